@@ -2,12 +2,11 @@
 /* choice.c - which devices the path manager is to look after, and how */
 #include "config.h"
 
-#include "paths/choice.h"
+#include "paths/plan.h"
 
 #include "common/problems.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,17 +27,6 @@ static const char *next_pattern(const char *list, char pattern[static PATTERN_MA
 		return NULL;
 	snprintf(pattern, PATTERN_MAX, "%.*s", (int)(*len < PATTERN_MAX ? *len : PATTERN_MAX - 1), list);
 	return list + *len;
-}
-
-bool paths_choice_names(const char *list, const char *name)
-{
-	char pattern[PATTERN_MAX];
-	size_t len;
-
-	while (list && (list = next_pattern(list, pattern, &len)))
-		if (fnmatch(pattern, name, 0) == 0)
-			return true;
-	return false;
 }
 
 /* A pattern without special characters is a name, and a name that no device can have is a mistake. */
@@ -105,12 +93,10 @@ bool paths_choice_read(struct paths_choice *out, const char *device, const char 
 	char quote[PROBLEM_QUOTE_MAX];
 
 	*out = (struct paths_choice){
-		.device = device && *device ? device : NULL,
-		.never = never,
-		.backup = backup,
+		.word = { .device = device && *device ? device : NULL, .never = never, .backup = backup,
+			  .beside_vpn = beside_vpn && strcmp(beside_vpn, "1") == 0 },
 		.table_first = PATHS_TABLE_FIRST,
 		.table_last = PATHS_TABLE_LAST,
-		.beside_vpn = beside_vpn && strcmp(beside_vpn, "1") == 0,
 	};
 	if (beside_vpn && strcmp(beside_vpn, "1") != 0 && strcmp(beside_vpn, "0") != 0) {
 		snprintf(problem, PATHS_PROBLEM_MAX, "beside-vpn: %s is neither 0 nor 1", problems_quote(beside_vpn, quote));

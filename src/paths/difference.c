@@ -8,7 +8,7 @@
  */
 #include "config.h"
 
-#include "paths/difference.h"
+#include "paths/plan.h"
 
 #include <linux/mptcp.h>
 #include <linux/rtnetlink.h>
@@ -20,7 +20,7 @@
 struct difference {
 	struct paths_operations *out;
 	const struct paths_wanted *wanted;
-	const struct paths_world *world;
+	const struct host *host;
 	const struct paths_choice *choice;
 	const struct paths_memory *memory;
 };
@@ -35,9 +35,9 @@ static struct paths_operation *add(struct paths_operations *out, enum paths_oper
 	return operation;
 }
 
-static void add_route(const struct difference *difference, enum paths_operation_kind kind, const struct paths_route *route)
+static void add_route(const struct difference *difference, enum paths_operation_kind kind, const struct host_route *route)
 {
-	const struct paths_link *link = paths_world_link(difference->world, route->index);
+	const struct host_link *link = host_link_of(difference->host, route->index);
 	struct paths_operation *operation = add(difference->out, kind);
 
 	operation->route = *route;
@@ -48,7 +48,7 @@ static void add_route(const struct difference *difference, enum paths_operation_
 static void add_endpoint(const struct difference *difference, enum paths_operation_kind kind,
 			 const struct mptcp_endpoint *endpoint)
 {
-	const struct paths_link *link = paths_world_link(difference->world, endpoint->bound);
+	const struct host_link *link = host_link_of(difference->host, endpoint->bound);
 	struct paths_operation *operation = add(difference->out, kind);
 
 	operation->endpoint = *endpoint;
@@ -58,25 +58,25 @@ static void add_endpoint(const struct difference *difference, enum paths_operati
 
 /* --- routes ----------------------------------------------------------------------------- */
 
-typedef void on_wanted_route(const struct difference *difference, const struct paths_route *route, void *arg);
+typedef void on_wanted_route(const struct difference *difference, const struct host_route *route, void *arg);
 
 /* Calls @each for the routes of the table of a network: its default route, and what is on its link. */
-static void each_route_of(const struct difference *difference, const struct paths_network *network, on_wanted_route *each,
+static void each_route_of(const struct difference *difference, const struct host_network *network, on_wanted_route *each,
 			  void *arg)
 {
-	const struct paths_world *world = difference->world;
+	const struct host *host = difference->host;
 	int family = network->address.sa.sa_family;
-	struct paths_route route = { .family = family,
+	struct host_route route = { .family = family,
 				     .table = network->table,
-				     .protocol = PATHS_PROTOCOL,
+				     .protocol = HOST_PROTOCOL_OURS,
 				     .index = network->link.index };
 
-	for (size_t i = 0; i < world->route_count; i++) {
-		const struct paths_route *main = &world->routes[i];
+	for (size_t i = 0; i < host->route_count; i++) {
+		const struct host_route *main = &host->routes[i];
 
 		if (main->table != RT_TABLE_MAIN || main->index != network->link.index || main->family != family ||
-		    main->gateway.sa.sa_family != AF_UNSPEC || paths_route_is_wide(main) ||
-		    main->protocol == PATHS_PROTOCOL)
+		    main->gateway.sa.sa_family != AF_UNSPEC || host_route_is_wide(main) ||
+		    main->protocol == HOST_PROTOCOL_OURS)
 			continue;
 		route.to = main->to;
 		each(difference, &route, arg);
@@ -86,7 +86,7 @@ static void each_route_of(const struct difference *difference, const struct path
 		union sockaddr_ip any = { .in.sin_family = AF_INET };
 		struct in6_addr mapped = sockaddr_ip_in6(&any);
 
-		route.to = prefix_of(&mapped, PATHS_V4_BITS);
+		route.to = prefix_of(&mapped, HOST_V4_BITS);
 	}
 	route.gateway = network->gateway;
 	route.onlink = network->onlink;
@@ -96,15 +96,15 @@ static void each_route_of(const struct difference *difference, const struct path
 static void each_wanted_route(const struct difference *difference, on_wanted_route *each, void *arg)
 {
 	for (size_t i = 0; difference->wanted && i < difference->wanted->count; i++) {
-		const struct paths_network *network = &difference->wanted->networks[i];
+		const struct host_network *network = &difference->wanted->networks[i];
 
-		if (paths_network_is_routed(network) && network->table_is_ours && network->table)
+		if (host_network_is_routed(network) && network->table_is_ours && network->table)
 			each_route_of(difference, network, each, arg);
 	}
 }
 
 /* Whatever its metric: we make one route of each kind only. */
-static bool is_same_route(const struct paths_route *a, const struct paths_route *b)
+static bool is_same_route(const struct host_route *a, const struct host_route *b)
 {
 	return a->family == b->family && a->table == b->table && a->index == b->index && a->to.length == b->to.length &&
 	       memcmp(&a->to.address, &b->to.address, sizeof(a->to.address)) == 0 &&
@@ -112,17 +112,17 @@ static bool is_same_route(const struct paths_route *a, const struct paths_route 
 	       (a->gateway.sa.sa_family == AF_UNSPEC || sockaddr_ip_equal(&a->gateway, &b->gateway));
 }
 
-static bool is_own_route(const struct difference *difference, const struct paths_route *route)
+static bool is_own_route(const struct difference *difference, const struct host_route *route)
 {
 	return paths_wanted_is_own(route->protocol, route->table, difference->choice, difference->memory);
 }
 
-static void add_if_missing(const struct difference *difference, const struct paths_route *route, void *arg)
+static void add_if_missing(const struct difference *difference, const struct host_route *route, void *arg)
 {
 	(void)arg;
-	for (size_t i = 0; i < difference->world->route_count; i++)
-		if (is_own_route(difference, &difference->world->routes[i]) &&
-		    is_same_route(&difference->world->routes[i], route))
+	for (size_t i = 0; i < difference->host->route_count; i++)
+		if (is_own_route(difference, &difference->host->routes[i]) &&
+		    is_same_route(&difference->host->routes[i], route))
 			return;
 	for (size_t i = 0; i < difference->out->count; i++)
 		if (difference->out->list[i].kind == PATHS_ROUTE_ADD &&
@@ -132,11 +132,11 @@ static void add_if_missing(const struct difference *difference, const struct pat
 }
 
 struct search {
-	const struct paths_route *route;
+	const struct host_route *route;
 	bool found;
 };
 
-static void compare_route(const struct difference *difference, const struct paths_route *route, void *arg)
+static void compare_route(const struct difference *difference, const struct host_route *route, void *arg)
 {
 	struct search *search = arg;
 
@@ -146,8 +146,8 @@ static void compare_route(const struct difference *difference, const struct path
 
 static void delete_routes(const struct difference *difference)
 {
-	for (size_t i = 0; i < difference->world->route_count; i++) {
-		const struct paths_route *route = &difference->world->routes[i];
+	for (size_t i = 0; i < difference->host->route_count; i++) {
+		const struct host_route *route = &difference->host->routes[i];
 		struct search search = { .route = route };
 
 		if (!is_own_route(difference, route))
@@ -160,41 +160,41 @@ static void delete_routes(const struct difference *difference)
 
 /* --- rules ------------------------------------------------------------------------------ */
 
-static bool is_own_rule(const struct difference *difference, const struct paths_rule *rule)
+static bool is_own_rule(const struct difference *difference, const struct host_rule *rule)
 {
 	return paths_wanted_is_own(rule->protocol, rule->table, difference->choice, difference->memory);
 }
 
 /* Is there to be this rule? */
-static bool is_wanted_rule(const struct paths_network *network, const struct paths_rule *rule)
+static bool is_wanted_rule(const struct host_network *network, const struct host_rule *rule)
 {
-	return paths_network_is_routed(network) && network->table_is_ours && network->table == rule->table &&
+	return host_network_is_routed(network) && network->table_is_ours && network->table == rule->table &&
 	       sockaddr_ip_equal(&network->address, &rule->from);
 }
 
 static void add_rules(const struct difference *difference)
 {
-	const struct paths_world *world = difference->world;
+	const struct host *host = difference->host;
 
 	for (size_t i = 0; difference->wanted && i < difference->wanted->count; i++) {
-		const struct paths_network *network = &difference->wanted->networks[i];
-		bool there = !paths_network_is_routed(network) || !network->table_is_ours || !network->table;
+		const struct host_network *network = &difference->wanted->networks[i];
+		bool there = !host_network_is_routed(network) || !network->table_is_ours || !network->table;
 
-		for (size_t j = 0; j < world->rule_count && !there; j++)
-			there = is_own_rule(difference, &world->rules[j]) && is_wanted_rule(network, &world->rules[j]);
+		for (size_t j = 0; j < host->rule_count && !there; j++)
+			there = is_own_rule(difference, &host->rules[j]) && is_wanted_rule(network, &host->rules[j]);
 		if (!there)
 			add(difference->out, PATHS_RULE_ADD)->rule =
-				(struct paths_rule){ network->address, network->table, PATHS_RULE_PRIORITY, PATHS_PROTOCOL };
+				(struct host_rule){ network->address, network->table, PATHS_RULE_PRIORITY, HOST_PROTOCOL_OURS };
 	}
 }
 
 /* Deletes those that aren't wanted, and what there is twice of one that is. */
 static void delete_rules(const struct difference *difference)
 {
-	const struct paths_world *world = difference->world;
+	const struct host *host = difference->host;
 
-	for (size_t i = 0; i < world->rule_count; i++) {
-		const struct paths_rule *rule = &world->rules[i];
+	for (size_t i = 0; i < host->rule_count; i++) {
+		const struct host_rule *rule = &host->rules[i];
 		bool wanted = false;
 
 		if (!is_own_rule(difference, rule))
@@ -202,8 +202,8 @@ static void delete_rules(const struct difference *difference)
 		for (size_t j = 0; difference->wanted && j < difference->wanted->count && !wanted; j++)
 			wanted = is_wanted_rule(&difference->wanted->networks[j], rule);
 		for (size_t j = 0; j < i && wanted; j++)
-			wanted = !is_own_rule(difference, &world->rules[j]) || world->rules[j].table != rule->table ||
-				 !sockaddr_ip_equal(&world->rules[j].from, &rule->from);
+			wanted = !is_own_rule(difference, &host->rules[j]) || host->rules[j].table != rule->table ||
+				 !sockaddr_ip_equal(&host->rules[j].from, &rule->from);
 		if (!wanted)
 			add(difference->out, PATHS_RULE_DELETE)->rule = *rule;
 	}
@@ -211,15 +211,15 @@ static void delete_rules(const struct difference *difference)
 
 /* --- endpoints -------------------------------------------------------------------------- */
 
-uint32_t paths_network_flags(const struct paths_network *network)
+uint32_t host_network_flags(const struct host_network *network)
 {
 	return MPTCP_PM_ADDR_FLAG_SUBFLOW | (network->backup ? MPTCP_PM_ADDR_FLAG_BACKUP : 0);
 }
 
 static bool is_used_id(const struct difference *difference, unsigned int id)
 {
-	for (size_t i = 0; i < difference->world->endpoints.count; i++)
-		if (difference->world->endpoints.endpoint[i].id == id)
+	for (size_t i = 0; i < difference->host->endpoints.count; i++)
+		if (difference->host->endpoints.endpoint[i].id == id)
 			return true;
 	for (size_t i = 0; i < difference->out->count; i++)
 		if (difference->out->list[i].kind == PATHS_ENDPOINT_ADD && difference->out->list[i].endpoint.id == id)
@@ -236,17 +236,17 @@ static uint8_t find_id(const struct difference *difference)
 	return (uint8_t)id;
 }
 
-static bool is_wanted_endpoint(const struct paths_network *network)
+static bool is_wanted_endpoint(const struct host_network *network)
 {
-	return network->verdict == PATHS_USED && network->keeper == PATHS_KEEPER_OURS;
+	return network->verdict == HOST_USED && network->keeper == HOST_KEEPER_OURS;
 }
 
-static void mend_endpoint(const struct difference *difference, const struct paths_network *network)
+static void mend_endpoint(const struct difference *difference, const struct host_network *network)
 {
-	const struct mptcp_endpoint *there = paths_world_endpoint(difference->world, &network->address);
+	const struct mptcp_endpoint *there = host_endpoint_of(difference->host, &network->address);
 	struct mptcp_endpoint endpoint = { .address = network->address, .bound = network->link.index };
 
-	endpoint.flags = paths_network_flags(network);
+	endpoint.flags = host_network_flags(network);
 	/* one that begins no subflows is what a manager has left that was killed while it announced the address: outage.c */
 	if (there && (there->bound != endpoint.bound || !(there->flags & MPTCP_PM_ADDR_FLAG_SUBFLOW))) {
 		add_endpoint(difference, PATHS_ENDPOINT_DELETE, there);
@@ -261,13 +261,13 @@ static void mend_endpoint(const struct difference *difference, const struct path
 
 static void delete_endpoints(const struct difference *difference)
 {
-	const struct endpoints *endpoints = &difference->world->endpoints;
+	const struct endpoints *endpoints = &difference->host->endpoints;
 
 	for (size_t i = 0; i < endpoints->count; i++) {
 		const struct mptcp_endpoint *endpoint = &endpoints->endpoint[i];
 		bool wanted = difference->wanted && paths_wanted_keeps(difference->wanted, &endpoint->address);
 
-		if (!paths_memory_find(difference->memory, endpoint))
+		if (!endpoint->is_ours)
 			continue;
 		for (size_t j = 0; difference->wanted && j < difference->wanted->count; j++)
 			wanted = wanted || (is_wanted_endpoint(&difference->wanted->networks[j]) &&
@@ -283,7 +283,7 @@ static void delete_endpoints(const struct difference *difference)
 static void mend_limit(const struct difference *difference)
 {
 	const struct paths_memory *memory = difference->memory;
-	unsigned int now = difference->world->endpoints.subflow_limit;
+	unsigned int now = difference->host->endpoints.subflow_limit;
 
 	bool ends = !difference->wanted || difference->wanted->ends;
 
@@ -293,10 +293,10 @@ static void mend_limit(const struct difference *difference)
 		add(difference->out, PATHS_LIMIT_SET)->limit = memory->limit_before;
 }
 
-void paths_difference_find(struct paths_operations *out, const struct paths_wanted *wanted, const struct paths_world *world,
+void paths_difference_find(struct paths_operations *out, const struct paths_wanted *wanted, const struct host *host,
 			   const struct paths_choice *choice, const struct paths_memory *memory)
 {
-	const struct difference difference = { out, wanted, world, choice, memory };
+	const struct difference difference = { out, wanted, host, choice, memory };
 
 	out->count = 0;
 	mend_limit(&difference);
@@ -319,20 +319,20 @@ static const char *family_option(const union sockaddr_ip *address)
 
 static void format_route(const struct paths_operation *operation, const char *verb, char buf[static PATHS_COMMAND_MAX])
 {
-	const struct paths_route *route = &operation->route;
+	const struct host_route *route = &operation->route;
 	char to[PREFIX_STRLEN] = "default", gateway[PREFIX_STRLEN];
 	bool via = route->gateway.sa.sa_family != AF_UNSPEC;
 
-	if (!paths_route_is_default(route))
+	if (!host_route_is_default(route))
 		prefix_format(&route->to, to);
 	snprintf(buf, PATHS_COMMAND_MAX, "ip %sroute %s %s%s%s dev %s%s table %u proto %d", route->family == AF_INET ? "" : "-6 ",
-		 verb, to, via ? " via " : "", via ? paths_format_address(&route->gateway, gateway) : "", operation->device,
-		 route->onlink ? " onlink" : "", route->table, PATHS_PROTOCOL);
+		 verb, to, via ? " via " : "", via ? host_format_address(&route->gateway, gateway) : "", operation->device,
+		 route->onlink ? " onlink" : "", route->table, HOST_PROTOCOL_OURS);
 }
 
 const char *paths_operation_format(const struct paths_operation *operation, char buf[static PATHS_COMMAND_MAX])
 {
-	const struct paths_rule *rule = &operation->rule;
+	const struct host_rule *rule = &operation->rule;
 	const struct mptcp_endpoint *endpoint = &operation->endpoint;
 	bool backup = endpoint->flags & MPTCP_PM_ADDR_FLAG_BACKUP;
 	char address[PREFIX_STRLEN];
@@ -350,12 +350,12 @@ const char *paths_operation_format(const struct paths_operation *operation, char
 	case PATHS_RULE_ADD:
 	case PATHS_RULE_DELETE:
 		snprintf(buf, PATHS_COMMAND_MAX, "ip %srule %s from %s table %u priority %u protocol %d", family_option(&rule->from),
-			 operation->kind == PATHS_RULE_ADD ? "add" : "del", paths_format_address(&rule->from, address), rule->table,
-			 rule->priority, PATHS_PROTOCOL);
+			 operation->kind == PATHS_RULE_ADD ? "add" : "del", host_format_address(&rule->from, address), rule->table,
+			 rule->priority, HOST_PROTOCOL_OURS);
 		break;
 	case PATHS_ENDPOINT_ADD:
 		snprintf(buf, PATHS_COMMAND_MAX, "ip mptcp endpoint add %s id %u dev %s subflow%s",
-			 paths_format_address(&endpoint->address, address), endpoint->id, operation->device, backup ? " backup" : "");
+			 host_format_address(&endpoint->address, address), endpoint->id, operation->device, backup ? " backup" : "");
 		break;
 	case PATHS_ENDPOINT_CHANGE:
 		snprintf(buf, PATHS_COMMAND_MAX, "ip mptcp endpoint change id %u %s", endpoint->id, backup ? "backup" : "nobackup");

@@ -1,30 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* kernel.h - the kernel's side of the path manager: reading the world, changing it, hearing that it has changed */
+/* kernel.h - the kernel's side of the path manager: changing it, hearing that it has changed, reading subflows */
 #ifndef PATHS_KERNEL_H
 #define PATHS_KERNEL_H
 
 #include "common/netlink.h"
-#include "paths/difference.h"
 #include "paths/outage.h"
-#include "paths/world.h"
+#include "paths/plan.h"
 
 /* A connection to each of the two kernel interfaces. */
 struct paths_kernel {
 	struct netlink route;   /* rtnetlink(7) */
 	struct netlink generic; /* for the path manager of MPTCP, ip-mptcp(8) */
-	struct netlink endpoints; /* opened where the list of endpoints is read */
 	int mptcp_family;       /* its number; or -errno: -ENOENT where there is none */
 };
 
 /* Opens both; no privilege is needed to read. Returns 0 or -errno. A kernel without MPTCP is seen by mptcp_family. */
 int paths_kernel_open(struct paths_kernel *kernel);
 void paths_kernel_close(struct paths_kernel *kernel);
-
-/*
- * paths_kernel_read() - what the kernel has, all of it
- * @out is filled anew; paths_world_fini() frees it. Returns 0, or -errno with nothing to free.
- */
-int paths_kernel_read(struct paths_kernel *kernel, struct paths_world *out);
 
 /*
  * paths_kernel_subflows() - the subflows of all connections of this network namespace, established or asked for
@@ -41,7 +33,7 @@ int paths_kernel_watch(void);
 /*
  * paths_kernel_heard() - take all messages off that socket
  * Returns whether something in them may mean that other endpoints, rules or routes are wanted. That is so as well where messages
- * were lost, since there were too many: the world has to be read anew in either case.
+ * were lost, since there were too many: the host has to be read anew in either case.
  */
 bool paths_kernel_heard(int fd);
 

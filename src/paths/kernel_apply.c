@@ -10,7 +10,28 @@
 #include <linux/rtnetlink.h>
 #include <string.h>
 
-static int apply_route(struct paths_kernel *kernel, const struct paths_route *route, uint16_t type, uint16_t flags)
+int paths_kernel_open(struct paths_kernel *kernel)
+{
+	int ret;
+
+	memset(kernel, 0, sizeof(*kernel));
+	ret = netlink_open(&kernel->route, NETLINK_ROUTE);
+	if (ret == 0)
+		ret = netlink_open(&kernel->generic, NETLINK_GENERIC);
+	if (ret == 0)
+		kernel->mptcp_family = netlink_find_family(&kernel->generic, MPTCP_PM_NAME);
+	else
+		paths_kernel_close(kernel);
+	return ret;
+}
+
+void paths_kernel_close(struct paths_kernel *kernel)
+{
+	netlink_close(&kernel->route);
+	netlink_close(&kernel->generic);
+}
+
+static int apply_route(struct paths_kernel *kernel, const struct host_route *route, uint16_t type, uint16_t flags)
 {
 	struct nlmsghdr *request = mnl_nlmsg_put_header(kernel->route.buf);
 	struct rtmsg *header = mnl_nlmsg_put_extra_header(request, sizeof(*header));
@@ -20,8 +41,8 @@ static int apply_route(struct paths_kernel *kernel, const struct paths_route *ro
 	request->nlmsg_type = type;
 	request->nlmsg_flags = (uint16_t)(NLM_F_REQUEST | NLM_F_ACK | flags);
 	header->rtm_family = (unsigned char)route->family;
-	header->rtm_dst_len = (unsigned char)(route->to.length - (route->family == AF_INET ? PATHS_V4_BITS : 0));
-	header->rtm_protocol = PATHS_PROTOCOL;
+	header->rtm_dst_len = (unsigned char)(route->to.length - (route->family == AF_INET ? HOST_V4_BITS : 0));
+	header->rtm_protocol = HOST_PROTOCOL_OURS;
 	header->rtm_scope = has_gateway || route->family == AF_INET6 ? RT_SCOPE_UNIVERSE : RT_SCOPE_LINK;
 	header->rtm_type = RTN_UNICAST;
 	header->rtm_flags = route->onlink ? RTNH_F_ONLINK : 0;
@@ -36,7 +57,7 @@ static int apply_route(struct paths_kernel *kernel, const struct paths_route *ro
 	return netlink_ask(&kernel->route, NULL, NULL);
 }
 
-static int apply_rule(struct paths_kernel *kernel, const struct paths_rule *rule, uint16_t type, uint16_t flags)
+static int apply_rule(struct paths_kernel *kernel, const struct host_rule *rule, uint16_t type, uint16_t flags)
 {
 	struct nlmsghdr *request = mnl_nlmsg_put_header(kernel->route.buf);
 	struct fib_rule_hdr *header = mnl_nlmsg_put_extra_header(request, sizeof(*header));
@@ -49,7 +70,7 @@ static int apply_rule(struct paths_kernel *kernel, const struct paths_rule *rule
 	netlink_put_address(request, FRA_SRC, &rule->from);
 	mnl_attr_put_u32(request, FRA_TABLE, rule->table);
 	mnl_attr_put_u32(request, FRA_PRIORITY, rule->priority);
-	mnl_attr_put_u8(request, FRA_PROTOCOL, PATHS_PROTOCOL);
+	mnl_attr_put_u8(request, FRA_PROTOCOL, HOST_PROTOCOL_OURS);
 	return netlink_ask(&kernel->route, NULL, NULL);
 }
 

@@ -2,7 +2,7 @@
 /*
  * kernel_watch.c - hears that something has changed
  *
- * What the messages say is not relied upon, but for whether they matter: the world is then read anew. So it makes no difference that
+ * What the messages say is not relied upon, but for whether they matter: the host is then read anew. So it makes no difference that
  * some were lost (ENOBUFS, netlink(7)), which happens at a resume, or when a hundred containers start.
  */
 #include "config.h"
@@ -44,7 +44,7 @@ static bool matters(const struct nlmsghdr *message)
 		return true;
 	if (mnl_nlmsg_get_payload_len(message) < sizeof(*route) || route->rtm_flags & RTM_F_CLONED)
 		return false;
-	return route->rtm_dst_len <= 1 || route->rtm_protocol == RTPROT_KERNEL || route->rtm_protocol == PATHS_PROTOCOL;
+	return route->rtm_dst_len <= 1 || route->rtm_protocol == RTPROT_KERNEL || route->rtm_protocol == HOST_PROTOCOL_OURS;
 }
 
 bool paths_kernel_heard(int fd)

@@ -134,7 +134,7 @@ static void tell_used(struct manager *manager)
 	char status[64];
 
 	for (size_t i = 0; i < manager->mender.wanted.count; i++)
-		used += manager->mender.wanted.networks[i].verdict == PATHS_USED;
+		used += manager->mender.wanted.networks[i].verdict == HOST_USED;
 	if (manager->told && used == manager->told_used)
 		return;
 	snprintf(status, sizeof(status), "READY=1\nSTATUS=%zu network addresses used\n", used);

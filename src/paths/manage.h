@@ -3,7 +3,7 @@
 #ifndef PATHS_MANAGE_H
 #define PATHS_MANAGE_H
 
-#include "paths/choice.h"
+#include "paths/plan.h"
 
 #include <stdbool.h>
 

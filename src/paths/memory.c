@@ -9,7 +9,7 @@
 
 #include "paths/memory.h"
 
-#include "paths/world.h"
+#include "host/host.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -48,6 +48,22 @@ void paths_memory_add(struct paths_memory *memory, const struct paths_memory_end
 	paths_memory_remove(memory, endpoint->id);
 	if (memory->count < ENDPOINTS_MAX)
 		memory->endpoint[memory->count++] = *endpoint;
+}
+
+void paths_memory_mark(struct paths_memory *memory, struct endpoints *endpoints)
+{
+	bool there[ENDPOINTS_MAX] = { false };
+
+	for (size_t i = 0; i < endpoints->count; i++) {
+		const struct paths_memory_endpoint *known = paths_memory_find(memory, &endpoints->endpoint[i]);
+
+		endpoints->endpoint[i].is_ours = known;
+		if (known)
+			there[known - memory->endpoint] = true;
+	}
+	for (size_t i = memory->count; i-- > 0;)
+		if (!there[i])
+			paths_memory_remove(memory, memory->endpoint[i].id);
 }
 
 /* --- the text --------------------------------------------------------------------------- */
@@ -96,7 +112,7 @@ ssize_t paths_memory_format(const struct paths_memory *memory, char *out, size_t
 		const struct paths_memory_endpoint *endpoint = &memory->endpoint[i];
 
 		total += (size_t)snprintf(out + total, size - total, "endpoint %u %s %u %" PRId64 "\n", endpoint->id,
-					  paths_format_address(&endpoint->address, address), endpoint->index, endpoint->since);
+					  host_format_address(&endpoint->address, address), endpoint->index, endpoint->since);
 	}
 	return total < size ? (ssize_t)total : -ENOSPC;
 }

@@ -2,13 +2,13 @@
 /*
  * memory.h - what the path manager has made, so that another one, after a kill, knows it and takes it away
  *
- * Routes and rules bear our number (PATHS_PROTOCOL). An endpoint has room for no such mark, and the limits have one value: these are
+ * Routes and rules bear our number (HOST_PROTOCOL_OURS). An endpoint has room for no such mark, and the limits have one value: these are
  * written down before they are changed, in a file for each network namespace. After a restart of the machine neither is left.
  */
 #ifndef PATHS_MEMORY_H
 #define PATHS_MEMORY_H
 
-#include "common/endpoints.h"
+#include "host/endpoints.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,6 +35,9 @@ struct paths_memory {
 /* Is an endpoint of the kernel's the one that was written down, whatever has become of its flags? NULL: it isn't ours. */
 const struct paths_memory_endpoint *paths_memory_find(const struct paths_memory *memory,
 						      const struct mptcp_endpoint *endpoint);
+
+/* Notes of each endpoint of a host whether it is ours, and forgets those that aren't there any more: they may be somebody else's later. */
+void paths_memory_mark(struct paths_memory *memory, struct endpoints *endpoints);
 
 /* Notes an endpoint; one with the same ID is forgotten. */
 void paths_memory_add(struct paths_memory *memory, const struct paths_memory_endpoint *endpoint);

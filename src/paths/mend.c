@@ -2,7 +2,7 @@
 /*
  * mend.c - has the kernel have what is wanted, once, and remembers what was made
  *
- * The world is read as a whole, compared with what is wanted, and the difference is done. Nothing is assumed of what was done before,
+ * The host is read as a whole, compared with what is wanted, and the difference is done. Nothing is assumed of what was done before,
  * but for whose it is. So a change that was missed, an operation that failed, a program that took something away and a process
  * that was killed come to the same: the next look finds what is left to do.
  */
@@ -36,26 +36,26 @@ static void say(const char *format, ...)
 /* --- what is said ----------------------------------------------------------------------- */
 
 static const char *const keepers[] = {
-	[PATHS_KEEPER_OURS] = "",
-	[PATHS_KEEPER_OTHER] = "; its endpoint is somebody else's, and left alone",
-	[PATHS_KEEPER_NM] = "; its endpoint is left to NetworkManager (connection.mptcp-flags)",
-	[PATHS_KEEPER_MPTCPD] = "; its endpoint is left to mptcpd",
+	[HOST_KEEPER_OURS] = "",
+	[HOST_KEEPER_OTHER] = "; its endpoint is somebody else's, and left alone",
+	[HOST_KEEPER_NM] = "; its endpoint is left to NetworkManager (connection.mptcp-flags)",
+	[HOST_KEEPER_MPTCPD] = "; its endpoint is left to mptcpd",
 };
 
 /* Writes "wlan0 192.0.2.7". */
-static void format_name(const struct paths_network *network, char *out, size_t size)
+static void format_name(const struct host_network *network, char *out, size_t size)
 {
 	char address[PREFIX_STRLEN];
 
-	snprintf(out, size, "%s %s", network->link.name, paths_format_address(&network->address, address));
+	snprintf(out, size, "%s %s", network->link.name, host_format_address(&network->address, address));
 }
 
-static void format_fate(const struct paths_network *network, char *out, size_t size)
+static void format_fate(const struct host_network *network, char *out, size_t size)
 {
 	char table[64];
 
-	if (network->verdict != PATHS_USED) {
-		snprintf(out, size, "left alone: %s", paths_verdict_text(network->verdict));
+	if (network->verdict != HOST_USED) {
+		snprintf(out, size, "left alone: %s", host_verdict_text(network->verdict));
 		return;
 	}
 	if (!network->table)
@@ -66,7 +66,7 @@ static void format_fate(const struct paths_network *network, char *out, size_t s
 	snprintf(out, size, "used%s, %s%s", network->backup ? " as a backup" : "", table, keepers[network->keeper]);
 }
 
-static const struct paths_network *find_network(const struct paths_wanted *wanted, const struct paths_network *like)
+static const struct host_network *find_network(const struct paths_wanted *wanted, const struct host_network *like)
 {
 	for (size_t i = 0; i < wanted->count; i++)
 		if (wanted->networks[i].link.index == like->link.index &&
@@ -81,8 +81,8 @@ static void tell(const struct paths_mender *mender, const struct paths_wanted *b
 	char name[128], fate[256], fate_before[256];
 
 	for (size_t i = 0; i < mender->wanted.count; i++) {
-		const struct paths_network *network = &mender->wanted.networks[i];
-		const struct paths_network *earlier = find_network(before, network);
+		const struct host_network *network = &mender->wanted.networks[i];
+		const struct host_network *earlier = find_network(before, network);
 
 		format_name(network, name, sizeof(name));
 		format_fate(network, fate, sizeof(fate));
@@ -192,21 +192,8 @@ static void print(const struct paths_operations *operations)
 		puts(paths_operation_format(&operations->list[i], command));
 }
 
-/* Forgets endpoints that aren't there any more, so that nobody else's is taken for one of ours later. */
-static void forget_missing(struct paths_memory *memory, const struct endpoints *endpoints)
-{
-	for (size_t i = memory->count; i-- > 0;) {
-		bool there = false;
-
-		for (size_t j = 0; j < endpoints->count; j++)
-			there = there || paths_memory_find(memory, &endpoints->endpoint[j]) == &memory->endpoint[i];
-		if (!there)
-			paths_memory_remove(memory, memory->endpoint[i].id);
-	}
-}
-
-/* Does the difference between the world and what is wanted, which is nothing if @wanted is NULL. */
-static int make_it_so(struct paths_mender *mender, const struct paths_operations *operations, const struct paths_world *world)
+/* Does the difference between the host and what is wanted, which is nothing if @wanted is NULL. */
+static int make_it_so(struct paths_mender *mender, const struct paths_operations *operations, const struct host *host)
 {
 	int ret;
 
@@ -217,7 +204,7 @@ static int make_it_so(struct paths_mender *mender, const struct paths_operations
 	if (!operations->count)
 		return 0;
 	for (size_t i = 0; i < operations->count; i++)
-		remember(mender, &operations->list[i], world->endpoints.subflow_limit);
+		remember(mender, &operations->list[i], host->endpoints.subflow_limit);
 	ret = save(mender);
 	if (ret == 0)
 		ret = apply(mender, operations);
@@ -232,74 +219,85 @@ static bool adds_endpoint(const struct paths_operations *operations)
 	return false;
 }
 
-static void find_difference(struct paths_mender *mender, const struct paths_world *world, struct paths_operations *out)
+static int find_wanted(struct paths_mender *mender, struct host *host)
 {
-	paths_wanted_find(&mender->wanted, world, &mender->choice, &mender->others, &mender->memory);
-	paths_difference_find(out, &mender->wanted, world, &mender->choice, &mender->memory);
+	struct paths_wanted found;
+	int ret;
+
+	host->managers = mender->others;
+	ret = paths_wanted_find(&found, host, &mender->choice, &mender->memory);
+	if (ret < 0)
+		return ret;
+	paths_wanted_fini(&mender->wanted);
+	mender->wanted = found;
+	return 0;
 }
 
-static int read_world(struct paths_mender *mender, struct paths_world *world)
+static int find_difference(struct paths_mender *mender, struct host *host, struct paths_operations *out)
 {
-	int ret = paths_kernel_read(&mender->kernel, world);
+	int ret = find_wanted(mender, host);
+
+	if (ret == 0)
+		paths_difference_find(out, &mender->wanted, host, &mender->choice, &mender->memory);
+	return ret;
+}
+
+static int read_host(struct paths_mender *mender, struct host *host)
+{
+	int ret = host_read(host, &mender->kernel.route, NULL);
 
 	if (ret < 0)
 		say("links, addresses and routes can't be read: %s", strerror(-ret));
 	else
-		forget_missing(&mender->memory, &world->endpoints);
+		paths_memory_mark(&mender->memory, &host->endpoints);
 	return ret;
 }
 
 int paths_mend(struct paths_mender *mender)
 {
 	static struct paths_operations operations;
-	static struct paths_wanted before;
-	struct paths_world world;
-	int ret = read_world(mender, &world);
+	struct paths_wanted before = mender->wanted;
+	struct host host;
+	int ret = read_host(mender, &host);
 
 	if (ret < 0)
 		return ret;
-	before = mender->wanted;
-	find_difference(mender, &world, &operations);
+	mender->wanted = (struct paths_wanted){ .count = 0 };
+	ret = find_difference(mender, &host, &operations);
 	/* what takes a path away can't wait for nmcli; before one is added, and when there is time, it is seen whether others do so */
 	if (adds_endpoint(&operations) || !mender->others_at ||
 	    (!operations.count && clock_ns() - mender->others_at > OTHERS_NS)) {
-		paths_others_look(&mender->others);
+		host_managers_read(&mender->others);
 		mender->others_at = clock_ns();
-		find_difference(mender, &world, &operations);
+		ret = find_difference(mender, &host, &operations);
 	}
-	tell(mender, &before);
-	ret = make_it_so(mender, &operations, &world);
+	if (ret == 0) {
+		tell(mender, &before);
+		ret = make_it_so(mender, &operations, &host);
+	}
+	paths_wanted_fini(&before);
 	if (ret == 0 && !mender->dry_run && mender->memory.table_first) {
 		/* whatever an earlier choice of tables has left is gone by now */
 		mender->memory.table_first = mender->choice.table_first;
 		mender->memory.table_last = mender->choice.table_last;
 		ret = save(mender);
 	}
-	mender->wanted.vpn = NULL;
-	paths_world_fini(&world);
+	host_fini(&host);
 	return ret;
-}
-
-static const struct paths_network *find_by_address(const struct paths_wanted *wanted, const union sockaddr_ip *address)
-{
-	for (size_t i = 0; i < wanted->count; i++)
-		if (wanted->networks[i].verdict == PATHS_USED && sockaddr_ip_equal(&wanted->networks[i].address, address))
-			return &wanted->networks[i];
-	return NULL;
 }
 
 size_t paths_own_addresses(const struct paths_mender *mender, struct paths_own out[static PATHS_OUTAGES_MAX])
 {
-	const struct paths_network *found[PATHS_OUTAGES_MAX];
+	const struct host_network *found[PATHS_OUTAGES_MAX];
 	size_t count = 0, at;
 
 	for (size_t i = 0; i < mender->wanted.count && count < PATHS_OUTAGES_MAX; i++) {
-		const struct paths_network *network = &mender->wanted.networks[i];
+		const struct host_network *network = &mender->wanted.networks[i];
 		bool own = false;
 
 		for (size_t j = 0; j < mender->memory.count; j++)
 			own = own || sockaddr_ip_equal(&mender->memory.endpoint[j].address, &network->address);
-		if (!own || network->verdict != PATHS_USED)
+		if (!own || network->verdict != HOST_USED)
 			continue;
 		for (at = count++; at > 0 && found[at - 1]->metric > network->metric; at--)
 			found[at] = found[at - 1];
@@ -310,7 +308,7 @@ size_t paths_own_addresses(const struct paths_mender *mender, struct paths_own o
 	for (size_t i = 0; i < mender->memory.count && count < PATHS_OUTAGES_MAX; i++) {
 		const union sockaddr_ip *address = &mender->memory.endpoint[i].address;
 
-		if (!find_by_address(&mender->wanted, address) && paths_wanted_keeps(&mender->wanted, address))
+		if (!paths_wanted_used(&mender->wanted, address) && paths_wanted_keeps(&mender->wanted, address))
 			out[count++] = (struct paths_own){ *address, false };
 	}
 	return count;
@@ -318,13 +316,13 @@ size_t paths_own_addresses(const struct paths_mender *mender, struct paths_own o
 
 static int renew_endpoint(struct paths_mender *mender, const struct paths_memory_endpoint *known, const struct paths_renewal *renewal)
 {
-	const struct paths_network *network = find_by_address(&mender->wanted, &known->address);
+	const struct host_network *network = paths_wanted_used(&mender->wanted, &known->address);
 	struct paths_operation operation = { .endpoint = { .address = known->address, .id = known->id, .bound = known->index } };
 	int ret = 0;
 
 	if (!network)
 		return 0;
-	operation.endpoint.flags = paths_network_flags(network);
+	operation.endpoint.flags = host_network_flags(network);
 	operation.kind = PATHS_ENDPOINT_DELETE;
 	if (renewal->take)
 		ret = paths_kernel_apply(&mender->kernel, &operation);
@@ -354,7 +352,7 @@ int paths_renew_endpoints(struct paths_mender *mender, const struct paths_renewa
 }
 
 /* Leaves of the networks those that open connections can't do without. Returns false if there are none. */
-static bool leave_needed(struct paths_mender *mender, const struct paths_world *world, const struct paths_subflows *open)
+static bool leave_needed(struct paths_mender *mender, struct host *host, const struct paths_subflows *open)
 {
 	union sockaddr_ip addresses[PATHS_OUTAGES_MAX];
 	struct paths_own own[PATHS_OUTAGES_MAX];
@@ -363,7 +361,8 @@ static bool leave_needed(struct paths_mender *mender, const struct paths_world *
 	size_t count, left = 0;
 	char name[128];
 
-	paths_wanted_find(wanted, world, &mender->choice, &mender->others, &mender->memory);
+	if (find_wanted(mender, host) < 0)
+		return false;
 	wanted->keeps = false;
 	count = paths_own_addresses(mender, own);
 	for (size_t i = 0; i < count; i++)
@@ -389,22 +388,22 @@ static bool leave_needed(struct paths_mender *mender, const struct paths_world *
 int paths_unmend(struct paths_mender *mender, const struct paths_subflows *open)
 {
 	static struct paths_operations operations;
-	struct paths_world world;
-	int ret = read_world(mender, &world);
+	struct host host;
+	int ret = read_host(mender, &host);
 	bool some;
 
 	if (ret < 0)
 		return ret;
-	some = open && leave_needed(mender, &world, open);
-	paths_difference_find(&operations, some ? &mender->wanted : NULL, &world, &mender->choice, &mender->memory);
-	ret = make_it_so(mender, &operations, &world);
+	some = open && leave_needed(mender, &host, open);
+	paths_difference_find(&operations, some ? &mender->wanted : NULL, &host, &mender->choice, &mender->memory);
+	ret = make_it_so(mender, &operations, &host);
 	if (ret == 0 && !mender->dry_run) {
 		mender->memory.limit_set = mender->memory.limit_before = 0;
 		if (!some)
 			memset(&mender->memory, 0, sizeof(mender->memory));
 		ret = save(mender);
 	}
-	paths_world_fini(&world);
+	host_fini(&host);
 	return ret;
 }
 
@@ -430,4 +429,5 @@ int paths_mender_init(struct paths_mender *mender, const struct paths_choice *ch
 void paths_mender_fini(struct paths_mender *mender)
 {
 	paths_kernel_close(&mender->kernel);
+	paths_wanted_fini(&mender->wanted);
 }

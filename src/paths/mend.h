@@ -4,12 +4,12 @@
 #define PATHS_MEND_H
 
 #include "paths/kernel.h"
-#include "paths/wanted.h"
+#include "paths/plan.h"
 
 struct paths_mender {
 	struct paths_kernel kernel;
 	struct paths_choice choice;
-	struct paths_others others;
+	struct host_managers others;
 	int64_t others_at; /* when they were looked for, by CLOCK_MONOTONIC in nanoseconds; 0: never, or it is to be done again */
 	struct paths_memory memory;
 	struct paths_wanted wanted; /* as of the last time */

@@ -11,21 +11,13 @@
 
 #define AGAIN_MS 1000 /* where the kernel couldn't be asked */
 
-static const struct paths_network *find_network(const struct paths_mender *mender, const union sockaddr_ip *address)
-{
-	for (size_t i = 0; i < mender->wanted.count; i++)
-		if (mender->wanted.networks[i].verdict == PATHS_USED && sockaddr_ip_equal(&mender->wanted.networks[i].address, address))
-			return &mender->wanted.networks[i];
-	return NULL;
-}
-
 static void say(const struct paths_mender *mender, const union sockaddr_ip *address, const char *what)
 {
-	const struct paths_network *network = find_network(mender, address);
+	const struct host_network *network = paths_wanted_used(&mender->wanted, address);
 	char text[PREFIX_STRLEN];
 
 	if (network)
-		fprintf(stderr, "convertize: paths: %s %s: %s\n", network->link.name, paths_format_address(address, text), what);
+		fprintf(stderr, "convertize: paths: %s %s: %s\n", network->link.name, host_format_address(address, text), what);
 }
 
 /* What is said of a network that is silent. NULL: it isn't. */
@@ -57,7 +49,7 @@ static void send_probes(struct paths_renewer *renewer, const struct paths_mender
 			size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		const struct paths_network *network = find_network(mender, &renewals[i].local);
+		const struct host_network *network = paths_wanted_used(&mender->wanted, &renewals[i].local);
 
 		if (renewals[i].ask && network)
 			paths_probe_send(&renewer->probes, &renewals[i].local, network->link.index, &renewals[i].peer);

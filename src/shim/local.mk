@@ -37,8 +37,8 @@ libconvert_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden -ftls-model=initial-exec
 libconvert_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -no-undefined \
 	-export-symbols $(srcdir)/src/shim/libconvert.sym -Wl,-z,now -Wl,-z,nodelete \
 	-Wl,-Bsymbolic-functions $(UNDEFINED_VERSION)
-libconvert_la_LIBADD = libnetworks.la libclient.la libcodec.la libprogram.la libcommon.la -ldl
-libconvert_la_DEPENDENCIES = libnetworks.la libclient.la libcodec.la libprogram.la libcommon.la $(srcdir)/src/shim/libconvert.sym
+libconvert_la_LIBADD = libhost.la libclient.la libcodec.la libprogram.la libcommon.la -ldl
+libconvert_la_DEPENDENCIES = libhost.la libclient.la libcodec.la libprogram.la libcommon.la $(srcdir)/src/shim/libconvert.sym
 EXTRA_DIST += src/shim/libconvert.sym
 dist_man_MANS += man/libconvert.so.7
 EXTRA_DIST += src/shim/system/README.md \

@@ -29,7 +29,7 @@
 #include "client/converters_facts.h"
 #include "client/converters_destinations.h"
 #include "common/clock.h"
-#include "networks/path_probe.h"
+#include "host/path_probe.h"
 #include "supervise/again.h"
 #include "supervise/attempt.h"
 #include "supervise/blind_memory.h"

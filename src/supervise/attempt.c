@@ -15,7 +15,7 @@
 #include "client/exchange.h"
 #include "common/clock.h"
 #include "common/errors.h"
-#include "networks/several.h"
+#include "host/networks.h"
 #include "supervise/advice.h"
 #include "supervise/blind_memory.h"
 #include "supervise/kernel.h"

@@ -12,7 +12,7 @@
 #include "client/converters.h"
 #include "common/clock.h"
 #include "common/errors.h"
-#include "networks/path_direct.h"
+#include "host/path_list.h"
 #include "supervise/log.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 #ifndef SUPERVISE_BEGIN_H
 #define SUPERVISE_BEGIN_H
 
-#include "networks/survey.h"
+#include "host/survey.h"
 
 #include <stdint.h>
 

@@ -15,7 +15,7 @@
 #include "client/converters_facts.h"
 #include "client/exchange.h"
 #include "common/clock.h"
-#include "networks/path_probe.h"
+#include "host/path_probe.h"
 #include "supervise/kernel.h"
 #include "supervise/log.h"
 

@@ -24,7 +24,7 @@
 #include "client/user_cache.h"
 #include "common/clock.h"
 #include "common/errors.h"
-#include "networks/networks.h"
+#include "host/networks.h"
 #include "supervise/aftermath.h"
 #include "supervise/attempt.h"
 #include "supervise/caller.h"

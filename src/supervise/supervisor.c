@@ -13,7 +13,7 @@
 #include "client/converters.h"
 #include "client/user_cache.h"
 #include "common/clock.h"
-#include "networks/named.h"
+#include "host/word.h"
 #include "supervise/aftermath.h"
 #include "supervise/again.h"
 #include "supervise/begin.h"

@@ -2,15 +2,14 @@
 /*
  * fake_beneath.c - what the shim asks of the system past the table `next`
  *
- * In the place of networks/several.c and networks/networks.c (netlink), registrations.c and rings.c (/proc), resolve.c (name servers) and log.c.
+ * In the place of host/networks.c (netlink), registrations.c and rings.c (/proc), resolve.c (name servers) and log.c.
  */
 #include "config.h"
 
 #include "fake_kernel.h"
 
 #include "client/resolve.h"
-#include "networks/networks.h"
-#include "networks/several.h"
+#include "host/networks.h"
 #include "shim/system/log.h"
 #include "shim/system/rings.h"
 #include "shim/wait/registrations.h"
@@ -51,9 +50,9 @@ bool networks_is_own(const union sockaddr_ip *to)
 	return false;
 }
 
-size_t networks_to(const union sockaddr_ip *to, bool beside_vpn, struct network out[NETWORKS_MAX])
+size_t networks_to(const union sockaddr_ip *to, const struct host_word *word, struct network out[NETWORKS_MAX])
 {
-	(void)to, (void)beside_vpn, (void)out;
+	(void)to, (void)word, (void)out;
 	return 0;
 }
 

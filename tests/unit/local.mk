@@ -329,7 +329,7 @@ libshimworld_la_SOURCES = tests/unit/shim_world.c tests/unit/shim_world.h tests/
 	src/shim/connect/dissolve.c src/shim/connect/gate.c \
 	src/shim/connect/input.c src/shim/connect/peek.c src/shim/connect/reset.c src/shim/connect/liveness.c src/shim/connect/lowat.c src/shim/connect/follow.c \
 	src/shim/connect/output.c src/shim/connect/path_begin.c src/shim/connect/path_look.c \
-	src/networks/path_direct.c src/networks/path_list.c src/networks/path_probe.c src/networks/survey.c \
+	src/host/path_list.c src/host/path_probe.c src/host/survey.c src/host/word.c \
 	src/shim/connect/replace.c src/shim/connect/settle.c src/shim/connect/unattended.c \
 	src/shim/process/leave.c \
 	src/shim/hooks/socket.c src/shim/hooks/options.c src/shim/hooks/io.c src/shim/hooks/poll.c \

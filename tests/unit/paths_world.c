@@ -4,14 +4,16 @@
 
 #include "paths_world.h"
 
+#include "host/way.h"
+
 #include <linux/mptcp.h>
 #include <linux/rtnetlink.h>
+#include <stdio.h>
 #include <string.h>
 
 struct paths_world_lists lists;
-struct paths_world world;
+struct host host;
 struct paths_choice choice;
-struct paths_others others;
 struct paths_memory memory;
 struct paths_wanted wanted;
 struct paths_operations operations;
@@ -20,8 +22,7 @@ void begin(void)
 {
 	memset(&lists, 0, sizeof(lists));
 	memset(&memory, 0, sizeof(memory));
-	memset(&others, 0, sizeof(others));
-	world = (struct paths_world){ .links = lists.links,
+	host = (struct host){ .links = lists.links,
 				      .addresses = lists.addresses,
 				      .routes = lists.routes,
 				      .rules = lists.rules,
@@ -30,7 +31,7 @@ void begin(void)
 	choice = (struct paths_choice){ .table_first = 8803, .table_last = 8866 };
 }
 
-/* --- a world ---------------------------------------------------------------------------- */
+/* --- a host ---------------------------------------------------------------------------- */
 
 union sockaddr_ip address_of(const char *text)
 {
@@ -40,30 +41,30 @@ union sockaddr_ip address_of(const char *text)
 	return address;
 }
 
-struct paths_link *link_called(const char *name)
+struct host_link *link_called(const char *name)
 {
-	for (size_t i = 0; i < world.link_count; i++)
+	for (size_t i = 0; i < host.link_count; i++)
 		if (strcmp(lists.links[i].name, name) == 0)
 			return &lists.links[i];
 	ck_abort_msg("no link %s", name);
 }
 
-struct paths_link *add_link(const char *name, const char *kind)
+struct host_link *add_link(const char *name, const char *kind)
 {
-	struct paths_link *link = &lists.links[world.link_count++];
+	struct host_link *link = &lists.links[host.link_count++];
 
-	link->index = (unsigned int)world.link_count + 1;
+	link->index = (unsigned int)host.link_count + 1;
 	strcpy(link->name, name);
 	strcpy(link->kind, kind);
 	link->up = link->carrier = true;
 	return link;
 }
 
-struct paths_address *add_address(const char *device, const char *address)
+struct host_address *add_address(const char *device, const char *address)
 {
-	struct paths_address *added = &lists.addresses[world.address_count++];
+	struct host_address *added = &lists.addresses[host.address_count++];
 
-	*added = (struct paths_address){ .index = link_called(device)->index, .address = address_of(address) };
+	*added = (struct host_address){ .index = link_called(device)->index, .address = address_of(address) };
 	return added;
 }
 
@@ -71,16 +72,16 @@ void remove_address(const char *address)
 {
 	union sockaddr_ip gone = address_of(address);
 
-	for (size_t i = world.address_count; i-- > 0;)
+	for (size_t i = host.address_count; i-- > 0;)
 		if (sockaddr_ip_equal(&lists.addresses[i].address, &gone))
-			lists.addresses[i] = lists.addresses[--world.address_count];
+			lists.addresses[i] = lists.addresses[--host.address_count];
 }
 
-struct paths_route *add_route(const char *device, int family, const char *to, const char *gateway, uint32_t metric)
+struct host_route *add_route(const char *device, int family, const char *to, const char *gateway, uint32_t metric)
 {
-	struct paths_route *route = &lists.routes[world.route_count++];
+	struct host_route *route = &lists.routes[host.route_count++];
 
-	*route = (struct paths_route){ .family = family,
+	*route = (struct host_route){ .family = family,
 				       .table = RT_TABLE_MAIN,
 				       .protocol = RTPROT_BOOT,
 				       .index = link_called(device)->index,
@@ -95,9 +96,9 @@ struct paths_route *add_route(const char *device, int family, const char *to, co
 
 void remove_routes_of(const char *device)
 {
-	for (size_t i = world.route_count; i-- > 0;)
+	for (size_t i = host.route_count; i-- > 0;)
 		if (lists.routes[i].index == link_called(device)->index)
-			lists.routes[i] = lists.routes[--world.route_count];
+			lists.routes[i] = lists.routes[--host.route_count];
 }
 
 void add_network(const char *device, const char *kind, const char *number, uint32_t metric)
@@ -121,7 +122,7 @@ void two_networks(void)
 
 struct mptcp_endpoint *add_endpoint(const char *address, uint8_t id, const char *device)
 {
-	struct mptcp_endpoint *endpoint = &world.endpoints.endpoint[world.endpoints.count++];
+	struct mptcp_endpoint *endpoint = &host.endpoints.endpoint[host.endpoints.count++];
 
 	*endpoint = (struct mptcp_endpoint){ .address = address_of(address),
 					     .id = id,
@@ -132,13 +133,42 @@ struct mptcp_endpoint *add_endpoint(const char *address, uint8_t id, const char 
 
 /* --- what is done ----------------------------------------------------------------------- */
 
-void look(void)
+/* The route that a packet without a source takes: the main table's, unless a table that wg-quick's rules prefer has one. */
+static const struct host_route *find_way(int family)
 {
-	paths_wanted_find(&wanted, &world, &choice, &others, &memory);
-	paths_difference_find(&operations, &wanted, &world, &choice, &memory);
+	const union sockaddr_ip to = host_way_anywhere(family);
+	const struct in6_addr address = sockaddr_ip_in6(&to);
+	const struct host_route *best = NULL;
+
+	for (size_t i = 0; i < host.route_count; i++) {
+		const struct host_route *route = &host.routes[i];
+		const struct host_link *link = host_link_of(&host, route->index);
+
+		if (route->family == family && route->table == RT_TABLE_MAIN && link && link->up && prefix_contains(&route->to, &address) &&
+		    (!best || route->to.length > best->to.length ||
+		     (route->to.length == best->to.length && route->metric < best->metric)))
+			best = route;
+	}
+	return best;
 }
 
-enum paths_verdict verdict_of(const char *device, const char *address)
+void find_ways(void)
+{
+	const struct host_route *v4 = find_way(AF_INET), *v6 = find_way(AF_INET6);
+
+	host.ways[HOST_WAY_V4] = v4 ? v4->index : 0;
+	host.ways[HOST_WAY_V6] = v6 ? v6->index : 0;
+}
+
+void look(void)
+{
+	find_ways();
+	paths_memory_mark(&memory, &host.endpoints);
+	ck_assert_int_eq(paths_wanted_find(&wanted, &host, &choice, &memory), 0);
+	paths_difference_find(&operations, &wanted, &host, &choice, &memory);
+}
+
+enum host_verdict verdict_of(const char *device, const char *address)
 {
 	union sockaddr_ip like = address_of(address);
 
@@ -155,40 +185,40 @@ static void apply(const struct paths_operation *operation)
 
 	switch (operation->kind) {
 	case PATHS_LIMIT_SET:
-		memory.limit_before = memory.limit_set ? memory.limit_before : world.endpoints.subflow_limit;
-		memory.limit_set = world.endpoints.subflow_limit = operation->limit;
+		memory.limit_before = memory.limit_set ? memory.limit_before : host.endpoints.subflow_limit;
+		memory.limit_set = host.endpoints.subflow_limit = operation->limit;
 		break;
 	case PATHS_ROUTE_ADD:
-		lists.routes[world.route_count++] = operation->route;
+		lists.routes[host.route_count++] = operation->route;
 		break;
 	case PATHS_ROUTE_DELETE:
 		for (i = 0; memcmp(&lists.routes[i], &operation->route, sizeof(operation->route)) != 0; i++)
-			ck_assert_uint_lt(i, world.route_count);
-		lists.routes[i] = lists.routes[--world.route_count];
+			ck_assert_uint_lt(i, host.route_count);
+		lists.routes[i] = lists.routes[--host.route_count];
 		break;
 	case PATHS_RULE_ADD:
-		lists.rules[world.rule_count++] = operation->rule;
+		lists.rules[host.rule_count++] = operation->rule;
 		break;
 	case PATHS_RULE_DELETE:
 		for (i = 0; memcmp(&lists.rules[i], &operation->rule, sizeof(operation->rule)) != 0; i++)
-			ck_assert_uint_lt(i, world.rule_count);
-		lists.rules[i] = lists.rules[--world.rule_count];
+			ck_assert_uint_lt(i, host.rule_count);
+		lists.rules[i] = lists.rules[--host.rule_count];
 		break;
 	case PATHS_ENDPOINT_ADD:
-		ck_assert_ptr_null(paths_world_endpoint(&world, &operation->endpoint.address));
-		world.endpoints.endpoint[world.endpoints.count++] = operation->endpoint;
+		ck_assert_ptr_null(host_endpoint_of(&host, &operation->endpoint.address));
+		host.endpoints.endpoint[host.endpoints.count++] = operation->endpoint;
 		paths_memory_add(&memory, &(struct paths_memory_endpoint){ operation->endpoint.id, operation->endpoint.bound,
 									 operation->endpoint.address, 1 });
 		break;
 	case PATHS_ENDPOINT_CHANGE:
-		for (i = 0; i < world.endpoints.count; i++)
-			if (world.endpoints.endpoint[i].id == operation->endpoint.id)
-				world.endpoints.endpoint[i].flags = operation->endpoint.flags;
+		for (i = 0; i < host.endpoints.count; i++)
+			if (host.endpoints.endpoint[i].id == operation->endpoint.id)
+				host.endpoints.endpoint[i].flags = operation->endpoint.flags;
 		break;
 	case PATHS_ENDPOINT_DELETE:
-		for (i = 0; world.endpoints.endpoint[i].id != operation->endpoint.id; i++)
-			ck_assert_uint_lt(i, world.endpoints.count);
-		world.endpoints.endpoint[i] = world.endpoints.endpoint[--world.endpoints.count];
+		for (i = 0; host.endpoints.endpoint[i].id != operation->endpoint.id; i++)
+			ck_assert_uint_lt(i, host.endpoints.count);
+		host.endpoints.endpoint[i] = host.endpoints.endpoint[--host.endpoints.count];
 		paths_memory_remove(&memory, operation->endpoint.id);
 		break;
 	default:

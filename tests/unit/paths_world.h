@@ -1,46 +1,45 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * paths_world.h - a world of links, addresses and routes, for the tests of what the path manager wants of one
+ * paths_world.h - a host of links, addresses and routes, for the tests of what the path manager wants of one
  *
- * A world is put together by the functions below, and the operations are read as the commands that they stand for. settle() does them
- * to the world, as the kernel would: what is found then is nothing.
+ * A host is put together by the functions below, and the operations are read as the commands that they stand for. settle() does them
+ * to the host, as the kernel would: what is found then is nothing.
  */
 #ifndef PATHS_WORLD_TESTS_H
 #define PATHS_WORLD_TESTS_H
 
-#include "paths/difference.h"
+#include "paths/plan.h"
 #include "run.h"
 
 #define ROOM 64
 
-/* What the world's lists point to. */
+/* What the host's lists point to. */
 struct paths_world_lists {
-	struct paths_link links[ROOM];
-	struct paths_address addresses[ROOM];
-	struct paths_route routes[ROOM];
-	struct paths_rule rules[ROOM];
+	struct host_link links[ROOM];
+	struct host_address addresses[ROOM];
+	struct host_route routes[ROOM];
+	struct host_rule rules[ROOM];
 	uint32_t tables[ROOM];
 };
 
 extern struct paths_world_lists lists;
-extern struct paths_world world;
+extern struct host host;
 extern struct paths_choice choice;
-extern struct paths_others others;
 extern struct paths_memory memory;
 extern struct paths_wanted wanted;
 extern struct paths_operations operations;
 
-/* An empty world, of which nothing is remembered: a checked fixture. */
+/* An empty host, of which nothing is remembered: a checked fixture. */
 void begin(void);
 
 union sockaddr_ip address_of(const char *text);
-struct paths_link *link_called(const char *name);
-struct paths_link *add_link(const char *name, const char *kind);
-struct paths_address *add_address(const char *device, const char *address);
+struct host_link *link_called(const char *name);
+struct host_link *add_link(const char *name, const char *kind);
+struct host_address *add_address(const char *device, const char *address);
 void remove_address(const char *address);
 
 /* @to: a prefix; NULL: the default route. @gateway: NULL: none */
-struct paths_route *add_route(const char *device, int family, const char *to, const char *gateway, uint32_t metric);
+struct host_route *add_route(const char *device, int family, const char *to, const char *gateway, uint32_t metric);
 void remove_routes_of(const char *device);
 
 /* A device with an address of 24 bits, and a router that ends in .1. */
@@ -48,13 +47,16 @@ void add_network(const char *device, const char *kind, const char *number, uint3
 void two_networks(void);
 struct mptcp_endpoint *add_endpoint(const char *address, uint8_t id, const char *device);
 
-/* Finds what is wanted of the world as it is, and what is to be done. */
+/* Finds what is wanted of the host as it is, and what is to be done. */
 void look(void);
 
 /* Does what is to be done; afterwards there is nothing left to do. */
 void settle(void);
 
-enum paths_verdict verdict_of(const char *device, const char *address);
+/* Asks the host as the kernel would: which devices take what goes anywhere (main table, longest prefix, least metric). */
+void find_ways(void);
+
+enum host_verdict verdict_of(const char *device, const char *address);
 
 /* Checks that the operations are these commands and no others, in this order. The list ends with NULL. */
 #define expect(...) expect_commands((const char *const[]){ __VA_ARGS__, NULL })

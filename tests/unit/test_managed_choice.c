@@ -7,28 +7,29 @@
 #include <errno.h>
 #include <linux/mptcp.h>
 #include <linux/rtnetlink.h>
+#include <stdio.h>
 #include <string.h>
 
 START_TEST(test_choice)
 {
 	two_networks();
 	add_network("eth0", "veth", "10.9.9", 50);
-	choice.device = "eth*,wwan0";
-	choice.never = "wwan?";
+	choice.word.device = "eth*,wwan0";
+	choice.word.never = "wwan?";
 	look();
-	ck_assert_int_eq(verdict_of("wlan0", "192.0.2.2"), PATHS_NOT_NAMED);
-	ck_assert_int_eq(verdict_of("wwan0", "198.51.100.2"), PATHS_NEVER);
-	ck_assert_int_eq(verdict_of("eth0", "10.9.9.2"), PATHS_USED);
-	choice.device = choice.never = NULL;
-	choice.backup = "wwan0";
+	ck_assert_int_eq(verdict_of("wlan0", "192.0.2.2"), HOST_NOT_NAMED);
+	ck_assert_int_eq(verdict_of("wwan0", "198.51.100.2"), HOST_NEVER);
+	ck_assert_int_eq(verdict_of("eth0", "10.9.9.2"), HOST_USED);
+	choice.word.device = choice.word.never = NULL;
+	choice.word.backup = "wwan0";
 	settle();
-	ck_assert_uint_eq(paths_world_endpoint(&world, &lists.addresses[1].address)->flags,
+	ck_assert_uint_eq(host_endpoint_of(&host, &lists.addresses[1].address)->flags,
 			  MPTCP_PM_ADDR_FLAG_SUBFLOW | MPTCP_PM_ADDR_FLAG_BACKUP);
-	choice.backup = NULL;
+	choice.word.backup = NULL;
 	look();
 	expect("ip mptcp endpoint change id 101 nobackup");
 	settle();
-	choice.backup = "wlan0";
+	choice.word.backup = "wlan0";
 	look();
 	expect("ip mptcp endpoint change id 100 backup");
 }
@@ -49,19 +50,19 @@ START_TEST(test_vpn)
 	/* in a table of its own, as wg-quick has it */
 	add_route("wg0", AF_INET, NULL, NULL, 0)->table = 51820;
 	look();
-	ck_assert_int_eq(verdict_of("wlan0", "192.0.2.2"), PATHS_VPN);
+	ck_assert_int_eq(verdict_of("wlan0", "192.0.2.2"), HOST_VPN);
 	ck_assert_uint_eq(operations.count, 8);
 	ck_assert_int_eq(operations.list[0].kind, PATHS_ENDPOINT_DELETE);
-	choice.beside_vpn = true;
+	choice.word.beside_vpn = true;
 	look();
 	expect_nothing();
-	ck_assert_int_eq(verdict_of("wg0", "10.8.0.2"), PATHS_KIND);
+	ck_assert_int_eq(verdict_of("wg0", "10.8.0.2"), HOST_KIND);
 	/* by halves, as OpenVPN has it */
-	choice.beside_vpn = false;
-	world.route_count--;
+	choice.word.beside_vpn = false;
+	host.route_count--;
 	add_route("wg0", AF_INET, "128.0.0.0/1", NULL, 0);
 	look();
-	ck_assert_int_eq(verdict_of("wlan0", "192.0.2.2"), PATHS_VPN);
+	ck_assert_int_eq(verdict_of("wlan0", "192.0.2.2"), HOST_VPN);
 	link_called("wg0")->up = false;
 	look();
 	expect_nothing();
@@ -72,7 +73,7 @@ START_TEST(test_what_is_somebody_elses)
 {
 	two_networks();
 	add_endpoint("192.0.2.2", 1, "wlan0");
-	lists.rules[world.rule_count++] = (struct paths_rule){ address_of("198.51.100.2"), 102, 32765, RTPROT_BOOT };
+	lists.rules[host.rule_count++] = (struct host_rule){ address_of("198.51.100.2"), 102, 32765, RTPROT_BOOT };
 	look();
 	/* of each only what is missing */
 	expect("ip route replace 192.0.2.0/24 dev wlan0 table 8805 proto 88",
@@ -81,9 +82,10 @@ START_TEST(test_what_is_somebody_elses)
 	       "ip mptcp endpoint add 198.51.100.2 id 100 dev wwan0 subflow");
 	settle();
 	/* a rule with our number in somebody's table isn't ours, and neither is an endpoint with the ID of one that we had */
-	lists.rules[world.rule_count++] = (struct paths_rule){ address_of("10.1.1.1"), 77, 5, PATHS_PROTOCOL };
-	world.endpoints.endpoint[1].address = address_of("198.51.100.99");
-	paths_difference_find(&operations, NULL, &world, &choice, &memory);
+	lists.rules[host.rule_count++] = (struct host_rule){ address_of("10.1.1.1"), 77, 5, HOST_PROTOCOL_OURS };
+	host.endpoints.endpoint[1].address = address_of("198.51.100.99");
+	paths_memory_mark(&memory, &host.endpoints);
+	paths_difference_find(&operations, NULL, &host, &choice, &memory);
 	expect("ip rule del from 192.0.2.2 table 8805 priority 8803 protocol 88",
 	       "ip route del 192.0.2.0/24 dev wlan0 table 8805 proto 88",
 	       "ip route del default via 192.0.2.1 dev wlan0 table 8805 proto 88");
@@ -94,20 +96,20 @@ START_TEST(test_network_manager_and_mptcpd)
 {
 	two_networks();
 	settle();
-	others.nm_count = 2;
-	others.nm[0] = (struct paths_nm_device){ .name = "wlan0", .endpoints = true };
-	others.nm[1] = (struct paths_nm_device){ .name = "wwan0", .metered = PATHS_METERED_YES };
+	host.managers.nm_count = 2;
+	host.managers.nm[0] = (struct host_nm_device){ .name = "wlan0", .endpoints = true };
+	host.managers.nm[1] = (struct host_nm_device){ .name = "wwan0", .metered = HOST_METERED_YES };
 	look();
 	/* of wlan0's the endpoint is left to it; wwan0 is metered, says its user */
 	expect("ip mptcp endpoint change id 101 backup", "ip mptcp endpoint delete id 100");
 	settle();
-	others.nm[1] = (struct paths_nm_device){ .name = "wwan0", .disabled = true };
+	host.managers.nm[1] = (struct host_nm_device){ .name = "wwan0", .disabled = true };
 	look();
-	ck_assert_int_eq(verdict_of("wwan0", "198.51.100.2"), PATHS_DISABLED);
+	ck_assert_int_eq(verdict_of("wwan0", "198.51.100.2"), HOST_DISABLED);
 	ck_assert_int_eq(operations.list[0].kind, PATHS_ENDPOINT_DELETE);
-	others.nm_count = 0;
+	host.managers.nm_count = 0;
 	settle();
-	others.mptcpd = true;
+	host.managers.mptcpd = true;
 	look();
 	expect("ip mptcp endpoint delete id 101", "ip mptcp endpoint delete id 100");
 }
@@ -115,24 +117,24 @@ END_TEST
 
 START_TEST(test_nmcli)
 {
-	const char *uuids[PATHS_OTHERS_DEVICES_MAX];
+	const char *uuids[HOST_NM_DEVICES_MAX];
 	char text[] = "GENERAL.DEVICE:wlan0\nGENERAL.CON-UUID:6b1-a\nGENERAL.METERED:no (guessed)\n\n"
 		      "GENERAL.DEVICE:lo\nGENERAL.CON-UUID:\nGENERAL.METERED:unknown\n\n"
 		      "GENERAL.DEVICE:ttyUSB0\nGENERAL.CON-UUID:6b1-b\nGENERAL.METERED:yes\n";
 
-	paths_others_parse_devices(&others, text, uuids);
-	ck_assert_uint_eq(others.nm_count, 2);
-	ck_assert_str_eq(others.nm[0].name, "wlan0");
+	host_nm_parse_devices(&host.managers, text, uuids);
+	ck_assert_uint_eq(host.managers.nm_count, 2);
+	ck_assert_str_eq(host.managers.nm[0].name, "wlan0");
 	ck_assert_str_eq(uuids[0], "6b1-a");
-	ck_assert_int_eq(others.nm[0].metered, PATHS_METERED_GUESSED_NO);
+	ck_assert_int_eq(host.managers.nm[0].metered, HOST_METERED_GUESSED_NO);
 	ck_assert_str_eq(uuids[1], "6b1-b");
-	ck_assert_int_eq(others.nm[1].metered, PATHS_METERED_YES);
-	paths_others_parse_flags(&others.nm[0], "0x0 (default)\n");
-	ck_assert(others.nm[0].endpoints && !others.nm[0].disabled);
-	paths_others_parse_flags(&others.nm[0], "0x2 (disabled)\n");
-	ck_assert(!others.nm[0].endpoints && others.nm[0].disabled);
-	paths_others_parse_flags(&others.nm[0], "\n");
-	ck_assert(!others.nm[0].endpoints && !others.nm[0].disabled);
+	ck_assert_int_eq(host.managers.nm[1].metered, HOST_METERED_YES);
+	host_nm_parse_flags(&host.managers.nm[0], "0x0 (default)\n");
+	ck_assert(host.managers.nm[0].endpoints && !host.managers.nm[0].disabled);
+	host_nm_parse_flags(&host.managers.nm[0], "0x2 (disabled)\n");
+	ck_assert(!host.managers.nm[0].endpoints && host.managers.nm[0].disabled);
+	host_nm_parse_flags(&host.managers.nm[0], "\n");
+	ck_assert(!host.managers.nm[0].endpoints && !host.managers.nm[0].disabled);
 }
 END_TEST
 
@@ -142,7 +144,7 @@ START_TEST(test_tables)
 	/* somebody has taken the first one's place, and the range has two */
 	choice.table_first = 8805;
 	choice.table_last = 8806;
-	lists.tables[world.table_count++] = 8805;
+	lists.tables[host.table_count++] = 8805;
 	settle();
 	ck_assert_uint_eq(wanted.networks[0].table + wanted.networks[1].table, 8806);
 	/* with another range, what was made in the old one is taken away */
@@ -157,7 +159,7 @@ START_TEST(test_tables)
 	ck_assert_uint_eq(operations.count, 12);
 	settle();
 	/* a device keeps its table */
-	lists.routes[world.route_count - 1].table = lists.routes[world.route_count - 2].table;
+	lists.routes[host.route_count - 1].table = lists.routes[host.route_count - 2].table;
 	look();
 	expect_nothing();
 }
@@ -174,11 +176,11 @@ START_TEST(test_no_more_than_eight)
 	}
 	add_endpoint("203.0.113.1", 1, NULL);
 	settle();
-	ck_assert_uint_eq(world.endpoints.count, PATHS_ENDPOINTS_MAX);
-	ck_assert_uint_eq(world.endpoints.subflow_limit, 7);
+	ck_assert_uint_eq(host.endpoints.count, HOST_ENDPOINTS_USED_MAX);
+	ck_assert_uint_eq(host.endpoints.subflow_limit, 7);
 	/* those with the least metrics */
-	ck_assert_int_eq(verdict_of("eth11", "10.0.11.2"), PATHS_USED);
-	ck_assert_int_eq(verdict_of("eth4", "10.0.4.2"), PATHS_FULL);
+	ck_assert_int_eq(verdict_of("eth11", "10.0.11.2"), HOST_USED);
+	ck_assert_int_eq(verdict_of("eth4", "10.0.4.2"), HOST_FULL);
 }
 END_TEST
 
@@ -192,7 +194,7 @@ START_TEST(test_memory)
 	add_link("eth0", "");
 	add_route("eth0", AF_INET6, NULL, "fe80::9", 1024);
 	add_address("eth0", "2001:db8:ffff:ffff:ffff:ffff:ffff:ffff");
-	world.endpoints.subflow_limit = 1;
+	host.endpoints.subflow_limit = 1;
 	settle();
 	memory.table_first = 8803;
 	memory.table_last = 8866;
@@ -205,8 +207,8 @@ START_TEST(test_memory)
 	ck_assert_uint_eq(read.limit_before, 1);
 	ck_assert_uint_eq(read.limit_set, 2);
 	ck_assert_uint_eq(read.table_last, 8866);
-	for (size_t i = 0; i < world.endpoints.count; i++)
-		ck_assert_ptr_nonnull(paths_memory_find(&read, &world.endpoints.endpoint[i]));
+	for (size_t i = 0; i < host.endpoints.count; i++)
+		ck_assert_ptr_nonnull(paths_memory_find(&read, &host.endpoints.endpoint[i]));
 	strcpy(text, "endpoint 0 10.0.0.1 1 1\nendpoint 3 nowhere 1 1\nendpoint\nfoo\nendpoint 9 10.0.0.1:5 1 1\ntables 1\n");
 	paths_memory_parse(&read, text);
 	ck_assert_uint_eq(read.count, 0);
@@ -236,8 +238,8 @@ START_TEST(test_choice_is_read)
 	}
 	ck_assert(paths_choice_read(&choice, "wl*, eth[0-9],", NULL, NULL, "1-4294967295", "1", problem) == false);
 	ck_assert(paths_choice_read(&choice, "wl*, eth[0-9],", "", NULL, "4294967290-4294967295", "1", problem));
-	ck_assert(paths_choice_names(choice.device, "wlp2s0") && paths_choice_names(choice.device, "eth3"));
-	ck_assert(!paths_choice_names(choice.device, "eth33") && !paths_choice_names(choice.never, "") && choice.beside_vpn);
+	ck_assert(host_word_names(choice.word.device, "wlp2s0") && host_word_names(choice.word.device, "eth3"));
+	ck_assert(!host_word_names(choice.word.device, "eth33") && !host_word_names(choice.word.never, "") && choice.word.beside_vpn);
 }
 END_TEST
 

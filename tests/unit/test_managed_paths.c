@@ -27,13 +27,13 @@ END_TEST
 START_TEST(test_all_is_taken_away)
 {
 	two_networks();
-	world.endpoints.subflow_limit = 0;
+	host.endpoints.subflow_limit = 0;
 	add_endpoint("203.0.113.9", 1, NULL);
 	look();
 	ck_assert_int_eq(operations.list[0].kind, PATHS_LIMIT_SET);
 	settle();
-	ck_assert_uint_eq(world.endpoints.subflow_limit, 2);
-	paths_difference_find(&operations, NULL, &world, &choice, &memory);
+	ck_assert_uint_eq(host.endpoints.subflow_limit, 2);
+	paths_difference_find(&operations, NULL, &host, &choice, &memory);
 	expect("ip mptcp limits set subflows 0", "ip mptcp endpoint delete id 100", "ip mptcp endpoint delete id 101",
 	       "ip rule del from 192.0.2.2 table 8805 priority 8803 protocol 88",
 	       "ip rule del from 198.51.100.2 table 8806 priority 8803 protocol 88",
@@ -42,8 +42,8 @@ START_TEST(test_all_is_taken_away)
 	       "ip route del 198.51.100.0/24 dev wwan0 table 8806 proto 88",
 	       "ip route del default via 198.51.100.1 dev wwan0 table 8806 proto 88");
 	/* a limit that somebody has set since is that somebody's */
-	world.endpoints.subflow_limit = 5;
-	paths_difference_find(&operations, NULL, &world, &choice, &memory);
+	host.endpoints.subflow_limit = 5;
+	paths_difference_find(&operations, NULL, &host, &choice, &memory);
 	ck_assert_int_eq(operations.list[0].kind, PATHS_ENDPOINT_DELETE);
 }
 END_TEST
@@ -72,7 +72,7 @@ START_TEST(test_flapping)
 		look();
 		expect("ip mptcp endpoint delete id 100");
 		settle();
-		ck_assert_int_eq(verdict_of("wlan0", "192.0.2.2"), PATHS_NO_CARRIER);
+		ck_assert_int_eq(verdict_of("wlan0", "192.0.2.2"), HOST_NO_CARRIER);
 		link_called("wlan0")->carrier = true;
 		look();
 		expect("ip mptcp endpoint add 192.0.2.2 id 100 dev wlan0 subflow");
@@ -118,10 +118,10 @@ START_TEST(test_all_links_go_down)
 	look();
 	expect_nothing();
 	/* who chooses that a network isn't used doesn't wait for another one */
-	choice.never = "wwan0";
+	choice.word.never = "wwan0";
 	look();
 	expect("ip mptcp endpoint delete id 101");
-	choice.never = NULL;
+	choice.word.never = NULL;
 	/* with the first that works the others go */
 	link_called("wwan0")->up = link_called("wwan0")->carrier = true;
 	add_route("wwan0", AF_INET, "198.51.100.0/24", NULL, 0);
@@ -137,9 +137,9 @@ START_TEST(test_announced)
 {
 	two_networks();
 	settle();
-	for (size_t i = 0; i < world.endpoints.count; i++)
-		if (world.endpoints.endpoint[i].id == 100)
-			world.endpoints.endpoint[i].flags = MPTCP_PM_ADDR_FLAG_SIGNAL;
+	for (size_t i = 0; i < host.endpoints.count; i++)
+		if (host.endpoints.endpoint[i].id == 100)
+			host.endpoints.endpoint[i].flags = MPTCP_PM_ADDR_FLAG_SIGNAL;
 	look();
 	ck_assert_str_eq(paths_operation_format(&operations.list[0], (char[PATHS_COMMAND_MAX]){ 0 }), "ip mptcp endpoint delete id 100");
 	ck_assert_uint_eq(operations.count, 2);
@@ -170,7 +170,7 @@ START_TEST(test_router_is_replaced)
 {
 	two_networks();
 	settle();
-	for (size_t i = 0; i < world.route_count; i++)
+	for (size_t i = 0; i < host.route_count; i++)
 		if (lists.routes[i].table == RT_TABLE_MAIN && lists.routes[i].gateway.sa.sa_family == AF_INET &&
 		    lists.routes[i].index == link_called("wlan0")->index)
 			lists.routes[i].gateway = address_of("192.0.2.254");
@@ -185,8 +185,8 @@ START_TEST(test_same_address_twice)
 	add_network("wlan0", "", "192.168.1", 600);
 	add_network("wwan0", "", "192.168.1", 700);
 	look();
-	ck_assert_int_eq(verdict_of("wlan0", "192.168.1.2"), PATHS_USED);
-	ck_assert_int_eq(verdict_of("wwan0", "192.168.1.2"), PATHS_TWICE);
+	ck_assert_int_eq(verdict_of("wlan0", "192.168.1.2"), HOST_USED);
+	ck_assert_int_eq(verdict_of("wwan0", "192.168.1.2"), HOST_TWICE);
 	settle();
 	/* the other one is better off now: an address has one endpoint, so that the old one goes first */
 	link_called("wlan0")->carrier = false;
@@ -204,7 +204,7 @@ END_TEST
 
 START_TEST(test_ipv6_prefixes)
 {
-	struct paths_address *old;
+	struct host_address *old;
 
 	add_link("wlan0", "");
 	add_address("wlan0", "fe80::1")->scope = RT_SCOPE_LINK;
@@ -223,10 +223,10 @@ START_TEST(test_ipv6_prefixes)
 	add_address("wlan0", "2001:db8:2::2")->flags = IFA_F_TENTATIVE;
 	add_route("wlan0", AF_INET6, "2001:db8:2::/64", NULL, 256);
 	look();
-	ck_assert_int_eq(verdict_of("wlan0", "2001:db8:2::2"), PATHS_NOT_READY);
+	ck_assert_int_eq(verdict_of("wlan0", "2001:db8:2::2"), HOST_NOT_READY);
 	expect("ip -6 route replace 2001:db8:2::/64 dev wlan0 table 8805 proto 88");
 	settle();
-	lists.addresses[world.address_count - 1].flags = 0;
+	lists.addresses[host.address_count - 1].flags = 0;
 	look();
 	expect("ip -6 rule add from 2001:db8:2::2 table 8805 priority 8803 protocol 88",
 	       "ip mptcp endpoint add 2001:db8:2::2 id 101 dev wlan0 subflow", "ip mptcp endpoint delete id 100",
@@ -240,20 +240,20 @@ START_TEST(test_which_of_several_addresses)
 	add_route("wlan0", AF_INET6, NULL, "fe80::9", 1024);
 	add_address("wlan0", "2001:db8::1");
 	settle();
-	ck_assert_int_eq(verdict_of("wlan0", "2001:db8::1"), PATHS_USED);
+	ck_assert_int_eq(verdict_of("wlan0", "2001:db8::1"), HOST_USED);
 	/* a second one that is as good doesn't take its place; one that hides the host does, and only one */
 	add_address("wlan0", "2001:db8::2");
 	look();
 	expect_nothing();
-	ck_assert_int_eq(verdict_of("wlan0", "2001:db8::2"), PATHS_SECOND);
+	ck_assert_int_eq(verdict_of("wlan0", "2001:db8::2"), HOST_SECOND);
 	add_address("wlan0", "2001:db8::3")->flags = IFA_F_TEMPORARY;
 	settle();
-	ck_assert_int_eq(verdict_of("wlan0", "2001:db8::3"), PATHS_USED);
-	ck_assert_int_eq(verdict_of("wlan0", "2001:db8::1"), PATHS_SECOND);
+	ck_assert_int_eq(verdict_of("wlan0", "2001:db8::3"), HOST_USED);
+	ck_assert_int_eq(verdict_of("wlan0", "2001:db8::1"), HOST_SECOND);
 	add_address("wlan0", "2001:db8::4")->flags = IFA_F_TEMPORARY;
 	look();
 	expect_nothing();
-	ck_assert_uint_eq(world.endpoints.count, 1);
+	ck_assert_uint_eq(host.endpoints.count, 1);
 }
 END_TEST
 
@@ -275,18 +275,18 @@ START_TEST(test_what_is_no_network)
 	add_address("usb0", "10.1.1.1")->flags = IFA_F_DADFAILED;
 	add_route("usb0", AF_INET, NULL, "169.254.3.1", 5);
 	look();
-	ck_assert_int_eq(verdict_of("docker0", "172.17.0.1"), PATHS_NO_ROUTE);
-	ck_assert_int_eq(verdict_of("eth0", "10.9.9.2"), PATHS_KIND);
-	ck_assert_int_eq(verdict_of("gre1", "10.9.8.2"), PATHS_KIND);
-	ck_assert_int_eq(verdict_of("port", "10.9.7.2"), PATHS_PART);
-	ck_assert_int_eq(verdict_of("usb0", "10.1.1.1"), PATHS_NOT_READY);
+	ck_assert_int_eq(verdict_of("docker0", "172.17.0.1"), HOST_NO_ROUTE);
+	ck_assert_int_eq(verdict_of("eth0", "10.9.9.2"), HOST_KIND);
+	ck_assert_int_eq(verdict_of("gre1", "10.9.8.2"), HOST_KIND);
+	ck_assert_int_eq(verdict_of("port", "10.9.7.2"), HOST_PART);
+	ck_assert_int_eq(verdict_of("usb0", "10.1.1.1"), HOST_NOT_READY);
 	/* neither the loopback nor link-local addresses are even named */
 	ck_assert_uint_eq(wanted.count, 6);
 	ck_assert_uint_eq(operations.count, 4);
 	/* a bridge that is the way to everywhere is this host's network */
 	add_route("docker0", AF_INET, NULL, "172.17.0.254", 5);
 	look();
-	ck_assert_int_eq(verdict_of("docker0", "172.17.0.1"), PATHS_USED);
+	ck_assert_int_eq(verdict_of("docker0", "172.17.0.1"), HOST_USED);
 }
 END_TEST
 

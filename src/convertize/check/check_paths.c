@@ -4,7 +4,7 @@
 
 #include "common/sysctl.h"
 #include "convertize/check/check_private.h"
-#include "networks/named.h"
+#include "host/word.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 
 #include "convertize/check/network.h"
 
-#include "common/endpoints.h"
+#include "host/endpoints.h"
 #include "common/netlink.h"
 
 #include <assert.h>
@@ -255,10 +255,10 @@ static void read_first(struct network *network)
 
 /* --- the path manager --------------------------------------------------------------- */
 
-static int read_path_manager(struct network *network, struct netlink *netlink)
+static int read_path_manager(struct network *network)
 {
 	struct endpoints endpoints;
-	int ret = endpoints_read(&endpoints, netlink);
+	int ret = endpoints_read(&endpoints);
 
 	if (ret < 0)
 		return ret;
@@ -287,7 +287,7 @@ int network_read(struct network *out)
 	int ret;
 
 	memset(out, 0, sizeof(*out));
-	out->path_manager_error = read_path_manager(out, &netlink);
+	out->path_manager_error = read_path_manager(out);
 	ret = read_addresses(out);
 	read_default_routes(out, &netlink);
 	settle_usable(out);

@@ -8,11 +8,10 @@
 #include "convertize/options/command_line.h"
 #include "convertize/check/probe.h"
 #include "convertize/paths/sock_diag.h"
-#include "paths/wanted.h"
+#include "paths/plan.h"
 
 #include <stdio.h>
 
-#define PATHS_ROWS_MAX PATHS_NETWORKS_MAX
 #define PATHS_CONVERTERS_MAX 8
 
 /* Does a converter answer over this network? */
@@ -23,13 +22,13 @@ enum paths_metered_by { PATHS_BY_NOBODY, PATHS_BY_NETWORK_MANAGER, PATHS_BY_KIND
 
 /* A network, and what is known of it. */
 struct paths_row {
-	struct paths_network network;
+	struct host_network network;
 	bool has_endpoint, endpoint_is_ours;
 	struct mptcp_endpoint endpoint;
 	int64_t since;           /* in seconds of CLOCK_REALTIME, when the path manager has made its endpoint; 0: it has not */
 	uint32_t way_table;      /* where the kernel finds the way for what is sent from the address; 0: nowhere */
 	unsigned int way_index;  /* the device that the way leaves by */
-	enum paths_metered metered;
+	enum host_metered metered;
 	enum paths_metered_by metered_by;
 	enum paths_works works;
 	char converter[SOCKADDR_STRLEN]; /* that was asked, and answered if one did; empty: none */
@@ -47,8 +46,7 @@ struct paths_view {
 	size_t count;
 	struct paths_wanted wanted;
 	bool is_managed; /* a path manager of ours runs */
-	struct paths_others others;
-	unsigned int subflow_limit;
+	struct host host;
 	int mptcp;       /* net.mptcp.enabled, or -errno */
 	size_t converter_count;
 	struct path_preferences wishes; /* CONVERT_PATHS */

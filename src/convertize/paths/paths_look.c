@@ -15,7 +15,7 @@
 
 #include "client/paths_facts.h"
 #include "common/sysctl.h"
-#include "paths/kernel.h"
+#include "host/way.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static void on_unresolved(const char *name, const char *reason, void *arg)
 /* --- each network ----------------------------------------------------------------------- */
 
 /* Is it a device of a mobile network? The kernel says so of those whose drivers do (DEVTYPE=wwan). */
-static bool is_mobile(const struct paths_link *link)
+static bool is_mobile(const struct host_link *link)
 {
 	char path[64 + IF_NAMESIZE], line[64];
 	FILE *file;
@@ -61,15 +61,15 @@ static bool is_mobile(const struct paths_link *link)
 	return mobile;
 }
 
-static void find_metered(struct paths_row *row, const struct paths_others *others)
+static void find_metered(struct paths_row *row, const struct host_managers *others)
 {
-	const struct paths_nm_device *nm = paths_others_nm(others, row->network.link.name);
+	const struct host_nm_device *nm = host_nm_of(others, row->network.link.name);
 
-	if (nm && nm->metered != PATHS_METERED_UNKNOWN) {
+	if (nm && nm->metered != HOST_METERED_UNKNOWN) {
 		row->metered = nm->metered;
 		row->metered_by = PATHS_BY_NETWORK_MANAGER;
 	} else if (is_mobile(&row->network.link)) {
-		row->metered = PATHS_METERED_GUESSED_YES;
+		row->metered = HOST_METERED_GUESSED_YES;
 		row->metered_by = PATHS_BY_KIND;
 	}
 }
@@ -92,10 +92,10 @@ static void find_way(struct paths_row *row, const struct converters *converters)
 	}
 }
 
-static void fill_row(struct paths_row *row, const struct paths_network *network, const struct paths_world *world,
-		     const struct paths_memory *memory, const struct paths_others *others)
+static void fill_row(struct paths_row *row, const struct host_network *network, const struct host *host,
+		     const struct paths_memory *memory)
 {
-	const struct mptcp_endpoint *endpoint = paths_world_endpoint(world, &network->address);
+	const struct mptcp_endpoint *endpoint = host_endpoint_of(host, &network->address);
 	const struct paths_memory_endpoint *remembered = endpoint ? paths_memory_find(memory, endpoint) : NULL;
 
 	row->network = *network;
@@ -107,7 +107,7 @@ static void fill_row(struct paths_row *row, const struct paths_network *network,
 		row->endpoint_is_ours = true;
 		row->since = remembered->since;
 	}
-	find_metered(row, others);
+	find_metered(row, &host->managers);
 }
 
 /* --- what programs know ----------------------------------------------------------------- */
@@ -206,32 +206,24 @@ static void ask(struct paths_view *view, const struct converters *converters, co
 
 /* --- all of it -------------------------------------------------------------------------- */
 
-static int read_kernel(struct paths_view *out, const struct paths_choice *choice)
+static int read_host(struct paths_view *out, const struct paths_choice *choice)
 {
 	struct paths_memory memory;
-	struct paths_kernel kernel;
-	struct paths_world world;
-	int ret = paths_kernel_open(&kernel);
+	int ret = host_read(&out->host, NULL, NULL);
 
-	if (ret < 0)
-		return ret;
-	ret = paths_kernel_read(&kernel, &world);
-	paths_kernel_close(&kernel);
 	if (ret < 0)
 		return ret;
 	/* a file that can't be read is as none: endpoints are somebody's then */
 	if (paths_memory_load(&memory) < 0)
 		memset(&memory, 0, sizeof(memory));
-	paths_others_look(&out->others);
-	paths_wanted_find(&out->wanted, &world, choice, &out->others, &memory);
-	out->wanted.vpn = NULL; /* it is the world's */
-	out->subflow_limit = world.endpoints.subflow_limit;
+	paths_memory_mark(&memory, &out->host.endpoints);
+	host_managers_read(&out->host.managers);
+	ret = paths_wanted_find(&out->wanted, &out->host, choice, &memory);
 	out->rows = calloc(out->wanted.count + 1, sizeof(*out->rows));
 	for (size_t i = 0; out->rows && i < out->wanted.count; i++)
 		if (out->wanted.networks[i].has_route)
-			fill_row(&out->rows[out->count++], &out->wanted.networks[i], &world, &memory, &out->others);
-	paths_world_fini(&world);
-	return out->rows ? 0 : -ENOMEM;
+			fill_row(&out->rows[out->count++], &out->wanted.networks[i], &out->host, &memory);
+	return out->rows ? ret : -ENOMEM;
 }
 
 int paths_look(struct paths_view *out, const struct paths_choice *choice, const struct settings *settings)
@@ -242,7 +234,7 @@ int paths_look(struct paths_view *out, const struct paths_choice *choice, const 
 	memset(out, 0, sizeof(*out));
 	out->mptcp = sysctl_read("net.mptcp.enabled");
 	out->is_managed = paths_memory_is_locked();
-	ret = read_kernel(out, choice);
+	ret = read_host(out, choice);
 	if (ret < 0)
 		return ret;
 	if (settings->enabled)
@@ -262,4 +254,6 @@ void paths_view_fini(struct paths_view *view)
 {
 	free(view->rows);
 	view->rows = NULL;
+	paths_wanted_fini(&view->wanted);
+	host_fini(&view->host);
 }

@@ -6,13 +6,14 @@
 #include "convertize/paths/paths_command.h"
 
 #include "common/json.h"
-#include "networks/named.h"
+#include "host/word.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/mptcp.h>
 #include <linux/rtnetlink.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -40,8 +41,8 @@ static const char *const titles[] = { "DEVICE", "ADDRESS", "GATEWAY",  "ENDPOINT
 static_assert(sizeof(titles) / sizeof(titles[0]) == COLUMN_COUNT, "a title for each column");
 
 static const char *const metered_names[] = {
-	[PATHS_METERED_UNKNOWN] = "unknown", [PATHS_METERED_NO] = "no",		 [PATHS_METERED_YES] = "yes",
-	[PATHS_METERED_GUESSED_NO] = "no",   [PATHS_METERED_GUESSED_YES] = "yes",
+	[HOST_METERED_UNKNOWN] = "unknown", [HOST_METERED_NO] = "no",		 [HOST_METERED_YES] = "yes",
+	[HOST_METERED_GUESSED_NO] = "no",   [HOST_METERED_GUESSED_YES] = "yes",
 };
 
 static const char *const metered_by_names[] = {
@@ -51,12 +52,12 @@ static const char *const metered_by_names[] = {
 };
 
 static const char *const keeper_names[] = {
-	[PATHS_KEEPER_OURS] = "convertize",
-	[PATHS_KEEPER_OTHER] = "other",
-	[PATHS_KEEPER_NM] = "NetworkManager",
-	[PATHS_KEEPER_MPTCPD] = "mptcpd",
+	[HOST_KEEPER_OURS] = "convertize",
+	[HOST_KEEPER_OTHER] = "other",
+	[HOST_KEEPER_NM] = "NetworkManager",
+	[HOST_KEEPER_MPTCPD] = "mptcpd",
 };
-static_assert(sizeof(keeper_names) / sizeof(keeper_names[0]) == PATHS_KEEPER_COUNT, "a name for each keeper");
+static_assert(sizeof(keeper_names) / sizeof(keeper_names[0]) == HOST_KEEPER_COUNT, "a name for each keeper");
 
 static const struct {
 	uint32_t flag;
@@ -197,7 +198,7 @@ static void format_learned(const struct paths_row *row, char out[static CELL_MAX
 
 static void format_row(const struct paths_row *row, char cells[static COLUMN_COUNT][CELL_MAX])
 {
-	const struct paths_network *network = &row->network;
+	const struct host_network *network = &row->network;
 	char address[SOCKADDR_STRLEN];
 
 	snprintf(cells[COLUMN_DEVICE], CELL_MAX, "%s", network->link.name);
@@ -208,7 +209,7 @@ static void format_row(const struct paths_row *row, char cells[static COLUMN_COU
 	format_endpoint(row, cells[COLUMN_ENDPOINT]);
 	format_table(row, cells[COLUMN_TABLE]);
 	snprintf(cells[COLUMN_METERED], CELL_MAX, "%s%s", metered_names[row->metered],
-		 row->metered == PATHS_METERED_GUESSED_NO || row->metered == PATHS_METERED_GUESSED_YES ? " (guess)" : "");
+		 row->metered == HOST_METERED_GUESSED_NO || row->metered == HOST_METERED_GUESSED_YES ? " (guess)" : "");
 	format_works(row, cells[COLUMN_WORKS]);
 	format_since(row->since, cells[COLUMN_SINCE]);
 	snprintf(cells[COLUMN_SUBFLOWS], CELL_MAX, "%zu", row->subflows.count);
@@ -243,20 +244,21 @@ static const char *row_cell(size_t column, const void *arg)
 
 static void print_table(FILE *out, const struct paths_view *view)
 {
-	static char cells[PATHS_ROWS_MAX][COLUMN_COUNT][CELL_MAX];
+	char(*cells)[COLUMN_COUNT][CELL_MAX] = calloc(view->count, sizeof(*cells));
 	size_t widths[COLUMN_COUNT];
 
 	for (size_t j = 0; j < COLUMN_COUNT; j++)
 		widths[j] = strlen(titles[j]);
-	for (size_t i = 0; i < view->count; i++) {
+	for (size_t i = 0; cells && i < view->count; i++) {
 		format_row(&view->rows[i], cells[i]);
 		for (size_t j = 0; j < COLUMN_COUNT; j++)
 			if (strlen(cells[i][j]) > widths[j])
 				widths[j] = strlen(cells[i][j]);
 	}
 	print_line(out, widths, title_cell, NULL);
-	for (size_t i = 0; i < view->count; i++)
+	for (size_t i = 0; cells && i < view->count; i++)
 		print_line(out, widths, row_cell, cells[i]);
+	free(cells);
 }
 
 /* Lines behind the table: what a word in it can't say. */
@@ -280,23 +282,23 @@ static void print_remarks(FILE *out, const struct paths_view *view)
 			fprintf(out, "CONVERT_PATHS names %s: there is no such device or address now\n",
 				path_wish_format(&view->wishes.wishes[i], address));
 	for (size_t i = 0; i < view->wanted.count; i++) {
-		const struct paths_network *network = &view->wanted.networks[i];
+		const struct host_network *network = &view->wanted.networks[i];
 
-		if (network->verdict != PATHS_USED)
+		if (network->verdict != HOST_USED)
 			fprintf(out, "%s %s is left alone: %s\n", network->link.name,
-				network_format_address(&network->address, address), paths_verdict_text(network->verdict));
+				network_format_address(&network->address, address), host_verdict_text(network->verdict));
 	}
-	for (size_t i = 0; i < view->others.nm_count; i++)
-		if (view->others.nm[i].endpoints)
-			fprintf(out, "%s: NetworkManager keeps its endpoints\n", view->others.nm[i].name);
-	if (view->others.mptcpd || view->others.userspace)
+	for (size_t i = 0; i < view->host.managers.nm_count; i++)
+		if (view->host.managers.nm[i].endpoints)
+			fprintf(out, "%s: NetworkManager keeps its endpoints\n", view->host.managers.nm[i].name);
+	if (view->host.managers.mptcpd || view->host.managers.userspace)
 		fputs("endpoints are left to mptcpd, which manages paths here\n", out);
 	if (!view->converter_count)
 		fputs("no converter was asked: name one, --converter ADDR\n", out);
 	if (view->mptcp <= 0)
 		fprintf(out, "Multipath TCP is %s\n",
 			view->mptcp == 0 ? "switched off; remedy: sysctl -w net.mptcp.enabled=1" : "not in this kernel");
-	else if (!view->is_managed && !view->others.mptcpd && !view->others.userspace)
+	else if (!view->is_managed && !view->host.managers.mptcpd && !view->host.managers.userspace)
 		fputs("nothing manages them: systemctl enable --now convertize-paths\n", out);
 }
 
@@ -402,7 +404,7 @@ static void put_missing(FILE *out, const struct path_preferences *wishes)
 
 static void put_row(FILE *out, const struct paths_row *row)
 {
-	const struct paths_network *network = &row->network;
+	const struct host_network *network = &row->network;
 	bool has_gateway = network->gateway.sa.sa_family != AF_UNSPEC;
 	char text[SOCKADDR_STRLEN];
 
@@ -411,7 +413,7 @@ static void put_row(FILE *out, const struct paths_row *row)
 	put_string(out, "kind", network->link.kind);
 	put_string(out, "address", network_format_address(&network->address, text));
 	put_string(out, "gateway", has_gateway ? network_format_address(&network->gateway, text) : NULL);
-	put_string(out, "verdict", paths_verdict_name(network->verdict));
+	put_string(out, "verdict", host_verdict_name(network->verdict));
 	put_string(out, "keeper", keeper_names[network->keeper]);
 	put_endpoint(out, row);
 	fprintf(out, ", \"table\": %u, \"leaves_by_device\": %s", row->way_table,
@@ -436,15 +438,15 @@ static void put_left_alone(FILE *out, const struct paths_view *view)
 	char text[SOCKADDR_STRLEN];
 
 	for (size_t i = 0; i < view->wanted.count; i++) {
-		const struct paths_network *network = &view->wanted.networks[i];
+		const struct host_network *network = &view->wanted.networks[i];
 
-		if (network->verdict == PATHS_USED)
+		if (network->verdict == HOST_USED)
 			continue;
 		fprintf(out, "%s{\"device\": ", separator);
 		json_string(out, network->link.name);
 		put_string(out, "address", network_format_address(&network->address, text));
-		put_string(out, "verdict", paths_verdict_name(network->verdict));
-		put_string(out, "text", paths_verdict_text(network->verdict));
+		put_string(out, "verdict", host_verdict_name(network->verdict));
+		put_string(out, "text", host_verdict_text(network->verdict));
 		fputc('}', out);
 		separator = ", ";
 	}
@@ -462,6 +464,6 @@ void paths_print_json(FILE *out, const struct paths_view *view)
 	fputs("],\n \"missing\": [", out);
 	put_missing(out, &view->wishes);
 	fprintf(out, "],\n \"managed\": %s, \"mptcpd\": %s, \"converters\": %zu, \"subflow_limit\": %u}\n",
-		view->is_managed ? "true" : "false", view->others.mptcpd || view->others.userspace ? "true" : "false",
-		view->converter_count, view->subflow_limit);
+		view->is_managed ? "true" : "false", view->host.managers.mptcpd || view->host.managers.userspace ? "true" : "false",
+		view->converter_count, view->host.endpoints.subflow_limit);
 }

@@ -12,7 +12,7 @@
 #include "convertize/run/library.h"
 #include "convertize/run/wrapper.h"
 #include "client/settings.h"
-#include "networks/trials.h"
+#include "host/survey.h"
 #include "supervise/supervise.h"
 
 #include <errno.h>

@@ -18,7 +18,7 @@
 #include "client/converters.h"
 #include "client/converters_facts.h"
 #include "client/exchange.h"
-#include "networks/several.h"
+#include "host/networks.h"
 #include "shim/wait/deadlines.h"
 #include "shim/connect/attempt_private.h"
 #include "shim/connect/liveness.h"

@@ -8,7 +8,7 @@
 #include "client/exchange.h"
 #include "client/policy.h"
 #include "common/clock.h"
-#include "networks/networks.h"
+#include "host/networks.h"
 #include "shim/connect/attempt.h"
 #include "shim/connect/follow.h"
 #include "shim/connect/gate.h"

@@ -10,7 +10,7 @@
 #include "shim/connect/path_begin.h"
 
 #include "common/thread.h"
-#include "networks/path_direct.h"
+#include "host/path_list.h"
 #include "shim/socket/tcpinfo.h"
 #include "shim/system/log.h"
 

@@ -3,8 +3,8 @@
 #ifndef SHIM_PATH_BEGIN_H
 #define SHIM_PATH_BEGIN_H
 
-#include "networks/networks.h"
-#include "networks/path_list.h"
+#include "host/networks.h"
+#include "host/path_list.h"
 #include "shim/socket/conn.h"
 
 struct tcp_info;

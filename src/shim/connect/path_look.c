@@ -26,7 +26,7 @@
 #include "client/converters_facts.h"
 #include "common/clock.h"
 #include "common/thread.h"
-#include "networks/survey.h"
+#include "host/survey.h"
 #include "shim/socket/tcpinfo.h"
 #include "shim/system/log.h"
 #include "shim/system/waiting.h"

@@ -10,7 +10,7 @@
 #include "client/settings.h"
 #include "common/clock.h"
 #include "shim/system/beneath.h"
-#include "networks/named.h"
+#include "host/word.h"
 #include "shim/process/children.h"
 #include "shim/socket/conn.h"
 #include "shim/connect/conversion.h"

@@ -10,12 +10,12 @@
  */
 #include "config.h"
 
-#include "networks/path_probe.h"
+#include "host/path_probe.h"
 
 #include "client/converters.h"
 #include "common/clock.h"
-#include "networks/io.h"
-#include "networks/networks.h"
+#include "host/raw_io.h"
+#include "host/networks.h"
 
 #include <errno.h>
 #include <linux/tcp.h>
@@ -33,17 +33,17 @@ static uint64_t cookie_of(int fd)
 {
 	uint64_t cookie;
 
-	return io_get(fd, SOL_SOCKET, SO_COOKIE, &cookie, sizeof(cookie)) ? cookie : 0;
+	return raw_get(fd, SOL_SOCKET, SO_COOKIE, &cookie, sizeof(cookie)) ? cookie : 0;
 }
 
 /* Returns @fd by a high number, or as it is where none is left. */
 static int made_high(int fd)
 {
-	int high = fd < 0 ? -1 : io_dup_above(fd, HIGH_NUMBER);
+	int high = fd < 0 ? -1 : raw_dup_above(fd, HIGH_NUMBER);
 
 	if (high < 0)
 		return fd;
-	io_close(fd);
+	raw_close(fd);
 	return high;
 }
 
@@ -65,10 +65,10 @@ static bool syn_send(int fd, const union sockaddr_ip *converter, bool plain)
 	uint8_t request[PATH_PROBE_REQUEST_MAX];
 	const size_t len = plain ? 0 : path_probe_request(request);
 
-	if (len && io_set_int(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1) &&
-	    io_sendto(fd, request, len, MSG_FASTOPEN | MSG_DONTWAIT | MSG_NOSIGNAL, &to.sa, sockaddr_ip_len(&to)) >= 0)
+	if (len && raw_set_int(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1) &&
+	    raw_sendto(fd, request, len, MSG_FASTOPEN | MSG_DONTWAIT | MSG_NOSIGNAL, &to.sa, sockaddr_ip_len(&to)) >= 0)
 		return true;
-	return io_connect(fd, &to.sa, sockaddr_ip_len(&to)) == 0 || errno == EINPROGRESS || errno == EALREADY;
+	return raw_connect(fd, &to.sa, sockaddr_ip_len(&to)) == 0 || errno == EINPROGRESS || errno == EALREADY;
 }
 
 bool path_probe_send(struct path_probe *probe, const struct path *path, bool plain)
@@ -76,26 +76,26 @@ bool path_probe_send(struct path_probe *probe, const struct path *path, bool pla
 	static const struct linger reset = { .l_onoff = 1 };
 	const union sockaddr_ip *converter = converters_address(path->id.converter);
 	const bool usual = IN6_IS_ADDR_UNSPECIFIED(&path->id.source);
-	int fd = made_high(io_socket(converter->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
+	int fd = made_high(raw_socket(converter->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
 
 	*probe = (struct path_probe){ .fd = -1, .sent = clock_ns() };
 	if (fd < 0)
 		return false;
-	io_set(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	raw_set(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	if ((usual || network_bind(fd, &path->id.source, path->bind_device ? path->device : 0)) && syn_send(fd, converter, plain)) {
 		probe->fd = fd;
 		probe->cookie = cookie_of(fd);
 		probe->sent = clock_ns();
 		return true;
 	}
-	io_close(fd);
+	raw_close(fd);
 	return false;
 }
 
 void path_probe_close(struct path_probe *probe)
 {
 	if (probe->fd >= 0 && cookie_of(probe->fd) == probe->cookie)
-		io_close(probe->fd);
+		raw_close(probe->fd);
 	probe->fd = -1;
 }
 
@@ -110,16 +110,16 @@ bool path_probe_look(struct path_probe *probe)
 		probe->fd = -1;
 		return false;
 	}
-	events = io_events(probe->fd, POLLIN | POLLOUT);
+	events = raw_events(probe->fd, POLLIN | POLLOUT);
 	if (!events)
 		return false;
 	if (events & POLLERR) {
-		const int error = io_get_int(probe->fd, SOL_SOCKET, SO_ERROR, 0);
+		const int error = raw_get_int(probe->fd, SOL_SOCKET, SO_ERROR, 0);
 
 		/* Who resets a connection has answered before; that is seen only where the look is late. */
 		probe->refused = error == ECONNREFUSED || error == ECONNRESET || error == EPIPE;
 	} else {
-		io_get(probe->fd, IPPROTO_TCP, TCP_INFO, &info, sizeof(info));
+		raw_get(probe->fd, IPPROTO_TCP, TCP_INFO, &info, sizeof(info));
 		probe->answered = true;
 		probe->taken = info.tcpi_options & TCPI_OPT_SYN_DATA;
 		probe->ms = info.tcpi_rtt ? info.tcpi_rtt / 1000 + 1 : path_probe_age(probe, clock_ns());

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* networks.h - the networks of this machine that lead to an address, and how a socket is made to use one */
-#ifndef NETWORKS_NETWORKS_H
-#define NETWORKS_NETWORKS_H
+/*
+ * networks.h - the networks of this host that lead to an address, and how a socket is made to use one
+ *
+ * All of it works in hooks, with signals blocked, since descriptors are opened for a moment. Nothing needs a privilege.
+ */
+#ifndef HOST_NETWORKS_H
+#define HOST_NETWORKS_H
 
 #include "common/sockaddr.h"
 
@@ -10,6 +14,8 @@
 #include <stddef.h>
 
 #define NETWORKS_MAX 8
+
+struct host_word;
 
 struct network {
 	struct in6_addr source; /* an address of this machine in it; IPv4 as v4-mapped */
@@ -22,12 +28,11 @@ struct network {
 
 /*
  * networks_to() - find the networks by which @to can be reached
- * One address of each interface with a route to @to, of the family of @to; the usual one first. If that is a VPN there is no other one, as
- * what went there would go beside the VPN, unless the user says that it may (@beside_vpn). Asks the kernel by netlink, some ten
- * system calls and three for each network, none of which needs a privilege. Signals should be blocked: it opens descriptors for a
- * moment. Returns how many there are in @out, 0 where netlink is forbidden.
+ * One address of each interface with a route to @to, of the family of @to; the usual one first, and no other one where host_vpn_among()
+ * finds a VPN. Asks the kernel by netlink, some ten system calls and three for each network. Returns how many there are in @out, 0 where
+ * netlink is forbidden.
  */
-size_t networks_to(const union sockaddr_ip *to, bool beside_vpn, struct network out[NETWORKS_MAX]);
+size_t networks_to(const union sockaddr_ip *to, const struct host_word *word, struct network out[NETWORKS_MAX]);
 
 /*
  * networks_is_own() - does @to lead back to this host, by the kernel's routes?
@@ -35,6 +40,13 @@ size_t networks_to(const union sockaddr_ip *to, bool beside_vpn, struct network 
  * forbidden.
  */
 bool networks_is_own(const union sockaddr_ip *to);
+
+/*
+ * paths_may_be_several() - may a connection of @fd to @to get a path besides the one that it begins on?
+ * @fd: an MPTCP socket that isn't connected
+ * Some ten system calls. True wherever that isn't known: where netlink or /proc are forbidden, or a program manages the paths.
+ */
+bool paths_may_be_several(int fd, const union sockaddr_ip *to);
 
 /*
  * network_bind() - have @fd, which isn't connected, use the network of @source from its next SYN on

@@ -4,11 +4,11 @@
  *
  * What decides is client/paths.c. Nothing here blocks, and nothing is allocated.
  */
-#ifndef NETWORKS_SURVEY_H
-#define NETWORKS_SURVEY_H
+#ifndef HOST_SURVEY_H
+#define HOST_SURVEY_H
 
-#include "networks/path_list.h"
-#include "networks/path_probe.h"
+#include "host/path_list.h"
+#include "host/path_probe.h"
 
 #define SURVEY_OWN_MAX 10
 
@@ -72,5 +72,13 @@ bool survey_try(struct survey *survey, const struct path *path);
  * Returns false if it goes on; else what it has shown is noted, and in @works whether the path counts as working now.
  */
 bool survey_trial_ends(struct survey *survey, bool *works);
+
+/*
+ * trials_start() - ask paths that have failed whether they work again, if it is time to, in a process of their own (trials.c)
+ * For a launcher, before it becomes the program. That process is nobody's child, has no descriptor of the caller's, and ends after a second
+ * at most; what it finds out is in the user's cache. Converters whose names nobody has looked up yet are left out. Does nothing where
+ * orphans are this process's own (PR_SET_CHILD_SUBREAPER).
+ */
+void trials_start(const struct settings *settings);
 
 #endif

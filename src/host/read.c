@@ -1,29 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * kernel_read.c - reads the world: links, addresses, routes, rules, endpoints
+ * read.c - reads the host for programs that have libmnl: links, addresses, routes, rules, ways, endpoints
  *
  * Each list is a dump of rtnetlink(7). Should something change meanwhile, the kernel says so (NLM_F_DUMP_INTR) and all lists
- * are read once more. Of routes only those are kept that mean something here: a router may have a million others.
+ * are read once more. Of routes only those are kept that mean something here, and some by which a router becomes known: there may be a
+ * million others.
  */
 #include "config.h"
 
-#include "paths/kernel.h"
+#include "host/host.h"
+
+#include "common/netlink.h"
+#include "host/way.h"
 
 #include <errno.h>
 #include <linux/fib_rules.h>
 #include <linux/if_link.h>
-#include <linux/mptcp.h>
 #include <linux/rtnetlink.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #define TRIES 10
+#define VIA_MAX 64 /* routes by a router that mean nothing else */
 
 static const int families[] = { AF_INET, AF_INET6 };
 
 struct reading {
-	struct paths_world *world;
+	struct host *host;
+	size_t via;
 	int error;
 };
 
@@ -43,9 +48,9 @@ static void *grow(void *list, size_t *count, size_t size, struct reading *readin
 	return memset((char *)grown + (*count)++ * size, 0, size);
 }
 
-/* --- links ------------------------------------------------------------------------------ */
+/* --- links ------------------ */
 
-static void read_stats(struct paths_link *link, const struct nlattr *attr)
+static void read_stats(struct host_link *link, const struct nlattr *attr)
 {
 	struct rtnl_link_stats64 stats = { 0 };
 	size_t len = mnl_attr_get_payload_len(attr);
@@ -69,16 +74,17 @@ static int on_link(const struct nlmsghdr *message, void *arg)
 {
 	const struct ifinfomsg *header = mnl_nlmsg_get_payload(message);
 	struct reading *reading = arg;
-	struct paths_link *link;
+	struct host_link *link;
 	const struct nlattr *attr, *inner;
 
 	if (message->nlmsg_type != RTM_NEWLINK)
 		return MNL_CB_OK;
-	link = grow(&reading->world->links, &reading->world->link_count, sizeof(*link), reading);
+	link = grow(&reading->host->links, &reading->host->link_count, sizeof(*link), reading);
 	if (!link)
 		return MNL_CB_ERROR;
 	link->index = (unsigned int)header->ifi_index;
 	link->loopback = header->ifi_flags & IFF_LOOPBACK;
+	link->point_to_point = header->ifi_flags & IFF_POINTOPOINT;
 	link->up = header->ifi_flags & IFF_UP;
 	link->carrier = header->ifi_flags & IFF_RUNNING;
 	mnl_attr_for_each(attr, message, sizeof(*header)) {
@@ -102,14 +108,14 @@ static int on_link(const struct nlmsghdr *message, void *arg)
 	return MNL_CB_OK;
 }
 
-/* --- addresses -------------------------------------------------------------------------- */
+/* --- addresses -------------- */
 
 static int on_address(const struct nlmsghdr *message, void *arg)
 {
 	const struct ifaddrmsg *header = mnl_nlmsg_get_payload(message);
-	struct paths_address found = { .index = header->ifa_index, .scope = header->ifa_scope, .flags = header->ifa_flags };
+	struct host_address found = { .index = header->ifa_index, .scope = header->ifa_scope, .flags = header->ifa_flags };
 	struct reading *reading = arg;
-	struct paths_address *address;
+	struct host_address *address;
 	const struct nlattr *attr;
 	bool local = false;
 
@@ -126,53 +132,54 @@ static int on_address(const struct nlmsghdr *message, void *arg)
 	}
 	if (found.address.sa.sa_family == AF_UNSPEC)
 		return MNL_CB_OK;
-	address = grow(&reading->world->addresses, &reading->world->address_count, sizeof(*address), reading);
+	address = grow(&reading->host->addresses, &reading->host->address_count, sizeof(*address), reading);
 	if (!address)
 		return MNL_CB_ERROR;
 	*address = found;
 	return MNL_CB_OK;
 }
 
-/* --- routes ----------------------------------------------------------------------------- */
+/* --- routes ----------------- */
 
 static void note_table(struct reading *reading, uint32_t table)
 {
-	struct paths_world *world = reading->world;
+	struct host *host = reading->host;
 	uint32_t *place;
 
 	/* the kernel's own need no note, and those of a table come one behind the other */
 	if (table == RT_TABLE_MAIN || table == RT_TABLE_LOCAL || table == RT_TABLE_DEFAULT ||
-	    (world->table_count && world->tables[world->table_count - 1] == table))
+	    (host->table_count && host->tables[host->table_count - 1] == table))
 		return;
-	place = grow(&world->tables, &world->table_count, sizeof(*place), reading);
+	place = grow(&host->tables, &host->table_count, sizeof(*place), reading);
 	if (place)
 		*place = table;
 }
 
 /* Keeps the route if it means something here. */
-static void keep_route(struct reading *reading, const struct paths_route *found)
+static void keep_route(struct reading *reading, const struct host_route *found)
 {
-	struct paths_world *world = reading->world;
-	struct paths_route *route;
+	struct host *host = reading->host;
+	const bool via = found->gateway.sa.sa_family != AF_UNSPEC;
+	struct host_route *route;
 
-	if (found->protocol != PATHS_PROTOCOL && !paths_route_is_wide(found) &&
-	    (found->table != RT_TABLE_MAIN || found->gateway.sa.sa_family != AF_UNSPEC ||
-	     (found->family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&found->to.address))))
+	if (found->protocol != HOST_PROTOCOL_OURS && !host_route_is_wide(found) &&
+	    (via ? reading->via++ >= VIA_MAX :
+		   found->table != RT_TABLE_MAIN || (found->family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&found->to.address))))
 		return;
-	route = grow(&world->routes, &world->route_count, sizeof(*route), reading);
+	route = grow(&host->routes, &host->route_count, sizeof(*route), reading);
 	if (route)
 		*route = *found;
 }
 
 /* An array of struct rtnexthop, each with attributes of its own behind it: a route over each of the devices. */
-static void keep_hops(struct reading *reading, const struct paths_route *found, const struct nlattr *attr)
+static void keep_hops(struct reading *reading, const struct host_route *found, const struct nlattr *attr)
 {
 	const char *at = mnl_attr_get_payload(attr);
 	size_t left = mnl_attr_get_payload_len(attr), size;
 	struct rtnexthop hop;
 
 	for (; left >= sizeof(hop); at += size, left -= size) {
-		struct paths_route route = *found;
+		struct host_route route = *found;
 		const struct nlattr *inner;
 
 		memcpy(&hop, at, sizeof(hop));
@@ -196,13 +203,13 @@ static struct prefix prefix_to(const union sockaddr_ip *to, int family, uint8_t 
 
 	address.sa.sa_family = (sa_family_t)family;
 	in6 = sockaddr_ip_in6(&address);
-	return prefix_of(&in6, (uint8_t)(length + (family == AF_INET ? PATHS_V4_BITS : 0)));
+	return prefix_of(&in6, (uint8_t)(length + (family == AF_INET ? HOST_V4_BITS : 0)));
 }
 
 static int on_route(const struct nlmsghdr *message, void *arg)
 {
 	const struct rtmsg *header = mnl_nlmsg_get_payload(message);
-	struct paths_route found = { .family = header->rtm_family,
+	struct host_route found = { .family = header->rtm_family,
 				     .table = header->rtm_table,
 				     .protocol = header->rtm_protocol,
 				     .onlink = header->rtm_flags & RTNH_F_ONLINK };
@@ -234,7 +241,7 @@ static int on_route(const struct nlmsghdr *message, void *arg)
 			break;
 		}
 	}
-	if (found.protocol != PATHS_PROTOCOL)
+	if (found.protocol != HOST_PROTOCOL_OURS)
 		note_table(reading, found.table);
 	found.to = prefix_to(&to, found.family, header->rtm_dst_len);
 	if (header->rtm_type == RTN_UNICAST && hops)
@@ -244,12 +251,12 @@ static int on_route(const struct nlmsghdr *message, void *arg)
 	return reading->error ? MNL_CB_ERROR : MNL_CB_OK;
 }
 
-/* --- rules ------------------------------------------------------------------------------ */
+/* --- rules ------------------ */
 
 static int on_rule(const struct nlmsghdr *message, void *arg)
 {
 	const struct fib_rule_hdr *header = mnl_nlmsg_get_payload(message);
-	struct paths_rule found = { .table = header->table }, *rule;
+	struct host_rule found = { .table = header->table }, *rule;
 	bool whole = header->src_len == (header->family == AF_INET ? 32 : 128) && !header->dst_len && !header->tos &&
 		     !(header->flags & FIB_RULE_INVERT);
 	struct reading *reading = arg;
@@ -283,21 +290,21 @@ static int on_rule(const struct nlmsghdr *message, void *arg)
 			break;
 		}
 	}
-	if (found.protocol != PATHS_PROTOCOL)
+	if (found.protocol != HOST_PROTOCOL_OURS)
 		note_table(reading, found.table);
 	if (!whole || found.from.sa.sa_family == AF_UNSPEC)
 		return reading->error ? MNL_CB_ERROR : MNL_CB_OK;
-	rule = grow(&reading->world->rules, &reading->world->rule_count, sizeof(*rule), reading);
+	rule = grow(&reading->host->rules, &reading->host->rule_count, sizeof(*rule), reading);
 	if (rule)
 		*rule = found;
 	return reading->error ? MNL_CB_ERROR : MNL_CB_OK;
 }
 
-/* --- all of it -------------------------------------------------------------------------- */
+/* --- all of it -------------- */
 
-static int read_lists(struct paths_kernel *kernel, struct reading *reading)
+static int read_lists(struct netlink *netlink, struct reading *reading)
 {
-	int ret = netlink_dump(&kernel->route, RTM_GETLINK, AF_UNSPEC, on_link, reading);
+	int ret = netlink_dump(netlink, RTM_GETLINK, AF_UNSPEC, on_link, reading);
 
 	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
 		static const struct {
@@ -306,7 +313,7 @@ static int read_lists(struct paths_kernel *kernel, struct reading *reading)
 		} lists[] = { { RTM_GETADDR, on_address }, { RTM_GETROUTE, on_route }, { RTM_GETRULE, on_rule } };
 
 		for (size_t j = 0; j < sizeof(lists) / sizeof(lists[0]) && ret == 0; j++)
-			ret = netlink_dump(&kernel->route, lists[j].type, families[i], lists[j].on_message, reading);
+			ret = netlink_dump(netlink, lists[j].type, families[i], lists[j].on_message, reading);
 		/* a kernel without IPv6, or without rules, has no such list */
 		if (ret == -EAFNOSUPPORT || ret == -EOPNOTSUPP)
 			ret = 0;
@@ -314,43 +321,45 @@ static int read_lists(struct paths_kernel *kernel, struct reading *reading)
 	return reading->error ? reading->error : ret;
 }
 
-int paths_kernel_read(struct paths_kernel *kernel, struct paths_world *out)
+static unsigned int way_to(const union sockaddr_ip *to)
 {
-	int ret = -EINTR;
+	struct host_way way;
 
+	host_way_ask(-1, to, NULL, 0, &way);
+	return !way.error && way.type == RTN_UNICAST ? way.index : 0;
+}
+
+static void read_ways(struct host *out, const union sockaddr_ip *converter)
+{
+	const union sockaddr_ip v4 = host_way_anywhere(AF_INET), v6 = host_way_anywhere(AF_INET6);
+
+	out->ways[HOST_WAY_V4] = way_to(&v4);
+	out->ways[HOST_WAY_V6] = way_to(&v6);
+	if (converter)
+		out->ways[HOST_WAY_CONVERTER] = way_to(converter);
+}
+
+int host_read(struct host *out, struct netlink *netlink, const union sockaddr_ip *converter)
+{
+	struct netlink *own = netlink ? NULL : calloc(1, sizeof(*own));
+	int ret = netlink ? -EINTR : !own ? -ENOMEM : netlink_open(own, NETLINK_ROUTE);
+
+	memset(out, 0, sizeof(*out));
+	if (ret == 0)
+		ret = -EINTR;
 	for (int i = 0; i < TRIES && ret == -EINTR; i++) {
-		struct reading reading = { .world = out };
+		struct reading reading = { .host = out };
 
-		memset(out, 0, sizeof(*out));
-		ret = read_lists(kernel, &reading);
+		ret = read_lists(netlink ? netlink : own, &reading);
 		if (ret < 0)
-			paths_world_fini(out);
+			host_fini(out);
 	}
-	if (ret == 0 && kernel->mptcp_family >= 0) {
-		ret = endpoints_read(&out->endpoints, &kernel->endpoints);
-		if (ret < 0)
-			paths_world_fini(out);
+	if (own)
+		netlink_close(own);
+	free(own);
+	if (ret == 0) {
+		read_ways(out, converter);
+		out->endpoints_error = endpoints_read(&out->endpoints);
 	}
 	return ret;
-}
-
-int paths_kernel_open(struct paths_kernel *kernel)
-{
-	int ret;
-
-	memset(kernel, 0, sizeof(*kernel));
-	ret = netlink_open(&kernel->route, NETLINK_ROUTE);
-	if (ret == 0)
-		ret = netlink_open(&kernel->generic, NETLINK_GENERIC);
-	if (ret == 0)
-		kernel->mptcp_family = netlink_find_family(&kernel->generic, MPTCP_PM_NAME);
-	else
-		paths_kernel_close(kernel);
-	return ret;
-}
-
-void paths_kernel_close(struct paths_kernel *kernel)
-{
-	netlink_close(&kernel->route);
-	netlink_close(&kernel->generic);
 }

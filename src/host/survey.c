@@ -2,7 +2,7 @@
 /* survey.c - the probes that are sent for one connection: does its path work, and which other one does? */
 #include "config.h"
 
-#include "networks/survey.h"
+#include "host/survey.h"
 
 #include "client/converters_facts.h"
 #include "common/clock.h"

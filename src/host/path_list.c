@@ -1,18 +1,40 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * path_list.c - the paths that a connection can begin on: networks of this machine, each with a converter
+ * path_list.c - the paths that a connection can begin on: networks of this machine, each with a converter; and the network of a direct one
  */
 #include "config.h"
 
-#include "networks/path_list.h"
+#include "host/path_list.h"
 
+#include "client/converters.h"
+#include "client/paths_facts.h"
 #include "client/settings.h"
-#include "networks/networks.h"
+#include "host/word.h"
 
 #include <errno.h>
 #include <string.h>
 
 #define CONVERTERS_LISTED 4
+
+/* What this user has said of networks. */
+static struct host_word word_of(const struct settings *settings)
+{
+	return (struct host_word){ .paths = &settings->paths, .beside_vpn = settings->beside_vpn, .any_kind = true };
+}
+
+static enum path_use use_of(const struct settings *settings, const struct network *network, uint8_t *preference)
+{
+	const struct host_word word = word_of(settings);
+
+	return host_word_of(&word, NULL, network->name, &network->source, preference);
+}
+
+static size_t networks_find(const struct settings *settings, const union sockaddr_ip *to, struct network out[NETWORKS_MAX])
+{
+	const struct host_word word = word_of(settings);
+
+	return networks_to(to, &word, out);
+}
 
 static void list_add(struct path_list *list, const struct settings *settings, int converter,
 		     const union sockaddr_ip *addr, const struct network *network)
@@ -22,12 +44,13 @@ static void list_add(struct path_list *list, const struct settings *settings, in
 	if (list->count == PATHS_MAX)
 		return;
 	if (network) {
-		if (path_preferences_of(&settings->paths, network->name, &network->source, &path.preference) == PATH_USE_NEVER) {
+		const enum path_use use = use_of(settings, network, &path.preference);
+
+		if (use == PATH_USE_NEVER) {
 			list->forbidden = !list->count;
 			return;
 		}
-		path.backup = network->backup || path_preferences_of(&settings->paths, network->name, &network->source,
-								 &path.preference) == PATH_USE_BACKUP;
+		path.backup = network->backup || use == PATH_USE_BACKUP;
 		strcpy(list->names[list->count], network->name);
 	}
 	if (network && !network->usual) {
@@ -54,7 +77,7 @@ static const struct family *family_of(struct family families[2], const struct se
 	struct family *family = &families[sockaddr_ip_is_v4(address)];
 
 	if (!family->asked)
-		family->count = networks_to(address, settings->beside_vpn, family->networks);
+		family->count = networks_find(settings, address, family->networks);
 	family->asked = true;
 	return family;
 }
@@ -199,4 +222,91 @@ const char *path_complaint(const struct path_id *id)
 	default:
 		return "is silent";
 	}
+}
+
+/* --- direct connections --- */
+
+/* Are converters silent on the usual path, while one has answered on the path from @network? */
+static bool is_known_better(const struct network *network)
+{
+	bool silent = false, better = false;
+
+	for (int i = 0; i < converters_count(); i++) {
+		const struct path_id usual = { .converter = i }, other = { .converter = i, .source = network->source };
+		enum cache_path state = paths_facts(&usual).state;
+
+		if (path_works(state))
+			return false;
+		silent |= state == CACHE_PATH_SILENT;
+		better |= path_works(paths_facts(&other).state);
+	}
+	return silent && better;
+}
+
+/* Is the usual path to one of the converters known to be silent? Without a system call. */
+static bool is_silent(void)
+{
+	for (int i = 0; i < converters_count(); i++)
+		if (paths_facts_usual(i).state == CACHE_PATH_SILENT)
+			return true;
+	return false;
+}
+
+/* Binds @fd to the network of @device; 0: to one that is known to be better than the usual one. Returns false if there is none. */
+static bool bind_to_better(int fd, const struct settings *settings, const union sockaddr_ip *server, int device, char name[IF_NAMESIZE])
+{
+	struct network networks[NETWORKS_MAX];
+	size_t count = networks_find(settings, server, networks);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct network *network = &networks[i];
+		uint8_t preference;
+
+		if (network->usual || (device ? network->device != device : !is_known_better(network)) ||
+		    use_of(settings, network, &preference) == PATH_USE_NEVER ||
+		    !network_bind(fd, &network->source, network->bind_device ? network->device : 0))
+			continue;
+		strcpy(name, network->name);
+		return true;
+	}
+	return false;
+}
+
+/* Binds @fd to the best network without =never, if the usual one has that. Returns 1, 0 if nothing had to be done, or -ENETUNREACH. */
+static int bind_to_allowed(int fd, const struct settings *settings, const union sockaddr_ip *server, char name[IF_NAMESIZE])
+{
+	struct network networks[NETWORKS_MAX];
+	const struct in6_addr source = network_source(fd);
+	uint8_t preference, least = UINT8_MAX;
+	size_t count, best = NETWORKS_MAX;
+
+	if (!path_preferences_forbid(&settings->paths) || !IN6_IS_ADDR_UNSPECIFIED(&source))
+		return 0;
+	count = networks_find(settings, server, networks);
+	if (!count || !networks[0].usual ||
+	    use_of(settings, &networks[0], &preference) != PATH_USE_NEVER)
+		return 0;
+	for (size_t i = 1; i < count; i++) {
+		if (use_of(settings, &networks[i], &preference) == PATH_USE_NEVER ||
+		    (best < NETWORKS_MAX && preference >= least))
+			continue;
+		best = i;
+		least = preference;
+	}
+	if (best == NETWORKS_MAX || !network_bind(fd, &networks[best].source, networks[best].bind_device ? networks[best].device : 0))
+		return -ENETUNREACH;
+	strcpy(name, networks[best].name);
+	return 1;
+}
+
+int path_direct_take(int fd, const struct settings *settings, const union sockaddr_ip *server, bool moved, int device, struct path_direct *taken)
+{
+	const bool silent = is_silent();
+
+	if ((moved || silent) && bind_to_better(fd, settings, server, moved ? device : 0, taken->name)) {
+		taken->why = silent ? "is silent" : "doesn't work";
+		return 1;
+	}
+	taken->why = "is not to be used";
+	return bind_to_allowed(fd, settings, server, taken->name);
 }

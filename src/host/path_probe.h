@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* path_probe.h - asks a path whether it works, by a connection of its own */
-#ifndef NETWORKS_PATH_PROBE_H
-#define NETWORKS_PATH_PROBE_H
+#ifndef HOST_PATH_PROBE_H
+#define HOST_PATH_PROBE_H
 
 #include "client/paths.h"
 #include "convert/convert.h"

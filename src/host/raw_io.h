@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * io.h - the calls of this folder, past everything that stands in front of the C library's
+ * raw_io.h - the calls of this folder, past everything that stands in front of the C library's
  *
  * Within the shim the C library's functions of these names are hooks and cancellation points, and other preloaded libraries would
  * see them called. All of them return as the functions of these names do, with errno set.
  */
-#ifndef NETWORKS_IO_H
-#define NETWORKS_IO_H
+#ifndef HOST_RAW_IO_H
+#define HOST_RAW_IO_H
 
 #include "common/rawcall.h"
 
@@ -19,69 +19,69 @@
 
 /* <fcntl.h> and musl have a name for the one that exists everywhere. */
 #ifdef SYS_fcntl64
-#define IO_SYS_FCNTL SYS_fcntl64
+#define RAW_SYS_FCNTL SYS_fcntl64
 #else
-#define IO_SYS_FCNTL SYS_fcntl
+#define RAW_SYS_FCNTL SYS_fcntl
 #endif
 
-static inline int io_socket(int domain, int type, int protocol)
+static inline int raw_socket(int domain, int type, int protocol)
 {
 	return (int)RAWCALL(SYS_socket, domain, type, protocol);
 }
 
-static inline void io_close(int fd)
+static inline void raw_close(int fd)
 {
 	RAWCALL(SYS_close, fd);
 }
 
-static inline int io_connect(int fd, const struct sockaddr *to, socklen_t len)
+static inline int raw_connect(int fd, const struct sockaddr *to, socklen_t len)
 {
 	return (int)RAWCALL(SYS_connect, fd, to, len);
 }
 
-static inline int io_bind(int fd, const struct sockaddr *to, socklen_t len)
+static inline int raw_bind(int fd, const struct sockaddr *to, socklen_t len)
 {
 	return (int)RAWCALL(SYS_bind, fd, to, len);
 }
 
-static inline int io_getsockname(int fd, struct sockaddr *name, socklen_t *len)
+static inline int raw_getsockname(int fd, struct sockaddr *name, socklen_t *len)
 {
 	return (int)RAWCALL(SYS_getsockname, fd, name, len);
 }
 
-static inline ssize_t io_sendto(int fd, const void *data, size_t len, int flags, const struct sockaddr *to, socklen_t to_len)
+static inline ssize_t raw_sendto(int fd, const void *data, size_t len, int flags, const struct sockaddr *to, socklen_t to_len)
 {
 	return (ssize_t)RAWCALL(SYS_sendto, fd, data, len, flags, to, to_len);
 }
 
-static inline ssize_t io_recv(int fd, void *data, size_t len, int flags)
+static inline ssize_t raw_recv(int fd, void *data, size_t len, int flags)
 {
 	return (ssize_t)RAWCALL(SYS_recvfrom, fd, data, len, flags, NULL, NULL);
 }
 
-static inline ssize_t io_read(int fd, void *data, size_t len)
+static inline ssize_t raw_read(int fd, void *data, size_t len)
 {
 	return (ssize_t)RAWCALL(SYS_read, fd, data, len);
 }
 
-static inline int io_ioctl(int fd, unsigned long request, void *arg)
+static inline int raw_ioctl(int fd, unsigned long request, void *arg)
 {
 	return (int)RAWCALL(SYS_ioctl, fd, request, arg);
 }
 
 /* fcntl(2) F_DUPFD_CLOEXEC */
-static inline int io_dup_above(int fd, int lowest)
+static inline int raw_dup_above(int fd, int lowest)
 {
-	return (int)RAWCALL(IO_SYS_FCNTL, fd, F_DUPFD_CLOEXEC, lowest);
+	return (int)RAWCALL(RAW_SYS_FCNTL, fd, F_DUPFD_CLOEXEC, lowest);
 }
 
-static inline int io_open(const char *path, int flags)
+static inline int raw_open(const char *path, int flags)
 {
 	return (int)RAWCALL(SYS_openat, AT_FDCWD, path, flags, 0);
 }
 
 /* poll(2) without waiting, of one descriptor. Returns the events that have occurred, 0 for none. */
-static inline short io_events(int fd, short events)
+static inline short raw_events(int fd, short events)
 {
 	struct pollfd one = { .fd = fd, .events = events };
 	struct timespec now = { 0, 0 };
@@ -89,27 +89,27 @@ static inline short io_events(int fd, short events)
 	return RAWCALL(SYS_WITH_TIME(ppoll), &one, 1, &now, NULL, 0) > 0 ? one.revents : 0;
 }
 
-static inline bool io_get(int fd, int level, int name, void *value, socklen_t len)
+static inline bool raw_get(int fd, int level, int name, void *value, socklen_t len)
 {
 	return RAWCALL(SYS_getsockopt, fd, level, name, value, &len) == 0;
 }
 
-static inline bool io_set(int fd, int level, int name, const void *value, socklen_t len)
+static inline bool raw_set(int fd, int level, int name, const void *value, socklen_t len)
 {
 	return RAWCALL(SYS_setsockopt, fd, level, name, value, len) == 0;
 }
 
 /* An option that is a number, @fallback where the kernel refuses. */
-static inline int io_get_int(int fd, int level, int name, int fallback)
+static inline int raw_get_int(int fd, int level, int name, int fallback)
 {
 	int value;
 
-	return io_get(fd, level, name, &value, sizeof(value)) ? value : fallback;
+	return raw_get(fd, level, name, &value, sizeof(value)) ? value : fallback;
 }
 
-static inline bool io_set_int(int fd, int level, int name, int value)
+static inline bool raw_set_int(int fd, int level, int name, int value)
 {
-	return io_set(fd, level, name, &value, sizeof(value));
+	return raw_set(fd, level, name, &value, sizeof(value));
 }
 
 #endif

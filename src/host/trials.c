@@ -8,12 +8,10 @@
  */
 #include "config.h"
 
-#include "networks/trials.h"
+#include "host/survey.h"
 
 #include "client/converters.h"
 #include "client/user_cache.h"
-#include "networks/path_list.h"
-#include "networks/survey.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * others.c - who else looks after paths on this machine: NetworkManager, mptcpd
+ * managers.c - who else manages paths on this machine: NetworkManager, mptcpd
  *
  * That one of them runs is known by the name of a process that has a netlink socket in this network namespace: either has
  * one for as long as it lives, no privilege is needed to see it (/proc/net/netlink), and no D-Bus.
  */
 #include "config.h"
 
-#include "paths/others.h"
+#include "host/host.h"
 
 #include "common/child.h"
 #include "common/sysctl.h"
@@ -22,14 +22,6 @@
 
 /* Further sockets of a process have numbers that differ above these bits, with libnl; the kernel's own are negative then. */
 #define PORT_PID_MASK 0x3fffffu
-
-const struct paths_nm_device *paths_others_nm(const struct paths_others *others, const char *name)
-{
-	for (size_t i = 0; i < others->nm_count; i++)
-		if (strcmp(others->nm[i].name, name) == 0)
-			return &others->nm[i];
-	return NULL;
-}
 
 /* --- processes -------------------------------------------------------------------------- */
 
@@ -71,15 +63,15 @@ static bool runs(const char *name)
 
 /* --- NetworkManager --------------------------------------------------------------------- */
 
-static enum paths_metered read_metered(const char *text)
+static enum host_metered read_metered(const char *text)
 {
 	bool guessed = strstr(text, "guess");
 
 	if (strncasecmp(text, "yes", 3) == 0)
-		return guessed ? PATHS_METERED_GUESSED_YES : PATHS_METERED_YES;
+		return guessed ? HOST_METERED_GUESSED_YES : HOST_METERED_YES;
 	if (strncasecmp(text, "no", 2) == 0)
-		return guessed ? PATHS_METERED_GUESSED_NO : PATHS_METERED_NO;
-	return PATHS_METERED_UNKNOWN;
+		return guessed ? HOST_METERED_GUESSED_NO : HOST_METERED_NO;
+	return HOST_METERED_UNKNOWN;
 }
 
 /* Returns what stands behind "NAME:" in a line, or NULL. */
@@ -90,23 +82,23 @@ static const char *value_of(const char *line, const char *name)
 	return strncmp(line, name, len) == 0 && line[len] == ':' ? line + len + 1 : NULL;
 }
 
-void paths_others_parse_devices(struct paths_others *out, char *text, const char *uuids[static PATHS_OTHERS_DEVICES_MAX])
+void host_nm_parse_devices(struct host_managers *out, char *text, const char *uuids[static HOST_NM_DEVICES_MAX])
 {
-	struct paths_nm_device device = { 0 };
+	struct host_nm_device device = { 0 };
 	const char *uuid = NULL, *value;
 	char *rest = text, *line;
 
 	out->nm_count = 0;
 	while ((line = strsep(&rest, "\n"))) {
 		if ((value = value_of(line, "GENERAL.DEVICE"))) {
-			device = (struct paths_nm_device){ 0 };
+			device = (struct host_nm_device){ 0 };
 			uuid = NULL;
 			strncpy(device.name, value, sizeof(device.name) - 1);
 		} else if ((value = value_of(line, "GENERAL.CON-UUID"))) {
 			uuid = *value && strcmp(value, "--") != 0 ? value : NULL;
 		} else if ((value = value_of(line, "GENERAL.METERED"))) {
 			device.metered = read_metered(value);
-			if (uuid && device.name[0] && out->nm_count < PATHS_OTHERS_DEVICES_MAX) {
+			if (uuid && device.name[0] && out->nm_count < HOST_NM_DEVICES_MAX) {
 				uuids[out->nm_count] = uuid;
 				out->nm[out->nm_count++] = device;
 			}
@@ -115,14 +107,14 @@ void paths_others_parse_devices(struct paths_others *out, char *text, const char
 	}
 }
 
-void paths_others_parse_flags(struct paths_nm_device *device, const char *text)
+void host_nm_parse_flags(struct host_nm_device *device, const char *text)
 {
 	/* "0x2 (disabled)", "disabled"; "0x0 (default)", "enabled,subflow" …; nothing, of one that has no such property */
 	device->disabled = strstr(text, "disabled");
 	device->endpoints = !device->disabled && text[strspn(text, " \n")] != '\0';
 }
 
-static void ask_flags(struct paths_nm_device *device, const char *uuid)
+static void ask_flags(struct host_nm_device *device, const char *uuid)
 {
 	const char *const words[] = { "nmcli", "-g", "connection.mptcp-flags", "connection", "show", "uuid", uuid, NULL };
 	struct child_output said;
@@ -131,29 +123,29 @@ static void ask_flags(struct paths_nm_device *device, const char *uuid)
 	if (child_run(words, NMCLI_TIMEOUT_MS, &said) < 0)
 		return;
 	if (!said.status)
-		paths_others_parse_flags(device, said.text);
+		host_nm_parse_flags(device, said.text);
 	free(said.text);
 	free(said.messages);
 }
 
-static void ask_network_manager(struct paths_others *out)
+static void ask_network_manager(struct host_managers *out)
 {
 	static const char *const words[] = { "nmcli", "-t", "-e", "no", "-f", "GENERAL.DEVICE,GENERAL.CON-UUID,GENERAL.METERED",
 					     "device", "show", NULL };
-	const char *uuids[PATHS_OTHERS_DEVICES_MAX];
+	const char *uuids[HOST_NM_DEVICES_MAX];
 	struct child_output said;
 
 	if (child_run(words, NMCLI_TIMEOUT_MS, &said) < 0)
 		return;
 	if (!said.status)
-		paths_others_parse_devices(out, said.text, uuids);
+		host_nm_parse_devices(out, said.text, uuids);
 	for (size_t i = 0; i < out->nm_count; i++)
 		ask_flags(&out->nm[i], uuids[i]);
 	free(said.text);
 	free(said.messages);
 }
 
-void paths_others_look(struct paths_others *out)
+void host_managers_read(struct host_managers *out)
 {
 	memset(out, 0, sizeof(*out));
 	out->userspace = sysctl_read("net.mptcp.pm_type") == PATH_MANAGER_USERSPACE;

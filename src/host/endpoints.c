@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* endpoints.c - the addresses that the kernel's MPTCP path manager uses, as ip-mptcp(8) shows them */
+#include "config.h"
+
+#include "host/endpoints.h"
+
+#include "host/nl.h"
+#include "host/raw_io.h"
+
+#include <errno.h>
+#include <linux/genetlink.h>
+#include <linux/mptcp.h>
+#include <netinet/in.h>
+#include <string.h>
+
+struct question {
+	struct nlmsghdr header;
+	struct genlmsghdr generic;
+	struct nlattr attribute; /* with a name behind it, or unused */
+	char name[GENL_NAMSIZ];
+};
+
+static struct question question_of(uint16_t type, uint16_t flags, uint8_t command)
+{
+	return (struct question){
+		.header = { .nlmsg_len = NLMSG_LENGTH(sizeof(struct genlmsghdr)), .nlmsg_type = type, .nlmsg_flags = NLM_F_REQUEST | flags },
+		.generic = { .cmd = command, .version = 1 },
+	};
+}
+
+static void read_family_part(void *arg, uint16_t type, const uint8_t *value, size_t len)
+{
+	if (type == CTRL_ATTR_FAMILY_ID)
+		*(uint16_t *)arg = (uint16_t)nl_u32(value, len < 2 ? len : 2);
+}
+
+static void read_family(void *arg, uint16_t type, const uint8_t *body, size_t len)
+{
+	(void)type;
+	nl_attributes(body, len, sizeof(struct genlmsghdr), read_family_part, arg);
+}
+
+/* Returns the number of the path manager's family, or -errno. */
+static int ask_family(int netlink)
+{
+	struct question question = question_of(GENL_ID_CTRL, NLM_F_ACK, CTRL_CMD_GETFAMILY);
+	uint16_t family = 0;
+	int ret;
+
+	question.attribute = (struct nlattr){ .nla_len = NLA_HDRLEN + sizeof(MPTCP_PM_NAME), .nla_type = CTRL_ATTR_FAMILY_NAME };
+	memcpy(question.name, MPTCP_PM_NAME, sizeof(MPTCP_PM_NAME));
+	question.header.nlmsg_len += NLA_ALIGN(question.attribute.nla_len);
+	ret = nl_ask(netlink, &question.header, read_family, &family);
+	return ret < 0 ? ret : family;
+}
+
+static void read_endpoint_part(void *arg, uint16_t type, const uint8_t *value, size_t len)
+{
+	struct mptcp_endpoint *endpoint = arg;
+	union sockaddr_ip *address = &endpoint->address;
+
+	switch (type) {
+	case MPTCP_PM_ADDR_ATTR_ADDR4:
+		if (len >= sizeof(address->in.sin_addr)) {
+			address->sa.sa_family = AF_INET;
+			memcpy(&address->in.sin_addr, value, sizeof(address->in.sin_addr));
+		}
+		break;
+	case MPTCP_PM_ADDR_ATTR_ADDR6:
+		if (len >= sizeof(address->in6.sin6_addr)) {
+			address->sa.sa_family = AF_INET6;
+			memcpy(&address->in6.sin6_addr, value, sizeof(address->in6.sin6_addr));
+		}
+		break;
+	case MPTCP_PM_ADDR_ATTR_PORT: /* in host byte order, and where it is in both families */
+		address->in.sin_port = htons((uint16_t)nl_u32(value, len < 2 ? len : 2));
+		break;
+	case MPTCP_PM_ADDR_ATTR_ID:
+		endpoint->id = (uint8_t)nl_u32(value, len < 1 ? len : 1);
+		break;
+	case MPTCP_PM_ADDR_ATTR_IF_IDX:
+		endpoint->bound = nl_u32(value, len);
+		break;
+	case MPTCP_PM_ADDR_ATTR_FLAGS:
+		endpoint->flags = nl_u32(value, len);
+		break;
+	}
+}
+
+struct visit {
+	endpoint_visitor *visitor;
+	void *arg;
+};
+
+static void read_list_part(void *arg, uint16_t type, const uint8_t *value, size_t len)
+{
+	const struct visit *visit = arg;
+	struct mptcp_endpoint endpoint = { .id = 0 };
+
+	if (type != MPTCP_PM_ATTR_ADDR)
+		return;
+	nl_attributes(value, len, 0, read_endpoint_part, &endpoint);
+	if (endpoint.address.sa.sa_family != AF_UNSPEC)
+		visit->visitor(visit->arg, &endpoint);
+}
+
+static void read_list(void *arg, uint16_t type, const uint8_t *body, size_t len)
+{
+	(void)type;
+	nl_attributes(body, len, sizeof(struct genlmsghdr), read_list_part, arg);
+}
+
+static void read_limits_part(void *arg, uint16_t type, const uint8_t *value, size_t len)
+{
+	struct mptcp_limits *limits = arg;
+
+	if (type == MPTCP_PM_ATTR_SUBFLOWS)
+		limits->subflows = nl_u32(value, len);
+	if (type == MPTCP_PM_ATTR_RCV_ADD_ADDRS)
+		limits->accepted = nl_u32(value, len);
+}
+
+static void read_limits(void *arg, uint16_t type, const uint8_t *body, size_t len)
+{
+	(void)type;
+	nl_attributes(body, len, sizeof(struct genlmsghdr), read_limits_part, arg);
+}
+
+static int ask_all(int netlink, struct visit *visit, struct mptcp_limits *limits)
+{
+	const int family = ask_family(netlink);
+	struct question list = question_of((uint16_t)family, NLM_F_DUMP, MPTCP_PM_CMD_GET_ADDR);
+	struct question limit = question_of((uint16_t)family, NLM_F_ACK, MPTCP_PM_CMD_GET_LIMITS);
+	int ret = family < 0 ? family : nl_ask(netlink, &list.header, read_list, visit);
+
+	return ret < 0 || !limits ? ret : nl_ask(netlink, &limit.header, read_limits, limits);
+}
+
+int endpoints_visit(endpoint_visitor *visitor, void *arg, struct mptcp_limits *limits)
+{
+	struct visit visit = { visitor, arg };
+	int netlink = nl_open(NETLINK_GENERIC), ret;
+
+	if (netlink < 0)
+		return -errno;
+	ret = ask_all(netlink, &visit, limits);
+	raw_close(netlink);
+	return ret;
+}
+
+/* Is the address none of this host's? Where the sysctl ip_nonlocal_bind is on, bind() takes any, and none is found foreign. */
+static bool is_foreign(const union sockaddr_ip *address)
+{
+	union sockaddr_ip portless = *address;
+	int fd = raw_socket(address->sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool foreign;
+
+	if (fd < 0)
+		return false;
+	sockaddr_ip_set_port(&portless, 0);
+	raw_set_int(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+	foreign = raw_bind(fd, &portless.sa, sockaddr_ip_len(&portless)) < 0 && errno == EADDRNOTAVAIL;
+	raw_close(fd);
+	return foreign;
+}
+
+static void add(void *arg, const struct mptcp_endpoint *endpoint)
+{
+	struct endpoints *out = arg;
+
+	if (out->count < ENDPOINTS_MAX)
+		out->endpoint[out->count++] = *endpoint;
+}
+
+int endpoints_read(struct endpoints *out)
+{
+	struct mptcp_limits limits = { 0 };
+	int ret;
+
+	memset(out, 0, sizeof(*out));
+	ret = endpoints_visit(add, out, &limits);
+	out->subflow_limit = limits.subflows;
+	for (size_t i = 0; i < out->count; i++)
+		out->endpoint[i].foreign = is_foreign(&out->endpoint[i].address);
+	return ret;
+}

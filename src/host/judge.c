@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * judge.c - is a device with its address a network that connections may use, and if not, why not?
+ *
+ * A network is something that has a default route: so the bridges of containers and virtual machines, which have addresses and lead
+ * nowhere, need no list of names. What is left are devices that do lead somewhere, and are no network of their own: a tunnel goes over one
+ * of the others, and its provider has the say about what goes beside it; a veth is the end of a container's cable. They are told by the kind
+ * that the kernel has for them (rtnetlink(7), IFLA_INFO_KIND), and used if named.
+ *
+ * First each address is judged alone, then those that are left are compared: the same address on two devices, two addresses of one device,
+ * devices without carrier, more addresses than MPTCP takes.
+ */
+#include "config.h"
+
+#include "host/host.h"
+
+#include <assert.h>
+#include <linux/if_addr.h>
+#include <linux/rtnetlink.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+	const char *name, *text;
+} verdicts[] = {
+	[HOST_USED] = { "used", "it is used" },
+	[HOST_NEVER] = { "never", "--never-device (never-device in convertize.conf) names it" },
+	[HOST_NOT_NAMED] = { "not-named", "--device (device in convertize.conf) names others" },
+	[HOST_KIND] = { "kind", "a device of this kind is used only if --device (device in convertize.conf) names it" },
+	[HOST_PART] = { "part", "it is part of another device" },
+	[HOST_DISABLED] = { "disabled", "NetworkManager has connection.mptcp-flags disabled for it" },
+	[HOST_DOWN] = { "down", "it is down" },
+	[HOST_NO_CARRIER] = { "no-carrier", "it has no carrier" },
+	[HOST_NOT_READY] = { "not-ready", "duplicate address detection isn't over, or has found a duplicate" },
+	[HOST_DEPRECATED] = { "deprecated", "the address is deprecated" },
+	[HOST_NO_ROUTE] = { "no-route", "there is no default route over it" },
+	[HOST_SECOND] = { "second", "another address of this device is used" },
+	[HOST_TWICE] = { "twice", "another device has the same address" },
+	[HOST_VPN] = { "vpn", "all traffic goes through a VPN; --beside-vpn (beside-vpn in convertize.conf) has paths beside it" },
+	[HOST_FULL] = { "full", "MPTCP takes no more endpoints" },
+};
+static_assert(sizeof(verdicts) / sizeof(verdicts[0]) == HOST_VERDICT_COUNT, "a name for each verdict");
+
+const char *host_verdict_name(enum host_verdict verdict)
+{
+	return verdicts[verdict].name;
+}
+
+const char *host_verdict_text(enum host_verdict verdict)
+{
+	return verdicts[verdict].text;
+}
+
+/* --- one address --- */
+
+const struct host_link *host_vpn(const struct host *host, const struct host_word *word)
+{
+	const struct host_link *vpn = host_vpn_among(host->links, host->link_count, host->ways, word);
+
+	for (size_t i = 0; i < host->route_count && !vpn && !word->beside_vpn; i++) {
+		const struct host_route *route = &host->routes[i];
+		const struct host_link *link = host_link_of(host, route->index);
+
+		if (route->table != RT_TABLE_MAIN && route->protocol != HOST_PROTOCOL_OURS && host_route_is_wide(route) && link && link->up &&
+		    host_kind_is_vpn(link->kind) && !host_word_names(word->device, link->name))
+			vpn = link;
+	}
+	return vpn;
+}
+
+/* Is the device a network of this machine's own? The empty kind is that of Ethernet, WiFi and USB devices. */
+static bool is_network_kind(const char *kind)
+{
+	static const char *const kinds[] = { "", "wwan", "rmnet", "ppp", "vlan", "bond", "team", "bridge" };
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (strcmp(kinds[i], kind) == 0)
+			return true;
+	return false;
+}
+
+/* What can be said of a device without its addresses; a carrier isn't asked for. */
+static enum host_verdict judge_link(const struct host_link *link, const struct host_word *word)
+{
+	if (word->device && !host_word_names(word->device, link->name))
+		return HOST_NOT_NAMED;
+	if (!word->device && !is_network_kind(link->kind) && (!word->any_kind || host_kind_is_vpn(link->kind)))
+		return HOST_KIND;
+	if (link->master)
+		return HOST_PART;
+	return link->up ? HOST_USED : HOST_DOWN;
+}
+
+/* Is it an address that others than the neighbours can answer to? */
+static bool is_global(const struct host_address *address)
+{
+	struct in6_addr in6 = sockaddr_ip_in6(&address->address);
+
+	if (address->scope >= RT_SCOPE_LINK)
+		return false;
+	/* 169.254.0.0/16 may have been given by hand, with the scope of any other */
+	return !sockaddr_ip_is_v4(&address->address) || in6.s6_addr[12] != 169 || in6.s6_addr[13] != 254;
+}
+
+/* What can be said of an address alone. @has_endpoint: whosever it is */
+static enum host_verdict judge_address(const struct host_address *address, bool has_endpoint)
+{
+	/* an optimistic address (RFC 4429) is tentative as well, and may be used */
+	if (address->flags & IFA_F_DADFAILED || (address->flags & IFA_F_TENTATIVE && !(address->flags & IFA_F_OPTIMISTIC)))
+		return HOST_NOT_READY;
+	/* RFC 4862, 5.5.4: it serves the connections that have it, and begins none */
+	return address->flags & IFA_F_DEPRECATED && !has_endpoint ? HOST_DEPRECATED : HOST_USED;
+}
+
+/* Finds the default route over the device that other programs have made, in whichever table: the one with the least metric. */
+static const struct host_route *find_default(const struct host *host, unsigned int index, int family)
+{
+	const struct host_route *found = NULL;
+
+	for (size_t i = 0; i < host->route_count; i++) {
+		const struct host_route *route = &host->routes[i];
+
+		if (route->index == index && route->family == family && route->protocol != HOST_PROTOCOL_OURS &&
+		    host_route_is_default(route) && (!found || route->metric < found->metric))
+			found = route;
+	}
+	return found;
+}
+
+static enum host_keeper find_keeper(const struct host *host, const struct mptcp_endpoint *endpoint, const struct host_nm_device *nm)
+{
+	if (host->managers.mptcpd || host->managers.userspace)
+		return HOST_KEEPER_MPTCPD;
+	if (nm && nm->endpoints)
+		return HOST_KEEPER_NM;
+	return endpoint && !endpoint->is_ours ? HOST_KEEPER_OTHER : HOST_KEEPER_OURS;
+}
+
+static struct host_network judge(const struct host *host, const struct host_address *address, const struct host_link *link,
+				 const struct host_link *vpn, const struct host_word *word)
+{
+	const struct host_nm_device *nm = host_nm_of(&host->managers, link->name);
+	const struct host_nm_word nm_word = { nm && nm->disabled, nm && nm->metered == HOST_METERED_YES };
+	const struct host_route *route = find_default(host, link->index, address->address.sa.sa_family);
+	const struct mptcp_endpoint *endpoint = host_endpoint_of(host, &address->address);
+	const struct in6_addr in6 = sockaddr_ip_in6(&address->address);
+	uint8_t preference;
+	const enum path_use use = host_word_of(word, &nm_word, link->name, &in6, &preference);
+	struct host_network network = { .address = address->address, .link = *link, .verdict = judge_link(link, word),
+					.backup = use == PATH_USE_BACKUP, .keeper = find_keeper(host, endpoint, nm) };
+
+	if (route) {
+		network.has_route = true;
+		network.gateway = route->gateway;
+		network.onlink = route->onlink;
+		network.metric = route->metric;
+	}
+	if (use == PATH_USE_NEVER)
+		network.verdict = nm_word.disabled ? HOST_DISABLED : HOST_NEVER;
+	if (network.verdict == HOST_USED)
+		network.verdict = judge_address(address, endpoint);
+	if (network.verdict == HOST_USED && !route)
+		network.verdict = HOST_NO_ROUTE;
+	if (network.verdict == HOST_USED && !host_may_leave(vpn, link->index, host->ways[HOST_WAY_CONVERTER]))
+		network.verdict = HOST_VPN;
+	return network;
+}
+
+/* --- one against the other --- */
+
+static const struct host_address *address_of(const struct host_network *network, const struct host *host)
+{
+	for (size_t i = 0; i < host->address_count; i++)
+		if (host->addresses[i].index == network->link.index && sockaddr_ip_equal(&host->addresses[i].address, &network->address))
+			return &host->addresses[i];
+	return NULL;
+}
+
+/*
+ * How well is an address fit among those of its device? One that will last; that somebody keeps an endpoint for; that tells
+ * no one who we are (RFC 8981); that is used already, so that running connections keep theirs.
+ */
+static unsigned int fitness(const struct host_network *network, const struct host *host)
+{
+	const struct host_address *address = address_of(network, host);
+	const struct mptcp_endpoint *endpoint = host_endpoint_of(host, &network->address);
+	bool lasts = address && !(address->flags & IFA_F_DEPRECATED);
+	bool is_temporary = address && !sockaddr_ip_is_v4(&network->address) && address->flags & IFA_F_TEMPORARY;
+
+	return (lasts ? 8u : 0) + (endpoint && !endpoint->is_ours ? 4u : 0) + (is_temporary ? 2u : 0) +
+	       (endpoint && endpoint->is_ours ? 1u : 0);
+}
+
+/* Leaves one address of each family to a device. */
+static void leave_one(struct host_network *networks, size_t count, const struct host *host)
+{
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = i + 1; j < count && networks[i].verdict == HOST_USED; j++) {
+			struct host_network *a = &networks[i], *b = &networks[j];
+
+			if (b->verdict != HOST_USED || a->link.index != b->link.index || a->address.sa.sa_family != b->address.sa.sa_family)
+				continue;
+			if (fitness(b, host) > fitness(a, host))
+				a->verdict = HOST_SECOND;
+			else
+				b->verdict = HOST_SECOND;
+		}
+}
+
+/* Is @a the better device for an address that both have? */
+static bool is_better_home(const struct host_network *a, const struct host_network *b)
+{
+	if (a->link.carrier != b->link.carrier)
+		return a->link.carrier;
+	return a->metric <= b->metric;
+}
+
+/* An endpoint has one device, and a rule one table. */
+static void leave_one_home(struct host_network *networks, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = i + 1; j < count && networks[i].verdict == HOST_USED; j++) {
+			struct host_network *a = &networks[i], *b = &networks[j];
+
+			if (b->verdict != HOST_USED || !sockaddr_ip_equal(&a->address, &b->address))
+				continue;
+			if (is_better_home(a, b))
+				b->verdict = HOST_TWICE;
+			else
+				a->verdict = HOST_TWICE;
+		}
+}
+
+/*
+ * A device that loses its carrier loses its subflows, so that what was under way is sent elsewhere at once, rather than when
+ * a timer has expired; with the carrier they come back. But the last network keeps what it has: to it there is no elsewhere.
+ */
+static void leave_carriers(struct host_network *networks, size_t count)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < count; i++)
+		any = any || (networks[i].verdict == HOST_USED && networks[i].link.carrier);
+	for (size_t i = 0; i < count && any; i++)
+		if (networks[i].verdict == HOST_USED && !networks[i].link.carrier)
+			networks[i].verdict = HOST_NO_CARRIER;
+}
+
+static size_t count_foreign(const struct endpoints *endpoints)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < endpoints->count; i++)
+		count += !endpoints->endpoint[i].is_ours;
+	return count;
+}
+
+/* Leaves as many as MPTCP takes, those whose routes are preferred. */
+static void leave_room(struct host_network *networks, size_t network_count, size_t foreign)
+{
+	for (;;) {
+		struct host_network *last = NULL;
+		size_t count = foreign;
+
+		for (size_t i = 0; i < network_count; i++) {
+			struct host_network *network = &networks[i];
+
+			if (network->verdict != HOST_USED || network->keeper != HOST_KEEPER_OURS)
+				continue;
+			count++;
+			if (!last || network->metric >= last->metric)
+				last = network;
+		}
+		if (count <= HOST_ENDPOINTS_USED_MAX || !last)
+			return;
+		last->verdict = HOST_FULL;
+	}
+}
+
+/* --- all of it --- */
+
+bool host_network_is_routed(const struct host_network *network)
+{
+	return network->verdict == HOST_USED || network->verdict == HOST_NO_CARRIER;
+}
+
+size_t host_networks_find(struct host_network **out, const struct host *host, const struct host_word *word)
+{
+	const struct host_link *vpn = host_vpn(host, word);
+	struct host_network *networks = calloc(host->address_count + 1, sizeof(*networks));
+	size_t count = 0;
+
+	*out = networks;
+	for (size_t i = 0; networks && i < host->address_count; i++) {
+		const struct host_address *address = &host->addresses[i];
+		const struct host_link *link = host_link_of(host, address->index);
+
+		if (link && !link->loopback && is_global(address))
+			networks[count++] = judge(host, address, link, vpn, word);
+	}
+	leave_one(networks, count, host);
+	leave_one_home(networks, count);
+	leave_carriers(networks, count);
+	leave_room(networks, count, count_foreign(&host->endpoints));
+	return count;
+}

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * networks.c - the networks of this host that lead to an address, and how a socket is made to use one
+ *
+ * An address of an interface leads through that interface where somebody has made rules for it (ip rule add from …); nobody has, on most
+ * machines. Then packets with that address leave by the usual network all the same, which would drop them. A socket that is bound to
+ * the interface, too, gets the default route that this interface has in the main table, with whatever metric; any user may do that since
+ * Linux 5.7. So the routes are asked twice: from the address, and if that leads elsewhere through the interface.
+ */
+#include "config.h"
+
+#include "host/networks.h"
+
+#include "common/clock.h"
+#include "common/thread.h"
+#include "host/host.h"
+#include "host/nl.h"
+#include "host/raw_io.h"
+#include "host/way.h"
+
+#include <errno.h>
+#include <linux/if_addr.h>
+#include <linux/mptcp.h>
+#include <linux/rtnetlink.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#define ADDRESS_UNUSABLE (IFA_F_TENTATIVE | IFA_F_DADFAILED | IFA_F_DEPRECATED | IFA_F_OPTIMISTIC)
+
+/* What has been found so far. */
+struct search {
+	int family;
+	struct network *found;
+	size_t count;
+};
+
+static struct in6_addr in6_of(int family, const uint8_t *bytes)
+{
+	struct in6_addr in6 = { .s6_addr = { [10] = 0xff, [11] = 0xff } };
+
+	memcpy(&in6.s6_addr[family == AF_INET ? 12 : 0], bytes, family == AF_INET ? 4 : 16);
+	return in6;
+}
+
+struct address {
+	int family;
+	uint32_t flags;
+	struct in6_addr local, address;
+	bool has_local, has_address;
+};
+
+static void read_address_part(void *arg, uint16_t type, const uint8_t *value, size_t len)
+{
+	struct address *address = arg;
+
+	if (type == IFA_FLAGS)
+		address->flags = nl_u32(value, len);
+	if ((type != IFA_LOCAL && type != IFA_ADDRESS) || len < (address->family == AF_INET ? 4u : 16u))
+		return;
+	*(type == IFA_LOCAL ? &address->local : &address->address) = in6_of(address->family, value);
+	*(type == IFA_LOCAL ? &address->has_local : &address->has_address) = true;
+}
+
+/* Notes the first usable address of each interface. On a point-to-point link IFA_ADDRESS is the peer's. */
+static void read_address(void *arg, uint16_t type, const uint8_t *body, size_t len)
+{
+	struct search *search = arg;
+	struct ifaddrmsg message;
+	struct address address;
+
+	if (type != RTM_NEWADDR || len < sizeof(message) || search->count == NETWORKS_MAX)
+		return;
+	memcpy(&message, body, sizeof(message));
+	address = (struct address){ .family = message.ifa_family, .flags = message.ifa_flags };
+	if (message.ifa_family != search->family || message.ifa_scope != RT_SCOPE_UNIVERSE)
+		return;
+	for (size_t i = 0; i < search->count; i++)
+		if (search->found[i].device == (int)message.ifa_index)
+			return;
+	nl_attributes(body, len, sizeof(message), read_address_part, &address);
+	if ((address.flags & ADDRESS_UNUSABLE) || !(address.has_local || address.has_address))
+		return;
+	search->found[search->count++] = (struct network){
+		.source = address.has_local ? address.local : address.address,
+		.device = (int)message.ifa_index,
+	};
+}
+
+static void addresses_find(int netlink, struct search *search)
+{
+	struct {
+		struct nlmsghdr header;
+		struct ifaddrmsg message;
+	} question = {
+		.header = { .nlmsg_len = sizeof(question), .nlmsg_type = RTM_GETADDR, .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
+		.message.ifa_family = (uint8_t)search->family,
+	};
+
+	nl_ask(netlink, &question.header, read_address, search);
+}
+
+/* --- is it this host? --- */
+
+/* What was asked lately, by a hash of the address: 40 bits of that, 22 of the time in seconds, and the answer. Each is one atomic word. */
+#define OWN_PLACES 64u
+#define OWN_SECONDS 10 /* a machine's addresses change */
+#define OWN_KEY_SHIFT 24
+#define OWN_TIME_SHIFT 2
+#define OWN_TIME_MASK 0x3fffffu
+
+enum { OWN_NO = 1, OWN_YES };
+
+/* A quarter of the work of asking by netlink: what can't be bound to isn't this host's. The opposite may be a sysctl's, ip_nonlocal_bind. */
+static bool may_be_own(const struct in6_addr *in6)
+{
+	union sockaddr_ip host = { 0 };
+	int family = IN6_IS_ADDR_V4MAPPED(in6) ? AF_INET : AF_INET6, fd = raw_socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool bound;
+
+	if (fd < 0)
+		return true;
+	sockaddr_ip_set(&host, family, in6, 0);
+	bound = raw_bind(fd, &host.sa, sockaddr_ip_len(&host)) == 0;
+	raw_close(fd);
+	return bound;
+}
+
+static bool own_ask(const union sockaddr_ip *to, const struct in6_addr *in6)
+{
+	struct host_way way = { .type = RTN_UNSPEC };
+	struct quiet quiet;
+
+	quiet_all(&quiet);
+	if (may_be_own(in6))
+		host_way_ask(-1, to, NULL, 0, &way);
+	quiet_end(&quiet);
+	return !way.error && way.type == RTN_LOCAL;
+}
+
+bool networks_is_own(const union sockaddr_ip *to)
+{
+	static _Atomic uint64_t places[OWN_PLACES];
+	const struct in6_addr in6 = sockaddr_ip_in6(to);
+	union sockaddr_ip host = { 0 };
+	const uint32_t now = (uint32_t)clock_seconds();
+	uint64_t key, entry;
+	bool own;
+
+	sockaddr_ip_set(&host, AF_INET6, &in6, 0);
+	key = sockaddr_ip_hash(&host);
+	entry = atomic_load(&places[key % OWN_PLACES]);
+	if (entry && entry >> OWN_KEY_SHIFT == key >> OWN_KEY_SHIFT &&
+	    ((now - (uint32_t)(entry >> OWN_TIME_SHIFT)) & OWN_TIME_MASK) < OWN_SECONDS)
+		return (entry & 3) == OWN_YES;
+	own = own_ask(to, &in6);
+	atomic_store(&places[key % OWN_PLACES], (key >> OWN_KEY_SHIFT) << OWN_KEY_SHIFT |
+						       (uint64_t)(now & OWN_TIME_MASK) << OWN_TIME_SHIFT | (own ? OWN_YES : OWN_NO));
+	return own;
+}
+
+/* --- all that lead there --- */
+
+static void note_backup(void *arg, const struct mptcp_endpoint *endpoint)
+{
+	struct search *search = arg;
+	const struct in6_addr address = sockaddr_ip_in6(&endpoint->address);
+
+	for (size_t i = 0; i < search->count; i++)
+		if ((endpoint->flags & MPTCP_PM_ADDR_FLAG_BACKUP) && IN6_ARE_ADDR_EQUAL(&search->found[i].source, &address))
+			search->found[i].backup = true;
+}
+
+static bool network_leads(int netlink, const union sockaddr_ip *to, unsigned int usual, struct network *network)
+{
+	struct ifreq request = { .ifr_ifindex = network->device };
+	const unsigned int device = (unsigned int)network->device;
+	struct host_way way;
+
+	network->usual = device == usual;
+	host_way_ask(netlink, to, &network->source, 0, &way);
+	network->bind_device = !network->usual && !host_way_leads(&way, device);
+	if (network->bind_device)
+		host_way_ask(netlink, to, &network->source, device, &way);
+	if (!host_way_leads(&way, device) || raw_ioctl(netlink, SIOCGIFNAME, &request) != 0)
+		return false;
+	memcpy(network->name, request.ifr_name, sizeof(network->name));
+	network->name[sizeof(network->name) - 1] = '\0';
+	return true;
+}
+
+static void read_kind(void *arg, uint16_t type, const uint8_t *value, size_t len)
+{
+	struct host_link *link = arg;
+
+	if (type == IFLA_INFO_KIND && len < sizeof(link->kind))
+		memcpy(link->kind, value, len);
+}
+
+static void read_link_part(void *arg, uint16_t type, const uint8_t *value, size_t len)
+{
+	struct host_link *link = arg;
+
+	if (type == IFLA_LINKINFO)
+		nl_attributes(value, len, 0, read_kind, link);
+	if (type == IFLA_IFNAME && len <= sizeof(link->name))
+		memcpy(link->name, value, len);
+}
+
+static void read_link(void *arg, uint16_t type, const uint8_t *body, size_t len)
+{
+	if (type == RTM_NEWLINK)
+		nl_attributes(body, len, sizeof(struct ifinfomsg), read_link_part, arg);
+}
+
+static struct host_link link_ask(int netlink, unsigned int device)
+{
+	struct {
+		struct nlmsghdr header;
+		struct ifinfomsg message;
+	} question = {
+		.header = { .nlmsg_len = sizeof(question), .nlmsg_type = RTM_GETLINK, .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK },
+		.message.ifi_index = (int)device,
+	};
+	struct host_link link = { .index = device };
+
+	nl_ask(netlink, &question.header, read_link, &link);
+	return link;
+}
+
+/* Asks which ways packets take, there and anywhere; returns whether one is that of a VPN which nothing is to leave. */
+static bool is_in_vpn(int netlink, const union sockaddr_ip *to, const struct host_word *word, struct host_link *vpn, unsigned int *usual)
+{
+	const union sockaddr_ip v4 = host_way_anywhere(AF_INET), v6 = host_way_anywhere(AF_INET6);
+	const union sockaddr_ip *const destinations[] = { [HOST_WAY_V4] = &v4, [HOST_WAY_V6] = &v6, [HOST_WAY_CONVERTER] = to };
+	unsigned int ways[HOST_WAY_COUNT];
+	struct host_way way;
+
+	for (int i = HOST_WAY_COUNT - 1; i >= 0; i--) {
+		host_way_ask(netlink, destinations[i], NULL, 0, &way);
+		ways[i] = !way.error && way.type == RTN_UNICAST ? way.index : 0;
+	}
+	*usual = ways[HOST_WAY_CONVERTER];
+	for (int i = 0; i < HOST_WAY_COUNT; i++) {
+		if (!ways[i] || (i && ways[i] == vpn->index))
+			continue;
+		*vpn = link_ask(netlink, ways[i]);
+		if (host_vpn_among(vpn, 1, ways, word))
+			return true;
+	}
+	return false;
+}
+
+/* Puts the usual network in front of the others. */
+static void usual_first(struct network *found, size_t count)
+{
+	for (size_t i = 1; i < count; i++) {
+		struct network usual = found[i];
+
+		if (!usual.usual)
+			continue;
+		memmove(found + 1, found, i * sizeof(*found));
+		found[0] = usual;
+	}
+}
+
+size_t networks_to(const union sockaddr_ip *to, const struct host_word *word, struct network out[NETWORKS_MAX])
+{
+	struct search search = { .family = sockaddr_ip_is_v4(to) ? AF_INET : AF_INET6, .found = out };
+	int netlink = nl_open(NETLINK_ROUTE);
+	struct host_link vpn = { .index = 0 };
+	unsigned int usual;
+	size_t count = 0;
+	bool in_vpn;
+
+	if (netlink < 0)
+		return 0;
+	in_vpn = is_in_vpn(netlink, to, word, &vpn, &usual);
+	addresses_find(netlink, &search);
+	for (size_t i = 0; i < search.count; i++)
+		if (network_leads(netlink, to, usual, &out[i]) &&
+		    host_may_leave(in_vpn ? &vpn : NULL, (unsigned int)out[i].device, usual))
+			out[count++] = out[i];
+	raw_close(netlink);
+	search.count = count;
+	usual_first(out, count);
+	if (count > 1)
+		endpoints_visit(note_backup, &search, NULL);
+	return count;
+}
+
+/* --- a socket --- */
+
+bool network_bind(int fd, const struct in6_addr *source, int device)
+{
+	const int family = raw_get_int(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC);
+	union sockaddr_ip addr;
+
+	if (device && raw_get_int(fd, SOL_SOCKET, SO_BINDTOIFINDEX, 0) != device &&
+	    !raw_set_int(fd, SOL_SOCKET, SO_BINDTOIFINDEX, device))
+		return false;
+	if (IN6_IS_ADDR_UNSPECIFIED(source) && family == AF_INET)
+		addr = (union sockaddr_ip){ .in.sin_family = AF_INET };
+	else if (!sockaddr_ip_set(&addr, family, source, 0))
+		return false;
+	/*
+	 * With the port chosen by connect() there may be as many connections from one address as there are ports for each peer. MPTCP
+	 * sockets of Linux 6.1 don't take the option: bind() chooses the port then.
+	 */
+	if (!raw_set_int(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1) && errno != EOPNOTSUPP)
+		return false;
+	return raw_bind(fd, &addr.sa, sockaddr_ip_len(&addr)) == 0;
+}
+
+struct in6_addr network_source(int fd)
+{
+	union sockaddr_ip addr = { 0 };
+	socklen_t len = sizeof(addr);
+	struct in6_addr source = in6addr_any;
+
+	if (raw_getsockname(fd, &addr.sa, &len) == 0 && addr.sa.sa_family == AF_INET6)
+		source = addr.in6.sin6_addr;
+	else if (addr.sa.sa_family == AF_INET && addr.in.sin_addr.s_addr != htonl(INADDR_ANY))
+		source = sockaddr_ip_in6(&addr);
+	return source;
+}
+
+bool network_is_chosen(int fd)
+{
+	return raw_get_int(fd, SOL_SOCKET, SO_BINDTOIFINDEX, 1) || raw_get_int(fd, SOL_SOCKET, SO_MARK, 1);
+}
+
+/* --- a second path --- */
+
+/* What the endpoints say of a second path. */
+struct second_path {
+	struct in6_addr source; /* of the connection that is asked about; IPv4 as v4-mapped */
+	bool may_be;
+};
+
+/*
+ * The kernel's path manager (ip-mptcp(8)) opens subflows from endpoints with the flag "subflow" or "fullmesh". One with the address that the
+ * connection has anyway adds nothing, nor does one of the other family.
+ */
+static void note_endpoint(void *arg, const struct mptcp_endpoint *endpoint)
+{
+	struct second_path *second = arg;
+	const struct in6_addr address = sockaddr_ip_in6(&endpoint->address);
+
+	second->may_be |= (endpoint->flags & (MPTCP_PM_ADDR_FLAG_SUBFLOW | MPTCP_PM_ADDR_FLAG_FULLMESH)) &&
+			  IN6_IS_ADDR_V4MAPPED(&address) == IN6_IS_ADDR_V4MAPPED(&second->source) &&
+			  !IN6_ARE_ADDR_EQUAL(&address, &second->source);
+}
+
+/* A path manager in user space (mptcpd(8)) may do anything at any time. */
+static bool kernel_manages_paths(void)
+{
+	int fd = raw_open("/proc/sys/net/mptcp/pm_type", O_RDONLY | O_CLOEXEC);
+	char type = 0;
+	bool known;
+
+	if (fd < 0)
+		return false;
+	known = raw_read(fd, &type, 1) == 1;
+	raw_close(fd);
+	return known && type == '0';
+}
+
+static bool is_any(const struct in6_addr *address)
+{
+	return IN6_IS_ADDR_UNSPECIFIED(address) ||
+	       (IN6_IS_ADDR_V4MAPPED(address) && memcmp(address->s6_addr + 12, "\0\0\0", 4) == 0);
+}
+
+/* Finds the address that the connection will come from: the one that the socket is bound to, or what the routes say. */
+static bool source_of(int fd, const union sockaddr_ip *to, struct in6_addr *source)
+{
+	union sockaddr_ip own, plain;
+	socklen_t len = sizeof(own);
+	struct in6_addr in6 = sockaddr_ip_in6(to);
+	int family = sockaddr_ip_is_v4(to) ? AF_INET : AF_INET6, probe;
+	bool known;
+
+	if (raw_getsockname(fd, &own.sa, &len) != 0)
+		return false;
+	*source = sockaddr_ip_in6(&own);
+	if (!is_any(source))
+		return true;
+	if (network_is_chosen(fd))
+		return false;
+	plain = *to;
+	if (to->sa.sa_family != family && !sockaddr_ip_set(&plain, family, &in6, sockaddr_ip_port(to)))
+		return false;
+	probe = raw_socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (probe < 0)
+		return false;
+	len = sizeof(own);
+	/* On a datagram socket connect() looks up the route, and sends nothing. */
+	known = raw_connect(probe, &plain.sa, sockaddr_ip_len(&plain)) == 0 &&
+		raw_getsockname(probe, &own.sa, &len) == 0;
+	raw_close(probe);
+	*source = sockaddr_ip_in6(&own);
+	return known;
+}
+
+bool paths_may_be_several(int fd, const union sockaddr_ip *to)
+{
+	struct second_path second = { .may_be = false };
+	struct mptcp_limits limits = { .accepted = 0 };
+
+	if (!source_of(fd, to, &second.source) || !kernel_manages_paths())
+		return true;
+	/* a peer may announce addresses; the limit for these is 0 by default */
+	return endpoints_visit(note_endpoint, &second, &limits) < 0 || second.may_be || limits.accepted;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* word.c - what users and administrators have said of this host's networks */
+#include "config.h"
+
+#include "host/word.h"
+
+#include "host/raw_io.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <string.h>
+
+#define PATTERN_MAX 64 /* of a name of IF_NAMESIZE - 1 bytes, with its brackets */
+
+bool host_word_names(const char *list, const char *name)
+{
+	char pattern[PATTERN_MAX];
+	size_t len;
+
+	for (; list && *(list += strspn(list, ", ")); list += len) {
+		len = strcspn(list, ", ");
+		if (len >= sizeof(pattern))
+			continue;
+		memcpy(pattern, list, len);
+		pattern[len] = '\0';
+		if (fnmatch(pattern, name, 0) == 0)
+			return true;
+	}
+	return false;
+}
+
+enum path_use host_word_of(const struct host_word *word, const struct host_nm_word *nm, const char *device,
+			   const struct in6_addr *address, uint8_t *preference)
+{
+	enum path_use use = PATH_USE_ORDERED;
+
+	*preference = PATH_PREFERENCE_NONE;
+	if (word->paths)
+		use = path_preferences_of(word->paths, device, address, preference);
+	if (use == PATH_USE_NEVER || host_word_names(word->never, device) || (nm && nm->disabled))
+		return PATH_USE_NEVER;
+	return host_word_names(word->backup, device) || (nm && nm->metered) ? PATH_USE_BACKUP : use;
+}
+
+/* --- is it there? --- */
+
+static bool has_device(int fd, const char *name)
+{
+	struct ifreq request = { .ifr_flags = 0 };
+
+	strcpy(request.ifr_name, name);
+	return raw_ioctl(fd, SIOCGIFINDEX, &request) == 0 || errno != ENODEV;
+}
+
+/* An address is this machine's if a socket can be bound to it. */
+static bool has_address(int fd, const union sockaddr_ip *address)
+{
+	return raw_bind(fd, &address->sa, sockaddr_ip_len(address)) == 0 || errno != EADDRNOTAVAIL;
+}
+
+bool network_is_there(const struct path_wish *wish)
+{
+	const int family = IN6_IS_ADDR_V4MAPPED(&wish->address) || *wish->device ? AF_INET : AF_INET6;
+	int before = errno, fd = raw_socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	union sockaddr_ip address;
+	bool there = true;
+
+	if (fd >= 0) {
+		sockaddr_ip_set(&address, family, &wish->address, 0);
+		there = *wish->device ? has_device(fd, wish->device) : has_address(fd, &address);
+		raw_close(fd);
+	}
+	errno = before;
+	return there;
+}
+
+void networks_tell_missing(const struct path_preferences *wanted, client_log *say)
+{
+	char name[SOCKADDR_STRLEN];
+
+	for (size_t i = 0; i < wanted->count; i++)
+		if (!network_is_there(&wanted->wishes[i]))
+			say("CONVERT_PATHS names %s: there is no such device or address now", path_wish_format(&wanted->wishes[i], name));
+}
