@@ -2,6 +2,7 @@
 """hosts.py - a host is a network namespace: processes, sysctls and sockets in it"""
 import contextlib
 import ctypes
+import fcntl
 import os
 import signal
 import socket
@@ -11,6 +12,8 @@ import subprocess
 from .waiting import LabError, patience, wait_until
 
 CLONE_NEWNET = 0x40000000
+MS_BIND, MNT_DETACH = 0x1000, 2
+SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
 TCP_LISTEN = 10
 NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY = 4, 20
 NLM_F_REQUEST, NLM_F_DUMP, NLMSG_ERROR, NLMSG_DONE = 1, 0x300, 2, 3
@@ -18,9 +21,36 @@ NLM_F_REQUEST, NLM_F_DUMP, NLMSG_ERROR, NLMSG_DONE = 1, 0x300, 2, 3
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def _setns(fd):
-    if _libc.setns(fd, CLONE_NEWNET) != 0:
-        raise OSError(ctypes.get_errno(), "setns: " + os.strerror(ctypes.get_errno()))
+def _system(name, *arguments):
+    """Calls a function of the C library that returns 0, or -1 and errno."""
+    if getattr(_libc, name)(*arguments) != 0:
+        raise OSError(ctypes.get_errno(), "%s: %s" % (name, os.strerror(ctypes.get_errno())))
+
+
+@contextlib.contextmanager
+def _back_afterwards():
+    """Whatever network namespace the calling thread enters within this context, it is in its own again afterwards."""
+    own = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        yield
+    finally:
+        _system("setns", own, CLONE_NEWNET)
+        os.close(own)
+
+
+def _make_namespace(path):
+    """Makes a network namespace with this name, as ip-netns(8) does."""
+    with open(path, "wb"):
+        pass
+    with _back_afterwards():
+        _system("unshare", CLONE_NEWNET)
+        _system("mount", b"/proc/thread-self/ns/net", path.encode(), None, MS_BIND, None)
+
+
+def _remove_namespace(path):
+    """Removes its name; the namespace ends with the last that is in it."""
+    _system("umount2", path.encode(), MNT_DETACH)
+    os.unlink(path)
 
 
 class CommandError(LabError):
@@ -107,22 +137,23 @@ class Host:
         self.processes = []
         self._directory = directory
         self._files = []
-        subprocess.run(["ip", "netns", "add", name], check=True)
+        _make_namespace(self.path)
         self._netns = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
-        self.ip("link set lo up")
+        self._set_up("lo")
 
     # --- the inside ---------------------------------------------------------
 
     @contextlib.contextmanager
     def entered(self):
         """Within this context the calling thread is in the host: sockets that it makes belong there for good."""
-        own = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            _setns(self._netns)
+        with _back_afterwards():
+            _system("setns", self._netns, CLONE_NEWNET)
             yield self
-        finally:
-            _setns(own)
-            os.close(own)
+
+    def _set_up(self, device):
+        with self.socket(kind=socket.SOCK_DGRAM) as sock:
+            flags, = struct.unpack_from("16xH", fcntl.ioctl(sock, SIOCGIFFLAGS, struct.pack("16sH14x", device.encode(), 0)))
+            fcntl.ioctl(sock, SIOCSIFFLAGS, struct.pack("16sH14x", device.encode(), flags | IFF_UP))
 
     def socket(self, family=socket.AF_INET, kind=socket.SOCK_STREAM, protocol=0):
         """A socket of this host."""
@@ -207,17 +238,19 @@ class Host:
         mounts = "".join("mount --bind '%s' '%s' && " % pair for pair in self._files)
         return ["unshare", "--mount", "sh", "-c", mounts + 'exec "$@"', "sh"]
 
-    def command(self, cmd, env=None):
-        """The command line that runs cmd in this host. LD_… of env must not reach nsenter, so env(1) sets them."""
-        cmd = [str(word) for word in cmd]
-        late = ["%s=%s" % pair for pair in (env or {}).items() if pair[0].startswith("LD_")]
-        return ["nsenter", "--net=" + self.path, "--"] + self._mounted() + (["env"] + late if late else []) + cmd
+    def _started(self, start, cmd, env, **options):
+        """Calls start(command line, env=…, **options) in the host's network namespace, which the process inherits.
 
-    @staticmethod
-    def _environment(env):
-        full = dict(os.environ)
-        full.update((name, str(value)) for name, value in (env or {}).items() if not name.startswith("LD_"))
-        return full
+        That spares each process an nsenter(1). LD_… of env must not reach what mounts the host's files, so env(1) sets them behind it.
+        """
+        cmd = [str(word) for word in cmd]
+        full = {**os.environ, **{name: str(value) for name, value in (env or {}).items()}}
+        mounted = self._mounted()
+        if mounted:
+            late = ["%s=%s" % (name, full.pop(name)) for name in list(full) if name.startswith("LD_")]
+            cmd = mounted + (["env"] + late if late else []) + cmd
+        with self.entered():
+            return start(cmd, env=full, **options)
 
     def popen(self, cmd, env=None, name=None, **options):
         """Starts cmd (a list) with env added to this environment; returns a Process.
@@ -234,7 +267,7 @@ class Host:
         options.setdefault("stdin", subprocess.DEVNULL)
         options.setdefault("start_new_session", True)
         try:
-            process = Process(self.command(cmd, env), env=self._environment(env), **options)
+            process = self._started(Process, cmd, env, **options)
         finally:
             if log:
                 options["stdout"].close()
@@ -250,9 +283,9 @@ class Host:
         A status other than 0 raises CommandError, unless check is False; so does a time-out, always.
         """
         try:
-            result = subprocess.run(self.command(cmd, env), env=self._environment(env), timeout=patience(timeout), input=input,
-                                    stdin=subprocess.DEVNULL if input is None else None, text=text,
-                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+            process = self._started(subprocess.Popen, cmd, env, text=text, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                    stdin=subprocess.DEVNULL if input is None else subprocess.PIPE)
+            result = _completed(process, input, patience(timeout))
         except subprocess.TimeoutExpired as late:
             raise CommandError("on %s: %s: no end within %gs\n%s%s" % (
                 self.name, " ".join(map(str, cmd)), patience(timeout), _text(late.stdout), _text(late.stderr))) from late
@@ -291,7 +324,18 @@ class Host:
             process.kill()
             process.wait()
         os.close(self._netns)
-        subprocess.run(["ip", "netns", "del", self.name], check=True)
+        _remove_namespace(self.path)
+
+
+def _completed(process, data, limit):
+    """Hands a process its input and returns its CompletedProcess; it is killed when it takes longer than `limit` seconds."""
+    with process:
+        try:
+            out, err = process.communicate(data, timeout=limit)
+        except BaseException:
+            process.kill()
+            raise
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
 def _diag_answers(diag):

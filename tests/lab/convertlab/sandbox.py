@@ -84,6 +84,10 @@ def _prepare():
         return
     subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=0755", "none", "/run"], check=True)
     subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=1777", "none", "/dev/shm"], check=True)
+    # as ip-netns(8) makes it for the names of network namespaces
+    os.mkdir("/run/netns")
+    subprocess.run(["mount", "--bind", "/run/netns", "/run/netns"], check=True)
+    subprocess.run(["mount", "--make-rshared", "/run/netns"], check=True)
     os.mkdir("/run/convertlab")
     # as the first process of its namespace this one has no default action for SIGTERM
     signal.signal(signal.SIGTERM, lambda number, frame: os._exit(128 + number))
