@@ -7,7 +7,7 @@ distribution's kernel: it has what usermode.config says, one processor, and no m
 Its time is its own ("time-travel=inf-cpu", which is Linux's CONFIG_UML_TIME_TRAVEL_SUPPORT): it passes while all programs in there wait for
 something, and jumps to the next timer then. So nothing takes time in there but what is meant to, such as a link's delay: no test fails for
 slowness, and nobody waits for a time-out. A program that never waits, such as one that writes into a connection without a limit for some
-seconds, stops such a machine. The file of tests that has stopped it is run again with this machine's time.
+seconds, stops such a machine, and the file of tests that started it is given up.
 """
 import os
 import re
@@ -117,20 +117,17 @@ class UserMode(Machine):
 
     files_by = "hostfs"
     at_once = 1  # it has one processor
+    patience = 1
+    stalled_seconds = 300  # nothing is heard of it for minutes only where a program never waits
 
-    def __init__(self, program, results, busybox, jumps=True, memory="4G"):
-        """jumps: whether it has a time of its own, of which nothing is heard for minutes only where a program never waits"""
+    def __init__(self, program, results, busybox, memory="4G"):
         super().__init__(results)
         self._program = program
         self._busybox = busybox
         self._memory = memory
-        self._time = ["time-travel=inf-cpu"] if jumps else []
-        self.patience = 1 if jumps else 6
-        if jumps:
-            self.stalled_seconds = 300
 
     def command(self, script):
         # It has no disk, and writes to standard output what its first process does.
-        return ["nice", "-n", NICENESS, self._program, *self._time, "mem=" + self._memory, "rootfstype=hostfs", "rootflags=/", "ro", "quiet",
+        return ["nice", "-n", NICENESS, self._program, "time-travel=inf-cpu", "mem=" + self._memory, "rootfstype=hostfs", "rootflags=/", "ro", "quiet",
                 "init=" + os.path.join(HERE, "usermode.sh"), "con=null", "con0=null,fd:1", "KERNELLAB_RESULTS=" + self._results,
                 "KERNELLAB_SCRIPT=" + script, "KERNELLAB_BUSYBOX=" + self._busybox]
