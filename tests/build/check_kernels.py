@@ -24,16 +24,16 @@ LAB = os.path.join(SRCDIR, "tests", "lab")
 KERNELS = os.path.join(SRCDIR, "tests", "kernels")
 
 LOG = """left out test_rate: it measures times or rates
-ok test_small (1.7s)
-ok test_large (12.0s): 30 bytes | more
-skip test_tool (0.0s): nft is missing
-n/a test_new (0.1s): Linux 6.1 has no such thing
-FAIL test_wrong (3.0s): test_x.py:7: 1, not 2
+ok test_small (1.7s, 0.2s of CPU)
+ok test_large (12.0s, 3.0s of CPU): 30 bytes | more
+skip test_tool (0.0s, 0.0s of CPU): nft is missing
+n/a test_new (0.1s, 0.0s of CPU): Linux 6.1 has no such thing
+FAULT test_wrong (3.0s, 0.1s of CPU): test_x.py:7: 1, not 2
 --- 04-converter-convertd.log
 ok then, says the converter
 FAIL no test of ours
-2 ok, 1 skip, 1 n/a, 1 FAIL
-status 1 after 20 s
+2 ok, 1 skip, 1 n/a, 1 FAULT
+status 99 after 20 s
 """
 TESTS = {"test_rate": Result("left out", "it measures times or rates"), "test_small": Result("ok", ""),
          "test_large": Result("ok", "30 bytes | more"), "test_tool": Result("skip", "nft is missing"),
@@ -42,7 +42,7 @@ TESTS = {"test_rate": Result("left out", "it measures times or rates"), "test_sm
 
 def test_log():
     """Each test's line is found among what explains failures; a log without a status was cut off."""
-    equal(results.parse_log(LOG), ("1", TESTS), "the log")
+    equal(results.parse_log(LOG), ("99", TESTS), "the log")
     equal(results.parse_log(LOG.rpartition("status")[0])[0], "none: it was cut off", "the status of a log that was cut off")
     equal(results.parse_log("")[1], {}, "an empty log")
 
@@ -152,8 +152,6 @@ def test_user_mode():
         with open(os.path.join(directory, machine.SCRIPT), encoding="utf-8") as file:
             equal(file.read().count("/lab/test_a.py"), 70, "files of tests")
         check("time-travel=inf-cpu" in words, "it has no time of its own: %s" % words)
-        booted = usermode.UserMode("/srv/linux-6.1.1", directory, "/bin/busybox", jumps=False)
-        check(not any("time-travel" in word for word in booted.command("/script")), "it has a time of its own")
     with open(usermode.CONFIG, encoding="ascii") as file:
         lines = [line.strip() for line in file if not line.startswith("#")]
     check(all(re.fullmatch(r"CONFIG_\w+=(y|\d+|\"[\w,]*\")", line) for line in lines), lines)

@@ -6,7 +6,7 @@ A file's log is what harness.py prints: a line for each test, behind it what exp
 import collections
 import re
 
-LINE = re.compile(r"(ok|skip|n/a|FAIL|left out) (test_\w+)(?: \(([\d.]+)s\))?(?:: (.*))?$")
+LINE = re.compile(r"(ok|skip|n/a|FAIL|FAULT|left out) (test_\w+)(?: \(([\d.]+)s[^)]*\))?(?:: (.*))?$")
 STATUS = re.compile(r"status (.+) after (\d+) s$")
 # The words of the tables, in the order in which they are counted.
 WORDS = {"ok": "passed", "FAIL": "failed", "n/a": "n/a", "skip": "skipped", "left out": "left out"}
@@ -15,12 +15,12 @@ Result = collections.namedtuple("Result", ["result", "reason"])
 
 
 def parse_log(text):
-    """(status, {test: Result}) of a file's log; the status is "0", "1", "77", or says why the file was ended."""
+    """(status, {test: Result}) of a file's log; the status is "0", "1", "77", "99", or says why the file was ended."""
     found, status = {}, "none: it was cut off"
     for line in text.splitlines():
         match = LINE.match(line)
         if match:
-            found[match.group(2)] = Result(match.group(1), match.group(4) or "")
+            found[match.group(2)] = Result(match.group(1).replace("FAULT", "FAIL"), match.group(4) or "")
         match = STATUS.match(line)
         if match:
             status = match.group(1)

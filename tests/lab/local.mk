@@ -5,7 +5,7 @@ linkem_SOURCES = tests/lab/linkem/main.c tests/lab/linkem/settings.c tests/lab/l
 	tests/lab/linkem/surgery.c tests/lab/linkem/control.c tests/lab/linkem/delays.c tests/lab/linkem/linkem.h
 
 EXTRA_DIST += tests/lab/lab tests/lab/convertlab/__init__.py tests/lab/convertlab/build.py \
-	tests/lab/convertlab/capture.py tests/lab/convertlab/cli.py tests/lab/convertlab/dissector.py \
+	tests/lab/convertlab/capture.py tests/lab/convertlab/cli.py tests/lab/convertlab/dissector.py tests/lab/convertlab/faults.py \
 	tests/lab/convertlab/forging.py tests/lab/convertlab/golden.py tests/lab/convertlab/harness.py \
 	tests/lab/convertlab/hosts.py \
 	tests/lab/convertlab/kernel.py \
@@ -113,10 +113,11 @@ check_LTLIBRARIES += libolderlinux.la
 libolderlinux_la_SOURCES = tests/lab/older_linux.c
 libolderlinux_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
 
+# Each file has quick tests, which "make check" runs, tests marked with @long, which "make check-long" runs, or both (convertlab/harness.py).
 # They run side by side, since they wait more than they compute (convertlab/turns.py): the longest first, so that none is left over.
-LONG_TESTS = tests/lab/test_shim_surface.py tests/lab/test_convertize_doctor.py tests/lab/test_transfers.py \
+FIRST_TESTS = tests/lab/test_shim_surface.py tests/lab/test_convertize_doctor.py tests/lab/test_transfers.py \
 	tests/lab/test_fallback.py tests/lab/test_far_clients.py tests/lab/test_silence_shim.py tests/lab/test_rings.py \
-	tests/lab/test_supervise_streams.py tests/lab/test_supervise_moments.py \
+	tests/lab/test_supervise_moments.py \
 	tests/lab/test_shim_semantics.py tests/lab/test_confirmation.py tests/lab/test_convertd_hold.py \
 	tests/lab/test_convertd_hold_switch.py tests/lab/test_silence.py tests/lab/test_silence_blind.py tests/lab/test_shim_policy.py \
 	tests/lab/test_shim_processes.py tests/lab/test_convertize_paths.py tests/lab/test_paths.py tests/lab/test_begin.py \
@@ -172,33 +173,54 @@ LAB_TESTS = \
 	tests/lab/test_applications_static.py \
 	tests/lab/test_applications_go.py \
 	tests/lab/test_supervise_yama.py
-# These test the kernel, the lab itself, speed, documents, and what isn't written in C; sanitizers would find nothing and slow them down.
+# All tests of these are long.
+LONG_TESTS = tests/lab/test_supervise_streams.py tests/lab/test_valgrind.py
+# These test the lab itself, documents, and what isn't written in C; sanitizers would find nothing and slow them down.
 PLAIN_TESTS = tests/lab/test_wireshark.py tests/lab/test_losses.py tests/lab/test_bench.py tests/lab/test_documents.py \
-	tests/lab/test_scapy.py tests/lab/test_platform.py tests/lab/test_platform_fallback.py tests/lab/test_platform_outages.py \
-	tests/lab/test_harness.py tests/lab/test_link.py tests/lab/test_platform_handshake.py tests/lab/test_platform_paths.py \
-	tests/lab/test_platform_processes.py tests/lab/test_valgrind.py tests/lab/test_completions.py tests/lab/test_convertd_units.py
+	tests/lab/test_scapy.py tests/lab/test_harness.py tests/lab/test_link.py tests/lab/test_completions.py \
+	tests/lab/test_convertd_units.py
 # These come last, one after the other, when nothing else of the tests runs any more. The first two make thousands of connections a
-# second, which takes all of the machine; everything in the others is a measurement. The last ones' says nothing under sanitizers.
+# second, which takes all of the machine; everything in the others is a measurement, and says nothing under sanitizers.
 MEASURING_TESTS = tests/lab/test_convertd_fairness.py tests/lab/test_convertd_kernel_memory.py tests/lab/test_begin_times.py \
-	tests/lab/test_connection_times.py
-PLAIN_MEASURING_TESTS = tests/lab/test_link_times.py tests/lab/test_times.py tests/lab/test_platform_times.py \
-	tests/lab/test_aggregation.py tests/lab/test_supervise_times.py
+	tests/lab/test_connection_times.py tests/lab/test_link_times.py tests/lab/test_times.py tests/lab/test_aggregation.py \
+	tests/lab/test_supervise_times.py
 # ThreadSanitizer works only with programs that are built with it.
 THREAD_TESTS = tests/lab/test_thread_sanitizer.py
-dist_check_SCRIPTS += $(LONG_TESTS) $(LAB_TESTS) $(PLAIN_TESTS) $(MEASURING_TESTS) $(PLAIN_MEASURING_TESTS) $(THREAD_TESTS)
+# What Linux does: "make check-platform" runs them, for a kernel that is new here.
+PLATFORM_TESTS = tests/lab/test_platform.py tests/lab/test_platform_fallback.py tests/lab/test_platform_outages.py \
+	tests/lab/test_platform_handshake.py tests/lab/test_platform_paths.py tests/lab/test_platform_processes.py
+PLATFORM_MEASURING_TESTS = tests/lab/test_platform_times.py
+dist_check_SCRIPTS += $(FIRST_TESTS) $(LAB_TESTS) $(LONG_TESTS) $(PLAIN_TESTS) $(MEASURING_TESTS) $(THREAD_TESTS) $(PLATFORM_TESTS) \
+	$(PLATFORM_MEASURING_TESTS)
 if THREAD_SANITIZED
 TESTS += $(THREAD_TESTS)
 else
 # Those that "make check" runs.
 if SANITIZED
-LAB_CHECKS = $(LONG_TESTS) $(LAB_TESTS) $(MEASURING_TESTS)
+LAB_CHECKS = $(FIRST_TESTS) $(LAB_TESTS)
 else
-LAB_CHECKS = $(PLAIN_TESTS) $(LONG_TESTS) $(LAB_TESTS) $(MEASURING_TESTS) $(PLAIN_MEASURING_TESTS)
+LAB_CHECKS = $(PLAIN_TESTS) $(FIRST_TESTS) $(LAB_TESTS)
 endif
 TESTS += $(LAB_CHECKS)
 endif
-measuring_logs = $(MEASURING_TESTS:.py=.log) $(PLAIN_MEASURING_TESTS:.py=.log)
+measuring_logs = $(MEASURING_TESTS:.py=.log) $(PLATFORM_MEASURING_TESTS:.py=.log)
 $(measuring_logs): | $(filter-out $(measuring_logs),$(TEST_LOGS))
+
+# Which tests of a file run: of files that are named on the command line, all.
+LAB_PART = $(if $(filter command,$(origin TESTS)),all,quick)
+long_checks = $(shell cd $(top_srcdir) && grep -l '^@long$$' $(PLAIN_TESTS) $(FIRST_TESTS) $(LAB_TESTS)) $(LONG_TESTS) $(MEASURING_TESTS)
+check-long: all
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(long_checks)' LAB_PART=long
+check-platform: all
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(PLATFORM_TESTS) $(PLATFORM_MEASURING_TESTS)'
+.PHONY: check-long check-platform
+# Says which tests took longest, once all is over.
+check-local: check-TESTS
+	@awk '$$2 ~ /^test_/ && $$3 ~ /^\([0-9.]+s,$$/ { \
+		file = FILENAME; sub(".*/", "", file); sub("\\.log$$", ".py", file); \
+		print substr($$3, 2, length($$3) - 3) " s, " $$4 " of CPU: " file ": " $$2 }' $(TEST_LOGS) /dev/null | \
+		sort -rn | head -n 10 | sed '1i\
+	The slowest tests of the lab:'
 TEST_EXTENSIONS = .py
 if HAVE_PYTHON
 PY_LOG_COMPILER = $(PYTHON)
@@ -211,6 +233,7 @@ endif
 # which the longest take on a machine that runs four of them on each CPU.)
 AM_TESTS_ENVIRONMENT = CONVERT_BUILDDIR='$(abs_top_builddir)'; export CONVERT_BUILDDIR; \
 	CONVERT_SRCDIR='$(abs_top_srcdir)'; export CONVERT_SRCDIR; \
+	CONVERT_LAB_PART='$(LAB_PART)'; export CONVERT_LAB_PART; \
 	SANITIZER_PRELOAD='$(SANITIZER_PRELOAD)'; export SANITIZER_PRELOAD; \
 	PYTHONDONTWRITEBYTECODE=1; export PYTHONDONTWRITEBYTECODE; \
 	CONVERT_CONSOLE=9; export CONVERT_CONSOLE; CK_DEFAULT_TIMEOUT=120; export CK_DEFAULT_TIMEOUT;

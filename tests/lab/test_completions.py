@@ -15,7 +15,7 @@ import tempfile
 import termios
 import threading
 
-from convertlab import check, equal, main, need
+from convertlab import check, equal, long, main, need
 from convertlab.build import SRCDIR, Build
 
 COMPLETIONS = os.path.join(SRCDIR, "contrib/completions")
@@ -281,6 +281,7 @@ def test_bash():
     offers_of_convertd(Bash)
 
 
+@long
 def test_zsh():
     """zsh, at a terminal."""
     offers_of_convertize(Zsh)

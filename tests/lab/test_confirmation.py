@@ -7,7 +7,7 @@ comes between the SYN+ACK and the response lasts for two round trips then, and c
 """
 import os
 
-from convertlab import Lab, Link, check, equal, kernel, main
+from convertlab import Lab, Link, check, equal, kernel, long, main
 from convertlab.waiting import wait_until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -36,6 +36,7 @@ def ask(lab, program, *words, env):
     return lab.client.run(["python3", "-c", program, lab.server.addr4, *words], env=env, text=False).stdout.decode("latin-1")
 
 
+@long
 @kernel.needs("fastopen")
 def test_writable_at_the_syn_ack():
     """In every way of waiting: after one round trip, and then the server's bytes alone."""
@@ -51,6 +52,7 @@ def test_writable_at_the_syn_ack():
         equal(lab.shim_log().count(CONFIRMED), 2 * len(WAYS), "confirmed in\n" + lab.shim_log())
 
 
+@long
 @kernel.needs("fastopen")
 def test_response_in_pieces():
     """Byte by byte, in front of the server's: none is seen, and nobody is woken for each."""
@@ -64,6 +66,7 @@ def test_response_in_pieces():
         equal(lab.shim_log().count(CONFIRMED), len(WAYS), "confirmed in\n" + lab.shim_log())
 
 
+@long
 def test_what_confirms_nothing():
     """A SYN+ACK without its data, without timestamps, or when the user says so: the response is waited for."""
     for sysctl, variables in (("net.ipv4.tcp_timestamps", {}), ("net.ipv4.tcp_fastopen", {}), (None, {"CONVERT_WITHHOLDING": 0}),

@@ -11,7 +11,7 @@ import socket
 import threading
 import time
 
-from convertlab import Lab, Link, Veth, check, equal, kernel, main, wait_until
+from convertlab import Lab, Link, Veth, check, equal, kernel, long, main, wait_until
 from convertlab.metrics import OPTIONS as METRICS, Metrics
 from convertlab.peers import MPTCP, TCP, Client, Server, connect, converter, extended_header, reset
 
@@ -148,12 +148,14 @@ def flooded(lab, sources, strangers, *arguments, data=None, most=14000, room=200
 # --- all that may be pending -------------------------------------------------------------------------------------------
 
 
+@long
 def test_a_household():
     """Sixteen links of one /56, by the limits that convertd has itself; the neighbours, and others, are served."""
     with world() as lab:
         return flooded(lab, addresses("fdaa:1:2:300::/56", 64, 16), ("fdaa:1:2:400::1", "fdaa:1:3::1", lab.client.wifi4))
 
 
+@long
 def test_one_address():
     """All from one address of IPv4, or of IPv6; the next one of its /24 and the next /64 are served."""
     with world() as lab:
@@ -161,6 +163,7 @@ def test_one_address():
                           flooded(lab, addresses("fdaa:1:2:300::1/128", 128, 1), ("fdaa:1:2:301::1", lab.client.wifi4))))
 
 
+@long
 def test_many_prefixes():
     """256 households of a site, all links of a site, and of a provider; each time a stranger is next door."""
     with world() as lab:
@@ -171,12 +174,14 @@ def test_many_prefixes():
                                                                 ("10.66.0.0/16", 32, 65536, "10.67.0.1")))
 
 
+@long
 def test_everywhere():
     """From 64 providers at once, and a stranger who is none of them."""
     with world() as lab:
         return flooded(lab, addresses("10.64.0.0/10", 32, 1 << 22), (lab.client.wifi6, lab.client.wifi4), *FEW, most=3000, room=300)
 
 
+@long
 def test_silent_ones():
     """They connect and say nothing: a quarter of a second later they would have been asked to go by the next."""
     with world() as lab:
@@ -184,6 +189,7 @@ def test_silent_ones():
                        most=3000, room=300)
 
 
+@long
 def test_little_room():
     """Another limit, and one worker or four: sessions of other workers make room as well."""
     with world() as lab:
@@ -201,6 +207,7 @@ def crowd(lab, at_once, connections, *options):
                                       "--connections", connections, *options]).stdout)
 
 
+@long
 def test_many_users_of_one_address():
     """A thousand and more at once, and a server that is far away: all are served, none is reset."""
     for delay in (Veth(), Link(delay_ms=40)):
@@ -216,6 +223,7 @@ def test_many_users_of_one_address():
 # --- open connections ------------------------------------------------------------------------------------------------------
 
 
+@long
 def test_open_connections():
     """One subscriber has all connections that there may be; a stranger takes the place of an idle one, and no busy one ends."""
     with world() as lab, Server(lab, 80, backlog=1000) as server, contextlib.ExitStack() as stack:

@@ -11,7 +11,7 @@ import signal
 import socket
 import time
 
-from convertlab import Lab, Link, Unsuitable, between, check, equal, kernel, main, need, wait_until
+from convertlab import Lab, Link, Unsuitable, between, check, equal, kernel, long, main, need, wait_until
 from convertlab.pcap import OPT_TIMESTAMP, mptcp_subflows
 from convertlab.peers import (MP_JOIN, MPTCP, MSS, TCP, Client, Forger, Server, clients, connect, connect_tlv, converter,
                               descriptors, echo, error, extended_header, memory, message, octets, read_exactly, tlvs, writable)
@@ -221,6 +221,7 @@ def test_hold_time():
             equal(len(syns_to(seen, 80)), 1, "connections to the server (%s)" % client.name)
 
 
+@long
 def test_far_clients():
     """
     The client's round trip is 400 ms, and the server takes a second. A SYN that is withheld for all of --hold-time is sent again before it

@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 
-from convertlab import Lab, Veth, check, kernel, main, wait_until
+from convertlab import Lab, Veth, check, kernel, long, main, wait_until
 from convertlab.metrics import OPTIONS as METRICS, Metrics
 from convertlab.peers import MPTCP, TCP, Client, Server, connect, converter, extended_header, reset
 from convertlab.servers import pattern
@@ -149,6 +149,7 @@ def without_reading(lab, clients, budget, seconds, buffer):
             most // MB, now // MB, known // MB, ended(lab), clients)
 
 
+@long
 def test_clients_that_never_read():
     """By the budget that this host's tcp_mem gives, and by a small one."""
     with downloads() as lab:
@@ -160,6 +161,7 @@ def test_clients_that_never_read():
         return "%s; %s" % (first, without_reading(lab, 60, 16 * MB, 40, 2 * MB))
 
 
+@long
 def test_stalled_uploads():
     """The server reads nothing: what its clients send is held for them."""
     with Lab(wifi=Veth(), lte=Veth(), core=Veth()) as lab, Server(lab, 81, backlog=256) as server:
@@ -182,6 +184,7 @@ def test_stalled_uploads():
                 return "%d of 40 ended" % ended(lab)
 
 
+@long
 def test_all_of_them():
     """Of many clients none holds too much, but all do: the greediest prefix's go first, the longest at a standstill."""
     with downloads("--max-memory", "40", "--max-memory-per-client", "39") as lab:
@@ -207,6 +210,7 @@ def goodput(lab, *options):
     return 3e9 / (time.monotonic() - start)
 
 
+@long
 def test_a_fast_download_beside_them():
     """Its goodput among stalled clients that are over their budget is what it is without them."""
     with downloads("--max-memory", "64", "--max-memory-per-client", "16") as lab:
@@ -222,6 +226,7 @@ def test_a_fast_download_beside_them():
         return "of the goodput alone: %s" % ", ".join("%.2f" % ratio for ratio in ratios)
 
 
+@long
 def test_ends_that_do_not_arrive():
     """Both sides have said their last, and the client takes nothing: its bytes are still counted, and ended for."""
     with downloads("--max-memory", "64", "--max-memory-per-client", "4") as lab, contextlib.ExitStack() as stack:

@@ -7,7 +7,7 @@ What is broken are SYNs and converters here, sizes, routes and firewalls in test
 import os
 import shlex
 
-from convertlab import Lab, Link, check, equal, kernel, main
+from convertlab import Lab, Link, check, equal, kernel, long, main
 from test_convertize_check import DEGRADED, FAILED, OK, Report
 
 WITHOUT_NET_ADMIN = ["setpriv", "--bounding-set", "-net_admin", "--inh-caps", "-net_admin"]
@@ -64,6 +64,7 @@ class Patient:
 # --- SYNs ---------------------------------------------------------------------------------------
 
 
+@long
 @kernel.needs("fastopen")
 def test_large_syns_are_dropped():
     """A request for information alone still gets through at 72 bytes, one for a server nowhere."""
@@ -85,6 +86,7 @@ def test_large_syns_are_dropped():
         patient.says(OK)
 
 
+@long
 @kernel.needs("fastopen")
 def test_full_syns_are_dropped():
     """Requests get through, those with early data don't: said with the sizes that do."""

@@ -4,7 +4,7 @@
 import hashlib
 import os
 
-from convertlab import Lab, Link, check, equal, kernel, main, need, servers
+from convertlab import Lab, Link, check, equal, kernel, long, main, need, servers
 
 APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
 SCRIPTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripted_converter.py")
@@ -86,6 +86,7 @@ def test_much_more_than_a_syn():
         equal(lab.shim_log().count(kernel.verdict()), 3, "conversions in\n" + lab.shim_log())
 
 
+@long
 def test_converter_that_fails():
     """What was sent early is sent again: with the cookie, by the next converter, to the server itself."""
     refusing = "01022263" "1e014000"
@@ -117,6 +118,7 @@ def test_server_that_fails():
             check(said.endswith(seen), "%s:\n%s" % (way, said))
 
 
+@long
 def test_syn_data_out_of_the_question():
     """Without Fast Open here, at the converter, or on the way the same bytes arrive, later."""
     for lab in (near(), near(converter_fastopen=1)):

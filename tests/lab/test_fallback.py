@@ -13,7 +13,7 @@ import re
 import socket
 import subprocess
 
-from convertlab import Lab, LabError, Link, check, equal, kernel, main, patience, wait_until
+from convertlab import Lab, LabError, Link, check, equal, kernel, long, main, patience, wait_until
 from test_shim_semantics import PROBE, WAYS, compare, probe, slow_lab
 
 LOST = "Multipath TCP is lost on the way, asked over TCP"
@@ -118,6 +118,7 @@ def overlapped(lab, env):
             return bytes.fromhex(reader.stdout.read().split(b"end ")[1].decode())
 
 
+@long
 def test_overlapping_retransmissions():
     """Directly, and through a converter without Multipath TCP and with it: each byte is there, three times each."""
     for mptcp in (0, 1):
@@ -162,6 +163,7 @@ def test_a_converted_connection_is_multipath_tcp():
             check(lab.converter.addr4 in mptcp_sockets(lab, lab.converted(), way), "no MPTCP socket, " + way)
 
 
+@long
 def test_a_converter_without_multipath_tcp():
     """Every way to wait, with a cold cache each: the application sees nothing of the second beginning."""
     with slow_lab() as lab:
@@ -206,6 +208,7 @@ def test_it_is_learned():
             check(all(p.payload for p in syns(capture, lab.converter.addr4)), "a SYN without the request")
 
 
+@long
 def test_options_that_are_lost_behind_the_handshake():
     """Both directions, or either of them: the converter's first bytes tell, before the application has the connection."""
     for lost in ({"strip_mptcp_behind": True}, {"a_to_b": {"strip_mptcp_behind": True}}, {"b_to_a": {"strip_mptcp_behind": True}}):
@@ -403,6 +406,7 @@ print(said)
 """
 
 
+@long
 def test_two_threads_connect_one_descriptor():
     """
     Both are told of success; of a failure one. The second begins long before the answer comes. Where the client's Fast Open is off, the

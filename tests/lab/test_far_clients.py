@@ -10,7 +10,7 @@ import os
 import re
 import signal
 
-from convertlab import check, equal, kernel, main, timeout, wait_until
+from convertlab import check, equal, kernel, long, main, timeout, wait_until
 from convertlab.pcap import OPT_TIMESTAMP
 from convertlab.peers import (MPTCP, TCP, Client, Server, clients, connect_tlv, converter, echo, extended_header, hold_time_tlv, message,
                               octets, silent)
@@ -60,6 +60,7 @@ def one_each(lab, first_converter, connect, ways, what):
         check(syns and all("MP_CAPABLE" in p.mptcp for p in syns), "no SYN of Multipath TCP with a Hold Time TLV: %s" % wifi.packets())
 
 
+@long
 @timeout(200)
 @kernel.needs("fastopen")
 def test_first_connections():
@@ -71,6 +72,7 @@ def test_first_connections():
         one_each(lab, mine, lambda way: probe(lab, way), ("blocking", "poll", "epoll", "connect"), "after 1 s")
 
 
+@long
 @timeout(200)
 @kernel.needs("fastopen")
 def test_first_connections_of_supervised_programs():
@@ -150,6 +152,7 @@ def synacks(lab, packets, client):
     return here.time < there.time, bool(here.option(OPT_TIMESTAMP))
 
 
+@long
 @timeout(120)
 @kernel.needs("fastopen")
 def test_least():

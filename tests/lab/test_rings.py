@@ -7,7 +7,7 @@ test_silence_shim.py.
 """
 import contextlib
 
-from convertlab import Lab, Link, check, equal, kernel, main, need, timeout
+from convertlab import Lab, Link, check, equal, kernel, long, main, need, timeout
 from test_silence_shim import SILENTLY, learn, remembering
 
 RESET = "failed: Connection reset by peer"
@@ -90,6 +90,7 @@ def test_lost_syn_of_a_registered_file():
         equal(lab.shim_log().count("direct, the converter fails"), 1, lab.shim_log())
 
 
+@long
 @kernel.needs("fastopen")
 def test_slow_servers():
     """A server that answers behind the kernel's second SYN is as good as lost to a blind request, and none that refuses."""
@@ -131,6 +132,7 @@ def test_event_loops_go_on():
             check(55 < took < 60 * count / 4, "%s: %d connect() took %.0f ms, and one round trip is 60" % (way, count, took))
 
 
+@long
 @kernel.needs("fastopen")
 @timeout(300)
 def test_converter_that_refuses():
@@ -145,6 +147,7 @@ def test_converter_that_refuses():
             equal(rings(lab, way, env, 4, port=9)[0], [REFUSED] * 4, way)
 
 
+@long
 @kernel.needs("fastopen")
 @timeout(600)
 def test_many_losses():

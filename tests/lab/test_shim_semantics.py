@@ -7,7 +7,7 @@ apps/connect_probe.py writes down all that it sees; it runs directly and under t
 import os
 import subprocess
 
-from convertlab import Lab, Link, check, equal, kernel, main, patience
+from convertlab import Lab, Link, check, equal, kernel, long, main, patience
 from convertlab.waiting import wait_until
 
 PROBE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps", "connect_probe.py")
@@ -42,6 +42,7 @@ def compare(lab, address, port, ways=WAYS):
         equal("\n".join(converted), "\n".join(direct), "%s to %s port %d" % (way, address, port))
 
 
+@long
 def test_success():
     with slow_lab() as lab:
         lab.convertd()
@@ -52,6 +53,7 @@ def test_success():
         equal(log.count(kernel.verdict()), 2 * len(WAYS), "conversions in\n" + log)
 
 
+@long
 def test_refused():
     with slow_lab() as lab:
         lab.convertd()
@@ -61,6 +63,7 @@ def test_refused():
         equal(log.count("failed: Connection Reset"), 2 * len(WAYS), "refusals in\n" + log)
 
 
+@long
 def test_unreachable():
     with slow_lab() as lab:
         lab.convertd()

@@ -9,7 +9,7 @@ import contextlib
 import difflib
 import os
 
-from convertlab import Lab, Link, Unsuitable, check, equal, kernel, main
+from convertlab import Lab, Link, Unsuitable, check, equal, kernel, long, main
 from convertlab.build import Build
 from convertlab.peers import Client, connect
 
@@ -157,6 +157,7 @@ def bad_calls(lab, scene, *server, **environment):
     check(direct.count("\n") >= BAD_CALLS_ROWS, "no more than %d rows of %s" % (direct.count("\n"), scene))
 
 
+@long
 def test_bad_calls_elsewhere():
     """On descriptors that are none of the shim's business."""
     with lab_for() as lab:
@@ -169,6 +170,7 @@ def test_bad_calls_idle():
         bad_calls(lab, "idle", lab.addresses.blackhole4, 80)
 
 
+@long
 def test_bad_calls_pending():
     with lab_with_silence() as lab:
         for scene in ("pending", "answered", "beside"):
@@ -180,6 +182,7 @@ def test_bad_calls_held():
         bad_calls(lab, "held", lab.addresses.blackhole4, 80)
 
 
+@long
 def test_bad_calls_sandboxed():
     """In a sandbox that forbids the system calls by which memory is copied."""
     with lab_with_silence() as lab:
@@ -192,6 +195,7 @@ def near_lab():
     return Lab(wifi=Link(delay_ms=1), lte=None, core=None)
 
 
+@long
 def test_bad_calls_refused():
     with near_lab() as lab:
         lab.convertd()
@@ -199,6 +203,7 @@ def test_bad_calls_refused():
             bad_calls(lab, scene, lab.server.addr4, lab.addresses.refused_port)
 
 
+@long
 def test_bad_calls_connected():
     with near_lab() as lab:
         lab.convertd()

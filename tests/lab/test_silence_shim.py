@@ -7,7 +7,7 @@ request for each server asks whether that speaks Multipath TCP, and has a respon
 """
 import os
 
-from convertlab import Lab, Link, check, equal, kernel, main, need, timeout
+from convertlab import Lab, Link, check, equal, kernel, long, main, need, timeout
 from test_confirmation import PROBE, SCRIPTED, WAYS
 
 APPS = os.path.dirname(PROBE)
@@ -47,6 +47,7 @@ def silent_syns(packets):
     return [p for p in packets if p.syn and not p.ack and p.payload[2:4] == SILENT_MAGIC]
 
 
+@long
 @kernel.needs("fastopen")
 def test_transcripts():
     """In every way of waiting, to both families, the application sees what it would see of a direct connection."""
@@ -277,6 +278,7 @@ def rings(lab, way, how, when, env, count, port=7):
     return result.stdout.splitlines()
 
 
+@long
 @timeout(600)
 def test_rings():
     """io_uring never reads a byte that the server hasn't sent, with silence and without it, with loss or none."""
@@ -294,6 +296,7 @@ def test_rings():
                         equal(said, ["right"] * count, "%s, %s" % (" ".join(ring), silence))
 
 
+@long
 @timeout(600)
 def test_rings_that_hold_sockets():
     """A registered file of a ring stays the socket that it was: so that is the one which is connected, over TCP, by way of the converter."""

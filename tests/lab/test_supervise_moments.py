@@ -10,7 +10,7 @@ import os
 import shutil
 import signal
 
-from convertlab import Lab, Link, Unsuitable, check, equal, kernel, main, need, repetitions, wait_until
+from convertlab import Lab, Link, Unsuitable, check, equal, kernel, long, main, need, repetitions, wait_until
 from convertlab.programs import c_program, go_program
 
 PORT, SILENT, CLOSED = 7, 11, 9
@@ -64,6 +64,7 @@ def place(delay_ms=150):
         yield here
 
 
+@long
 @kernel.needs("fastopen")
 def test_interrupted():
     """A signal or SO_SNDTIMEO ends the call with a direct connection's errno, or doesn't (SA_RESTART), and the socket goes on connecting: by
@@ -78,6 +79,7 @@ def test_interrupted():
             here.as_directly(moment, CLOSED)
 
 
+@long
 @kernel.needs("fastopen")
 def test_interrupted_and_lost():
     """The connection that goes on is made again when its SYN is lost, while a connect() waits for it in the kernel."""
@@ -117,6 +119,7 @@ def test_another_file():
             here.as_directly("reopen", more=(file,), **variables)
 
 
+@long
 def test_no_foreign_byte():
     """Other threads, and programs that they execute, never read a converter's response, even where each request has one."""
     with place() as here:
@@ -162,6 +165,7 @@ exec "$@"
 """
 
 
+@long
 def test_emulated():
     """A program for another machine is converted where an emulator runs it, whether that is named or the kernel knows it."""
     need(QEMU, "qemu-user-static")
@@ -221,6 +225,7 @@ def test_stopped():
         equal(process.wait(10), -signal.SIGQUIT, "the end")
 
 
+@long
 @kernel.needs("fastopen")
 def test_interrupted_with_two_paths():
     """

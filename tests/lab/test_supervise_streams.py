@@ -8,7 +8,7 @@ connection; direct ones are counted beside, since links that lose packets fail t
 import errno
 import re
 
-from convertlab import Lab, Link, check, equal, main, timeout
+from convertlab import Lab, Link, check, equal, long, main, timeout
 from convertlab.programs import c_program, go_program, library
 
 EACH = 24  # connections of a program with a method to a server
@@ -95,15 +95,18 @@ def count(loss):
     return "supervised: %s; direct: %s" % (text(sums[True]), text(sums[False]))
 
 
+@long
 def test_no_loss():
     return count(0)
 
 
+@long
 @timeout(900)
 def test_one_percent():
     return count(0.01)
 
 
+@long
 @timeout(900)
 def test_five_percent():
     return count(0.05)

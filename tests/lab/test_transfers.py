@@ -4,7 +4,7 @@
 import hashlib
 import os
 
-from convertlab import Lab, Link, check, equal, kernel, main, need, patience, repetitions, servers, wait_until
+from convertlab import Lab, Link, check, equal, kernel, long, main, need, patience, repetitions, servers, wait_until
 
 APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
 SCRIPTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripted_converter.py")
@@ -108,6 +108,7 @@ PROBE_REQUEST = "0102226301010000"  # an Info TLV and no Connect TLV, by which a
 LONG_RESPONSE = "01072263" "14060000" "020405b4" "0402080a" "00000000" "00000000" "03030a00"
 
 
+@long
 def test_response_in_pieces():
     for script in ("bytewise", "split:1", "split:4", "split:8", "split:27", "whole"):
         with near() as lab:
@@ -145,6 +146,7 @@ def cpu_seconds(lab, env, way):
     return after[2] + after[3] - before[2] - before[3], float(line.split(" after ")[1].split()[0]) / 1000
 
 
+@long
 def test_response_in_pieces_to_a_kernel_that_is_deaf():
     """Linux 6.1 takes SO_RCVLOWAT and doesn't heed it: the rest of a response is looked for now and then, and not all the time."""
     with near(delay_ms=15) as lab:
@@ -160,6 +162,7 @@ def test_response_in_pieces_to_a_kernel_that_is_deaf():
             check(spent - usual < waited / 3, "%s: %.3f s of CPU time in %.3f s, and %.3f if it is heeded" % (way, spent, waited, usual))
 
 
+@long
 def test_response_in_crumbs():
     """Each byte acknowledged before the next one, which takes longer than CONVERT_TIMEOUT in all: that is no silence."""
     long = "01202263" "14010000" "151e0000" + "00" * 4 * 29  # 128 bytes
@@ -177,6 +180,7 @@ def test_response_in_crumbs():
             check(ms > seconds * 1000, "it came within %.0f ms, which shows nothing" % ms)
 
 
+@long
 def test_broken_converters():
     """What isn't a Convert response means a direct connection, and a reset for the converter."""
     for script, response in (("whole", "48545450"), ("whole", "01002263"), ("whole", "0103226314010000" "14010000"),
@@ -193,6 +197,7 @@ def test_broken_converters():
                 converter.wait_log("reset")
 
 
+@long
 def test_cookie_is_learned():
     """RFC 8803 6.2.7: a reset, then the request again with the cookie; the next connections bring it at once."""
     cookie = "00112233445566778899aabbccddeeff"
@@ -224,6 +229,7 @@ def test_cookie_that_is_configured():
         equal(len(requests), 1, "requests in\n" + converter.log_text())
 
 
+@long
 def test_cookie_that_does_not_help():
     """Asked for a cookie again, the shim doesn't go round in circles: the converter is of no use."""
     for response, requests in (("01022263" "1e010300", 1), ("01032263" "1e020300" "aabbccdd", 2)):
@@ -284,6 +290,7 @@ def stalls(lab, way, count, at_once):
     return float(said.split()[-1])
 
 
+@long
 def test_1000_connections_at_once():
     with near() as lab:
         lab.convertd()
@@ -295,6 +302,7 @@ def test_1000_connections_at_once():
         equal(lab.shim_log().count("converted over MPTCP"), 3 * repetitions(1000) + repetitions(900), "conversions")
 
 
+@long
 def test_many_threads():
     """Event loops side by side: one must not take a step of another's handshake."""
     with Lab(wifi=Link(delay_ms=1), lte=None, core=None) as lab:

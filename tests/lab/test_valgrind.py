@@ -8,7 +8,7 @@ test_thread_sanitizer.py's: Helgrind and DRD don't understand C11's atomics (con
 import os
 import shutil
 
-from convertlab import Lab, Link, Unsuitable, equal, main
+from convertlab import Lab, Link, Unsuitable, equal, long, main
 
 THREADS, CONNECTIONS = 4, 4
 FAILED = 99
@@ -24,6 +24,7 @@ def need_valgrind(lab):
         raise Unsuitable("valgrind doesn't run here; on Debian: apt-get install valgrind libc6-dbg")
 
 
+@long
 def test_threads_that_connect():
     with Lab(wifi=Link(delay_ms=5), lte=None, core=Link(delay_ms=1)) as lab:
         need_valgrind(lab)

@@ -257,6 +257,7 @@ class Build:
             output = subprocess.run([sys.executable, os.path.join(LAB, file + ".py"), *options],
                                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, errors="replace",
                                     env=self._environment, cwd=self.directory, check=False).stdout
+            output = re.sub("^FAULT ", "FAIL ", output, flags=re.MULTILINE)
             results = [line.split(" ", 1)[0] for line in output.splitlines() if line.split(" ", 1)[0] in counts]
             for result in results:
                 counts[result] += 1

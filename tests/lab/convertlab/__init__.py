@@ -14,7 +14,7 @@ outside of which nothing of this works.
 from . import kernel
 from .build import Build
 from .capture import Capture
-from .harness import Skip, Unsuitable, between, check, equal, main, measured, measured_between, measures, need, timeout
+from .harness import Skip, Unsuitable, between, check, equal, long, main, measured, measured_between, measures, need, same_data, timeout
 from .hosts import CommandError, Host, Process
 from .links import Link, Veth
 from .pcap import Packet, bytes_by_path, mptcp_subflows, read_pcap
@@ -23,6 +23,6 @@ from .waiting import LabError, patience, repetitions, wait_until
 
 __all__ = [
     "Build", "Capture", "CommandError", "Host", "Lab", "LabError", "Link", "Packet", "Process", "Skip", "Unsuitable", "Veth",
-    "between", "bytes_by_path", "check", "equal", "kernel", "main", "measured", "measured_between", "measures", "mptcp_subflows", "need",
-    "patience", "read_pcap", "repetitions", "timeout", "wait_until",
+    "between", "bytes_by_path", "check", "equal", "kernel", "long", "main", "measured", "measured_between", "measures", "mptcp_subflows", "need",
+    "patience", "read_pcap", "repetitions", "same_data", "timeout", "wait_until",
 ]

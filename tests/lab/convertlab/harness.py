@@ -8,9 +8,12 @@
     if __name__ == "__main__":
         main()
 
-Prints a line for each, ends with 0 (all passed), 1 (one failed) or 77 (none could be run). CONVERT_NO_SKIP=1, as CI sets it, makes a
-failure of a skip. Since automake shows one result for the whole file, each skip in it, and each test that was repeated, is also told
-to the descriptor that CONVERT_CONSOLE names (local.mk makes that the terminal's).
+Prints a line for each, and ends with 0 (all passed), 1 (one failed), 99 (one failed in a way that no load explains: faults.py) or 77 (none
+could be run). CONVERT_NO_SKIP=1, as CI sets it, makes a failure of a skip. Since automake shows one result for the whole file, each skip in
+it, and each test that was repeated, is also told to the descriptor that CONVERT_CONSOLE names (local.mk makes that the terminal's).
+
+"make check" runs the quick tests of each file, and "make check-long" those that are marked with @long and those that measure:
+CONVERT_LAB_PART is "quick" or "long". By hand, and with "make check TESTS=FILE", a file runs all of its tests.
 
 Most tests wait for packets, so that files run side by side; a file of tests that measure runs alone (turns.py), and has no others: these
 would have to wait as well. Tests that measure, and only they, may call measured() and measured_between(), and are repeated if one of these
@@ -26,11 +29,12 @@ import sys
 import time
 import traceback
 
-from . import sandbox, topology, turns
+from . import faults, sandbox, topology, turns
 from .waiting import LabError, patience
 
 DEFAULT_TIMEOUT = 300  # seconds, also where as many tests as there are places compute at the same time
 ATTEMPTS = 3  # of a test that measures
+FAULT_STATUS = 99  # automake calls it an ERROR
 DESCRIPTORS = 20000  # that a test may have, and what it starts; distributions give a shell 1024
 
 _measuring = False  # whether the test that runs is one that measures
@@ -66,6 +70,12 @@ def timeout(seconds):
     return decorate
 
 
+def long(function):
+    """Decorates a test that "make check" leaves to "make check-long": it takes much time, or much of the machine."""
+    function.long = True
+    return function
+
+
 def measures(function):
     """Decorates a test of times and rates, which whatever else runs on the machine can disturb.
 
@@ -96,9 +106,16 @@ def check(condition, what):
 
 
 def equal(value, expected, what):
-    """Fails the test unless the two are equal."""
+    """Fails the test unless the two are equal. Other data than expected, or the status of a crash, is a fault."""
     if value != expected:
-        raise AssertionError("%s: %r, not %r" % (what, value, expected))
+        fault = faults.is_crash(value) or (faults.is_data(value) and faults.is_data(expected))
+        raise (faults.Fault if fault else AssertionError)("%s: %r, not %r" % (what, value, expected))
+
+
+def same_data(condition, what):
+    """check() for a condition on data that were transferred, or on what is left of them: nothing else may make it false."""
+    if not condition:
+        raise faults.Fault(what)
 
 
 def between(value, low, high, what):
@@ -119,24 +136,40 @@ def _where(error):
     return ""
 
 
+def _fault(error, reason):
+    """Returns why this failure is a fault, "" if a busy machine may have caused it."""
+    status = getattr(getattr(error, "result", None), "returncode", 0)
+    if isinstance(error, faults.Fault):
+        return "data, a leak or a crash"
+    if faults.is_crash(status):
+        return "status %d" % status
+    return next(filter(None, map(faults.report_in, [reason] + topology.failure_reports)), "")
+
+
 def _run(function):
-    """("ok", "skip", "n/a", "disturbed" or "FAIL", reason)"""
+    """("ok", "skip", "n/a", "disturbed", "FAIL" or "FAULT", reason)"""
+    result, reason, error = _run_once(function)
+    fault = _fault(error, reason) if result in ("FAIL", "disturbed") else ""
+    return ("FAULT", "%s\n  never repeated: %s" % (reason, fault)) if fault else (result, reason)
+
+
+def _run_once(function):
+    """As _run(), with the exception that ended the test."""
     limit = patience(getattr(function, "timeout", DEFAULT_TIMEOUT))
     signal.signal(signal.SIGALRM, _expired)
     signal.setitimer(signal.ITIMER_REAL, limit)
     try:
-        measured = function()
-        return "ok", measured or ""
+        return "ok", function() or "", None
     except Skip as skip:
-        return ("FAIL" if os.environ.get("CONVERT_NO_SKIP") else "skip"), str(skip)
+        return ("FAIL" if os.environ.get("CONVERT_NO_SKIP") else "skip"), str(skip), None
     except Unsuitable as error:
-        return "n/a", str(error)
+        return "n/a", str(error), None
     except AssertionError as error:
-        return "disturbed" if isinstance(error, Disturbed) else "FAIL", _where(error) + str(error)
+        return "disturbed" if isinstance(error, Disturbed) else "FAIL", _where(error) + str(error), error
     except TestTimeout as error:
-        return "FAIL", _where(error) + "no end within %gs" % limit
+        return "FAIL", _where(error) + "no end within %gs" % limit, error
     except Exception as error:  # pylint: disable=broad-except
-        return "FAIL", "%s%s: %s\n%s" % (_where(error), type(error).__name__, error, traceback.format_exc())
+        return "FAIL", "%s%s: %s\n%s" % (_where(error), type(error).__name__, error, traceback.format_exc()), error
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
@@ -145,6 +178,11 @@ def _raise_descriptors():
     """Lets the tests have as many descriptors as they need, as far as their user may."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, DESCRIPTORS)), hard))
+
+
+def _cpu_seconds():
+    """What this process and all that it has waited for have computed."""
+    return sum(usage.ru_utime + usage.ru_stime for usage in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
 
 
 def _is_measuring(function):
@@ -176,6 +214,12 @@ def _tell_console(text):
             os.write(int(console), ("%s: %s\n" % (os.path.basename(sys.argv[0]), text)).encode())
 
 
+def _in_part(test):
+    """Tells whether the test belongs to what this run is about."""
+    part = os.environ.get("CONVERT_LAB_PART") or "all"
+    return part == "all" or (part == "long") == (getattr(test, "long", False) or _is_measuring(test))
+
+
 def _tell_left_out(names):
     for name in names:
         print("left out %s: it measures times or rates" % name, flush=True)
@@ -187,6 +231,7 @@ def main():
     tests = [(name, value) for name, value in vars(module).items() if name.startswith("test_") and callable(value)]
     parser = argparse.ArgumentParser(description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("filter", nargs="*", help="run only tests whose name contains one of these")
+    parser.add_argument("--only", action="append", default=[], metavar="TEST", help="run the tests with these very names")
     parser.add_argument("--without", action="append", default=[], metavar="TEST", help="leave out the test with this very name")
     parser.add_argument("--list", action="store_true", help="print the names of the tests")
     parser.add_argument("--no-measuring", action="store_true", help="leave out the tests that measure times and rates, and name them")
@@ -196,12 +241,16 @@ def main():
         print("FAIL: some of the tests have @measures, and some haven't: put them into two files")
         sys.exit(1)
     tests = [(name, test) for name, test in tests if not arguments.filter or any(f in name for f in arguments.filter)]
-    unknown = set(arguments.without) - set(name for name, _ in tests)
+    unknown = set(arguments.without + arguments.only) - set(name for name, _ in tests)
     if unknown:
-        sys.exit("--without: there is no test %s" % " or ".join(sorted(unknown)))
-    tests = [(name, test) for name, test in tests if name not in arguments.without]
+        sys.exit("there is no test %s" % " or ".join(sorted(unknown)))
+    tests = [(name, test) for name, test in tests if name not in arguments.without and (not arguments.only or name in arguments.only)]
     if not tests:
         sys.exit("no test has %s in its name" % " or ".join(arguments.filter))
+    tests = [(name, test) for name, test in tests if _in_part(test)]
+    if not tests:
+        print("FAIL: it has no test for CONVERT_LAB_PART=%s: tests/lab/local.mk lists the files of each part" % os.environ["CONVERT_LAB_PART"])
+        sys.exit(1)
     left_out = [name for name, test in tests if arguments.no_measuring and _is_measuring(test)]
     tests = [(name, test) for name, test in tests if name not in left_out]
     if arguments.list:
@@ -223,15 +272,16 @@ def main():
     _tell_left_out(left_out)
     results = []
     for name, test in tests:
-        start = time.monotonic()
+        start, computed = time.monotonic(), _cpu_seconds()
         result, reason = _run_repeatedly(name, test)
         results.append(result)
-        print("%s %s (%.1fs)%s" % (result, name, time.monotonic() - start, ": " + reason if reason else ""), flush=True)
+        print("%s %s (%.1fs, %.1fs of CPU)%s" % (result, name, time.monotonic() - start, _cpu_seconds() - computed, ": " + reason if reason else ""),
+              flush=True)
         if result == "skip":
             _tell_console("%s skipped: %s" % (name, reason))
-        if result == "FAIL":
+        if result in ("FAIL", "FAULT"):
             print("\n".join(topology.failure_reports), flush=True)
         topology.failure_reports.clear()
     turn.close()
-    print(", ".join("%d %s" % (results.count(result), result) for result in ("ok", "skip", "n/a", "FAIL") if result in results))
-    sys.exit(1 if "FAIL" in results else sandbox.SKIPPED if set(results) == {"skip"} else 0)
+    print(", ".join("%d %s" % (results.count(result), result) for result in ("ok", "skip", "n/a", "FAIL", "FAULT") if result in results))
+    sys.exit(FAULT_STATUS if "FAULT" in results else 1 if "FAIL" in results else sandbox.SKIPPED if set(results) == {"skip"} else 0)

@@ -11,6 +11,7 @@ The converter forwards, so the client reaches the server directly as well, over 
 the client's lte address goes over lte. Everything speaks IPv4 and IPv6. Behind the server are addresses that fail in ways of
 their own (Addresses).
 """
+import collections
 import dataclasses
 import os
 import shutil
@@ -18,6 +19,7 @@ import signal
 import tempfile
 from typing import Union
 
+from . import faults
 from .build import SRCDIR, Build
 from .capture import Capture
 from .hosts import Host
@@ -100,7 +102,9 @@ class Lab:
         self._options = {"wifi": wifi, "lte": lte, "core": core or Veth()}
         self._congestion = congestion
         self._converter_fastopen = converter_fastopen
+        self._lines = collections.defaultdict(list)  # for ip(8), by host: one process has them all
         self._closers = []
+        self.every_host = []
 
     def __enter__(self):
         try:
@@ -112,7 +116,7 @@ class Lab:
 
     def __exit__(self, kind, error, trace):
         if error:
-            failure_reports.append(self.log_tails())
+            failure_reports.append(self.log_tails() + self._crashes())
         self.close()
 
     # --- making it ------------------------------------------------------------
@@ -122,21 +126,18 @@ class Lab:
         self._closers.append(self._close_directory)
         for name in ("client", "converter", "server"):
             setattr(self, name, self.add_host(name))
-        for access in ACCESS.values():
-            if self._options[access.name]:
-                self._join(access, self.client, self.converter)
-                self._client_access(access)
+        for access in [access for access in ACCESS.values() if self._options[access.name]]:
+            self._join(access, self.client, self.converter)
         self._join(CORE, self.converter, self.server)
+        self._client_setup()
         self._converter_setup()
         self._server_setup()
-        limits = len([access for access in ACCESS.values() if self._options[access.name]])
-        # with one network the client is as Linux comes: it takes no address that is announced to it
-        self.client.ip("mptcp limits set subflows %d add_addr_accepted %d" % (limits, limits if limits > 1 else 0))
 
     def add_host(self, name):
         """One more host, which ends with the lab; its links and addresses are the caller's."""
         host = Host(name, self.directory)
         self._closers.append(host.close)
+        self.every_host.append(host)
         self._defaults(host)
         return host
 
@@ -153,7 +154,7 @@ class Lab:
             link = RunningLink(self.build.program("linkem"), options, access.name, side_a, side_b, self.directory)
             for host in (side_a, side_b):
                 # no multicast: routers would send reports; and what the device holds while linkem waits for a CPU
-                host.ip("link set dev %s multicast off txqueuelen 2000" % access.name)
+                self._lines[host].append("link set dev %s multicast off txqueuelen 2000" % access.name)
         elif options.switched:
             link = Switch(options, access.name, side_a, side_b, self.add_host("switch-" + access.name))
         else:
@@ -162,28 +163,32 @@ class Lab:
         setattr(self, access.name, link)
         for host in (side_a, side_b):
             number = 1 if host is self.converter else 2
-            host.ip("addr add %s/24 dev %s" % (access.address4(number), access.name),
-                    "addr add %s/64 dev %s nodad" % (access.address6(number), access.name))
             setattr(host, access.name + "4", access.address4(number))
             setattr(host, access.name + "6", access.address6(number))
+            self._lines[host] += ["addr add %s/24 dev %s" % (access.address4(number), access.name),
+                                  "addr add %s/64 dev %s nodad" % (access.address6(number), access.name)]
 
-    def _client_access(self, access):
+    def _client_setup(self):
         """Routes by source address, as a host with two providers has them, and an MPTCP endpoint for each family."""
-        lines = []
-        for option, address in (("", access.address4), ("-6 ", access.address6)):
-            via = "default via %s dev %s" % (address(1), access.name)
-            lines += ["%sroute add %s metric %d" % (option, via, access.metric),
-                      "%sroute add %s table %d" % (option, via, access.table),
-                      "%srule add from %s table %d" % (option, address(2), access.table),
-                      "mptcp endpoint add %s dev %s subflow" % (address(2), access.name)]
-        # the family can't change within a batch: ip(8) reads it from the command line only
-        self.client.ip(*[line for line in lines if not line.startswith("-6 ")])
-        self.client.run(["ip", "-6", "-batch", "-"], input="".join(
-            line[3:] + "\n" for line in lines if line.startswith("-6 ")))
+        lines, rules6 = self._lines[self.client], []
+        present = [access for access in ACCESS.values() if self._options[access.name]]
+        for access in present:
+            for address, rules in ((access.address4, lines), (access.address6, rules6)):
+                via = "default via %s dev %s" % (address(1), access.name)
+                lines += ["route add %s metric %d" % (via, access.metric),
+                          "route add %s table %d" % (via, access.table),
+                          "mptcp endpoint add %s dev %s subflow" % (address(2), access.name)]
+                rules.append("rule add from %s table %d" % (address(2), access.table))
+        # with one network the client is as Linux comes: it takes no address that is announced to it
+        lines.append("mptcp limits set subflows %d add_addr_accepted %d" % (len(present), len(present) if len(present) > 1 else 0))
+        self.client.ip(*lines)
+        # for rules the family can't change within a batch: ip(8) reads it from the command line only
+        if rules6:
+            self.client.run(["ip", "-6", "-batch", "-"], input="".join(line + "\n" for line in rules6))
 
     def _service(self, host, number):
         host.addr4, host.addr6 = "10.%d.0.1" % number, "fd0%d::1" % number
-        host.ip("addr add %s/32 dev lo" % host.addr4, "addr add %s/128 dev lo nodad" % host.addr6)
+        self._lines[host] += ["addr add %s/32 dev lo" % host.addr4, "addr add %s/128 dev lo nodad" % host.addr6]
         host.sysctl("net.ipv4.ip_forward", 1)
         host.sysctl("net.ipv6.conf.all.forwarding", 1)
         # every error is answered, not one a second
@@ -194,7 +199,7 @@ class Lab:
         self._service(self.converter, 9)
         self._converter_sysctls()
         self.converter.sysctl("net.ipv4.tcp_fastopen", self._converter_fastopen)
-        self.converter.ip("route add 10.8.0.0/24 via %s" % CORE.address4(2),
+        self.converter.ip(*self._lines[self.converter], "route add 10.8.0.0/24 via %s" % CORE.address4(2),
                           "route add fd08::/64 via %s" % CORE.address6(2))
 
     def _converter_sysctls(self):
@@ -212,7 +217,7 @@ class Lab:
     def _server_setup(self):
         self._service(self.server, 8)
         failing = self.addresses
-        self.server.ip("route add default via %s" % CORE.address4(1), "route add default via %s" % CORE.address6(1),
+        self.server.ip(*self._lines[self.server], "route add default via %s" % CORE.address4(1), "route add default via %s" % CORE.address6(1),
                        "route add unreachable %s" % failing.unreachable4,
                        "route add unreachable %s" % failing.unreachable6,
                        "route add prohibit %s" % failing.prohibited4, "route add prohibit %s" % failing.prohibited6,
@@ -337,6 +342,16 @@ class Lab:
             if tail:
                 found.append("--- %s\n%s" % (name, "\n".join(tail)))
         return "\n".join(found)
+
+    def _crashes(self):
+        """A line for each process of the lab that a fault has ended, as faults.report_in() finds them; and the sanitizers' reports."""
+        found = ["%s: core dumped (status %d)" % (process.title, process.poll()) for host in self.every_host for process in host.processes
+                 if faults.is_crash(process.poll())]
+        for name in sorted(os.listdir(self.directory)) if self.directory else ():
+            if name.endswith(".log"):
+                with open(os.path.join(self.directory, name), encoding="utf-8", errors="replace") as file:
+                    found.append(faults.report_in(file.read()))
+        return "".join("\n" + line for line in found if line)
 
     def _close_directory(self):
         keep = os.environ.get("CONVERT_LAB_KEEP")

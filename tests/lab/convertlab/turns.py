@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """turns.py - which lab tests of a build may run at the same time
 
-Most tests wait for packets and time-outs: many files of them run side by side, PER_CPU for each CPU, however many jobs make starts. A
-file of tests that measure times or rates runs alone. Both hold a lock on the build directory, shared or exclusive; since tests that share
+Most tests wait for packets and time-outs: many files of them run side by side, PER_CPU for each CPU, however many jobs make starts; of those
+that "make check-long" runs, one for each CPU. A file of tests that measure times or rates runs alone. Both hold a lock on the build directory, shared or exclusive; since tests that share
 it come and go, one that measures waits until they are all done. (local.mk starts these files last, when what else make runs is over.) The
 kernel gives locks and places back, however a process ends.
 """
@@ -14,13 +14,14 @@ import time
 
 from .build import Build
 
-PER_CPU = 4
+PER_CPU, LONG_PER_CPU = 4, 1
 INHERITED = "CONVERTLAB_TURN"  # the descriptors, for this program once it is executed again in the sandbox
 
 
 def _places():
     """How many tests may run at once."""
-    return int(os.environ.get("CONVERT_LABS") or PER_CPU * len(os.sched_getaffinity(0)))
+    per_cpu = LONG_PER_CPU if os.environ.get("CONVERT_LAB_PART") == "long" else PER_CPU
+    return int(os.environ.get("CONVERT_LABS") or per_cpu * len(os.sched_getaffinity(0)))
 
 
 def _take_place(inode):
