@@ -59,7 +59,6 @@ _convertize_value() {
 	--config) mapfile -t COMPREPLY < <(compgen -W none -- "$cur"; compgen -f -- "$cur") ;;
 	--cache) mapfile -t COMPREPLY < <(compgen -W none -- "$cur"; compgen -d -- "$cur") ;;
 	--executable | --library | --log) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
-	--root) mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
 	--device | --never-device | --backup-device) _convertize_offer "$(_convertize_devices)" ;;
 	--converter | --port | --bypass | --paths | --cookie | --timeout | --withholding | --tables) ;;
 	*) return 1 ;;
@@ -73,13 +72,11 @@ _convertize_command() {
 		--cache --log --warn --library --beside-vpn'
 	local paths='--converter --port --cookie --timeout --json --manage --once --remove --dry-run --device --never-device --backup-device
 		--tables --beside-vpn'
-	local units='--user --root' all='--config --help --version'
+	local units='--user' all='--config --help --version'
 
 	for ((i = 1; i < cword; i++)); do
 		case ${words[i]} in
 		--user) manager=(--user) directory=${XDG_CONFIG_HOME:-$HOME/.config}/systemd/user ;;
-		--root) directory=${words[i + 1]}/etc/systemd/system ;;
-		--root=*) directory=${words[i]#*=}/etc/systemd/system ;;
 		esac
 	done
 	case $command:$cur in
@@ -117,7 +114,7 @@ _convertize() {
 		case ${words[i]} in
 		--) program=$((i + 1)) && break ;;
 		--converter | --port | --bypass | --paths | --fallback | --cookie | --timeout | --withholding | --silence | --cache | --log | \
-			--library | --method | --executable | --config | --root) ((i++)) ;;
+			--library | --method | --executable | --config) ((i++)) ;;
 		-*) ;;
 		check | enable | disable | list | environment | paths) command=${words[i]} && break ;;
 		*) program=$i && break ;;

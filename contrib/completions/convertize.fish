@@ -8,7 +8,7 @@ function __convertize_rest
     while set -q words[1]
         switch $words[1]
             case --converter --port --bypass --paths --fallback --cookie --timeout --withholding --silence --cache --log --library \
-                    --method --executable --config --root --device --never-device --backup-device --tables
+                    --method --executable --config --device --never-device --backup-device --tables
                 set -e words[1]
             case --
                 set -e words[1]
@@ -97,7 +97,6 @@ complete -c convertize -n '__convertize_is check paths' -l json -d 'One JSON obj
 complete -c convertize -n '__convertize_is check' -l fix -d 'Print what mends it'
 complete -c convertize -n '__convertize_is check' -a --fix=run -d 'Run what mends it'
 complete -c convertize -n '__convertize_is enable disable list' -l user -d 'Own service manager'
-complete -c convertize -n '__convertize_is enable disable list' -l root -x -a '(__fish_complete_directories)' -d 'System in a directory'
 complete -c convertize -n '__convertize_is enable disable' -l session -d 'Login sessions'
 complete -c convertize -n '__convertize_is enable disable paths' -l dry-run -d 'Change nothing'
 complete -c convertize -n '__convertize_is environment' -l shell -d 'Commands for a shell'

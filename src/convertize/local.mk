@@ -6,14 +6,9 @@ libconvertize_la_SOURCES = \
 	src/common/lines.c src/common/lines.h \
 	src/common/problems.c src/common/problems.h \
 	src/convertize/check/report.c src/convertize/check/report.h \
-	src/convertize/enable/session_decide.c src/convertize/enable/session.h \
-	src/convertize/enable/unit_dropin.c src/convertize/enable/unit_dropin.h \
-	src/convertize/enable/unit_file.c src/convertize/enable/unit_file.h \
-	src/convertize/enable/unit_judge.c src/convertize/enable/unit_judge.h \
-	src/convertize/enable/unit_name.c src/convertize/enable/unit_name.h \
-	src/convertize/enable/unit_properties.c src/convertize/enable/unit_properties.h \
+	src/convertize/enable/unit_text.c src/convertize/enable/unit_text.h \
+	src/convertize/options/command_line.c src/convertize/options/command_line.h \
 	src/convertize/options/conf.c src/convertize/options/conf.h \
-	src/convertize/options/option_table.c src/convertize/options/option_table.h \
 	src/convertize/run/library.c src/convertize/run/library.h \
 	src/convertize/run/wrapper.c src/convertize/run/wrapper.h
 # the administrator's configuration, which messages name, and the library
@@ -40,16 +35,9 @@ convertize_SOURCES = src/convertize/main.c \
 	src/convertize/check/probe_result.c src/convertize/check/probe_result.h \
 	src/convertize/check/routes.c src/convertize/check/routes.h \
 	src/convertize/check/transfer.c src/convertize/check/transfer.h \
-	src/convertize/enable/session.c \
-	src/convertize/enable/systemctl.c src/convertize/enable/systemctl.h \
-	src/convertize/enable/unit_place.c src/convertize/enable/unit_place.h \
-	src/convertize/enable/unit_programs.c src/convertize/enable/unit_programs.h \
-	src/convertize/enable/unit_query.c src/convertize/enable/unit_query.h \
-	src/convertize/enable/unit_search.c src/convertize/enable/unit_search.h \
-	src/convertize/enable/units.c src/convertize/enable/units.h \
-	src/convertize/enable/units_list.c \
-	src/convertize/options/command_line.c src/convertize/options/command_line.h \
-	src/convertize/options/conf_load.c \
+	src/convertize/enable/own_files.c src/convertize/enable/own_files.h \
+	src/convertize/enable/services.c src/convertize/enable/services.h \
+	src/convertize/enable/session.c src/convertize/enable/session.h \
 	src/convertize/paths/paths_command.c src/convertize/paths/paths_command.h \
 	src/convertize/paths/paths_look.c \
 	src/convertize/paths/paths_print.c \

@@ -3,11 +3,11 @@
 #include "config.h"
 
 #include "convertize/check/check.h"
-#include "convertize/options/conf.h"
-#include "convertize/run/launch.h"
-#include "convertize/paths/paths_command.h"
+#include "convertize/enable/services.h"
 #include "convertize/enable/session.h"
-#include "convertize/enable/units.h"
+#include "convertize/options/conf.h"
+#include "convertize/paths/paths_command.h"
+#include "convertize/run/launch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,11 +38,11 @@ int main(int argc, char *argv[])
 	case COMMAND_CHECK:
 		return load_defaults(&options) ? check(&options) : OPTIONS_CHECK_USAGE;
 	case COMMAND_ENABLE:
-		return options.session ? session_enable(&options) : units_enable(&options);
+		return options.session ? session_enable(&options) : services_enable(&options);
 	case COMMAND_DISABLE:
-		return options.session ? session_disable(&options) : units_disable(&options);
+		return options.session ? session_disable(&options) : services_disable(&options);
 	case COMMAND_LIST:
-		return units_list(&options);
+		return services_list(&options);
 	case COMMAND_ENVIRONMENT:
 		return session_environment(&options);
 	case COMMAND_PATHS:

@@ -192,6 +192,8 @@ def test_programs_that_are_refused():
         static = run.compile("static", "-static")
         run.supervises(static, "statically linked")
         run.supervises(run.compile("static-pie", "-static-pie"), "statically linked")
+        checked = run.lab.client.run([run.lab.build.program("convertize"), "check", "--converter", run.lab.converter.addr4, static], check=False).stdout
+        check("ok    %s is statically linked: no library can be preloaded into it; convertize supervises it\n" % static in checked, checked)
         script = run.write("script", "#!%s\n" % static, 0o755)
         result = run.run(script, options=["--method", "preload"])
         equal((result.returncode, result.stderr.split(" is ")[0]), (126, "convertize: %s, which runs %s," % (static, script)),

@@ -176,14 +176,16 @@ def test_sessions_start():
     """Whatever is wrong, a login shell starts, without a word and unconverted; convertize list says what it is."""
     with session() as run:
         right = ("converter 192.0.2.1", "library " + run.library, "session yes", "session-user root")
-        for lines, options, said in ((("nonsense",), {}, "\"nonsense\" is no setting"), ((*right, "port x"), {}, None),
-                                     (right[1:], {}, "no converter is named"),
-                                     (("converter 192.0.2.1", "library /nowhere/libconvert.so", *right[2:]), {}, None),
+        for lines, options, said in ((("nonsense",), {}, "\"nonsense\" is no setting"), ((*right, "port x"), {}, ":5: port: \"x\" is not a port"),
+                                     (right[1:], {}, "no converter: name it"),
+                                     (("converter 192.0.2.1", "library /nowhere/libconvert.so", *right[2:]), {}, "/nowhere/libconvert.so"),
                                      (right, {"mode": 0o666}, "others may write to it"), (right, {"owner": NOBODY}, "belongs to user")):
             run.write(run.system, *lines, **options)
             for shell in SHELLS:
                 equal(run.variables(shell), {}, "variables with %s" % (lines,))
-            check(said is None or said in run.convertize("list"), "convertize list with %s: %s" % (lines, run.convertize("list")))
+            for word in ("list", "environment"):
+                result = run.run(run.program, word)
+                check(said in result.stderr and result.returncode in (1, 2), "convertize %s with %s: %s" % (word, lines, result))
         run.write(run.system, *right)
         check(run.variables(), "there are no variables with the right file")
         os.rename(run.program, run.program + ".gone")
@@ -193,6 +195,39 @@ def test_sessions_start():
         os.rename(run.program + ".gone", run.program)
         run.write(run.system, None)
         equal(run.variables(env={"HOME": ""}), {}, "variables without a home")
+
+
+def test_all_agree_what_a_session_is():
+    """enable --session, list, environment and the login shell say the same in each state; the status is bad if something is wrong."""
+    with session() as run:
+        base = ("converter 192.0.2.1", "library " + run.library, "session yes", "session-user root")
+        # the lines of the administrator's file, variables from elsewhere: is a session converted, and is something wrong?
+        for lines, env, converted, wrong in ((base, {}, True, False), ((*base, "timeout -1"), {}, False, True), (base[:2], {}, False, False),
+                                             ((*base, "bypass \"10.0.0.0/8\""), {}, False, True), (base[1:], {}, False, True),
+                                             (base, {"CONVERT_ADDR": "192.0.2.9"}, False, True), (base, {"CONVERT_ADDR": ""}, False, False),
+                                             (base[:2], {"CONVERT_ADDR": "192.0.2.9"}, False, False)):
+            case = (lines[-1], env)
+            run.write(run.system, *lines)
+            found = "LD_PRELOAD" in run.variables(env=env)
+            shown = run.run(run.program, "list", env=env)
+            printed = run.run(run.program, "environment", env=env)
+            equal(found, converted, "the login shell: %s" % (case,))
+            equal("LD_PRELOAD" in printed.stdout, converted, "environment: %s" % (case,))
+            equal("are converted" in shown.stdout, converted, "list: %s" % (case,))
+            equal((shown.returncode != 0, shown.stderr != ""), (wrong, wrong), "list: %s: %s" % (case, shown))
+            equal((printed.returncode != 0, printed.stderr != ""), (wrong, wrong), "environment: %s: %s" % (case, printed))
+        # in a converted session the list is about the next one
+        run.write(run.system, *base)
+        equal(run.run("sh", "-l", "-c", run.program + " list").stdout.splitlines()[-1],
+              "Login sessions of this user are converted, by %s: 192.0.2.1." % run.system, "list in a session")
+        # enable --session takes no wrong value, and says so where its file alone doesn't convert sessions
+        for option, value in (("--timeout", "-1"), ("--bypass", "\"10.0.0.0/8\""), ("--converter", "\"192.0.2.1\"")):
+            said = run.run(run.program, "enable", "--session", "--converter", "192.0.2.1", option, value)
+            check(said.returncode == 2 and option in said.stderr and not os.path.exists(run.user), said)
+        other = os.path.join(run.place, "other")
+        run.write(other, "converter 192.0.2.5", "library " + run.library)
+        run.convertize("enable", "--session", "--config", other)
+        equal(run.variables(), {"CONVERT_ADDR": "192.0.2.5", "LD_PRELOAD": run.library}, "with the settings of --config")
 
 
 def test_settings_of_the_files():

@@ -204,17 +204,7 @@ def test_units_that_cannot_be_converted():
         sleep = program("sleep")
         setuid = PLACE + "/setuid"
         run.systemd.run("sh", "-c", "cp %s %s; chmod 4755 %s; cp %s %s/convertd" % (sleep, setuid, setuid, sleep, PLACE))
-        run.systemd.write("preload", "LD_PRELOAD=/x.so\n")
-        cases = (("PrivateNetwork=yes", "no network"), ("RestrictAddressFamilies=AF_UNIX", "neither AF_INET"),
-                 ("RestrictAddressFamilies=none", "neither AF_INET"),
-                 ("RestrictAddressFamilies=~AF_INET AF_INET6", "neither AF_INET"),
-                 ("SystemCallFilter=~@network-io", "makes no TCP"), ("UnsetEnvironment=LD_PRELOAD", "takes away"),
-                 ("InaccessiblePaths=" + PLACE, "hides the library"), ("TemporaryFileSystem=" + PLACE, "hides the library"),
-                 ("NoExecPaths=/mnt", "forbids it to load"),
-                 ("RootDirectory=/usr\nExecStart=\nExecStart=/bin/sleep 1", "is not in there"),
-                 ("EnvironmentFile=%s/preload" % PLACE, "counts more than a drop-in"),
-                 ("User=nobody\nExecStart=\nExecStart=%s 1" % setuid, "set-user-ID"),
-                 ("ExecStart=\nExecStart=/usr/bin/env LD_PRELOAD=/x.so %s 1" % sleep, "replaces LD_PRELOAD"),
+        cases = (("User=nobody\nExecStart=\nExecStart=%s 1" % setuid, "set-user-ID"),
                  ("ExecStart=\nExecStart=%s/convertd 1" % PLACE, "is a converter"),
                  ("ExecStart=\nExecStart=/nowhere/program", "can't be executed"))
         options = ("enable", "--converter", "192.0.2.1", "bad")
@@ -230,17 +220,19 @@ def test_units_that_cannot_be_converted():
         run.unit("bad.service", "[Service]\nExecStart=%s 1\nSystemCallFilter=~process_vm_readv\n"
                  "SystemCallErrorNumber=EPERM\n" % sleep)
         run.right(*options)
-        run.systemd.run("sh", "-c", "mkdir -m 700 %s/private; cp %s/libconvert.so %s/private" % (PLACE, PLACE, PLACE))
-        run.unit("bad.service", "[Service]\nUser=nobody\nExecStart=%s 1\n" % sleep)
-        run.refuses("its user can't read the library", *options, env={"CONVERT_LIBRARY": PLACE + "/private/libconvert.so"})
-        # one command that can be converted is enough
-        run.unit("bad.service", "[Service]\nType=oneshot\nExecStart=/nowhere/program\nExecStart=%s 1\n" % sleep)
-        result = run.convertize(*options)
-        check(result.returncode == 0 and "warning: bad.service: /nowhere/program" in result.stderr, result)
-        # the converter's address isn't known to be among what is permitted
-        run.unit("bad.service", "[Service]\nExecStart=%s 1\nIPAddressDeny=any\n" % sleep)
-        result = run.convertize(*options)
-        check(result.returncode == 0 and "IPAddressDeny=" in result.stderr, result)
+
+
+def test_services_that_run_unconverted():
+    """What keeps the library out of a service shows once it runs: the list says so, and its status does."""
+    with services() as run:
+        sleep = program("sleep")
+        run.unit("odd.service", "[Service]\nExecStart=%s 100\nInaccessiblePaths=%s/libconvert.so\n" % (sleep, PLACE))
+        run.enable("odd")
+        run.systemd.systemctl("start", "odd.service")
+        result = run.convertize("list")
+        check(result.returncode == 1 and "not converted" in result.stdout and "without the library" in result.stderr, result)
+        run.systemd.systemctl("stop", "odd.service")
+        equal(run.state("odd.service"), "not running", "its state")
 
 
 def test_files():
@@ -268,16 +260,12 @@ def test_files():
                  (("enable", "--log", "x", "--converter", "a", "one"), {}, "not an absolute path"),
                  (("enable", "one"), {"CONVERT_ADDR": "1.2.3"}, "CONVERT_ADDR"), (("enable",), {}, "name a service"),
                  (("enable", "--session", "one"), {}, "say one of them"), (("list", "one"), {}, "one word too many"),
-                 (("list", "--force"), {}, "no meaning with \"list\""),
-                 (("disable", "--user", "--root", "/", "x"), {}, "don't go together"))
+                 (("list", "--force"), {}, "no meaning with \"list\""))
         for words, env, reason in wrong:
             run.refuses(reason, *words, status=2, env=env)
         equal(run.systemd.run("ls", "-A", UNITS).stdout, "", "files")
-        # a user without rights, where no bus has to be asked
-        run.systemd.run("cp", PLACE + "/one.service", UNITS)
-        result = run.systemd.run("setpriv", "--reuid=65534", "--clear-groups", "env", "CONVERT_CONFIG=none", "CONVERT_ADDR=192.0.2.1",
-                                 "CONVERT_LIBRARY=%s/libconvert.so" % PLACE, PLACE + "/convertize", "enable", "--root", "/", "one",
-                                 check=False)
+        run.right(*options)
+        result = run.systemd.run("setpriv", "--reuid=65534", "--clear-groups", PLACE + "/convertize", "disable", "one", check=False)
         check(result.returncode == 1 and "run convertize as root" in result.stderr, result)
 
 
@@ -308,56 +296,6 @@ def test_user_services():
         run.refuses("no such service", "enable", "--user", "nothing", env=env)
         run.right("disable", "--user", "fetch", env=env)
         equal(start(), 0, "conversions afterwards")
-
-
-def test_a_system_in_a_directory():
-    """--root: the files are read in place of systemd, and inside that directory."""
-    with services() as run, tempfile.TemporaryDirectory(dir=run.lab.directory) as root:
-        sleep = program("sleep")
-        place = os.path.join(root, "usr/lib/systemd/system")
-        os.makedirs(os.path.join(place, "one.service.d"))
-        os.makedirs(os.path.join(root, "etc/systemd/system"))
-        files = {"one.service": "[Unit]\n# a comment\nDescription=one \\\n  two\n[Service]\nExecStart=-%s 1\nEnvironment=LD_PRELOAD=/old.so\n"
-                                % sleep,
-                 "one.service.d/more.conf": "[Service]\nEnvironment=\"LD_PRELOAD=/a.so\" B=c\n",
-                 "bad.service": "[Service]\nExecStart = /bin/false\nExecStart=\nExecStart=%s 1\nPrivateNetwork = true\n" % sleep,
-                 "gone.service": "[Service]\nExecStart=/nowhere/program\n", "many@.service": "[Service]\nExecStart=%s 1\n" % sleep}
-        for name, text in files.items():
-            with open(os.path.join(place, name), "w", encoding="ascii") as file:
-                file.write(text)
-        os.symlink("/usr/lib/systemd/system/one.service", os.path.join(root, "etc/systemd/system/alias.service"))
-        os.symlink("/dev/null", os.path.join(root, "etc/systemd/system/off.service"))
-        for directory in {"/usr", "/lib", "/lib64", "/bin", os.path.dirname(sleep)}:
-            inside = root + directory
-            if os.path.islink(directory):
-                os.symlink(os.readlink(directory).lstrip("/"), inside)
-        # the program and the library with what they need: the host's own, but for units
-        for directory in ("/usr/bin", os.path.realpath("/usr/lib/" + os.uname().machine + "-linux-gnu"), "/usr/lib64"):
-            if os.path.isdir(directory):
-                os.makedirs(root + directory, exist_ok=True)
-                run.lab.client.run(["mount", "--bind", directory, root + directory])
-        os.makedirs(root + "/opt")
-        shutil.copy(run.lab.build.shim, root + "/opt/libconvert.so")
-
-        def convertize(*words):
-            return run.lab.client.run([run.lab.build.program("convertize"), *words, "--root", root], check=False,
-                                      env={"CONVERT_CONFIG": "none", "CONVERT_LIBRARY": "/opt/libconvert.so"})
-        try:
-            result = convertize("enable", "--converter", "192.0.2.1", "alias", "many@.service")
-            equal((result.returncode, result.stderr), (0, ""), "enable --root")
-            with open(root + DROPIN % "one.service", encoding="ascii") as file:
-                check("\"LD_PRELOAD=/a.so:/opt/libconvert.so\"" in file.read(), "LD_PRELOAD")
-            said = convertize("list").stdout
-            check("one.service " in said and "many@.service " in said and "essions" not in said, said)
-            for name, reason in (("bad", "no network"), ("off", "masked"), ("gone", "can't be executed"), ("none", "no such service")):
-                result = convertize("enable", "--converter", "192.0.2.1", name)
-                check(result.returncode == 1 and reason in result.stderr, result)
-            equal(convertize("disable", "one", "many@").returncode, 0, "disable --root")
-            equal(sorted(os.listdir(root + UNITS)), ["alias.service", "off.service"], "what is left")
-        finally:
-            for directory in ("/usr/bin", os.path.realpath("/usr/lib/" + os.uname().machine + "-linux-gnu"), "/usr/lib64"):
-                if os.path.ismount(root + directory):
-                    run.lab.client.run(["umount", root + directory])
 
 
 def test_without_systemd():

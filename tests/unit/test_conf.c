@@ -3,7 +3,6 @@
 #include "config.h"
 
 #include "convertize/options/conf.h"
-#include "convertize/enable/session.h"
 
 #include "run.h"
 
@@ -139,7 +138,7 @@ START_TEST(sessions_are_decided)
 		strcpy(files.files[files.count++].path, "system");
 	}
 	ck_assert_msg(!problems.count, "%s", problems.first);
-	ck_assert_int_eq(session_decide(&files, &user, &file), sessions[_i].converted);
+	ck_assert_int_eq(conf_session(&files, &user, &file), sessions[_i].converted);
 	ck_assert_pstr_eq(file, sessions[_i].file);
 	for (size_t i = 0; i < files.count; i++)
 		conf_fini(&files.files[i]);

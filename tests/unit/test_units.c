@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_units.c - systemd's units: their names, what is read of them, how they are judged, and their drop-ins */
+/* test_units.c - systemd's units: their names, their properties, their filters of system calls, and their drop-ins */
 #include "config.h"
 
-#include "convertize/enable/unit_dropin.h"
-#include "convertize/enable/unit_file.h"
-#include "convertize/enable/unit_judge.h"
-#include "convertize/enable/unit_name.h"
+#include "convertize/enable/unit_text.h"
 
 #include "run.h"
 
@@ -15,7 +12,6 @@
 #include <string.h>
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
-#define LIBRARY "/opt/convert/libconvert.so"
 
 static const struct {
 	const char *word, *name; /* NULL: it is none */
@@ -100,110 +96,48 @@ END_TEST
 START_TEST(commands_of_systemctl)
 {
 	static struct unit_properties properties;
-	static struct unit_command command;
 	char text[] = "Id=a.service\nExecStart={ path=/bin/a ; argv[]=/bin/a -x 1 ; ignore_errors=no ; pid=0 }\nno line\n"
 		      "ExecStart={ path=/bin/b ; argv[]=/bin/b ; ignore_errors=yes ; pid=0 }\nExecStartPre={ path=/bin/c }\n";
-	size_t next = 0;
+	char path[PATH_MAX];
 
 	unit_properties_parse(&properties, text);
 	ck_assert_str_eq(unit_property(&properties, "Id"), "a.service");
 	ck_assert_str_eq(unit_property(&properties, "I"), "");
-	ck_assert(unit_command_parse(&command, unit_property_next(&properties, "ExecStart", &next)));
-	ck_assert_str_eq(command.path, "/bin/a");
-	ck_assert_str_eq(command.words, "/bin/a -x 1");
-	ck_assert(unit_command_parse(&command, unit_property_next(&properties, "ExecStart", &next)));
-	ck_assert_str_eq(command.path, "/bin/b");
-	ck_assert_ptr_null(unit_property_next(&properties, "ExecStart", &next));
-	ck_assert(!unit_command_parse(&command, "{ path=/bin/a }"));
+	ck_assert(unit_command_path(unit_property(&properties, "ExecStart"), path));
+	ck_assert_str_eq(path, "/bin/a");
+	ck_assert(!unit_command_path("{ path=/bin/a }", path));
+	ck_assert(!unit_command_path("", path));
 }
 END_TEST
 
-/* Properties as systemctl prints them where nothing is restricted. */
-#define FREE "RestrictAddressFamilies=~\nSystemCallFilter=~\nIPAddressDeny=\nPrivateNetwork=no\nNoExecPaths=\n"
 #define CALLS "connect socket dup3 fcntl getpeername getsockname getsockopt recvfrom recvmsg rt_sigprocmask sendmsg setsockopt"
 
 static const struct {
-	const char *properties;
-	int level; /* -1: nothing stands in the way */
-} sandboxes[] = {
-	{ FREE, -1 },
-	{ "", -1 },
-	{ "PrivateNetwork=yes", UNIT_USELESS },
-	{ "RestrictAddressFamilies=", UNIT_USELESS },
-	{ "RestrictAddressFamilies=AF_UNIX AF_NETLINK", UNIT_USELESS },
-	{ "RestrictAddressFamilies=AF_INET6 AF_UNIX", -1 },
-	{ "RestrictAddressFamilies=~AF_INET", -1 },
-	{ "RestrictAddressFamilies=~AF_INET AF_INET6", UNIT_USELESS },
-	{ "IPAddressDeny=::/0 0.0.0.0/0", UNIT_DOUBTFUL },
-	{ "SystemCallFilter=~connect", UNIT_USELESS },
-	{ "SystemCallFilter=~connect:EPERM", UNIT_USELESS },
-	{ "SystemCallFilter=~clock_settime", -1 },
-	{ "SystemCallFilter=read write", UNIT_USELESS },
-	{ "SystemCallFilter=" CALLS "\nSystemCallErrorNumber=1", -1 },
-	{ "SystemCallFilter=" CALLS "\nSystemCallErrorNumber=0", UNIT_HARMFUL },
-	{ "SystemCallFilter=" CALLS "\nSystemCallErrorNumber=2147483646", UNIT_HARMFUL },
-	{ "SystemCallFilter=" CALLS " getrandom gettid kcmp process_vm_readv process_vm_writev", -1 },
-	{ "SystemCallFilter=~dup3\nSystemCallErrorNumber=1", UNIT_USELESS },
-	{ "SystemCallFilter=~dup3", UNIT_HARMFUL },
-	{ "InaccessiblePaths=/boot -/opt", UNIT_USELESS },
-	{ "InaccessiblePaths=/opt/con", -1 },
-	{ "TemporaryFileSystem=/opt/convert/:ro", UNIT_USELESS },
-	{ "NoExecPaths=/", UNIT_USELESS },
-	{ "NoExecPaths=/\nExecPaths=/usr /opt/convert", -1 },
-	{ "RootImage=/x.img", UNIT_USELESS },
-	{ "ProtectHome=yes\nPrivateTmp=yes", -1 },
-	{ "UnsetEnvironment=X LD_PRELOAD", UNIT_USELESS },
+	const char *properties, *deadly; /* NULL: no call ends the process */
+} filters[] = {
+	{ "", NULL },
+	{ "SystemCallFilter=~", NULL },
+	{ "SystemCallFilter=~connect", NULL },
+	{ "SystemCallFilter=~connect:EPERM", NULL },
+	{ "SystemCallFilter=~clock_settime", NULL },
+	{ "SystemCallFilter=read write", NULL },
+	{ "SystemCallFilter=" CALLS "\nSystemCallErrorNumber=1", NULL },
+	{ "SystemCallFilter=" CALLS "\nSystemCallErrorNumber=0", "getrandom" },
+	{ "SystemCallFilter=" CALLS "\nSystemCallErrorNumber=2147483646", "getrandom" },
+	{ "SystemCallFilter=" CALLS " getrandom gettid kcmp process_vm_readv process_vm_writev", NULL },
+	{ "SystemCallFilter=~dup3\nSystemCallErrorNumber=1", NULL },
+	{ "SystemCallFilter=~dup3", "dup3" },
+	{ "SystemCallFilter=~setsockopt:KILL dup2", "setsockopt" },
 };
 
-START_TEST(sandboxes_are_judged)
+START_TEST(filters_that_end_the_process)
 {
-	struct unit_findings findings = { .count = 0 };
 	static struct unit_properties properties;
 	char text[1024];
 
-	snprintf(text, sizeof(text), "%s", sandboxes[_i].properties);
+	snprintf(text, sizeof(text), "%s", filters[_i].properties);
 	unit_properties_parse(&properties, text);
-	unit_judge_sandbox(&findings, &properties, LIBRARY);
-	ck_assert_int_eq(findings.count ? (int)unit_findings_worst(&findings) : -1, sandboxes[_i].level);
-}
-END_TEST
-
-START_TEST(hidden_homes)
-{
-	static const char *const libraries[] = { "/home/me/libconvert.so", "/root/libconvert.so", "/tmp/libconvert.so" };
-	static struct unit_properties properties;
-	char text[] = "ProtectHome=tmpfs\nPrivateTmp=yes\n";
-
-	unit_properties_parse(&properties, text);
-	for (size_t i = 0; i < ARRAY_SIZE(libraries); i++) {
-		struct unit_findings findings = { .count = 0 };
-
-		unit_judge_sandbox(&findings, &properties, libraries[i]);
-		ck_assert_uint_eq(findings.count, 1);
-	}
-}
-END_TEST
-
-START_TEST(unit_files)
-{
-	char first[] = "[Unit]\nExecStart=/no\n[Service]\n; comment\nExecStart = -@/bin/a \\\n# comment\n  -x\nEnvironment=A=1\n"
-		       "PrivateNetwork=On\nUser=one\nRestrictAddressFamilies=none\nEnvironmentFile=-/etc/a\n";
-	char second[] = "[Service]\nEnvironment=\nEnvironment=B=2 C=3\nEnvironment=\"D=4 5\"\nUser=two\n[Install]\nUser=three\n";
-	struct unit_file file = { 0 };
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	ck_assert(unit_file_parse(&file, first));
-	ck_assert(unit_file_parse(&file, second));
-	unit_file_print(&file, out);
-	ck_assert_int_eq(fclose(out), 0);
-	ck_assert_str_eq(text, "ExecStart={ path=/bin/a ; argv[]=/bin/a    -x ; ignore_errors=no }\n"
-			       "Environment=B=2 C=3 \"D=4 5\" \n"
-			       "EnvironmentFiles=/etc/a (ignore_errors=yes)\n"
-			       "User=two\nPrivateNetwork=yes\nRestrictAddressFamilies=\n");
-	free(text);
-	unit_file_fini(&file);
+	ck_assert_pstr_eq(unit_deadly_call(&properties), filters[_i].deadly);
 }
 END_TEST
 
@@ -252,9 +186,7 @@ int main(void)
 	tcase_add_test(all, templates);
 	tcase_add_test(all, words_of_systemctl);
 	tcase_add_test(all, commands_of_systemctl);
-	tcase_add_loop_test(all, sandboxes_are_judged, 0, ARRAY_SIZE(sandboxes));
-	tcase_add_test(all, hidden_homes);
-	tcase_add_test(all, unit_files);
+	tcase_add_loop_test(all, filters_that_end_the_process, 0, ARRAY_SIZE(filters));
 	tcase_add_test(all, drop_ins);
 	return test_run(suite);
 }

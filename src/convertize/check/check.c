@@ -4,44 +4,83 @@
 
 #include "convertize/check/check.h"
 
+#include "common/child.h"
 #include "convertize/run/launch.h"
-#include "convertize/run/library.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#define PREFIX "convertize: "
+#define SUPERVISE_TIMEOUT_MS 5000
 
 static const char *environment(const char *name)
 {
 	return getenv(name);
 }
 
-static void check_program(struct report *report, const char *command, const struct library *library)
+/* Starts a program under supervision, to learn whether the kernel and the container permit it. Returns NULL, or why not, to be freed. */
+static char *supervision_problem(void)
+{
+	static const char *const argv[] = { "/proc/self/exe", "--config", "none", "--converter", "127.0.0.1", "--method", "supervise",
+					    "--", "true", NULL };
+	struct child_output said;
+	char *problem = NULL;
+	int ret = child_run(argv, SUPERVISE_TIMEOUT_MS, &said);
+
+	if (ret < 0)
+		return strdup(strerror(-ret));
+	if (said.status) {
+		said.messages[strcspn(said.messages, "\n;")] = '\0';
+		problem = strdup(strncmp(said.messages, PREFIX, strlen(PREFIX)) == 0 ? said.messages + strlen(PREFIX) : said.messages);
+	}
+	free(said.text);
+	free(said.messages);
+	return problem;
+}
+
+/* Reports a program that the launcher supervises. */
+static struct fact *report_supervised(struct report *report, const char *text)
+{
+	char *problem = supervision_problem();
+	struct fact *fact;
+
+	if (problem) {
+		fact = report_fact(report, FACT_FAIL, "program", NULL, "%s, and it can't be supervised here: %s", text, problem);
+		fact_remedy(fact, "Run it where supervision is permitted: see SUPERVISED PROGRAMS in convertize(1)");
+	} else {
+		fact = report_fact(report, FACT_OK, "program", NULL, "%s; convertize supervises it", text);
+	}
+	free(problem);
+	return fact;
+}
+
+/* Reports how the launcher would run the program. */
+static void check_program(struct report *report, const struct options *options, const struct library *library)
 {
 	static const enum fact_status statuses[] = { [PRELOAD_LEVEL_WORKS] = FACT_OK,
 						     [PRELOAD_LEVEL_DOUBTFUL] = FACT_WARN,
 						     [PRELOAD_LEVEL_REFUSED] = FACT_FAIL };
+	const char *command = options->program[0];
 	struct preload_caller caller = launch_caller();
-	static struct program program;
-	int error = -program_inspect(&program, command);
-	const struct elf_facts *facts;
+	static struct launch plan;
+	int error = -launch_plan(&plan, options, library, &caller);
 	char text[PRELOAD_TEXT_MAX];
-	enum preload_verdict verdict;
 	struct fact *fact;
-	size_t index;
 
 	if (error) {
-		fact = report_fact(report, FACT_FAIL, "program", command, "can't be executed: %s",
-				   strerror(error));
+		fact = report_fact(report, FACT_FAIL, "program", command, "can't be executed: %s", strerror(error));
 		fact_value_text(fact, "missing");
 		return;
 	}
-	facts = &library_for(library, &program)->elf;
-	verdict = preload_program_verdict(&program, facts, &caller, &index);
-	preload_describe(verdict, &program, index, facts, text);
-	fact = report_fact(report, statuses[preload_level(verdict)], "program", NULL, "%s", text);
-	fact_value_text(fact, preload_name(verdict));
-	if (preload_remedy(verdict))
-		fact_remedy(fact, "%s", preload_remedy(verdict));
+	preload_describe(plan.verdict, &plan.program, plan.index, &plan.library->elf, text);
+	if (plan.way == LAUNCH_SUPERVISED) {
+		fact = report_supervised(report, text);
+	} else {
+		fact = report_fact(report, statuses[preload_level(plan.verdict)], "program", NULL, "%s", text);
+		if (preload_remedy(plan.verdict))
+			fact_remedy(fact, "%s", preload_remedy(plan.verdict));
+	}
+	fact_value_text(fact, preload_name(plan.verdict));
 }
 
 /* Says where the library is, and if there are several, for which machines. */
@@ -71,7 +110,7 @@ static void check_library(struct report *report, const struct options *options)
 	}
 	report_library(report, &library);
 	if (options->program)
-		check_program(report, options->program[0], &library);
+		check_program(report, options, &library);
 }
 
 /* Returns false, with the reason on standard error, for a wrong setting. One that is missing is reported as a fact. */

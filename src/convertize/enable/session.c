@@ -2,21 +2,20 @@
 /*
  * session.c - login sessions that are converted by default
  *
- * Whatever is wrong, a session must start. So nothing is printed for it then, and the reason goes to standard error, which the
- * session's scripts throw away and "convertize list" shows again. A set-user-ID program that the session starts isn't affected:
- * its loader takes no library from LD_PRELOAD whose name has a slash (ld.so(8)).
+ * convertize.conf says whether a user's sessions are converted. profile.d and systemd's environment generators take the variables from
+ * "convertize environment". Whatever is wrong, a session must start: then "environment" prints no variable, its scripts throw the
+ * reason away, and "convertize list" shows it. A set-user-ID program that the session starts isn't affected: its loader takes no
+ * library from LD_PRELOAD whose name has a slash (ld.so(8)).
  */
 #include "config.h"
 
 #include "convertize/enable/session.h"
 
+#include "convertize/enable/own_files.h"
+#include "convertize/enable/unit_text.h"
+#include "convertize/options/conf.h"
 #include "convertize/run/launch.h"
-#include "convertize/run/library.h"
-#include "convertize/enable/unit_dropin.h"
-#include "convertize/enable/unit_place.h"
-#include "convertize/run/wrapper.h"
 
-#include <errno.h>
 #include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -25,8 +24,24 @@
 #include <unistd.h>
 
 #define GROUPS_MAX 1024
+#define ADDRESS_VARIABLE "CONVERT_ADDR"
+#define LIBRARY_NAME "libconvert.so"
 
-/* Finds out who runs this. The names of groups stay allocated: it is done once. */
+enum session_state {
+	SESSION_OFF,       /* no file converts it */
+	SESSION_DECLINED,  /* the user has set an empty CONVERT_ADDR */
+	SESSION_INHERITED, /* it is part of a converted session */
+	SESSION_ON,
+	SESSION_WRONG,     /* a file converts it, or can't be read, and something is wrong: it starts unconverted */
+};
+
+struct session {
+	struct conf_files files;
+	const char *file; /* the one that decides; NULL: none */
+	struct library library;
+};
+
+/* Finds the user of this process. The names stay allocated. */
 static void find_user(struct session_user *user)
 {
 	static const char *names[GROUPS_MAX + 2];
@@ -47,16 +62,67 @@ static void find_user(struct session_user *user)
 	user->groups = names;
 }
 
-/* Are this user's sessions converted? Returns 1, 0 or, if the files are wrong, -1. */
-static int is_wanted(struct conf_files *files, struct options *options, bool system_only, const char **file)
+/* Forgets the settings in the environment, so that only the files count: those of the library, or all of convertize. */
+static void clear_variables(bool all)
 {
+	for (int i = 0; i < OPTION_COUNT; i++)
+		if (option_is_library_variable((enum option_id)i) || (all && option_table[i].variable))
+			unsetenv(option_table[i].variable);
+}
+
+/* Do all values that files have set fit into a line? */
+static bool values_are_plain(const struct options *options)
+{
+	for (int i = 0; i < OPTION_COUNT; i++) {
+		const struct options_origin *origin = &options->origin[i];
+
+		if (!origin->file || unit_value_is_plain(getenv(option_table[i].variable)))
+			continue;
+		fprintf(stderr, "convertize: %s:%u: %s: has a control character\n", origin->file, origin->line, option_table[i].name);
+		return false;
+	}
+	return true;
+}
+
+/*
+ * The one function that says what a session is. It says on standard error what is wrong.
+ * @next: the next login session, which doesn't inherit the variables of a converted session around this process
+ */
+static enum session_state find_session(struct session *out, struct options *options, bool next)
+{
+	static char problem[LIBRARY_PROBLEM_MAX];
+	static struct settings settings;
+	const char *preloads = getenv("LD_PRELOAD"), *set;
 	struct session_user user;
 
-	*file = NULL;
-	if (!conf_load(files, options, system_only))
-		return -1;
+	memset(out, 0, sizeof(*out));
+	set = options_has(options, OPTION_CONVERTER) ? NULL : getenv(ADDRESS_VARIABLE);
+	if (set && *set && preloads && strstr(preloads, LIBRARY_NAME)) {
+		if (!next)
+			return SESSION_INHERITED;
+		clear_variables(false);
+		set = NULL;
+	}
+	if (set && !*set)
+		return SESSION_DECLINED;
+	if (!conf_load(&out->files, options, false))
+		return SESSION_WRONG;
 	find_user(&user);
-	return session_decide(files, &user, file);
+	if (!conf_session(&out->files, &user, &out->file))
+		return SESSION_OFF;
+	if (set) {
+		fprintf(stderr, "convertize: %s converts sessions, and " ADDRESS_VARIABLE " is set to \"%.200s\" outside of it, so that they "
+				"stay as they are; unset it there, such as in /etc/environment\n",
+			out->file, set);
+		return SESSION_WRONG;
+	}
+	if (!launch_read_settings(&settings, options) || !values_are_plain(options))
+		return SESSION_WRONG;
+	options_find_library(options);
+	if (library_find(&out->library, options->library, problem))
+		return SESSION_ON;
+	fprintf(stderr, "convertize: %s\n", problem);
+	return SESSION_WRONG;
 }
 
 /* Prints a variable: in double quotes shells and systemd take the same escapes. */
@@ -68,55 +134,54 @@ static void print_variable(bool shell, const char *name, const char *value)
 	fputs("\"\n", stdout);
 }
 
-static bool print_session(const struct options *options, const struct library *library)
+int session_environment(struct options *options)
 {
-	char *preload = wrapper_preloads_with(getenv("LD_PRELOAD"), library_preload(library, &library->builds[0]));
-	bool right = preload && unit_value_is_plain(preload);
+	static struct session session;
+	enum session_state state = find_session(&session, options, false);
+	char *preload;
 
-	for (int i = 0; right && i < OPTION_COUNT; i++) {
-		const char *variable = option_table[i].variable, *value = variable ? getenv(variable) : NULL;
-
-		right = !value || !options->origin[i].file || unit_value_is_plain(value);
+	if (state != SESSION_ON)
+		return state == SESSION_WRONG ? OPTIONS_UNITS_USAGE : EXIT_SUCCESS;
+	preload = wrapper_preloads_with(getenv("LD_PRELOAD"), library_preload(&session.library, &session.library.builds[0]));
+	if (!preload || !unit_value_is_plain(preload)) {
+		fputs("convertize: LD_PRELOAD has a control character; correct it\n", stderr);
+		free(preload);
+		return OPTIONS_UNITS_FAILED;
 	}
-	for (int i = 0; right && i < OPTION_COUNT; i++)
+	for (int i = 0; i < OPTION_COUNT; i++)
 		if (option_is_library_variable((enum option_id)i) &&
 		    (options->origin[i].file || options_has(options, (enum option_id)i)))
 			print_variable(options->shell, option_table[i].variable, getenv(option_table[i].variable));
 	/* the last one: a shell that ends the program that reads this early has nothing preloaded without a converter */
-	if (right)
-		print_variable(options->shell, "LD_PRELOAD", preload);
+	print_variable(options->shell, "LD_PRELOAD", preload);
 	free(preload);
-	return right && fflush(stdout) == 0;
+	return fflush(stdout) == 0 ? EXIT_SUCCESS : OPTIONS_UNITS_FAILED;
 }
 
-int session_environment(struct options *options)
+bool session_list(void)
 {
-	static char problem[LIBRARY_PROBLEM_MAX];
-	static struct settings settings;
-	static struct conf_files files;
-	static struct library library;
-	const char *file;
-	int wanted;
+	static struct options options = { .command = COMMAND_ENVIRONMENT };
+	static struct session session;
+	enum session_state state = find_session(&session, &options, true);
 
-	/* it was decided already: by a session around this one, or by the user, for whom an empty one means no */
-	if (getenv("CONVERT_ADDR") && !options_has(options, OPTION_CONVERTER))
-		return EXIT_SUCCESS;
-	wanted = is_wanted(&files, options, false, &file);
-	if (wanted < 0)
-		return OPTIONS_UNITS_USAGE;
-	if (!wanted)
-		return EXIT_SUCCESS;
-	if (!launch_read_settings(&settings, options))
-		return OPTIONS_UNITS_USAGE;
-	options_find_library(options);
-	if (!library_find(&library, options->library, problem)) {
-		fprintf(stderr, "convertize: %s\n", problem);
-		return OPTIONS_UNITS_FAILED;
+	switch (state) {
+	case SESSION_ON:
+		printf("Login sessions of this user are converted, by %s: %s.\n", session.file, getenv(ADDRESS_VARIABLE));
+		break;
+	case SESSION_WRONG:
+		printf("Login sessions of this user are not converted: see the reason on standard error.\n");
+		break;
+	case SESSION_DECLINED:
+		printf("Login sessions with an empty " ADDRESS_VARIABLE ", as here, are not converted.\n");
+		break;
+	default:
+		printf("Login sessions of this user are not converted%s%s.\n", session.file ? ", by " : "",
+		       session.file ? session.file : "");
 	}
-	return print_session(options, &library) ? EXIT_SUCCESS : OPTIONS_UNITS_FAILED;
+	return state != SESSION_WRONG;
 }
 
-/* Can a value stand in a line of the file as it is? A # behind a blank would begin a comment. */
+/* Can a value stand in a line of the file as it is? A # after a blank would begin a comment. */
 static bool is_line(const char *value)
 {
 	size_t len = strlen(value);
@@ -143,7 +208,9 @@ static char *compose(const struct options *options, bool on)
 		const struct option_row *row = &option_table[i];
 		const char *value = option_is_setting((enum option_id)i) ? getenv(row->variable) : NULL;
 
-		if (!value || !*value || options->origin[i].file || !(row->scope & SCOPE(COMMAND_ENABLE)))
+		/* sessions read the administrator's file themselves, and no file of --config */
+		if (!value || !*value || !(row->scope & SCOPE(COMMAND_ENABLE)) ||
+		    (options->origin[i].file && strcmp(options->origin[i].file, CONF_SYSTEM) == 0))
 			continue;
 		if (!row->argument)
 			value = strcmp(value, row->value) == 0 ? "yes" : "no";
@@ -171,7 +238,7 @@ static bool find_file(char path[static PATH_MAX], const char *line)
 		return false;
 	}
 	exists = access(path, F_OK) == 0;
-	text = exists ? place_read(path) : NULL;
+	text = exists ? own_read(path) : NULL;
 	ours = text;
 	free(text);
 	if (exists && !ours)
@@ -179,23 +246,41 @@ static bool find_file(char path[static PATH_MAX], const char *line)
 	return !exists || ours;
 }
 
+/* Says what the next session will be, as "list" would, and whether that is what the user has asked for. */
+static int verify(bool on, const char *path)
+{
+	static struct options options = { .command = COMMAND_ENVIRONMENT };
+	static struct session session;
+	enum session_state state;
+
+	clear_variables(true);
+	state = find_session(&session, &options, true);
+	if ((state == SESSION_ON) != on || state == SESSION_WRONG) {
+		fprintf(stderr, "convertize: %s is written, and sessions are %s all the same\n", path,
+			state == SESSION_ON ? "converted" : "not converted");
+		return OPTIONS_UNITS_FAILED;
+	}
+	printf("Login sessions of this user are %sconverted, from the next one on (%s).\n", on ? "" : "not ", path);
+	return fflush(stdout) == 0 ? EXIT_SUCCESS : OPTIONS_UNITS_FAILED;
+}
+
 static int write_file(const struct options *options, const char *path, bool on)
 {
 	char *text = compose(options, on);
-	enum place_result result = PLACE_FAILED;
+	enum own_result result = OWN_FAILED;
 
 	if (text && options->dry_run) {
 		printf("# %s\n%s", path, text);
-		result = PLACE_NOTHING;
+		result = OWN_NOTHING;
 	} else if (text) {
-		result = place_write(path, text, 0600); /* it may have a cookie */
+		result = own_write(path, text, 0600); /* it may have a cookie */
 	}
 	free(text);
-	if (result == PLACE_FAILED)
+	if (result == OWN_FAILED)
 		return OPTIONS_UNITS_FAILED;
-	if (!options->dry_run)
-		printf("Login sessions of this user are %sconverted, from the next one on (%s).\n", on ? "" : "not ", path);
-	return fflush(stdout) == 0 ? EXIT_SUCCESS : OPTIONS_UNITS_FAILED;
+	if (options->dry_run)
+		return fflush(stdout) == 0 ? EXIT_SUCCESS : OPTIONS_UNITS_FAILED;
+	return verify(on, path);
 }
 
 int session_enable(struct options *options)
@@ -220,36 +305,21 @@ int session_enable(struct options *options)
 int session_disable(struct options *options)
 {
 	static struct conf_files files;
+	struct session_user user;
 	char path[PATH_MAX];
 	const char *file;
 
 	if (!find_file(path, "session no"))
 		return OPTIONS_UNITS_USAGE;
+	find_user(&user);
 	/* where the administrator's file converts sessions, or can't be understood, the user's has to say no */
-	if (is_wanted(&files, options, true, &file) != 0)
+	if (!conf_load(&files, options, true) || conf_session(&files, &user, &file))
 		return write_file(options, path, false);
 	if (options->dry_run)
 		printf("remove %s\n", path);
-	else if (place_remove(path, false) == PLACE_FAILED)
+	else if (own_remove(path, false) == OWN_FAILED)
 		return OPTIONS_UNITS_FAILED;
 	else
 		puts("Login sessions of this user are not converted, from the next one on.");
 	return fflush(stdout) == 0 ? EXIT_SUCCESS : OPTIONS_UNITS_FAILED;
-}
-
-void session_list(void)
-{
-	static struct options options;
-	static struct conf_files files;
-	const char *file, *converters;
-	int wanted = is_wanted(&files, &options, false, &file);
-
-	converters = getenv("CONVERT_ADDR");
-	if (wanted < 0)
-		printf("Login sessions of this user are not converted: see above.\n");
-	else if (!file)
-		printf("Login sessions of this user are not converted.\n");
-	else
-		printf("Login sessions of this user are %sconverted, by %s%s%s.\n", wanted ? "" : "not ", file,
-		       wanted ? ": " : "", !wanted ? "" : converters ? converters : "no converter is named");
 }

@@ -14,6 +14,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #define CONF_BYTES_MAX (256 * 1024)
 
@@ -56,7 +57,18 @@ bool conf_load(struct conf_files *out, struct options *options, bool system_only
 /* Writes the path of the user's own file; false if there is no home directory. */
 bool conf_user_path(char path[static PATH_MAX]);
 
-/* Frees what conf_load() has read. */
-void conf_files_fini(struct conf_files *files);
+/* Whom a session is for. */
+struct session_user {
+	uid_t uid;
+	const char *name;          /* NULL: unknown */
+	const char *const *groups; /* names, ending with NULL */
+};
+
+/*
+ * conf_session() - are the user's sessions converted? Without I/O.
+ * @file: set to the file that decides; NULL: none does
+ * The user's own file counts before the administrator's, which is about all users but root, or about those that it names.
+ */
+bool conf_session(const struct conf_files *files, const struct session_user *user, const char **file);
 
 #endif

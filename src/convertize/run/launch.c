@@ -9,8 +9,6 @@
 
 #include "convertize/run/launch.h"
 
-#include "convertize/run/library.h"
-#include "convertize/run/wrapper.h"
 #include "client/settings.h"
 #include "host/survey.h"
 #include "supervise/supervise.h"
@@ -112,9 +110,8 @@ static bool set_preload(const char *path)
  * Looks for wrappers of the program, which have a say in what is preloaded, and for other preload libraries.
  * Returns 0, or the status to end with.
  */
-static int judge_wrapper(const struct options *options)
+static int judge_wrapper(const struct options *options, const struct wrapper *wrapper)
 {
-	const struct wrapper *wrapper = wrapper_of_command(options->program);
 	bool refused;
 
 	if (!wrapper)
@@ -134,16 +131,7 @@ static bool needs_privileges(enum preload_verdict verdict)
 	return verdict == PRELOAD_SETUID || verdict == PRELOAD_SETGID || verdict == PRELOAD_CAPABILITIES;
 }
 
-/* What launch() knows of the program. */
-struct launch {
-	const struct options *options;
-	struct program program;
-	const struct library_build *library;
-	enum preload_verdict verdict;
-	size_t index; /* of the file that the verdict is about */
-};
-
-/* Says what is the matter with preloading; @what: what follows from it. */
+/* Prints why preloading doesn't reach the program; @what: the consequence. */
 static void explain(const struct launch *launch, const char *level, const char *remedy, const char *what)
 {
 	char text[PRELOAD_TEXT_MAX];
@@ -159,7 +147,7 @@ static int judge(const struct launch *launch, bool *preload)
 	const bool refused = preload_level(verdict) == PRELOAD_LEVEL_REFUSED && !launch->options->force;
 
 	if (preload_level(verdict) == PRELOAD_LEVEL_WORKS)
-		return judge_wrapper(launch->options);
+		return judge_wrapper(launch->options, launch->wrapper);
 	explain(launch, refused ? "" : "warning: ", preload_remedy(verdict), refused ? "; --force runs it unconverted" : "");
 	*preload = verdict != PRELOAD_OTHER_LIBC && verdict != PRELOAD_FOREIGN;
 	return refused ? OPTIONS_STATUS_CANNOT_RUN : 0;
@@ -227,7 +215,7 @@ static int launch_supervised(const struct launch *launch, const struct settings 
 		.argv = launch->options->program,
 		.otherwise = otherwise(launch->options),
 	};
-	const struct wrapper *wrapper = wrapper_of_command(launch->options->program);
+	const struct wrapper *wrapper = launch->wrapper;
 	const bool preloaded = has_preload();
 	int status;
 
@@ -290,32 +278,49 @@ static int launch_preloaded(const struct launch *launch, const struct library *l
 }
 
 /*
- * Does a wrapper keep what it starts from being preloaded, but not from being supervised? Those that are set-user-ID have all that they
- * need where root starts them.
+ * Does a wrapper keep its programs from being preloaded, but not from being supervised? Set-user-ID wrappers have all the
+ * privileges they need where root starts them.
  */
 static bool wrapper_leaves_to_supervisor(const struct launch *launch, const struct preload_caller *caller)
 {
-	const struct wrapper *wrapper = wrapper_of_command(launch->options->program);
+	const struct wrapper *wrapper = launch->wrapper;
 
 	return wrapper && preload_level(launch->verdict) == PRELOAD_LEVEL_WORKS && !launch->options->force &&
 	       (wrapper->supervised == WRAPPER_SUPERVISED || (wrapper->supervised == WRAPPER_SUPERVISED_BY_ROOT && caller->uid == 0));
 }
 
 /*
- * What is for another machine is run by an emulator, if there is one (binfmt_misc), whose system calls are this machine's. If there is none
- * it can't be run in any case.
+ * Decides by the method that the user chose, or else by the program. An emulator (binfmt_misc) runs a program for another machine, if
+ * there is one, and its system calls are this machine's; without one the program can't be run in any case.
  */
-static bool is_supervised(const struct launch *launch, const struct preload_caller *caller)
+static enum launch_way way_of(const struct launch *launch, const struct preload_caller *caller)
 {
-	switch (launch->options->method) {
-	case METHOD_PRELOAD:
-		return false;
-	case METHOD_SUPERVISE:
-		return true;
-	default:
-		return launch->verdict == PRELOAD_FOREIGN || wrapper_leaves_to_supervisor(launch, caller) ||
-		       preload_leaves_to_supervisor(launch->verdict, &launch->program.files[launch->index].elf);
-	}
+	const enum options_method method = launch->options->method;
+
+	if (method == METHOD_SUPERVISE)
+		return needs_privileges(launch->verdict) ? LAUNCH_UNREACHED : LAUNCH_SUPERVISED;
+	if (method == METHOD_AUTO && (launch->verdict == PRELOAD_FOREIGN || wrapper_leaves_to_supervisor(launch, caller) ||
+				      preload_leaves_to_supervisor(launch->verdict, &launch->program.files[launch->index].elf)))
+		return LAUNCH_SUPERVISED;
+	return preload_level(launch->verdict) == PRELOAD_LEVEL_REFUSED || (launch->wrapper && launch->wrapper->refused) ?
+		       LAUNCH_UNREACHED :
+		       LAUNCH_PRELOADED;
+}
+
+int launch_plan(struct launch *out, const struct options *options, const struct library *library, const struct preload_caller *caller)
+{
+	static const struct library_build none;
+	int ret;
+
+	out->options = options;
+	out->wrapper = wrapper_of_command(options->program);
+	ret = program_inspect(&out->program, file_of(options));
+	if (ret < 0)
+		return ret;
+	out->library = library ? library_for(library, &out->program) : &none;
+	out->verdict = preload_program_verdict(&out->program, &out->library->elf, caller, &out->index);
+	out->way = way_of(out, caller);
+	return 0;
 }
 
 int launch(const struct options *options)
@@ -324,23 +329,22 @@ int launch(const struct options *options)
 	static struct library library;
 	static struct settings settings;
 	static struct launch launch;
-	static const struct library_build none;
+	const bool preloads = options->method != METHOD_SUPERVISE;
 	struct preload_caller caller = launch_caller();
 	int status;
 
-	launch.options = options;
 	if (!launch_read_settings(&settings, options) || !check_log(options, settings.log))
 		return OPTIONS_STATUS_FAILED;
 	if (supervise_is_done())
 		return launch_as_is(options);
-	if (options->method != METHOD_SUPERVISE && !library_find(&library, options->library, problem)) {
+	if (preloads && !library_find(&library, options->library, problem)) {
 		fprintf(stderr, "convertize: %s\n", problem);
 		return OPTIONS_STATUS_FAILED;
 	}
-	status = program_inspect(&launch.program, file_of(options));
+	status = launch_plan(&launch, options, preloads ? &library : NULL, &caller);
 	if (status < 0)
 		return cannot_run(file_of(options), -status);
-	launch.library = options->method == METHOD_SUPERVISE ? &none : library_for(&library, &launch.program);
-	launch.verdict = preload_program_verdict(&launch.program, &launch.library->elf, &caller, &launch.index);
-	return is_supervised(&launch, &caller) ? launch_supervised(&launch, &settings) : launch_preloaded(&launch, &library, &settings);
+	if (launch.way == LAUNCH_SUPERVISED || !preloads)
+		return launch_supervised(&launch, &settings);
+	return launch_preloaded(&launch, &library, &settings);
 }

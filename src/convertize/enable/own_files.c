@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* unit_place.c - where units' drop-ins are */
+/* own_files.c - where units' drop-ins are */
 #include "config.h"
 
-#include "convertize/enable/unit_place.h"
+#include "convertize/enable/own_files.h"
 
-#include "convertize/enable/unit_dropin.h"
+#include "convertize/enable/unit_text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,17 +18,17 @@
 #define USER_UNITS "systemd/user"          /* below the user's directory of configurations */
 #define FILE_MAX (64 * 1024)
 
-static enum place_result failed(const char *path)
+static enum own_result failed(const char *path)
 {
 	bool rights = (errno == EACCES || errno == EPERM) && geteuid() != 0 &&
 		      strncmp(path, SYSTEM_UNITS, strlen(SYSTEM_UNITS)) == 0;
 
 	fprintf(stderr, "convertize: %s: %s%s\n", path, strerror(errno),
 		rights ? "; run convertize as root, or say --user for your own units" : "");
-	return PLACE_FAILED;
+	return OWN_FAILED;
 }
 
-bool place_units(char path[static PATH_MAX], bool user)
+bool own_units(char path[static PATH_MAX], bool user)
 {
 	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
 	int len = 0;
@@ -45,7 +45,7 @@ bool place_units(char path[static PATH_MAX], bool user)
 	return false;
 }
 
-bool place_of(char path[static PATH_MAX], const char *units, const char *unit, const char *name)
+bool own_path(char path[static PATH_MAX], const char *units, const char *unit, const char *name)
 {
 	return snprintf(path, PATH_MAX, "%s/%s.d/%s", units, unit, name) < PATH_MAX;
 }
@@ -69,7 +69,7 @@ static char *read_file(const char *path)
 	return text;
 }
 
-char *place_read(const char *path)
+char *own_read(const char *path)
 {
 	char *text = read_file(path);
 
@@ -136,7 +136,7 @@ static bool is_foreign(const char *path, char **before)
 	return true;
 }
 
-enum place_result place_write(const char *path, const char *text, mode_t mode)
+enum own_result own_write(const char *path, const char *text, mode_t mode)
 {
 	char other[PATH_MAX], *before;
 	struct stat st;
@@ -144,12 +144,12 @@ enum place_result place_write(const char *path, const char *text, mode_t mode)
 
 	if (is_foreign(path, &before)) {
 		free(before);
-		return PLACE_FAILED;
+		return OWN_FAILED;
 	}
 	same = before && strcmp(before, text) == 0 && stat(path, &st) == 0 && (st.st_mode & 07777) == mode;
 	free(before);
 	if (same)
-		return PLACE_NOTHING;
+		return OWN_NOTHING;
 	/* systemd reads only names that end in ".conf" */
 	if (snprintf(other, sizeof(other), "%s.%u~", path, (unsigned int)getpid()) >= PATH_MAX) {
 		errno = ENAMETOOLONG;
@@ -161,21 +161,21 @@ enum place_result place_write(const char *path, const char *text, mode_t mode)
 	if (write_new(other, text, mode) < 0 || rename(other, path) < 0) {
 		failed(path);
 		unlink(other);
-		return PLACE_FAILED;
+		return OWN_FAILED;
 	}
-	return PLACE_DONE;
+	return OWN_DONE;
 }
 
-enum place_result place_remove(const char *path, bool directory)
+enum own_result own_remove(const char *path, bool directory)
 {
 	char *before, parent[PATH_MAX];
 
 	if (is_foreign(path, &before)) {
 		free(before);
-		return PLACE_FAILED;
+		return OWN_FAILED;
 	}
 	if (!before)
-		return PLACE_NOTHING;
+		return OWN_NOTHING;
 	free(before);
 	if (unlink(path) < 0)
 		return failed(path);
@@ -183,5 +183,5 @@ enum place_result place_remove(const char *path, bool directory)
 		snprintf(parent, sizeof(parent), "%.*s", (int)(strrchr(path, '/') - path), path);
 		rmdir(parent); /* it fails where there is something else in it */
 	}
-	return PLACE_DONE;
+	return OWN_DONE;
 }

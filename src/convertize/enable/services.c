@@ -1,0 +1,562 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * services.c - services that are converted by default: "convertize enable", "disable" and "list"
+ *
+ * A service gets a drop-in with the variables that convertize would set for a program. A program that preloading doesn't reach, and
+ * a service that would end with the library, are refused first. What else keeps the library out of a service, such as its sandbox,
+ * shows once the service runs: "list" compares the variables of the main process with its memory. systemd reads the drop-ins at
+ * once, and nothing is restarted: the administrator decides when.
+ */
+#include "config.h"
+
+#include "convertize/enable/services.h"
+
+#include "common/child.h"
+#include "convertize/enable/own_files.h"
+#include "convertize/enable/session.h"
+#include "convertize/enable/unit_text.h"
+#include "convertize/options/conf.h"
+#include "convertize/run/launch.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SYSTEMCTL "systemctl"
+#define SYSTEMCTL_WORDS_MAX 8
+#define PROPERTIES \
+	"--property=Id,LoadState,LoadError,ActiveState,MainPID,Environment,ExecStart,User,DynamicUser,NoNewPrivileges,RootDirectory," \
+	"RootImage,SystemCallFilter,SystemCallErrorNumber"
+#define COOKIE_VARIABLE "CONVERT_COOKIE"
+#define LIBRARY_NAME "/libconvert.so"
+#define BOOTED "/run/systemd/system" /* sd_booted(3) */
+#define DIRECTORY_SUFFIX ".d"
+#define PROC_LINE_MAX (PATH_MAX + 256)
+#define NOBODY ((uid_t)65534)
+
+/* What is the same for all units of one call. */
+struct work {
+	const struct options *options;
+	char units[PATH_MAX]; /* the directory with the drop-ins */
+	struct library library;
+	bool changed; /* systemd has to read drop-ins again */
+};
+
+struct unit {
+	char name[UNIT_NAME_MAX]; /* its own, where the user gave an alias; a template's */
+	struct unit_properties properties;
+	char *text; /* of the properties */
+};
+
+static const char *environment(const char *name)
+{
+	return getenv(name);
+}
+
+/* --- systemd ---------------------------------------------------------------------------- */
+
+static int tell_missing(int error)
+{
+	if (error == ENOENT)
+		fputs("convertize: " SYSTEMCTL ": command not found; \"enable\" is for systemd: with another service manager, put "
+		      "convertize in front of the service's command\n",
+		      stderr);
+	else
+		fprintf(stderr, "convertize: " SYSTEMCTL ": %s\n", strerror(error));
+	return -error;
+}
+
+/*
+ * Runs systemctl(1) with @words, which end with NULL. Sets *@output, unless it is NULL, to its output, to be freed.
+ * Returns 0, or -errno after saying on standard error why it has failed.
+ */
+static int systemctl(bool user, const char *const words[], char **output)
+{
+	const char *argv[SYSTEMCTL_WORDS_MAX + 4] = { SYSTEMCTL, "--no-pager", user ? "--user" : "--system" };
+	struct child_output said;
+	int ret;
+
+	for (int i = 0; words[i] && i < SYSTEMCTL_WORDS_MAX; i++)
+		argv[3 + i] = words[i];
+	ret = child_run(argv, CHILD_NO_TIMEOUT, &said);
+	if (ret < 0)
+		return tell_missing(-ret);
+	if (said.status) {
+		for (char *line = strtok(said.messages, "\n"); line; line = strtok(NULL, "\n"))
+			fprintf(stderr, "convertize: " SYSTEMCTL ": %s\n", line);
+		fprintf(stderr, "convertize: " SYSTEMCTL " %s has failed; is systemd the service manager here?\n", words[0]);
+	} else if (output) {
+		*output = said.text;
+		said.text = NULL;
+	}
+	free(said.text);
+	free(said.messages);
+	return said.status ? -EIO : 0;
+}
+
+/*
+ * Asks systemd for a service of that complete name. unit_fini() ends @out, unless the result is negative.
+ * Returns 0; 1 if there is no such service; or -errno after saying why it can't be known.
+ */
+static int unit_query(struct unit *out, bool user, const char *name)
+{
+	char instance[UNIT_NAME_MAX];
+	const char *words[] = { "show", PROPERTIES, "--", instance, NULL };
+	const char *id;
+	int ret;
+
+	memset(out, 0, sizeof(*out));
+	unit_name_instance(instance, name);
+	ret = systemctl(user, words, &out->text);
+	if (ret)
+		return ret;
+	unit_properties_parse(&out->properties, out->text);
+	id = unit_property(&out->properties, "Id");
+	snprintf(out->name, sizeof(out->name), "%s", *id ? id : instance);
+	if (unit_name_is_template(name))
+		unit_name_template(out->name);
+	return strcmp(unit_property(&out->properties, "LoadState"), "not-found") == 0;
+}
+
+static void unit_fini(struct unit *unit)
+{
+	free(unit->text);
+	unit->text = NULL;
+}
+
+static bool is_yes(const struct unit *unit, const char *property)
+{
+	return strcmp(unit_property(&unit->properties, property), "yes") == 0;
+}
+
+/* Completes a name. Returns false after saying what is wrong with it. */
+static bool complete(char name[static UNIT_NAME_MAX], const char *word)
+{
+	const char *wrong = unit_name_complete(name, word);
+
+	if (wrong)
+		fprintf(stderr, "convertize: \"%.100s\" %s\n", word, wrong);
+	return !wrong;
+}
+
+static const char *manager_option(const struct work *work)
+{
+	return work->options->user ? "--user " : "";
+}
+
+static bool tell_unknown(const struct work *work, const char *name)
+{
+	fprintf(stderr, "convertize: %s: there is no such service; see systemctl %slist-unit-files --type=service\n", name,
+		manager_option(work));
+	return false;
+}
+
+/* Finds a service that could be started. Returns false after saying why there is none. */
+static bool find(const struct work *work, struct unit *unit, const char *word)
+{
+	char name[UNIT_NAME_MAX];
+	const char *state, *error;
+	int ret;
+
+	if (!complete(name, word))
+		return false;
+	ret = unit_query(unit, work->options->user, name);
+	if (ret < 0)
+		return false;
+	if (ret > 0) {
+		unit_fini(unit);
+		return tell_unknown(work, name);
+	}
+	state = unit_property(&unit->properties, "LoadState");
+	error = unit_property(&unit->properties, "LoadError");
+	if (strcmp(state, "loaded") == 0)
+		return true;
+	if (strcmp(state, "masked") == 0)
+		fprintf(stderr, "convertize: %s: is masked, so that it is never started; systemctl %sunmask it first\n", unit->name,
+			manager_option(work));
+	else
+		fprintf(stderr, "convertize: %s: systemd can't load it (%s%s%s)\n", unit->name, state, *error ? ": " : "", error);
+	unit_fini(unit);
+	return false;
+}
+
+/* --- enable ----------------------------------------------------------------------------- */
+
+/* The user that executes the unit's program. Dynamic and unknown users are nobody. */
+static struct preload_caller caller_of(const struct unit *unit)
+{
+	const char *user = unit_property(&unit->properties, "User");
+	struct preload_caller caller = { geteuid(), getegid(), is_yes(unit, "NoNewPrivileges") };
+	const struct passwd *passwd;
+	char *end;
+	unsigned long number;
+
+	if (!*user && !is_yes(unit, "DynamicUser"))
+		return caller;
+	number = strtoul(user, &end, 10);
+	passwd = end != user && !*end ? getpwuid((uid_t)number) : getpwnam(user);
+	caller.uid = passwd ? passwd->pw_uid : NOBODY;
+	caller.gid = passwd ? passwd->pw_gid : NOBODY;
+	return caller;
+}
+
+/*
+ * Says why the library doesn't reach the service's program. The program is the first of ExecStart=; one in another root, or whose name
+ * has specifiers, isn't known here. Returns false if the service isn't to be enabled.
+ */
+static bool judge_program(const struct work *work, const struct unit *unit)
+{
+	const struct unit_properties *properties = &unit->properties;
+	char path[PATH_MAX], text[PRELOAD_TEXT_MAX];
+	char *words[] = { path, NULL };
+	const struct options options = { .program = words };
+	struct preload_caller caller = caller_of(unit);
+	const char *remedy, *base;
+	static struct launch plan;
+	bool harmful, refused;
+	int ret;
+
+	if (*unit_property(properties, "RootDirectory") || *unit_property(properties, "RootImage") ||
+	    !unit_command_path(unit_property(properties, "ExecStart"), path) || strchr(path, '%'))
+		return true;
+	base = strrchr(path, '/');
+	ret = launch_plan(&plan, &options, &work->library, &caller);
+	if (ret == 0 && plan.way == LAUNCH_PRELOADED && strcmp(base ? base + 1 : path, "convertd") != 0)
+		return true;
+	harmful = ret == 0 && (plan.verdict == PRELOAD_OTHER_LIBC || plan.verdict == PRELOAD_FOREIGN);
+	refused = harmful || !work->options->force;
+	remedy = ret == 0 && plan.way == LAUNCH_SUPERVISED ? "put convertize in front of the command in ExecStart=" :
+		 ret == 0				   ? preload_remedy(plan.verdict) :
+							     NULL;
+	if (ret < 0)
+		snprintf(text, sizeof(text), "%.4000s can't be executed: %s", path, strerror(-ret));
+	else if (plan.way == LAUNCH_PRELOADED)
+		snprintf(text, sizeof(text), "%.4000s is a converter: its connections would go through a converter again", path);
+	else
+		preload_describe(plan.verdict, &plan.program, plan.index, &plan.library->elf, text);
+	fprintf(stderr, "convertize: %s%s: %s%s%s%s\n", refused ? "" : "warning: ", unit->name, text, remedy ? "; " : "",
+		remedy ? remedy : "", refused && !harmful ? "; --force enables it all the same" : "");
+	return !refused;
+}
+
+/* Judges the unit, and composes its LD_PRELOAD, to be freed. Returns NULL, with the reason said, if it isn't to be enabled. */
+static char *judge(const struct work *work, const struct unit *unit)
+{
+	const char *deadly = unit_deadly_call(&unit->properties);
+	char before[UNIT_WORD_MAX] = "", *joined;
+
+	if (deadly) {
+		fprintf(stderr, "convertize: %s: its SystemCallFilter= would end it at %s(), which the library needs; add a drop-in with "
+				"\"SystemCallFilter=%s\"\n",
+			unit->name, deadly, deadly);
+		return NULL;
+	}
+	if (!judge_program(work, unit))
+		return NULL;
+	unit_list_variable(unit_property(&unit->properties, "Environment"), "LD_PRELOAD", before);
+	joined = wrapper_preloads_with(before, library_preload(&work->library, &work->library.builds[0]));
+	if (!joined)
+		fputs("convertize: out of memory\n", stderr);
+	return joined;
+}
+
+/* Prints a file instead of writing it. */
+static enum own_result show(const char *path, const char *text)
+{
+	printf("# %s\n%s\n", path, text);
+	return OWN_NOTHING;
+}
+
+/* Writes or removes the file with the cookie. */
+static enum own_result put_cookie(const struct work *work, const char *unit, const char *path, const char *cookie)
+{
+	enum own_result result = OWN_FAILED;
+	char *text;
+
+	if (!cookie)
+		return work->options->dry_run ? OWN_NOTHING : own_remove(path, false);
+	text = unit_cookie_text(unit, cookie);
+	if (!text)
+		fputs("convertize: the cookie has control characters, which can't stand in a unit's file\n", stderr);
+	else
+		result = work->options->dry_run ? show(path, text) : own_write(path, text, 0600);
+	free(text);
+	return result;
+}
+
+static enum own_result put_dropin(struct work *work, const char *unit, const char *preload, char path[static PATH_MAX])
+{
+	const char *cookie = getenv(COOKIE_VARIABLE);
+	char cookie_path[PATH_MAX], *text;
+	enum own_result result, cookie_result;
+
+	if (cookie && !*cookie)
+		cookie = NULL;
+	if (!own_path(path, work->units, unit, UNIT_DROPIN_NAME) ||
+	    !own_path(cookie_path, work->units, unit, UNIT_COOKIE_NAME)) {
+		fprintf(stderr, "convertize: %s: %s\n", unit, strerror(ENAMETOOLONG));
+		return OWN_FAILED;
+	}
+	text = unit_dropin_text(unit, preload, cookie ? cookie_path : NULL, environment);
+	if (!text) {
+		fprintf(stderr, "convertize: %s: a setting has control characters, which can't stand in a unit's file\n", unit);
+		return OWN_FAILED;
+	}
+	/* the cookie first: a drop-in that names a file that isn't there would keep the service from starting */
+	cookie_result = put_cookie(work, unit, cookie_path, cookie);
+	result = cookie_result == OWN_FAILED ? OWN_FAILED :
+		 work->options->dry_run	       ? show(path, text) :
+						 own_write(path, text, 0644);
+	free(text);
+	return result == OWN_NOTHING ? cookie_result : result;
+}
+
+static bool enable(struct work *work, const char *word)
+{
+	char path[PATH_MAX], *preload;
+	enum own_result result;
+	struct unit unit;
+	bool active;
+
+	if (!find(work, &unit, word))
+		return false;
+	active = strcmp(unit_property(&unit.properties, "ActiveState"), "active") == 0;
+	preload = judge(work, &unit);
+	unit_fini(&unit);
+	if (!preload)
+		return false;
+	result = put_dropin(work, unit.name, preload, path);
+	free(preload);
+	if (result == OWN_FAILED || work->options->dry_run)
+		return result != OWN_FAILED;
+	work->changed |= result == OWN_DONE;
+	printf("%s: %s by %s\n", unit.name, result == OWN_DONE ? "enabled" : "is enabled", path);
+	if (result == OWN_DONE && active)
+		printf("%s: it runs as before until you restart it: systemctl %srestart %s\n", unit.name, manager_option(work),
+		       unit.name);
+	return true;
+}
+
+/* Tells systemd to read the drop-ins, if one has changed. */
+static bool reload(const struct work *work)
+{
+	static const char *const words[] = { "daemon-reload", NULL };
+
+	return !work->changed || systemctl(work->options->user, words, NULL) == 0;
+}
+
+/* A log has to be an absolute path, as services don't run in the directory of convertize. */
+static bool check_log(const struct options *options, const char *log)
+{
+	char variable[] = "CONVERT_LOG", option[OPTIONS_EXPLAIN_MAX];
+
+	if (!*log || *log == '/' || strcmp(log, "-") == 0)
+		return true;
+	options_explain(options, variable, option);
+	fprintf(stderr, "convertize: %s: \"%s\" is not an absolute path; - is the journal\n", option, log);
+	return false;
+}
+
+int services_enable(struct options *options)
+{
+	static char problem[LIBRARY_PROBLEM_MAX];
+	static struct settings settings;
+	static struct conf_files files;
+	static struct work work;
+	bool right = true;
+
+	work.options = options;
+	if (!own_units(work.units, options->user) || !conf_load(&files, options, !options->user) ||
+	    !launch_read_settings(&settings, options) || !check_log(options, settings.log))
+		return OPTIONS_UNITS_USAGE;
+	options_find_library(options);
+	if (!library_find(&work.library, options->library, problem)) {
+		fprintf(stderr, "convertize: %s\n", problem);
+		return OPTIONS_UNITS_FAILED;
+	}
+	for (char **word = options->units; *word; word++)
+		right = enable(&work, *word) && right;
+	right = reload(&work) && right;
+	return right && fflush(stdout) == 0 ? EXIT_SUCCESS : OPTIONS_UNITS_FAILED;
+}
+
+/* --- disable ---------------------------------------------------------------------------- */
+
+/* Finds the unit whose drop-in is to be removed; systemd may not know the unit any more. Returns false after saying why there is none. */
+static bool find_enabled(const struct work *work, char name[static UNIT_NAME_MAX], const char *word)
+{
+	char path[PATH_MAX];
+	struct unit unit;
+	int ret;
+
+	if (!complete(name, word))
+		return false;
+	if (own_path(path, work->units, name, UNIT_DROPIN_NAME) && access(path, F_OK) == 0)
+		return true;
+	ret = unit_query(&unit, work->options->user, name);
+	if (ret > 0)
+		tell_unknown(work, name);
+	if (ret == 0)
+		strcpy(name, unit.name);
+	if (ret >= 0)
+		unit_fini(&unit);
+	return ret == 0;
+}
+
+static bool disable(struct work *work, const char *word)
+{
+	char name[UNIT_NAME_MAX], path[PATH_MAX], cookie[PATH_MAX];
+	enum own_result result;
+
+	if (!find_enabled(work, name, word) || !own_path(path, work->units, name, UNIT_DROPIN_NAME) ||
+	    !own_path(cookie, work->units, name, UNIT_COOKIE_NAME))
+		return false;
+	if (work->options->dry_run) {
+		printf("remove %s%s\n", path, access(path, F_OK) == 0 ? "" : " (it isn't there)");
+		return true;
+	}
+	/* the drop-in first: it names the file with the cookie */
+	result = own_remove(path, true);
+	if (result == OWN_FAILED || own_remove(cookie, true) == OWN_FAILED)
+		return false;
+	work->changed |= result == OWN_DONE;
+	printf("%s: %s\n", name, result == OWN_DONE ? "disabled, from its next start on" : "was not enabled");
+	return true;
+}
+
+int services_disable(const struct options *options)
+{
+	static struct work work;
+	bool right = true;
+
+	work.options = options;
+	if (!own_units(work.units, options->user))
+		return OPTIONS_UNITS_USAGE;
+	for (char **word = options->units; *word; word++)
+		right = disable(&work, *word) && right;
+	right = reload(&work) && right;
+	return right && fflush(stdout) == 0 ? EXIT_SUCCESS : OPTIONS_UNITS_FAILED;
+}
+
+/* --- list ------------------------------------------------------------------------------- */
+
+/* Does a process have the library in @file, "maps" or "environ" of proc(5)? -1: that can't be known. */
+static int has_library(const char *pid, const char *file)
+{
+	char path[64], part[PROC_LINE_MAX];
+	size_t kept = 0, len;
+	FILE *stream;
+	int has = 0;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/%s", pid, file);
+	stream = fopen(path, "re");
+	if (!stream)
+		return -1;
+	while (!has && (len = fread(part + kept, 1, sizeof(part) - kept, stream)) > 0) {
+		has = memmem(part, kept + len, LIBRARY_NAME, strlen(LIBRARY_NAME)) != NULL;
+		len += kept;
+		kept = len < strlen(LIBRARY_NAME) ? len : strlen(LIBRARY_NAME);
+		memmove(part, part + len - kept, kept);
+	}
+	has = ferror(stream) ? -1 : has;
+	fclose(stream);
+	return has;
+}
+
+/* Returns the state of a unit with our drop-in. */
+static const char *state_of(const char *name, bool user)
+{
+	const char *pid;
+	struct unit unit;
+	int ret, has = 0, was_told = 0;
+	bool active;
+
+	if (unit_name_is_template(name))
+		return "template";
+	/* without a service manager, it would be said once for each unit that there is none */
+	ret = user || access(BOOTED, F_OK) == 0 ? unit_query(&unit, user, name) : -ENOENT;
+	if (ret < 0)
+		return "unknown";
+	pid = unit_property(&unit.properties, "MainPID");
+	active = *pid && strcmp(pid, "0") != 0;
+	if (active) {
+		has = has_library(pid, "maps");
+		was_told = has_library(pid, "environ");
+	}
+	unit_fini(&unit);
+	if (ret > 0)
+		return "not installed";
+	return !active ? "not running" : has > 0 ? "converted" : has < 0 ? "unknown" : was_told > 0 ? "not converted" : "needs a restart";
+}
+
+/* Cuts the name of a directory with drop-ins to the service's name. Returns false if it is none of a service. */
+static bool take_unit(char name[static UNIT_NAME_MAX], const char *directory)
+{
+	size_t len = strlen(directory), suffix = strlen(DIRECTORY_SUFFIX);
+
+	if (len <= suffix || len - suffix >= UNIT_NAME_MAX || strcmp(directory + len - suffix, DIRECTORY_SUFFIX) != 0)
+		return false;
+	snprintf(name, UNIT_NAME_MAX, "%.*s", (int)(len - suffix), directory);
+	len = strlen(name);
+	return len > strlen(UNIT_SERVICE) && strcmp(name + len - strlen(UNIT_SERVICE), UNIT_SERVICE) == 0;
+}
+
+static void print(const char *name, const char *state, const char *converters)
+{
+	printf("%-32s %-16s %s\n", name, state, converters);
+}
+
+/* Prints the line of one directory, if it has a drop-in of ours; counts in *@wrong a service that runs unconverted with it. */
+static bool list_directory(const char *units, bool user, const char *directory, int *wrong)
+{
+	char name[UNIT_NAME_MAX], path[PATH_MAX], *text, *converters;
+	const char *state;
+
+	if (!take_unit(name, directory) || !own_path(path, units, name, UNIT_DROPIN_NAME))
+		return false;
+	text = own_read(path);
+	if (!text)
+		return false;
+	state = state_of(name, user);
+	*wrong += strcmp(state, "not converted") == 0;
+	converters = unit_dropin_variable(text, "CONVERT_ADDR");
+	print(name, state, converters ? converters : "?");
+	free(converters);
+	free(text);
+	return true;
+}
+
+int services_list(const struct options *options)
+{
+	struct dirent **entries;
+	char units[PATH_MAX];
+	int count, found = 0, wrong = 0;
+
+	if (!own_units(units, options->user))
+		return OPTIONS_UNITS_USAGE;
+	count = scandir(units, &entries, NULL, alphasort);
+	if (count < 0 && errno != ENOENT) {
+		fprintf(stderr, "convertize: %s: %s\n", units, strerror(errno));
+		return OPTIONS_UNITS_FAILED;
+	}
+	print("UNIT", "STATE", "CONVERTERS");
+	for (int i = 0; i < count; i++) {
+		found += list_directory(units, options->user, entries[i]->d_name, &wrong);
+		free(entries[i]);
+	}
+	if (count >= 0)
+		free(entries);
+	if (!found)
+		puts("No service is enabled; convertize enable UNIT does that.");
+	if (wrong)
+		fprintf(stderr, "convertize: %d service%s run%s with the drop-in and without the library: see the journal for ld.so's "
+				"messages, and whether the sandbox hides the library or an EnvironmentFile= sets LD_PRELOAD\n",
+			wrong, wrong == 1 ? "" : "s", wrong == 1 ? "s" : "");
+	wrong += !session_list();
+	return fflush(stdout) == 0 && !wrong ? EXIT_SUCCESS : OPTIONS_UNITS_FAILED;
+}

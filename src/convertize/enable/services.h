@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* services.h - services that are converted by default: "convertize enable", "disable" and "list" */
+#ifndef CONVERTIZE_SERVICES_H
+#define CONVERTIZE_SERVICES_H
+
+#include "convertize/options/command_line.h"
+
+/* Each returns the status to end with: 0, OPTIONS_UNITS_FAILED or OPTIONS_UNITS_USAGE. */
+int services_enable(struct options *options);
+int services_disable(const struct options *options);
+int services_list(const struct options *options);
+
+#endif
