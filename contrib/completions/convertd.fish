@@ -18,7 +18,6 @@ complete -c convertd -l config -r -F -d 'More options'
 
 set -l serves 'not __convertd_asks'
 complete -c convertd -n $serves -l listen -x -d 'Address and port for clients'
-complete -c convertd -n $serves -l take-over -d 'Replace a convertd that listens there'
 complete -c convertd -n $serves -l shared-address -x -d 'Address that others have as well'
 complete -c convertd -n $serves -l no-syn-window-fix -d 'Leave the windows of SYNs alone'
 complete -c convertd -n $serves -l no-silence -d 'Offer none without a response'

@@ -9,7 +9,7 @@ libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access
 	src/convertd/base/fdpass.c src/convertd/base/fdpass.h \
 	src/convertd/base/listen_address.c src/convertd/base/listen_address.h \
 	src/convertd/base/metrics_address.c src/convertd/base/metrics_address.h \
-	src/convertd/process/notify_message.c src/convertd/process/notify_message.h \
+	src/convertd/process/notify.c src/convertd/process/notify.h src/common/service_manager.c src/common/service_manager.h \
 	src/convertd/net/congestion.c src/convertd/net/congestion.h \
 	src/convertd/policy/cookies.c src/convertd/policy/cookies.h \
 	src/convertd/policy/demand.c src/convertd/policy/demand.h \
@@ -63,12 +63,10 @@ convertd_SOURCES = src/convertd/main.c \
 	src/convertd/process/drain.c src/convertd/process/drain.h \
 	src/convertd/net/downstream.c src/convertd/net/downstream.h src/convertd/net/plain_servers.c src/convertd/net/plain_servers.h \
 	src/convertd/observe/endpoint.c src/convertd/observe/endpoint.h \
-	src/convertd/process/handover.c src/convertd/process/handover.h \
 	src/hold/hold_table.c src/hold/hold_table.h src/serve/request_context.h \
 	src/convertd/process/withholding.c src/convertd/process/withholding.h \
 	src/convertd/process/inherit.c src/convertd/process/inherit.h \
 	src/convertd/observe/monitor.c src/convertd/observe/monitor.h \
-	src/convertd/process/notify.c src/convertd/process/notify.h \
 	src/convertd/privilege/privileges.c src/convertd/privilege/privileges.h \
 	src/convertd/net/probe.c src/convertd/net/probe.h \
 	src/convertd/observe/resource_usage.c \
@@ -88,8 +86,6 @@ convertd_SOURCES = src/convertd/main.c \
 	src/convertd/process/ward.c src/convertd/process/ward.h src/convertd/process/warden.c src/convertd/process/warden.h \
 	src/convertd/process/warden_calls.c src/convertd/process/warden_calls.h src/convertd/process/warden_syns.c src/convertd/process/warden_syns.h \
 	src/serve/worker.c src/serve/worker.h \
-	src/common/netlink.c src/common/netlink.h \
-	src/common/service_manager.c src/common/service_manager.h \
 	src/common/sysctl.c src/common/sysctl.h
 if HAVE_NFTNL
 convertd_SOURCES += src/hold/nft.c src/hold/nft.h

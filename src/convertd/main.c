@@ -4,8 +4,7 @@
  *
  * The events of a convertd's life, in order:
  *
- *   1. prepare(): adopt inherited sockets (inherit.h), give up root's rights, and ask an older convertd for its sockets
- *      (handover.h).
+ *   1. prepare(): adopt inherited sockets (inherit.h), and give up root's rights.
  *   2. Where there are rights to keep, or a service manager to satisfy, fork: the main process (warden.h) keeps them,
  *      and the other process (ward.h) serves.
  *   3. confine(): drop capabilities, start the survivor (survivor.h), enter the sandbox.
@@ -19,7 +18,6 @@
 #include "convertd/privilege/capabilities.h"
 #include "convertd/policy/cookies.h"
 #include "convertd/process/drain.h"
-#include "convertd/process/handover.h"
 #include "convertd/process/inherit.h"
 #include "convertd/base/log.h"
 #include "convertd/observe/monitor.h"
@@ -47,6 +45,12 @@
 
 #define EXIT_USAGE 2
 
+/*
+ * How often the watchdog is pinged in its time. sd_watchdog_enabled(3) advises twice. An answer to the question of one
+ * look is there by the next one, and one more look keeps one that is late from being the end.
+ */
+#define WATCHDOG_LOOKS 4
+
 static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 
 #define SIGNALS (sizeof(signals) / sizeof(signals[0]))
@@ -64,8 +68,6 @@ struct convertd {
 	struct inherited inherited;
 	struct monitor *monitor;
 	struct service *service;
-	struct handover *handover;
-	int conversation; /* a socket to the convertd before this one, until this one serves; -1: none */
 	struct drain *drain; /* NULL until convertd is to stop */
 };
 
@@ -118,7 +120,6 @@ static void reload(struct convertd *convertd)
 		warn_of_user(service_settings(convertd->service), settings);
 	if (settings && apply(convertd, settings, &problems)) {
 		monitor_count_reload(convertd->monitor, true);
-		handover_offer(convertd->handover, settings);
 		service_announce(convertd->service, "reloaded");
 		notify_send("READY=1");
 		return;
@@ -133,108 +134,15 @@ static void reload(struct convertd *convertd)
 	notify_send("READY=1\nSTATUS=Not reloaded: %s", problems.first);
 }
 
-static void drain(struct convertd *convertd, bool replaced, const char *reason)
+static void drain(struct convertd *convertd, const char *reason)
 {
-	monitor_set_draining(convertd->monitor, true);
-	handover_set_draining(convertd->handover);
-	convertd->drain = drain_start(convertd->base, convertd->service, replaced, reason);
-}
-
-/* Ends the main process, upon which the service manager starts another convertd; this process serves until that takes over. */
-static void leave(struct convertd *convertd, const char *reason)
-{
-	log_info("%s: the next convertd is to take over; this one serves until then", reason);
-	notify_send("STOPPING=1\nSTATUS=The next convertd is to take over");
-	ward_leave(&convertd->ward);
-	handover_await(convertd->handover);
-}
-
-/* ----- another convertd that takes over: handover.h ----- */
-
-static void on_pause(void *arg)
-{
-	struct convertd *convertd = arg;
-
-	service_pause(convertd->service);
-}
-
-static void on_resume(void *arg)
-{
-	struct convertd *convertd = arg;
-
-	service_resume(convertd->service);
-}
-
-static void on_give(void *arg, struct handover *handover, bool listeners)
-{
-	struct convertd *convertd = arg;
-	int asked[METRICS_ADDRESSES_MAX];
-	size_t count = monitor_sockets(convertd->monitor, asked);
-
-	service_give(convertd->service, handover, listeners);
-	for (size_t i = 0; i < count; i++)
-		handover_give(handover, HANDOVER_METRICS, asked[i]);
-}
-
-static void on_end(void *arg, bool replaced, const char *reason)
-{
-	struct convertd *convertd = arg;
-
-	if (replaced)
-		monitor_leave(convertd->monitor);
-	if (!convertd->drain)
-		drain(convertd, replaced, reason);
-}
-
-static const struct handover_duties duties = {
-	.pause = on_pause,
-	.resume = on_resume,
-	.give = on_give,
-	.end = on_end,
-};
-
-static void take(void *arg, enum handover_kind kind, int fd)
-{
-	struct convertd *convertd = arg;
-
-	switch (kind) {
-	case HANDOVER_LISTENER:
-		inherit_listener(&convertd->inherited, fd);
-		return;
-	case HANDOVER_METRICS:
-		inherit_metrics(&convertd->inherited, fd);
-		return;
-	case HANDOVER_RULES:
-		inherit_rules(&convertd->inherited, fd);
-		return;
-	case HANDOVER_KIND_COUNT:
-		break;
+	monitor_set_draining(convertd->monitor);
+	convertd->drain = drain_start(convertd->base, convertd->service, reason);
+	/* The service manager starts the next convertd once the main process has ended: drain.c. */
+	if (convertd->drain && notify_keeps_descriptors() && ward_has_warden(&convertd->ward)) {
+		monitor_close(convertd->monitor);
+		ward_leave(&convertd->ward);
 	}
-	close(fd);
-}
-
-/* Asks the convertd before this one, if there is any, for its sockets. */
-static void take_over(struct convertd *convertd, const struct settings *settings)
-{
-	bool awaited = handover_touch(convertd->inherited.lifeline);
-
-	convertd->conversation =
-		handover_ask(settings, awaited || settings->take_over, take, convertd);
-	if (convertd->conversation >= 0)
-		return;
-	inherit_take_nothing(&convertd->inherited);
-	if (!awaited)
-		return;
-	/* It doesn't answer. When the service manager drops the lifeline, it ends, before this one serves. */
-	log_warning("the convertd before this one serves and doesn't answer");
-	notify_send("FDSTOREREMOVE=1\nFDNAME=" NOTIFY_LIFELINE_NAME);
-}
-
-static void end_conversation(struct convertd *convertd)
-{
-	if (convertd->conversation >= 0)
-		close(convertd->conversation);
-	convertd->conversation = -1;
 }
 
 /* ----- signals ----- */
@@ -249,10 +157,8 @@ static void obey(int signum, void *arg)
 		reload(convertd);
 	else if (convertd->drain)
 		drain_cut(convertd->drain, strsignal(signum));
-	else if (ward_may_leave(&convertd->ward) && handover_is_expected(convertd->handover))
-		leave(convertd, strsignal(signum));
 	else
-		drain(convertd, false, strsignal(signum));
+		drain(convertd, strsignal(signum));
 }
 
 static void on_signal(evutil_socket_t signum, short what, void *arg)
@@ -275,9 +181,27 @@ static bool await_signals(struct convertd *convertd)
 	return true;
 }
 
-static bool is_well(void *service)
+static void on_watchdog(evutil_socket_t fd, short what, void *arg)
 {
-	return service_is_well(service);
+	const struct convertd *convertd = arg;
+
+	(void)fd;
+	(void)what;
+	if (service_is_well(convertd->service))
+		notify_send("WATCHDOG=1");
+}
+
+/* Pings the service manager's watchdog from now on, if it has one and while all threads turn. Returns false without memory. */
+static bool ping_watchdog(struct convertd *convertd)
+{
+	uint64_t interval_us = notify_watchdog_us() / WATCHDOG_LOOKS;
+	struct timeval interval = { .tv_sec = (time_t)(interval_us / 1000000),
+				    .tv_usec = (suseconds_t)(interval_us % 1000000) };
+
+	if (!interval_us)
+		return true;
+	convertd->watchdog = event_new(convertd->base, -1, EV_PERSIST, on_watchdog, convertd);
+	return convertd->watchdog && event_add(convertd->watchdog, &interval) == 0;
 }
 
 static bool start(struct convertd *convertd, size_t workers)
@@ -294,21 +218,18 @@ static bool start(struct convertd *convertd, size_t workers)
 	if (convertd->survivor_fd >= 0)
 		convertd->survivor = survivor_watch(convertd->base, convertd->survivor_fd);
 	convertd->monitor = monitor_create(convertd->base);
-	convertd->handover = handover_create(convertd->base, &duties, convertd);
-	if (!convertd->monitor || !convertd->handover) {
+	if (!convertd->monitor) {
 		log_error("out of memory");
 		return false;
 	}
 	convertd->service = service_create(convertd->base, workers, &convertd->inherited, convertd->monitor);
 	if (!convertd->service)
 		return false;
-	convertd->watchdog = notify_watchdog(convertd->base, is_well, convertd->service);
-	return true;
+	return ping_watchdog(convertd);
 }
 
 static void stop(struct convertd *convertd)
 {
-	handover_destroy(convertd->handover);
 	drain_destroy(convertd->drain);
 	if (convertd->watchdog)
 		event_free(convertd->watchdog);
@@ -346,15 +267,11 @@ static int serve(struct convertd *convertd, struct settings *settings)
 		  service_apply(convertd->service, settings, &problems);
 	if (started) {
 		inherit_close_kept(&convertd->inherited);
-		handover_confirm(convertd->conversation);
-		handover_offer(convertd->handover, settings);
-		handover_keep_lifeline(convertd->handover);
 		service_announce(convertd->service, "ready");
 		notify_send("READY=1");
 		event_base_dispatch(convertd->base);
 	} else {
 		settings_destroy(settings);
-		end_conversation(convertd);
 	}
 	stop(convertd);
 	return started ? EXIT_SUCCESS : EXIT_FAILURE;
@@ -375,12 +292,8 @@ static bool prepare(struct convertd *convertd, struct settings *settings)
 	if (!inherit_sockets(&convertd->inherited, &problems))
 		return false;
 	sandbox_leave_surroundings(inherit_end(&convertd->inherited));
-	if (!privileges_drop(settings, &problems) ||
-	    !inherit_join(&convertd->inherited, settings, &problems))
-		return false;
-	/* After the change of user: the other convertd accepts its own user only. */
-	take_over(convertd, settings);
-	return true;
+	return privileges_drop(settings, &problems) &&
+	       inherit_join(&convertd->inherited, settings, &problems);
 }
 
 static void start_survivor(struct convertd *convertd, const struct settings *settings)
@@ -421,9 +334,8 @@ static int run(struct convertd *convertd, struct settings *settings)
 	bool ready;
 
 	convertd->ward = WARD_NONE;
-	convertd->conversation = -1;
 	ready = prepare(convertd, settings);
-	/* Even without rights there are two processes under a service manager, as the main one may have to end first: leave(). */
+	/* Even without rights there are two processes under a service manager, as the main one may have to end first: drain(). */
 	if (ready && (warden_is_needed() || notify_is_wanted()))
 		ready = warden_split(&warden, &convertd->ward,
 				     warden_calls_create(convertd->argc, convertd->argv, settings,
@@ -435,7 +347,6 @@ static int run(struct convertd *convertd, struct settings *settings)
 	ready = ready && confine(convertd, settings, role);
 	if (ready && !warden)
 		return serve(convertd, settings);
-	end_conversation(convertd);
 	inherit_fini(&convertd->inherited);
 	settings_destroy(settings);
 	return ready ? warden_run(warden) : EXIT_FAILURE;
@@ -503,9 +414,8 @@ int main(int argc, char *argv[])
 
 	convertd.argc = argc;
 	convertd.argv = argv;
-	/* If an older convertd waits for this one, it goes on serving, and the exit status lets the service manager try again. */
 	if (!settings)
-		return inherit_is_awaited() ? EXIT_FAILURE : EXIT_USAGE;
+		return EXIT_USAGE;
 	if (settings->action == SETTINGS_RUN)
 		return run(&convertd, settings);
 	status = answer(settings);

@@ -94,8 +94,8 @@ static const char *bind_remedy(int error)
 {
 	switch (error) {
 	case EADDRINUSE:
-		return "another process listens there (pass --take-over if it is a convertd to be "
-		       "replaced), or another --listen contains it";
+		return "another process listens there (end it first, if it is a convertd to be replaced), or "
+		       "another --listen contains it";
 	case EADDRNOTAVAIL:
 		return "this host has no such address (see: ip address)";
 	case EACCES:
@@ -416,14 +416,6 @@ static void accept_queue(struct acceptor *acceptor)
 {
 	for (int i = 0; i < LISTENER_BACKLOG && accept_one(acceptor); i++)
 		;
-}
-
-void acceptor_stop(struct acceptor *acceptor)
-{
-	event_del(readable_event(acceptor));
-	accept_queue(acceptor);
-	/* accept_queue() may have begun a pause. */
-	event_del(resume_event(acceptor));
 }
 
 /* The last acceptor that uses the socket closes it: until then the others accept its clients. */

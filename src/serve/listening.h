@@ -96,12 +96,6 @@ struct acceptor *acceptor_create(struct listener *listener, const struct worker_
 void acceptor_start(struct acceptor *acceptor);
 
 /*
- * acceptor_stop() - accept whoever has connected already, and then nobody until acceptor_start()
- * Those who come meanwhile wait in the socket's queue. In the worker's thread.
- */
-void acceptor_stop(struct acceptor *acceptor);
-
-/*
  * acceptor_destroy() - accept nobody any more, and close the socket if no other worker has it
  * In the worker's thread, or in any if it was never started. Sessions go on.
  * @drain: first accept whoever has connected already

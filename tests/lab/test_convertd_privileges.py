@@ -364,7 +364,7 @@ def library(lab):
 # How each attempt of attack.c's may end: by the filter, by Landlock, or for want of capabilities.
 FILTER, RIGHTS, FILES = {"ENOSYS"}, {"EPERM"}, {"EACCES"}
 ATTACKS = {
-    "a socket to netfilter": FILTER, "flush ruleset": RIGHTS, "take a queue": RIGHTS, "lo down": RIGHTS, "ss --kill": RIGHTS,
+    "a socket to netfilter": FILTER, "flush ruleset": RIGHTS, "take a queue": RIGHTS, "lo down": RIGHTS, "ss --kill": FILTER,
     "rules for another port": {"EACCES"}, **{name: FILTER for name in (
         "AF_VSOCK", "AF_PACKET", "AF_ALG", "AF_KEY", "AF_TIPC", "AF_XDP", "raw IP", "UDP", "SCTP",
         "NETLINK_XFRM", "SO_ATTACH_FILTER", "RWX memory", "memory made executable", "memfd_create", "write a file", "write a sysctl",

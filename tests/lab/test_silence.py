@@ -13,6 +13,7 @@ import threading
 
 from convertlab import Lab, Link, check, equal, kernel, main, need, wait_until
 from convertlab.pcap import OPT_MPTCP, OPT_TIMESTAMP
+from convertlab.manager import Manager
 from convertlab.peers import (MPTCP, TCP, WITHHOLDING, Client, Server, connect, connect_tlv, connections, converter, error, extended_header,
                               message, octets, read_exactly, silent, tlvs, writable)
 from convertlab.topology import CONVERTD_OPEN
@@ -502,17 +503,17 @@ def test_stands_still_and_is_killed():
 @kernel.needs("fastopen")
 def test_restart():
     """What is withheld then is let go and gets a response, or is refused; clients of the new one are served in silence."""
-    with far(core_ms=200) as lab, Server(lab, 80) as server:
-        old = lab.convertd(["--drain-timeout", "20"])
-        old.wait_log("ready")
+    with far(core_ms=200) as lab, Server(lab, 80) as server, Manager(lab) as manager:
+        old = manager.start("--drain-timeout", "20")
+        manager.wait("READY=1")
         with Client(lab.client, lab.converter.addr4) as client, Client(lab.client, lab.converter.addr4) as blind:
             for which, flags in ((client, {}), (blind, {"blind": True})):
                 which.sock.setblocking(False)
                 which.send(asks(lab, None, **flags))
                 which.sock.settimeout(10)
             wait_until(lambda: lab.converter.run(["ss", "-Htan", "state", "syn-sent"]).stdout.count("\n") == 2, 5, "two questions")
-            new = lab.converter.popen([lab.build.program("convertd"), *CONVERTD_OPEN, "--take-over"], name="new")
-            new.wait_log("ready")
+            new = manager.restart(old, "--drain-timeout", "20")
+            manager.wait("READY=1")
             extended_header(client.answer())
             server.accept().close()
             try:
@@ -529,7 +530,6 @@ def test_restart():
             sock.sendall(b"answer")
             sock.close()
             equal(client.end(), (b"answer", "closed"), "what a client of the new one got")
-        old.wait(20)
         equal(new.stop(), 0, "convertd's status")
 
 

@@ -192,7 +192,7 @@ def test_every_option_is_known():
     """No option of convertd is lost: the flags of its help are those that the script writes without a value."""
     said = subprocess.run([Build().program("convertd"), "--help"], stdout=subprocess.PIPE, text=True, check=True).stdout
     flags = re.findall(r"^  --([a-z0-9-]+)(?! [A-Z])(?: {2,}|$)", said, re.MULTILINE)
-    flags = sorted(set(flags) - {"take-over", "check-config", "help", "version"})
+    flags = sorted(set(flags) - {"check-config", "help", "version"})
     text = re.sub(r"^\toption (no|hold)_.*\n", "", EVERYTHING, flags=re.MULTILINE)
     for shell in shells():
         service = Service(shell, with_user(text + "".join("\toption %s '1'\n" % flag.replace("-", "_") for flag in flags)))

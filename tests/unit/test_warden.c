@@ -5,7 +5,7 @@
 #include "convertd/base/fdpass.h"
 #include "convertd/config/settings.h"
 #include "convertd/privilege/warden_policy.h"
-#include "convertd/process/notify_message.h"
+#include "convertd/process/notify.h"
 #include "convertd/rights/warden_message.h"
 
 #include "run.h"

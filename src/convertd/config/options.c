@@ -419,10 +419,6 @@ const struct option_spec options_table[] = {
 	  "that interface; may be given again\n"
 	  "(default " SETTINGS_LISTEN_DEFAULT "; [::] takes IPv4 as well)",
 	  apply_listen, .flags = OPTION_REPEATS },
-	{ NULL, "take-over", NULL,
-	  "replace a convertd that listens there already; it goes on\n"
-	  "with the connections that it has, and ends with them",
-	  apply_flag, MEMBER(take_over) },
 	{ NULL, "shared-address", "ADDR",
 	  "other converters have this address as well (ECMP, anycast, a\n"
 	  "balancer with direct return); denied as this host's own; may\n"

@@ -81,7 +81,6 @@ struct endpoint {
 	struct event *timer;
 	struct connection *connections; /* the newest first */
 	unsigned count;
-	bool left;   /* another process has the listening socket as well (endpoint_leave()) */
 	bool paused; /* there were no descriptors: nothing is accepted until the timer fires */
 };
 
@@ -333,11 +332,10 @@ static const char *explain(const struct metrics_address *where, int error)
 }
 
 struct endpoint *endpoint_create(struct event_base *base, const struct metrics_address *where,
-				 int inherited, endpoint_answer_fn *answer, void *arg,
-				 struct problems *problems)
+				 endpoint_answer_fn *answer, void *arg, struct problems *problems)
 {
 	struct endpoint *endpoint = calloc(1, sizeof(*endpoint));
-	int fd = inherited >= 0 ? inherited : open_socket(where);
+	int fd = open_socket(where);
 
 	if (endpoint)
 		endpoint->fd = fd;
@@ -369,20 +367,10 @@ void endpoint_destroy(struct endpoint *endpoint)
 		MHD_stop_daemon(endpoint->daemon);
 	if (endpoint->fd >= 0) {
 		close(endpoint->fd);
-		if (endpoint->where.path[0] && !endpoint->left)
+		if (endpoint->where.path[0])
 			unlink(endpoint->where.path);
 	}
 	free(endpoint);
-}
-
-int endpoint_socket(const struct endpoint *endpoint)
-{
-	return endpoint->fd;
-}
-
-void endpoint_leave(struct endpoint *endpoint)
-{
-	endpoint->left = true;
 }
 
 const struct metrics_address *endpoint_address(const struct endpoint *endpoint)
@@ -393,14 +381,11 @@ const struct metrics_address *endpoint_address(const struct endpoint *endpoint)
 #else
 
 struct endpoint *endpoint_create(struct event_base *base, const struct metrics_address *where,
-				 int inherited, endpoint_answer_fn *answer, void *arg,
-				 struct problems *problems)
+				 endpoint_answer_fn *answer, void *arg, struct problems *problems)
 {
 	(void)base;
 	(void)answer;
 	(void)arg;
-	if (inherited >= 0)
-		close(inherited);
 	tell_problem(problems, where,
 		     "this convertd was built without libmicrohttpd; build it with, or leave "
 		     "--metrics out");
@@ -408,17 +393,6 @@ struct endpoint *endpoint_create(struct event_base *base, const struct metrics_a
 }
 
 void endpoint_destroy(struct endpoint *endpoint)
-{
-	(void)endpoint;
-}
-
-int endpoint_socket(const struct endpoint *endpoint)
-{
-	(void)endpoint;
-	return -1;
-}
-
-void endpoint_leave(struct endpoint *endpoint)
 {
 	(void)endpoint;
 }

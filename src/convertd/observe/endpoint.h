@@ -27,19 +27,11 @@ typedef bool endpoint_answer_fn(void *arg, const char *path, struct endpoint_ans
 
 /*
  * endpoint_create() - listen at @where, and answer from now on
- * @inherited: a socket that listens there already, which the endpoint takes over, also in failure; -1: none
  * @answer: called with @arg for each request
  * Returns the endpoint, for endpoint_destroy(), or NULL after adding the error to @problems.
  */
 struct endpoint *endpoint_create(struct event_base *base, const struct metrics_address *where,
-				 int inherited, endpoint_answer_fn *answer, void *arg,
-				 struct problems *problems);
-
-/* Returns the listening socket, which stays the endpoint's. */
-int endpoint_socket(const struct endpoint *endpoint);
-
-/* Notes that another process has the listening socket as well: endpoint_destroy() doesn't unlink its path then. */
-void endpoint_leave(struct endpoint *endpoint);
+				 endpoint_answer_fn *answer, void *arg, struct problems *problems);
 
 /* Returns the address at which the endpoint listens. */
 const struct metrics_address *endpoint_address(const struct endpoint *endpoint);

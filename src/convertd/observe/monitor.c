@@ -195,8 +195,7 @@ void monitor_destroy(struct monitor *monitor)
 	if (!monitor)
 		return;
 	tell_left_out(monitor);
-	for (size_t i = 0; i < METRICS_ADDRESSES_MAX; i++)
-		endpoint_destroy(monitor->endpoints[i]);
+	monitor_close(monitor);
 	free(monitor->listening);
 	if (monitor->tick)
 		event_free(monitor->tick);
@@ -254,8 +253,7 @@ static void destroy_others(struct endpoint **endpoints, struct endpoint *const *
 }
 
 bool monitor_open(struct monitor *monitor, const struct metrics_address *addresses, size_t count,
-		  int (*inherited)(const void *arg, const struct metrics_address *where),
-		  const void *arg, struct problems *problems)
+		  struct problems *problems)
 {
 	for (size_t i = 0; i < count; i++) {
 		const struct metrics_address *where = &addresses[i];
@@ -265,8 +263,7 @@ bool monitor_open(struct monitor *monitor, const struct metrics_address *address
 			continue;
 		monitor->next[i] = find_endpoint(monitor->endpoints, where);
 		if (!monitor->next[i])
-			monitor->next[i] = endpoint_create(monitor->base, where, inherited(arg, where),
-							   on_question, monitor, problems);
+			monitor->next[i] = endpoint_create(monitor->base, where, on_question, monitor, problems);
 		if (!monitor->next[i]) {
 			monitor_abandon(monitor);
 			return false;
@@ -308,27 +305,15 @@ void monitor_count_reload(struct monitor *monitor, bool ok)
 		monitor->reloads_failed++;
 }
 
-size_t monitor_sockets(const struct monitor *monitor, int fds[static METRICS_ADDRESSES_MAX])
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < METRICS_ADDRESSES_MAX; i++)
-		if (monitor->endpoints[i])
-			fds[count++] = endpoint_socket(monitor->endpoints[i]);
-	return count;
-}
-
-void monitor_leave(struct monitor *monitor)
+void monitor_close(struct monitor *monitor)
 {
 	for (size_t i = 0; i < METRICS_ADDRESSES_MAX; i++) {
-		if (monitor->endpoints[i])
-			endpoint_leave(monitor->endpoints[i]);
 		endpoint_destroy(monitor->endpoints[i]);
 		monitor->endpoints[i] = NULL;
 	}
 }
 
-void monitor_set_draining(struct monitor *monitor, bool draining)
+void monitor_set_draining(struct monitor *monitor)
 {
-	monitor->draining = draining;
+	monitor->draining = true;
 }

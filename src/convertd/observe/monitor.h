@@ -31,14 +31,12 @@ void monitor_destroy(struct monitor *monitor);
 struct metrics *monitor_add_metrics(struct monitor *monitor);
 
 /*
- * New settings come into force in two steps. monitor_open() listens at the @count @addresses, with sockets that
- * @inherited has for them: it returns one that is the monitor's from then on, or -1. It returns
- * false after telling @problems, with everything as it was. Then monitor_commit(), which can't
- * fail, stops to listen where they don't; or monitor_abandon(), if something else has failed.
+ * New settings come into force in two steps. monitor_open() listens at the @count @addresses. It returns false after
+ * telling @problems, with everything as it was. Then monitor_commit(), which can't fail, stops listening at all other
+ * addresses; or monitor_abandon(), if something else has failed.
  */
 bool monitor_open(struct monitor *monitor, const struct metrics_address *addresses, size_t count,
-		  int (*inherited)(const void *arg, const struct metrics_address *where),
-		  const void *arg, struct problems *problems);
+		  struct problems *problems);
 void monitor_abandon(struct monitor *monitor);
 
 /*
@@ -54,14 +52,11 @@ void monitor_watch_demand(struct monitor *monitor, struct demand *demand);
 /* Counts a reload. @ok: its settings are in force */
 void monitor_count_reload(struct monitor *monitor, bool ok);
 
-/* From now on /healthz says 503, so that balancers look for another converter; or no longer. */
-void monitor_set_draining(struct monitor *monitor, bool draining);
+/* From now on /healthz says 503, so that balancers look for another converter. */
+void monitor_set_draining(struct monitor *monitor);
 
-/* Puts the sockets on which it is asked into @fds; they stay the monitor's. Returns how many there are. */
-size_t monitor_sockets(const struct monitor *monitor, int fds[static METRICS_ADDRESSES_MAX]);
-
-/* Closes all sockets, which another process has now: nothing is answered any more. */
-void monitor_leave(struct monitor *monitor);
+/* Stops listening, so that the next convertd can: nothing is answered any more. */
+void monitor_close(struct monitor *monitor);
 
 /* Rate limits of the lines about sessions, one for each of OUTCOME_COUNT outcomes, for all threads; they stay the monitor's. */
 struct log_limit *monitor_log_limits(struct monitor *monitor);

@@ -3,13 +3,21 @@
  * drain.c - the end of the process: no new clients, and some time for those that are served
  *
  * The problem. A connection through the converter breaks when the converter ends, so a stop gives sessions time to end by
- * themselves.
+ * themselves. A restart is a stop and a start: the next convertd is to serve at once, beside the sessions of this one, and
+ * no client is to be refused in between.
  *
- * States: serving (no struct drain), draining, and the end of the main loop. drain_start() closes the listeners; clients
- * who had connected before are served as ever, in whatever state their sessions are. The drain ends when no session is
- * left, when --drain-timeout is over, or by a second signal (drain_cut()); sessions that are left then are reset by
- * service_destroy(). Sessions aren't told that the process drains: their number is looked at ten times a second,
- * which works the same for any number of workers and costs nothing while nobody drains.
+ * States: serving (no struct drain), draining, and the end of the main loop. drain_start() accepts the clients that are in
+ * the listeners' queues, and closes the listeners; clients who had connected before are served as ever, in whatever state
+ * their sessions are. The drain ends when no session is left, when --drain-timeout is over, or by a second signal
+ * (drain_cut()); sessions that are left then are reset by service_destroy(). Sessions aren't told that the process drains:
+ * their number is looked at ten times a second, which works the same for any number of workers and costs nothing while
+ * nobody drains.
+ *
+ * A service manager that keeps descriptors (notify_keep()) has the listening sockets as well. It starts the next convertd
+ * with them once the main process has ended, so that ends at once (ward_leave()), and this process drains behind its back.
+ * Clients that come in between wait in the sockets' queues, and their SYNs aren't withheld; the rules that the manager
+ * keeps see to it that no SYN+ACK confirms anything. Where the service is stopped for good, the manager closes the sockets.
+ * Any other manager has nothing but the main process to know that convertd runs: that stays until the drain is over.
  */
 #include "config.h"
 
@@ -77,8 +85,7 @@ static void on_look(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
-struct drain *drain_start(struct event_base *base, struct service *service, bool replaced,
-			  const char *reason)
+struct drain *drain_start(struct event_base *base, struct service *service, const char *reason)
 {
 	static const struct timeval interval = { .tv_usec = LOOK_MS * 1000 };
 	unsigned seconds = service_settings(service)->drain_timeout;
@@ -87,7 +94,7 @@ struct drain *drain_start(struct event_base *base, struct service *service, bool
 
 	/* The service manager may have a shorter time-out of its own (TimeoutStopSec=). */
 	notify_send("STOPPING=1\nEXTEND_TIMEOUT_USEC=%llu", (seconds + END_SECONDS) * 1000000ULL);
-	service_stop_accepting(service, replaced);
+	service_stop_accepting(service);
 	left = service_sessions(service);
 	if (drain)
 		drain->look = event_new(base, -1, EV_PERSIST, on_look, drain);

@@ -11,13 +11,11 @@ struct service;
 
 /*
  * drain_start() - accept nobody any more, and end the loop of @base once no session is left
- * @replaced: another convertd has the listeners, and accepts the clients in their queues; else those are accepted first
  * @reason: why convertd stops, for the log
  * After --drain-timeout the loop ends with sessions left, which service_destroy() resets.
  * Returns NULL, having ended the loop, where there is no session to wait for, or no time to wait.
  */
-struct drain *drain_start(struct event_base *base, struct service *service, bool replaced,
-			  const char *reason);
+struct drain *drain_start(struct event_base *base, struct service *service, const char *reason);
 
 /* Ends the loop now, whatever sessions are left. */
 void drain_cut(struct drain *drain, const char *reason);

@@ -10,27 +10,22 @@
  * They are of two kinds. A socket unit's is the operator's word on where to listen, as --listen is;
  * convertd can't make it another: whatever would make it useless is an error, with what to write
  * into the unit. Kept ones are those that the process before has handed to the manager for us
- * (notify_keep()): these are taken where --listen still asks for the place. With them comes the socket
- * that owns the rules for SYNs (withholding_rules_fd()), and the lifeline of the process before, which may still serve:
- * then it hands its sockets over itself (handover.c), those for HTTP as well.
+ * (notify_keep()): these are used where --listen still names the place. With them comes the socket
+ * that owns the rules for SYNs (withholding_rules_fd()). drain.c says what becomes of the process before.
  */
 #include "config.h"
 
 #include "convertd/process/inherit.h"
 
 #include "common/sysctl.h"
-#include "convertd/process/handover.h"
 #include "convertd/base/log.h"
 #include "convertd/config/settings.h"
-#include "convertd/process/notify_message.h"
+#include "convertd/process/notify.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 /* The first descriptor that is passed: SD_LISTEN_FDS_START of sd_listen_fds(3). */
@@ -144,9 +139,7 @@ static bool inherit_one(struct inherited *inherited, int fd, const char *name,
 		problems_add(problems, &nowhere, "inherited socket %d, %s: %s", fd, quote, fault);
 		return false;
 	}
-	/* Sockets that are handed over are those that the manager has kept: the warning has been given already. */
-	if (protocol == IPPROTO_TCP && sysctl_read("net.mptcp.enabled") > 0 &&
-	    !(inherited->handed_over && inherited->lifeline >= 0))
+	if (protocol == IPPROTO_TCP && sysctl_read("net.mptcp.enabled") > 0)
 		log_warning("inherited socket %d, %s, %s is plain TCP: clients use one path only; %s", fd,
 			    quote, sockaddr_ip_format(&socket->where.address, text),
 			    kept ? KEPT_REMEDY : PROTOCOL_REMEDY);
@@ -189,9 +182,6 @@ static bool inherit_all(struct inherited *inherited, const char *count_text, con
 		next_name(&names, name);
 		if (strcmp(name, NOTIFY_RULES_NAME) == 0 && fcntl(fd, F_SETFD, FD_CLOEXEC) == 0)
 			inherited->rules = fd;
-		else if (strcmp(name, NOTIFY_LIFELINE_NAME) == 0 &&
-			 fcntl(fd, F_SETFD, FD_CLOEXEC) == 0)
-			inherited->lifeline = fd;
 		else if (!inherit_one(inherited, fd, name, problems))
 			return false;
 	}
@@ -206,21 +196,10 @@ static bool is_addressed(void)
 	return pid && strtol(pid, NULL, 10) == (long)getpid();
 }
 
-bool inherit_is_awaited(void)
-{
-	const char *names = getenv("LISTEN_FDNAMES");
-	char name[NAME_MAX_LEN];
-
-	for (int fd = FIRST; names && *names && is_addressed(); fd++)
-		if (strcmp(next_name(&names, name), NOTIFY_LIFELINE_NAME) == 0)
-			return handover_touch(fd);
-	return false;
-}
-
 static void reset(struct inherited *inherited)
 {
 	memset(inherited, 0, sizeof(*inherited));
-	inherited->rules = inherited->lifeline = -1;
+	inherited->rules = -1;
 }
 
 bool inherit_sockets(struct inherited *inherited, struct problems *problems)
@@ -241,8 +220,6 @@ int inherit_end(const struct inherited *inherited)
 {
 	int last = inherited->rules > STDERR_FILENO ? inherited->rules : STDERR_FILENO;
 
-	if (inherited->lifeline > last)
-		last = inherited->lifeline;
 	for (size_t i = 0; i < inherited->count; i++)
 		if (inherited->sockets[i].fd > last)
 			last = inherited->sockets[i].fd;
@@ -284,119 +261,21 @@ bool inherit_join(const struct inherited *inherited, struct settings *settings,
 	return true;
 }
 
-/* ----- sockets that the convertd before this one hands over itself ----- */
+/* ----- the end ----- */
 
-static void forget_kept(struct inherited *inherited)
+void inherit_close_kept(struct inherited *inherited)
 {
 	size_t left = 0;
 
+	if (inherited->rules >= 0)
+		close(inherited->rules);
+	inherited->rules = -1;
 	for (size_t i = 0; i < inherited->count; i++)
 		if (inherited->sockets[i].kept)
 			close(inherited->sockets[i].fd);
 		else
 			inherited->sockets[left++] = inherited->sockets[i];
 	inherited->count = left;
-}
-
-void inherit_listener(struct inherited *inherited, int fd)
-{
-	struct problems problems = { 0 };
-	struct inherited_socket *sockets;
-
-	if (!inherited->handed_over)
-		forget_kept(inherited);
-	inherited->handed_over = true;
-	sockets = reallocarray(inherited->sockets, inherited->count + 1,
-			       sizeof(*inherited->sockets));
-	if (sockets)
-		inherited->sockets = sockets;
-	if (sockets && inherited->count < SOCKETS_MAX &&
-	    inherit_one(inherited, fd, NOTIFY_KEPT_NAME, &problems))
-		return;
-	log_debug("a socket that is handed over can't be used: %s", problems.first);
-	close(fd);
-}
-
-void inherit_metrics(struct inherited *inherited, int fd)
-{
-	if (inherited->metrics_count < INHERIT_METRICS_MAX)
-		inherited->metrics[inherited->metrics_count++] = fd;
-	else
-		close(fd);
-}
-
-void inherit_rules(struct inherited *inherited, int fd)
-{
-	if (inherited->rules < 0)
-		inherited->rules = fd;
-	else
-		close(fd);
-}
-
-static void forget_metrics(struct inherited *inherited)
-{
-	while (inherited->metrics_count)
-		close(inherited->metrics[--inherited->metrics_count]);
-}
-
-void inherit_take_nothing(struct inherited *inherited)
-{
-	if (inherited->handed_over)
-		forget_kept(inherited);
-	forget_metrics(inherited);
-}
-
-/* Is it bound to this path, and still found there? The directory may have been made anew since. */
-static bool is_at_path(const struct sockaddr_un *address, socklen_t len, const char *path)
-{
-	struct stat file;
-
-	return len > offsetof(struct sockaddr_un, sun_path) &&
-	       strncmp(address->sun_path, path, sizeof(address->sun_path)) == 0 &&
-	       lstat(path, &file) == 0 && S_ISSOCK(file.st_mode);
-}
-
-static bool serves_at(int fd, const struct metrics_address *where)
-{
-	union {
-		struct sockaddr_storage storage;
-		struct sockaddr sa;
-		struct sockaddr_un un;
-	} address = { 0 };
-	socklen_t len = sizeof(address);
-	union sockaddr_ip ip;
-
-	if (getsockname(fd, &address.sa, &len) < 0)
-		return false;
-	if (address.sa.sa_family == AF_UNIX)
-		return where->path[0] && is_at_path(&address.un, len, where->path);
-	return !where->path[0] && sockaddr_ip_from(&ip, &address.sa, len) &&
-	       sockaddr_ip_equal(&ip, &where->address);
-}
-
-int inherit_find_metrics(const struct inherited *inherited, const struct metrics_address *where)
-{
-	for (size_t i = 0; i < inherited->metrics_count; i++)
-		if (serves_at(inherited->metrics[i], where))
-			return fcntl(inherited->metrics[i], F_DUPFD_CLOEXEC, 0);
-	return -1;
-}
-
-/* ----- the end ----- */
-
-static void close_if_open(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
-}
-
-void inherit_close_kept(struct inherited *inherited)
-{
-	close_if_open(&inherited->rules);
-	close_if_open(&inherited->lifeline);
-	forget_metrics(inherited);
-	forget_kept(inherited);
 }
 
 void inherit_fini(struct inherited *inherited)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * notify.c - tell the service manager how far convertd is: sd_notify(3)
+ * notify.c - tells the service manager how far convertd is, and gives it descriptors for the next one: sd_notify(3)
  *
  * A message is one datagram to the Unix socket that NOTIFY_SOCKET names. systemd promises that this
  * stays so, for programs that do it without libsystemd (sd_notify(3), Standalone Implementations).
- * That would bring five compression and cryptography libraries into a daemon on the Internet's
+ * libsystemd would bring five compression and cryptography libraries into a daemon on the Internet's
  * edge, and there is none for musl.
  */
 #include "config.h"
@@ -16,7 +16,6 @@
 #include "convertd/base/fdpass.h"
 
 #include <errno.h>
-#include <event2/event.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -28,18 +27,21 @@
 /* Written by notify_init(), notify_relay() and notify_stop(), before there are threads or by the main thread alone. */
 static struct service_manager manager;
 static uint64_t watchdog_us; /* 0: not wanted */
+static bool keeps;           /* it keeps descriptors for the next process */
 static int relay = -1;       /* a socket to the process that the manager listens to; -1: it is this one */
 
 void notify_init(void)
 {
-	const char *interval = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
+	const char *interval = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID"), *store = getenv("FDSTORE");
 
 	service_manager_read(&manager, getenv("NOTIFY_SOCKET"));
+	keeps = manager.len && store && strtoul(store, NULL, 10) > 0;
 	if (interval && (!pid || strtol(pid, NULL, 10) == (long)getpid()))
 		watchdog_us = strtoull(interval, NULL, 10);
 	unsetenv("NOTIFY_SOCKET");
 	unsetenv("WATCHDOG_USEC");
 	unsetenv("WATCHDOG_PID");
+	unsetenv("FDSTORE");
 }
 
 void notify_relay(int fd)
@@ -84,24 +86,19 @@ void notify_send(const char *format, ...)
 	errno = saved;
 }
 
-/* Asks the manager to keep a descriptor. @poll: "FDPOLL=0\n" has it keep one that is readable or closed by its peer, too */
-static void keep(int fd, const char *name, const char *poll)
+void notify_keep(int fd, const char *name)
 {
 	char text[NAME_MAX + sizeof("FDSTORE=1\nFDPOLL=0\nFDNAME=")];
-	int len = snprintf(text, sizeof(text), "FDSTORE=1\n%sFDNAME=%s", poll, name);
+	/* FDPOLL=0: kept also while it is readable, as a listening socket with clients in its queue is. */
+	int len = snprintf(text, sizeof(text), "FDSTORE=1\nFDPOLL=0\nFDNAME=%s", name);
 
 	if (manager.len && len < (int)sizeof(text))
 		notify_forward(text, (size_t)len, fd);
 }
 
-void notify_keep(int fd, const char *name)
+bool notify_keeps_descriptors(void)
 {
-	keep(fd, name, "FDPOLL=0\n");
-}
-
-void notify_keep_lifeline(int fd, const char *name)
-{
-	keep(fd, name, "");
+	return keeps;
 }
 
 bool notify_is_wanted(void)
@@ -114,32 +111,55 @@ void notify_reloading(void)
 	notify_send("RELOADING=1\nMONOTONIC_USEC=%llu", (unsigned long long)clock_now_us());
 }
 
-static bool (*watchdog_well)(void *arg);
-
-static void on_watchdog(evutil_socket_t fd, short what, void *arg)
+uint64_t notify_watchdog_us(void)
 {
-	(void)fd;
-	(void)what;
-	if (watchdog_well(arg))
-		notify_send("WATCHDOG=1");
+	return manager.len ? watchdog_us : 0;
 }
 
-/*
- * sd_watchdog_enabled(3) advises to say it twice in the time. An answer to the question of one look
- * is there by the next one: a second look, so that one that is late isn't the end.
- */
-struct event *notify_watchdog(struct event_base *base, bool (*well)(void *arg), void *arg)
-{
-	uint64_t interval_us = watchdog_us / NOTIFY_WATCHDOG_LOOKS;
-	struct timeval interval = { .tv_sec = (time_t)(interval_us / 1000000),
-				    .tv_usec = (suseconds_t)(interval_us % 1000000) };
-	struct event *event;
+/* What a line of a message begins with, and whether that is all of it. */
+static const struct {
+	const char *text;
+	bool whole;
+} assignments[] = {
+	{ "READY=1", true },
+	{ "RELOADING=1", true },
+	{ "STOPPING=1", true },
+	{ "WATCHDOG=1", true },
+	{ "STATUS=", false },
+	{ "MONOTONIC_USEC=", false },
+	{ "EXTEND_TIMEOUT_USEC=", false },
+	{ "FDSTORE=1", true },
+	{ "FDSTOREREMOVE=1", true },
+	{ "FDPOLL=0", true },
+	{ "FDNAME=" NOTIFY_KEPT_NAME, true },
+	{ "FDNAME=" NOTIFY_RULES_NAME, true },
+};
 
-	if (!manager.len || !watchdog_us)
-		return NULL;
-	watchdog_well = well;
-	event = event_new(base, -1, EV_PERSIST, on_watchdog, arg);
-	if (event)
-		event_add(event, &interval);
-	return event;
+static bool line_is_right(const char *line, size_t len)
+{
+	for (size_t i = 0; i < sizeof(assignments) / sizeof(assignments[0]); i++) {
+		size_t prefix = strlen(assignments[i].text);
+
+		if (len >= prefix && memcmp(line, assignments[i].text, prefix) == 0 &&
+		    (!assignments[i].whole || len == prefix))
+			return true;
+	}
+	return false;
+}
+
+bool notify_message_is_right(const char *text, size_t len)
+{
+	const char *end = text + len;
+
+	if (memchr(text, '\0', len))
+		return false;
+	while (text < end) {
+		const char *newline = memchr(text, '\n', (size_t)(end - text));
+		const char *line_end = newline ? newline : end;
+
+		if (!line_is_right(text, (size_t)(line_end - text)))
+			return false;
+		text = newline ? newline + 1 : end;
+	}
+	return len > 0;
 }

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* notify.h - tell the service manager how far convertd is: sd_notify(3) */
+/* notify.h - tells the service manager how far convertd is, and gives it descriptors for the next one: sd_notify(3) */
 #ifndef CONVERTD_NOTIFY_H
 #define CONVERTD_NOTIFY_H
 
-#include "convertd/process/notify_message.h"
-
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-struct event;
-struct event_base;
+/* Bytes of a message; systemd ignores longer ones (PIPE_BUF). */
+#define NOTIFY_MAX 4096
 
-/* Reads NOTIFY_SOCKET and WATCHDOG_USEC, and removes them from the environment; before any thread is started. */
+/* The names by which the service manager keeps descriptors for the next process (FDNAME=): */
+#define NOTIFY_KEPT_NAME "convertd-listen" /* listening sockets that convertd has made itself */
+#define NOTIFY_RULES_NAME "convertd-rules" /* the owner of the rules for SYNs: withholding_rules_fd() */
+
+/* Reads NOTIFY_SOCKET, FDSTORE and WATCHDOG_USEC, and removes them from the environment; before any thread is started. */
 void notify_init(void);
 
 /*
@@ -30,29 +33,32 @@ void notify_relay(int fd);
 /* notify_forward() - sends the manager one message of @len bytes, with the descriptor @passed unless it is -1 */
 void notify_forward(const char *text, size_t len, int passed);
 
-/* From now on nothing is sent: this process is none that the manager listens to. */
+/* From now on nothing is sent: the manager doesn't listen to this process. */
 void notify_stop(void);
 
 /* Has the manager keep a descriptor for the next process, where FileDescriptorStoreMax= lets it. */
 void notify_keep(int fd, const char *name);
 
-/* Has the manager keep one of a pair of sockets for the next process, and close it as soon as the other one is closed. */
-void notify_keep_lifeline(int fd, const char *name);
+/*
+ * notify_keeps_descriptors() - tells whether the manager keeps what notify_keep() sends, so that the next process gets it
+ * The environment variable FDSTORE says so (systemd 254); the unit sets it for earlier ones.
+ */
+bool notify_keeps_descriptors(void);
 
-/* Is there a service manager that wants to know? */
+/* Tells whether there is a service manager that wants to be told. */
 bool notify_is_wanted(void);
 
-/* RELOADING=1, with the time that Type=notify-reload needs. READY=1 must follow. */
+/* Sends RELOADING=1, with the time that Type=notify-reload needs. READY=1 must follow. */
 void notify_reloading(void);
 
-/* How often notify_watchdog() asks within the time of WatchdogSec=. */
-#define NOTIFY_WATCHDOG_LOOKS 4
+/* Returns the microseconds within which the manager wants WATCHDOG=1 again and again (WatchdogSec=), or 0. */
+uint64_t notify_watchdog_us(void);
 
 /*
- * notify_watchdog() - say from now on that all is well, as often as WatchdogSec= wants it
- * @well: is it? It is asked NOTIFY_WATCHDOG_LOOKS times in that time, with @arg.
- * Returns an event to be freed at the end; NULL where that isn't wanted.
+ * notify_message_is_right() - tells whether the @len bytes are a message that convertd sends
+ * An attacker in the serving process may not name another main process, or have descriptors kept under other names
+ * (sd_notify(3)). No I/O.
  */
-struct event *notify_watchdog(struct event_base *base, bool (*well)(void *arg), void *arg);
+bool notify_message_is_right(const char *text, size_t len);
 
 #endif

@@ -10,9 +10,7 @@
  * acceptors of listeners that are no longer wanted accept the clients in their queues and end. When all workers have
  * done so, the settings are in force. Listeners that old and new settings share are kept.
  *
- * A service ends in one of two ways: service_stop_accepting() lets sessions go on until service_destroy() ends them, or
- * service_pause() stops it while another process takes over its sockets, after which either service_resume() or
- * service_stop_accepting() follows.
+ * service_stop_accepting() lets sessions go on until service_destroy() ends them.
  */
 #include "config.h"
 
@@ -23,7 +21,6 @@
 #include "convertd/policy/demand.h"
 #include "convertd/policy/far_clients.h"
 #include "convertd/observe/endpoint.h"
-#include "convertd/process/handover.h"
 #include "convertd/process/withholding.h"
 #include "hold/hold_table.h"
 #include "convertd/process/inherit.h"
@@ -394,11 +391,6 @@ static void keep_sockets(const struct service *service)
 	}
 }
 
-static int find_metrics_socket(const void *inherited, const struct metrics_address *where)
-{
-	return inherit_find_metrics(inherited, where);
-}
-
 static bool take_syn_data(struct site *const *sites, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -421,8 +413,7 @@ bool service_apply(struct service *service, struct settings *settings, struct pr
 	    !make_sites(service, settings, next, problems))
 		return false;
 	new_count = without(next, settings->listen_count, service->sites, site_count(service), new);
-	if (monitor_open(service->shared.monitor, settings->metrics, settings->metrics_count,
-			 find_metrics_socket, service->inherited, problems) &&
+	if (monitor_open(service->shared.monitor, settings->metrics, settings->metrics_count, problems) &&
 	    set_syns(service, settings, problems) && listen_all(new, new_count, problems)) {
 		const struct terms_syns syns = {
 			.withheld = withholding_is_on(service->withholding),
@@ -455,81 +446,22 @@ const struct settings *service_settings(const struct service *service)
 	return service->settings;
 }
 
-static void stop_syns(struct service *service)
-{
-	/* Withheld SYNs are released, so that their clients are served as well. */
-	withholding_stop(service->withholding);
-	/* The process that takes over has a table of its own, and two tables would correct windows twice. */
-	if (service->windows_corrected)
-		service->windows_corrected = windows_correct(service->settings, false);
-}
-
-void service_stop_accepting(struct service *service, bool replaced)
+void service_stop_accepting(struct service *service)
 {
 	struct change change = {
 		.stopped = service->sites,
 		.stopped_count = site_count(service),
-		.drain = !replaced,
+		.drain = true,
 	};
 
-	stop_syns(service);
+	/* SYNs come first: clients of withheld SYNs are accepted here, where connections to their servers are prepared. */
+	withholding_stop(service->withholding);
+	/* The next convertd has a table of its own, and two tables would correct windows twice. */
+	if (service->windows_corrected)
+		service->windows_corrected = windows_correct(service->settings, false);
 	workers_order(service->workers, carry_out, &change);
 	destroy_sites(service, service->sites, change.stopped_count);
 	service->stopped = true;
-	if (replaced)
-		withholding_forget(service->withholding);
-}
-
-/* Stops the acceptors of one worker, in its thread. */
-static void pause_one(const struct worker_context *worker, void *arg)
-{
-	const struct service *service = arg;
-
-	for (size_t i = 0; i < site_count(service); i++)
-		acceptor_stop(service->sites[i]->acceptors[worker->number]);
-}
-
-static void resume_one(const struct worker_context *worker, void *arg)
-{
-	const struct service *service = arg;
-
-	for (size_t i = 0; i < site_count(service); i++)
-		acceptor_start(service->sites[i]->acceptors[worker->number]);
-}
-
-void service_pause(struct service *service)
-{
-	/* SYNs come first: clients of withheld SYNs are accepted here, where connections to their servers are prepared. */
-	stop_syns(service);
-	workers_order(service->workers, pause_one, service);
-}
-
-static void print_warning(const char *line)
-{
-	log_warning("%s", line);
-}
-
-void service_resume(struct service *service)
-{
-	struct problems problems = { .print = print_warning };
-
-	set_syns(service, service->settings, &problems);
-	workers_order(service->workers, resume_one, service);
-}
-
-void service_give(const struct service *service, struct handover *handover, bool listeners)
-{
-	int rules = withholding_rules_fd(service->withholding);
-
-	/* Without this the table would go with this process, and the kernel would then drop all SYNs withheld by any process. */
-	if (rules >= 0)
-		handover_give(handover, HANDOVER_RULES, rules);
-	for (size_t i = 0; listeners && i < site_count(service); i++) {
-		struct listener *listener = service->sites[i]->listener;
-
-		for (size_t n = 0; n < listener_sockets(listener); n++)
-			handover_give(handover, HANDOVER_LISTENER, listener_socket(listener, n)->fd);
-	}
 }
 
 bool service_is_well(struct service *service)

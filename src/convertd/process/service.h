@@ -7,7 +7,6 @@
 #include <stddef.h>
 
 struct event_base;
-struct handover;
 struct inherited;
 struct monitor;
 struct problems;
@@ -43,23 +42,8 @@ void service_announce(const struct service *service, const char *how);
 /* Returns the settings in force, or NULL before service_apply(). */
 const struct settings *service_settings(const struct service *service);
 
-/*
- * service_stop_accepting() - accept no clients any more; sessions go on
- * @replaced: another process has the sockets and accepts the clients in their queues; if false, those are accepted first
- * service_apply() must not follow.
- */
-void service_stop_accepting(struct service *service, bool replaced);
-
-/*
- * service_pause() - accept no clients, and withhold no SYNs, so that another process can do so with the same sockets
- * Clients that have connected are accepted first; later ones wait in the sockets' queues. Afterwards either
- * service_resume() goes on as before, or service_stop_accepting() follows.
- */
-void service_pause(struct service *service);
-void service_resume(struct service *service);
-
-/* Calls handover_give() for the descriptor that keeps the rules for SYNs in force and, if @listeners, for each listening socket. */
-void service_give(const struct service *service, struct handover *handover, bool listeners);
+/* Accepts the clients that are in the listeners' queues, and none that come later; sessions go on. service_apply() must not follow. */
+void service_stop_accepting(struct service *service);
 
 /*
  * service_is_well() - tell whether each worker's loop has turned since the call before

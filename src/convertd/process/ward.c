@@ -21,11 +21,6 @@ bool ward_has_warden(const struct ward *ward)
 	return ward->orders >= 0;
 }
 
-bool ward_may_leave(const struct ward *ward)
-{
-	return ward_has_warden(ward) && !ward->left;
-}
-
 static void disconnect(struct ward *ward)
 {
 	if (ward->order)

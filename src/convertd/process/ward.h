@@ -25,9 +25,6 @@ struct ward {
 /* Tells whether there is a main process besides this one. */
 bool ward_has_warden(const struct ward *ward);
 
-/* Tells whether there is a main process that ward_leave() would end. */
-bool ward_may_leave(const struct ward *ward);
-
 /*
  * ward_listen() - call @on_signal, in @base's loop, for each signal that the main process gets
  * The serving process itself ignores these signals: a service manager sends SIGTERM to all processes of

@@ -103,13 +103,6 @@ static void stop_one(const struct worker_context *worker, void *arg)
 	syn_judge_stop(order->withholding->judges[worker->number], order->read);
 }
 
-static void forget_one(const struct worker_context *worker, void *arg)
-{
-	struct withholding *w = arg;
-
-	syn_judge_forget(w->judges[worker->number]);
-}
-
 static void destroy_one(const struct worker_context *worker, void *arg)
 {
 	struct withholding *w = arg;
@@ -132,11 +125,6 @@ void withholding_stop(struct withholding *w)
 	order.read = install(w, w->listen, w->listen_count, false) == 0;
 	workers_order(w->workers, stop_one, &order);
 	w->on = false;
-}
-
-void withholding_forget(struct withholding *w)
-{
-	workers_order(w->workers, forget_one, w);
 }
 
 /* Makes a queue for each worker, and has the workers read them. Returns 0, or -errno and no queue is open. */
@@ -314,11 +302,6 @@ void withholding_judge_again(struct withholding *w, const struct worker_context 
 {
 	(void)w;
 	(void)worker;
-}
-
-void withholding_forget(struct withholding *w)
-{
-	(void)w;
 }
 
 bool withholding_is_on(const struct withholding *w)

@@ -43,9 +43,6 @@ void withholding_stop(struct withholding *w);
  */
 void withholding_judge_again(struct withholding *w, const struct worker_context *worker);
 
-/* Forgets what was done for released SYNs, as another process accepts their connections. No SYN may be withheld. */
-void withholding_forget(struct withholding *w);
-
 /* Are SYNs withheld? */
 bool withholding_is_on(const struct withholding *w);
 

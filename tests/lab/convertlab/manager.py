@@ -9,7 +9,7 @@ import tempfile
 from .harness import check, equal
 
 # The names of what the manager is to keep.
-LISTENERS, RULES, LIFELINE = "convertd-listen", "convertd-rules", "convertd-lifeline"
+LISTENERS, RULES = "convertd-listen", "convertd-rules"
 
 
 class Manager:
@@ -21,8 +21,7 @@ class Manager:
         self.sockets = sockets
         self.kept = []  # stored listening sockets
         self.rules = []  # stored descriptors of the process that owns the nftables rules for SYNs
-        self.lifeline = []  # stored descriptors that tell a convertd whether another one follows
-        self._stores = {LISTENERS: self.kept, RULES: self.rules, LIFELINE: self.lifeline}
+        self._stores = {LISTENERS: self.kept, RULES: self.rules}
         self._directory = tempfile.mkdtemp(prefix="m-", dir="/run")  # a path for a Unix socket must be short
         self.path = os.path.join(self._directory, "notify")
         self._messages = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -65,7 +64,7 @@ class Manager:
         process = self._lab.converter.popen(
             ["bash", "-c", script, "sh", self._lab.build.program("convertd"), "--allow-client", "::/0",
              "--allow-destination", "10.0.0.0/8", *arguments], name="convertd", pass_fds=numbers,
-            env={"NOTIFY_SOCKET": self.path, "LISTEN_FDNAMES": ":".join(names), **(env or {})})
+            env={"NOTIFY_SOCKET": self.path, "LISTEN_FDNAMES": ":".join(names), **({"FDSTORE": 512} if self._keeps else {}), **(env or {})})
         for number in numbers:
             os.close(number)
         return process
