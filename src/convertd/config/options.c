@@ -415,178 +415,189 @@ static bool apply_metrics(const struct option_spec *spec, struct settings *setti
 
 const struct option_spec options_table[] = {
 	{ "Listening", "listen", "ADDR[%DEVICE]:PORT",
-	  "accept clients there, with DEVICE only those who come by\n"
-	  "that interface; may be given again\n"
-	  "(default " SETTINGS_LISTEN_DEFAULT "; [::] takes IPv4 as well)",
+	  "accept clients at this address, with DEVICE only\n"
+	  "those that arrive on that interface; repeatable\n"
+	  "(default " SETTINGS_LISTEN_DEFAULT "; [::] takes IPv4, too)",
 	  apply_listen, .flags = OPTION_REPEATS },
 	{ NULL, "shared-address", "ADDR",
-	  "other converters have this address as well (ECMP, anycast, a\n"
-	  "balancer with direct return); denied as this host's own; may\n"
-	  "be given again",
+	  "other converters have this address, too: deny it\n"
+	  "as a destination; repeatable",
 	  apply_shared_address, MEMBER(shared_address), .flags = OPTION_REPEATS },
-	{ NULL, "no-syn-window-fix", NULL, "leave the windows of SYNs alone",
+	{ NULL, "no-syn-window-fix", NULL,
+	  "don't correct the windows of Multipath TCP SYNs",
 	  apply_flag, MEMBER(no_syn_window_fix) },
 	{ NULL, "hold-syn", "WHEN",
-	  "withhold SYNs until servers have answered, so that clients\n"
-	  "need no round trip more: auto (where it is possible), on, off\n"
-	  "(default auto)",
+	  "withhold SYNs until their servers have answered,\n"
+	  "which saves a round trip: auto (if possible), on,\n"
+	  "off (default auto)",
 	  apply_hold_syn, MEMBER(hold_syn) },
-	{ NULL, "hold-time", "MILLISECONDS", "withhold each SYN for so long at most",
+	{ NULL, "hold-time", "MILLISECONDS",
+	  "withhold each SYN for this long at most",
 	  NUMBER(hold_time, "milliseconds", 1, 2900, 700) },
 	{ NULL, "drop-foreign-syns", NULL,
-	  "drop SYNs without the beginning of a request", apply_flag,
+	  "drop SYNs that don't begin with a request", apply_flag,
 	  MEMBER(drop_foreign_syns) },
 	{ NULL, "no-silence", NULL,
-	  "offer clients no connections without a response",
+	  "answer each request, also if the SYN+ACK says all",
 	  apply_flag, MEMBER(no_silence) },
 
-	{ "Who may use it (the longest prefix that matches decides)", "allow-client", "PREFIX",
-	  "accept requests from these addresses; without any such\n"
-	  "rule from all that are not denied, with one from no others",
+	{ "Access (the longest matching prefix decides)", "allow-client", "PREFIX",
+	  "accept these clients, and no others that no rule\n"
+	  "matches; repeatable, as all rules are",
 	  apply_client, RULE(clients, "prefix", true, false) },
-	{ NULL, "deny-client", "PREFIX", "refuse requests from these addresses with Not Authorized", apply_client,
+	{ NULL, "deny-client", "PREFIX",
+	  "refuse these clients with Not Authorized", apply_client,
 	  RULE(clients, "prefix", false, false) },
 	{ NULL, "allow-destination", "PREFIX[:PORTS]",
-	  "connect to these addresses, to these ports; without any\n"
-	  "such rule to all that are not denied, with one to no others;\n"
-	  "private networks and this host itself need one",
+	  "connect to these servers, and to no others that no\n"
+	  "rule matches; private networks and this host need\n"
+	  "such a rule",
 	  apply_destination, RULE(destinations, "prefix or port", true, true) },
-	{ NULL, "deny-destination", "PREFIX[:PORTS]", "refuse to connect to them, with Not Authorized",
+	{ NULL, "deny-destination", "PREFIX[:PORTS]",
+	  "refuse these servers with Not Authorized",
 	  apply_destination, RULE(destinations, "prefix or port", false, true) },
 	{ NULL, "own-address", "PREFIX",
-	  "deny this address as this host's own; for one that a NAT in\n"
-	  "front of it has; may be given again",
+	  "deny this address as this host's own, such as that\n"
+	  "of a NAT in front of it; repeatable",
 	  apply_own_address, .flags = OPTION_REPEATS },
-	{ NULL, "no-hairpin", NULL, "deny destinations that --allow-client contains",
+	{ NULL, "no-hairpin", NULL,
+	  "deny destinations that --allow-client allows",
 	  apply_no_hairpin, MEMBER(access.no_hairpin) },
 
-	{ "Addresses towards servers, RFC 8803 4.4", "source", "PREFIX",
-	  "connect to servers from this address, or from those in this\n"
-	  "prefix, where each client keeps one; may be given again\n"
-	  "(default: as the host's routes have it)",
+	{ "Addresses towards servers (RFC 8803, section 4.4)", "source", "PREFIX",
+	  "connect to servers from these addresses, of which\n"
+	  "each client keeps one; repeatable\n"
+	  "(default: the host's routes choose)",
 	  apply_source, MEMBER(sources), .flags = OPTION_REPEATS },
 	{ NULL, "preserve-client-address", NULL,
-	  "connect from the client's own address; see convertd(8)", apply_preserve,
+	  "connect from the client's own address", apply_preserve,
 	  MEMBER(sources.preserve) },
 
-	{ "Cookies, RFC 8803 6.2.7 (without these files, none are required as a rule)", "cookie-key", "FILE",
-	  "compute cookies with the keys in it; see convertd(8)", apply_path, MEMBER(cookie_key) },
+	{ "Cookies (RFC 8803, section 6.2.7)", "cookie-key", "FILE",
+	  "require cookies made with the keys in this file", apply_path, MEMBER(cookie_key) },
 	{ NULL, "cookie-lifetime", "SECONDS",
-	  "a computed cookie is valid so long, and up to twice that",
+	  "a computed cookie is valid for this long at least",
 	  NUMBER(cookie_lifetime, "seconds", 1, 30 * DAY, DAY) },
-	{ NULL, "cookie-list", "FILE", "accept the cookies in it, one in a line", apply_path,
+	{ NULL, "cookie-list", "FILE",
+	  "accept the cookies in this file, one a line", apply_path,
 	  MEMBER(cookie_list) },
 	{ NULL, "cookie-demand", "PERCENT",
-	  "demand cookies of our own while so much of --max-pending is\n"
-	  "taken by clients that haven't proved their addresses\n"
-	  "(0: never)",
+	  "demand cookies while unproven clients take this\n"
+	  "share of --max-pending (0: never)",
 	  NUMBER(cookie_demand, "percent", 0, 100, 12) },
 
 	{ "Limits (0: none)", "max-connections", "N",
-	  "connections of all clients; beyond it clients get Resource\n"
-	  "Exceeded\n"
+	  "connections of all clients\n"
 	  "(0: as many as the limit of open files allows)",
 	  NUMBER(limits.connections.total, NULL, 0, LIMIT_MAX, 0) },
 	{ NULL, "max-connections-per-client", "N",
-	  "connections of each client (0: as many as nobody else needs)",
+	  "connections of each client",
 	  NUMBER(limits.connections.per_client, NULL, 0, LIMIT_MAX, 0) },
 	{ NULL, "max-pending", "N",
-	  "requests of all clients that have no answer yet; beyond it\n"
-	  "one of the client prefix that has most of them is ended",
+	  "unanswered requests of all clients; above it the\n"
+	  "network with most gives one up",
 	  NUMBER(limits.pending.total, NULL, 0, LIMIT_MAX, 4096) },
 	{ NULL, "max-pending-per-client", "N",
-	  "such requests of each client (0: as many as nobody else\n"
-	  "needs)",
+	  "unanswered requests of each client",
 	  NUMBER(limits.pending.per_client, NULL, 0, LIMIT_MAX, 0) },
 	{ NULL, "max-memory", "MIB",
-	  "memory of the kernel's that connections whose peers take\n"
-	  "nothing may hold (0: half of what tcp_mem or the control\n"
-	  "group allows)",
+	  "kernel memory of connections; above it stalled\n"
+	  "ones are reset (0: half of what the host allows)",
 	  NUMBER(max_memory, "MiB", 0, LIMIT_MAX, 0) },
-	{ NULL, "max-memory-per-client", "MIB", "the same for each client (0: an eighth of that)",
+	{ NULL, "max-memory-per-client", "MIB",
+	  "the same for each client (0: an eighth of it)",
 	  NUMBER(max_memory_per_client, "MiB", 0, LIMIT_MAX, 0) },
 	{ NULL, "max-errors", "N",
-	  "error replies a second to all clients; beyond it their\n"
-	  "connections are reset",
+	  "error replies a second; above it connections are\n"
+	  "reset",
 	  NUMBER(limits.errors.total, NULL, 0, LIMIT_MAX, 1000) },
-	{ NULL, "max-errors-per-client", "N", "error replies a second to each client",
+	{ NULL, "max-errors-per-client", "N",
+	  "error replies a second to each client",
 	  NUMBER(limits.errors.per_client, NULL, 0, LIMIT_MAX, 20) },
-	{ NULL, "client-prefix-v4", "BITS", "IPv4 addresses that share so many bits are one client",
+	{ NULL, "client-prefix-v4", "BITS",
+	  "IPv4 addresses that share these bits: one client",
 	  NUMBER(limits.prefix_v4, "bits", 0, 32, 32) },
-	{ NULL, "client-prefix-v6", "BITS", "IPv6 addresses that share so many bits are one client",
+	{ NULL, "client-prefix-v6", "BITS",
+	  "IPv6 addresses that share these bits: one client",
 	  NUMBER(limits.prefix_v6, "bits", 0, 128, 64) },
-	{ NULL, "retry-delay", "SECONDS", "what Resource Exceeded tells clients to wait",
+	{ NULL, "retry-delay", "SECONDS",
+	  "how long Resource Exceeded tells clients to wait",
 	  NUMBER(retry_delay, "seconds", 1, 255, 10) },
 
 	{ "Time-outs", "request-timeout", "SECONDS",
-	  "give up on a client without a request after this long",
+	  "reset a client that sends no complete request",
 	  NUMBER(request_timeout, "seconds", 1, DAY, 10) },
-	{ NULL, "connect-timeout", "SECONDS", "give up on a server after this long",
+	{ NULL, "connect-timeout", "SECONDS",
+	  "give up on a server that doesn't answer",
 	  NUMBER(connect_timeout, "seconds", 1, DAY, 30) },
 	{ NULL, "stall-timeout", "SECONDS",
-	  "end connections whose client or server has had something\n"
-	  "to take for so long and takes nothing (0: never)",
+	  "reset a connection whose peer takes no data\n"
+	  "(0: never)",
 	  NUMBER(stall_timeout, "seconds", 0, 30 * DAY, 900) },
 	{ NULL, "half-close-timeout", "SECONDS",
-	  "end connections that one side has closed when nothing has\n"
-	  "moved for so long (0: never)",
+	  "reset a half-closed connection without data\n"
+	  "(0: never)",
 	  NUMBER(half_close_timeout, "seconds", 0, 30 * DAY, 3600) },
 	{ NULL, "idle-timeout", "SECONDS",
-	  "end connections on which nothing has moved for so long\n"
-	  "(0: never)",
+	  "reset a connection without data (0: never)",
 	  NUMBER(idle_timeout, "seconds", 0, 30 * DAY, 0) },
 	{ NULL, "drain-timeout", "SECONDS",
-	  "on SIGTERM, let sessions go on for so long before they are\n"
-	  "cut (0: cut them at once)",
+	  "let connections continue after SIGTERM\n"
+	  "(0: cut them)",
 	  NUMBER(drain_timeout, "seconds", 0, DAY, 30) },
 
 	{ "Privileges", "user", "NAME[:GROUP]",
-	  "where root starts it: become this user, with the rights\n"
-	  "that are needed",
+	  "become this user when root starts convertd",
 	  apply_user, MEMBER(user) },
-	{ NULL, "no-syscall-filter", NULL, "permit all system calls", apply_flag,
+	{ NULL, "no-syscall-filter", NULL,
+	  "permit all system calls", apply_flag,
 	  MEMBER(no_syscall_filter) },
-	{ NULL, "no-landlock", NULL, "permit all files that the user may open", apply_flag,
+	{ NULL, "no-landlock", NULL,
+	  "permit all files that the user may open", apply_flag,
 	  MEMBER(no_landlock) },
 
 	{ "Speed", "workers", "N",
 	  "threads that serve clients (0: one for each CPU)",
 	  NUMBER(workers, NULL, 0, SETTINGS_WORKERS_MAX, 0) },
 	{ NULL, "congestion-client", "NAME",
-	  "send to clients by this congestion control, such as bbr\n"
-	  "(default: as net.ipv4.tcp_congestion_control has it)",
+	  "congestion control towards clients, such as bbr\n"
+	  "(default: net.ipv4.tcp_congestion_control)",
 	  apply_congestion, MEMBER(congestion_client) },
-	{ NULL, "congestion-server", "NAME", "send to servers by this congestion control", apply_congestion,
+	{ NULL, "congestion-server", "NAME",
+	  "congestion control towards servers", apply_congestion,
 	  MEMBER(congestion_server) },
 
-	{ "What it tells", "log-level", "LEVEL",
-	  "print error, warning, info or debug and all before it\n"
-	  "(default info)",
+	{ "Monitoring", "log-level", "LEVEL",
+	  "print error, warning, info or debug, and what is\n"
+	  "more severe (default info)",
 	  apply_log_level, MEMBER(log_level) },
-	{ NULL, "log-format", "FORMAT", "text, or json: an object a line (default text)",
+	{ NULL, "log-format", "FORMAT",
+	  "text, or json: an object a line (default text)",
 	  apply_log_format, MEMBER(log_format) },
 	{ NULL, "log-rate", "N",
-	  "lines a second about connections that end in one way;\n"
-	  "others are counted in one line (0: print all)",
+	  "log lines a second about ends of one kind (0: all)",
 	  NUMBER(log_rate, NULL, 0, 100000, 200) },
 	{ NULL, "metrics", "ADDRESS",
-	  "tell Prometheus, browsers and convertd status there, by HTTP\n"
-	  "and without a password: ADDR:PORT, or unix:/PATH; may be\n"
-	  "given again (default: nowhere)",
+	  "serve metrics and a status page by HTTP, without a\n"
+	  "password, at ADDR:PORT or unix:/PATH; repeatable\n"
+	  "(default: nowhere)",
 	  apply_metrics, .flags = OPTION_REPEATS },
 
 	{ "Other", "config", "FILE",
-	  "read more options there, one in a line, without dashes;\n"
-	  "an option that is given in both places has the value that\n"
-	  "the command line gives it",
+	  "read settings from this file; the command line\n"
+	  "overrides it",
 	  apply_path, MEMBER(config), .flags = OPTION_COMMAND_LINE },
-	{ NULL, "check-config", NULL, "say whether all options are right, and exit", apply_action,
+	{ NULL, "check-config", NULL,
+	  "check all settings, and exit", apply_action,
 	  .fallback = SETTINGS_CHECK, .flags = OPTION_COMMAND_LINE },
-	{ NULL, "make-key", "FILE", "make a new file for --cookie-key, and exit", apply_make_key,
+	{ NULL, "make-key", "FILE",
+	  "write a new file for --cookie-key, and exit", apply_make_key,
 	  MEMBER(make_key), .flags = OPTION_COMMAND_LINE | OPTION_LAST },
-	{ NULL, "help", NULL, "print this and exit", apply_action, .fallback = SETTINGS_HELP,
+	{ NULL, "help", NULL,
+	  "print this, and exit", apply_action, .fallback = SETTINGS_HELP,
 	  .flags = OPTION_COMMAND_LINE | OPTION_LAST },
-	{ NULL, "version", NULL, "print the version and exit", apply_action,
+	{ NULL, "version", NULL,
+	  "print the version, and exit", apply_action,
 	  .fallback = SETTINGS_VERSION, .flags = OPTION_COMMAND_LINE | OPTION_LAST },
 	{ 0 },
 };
