@@ -20,15 +20,11 @@ bin_PROGRAMS += convertize
 convertize_SOURCES = src/convertize/main.c \
 	src/convertize/check/check.c src/convertize/check/check.h \
 	src/convertize/check/check_ask.c \
-	src/convertize/check/check_cache.c \
 	src/convertize/check/check_converter.c \
-	src/convertize/check/check_fix.c \
 	src/convertize/check/check_host.c \
 	src/convertize/check/check_measure.c \
 	src/convertize/check/check_paths.c \
-	src/convertize/check/check_private.h \
-	src/convertize/check/check_supported.c \
-	src/convertize/check/converter_addresses.c src/convertize/check/converter_addresses.h \
+	src/convertize/check/remedies.h \
 	src/convertize/check/counters.c src/convertize/check/counters.h \
 	src/convertize/check/network.c src/convertize/check/network.h \
 	src/convertize/check/probe.c src/convertize/check/probe.h \
@@ -39,7 +35,6 @@ convertize_SOURCES = src/convertize/main.c \
 	src/convertize/enable/services.c src/convertize/enable/services.h \
 	src/convertize/enable/session.c src/convertize/enable/session.h \
 	src/convertize/paths/paths_command.c src/convertize/paths/paths_command.h \
-	src/convertize/paths/paths_look.c \
 	src/convertize/paths/paths_print.c \
 	src/convertize/paths/sock_diag.c src/convertize/paths/sock_diag.h \
 	src/convertize/run/launch.c src/convertize/run/launch.h

@@ -115,7 +115,7 @@ def test_data_in_syns_is_stripped():
         patient.says(DEGRADED, ("converter.syn_data", "warn"), cause="as it does over lte")
         lab.lte.set(strip_syn_data=True)
         report = patient.says(DEGRADED, ("converter.syn_data", "warn"), cause="did not take")
-        check(report.remedies()[0].endswith("something on the way removes data from SYNs"), report.remedies())
+        check(report.remedies()[0].endswith("ask the operator of the network to let data in SYNs through"), report.remedies())
         lab.wifi.set(strip_syn_data=False)
         patient.says(DEGRADED, ("path.syn_data", "warn"), cause="over lte does not arrive")
 

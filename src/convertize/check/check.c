@@ -7,8 +7,12 @@
 #include "common/child.h"
 #include "convertize/run/launch.h"
 
+#include <errno.h>
+#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define PREFIX "convertize: "
 #define SUPERVISE_TIMEOUT_MS 5000
@@ -46,7 +50,7 @@ static struct fact *report_supervised(struct report *report, const char *text)
 
 	if (problem) {
 		fact = report_fact(report, FACT_FAIL, "program", NULL, "%s, and it can't be supervised here: %s", text, problem);
-		fact_remedy(fact, "Run it where supervision is permitted: see SUPERVISED PROGRAMS in convertize(1)");
+		fact_remedy(fact, REMEDY_SUPERVISION);
 	} else {
 		fact = report_fact(report, FACT_OK, "program", NULL, "%s; convertize supervises it", text);
 	}
@@ -141,6 +145,98 @@ static void check_all(struct report *report, const struct options *options,
 	report_flush(report); /* connections may take their time */
 	check_converters(report, settings, &network);
 }
+
+/* --- --fix: the commands that repair this machine, printed or run ---------------------------------- */
+
+static void print_command(char *const words[], const char *about, void *arg)
+{
+	(void)about;
+	report_write_command(arg, words);
+	fputc('\n', arg);
+}
+
+static void print_comment(char *const words[], const char *about, void *arg)
+{
+	fprintf(arg, "# on the converter %s, as root: ", about ? about : "");
+	report_write_command(arg, words);
+	fputc('\n', arg);
+}
+
+static void ignore_command(char *const words[], const char *about, void *arg)
+{
+	(void)words;
+	(void)about;
+	(void)arg;
+}
+
+/* Prints the commands as lines for a shell, and those for the converter as comments; nothing if the report is JSON. */
+static void check_fix_print(const struct report *report)
+{
+	if (report->json)
+		return;
+	if (report_commands(report, COMMAND_HERE, ignore_command, NULL))
+		fputs("# here, as root:\n", report->out);
+	report_commands(report, COMMAND_HERE, print_command, report->out);
+	report_commands(report, COMMAND_CONVERTER, print_comment, report->out);
+}
+
+/*
+ * Runs a command with its standard output on our standard error. Returns its exit status, or what a shell returns for a
+ * command that wasn't run or was killed.
+ */
+static int run(char *const words[])
+{
+	posix_spawn_file_actions_t actions;
+	int error, status = 0;
+	pid_t child;
+
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+	error = posix_spawnp(&child, words[0], &actions, NULL, words, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	if (error) {
+		fprintf(stderr, "convertize: %s: %s\n", words[0], strerror(error));
+		return error == ENOENT ? 127 : 126;
+	}
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static void run_command(char *const words[], const char *about, void *arg)
+{
+	struct report *later = arg;
+	int status;
+
+	(void)about;
+	if (!later->json) {
+		fputs("+ ", later->out);
+		report_write_command(later->out, words);
+		fputc('\n', later->out);
+		fflush(later->out);
+	}
+	status = run(words);
+	report_ran(later, words, status);
+	if (status && !later->json)
+		fprintf(later->out, "# status %d%s\n", status,
+			geteuid() ? ": it needs root, sudo convertize check --fix=run" : "");
+	fflush(later->out);
+}
+
+/* Shows and runs the commands for this machine, without a shell, and notes them in @later. Returns their number. */
+static size_t check_fix_run(const struct report *report, struct report *later)
+{
+	const char *path = getenv("PATH");
+	char *wider = NULL;
+
+	/* the PATH of an ordinary user has no ip and no sysctl */
+	if (asprintf(&wider, "%s%s/usr/sbin:/sbin", path ? path : "", path && *path ? ":" : "") >= 0)
+		setenv("PATH", wider, 1);
+	free(wider);
+	return report_commands(report, COMMAND_HERE, run_command, later);
+}
+
+/* --- all -------------------------------------------------------------------------------- */
 
 int check(const struct options *options)
 {

@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check.h - "convertize check": can this machine, this network and this program do it? */
+/*
+ * check.h - "convertize check": can this machine, this network and this program do it?
+ *
+ * All paths to a converter are asked and measured before facts are reported, since a fault of one path means something else if all
+ * paths have it.
+ */
 #ifndef CONVERTIZE_CHECK_H
 #define CONVERTIZE_CHECK_H
 
-#include "client/user_cache.h"
+#include "client/cache.h"
 #include "client/settings.h"
+#include "client/user_cache.h"
 #include "convertize/check/network.h"
-#include "convertize/options/command_line.h"
 #include "convertize/check/probe.h"
+#include "convertize/check/remedies.h"
 #include "convertize/check/report.h"
+#include "convertize/check/routes.h"
+#include "convertize/options/command_line.h"
 
 /* check() - look at this host, the program and the converters, and report facts on standard output; returns the exit status */
 int check(const struct options *options);
@@ -34,10 +42,137 @@ int check_cache_open(struct cache *cache, const struct settings *settings, struc
 void check_supported(struct report *report, const char *about, const struct probe_result *probe,
 		     bool mptcp);
 
-/* Prints the commands that mend what is wrong, as lines for a shell; nothing if the report is JSON. */
-void check_fix_print(const struct report *report);
+/* --- check_host.c: the addresses of converters --------------------------------------------- */
 
-/* Shows and runs the commands that are for this machine, and notes them in @later. Returns how many there were. */
-size_t check_fix_run(const struct report *report, struct report *later);
+/* Called for each address; @name: what it was resolved from, "" for one that was given as an address. */
+typedef void converter_on_address(const union sockaddr_ip *address, const char *name, void *arg);
+
+/* Called for each name that has no address now. */
+typedef void converter_on_unresolved(const char *name, const char *reason, void *arg);
+
+/* converter_addresses() - find them all, in the order in which they are tried; names are asked for, which may take a while */
+void converter_addresses(const struct settings *settings, converter_on_address *each, converter_on_unresolved *unresolved,
+			 void *arg);
+
+/* --- the paths to a converter, and what was seen on them ------------------------------------- */
+
+#define CHECK_ADDRESSES_MAX 32 /* as many as libconvert.so knows */
+#define CHECK_PATHS_MAX 32
+
+/* Does the path carry full segments? */
+enum check_size {
+	CHECK_SIZE_UNKNOWN, /* not asked */
+	CHECK_SIZE_CARRIED,
+	CHECK_SIZE_LOST_THERE, /* they don't arrive at the converter */
+	CHECK_SIZE_LOST_BACK,  /* they don't arrive here */
+};
+
+/* A way from here to an address of a converter. */
+struct check_path {
+	union sockaddr_ip from;               /* AF_UNSPEC: as the kernel chooses */
+	const char *device;                   /* that its sockets are bound to; NULL: to none */
+	const struct network_interface *home; /* the device that it leaves by; NULL: not known */
+	bool endpoint;                        /* subflows use it */
+	struct probe_result probe;            /* of a request like those of programs, or of the best rung (check_ask.c) */
+	bool connected;                       /* at least one kind of connection is answered */
+	enum probe_syn_data syn_data;
+	size_t syn_passed;                    /* the most bytes of data in a SYN that were taken; 0: none */
+	size_t syn_lost;                      /* the fewest that were lost, in each try; 0: none */
+	enum probe_mptcp mptcp;
+	bool mptcp_dropped;  /* SYNs that offer it get no answer, others do */
+	bool host_answers;   /* the port doesn't answer, but another port of the host does, over the same path */
+	enum check_size size;
+	bool both_ways;      /* the way back was measured as well */
+	unsigned int mtu;    /* bytes of the largest packets that are carried; 0: not even the smallest are */
+	size_t carried;      /* bytes of the transfer, each way */
+	double transfer_ms;
+};
+
+/* Why has the converter refused, as another request without a cookie shows? */
+enum check_cookie {
+	CHECK_COOKIE_UNKNOWN,    /* it refuses without the cookie, too */
+	CHECK_COOKIE_CLIENT,     /* no cookie was sent: it refuses the client */
+	CHECK_COOKIE_WRONG,      /* without the cookie it asks for one */
+	CHECK_COOKIE_NOT_NEEDED, /* without the cookie it answers, or gives one */
+};
+
+/* One address of a converter. */
+struct check_candidate {
+	union sockaddr_ip address;
+	char about[SOCKADDR_STRLEN + SETTINGS_NAME_MAX + 4]; /* "192.0.2.1:1234 (name)" */
+	struct check_path first; /* the one that connections take */
+	struct check_path paths[CHECK_PATHS_MAX]; /* the others, if they were looked at */
+	size_t path_count;
+	uint8_t cookie[CONVERT_TLV_VALUE_MAX];
+	size_t cookie_len;
+	bool cookie_learned; /* the converter asked for a cookie and gave this one */
+	enum check_cookie refused;
+};
+
+struct check_converters {
+	struct report *report;
+	const struct settings *settings;
+	const struct network *network;
+	struct routes routes;
+	struct cache cache; /* what programs have learned */
+	struct cache_place place;
+	struct check_candidate candidates[CHECK_ADDRESSES_MAX];
+	size_t count;
+	bool any; /* some address serves */
+};
+
+/* --- check_ask.c ---------------------------------------------------------------------- */
+
+/* Returns a probe of this path, over Multipath TCP and without data in the SYN; the caller adds what is to be tried. */
+struct probe_request check_request(const struct check_converters *converters,
+				   const struct check_candidate *candidate,
+				   const struct check_path *path);
+
+/* Asks the converter over a path, and finds out which part of a request doesn't get through. */
+void check_ask(const struct check_converters *converters, struct check_candidate *candidate,
+	       struct check_path *path);
+
+/* Does the same over the first path, and again with the cookie that the converter gives; finds out why it refuses. */
+void check_ask_first(const struct check_converters *converters,
+		     struct check_candidate *candidate);
+
+/* Does this address serve? */
+bool check_serves(const struct check_candidate *candidate);
+
+/* --- check_measure.c -------------------------------------------------------------------- */
+
+/* Makes a short transfer each way over a path that the converter answers on. */
+void check_measure(const struct check_converters *converters,
+		   const struct check_candidate *candidate, struct check_path *path);
+
+/* Makes a transfer over all paths at once. Returns false if not all bytes came back. */
+bool check_measure_all(const struct check_converters *converters,
+		       const struct check_candidate *candidate, unsigned int subflows,
+		       struct probe_result *out);
+
+/* --- check_paths.c ---------------------------------------------------------------------- */
+
+/* Returns the name of the path's device, or "this network". */
+const char *check_path_name(const struct check_path *path);
+
+/* Finds the other paths to a candidate that serves, asks it over each, and measures them. */
+void check_paths_look(const struct check_converters *converters, struct check_candidate *candidate);
+
+/* Returns another path over which a candidate answers that doesn't answer over the first one, or NULL. */
+const struct check_path *check_paths_elsewhere(const struct check_converters *converters,
+					       struct check_candidate *candidate);
+
+/* Adds the command that makes connections to the converter go over this path; false: there is none. */
+bool check_paths_prefer(const struct check_candidate *candidate, const struct check_path *path,
+			struct fact *fact);
+
+/* Reports what was measured on a path, which may be the first one. */
+void check_paths_report_size(const struct check_converters *converters,
+			     const struct check_candidate *candidate,
+			     const struct check_path *path);
+
+/* Reports on the other paths, and on all of them at once. */
+void check_paths_report(const struct check_converters *converters,
+			const struct check_candidate *candidate);
 
 #endif

@@ -9,8 +9,7 @@
 #include "config.h"
 
 #include "common/tcp.h"
-#include "convertize/check/check_private.h"
-#include "convertize/check/converter_addresses.h"
+#include "convertize/check/check.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -33,17 +32,16 @@ static const struct {
 	[PROBE_LOCAL] = { "local", "can't be asked from here", NULL },
 	[PROBE_UNREACHABLE] = { "unreachable", "can't be reached", NULL },
 	[PROBE_NO_SYN_ACK] = { "no-syn-ack", "nothing comes back",
-			       "see that the address and the port are right, that its machine runs, "
-			       "and that no firewall drops TCP to this port" },
+			       REMEDY_NO_SYN_ACK },
 	[PROBE_SILENT] = { "silent", "takes connections and then says nothing",
-			   "see that the address and the port are those of a converter" },
+			   REMEDY_NO_CONVERTER },
 	[PROBE_CLOSED] = { "closed", "closes the connection without an answer",
-			   "see that the address and the port are those of a converter" },
+			   REMEDY_NO_CONVERTER },
 	[PROBE_RESET] = { "reset", "resets the connection without an answer",
-			  "see that the address and the port are those of a converter" },
+			  REMEDY_NO_CONVERTER },
 	[PROBE_NOT_CONVERT] = { "not-convert",
 				"answers by something else than the Convert Protocol",
-				"see that the address and the port are those of a converter" },
+				REMEDY_NO_CONVERTER },
 };
 static_assert(sizeof(outcomes) / sizeof(outcomes[0]) == PROBE_OUTCOME_COUNT, "one for each");
 
@@ -78,8 +76,7 @@ static void report_outcome(const struct check_converters *converters, const stru
 			snprintf(detail, sizeof(detail),
 				 " for %g s, though its host answers at another port",
 				 converters->settings->timeout_ms / 1e3);
-			remedy = "a firewall on the way drops TCP to this port: have it let through, or "
-				 "use another port of the converter";
+			remedy = REMEDY_LET_PORT;
 			break;
 		}
 		__attribute__((fallthrough));
@@ -99,7 +96,7 @@ static void report_outcome(const struct check_converters *converters, const stru
 			   "%s%s", outcomes[probe->outcome].text, detail);
 	fact_value_text(fact, outcomes[probe->outcome].name);
 	if (probe->outcome == PROBE_UNREACHABLE && probe->error == ECONNREFUSED)
-		remedy = "on the converter, systemctl start convertd; or see that the port is right";
+		remedy = REMEDY_START_CONVERTD;
 	if (remedy)
 		fact_remedy(fact, "%s", remedy);
 }
@@ -110,27 +107,26 @@ static const struct {
 } errors[] = {
 	{ CONVERT_ERROR_UNSUPPORTED_VERSION,
 	  "speaks no version of the protocol that libconvert does",
-	  "a converter that speaks version 1" },
+	  REMEDY_VERSION },
 	{ CONVERT_ERROR_UNSUPPORTED_MESSAGE, "doesn't say what it supports",
-	  "a converter that answers to Info TLVs" },
+	  REMEDY_INFO },
 	{ CONVERT_ERROR_MALFORMED_MESSAGE, "doesn't say what it supports",
-	  "a converter that answers to Info TLVs" },
+	  REMEDY_INFO },
 	{ CONVERT_ERROR_MISSING_COOKIE, "wants a cookie",
-	  "ask its operator for one, and set CONVERT_COOKIE" },
-	{ CONVERT_ERROR_RESOURCE_EXCEEDED, "has no resources left", "try again later" },
-	{ CONVERT_ERROR_NETWORK_FAILURE, "has trouble with its own network", "try again later" },
+	  REMEDY_COOKIE },
+	{ CONVERT_ERROR_RESOURCE_EXCEEDED, "has no resources left", REMEDY_LATER },
+	{ CONVERT_ERROR_NETWORK_FAILURE, "has trouble with its own network", REMEDY_LATER },
 };
 
 /* What is said of a refusal, and the remedy, for each reason that the converter may have had. */
 static const char *const refusals[][2] = {
 	[CHECK_COOKIE_UNKNOWN] = { "refuses this client, or its cookie",
-				   "ask its operator to admit this client, or for the right "
-				   "CONVERT_COOKIE" },
+				   REMEDY_ADMIT_OR_COOKIE },
 	[CHECK_COOKIE_CLIENT] = { "refuses this client", NULL },
 	[CHECK_COOKIE_WRONG] = { "refuses the cookie",
-				 "ask its operator for the right cookie, and set CONVERT_COOKIE" },
+				 REMEDY_RIGHT_COOKIE },
 	[CHECK_COOKIE_NOT_NEEDED] = { "refuses the cookie, and needs none to be set",
-				      "leave out --cookie, and unset CONVERT_COOKIE" },
+				      REMEDY_NO_COOKIE },
 };
 
 static void report_refusal(const struct check_converters *converters,
@@ -148,10 +144,7 @@ static void report_refusal(const struct check_converters *converters,
 	if (remedy)
 		fact_remedy(fact, "%s", remedy);
 	else
-		fact_remedy(fact, "on the converter, convertd has to have --allow-client %s, or the "
-				  "address that this client is seen by there; or it wants a cookie: "
-				  "ask its operator for one, and set CONVERT_COOKIE",
-			    network_format_address(&local, text));
+		fact_remedy(fact, REMEDY_ALLOW_CLIENT, network_format_address(&local, text));
 	fact_value_text(fact, convert_error_name(candidate->first.probe.response.error_code));
 }
 
@@ -159,7 +152,7 @@ static void report_error(const struct check_converters *converters,
 			 const struct check_candidate *candidate)
 {
 	uint8_t code = candidate->first.probe.response.error_code;
-	const char *text = "answers by an error", *remedy = "see the log of the converter";
+	const char *text = "answers by an error", *remedy = REMEDY_CONVERTER_LOG;
 	struct fact *fact;
 
 	if (code == CONVERT_ERROR_NOT_AUTHORIZED) {
@@ -226,15 +219,12 @@ static struct fact *report_refused_data(const struct check_converters *converter
 			   "did not take the data in the SYN%s%s: connections take a round trip more",
 			   other ? ", as it does over " : "", other ? check_path_name(other) : "");
 	if (other) {
-		fact_remedy(fact, "whoever runs %s has to let data in SYNs through; or another port "
-				  "of the converter",
-			    check_path_name(&candidate->first));
+		fact_remedy(fact, REMEDY_SYN_DATA_OVER, check_path_name(&candidate->first));
 		return fact;
 	}
 	fact_command(fact, COMMAND_CONVERTER, "sysctl", "-w", "net.ipv4.tcp_fastopen=3",
 		     (char *)NULL);
-	fact_remedy(fact, "on the converter, sysctl -w net.ipv4.tcp_fastopen=3; if it is so already, "
-			  "its Linux is older than 6.2, or something on the way removes data from SYNs");
+	fact_remedy(fact, REMEDY_CONVERTER_FASTOPEN);
 	return fact;
 }
 
@@ -257,9 +247,7 @@ static struct fact *report_lost_data(const struct check_converters *converters,
 				   "answers to SYNs without data%s%s, not to those with a request: "
 				   "connections begin a second late",
 				   word, over);
-	fact_remedy(fact, "whoever runs the firewall that drops them has to let SYNs with data through, "
-			  "of any size; or another port of the converter; programs do without once they "
-			  "have learned it");
+	fact_remedy(fact, REMEDY_SYN_DATA);
 	return fact;
 }
 
@@ -312,9 +300,7 @@ static void report_syn_bytes(const struct check_converters *converters,
 				   "answers to SYNs with %zu bytes of data, not to those with %zu: requests "
 				   "get through, and with early data of programs begin a second late",
 				   first->syn_passed, first->syn_lost);
-		fact_remedy(fact, "whoever runs the firewall that drops them has to let SYNs with data of "
-				  "any size through; or another port of the converter%s",
-			    early_data ? "; or leave out --early-data, and unset CONVERT_EARLY_DATA" : "");
+		fact_remedy(fact, REMEDY_SYN_BYTES, early_data ? REMEDY_SYN_BYTES_EARLY : "");
 	}
 	fact_value_number(fact, (double)first->syn_passed);
 }
@@ -354,10 +340,8 @@ static struct fact *report_lost_mptcp(const struct check_converters *converters,
 			     (char *)NULL);
 		return fact;
 	}
-	fact_remedy(fact, "whoever runs the network has to let TCP option 30 through; or another port "
-			  "of the converter%s",
-		    other || first->mptcp_dropped ?
-			    "" : "; see also that net.mptcp.enabled is still 1 there");
+	fact_remedy(fact, REMEDY_OPTION_30, other || first->mptcp_dropped ?
+			    "" : REMEDY_OPTION_30_ENABLED);
 	return fact;
 }
 
@@ -409,7 +393,7 @@ static void report_rest(const struct check_converters *converters, const struct 
 			   "programs of this user leave it alone for %.0f s more, since it failed "
 			   "before",
 			   (double)(known.rest.until - now) / 1e3);
-	fact_remedy(fact, "wait, or rm %s/" CACHE_FILE, converters->place.path);
+	fact_remedy(fact, REMEDY_REST, converters->place.path);
 	fact_value_number(fact, (double)(known.rest.until - now) / 1e3);
 }
 
@@ -439,8 +423,7 @@ static bool report_elsewhere(const struct check_converters *converters,
 				   "that network is down, or a firewall drops packets");
 	fact_value_text(fact, outcomes[candidate->first.probe.outcome].name);
 	if (!check_paths_prefer(candidate, other, fact))
-		fact_remedy(fact, "see what is wrong with %s, or route the converter over %s",
-			    check_path_name(&candidate->first), check_path_name(other));
+		fact_remedy(fact, REMEDY_OTHER_NETWORK, check_path_name(&candidate->first), check_path_name(other));
 	return true;
 }
 
@@ -519,7 +502,7 @@ static void on_unresolved(const char *name, const char *reason, void *arg)
 	struct check_converters *converters = arg;
 	struct fact *fact = report_fact(converters->report, FACT_WARN, "converter.name", name, "can't be resolved: %s", reason);
 
-	fact_remedy(fact, "see that the name is right, and that DNS works here");
+	fact_remedy(fact, REMEDY_NAME);
 }
 
 void check_converters(struct report *report, const struct settings *settings,
@@ -534,8 +517,7 @@ void check_converters(struct report *report, const struct settings *settings,
 	converters.network = network;
 	if (!settings->enabled) {
 		fact = report_fact(report, FACT_FAIL, "converter", NULL, "no converter is named");
-		fact_remedy(fact,
-			    "--converter ADDR, or CONVERT_ADDR in the environment");
+		fact_remedy(fact, REMEDY_NAME_CONVERTER);
 		return;
 	}
 	converter_addresses(settings, on_address, on_unresolved, &converters);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_host.c - what "convertize check" finds out without sending a packet */
+/* check_host.c - "convertize check" without a converter: the kernel, the networks, the cache, and the addresses of converters */
 #include "config.h"
 
+#include "client/resolve.h"
 #include "common/sysctl.h"
 #include "convertize/check/check.h"
 #include "convertize/check/counters.h"
@@ -38,13 +39,13 @@ static void check_mptcp(struct report *report, const char *release)
 				   "Linux %s has no Multipath TCP: connections are converted over "
 				   "plain TCP, on one path",
 				   release);
-		fact_remedy(fact, "a kernel with CONFIG_MPTCP, 6.2 or newer");
+		fact_remedy(fact, REMEDY_KERNEL_WITH_MPTCP);
 	} else {
 		fact = report_fact(report, FACT_WARN, "kernel.mptcp", NULL,
 				   "no Multipath TCP for this process (%s): connections are "
 				   "converted over plain TCP, on one path",
 				   strerror(error));
-		fact_remedy(fact, "let the security policy, such as a seccomp filter, allow it");
+		fact_remedy(fact, REMEDY_ALLOW_MPTCP);
 	}
 	fact_value_bool(fact, fd >= 0);
 }
@@ -85,7 +86,7 @@ static void check_syn_data(struct report *report, const char *release)
 				   "Linux %s puts no data into SYNs of Multipath TCP: each "
 				   "connection takes a round trip more",
 				   release);
-		fact_remedy(fact, "Linux 6.2 or newer");
+		fact_remedy(fact, REMEDY_KERNEL_WITH_SYN_DATA);
 		fact_value_bool(fact, false);
 		return;
 	}
@@ -208,8 +209,8 @@ static void check_addresses(struct report *report, const struct network *network
 	fact = report_fact(report, statuses[count < 2 ? count : 2], "network.interfaces", NULL,
 			   "%zu network%s%s", count, count == 1 ? "" : "s", list ? list : "");
 	if (count < 2)
-		fact_remedy(fact, count ? "a second path needs a second network" :
-					  "connect this machine to a network");
+		fact_remedy(fact, count ? REMEDY_SECOND_NETWORK :
+					  REMEDY_FIRST_NETWORK);
 	fact_value_number(fact, (double)count);
 	free(list);
 }
@@ -358,4 +359,66 @@ void check_network(struct report *report, const struct network *network)
 	ipv4 = check_missing_endpoints(report, network, NETWORK_IPV4);
 	ipv6 = check_missing_endpoints(report, network, NETWORK_IPV6);
 	check_limit(report, network, ipv4 > ipv6 ? ipv4 : ipv6);
+}
+
+/* --- the cache of this user's programs --------------------------------------------------- */
+
+int check_cache_open(struct cache *cache, const struct settings *settings, struct cache_place *place)
+{
+	struct cache_search search = { settings->cache, settings->runtime_dir, false };
+
+	return cache_find(cache, &search, place);
+}
+
+static void report_refused(struct report *report, const struct cache_place *place)
+{
+	struct fact *fact = report_fact(report, FACT_WARN, "cache.refused", NULL, "what programs learn is not kept in %s: %s",
+					place->refused, cache_problem(place->refusal));
+
+	fact_remedy(fact, REMEDY_CACHE_OWNER);
+	fact_value_text(fact, place->refused);
+}
+
+void check_cache(struct report *report, const struct settings *settings)
+{
+	struct cache_place place;
+	struct cache cache;
+	int ret = check_cache_open(&cache, settings, &place);
+	struct fact *fact;
+
+	cache_close(&cache);
+	if (place.refused)
+		report_refused(report, &place);
+	if (place.path) {
+		fact = report_fact(report, FACT_OK, "cache", NULL, "what programs learn is kept in %s", place.path);
+		fact_value_text(fact, place.path);
+	} else if (ret == -ECANCELED) {
+		report_fact(report, FACT_NOTE, "cache", NULL,
+			    "what a program learns is not kept for the next one (CONVERT_CACHE=none)");
+	} else if (!place.refused) {
+		fact = report_fact(report, FACT_WARN, "cache", NULL, "what a program learns is not kept for the next one%s%s",
+				   ret == -ENOENT ? "" : ": ", ret == -ENOENT ? "" : cache_problem(ret));
+		fact_remedy(fact, REMEDY_CACHE);
+	}
+}
+
+/* --- the addresses of converters ---------------------------------------------------------- */
+
+void converter_addresses(const struct settings *settings, converter_on_address *each, converter_on_unresolved *unresolved,
+			 void *arg)
+{
+	for (size_t i = 0; i < settings->converter_count; i++) {
+		const struct settings_converter *setting = &settings->converters[i];
+		union sockaddr_ip addresses[CHECK_ADDRESSES_MAX] = { setting->addr };
+		const char *reason = NULL;
+		size_t count = 1;
+
+		if (setting->name[0])
+			count = resolve_converter(setting->name, setting->port, settings->timeout_ms, addresses, CHECK_ADDRESSES_MAX,
+						  &reason);
+		for (size_t j = 0; j < count; j++)
+			each(&addresses[j], setting->name, arg);
+		if (!count)
+			unresolved(setting->name, reason, arg);
+	}
 }

@@ -10,7 +10,7 @@
  */
 #include "config.h"
 
-#include "convertize/check/check_private.h"
+#include "convertize/check/check.h"
 
 #include <poll.h>
 

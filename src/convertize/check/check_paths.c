@@ -3,7 +3,7 @@
 #include "config.h"
 
 #include "common/sysctl.h"
-#include "convertize/check/check_private.h"
+#include "convertize/check/check.h"
 #include "host/word.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ void check_wishes(struct report *report, const struct path_preferences *wanted)
 		/* what is never to be used does no harm by not being there */
 		fact = report_fact(report, wish->use == PATH_USE_NEVER ? FACT_NOTE : FACT_WARN, "paths.missing", name,
 				   "CONVERT_PATHS names it, and there is no such %s now", *wish->device ? "device" : "address");
-		fact_remedy(fact, "name one of those that \"ip address\" shows, unless it comes later");
+		fact_remedy(fact, REMEDY_PATH_NAMES);
 		fact_value_text(fact, name);
 	}
 }
@@ -184,7 +184,7 @@ static void shrink(const struct check_candidate *candidate, const struct check_p
 	sockaddr_ip_set_port(&from, 0);
 	routes_find(&candidate->address, &from, path->device ? path->home->index : 0, &way);
 	if (!ipv4 || way.error || !path->home || way.gateway.sa.sa_family != AF_INET) {
-		fact_remedy(fact, "another network: IPv6 needs packets of %d bytes", IPV6_MTU_MIN);
+		fact_remedy(fact, REMEDY_IPV6_MTU, IPV6_MTU_MIN);
 		return;
 	}
 	/* a device with an MTU below IPv6's minimum loses its IPv6 addresses: so only the route gets it */
@@ -207,9 +207,7 @@ static void report_lost(const struct check_converters *converters,
 				   "over %s connections are made, but nothing of a transfer %s the "
 				   "converter gets through, however small its packets are",
 				   name, way);
-		fact_remedy(fact, "another network, or another port of the converter: something on "
-				  "the way over %s drops its packets",
-			    name);
+		fact_remedy(fact, REMEDY_TRANSFER, name);
 	} else {
 		fact = report_fact(converters->report, FACT_WARN, "path.mtu", candidate->about,
 				   "over %s packets of up to %u bytes get through, and larger ones "
@@ -257,10 +255,7 @@ static void plan_route(const struct check_converters *converters, const struct c
 	snprintf(table, sizeof(table), "%u", plan.table);
 	network_format_address(&path->from, from);
 	if (plan.add_route && !plan.has_gateway && !plan.no_gateway) {
-		fact_remedy(fact, "a default route for what is sent from there; the address of its "
-				  "router isn't known here: ip %sroute add default via ROUTER dev %s "
-				  "table %s%s%s%s%s",
-			    ipv4 ? "" : "-6 ", name, table, plan.add_rule ? ", ip rule add from " : "",
+		fact_remedy(fact, REMEDY_DEFAULT_ROUTE, ipv4 ? "" : "-6 ", name, table, plan.add_rule ? ", ip rule add from " : "",
 			    plan.add_rule ? from : "", plan.add_rule ? " table " : "",
 			    plan.add_rule ? table : "");
 		return;
@@ -277,9 +272,7 @@ static void plan_route(const struct check_converters *converters, const struct c
 		add_ip(fact, ipv4, "rule",
 		       (const char *const[8]){ "add", "from", from, "table", table });
 	if (!plan.add_route && !plan.add_rule)
-		fact_remedy(fact, "see ip rule and ip route show table %s: they send what comes "
-				  "from %s elsewhere",
-			    table, from);
+		fact_remedy(fact, REMEDY_OTHER_RULE, table, from);
 }
 
 /* Finds the way that packets of a subflow take which begins at the path's address. */
@@ -331,8 +324,7 @@ static struct fact *report_silent_router(const struct check_converters *converte
 			   "no answer over %s: the router of its route, %s, does not answer there",
 			   check_path_name(path), router);
 	if (!routes_other_router(&converters->routes, &way->gateway, path->home->index, &other)) {
-		fact_remedy(fact, "see that %s is connected, and that this is its router",
-			    check_path_name(path));
+		fact_remedy(fact, REMEDY_ROUTER, check_path_name(path));
 		return fact;
 	}
 	snprintf(table, sizeof(table), "%u", way->table);
@@ -367,13 +359,11 @@ static struct fact *report_unanswered(const struct check_converters *converters,
 				   "no answer over %s, though packets leave there: that network is "
 				   "down, or a firewall drops them",
 				   name);
-		fact_remedy(fact, "see what comes back: ping -I %s %s", name,
+		fact_remedy(fact, REMEDY_PING, name,
 			    network_format_address(&candidate->address, to));
 		return fact;
 	}
-	fact_remedy(fact, "whoever runs the firewall has to let TCP to port %u through; or another port "
-			  "of the converter",
-		    port);
+	fact_remedy(fact, REMEDY_PORT_OVER, port);
 	return fact;
 }
 
@@ -447,8 +437,7 @@ static struct fact *report_mptcp(const struct check_converters *converters,
 			   "Multipath TCP does not get through over %s: something on the way "
 			   "removes it",
 			   check_path_name(path));
-	fact_remedy(fact, "whoever runs that network has to let TCP option 30 through; or another port "
-			  "of the converter");
+	fact_remedy(fact, REMEDY_OPTION_30, "");
 	return fact;
 }
 
@@ -476,8 +465,7 @@ static void report_syn_data(const struct check_converters *converters,
 				   "SYNs with data over %s get no answer, those without do: "
 				   "connections over it begin a second late",
 				   name);
-	fact_remedy(fact, "whoever runs the firewall there has to let SYNs with data through, of any "
-			  "size; programs do without once they have learned it");
+	fact_remedy(fact, REMEDY_SYN_DATA);
 	fact_value_bool(fact, false);
 }
 
@@ -494,8 +482,7 @@ static void report_syn_bytes(const struct check_converters *converters,
 			   "SYNs over %s with %zu bytes of data get no answer, with %zu they do: requests "
 			   "get through, and with early data of programs begin a second late",
 			   check_path_name(path), path->syn_lost, path->syn_passed);
-	fact_remedy(fact, "whoever runs the firewall there has to let SYNs with data of any size through; "
-			  "or another port of the converter");
+	fact_remedy(fact, REMEDY_SYN_BYTES, "");
 	fact_value_number(fact, (double)path->syn_passed);
 }
 
@@ -535,16 +522,13 @@ static void report_all(const struct check_converters *converters,
 				   "though each works alone: something on the way drops the SYNs that "
 				   "join a connection, or the converter takes none",
 				   result.subflows, result.subflows == 1 ? "" : "s", expected);
-		fact_remedy(fact, "whoever runs the network has to let TCP option 30 through in each "
-				  "SYN; or another port of the converter; see also ip mptcp limits there");
+		fact_remedy(fact, REMEDY_OPTION_30_JOIN);
 	} else if (!carried) {
 		fact = report_fact(converters->report, FACT_WARN, "paths", candidate->about,
 				   "a transfer by Multipath TCP over %u path%s stalls, and by TCP it "
 				   "does not",
 				   result.subflows + 1, result.subflows ? "s at once" : "");
-		fact_remedy(fact, "try again, since packets are lost at times; if it stays so, "
-				  "something on the way spoils it: another network, or another port of "
-				  "the converter");
+		fact_remedy(fact, REMEDY_STALL);
 	} else {
 		fact = report_fact(converters->report, FACT_OK, "paths", candidate->about,
 				   "a connection by Multipath TCP uses %u path%s (%.0f ms for %zu KiB, "

@@ -1,14 +1,264 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* paths_command.c - "convertize paths": settings are read, then paths are shown or managed */
+/*
+ * paths_command.c - "convertize paths": finds all facts of each network, or has them managed
+ *
+ * src/host decides which addresses are networks, for the path manager as well, so that both always see the same. A network works if a
+ * converter answers over it: all converters are asked over all networks at once, by sockets that are bound to address and device, as
+ * the kernel binds subflows (probe.c).
+ */
 #include "config.h"
 
 #include "convertize/paths/paths_command.h"
 
+#include "client/paths_facts.h"
+#include "common/sysctl.h"
+#include "convertize/check/check.h"
 #include "convertize/options/conf.h"
+#include "host/way.h"
 #include "paths/manage.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define ANSWER_MS 2000 /* a path that takes longer for an answer is of no use to anybody */
+
+struct converters {
+	union sockaddr_ip address[PATHS_CONVERTERS_MAX];
+	size_t count;
+};
+
+static void on_address(const union sockaddr_ip *address, const char *name, void *arg)
+{
+	struct converters *converters = arg;
+
+	(void)name;
+	if (converters->count < PATHS_CONVERTERS_MAX)
+		converters->address[converters->count++] = *address;
+}
+
+static void on_unresolved(const char *name, const char *reason, void *arg)
+{
+	(void)arg;
+	fprintf(stderr, "convertize: %s can't be resolved: %s\n", name, reason);
+}
+
+/* --- each network ----------------------------------------------------------------------- */
+
+/* Is it a device of a mobile network? The kernel says so of those whose drivers do (DEVTYPE=wwan). */
+static bool is_mobile(const struct host_link *link)
+{
+	char path[64 + IF_NAMESIZE], line[64];
+	FILE *file;
+	bool mobile = strcmp(link->kind, "wwan") == 0 || strcmp(link->kind, "rmnet") == 0;
+
+	snprintf(path, sizeof(path), "/sys/class/net/%s/uevent", link->name);
+	file = fopen(path, "re");
+	while (file && !mobile && fgets(line, sizeof(line), file))
+		mobile = strcmp(line, "DEVTYPE=wwan\n") == 0;
+	if (file)
+		fclose(file);
+	return mobile;
+}
+
+static void find_metered(struct paths_row *row, const struct host_managers *others)
+{
+	const struct host_nm_device *nm = host_nm_of(others, row->network.link.name);
+
+	if (nm && nm->metered != HOST_METERED_UNKNOWN) {
+		row->metered = nm->metered;
+		row->metered_by = PATHS_BY_NETWORK_MANAGER;
+	} else if (is_mobile(&row->network.link)) {
+		row->metered = HOST_METERED_GUESSED_YES;
+		row->metered_by = PATHS_BY_KIND;
+	}
+}
+
+/* Finds the way that the kernel has for what is sent from the address: to a converter, or where everything else goes. */
+static void find_way(struct paths_row *row, const struct converters *converters)
+{
+	bool is_v4 = sockaddr_ip_is_v4(&row->network.address);
+	struct routes_way way;
+	union sockaddr_ip to;
+
+	sockaddr_ip_parse(&to, is_v4 ? "192.0.2.1" : "2001:db8::1", 0);
+	for (size_t i = converters->count; i-- > 0;)
+		if (sockaddr_ip_is_v4(&converters->address[i]) == is_v4)
+			to = converters->address[i];
+	routes_find(&to, &row->network.address, 0, &way);
+	if (!way.error) {
+		row->way_table = way.table;
+		row->way_index = way.index;
+	}
+}
+
+static void fill_row(struct paths_row *row, const struct host_network *network, const struct host *host,
+		     const struct paths_memory *memory)
+{
+	const struct mptcp_endpoint *endpoint = host_endpoint_of(host, &network->address);
+	const struct paths_memory_endpoint *remembered = endpoint ? paths_memory_find(memory, endpoint) : NULL;
+
+	row->network = *network;
+	if (endpoint) {
+		row->has_endpoint = true;
+		row->endpoint = *endpoint;
+	}
+	if (remembered) {
+		row->endpoint_is_ours = true;
+		row->since = remembered->since;
+	}
+	find_metered(row, &host->managers);
+}
+
+/* --- what programs know ----------------------------------------------------------------- */
+
+/* Is it the network that the kernel chooses for a socket that isn't bound? What is learned there is kept as of the usual path. */
+static bool is_usual(const struct paths_row *row, const union sockaddr_ip *converter)
+{
+	const union sockaddr_ip any = { .sa.sa_family = AF_UNSPEC };
+	struct routes_way way;
+
+	routes_find(converter, &any, 0, &way);
+	return !way.error && way.index == row->network.link.index;
+}
+
+/* Finds what the user's programs have learned of the way to the first converter that they have learned something of. */
+static void find_learned(struct paths_row *row, const struct converters *converters, const struct cache *cache)
+{
+	struct in6_addr own = sockaddr_ip_in6(&row->network.address);
+
+	for (size_t i = 0; i < converters->count && !*row->learned_of; i++) {
+		const union sockaddr_ip *converter = &converters->address[i];
+
+		if (sockaddr_ip_is_v4(&row->network.address) != sockaddr_ip_is_v4(converter))
+			continue;
+		row->usual = is_usual(row, converter);
+		if (cache_converter_get(cache, converter, row->usual ? 0 : path_fingerprint(&own), CACHE_PATH, cache_now(), &row->learned))
+			sockaddr_ip_format(converter, row->learned_of);
+	}
+}
+
+static void find_knowledge(struct paths_view *view, const struct converters *converters, const struct settings *settings)
+{
+	struct cache_place place;
+	struct cache cache;
+
+	view->wishes = settings->paths;
+	check_cache_open(&cache, settings, &place);
+	for (size_t i = 0; i < view->count; i++) {
+		struct paths_row *row = &view->rows[i];
+		struct in6_addr own = sockaddr_ip_in6(&row->network.address);
+
+		row->use = path_preferences_of(&settings->paths, row->network.link.name, &own, &row->preference);
+		find_learned(row, converters, &cache);
+	}
+	cache_close(&cache);
+}
+
+/* --- asking ----------------------------------------------------------------------------- */
+
+struct question {
+	size_t row, converter;
+};
+
+/* Asks all converters over all networks of their family; the answers are kept with the rows. */
+static void ask(struct paths_view *view, const struct converters *converters, const struct settings *settings)
+{
+	size_t most = view->count * converters->count, count = 0;
+	struct probe_request *requests = calloc(most + 1, sizeof(*requests));
+	struct probe_result *results = calloc(most + 1, sizeof(*results));
+	struct question *questions = calloc(most + 1, sizeof(*questions));
+
+	for (size_t i = 0; requests && results && questions && i < most; i++) {
+		const struct paths_row *row = &view->rows[i / converters->count];
+		const union sockaddr_ip *converter = &converters->address[i % converters->count];
+
+		if (sockaddr_ip_is_v4(&row->network.address) != sockaddr_ip_is_v4(converter))
+			continue;
+		questions[count] = (struct question){ i / converters->count, i % converters->count };
+		requests[count++] = (struct probe_request){
+			.converter = *converter,
+			.from = row->network.address,
+			.device = row->network.link.name,
+			.in_syn = true,
+			.cookie = { settings->cookie, settings->cookie_len },
+			.timeout_ms = settings->timeout_ms < ANSWER_MS ? settings->timeout_ms : ANSWER_MS,
+		};
+	}
+	if (count)
+		probe_run_all(requests, results, count);
+	for (size_t i = 0; i < count; i++) {
+		struct paths_row *row = &view->rows[questions[i].row];
+		const union sockaddr_ip *converter = &converters->address[questions[i].converter];
+		bool works = results[i].outcome == PROBE_ANSWERED;
+
+		/* the first that answers, or else the first */
+		if (row->works == PATHS_WORKS_YES || (row->works == PATHS_WORKS_NO && !works))
+			continue;
+		row->works = works ? PATHS_WORKS_YES : PATHS_WORKS_NO;
+		probe_copy(&row->probe, &results[i]);
+		sockaddr_ip_format(converter, row->converter);
+	}
+	free(requests);
+	free(results);
+	free(questions);
+}
+
+/* --- all of it -------------------------------------------------------------------------- */
+
+static int read_host(struct paths_view *out, const struct paths_choice *choice)
+{
+	struct paths_memory memory;
+	int ret = host_read(&out->host, NULL, NULL);
+
+	if (ret < 0)
+		return ret;
+	/* a file that can't be read is as none: endpoints are somebody's then */
+	if (paths_memory_load(&memory) < 0)
+		memset(&memory, 0, sizeof(memory));
+	paths_memory_mark(&memory, &out->host.endpoints);
+	host_managers_read(&out->host.managers);
+	ret = paths_wanted_find(&out->wanted, &out->host, choice, &memory);
+	out->rows = calloc(out->wanted.count + 1, sizeof(*out->rows));
+	for (size_t i = 0; out->rows && i < out->wanted.count; i++)
+		if (out->wanted.networks[i].has_route)
+			fill_row(&out->rows[out->count++], &out->wanted.networks[i], &out->host, &memory);
+	return out->rows ? ret : -ENOMEM;
+}
+
+static int paths_look(struct paths_view *out, const struct paths_choice *choice, const struct settings *settings)
+{
+	struct converters converters = { .count = 0 };
+	int ret;
+
+	memset(out, 0, sizeof(*out));
+	out->mptcp = sysctl_read("net.mptcp.enabled");
+	out->is_managed = paths_memory_is_locked();
+	ret = read_host(out, choice);
+	if (ret < 0)
+		return ret;
+	if (settings->enabled)
+		converter_addresses(settings, on_address, on_unresolved, &converters);
+	out->converter_count = converters.count;
+	for (size_t i = 0; i < out->count; i++) {
+		find_way(&out->rows[i], &converters);
+		for (size_t j = 0; j < converters.count; j++)
+			subflows_read(&out->rows[i].network.address, &converters.address[j], &out->rows[i].subflows);
+	}
+	find_knowledge(out, &converters, settings);
+	ask(out, &converters, settings);
+	return 0;
+}
+
+static void paths_view_fini(struct paths_view *view)
+{
+	free(view->rows);
+	view->rows = NULL;
+	paths_wanted_fini(&view->wanted);
+	host_fini(&view->host);
+}
+
+/* --- the command ------------------------------------------------------------------------ */
 
 static const char *environment(const char *name)
 {

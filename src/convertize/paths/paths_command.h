@@ -55,10 +55,6 @@ struct paths_view {
 /* paths() - "convertize paths"; returns its exit status */
 int paths(struct options *options);
 
-/* paths_look() - find out all of it; converters are asked if there are any. Returns 0 or -errno. paths_view_fini() frees it. */
-int paths_look(struct paths_view *out, const struct paths_choice *choice, const struct settings *settings);
-void paths_view_fini(struct paths_view *view);
-
 /* Write it as a table, or as a JSON object. */
 void paths_print(FILE *out, const struct paths_view *view);
 void paths_print_json(FILE *out, const struct paths_view *view);

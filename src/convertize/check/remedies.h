@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * remedies.h - the remedies that "convertize check" prints, but for those that are commands (fact_command())
+ *
+ * Each is an imperative. Those with conversions are printf formats, so that the compiler compares them with their arguments.
+ */
+#ifndef CONVERTIZE_REMEDIES_H
+#define CONVERTIZE_REMEDIES_H
+
+#define OTHER_PORT "or use another port of the converter"
+
+/* this machine */
+#define REMEDY_KERNEL_WITH_MPTCP "upgrade to Linux 6.2 or newer, built with CONFIG_MPTCP"
+#define REMEDY_KERNEL_WITH_SYN_DATA "upgrade to Linux 6.2 or newer"
+#define REMEDY_ALLOW_MPTCP "let the security policy, such as a seccomp filter, allow it"
+#define REMEDY_FIRST_NETWORK "connect this machine to a network"
+#define REMEDY_SECOND_NETWORK "connect this machine to a second network, for a second path"
+#define REMEDY_CACHE_OWNER "make it a directory of this user's alone, or give --cache DIRECTORY"
+#define REMEDY_CACHE "give --cache DIRECTORY, one of this user's alone"
+#define REMEDY_PATH_NAMES "name one of those that \"ip address\" shows, unless it comes later"
+#define REMEDY_SUPERVISION "run it where supervision is permitted: see SUPERVISED PROGRAMS in convertize(1)"
+
+/* the converter's name, address, and refusals */
+#define REMEDY_NAME_CONVERTER "name one with --converter ADDR, or with CONVERT_ADDR in the environment"
+#define REMEDY_NAME "see that the name is right, and that DNS works here"
+#define REMEDY_NO_SYN_ACK \
+	"see that the address and the port are right, that its machine runs, and that no firewall drops TCP to this port"
+#define REMEDY_NO_CONVERTER "see that the address and the port are those of a converter"
+#define REMEDY_START_CONVERTD "on the converter, systemctl start convertd; or see that the port is right"
+#define REMEDY_LET_PORT "have the firewall on the way let TCP to this port through, " OTHER_PORT
+#define REMEDY_VERSION "use a converter that speaks version 1"
+#define REMEDY_INFO "use a converter that answers Info TLVs"
+#define REMEDY_COOKIE "ask its operator for one, and set CONVERT_COOKIE"
+#define REMEDY_LATER "try again later"
+#define REMEDY_ADMIT_OR_COOKIE "ask its operator to admit this client, or for the right CONVERT_COOKIE"
+#define REMEDY_RIGHT_COOKIE "ask its operator for the right cookie, and set CONVERT_COOKIE"
+#define REMEDY_NO_COOKIE "leave out --cookie, and unset CONVERT_COOKIE"
+#define REMEDY_ALLOW_CLIENT \
+	"on the converter, start convertd with --allow-client %s, or with the address that it sees this client by; or ask its operator " \
+	"for a cookie, and set CONVERT_COOKIE"
+#define REMEDY_CONVERTER_LOG "see the log of the converter"
+#define REMEDY_REST "wait, or run rm %s/" CACHE_FILE
+#define REMEDY_HOLD_SYN "on the converter, start convertd with --hold-syn on, and see what it lacks"
+#define REMEDY_NET_ADMIN \
+	"on the converter, start convertd with CAP_NET_ADMIN, as its systemd unit does; with --hold-syn on it says what it lacks besides"
+
+/* what a network lets through */
+#define REMEDY_SYN_DATA_OVER "ask the operator of %s to let data in SYNs through, " OTHER_PORT
+#define REMEDY_CONVERTER_FASTOPEN \
+	"on the converter, sysctl -w net.ipv4.tcp_fastopen=3; if it is 3 already, upgrade that machine to Linux 6.2 or newer, or ask the " \
+	"operator of the network to let data in SYNs through"
+#define REMEDY_SYN_DATA \
+	"have the firewall that drops them let SYNs with data of any size through, " OTHER_PORT "; programs do without once they have " \
+	"learned it"
+#define REMEDY_SYN_BYTES "have the firewall that drops them let SYNs with data of any size through, " OTHER_PORT "%s"
+#define REMEDY_SYN_BYTES_EARLY "; or leave out --early-data, and unset CONVERT_EARLY_DATA"
+#define REMEDY_OPTION_30 "ask the operator of the network to let TCP option 30 through, " OTHER_PORT "%s"
+#define REMEDY_OPTION_30_ENABLED "; see also that net.mptcp.enabled is still 1 there"
+#define REMEDY_OPTION_30_JOIN \
+	"ask the operator of the network to let TCP option 30 through in each SYN, " OTHER_PORT "; see also ip mptcp limits there"
+#define REMEDY_PORT_OVER "have the firewall let TCP to port %u through, " OTHER_PORT
+#define REMEDY_IPV6_MTU "use another network: IPv6 needs packets of %d bytes"
+#define REMEDY_TRANSFER "use another network than %s, where something on the way drops its packets, " OTHER_PORT
+#define REMEDY_STALL "try again, since packets are lost at times; if it stays so, use another network, " OTHER_PORT
+
+/* routes */
+#define REMEDY_OTHER_NETWORK "find the fault of %s, or route the converter over %s"
+#define REMEDY_ROUTER "see that %s is connected, and that this is its router"
+#define REMEDY_DEFAULT_ROUTE \
+	"add a default route for the address, by its router, which isn't known here: ip %sroute add default via ROUTER dev %s table %s%s%s%s%s"
+#define REMEDY_OTHER_RULE "see ip rule and ip route show table %s: they send packets from %s elsewhere"
+#define REMEDY_PING "see what comes back: ping -I %s %s"
+
+#endif
