@@ -1,26 +1,155 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cache_file.h - find, check, make and map the cache's file */
+/*
+ * cache_file.h - the bytes of the cache's file: where they are, how they are read and written, a bucket at a time
+ *
+ * For cache_calls.c and its tests. The file:
+ *
+ *	struct cache_header, then from CACHE_TABLES_OFFSET on the tables one after the other;
+ *	a table is an array of buckets, a bucket an array of `ways` records.
+ *
+ * The key of a record says which bucket it is in; where in the bucket is all the same. A record's
+ * checksum covers all its bytes. Integers are in the machine's byte order: a file doesn't leave it.
+ */
 #ifndef CLIENT_CACHE_FILE_H
 #define CLIENT_CACHE_FILE_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "client/cache.h"
+#include "common/thread.h"
+
+#define CACHE_TABLES_OFFSET 4096
+#define CACHE_BUCKET_MAX 2112 /* bytes of the longest bucket */
+#define CACHE_BOOT_ID_LEN 36  /* a UUID in text, /proc/sys/kernel/random/boot_id */
+
+/* A process takes the time before it calls, so that others' records may be a little younger. */
+#define CACHE_CLOCK_SLACK 60000 /* ms */
+
+/* The header of the file. A process uses a file only if it would write the same header, byte for byte. */
+struct cache_header {
+	char magic[16];
+	uint32_t layout; /* the number in the file's name */
+	uint32_t size;   /* bytes of the file */
+	char boot[40];   /* the boot that CLOCK_BOOTTIME counts from */
+};
+
+enum cache_kind {
+	CACHE_KIND_NONE, /* never written: a record of zeros is a free one */
+	CACHE_KIND_REST,
+	CACHE_KIND_INFO,
+	CACHE_KIND_COOKIE,
+	CACHE_KIND_SERVER,
+	CACHE_KIND_MPTCP,
+	CACHE_KIND_SILENCE,
+	CACHE_KIND_PATH,
+	CACHE_KIND_COUNT
+};
+
+/* What a record is about, and in which way. */
+struct cache_key {
+	uint64_t origin; /* the path of CACHE_KIND_PATH, the source of CACHE_KIND_SERVER; else 0 */
+	uint8_t address[16];
+	uint16_t port; /* host byte order */
+	uint8_t kind;  /* enum cache_kind */
+	uint8_t zero;
+	uint32_t network; /* in which it was learned: cache_network(), folded */
+};
+
+union cache_value {
+	struct {
+		uint32_t flags;
+		uint8_t count, kinds[CACHE_KINDS_MAX], zero[3];
+	} info;
+	struct {
+		uint16_t len;
+		uint8_t bytes[CACHE_COOKIE_MAX], zero[6];
+	} cookie;
+	struct {
+		uint32_t verdict, zero;
+	} server, mptcp;
+	struct {
+		uint64_t destination;
+		uint32_t destinations, zero;
+	} silence;
+	struct {
+		uint64_t asked;
+		uint32_t state;
+		uint16_t rtt_ms;
+		uint8_t doubts, zero;
+	} path;
+};
+
+/* A record. Its first table->record_size bytes are in the file. */
+struct cache_record {
+	uint64_t checksum;
+	int64_t learned, until; /* ms of CLOCK_BOOTTIME */
+	struct cache_key key;
+	union cache_value value;
+};
+
+struct cache_table {
+	uint32_t offset;      /* bytes from the beginning of the file */
+	uint32_t buckets;     /* a power of two */
+	uint32_t ways;        /* records in a bucket */
+	uint32_t record_size; /* bytes, a multiple of 8 */
+};
+
+/* Bytes of the whole file. */
+uint32_t cache_file_size(void);
+
+/* Sets all of @out. @origin is of no account for most kinds, see above. Returns false if @address is neither IPv4 nor IPv6. */
+bool cache_key_set(struct cache_key *out, enum cache_kind kind, const union sockaddr_ip *address, uint64_t network, uint64_t origin);
+
+/* The table for records of @kind, which isn't CACHE_KIND_NONE. */
+const struct cache_table *cache_table_of(enum cache_kind kind);
+
+/* Where in the file the bucket for @key begins. The kind chooses the table, but not the bucket, nor does the origin. */
+uint32_t cache_bucket_offset(const struct cache_key *key);
+
+/* May a record of @kind have this value? */
+bool cache_value_is_valid(enum cache_kind kind, const union cache_value *value);
+
+/* Fills in the checksum, last: unused bytes of the record are 0. */
+void cache_record_seal(struct cache_record *record);
+
+/* Is the record as it was written: its kind belongs to @table and its checksum is right? */
+bool cache_record_is_whole(const struct cache_record *record, const struct cache_table *table);
+
+/* A call on the cache, and a copy of a bucket, so that it is read once for several of its records. */
+struct cache_bucket {
+	const struct cache *cache;
+	int fd; /* of the file, until the end of the call; -1: it is mapped */
+	struct quiet quiet;
+	const struct cache_table *table;
+	uint32_t offset; /* of the bucket in the file; 0 (the header is there): nothing has been read */
+	uint8_t bytes[CACHE_BUCKET_MAX];
+};
+
+/* Begins a call. Returns false if the cache is off for this process, as it is now: there is nothing to end then. */
+bool cache_bucket_begin(struct cache_bucket *bucket, const struct cache *cache);
+void cache_bucket_end(struct cache_bucket *bucket);
 
 /*
- * cache_file_map() - map CACHE_FILE of @directory, a descriptor, a file that this version can use
- * @out: cache_file_size() bytes, shared, for the functions below and never to be accessed otherwise
- * What is checked and made, and what comes back, is said at cache_open_at().
+ * cache_bucket_find() - the youngest record with @key that is valid at @now
+ * @bucket: is read from the file, unless it has the bucket of @key already
+ * Returns false, with @out undefined, if there is none or the file can't be read.
  */
-int cache_file_map(int directory, uint8_t **out);
-
-void cache_file_unmap(uint8_t *file);
+bool cache_bucket_find(struct cache_bucket *bucket, const struct cache_key *key, int64_t now, struct cache_record *out);
 
 /*
- * cache_file_read(), cache_file_write() - copy @len bytes from or to the mapping, at @offset
+ * cache_bucket_put() - note @record, or if @until has passed wipe what there is of its key
+ * @record: its key and value are set; the rest is filled in here
+ * Returns 0 or -errno, as cache_converter_update(). @bucket is unread afterwards.
+ */
+int cache_bucket_put(struct cache_bucket *bucket, struct cache_record *record, int64_t now, int64_t until);
+
+/*
+ * cache_bucket_read(), cache_bucket_write() - copy @len bytes of the file, at @offset
  * Returns 0, -EFAULT if the file doesn't have all of them any more or its file system is full, or
- * another -errno of process_vm_readv(2). A part may have been copied then. Async-signal-safe.
+ * another -errno. A part may have been copied then.
  */
-int cache_file_read(uint8_t *file, uint32_t offset, void *buf, size_t len);
-int cache_file_write(uint8_t *file, uint32_t offset, const void *buf, size_t len);
+int cache_bucket_read(const struct cache_bucket *bucket, uint32_t offset, void *buf, size_t len);
+int cache_bucket_write(const struct cache_bucket *bucket, uint32_t offset, const void *buf, size_t len);
+
+/* Makes or finds the file in @directory, and maps it or notes its path: cache_open_at(). */
+int cache_file_open(struct cache *cache, int directory, const char *path);
 
 #endif

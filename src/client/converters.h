@@ -115,4 +115,11 @@ bool converters_forget_cookie(int index, converters_cookie_number number);
 /* Takes over the cookie of @found, of converters_noted(), if CACHE_COOKIE is known. */
 void converters_renew_cookie(int index, const struct cache_converter *found);
 
+/*
+ * converters_forget() - forget what this process has learned of converters, paths and destinations
+ * To be called where a connection is in another network namespace than the one before: another network may treat them otherwise. What is
+ * known there the cache has. Cookies stay.
+ */
+void converters_forget(void);
+
 #endif

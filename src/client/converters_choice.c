@@ -160,3 +160,10 @@ int converters_choose(const struct settings *settings, const struct converters_q
 	*reason = policy_reason(*verdict);
 	return CONVERTERS_NONE;
 }
+
+void converters_forget(void)
+{
+	converters_facts_forget();
+	converters_destinations_forget();
+	paths_facts_forget();
+}

@@ -214,11 +214,11 @@ void converters_renew_refusals(int index, const struct cache_converter *found, i
 }
 
 /*
- * Which servers are known to speak Multipath TCP themselves
+ * --- which servers speak Multipath TCP themselves ---
  *
- * This process's knowledge is in a small table by hash, where the newer of two servers with the same place replaces the older.
- * Key and value are one atomic word, so that no reader sees half of an entry. The cache has what the user's other processes
- * have learned.
+ * A converter says so of a server, and is believed for itself alone: one that lies must not take connections away from the others. This
+ * process's knowledge is in a small table by hash, where the newer of two servers with the same place replaces the older. Key and value are
+ * one atomic word, so that no reader sees half of an entry. The cache has what the user's other processes have learned.
  */
 
 #define PLACES 256u
@@ -231,9 +231,22 @@ static _Atomic uint64_t places[PLACES];
 #define TIME_SHIFT 2
 #define TIME_MASK 0x3fffffu
 
-static enum handshake_server_mptcp table_find(const union sockaddr_ip *server)
+/* What names the converter that has said it, in the cache. */
+static uint64_t source_of(int index)
 {
-	uint64_t key = sockaddr_ip_hash(server), entry = atomic_load(&places[key % PLACES]);
+	return sockaddr_ip_hash(converters_address(index));
+}
+
+static uint64_t server_key(int index, const union sockaddr_ip *server)
+{
+	const uint64_t key = sockaddr_ip_hash(server) ^ (uint64_t)(index + 1) * 0x9e3779b97f4a7c15u;
+
+	return key ^ key >> 29;
+}
+
+static enum handshake_server_mptcp table_find(int index, const union sockaddr_ip *server)
+{
+	uint64_t key = server_key(index, server), entry = atomic_load(&places[key % PLACES]);
 	uint32_t age = ((uint32_t)clock_seconds() - (uint32_t)(entry >> TIME_SHIFT)) & TIME_MASK;
 
 	if (!entry || entry >> KEY_SHIFT != key >> KEY_SHIFT || age > FRESH_SECONDS)
@@ -241,28 +254,24 @@ static enum handshake_server_mptcp table_find(const union sockaddr_ip *server)
 	return (enum handshake_server_mptcp)(entry & 3);
 }
 
-static void table_note(const union sockaddr_ip *server, enum handshake_server_mptcp mptcp)
+static void server_note(int index, const union sockaddr_ip *server, enum handshake_server_mptcp mptcp, enum cache_server_verdict verdict)
 {
-	uint64_t key = sockaddr_ip_hash(server);
+	uint64_t key = server_key(index, server);
 
 	atomic_store(&places[key % PLACES],
 		     (key >> KEY_SHIFT) << KEY_SHIFT |
 			     (uint64_t)((uint32_t)clock_seconds() & TIME_MASK) << TIME_SHIFT | mptcp);
+	cache_server_put(user_cache(), server, source_of(index), verdict, cache_now(), cache_in(FRESH_SECONDS));
 }
 
-static void cache_note(const union sockaddr_ip *server, enum cache_server_verdict verdict)
+enum handshake_server_mptcp servers_mptcp(int index, const union sockaddr_ip *server)
 {
-	cache_server_put(user_cache(), server, verdict, cache_now(), cache_in(FRESH_SECONDS));
-}
-
-enum handshake_server_mptcp servers_mptcp(const union sockaddr_ip *server)
-{
-	enum handshake_server_mptcp known = table_find(server);
+	enum handshake_server_mptcp known = table_find(index, server);
 	struct cache_server found;
 
 	if (known != HANDSHAKE_SERVER_UNKNOWN)
 		return known;
-	switch (cache_server_get(user_cache(), server, cache_now(), &found)) {
+	switch (cache_server_get(user_cache(), server, source_of(index), cache_now(), &found)) {
 	case CACHE_SERVER_MPTCP:
 		return HANDSHAKE_SERVER_MPTCP;
 	case CACHE_SERVER_PLAIN:
@@ -273,15 +282,38 @@ enum handshake_server_mptcp servers_mptcp(const union sockaddr_ip *server)
 	}
 }
 
-void servers_note_mptcp(const union sockaddr_ip *server, enum handshake_server_mptcp mptcp)
+bool servers_any_mptcp(const union sockaddr_ip *server)
 {
-	table_note(server, mptcp);
-	cache_note(server, mptcp == HANDSHAKE_SERVER_MPTCP ? CACHE_SERVER_MPTCP :
-							     CACHE_SERVER_PLAIN);
+	const int count = converters_count();
+
+	for (int i = 0; i < count; i++)
+		if (servers_mptcp(i, server) == HANDSHAKE_SERVER_MPTCP)
+			return true;
+	return false;
+}
+
+void servers_note_mptcp(int index, const union sockaddr_ip *server, enum handshake_server_mptcp mptcp)
+{
+	server_note(index, server, mptcp, mptcp == HANDSHAKE_SERVER_MPTCP ? CACHE_SERVER_MPTCP : CACHE_SERVER_PLAIN);
 }
 
 void servers_note_no_bypass(const union sockaddr_ip *server)
 {
-	table_note(server, HANDSHAKE_SERVER_PLAIN);
-	cache_note(server, CACHE_SERVER_NO_BYPASS);
+	const int count = converters_count();
+
+	for (int i = 0; i < count; i++)
+		if (servers_mptcp(i, server) == HANDSHAKE_SERVER_MPTCP)
+			server_note(i, server, HANDSHAKE_SERVER_PLAIN, CACHE_SERVER_NO_BYPASS);
+}
+
+void converters_destinations_forget(void)
+{
+	for (unsigned int i = 0; i < DESTINATION_PLACES; i++) {
+		atomic_store(&refused[i].key, 0);
+		atomic_store(&admitted[i].key, 0);
+	}
+	for (unsigned int i = 0; i < PLACES; i++)
+		atomic_store(&places[i], 0);
+	for (unsigned int i = 0; i < CONVERTERS_MAX * FAMILIES; i++)
+		atomic_store(&families[i / FAMILIES][i % FAMILIES].until, 0);
 }

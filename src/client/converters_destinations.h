@@ -51,15 +51,22 @@ void converters_renew_refusals(int index, const struct cache_converter *found, i
 /* --- which servers are known to speak Multipath TCP themselves (RFC 8803, Section 5.1) --- */
 
 /*
- * What is known of @server: HANDSHAKE_SERVER_UNKNOWN if nothing, or too long ago;
- * HANDSHAKE_SERVER_PLAIN also if it was tried directly in vain.
+ * servers_mptcp() - what converter @index has said of @server
+ * HANDSHAKE_SERVER_UNKNOWN if nothing, or too long ago;
+ * HANDSHAKE_SERVER_PLAIN also if the server was tried directly in vain.
  */
-enum handshake_server_mptcp servers_mptcp(const union sockaddr_ip *server);
+enum handshake_server_mptcp servers_mptcp(int index, const union sockaddr_ip *server);
 
-/* Notes what a converter's response has said of @server. */
-void servers_note_mptcp(const union sockaddr_ip *server, enum handshake_server_mptcp mptcp);
+/* Has any converter said that @server speaks Multipath TCP? */
+bool servers_any_mptcp(const union sockaddr_ip *server);
 
-/* Notes that Multipath TCP to @server failed without a converter, so that it isn't tried again for an hour. */
+/* Notes what the response of converter @index has said of @server. */
+void servers_note_mptcp(int index, const union sockaddr_ip *server, enum handshake_server_mptcp mptcp);
+
+/* Notes that Multipath TCP to @server failed without a converter, so that it isn't tried again for an hour, whoever has said so. */
 void servers_note_no_bypass(const union sockaddr_ip *server);
+
+/* Forgets what this process has learned of all destinations: converters_forget(). */
+void converters_destinations_forget(void);
 
 #endif

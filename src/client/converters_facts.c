@@ -248,7 +248,7 @@ static void mptcp_set(int index, enum cache_mptcp verdict)
 	struct facts *facts = &learned[index];
 	const bool lost = verdict == CACHE_MPTCP_LOST;
 	const int64_t seconds = verdict == CACHE_MPTCP_HOLDS ? MPTCP_HOLDS_SECONDS : MPTCP_LOST_SECONDS;
-	const struct cache_converter note = { .mptcp = { cache_in(seconds), verdict } };
+	const struct cache_converter note = { .mptcp = { .until = cache_in(seconds), .verdict = verdict } };
 
 	atomic_store(&facts->mptcp_holds_until, lost ? 0 : clock_seconds() + seconds);
 	atomic_store(&facts->mptcp_lost_until, lost ? clock_seconds() + seconds : 0);
@@ -285,6 +285,24 @@ void converters_doubt_mptcp(int index)
 }
 
 /* --- what others have learned --- */
+
+void converters_facts_forget(void)
+{
+	for (int i = 0; i < CONVERTERS_MAX; i++) {
+		struct facts *facts = &learned[i];
+
+		atomic_store(&facts->rest_until, 0);
+		atomic_store(&facts->proven_until, 0);
+		atomic_store(&facts->mptcp_holds_until, 0);
+		atomic_store(&facts->mptcp_lost_until, 0);
+		atomic_store(&facts->mptcp_doubted_at, 0);
+		atomic_store(&facts->withheld_ms, 0);
+		atomic_store(&facts->no_mptcp, false);
+		atomic_store(&facts->corrects_windows, false);
+		atomic_store(&facts->silent_until, 0);
+		atomic_store(&facts->hold_times, false);
+	}
+}
 
 /* @now, @boot: clock_seconds() and cache_now() */
 static void renew_info(struct facts *facts, const struct cache_converter *found, int64_t now, int64_t boot)

@@ -109,4 +109,7 @@ void converters_doubt_mptcp(int index);
 /* Takes over what @found, of converters_noted(), knows. @now: clock_seconds() */
 void converters_renew_facts(int index, const struct cache_converter *found, int64_t now);
 
+/* Forgets all of this, but for what the cache has: converters_forget(). */
+void converters_facts_forget(void);
+
 #endif

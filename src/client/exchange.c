@@ -12,7 +12,16 @@
 
 bool exchange_bypasses(const struct settings *settings, const union sockaddr_ip *server)
 {
-	return settings->bypass_mptcp && servers_mptcp(server) == HANDSHAKE_SERVER_MPTCP;
+	const struct converters_query query = { .destination = server, .family = server->sa.sa_family, .any = true };
+	enum policy_verdict verdict = POLICY_CONVERT;
+	union sockaddr_ip address;
+	const char *reason;
+	int converter;
+
+	if (!settings->bypass_mptcp || settings->fail_closed || !servers_any_mptcp(server))
+		return false;
+	converter = converters_choose(settings, &query, &address, &verdict, &reason);
+	return converter >= 0 && servers_mptcp(converter, server) == HANDSHAKE_SERVER_MPTCP;
 }
 
 /* No answer to Info is due, and Multipath TCP can be relied on. */
@@ -28,7 +37,7 @@ struct handshake_ask exchange_ask(const struct settings *settings, int converter
 	struct handshake_ask ask = {
 		.cookie = converters_cookie(settings, converter, number),
 		.mptcp = mptcp && settings->bypass_mptcp && converters_take_mptcp(converter) &&
-			 servers_mptcp(server) == HANDSHAKE_SERVER_UNKNOWN,
+			 servers_mptcp(converter, server) == HANDSHAKE_SERVER_UNKNOWN,
 		.info = (!converters_is_proven(converter) || silence == CONVERTERS_OUTDATED) && settings->withheld_ms <= 0,
 		.over_mptcp = mptcp,
 	};
@@ -78,7 +87,7 @@ void exchange_done(int converter, const union sockaddr_ip *server, const struct 
 	converters_served(converter, server, told);
 	converters_admitted(converter, server);
 	if (told->server_mptcp != HANDSHAKE_SERVER_UNKNOWN)
-		servers_note_mptcp(server, told->server_mptcp);
+		servers_note_mptcp(converter, server, told->server_mptcp);
 }
 
 void exchange_done_silently(int converter, const union sockaddr_ip *server, bool asked_mptcp)
@@ -86,7 +95,7 @@ void exchange_done_silently(int converter, const union sockaddr_ip *server, bool
 	converters_reached(converter, server);
 	converters_admitted(converter, server);
 	if (asked_mptcp)
-		servers_note_mptcp(server, HANDSHAKE_SERVER_PLAIN);
+		servers_note_mptcp(converter, server, HANDSHAKE_SERVER_PLAIN);
 }
 
 void exchange_reset_silently(int converter)

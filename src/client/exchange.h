@@ -19,7 +19,8 @@
 
 /*
  * exchange_bypasses() - is @server better reached without a converter, over Multipath TCP all the way (Section 5.1)?
- * The user wants that, and the server is known to speak Multipath TCP itself.
+ * The user wants that, connections may go without a converter at all (CONVERT_FALLBACK), and the very converter that would be asked has
+ * said that the server speaks Multipath TCP.
  */
 bool exchange_bypasses(const struct settings *settings, const union sockaddr_ip *server);
 

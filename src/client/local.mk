@@ -2,10 +2,8 @@
 # the client's side of the protocol, for every front end; of I/O there are only the user's cache and the resolver
 noinst_LTLIBRARIES += libclient.la
 libclient_la_SOURCES = \
-	src/client/cache.c src/client/cache.h \
-	src/client/cache_bucket.c src/client/cache_bucket.h \
+	src/client/cache.h src/client/cache_calls.c \
 	src/client/cache_file.c src/client/cache_file.h \
-	src/client/cache_record.c src/client/cache_record.h src/client/cache_types.h \
 	src/client/converters.c src/client/converters.h src/client/converters_choice.c \
 	src/client/converters_facts.c src/client/converters_facts.h \
 	src/client/converters_destinations.c src/client/converters_destinations.h \

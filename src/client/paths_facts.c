@@ -137,6 +137,12 @@ static void entry_note(const struct path_id *id, const struct entry *entry)
 	cache_converter_update(user_cache(), converters_address(id->converter), path_fingerprint(&id->source), CACHE_PATH, cache_now(), &note);
 }
 
+void paths_facts_forget(void)
+{
+	for (unsigned int i = 0; i < CONVERTERS_MAX + PLACES; i++)
+		atomic_store(&table[i].key, 0);
+}
+
 static struct path_facts facts_of(struct entry entry)
 {
 	return (struct path_facts){ .state = entry.state, .rtt_ms = entry.rtt_ms, .heard = entry.heard };

@@ -103,4 +103,7 @@ bool paths_is_trial_due(const struct path_id *id);
  */
 bool paths_note_trial(const struct path_id *id, bool answered);
 
+/* Forgets what this process has learned of all paths: converters_forget(). */
+void paths_facts_forget(void);
+
 #endif

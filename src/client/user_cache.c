@@ -79,9 +79,9 @@ int cache_open(struct cache *cache, const char *path)
 {
 	int saved = errno, fd = named_open(path), ret = fd;
 
-	cache->file = NULL;
+	memset(cache, 0, sizeof(*cache));
 	if (fd >= 0) {
-		ret = cache_open_at(cache, fd);
+		ret = cache_open_at(cache, fd, path);
 		fd_close(fd);
 	}
 	errno = saved;
@@ -150,7 +150,7 @@ static bool judge(struct cache *cache, const struct cache_search *search, struct
 {
 	*ret = fd;
 	if (fd >= 0) {
-		*ret = search->make || faccessat(fd, CACHE_FILE, F_OK, 0) == 0 ? cache_open_at(cache, fd) : PLACE_TO_BE;
+		*ret = search->make || faccessat(fd, CACHE_FILE, F_OK, 0) == 0 ? cache_open_at(cache, fd, path) : PLACE_TO_BE;
 		fd_close(fd);
 	}
 	if (*ret == 0 || *ret == PLACE_TO_BE) {
@@ -197,10 +197,12 @@ int cache_find(struct cache *cache, const struct cache_search *search, struct ca
 {
 	int saved = errno, ret;
 
-	cache->file = NULL;
+	memset(cache, 0, sizeof(*cache));
 	place->path = place->refused = NULL;
 	place->refusal = 0;
 	ret = find(cache, search, place);
+	if (ret == 0)
+		atomic_store(&cache->network, cache_network(-1));
 	errno = saved;
 	return ret;
 }
@@ -247,13 +249,21 @@ static void await(void)
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
 }
 
-void user_cache_open(void)
+/* Has what follows read and written in the network namespace of the socket @fd. Returns whether that is another one than before. */
+static bool enter_network(int fd)
+{
+	const uint64_t network = cache_network(fd), before = network ? atomic_exchange(&cache.network, network) : 0;
+
+	return before && before != network;
+}
+
+bool user_cache_open(int fd)
 {
 	int expected = CLOSED;
 	struct quiet quiet;
 
 	if (atomic_load_explicit(&state, memory_order_acquire) == OPEN)
-		return;
+		return fd >= 0 && enter_network(fd);
 	quiet_all(&quiet); /* a thread that is cancelled in open(2) would leave the state OPENING for ever */
 	if (atomic_compare_exchange_strong(&state, &expected, OPENING)) {
 		open_for_user();
@@ -262,6 +272,7 @@ void user_cache_open(void)
 		await();
 	}
 	quiet_end(&quiet);
+	return fd >= 0 && enter_network(fd);
 }
 
 void user_cache_repair_in_child(void)
@@ -269,6 +280,7 @@ void user_cache_repair_in_child(void)
 	int expected = OPENING;
 
 	atomic_compare_exchange_strong(&state, &expected, CLOSED);
+	cache_check_identity(&cache);
 }
 
 const struct cache *user_cache(void)

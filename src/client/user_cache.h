@@ -52,13 +52,15 @@ typedef void client_log(const char *format, ...) __attribute__((format(printf, 1
 void user_cache_init(const struct settings *settings, client_log *log);
 
 /*
- * user_cache_open() - have the cache ready
+ * user_cache_open() - have the cache ready for a connection
  * Opens it at the first call, so that programs which never connect don't. From any thread; one that comes while
  * another opens it waits for that, for 100 ms at most, and goes on without a cache then.
+ * @fd: the connection's socket, whose network namespace is read and written from now on; -1: the one of the calls before
+ * Returns whether that is another namespace than before: what this process has learned itself is forgotten then, by converters_forget().
  */
-void user_cache_open(void);
+bool user_cache_open(int fd);
 
-/* After fork(): a thread of the parent that was opening the cache isn't in the child, which opens it itself. */
+/* After fork(): a thread of the parent that was opening the cache isn't in the child, which opens it itself. Takes it from another user. */
 void user_cache_repair_in_child(void);
 
 /* The cache; one that is off until user_cache_open() is done, and on a stack that is too small for its records (common/thread.h). */

@@ -108,7 +108,7 @@ void trials_start(const struct settings *settings)
 		return;
 	user_cache_init(settings, no_log);
 	converters_init(settings);
-	user_cache_open();
+	user_cache_open(-1);
 	count = find_due(settings, due);
 	child = count ? fork() : -1;
 	if (child < 0)

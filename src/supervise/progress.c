@@ -457,7 +457,7 @@ void progress_begin(struct connection *connection)
 		go_without_converter(connection, &refusal);
 		return;
 	}
-	user_cache_open();
+	user_cache_open(-1);
 	if (attempt_next(connection, &refusal))
 		begun(connection);
 	else

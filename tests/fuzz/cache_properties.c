@@ -13,7 +13,7 @@
 
 #include "client/cache.h"
 #include "client/user_cache.h"
-#include "client/cache_record.h"
+#include "client/cache_file.h"
 #include "../unit/tempdir.h"
 
 #include <sys/mman.h>
@@ -145,6 +145,7 @@ static struct cache_converter naive_converter(enum cache_kind kind, const uint8_
 	out.known = fact_of_kind[kind];
 	switch (kind) {
 	case CACHE_KIND_REST:
+		out.rest.learned = integer_at(record, 8);
 		out.rest.until = integer_at(record, 16);
 		break;
 	case CACHE_KIND_INFO:
@@ -161,6 +162,7 @@ static struct cache_converter naive_converter(enum cache_kind kind, const uint8_
 		memcpy(&out.silence.destinations, value + 8, 4);
 		break;
 	case CACHE_KIND_PATH:
+		out.path.learned = integer_at(record, 8);
 		out.path.until = integer_at(record, 16);
 		out.path.asked = integer_at(value, 0);
 		out.path.state = (enum cache_path)value[8];
@@ -168,10 +170,12 @@ static struct cache_converter naive_converter(enum cache_kind kind, const uint8_
 		out.path.doubts = value[14];
 		break;
 	case CACHE_KIND_MPTCP:
+		out.mptcp.learned = integer_at(record, 8);
 		out.mptcp.until = integer_at(record, 16);
 		out.mptcp.verdict = (enum cache_mptcp)value[0];
 		break;
 	default:
+		out.cookie.learned = integer_at(record, 8);
 		out.cookie.until = integer_at(record, 16);
 		memcpy(&out.cookie.len, value, 2);
 		memcpy(out.cookie.bytes, value + 2, out.cookie.len);
@@ -201,6 +205,7 @@ static void converter_check(const union sockaddr_ip *address, enum cache_kind ki
 	switch (kind) {
 	case CACHE_KIND_REST:
 		want.rest = all.rest;
+		want.rest.learned = now;
 		break;
 	case CACHE_KIND_INFO:
 		want.info = all.info;
@@ -208,6 +213,7 @@ static void converter_check(const union sockaddr_ip *address, enum cache_kind ki
 		break;
 	case CACHE_KIND_MPTCP:
 		want.mptcp = all.mptcp;
+		want.mptcp.learned = now;
 		break;
 	case CACHE_KIND_SILENCE:
 		want.silence = all.silence;
@@ -215,9 +221,11 @@ static void converter_check(const union sockaddr_ip *address, enum cache_kind ki
 		break;
 	case CACHE_KIND_PATH:
 		want.path = all.path;
+		want.path.learned = now;
 		break;
 	default:
 		want.cookie = all.cookie;
+		want.cookie.learned = now;
 	}
 	REQUIRE(memcmp(&got, &want, sizeof(got)) == 0);
 	REQUIRE(cache_converter_update(&cache, address, CACHE_INPUT_PATH, fact, now, &forget) == 0);
@@ -231,15 +239,15 @@ static void server_check(const union sockaddr_ip *address, const uint8_t *record
 
 	if (record)
 		memcpy(&verdict, record + 56, sizeof(verdict));
-	REQUIRE(cache_server_get(&cache, address, now, &got) == verdict);
+	REQUIRE(cache_server_get(&cache, address, 0, now, &got) == verdict);
 	REQUIRE(got.verdict == verdict);
 	REQUIRE(got.learned == (record ? integer_at(record, 8) : 0));
 	REQUIRE(got.until == (record ? integer_at(record, 16) : 0));
-	REQUIRE(cache_server_put(&cache, address, CACHE_SERVER_MPTCP, now, INT64_MAX) == 0);
-	REQUIRE(cache_server_get(&cache, address, now, &got) == CACHE_SERVER_MPTCP);
+	REQUIRE(cache_server_put(&cache, address, 0, CACHE_SERVER_MPTCP, now, INT64_MAX) == 0);
+	REQUIRE(cache_server_get(&cache, address, 0, now, &got) == CACHE_SERVER_MPTCP);
 	REQUIRE(got.learned == now && got.until == now + CACHE_LIFETIME_MAX);
-	REQUIRE(cache_server_put(&cache, address, CACHE_SERVER_UNKNOWN, now, INT64_MAX) == 0);
-	REQUIRE(cache_server_get(&cache, address, now, &got) == CACHE_SERVER_UNKNOWN);
+	REQUIRE(cache_server_put(&cache, address, 0, CACHE_SERVER_UNKNOWN, now, INT64_MAX) == 0);
+	REQUIRE(cache_server_get(&cache, address, 0, now, &got) == CACHE_SERVER_UNKNOWN);
 }
 
 /* Writes right checksums into those records of @bytes that the input says should have them. */
@@ -266,7 +274,7 @@ static void bucket_check(const uint8_t *data, size_t size, enum cache_kind kind,
 	struct cache_key key;
 
 	REQUIRE(sockaddr_ip_parse(&address, CACHE_INPUT_ADDRESS, 0) == 0);
-	REQUIRE(cache_key_set(&key, kind, &address, CACHE_INPUT_PATH));
+	REQUIRE(cache_key_set(&key, kind, &address, 0, CACHE_INPUT_PATH));
 	memcpy(before, data, size < length ? size : length);
 	if (sealed)
 		seal(before, table, kind);
@@ -301,8 +309,8 @@ static void file_check(const uint8_t *data, size_t size, bool cut, int64_t now)
 	cache_close(&damaged);
 	REQUIRE(cache_open(&damaged, other) == 0);
 	REQUIRE(sockaddr_ip_parse(&address, CACHE_INPUT_ADDRESS, 0) == 0);
-	REQUIRE(cache_server_put(&damaged, &address, CACHE_SERVER_NO_BYPASS, now, now + 1) == 0);
-	REQUIRE(cache_server_get(&damaged, &address, now, &(struct cache_server){ 0 }) ==
+	REQUIRE(cache_server_put(&damaged, &address, 0, CACHE_SERVER_NO_BYPASS, now, now + 1) == 0);
+	REQUIRE(cache_server_get(&damaged, &address, 0, now, &(struct cache_server){ 0 }) ==
 		CACHE_SERVER_NO_BYPASS);
 	cache_close(&damaged);
 }

@@ -63,6 +63,13 @@ def test_server_that_speaks_mptcp_is_reached_directly():
         # and not if the user doesn't want it
         get(lab, CONVERT_BYPASS_MPTCP="0")
         equal(lab.shim_log().count(TAKEN), 2, "conversions in\n" + lab.shim_log())
+        # nor if nothing may go directly, nor on another converter's word
+        get(lab, CONVERT_FALLBACK="none")
+        equal(lab.shim_log().count(TAKEN), 3, "conversions with CONVERT_FALLBACK=none in\n" + lab.shim_log())
+        get(lab, CONVERT_ADDR="[%s]" % lab.converter.addr6)
+        equal(lab.shim_log().count(TAKEN), 4, "conversions by a converter that has said nothing in\n" + lab.shim_log())
+        get(lab)
+        equal(lab.shim_log().count(DIRECT), 3, "direct connections in\n" + lab.shim_log())
 
 
 @kernel.needs("fastopen")
@@ -162,6 +169,53 @@ def test_without_the_file_all_goes_on():
                                   env=lab.converted(XDG_RUNTIME_DIR=directory)).stdout
             check("answer b'hello'\nend b''\n" in said, said)
         equal(lab.shim_log().count(TAKEN), 9, "conversions in\n" + lab.shim_log())
+
+
+@kernel.needs("fastopen")
+def test_what_a_container_learns_stays_there():
+    """In a network namespace where the converter's port is closed it is left alone; the host's programs use it all the same."""
+    need("unshare", "util-linux")
+    with near() as lab:
+        lab.convertd()
+        lab.echo()
+        inside = "ip link set lo up && ip address add %s/32 dev lo && exec python3 %s poll %s 7" % (
+            lab.converter.addr4, os.path.join(APPS, "connect_probe.py"), lab.server.addr4)
+        for count in (1, 2):
+            lab.client.run(["unshare", "-n", "sh", "-c", inside], env=remembering(lab), check=False)
+            equal(lab.shim_log().count("left alone for 30 s"), count, "refusals in\n" + lab.shim_log())
+            hello(lab)
+            equal(lab.shim_log().count(TAKEN), count, "conversions on the host in\n" + lab.shim_log())
+
+
+DROPS = """
+import ctypes, os, platform, socket, sys
+def talk():
+    with socket.create_connection((sys.argv[1], 7)) as sock:
+        sock.sendall(b"hello")
+        print(sock.recv(5).decode(), flush=True)
+talk()
+print("mapped" if "libconvert-cache" in open("/proc/self/maps").read() else "not mapped", flush=True)
+assert ctypes.CDLL(None).syscall({"x86_64": 117, "aarch64": 147}[platform.machine()], 65534, 65534, 65534) == 0
+talk()
+"""
+
+
+@kernel.needs("fastopen")
+def test_a_daemon_that_drops_its_rights():
+    """Root's cache isn't in the memory of a process that becomes another user's, by a system call that no hook sees."""
+    if sandbox.in_user_namespace():
+        raise Unsuitable("in a user namespace of an ordinary user there is only one user; run it as root")
+    with near() as lab:
+        os.chmod(lab.directory, 0o777)
+        lab.convertd()
+        lab.echo()
+        with open(os.path.join(lab.directory, "shim.log"), "wb") as log:
+            os.fchmod(log.fileno(), 0o666)
+        for _ in range(2):
+            said = lab.client.run(["python3", "-c", DROPS, lab.server.addr4], env=remembering(lab)).stdout
+            equal(said, "hello\nnot mapped\nhello\n", "what was said, and is in memory")
+        check(kept(os.path.join(lab.directory, "runtime")), "nothing was kept")
+        equal(lab.shim_log().count(TAKEN), 4, "conversions in\n" + lab.shim_log())
 
 
 USER, OTHER = 65534, 65533

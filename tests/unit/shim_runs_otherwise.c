@@ -117,7 +117,7 @@ static int bypassed(void)
 
 	run_begin(&run_bypass, run_accepting, &world_ok);
 	run_add_server((struct fake_host){ .synack_ms = 10 });
-	servers_note_mptcp(&server, HANDSHAKE_SERVER_MPTCP);
+	servers_note_mptcp(0, &server, HANDSHAKE_SERVER_MPTCP);
 	fd = run_connecting();
 	world_expect(world_wait(fd, 60000) == POLLOUT, "not writable");
 	run_expect(fd, WORLD_CONFIRMED);
@@ -149,7 +149,7 @@ static void bypass_ends(void *arg)
 	run_begin(&run_bypass, (struct fake_host){ .address = CONVERTER }, NULL);
 	run_add_server((struct fake_host){ .synack_ms = 10, .refuses = which == 0 ? ECONNREFUSED : 0, .no_mptcp = which == 1,
 				       .loses_mptcp = which == 4 });
-	servers_note_mptcp(&server, HANDSHAKE_SERVER_MPTCP);
+	servers_note_mptcp(0, &server, HANDSHAKE_SERVER_MPTCP);
 	fd = run_connecting();
 	if (which == 2)
 		world_expect(hook_shutdown(fd, SHUT_RDWR) == 0, "errno %d", errno);

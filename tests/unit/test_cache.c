@@ -4,9 +4,7 @@
 
 #include "client/cache.h"
 #include "client/user_cache.h"
-#include "client/cache_bucket.h"
 #include "client/cache_file.h"
-#include "client/cache_record.h"
 
 #include "run.h"
 #include "tempdir.h"
@@ -67,14 +65,14 @@ static struct cache_converter everything(void)
 {
 	struct cache_converter all = {
 		.known = CACHE_FACTS_ALL,
-		.rest.until = LATER,
+		.rest = { .learned = NOW, .until = LATER },
 		.info = { .until = LATER + 2, .learned = NOW, .flags = 0xf00dcafe,
 			  .count = CACHE_KINDS_MAX },
-		.cookie = { .until = LATER + 3, .len = CACHE_COOKIE_MAX },
-		.mptcp = { .until = LATER, .verdict = CACHE_MPTCP_LOST },
+		.cookie = { .learned = NOW, .until = LATER + 3, .len = CACHE_COOKIE_MAX },
+		.mptcp = { .learned = NOW, .until = LATER, .verdict = CACHE_MPTCP_LOST },
 		.silence = { .until = LATER + 4, .learned = NOW, .destination = UINT64_MAX - 7,
 			     .destinations = UINT32_MAX },
-		.path = { .until = LATER + 5, .asked = INT64_MAX, .state = CACHE_PATH_SILENT, .rtt_ms = UINT16_MAX,
+		.path = { .learned = NOW, .until = LATER + 5, .asked = INT64_MAX, .state = CACHE_PATH_SILENT, .rtt_ms = UINT16_MAX,
 			  .doubts = UINT8_MAX },
 	};
 
@@ -118,8 +116,8 @@ START_TEST(off)
 	ck_assert_int_eq(cache_converter_update(&none, &addr, 0, CACHE_REST, NOW, &all), -ENOENT);
 	ck_assert_uint_eq(cache_converter_get(&none, &addr, 0, CACHE_REST, NOW, &all), 0);
 	ck_assert_uint_eq(all.rest.until, 0);
-	ck_assert_int_eq(cache_server_put(&none, &addr, CACHE_SERVER_MPTCP, NOW, LATER), -ENOENT);
-	ck_assert_int_eq(cache_server_get(&none, &addr, NOW, &out), CACHE_SERVER_UNKNOWN);
+	ck_assert_int_eq(cache_server_put(&none, &addr, 0, CACHE_SERVER_MPTCP, NOW, LATER), -ENOENT);
+	ck_assert_int_eq(cache_server_get(&none, &addr, 0, NOW, &out), CACHE_SERVER_UNKNOWN);
 	ck_assert_int_eq(out.until, 0);
 	cache_close(&none);
 }
@@ -160,7 +158,7 @@ START_TEST(the_key_is_address_and_port)
 	scoped.sa.sa_family = AF_UNIX;
 	ck_assert_uint_eq(cache_converter_get(&cache, &scoped, 0, CACHE_REST, NOW, &all), 0);
 	ck_assert_int_eq(cache_converter_update(&cache, &scoped, 0, CACHE_REST, NOW, &all), -EINVAL);
-	ck_assert_int_eq(cache_server_put(&cache, &scoped, CACHE_SERVER_MPTCP, NOW, LATER), -EINVAL);
+	ck_assert_int_eq(cache_server_put(&cache, &scoped, 0, CACHE_SERVER_MPTCP, NOW, LATER), -EINVAL);
 }
 END_TEST
 
@@ -205,6 +203,43 @@ START_TEST(paths_are_told_apart)
 	ck_assert_int_eq(cache_converter_update(&cache, &addr, 0, CACHE_PATH, NOW, &all), 0);
 	ck_assert_int_eq(get("192.0.2.1", 0, CACHE_PATH, NOW).path.state, CACHE_PATH_WORKS);
 	ck_assert_int_eq(get("192.0.2.1", PATH, CACHE_PATH, NOW).path.state, CACHE_PATH_SILENT);
+}
+END_TEST
+
+/* What was learned in a container's network is found there, and the host's is left alone. */
+START_TEST(network_namespaces_are_told_apart)
+{
+	static const uint64_t networks[] = { 1, 2, UINT64_C(1) << 32, UINT64_MAX };
+	struct cache_converter all = everything();
+	union sockaddr_ip addr = server(1);
+	struct cache_server out;
+
+	for (size_t i = 0; i < ARRAY_SIZE(networks); i++) {
+		cache.network = networks[i];
+		ck_assert_uint_eq(known("192.0.2.1", NOW), 0);
+		ck_assert_int_eq(cache_server_get(&cache, &addr, 0, NOW, &out), CACHE_SERVER_UNKNOWN);
+		all.rest.until = LATER + (int64_t)i;
+		update("192.0.2.1", CACHE_REST | CACHE_PATH, &all); /* few, so that all stay wherever their buckets are */
+		ck_assert_int_eq(cache_server_put(&cache, &addr, 0, CACHE_SERVER_MPTCP, NOW, LATER), 0);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(networks); i++) {
+		cache.network = networks[i];
+		ck_assert_int_eq(get("192.0.2.1", PATH, CACHE_REST, NOW).rest.until, LATER + (int64_t)i);
+		ck_assert_int_eq(cache_server_get(&cache, &addr, 0, NOW, &out), CACHE_SERVER_MPTCP);
+	}
+}
+END_TEST
+
+START_TEST(sources_are_told_apart)
+{
+	union sockaddr_ip addr = server(1);
+	struct cache_server out;
+
+	ck_assert_int_eq(cache_server_put(&cache, &addr, 1, CACHE_SERVER_MPTCP, NOW, LATER), 0);
+	ck_assert_int_eq(cache_server_get(&cache, &addr, 2, NOW, &out), CACHE_SERVER_UNKNOWN);
+	ck_assert_int_eq(cache_server_put(&cache, &addr, 2, CACHE_SERVER_PLAIN, NOW, LATER), 0);
+	ck_assert_int_eq(cache_server_get(&cache, &addr, 1, NOW, &out), CACHE_SERVER_MPTCP);
+	ck_assert_int_eq(cache_server_get(&cache, &addr, 2, NOW, &out), CACHE_SERVER_PLAIN);
 }
 END_TEST
 
@@ -254,9 +289,9 @@ START_TEST(values_out_of_range_are_refused)
 	}
 	ck_assert_int_eq(cache_converter_update(&cache, &addr, 0, CACHE_PATH << 1, NOW, &all), -EINVAL);
 	ck_assert_int_eq(cache_converter_update(&cache, &addr, 0, 0, NOW, &all), 0);
-	ck_assert_int_eq(cache_server_put(&cache, &addr, CACHE_SERVER_VERDICT_COUNT, NOW, LATER),
+	ck_assert_int_eq(cache_server_put(&cache, &addr, 0, CACHE_SERVER_VERDICT_COUNT, NOW, LATER),
 			 -EINVAL);
-	ck_assert_int_eq(cache_server_put(&cache, &addr, (enum cache_server_verdict)-1, NOW, LATER),
+	ck_assert_int_eq(cache_server_put(&cache, &addr, 0, (enum cache_server_verdict)-1, NOW, LATER),
 			 -EINVAL);
 }
 END_TEST
@@ -315,10 +350,10 @@ START_TEST(clocks)
 		int64_t now = senseless[i];
 
 		ck_assert_uint_eq(known("192.0.2.1", now), 0);
-		ck_assert_int_eq(cache_server_get(&cache, &addr, now, &out), CACHE_SERVER_UNKNOWN);
+		ck_assert_int_eq(cache_server_get(&cache, &addr, 0, now, &out), CACHE_SERVER_UNKNOWN);
 		ck_assert_int_eq(cache_converter_update(&cache, &addr, 0, CACHE_REST, now, &all),
 				 -EINVAL);
-		ck_assert_int_eq(cache_server_put(&cache, &addr, CACHE_SERVER_MPTCP, now, now),
+		ck_assert_int_eq(cache_server_put(&cache, &addr, 0, CACHE_SERVER_MPTCP, now, now),
 				 -EINVAL);
 	}
 	ck_assert_int_gt(first, 0);
@@ -332,21 +367,21 @@ START_TEST(servers)
 	union sockaddr_ip mapped = address("[::ffff:192.0.2.1]:443");
 	struct cache_server out;
 
-	ck_assert_int_eq(cache_server_get(&cache, &v6, NOW, &out), CACHE_SERVER_UNKNOWN);
-	ck_assert_int_eq(cache_server_put(&cache, &v6, CACHE_SERVER_MPTCP, NOW, LATER), 0);
-	ck_assert_int_eq(cache_server_put(&cache, &v4, CACHE_SERVER_NO_BYPASS, NOW, INT64_MAX), 0);
-	ck_assert_int_eq(cache_server_get(&cache, &v6, LATER - 1, &out), CACHE_SERVER_MPTCP);
+	ck_assert_int_eq(cache_server_get(&cache, &v6, 0, NOW, &out), CACHE_SERVER_UNKNOWN);
+	ck_assert_int_eq(cache_server_put(&cache, &v6, 0, CACHE_SERVER_MPTCP, NOW, LATER), 0);
+	ck_assert_int_eq(cache_server_put(&cache, &v4, 0, CACHE_SERVER_NO_BYPASS, NOW, INT64_MAX), 0);
+	ck_assert_int_eq(cache_server_get(&cache, &v6, 0, LATER - 1, &out), CACHE_SERVER_MPTCP);
 	ck_assert_int_eq(out.learned, NOW);
 	ck_assert_int_eq(out.until, LATER);
-	ck_assert_int_eq(cache_server_get(&cache, &mapped, LATER, &out), CACHE_SERVER_NO_BYPASS);
+	ck_assert_int_eq(cache_server_get(&cache, &mapped, 0, LATER, &out), CACHE_SERVER_NO_BYPASS);
 	ck_assert_int_eq(out.until, NOW + CACHE_LIFETIME_MAX);
-	ck_assert_int_eq(cache_server_get(&cache, &v6, LATER, &out), CACHE_SERVER_UNKNOWN);
+	ck_assert_int_eq(cache_server_get(&cache, &v6, 0, LATER, &out), CACHE_SERVER_UNKNOWN);
 	ck_assert_int_eq(out.learned, 0);
 	/* the last verdict counts, an earlier clock or not */
-	ck_assert_int_eq(cache_server_put(&cache, &v4, CACHE_SERVER_MPTCP, NOW - 5, LATER), 0);
-	ck_assert_int_eq(cache_server_get(&cache, &v4, NOW, &out), CACHE_SERVER_MPTCP);
-	ck_assert_int_eq(cache_server_put(&cache, &v4, CACHE_SERVER_UNKNOWN, NOW, LATER), 0);
-	ck_assert_int_eq(cache_server_get(&cache, &v4, NOW, &out), CACHE_SERVER_UNKNOWN);
+	ck_assert_int_eq(cache_server_put(&cache, &v4, 0, CACHE_SERVER_MPTCP, NOW - 5, LATER), 0);
+	ck_assert_int_eq(cache_server_get(&cache, &v4, 0, NOW, &out), CACHE_SERVER_MPTCP);
+	ck_assert_int_eq(cache_server_put(&cache, &v4, 0, CACHE_SERVER_UNKNOWN, NOW, LATER), 0);
+	ck_assert_int_eq(cache_server_get(&cache, &v4, 0, NOW, &out), CACHE_SERVER_UNKNOWN);
 	/* a converter at the same address is something else */
 	ck_assert_uint_eq(known("192.0.2.1:443", NOW), 0);
 }
@@ -365,17 +400,17 @@ START_TEST(the_oldest_makes_room)
 		union sockaddr_ip addr = server(i);
 		struct cache_key key;
 
-		cache_key_set(&key, CACHE_KIND_SERVER, &addr, 0);
+		cache_key_set(&key, CACHE_KIND_SERVER, &addr, 0, 0);
 		bucket[i] = cache_bucket_offset(&key);
-		ck_assert_int_eq(cache_server_put(&cache, &addr, CACHE_SERVER_MPTCP, NOW + i,
+		ck_assert_int_eq(cache_server_put(&cache, &addr, 0, CACHE_SERVER_MPTCP, NOW + i,
 						  INT64_MAX), 0);
-		ck_assert_int_eq(cache_server_get(&cache, &addr, NOW + i, &out), CACHE_SERVER_MPTCP);
+		ck_assert_int_eq(cache_server_get(&cache, &addr, 0, NOW + i, &out), CACHE_SERVER_MPTCP);
 		for (uint32_t older = 0; older < i; older++)
 			younger[older] += bucket[older] == bucket[i];
 	}
 	for (uint32_t i = 0; i < COUNT; i++) {
 		union sockaddr_ip addr = server(i);
-		bool found = cache_server_get(&cache, &addr, NOW + COUNT, &out) == CACHE_SERVER_MPTCP;
+		bool found = cache_server_get(&cache, &addr, 0, NOW + COUNT, &out) == CACHE_SERVER_MPTCP;
 
 		ck_assert_int_eq(found, younger[i] < table->ways);
 		kept += found;
@@ -393,7 +428,7 @@ static void bucket_fill(union sockaddr_ip *out, size_t count)
 	for (uint32_t i = 0, found = 0; found < count; i++) {
 		union sockaddr_ip addr = server(i);
 
-		cache_key_set(&key, CACHE_KIND_SERVER, &addr, 0);
+		cache_key_set(&key, CACHE_KIND_SERVER, &addr, 0, 0);
 		if (found == 0)
 			offset = cache_bucket_offset(&key);
 		if (cache_bucket_offset(&key) == offset)
@@ -408,16 +443,16 @@ START_TEST(what_has_ended_makes_room_first)
 
 	bucket_fill(same, ARRAY_SIZE(same));
 	for (size_t i = 0; i < 8; i++)
-		cache_server_put(&cache, &same[i], CACHE_SERVER_MPTCP, NOW + (int64_t)i,
+		cache_server_put(&cache, &same[i], 0, CACHE_SERVER_MPTCP, NOW + (int64_t)i,
 				 i == 5 ? NOW + 50 : LATER);
-	cache_server_put(&cache, &same[8], CACHE_SERVER_MPTCP, NOW + 50, LATER);
+	cache_server_put(&cache, &same[8], 0, CACHE_SERVER_MPTCP, NOW + 50, LATER);
 	for (size_t i = 0; i < 9; i++)
-		ck_assert_int_eq(cache_server_get(&cache, &same[i], NOW + 50, &out),
+		ck_assert_int_eq(cache_server_get(&cache, &same[i], 0, NOW + 50, &out),
 				 i == 5 ? CACHE_SERVER_UNKNOWN : CACHE_SERVER_MPTCP);
 	/* the same again takes no other's place */
 	for (int again = 0; again < 20; again++)
-		cache_server_put(&cache, &same[8], CACHE_SERVER_MPTCP, NOW + 60, LATER);
-	ck_assert_int_eq(cache_server_get(&cache, &same[0], NOW + 60, &out), CACHE_SERVER_MPTCP);
+		cache_server_put(&cache, &same[8], 0, CACHE_SERVER_MPTCP, NOW + 60, LATER);
+	ck_assert_int_eq(cache_server_get(&cache, &same[0], 0, NOW + 60, &out), CACHE_SERVER_MPTCP);
 }
 END_TEST
 
@@ -570,32 +605,32 @@ START_TEST(the_youngest_of_two)
 {
 	union sockaddr_ip addr = server(1);
 	const struct cache_table *table = cache_table_of(CACHE_KIND_SERVER);
-	struct cache_bucket bucket = { .offset = 0 };
+	struct cache_bucket bucket;
 	struct cache_record record = { .learned = 0 };
 	struct cache_key key;
 	uint32_t first;
 
-	ck_assert(cache_key_set(&key, CACHE_KIND_SERVER, &addr, 0));
-	ck_assert_int_eq(cache_server_put(&cache, &addr, CACHE_SERVER_MPTCP, NOW, LATER), 0);
-	ck_assert(cache_bucket_find(&bucket, cache.file, &key, NOW, &record));
+	ck_assert(cache_key_set(&key, CACHE_KIND_SERVER, &addr, 0, 0));
+	ck_assert_int_eq(cache_server_put(&cache, &addr, 0, CACHE_SERVER_MPTCP, NOW, LATER), 0);
+	ck_assert(cache_bucket_begin(&bucket, &cache));
+	ck_assert(cache_bucket_find(&bucket, &key, NOW, &record));
 	first = cache_bucket_offset(&key);
 	for (uint32_t way = 0; way < 2; way++) {
 		record.learned = NOW - (way == (uint32_t)_i ? 0 : 10);
 		cache_record_seal(&record);
-		ck_assert_int_eq(cache_file_write(cache.file, first + way * table->record_size, &record,
-						  table->record_size), 0);
+		ck_assert_int_eq(cache_bucket_write(&bucket, first + way * table->record_size, &record, table->record_size), 0);
 	}
 	bucket.offset = 0;
-	ck_assert(cache_bucket_find(&bucket, cache.file, &key, NOW, &record));
+	ck_assert(cache_bucket_find(&bucket, &key, NOW, &record));
 	ck_assert_int_eq(record.learned, NOW);
 
-	ck_assert_int_eq(cache_server_put(&cache, &addr, CACHE_SERVER_PLAIN, NOW + 1, LATER), 0);
+	ck_assert_int_eq(cache_server_put(&cache, &addr, 0, CACHE_SERVER_PLAIN, NOW + 1, LATER), 0);
 	for (uint32_t way = 0, whole = 0; way < table->ways; way++) {
-		ck_assert_int_eq(cache_file_read(cache.file, first + way * table->record_size, &record,
-						 table->record_size), 0);
+		ck_assert_int_eq(cache_bucket_read(&bucket, first + way * table->record_size, &record, table->record_size), 0);
 		whole += cache_record_is_whole(&record, table);
 		ck_assert_uint_le(whole, 1);
 	}
+	cache_bucket_end(&bucket);
 }
 END_TEST
 
@@ -603,19 +638,21 @@ END_TEST
 START_TEST(a_file_that_has_shrunk)
 {
 	union sockaddr_ip addr = server(1);
-	struct cache_bucket bucket = { .offset = 0 };
+	struct cache_bucket bucket;
 	struct cache_record record;
 	struct cache_key key;
 	char path[PATH_MAX + sizeof(CACHE_FILE)];
 
-	ck_assert(cache_key_set(&key, CACHE_KIND_SERVER, &addr, 0));
-	ck_assert_int_eq(cache_server_put(&cache, &addr, CACHE_SERVER_MPTCP, NOW, LATER), 0);
-	ck_assert(cache_bucket_find(&bucket, cache.file, &key, NOW, &record));
+	ck_assert(cache_key_set(&key, CACHE_KIND_SERVER, &addr, 0, 0));
+	ck_assert_int_eq(cache_server_put(&cache, &addr, 0, CACHE_SERVER_MPTCP, NOW, LATER), 0);
+	ck_assert(cache_bucket_begin(&bucket, &cache));
+	ck_assert(cache_bucket_find(&bucket, &key, NOW, &record));
 	snprintf(path, sizeof(path), "%s/" CACHE_FILE, directory);
 	ck_assert_int_eq(truncate(path, 0), 0);
 	bucket.offset = 0;
 	for (int again = 0; again < 3; again++)
-		ck_assert(!cache_bucket_find(&bucket, cache.file, &key, NOW, &record));
+		ck_assert(!cache_bucket_find(&bucket, &key, NOW, &record));
+	cache_bucket_end(&bucket);
 }
 END_TEST
 
@@ -635,6 +672,8 @@ int main(int argc, char **argv)
 	tcase_add_test(tcase, the_key_is_address_and_port);
 	tcase_add_test(tcase, facts_are_independent);
 	tcase_add_test(tcase, paths_are_told_apart);
+	tcase_add_test(tcase, network_namespaces_are_told_apart);
+	tcase_add_test(tcase, sources_are_told_apart);
 	tcase_add_test(tcase, every_length_of_cookies_and_kinds);
 	tcase_add_test(tcase, values_out_of_range_are_refused);
 	tcase_add_test(tcase, each_fact_has_its_end);

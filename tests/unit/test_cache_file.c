@@ -8,7 +8,7 @@
 
 #include "client/cache.h"
 #include "client/user_cache.h"
-#include "client/cache_record.h"
+#include "client/cache_file.h"
 
 #include "run.h"
 #include "tempdir.h"
@@ -32,6 +32,7 @@
 #define NOW INT64_C(1000000)
 #define LATER (NOW + 60000)
 #define NOBODY 65534
+#define SOMEBODY 4711 /* has no rights, so that the file is mapped */
 
 static char directory[PATH_MAX], file[PATH_MAX + sizeof("/" CACHE_FILE)];
 
@@ -39,6 +40,16 @@ static void setup(void)
 {
 	tempdir_make(directory);
 	snprintf(file, sizeof(file), "%s/" CACHE_FILE, directory);
+}
+
+/* The same for a process that can't change its identity, if this one may become one. */
+static void setup_without_rights(void)
+{
+	setup();
+	if (geteuid() == 0)
+		ck_assert(chown(directory, SOMEBODY, SOMEBODY) == 0 && setresgid(SOMEBODY, SOMEBODY, SOMEBODY) == 0 &&
+			  setresuid(SOMEBODY, SOMEBODY, SOMEBODY) == 0);
+	prctl(PR_SET_DUMPABLE, 1); /* else /proc/self is root's */
 }
 
 static void teardown(void)
@@ -58,7 +69,7 @@ static int put(const struct cache *cache, uint16_t port)
 {
 	union sockaddr_ip addr = address(port);
 
-	return cache_server_put(cache, &addr, CACHE_SERVER_MPTCP, NOW, LATER);
+	return cache_server_put(cache, &addr, 0, CACHE_SERVER_MPTCP, NOW, LATER);
 }
 
 static bool has(const struct cache *cache, uint16_t port)
@@ -66,7 +77,7 @@ static bool has(const struct cache *cache, uint16_t port)
 	union sockaddr_ip addr = address(port);
 	struct cache_server out;
 
-	return cache_server_get(cache, &addr, NOW, &out) == CACHE_SERVER_MPTCP;
+	return cache_server_get(cache, &addr, 0, NOW, &out) == CACHE_SERVER_MPTCP;
 }
 
 static struct cache opened(void)
@@ -109,12 +120,12 @@ static unsigned int files_in_directory(void)
 
 static void expect_error(int error)
 {
-	struct cache cache = { (uint8_t *)1 };
+	struct cache cache = { .file = (uint8_t *)1 };
 
 	errno = 12345;
 	ck_assert_int_eq(cache_open(&cache, directory), error);
 	ck_assert_int_eq(errno, 12345);
-	ck_assert_ptr_null(cache.file);
+	ck_assert(!cache_is_on(&cache));
 	ck_assert_uint_gt(strlen(cache_problem(error)), 0);
 }
 
@@ -125,7 +136,7 @@ START_TEST(no_directory)
 
 	for (size_t i = 0; i < ARRAY_SIZE(none); i++) {
 		ck_assert_int_eq(cache_open(&cache, none[i]), -ENOENT);
-		ck_assert_ptr_null(cache.file);
+		ck_assert(!cache_is_on(&cache));
 	}
 	ck_assert_int_eq(cache_open(&cache, "/dev/null"), -ENOTDIR);
 	/* words for what nobody has thought of, too */
@@ -151,7 +162,7 @@ START_TEST(a_file_is_made_and_no_descriptor_kept)
 	ck_assert_uint_eq(files_in_directory(), 1);
 	ck_assert_int_eq(put(&cache, 1), 0);
 	cache_close(&cache);
-	ck_assert_ptr_null(cache.file);
+	ck_assert(!cache_is_on(&cache));
 }
 END_TEST
 
@@ -314,9 +325,13 @@ START_TEST(every_byte_of_the_header)
 		ck_assert(!has(&new, one));
 		ck_assert_int_eq(put(&new, two), 0);
 		ck_assert(has(&new, two));
-		ck_assert(has(&old, one) && !has(&old, two));
-		ck_assert_int_eq(put(&old, three), 0);
-		ck_assert(has(&old, three) && !has(&new, three));
+		if (old.file) {
+			ck_assert(has(&old, one) && !has(&old, two));
+			ck_assert_int_eq(put(&old, three), 0);
+			ck_assert(has(&old, three) && !has(&new, three));
+		} else { /* the file is opened each time: it is the new one */
+			ck_assert(!has(&old, one) && has(&old, two));
+		}
 		cache_close(&old);
 		cache_close(&new);
 	}
@@ -351,7 +366,7 @@ START_TEST(every_length_while_mapped)
 	union sockaddr_ip addr = address(1);
 	struct cache_converter facts = { .rest.until = LATER,
 					 .cookie = { .until = LATER, .len = CACHE_COOKIE_MAX } };
-	struct cache cache = opened();
+	struct cache cache = opened(), another;
 	bool cookie = true, server = true, rest = true;
 
 	put(&cache, 1);
@@ -373,8 +388,10 @@ START_TEST(every_length_while_mapped)
 	ck_assert_int_eq(put(&cache, 1), -EFAULT);
 	ck_assert(!has(&cache, 1));
 	/* who comes later starts anew */
-	put(&(struct cache){ opened().file }, 2);
-	ck_assert(!has(&cache, 2));
+	another = opened();
+	put(&another, 2);
+	cache_close(&another);
+	ck_assert_int_eq(has(&cache, 2), !cache.file); /* unless this one opens the file each time */
 	cache_close(&cache);
 }
 END_TEST
@@ -386,7 +403,7 @@ static off_t record_offset(enum cache_kind kind)
 	struct cache_key key;
 	off_t offset;
 
-	ck_assert(cache_key_set(&key, kind, &addr, 0));
+	ck_assert(cache_key_set(&key, kind, &addr, 0, 0));
 	offset = cache_bucket_offset(&key);
 	/* the facts are in one bucket, in the order in which they were noted */
 	if (kind >= CACHE_KIND_REST && kind <= CACHE_KIND_INFO)
@@ -418,7 +435,7 @@ static void note_everything(const struct cache *cache)
 	struct cache_converter facts = { .rest.until = LATER,
 					 .info = { .until = LATER, .count = 1, .kinds = { 30 } },
 					 .cookie = { .until = LATER, .len = 16 },
-					 .mptcp = { LATER, CACHE_MPTCP_LOST },
+					 .mptcp = { .until = LATER, .verdict = CACHE_MPTCP_LOST },
 					 .silence = { .until = LATER, .destinations = 1 },
 					 .path = { .until = LATER, .state = CACHE_PATH_LOSES } };
 
@@ -484,6 +501,65 @@ START_TEST(many_make_it_at_once)
 }
 END_TEST
 
+/* Is the cache's file in this process's memory? */
+static bool is_mapped(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[PATH_MAX + 128];
+	bool found = false;
+
+	ck_assert_ptr_nonnull(maps);
+	while (fgets(line, sizeof(line), maps))
+		found |= strstr(line, CACHE_FILE) != NULL;
+	fclose(maps);
+	return found;
+}
+
+/* A daemon of root's that drops to another user, by a system call that no hook sees, has neither the cache nor the bytes within reach. */
+START_TEST(whoever_may_change_the_user_has_no_mapping)
+{
+	struct cache cache;
+
+	if (geteuid() != 0)
+		return;
+	cache = opened();
+	ck_assert_int_eq(put(&cache, 1), 0);
+	ck_assert(has(&cache, 1));
+	ck_assert(!is_mapped());
+	ck_assert_int_eq(syscall(SYS_setresuid, -1, SOMEBODY, -1), 0);
+	ck_assert(!has(&cache, 1));
+	ck_assert_int_eq(put(&cache, 2), -ENOENT);
+	ck_assert_int_eq(syscall(SYS_setresuid, -1, 0, -1), 0);
+	ck_assert(has(&cache, 1) && !has(&cache, 2));
+	/* a directory that the other user may enter doesn't change that */
+	ck_assert_int_eq(chmod(directory, 0711), 0);
+	ck_assert_int_eq(syscall(SYS_setresuid, SOMEBODY, SOMEBODY, SOMEBODY), 0);
+	ck_assert(!has(&cache, 1));
+	ck_assert_int_eq(put(&cache, 1), -ENOENT);
+	ck_assert(!is_mapped());
+}
+END_TEST
+
+/* In a user namespace whoever has no rights may become another user: the mapping goes with the next call, or with cache_check_identity(). */
+START_TEST(a_mapping_goes_with_its_user)
+{
+	struct cache cache = opened();
+
+	ck_assert_int_eq(put(&cache, 1), 0);
+	if (!cache.file || unshare(CLONE_NEWUSER) < 0)
+		return;
+	ck_assert(is_mapped());
+	if (_i)
+		cache_check_identity(&cache);
+	else
+		ck_assert(!has(&cache, 1));
+	ck_assert(!is_mapped());
+	ck_assert(!has(&cache, 1));
+	ck_assert_int_lt(put(&cache, 1), 0);
+	cache_close(&cache);
+}
+END_TEST
+
 static bool proc_write(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY);
@@ -532,7 +608,7 @@ START_TEST(file_system_is_full)
 	ck_assert_int_eq(ftruncate(fd, (written - 1) * (off_t)sizeof(page)), 0);
 	cache = opened(); /* the header takes the last page */
 	ck_assert(!has(&cache, 1));
-	ck_assert_int_eq(put(&cache, 1), -EFAULT);
+	ck_assert_int_eq(put(&cache, 1), cache.file ? -EFAULT : -ENOSPC);
 	ck_assert_int_eq(ftruncate(fd, 0), 0);
 	ck_assert_int_eq(put(&cache, 1), 0);
 	ck_assert(has(&cache, 1));
@@ -561,7 +637,7 @@ START_TEST(sandbox)
 	struct cache cache = opened();
 
 	ck_assert_int_eq(put(&cache, 1), 0);
-	if (!forbid_copies())
+	if (!cache.file || !forbid_copies())
 		return;
 	ck_assert(!has(&cache, 1));
 	ck_assert_int_eq(put(&cache, 1), -EPERM);
@@ -570,13 +646,10 @@ START_TEST(sandbox)
 }
 END_TEST
 
-int main(void)
+static void tests_add(TCase *tcase, SFun setup_function)
 {
-	Suite *suite = suite_create("cache_file");
-	TCase *tcase = tcase_create("file");
-
 	tcase_set_timeout(tcase, 240);
-	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_checked_fixture(tcase, setup_function, teardown);
 	tcase_add_test(tcase, no_directory);
 	tcase_add_test(tcase, a_file_is_made_and_no_descriptor_kept);
 	tcase_add_test(tcase, temporary_file_in_the_way);
@@ -591,6 +664,19 @@ int main(void)
 	tcase_add_loop_test(tcase, many_make_it_at_once, 0, 10);
 	tcase_add_test(tcase, file_system_is_full);
 	tcase_add_test(tcase, sandbox);
+	tcase_add_test(tcase, whoever_may_change_the_user_has_no_mapping);
+	tcase_add_loop_test(tcase, a_mapping_goes_with_its_user, 0, 2);
+}
+
+int main(void)
+{
+	Suite *suite = suite_create("cache_file");
+	TCase *tcase = tcase_create("file");
+
+	tests_add(tcase, setup);
+	suite_add_tcase(suite, tcase);
+	tcase = tcase_create("without_rights");
+	tests_add(tcase, setup_without_rights);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
 }

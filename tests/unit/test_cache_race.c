@@ -10,7 +10,7 @@
 
 #include "client/cache.h"
 #include "client/user_cache.h"
-#include "client/cache_record.h"
+#include "client/cache_file.h"
 
 #include "run.h"
 #include "tempdir.h"
@@ -115,6 +115,7 @@ static unsigned int check(const union sockaddr_ip *key, int64_t written)
 	if (found.known & CACHE_COOKIE) {
 		memcpy(&seed, found.cookie.bytes, sizeof(seed));
 		want = facts_of(seed);
+		want.cookie.learned = written;
 		ck_assert_mem_eq(&found.cookie, &want.cookie, sizeof(want.cookie));
 		count++;
 	}
@@ -131,7 +132,7 @@ static void choose_keys(void)
 		union sockaddr_ip addr = { .in = { .sin_family = AF_INET,
 						   .sin_addr.s_addr = htonl(0x0a000000 + i) } };
 
-		cache_key_set(&key, CACHE_KIND_REST, &addr, 0);
+		cache_key_set(&key, CACHE_KIND_REST, &addr, 0, 0);
 		if (found == 0)
 			offset = cache_bucket_offset(&key);
 		if (cache_bucket_offset(&key) == offset)
@@ -244,8 +245,8 @@ static void log_nothing(const char *format, ...)
 static void *opener(void *together)
 {
 	pthread_barrier_wait(together);
-	user_cache_open();
-	return user_cache()->file ? together : NULL;
+	user_cache_open(-1);
+	return cache_is_on(user_cache()) ? together : NULL;
 }
 
 /* Returns how many of a new process's threads, which connect at the same time, have no cache. */

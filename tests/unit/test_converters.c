@@ -5,6 +5,7 @@
 #include "client/user_cache.h"
 #include "client/converters.h"
 #include "client/converters_facts.h"
+#include "client/exchange.h"
 #include "client/converters_destinations.h"
 #include "common/clock.h"
 
@@ -49,8 +50,8 @@ static void setup(void)
 	settings_read(&settings, lookup);
 	ck_assert(settings.enabled);
 	user_cache_init(&settings, log_nothing);
-	user_cache_open();
-	ck_assert(user_cache()->file);
+	user_cache_open(-1);
+	ck_assert(cache_is_on(user_cache()));
 	converters_init(&settings);
 }
 
@@ -513,6 +514,42 @@ START_TEST(cookies)
 }
 END_TEST
 
+/* A converter that lies about a server takes no connection away from another one, and none goes directly where none may. */
+START_TEST(a_word_about_a_server_counts_for_who_said_it)
+{
+	const union sockaddr_ip server = destination(1);
+
+	ck_assert(!exchange_bypasses(&settings, &server));
+	servers_note_mptcp(1, &server, HANDSHAKE_SERVER_MPTCP);
+	ck_assert_int_eq(servers_mptcp(0, &server), HANDSHAKE_SERVER_UNKNOWN);
+	ck_assert(!exchange_bypasses(&settings, &server));
+	converters_rest(0, SECONDS);
+	ck_assert_int_eq(chosen(1), 1);
+	ck_assert(exchange_bypasses(&settings, &server));
+	settings.fail_closed = true;
+	ck_assert(!exchange_bypasses(&settings, &server));
+	settings.fail_closed = false;
+	servers_note_no_bypass(&server);
+	ck_assert(!exchange_bypasses(&settings, &server));
+}
+END_TEST
+
+/* What a firewall in a container's network has shown is no fact of the host's. */
+START_TEST(another_network_is_another_world)
+{
+	union sockaddr_ip where = destination(2);
+
+	converters_rest(0, SECONDS);
+	converters_refused(1, &where, SECONDS);
+	ck_assert_int_eq(chosen(2), CONVERTERS_NONE);
+	((struct cache *)(uintptr_t)user_cache())->network++;
+	converters_forget();
+	ck_assert_int_eq(chosen(2), 0);
+	((struct cache *)(uintptr_t)user_cache())->network--;
+	ck_assert_int_eq(chosen(2), CONVERTERS_NONE);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("converters");
@@ -540,6 +577,8 @@ int main(void)
 	tcase_add_test(tcase, fallbacks_by_chance);
 	tcase_add_test(tcase, fallbacks_of_all_processes_are_in_a_row);
 	tcase_add_test(tcase, cookies);
+	tcase_add_test(tcase, a_word_about_a_server_counts_for_who_said_it);
+	tcase_add_test(tcase, another_network_is_another_world);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
 }

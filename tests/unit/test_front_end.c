@@ -222,7 +222,7 @@ static enum outcome front_end_connect(const char *where, int *error)
 	ck_assert_int_eq(sockaddr_ip_parse(&server, where, 443), 0);
 	if (policy_decide(&settings, &server) != POLICY_CONVERT)
 		return DIRECT;
-	user_cache_open();
+	user_cache_open(-1);
 	if (exchange_bypasses(&settings, &server))
 		return BYPASSED;
 	while ((index = converters_choose(&settings, &query, &addr, &verdict, &reason)) >= 0) {

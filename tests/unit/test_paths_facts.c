@@ -33,8 +33,8 @@ static void setup(void)
 	tempdir_make(directory);
 	settings_read(&settings, lookup);
 	user_cache_init(&settings, log_nothing);
-	user_cache_open();
-	ck_assert(user_cache()->file);
+	user_cache_open(-1);
+	ck_assert(cache_is_on(user_cache()));
 	converters_init(&settings);
 }
 
@@ -142,8 +142,8 @@ END_TEST
 
 START_TEST(misses_of_all_processes_are_in_a_row)
 {
-	const struct cache_converter one = { .path = { cache_in(60), cache_now(), CACHE_PATH_WORKS, 0, 1 } };
-	const struct cache_converter ahead = { .path = { cache_in(60), INT64_MAX, CACHE_PATH_WORKS, 0, 1 } };
+	const struct cache_converter one = { .path = { 0, cache_in(60), cache_now(), CACHE_PATH_WORKS, 0, 1 } };
+	const struct cache_converter ahead = { .path = { 0, cache_in(60), INT64_MAX, CACHE_PATH_WORKS, 0, 1 } };
 
 	ck_assert_int_eq(cache_converter_update(user_cache(), converters_address(0), 0, CACHE_PATH, cache_now(), &one), 0);
 	paths_note_syn_data(&usual, false, after(-300));
@@ -178,7 +178,7 @@ START_TEST(one_process_asks)
 {
 	const int64_t then = cache_now() - PATHS_TRIAL_MS;
 	const union sockaddr_ip *address = converters_address(0);
-	struct cache_converter note = { .path = { cache_in(60), then, CACHE_PATH_SILENT, 0, 1 } };
+	struct cache_converter note = { .path = { 0, cache_in(60), then, CACHE_PATH_SILENT, 0, 1 } };
 
 	ck_assert(!paths_is_trial_due(&usual)); /* nothing is wrong with it */
 	paths_note_failure(&usual, CACHE_PATH_SILENT);
@@ -195,7 +195,7 @@ END_TEST
 
 START_TEST(what_others_learned_counts)
 {
-	const struct cache_converter note = { .path = { cache_in(60), 1, CACHE_PATH_SILENT, 77, 1 } };
+	const struct cache_converter note = { .path = { 0, cache_in(60), 1, CACHE_PATH_SILENT, 77, 1 } };
 	struct cache_converter found;
 
 	ck_assert_int_eq(cache_converter_update(user_cache(), converters_address(0), 0, CACHE_PATH, cache_now(), &note), 0);

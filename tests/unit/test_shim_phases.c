@@ -39,7 +39,7 @@ static void to_the_server_itself(void *arg)
 	(void)arg;
 	world_begin(&(struct world_options){ .bypass_mptcp = "1" });
 	fake_host_add(&(struct fake_host){ .address = SERVER, .is_server = true, .synack_ms = 20 });
-	servers_note_mptcp(&server, HANDSHAKE_SERVER_MPTCP);
+	servers_note_mptcp(0, &server, HANDSHAKE_SERVER_MPTCP);
 	fd = world_socket(false);
 	pending(fd, CONN_BYPASS);
 	fake_pass_ms(25);

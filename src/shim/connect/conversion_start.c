@@ -4,6 +4,7 @@
 
 #include "shim/connect/conversion.h"
 
+#include "client/converters.h"
 #include "client/converters_facts.h"
 #include "client/exchange.h"
 #include "client/policy.h"
@@ -218,7 +219,8 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server,
 	if (server->sa.sa_family != AF_INET &&
 	    sockopt_get(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC) == AF_INET)
 		return CONVERSION_DIRECT; /* the kernel has an errno for it */
-	user_cache_open();
+	if (user_cache_open(fd))
+		converters_forget();
 	if (is_bypassed(conn, server) && !rings_in_use(fd)) /* nobody would look whether it stays Multipath TCP */
 		return start_bypass(conn, fd, server);
 	for (bool resolved = false;; resolved = true) {
