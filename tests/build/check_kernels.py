@@ -58,7 +58,7 @@ def test_what_harness_prints():
             with open(path, "w", encoding="ascii") as file:
                 file.write("from convertlab import *\n\n%s\n\nmain()\n" % tests)
             return subprocess.run([sys.executable, path, "--no-measuring"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
-                                  check=False, env=dict(os.environ, CONVERT_BUILDDIR=directory, PYTHONPATH=LAB, CONVERTLAB_OUTER="",
+                                  check=False, env=dict(os.environ, CONVERT_BUILDDIR=directory, PYTHONPATH=LAB, CONVERTLAB_OUTER="", CONVERT_LAB_PART="",
                                                         CONVERTLAB_TURN=""))
 
         said = run("def test_good():\n    return 'all well'\n\ndef test_bad():\n    equal(1, 2, 'one')\n\n"

@@ -153,7 +153,6 @@ LAB_TESTS = \
 	tests/lab/test_convertd_observe.py \
 	tests/lab/test_convertd_warden.py \
 	tests/lab/test_convertd_workers.py \
-	tests/lab/test_convertd_memory.py \
 	tests/lab/test_convertd_counts.py \
 	tests/lab/test_resolve.py \
 	tests/lab/test_shim_names.py \
@@ -174,7 +173,7 @@ LAB_TESTS = \
 	tests/lab/test_applications_go.py \
 	tests/lab/test_supervise_yama.py
 # All tests of these are long.
-LONG_TESTS = tests/lab/test_supervise_streams.py tests/lab/test_valgrind.py
+LONG_TESTS = tests/lab/test_supervise_streams.py tests/lab/test_valgrind.py tests/lab/test_convertd_memory.py
 # These test the lab itself, documents, and what isn't written in C; sanitizers would find nothing and slow them down.
 PLAIN_TESTS = tests/lab/test_wireshark.py tests/lab/test_losses.py tests/lab/test_bench.py tests/lab/test_documents.py \
 	tests/lab/test_scapy.py tests/lab/test_harness.py tests/lab/test_link.py tests/lab/test_completions.py \
@@ -208,7 +207,8 @@ $(measuring_logs): | $(filter-out $(measuring_logs),$(TEST_LOGS))
 
 # Which tests of a file run: of files that are named on the command line, all.
 LAB_PART = $(if $(filter command,$(origin TESTS)),all,quick)
-long_checks = $(shell cd $(top_srcdir) && grep -l '^@long$$' $(PLAIN_TESTS) $(FIRST_TESTS) $(LAB_TESTS)) $(LONG_TESTS) $(MEASURING_TESTS)
+long_checks = $(shell cd $(top_srcdir) && grep -l '^@long$$' $(PLAIN_TESTS) $(FIRST_TESTS) $(LAB_TESTS)) $(LONG_TESTS) \
+	$(LONG_BUILD_TESTS) $(MEASURING_TESTS)
 check-long: all
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(long_checks)' LAB_PART=long
 check-platform: all

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 
-from convertlab import Unsuitable, check, equal, main
+from convertlab import Unsuitable, check, equal, long, main
 from convertlab.applications import NAME, application, digest, digest_of_pattern
 from convertlab.programs import APPS, go_program
 from convertlab.servers import pattern
@@ -187,6 +187,7 @@ def git_server(lab):
     lab.start_listening(lab.server, [sys.executable, os.path.join(APPS, "git_server.py"), 80, root, "secret"], 80, name="git")
 
 
+@long
 @application("git", "git-lfs", "go:golang-go", server=git_server, connections=(3, 12), carried=SIZE, method="auto")
 def test_git_with_go_programs(run):
     """Git, which is preloaded, starts a credential helper and Git LFS, which are in Go."""

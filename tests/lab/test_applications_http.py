@@ -7,7 +7,7 @@ import random
 import subprocess
 import sys
 
-from convertlab import check, equal, main
+from convertlab import check, equal, long, main
 from convertlab.applications import NAME, application, digest, digest_of_pattern
 from convertlab.webserver import Web
 
@@ -279,6 +279,7 @@ def page(lab):
 
 @application("chromium", *Web.needs, server=page, connections=(2, 12), carried=500000,
              sanitizers="Chromium has memory where AddressSanitizer must have its own")
+@long
 def test_chromium(run):
     """A page of a hundred resources by HTTP/1.1, then the same by HTTP/2 over TLS."""
     for scheme in ("http", "https"):

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from convertlab import Build, Skip, equal, main
+from convertlab import Build, Skip, equal, long, main
 from convertlab.applications import NAME, application
 from convertlab.programs import tokio_program
 
@@ -137,6 +137,7 @@ def echo_for_java(lab):
     return classes()
 
 
+@long
 @application("javac:default-jdk-headless", server=http_for_java, connections=(8, 9), carried=DOWN + UP, refused=True)
 def test_java_httpclient(run):
     java(run, "httpclient")
@@ -157,6 +158,7 @@ def echo_for_tokio(lab):
     return tokio_program()
 
 
+@long
 @application(server=echo_for_tokio, connections=8, carried=2 * DOWN, refused=True)
 def test_rust_tokio(run):
     task(run, run.server)

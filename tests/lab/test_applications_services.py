@@ -8,7 +8,7 @@ import pwd
 import shutil
 import subprocess
 
-from convertlab import Skip, check, equal, main, wait_until
+from convertlab import Skip, check, equal, long, main, wait_until
 from convertlab.applications import NAME, application, digest, digest_of_pattern
 from convertlab.servers import pattern
 
@@ -209,6 +209,7 @@ def iperf3(lab):
     return lab.start_listening(lab.server, ["iperf3", "-s", "--forceflush"], 5201)
 
 
+@long
 @application("iperf3", server=iperf3, connections=10, carried=2 * 4000000, breaks_off=True)
 def test_iperf3(run):
     """Four streams and the control connection, up and down."""

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """test_applications_static.py - static programs in C, Rust and Go, and those with io_uring, supervised by convertize"""
-from convertlab import check, equal, kernel, main
+from convertlab import check, equal, kernel, long, main
 from convertlab.applications import NAME, application
 from convertlab.programs import c_program, go_program, library, tokio_program
 
@@ -54,6 +54,7 @@ def test_libev(run):
     static_loop(run, "loop_libev", *LIBEV, method=["poll"])
 
 
+@long
 @of_loop
 def test_libuv(run):
     static_loop(run, "loop_libuv", *LIBUV)
@@ -76,11 +77,13 @@ def count(run, program, method, used=None):
 of_tally = application(server=both, connections=80, carried=40 * 20000, method="supervise")
 
 
+@long
 @of_tally
 def test_glibc(run):
     count(run, c_program("tally-glibc", TALLY, flags=["-static"]), "blocking")
 
 
+@long
 @of_tally
 def test_glibc_epoll(run):
     count(run, c_program("tally-glibc", TALLY, flags=["-static"]), "epoll")
@@ -97,6 +100,7 @@ def test_glibc_fastopen_connect(run):
     count(run, c_program("tally-glibc", TALLY, flags=["-static"]), "fastopen-connect")
 
 
+@long
 @of_tally
 def test_musl(run):
     program = c_program("tally-musl", TALLY, flags=["-static"], compiler="musl-gcc", package="musl-tools")
@@ -150,6 +154,7 @@ def echo_for_tokio(lab):
     return tokio_program(static=True)
 
 
+@long
 @application(server=echo_for_tokio, connections=8, carried=2 * DOWN, refused=True, method="supervise")
 def test_rust_tokio(run):
     equal(run([run.server, NAME]).stdout, "8 done, 1000000 up\nrefused\n", "what it did")
@@ -168,6 +173,7 @@ def test_go_http(run):
     go_task(run, go_program("http", "task.go", "http.go"))
 
 
+@long
 @of_go
 def test_go_http_with_cgo(run):
     """The C library resolves the name, and Go's own code connects."""
@@ -179,6 +185,7 @@ def test_go_net(run):
     go_task(run, go_program("net", "task.go", "net.go"))
 
 
+@long
 @application("go:golang-go", server=echo, connections=(8, 16), carried=2 * DOWN, refused=True, method="supervise")
 def test_go_i386(run):
     """A program for i386, whose socket calls are one system call, socketcall(2), with their arguments in memory."""

@@ -7,7 +7,7 @@ import re
 import sys
 import time
 
-from convertlab import Lab, Link, Veth, check, equal, kernel, main, need, timeout, wait_until
+from convertlab import Lab, Link, Veth, check, equal, kernel, long, main, need, timeout, wait_until
 from convertlab.links import RunningLink
 from convertlab.peers import asked_to_connect
 
@@ -79,6 +79,7 @@ def test_path_that_is_back():
         return "after %.1f s" % (time.monotonic() - back)
 
 
+@long
 @kernel.needs("calls")
 def test_preferred_network_that_is_back():
     """The same of lte, which isn't the usual network, but the one that the user prefers; by programs short and long."""
@@ -112,6 +113,7 @@ def test_path_that_is_back_and_long():
                    lambda: "wifi to be used again:\n" + lab.shim_log()[-2000:])
 
 
+@long
 def test_short_programs_find_a_long_path_that_is_back():
     """The same with programs that end before that path can answer: who has launched them hears the answer."""
     for method in ("preload", "supervise"):
@@ -130,6 +132,7 @@ def test_short_programs_find_a_long_path_that_is_back():
             wait_until(lambda: address() == lab.client.wifi4, 10, lambda: "wifi to be used again:\n" + lab.shim_log()[-2000:])
 
 
+@long
 @timeout(200)
 def test_slow_servers():
     """Servers that take 0.1 to 5 s: no connection is moved, and the converter sees each once."""
@@ -154,6 +157,7 @@ PROBES_LOST = """add table netdev lost; add chain netdev lost in { type filter h
 add rule netdev lost in tcp dport 1234 tcp flags & (syn | ack) == syn tcp option mptcp missing numgen inc mod 8 0 drop"""
 
 
+@long
 def test_lost_probes_and_slow_servers():
     """One probe of eight is lost, at once or later, and the server takes 1.5 s: no connection is moved, and the server sees each once."""
     for way in ("far", "near"):
@@ -190,6 +194,7 @@ def in_each_way(lab, dies):
         equal(lab.shim_log().count(MOVED), before + 1, "moved by %s, in\n%s" % (way, lab.shim_log()[-3000:]))
 
 
+@long
 @timeout(200)
 def test_each_way_to_wait():
     with lab_for() as lab:
@@ -197,6 +202,7 @@ def test_each_way_to_wait():
         in_each_way(lab, lab.wifi.down)
 
 
+@long
 @timeout(200)
 def test_each_way_to_wait_without_multipath_tcp():
     with lab_for() as lab:
@@ -397,6 +403,7 @@ def router_says(lab, what):
     lab.converter.run(["nft", "-f", "-"], input=ROUTER_SAYS % (what, what))
 
 
+@long
 def test_path_that_leads_nowhere():
     """Wifi's router says that nobody is to be reached: lte is taken at once, and wifi again once it works, in each way to wait."""
     for what in ("host-unreachable", "no-route", "admin-prohibited"):
@@ -454,6 +461,7 @@ def test_backup():
         check("begins on lte, which is for backup" in lab.shim_log(), lab.shim_log())
 
 
+@long
 def test_nothing_leaves_a_vpn():
     """
     Wifi, a TUN device, is a VPN that all traffic goes through, and falls silent: connections wait for it, by whichever front end, whatever

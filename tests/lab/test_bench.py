@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-from convertlab import CommandError, Lab, Link, Veth, check, equal, main, need
+from convertlab import CommandError, Lab, Link, Veth, check, equal, long, main, need
 from convertlab.build import SRCDIR
 
 sys.path.insert(0, os.path.join(SRCDIR, "bench"))
@@ -67,6 +67,7 @@ def start_proxies(lab):
     return serve(lab), serve(lab, "--mptcp", port=PORT_MPTCP)
 
 
+@long
 def test_every_way_every_byte():
     """Small and large, up and down, one and several requests a connection: all arrive, each byte is the right one."""
     sizes = (["--request", 24, "--response", 1], ["--request", 3001, "--response", 700001],
@@ -158,6 +159,7 @@ def test_held_connections_stay():
             equal((found["failed"], found["unfinished"]), (0, 300), " ".join(map(str, way)))
 
 
+@long
 def test_held_connections_are_busy_when_told():
     """All connections repeat their requests, twice; what is printed covers each busy time, and they are idle behind it."""
     with field() as lab:
@@ -257,6 +259,7 @@ def test_phones_in_turn():
                   "%s, %d ms of round trip: %s" % (name, round_trip, times[name]))
 
 
+@long
 def test_an_experiment():
     """From the command line to its files: nothing failed, and convertd is in the table."""
     with tempfile.TemporaryDirectory() as directory:

@@ -259,6 +259,7 @@ print(line.value.decode("latin-1"), end="")
 """
 
 
+@long
 @kernel.needs("fastopen")
 def test_streams():
     """The C library's streams read and write past the hooks: never the response, nor at the converter."""

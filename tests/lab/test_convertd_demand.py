@@ -6,7 +6,7 @@ import select
 import signal
 import threading
 
-from convertlab import Lab, Link, check, equal, kernel, main, wait_until
+from convertlab import Lab, Link, check, equal, kernel, long, main, wait_until
 from convertlab.forging import LINUX, MP_CAPABLE, Forge, is_forged, route_back
 from convertlab.harness import timeout
 from convertlab.metrics import OPTIONS as METRICS, Metrics, wait_metrics
@@ -108,6 +108,7 @@ def servers_syns(lab, capture):
     return [packet for packet in capture.packets() if packet.syn and packet.dst in (lab.server.addr4, lab.server.addr6)]
 
 
+@long
 @kernel.needs("fastopen")
 @timeout(300)
 def test_demand():
@@ -154,6 +155,7 @@ def test_demand():
             wait_metrics(lab.converter, lambda metrics: metrics("convertd_unproven_clients") == 0, "none to be left")
 
 
+@long
 @kernel.needs("fastopen")
 def test_of_one_prefix():
     """A flood from one prefix is that one's affair: nothing of it reaches the server, and others are served without a cookie."""
@@ -174,6 +176,7 @@ def test_of_one_prefix():
                 equal(len(servers_syns(lab, core)), 4, "SYNs to the server")
 
 
+@long
 @kernel.needs("fastopen")
 @timeout(300)
 def test_reload_and_restart():
@@ -195,6 +198,7 @@ def test_reload_and_restart():
             served(client, server, message(target, cookie_tlv(other)))
 
 
+@long
 @kernel.needs("fastopen")
 def test_shared_address():
     """Another converter's cookie isn't replaced, to and fro: such a client is served behind its handshake."""
@@ -207,6 +211,7 @@ def test_shared_address():
                 missing_cookie(client.send(message(target)).answer())
 
 
+@long
 @kernel.needs("fastopen")
 def test_errors_are_few():
     """Where a flood has used up the errors, clients without a cookie are served behind their handshake, and none is reset."""
@@ -236,6 +241,7 @@ def test_never():
                 served(client, server, message(connect_tlv(lab.server.addr4, 80)))
 
 
+@long
 @kernel.needs("fastopen")
 def test_the_shim():
     """curl under the shim, during a flood: it learns the cookie, and has it in the SYN from then on."""

@@ -445,6 +445,7 @@ def test_damaged_syns():
         equal([p.dst for p in wifi.packets() if p.synack and p.sport == 1234][:1], ["10.66.0.2"], "who has got a SYN+ACK")
 
 
+@long
 @kernel.needs("fastopen")
 def test_many_at_once():
     """1,000 clients of a server that never answers are withheld at once; the next one is served meanwhile."""

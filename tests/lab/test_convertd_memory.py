@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 
-from convertlab import Lab, LabError, Unsuitable, Veth, check, equal, kernel, main, wait_until
+from convertlab import Lab, LabError, Unsuitable, Veth, check, equal, kernel, long, main, wait_until
 from convertlab.peers import MPTCP, TCP, await_closed, converter, descriptors, memory
 
 LOAD = "bench/tools/load/load"
@@ -34,6 +34,7 @@ def crowd(lab, process, count, protocol):
     return found
 
 
+@long
 def test_after_a_crowd():
     """A crowd takes megabytes; when it has gone, convertd has what it had after a small one."""
     if os.environ.get("SANITIZER_PRELOAD"):

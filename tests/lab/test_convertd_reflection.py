@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 
-from convertlab import Lab, Link, check, equal, kernel, main, wait_until
+from convertlab import Lab, Link, check, equal, kernel, long, main, wait_until
 from convertlab.forging import OPTIONS, Forge, Traffic, route_back, victim, wait_forgotten, within
 from convertlab.harness import timeout
 from convertlab.metrics import OPTIONS as METRICS, Metrics
@@ -162,6 +162,7 @@ def pending(lab):
     return metrics("convertd_pending_requests"), sum(metrics.family("convertd_connections", "state").values())
 
 
+@long
 @kernel.needs("fastopen")
 @timeout(300)
 def test_they_count_as_pending():
@@ -189,6 +190,7 @@ def test_they_count_as_pending():
                 check("never completed its handshake" in process.log_text(), process.log_text())
 
 
+@long
 @timeout(300)
 def test_flood():
     """4,000 forged requests with a GET each, half a megabyte: what comes back, and what gets to the server."""
@@ -219,12 +221,14 @@ def test_not_withheld():
     return reflect("not withheld", "its own sysctls")
 
 
+@long
 @timeout(900)
 def test_default_kernel():
     """SYNs not withheld, on a kernel that sends SYN+ACKs for a minute."""
     return reflect("not withheld", "the kernel's defaults")
 
 
+@long
 @timeout(900)
 def test_withheld_default_kernel():
     """SYNs withheld, on such a kernel."""

@@ -10,7 +10,7 @@ import signal
 import threading
 import time
 
-from convertlab import Lab, Link, Unsuitable, check, equal, main, metrics, need, timeout, wait_until
+from convertlab import Lab, Link, Unsuitable, check, equal, long, main, metrics, need, timeout, wait_until
 from convertlab.manager import Manager
 from convertlab.peers import MPTCP, TCP, Client, Server, connect, extended_header
 from convertlab.systemd import Systemd
@@ -186,6 +186,7 @@ def test_service_manager():
     return more.said
 
 
+@long
 @timeout(240)
 def test_systemd():
     """The real one, with the unit that is installed: restarts, a configuration that is wrong, a stop."""

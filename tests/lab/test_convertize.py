@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 
-from convertlab import Lab, LabError, Link, Skip, Unsuitable, check, equal, kernel, main, sandbox
+from convertlab import Lab, LabError, Link, Skip, Unsuitable, check, equal, kernel, long, main, sandbox
 from convertlab.build import SRCDIR
 
 NOBODY = 65534
@@ -277,6 +277,7 @@ def go_build(run, name, preamble, cgo):
     return path
 
 
+@long
 def test_go_programs():
     """Found by what the Go linker writes (test_elf.c has that without a Go compiler), whether they use C or not."""
     if not shutil.which("go") or os.environ.get("SANITIZER_PRELOAD"):

@@ -7,13 +7,14 @@ As test_convertize_doctor.py, which has what these tests are made with.
 import contextlib
 import os
 
-from convertlab import Link, Veth, check, equal, main
+from convertlab import Link, Veth, check, equal, long, main
 from test_convertize_check import DEGRADED, FAILED, OK, Report
 from test_convertize_doctor import WITHOUT_NET_ADMIN, Patient, two_networks
 
 # --- sizes --------------------------------------------------------------------------------------
 
 
+@long
 def test_path_mtu_black_holes():
     """One way or both, on either path, and of which size is found out to the byte; the remedy is a command."""
     with two_networks() as lab:
@@ -34,6 +35,7 @@ def test_path_mtu_black_holes():
                 lab.client.ip("route del %s" % lab.converter.addr4)
 
 
+@long
 def test_black_hole_with_another_converter():
     """One that has no bytes to send back: the way there is seen all the same."""
     with two_networks() as lab:
@@ -50,6 +52,7 @@ def test_black_hole_with_another_converter():
 # --- routes and firewalls -------------------------------------------------------------------------
 
 
+@long
 def test_routes_of_the_second_network():
     """Each part of them is missing once; "--fix=run" adds it, and says that all is well."""
     with two_networks(lte=Veth(), core=None) as lab:
@@ -71,6 +74,7 @@ def test_routes_of_the_second_network():
                                         "ip rule add from 10.2.0.2 table 102"])
 
 
+@long
 def test_routes_that_lead_nowhere():
     """A router that isn't there, a strict reverse path filter without a rule, an endpoint that leaves by the first network."""
     with two_networks(lte=Veth(), core=None) as lab:
@@ -96,6 +100,7 @@ def test_loss_is_no_fault():
             patient.says(OK)
 
 
+@long
 def test_firewalls():
     """What drops one port is a firewall, and no fault of the routes; of the network that connections take there is a way around."""
     with two_networks() as lab:

@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 
-from convertlab import Lab, Link, check, equal, main, need
+from convertlab import Lab, Link, check, equal, long, main, need
 from convertlab.harness import Unsuitable
 from convertlab.systemd import PLACE, UNITS, Systemd
 from convertlab.waiting import wait_until
@@ -198,6 +198,7 @@ def test_names():
         run.right("disable", "real.service")
 
 
+@long
 def test_units_that_cannot_be_converted():
     """They are refused with the reason, and get no drop-in; --force insists, but never on what would break the service."""
     with services() as run:

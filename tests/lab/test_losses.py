@@ -4,7 +4,7 @@
 import os
 import time
 
-from convertlab import Lab, Link, check, equal, main
+from convertlab import Lab, Link, check, equal, long, main
 from convertlab.peers import TCP, Client, connect
 from convertlab.waiting import LabError, wait_until
 
@@ -132,10 +132,12 @@ def one_lost(hold, mptcp, warm):
         return "longest beyond direct: %.0f ms, of %s" % (found[longest][0] - direct[longest], longest)
 
 
+@long
 def test_mptcp_held_cold():
     return one_lost(True, True, False)
 
 
+@long
 def test_mptcp_held_warm():
     return one_lost(True, True, True)
 
@@ -144,6 +146,7 @@ def test_mptcp_cold():
     return one_lost(False, True, False)
 
 
+@long
 def test_mptcp_warm():
     return one_lost(False, True, True)
 
@@ -152,6 +155,7 @@ def test_tcp_held_cold():
     return one_lost(True, False, False)
 
 
+@long
 def test_tcp_held_warm():
     return one_lost(True, False, True)
 
@@ -274,12 +278,14 @@ def silent_server(hold):
         waiting.kill()
 
 
+@long
 def test_one_silent_server():
     """With a cold cache it is left to its silence; the converter serves others, and is no longer in doubt."""
     for hold in ("off", "on"):
         silent_server(hold)
 
 
+@long
 def test_no_converter():
     """What acknowledges and never answers, to three servers in a row, is left alone by all processes."""
     with lab_for() as lab:
@@ -324,6 +330,7 @@ seen()
 """
 
 
+@long
 def test_keepalive_is_the_applications():
     """What it has set, before and while the converter is asked by keepalive, is what it sees, and what is in force afterwards."""
     with Lab(wifi=Link(delay_ms=10), lte=None, core=Link(delay_ms=1300)) as lab:

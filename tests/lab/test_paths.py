@@ -5,7 +5,7 @@ import signal
 import socket
 import struct
 
-from convertlab import Lab, Link, Veth, check, equal, main, wait_until
+from convertlab import Lab, Link, Veth, check, equal, long, main, wait_until
 from convertlab.paths import BULK, DEVICES, OURS, PathManager, arrives, bare, carried, download, endpoints, ip, serve, state, subflows
 
 NOBODY = 65534
@@ -88,6 +88,7 @@ def test_an_address_is_replaced():
             check(not [rule for rule in ip(lab, "rule") if "10.2.0.2 " in rule], ip(lab, "rule"))
 
 
+@long
 def test_a_link_goes_and_comes():
     """While a transfer runs, each of the two: it goes on over the other one, and is back on both afterwards."""
     with Lab() as lab:
@@ -109,6 +110,7 @@ def test_a_link_goes_and_comes():
                 wait_until(lambda n=number: "fd0%s::2" % n in endpoints(lab), 10, "the endpoint of IPv6")
 
 
+@long
 def test_all_links_go_and_come():
     """Both at once, during an upload, so that the converter can't be told, and has nothing to send: it takes both again afterwards."""
     networks = (("wifi", "10.1.0.2", 100), ("lte", "10.2.0.2", 200))
@@ -257,6 +259,7 @@ def test_a_restart_while_a_transfer_runs():
             arrives(running)
 
 
+@long
 def test_a_stop_ends_no_connection():
     """A connection has lost its first network, and is over the second one alone: that one's endpoint, rule and table stay; --remove takes them."""
     with Lab() as lab:
@@ -278,6 +281,7 @@ def test_a_stop_ends_no_connection():
             check(not [rule for rule in ip(lab, "rule") if OURS.split()[1] in rule.split()], ip(lab, "rule"))
 
 
+@long
 def test_a_network_falls_silent():
     """Either one, during a transfer: it is asked again until it answers, and then carries bytes again."""
     with Lab() as lab:
@@ -297,6 +301,7 @@ def test_a_network_falls_silent():
                 arrives(running)
 
 
+@long
 def test_the_last_network_is_back():
     """Both are silent during a download, and one works again: its peer hears that the other one's subflows have gone, and is prompted."""
     with Lab(wifi=Link(delay_ms=10, rate_mbit=50), lte=Link(delay_ms=25, rate_mbit=30)) as lab:

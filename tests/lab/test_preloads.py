@@ -8,7 +8,7 @@ import shlex
 import shutil
 import subprocess
 
-from convertlab import Lab, Link, Skip, Unsuitable, check, equal, kernel, main, need, sandbox
+from convertlab import Lab, Link, Skip, Unsuitable, check, equal, kernel, long, main, need, sandbox
 from test_shim_surface import same
 
 SIZE = 300000
@@ -402,6 +402,7 @@ def told(run, words, *reasons, options=("--warn",), method="preload", **more):
             check(line.startswith(start) and "can't be converted: " in line and reason in line, line)
 
 
+@long
 def test_children_that_cannot_be_converted():
     """Whatever way they are started; and nothing is said of those that can."""
     with client() as run:

@@ -11,7 +11,7 @@ try:
 except ImportError:
     yaml = None
 
-from convertlab import Lab, Link, Skip, Unsuitable, check, equal, kernel, main, metrics, need, sandbox, servers, wait_until
+from convertlab import Lab, Link, Skip, Unsuitable, check, equal, kernel, long, main, metrics, need, sandbox, servers, wait_until
 from convertlab.build import SRCDIR
 from convertlab.nodes import Nodes, converse, lost
 from convertlab.peers import MPTCP, PORT, TCP, Client, connect, connect_tlv, extended_header, message, octets
@@ -27,6 +27,7 @@ def near():
     return Lab(wifi=Link(delay_ms=2), lte=Link(delay_ms=4), core=None)
 
 
+@long
 def test_behind_one_address():
     """Each second subflow reaches its node. A node that is drained loses nothing, one that is killed its own connections."""
     with near() as lab:

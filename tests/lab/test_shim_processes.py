@@ -8,7 +8,7 @@ import concurrent.futures
 import os
 import time
 
-from convertlab import Lab, Link, check, equal, kernel, main, need
+from convertlab import Lab, Link, check, equal, kernel, long, main, need
 from test_silence_shim import SILENTLY, remembering
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -124,6 +124,7 @@ def test_many_connections_at_a_fork():
         compare(lab, [["many", 150, lab.server.addr4, 25]], kinds(lab, 25))
 
 
+@long
 def test_shared_whatever_the_request_and_response_look_like():
     for sysctls in (["net.ipv4.tcp_fastopen"], ["net.mptcp.enabled"], ["net.mptcp.enabled", "net.ipv4.tcp_fastopen"]):
         with near() as lab:
@@ -168,6 +169,7 @@ def test_forks_beside_many_connections():
         check(lab.shim_log().count("converted over MPTCP") > 1200, "few over MPTCP")
 
 
+@long
 def test_several_processes_in_turn():
     with far() as lab:
         lab.convertd()
@@ -175,6 +177,7 @@ def test_several_processes_in_turn():
         compare(lab, [["pair", way, lab.server.addr4, 25] for way in WAYS], kinds(lab, 25))
 
 
+@long
 def test_parent_is_gone():
     with far() as lab:
         lab.convertd()
@@ -206,6 +209,7 @@ def test_early_data_in_another_process():
 # --- other programs -----------------------------------------------------------------------------
 
 
+@long
 def test_program_takes_over_what_is_pending():
     with far() as lab:
         lab.convertd()
@@ -215,6 +219,7 @@ def test_program_takes_over_what_is_pending():
         check(lab.shim_log().count("taken over from the program before") >= len(STARTS), lab.shim_log())
 
 
+@long
 def test_program_and_parent_share():
     """As two processes do, but one is another program: they have no memory in common."""
     with near() as lab:
@@ -233,6 +238,7 @@ def test_program_and_parent_share():
             share(lab, 60, "exec", "kill")
 
 
+@long
 def test_program_takes_over_in_all_ways():
     with far() as lab:
         lab.convertd()
@@ -241,6 +247,7 @@ def test_program_takes_over_in_all_ways():
                 kinds(lab, 25))
 
 
+@long
 def test_program_takes_over_what_is_connected_or_failed():
     with near() as lab:
         lab.convertd()
@@ -258,6 +265,7 @@ def test_program_takes_over_early_data():
                       for how in ("execve", "subprocess", "posix_spawn")], CONVERT_EARLY_DATA="yes")
 
 
+@long
 def test_program_takes_over_an_unfinished_request_or_response():
     for script, fastopen in ((["bytewise"], 1), (["bytewise"], 0), (["cookie", b"opensesame!!".hex()], 0)):
         with far() as lab:
@@ -268,6 +276,7 @@ def test_program_takes_over_an_unfinished_request_or_response():
                     CONVERT_ADDR=lab.converter.addr4, CONVERT_COOKIE="opensesame!!")
 
 
+@long
 def test_program_without_the_shim():
     """Its standard input is a connection, with nothing in it but the server's bytes."""
     with far() as lab:
@@ -282,6 +291,7 @@ def test_program_without_the_shim():
             equal(said, "220 lab ready\nstatus 0\nended with 0\n", "what head(1) read after a posix_spawn()")
 
 
+@long
 def test_shells():
     """What the C library's shells inherit has nothing in it but the server's bytes."""
     with far() as lab:

@@ -10,7 +10,7 @@ import os
 import socket
 import time
 
-from convertlab import Lab, Link, check, equal, kernel, main, need, wait_until
+from convertlab import Lab, Link, check, equal, kernel, long, main, need, wait_until
 from convertlab.metrics import OPTIONS as METRICS, Metrics
 from convertlab.peers import MPTCP, TCP, Client, Server, connect, connect_tlv, converter, extended_header, octets, silent
 from test_silence import box
@@ -165,6 +165,7 @@ def test_many_refusals():
     return "after %.1f s" % (time.monotonic() - begin)
 
 
+@long
 @kernel.needs("fastopen")
 def test_silence_for_silence():
     """Of a server that says nothing nothing is said: a time-out, as long as a direct one's, and Multipath TCP stays on."""
@@ -279,6 +280,7 @@ def test_another_clients_number():
                 equal(client.end(), (b"", "closed"), "what came")
 
 
+@long
 @kernel.needs("fastopen")
 def test_too_late():
     """The server answers when nobody waits for that any more: silence, and a reset for the server."""

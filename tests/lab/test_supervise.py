@@ -4,7 +4,7 @@
 import errno
 import os
 
-from convertlab import Link, Unsuitable, check, equal, kernel, main, repetitions
+from convertlab import Link, Unsuitable, check, equal, kernel, long, main, repetitions
 from convertlab.build import SRCDIR
 from convertlab.programs import c_program
 from convertlab.supervised import CLOSED, MPTCP, PORT, TCP, Run, bench, build, converted
@@ -269,6 +269,7 @@ def test_blind_by_another_family():
         equal((run.status, run.lines[0].get("error")), (1, "Connection refused"), run.stdout + run.stderr)
 
 
+@long
 @kernel.needs("fastopen")
 def test_advice():
     """Options that MPTCP refuses are taken, told and refused as TCP's are. One that changes what the connection is keeps it on TCP."""

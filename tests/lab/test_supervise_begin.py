@@ -4,7 +4,7 @@
 import os
 import time
 
-from convertlab import check, equal, kernel, main, need, wait_until
+from convertlab import check, equal, kernel, long, main, need, wait_until
 from convertlab.supervised import build
 from test_begin import BEGINS, DIRECT_BY, MOVED, NOWHERE, lab_for, remembering, router_says, served
 
@@ -41,6 +41,7 @@ class Supervised:
         return {word.split("=")[1].rpartition(":")[0] for line in lines for word in line.split() if word.startswith("local=")}
 
 
+@long
 @kernel.needs("calls")
 def test_dead_default_path():
     """Wifi swallows everything: the first connection moves to lte, by each way to wait; those after it begin there."""
@@ -56,6 +57,7 @@ def test_dead_default_path():
             check(log.count(MOVED) == 1 and log.count(BEGINS) >= 2 and "direct" not in log, "moved by %s, in\n%s" % (way, log))
 
 
+@long
 def test_nothing_known():
     """The same where nothing was learned before."""
     for way in WAYS:
@@ -95,6 +97,7 @@ def test_path_that_is_back():
         return "after %.1f s" % (time.monotonic() - back)
 
 
+@long
 def test_slow_servers():
     """Servers that take 0.1 to 2 s, for blind requests as long as these can wait: no connection is moved."""
     with lab_for() as lab:

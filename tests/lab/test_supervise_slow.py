@@ -9,7 +9,7 @@ import re
 import signal
 import time
 
-from convertlab import Lab, Link, check, equal, kernel, main, need, timeout, wait_until
+from convertlab import Lab, Link, check, equal, kernel, long, main, need, timeout, wait_until
 from convertlab.programs import c_program
 from test_supervise_begin import Supervised
 from test_supervise_streams import TALLY, Counted
@@ -46,6 +46,7 @@ def expect(got, count, what):
     equal(got, ({"done": count, "failed": 0, "foreign": 0, "peers": 0}, count), what)
 
 
+@long
 @timeout(300)
 @kernel.needs("fastopen")
 def test_first_connections():
@@ -87,6 +88,7 @@ def test_socket_that_is_elsewhere():
         equal(slow.said()[0].count(" accepted "), 5, slow.said()[0])
 
 
+@long
 @timeout(120)
 @kernel.needs("fastopen")
 def test_programs_that_poll():
@@ -102,6 +104,7 @@ def test_programs_that_poll():
         check(lab.shim_log().count(ASKED_AGAIN) >= 2 * 3, lab.shim_log())
 
 
+@long
 @timeout(120)
 @kernel.needs("fastopen")
 def test_answers_between_two_syns():
@@ -114,6 +117,7 @@ def test_answers_between_two_syns():
                 expect(slow.tally("epoll", 1), 1, "after %g ms, in\n%s" % (ms, lab.shim_log()))
 
 
+@long
 @timeout(120)
 @kernel.needs("fastopen")
 def test_answers_to_far_clients():
