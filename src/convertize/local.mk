@@ -41,7 +41,7 @@ convertize_SOURCES = src/convertize/main.c \
 convertize_CPPFLAGS = $(CONVERTIZE_CPPFLAGS)
 convertize_CFLAGS = $(AM_CFLAGS) $(MNL_CFLAGS)
 convertize_LDFLAGS = $(AM_LDFLAGS) -pthread
-convertize_LDADD = libsupervise.la libhost.la libpathskernel.la libpaths.la libconvertize.la libclient.la libcodec.la libcommon.la $(MNL_LIBS)
+convertize_LDADD = libsupervise.la libengine.la libhost.la libpathskernel.la libpaths.la libconvertize.la libclient.la libcodec.la libcommon.la $(MNL_LIBS)
 dist_man_MANS += man/convertize.1 man/convertize.conf.5
 EXTRA_DIST += src/convertize/README.md src/convertize/check/README.md src/convertize/enable/README.md \
 	src/convertize/options/README.md src/convertize/paths/README.md src/convertize/run/README.md

@@ -3,7 +3,7 @@
 # In a directory of its own, where no linker and no loader looks for libraries by their names: it is for LD_PRELOAD only.
 pkglib_LTLIBRARIES = libconvert.la
 libconvert_la_SOURCES = \
-	src/shim/connect/attempt.c src/shim/connect/attempt.h src/shim/connect/attempt_private.h src/shim/connect/attempt_choice.c src/shim/connect/unattended.c src/shim/connect/unattended.h src/shim/system/beneath.c src/shim/system/beneath.h src/shim/system/rings.c src/shim/system/rings.h src/shim/process/children.c src/shim/process/children.h \
+	src/shim/connect/operations.c src/shim/connect/operations.h src/shim/connect/bypass.c src/shim/connect/bypass.h src/shim/connect/unattended.c src/shim/connect/unattended.h src/shim/system/beneath.c src/shim/system/beneath.h src/shim/system/rings.c src/shim/system/rings.h src/shim/process/children.c src/shim/process/children.h \
 	src/shim/socket/conn.c src/shim/socket/conn.h src/shim/socket/phase.c src/shim/socket/phase.h \
 	src/shim/connect/conversion.c src/shim/connect/conversion.h src/shim/connect/conversion_start.c src/shim/connect/conversion_wait.c \
 	src/shim/wait/deadlines.c src/shim/wait/deadlines.h src/shim/socket/early.c src/shim/socket/early.h \
@@ -15,8 +15,7 @@ libconvert_la_SOURCES = \
 	src/shim/system/log.c src/shim/system/log.h \
 	src/shim/system/native_times.h src/shim/system/next.c src/shim/system/next.h src/shim/connect/output.c src/shim/connect/output.h \
 	src/shim/connect/follow.c src/shim/connect/follow.h \
-	src/shim/connect/path_begin.c src/shim/connect/path_begin.h \
-	src/shim/connect/path_look.c src/shim/connect/path_look.h src/shim/connect/settle.c src/shim/connect/settle.h \
+	src/shim/connect/settle.c src/shim/connect/settle.h \
 	src/shim/wait/signals.c src/shim/wait/signals.h \
 	src/shim/socket/mptcpinfo.h src/shim/socket/tcpinfo.h src/shim/wait/registrations.c src/shim/wait/registrations.h src/shim/wait/unseen_watches.c src/shim/wait/unseen_watches.h \
 	src/shim/wait/watch.c src/shim/wait/watch.h
@@ -24,7 +23,7 @@ libconvert_la_SOURCES += \
 	src/shim/hooks/alias.c src/shim/hooks/dlopen.c src/shim/hooks/options.c src/shim/hooks/select.c src/shim/hooks/stdio.c src/shim/hooks/syscall.c \
 	src/shim/connect/dissolve.c src/shim/connect/dissolve.h src/shim/connect/input.c src/shim/connect/input.h \
 	src/shim/connect/peek.c src/shim/connect/peek.h src/shim/connect/reset.c src/shim/connect/reset.h \
-	src/shim/connect/liveness.c src/shim/connect/liveness.h src/shim/connect/lowat.c src/shim/connect/lowat.h \
+	src/shim/connect/keepalive.c src/shim/connect/keepalive.h src/shim/connect/lowat.c src/shim/connect/lowat.h \
 	src/shim/socket/options.c src/shim/socket/options.h \
 	src/shim/hooks/poll.h \
 	src/shim/connect/replace.c src/shim/connect/replace.h src/shim/system/usermem.c src/shim/system/usermem.h \
@@ -37,8 +36,8 @@ libconvert_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden -ftls-model=initial-exec
 libconvert_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -no-undefined \
 	-export-symbols $(srcdir)/src/shim/libconvert.sym -Wl,-z,now -Wl,-z,nodelete \
 	-Wl,-Bsymbolic-functions $(UNDEFINED_VERSION)
-libconvert_la_LIBADD = libhost.la libclient.la libcodec.la libprogram.la libcommon.la -ldl
-libconvert_la_DEPENDENCIES = libhost.la libclient.la libcodec.la libprogram.la libcommon.la $(srcdir)/src/shim/libconvert.sym
+libconvert_la_LIBADD = libengine.la libhost.la libclient.la libcodec.la libprogram.la libcommon.la -ldl
+libconvert_la_DEPENDENCIES = libengine.la libhost.la libclient.la libcodec.la libprogram.la libcommon.la $(srcdir)/src/shim/libconvert.sym
 EXTRA_DIST += src/shim/libconvert.sym
 dist_man_MANS += man/libconvert.so.7
 EXTRA_DIST += src/shim/system/README.md \

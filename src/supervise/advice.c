@@ -77,7 +77,7 @@ static int tcp_like(int fd)
 int advice_set(int fd, int index, const void *value, socklen_t len)
 {
 	const struct socket_option *option = &socket_advice[index].option;
-	const bool fresh = kernel_tcp_info(fd).tcpi_state == KERNEL_CLOSE;
+	const bool fresh = kernel_tcp_info(fd).tcpi_state == TCPINFO_CLOSE;
 	struct advised *advised;
 	int tcp = tcp_like(fd), error, taken;
 

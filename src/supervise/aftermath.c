@@ -31,7 +31,6 @@
 #include "common/clock.h"
 #include "host/path_probe.h"
 #include "supervise/again.h"
-#include "supervise/attempt.h"
 #include "supervise/blind_memory.h"
 #include "supervise/enquiry.h"
 #include "supervise/fate.h"
@@ -53,7 +52,7 @@
 
 static struct expected {
 	struct fate_request request;
-	struct begin begin; /* has the path that the last SYN took */
+	struct path_start start; /* has the path that the last SYN took */
 	struct repeat repeat;
 	struct path_probe probe; /* of the converter, once it has been silent for long */
 	union sockaddr_ip local, server;
@@ -94,7 +93,7 @@ static void look_later(struct expected *one, int64_t look_at)
 /* The sooner of a time and of when the path is to be looked at. */
 static int64_t with_path(const struct expected *one, int64_t at)
 {
-	return one->begin.look_at && one->begin.look_at < at ? one->begin.look_at : at;
+	return one->start.look_at && one->start.look_at < at ? one->start.look_at : at;
 }
 
 static int64_t first_look(const struct expected *one, int64_t now)
@@ -104,13 +103,13 @@ static int64_t first_look(const struct expected *one, int64_t now)
 
 static int64_t repeat_after(const struct expected *one)
 {
-	return fate_repeat_after(one->request.withheld, paths_facts_kept(&one->begin.own.id).rtt_ms * CLOCK_NS_PER_MS);
+	return fate_repeat_after(one->request.withheld, paths_facts_kept(&one->start.own.id).rtt_ms * CLOCK_NS_PER_MS);
 }
 
 void aftermath_expect(struct connection *connection)
 {
 	uint8_t message[CONNECTION_MESSAGE_MAX];
-	const struct attempt *attempt = &connection->attempt;
+	const struct attempt *attempt = &connection->dial.attempt;
 	struct expected *one = expected_count < EXPECTED_MAX ? calloc(1, sizeof(*one)) : NULL;
 	const int64_t now = clock_ns();
 	const unsigned int withheld_ms = converters_withholds_ms(supervision.settings, attempt->converter);
@@ -126,18 +125,18 @@ void aftermath_expect(struct connection *connection)
 	};
 	one->probe.fd = -1;
 	one->repeat = (struct repeat){ .tid = connection->call.tid, .at = connection->at, .to = attempt->addr };
-	one->server = connection->peer;
+	one->server = connection->dial.server;
 	one->converter = attempt->converter;
-	if (connection->sock_mptcp && attempt_message(connection, message) >= (ssize_t)attempt->sent)
+	if (connection->dial.mptcp && dial_message(&connection->dial, message, sizeof(message)) >= (ssize_t)attempt->sent)
 		repeat_note(&one->repeat, connection->sock, message, attempt->sent);
 	one->request.repeat_after = repeat_after(one);
-	one->repeat.counted = attempt->ask_attempt;
+	one->repeat.counted = attempt->number;
 	one->request.repeatable = one->repeat.message;
-	one->request.repeats_max = attempt->ask_attempt ? FATE_REPEATS_KNOWN_MAX : FATE_REPEATS_MAX;
-	one->begin = connection->begin;
-	connection->begin.survey = NULL; /* it is this one's now: a call that has waited may have begun one */
+	one->request.repeats_max = attempt->number ? FATE_REPEATS_KNOWN_MAX : FATE_REPEATS_MAX;
+	one->start = connection->dial.start;
+	connection->dial.start.survey = 0; /* it is this one's now: a call that has waited may have begun one */
 	if (!one->request.repeatable)
-		begin_end(&one->begin);
+		path_start_end(&one->start);
 	expected[expected_count++] = one;
 	look_later(one, first_look(one, now));
 }
@@ -212,7 +211,7 @@ static void make_again(struct expected *one)
 
 static void forget(struct expected *one)
 {
-	begin_end(&one->begin);
+	path_start_end(&one->start);
 	path_probe_close(&one->probe);
 	free(one->repeat.message);
 	for (int i = 0; i < expected_count; i++)
@@ -244,7 +243,7 @@ static void made_again(const struct again_order *order)
 	one->request.syn_at = order->sent_at;
 	one->request.waiting_at = 0;
 	one->request.repeat_after = repeat_after(one);
-	begin_sent(&one->begin, order->sent_at);
+	path_start_sent(&one->start, order->sent_at);
 	look_later(one, first_look(one, order->sent_at));
 }
 
@@ -263,7 +262,7 @@ static void start_due(void)
 			orders[count++] = (struct again_order){
 				.owner = one,
 				.repeat = &one->repeat,
-				.begin = &one->begin,
+				.start = &one->start,
 				.count = (unsigned int)one->request.repeats + 1,
 			};
 	}
@@ -273,11 +272,11 @@ static void start_due(void)
 			made_again(&orders[i]);
 }
 
-static bool is_unanswered(const void *one)
+static bool is_unanswered(void *one)
 {
 	struct tcp_info info;
 
-	return ask(one, &info) > 0 && info.tcpi_state == KERNEL_SYN_SENT;
+	return ask(one, &info) > 0 && info.tcpi_state == TCPINFO_SYN_SENT;
 }
 
 /*
@@ -291,22 +290,22 @@ static bool path_look(struct expected *one, int64_t now)
 		.family = sockaddr_ip_is_v4(&one->repeat.to) ? AF_INET : AF_INET6,
 		.tried = ~(1u << one->converter),
 	};
-	const struct begin_syn syn = { SURVEY_DATA_ONLY, is_unanswered, one };
+	const struct path_start_syn syn = { SURVEY_DATA_ONLY, is_unanswered, one };
 	union sockaddr_ip addr;
 
-	return one->begin.look_at && now >= one->begin.look_at && begin_look(&one->begin, &query, &syn, now, &addr) == PATHS_MOVE;
+	return one->start.look_at && now >= one->start.look_at && path_start_look(&one->start, &query, &syn, &addr) == PATHS_MOVE;
 }
 
 static void path_answered(const struct expected *one, const struct tcp_info *info)
 {
 	if (info->tcpi_min_rtt && info->tcpi_min_rtt != UINT32_MAX)
-		begin_reached(&one->begin, info->tcpi_min_rtt / 1000 + 1, false);
+		path_start_answered(&one->start, info->tcpi_min_rtt / 1000 + 1, false);
 }
 
 static void note_untaken(const struct expected *one)
 {
 	gone_in_a_row = 0;
-	paths_note_syn_data(&one->begin.own.id, false, one->request.syn_at);
+	paths_note_syn_data(&one->start.own.id, false, one->request.syn_at);
 	converters_forget_silence(one->converter);
 }
 
@@ -342,7 +341,7 @@ static bool look(struct expected *one, int64_t now)
 	if (found)
 		seen = (struct fate_seen){
 			.there = true,
-			.syn_sent = info.tcpi_state == KERNEL_SYN_SENT,
+			.syn_sent = info.tcpi_state == TCPINFO_SYN_SENT,
 			.answered = info.tcpi_rtt,
 			.taken = info.tcpi_options & TCPI_OPT_SYN_DATA,
 			.again = info.tcpi_total_retrans,
@@ -362,7 +361,7 @@ static bool look(struct expected *one, int64_t now)
 	case FATE_TAKEN:
 		gone_in_a_row = 0;
 		if (seen.taken) {
-			paths_note_syn_data(&one->begin.own.id, true, one->request.syn_at);
+			paths_note_syn_data(&one->start.own.id, true, one->request.syn_at);
 			converters_admitted(one->converter, &one->server);
 		}
 		path_answered(one, &info);
@@ -373,7 +372,7 @@ static bool look(struct expected *one, int64_t now)
 		note_untaken(one);
 		break;
 	case FATE_SILENT:
-		if (!path_probe_send(&one->probe, &one->begin.own, false))
+		if (!path_probe_send(&one->probe, &one->start.own, false))
 			converters_doubt(one->converter);
 		look_later(one, with_path(one, look_at));
 		return true;
@@ -385,12 +384,12 @@ static bool look(struct expected *one, int64_t now)
 	case FATE_GONE:
 		if (!seen.there && !converters_admits(one->converter, &one->server))
 			blind_memory_note_failed(&one->server);
-		last_gone.path = one->begin.own.id;
+		last_gone.path = one->start.own.id;
 		last_gone.syn_at = one->request.syn_at;
 		if (++gone_in_a_row < GONE_MAX)
 			break;
 		gone_in_a_row = 0;
-		if (!enquiry_start(&one->begin, now))
+		if (!enquiry_start(&one->start, now))
 			note_untaken(one);
 		break;
 	}
@@ -444,7 +443,7 @@ void aftermath_leave(void)
 		paths_note_syn_data(&last_gone.path, false, last_gone.syn_at);
 	for (int i = 0; i < expected_count; i++)
 		if (!expected[i]->cancelled && ask(expected[i], &info) == 0)
-			paths_note_syn_data(&expected[i]->begin.own.id, false, expected[i]->request.syn_at);
+			paths_note_syn_data(&expected[i]->start.own.id, false, expected[i]->request.syn_at);
 }
 
 void aftermath_made_again(void)

@@ -136,7 +136,7 @@ static void make(struct again_order *order, const struct holder *holder, const s
 	places_withdraw(places, holder->sock);
 	again_lock();
 	order->sent_at = clock_ns();
-	order->sent = !holder->cancelled && repeat_send(order->repeat, holder->sock, order->begin, order->count);
+	order->sent = !holder->cancelled && repeat_send(order->repeat, holder->sock, order->start, order->count);
 	again_unlock();
 	places_register(places, holder->sock);
 	order->sent = order->sent && getsockname(holder->sock, &local.sa, &len) == 0 && sockaddr_ip_from(&order->local, &local.sa, len);

@@ -10,7 +10,7 @@
 struct again_order {
 	void *owner; /* of whom the order is: the caller's business */
 	const struct repeat *repeat;
-	const struct begin *begin;
+	const struct path_start *start;
 	unsigned int count; /* as for repeat_send() */
 	/* what has become of it */
 	bool found;              /* the program has the socket still */

@@ -7,13 +7,11 @@
 #include "client/converters_destinations.h"
 #include "client/exchange.h"
 #include "common/clock.h"
-#include "supervise/attempt.h"
+#include "supervise/connection_operations.h"
 #include "supervise/course.h"
 #include "supervise/ends.h"
 #include "supervise/kernel.h"
 #include "supervise/log.h"
-#include "supervise/probes.h"
-#include "supervise/reached.h"
 #include "supervise/tracee.h"
 
 #include <errno.h>
@@ -27,11 +25,10 @@ void caller_begin(struct connection *connection)
 	const int64_t timeout = connection->nonblocking ? supervision.settings->timeout_ms * CLOCK_NS_PER_MS :
 							  kernel_send_timeout(connection->fd);
 
-	connection->started = clock_ns();
-	connection->caller_at = connection->started + FIRST_LOOK_NS;
+	connection->caller_at = connection->dial.started + FIRST_LOOK_NS;
 	connection->unfinished = EINPROGRESS;
 	if (timeout)
-		connection->limit = connection->started + timeout;
+		connection->limit = connection->dial.started + timeout;
 }
 
 /* The time of a call that must not wait is over. */
@@ -40,19 +37,18 @@ static void out_of_time(struct connection *connection)
 	static const char reason[] = "no answer within CONVERT_TIMEOUT";
 	struct handshake_step why;
 
-	if (connection->state == CONNECTION_ASKED && kernel_tcp_info(connection->sock).tcpi_state == KERNEL_SYN_SENT) {
-		why = exchange_silent(connection->attempt.converter, &connection->peer, false);
-		exchange_failed(connection->attempt.converter, &connection->peer, &why);
+	if (connection->state == CONNECTION_ASKED && kernel_tcp_info(connection->sock).tcpi_state == TCPINFO_SYN_SENT) {
+		why = exchange_silent(connection->dial.attempt.converter, &connection->dial.server, false);
+		exchange_failed(connection->dial.attempt.converter, &connection->dial.server, &why);
 	} else if (connection->state == CONNECTION_ASKED) {
-		converters_admitted(connection->attempt.converter, &connection->peer); /* it has the request, and would have refused it */
+		converters_admitted(connection->dial.attempt.converter, &connection->dial.server); /* it has the request, and would have refused it */
 	}
-	probes_end(connection);
-	attempt_disconnect(connection);
+	connection_disconnect(connection);
 	if (supervision.settings->fail_closed) {
 		ends_fail(connection, ETIMEDOUT, reason);
 		return;
 	}
-	ends_log(connection, "direct, ", reason);
+	dial_log(&connection->dial, "direct, ", reason);
 	ends_go_directly(connection);
 }
 
@@ -74,10 +70,9 @@ static void leave(struct connection *connection, int error, bool gone)
 	connection->unfinished = error;
 	connection->nonblocking = true;
 	if (way != COURSE_AS_IT_IS) {
-		probes_end(connection);
-		attempt_disconnect(connection);
+		connection_disconnect(connection);
 	}
-	if (way == COURSE_BLINDLY && !attempt_blindly(connection)) {
+	if (way == COURSE_BLINDLY && !dial_blindly(&connection->dial)) {
 		left.blind = false;
 		left.stand_in = connection->sock != connection->fd;
 		way = course_leave(&left);
@@ -88,10 +83,10 @@ static void leave(struct connection *connection, int error, bool gone)
 			connection_answer(connection, 0, error);
 		break;
 	case COURSE_BLINDLY:
-		reached_blindly(connection);
+		ends_blindly(connection);
 		break;
 	case COURSE_DIRECTLY:
-		ends_log(connection, "direct, ", "the call was interrupted");
+		dial_log(&connection->dial, "direct, ", "the call was interrupted");
 		ends_go_directly(connection);
 		break;
 	case COURSE_ENDED:

@@ -13,7 +13,7 @@
 
 #include "client/converters.h"
 #include "supervise/aftermath.h"
-#include "supervise/attempt.h"
+#include "supervise/connection_operations.h"
 #include "supervise/kernel.h"
 #include "supervise/log.h"
 #include "supervise/options.h"
@@ -172,23 +172,21 @@ static void begin(const struct call *call, int fd, int domain, bool mptcp, const
 		.bound = stand_in_is_bound(fd),
 		.shut = kernel_is_shut(fd),
 		.nonblocking = fcntl(fd, F_GETFL) & O_NONBLOCK,
-		.sock_mptcp = mptcp,
 		.sock_domain = domain,
-		.peer = *peer,
 		.early = early->bytes,
-		.early_len = early->len,
+		.dial = { .early = early->bytes, .early_len = early->len },
 		.answer_at = early->answer_at,
 	};
 	aftermath_cancel(cookie);
 	HASH_ADD(hh, supervision.connections, cookie, sizeof(connection->cookie), connection);
-	begin_init(&connection->begin, supervision.settings, fd, connection->bound);
+	connection_operations_begin(connection, peer);
 	progress_begin(connection);
 }
 
 /* Is the socket one that a connection can be begun with? Else the kernel has an errno for it. */
 static bool is_fresh(int fd)
 {
-	return kernel_tcp_info(fd).tcpi_state == KERNEL_CLOSE;
+	return kernel_tcp_info(fd).tcpi_state == TCPINFO_CLOSE;
 }
 
 /*
@@ -201,7 +199,7 @@ static bool waits_for_another(int fd)
 	struct connection *ours;
 
 	HASH_FIND(hh, supervision.connections, &cookie, sizeof(cookie), ours);
-	return !ours && !(fcntl(fd, F_GETFL) & O_NONBLOCK) && kernel_tcp_info(fd).tcpi_state == KERNEL_SYN_SENT;
+	return !ours && !(fcntl(fd, F_GETFL) & O_NONBLOCK) && kernel_tcp_info(fd).tcpi_state == TCPINFO_SYN_SENT;
 }
 
 /* connect() of a socket that is connected, or becomes so, or with an address that can't be converted. */

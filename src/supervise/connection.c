@@ -4,7 +4,6 @@
 
 #include "supervise/connection.h"
 
-#include "common/clock.h"
 #include "supervise/tracee.h"
 
 #include <errno.h>
@@ -13,11 +12,6 @@
 #include <unistd.h>
 
 struct supervision supervision;
-
-double connection_ms(const struct connection *connection)
-{
-	return (double)(clock_ns() - connection->started) / 1e6;
-}
 
 /*
  * A registration ends with the last descriptor for the file, wherever that is, and of the program's socket the program has one:
@@ -45,7 +39,7 @@ void connection_drop_stand_in(struct connection *connection)
 		close(connection->sock);
 	connection->sock = connection->fd;
 	connection->sock_domain = connection->domain;
-	connection->sock_mptcp = connection->mptcp;
+	connection->dial.mptcp = connection->mptcp;
 }
 
 void connection_use(struct connection *connection, int sock, int domain, bool mptcp)
@@ -55,7 +49,7 @@ void connection_use(struct connection *connection, int sock, int domain, bool mp
 		close(connection->sock);
 	connection->sock = sock;
 	connection->sock_domain = domain;
-	connection->sock_mptcp = mptcp;
+	connection->dial.mptcp = mptcp;
 	connection->sock_was_mapped = false;
 }
 
@@ -65,7 +59,7 @@ void connection_forget(struct connection *connection)
 	if (connection->sock != connection->fd)
 		close(connection->sock);
 	close(connection->fd);
-	begin_end(&connection->begin);
+	dial_stop(&connection->dial);
 	HASH_DEL(supervision.connections, connection);
 	free(connection->early);
 	free(connection);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * course.c - what a connection does next, by what is seen of its call and of its socket (no I/O)
+ * course.c - what a connection does next, by what is seen of its call (no I/O)
  *
  * A direct connection goes on in the kernel when its call ends early, by a signal or by SO_SNDTIMEO: the program may wait for it by poll(),
  * call connect() again, or have the kernel do that (SA_RESTART). But a converter's response would be read by nobody then. So what goes on
@@ -41,17 +41,6 @@ enum course_way course_leave(const struct course_left *left)
 	if (left->blind)
 		return COURSE_BLINDLY;
 	return left->gone || left->closed ? COURSE_ENDED : COURSE_DIRECTLY;
-}
-
-enum course_step course_of_socket(const struct course_socket *socket, enum ride *next)
-{
-	if (socket->syn_sent)
-		return COURSE_UNANSWERED;
-	if (socket->synack_due && !socket->closed && !ride_goes_on(&socket->synack, next))
-		return COURSE_ANEW;
-	if (socket->want_output)
-		return COURSE_SEND;
-	return socket->silence_due && ride_is_silent(socket->options, true) ? COURSE_SILENT : COURSE_READ;
 }
 
 int64_t course_sooner(int64_t one, int64_t other)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* course.h - what a connection does next, by what is seen of its call and of its socket (no I/O) */
+/* course.h - what a connection does next, by what is seen of its call (no I/O) */
 #ifndef SUPERVISE_COURSE_H
 #define SUPERVISE_COURSE_H
-
-#include "client/ride.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,27 +42,6 @@ enum course_way {
 };
 
 enum course_way course_leave(const struct course_left *left);
-
-/* A socket on which a converter was asked. */
-struct course_socket {
-	bool syn_sent;    /* no SYN+ACK has come */
-	bool closed;      /* refused, reset, timed out */
-	bool synack_due;  /* it is Multipath TCP's, and its SYN+ACK wasn't looked at yet */
-	struct ride_synack synack;
-	bool want_output; /* a part of the message is still to be sent */
-	bool silence_due; /* its request may be answered by the SYN+ACK alone */
-	uint8_t options;  /* tcpi_options */
-};
-
-enum course_step {
-	COURSE_UNANSWERED, /* the SYN is: look after its path, and wait */
-	COURSE_ANEW,       /* begin anew by *@next */
-	COURSE_SEND,       /* send the rest of the message, and look again */
-	COURSE_SILENT,     /* the server was reached, and nothing will be said of it */
-	COURSE_READ,       /* read what the converter says */
-};
-
-enum course_step course_of_socket(const struct course_socket *socket, enum ride *next);
 
 /* The sooner of two times, of which 0 is none. */
 int64_t course_sooner(int64_t one, int64_t other);

@@ -4,25 +4,19 @@
 
 #include "supervise/ends.h"
 
+#include "client/converters_facts.h"
 #include "common/errors.h"
-#include "supervise/attempt.h"
+#include "supervise/aftermath.h"
+#include "supervise/connection_operations.h"
+#include "supervise/enquiry.h"
 #include "supervise/kernel.h"
-#include "supervise/log.h"
-#include "supervise/probes.h"
+#include "supervise/peers.h"
 #include "supervise/stand_in.h"
 
 #include <errno.h>
 #include <poll.h>
 
 #define IN6ADDR_V4MAPPED_LOOPBACK { { { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 1 } } }
-
-void ends_log(const struct connection *connection, const char *verdict, const char *detail)
-{
-	char server[SOCKADDR_STRLEN];
-
-	log_line("%s: %s%s after %.1f ms", sockaddr_ip_format(&connection->peer, server), verdict, detail,
-		 connection_ms(connection));
-}
 
 /*
  * The server's refusal, for a call that doesn't wait: event loops expect it from the socket, not from connect(), and so the
@@ -56,10 +50,10 @@ static bool refuse_later(const struct connection *connection)
 
 void ends_fail(struct connection *connection, int error, const char *reason)
 {
-	ends_log(connection, "failed: ", reason);
-	probes_end(connection);
+	dial_log(&connection->dial, "failed: ", reason);
+	connection_probes_end(connection);
 	if (connection->sock == connection->fd)
-		attempt_disconnect(connection);
+		connection_disconnect(connection);
 	connection_answer(connection, 0, error == ECONNREFUSED && refuse_later(connection) ? connection->unfinished : error);
 }
 
@@ -78,7 +72,7 @@ bool ends_hand_over(struct connection *connection)
 	ret = stand_in_put(supervision.listener, &connection->call, connection->fd, connection->sock);
 	if (ret == 0)
 		return true;
-	ends_log(connection, "failed: the socket can't be replaced: ", error_text(-ret));
+	dial_log(&connection->dial, "failed: the socket can't be replaced: ", error_text(-ret));
 	connection_answer(connection, 0, ECONNABORTED);
 	return false;
 }
@@ -88,13 +82,14 @@ static size_t send_early(struct connection *connection, size_t sent)
 {
 	ssize_t more = 0;
 
-	if (sent < connection->early_len)
-		more = send(connection->sock, connection->early + sent, connection->early_len - sent,
+	if (sent < connection->dial.early_len)
+		more = send(connection->sock, connection->early + sent, connection->dial.early_len - sent,
 			    MSG_DONTWAIT | MSG_NOSIGNAL);
 	return sent + (more > 0 ? (size_t)more : 0);
 }
 
-void ends_settle(const struct connection *connection, const union sockaddr_ip *peer)
+/* The kernel itself was asked not to wait. Where the program does, the kernel is told that all is well: EISCONN comes next. */
+static void settle(const struct connection *connection, const union sockaddr_ip *peer)
 {
 	if (!connection->nonblocking)
 		(void)connect(connection->sock, &peer->sa, sockaddr_ip_len(peer));
@@ -104,16 +99,64 @@ void ends_directly(struct connection *connection)
 {
 	if (!ends_hand_over(connection))
 		return;
-	ends_settle(connection, &connection->peer);
+	settle(connection, &connection->dial.server);
 	connection_succeed(connection, send_early(connection, 0));
+}
+
+/* By plain TCP, unless the program itself has made an MPTCP socket. Returns 0 if it is under way, or -errno. */
+static int connect_directly(struct connection *connection)
+{
+	const union sockaddr_ip server = connection->dial.server;
+	int made, ret;
+
+	connection_drop_stand_in(connection);
+	if (connection->ours) {
+		made = stand_in_make(connection->fd, connection->domain, false, connection->bound);
+		if (made < 0)
+			return made;
+		connection_use(connection, made, connection->domain, false);
+	}
+	connection->state = CONNECTION_DIRECT;
+	connection->look_at = 0;
+	dial_stop(&connection->dial);
+	ret = path_start_bind_directly(&connection->dial.start, connection->sock, &server);
+	if (ret < 0)
+		return ret;
+	connection_watch(connection);
+	return connection_connect(connection->sock, &server);
 }
 
 void ends_go_directly(struct connection *connection)
 {
-	int ret = attempt_directly(connection);
+	int ret = connect_directly(connection);
 
 	if (ret < 0)
 		connection_answer(connection, 0, -ret);
 	else if (connection->nonblocking && ends_hand_over(connection)) /* early data isn't taken yet, as without a cookie */
 		connection_answer(connection, 0, connection->unfinished);
+}
+
+void ends_reached(struct connection *connection)
+{
+	connection_probes_end(connection);
+	if (!ends_hand_over(connection))
+		return;
+	peers_note(connection->sock, &connection->dial.attempt.addr, &connection->dial.server);
+	settle(connection, &connection->dial.attempt.addr);
+	connection_succeed(connection, connection->dial.early_len);
+}
+
+/* How the request fared is looked up later (blind_requests.c), when nothing of ours refers to the socket any more. */
+void ends_blindly(struct connection *connection)
+{
+	const struct attempt *attempt = &connection->dial.attempt;
+
+	dial_log(&connection->dial, connection->dial.mptcp ? "converted over MPTCP, " : "converted over TCP, ", "request in the SYN, blindly");
+	if (!ends_hand_over(connection))
+		return;
+	peers_note(connection->sock, &attempt->addr, &connection->dial.server);
+	aftermath_expect(connection);
+	if (converters_silence_ends_soon(attempt->converter))
+		enquiry_start(&connection->dial.start, clock_ns());
+	connection_succeed(connection, (size_t)(attempt->sent - attempt->request_len));
 }

@@ -26,7 +26,7 @@
 #define HOLDS_NS CLOCK_NS_PER_S /* for so long an answer is believed, whatever becomes of connections */
 
 static struct {
-	struct begin begin;
+	struct path_start start;
 	int fd; /* none while @begun is 0 */
 	int64_t begun, look_at;
 	struct {
@@ -44,25 +44,25 @@ static bool syn_send(int fd, const union sockaddr_ip *converter)
 	       sendto(fd, request, len, MSG_FASTOPEN | MSG_DONTWAIT | MSG_NOSIGNAL, &converter->sa, sockaddr_ip_len(converter)) == (ssize_t)len;
 }
 
-bool enquiry_start(const struct begin *begin, int64_t now)
+bool enquiry_start(const struct path_start *start, int64_t now)
 {
-	const int converter = begin->own.id.converter;
+	const int converter = start->own.id.converter;
 	const union sockaddr_ip *addr = converters_address(converter);
 	int fd;
 
 	if (enquiry.good.converter == converter && now < enquiry.good.until)
 		return true;
 	if (enquiry.begun)
-		return enquiry.begin.own.id.converter == converter;
+		return enquiry.start.own.id.converter == converter;
 	fd = socket(addr->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_MPTCP);
 	if (fd < 0)
 		return false;
-	if (begin_place(begin, fd) != 0 || !syn_send(fd, addr)) {
+	if (path_start_bind(start, fd) != 0 || !syn_send(fd, addr)) {
 		close(fd);
 		return false;
 	}
-	enquiry.begin = *begin;
-	enquiry.begin.survey = NULL; /* it isn't this one's */
+	enquiry.start = *start;
+	enquiry.start.survey = 0; /* it isn't this one's */
 	enquiry.fd = fd;
 	enquiry.begun = now;
 	enquiry.look_at = now + LOOK_NS;
@@ -73,7 +73,7 @@ bool enquiry_start(const struct begin *begin, int64_t now)
 static bool answered(const uint8_t *bytes, size_t len)
 {
 	static const struct handshake_ask ask = { .info = true };
-	const struct path_id *path = &enquiry.begin.own.id;
+	const struct path_id *path = &enquiry.start.own.id;
 	const struct handshake_step told = handshake_on_bytes(bytes, len, converters_address(path->converter), &ask);
 	const struct tcp_info info = kernel_tcp_info(enquiry.fd);
 	const bool taken = info.tcpi_options & TCPI_OPT_SYN_DATA;
@@ -85,12 +85,12 @@ static bool answered(const uint8_t *bytes, size_t len)
 		paths_note_syn_data(path, taken, enquiry.begun);
 	if (!kernel_has_fallen_back(enquiry.fd))
 		converters_note_mptcp(path->converter);
-	return taken && told.takes_blind && exchange_keeps_mptcp(enquiry.begin.settings, path->converter);
+	return taken && told.takes_blind && exchange_keeps_mptcp(dial_host.settings, path->converter);
 }
 
 static void end(bool blind, int64_t now)
 {
-	const int converter = enquiry.begin.own.id.converter;
+	const int converter = enquiry.start.own.id.converter;
 	char text[SOCKADDR_STRLEN];
 
 	close(enquiry.fd);
@@ -115,7 +115,7 @@ int64_t enquiry_look(int64_t now)
 		return enquiry.begun ? enquiry.look_at : 0;
 	got = recv(enquiry.fd, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
 	enquiry.look_at = now + LOOK_NS;
-	if (got < 0 && errno == EAGAIN && now < enquiry.begun + enquiry.begin.settings->timeout_ms * CLOCK_NS_PER_MS)
+	if (got < 0 && errno == EAGAIN && now < enquiry.begun + dial_host.settings->timeout_ms * CLOCK_NS_PER_MS)
 		return enquiry.look_at;
 	end(got > 0 && answered(bytes, (size_t)got), now);
 	return 0;

@@ -3,6 +3,8 @@
 #ifndef SUPERVISE_KERNEL_H
 #define SUPERVISE_KERNEL_H
 
+#include "engine/dial.h"
+
 #include <linux/mptcp.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
@@ -21,12 +23,6 @@
 #ifndef SO_NETNS_COOKIE
 #define SO_NETNS_COOKIE 71
 #endif
-
-/* tcpi_state, whose values the kernel's headers don't define (include/net/tcp_states.h). */
-#define KERNEL_UNKNOWN 0
-#define KERNEL_ESTABLISHED 1
-#define KERNEL_SYN_SENT 2
-#define KERNEL_CLOSE 7
 
 /* An option that is an int, or @fallback where the kernel refuses. */
 static inline int kernel_get(int fd, int level, int name, int fallback)

@@ -124,7 +124,7 @@ void options_listen(const struct call *call)
 {
 	int fd = own_socket(call);
 
-	if (fd >= 0 && kernel_tcp_info(fd).tcpi_state == KERNEL_CLOSE && listener_is_waiting(supervision.listener, call) &&
+	if (fd >= 0 && kernel_tcp_info(fd).tcpi_state == TCPINFO_CLOSE && listener_is_waiting(supervision.listener, call) &&
 	    listen_by_tcp(call, fd) == 0) {
 		answer(call, fd, 0);
 		return;

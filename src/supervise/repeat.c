@@ -51,16 +51,16 @@ int repeat_open(const struct repeat *repeat, pid_t tid, int at)
 	return -1;
 }
 
-bool repeat_send(const struct repeat *repeat, int fd, const struct begin *begin, unsigned int count)
+bool repeat_send(const struct repeat *repeat, int fd, const struct path_start *start, unsigned int count)
 {
 	ssize_t sent;
 
 	if (repeat->counted)
 		handshake_count_repeat(repeat->message, count);
-	if (kernel_tcp_info(fd).tcpi_state != KERNEL_SYN_SENT || shutdown(fd, SHUT_WR) != 0)
+	if (kernel_tcp_info(fd).tcpi_state != TCPINFO_SYN_SENT || shutdown(fd, SHUT_WR) != 0)
 		return false;
 	/* All of the message has to go with the SYN, as it did before: the program counts on its part of it. */
-	if (kernel_tcp_info(fd).tcpi_state == KERNEL_CLOSE && begin_place(begin, fd) == 0) {
+	if (kernel_tcp_info(fd).tcpi_state == TCPINFO_CLOSE && path_start_bind(start, fd) == 0) {
 		sent = sendto(fd, repeat->message, repeat->len, MSG_FASTOPEN | MSG_DONTWAIT | MSG_NOSIGNAL, &repeat->to.sa,
 			      sockaddr_ip_len(&repeat->to));
 		if (sent == (ssize_t)repeat->len)

@@ -4,7 +4,7 @@
 #define SUPERVISE_REPEAT_H
 
 #include "common/sockaddr.h"
-#include "supervise/begin.h"
+#include "engine/path_start.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,11 +30,11 @@ void repeat_note(struct repeat *repeat, int fd, const void *message, size_t len)
 int repeat_open(const struct repeat *repeat, pid_t tid, int at);
 
 /*
- * repeat_send() - make the request again, on @fd of repeat_open(), by the network of @begin
+ * repeat_send() - make the request again, on @fd of repeat_open(), by the network of @start
  * @count: how often it was made before
  * The socket is hung up for a moment: again.c keeps that from the program. Returns whether the SYN was sent. If not, the connection goes
  * on as it was, or is over where the SYN+ACK came meanwhile.
  */
-bool repeat_send(const struct repeat *repeat, int fd, const struct begin *begin, unsigned int count);
+bool repeat_send(const struct repeat *repeat, int fd, const struct path_start *start, unsigned int count);
 
 #endif

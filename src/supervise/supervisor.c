@@ -16,7 +16,8 @@
 #include "host/word.h"
 #include "supervise/aftermath.h"
 #include "supervise/again.h"
-#include "supervise/begin.h"
+#include "engine/path_start.h"
+#include "engine/host.h"
 #include "supervise/calls.h"
 #include "supervise/log.h"
 #include "supervise/progress.h"
@@ -167,7 +168,7 @@ static void loop(void)
 		 * The programs have ended, and nobody waits for us. A usual path that was asked whether it works again is heard out, as a program
 		 * that ends sooner than it answers would never find that out.
 		 */
-		if (self.leaving && !begin_trials_go_on()) {
+		if (self.leaving && !path_trials_look()) {
 			aftermath_leave();
 			exit(EXIT_SUCCESS);
 		}
@@ -263,6 +264,7 @@ _Noreturn void supervisor_run(const struct settings *settings, const struct supe
 	detach();
 	user_cache_init(settings, log_line);
 	converters_init(settings);
+	dial_init(&(struct dial_host){ .settings = settings, .log = log_line, .clock = clock_ns });
 	if (*settings->log)
 		networks_tell_missing(&settings->paths, log_line);
 	supervision.epoll = epoll_create1(EPOLL_CLOEXEC);

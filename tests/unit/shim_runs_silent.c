@@ -314,7 +314,7 @@ static void followed(void *arg)
 	fd = run_connecting();
 	conn = conn_of(fd);
 	cookie = conn->cookie;
-	conn->attempt.ask_mptcp = what == ASKING; /* what has a response if the server speaks it is finished before a fork() */
+	conn->dial.attempt.ask_mptcp = what == ASKING; /* what has a response if the server speaks it is finished before a fork() */
 	world_expect(follow_is_silent(conn) == (what != ASKING), "is it left on its way?");
 	if (what != NOT_NOTED)
 		follow_note(conn, fd);
@@ -324,7 +324,7 @@ static void followed(void *arg)
 	if (what == BEGUN_ANEW)
 		next.sendto(fd, "x", 1, MSG_FASTOPEN | MSG_DONTWAIT, &converter.sa, sockaddr_ip_len(&converter));
 	if (what == NO_SYNACK) {
-		atomic_store(&conn->deadline, conn->attempt.ends = 1);
+		atomic_store(&conn->deadline, conn->dial.attempt.ends = 1);
 		world_wait(fd, 0);
 	}
 	if (what == CONFIRMED)

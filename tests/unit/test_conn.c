@@ -160,10 +160,10 @@ START_TEST(descriptors_come_and_go)
 	ck_assert_int_eq(conn_phase(conn), CONN_FREE);
 	ck_assert_ptr_null(conn_named(conn_cookie(fd)));
 	/* and its place is used again, without what was there */
-	conn->call.tried = 7;
+	conn->dial.tried = 7;
 	next_one = conn_add(other);
 	ck_assert_ptr_eq(next_one, conn);
-	ck_assert_uint_eq(next_one->call.tried, 0);
+	ck_assert_uint_eq(next_one->dial.tried, 0);
 }
 END_TEST
 

@@ -8,7 +8,6 @@
 
 #include <check.h>
 #include <errno.h>
-#include <linux/tcp.h>
 
 #define NOW (INT64_C(12345) * CLOCK_NS_PER_S)
 #define RESTART 512 /* any error that the kernel understands */
@@ -91,43 +90,6 @@ START_TEST(socket_goes_on_without_a_response)
 }
 END_TEST
 
-static enum course_step step(struct course_socket socket, enum ride *next)
-{
-	return course_of_socket(&socket, next);
-}
-
-START_TEST(synack_is_looked_at_first)
-{
-	const struct ride_synack taken = { .syn_data = true, .acknowledged = true }, untaken = { .syn_data = true };
-	const struct ride_synack fallen_back = { .fallen_back = true };
-	enum ride next;
-
-	ck_assert_int_eq(step((struct course_socket){ .syn_sent = true, .synack_due = true, .synack = untaken }, &next),
-			 COURSE_UNANSWERED);
-	ck_assert_int_eq(step((struct course_socket){ .synack_due = true, .synack = untaken, .want_output = true }, &next), COURSE_ANEW);
-	ck_assert_int_eq(next, RIDE_MPTCP);
-	ck_assert_int_eq(step((struct course_socket){ .synack_due = true, .synack = fallen_back }, &next), COURSE_ANEW);
-	ck_assert_int_eq(next, RIDE_TCP);
-	ck_assert_int_eq(step((struct course_socket){ .synack_due = true, .synack = taken }, &next), COURSE_READ);
-	/* it was looked at before; there is none */
-	ck_assert_int_eq(step((struct course_socket){ .synack = untaken }, &next), COURSE_READ);
-	ck_assert_int_eq(step((struct course_socket){ .synack_due = true, .synack = untaken, .closed = true }, &next), COURSE_READ);
-}
-END_TEST
-
-START_TEST(silence_is_of_a_request_that_came_with_the_syn)
-{
-	const uint8_t all = TCPI_OPT_SYN_DATA | TCPI_OPT_TIMESTAMPS;
-	enum ride next;
-
-	ck_assert_int_eq(step((struct course_socket){ .silence_due = true, .options = all }, &next), COURSE_SILENT);
-	ck_assert_int_eq(step((struct course_socket){ .silence_due = true, .options = TCPI_OPT_SYN_DATA }, &next), COURSE_READ);
-	ck_assert_int_eq(step((struct course_socket){ .silence_due = true, .options = TCPI_OPT_TIMESTAMPS }, &next), COURSE_READ);
-	ck_assert_int_eq(step((struct course_socket){ .options = all }, &next), COURSE_READ);
-	ck_assert_int_eq(step((struct course_socket){ .silence_due = true, .options = all, .want_output = true }, &next), COURSE_SEND);
-}
-END_TEST
-
 START_TEST(sooner_of_two_times)
 {
 	ck_assert_int_eq(course_sooner(0, 0), 0);
@@ -152,8 +114,6 @@ int main(void)
 	tcase_add_test(tcase, thread_that_has_ended_leaves_its_socket);
 	tcase_add_test(tcase, socket_that_is_shut_down_ends_its_call);
 	tcase_add_test(tcase, socket_goes_on_without_a_response);
-	tcase_add_test(tcase, synack_is_looked_at_first);
-	tcase_add_test(tcase, silence_is_of_a_request_that_came_with_the_syn);
 	tcase_add_test(tcase, sooner_of_two_times);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);

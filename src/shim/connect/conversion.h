@@ -11,9 +11,6 @@
 /* @settings: kept, must stay. Once, before any other call. */
 void conversion_init(const struct settings *settings);
 
-/* Initialises conversion.c; called by conversion_init(), which is in conversion_start.c. */
-void conversion_steps_init(const struct settings *settings);
-
 /* Are connections converted at all in this process? */
 bool conversion_enabled(void);
 

@@ -8,27 +8,25 @@
 #include "client/converters_facts.h"
 #include "client/exchange.h"
 #include "client/policy.h"
+#include "client/user_cache.h"
 #include "common/clock.h"
 #include "host/networks.h"
-#include "shim/connect/attempt.h"
 #include "shim/connect/follow.h"
+#include "shim/connect/bypass.h"
 #include "shim/connect/gate.h"
-#include "shim/connect/liveness.h"
 #include "shim/system/log.h"
-#include "shim/connect/path_begin.h"
+#include "shim/connect/operations.h"
 #include "shim/system/next.h"
 #include "shim/system/waiting.h"
 #include "shim/system/rings.h"
 #include "shim/connect/replace.h"
 #include "shim/connect/settle.h"
 #include "shim/connect/unattended.h"
-#include "client/user_cache.h"
 #include "shim/wait/watch.h"
 
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <time.h>
 
 static const struct settings *settings;
 
@@ -36,9 +34,7 @@ void conversion_init(const struct settings *kept)
 {
 	settings = kept;
 	user_cache_init(kept, log_line);
-	attempt_init(kept);
-	conversion_steps_init(kept);
-	settle_init(kept);
+	operations_init(kept);
 }
 
 bool conversion_enabled(void)
@@ -59,39 +55,31 @@ static int go_directly(const union sockaddr_ip *server, const char *reason)
 	return CONVERSION_DIRECT;
 }
 
-/* No converter could be asked for a connection that is to be converted: decides between a direct connection and an error. */
-static int go_without_converter(const struct conn *conn, int fd, const union sockaddr_ip *server,
-				const struct attempt_refusal *refusal)
+/* No converter could be asked: decides between a direct connection and an error. Returns as conversion_start(). */
+static int go_without_converter(struct conn *conn, int fd, const union sockaddr_ip *server, struct dial_end *end)
 {
-	char text[SOCKADDR_STRLEN];
-
-	if (!settings->fail_closed && refusal->verdict == POLICY_CONVERT && path_place_direct(conn, fd, server) < 0)
+	if (dial_refused(&conn->dial, end) == DIAL_FAILED)
+		return -end->error;
+	if (end->verdict == POLICY_CONVERT && path_start_bind_directly(&conn->dial.start, fd, server) < 0)
 		return -ENETUNREACH;
-	if (!settings->fail_closed || refusal->verdict != POLICY_CONVERT)
-		return go_directly(server, refusal->reason);
-	log_line("%s: failed: %s, and CONVERT_FALLBACK is none", sockaddr_ip_format(server, text),
-		 refusal->reason);
-	return -refusal->error;
+	return CONVERSION_DIRECT;
 }
 
 /* Resets the claimed conn for a new connect() call. */
 static void call_begin(struct conn *conn, int fd, const union sockaddr_ip *server)
 {
 	struct conn_call call = {
-		.peer = *server,
 		.bound = replace_is_bound(fd),
 		.fastopen_connect = sockopt_get(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0),
 	};
 	bool unattended;
 
-	if (call.bound)
-		call.source = network_source(fd);
 	call.ringed = rings_in_use(fd);
 	call.held = call.ringed && rings_hold(fd);
 	unattended = call.ringed && !gate_may_block(conn, fd, 0);
 	call.at_once = unattended && unattended_may_return(conn);
-	clock_read(CLOCK_MONOTONIC, &call.started);
 	conn_begin(conn, fd, call);
+	operations_begin(conn, fd, server);
 	conn->unattended = unattended;
 }
 
@@ -104,7 +92,8 @@ static bool is_bypassed(const struct conn *conn, const union sockaddr_ip *server
 /* Puts options and registrations back where no connection was begun, so that the caller can leave the socket to the kernel. */
 static void leave_unbegun(struct conn *conn, int fd)
 {
-	attempt_end(conn, fd);
+	operations_end(conn, fd);
+	watch_resume(conn);
 	watch_unmask(conn);
 }
 
@@ -118,7 +107,7 @@ static int start_bypass(struct conn *conn, int fd, const union sockaddr_ip *serv
 	if (!conn_claim(conn, PHASE(IDLE), &claim))
 		return 0; /* another thread connects the same socket */
 	call_begin(conn, fd, server);
-	ret = attempt_bypass(conn, fd);
+	ret = bypass_begin(conn, fd);
 	if (ret)
 		leave_unbegun(conn, fd);
 	conn_release(conn, ret ? CONN_IDLE : CONN_BYPASS, &claim);
@@ -142,8 +131,8 @@ static const char *obstacle(const struct conn *conn, int fd, const union sockadd
 
 void conversion_abandoned(const struct conn *conn)
 {
-	if (clock_ns() - clock_ns_of(&conn->call.started) > settings->timeout_ms * CLOCK_NS_PER_MS)
-		converters_doubt(conn->attempt.converter);
+	if (clock_ns() - conn->dial.started > settings->timeout_ms * CLOCK_NS_PER_MS)
+		converters_doubt(conn->dial.attempt.converter);
 }
 
 void conversion_conclude(struct conn *conn, int fd)
@@ -210,8 +199,9 @@ void conversion_before_fork(void)
 int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server, bool early_data)
 {
 	const char *reason = obstacle(conn, fd, server);
-	struct attempt_refusal refusal;
 	struct conn_claim claim;
+	struct dial_end end;
+	enum dial_state state;
 	enum conn_phase phase;
 
 	if (reason)
@@ -227,14 +217,15 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server,
 		if (!conn_claim(conn, PHASE(IDLE), &claim))
 			return 0; /* another thread connects the same socket */
 		call_begin(conn, fd, server);
-		phase = attempt_next(conn, fd, early_data && !conn->socket.streamed && !conn->call.ringed, &refusal);
-		if (phase != CONN_RESOLVING || resolved)
+		state = dial_next(operations_dial(conn, fd), early_data && !conn->socket.streamed && !conn->call.ringed, &end);
+		if (state != DIAL_RESOLVING || resolved)
 			break;
 		/* A name has to be resolved first, which may take its time. */
 		conn_release(conn, CONN_IDLE, &claim);
-		if (!attempt_resolve(conn, fd, server, 0, &refusal))
-			return go_without_converter(conn, fd, server, &refusal);
+		if (!operations_resolve(conn, fd, server, &end))
+			return go_without_converter(conn, fd, server, &end);
 	}
+	phase = state == DIAL_REFUSED ? CONN_IDLE : settle(conn, fd, state, &end);
 	if (phase == CONN_IDLE)
 		leave_unbegun(conn, fd);
 	if (phase == CONN_HELD) {
@@ -243,8 +234,8 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server,
 	}
 	conn_release(conn, phase, &claim);
 	if (phase == CONN_IDLE)
-		return go_without_converter(conn, fd, server, &refusal);
-	if (conn->unattended && !conn->attempt.ask_blind) {
+		return go_without_converter(conn, fd, server, &end);
+	if (conn->unattended && !conn->dial.attempt.ask_blind) {
 		conversion_conclude(conn, fd);
 		unattended_waited(conn);
 	}

@@ -82,7 +82,7 @@ static int wait_until(struct conn *conn, int fd, int64_t end, enum wait_for what
 
 int conversion_wait(struct conn *conn, int fd)
 {
-	int ret = wait_until(conn, fd, sockopt_limit_end(fd, SO_SNDTIMEO, clock_ns_of(&conn->call.started)),
+	int ret = wait_until(conn, fd, sockopt_limit_end(fd, SO_SNDTIMEO, conn->dial.started),
 			     FOR_SERVER);
 
 	return ret == -ETIME ? -EINPROGRESS : ret;
@@ -130,7 +130,7 @@ static int64_t finish_end(struct conn *conn, int fd, const struct finishing *fin
 	if (!conn_claim_of(conn, fd, PHASES_UNFINISHED, &claim))
 		return 0;
 	if (finishing->concerns(conn) && claim.from != CONN_RESOLVING)
-		end = clock_ns_of(&conn->call.started) + finishing->limit;
+		end = conn->dial.started + finishing->limit;
 	conn_release(conn, claim.from, &claim);
 	return end;
 }

@@ -9,11 +9,11 @@
 
 #include "shim/connect/dissolve.h"
 
-#include "shim/connect/attempt.h"
+#include "shim/connect/operations.h"
 #include "shim/connect/conversion.h"
 #include "shim/socket/early.h"
 #include "shim/system/log.h"
-#include "shim/connect/liveness.h"
+#include "shim/connect/keepalive.h"
 #include "shim/connect/lowat.h"
 #include "shim/system/next.h"
 #include "shim/socket/tcpinfo.h"
@@ -28,11 +28,11 @@ static enum conn_phase give_up(struct conn *conn, int fd)
 {
 	char server[SOCKADDR_STRLEN];
 
-	log_line("%s: given up by the application", sockaddr_ip_format(&conn->call.peer, server));
-	attempt_end(conn, fd);
+	log_line("%s: given up by the application", sockaddr_ip_format(&conn->dial.server, server));
+	operations_end(conn, fd);
 	early_drop(&conn->early);
 	atomic_store(&conn->error, ECONNRESET);
-	attempt_disconnect(fd);
+	operations_disconnect(fd);
 	watch_restore(conn);
 	return CONN_DISSOLVED;
 }

@@ -48,12 +48,12 @@ static uint16_t local_port(int fd)
 
 bool follow_is_silent(const struct conn *conn)
 {
-	return conn_phase(conn) == CONN_SYN_SENT && conn->attempt.silence_due && !conn->attempt.ask_mptcp && !conn->attempt.want_output;
+	return conn_phase(conn) == CONN_SYN_SENT && conn->dial.attempt.silence_due && !conn->dial.attempt.ask_mptcp && !conn->dial.attempt.want_output;
 }
 
 bool follow_is_possible(const struct conn *conn)
 {
-	return follow_is_silent(conn) && conn->attempt.local_port;
+	return follow_is_silent(conn) && conn->dial.attempt.local_port;
 }
 
 void follow_note(struct conn *conn, int fd)
@@ -64,18 +64,36 @@ void follow_note(struct conn *conn, int fd)
 		return;
 	/* a follower has the port from the asker: by now the socket may have another one */
 	if (!conn->call.follows && follow_is_silent(conn))
-		conn->attempt.local_port = local_port(fd);
+		conn->dial.attempt.local_port = local_port(fd);
 	conn_release(conn, claim.from, &claim);
+}
+
+static enum silence silence_of(const struct conn *conn, const struct tcp_info *info)
+{
+	if (!conn->dial.attempt.silence_due)
+		return SILENCE_NONE;
+	if (info->tcpi_state == TCPINFO_UNKNOWN || info->tcpi_state == TCPINFO_SYN_SENT)
+		return SILENCE_OPEN;
+	/* One that is closed by now was accepted before if it has the facts, which are of the handshake. */
+	return ride_is_silent(info->tcpi_options, true) ? SILENCE_KEPT : SILENCE_NONE;
+}
+
+void follow_adopt(struct conn *conn)
+{
+	struct attempt *attempt = &conn->dial.attempt;
+
+	attempt->ends = conn->dial.started + dial_host.settings->timeout_ms * CLOCK_NS_PER_MS;
+	deadlines_set(conn, attempt->ask_blind ? 0 : attempt->ends);
 }
 
 enum silence follow_look(const struct conn *conn, int fd)
 {
 	const struct tcp_info info = tcpinfo_of(fd);
-	const enum silence silence = attempt_silence(conn, &info);
+	const enum silence silence = silence_of(conn, &info);
 
 	if (silence == SILENCE_KEPT && conn->socket.mptcp && mptcpinfo_has_fallen_back(fd))
 		return SILENCE_NONE;
-	return local_port(fd) == conn->attempt.local_port ? silence : SILENCE_NONE;
+	return local_port(fd) == conn->dial.attempt.local_port ? silence : SILENCE_NONE;
 }
 
 enum conn_phase follow_step(struct conn *conn, int fd)
@@ -86,11 +104,11 @@ enum conn_phase follow_step(struct conn *conn, int fd)
 		return settle_followed(conn, fd);
 	if (silence == SILENCE_OPEN && !deadlines_is_over(conn))
 		return CONN_SYN_SENT;
-	if (silence == SILENCE_OPEN && clock_ns() < conn->attempt.ends) {
-		deadlines_set(conn, conn->attempt.ends);
+	if (silence == SILENCE_OPEN && clock_ns() < conn->dial.attempt.ends) {
+		deadlines_set(conn, conn->dial.attempt.ends);
 		return CONN_SYN_SENT;
 	}
-	return settle_severed(conn);
+	return settle_given_up_here(conn);
 }
 
 static bool child_visit(struct conn *conn, void *arg)
@@ -100,12 +118,13 @@ static bool child_visit(struct conn *conn, void *arg)
 	(void)arg;
 	conn->call.follows = true;
 	if (!follow_is_possible(conn) && conn_claim(conn, PHASES_UNFINISHED, &claim))
-		conn_release(conn, settle_severed(conn), &claim);
+		conn_release(conn, settle_given_up_here(conn), &claim);
 	return true;
 }
 
 void follow_in_child(void)
 {
+	path_start_repair_in_child();
 	if (!conn_none_attentive())
 		conn_each_pending(child_visit, NULL);
 }

@@ -12,7 +12,7 @@ void reset_told_slow(int fd)
 	struct conn *conn = conn_unverified(fd);
 	int saved_errno = errno;
 
-	if (conn && conn->socket.mptcp && conn_of(fd) == conn && conn_in(conn, PHASE(DONE)) && conn->attempt.ask_silent)
-		exchange_reset_silently(conn->attempt.converter);
+	if (conn && conn->socket.mptcp && conn_of(fd) == conn && conn_in(conn, PHASE(DONE)) && conn->dial.attempt.ask_silent)
+		exchange_reset_silently(conn->dial.attempt.converter);
 	errno = saved_errno;
 }

@@ -31,7 +31,7 @@
 
 #include "shim/connect/unattended.h"
 
-#include "shim/connect/attempt.h"
+#include "shim/connect/operations.h"
 #include "shim/connect/replace.h"
 #include "shim/socket/mptcpinfo.h"
 #include "shim/socket/tcpinfo.h"
@@ -82,7 +82,7 @@ bool unattended_may_return(const struct conn *conn)
 
 void unattended_waited(const struct conn *conn)
 {
-	atomic_store(&last_sent, conn->attempt.message_sent);
+	atomic_store(&last_sent, conn->dial.attempt.sent);
 	atomic_store(&last_cookie, conn->cookie);
 	atomic_store(&last, conn->index + 1);
 }
@@ -90,12 +90,12 @@ void unattended_waited(const struct conn *conn)
 void unattended_asked(const struct conn *conn, int fd)
 {
 	if (atomic_load(&conn->unattended) && atomic_load(&habit) != ASKS && conn_in(conn, PHASE(DONE) | PHASE(DIRECT)))
-		atomic_store(&habit, is_used(conn, fd, conn->attempt.message_sent, false) ? USES : ASKS);
+		atomic_store(&habit, is_used(conn, fd, conn->dial.attempt.sent, false) ? USES : ASKS);
 }
 
 void unattended_left(const struct conn *conn, int fd)
 {
-	if (is_used(conn, fd, conn->attempt.message_sent, false))
+	if (is_used(conn, fd, conn->dial.attempt.sent, false))
 		atomic_store(&habit, USES);
 }
 
@@ -107,11 +107,11 @@ bool unattended_take_back(struct conn *conn, int fd)
 		return false;
 	conn_note(conn, CONN_TAKEN_BACK);
 	next.shutdown(fd, SHUT_WR);
-	used = is_used(conn, fd, conn->attempt.message_sent, true);
+	used = is_used(conn, fd, conn->dial.attempt.sent, true);
 	if (used)
 		atomic_store(&habit, USES);
-	attempt_end(conn, fd);
-	attempt_disconnect(fd);
+	operations_end(conn, fd);
+	operations_disconnect(fd);
 	return !used;
 }
 
@@ -121,7 +121,7 @@ bool unattended_renew(struct conn *conn, int fd)
 
 	if (!replace_is_possible(conn) || !replace_socket(conn, fd, domain, conn->socket.mptcp ? IPPROTO_MPTCP : IPPROTO_TCP))
 		return false;
-	conn->attempt.ask_silent = false;
-	conn->attempt.ask_blind = false;
+	conn->dial.attempt.ask_silent = false;
+	conn->dial.attempt.ask_blind = false;
 	return true;
 }

@@ -13,7 +13,7 @@
 #include "shim/hooks/hook.h"
 #include "shim/connect/gate.h"
 #include "shim/connect/input.h"
-#include "shim/connect/liveness.h"
+#include "shim/connect/keepalive.h"
 #include "shim/connect/lowat.h"
 #include "shim/system/next.h"
 #include "shim/socket/options.h"
@@ -122,7 +122,7 @@ static int get_keepalive(struct conn *conn, int fd, int level, int name, void *v
 
 	if (next.getsockopt(fd, level, name, value, len) != 0)
 		return -1;
-	if (liveness_kept(conn, level, name, &kept))
+	if (keepalive_kept(conn, level, name, &kept))
 		rewrite(value, len, kept);
 	return 0;
 }
@@ -323,7 +323,7 @@ HOOK(int, setsockopt, (int fd, int level, int name, const void *value, socklen_t
 		conn = conn_unsettled(fd);
 		if (conn) {
 			options_note(conn, level, name, value, len);
-			liveness_note(conn, fd, level, name);
+			keepalive_note(conn, fd, level, name);
 		}
 	} else if ((errno == EINVAL || errno == EOPNOTSUPP) && options_is_late(level, name) && conn_maybe(fd) &&
 		   (conn = conn_of(fd)) && conn->socket.mptcp) {

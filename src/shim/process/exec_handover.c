@@ -23,7 +23,6 @@
 
 #include "shim/process/exec_handover.h"
 
-#include "shim/connect/attempt.h"
 #include "common/clock.h"
 #include "shim/socket/conn.h"
 #include "shim/connect/conversion.h"
@@ -57,7 +56,7 @@ static const char *own_name;
 
 /* What is true of a conn or not, in the order of the bits. */
 #define FLAGS(X)                                                                                             \
-	X(ask_silent, attempt.ask_silent) X(ask_blind, attempt.ask_blind) X(silence_due, attempt.silence_due) \
+	X(ask_silent, dial.attempt.ask_silent) X(ask_blind, dial.attempt.ask_blind) X(silence_due, dial.attempt.silence_due) \
 	X(bound, call.bound) X(was_mapped, socket.was_mapped)                                                \
 	X(shown_ipv4, socket.shown_ipv4) X(deaf, socket.deaf) X(mptcp, socket.mptcp)
 
@@ -182,7 +181,7 @@ static bool follow_to_its_end(const struct conn *conn, int fd)
 	struct pollfd ready = { .fd = fd, .events = POLLOUT };
 	enum silence silence;
 
-	while ((silence = follow_look(conn, fd)) == SILENCE_OPEN && clock_ns() < conn->attempt.ends)
+	while ((silence = follow_look(conn, fd)) == SILENCE_OPEN && clock_ns() < conn->dial.attempt.ends)
 		next.poll(&ready, 1, LOOK_AGAIN_MS);
 	return silence == SILENCE_KEPT;
 }
@@ -248,10 +247,10 @@ static struct socket_record record_of(const struct conn *conn, int fd)
 			[SOCKET_RECORD_FLAGS] = flags_of(conn),
 			[SOCKET_RECORD_ERROR] = (uint64_t)conn->error,
 			[SOCKET_RECORD_RCVLOWAT] = (uint64_t)conn->socket.rcvlowat,
-			[SOCKET_RECORD_LOCAL_PORT] = conn->attempt.local_port,
-			[SOCKET_RECORD_STARTED] = (uint64_t)clock_ns_of(&conn->call.started),
+			[SOCKET_RECORD_LOCAL_PORT] = conn->dial.attempt.local_port,
+			[SOCKET_RECORD_STARTED] = (uint64_t)conn->dial.started,
 		},
-		.server = conn->call.peer,
+		.server = conn->dial.server,
 	};
 }
 
@@ -338,14 +337,13 @@ static void conn_fill(struct conn *conn, const struct socket_record *record)
 {
 	const uint64_t *numbers = record->numbers;
 
-	conn->call.peer = record->server;
+	conn->dial.server = record->server;
 	conn->call.follows = true;
 	flags_set(conn, numbers[SOCKET_RECORD_FLAGS]);
 	conn->error = (int)numbers[SOCKET_RECORD_ERROR];
 	conn->socket.rcvlowat = (int)numbers[SOCKET_RECORD_RCVLOWAT];
-	conn->attempt.local_port = (uint16_t)numbers[SOCKET_RECORD_LOCAL_PORT];
-	conn->call.started.tv_sec = (time_t)(numbers[SOCKET_RECORD_STARTED] / CLOCK_NS_PER_S);
-	conn->call.started.tv_nsec = (long)(numbers[SOCKET_RECORD_STARTED] % CLOCK_NS_PER_S);
+	conn->dial.attempt.local_port = (uint16_t)numbers[SOCKET_RECORD_LOCAL_PORT];
+	conn->dial.started = (int64_t)numbers[SOCKET_RECORD_STARTED];
 }
 
 static void adopt(int fd, const struct socket_record *record)
@@ -363,12 +361,12 @@ static void adopt(int fd, const struct socket_record *record)
 		return;
 	conn_fill(conn, record);
 	if (phase == CONN_SYN_SENT)
-		attempt_adopt(conn);
+		follow_adopt(conn);
 	conn_move(conn, CONN_IDLE, phase);
 	conn_mark_shared(conn);
 	conn_mark_unseen(conn, phase == CONN_SYN_SENT);
 	log_line("%s: taken over from the program before",
-		 sockaddr_ip_format(&conn->call.peer, text));
+		 sockaddr_ip_format(&conn->dial.server, text));
 }
 
 /* Takes over the socket of @fd, a descriptor of the new program, if there is a record of it. */

@@ -21,7 +21,6 @@
 #include "shim/system/log.h"
 #include "shim/system/next.h"
 #include "shim/system/rings.h"
-#include "shim/connect/path_look.h"
 #include "client/user_cache.h"
 #include "shim/wait/watch.h"
 
@@ -49,7 +48,6 @@ static void in_child(void)
 {
 	conn_repair_in_child();
 	follow_in_child();
-	path_look_repair_in_child();
 	converters_repair_in_child();
 	user_cache_repair_in_child();
 }

@@ -293,7 +293,7 @@ void conn_begin(struct conn *conn, int fd, struct conn_call call)
 {
 	early_drop(&conn->early);
 	conn->call = call;
-	conn->attempt = (struct attempt){ 0 };
+	conn->dial = (struct dial){ .server.sa.sa_family = AF_UNSPEC };
 	conn->fd = fd;
 	conn->error = 0;
 	conn->hung_up = false;
@@ -315,7 +315,7 @@ struct conn *conn_add(int fd)
 	if (!conn)
 		return NULL;
 	conn->socket = (struct conn_socket){ .mptcp = false };
-	conn_begin(conn, fd, (struct conn_call){ .tried = 0 });
+	conn_begin(conn, fd, (struct conn_call){ .bound = false });
 	for (size_t i = 0; i < CONN_WATCHES_MAX; i++)
 		conn->watches[i].epfd = -1;
 	conn->cookie = cookie;
@@ -452,7 +452,7 @@ static void repair(struct conn *conn)
 	enum conn_phase phase = phase_of(word);
 
 	if (phase == CONN_STARTING)
-		phase = attempt_phase(&conn->attempt);
+		phase = conn_phase_asked(conn);
 	atomic_store(&conn->word, phase | (word & CONN_NOTES) | (conn->unseen ? CONN_TOLD_WRITABLE : 0));
 	conn->unseen = false;
 	atomic_store(&conn->lent, 0);

@@ -21,8 +21,7 @@
 #ifndef SHIM_CONN_H
 #define SHIM_CONN_H
 
-#include "client/ride.h"
-#include "common/sockaddr.h"
+#include "engine/dial.h"
 #include "shim/socket/early.h"
 #include "shim/socket/phase.h"
 #include "shim/system/waiting.h"
@@ -31,7 +30,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/epoll.h>
-#include <time.h>
 
 /* What passes between the application and a connection, beside the phase. All of it is forgotten in IDLE. */
 enum conn_note {
@@ -97,60 +95,15 @@ struct conn_socket {
 	struct conn_options options;
 };
 
-/* What belongs to one connect() call. Reset by conn_begin() in one assignment, under the claim. */
+/* What belongs to one connect() call, beside its dial. Reset by conn_begin() in one assignment, under the claim. */
 struct conn_call {
-	union sockaddr_ip peer;  /* the server, as the application named it */
-	struct timespec started; /* CLOCK_MONOTONIC */
-	_Atomic uint32_t tried;  /* a bit for each converter that has failed this call */
 	bool bound;              /* the application has bound the socket to an address before */
 	bool fastopen_connect;   /* TCP_FASTOPEN_CONNECT is set on the socket */
 	bool held;               /* a ring holds the socket itself: it can't be replaced */
 	bool ringed;             /* the process uses io_uring: it may read the stream past us as soon as it is connected */
 	bool at_once;            /* connect() returns before the connection, which is unattended, is there: unattended_may_return() */
-	bool placed;             /* the socket was bound by us: path_begin.c */
-	bool tried_path;         /* the call has asked a path that has failed whether it works again */
 	bool follows;            /* another process has asked the converter, this one learns what becomes of it: follow.c */
-	uint8_t moves;           /* how often the connection was begun anew on another path */
-	int device;              /* the index of the interface that we have bound the socket to; 0: none */
-	int network;             /* the index of the interface of: */
-	struct in6_addr source;  /* the address that connections come from, the application's or ours; :: for the kernel's choice */
 	uint8_t shut;            /* shutdown() is to follow early data; bit 0 reading, bit 1 writing */
-};
-
-/*
- * What belongs to one try at one converter, or at the server itself. Only whoever has claimed the conn reads or writes it;
- * it is reset in one assignment by whoever begins the next one (attempt.c).
- */
-struct attempt {
-	union sockaddr_ip addr;  /* where the SYN went */
-	uint8_t converter;       /* index of the converter that was asked */
-	enum ride ride;          /* how it is asked */
-	bool ask_info;           /* the request asks what the converter supports */
-	bool ask_mptcp;          /* the request asks for Multipath TCP towards the server */
-	bool ask_silent;         /* the request is a silent one: no response where the SYN+ACK says it all */
-	bool ask_blind;          /* and a blind one: no response in any case */
-	bool silence_due;        /* and the SYN+ACK will say whether there is one */
-	bool cookie_asked;       /* the converter wanted a cookie once: not a second time */
-	uint8_t cookie_number;   /* of the cookie in the request: converters_cookie() */
-	bool syn_data;           /* the request was put into the SYN */
-	bool want_output;        /* a part of the message is still unsent */
-	bool synack_due;         /* the SYN+ACK will say whether Multipath TCP gets through */
-	bool confirmable;        /* the SYN+ACK may say that the server was reached */
-	uint16_t hold_ms;        /* the request says that its SYN may be withheld for so many milliseconds at most; 0: it says nothing */
-	uint16_t withheld_ms;    /* and the converter withholds SYNs for so long at most, in milliseconds */
-	uint16_t request_len;    /* bytes of the request */
-	uint16_t message_sent;   /* bytes of request and early data that the kernel has taken */
-	uint16_t message_in_syn; /* and how many of them with the SYN */
-	uint16_t awaited;        /* bytes of the response that were waited for, when a part of it had come; 0: none has */
-	bool in_vain;            /* and the socket was readable before they were there */
-	uint16_t local_port;     /* of the SYN that other processes may follow, network byte order; 0: they may not */
-	int64_t probing_since;   /* CLOCK_MONOTONIC in ns, when the converter was first probed; 0: it wasn't */
-	int64_t ends;            /* CLOCK_MONOTONIC in ns, when CONVERT_TIMEOUT is over */
-	int64_t syn_at;          /* CLOCK_MONOTONIC in ns, when the SYN was sent */
-	int64_t request_at;      /* CLOCK_MONOTONIC in ns, when the request was sent behind the handshake; 0: it wasn't */
-	int64_t look_at;         /* CLOCK_MONOTONIC in ns, when its path is to be looked at; 0: never */
-	int64_t converter_at;    /* CLOCK_MONOTONIC in ns, when the converter is; 0: never */
-	uint8_t survey;          /* which probes are about this attempt: path_look.c; 0: none */
 };
 
 struct conn {
@@ -176,7 +129,8 @@ struct conn {
 
 	struct conn_socket socket;
 	struct conn_call call;
-	struct attempt attempt;
+	struct dial dial; /* only the thread that has claimed the conn reads or writes it, but for the server, which is written in STARTING */
+	int dial_fd;      /* the descriptor by which a step of that is taken */
 };
 
 /* How many conns are in PHASES_ATTENTIVE. Zero is the fast path of every hook. */
@@ -262,19 +216,13 @@ static inline bool conn_is_unattended(const struct conn *conn)
 /* Returns the server as the application has named it; its family is AF_UNSPEC if there is none yet. */
 static inline const union sockaddr_ip *conn_peer(const struct conn *conn)
 {
-	return &conn->call.peer;
+	return &conn->dial.server;
 }
 
-/* Is there something to be done as soon as the socket is writable? The conn is claimed. */
-static inline bool attempt_wants_output(const struct attempt *attempt)
+/* Returns the phase of a conn that waits for the response. It is claimed. */
+static inline enum conn_phase conn_phase_asked(const struct conn *conn)
 {
-	return attempt->want_output || attempt->synack_due || attempt->confirmable || attempt->silence_due;
-}
-
-/* Returns the phase of a conn that waits for the response to @attempt. */
-static inline enum conn_phase attempt_phase(const struct attempt *attempt)
-{
-	return attempt_wants_output(attempt) ? CONN_SYN_SENT : CONN_ASKED;
+	return dial_wants_output(&conn->dial) ? CONN_SYN_SENT : CONN_ASKED;
 }
 
 /*

@@ -3,17 +3,12 @@
 #ifndef SHIM_TCPINFO_H
 #define SHIM_TCPINFO_H
 
+#include "engine/dial.h"
 #include "shim/system/next.h"
 
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <string.h>
-
-/* tcpi_state, whose values the kernel's headers don't define (include/net/tcp_states.h). */
-#define TCPINFO_UNKNOWN 0
-#define TCPINFO_ESTABLISHED 1
-#define TCPINFO_SYN_SENT 2
-#define TCPINFO_CLOSE 7
 
 /* Asks the kernel for TCP_INFO (tcp(7)). Where it has none all is zero, and tcpi_state TCPINFO_UNKNOWN. */
 static inline struct tcp_info tcpinfo_of(int fd)

@@ -95,7 +95,7 @@ static enum watch_owner instance_compare(int epfd, int other)
  */
 static uint32_t masked_events(const struct conn *conn, uint32_t events, bool adopted)
 {
-	return EPOLLIN | MASK_MARK | (attempt_wants_output(&conn->attempt) ? EPOLLOUT : 0u) | (events & EPOLLWAKEUP) |
+	return EPOLLIN | MASK_MARK | (dial_wants_output(&conn->dial) ? EPOLLOUT : 0u) | (events & EPOLLWAKEUP) |
 	       (adopted ? 0u : events & EPOLLONESHOT);
 }
 

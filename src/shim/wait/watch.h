@@ -24,7 +24,7 @@ bool watch_adopt(struct conn *conn, int epfd, int fd, struct epoll_event *event)
 /*
  * watch_mask() - have the kernel report, while @conn is pending, only what the shim waits for
  * That is EPOLLIN, level-triggered, for the response, and EPOLLOUT while there is something to be done at the
- * SYN+ACK (attempt_wants_output()). The registered data stays the application's. @conn is claimed, as for all below
+ * SYN+ACK (dial_wants_output()). The registered data stays the application's. @conn is claimed, as for all below
  * that change registrations.
  */
 void watch_mask(struct conn *conn);

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * attempt.c - one attempt at a converter: what is asked, the SYN, and what goes with it
+ *
+ * The request goes into the SYN (MSG_FASTOPEN, without a cookie), and early data behind it. Where the kernel or the converter doesn't take
+ * data in the SYN, or takes a part of it, the rest is sent as soon as the handshake is over (attempt.want_output).
+ */
+#include "config.h"
+
+#include "engine/attempt.h"
+
+#include "client/converters.h"
+#include "client/converters_facts.h"
+#include "client/exchange.h"
+#include "common/thread.h"
+#include "convert/convert.h"
+#include "engine/decide.h"
+
+#include <errno.h>
+#include <linux/tcp.h>
+#include <string.h>
+
+void attempt_wake(struct dial *dial)
+{
+	const int64_t converter = dial->attempt.wake_at, path = dial->start.look_at;
+
+	dial->ops->wake(dial, path && (!converter || path < converter) ? path : converter);
+}
+
+struct handshake_ask dial_ask(const struct dial *dial)
+{
+	const struct attempt *attempt = &dial->attempt;
+
+	return (struct handshake_ask){
+		.cookie = converters_cookie(dial_host.settings, attempt->converter, attempt->cookie_number),
+		.mptcp = attempt->ask_mptcp,
+		.info = attempt->ask_info,
+		.silent = attempt->ask_silent,
+		.blind = attempt->ask_blind,
+		.attempt = attempt->number,
+		.over_mptcp = dial->mptcp,
+		.hold_ms = attempt->hold_ms,
+	};
+}
+
+ssize_t dial_message(const struct dial *dial, uint8_t *out, size_t size)
+{
+	const struct handshake_ask ask = dial_ask(dial);
+	ssize_t len = handshake_request(out, size, &dial->server, &ask);
+
+	if (len < 0 || !dial->early_len)
+		return len;
+	if ((size_t)len + dial->early_len > size)
+		return -ENOBUFS;
+	memcpy(out + len, dial->early, dial->early_len);
+	return len + (ssize_t)dial->early_len;
+}
+
+/* Removes @bytes from the front of the message. */
+static void message_skip(struct iovec iov[static 2], size_t bytes)
+{
+	for (int i = 0; i < 2; i++) {
+		size_t part = bytes < iov[i].iov_len ? bytes : iov[i].iov_len;
+
+		iov[i].iov_len -= part;
+		if (part)
+			iov[i].iov_base = (uint8_t *)iov[i].iov_base + part;
+		bytes -= part;
+	}
+}
+
+/* Sends what is left of request and early data. @to: the address for MSG_FASTOPEN, else NULL. Returns 0, or -errno with nothing sent. */
+static int message_send(struct dial *dial, const union sockaddr_ip *to)
+{
+	const struct handshake_ask ask = dial_ask(dial);
+	struct attempt *attempt = &dial->attempt;
+	uint8_t request[CONVERT_MESSAGE_MAX];
+	struct iovec iov[2];
+	ssize_t sent, len = 0;
+
+	if (!attempt->direct)
+		len = handshake_request(request, sizeof(request), &dial->server, &ask);
+	if (len < 0)
+		return (int)len;
+	attempt->request_len = (uint16_t)len;
+	iov[0] = (struct iovec){ request, (size_t)len };
+	iov[1] = (struct iovec){ (uint8_t *)dial->early, dial->early_len };
+	message_skip(iov, attempt->sent);
+	sent = dial->ops->send(dial, iov, to);
+	if (sent > 0)
+		attempt->sent = (uint16_t)(attempt->sent + sent);
+	attempt->want_output = (size_t)(sent > 0 ? sent : 0) < iov[0].iov_len + iov[1].iov_len;
+	return sent < 0 ? (int)sent : 0;
+}
+
+bool dial_wants_syn_data(struct dial *dial)
+{
+	enum ride_syn_data may = ride_syn_data(dial->attempt.ride, dial->mptcp, paths_take_syn_data(&dial->start.own.id),
+					       converters_corrects_windows(dial_host.settings, dial->attempt.converter));
+
+	return may == RIDE_SYN_DATA_ALWAYS || (may == RIDE_SYN_DATA_ON_ONE_PATH && !dial->ops->allows(dial, DIAL_USE_PATHS));
+}
+
+/* Notes for how long the SYN, which is to carry the request, may be withheld. */
+static void hold_time_choose(struct dial *dial)
+{
+	if (!dial->attempt.ask_info)
+		dial->attempt.hold_ms = (uint16_t)exchange_hold_ms(dial_host.settings, &dial->start.own.id, dial->mptcp,
+								   dial->attempt.number != 0);
+}
+
+/* Sends the SYN, with as much of the message as fits. Returns 0 or -errno. */
+static int syn_send(struct dial *dial)
+{
+	struct attempt *attempt = &dial->attempt;
+	int ret;
+
+	if (dial_wants_syn_data(dial)) {
+		hold_time_choose(dial);
+		ret = message_send(dial, &attempt->addr);
+		attempt->syn_data = attempt->sent > 0;
+		if (ret != -EOPNOTSUPP) /* sysctl tcp_fastopen without its bit 0x1 */
+			return ret == -EINPROGRESS ? 0 : ret;
+	}
+	attempt->want_output = true;
+	return dial->ops->connect(dial, &attempt->addr);
+}
+
+/* Resets the attempt, to ask the same converter: of the one before, only which it asked, and how, is kept. */
+static void attempt_renew(struct dial *dial)
+{
+	const struct attempt before = dial->attempt;
+
+	dial->attempt = (struct attempt){
+		.addr = before.addr,
+		.converter = before.converter,
+		.ride = before.ride,
+		.ask_info = before.ask_info,
+		.ask_mptcp = before.ask_mptcp,
+		.ask_silent = before.ask_silent,
+		.ask_blind = before.ask_blind,
+		.number = before.number,
+		.cookie_asked = before.cookie_asked,
+		.cookie_number = converters_cookie_current(before.converter),
+	};
+}
+
+/*
+ * Notes why the SYN+ACK is waited for, now that the SYN is sent. On a Multipath TCP socket it says whether the connection has
+ * Multipath TCP. If all of the message went with the SYN, to a converter that withholds such SYNs, the SYN+ACK may also say
+ * that the server was reached. It says whether there is a response to a silent request; a request that stayed out of the SYN,
+ * and isn't written yet, has one, and needn't say for how long a SYN may be withheld.
+ */
+static void synack_expect(struct dial *dial)
+{
+	struct attempt *attempt = &dial->attempt;
+
+	attempt->synack_due = dial->mptcp;
+	attempt->ask_silent &= attempt->syn_data;
+	attempt->ask_blind &= attempt->ask_silent;
+	if (!attempt->syn_data)
+		attempt->hold_ms = 0;
+	attempt->silence_due = attempt->ask_silent && attempt->sent >= attempt->request_len;
+	attempt->withheld_ms = (uint16_t)converters_withholds_ms(dial_host.settings, attempt->converter);
+	attempt->confirmable = dial->may_confirm && attempt->withheld_ms && !attempt->ask_info && attempt->syn_data && !attempt->ask_silent &&
+			       !attempt->want_output && (!dial->mptcp || exchange_keeps_mptcp(dial_host.settings, attempt->converter));
+	if (dial_wants_output(dial))
+		dial->ops->watch(dial);
+	path_start_sent(&dial->start, dial_host.clock());
+	attempt_wake(dial);
+}
+
+/* The silence of a converter that was asked blindly is the server's, and lasts as long as a direct attempt would. */
+static void deadline_start(struct dial *dial, int64_t ends_before)
+{
+	const unsigned int timeout_ms = dial_host.settings->timeout_ms;
+	const int64_t now = dial_host.clock(), half = now + timeout_ms * CLOCK_NS_PER_MS / 2;
+	const int64_t first = now + decide_interval_seconds(timeout_ms) * CLOCK_NS_PER_S;
+	struct attempt *attempt = &dial->attempt;
+
+	attempt->ends = now + timeout_ms * CLOCK_NS_PER_MS;
+	if (ends_before && ends_before < attempt->ends)
+		attempt->ends = ends_before > half ? ends_before : half;
+	attempt->wake_at = attempt->ask_blind ? 0 : first < attempt->ends ? first : attempt->ends;
+	attempt_wake(dial);
+}
+
+static int begin_before(struct dial *dial, int64_t ends_before)
+{
+	int ret;
+
+	attempt_renew(dial);
+	path_start_end(&dial->start);
+	deadline_start(dial, ends_before);
+	ret = dial->ops->prepare(dial);
+	if (ret == 0)
+		ret = syn_send(dial);
+	if (ret == 0)
+		synack_expect(dial);
+	dial->ops->begun(dial);
+	return ret;
+}
+
+int attempt_again(struct dial *dial)
+{
+	return begin_before(dial, 0);
+}
+
+int attempt_anew(struct dial *dial, enum ride ride)
+{
+	int ret = dial->ops->fit(dial, &dial->attempt.addr, ride != RIDE_TCP);
+
+	if (ret < 0)
+		return ret;
+	dial->attempt.ride = dial->mptcp ? ride : RIDE_TCP;
+	return begin_before(dial, dial->attempt.ends);
+}
+
+/* Has the SYN wait for early data. Returns DIAL_HELD, DIAL_ON if the kernel has sent it at once, -EOPNOTSUPP if that can't be, or -errno. */
+static int syn_hold(struct dial *dial)
+{
+	int ret;
+
+	attempt_renew(dial);
+	ret = dial->ops->hold(dial, &dial->attempt.addr);
+	if (ret == 0)
+		return DIAL_HELD;
+	if (ret != -EINPROGRESS)
+		return ret == 1 ? -EOPNOTSUPP : ret;
+	/* Fast Open is out of order for a while: the request follows the SYN. */
+	dial->attempt.want_output = true;
+	deadline_start(dial, 0);
+	synack_expect(dial);
+	return DIAL_ON;
+}
+
+/* Prepares to ask the converter of the attempt: the socket, and what is asked. Returns 0 or -errno. */
+static int ask_prepare(struct dial *dial)
+{
+	struct attempt *attempt = &dial->attempt;
+	const bool mptcp = dial->ops->allows(dial, DIAL_USE_MPTCP) && converters_mptcp(attempt->converter) != CACHE_MPTCP_LOST;
+	struct handshake_ask ask;
+	int ret = dial->ops->fit(dial, &attempt->addr, mptcp);
+
+	if (ret < 0)
+		return ret;
+	attempt->ride = dial->mptcp ? RIDE_MPTCP_SYN : RIDE_TCP;
+	ask = exchange_ask(dial_host.settings, attempt->converter, &dial->server, dial->mptcp, converters_cookie_current(attempt->converter));
+	if (dial->ops->allows(dial, DIAL_USE_BLIND) && dial_wants_syn_data(dial) && !paths_doubt_syn_data(&dial->start.own.id))
+		exchange_ask_blindly(dial_host.settings, attempt->converter, &ask);
+	attempt->ask_info = ask.info;
+	attempt->ask_mptcp = ask.mptcp;
+	attempt->ask_silent = ask.silent;
+	attempt->ask_blind = ask.blind;
+	attempt->number = 0;
+	if (ask.blind && dial->mptcp && dial->ops->number && converters_takes_repeats(attempt->converter))
+		attempt->number = dial->ops->number();
+	return 0;
+}
+
+int attempt_begin(struct dial *dial, bool hold)
+{
+	int ret = ask_prepare(dial);
+
+	if (ret == 0 && hold && dial->ops->hold && dial_wants_syn_data(dial)) {
+		ret = syn_hold(dial);
+		if (ret != -EOPNOTSUPP) {
+			dial->ops->begun(dial);
+			return ret;
+		}
+		ret = 0;
+	}
+	if (ret == 0)
+		ret = attempt_again(dial);
+	return ret < 0 ? ret : DIAL_ON;
+}
+
+bool dial_blindly(struct dial *dial)
+{
+	dial->attempt = (struct attempt){ .addr = dial->attempt.addr, .converter = dial->attempt.converter };
+	if (ask_prepare(dial) < 0 || !dial->attempt.ask_blind)
+		return false;
+	if (attempt_again(dial) == 0 && dial->attempt.ask_blind)
+		return true;
+	dial_stop(dial);
+	dial->ops->disconnect(dial);
+	return false;
+}
+
+int dial_send_held(struct dial *dial)
+{
+	int ret;
+
+	dial->ops->watch(dial);
+	deadline_start(dial, 0);
+	hold_time_choose(dial);
+	ret = message_send(dial, NULL);
+	dial->attempt.syn_data = dial->attempt.sent > 0;
+	synack_expect(dial);
+	return ret == -EINPROGRESS || ret == -EAGAIN ? 0 : ret;
+}
+
+void attempt_answered(struct dial *dial, const struct tcp_info *info)
+{
+	struct attempt *attempt = &dial->attempt;
+
+	if (attempt->answered || info->tcpi_state == TCPINFO_UNKNOWN || !info->tcpi_min_rtt || info->tcpi_min_rtt == UINT32_MAX ||
+	    stack_is_small())
+		return;
+	attempt->answered = true;
+	path_start_answered(&dial->start, info->tcpi_min_rtt / 1000 + 1, !attempt->syn_data || !attempt->withheld_ms);
+}
+
+int dial_send_rest(struct dial *dial)
+{
+	struct attempt *attempt = &dial->attempt;
+	struct tcp_info info;
+	int ret = message_send(dial, NULL);
+
+	if (ret < 0)
+		return ret;
+	if (attempt->want_output)
+		return -EAGAIN;
+	if (!attempt->syn_data && !dial->start.request_at && !attempt->direct) {
+		dial->ops->info(dial, &info);
+		attempt_answered(dial, &info);
+		path_start_sent_behind(&dial->start);
+		attempt_wake(dial);
+	}
+	dial->ops->watch(dial);
+	return 0;
+}

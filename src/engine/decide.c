@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * decide.c - what a dial does next, by what is known of it and seen of its socket (no I/O)
+ *
+ * A converter is at fault for silence until its SYN+ACK has come, and afterwards as long as it acknowledges no probe. One that
+ * acknowledges probes is taken to be waiting for the server if it has ever answered anything: it is waited for as long as a direct
+ * connection would be. If it has never answered, it may be no converter, and isn't asked for this server for a while. Once the first byte
+ * of a response is there, the converter waits for no server any more: the rest has to come before CONVERT_TIMEOUT is over.
+ *
+ * Keepalive asks. Its times are whole seconds, so the interval is a third of CONVERT_TIMEOUT rounded down, and a second at least:
+ *
+ *	0      SYN                 the first look is one interval ahead
+ *	1 s    the first look      SYN+ACK is there, nothing else: keepalive on. Linux sends a probe as soon as nothing has
+ *	                           been heard for an interval, and each look that finds it so sends one more, four in an interval
+ *	3 s    CONVERT_TIMEOUT     six probes are unanswered: dead. Else the silence may be the server's
+ *	...    a look an interval  what dies later is found as well
+ *
+ * A converter without state answers the first probe with a reset, and a path on which everything vanishes makes ETIMEDOUT in the end. But
+ * once MPTCP is fully established an MPTCP socket tells neither: Linux 6.18 closes the subflow and waits for another one, for a minute
+ * (test_platform.py). So it is the looks that decide. What was sent and not acknowledged asks as well as a probe, and holds the probes back.
+ *
+ * A CONVERT_TIMEOUT below two and a half intervals has no time for that: two probes decide, and the end is 1.5 s after the SYN+ACK at the
+ * earliest.
+ */
+#include "config.h"
+
+#include "engine/decide.h"
+
+#include <linux/tcp.h>
+
+#define LOOKS 4            /* in an interval, once a probe is due */
+#define INTERVAL_MAX 32767 /* seconds, as Linux takes them */
+
+int decide_interval_seconds(unsigned int timeout_ms)
+{
+	unsigned int seconds = timeout_ms / 3000;
+
+	return seconds < 1 ? 1 : seconds > INTERVAL_MAX ? INTERVAL_MAX : (int)seconds;
+}
+
+/* Returns how long after the first unanswered probe a converter counts as dead. */
+static int64_t grace_ns(unsigned int timeout_ms, int64_t interval)
+{
+	const int64_t half = interval / 2;
+
+	return timeout_ms * CLOCK_NS_PER_MS >= 2 * interval + half ? interval + half : half;
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static struct dial_decision to(enum dial_do what)
+{
+	return (struct dial_decision){ .what = what };
+}
+
+static struct dial_decision wait_until(int64_t at)
+{
+	return (struct dial_decision){ .what = DO_WAIT, .at = at };
+}
+
+static struct dial_decision give_up(bool alive)
+{
+	return (struct dial_decision){ .what = DO_GIVE_UP, .alive = alive };
+}
+
+static struct dial_decision begin_anew(enum ride ride)
+{
+	return (struct dial_decision){ .what = DO_BEGIN_ANEW, .ride = ride };
+}
+
+/* Whether a converter that is silent behind its SYN+ACK is waited for on. */
+static struct dial_decision decide_probing(const struct dial *dial, const struct dial_seen *seen, unsigned int timeout_ms, int64_t now)
+{
+	const struct attempt *attempt = &dial->attempt;
+	const int64_t interval = decide_interval_seconds(timeout_ms) * CLOCK_NS_PER_S;
+	const int64_t patience = dial->started + DECIDE_SERVER_PATIENCE_NS;
+	/* a probe is due, or was, an interval after something was heard, or after the converter was last asked */
+	const int64_t probe = seen->heard_at + interval < attempt->probing_since ? attempt->probing_since : seen->heard_at + interval;
+	const int64_t look = (probe > now ? probe : now) + interval / LOOKS, end = probe + grace_ns(timeout_ms, interval);
+	const int64_t at = attempt->probing_since ? earlier(end, look) : patience; /* one that can't be asked counts as alive */
+
+	if (now < attempt->ends)
+		return wait_until(earlier(attempt->ends, look));
+	if (attempt->probing_since && now >= end)
+		return give_up(false);
+	return seen->proven && now < patience ? wait_until(earlier(at, patience)) : give_up(true);
+}
+
+/* Nothing has come of a response. */
+static struct dial_decision decide_waiting(const struct dial *dial, const struct dial_seen *seen, unsigned int timeout_ms, int64_t now)
+{
+	const struct attempt *attempt = &dial->attempt;
+	const int64_t interval = decide_interval_seconds(timeout_ms) * CLOCK_NS_PER_S;
+	const bool path_due = dial->start.look_at && now >= dial->start.look_at && !seen->path_looked;
+
+	if (dial->confirmed)
+		return wait_until(0);
+	if (!path_due && (!attempt->wake_at || now < attempt->wake_at))
+		return wait_until(0);
+	if (!seen->looked)
+		return to(DO_LOOK);
+	if (path_due)
+		return to(DO_LOOK_AT_PATH);
+	if (seen->state == TCPINFO_UNKNOWN || seen->state == TCPINFO_CLOSE) /* it has reset the connection, which an MPTCP socket doesn't tell */
+		return to(DO_FAIL);
+	if (seen->state == TCPINFO_SYN_SENT)
+		return now < attempt->ends ? wait_until(earlier(attempt->ends, now + interval)) : give_up(false);
+	return seen->probed ? decide_probing(dial, seen, timeout_ms, now) : to(DO_PROBE);
+}
+
+/* The SYN+ACK of a silent request says that the server was reached, and that nothing will be said of it. */
+static struct dial_decision decide_silent(const struct dial *dial, const struct dial_seen *seen)
+{
+	if (dial->mptcp && seen->mptcp == MPTCP_UNSEEN)
+		return to(DO_LOOK_AT_MPTCP);
+	if (dial->mptcp && seen->mptcp == MPTCP_LOST)
+		return begin_anew(RIDE_TCP);
+	if (seen->broken)
+		return (struct dial_decision){ .what = DO_FAIL, .final = true };
+	if (!dial->attempt.want_output)
+		return to(DO_REACHED_SILENTLY);
+	return seen->full ? wait_until(0) : to(DO_SEND); /* early data, of which the SYN had no room for all */
+}
+
+/* The SYN+ACK has come to a request for which a response isn't there yet: does it confirm the server? */
+static bool is_confirming(const struct dial *dial, const struct dial_seen *seen, int64_t now)
+{
+	return dial->attempt.confirmable && dial->may_confirm && seen->state != TCPINFO_UNKNOWN && seen->state != TCPINFO_CLOSE &&
+	       ride_confirms(seen->options, dial->attempt.withheld_ms, dial->started, now);
+}
+
+static struct dial_decision decide_response(const struct dial *dial, const struct dial_seen *seen, unsigned int timeout_ms, int64_t now)
+{
+	switch (seen->response) {
+	case RESPONSE_UNREAD:
+		if (seen->broken)
+			return to(DO_FAIL);
+		if (dial->attempt.want_output && !seen->full)
+			return to(DO_SEND);
+		if (!dial->attempt.want_output)
+			return to(DO_READ);
+		break;
+	case RESPONSE_NOTHING:
+		break;
+	case RESPONSE_PART:
+		if (dial->confirmed)
+			return wait_until(0);
+		return now < dial->attempt.ends ? wait_until(dial->attempt.ends) : give_up(false);
+	case RESPONSE_WHOLE:
+		/* what is lost behind the handshake shows in the first bytes from the converter */
+		if (dial->mptcp && seen->mptcp == MPTCP_UNSEEN)
+			return to(DO_LOOK_AT_MPTCP);
+		return dial->mptcp && seen->mptcp == MPTCP_LOST ? begin_anew(RIDE_TCP) : to(DO_REACHED);
+	case RESPONSE_ERROR:
+		return to(DO_JUDGE);
+	case RESPONSE_BROKEN:
+		return to(DO_FAIL);
+	}
+	if (is_confirming(dial, seen, now)) {
+		if (dial->mptcp && seen->mptcp == MPTCP_UNSEEN)
+			return to(DO_LOOK_AT_MPTCP);
+		if (!dial->mptcp || seen->mptcp == MPTCP_HOLDS)
+			return to(DO_CONFIRM);
+	}
+	return decide_waiting(dial, seen, timeout_ms, now);
+}
+
+/* Has the SYN+ACK, which has come, left the Multipath TCP attempt as it is? If not, @ride is how to ask anew. */
+static bool synack_goes_on(const struct attempt *attempt, const struct dial_seen *seen, enum ride *ride)
+{
+	const struct ride_synack synack = {
+		.syn_data = attempt->syn_data,
+		.acknowledged = seen->options & TCPI_OPT_SYN_DATA,
+		.sent_again = seen->sent_again,
+		.fallen_back = seen->mptcp == MPTCP_LOST,
+	};
+
+	return ride_goes_on(&synack, ride);
+}
+
+struct dial_decision decide(const struct dial *dial, const struct dial_seen *seen, unsigned int timeout_ms, int64_t now)
+{
+	const struct attempt *attempt = &dial->attempt;
+	enum ride ride;
+
+	if ((attempt->synack_due || attempt->confirmable || attempt->silence_due) && !seen->looked)
+		return to(DO_LOOK);
+	if (attempt->silence_due && (seen->state == TCPINFO_SYN_SENT || seen->state == TCPINFO_UNKNOWN))
+		return decide_waiting(dial, seen, timeout_ms, now); /* what comes behind the SYN+ACK may be the server's: it isn't read yet */
+	if (seen->state == TCPINFO_SYN_SENT && (seen->full || !attempt->want_output))
+		return decide_waiting(dial, seen, timeout_ms, now);
+	if (attempt->synack_due && seen->state != TCPINFO_CLOSE && seen->state != TCPINFO_SYN_SENT) {
+		if (!attempt->syn_data && seen->mptcp == MPTCP_UNSEEN)
+			return to(DO_LOOK_AT_MPTCP);
+		if (!synack_goes_on(attempt, seen, &ride))
+			return begin_anew(ride);
+	}
+	/* One that is closed by now was accepted before if it has the facts, which are of the handshake. */
+	if (attempt->silence_due && ride_is_silent(seen->options, true))
+		return decide_silent(dial, seen);
+	if (attempt->ask_blind && seen->state != TCPINFO_CLOSE)
+		return to(DO_BLIND_LOST);
+	return decide_response(dial, seen, timeout_ms, now);
+}

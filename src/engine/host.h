@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* host.h - what all dials of a process share */
+#ifndef ENGINE_HOST_H
+#define ENGINE_HOST_H
+
+#include "client/settings.h"
+#include "common/clock.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct path_start;
+
+struct dial_host {
+	const struct settings *settings;
+	void (*log)(const char *format, ...) __attribute__((format(printf, 1, 2)));
+	int64_t (*clock)(void);                              /* CLOCK_MONOTONIC in ns */
+	bool (*is_waiting)(const struct path_start *start);  /* does its connection wait still? NULL: path_start_end() is always called */
+	void (*trial_begins)(void);                          /* path_trials_look() is to be called now and then; NULL: it is in any case */
+};
+extern struct dial_host dial_host;
+
+/* Before anything else here. The settings must stay. */
+void dial_init(const struct dial_host *host);
+
+#endif

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * path_start.c - the network that a connection begins on, and whether it begins anew on another one
+ *
+ * While all is well a connection begins where the kernel puts it, and nothing is asked. The networks are listed where the usual path is
+ * known to have failed, where a SYN stays unanswered, and where the user has named some. client/paths.c decides, host/survey.c asks.
+ *
+ * A survey has the probes of one connection. There are a few for the whole process, one for each path at a time: a connection on a path
+ * about which another one is asking waits for what that finds out, which is noted as any fact (paths_facts.h). So a hundred connections
+ * that begin on a dead path send the probes of one. There is no lock:
+ *
+ *	owner              who may touch the survey
+ *	-----------------  ----------------------------------------------------------------------------------------------
+ *	FREE               the thread that exchanges it for BUSY
+ *	a path_start's     the thread that takes a step of that connection; anybody once the front end says that the connection
+ *	  serial           doesn't wait any more (dial_host.is_waiting)
+ *	BUSY               the thread that has set it
+ *	LINGERS            a trial: the thread that exchanges it for BUSY
+ *
+ * A trial asks a path that has failed whether it works again, by several SYNs, when a connection has begun elsewhere. No connection waits
+ * for it: it lingers until path_trials_look() finds its end.
+ */
+#include "config.h"
+
+#include "engine/path_start.h"
+
+#include "client/converters.h"
+#include "common/errors.h"
+#include "engine/host.h"
+#include "host/path_list.h"
+
+#include <errno.h>
+
+struct dial_host dial_host;
+
+void dial_init(const struct dial_host *host)
+{
+	dial_host = *host;
+}
+
+#define SURVEYS 6
+#define WAIT_FOR_OTHER_MS 20
+#define TRIAL_LOOK_MS 20
+
+enum { FREE = 0, BUSY = -1, LINGERS = -2 };
+
+static struct place {
+	_Atomic int64_t owner;
+	struct path_start *_Atomic start; /* the owner's */
+	struct survey survey;
+} places[SURVEYS];
+
+static _Atomic int64_t serials;
+
+/* Set while a thread looks whether a path is asked about, and begins to ask if it isn't. Nobody waits for it. */
+static atomic_flag beginning = ATOMIC_FLAG_INIT;
+
+void path_start_init(struct path_start *start, bool may_move, const struct in6_addr *source)
+{
+	*start = (struct path_start){ .own.id.source = *source, .may_move = may_move };
+	start->serial = atomic_fetch_add(&serials, 1) + 1;
+}
+
+/* --- surveys --- */
+
+static bool is_left_behind(const struct place *place, int64_t owner)
+{
+	const struct path_start *start = atomic_load(&place->start);
+
+	return owner > FREE && dial_host.is_waiting && !(start->serial == owner && dial_host.is_waiting(start));
+}
+
+/* Returns a place that is BUSY from then on, whose survey has no probes, or NULL. */
+static struct place *place_take(void)
+{
+	for (int i = 0; i < SURVEYS; i++) {
+		int64_t owner = atomic_load(&places[i].owner);
+		const bool left = is_left_behind(&places[i], owner);
+
+		if ((owner != FREE && !left) || !atomic_compare_exchange_strong(&places[i].owner, &owner, BUSY))
+			continue;
+		if (left)
+			survey_close(&places[i].survey);
+		survey_reset(&places[i].survey);
+		return &places[i];
+	}
+	return NULL;
+}
+
+static struct place *place_of(const struct path_start *start)
+{
+	struct place *place = start->survey ? &places[start->survey - 1] : NULL;
+
+	return place && atomic_load(&place->owner) == start->serial ? place : NULL;
+}
+
+/* Is another connection asking about the path already? */
+static bool is_being_asked(const struct path_id *id)
+{
+	for (int i = 0; i < SURVEYS; i++) {
+		int64_t owner = atomic_load(&places[i].owner);
+
+		if (owner > FREE && !is_left_behind(&places[i], owner) && path_is_same(&places[i].survey.own.id, id))
+			return true;
+	}
+	return false;
+}
+
+void path_start_end(struct path_start *start)
+{
+	struct place *place = place_of(start);
+
+	start->look_at = 0;
+	start->survey = 0;
+	if (!place)
+		return;
+	survey_close(&place->survey);
+	atomic_store(&place->owner, FREE);
+}
+
+void path_start_repair_in_child(void)
+{
+	atomic_flag_clear(&beginning);
+	for (int i = 0; i < SURVEYS; i++) {
+		if (atomic_load(&places[i].owner) != FREE)
+			survey_close(&places[i].survey);
+		atomic_store(&places[i].owner, FREE);
+	}
+}
+
+/* --- trials --- */
+
+/* A connection begins elsewhere since @path has failed, and paths_is_trial_due() of it: asks it whether it works again. */
+static void try_path(struct path_start *start, const struct path *path)
+{
+	struct place *place;
+	bool lingers;
+
+	start->tried_path = true;
+	place = place_take();
+	if (!place)
+		return;
+	lingers = survey_try(&place->survey, path);
+	atomic_store(&place->owner, lingers ? LINGERS : FREE);
+	if (lingers && dial_host.trial_begins)
+		dial_host.trial_begins();
+}
+
+/* Returns false if the trial goes on. */
+static bool trial_ends(struct survey *survey)
+{
+	bool works;
+
+	if (!survey_trial_ends(survey, &works))
+		return false;
+	if (works)
+		dial_host.log("the %s path to the converter works again", path_is_usual(&survey->own.id) ? "usual" : "preferred");
+	return true;
+}
+
+int64_t path_trials_look(void)
+{
+	bool linger = false;
+
+	for (int i = 0; i < SURVEYS; i++) {
+		int64_t owner = LINGERS;
+
+		if (!atomic_compare_exchange_strong(&places[i].owner, &owner, BUSY)) {
+			linger |= owner == BUSY;
+			continue;
+		}
+		if (trial_ends(&places[i].survey)) {
+			atomic_store(&places[i].owner, FREE);
+		} else {
+			atomic_store(&places[i].owner, LINGERS);
+			linger = true;
+		}
+	}
+	return linger ? dial_host.clock() + TRIAL_LOOK_MS * CLOCK_NS_PER_MS : 0;
+}
+
+/* --- which path --- */
+
+static void take(struct path_start *start, const struct path *path)
+{
+	start->own = *path;
+	start->placed |= !path_is_usual(&path->id);
+}
+
+/* Not inlined, so that the list isn't on the stack of each connection. */
+__attribute__((noinline)) static int choose_of_all(struct path_start *start, const struct converters_query *query, int converter,
+						    union sockaddr_ip *addr)
+{
+	char text[SOCKADDR_STRLEN];
+	struct path_list list;
+	int best = path_list_choose(&list, dial_host.settings, query), missed;
+
+	if (best < 0)
+		return converter;
+	take(start, &list.paths[best]);
+	if (start->placed || list.paths[best].id.converter != converter)
+		dial_host.log("converter %s: begins on %s%s", sockaddr_ip_format(&list.addrs[best], text), list.names[best],
+			      list.paths[best].backup ? ", which is for backup" : "");
+	missed = start->tried_path ? -1 : path_list_missed(&list, best);
+	if (missed >= 0)
+		try_path(start, &list.paths[missed]);
+	*addr = list.addrs[best];
+	return list.paths[best].id.converter;
+}
+
+int path_start_choose(struct path_start *start, const struct converters_query *query, int converter, union sockaddr_ip *addr)
+{
+	const struct path_id usual = { .converter = converter };
+	const bool stays = !start->may_move || (start->placed && IN6_IS_ADDR_V4MAPPED(&start->own.id.source) == sockaddr_ip_is_v4(addr));
+
+	start->own.id.converter = converter;
+	if (!stays && (!path_is_sound(paths_facts_usual(converter).state) || dial_host.settings->paths.count || start->placed)) {
+		start->own = (struct path){ .id.converter = converter };
+		converter = choose_of_all(start, query, converter, addr);
+	} else if (!start->may_move && !path_is_usual(&start->own.id)) {
+		paths_facts(&start->own.id); /* takes over what others know of it */
+	}
+	if (start->placed && !start->tried_path && paths_is_trial_due(&usual))
+		try_path(start, &(struct path){ .id = usual });
+	return converter;
+}
+
+void path_start_give_back(struct path_start *start)
+{
+	if (start->placed)
+		start->own = (struct path){ .id.converter = start->own.id.converter };
+}
+
+/* Not inlined, so that the list isn't on the stack of each connection that fails. */
+__attribute__((noinline)) static bool leave_refused(struct path_start *start, const struct converters_query *query, int error,
+						     union sockaddr_ip *addr)
+{
+	char text[SOCKADDR_STRLEN];
+	struct path_list list;
+	int best = path_list_refused(&list, dial_host.settings, query, &start->own.id);
+
+	if (best < 0)
+		return false;
+	dial_host.log("converter %s: the path to it leads nowhere (%s), begins on %s",
+		      sockaddr_ip_format(converters_address(start->own.id.converter), text), error_text(error), list.names[best]);
+	path_start_end(start);
+	take(start, &list.paths[best]);
+	start->moves++;
+	*addr = list.addrs[best];
+	return true;
+}
+
+bool path_start_refused(struct path_start *start, const struct converters_query *query, int error, union sockaddr_ip *addr)
+{
+	if (!path_is_refused(error) || !start->may_move)
+		return false;
+	if (start->moves < PATHS_MOVES_MAX && leave_refused(start, query, error, addr))
+		return true;
+	path_start_give_back(start);
+	return false;
+}
+
+int path_start_bind(const struct path_start *start, int fd)
+{
+	if (!start->placed || network_bind(fd, &start->own.id.source, start->own.bind_device ? start->own.device : 0))
+		return 0;
+	return errno ? -errno : -EADDRNOTAVAIL;
+}
+
+int path_start_bind_directly(const struct path_start *start, int fd, const union sockaddr_ip *server)
+{
+	struct path_direct taken;
+	char text[SOCKADDR_STRLEN];
+	int ret;
+
+	if (start->placed && path_is_usual(&start->own.id))
+		path_start_bind(start, fd);
+	if (!start->may_move)
+		return 0;
+	ret = path_direct_take(fd, dial_host.settings, server, start->placed, start->own.device, &taken);
+	if (ret > 0)
+		dial_host.log("%s: directly by %s, since the usual network %s", sockaddr_ip_format(server, text), taken.name, taken.why);
+	else if (ret < 0)
+		dial_host.log("%s: not directly, since CONVERT_PATHS allows no network that leads there",
+			      sockaddr_ip_format(server, text));
+	return ret < 0 ? ret : 0;
+}
+
+/* --- does it work --- */
+
+static void look_in(struct path_start *start, unsigned int ms)
+{
+	start->look_at = dial_host.clock() + (int64_t)ms * CLOCK_NS_PER_MS;
+}
+
+void path_start_put_off(struct path_start *start)
+{
+	look_in(start, WAIT_FOR_OTHER_MS);
+}
+
+/* What is to be answered was sent @at. */
+static void first_look(struct path_start *start, int64_t at)
+{
+	const struct path_facts facts = paths_facts_kept(&start->own.id);
+
+	start->look_at = 0;
+	if (start->may_move && start->moves < PATHS_MOVES_MAX)
+		start->look_at = at + paths_patience(facts.rtt_ms, facts.heard) * CLOCK_NS_PER_MS;
+}
+
+void path_start_sent(struct path_start *start, int64_t at)
+{
+	start->syn_at = at;
+	start->request_at = 0;
+	first_look(start, at);
+}
+
+void path_start_sent_behind(struct path_start *start)
+{
+	path_start_end(start);
+	start->request_at = dial_host.clock();
+	first_look(start, start->request_at);
+}
+
+static void move(struct path_start *start, const struct path_list *list, int best, union sockaddr_ip *addr)
+{
+	char text[SOCKADDR_STRLEN];
+
+	dial_host.log("converter %s: the path to it %s, asked by %s",
+		      sockaddr_ip_format(converters_address(start->own.id.converter), text), path_complaint(&start->own.id),
+		      list->names[best]);
+	*addr = list->addrs[best];
+	take(start, &list->paths[best]);
+}
+
+/*
+ * Has somebody else found out meanwhile that the path is silent, and is there one that works? If it loses some SYNs, this one's has arrived
+ * more likely than not, and waits for its server. Not inlined, for the list.
+ */
+__attribute__((noinline)) static bool has_failed_since(struct path_start *start, const struct converters_query *query,
+						       union sockaddr_ip *addr)
+{
+	struct path_list list;
+	int best;
+
+	if (paths_facts(&start->own.id).state != CACHE_PATH_SILENT)
+		return false;
+	best = path_list_elsewhere(&list, dial_host.settings, query, &start->own);
+	if (best < 0)
+		return false;
+	move(start, &list, best, addr);
+	return true;
+}
+
+/* Has the connection own a survey, with its first probe still to be sent. Returns PATHS_PROBE, PATHS_STAY or PATHS_WAIT. */
+static enum paths_do place_begin(struct path_start *start, const struct converters_query *query)
+{
+	struct place *place = place_take();
+	bool open;
+
+	if (!place)
+		return PATHS_WAIT;
+	atomic_store(&place->start, start);
+	open = survey_begin(&place->survey, &start->own, dial_host.settings, query);
+	start->survey = (uint8_t)(place - places + 1);
+	atomic_store(&place->owner, start->serial);
+	return open ? PATHS_PROBE : PATHS_STAY;
+}
+
+/*
+ * Likewise, unless somebody asks about the path already, or is about to: of several threads whose connections begin on one path at the same
+ * time one asks.
+ */
+static enum paths_do place_begin_alone(struct path_start *start, const struct converters_query *query)
+{
+	enum paths_do what = PATHS_WAIT;
+
+	look_in(start, WAIT_FOR_OTHER_MS);
+	if (atomic_flag_test_and_set(&beginning))
+		return what;
+	if (!is_being_asked(&start->own.id))
+		what = place_begin(start, query);
+	atomic_flag_clear(&beginning);
+	return what;
+}
+
+/* Goes on with the survey; where the path is to be left, with @best of the survey's list. */
+static enum paths_do survey_go_on(struct path_start *start, struct survey *survey, const struct path_start_syn *syn, int64_t now, int *best)
+{
+	const int64_t since = start->request_at ? start->request_at : start->syn_at;
+	unsigned int again;
+	enum paths_do what = survey_look(survey, now, (unsigned int)((now - since) / CLOCK_NS_PER_MS), syn->carries, &again);
+
+	look_in(start, again);
+	if (what != PATHS_MOVE && what != PATHS_BEHIND)
+		return what;
+	/* An answer that has come meanwhile is what the connection is to go on with, and says that the path works. */
+	return syn->is_unanswered(syn->owner) ? survey_leave(survey, what, syn->carries, best) : PATHS_STAY;
+}
+
+enum paths_do path_start_look(struct path_start *start, const struct converters_query *query, const struct path_start_syn *syn,
+			      union sockaddr_ip *addr)
+{
+	const int64_t now = dial_host.clock(); /* before anything is looked at */
+	enum paths_do what = PATHS_PROBE;
+	struct place *place;
+	int best = -1;
+
+	if (!place_of(start))
+		what = has_failed_since(start, query, addr) ? PATHS_MOVE : place_begin_alone(start, query);
+	place = place_of(start);
+	if (place && what == PATHS_PROBE) {
+		what = survey_go_on(start, &place->survey, syn, now, &best);
+		if (what == PATHS_MOVE)
+			move(start, &place->survey.list, best, addr);
+	}
+	if (what == PATHS_MOVE)
+		start->moves++;
+	if (what == PATHS_MOVE || what == PATHS_BEHIND || what == PATHS_STAY)
+		path_start_end(start);
+	return what;
+}
+
+/* --- what is learned --- */
+
+void path_start_answered(const struct path_start *start, unsigned int ms, bool alone)
+{
+	const struct path_id *id = &start->own.id;
+
+	if (!start->may_move)
+		return;
+	if (path_has_failed(paths_facts_usual(id->converter).state) && path_is_usual(id))
+		paths_note_trial(id, true);
+	paths_note_answer(id, ms, alone);
+}

@@ -1,0 +1,596 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * steps.c - the steps of a dial, from the choice of a converter to the end
+ *
+ * A step looks and decides (decide.c) until there is nothing more to be found out, and then does what was decided:
+ *
+ *	the server was reached             the response is taken off the stream: REACHED
+ *	the server's failure               FAILED, with its errno
+ *	the SYN+ACK confirms the server    CONFIRMED; what fails from then on is FAILED, as a server's reset
+ *	MPTCP or the SYN's data is lost    the same converter, by a safer ride
+ *	the converter knows a remedy       the same converter, with a cookie, without an option …
+ *	the path is silent                 another network, or another converter by that
+ *	the converter's failure            the next converter, and behind the last one DIRECT, or FAILED (CONVERT_FALLBACK=none)
+ *
+ * Nothing of a response is ever kept here: it is peeked at until it is complete, and then taken off in one go.
+ */
+#include "config.h"
+
+#include "engine/dial.h"
+
+#include "client/converters_facts.h"
+#include "client/exchange.h"
+#include "common/errors.h"
+#include "common/thread.h"
+#include "convert/convert.h"
+#include "engine/attempt.h"
+#include "engine/decide.h"
+
+#include <errno.h>
+#include <linux/tcp.h>
+#include <stdio.h>
+
+void dial_log(const struct dial *dial, const char *verdict, const char *detail)
+{
+	char server[SOCKADDR_STRLEN];
+
+	dial_host.log("%s: %s%s after %.1f ms", sockaddr_ip_format(&dial->server, server), verdict, detail,
+		      (double)(dial_host.clock() - dial->started) / 1e6);
+}
+
+void dial_stop(struct dial *dial)
+{
+	path_start_end(&dial->start);
+}
+
+static void disconnect(struct dial *dial)
+{
+	path_start_end(&dial->start);
+	dial->ops->disconnect(dial);
+}
+
+/* Has the program done something with the connection that can't be done again with another one? */
+static bool cannot_begin_anew(const struct dial *dial)
+{
+	return dial->wrote || dial->confirmed;
+}
+
+static enum dial_state fail(struct dial_end *end, int error, const char *reason)
+{
+	end->error = error;
+	end->reason = reason;
+	return DIAL_FAILED;
+}
+
+/* --- which converter --- */
+
+static bool are_paths_forbidden(const struct dial *dial, const struct converters_query *query, struct dial_end *end)
+{
+	if (!dial->start.may_move || !path_list_is_forbidden(dial_host.settings, query))
+		return false;
+	end->reason = "CONVERT_PATHS allows no network that leads to a converter";
+	return true;
+}
+
+enum dial_state dial_next(struct dial *dial, bool hold, struct dial_end *end)
+{
+	struct converters_query query = dial->ops->query(dial);
+	char text[SOCKADDR_STRLEN];
+	const char *refused = NULL;
+	union sockaddr_ip addr;
+	int index, ret;
+
+	*end = (struct dial_end){ .verdict = POLICY_CONVERT, .error = ENETUNREACH };
+	if (are_paths_forbidden(dial, &query, end))
+		return DIAL_REFUSED;
+	for (;;) {
+		index = converters_choose(dial_host.settings, &query, &addr, &end->verdict, &end->reason);
+		if (index < 0)
+			break;
+		index = path_start_choose(&dial->start, &query, index, &addr);
+		dial->attempt = (struct attempt){ .addr = addr, .converter = (uint8_t)index };
+		ret = attempt_begin(dial, hold);
+		if (ret >= 0)
+			return (enum dial_state)ret;
+		/* What the kernel says at once is about routes and this socket: no reason to rest. */
+		end->error = -ret;
+		refused = error_text(-ret);
+		dial_host.log("converter %s: %s", sockaddr_ip_format(&dial->attempt.addr, text), refused);
+		dial->tried |= 1u << index;
+		query.tried = dial->tried;
+	}
+	/* converters_choose() knows nothing of those that were tried here, whose error the program gets. */
+	if (refused && end->verdict == POLICY_CONVERT)
+		end->reason = refused;
+	return index == CONVERTERS_UNRESOLVED ? DIAL_RESOLVING : DIAL_REFUSED;
+}
+
+enum dial_state dial_refused(const struct dial *dial, struct dial_end *end)
+{
+	const bool closed = dial_host.settings->fail_closed && end->verdict == POLICY_CONVERT;
+	char text[SOCKADDR_STRLEN];
+
+	dial_host.log("%s: %s: %s%s", sockaddr_ip_format(&dial->server, text), closed ? "failed" : "direct", end->reason,
+		      closed ? ", and CONVERT_FALLBACK is none" : "");
+	return closed ? DIAL_FAILED : DIAL_DIRECT;
+}
+
+enum dial_state dial_go_on(struct dial *dial, int error, const char *reason, struct dial_end *end)
+{
+	enum dial_state state = dial_next(dial, false, end);
+
+	if (state != DIAL_REFUSED)
+		return state;
+	fail(end, error, reason);
+	if (dial_host.settings->fail_closed)
+		return DIAL_FAILED;
+	dial_log(dial, "direct, the converter fails: ", reason);
+	return DIAL_DIRECT;
+}
+
+/* --- ends of an attempt --- */
+
+bool dial_is_unanswered(const struct dial *dial, const struct tcp_info *info)
+{
+	return info->tcpi_state == TCPINFO_SYN_SENT ||
+	       /* on a Multipath TCP socket's first subflow: there are others only once it is acknowledged */
+	       (dial->start.request_at && info->tcpi_state == TCPINFO_ESTABLISHED && info->tcpi_unacked);
+}
+
+static bool is_unanswered(void *owner)
+{
+	struct dial *dial = owner;
+	struct tcp_info info;
+
+	dial->ops->info(dial, &info);
+	return dial_is_unanswered(dial, &info);
+}
+
+/* Goes on without a converter that has failed, as @why says, and leaves it alone for a while. */
+static enum dial_state converter_failed(struct dial *dial, const struct handshake_step *why, struct dial_end *end)
+{
+	const int error = why->error;
+	const char *const reason = why->reason;
+	char text[SOCKADDR_STRLEN];
+
+	dial_host.log("converter %s: %s, left alone for %u s%s", sockaddr_ip_format(&dial->attempt.addr, text), reason, why->rest,
+		      why->fault == HANDSHAKE_FAULT_REFUSED ? " as to this server" : "");
+	exchange_failed(dial->attempt.converter, &dial->server, why);
+	if (dial->wrote) /* what was written is with the converter */
+		return fail(end, error, reason);
+	dial->tried |= 1u << dial->attempt.converter;
+	/* Silent on a path that the dial was moved to at a venture, and on the usual one: no network is better than that. */
+	if (dial->start.placed && is_unanswered(dial) && !path_works(paths_facts_kept(&dial->start.own.id).state))
+		path_start_give_back(&dial->start);
+	disconnect(dial);
+	return dial_go_on(dial, error, reason, end);
+}
+
+/* The attempt has begun if @ret is 0, else it has failed with -errno. */
+static enum dial_state begun(struct dial *dial, int ret, struct dial_end *end)
+{
+	return ret < 0 ? dial_failed(dial, -ret, end) : DIAL_ON;
+}
+
+/* Resets the connection and asks the same converter again, by what was learned from its answer. */
+static enum dial_state ask_again(struct dial *dial, struct dial_end *end)
+{
+	disconnect(dial);
+	return begun(dial, attempt_again(dial), end);
+}
+
+enum dial_state dial_anew(struct dial *dial, enum ride ride, struct dial_end *end)
+{
+	return begun(dial, attempt_anew(dial, ride), end);
+}
+
+static enum dial_state blind_lost(enum ride ride, int error, const char *reason, struct dial_end *end)
+{
+	*end = (struct dial_end){ .error = error, .reason = reason, .ride = ride };
+	return DIAL_BLIND;
+}
+
+/* Multipath TCP was lost on the way to the converter, or would be. A socket that has fallen back to TCP loses bytes. */
+static enum dial_state begin_anew(struct dial *dial, enum ride ride, struct dial_end *end)
+{
+	char text[SOCKADDR_STRLEN];
+
+	dial_host.log("converter %s: %s", sockaddr_ip_format(&dial->attempt.addr, text),
+		      ride == RIDE_TCP ? "Multipath TCP is lost on the way, asked over TCP" :
+					 "data in the SYN was not taken, asked behind the handshake");
+	if (!stack_is_small())
+		exchange_ride_failed(&dial->start.own.id, ride, dial->start.syn_at);
+	if (dial->attempt.ask_blind)
+		return blind_lost(ride, ECONNRESET, "the connection would not stay Multipath TCP", end);
+	if (cannot_begin_anew(dial))
+		return fail(end, ECONNRESET, "Multipath TCP was lost behind the handshake");
+	disconnect(dial);
+	return dial_anew(dial, ride, end);
+}
+
+/* Begins anew on the path of dial->start, to the converter at @addr. */
+static enum dial_state begin_at(struct dial *dial, const union sockaddr_ip *addr, struct dial_end *end)
+{
+	int ret;
+
+	disconnect(dial);
+	dial->attempt.addr = *addr;
+	dial->attempt.converter = (uint8_t)dial->start.own.id.converter;
+	ret = attempt_begin(dial, false);
+	return begun(dial, ret, end);
+}
+
+/* Begins anew on the same path, without data in the SYN. */
+static enum dial_state begin_behind(struct dial *dial, struct dial_end *end)
+{
+	const enum ride ride = dial->mptcp ? RIDE_MPTCP : RIDE_TCP;
+	char text[SOCKADDR_STRLEN];
+
+	dial_host.log("converter %s: SYNs with data are lost on the way, asked behind the handshake",
+		      sockaddr_ip_format(&dial->attempt.addr, text));
+	if (dial->attempt.ask_blind)
+		return blind_lost(ride, ECONNRESET, "SYNs with data are lost on the way", end);
+	disconnect(dial);
+	return dial_anew(dial, ride, end);
+}
+
+/* The network has refused the SYN with @error. Returns true if there is another one, whose attempt has begun: @state. */
+static bool leave_refused(struct dial *dial, int error, enum dial_state *state, struct dial_end *end)
+{
+	struct converters_query query;
+	union sockaddr_ip addr;
+
+	if (!path_is_refused(error) || dial->wrote || stack_is_small())
+		return false;
+	query = dial->ops->query(dial);
+	if (!path_start_refused(&dial->start, &query, error, &addr))
+		return false;
+	*state = begin_at(dial, &addr, end);
+	return true;
+}
+
+static bool has_remedy(struct dial *dial, const struct handshake_step *told)
+{
+	struct attempt *attempt = &dial->attempt;
+
+	return !dial->wrote && exchange_take_remedy(attempt->converter, attempt->cookie_number, told, &attempt->cookie_asked,
+						    &attempt->ask_mptcp, &attempt->ask_silent);
+}
+
+enum dial_state dial_failed(struct dial *dial, int error, struct dial_end *end)
+{
+	struct attempt *attempt = &dial->attempt;
+	int pending = dial->ops->error(dial);
+	struct handshake_step why;
+	enum dial_state state;
+
+	error = pending ? pending : error;
+	if (attempt->ask_blind)
+		return blind_lost(attempt->ride, error, error_text(error), end);
+	if (attempt->direct || dial->confirmed)
+		return fail(end, error, error_text(error));
+	if (leave_refused(dial, error, &state, end))
+		return state;
+	why = handshake_on_error(error, converters_is_proven(attempt->converter));
+	return attempt->ask_silent && has_remedy(dial, &why) ? ask_again(dial, end) : converter_failed(dial, &why, end);
+}
+
+/* --- the response --- */
+
+/*
+ * Judges the bytes that have arrived. A peer that has closed the stream behind a part of a response has failed; the bytes are read once
+ * more before that is believed, since the last ones may have come together with the end.
+ */
+static enum seen_response response_read(struct dial *dial, uint8_t response[CONVERT_MESSAGE_MAX], struct handshake_step *out, int *error)
+{
+	const struct handshake_ask ask = dial_ask(dial);
+	bool ended = false;
+
+	for (int look = 0; look < 2; look++) {
+		ssize_t got = dial->ops->peek(dial, response, CONVERT_MESSAGE_MAX, look ? &ended : NULL);
+
+		if (got < 0) {
+			*error = (int)-got;
+			return got == -EAGAIN ? RESPONSE_NOTHING : RESPONSE_BROKEN;
+		}
+		*out = got ? handshake_on_bytes(response, (size_t)got, &dial->server, &ask) : handshake_on_close();
+		if (out->verdict != HANDSHAKE_NEED_MORE)
+			break;
+	}
+	if (out->verdict == HANDSHAKE_NEED_MORE && ended)
+		*out = handshake_on_close();
+	return out->verdict == HANDSHAKE_NEED_MORE ? RESPONSE_PART :
+	       out->verdict == HANDSHAKE_DONE	   ? RESPONSE_WHOLE :
+						     RESPONSE_ERROR;
+}
+
+/* A part of the response is there, of @length bytes: the converter waits for the server no more, and has CONVERT_TIMEOUT for the rest. */
+static void wait_for_rest(struct dial *dial, size_t length)
+{
+	struct attempt *attempt = &dial->attempt;
+	const int64_t now = dial_host.clock();
+
+	if (!attempt->awaited && now >= attempt->ends)
+		attempt->ends = now + dial_host.settings->timeout_ms * CLOCK_NS_PER_MS;
+	attempt->confirmable = false;
+	attempt->in_vain = attempt->awaited == length;
+	attempt->awaited = (uint16_t)length;
+	path_start_end(&dial->start);
+	dial->ops->watch(dial); /* output is of no use any more */
+}
+
+static void look(struct dial *dial, struct dial_seen *seen)
+{
+	struct tcp_info info;
+	uint32_t heard_ms;
+
+	dial->ops->info(dial, &info);
+	heard_ms = info.tcpi_last_ack_recv < info.tcpi_last_data_recv ? info.tcpi_last_ack_recv : info.tcpi_last_data_recv;
+	seen->looked = true;
+	seen->state = info.tcpi_state;
+	seen->options = info.tcpi_options;
+	seen->sent_again = info.tcpi_total_retrans;
+	seen->heard_at = dial_host.clock() - heard_ms * CLOCK_NS_PER_MS;
+	seen->proven = converters_is_proven(dial->attempt.converter);
+	if (info.tcpi_state != TCPINFO_SYN_SENT && info.tcpi_state != TCPINFO_CLOSE)
+		attempt_answered(dial, &info);
+}
+
+/* How the request got there. A connection that has been reset since knows nothing of it any more. */
+static const char *ride_text(const struct dial *dial, const struct dial_seen *seen)
+{
+	if (!dial->attempt.syn_data)
+		return "request behind the handshake";
+	if (seen->state == TCPINFO_UNKNOWN || seen->state == TCPINFO_CLOSE)
+		return "reset since";
+	return seen->options & TCPI_OPT_SYN_DATA ? "request taken in the SYN" : "request not taken in the SYN";
+}
+
+/* Notes what the first packets tell of the path, and what is told of the server: @how; empty if by the response. */
+static void note_reached(struct dial *dial, struct dial_seen *seen, const char *how)
+{
+	char detail[96];
+
+	if (!seen->looked)
+		look(dial, seen);
+	if (!stack_is_small() && dial->attempt.syn_data && seen->state != TCPINFO_UNKNOWN && seen->state != TCPINFO_CLOSE)
+		paths_note_syn_data(&dial->start.own.id, seen->options & TCPI_OPT_SYN_DATA, dial->start.syn_at);
+	snprintf(detail, sizeof(detail), "%s%s", ride_text(dial, seen), how);
+	dial_log(dial, dial->mptcp ? "converted over MPTCP, " : "converted over TCP, ", detail);
+}
+
+static enum dial_state reached(struct dial *dial, struct dial_seen *seen, const struct handshake_step *told, struct dial_end *end)
+{
+	if (!dial->ops->take(dial, told->length)) /* what is left would be taken for the server's */
+		return fail(end, ECONNRESET, "the response can't be taken off the stream");
+	if (!stack_is_small())
+		exchange_done(dial->attempt.converter, &dial->server, told, dial->mptcp);
+	if (!dial->confirmed)
+		note_reached(dial, seen, "");
+	dial_stop(dial);
+	return DIAL_REACHED;
+}
+
+static enum dial_state reached_silently(struct dial *dial, struct dial_seen *seen)
+{
+	note_reached(dial, seen, ", server confirmed by the SYN+ACK, silently");
+	if (!stack_is_small())
+		exchange_done_silently(dial->attempt.converter, &dial->server, dial->attempt.ask_mptcp);
+	dial_stop(dial);
+	return DIAL_REACHED;
+}
+
+static enum dial_state confirm(struct dial *dial, struct dial_seen *seen)
+{
+	note_reached(dial, seen, ", server confirmed by the SYN+ACK");
+	dial_stop(dial);
+	dial->attempt.confirmable = false;
+	dial->attempt.wake_at = 0;
+	attempt_wake(dial);
+	dial->confirmed = true;
+	return DIAL_CONFIRMED;
+}
+
+/* The program was told of the connection, and it ends: that is what a server looks like that is gone. */
+static enum dial_state unreached(struct dial *dial, const struct handshake_step *told, struct dial_end *end)
+{
+	char text[SOCKADDR_STRLEN];
+
+	if (told->fault != HANDSHAKE_FAULT_PROTOCOL) {
+		dial_host.log("converter %s: its SYN+ACK confirmed a server that it has not reached",
+			      sockaddr_ip_format(&dial->attempt.addr, text));
+		converters_withholds_nothing(dial->attempt.converter);
+	}
+	return fail(end, ECONNRESET, told->reason);
+}
+
+/* The response is an error or no Convert message. */
+static enum dial_state judge(struct dial *dial, const struct handshake_step *told, struct dial_end *end)
+{
+	if (dial->confirmed)
+		return unreached(dial, told, end);
+	if (told->fault != HANDSHAKE_FAULT_PROTOCOL)
+		converters_proved(dial->attempt.converter);
+	if (has_remedy(dial, told))
+		return ask_again(dial, end);
+	if (told->fault != HANDSHAKE_FAULT_SERVER)
+		return converter_failed(dial, told, end);
+	exchange_failed(dial->attempt.converter, &dial->server, told);
+	end->told = true;
+	return fail(end, told->error, told->reason);
+}
+
+static struct dial_decision decide_now(const struct dial *dial, const struct dial_seen *seen)
+{
+	return decide(dial, seen, dial_host.settings->timeout_ms, dial_host.clock());
+}
+
+static void look_at_mptcp(struct dial *dial, struct dial_seen *seen)
+{
+	seen->mptcp = dial->ops->fell_back(dial) ? MPTCP_LOST : MPTCP_HOLDS;
+}
+
+/*
+ * Looks at what has come of a response. Returns false if the step goes on, else true with its end in @state. Not inlined: the room for a
+ * response, a kilobyte of stack, is given back before anything else is done.
+ */
+static __attribute__((noinline)) bool response_step(struct dial *dial, struct dial_seen *seen, int *error, enum dial_state *state,
+						     struct dial_end *end)
+{
+	uint8_t response[CONVERT_MESSAGE_MAX];
+	struct handshake_step told = { .verdict = HANDSHAKE_NEED_MORE };
+	struct dial_decision decision;
+
+	seen->response = response_read(dial, response, &told, error);
+	if (seen->response == RESPONSE_PART)
+		wait_for_rest(dial, told.length);
+	if (seen->response != RESPONSE_WHOLE && seen->response != RESPONSE_ERROR)
+		return false;
+	while ((decision = decide_now(dial, seen)).what == DO_LOOK_AT_MPTCP)
+		look_at_mptcp(dial, seen);
+	*state = decision.what == DO_BEGIN_ANEW ? begin_anew(dial, decision.ride, end) :
+		 decision.what == DO_REACHED	? reached(dial, seen, &told, end) :
+						  judge(dial, &told, end);
+	return true;
+}
+
+/* --- steps --- */
+
+static void send_rest(struct dial *dial, struct dial_seen *seen, int *error)
+{
+	int ret = dial_send_rest(dial);
+
+	seen->full = ret == -EAGAIN;
+	seen->broken = ret < 0 && ret != -EAGAIN;
+	if (seen->broken)
+		*error = -ret;
+}
+
+static void probe(struct dial *dial, struct dial_seen *seen)
+{
+	seen->probed = true;
+	if (dial->ops->probe(dial, decide_interval_seconds(dial_host.settings->timeout_ms)) && !dial->attempt.probing_since)
+		dial->attempt.probing_since = dial_host.clock();
+}
+
+static enum survey_syn unanswered(const struct dial *dial)
+{
+	if (dial->start.request_at)
+		return SURVEY_BEHIND;
+	if (!dial->attempt.syn_data)
+		return SURVEY_PLAIN;
+	return dial->attempt.ask_blind ? SURVEY_DATA_ONLY : SURVEY_DATA;
+}
+
+/* Looks after the path. Returns false if it stays, else true with the state of the new attempt. */
+static bool path_step(struct dial *dial, struct dial_seen *seen, enum dial_state *state, struct dial_end *end)
+{
+	const struct path_start_syn syn = { unanswered(dial), is_unanswered, dial };
+	struct converters_query query;
+	union sockaddr_ip addr;
+	enum paths_do what = PATHS_WAIT;
+
+	seen->path_looked = true;
+	if (stack_is_small()) {
+		path_start_put_off(&dial->start);
+	} else if (dial->wrote || !is_unanswered(dial)) {
+		path_start_end(&dial->start);
+	} else {
+		query = dial->ops->query(dial);
+		what = path_start_look(&dial->start, &query, &syn, &addr);
+	}
+	attempt_wake(dial);
+	if (what != PATHS_MOVE && what != PATHS_BEHIND)
+		return false;
+	*state = what == PATHS_MOVE ? begin_at(dial, &addr, end) : begin_behind(dial, end);
+	return true;
+}
+
+/* The SYN+ACK has been looked at: what it was waited for is known. */
+static void synack_seen(struct dial *dial, const struct dial_seen *seen)
+{
+	struct attempt *attempt = &dial->attempt;
+	const bool wanted = dial_wants_output(dial);
+
+	if (!seen->looked || seen->state == TCPINFO_SYN_SENT)
+		return;
+	if (seen->state != TCPINFO_CLOSE)
+		attempt->synack_due = false;
+	if (seen->state != TCPINFO_UNKNOWN)
+		attempt->confirmable = false;
+	if (seen->state != TCPINFO_UNKNOWN && !ride_is_silent(seen->options, true))
+		attempt->silence_due = false;
+	if (wanted && !dial_wants_output(dial))
+		dial->ops->watch(dial); /* the response has to be waited for */
+}
+
+static enum dial_state wait_on(struct dial *dial, const struct dial_seen *seen, int64_t at)
+{
+	synack_seen(dial, seen);
+	if (at) {
+		dial->attempt.wake_at = at;
+		attempt_wake(dial);
+	}
+	return DIAL_ON;
+}
+
+static enum dial_state give_up(struct dial *dial, bool alive, struct dial_end *end)
+{
+	const struct handshake_step why = exchange_silent(dial->attempt.converter, &dial->server, alive);
+
+	return converter_failed(dial, &why, end);
+}
+
+/* Finds out more, as @what says. Returns false if the step goes on, else true with its end in @state. */
+static bool find_out(struct dial *dial, enum dial_do what, struct dial_seen *seen, int *error, enum dial_state *state, struct dial_end *end)
+{
+	switch (what) {
+	case DO_LOOK:
+		look(dial, seen);
+		return false;
+	case DO_LOOK_AT_MPTCP:
+		look_at_mptcp(dial, seen);
+		return false;
+	case DO_SEND:
+		send_rest(dial, seen, error);
+		return false;
+	case DO_PROBE:
+		probe(dial, seen);
+		return false;
+	case DO_READ:
+		return response_step(dial, seen, error, state, end);
+	case DO_LOOK_AT_PATH:
+		return path_step(dial, seen, state, end);
+	default:
+		return false;
+	}
+}
+
+enum dial_state dial_step(struct dial *dial, struct dial_end *end)
+{
+	struct dial_seen seen = { 0 };
+	struct dial_decision decision;
+	enum dial_state state;
+	int error = ECONNRESET;
+
+	*end = (struct dial_end){ 0 };
+	while ((decision = decide_now(dial, &seen)).what < DO_WAIT)
+		if (find_out(dial, decision.what, &seen, &error, &state, end))
+			return state;
+	switch (decision.what) {
+	case DO_CONFIRM:
+		return confirm(dial, &seen);
+	case DO_REACHED_SILENTLY:
+		return reached_silently(dial, &seen);
+	case DO_BEGIN_ANEW:
+		return begin_anew(dial, decision.ride, end);
+	case DO_BLIND_LOST:
+		return blind_lost(dial->attempt.ride, ECONNRESET, "the SYN+ACK doesn't confirm the server", end);
+	case DO_FAIL:
+		return decision.final ? fail(end, error, error_text(error)) : dial_failed(dial, error, end);
+	case DO_GIVE_UP:
+		return give_up(dial, decision.alive, end);
+	default:
+		return wait_on(dial, &seen, decision.at);
+	}
+}

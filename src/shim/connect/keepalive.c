@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* keepalive.c - TCP's keepalive, by which a converter that is silent behind its SYN+ACK is asked whether it is still there */
+#include "config.h"
+
+#include "shim/connect/keepalive.h"
+
+#include "shim/system/next.h"
+#include "shim/socket/tcpinfo.h"
+
+#include <assert.h>
+
+#define PROBES 100 /* Linux must not end the connection before us; 127 at most */
+
+/* The options in the order in which they are set. The time comes last, since setting it sends a probe that is due at once. */
+static const struct {
+	int level, name;
+} options[] = {
+	{ IPPROTO_TCP, TCP_KEEPINTVL },
+	{ IPPROTO_TCP, TCP_KEEPCNT },
+	{ SOL_SOCKET, SO_KEEPALIVE },
+	{ IPPROTO_TCP, TCP_KEEPIDLE },
+};
+#define OPTION_COUNT (sizeof(options) / sizeof(options[0]))
+static_assert(OPTION_COUNT == CONN_KEEPALIVE_COUNT, "a value for each");
+
+/*
+ * Sets our keepalive, even where it is on already: a time that is over when it is set makes Linux send a probe at once, which
+ * is how there are several a second.
+ */
+static bool ours_set(struct conn *conn, int fd)
+{
+	const int interval = conn->socket.keepalive.interval;
+	const int values[OPTION_COUNT] = { interval, PROBES, 1, interval };
+
+	for (size_t i = 0; i < OPTION_COUNT; i++)
+		if (!sockopt_set(fd, options[i].level, options[i].name, values[i]))
+			return false;
+	return true;
+}
+
+bool keepalive_start(struct conn *conn, int fd, int seconds)
+{
+	struct conn_keepalive *ours = &conn->socket.keepalive;
+
+	for (size_t i = 0; i < OPTION_COUNT && !ours->on; i++) {
+		ours->kept[i] = sockopt_get(fd, options[i].level, options[i].name, -1);
+		if (ours->kept[i] < 0)
+			return false;
+	}
+	ours->interval = seconds;
+	ours->on = true;
+	if (ours_set(conn, fd))
+		return true;
+	keepalive_end(conn, fd);
+	return false;
+}
+
+void keepalive_end(struct conn *conn, int fd)
+{
+	for (size_t i = OPTION_COUNT; conn->socket.keepalive.on && i-- > 0;)
+		sockopt_set(fd, options[i].level, options[i].name, conn->socket.keepalive.kept[i]);
+	conn->socket.keepalive.on = false;
+}
+
+static int option_index(int level, int name)
+{
+	for (size_t i = 0; i < OPTION_COUNT; i++)
+		if (options[i].name == name && options[i].level == level)
+			return (int)i;
+	return -1;
+}
+
+void keepalive_note(struct conn *conn, int fd, int level, int name)
+{
+	int i = conn->socket.keepalive.on ? option_index(level, name) : -1;
+	struct conn_claim claim;
+
+	if (i < 0 || !conn_claim(conn, PHASES_PENDING, &claim))
+		return;
+	if (conn->socket.keepalive.on) {
+		conn->socket.keepalive.kept[i] = sockopt_get(fd, level, name, conn->socket.keepalive.kept[i]);
+		ours_set(conn, fd);
+	}
+	conn_release(conn, claim.from, &claim);
+}
+
+bool keepalive_kept(const struct conn *conn, int level, int name, int *value)
+{
+	int i = conn->socket.keepalive.on ? option_index(level, name) : -1;
+
+	if (i >= 0)
+		*value = conn->socket.keepalive.kept[i];
+	return i >= 0;
+}

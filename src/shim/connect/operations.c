@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * operations.c - what the engine does to an application's socket (engine/dial.h), and what is done beside it
+ *
+ * While the socket is connected its SO_RCVLOWAT, its keepalive and its epoll registrations are ours. The engine's steps run with the conn
+ * claimed, and so all of these do.
+ *
+ * A SYN that waits for early data is the kernel's own TCP_FASTOPEN_CONNECT: connect() returns 0, and poll() and epoll say that the socket
+ * is writable, which the first bytes then make true.
+ */
+#include "config.h"
+
+#include "shim/connect/operations.h"
+
+#include "host/networks.h"
+#include "shim/connect/keepalive.h"
+#include "shim/connect/lowat.h"
+#include "shim/connect/replace.h"
+#include "shim/socket/mptcpinfo.h"
+#include "shim/socket/tcpinfo.h"
+#include "shim/system/log.h"
+#include "shim/system/next.h"
+#include "shim/wait/deadlines.h"
+#include "shim/wait/watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+static const struct settings *settings;
+
+static struct conn *conn_of_dial(const struct dial *dial)
+{
+	return (struct conn *)((char *)(uintptr_t)dial - offsetof(struct conn, dial));
+}
+
+/* --- beside the engine --- */
+
+static struct converters_query query_of(const struct conn *conn, int fd, const union sockaddr_ip *server)
+{
+	struct converters_query query = {
+		.destination = server,
+		.family = sockopt_get(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC),
+		.tried = conn->dial.tried,
+		.any = replace_is_possible(conn),
+	};
+
+	query.v6only = query.family == AF_INET6 && sockopt_get(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+	return query;
+}
+
+bool operations_resolve(struct conn *conn, int fd, const union sockaddr_ip *server, struct dial_end *end)
+{
+	struct converters_query query = query_of(conn, fd, server);
+	union sockaddr_ip addr;
+
+	*end = (struct dial_end){ .verdict = POLICY_CONVERT, .error = ENETUNREACH };
+	query.may_resolve = true;
+	return converters_choose(settings, &query, &addr, &end->verdict, &end->reason) >= 0;
+}
+
+int operations_connect(struct conn *conn, int fd, const union sockaddr_ip *to)
+{
+	int flags = next.fcntl(fd, F_GETFL);
+	bool lend = !(flags & O_NONBLOCK);
+	int ret;
+
+	if (lend) {
+		atomic_fetch_add(&conn->lent, 1);
+		next.fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+	}
+	ret = next.connect(fd, &to->sa, sockaddr_ip_len(to)) == 0 ? 0 : -errno;
+	if (lend) {
+		next.fcntl(fd, F_SETFL, flags);
+		atomic_fetch_add(&conn->lent, 1);
+	}
+	return ret;
+}
+
+void operations_disconnect(int fd)
+{
+	struct sockaddr unspec = { .sa_family = AF_UNSPEC };
+
+	next.connect(fd, &unspec, sizeof(unspec));
+	sockopt_get(fd, SOL_SOCKET, SO_ERROR, 0); /* a reset of our own making is not news */
+	/* Nor is what routers said of our SYN, which TCP queues even without IP_RECVERR (seen on Linux 6.18), and poll() tells of. */
+	while (next.recv(fd, NULL, 0, MSG_ERRQUEUE | MSG_DONTWAIT) >= 0)
+		;
+}
+
+int operations_error(struct conn *conn, int fd, int fallback)
+{
+	int seen = conn_take_error(conn); /* a thread that waited has seen it: the kernel tells it once */
+	int pending = sockopt_get(fd, SOL_SOCKET, SO_ERROR, 0);
+
+	return seen ? seen : pending ? pending : fallback;
+}
+
+int operations_fit(struct conn *conn, int fd, union sockaddr_ip *to, bool mptcp)
+{
+	int domain = sockopt_get(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC);
+	bool v4 = sockaddr_ip_is_v4(to);
+	struct in6_addr in6 = sockaddr_ip_in6(to);
+	bool other = domain == AF_INET ? !v4 :
+		     v4		       ? sockopt_get(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0) :
+					 conn->socket.was_mapped;
+	int wanted = other ? AF_INET6 : domain;
+
+	if ((other || mptcp != conn->socket.mptcp) &&
+	    !(mptcp && replace_socket(conn, fd, wanted, IPPROTO_MPTCP)) &&
+	    (other || conn->socket.mptcp) && !replace_socket(conn, fd, wanted, IPPROTO_TCP))
+		return other ? -EAFNOSUPPORT : -ECONNABORTED;
+	if (other) {
+		conn->socket.shown_ipv4 |= domain == AF_INET;
+		conn->socket.was_mapped = false;
+		if (v4)
+			sockopt_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+	}
+	conn->socket.was_mapped |= wanted == AF_INET6 && v4;
+	sockaddr_ip_set(to, wanted, &in6, sockaddr_ip_port(to));
+	return 0;
+}
+
+void operations_fastopen_off(struct conn *conn, int fd)
+{
+	if (conn->call.fastopen_connect)
+		sockopt_set(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0);
+	conn->call.fastopen_connect = false;
+}
+
+void operations_end(struct conn *conn, int fd)
+{
+	conn->hung_up = true; /* or soon will be: what event loops see of that is ours */
+	keepalive_end(conn, fd);
+	dial_stop(&conn->dial);
+	lowat_restore(conn, fd);
+}
+
+/* --- the engine's --- */
+
+static struct converters_query query(const struct dial *dial)
+{
+	const struct conn *conn = conn_of_dial(dial);
+
+	return query_of(conn, conn->dial_fd, &dial->server);
+}
+
+static bool allows(struct dial *dial, enum dial_use use)
+{
+	struct conn *conn = conn_of_dial(dial);
+
+	switch (use) {
+	case DIAL_USE_MPTCP:
+		return conn->socket.mptcp || replace_may_be_mptcp(conn);
+	case DIAL_USE_BLIND:
+		return conn->call.at_once;
+	case DIAL_USE_PATHS:
+		return paths_may_be_several(conn->dial_fd, &dial->attempt.addr);
+	}
+	return false;
+}
+
+static int fit(struct dial *dial, union sockaddr_ip *to, bool mptcp)
+{
+	struct conn *conn = conn_of_dial(dial);
+	int ret = operations_fit(conn, conn->dial_fd, to, mptcp);
+
+	dial->mptcp = conn->socket.mptcp;
+	return ret;
+}
+
+static int prepare(struct dial *dial)
+{
+	struct conn *conn = conn_of_dial(dial);
+
+	lowat_hold(conn, conn->dial_fd);
+	operations_fastopen_off(conn, conn->dial_fd);
+	watch_mask(conn); /* before anything can happen that the application would see */
+	return path_start_bind(&dial->start, conn->dial_fd);
+}
+
+static int connect_to(struct dial *dial, const union sockaddr_ip *to)
+{
+	struct conn *conn = conn_of_dial(dial);
+	int ret = operations_connect(conn, conn->dial_fd, to);
+
+	return ret == -EINPROGRESS ? 0 : ret;
+}
+
+static int hold(struct dial *dial, const union sockaddr_ip *to)
+{
+	struct conn *conn = conn_of_dial(dial);
+	const int fd = conn->dial_fd;
+	int ret;
+
+	lowat_hold(conn, fd);
+	if (!sockopt_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1) || !sockopt_set(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 1))
+		return 1;
+	conn->call.fastopen_connect = true;
+	ret = path_start_bind(&dial->start, fd);
+	return ret < 0 ? ret : operations_connect(conn, fd, to);
+}
+
+static ssize_t send_message(struct dial *dial, const struct iovec iov[static 2], const union sockaddr_ip *to)
+{
+	const int fd = conn_of_dial(dial)->dial_fd;
+	struct iovec parts[2] = { iov[0], iov[1] };
+	struct msghdr header = { .msg_iov = parts, .msg_iovlen = 2 };
+	union sockaddr_ip addr;
+	ssize_t sent;
+
+	if (to) {
+		if (!sockopt_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1))
+			return -EOPNOTSUPP;
+		addr = *to;
+		header.msg_name = &addr;
+		header.msg_namelen = sockaddr_ip_len(to);
+	}
+	sent = next.sendmsg(fd, &header, (to ? MSG_FASTOPEN : 0) | MSG_DONTWAIT | MSG_NOSIGNAL);
+	return sent < 0 ? -errno : sent;
+}
+
+static void begun(struct dial *dial)
+{
+	watch_resume(conn_of_dial(dial));
+}
+
+static void info(struct dial *dial, struct tcp_info *out)
+{
+	*out = tcpinfo_of(conn_of_dial(dial)->dial_fd);
+}
+
+static bool fell_back(struct dial *dial)
+{
+	return mptcpinfo_has_fallen_back(conn_of_dial(dial)->dial_fd);
+}
+
+static int error(struct dial *dial)
+{
+	struct conn *conn = conn_of_dial(dial);
+
+	return operations_error(conn, conn->dial_fd, 0);
+}
+
+static ssize_t peek(struct dial *dial, uint8_t *buffer, size_t size, bool *ended)
+{
+	const int fd = conn_of_dial(dial)->dial_fd;
+	struct pollfd end = { .fd = fd, .events = POLLRDHUP };
+	ssize_t got;
+
+	if (ended) {
+		*ended = next_poll_now(&end, 1) > 0 && end.revents;
+		if (dial->mptcp)
+			mptcpinfo_gather(fd);
+	}
+	got = next.recv(fd, buffer, size, MSG_PEEK | MSG_DONTWAIT);
+	return got < 0 ? -errno : got;
+}
+
+/* Not inlined, so that its buffer isn't on the stack during what follows. */
+__attribute__((noinline)) static bool take(struct dial *dial, size_t bytes)
+{
+	const int fd = conn_of_dial(dial)->dial_fd;
+	uint8_t response[CONVERT_MESSAGE_MAX];
+
+	while (bytes) {
+		ssize_t got = next.recv(fd, response, bytes, MSG_DONTWAIT);
+
+		if (got <= 0)
+			return false;
+		bytes -= (size_t)got;
+	}
+	return true;
+}
+
+static bool probe(struct dial *dial, int seconds)
+{
+	struct conn *conn = conn_of_dial(dial);
+
+	return keepalive_start(conn, conn->dial_fd, seconds);
+}
+
+/* Behind a part of the response SO_RCVLOWAT makes the socket readable only when the rest has come. */
+static void watch(struct dial *dial)
+{
+	struct conn *conn = conn_of_dial(dial);
+
+	if (dial->attempt.awaited)
+		lowat_raise(conn, conn->dial_fd, dial->attempt.awaited);
+	watch_mask(conn);
+}
+
+static void wake(struct dial *dial, int64_t at)
+{
+	deadlines_set(conn_of_dial(dial), at);
+}
+
+static void disconnect(struct dial *dial)
+{
+	struct conn *conn = conn_of_dial(dial);
+
+	operations_end(conn, conn->dial_fd);
+	operations_disconnect(conn->dial_fd);
+}
+
+static const struct dial_ops operations = {
+	.query = query,
+	.allows = allows,
+	.fit = fit,
+	.prepare = prepare,
+	.connect = connect_to,
+	.hold = hold,
+	.send = send_message,
+	.begun = begun,
+	.info = info,
+	.fell_back = fell_back,
+	.error = error,
+	.peek = peek,
+	.take = take,
+	.probe = probe,
+	.watch = watch,
+	.wake = wake,
+	.disconnect = disconnect,
+};
+
+/* --- --- */
+
+static bool is_waiting(const struct path_start *start)
+{
+	return conn_is_pending((const struct conn *)((const char *)start - offsetof(struct conn, dial.start)));
+}
+
+/* Called by hooks of the application's next calls. */
+static void trials_look(void)
+{
+	int saved_errno = errno;
+	struct quiet quiet;
+
+	quiet_all(&quiet);
+	if (!path_trials_look())
+		conn_linger(NULL);
+	quiet_end(&quiet);
+	errno = saved_errno;
+}
+
+static void trial_begins(void)
+{
+	conn_linger(trials_look);
+}
+
+void operations_init(const struct settings *kept)
+{
+	settings = kept;
+	converters_init(kept);
+	dial_init(&(struct dial_host){
+		.settings = kept,
+		.log = log_line,
+		.clock = clock_ns,
+		.is_waiting = is_waiting,
+		.trial_begins = trial_begins,
+	});
+}
+
+void operations_begin(struct conn *conn, int fd, const union sockaddr_ip *server)
+{
+	struct dial *dial = &conn->dial;
+	const struct in6_addr source = conn->call.bound ? network_source(fd) : in6addr_any;
+
+	dial->ops = &operations;
+	dial->server = *server;
+	dial->started = clock_ns();
+	path_start_init(&dial->start, !conn->call.bound && !network_is_chosen(fd), &source);
+}
+
+struct dial *operations_dial(struct conn *conn, int fd)
+{
+	struct dial *dial = &conn->dial;
+
+	conn->dial_fd = fd;
+	dial->mptcp = conn->socket.mptcp;
+	dial->wrote = conn_has(conn, CONN_WROTE);
+	/* a ring may read past us, and the C library's streams do */
+	dial->may_confirm = !conn->call.ringed && !conn->socket.streamed && !conn->call.shut;
+	dial->early = conn->early.bytes;
+	dial->early_len = conn->early.len;
+	return dial;
+}
