@@ -2,13 +2,10 @@
 # the converter; what unit tests link is in libconvertd.la
 noinst_LTLIBRARIES += libconvertd.la
 libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access.h \
-	src/convertd/policy/admission.c src/convertd/policy/admission.h \
 	src/convertd/base/blocks.c src/convertd/base/blocks.h \
 	src/convertd/base/bucket.c src/convertd/base/bucket.h \
 	src/convertd/base/clock.c src/convertd/base/clock.h \
-	src/convertd/base/fdpass.c src/convertd/base/fdpass.h \
 	src/convertd/base/listen_address.c src/convertd/base/listen_address.h \
-	src/convertd/base/metrics_address.c src/convertd/base/metrics_address.h \
 	src/convertd/process/notify.c src/convertd/process/notify.h src/common/service_manager.c src/common/service_manager.h \
 	src/convertd/net/congestion.c src/convertd/net/congestion.h \
 	src/convertd/policy/cookies.c src/convertd/policy/cookies.h \
@@ -22,44 +19,38 @@ libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access
 	src/convertd/base/log.c src/convertd/base/log.h \
 	src/convertd/policy/memory_budget.c src/convertd/policy/memory_budget.h \
 	src/convertd/observe/metrics.c src/convertd/observe/metrics.h \
-	src/convertd/base/notices.c src/convertd/base/notices.h \
 	src/convertd/config/options.c src/convertd/config/options.h \
 	src/convertd/policy/outcome.c src/convertd/policy/outcome.h \
 	src/common/problems.c src/common/problems.h \
 	src/convertd/policy/proof.c src/convertd/policy/proof.h \
-	src/convertd/observe/resource_usage.h \
 	src/convertd/observe/record.c src/convertd/observe/record.h \
 	src/relay/relay.c src/relay/relay.h src/relay/fallback.c src/relay/fallback.h \
 	src/relay/relay_look.c src/relay/relay_look.h \
 	src/relay/relay_pipe.c src/relay/relay_pipe.h \
 	src/convertd/policy/request.c src/convertd/policy/request.h \
-	src/convertd/net/route.h src/convertd/net/route_kind.h \
-	src/convertd/policy/access_rules.c src/convertd/policy/access_rules.h \
+	src/convertd/net/route.c src/convertd/net/route.h src/convertd/net/route_kind.h \
+	src/convertd/net/route_memory.c src/convertd/net/route_memory.h \
 	src/convertd/config/settings.c src/convertd/config/settings.h \
 	src/convertd/config/settings_read.c src/convertd/config/settings_read.h \
-	src/convertd/policy/session_state.c src/convertd/policy/session_state.h \
 	src/convertd/policy/shares.c src/convertd/policy/shares.h \
 	src/convertd/net/sources.c src/convertd/net/sources.h \
-	src/convertd/observe/status.c src/convertd/observe/status.h src/convertd/observe/status_metrics.c \
+	src/convertd/process/host_checks.c src/convertd/process/host_checks.h \
+	src/convertd/observe/status.c src/convertd/observe/status.h \
 	src/hold/syn_packet.c src/hold/syn_packet.h \
 	src/convertd/privilege/syscall_filter.c src/convertd/privilege/syscall_filter.h \
-	src/convertd/process/sysctls.c src/convertd/process/sysctls.h \
 	src/convertd/base/textfile.c src/convertd/base/textfile.h \
-	src/convertd/config/user.c src/convertd/config/user.h \
-	src/convertd/rights/rights.c src/convertd/rights/rights.h \
-	src/convertd/rights/warden_message.c src/convertd/rights/warden_message.h \
+	src/convertd/base/rights.c src/convertd/base/rights.h \
+	src/convertd/base/warden_message.c src/convertd/base/warden_message.h \
 	src/convertd/privilege/warden_policy.c src/convertd/privilege/warden_policy.h \
 	src/common/json.c src/common/json.h \
 	src/common/lines.c src/common/lines.h
-libconvertd_la_CFLAGS = $(AM_CFLAGS) $(MNL_CFLAGS) $(SODIUM_CFLAGS) $(SECCOMP_CFLAGS) -pthread
-libconvertd_la_LIBADD = libcodec.la libcommon.la $(SODIUM_LIBS) $(SECCOMP_LIBS) $(LIBM)
+libconvertd_la_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(MNL_CFLAGS) $(SODIUM_CFLAGS) $(SECCOMP_CFLAGS) -pthread
+libconvertd_la_LIBADD = libcodec.la libcommon.la $(EVENT_LIBS) $(SODIUM_LIBS) $(SECCOMP_LIBS) $(LIBM)
 
 sbin_PROGRAMS = convertd
 convertd_SOURCES = src/convertd/main.c \
 	src/serve/listening.c src/serve/listening.h \
-	src/convertd/observe/ask.c src/convertd/observe/ask.h \
 	src/serve/blame.c src/serve/blame.h \
-	src/convertd/privilege/capabilities.c src/convertd/privilege/capabilities.h \
 	src/convertd/process/drain.c src/convertd/process/drain.h \
 	src/convertd/net/downstream.c src/convertd/net/downstream.h src/convertd/net/plain_servers.c src/convertd/net/plain_servers.h \
 	src/convertd/observe/endpoint.c src/convertd/observe/endpoint.h \
@@ -69,22 +60,16 @@ convertd_SOURCES = src/convertd/main.c \
 	src/convertd/observe/monitor.c src/convertd/observe/monitor.h \
 	src/convertd/privilege/privileges.c src/convertd/privilege/privileges.h \
 	src/convertd/net/probe.c src/convertd/net/probe.h \
-	src/convertd/observe/resource_usage.c \
-	src/convertd/net/route.c \
 	src/convertd/base/poller.c src/convertd/base/poller.h \
-	src/convertd/net/route_memory.c src/convertd/net/route_memory.h \
 	src/convertd/privilege/sandbox.c src/convertd/privilege/sandbox.h \
 	src/convertd/process/service.c src/convertd/process/service.h \
 	src/serve/session.h src/serve/session_parts.h src/serve/session_connect.c src/serve/session_life.c src/serve/session_pool.c \
 	src/serve/session_report.c src/serve/session_request.c src/serve/session_socket.c src/serve/session_states.c \
-	src/convertd/observe/shortage.c src/convertd/observe/shortage.h \
-	src/convertd/net/source_bind.c src/convertd/net/source_bind.h \
-	src/convertd/process/family_routes.c src/convertd/process/family_routes.h \
 	src/convertd/privilege/survivor.c src/convertd/privilege/survivor.h \
 	src/hold/syn_window.c src/hold/syn_window.h \
-	src/convertd/config/terms.c src/convertd/config/terms.h \
-	src/convertd/process/ward.c src/convertd/process/ward.h src/convertd/process/warden.c src/convertd/process/warden.h \
-	src/convertd/process/warden_calls.c src/convertd/process/warden_calls.h src/convertd/process/warden_syns.c src/convertd/process/warden_syns.h \
+	src/convertd/config/effective_settings.c src/convertd/config/effective_settings.h \
+ src/convertd/process/warden.c src/convertd/process/warden.h \
+	src/convertd/process/warden_calls.c src/convertd/process/warden_calls.h \
 	src/serve/worker.c src/serve/worker.h \
 	src/common/sysctl.c src/common/sysctl.h
 if HAVE_NFTNL
@@ -105,7 +90,6 @@ EXTRA_DIST += src/convertd/README.md \
 	src/convertd/policy/README.md \
 	src/convertd/config/README.md \
 	src/convertd/privilege/README.md \
-	src/convertd/rights/README.md \
 	src/convertd/observe/README.md \
 	src/hold/README.md src/relay/README.md src/serve/README.md \
 	src/convertd/process/README.md

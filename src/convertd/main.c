@@ -6,7 +6,7 @@
  *
  *   1. prepare(): adopt inherited sockets (inherit.h), and give up root's rights.
  *   2. Where there are rights to keep, or a service manager to satisfy, fork: the main process (warden.h) keeps them,
- *      and the other process (ward.h) serves.
+ *      and the other process (warden.h) serves.
  *   3. confine(): drop capabilities, start the survivor (survivor.h), enter the sandbox.
  *   4. serve(): start the workers (service.h), and obey signals until the event loop ends.
  *   5. A first SIGTERM or SIGINT drains (drain.h): no client is accepted, and open connections may end. A second one cuts
@@ -14,8 +14,8 @@
  */
 #include "config.h"
 
-#include "convertd/observe/ask.h"
-#include "convertd/privilege/capabilities.h"
+#include "convertd/observe/endpoint.h"
+#include "convertd/privilege/privileges.h"
 #include "convertd/policy/cookies.h"
 #include "convertd/process/drain.h"
 #include "convertd/process/inherit.h"
@@ -23,13 +23,11 @@
 #include "convertd/observe/monitor.h"
 #include "convertd/process/notify.h"
 #include "convertd/config/options.h"
-#include "convertd/privilege/privileges.h"
 #include "convertd/privilege/sandbox.h"
 #include "convertd/process/service.h"
 #include "convertd/config/settings.h"
 #include "convertd/config/settings_read.h"
 #include "convertd/privilege/survivor.h"
-#include "convertd/process/ward.h"
 #include "convertd/process/warden.h"
 #include "convertd/process/warden_calls.h"
 

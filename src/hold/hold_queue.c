@@ -12,9 +12,8 @@
 
 #include "hold/hold_queue.h"
 
-#include "convertd/base/fdpass.h"
-#include "convertd/rights/rights.h"
-#include "convertd/rights/warden_message.h"
+#include "convertd/base/warden_message.h"
+#include "convertd/base/rights.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

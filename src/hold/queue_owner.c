@@ -20,7 +20,7 @@
 
 #include "hold/queue_owner.h"
 
-#include "convertd/base/fdpass.h"
+#include "convertd/base/warden_message.h"
 #include "hold/hold_table.h"
 #include "convertd/base/log.h"
 

@@ -17,12 +17,12 @@
 #include "serve/blame.h"
 
 #include "convertd/base/clock.h"
-#include "convertd/policy/admission.h"
+#include "convertd/policy/judgement.h"
 #include "convertd/policy/families.h"
 #include "convertd/base/log.h"
 #include "convertd/net/probe.h"
 #include "convertd/net/route.h"
-#include "convertd/config/terms.h"
+#include "convertd/config/effective_settings.h"
 #include "serve/request_context.h"
 #include "convertd/config/settings.h"
 

@@ -22,11 +22,11 @@
 
 #include "common/sysctl.h"
 #include "convertd/base/log.h"
+#include "convertd/config/effective_settings.h"
 #include "convertd/net/congestion.h"
 #include "convertd/observe/metrics.h"
-#include "convertd/observe/shortage.h"
 #include "serve/worker.h"
-#include "convertd/rights/rights.h"
+#include "convertd/base/rights.h"
 #include "serve/session.h"
 
 #include <errno.h>

@@ -8,7 +8,7 @@
 #ifndef SERVE_REQUEST_CONTEXT_H
 #define SERVE_REQUEST_CONTEXT_H
 
-#include "convertd/policy/admission.h"
+#include "convertd/policy/judgement.h"
 #include "convertd/policy/limits.h"
 
 struct event;

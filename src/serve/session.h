@@ -12,7 +12,7 @@
 #include "convertd/base/log.h"
 #include "convertd/base/poller.h"
 #include "relay/relay_pipe.h"
-#include "convertd/config/terms.h"
+#include "convertd/config/effective_settings.h"
 #include "serve/request_context.h"
 
 #include <stdatomic.h>

@@ -6,7 +6,6 @@
 #include "convertd/net/downstream.h"
 #include "convertd/observe/record.h"
 #include "convertd/policy/outcome.h"
-#include "convertd/policy/session_state.h"
 #include "relay/relay.h"
 #include "relay/relay_look.h"
 #include "serve/session.h"

@@ -13,7 +13,8 @@
 #include "convertd/base/clock.h"
 #include "convertd/config/settings.h"
 #include "convertd/observe/metrics.h"
-#include "convertd/observe/shortage.h"
+#include "convertd/base/log.h"
+#include "convertd/config/effective_settings.h"
 
 #include <assert.h>
 #include <linux/sockios.h>

@@ -2,7 +2,7 @@
 /*
  * session_states.c - what a session does in each of its states
  *
- * This file alone changes the states of sessions (session_state.h says what they mean, doc/states-convertd.md has
+ * This file alone changes the states of sessions (outcome.h says what they mean, doc/states-convertd.md has
  * the table of events). session_handle() is called when a socket may be ready, session_handle_deadline() when the
  * deadline is over, and the functions at the end of a session (session_close() and so on) by whoever has it end. The
  * handler of a state does all that the flags of the sockets allow, and may change the state; session_advance()
@@ -18,11 +18,11 @@
 
 #include "convertd/base/clock.h"
 #include "convertd/base/log.h"
+#include "convertd/config/effective_settings.h"
 #include "convertd/config/settings.h"
 #include "convertd/net/downstream.h"
 #include "convertd/net/plain_servers.h"
 #include "convertd/observe/metrics.h"
-#include "convertd/observe/shortage.h"
 #include "convertd/policy/judgement.h"
 #include "serve/blame.h"
 
@@ -34,7 +34,7 @@
 /* Bytes taken from the client before the server has been reached: the rest waits in the kernel. */
 #define REQUEST_READ_MAX (16 * 1024)
 
-/* Changes the state; it asserts that the table of session_state.c allows it. Nothing else writes s->state. */
+/* Changes the state; it asserts that the table of outcome.c allows it. Nothing else writes s->state. */
 static void session_set_state(struct session *s, enum session_state state)
 {
 	enum session_state before = (enum session_state)s->state;

@@ -32,7 +32,7 @@
 #include "convertd/base/log.h"
 #include "convertd/base/poller.h"
 #include "convertd/config/settings.h"
-#include "convertd/config/terms.h"
+#include "convertd/config/effective_settings.h"
 #include "hold/syn_packet.h"
 #include "convertd/net/plain_servers.h"
 #include "convertd/policy/demand.h"

@@ -52,7 +52,7 @@
 #include "convertd/base/clock.h"
 #include "convertd/base/log.h"
 #include "convertd/config/settings.h"
-#include "convertd/config/terms.h"
+#include "convertd/config/effective_settings.h"
 #include "hold/syn_packet.h"
 #include "convertd/observe/metrics.h"
 #include "convertd/policy/judgement.h"

@@ -205,8 +205,8 @@ tests_unit_test_far_clients_LDADD = libconvertd.la $(CHECK_LIBS)
 
 tests_unit_test_withheld_SOURCES = tests/unit/test_withheld.c \
 	src/hold/hold_table.c src/hold/hold_table.h src/convertd/net/downstream.c src/convertd/net/downstream.h \
-	src/convertd/net/route.c src/convertd/net/route_memory.c src/convertd/net/route_memory.h \
-	src/convertd/net/source_bind.c src/convertd/net/source_bind.h
+	src/convertd/net/route.c src/convertd/net/route_memory.c src/convertd/net/route_memory.h
+
 tests_unit_test_withheld_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(SODIUM_CFLAGS) -pthread
 tests_unit_test_withheld_LDADD = libconvertd.la $(CHECK_LIBS)
 

@@ -3,7 +3,6 @@
 #include "config.h"
 
 #include "convertd/base/log.h"
-#include "convertd/base/notices.h"
 #include "convertd/observe/record.h"
 
 #include "run.h"

@@ -2,11 +2,10 @@
 /* test_warden.c - which messages the main process accepts, and which calls it permits */
 #include "config.h"
 
-#include "convertd/base/fdpass.h"
+#include "convertd/base/warden_message.h"
 #include "convertd/config/settings.h"
 #include "convertd/privilege/warden_policy.h"
 #include "convertd/process/notify.h"
-#include "convertd/rights/warden_message.h"
 
 #include "run.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* listen_address.h - where clients are accepted: an address, a port, perhaps an interface */
+/* listen_address.h - the addresses of --listen and --metrics: text, comparison */
 #ifndef CONVERTD_LISTEN_ADDRESS_H
 #define CONVERTD_LISTEN_ADDRESS_H
 
@@ -23,5 +23,26 @@ bool listen_address_equal(const struct listen_address *a, const struct listen_ad
 #define LISTEN_ADDRESS_STRLEN (SOCKADDR_STRLEN + IFNAMSIZ)
 const char *listen_address_format(const struct listen_address *where,
 				  char buf[static LISTEN_ADDRESS_STRLEN]);
+
+/* ----- where questions about the converter are answered by HTTP: a TCP port, or a Unix socket ----- */
+
+/* There may be so many addresses. */
+#define METRICS_ADDRESSES_MAX 4
+
+/* Bytes of a Unix socket's path, with the NUL: unix(7). */
+#define METRICS_PATH_MAX 108
+
+struct metrics_address {
+	union sockaddr_ip address;
+	char path[METRICS_PATH_MAX]; /* of a Unix socket; "": the address counts */
+};
+
+/* Same address and port, or same path? */
+bool metrics_address_equal(const struct metrics_address *a, const struct metrics_address *b);
+
+/* Writes it as --metrics takes it, "127.0.0.1:9103", "unix:/run/convertd/metrics.sock"; returns @buf. */
+#define METRICS_ADDRESS_STRLEN 128
+const char *metrics_address_format(const struct metrics_address *where,
+				   char buf[static METRICS_ADDRESS_STRLEN]);
 
 #endif

@@ -14,7 +14,6 @@
 
 #include "common/json.h"
 #include "convertd/base/clock.h"
-#include "convertd/base/notices.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -22,6 +21,7 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -248,4 +248,62 @@ bool log_limit_pass(struct log_limit *limit, unsigned *suppressed)
 		return false;
 	*suppressed = (unsigned)atomic_exchange_explicit(&limit->left_out, 0, memory_order_relaxed);
 	return true;
+}
+
+/*
+ * the latest warnings and errors, kept for the status page
+ *
+ * The page shows what is wrong now to those who don't have the log. Equal texts share one entry with a count, so
+ * that one warning that comes each second doesn't displace the others; the entries stand in the order of their last
+ * occurrence, and the last of NOTICES_MAX gives way to a new one. A reload empties the table.
+ */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct notice kept[NOTICES_MAX]; /* the latest first */
+static size_t kept_count;
+
+/* Finds the index of @text, or makes that of a free or the oldest entry empty for it. The caller holds the lock. */
+static size_t find_place(const char *text)
+{
+	for (size_t i = 0; i < kept_count; i++)
+		if (strncmp(kept[i].text, text, NOTICE_TEXT_MAX - 1) == 0)
+			return i;
+	if (kept_count < NOTICES_MAX)
+		kept_count++;
+	memset(&kept[kept_count - 1], 0, sizeof(kept[0]));
+	return kept_count - 1;
+}
+
+void notices_add(const char *text)
+{
+	struct notice notice;
+	size_t place;
+
+	pthread_mutex_lock(&lock);
+	place = find_place(text);
+	notice = kept[place];
+	snprintf(notice.text, sizeof(notice.text), "%s", text);
+	notice.last = time(NULL);
+	notice.told++;
+	memmove(&kept[1], &kept[0], place * sizeof(kept[0]));
+	kept[0] = notice;
+	pthread_mutex_unlock(&lock);
+}
+
+void notices_forget(void)
+{
+	pthread_mutex_lock(&lock);
+	kept_count = 0;
+	pthread_mutex_unlock(&lock);
+}
+
+size_t notices_copy(struct notice notices[static NOTICES_MAX])
+{
+	size_t count;
+
+	pthread_mutex_lock(&lock);
+	count = kept_count;
+	memcpy(notices, kept, count * sizeof(kept[0]));
+	pthread_mutex_unlock(&lock);
+	return count;
 }

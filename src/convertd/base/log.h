@@ -4,8 +4,10 @@
 #define CONVERTD_LOG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <time.h>
 
 enum log_level {
 	LOG_LEVEL_ERROR,   /* convertd stops, or can't do what it was asked */
@@ -51,7 +53,7 @@ bool log_enabled(enum log_level level);
 /*
  * log_printf() - print a message as one line, with one write
  * Lines of the text format carry no time, since the service manager that collects them adds it. errno is
- * preserved. Warnings and errors are kept for the status page, too (notices.h).
+ * preserved. Warnings and errors are kept for the status page, too (log.h).
  */
 void log_printf(enum log_level level, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -82,5 +84,25 @@ bool log_limit_take(struct log_limit *limit, uint64_t interval_us, unsigned burs
 #define log_warning(...) log_printf(LOG_LEVEL_WARNING, __VA_ARGS__)
 #define log_info(...) log_printf(LOG_LEVEL_INFO, __VA_ARGS__)
 #define log_debug(...) log_printf(LOG_LEVEL_DEBUG, __VA_ARGS__)
+
+/* ----- the latest warnings and errors, kept for the status page ----- */
+
+#define NOTICES_MAX 16
+#define NOTICE_TEXT_MAX 512 /* bytes with the NUL; longer texts are cut */
+
+struct notice {
+	char text[NOTICE_TEXT_MAX];
+	time_t last;        /* when the message was logged last */
+	unsigned long told; /* how many times it was logged */
+};
+
+/* Keeps @text, in place of the oldest notice if all places are taken. A text that is kept already is counted again. */
+void notices_add(const char *text);
+
+/* Forgets all notices. It is called when a new configuration is read: what is still wrong is logged again then. */
+void notices_forget(void);
+
+/* Copies the notices, the latest first. Returns their number. */
+size_t notices_copy(struct notice notices[static NOTICES_MAX]);
 
 #endif

@@ -9,10 +9,8 @@
 #ifndef CONVERTD_SETTINGS_H
 #define CONVERTD_SETTINGS_H
 
-#include "convertd/base/listen_address.h"
-#include "convertd/base/metrics_address.h"
 #include "common/problems.h"
-#include "convertd/config/user.h"
+#include "convertd/base/listen_address.h"
 #include "convertd/net/congestion.h"
 #include "convertd/net/sources.h"
 #include "convertd/policy/access.h"
@@ -21,6 +19,31 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
+
+/* ----- the user that convertd becomes when root has started it ----- */
+
+/* Room for a name of a user or group (LOGIN_NAME_MAX has 256). */
+#define USER_NAME_MAX 64
+
+struct user {
+	char name[USER_NAME_MAX];  /* "": no user was given */
+	char group[USER_NAME_MAX]; /* "": the user's own group */
+	struct place place;
+	uid_t uid; /* set by user_find() */
+	gid_t gid;
+};
+
+/* Splits "NAME" or "NAME:GROUP". Returns false after adding the error to @problems. */
+bool user_parse(struct user *user, const char *value, const struct place *place,
+		struct problems *problems);
+
+/*
+ * user_find() - look up the numbers of the user and the group
+ * It asks the C library's user database, which a process in the sandbox can't.
+ * Returns false after adding the error to @problems.
+ */
+bool user_find(struct user *user, struct problems *problems);
 
 #define SETTINGS_STATUS_DEFAULT "/run/convertd/metrics.sock" /* as contrib/convertd.conf has it */
 #define SETTINGS_WORKERS_MAX 256

@@ -9,7 +9,7 @@
 
 #include "convertd/net/congestion.h"
 
-#include "convertd/rights/rights.h"
+#include "convertd/base/rights.h"
 
 #include <errno.h>
 #include <netinet/in.h>

@@ -29,7 +29,7 @@
 #include "common/tcp.h"
 #include "convertd/net/congestion.h"
 #include "convertd/net/route.h"
-#include "convertd/net/source_bind.h"
+#include "convertd/net/sources.h"
 
 #include <errno.h>
 #include <linux/errqueue.h>

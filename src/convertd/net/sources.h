@@ -3,8 +3,8 @@
 #ifndef CONVERTD_SOURCES_H
 #define CONVERTD_SOURCES_H
 
-#include "common/sockaddr.h"
 #include "common/problems.h"
+#include "common/sockaddr.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,5 +58,22 @@ enum sources_choice sources_choose(const struct sources *sources, const union so
 
 /* Sets the first and the last address of a source. Returns the number of its addresses, SIZE_MAX at most. */
 size_t source_range(const struct source *source, struct in6_addr *first, struct in6_addr *last);
+
+/* ----- binds sockets to the source address that was chosen for a connection ----- */
+
+struct route;
+
+/*
+ * source_bind() - give a socket its source address, before connect()
+ * @source, @choice: as sources_choose() has set them. If @source has a port, the socket gets it if it is free, and
+ * another one otherwise; without, connect() chooses one that is free towards its server.
+ * @route: is asked whether an address of SOURCES_ROUTED is still ours; may be NULL
+ * Returns 0 or -errno: -EADDRNOTAVAIL where the address isn't ours.
+ */
+int source_bind(int fd, const union sockaddr_ip *source, enum sources_choice choice,
+		struct route *route);
+
+/* Checks that the addresses are this host's and may be used. Returns false after adding the errors to @problems. */
+bool source_check(const struct sources *sources, struct problems *problems);
 
 #endif

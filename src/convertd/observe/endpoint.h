@@ -3,7 +3,7 @@
 #ifndef CONVERTD_ENDPOINT_H
 #define CONVERTD_ENDPOINT_H
 
-#include "convertd/base/metrics_address.h"
+#include "convertd/base/listen_address.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,5 +38,13 @@ const struct metrics_address *endpoint_address(const struct endpoint *endpoint);
 
 /* Ends all connections and stops listening. NULL is fine. */
 void endpoint_destroy(struct endpoint *endpoint);
+
+/* ----- "convertd status": asks the running converter for its status and prints it ----- */
+
+/*
+ * ask_status() - print the status of the converter whose --metrics address is @where
+ * Returns the exit status: EXIT_FAILURE after saying why on standard error.
+ */
+int ask_status(const struct metrics_address *where);
 
 #endif

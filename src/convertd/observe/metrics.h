@@ -12,7 +12,6 @@
 #include "convertd/policy/judgement.h"
 #include "convertd/policy/outcome.h"
 #include "convertd/observe/record.h"
-#include "convertd/policy/session_state.h"
 #include "relay/relay.h"
 
 #include <stdatomic.h>

@@ -18,9 +18,13 @@
 #include "convertd/policy/limits.h"
 #include "convertd/policy/outcome.h"
 
+#include <dirent.h>
 #include <event2/event.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* How often the counters are copied and lines that the log has left out are told. */
 #define TICK_SECONDS 10
@@ -80,6 +84,67 @@ static const struct sample *oldest_sample(const struct monitor *monitor)
 	return &monitor->samples[count > SAMPLES ? count % SAMPLES : 0];
 }
 
+/* ----- what this process uses ----- */
+
+#define DESCRIPTORS "/proc/self/fd"
+
+static uint64_t count_files(void)
+{
+	DIR *table = opendir(DESCRIPTORS);
+	const struct dirent *entry;
+	uint64_t count = 0;
+
+	if (!table)
+		return UINT64_MAX;
+	while ((entry = readdir(table)))
+		count += entry->d_name[0] != '.' && atoi(entry->d_name) != dirfd(table);
+	closedir(table);
+	return count;
+}
+
+/* The directory's size is the number of descriptors since Linux 6.2. Counting 20,000 takes 10 ms. */
+static uint64_t read_files(void)
+{
+	struct stat fds;
+
+	return stat(DESCRIPTORS, &fds) == 0 && fds.st_size > 0 ? (uint64_t)fds.st_size : count_files();
+}
+
+static void read_memory(struct resource_usage *usage)
+{
+	unsigned long long pages = 0, resident = 0;
+	FILE *file = fopen("/proc/self/statm", "re");
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	if (!file)
+		return;
+	if (fscanf(file, "%llu %llu", &pages, &resident) == 2) {
+		usage->virtual_bytes = pages * page;
+		usage->resident_bytes = resident * page;
+	}
+	fclose(file);
+}
+
+static double seconds(const struct timeval *time)
+{
+	return (double)time->tv_sec + (double)time->tv_usec / 1e6;
+}
+
+static void read_usage(struct resource_usage *usage)
+{
+	struct rusage own = { 0 };
+	struct rlimit files = { .rlim_cur = RLIM_INFINITY };
+
+	*usage = (struct resource_usage){ .open_files = read_files() };
+	getrlimit(RLIMIT_NOFILE, &files);
+	usage->max_files = files.rlim_cur == RLIM_INFINITY ? UINT64_MAX : files.rlim_cur;
+	getrusage(RUSAGE_SELF, &own);
+	usage->cpu_seconds = seconds(&own.ru_utime) + seconds(&own.ru_stime);
+	read_memory(usage);
+}
+
+/* ----- the status ----- */
+
 static void read_status(const struct monitor *monitor, struct status *status)
 {
 	const struct sample *before = oldest_sample(monitor);
@@ -99,7 +164,7 @@ static void read_status(const struct monitor *monitor, struct status *status)
 	status->max_connections = monitor->max_connections;
 	status->max_pending = monitor->max_pending;
 	status->max_memory = monitor->max_memory;
-	resource_usage_read(&status->process);
+	read_usage(&status->process);
 	if (monitor->demand)
 		demand_read(monitor->demand, &status->demand);
 	for (int i = 0; i < FAMILY_COUNT; i++) {

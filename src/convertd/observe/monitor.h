@@ -8,7 +8,7 @@
 #ifndef CONVERTD_MONITOR_H
 #define CONVERTD_MONITOR_H
 
-#include "convertd/base/metrics_address.h"
+#include "convertd/base/listen_address.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,15 +3,22 @@
 #ifndef CONVERTD_STATUS_H
 #define CONVERTD_STATUS_H
 
+#include "convertd/base/log.h"
+#include "convertd/observe/metrics.h"
 #include "convertd/policy/demand.h"
 #include "convertd/policy/families.h"
-#include "convertd/observe/metrics.h"
-#include "convertd/base/notices.h"
-#include "convertd/observe/resource_usage.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <time.h>
+
+/* What this process uses (getrusage(2)). */
+struct resource_usage {
+	uint64_t open_files, max_files; /* UINT64_MAX: not known; no limit */
+	uint64_t resident_bytes, virtual_bytes; /* 0: not known */
+	double cpu_seconds;             /* user and system, of all threads */
+};
 
 struct status {
 	struct metrics_sum sum;

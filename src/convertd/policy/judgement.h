@@ -3,13 +3,61 @@
 #ifndef CONVERTD_JUDGEMENT_H
 #define CONVERTD_JUDGEMENT_H
 
-#include "convertd/policy/outcome.h"
-#include "convertd/policy/admission.h"
+#include "common/sockaddr.h"
+#include "convertd/policy/access.h"
 #include "convertd/policy/limits.h"
+#include "convertd/policy/outcome.h"
+#include "convertd/policy/request.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* ----- is a valid request granted to this client? (no I/O of its own) ----- */
+
+struct cookies;
+struct demand;
+struct limits;
+
+/* What the operator has said about who may have what. It never changes; a reload makes new ones. */
+struct admission_terms {
+	unsigned number; /* no other terms of this process have the same */
+	const struct request_features *features;
+	const struct access *access;
+	const struct cookies *cookies; /* NULL: none are required */
+	unsigned cookie_lifetime;      /* seconds of an epoch */
+	uint8_t retry_delay;           /* seconds, told to those who exceed a limit */
+};
+
+/* What one thread judges requests by. */
+struct admission {
+	const struct admission_terms *terms; /* those in force */
+	struct demand *demand;               /* are cookies demanded where none are required? */
+	struct limits *limits;
+	access_route_fn *find_route; /* where does the host send what goes to an address? */
+	void *route;                 /* its argument */
+};
+
+/* What is known of a client. */
+struct admission_client {
+	struct in6_addr address; /* IPv4 as v4-mapped */
+	bool proven;             /* its handshake has shown that it gets what is sent to its address */
+};
+
+/*
+ * admission_check() - may this client have what it asks for?
+ * @message: the request
+ * @decision: what request_decide() made of it, valid. Stays as it is if the request is granted, becomes an
+ *            answer with an Error TLV if it isn't, and REQUEST_PROVE where a cookie is demanded and none can be given
+ */
+void admission_check(const struct admission *admission, const struct admission_client *client, const uint8_t *message,
+		     struct request_decision *decision);
+
+/*
+ * admission_still_allows() - tells whether clients may be connected to @server, which one has asked for earlier
+ * Rules and routes may have changed since.
+ */
+bool admission_still_allows(const struct admission *admission, const union sockaddr_ip *server);
 
 /* Where a request was found. */
 enum judgement_place {
@@ -81,7 +129,7 @@ struct judgement {
 /*
  * judgement_make() - what becomes of a request
  *
- * The order is what a client sees: first whether these bytes are a request, then who asks, then for what (admission.h),
+ * The order is what a client sees: first whether these bytes are a request, then who asks, then for what (judgement.h),
  * last whether there is room. Nothing is taken from the limits for what is refused, but an error's place in the
  * rates where a cookie is demanded in a stream.
  */

@@ -11,14 +11,15 @@
 
 #include "convertd/privilege/privileges.h"
 
-#include "convertd/config/settings.h"
 #include "convertd/base/log.h"
 #include "convertd/base/textfile.h"
+#include "convertd/config/settings.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #ifdef HAVE_LIBCAP_NG
@@ -125,4 +126,48 @@ bool privileges_drop(const struct settings *settings, struct problems *problems)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		log_warning("no_new_privs can't be set: %s", strerror(errno));
 	return true;
+}
+
+/*
+ * the capabilities of this process: capabilities(7)
+ *
+ * It makes the system calls itself, so that a process can drop all capabilities even if convertd was built without
+ * libcap-ng.
+ */
+
+#define WORDS _LINUX_CAPABILITY_U32S_3
+
+static int get(struct __user_cap_data_struct data[static WORDS])
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+
+	return syscall(SYS_capget, &header, data) < 0 ? -errno : 0;
+}
+
+bool capabilities_has(uint64_t set)
+{
+	struct __user_cap_data_struct data[WORDS] = { 0 };
+
+	return get(data) == 0 &&
+	       (((uint64_t)data[1].effective << 32 | data[0].effective) & set) != 0;
+}
+
+int capabilities_keep(uint64_t set)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[WORDS] = { 0 };
+	int error = get(data);
+
+	if (error)
+		return error;
+	/* Until it fails behind the last capability: a kernel newer than the headers may have more of them. */
+	for (unsigned long i = 0; prctl(PR_CAPBSET_DROP, i, 0, 0, 0) == 0; i++)
+		;
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	for (int i = 0; i < WORDS; i++) {
+		data[i].permitted &= (uint32_t)(set >> (32 * i));
+		data[i].effective = data[i].permitted;
+		data[i].inheritable = 0;
+	}
+	return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
 }

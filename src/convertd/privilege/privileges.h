@@ -5,7 +5,9 @@
 
 #include "common/problems.h"
 
+#include <linux/capability.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 struct settings;
 
@@ -16,5 +18,27 @@ struct settings;
  * Returns false after adding the error to @problems.
  */
 bool privileges_drop(const struct settings *settings, struct problems *problems);
+
+/* ----- the capabilities of this process: capabilities(7) ----- */
+
+/* A set of capabilities, by the bits of linux/capability.h. */
+#define CAPABILITIES_BIT(capability) ((uint64_t)1 << (capability))
+
+/*
+ * What the main process needs: CAP_NET_ADMIN for nftables, netfilter queues, IP_TRANSPARENT and restricted congestion
+ * controls; CAP_NET_BIND_SERVICE for ports below 1024.
+ */
+#define CAPABILITIES_OF_WARDEN                                                                     \
+	(CAPABILITIES_BIT(CAP_NET_ADMIN) | CAPABILITIES_BIT(CAP_NET_BIND_SERVICE))
+
+/* Tells whether this thread has at least one capability of @set in effect. */
+bool capabilities_has(uint64_t set);
+
+/*
+ * capabilities_keep() - give up all capabilities outside @set, for good
+ * To be called before any thread is started, as each thread has its own capabilities. The bounding set is emptied as
+ * well, where CAP_SETPCAP permits that. Returns 0 or -errno.
+ */
+int capabilities_keep(uint64_t set);
 
 #endif

@@ -3,9 +3,9 @@
 #ifndef CONVERTD_WARDEN_POLICY_H
 #define CONVERTD_WARDEN_POLICY_H
 
-#include "convertd/base/metrics_address.h"
+#include "convertd/base/listen_address.h"
 #include "convertd/net/congestion.h"
-#include "convertd/rights/warden_message.h"
+#include "convertd/base/warden_message.h"
 
 #include <netinet/in.h>
 #include <stdbool.h>

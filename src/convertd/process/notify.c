@@ -13,7 +13,7 @@
 
 #include "common/service_manager.h"
 #include "convertd/base/clock.h"
-#include "convertd/base/fdpass.h"
+#include "convertd/base/warden_message.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -26,14 +26,12 @@
 #include "convertd/process/inherit.h"
 #include "convertd/base/log.h"
 #include "convertd/observe/monitor.h"
-#include "convertd/base/notices.h"
 #include "convertd/process/notify.h"
-#include "convertd/rights/rights.h"
+#include "convertd/base/rights.h"
 #include "convertd/config/settings.h"
-#include "convertd/net/source_bind.h"
-#include "convertd/process/family_routes.h"
-#include "convertd/process/sysctls.h"
-#include "convertd/config/terms.h"
+#include "convertd/net/sources.h"
+#include "convertd/process/host_checks.h"
+#include "convertd/config/effective_settings.h"
 #include "serve/worker.h"
 
 #include <errno.h>

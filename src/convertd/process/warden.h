@@ -5,6 +5,47 @@
 
 #include <stdbool.h>
 
+/* ----- the serving process's (the ward's) connection to the main process, which has the rights (warden.h) ----- */
+
+struct event;
+struct event_base;
+
+/* Sockets to the main process. They are -1 if there is none, and this process does everything itself. */
+struct ward {
+	int orders;  /* brings the signals that the main process gets */
+	int notices; /* takes messages for the service manager */
+	int calls;   /* takes calls that need rights (rights.h) */
+	struct event *order;
+	struct event *direct[2]; /* SIGTERM and SIGINT to this process, after ward_leave() */
+	void (*on_signal)(int signum, void *arg);
+	void *arg;
+	bool left; /* ward_leave() was called */
+};
+
+#define WARD_NONE ((struct ward){ .orders = -1, .notices = -1, .calls = -1 })
+
+/* Tells whether there is a main process besides this one. */
+bool ward_has_warden(const struct ward *ward);
+
+/*
+ * ward_listen() - call @on_signal, in @base's loop, for each signal that the main process gets
+ * The serving process itself ignores these signals: a service manager sends SIGTERM to all processes of
+ * a unit, a terminal SIGINT to all of a group, and each must count once.
+ * Returns false without memory.
+ */
+bool ward_listen(struct ward *ward, struct event_base *base,
+		 void (*on_signal)(int signum, void *arg), void *arg);
+
+/*
+ * ward_leave() - have the main process end at once, with status 0, while this one goes on
+ * The service manager starts another convertd then. A copy of the main process stays and carries out calls that
+ * need rights. The service manager isn't notified any more, and this process obeys signals that are sent to it.
+ */
+void ward_leave(struct ward *ward);
+
+/* Closes the sockets to the main process. */
+void ward_fini(struct ward *ward);
+
 struct ward;
 struct warden;
 struct warden_calls;
@@ -14,7 +55,7 @@ bool warden_is_needed(void);
 
 /*
  * warden_split() - make two processes of this one, which must have one thread
- * In the new process, which is to serve, @warden is set to NULL and @ward (ward.h) is connected. In the old process
+ * In the new process, which is to serve, @warden is set to NULL and @ward (warden.h) is connected. In the old process
  * @warden is set to what warden_run() takes.
  * @rights: carries out calls in the main process; freed in the new process, and in failure; NULL: no memory
  * Returns true in both processes, or false after logging why there can be no second one.

@@ -30,7 +30,7 @@
 #include "convertd/process/withholding.h"
 
 #include "convertd/base/log.h"
-#include "convertd/rights/rights.h"
+#include "convertd/base/rights.h"
 #include "serve/worker.h"
 #include "serve/session.h"
 #ifdef HAVE_NETFILTER_QUEUE

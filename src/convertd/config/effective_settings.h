@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * terms.h - what sessions go by: the settings in force, with what they come to on this host
+ * effective_settings.h - what sessions go by: the settings in force, with what they come to on this host
  *
  * Settings (settings.h) are what the operator has written. Terms are made of them when they come into force: limits that the
  * open files allow, memory that the kernel has, TCP options that the sysctls switch on. Terms never change; a reload
  * makes new ones, and the old ones live as long as a worker has a reference to them.
  */
-#ifndef CONVERTD_TERMS_H
-#define CONVERTD_TERMS_H
+#ifndef CONVERTD_EFFECTIVE_SETTINGS_H
+#define CONVERTD_EFFECTIVE_SETTINGS_H
 
-#include "convertd/policy/admission.h"
+#include "convertd/policy/judgement.h"
 #include "convertd/policy/limits.h"
 #include "convertd/policy/request.h"
 
@@ -51,5 +51,19 @@ struct terms *terms_ref(struct terms *terms);
 
 /* One reference less; the last one frees the terms and their settings. NULL is fine. */
 void terms_unref(struct terms *terms);
+
+/*
+ * Warnings for the operator of what there isn't enough of, with the remedy. One is logged at once, and one per LOG_LIMIT_MS
+ * as long as the shortage lasts. Any thread may call these.
+ */
+
+/* Warns that a client was refused since the limit of connections is reached. */
+void shortage_of_connections(const struct terms *terms);
+
+/*
+ * shortage_of_files() - warn if @error, the errno of a failed call, means a lack of descriptors or memory
+ * @what: the consequence, as "clients have to wait"
+ */
+void shortage_of_files(int error, const char *what);
 
 #endif

@@ -2,10 +2,9 @@
 /* rights.c - what takes a right that the serving process hasn't got: it asks the main process */
 #include "config.h"
 
-#include "convertd/rights/rights.h"
+#include "convertd/base/rights.h"
 
-#include "convertd/base/fdpass.h"
-#include "convertd/rights/warden_message.h"
+#include "convertd/base/warden_message.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* terms.c - what sessions go by: the settings in force, with what they come to on this host */
+/* effective_settings.c - what sessions go by: the settings in force, with what they come to on this host */
 #include "config.h"
 
-#include "convertd/config/terms.h"
+#include "convertd/config/effective_settings.h"
 
 #include "common/sysctl.h"
 #include "convertd/base/log.h"
 #include "convertd/policy/memory_budget.h"
 #include "convertd/config/settings.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 
 /* Sessions beyond the limit of connections, which exist only until their clients were told of it: so many, and a part of the limit. */
@@ -147,4 +149,37 @@ void terms_unref(struct terms *terms)
 		return;
 	settings_destroy((struct settings *)terms->settings);
 	free(terms);
+}
+
+/* ----- what there isn't enough of ----- */
+
+void shortage_of_connections(const struct terms *terms)
+{
+	static struct log_limit limit;
+	unsigned suppressed;
+
+	if (!log_limit_pass(&limit, &suppressed))
+		return;
+	if (terms->settings->limits.connections.total)
+		log_warning("all %u connections of --max-connections are taken: clients are refused (%u "
+			    "more since the last such line); raise it, or the number of converters",
+			    terms->limits.connections.total, suppressed);
+	else
+		log_warning("all %u connections that the limit of open files (%d) allows are taken: "
+			    "clients are refused (%u more since the last such line); raise it "
+			    "(LimitNOFILE=, ulimit -Hn)",
+			    terms->limits.connections.total, terms->last_fd + 1, suppressed);
+}
+
+void shortage_of_files(int error, const char *what)
+{
+	static struct log_limit limit;
+	unsigned suppressed;
+
+	if (error != EMFILE && error != ENFILE && error != ENOBUFS && error != ENOMEM)
+		return;
+	if (log_limit_pass(&limit, &suppressed))
+		log_warning("%s: %s (%u times more since the last such line); raise the limit of open "
+			    "files (LimitNOFILE=, ulimit -Hn; for all processes fs.file-max)",
+			    what, strerror(error), suppressed);
 }
