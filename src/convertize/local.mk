@@ -23,13 +23,12 @@ convertize_SOURCES = src/convertize/main.c \
 	src/convertize/check/check_converter.c \
 	src/convertize/check/check_host.c \
 	src/convertize/check/check_measure.c \
+	src/convertize/check/check_networks.c \
 	src/convertize/check/check_paths.c \
 	src/convertize/check/remedies.h \
 	src/convertize/check/counters.c src/convertize/check/counters.h \
-	src/convertize/check/network.c src/convertize/check/network.h \
 	src/convertize/check/probe.c src/convertize/check/probe.h \
 	src/convertize/check/probe_result.c src/convertize/check/probe_result.h \
-	src/convertize/check/routes.c src/convertize/check/routes.h \
 	src/convertize/check/transfer.c src/convertize/check/transfer.h \
 	src/convertize/enable/own_files.c src/convertize/enable/own_files.h \
 	src/convertize/enable/services.c src/convertize/enable/services.h \

@@ -84,7 +84,8 @@ static enum host_verdict judge_link(const struct host_link *link, const struct h
 {
 	if (word->device && !host_word_names(word->device, link->name))
 		return HOST_NOT_NAMED;
-	if (!word->device && !is_network_kind(link->kind) && (!word->any_kind || host_kind_is_vpn(link->kind)))
+	if (!word->device && !is_network_kind(link->kind) &&
+	    (!word->any_kind || (host_kind_is_vpn(link->kind) && !word->beside_vpn)))
 		return HOST_KIND;
 	if (link->master)
 		return HOST_PART;

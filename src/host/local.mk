@@ -14,6 +14,7 @@ libhost_la_SOURCES = \
 	src/host/vpn.c \
 	src/host/way.c src/host/way.h \
 	src/host/word.c src/host/word.h
-libhostlists_la_SOURCES = src/host/host.c src/host/judge.c src/host/managers.c src/host/read.c
+libhostlists_la_SOURCES = src/host/host.c src/host/judge.c src/host/managers.c src/host/read.c \
+	src/host/route_plan.c src/host/route_plan.h
 libhostlists_la_CFLAGS = $(AM_CFLAGS) $(MNL_CFLAGS)
 EXTRA_DIST += src/host/README.md

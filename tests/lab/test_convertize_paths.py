@@ -64,7 +64,7 @@ def test_routes_of_the_second_network():
             lab.client.ip(*missing)
             report = patient.says(DEGRADED, ("path", "warn"), cause="no route to it over lte")
             said = lab.client.run([lab.build.program("convertize"), "check", "--fix", "--converter", lab.converter.addr4, "--timeout", 1],
-                                  check=False)
+                                  env={"CONVERT_BESIDE_VPN": "1"}, check=False)
             equal(said.stdout.splitlines()[-1 - report.remedies()[0].count("&&"):], report.remedies()[0].split(" && "), "what --fix prints")
             fixed = Report(lab, "--fix=run")
             equal((fixed.status, fixed.bad(), [ran["status"] for ran in fixed.whole["ran"]]),
@@ -133,13 +133,51 @@ def test_endpoints_are_missing():
         patient.says(OK)
 
 
+def test_nothing_leaves_a_vpn():
+    """
+    Wifi, a TUN device, is a VPN that all traffic goes through, working or silent: no command leads anything to LTE, and nothing is sent
+    there. An endpoint there is to go. Where the user says that connections may leave it, all is proposed as ever.
+    """
+    inside, beside = {"CONVERT_BESIDE_VPN": "0"}, {"CONVERT_BESIDE_VPN": "1"}
+    with two_networks(lte=Veth()) as lab:
+        patient = Patient(lab)
+
+        def sent():
+            """IP packets, as neighbour discovery and multicast groups have reasons of their own."""
+            return lab.client.run(["nft", "list chain inet seen out"]).stdout
+
+        def routes_now():
+            return lab.client.run(["sh", "-c", "ip route show table all; ip -6 route show table all"]).stdout
+
+        lab.client.run(["nft", "add table inet seen; add chain inet seen out { type filter hook output priority 0; };"
+                        "add rule inet seen out oifname lte meta l4proto tcp counter"])
+        report = Report(lab, env=inside)
+        equal((report.bad(), report.one("network.vpn")["value"]), ([("network.endpoint", "warn")] * 2, "wifi"), "endpoints beside the VPN")
+        for remedy in report.remedies():
+            patient.apply(remedy)
+        for silent in (False, True):
+            if silent:
+                lab.wifi.down()
+            before, routes = sent(), routes_now()
+            report = Report(lab, "--fix=run", env=inside)
+            equal(report.status, FAILED if silent else OK, "status, silent: %s" % silent)
+            equal(report.whole.get("ran", []), [], "what was run, silent: %s" % silent)
+            check("lte" not in "".join(report.remedies()), report.remedies())
+            equal(routes_now(), routes, "routes")
+            check("lte" not in lab.client.run(["ip", "mptcp", "endpoint"]).stdout, "endpoints")
+            equal(sent(), before, "packets sent by lte, silent: %s" % silent)
+        lab.wifi.up()
+        report = Report(lab, "--fix=run", env=beside)
+        equal((report.status, len(report.whole["ran"])), (OK, 2), "beside the VPN")
+
+
 def test_fixing_needs_a_privilege():
     """Without one nothing is changed, and it says so."""
     with two_networks() as lab:
         lab.convertd()
         lab.client.ip("mptcp limits set subflows 0")
         said = lab.client.run([*WITHOUT_NET_ADMIN, lab.build.program("convertize"), "check", "--fix=run", "--converter",
-                               lab.converter.addr4, "--timeout", 1], check=False)
+                               lab.converter.addr4, "--timeout", 1], env={"CONVERT_BESIDE_VPN": "1"}, check=False)
         equal(said.returncode, DEGRADED, "status")
         for line in ("+ ip mptcp limits set subflows 1", "# status 2"):
             check(line in said.stdout, said.stdout)

@@ -133,36 +133,41 @@ struct mptcp_endpoint *add_endpoint(const char *address, uint8_t id, const char 
 
 /* --- what is done ----------------------------------------------------------------------- */
 
-/* The route that a packet without a source takes: the main table's, unless a table that wg-quick's rules prefer has one. */
-static const struct host_route *find_way(int family)
+#define WG_QUICK 51820
+
+/* Returns the device by which the kernel sends a packet that has no source yet; 0: none. */
+static unsigned int find_way(const union sockaddr_ip *to)
 {
-	const union sockaddr_ip to = host_way_anywhere(family);
-	const struct in6_addr address = sockaddr_ip_in6(&to);
+	const int family = sockaddr_ip_is_v4(to) ? AF_INET : AF_INET6;
+	const struct in6_addr address = sockaddr_ip_in6(to);
 	const struct host_route *best = NULL;
 
 	for (size_t i = 0; i < host.route_count; i++) {
 		const struct host_route *route = &host.routes[i];
 		const struct host_link *link = host_link_of(&host, route->index);
+		const unsigned int rank = route->to.length + (route->table == WG_QUICK ? 1000u : 0);
+		const unsigned int best_rank = best ? best->to.length + (best->table == WG_QUICK ? 1000u : 0) : 0;
 
-		if (route->family == family && route->table == RT_TABLE_MAIN && link && link->up && prefix_contains(&route->to, &address) &&
-		    (!best || route->to.length > best->to.length ||
-		     (route->to.length == best->to.length && route->metric < best->metric)))
+		if (route->family == family && (route->table == RT_TABLE_MAIN || route->table == WG_QUICK) && link && link->up &&
+		    prefix_contains(&route->to, &address) &&
+		    (!best || rank > best_rank || (rank == best_rank && route->metric < best->metric)))
 			best = route;
 	}
-	return best;
+	return best ? best->index : 0;
 }
 
-void find_ways(void)
+void find_ways(const union sockaddr_ip *converter)
 {
-	const struct host_route *v4 = find_way(AF_INET), *v6 = find_way(AF_INET6);
+	const union sockaddr_ip v4 = host_way_anywhere(AF_INET), v6 = host_way_anywhere(AF_INET6);
 
-	host.ways[HOST_WAY_V4] = v4 ? v4->index : 0;
-	host.ways[HOST_WAY_V6] = v6 ? v6->index : 0;
+	host.ways[HOST_WAY_V4] = find_way(&v4);
+	host.ways[HOST_WAY_V6] = find_way(&v6);
+	host.ways[HOST_WAY_CONVERTER] = converter ? find_way(converter) : 0;
 }
 
 void look(void)
 {
-	find_ways();
+	find_ways(NULL);
 	paths_memory_mark(&memory, &host.endpoints);
 	ck_assert_int_eq(paths_wanted_find(&wanted, &host, &choice, &memory), 0);
 	paths_difference_find(&operations, &wanted, &host, &choice, &memory);

@@ -53,8 +53,8 @@ void look(void);
 /* Does what is to be done; afterwards there is nothing left to do. */
 void settle(void);
 
-/* Asks the host as the kernel would: which devices take what goes anywhere (main table, longest prefix, least metric). */
-void find_ways(void);
+/* Finds the ways as the kernel would: anywhere, and to the converter unless that is NULL. A table of wg-quick comes before the main one. */
+void find_ways(const union sockaddr_ip *converter);
 
 enum host_verdict verdict_of(const char *device, const char *address);
 

@@ -134,16 +134,17 @@ static bool read_settings(struct settings *settings, const struct options *optio
 static void check_all(struct report *report, const struct options *options,
 		      const struct settings *settings)
 {
-	static struct network network;
+	static struct check_networks networks;
 
-	network_read(&network);
+	check_networks_read(&networks, settings);
 	check_kernel(report);
-	check_network(report, &network);
+	check_networks_report(report, &networks);
 	check_wishes(report, &settings->paths);
 	check_library(report, options);
 	check_cache(report, settings);
 	report_flush(report); /* connections may take their time */
-	check_converters(report, settings, &network);
+	check_converters(report, settings, &networks);
+	check_networks_fini(&networks);
 }
 
 /* --- --fix: the commands that repair this machine, printed or run ---------------------------------- */

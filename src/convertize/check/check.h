@@ -11,24 +11,47 @@
 #include "client/cache.h"
 #include "client/settings.h"
 #include "client/user_cache.h"
-#include "convertize/check/network.h"
 #include "convertize/check/probe.h"
 #include "convertize/check/remedies.h"
 #include "convertize/check/report.h"
-#include "convertize/check/routes.h"
 #include "convertize/options/command_line.h"
+#include "host/host.h"
 
 /* check() - look at this host, the program and the converters, and report facts on standard output; returns the exit status */
 int check(const struct options *options);
 
 /* The parts of check(). Each adds facts to @report. */
 void check_kernel(struct report *report);
-void check_network(struct report *report, const struct network *network);
+
+/* This host as the doctor sees it. */
+struct check_networks {
+	struct host host;
+	struct host_network *list;
+	size_t count;
+	const struct host_link *vpn; /* that takes all traffic, or that to a converter; NULL: there is none */
+};
+
+/*
+ * check_networks_read() - ask the kernel, and judge what there is by the word of this user and of the administrator
+ * @settings: name the converters. Returns 0, or -errno: then there are no networks. check_networks_fini() frees it.
+ */
+int check_networks_read(struct check_networks *out, const struct settings *settings);
+void check_networks_fini(struct check_networks *networks);
+void check_networks_report(struct report *report, const struct check_networks *networks);
+
+/* May connections use the network? If no network has a default route, those do that have an address. */
+bool check_network_is_usable(const struct check_networks *networks, const struct host_network *network);
+
+/* Has somebody said that connections don't use the network, or does a VPN? Then nothing is sent there. */
+bool check_network_is_refused(const struct host_network *network);
+
+/* The network that has this address, whatever the port; NULL: none has it. */
+const struct host_network *check_network_of(const struct check_networks *networks, const union sockaddr_ip *address);
 
 /* Reports the networks that CONVERT_PATHS names and that aren't there. */
 void check_wishes(struct report *report, const struct path_preferences *wanted);
 void check_converters(struct report *report, const struct settings *settings,
-		      const struct network *network);
+		      const struct check_networks *networks);
 
 void check_cache(struct report *report, const struct settings *settings);
 
@@ -71,7 +94,7 @@ enum check_size {
 struct check_path {
 	union sockaddr_ip from;               /* AF_UNSPEC: as the kernel chooses */
 	const char *device;                   /* that its sockets are bound to; NULL: to none */
-	const struct network_interface *home; /* the device that it leaves by; NULL: not known */
+	const struct host_link *home; /* the device that it leaves by; NULL: not known */
 	bool endpoint;                        /* subflows use it */
 	struct probe_result probe;            /* of a request like those of programs, or of the best rung (check_ask.c) */
 	bool connected;                       /* at least one kind of connection is answered */
@@ -112,8 +135,7 @@ struct check_candidate {
 struct check_converters {
 	struct report *report;
 	const struct settings *settings;
-	const struct network *network;
-	struct routes routes;
+	const struct check_networks *networks;
 	struct cache cache; /* what programs have learned */
 	struct cache_place place;
 	struct check_candidate candidates[CHECK_ADDRESSES_MAX];
@@ -151,6 +173,9 @@ bool check_measure_all(const struct check_converters *converters,
 		       struct probe_result *out);
 
 /* --- check_paths.c ---------------------------------------------------------------------- */
+
+/* Returns the device that has the address, whatever the port; NULL: none, or the loopback, since the converter is on this machine. */
+const struct host_link *check_home_of(const struct check_converters *converters, const union sockaddr_ip *address);
 
 /* Returns the name of the path's device, or "this network". */
 const char *check_path_name(const struct check_path *path);

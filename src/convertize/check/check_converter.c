@@ -144,7 +144,7 @@ static void report_refusal(const struct check_converters *converters,
 	if (remedy)
 		fact_remedy(fact, "%s", remedy);
 	else
-		fact_remedy(fact, REMEDY_ALLOW_CLIENT, network_format_address(&local, text));
+		fact_remedy(fact, REMEDY_ALLOW_CLIENT, host_format_address(&local, text));
 	fact_value_text(fact, convert_error_name(candidate->first.probe.response.error_code));
 }
 
@@ -451,7 +451,7 @@ static void report_candidate(const struct check_converters *converters,
 /* Asks and measures all candidates, before anything is reported of them. */
 static void look_at_candidates(struct check_converters *converters)
 {
-	bool families[NETWORK_FAMILY_COUNT] = { false };
+	bool families[2] = { false };
 
 	for (size_t i = 0; i < converters->count; i++) {
 		struct check_candidate *candidate = &converters->candidates[i];
@@ -461,12 +461,11 @@ static void look_at_candidates(struct check_converters *converters)
 	}
 	for (size_t i = 0; i < converters->count; i++) {
 		struct check_candidate *candidate = &converters->candidates[i];
-		bool *seen = &families[network_family(&candidate->address)];
+		bool *seen = &families[sockaddr_ip_is_v4(&candidate->address)];
 
 		if (!check_serves(candidate))
 			continue;
-		candidate->first.home =
-			network_home(converters->network, &candidate->first.probe.local);
+		candidate->first.home = check_home_of(converters, &candidate->first.probe.local);
 		check_measure(converters, candidate, &candidate->first);
 		/* other addresses of the same family are reached by the same networks */
 		if (!*seen && candidate->first.mptcp != PROBE_MPTCP_UNUSED &&
@@ -506,7 +505,7 @@ static void on_unresolved(const char *name, const char *reason, void *arg)
 }
 
 void check_converters(struct report *report, const struct settings *settings,
-		      const struct network *network)
+		      const struct check_networks *networks)
 {
 	static struct check_converters converters;
 	struct fact *fact;
@@ -514,7 +513,7 @@ void check_converters(struct report *report, const struct settings *settings,
 	memset(&converters, 0, sizeof(converters));
 	converters.report = report;
 	converters.settings = settings;
-	converters.network = network;
+	converters.networks = networks;
 	if (!settings->enabled) {
 		fact = report_fact(report, FACT_FAIL, "converter", NULL, "no converter is named");
 		fact_remedy(fact, REMEDY_NAME_CONVERTER);
@@ -522,7 +521,6 @@ void check_converters(struct report *report, const struct settings *settings,
 	}
 	converter_addresses(settings, on_address, on_unresolved, &converters);
 	report_flush(report);
-	routes_read(&converters.routes);
 	look_at_candidates(&converters);
 	check_cache_open(&converters.cache, settings, &converters.place);
 	for (size_t i = 0; i < converters.count; i++)

@@ -4,9 +4,11 @@
 
 #include "common/sysctl.h"
 #include "convertize/check/check.h"
-#include "host/word.h"
+#include "host/route_plan.h"
+#include "host/way.h"
 
 #include <errno.h>
+#include <linux/mptcp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,28 +22,10 @@ const char *check_path_name(const struct check_path *path)
 	return path->home ? path->home->name : "this network";
 }
 
-void check_wishes(struct report *report, const struct path_preferences *wanted)
-{
-	for (size_t i = 0; i < wanted->count; i++) {
-		const struct path_wish *wish = &wanted->wishes[i];
-		char name[SOCKADDR_STRLEN];
-		struct fact *fact;
-
-		if (network_is_there(wish))
-			continue;
-		path_wish_format(wish, name);
-		/* what is never to be used does no harm by not being there */
-		fact = report_fact(report, wish->use == PATH_USE_NEVER ? FACT_NOTE : FACT_WARN, "paths.missing", name,
-				   "CONVERT_PATHS names it, and there is no such %s now", *wish->device ? "device" : "address");
-		fact_remedy(fact, REMEDY_PATH_NAMES);
-		fact_value_text(fact, name);
-	}
-}
-
 /* --- which there are --------------------------------------------------------------------- */
 
 static void add_path(struct check_candidate *candidate, const union sockaddr_ip *from,
-		     const struct network_interface *home, bool bound, bool endpoint)
+		     const struct host_link *home, bool bound, bool endpoint)
 {
 	union sockaddr_ip first = candidate->first.probe.local;
 
@@ -60,23 +44,32 @@ static void add_path(struct check_candidate *candidate, const union sockaddr_ip 
 	};
 }
 
-/* Adds the paths of endpoints, bound as the kernel binds their subflows; then those of networks that have no endpoint. */
-static void find_paths(const struct network *network, struct check_candidate *candidate)
+const struct host_link *check_home_of(const struct check_converters *converters, const union sockaddr_ip *address)
 {
-	enum network_family family = network_family(&candidate->address);
+	const struct host_link *home = host_home_of(&converters->networks->host, address);
 
-	for (size_t i = 0; i < network->endpoint_count; i++) {
-		const struct network_endpoint *endpoint = &network->endpoints[i];
-		const struct network_interface *home = network_interface(network, endpoint->home);
+	return home && !home->loopback ? home : NULL;
+}
 
-		if (endpoint->subflow && home && network_family(&endpoint->address) == family)
-			add_path(candidate, &endpoint->address, home, endpoint->bound, true);
+/* Adds the paths of endpoints, bound as the kernel binds their subflows; then those of networks that have no endpoint. */
+static void find_paths(const struct check_networks *networks, struct check_candidate *candidate)
+{
+	const struct endpoints *endpoints = &networks->host.endpoints;
+
+	for (size_t i = 0; i < endpoints->count; i++) {
+		const struct mptcp_endpoint *endpoint = &endpoints->endpoint[i];
+		const struct host_network *network = check_network_of(networks, &endpoint->address);
+
+		if (endpoint->flags & MPTCP_PM_ADDR_FLAG_SUBFLOW && network && !check_network_is_refused(network) &&
+		    sockaddr_ip_is_v4(&endpoint->address) == sockaddr_ip_is_v4(&candidate->address))
+			add_path(candidate, &endpoint->address, host_link_of(&networks->host, network->link.index), endpoint->bound, true);
 	}
-	for (size_t i = 0; i < network->interface_count; i++) {
-		const struct network_interface *interface = &network->interfaces[i];
+	for (size_t i = 0; i < networks->count; i++) {
+		const struct host_network *network = &networks->list[i];
 
-		if (interface->usable[family])
-			add_path(candidate, &interface->address[family], interface, true, false);
+		if (sockaddr_ip_is_v4(&network->address) == sockaddr_ip_is_v4(&candidate->address) &&
+		    check_network_is_usable(networks, network))
+			add_path(candidate, &network->address, host_link_of(&networks->host, network->link.index), true, false);
 	}
 }
 
@@ -107,7 +100,7 @@ void check_paths_look(const struct check_converters *converters, struct check_ca
 {
 	if (!candidate->first.home)
 		return; /* the converter is on this machine */
-	find_paths(converters->network, candidate);
+	find_paths(converters->networks, candidate);
 	for (size_t i = 0; i < candidate->path_count; i++) {
 		struct check_path *path = &candidate->paths[i];
 
@@ -120,20 +113,27 @@ void check_paths_look(const struct check_converters *converters, struct check_ca
 const struct check_path *check_paths_elsewhere(const struct check_converters *converters,
 					       struct check_candidate *candidate)
 {
-	enum network_family family = network_family(&candidate->address);
+	const struct host *host = &converters->networks->host;
 
-	candidate->first.home =
-		network_interface(converters->network, converters->network->first[family]);
+	candidate->first.home = host_link_of(host, host->ways[sockaddr_ip_is_v4(&candidate->address) ? HOST_WAY_V4 : HOST_WAY_V6]);
 	if (!candidate->first.home)
 		return NULL;
 	look_at_host(converters, candidate, &candidate->first);
-	find_paths(converters->network, candidate);
+	find_paths(converters->networks, candidate);
 	for (size_t i = 0; i < candidate->path_count; i++) {
 		check_ask(converters, candidate, &candidate->paths[i]);
 		if (candidate->paths[i].connected)
 			return &candidate->paths[i];
 	}
 	return NULL;
+}
+
+/* Asks which way packets take to the candidate from this address; @index: that of the device that they are bound to, 0: none. */
+static void ask_way(const struct check_candidate *candidate, const union sockaddr_ip *from, unsigned int index, struct host_way *out)
+{
+	const struct in6_addr source = sockaddr_ip_in6(from);
+
+	host_way_ask(-1, &candidate->address, from->sa.sa_family == AF_UNSPEC ? NULL : &source, index, out);
 }
 
 /* Adds an ip command, as "ip -6" unless @ipv4. */
@@ -151,14 +151,14 @@ bool check_paths_prefer(const struct check_candidate *candidate, const struct ch
 			struct fact *fact)
 {
 	char gateway[SOCKADDR_STRLEN], to[SOCKADDR_STRLEN];
-	struct routes_way way;
+	struct host_way way;
 
-	routes_find(&candidate->address, &path->from, path->home->index, &way);
+	ask_way(candidate, &path->from, path->home->index, &way);
 	if (way.error || way.gateway.sa.sa_family == AF_UNSPEC)
 		return false;
 	add_ip(fact, sockaddr_ip_is_v4(&candidate->address), "route",
-	       (const char *const[8]){ "replace", network_format_address(&candidate->address, to),
-				       "via", network_format_address(&way.gateway, gateway), "dev",
+	       (const char *const[8]){ "replace", host_format_address(&candidate->address, to),
+				       "via", host_format_address(&way.gateway, gateway), "dev",
 				       path->home->name });
 	return true;
 }
@@ -172,7 +172,7 @@ static void shrink(const struct check_candidate *candidate, const struct check_p
 	char mtu[16], to[SOCKADDR_STRLEN], gateway[SOCKADDR_STRLEN], table[16];
 	bool ipv4 = sockaddr_ip_is_v4(&candidate->address);
 	union sockaddr_ip from = path->probe.local;
-	struct routes_way way;
+	struct host_way way;
 
 	snprintf(mtu, sizeof(mtu), "%u", path->mtu);
 	if (path->mtu >= IPV6_MTU_MIN && path->home) {
@@ -182,7 +182,7 @@ static void shrink(const struct check_candidate *candidate, const struct check_p
 	}
 	/* the path's address is given, since a rule for it decides, and not the route that the address was chosen by */
 	sockaddr_ip_set_port(&from, 0);
-	routes_find(&candidate->address, &from, path->device ? path->home->index : 0, &way);
+	ask_way(candidate, &from, path->device ? path->home->index : 0, &way);
 	if (!ipv4 || way.error || !path->home || way.gateway.sa.sa_family != AF_INET) {
 		fact_remedy(fact, REMEDY_IPV6_MTU, IPV6_MTU_MIN);
 		return;
@@ -190,8 +190,8 @@ static void shrink(const struct check_candidate *candidate, const struct check_p
 	/* a device with an MTU below IPv6's minimum loses its IPv6 addresses: so only the route gets it */
 	snprintf(table, sizeof(table), "%u", way.table);
 	fact_command(fact, COMMAND_HERE, "ip", "route", "replace",
-		     network_format_address(&candidate->address, to), "via",
-		     network_format_address(&way.gateway, gateway), "dev", path->home->name, "table",
+		     host_format_address(&candidate->address, to), "via",
+		     host_format_address(&way.gateway, gateway), "dev", path->home->name, "table",
 		     table, "mtu", mtu, (char *)NULL);
 }
 
@@ -249,12 +249,12 @@ static void plan_route(const struct check_converters *converters, const struct c
 	char from[SOCKADDR_STRLEN], gateway[SOCKADDR_STRLEN], table[16];
 	const char *name = path->home->name;
 	bool ipv4 = sockaddr_ip_is_v4(&path->from);
-	struct routes_plan plan;
+	struct host_route_plan plan;
 
-	routes_plan(&converters->routes, &path->from, path->home->index, name, &plan);
+	host_route_plan(&converters->networks->host, &path->from, path->home, &plan);
 	snprintf(table, sizeof(table), "%u", plan.table);
-	network_format_address(&path->from, from);
-	if (plan.add_route && !plan.has_gateway && !plan.no_gateway) {
+	host_format_address(&path->from, from);
+	if (plan.add_route && !plan.has_gateway && !path->home->point_to_point) {
 		fact_remedy(fact, REMEDY_DEFAULT_ROUTE, ipv4 ? "" : "-6 ", name, table, plan.add_rule ? ", ip rule add from " : "",
 			    plan.add_rule ? from : "", plan.add_rule ? " table " : "",
 			    plan.add_rule ? table : "");
@@ -263,7 +263,7 @@ static void plan_route(const struct check_converters *converters, const struct c
 	if (plan.add_route && plan.has_gateway)
 		add_ip(fact, ipv4, "route",
 		       (const char *const[8]){ "replace", "default", "via",
-					       network_format_address(&plan.gateway, gateway), "dev",
+					       host_format_address(&plan.gateway, gateway), "dev",
 					       name, "table", table });
 	else if (plan.add_route)
 		add_ip(fact, ipv4, "route",
@@ -277,15 +277,15 @@ static void plan_route(const struct check_converters *converters, const struct c
 
 /* Finds the way that packets of a subflow take which begins at the path's address. */
 static void find_way(const struct check_candidate *candidate, const struct check_path *path,
-		     struct routes_way *out)
+		     struct host_way *out)
 {
-	routes_find(&candidate->address, &path->from, path->device ? path->home->index : 0, out);
+	ask_way(candidate, &path->from, path->device ? path->home->index : 0, out);
 }
 
 /* Do packets from the path's address leave by another network? Then it is no path of its own, even if something answers. */
 static bool is_misrouted(const struct check_candidate *candidate, const struct check_path *path)
 {
-	struct routes_way way;
+	struct host_way way;
 
 	find_way(candidate, path, &way);
 	return way.error ? !path->connected :
@@ -300,11 +300,11 @@ static bool is_filtered(const struct check_candidate *candidate, const struct ch
 {
 	char name[sizeof("net.ipv4.conf..rp_filter") + IF_NAMESIZE];
 	int all = sysctl_read("net.ipv4.conf.all.rp_filter"), own;
-	struct routes_way way;
+	struct host_way way;
 
 	snprintf(name, sizeof(name), "net.ipv4.conf.%s.rp_filter", path->home->name);
 	own = sysctl_read(name);
-	routes_find(&candidate->address, &path->from, 0, &way);
+	ask_way(candidate, &path->from, 0, &way);
 	return sockaddr_ip_is_v4(&path->from) && (all > own ? all : own) == 1 && !way.error &&
 	       way.index != path->home->index;
 }
@@ -313,24 +313,24 @@ static bool is_filtered(const struct check_candidate *candidate, const struct ch
 static struct fact *report_silent_router(const struct check_converters *converters,
 					 const struct check_candidate *candidate,
 					 const struct check_path *path,
-					 const struct routes_way *way)
+					 const struct host_way *way)
 {
 	char router[SOCKADDR_STRLEN], table[16];
 	union sockaddr_ip other;
 	struct fact *fact;
 
-	network_format_address(&way->gateway, router);
+	host_format_address(&way->gateway, router);
 	fact = report_fact(converters->report, FACT_WARN, "path", candidate->about,
 			   "no answer over %s: the router of its route, %s, does not answer there",
 			   check_path_name(path), router);
-	if (!routes_other_router(&converters->routes, &way->gateway, path->home->index, &other)) {
+	if (!host_other_router(&converters->networks->host, &way->gateway, path->home->index, &other)) {
 		fact_remedy(fact, REMEDY_ROUTER, check_path_name(path));
 		return fact;
 	}
 	snprintf(table, sizeof(table), "%u", way->table);
 	add_ip(fact, sockaddr_ip_is_v4(&path->from), "route",
 	       (const char *const[8]){ "replace", "default", "via",
-				       network_format_address(&other, router), "dev",
+				       host_format_address(&other, router), "dev",
 				       path->home->name, "table", table });
 	return fact;
 }
@@ -360,7 +360,7 @@ static struct fact *report_unanswered(const struct check_converters *converters,
 				   "down, or a firewall drops them",
 				   name);
 		fact_remedy(fact, REMEDY_PING, name,
-			    network_format_address(&candidate->address, to));
+			    host_format_address(&candidate->address, to));
 		return fact;
 	}
 	fact_remedy(fact, REMEDY_PORT_OVER, port);
@@ -373,7 +373,7 @@ static struct fact *report_dead(const struct check_converters *converters,
 				const struct check_path *path)
 {
 	const char *name = check_path_name(path);
-	struct routes_way way;
+	struct host_way way;
 	struct fact *fact;
 
 	find_way(candidate, path, &way);
@@ -393,7 +393,7 @@ static struct fact *report_dead(const struct check_converters *converters,
 		plan_route(converters, path, fact);
 		return fact;
 	}
-	if (routes_is_silent(&way.gateway, path->home->index))
+	if (host_router_is_silent(&way.gateway, path->home->index))
 		return report_silent_router(converters, candidate, path, &way);
 	return report_unanswered(converters, candidate, path);
 }
@@ -504,8 +504,8 @@ static void report_all(const struct check_converters *converters,
 	for (size_t i = 0; i < candidate->path_count; i++)
 		expected += candidate->paths[i].endpoint &&
 			    (is_good(&candidate->paths[i]) || is_refused(&candidate->paths[i]));
-	if (expected > converters->network->subflow_limit)
-		expected = converters->network->subflow_limit;
+	if (expected > converters->networks->host.endpoints.subflow_limit)
+		expected = converters->networks->host.endpoints.subflow_limit;
 	/* a fault of the first path has been reported, and explains the rest */
 	if (!is_good(&candidate->first) || !candidate->first.both_ways)
 		return;

@@ -77,15 +77,15 @@ static void find_metered(struct paths_row *row, const struct host_managers *othe
 /* Finds the way that the kernel has for what is sent from the address: to a converter, or where everything else goes. */
 static void find_way(struct paths_row *row, const struct converters *converters)
 {
-	bool is_v4 = sockaddr_ip_is_v4(&row->network.address);
-	struct routes_way way;
-	union sockaddr_ip to;
+	const union sockaddr_ip *address = &row->network.address;
+	const struct in6_addr from = sockaddr_ip_in6(address);
+	union sockaddr_ip to = host_way_anywhere(address->sa.sa_family);
+	struct host_way way;
 
-	sockaddr_ip_parse(&to, is_v4 ? "192.0.2.1" : "2001:db8::1", 0);
 	for (size_t i = converters->count; i-- > 0;)
-		if (sockaddr_ip_is_v4(&converters->address[i]) == is_v4)
+		if (sockaddr_ip_is_v4(&converters->address[i]) == sockaddr_ip_is_v4(address))
 			to = converters->address[i];
-	routes_find(&to, &row->network.address, 0, &way);
+	host_way_ask(-1, &to, &from, 0, &way);
 	if (!way.error) {
 		row->way_table = way.table;
 		row->way_index = way.index;
@@ -115,10 +115,9 @@ static void fill_row(struct paths_row *row, const struct host_network *network, 
 /* Is it the network that the kernel chooses for a socket that isn't bound? What is learned there is kept as of the usual path. */
 static bool is_usual(const struct paths_row *row, const union sockaddr_ip *converter)
 {
-	const union sockaddr_ip any = { .sa.sa_family = AF_UNSPEC };
-	struct routes_way way;
+	struct host_way way;
 
-	routes_find(converter, &any, 0, &way);
+	host_way_ask(-1, converter, NULL, 0, &way);
 	return !way.error && way.index == row->network.link.index;
 }
 

@@ -2,7 +2,6 @@
 /* paths_print.c - what "convertize paths" has found, as a table or as a JSON object */
 #include "config.h"
 
-#include "convertize/check/network.h"
 #include "convertize/paths/paths_command.h"
 
 #include "common/json.h"
@@ -202,10 +201,10 @@ static void format_row(const struct paths_row *row, char cells[static COLUMN_COU
 	char address[SOCKADDR_STRLEN];
 
 	snprintf(cells[COLUMN_DEVICE], CELL_MAX, "%s", network->link.name);
-	snprintf(cells[COLUMN_ADDRESS], CELL_MAX, "%s", network_format_address(&network->address, address));
+	snprintf(cells[COLUMN_ADDRESS], CELL_MAX, "%s", host_format_address(&network->address, address));
 	strcpy(cells[COLUMN_GATEWAY], "none");
 	if (network->gateway.sa.sa_family != AF_UNSPEC)
-		snprintf(cells[COLUMN_GATEWAY], CELL_MAX, "%s", network_format_address(&network->gateway, address));
+		snprintf(cells[COLUMN_GATEWAY], CELL_MAX, "%s", host_format_address(&network->gateway, address));
 	format_endpoint(row, cells[COLUMN_ENDPOINT]);
 	format_table(row, cells[COLUMN_TABLE]);
 	snprintf(cells[COLUMN_METERED], CELL_MAX, "%s%s", metered_names[row->metered],
@@ -271,11 +270,11 @@ static void print_remarks(FILE *out, const struct paths_view *view)
 
 		if (row->works == PATHS_WORKS_NO)
 			fprintf(out, "%s %s doesn't work: %s (%s)\n", row->network.link.name,
-				network_format_address(&row->network.address, address), describe_failure(&row->probe),
+				host_format_address(&row->network.address, address), describe_failure(&row->probe),
 				row->converter);
 		if (row->way_table && row->way_index != row->network.link.index)
 			fprintf(out, "%s %s: what is sent from there leaves by another device; a rule for it is missing\n",
-				row->network.link.name, network_format_address(&row->network.address, address));
+				row->network.link.name, host_format_address(&row->network.address, address));
 	}
 	for (size_t i = 0; i < view->wishes.count; i++)
 		if (!network_is_there(&view->wishes.wishes[i]))
@@ -286,7 +285,7 @@ static void print_remarks(FILE *out, const struct paths_view *view)
 
 		if (network->verdict != HOST_USED)
 			fprintf(out, "%s %s is left alone: %s\n", network->link.name,
-				network_format_address(&network->address, address), host_verdict_text(network->verdict));
+				host_format_address(&network->address, address), host_verdict_text(network->verdict));
 	}
 	for (size_t i = 0; i < view->host.managers.nm_count; i++)
 		if (view->host.managers.nm[i].endpoints)
@@ -411,8 +410,8 @@ static void put_row(FILE *out, const struct paths_row *row)
 	fputs("{\"device\": ", out);
 	json_string(out, network->link.name);
 	put_string(out, "kind", network->link.kind);
-	put_string(out, "address", network_format_address(&network->address, text));
-	put_string(out, "gateway", has_gateway ? network_format_address(&network->gateway, text) : NULL);
+	put_string(out, "address", host_format_address(&network->address, text));
+	put_string(out, "gateway", has_gateway ? host_format_address(&network->gateway, text) : NULL);
 	put_string(out, "verdict", host_verdict_name(network->verdict));
 	put_string(out, "keeper", keeper_names[network->keeper]);
 	put_endpoint(out, row);
@@ -444,7 +443,7 @@ static void put_left_alone(FILE *out, const struct paths_view *view)
 			continue;
 		fprintf(out, "%s{\"device\": ", separator);
 		json_string(out, network->link.name);
-		put_string(out, "address", network_format_address(&network->address, text));
+		put_string(out, "address", host_format_address(&network->address, text));
 		put_string(out, "verdict", host_verdict_name(network->verdict));
 		put_string(out, "text", host_verdict_text(network->verdict));
 		fputc('}', out);

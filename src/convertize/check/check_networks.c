@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * check_networks.c - this host's networks and MPTCP endpoints, as the doctor sees them
+ *
+ * host/judge.c says which networks may be used, by the word of this user (CONVERT_PATHS, CONVERT_BESIDE_VPN), of the administrator
+ * (convertize.conf) and of NetworkManager. Where it says no the doctor neither sends anything there nor proposes an endpoint, route or rule,
+ * and an endpoint that is there is reported.
+ */
+#include "config.h"
+
+#include "common/sysctl.h"
+#include "convertize/check/check.h"
+#include "host/way.h"
+#include "paths/memory.h"
+
+#include <errno.h>
+#include <linux/mptcp.h>
+#include <linux/rtnetlink.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- what there is --- */
+
+static void on_converter(const union sockaddr_ip *address, const char *name, void *arg)
+{
+	struct host *host = arg;
+	struct host_way way;
+	const struct host_link *link;
+
+	(void)name;
+	host_way_ask(-1, address, NULL, 0, &way);
+	link = way.error || way.type != RTN_UNICAST ? NULL : host_link_of(host, way.index);
+	/* of several converters the one in a VPN decides */
+	if (link && (!host->ways[HOST_WAY_CONVERTER] || host_kind_is_vpn(link->kind)))
+		host->ways[HOST_WAY_CONVERTER] = link->index;
+}
+
+static void on_unresolved(const char *name, const char *reason, void *arg)
+{
+	(void)name, (void)reason, (void)arg; /* check_converters() reports it */
+}
+
+static const char *setting(enum option_id id)
+{
+	const char *value = getenv(option_table[id].variable);
+
+	return value && *value ? value : NULL;
+}
+
+int check_networks_read(struct check_networks *out, const struct settings *settings)
+{
+	const struct host_word word = { .paths = &settings->paths, .device = setting(OPTION_DEVICE), .never = setting(OPTION_NEVER_DEVICE),
+					.backup = setting(OPTION_BACKUP_DEVICE), .beside_vpn = settings->beside_vpn, .any_kind = true };
+	struct paths_memory memory;
+	int ret;
+
+	memset(out, 0, sizeof(*out));
+	ret = host_read(&out->host, NULL, NULL);
+	if (ret < 0)
+		return ret;
+	if (paths_memory_load(&memory) == 0)
+		paths_memory_mark(&memory, &out->host.endpoints);
+	host_managers_read(&out->host.managers);
+	if (settings->enabled)
+		converter_addresses(settings, on_converter, on_unresolved, &out->host);
+	out->vpn = host_vpn(&out->host, &word);
+	out->count = host_networks_find(&out->list, &out->host, &word);
+	return 0;
+}
+
+void check_networks_fini(struct check_networks *networks)
+{
+	free(networks->list);
+	host_fini(&networks->host);
+}
+
+static bool is_first(const struct check_networks *networks, const struct host_network *network)
+{
+	return network->link.index == networks->host.ways[sockaddr_ip_is_v4(&network->address) ? HOST_WAY_V4 : HOST_WAY_V6];
+}
+
+static bool has_any_route(const struct check_networks *networks)
+{
+	for (size_t i = 0; i < networks->count; i++)
+		if (networks->list[i].has_route)
+			return true;
+	return false;
+}
+
+bool check_network_is_usable(const struct check_networks *networks, const struct host_network *network)
+{
+	if (network->verdict == HOST_KIND || network->verdict == HOST_VPN)
+		return is_first(networks, network); /* a VPN itself */
+	return network->verdict == HOST_USED || (network->verdict == HOST_NO_ROUTE && !has_any_route(networks));
+}
+
+bool check_network_is_refused(const struct host_network *network)
+{
+	return network->verdict == HOST_VPN || network->verdict == HOST_NEVER || network->verdict == HOST_DISABLED ||
+	       network->verdict == HOST_NOT_NAMED;
+}
+
+const struct host_network *check_network_of(const struct check_networks *networks, const union sockaddr_ip *address)
+{
+	union sockaddr_ip portless = *address;
+
+	sockaddr_ip_set_port(&portless, 0);
+	for (size_t i = 0; i < networks->count; i++)
+		if (sockaddr_ip_equal(&networks->list[i].address, &portless))
+			return &networks->list[i];
+	return NULL;
+}
+
+/* --- addresses --- */
+
+static void report_addresses(struct report *report, const struct check_networks *networks)
+{
+	static const enum fact_status statuses[] = { FACT_FAIL, FACT_NOTE, FACT_OK };
+	const struct host *host = &networks->host;
+	char *list = NULL, text[PREFIX_STRLEN];
+	size_t size, count = 0;
+	FILE *stream = open_memstream(&list, &size);
+	struct fact *fact;
+
+	if (!stream)
+		return;
+	for (size_t i = 0; i < host->link_count; i++) {
+		const char *start = host->links[i].name;
+
+		for (size_t j = 0; j < networks->count; j++) {
+			const struct host_network *network = &networks->list[j];
+
+			if (network->link.index != host->links[i].index || !check_network_is_usable(networks, network))
+				continue;
+			if (start == host->links[i].name)
+				fputs(count++ ? ", " : ": ", stream);
+			fprintf(stream, "%s %s", start, host_format_address(&network->address, text));
+			start = " and";
+		}
+	}
+	fclose(stream);
+	fact = report_fact(report, statuses[count < 2 ? count : 2], "network.interfaces", NULL,
+			   "%zu network%s%s", count, count == 1 ? "" : "s", list ? list : "");
+	if (count < 2 && !networks->vpn)
+		fact_remedy(fact, count ? REMEDY_SECOND_NETWORK : REMEDY_FIRST_NETWORK);
+	fact_value_number(fact, (double)count);
+	free(list);
+}
+
+static void report_vpn(struct report *report, const struct check_networks *networks)
+{
+	struct fact *fact;
+
+	if (!networks->vpn)
+		return;
+	fact = report_fact(report, FACT_NOTE, "network.vpn", networks->vpn->name,
+			   "all traffic goes through this VPN, and the networks beside it are left alone");
+	fact_remedy(fact, REMEDY_BESIDE_VPN);
+	fact_value_text(fact, networks->vpn->name);
+}
+
+/* --- endpoints --- */
+
+/* Is an endpoint used to open subflows: "subflow", perhaps "fullmesh" too? */
+static bool begins_subflows(const struct mptcp_endpoint *endpoint)
+{
+	return endpoint->flags & MPTCP_PM_ADDR_FLAG_SUBFLOW;
+}
+
+/* Is it used only for addresses that a converter announces? */
+static bool is_fullmesh_only(const struct mptcp_endpoint *endpoint)
+{
+	return !begins_subflows(endpoint) && endpoint->flags & MPTCP_PM_ADDR_FLAG_FULLMESH;
+}
+
+static const struct host_link *home_of(const struct check_networks *networks, const struct mptcp_endpoint *endpoint)
+{
+	return host_home_of(&networks->host, &endpoint->address);
+}
+
+/* Has an address of this network's device an endpoint that subflows are opened from? */
+static bool has_endpoint(const struct check_networks *networks, const struct host_network *network)
+{
+	for (size_t i = 0; i < networks->host.endpoints.count; i++) {
+		const struct mptcp_endpoint *endpoint = &networks->host.endpoints.endpoint[i];
+		const struct host_link *home = home_of(networks, endpoint);
+
+		if ((begins_subflows(endpoint) || is_fullmesh_only(endpoint)) && home && home->index == network->link.index &&
+		    sockaddr_ip_is_v4(&endpoint->address) == sockaddr_ip_is_v4(&network->address))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Reports the networks of a family whose address has no endpoint, but for the one that connections take anyway. Returns how many networks
+ * there are besides that one.
+ */
+static size_t report_missing(struct report *report, const struct check_networks *networks, bool is_v4)
+{
+	char text[PREFIX_STRLEN];
+	size_t wanted = 0;
+
+	for (size_t i = 0; i < networks->count; i++) {
+		const struct host_network *network = &networks->list[i];
+		struct fact *fact;
+
+		if (sockaddr_ip_is_v4(&network->address) != is_v4 || !check_network_is_usable(networks, network) || is_first(networks, network))
+			continue;
+		wanted++;
+		if (has_endpoint(networks, network))
+			continue;
+		host_format_address(&network->address, text);
+		fact = report_fact(report, FACT_WARN, "network.endpoint", network->link.name,
+				   "no MPTCP endpoint has its address %s, so that no second path uses it", text);
+		if (network->keeper == HOST_KEEPER_NM || network->keeper == HOST_KEEPER_MPTCPD)
+			fact_remedy(fact, network->keeper == HOST_KEEPER_NM ? REMEDY_KEEPER_NM : REMEDY_KEEPER_MPTCPD);
+		else if (network->backup)
+			fact_command(fact, COMMAND_HERE, "ip", "mptcp", "endpoint", "add", text, "dev", network->link.name, "subflow", "backup",
+				     (char *)NULL);
+		else
+			fact_command(fact, COMMAND_HERE, "ip", "mptcp", "endpoint", "add", text, "dev", network->link.name, "subflow",
+				     (char *)NULL);
+		fact_value_text(fact, text);
+	}
+	return wanted;
+}
+
+static void add_command(struct fact *fact, const struct mptcp_endpoint *endpoint, const char *verb, const char *flag)
+{
+	char id[8];
+
+	snprintf(id, sizeof(id), "%u", endpoint->id);
+	fact_command(fact, COMMAND_HERE, "ip", "mptcp", "endpoint", verb, "id", id, flag, (char *)NULL);
+}
+
+/* Reports an endpoint from which Linux 6.18 opens no subflow to the address that a connection was made to. */
+static void report_fullmesh(struct report *report, const struct mptcp_endpoint *endpoint, const struct host_network *network)
+{
+	char text[PREFIX_STRLEN];
+	struct fact *fact;
+
+	host_format_address(&endpoint->address, text);
+	fact = report_fact(report, FACT_WARN, "network.endpoint", network ? network->link.name : NULL,
+			   "MPTCP endpoint %s is fullmesh alone: no second path uses it, unless the converter announces an address", text);
+	add_command(fact, endpoint, "delete", NULL);
+	if (network)
+		fact_command(fact, COMMAND_HERE, "ip", "mptcp", "endpoint", "add", text, "dev", network->link.name, "subflow", "fullmesh",
+			     (char *)NULL);
+	fact_value_text(fact, text);
+}
+
+/* How an endpoint is changed where somebody keeps it who would undo the doctor's command; NULL: nobody does. */
+static const char *remedy_of(const struct mptcp_endpoint *endpoint, const struct host_network *network)
+{
+	if (network->keeper == HOST_KEEPER_NM)
+		return REMEDY_NM_DISABLE;
+	if (network->keeper == HOST_KEEPER_MPTCPD)
+		return REMEDY_MPTCPD;
+	return endpoint->is_ours ? REMEDY_SERVICE : NULL;
+}
+
+/*
+ * Reports an endpoint by which connections would use a network that they are not to use, or not first. Without a network the address is none
+ * of this machine's.
+ */
+static void report_endpoint(struct report *report, const struct mptcp_endpoint *endpoint, const struct host_network *network)
+{
+	const bool refused = network && check_network_is_refused(network);
+	const bool first = network && network->backup && !(endpoint->flags & MPTCP_PM_ADDR_FLAG_BACKUP);
+	const char *remedy = network ? remedy_of(endpoint, network) : NULL;
+	char text[PREFIX_STRLEN];
+	struct fact *fact;
+
+	host_format_address(&endpoint->address, text);
+	fact = report_fact(report, network && !refused && !first ? FACT_OK : FACT_WARN, "network.endpoint", network ? network->link.name : NULL,
+			   "MPTCP endpoint %s%s", text,
+			   !network			      ? " is not an address of this machine" :
+			   network->verdict == HOST_VPN ? " takes connections out of the VPN" :
+			   refused			      ? " takes connections to a network that is not to be used" :
+			   first ? " takes connections to a network that is to be used only if no other works" :
+					 "");
+	if ((refused || first) && remedy)
+		fact_remedy(fact, "%s", remedy);
+	else if (!network || refused)
+		add_command(fact, endpoint, "delete", NULL);
+	else if (first)
+		add_command(fact, endpoint, "change", "backup");
+	fact_value_text(fact, text);
+}
+
+static void report_limit(struct report *report, unsigned int limit, size_t wanted)
+{
+	char count[24];
+	struct fact *fact;
+
+	if (limit >= wanted) {
+		fact = report_fact(report, FACT_OK, "network.subflow_limit", NULL,
+				   "a connection may have %u more path%s than its first", limit, limit == 1 ? "" : "s");
+	} else {
+		fact = report_fact(report, FACT_WARN, "network.subflow_limit", NULL,
+				   "a connection may have %u more path%s than its first, and there could be %zu", limit, limit == 1 ? "" : "s",
+				   wanted);
+		snprintf(count, sizeof(count), "%zu", wanted);
+		fact_command(fact, COMMAND_HERE, "ip", "mptcp", "limits", "set", "subflows", count, (char *)NULL);
+	}
+	fact_value_number(fact, limit);
+}
+
+static void report_endpoints(struct report *report, const struct check_networks *networks)
+{
+	const struct endpoints *endpoints = &networks->host.endpoints;
+	size_t ipv4, ipv6;
+
+	for (size_t i = 0; i < endpoints->count; i++) {
+		const struct mptcp_endpoint *endpoint = &endpoints->endpoint[i];
+		const struct host_network *network = check_network_of(networks, &endpoint->address);
+
+		if (is_fullmesh_only(endpoint))
+			report_fullmesh(report, endpoint, network);
+		if (begins_subflows(endpoint))
+			report_endpoint(report, endpoint, network);
+	}
+	ipv4 = report_missing(report, networks, true);
+	ipv6 = report_missing(report, networks, false);
+	report_limit(report, endpoints->subflow_limit, ipv4 > ipv6 ? ipv4 : ipv6);
+}
+
+void check_networks_report(struct report *report, const struct check_networks *networks)
+{
+	report_addresses(report, networks);
+	report_vpn(report, networks);
+	if (networks->host.managers.userspace)
+		report_fact(report, FACT_NOTE, "network.path_manager", NULL,
+			    "a path manager in user space, such as mptcpd, has the say about paths (net.mptcp.pm_type = 1)");
+	else if (!networks->host.endpoints_error)
+		report_endpoints(report, networks);
+	else if (sysctl_read("net.mptcp.enabled") >= 0) /* check_kernel() has reported a kernel without MPTCP */
+		report_fact(report, FACT_WARN, "network.path_manager", NULL,
+			    "MPTCP's endpoints and limits can't be read: %s", strerror(-networks->host.endpoints_error));
+}
+
+void check_wishes(struct report *report, const struct path_preferences *wanted)
+{
+	for (size_t i = 0; i < wanted->count; i++) {
+		const struct path_wish *wish = &wanted->wishes[i];
+		char name[SOCKADDR_STRLEN];
+		struct fact *fact;
+
+		if (network_is_there(wish))
+			continue;
+		path_wish_format(wish, name);
+		/* what is never to be used does no harm by not being there */
+		fact = report_fact(report, wish->use == PATH_USE_NEVER ? FACT_NOTE : FACT_WARN, "paths.missing", name,
+				   "CONVERT_PATHS names it, and there is no such %s now", *wish->device ? "device" : "address");
+		fact_remedy(fact, REMEDY_PATH_NAMES);
+		fact_value_text(fact, name);
+	}
+}
