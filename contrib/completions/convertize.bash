@@ -80,17 +80,17 @@ _convertize_command() {
 		esac
 	done
 	case $command:$cur in
-	check:-*) _convertize_offer "$sets $all --json --fix --fix=run" ;;
-	enable:-*) _convertize_offer "$sets $all $units --session --dry-run --force" ;;
-	disable:-*) _convertize_offer "$all $units --session --dry-run" ;;
+	check:-*) _convertize_offer "$sets $all --quiet --json --fix --fix=run" ;;
+	enable:-*) _convertize_offer "$sets $all $units --quiet --session --dry-run --force" ;;
+	disable:-*) _convertize_offer "$all $units --quiet --session --dry-run" ;;
 	list:-*) _convertize_offer "$all $units" ;;
 	environment:-*) _convertize_offer "$sets $all --shell" ;;
 	paths:-*) _convertize_offer "$paths $all" ;;
-	:-*) _convertize_offer "$sets $all --force --method --executable" ;;
+	:-*) _convertize_offer "$sets $all --quiet --force --method --executable" ;;
 	check:*) mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;
 	enable:*) _convertize_offer "$(_convertize_units "${manager[@]}")" ;;
 	disable:*) _convertize_offer "$(_convertize_enabled "$directory")" ;;
-	:*) mapfile -t COMPREPLY < <(compgen -W 'check enable disable list environment paths' -- "$cur"; compgen -c -- "$cur") ;;
+	:*) mapfile -t COMPREPLY < <(compgen -W 'check enable disable list environment paths help version' -- "$cur"; compgen -c -- "$cur") ;;
 	esac
 }
 

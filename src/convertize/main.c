@@ -32,11 +32,11 @@ int main(int argc, char *argv[])
 	case OPTIONS_EXIT:
 		return fflush(stdout) == 0 && !ferror(stdout) ? EXIT_SUCCESS : EXIT_FAILURE;
 	case OPTIONS_USAGE:
-		return options.command == COMMAND_RUN ? OPTIONS_STATUS_FAILED : OPTIONS_CHECK_USAGE;
+		return options.command == COMMAND_RUN ? STATUS_NOT_RUN : STATUS_USAGE;
 	}
 	switch (options.command) {
 	case COMMAND_CHECK:
-		return load_defaults(&options) ? check(&options) : OPTIONS_CHECK_USAGE;
+		return load_defaults(&options) ? check(&options) : STATUS_USAGE;
 	case COMMAND_ENABLE:
 		return options.session ? session_enable(&options) : services_enable(&options);
 	case COMMAND_DISABLE:
@@ -48,6 +48,6 @@ int main(int argc, char *argv[])
 	case COMMAND_PATHS:
 		return paths(&options);
 	default:
-		return load_defaults(&options) ? launch(&options) : OPTIONS_STATUS_FAILED;
+		return load_defaults(&options) ? launch(&options) : STATUS_NOT_RUN;
 	}
 }

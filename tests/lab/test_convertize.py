@@ -367,6 +367,38 @@ def test_bad_options():
               "status with a full disk")
 
 
+def test_habits():
+    """What people type out of habit or by mistake: it does what they mean, or one line says what they may have meant."""
+    with launcher() as run:
+        for words, first in ((["-h"], "Usage: convertize"), (["help"], "Usage: convertize"), (["-V"], "convertize ("), (["version"], "convertize (")):
+            result = run.lab.client.run([run.program, *words])
+            check(result.stdout.startswith(first) and not result.stderr, result)
+        cases = ((["chek"], 127, "did you mean \"convertize check\"?"), (["--convertor", "a", "true"], 125, "did you mean --converter?"),
+                 (["enable", "--sesion"], 2, "did you mean --session?"), (["--json=x", "true"], 125, "--json takes no value"),
+                 (["--converter", "2001:db8::1:1234", "true"], 125, "write [2001:db8::1]:1234"),
+                 (["check", "--converter", "192.0.2.1,2001:db8::1:1234"], 2, "write [2001:db8::1]:1234"),
+                 (["--converter", "192.0.2.1", "--log", "yes", "true"], 125, "\"yes\" would be a file"),
+                 (["paths", "--device", "wlan7"], 2, "there is no device \"wlan7\""),
+                 (["paths", "--once", "--dry-run", "--device", "wlan7"], 2, "there is no device \"wlan7\""))
+        for words, status, said in cases:
+            result = run.lab.client.run([run.program, *words], check=False, env={"CONVERT_LIBRARY": run.library, "CONVERT_CONFIG": "none"})
+            lines = result.stderr.splitlines()
+            check(result.returncode == status and len(lines) == 1 and lines[0].startswith("convertize: ") and said in lines[0], (words, result))
+        # addresses that mean one thing only
+        for address in ("[2001:db8::1:1234]", "[2001:db8::1]:1234", "2001:db8::1", "2001:db8::1:12", "2001:db8:1:2:3:4:5:1234"):
+            result = run.run("true", options=["--converter", address])
+            equal((result.returncode, result.stderr), (0, ""), address)
+        # a program of that name counts
+        other = run.write("chek", "#!/bin/sh\necho mine\n", 0o755)
+        equal(run.lab.client.run(["env", "PATH=%s:/usr/bin:/bin" % run.place, run.program, "--converter", "192.0.2.1", "--library", run.library,
+                                  os.path.basename(other)]).stdout, "mine\n", "a program called chek")
+        static = run.compile("static", "-static")
+        result = run.run(static, options=["--quiet", "--log", run.log])
+        check("supervised" not in result.stderr, result)
+        result = run.lab.client.run([run.program, "check", "--quiet", "--library", run.library, "--converter", run.lab.converter.addr4, "sh"], check=False)
+        check(not re.search("^(ok|note)  ", result.stdout, re.MULTILINE), result)
+
+
 def test_the_library_of_the_build_tree():
     """Without --library it is the one beside the program's own .libs; a relative name is made absolute."""
     with Lab(wifi=Link(delay_ms=1), lte=None, core=None) as lab:

@@ -250,7 +250,8 @@ def test_settings_of_the_files():
         run.write(other, "converter 192.0.2.5", "library " + run.library)
         equal(said("--config", other), "192.0.2.5,,,", "with another file")
         for path, lines, message in ((run.user, ("timeout x",), "%s:1: timeout: \"x\" is not a time" % run.user),
-                                     (run.user, ("", "sesion yes"), "%s:2: \"sesion\" is no setting; see convertize.conf(5)" % run.user),
+                                     (run.user, ("", "sesion yes"), "%s:2: \"sesion\" is no setting; did you mean \"session\"?" % run.user),
+                                     (run.user, ("log = yes",), "%s:1: log: \"yes\" would be a file" % run.user),
                                      (run.user, ("session-user me",), "%s:1: session-user: only %s has this" % (run.user, run.system)),
                                      (run.user, ("--port 5",), "%s:1: \"--port\" has dashes; in a file, write \"port\"" % run.user),
                                      (run.user, ("json",), "%s:1: \"json\" belongs on the command line" % run.user),

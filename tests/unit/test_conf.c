@@ -57,6 +57,8 @@ static const struct {
 	{ "session", "file:1: session: \"\" is neither yes nor no" },
 	{ "session yes\nsession no", "file:2: session: line 1 has it already; remove one" },
 	{ "session-user a b", "file:1: session-user: \"a b\" is not one name; write a line for each" },
+	{ "convertor a", "file:1: \"convertor\" is no setting; did you mean \"converter\"?" },
+	{ "sesion yes", "file:1: \"sesion\" is no setting; did you mean \"session\"?" },
 	{ "\001\033[2J", "file:1: \"??[2J\" is no setting; see convertize.conf(5)" },
 };
 
@@ -145,6 +147,20 @@ START_TEST(sessions_are_decided)
 }
 END_TEST
 
+START_TEST(similar_words)
+{
+	static const struct {
+		const char *word, *similar; /* NULL: none */
+	} cases[] = { { "chek", "check" },   { "check", NULL },     { "cehck", "check" }, { "lits", "list" }, { "enabel", "enable" },
+		      { "curl", NULL },	     { "lists", "list" },   { "ls", NULL },	  { "", NULL },	      { "enviroment", "environment" },
+		      { "verison", "version" }, { "a-word-that-is-longer-than-any", NULL } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		ck_assert_pstr_eq(options_similar(cases[i].word, false), cases[i].similar);
+	ck_assert_str_eq(options_similar("convertor", true), "converter");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("convertize.conf");
@@ -154,6 +170,7 @@ int main(void)
 	tcase_add_test(all, settings_are_variables);
 	tcase_add_loop_test(all, mistakes_are_named, 0, ARRAY_SIZE(wrong));
 	tcase_add_test(all, a_nul_is_named);
+	tcase_add_test(all, similar_words);
 	tcase_add_test(all, who_is_the_administrators_to_say);
 	tcase_add_loop_test(all, sessions_are_decided, 0, ARRAY_SIZE(sessions));
 	return test_run(suite);

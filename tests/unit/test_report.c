@@ -89,7 +89,7 @@ START_TEST(lines)
 	FILE *stream = stream_open();
 	struct report report;
 
-	report_init(&report, stream, false);
+	report_init(&report, stream, false, false);
 	add_facts(&report);
 	report_flush(&report);
 	ck_assert_str_eq(written, "ok    all is well\n"
@@ -109,7 +109,7 @@ START_TEST(json)
 	FILE *stream = stream_open();
 	struct report report;
 
-	report_init(&report, stream, true);
+	report_init(&report, stream, true, false);
 	add_facts(&report);
 	report_flush(&report);
 	ck_assert(report_finish(&report));
@@ -155,7 +155,7 @@ START_TEST(commands_as_text)
 	FILE *stream = stream_open();
 	struct report report;
 
-	report_init(&report, stream, false);
+	report_init(&report, stream, false, false);
 	add_commands(&report);
 	report_flush(&report);
 	ck_assert_str_eq(written,
@@ -179,7 +179,7 @@ START_TEST(commands_as_json)
 	FILE *stream = stream_open();
 	struct report report;
 
-	report_init(&report, stream, true);
+	report_init(&report, stream, true, false);
 	report.commands = _i;
 	add_commands(&report);
 	report_ran(&report, (char *[]){ words[0], words[1], NULL }, 0);
@@ -202,7 +202,7 @@ START_TEST(full_disk)
 	struct report report;
 
 	ck_assert_ptr_nonnull(stream);
-	report_init(&report, stream, _i);
+	report_init(&report, stream, _i, false);
 	add_facts(&report);
 	ck_assert(!report_finish(&report));
 	report_fini(&report);

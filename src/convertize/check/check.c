@@ -17,11 +17,6 @@
 #define PREFIX "convertize: "
 #define SUPERVISE_TIMEOUT_MS 5000
 
-static const char *environment(const char *name)
-{
-	return getenv(name);
-}
-
 /* Starts a program under supervision, to learn whether the kernel and the container permit it. Returns NULL, or why not, to be freed. */
 static char *supervision_problem(void)
 {
@@ -115,20 +110,6 @@ static void check_library(struct report *report, const struct options *options)
 	report_library(report, &library);
 	if (options->program)
 		check_program(report, options, &library);
-}
-
-/* Returns false, with the reason on standard error, for a wrong setting. One that is missing is reported as a fact. */
-static bool read_settings(struct settings *settings, const struct options *options)
-{
-	const char *rest;
-	char option[OPTIONS_EXPLAIN_MAX];
-
-	settings_read(settings, environment);
-	if (settings->enabled || !getenv("CONVERT_ADDR"))
-		return true;
-	rest = options_explain(options, settings->problem, option);
-	fprintf(stderr, "convertize: %s%s\n", option, rest);
-	return false;
 }
 
 static void check_all(struct report *report, const struct options *options,
@@ -243,19 +224,19 @@ int check(const struct options *options)
 {
 	static const int statuses[] = { [FACT_OK] = EXIT_SUCCESS,
 					[FACT_NOTE] = EXIT_SUCCESS,
-					[FACT_WARN] = OPTIONS_CHECK_DEGRADED,
-					[FACT_FAIL] = OPTIONS_CHECK_FAILED };
+					[FACT_WARN] = STATUS_DEGRADED,
+					[FACT_FAIL] = STATUS_FAILED };
 	static struct settings settings;
 	struct report report, again;
 	int status;
 
-	if (!read_settings(&settings, options))
-		return OPTIONS_CHECK_USAGE;
-	report_init(&report, stdout, options->json);
+	if (!launch_read_settings(&settings, options, false))
+		return STATUS_USAGE;
+	report_init(&report, stdout, options->json, options->quiet);
 	check_all(&report, options, &settings);
 	if (options->fix_run) {
 		report_flush(&report);
-		report_init(&again, stdout, options->json);
+		report_init(&again, stdout, options->json, options->quiet);
 		if (check_fix_run(&report, &again)) {
 			check_all(&again, options, &settings);
 			report_fini(&report);
@@ -265,11 +246,11 @@ int check(const struct options *options)
 		}
 	}
 	report.commands = options->fix;
-	status = report_finish(&report) ? statuses[report.worst] : OPTIONS_CHECK_FAILED;
+	status = report_finish(&report) ? statuses[report.worst] : STATUS_FAILED;
 	if (options->fix)
 		check_fix_print(&report);
 	if (fflush(stdout) != 0)
-		status = OPTIONS_CHECK_FAILED;
+		status = STATUS_FAILED;
 	report_fini(&report);
 	return status;
 }

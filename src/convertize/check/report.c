@@ -69,9 +69,9 @@ static char *format_text(const char *format, va_list args)
 	return need(text);
 }
 
-void report_init(struct report *report, FILE *out, bool json)
+void report_init(struct report *report, FILE *out, bool json, bool quiet)
 {
-	*report = (struct report){ .out = out, .json = json };
+	*report = (struct report){ .out = out, .json = json, .quiet = quiet };
 	report->end = &report->first;
 }
 
@@ -310,6 +310,8 @@ void report_flush(struct report *report)
 		return;
 	}
 	for (const struct fact *fact = report->unwritten; fact; fact = fact->next) {
+		if (report->quiet && !needs_doing(fact))
+			continue;
 		fprintf(report->out, "%-4s  ", status_names[fact->status]);
 		if (fact->about) {
 			write_plain(report->out, fact->about);
@@ -388,7 +390,7 @@ bool report_finish(struct report *report)
 	report_flush(report);
 	if (report->json)
 		write_json(report);
-	else
+	else if (!report->quiet || report->worst >= FACT_WARN)
 		fprintf(report->out, "%s: %s\n", results[report->worst].name,
 			results[report->worst].text);
 	return fflush(report->out) == 0 && !ferror(report->out);

@@ -30,6 +30,7 @@ struct fact;
 struct report {
 	FILE *out;
 	bool json;
+	bool quiet;    /* the lines have warnings and failures only */
 	bool commands; /* each fact of the JSON object has its commands */
 	enum fact_status worst;
 	struct fact *first, **end, *unwritten;
@@ -37,7 +38,7 @@ struct report {
 };
 
 /* @out: the stream that the report is written to. */
-void report_init(struct report *report, FILE *out, bool json);
+void report_init(struct report *report, FILE *out, bool json, bool quiet);
 void report_fini(struct report *report);
 
 /*

@@ -335,8 +335,9 @@ static bool enable(struct work *work, const char *word)
 	if (result == OWN_FAILED || work->options->dry_run)
 		return result != OWN_FAILED;
 	work->changed |= result == OWN_DONE;
-	printf("%s: %s by %s\n", unit.name, result == OWN_DONE ? "enabled" : "is enabled", path);
-	if (result == OWN_DONE && active)
+	if (!work->options->quiet)
+		printf("%s: %s by %s\n", unit.name, result == OWN_DONE ? "enabled" : "is enabled", path);
+	if (result == OWN_DONE && active && !work->options->quiet)
 		printf("%s: it runs as before until you restart it: systemctl %srestart %s\n", unit.name, manager_option(work),
 		       unit.name);
 	return true;
@@ -372,17 +373,17 @@ int services_enable(struct options *options)
 
 	work.options = options;
 	if (!own_units(work.units, options->user) || !conf_load(&files, options, !options->user) ||
-	    !launch_read_settings(&settings, options) || !check_log(options, settings.log))
-		return OPTIONS_UNITS_USAGE;
+	    !launch_read_settings(&settings, options, true) || !check_log(options, settings.log))
+		return STATUS_USAGE;
 	options_find_library(options);
 	if (!library_find(&work.library, options->library, problem)) {
 		fprintf(stderr, "convertize: %s\n", problem);
-		return OPTIONS_UNITS_FAILED;
+		return STATUS_FAILED;
 	}
 	for (char **word = options->units; *word; word++)
 		right = enable(&work, *word) && right;
 	right = reload(&work) && right;
-	return right && fflush(stdout) == 0 ? EXIT_SUCCESS : OPTIONS_UNITS_FAILED;
+	return right && fflush(stdout) == 0 ? EXIT_SUCCESS : STATUS_FAILED;
 }
 
 /* --- disable ---------------------------------------------------------------------------- */
@@ -425,7 +426,8 @@ static bool disable(struct work *work, const char *word)
 	if (result == OWN_FAILED || own_remove(cookie, true) == OWN_FAILED)
 		return false;
 	work->changed |= result == OWN_DONE;
-	printf("%s: %s\n", name, result == OWN_DONE ? "disabled, from its next start on" : "was not enabled");
+	if (!work->options->quiet)
+		printf("%s: %s\n", name, result == OWN_DONE ? "disabled, from its next start on" : "was not enabled");
 	return true;
 }
 
@@ -436,11 +438,11 @@ int services_disable(const struct options *options)
 
 	work.options = options;
 	if (!own_units(work.units, options->user))
-		return OPTIONS_UNITS_USAGE;
+		return STATUS_USAGE;
 	for (char **word = options->units; *word; word++)
 		right = disable(&work, *word) && right;
 	right = reload(&work) && right;
-	return right && fflush(stdout) == 0 ? EXIT_SUCCESS : OPTIONS_UNITS_FAILED;
+	return right && fflush(stdout) == 0 ? EXIT_SUCCESS : STATUS_FAILED;
 }
 
 /* --- list ------------------------------------------------------------------------------- */
@@ -538,11 +540,11 @@ int services_list(const struct options *options)
 	int count, found = 0, wrong = 0;
 
 	if (!own_units(units, options->user))
-		return OPTIONS_UNITS_USAGE;
+		return STATUS_USAGE;
 	count = scandir(units, &entries, NULL, alphasort);
 	if (count < 0 && errno != ENOENT) {
 		fprintf(stderr, "convertize: %s: %s\n", units, strerror(errno));
-		return OPTIONS_UNITS_FAILED;
+		return STATUS_FAILED;
 	}
 	print("UNIT", "STATE", "CONVERTERS");
 	for (int i = 0; i < count; i++) {
@@ -558,5 +560,5 @@ int services_list(const struct options *options)
 				"messages, and whether the sandbox hides the library or an EnvironmentFile= sets LD_PRELOAD\n",
 			wrong, wrong == 1 ? "" : "s", wrong == 1 ? "s" : "");
 	wrong += !session_list();
-	return fflush(stdout) == 0 && !wrong ? EXIT_SUCCESS : OPTIONS_UNITS_FAILED;
+	return fflush(stdout) == 0 && !wrong ? EXIT_SUCCESS : STATUS_FAILED;
 }

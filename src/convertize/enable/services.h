@@ -5,7 +5,7 @@
 
 #include "convertize/options/command_line.h"
 
-/* Each returns the status to end with: 0, OPTIONS_UNITS_FAILED or OPTIONS_UNITS_USAGE. */
+/* Each returns the status to end with: 0, STATUS_FAILED or STATUS_USAGE. */
 int services_enable(struct options *options);
 int services_disable(const struct options *options);
 int services_list(const struct options *options);

@@ -116,7 +116,7 @@ static enum session_state find_session(struct session *out, struct options *opti
 			out->file, set);
 		return SESSION_WRONG;
 	}
-	if (!launch_read_settings(&settings, options) || !values_are_plain(options))
+	if (!launch_read_settings(&settings, options, true) || !values_are_plain(options))
 		return SESSION_WRONG;
 	options_find_library(options);
 	if (library_find(&out->library, options->library, problem))
@@ -141,12 +141,12 @@ int session_environment(struct options *options)
 	char *preload;
 
 	if (state != SESSION_ON)
-		return state == SESSION_WRONG ? OPTIONS_UNITS_USAGE : EXIT_SUCCESS;
+		return state == SESSION_WRONG ? STATUS_USAGE : EXIT_SUCCESS;
 	preload = wrapper_preloads_with(getenv("LD_PRELOAD"), library_preload(&session.library, &session.library.builds[0]));
 	if (!preload || !unit_value_is_plain(preload)) {
 		fputs("convertize: LD_PRELOAD has a control character; correct it\n", stderr);
 		free(preload);
-		return OPTIONS_UNITS_FAILED;
+		return STATUS_FAILED;
 	}
 	for (int i = 0; i < OPTION_COUNT; i++)
 		if (option_is_library_variable((enum option_id)i) &&
@@ -155,7 +155,7 @@ int session_environment(struct options *options)
 	/* the last one: a shell that ends the program that reads this early has nothing preloaded without a converter */
 	print_variable(options->shell, "LD_PRELOAD", preload);
 	free(preload);
-	return fflush(stdout) == 0 ? EXIT_SUCCESS : OPTIONS_UNITS_FAILED;
+	return fflush(stdout) == 0 ? EXIT_SUCCESS : STATUS_FAILED;
 }
 
 bool session_list(void)
@@ -247,7 +247,7 @@ static bool find_file(char path[static PATH_MAX], const char *line)
 }
 
 /* Says what the next session will be, as "list" would, and whether that is what the user has asked for. */
-static int verify(bool on, const char *path)
+static int verify(bool on, bool quiet, const char *path)
 {
 	static struct options options = { .command = COMMAND_ENVIRONMENT };
 	static struct session session;
@@ -258,10 +258,11 @@ static int verify(bool on, const char *path)
 	if ((state == SESSION_ON) != on || state == SESSION_WRONG) {
 		fprintf(stderr, "convertize: %s is written, and sessions are %s all the same\n", path,
 			state == SESSION_ON ? "converted" : "not converted");
-		return OPTIONS_UNITS_FAILED;
+		return STATUS_FAILED;
 	}
-	printf("Login sessions of this user are %sconverted, from the next one on (%s).\n", on ? "" : "not ", path);
-	return fflush(stdout) == 0 ? EXIT_SUCCESS : OPTIONS_UNITS_FAILED;
+	if (!quiet)
+		printf("Login sessions of this user are %sconverted, from the next one on (%s).\n", on ? "" : "not ", path);
+	return fflush(stdout) == 0 ? EXIT_SUCCESS : STATUS_FAILED;
 }
 
 static int write_file(const struct options *options, const char *path, bool on)
@@ -277,10 +278,10 @@ static int write_file(const struct options *options, const char *path, bool on)
 	}
 	free(text);
 	if (result == OWN_FAILED)
-		return OPTIONS_UNITS_FAILED;
+		return STATUS_FAILED;
 	if (options->dry_run)
-		return fflush(stdout) == 0 ? EXIT_SUCCESS : OPTIONS_UNITS_FAILED;
-	return verify(on, path);
+		return fflush(stdout) == 0 ? EXIT_SUCCESS : STATUS_FAILED;
+	return verify(on, options->quiet, path);
 }
 
 int session_enable(struct options *options)
@@ -292,12 +293,12 @@ int session_enable(struct options *options)
 	char path[PATH_MAX];
 
 	/* the user's own file is replaced: what it says now doesn't count */
-	if (!find_file(path, "session yes") || !conf_load(&files, options, true) || !launch_read_settings(&settings, options))
-		return OPTIONS_UNITS_USAGE;
+	if (!find_file(path, "session yes") || !conf_load(&files, options, true) || !launch_read_settings(&settings, options, true))
+		return STATUS_USAGE;
 	options_find_library(options);
 	if (!library_find(&library, options->library, problem)) {
 		fprintf(stderr, "convertize: %s\n", problem);
-		return OPTIONS_UNITS_FAILED;
+		return STATUS_FAILED;
 	}
 	return write_file(options, path, true);
 }
@@ -310,7 +311,7 @@ int session_disable(struct options *options)
 	const char *file;
 
 	if (!find_file(path, "session no"))
-		return OPTIONS_UNITS_USAGE;
+		return STATUS_USAGE;
 	find_user(&user);
 	/* where the administrator's file converts sessions, or can't be understood, the user's has to say no */
 	if (!conf_load(&files, options, true) || conf_session(&files, &user, &file))
@@ -318,8 +319,8 @@ int session_disable(struct options *options)
 	if (options->dry_run)
 		printf("remove %s\n", path);
 	else if (own_remove(path, false) == OWN_FAILED)
-		return OPTIONS_UNITS_FAILED;
-	else
+		return STATUS_FAILED;
+	else if (!options->quiet)
 		puts("Login sessions of this user are not converted, from the next one on.");
-	return fflush(stdout) == 0 ? EXIT_SUCCESS : OPTIONS_UNITS_FAILED;
+	return fflush(stdout) == 0 ? EXIT_SUCCESS : STATUS_FAILED;
 }

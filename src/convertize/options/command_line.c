@@ -36,6 +36,8 @@ const char *const command_names[] = {
 	[COMMAND_LIST] = "list",
 	[COMMAND_ENVIRONMENT] = "environment",
 	[COMMAND_PATHS] = "paths",
+	[COMMAND_HELP] = "help",
+	[COMMAND_VERSION] = "version",
 };
 static_assert(sizeof(command_names) / sizeof(command_names[0]) == COMMAND_COUNT, "a name for each command");
 
@@ -104,6 +106,9 @@ const struct option_row option_table[] = {
 		"read defaults only from this file; see\n"
 		"convertize.conf(5)",
 		SCOPE_ANY, "CONVERT_CONFIG", NULL, false },
+	[OPTION_QUIET] = { "quiet", NULL, "print no notes and warnings; check: only what is\n"
+			   "wrong (-q)",
+			   SCOPE(COMMAND_RUN) | SCOPE(COMMAND_CHECK) | SCOPE(COMMAND_ENABLE) | SCOPE(COMMAND_DISABLE), NULL, NULL, false },
 	[OPTION_FORCE] = { "force", NULL,
 		"run the program, or enable the unit, although it\n"
 		"can't be converted",
@@ -154,9 +159,9 @@ const struct option_row option_table[] = {
 		"use networks beside a VPN that takes all traffic",
 		ASKS, "CONVERT_BESIDE_VPN", "1", false },
 	[OPTION_HELP] = { "help", NULL,
-		"print this, and exit", SCOPE_ANY, NULL, NULL, false },
+		"print this, and exit (-h)", SCOPE_ANY, NULL, NULL, false },
 	[OPTION_VERSION] = { "version", NULL,
-		"print the version, and exit", SCOPE_ANY, NULL, NULL,
+		"print the version, and exit (-V)", SCOPE_ANY, NULL, NULL,
 		false },
 };
 static_assert(sizeof(option_table) / sizeof(option_table[0]) == OPTION_COUNT,
@@ -216,6 +221,8 @@ static void print_help(void)
 	}
 	printf("\n[NAME] is the environment variable that has the same effect."
 	       "\nDefaults are read from ~/.config/convertize.conf and " CONF_SYSTEM "."
+	       "\nExit status: the program's, or 125 to 127 if it isn't run; with a command, 0 done, 1 failed,"
+	       "\n2 wrong options or settings, 3 degraded (check)."
 	       "\nManual: man 1 convertize\n");
 }
 
@@ -247,6 +254,9 @@ static enum options_result parse_option(struct options *options, enum option_id 
 		result = set_variable(options, id, argument ? argument : option_table[id].value);
 	options->given |= UINT64_C(1) << id;
 	switch (id) {
+	case OPTION_QUIET:
+		options->quiet = true;
+		break;
 	case OPTION_FORCE:
 		options->force = true;
 		break;
@@ -301,6 +311,82 @@ static enum options_result parse_option(struct options *options, enum option_id 
 	return result;
 }
 
+#define SIMILAR_MAX 24 /* letters of a word; longer ones are similar to none */
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Returns how many letters have to be added, removed, replaced or swapped with their neighbour to make one word the other. */
+static size_t distance(const char *a, const char *b)
+{
+	size_t len_a = strlen(a), len_b = strlen(b), rows[SIMILAR_MAX + 1][SIMILAR_MAX + 1];
+
+	if (len_a > SIMILAR_MAX || len_b > SIMILAR_MAX)
+		return SIZE_MAX;
+	for (size_t i = 0; i <= len_a; i++)
+		for (size_t j = 0; j <= len_b; j++) {
+			if (!i || !j) {
+				rows[i][j] = i + j;
+				continue;
+			}
+			rows[i][j] = least(least(rows[i - 1][j], rows[i][j - 1]) + 1, rows[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				rows[i][j] = least(rows[i][j], rows[i - 2][j - 2] + 1);
+		}
+	return rows[len_a][len_b];
+}
+
+/* Takes @name for the best so far if it is more similar to @word than those before; a short word may have one wrong letter only. */
+static void compare(const char *word, const char *name, const char **best, size_t *best_distance)
+{
+	size_t wrong = distance(word, name);
+
+	if (wrong < *best_distance && wrong <= (strlen(name) < 6 ? 1 : 2)) {
+		*best_distance = wrong;
+		*best = name;
+	}
+}
+
+const char *options_similar(const char *word, bool setting)
+{
+	const char *best = NULL;
+	size_t found = SIZE_MAX;
+
+	for (int i = COMMAND_CHECK; !setting && i < COMMAND_COUNT; i++)
+		compare(word, command_names[i], &best, &found);
+	for (int i = 0; setting && i < OPTION_COUNT; i++)
+		if (option_is_setting((enum option_id)i))
+			compare(word, option_table[i].name, &best, &found);
+	if (setting)
+		compare(word, "session", &best, &found); /* stands in files only */
+	return found ? best : NULL;
+}
+
+/* Says what is wrong with an option that getopt doesn't take. */
+static enum options_result unknown_option(const char *word)
+{
+	char name[SIMILAR_MAX + 2];
+	const char *best = NULL;
+	size_t found = SIZE_MAX;
+
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
+	for (int i = 0; i < OPTION_COUNT; i++)
+		compare(name, option_table[i].name, &best, &found);
+	if (best && !found)
+		return usage("%s: --%s takes no value", word, best);
+	if (best)
+		return usage("%s: no such option; did you mean --%s?", word, best);
+	return usage("%s: no such option; see convertize --help", word);
+}
+
+/* Returns the option that a letter stands for, or OPTION_COUNT. */
+static enum option_id option_of_letter(int letter)
+{
+	return letter == 'h' ? OPTION_HELP : letter == 'V' ? OPTION_VERSION : letter == 'q' ? OPTION_QUIET : OPTION_COUNT;
+}
+
 /* Parses options up to the first word that is none. */
 static enum options_result parse_options(struct options *options, int argc, char *argv[])
 {
@@ -316,15 +402,17 @@ static enum options_result parse_options(struct options *options, int argc, char
 							   required_argument;
 	}
 	/* The colon silences getopt: its own messages name no remedy. */
-	while ((c = getopt_long(argc, argv, "+:", getopt_table, &index)) != -1) {
+	while ((c = getopt_long(argc, argv, "+:hVq", getopt_table, &index)) != -1) {
+		if (option_of_letter(c) != OPTION_COUNT) {
+			index = (int)option_of_letter(c);
+			c = 0;
+		}
 		if (c == ':')
 			return usage("%s needs a value; see convertize --help", argv[optind - 1]);
 		if (c != 0 && optopt)
 			return usage("-%c: no such option; see convertize --help", optopt);
 		if (c != 0)
-			return usage("%s: no such option, or it takes no value; see convertize "
-				     "--help",
-				     argv[optind - 1]);
+			return unknown_option(argv[optind - 1]);
 		result = parse_option(options, (enum option_id)index, optarg);
 		if (result != OPTIONS_RUN)
 			return result;
@@ -427,6 +515,8 @@ enum options_result options_parse(struct options *options, int argc, char *argv[
 	/* behind "--" the word "check" names a program */
 	if (result == OPTIONS_RUN && optind < argc && strcmp(argv[optind - 1], "--") != 0)
 		options->command = command_of(argv[optind]);
+	if (result == OPTIONS_RUN && (options->command == COMMAND_HELP || options->command == COMMAND_VERSION))
+		return parse_option(options, options->command == COMMAND_HELP ? OPTION_HELP : OPTION_VERSION, NULL);
 	if (options->command != COMMAND_RUN)
 		result = parse_words(options, argc, argv);
 	else if (result == OPTIONS_RUN && optind < argc)

@@ -29,6 +29,7 @@ enum option_id {
 	OPTION_METHOD,
 	OPTION_EXECUTABLE,
 	OPTION_CONFIG,
+	OPTION_QUIET,
 	OPTION_FORCE,
 	OPTION_JSON,
 	OPTION_FIX,
@@ -58,6 +59,8 @@ enum command {
 	COMMAND_LIST,
 	COMMAND_ENVIRONMENT,
 	COMMAND_PATHS,
+	COMMAND_HELP,
+	COMMAND_VERSION,
 	COMMAND_COUNT
 };
 
@@ -85,19 +88,18 @@ bool option_is_setting(enum option_id id);
 /* May the option's variable be handed on to other programs? It may not if it is convertize's own. */
 bool option_is_library_variable(enum option_id id);
 
-/* Statuses of convertize itself, as env(1) and nohup(1) have them; all others are the program's. */
-#define OPTIONS_STATUS_FAILED 125
-#define OPTIONS_STATUS_CANNOT_RUN 126
-#define OPTIONS_STATUS_NOT_FOUND 127
-
-/* Statuses of "convertize check" beside 0. */
-#define OPTIONS_CHECK_FAILED 1
-#define OPTIONS_CHECK_USAGE 2
-#define OPTIONS_CHECK_DEGRADED 3
-
-/* Statuses of the other commands beside 0: something was refused or failed; the options or settings are wrong. */
-#define OPTIONS_UNITS_FAILED 1
-#define OPTIONS_UNITS_USAGE 2
+/*
+ * Exit statuses beside 0. Those from 125 on are for running a program, as env(1) and nohup(1) have them: all others are the program's then.
+ * The other commands share the first ones.
+ */
+enum {
+	STATUS_FAILED = 1,   /* something failed or was refused; nothing is converted; no network works */
+	STATUS_USAGE = 2,    /* wrong options or settings */
+	STATUS_DEGRADED = 3, /* check: connections are converted, but not as well as they could be */
+	STATUS_NOT_RUN = 125,
+	STATUS_CANNOT_RUN = 126,
+	STATUS_NOT_FOUND = 127,
+};
 
 /* Where the value of a setting comes from, if neither from the command line nor from the environment. */
 struct options_origin {
@@ -117,6 +119,7 @@ struct options {
 	const char *library; /* the file to preload; NULL: library_find() looks for it */
 	enum options_method method;
 	const char *method_word; /* as it was given */
+	bool quiet;          /* print no notes and warnings */
 	bool force;          /* run a program that can't be converted, too */
 	bool json;           /* print the facts as one JSON object */
 	bool fix;            /* print the commands that mend what is wrong */
@@ -150,6 +153,12 @@ enum options_result {
  * @options->command says which use of convertize was meant even if something else is wrong.
  */
 enum options_result options_parse(struct options *options, int argc, char *argv[]);
+
+/*
+ * options_similar() - the command, or with @setting the name of a setting, that @word is nearly: one or two letters are wrong
+ * Returns NULL if there is none, or if @word is one of them.
+ */
+const char *options_similar(const char *word, bool setting);
 
 /* Sets @options->library, once the files with defaults were read. */
 void options_find_library(struct options *options);

@@ -129,7 +129,7 @@ static void read_who(struct conf *conf, char **list, const char *value, const st
 
 static void tell_no_setting(const char *name, const struct place *place, struct problems *problems)
 {
-	const char *bare = name + strspn(name, "-");
+	const char *bare = name + strspn(name, "-"), *similar = options_similar(bare, true);
 	char quote[PROBLEM_QUOTE_MAX];
 
 	problems_quote(name, quote);
@@ -137,6 +137,8 @@ static void tell_no_setting(const char *name, const struct place *place, struct 
 		problems_add(problems, place, "%s has dashes; in a file, write \"%s\"", quote, bare);
 	else if (is_option(bare))
 		problems_add(problems, place, "%s belongs on the command line", quote);
+	else if (similar)
+		problems_add(problems, place, "%s is no setting; did you mean \"%s\"?", quote, similar);
 	else
 		problems_add(problems, place, "%s is no setting; see convertize.conf(5)", quote);
 }

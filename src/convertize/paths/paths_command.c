@@ -14,10 +14,12 @@
 #include "common/sysctl.h"
 #include "convertize/check/check.h"
 #include "convertize/options/conf.h"
+#include "convertize/run/launch.h"
 #include "host/way.h"
 #include "paths/manage.h"
 
 #include <errno.h>
+#include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -259,11 +261,6 @@ static void paths_view_fini(struct paths_view *view)
 
 /* --- the command ------------------------------------------------------------------------ */
 
-static const char *environment(const char *name)
-{
-	return getenv(name);
-}
-
 static const char *value_of(enum option_id id)
 {
 	return getenv(option_table[id].variable);
@@ -296,27 +293,21 @@ static int status_of(const struct paths_view *view)
 			return EXIT_SUCCESS;
 		asked = asked || view->rows[i].works != PATHS_WORKS_UNASKED;
 	}
-	return asked || !view->count ? OPTIONS_CHECK_FAILED : EXIT_SUCCESS;
+	return asked || !view->count ? STATUS_FAILED : EXIT_SUCCESS;
 }
 
 static int show(const struct options *options, const struct paths_choice *choice)
 {
 	static struct settings settings;
 	static struct paths_view view;
-	char option[OPTIONS_EXPLAIN_MAX];
-	const char *rest;
 	int status, error;
 
-	settings_read(&settings, environment);
-	if (!settings.enabled && getenv("CONVERT_ADDR")) {
-		rest = options_explain(options, settings.problem, option);
-		fprintf(stderr, "convertize: %s%s\n", option, rest);
-		return OPTIONS_CHECK_USAGE;
-	}
+	if (!launch_read_settings(&settings, options, false))
+		return STATUS_USAGE;
 	error = -paths_look(&view, choice, &settings);
 	if (error) {
 		fprintf(stderr, "convertize: paths: networks can't be read: %s\n", strerror(error));
-		return OPTIONS_CHECK_FAILED;
+		return STATUS_FAILED;
 	}
 	if (options->json)
 		paths_print_json(stdout, &view);
@@ -324,7 +315,30 @@ static int show(const struct options *options, const struct paths_choice *choice
 		paths_print(stdout, &view);
 	status = status_of(&view);
 	paths_view_fini(&view);
-	return fflush(stdout) == 0 ? status : OPTIONS_CHECK_FAILED;
+	return fflush(stdout) == 0 ? status : STATUS_FAILED;
+}
+
+/*
+ * Finds a device of the command line that isn't there. Who keeps paths right may name one that comes later, such as that of a modem, and is
+ * only told.
+ */
+static bool check_devices(const struct options *options)
+{
+	char list[1024], *rest = list;
+	const char *word;
+
+	if (!options_has(options, OPTION_DEVICE))
+		return true;
+	snprintf(list, sizeof(list), "%s", value_of(OPTION_DEVICE));
+	while ((word = strsep(&rest, ", "))) {
+		if (!*word || strchr(word, '*') || if_nametoindex(word))
+			continue;
+		fprintf(stderr, "convertize: %s--device: there is no device \"%.*s\" now; \"ip link\" shows those that there are\n",
+			options->manage ? "warning: " : "", IF_NAMESIZE, word);
+		if (!options->manage)
+			return false;
+	}
+	return true;
 }
 
 int paths(struct options *options)
@@ -337,11 +351,13 @@ int paths(struct options *options)
 
 	/* what is changed is changed for all users, and by the administrator's file alone */
 	if (!conf_load(&files, options, changes))
-		return OPTIONS_CHECK_USAGE;
+		return STATUS_USAGE;
 	if (!paths_choice_read(&choice, value_of(OPTION_DEVICE), value_of(OPTION_NEVER_DEVICE), value_of(OPTION_BACKUP_DEVICE),
 			       value_of(OPTION_TABLES), value_of(OPTION_BESIDE_VPN), problem)) {
 		tell_problem(options, problem);
-		return OPTIONS_CHECK_USAGE;
+		return STATUS_USAGE;
 	}
+	if (!check_devices(options))
+		return STATUS_USAGE;
 	return changes ? paths_manage(&choice, task, options->dry_run) : show(options, &choice);
 }

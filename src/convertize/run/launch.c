@@ -13,6 +13,7 @@
 #include "host/survey.h"
 #include "supervise/supervise.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,6 +23,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define ADDRESS_VARIABLE "CONVERT_ADDR"
 #define PRELOAD_VARIABLE "LD_PRELOAD"
 #define PRELOAD_NAME "libconvert.so"
 
@@ -78,17 +80,65 @@ static bool check_log(const struct options *options, const char *path)
 	return false;
 }
 
-bool launch_read_settings(struct settings *settings, const struct options *options)
+/*
+ * Says of an IPv6 address without brackets that its end may be meant as a port: 2001:db8::1:1234 is an address as well. It may be if four
+ * digits stand behind an address that is whole without them. @list: converters, separated by commas
+ */
+static bool check_ports(const struct options *options, const char *list)
 {
-	const char *rest;
+	char variable[] = ADDRESS_VARIABLE, option[OPTIONS_EXPLAIN_MAX], word[INET6_ADDRSTRLEN + 1];
+	struct in6_addr address;
+
+	for (const char *end; *list; list = end + (*end != '\0')) {
+		const char *start = list + strspn(list, " \t"), *port;
+
+		end = start + strcspn(start, ",");
+		snprintf(word, sizeof(word), "%.*s", (int)(end - start), start);
+		port = strrchr(word, ':');
+		if (!port || strspn(port + 1, "0123456789") != 4 || strlen(port + 1) != 4 || port[1] == '0' ||
+		    inet_pton(AF_INET6, word, &address) != 1)
+			continue;
+		word[port - word] = '\0';
+		if (inet_pton(AF_INET6, word, &address) != 1)
+			continue;
+		options_explain(options, variable, option);
+		fprintf(stderr, "convertize: %s: \"%s:%s\" may be an address or an address with a port; write [%s]:%s for port %s, or "
+				"[%s:%s] for the address\n",
+			option, word, port + 1, word, port + 1, port + 1, word, port + 1);
+		return false;
+	}
+	return true;
+}
+
+/* Refuses a log that is called "yes", as of somebody who wants it switched on. */
+static bool check_log_name(const struct options *options, const char *log)
+{
+	static const char *const switches[] = { "yes", "no", "on", "off", "true", "false", "none" };
+	char variable[] = "CONVERT_LOG", option[OPTIONS_EXPLAIN_MAX];
+
+	for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++)
+		if (strcmp(log, switches[i]) == 0) {
+			options_explain(options, variable, option);
+			fprintf(stderr, "convertize: %s: \"%s\" would be a file; name a file, or - for standard error, or leave it out for no "
+					"log; ./%s is the file\n",
+				option, log, log);
+			return false;
+		}
+	return true;
+}
+
+bool launch_read_settings(struct settings *settings, const struct options *options, bool needs_converter)
+{
+	const char *rest, *list = getenv(ADDRESS_VARIABLE);
 	char option[OPTIONS_EXPLAIN_MAX];
 
 	settings_read(settings, environment);
 	if (settings->enabled)
+		return check_ports(options, list) && check_log_name(options, settings->log);
+	if (!list && !needs_converter)
 		return true;
-	if (!getenv("CONVERT_ADDR")) {
-		fprintf(stderr, "convertize: no converter: name it with --converter, in " CONF_SYSTEM ", or set "
-				"CONVERT_ADDR\n");
+	if (!list) {
+		fprintf(stderr, "convertize: no converter: name it with --converter, in " CONF_SYSTEM ", or set " ADDRESS_VARIABLE "\n");
 		return false;
 	}
 	rest = options_explain(options, settings->problem, option);
@@ -119,10 +169,11 @@ static int judge_wrapper(const struct options *options, const struct wrapper *wr
 	if (!wrapper)
 		return 0;
 	refused = wrapper->refused && !options->force;
-	fprintf(stderr, "convertize: %s%s %s%s%s%s\n", refused ? "" : "warning: ", wrapper->command,
+	if (refused || !options->quiet)
+		fprintf(stderr, "convertize: %s%s %s%s%s%s\n", refused ? "" : "warning: ", wrapper->command,
 		wrapper->problem, wrapper->remedy ? "; " : "", wrapper->remedy ? wrapper->remedy : "",
 		refused ? "; --force runs it unconverted" : "");
-	return refused ? OPTIONS_STATUS_CANNOT_RUN : 0;
+	return refused ? STATUS_CANNOT_RUN : 0;
 }
 
 /* Is the program one that gets other rights when it is executed, which no_new_privs takes away? */
@@ -148,16 +199,17 @@ static int judge(const struct launch *launch, bool *preload)
 
 	if (preload_level(verdict) == PRELOAD_LEVEL_WORKS)
 		return judge_wrapper(launch->options, launch->wrapper);
-	explain(launch, refused ? "" : "warning: ", preload_remedy(verdict), refused ? "; --force runs it unconverted" : "");
+	if (refused || !launch->options->quiet)
+		explain(launch, refused ? "" : "warning: ", preload_remedy(verdict), refused ? "; --force runs it unconverted" : "");
 	*preload = verdict != PRELOAD_OTHER_LIBC && verdict != PRELOAD_FOREIGN;
-	return refused ? OPTIONS_STATUS_CANNOT_RUN : 0;
+	return refused ? STATUS_CANNOT_RUN : 0;
 }
 
 static int cannot_run(const char *command, int error)
 {
 	fprintf(stderr, "convertize: %s: %s\n", command,
 		error == ENOENT && !strchr(command, '/') ? "command not found" : strerror(error));
-	return error == ENOENT ? OPTIONS_STATUS_NOT_FOUND : OPTIONS_STATUS_CANNOT_RUN;
+	return error == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
 }
 
 /* Supervised programs and all that they start are reached already: our library would get in the supervisor's way. */
@@ -191,7 +243,7 @@ static int run(const struct options *options)
 static int variable_failed(const char *variable)
 {
 	fprintf(stderr, "convertize: %s: %s\n", variable, strerror(errno));
-	return OPTIONS_STATUS_FAILED;
+	return STATUS_NOT_RUN;
 }
 
 /* What is left to the user where the program can't be supervised; preloading was found not to reach it, unless he chose to supervise. */
@@ -222,7 +274,7 @@ static int launch_supervised(const struct launch *launch, const struct settings 
 	if (needs_privileges(launch->verdict)) {
 		explain(launch, "", preload_remedy(launch->verdict),
 			"; supervised, it wouldn't have its privileges either (no_new_privs)");
-		return OPTIONS_STATUS_CANNOT_RUN;
+		return STATUS_CANNOT_RUN;
 	}
 	if (!unset_preload())
 		return variable_failed(PRELOAD_VARIABLE);
@@ -230,18 +282,20 @@ static int launch_supervised(const struct launch *launch, const struct settings 
 		syscall(SYS_execve, "/proc/self/exe", launch->options->arguments, environ); /* past the library, which would warn of it */
 		return variable_failed("/proc/self/exe");
 	}
-	if (launch->options->method == METHOD_AUTO && wrapper && preload_level(launch->verdict) == PRELOAD_LEVEL_WORKS)
+	if (launch->options->method == METHOD_AUTO && launch->options->quiet)
+		;
+	else if (launch->options->method == METHOD_AUTO && wrapper && preload_level(launch->verdict) == PRELOAD_LEVEL_WORKS)
 		fprintf(stderr, "convertize: %s %s; it is supervised\n", wrapper->command, wrapper->problem);
 	else if (launch->options->method == METHOD_AUTO)
 		explain(launch, "", NULL, "; it is supervised");
 	status = supervise(settings, &command);
-	return status == OPTIONS_STATUS_FAILED && launch->options->force ? run(launch->options) : status;
+	return status == STATUS_NOT_RUN && launch->options->force ? run(launch->options) : status;
 }
 
 /* Runs the program under the supervision that this process is under. Returns only if that fails. */
 static int launch_as_is(const struct options *options)
 {
-	if (options->given & ~(UINT64_C(1) << OPTION_METHOD | UINT64_C(1) << OPTION_EXECUTABLE))
+	if (!options->quiet && options->given & ~(UINT64_C(1) << OPTION_METHOD | UINT64_C(1) << OPTION_EXECUTABLE))
 		fprintf(stderr, "convertize: another convertize supervises this program already, and its settings hold\n");
 	return unset_preload() ? run(options) : variable_failed(PRELOAD_VARIABLE);
 }
@@ -323,6 +377,31 @@ int launch_plan(struct launch *out, const struct options *options, const struct 
 	return 0;
 }
 
+/* Says that the word that should be a program is nearly a command of ours, if there is no such program. */
+static bool is_mistyped(const struct options *options)
+{
+	const char *word = options->program[0], *similar = options->executable ? NULL : options_similar(word, false);
+	static struct program program;
+
+	if (!similar || program_inspect(&program, word) != -ENOENT)
+		return false;
+	fprintf(stderr, "convertize: %s: there is no such command or program; did you mean \"convertize %s\"?\n", word, similar);
+	return true;
+}
+
+/* Says in an interactive shell that it is a converted one, since nothing else shows it. */
+static void announce_shell(const struct options *options)
+{
+	static const char *const shells[] = { "sh", "bash", "dash", "zsh", "fish", "ksh", "mksh" };
+	const char *name = strrchr(options->program[0], '/') ? strrchr(options->program[0], '/') + 1 : options->program[0];
+
+	if (options->quiet || options->program[1] || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+		return;
+	for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++)
+		if (strcmp(name, shells[i]) == 0)
+			fprintf(stderr, "convertize: the connections of this %s and of its programs are converted until it exits\n", name);
+}
+
 int launch(const struct options *options)
 {
 	static char problem[LIBRARY_PROBLEM_MAX];
@@ -333,17 +412,21 @@ int launch(const struct options *options)
 	struct preload_caller caller = launch_caller();
 	int status;
 
-	if (!launch_read_settings(&settings, options) || !check_log(options, settings.log))
-		return OPTIONS_STATUS_FAILED;
+	if (is_mistyped(options))
+		return STATUS_NOT_FOUND;
+	if (!launch_read_settings(&settings, options, true) || !check_log(options, settings.log))
+		return STATUS_NOT_RUN;
 	if (supervise_is_done())
 		return launch_as_is(options);
 	if (preloads && !library_find(&library, options->library, problem)) {
 		fprintf(stderr, "convertize: %s\n", problem);
-		return OPTIONS_STATUS_FAILED;
+		return STATUS_NOT_RUN;
 	}
 	status = launch_plan(&launch, options, preloads ? &library : NULL, &caller);
 	if (status < 0)
 		return cannot_run(file_of(options), -status);
+	if (launch.way != LAUNCH_UNREACHED)
+		announce_shell(options);
 	if (launch.way == LAUNCH_SUPERVISED || !preloads)
 		return launch_supervised(&launch, &settings);
 	return launch_preloaded(&launch, &library, &settings);

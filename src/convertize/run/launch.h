@@ -12,8 +12,11 @@
 /* The user and group that a program would be executed by now. */
 struct preload_caller launch_caller(void);
 
-/* Reads the settings, all zero before. Returns false after saying what is missing or wrong, with where it was set. */
-bool launch_read_settings(struct settings *settings, const struct options *options);
+/*
+ * launch_read_settings() - read the settings of the environment, for all commands
+ * @settings: all zero before. Returns false after saying what is wrong, and where it was set; and, if @needs_converter, that none is named.
+ */
+bool launch_read_settings(struct settings *settings, const struct options *options, bool needs_converter);
 
 /* How a program's connections are reached: LAUNCH_UNREACHED ones aren't, and only --force runs the program. */
 enum launch_way { LAUNCH_PRELOADED, LAUNCH_SUPERVISED, LAUNCH_UNREACHED };
