@@ -20,7 +20,7 @@ SKIP = 77
 PROGRAMS = ("convertd", "convertize")
 LIBRARIES = (".libs/libconvert.so", ".libs/libconvertproto.so")
 # what goes into them; tests and tools may be built otherwise
-OBJECTS = ("lib", "src/client", "src/common", "src/convertd", "src/convertize", "src/shim")
+OBJECTS = ("lib", "src")
 
 # the builder's flags that take a property back
 PIE_OFF = r"-no-?pie\b|-fno-(pie|PIE|pic|PIC)\b|-static\b"
@@ -111,8 +111,8 @@ def main():
         objects = []
     else:
         linked = [(os.path.join(BUILD, name), True) for name in PROGRAMS] + [(os.path.join(BUILD, name), False) for name in LIBRARIES]
-        # without libtool's static ones beside them, which are the same
-        objects = [path for directory in OBJECTS for path in glob.glob(os.path.join(BUILD, directory, "**/*.o"), recursive=True)]
+        objects = [path for directory in OBJECTS for hidden in ("", ".libs/")  # libtool's, for shared and without static libraries
+                   for path in glob.glob(os.path.join(BUILD, directory, "**", hidden + "*.o"), recursive=True)]
     for path, program in linked:
         checks.linked(path, program)
         if program or path.endswith("libconvert.so"):
