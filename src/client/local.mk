@@ -3,6 +3,7 @@
 noinst_LTLIBRARIES += libclient.la
 libclient_la_SOURCES = \
 	src/client/cache.h src/client/cache_calls.c \
+	src/client/client_log.c src/client/client_log.h \
 	src/client/cache_file.c src/client/cache_file.h \
 	src/client/converters.c src/client/converters.h src/client/converters_choice.c \
 	src/client/converters_facts.c src/client/converters_facts.h \

@@ -4,6 +4,7 @@
 
 #include "client/user_cache.h"
 
+#include "client/client_log.h"
 #include "common/clock.h"
 #include "common/thread.h"
 
@@ -215,13 +216,11 @@ enum { CLOSED, OPENING, OPEN };
 static const struct cache off;
 static struct cache cache;
 static const struct settings *settings;
-static client_log *log_line;
 static _Atomic int state;
 
-void user_cache_init(const struct settings *kept, client_log *log)
+void user_cache_init(const struct settings *kept)
 {
 	settings = kept;
-	log_line = log;
 }
 
 static void open_for_user(void)

@@ -41,15 +41,11 @@ int cache_open(struct cache *cache, const char *path);
  */
 int cache_find(struct cache *cache, const struct cache_search *search, struct cache_place *place);
 
-/* Writes a line to the front end's log; called with signals blocked and cancellation disabled. */
-typedef void client_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
 /*
  * user_cache_init() - before the first call of any other function here
- * @settings: say where the cache is; kept, must stay
- * @log: told why there is no cache, or why it isn't where it should be
+ * @settings: say where the cache is; kept, must stay. The log is told why there is no cache, or why it isn't where it should be.
  */
-void user_cache_init(const struct settings *settings, client_log *log);
+void user_cache_init(const struct settings *settings);
 
 /*
  * user_cache_open() - have the cache ready for a connection

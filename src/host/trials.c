@@ -27,11 +27,6 @@
 #define PATHS_TRIED 4
 #define LOOK_MS 20
 
-static void no_log(const char *format, ...)
-{
-	(void)format;
-}
-
 /* Writes the paths that are to be asked. Returns how many. Nothing is asked of the kernel where all is well, and the user wishes nothing. */
 static int find_due(const struct settings *settings, struct path due[PATHS_TRIED])
 {
@@ -106,7 +101,7 @@ void trials_start(const struct settings *settings)
 
 	if (takes_up_orphans())
 		return;
-	user_cache_init(settings, no_log);
+	user_cache_init(settings);
 	converters_init(settings);
 	user_cache_open(-1);
 	count = find_due(settings, due);

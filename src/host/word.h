@@ -3,8 +3,8 @@
 #ifndef HOST_WORD_H
 #define HOST_WORD_H
 
+#include "client/client_log.h"
 #include "client/settings.h"
-#include "client/user_cache.h"
 
 /* All that somebody can say of networks, wherever it was said. Zeroed: nothing was. */
 struct host_word {

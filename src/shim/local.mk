@@ -12,7 +12,6 @@ libconvert_la_SOURCES = \
 	src/shim/hooks/epoll.c src/shim/hooks/exec.c src/shim/hooks/io.c src/shim/hooks/poll.c \
 	src/shim/hooks/socket.c \
 	src/shim/process/init.c \
-	src/shim/system/log.c src/shim/system/log.h \
 	src/shim/system/native_times.h src/shim/system/next.c src/shim/system/next.h src/shim/connect/output.c src/shim/connect/output.h \
 	src/shim/connect/follow.c src/shim/connect/follow.h \
 	src/shim/connect/settle.c src/shim/connect/settle.h \

@@ -35,7 +35,7 @@
 #include "supervise/enquiry.h"
 #include "supervise/fate.h"
 #include "supervise/kernel.h"
-#include "supervise/log.h"
+#include "client/client_log.h"
 #include "supervise/peers.h"
 #include "supervise/repeat.h"
 

@@ -11,7 +11,7 @@
 #include "supervise/course.h"
 #include "supervise/ends.h"
 #include "supervise/kernel.h"
-#include "supervise/log.h"
+#include "client/client_log.h"
 #include "supervise/tracee.h"
 
 #include <errno.h>

@@ -15,7 +15,7 @@
 #include "supervise/aftermath.h"
 #include "supervise/connection_operations.h"
 #include "supervise/kernel.h"
-#include "supervise/log.h"
+#include "client/client_log.h"
 #include "supervise/options.h"
 #include "supervise/peers.h"
 #include "supervise/progress.h"

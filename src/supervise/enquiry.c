@@ -17,7 +17,7 @@
 #include "common/clock.h"
 #include "host/path_probe.h"
 #include "supervise/kernel.h"
-#include "supervise/log.h"
+#include "client/client_log.h"
 
 #include <errno.h>
 #include <unistd.h>

@@ -18,7 +18,6 @@ libsupervise_la_SOURCES = \
 	src/supervise/filter.c src/supervise/filter.h \
 	src/supervise/kernel.h \
 	src/supervise/listener.c src/supervise/listener.h \
-	src/supervise/log.c src/supervise/log.h \
 	src/supervise/options.c src/supervise/options.h \
 	src/supervise/pause.c src/supervise/pause.h \
 	src/supervise/peers.c src/supervise/peers.h \

@@ -25,7 +25,7 @@
 #include "supervise/ends.h"
 #include "supervise/enquiry.h"
 #include "supervise/kernel.h"
-#include "supervise/log.h"
+#include "client/client_log.h"
 #include "supervise/resolver.h"
 
 #include <errno.h>

@@ -19,9 +19,10 @@
 #include "engine/path_start.h"
 #include "engine/host.h"
 #include "supervise/calls.h"
-#include "supervise/log.h"
+#include "client/client_log.h"
 #include "supervise/progress.h"
 #include "supervise/start.h"
+#include "supervise/tracee.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -260,9 +261,9 @@ _Noreturn void supervisor_run(const struct settings *settings, const struct supe
 	self.children = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
 	raise_limit();
 	choose_clock();
-	log_open(settings->log);
+	log_open_for_good(settings->log, tracee_name);
 	detach();
-	user_cache_init(settings, log_line);
+	user_cache_init(settings);
 	converters_init(settings);
 	dial_init(&(struct dial_host){ .settings = settings, .log = log_line, .clock = clock_ns });
 	if (*settings->log)

@@ -154,7 +154,7 @@ bool tracee_has_threads(pid_t tid)
 	return stat(path, &threads) != 0 || threads.st_nlink > 3;
 }
 
-pid_t tracee_name(pid_t tid, char out[static TRACEE_NAME_MAX])
+pid_t tracee_name(pid_t tid, char out[static LOG_NAME_MAX])
 {
 	const pid_t process = tracee_process(tid);
 	char path[PATH_ROOM];
@@ -164,7 +164,7 @@ pid_t tracee_name(pid_t tid, char out[static TRACEE_NAME_MAX])
 	snprintf(path, sizeof(path), "/proc/%d/comm", (int)process);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
-		len = read(fd, out, TRACEE_NAME_MAX - 1);
+		len = read(fd, out, LOG_NAME_MAX - 1);
 		close(fd);
 	}
 	if (len <= 0)

@@ -8,12 +8,12 @@
 #ifndef SUPERVISE_TRACEE_H
 #define SUPERVISE_TRACEE_H
 
+#include "client/client_log.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-
-#define TRACEE_NAME_MAX 16 /* bytes of a process's name, NUL included */
 
 /* Copies @len bytes at @address of the thread's memory. Returns whether all of them could be read; written. */
 bool tracee_read(pid_t tid, uint64_t address, void *out, size_t len);
@@ -38,7 +38,7 @@ bool tracee_is_open(pid_t tid);
 bool tracee_has_threads(pid_t tid);
 
 /* Writes the name of the thread's process to @out, "?" if it can't be told. Returns the number of the process. */
-pid_t tracee_name(pid_t tid, char out[static TRACEE_NAME_MAX]);
+pid_t tracee_name(pid_t tid, char out[static LOG_NAME_MAX]);
 
 /*
  * tracee_interruption() - does a signal wait for the thread, which would end a call that it waits in?

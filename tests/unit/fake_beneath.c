@@ -10,7 +10,7 @@
 
 #include "client/resolve.h"
 #include "host/networks.h"
-#include "shim/system/log.h"
+#include "client/client_log.h"
 #include "shim/system/rings.h"
 #include "shim/wait/registrations.h"
 

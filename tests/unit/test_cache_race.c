@@ -237,11 +237,6 @@ START_TEST(rewritten_records_are_found)
 }
 END_TEST
 
-static void log_nothing(const char *format, ...)
-{
-	(void)format;
-}
-
 static void *opener(void *together)
 {
 	pthread_barrier_wait(together);
@@ -259,7 +254,7 @@ static int open_together(void)
 	void *found;
 
 	snprintf(settings.cache, sizeof(settings.cache), "%s", directory);
-	user_cache_init(&settings, log_nothing);
+	user_cache_init(&settings);
 	pthread_barrier_init(&together, NULL, OPENERS);
 	for (int i = 0; i < OPENERS; i++)
 		if (pthread_create(&threads[i], NULL, opener, &together) != 0)

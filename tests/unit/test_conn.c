@@ -8,7 +8,7 @@
 
 #include "shim/socket/conn.h"
 #include "shim/socket/early.h"
-#include "shim/system/log.h"
+#include "client/client_log.h"
 #include "shim/system/next.h"
 
 #include "run.h"

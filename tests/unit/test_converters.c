@@ -24,11 +24,6 @@
 static char directory[PATH_MAX];
 static struct settings settings;
 
-static void log_nothing(const char *format, ...)
-{
-	(void)format;
-}
-
 static union sockaddr_ip address(const char *text)
 {
 	union sockaddr_ip addr;
@@ -49,7 +44,7 @@ static void setup(void)
 	tempdir_make(directory);
 	settings_read(&settings, lookup);
 	ck_assert(settings.enabled);
-	user_cache_init(&settings, log_nothing);
+	user_cache_init(&settings);
 	user_cache_open(-1);
 	ck_assert(cache_is_on(user_cache()));
 	converters_init(&settings);

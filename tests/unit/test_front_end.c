@@ -8,6 +8,7 @@
  */
 #include "config.h"
 
+#include "client/client_log.h"
 #include "client/converters.h"
 #include "client/converters_facts.h"
 #include "client/exchange.h"
@@ -159,7 +160,7 @@ static size_t network(int index, const uint8_t *bytes, size_t len, uint8_t respo
 
 enum outcome { CONVERTED, DIRECT, BYPASSED, FAILED };
 
-__attribute__((format(printf, 1, 2))) static void log_keep(const char *format, ...)
+__attribute__((format(printf, 1, 2))) void log_line(const char *format, ...)
 {
 	va_list args;
 
@@ -251,7 +252,7 @@ static void begin(void)
 {
 	settings_read(&settings, lookup);
 	ck_assert_msg(settings.enabled, "%s", settings.problem);
-	user_cache_init(&settings, log_keep);
+	user_cache_init(&settings);
 	converters_init(&settings);
 }
 

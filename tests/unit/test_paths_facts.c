@@ -16,11 +16,6 @@
 static char directory[PATH_MAX];
 static struct settings settings;
 
-static void log_nothing(const char *format, ...)
-{
-	(void)format;
-}
-
 static const char *lookup(const char *name)
 {
 	if (strcmp(name, "CONVERT_CACHE") == 0)
@@ -32,7 +27,7 @@ static void setup(void)
 {
 	tempdir_make(directory);
 	settings_read(&settings, lookup);
-	user_cache_init(&settings, log_nothing);
+	user_cache_init(&settings);
 	user_cache_open(-1);
 	ck_assert(cache_is_on(user_cache()));
 	converters_init(&settings);

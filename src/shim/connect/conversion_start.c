@@ -14,7 +14,7 @@
 #include "shim/connect/follow.h"
 #include "shim/connect/bypass.h"
 #include "shim/connect/gate.h"
-#include "shim/system/log.h"
+#include "client/client_log.h"
 #include "shim/connect/operations.h"
 #include "shim/system/next.h"
 #include "shim/system/waiting.h"
@@ -33,7 +33,7 @@ static const struct settings *settings;
 void conversion_init(const struct settings *kept)
 {
 	settings = kept;
-	user_cache_init(kept, log_line);
+	user_cache_init(kept);
 	operations_init(kept);
 }
 

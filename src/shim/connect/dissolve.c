@@ -12,7 +12,7 @@
 #include "shim/connect/operations.h"
 #include "shim/connect/conversion.h"
 #include "shim/socket/early.h"
-#include "shim/system/log.h"
+#include "client/client_log.h"
 #include "shim/connect/keepalive.h"
 #include "shim/connect/lowat.h"
 #include "shim/system/next.h"

@@ -18,7 +18,7 @@
 #include "shim/connect/replace.h"
 #include "shim/socket/mptcpinfo.h"
 #include "shim/socket/tcpinfo.h"
-#include "shim/system/log.h"
+#include "client/client_log.h"
 #include "shim/system/next.h"
 #include "shim/wait/deadlines.h"
 #include "shim/wait/watch.h"

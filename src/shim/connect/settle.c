@@ -16,7 +16,7 @@
 #include "shim/connect/replace.h"
 #include "shim/connect/unattended.h"
 #include "shim/socket/early.h"
-#include "shim/system/log.h"
+#include "client/client_log.h"
 #include "shim/system/next.h"
 #include "shim/wait/deadlines.h"
 #include "shim/wait/watch.h"

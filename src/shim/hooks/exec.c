@@ -17,7 +17,7 @@
 #include "shim/process/exec_handover.h"
 #include "shim/process/leave.h"
 #include "shim/socket/conn.h"
-#include "shim/system/log.h"
+#include "client/client_log.h"
 #include "shim/system/next.h"
 #include "shim/system/usermem.h"
 

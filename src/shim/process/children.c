@@ -12,7 +12,7 @@
 #include "shim/process/children.h"
 
 #include "common/preload.h"
-#include "shim/system/log.h"
+#include "client/client_log.h"
 #include "shim/system/waiting.h"
 
 #include <dlfcn.h>

@@ -29,7 +29,7 @@
 #include "shim/connect/follow.h"
 #include "shim/connect/replace.h"
 #include "shim/process/socket_record.h"
-#include "shim/system/log.h"
+#include "client/client_log.h"
 #include "shim/system/next.h"
 
 #include <dlfcn.h>

@@ -18,7 +18,7 @@
 #include "client/converters.h"
 #include "shim/process/exec_handover.h"
 #include "shim/process/leave.h"
-#include "shim/system/log.h"
+#include "client/client_log.h"
 #include "shim/system/next.h"
 #include "shim/system/rings.h"
 #include "client/user_cache.h"

@@ -12,7 +12,7 @@
 
 #include "shim/socket/conn.h"
 
-#include "shim/system/log.h"
+#include "client/client_log.h"
 #include "shim/system/next.h"
 #include "shim/system/rings.h"
 #include "common/thread.h"

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* log.c - the shim's own log, silent unless CONVERT_LOG is set */
+/* client_log.c - the log of a client's front end, silent unless CONVERT_LOG is set */
 #include "config.h"
 
-#include "shim/system/log.h"
+#include "client/client_log.h"
 
+#include "common/rawcall.h"
 #include "common/thread.h"
-#include "shim/system/next.h"
-#include "shim/system/waiting.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <stdbool.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,8 +21,10 @@
 
 static const char *log_path;
 static struct stat first_stderr;
-
 static bool has_warnings;
+static int kept_stderr = -1; /* a duplicate, in a process of ours */
+static log_namer *name_of;
+static pid_t about;
 
 static bool is_stderr(void)
 {
@@ -34,6 +36,25 @@ void log_open(const char *path)
 	log_path = path;
 	if (path && is_stderr() && fstat(STDERR_FILENO, &first_stderr) != 0)
 		log_path = NULL;
+}
+
+void log_open_for_good(const char *path, log_namer *namer)
+{
+	static char absolute[PATH_MAX];
+
+	name_of = namer;
+	log_path = path;
+	if (is_stderr())
+		kept_stderr = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	else if (*path && *path != '/' && getcwd(absolute, sizeof(absolute))) {
+		snprintf(absolute + strlen(absolute), sizeof(absolute) - strlen(absolute), "/%s", path);
+		log_path = absolute;
+	}
+}
+
+void log_about(pid_t tid)
+{
+	about = tid;
 }
 
 void log_open_warnings(void)
@@ -51,20 +72,21 @@ static bool stderr_is_first(void)
 }
 
 /*
- * Writes a line by one call, so that lines of several processes don't mix. It never waits: a line that can't be written at once is
- * lost. The caller has blocked signals; a SIGPIPE that the write has caused is taken away again.
+ * Writes a line by one call, so that lines of several processes don't mix, and past the hooks of the shim. The caller has blocked signals;
+ * a SIGPIPE that the write has caused is taken away again.
  */
 static void line_write(int fd, const char *line, size_t len)
 {
 	static const struct timespec at_once;
+	struct timespec no_time = { 0 };
 	struct pollfd poller = { .fd = fd, .events = POLLOUT };
 	sigset_t pending, sigpipe;
 
 	sigemptyset(&sigpipe);
 	sigaddset(&sigpipe, SIGPIPE);
 	sigpending(&pending);
-	if (next_poll_now(&poller, 1) == 1 && next.write(fd, line, len) < 0 && errno == EPIPE &&
-	    sigismember(&pending, SIGPIPE) == 0)
+	if (RAWCALL(SYS_WITH_TIME(ppoll), &poller, 1, &no_time, NULL, _NSIG / 8) == 1 && RAWCALL(SYS_write, fd, line, len) < 0 &&
+	    errno == EPIPE && sigismember(&pending, SIGPIPE) == 0)
 		sigtimedwait(&sigpipe, NULL, &at_once);
 }
 
@@ -75,7 +97,7 @@ static void line_append(const char *line, size_t len)
 	if (fd < 0)
 		return;
 	line_write(fd, line, len);
-	next_close_now(fd);
+	RAWCALL(SYS_close, fd);
 }
 
 /* Formats a line that begins with @who and ends with a newline, and cuts it if it is too long. Returns its length. */
@@ -87,6 +109,9 @@ static size_t line_format(char line[LINE_MAX_BYTES], const char *who, const char
 
 	more = vsnprintf(line + used, (size_t)(LINE_MAX_BYTES - 1 - used), format, args);
 	used = more < 0 || more > LINE_MAX_BYTES - 2 - used ? LINE_MAX_BYTES - 2 : used + more;
+	for (int i = 0; i < used; i++)
+		if ((unsigned char)line[i] < ' ' || line[i] == '\x7f')
+			line[i] = '?';
 	line[used] = '\n';
 	return (size_t)used + 1;
 }
@@ -95,20 +120,20 @@ static size_t line_format(char line[LINE_MAX_BYTES], const char *who, const char
 __attribute__((format(printf, 1, 0)))
 static void line_log(const char *format, va_list args)
 {
-	char who[LINE_MAX_BYTES / 2], line[LINE_MAX_BYTES];
-	int used = snprintf(who, sizeof(who), "libconvert: %s[%d]: ", program_invocation_short_name,
-			    (int)getpid());
+	char name[LOG_NAME_MAX], who[LINE_MAX_BYTES / 2], line[LINE_MAX_BYTES];
+	pid_t process = getpid();
 	size_t len;
 
 	if (!log_path || !*log_path)
 		return;
-	if (used < 0 || used >= (int)sizeof(who))
-		*who = '\0';
+	if (name_of)
+		process = name_of(about ? about : process, name);
+	snprintf(who, sizeof(who), "libconvert: %.200s[%d]: ", name_of ? name : program_invocation_short_name, (int)process);
 	len = line_format(line, who, format, args);
 	if (!is_stderr())
 		line_append(line, len);
-	else if (stderr_is_first())
-		line_write(STDERR_FILENO, line, len);
+	else if (kept_stderr >= 0 || stderr_is_first())
+		line_write(kept_stderr >= 0 ? kept_stderr : STDERR_FILENO, line, len);
 }
 
 bool log_is_on(void)
