@@ -36,7 +36,7 @@ libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access
 	src/convertd/net/sources.c src/convertd/net/sources.h \
 	src/convertd/process/host_checks.c src/convertd/process/host_checks.h \
 	src/convertd/observe/status.c src/convertd/observe/status.h \
-	src/hold/syn_packet.c src/hold/syn_packet.h \
+	src/hold/syn_packet.c src/hold/syn_packet.h src/serve/syn_decision.c src/serve/syn_decision.h \
 	src/convertd/privilege/syscall_filter.c src/convertd/privilege/syscall_filter.h \
 	src/convertd/base/textfile.c src/convertd/base/textfile.h \
 	src/convertd/base/rights.c src/convertd/base/rights.h \
@@ -54,7 +54,7 @@ convertd_SOURCES = src/convertd/main.c \
 	src/convertd/process/drain.c src/convertd/process/drain.h \
 	src/convertd/net/downstream.c src/convertd/net/downstream.h src/convertd/net/plain_servers.c src/convertd/net/plain_servers.h \
 	src/convertd/observe/endpoint.c src/convertd/observe/endpoint.h \
-	src/hold/hold_table.c src/hold/hold_table.h src/serve/request_context.h \
+	src/hold/hold_table.c src/hold/hold_table.h src/serve/request_context.h src/serve/plugs.h \
 	src/convertd/process/withholding.c src/convertd/process/withholding.h \
 	src/convertd/process/inherit.c src/convertd/process/inherit.h \
 	src/convertd/observe/monitor.c src/convertd/observe/monitor.h \
@@ -63,7 +63,8 @@ convertd_SOURCES = src/convertd/main.c \
 	src/convertd/base/poller.c src/convertd/base/poller.h \
 	src/convertd/privilege/sandbox.c src/convertd/privilege/sandbox.h \
 	src/convertd/process/service.c src/convertd/process/service.h \
-	src/serve/session.h src/serve/session_parts.h src/serve/session_connect.c src/serve/session_life.c src/serve/session_pool.c \
+	src/hold/hold.c src/hold/hold.h src/hold/hold_queue.c src/hold/hold_queue.h \
+	src/serve/syn_attempt.c src/serve/syn_attempt.h src/serve/syn_judge.c src/serve/syn_judge.h src/serve/session.h src/serve/session_parts.h src/serve/session_connect.c src/serve/session_life.c src/serve/session_pool.c \
 	src/serve/session_report.c src/serve/session_request.c src/serve/session_socket.c src/serve/session_states.c \
 	src/convertd/privilege/survivor.c src/convertd/privilege/survivor.h \
 	src/hold/syn_window.c src/hold/syn_window.h \
@@ -76,8 +77,7 @@ if HAVE_NFTNL
 convertd_SOURCES += src/hold/nft.c src/hold/nft.h
 endif
 if HAVE_NETFILTER_QUEUE
-convertd_SOURCES += src/serve/syn_attempt.c src/serve/syn_attempt.h src/serve/syn_judge.c src/serve/syn_judge.h \
-	src/hold/hold_queue.c src/hold/hold_queue.h src/hold/hold_rules.c src/hold/hold_rules.h src/hold/queue_owner.c src/hold/queue_owner.h
+convertd_SOURCES += src/hold/hold_rules.c src/hold/hold_rules.h src/hold/queue_owner.c src/hold/queue_owner.h
 endif
 convertd_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(MNL_CFLAGS) $(NFTNL_CFLAGS) $(NFQUEUE_CFLAGS) $(CAP_NG_CFLAGS) $(MICROHTTPD_CFLAGS) -pthread
 convertd_LDFLAGS = $(AM_LDFLAGS) -pthread

@@ -4,19 +4,22 @@
  *
  * A nftables rule puts SYNs into the queue, and each waits in the kernel until it gets a verdict. The serving process
  * reads packets from the kernel's socket itself. Verdicts need CAP_NET_ADMIN, so they are sent to the main process
- * (queue_owner.c) by a socket for each queue. They are collected until syn_queue_flush(), as each message wakes up both
- * processes. syn_queue_close() waits until the main process has given up the queue; the kernel drops packets without
+ * (queue_owner.c) by a socket for each queue. They are collected until hold_queue_flush(), as each message wakes up both
+ * processes. hold_queue_close() waits until the main process has given up the queue; the kernel drops packets without
  * a verdict then.
  */
 #include "config.h"
 
 #include "hold/hold_queue.h"
 
+#include <errno.h>
+
+#ifdef HAVE_NETFILTER_QUEUE
+
 #include "convertd/base/warden_message.h"
 #include "convertd/base/rights.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <libmnl/libmnl.h>
 #include <libnetfilter_queue/libnetfilter_queue.h>
 #include <linux/netfilter/nfnetlink_queue.h>
@@ -35,19 +38,19 @@
 /* The size in bytes of the largest packet with the attributes in front of it. */
 #define BUFFER_SIZE (0xffff + 4096)
 
-struct syn_queue {
+struct hold_queue {
 	struct mnl_socket *netlink;
 	int verdicts_fd;
-	syn_queue_handler *handler;
+	hold_queue_handler *handler;
 	void *arg;
 	size_t verdicts_len;
 	uint8_t verdicts[WARDEN_VERDICTS_MAX]; /* verdicts that aren't sent to the main process yet */
 	uint8_t buffer[BUFFER_SIZE] __attribute__((aligned(NLMSG_ALIGNTO)));
 };
 
-int syn_queue_open(struct syn_queue **out, size_t index, syn_queue_handler *handler, void *arg)
+int hold_queue_open(struct hold_queue **out, size_t index, hold_queue_handler *handler, void *arg)
 {
-	struct syn_queue *queue = calloc(1, sizeof(*queue));
+	struct hold_queue *queue = calloc(1, sizeof(*queue));
 	int packets, error;
 
 	if (!queue)
@@ -71,7 +74,7 @@ int syn_queue_open(struct syn_queue **out, size_t index, syn_queue_handler *hand
 	return error;
 }
 
-bool syn_queue_flush(struct syn_queue *queue)
+bool hold_queue_flush(struct hold_queue *queue)
 {
 	ssize_t sent = queue->verdicts_len ?
 			       fdpass_send(queue->verdicts_fd, queue->verdicts, queue->verdicts_len, -1) :
@@ -81,13 +84,13 @@ bool syn_queue_flush(struct syn_queue *queue)
 	return sent >= 0;
 }
 
-void syn_queue_close(struct syn_queue *queue)
+void hold_queue_close(struct hold_queue *queue)
 {
 	char end;
 
 	if (!queue)
 		return;
-	syn_queue_flush(queue);
+	hold_queue_flush(queue);
 	mnl_socket_close(queue->netlink);
 	shutdown(queue->verdicts_fd, SHUT_WR);
 	while (recv(queue->verdicts_fd, &end, sizeof(end), 0) < 0 && errno == EINTR)
@@ -96,7 +99,7 @@ void syn_queue_close(struct syn_queue *queue)
 	free(queue);
 }
 
-int syn_queue_fd(const struct syn_queue *queue)
+int hold_queue_fd(const struct hold_queue *queue)
 {
 	return mnl_socket_get_fd(queue->netlink);
 }
@@ -104,7 +107,7 @@ int syn_queue_fd(const struct syn_queue *queue)
 /* Hands over the packet in a netlink message; called by mnl_cb_run(). */
 static int on_message(const struct nlmsghdr *header, void *data)
 {
-	struct syn_queue *queue = data;
+	struct hold_queue *queue = data;
 	struct nlattr *attributes[NFQA_MAX + 1] = { 0 };
 	const struct nfqnl_msg_packet_hdr *packet;
 	struct nlattr *payload;
@@ -117,14 +120,14 @@ static int on_message(const struct nlmsghdr *header, void *data)
 		queue->handler(queue->arg, ntohl(packet->packet_id), mnl_attr_get_payload(payload),
 			       mnl_attr_get_payload_len(payload));
 	else
-		syn_queue_pass(queue, ntohl(packet->packet_id));
+		hold_queue_pass(queue, ntohl(packet->packet_id));
 	return MNL_CB_OK;
 }
 
-bool syn_queue_read(struct syn_queue *queue)
+bool hold_queue_read(struct hold_queue *queue)
 {
 	for (int i = 0; i < PACKETS_PER_ROUND; i++) {
-		ssize_t received = recv(syn_queue_fd(queue), queue->buffer, sizeof(queue->buffer),
+		ssize_t received = recv(hold_queue_fd(queue), queue->buffer, sizeof(queue->buffer),
 					MSG_DONTWAIT);
 
 		if (received <= 0)
@@ -136,14 +139,14 @@ bool syn_queue_read(struct syn_queue *queue)
 }
 
 /* Adds a verdict to those for the main process. @packet: the bytes to go on with; NULL: unchanged */
-static void give_verdict(struct syn_queue *queue, uint32_t id, bool accept, const uint8_t *packet,
+static void give_verdict(struct hold_queue *queue, uint32_t id, bool accept, const uint8_t *packet,
 			 size_t len)
 {
 	struct warden_verdict verdict = { .id = id, .len = (uint16_t)len, .accept = accept };
 	uint8_t *at;
 
 	if (queue->verdicts_len + sizeof(verdict) + len > sizeof(queue->verdicts))
-		syn_queue_flush(queue);
+		hold_queue_flush(queue);
 	at = queue->verdicts + queue->verdicts_len;
 	memcpy(at, &verdict, sizeof(verdict));
 	if (len)
@@ -151,17 +154,65 @@ static void give_verdict(struct syn_queue *queue, uint32_t id, bool accept, cons
 	queue->verdicts_len += sizeof(verdict) + len;
 }
 
-void syn_queue_pass(struct syn_queue *queue, uint32_t id)
+void hold_queue_pass(struct hold_queue *queue, uint32_t id)
 {
 	give_verdict(queue, id, true, NULL, 0);
 }
 
-void syn_queue_pass_changed(struct syn_queue *queue, uint32_t id, const uint8_t *packet, size_t len)
+void hold_queue_pass_changed(struct hold_queue *queue, uint32_t id, const uint8_t *packet, size_t len)
 {
 	give_verdict(queue, id, true, packet, len);
 }
 
-void syn_queue_drop(struct syn_queue *queue, uint32_t id)
+void hold_queue_drop(struct hold_queue *queue, uint32_t id)
 {
 	give_verdict(queue, id, false, NULL, 0);
 }
+
+#else /* no queue is ever opened */
+
+int hold_queue_open(struct hold_queue **queue, size_t index, hold_queue_handler *handler, void *arg)
+{
+	(void)queue, (void)index, (void)handler, (void)arg;
+	return -ENOSYS;
+}
+
+void hold_queue_close(struct hold_queue *queue)
+{
+	(void)queue;
+}
+
+int hold_queue_fd(const struct hold_queue *queue)
+{
+	(void)queue;
+	return -1;
+}
+
+bool hold_queue_read(struct hold_queue *queue)
+{
+	(void)queue;
+	return false;
+}
+
+void hold_queue_pass(struct hold_queue *queue, uint32_t id)
+{
+	(void)queue, (void)id;
+}
+
+void hold_queue_pass_changed(struct hold_queue *queue, uint32_t id, const uint8_t *packet, size_t len)
+{
+	(void)queue, (void)id, (void)packet, (void)len;
+}
+
+void hold_queue_drop(struct hold_queue *queue, uint32_t id)
+{
+	(void)queue, (void)id;
+}
+
+bool hold_queue_flush(struct hold_queue *queue)
+{
+	(void)queue;
+	return true;
+}
+
+#endif

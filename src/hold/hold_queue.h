@@ -7,47 +7,47 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct syn_queue;
+struct hold_queue;
 
 /*
  * Called for each packet that has arrived. The packet waits in the kernel until one of the verdicts below is given with
  * its @id. @packet, @len: a copy, from the IP header on; the handler may change it, and must not use it after it has returned
  */
-typedef void syn_queue_handler(void *arg, uint32_t id, uint8_t *packet, size_t len);
+typedef void hold_queue_handler(void *arg, uint32_t id, uint8_t *packet, size_t len);
 
 /*
- * syn_queue_open() - read from a queue that the main process owns (rights_own_queues())
+ * hold_queue_open() - read from a queue that the main process owns (rights_own_queues())
  * @index: the number of the queue among those, from 0
  * @handler: called with @arg for each packet
- * Returns 0 with @queue set, for syn_queue_close(), or -errno.
+ * Returns 0 with @queue set, for hold_queue_close(), or -errno.
  */
-int syn_queue_open(struct syn_queue **queue, size_t index, syn_queue_handler *handler, void *arg);
+int hold_queue_open(struct hold_queue **queue, size_t index, hold_queue_handler *handler, void *arg);
 
 /*
  * Sends the collected verdicts, and waits until the main process has given up the queue: the kernel then drops
  * packets that have no verdict. NULL is fine.
  */
-void syn_queue_close(struct syn_queue *queue);
+void hold_queue_close(struct hold_queue *queue);
 
 /* Returns the descriptor that is readable when packets have arrived. */
-int syn_queue_fd(const struct syn_queue *queue);
+int hold_queue_fd(const struct hold_queue *queue);
 
 /*
  * Calls the handler for packets that have arrived, a limited number of them. Returns whether there may be more, for which
  * the descriptor is readable again.
  */
-bool syn_queue_read(struct syn_queue *queue);
+bool hold_queue_read(struct hold_queue *queue);
 
 /*
- * Verdicts on a packet: syn_queue_pass() lets it go on unchanged, syn_queue_pass_changed() as the given bytes, and
- * syn_queue_drop() drops it. They are collected, and sent to the main process by syn_queue_flush() at the latest.
+ * Verdicts on a packet: hold_queue_pass() lets it go on unchanged, hold_queue_pass_changed() as the given bytes, and
+ * hold_queue_drop() drops it. They are collected, and sent to the main process by hold_queue_flush() at the latest.
  */
-void syn_queue_pass(struct syn_queue *queue, uint32_t id);
-void syn_queue_pass_changed(struct syn_queue *queue, uint32_t id, const uint8_t *packet,
+void hold_queue_pass(struct hold_queue *queue, uint32_t id);
+void hold_queue_pass_changed(struct hold_queue *queue, uint32_t id, const uint8_t *packet,
 			    size_t len);
-void syn_queue_drop(struct syn_queue *queue, uint32_t id);
+void hold_queue_drop(struct hold_queue *queue, uint32_t id);
 
 /* Sends the collected verdicts. Returns false if there is no main process any more. */
-bool syn_queue_flush(struct syn_queue *queue);
+bool hold_queue_flush(struct hold_queue *queue);
 
 #endif

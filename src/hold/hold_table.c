@@ -2,38 +2,36 @@
 /*
  * hold_table.c - the SYNs that are withheld, and released ones whose connections haven't been accepted yet
  *
- * The problem. One worker withholds a SYN and asks the server; another may accept the connection that the SYN makes in
- * the end, and needs the server's socket. And a SYN that comes again must not make the converter ask the server again
- * (RFC 8803 9.3).
+ * The problem. One worker withholds a SYN and connects to its server; another worker may accept the connection that the SYN makes in the
+ * end, and needs the server's socket. And a repeated SYN must not make anybody connect again (RFC 8803 9.3).
  *
  * One table, with one lock, is shared by all workers. An entry is in one of these states:
  *
- *     withheld   withheld_add(): the packet is in the queue; only its worker may touch the entry
- *     released   withheld_release(): the packet goes on; whoever takes the entry out owns it: the worker that accepts the
- *                connection (withheld_take()), time (withheld_expire()), or the worker that has withheld it and
- *                needs its room (withheld_take_back())
+ *     withheld   hold_table_add(): the packet is in the queue; only its worker may touch the entry
+ *     released   hold_table_release(): the packet goes on; whoever takes the entry out owns it: the worker that accepts the connection
+ *                (hold_table_take()), time (hold_table_expire()), or the worker that has withheld it and needs its room
+ *                (hold_table_take_back())
  *     taken      out of the table
  *
- * Entries are found by the connection's addresses and ports, hashed with a secret key: whoever forges SYNs can't
- * choose their places. A SYN that comes again is found as long as the first one is in the table; afterwards by a hash of
- * its addresses and sequence number, of which the last RECENT_MAX or so are remembered. A forgotten one, or a forged
- * one with the same hash (2^-56), costs one more connection to the server, no more.
+ * An entry is found by addresses, ports and initial sequence number. So neither a forged SYN nor an attempt that the client has given up
+ * stands in the way of another attempt from the same port: whoever can't see the client's packets doesn't know its sequence number.
+ * Keys are hashed with a secret: whoever forges SYNs can't choose their places.
  *
- * A client that makes its request again does so by a SYN of other ports: as long as the earlier one is withheld, that is found by
- * the attempt's number, too.
+ * A repeated SYN is found as long as the first one is in the table; afterwards by a hash of the same key, of which the last RECENT_MAX
+ * or so are remembered, with what became of the SYN. A forgotten one, or a forged one with the same hash (2^-56), costs one more
+ * connection to the server.
  *
- * Limits: WITHHELD_MAX entries and WITHHELD_BYTES_MAX bytes of packets. What the entries own is freed by those who
- * take them; the table is empty when it is destroyed.
+ * A client that repeats its attempt by a SYN of another port is found by the attempt's number as long as the earlier SYN is withheld.
+ *
+ * Limits: HOLD_SYNS_MAX entries and HOLD_BYTES_MAX bytes of packets. The table is empty when it is destroyed.
  */
 #include "config.h"
 
 /* Before uthash.h, which the header includes. */
 #define HASH_NONFATAL_OOM 1
-#define HASH_FUNCTION(key, len, hash) ((hash) = hash_flow(table, (key), (len)))
+#define HASH_FUNCTION(key, len, hash) ((hash) = hash_key(table, (key), (len)))
 
 #include "hold/hold_table.h"
-
-#include "hold/syn_packet.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -42,83 +40,66 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <utlist.h>
 
 /* A power of 2. */
-#define RECENT_MAX 16384
+#define RECENT_MAX 65536
 
-/* The byte of a hash that makes room for how its SYN was refused. */
-#define NATIVE_MASK UINT64_C(0xff)
+/* The byte of a hash that makes room for what became of its SYN: how it was refused, NATIVE_NONE, or DROPPED. */
+#define FATE_MASK UINT64_C(0xff)
+#define DROPPED 0xfe
 
-struct withheld_table {
+struct hold_table {
 	pthread_mutex_t lock; /* for all below */
-	uint8_t hash_key[crypto_shorthash_KEYBYTES];
-	struct withheld_syn *entries;
-	struct withheld_syn *attempts; /* those of the entries that are withheld, and have an attempt */
-	struct withheld_syn *released; /* the one that was released first is the first */
-	size_t bytes;                      /* of packets */
-	atomic_size_t count;               /* read without the lock */
-	uint64_t recent[RECENT_MAX];       /* hashes, whose last byte says how the SYN was refused, or NATIVE_NONE */
+	uint8_t secret[crypto_shorthash_KEYBYTES];
+	struct hold_syn *entries;
+	struct hold_syn *attempts;     /* those of the entries that are withheld, and have an attempt */
+	struct hold_syn *by_addresses; /* those that were released */
+	struct hold_syn *released;     /* the same; the one that was released first is the first */
+	size_t bytes;                  /* of packets */
+	atomic_size_t count;           /* read without the lock */
+	uint64_t recent[RECENT_MAX];   /* hashes, whose last byte says what became of the SYN */
 };
 
 static_assert(crypto_shorthash_BYTES == sizeof(uint64_t), "a hash is a number");
-static_assert(sizeof(struct syn_packet_flow) == 36, "no padding in a key");
-static_assert(sizeof(struct withheld_attempt) == 24, "no padding in a key");
+static_assert(sizeof(struct syn_packet_flow) == 36 && sizeof(struct hold_flow) == 40, "no padding in a key");
+static_assert(sizeof(struct hold_attempt) == 24, "no padding in a key");
+static_assert(DROPPED != NATIVE_NONE && DROPPED != NATIVE_RESET && DROPPED >= NATIVE_CODES, "a fate of its own");
 
-static unsigned hash_flow(const struct withheld_table *table, const void *key, size_t len)
+static unsigned hash_key(const struct hold_table *table, const void *key, size_t len)
 {
 	uint64_t hash;
 
-	crypto_shorthash((uint8_t *)&hash, key, len, table->hash_key);
+	crypto_shorthash((uint8_t *)&hash, key, len, table->secret);
 	return (unsigned)hash;
 }
 
-static uint64_t hash_syn(const struct withheld_table *table, const struct syn_packet_flow *flow,
-			 uint32_t isn)
+static uint64_t hash_flow(const struct hold_table *table, const struct hold_flow *flow)
 {
-	uint8_t key[sizeof(*flow) + sizeof(isn)];
 	uint64_t hash;
 
-	memcpy(key, flow, sizeof(*flow));
-	memcpy(key + sizeof(*flow), &isn, sizeof(isn));
-	crypto_shorthash((uint8_t *)&hash, key, sizeof(key), table->hash_key);
-	return hash & ~NATIVE_MASK;
+	crypto_shorthash((uint8_t *)&hash, (const uint8_t *)flow, sizeof(*flow), table->secret);
+	return hash & ~FATE_MASK;
 }
 
 /* The caller holds the lock. */
-static uint64_t *recent_place(struct withheld_table *table, uint64_t hash)
+static uint64_t *recent_place(struct hold_table *table, uint64_t hash)
 {
-	return &table->recent[hash / (NATIVE_MASK + 1) % RECENT_MAX];
+	return &table->recent[hash / (FATE_MASK + 1) % RECENT_MAX];
 }
 
-void withheld_syn_close(struct withheld_syn *syn)
+struct hold_table *hold_table_create(void)
 {
-	if (syn->fd < 0)
-		return;
-	downstream_reset(syn->fd);
-	close(syn->fd);
-	syn->fd = -1;
-}
-
-void withheld_syn_fini(struct withheld_syn *syn)
-{
-	free(syn->packet);
-	withheld_syn_close(syn);
-}
-
-struct withheld_table *withheld_create(void)
-{
-	struct withheld_table *table = sodium_init() < 0 ? NULL : calloc(1, sizeof(*table));
+	struct hold_table *table = sodium_init() < 0 ? NULL : calloc(1, sizeof(*table));
 
 	if (!table)
 		return NULL;
 	pthread_mutex_init(&table->lock, NULL);
-	crypto_shorthash_keygen(table->hash_key);
+	crypto_shorthash_keygen(table->secret);
 	return table;
 }
 
-void withheld_destroy(struct withheld_table *table)
+void hold_table_destroy(struct hold_table *table)
 {
 	if (!table)
 		return;
@@ -126,82 +107,85 @@ void withheld_destroy(struct withheld_table *table)
 	free(table);
 }
 
-size_t withheld_count(const struct withheld_table *table)
+size_t hold_table_count(const struct hold_table *table)
 {
 	return atomic_load_explicit(&table->count, memory_order_acquire);
 }
 
-static struct withheld_syn *find(struct withheld_table *table, const struct syn_packet_flow *flow)
+static enum hold_known known_by_fate(uint8_t fate)
 {
-	struct withheld_syn *syn;
-
-	HASH_FIND(hh, table->entries, flow, sizeof(*flow), syn);
-	return syn;
+	switch (fate) {
+	case NATIVE_NONE:
+		return HOLD_WAS_RELEASED;
+	case DROPPED:
+		return HOLD_WAS_DROPPED;
+	default:
+		return HOLD_WAS_REFUSED;
+	}
 }
 
-enum withheld_known withheld_look(struct withheld_table *table, const struct syn_packet_flow *flow,
-				uint32_t isn, uint8_t *native)
+enum hold_known hold_table_look(struct hold_table *table, const struct hold_flow *flow, uint8_t *native)
 {
-	uint64_t hash = hash_syn(table, flow, isn), recent;
-	enum withheld_known known = WITHHELD_NEW;
-	const struct withheld_syn *syn;
+	uint64_t hash = hash_flow(table, flow), recent;
+	enum hold_known known = HOLD_NEW;
+	const struct hold_syn *syn;
 
 	pthread_mutex_lock(&table->lock);
-	syn = find(table, flow);
+	HASH_FIND(hh, table->entries, flow, sizeof(*flow), syn);
 	recent = *recent_place(table, hash);
-	*native = (uint8_t)(recent & NATIVE_MASK);
+	*native = (uint8_t)(recent & FATE_MASK);
 	if (syn)
-		known = syn->withheld ? WITHHELD_NOW : WITHHELD_BEFORE;
-	else if ((recent & ~NATIVE_MASK) == hash)
-		known = *native == NATIVE_NONE ? WITHHELD_BEFORE : WITHHELD_REFUSED;
+		known = syn->withheld ? HOLD_IS_WITHHELD : HOLD_WAS_RELEASED;
+	else if ((recent & ~FATE_MASK) == hash)
+		known = known_by_fate(*native);
 	pthread_mutex_unlock(&table->lock);
 	return known;
 }
 
 /* The caller holds the lock. */
-static struct withheld_syn *find_attempt(struct withheld_table *table, const struct withheld_attempt *attempt)
+static struct hold_syn *find_attempt(struct hold_table *table, const struct hold_attempt *attempt)
 {
-	struct withheld_syn *syn;
+	struct hold_syn *syn;
 
 	HASH_FIND(hh_attempt, table->attempts, attempt, sizeof(*attempt), syn);
 	return syn;
 }
 
-struct withheld_syn *withheld_find(struct withheld_table *table, const struct withheld_attempt *attempt,
-				   const struct limits_owner *owner)
+struct hold_syn *hold_table_find(struct hold_table *table, const struct hold_attempt *attempt, const void *owner)
 {
-	struct withheld_syn *syn;
+	struct hold_syn *syn;
 
 	pthread_mutex_lock(&table->lock);
 	syn = find_attempt(table, attempt);
-	if (syn && syn->member.owner != owner)
+	if (syn && syn->owner != owner)
 		syn = NULL;
 	pthread_mutex_unlock(&table->lock);
 	return syn;
 }
 
-/* Has the entry be found by its attempt. Without memory, or if another one has the same, it isn't. The caller holds the lock. */
-static void attempt_enter(struct withheld_table *table, struct withheld_syn *syn)
+/* Makes the entry known by its attempt, unless there is no memory or another one has the same. The caller holds the lock. */
+static void attempt_enter(struct hold_table *table, struct hold_syn *syn)
 {
 	if (syn->attempt.number && !find_attempt(table, &syn->attempt))
 		HASH_ADD(hh_attempt, table->attempts, attempt, sizeof(syn->attempt), syn);
 }
 
-static void attempt_leave(struct withheld_table *table, struct withheld_syn *syn)
+static void attempt_leave(struct hold_table *table, struct hold_syn *syn)
 {
 	if (syn->hh_attempt.tbl)
 		HASH_DELETE(hh_attempt, table->attempts, syn);
 	syn->hh_attempt.tbl = NULL;
 }
 
-int withheld_add(struct withheld_table *table, struct withheld_syn *syn)
+int hold_table_add(struct hold_table *table, struct hold_syn *syn)
 {
 	int error = -ENOSPC;
 
 	pthread_mutex_lock(&table->lock);
-	if (atomic_load(&table->count) < WITHHELD_MAX &&
-	    table->bytes + syn->packet_len <= WITHHELD_BYTES_MAX) {
+	if (atomic_load(&table->count) < HOLD_SYNS_MAX && table->bytes + syn->packet_len <= HOLD_BYTES_MAX) {
 		syn->withheld = true;
+		syn->taken = false;
+		syn->hh_attempt.tbl = syn->hh_released.tbl = NULL;
 		HASH_ADD(hh, table->entries, flow, sizeof(syn->flow), syn);
 		error = syn->hh.tbl ? 0 : -ENOMEM;
 	}
@@ -214,23 +198,25 @@ int withheld_add(struct withheld_table *table, struct withheld_syn *syn)
 	return error;
 }
 
-void withheld_release(struct withheld_table *table, struct withheld_syn *syn, uint64_t now_ms)
+void hold_table_release(struct hold_table *table, struct hold_syn *syn, bool dropped, uint64_t now_ms)
 {
-	uint64_t hash = hash_syn(table, &syn->flow, syn->isn);
+	uint64_t hash = hash_flow(table, &syn->flow);
 
 	pthread_mutex_lock(&table->lock);
 	attempt_leave(table, syn);
 	DL_APPEND(table->released, syn);
+	/* Without memory its connection doesn't find it, and it expires. */
+	HASH_ADD(hh_released, table->by_addresses, flow.addresses, sizeof(syn->flow.addresses), syn);
 	syn->withheld = false;
 	syn->released_ms = now_ms;
 	table->bytes -= syn->packet_len;
-	*recent_place(table, hash) = hash | syn->native;
+	*recent_place(table, hash) = hash | (dropped ? DROPPED : syn->native);
 	pthread_mutex_unlock(&table->lock);
 }
 
-void withheld_note_refusal(struct withheld_table *table, const struct syn_packet_flow *flow, uint32_t isn, uint8_t native)
+void hold_table_note_refusal(struct hold_table *table, const struct hold_flow *flow, uint8_t native)
 {
-	uint64_t hash = hash_syn(table, flow, isn);
+	uint64_t hash = hash_flow(table, flow);
 
 	pthread_mutex_lock(&table->lock);
 	*recent_place(table, hash) = hash | native;
@@ -238,30 +224,46 @@ void withheld_note_refusal(struct withheld_table *table, const struct syn_packet
 }
 
 /* Removes a released entry, which is returned; the caller holds the lock. */
-static struct withheld_syn *leave(struct withheld_table *table, struct withheld_syn *syn)
+static struct hold_syn *leave(struct hold_table *table, struct hold_syn *syn)
 {
 	DL_DELETE(table->released, syn);
 	HASH_DELETE(hh, table->entries, syn);
+	if (syn->hh_released.tbl)
+		HASH_DELETE(hh_released, table->by_addresses, syn);
+	syn->hh_released.tbl = NULL;
 	syn->taken = true;
+	syn->next = NULL;
 	atomic_fetch_sub(&table->count, 1);
 	return syn;
 }
 
-struct withheld_syn *withheld_take(struct withheld_table *table, const struct syn_packet_flow *flow)
+/* Puts @syn into the list, where the latest is the first. */
+static void insert_latest(struct hold_syn **list, struct hold_syn *syn)
 {
-	struct withheld_syn *syn;
-
-	if (!withheld_count(table))
-		return NULL;
-	pthread_mutex_lock(&table->lock);
-	syn = find(table, flow);
-	if (syn)
-		syn = syn->withheld ? NULL : leave(table, syn);
-	pthread_mutex_unlock(&table->lock);
-	return syn;
+	while (*list && (*list)->released_ms > syn->released_ms)
+		list = &(*list)->next;
+	syn->next = *list;
+	*list = syn;
 }
 
-bool withheld_take_back(struct withheld_table *table, struct withheld_syn *syn)
+struct hold_syn *hold_table_take(struct hold_table *table, const struct syn_packet_flow *addresses)
+{
+	struct hold_syn *list = NULL, *syn;
+
+	if (!hold_table_count(table))
+		return NULL;
+	pthread_mutex_lock(&table->lock);
+	for (;;) {
+		HASH_FIND(hh_released, table->by_addresses, addresses, sizeof(*addresses), syn);
+		if (!syn)
+			break;
+		insert_latest(&list, leave(table, syn));
+	}
+	pthread_mutex_unlock(&table->lock);
+	return list;
+}
+
+bool hold_table_take_back(struct hold_table *table, struct hold_syn *syn)
 {
 	bool mine;
 
@@ -273,9 +275,9 @@ bool withheld_take_back(struct withheld_table *table, struct withheld_syn *syn)
 	return mine;
 }
 
-struct withheld_syn *withheld_expire(struct withheld_table *table, uint64_t before_ms)
+struct hold_syn *hold_table_expire(struct hold_table *table, uint64_t before_ms)
 {
-	struct withheld_syn *syn;
+	struct hold_syn *syn;
 
 	pthread_mutex_lock(&table->lock);
 	syn = table->released;

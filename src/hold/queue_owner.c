@@ -3,7 +3,7 @@
  * queue_owner.c - the netfilter queues in the main process, which owns them and passes verdicts on to the kernel
  *
  * The kernel checks the rights of the process that sends a netlink message, not of the one that receives it.
- * So the serving process has the same sockets and reads the packets by itself (syn_queue.c), but sends its verdicts
+ * So the serving process has the same sockets and reads the packets by itself (hold_queue.c), but sends its verdicts
  * to the main process, by a socket for each queue. That process makes the netlink messages, so that an attacker in the
  * serving process can't use the other things that netfilter's messages could say: another queue, a mark, other
  * packets than SYNs to our listeners.
@@ -103,7 +103,7 @@ static int set_up(const struct mnl_socket *netlink, uint16_t number)
 	struct nlmsghdr *header = nfq_nlmsg_put(buf, NFQNL_MSG_CONFIG, number);
 
 	nfq_nlmsg_cfg_put_params(header, NFQNL_COPY_PACKET, 0xffff);
-	nfq_nlmsg_cfg_put_qmaxlen(header, WITHHELD_MAX + QUEUE_SPARE);
+	nfq_nlmsg_cfg_put_qmaxlen(header, HOLD_SYNS_MAX + QUEUE_SPARE);
 	mnl_attr_put_u32(header, NFQA_CFG_FLAGS, htonl(flags));
 	mnl_attr_put_u32(header, NFQA_CFG_MASK, htonl(flags));
 	return configure(netlink, header);
@@ -124,7 +124,7 @@ static void queue_close(struct queue *queue)
 {
 	if (queue->netlink)
 		mnl_socket_close(queue->netlink);
-	/* This is closed after the queue: syn_queue_close() waits at the other end until the queue has gone. */
+	/* This is closed after the queue: hold_queue_close() waits at the other end until the queue has gone. */
 	if (queue->verdicts >= 0)
 		close(queue->verdicts);
 	if (queue->other >= 0)

@@ -20,7 +20,8 @@ struct poller;
 struct probes;
 struct route;
 struct terms;
-struct withheld_table;
+struct hold_table;
+struct serve_plugs;
 
 struct request_context {
 	struct event_base *base;
@@ -33,7 +34,8 @@ struct request_context {
 	struct probes *probes;
 	struct event *tests;             /* the next test of an address family that doesn't work: blame.c */
 	struct log_limit *unrouted;      /* of warnings about missing routes, all workers' */
-	struct withheld_table *withheld; /* SYNs that are withheld, and released ones, all workers' */
+	const struct serve_plugs *plugs; /* who judges, and who connects */
+	struct hold_table *withheld;     /* SYNs that are withheld, and released ones, all workers' */
 	struct far_clients *far_clients; /* whose SYNs are withheld for a shorter time, all workers' */
 	struct limits_owner owner;       /* of this worker's sessions and of the SYNs that it withholds */
 };

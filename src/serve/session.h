@@ -23,7 +23,7 @@ struct demand;
 struct event;
 struct event_base;
 struct far_clients;
-struct withheld_table;
+struct hold_table;
 struct monitor;
 struct session;
 struct session_pool;
@@ -44,9 +44,10 @@ enum session_timeout {
 
 /* What the pools of all workers share. Each thread may use it at any time. */
 struct session_shared {
+	const struct serve_plugs *plugs;
 	struct limits *limits;
 	struct demand *demand;           /* are cookies demanded? */
-	struct withheld_table *withheld; /* SYNs that are withheld, and released ones */
+	struct hold_table *withheld;     /* SYNs that are withheld, and released ones */
 	struct far_clients *far_clients; /* whose SYNs are withheld for a shorter time */
 	struct monitor *monitor;         /* for the main thread alone, but for what it hands out */
 	struct log_limit drops, sources, memory, unrouted; /* of warnings, each of which stands for many sessions */

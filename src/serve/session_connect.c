@@ -9,6 +9,8 @@
 
 #include "serve/session_parts.h"
 
+#include "serve/plugs.h"
+
 #include "common/tcp.h"
 #include "convertd/base/clock.h"
 #include "convertd/base/log.h"
@@ -115,7 +117,7 @@ static struct session_connection connect_now(struct session *s, const struct req
 	plan.mptcp = s->mptcp = decision->mptcp && !plain_servers_has(&s->server);
 	s->trusted = plan.confirmed = s->confirmed;
 	plan.choice = sources_choose(&settings->sources, &s->client, &s->server, &plan.source);
-	fd = downstream_connect(&plan);
+	fd = s->pool->context.plugs->dial.connect(&plan);
 	/* net.mptcp.enabled was switched off since the start. */
 	if (s->mptcp && (fd == -ENOPROTOOPT || fd == -EPROTONOSUPPORT))
 		return unsupported(TCP_KIND_MPTCP, "MPTCP is off on this host");

@@ -29,7 +29,7 @@ struct session {
 	struct session *queue_prev, *queue_next; /* pool->hungry */
 	struct session_pool *pool;
 	struct limits_member member; /* what the limits count it as */
-	struct withheld_syn *withheld; /* REQUEST: what was done for the SYN of the connection, or NULL */
+	struct syn_attempt *withheld; /* REQUEST: what was done for SYNs of the connection's addresses: a list by hold.next; or NULL */
 	struct relay relay;
 	int registration[RELAY_ENDS]; /* of the sockets with the poller, or POLLER_NONE */
 	struct relay_watch watch;

@@ -184,6 +184,7 @@ int session_pool_init(struct session_pool *pool, struct event_base *base,
 	if (!error && !pool->context.route)
 		error = -errno;
 	pool->context.withheld = shared->withheld;
+	pool->context.plugs = shared->plugs;
 	pool->context.far_clients = shared->far_clients;
 	pool->context.unrouted = &shared->unrouted;
 	pool->context.admission = (struct admission){

@@ -18,6 +18,8 @@
 
 #include "serve/session_parts.h"
 
+#include "serve/plugs.h"
+
 #include "convertd/base/clock.h"
 #include "convertd/base/poller.h"
 #include "convertd/observe/metrics.h"
@@ -26,11 +28,87 @@
 #include "convertd/policy/request.h"
 #include "serve/blame.h"
 #include "hold/hold_table.h"
+#include "serve/syn_attempt.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+
+/* ----- what was done for the SYN of the connection, while it was withheld ----- */
+
+void session_take_withheld(struct session *s)
+{
+	struct hold_table *table = s->pool->context.withheld;
+	struct syn_packet_flow addresses = { .source = sockaddr_ip_in6(&s->client), .source_port = sockaddr_ip_port(&s->client) };
+	union sockaddr_ip local = { 0 };
+	socklen_t len = sizeof(local);
+
+	if (!hold_table_count(table) ||
+	    getsockname(s->relay.side[RELAY_UPSTREAM].fd, &local.sa, &len) < 0)
+		return;
+	addresses.destination = sockaddr_ip_in6(&local);
+	addresses.destination_port = sockaddr_ip_port(&local);
+	s->withheld = (struct syn_attempt *)hold_table_take(table, &addresses);
+	for (struct syn_attempt *a = s->withheld; a; a = (struct syn_attempt *)a->hold.next) {
+		const struct syn_attempt *next = (const struct syn_attempt *)a->hold.next;
+
+		a->grant.next = next ? &next->grant : NULL;
+		/* The SYN was counted as pending; its session is counted since it was accepted. */
+		limits_leave(s->pool->context.admission.limits, &a->member, clock_now_ms());
+		if (a->unproven)
+			demand_leave(s->pool->context.admission.demand);
+	}
+	if (!s->withheld)
+		return;
+	s->started_us = s->withheld->came_us;
+	s->far = s->withheld->far;
+}
+
+void session_drop_withheld(struct session *s)
+{
+	while (s->withheld) {
+		struct syn_attempt *a = s->withheld;
+
+		s->withheld = (struct syn_attempt *)a->hold.next;
+		poller_forget(s->pool->context.poller, a->registration);
+		syn_attempt_destroy(a);
+	}
+}
+
+/* Of what was done for SYNs of these addresses, keeps the one that granted the request. */
+static void choose_withheld(struct session *s, const struct judgement_grant *grant)
+{
+	struct syn_attempt **at = &s->withheld, *chosen;
+
+	while (*at && &(*at)->grant != grant)
+		at = (struct syn_attempt **)&(*at)->hold.next;
+	chosen = *at;
+	if (!chosen)
+		return;
+	*at = (struct syn_attempt *)chosen->hold.next;
+	session_drop_withheld(s);
+	chosen->hold.next = NULL;
+	s->withheld = chosen;
+	s->started_us = chosen->came_us;
+	s->far = chosen->far;
+}
+
+struct session_withheld session_open_withheld(struct session *s)
+{
+	struct syn_attempt *a = s->withheld;
+	struct session_withheld found = {
+		.fd = a->fd, .refusal = a->refusal, .answered = a->reached,
+		.registration = a->registration, .events = a->events,
+	};
+
+	a->fd = -1;
+	a->registration = POLLER_NONE;
+	session_drop_withheld(s);
+	return found;
+}
+
+/* ----- the request ----- */
 
 bool session_request_is_confirmed(const struct session *s)
 {
@@ -50,10 +128,11 @@ void session_request_judge(struct session *s, const uint8_t *buf, size_t len, st
 		.now_ms = clock_now_ms(),
 		.mptcp = !s->relay.side[RELAY_UPSTREAM].tcp,
 		.confirmed = session_request_is_confirmed(s),
+		.syn_data = s->syn_data,
 	};
 	const struct request_decision *request = &judgement->request;
 
-	judgement_make(&s->pool->context.admission, &c, judgement);
+	s->pool->context.plugs->judge(&s->pool->context.admission, &c, judgement);
 	session_count_class(s, before);
 	if (request->silent && request->action != REQUEST_WAIT && request->action != REQUEST_PROVE) {
 		s->voice = (uint8_t)judgement->voice;
@@ -63,7 +142,9 @@ void session_request_judge(struct session *s, const uint8_t *buf, size_t len, st
 	if (request->connect)
 		sockaddr_ip_set(&s->server, AF_UNSPEC, &request->address, request->port);
 	/* The request isn't the one of the SYN, or is no longer granted: what was done for that is of no use. */
-	if (request->action != REQUEST_WAIT && !judgement->by_grant)
+	if (judgement->by_grant)
+		choose_withheld(s, judgement->grant);
+	else if (request->action != REQUEST_WAIT)
 		session_drop_withheld(s);
 	s->error_taken = judgement->error_taken;
 	if (request->lacking) {
@@ -94,56 +175,6 @@ size_t session_request_unkeep(struct session *s, uint8_t *scratch)
 	s->request = NULL;
 	s->request_len = 0;
 	return len;
-}
-
-/* ----- sessions whose SYN was withheld: the server's socket, or the error, is there already ----- */
-
-void session_take_withheld(struct session *s)
-{
-	struct withheld_table *table = s->pool->context.withheld;
-	struct syn_packet_flow flow = { .source = sockaddr_ip_in6(&s->client),
-					.source_port = sockaddr_ip_port(&s->client) };
-	union sockaddr_ip local = { 0 };
-	socklen_t len = sizeof(local);
-
-	if (!withheld_count(table) ||
-	    getsockname(s->relay.side[RELAY_UPSTREAM].fd, &local.sa, &len) < 0)
-		return;
-	flow.destination = sockaddr_ip_in6(&local);
-	flow.destination_port = sockaddr_ip_port(&local);
-	s->withheld = withheld_take(table, &flow);
-	if (!s->withheld)
-		return;
-	s->started_us = s->withheld->came_us;
-	s->far = s->withheld->far;
-	/* The SYN was counted as pending; its session is counted since it was accepted. */
-	limits_leave(s->pool->context.admission.limits, &s->withheld->member, clock_now_ms());
-	if (s->withheld->unproven)
-		demand_leave(s->pool->context.admission.demand);
-}
-
-void session_drop_withheld(struct session *s)
-{
-	if (!s->withheld)
-		return;
-	poller_forget(s->pool->context.poller, s->withheld->registration);
-	withheld_syn_fini(s->withheld);
-	free(s->withheld);
-	s->withheld = NULL;
-}
-
-struct session_withheld session_open_withheld(struct session *s)
-{
-	struct withheld_syn *syn = s->withheld;
-	struct session_withheld found = {
-		.fd = syn->fd, .refusal = syn->refusal, .answered = syn->answered,
-		.registration = syn->registration, .events = syn->events,
-	};
-
-	syn->fd = -1;
-	syn->registration = POLLER_NONE;
-	session_drop_withheld(s);
-	return found;
 }
 
 /* ----- clients that want no response: which of them can't be served ----- */

@@ -16,6 +16,8 @@
 
 #include "serve/session_parts.h"
 
+#include "serve/plugs.h"
+
 #include "convertd/base/clock.h"
 #include "convertd/base/log.h"
 #include "convertd/config/effective_settings.h"
@@ -144,7 +146,7 @@ static void session_fail_server(struct session *s, int error)
 
 	log_debug("session %llu: %s", (unsigned long long)s->id, strerror(-error));
 	shortage_of_files(-error, "clients are refused");
-	session_refuse_server(s, blame_refusal(&s->pool->context, fd, &s->server, asked_ms(s), error));
+	session_refuse_server(s, s->pool->context.plugs->dial.refusal(&s->pool->context, fd, &s->server, asked_ms(s), error));
 }
 
 /* What the client wants in the SYN to the server can't be there. @option: its kind */
@@ -379,12 +381,12 @@ static void advance_connecting(struct session *s)
 	}
 	s->client_said = false;
 	if (!known)
-		error = server->writable || server->readable ? downstream_result(server->fd, &info) : -EINPROGRESS;
+		error = server->writable || server->readable ? s->pool->context.plugs->dial.result(server->fd, &info) : -EINPROGRESS;
 	/* This connection goes on, with an eye on what is missing (fallback.c); the next ones are TCP. */
 	if (error == 0 && s->mptcp && downstream_fell_back(server->fd))
 		plain_servers_note(&s->server);
 	if (error == 0) {
-		blame_nobody(&s->server);
+		s->pool->context.plugs->dial.reached(&s->server);
 		session_start_relay(s, &info);
 	} else if (error != -EINPROGRESS) {
 		session_fail_server(s, error);
@@ -561,7 +563,7 @@ void session_handle_no_proof(struct session *s)
 static void give_up_connecting(struct session *s)
 {
 	struct tcp_info info;
-	int error = downstream_result(s->relay.side[RELAY_DOWNSTREAM].fd, &info);
+	int error = s->pool->context.plugs->dial.result(s->relay.side[RELAY_DOWNSTREAM].fd, &info);
 
 	if (error == -EINPROGRESS && s->rest && blame_silence(&s->pool->context, &s->server, asked_ms(s))) {
 		session_refuse_server(s, blame_ourselves());

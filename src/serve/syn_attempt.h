@@ -1,63 +1,45 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* syn_attempt.h - a withheld SYN, and the attempt to connect to its server; for syn_judge.c alone */
+/* syn_attempt.h - a withheld SYN, and the attempt to connect to its server */
 #ifndef SERVE_SYN_ATTEMPT_H
 #define SERVE_SYN_ATTEMPT_H
 
-#include "hold/syn_packet.h"
-#include "convertd/observe/metrics.h"
 #include "convertd/policy/judgement.h"
-#include "hold/hold_table.h"
+#include "convertd/policy/limits.h"
+#include "hold/hold.h"
+#include "serve/plugs.h"
+#include "serve/syn_decision.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct event;
 struct request_context;
-struct syn_attempt;
-struct syn_queue;
 
-/* How often released SYNs are searched for those whose time is over. */
-#define SYN_ATTEMPT_EXPIRE_SECONDS 1
-
-/* What becomes of a SYN. */
-enum syn_verdict {
-	SYN_WITHHOLD,
-	SYN_DROP_REPEATED,
-	SYN_DROP_FOREIGN,
-	SYN_DROP_SILENT,      /* nobody has said anything about its server */
-	SYN_PASS,             /* as it is: it asks for nothing that a SYN+ACK could confirm */
-	SYN_PASS_CONFIRMED,   /* with a mark: its SYN+ACK confirms */
-	SYN_PASS_UNCONFIRMED, /* as it is, and its SYN+ACK confirms nothing */
-	SYN_PASS_REFUSED,     /* without MP_CAPABLE: an Error TLV comes behind its SYN+ACK */
-	SYN_REFUSE,           /* with a mark: it is refused as the network does it */
-	SYN_VERDICT_COUNT
-};
-
+/* One worker's part of withholding SYNs. */
 struct syn_judge {
 	struct request_context *context;
-	struct withheld_table *table;
-	struct syn_queue *queue; /* NULL: off */
-	struct event *readable;
-	struct event *flush;  /* active: verdicts wait for the end of this round of the loop */
-	struct event *expire; /* pending: connections of released SYNs are waited for */
-	uint32_t next_id;     /* what the next packet's number is unless some were missed; 0: none has come yet */
+	struct hold *hold;
 	struct syn_attempt *attempts; /* the SYNs that this worker withholds */
 	struct syn_attempt *spare;    /* for the next SYN; NULL: none is at hand */
 };
 
-/* A withheld SYN, and the attempt to connect to its server. The struct event follows the struct in memory. */
+/* The struct event of its deadline follows the struct in memory. Once it was released, whoever takes it out of the table has it. */
 struct syn_attempt {
-	struct withheld_syn syn; /* first: others know and free the attempt as this */
+	struct hold_syn hold; /* first: the table has the attempt as this */
 	struct syn_judge *judge;
-	bool silent; /* its client wants no response where its SYN+ACK says all */
-	bool blind;  /* its client can't take a response off: what isn't success is said as the network says it */
-	bool mptcp;  /* blind: as Multipath TCP or not at all */
-	bool falls_back; /* its SYN has MP_CAPABLE: once that is sent again, its client goes without Multipath TCP */
-	bool late;   /* blind: it can't be let go any more */
-	bool answered; /* late, and the server has answered: the client's next SYN is waited for */
-	uint16_t repeat; /* how often its request was made before */
-	unsigned most_ms; /* its client says for how long it may be withheld, in milliseconds; UINT_MAX: it doesn't */
+	struct syn_facts facts;
+	uint64_t came_us;
+	struct limits_member member; /* it counts as one pending session of its client */
+	bool unproven;               /* it counts as an unproven client, too (demand.h) */
+	bool far;                    /* its client is known to be far (far_clients.h) */
+
+	struct judgement_grant grant; /* the server's family is AF_UNSPEC where none is granted any more */
+	int fd;                       /* the server's socket; -1: the server can't be reached, for this reason: */
+	struct downstream_error refusal;
+	bool reached;        /* the server has answered */
+	int registration;    /* of the socket with the worker's poller, or POLLER_NONE: as it is once the SYN was released, */
+			     /* unless there is no other worker */
+	uint32_t events;     /* what the poller has told since it was released */
 	struct syn_attempt *prev, *next; /* judge->attempts */
 };
 
@@ -65,37 +47,24 @@ struct syn_attempt {
 struct syn_attempt *syn_attempt_create(struct syn_judge *judge);
 
 /*
- * syn_attempt_ask() - ask the server, and withhold the SYN
- * @native: set with SYN_REFUSE: how it is refused (native_refusal.h)
- * Where the connection fails at once, the session makes it again and tells the client what is wrong; a blind one is
- * refused. Unless SYN_WITHHOLD is returned, the attempt is as if nothing had happened.
+ * syn_attempt_ask() - connects to the server, and withholds the SYN
+ * @native: set with HOLD_REFUSE: how it is refused (syn_packet.h)
+ * Where the connection fails at once, the session makes it again and tells the client what is wrong; a blind client is
+ * refused. Unless HOLD_WITHHOLD is returned, the attempt is as if nothing had happened.
  */
-enum syn_verdict syn_attempt_ask(struct syn_attempt *a, const uint8_t *packet, size_t len, const struct syn_packet *syn,
-				 const struct request_decision *request, uint8_t *native);
+enum hold_verdict syn_attempt_ask(struct syn_attempt *a, const struct hold_packet *packet, const struct request_decision *request,
+				  uint8_t *native);
 
-/*
- * syn_attempt_release() - let go what is withheld
- * @verdict: one of SYN_PASS_…, not for a blind one unless it is SYN_PASS_CONFIRMED
- * @counted: how the metrics count it
- * @keep: its connection finds what was done for it; else that is undone, as if it had never been withheld
- * The attempt may be gone afterwards, as another worker may have accepted the connection already.
- */
-void syn_attempt_release(struct syn_attempt *a, enum syn_verdict verdict, enum metrics_syn counted, bool keep,
-			 const char *why);
+/* Something has happened; the attempt may be gone afterwards, as another worker may have accepted the connection already. */
+void syn_attempt_on(struct syn_attempt *a, enum syn_event event);
 
-/* Refuses a blind one, and resets the connection to the server. The attempt is gone. */
-void syn_attempt_refuse(struct syn_attempt *a, uint8_t native, const char *why);
+/* Resets the connection to the server, if there is one. */
+void syn_attempt_close(struct syn_attempt *a);
 
-/* The server isn't to be connected to any more: nothing that was done is found by the session. */
-void syn_attempt_forbid(struct syn_attempt *a, const char *why);
+/* Frees an attempt that somebody has taken out of the table, and resets the connection to the server. */
+void syn_attempt_destroy(struct syn_attempt *a);
 
-/* The end of withholding: all go on, and the blind ones are refused. */
-void syn_attempts_stop(struct syn_judge *judge);
-
-/* Changes a packet so that it has the effect that the verdict names. @native: for SYN_REFUSE */
-void syn_attempt_change(uint8_t *packet, struct syn_packet *syn, enum syn_verdict verdict, uint8_t native);
-
-/* Frees what no connection has taken. */
-void syn_attempt_free(struct syn_judge *judge, struct withheld_syn *syn);
+/* The same for one that nobody has taken: the limits still count it. */
+void syn_attempt_free(struct syn_judge *judge, struct syn_attempt *a);
 
 #endif

@@ -19,9 +19,6 @@ struct syn_judge *syn_judge_create(struct request_context *context);
 /* Releases what is withheld, forgets what was released, and frees it; in the worker's thread. NULL is fine. */
 void syn_judge_destroy(struct syn_judge *judge);
 
-/* Forgets released SYNs, all workers': another process accepts their connections. In the worker's thread. */
-void syn_judge_forget(struct syn_judge *judge);
-
 /*
  * syn_judge_open() - takes over one of the queues that rights_own_queues() has made
  * Any thread may call it before syn_judge_start(). Returns 0 or -errno.

@@ -11,6 +11,7 @@ import socket
 import time
 
 from convertlab import Lab, Link, check, equal, kernel, long, main, need, wait_until
+from convertlab.forging import LINUX, MP_CAPABLE, Forge, route_back, victim
 from convertlab.metrics import OPTIONS as METRICS, Metrics
 from convertlab.peers import MPTCP, TCP, Client, Server, connect, connect_tlv, converter, extended_header, octets, silent
 from test_silence import box
@@ -295,20 +296,92 @@ def test_too_late():
 
 @kernel.needs("fastopen")
 def test_no_room():
-    """Others need it: the oldest is refused at once, and the newcomer is served."""
-    with far() as lab, Server(lab, 80) as server, converter(lab, "--max-pending", "4"):
-        with Client(lab.client, lab.converter.addr4) as first, Client(lab.client, lab.converter.addr4) as second:
-            got = []
-            for client in (first, second):
+    """Others need it: one of two SYNs passes without being withheld, and its client is served when its third ACK has come."""
+    with far(core_ms=300) as lab, Server(lab, 80) as server, converter(lab, "--max-pending", "4"), \
+            contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(Client(lab.client, lab.converter.addr4)) for _ in range(2)]
+        for client in clients:
+            client.sock.setblocking(False)
+            client.send(asks(lab.server.addr4, 80, False))
+            client.sock.settimeout(20)
+        for _ in clients:
+            with server.accept() as sock:
+                sock.sendall(b"answer")
+        equal([client.end() for client in clients], [(b"answer", "closed")] * 2, "what came")
+        equal(sorted(client.confirmed() for client in clients), [False, True], "SYN+ACKs that have confirmed the server")
+
+
+@kernel.needs("fastopen")
+def test_forged_syn_of_the_same_port():
+    """A forged blind SYN whose server is silent: the client's own connection from that port is confirmed at once, whatever it asks for."""
+    with far() as lab, Server(lab, 80) as server, converter(lab, *METRICS), Forge(lab) as forge:
+        # one that answers is in the table, released and not accepted, when the client's own SYN comes
+        for number, target in enumerate((lab.addresses.blackhole4, lab.server.addr4)):
+            for protocol in (TCP, MPTCP):
+                port = 20000 + 10 * number + protocol % 7
+                options = LINUX + MP_CAPABLE if protocol == MPTCP else LINUX
+                forge.syn(lab.client.wifi4, port, asks(target, 80 + number, protocol == MPTCP), options)
+                if not number:
+                    wait_until(lambda: withheld(lab), 5, "the forged SYN to be withheld")
+                for request in (asks(lab.server.addr4, 80, protocol == MPTCP), connect(lab.server.addr4, 80)):
+                    with Client(lab.client, lab.converter.addr4, protocol) as client:
+                        client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                        client.sock.bind((lab.client.wifi4, port + (request[2] == 0x22)))
+                        begun = time.monotonic()
+                        client.send(request)
+                        with server.accept() as sock:
+                            sock.sendall(b"answer")
+                        check(client.end()[0].endswith(b"answer"), "what came")
+                        check(client.confirmed(), "its SYN+ACK confirms nothing")
+                        seconds = time.monotonic() - begun
+                        check(seconds < 2, "%.1f s" % seconds)
+
+
+@kernel.needs("fastopen")
+def test_given_up():
+    """What a client has given up doesn't stand in the way of its next connection from the same port."""
+    with far() as lab, Server(lab, 80) as server, converter(lab, *METRICS):
+        for protocol in (TCP, MPTCP):
+            with Client(lab.client, lab.converter.addr4, protocol) as client:
                 client.sock.setblocking(False)
-                client.send(asks(lab.addresses.blackhole4, 80, False))
-            for client in (first, second):
-                got.append(outcome(client.sock, time.monotonic(), 2)[0])
-            check(errno.EHOSTUNREACH in got, "errnos of two, where there is room for one: %s" % got)
-        with Client(lab.client, lab.converter.addr4) as client:
-            client.send(connect(lab.server.addr4, 80))
-            server.accept().close()
-            extended_header(client.answer())
+                client.send(asks(lab.addresses.blackhole4, 80, protocol == MPTCP))
+                wait_until(lambda: withheld(lab), 5, "the SYN to be withheld")
+                port = client.port
+            with Client(lab.client, lab.converter.addr4, protocol) as client:
+                client.sock.bind((lab.client.wifi4, port))
+                client.send(asks(lab.server.addr4, 80, protocol == MPTCP))
+                with server.accept() as sock:
+                    sock.sendall(b"answer")
+                equal(client.end(), (b"answer", "closed"), "what came")
+                check(client.confirmed(), "its SYN+ACK confirms nothing")
+        # nobody counts them once the server has been asked for as long as its kernel asks
+        wait_until(lambda: withheld(lab) == 0, 10, "the SYNs to be given up")
+        equal(Metrics(lab.converter)("convertd_unproven_clients"), 0, "unproven clients")
+
+
+@kernel.needs("fastopen")
+def test_demanded_cookie():
+    """While cookies are demanded, a blind client that has none is served when its third ACK has come; no forged SYN reaches a server."""
+    with far() as lab, Server(lab, 80) as server, \
+            converter(lab, "--max-pending", "400", "--max-pending-per-client", "0", *METRICS), Forge(lab) as forge:
+        route_back(lab)
+        for number in range(96):
+            forge.syn(victim(number), 30000, asks(lab.addresses.blackhole4, 80, False), LINUX)
+            forge.syn(victim(number, True), 30000, asks(lab.addresses.blackhole4, 80, False), LINUX)
+        wait_until(lambda: Metrics(lab.converter)("convertd_cookies_demanded") == 1, 5, "cookies to be demanded")
+        with lab.capture(lab.converter, "core", "tcp") as core:
+            for protocol in (TCP, MPTCP):
+                with Client(lab.client, lab.converter.addr4, protocol) as client:
+                    client.send(asks(lab.server.addr4, 80, protocol == MPTCP))
+                    with server.accept() as sock:
+                        sock.sendall(b"answer")
+                    equal(client.end(), (b"answer", "closed"), "what came")
+                    check(not client.confirmed(), "its SYN+ACK confirms the server")
+            forge.syn(victim(200), 30000, asks(lab.server.addr4, 80, False), LINUX)
+            with Client(lab.client, lab.converter.addr4, TCP) as client:
+                client.send(asks(lab.server.addr4, lab.addresses.refused_port, False))
+                equal(outcome(client.sock, 0, 10)[0], errno.ECONNRESET, "errno for a port that is closed")
+            equal(len(asked(core.packets())), 2, "connections to the server")
 
 
 @kernel.needs("fastopen")

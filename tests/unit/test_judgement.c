@@ -477,6 +477,82 @@ START_TEST(voice)
 }
 END_TEST
 
+/* A SYN that wasn't withheld has been answered: a blind client has a connection, and is served once it has proved its address. */
+START_TEST(connected_blindly)
+{
+	static const struct {
+		const char *request;
+		bool mptcp, proven, confirmed, syn_data, demanded;
+		enum judgement_voice voice;
+		enum request_action action;
+	} connected[] = {
+		{ "0108 6c63 " BLIND SERVER, false, false, false, true, false, JUDGEMENT_SILENT, REQUEST_PROVE },
+		{ "0108 6c63 " BLIND SERVER, false, false, false, true, true, JUDGEMENT_SILENT, REQUEST_PROVE },
+		{ "0108 6c63 " BLIND SERVER, false, true, false, true, true, JUDGEMENT_SILENT, REQUEST_CONNECT },
+		{ "0108 6c63 " BLIND_MPTCP SERVER, true, false, false, true, true, JUDGEMENT_SILENT, REQUEST_PROVE },
+		{ "0108 6c63 " BLIND_MPTCP SERVER, true, true, false, true, false, JUDGEMENT_SILENT, REQUEST_CONNECT },
+		{ "0108 6c63 " BLIND_MPTCP SERVER, false, true, false, true, false, JUDGEMENT_RESET, REQUEST_CONNECT },
+		/* confirmed, or behind the handshake */
+		{ "0108 6c63 " BLIND SERVER, false, false, true, true, false, JUDGEMENT_SILENT, REQUEST_CONNECT },
+		{ "0108 6c63 " BLIND SERVER, false, true, false, false, false, JUDGEMENT_RESET, REQUEST_CONNECT },
+		/* who isn't blind has a response */
+		{ "0108 6c63 " SILENCE SERVER, false, false, false, true, true, JUDGEMENT_RESPONSE, REQUEST_ANSWER },
+		{ CONNECT, false, false, false, true, true, JUDGEMENT_RESPONSE, REQUEST_ANSWER },
+	};
+	struct bytes request = bytes_hex(connected[_i].request);
+	struct limits_member member = { .owner = &owner };
+	struct in6_addr address = client_address();
+	struct judgement judgement;
+	const struct judgement_case c = {
+		.place = JUDGEMENT_STREAM, .bytes = request.data, .len = request.len, .now_ms = 1000000,
+		.client = { .address = address, .proven = connected[_i].proven }, .member = &member, .mptcp = connected[_i].mptcp,
+		.confirmed = connected[_i].confirmed, .syn_data = connected[_i].syn_data,
+	};
+
+	begin(NULL, connected[_i].demanded ? DEMANDED : 0);
+	features.withholding = (struct convert_withholding){ .withheld = true, .silent = true, .blind = true };
+	ck_assert_int_eq(limits_enter(admission.limits, &member, &address, LIMITS_PENDING), 0);
+	judgement_make(&admission, &c, &judgement);
+	ck_assert_int_eq(judgement.voice, connected[_i].voice);
+	ck_assert_int_eq(judgement.request.action, connected[_i].action);
+	limits_leave(admission.limits, &member, 1000000);
+	end();
+	bytes_fini(&request);
+}
+END_TEST
+
+/* Several SYNs of one connection's addresses were granted: the one of this request counts. */
+START_TEST(grant_of_several)
+{
+	struct bytes request = bytes_hex(CONNECT);
+	struct limits_member member = { .owner = &owner };
+	struct in6_addr address = client_address();
+	struct judgement judgement;
+	struct judgement_grant forged, own;
+	struct judgement_case c = {
+		.place = JUDGEMENT_STREAM, .bytes = request.data, .len = request.len, .now_ms = 1000000,
+		.client = { .address = address }, .member = &member, .grant = &forged,
+	};
+
+	begin(NULL, 0);
+	own = forged = (struct judgement_grant){ .terms = admission.terms->number };
+	ck_assert_int_eq(sockaddr_ip_parse(&own.server, "8.8.8.8", 80), 0);
+	ck_assert_int_eq(sockaddr_ip_parse(&forged.server, "8.8.8.8", 81), 0);
+	forged.next = &own;
+	ck_assert_int_eq(limits_enter(admission.limits, &member, &address, LIMITS_PENDING), 0);
+	judgement_make(&admission, &c, &judgement);
+	ck_assert(judgement.by_grant);
+	ck_assert_ptr_eq(judgement.grant, &own);
+	c.grant = NULL;
+	judgement_make(&admission, &c, &judgement);
+	ck_assert(!judgement.by_grant);
+	ck_assert_ptr_null(judgement.grant);
+	limits_leave(admission.limits, &member, 1000000);
+	end();
+	bytes_fini(&request);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("judgement");
@@ -491,6 +567,8 @@ int main(void)
 	tcase_add_test(tcase, granted_and_incomplete);
 	tcase_add_test(tcase, cookie_of_ours);
 	tcase_add_loop_test(tcase, voice, 0, ARRAY_SIZE(voices));
+	tcase_add_loop_test(tcase, connected_blindly, 0, 10);
+	tcase_add_test(tcase, grant_of_several);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
 }

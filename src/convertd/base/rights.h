@@ -32,7 +32,7 @@ int rights_correct_windows(const struct listen_address *listen, size_t count);
 /* rights_own_queues() - own so many netfilter queues, in place of those before; sets the number of the first */
 int rights_own_queues(size_t count, uint16_t *first);
 
-/* rights_get_queue() - the sockets for the packets and the verdicts of one of them (syn_queue.c); the caller's */
+/* rights_get_queue() - the sockets for the packets and the verdicts of one of them (hold_queue.c); the caller's */
 int rights_get_queue(size_t index, int *packets, int *verdicts);
 
 /* As bind(2), to a port below 1024 as well if the settings name it. Returns 0 or -errno. */

@@ -172,15 +172,16 @@ void admission_check(const struct admission *admission, const struct admission_c
 /* A client with so many sessions is many users behind one address, or a program that needs them. */
 #define CROWD 16
 
-static bool is_granted(const struct judgement_case *c, const struct request_decision *request)
+/* Returns the grant that was for this request, or NULL. */
+static const struct judgement_grant *find_grant(const struct judgement_case *c, const struct request_decision *request)
 {
-	const struct judgement_grant *grant = c->grant;
+	const struct judgement_grant *grant = request->action == REQUEST_CONNECT ? c->grant : NULL;
 	union sockaddr_ip server;
 
-	if (!grant || request->action != REQUEST_CONNECT || grant->mptcp != request->mptcp)
-		return false;
 	sockaddr_ip_set(&server, AF_UNSPEC, &request->address, request->port);
-	return sockaddr_ip_equal(&grant->server, &server);
+	while (grant && (grant->mptcp != request->mptcp || !sockaddr_ip_equal(&grant->server, &server)))
+		grant = grant->next;
+	return grant;
 }
 
 /*
@@ -243,6 +244,17 @@ static void find_room_for_syn(const struct admission *admission, const struct ju
 }
 
 /*
+ * Has a blind client a connection by a SYN+ACK that has acknowledged its request and confirmed nothing? Its SYN wasn't withheld, for want
+ * of a cookie or of room, or since nobody looked at it. To its program it is connected, so that a reset would cost it a connection that
+ * it can have: it is served in silence as soon as it has proved its address.
+ */
+static bool is_connected_blindly(const struct judgement_case *c, const struct request_decision *request)
+{
+	return request->silence.blind && c->place == JUDGEMENT_STREAM && c->syn_data && !c->confirmed &&
+	       (c->mptcp || !request->silence.mptcp);
+}
+
+/*
  * Of a silent request. A client that wants Multipath TCP and hasn't got it is never served in silence: it doesn't look after
  * what its kernel may lose then. What it can still be told in a response it is told.
  */
@@ -253,6 +265,8 @@ static enum judgement_voice voice_of(const struct judgement_case *c, const struc
 	if (!request->silent)
 		return JUDGEMENT_RESPONSE;
 	if (confirmed && (c->mptcp || !request->silence.mptcp))
+		return JUDGEMENT_SILENT;
+	if (is_connected_blindly(c, request))
 		return JUDGEMENT_SILENT;
 	/* To the client this connection is a silent one, so a response would be taken for the server's bytes. */
 	if (request->silence.blind || (c->place == JUDGEMENT_STREAM && c->confirmed))
@@ -270,8 +284,9 @@ void judgement_make(const struct admission *admission, const struct judgement_ca
 	judgement->by_grant = judgement->error_taken = judgement->withhold = false;
 	request_decide(admission->terms->features, c->bytes, c->len, request);
 	judgement->voice = voice_of(c, request);
-	granted = is_granted(c, request);
-	judgement->by_grant = granted && c->grant->terms == admission->terms->number;
+	judgement->grant = find_grant(c, request);
+	granted = judgement->grant != NULL;
+	judgement->by_grant = granted && judgement->grant->terms == admission->terms->number;
 	if (judgement->by_grant)
 		return;
 	/* What was granted while its SYN was withheld needs no cookie now. */
@@ -282,7 +297,10 @@ void judgement_make(const struct admission *admission, const struct judgement_ca
 	judgement->by_grant = granted && request->action == REQUEST_CONNECT;
 	if (judgement->by_grant || c->place == JUDGEMENT_WITHHELD)
 		return;
-	if (c->place == JUDGEMENT_STREAM && request->demanded)
+	if (is_connected_blindly(c, request) && !client.proven && !request->proven &&
+	    (request->demanded || request->action == REQUEST_CONNECT))
+		request->action = REQUEST_PROVE;
+	else if (c->place == JUDGEMENT_STREAM && request->demanded)
 		demand(admission, c, judgement);
 	else if (c->place == JUDGEMENT_STREAM && request->action == REQUEST_CONNECT)
 		find_room(admission, c, judgement);

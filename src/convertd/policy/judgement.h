@@ -71,6 +71,7 @@ struct judgement_grant {
 	unsigned terms;
 	union sockaddr_ip server;
 	bool mptcp; /* towards the server */
+	const struct judgement_grant *next; /* another one, of a SYN of the same addresses; or NULL */
 };
 
 /* How a client hears what has become of its request (doc/private-tlvs.md). */
@@ -87,7 +88,7 @@ struct judgement_case {
 	const uint8_t *bytes; /* all that has arrived, the request first */
 	size_t len;
 	struct admission_client client;
-	const struct judgement_grant *grant; /* STREAM: what its SYN was granted, if that was withheld; or NULL */
+	const struct judgement_grant *grant; /* STREAM: what SYNs of its addresses were granted, if they were withheld; or NULL */
 	/*
 	 * STREAM: counted already. SYN: limits_enter() has not been called for it, and is called if the SYN is
 	 * to be withheld; only its owner and kind are set. WITHHELD: NULL, as it has its room.
@@ -100,6 +101,7 @@ struct judgement_case {
 	 * client sees the same, so that both know whether a silent request has a response. SYN: not used, as that is still open.
 	 */
 	bool confirmed;
+	bool syn_data; /* STREAM: the SYN+ACK has acknowledged the SYN's data */
 };
 
 /*
@@ -120,7 +122,8 @@ struct judgement {
 	struct request_decision request;
 	enum judgement_voice voice;
 	enum outcome exceeded; /* ANSWER: the limit that is exceeded, or OUTCOME_NONE */
-	bool by_grant;         /* CONNECT: by what was granted to the SYN, whose server was asked then */
+	bool by_grant;         /* CONNECT: by what was granted to the SYN, whose server was asked then: */
+	const struct judgement_grant *grant;
 	bool error_taken;      /* ANSWER: limits_take_error() has counted this error already */
 	bool withhold;         /* CONNECT, SYN: the member has room among those that are withheld. Whoever doesn't */
 			       /* withhold the SYN after all gives it back by limits_leave(). */

@@ -16,6 +16,7 @@
 
 #include "convertd/process/service.h"
 
+#include "common/tcp.h"
 #include "common/sysctl.h"
 #include "serve/listening.h"
 #include "convertd/policy/demand.h"
@@ -32,6 +33,8 @@
 #include "convertd/net/sources.h"
 #include "convertd/process/host_checks.h"
 #include "convertd/config/effective_settings.h"
+#include "serve/blame.h"
+#include "serve/plugs.h"
 #include "serve/worker.h"
 
 #include <errno.h>
@@ -73,6 +76,18 @@ struct change {
 	bool drain;
 };
 
+/* Requests are judged by RFC 8803, and servers are connected to by connect(). */
+static const struct serve_plugs plugs = {
+	.judge = judgement_make,
+	.dial = {
+		.connect = downstream_connect,
+		.result = downstream_result,
+		.speaks_mptcp = multipath_is_spoken,
+		.refusal = blame_refusal,
+		.reached = blame_nobody,
+	},
+};
+
 struct service *service_create(struct event_base *base, size_t workers,
 			       const struct inherited *inherited, struct monitor *monitor)
 {
@@ -80,7 +95,7 @@ struct service *service_create(struct event_base *base, size_t workers,
 
 	if (service) {
 		service->shared.limits = limits_create();
-		service->shared.withheld = withheld_create();
+		service->shared.withheld = hold_table_create();
 		service->shared.demand = demand_create();
 		service->shared.far_clients = far_clients_create();
 	}
@@ -91,6 +106,7 @@ struct service *service_create(struct event_base *base, size_t workers,
 		return NULL;
 	}
 	service->inherited = inherited;
+	service->shared.plugs = &plugs;
 	service->shared.monitor = monitor;
 	monitor_watch_demand(monitor, service->shared.demand);
 	service->workers = workers_create(workers ? workers : workers_default(), &service->shared);
@@ -496,7 +512,7 @@ void service_destroy(struct service *service)
 	destroy_sites(service, service->sites, site_count(service));
 	withholding_destroy(service->withholding);
 	workers_destroy(service->workers);
-	withheld_destroy(service->shared.withheld);
+	hold_table_destroy(service->shared.withheld);
 	limits_destroy(service->shared.limits);
 	monitor_watch_demand(service->shared.monitor, NULL);
 	demand_destroy(service->shared.demand);

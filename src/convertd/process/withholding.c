@@ -33,9 +33,7 @@
 #include "convertd/base/rights.h"
 #include "serve/worker.h"
 #include "serve/session.h"
-#ifdef HAVE_NETFILTER_QUEUE
 #include "serve/syn_judge.h"
-#endif
 
 #include <errno.h>
 #include <fcntl.h>
@@ -43,8 +41,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#ifdef HAVE_NETFILTER_QUEUE
 
 struct withholding {
 	struct workers *workers;
@@ -160,6 +156,8 @@ static int start(struct withholding *w, const struct settings *settings)
 static const char *remedy(int error)
 {
 	switch (error) {
+	case -ENOSYS:
+		return "build convertd with libnetfilter_queue and libnftnl";
 	case -EPERM:
 	case -EACCES:
 		return "give convertd CAP_NET_ADMIN";
@@ -258,71 +256,6 @@ void withholding_destroy(struct withholding *w)
 	free(w);
 }
 
-#else /* a build without libnetfilter_queue withholds no SYN */
-
-struct withholding {
-	char none;
-};
-
-struct withholding *withholding_create(struct workers *workers, int kept)
-{
-	(void)workers;
-	(void)kept;
-	return calloc(1, sizeof(struct withholding));
-}
-
-void withholding_destroy(struct withholding *w)
-{
-	free(w);
-}
-
-bool withholding_apply(struct withholding *w, const struct settings *settings, struct problems *problems)
-{
-	static const struct place place = { .name = "hold-syn" };
-	static const char reason[] = "convertd was built without libnetfilter_queue and libnftnl";
-
-	(void)w;
-	if (settings->hold_syn == SETTINGS_HOLD_ON) {
-		problems_add(problems, &place, "on: %s; build it with them", reason);
-		return false;
-	}
-	if (settings->hold_syn == SETTINGS_HOLD_AUTO)
-		log_warning("SYNs are not withheld (%s): connections may take a round trip more; "
-			    "build it with them, or pass --hold-syn off",
-			    reason);
-	return true;
-}
-
-void withholding_stop(struct withholding *w)
-{
-	(void)w;
-}
-
-void withholding_judge_again(struct withholding *w, const struct worker_context *worker)
-{
-	(void)w;
-	(void)worker;
-}
-
-bool withholding_is_on(const struct withholding *w)
-{
-	(void)w;
-	return false;
-}
-
-bool withholding_refuses(const struct withholding *w)
-{
-	(void)w;
-	return false;
-}
-
-int withholding_rules_fd(const struct withholding *w)
-{
-	(void)w;
-	return -1;
-}
-
-#endif
 
 /* ----- windows of SYNs that aren't withheld: syn_window.c ----- */
 

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * hold.c - withholds SYNs in a netfilter queue until their owner says what becomes of them
+ *
+ * A SYN that the queue brings is read, its window is corrected, and the table is asked about it:
+ *
+ *     new, with data        its owner is asked: it withholds the SYN, or says at once what becomes of it
+ *     new, without data     passes, or is dropped as foreign
+ *     a join                passes
+ *     it is withheld        dropped: a repetition; the kernel has the first one
+ *     it was released       passes and confirms nothing: its connection may be another one than the first SYN would have made
+ *     it was refused        refused again: the kernel limits ICMP messages, and the client may not have got the first one
+ *     it was dropped        dropped again
+ *     unreadable            passes
+ *
+ * A verdict changes the packet so that it has the effect that the verdict names (hold_rules.c has the rules for the marks). Verdicts are
+ * collected and sent at the end of a round of the event loop.
+ *
+ * The kernel makes no connection of a released SYN if its queue for Fast Open is full and the address was forged. So the owner gets
+ * released SYNs back after HOLD_EXPECT_MS.
+ */
+#include "config.h"
+
+#include "hold/hold.h"
+
+#include "convertd/base/clock.h"
+#include "convertd/base/log.h"
+#include "hold/hold_queue.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How often released SYNs are searched for those whose time is over. */
+#define EXPIRE_SECONDS 1
+
+struct hold {
+	struct hold_table *table;
+	const struct hold_calls *calls;
+	void *arg;
+	struct event_base *base;
+	struct hold_settings settings;
+	bool configured;
+	struct hold_queue *queue; /* NULL: off */
+	struct event *readable;
+	struct event *flush;  /* active: verdicts wait for the end of this round of the loop */
+	struct event *expire; /* pending: connections of released SYNs are waited for */
+	uint32_t next_id;     /* the next packet's number unless some were missed; 0: none has come yet */
+};
+
+/* ----- packets ----- */
+
+static void change(uint8_t *bytes, struct syn_packet *syn, enum hold_verdict verdict, uint8_t native)
+{
+	if (verdict == HOLD_PASS || verdict == HOLD_PASS_CONFIRMED)
+		syn_packet_mark(bytes, syn);
+	else if (verdict == HOLD_PASS_PLAIN)
+		syn_packet_remove_mp_capable(bytes, syn);
+	else if (verdict == HOLD_REFUSE)
+		syn_packet_refuse(bytes, syn, native);
+}
+
+static bool is_drop(enum hold_verdict verdict)
+{
+	return verdict == HOLD_DROP_REPEATED || verdict == HOLD_DROP_FOREIGN || verdict == HOLD_DROP_SILENT;
+}
+
+static enum hold_verdict look(struct hold *hold, const struct hold_packet *packet, uint8_t *native)
+{
+	enum hold_verdict verdict;
+
+	switch (hold_table_look(hold->table, &packet->flow, native)) {
+	case HOLD_IS_WITHHELD:
+	case HOLD_WAS_DROPPED:
+		return HOLD_DROP_REPEATED;
+	case HOLD_WAS_REFUSED:
+		return HOLD_REFUSE;
+	case HOLD_WAS_RELEASED:
+		return HOLD_PASS_UNCONFIRMED;
+	case HOLD_NEW:
+		break;
+	}
+	if (packet->syn.mp_join)
+		return HOLD_PASS;
+	if (!packet->syn.payload_len)
+		return hold->settings.drop_foreign ? HOLD_DROP_FOREIGN : HOLD_PASS;
+	verdict = hold->calls->on_syn(hold->arg, packet, native);
+	if (verdict == HOLD_REFUSE)
+		hold_table_note_refusal(hold->table, &packet->flow, *native);
+	return verdict;
+}
+
+/* Packets have consecutive numbers. Those that are missing passed unseen, as there was no room in the queue's socket. */
+static void count_missed(struct hold *hold, uint32_t id)
+{
+	if (hold->next_id && id != hold->next_id)
+		hold->calls->on_missed(hold->arg, id - hold->next_id);
+	hold->next_id = id + 1;
+}
+
+void hold_on_packet(struct hold *hold, uint32_t id, uint8_t *bytes, size_t len)
+{
+	struct hold_packet packet = { .id = id, .bytes = bytes, .len = len };
+	enum syn_packet_status status = syn_packet_parse(bytes, len, &packet.syn);
+	uint8_t native = NATIVE_NONE;
+	enum hold_verdict verdict;
+
+	count_missed(hold, id);
+	if (status != SYN_PACKET_OK || !hold->configured) {
+		log_debug("SYN not looked at: %s", syn_packet_status_name(status));
+		hold->calls->on_unreadable(hold->arg);
+		hold_queue_pass(hold->queue, id);
+		return;
+	}
+	packet.flow = (struct hold_flow){ packet.syn.flow, packet.syn.isn };
+	if (packet.syn.mp_capable && packet.syn.payload_len && hold->settings.shift_windows)
+		syn_packet_shift_window(bytes, &packet.syn);
+	verdict = look(hold, &packet, &native);
+	if (verdict == HOLD_WITHHOLD)
+		return;
+	hold->calls->on_verdict(hold->arg, verdict);
+	if (is_drop(verdict)) {
+		hold_queue_drop(hold->queue, id);
+	} else if (packet.syn.payload_len || verdict == HOLD_REFUSE) {
+		change(bytes, &packet.syn, verdict, native);
+		hold_queue_pass_changed(hold->queue, id, bytes, len);
+	} else {
+		hold_queue_pass(hold->queue, id);
+	}
+}
+
+/* ----- withheld SYNs ----- */
+
+int hold_withhold(struct hold *hold, struct hold_syn *syn, const struct hold_packet *packet)
+{
+	int error;
+
+	syn->packet = malloc(packet->len);
+	if (!syn->packet)
+		return -ENOMEM;
+	memcpy(syn->packet, packet->bytes, packet->len);
+	syn->packet_len = packet->len;
+	syn->packet_id = packet->id;
+	syn->flow = packet->flow;
+	error = hold_table_add(hold->table, syn);
+	if (error) {
+		free(syn->packet);
+		syn->packet = NULL;
+	}
+	return error;
+}
+
+bool hold_release(struct hold *hold, struct hold_syn *syn, enum hold_verdict verdict, bool keep, uint64_t now_ms)
+{
+	static const struct timeval expire = { .tv_sec = EXPIRE_SECONDS };
+	uint8_t *bytes = syn->packet;
+	const size_t len = syn->packet_len;
+	const uint32_t id = syn->packet_id;
+	struct syn_packet parsed;
+	bool gone;
+
+	if (syn_packet_parse(bytes, len, &parsed) == SYN_PACKET_OK)
+		change(bytes, &parsed, verdict, syn->native);
+	syn->packet = NULL;
+	if (!event_pending(hold->expire, EV_TIMEOUT, NULL))
+		event_add(hold->expire, &expire);
+	hold_table_release(hold->table, syn, verdict == HOLD_DROP_SILENT, now_ms);
+	/* Before the verdict there is no connection that could take it. */
+	gone = keep || !hold_table_take_back(hold->table, syn);
+	if (is_drop(verdict))
+		hold_queue_drop(hold->queue, id);
+	else
+		hold_queue_pass_changed(hold->queue, id, bytes, len);
+	event_active(hold->flush, EV_TIMEOUT, 0);
+	free(bytes);
+	return gone;
+}
+
+void hold_expire(struct hold *hold, uint64_t before_ms)
+{
+	struct hold_syn *syn;
+
+	while ((syn = hold_table_expire(hold->table, before_ms)))
+		hold->calls->on_expired(hold->arg, syn);
+}
+
+/* ----- the queue ----- */
+
+static void on_packet(void *arg, uint32_t id, uint8_t *bytes, size_t len)
+{
+	hold_on_packet(arg, id, bytes, len);
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *arg)
+{
+	struct hold *hold = arg;
+
+	(void)fd;
+	(void)what;
+	hold_queue_read(hold->queue);
+	hold_queue_flush(hold->queue);
+}
+
+static void on_flush(evutil_socket_t fd, short what, void *arg)
+{
+	struct hold *hold = arg;
+
+	(void)fd;
+	(void)what;
+	if (hold->queue)
+		hold_queue_flush(hold->queue);
+}
+
+static void on_expire(evutil_socket_t fd, short what, void *arg)
+{
+	static const struct timeval again = { .tv_sec = EXPIRE_SECONDS };
+	struct hold *hold = arg;
+
+	(void)fd;
+	(void)what;
+	hold_expire(hold, clock_now_ms() - HOLD_EXPECT_MS);
+	if (hold_table_count(hold->table))
+		event_add(hold->expire, &again);
+}
+
+int hold_open(struct hold *hold, size_t index)
+{
+	hold->next_id = 0;
+	return hold_queue_open(&hold->queue, index, on_packet, hold);
+}
+
+int hold_start(struct hold *hold)
+{
+	hold->readable = event_new(hold->base, hold_queue_fd(hold->queue), EV_READ | EV_PERSIST, on_readable, hold);
+	return hold->readable && event_add(hold->readable, NULL) == 0 ? 0 : -ENOMEM;
+}
+
+bool hold_is_open(const struct hold *hold)
+{
+	return hold->queue != NULL;
+}
+
+void hold_read_all(struct hold *hold)
+{
+	while (hold_queue_read(hold->queue))
+		;
+}
+
+void hold_close(struct hold *hold)
+{
+	if (hold->readable)
+		event_free(hold->readable);
+	hold_queue_close(hold->queue);
+	hold->queue = NULL;
+	hold->readable = NULL;
+}
+
+/* ----- its life ----- */
+
+struct hold *hold_create(struct event_base *base, struct hold_table *table, const struct hold_calls *calls, void *arg)
+{
+	struct hold *hold = calloc(1, sizeof(*hold));
+
+	if (!hold)
+		return NULL;
+	*hold = (struct hold){ .table = table, .calls = calls, .arg = arg, .base = base };
+	hold->expire = event_new(base, -1, 0, on_expire, hold);
+	hold->flush = event_new(base, -1, 0, on_flush, hold);
+	if (hold->expire && hold->flush)
+		return hold;
+	if (hold->expire)
+		event_free(hold->expire);
+	if (hold->flush)
+		event_free(hold->flush);
+	free(hold);
+	return NULL;
+}
+
+void hold_destroy(struct hold *hold)
+{
+	if (!hold)
+		return;
+	hold_expire(hold, UINT64_MAX);
+	event_free(hold->expire);
+	event_free(hold->flush);
+	free(hold);
+}
+
+void hold_configure(struct hold *hold, const struct hold_settings *settings)
+{
+	hold->settings = *settings;
+	hold->configured = true;
+}

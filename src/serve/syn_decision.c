@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * syn_decision.c - what becomes of a SYN, and of the attempt to reach its server while it is withheld (no I/O)
+ *
+ * What becomes of a withheld SYN:
+ *
+ *     event                            the SYN is released …          SYN+ACK
+ *     the server has answered          with a mark                    confirms that
+ *     the server can't be reached      without MP_CAPABLE             confirms nothing; the Error TLV comes at once, as
+ *                                                                     plain TCP sends it before the third ACK
+ *     its time is over                 as it is                       confirms nothing; the response comes when it comes
+ *     the limits want its room         as it is                       the same; its connection is judged like any other
+ *     new settings don't grant it      without MP_CAPABLE             the same as for a server that can't be reached
+ *     withholding ends                 as it is                       as when the time is over
+ *
+ * Blind clients (doc/private-tlvs.md) can't be told anything once there is a connection:
+ *
+ *     the server has answered          released with the mark; refused by a reset once it is late
+ *     the server can't be reached      refused: RST, or the ICMP message
+ *     its time is over                 with Multipath TCP it is late. A Linux client sends its SYN again after a second, and its third
+ *                                      ACK lacks MP_CAPABLE then. After three, so does its SYN, and a connection that is accepted has
+ *                                      it leave Multipath TCP alone for an hour
+ *     ASK_MS are over                  dropped, and so are its repetitions: the kernel has sent the server all SYNs that it sends for a
+ *                                      client which nothing has proved (downstream.c)
+ *     its next repeat comes            dropped; that one is withheld, and has the server's socket
+ *     the limits want its room         released as it is, if it isn't late: below
+ *
+ * A client that numbers its attempt makes the request again before it is too late, by a SYN of another port. So there is always a SYN
+ * that isn't late, unless packets are lost; an answer that comes between two of them is kept for the next one.
+ *
+ * A SYN that isn't withheld passes at once. One whose request is refused goes without MP_CAPABLE, and its session says what is wrong.
+ * A blind one is refused by the network, unless only proof of its address is missing or room among the SYNs: then it passes, and its
+ * session connects to the server as soon as the third ACK has proved the address. So nobody who forges SYNs keeps a blind client away.
+ */
+#include "config.h"
+
+#include "serve/syn_decision.h"
+
+#include "common/hold_time.h"
+#include "convertd/policy/far_clients.h"
+
+#include <assert.h>
+
+/* Less than after what time a Linux client sends its SYN again. */
+#define BLIND_MPTCP_MS 900
+
+/* Less than that by the time that a SYN+ACK takes to most clients, so that those which make their request again don't miss it. */
+#define BLIND_REPEATED_MS 700
+
+/* How long the next repeat of a request is waited for once the server has answered: two of them, one of which may be lost. */
+#define NEXT_REPEAT_MS 2000
+
+/* How long the server of a blind client is asked, from its last SYN on. */
+#define ASK_MS 3500
+
+static struct syn_step stay(const struct syn_facts *facts, unsigned ms)
+{
+	return (struct syn_step){ .verdict = HOLD_WITHHOLD, .wait_ms = ms, .late = facts->late, .answered = facts->answered };
+}
+
+static struct syn_step release(enum hold_verdict verdict, enum metrics_syn counted, bool keep, const char *why)
+{
+	return (struct syn_step){ .verdict = verdict, .counted = counted, .keep = keep, .why = why };
+}
+
+static struct syn_step refuse(bool resets, const char *why)
+{
+	return (struct syn_step){ .verdict = HOLD_REFUSE, .resets = resets, .counted = METRICS_SYN_REFUSED, .why = why };
+}
+
+static struct syn_step decide_on_time(const struct syn_facts *facts)
+{
+	struct syn_step step;
+
+	if (!facts->blind)
+		return release(HOLD_PASS_UNCONFIRMED, METRICS_SYN_LATE, true, "the server hasn't answered in time");
+	if (facts->answered)
+		return refuse(true, "the server has answered too late");
+	if (!facts->mptcp || facts->late)
+		return release(HOLD_DROP_SILENT, METRICS_SYN_SILENT, false, "nobody has said anything");
+	step = stay(facts, ASK_MS - BLIND_MPTCP_MS);
+	step.late = true;
+	return step;
+}
+
+static struct syn_step decide_on_answer(const struct syn_facts *facts, bool speaks_mptcp)
+{
+	struct syn_step step;
+
+	/*
+	 * A silent client that asks whether the server speaks Multipath TCP is told by a response if it does, and by silence if it
+	 * doesn't: a SYN+ACK that confirms nothing has the response follow it. A blind one can't be told.
+	 */
+	const bool tells = facts->silent && !facts->blind && facts->asks && speaks_mptcp;
+
+	if (!facts->late)
+		return release(tells ? HOLD_PASS_UNCONFIRMED : HOLD_PASS_CONFIRMED, METRICS_SYN_ANSWERED, true,
+			       "the server has answered");
+	if (!facts->numbered)
+		return refuse(true, "the server has answered too late");
+	step = stay(facts, NEXT_REPEAT_MS);
+	step.answered = true;
+	return step;
+}
+
+static struct syn_step decide_on_failure(const struct syn_facts *facts)
+{
+	struct syn_step step = release(HOLD_PASS_PLAIN, METRICS_SYN_FAILED, true, NULL);
+
+	if (facts->blind)
+		step = refuse(false, NULL);
+	step.tells_refusal = true;
+	return step;
+}
+
+struct syn_step syn_decide(const struct syn_facts *facts, enum syn_event event)
+{
+	/* The client's next SYN is waited for, whatever the server does now. */
+	const bool waits_for_repeat = facts->answered;
+
+	switch (event) {
+	case SYN_TIME_IS_OVER:
+		return decide_on_time(facts);
+	case SYN_SERVER_ANSWERED:
+	case SYN_SERVER_ANSWERED_MPTCP:
+		return waits_for_repeat ? stay(facts, 0) : decide_on_answer(facts, event == SYN_SERVER_ANSWERED_MPTCP);
+	case SYN_SERVER_TIMED_OUT:
+		if (facts->blind && !waits_for_repeat)
+			return release(HOLD_DROP_SILENT, METRICS_SYN_SILENT, false, "nobody has said anything");
+		return waits_for_repeat ? stay(facts, 0) : decide_on_failure(facts);
+	case SYN_SERVER_FAILED:
+		return waits_for_repeat ? stay(facts, 0) : decide_on_failure(facts);
+	case SYN_ROOM_IS_NEEDED:
+		return release(facts->late ? HOLD_DROP_SILENT : HOLD_PASS_UNCONFIRMED, METRICS_SYN_STOPPED, false,
+			       "others need the room");
+	case SYN_NOT_GRANTED:
+		if (facts->blind)
+			return refuse(false, "no longer granted");
+		return release(HOLD_PASS_PLAIN, METRICS_SYN_NOT_GRANTED, true, "no longer granted");
+	case SYN_STOPPED:
+		if (facts->blind)
+			return refuse(true, "no longer withheld");
+		return release(HOLD_PASS_UNCONFIRMED, METRICS_SYN_STOPPED, true, "no longer withheld");
+	case SYN_REPEATED:
+		return release(HOLD_DROP_REPEATED, METRICS_SYN_REPEATED, false, "its client has asked again");
+	case SYN_EVENTS:
+		break;
+	}
+	assert(false);
+	return stay(facts, 0);
+}
+
+/* Of the SYN of a silent request that isn't withheld. */
+static enum hold_verdict decide_silent(const struct judgement *judgement, const struct syn_terms *terms, uint8_t *native)
+{
+	const struct request_decision *request = &judgement->request;
+	const bool lacks_proof = request->demanded || request->action == REQUEST_PROVE || request->action == REQUEST_CONNECT;
+
+	/* What isn't a whole request, or isn't one that was offered, is reset by its session, if it comes to that. */
+	if (request->action == REQUEST_WAIT || request->action == REQUEST_RESET || judgement->voice == JUDGEMENT_RESET)
+		*native = NATIVE_RESET;
+	else if (lacks_proof)
+		return HOLD_PASS_UNCONFIRMED;
+	else if (!request->silence.blind)
+		return request->action == REQUEST_ANSWER ? HOLD_PASS_PLAIN : HOLD_PASS_UNCONFIRMED;
+	return terms->refuses ? HOLD_REFUSE : HOLD_PASS_UNCONFIRMED;
+}
+
+enum hold_verdict syn_decide_judged(const struct judgement *judgement, const struct syn_terms *terms, uint8_t *native)
+{
+	const struct request_decision *request = &judgement->request;
+
+	if (request->action == REQUEST_CONNECT && judgement->withhold)
+		return HOLD_WITHHOLD;
+	if (request->silent)
+		return decide_silent(judgement, terms, native);
+	switch (request->action) {
+	case REQUEST_CONNECT:
+		return request->info ? HOLD_PASS : HOLD_PASS_UNCONFIRMED;
+	case REQUEST_PROVE:
+		return HOLD_PASS_UNCONFIRMED;
+	case REQUEST_ANSWER:
+		/* With a demanded cookie, MP_CAPABLE stays: after its third ACK the client may have the server after all. */
+		if (request->demanded)
+			return HOLD_PASS_UNCONFIRMED;
+		return request->refused ? HOLD_PASS_PLAIN : HOLD_PASS;
+	case REQUEST_IGNORE:
+		return terms->drop_foreign ? HOLD_DROP_FOREIGN : HOLD_PASS;
+	case REQUEST_WAIT:
+	case REQUEST_RESET:
+	case REQUEST_ACTION_COUNT:
+		break;
+	}
+	return HOLD_PASS;
+}
+
+/*
+ * For how long the SYN may be withheld, so that the SYN+ACK is with its client @until_ms after the SYN has left that one. Without
+ * MP_CAPABLE it may be later, unless the client says so: the connection is the same, then, after a SYN that was sent again.
+ */
+static unsigned hold_ms_until(const struct syn_facts *facts, unsigned hold_ms, unsigned rtt_ms, unsigned until_ms)
+{
+	if (facts->most_ms < hold_ms)
+		hold_ms = facts->most_ms;
+	return facts->falls_back ? far_clients_hold_ms(hold_ms, rtt_ms, until_ms) : hold_ms;
+}
+
+unsigned syn_first_wait_ms(const struct syn_facts *facts, unsigned hold_ms, unsigned rtt_ms)
+{
+	unsigned most_ms;
+
+	if (!facts->blind)
+		return hold_ms_until(facts, hold_ms, rtt_ms, HOLD_TIME_AGAIN_MS);
+	if (!facts->mptcp)
+		return ASK_MS;
+	most_ms = facts->numbered ? BLIND_REPEATED_MS : BLIND_MPTCP_MS;
+	hold_ms = hold_ms_until(facts, hold_ms, rtt_ms, facts->numbered ? HOLD_TIME_REPEATED_MS : HOLD_TIME_AGAIN_MS);
+	return hold_ms < most_ms ? hold_ms : most_ms;
+}
+
+enum syn_repeat syn_decide_repeat(const struct syn_facts *facts, const struct syn_facts *earlier, bool same_server)
+{
+	if (earlier->repeat >= facts->repeat)
+		return SYN_REPEAT_DROP;
+	return earlier->mptcp == facts->mptcp && same_server ? SYN_REPEAT_TAKE : SYN_REPEAT_NEW;
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_syn_decision.c - what becomes of a SYN and of the attempt to reach its server, for each kind of client and each event */
+#include "config.h"
+
+#include "serve/syn_decision.h"
+
+#include "run.h"
+
+#include <check.h>
+#include <limits.h>
+#include <string.h>
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+/* Kinds of clients, with what has happened to their attempts. */
+#define ORDINARY { .most_ms = UINT_MAX }
+#define SILENT_ASKS { .silent = true, .asks = true }
+#define SILENT { .silent = true }
+#define BLIND { .silent = true, .blind = true }
+#define BLIND_ASKS { .silent = true, .blind = true, .asks = true }
+#define BLIND_MPTCP { .silent = true, .blind = true, .mptcp = true }
+#define LATE { .silent = true, .blind = true, .mptcp = true, .late = true }
+#define LATE_NUMBERED { .silent = true, .blind = true, .mptcp = true, .numbered = true, .late = true }
+#define ANSWERED { .silent = true, .blind = true, .mptcp = true, .numbered = true, .late = true, .answered = true }
+
+static const struct {
+	struct syn_facts facts;
+	enum syn_event event;
+	struct syn_step step; /* without its reason */
+} steps[] = {
+	/* a client that takes responses */
+	{ ORDINARY, SYN_TIME_IS_OVER, { .verdict = HOLD_PASS_UNCONFIRMED, .keep = true, .counted = METRICS_SYN_LATE } },
+	{ ORDINARY, SYN_SERVER_ANSWERED, { .verdict = HOLD_PASS_CONFIRMED, .keep = true, .counted = METRICS_SYN_ANSWERED } },
+	{ ORDINARY, SYN_SERVER_ANSWERED_MPTCP, { .verdict = HOLD_PASS_CONFIRMED, .keep = true, .counted = METRICS_SYN_ANSWERED } },
+	{ ORDINARY, SYN_SERVER_FAILED, { .verdict = HOLD_PASS_PLAIN, .keep = true, .tells_refusal = true, .counted = METRICS_SYN_FAILED } },
+	{ ORDINARY, SYN_SERVER_TIMED_OUT, { .verdict = HOLD_PASS_PLAIN, .keep = true, .tells_refusal = true, .counted = METRICS_SYN_FAILED } },
+	{ ORDINARY, SYN_ROOM_IS_NEEDED, { .verdict = HOLD_PASS_UNCONFIRMED, .counted = METRICS_SYN_STOPPED } },
+	{ ORDINARY, SYN_NOT_GRANTED, { .verdict = HOLD_PASS_PLAIN, .keep = true, .counted = METRICS_SYN_NOT_GRANTED } },
+	{ ORDINARY, SYN_STOPPED, { .verdict = HOLD_PASS_UNCONFIRMED, .keep = true, .counted = METRICS_SYN_STOPPED } },
+	/* whether the server speaks Multipath TCP is told by a response, or by none */
+	{ SILENT_ASKS, SYN_SERVER_ANSWERED_MPTCP, { .verdict = HOLD_PASS_UNCONFIRMED, .keep = true, .counted = METRICS_SYN_ANSWERED } },
+	{ SILENT_ASKS, SYN_SERVER_ANSWERED, { .verdict = HOLD_PASS_CONFIRMED, .keep = true, .counted = METRICS_SYN_ANSWERED } },
+	{ SILENT, SYN_SERVER_ANSWERED_MPTCP, { .verdict = HOLD_PASS_CONFIRMED, .keep = true, .counted = METRICS_SYN_ANSWERED } },
+	{ SILENT, SYN_STOPPED, { .verdict = HOLD_PASS_UNCONFIRMED, .keep = true, .counted = METRICS_SYN_STOPPED } },
+	{ BLIND_ASKS, SYN_SERVER_ANSWERED_MPTCP, { .verdict = HOLD_PASS_CONFIRMED, .keep = true, .counted = METRICS_SYN_ANSWERED } },
+	/* blind, over plain TCP */
+	{ BLIND, SYN_SERVER_ANSWERED, { .verdict = HOLD_PASS_CONFIRMED, .keep = true, .counted = METRICS_SYN_ANSWERED } },
+	{ BLIND, SYN_TIME_IS_OVER, { .verdict = HOLD_DROP_SILENT, .counted = METRICS_SYN_SILENT } },
+	{ BLIND, SYN_SERVER_TIMED_OUT, { .verdict = HOLD_DROP_SILENT, .counted = METRICS_SYN_SILENT } },
+	{ BLIND, SYN_SERVER_FAILED, { .verdict = HOLD_REFUSE, .tells_refusal = true, .counted = METRICS_SYN_REFUSED } },
+	{ BLIND, SYN_ROOM_IS_NEEDED, { .verdict = HOLD_PASS_UNCONFIRMED, .counted = METRICS_SYN_STOPPED } },
+	{ BLIND, SYN_NOT_GRANTED, { .verdict = HOLD_REFUSE, .counted = METRICS_SYN_REFUSED } },
+	{ BLIND, SYN_STOPPED, { .verdict = HOLD_REFUSE, .resets = true, .counted = METRICS_SYN_REFUSED } },
+	/* blind, over Multipath TCP: it is late before its kernel sends the SYN again; 3.5 s behind its SYN nothing is waited for */
+	{ BLIND_MPTCP, SYN_TIME_IS_OVER, { .verdict = HOLD_WITHHOLD, .late = true, .wait_ms = 2600 } },
+	{ BLIND_MPTCP, SYN_SERVER_ANSWERED, { .verdict = HOLD_PASS_CONFIRMED, .keep = true, .counted = METRICS_SYN_ANSWERED } },
+	{ BLIND_MPTCP, SYN_ROOM_IS_NEEDED, { .verdict = HOLD_PASS_UNCONFIRMED, .counted = METRICS_SYN_STOPPED } },
+	{ LATE, SYN_TIME_IS_OVER, { .verdict = HOLD_DROP_SILENT, .counted = METRICS_SYN_SILENT } },
+	{ LATE, SYN_SERVER_ANSWERED, { .verdict = HOLD_REFUSE, .resets = true, .counted = METRICS_SYN_REFUSED } },
+	{ LATE, SYN_SERVER_FAILED, { .verdict = HOLD_REFUSE, .tells_refusal = true, .counted = METRICS_SYN_REFUSED } },
+	{ LATE, SYN_ROOM_IS_NEEDED, { .verdict = HOLD_DROP_SILENT, .counted = METRICS_SYN_STOPPED } },
+	/* one that makes its request again: the answer is kept for the next SYN */
+	{ LATE_NUMBERED, SYN_SERVER_ANSWERED, { .verdict = HOLD_WITHHOLD, .late = true, .answered = true, .wait_ms = 2000 } },
+	{ LATE_NUMBERED, SYN_REPEATED, { .verdict = HOLD_DROP_REPEATED, .counted = METRICS_SYN_REPEATED } },
+	{ ANSWERED, SYN_TIME_IS_OVER, { .verdict = HOLD_REFUSE, .resets = true, .counted = METRICS_SYN_REFUSED } },
+	{ ANSWERED, SYN_SERVER_FAILED, { .verdict = HOLD_WITHHOLD, .late = true, .answered = true } },
+	{ ANSWERED, SYN_SERVER_TIMED_OUT, { .verdict = HOLD_WITHHOLD, .late = true, .answered = true } },
+	{ ANSWERED, SYN_SERVER_ANSWERED, { .verdict = HOLD_WITHHOLD, .late = true, .answered = true } },
+	{ ANSWERED, SYN_REPEATED, { .verdict = HOLD_DROP_REPEATED, .counted = METRICS_SYN_REPEATED } },
+};
+
+START_TEST(each_step)
+{
+	struct syn_step step = syn_decide(&steps[_i].facts, steps[_i].event), want = steps[_i].step;
+
+	ck_assert_int_eq(step.verdict, want.verdict);
+	ck_assert_uint_eq(step.wait_ms, want.wait_ms);
+	ck_assert_int_eq(step.late, want.late);
+	ck_assert_int_eq(step.answered, want.answered);
+	ck_assert_int_eq(step.keep, want.keep);
+	ck_assert_int_eq(step.tells_refusal, want.tells_refusal);
+	ck_assert_int_eq(step.resets, want.resets);
+	if (step.verdict != HOLD_WITHHOLD)
+		ck_assert_int_eq(step.counted, want.counted);
+}
+END_TEST
+
+/* Whatever happens to whom: a blind client's SYN+ACK confirms, or it is sent without a promise, or there is none. */
+START_TEST(blind_clients_get_no_response)
+{
+	for (unsigned bits = 0; bits < 32; bits++)
+		for (int event = 0; event < SYN_EVENTS; event++) {
+			const struct syn_facts facts = { .silent = true, .blind = true, .mptcp = bits & 1, .asks = bits & 2,
+							 .numbered = bits & 4, .late = bits & 8, .answered = bits & 16 };
+			struct syn_step step = syn_decide(&facts, (enum syn_event)event);
+
+			ck_assert_int_ne(step.verdict, HOLD_PASS);
+			ck_assert_int_ne(step.verdict, HOLD_PASS_PLAIN);
+			if (facts.late)
+				ck_assert(step.verdict != HOLD_PASS_CONFIRMED && step.verdict != HOLD_PASS_UNCONFIRMED);
+			if (step.verdict == HOLD_PASS_UNCONFIRMED)
+				ck_assert(event == SYN_ROOM_IS_NEEDED && !step.keep);
+		}
+}
+END_TEST
+
+/* An attempt whose server is silent has ended 3.5 s behind its SYN, by a clock that the events move. */
+START_TEST(silence_ends)
+{
+	for (int numbered = 0; numbered < 2; numbered++)
+		for (int mptcp = 0; mptcp < 2; mptcp++) {
+			struct syn_facts facts = { .silent = true, .blind = true, .mptcp = mptcp, .numbered = numbered, .most_ms = UINT_MAX };
+			unsigned now_ms = syn_first_wait_ms(&facts, 700, 0);
+			struct syn_step step = syn_decide(&facts, SYN_TIME_IS_OVER);
+
+			while (step.verdict == HOLD_WITHHOLD) {
+				now_ms += step.wait_ms;
+				facts.late = step.late;
+				ck_assert_uint_gt(step.wait_ms, 0);
+				step = syn_decide(&facts, SYN_TIME_IS_OVER);
+			}
+			ck_assert_int_eq(step.verdict, HOLD_DROP_SILENT);
+			ck_assert_uint_ge(now_ms, 3300);
+			ck_assert_uint_le(now_ms, 3500);
+		}
+}
+END_TEST
+
+static const struct {
+	struct syn_facts facts;
+	unsigned hold_ms, rtt_ms, wait_ms;
+} waits[] = {
+	{ { .most_ms = UINT_MAX }, 700, 0, 700 },
+	{ { .most_ms = 300 }, 700, 0, 300 },
+	{ { .most_ms = 900 }, 700, 0, 700 },
+	{ { .most_ms = 0 }, 700, 0, 0 },
+	{ { .most_ms = UINT_MAX }, 700, 600, 700 }, /* without MP_CAPABLE a repeated SYN does no harm */
+	{ { .blind = true, .most_ms = UINT_MAX }, 700, 0, 3500 },
+	{ { .blind = true, .most_ms = 100 }, 700, 0, 3500 },
+	{ { .blind = true, .mptcp = true, .most_ms = UINT_MAX }, 2000, 0, 900 },
+	{ { .blind = true, .mptcp = true, .most_ms = UINT_MAX }, 500, 0, 500 },
+	{ { .blind = true, .mptcp = true, .numbered = true, .most_ms = UINT_MAX }, 2000, 0, 700 },
+	{ { .blind = true, .mptcp = true, .numbered = true, .most_ms = 250 }, 2000, 0, 250 },
+};
+
+START_TEST(first_wait)
+{
+	ck_assert_uint_eq(syn_first_wait_ms(&waits[_i].facts, waits[_i].hold_ms, waits[_i].rtt_ms), waits[_i].wait_ms);
+}
+END_TEST
+
+/* A far client's SYN+ACK is with it before it sends its SYN again; one that repeats its request by itself does so earlier. */
+START_TEST(first_wait_of_far_clients)
+{
+	struct syn_facts facts = { .falls_back = true, .most_ms = UINT_MAX };
+	unsigned ordinary = syn_first_wait_ms(&facts, 700, 400), numbered;
+
+	ck_assert_uint_gt(ordinary, 0);
+	ck_assert_uint_le(ordinary, 600);
+	facts.blind = facts.mptcp = true;
+	ck_assert_uint_eq(syn_first_wait_ms(&facts, 700, 400), ordinary);
+	facts.numbered = true;
+	numbered = syn_first_wait_ms(&facts, 700, 400);
+	ck_assert_uint_lt(numbered, ordinary);
+}
+END_TEST
+
+START_TEST(repeats)
+{
+	const struct syn_facts earlier = { .repeat = 3, .mptcp = true };
+	struct syn_facts facts = { .repeat = 3, .mptcp = true };
+
+	ck_assert_int_eq(syn_decide_repeat(&facts, &earlier, true), SYN_REPEAT_DROP);
+	facts.repeat = 2;
+	ck_assert_int_eq(syn_decide_repeat(&facts, &earlier, true), SYN_REPEAT_DROP);
+	facts.repeat = 4;
+	ck_assert_int_eq(syn_decide_repeat(&facts, &earlier, true), SYN_REPEAT_TAKE);
+	ck_assert_int_eq(syn_decide_repeat(&facts, &earlier, false), SYN_REPEAT_NEW);
+	facts.mptcp = false;
+	ck_assert_int_eq(syn_decide_repeat(&facts, &earlier, true), SYN_REPEAT_NEW);
+}
+END_TEST
+
+/* ----- a SYN that isn't withheld ----- */
+
+enum { FOREIGN = 1, REFUSES = 2, ASKS_INFO = 4, DEMANDED = 8, WITHHOLD = 16, REFUSED = 32, QUIET = 64, EYELESS = 128, RESET_VOICE = 256 };
+
+static const struct {
+	enum request_action action;
+	unsigned how;
+	enum hold_verdict verdict;
+	uint8_t native;
+} judged[] = {
+	{ REQUEST_CONNECT, WITHHOLD, HOLD_WITHHOLD, 13 },
+	{ REQUEST_CONNECT, WITHHOLD | QUIET | EYELESS, HOLD_WITHHOLD, 13 },
+	{ REQUEST_CONNECT, 0, HOLD_PASS_UNCONFIRMED, 13 },
+	{ REQUEST_CONNECT, ASKS_INFO, HOLD_PASS, 13 },
+	{ REQUEST_PROVE, 0, HOLD_PASS_UNCONFIRMED, 13 },
+	{ REQUEST_ANSWER, DEMANDED | REFUSED, HOLD_PASS_UNCONFIRMED, 13 },
+	{ REQUEST_ANSWER, REFUSED, HOLD_PASS_PLAIN, 13 },
+	{ REQUEST_ANSWER, 0, HOLD_PASS, 13 },
+	{ REQUEST_IGNORE, 0, HOLD_PASS, 13 },
+	{ REQUEST_IGNORE, FOREIGN, HOLD_DROP_FOREIGN, 13 },
+	{ REQUEST_WAIT, FOREIGN, HOLD_PASS, 13 },
+	{ REQUEST_RESET, FOREIGN, HOLD_PASS, 13 },
+	/* silent */
+	{ REQUEST_CONNECT, QUIET | REFUSES, HOLD_PASS_UNCONFIRMED, 13 },
+	{ REQUEST_PROVE, QUIET | REFUSES, HOLD_PASS_UNCONFIRMED, 13 },
+	{ REQUEST_ANSWER, QUIET | REFUSES | REFUSED, HOLD_PASS_PLAIN, 13 },
+	{ REQUEST_ANSWER, QUIET | REFUSES | DEMANDED | REFUSED, HOLD_PASS_UNCONFIRMED, 13 },
+	{ REQUEST_WAIT, QUIET | REFUSES, HOLD_REFUSE, NATIVE_RESET },
+	{ REQUEST_RESET, QUIET | REFUSES, HOLD_REFUSE, NATIVE_RESET },
+	{ REQUEST_RESET, QUIET, HOLD_PASS_UNCONFIRMED, NATIVE_RESET },
+	/* blind: neither want of a cookie nor of room keeps a client away; it proves its address by its third ACK */
+	{ REQUEST_CONNECT, QUIET | EYELESS | REFUSES, HOLD_PASS_UNCONFIRMED, 13 },
+	{ REQUEST_PROVE, QUIET | EYELESS | REFUSES, HOLD_PASS_UNCONFIRMED, 13 },
+	{ REQUEST_ANSWER, QUIET | EYELESS | REFUSES | DEMANDED | REFUSED, HOLD_PASS_UNCONFIRMED, 13 },
+	{ REQUEST_ANSWER, QUIET | EYELESS | REFUSES | REFUSED, HOLD_REFUSE, 13 },
+	{ REQUEST_ANSWER, QUIET | EYELESS | REFUSED, HOLD_PASS_UNCONFIRMED, 13 },
+	{ REQUEST_WAIT, QUIET | EYELESS | REFUSES, HOLD_REFUSE, NATIVE_RESET },
+	{ REQUEST_CONNECT, QUIET | EYELESS | REFUSES | RESET_VOICE, HOLD_REFUSE, NATIVE_RESET },
+};
+
+START_TEST(each_judgement)
+{
+	const unsigned how = judged[_i].how;
+	struct judgement judgement;
+	const struct syn_terms terms = { .drop_foreign = how & FOREIGN, .refuses = how & REFUSES };
+	uint8_t native = 13;
+
+	memset(&judgement, 0, sizeof(judgement));
+	judgement.withhold = how & WITHHOLD;
+	judgement.voice = how & RESET_VOICE ? JUDGEMENT_RESET : how & QUIET ? JUDGEMENT_SILENT : JUDGEMENT_RESPONSE;
+	judgement.request.action = judged[_i].action;
+	judgement.request.info = how & ASKS_INFO;
+	judgement.request.demanded = how & DEMANDED;
+	judgement.request.refused = how & REFUSED;
+	judgement.request.silent = how & QUIET;
+	judgement.request.silence.blind = how & EYELESS;
+	ck_assert_int_eq(syn_decide_judged(&judgement, &terms, &native), judged[_i].verdict);
+	ck_assert_uint_eq(native, judged[_i].native);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("syn_decision");
+	TCase *tcase = tcase_create("decisions");
+
+	tcase_add_loop_test(tcase, each_step, 0, (int)ARRAY_SIZE(steps));
+	tcase_add_test(tcase, blind_clients_get_no_response);
+	tcase_add_test(tcase, silence_ends);
+	tcase_add_loop_test(tcase, first_wait, 0, (int)ARRAY_SIZE(waits));
+	tcase_add_test(tcase, first_wait_of_far_clients);
+	tcase_add_test(tcase, repeats);
+	tcase_add_loop_test(tcase, each_judgement, 0, (int)ARRAY_SIZE(judged));
+	suite_add_tcase(suite, tcase);
+	return test_run(suite);
+}
