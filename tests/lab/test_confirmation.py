@@ -7,7 +7,7 @@ comes between the SYN+ACK and the response lasts for two round trips then, and c
 """
 import os
 
-from convertlab import Lab, Link, check, equal, kernel, long, main
+from convertlab import Lab, Link, check, equal, kernel, long, main, side_by_side
 from convertlab.waiting import wait_until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -43,12 +43,14 @@ def test_writable_at_the_syn_ack():
     with lab_for() as lab:
         lab.convertd(["--hold-syn", "off"])
         lab.echo()
+        def as_directly(way, address):
+            direct, _ = probe(lab, way, address, 7, None)
+            said, ms = probe(lab, way, address, 7, withheld(lab))
+            equal(said, direct, "%s to %s" % (way, address))
+            check(ms >= 119.5, "%s: told after %.1f ms, before the SYN+ACK can have come" % (way, ms))
+
         for address in (lab.server.addr4, lab.server.addr6):
-            for way in WAYS:
-                direct, _ = probe(lab, way, address, 7, None)
-                said, ms = probe(lab, way, address, 7, withheld(lab))
-                equal(said, direct, "%s to %s" % (way, address))
-                check(ms >= 119.5, "%s: told after %.1f ms, before the SYN+ACK can have come" % (way, ms))
+            side_by_side(as_directly, WAYS, [address] * len(WAYS))
         equal(lab.shim_log().count(CONFIRMED), 2 * len(WAYS), "confirmed in\n" + lab.shim_log())
 
 
@@ -59,10 +61,13 @@ def test_response_in_pieces():
     with lab_for() as lab:
         lab.start_listening(lab.converter, ["python3", SCRIPTED, lab.converter.addr4, 1234, "bytewise"], 1234, name="scripted")
         lab.echo()
-        for way in WAYS:
+
+        def as_directly(way):
             direct, _ = probe(lab, way, lab.server.addr4, 7, None)
             said, _ = probe(lab, way, lab.server.addr4, 7, withheld(lab, CONVERT_ADDR=lab.converter.addr4))
             equal(said, direct, way)
+
+        side_by_side(as_directly, WAYS)
         equal(lab.shim_log().count(CONFIRMED), len(WAYS), "confirmed in\n" + lab.shim_log())
 
 
@@ -76,11 +81,14 @@ def test_what_confirms_nothing():
                 lab.client.sysctl(sysctl, 0)
             lab.convertd(["--hold-syn", "off"])
             lab.echo()
-            for way in ("blocking", "poll", "epoll-edge"):
+
+            def as_directly(way, env):
                 direct, _ = probe(lab, way, lab.server.addr4, 7, None)
-                said, ms = probe(lab, way, lab.server.addr4, 7, {**withheld(lab), **{k: str(v) for k, v in variables.items()}})
+                said, ms = probe(lab, way, lab.server.addr4, 7, env)
                 equal(said, direct, way)
-                check(ms >= 359.5, "%s, %s: told after %.1f ms, before the server can have answered" % (sysctl, way, ms))
+                check(ms >= 359.5, "%s: told after %.1f ms, before the server can have answered" % (way, ms))
+
+            side_by_side(as_directly, ("blocking", "poll", "epoll-edge"), [{**withheld(lab), **{k: str(v) for k, v in variables.items()}}] * 3)
             check(CONFIRMED not in lab.shim_log(), lab.shim_log())
 
 

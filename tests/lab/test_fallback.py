@@ -13,7 +13,7 @@ import re
 import socket
 import subprocess
 
-from convertlab import Lab, LabError, Link, check, equal, kernel, long, main, patience, wait_until
+from convertlab import Lab, LabError, Link, check, equal, kernel, long, main, patience, side_by_side, wait_until
 from test_shim_semantics import PROBE, WAYS, compare, probe, slow_lab
 
 LOST = "Multipath TCP is lost on the way, asked over TCP"
@@ -386,7 +386,7 @@ def test_a_later_socket_keeps_its_address():
 TWICE = """
 import collections, errno, socket, sys, threading
 said = collections.Counter()
-for _ in range(40):
+for _ in range(5):
     sock, results, together = socket.socket(), [], threading.Barrier(2)
     def connect():
         together.wait()
@@ -406,7 +406,6 @@ print(said)
 """
 
 
-@long
 def test_two_threads_connect_one_descriptor():
     """
     Both are told of success; of a failure one. The second begins long before the answer comes. Where the client's Fast Open is off, the
@@ -418,8 +417,8 @@ def test_two_threads_connect_one_descriptor():
         for fastopen in (1, 0):
             lab.client.sysctl("net.ipv4.tcp_fastopen", fastopen)
             for port in (7, lab.addresses.refused_port):
-                converted, direct = (lab.client.run(["python3", "-c", TWICE, lab.server.addr4, port], env=env).stdout
-                                     for env in (lab.converted(), None))
+                converted, direct = side_by_side(lambda env, port=port: lab.client.run(["python3", "-c", TWICE, lab.server.addr4, port], env=env).stdout,
+                                                 (lab.converted(), None))
                 equal(converted, direct, "port %d, net.ipv4.tcp_fastopen=%d" % (port, fastopen))
 
 

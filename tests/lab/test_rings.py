@@ -7,7 +7,7 @@ test_silence_shim.py.
 """
 import contextlib
 
-from convertlab import Lab, Link, check, equal, kernel, long, main, need, timeout
+from convertlab import Lab, Link, check, equal, kernel, long, main, need, side_by_side, timeout
 from test_silence_shim import SILENTLY, learn, remembering
 
 RESET = "failed: Connection reset by peer"
@@ -152,9 +152,9 @@ def test_converter_that_refuses():
 @timeout(600)
 def test_many_losses():
     """As many as would succeed directly, at 5% loss: all."""
-    for way in (*ASKING, "sending"):
-        with learned(loss=0.05) as (lab, env):
-            said, _ = rings(lab, way, env, 20)
+    ways = (*ASKING, "sending")
+    with learned(loss=0.05) as (lab, env):
+        for way, (said, _) in zip(ways, side_by_side(lambda way: rings(lab, way, env, 20), ways)):
             equal(said, ["right"] * 20, "%s in\n%s" % (way, lab.shim_log()))
 
 

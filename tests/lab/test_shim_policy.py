@@ -3,7 +3,7 @@
 """test_shim_policy.py - which converter is asked, for how long, and what becomes of a connection without one"""
 import os
 
-from convertlab import Lab, Link, check, equal, kernel, long, main
+from convertlab import Lab, Link, check, equal, kernel, long, main, side_by_side
 
 APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
 SCRIPTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripted_converter.py")
@@ -240,11 +240,12 @@ def test_converter_of_the_other_family():
         lab.convertd()
         lab.echo()
         for address, converter in ((lab.server.addr4, lab.converter.addr6), (lab.server.addr6, lab.converter.addr4)):
-            for port, way in [(7, way) for way in ways] + [(9, "blocking"), (9, "poll"), (9, "epoll-edge")]:
-                command = ["python3", os.path.join(APPS, "connect_probe.py"), way, address, port]
-                direct = lab.client.run(command).stdout
-                equal(lab.client.run(command, env=lab.converted(CONVERT_ADDR="[%s]" % converter)).stdout, direct,
-                      "%s to %s port %d by %s" % (way, address, port, converter))
+            commands = [["python3", os.path.join(APPS, "connect_probe.py"), way, address, port]
+                        for port, way in [(7, way) for way in ways] + [(9, "blocking"), (9, "poll"), (9, "epoll-edge")]]
+            env = lab.converted(CONVERT_ADDR="[%s]" % converter)
+            direct, converted = (side_by_side(lambda command, env=env: lab.client.run(command, env=env).stdout, commands) for env in (None, env))
+            for command, there, here in zip(commands, direct, converted):
+                equal(here, there, "%s by %s" % (command, converter))
         equal(lab.shim_log().count(kernel.verdict()), 2 * len(ways), "conversions in\n" + lab.shim_log())
 
 

@@ -7,7 +7,7 @@ apps/connect_probe.py writes down all that it sees; it runs directly and under t
 import os
 import subprocess
 
-from convertlab import Lab, Link, check, equal, kernel, long, main, patience
+from convertlab import Lab, Link, check, equal, kernel, long, main, patience, side_by_side
 from convertlab.waiting import wait_until
 
 PROBE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps", "connect_probe.py")
@@ -37,9 +37,10 @@ def comparable(transcript):
 
 
 def compare(lab, address, port, ways=WAYS):
-    for way in ways:
-        direct, converted = (comparable(probe(lab, way, address, port, env)[0]) for env in (None, lab.converted()))
-        equal("\n".join(converted), "\n".join(direct), "%s to %s port %d" % (way, address, port))
+    direct, converted = (side_by_side(lambda way, env=env: comparable(probe(lab, way, address, port, env)[0]), ways)
+                         for env in (None, lab.converted()))
+    for way, there, here in zip(ways, direct, converted):
+        equal("\n".join(here), "\n".join(there), "%s to %s port %d" % (way, address, port))
 
 
 @long

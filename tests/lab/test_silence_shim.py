@@ -7,7 +7,7 @@ request for each server asks whether that speaks Multipath TCP, and has a respon
 """
 import os
 
-from convertlab import Lab, Link, check, equal, kernel, long, main, need, timeout
+from convertlab import Lab, Link, check, equal, kernel, long, main, need, side_by_side, timeout
 from test_confirmation import PROBE, SCRIPTED, WAYS
 
 APPS = os.path.dirname(PROBE)
@@ -283,13 +283,12 @@ def rings(lab, way, how, when, env, count, port=7):
 def test_rings():
     """io_uring never reads a byte that the server hasn't sent, with silence and without it, with loss or none."""
     for silence in ("auto", "never"):
-        for loss, count in ((0, 4), (0.05, 12)):
+        for loss, count in ((0, 4), (0.05, 6)):
             with far(loss=loss) as lab:
                 lab.convertd()
                 lab.echo()
                 env = remembering(lab, CONVERT_SILENCE=silence)
-                for ring in RINGS:
-                    said = rings(lab, *ring, env, count)
+                for ring, said in zip(RINGS, side_by_side(lambda ring, lab=lab, env=env, count=count: rings(lab, *ring, env, count), RINGS)):
                     equal([line for line in said if line.startswith("wrong")], [], "%s, %s" % (" ".join(ring), silence))
                     equal(len(said), count, "connections")
                     if not loss:
@@ -301,7 +300,7 @@ def test_rings():
 def test_rings_that_hold_sockets():
     """A registered file of a ring stays the socket that it was: so that is the one which is connected, over TCP, by way of the converter."""
     for hold in ((), ("--hold-syn", "off")):
-        for loss, count in ((0, 4), (0.05, 12)):
+        for loss, count in ((0, 4), (0.05, 6)):
             with far(loss=loss) as lab:
                 lab.convertd(hold)
                 echo = lab.echo()

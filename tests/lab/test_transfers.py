@@ -4,7 +4,7 @@
 import hashlib
 import os
 
-from convertlab import Lab, Link, check, equal, kernel, long, main, need, patience, repetitions, servers, wait_until
+from convertlab import Lab, Link, check, equal, kernel, long, main, need, patience, repetitions, servers, side_by_side, wait_until
 
 APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
 SCRIPTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripted_converter.py")
@@ -114,8 +114,9 @@ def test_response_in_pieces():
         with near() as lab:
             scripted(lab, script, LONG_RESPONSE)
             lab.echo()
-            for way in ("blocking", "poll", "select", "epoll", "epoll-edge", "epoll-before"):
-                said = lab.client.run(app("connect_probe.py", way, lab.server.addr4, 7), env=lab.converted()).stdout
+            ways = ("blocking", "poll", "select", "epoll", "epoll-edge", "epoll-before")
+            for way, said in zip(ways, side_by_side(lambda way, lab=lab: lab.client.run(
+                    app("connect_probe.py", way, lab.server.addr4, 7), env=lab.converted()).stdout, ways)):
                 check("answer b'hello'\nend b''\n" in said, "%s, %s:\n%s" % (script, way, said))
             equal(lab.shim_log().count(kernel.verdict()), 6, "conversions in\n" + lab.shim_log())
 

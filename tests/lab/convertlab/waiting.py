@@ -4,6 +4,7 @@
 CONVERT_PATIENCE, a factor, makes all of the lab's time limits longer. A machine that is emulated needs that (tests/kernels): there a
 program takes some twenty times as long.
 """
+import concurrent.futures
 import os
 import time
 
@@ -39,3 +40,9 @@ def wait_until(condition, timeout=10.0, what="the condition", interval=0.002):
         if waited >= timeout:
             raise LabError("waited %gs in vain for %s" % (timeout, what() if callable(what) else what))
         time.sleep(max(interval, waited / 20))
+
+
+def side_by_side(function, *arguments, at_once=4):
+    """Calls a function with each of these, as map() does, in several threads: most of what tests do is to wait. Returns a list."""
+    with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+        return list(pool.map(function, *arguments))
