@@ -234,6 +234,33 @@ def foreign(data):
     return data
 
 
+def test_other_roots():
+    """What chroot and unshare --root start is converted, static or not; where a shell does that, it runs as it would, and one line says so."""
+    with launcher() as run:
+        root = os.path.join(run.place, "root")
+        os.mkdir(root)
+        shutil.copy(run.compile("static", "-static"), root)
+        dynamic = run.compile("dynamic")
+        shutil.copy(dynamic, root)
+        for path in re.findall(r"/\S+", subprocess.run(["ldd", dynamic], stdout=subprocess.PIPE, text=True, check=True).stdout):
+            os.makedirs(os.path.dirname(root + path), exist_ok=True)
+            shutil.copy(path, root + path)
+        for words in (["chroot", root, "/static"], ["chroot", root, "/dynamic"], ["unshare", "--root", root, "/static"],
+                      ["nice", "chroot", root, "/dynamic"]):
+            result = run.run(*words, run.lab.server.addr4)
+            check(result.returncode == 0 and result.stdout == "hello\n", result)
+            line, = result.stderr.splitlines()
+            check(line.startswith("convertize: ") and line.endswith("; it is supervised"), line)
+            equal(run.conversions(), 1, "conversions of %s" % words)
+        for name, missing in (("static", "convertize"), ("dynamic", "libconvert.so")):
+            result = run.run("sh", "-c", "chroot %s /%s \"$0\"; true" % (root, name), run.lab.server.addr4)
+            check(result.returncode == 0 and result.stdout == "hello\n", result)
+            said = [line for line in result.stderr.splitlines() if "ld.so" not in line]
+            equal(said, ["convertize: %s: can't be converted: /%s is started where %s isn't, such as in another root directory"
+                         % (name, name, missing)], "what is said")
+            equal(run.conversions(), 0, "conversions")
+
+
 def test_privileged_programs():
     """Set-user-ID, set-group-ID and file capabilities make the loader ignore LD_PRELOAD; where they don't, all is well."""
     if sandbox.in_user_namespace():

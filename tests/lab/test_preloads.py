@@ -391,12 +391,12 @@ def go_program(lab):
 
 
 def told(run, words, *reasons, options=("--warn",), method="preload", **more):
-    """The log has a line for each reason and no other; so has the standard error with --warn. Nobody is supervised by that method."""
+    """The log has a line for each reason and no other; so has the standard error without --quiet. Nobody is supervised by that method."""
     result = run.run([run.convertize, "--method", method, *options, "--", *words], **more)
     equal(result.returncode, 0, "%s: %s" % (words, result))
     for what, lines, start in (("log", run.log().splitlines(), "libconvert: "),
                                ("standard error", result.stderr.splitlines(), "convertize: ")):
-        expected = reasons if what == "log" or "--warn" in options else ()
+        expected = reasons if what == "log" or "--quiet" not in options else ()
         equal(len(lines), len(expected), "%s: lines of the %s: %s" % (words, what, lines))
         for line, reason in zip(lines, expected):
             check(line.startswith(start) and "can't be converted: " in line and reason in line, line)
@@ -410,6 +410,7 @@ def test_children_that_cannot_be_converted():
         static = "busybox: can't be converted: %s is statically linked" % path
         told(run, ["bash", "-c", "busybox true; true"], static)
         told(run, ["bash", "-c", "busybox true; true"], static, options=())
+        told(run, ["bash", "-c", "busybox true; true"], static, options=("--quiet",))
         told(run, ["sh", "-c", "cd / && ls >/dev/null; for i in 1 2; do env true; done"])
         told(run, ["sh", "-c", "cd %s && ./busybox true; true" % os.path.dirname(path)],
              "./busybox is statically linked")
@@ -462,7 +463,8 @@ def test_children_of_sudo():
     with client() as run:
         if sandbox.in_user_namespace():
             raise Skip("sudo refuses a user's own namespace; run it as root")
-        log = run.gets("bash -c sudo curl", [run.convertize, "bash", "-c", "sudo %s; true" % shlex.join(run.curl)], port=None)
+        log = run.gets("bash -c sudo curl", [run.convertize, "bash", "-c", "sudo %s; true" % shlex.join(run.curl)], port=None,
+                       said="convertize: curl: can't be converted")
         check("curl: can't be converted: %s is started without LD_PRELOAD" % shutil.which("curl") in log, log)
         run.gets("sudo convertize", ["sudo", "--preserve-env=CONVERT_ADDR,CONVERT_LOG,CONVERT_LIBRARY", run.convertize,
                                      *run.curl])

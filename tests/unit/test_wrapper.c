@@ -29,6 +29,12 @@ static const struct {
 	{ { "env", "LD_PRELOAD=/usr/lib/libconvert.so:other.so", "curl" }, NULL },
 	{ { "env" }, NULL },
 	{ { "nice", "-n", "5" }, NULL },
+	{ { "chroot", "/x", "/y" }, "chroot" },
+	{ { "unshare", "--root", "/x", "/y" }, "unshare" },
+	{ { "unshare", "-R", "/x", "-m", "/y" }, "unshare" },
+	{ { "unshare", "--root=/x", "--net", "/y" }, NULL },
+	{ { "unshare", "-n", "-R", "/x", "/y" }, NULL },
+	{ { "unshare", "-m", "/y", "-R", "/x" }, NULL },
 };
 
 START_TEST(command_is_known)

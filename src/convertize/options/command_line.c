@@ -90,7 +90,7 @@ const struct option_row option_table[] = {
 		SETS, "CONVERT_LOG", NULL, false },
 	[OPTION_WARN] = { "warn", NULL,
 		"name on standard error each started program that\n"
-		"can't be converted",
+		"can't be converted (default but in sessions, services)",
 		SETS, "CONVERT_WARN", "1", false },
 	[OPTION_LIBRARY] = { "library", "FILE",
 		"the libconvert.so to preload", SETS,

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #define ADDRESS_VARIABLE "CONVERT_ADDR"
+#define WARN_VARIABLE "CONVERT_WARN"
 #define PRELOAD_VARIABLE "LD_PRELOAD"
 #define PRELOAD_NAME "libconvert.so"
 
@@ -246,12 +247,21 @@ static int variable_failed(const char *variable)
 	return STATUS_NOT_RUN;
 }
 
-/* What is left to the user where the program can't be supervised; preloading was found not to reach it, unless he chose to supervise. */
-static const char *otherwise(const struct options *options)
+/* Does preloading reach a part of what is to be supervised, as of a program that chroot(8) starts in a root with the library? */
+static bool may_preload(const struct launch *launch)
 {
-	if (options->force)
+	return launch->options->method == METHOD_AUTO && launch->wrapper && !launch->wrapper->refused &&
+	       preload_level(launch->verdict) == PRELOAD_LEVEL_WORKS;
+}
+
+/* Returns what follows where the program can't be supervised. */
+static const char *otherwise(const struct launch *launch)
+{
+	if (may_preload(launch))
+		return "the library is preloaded in its place";
+	if (launch->options->force)
 		return "it runs unconverted";
-	return options->method == METHOD_AUTO ? "--force runs it unconverted" : "or use --method preload";
+	return launch->options->method == METHOD_AUTO ? "--force runs it unconverted" : "or use --method preload";
 }
 
 /*
@@ -265,7 +275,7 @@ static int launch_supervised(const struct launch *launch, const struct settings 
 		.file = foreign ? launch->program.files[0].path : file_of(launch->options),
 		.binary = foreign,
 		.argv = launch->options->program,
-		.otherwise = otherwise(launch->options),
+		.otherwise = otherwise(launch),
 	};
 	const struct wrapper *wrapper = launch->wrapper;
 	const bool preloaded = has_preload();
@@ -327,6 +337,9 @@ static int launch_preloaded(const struct launch *launch, const struct library *l
 		return variable_failed(PRELOAD_VARIABLE);
 	if (!set_supervisor(launch->options))
 		return variable_failed(SETTINGS_SUPERVISOR_VARIABLE);
+	/* the library says of each program that it starts and doesn't reach that it isn't converted */
+	if (setenv(WARN_VARIABLE, launch->options->quiet ? "0" : "1", 0) < 0)
+		return variable_failed(WARN_VARIABLE);
 	trials_start(settings);
 	return run(launch->options);
 }
@@ -427,7 +440,8 @@ int launch(const struct options *options)
 		return cannot_run(file_of(options), -status);
 	if (launch.way != LAUNCH_UNREACHED)
 		announce_shell(options);
-	if (launch.way == LAUNCH_SUPERVISED || !preloads)
-		return launch_supervised(&launch, &settings);
+	status = launch.way == LAUNCH_SUPERVISED || !preloads ? launch_supervised(&launch, &settings) : 0;
+	if (status && !(status == STATUS_NOT_RUN && may_preload(&launch)))
+		return status;
 	return launch_preloaded(&launch, &library, &settings);
 }

@@ -18,6 +18,7 @@
 #define TO_PROXIES \
 	"takes the program's connections to its proxies: only those to the proxies are converted, and " \
 	"none if they are on this machine"
+#define OTHER_ROOT "starts its program in another root directory, where libconvert.so may be missing"
 #define NO_PRELOAD "starts programs with an environment of its own, without LD_PRELOAD"
 
 static const struct wrapper wrappers[] = {
@@ -32,6 +33,7 @@ static const struct wrapper wrappers[] = {
 	{ "torify", NULL, true,
 	  "takes the program's connections to Tor on this machine: none is left to be converted",
 	  "run tor itself under convertize, and the program under torify alone", WRAPPER_UNSUPERVISED },
+	{ "chroot", NULL, false, OTHER_ROOT, NULL, WRAPPER_SUPERVISED },
 	{ "sudo", NULL, true, NO_PRELOAD, "put convertize in between: sudo convertize ...",
 	  WRAPPER_SUPERVISED_BY_ROOT },
 	{ "doas", NULL, true, NO_PRELOAD, "put convertize in between: doas convertize ...",
@@ -44,6 +46,8 @@ static const struct wrapper env_preload = {
 	"env", NULL, true, "replaces LD_PRELOAD, and libconvert.so with it",
 	"set it in front of convertize, which adds to it: env LD_PRELOAD=... convertize ...", WRAPPER_SUPERVISED
 };
+
+static const struct wrapper unshare_root = { "unshare", NULL, false, OTHER_ROOT, NULL, WRAPPER_SUPERVISED };
 
 /* Commands that run the program behind their own options, and keep LD_PRELOAD or add to it. */
 static const char *const transparent[] = {
@@ -85,6 +89,22 @@ static bool is_argument(const char *word)
 	return *word == '-' || *word == '+' || strchr(word, '=') || strspn(word, "0123456789") > 0;
 }
 
+/* Does unshare(1) with these arguments change the root directory, and not the network? A supervisor stays in its own network. */
+static bool changes_root(char *const words[])
+{
+	bool root = false;
+
+	for (; *words && **words == '-' && strcmp(*words, "--") != 0; words++) {
+		if (starts_with(*words, "--net") || (words[0][1] != '-' && strchr(*words, 'n')))
+			return false;
+		if (starts_with(*words, "-R") || starts_with(*words, "--root")) {
+			root = true;
+			words += (strcmp(*words, "-R") == 0 || strcmp(*words, "--root") == 0) && words[1];
+		}
+	}
+	return root;
+}
+
 const struct wrapper *wrapper_of_command(char *const words[])
 {
 	for (; *words; words++) {
@@ -93,6 +113,8 @@ const struct wrapper *wrapper_of_command(char *const words[])
 		for (size_t i = 0; i < sizeof(wrappers) / sizeof(wrappers[0]); i++)
 			if (is_command(&wrappers[i], name))
 				return &wrappers[i];
+		if (strcmp(name, unshare_root.command) == 0 && changes_root(words + 1))
+			return &unshare_root;
 		if (!is_transparent(name))
 			return NULL;
 		while (words[1] && is_argument(words[1]))
