@@ -3,21 +3,18 @@
 noinst_LTLIBRARIES += libconvertd.la
 libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access.h \
 	src/convertd/base/blocks.c src/convertd/base/blocks.h \
-	src/convertd/base/bucket.c src/convertd/base/bucket.h \
 	src/convertd/base/clock.c src/convertd/base/clock.h \
+	src/convertd/base/heap.c src/convertd/base/heap.h \
 	src/convertd/base/listen_address.c src/convertd/base/listen_address.h \
-	src/convertd/process/notify.c src/convertd/process/notify.h src/common/service_manager.c src/common/service_manager.h \
+	src/convertd/process/systemd.c src/convertd/process/systemd.h src/common/service_manager.c src/common/service_manager.h \
 	src/convertd/net/congestion.c src/convertd/net/congestion.h \
 	src/convertd/policy/cookies.c src/convertd/policy/cookies.h \
 	src/convertd/policy/demand.c src/convertd/policy/demand.h \
 	src/convertd/policy/families.c src/convertd/policy/families.h \
 	src/convertd/policy/far_clients.c src/convertd/policy/far_clients.h \
-	src/convertd/base/heap.c src/convertd/base/heap.h \
 	src/convertd/policy/judgement.c src/convertd/policy/judgement.h \
-	src/convertd/policy/limits_count.c src/convertd/policy/limits.h src/convertd/policy/limits_private.h \
-	src/convertd/policy/limits_memory.c src/convertd/policy/limits_room.c \
+	src/convertd/policy/limits.c src/convertd/policy/limits.h \
 	src/convertd/base/log.c src/convertd/base/log.h \
-	src/convertd/policy/memory_budget.c src/convertd/policy/memory_budget.h \
 	src/convertd/observe/metrics.c src/convertd/observe/metrics.h \
 	src/convertd/config/options.c src/convertd/config/options.h \
 	src/convertd/policy/outcome.c src/convertd/policy/outcome.h \
@@ -31,13 +28,14 @@ libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access
 	src/convertd/net/route.c src/convertd/net/route.h src/convertd/net/route_kind.h \
 	src/convertd/net/route_memory.c src/convertd/net/route_memory.h \
 	src/convertd/config/settings.c src/convertd/config/settings.h \
+	src/convertd/config/effective_settings.c src/convertd/config/effective_settings.h src/common/sysctl.c src/common/sysctl.h \
 	src/convertd/config/settings_read.c src/convertd/config/settings_read.h \
 	src/convertd/policy/shares.c src/convertd/policy/shares.h \
 	src/convertd/net/sources.c src/convertd/net/sources.h \
+	src/convertd/privilege/sandbox.c src/convertd/privilege/sandbox.h \
 	src/convertd/process/host_checks.c src/convertd/process/host_checks.h \
 	src/convertd/observe/status.c src/convertd/observe/status.h \
 	src/hold/syn_packet.c src/hold/syn_packet.h src/serve/syn_decision.c src/serve/syn_decision.h \
-	src/convertd/privilege/syscall_filter.c src/convertd/privilege/syscall_filter.h \
 	src/convertd/base/textfile.c src/convertd/base/textfile.h \
 	src/convertd/base/rights.c src/convertd/base/rights.h \
 	src/convertd/base/warden_message.c src/convertd/base/warden_message.h \
@@ -52,27 +50,23 @@ convertd_SOURCES = src/convertd/main.c \
 	src/serve/listening.c src/serve/listening.h \
 	src/serve/blame.c src/serve/blame.h \
 	src/convertd/process/drain.c src/convertd/process/drain.h \
-	src/convertd/net/downstream.c src/convertd/net/downstream.h src/convertd/net/plain_servers.c src/convertd/net/plain_servers.h \
+	src/convertd/net/downstream.c src/convertd/net/downstream.h \
 	src/convertd/observe/endpoint.c src/convertd/observe/endpoint.h \
 	src/hold/hold_table.c src/hold/hold_table.h src/serve/request_context.h src/serve/plugs.h \
 	src/convertd/process/withholding.c src/convertd/process/withholding.h \
-	src/convertd/process/inherit.c src/convertd/process/inherit.h \
 	src/convertd/observe/monitor.c src/convertd/observe/monitor.h \
 	src/convertd/privilege/privileges.c src/convertd/privilege/privileges.h \
 	src/convertd/net/probe.c src/convertd/net/probe.h \
 	src/convertd/base/poller.c src/convertd/base/poller.h \
-	src/convertd/privilege/sandbox.c src/convertd/privilege/sandbox.h \
 	src/convertd/process/service.c src/convertd/process/service.h \
 	src/hold/hold.c src/hold/hold.h src/hold/hold_queue.c src/hold/hold_queue.h \
 	src/serve/syn_attempt.c src/serve/syn_attempt.h src/serve/syn_judge.c src/serve/syn_judge.h src/serve/session.h src/serve/session_parts.h src/serve/session_connect.c src/serve/session_life.c src/serve/session_pool.c \
 	src/serve/session_report.c src/serve/session_request.c src/serve/session_socket.c src/serve/session_states.c \
 	src/convertd/privilege/survivor.c src/convertd/privilege/survivor.h \
 	src/hold/syn_window.c src/hold/syn_window.h \
-	src/convertd/config/effective_settings.c src/convertd/config/effective_settings.h \
- src/convertd/process/warden.c src/convertd/process/warden.h \
+	src/convertd/process/warden.c src/convertd/process/warden.h \
 	src/convertd/process/warden_calls.c src/convertd/process/warden_calls.h \
-	src/serve/worker.c src/serve/worker.h \
-	src/common/sysctl.c src/common/sysctl.h
+	src/serve/worker.c src/serve/worker.h
 if HAVE_NFTNL
 convertd_SOURCES += src/hold/nft.c src/hold/nft.h
 endif

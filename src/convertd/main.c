@@ -4,7 +4,7 @@
  *
  * The events of a convertd's life, in order:
  *
- *   1. prepare(): adopt inherited sockets (inherit.h), and give up root's rights.
+ *   1. prepare(): adopt inherited sockets (systemd.h), and give up root's rights.
  *   2. Where there are rights to keep, or a service manager to satisfy, fork: the main process (warden.h) keeps them,
  *      and the other process (warden.h) serves.
  *   3. confine(): drop capabilities, start the survivor (survivor.h), enter the sandbox.
@@ -18,10 +18,9 @@
 #include "convertd/privilege/privileges.h"
 #include "convertd/policy/cookies.h"
 #include "convertd/process/drain.h"
-#include "convertd/process/inherit.h"
+#include "convertd/process/systemd.h"
 #include "convertd/base/log.h"
 #include "convertd/observe/monitor.h"
-#include "convertd/process/notify.h"
 #include "convertd/config/options.h"
 #include "convertd/privilege/sandbox.h"
 #include "convertd/process/service.h"

@@ -16,7 +16,6 @@
 #include "convertd/base/log.h"
 #include "convertd/config/settings.h"
 #include "convertd/net/downstream.h"
-#include "convertd/net/plain_servers.h"
 #include "convertd/observe/metrics.h"
 
 #include <errno.h>

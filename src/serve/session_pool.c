@@ -9,7 +9,7 @@
  *
  * Only sessions on which much has gone at once, or whose one side didn't take all, are looked at, four times a
  * second as long as they hold something worth it: those that carry small messages never are. What is seen
- * goes to the limits (limits_memory.c), which know who has to go.
+ * goes to the limits (limits.c), which know who has to go.
  *
  * A session in which both directions have ended is closed when its bytes have arrived, if they are many: the kernel
  * would keep the buffers of a closed socket as well, for minutes, and nobody could say whose they are.

@@ -23,7 +23,6 @@
 #include "convertd/config/effective_settings.h"
 #include "convertd/config/settings.h"
 #include "convertd/net/downstream.h"
-#include "convertd/net/plain_servers.h"
 #include "convertd/observe/metrics.h"
 #include "convertd/policy/judgement.h"
 #include "serve/blame.h"

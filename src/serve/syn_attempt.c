@@ -16,7 +16,7 @@
 #include "convertd/base/poller.h"
 #include "convertd/config/settings.h"
 #include "convertd/config/effective_settings.h"
-#include "convertd/net/plain_servers.h"
+#include "convertd/net/downstream.h"
 #include "convertd/policy/demand.h"
 #include "convertd/policy/far_clients.h"
 #include "serve/request_context.h"

@@ -4,7 +4,7 @@
 
 #include "common/sockaddr.h"
 #include "convertd/base/heap.h"
-#include "convertd/policy/memory_budget.h"
+#include "convertd/config/effective_settings.h"
 #include "convertd/policy/shares.h"
 
 #include "run.h"

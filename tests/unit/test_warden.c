@@ -5,7 +5,7 @@
 #include "convertd/base/warden_message.h"
 #include "convertd/config/settings.h"
 #include "convertd/privilege/warden_policy.h"
-#include "convertd/process/notify.h"
+#include "convertd/process/systemd.h"
 
 #include "run.h"
 

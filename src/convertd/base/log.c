@@ -45,13 +45,6 @@ static const struct {
 };
 static_assert(sizeof(levels) / sizeof(levels[0]) == LOG_LEVEL_COUNT, "words for each level");
 
-static const char *const format_names[] = {
-	[LOG_FORMAT_TEXT] = "text",
-	[LOG_FORMAT_JSON] = "json",
-};
-static_assert(sizeof(format_names) / sizeof(format_names[0]) == LOG_FORMAT_COUNT,
-	      "a name for each format");
-
 static _Atomic int max_level = LOG_LEVEL_INFO;
 static _Atomic int line_format = LOG_FORMAT_TEXT;
 static _Atomic bool to_journal;
@@ -81,22 +74,6 @@ void log_start(void)
 		return;
 	snprintf(own, sizeof(own), "%ju:%ju", (uintmax_t)error.st_dev, (uintmax_t)error.st_ino);
 	to_journal = strcmp(stream, own) == 0;
-}
-
-int log_level_parse(const char *name)
-{
-	for (int i = 0; i < LOG_LEVEL_COUNT; i++)
-		if (strcmp(name, levels[i].name) == 0)
-			return i;
-	return -1;
-}
-
-int log_format_parse(const char *name)
-{
-	for (int i = 0; i < LOG_FORMAT_COUNT; i++)
-		if (strcmp(name, format_names[i]) == 0)
-			return i;
-	return -1;
 }
 
 bool log_enabled(enum log_level level)

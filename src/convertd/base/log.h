@@ -43,10 +43,6 @@ void log_set_format(enum log_format format);
  */
 void log_start(void);
 
-/* Return the level or format of that name, or -1. */
-int log_level_parse(const char *name);
-int log_format_parse(const char *name);
-
 /* Tells whether a line of @level would be printed, so that costly texts are made only then. */
 bool log_enabled(enum log_level level);
 

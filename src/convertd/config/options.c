@@ -8,6 +8,7 @@
 #include "convertd/config/settings.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,166 +29,125 @@ static void *member(const struct option_spec *spec, struct settings *settings)
 	return (char *)settings + spec->offset;
 }
 
-static bool apply_flag(const struct option_spec *spec, struct settings *settings, const char *value,
-		       const struct place *place, struct problems *problems)
+static void *target(const struct option_value *v)
 {
-	(void)value;
-	(void)place;
-	(void)problems;
-	*(bool *)member(spec, settings) = true;
+	return member(v->spec, v->settings);
+}
+
+/* Adds an error that begins with the value in quotation marks. Returns false. */
+static bool __attribute__((format(printf, 2, 3)))
+refuse(const struct option_value *v, const char *format, ...)
+{
+	char quote[PROBLEM_QUOTE_MAX], text[1024];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	problems_add(v->problems, v->place, "%s %s", problems_quote(v->text, quote), text);
+	return false;
+}
+
+/* ----- flags, numbers, words, files ----- */
+
+static bool apply_flag(const struct option_value *v)
+{
+	*(bool *)target(v) = true;
 	return true;
 }
 
-static bool apply_no_hairpin(const struct option_spec *spec, struct settings *settings,
-			     const char *value, const struct place *place,
-			     struct problems *problems)
+static bool apply_no_hairpin(const struct option_value *v)
 {
-	settings->access.no_hairpin_place = *place;
-	return apply_flag(spec, settings, value, place, problems);
+	v->settings->access.no_hairpin_place = *v->place;
+	return apply_flag(v);
 }
 
-static bool apply_number(const struct option_spec *spec, struct settings *settings,
-			 const char *value, const struct place *place, struct problems *problems)
+static bool apply_preserve(const struct option_value *v)
 {
-	char quote[PROBLEM_QUOTE_MAX], *end;
+	v->settings->sources.preserve_place = *v->place;
+	return apply_flag(v);
+}
+
+static bool apply_number(const struct option_value *v)
+{
+	const struct option_spec *spec = v->spec;
 	unsigned long number;
+	char *end;
 
 	errno = 0;
-	number = strtoul(value, &end, 10);
-	if (errno || *end || value[0] < '0' || value[0] > '9' || number < spec->min ||
-	    number > spec->max) {
-		problems_add(problems, place, "%s is not a number%s%s from %u to %u",
-			     problems_quote(value, quote), spec->unit ? " of " : "",
-			     spec->unit ? spec->unit : "", spec->min, spec->max);
-		return false;
-	}
-	*(unsigned *)member(spec, settings) = (unsigned)number;
+	number = strtoul(v->text, &end, 10);
+	if (errno || *end || v->text[0] < '0' || v->text[0] > '9' || number < spec->min || number > spec->max)
+		return refuse(v, "is not a number%s%s from %u to %u", spec->unit ? " of " : "",
+			      spec->unit ? spec->unit : "", spec->min, spec->max);
+	*(unsigned *)target(v) = (unsigned)number;
 	return true;
 }
 
-/* Stores the @index of a word among @words; -1 stands for none of them, and is told to @problems. */
-static bool apply_word(const struct option_spec *spec, struct settings *settings, const char *value,
-		       int index, const char *words, const struct place *place,
-		       struct problems *problems)
+/* The unit lists the words, with ", " in between. Sets the member to the index of the one that the value is. */
+static bool apply_word(const struct option_value *v)
 {
-	char quote[PROBLEM_QUOTE_MAX];
+	const char *words = v->spec->unit;
+	size_t len;
 
-	if (index < 0) {
-		problems_add(problems, place, "%s is none of %s", problems_quote(value, quote),
-			     words);
-		return false;
+	for (unsigned index = 0; *words; index++) {
+		len = strcspn(words, ",");
+		if (strlen(v->text) == len && memcmp(words, v->text, len) == 0) {
+			*(unsigned *)target(v) = index;
+			return true;
+		}
+		words += len + strspn(words + len, ", ");
 	}
-	*(unsigned *)member(spec, settings) = (unsigned)index;
-	return true;
+	return refuse(v, "is none of %s", v->spec->unit);
 }
 
-static bool apply_log_level(const struct option_spec *spec, struct settings *settings,
-			    const char *value, const struct place *place,
-			    struct problems *problems)
+static bool apply_congestion(const struct option_value *v)
 {
-	return apply_word(spec, settings, value, log_level_parse(value),
-			  "error, warning, info, debug", place, problems);
-}
+	int error = *v->text && strlen(v->text) < CONGESTION_NAME_MAX ? congestion_check(v->text) : -ENOENT;
+	char list[CONGESTION_LIST_MAX];
 
-static bool apply_log_format(const struct option_spec *spec, struct settings *settings,
-			     const char *value, const struct place *place,
-			     struct problems *problems)
-{
-	return apply_word(spec, settings, value, log_format_parse(value), "text, json", place,
-			  problems);
-}
-
-static bool apply_congestion(const struct option_spec *spec, struct settings *settings,
-			     const char *value, const struct place *place,
-			     struct problems *problems)
-{
-	char quote[PROBLEM_QUOTE_MAX], list[CONGESTION_LIST_MAX];
-	int error = *value && strlen(value) < CONGESTION_NAME_MAX ? congestion_check(value) :
-								    -ENOENT;
-
-	if (!error) {
-		strcpy(member(spec, settings), value);
-		return true;
-	}
-	problems_quote(value, quote);
 	if (error == -ENOENT)
-		problems_add(problems, place,
-			     "%s is no congestion control of this kernel; it has: %s (and what "
-			     "modprobe tcp_NAME loads)",
-			     quote, congestion_available(list));
-	else if (error == -EPERM)
-		problems_add(problems, place,
-			     "%s needs CAP_NET_ADMIN, unless net.ipv4.tcp_allowed_congestion_control "
-			     "has it",
-			     quote);
-	else
-		problems_add(problems, place, "%s can't be tried: %s", quote, strerror(-error));
-	return false;
-}
-
-static bool apply_hold_syn(const struct option_spec *spec, struct settings *settings,
-			   const char *value, const struct place *place, struct problems *problems)
-{
-	static const char *const words[] = {
-		[SETTINGS_HOLD_AUTO] = "auto",
-		[SETTINGS_HOLD_ON] = "on",
-		[SETTINGS_HOLD_OFF] = "off",
-	};
-	char quote[PROBLEM_QUOTE_MAX];
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		if (strcmp(value, words[i]) != 0)
-			continue;
-		*(enum settings_hold *)member(spec, settings) = (enum settings_hold)i;
-		return true;
-	}
-	problems_add(problems, place, "%s is none of auto, on, off", problems_quote(value, quote));
-	return false;
-}
-
-static bool apply_action(const struct option_spec *spec, struct settings *settings,
-			 const char *value, const struct place *place, struct problems *problems)
-{
-	(void)value;
-	(void)place;
-	(void)problems;
-	settings->action = (enum settings_action)spec->fallback;
+		return refuse(v, "is no congestion control of this kernel; it has: %s (and what modprobe tcp_NAME "
+				 "loads)",
+			      congestion_available(list));
+	if (error == -EPERM)
+		return refuse(v, "needs CAP_NET_ADMIN, unless net.ipv4.tcp_allowed_congestion_control has it");
+	if (error)
+		return refuse(v, "can't be tried: %s", strerror(-error));
+	strcpy(target(v), v->text);
 	return true;
 }
 
-static bool apply_path(const struct option_spec *spec, struct settings *settings,
-		       const char *value, const struct place *place, struct problems *problems)
+static bool apply_action(const struct option_value *v)
 {
-	struct settings_path *path = member(spec, settings);
-
-	if (!*value) {
-		problems_add(problems, place, "\"\" is not a file; write its path");
-		return false;
-	}
-	if (strlen(value) >= sizeof(path->name)) {
-		char quote[PROBLEM_QUOTE_MAX];
-
-		problems_add(problems, place, "%s is too long for a path",
-			     problems_quote(value, quote));
-		return false;
-	}
-	strcpy(path->name, value);
-	path->place = *place;
+	v->settings->action = (enum settings_action)v->spec->fallback;
 	return true;
 }
 
-static bool apply_make_key(const struct option_spec *spec, struct settings *settings,
-			   const char *value, const struct place *place, struct problems *problems)
+static bool apply_path(const struct option_value *v)
 {
-	settings->action = SETTINGS_MAKE_KEY;
-	return apply_path(spec, settings, value, place, problems);
+	struct settings_path *path = target(v);
+
+	if (!*v->text)
+		return refuse(v, "is not a file; write its path");
+	if (strlen(v->text) >= sizeof(path->name))
+		return refuse(v, "is too long for a path");
+	strcpy(path->name, v->text);
+	path->place = *v->place;
+	return true;
 }
 
-static bool apply_user(const struct option_spec *spec, struct settings *settings, const char *value,
-		       const struct place *place, struct problems *problems)
+static bool apply_make_key(const struct option_value *v)
 {
-	return user_parse(member(spec, settings), value, place, problems);
+	v->settings->action = SETTINGS_MAKE_KEY;
+	return apply_path(v);
 }
+
+static bool apply_user(const struct option_value *v)
+{
+	return user_parse(target(v), v->text, v->place, v->problems);
+}
+
+/* ----- addresses and prefixes ----- */
 
 /*
  * Takes "%DEVICE" out of "ADDR%DEVICE:PORT", where ss(8) prints it: @text is "ADDR:PORT" then.
@@ -212,54 +172,38 @@ static bool take_device(char *text, char device[static IFNAMSIZ])
 	return true;
 }
 
-static bool listen_parse(struct listen_address *listen, const char *value,
-			 const struct place *place, struct problems *problems)
+static bool parse_listen(const struct option_value *v, struct listen_address *listen)
 {
-	char quote[PROBLEM_QUOTE_MAX], text[SOCKADDR_STRLEN + IFNAMSIZ];
-	bool bare_v6 = value[0] != '[' && strchr(value, ':') != strrchr(value, ':');
+	bool bare_v6 = v->text[0] != '[' && strchr(v->text, ':') != strrchr(v->text, ':');
+	char text[SOCKADDR_STRLEN + IFNAMSIZ];
 
-	problems_quote(value, quote);
 	/* What is too long is no address: cut, and refused as that. */
-	snprintf(text, sizeof(text), "%s", value);
-	if (!take_device(text, listen->device)) {
-		problems_add(problems, place,
-			     "%s names no interface; write 192.0.2.1%%eth0:%d or [::]%%eth0:%d", quote,
-			     SETTINGS_PORT, SETTINGS_PORT);
-		return false;
-	}
+	snprintf(text, sizeof(text), "%s", v->text);
+	if (!take_device(text, listen->device))
+		return refuse(v, "names no interface; write 192.0.2.1%%eth0:%d or [::]%%eth0:%d", SETTINGS_PORT,
+			      SETTINGS_PORT);
 	/* 0 can't be written as a port: it stands for none. */
-	if (sockaddr_ip_parse(&listen->address, text, 0) < 0) {
-		problems_add(problems, place,
-			     "%s is not ADDR:PORT with a numeric address and a port from 1 to 65535; "
-			     "write 192.0.2.1:%d or [2001:db8::1]:%d",
-			     quote, SETTINGS_PORT, SETTINGS_PORT);
-		return false;
-	}
-	if (sockaddr_ip_port(&listen->address) == 0) {
-		problems_add(problems, place, "%s has no port; write %s%.50s%s:%d", quote,
-			     bare_v6 ? "[" : "", text, bare_v6 ? "]" : "", SETTINGS_PORT);
-		return false;
-	}
+	if (sockaddr_ip_parse(&listen->address, text, 0) < 0)
+		return refuse(v, "is not ADDR:PORT with a numeric address and a port from 1 to 65535; write "
+				 "192.0.2.1:%d or [2001:db8::1]:%d",
+			      SETTINGS_PORT, SETTINGS_PORT);
+	if (sockaddr_ip_port(&listen->address) == 0)
+		return refuse(v, "has no port; write %s%.50s%s:%d", bare_v6 ? "[" : "", text, bare_v6 ? "]" : "",
+			      SETTINGS_PORT);
 	return true;
 }
 
-static bool apply_listen(const struct option_spec *spec, struct settings *settings,
-			 const char *value, const struct place *place, struct problems *problems)
+static bool apply_listen(const struct option_value *v)
 {
+	struct settings *settings = v->settings;
 	struct listen_address listen = { 0 };
 	union sockaddr_ip *address = &listen.address;
-	char quote[PROBLEM_QUOTE_MAX];
 
-	(void)spec;
-	if (!listen_parse(&listen, value, place, problems))
+	if (!parse_listen(v, &listen))
 		return false;
-	if (settings->listen_count == LISTEN_ADDRESSES_MAX) {
-		problems_add(problems, place,
-			     "%s is one too many, the limit is %d; [::]:PORT listens on all addresses "
-			     "of the host",
-			     problems_quote(value, quote), LISTEN_ADDRESSES_MAX);
-		return false;
-	}
+	if (settings->listen_count == LISTEN_ADDRESSES_MAX)
+		return refuse(v, "is one too many, the limit is %d; [::]:PORT listens on all addresses of the host",
+			      LISTEN_ADDRESSES_MAX);
 	if (address->sa.sa_family == AF_INET6 && sockaddr_ip_is_v4(address)) {
 		struct in6_addr mapped = address->in6.sin6_addr;
 
@@ -269,142 +213,103 @@ static bool apply_listen(const struct option_spec *spec, struct settings *settin
 	return true;
 }
 
-/* spec->min: 1 if it allows, 0 if it denies. */
-static bool add_rule(const struct option_spec *spec, struct settings *settings, const char *value,
-		     const struct prefix_rule *match, int parsed, const struct place *place,
-		     struct problems *problems)
+static bool refuse_bits(const struct option_value *v, const struct prefix *meant)
 {
-	const struct access_rule rule = { .match = *match, .allow = spec->min, .place = *place };
-	char quote[PROBLEM_QUOTE_MAX], text[PREFIX_STRLEN];
+	char text[PREFIX_STRLEN];
+
+	return refuse(v, "has bits behind its length; write %s if that is meant", prefix_format(meant, text));
+}
+
+/* @parsed: what came of the attempt to read @match */
+static bool add_rule(const struct option_value *v, const struct prefix_rule *match, int parsed)
+{
+	const struct access_rule rule = { .match = *match, .allow = v->spec->min, .place = *v->place };
 
 	if (parsed == -ERANGE)
-		problems_add(problems, place, "%s has bits behind its length; write %s if that is meant",
-			     problems_quote(value, quote), prefix_format(&match->prefix, text));
-	else if (parsed < 0)
-		problems_add(problems, place, "%s is no %s; write 198.51.100.0/24 or 2001:db8::/32%s",
-			     problems_quote(value, quote), spec->unit,
-			     spec->max ? ", with ports 198.51.100.0/24:443, [2001:db8::/32]:80-90, :25" :
-					 "");
-	else if (access_rules_add(member(spec, settings), &rule) < 0)
-		problems_add(problems, place, "out of memory");
-	else
+		return refuse_bits(v, &match->prefix);
+	if (parsed < 0)
+		return refuse(v, "is no %s; write 198.51.100.0/24 or 2001:db8::/32%s", v->spec->unit,
+			      v->spec->max ? ", with ports 198.51.100.0/24:443, [2001:db8::/32]:80-90, :25" : "");
+	if (access_rules_add(target(v), &rule) == 0)
 		return true;
+	problems_add(v->problems, v->place, "out of memory");
 	return false;
 }
 
-static bool apply_client(const struct option_spec *spec, struct settings *settings,
-			 const char *value, const struct place *place, struct problems *problems)
+static bool apply_client(const struct option_value *v)
 {
 	struct prefix_rule match = { .port_last = UINT16_MAX };
-	int parsed = prefix_parse(&match.prefix, value, strlen(value));
+	int parsed = prefix_parse(&match.prefix, v->text, strlen(v->text));
 
-	return add_rule(spec, settings, value, &match, parsed, place, problems);
+	return add_rule(v, &match, parsed);
 }
 
-static bool apply_destination(const struct option_spec *spec, struct settings *settings,
-			      const char *value, const struct place *place,
-			      struct problems *problems)
+static bool apply_destination(const struct option_value *v)
 {
 	struct prefix_rule match;
-	int parsed = prefix_rule_parse(&match, value);
+	int parsed = prefix_rule_parse(&match, v->text);
 
-	return add_rule(spec, settings, value, &match, parsed, place, problems);
+	return add_rule(v, &match, parsed);
 }
 
-static bool add_host(struct settings *settings, const struct prefix *prefix, const char *quote,
-		     const struct place *place, struct problems *problems)
+static bool add_host(const struct option_value *v, const struct prefix *prefix)
 {
-	if (access_add_host(&settings->access, prefix))
-		return true;
-	problems_add(problems, place, "%s is one too many, the limit is %d; prefixes take many addresses at once",
-		     quote, ACCESS_HOST_MAX);
-	return false;
+	return access_add_host(&v->settings->access, prefix) ||
+	       refuse(v, "is one too many, the limit is %d; prefixes take many addresses at once", ACCESS_HOST_MAX);
 }
 
-static bool apply_shared_address(const struct option_spec *spec, struct settings *settings,
-			 const char *value, const struct place *place, struct problems *problems)
+static bool apply_shared_address(const struct option_value *v)
 {
-	char quote[PROBLEM_QUOTE_MAX];
 	union sockaddr_ip parsed;
 	struct in6_addr address;
 	struct prefix single;
 
-	problems_quote(value, quote);
 	/* A written port can't be 0, so port 0 means that the text has none. */
-	if (sockaddr_ip_parse(&parsed, value, 0) < 0 || sockaddr_ip_port(&parsed) != 0) {
-		problems_add(problems, place,
-			     "%s is no numeric address without a port; write 192.0.2.1 or 2001:db8::1", quote);
-		return false;
-	}
-	*(bool *)member(spec, settings) = true;
+	if (sockaddr_ip_parse(&parsed, v->text, 0) < 0 || sockaddr_ip_port(&parsed) != 0)
+		return refuse(v, "is no numeric address without a port; write 192.0.2.1 or 2001:db8::1");
 	address = sockaddr_ip_in6(&parsed);
 	single = prefix_of(&address, 128);
-	return add_host(settings, &single, quote, place, problems);
+	return apply_flag(v) && add_host(v, &single);
 }
 
-static bool apply_own_address(const struct option_spec *spec, struct settings *settings, const char *value,
-			      const struct place *place, struct problems *problems)
+static bool apply_own_address(const struct option_value *v)
 {
-	char quote[PROBLEM_QUOTE_MAX], meant[PREFIX_STRLEN];
 	struct prefix prefix;
-	int parsed = prefix_parse(&prefix, value, strlen(value));
+	int parsed = prefix_parse(&prefix, v->text, strlen(v->text));
 	bool v4 = !parsed && IN6_IS_ADDR_V4MAPPED(&prefix.address) && prefix.length >= 96;
 
-	(void)spec;
-	problems_quote(value, quote);
 	if (parsed == -ERANGE)
-		problems_add(problems, place, "%s has bits behind its length; write %s if that is meant",
-			     quote, prefix_format(&prefix, meant));
-	else if (parsed < 0 || prefix.length == (v4 ? 96 : 0))
-		problems_add(problems, place,
-			     "%s is no address by which this host can be reached; write 192.0.2.1 or "
-			     "2001:db8::/64",
-			     quote);
-	else
-		return add_host(settings, &prefix, quote, place, problems);
-	return false;
+		return refuse_bits(v, &prefix);
+	if (parsed < 0 || prefix.length == (v4 ? 96 : 0))
+		return refuse(v, "is no address by which this host can be reached; write 192.0.2.1 or 2001:db8::/64");
+	return add_host(v, &prefix);
 }
 
-static bool apply_source(const struct option_spec *spec, struct settings *settings,
-			 const char *value, const struct place *place, struct problems *problems)
+static bool apply_source(const struct option_value *v)
 {
-	return sources_add(member(spec, settings), value, place, problems);
+	return sources_add(target(v), v->text, v->place, v->problems);
 }
 
-static bool apply_preserve(const struct option_spec *spec, struct settings *settings,
-			   const char *value, const struct place *place, struct problems *problems)
+static bool apply_metrics(const struct option_value *v)
 {
-	settings->sources.preserve_place = *place;
-	return apply_flag(spec, settings, value, place, problems);
-}
-
-static bool apply_metrics(const struct option_spec *spec, struct settings *settings,
-			  const char *value, const struct place *place, struct problems *problems)
-{
+	struct settings *settings = v->settings;
 	struct metrics_address where = { 0 };
-	char quote[PROBLEM_QUOTE_MAX];
-	bool is_path = strncmp(value, "unix:", 5) == 0;
+	bool is_path = strncmp(v->text, "unix:", 5) == 0;
 
-	(void)spec;
-	problems_quote(value, quote);
-	if (is_path && value[5] == '/' && strlen(value + 5) < sizeof(where.path)) {
-		strcpy(where.path, value + 5);
-	} else if (is_path || sockaddr_ip_parse(&where.address, value, 0) < 0 ||
-		   sockaddr_ip_port(&where.address) == 0) {
-		problems_add(problems, place,
-			     "%s is neither ADDR:PORT nor unix:/PATH of at most %d bytes; write "
-			     "127.0.0.1:%d or unix:/run/convertd/metrics.sock",
-			     quote, METRICS_PATH_MAX - 1, METRICS_PORT_EXAMPLE);
-		return false;
-	}
-	if (settings->metrics_count == METRICS_ADDRESSES_MAX) {
-		problems_add(problems, place, "%s is one too many, the limit is %d", quote,
-			     METRICS_ADDRESSES_MAX);
-		return false;
-	}
+	if (is_path && v->text[5] == '/' && strlen(v->text + 5) < sizeof(where.path))
+		strcpy(where.path, v->text + 5);
+	else if (is_path || sockaddr_ip_parse(&where.address, v->text, 0) < 0 ||
+		 sockaddr_ip_port(&where.address) == 0)
+		return refuse(v, "is neither ADDR:PORT nor unix:/PATH of at most %d bytes; write 127.0.0.1:%d or "
+				 "unix:/run/convertd/metrics.sock",
+			      METRICS_PATH_MAX - 1, METRICS_PORT_EXAMPLE);
+	if (settings->metrics_count == METRICS_ADDRESSES_MAX)
+		return refuse(v, "is one too many, the limit is %d", METRICS_ADDRESSES_MAX);
 	settings->metrics[settings->metrics_count++] = where;
 	return true;
 }
+
+/* ----- the table ----- */
 
 #define NUMBER(member, what, least, most, preset)                                                   \
 	apply_number, MEMBER(member), .unit = what, .min = least, .max = most, .fallback = preset
@@ -430,7 +335,7 @@ const struct option_spec options_table[] = {
 	  "withhold SYNs until their servers have answered,\n"
 	  "which saves a round trip: auto (if possible), on,\n"
 	  "off (default auto)",
-	  apply_hold_syn, MEMBER(hold_syn) },
+	  apply_word, MEMBER(hold_syn), .unit = "auto, on, off" },
 	{ NULL, "hold-time", "MILLISECONDS",
 	  "withhold each SYN for this long at most",
 	  NUMBER(hold_time, "milliseconds", 1, 2900, 700) },
@@ -570,10 +475,10 @@ const struct option_spec options_table[] = {
 	{ "Monitoring", "log-level", "LEVEL",
 	  "print error, warning, info or debug, and what is\n"
 	  "more severe (default info)",
-	  apply_log_level, MEMBER(log_level) },
+	  apply_word, MEMBER(log_level), .unit = "error, warning, info, debug" },
 	{ NULL, "log-format", "FORMAT",
 	  "text, or json: an object a line (default text)",
-	  apply_log_format, MEMBER(log_format) },
+	  apply_word, MEMBER(log_format), .unit = "text, json" },
 	{ NULL, "log-rate", "N",
 	  "log lines a second about ends of one kind (0: all)",
 	  NUMBER(log_rate, NULL, 0, 100000, 200) },

@@ -20,14 +20,24 @@ struct settings;
 #define OPTION_COMMAND_LINE 0x2 /* it is not allowed in a file */
 #define OPTION_LAST 0x4         /* the arguments behind it are ignored */
 
+struct option_spec;
+
+/* One option as it was written. */
+struct option_value {
+	const struct option_spec *spec;
+	struct settings *settings; /* which it sets */
+	const char *text;          /* NULL: it has no argument */
+	const struct place *place;
+	struct problems *problems;
+};
+
 struct option_spec {
 	const char *group; /* heading for this one and those behind it; NULL: no new one */
 	const char *name;
 	const char *argument; /* NULL: takes none */
 	const char *help;     /* lines; the default of a number isn't in it */
-	/* Reads the value (NULL without an argument); returns false after telling @problems. */
-	bool (*apply)(const struct option_spec *spec, struct settings *settings, const char *value,
-		      const struct place *place, struct problems *problems);
+	/* Takes the value over into the settings. Returns false after adding the error to its problems. */
+	bool (*apply)(const struct option_value *value);
 	size_t offset; /* of the member that it sets */
 	const char *unit;
 	unsigned min, max, fallback; /* of a number; its default is @fallback */

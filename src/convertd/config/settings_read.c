@@ -73,7 +73,7 @@ static void read_command_line(struct reading *reading, int argc, char *argv[])
 			return;
 		}
 		place.name = spec->name;
-		spec->apply(spec, reading->settings, optarg, &place, reading->problems);
+		spec->apply(&(struct option_value){ spec, reading->settings, optarg, &place, reading->problems });
 		reading->on_command_line[index] = true;
 		if (spec->flags & OPTION_LAST)
 			return;
@@ -145,8 +145,8 @@ static void read_line(struct reading *reading, struct place *place, char *line, 
 	if (!check_line(reading, index, value, place))
 		return;
 	overridden = reading->on_command_line[index] && !(spec->flags & OPTION_REPEATS);
-	spec->apply(spec, overridden ? reading->overridden : reading->settings, value, place,
-		    reading->problems);
+	spec->apply(&(struct option_value){ spec, overridden ? reading->overridden : reading->settings, value, place,
+					    reading->problems });
 	reading->in_file[index] = place->line;
 }
 

@@ -104,4 +104,13 @@ void downstream_established(int fd, const union sockaddr_ip *server);
 size_t downstream_options(int fd, const struct tcp_info *info, bool mptcp,
 			  uint8_t out[static DOWNSTREAM_OPTIONS_MAX]);
 
+/* ----- remembers servers that didn't take Multipath TCP, so that they aren't asked each time ----- */
+
+/*
+ * plain_servers_note() remembers that @server (address and port) didn't take Multipath TCP, and plain_servers_has() tells
+ * whether it is remembered. Any thread may call both. A server may be forgotten at any time, and is after ten minutes.
+ */
+bool plain_servers_has(const union sockaddr_ip *server);
+void plain_servers_note(const union sockaddr_ip *server);
+
 #endif

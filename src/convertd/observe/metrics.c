@@ -66,7 +66,7 @@ static const struct {
 };
 static_assert(sizeof(syns) / sizeof(syns[0]) == METRICS_SYN_COUNT, "a name for each");
 
-const char *metrics_syn_name(unsigned syn)
+static const char *metrics_syn_name(unsigned syn)
 {
 	return syns[syn].name;
 }

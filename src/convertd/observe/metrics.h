@@ -114,9 +114,6 @@ void metrics_write_head(FILE *out, const char *name, const char *type, const cha
 
 /* All families, in the text format 0.0.4 of Prometheus, which knows no comments but these. */
 void metrics_write(FILE *out, const struct metrics_sum *sum);
-
-/* "answered", and for people "let go: the server has answered". */
-const char *metrics_syn_name(unsigned syn);
 const char *metrics_syn_text(unsigned syn);
 
 /* "request": the state's name as a label has it. */

@@ -13,7 +13,7 @@
  * handshake: so no client is shut out, and no forged request gets to a server.
  *
  * If most of the unproven clients are of one prefix, only that prefix bears the consequence: while fewer than that share
- * are pending besides the prefix with the most (limits_count.c), cookies are demanded of its clients alone.
+ * are pending besides the prefix with the most (limits.c), cookies are demanded of its clients alone.
  *
  *     off ── unproven clients are as many as may be ──> in force
  *     in force ── half as many or fewer, for CALM_MS ──> off

@@ -61,14 +61,6 @@ struct health {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct health families[FAMILY_COUNT];
 
-static const char *const state_names[] = {
-	[FAMILY_UNKNOWN] = "unknown",
-	[FAMILY_WORKS] = "works",
-	[FAMILY_DOUBTED] = "doubted",
-	[FAMILY_SILENT] = "silent",
-};
-static_assert(sizeof(state_names) / sizeof(state_names[0]) == FAMILY_STATE_COUNT, "a name for each");
-
 enum family families_of(const union sockaddr_ip *server)
 {
 	return sockaddr_ip_is_v4(server) ? FAMILY_V4 : FAMILY_V6;
@@ -77,11 +69,6 @@ enum family families_of(const union sockaddr_ip *server)
 const char *families_name(enum family family)
 {
 	return family == FAMILY_V4 ? "IPv4" : "IPv6";
-}
-
-const char *families_state_name(enum family_state state)
-{
-	return state_names[state];
 }
 
 enum family_state families_state(enum family family)

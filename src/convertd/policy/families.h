@@ -39,9 +39,6 @@ enum family families_of(const union sockaddr_ip *server);
 /* Returns "IPv4" or "IPv6". */
 const char *families_name(enum family family);
 
-/* Returns "unknown", "works", "doubted" or "silent", for people and programs. */
-const char *families_state_name(enum family_state state);
-
 /* Returns the present state of a family. */
 enum family_state families_state(enum family family);
 

@@ -3,7 +3,7 @@
  * limits.h - how much of the converter one client prefix, and all of them, may take (no I/O)
  *
  * A client here is all addresses of one prefix. A session, or a SYN that is withheld, is a struct limits_member here.
- * Where there are too many, a member of the client that has most has to make room: limits_count.c has the theory. The
+ * Where there are too many, a member of the client that has most has to make room: limits.c has the theory. The
  * only inputs are counters and times that the caller hands in. All threads may use one struct limits at once; a
  * member belongs to its owner, which is one thread.
  */
@@ -72,7 +72,7 @@ struct limits_member_kind {
 struct limits_member {
 	struct limits_owner *owner;
 	const struct limits_member_kind *kind; /* NULL: it can always be ended */
-	/* What follows is private to the files limits_….c. */
+	/* What follows is private to limits.c. */
 	struct limits_client *client;
 	struct limits_member *prev, *next;
 	struct heap_node stalled;

@@ -14,13 +14,38 @@
 #ifndef CONVERTD_SHARES_H
 #define CONVERTD_SHARES_H
 
-#include "convertd/base/bucket.h"
 #include "convertd/base/heap.h"
 
 #include <netinet/in.h>
 #include <sodium.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <uthash.h>
+
+/*
+ * A token bucket limits a rate. A full one holds BUCKET_SECONDS times the rate, which may be taken at once. Tokens are
+ * counted in thousandths, so that each millisecond adds as many thousandths as the rate has tokens per second.
+ */
+
+#define BUCKET_SECONDS 5
+
+/* A zeroed bucket was never used, and is full. */
+struct bucket {
+	uint64_t filled_ms; /* the time at which @tokens was computed; 0: never */
+	uint64_t tokens;    /* in thousandths of a token */
+};
+
+/*
+ * Tells whether there is a token. @rate: tokens per second; 0: no limit. @now_ms may be earlier than in the call before,
+ * as threads may come in another order than they read the clock.
+ */
+bool bucket_has(struct bucket *bucket, unsigned rate, uint64_t now_ms);
+
+/* Takes a token; bucket_has() has just said that there is one. */
+void bucket_take(struct bucket *bucket, unsigned rate);
+
+/* Tells whether the bucket is full, so that it may be forgotten: a new one would be the same. */
+bool bucket_is_full(struct bucket *bucket, unsigned rate, uint64_t now_ms);
 
 /* The shared resources. */
 enum share {

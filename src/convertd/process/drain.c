@@ -25,7 +25,7 @@
 
 #include "convertd/base/clock.h"
 #include "convertd/base/log.h"
-#include "convertd/process/notify.h"
+#include "convertd/process/systemd.h"
 #include "convertd/process/service.h"
 #include "convertd/config/settings.h"
 

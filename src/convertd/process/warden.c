@@ -31,7 +31,7 @@
 #include "convertd/base/warden_message.h"
 #include "convertd/privilege/privileges.h"
 #include "convertd/privilege/survivor.h"
-#include "convertd/process/notify.h"
+#include "convertd/process/systemd.h"
 #include "convertd/process/warden_calls.h"
 
 #include <errno.h>

@@ -22,7 +22,7 @@
 #include "convertd/config/settings_read.h"
 #include "convertd/net/congestion.h"
 #include "convertd/privilege/warden_policy.h"
-#include "convertd/process/inherit.h"
+#include "convertd/process/systemd.h"
 #include "hold/syn_window.h"
 
 #include <errno.h>
