@@ -4,7 +4,7 @@
 import os
 import signal
 
-from convertlab import Link, equal, kernel, main, wait_until
+from convertlab import Link, equal, kernel, long, main, wait_until
 from convertlab.peers import asked_to_connect
 from test_begin import curl, lab_for, remembering
 from test_supervise_begin import Supervised
@@ -80,6 +80,7 @@ for thread in threads: thread.join()
 """
 
 
+@long
 @kernel.needs("fastopen")
 def test_what_another_connection_has_found():
     """

@@ -83,7 +83,7 @@ def test_little_stack():
 def test_closed_while_connecting():
     """Another thread closes the descriptor that connect() waits with: the call ends, and the connection is whose other descriptor it is."""
     program = c_program("again", "static/again.c")
-    with lab_for() as lab:
+    with Lab(wifi=Link(delay_ms=60), lte=None, core=Link(delay_ms=250)) as lab:  # the answer comes long after the other thread has run
         lab.convertd()
         lab.echo()
         runtime = os.path.join(lab.directory, "runtime")

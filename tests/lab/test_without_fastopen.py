@@ -158,7 +158,7 @@ def test_the_doctor():
         if kernel.has("fastopen"):  # as a client sees the converter whose kernel can
             report = Report(lab)
             equal((report.status, report.bad()), (DEGRADED, [("converter.syn_data", "warn")]), "of the converter: %s" % report.facts)
-            check("older than 6.2" in report.remedies()[0], report.remedies())
+            check("Linux 6.2 or newer" in report.remedies()[0], report.remedies())
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from .waiting import LabError, patience, wait_until
 
 CLONE_NEWNET = 0x40000000
 MS_BIND, MNT_DETACH = 0x1000, 2
-SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
+SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP, IFF_MULTICAST = 0x8913, 0x8914, 1, 0x1000
 TCP_LISTEN = 10
 NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY = 4, 20
 NLM_F_REQUEST, NLM_F_DUMP, NLMSG_ERROR, NLMSG_DONE = 1, 0x300, 2, 3
@@ -139,7 +139,7 @@ class Host:
         self._files = []
         _make_namespace(self.path)
         self._netns = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
-        self._set_up("lo")
+        self.set_flags("lo", on=IFF_UP)
 
     # --- the inside ---------------------------------------------------------
 
@@ -150,10 +150,11 @@ class Host:
             _system("setns", self._netns, CLONE_NEWNET)
             yield self
 
-    def _set_up(self, device):
+    def set_flags(self, device, on=0, off=0):
+        """Sets and clears flags of a device, as netdevice(7) has them; ip-link(8) would be one more process."""
         with self.socket(kind=socket.SOCK_DGRAM) as sock:
             flags, = struct.unpack_from("16xH", fcntl.ioctl(sock, SIOCGIFFLAGS, struct.pack("16sH14x", device.encode(), 0)))
-            fcntl.ioctl(sock, SIOCSIFFLAGS, struct.pack("16sH14x", device.encode(), flags | IFF_UP))
+            fcntl.ioctl(sock, SIOCSIFFLAGS, struct.pack("16sH14x", device.encode(), (flags | on) & ~off))
 
     def socket(self, family=socket.AF_INET, kind=socket.SOCK_STREAM, protocol=0):
         """A socket of this host."""

@@ -22,7 +22,7 @@ from typing import Union
 from . import faults
 from .build import SRCDIR, Build
 from .capture import Capture
-from .hosts import Host
+from .hosts import IFF_MULTICAST, Host
 from .links import Cable, Link, RunningLink, Switch, Veth
 from .names import program as names_program
 from .servers import program as server_program
@@ -153,8 +153,10 @@ class Lab:
         if isinstance(options, Link):
             link = RunningLink(self.build.program("linkem"), options, access.name, side_a, side_b, self.directory)
             for host in (side_a, side_b):
-                # no multicast: routers would send reports; and what the device holds while linkem waits for a CPU
-                self._lines[host].append("link set dev %s multicast off txqueuelen 2000" % access.name)
+                # at once, before the host becomes a router: those send reports
+                host.set_flags(access.name, off=IFF_MULTICAST)
+                # what the device holds while linkem waits for a CPU
+                self._lines[host].append("link set dev %s txqueuelen 2000" % access.name)
         elif options.switched:
             link = Switch(options, access.name, side_a, side_b, self.add_host("switch-" + access.name))
         else:
