@@ -253,9 +253,10 @@ static void mend_endpoint(const struct difference *difference, const struct host
 		there = NULL;
 	}
 	endpoint.id = there ? there->id : find_id(difference);
-	if (!there)
+	/* without a carrier the SYN would fail, and Linux sends none when there is one: the endpoint is made then */
+	if (!there && network->link.carrier)
 		add_endpoint(difference, PATHS_ENDPOINT_ADD, &endpoint);
-	else if ((there->flags ^ endpoint.flags) & MPTCP_PM_ADDR_FLAG_BACKUP)
+	else if (there && (there->flags ^ endpoint.flags) & MPTCP_PM_ADDR_FLAG_BACKUP)
 		add_endpoint(difference, PATHS_ENDPOINT_CHANGE, &endpoint);
 }
 

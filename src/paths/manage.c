@@ -159,7 +159,7 @@ static void renew(struct manager *manager)
 {
 	int ret = paths_renew(&manager->renewer, &manager->mender);
 
-	if (ret < 0)
+	if (ret < 0 || manager->mender.is_due)
 		manager->look_at = clock_ns();
 	manager->renew_at = in_ms(ret < 0 ? RETRY_MS : ret);
 }

@@ -242,6 +242,33 @@ static int find_difference(struct paths_mender *mender, struct host *host, struc
 	return ret;
 }
 
+/*
+ * Keeps the endpoints of networks that have gone for as long as a connection has no established subflow over another one. With more
+ * connections than can be looked at they go at once.
+ */
+static void keep_needed(struct paths_mender *mender, const struct host *host, struct paths_operations *operations)
+{
+	static struct paths_subflows subflows;
+	struct paths_wanted *wanted = &mender->wanted;
+	union sockaddr_ip going[HOST_ENDPOINTS_USED_MAX];
+	bool needed[HOST_ENDPOINTS_USED_MAX];
+	size_t count = 0;
+
+	mender->is_due = false;
+	for (size_t i = 0; i < operations->count && count < HOST_ENDPOINTS_USED_MAX; i++)
+		if (operations->list[i].kind == PATHS_ENDPOINT_DELETE &&
+		    paths_wanted_is_outage(wanted, &operations->list[i].endpoint.address))
+			going[count++] = operations->list[i].endpoint.address;
+	if (!count || !wanted->may_keep || paths_kernel_subflows(&subflows) < 0 || subflows.more)
+		return;
+	paths_needed_find(&subflows, going, count, needed);
+	for (size_t i = 0; i < count; i++)
+		if (needed[i])
+			wanted->needed[wanted->needed_count++] = going[i];
+	if (wanted->needed_count)
+		paths_difference_find(operations, wanted, host, &mender->choice, &mender->memory);
+}
+
 static int read_host(struct paths_mender *mender, struct host *host)
 {
 	int ret = host_read(host, &mender->kernel.route, NULL);
@@ -272,6 +299,7 @@ int paths_mend(struct paths_mender *mender)
 		ret = find_difference(mender, &host, &operations);
 	}
 	if (ret == 0) {
+		keep_needed(mender, &host, &operations);
 		tell(mender, &before);
 		ret = make_it_so(mender, &operations, &host);
 	}
@@ -304,7 +332,7 @@ size_t paths_own_addresses(const struct paths_mender *mender, struct paths_own o
 		found[at] = network;
 	}
 	for (size_t i = 0; i < count; i++)
-		out[i] = (struct paths_own){ found[i]->address, true };
+		out[i] = (struct paths_own){ found[i]->address, found[i]->link.carrier };
 	for (size_t i = 0; i < mender->memory.count && count < PATHS_OUTAGES_MAX; i++) {
 		const union sockaddr_ip *address = &mender->memory.endpoint[i].address;
 
@@ -363,7 +391,7 @@ static bool leave_needed(struct paths_mender *mender, struct host *host, const s
 
 	if (find_wanted(mender, host) < 0)
 		return false;
-	wanted->keeps = false;
+	wanted->keeps = wanted->may_keep = false;
 	count = paths_own_addresses(mender, own);
 	for (size_t i = 0; i < count; i++)
 		addresses[i] = own[i].address;

@@ -13,6 +13,7 @@ struct paths_mender {
 	int64_t others_at; /* when they were looked for, by CLOCK_MONOTONIC in nanoseconds; 0: never, or it is to be done again */
 	struct paths_memory memory;
 	struct paths_wanted wanted; /* as of the last time */
+	bool is_due;                /* networks that have gone are needed by fewer connections than at the last look: paths_mend() is due */
 	bool dry_run;               /* print commands on standard output, and change nothing */
 	char problem[PATHS_COMMAND_MAX + 128]; /* what was said last to have failed, so as to say it once */
 };
@@ -37,7 +38,7 @@ int paths_unmend(struct paths_mender *mender, const struct paths_subflows *open)
 
 /*
  * paths_own_addresses() - the addresses whose endpoints are ours, as of the last look
- * The preferred networks come first, and last those that are gone, whose endpoints are kept since all are. Returns how many there are.
+ * The preferred networks come first, and last those that are gone, whose endpoints are kept. Returns how many there are.
  */
 size_t paths_own_addresses(const struct paths_mender *mender, struct paths_own out[static PATHS_OUTAGES_MAX]);
 

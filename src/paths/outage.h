@@ -34,7 +34,7 @@ struct paths_outage {
 /* An address whose endpoint is ours. */
 struct paths_own {
 	union sockaddr_ip address;
-	bool usable; /* otherwise its network is gone, and the endpoint stays since all are */
+	bool usable; /* otherwise its network is gone, or has no carrier, and the endpoint stays */
 };
 
 /* What is to be done to the endpoint of an address, or without touching it. */

@@ -39,7 +39,10 @@ struct paths_wanted {
 	struct host_network *networks; /* allocated */
 	size_t count;
 	unsigned int limit;       /* of subflows, at least */
-	bool keeps;               /* no network is left: endpoints whose networks have gone stay (paths_wanted_keeps()) */
+	bool may_keep;            /* endpoints whose networks have gone may stay: nobody else keeps them, and there is no VPN */
+	bool keeps;               /* no network is left: all of them stay (paths_wanted_keeps()) */
+	union sockaddr_ip needed[HOST_ENDPOINTS_USED_MAX]; /* those that stay, since connections have no other subflow yet */
+	size_t needed_count;
 	bool ends;                /* these are what is left for connections that are open: nothing is made, and the limit is given back */
 };
 
@@ -51,9 +54,13 @@ void paths_wanted_fini(struct paths_wanted *wanted);
 /* The network that is used and has this address; NULL: there is none. */
 const struct host_network *paths_wanted_used(const struct paths_wanted *wanted, const union sockaddr_ip *address);
 
+/* Has the network of the address gone by itself, rather than that somebody wants it not to be used? */
+bool paths_wanted_is_outage(const struct paths_wanted *wanted, const union sockaddr_ip *address);
+
 /*
- * Does an endpoint of ours stay though its network isn't used? Without any network nobody can be told that subflows end: peers would keep
- * theirs, and refuse new ones as too many. So it stays, unless somebody has chosen that it goes.
+ * Does an endpoint of ours stay though its network has gone? Without any network nobody can be told that subflows end: peers would keep
+ * theirs, and refuse new ones as too many. And a connection whose last subflow is closed before another one is established ends for want
+ * of any, or stands still until this network is back.
  */
 bool paths_wanted_keeps(const struct paths_wanted *wanted, const union sockaddr_ip *address);
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define AGAIN_MS 1000 /* where the kernel couldn't be asked */
+#define NEEDED_MS 100 /* while a connection waits for its subflow over another network */
 
 static void say(const struct paths_mender *mender, const union sockaddr_ip *address, const char *what)
 {
@@ -65,6 +66,15 @@ static void take_answers(struct paths_renewer *renewer, int64_t now)
 		paths_outages_answered(&renewer->outages, &answered[i], now);
 }
 
+/* Is there a connection no more that has its last subflow over a network that has gone? */
+static bool are_spared(const struct paths_renewer *renewer, const struct paths_wanted *wanted)
+{
+	bool needed[PATHS_OUTAGES_MAX];
+
+	return wanted->needed_count &&
+	       paths_needed_find(&renewer->subflows, wanted->needed, wanted->needed_count, needed) < wanted->needed_count;
+}
+
 int paths_renew(struct paths_renewer *renewer, struct paths_mender *mender)
 {
 	static struct paths_outages before;
@@ -72,7 +82,7 @@ int paths_renew(struct paths_renewer *renewer, struct paths_mender *mender)
 	struct paths_renewal renewals[PATHS_OUTAGES_MAX];
 	int64_t now = clock_ns();
 	size_t count = paths_own_addresses(mender, own), due;
-	int ret;
+	int ret, interval;
 
 	if (paths_kernel_subflows(&renewer->subflows) < 0)
 		return AGAIN_MS;
@@ -83,5 +93,9 @@ int paths_renew(struct paths_renewer *renewer, struct paths_mender *mender)
 	tell(renewer, mender, &before);
 	send_probes(renewer, mender, renewals, due);
 	ret = due ? paths_renew_endpoints(mender, renewals, due) : 0;
-	return ret < 0 ? ret : paths_outages_interval_ms(&renewer->outages, &renewer->subflows, now);
+	if (ret < 0)
+		return ret;
+	mender->is_due = are_spared(renewer, &mender->wanted);
+	interval = paths_outages_interval_ms(&renewer->outages, &renewer->subflows, now);
+	return mender->wanted.needed_count && interval > NEEDED_MS ? NEEDED_MS : interval;
 }

@@ -79,12 +79,21 @@ static bool is_outage(enum host_verdict verdict)
 	return verdict == HOST_DOWN || verdict == HOST_NO_CARRIER || verdict == HOST_NO_ROUTE || verdict == HOST_NOT_READY;
 }
 
-bool paths_wanted_keeps(const struct paths_wanted *wanted, const union sockaddr_ip *address)
+bool paths_wanted_is_outage(const struct paths_wanted *wanted, const union sockaddr_ip *address)
 {
 	for (size_t i = 0; i < wanted->count; i++)
 		if (sockaddr_ip_equal(&wanted->networks[i].address, address))
-			return wanted->keeps && is_outage(wanted->networks[i].verdict);
-	return wanted->keeps;
+			return is_outage(wanted->networks[i].verdict);
+	return true;
+}
+
+bool paths_wanted_keeps(const struct paths_wanted *wanted, const union sockaddr_ip *address)
+{
+	bool needed = wanted->keeps;
+
+	for (size_t i = 0; i < wanted->needed_count; i++)
+		needed = needed || sockaddr_ip_equal(&wanted->needed[i], address);
+	return needed && paths_wanted_is_outage(wanted, address);
 }
 
 const struct host_network *paths_wanted_used(const struct paths_wanted *wanted, const union sockaddr_ip *address)
@@ -131,7 +140,8 @@ int paths_wanted_find(struct paths_wanted *out, const struct host *host, const s
 		network->table = rule ? rule->table : find_table(network->link.index, out, host, choice);
 	}
 	out->limit = find_limit(out);
-	out->keeps = !host_vpn(host, &choice->word) && !host->managers.mptcpd && !host->managers.userspace && !is_any_used(out);
+	out->may_keep = !host_vpn(host, &choice->word) && !host->managers.mptcpd && !host->managers.userspace;
+	out->keeps = out->may_keep && !is_any_used(out);
 	return 0;
 }
 

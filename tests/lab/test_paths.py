@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """test_paths.py - "convertize paths --manage": nobody types "ip mptcp" or "ip rule", and what networks do is followed"""
+import json
 import signal
 import socket
 import struct
@@ -149,9 +150,59 @@ def test_carrier():
                 lab.converter.ip("link set lte up")
                 wait_until(lambda: "10.2.0.2" in endpoints(lab), 10, "the endpoint")
             lab.converter.ip("link set lte down")
-            manager.said("lte 10.2.0.2: left alone: it has no carrier")
+            wait_until(lambda: "10.2.0.2" not in endpoints(lab), 10, "no endpoint")
             lab.converter.ip("link set wifi down")
-            wait_until(lambda: {"10.1.0.2", "10.2.0.2"} <= set(endpoints(lab)), 10, "the endpoints of those that may come back")
+            # a SYN without a carrier would be the only one: lte's is made when it comes back
+            wait_until(lambda: manager.process.log_text().rfind("lte 10.2.0.2: used") > manager.process.log_text().rfind("lte 10.2.0.2: left"),
+                       10, "lte to count again")
+            check("10.1.0.2" in endpoints(lab) and "10.2.0.2" not in endpoints(lab), endpoints(lab))
+            lab.converter.ip("link set lte up")
+            wait_until(lambda: "10.2.0.2" in endpoints(lab) and "10.1.0.2" not in endpoints(lab), 10, "the endpoint of the one that is back")
+
+
+@long
+def test_both_lose_their_carrier_and_one_is_back():
+    """One after the other, by cable or with their addresses: the transfer goes on over the one that is back, which either may be."""
+    def bytes_over(lab, name, verb):
+        link, = json.loads(lab.client.run(["ip", "-j", "-s", "link", "show", name]).stdout)
+        return link["stats64"]["rx" if verb == "get" else "tx"]["bytes"]
+
+    def away(lab, name):
+        lab.client.run(["ip", "-4", "addr", "flush", "dev", name])
+
+    def back(lab, name, number):
+        lab.client.ip("addr add 10.%d.0.2/24 dev %s" % (number, name),
+                      "route add default via 10.%d.0.1 dev %s metric %d" % (number, name, 100 * number))
+
+    slow = Veth(rate_mbit=8, burst="16kb", limit="64kb")
+    for verb, first, second, returns, cable in (("get", "wifi", "lte", "wifi", True), ("put", "lte", "wifi", "lte", True),
+                                                ("get", "lte", "wifi", "wifi", True), ("get", "wifi", "lte", "wifi", False)):
+        with Lab(wifi=slow, lte=slow, core=None) as lab:
+            bare(lab)
+            serve(lab)
+            with PathManager(lab) as manager:
+                running = lab.client.popen(["python3", BULK, verb, "tcp", lab.server.addr4, 6000, 9000000], name="transfer",
+                                           env=lab.converted(CONVERT_CACHE="none"))
+                wait_until(lambda: min(bytes_over(lab, name, verb) for name in ("wifi", "lte")) > 1000000, 20, "both subflows in use")
+                for name in (first, second):
+                    number = 1 if name == "wifi" else 2
+                    if cable:
+                        lab.converter.ip("link set %s down" % name)
+                    else:
+                        away(lab, name)
+                    if name == first:
+                        wait_until(lambda a="10.%d.0.2" % number: a not in endpoints(lab), 10, "no endpoint")
+                # until the subflow that is left has sent its last data again for some time
+                wait_until(lambda: "backoff:3" in lab.converter.run(["ss", "-tnoiHe"]).stdout or verb == "put" and
+                           "backoff:3" in lab.client.run(["ss", "-tnoiHe"]).stdout, 30, "retransmissions")
+                before = bytes_over(lab, returns, verb)
+                if cable:
+                    lab.converter.ip("link set %s up" % returns)
+                else:
+                    back(lab, returns, 1 if returns == "wifi" else 2)
+                wait_until(lambda: bytes_over(lab, returns, verb) > before + 300000, 10,
+                           lambda: "bytes over %s, %s:\n%s" % (returns, (verb, first, second, cable), manager.process.log_text()))
+                arrives(running)
 
 
 def test_renewals():

@@ -78,12 +78,16 @@ START_TEST(test_flapping)
 		expect("ip mptcp endpoint add 192.0.2.2 id 100 dev wlan0 subflow");
 		settle();
 	}
-	/* the last network keeps its endpoint, and so does each if none has a carrier */
+	/* the last network keeps its endpoint, and the other one has its own when it has a carrier again */
 	link_called("wlan0")->carrier = false;
 	settle();
 	link_called("wwan0")->carrier = false;
 	look();
-	expect("ip mptcp endpoint add 192.0.2.2 id 100 dev wlan0 subflow");
+	expect_nothing();
+	ck_assert_int_eq(verdict_of("wlan0", "192.0.2.2"), HOST_USED);
+	link_called("wlan0")->carrier = true;
+	look();
+	expect("ip mptcp endpoint add 192.0.2.2 id 100 dev wlan0 subflow", "ip mptcp endpoint delete id 101");
 }
 END_TEST
 
@@ -144,6 +148,37 @@ START_TEST(test_announced)
 	ck_assert_str_eq(paths_operation_format(&operations.list[0], (char[PATHS_COMMAND_MAX]){ 0 }), "ip mptcp endpoint delete id 100");
 	ck_assert_uint_eq(operations.count, 2);
 	settle();
+}
+END_TEST
+
+/* A network that has gone keeps its endpoint for as long as a connection needs it, though another one is back; not if somebody wants it gone. */
+START_TEST(test_needed_by_a_connection)
+{
+	two_networks();
+	settle();
+	link_called("wwan0")->carrier = false;
+	look();
+	expect("ip mptcp endpoint delete id 101");
+	wanted.needed[wanted.needed_count++] = address_of("198.51.100.2");
+	paths_difference_find(&operations, &wanted, &host, &choice, &memory);
+	expect_nothing();
+	choice.word.never = "wwan0";
+	look();
+	wanted.needed[wanted.needed_count++] = address_of("198.51.100.2");
+	paths_difference_find(&operations, &wanted, &host, &choice, &memory);
+	ck_assert_int_eq(operations.list[0].kind, PATHS_ENDPOINT_DELETE);
+	choice.word.never = NULL;
+	/* one that isn't there is made when there is a carrier: its SYN would fail, and Linux sends no other */
+	settle();
+	link_called("wlan0")->carrier = false;
+	look();
+	ck_assert_int_eq(verdict_of("wwan0", "198.51.100.2"), HOST_USED);
+	for (size_t i = 0; i < operations.count; i++)
+		ck_assert_int_ne(operations.list[i].kind, PATHS_ENDPOINT_ADD);
+	link_called("wwan0")->carrier = true;
+	look();
+	ck_assert_int_eq(operations.list[operations.count - 1].kind, PATHS_ENDPOINT_DELETE);
+	ck_assert_int_eq(operations.list[operations.count - 2].kind, PATHS_ENDPOINT_ADD);
 }
 END_TEST
 
@@ -303,6 +338,7 @@ int main(void)
 	tcase_add_test(tcase, test_link_goes_down);
 	tcase_add_test(tcase, test_all_links_go_down);
 	tcase_add_test(tcase, test_announced);
+	tcase_add_test(tcase, test_needed_by_a_connection);
 	tcase_add_test(tcase, test_renewal);
 	tcase_add_test(tcase, test_router_is_replaced);
 	tcase_add_test(tcase, test_same_address_twice);
