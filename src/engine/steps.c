@@ -284,7 +284,7 @@ enum dial_state dial_failed(struct dial *dial, int error, struct dial_end *end)
 static enum seen_response response_read(struct dial *dial, uint8_t response[CONVERT_MESSAGE_MAX], struct handshake_step *out, int *error)
 {
 	const struct handshake_ask ask = dial_ask(dial);
-	bool ended = false;
+	bool ended = true;
 
 	for (int look = 0; look < 2; look++) {
 		ssize_t got = dial->ops->peek(dial, response, CONVERT_MESSAGE_MAX, look ? &ended : NULL);
@@ -380,11 +380,29 @@ static enum dial_state reached_silently(struct dial *dial, struct dial_seen *see
 	return DIAL_REACHED;
 }
 
+/* The SYN+ACK has been looked at: what it was waited for is known. */
+static void synack_seen(struct dial *dial, const struct dial_seen *seen)
+{
+	struct attempt *attempt = &dial->attempt;
+	const bool wanted = dial_wants_output(dial);
+
+	if (!seen->looked || seen->state == TCPINFO_SYN_SENT)
+		return;
+	if (seen->state != TCPINFO_CLOSE)
+		attempt->synack_due = false;
+	if (seen->state != TCPINFO_UNKNOWN)
+		attempt->confirmable = false;
+	if (seen->state != TCPINFO_UNKNOWN && !ride_is_silent(seen->options, true))
+		attempt->silence_due = false;
+	if (wanted && !dial_wants_output(dial))
+		dial->ops->watch(dial); /* the response has to be waited for */
+}
+
 static enum dial_state confirm(struct dial *dial, struct dial_seen *seen)
 {
 	note_reached(dial, seen, ", server confirmed by the SYN+ACK");
 	dial_stop(dial);
-	dial->attempt.confirmable = false;
+	synack_seen(dial, seen);
 	dial->attempt.wake_at = 0;
 	attempt_wake(dial);
 	dial->confirmed = true;
@@ -504,24 +522,6 @@ static bool path_step(struct dial *dial, struct dial_seen *seen, enum dial_state
 		return false;
 	*state = what == PATHS_MOVE ? begin_at(dial, &addr, end) : begin_behind(dial, end);
 	return true;
-}
-
-/* The SYN+ACK has been looked at: what it was waited for is known. */
-static void synack_seen(struct dial *dial, const struct dial_seen *seen)
-{
-	struct attempt *attempt = &dial->attempt;
-	const bool wanted = dial_wants_output(dial);
-
-	if (!seen->looked || seen->state == TCPINFO_SYN_SENT)
-		return;
-	if (seen->state != TCPINFO_CLOSE)
-		attempt->synack_due = false;
-	if (seen->state != TCPINFO_UNKNOWN)
-		attempt->confirmable = false;
-	if (seen->state != TCPINFO_UNKNOWN && !ride_is_silent(seen->options, true))
-		attempt->silence_due = false;
-	if (wanted && !dial_wants_output(dial))
-		dial->ops->watch(dial); /* the response has to be waited for */
 }
 
 static enum dial_state wait_on(struct dial *dial, const struct dial_seen *seen, int64_t at)

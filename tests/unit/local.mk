@@ -12,7 +12,7 @@ unit_tests = tests/unit/test_codec_names tests/unit/test_codec_read tests/unit/t
 	tests/unit/test_cache tests/unit/test_cache_file tests/unit/test_cache_race \
 	tests/unit/test_srv tests/unit/test_socket_record tests/unit/test_converters tests/unit/test_paths tests/unit/test_paths_facts tests/unit/test_front_end \
 	tests/unit/test_supervise_filter tests/unit/test_supervise_fate \
-	tests/unit/test_engine_decide tests/unit/test_supervise_course tests/unit/test_supervise_pause
+	tests/unit/test_engine_decide tests/unit/test_engine_dial tests/unit/test_engine_front_end tests/unit/test_supervise_course tests/unit/test_supervise_pause
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)
 
@@ -29,6 +29,14 @@ tests_unit_test_supervise_course_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_supervise_course_LDADD = libsupervise.la $(engine_libs) $(CHECK_LIBS)
 
 engine_libs = libengine.la libhost.la libclient.la libcodec.la libcommon.la
+tests_unit_test_engine_dial_SOURCES = tests/unit/test_engine_dial.c
+tests_unit_test_engine_dial_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_engine_dial_LDADD = libengine.la libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
+
+tests_unit_test_engine_front_end_SOURCES = tests/unit/test_engine_front_end.c
+tests_unit_test_engine_front_end_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_engine_front_end_LDADD = $(engine_libs) $(CHECK_LIBS)
+
 tests_unit_test_engine_decide_SOURCES = tests/unit/test_engine_decide.c
 tests_unit_test_engine_decide_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_engine_decide_LDADD = $(engine_libs) $(CHECK_LIBS)
