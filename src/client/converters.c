@@ -13,24 +13,20 @@
 
 #include "client/converters.h"
 
-#include "client/policy.h"
+#include "client/settings.h"
 #include "client/resolve.h"
 #include "client/user_cache.h"
 #include "common/clock.h"
 #include "common/thread.h"
 
-#include <assert.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #define RESOLVE_AGAIN_SECONDS 30
 
-#define SETTING_NONE UINT8_MAX
-static_assert(SETTINGS_CONVERTERS_MAX < SETTING_NONE, "not an index");
-
 static struct {
 	union sockaddr_ip addr;
-	uint8_t setting; /* the part of CONVERT_ADDR that it comes from, or SETTING_NONE */
+	uint8_t setting; /* the part of CONVERT_ADDR that it comes from */
 } converters[CONVERTERS_MAX];
 static _Atomic int converter_count;
 
@@ -87,19 +83,6 @@ const union sockaddr_ip *converters_address(int index)
 bool converters_is_of(int index, size_t setting)
 {
 	return converters[index].setting == setting;
-}
-
-int converters_index(const union sockaddr_ip *addr)
-{
-	for (int round = 0; round < 2; round++) {
-		int count = converters_count();
-
-		for (int i = 0; i < count; i++)
-			if (sockaddr_ip_equal(&converters[i].addr, addr))
-				return i;
-		table_add(SETTING_NONE, addr);
-	}
-	return CONVERTERS_NONE;
 }
 
 bool converters_include(const union sockaddr_ip *destination)
@@ -192,15 +175,6 @@ struct convert_span converters_cookie(const struct settings *settings, int index
 	if (!number || !cookie->len)
 		return (struct convert_span){ settings->cookie, settings->cookie_len };
 	return (struct convert_span){ cookie->bytes, cookie->len };
-}
-
-bool converters_use_cookie(const struct settings *settings, int index, struct convert_span cookie)
-{
-	struct convert_span current = converters_cookie(settings, index, converters_cookie_current(index));
-
-	if (current.len == cookie.len && (!cookie.len || !memcmp(current.data, cookie.data, cookie.len)))
-		return true;
-	return keep(index, cookie.data, cookie.len);
 }
 
 bool converters_learn_cookie(int index, struct convert_span cookie)

@@ -4,7 +4,6 @@
 #define CLIENT_CONVERTERS_H
 
 #include "client/cache.h"
-#include "client/policy.h"
 #include "client/settings.h"
 #include "convert/convert.h"
 
@@ -25,12 +24,6 @@ const union sockaddr_ip *converters_address(int index);
 
 /* Does converter @index come from the part @setting of CONVERT_ADDR (settings.converters)? */
 bool converters_is_of(int index, size_t setting);
-
-/*
- * converters_index() - the converter at @addr, which another process has chosen
- * One that isn't configured here is added, and is never chosen here. Returns CONVERTERS_NONE if there is no room.
- */
-int converters_index(const union sockaddr_ip *addr);
 
 /* Is @destination on the host of a converter, at whatever port? */
 bool converters_include(const union sockaddr_ip *destination);
@@ -96,12 +89,6 @@ converters_cookie_number converters_cookie_current(int index);
 
 /* The bytes of cookie @number, length 0 for none; they stay until three more cookies were learned. */
 struct convert_span converters_cookie(const struct settings *settings, int index, converters_cookie_number number);
-
-/*
- * converters_use_cookie() - a request that another process has begun goes on with @cookie
- * Makes it the current one, in this process only. Returns false if it is too long.
- */
-bool converters_use_cookie(const struct settings *settings, int index, struct convert_span cookie);
 
 /* Keeps a cookie that converter @index gave; returns false if it is empty, or longer than CACHE_COOKIE_MAX. */
 bool converters_learn_cookie(int index, struct convert_span cookie);

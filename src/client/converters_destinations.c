@@ -14,7 +14,7 @@
 
 #include "client/converters.h"
 #include "client/converters_facts.h"
-#include "client/policy.h"
+#include "client/settings.h"
 #include "client/user_cache.h"
 #include "common/clock.h"
 

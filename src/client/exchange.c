@@ -6,7 +6,7 @@
 
 #include "client/converters_facts.h"
 #include "client/converters_destinations.h"
-#include "common/hold_time.h"
+#include "common/tcp.h"
 
 #include <errno.h>
 

@@ -5,7 +5,7 @@
 #include "client/handshake.h"
 
 #include "client/errno_map.h"
-#include "common/errors.h"
+#include "common/thread.h"
 #include "common/tcp.h"
 
 #include <errno.h>

@@ -13,7 +13,6 @@ libclient_la_SOURCES = \
 	src/client/handshake.c src/client/handshake.h \
 	src/client/paths.c src/client/paths.h \
 	src/client/paths_facts.c src/client/paths_facts.h \
-	src/client/policy.c src/client/policy.h \
 	src/client/resolve.c src/client/resolve.h \
 	src/client/ride.c src/client/ride.h \
 	src/client/settings.c src/client/settings.h \

@@ -2,7 +2,7 @@
 # what the shim, convertize and convertd share
 noinst_LTLIBRARIES += libcommon.la
 # sysctl.c is not in here: the shim has no use for it
-libcommon_la_SOURCES = src/common/clock.c src/common/clock.h src/common/errors.h src/common/hold_time.h src/common/rawcall.h \
+libcommon_la_SOURCES = src/common/clock.c src/common/clock.h src/common/rawcall.h \
 	src/common/sockaddr.c src/common/sockaddr.h src/common/socket_options.c src/common/socket_options.h src/common/tcp.h \
 	src/common/thread.h
 

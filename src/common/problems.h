@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* problems.h - collects everything that is wrong with a configuration, each error in one line with its remedy */
+/* problems.h - the text of a configuration: its lines, and all that is wrong with it, each error in one line with its remedy */
 #ifndef COMMON_PROBLEMS_H
 #define COMMON_PROBLEMS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define PROBLEM_MAX 512 /* bytes of a line, with the NUL */
@@ -31,5 +32,26 @@ void problems_add(struct problems *problems, const struct place *place, const ch
 
 /* Writes @text to @buf in double quotes, printable and cut short if it is long, fit for a line of the log. Returns @buf. */
 const char *problems_quote(const char *text, char buf[static PROBLEM_QUOTE_MAX]);
+
+/* --- the lines of a configuration file: comments taken off, names and values apart --- */
+
+/* A walk through a text, line by line. lines_first() starts it. */
+struct lines {
+	char *pos, *end;
+	unsigned number; /* of the line returned last, from 1 */
+};
+
+/* Starts a walk through @text, which has @len bytes and room for one more; the walk writes into it. */
+void lines_first(struct lines *lines, char *text, size_t len);
+
+/*
+ * lines_next() - find the next line that isn't empty once its comment and outer blanks are removed
+ * A comment starts with a # at the start of a line or behind a blank. A NUL byte ends the line's
+ * text where it stands, and *has_nul is set. Returns the line, or NULL at the end of the text.
+ */
+char *lines_next(struct lines *lines, bool *has_nul);
+
+/* Splits "name value" or "name = value", and ends the name; returns the value, NULL if there is none. */
+char *lines_split(char *line);
 
 #endif

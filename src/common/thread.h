@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * thread.h - a few steps of ours that neither a signal handler nor a cancellation comes between
+ * thread.h - what code needs that runs in the application's threads: no signal and no cancellation in between, patience, little stack
  *
  * This code runs in the application's threads. A handler that runs in the middle of a change may need what is half
  * changed, or never return (siglongjmp(3)); a thread that is cancelled in one of our system calls would leave a lock taken.
@@ -16,6 +16,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 #include <time.h>
 
 struct quiet {
@@ -77,6 +78,23 @@ static inline bool stack_is_small(void)
 	stack_t stack;
 
 	return sigaltstack(NULL, &stack) == 0 && stack.ss_flags & SS_ONSTACK;
+}
+
+/* --- an errno in words, from any thread or signal handler --- */
+
+/*
+ * error_text() - a static text in English for @error, positive
+ * glibc's strerror(3) may allocate, and translates; musl's only looks into a table.
+ */
+static inline const char *error_text(int error)
+{
+#ifdef HAVE_STRERRORDESC_NP
+	const char *text = strerrordesc_np(error);
+
+	return text ? text : "unknown error";
+#else
+	return strerror(error);
+#endif
 }
 
 #endif

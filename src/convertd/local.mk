@@ -40,8 +40,8 @@ libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access
 	src/convertd/base/rights.c src/convertd/base/rights.h \
 	src/convertd/base/warden_message.c src/convertd/base/warden_message.h \
 	src/convertd/privilege/warden_policy.c src/convertd/privilege/warden_policy.h \
-	src/common/json.c src/common/json.h \
-	src/common/lines.c src/common/lines.h
+	src/common/json.c src/common/json.h
+
 libconvertd_la_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(MNL_CFLAGS) $(SODIUM_CFLAGS) $(SECCOMP_CFLAGS) -pthread
 libconvertd_la_LIBADD = libcodec.la libcommon.la $(EVENT_LIBS) $(SODIUM_LIBS) $(SECCOMP_LIBS) $(LIBM)
 

@@ -3,7 +3,6 @@
 noinst_LTLIBRARIES += libconvertize.la
 libconvertize_la_SOURCES = \
 	src/common/json.c src/common/json.h \
-	src/common/lines.c src/common/lines.h \
 	src/common/problems.c src/common/problems.h \
 	src/convertize/check/report.c src/convertize/check/report.h \
 	src/convertize/enable/unit_text.c src/convertize/enable/unit_text.h \

@@ -25,7 +25,7 @@
 #include "engine/path_start.h"
 
 #include "client/converters.h"
-#include "common/errors.h"
+#include "common/thread.h"
 #include "engine/host.h"
 #include "host/path_list.h"
 

@@ -20,7 +20,6 @@
 
 #include "client/converters_facts.h"
 #include "client/exchange.h"
-#include "common/errors.h"
 #include "common/thread.h"
 #include "convert/convert.h"
 #include "engine/attempt.h"

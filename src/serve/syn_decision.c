@@ -36,7 +36,7 @@
 
 #include "serve/syn_decision.h"
 
-#include "common/hold_time.h"
+#include "common/tcp.h"
 #include "convertd/policy/far_clients.h"
 
 #include <assert.h>

@@ -5,7 +5,7 @@
 #include "supervise/ends.h"
 
 #include "client/converters_facts.h"
-#include "common/errors.h"
+#include "common/thread.h"
 #include "supervise/aftermath.h"
 #include "supervise/connection_operations.h"
 #include "supervise/enquiry.h"

@@ -7,7 +7,7 @@
  */
 #include "config.h"
 
-#include "client/policy.h"
+#include "client/settings.h"
 
 enum policy_verdict __real_policy_decide(const struct settings *settings,
 					 const union sockaddr_ip *destination);

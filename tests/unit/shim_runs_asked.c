@@ -6,7 +6,7 @@
 
 #include "client/converters_facts.h"
 #include "common/clock.h"
-#include "common/errors.h"
+#include "common/thread.h"
 #include "shim/connect/conversion.h"
 
 #include <errno.h>

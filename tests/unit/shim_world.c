@@ -4,7 +4,7 @@
 
 #include "shim_world.h"
 
-#include "common/errors.h"
+#include "common/thread.h"
 #include "convert/convert.h"
 #include "shim/connect/conversion.h"
 

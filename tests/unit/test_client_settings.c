@@ -2,7 +2,6 @@
 /* test_client_settings.c - the environment of a client, and which destinations it converts */
 #include "config.h"
 
-#include "client/policy.h"
 #include "client/settings.h"
 
 #include "run.h"

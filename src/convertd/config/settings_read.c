@@ -10,7 +10,7 @@
 
 #include "convertd/config/settings_read.h"
 
-#include "common/lines.h"
+#include "common/problems.h"
 #include "convertd/base/textfile.h"
 #include "convertd/config/options.h"
 #include "convertd/config/settings.h"

@@ -24,7 +24,7 @@
 
 #include "convertd/policy/cookies.h"
 
-#include "common/lines.h"
+#include "common/problems.h"
 
 #include <errno.h>
 #include <sodium.h>

@@ -2,7 +2,7 @@
 /*
  * far_clients.c - which clients are far, and for how long their SYNs may be withheld
  *
- * The problem is that of hold_time.h: the time for which a SYN is withheld and the round trip to its client must be shorter than a
+ * The problem is that of common/tcp.h: the time for which a SYN is withheld and the round trip to its client must be shorter than a
  * second together. What is usual leaves 300 ms for the latter. Clients that know their round trip say for how long their SYNs may be
  * withheld (doc/private-tlvs.md). This table is for those that don't know it, or don't know that TLV.
  *
@@ -24,7 +24,7 @@
 
 #include "convertd/policy/far_clients.h"
 
-#include "common/hold_time.h"
+#include "common/tcp.h"
 
 #include <assert.h>
 #include <sodium.h>

@@ -10,7 +10,7 @@
 
 #include "convertize/options/conf.h"
 
-#include "common/lines.h"
+#include "common/problems.h"
 
 #include <errno.h>
 #include <fcntl.h>

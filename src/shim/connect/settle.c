@@ -10,7 +10,7 @@
 #include "shim/connect/settle.h"
 
 #include "client/converters_facts.h"
-#include "common/errors.h"
+#include "common/thread.h"
 #include "shim/connect/keepalive.h"
 #include "shim/connect/operations.h"
 #include "shim/connect/replace.h"

@@ -18,7 +18,7 @@
 
 #include "shim/connect/conversion.h"
 #include "shim/hooks/hook.h"
-#include "shim/system/beneath.h"
+#include "shim/system/next.h"
 
 #include <dlfcn.h>
 #include <link.h>

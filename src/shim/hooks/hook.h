@@ -20,8 +20,11 @@
 
 #include "shim/socket/conn.h"
 #include "shim/system/next.h"
+#include "shim/system/waiting.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -97,5 +100,15 @@ static inline int hook_success_kept(int ret, int saved_errno)
  * Returns @fd, which is -1 if the call has failed. errno stays as it was.
  */
 int socket_made(int fd, int domain, int type, int protocol, uint32_t generation);
+
+/* --- waiting for descriptors with pending connections among them --- */
+
+/*
+ * poll_pending() - ppoll(2) with descriptors of pending connections among @fds, which are waited for until @deadline
+ * @fds: the application's, which the caller knows to be readable and writable; their revents are set
+ * @mask: as ppoll(2) has it, or NULL
+ * Returns as ppoll(2) does, but -errno if it fails. errno stays as it was. It is a cancellation point.
+ */
+int poll_pending(struct pollfd *fds, nfds_t count, const struct deadline *deadline, const sigset_t *mask);
 
 #endif

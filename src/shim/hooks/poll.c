@@ -11,10 +11,9 @@
  */
 #include "config.h"
 
-#include "shim/hooks/poll.h"
+#include "shim/hooks/hook.h"
 
 #include "shim/connect/conversion.h"
-#include "shim/hooks/hook.h"
 #include "shim/socket/conn.h"
 #include "shim/system/waiting.h"
 #include "shim/system/next.h"

@@ -16,7 +16,6 @@
 #include "config.h"
 
 #include "shim/hooks/hook.h"
-#include "shim/hooks/poll.h"
 #include "shim/socket/conn.h"
 #include "shim/system/waiting.h"
 #include "shim/system/next.h"

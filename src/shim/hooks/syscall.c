@@ -18,9 +18,8 @@
 #include "common/rawcall.h"
 #include "shim/hooks/hook.h"
 #include "shim/process/leave.h"
-#include "shim/system/beneath.h"
-#include "shim/connect/conversion.h"
 #include "shim/system/next.h"
+#include "shim/connect/conversion.h"
 #include "shim/system/rings.h"
 
 #include <netinet/in.h>

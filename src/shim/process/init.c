@@ -9,7 +9,7 @@
 
 #include "client/settings.h"
 #include "common/clock.h"
-#include "shim/system/beneath.h"
+#include "shim/system/next.h"
 #include "host/word.h"
 #include "shim/process/children.h"
 #include "shim/socket/conn.h"
@@ -19,7 +19,6 @@
 #include "shim/process/exec_handover.h"
 #include "shim/process/leave.h"
 #include "client/client_log.h"
-#include "shim/system/next.h"
 #include "shim/system/rings.h"
 #include "client/user_cache.h"
 #include "shim/wait/watch.h"

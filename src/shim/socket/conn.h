@@ -86,7 +86,7 @@ struct conn_socket {
 	_Atomic bool shown_ipv4;   /* it is an IPv6 one, in the place of the application's IPv4 one */
 	_Atomic bool was_mapped;   /* it is an IPv6 one that was connected to a v4-mapped address */
 	_Atomic bool deaf;         /* it was shut for reading before it was connected, so that no response could be read */
-	_Atomic bool streamed;     /* the C library reads or writes it, or may: hooks/stdio.c */
+	_Atomic bool streamed;     /* the C library reads or writes it, or may: hooks/io.c */
 	_Atomic bool given;        /* the program that is about to be started gets a descriptor of it */
 	_Atomic bool watches_lost; /* it has epoll registrations that can't be made again */
 	_Atomic bool suspended;    /* its epoll registrations are taken out: watch_suspend() */
