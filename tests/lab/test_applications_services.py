@@ -8,7 +8,7 @@ import pwd
 import shutil
 import subprocess
 
-from convertlab import Skip, check, equal, long, main, wait_until
+from convertlab import Skip, check, equal, long, main, same_data, wait_until
 from convertlab.applications import NAME, application, digest, digest_of_pattern
 from convertlab.servers import pattern
 
@@ -103,7 +103,7 @@ REDIS_NEEDS = ("redis-server", "redis-cli:redis-tools")
 def test_redis_cli(run):
     run(["redis-cli", "-h", NAME, "-x", "SET", "lab"], input=pattern(SIZE), text=False)
     got = run(["redis-cli", "-h", NAME, "--raw", "GET", "lab"], text=False).stdout
-    check(got == pattern(SIZE) + b"\n", "%d other bytes" % len(got))
+    same_data(got == pattern(SIZE) + b"\n", "%d other bytes" % len(got))
 
 
 @application(*REDIS_NEEDS, "redis-benchmark:redis-tools", server=redis, connections=(102, 104))
@@ -175,7 +175,7 @@ def test_mosquitto(run):
     message = run.write("message", pattern(200000))
     run(["mosquitto_pub", "-h", NAME, "-r", "-q", "1", "-t", "lab", "-f", message])
     got = run(["mosquitto_sub", "-h", NAME, "-C", "1", "-N", "-t", "lab"], text=False).stdout
-    check(got == pattern(200000), "%d other bytes" % len(got))
+    same_data(got == pattern(200000), "%d other bytes" % len(got))
     run(["mosquitto_pub", "-h", NAME, "-r", "-n", "-q", "2", "-t", "lab"])
 
 

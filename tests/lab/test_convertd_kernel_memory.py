@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 
-from convertlab import Lab, Veth, check, kernel, long, main, wait_until
+from convertlab import Lab, Veth, check, kernel, long, main, same_data, wait_until
 from convertlab.metrics import OPTIONS as METRICS, Metrics
 from convertlab.peers import MPTCP, TCP, Client, Server, connect, converter, extended_header, reset
 from convertlab.servers import pattern
@@ -93,7 +93,7 @@ class Reader(threading.Thread):
                 head += self._client.read(1)
             while not self._ends.wait(0.1) and self.bytes + self._piece < SIZE:
                 data = self._client.read(self._piece)
-                check(data == pattern(self._piece, self.bytes), "%d bytes, or wrong ones, at %d" % (len(data), self.bytes))
+                same_data(data == pattern(self._piece, self.bytes), "%d bytes, or wrong ones, at %d" % (len(data), self.bytes))
                 self.bytes += len(data)
         except Exception as error:  # pylint: disable=broad-exception-caught
             self.failed = error

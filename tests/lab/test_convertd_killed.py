@@ -13,7 +13,7 @@ import tempfile
 import termios
 import threading
 
-from convertlab import Lab, Link, Skip, check, equal, kernel, main, servers, wait_until
+from convertlab import Lab, Link, Skip, check, equal, kernel, main, same_data, servers, wait_until
 from convertlab.peers import MPTCP, PORT, TCP, Client, Server, connect, descriptors, ended, extended_header, octets
 
 # Multipath TCP, as an Extended Connect TLV has it
@@ -171,6 +171,7 @@ def test_sessions_that_have_ended():
                 check(waiting < len(ended_sessions) * len(data), "all has arrived before convertd's end")
                 for client, _ in ended_sessions:
                     got, how = ended(client.sock)
+                    same_data(data.startswith(got), "other bytes (%s)" % client.name)
                     check(got == data and how == "closed", "%s, has got %d bytes, then: %s; %d%% loss" % (client.name, len(got), how, 100 * loss))
 
 

@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 
-from convertlab import Lab, Link, check, equal, kernel, main, need, servers, wait_until
+from convertlab import Lab, Link, check, equal, kernel, main, need, same_data, servers, wait_until
 from convertlab.peers import (MPTCP, TCP, Client, Server, await_closed, clients, connect, connected, connections, converter, descriptors, ended,
                               error, extended_header, octets, read_exactly, readable, reset, unsent)
 
@@ -37,7 +37,7 @@ def test_early_data():
                 client.sock.sendall(b"and this")
                 client.shutdown()
                 data, how = ended(sock)
-                check(data == early + b"and this" and how == "closed",
+                same_data(data == early + b"and this" and how == "closed",
                       "%d bytes of %d, %s (%s)" % (len(data), size + 8, how, client.name))
                 extended_header(client.answer())
                 sock.close()
@@ -91,7 +91,7 @@ def test_urgent_data():
                     sender.start()
                     got, how = ended(sink)
                     sender.join()
-                    check(got == data + b"urgent" + data and how == "closed", "%d bytes of %d, or others, %s (%s, %s)" % (
+                    same_data(got == data + b"urgent" + data and how == "closed", "%d bytes of %d, or others, %s (%s, %s)" % (
                         len(got), 2 * size + 6, how, client.name, "down" if down else "up"))
                     client.sock.close()
                     sock.close()
@@ -243,7 +243,7 @@ def slow_receiver(lab, server, process, protocol, down):
     sender.start()
     got = read_exactly(sink, len(data) + 1)
     sender.join()
-    check(got == data, "%d bytes of %d, or others (%s)" % (len(got), len(data), what))
+    same_data(got == data, "%d bytes of %d, or others (%s)" % (len(got), len(data), what))
     client.sock.close()
     sock.close()
     return grown
@@ -282,7 +282,7 @@ def test_many_slow_receivers():
         for client, sock in pairs:
             sent = poller[sock.fileno()][1]
             sock.shutdown(socket.SHUT_WR)
-            check(client.end() == (data[:sent], "closed"), "the bytes differ (%s)" % client.name)
+            same_data(client.end() == (data[:sent], "closed"), "the bytes differ (%s)" % client.name)
             client.sock.close()
             sock.close()
         return "%d KiB a session" % (grown // 1024)
@@ -304,7 +304,7 @@ def test_several_that_have_much():
             os.kill(process.serving, signal.SIGCONT)
             for client, sock in pairs:
                 got = ended(sock)
-                check(got == (data, "closed"), "%d bytes of %d, %s" % (len(got[0]), len(data), got[1]))
+                same_data(got == (data, "closed"), "%d bytes of %d, %s" % (len(got[0]), len(data), got[1]))
                 client.sock.close()
                 sock.close()
 

@@ -4,7 +4,7 @@
 import hashlib
 import os
 
-from convertlab import Lab, Link, check, equal, kernel, main, need, servers
+from convertlab import Lab, Link, check, equal, kernel, main, need, same_data, servers
 from convertlab.peers import PORT
 
 SIZE = 2000000
@@ -46,7 +46,7 @@ def echoes(lab):
     """Both directions at once, and the half-close: the echo server ends its direction when it has seen the end of the other."""
     data = servers.pattern(LONG)
     said = client(lab, lab.converter.addr4, lab.server.addr4, 7, data).stdout
-    check(said == data, "%d of %d bytes came back" % (len(said), len(data)))
+    same_data(said == data, "%d of %d bytes came back" % (len(said), len(data)))
 
 
 def fails(lab, server, port, message):

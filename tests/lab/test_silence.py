@@ -11,7 +11,7 @@ import signal
 import socket
 import threading
 
-from convertlab import Lab, Link, check, equal, kernel, long, main, need, wait_until
+from convertlab import Lab, Link, check, equal, kernel, long, main, need, same_data, wait_until
 from convertlab.pcap import OPT_MPTCP, OPT_TIMESTAMP
 from convertlab.manager import Manager
 from convertlab.peers import (MPTCP, TCP, WITHHOLDING, Client, Server, connect, connect_tlv, connections, converter, error, extended_header,
@@ -116,10 +116,10 @@ def test_much():
             take = threading.Thread(target=lambda sock=sock, got=got: got.append(read_exactly(sock, len(data))))
             for thread in (back, there, take):
                 thread.start()
-            check(client.read(len(data)) == data, "what came down differs (%s)" % client.name)
+            same_data(client.read(len(data)) == data, "what came down differs (%s)" % client.name)
             for thread in (back, there, take):
                 thread.join()
-            check(got == [data], "what went up differs (%s)" % client.name)
+            same_data(got == [data], "what went up differs (%s)" % client.name)
             sock.close()
             equal(client.read(1), b"", client.name)
 

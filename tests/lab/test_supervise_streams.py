@@ -8,7 +8,7 @@ connection; direct ones are counted beside, since links that lose packets fail t
 import errno
 import re
 
-from convertlab import Lab, Link, check, equal, long, main, timeout
+from convertlab import Lab, Link, check, equal, long, main, same_data, timeout
 from convertlab.programs import c_program, go_program, library
 
 EACH = 24  # connections of a program with a method to a server
@@ -85,7 +85,7 @@ def count(loss):
                     got = counted.run(words, method, server, supervised)
                     peers = counted.peers_since(before)
                     what = "%s, %s, loss %g, %s: %s" % (name, server, loss, "supervised" if supervised else "direct", got)
-                    equal((got["foreign"], got["peers"]), (0, 0), what)
+                    same_data((got["foreign"], got["peers"]) == (0, 0), what)
                     equal(got["done"] + got["failed"], EACH, what)
                     if supervised:
                         equal(peers, {lab.converter.core4}, "the servers' peers; " + what)

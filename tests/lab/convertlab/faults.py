@@ -10,7 +10,8 @@ CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.
 # What sanitizers, the C library, assert(3), the shell and valgrind print.
 REPORTS = re.compile(r"(ERROR|WARNING|SUMMARY): (Address|Leak|Thread|Memory|UndefinedBehavior)Sanitizer"
                      r"|: runtime error: |Assertion `.*' failed|\*\*\* stack smashing|malloc\(\): |free\(\): |double free or corruption"
-                     r"|Segmentation fault|Bus error|Illegal instruction|core dumped|definitely lost: [1-9]")
+                     r"|Segmentation fault|Bus error|Illegal instruction|core dumped|definitely lost: [1-9]"
+                     r"|\bforeign'?(=|: )[1-9]")  # the programs of the tests: bytes that their servers haven't sent
 
 
 class Fault(AssertionError):

@@ -14,8 +14,9 @@ import struct
 import termios
 
 from . import kernel
-from .harness import check, equal
-from .waiting import wait_until
+from .faults import Fault
+from .harness import check, equal, same_data
+from .waiting import LabError, wait_until
 
 TCP, MPTCP = socket.IPPROTO_TCP, 262
 MSG_FASTOPEN = 0x20000000
@@ -450,9 +451,11 @@ def await_closed(process, at_start):
     Sessions end when the last packet of their client has arrived, refused ones after 5 s at most. A SYN that was withheld, and whose client
     has gone, may have its server's socket for five to six seconds more.
     """
-    wait_until(lambda: process.poll() is not None or descriptors(process) <= at_start, 30,
-               lambda: "convertd to close its descriptors: %d, at the start %d: %s" % (
-                   descriptors(process), at_start, descriptor_targets(process)))
+    try:
+        wait_until(lambda: process.poll() is not None or descriptors(process) <= at_start, 30)
+    except LabError:
+        raise Fault("convertd has left %d descriptors open, %d at the start: %s" % (
+            descriptors(process), at_start, descriptor_targets(process))) from None
 
 
 @contextlib.contextmanager
@@ -466,6 +469,6 @@ def converter(lab, *arguments, **options):
     at_start = descriptors(process)
     yield process
     await_closed(process, at_start)
-    equal(process.stop(), 0, "convertd's status")
+    same_data(process.stop() == 0, "convertd's status: %s" % process.returncode)
     strange = [line for line in process.log_text().splitlines() if not line.startswith("convertd: ")]
-    check(not strange, "convertd printed:\n" + "\n".join(strange[:100]))
+    same_data(not strange, "convertd printed:\n" + "\n".join(strange[:100]))
