@@ -25,16 +25,12 @@ convertize_SOURCES = src/convertize/main.c \
 	src/convertize/check/check_networks.c \
 	src/convertize/check/check_paths.c \
 	src/convertize/check/remedies.h \
-	src/convertize/check/counters.c src/convertize/check/counters.h \
-	src/convertize/check/probe.c src/convertize/check/probe.h \
-	src/convertize/check/probe_result.c src/convertize/check/probe_result.h \
-	src/convertize/check/transfer.c src/convertize/check/transfer.h \
+	src/convertize/check/converter_probe.c src/convertize/check/converter_probe.h \
 	src/convertize/enable/own_files.c src/convertize/enable/own_files.h \
 	src/convertize/enable/services.c src/convertize/enable/services.h \
 	src/convertize/enable/session.c src/convertize/enable/session.h \
 	src/convertize/paths/paths_command.c src/convertize/paths/paths_command.h \
 	src/convertize/paths/paths_print.c \
-	src/convertize/paths/sock_diag.c src/convertize/paths/sock_diag.h \
 	src/convertize/run/launch.c src/convertize/run/launch.h
 convertize_CPPFLAGS = $(CONVERTIZE_CPPFLAGS)
 convertize_CFLAGS = $(AM_CFLAGS) $(MNL_CFLAGS)

@@ -11,7 +11,7 @@
 #include "client/cache.h"
 #include "client/settings.h"
 #include "client/user_cache.h"
-#include "convertize/check/probe.h"
+#include "convertize/check/converter_probe.h"
 #include "convertize/check/remedies.h"
 #include "convertize/check/report.h"
 #include "convertize/options/command_line.h"

@@ -5,7 +5,7 @@
 #include "client/resolve.h"
 #include "common/sysctl.h"
 #include "convertize/check/check.h"
-#include "convertize/check/counters.h"
+#include "convertize/check/converter_probe.h"
 
 #include <errno.h>
 #include <linux/tcp.h>

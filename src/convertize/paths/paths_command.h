@@ -6,13 +6,19 @@
 #include "client/cache.h"
 #include "client/settings.h"
 #include "convertize/options/command_line.h"
-#include "convertize/check/probe.h"
-#include "convertize/paths/sock_diag.h"
+#include "convertize/check/converter_probe.h"
 #include "paths/plan.h"
 
 #include <stdio.h>
 
 #define PATHS_CONVERTERS_MAX 8
+
+/* The connections that are open to converters over one network. */
+struct subflows {
+	size_t count;            /* each is a subflow, or a connection by plain TCP */
+	uint64_t received, sent; /* bytes: that have come, and that the converter has acknowledged */
+	uint32_t heard_ms;       /* since something came over one of them, at the latest; 0 if there are none */
+};
 
 /* Does a converter answer over this network? */
 enum paths_works { PATHS_WORKS_UNASKED, PATHS_WORKS_NO, PATHS_WORKS_YES };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* probe_result.h - what was seen of a connection to a converter, and what became of it */
-#ifndef CONVERTIZE_PROBE_RESULT_H
-#define CONVERTIZE_PROBE_RESULT_H
+/* converter_probe.h - one connection to a converter that asks what it supports, and how it went */
+#ifndef CONVERTIZE_CONVERTER_PROBE_H
+#define CONVERTIZE_CONVERTER_PROBE_H
 
 #include "common/clock.h"
 #include "common/sockaddr.h"
@@ -54,19 +54,38 @@ struct probe_result {
 	struct convert_response response; /* points into the message above: copy results by probe_copy() only */
 };
 
-/* CLOCK_MONOTONIC in milliseconds, as the times of a result are. */
-static inline double probe_now_ms(void)
-{
-	return (double)clock_ns() / (double)CLOCK_NS_PER_MS;
-}
-
-/* Parses the bytes of the message that have come so far. PROBE_SILENT: they may still become an answer. */
-enum probe_outcome probe_judge(struct probe_result *result);
-
 /* Copies a result; the response of @to points into its own message. */
 void probe_copy(struct probe_result *to, const struct probe_result *from);
 
 /* Has the peer's host answered at all? */
 bool probe_is_connected(const struct probe_result *result);
+
+struct probe_request {
+	union sockaddr_ip converter;
+	union sockaddr_ip from;     /* the source address; AF_UNSPEC: the kernel chooses it */
+	const char *device;         /* that the socket is bound to; NULL: to none */
+	bool tcp;                   /* plain TCP, even where there is Multipath TCP */
+	bool in_syn;                /* try to put the request into the SYN */
+	bool connect_only;          /* send nothing and wait for nothing once it is connected */
+	struct convert_span cookie; /* empty: none */
+	size_t padding;             /* bytes behind the request, in the SYN as far as they fit */
+	bool echo;                  /* the padding is to come back: an Echo TLV, doc/private-tlvs.md */
+	unsigned int subflows;      /* with echo: half of the padding waits for so many subflows besides the first */
+	unsigned int segment;       /* maximum segment size of both sides, in bytes; 0: the kernel's */
+	int timeout_ms;             /* for the handshake, and again for the answer */
+	int stall_ms;               /* with echo: the transfer ends when nothing has moved for so long */
+};
+
+/* probe_run() - make the connection and wait for the answer, at most until the time is up */
+void probe_run(const struct probe_request *request, struct probe_result *out);
+
+/* probe_run_all() - run several probes at once */
+void probe_run_all(const struct probe_request *requests, struct probe_result *out, size_t count);
+
+/*
+ * counters_read() - one counter of /proc/net/netstat, of this network namespace
+ * @name: as nstat(8) spells it, such as "MPTcpExtBlackhole". 0 if this kernel doesn't count it.
+ */
+uint64_t counters_read(const char *name);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * probe.c - one connection to a converter that asks what it supports, and how it went
+ * converter_probe.c - one connection to a converter that asks what it supports, and how it went
  *
  * The request is an Info TLV (Section 6.2.3), sent as the shim sends its own: in the SYN of an
  * MPTCP connection, without a Fast Open cookie. Nothing is asked of any server.
@@ -11,19 +11,257 @@
  */
 #include "config.h"
 
-#include "convertize/check/probe.h"
+#include "convertize/check/converter_probe.h"
 
 #include "common/tcp.h"
-#include "convertize/check/counters.h"
-#include "convertize/check/transfer.h"
 
 #include <errno.h>
+#include <linux/mptcp.h>
+#include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
+
+/* --- the kernel's counters ----------------------------------------------------------------- */
+
+/* Finds the value of the counter @wanted in two lines, "Group: NAME …" and "Group: NUMBER …"; 0 if it isn't there. */
+static uint64_t find(char *names, char *values, const char *wanted)
+{
+	char *names_left, *values_left;
+	char *group = strtok_r(names, ": \n", &names_left);
+	size_t len = group ? strlen(group) : 0;
+	char *value = strtok_r(values, " \n", &values_left);
+
+	if (!group || strncmp(wanted, group, len) != 0)
+		return 0;
+	while (value) {
+		char *name = strtok_r(NULL, " :\n", &names_left);
+
+		value = strtok_r(NULL, " \n", &values_left);
+		if (name && value && strcmp(name, wanted + len) == 0)
+			return strtoull(value, NULL, 10);
+	}
+	return 0;
+}
+
+uint64_t counters_read(const char *name)
+{
+	FILE *file = fopen("/proc/net/netstat", "re");
+	char *names = NULL, *values = NULL;
+	size_t names_size = 0, values_size = 0;
+	uint64_t value = 0;
+
+	if (!file)
+		return 0;
+	while (!value && getline(&names, &names_size, file) > 0 &&
+	       getline(&values, &values_size, file) > 0)
+		value = find(names, values, name);
+	free(names);
+	free(values);
+	fclose(file);
+	return value;
+}
+
+/* CLOCK_MONOTONIC in milliseconds, as the times of a result are. */
+static double probe_now_ms(void)
+{
+	return (double)clock_ns() / (double)CLOCK_NS_PER_MS;
+}
+
+/* --- results ----------------------------------------------------------------------------- */
+
+/* Parses the bytes of the message that have come so far. PROBE_SILENT: they may still become an answer. */
+static enum probe_outcome probe_judge(struct probe_result *result)
+{
+	size_t length = 0;
+
+	result->status = convert_message_length(result->message, result->message_len, &length);
+	if (result->status == CONVERT_STATUS_OK)
+		result->status = convert_response_parse(result->message, result->message_len,
+							&result->response);
+	if (result->status == CONVERT_STATUS_OK)
+		return PROBE_ANSWERED;
+	return result->status == CONVERT_STATUS_NEED_MORE ? PROBE_SILENT : PROBE_NOT_CONVERT;
+}
+
+void probe_copy(struct probe_result *to, const struct probe_result *from)
+{
+	*to = *from;
+	probe_judge(to);
+}
+
+bool probe_is_connected(const struct probe_result *result)
+{
+	return result->outcome != PROBE_LOCAL && result->outcome != PROBE_UNREACHABLE &&
+	       result->outcome != PROBE_NO_SYN_ACK;
+}
+
+/* --- bytes to a converter and back --------------------------------------------------------- */
+
+/*
+ * bytes to a converter and back, over a connection that a probe has made
+ *
+ * Progress shows in the bytes that come back, and in those that the peer's kernel acknowledges (SIOCOUTQ, which is looked
+ * at in ticks, since no event tells of it). So a path that carries full segments one way only is told from one that
+ * carries none.
+ */
+struct transfer {
+	int fd;
+	const uint8_t *bytes; /* all that is to be sent, the request first */
+	size_t len, sent;
+	size_t echo;           /* bytes that are to come back behind the answer */
+	unsigned int subflows; /* half of them waits, for a while, for so many subflows besides the first */
+	int stall_ms;
+	struct probe_result *result;
+};
+
+#define TICK_MS 20
+#define SUBFLOWS_MAX 16
+#define TCP_ESTABLISHED 1 /* include/net/tcp_states.h */
+#define SUBFLOWS_MS 2500 /* the second half waits for subflows for so long and SUBFLOWS_ROUND_TRIPS */
+#define SUBFLOWS_ROUND_TRIPS 4
+#define ALL_MS 30000     /* a transfer that takes longer is given up */
+
+static void look_at_subflows(struct transfer *transfer)
+{
+	/* MPTCP_INFO counts those that are still being set up as well */
+	struct {
+		struct mptcp_subflow_data header;
+		struct tcp_info subflows[SUBFLOWS_MAX];
+	} infos = { .header = { .size_subflow_data = sizeof(struct mptcp_subflow_data),
+				.size_user = sizeof(struct tcp_info) } };
+	socklen_t len = sizeof(infos);
+	unsigned int established = 0;
+
+	if (!transfer->subflows ||
+	    getsockopt(transfer->fd, SOL_MPTCP, MPTCP_TCPINFO, &infos, &len) < 0)
+		return;
+	for (uint32_t i = 0; i < infos.header.num_subflows && i < SUBFLOWS_MAX; i++)
+		established += infos.subflows[i].tcpi_state == TCP_ESTABLISHED;
+	if (established && established - 1 > transfer->result->subflows)
+		transfer->result->subflows = established - 1;
+}
+
+/* Returns how many bytes may have been sent by now. */
+static size_t may_send(const struct transfer *transfer, double since_start)
+{
+	double patience = SUBFLOWS_MS + SUBFLOWS_ROUND_TRIPS * transfer->result->round_trip_ms;
+
+	if (transfer->result->subflows >= transfer->subflows || since_start > patience)
+		return transfer->len;
+	return transfer->len - transfer->echo / 2;
+}
+
+/* Returns false if the connection is lost. */
+static bool send_some(struct transfer *transfer, size_t end)
+{
+	ssize_t sent;
+
+	if (transfer->sent >= end)
+		return true;
+	sent = send(transfer->fd, transfer->bytes + transfer->sent, end - transfer->sent,
+		    MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (sent > 0)
+		transfer->sent += (size_t)sent;
+	return sent >= 0 || errno == EAGAIN || errno == EINTR;
+}
+
+/* Puts the bytes of the answer into the message, and counts those behind it. */
+static enum probe_outcome take(struct transfer *transfer, const uint8_t *bytes, size_t len,
+			       enum probe_outcome outcome)
+{
+	struct probe_result *result = transfer->result;
+
+	for (; len && outcome == PROBE_SILENT; len--) {
+		result->message[result->message_len++] = *bytes++;
+		outcome = probe_judge(result);
+	}
+	result->returned += len;
+	return outcome;
+}
+
+/* Returns false at the end of the stream, or of the connection; *outcome is then final. */
+static bool receive_some(struct transfer *transfer, enum probe_outcome *outcome)
+{
+	uint8_t bytes[16384];
+	ssize_t got = recv(transfer->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+
+	if (got > 0) {
+		*outcome = take(transfer, bytes, (size_t)got, *outcome);
+		return true;
+	}
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return true;
+	if (*outcome == PROBE_SILENT)
+		*outcome = got == 0 ? PROBE_CLOSED : PROBE_RESET;
+	return false;
+}
+
+static void look_at_acknowledged(struct transfer *transfer)
+{
+	size_t acknowledged;
+	int unacknowledged = 0;
+
+	if (ioctl(transfer->fd, SIOCOUTQ, &unacknowledged) < 0 || unacknowledged < 0)
+		return;
+	acknowledged = transfer->sent - (size_t)unacknowledged;
+	if (acknowledged <= transfer->sent && acknowledged > transfer->result->acknowledged)
+		transfer->result->acknowledged = acknowledged;
+}
+
+static bool is_over(const struct transfer *transfer, enum probe_outcome outcome)
+{
+	const struct probe_result *result = transfer->result;
+
+	return outcome != PROBE_SILENT &&
+	       (outcome != PROBE_ANSWERED || !result->response.has_echo ||
+		result->returned >= transfer->echo);
+}
+
+/*
+ * Sends the rest and takes what comes. Returns the outcome of the request. The transfer ends with the answer if that has no Echo TLV; else
+ * when all bytes have come back, or nothing has moved for stall_ms.
+ */
+static enum probe_outcome transfer_run(struct transfer *transfer)
+{
+	struct probe_result *result = transfer->result;
+	enum probe_outcome outcome = PROBE_SILENT;
+	double start = probe_now_ms(), moved = start, now = start;
+	size_t before = 0, so_far;
+
+	while (!is_over(transfer, outcome) && now - moved < transfer->stall_ms &&
+	       now - start < ALL_MS) {
+		size_t end = may_send(transfer, now - start);
+		struct pollfd ready = { .fd = transfer->fd,
+					.events = (short)(POLLIN |
+							  (transfer->sent < end ? POLLOUT : 0)) };
+
+		poll(&ready, 1, TICK_MS);
+		if (!send_some(transfer, end)) {
+			outcome = outcome == PROBE_SILENT ? PROBE_RESET : outcome;
+			break;
+		}
+		if (!receive_some(transfer, &outcome))
+			break;
+		look_at_acknowledged(transfer);
+		look_at_subflows(transfer);
+		now = probe_now_ms();
+		so_far = result->acknowledged + result->returned + result->message_len;
+		if (so_far != before || end < transfer->len)
+			moved = now;
+		before = so_far;
+	}
+	result->transfer_ms = probe_now_ms() - start;
+	result->answer_ms = result->round_trip_ms + result->transfer_ms;
+	return outcome;
+}
+
+/* --- probes ------------------------------------------------------------------------------ */
 
 #define WITHHELD_COUNTER "MPTcpExtMPCapableSYNTXDisabled"
 #define SYN_RETRANSMITTED 3 /* TFO_SYN_RETRANSMITTED, include/linux/tcp.h */
