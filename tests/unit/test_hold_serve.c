@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_hold_serve.c - withheld SYNs from the queue to the release, with a judge, a dialler, a queue and a clock of the test's
+ *
+ * A SYN's payload says what the judge makes of it: the last byte of its server's address, and flags. No packet leaves the process.
+ */
+#include "config.h"
+
+#include "convertd/base/log.h"
+#include "convertd/config/effective_settings.h"
+#include "convertd/config/settings.h"
+#include "convertd/net/plain_servers.h"
+#include "convertd/observe/metrics.h"
+#include "convertd/policy/demand.h"
+#include "convertd/policy/far_clients.h"
+#include "hold/hold.h"
+#include "hold/hold_queue.h"
+#include "serve/plugs.h"
+#include "serve/request_context.h"
+#include "serve/syn_attempt.h"
+#include "serve/syn_judge.h"
+
+#include "fake_events.h"
+#include "run.h"
+#include "syn_build.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+enum { BLIND = 1, MPTCP = 2, NUMBERED = 4, PROVEN = 8 };
+
+/* What a SYN asks for, as its payload has it. */
+struct ask {
+	uint8_t server, flags, repeat, number;
+};
+
+static struct hold_table *table;
+static struct request_context context;
+static struct metrics metrics;
+static struct settings settings;
+static struct terms terms;
+static struct syn_judge *judge;
+
+/* ----- the queue: what became of each packet ----- */
+
+#define PACKETS_MAX 64
+
+static enum { WAITS, PASSED, CHANGED, DROPPED } packets[PACKETS_MAX];
+static uint16_t urgent[PACKETS_MAX]; /* of changed ones: the mark */
+static hold_queue_handler *handler;
+static void *handler_arg;
+static uint32_t last_id;
+
+int hold_queue_open(struct hold_queue **queue, size_t index, hold_queue_handler *on_packet, void *arg)
+{
+	(void)index;
+	*queue = (struct hold_queue *)&packets;
+	handler = on_packet;
+	handler_arg = arg;
+	return 0;
+}
+
+void hold_queue_close(struct hold_queue *queue)
+{
+	(void)queue;
+}
+
+int hold_queue_fd(const struct hold_queue *queue)
+{
+	(void)queue;
+	return -1;
+}
+
+bool hold_queue_read(struct hold_queue *queue)
+{
+	(void)queue;
+	return false;
+}
+
+bool hold_queue_flush(struct hold_queue *queue)
+{
+	(void)queue;
+	return true;
+}
+
+static void verdict(uint32_t id, int what)
+{
+	ck_assert_int_eq(packets[id], WAITS);
+	packets[id] = what;
+}
+
+void hold_queue_pass(struct hold_queue *queue, uint32_t id)
+{
+	(void)queue;
+	verdict(id, PASSED);
+}
+
+void hold_queue_pass_changed(struct hold_queue *queue, uint32_t id, const uint8_t *packet, size_t len)
+{
+	struct syn_packet syn;
+
+	(void)queue;
+	ck_assert_int_eq(syn_packet_parse(packet, len, &syn), SYN_PACKET_OK);
+	urgent[id] = (uint16_t)(packet[syn.tcp + 18] << 8 | packet[syn.tcp + 19]);
+	verdict(id, CHANGED);
+}
+
+void hold_queue_drop(struct hold_queue *queue, uint32_t id)
+{
+	(void)queue;
+	verdict(id, DROPPED);
+}
+
+/* Puts a SYN into the queue. Returns its number. */
+static uint32_t send_syn(uint16_t port, uint32_t isn, const struct ask *ask)
+{
+	uint8_t packet[20 + 20 + sizeof(*ask)] = { 0x45, 0, 0, 0, 0, 0, 0, 0, 64, 6, 0, 0, 198, 51, 100, 7, 192, 0, 2, 1 };
+	const size_t len = ask ? sizeof(packet) : 40;
+	const uint8_t header[] = { (uint8_t)(port >> 8), (uint8_t)port, 4, 0xd2, (uint8_t)(isn >> 24), (uint8_t)(isn >> 16),
+				   (uint8_t)(isn >> 8), (uint8_t)isn, 0, 0, 0, 0, 0x50, 2, 0xff, 0xff };
+
+	packet[3] = (uint8_t)len;
+	memcpy(packet + 20, header, sizeof(header));
+	if (ask)
+		memcpy(packet + 40, ask, sizeof(*ask));
+	syn_build_checksums(packet, len);
+	ck_assert_uint_lt(++last_id, PACKETS_MAX);
+	handler(handler_arg, last_id, packet, len);
+	fake_events_run();
+	return last_id;
+}
+
+/* ----- the judge ----- */
+
+static bool demanded, has_room;
+
+static void judge_it(const struct admission *admission, const struct judgement_case *c, struct judgement *judgement)
+{
+	const struct ask *ask = (const struct ask *)c->bytes;
+	struct request_decision *request = &judgement->request;
+
+	memset(judgement, 0, sizeof(*judgement));
+	ck_assert_uint_eq(c->len, sizeof(*ask));
+	request->action = demanded && !(ask->flags & PROVEN) ? REQUEST_ANSWER : REQUEST_CONNECT;
+	request->demanded = request->refused = request->action == REQUEST_ANSWER;
+	request->proven = ask->flags & PROVEN;
+	request->address = c->client.address;
+	request->address.s6_addr[15] = ask->server;
+	request->port = 80;
+	request->length = c->len;
+	request->silent = ask->flags & BLIND;
+	request->silence.blind = ask->flags & BLIND;
+	request->silence.mptcp = ask->flags & MPTCP;
+	request->silence.attempt = ask->flags & NUMBERED ? ask->number : 0;
+	request->silence.repeat = ask->repeat;
+	judgement->voice = request->silent ? JUDGEMENT_SILENT : JUDGEMENT_RESPONSE;
+	if (c->place != JUDGEMENT_SYN || request->action != REQUEST_CONNECT || !has_room)
+		return;
+	ck_assert_int_eq(limits_enter(admission->limits, c->member, &c->client.address, LIMITS_WITHHELD), 0);
+	judgement->withhold = true;
+}
+
+/* ----- the dialler: a socket is a descriptor of /dev/null ----- */
+
+static int server_result, dials, last_fd, resets;
+
+static int dial_connect(const struct downstream_plan *plan)
+{
+	(void)plan;
+	dials++;
+	last_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	return last_fd;
+}
+
+static int dial_result(int fd, struct tcp_info *info)
+{
+	(void)fd;
+	memset(info, 0, sizeof(*info));
+	return server_result;
+}
+
+static bool dial_speaks_mptcp(int fd)
+{
+	(void)fd;
+	return false;
+}
+
+static struct downstream_error dial_refusal(struct request_context *of, int fd, const union sockaddr_ip *server, uint64_t asked_ms, int error)
+{
+	(void)of, (void)fd, (void)server, (void)asked_ms;
+	return (struct downstream_error){ .code = error == -ECONNREFUSED ? CONVERT_ERROR_CONNECTION_RESET : CONVERT_ERROR_NETWORK_FAILURE };
+}
+
+static void dial_reached(const union sockaddr_ip *server)
+{
+	(void)server;
+}
+
+static const struct serve_plugs plugs = {
+	.judge = judge_it,
+	.dial = { dial_connect, dial_result, dial_speaks_mptcp, dial_refusal, dial_reached },
+};
+
+void downstream_reset(int fd)
+{
+	(void)fd;
+	resets++;
+}
+
+void downstream_confirm(int fd, int retries)
+{
+	(void)fd, (void)retries;
+}
+
+bool plain_servers_has(const union sockaddr_ip *server)
+{
+	(void)server;
+	return false;
+}
+
+static void server_says(int result)
+{
+	server_result = result;
+	fake_poller_tell(last_fd, EPOLLOUT);
+	fake_events_run();
+}
+
+/* ----- the stage ----- */
+
+static void on_wake(struct limits_owner *owner)
+{
+	(void)owner;
+}
+
+static void setup(void)
+{
+	const struct limits_settings limits = { .pending.total = 4096, .prefix_v4 = 32, .prefix_v6 = 64 };
+	const struct demand_settings demand = { .most = 512, .lifetime = 60 };
+
+	log_set_level(LOG_LEVEL_ERROR);
+	memset(packets, 0, sizeof(packets));
+	last_id = 0;
+	dials = resets = 0;
+	demanded = false;
+	has_room = true;
+	settings = (struct settings){ .hold_time = 700, .congestion_server = "" };
+	terms = (struct terms){ .settings = &settings };
+	terms.features.withholding.blind = true;
+	terms.admission.number = 1;
+	table = hold_table_create();
+	context = (struct request_context){
+		.terms = &terms, .metrics = &metrics, .plugs = &plugs, .withheld = table, .far_clients = far_clients_create(),
+		.owner = { .wake = on_wake }, .admission = { .limits = limits_create(), .demand = demand_create() },
+	};
+	limits_configure(context.admission.limits, &limits);
+	demand_configure(context.admission.demand, &demand);
+	judge = syn_judge_create(&context);
+	ck_assert_ptr_nonnull(judge);
+	ck_assert_int_eq(syn_judge_open(judge, 0), 0);
+	syn_judge_again(judge);
+}
+
+static unsigned unproven(void)
+{
+	struct demand_facts facts;
+
+	demand_read(context.admission.demand, &facts);
+	return facts.unproven;
+}
+
+static void teardown(void)
+{
+	syn_judge_destroy(judge);
+	ck_assert_uint_eq(hold_table_count(table), 0);
+	ck_assert_uint_eq(limits_members(context.admission.limits), 0);
+	ck_assert_uint_eq(unproven(), 0);
+	ck_assert_uint_eq(fake_poller_count(), 0);
+	limits_destroy(context.admission.limits);
+	demand_destroy(context.admission.demand);
+	far_clients_destroy(context.far_clients);
+	hold_table_destroy(table);
+}
+
+/* Takes what is in the table for the connection from that port. Returns how many SYNs that is. */
+static unsigned take(uint16_t port)
+{
+	struct syn_packet_flow addresses = { .source_port = port, .destination_port = 1234 };
+	union sockaddr_ip client, local;
+	struct hold_syn *syn, *next;
+	unsigned count = 0;
+
+	ck_assert_int_eq(sockaddr_ip_parse(&client, "198.51.100.7", port), 0);
+	ck_assert_int_eq(sockaddr_ip_parse(&local, "192.0.2.1", 1234), 0);
+	addresses.source = sockaddr_ip_in6(&client);
+	addresses.destination = sockaddr_ip_in6(&local);
+	for (syn = hold_table_take(table, &addresses); syn; syn = next, count++) {
+		next = syn->next;
+		syn_attempt_free(judge, (struct syn_attempt *)syn);
+	}
+	return count;
+}
+
+#define CONFIRMED SYN_PACKET_MARK
+
+/* The SYN of an ordinary client goes on when its server has answered, and its connection finds that. */
+START_TEST(confirmed)
+{
+	const struct ask ask = { .server = 1 };
+	uint32_t id = send_syn(1000, 1, &ask);
+
+	ck_assert_int_eq(packets[id], WAITS);
+	ck_assert_uint_eq(unproven(), 1);
+	fake_clock_advance(699);
+	server_says(-EINPROGRESS);
+	ck_assert_int_eq(packets[id], WAITS);
+	server_says(0);
+	ck_assert_int_eq(packets[id], CHANGED);
+	ck_assert_uint_eq(urgent[id], CONFIRMED);
+	ck_assert_uint_eq(take(1000), 1);
+	ck_assert_uint_eq(take(1000), 0);
+}
+END_TEST
+
+/* After --hold-time it goes on without a mark; a connection that doesn't come leaves nothing behind. */
+START_TEST(late_and_never_accepted)
+{
+	const struct ask ask = { .server = 1 };
+	uint32_t id = send_syn(1000, 1, &ask);
+
+	fake_clock_advance(700);
+	ck_assert_int_eq(packets[id], CHANGED);
+	ck_assert_uint_eq(urgent[id], 0);
+	ck_assert_uint_eq(hold_table_count(table), 1);
+	fake_clock_advance(7000);
+	ck_assert_uint_eq(hold_table_count(table), 0);
+	ck_assert_int_eq(resets, 1);
+	/* the same SYN again may make another connection */
+	id = send_syn(1000, 1, &ask);
+	ck_assert_int_eq(packets[id], CHANGED);
+	ck_assert_uint_eq(urgent[id], 0);
+	ck_assert_int_eq(dials, 1);
+}
+END_TEST
+
+/* Another sequence number is another connection, whoever has sent the first one, and whatever is waited for. */
+START_TEST(forged_syn_of_the_same_port)
+{
+	const struct ask forged = { .server = 1, .flags = BLIND }, own = { .server = 2 };
+	uint32_t first = send_syn(1000, 1, &forged), again = send_syn(1000, 1, NULL), second = send_syn(1000, 2, &own);
+
+	ck_assert_int_eq(packets[first], WAITS);
+	ck_assert_int_eq(packets[again], DROPPED);
+	ck_assert_int_eq(packets[second], WAITS);
+	ck_assert_int_eq(dials, 2);
+	server_says(0);
+	ck_assert_int_eq(packets[first], WAITS);
+	ck_assert_int_eq(packets[second], CHANGED);
+	ck_assert_uint_eq(urgent[second], CONFIRMED);
+	ck_assert_uint_eq(take(1000), 1);
+}
+END_TEST
+
+/* A blind client whose server is silent: 3.5 s, then nothing is counted any more, and what repeats the SYN is dropped for as long as it may come. */
+START_TEST(silence)
+{
+	for (int i = 0; i < 2; i++) {
+		const struct ask ask = { .server = 1, .flags = (uint8_t)(BLIND | (i ? MPTCP : 0)) };
+		const uint16_t port = (uint16_t)(1000 + i);
+		uint32_t id = send_syn(port, 1, &ask);
+
+		fake_clock_advance(3000);
+		ck_assert_int_eq(packets[send_syn(port, 1, NULL)], DROPPED);
+		ck_assert_uint_eq(unproven(), 1);
+		ck_assert_int_eq(packets[id], WAITS);
+		fake_clock_advance(500);
+		ck_assert_int_eq(packets[id], DROPPED);
+		ck_assert_uint_eq(unproven(), 0);
+		ck_assert_uint_eq(hold_table_count(table), 0);
+		ck_assert_int_eq(resets, 2 * i + 1); /* and one for what take() gives up */
+		fake_clock_advance(120000);
+		ck_assert_int_eq(packets[send_syn(port, 1, NULL)], DROPPED);
+		/* the client's next connection from that port */
+		id = send_syn(port, 2, &ask);
+		ck_assert_int_eq(packets[id], WAITS);
+		server_says(0);
+		ck_assert_uint_eq(urgent[id], CONFIRMED);
+		ck_assert_uint_eq(take(port), 1);
+	}
+}
+END_TEST
+
+/* Neither want of a cookie nor of room has a blind client refused; what its server says has. */
+START_TEST(refusals_of_blind_clients)
+{
+	const struct ask ask = { .server = 1, .flags = BLIND };
+	uint32_t id;
+
+	demanded = true;
+	id = send_syn(1000, 1, &ask);
+	ck_assert_int_eq(packets[id], CHANGED);
+	ck_assert_uint_eq(urgent[id], 0);
+	demanded = has_room = false;
+	id = send_syn(1001, 1, &ask);
+	ck_assert_uint_eq(urgent[id], 0);
+	ck_assert_int_eq(dials, 0);
+	has_room = true;
+	id = send_syn(1002, 1, &ask);
+	server_says(-ECONNREFUSED);
+	ck_assert_int_eq(packets[id], CHANGED);
+	ck_assert_uint_eq(urgent[id], SYN_PACKET_REFUSED | NATIVE_RESET);
+	/* the kernel limits such messages: the SYN comes again, and is refused again */
+	id = send_syn(1002, 1, NULL);
+	ck_assert_uint_eq(urgent[id], SYN_PACKET_REFUSED | NATIVE_RESET);
+	ck_assert_int_eq(dials, 1);
+}
+END_TEST
+
+/* A client that makes its request again has one connection to the server, and the answer between two SYNs is for the next one. */
+START_TEST(made_again)
+{
+	struct ask ask = { .server = 1, .flags = BLIND | MPTCP | NUMBERED, .number = 9 };
+	uint32_t first = send_syn(1000, 1, &ask), second, old;
+
+	fake_clock_advance(900);
+	ask.repeat = 1;
+	second = send_syn(1001, 2, &ask);
+	ck_assert_int_eq(packets[first], DROPPED);
+	ck_assert_int_eq(packets[second], WAITS);
+	ask.repeat = 0;
+	old = send_syn(1002, 3, &ask);
+	ck_assert_int_eq(packets[old], DROPPED);
+	fake_clock_advance(800);
+	server_says(0);
+	ck_assert_int_eq(packets[second], WAITS);
+	fake_clock_advance(100);
+	ask.repeat = 2;
+	first = send_syn(1003, 4, &ask);
+	ck_assert_int_eq(packets[second], DROPPED);
+	server_says(0);
+	ck_assert_uint_eq(urgent[first], CONFIRMED);
+	ck_assert_int_eq(dials, 1);
+	ck_assert_int_eq(resets, 0);
+	ck_assert_uint_eq(take(1003), 1);
+}
+END_TEST
+
+/* The end of withholding: ordinary SYNs go on, blind ones are reset, and neither is counted. */
+START_TEST(stopped)
+{
+	const struct ask ordinary = { .server = 1 }, blind = { .server = 1, .flags = BLIND };
+	uint32_t first = send_syn(1000, 1, &ordinary), second = send_syn(1001, 1, &blind);
+
+	syn_judge_stop(judge, true);
+	ck_assert_int_eq(packets[first], CHANGED);
+	ck_assert_uint_eq(urgent[first], 0);
+	ck_assert_uint_eq(urgent[second], SYN_PACKET_REFUSED | NATIVE_RESET);
+	ck_assert_uint_eq(take(1000), 1);
+	ck_assert_uint_eq(take(1001), 0);
+}
+END_TEST
+
+/* New settings that grant the request no more. */
+START_TEST(no_longer_granted)
+{
+	const struct ask ordinary = { .server = 1 }, blind = { .server = 1, .flags = BLIND };
+	uint32_t first = send_syn(1000, 1, &ordinary), second = send_syn(1001, 1, &blind);
+
+	syn_judge_again(judge);
+	ck_assert_int_eq(packets[first], WAITS);
+	demanded = true;
+	syn_judge_again(judge);
+	ck_assert_uint_eq(urgent[first], 0);
+	ck_assert_uint_eq(urgent[second], SYN_PACKET_REFUSED | 13);
+	ck_assert_int_eq(resets, 2);
+	ck_assert_uint_eq(take(1000), 1);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("hold_serve");
+	TCase *tcase = tcase_create("SYNs");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, confirmed);
+	tcase_add_test(tcase, late_and_never_accepted);
+	tcase_add_test(tcase, forged_syn_of_the_same_port);
+	tcase_add_test(tcase, silence);
+	tcase_add_test(tcase, refusals_of_blind_clients);
+	tcase_add_test(tcase, made_again);
+	tcase_add_test(tcase, stopped);
+	tcase_add_test(tcase, no_longer_granted);
+	suite_add_tcase(suite, tcase);
+	return test_run(suite);
+}
