@@ -35,7 +35,7 @@ libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access
 	src/convertd/privilege/sandbox.c src/convertd/privilege/sandbox.h \
 	src/convertd/process/host_checks.c src/convertd/process/host_checks.h \
 	src/convertd/observe/status.c src/convertd/observe/status.h \
-	src/hold/syn_packet.c src/hold/syn_packet.h src/serve/syn_decision.c src/serve/syn_decision.h \
+	src/hold/syn_packet.c src/hold/syn_packet.h src/serve/session_decision.c src/serve/session_decision.h src/serve/syn_decision.c src/serve/syn_decision.h \
 	src/convertd/base/textfile.c src/convertd/base/textfile.h \
 	src/convertd/base/rights.c src/convertd/base/rights.h \
 	src/convertd/base/warden_message.c src/convertd/base/warden_message.h \
@@ -48,7 +48,7 @@ libconvertd_la_LIBADD = libcodec.la libcommon.la $(EVENT_LIBS) $(SODIUM_LIBS) $(
 sbin_PROGRAMS = convertd
 convertd_SOURCES = src/convertd/main.c \
 	src/serve/listening.c src/serve/listening.h \
-	src/serve/blame.c src/serve/blame.h \
+	src/convertd/process/blame.c src/convertd/process/blame.h \
 	src/convertd/process/drain.c src/convertd/process/drain.h \
 	src/convertd/net/downstream.c src/convertd/net/downstream.h \
 	src/convertd/observe/endpoint.c src/convertd/observe/endpoint.h \

@@ -3,7 +3,7 @@
 #ifndef HOLD_HOLD_RULES_H
 #define HOLD_HOLD_RULES_H
 
-#include "convertd/config/settings.h"
+#include "convertd/base/listen_address.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -23,6 +23,7 @@
 #include "convertd/base/warden_message.h"
 #include "hold/hold_table.h"
 #include "convertd/base/log.h"
+#include "hold/syn_packet.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -250,12 +251,12 @@ static size_t write_verdict(uint8_t *at, uint16_t number, const struct warden_ve
 }
 
 /* Tells whether a changed packet is a SYN that the policy allows. */
-static bool may_go_on_as(const struct warden_policy *policy, const uint8_t *packet, size_t len)
+static bool may_go_on_as(queue_owner_policy *allows, const void *policy, const uint8_t *packet, size_t len)
 {
 	struct syn_packet syn;
 
 	return syn_packet_parse(packet, len, &syn) == SYN_PACKET_OK &&
-	       warden_policy_allows_syn(policy, &syn.flow.destination,
+	       allows(policy, &syn.flow.destination,
 					syn.flow.destination_port);
 }
 
@@ -264,7 +265,7 @@ static bool may_go_on_as(const struct warden_policy *policy, const uint8_t *pack
  * gone, and the connections with it. Returns false for bytes that aren't verdicts.
  */
 static bool carry_out(struct queue_owner *owner, size_t index, size_t len,
-		      const struct warden_policy *policy)
+		      queue_owner_policy *allows, const void *policy)
 {
 	uint16_t number = (uint16_t)(owner->first + index);
 	struct warden_verdict verdict;
@@ -272,7 +273,7 @@ static bool carry_out(struct queue_owner *owner, size_t index, size_t len,
 	size_t at = 0, used = 0;
 
 	while (warden_verdict_next(owner->in, len, &at, &verdict, &packet)) {
-		if (packet && !may_go_on_as(policy, packet, verdict.len))
+		if (packet && !may_go_on_as(allows, policy, packet, verdict.len))
 			packet = NULL;
 		used += write_verdict(owner->out + used, number, &verdict, packet);
 		if (used >= SEND_AT) {
@@ -285,7 +286,7 @@ static bool carry_out(struct queue_owner *owner, size_t index, size_t len,
 	return at == len;
 }
 
-bool queue_owner_serve(struct queue_owner *owner, size_t index, const struct warden_policy *policy)
+bool queue_owner_serve(struct queue_owner *owner, size_t index, queue_owner_policy *allows, const void *policy)
 {
 	struct queue *queue = &owner->queue[index];
 	int passed;
@@ -294,7 +295,7 @@ bool queue_owner_serve(struct queue_owner *owner, size_t index, const struct war
 	if (passed >= 0)
 		close(passed);
 	if (len > 0)
-		return carry_out(owner, index, (size_t)len, policy);
+		return carry_out(owner, index, (size_t)len, allows, policy);
 	if (len == 0 || len == -ECONNRESET)
 		queue_close(queue);
 	return len == 0 || len == -EAGAIN || len == -ECONNRESET;

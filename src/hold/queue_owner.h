@@ -3,13 +3,15 @@
 #ifndef HOLD_QUEUE_OWNER_H
 #define HOLD_QUEUE_OWNER_H
 
-#include "convertd/privilege/warden_policy.h"
-
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct queue_owner;
+
+/* May a SYN be released to this address and port (host byte order)? */
+typedef bool queue_owner_policy(const void *policy, const struct in6_addr *destination, uint16_t port);
 
 /*
  * queue_owner_create() - become the owner of @count queues with consecutive numbers, the first free ones from @from on
@@ -36,9 +38,9 @@ int queue_owner_socket(const struct queue_owner *owner, size_t index);
 
 /*
  * queue_owner_serve() - carry out the verdicts that have come, or close the queue if the other end was closed
- * A packet that @policy doesn't allow in its changed form goes on as it came. Returns false for a
+ * A packet that @allows, which gets @policy, doesn't allow in its changed form goes on as it came. Returns false for a
  * message that doesn't consist of verdicts.
  */
-bool queue_owner_serve(struct queue_owner *owner, size_t index, const struct warden_policy *policy);
+bool queue_owner_serve(struct queue_owner *owner, size_t index, queue_owner_policy *allows, const void *policy);
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef HOLD_SYN_WINDOW_H
 #define HOLD_SYN_WINDOW_H
 
-#include "convertd/config/settings.h"
+#include "convertd/base/listen_address.h"
 
 #include <stddef.h>
 

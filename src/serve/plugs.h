@@ -36,11 +36,18 @@ struct serve_dial {
 					   uint64_t asked_ms, int error);
 	/* The server was reached. */
 	void (*reached)(const union sockaddr_ip *server);
+	/* The server has been silent for a while. Is that more likely this host's fault, so that the client is told so? */
+	bool (*silence)(struct request_context *context, const union sockaddr_ip *server, uint64_t asked_ms);
 };
 
 struct serve_plugs {
 	serve_judge *judge;
 	struct serve_dial dial;
+	/* A request was refused for what this host lacks: has that looked at again, if it is time. */
+	void (*lacking)(struct request_context *context, const union sockaddr_ip *server);
+	/* Prepares a worker's context, of which the rest is set, for all of this: 0 or -errno; and ends that, also after a failure. */
+	int (*start)(struct request_context *context);
+	void (*stop)(struct request_context *context);
 };
 
 #endif

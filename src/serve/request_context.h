@@ -26,7 +26,7 @@ struct serve_plugs;
 struct request_context {
 	struct event_base *base;
 	struct poller *poller;           /* has the events of sockets to clients and servers */
-	bool alone;                      /* there is no other worker, whose clients might need what this one has */
+	bool single_worker;              /* there is no other one, whose clients might need what this one has */
 	struct terms *terms;             /* those in force; NULL before the first ones */
 	struct admission admission;      /* what requests are judged by: part of the terms, limits, demand, routes */
 	struct metrics *metrics;         /* where this worker counts */

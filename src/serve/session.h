@@ -69,15 +69,15 @@ struct session_pool {
 	struct blocks blocks; /* memory for sessions */
 	poller_callback *on_events[2]; /* what is called for a client's socket, and for a server's */
 	struct session *sessions;
-	struct session *heavy;   /* those that may hold much of the kernel's memory: session_memory.c */
+	struct session *heavy;   /* those that may hold much of the kernel's memory: session_pool.c */
 	struct event *look;      /* looks at the heavy ones; pending as long as there are any */
-	struct session *hungry;  /* those that are to run: session_queue.c */
-	struct event *feed;      /* runs the hungry ones */
+	struct session *runnable; /* those that are to run in the next round, or at the end of this one: session_life.c */
+	struct event *run;       /* runs them */
 	uint8_t *scratch;
 	struct relay_pipes pipes;
 
-	int told_fd; /* an eventfd: the limits have told some of this worker's members to go */
-	struct event *told; /* reads it */
+	int room_fd; /* an eventfd: the limits have told some of this worker's members to go */
+	struct event *room; /* reads it */
 };
 
 /*

@@ -22,8 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PUT_OFF_MIN_MS 20 /* for less than that no deadline is put off: timers are late by some of it */
-
 static const struct session_connection asked = { .result = SESSION_CONNECT_ASKED };
 
 /* What the client wanted in the SYN can't be there. */
@@ -82,7 +80,7 @@ static struct session_connection connect_withheld(struct session *s, const uint8
 	if (found.fd < 0)
 		return (struct session_connection){ .result = SESSION_CONNECT_REFUSED, .refusal = found.refusal };
 	s->mptcp = s->mptcp && downstream_asks_mptcp(found.fd);
-	s->reached = found.answered;
+	s->syn.answered = found.answered;
 	/* As a rule it has answered already: no need to wait for its event. */
 	s->relay.side[RELAY_DOWNSTREAM].writable = true;
 	if (found.registration != POLLER_NONE)
@@ -90,16 +88,6 @@ static struct session_connection connect_withheld(struct session *s, const uint8
 	else
 		error = session_watch_downstream(s, found.fd) < 0 ? -ENOMEM : 0;
 	return await_server(s, error, early, len, SESSION_TIMEOUT_CONNECT_WITHHELD);
-}
-
-bool session_goes_on_connecting(struct session *s)
-{
-	const uint64_t taken_ms = clock_now_ms() - s->started_us / 1000, may_ms = s->pool->timeout_ms[SESSION_TIMEOUT_CONNECT];
-
-	if (!s->far || taken_ms + PUT_OFF_MIN_MS >= may_ms)
-		return false;
-	session_put_off_deadline(s, (unsigned)(may_ms - taken_ms));
-	return true;
 }
 
 /* The server is asked now. */
@@ -135,7 +123,7 @@ struct session_connection session_connect(struct session *s, const struct reques
 	/* The request came with the SYN, where that was withheld, and so its server was asked then. */
 	s->request_us = s->withheld ? 1 : session_age_us(s);
 	metrics_observe_us(s->pool->context.metrics, METRIC_REQUEST_SECONDS, s->request_us);
-	metrics_add(s->pool->context.metrics, METRIC_REQUESTS + s->syn_data, 1);
+	metrics_add(s->pool->context.metrics, METRIC_REQUESTS + s->syn.data, 1);
 	return s->withheld ? connect_withheld(s, early, len) : connect_now(s, decision, early, len);
 }
 

@@ -41,16 +41,9 @@
 #include <unistd.h>
 #include <utlist.h>
 
-/*
- * The socket that is left at the end is closed if that is the end of what goes to its peer: both directions have
- * ended, or the converter itself has nothing more to say to a client that has no server. All else is a reset.
- */
 static void session_end_socket(struct session *s, enum relay_end end)
 {
-	bool own_word = end == RELAY_UPSTREAM &&
-			(s->answered || s->outcome == OUTCOME_CLIENT_LEFT);
-
-	if (own_word || s->outcome == OUTCOME_DONE)
+	if (session_ends_in_order(end, (enum outcome)s->outcome, s->answered))
 		session_close_socket(s, end);
 	else
 		session_reset_socket(s, end);
@@ -66,7 +59,7 @@ static void session_destroy(struct session *s)
 	session_clear_deadline(s);
 	session_decide_line(s);
 	/* A socket in SYN_RECV that is only closed goes on with SYN+ACKs, of which nobody keeps count. */
-	if (s->unproven || !s->established)
+	if (s->proof.missing || !s->established)
 		session_reset_socket(s, RELAY_UPSTREAM);
 	session_forget_proof(s);
 	session_end_socket(s, RELAY_UPSTREAM);
@@ -98,7 +91,7 @@ static void session_on_event(struct session *s)
 	if (s->state == SESSION_REQUEST)
 		session_advance(s);
 	else
-		session_set_due(s);
+		session_run_soon(s);
 }
 
 void session_on_upstream(void *arg, uint32_t events)
@@ -130,7 +123,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (s->hurried)
+	if (s->proof.hurried)
 		session_handle_no_proof(s);
 	else
 		session_handle_deadline(s);
@@ -178,7 +171,7 @@ static struct session *session_create(struct session_pool *pool, int fd,
 	s->client = *client;
 	s->id = atomic_fetch_add(&pool->shared->last_id, 1) + 1;
 	s->started_us = clock_now_us();
-	s->error = RECORD_NO_ERROR;
+	s->line.error = RECORD_NO_ERROR;
 	session_set_outcome(s, OUTCOME_NONE, NULL);
 	metrics_add(pool->context.metrics, METRIC_ACCEPTED, 1);
 	metrics_add(pool->context.metrics, METRIC_STATE + s->state, 1);
@@ -222,30 +215,30 @@ void session_accept(struct session_pool *pool, int fd, const union sockaddr_ip *
 void session_unqueue(struct session *s)
 {
 	if (s->queued)
-		DL_DELETE2(s->pool->hungry, s, queue_prev, queue_next);
+		DL_DELETE2(s->pool->runnable, s, queue_prev, queue_next);
 	s->queued = false;
 }
 
 static void enqueue(struct session *s)
 {
-	DL_APPEND2(s->pool->hungry, s, queue_prev, queue_next);
+	DL_APPEND2(s->pool->runnable, s, queue_prev, queue_next);
 	s->queued = true;
 }
 
-void session_set_hungry(struct session *s)
+void session_run_again(struct session *s)
 {
 	static const struct timeval now = { 0, 0 };
 
 	if (s->queued)
 		return;
-	event_add(s->pool->feed, &now);
+	event_add(s->pool->run, &now);
 	enqueue(s);
 }
 
-void session_set_due(struct session *s)
+void session_run_soon(struct session *s)
 {
 	/* Behind the events that are active already. */
-	event_active(s->pool->feed, EV_TIMEOUT, 0);
+	event_active(s->pool->run, EV_TIMEOUT, 0);
 	if (!s->queued)
 		enqueue(s);
 }
@@ -296,12 +289,12 @@ void session_start_proof(struct session *s)
 	unsigned age_ms;
 	int retries;
 
-	s->unproven = proof_look(client->fd, &info, &age_ms);
-	s->confirmed = !s->unproven;
-	s->syn_data = info.tcpi_options & TCPI_OPT_SYN_DATA;
-	s->timestamps = info.tcpi_options & TCPI_OPT_TIMESTAMPS;
+	s->proof.missing = proof_look(client->fd, &info, &age_ms);
+	s->confirmed = !s->proof.missing;
+	s->syn.data = info.tcpi_options & TCPI_OPT_SYN_DATA;
+	s->syn.timestamps = info.tcpi_options & TCPI_OPT_TIMESTAMPS;
 	s->established = s->confirmed || client->tcp;
-	if (!s->unproven)
+	if (!s->proof.missing)
 		return;
 	demand_enter(s->pool->context.admission.demand);
 	proof_read(&proof, &info, !sockaddr_ip_is_v4(&s->client), !client->tcp);
@@ -310,11 +303,11 @@ void session_start_proof(struct session *s)
 		proof_set_retries(client->fd, retries);
 		relay_cap(&s->relay, RELAY_UPSTREAM, proof_room(&proof, (unsigned)retries + 1),
 			  proof.header, proof.segment);
-		s->reset_bytes = proof.reset;
+		s->proof.reset_bytes = proof.reset;
 	} else {
 		unsigned ms = deadline_ms(s, &proof);
 
-		s->prove_by_us = clock_now_us() + (ms > age_ms ? ms - age_ms : 1) * 1000ULL;
+		s->proof.by_us = clock_now_us() + (ms > age_ms ? ms - age_ms : 1) * 1000ULL;
 	}
 }
 
@@ -328,18 +321,18 @@ void session_cap_answer(struct session *s, size_t len)
 	/* Half of an answer is of no use to anybody. */
 	if (client->allowance < cost || len > client->segment)
 		client->allowance = 0;
-	else if (client->allowance > cost + s->reset_bytes)
-		client->allowance -= s->reset_bytes;
+	else if (client->allowance > cost + s->proof.reset_bytes)
+		client->allowance -= s->proof.reset_bytes;
 	/* The server's first bytes are worth more than a reset: the kernel ends this session without one. */
 	else
-		s->no_reset = true;
+		s->proof.no_reset = true;
 }
 
 void session_forget_proof(struct session *s)
 {
-	if (!s->unproven)
+	if (!s->proof.missing)
 		return;
-	s->unproven = false;
+	s->proof.missing = false;
 	demand_leave(s->pool->context.admission.demand);
 }
 
@@ -347,7 +340,7 @@ void session_end_proof(struct session *s)
 {
 	struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
 
-	if (!s->unproven)
+	if (!s->proof.missing)
 		return;
 	session_forget_proof(s);
 	if (client->capped) {
@@ -357,8 +350,8 @@ void session_end_proof(struct session *s)
 	/* A client that is proven by its cookie has as long as any for its handshake. */
 	if (client->tcp && !s->confirmed && s->pool->context.terms->synacks > 1)
 		proof_set_retries(client->fd, (int)s->pool->context.terms->synacks - 1);
-	s->prove_by_us = 0;
-	s->no_reset = false;
-	if (s->hurried)
+	s->proof.by_us = 0;
+	s->proof.no_reset = false;
+	if (s->proof.hurried)
 		session_set_deadline(s, (enum session_timeout)s->timeout);
 }

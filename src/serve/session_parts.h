@@ -9,6 +9,7 @@
 #include "relay/relay.h"
 #include "relay/relay_look.h"
 #include "serve/session.h"
+#include "serve/session_decision.h"
 
 #include <stdbool.h>
 
@@ -16,72 +17,89 @@
 
 struct tcp_info;
 
-/* Seconds that a peer has to take the converter's last word before the socket is closed or reset. */
-#define LINGER_SECONDS 5
+/* While the client's address isn't proved: session_life.c. */
+struct session_proof {
+	uint64_t by_us;       /* when the client must have completed its handshake; 0: the kernel ends the connection otherwise */
+	uint16_t reset_bytes; /* TCP: what an RST costs on the wire */
+	bool missing;         /* neither a handshake nor a cookie has shown yet that the address is real */
+	bool hurried;         /* the deadline is for the client's proof, and comes before that of the state */
+	bool no_reset;        /* TCP: there is no room for an RST */
+	bool awaited;         /* REQUEST: the request is whole, and judged again once the client is proven */
+};
 
-/* How often RESETTING looks whether the bytes have arrived, and how many times. */
-#define RESET_POLL_MS 50
-#define RESET_POLLS (LINGER_SECONDS * 1000 / RESET_POLL_MS)
+/* The client's SYN. */
+struct session_syn {
+	bool data;       /* its data was taken */
+	bool timestamps; /* the connection has them: with that, its SYN+ACK has confirmed the server */
+	bool far;        /* the client was known to be far when it was withheld */
+	bool answered;   /* CONNECTING: the server had answered when it was released */
+};
+
+/* A client that wants no response: session_request.c. */
+struct session_silence {
+	uint8_t voice;    /* enum judgement_voice: how the client hears what has become of its request */
+	uint8_t looks;    /* RELAY, needs_mptcp: how often the first packets were looked at for a fallback */
+	bool needs_mptcp; /* it is served as Multipath TCP or not at all */
+};
+
+/* What the session's line in the log says: session_report.c. */
+struct session_line {
+	union sockaddr_ip source; /* this host's address towards the server; family 0: not known */
+	const char *reason;       /* the outcome's text, or a constant that is more precise */
+	uint8_t transport;        /* enum record_transport */
+	uint8_t subflows, subflows_max; /* as session_look_transport() saw them */
+	int16_t error;            /* the code of the Error TLV that is its answer, or RECORD_NO_ERROR */
+	bool quiet;               /* it is of level debug, as one warning stands for many */
+	bool none;                /* set at the end: there is none */
+};
+
+/* The kernel memory that it holds: session_pool.c. */
+struct session_memory {
+	struct session *prev, *next; /* pool->heavy */
+	struct relay_memory seen;    /* at the last look, while it is in pool->heavy */
+	uint64_t told;               /* bytes of it that the metrics know of */
+	bool heavy;                  /* in pool->heavy */
+};
 
 /* The struct event of its deadline stands behind the struct: its size is known at run time only (event_get_struct_event_size()). */
 struct session {
 	struct session *prev, *next;             /* pool->sessions */
-	struct session *queue_prev, *queue_next; /* pool->hungry */
+	struct session *queue_prev, *queue_next; /* pool->runnable */
 	struct session_pool *pool;
-	struct limits_member member; /* what the limits count it as */
+	struct limits_member member;  /* what the limits count it as */
 	struct syn_attempt *withheld; /* REQUEST: what was done for SYNs of the connection's addresses: a list by hold.next; or NULL */
 	struct relay relay;
 	int registration[RELAY_ENDS]; /* of the sockets with the poller, or POLLER_NONE */
 	struct relay_watch watch;
-	struct session *heavy_prev, *heavy_next; /* pool->heavy */
-	struct relay_memory memory; /* what it held at the last look, while it is in pool->heavy */
-	uint64_t memory_told;       /* bytes of it that the metrics know of */
 	union sockaddr_ip client, server; /* the server's family is 0 until it is known */
-	union sockaddr_ip source;         /* this host's address towards the server, for the log; family 0: not known */
 	uint64_t id;
 	uint64_t started_us;
 	uint64_t request_us;  /* microseconds from started_us until the request was whole; 0: it isn't */
 	uint64_t connect_us;  /* microseconds from then until the server had answered; 0: it hasn't */
-	uint64_t prove_by_us; /* unproven: when the client must have completed its handshake; 0: the kernel ends */
-			      /* the connection otherwise */
-	const char *reason;   /* for the log: the outcome's text, or a constant that is more precise */
 	uint8_t *request;     /* REQUEST: what has arrived, not yet complete */
+	uint32_t echo_left;   /* REFUSING: bytes of the client that may still come back to it */
 	uint16_t request_len; /* bytes of it */
 	uint16_t answer_len;  /* bytes of the converter's answer, sent or not */
 	uint8_t state;        /* enum session_state */
-	bool queued;          /* in pool->hungry */
-	bool heavy;           /* in pool->heavy */
+	uint8_t outcome;      /* enum outcome */
+	uint8_t timeout;      /* enum session_timeout: what the deadline is for */
 	uint8_t rest;         /* CONNECTING: the enum session_timeout that follows its first part; 0: none does */
 	uint8_t reset_polls;  /* RESETTING: how often the deadline has looked */
-	uint8_t outcome;      /* enum outcome */
-	uint8_t transport;    /* enum record_transport */
-	uint8_t timeout;      /* enum session_timeout: what the deadline is for */
-	uint8_t subflows, subflows_max; /* as session_look_transport() saw them */
-	uint16_t reset_bytes; /* unproven, TCP: what an RST costs on the wire */
-	int16_t error;        /* the code of the Error TLV that is its answer, or RECORD_NO_ERROR */
-	uint32_t echo_left;   /* REFUSING: bytes of the client that may still come back to it */
+	struct session_proof proof;
+	struct session_syn syn;
+	struct session_silence silence;
+	struct session_line line;
+	struct session_memory memory;
+	bool queued;          /* in pool->runnable */
 	bool fresh;           /* the client's socket has had no event yet: the one that its registration raises is still */
 			      /* to come, and says how the socket is then */
-	bool syn_data;        /* data in the client's SYN was taken */
-	bool timestamps;      /* the client's connection has them: with that, its SYN+ACK has confirmed the server */
-	bool needs_mptcp;     /* silent: it is served as Multipath TCP or not at all */
-	uint8_t fallback_looks; /* RELAY, needs_mptcp: how often its first packets were looked at for that */
-	uint8_t voice;        /* enum judgement_voice: how the client hears what has become of its request */
-	bool quiet;           /* its line in the log is of level debug, as one warning stands for many */
-	bool unlogged;        /* set at the end: it has no line in the log */
-	bool far;             /* the client was known to be far when its SYN was withheld */
 	bool confirmed;       /* the client has completed its handshake: its address is real */
-	bool unproven;        /* neither a handshake nor a cookie has shown yet that it is: session_proof.c */
-	bool hurried;         /* the deadline is for the client's proof, and comes before that of the state */
-	bool no_reset;        /* unproven, TCP: there is no room for an RST */
-	bool must_prove;      /* REQUEST: the request is whole, and judged again once the client is proven */
-	bool error_taken;     /* the limits have counted its Error TLV already */
-	bool kept_alive;      /* downstream_keep_alive() was called */
-	bool reached;         /* CONNECTING: the server had answered when the SYN was released */
-	bool client_said;     /* CONNECTING: the client has sent something since its socket was looked at */
 	bool established;     /* the upstream socket may be written */
-	bool trusted;         /* downstream_confirm() was called for the server's socket */
+	bool client_said;     /* CONNECTING: the client has sent something since its socket was looked at */
 	bool answered;        /* RELAY, REFUSING: the answer has been written, and in RELAY the client is confirmed */
+	bool error_taken;     /* the limits have counted its Error TLV already */
+	bool trusted;         /* downstream_confirm() was called for the server's socket */
+	bool kept_alive;      /* downstream_keep_alive() was called */
 	bool info;            /* the request had an Info TLV */
 	bool mptcp;           /* the connection to the server asks for MPTCP */
 };
@@ -121,10 +139,10 @@ void session_on_downstream(void *session, uint32_t events);
 /* ----- the sessions of a pool that are to run: in the next round, or at the end of this one ----- */
 
 /* Has the session run again in the next round, after the others: there is more to do than fits into this one. */
-void session_set_hungry(struct session *s);
+void session_run_again(struct session *s);
 
 /* Has the session run at the end of this round, when all events of its sockets are known. */
-void session_set_due(struct session *s);
+void session_run_soon(struct session *s);
 
 /* Takes the session out of the queue, if it is in there. */
 void session_unqueue(struct session *s);
@@ -254,12 +272,6 @@ enum outcome session_read_answer(struct session *s, const uint8_t *answer, size_
 
 struct judgement;
 
-/*
- * session_cant_be_silent() - can't a client that wants no response be served without one, nor be told so?
- * Returns why, a constant for the log; NULL: it can, or wants a response.
- */
-const char *session_cant_be_silent(const struct session *s, const struct judgement *judgement);
-
 /* In RELAY: has the connection of a silent client, which needs Multipath TCP, become one of TCP? */
 bool session_has_fallen_back(struct session *s);
 
@@ -301,13 +313,6 @@ struct session_connection {
 struct session_connection session_connect(struct session *s, const struct request_decision *decision,
 					  const uint8_t *early, size_t len);
 
-/*
- * session_goes_on_connecting() - may the server be waited for on, though the deadline is over?
- * That counts on a SYN that was withheld for all of --hold-time. Those of far clients are for less, so that there is time left of
- * --connect-timeout. Sets the deadline to its end then.
- */
-bool session_goes_on_connecting(struct session *s);
-
 /* The server has answered: writes the TCP options of its SYN+ACK, as the answer has them. Returns bytes written to @out. */
 size_t session_server_options(struct session *s, const struct tcp_info *info, uint8_t *out);
 
@@ -321,9 +326,6 @@ enum outcome session_relay_watch(struct session *s);
 
 /* Are bytes on their way to the peer at @end? */
 bool session_relay_unsent(const struct session *s, enum relay_end end);
-
-/* What the end of a session is called whose socket at @end has failed. */
-enum outcome session_relay_lost(const struct session *s, enum relay_end end);
 
 /* ----- the kernel memory that sessions of one worker hold: who is looked at, and when ----- */
 

@@ -18,6 +18,8 @@
 
 #include "serve/session_parts.h"
 
+#include "serve/plugs.h"
+
 #include "convertd/base/clock.h"
 #include "convertd/config/settings.h"
 #include "convertd/net/probe.h"
@@ -25,7 +27,6 @@
 #include "convertd/observe/metrics.h"
 #include "convertd/observe/monitor.h"
 #include "convertd/policy/families.h"
-#include "serve/blame.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -43,20 +44,17 @@
 /* libevent's limit, MAX_COMMON_TIMEOUTS. */
 #define COMMON_TIMEOUTS_MAX 256
 
-/* A relay is looked at so often at least. */
-#define LOOK_MAX_SECONDS 60
-
-/* Sessions that get hungry again meanwhile wait for the next round. */
-static void on_feed(evutil_socket_t fd, short what, void *arg)
+/* Sessions that are to run again meanwhile wait for the next round. */
+static void on_run(evutil_socket_t fd, short what, void *arg)
 {
 	struct session_pool *pool = arg;
-	struct session *last = pool->hungry ? pool->hungry->queue_prev : NULL;
+	struct session *last = pool->runnable ? pool->runnable->queue_prev : NULL;
 	bool more = last != NULL;
 
 	(void)fd;
 	(void)what;
 	while (more) {
-		struct session *s = pool->hungry;
+		struct session *s = pool->runnable;
 
 		more = s != last;
 		session_unqueue(s);
@@ -71,11 +69,11 @@ static void wake(struct limits_owner *owner)
 	struct session_pool *pool = (struct session_pool *)((char *)owner - offsetof(struct session_pool, context.owner));
 
 	/* The write fails only where the eventfd's counter is full, and the worker is woken already. */
-	if (eventfd_write(pool->told_fd, 1) < 0)
+	if (eventfd_write(pool->room_fd, 1) < 0)
 		(void)0;
 }
 
-static void on_told(evutil_socket_t fd, short what, void *arg)
+static void on_room_needed(evutil_socket_t fd, short what, void *arg)
 {
 	struct session_pool *pool = arg;
 	struct limits_member *member;
@@ -110,41 +108,14 @@ static void set_timeout(struct session_pool *pool, enum session_timeout which, u
 	pool->timeout_ms[which] = ms;
 }
 
-/* How often relays are looked at: an eighth of their shortest time-out, so that none is late by more; once a minute at least. */
-static unsigned look_ms(const struct settings *settings)
-{
-	const unsigned timeouts[] = { settings->stall_timeout, settings->half_close_timeout,
-				      settings->idle_timeout };
-	unsigned shortest = 0;
-
-	for (size_t i = 0; i < sizeof(timeouts) / sizeof(timeouts[0]); i++)
-		if (timeouts[i] && (!shortest || timeouts[i] < shortest))
-			shortest = timeouts[i];
-	return shortest < LOOK_MAX_SECONDS * 8 ? shortest * 1000 / 8 : LOOK_MAX_SECONDS * 1000;
-}
-
-/* What is left of the time to connect where the server was silent for all of --hold-time. */
-static unsigned connect_withheld_ms(const struct settings *settings)
-{
-	unsigned ms = settings->connect_timeout * 1000;
-
-	return ms > settings->hold_time ? ms - settings->hold_time : 1;
-}
-
-/* After how long it is looked whether the silence is the server's own; 0: the time to connect is too short for that. */
-static unsigned patience_ms(const struct settings *settings)
-{
-	return connect_withheld_ms(settings) > FAMILIES_PATIENCE_MS ? FAMILIES_PATIENCE_MS : 0;
-}
-
 static int watch_told(struct session_pool *pool)
 {
 	pool->context.owner.wake = wake;
-	pool->told_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (pool->told_fd < 0)
+	pool->room_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (pool->room_fd < 0)
 		return -errno;
-	pool->told = event_new(pool->context.base, pool->told_fd, EV_READ | EV_PERSIST, on_told, pool);
-	return pool->told && event_add(pool->told, NULL) == 0 ? 0 : -ENOMEM;
+	pool->room = event_new(pool->context.base, pool->room_fd, EV_READ | EV_PERSIST, on_room_needed, pool);
+	return pool->room && event_add(pool->room, NULL) == 0 ? 0 : -ENOMEM;
 }
 
 static enum route_kind find_route(void *route, const struct in6_addr *address)
@@ -159,13 +130,14 @@ int session_pool_init(struct session_pool *pool, struct event_base *base,
 
 	memset(pool, 0, sizeof(*pool));
 	pool->context.base = base;
+	pool->context.plugs = shared->plugs;
 	pool->shared = shared;
 	pool->context.metrics = monitor_add_metrics(shared->monitor);
 	pool->log_limits = monitor_log_limits(shared->monitor);
 	error = watch_told(pool);
 	if (!error)
 		error = session_memory_init(pool) < 0 ? -ENOMEM : 0;
-	pool->feed = event_new(base, -1, 0, on_feed, pool);
+	pool->run = event_new(base, -1, 0, on_run, pool);
 	pool->scratch = malloc(RELAY_SCRATCH_SIZE);
 	blocks_init(&pool->blocks, sizeof(struct session) + event_get_struct_event_size());
 	pool->on_events[RELAY_UPSTREAM] = session_on_upstream;
@@ -173,7 +145,7 @@ int session_pool_init(struct session_pool *pool, struct event_base *base,
 	relay_pipes_init(&pool->pipes);
 	if (pool->context.metrics)
 		pool->pipes.in_use = &pool->context.metrics->values[METRIC_PIPES];
-	if (!error && (!pool->context.metrics || !pool->feed || !pool->scratch))
+	if (!error && (!pool->context.metrics || !pool->run || !pool->scratch))
 		error = -ENOMEM;
 	if (!error)
 		pool->context.poller = poller_create(base);
@@ -184,7 +156,6 @@ int session_pool_init(struct session_pool *pool, struct event_base *base,
 	if (!error && !pool->context.route)
 		error = -errno;
 	pool->context.withheld = shared->withheld;
-	pool->context.plugs = shared->plugs;
 	pool->context.far_clients = shared->far_clients;
 	pool->context.unrouted = &shared->unrouted;
 	pool->context.admission = (struct admission){
@@ -196,7 +167,7 @@ int session_pool_init(struct session_pool *pool, struct event_base *base,
 	if (!error)
 		pool->context.probes = probes_create(base);
 	if (!error)
-		error = pool->context.probes ? blame_init(&pool->context) : -ENOMEM;
+		error = pool->context.probes ? shared->plugs->start(&pool->context) : -ENOMEM;
 	if (error)
 		session_pool_fini(pool);
 	return error;
@@ -204,24 +175,13 @@ int session_pool_init(struct session_pool *pool, struct event_base *base,
 
 void session_pool_configure(struct session_pool *pool, struct terms *terms)
 {
-	const struct settings *settings = terms->settings;
-	const unsigned ms[] = {
-		[SESSION_TIMEOUT_REQUEST] = settings->request_timeout * 1000,
-		[SESSION_TIMEOUT_CONNECT] = settings->connect_timeout * 1000,
-		[SESSION_TIMEOUT_CONNECT_WITHHELD] = connect_withheld_ms(settings),
-		[SESSION_TIMEOUT_PATIENCE] = patience_ms(settings),
-		[SESSION_TIMEOUT_CONNECT_REST] = settings->connect_timeout * 1000 - patience_ms(settings),
-		[SESSION_TIMEOUT_CONNECT_WITHHELD_REST] = connect_withheld_ms(settings) - patience_ms(settings),
-		[SESSION_TIMEOUT_LINGER] = LINGER_SECONDS * 1000,
-		[SESSION_TIMEOUT_RESET_POLL] = RESET_POLL_MS,
-		[SESSION_TIMEOUT_LOOK] = look_ms(settings),
-	};
-	static_assert(sizeof(ms) / sizeof(ms[0]) == SESSION_TIMEOUT_COUNT, "each has a duration");
+	unsigned ms[SESSION_TIMEOUT_COUNT];
 	struct session *s;
 
+	session_decide_timeouts(terms->settings, ms);
 	terms_unref(pool->context.terms);
 	pool->context.terms = terms_ref(terms);
-	pool->context.alone = pool->shared->pool_count == 1;
+	pool->context.single_worker = pool->shared->pool_count == 1;
 	pool->context.admission.terms = &terms->admission;
 	/* The one that is at hand is among the worker's own descriptors. */
 	pool->pipes.max = 1 + terms->pipes_max / pool->shared->pool_count;
@@ -243,16 +203,16 @@ void session_pool_fini(struct session_pool *pool)
 		session_close(s, OUTCOME_STOPPED);
 		session_advance(s);
 	}
-	blame_fini(&pool->context);
+	pool->context.plugs->stop(&pool->context);
 	probes_destroy(pool->context.probes);
 	poller_destroy(pool->context.poller);
-	if (pool->feed)
-		event_free(pool->feed);
+	if (pool->run)
+		event_free(pool->run);
 	session_memory_fini(pool);
-	if (pool->told)
-		event_free(pool->told);
-	if (pool->told_fd >= 0)
-		close(pool->told_fd);
+	if (pool->room)
+		event_free(pool->room);
+	if (pool->room_fd >= 0)
+		close(pool->room_fd);
 	free(pool->scratch);
 	blocks_fini(&pool->blocks);
 	relay_pipes_fini(&pool->pipes);
@@ -275,18 +235,18 @@ void session_pool_fini(struct session_pool *pool)
 /* Tells the metrics and the limits what the session holds. */
 static void tell(struct session *s)
 {
-	const struct relay_memory *memory = &s->memory;
+	const struct relay_memory *memory = &s->memory.seen;
 
-	metrics_add(s->pool->context.metrics, METRIC_MEMORY, memory->bytes - s->memory_told);
-	s->memory_told = memory->bytes;
+	metrics_add(s->pool->context.metrics, METRIC_MEMORY, memory->bytes - s->memory.told);
+	s->memory.told = memory->bytes;
 	limits_hold(s->pool->context.admission.limits, &s->member, memory->bytes, memory->stalled_ms);
 }
 
 static void look_no_more(struct session *s)
 {
-	DL_DELETE2(s->pool->heavy, s, heavy_prev, heavy_next);
-	s->heavy = false;
-	s->memory = (struct relay_memory){ 0 };
+	DL_DELETE2(s->pool->heavy, s, memory.prev, memory.next);
+	s->memory.heavy = false;
+	s->memory.seen = (struct relay_memory){ 0 };
 	tell(s);
 }
 
@@ -294,17 +254,17 @@ void session_memory_note(struct session *s)
 {
 	static const struct timeval look = { .tv_usec = LOOK_US };
 
-	if (s->heavy || !relay_memory_may_grow(&s->relay))
+	if (s->memory.heavy || !relay_memory_may_grow(&s->relay))
 		return;
 	if (!s->pool->heavy)
 		event_add(s->pool->look, &look);
-	DL_APPEND2(s->pool->heavy, s, heavy_prev, heavy_next);
-	s->heavy = true;
+	DL_APPEND2(s->pool->heavy, s, memory.prev, memory.next);
+	s->memory.heavy = true;
 }
 
 void session_memory_forget(struct session *s)
 {
-	if (s->heavy)
+	if (s->memory.heavy)
 		look_no_more(s);
 }
 
@@ -325,7 +285,7 @@ bool session_memory_lingers(struct session *s)
 {
 	const struct relay_side *side = s->relay.side;
 
-	if (!s->heavy || s->memory.stalled_ms > LINGER_MS || relay_memory_unsent(&s->relay) < WORTH_MIN ||
+	if (!s->memory.heavy || s->memory.seen.stalled_ms > LINGER_MS || relay_memory_unsent(&s->relay) < WORTH_MIN ||
 	    is_given_up(side[RELAY_UPSTREAM].fd) || is_given_up(side[RELAY_DOWNSTREAM].fd))
 		return false;
 	/* The last FIN would have been close()'s. */
@@ -336,22 +296,22 @@ bool session_memory_lingers(struct session *s)
 
 static void look_at(struct session *s)
 {
-	relay_memory_look(&s->memory, &s->relay, clock_now_ms());
-	if (s->memory.bytes < WORTH_MIN)
+	relay_memory_look(&s->memory.seen, &s->relay, clock_now_ms());
+	if (s->memory.seen.bytes < WORTH_MIN)
 		look_no_more(s);
 	else
 		tell(s);
 	/* What has ended may have arrived. */
 	if (s->state == SESSION_RELAY && s->relay.flow[RELAY_UPSTREAM].shut &&
 	    s->relay.flow[RELAY_DOWNSTREAM].shut)
-		session_set_due(s);
+		session_run_soon(s);
 }
 
 static void on_look(evutil_socket_t fd, short what, void *arg)
 {
 	static const struct timeval again = { .tv_usec = LOOK_US };
 	struct session_pool *pool = arg;
-	struct session *last = pool->heavy ? pool->heavy->heavy_prev : NULL;
+	struct session *last = pool->heavy ? pool->heavy->memory.prev : NULL;
 	bool more = last != NULL;
 
 	(void)fd;
@@ -361,8 +321,8 @@ static void on_look(evutil_socket_t fd, short what, void *arg)
 
 		more = s != last;
 		/* To the end: others have their turn. */
-		DL_DELETE2(pool->heavy, s, heavy_prev, heavy_next);
-		DL_APPEND2(pool->heavy, s, heavy_prev, heavy_next);
+		DL_DELETE2(pool->heavy, s, memory.prev, memory.next);
+		DL_APPEND2(pool->heavy, s, memory.prev, memory.next);
 		look_at(s);
 	}
 	if (pool->heavy)

@@ -34,18 +34,18 @@ void session_look_transport(struct session *s)
 	/* What a read has just found out is as good as another question. */
 	if (!client->looked)
 		fallback_look(client->fd, &client->mptcp);
-	s->transport = client->mptcp.fallen ? RECORD_FALLBACK : RECORD_MPTCP;
+	s->line.transport = client->mptcp.fallen ? RECORD_FALLBACK : RECORD_MPTCP;
 	if (client->mptcp.fallen)
 		return;
-	s->subflows = client->mptcp.subflows;
-	if (s->subflows > s->subflows_max)
-		s->subflows_max = s->subflows;
+	s->line.subflows = client->mptcp.subflows;
+	if (s->line.subflows > s->line.subflows_max)
+		s->line.subflows_max = s->line.subflows;
 }
 
 void session_set_outcome(struct session *s, enum outcome outcome, const char *reason)
 {
 	s->outcome = (uint8_t)outcome;
-	s->reason = reason ? reason : outcome_text(outcome);
+	s->line.reason = reason ? reason : outcome_text(outcome);
 }
 
 uint64_t session_age_us(const struct session *s)
@@ -70,19 +70,19 @@ static struct record make_record(const struct session *s)
 		.id = s->id,
 		.client = s->client,
 		.server = s->server,
-		.source = s->source,
+		.source = s->line.source,
 		.bytes_up = session_relayed(s, RELAY_UPSTREAM),
 		.bytes_down = session_relayed(s, RELAY_DOWNSTREAM),
 		.duration_us = clock_now_us() - s->started_us,
 		.connect_us = s->connect_us ? s->connect_us : RECORD_NEVER,
-		.transport = (enum record_transport)s->transport,
-		.subflows = s->subflows,
-		.subflows_max = s->subflows_max,
-		.syn_data = s->syn_data,
-		.silent = s->voice == JUDGEMENT_SILENT,
+		.transport = (enum record_transport)s->line.transport,
+		.subflows = s->line.subflows,
+		.subflows_max = s->line.subflows_max,
+		.syn_data = s->syn.data,
+		.silent = s->silence.voice == JUDGEMENT_SILENT,
 		.outcome = (enum outcome)s->outcome,
-		.reason = s->reason,
-		.error = s->error,
+		.reason = s->line.reason,
+		.error = s->line.error,
 	};
 
 	return record;
@@ -104,23 +104,23 @@ static bool may_log(const struct session *s)
 
 static enum log_level line_level(const struct session *s)
 {
-	return s->quiet ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO;
+	return s->line.quiet ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO;
 }
 
 void session_decide_line(struct session *s)
 {
-	s->unlogged = !log_enabled(line_level(s)) || !may_log(s);
+	s->line.none = !log_enabled(line_level(s)) || !may_log(s);
 }
 
 /* A socket that is closed before the end of its session is asked for its address if the log has such lines at all. */
 void session_look_source(struct session *s)
 {
-	socklen_t len = sizeof(s->source);
+	socklen_t len = sizeof(s->line.source);
 
-	if (s->unlogged || s->source.sa.sa_family || !log_enabled(line_level(s)))
+	if (s->line.none || s->line.source.sa.sa_family || !log_enabled(line_level(s)))
 		return;
-	if (getsockname(s->relay.side[RELAY_DOWNSTREAM].fd, &s->source.sa, &len) < 0)
-		s->source.sa.sa_family = 0;
+	if (getsockname(s->relay.side[RELAY_DOWNSTREAM].fd, &s->line.source.sa, &len) < 0)
+		s->line.source.sa.sa_family = 0;
 }
 
 void session_report_drop(const struct session *s, enum outcome outcome)
@@ -143,8 +143,8 @@ void session_report_memory(struct session *s)
 		log_warning("%s is reset: for %u ms nothing has moved of %llu kB that the kernel "
 			    "holds for it, and there is too much of that (%u others since the last such "
 			    "line); see --max-memory",
-			    sockaddr_ip_format(&s->client, client), s->memory.stalled_ms,
-			    (unsigned long long)s->memory.bytes / 1000, suppressed);
+			    sockaddr_ip_format(&s->client, client), s->memory.seen.stalled_ms,
+			    (unsigned long long)s->memory.seen.bytes / 1000, suppressed);
 }
 
 void session_report_end(const struct session *s)
@@ -155,7 +155,7 @@ void session_report_end(const struct session *s)
 	metrics_count_record(s->pool->context.metrics, &record);
 	if (record.outcome == OUTCOME_LIMIT_CONNECTIONS)
 		shortage_of_connections(s->pool->context.terms);
-	if (!s->unlogged)
+	if (!s->line.none)
 		log_fields(line_level(s), record_text(&record, text), record_json, &record);
 }
 
@@ -178,15 +178,6 @@ bool session_relay_unsent(const struct session *s, enum relay_end end)
 
 	return s->relay.flow[!end].bytes &&
 	       ioctl(s->relay.side[end].fd, SIOCOUTQ, &unsent) == 0 && unsent;
-}
-
-enum outcome session_relay_lost(const struct session *s, enum relay_end end)
-{
-	if (s->relay.side[end].garbled)
-		return OUTCOME_BYTES_MISSING;
-	if (end == RELAY_UPSTREAM && !s->confirmed)
-		return OUTCOME_NO_HANDSHAKE;
-	return end == RELAY_UPSTREAM ? OUTCOME_CLIENT_LOST : OUTCOME_SERVER_LOST;
 }
 
 enum relay_result session_relay_run(struct session *s)

@@ -26,7 +26,6 @@
 #include "convertd/policy/demand.h"
 #include "convertd/policy/judgement.h"
 #include "convertd/policy/request.h"
-#include "serve/blame.h"
 #include "hold/hold_table.h"
 #include "serve/syn_attempt.h"
 
@@ -62,7 +61,7 @@ void session_take_withheld(struct session *s)
 	if (!s->withheld)
 		return;
 	s->started_us = s->withheld->came_us;
-	s->far = s->withheld->far;
+	s->syn.far = s->withheld->far;
 }
 
 void session_drop_withheld(struct session *s)
@@ -91,7 +90,7 @@ static void choose_withheld(struct session *s, const struct judgement_grant *gra
 	chosen->hold.next = NULL;
 	s->withheld = chosen;
 	s->started_us = chosen->came_us;
-	s->far = chosen->far;
+	s->syn.far = chosen->far;
 }
 
 struct session_withheld session_open_withheld(struct session *s)
@@ -112,7 +111,7 @@ struct session_withheld session_open_withheld(struct session *s)
 
 bool session_request_is_confirmed(const struct session *s)
 {
-	return s->syn_data && s->timestamps;
+	return s->syn.data && s->syn.timestamps;
 }
 
 void session_request_judge(struct session *s, const uint8_t *buf, size_t len, struct judgement *judgement)
@@ -122,21 +121,21 @@ void session_request_judge(struct session *s, const uint8_t *buf, size_t len, st
 		.place = JUDGEMENT_STREAM,
 		.bytes = buf,
 		.len = len,
-		.client = { .address = sockaddr_ip_in6(&s->client), .proven = !s->unproven },
+		.client = { .address = sockaddr_ip_in6(&s->client), .proven = !s->proof.missing },
 		.grant = s->withheld ? &s->withheld->grant : NULL,
 		.member = &s->member,
 		.now_ms = clock_now_ms(),
 		.mptcp = !s->relay.side[RELAY_UPSTREAM].tcp,
 		.confirmed = session_request_is_confirmed(s),
-		.syn_data = s->syn_data,
+		.syn_data = s->syn.data,
 	};
 	const struct request_decision *request = &judgement->request;
 
 	s->pool->context.plugs->judge(&s->pool->context.admission, &c, judgement);
 	session_count_class(s, before);
 	if (request->silent && request->action != REQUEST_WAIT && request->action != REQUEST_PROVE) {
-		s->voice = (uint8_t)judgement->voice;
-		s->needs_mptcp = request->silence.mptcp;
+		s->silence.voice = (uint8_t)judgement->voice;
+		s->silence.needs_mptcp = request->silence.mptcp;
 		metrics_add(s->pool->context.metrics, METRIC_SILENT + judgement->voice, 1);
 	}
 	if (request->connect)
@@ -149,7 +148,7 @@ void session_request_judge(struct session *s, const uint8_t *buf, size_t len, st
 	s->error_taken = judgement->error_taken;
 	if (request->lacking) {
 		s->outcome = OUTCOME_LACKING;
-		blame_again(&s->pool->context, &s->server);
+		s->pool->context.plugs->lacking(&s->pool->context, &s->server);
 	}
 	if (judgement->exceeded != OUTCOME_NONE)
 		s->outcome = (uint8_t)judgement->exceeded;
@@ -182,19 +181,6 @@ size_t session_request_unkeep(struct session *s, uint8_t *scratch)
 /* The client's third ACK, and its first packets behind that, show whether Multipath TCP works on the way. */
 #define FALLBACK_LOOKS 4
 
-const char *session_cant_be_silent(const struct session *s, const struct judgement *judgement)
-{
-	if (!judgement->request.silent || judgement->request.action == REQUEST_RESET)
-		return NULL;
-	/* What its SYN+ACK has confirmed, as both ends see it, is a whole request. */
-	if (judgement->request.action == REQUEST_WAIT)
-		return session_request_is_confirmed(s) ? "a part of a request in the SYN of a silent client" : NULL;
-	if (judgement->voice != JUDGEMENT_RESET)
-		return NULL;
-	return session_request_is_confirmed(s) ? "not Multipath TCP, which a silent client needs" :
-						 "a blind client whose SYN+ACK has confirmed nothing";
-}
-
 /*
  * A silent client that needs Multipath TCP leaves it to the converter to see that its connection has become another: the
  * kernel may lose bytes of it then (fallback.c). Its first packets tell, and session_relay_watch() looks later on.
@@ -203,16 +189,16 @@ bool session_has_fallen_back(struct session *s)
 {
 	const struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
 
-	if (!s->needs_mptcp || s->voice != JUDGEMENT_SILENT)
+	if (!s->silence.needs_mptcp || s->silence.voice != JUDGEMENT_SILENT)
 		return false;
 	/* Each read looks by itself. */
 	if (client->looked) {
 		session_look_transport(s);
-	} else if (s->confirmed && !client->readable && s->fallback_looks < FALLBACK_LOOKS) {
-		s->fallback_looks++;
+	} else if (s->confirmed && !client->readable && s->silence.looks < FALLBACK_LOOKS) {
+		s->silence.looks++;
 		session_look_transport(s);
 	}
-	return s->transport == RECORD_FALLBACK;
+	return s->line.transport == RECORD_FALLBACK;
 }
 
 /* ----- what the converter itself says to a client: queued, and counted ----- */
@@ -238,7 +224,7 @@ enum outcome session_read_answer(struct session *s, const uint8_t *answer, size_
 
 	if (convert_response_parse(answer, len, &response) != CONVERT_STATUS_OK || !response.has_error)
 		return OUTCOME_INFORMATION;
-	s->error = response.error_code;
+	s->line.error = response.error_code;
 	metrics_count_error(s->pool->context.metrics, response.error_code);
 	return outcome_of_error(response.error_code);
 }
@@ -292,7 +278,7 @@ bool session_echo(struct session *s)
 
 	for (int i = 0; s->echo_left && s->confirmed && client->readable && !error; i++) {
 		if (i == ECHO_READS) {
-			session_set_hungry(s);
+			session_run_again(s);
 			return false;
 		}
 		error = echo_some(s, s->echo_left < ECHO_CHUNK ? s->echo_left : ECHO_CHUNK);

@@ -13,8 +13,7 @@
  *   edge-triggered, and the registration is never modified.
  *
  * The deadline is that of the session's state, unless another one comes first: an unproven client must complete its
- * handshake in time (hurry()), and one whose connection the kernel ends without a reset is left to the kernel
- * (leave_to_kernel()).
+ * handshake in time, and one whose connection the kernel ends without a reset is left to the kernel.
  */
 #include "config.h"
 
@@ -32,9 +31,6 @@
 #include <poll.h>
 #include <unistd.h>
 
-/* The kernel gives up a handshake that is to be sent one SYN+ACK more after 3 s. */
-#define NO_RESET_SECONDS 4
-
 /* Reads of what a refused client still sends, in one round. */
 #define DRAIN_READS 8
 
@@ -48,39 +44,16 @@ void session_clear_deadline(struct session *s)
 	event_del(session_deadline_event(s));
 }
 
-/* Sets the deadline to when an unproven client has to be there, if @ms would end later. */
-static bool hurry(struct session *s, unsigned ms)
-{
-	uint64_t now_us = clock_now_us();
-	uint64_t left_us = s->prove_by_us > now_us ? s->prove_by_us - now_us : 1;
-	struct timeval left = { .tv_sec = (time_t)(left_us / 1000000),
-				.tv_usec = (suseconds_t)(left_us % 1000000) };
-
-	if (ms && ms * 1000ULL <= left_us)
-		return false;
-	event_add(session_deadline_event(s), &left);
-	return true;
-}
-
-/* Sets the deadline to when the kernel has ended the session, if @ms would end earlier, with a reset. */
-static bool leave_to_kernel(struct session *s, unsigned ms)
-{
-	static const struct timeval ended = { .tv_sec = NO_RESET_SECONDS };
-
-	if (!ms || ms >= NO_RESET_SECONDS * 1000)
-		return false;
-	event_add(session_deadline_event(s), &ended);
-	return true;
-}
-
 /* @left: the same as @ms, as libevent has it */
 static void set_deadline(struct session *s, unsigned ms, const struct timeval *left)
 {
-	s->hurried = (s->prove_by_us && hurry(s, ms)) || (s->no_reset && leave_to_kernel(s, ms));
-	if (s->hurried)
-		return;
-	if (ms)
-		event_add(session_deadline_event(s), left);
+	const struct session_deadline deadline =
+		session_decide_deadline(ms, s->proof.by_us, s->proof.no_reset, s->proof.by_us ? clock_now_us() : 0);
+	const struct timeval hurried = { .tv_sec = (time_t)(deadline.us / 1000000), .tv_usec = (suseconds_t)(deadline.us % 1000000) };
+
+	s->proof.hurried = deadline.hurried;
+	if (deadline.us)
+		event_add(session_deadline_event(s), deadline.hurried ? &hurried : left);
 	else
 		session_clear_deadline(s);
 }
@@ -192,7 +165,7 @@ static void note_round_trip(const struct session *s, const struct tcp_info *info
 {
 	struct in6_addr client;
 
-	if (!far_clients_concern(info->tcpi_rtt, s->far))
+	if (!far_clients_concern(info->tcpi_rtt, s->syn.far))
 		return;
 	client = sockaddr_ip_in6(&s->client);
 	far_clients_note(s->pool->context.far_clients, &client, info->tcpi_rtt, clock_now_ms());
@@ -217,7 +190,7 @@ bool session_drain_client(struct session *s)
 
 	for (int i = 0; client->readable; i++) {
 		if (i == DRAIN_READS) {
-			session_set_hungry(s);
+			session_run_again(s);
 			return true;
 		}
 		n = recv(client->fd, s->pool->scratch, RELAY_SCRATCH_SIZE, MSG_DONTWAIT);

@@ -25,7 +25,6 @@
 #include "convertd/net/downstream.h"
 #include "convertd/observe/metrics.h"
 #include "convertd/policy/judgement.h"
-#include "serve/blame.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -47,7 +46,7 @@ static void session_set_state(struct session *s, enum session_state state)
 	metrics_add(s->pool->context.metrics, METRIC_STATE + state, 1);
 	s->state = (uint8_t)state;
 	/* An unproven client stays a pending one until session_prove(). */
-	if (state == SESSION_REFUSING && !s->unproven)
+	if (state == SESSION_REFUSING && !s->proof.missing)
 		session_set_class(s, LIMITS_REFUSING);
 }
 
@@ -76,7 +75,7 @@ static void session_abort(struct session *s, enum outcome outcome)
 void session_drop(struct session *s, enum outcome outcome)
 {
 	session_report_drop(s, outcome);
-	s->quiet = true;
+	s->line.quiet = true;
 	session_abort(s, outcome);
 }
 
@@ -98,7 +97,7 @@ static void session_refuse(struct session *s, const uint8_t *answer, size_t len,
 
 	session_reset_socket(s, RELAY_DOWNSTREAM);
 	/* It would take the answer for the server's bytes. */
-	if (s->voice != JUDGEMENT_RESPONSE) {
+	if (s->silence.voice != JUDGEMENT_RESPONSE) {
 		session_abort_because(s, exceeded != OUTCOME_NONE ? exceeded : session_answer_outcome(answer, len), reason);
 		return;
 	}
@@ -188,13 +187,17 @@ void session_make_room(struct session *s, enum outcome reason)
 
 	if (reason == OUTCOME_LIMIT_MEMORY)
 		session_report_memory(s);
-	if (s->state == SESSION_RELAY && s->answered) {
+	switch (session_decide_room((enum session_state)s->state, s->answered, s->confirmed)) {
+	case SESSION_WAY_ABORT:
 		session_abort(s, reason);
-	} else if (s->state == SESSION_CONNECTING && s->confirmed) {
+		break;
+	case SESSION_WAY_REFUSE:
 		s->outcome = (uint8_t)reason;
 		session_refuse_server(s, exceeded);
-	} else {
+		break;
+	case SESSION_WAY_DROP:
 		session_drop(s, reason);
+		break;
 	}
 }
 
@@ -203,7 +206,7 @@ void session_make_room(struct session *s, enum outcome reason)
 /* The client has proved its address: by its third ACK, or by a cookie. */
 static void session_prove(struct session *s)
 {
-	if (!s->unproven)
+	if (!s->proof.missing)
 		return;
 	session_end_proof(s);
 	if (s->state != SESSION_REFUSING)
@@ -246,7 +249,7 @@ static void session_decide(struct session *s, const uint8_t *buf, size_t len)
 	const char *unserved;
 
 	session_request_judge(s, buf, len, &judgement);
-	unserved = session_cant_be_silent(s, &judgement);
+	unserved = session_decide_unserved(&judgement, session_request_is_confirmed(s));
 	if (unserved) {
 		session_abort_because(s, OUTCOME_NOT_SILENT, unserved);
 		return;
@@ -258,7 +261,7 @@ static void session_decide(struct session *s, const uint8_t *buf, size_t len)
 		session_keep(s, buf, len);
 		return;
 	case REQUEST_PROVE:
-		s->must_prove = true;
+		s->proof.awaited = true;
 		session_keep(s, buf, len);
 		if (s->state == SESSION_REQUEST)
 			session_wait(s);
@@ -302,16 +305,16 @@ static void advance_request(struct session *s)
 	struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
 	uint8_t *scratch = s->pool->scratch;
 
-	if (s->must_prove && s->confirmed) {
-		s->must_prove = false;
+	if (s->proof.awaited && s->confirmed) {
+		s->proof.awaited = false;
 		session_decide(s, scratch, session_request_unkeep(s, scratch));
 	}
 	/* While it has to be proven first, only the end of the connection matters. */
-	if (s->must_prove && client->readable && !s->fresh && session_client_is_lost(s)) {
+	if (s->proof.awaited && client->readable && !s->fresh && session_client_is_lost(s)) {
 		session_close(s, OUTCOME_NO_HANDSHAKE);
 		return;
 	}
-	while (s->state == SESSION_REQUEST && client->readable && !s->must_prove) {
+	while (s->state == SESSION_REQUEST && client->readable && !s->proof.awaited) {
 		ssize_t n;
 
 		n = recv(client->fd, scratch + s->request_len, REQUEST_READ_MAX, MSG_DONTWAIT);
@@ -324,7 +327,7 @@ static void advance_request(struct session *s)
 		}
 		if (n <= 0) {
 			session_close(s, !n ? OUTCOME_CLIENT_LEFT :
-				      s->unproven ? OUTCOME_NO_HANDSHAKE :
+				      s->proof.missing ? OUTCOME_NO_HANDSHAKE :
 						    OUTCOME_CLIENT_LOST_REQUEST);
 			return;
 		}
@@ -353,7 +356,7 @@ static bool session_queue_response(struct session *s, const struct tcp_info *inf
 static void session_start_relay(struct session *s, const struct tcp_info *info)
 {
 	downstream_established(s->relay.side[RELAY_DOWNSTREAM].fd, &s->server);
-	if (s->voice == JUDGEMENT_SILENT) {
+	if (s->silence.voice == JUDGEMENT_SILENT) {
 		session_cap_answer(s, 0);
 	} else if (!session_queue_response(s, info)) {
 		session_close(s, OUTCOME_OUT_OF_MEMORY);
@@ -369,7 +372,7 @@ static void advance_connecting(struct session *s)
 {
 	const struct relay_side *server = &s->relay.side[RELAY_DOWNSTREAM];
 	/* What an answer is made of isn't asked for where there is none. If the connection has ended since, the relay finds out. */
-	const bool known = s->reached && s->voice == JUDGEMENT_SILENT;
+	const bool known = s->syn.answered && s->silence.voice == JUDGEMENT_SILENT;
 	struct tcp_info info = { 0 };
 	int error = 0;
 
@@ -396,6 +399,11 @@ static void advance_connecting(struct session *s)
 }
 
 /* ----- RELAY and RESETTING ----- */
+
+static enum outcome lost_outcome(const struct session *s, enum relay_end end)
+{
+	return session_decide_lost(end, s->relay.side[end].garbled, s->confirmed);
+}
 
 /* One socket has failed: the other one is reset when what came before has arrived. */
 static void session_set_resetting(struct session *s, enum relay_end lost, enum outcome outcome)
@@ -434,7 +442,7 @@ static void give_up_last_bytes(struct session *s)
 	enum relay_end end = s->relay.side[RELAY_UPSTREAM].failed ? RELAY_UPSTREAM : RELAY_DOWNSTREAM;
 
 	s->reset_polls = RESET_POLLS;
-	session_set_resetting(s, end, session_relay_lost(s, end));
+	session_set_resetting(s, end, lost_outcome(s, end));
 }
 
 static void abort_fallen_back(struct session *s)
@@ -468,17 +476,17 @@ static void advance_relay(struct session *s)
 		wait_for_last_bytes(s);
 		return;
 	case RELAY_AGAIN:
-		session_set_hungry(s);
+		session_run_again(s);
 		return;
 	case RELAY_DONE:
 		if (!session_memory_lingers(s))
 			session_close(s, OUTCOME_DONE);
 		return;
 	case RELAY_UPSTREAM_LOST:
-		session_set_resetting(s, RELAY_UPSTREAM, session_relay_lost(s, RELAY_UPSTREAM));
+		session_set_resetting(s, RELAY_UPSTREAM, lost_outcome(s, RELAY_UPSTREAM));
 		return;
 	case RELAY_DOWNSTREAM_LOST:
-		session_set_resetting(s, RELAY_DOWNSTREAM, session_relay_lost(s, RELAY_DOWNSTREAM));
+		session_set_resetting(s, RELAY_DOWNSTREAM, lost_outcome(s, RELAY_DOWNSTREAM));
 		return;
 	}
 }
@@ -561,16 +569,28 @@ void session_handle_no_proof(struct session *s)
 /* The server has answered by now, if it was only the session that waited. */
 static void give_up_connecting(struct session *s)
 {
+	const uint64_t taken_ms = clock_now_ms() - s->started_us / 1000, may_ms = s->pool->timeout_ms[SESSION_TIMEOUT_CONNECT];
+	const struct serve_plugs *plugs = s->pool->context.plugs;
 	struct tcp_info info;
-	int error = s->pool->context.plugs->dial.result(s->relay.side[RELAY_DOWNSTREAM].fd, &info);
+	const int error = plugs->dial.result(s->relay.side[RELAY_DOWNSTREAM].fd, &info);
+	const bool ours = error == -EINPROGRESS && s->rest && plugs->dial.silence(&s->pool->context, &s->server, asked_ms(s));
 
-	if (error == -EINPROGRESS && s->rest && blame_silence(&s->pool->context, &s->server, asked_ms(s))) {
-		session_refuse_server(s, blame_ourselves());
-	} else if (error == -EINPROGRESS && s->rest) {
+	switch (session_decide_patience(error, s->rest, ours, s->syn.far, taken_ms, may_ms)) {
+	case SESSION_HAS_CONNECTED:
+		break;
+	case SESSION_BLAMES_US:
+		session_refuse_server(s, (struct downstream_error){ .code = CONVERT_ERROR_NOT_AUTHORIZED, .ours = true });
+		break;
+	case SESSION_WAITS_REST:
 		session_set_deadline(s, (enum session_timeout)s->rest);
 		s->rest = 0;
-	} else if (error && !(error == -EINPROGRESS && session_goes_on_connecting(s))) {
+		break;
+	case SESSION_WAITS_FAR:
+		session_put_off_deadline(s, (unsigned)(may_ms - taken_ms));
+		break;
+	case SESSION_FAILS:
 		session_fail_server(s, error == -EINPROGRESS ? -ETIMEDOUT : error);
+		break;
 	}
 }
 

@@ -98,7 +98,7 @@ static void leave_server(struct syn_attempt *a)
 
 	if (a->registration == POLLER_NONE)
 		return;
-	if (context->alone) {
+	if (context->single_worker) {
 		poller_hand_over(context->poller, a->registration, on_released, a);
 	} else {
 		poller_remove(context->poller, a->registration, a->fd);

@@ -124,7 +124,7 @@ if HAVE_CHECK
 convertd_unit_tests = tests/unit/test_request tests/unit/test_relay tests/unit/test_relay_events tests/unit/test_settings \
 	tests/unit/test_access tests/unit/test_limits tests/unit/test_limits_room tests/unit/test_limits_memory tests/unit/test_shares tests/unit/test_cookies \
 	tests/unit/test_relay_watch tests/unit/test_sources tests/unit/test_sysctls tests/unit/test_warden \
-	tests/unit/test_syn_packet tests/unit/test_log tests/unit/test_metrics tests/unit/test_hold_table tests/unit/test_hold_serve tests/unit/test_syn_decision \
+	tests/unit/test_syn_packet tests/unit/test_log tests/unit/test_metrics tests/unit/test_hold_table tests/unit/test_hold_serve tests/unit/test_session_decision tests/unit/test_syn_decision \
 	tests/unit/test_judgement tests/unit/test_blocks tests/unit/test_poller tests/unit/test_families tests/unit/test_proof tests/unit/test_native_refusal tests/unit/test_demand tests/unit/test_far_clients
 check_PROGRAMS += $(convertd_unit_tests)
 TESTS += $(convertd_unit_tests)
@@ -220,6 +220,10 @@ tests_unit_test_hold_serve_SOURCES = tests/unit/test_hold_serve.c tests/unit/fak
 	src/serve/syn_attempt.c src/serve/syn_attempt.h src/serve/syn_judge.c src/serve/syn_judge.h
 tests_unit_test_hold_serve_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(EVENT_CFLAGS) $(SODIUM_CFLAGS) -pthread
 tests_unit_test_hold_serve_LDADD = libconvertd.la $(CHECK_LIBS)
+
+tests_unit_test_session_decision_SOURCES = tests/unit/test_session_decision.c
+tests_unit_test_session_decision_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(EVENT_CFLAGS)
+tests_unit_test_session_decision_LDADD = libconvertd.la $(CHECK_LIBS)
 
 tests_unit_test_syn_decision_SOURCES = tests/unit/test_syn_decision.c
 tests_unit_test_syn_decision_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

@@ -9,7 +9,7 @@
 #include "convertd/base/log.h"
 #include "convertd/config/effective_settings.h"
 #include "convertd/config/settings.h"
-#include "convertd/net/plain_servers.h"
+#include "convertd/net/downstream.h"
 #include "convertd/observe/metrics.h"
 #include "convertd/policy/demand.h"
 #include "convertd/policy/far_clients.h"
@@ -204,7 +204,7 @@ static void dial_reached(const union sockaddr_ip *server)
 
 static const struct serve_plugs plugs = {
 	.judge = judge_it,
-	.dial = { dial_connect, dial_result, dial_speaks_mptcp, dial_refusal, dial_reached },
+	.dial = { dial_connect, dial_result, dial_speaks_mptcp, dial_refusal, dial_reached, NULL },
 };
 
 void downstream_reset(int fd)

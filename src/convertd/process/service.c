@@ -32,7 +32,7 @@
 #include "convertd/net/sources.h"
 #include "convertd/process/host_checks.h"
 #include "convertd/config/effective_settings.h"
-#include "serve/blame.h"
+#include "convertd/process/blame.h"
 #include "serve/plugs.h"
 #include "serve/worker.h"
 
@@ -84,7 +84,11 @@ static const struct serve_plugs plugs = {
 		.speaks_mptcp = multipath_is_spoken,
 		.refusal = blame_refusal,
 		.reached = blame_nobody,
+		.silence = blame_silence,
 	},
+	.lacking = blame_again,
+	.start = blame_init,
+	.stop = blame_fini,
 };
 
 struct service *service_create(struct event_base *base, size_t workers,

@@ -309,6 +309,11 @@ size_t warden_syns_poll(const struct warden_syns *syns, struct pollfd fds[SETTIN
 	return count;
 }
 
+static bool allows_syn(const void *policy, const struct in6_addr *destination, uint16_t port)
+{
+	return warden_policy_allows_syn(policy, destination, port);
+}
+
 bool warden_syns_serve(struct warden_syns *syns, const struct pollfd fds[SETTINGS_WORKERS_MAX],
 		       const struct warden_policy *policy)
 {
@@ -318,7 +323,7 @@ bool warden_syns_serve(struct warden_syns *syns, const struct pollfd fds[SETTING
 	for (size_t i = 0; i < count; i++)
 		if (fds[i].revents && fds[i].fd >= 0 &&
 		    fds[i].fd == queue_owner_socket(syns->queues, i))
-			right &= queue_owner_serve(syns->queues, i, policy);
+			right &= queue_owner_serve(syns->queues, i, allows_syn, policy);
 	return right;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* blame.h - a server isn't reached: is that the server's doing, or this converter's? */
-#ifndef SERVE_BLAME_H
-#define SERVE_BLAME_H
+#ifndef CONVERTD_BLAME_H
+#define CONVERTD_BLAME_H
 
 #include "common/sockaddr.h"
 #include "convertd/net/downstream.h"

@@ -14,7 +14,7 @@
  */
 #include "config.h"
 
-#include "serve/blame.h"
+#include "convertd/process/blame.h"
 
 #include "convertd/base/clock.h"
 #include "convertd/policy/judgement.h"

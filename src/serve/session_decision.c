@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* session_decision.c - what a session does next, by what is known of it (no I/O, no clock) */
+#include "config.h"
+
+#include "serve/session_decision.h"
+
+#include "convertd/config/settings.h"
+#include "convertd/policy/families.h"
+
+#include <errno.h>
+
+/* A relay is looked at so often at least. */
+#define LOOK_MAX_SECONDS 60
+
+/* For less than that no deadline is put off: timers are late by some of it. */
+#define PUT_OFF_MIN_MS 20
+
+/* The kernel gives up a handshake that is to be sent one SYN+ACK more after 3 s. */
+#define NO_RESET_MS 4000
+
+/* How often relays are looked at: an eighth of their shortest time-out, so that none is late by more; once a minute at least. */
+static unsigned look_ms(const struct settings *settings)
+{
+	const unsigned timeouts[] = { settings->stall_timeout, settings->half_close_timeout, settings->idle_timeout };
+	unsigned shortest = 0;
+
+	for (size_t i = 0; i < sizeof(timeouts) / sizeof(timeouts[0]); i++)
+		if (timeouts[i] && (!shortest || timeouts[i] < shortest))
+			shortest = timeouts[i];
+	return shortest < LOOK_MAX_SECONDS * 8 ? shortest * 1000 / 8 : LOOK_MAX_SECONDS * 1000;
+}
+
+void session_decide_timeouts(const struct settings *settings, unsigned ms[static SESSION_TIMEOUT_COUNT])
+{
+	const unsigned connect = settings->connect_timeout * 1000;
+	/* What is left where the server was silent for all of --hold-time. */
+	const unsigned withheld = connect > settings->hold_time ? connect - settings->hold_time : 1;
+	/* When it is looked whose fault the silence is; 0: the time to connect is too short for that. */
+	const unsigned patience = withheld > FAMILIES_PATIENCE_MS ? FAMILIES_PATIENCE_MS : 0;
+
+	ms[SESSION_TIMEOUT_REQUEST] = settings->request_timeout * 1000;
+	ms[SESSION_TIMEOUT_CONNECT] = connect;
+	ms[SESSION_TIMEOUT_CONNECT_WITHHELD] = withheld;
+	ms[SESSION_TIMEOUT_PATIENCE] = patience;
+	ms[SESSION_TIMEOUT_CONNECT_REST] = connect - patience;
+	ms[SESSION_TIMEOUT_CONNECT_WITHHELD_REST] = withheld - patience;
+	ms[SESSION_TIMEOUT_LINGER] = LINGER_SECONDS * 1000;
+	ms[SESSION_TIMEOUT_RESET_POLL] = RESET_POLL_MS;
+	ms[SESSION_TIMEOUT_LOOK] = look_ms(settings);
+}
+
+struct session_deadline session_decide_deadline(unsigned ms, uint64_t prove_by_us, bool no_reset, uint64_t now_us)
+{
+	const uint64_t us = ms * UINT64_C(1000), left_us = prove_by_us > now_us ? prove_by_us - now_us : 1;
+
+	if (prove_by_us && (!us || us > left_us))
+		return (struct session_deadline){ .us = left_us, .hurried = true };
+	if (no_reset && us && ms < NO_RESET_MS)
+		return (struct session_deadline){ .us = NO_RESET_MS * UINT64_C(1000), .hurried = true };
+	return (struct session_deadline){ .us = us };
+}
+
+enum session_way session_decide_room(enum session_state state, bool answered, bool confirmed)
+{
+	if (state == SESSION_RELAY && answered)
+		return SESSION_WAY_ABORT;
+	return state == SESSION_CONNECTING && confirmed ? SESSION_WAY_REFUSE : SESSION_WAY_DROP;
+}
+
+enum session_patience session_decide_patience(int error, bool rest, bool ours, bool far, uint64_t taken_ms, uint64_t may_ms)
+{
+	if (!error)
+		return SESSION_HAS_CONNECTED;
+	if (error != -EINPROGRESS)
+		return SESSION_FAILS;
+	if (rest)
+		return ours ? SESSION_BLAMES_US : SESSION_WAITS_REST;
+	return far && taken_ms + PUT_OFF_MIN_MS < may_ms ? SESSION_WAITS_FAR : SESSION_FAILS;
+}
+
+bool session_ends_in_order(enum relay_end end, enum outcome outcome, bool answered)
+{
+	return outcome == OUTCOME_DONE || (end == RELAY_UPSTREAM && (answered || outcome == OUTCOME_CLIENT_LEFT));
+}
+
+enum outcome session_decide_lost(enum relay_end end, bool garbled, bool confirmed)
+{
+	if (garbled)
+		return OUTCOME_BYTES_MISSING;
+	if (end == RELAY_DOWNSTREAM)
+		return OUTCOME_SERVER_LOST;
+	return confirmed ? OUTCOME_CLIENT_LOST : OUTCOME_NO_HANDSHAKE;
+}
+
+const char *session_decide_unserved(const struct judgement *judgement, bool confirmed)
+{
+	if (!judgement->request.silent || judgement->request.action == REQUEST_RESET)
+		return NULL;
+	/* What its SYN+ACK has confirmed, as both ends see it, is a whole request. */
+	if (judgement->request.action == REQUEST_WAIT)
+		return confirmed ? "a part of a request in the SYN of a silent client" : NULL;
+	if (judgement->voice != JUDGEMENT_RESET)
+		return NULL;
+	return confirmed ? "not Multipath TCP, which a silent client needs" : "a blind client whose SYN+ACK has confirmed nothing";
+}
