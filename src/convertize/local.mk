@@ -4,6 +4,7 @@ noinst_LTLIBRARIES += libconvertize.la
 libconvertize_la_SOURCES = \
 	src/common/json.c src/common/json.h \
 	src/common/problems.c src/common/problems.h \
+	src/common/shell.c src/common/shell.h \
 	src/convertize/check/report.c src/convertize/check/report.h \
 	src/convertize/enable/unit_text.c src/convertize/enable/unit_text.h \
 	src/convertize/options/command_line.c src/convertize/options/command_line.h \

@@ -10,6 +10,8 @@
 
 #include "paths/plan.h"
 
+#include "common/shell.h"
+
 #include <linux/mptcp.h>
 #include <linux/rtnetlink.h>
 #include <stdio.h>
@@ -321,13 +323,13 @@ static const char *family_option(const union sockaddr_ip *address)
 static void format_route(const struct paths_operation *operation, const char *verb, char buf[static PATHS_COMMAND_MAX])
 {
 	const struct host_route *route = &operation->route;
-	char to[PREFIX_STRLEN] = "default", gateway[PREFIX_STRLEN];
+	char to[PREFIX_STRLEN] = "default", gateway[PREFIX_STRLEN], device[SHELL_WORD_MAX(IF_NAMESIZE)];
 	bool via = route->gateway.sa.sa_family != AF_UNSPEC;
 
 	if (!host_route_is_default(route))
 		prefix_format(&route->to, to);
 	snprintf(buf, PATHS_COMMAND_MAX, "ip %sroute %s %s%s%s dev %s%s table %u proto %d", route->family == AF_INET ? "" : "-6 ",
-		 verb, to, via ? " via " : "", via ? host_format_address(&route->gateway, gateway) : "", operation->device,
+		 verb, to, via ? " via " : "", via ? host_format_address(&route->gateway, gateway) : "", shell_quote(operation->device, device),
 		 route->onlink ? " onlink" : "", route->table, HOST_PROTOCOL_OURS);
 }
 
@@ -336,7 +338,7 @@ const char *paths_operation_format(const struct paths_operation *operation, char
 	const struct host_rule *rule = &operation->rule;
 	const struct mptcp_endpoint *endpoint = &operation->endpoint;
 	bool backup = endpoint->flags & MPTCP_PM_ADDR_FLAG_BACKUP;
-	char address[PREFIX_STRLEN];
+	char address[PREFIX_STRLEN], device[SHELL_WORD_MAX(IF_NAMESIZE)];
 
 	switch (operation->kind) {
 	case PATHS_LIMIT_SET:
@@ -356,7 +358,7 @@ const char *paths_operation_format(const struct paths_operation *operation, char
 		break;
 	case PATHS_ENDPOINT_ADD:
 		snprintf(buf, PATHS_COMMAND_MAX, "ip mptcp endpoint add %s id %u dev %s subflow%s",
-			 host_format_address(&endpoint->address, address), endpoint->id, operation->device, backup ? " backup" : "");
+			 host_format_address(&endpoint->address, address), endpoint->id, shell_quote(operation->device, device), backup ? " backup" : "");
 		break;
 	case PATHS_ENDPOINT_CHANGE:
 		snprintf(buf, PATHS_COMMAND_MAX, "ip mptcp endpoint change id %u %s", endpoint->id, backup ? "backup" : "nobackup");

@@ -289,6 +289,6 @@ int paths_manage(const struct paths_choice *choice, enum paths_task task, bool d
 		ret = manage(&manager);
 	paths_mender_fini(&manager.mender);
 	if (held >= 0)
-		close(held);
+		paths_memory_unlock(held);
 	return ret;
 }

@@ -14,12 +14,14 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #define TEXT_MAX 16384
@@ -135,6 +137,34 @@ const char *paths_memory_path(char path[static PATHS_MEMORY_PATH_MAX])
 	return name_file("", path);
 }
 
+/* Is there a process in the network namespace of this number, or a name of it in /run/netns? True where that can't be known. */
+static bool namespace_exists(ino_t number)
+{
+	glob_t found = { 0 };
+	bool exists = glob("/proc/[0-9]*/ns/net", 0, NULL, &found) != 0 || glob("/run/netns/*", GLOB_APPEND, NULL, &found) == GLOB_NOSPACE;
+	struct stat st;
+
+	for (size_t i = 0; i < found.gl_pathc && !exists; i++)
+		exists = stat(found.gl_pathv[i], &st) == 0 ? st.st_ino == number : errno == EACCES || errno == EPERM;
+	globfree(&found);
+	return exists;
+}
+
+/* Removes the files of namespaces that have gone, with what was made there. */
+static void forget_namespaces(void)
+{
+	glob_t found = { 0 };
+
+	glob(PATHS_MEMORY_DIRECTORY "/paths-[0-9]*", 0, NULL, &found);
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		uintmax_t number = strtoumax(found.gl_pathv[i] + strlen(PATHS_MEMORY_DIRECTORY "/paths-"), NULL, 10);
+
+		if (!namespace_exists((ino_t)number))
+			unlink(found.gl_pathv[i]);
+	}
+	globfree(&found);
+}
+
 int paths_memory_load(struct paths_memory *out)
 {
 	char path[PATHS_MEMORY_PATH_MAX], text[TEXT_MAX];
@@ -189,32 +219,75 @@ int paths_memory_save(const struct paths_memory *memory)
 	return len < 0 ? (int)len : replace(path, text, (size_t)len);
 }
 
-int paths_memory_lock(void)
-{
-	char path[PATHS_MEMORY_PATH_MAX];
-	int fd, ret;
+/* --- the lock --------------------------------------------------------------------------- */
 
-	if (mkdir(PATHS_MEMORY_DIRECTORY, 0755) < 0 && errno != EEXIST)
-		return -errno;
-	fd = open(name_file(".lock", path), O_RDONLY | O_CREAT | O_CLOEXEC, 0644);
+/* Does the path still name the file that is open as @fd? */
+static bool is_still(int fd, const char *path)
+{
+	struct stat held, named;
+
+	return fstat(fd, &held) == 0 && stat(path, &named) == 0 && held.st_ino == named.st_ino && held.st_dev == named.st_dev;
+}
+
+/* Opens the file and takes the lock on it. Nobody but its owner can open it, so that no other user holds the lock. */
+static int take_lock(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600), ret;
+
 	if (fd < 0)
 		return -errno;
-	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+	if (fchmod(fd, 0600) == 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
 		return fd;
 	ret = -errno;
 	close(fd);
 	return ret;
 }
 
+/* The kernel tells everybody who holds a lock on which file. */
 bool paths_memory_is_locked(void)
 {
-	char path[PATHS_MEMORY_PATH_MAX];
-	int fd = open(name_file(".lock", path), O_RDONLY | O_CLOEXEC);
-	bool locked;
+	char path[PATHS_MEMORY_PATH_MAX], line[256];
+	unsigned int major, minor;
+	unsigned long inode;
+	bool locked = false;
+	struct stat st;
+	FILE *file;
 
-	if (fd < 0)
+	if (stat(name_file(".owner", path), &st) < 0)
 		return false;
-	locked = flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
-	close(fd);
+	file = fopen("/proc/locks", "re");
+	while (file && !locked && fgets(line, sizeof(line), file))
+		locked = sscanf(line, "%*s FLOCK %*s %*s %*s %x:%x:%lu", &major, &minor, &inode) == 3 && inode == st.st_ino &&
+			 major == major(st.st_dev) && minor == minor(st.st_dev);
+	if (file)
+		fclose(file);
 	return locked;
+}
+
+int paths_memory_lock(void)
+{
+	char path[PATHS_MEMORY_PATH_MAX];
+	int fd;
+
+	if (mkdir(PATHS_MEMORY_DIRECTORY, 0755) < 0 && errno != EEXIST)
+		return -errno;
+	name_file(".owner", path);
+	fd = take_lock(path);
+	/* a root's that was killed, where this is the service, whose user has the directory */
+	if (fd == -EACCES && !paths_memory_is_locked() && unlink(path) == 0)
+		fd = take_lock(path);
+	/* one that ends takes the file away */
+	for (; fd >= 0 && !is_still(fd, path); fd = take_lock(path))
+		close(fd);
+	if (fd >= 0)
+		forget_namespaces();
+	return fd;
+}
+
+void paths_memory_unlock(int fd)
+{
+	char path[PATHS_MEMORY_PATH_MAX];
+
+	unlink(name_file(".owner", path));
+	close(fd);
 }

@@ -56,10 +56,12 @@ int paths_memory_load(struct paths_memory *out);
 int paths_memory_save(const struct paths_memory *memory);
 
 /*
- * paths_memory_lock() - be the only path manager of this network namespace, until the descriptor is closed
- * Makes the directory. Returns a descriptor, or -errno: -EWOULDBLOCK where there is another one.
+ * paths_memory_lock() - be the only path manager of this network namespace, until paths_memory_unlock()
+ * Makes the directory, and removes what others have left in it for namespaces that have gone. No other user can take the lock. Returns a
+ * descriptor, or -errno: -EWOULDBLOCK where there is another one.
  */
 int paths_memory_lock(void);
+void paths_memory_unlock(int fd);
 
 /* Is there a path manager in this network namespace? */
 bool paths_memory_is_locked(void);

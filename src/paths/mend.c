@@ -11,6 +11,7 @@
 #include "paths/mend.h"
 
 #include "common/clock.h"
+#include "common/shell.h"
 
 #include <errno.h>
 #include <linux/mptcp.h>
@@ -18,19 +19,18 @@
 #include <stdio.h>
 #include <string.h>
 
+#define SAID_MAX 1024
 #define OTHERS_NS (20 * CLOCK_NS_PER_S)
 
-static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void say(const char *format, ...)
+void paths_say(const char *format, ...)
 {
+	char text[SAID_MAX];
 	va_list args;
 
-	fputs("convertize: paths: ", stderr);
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	fputc('\n', stderr);
+	fprintf(stderr, "convertize: paths: %s\n", shell_printable(text));
 }
 
 /* --- what is said ----------------------------------------------------------------------- */
@@ -90,14 +90,14 @@ static void tell(const struct paths_mender *mender, const struct paths_wanted *b
 		if (earlier)
 			format_fate(earlier, fate_before, sizeof(fate_before));
 		if (mender->dry_run)
-			printf("# %s: %s\n", name, fate);
+			printf("# %s: %s\n", shell_printable(name), fate);
 		else if (strcmp(fate, fate_before) != 0)
-			say("%s: %s", name, fate);
+			paths_say("%s: %s", name, fate);
 	}
 	for (size_t i = 0; i < before->count; i++)
 		if (!find_network(&mender->wanted, &before->networks[i])) {
 			format_name(&before->networks[i], name, sizeof(name));
-			say("%s: gone", name);
+			paths_say("%s: gone", name);
 		}
 }
 
@@ -120,7 +120,7 @@ static void tell_failure(struct paths_mender *mender, const char *command, const
 
 	snprintf(text, sizeof(text), "%s: %s%s", command, strerror(-error), remedy_of(operation, error));
 	if (strcmp(text, mender->problem) != 0)
-		say("%s", text);
+		paths_say("%s", text);
 	memcpy(mender->problem, text, sizeof(text));
 }
 
@@ -155,7 +155,7 @@ static int save(struct paths_mender *mender)
 	int ret = paths_memory_save(&mender->memory);
 
 	if (ret < 0)
-		say("%s: %s; what isn't written down can't be taken away after a kill, so nothing is done",
+		paths_say("%s: %s; what isn't written down can't be taken away after a kill, so nothing is done",
 		    paths_memory_path(path), strerror(-ret));
 	return ret;
 }
@@ -172,7 +172,7 @@ static int apply(struct paths_mender *mender, const struct paths_operations *ope
 
 		paths_operation_format(operation, command);
 		if (ret == 0)
-			say("+ %s", command);
+			paths_say("+ %s", command);
 		else
 			tell_failure(mender, command, operation, ret);
 		if ((operation->kind == PATHS_ENDPOINT_ADD && ret < 0) || (operation->kind == PATHS_ENDPOINT_DELETE && ret == 0))
@@ -274,7 +274,7 @@ static int read_host(struct paths_mender *mender, struct host *host)
 	int ret = host_read(host, &mender->kernel.route, NULL);
 
 	if (ret < 0)
-		say("links, addresses and routes can't be read: %s", strerror(-ret));
+		paths_say("links, addresses and routes can't be read: %s", strerror(-ret));
 	else
 		paths_memory_mark(&mender->memory, &host->endpoints);
 	return ret;
@@ -405,7 +405,7 @@ static bool leave_needed(struct paths_mender *mender, struct host *host, const s
 		if (!stays)
 			continue;
 		format_name(&wanted->networks[i], name, sizeof(name));
-		say("%s: left as it is, since open connections have no other path; \"convertize paths --remove\" takes it away", name);
+		paths_say("%s: left as it is, since open connections have no other path; \"convertize paths --remove\" takes it away", name);
 		wanted->networks[left++] = wanted->networks[i];
 	}
 	wanted->count = left;
@@ -445,12 +445,12 @@ int paths_mender_init(struct paths_mender *mender, const struct paths_choice *ch
 	mender->dry_run = dry_run;
 	ret = paths_memory_load(&mender->memory);
 	if (ret < 0) {
-		say("%s: %s", paths_memory_path(path), strerror(-ret));
+		paths_say("%s: %s", paths_memory_path(path), strerror(-ret));
 		return ret;
 	}
 	ret = paths_kernel_open(&mender->kernel);
 	if (ret < 0)
-		say("no netlink socket: %s", strerror(-ret));
+		paths_say("no netlink socket: %s", strerror(-ret));
 	return ret;
 }
 

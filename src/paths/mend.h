@@ -18,6 +18,9 @@ struct paths_mender {
 	char problem[PATHS_COMMAND_MAX + 128]; /* what was said last to have failed, so as to say it once */
 };
 
+/* Writes a line to standard error. Control characters of foreign names are replaced. */
+void paths_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* Opens the kernel's interfaces and reads the file. Returns 0, or -errno after saying what has failed. */
 int paths_mender_init(struct paths_mender *mender, const struct paths_choice *choice, bool dry_run);
 void paths_mender_fini(struct paths_mender *mender);

@@ -6,7 +6,6 @@
 
 #include "common/clock.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define AGAIN_MS 1000 /* where the kernel couldn't be asked */
@@ -18,7 +17,7 @@ static void say(const struct paths_mender *mender, const union sockaddr_ip *addr
 	char text[PREFIX_STRLEN];
 
 	if (network)
-		fprintf(stderr, "convertize: paths: %s %s: %s\n", network->link.name, host_format_address(address, text), what);
+		paths_say("%s %s: %s", network->link.name, host_format_address(address, text), what);
 }
 
 /* What is said of a network that is silent. NULL: it isn't. */

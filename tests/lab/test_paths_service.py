@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shlex
+import subprocess
 
 from convertlab import Lab, Link, Veth, check, equal, main, wait_until
 from convertlab.paths import DEVICES, PathManager, arrives, bare, download, endpoints, serve, state, subflows
@@ -45,6 +46,56 @@ def test_errors_name_the_remedy():
             check("another one manages paths here already" in fails("--manage"), "two managers")
             check("another one" in fails("--remove"), "--remove beside a manager")
             lab.client.run([lab.build.program("convertize"), "paths", "--manage", "--dry-run", "--config", "none"])
+
+
+def test_nobody_else_s_lock():
+    """No other user stops the service by its files, and what it leaves behind goes with its network namespace, or at its end."""
+    with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
+        bare(lab)
+        with PathManager(lab) as manager:
+            number = os.stat("/proc/%d/ns/net" % manager.process.pid).st_ino
+            manager.process.kill()
+            manager.process.wait()
+            # whoever can open a file can lock it
+            holders = [lab.client.popen(["setpriv", "--reuid", NOBODY, "--clear-groups", "flock", "/run/convertize/" + name, "sh", "-c",
+                                         "echo held; read -r _"], name="holder", stdin=subprocess.PIPE)
+                       for name in os.listdir("/run/convertize") if name.startswith("paths-%d" % number)]
+            for holder in holders:
+                wait_until(lambda h=holder: h.poll() is not None or "held" in h.log_text(), 10, "a lock, or none")
+            manager.start()
+            for holder in holders:
+                holder.stdin.close()
+                holder.wait()
+            shown = lab.client.run(["setpriv", "--reuid", NOBODY, "--clear-groups", lab.build.program("convertize"), "paths", "--json",
+                                    "--config", "none"], check=False).stdout
+            check('"managed": true' in shown, shown)
+            manager.stop()
+            check('"managed": false' in lab.client.run([lab.build.program("convertize"), "paths", "--json", "--config", "none"],
+                                                       check=False).stdout, "managed by nobody")
+        # a namespace that has gone
+        with open("/run/convertize/paths-4242", "w", encoding="ascii") as file:
+            file.write("tables 1 2\n")
+        with PathManager(lab) as manager:
+            check("paths-4242" not in os.listdir("/run/convertize"), os.listdir("/run/convertize"))
+            manager.stop()
+
+
+def test_names_of_devices_in_a_terminal():
+    """They may have any characters but blanks: none is a command for a shell or a terminal."""
+    with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
+        bare(lab)
+        name = "x;id>z\x1b[7m\a"
+        lab.client.run(["ip", "link", "set", "lte", "down"])
+        lab.client.run(["ip", "link", "set", "lte", "name", name])
+        lab.client.run(["ip", "link", "set", name, "up"])
+        lab.client.run(["ip", "route", "replace", "default", "via", "10.2.0.1", "dev", name, "metric", "200"])
+        shown = lab.client.run([lab.build.program("convertize"), "paths", "--once", "--dry-run", "--config", "none", "--device", "*"]).stdout
+        table = lab.client.run([lab.build.program("convertize"), "paths", "--config", "none", "--device", "*"], check=False).stdout
+        check("x;id>z?[7m?" in table and "x;id>z?[7m?" in shown, table + shown)
+        check(not [c for c in shown + table if c != "\n" and ord(c) < 32], shown + table)
+        lab.client.run(["sh", "-e"], input=shown)
+        check("10.2.0.2" in endpoints(lab), endpoints(lab))
+        check(not os.path.exists("z"), "a file by a name")
 
 
 def test_the_configuration_file():

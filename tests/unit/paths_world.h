@@ -11,7 +11,7 @@
 #include "paths/plan.h"
 #include "run.h"
 
-#define ROOM 64
+#define ROOM 128
 
 /* What the host's lists point to. */
 struct paths_world_lists {

@@ -4,6 +4,8 @@
 
 #include "paths_world.h"
 
+#include "common/shell.h"
+
 #include <errno.h>
 #include <linux/mptcp.h>
 #include <linux/rtnetlink.h>
@@ -216,6 +218,53 @@ START_TEST(test_memory)
 }
 END_TEST
 
+/* However many addresses a host has, the endpoints of those behind them stay. */
+START_TEST(test_many_addresses)
+{
+	char text[32];
+
+	add_link("eth0", "");
+	for (int i = 0; i < 90; i++) {
+		snprintf(text, sizeof(text), "10.1.1.%d", i + 1);
+		add_address("eth0", text);
+	}
+	two_networks();
+	settle();
+	ck_assert_uint_eq(host.endpoints.count, 2);
+	look();
+	expect_nothing();
+	ck_assert_int_eq(verdict_of("wwan0", "198.51.100.2"), HOST_USED);
+}
+END_TEST
+
+/* The name of a device may have any character but blanks, '/' and ':'. */
+START_TEST(test_names_are_quoted)
+{
+	static const struct {
+		const char *name, *quoted;
+	} names[] = {
+		{ "wlan0", "wlan0" },
+		{ "x;id>zz", "'x;id>zz'" },
+		{ "a'b$c", "'a'\\''b$c'" },
+		{ "e\x1b[7m%'\\\a", "\"$(printf 'e\\033[7m\\045\\047\\134\\007')\"" },
+	};
+	char command[PATHS_COMMAND_MAX], expected[PATHS_COMMAND_MAX], text[] = "a\x1b]0;b\r\a\nc";
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct paths_operation operation = { .kind = PATHS_ENDPOINT_ADD, .endpoint = { .address = address_of("192.0.2.2"), .id = 7 } };
+
+		strcpy(operation.device, names[i].name);
+		snprintf(expected, sizeof(expected), "ip mptcp endpoint add 192.0.2.2 id 7 dev %s subflow", names[i].quoted);
+		ck_assert_str_eq(paths_operation_format(&operation, command), expected);
+		operation.kind = PATHS_ROUTE_ADD;
+		operation.route = (struct host_route){ .family = AF_INET, .table = 9, .to.length = HOST_V4_BITS };
+		snprintf(expected, sizeof(expected), "ip route replace default dev %s table 9 proto 88", names[i].quoted);
+		ck_assert_str_eq(paths_operation_format(&operation, command), expected);
+	}
+	ck_assert_str_eq(shell_printable(text), "a?]0;b??\nc");
+}
+END_TEST
+
 START_TEST(test_choice_is_read)
 {
 	static const struct {
@@ -258,6 +307,8 @@ int main(void)
 	tcase_add_test(tcase, test_no_more_than_eight);
 	tcase_add_test(tcase, test_memory);
 	tcase_add_test(tcase, test_choice_is_read);
+	tcase_add_test(tcase, test_many_addresses);
+	tcase_add_test(tcase, test_names_are_quoted);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
 }

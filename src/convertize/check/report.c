@@ -5,6 +5,7 @@
 #include "convertize/check/report.h"
 
 #include "common/json.h"
+#include "common/shell.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -147,19 +148,11 @@ void fact_command(struct fact *fact, enum command_place place, ...)
 /* The name of a device may have any characters but '/' and blanks, also those that mean something to a shell. */
 void report_write_command(FILE *out, char *const words[])
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-				    "_./:@%+=,-";
-
 	for (size_t i = 0; words[i]; i++) {
-		fputs(i ? " " : "", out);
-		if (*words[i] && !words[i][strspn(words[i], plain)]) {
-			fputs(words[i], out);
-			continue;
-		}
-		fputc('\'', out);
-		for (const char *at = words[i]; *at; at++)
-			fputs(*at == '\'' ? "'\\''" : (const char[]){ *at, '\0' }, out);
-		fputc('\'', out);
+		char *word = need(malloc(SHELL_WORD_MAX(strlen(words[i]))));
+
+		fprintf(out, "%s%s", i ? " " : "", shell_quote(words[i], word));
+		free(word);
 	}
 }
 

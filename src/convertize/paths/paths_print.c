@@ -5,6 +5,7 @@
 #include "convertize/paths/paths_command.h"
 
 #include "common/json.h"
+#include "common/shell.h"
 #include "host/word.h"
 
 #include <assert.h>
@@ -303,11 +304,20 @@ static void print_remarks(FILE *out, const struct paths_view *view)
 
 void paths_print(FILE *out, const struct paths_view *view)
 {
+	char *text = NULL;
+	size_t size;
+	FILE *stream = open_memstream(&text, &size);
+
+	if (!stream)
+		return;
 	if (view->count)
-		print_table(out, view);
+		print_table(stream, view);
 	else
-		fputs("there is no network with an address and a default route\n", out);
-	print_remarks(out, view);
+		fputs("there is no network with an address and a default route\n", stream);
+	print_remarks(stream, view);
+	if (fclose(stream) == 0)
+		fputs(shell_printable(text), out);
+	free(text);
 }
 
 /* --- JSON ------------------------------------------------------------------------------- */
