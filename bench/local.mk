@@ -67,6 +67,7 @@ EXTRA_DIST += \
 	bench/experiments/poc5g.py \
 	bench/experiments/several.py \
 	bench/experiments/shaped.py \
+	bench/experiments/sizes.py \
 	bench/experiments/soak.py \
 	bench/experiments/startup.py \
 	bench/experiments/survive.py \

@@ -468,6 +468,7 @@ static void slot_start(struct slot *slot)
 /* Opens the next connection, if there is to be one. */
 static void slot_open(struct slot *slot)
 {
+	static const int on = 1;
 	int64_t now = loop_now();
 
 	if ((options->connections && opened_count >= options->connections) ||
@@ -483,6 +484,8 @@ static void slot_open(struct slot *slot)
 		       options->mptcp ? IPPROTO_MPTCP : 0);
 	if (slot->handle.fd < 0)
 		err(1, "socket");
+	if (options->no_delay && setsockopt(slot->handle.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0)
+		err(1, "TCP_NODELAY");
 	if (options->from.sa.sa_family != AF_UNSPEC &&
 	    bind(slot->handle.fd, &options->from.sa, sockaddr_ip_len(&options->from)) < 0)
 		err(1, "bind");

@@ -13,6 +13,7 @@ struct client_options {
 	union sockaddr_ip from; /* bound to; AF_UNSPEC: as the kernel chooses */
 	struct way way;
 	bool mptcp;
+	bool no_delay; /* TCP_NODELAY is set */
 	bool early;  /* the request follows the last step without waiting for its reply */
 	bool withheld; /* the SYN+ACK of this converter may be the server's confirmation, as it */
 		       /* withholds SYNs: doc/private-tlvs.md */

@@ -13,7 +13,7 @@
 #include <string.h>
 
 static const char usage_text[] =
-	"Usage: load serve [--mptcp] [--verify] PORT\n"
+	"Usage: load serve [--mptcp] [--no-delay] [--verify] PORT\n"
 	"       load run --to ADDR:PORT [OPTION]...\n"
 	"\n"
 	"serve answers requests, run makes them and prints what it has measured as a JSON\n"
@@ -27,6 +27,7 @@ static const char usage_text[] =
 	"  --user USER:PASSWORD  for socks5\n"
 	"  --from ADDR           from this local address\n"
 	"  --mptcp               Multipath TCP sockets\n"
+	"  --no-delay            without Nagle's algorithm (TCP_NODELAY)\n"
 	"  --concurrency N       so many connections at a time (1)\n"
 	"  --connections N       so many in all\n"
 	"  --seconds S           or: measure for so long, behind --warmup S (0)\n"
@@ -51,6 +52,7 @@ enum option_id {
 	OPTION_USER,
 	OPTION_FROM,
 	OPTION_MPTCP,
+	OPTION_NO_DELAY,
 	OPTION_CONCURRENCY,
 	OPTION_CONNECTIONS,
 	OPTION_SECONDS,
@@ -74,6 +76,7 @@ static const struct option option_table[] = {
 	[OPTION_USER] = { .name = "user", .has_arg = 1 },
 	[OPTION_FROM] = { .name = "from", .has_arg = 1 },
 	[OPTION_MPTCP] = { .name = "mptcp" },
+	[OPTION_NO_DELAY] = { .name = "no-delay" },
 	[OPTION_CONCURRENCY] = { .name = "concurrency", .has_arg = 1 },
 	[OPTION_CONNECTIONS] = { .name = "connections", .has_arg = 1 },
 	[OPTION_SECONDS] = { .name = "seconds", .has_arg = 1 },
@@ -154,6 +157,7 @@ static void option_read(struct arguments *arguments, enum option_id id, const ch
 			wrong(id, text, "an address");
 		break;
 	case OPTION_MPTCP: client->mptcp = true; break;
+	case OPTION_NO_DELAY: client->no_delay = true; break;
 	case OPTION_CONCURRENCY:
 		client->concurrency = (unsigned int)number_read(id, text, 1, false);
 		break;
@@ -229,7 +233,7 @@ int main(int argc, char *argv[])
 
 		if (port < 1 || port > UINT16_MAX)
 			errx(2, "\"%s\" is not a port", argv[optind + 1]);
-		server_run((uint16_t)port, arguments.client.mptcp, arguments.client.verify);
+		server_run((uint16_t)port, arguments.client.mptcp, arguments.client.no_delay, arguments.client.verify);
 	}
 	if (strcmp(command, "run") != 0 || optind + 1 != argc) {
 		fputs(usage_text, strcmp(command, "--help") == 0 ? stdout : stderr);

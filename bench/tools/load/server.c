@@ -10,6 +10,7 @@
 #include <err.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -132,7 +133,7 @@ static void listener_run(struct loop_handle *listener)
 	loop_again(listener);
 }
 
-void server_run(uint16_t port, bool mptcp, bool verify)
+void server_run(uint16_t port, bool mptcp, bool no_delay, bool verify)
 {
 	struct sockaddr_in6 any = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
 	struct loop_handle listener = { .run = listener_run };
@@ -146,6 +147,7 @@ void server_run(uint16_t port, bool mptcp, bool verify)
 	if (listener.fd < 0 ||
 	    setsockopt(listener.fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
 	    setsockopt(listener.fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) < 0 ||
+	    (no_delay && setsockopt(listener.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0) ||
 	    bind(listener.fd, (struct sockaddr *)&any, sizeof(any)) < 0 ||
 	    listen(listener.fd, BACKLOG) < 0)
 		err(1, "port %u", port);
