@@ -20,7 +20,8 @@ import threading
 import time
 
 from convertlab import Lab, Link, Skip, Unsuitable, check, equal, kernel, main, need, wait_until
-from convertlab.pcap import OPT_WSCALE, parse
+from convertlab.pcap import OPT_WSCALE, parse, round_trips
+from convertlab.peers import read_exactly
 
 IPPROTO_MPTCP = 262
 MSG_FASTOPEN = 0x20000000
@@ -319,6 +320,30 @@ def test_nodelay_flushes():
             wait_until(lambda: tcp_info(accepted)[0] == TCP_ESTABLISHED, 5, "the third ACK")
             accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             check(events(client, 1, select.POLLIN), "the reply didn't arrive")
+
+
+def test_nagle_of_uploads():
+    """A byte that arrives during an upload makes Multipath TCP's options 4 bytes longer, and so the ends of segments that were cut before
+    short ones: Nagle's algorithm may hold the last segment back for a round trip. It doesn't with TCP_NODELAY."""
+    size, found = 65536, {}
+    with Lab(wifi=Link(delay_ms=30), lte=None) as lab, listener(lab) as listening:
+        for greets, no_delay in ((False, False), (True, False), (True, True)):
+            with lab.capture(lab.client, "wifi", "tcp") as capture, lab.client.socket(protocol=IPPROTO_MPTCP) as client:
+                client.settimeout(10)
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+                client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, no_delay)
+                client.connect((lab.converter.addr4, PORT))
+                client.sendall(bytes(size))
+                with listening.accept()[0] as accepted:
+                    accepted.settimeout(10)
+                    if greets:
+                        accepted.sendall(b"g")
+                    equal(len(read_exactly(accepted, size)), size, "bytes of the upload")
+                    accepted.sendall(b".")
+                    equal(len(read_exactly(client, 1 + greets)), 1 + greets, "bytes of the server")
+            found[greets, no_delay] = round_trips(capture.packets())
+    equal(found[True, True], found[False, False], "round trips with TCP_NODELAY and a byte, and with neither")
+    return "%d round trips, %d with a byte, %d with a byte and TCP_NODELAY" % tuple(found.values())
 
 
 def test_data_after_close():

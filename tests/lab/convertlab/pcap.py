@@ -154,6 +154,34 @@ def bytes_by_path(packets):
     return dict(sums)
 
 
+def round_trips(packets):
+    """The round trips until all data of the host that opened the first connection are acknowledged, that of the handshake included.
+
+    packets: as captured at that host. They are counted by the order of packets, as congestion controls do it: a round trip is over when
+    something is acknowledged that was sent after the end of the one before.
+    """
+    syn = next(packet for packet in packets if packet.syn)
+    ours = (syn.src, syn.sport, syn.dst, syn.dport)
+    sent = ended = count = 0  # behind the SYN's number
+    last = max(_behind(packet, syn) for packet in packets if (packet.src, packet.sport, packet.dst, packet.dport) == ours and
+               (packet.payload or packet.syn))
+    for packet in packets:
+        if (packet.src, packet.sport, packet.dst, packet.dport) == ours:
+            sent = max(sent, _behind(packet, syn))
+        elif (packet.dst, packet.dport, packet.src, packet.sport) == ours and packet.flags & ACK:
+            acknowledged = packet.ack - syn.seq & 0xffffffff
+            if acknowledged > ended:
+                count, ended = count + 1, sent
+            if acknowledged >= last:
+                return count
+    raise ValueError("%d bytes, and not all of them acknowledged" % last)
+
+
+def _behind(packet, syn):
+    """The sequence number behind a packet's data, from that of the SYN on."""
+    return (packet.seq - syn.seq & 0xffffffff) + len(packet.payload) + packet.syn
+
+
 def mptcp_subflows(packets):
     """The MPTCP subflows that were established: [("MP_CAPABLE", src, sport, dst, dport), ("MP_JOIN", …)].
 
