@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The defaults for what is run or checked. Returns false after saying what is wrong. */
+/* Reads the defaults for running and checking. Returns false after naming the mistake. */
 static bool load_defaults(struct options *options)
 {
 	static struct conf_files files; /* messages name them */

@@ -163,8 +163,8 @@ static void check_fix_print(const struct report *report)
 }
 
 /*
- * Runs a command with its standard output on our standard error. Returns its exit status, or what a shell returns for a
- * command that wasn't run or was killed.
+ * Runs a command with its standard output on our standard error. Returns its exit status, or as a shell does 126 or 127
+ * for a command that wasn't run, and 128 and more for one that was killed.
  */
 static int run(char *const words[])
 {

@@ -59,7 +59,7 @@ void check_cache(struct report *report, const struct settings *settings);
 int check_cache_open(struct cache *cache, const struct settings *settings, struct cache_place *place);
 
 /*
- * check_supported() - report what the answer of the converter @about says that it supports
+ * check_supported() - report the features that the converter @about has in its answer
  * A part of check_converters(). @mptcp: Multipath TCP gets through to it.
  */
 void check_supported(struct report *report, const char *about, const struct probe_result *probe,
@@ -67,7 +67,7 @@ void check_supported(struct report *report, const char *about, const struct prob
 
 /* --- check_host.c: the addresses of converters --------------------------------------------- */
 
-/* Called for each address; @name: what it was resolved from, "" for one that was given as an address. */
+/* Called for each address; @name: its name, "" if the user gave the address. */
 typedef void converter_on_address(const union sockaddr_ip *address, const char *name, void *arg);
 
 /* Called for each name that has no address now. */
@@ -77,7 +77,7 @@ typedef void converter_on_unresolved(const char *name, const char *reason, void 
 void converter_addresses(const struct settings *settings, converter_on_address *each, converter_on_unresolved *unresolved,
 			 void *arg);
 
-/* --- the paths to a converter, and what was seen on them ------------------------------------- */
+/* --- the paths to a converter, and our observations ------------------------------------- */
 
 #define CHECK_ADDRESSES_MAX 32 /* as many as libconvert.so knows */
 #define CHECK_PATHS_MAX 32
@@ -136,7 +136,7 @@ struct check_converters {
 	struct report *report;
 	const struct settings *settings;
 	const struct check_networks *networks;
-	struct cache cache; /* what programs have learned */
+	struct cache cache; /* knowledge of programs */
 	struct cache_place place;
 	struct check_candidate candidates[CHECK_ADDRESSES_MAX];
 	size_t count;
@@ -145,7 +145,7 @@ struct check_converters {
 
 /* --- check_ask.c ---------------------------------------------------------------------- */
 
-/* Returns a probe of this path, over Multipath TCP and without data in the SYN; the caller adds what is to be tried. */
+/* Returns a probe of this path, over Multipath TCP and without data in the SYN; the caller adds the rest. */
 struct probe_request check_request(const struct check_converters *converters,
 				   const struct check_candidate *candidate,
 				   const struct check_path *path);
@@ -191,7 +191,7 @@ const struct check_path *check_paths_elsewhere(const struct check_converters *co
 bool check_paths_prefer(const struct check_candidate *candidate, const struct check_path *path,
 			struct fact *fact);
 
-/* Reports what was measured on a path, which may be the first one. */
+/* Reports the measurements of a path, which may be the first one. */
 void check_paths_report_size(const struct check_converters *converters,
 			     const struct check_candidate *candidate,
 			     const struct check_path *path);

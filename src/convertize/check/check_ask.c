@@ -249,7 +249,7 @@ void check_ask_first(const struct check_converters *converters, struct check_can
 		look_at_refusal(converters, candidate);
 }
 
-/* --- what the answer to an Info TLV says --------------------------------------------------- */
+/* --- the answer to an Info TLV --------------------------------------------------- */
 
 static const char *kind_name(uint8_t kind)
 {

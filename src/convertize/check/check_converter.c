@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * check_converter.c - what "convertize check" says of each address of each converter
+ * check_converter.c - "convertize check": reports each address of each converter
  *
  * One address that answers is enough for conversions: faults of the others are only warnings then. A fault that explains
- * others is reported alone: a converter that refuses this client doesn't show what it does with SYNs that carry data, and
- * what is wrong over one path only is the path's fault.
+ * others is reported alone: a converter that refuses this client doesn't show how it treats SYNs with data, and a
+ * fault over one path only is the path's.
  */
 #include "config.h"
 
@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define QUOTED_MAX 24 /* bytes of what isn't a Convert message */
+#define QUOTED_MAX 24 /* bytes of another protocol's message */
 
 /* --- its answer -------------------------------------------------------------------- */
 
@@ -45,7 +45,7 @@ static const struct {
 };
 static_assert(sizeof(outcomes) / sizeof(outcomes[0]) == PROBE_OUTCOME_COUNT, "one for each");
 
-/* Quotes the beginning of what a peer sent, with dots for what isn't plain text. */
+/* Quotes the first bytes of a peer's message, with dots for those that aren't printable. */
 static void quote(const struct probe_result *probe, char out[static QUOTED_MAX + 3])
 {
 	size_t len = probe->message_len < QUOTED_MAX ? probe->message_len : QUOTED_MAX;

@@ -293,8 +293,8 @@ static bool is_misrouted(const struct check_candidate *candidate, const struct c
 }
 
 /*
- * Does this host drop what comes back? It does if its reverse path filter is strict (ip-sysctl.rst, rp_filter) and
- * what is sent from the address would leave by another device, were the socket not bound to this one.
+ * Does this host drop the answers? It does if its reverse path filter is strict (ip-sysctl.rst, rp_filter) and
+ * packets from the address would leave by another device, were the socket not bound to this one.
  */
 static bool is_filtered(const struct check_candidate *candidate, const struct check_path *path)
 {

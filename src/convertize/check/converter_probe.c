@@ -224,7 +224,7 @@ static bool is_over(const struct transfer *transfer, enum probe_outcome outcome)
 }
 
 /*
- * Sends the rest and takes what comes. Returns the outcome of the request. The transfer ends with the answer if that has no Echo TLV; else
+ * Sends the rest and reads the answer. Returns the outcome of the request. The transfer ends with the answer if that has no Echo TLV; else
  * when all bytes have come back, or nothing has moved for stall_ms.
  */
 static enum probe_outcome transfer_run(struct transfer *transfer)
@@ -397,7 +397,7 @@ static void look_at_size(const struct tcp_info *info, struct probe_result *resul
 	result->mtu = info->tcpi_pmtu < received ? info->tcpi_pmtu : received;
 }
 
-/* Keeps what the kernel knows of the connection, once it is established. */
+/* Keeps the kernel's facts about the established connection. */
 static void look_at_connection(struct probe *probe)
 {
 	struct probe_result *result = probe->result;
@@ -420,7 +420,7 @@ static void look_at_connection(struct probe *probe)
 									   PROBE_MPTCP_LOST;
 }
 
-/* Sends what the SYN had no room for. Returns false if the connection has failed. */
+/* Sends the bytes that the SYN had no room for. Returns false if the connection has failed. */
 static bool send_rest(struct probe *probe)
 {
 	ssize_t sent = send(probe->fd, probe->bytes + probe->sent, probe->len - probe->sent,

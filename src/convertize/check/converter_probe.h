@@ -49,7 +49,7 @@ struct probe_result {
 	size_t acknowledged;        /* bytes of the request and its padding that the peer has acknowledged */
 	size_t returned;            /* bytes of the padding that have come back */
 	double transfer_ms;         /* from the SYN+ACK until all of the padding had come back */
-	uint8_t message[CONVERT_MESSAGE_MAX]; /* what came, whatever it was */
+	uint8_t message[CONVERT_MESSAGE_MAX]; /* all that came */
 	size_t message_len;
 	struct convert_response response; /* points into the message above: copy results by probe_copy() only */
 };

@@ -240,7 +240,7 @@ void report_ran(struct report *report, char *const words[], int status)
 
 /* --- values ------------------------------------------------------------------------- */
 
-/* Opens a memory stream for a value; value_close() makes what was written to it fact->value. */
+/* Opens a memory stream for a value; value_close() makes its text fact->value. */
 static FILE *value_open(struct fact *fact, size_t *size)
 {
 	return need(open_memstream(&fact->value, size));

@@ -2,7 +2,7 @@
 /*
  * report.h - the facts that "convertize check" finds, as lines or as one JSON object
  *
- * A fact is one line: what is so, and the remedy if it should be otherwise. For scripts it has a name, which never changes,
+ * A fact is one line: a finding, and the remedy if it is a fault. For scripts it has a name, which never changes,
  * a status, and a value. A remedy may be commands, word by word: these can be run without a shell, and are quoted for one
  * where they are printed.
  */
@@ -34,7 +34,7 @@ struct report {
 	bool commands; /* each fact of the JSON object has its commands */
 	enum fact_status worst;
 	struct fact *first, **end, *unwritten;
-	char *ran; /* JSON, what was run; NULL: nothing */
+	char *ran; /* JSON: the commands that were run; NULL: none */
 };
 
 /* @out: the stream that the report is written to. */
@@ -51,7 +51,7 @@ struct fact *report_fact(struct report *report, enum fact_status status, const c
 			 const char *about, const char *format, ...)
 	__attribute__((format(printf, 5, 6)));
 
-/* Sets what to do about a fact, in place of what was set before. */
+/* Sets the remedy of a fact, in place of the one before. */
 void fact_remedy(struct fact *fact, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*

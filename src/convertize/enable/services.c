@@ -134,7 +134,7 @@ static bool is_yes(const struct unit *unit, const char *property)
 	return strcmp(unit_property(&unit->properties, property), "yes") == 0;
 }
 
-/* Completes a name. Returns false after saying what is wrong with it. */
+/* Completes a name. Returns false after naming the mistake. */
 static bool complete(char name[static UNIT_NAME_MAX], const char *word)
 {
 	const char *wrong = unit_name_complete(name, word);

@@ -85,7 +85,7 @@ static bool values_are_plain(const struct options *options)
 }
 
 /*
- * The one function that says what a session is. It says on standard error what is wrong.
+ * The one function that says what a session is. It names each mistake on standard error.
  * @next: the next login session, which doesn't inherit the variables of a converted session around this process
  */
 static enum session_state find_session(struct session *out, struct options *options, bool next)

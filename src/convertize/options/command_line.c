@@ -364,7 +364,7 @@ const char *options_similar(const char *word, bool setting)
 	return found ? best : NULL;
 }
 
-/* Says what is wrong with an option that getopt doesn't take. */
+/* Names the mistake in an option that getopt doesn't take. */
 static enum options_result unknown_option(const char *word)
 {
 	char name[SIMILAR_MAX + 2];
@@ -421,7 +421,7 @@ static enum options_result parse_options(struct options *options, int argc, char
 }
 
 /*
- * Parses what follows a command's name: options, and words, which are a program or units. They stay in @argv, one behind
+ * Parses the words behind a command's name: options, and a program or units. Those stay in @argv, one behind
  * the other.
  */
 static enum options_result parse_words(struct options *options, int argc, char *argv[])

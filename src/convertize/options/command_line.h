@@ -76,7 +76,7 @@ struct option_row {
 	const char *help;
 	unsigned int scope;
 	const char *variable; /* the environment variable that it sets, of libconvert.so or of convertize; NULL: none */
-	const char *value;    /* what the variable is set to by an option without an argument */
+	const char *value;    /* the variable's value, for an option without an argument */
 	bool list;            /* given again, the option adds to the variable, behind a comma */
 };
 
@@ -122,13 +122,13 @@ struct options {
 	bool quiet;          /* print no notes and warnings */
 	bool force;          /* run a program that can't be converted, too */
 	bool json;           /* print the facts as one JSON object */
-	bool fix;            /* print the commands that mend what is wrong */
+	bool fix;            /* print the commands that repair this machine */
 	bool fix_run;        /* run those of them that are for this machine */
 	bool user;           /* units of the user's own service manager */
 	bool session;        /* login sessions, not units */
-	bool dry_run;        /* print files instead of writing them, or commands instead of doing what they do */
+	bool dry_run;        /* print files and commands, and change nothing */
 	bool shell;          /* print commands for a shell */
-	bool manage, once, remove; /* what is done about paths; none of them: they are shown */
+	bool manage, once, remove; /* the task of "paths"; none: show them */
 	uint64_t given;      /* a bit for each option_id: see options_has() */
 	struct options_origin origin[OPTION_COUNT];
 };
@@ -144,7 +144,7 @@ static inline bool options_has(const struct options *options, enum option_id id)
 enum options_result {
 	OPTIONS_RUN,
 	OPTIONS_EXIT,  /* --help or --version has been answered */
-	OPTIONS_USAGE, /* what is wrong was said on standard error */
+	OPTIONS_USAGE, /* the mistake was said on standard error */
 };
 
 /*

@@ -56,7 +56,7 @@ static bool is_option(const char *name)
 	return false;
 }
 
-/* What a switch such as "early-data" sets its variable to: without a value as on the command line. NULL: nothing. */
+/* Returns the value for a switch, such as "early-data"; a line without a value switches it on. NULL: neither yes nor no. */
 static const char *switch_value(const struct option_row *row, const char *value)
 {
 	if (!value || strcmp(value, "yes") == 0)
@@ -238,10 +238,10 @@ static void print_problem(const char *line)
 	fprintf(stderr, "convertize: %s\n", line);
 }
 
-/* Whose file it is; this says which faults of it are mistakes, and which only lead to a warning. */
+/* The owner of a file decides which of its faults are errors, and which only warnings. */
 enum owner { OWNER_SYSTEM, OWNER_USER, OWNER_NAMED };
 
-/* Is the file to be read? *@failed is set if it is not, and convertize is not to go on without it. */
+/* Is the file to be read? *@failed is set if convertize must stop. */
 static bool may_read(const struct stat *st, const char *path, enum owner owner, bool *failed)
 {
 	if (owner != OWNER_NAMED && st->st_uid != 0 && st->st_uid != geteuid()) {
@@ -279,7 +279,7 @@ static ssize_t read_text(int fd, char *text)
 	return (ssize_t)len;
 }
 
-/* Reads the next file of @out, whose path is set. Returns false if convertize is not to go on. */
+/* Reads the next file of @out, whose path is set. Returns false if convertize must stop. */
 static bool read_file(struct conf_files *out, enum owner owner)
 {
 	static char text[CONF_BYTES_MAX + 1];
@@ -313,7 +313,7 @@ static bool read_file(struct conf_files *out, enum owner owner)
 	return problems.count == 0;
 }
 
-/* Sets what the environment doesn't have and means something to the command. */
+/* Sets the variables that the command uses and the environment doesn't have. */
 static bool apply(struct options *options, const struct conf *conf)
 {
 	for (int i = 0; i < OPTION_COUNT; i++) {

@@ -32,7 +32,7 @@ struct conf {
 
 /*
  * conf_parse() - read the text of a file; without I/O
- * @conf: path and is_system are set, the rest is zero. conf_fini() frees what it comes to.
+ * @conf: path and is_system are set, the rest is zero. conf_fini() frees the values.
  * @text: has @len bytes and room for one more; it is overwritten
  * Each mistake is added to @problems, with the line; values are judged by settings_read(), later.
  */

@@ -162,7 +162,7 @@ static void find_metered(struct paths_row *row, const struct host_managers *othe
 	}
 }
 
-/* Finds the way that the kernel has for what is sent from the address: to a converter, or where everything else goes. */
+/* Finds the kernel's route for packets from the address to a converter, or else the default route. */
 static void find_way(struct paths_row *row, const struct converters *converters)
 {
 	const union sockaddr_ip *address = &row->network.address;
@@ -198,7 +198,7 @@ static void fill_row(struct paths_row *row, const struct host_network *network, 
 	find_metered(row, &host->managers);
 }
 
-/* --- what programs know ----------------------------------------------------------------- */
+/* --- knowledge of programs ----------------------------------------------------------------- */
 
 /* Is it the network that the kernel chooses for a socket that isn't bound? What is learned there is kept as of the usual path. */
 static bool is_usual(const struct paths_row *row, const union sockaddr_ip *converter)
@@ -209,7 +209,7 @@ static bool is_usual(const struct paths_row *row, const union sockaddr_ip *conve
 	return !way.error && way.index == row->network.link.index;
 }
 
-/* Finds what the user's programs have learned of the way to the first converter that they have learned something of. */
+/* Finds the cache's entry about the way to a converter: of the first one that has an entry. */
 static void find_learned(struct paths_row *row, const struct converters *converters, const struct cache *cache)
 {
 	struct in6_addr own = sockaddr_ip_in6(&row->network.address);
@@ -369,7 +369,7 @@ static void tell_problem(const struct options *options, const char *problem)
 	}
 }
 
-/* Does some path work? */
+/* Returns the exit status: does a path work? */
 static int status_of(const struct paths_view *view)
 {
 	bool asked = false;
@@ -405,8 +405,8 @@ static int show(const struct options *options, const struct paths_choice *choice
 }
 
 /*
- * Finds a device of the command line that isn't there. Who keeps paths right may name one that comes later, such as that of a modem, and is
- * only told.
+ * Finds a device of the command line that isn't there. With --manage it may come later, such as that of a modem: a
+ * warning is enough.
  */
 static bool check_devices(const struct options *options)
 {
@@ -435,7 +435,7 @@ int paths(struct options *options)
 	char problem[PATHS_PROBLEM_MAX];
 	struct paths_choice choice;
 
-	/* what is changed is changed for all users, and by the administrator's file alone */
+	/* changes concern all users: only the administrator's file counts for them */
 	if (!conf_load(&files, options, changes))
 		return STATUS_USAGE;
 	if (!paths_choice_read(&choice, value_of(OPTION_DEVICE), value_of(OPTION_NEVER_DEVICE), value_of(OPTION_BACKUP_DEVICE),

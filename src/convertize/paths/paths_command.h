@@ -23,16 +23,16 @@ struct subflows {
 /* Does a converter answer over this network? */
 enum paths_works { PATHS_WORKS_UNASKED, PATHS_WORKS_NO, PATHS_WORKS_YES };
 
-/* How it is known whether traffic is counted there. */
+/* The source of "metered". */
 enum paths_metered_by { PATHS_BY_NOBODY, PATHS_BY_NETWORK_MANAGER, PATHS_BY_KIND };
 
-/* A network, and what is known of it. */
+/* All that is known of a network. */
 struct paths_row {
 	struct host_network network;
 	bool has_endpoint, endpoint_is_ours;
 	struct mptcp_endpoint endpoint;
 	int64_t since;           /* in seconds of CLOCK_REALTIME, when the path manager has made its endpoint; 0: it has not */
-	uint32_t way_table;      /* where the kernel finds the way for what is sent from the address; 0: nowhere */
+	uint32_t way_table;      /* the routing table for packets from the address; 0: none has a route */
 	unsigned int way_index;  /* the device that the way leaves by */
 	enum host_metered metered;
 	enum paths_metered_by metered_by;
@@ -40,11 +40,11 @@ struct paths_row {
 	char converter[SOCKADDR_STRLEN]; /* that was asked, and answered if one did; empty: none */
 	struct probe_result probe;
 	struct subflows subflows; /* to all converters */
-	enum path_use use;        /* what CONVERT_PATHS says of it */
+	enum path_use use;        /* by CONVERT_PATHS */
 	uint8_t preference;       /* its place there, from 0 on; PATH_PREFERENCE_NONE: it isn't ordered */
-	bool usual;               /* the kernel chooses it for what is bound to nothing */
+	bool usual;               /* the kernel chooses it for unbound sockets */
 	char learned_of[SOCKADDR_STRLEN]; /* the converter that programs have learned about; empty: none has learned anything */
-	struct cache_converter learned;   /* what this user's programs have learned of the way there: CACHE_PATH */
+	struct cache_converter learned;   /* by this user's programs, of the way there: CACHE_PATH */
 };
 
 struct paths_view {

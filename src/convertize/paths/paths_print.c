@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* paths_print.c - what "convertize paths" has found, as a table or as a JSON object */
+/* paths_print.c - prints the networks of "convertize paths", as a table or as a JSON object */
 #include "config.h"
 
 #include "convertize/paths/paths_command.h"
@@ -69,7 +69,7 @@ static const struct {
 };
 #define FLAG_COUNT (sizeof(flags) / sizeof(flags[0]))
 
-/* What has become of the question whether a network works, in a few words. */
+/* Says in a few words why a network doesn't work. */
 static const char *describe_failure(const struct probe_result *probe)
 {
 	switch (probe->outcome) {
@@ -117,7 +117,7 @@ static void format_endpoint(const struct paths_row *row, char out[static CELL_MA
 			len += (size_t)snprintf(out + len, CELL_MAX - len, " %s", flags[i].name);
 }
 
-/* The table by which what is sent from the address leaves; whose name says more than its number where that is the kernel's own. */
+/* The routing table for packets from the address; the kernel's main table by its name. */
 static void format_table(const struct paths_row *row, char out[static CELL_MAX])
 {
 	if (!row->way_table)
@@ -150,7 +150,7 @@ static void format_since(int64_t since, char out[static CELL_MAX])
 		strftime(out, CELL_MAX, "%Y-%m-%d %H:%M:%S", &tm);
 }
 
-/* What CONVERT_PATHS says of it. */
+/* The network's place in CONVERT_PATHS. */
 static void format_wish(const struct paths_row *row, char out[static CELL_MAX])
 {
 	if (row->use != PATH_USE_ORDERED)
@@ -167,13 +167,13 @@ static const char *const learned_names[] = {
 };
 static_assert(sizeof(learned_names) / sizeof(learned_names[0]) == CACHE_PATH_COUNT, "a name for each state");
 
-/* How many SYNs in a row have lost their data, of a path that works. */
+/* The number of SYNs in a row that have lost their data, on a path that works. */
 static unsigned int data_lost(const struct paths_row *row)
 {
 	return row->learned.path.state == CACHE_PATH_WORKS ? row->learned.path.doubts : 0;
 }
 
-/* Since when, in seconds, it was last found to be as it is, or was asked; -1: that isn't known. */
+/* Seconds since the path was last asked, or seen to be in its state; -1: unknown. */
 static int64_t asked_ago(const struct paths_row *row)
 {
 	int64_t ago = cache_now() - row->learned.path.asked;
@@ -181,7 +181,7 @@ static int64_t asked_ago(const struct paths_row *row)
 	return row->learned.path.asked > 0 && ago >= 0 ? ago / 1000 : -1;
 }
 
-/* What the user's programs know of it: "works, 21 ms", "silent, asked 3 s ago". */
+/* The knowledge of this user's programs: "works, 21 ms", "silent, asked 3 s ago". */
 static void format_learned(const struct paths_row *row, char out[static CELL_MAX])
 {
 	size_t len = (size_t)snprintf(out, CELL_MAX, "%s", learned_names[row->learned.path.state]);
@@ -219,49 +219,33 @@ static void format_row(const struct paths_row *row, char cells[static COLUMN_COU
 	format_learned(row, cells[COLUMN_LEARNED]);
 }
 
-static void print_line(FILE *out, const size_t widths[static COLUMN_COUNT], const char *cell(size_t column, const void *arg),
-		       const void *arg)
+static void print_line(FILE *out, const size_t widths[static COLUMN_COUNT], const char cells[static COLUMN_COUNT][CELL_MAX])
 {
-	for (size_t i = 0; i < COLUMN_COUNT; i++) {
-		bool last = i == COLUMN_COUNT - 1;
-
-		fprintf(out, "%-*s%s", last ? 0 : (int)widths[i], cell(i, arg), last ? "\n" : "  ");
-	}
-}
-
-static const char *title_cell(size_t column, const void *arg)
-{
-	(void)arg;
-	return titles[column];
-}
-
-static const char *row_cell(size_t column, const void *arg)
-{
-	const char(*cells)[CELL_MAX] = arg;
-
-	return cells[column];
+	for (size_t i = 0; i + 1 < COLUMN_COUNT; i++)
+		fprintf(out, "%-*s  ", (int)widths[i], cells[i]);
+	fprintf(out, "%s\n", cells[COLUMN_COUNT - 1]);
 }
 
 static void print_table(FILE *out, const struct paths_view *view)
 {
-	char(*cells)[COLUMN_COUNT][CELL_MAX] = calloc(view->count, sizeof(*cells));
-	size_t widths[COLUMN_COUNT];
+	char(*lines)[COLUMN_COUNT][CELL_MAX] = calloc(view->count + 1, sizeof(*lines));
+	size_t widths[COLUMN_COUNT] = { 0 };
 
-	for (size_t j = 0; j < COLUMN_COUNT; j++)
-		widths[j] = strlen(titles[j]);
-	for (size_t i = 0; cells && i < view->count; i++) {
-		format_row(&view->rows[i], cells[i]);
+	for (size_t j = 0; lines && j < COLUMN_COUNT; j++)
+		snprintf(lines[0][j], CELL_MAX, "%s", titles[j]);
+	for (size_t i = 0; lines && i <= view->count; i++) {
+		if (i > 0)
+			format_row(&view->rows[i - 1], lines[i]);
 		for (size_t j = 0; j < COLUMN_COUNT; j++)
-			if (strlen(cells[i][j]) > widths[j])
-				widths[j] = strlen(cells[i][j]);
+			if (strlen(lines[i][j]) > widths[j])
+				widths[j] = strlen(lines[i][j]);
 	}
-	print_line(out, widths, title_cell, NULL);
-	for (size_t i = 0; cells && i < view->count; i++)
-		print_line(out, widths, row_cell, cells[i]);
-	free(cells);
+	for (size_t i = 0; lines && i <= view->count; i++)
+		print_line(out, widths, lines[i]);
+	free(lines);
 }
 
-/* Lines behind the table: what a word in it can't say. */
+/* Prints the lines below the table, for facts that need a sentence. */
 static void print_remarks(FILE *out, const struct paths_view *view)
 {
 	char address[SOCKADDR_STRLEN];
@@ -274,7 +258,7 @@ static void print_remarks(FILE *out, const struct paths_view *view)
 				host_format_address(&row->network.address, address), describe_failure(&row->probe),
 				row->converter);
 		if (row->way_table && row->way_index != row->network.link.index)
-			fprintf(out, "%s %s: what is sent from there leaves by another device; a rule for it is missing\n",
+			fprintf(out, "%s %s: packets from there leave by another device, as a rule for it is missing\n",
 				row->network.link.name, host_format_address(&row->network.address, address));
 	}
 	for (size_t i = 0; i < view->wishes.count; i++)
@@ -331,6 +315,15 @@ static void put_string(FILE *out, const char *name, const char *value)
 		fputs("null", out);
 }
 
+/* Writes a number, or null if there is none. */
+static void put_number(FILE *out, const char *name, bool known, int64_t value)
+{
+	if (known)
+		fprintf(out, ", \"%s\": %" PRId64, name, value);
+	else
+		fprintf(out, ", \"%s\": null", name);
+}
+
 static void put_endpoint(FILE *out, const struct paths_row *row)
 {
 	const char *separator = "";
@@ -346,10 +339,8 @@ static void put_endpoint(FILE *out, const struct paths_row *row)
 			separator = ", ";
 		}
 	fprintf(out, "], \"ours\": %s", row->endpoint_is_ours ? "true" : "false");
-	if (row->since)
-		fprintf(out, ", \"since\": %" PRId64 "}", row->since);
-	else
-		fputs(", \"since\": null}", out);
+	put_number(out, "since", row->since, row->since);
+	fputc('}', out);
 }
 
 static void put_works(FILE *out, const struct paths_row *row)
@@ -375,10 +366,7 @@ static void put_knowledge(FILE *out, const struct paths_row *row)
 	const bool ordered = row->use == PATH_USE_ORDERED;
 
 	put_string(out, "preferred", ordered ? NULL : path_use_name(row->use));
-	if (ordered && row->preference != PATH_PREFERENCE_NONE)
-		fprintf(out, ", \"order\": %u", row->preference + 1u);
-	else
-		fputs(", \"order\": null", out);
+	put_number(out, "order", ordered && row->preference != PATH_PREFERENCE_NONE, row->preference + 1);
 	if (!*row->learned_of) {
 		fputs(", \"learned\": null", out);
 		return;
@@ -386,15 +374,10 @@ static void put_knowledge(FILE *out, const struct paths_row *row)
 	fputs(", \"learned\": {\"converter\": ", out);
 	json_string(out, row->learned_of);
 	put_string(out, "state", learned_names[row->learned.path.state]);
-	if (row->learned.path.rtt_ms)
-		fprintf(out, ", \"rtt_ms\": %u", row->learned.path.rtt_ms);
-	else
-		fputs(", \"rtt_ms\": null", out);
-	fprintf(out, ", \"syn_data_lost\": %u", data_lost(row));
-	if (asked_ago(row) >= 0)
-		fprintf(out, ", \"asked_seconds_ago\": %" PRId64 "}", asked_ago(row));
-	else
-		fputs(", \"asked_seconds_ago\": null}", out);
+	put_number(out, "rtt_ms", row->learned.path.rtt_ms, row->learned.path.rtt_ms);
+	put_number(out, "syn_data_lost", true, data_lost(row));
+	put_number(out, "asked_seconds_ago", asked_ago(row) >= 0, asked_ago(row));
+	fputc('}', out);
 }
 
 static void put_missing(FILE *out, const struct path_preferences *wishes)
@@ -432,10 +415,8 @@ static void put_row(FILE *out, const struct paths_row *row)
 	put_works(out, row);
 	fprintf(out, ", \"subflows\": {\"count\": %zu, \"received\": %" PRIu64 ", \"sent\": %" PRIu64, row->subflows.count,
 		row->subflows.received, row->subflows.sent);
-	if (row->subflows.count)
-		fprintf(out, ", \"heard_ms\": %" PRIu32 "}", row->subflows.heard_ms);
-	else
-		fputs(", \"heard_ms\": null}", out);
+	put_number(out, "heard_ms", row->subflows.count, row->subflows.heard_ms);
+	fputc('}', out);
 	put_knowledge(out, row);
 	fprintf(out, ", \"device_received\": %" PRIu64 ", \"device_sent\": %" PRIu64 "}", network->link.received,
 		network->link.sent);

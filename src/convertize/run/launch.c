@@ -2,8 +2,8 @@
 /*
  * launch.c - run a program with libconvert.so preloaded, or under supervision
  *
- * A program that preloading can't reach would run unconverted without a word. It is looked at first, and supervised
- * (src/supervise) where that reaches it. What neither does isn't run unless the user insists.
+ * A program that preloading can't reach would run unconverted without a word. So we inspect it first, and supervise it
+ * (src/supervise) where that reaches it. A program that neither reaches isn't run unless the user insists.
  */
 #include "config.h"
 
@@ -111,7 +111,7 @@ static bool check_ports(const struct options *options, const char *list)
 	return true;
 }
 
-/* Refuses a log that is called "yes", as of somebody who wants it switched on. */
+/* Refuses a log with a name like "yes": the user meant to switch it on. */
 static bool check_log_name(const struct options *options, const char *log)
 {
 	static const char *const switches[] = { "yes", "no", "on", "off", "true", "false", "none" };
@@ -158,7 +158,7 @@ static bool set_preload(const char *path)
 }
 
 /*
- * Looks for wrappers of the program, which have a say in what is preloaded, and for other preload libraries.
+ * Looks for wrappers of the program, which change LD_PRELOAD, and for other preload libraries.
  * Returns 0, or the status to end with.
  */
 static int judge_wrapper(const struct options *options, const struct wrapper *wrapper)
@@ -247,14 +247,14 @@ static int variable_failed(const char *variable)
 	return STATUS_NOT_RUN;
 }
 
-/* Does preloading reach a part of what is to be supervised, as of a program that chroot(8) starts in a root with the library? */
+/* Is preloading better than nothing where supervision fails? As for a program that chroot(8) starts in a root with the library. */
 static bool may_preload(const struct launch *launch)
 {
 	return launch->options->method == METHOD_AUTO && launch->wrapper && !launch->wrapper->refused &&
 	       preload_level(launch->verdict) == PRELOAD_LEVEL_WORKS;
 }
 
-/* Returns what follows where the program can't be supervised. */
+/* Returns the sentence about the consequence, where the program can't be supervised. */
 static const char *otherwise(const struct launch *launch)
 {
 	if (may_preload(launch))
@@ -390,7 +390,7 @@ int launch_plan(struct launch *out, const struct options *options, const struct 
 	return 0;
 }
 
-/* Says that the word that should be a program is nearly a command of ours, if there is no such program. */
+/* Suggests a command of ours if the word is nearly one, and no program has that name. */
 static bool is_mistyped(const struct options *options)
 {
 	const char *word = options->program[0], *similar = options->executable ? NULL : options_similar(word, false);

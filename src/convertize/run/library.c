@@ -2,9 +2,9 @@
 /*
  * library.c - where libconvert.so is, and for which machines
  *
- * The loader alone knows what it puts in the place of $LIB: configure asks our own (LIBCONVERT_LOADER_LIB). What those for other
- * machines put there is not asked, since they may not run here: "lib" with more letters ("lib32"), or a directory below "lib"
- * that is named after the machine ("lib/i386-linux-gnu"). All of these are looked through, and the files say what they are for.
+ * The loader alone knows the value of $LIB: configure asks our own (LIBCONVERT_LOADER_LIB). Those for other
+ * machines may not run here; their value is "lib" with more letters ("lib32"), or a directory below "lib"
+ * that is named after the machine ("lib/i386-linux-gnu"). We search all of these, and each file says for which machine it is.
  */
 #include "config.h"
 

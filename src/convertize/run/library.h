@@ -41,7 +41,7 @@ bool library_find(struct library *out, const char *named,
 const struct library_build *library_for(const struct library *library, const struct program *program);
 
 /*
- * library_preload() - what LD_PRELOAD is to have for this build
+ * library_preload() - the entry in LD_PRELOAD for this build
  * That is the path with $LIB where there is one, for the sake of the programs that this one starts. Other loaders than glibc's
  * take $LIB for a directory of that name, and get the path of the file.
  */

@@ -11,7 +11,7 @@ struct wrapper {
 	const char *library; /* how the name of the library that it preloads begins; NULL: it preloads none */
 	bool refused;        /* nothing would be converted, if the library were preloaded */
 	const char *problem, *remedy;
-	enum { WRAPPER_UNSUPERVISED, WRAPPER_SUPERVISED, WRAPPER_SUPERVISED_BY_ROOT } supervised; /* a supervisor reaches what it starts */
+	enum { WRAPPER_UNSUPERVISED, WRAPPER_SUPERVISED, WRAPPER_SUPERVISED_BY_ROOT } supervised; /* a supervisor reaches its programs */
 };
 
 /*
