@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_convertize.py - the launcher: what it runs is converted, and what it refuses would not have been"""
 import contextlib
+import ctypes
 import os
 import platform
 import re
@@ -9,6 +10,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 
 from convertlab import Lab, LabError, Link, Skip, Unsuitable, check, equal, kernel, long, main, sandbox
 from convertlab.build import SRCDIR
@@ -256,8 +258,43 @@ def test_other_roots():
             result = run.run("sh", "-c", "chroot %s /%s \"$0\"; true" % (root, name), run.lab.server.addr4)
             check(result.returncode == 0 and result.stdout == "hello\n", result)
             said = [line for line in result.stderr.splitlines() if "ld.so" not in line]
-            equal(said, ["convertize: %s: can't be converted: /%s is started where %s isn't, such as in another root directory"
+            equal(said, ["convertize: %s: can't be converted: /%s is started where %s isn't, such as in another root directory or sandbox"
                          % (name, name, missing)], "what is said")
+            equal(run.conversions(), 0, "conversions")
+
+
+LANDLOCK = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+rights = ctypes.c_uint64(int(sys.argv[1]))
+ruleset = libc.syscall(444, ctypes.byref(rights), ctypes.c_size_t(8), 0)
+for path in sys.argv[2].split(":"):
+    beneath = (ctypes.c_char * 12).from_buffer_copy(bytes(rights) + os.open(path, os.O_PATH).to_bytes(4, "little"))
+    assert libc.syscall(445, ruleset, 1, beneath, 0) == 0, path
+libc.prctl(38, 1, 0, 0, 0)
+assert libc.syscall(446, ruleset, 0) == 0
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+LANDLOCK_EXECUTE, LANDLOCK_READ = 1, 4
+
+
+def test_sandboxes():
+    """A sandbox that forbids convertize, or the library, and not the program: it runs as it would, and one line says that it isn't converted."""
+    with launcher() as run:
+        if ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), 1) < 1:
+            raise Unsuitable("this kernel has no Landlock")
+        allowed = os.path.join(run.place, "allowed")
+        os.mkdir(allowed)
+        static = shutil.copy(run.compile("static", "-static"), allowed)
+        dynamic = shutil.copy(run.compile("dynamic"), allowed)
+        paths = ":".join(path for path in ("/usr", "/lib", "/lib64", "/bin", "/etc", "/proc", allowed) if os.path.exists(path))
+        python = os.path.realpath(sys.executable)
+        paths += "".join(":" + path for path in {os.path.dirname(os.path.dirname(python))} if not path.startswith("/usr"))
+        for right, path, missing in ((LANDLOCK_EXECUTE, static, "can't be executed here"), (LANDLOCK_READ, dynamic, "is started where libconvert.so isn't")):
+            result = run.run(python, "-c", LANDLOCK, str(right), paths, path, run.lab.server.addr4)
+            check(result.returncode == 0 and result.stdout == "hello\n", result)
+            said = [line for line in result.stderr.splitlines() if "ld.so" not in line]
+            check(len(said) == 1 and "can't be converted" in said[0] and missing in said[0] and os.path.basename(path) in said[0], result)
             equal(run.conversions(), 0, "conversions")
 
 

@@ -156,6 +156,7 @@ __attribute__((noinline)) static int start_supervised(const struct start *start,
 	struct start with_supervisor = *start;
 	size_t count = variables(start->argv);
 	const char **words;
+	int ret;
 
 	if (count > VARIABLES_MAX) {
 		log_line("%s: more than %d arguments: it can't be supervised", start->path, VARIABLES_MAX);
@@ -174,7 +175,12 @@ __attribute__((noinline)) static int start_supervised(const struct start *start,
 	words[SUPERVISED_WORDS + (count ? count : 1)] = NULL;
 	with_supervisor.path = convertize;
 	with_supervisor.argv = (char *const *)(uintptr_t)words;
-	return start->with(&with_supervisor, envp);
+	ret = start->with(&with_supervisor, envp);
+	if (ret == 0)
+		return 0;
+	/* A sandbox, such as Landlock's, may forbid convertize and not the program. */
+	log_warning("%s: can't be converted: %s, which would supervise it, can't be executed here", start->path, convertize);
+	return start->with(start, envp);
 }
 
 /* The environment is read only if the program is to be told anything. The kernel refuses one that can't be read. */

@@ -140,13 +140,13 @@ static const char *path_of(const struct child *child, struct look *look)
 	return look->path;
 }
 
-/* Can the library that LD_PRELOAD names be read from here? In another root directory, or a namespace of mounts, it may be missing. */
+/* Can the library that LD_PRELOAD names be read from here? In another root directory, a namespace of mounts or a sandbox it may not. */
 static bool library_is_there(struct look *look, const char *list)
 {
 	static const char token[] = "/$LIB/";
 	size_t len = 0;
 	const char *path = own_name && list ? find_preload(list, own_name, &len) : NULL, *found;
-	int before;
+	int before, fd;
 
 	if (!path || *path != '/' || len >= PATH_MAX)
 		return true;
@@ -157,7 +157,11 @@ static bool library_is_there(struct look *look, const char *list)
 			 (int)(len - (size_t)before - strlen(token)), found + strlen(token));
 	else
 		snprintf(look->path, sizeof(look->path), "%.*s", before, path);
-	return access(look->path, R_OK) == 0;
+	/* not access(2), which tells nothing of Landlock */
+	fd = open(look->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
 }
 
 /* Judges the program. Returns whether it is to be left to the supervisor; what nobody reaches is told of. */
@@ -187,13 +191,13 @@ static bool judge(struct look *look, const struct child *child)
 	    preload_leaves_to_supervisor(verdict, &look->program.files[index].elf)) {
 		if (access(supervisor, X_OK) == 0)
 			return true;
-		log_warning("%.150s: can't be converted: %s is started where convertize isn't, such as in another root directory",
+		log_warning("%.150s: can't be converted: %s is started where convertize isn't, such as in another root directory or sandbox",
 			    base_name(path, strlen(path)), path);
 		return false;
 	}
 	if (!problem && preload_level(verdict) == PRELOAD_LEVEL_WORKS &&
 	    !library_is_there(look, variable(child->environment, PRELOAD)))
-		problem = "is started where libconvert.so isn't, such as in another root directory";
+		problem = "is started where libconvert.so isn't, such as in another root directory or sandbox";
 	if (preload_level(verdict) == PRELOAD_LEVEL_REFUSED || verdict == PRELOAD_GO_WITH_C)
 		log_warning("%.150s: can't be converted: %s%s%s", base_name(path, strlen(path)),
 			    preload_describe(verdict, &look->program, index, &look->library, look->text),
