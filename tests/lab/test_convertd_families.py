@@ -112,8 +112,8 @@ def test_uplink_that_swallows():
                 env = lab.converted(CONVERT_CACHE="none")
                 times = [fetch(lab, family, env) for _ in range(5)]
 
-                check(max(times) < 4, "seconds: %s" % times)
-                check(max(times[1:]) < 1, "seconds: %s" % times)
+                check(max(times) < 10, "seconds: %s" % times)
+                check(max(times[1:]) < 3, "seconds: %s" % times)
                 fetch(lab, other, env)
                 process.wait_log("no %s server answers" % FAMILIES[family], timeout=15)
                 metrics = lab.converter.run(["curl", "-s", "http://127.0.0.1:9103/metrics"]).stdout
@@ -182,7 +182,7 @@ def test_family_that_stops_to_work():
                 client.sock.close()
             answer, seconds = asked(lab, "fd08::1:0")
             equal(answer, NOT_AUTHORIZED, "the answer")
-            check(seconds < 0.5, "seconds: %s" % seconds)
+            check(seconds < 3, "seconds: %s" % seconds)
             speak(lab)
             process.wait_log("IPv6 servers answer again", timeout=15)
     finally:

@@ -167,9 +167,9 @@ def test_silent_clients():
             silent = [silent[i] for i in staying]
             for protocol in (TCP, MPTCP):
                 for delivery in ("syn", "behind", "syn-bytewise"):
-                    start = time.monotonic()
+                    sent_again = lab.client.counters()["TcpExtTCPSynRetrans"]
                     serve_once(limited.client(None, protocol, delivery), server)
-                    check(time.monotonic() - start < 2, "it took %.1f s" % (time.monotonic() - start))
+                    equal(lab.client.counters()["TcpExtTCPSynRetrans"], sent_again, "SYNs that were sent again: it wasn't served at once")
             # each of those who weren't done at once has pushed one out
             check(not readable(silent[-1].sock, 0), "the newest went")
             wait_until(lambda: limited.process.log_text().count("is reset: too many pending requests") == 1, 5, "one line")
@@ -353,7 +353,7 @@ def test_forged_syns():
                             client = limited.client(None, protocol)
                             serve_among(client, server).close()
                             client.sock.close()
-                            check(time.monotonic() - start < 3, "served after %.1f s" % (time.monotonic() - start))
+                            check(time.monotonic() - start < 10, "served after %.1f s" % (time.monotonic() - start))
             asked = {packet.sport for packet in capture.packets() if packet.syn and packet.dport == 80}
             check(6 < len(asked) < 300, "%d of %d forged requests reached the server" % (len(asked) - 6, FORGED))
             grown = memory(limited.process) - before

@@ -342,7 +342,7 @@ def test_200_connections_with_the_server_next_to_the_converter():
             for client in waiting.values():
                 client.sock.close()
                 server.accept().close()
-            check(max(times) < 2, "the slowest took %.2f s" % max(times))
+            check(max(times) < 10, "the slowest took %.2f s" % max(times))
 
 
 @kernel.needs("fastopen")

@@ -172,7 +172,7 @@ def test_service_manager():
                     process = manager.restart(process, *arguments)
                     manager.wait("READY=1")
                     took = time.monotonic() - start
-                    check(took < 5, "the restart took %.1f s" % took)
+                    check(took < 10, "the restart took %.1f s" % took)
                     downloads.append(Download(lab, 8081 + i, (TCP, MPTCP)[i % 2]))
                     serving.append(process.serving)
             check(all(alive(number) for number in serving), "a process has not waited for its download")
@@ -202,7 +202,7 @@ def test_systemd():
                 start_time = time.monotonic()
                 systemd.systemctl("restart", "convertd")
                 took = time.monotonic() - start_time
-                check(took < 5, "the restart took %.1f s" % took)
+                check(took < 10, "the restart took %.1f s" % took)
                 equal(systemd.show("ActiveState"), "active", "the state")
                 downloads.append(Download(lab, 8081 + i, (TCP, MPTCP)[i % 2]))
             equal(systemd.serving(), len(downloads), "processes that serve")
@@ -215,7 +215,7 @@ def test_systemd():
         left = Download(lab, 8090)
         start_time = time.monotonic()
         systemd.systemctl("stop", "convertd")
-        check(time.monotonic() - start_time < 5, "the stop took %.1f s" % (time.monotonic() - start_time))
+        check(time.monotonic() - start_time < 10, "the stop took %.1f s" % (time.monotonic() - start_time))
         left.look()
         wait_until(lambda: not systemd.processes(), 10, "the end of all")
         equal(tables(lab), "", "tables")
