@@ -129,7 +129,7 @@ struct dial_ops {
 enum dial_state {
 	DIAL_ON,        /* the attempt, or another one that has begun, goes on */
 	DIAL_HELD,      /* the SYN waits for the program's first bytes */
-	DIAL_RESOLVING, /* a converter's name has to be resolved first; then dial_go_on() */
+	DIAL_RESOLVING, /* a converter's name has to be resolved first; then dial_resolved() */
 	DIAL_CONFIRMED, /* the SYN+ACK has confirmed the server: once, and the attempt goes on */
 	DIAL_REACHED,   /* the server was reached, and the stream is the program's */
 	DIAL_REFUSED,   /* of dial_next() alone: no converter can be asked, dial_refused() says what to do */
@@ -159,8 +159,8 @@ enum dial_state dial_next(struct dial *dial, bool hold, struct dial_end *end);
  */
 enum dial_state dial_refused(const struct dial *dial, struct dial_end *end);
 
-/* dial_go_on() - likewise, behind an attempt that has failed with @error for @reason, or a name that was resolved */
-enum dial_state dial_go_on(struct dial *dial, int error, const char *reason, struct dial_end *end);
+/* dial_resolved() - a converter's name was resolved, as far as it can be: likewise, or ON */
+enum dial_state dial_resolved(struct dial *dial, struct dial_end *end);
 
 /* dial_step() - take the steps that are possible. Each state but HELD and REFUSED may be returned. */
 enum dial_state dial_step(struct dial *dial, struct dial_end *end);

@@ -114,7 +114,8 @@ enum dial_state dial_refused(const struct dial *dial, struct dial_end *end)
 	return closed ? DIAL_FAILED : DIAL_DIRECT;
 }
 
-enum dial_state dial_go_on(struct dial *dial, int error, const char *reason, struct dial_end *end)
+/* Asks the next converter behind one that has failed with @error for @reason, or connects without one. */
+static enum dial_state go_on(struct dial *dial, int error, const char *reason, struct dial_end *end)
 {
 	enum dial_state state = dial_next(dial, false, end);
 
@@ -125,6 +126,11 @@ enum dial_state dial_go_on(struct dial *dial, int error, const char *reason, str
 		return DIAL_FAILED;
 	dial_log(dial, "direct, the converter fails: ", reason);
 	return DIAL_DIRECT;
+}
+
+enum dial_state dial_resolved(struct dial *dial, struct dial_end *end)
+{
+	return go_on(dial, ENETUNREACH, "no converter answers", end);
 }
 
 /* --- ends of an attempt --- */
@@ -162,7 +168,7 @@ static enum dial_state converter_failed(struct dial *dial, const struct handshak
 	if (dial->start.placed && is_unanswered(dial) && !path_works(paths_facts_kept(&dial->start.own.id).state))
 		path_start_give_back(&dial->start);
 	disconnect(dial);
-	return dial_go_on(dial, error, reason, end);
+	return go_on(dial, error, reason, end);
 }
 
 /* The attempt has begun if @ret is 0, else it has failed with -errno. */

@@ -3,7 +3,7 @@
 # In a directory of its own, where no linker and no loader looks for libraries by their names: it is for LD_PRELOAD only.
 pkglib_LTLIBRARIES = libconvert.la
 libconvert_la_SOURCES = \
-	src/shim/connect/operations.c src/shim/connect/operations.h src/shim/connect/bypass.c src/shim/connect/bypass.h src/shim/connect/unattended.c src/shim/connect/unattended.h src/shim/system/rings.c src/shim/system/rings.h src/shim/process/children.c src/shim/process/children.h \
+	src/shim/connect/operations.c src/shim/connect/operations.h src/shim/connect/ring_use.c src/shim/connect/ring_use.h src/shim/system/rings.c src/shim/system/rings.h src/shim/process/children.c src/shim/process/children.h \
 	src/shim/socket/conn.c src/shim/socket/conn.h src/shim/socket/phase.c src/shim/socket/phase.h \
 	src/shim/connect/conversion.c src/shim/connect/conversion.h src/shim/connect/conversion_start.c src/shim/connect/conversion_wait.c \
 	src/shim/wait/deadlines.c src/shim/wait/deadlines.h src/shim/socket/early.c src/shim/socket/early.h \
@@ -15,14 +15,12 @@ libconvert_la_SOURCES = \
 	src/shim/system/native_times.h src/shim/system/next.c src/shim/system/next.h src/shim/connect/output.c src/shim/connect/output.h \
 	src/shim/connect/follow.c src/shim/connect/follow.h \
 	src/shim/connect/settle.c src/shim/connect/settle.h \
-	src/shim/wait/signals.c src/shim/wait/signals.h \
-	src/shim/socket/mptcpinfo.h src/shim/socket/tcpinfo.h src/shim/wait/registrations.c src/shim/wait/registrations.h src/shim/wait/unseen_watches.c src/shim/wait/unseen_watches.h \
+	src/shim/socket/tcpinfo.h src/shim/wait/registrations.c src/shim/wait/registrations.h src/shim/wait/unseen_watches.c src/shim/wait/unseen_watches.h \
 	src/shim/wait/watch.c src/shim/wait/watch.h
 libconvert_la_SOURCES += \
 	src/shim/hooks/alias.c src/shim/hooks/dlopen.c src/shim/hooks/options.c src/shim/hooks/select.c src/shim/hooks/syscall.c \
 	src/shim/connect/dissolve.c src/shim/connect/dissolve.h src/shim/connect/input.c src/shim/connect/input.h \
-	src/shim/connect/peek.c src/shim/connect/peek.h src/shim/connect/reset.c src/shim/connect/reset.h \
-	src/shim/connect/keepalive.c src/shim/connect/keepalive.h src/shim/connect/lowat.c src/shim/connect/lowat.h \
+	src/shim/connect/borrowed_options.c src/shim/connect/borrowed_options.h \
 	src/shim/socket/options.c src/shim/socket/options.h \
 	src/shim/connect/replace.c src/shim/connect/replace.h src/shim/system/usermem.c src/shim/system/usermem.h \
 	src/shim/system/waiting.c src/shim/system/waiting.h

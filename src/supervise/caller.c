@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* caller.c - whether a call still waits for its connection, and what becomes of that when it doesn't; course.c says why */
+/* caller.c - whether a call still waits for its connection, and what becomes of that when it doesn't */
 #include "config.h"
 
 #include "supervise/caller.h"
 
+#include "client/client_log.h"
 #include "client/converters_destinations.h"
 #include "client/exchange.h"
 #include "common/clock.h"
-#include "supervise/connection_operations.h"
-#include "supervise/course.h"
+#include "supervise/connection.h"
 #include "supervise/ends.h"
 #include "supervise/kernel.h"
-#include "client/client_log.h"
 #include "supervise/tracee.h"
 
 #include <errno.h>
@@ -56,40 +55,40 @@ static void out_of_time(struct connection *connection)
  * The call ends with an error, while the socket goes on connecting as a direct one would; but nothing of Convert's may come in its stream
  * any more. Whoever has the socket sees no more of it than that the connection takes a little longer.
  */
-static void leave(struct connection *connection, int error, bool gone)
+static void leave_call(struct connection *connection, int error, bool gone)
 {
-	struct course_left left = {
+	struct caller_left left = {
 		.direct = connection->state == CONNECTION_DIRECT,
 		.stand_in = connection->sock != connection->fd,
 		.gone = gone,
 		.blind = connection->state == CONNECTION_ASKED,
 		.closed = supervision.settings->fail_closed,
 	};
-	enum course_way way = course_leave(&left);
+	enum caller_way way = caller_way(&left);
 
 	connection->unfinished = error;
 	connection->nonblocking = true;
-	if (way != COURSE_AS_IT_IS) {
+	if (way != CALLER_AS_IT_IS) {
 		connection_disconnect(connection);
 	}
-	if (way == COURSE_BLINDLY && !dial_blindly(&connection->dial)) {
+	if (way == CALLER_BLINDLY && !dial_blindly(&connection->dial)) {
 		left.blind = false;
 		left.stand_in = connection->sock != connection->fd;
-		way = course_leave(&left);
+		way = caller_way(&left);
 	}
 	switch (way) {
-	case COURSE_AS_IT_IS:
+	case CALLER_AS_IT_IS:
 		if (ends_hand_over(connection))
 			connection_answer(connection, 0, error);
 		break;
-	case COURSE_BLINDLY:
+	case CALLER_BLINDLY:
 		ends_blindly(connection);
 		break;
-	case COURSE_DIRECTLY:
+	case CALLER_DIRECTLY:
 		dial_log(&connection->dial, "direct, ", "the call was interrupted");
 		ends_go_directly(connection);
 		break;
-	case COURSE_ENDED:
+	case CALLER_ENDED:
 		connection_answer(connection, 0, EINTR);
 		break;
 	}
@@ -104,7 +103,7 @@ static bool was_shut(const struct connection *connection)
 bool caller_look(struct connection *connection, bool caller, int64_t now)
 {
 	const bool gone = caller && !listener_is_waiting(supervision.listener, &connection->call);
-	const struct course_call view = {
+	const struct caller_view view = {
 		.limit = connection->limit,
 		.interruption = caller && !gone && !connection->nonblocking ? tracee_interruption(connection->call.tid) : 0,
 		.nonblocking = connection->nonblocking,
@@ -116,21 +115,70 @@ bool caller_look(struct connection *connection, bool caller, int64_t now)
 
 	if (caller)
 		connection->caller_at = now + LOOK_NS;
-	switch (course_of_call(&view, now, &error)) {
-	case COURSE_ON:
+	switch (caller_judge(&view, now, &error)) {
+	case CALLER_ON:
 		return true;
-	case COURSE_OUT_OF_TIME:
+	case CALLER_OUT_OF_TIME:
 		log_about(connection->call.tid);
 		out_of_time(connection);
 		break;
-	case COURSE_LEAVE:
+	case CALLER_LEAVE:
 		log_about(connection->call.tid);
-		leave(connection, error, gone);
+		leave_call(connection, error, gone);
 		break;
-	case COURSE_SHUT:
+	case CALLER_SHUT:
 		log_about(connection->call.tid);
 		ends_shut(connection);
 		break;
 	}
 	return false;
+}
+
+/* --- what a connection does next, by what is seen of its call (no I/O) --- */
+
+/*
+ * A direct connection goes on in the kernel when its call ends early, by a signal or by SO_SNDTIMEO: the program may wait for it by poll(),
+ * call connect() again, or have the kernel do that (SA_RESTART). But a converter's response would be read by nobody then. So what goes on
+ * is a connection without a response: a blind request, or a direct connection.
+ */
+
+enum caller_verdict caller_judge(const struct caller_view *call, int64_t now, int *error)
+{
+	const bool over = call->limit && now >= call->limit;
+
+	*error = EINTR;
+	if (call->gone)
+		return CALLER_LEAVE;
+	if (call->shut)
+		return CALLER_SHUT;
+	if (call->nonblocking)
+		return over && !call->direct ? CALLER_OUT_OF_TIME : CALLER_ON;
+	if (over)
+		*error = EINPROGRESS;
+	else if (call->interruption && !call->limit) /* a call with a time-out isn't made again: signal(7) */
+		*error = call->interruption;
+	return over || call->interruption ? CALLER_LEAVE : CALLER_ON;
+}
+
+enum caller_way caller_way(const struct caller_left *left)
+{
+	if (left->gone && left->stand_in)
+		return CALLER_ENDED; /* whoever has the program's socket has one that was never connected */
+	if (left->direct)
+		return CALLER_AS_IT_IS;
+	if (left->blind)
+		return CALLER_BLINDLY;
+	return left->gone || left->closed ? CALLER_ENDED : CALLER_DIRECTLY;
+}
+
+int64_t caller_sooner(int64_t one, int64_t other)
+{
+	return one && (!other || one < other) ? one : other;
+}
+
+int caller_wait_ms(int64_t at, int64_t now)
+{
+	if (!at)
+		return -1;
+	return at <= now ? 1 : (int)((at - now) / CLOCK_NS_PER_MS) + 1;
 }

@@ -12,11 +12,11 @@
 #include "supervise/calls.h"
 
 #include "client/converters.h"
-#include "supervise/aftermath.h"
-#include "supervise/connection_operations.h"
+#include "supervise/blind_requests.h"
+#include "supervise/connection.h"
 #include "supervise/kernel.h"
 #include "client/client_log.h"
-#include "supervise/options.h"
+#include "supervise/option_calls.h"
 #include "supervise/peers.h"
 #include "supervise/progress.h"
 #include "supervise/stand_in.h"
@@ -114,7 +114,7 @@ static bool is_here(int fd)
 	return kernel_network(fd) == own;
 }
 
-static bool is_tcp(int fd, int *domain, int *protocol)
+static bool is_tcp_socket(int fd, int *domain, int *protocol)
 {
 	*domain = kernel_get(fd, SOL_SOCKET, SO_DOMAIN, -1);
 	*protocol = kernel_get(fd, SOL_SOCKET, SO_PROTOCOL, -1);
@@ -128,7 +128,7 @@ static void connect_natively(const struct call *call, int fd, const void *addr, 
 	int flags = fcntl(fd, F_GETFL), ret;
 
 	if (unspec)
-		aftermath_cancel(kernel_cookie(fd));
+		blind_requests_cancel(kernel_cookie(fd));
 	fcntl(fd, F_SETFL, flags | O_NONBLOCK);
 	ret = connect(fd, addr, len) == 0 ? 0 : errno;
 	fcntl(fd, F_SETFL, flags);
@@ -177,7 +177,7 @@ static void begin(const struct call *call, int fd, int domain, bool mptcp, const
 		.dial = { .early = early->bytes, .early_len = early->len },
 		.answer_at = early->answer_at,
 	};
-	aftermath_cancel(cookie);
+	blind_requests_cancel(cookie);
 	HASH_ADD(hh, supervision.connections, cookie, sizeof(connection->cookie), connection);
 	connection_operations_begin(connection, peer);
 	progress_begin(connection);
@@ -203,7 +203,7 @@ static bool waits_for_another(int fd)
 }
 
 /* connect() of a socket that is connected, or becomes so, or with an address that can't be converted. */
-static void connect_again(const struct call *call, int fd, const struct sockaddr_storage *addr, socklen_t len)
+static void connect_unfresh(const struct call *call, int fd, const struct sockaddr_storage *addr, socklen_t len)
 {
 	if (addr->ss_family != AF_UNSPEC && waits_for_another(fd))
 		let_go(call, fd);
@@ -234,7 +234,7 @@ static void handle_connect(const struct call *call)
 	struct sockaddr_storage addr = { 0 };
 	int domain, protocol, error, fd = tracee_get_fd(call->tid, (int)call->args[0]);
 
-	if (fd < 0 || !is_tcp(fd, &domain, &protocol) || !is_here(fd))
+	if (fd < 0 || !is_tcp_socket(fd, &domain, &protocol) || !is_here(fd))
 		let_go(call, fd);
 	else if (len > sizeof(addr))
 		answer(call, fd, EINVAL);
@@ -244,7 +244,7 @@ static void handle_connect(const struct call *call)
 		close(fd);
 	else if (!sockaddr_ip_from(&peer, (struct sockaddr *)&addr, len) || peer.sa.sa_family != domain || !is_fresh(fd) ||
 		 (domain == AF_INET6 && sockaddr_ip_is_v4(&peer) && kernel_get(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0)))
-		connect_again(call, fd, &addr, len);
+		connect_unfresh(call, fd, &addr, len);
 	else if ((error = kernel_get(fd, SOL_SOCKET, SO_ERROR, 0)))
 		answer_ended(call, fd, error);
 	else if (is_converter(&peer))
@@ -279,7 +279,7 @@ static void handle_getpeername(const struct call *call)
 	union sockaddr_ip now;
 	socklen_t len = sizeof(now);
 
-	if (fd >= 0 && is_tcp(fd, &domain, &protocol) && getpeername(fd, &now.sa, &len) == 0)
+	if (fd >= 0 && is_tcp_socket(fd, &domain, &protocol) && getpeername(fd, &now.sa, &len) == 0)
 		server = peers_find(fd);
 	if (!server) {
 		let_go(call, fd);
@@ -390,7 +390,7 @@ static void handle_output(const struct call *call)
 	struct message message;
 	int domain, protocol, error, fd = tracee_get_fd(call->tid, (int)call->args[0]);
 
-	if (fd < 0 || !is_tcp(fd, &domain, &protocol) || !is_here(fd) || !is_fresh(fd)) {
+	if (fd < 0 || !is_tcp_socket(fd, &domain, &protocol) || !is_here(fd) || !is_fresh(fd)) {
 		let_go(call, fd);
 		return;
 	}

@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* connection.c - a connection that a supervised program is making: what is known of it until its call is answered */
+/* connection.c - a connection that a supervised program is making, and what the engine does to its socket */
 #include "config.h"
 
 #include "supervise/connection.h"
 
+#include "client/converters_destinations.h"
+#include "host/networks.h"
+#include "supervise/advice.h"
+#include "supervise/blind_judge.h"
+#include "supervise/kernel.h"
+#include "supervise/stand_in.h"
 #include "supervise/tracee.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 struct supervision supervision;
@@ -98,4 +106,315 @@ void connection_succeed(struct connection *connection, size_t taken)
 		connection_answer(connection, (int64_t)taken, 0);
 	else
 		connection_answer(connection, 0, connection->nonblocking ? connection->unfinished : 0);
+}
+
+/* --- what the engine does to a supervised program's socket (engine/dial.h) --- */
+
+/*
+ * The program's own socket is used where that is what is wanted, which it is for converters that are reached over Multipath TCP.
+ * In all other cases a stand-in is connected, and takes the place of the program's socket once the server has answered.
+ */
+
+struct connection *connection_of_dial(const struct dial *dial)
+{
+	return (struct connection *)((char *)(uintptr_t)dial - offsetof(struct connection, dial));
+}
+
+static struct converters_query traced_query(const struct dial *dial)
+{
+	const struct connection *connection = connection_of_dial(dial);
+
+	return (struct converters_query){
+		.destination = &dial->server,
+		.family = connection->domain,
+		.v6only = connection->v6only,
+		.any = true,
+		.tried = dial->tried,
+	};
+}
+
+/*
+ * A blind request that the converter refuses, by its rules, would be a failed connection to a server that is reached directly. So it is
+ * made for what the converter is known to serve, or where nothing says that it might not.
+ */
+static bool is_likely_served(const struct dial *dial)
+{
+	return converters_admits(dial->attempt.converter, &dial->server) ||
+	       (!policy_is_private(&dial->server) && !blind_memory_has_failed(&dial->server));
+}
+
+static bool traced_allows(struct dial *dial, enum dial_use use)
+{
+	const struct connection *connection = connection_of_dial(dial);
+
+	switch (use) {
+	case DIAL_USE_MPTCP:
+		return connection->mptcp && advice_allows_mptcp(connection->fd);
+	case DIAL_USE_BLIND:
+		/* A lost SYN of a stand-in for TCP, which isn't made again, would fail a connection that need not fail. */
+		return connection->nonblocking && (connection->sock == connection->fd || dial->mptcp) &&
+		       !blind_memory_is_slow(&dial->server) && is_likely_served(dial);
+	case DIAL_USE_PATHS:
+		return paths_may_be_several(connection->sock, &dial->attempt.addr);
+	}
+	return false;
+}
+
+/* Whoever could guess it would get at the connection. */
+static uint64_t traced_number(void)
+{
+	uint64_t random;
+
+	return getrandom(&random, sizeof(random), GRND_NONBLOCK) == sizeof(random) ? random : 0;
+}
+
+static int traced_fit(struct dial *dial, union sockaddr_ip *to, bool mptcp)
+{
+	struct connection *connection = connection_of_dial(dial);
+	const bool v4 = sockaddr_ip_is_v4(to);
+	const struct in6_addr in6 = sockaddr_ip_in6(to);
+	const int domain = v4 && (connection->domain == AF_INET || connection->v6only) ? AF_INET :
+			   v4							       ? connection->domain :
+											 AF_INET6;
+	int made;
+
+	if (connection->sock_domain != domain || dial->mptcp != mptcp || (connection->sock_was_mapped && !v4)) {
+		made = stand_in_make(connection->fd, domain, mptcp, connection->bound);
+		if (made < 0 && mptcp) {
+			mptcp = false;
+			made = stand_in_make(connection->fd, domain, false, connection->bound);
+		}
+		if (made < 0)
+			return made;
+		connection_use(connection, made, domain, mptcp);
+	}
+	connection->sock_was_mapped = domain == AF_INET6 && v4;
+	sockaddr_ip_set(to, domain, &in6, sockaddr_ip_port(to));
+	return 0;
+}
+
+/*
+ * A response may be at the head of the stream before the supervisor has taken it off, and a program's other threads may read from the
+ * socket by then, or go on with it behind exec(). So where one is to come it comes on a stand-in, which the program hasn't got before.
+ * Other processes that share the socket would keep it as it was: for them it is not done.
+ *
+ * Nor could it be read from a socket that the program has shut down for reading.
+ */
+static int hide_response(struct connection *connection)
+{
+	struct dial *dial = &connection->dial;
+	int made;
+
+	if (connection->sock != connection->fd || (dial->attempt.ask_silent && dial_wants_syn_data(dial)) ||
+	    (!connection->shut && !tracee_has_threads(connection->call.tid)))
+		return 0;
+	made = stand_in_make(connection->fd, connection->domain, dial->mptcp, connection->bound);
+	if (made >= 0)
+		connection_use(connection, made, connection->domain, dial->mptcp);
+	return made < 0 ? made : 0;
+}
+
+static int traced_prepare(struct dial *dial)
+{
+	struct connection *connection = connection_of_dial(dial);
+	int ret;
+
+	connection->state = CONNECTION_ASKED;
+	ret = hide_response(connection);
+	if (ret < 0)
+		return ret;
+	kernel_set(connection->sock, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0); /* the program's must not hold back what is ours */
+	connection->cookieless = (connection->ours && connection->sock == connection->fd) ||
+				 kernel_set(connection->sock, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1);
+	return path_start_bind(&dial->start, connection->sock);
+}
+
+int connection_connect(int fd, const union sockaddr_ip *to)
+{
+	int flags = fcntl(fd, F_GETFL), ret;
+
+	if (!(flags & O_NONBLOCK))
+		fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+	ret = connect(fd, &to->sa, sockaddr_ip_len(to)) == 0 ? 0 : -errno;
+	if (!(flags & O_NONBLOCK))
+		fcntl(fd, F_SETFL, flags);
+	return ret == -EINPROGRESS ? 0 : ret;
+}
+
+/*
+ * ECONNABORTED is the news, once, of an attempt before that the network has ended; Linux (6.18) connects an MPTCP socket no more that has
+ * told it to output (EINVAL), before that is ended by AF_UNSPEC. So it is with output below.
+ */
+static int traced_connect(struct dial *dial, const union sockaddr_ip *to)
+{
+	const int sock = connection_of_dial(dial)->sock;
+	int ret = connection_connect(sock, to);
+
+	if (ret != -ECONNABORTED)
+		return ret;
+	kernel_disconnect(sock);
+	return connection_connect(sock, to);
+}
+
+static ssize_t message_out(int sock, const struct iovec iov[static 2], const union sockaddr_ip *to)
+{
+	struct iovec parts[2] = { iov[0], iov[1] };
+	struct msghdr header = { .msg_iov = parts, .msg_iovlen = 2 };
+	union sockaddr_ip addr;
+	ssize_t sent;
+
+	if (to) {
+		addr = *to;
+		header.msg_name = &addr;
+		header.msg_namelen = sockaddr_ip_len(to);
+	}
+	sent = sendmsg(sock, &header, (to ? MSG_FASTOPEN : 0) | MSG_DONTWAIT | MSG_NOSIGNAL);
+	return sent < 0 ? -errno : sent;
+}
+
+static ssize_t traced_send(struct dial *dial, const struct iovec iov[static 2], const union sockaddr_ip *to)
+{
+	struct connection *connection = connection_of_dial(dial);
+	ssize_t sent;
+
+	if (to && !connection->cookieless)
+		return -EOPNOTSUPP;
+	sent = message_out(connection->sock, iov, to);
+	if (!to || sent != -ECONNABORTED)
+		return sent;
+	kernel_disconnect(connection->sock);
+	return message_out(connection->sock, iov, to);
+}
+
+static void traced_begun(struct dial *dial)
+{
+	if (!dial->attempt.ask_blind)
+		connection_watch(connection_of_dial(dial));
+}
+
+static void traced_info(struct dial *dial, struct tcp_info *out)
+{
+	*out = kernel_tcp_info(connection_of_dial(dial)->sock);
+}
+
+static bool traced_fell_back(struct dial *dial)
+{
+	return kernel_has_fallen_back(connection_of_dial(dial)->sock);
+}
+
+static int traced_error(struct dial *dial)
+{
+	return kernel_get(connection_of_dial(dial)->sock, SOL_SOCKET, SO_ERROR, 0);
+}
+
+static ssize_t traced_peek(struct dial *dial, uint8_t *buffer, size_t size, bool *ended)
+{
+	const int sock = connection_of_dial(dial)->sock;
+	struct pollfd end = { .fd = sock, .events = POLLRDHUP };
+	int readable;
+	ssize_t got;
+
+	if (ended) {
+		*ended = poll(&end, 1, 0) > 0 && end.revents & (POLLRDHUP | POLLHUP | POLLERR);
+		/* brings segments together that MSG_PEEK would show only the first of (Linux 6.1 and 6.12) */
+		ioctl(sock, FIONREAD, &readable);
+	}
+	got = recv(sock, buffer, size, MSG_PEEK | MSG_DONTWAIT);
+	return got < 0 ? -errno : got;
+}
+
+static bool traced_take(struct dial *dial, size_t bytes)
+{
+	const int sock = connection_of_dial(dial)->sock;
+	uint8_t response[CONVERT_MESSAGE_MAX];
+
+	while (bytes) {
+		ssize_t got = recv(sock, response, bytes, MSG_DONTWAIT);
+
+		if (got <= 0)
+			return false;
+		bytes -= (size_t)got;
+	}
+	return true;
+}
+
+/* The last one has a probe sent that is due. */
+static const int keepalives[CONNECTION_KEEPALIVES][2] = {
+	{ IPPROTO_TCP, TCP_KEEPINTVL }, { IPPROTO_TCP, TCP_KEEPCNT }, { SOL_SOCKET, SO_KEEPALIVE }, { IPPROTO_TCP, TCP_KEEPIDLE },
+};
+
+static bool traced_probe(struct dial *dial, int seconds)
+{
+	struct connection *connection = connection_of_dial(dial);
+	const int ours[CONNECTION_KEEPALIVES] = { seconds, 100, 1, seconds };
+	bool set = true;
+
+	for (int i = 0; i < CONNECTION_KEEPALIVES && !connection->probing; i++)
+		connection->kept[i] = kernel_get(connection->sock, keepalives[i][0], keepalives[i][1], -1);
+	connection->probing = true;
+	for (int i = 0; i < CONNECTION_KEEPALIVES; i++)
+		set &= kernel_set(connection->sock, keepalives[i][0], keepalives[i][1], ours[i]);
+	return set;
+}
+
+void connection_probes_end(struct connection *connection)
+{
+	for (int i = CONNECTION_KEEPALIVES - 1; i >= 0 && connection->probing; i--)
+		kernel_set(connection->sock, keepalives[i][0], keepalives[i][1], connection->kept[i]);
+	connection->probing = false;
+}
+
+/* All events of the socket lead to a step, on the edge. */
+static void traced_watch(struct dial *dial)
+{
+	(void)dial;
+}
+
+static void traced_wake(struct dial *dial, int64_t at)
+{
+	connection_of_dial(dial)->look_at = at;
+}
+
+void connection_disconnect(struct connection *connection)
+{
+	dial_stop(&connection->dial);
+	connection_probes_end(connection);
+	kernel_disconnect(connection->sock);
+}
+
+static void traced_disconnect(struct dial *dial)
+{
+	connection_disconnect(connection_of_dial(dial));
+}
+
+static const struct dial_ops operations = {
+	.query = traced_query,
+	.allows = traced_allows,
+	.number = traced_number,
+	.fit = traced_fit,
+	.prepare = traced_prepare,
+	.connect = traced_connect,
+	.send = traced_send,
+	.begun = traced_begun,
+	.info = traced_info,
+	.fell_back = traced_fell_back,
+	.error = traced_error,
+	.peek = traced_peek,
+	.take = traced_take,
+	.probe = traced_probe,
+	.watch = traced_watch,
+	.wake = traced_wake,
+	.disconnect = traced_disconnect,
+};
+
+void connection_operations_begin(struct connection *connection, const union sockaddr_ip *peer)
+{
+	struct dial *dial = &connection->dial;
+	const struct in6_addr source = connection->bound ? network_source(connection->fd) : in6addr_any;
+
+	dial->ops = &operations;
+	dial->server = *peer;
+	dial->started = clock_ns();
+	dial->mptcp = connection->mptcp;
+	path_start_init(&dial->start, !connection->bound && !network_is_chosen(connection->fd), &source);
 }

@@ -56,7 +56,7 @@ struct supervision {
 	int epoll;                    /* @sock of each connection is registered here, with the connection */
 	struct connection *connections;
 	int resolver_ready;           /* an eventfd, readable once a name was looked up */
-	int again_ready;              /* likewise, once requests were made again (blind_retry.c) */
+	int retry_ready;              /* likewise, once requests were made again (blind_retry.c) */
 };
 
 extern struct supervision supervision;
@@ -78,5 +78,26 @@ void connection_succeed(struct connection *connection, size_t taken);
 
 /* Forgets the connection: its call has ended. */
 void connection_forget(struct connection *connection);
+
+/* --- what the engine does to a supervised program's socket (engine/dial.h) --- */
+
+/* Has the connection's dial use its socket. @peer: the server */
+void connection_operations_begin(struct connection *connection, const union sockaddr_ip *peer);
+
+/* Ends the attempt, by a reset if need be, so that the socket can be connected again, and gives the program its keepalive back. */
+void connection_disconnect(struct connection *connection);
+
+/* Gives the program its keepalive back, if ours is on. */
+void connection_probes_end(struct connection *connection);
+
+/*
+ * connection_connect() - connect(2) that doesn't block, whatever the mode of the program's socket, which is shared with the program
+ * Others of its threads see the mode change for a moment in which the socket isn't connected, so that their calls fail in any case.
+ * Returns 0 if it is under way, or -errno.
+ */
+int connection_connect(int fd, const union sockaddr_ip *to);
+
+/* The dials' connection. */
+struct connection *connection_of_dial(const struct dial *dial);
 
 #endif

@@ -6,8 +6,8 @@
 
 #include "client/converters_facts.h"
 #include "common/thread.h"
-#include "supervise/aftermath.h"
-#include "supervise/connection_operations.h"
+#include "supervise/blind_requests.h"
+#include "supervise/connection.h"
 #include "supervise/enquiry.h"
 #include "supervise/kernel.h"
 #include "supervise/peers.h"
@@ -89,7 +89,7 @@ static size_t send_early(struct connection *connection, size_t sent)
 }
 
 /* The kernel itself was asked not to wait. Where the program does, the kernel is told that all is well: EISCONN comes next. */
-static void settle(const struct connection *connection, const union sockaddr_ip *peer)
+static void tell_kernel(const struct connection *connection, const union sockaddr_ip *peer)
 {
 	if (!connection->nonblocking)
 		(void)connect(connection->sock, &peer->sa, sockaddr_ip_len(peer));
@@ -99,12 +99,12 @@ void ends_directly(struct connection *connection)
 {
 	if (!ends_hand_over(connection))
 		return;
-	settle(connection, &connection->dial.server);
+	tell_kernel(connection, &connection->dial.server);
 	connection_succeed(connection, send_early(connection, 0));
 }
 
 /* By plain TCP, unless the program itself has made an MPTCP socket. Returns 0 if it is under way, or -errno. */
-static int connect_directly(struct connection *connection)
+static int server_connect(struct connection *connection)
 {
 	const union sockaddr_ip server = connection->dial.server;
 	int made, ret;
@@ -128,7 +128,7 @@ static int connect_directly(struct connection *connection)
 
 void ends_go_directly(struct connection *connection)
 {
-	int ret = connect_directly(connection);
+	int ret = server_connect(connection);
 
 	if (ret < 0)
 		connection_answer(connection, 0, -ret);
@@ -142,7 +142,7 @@ void ends_reached(struct connection *connection)
 	if (!ends_hand_over(connection))
 		return;
 	peers_note(connection->sock, &connection->dial.attempt.addr, &connection->dial.server);
-	settle(connection, &connection->dial.attempt.addr);
+	tell_kernel(connection, &connection->dial.attempt.addr);
 	connection_succeed(connection, connection->dial.early_len);
 }
 
@@ -155,7 +155,7 @@ void ends_blindly(struct connection *connection)
 	if (!ends_hand_over(connection))
 		return;
 	peers_note(connection->sock, &attempt->addr, &connection->dial.server);
-	aftermath_expect(connection);
+	blind_requests_expect(connection);
 	if (converters_silence_ends_soon(attempt->converter))
 		enquiry_start(&connection->dial.start, clock_ns());
 	connection_succeed(connection, (size_t)(attempt->sent - attempt->request_len));

@@ -96,7 +96,7 @@ static void look_later(void)
 }
 
 /* Waits until the thread has come to wait for something, until the time @until at most. */
-static bool settle(void *until, pid_t tid)
+static bool come_to_rest(void *until, pid_t tid)
 {
 	while (tracee_call(tid) < 0 && clock_ns() < *(const int64_t *)until)
 		look_later();
@@ -174,7 +174,7 @@ void pause_process(pid_t tid)
 	int64_t until = clock_ns() + SETTLE_NS;
 	int count;
 
-	tracee_each_thread(tid, settle, &until);
+	tracee_each_thread(tid, come_to_rest, &until);
 	until = clock_ns() + STOP_NS;
 	/* Others may have come to wait for a socket while these were waited for. */
 	do {

@@ -1,7 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* progress.c - a connection from its call to the answer */
+#include "config.h"
+
+#include "supervise/progress.h"
+
+#include "client/client_log.h"
+#include "client/exchange.h"
+#include "client/user_cache.h"
+#include "common/clock.h"
+#include "host/networks.h"
+#include "supervise/blind_requests.h"
+#include "supervise/caller.h"
+#include "supervise/connection.h"
+#include "supervise/ends.h"
+#include "supervise/enquiry.h"
+#include "supervise/kernel.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
 /*
- * progress.c - a connection from its call to the answer
- *
  * The states are few, since the program waits in its call meanwhile, and nobody else reads from the socket: RESOLVING until a
  * name is looked up, ASKED until the converter has answered, DIRECT until the server has. What an answer means, and what is tried next, is
  * the engine's to decide (engine/dial.h); here is what follows for the call. One that doesn't block is over at CONVERT_TIMEOUT: the
@@ -10,26 +31,57 @@
  * A call that blocks is waited for as long as the server may take. A process that is killed meanwhile, and signals, are found by a look
  * every so often (caller.c), since the kernel says nothing of them.
  */
-#include "config.h"
 
-#include "supervise/progress.h"
+/* --- looks up converters' names in a thread of its own, so that no other connection waits --- */
 
-#include "client/exchange.h"
-#include "client/user_cache.h"
-#include "common/clock.h"
-#include "host/networks.h"
-#include "supervise/aftermath.h"
-#include "supervise/caller.h"
-#include "supervise/connection_operations.h"
-#include "supervise/course.h"
-#include "supervise/ends.h"
-#include "supervise/enquiry.h"
-#include "supervise/kernel.h"
-#include "client/client_log.h"
-#include "supervise/resolver.h"
+static atomic_bool running;
+static struct {
+	struct converters_query query;
+	union sockaddr_ip destination;
+} work;
 
-#include <errno.h>
-#include <poll.h>
+/* The choice itself is made anew by whoever waits for it; here it is made for the addresses that it finds on its way. */
+static void *names_resolve(void *unused)
+{
+	enum policy_verdict verdict = POLICY_CONVERT;
+	union sockaddr_ip addr;
+	const char *reason;
+	uint64_t one = 1;
+
+	work.query.may_resolve = true;
+	converters_choose(supervision.settings, &work.query, &addr, &verdict, &reason);
+	atomic_store(&running, false);
+	if (write(supervision.resolver_ready, &one, sizeof(one)) != sizeof(one)) {
+		/* the counter is full, and so it is readable */
+	}
+	return unused;
+}
+
+/*
+ * Looks up the names that the choice @query needs. supervision.resolver_ready becomes readable when that is done, also if another was under
+ * way. Returns false if no thread can be had.
+ */
+static bool resolver_start(const struct converters_query *query)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+	bool started;
+
+	if (atomic_exchange(&running, true))
+		return true;
+	work.query = *query;
+	work.destination = *query->destination;
+	work.query.destination = &work.destination;
+	pthread_attr_init(&attributes);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	started = pthread_create(&thread, &attributes, names_resolve, NULL) == 0;
+	pthread_attr_destroy(&attributes);
+	if (!started)
+		atomic_store(&running, false);
+	return started;
+}
+
+/* --- progress --- */
 
 #define LOOKUPS_MAX 3 /* for one connection; another connection's may come first */
 
@@ -179,7 +231,7 @@ void progress_resolved(void)
 		if (connection->state != CONNECTION_RESOLVING)
 			continue;
 		log_about(connection->call.tid);
-		go_on(connection, dial_go_on(&connection->dial, ENETUNREACH, "no converter answers", &end), &end);
+		go_on(connection, dial_resolved(&connection->dial, &end), &end);
 	}
 }
 
@@ -192,8 +244,8 @@ int progress_look(void)
 	HASH_ITER(hh, supervision.connections, connection, next)
 		if (caller_look(connection, now >= connection->caller_at, now) && connection->look_at && now >= connection->look_at)
 			progress_step(connection);
-	at = course_sooner(aftermath_look(now), course_sooner(path_trials_look(), enquiry_look(now)));
+	at = caller_sooner(blind_requests_look(now), caller_sooner(path_trials_look(), enquiry_look(now)));
 	for (connection = supervision.connections; connection; connection = connection->hh.next)
-		at = course_sooner(course_sooner(at, connection->caller_at), course_sooner(connection->look_at, connection->limit));
-	return course_wait_ms(at, now);
+		at = caller_sooner(caller_sooner(at, connection->caller_at), caller_sooner(connection->look_at, connection->limit));
+	return caller_wait_ms(at, now);
 }

@@ -3,6 +3,7 @@
 #ifndef SUPERVISE_PROGRESS_H
 #define SUPERVISE_PROGRESS_H
 
+#include "client/converters.h"
 #include "supervise/connection.h"
 
 /* Begins a connection whose call has just come. It may be answered, and forgotten, when this returns; so with all below. */

@@ -81,7 +81,7 @@ static int option_of(int fd, int name)
 }
 
 /* An option that the new socket doesn't take is one that its kind hasn't. */
-static void options_copy(int from, int to)
+static void program_options_copy(int from, int to)
 {
 	const bool mptcp = option_of(from, SO_PROTOCOL) == IPPROTO_MPTCP;
 	const struct option_value *before = defaults_of(option_of(from, SO_DOMAIN), mptcp);
@@ -109,7 +109,7 @@ static bool reuse(int fd, int on)
 }
 
 /* Linux lets two sockets have the same address while both have SO_REUSEADDR: nobody else can take it in between. */
-static int address_copy(int from, int to)
+static int bound_address_copy(int from, int to)
 {
 	union sockaddr_ip addr;
 	socklen_t len = sizeof(addr);
@@ -148,11 +148,11 @@ int stand_in_make(int fd, int domain, bool mptcp, bool bound)
 
 	if (made < 0)
 		return ret;
-	options_copy(fd, made);
+	program_options_copy(fd, made);
 	if (!mptcp)
 		advice_copy(fd, made);
 	if (bound)
-		ret = address_copy(fd, made);
+		ret = bound_address_copy(fd, made);
 	if (ret == 0)
 		return made;
 	close(made);
@@ -163,7 +163,7 @@ int stand_in_make(int fd, int domain, bool mptcp, bool bound)
  * Puts it under one of the program's numbers, if the socket is still there: another thread may have closed that meanwhile, and have opened
  * a file under it.
  */
-static int put(int listener, const struct call *call, const struct places *places, int at, int made)
+static int put_at(int listener, const struct call *call, const struct places *places, int at, int made)
 {
 	const bool cloexec = tracee_is_cloexec(call->tid, at);
 	int now = tracee_get_fd(call->tid, at);
@@ -203,7 +203,7 @@ int stand_in_put(int listener, const struct call *call, int fd, int made)
 	if (ret < 0)
 		return ret;
 	for (int i = 0; i < places.fd_count && ret == 0; i++)
-		ret = put(listener, call, &places, places.fds[i], made);
+		ret = put_at(listener, call, &places, places.fds[i], made);
 	if (ret == 0)
 		places_register_anew(&places, made);
 	return ret;

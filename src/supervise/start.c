@@ -72,7 +72,7 @@ static bool receive_word(int from, struct word *word, int *fd)
 }
 
 /* The child's way to the program. */
-static _Noreturn void become_program(const struct supervise_command *command, int supervisor, const sigset_t *mask)
+static _Noreturn void run_program(const struct supervise_command *command, int supervisor, const sigset_t *mask)
 {
 	int listener = listener_install();
 	char go;
@@ -170,7 +170,7 @@ static int exec_failed(const char *command, int error)
 }
 
 /* Ends a child that won't be the program. Returns the status. */
-static int give_up(struct start *start)
+static int end_child(struct start *start)
 {
 	close(start->child);
 	kill(start->pid, SIGKILL);
@@ -189,19 +189,19 @@ int start_prepare(const struct supervise_command *command, const sigset_t *mask,
 	}
 	if (out->pid == 0) {
 		close(pair[0]);
-		become_program(command, pair[1], mask);
+		run_program(command, pair[1], mask);
 	}
 	close(pair[1]);
 	out->child = pair[0];
 	if (!receive_word(out->child, &word, &out->listener)) {
 		tell(command, "its process has ended");
-		return give_up(out);
+		return end_child(out);
 	}
 	if (word.error || out->listener < 0) {
 		tell(command, filter_problem(word.error));
-		return give_up(out);
+		return end_child(out);
 	}
-	return try_access(command, out->pid, STDERR_FILENO) ? 0 : give_up(out);
+	return try_access(command, out->pid, STDERR_FILENO) ? 0 : end_child(out);
 }
 
 int start_go(const struct supervise_command *command, struct start *start)
@@ -213,6 +213,6 @@ int start_go(const struct supervise_command *command, struct start *start)
 		close(start->child);
 		return 0;
 	}
-	give_up(start);
+	end_child(start);
 	return exec_failed(command->file, word.error);
 }

@@ -72,7 +72,7 @@ static void let_go(void)
 }
 
 /* Waits for a child's end. Returns its status as waitpid() does. */
-static int wait_for(pid_t child)
+static int wait_for_child(pid_t child)
 {
 	int status = 0;
 
@@ -85,7 +85,7 @@ static int wait_for(pid_t child)
 static void take_news(const struct supervisor_message *news, pid_t supervisor)
 {
 	if (news->last)
-		wait_for(supervisor);
+		wait_for_child(supervisor);
 	switch (news->news) {
 	case SUPERVISOR_FAILED:
 	case SUPERVISOR_PREPARED: /* these come first: hear_of_start() */
@@ -108,10 +108,10 @@ static _Noreturn void survive(pid_t supervisor, pid_t program, int standard_erro
 {
 	int status;
 
-	wait_for(supervisor);
+	wait_for_child(supervisor);
 	dprintf(standard_error, "convertize: the supervisor was killed: the program keeps its connections, and "
 				 "gets ENOSYS for new ones; start it again\n");
-	status = wait_for(program);
+	status = wait_for_child(program);
 	if (WIFSIGNALED(status))
 		end_by_signal(WTERMSIG(status));
 	_exit(WEXITSTATUS(status));
@@ -180,7 +180,7 @@ int supervise(const struct settings *settings, const struct supervise_command *c
 	close(pair[1]);
 	status = hear_of_start(pair[0], &program);
 	if (status) {
-		wait_for(pid);
+		wait_for_child(pid);
 		close(pair[0]);
 		prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
 		unsetenv(VARIABLE);

@@ -14,8 +14,8 @@
 #include "client/user_cache.h"
 #include "common/clock.h"
 #include "host/word.h"
-#include "supervise/aftermath.h"
-#include "supervise/again.h"
+#include "supervise/blind_requests.h"
+#include "supervise/blind_retry.h"
 #include "engine/path_start.h"
 #include "engine/host.h"
 #include "supervise/calls.h"
@@ -73,7 +73,7 @@ static void reap(void)
 	int status;
 	pid_t pid;
 
-	self.reap_due = again_is_busy();
+	self.reap_due = blind_retry_is_busy();
 	if (self.reap_due)
 		return;
 	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
@@ -85,7 +85,7 @@ static void reap(void)
 		}
 		self.running = false;
 		if (!has_children())
-			aftermath_leave(); /* before whoever waits for the program starts the next one */
+			blind_requests_leave(); /* before whoever waits for the program starts the next one */
 		if (WIFSIGNALED(status))
 			tell(SUPERVISOR_KILLED, WTERMSIG(status), !has_children());
 		else
@@ -107,9 +107,9 @@ static void requests_made_again(void)
 {
 	uint64_t ignored;
 
-	if (read(supervision.again_ready, &ignored, sizeof(ignored)) <= 0)
+	if (read(supervision.retry_ready, &ignored, sizeof(ignored)) <= 0)
 		return;
-	aftermath_made_again();
+	blind_requests_made_again();
 	if (self.reap_due)
 		reap();
 }
@@ -147,9 +147,9 @@ static void listen_to_programs(void)
 	struct call call;
 
 	while (listener_receive(supervision.listener, &call) == 0) {
-		again_lock();
+		blind_retry_lock();
 		calls_handle(&call);
-		again_unlock();
+		blind_retry_unlock();
 		if (!listener_has_more(supervision.listener))
 			break;
 	}
@@ -170,7 +170,7 @@ static void loop(void)
 		 * that ends sooner than it answers would never find that out.
 		 */
 		if (self.leaving && !path_trials_look()) {
-			aftermath_leave();
+			blind_requests_leave();
 			exit(EXIT_SUCCESS);
 		}
 		count = epoll_wait(supervision.epoll, events, EVENTS_MAX, wait);
@@ -270,12 +270,12 @@ _Noreturn void supervisor_run(const struct settings *settings, const struct supe
 		networks_tell_missing(&settings->paths, log_line);
 	supervision.epoll = epoll_create1(EPOLL_CLOEXEC);
 	supervision.resolver_ready = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	supervision.again_ready = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	supervision.retry_ready = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	watch(supervision.listener, SOURCE_LISTENER);
 	watch(self.children, SOURCE_CHILDREN);
 	watch(self.front, SOURCE_FRONT);
 	watch(supervision.resolver_ready, SOURCE_RESOLVER);
-	watch(supervision.again_ready, SOURCE_AGAIN);
+	watch(supervision.retry_ready, SOURCE_AGAIN);
 	loop();
 	abort();
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_rings.py - programs with an io_uring whose connect() doesn't block, and whose SYN is lost (shim/connect/unattended.c)
+"""test_rings.py - programs with an io_uring whose connect() doesn't block, and whose SYN is lost (shim/connect/ring_use.c)
 
 The program of these tests is apps/rings.c, whose ways of waiting it explains. That rings read no byte of the converter's is tested in
 test_silence_shim.py.

@@ -4,7 +4,7 @@
 
 #include "fake_private.h"
 
-#include "shim/socket/mptcpinfo.h"
+#include "shim/socket/tcpinfo.h"
 
 #include <errno.h>
 #include <linux/tcp.h>

@@ -11,8 +11,8 @@ unit_tests = tests/unit/test_codec_names tests/unit/test_codec_read tests/unit/t
 	tests/unit/test_prefix tests/unit/test_handshake tests/unit/test_client_settings \
 	tests/unit/test_cache tests/unit/test_cache_file tests/unit/test_cache_race \
 	tests/unit/test_srv tests/unit/test_socket_record tests/unit/test_converters tests/unit/test_paths tests/unit/test_paths_facts tests/unit/test_front_end \
-	tests/unit/test_supervise_filter tests/unit/test_supervise_fate \
-	tests/unit/test_engine_decide tests/unit/test_engine_dial tests/unit/test_engine_front_end tests/unit/test_supervise_course tests/unit/test_supervise_pause
+	tests/unit/test_supervise_filter tests/unit/test_supervise_blind \
+	tests/unit/test_engine_decide tests/unit/test_engine_dial tests/unit/test_engine_front_end tests/unit/test_supervise_caller tests/unit/test_supervise_pause
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)
 
@@ -20,13 +20,13 @@ tests_unit_test_supervise_filter_SOURCES = tests/unit/test_supervise_filter.c
 tests_unit_test_supervise_filter_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_supervise_filter_LDADD = libsupervise.la $(engine_libs) $(CHECK_LIBS)
 
-tests_unit_test_supervise_fate_SOURCES = tests/unit/test_supervise_fate.c
-tests_unit_test_supervise_fate_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_supervise_fate_LDADD = libsupervise.la $(engine_libs) $(CHECK_LIBS)
+tests_unit_test_supervise_blind_SOURCES = tests/unit/test_supervise_blind.c
+tests_unit_test_supervise_blind_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_supervise_blind_LDADD = libsupervise.la $(engine_libs) $(CHECK_LIBS)
 
-tests_unit_test_supervise_course_SOURCES = tests/unit/test_supervise_course.c
-tests_unit_test_supervise_course_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_supervise_course_LDADD = libsupervise.la $(engine_libs) $(CHECK_LIBS)
+tests_unit_test_supervise_caller_SOURCES = tests/unit/test_supervise_caller.c
+tests_unit_test_supervise_caller_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_supervise_caller_LDADD = libsupervise.la $(engine_libs) $(CHECK_LIBS)
 
 engine_libs = libengine.la libhost.la libclient.la libcodec.la libcommon.la
 tests_unit_test_engine_dial_SOURCES = tests/unit/test_engine_dial.c
@@ -347,13 +347,13 @@ libshimworld_la_SOURCES = tests/unit/shim_world.c tests/unit/shim_world.h tests/
 	tests/unit/fake_kernel.c tests/unit/fake_network.c tests/unit/fake_socket.c tests/unit/fake_options.c tests/unit/fake_epoll.c \
 	tests/unit/fake_threads.c tests/unit/fake_beneath.c tests/unit/fake_faults.c tests/unit/fake_hooks.h \
 	src/shim/system/waiting.c src/shim/system/usermem.c src/shim/socket/conn.c src/shim/socket/phase.c src/shim/socket/early.c \
-	src/shim/socket/options.c src/shim/wait/deadlines.c src/shim/wait/signals.c src/shim/wait/unseen_watches.c src/shim/wait/watch.c \
-	src/shim/connect/operations.c src/shim/connect/bypass.c src/shim/connect/conversion.c src/shim/connect/conversion_start.c src/shim/connect/conversion_wait.c \
+	src/shim/socket/options.c src/shim/wait/deadlines.c src/shim/wait/unseen_watches.c src/shim/wait/watch.c \
+	src/shim/connect/operations.c src/shim/connect/conversion.c src/shim/connect/conversion_start.c src/shim/connect/conversion_wait.c \
 	src/shim/connect/dissolve.c src/shim/connect/gate.c \
-	src/shim/connect/input.c src/shim/connect/peek.c src/shim/connect/reset.c src/shim/connect/keepalive.c src/shim/connect/lowat.c src/shim/connect/follow.c \
+	src/shim/connect/input.c src/shim/connect/borrowed_options.c src/shim/connect/follow.c \
 	src/shim/connect/output.c src/engine/attempt.c src/engine/decide.c src/engine/steps.c src/engine/path_start.c \
 	src/host/path_list.c src/host/path_probe.c src/host/survey.c src/host/word.c \
-	src/shim/connect/replace.c src/shim/connect/settle.c src/shim/connect/unattended.c \
+	src/shim/connect/replace.c src/shim/connect/settle.c src/shim/connect/ring_use.c \
 	src/shim/process/leave.c \
 	src/shim/hooks/socket.c src/shim/hooks/options.c src/shim/hooks/io.c src/shim/hooks/poll.c \
 	src/shim/hooks/epoll.c

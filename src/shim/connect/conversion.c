@@ -13,10 +13,9 @@
 
 #include "shim/connect/conversion.h"
 
-#include "shim/connect/bypass.h"
+#include "shim/connect/settle.h"
 #include "shim/connect/follow.h"
 #include "shim/connect/operations.h"
-#include "shim/connect/settle.h"
 #include "shim/socket/early.h"
 #include "shim/system/next.h"
 #include "shim/wait/deadlines.h"
@@ -37,7 +36,7 @@ static enum conn_phase step(struct conn *conn, int fd, enum conn_phase phase)
 
 	switch (phase) {
 	case CONN_RESOLVING:
-		return settle(conn, fd, dial_go_on(dial, ENETUNREACH, "no converter answers", &end), &end);
+		return settle(conn, fd, dial_resolved(dial, &end), &end);
 	case CONN_BYPASS:
 	case CONN_BYPASSED:
 		return bypass_step(conn, fd);

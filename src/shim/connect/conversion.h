@@ -100,7 +100,7 @@ void conversion_conclude_now(struct conn *conn, int fd);
 void conversion_conclude_all(bool (*concerns)(const struct conn *conn));
 
 /*
- * conversion_abandoned() - the application closes an unattended @conn before anything has come
+ * conversion_abandoned() - the application closes a @conn that its ring may use, before anything has come
  * If it has waited for longer than CONVERT_TIMEOUT the converter has to prove itself again: a blind request can't tell its
  * silence from a server's.
  */

@@ -12,7 +12,7 @@
 #include "common/clock.h"
 #include "host/networks.h"
 #include "shim/connect/follow.h"
-#include "shim/connect/bypass.h"
+#include "shim/connect/settle.h"
 #include "shim/connect/gate.h"
 #include "client/client_log.h"
 #include "shim/connect/operations.h"
@@ -20,8 +20,7 @@
 #include "shim/system/waiting.h"
 #include "shim/system/rings.h"
 #include "shim/connect/replace.h"
-#include "shim/connect/settle.h"
-#include "shim/connect/unattended.h"
+#include "shim/connect/ring_use.h"
 #include "shim/wait/watch.h"
 
 #include <linux/tcp.h>
@@ -72,15 +71,15 @@ static void call_begin(struct conn *conn, int fd, const union sockaddr_ip *serve
 		.bound = replace_is_bound(fd),
 		.fastopen_connect = sockopt_get(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0),
 	};
-	bool unattended;
+	bool ring_may_use;
 
-	call.ringed = rings_in_use(fd);
-	call.held = call.ringed && rings_hold(fd);
-	unattended = call.ringed && !gate_may_block(conn, fd, 0);
-	call.at_once = unattended && unattended_may_return(conn);
+	call.uses_io_uring = rings_in_use(fd);
+	call.held = call.uses_io_uring && rings_hold(fd);
+	ring_may_use = call.uses_io_uring && !gate_may_block(conn, fd, 0);
+	call.at_once = ring_may_use && ring_use_may_return(conn);
 	conn_begin(conn, fd, call);
 	operations_begin(conn, fd, server);
-	conn->unattended = unattended;
+	conn->ring_may_use = ring_may_use;
 }
 
 /* Is the server better reached without a converter, over Multipath TCP all the way (Section 5.1)? */
@@ -126,7 +125,7 @@ static const char *obstacle(const struct conn *conn, int fd, const union sockadd
 		verdict = POLICY_DIRECT_LOCAL;
 	if (verdict != POLICY_CONVERT)
 		return policy_reason(verdict);
-	return conn->socket.deaf ? "the socket was shut down before" : NULL;
+	return conn->socket.shut_for_reading ? "the socket was shut down before" : NULL;
 }
 
 void conversion_abandoned(const struct conn *conn)
@@ -217,7 +216,7 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server,
 		if (!conn_claim(conn, PHASE(IDLE), &claim))
 			return 0; /* another thread connects the same socket */
 		call_begin(conn, fd, server);
-		state = dial_next(operations_dial(conn, fd), early_data && !conn->socket.streamed && !conn->call.ringed, &end);
+		state = dial_next(operations_dial(conn, fd), early_data && !conn->socket.streamed && !conn->call.uses_io_uring, &end);
 		if (state != DIAL_RESOLVING || resolved)
 			break;
 		/* A name has to be resolved first, which may take its time. */
@@ -235,9 +234,9 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server,
 	conn_release(conn, phase, &claim);
 	if (phase == CONN_IDLE)
 		return go_without_converter(conn, fd, server, &end);
-	if (conn->unattended && !conn->dial.attempt.ask_blind) {
+	if (conn->ring_may_use && !conn->dial.attempt.ask_blind) {
 		conversion_conclude(conn, fd);
-		unattended_waited(conn);
+		ring_use_waited(conn);
 	}
 	return 0;
 }

@@ -13,8 +13,7 @@
 #include "shim/connect/conversion.h"
 #include "shim/socket/early.h"
 #include "client/client_log.h"
-#include "shim/connect/keepalive.h"
-#include "shim/connect/lowat.h"
+#include "shim/connect/borrowed_options.h"
 #include "shim/system/next.h"
 #include "shim/socket/tcpinfo.h"
 #include "shim/wait/watch.h"
@@ -74,7 +73,7 @@ int dissolve_unconnected(struct conn *conn, int fd, int how)
 {
 	if (next.shutdown(fd, how) == 0)
 		return 0;
-	conn->socket.deaf |= errno == ENOTCONN && how != SHUT_WR;
+	conn->socket.shut_for_reading |= errno == ENOTCONN && how != SHUT_WR;
 	return -errno;
 }
 
@@ -117,7 +116,7 @@ int dissolve_connection(struct conn *conn, int fd, const struct sockaddr *addr, 
 		return -errno;
 	if (connected)
 		atomic_store(&conn->error, ECONNRESET);
-	conn->socket.deaf = false;
+	conn->socket.shut_for_reading = false;
 	if (connected || (phase == CONN_FAILED && atomic_load(&conn->error)))
 		conn_move(conn, phase, CONN_DISSOLVED);
 	else if (phase_in(phase, PHASE(DONE) | PHASE(DIRECT)) || (phase_in(phase, PHASES_FAILED) && !atomic_load(&conn->error)))

@@ -32,7 +32,6 @@
 
 #include "common/clock.h"
 #include "shim/connect/settle.h"
-#include "shim/socket/mptcpinfo.h"
 #include "shim/socket/tcpinfo.h"
 #include "shim/system/next.h"
 #include "shim/wait/deadlines.h"

@@ -27,17 +27,17 @@ static struct gate gate_closed(int ret)
 
 bool gate_may_block(const struct conn *conn, int fd, int flags)
 {
-	uint32_t lent;
+	uint32_t mode_changes;
 	int status;
 
 	if (flags & MSG_DONTWAIT)
 		return false;
-	lent = conn ? atomic_load(&conn->lent) : 0;
+	mode_changes = conn ? atomic_load(&conn->mode_changes) : 0;
 	status = next.fcntl(fd, F_GETFL);
 	if (status < 0 || !(status & O_NONBLOCK))
 		return status >= 0;
 	/* Another thread has set that, or may have, if the count is odd or has changed; and it does so where the socket would block. */
-	return conn && ((lent & 1) || atomic_load(&conn->lent) != lent);
+	return conn && ((mode_changes & 1) || atomic_load(&conn->mode_changes) != mode_changes);
 }
 
 static struct gate input_at_last(struct conn *conn, int fd, int flags)

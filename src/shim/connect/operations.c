@@ -13,10 +13,8 @@
 #include "shim/connect/operations.h"
 
 #include "host/networks.h"
-#include "shim/connect/keepalive.h"
-#include "shim/connect/lowat.h"
+#include "shim/connect/borrowed_options.h"
 #include "shim/connect/replace.h"
-#include "shim/socket/mptcpinfo.h"
 #include "shim/socket/tcpinfo.h"
 #include "client/client_log.h"
 #include "shim/system/next.h"
@@ -66,13 +64,13 @@ int operations_connect(struct conn *conn, int fd, const union sockaddr_ip *to)
 	int ret;
 
 	if (lend) {
-		atomic_fetch_add(&conn->lent, 1);
+		atomic_fetch_add(&conn->mode_changes, 1);
 		next.fcntl(fd, F_SETFL, flags | O_NONBLOCK);
 	}
 	ret = next.connect(fd, &to->sa, sockaddr_ip_len(to)) == 0 ? 0 : -errno;
 	if (lend) {
 		next.fcntl(fd, F_SETFL, flags);
-		atomic_fetch_add(&conn->lent, 1);
+		atomic_fetch_add(&conn->mode_changes, 1);
 	}
 	return ret;
 }
@@ -138,14 +136,14 @@ void operations_end(struct conn *conn, int fd)
 
 /* --- the engine's --- */
 
-static struct converters_query query(const struct dial *dial)
+static struct converters_query op_query(const struct dial *dial)
 {
 	const struct conn *conn = conn_of_dial(dial);
 
 	return query_of(conn, conn->dial_fd, &dial->server);
 }
 
-static bool allows(struct dial *dial, enum dial_use use)
+static bool op_allows(struct dial *dial, enum dial_use use)
 {
 	struct conn *conn = conn_of_dial(dial);
 
@@ -160,7 +158,7 @@ static bool allows(struct dial *dial, enum dial_use use)
 	return false;
 }
 
-static int fit(struct dial *dial, union sockaddr_ip *to, bool mptcp)
+static int op_fit(struct dial *dial, union sockaddr_ip *to, bool mptcp)
 {
 	struct conn *conn = conn_of_dial(dial);
 	int ret = operations_fit(conn, conn->dial_fd, to, mptcp);
@@ -169,7 +167,7 @@ static int fit(struct dial *dial, union sockaddr_ip *to, bool mptcp)
 	return ret;
 }
 
-static int prepare(struct dial *dial)
+static int op_prepare(struct dial *dial)
 {
 	struct conn *conn = conn_of_dial(dial);
 
@@ -179,7 +177,7 @@ static int prepare(struct dial *dial)
 	return path_start_bind(&dial->start, conn->dial_fd);
 }
 
-static int connect_to(struct dial *dial, const union sockaddr_ip *to)
+static int op_connect(struct dial *dial, const union sockaddr_ip *to)
 {
 	struct conn *conn = conn_of_dial(dial);
 	int ret = operations_connect(conn, conn->dial_fd, to);
@@ -187,7 +185,7 @@ static int connect_to(struct dial *dial, const union sockaddr_ip *to)
 	return ret == -EINPROGRESS ? 0 : ret;
 }
 
-static int hold(struct dial *dial, const union sockaddr_ip *to)
+static int op_hold(struct dial *dial, const union sockaddr_ip *to)
 {
 	struct conn *conn = conn_of_dial(dial);
 	const int fd = conn->dial_fd;
@@ -201,7 +199,7 @@ static int hold(struct dial *dial, const union sockaddr_ip *to)
 	return ret < 0 ? ret : operations_connect(conn, fd, to);
 }
 
-static ssize_t send_message(struct dial *dial, const struct iovec iov[static 2], const union sockaddr_ip *to)
+static ssize_t op_send(struct dial *dial, const struct iovec iov[static 2], const union sockaddr_ip *to)
 {
 	const int fd = conn_of_dial(dial)->dial_fd;
 	struct iovec parts[2] = { iov[0], iov[1] };
@@ -220,29 +218,29 @@ static ssize_t send_message(struct dial *dial, const struct iovec iov[static 2],
 	return sent < 0 ? -errno : sent;
 }
 
-static void begun(struct dial *dial)
+static void op_begun(struct dial *dial)
 {
 	watch_resume(conn_of_dial(dial));
 }
 
-static void info(struct dial *dial, struct tcp_info *out)
+static void op_info(struct dial *dial, struct tcp_info *out)
 {
 	*out = tcpinfo_of(conn_of_dial(dial)->dial_fd);
 }
 
-static bool fell_back(struct dial *dial)
+static bool op_fell_back(struct dial *dial)
 {
 	return mptcpinfo_has_fallen_back(conn_of_dial(dial)->dial_fd);
 }
 
-static int error(struct dial *dial)
+static int op_error(struct dial *dial)
 {
 	struct conn *conn = conn_of_dial(dial);
 
 	return operations_error(conn, conn->dial_fd, 0);
 }
 
-static ssize_t peek(struct dial *dial, uint8_t *buffer, size_t size, bool *ended)
+static ssize_t op_peek(struct dial *dial, uint8_t *buffer, size_t size, bool *ended)
 {
 	const int fd = conn_of_dial(dial)->dial_fd;
 	struct pollfd end = { .fd = fd, .events = POLLRDHUP };
@@ -258,7 +256,7 @@ static ssize_t peek(struct dial *dial, uint8_t *buffer, size_t size, bool *ended
 }
 
 /* Not inlined, so that its buffer isn't on the stack during what follows. */
-__attribute__((noinline)) static bool take(struct dial *dial, size_t bytes)
+__attribute__((noinline)) static bool op_take(struct dial *dial, size_t bytes)
 {
 	const int fd = conn_of_dial(dial)->dial_fd;
 	uint8_t response[CONVERT_MESSAGE_MAX];
@@ -273,7 +271,7 @@ __attribute__((noinline)) static bool take(struct dial *dial, size_t bytes)
 	return true;
 }
 
-static bool probe(struct dial *dial, int seconds)
+static bool op_probe(struct dial *dial, int seconds)
 {
 	struct conn *conn = conn_of_dial(dial);
 
@@ -281,7 +279,7 @@ static bool probe(struct dial *dial, int seconds)
 }
 
 /* Behind a part of the response SO_RCVLOWAT makes the socket readable only when the rest has come. */
-static void watch(struct dial *dial)
+static void op_watch(struct dial *dial)
 {
 	struct conn *conn = conn_of_dial(dial);
 
@@ -290,12 +288,12 @@ static void watch(struct dial *dial)
 	watch_mask(conn);
 }
 
-static void wake(struct dial *dial, int64_t at)
+static void op_wake(struct dial *dial, int64_t at)
 {
 	deadlines_set(conn_of_dial(dial), at);
 }
 
-static void disconnect(struct dial *dial)
+static void op_disconnect(struct dial *dial)
 {
 	struct conn *conn = conn_of_dial(dial);
 
@@ -304,23 +302,23 @@ static void disconnect(struct dial *dial)
 }
 
 static const struct dial_ops operations = {
-	.query = query,
-	.allows = allows,
-	.fit = fit,
-	.prepare = prepare,
-	.connect = connect_to,
-	.hold = hold,
-	.send = send_message,
-	.begun = begun,
-	.info = info,
-	.fell_back = fell_back,
-	.error = error,
-	.peek = peek,
-	.take = take,
-	.probe = probe,
-	.watch = watch,
-	.wake = wake,
-	.disconnect = disconnect,
+	.query = op_query,
+	.allows = op_allows,
+	.fit = op_fit,
+	.prepare = op_prepare,
+	.connect = op_connect,
+	.hold = op_hold,
+	.send = op_send,
+	.begun = op_begun,
+	.info = op_info,
+	.fell_back = op_fell_back,
+	.error = op_error,
+	.peek = op_peek,
+	.take = op_take,
+	.probe = op_probe,
+	.watch = op_watch,
+	.wake = op_wake,
+	.disconnect = op_disconnect,
 };
 
 /* --- --- */
@@ -380,7 +378,7 @@ struct dial *operations_dial(struct conn *conn, int fd)
 	dial->mptcp = conn->socket.mptcp;
 	dial->wrote = conn_has(conn, CONN_WROTE);
 	/* a ring may read past us, and the C library's streams do */
-	dial->may_confirm = !conn->call.ringed && !conn->socket.streamed && !conn->call.shut;
+	dial->may_confirm = !conn->call.uses_io_uring && !conn->socket.streamed && !conn->call.shut;
 	dial->early = conn->early.bytes;
 	dial->early_len = conn->early.len;
 	return dial;

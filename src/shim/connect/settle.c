@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * settle.c - what the application sees of the end of a dial
- *
- * An end that the server caused is the application's: the socket is disconnected, which sends the reset that Section 6.2.8 wants, and
- * looks to poll and epoll like one whose connection was refused.
- */
+/* settle.c - what the application sees of the end of a dial, and connections to the server itself */
 #include "config.h"
 
 #include "shim/connect/settle.h"
 
+#include "client/client_log.h"
+#include "client/converters_destinations.h"
 #include "client/converters_facts.h"
 #include "common/thread.h"
-#include "shim/connect/keepalive.h"
+#include "shim/connect/borrowed_options.h"
 #include "shim/connect/operations.h"
 #include "shim/connect/replace.h"
-#include "shim/connect/unattended.h"
+#include "shim/connect/ring_use.h"
 #include "shim/socket/early.h"
-#include "client/client_log.h"
+#include "shim/socket/tcpinfo.h"
 #include "shim/system/next.h"
 #include "shim/wait/deadlines.h"
 #include "shim/wait/watch.h"
@@ -24,6 +21,11 @@
 #include <errno.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
+
+/*
+ * An end that the server caused is the application's: the socket is disconnected, which sends the reset that Section 6.2.8 wants, and
+ * looks to poll and epoll like one whose connection was refused.
+ */
 
 void settle_let_go(struct conn *conn, int fd)
 {
@@ -116,7 +118,7 @@ enum conn_phase settle_early_data(struct conn *conn, int fd)
 
 /*
  * A blind request has come to nothing. It is made again, and not blindly, where the application hasn't used the connection and waits for it
- * now (unattended.h). If it was reset or refused when CONVERT_TIMEOUT is over, or another socket can't take its place, the connection is
+ * now (ring_use.h). If it was reset or refused when CONVERT_TIMEOUT is over, or another socket can't take its place, the connection is
  * made directly. Otherwise the application has the error, and the next request is one by which a failure of the converter's shows as one.
  */
 static enum conn_phase settle_blind(struct conn *conn, int fd, struct dial_end *end)
@@ -127,8 +129,8 @@ static enum conn_phase settle_blind(struct conn *conn, int fd, struct dial_end *
 	char text[SOCKADDR_STRLEN];
 
 	/* A reset may be the converter's, which has lost the request, or has waited for a slow server as long as it may. */
-	if ((in_time || end->error == ECONNRESET || end->error == ECONNREFUSED) && unattended_take_back(conn, fd)) {
-		if (in_time && unattended_renew(conn, fd)) {
+	if ((in_time || end->error == ECONNRESET || end->error == ECONNREFUSED) && ring_use_take_back(conn, fd)) {
+		if (in_time && ring_use_renew(conn, fd)) {
 			log_line("%s: the blind request failed: %s; asked again for an application that waits",
 				 sockaddr_ip_format(&conn->dial.server, text), end->reason);
 			return settle(conn, fd, dial_anew(operations_dial(conn, fd), end->ride, end), end);
@@ -201,4 +203,69 @@ enum conn_phase settle_given_up_here(struct conn *conn)
 	replace_sever(conn);
 	atomic_store(&conn->error, ECONNREFUSED); /* what has become of it the other one knows */
 	return CONN_FAILED;
+}
+
+/* --- connections over Multipath TCP to a server that speaks it, without a converter --- */
+
+int bypass_begin(struct conn *conn, int fd)
+{
+	union sockaddr_ip server = conn->dial.server;
+	int ret;
+
+	conn->dial.attempt = (struct attempt){ .addr = server, .direct = true };
+	ret = operations_fit(conn, fd, &server, replace_may_be_mptcp(conn));
+	if (ret < 0)
+		return ret;
+	if (conn->socket.mptcp) {
+		lowat_hold(conn, fd);
+		operations_fastopen_off(conn, fd);
+		conn->dial.attempt.synack_due = true;
+		watch_mask(conn);
+		deadlines_set(conn, 0);
+		ret = operations_connect(conn, fd, &server);
+		ret = ret == -EINPROGRESS ? 0 : ret;
+	} else {
+		ret = 1;
+	}
+	watch_resume(conn);
+	return ret;
+}
+
+/* Connects over TCP to a server that doesn't speak Multipath TCP after all. */
+static enum conn_phase fall_back(struct conn *conn, int fd)
+{
+	char text[SOCKADDR_STRLEN];
+
+	log_line("%s: no Multipath TCP without the converter", sockaddr_ip_format(&conn->dial.server, text));
+	servers_note_no_bypass(&conn->dial.server);
+	if (conn_has(conn, CONN_WROTE) || conn_is_confirmed(conn))
+		return settle_failed(conn, fd, ECONNRESET, "Multipath TCP was lost behind the handshake");
+	operations_end(conn, fd);
+	operations_disconnect(fd);
+	return settle_directly(conn, fd);
+}
+
+enum conn_phase bypass_step(struct conn *conn, int fd)
+{
+	const struct tcp_info info = tcpinfo_of(fd);
+	const bool accepted = conn_is_confirmed(conn);
+	bool lost;
+	char byte;
+
+	if (info.tcpi_state == TCPINFO_SYN_SENT)
+		return CONN_BYPASS;
+	if (info.tcpi_state == TCPINFO_CLOSE && !accepted)
+		return settle_broken(conn, fd, ECONNREFUSED);
+	lost = mptcpinfo_has_fallen_back(fd);
+	if (!accepted && !lost && !conn->socket.streamed) {
+		conn->dial.attempt.synack_due = false;
+		watch_show(conn);
+		return CONN_BYPASSED;
+	}
+	if (accepted && next.recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN)
+		return CONN_BYPASSED;
+	if (lost && info.tcpi_state != TCPINFO_CLOSE)
+		return fall_back(conn, fd);
+	settle_let_go(conn, fd);
+	return CONN_DIRECT;
 }

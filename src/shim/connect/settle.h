@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * settle.h - what the application sees of the end of a dial
- *
- * All of these are for a claimed conn, never block, and return the phase to release it in.
- */
+/* settle.h - what the application sees of the end of a dial, and connections to the server itself */
 #ifndef SHIM_SETTLE_H
 #define SHIM_SETTLE_H
 
 #include "shim/socket/conn.h"
+
+/* --- what the application sees of the end of a dial --- */
+
+/*
+ * All of these are for a claimed conn, never block, and return the phase to release it in.
+ */
 
 /* settle() - goes on as the engine says: @state and @end, of one of its functions */
 enum conn_phase settle(struct conn *conn, int fd, enum dial_state state, struct dial_end *end);
@@ -45,5 +47,17 @@ enum conn_phase settle_followed(struct conn *conn, int fd);
  * Its socket stays as it is. Here an unconnected one takes its place, which has ECONNREFUSED to tell.
  */
 enum conn_phase settle_given_up_here(struct conn *conn);
+
+/* --- connections over Multipath TCP to a server that speaks it, without a converter --- */
+
+/* bypass_begin() - connect the claimed @conn to its server. Returns 0 with @conn to be in CONN_BYPASS, 1 with nothing sent if that can't be, or -errno. */
+int bypass_begin(struct conn *conn, int fd);
+
+/*
+ * bypass_step() - take a step of such a connection, which is claimed
+ * The SYN+ACK says whether the server speaks Multipath TCP, and the server's first bytes show whether the path has kept it behind the
+ * handshake. Returns the phase to release it in.
+ */
+enum conn_phase bypass_step(struct conn *conn, int fd);
 
 #endif

@@ -165,7 +165,7 @@ static int events_sift(int epfd, struct epoll_event *events, int count)
 static bool sweep_visit(struct conn *conn, void *arg)
 {
 	(void)arg;
-	if (conn->unseen && conn_of(conn->fd) == conn && !conn_is_unattended(conn)) {
+	if (conn->unseen && conn_of(conn->fd) == conn && !conn_ring_may_use(conn)) {
 		conn_note(conn, CONN_TOLD_WRITABLE);
 		conversion_progress(conn, conn->fd);
 	}

@@ -10,8 +10,6 @@
 #include "shim/connect/gate.h"
 #include "shim/connect/input.h"
 #include "shim/connect/output.h"
-#include "shim/connect/peek.h"
-#include "shim/connect/reset.h"
 #include "shim/hooks/hook.h"
 #include "shim/process/leave.h"
 #include "shim/socket/conn.h"

@@ -13,13 +13,11 @@
 #include "shim/hooks/hook.h"
 #include "shim/connect/gate.h"
 #include "shim/connect/input.h"
-#include "shim/connect/keepalive.h"
-#include "shim/connect/lowat.h"
+#include "shim/connect/borrowed_options.h"
 #include "shim/system/next.h"
 #include "shim/socket/options.h"
 #include "shim/connect/replace.h"
-#include "shim/connect/reset.h"
-#include "shim/connect/unattended.h"
+#include "shim/connect/ring_use.h"
 #include "shim/system/rings.h"
 #include "shim/system/usermem.h"
 
@@ -42,13 +40,13 @@
  */
 static bool is_told_by_ring(const struct conn *conn, int fd)
 {
-	return (atomic_load(&conn->unseen) || conn_is_unattended(conn)) && conn_is_pending(conn) && gate_is_writable(fd) &&
+	return (atomic_load(&conn->unseen) || conn_ring_may_use(conn)) && conn_is_pending(conn) && gate_is_writable(fd) &&
 	       rings_in_use(fd);
 }
 
 /*
  * SO_ERROR. If it is a ring that has told of the connection, the answer is the whole truth: a blind request that has failed was begun anew
- * a moment ago (connect/unattended.c), and is waited for. As in the kernel, the error is taken as soon as the room for it is known, even if
+ * a moment ago (connect/ring_use.c), and is waited for. As in the kernel, the error is taken as soon as the room for it is known, even if
  * it can't be written then.
  */
 static int get_error(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
@@ -67,7 +65,7 @@ static int get_error(struct conn *conn, int fd, int level, int name, void *value
 			return hook_result(usermem_answer(value, len, &error, sizeof(error)));
 		}
 	}
-	unattended_asked(conn, fd);
+	ring_use_asked(conn, fd);
 	if (next.getsockopt(fd, level, name, value, len) != 0)
 		return -1;
 	if (usermem_read(&room, len, sizeof(room)) && room == sizeof(error) && usermem_read(&error, value, sizeof(error)))

@@ -58,7 +58,7 @@ static const char *own_name;
 #define FLAGS(X)                                                                                             \
 	X(ask_silent, dial.attempt.ask_silent) X(ask_blind, dial.attempt.ask_blind) X(silence_due, dial.attempt.silence_due) \
 	X(bound, call.bound) X(was_mapped, socket.was_mapped)                                                \
-	X(shown_ipv4, socket.shown_ipv4) X(deaf, socket.deaf) X(mptcp, socket.mptcp)
+	X(shown_ipv4, socket.shown_ipv4) X(shut_for_reading, socket.shut_for_reading) X(mptcp, socket.mptcp)
 
 #define FLAG_BIT(name, field) FLAG_##name,
 enum { FLAGS(FLAG_BIT) FLAG_shut, FLAG_notes = FLAG_shut + 2 };

@@ -13,7 +13,7 @@
 #include "common/clock.h"
 #include "shim/connect/conversion.h"
 #include "shim/connect/gate.h"
-#include "shim/connect/unattended.h"
+#include "shim/connect/ring_use.h"
 #include "shim/socket/conn.h"
 #include "shim/system/next.h"
 
@@ -51,17 +51,17 @@ static int closing_ms(const struct conn *conn, int fd)
  */
 static void leave(struct conn *conn, int fd, int ms)
 {
-	struct pollfd ready = { .fd = fd, .events = conn->unattended ? POLLIN | POLLOUT : POLLIN };
+	struct pollfd ready = { .fd = fd, .events = conn->ring_may_use ? POLLIN | POLLOUT : POLLIN };
 
-	if (conn_is_unattended(conn) && next_poll_now(&ready, 1) == 1)
-		unattended_left(conn, fd);
+	if (conn_ring_may_use(conn) && next_poll_now(&ready, 1) == 1)
+		ring_use_left(conn, fd);
 	conn_note(conn, CONN_TAKEN_BACK); /* nothing is begun anew for who leaves */
 	if (has_bytes_under_way(conn)) {
 		conversion_finish(conn, fd, ms);
 	} else if (conn_is_pending(conn) && conn_phase(conn) != CONN_RESOLVING) {
 		if (next_poll_now(&ready, 1) == 1)
 			conversion_progress(conn, fd);
-		else if (conn->unattended)
+		else if (conn->ring_may_use)
 			conversion_abandoned(conn);
 	}
 }

@@ -297,7 +297,7 @@ void conn_begin(struct conn *conn, int fd, struct conn_call call)
 	conn->fd = fd;
 	conn->error = 0;
 	conn->hung_up = false;
-	conn->unattended = false;
+	conn->ring_may_use = false;
 }
 
 struct conn *conn_add(int fd)
@@ -455,7 +455,7 @@ static void repair(struct conn *conn)
 		phase = conn_phase_asked(conn);
 	atomic_store(&conn->word, phase | (word & CONN_NOTES) | (conn->unseen ? CONN_TOLD_WRITABLE : 0));
 	conn->unseen = false;
-	atomic_store(&conn->lent, 0);
+	atomic_store(&conn->mode_changes, 0);
 }
 
 void conn_repair_in_child(void)

@@ -36,7 +36,7 @@ enum conn_note {
 	CONN_TOLD_WRITABLE = 1 << 9,   /* an epoll_wait() past the hooks may have said so before the server was reached */
 	CONN_TOLD_CONNECTED = 1 << 10, /* a connect() has returned 0, or early data was taken: the next connect() is EISCONN */
 	CONN_WROTE = 1 << 11,          /* the application has sent bytes of which there is no copy: nobody else can be asked */
-	CONN_TAKEN_BACK = 1 << 12,     /* unattended: it was begun anew, or is about to be closed: not once more */
+	CONN_TAKEN_BACK = 1 << 12,     /* ring_may_use is set: it was begun anew, or is about to be closed: not once more */
 };
 
 #define CONN_PHASE_MASK 0xffu
@@ -85,7 +85,7 @@ struct conn_socket {
 	_Atomic bool mptcp;        /* it is an MPTCP one, in the place of the application's TCP one: replace.c */
 	_Atomic bool shown_ipv4;   /* it is an IPv6 one, in the place of the application's IPv4 one */
 	_Atomic bool was_mapped;   /* it is an IPv6 one that was connected to a v4-mapped address */
-	_Atomic bool deaf;         /* it was shut for reading before it was connected, so that no response could be read */
+	_Atomic bool shut_for_reading; /* it was shut for reading before it was connected, so that no response could be read */
 	_Atomic bool streamed;     /* the C library reads or writes it, or may: hooks/io.c */
 	_Atomic bool given;        /* the program that is about to be started gets a descriptor of it */
 	_Atomic bool watches_lost; /* it has epoll registrations that can't be made again */
@@ -100,8 +100,8 @@ struct conn_call {
 	bool bound;              /* the application has bound the socket to an address before */
 	bool fastopen_connect;   /* TCP_FASTOPEN_CONNECT is set on the socket */
 	bool held;               /* a ring holds the socket itself: it can't be replaced */
-	bool ringed;             /* the process uses io_uring: it may read the stream past us as soon as it is connected */
-	bool at_once;            /* connect() returns before the connection, which is unattended, is there: unattended_may_return() */
+	bool uses_io_uring;             /* the process uses io_uring: it may read the stream past us as soon as it is connected */
+	bool at_once;            /* connect() returns before the connection, which the ring may use, is there: ring_use_may_return() */
 	bool follows;            /* another process has asked the converter, this one learns what becomes of it: follow.c */
 	uint8_t shut;            /* shutdown() is to follow early data; bit 0 reading, bit 1 writing */
 };
@@ -120,10 +120,10 @@ struct conn {
 	_Atomic int fd;            /* the descriptor that connect() was called with */
 	_Atomic int64_t deadline;  /* CLOCK_MONOTONIC in ns, when the converter is to be looked at; 0: never */
 	_Atomic bool hung_up;        /* pending: the connection was begun anew, so that the socket was disconnected by us */
-	_Atomic bool unattended;     /* the process uses io_uring, and didn't wait in connect(): it may read before it has asked us anything */
+	_Atomic bool ring_may_use;     /* the process uses io_uring, and didn't wait in connect(): it may read before it has asked us anything */
 	_Atomic bool unseen;         /* pending: counted in conn_unseen */
 	_Atomic uint8_t looks;       /* how often a registration of it was looked for: unseen_watches.c */
-	_Atomic uint32_t lent;       /* odd: a blocking socket has O_NONBLOCK for a moment, by us; counts the beginnings and ends of that */
+	_Atomic uint32_t mode_changes;       /* odd: a blocking socket has O_NONBLOCK for a moment, by us; counts the beginnings and ends of that */
 	struct early early;          /* the application's first bytes, until the server was reached */
 	struct conn_watch watches[CONN_WATCHES_MAX];
 
@@ -208,9 +208,9 @@ static inline void conn_note(struct conn *conn, enum conn_note note)
 }
 
 /* May the application use the connection past us before it has asked us anything? */
-static inline bool conn_is_unattended(const struct conn *conn)
+static inline bool conn_ring_may_use(const struct conn *conn)
 {
-	return atomic_load(&conn->unattended) && !conn_has(conn, CONN_TAKEN_BACK);
+	return atomic_load(&conn->ring_may_use) && !conn_has(conn, CONN_TAKEN_BACK);
 }
 
 /* Returns the server as the application has named it; its family is AF_UNSPEC if there is none yet. */

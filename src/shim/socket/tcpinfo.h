@@ -8,7 +8,10 @@
 
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 /* Asks the kernel for TCP_INFO (tcp(7)). Where it has none all is zero, and tcpi_state TCPINFO_UNKNOWN. */
 static inline struct tcp_info tcpinfo_of(int fd)
@@ -19,6 +22,59 @@ static inline struct tcp_info tcpinfo_of(int fd)
 	if (next.getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0)
 		memset(&info, 0, sizeof(info));
 	return info;
+}
+
+/* --- of a Multipath TCP connection as a whole --- */
+
+#ifndef SOL_MPTCP
+#define SOL_MPTCP 284
+#endif
+#define MPTCPINFO_OPTION 1   /* MPTCP_INFO */
+#define MPTCPINFO_FALLBACK 1u /* MPTCP_INFO_FLAG_FALLBACK */
+
+/* The kernel's struct mptcp_info as of Linux 6.5, whose last fields older headers don't have. */
+struct mptcpinfo {
+	uint8_t counts[8];
+	uint32_t flags, token;
+	uint64_t write_seq, snd_una, rcv_nxt;
+	uint8_t local_addresses, checksum;
+	uint32_t retransmits;
+	uint64_t bytes_retrans, bytes_sent, bytes_received, bytes_acked;
+};
+
+/* Asks the kernel. Returns false for TCP, for MPTCP that has fallen back to it, and before Linux 6.5. */
+static inline bool mptcpinfo_of(int fd, struct mptcpinfo *out)
+{
+	socklen_t len = sizeof(*out);
+
+	return next.getsockopt(fd, SOL_MPTCP, MPTCPINFO_OPTION, out, &len) == 0 && len >= sizeof(*out);
+}
+
+/*
+ * mptcpinfo_gather() - have MSG_PEEK show all that has arrived on the MPTCP socket @fd
+ *
+ * Once somebody has peeked at the first segments, later ones are kept apart from them, where MSG_PEEK doesn't look (Linux 6.1 and 6.12;
+ * 6.18 shows all). FIONREAD brings them together. Returns how many bytes can be read, -1 if the kernel doesn't say.
+ */
+static inline int mptcpinfo_gather(int fd)
+{
+	int readable;
+
+	return next.ioctl(fd, FIONREAD, &readable) == 0 ? readable : -1;
+}
+
+/*
+ * mptcpinfo_has_fallen_back() - is the MPTCP socket @fd, connected by now, in truth TCP?
+ * Linux tells since 5.16; before that every socket looks as if it had fallen back, and isn't used.
+ */
+static inline bool mptcpinfo_has_fallen_back(int fd)
+{
+	struct mptcpinfo info;
+	socklen_t len = sizeof(info);
+
+	/* After a fallback the kernel knows only TCP's options of the socket, and refuses those of this level. */
+	return next.getsockopt(fd, SOL_MPTCP, MPTCPINFO_OPTION, &info, &len) != 0 ||
+	       (info.flags & MPTCPINFO_FALLBACK);
 }
 
 #endif

@@ -1,43 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * aftermath.c - how blind requests have fared, and those that are made again
- *
- * A blind request's call is answered once its SYN is sent, and nothing of the supervisor's refers to the socket any more: a
- * program that closes it early is to be rid of it at once. But a SYN that is lost has to be followed by another one with the
- * request, and where SYNs lose their data now, in another network say, each further blind request would fail by a reset. So the
- * kernel is asked about the connection by its addresses (sock_diag(7)), a little later, and later still while the SYN+ACK hasn't
- * come. What follows from its answers is fate.c's:
- *
- *	the SYN's data was acknowledged       all is well
- *	no SYN+ACK before the kernel's own    the request is made again, with its data, a few times
- *	  SYN without data would be sent
- *	the data was not taken                the next connection isn't blind, and finds out more
- *	the connection is reset once the      the server is too slow to be asked for blindly (blind_memory.c)
- *	  converter has waited long enough
- *	no SYN+ACK in CONVERT_TIMEOUT         the converter is asked whether it is there, and has to prove itself if it doesn't say so
- *	the connection isn't there            it may have been reset: behind GONE_MAX of these in a row the converter is asked (enquiry.c);
- *	                                      or the converter has refused: a server that isn't known to be served is asked for by a request
- *	                                      that is answered, next
- *	the same, and its program has ended   likewise: the user's next connection isn't blind
- *
- * At most EXPECTED_MAX are looked at; those beyond have what the kernel does for them.
- */
+/* blind_requests.c - how blind requests have fared, and those that are made again */
 #include "config.h"
 
-#include "supervise/aftermath.h"
+#include "supervise/blind_requests.h"
 
-#include "client/converters_facts.h"
+#include "client/client_log.h"
 #include "client/converters_destinations.h"
+#include "client/converters_facts.h"
 #include "common/clock.h"
 #include "host/path_probe.h"
-#include "supervise/again.h"
-#include "supervise/blind_memory.h"
+#include "supervise/blind_judge.h"
+#include "supervise/blind_retry.h"
 #include "supervise/enquiry.h"
-#include "supervise/fate.h"
 #include "supervise/kernel.h"
-#include "client/client_log.h"
 #include "supervise/peers.h"
-#include "supervise/repeat.h"
 
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
@@ -46,14 +22,36 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/*
+ * A blind request's call is answered once its SYN is sent, and nothing of the supervisor's refers to the socket any more: a
+ * program that closes it early is to be rid of it at once. But a SYN that is lost has to be followed by another one with the
+ * request, and where SYNs lose their data now, in another network say, each further blind request would fail by a reset. So the
+ * kernel is asked about the connection by its addresses (sock_diag(7)), a little later, and later still while the SYN+ACK hasn't
+ * come. What follows from its answers is blind_judge.c's:
+ *
+ * 	the SYN's data was acknowledged       all is well
+ * 	no SYN+ACK before the kernel's own    the request is made again, with its data, a few times
+ * 	  SYN without data would be sent
+ * 	the data was not taken                the next connection isn't blind, and finds out more
+ * 	the connection is reset once the      the server is too slow to be asked for blindly (blind_memory.c)
+ * 	  converter has waited long enough
+ * 	no SYN+ACK in CONVERT_TIMEOUT         the converter is asked whether it is there, and has to prove itself if it doesn't say so
+ * 	the connection isn't there            it may have been reset: behind GONE_MAX of these in a row the converter is asked (enquiry.c);
+ * 	                                      or the converter has refused: a server that isn't known to be served is asked for by a request
+ * 	                                      that is answered, next
+ * 	the same, and its program has ended   likewise: the user's next connection isn't blind
+ *
+ * At most EXPECTED_MAX are looked at; those beyond have what the kernel does for them.
+ */
+
 #define EXPECTED_MAX 4096
 #define GONE_MAX 4
 #define ANSWER_MAX 8192
 
 static struct expected {
-	struct fate_request request;
+	struct blind_request request;
 	struct path_start start; /* has the path that the last SYN took */
-	struct repeat repeat;
+	struct blind_retry repeat;
 	struct path_probe probe; /* of the converter, once it has been silent for long */
 	union sockaddr_ip local, server;
 	int converter;
@@ -98,15 +96,15 @@ static int64_t with_path(const struct expected *one, int64_t at)
 
 static int64_t first_look(const struct expected *one, int64_t now)
 {
-	return with_path(one, fate_first_look(now));
+	return with_path(one, blind_first_look(now));
 }
 
 static int64_t repeat_after(const struct expected *one)
 {
-	return fate_repeat_after(one->request.withheld, paths_facts_kept(&one->start.own.id).rtt_ms * CLOCK_NS_PER_MS);
+	return blind_repeat_after(one->request.withheld, paths_facts_kept(&one->start.own.id).rtt_ms * CLOCK_NS_PER_MS);
 }
 
-void aftermath_expect(struct connection *connection)
+void blind_requests_expect(struct connection *connection)
 {
 	uint8_t message[CONNECTION_MESSAGE_MAX];
 	const struct attempt *attempt = &connection->dial.attempt;
@@ -118,21 +116,21 @@ void aftermath_expect(struct connection *connection)
 		free(one);
 		return;
 	}
-	one->request = (struct fate_request){
+	one->request = (struct blind_request){
 		.started = now,
 		.syn_at = now,
 		.withheld = (attempt->hold_ms ? attempt->hold_ms : withheld_ms) * CLOCK_NS_PER_MS,
 	};
 	one->probe.fd = -1;
-	one->repeat = (struct repeat){ .tid = connection->call.tid, .at = connection->at, .to = attempt->addr };
+	one->repeat = (struct blind_retry){ .tid = connection->call.tid, .at = connection->at, .to = attempt->addr };
 	one->server = connection->dial.server;
 	one->converter = attempt->converter;
 	if (connection->dial.mptcp && dial_message(&connection->dial, message, sizeof(message)) >= (ssize_t)attempt->sent)
-		repeat_note(&one->repeat, connection->sock, message, attempt->sent);
+		blind_retry_note(&one->repeat, connection->sock, message, attempt->sent);
 	one->request.repeat_after = repeat_after(one);
 	one->repeat.counted = attempt->number;
 	one->request.repeatable = one->repeat.message;
-	one->request.repeats_max = attempt->number ? FATE_REPEATS_KNOWN_MAX : FATE_REPEATS_MAX;
+	one->request.repeats_max = attempt->number ? BLIND_REPEATS_KNOWN_MAX : BLIND_REPEATS_MAX;
 	one->start = connection->dial.start;
 	connection->dial.start.survey = 0; /* it is this one's now: a call that has waited may have begun one */
 	if (!one->request.repeatable)
@@ -202,7 +200,7 @@ static int ask(const struct expected *one, struct tcp_info *info)
 	return got < 0 ? -1 : answer_read((const struct nlmsghdr *)answer, got, info);
 }
 
-/* The request is to be made again: what becomes of that is seen by aftermath_made_again(). */
+/* The request is to be made again: what becomes of that is seen by blind_requests_made_again(). */
 static void make_again(struct expected *one)
 {
 	one->due = true;
@@ -221,7 +219,7 @@ static void forget(struct expected *one)
 }
 
 /* The request was made again, or could not be: then it is the kernel's. */
-static void made_again(const struct again_order *order)
+static void made_again(const struct blind_retry_order *order)
 {
 	struct expected *one = order->owner;
 	char text[SOCKADDR_STRLEN];
@@ -250,16 +248,16 @@ static void made_again(const struct again_order *order)
 /* Has the requests that are due be made again, where none are at present. */
 static void start_due(void)
 {
-	struct again_order orders[AGAIN_MAX];
+	struct blind_retry_order orders[BLIND_RETRY_MAX];
 	int count = 0;
 
-	if (!due_count || again_is_busy())
+	if (!due_count || blind_retry_is_busy())
 		return;
-	for (int i = 0; i < expected_count && count < AGAIN_MAX; i++) {
+	for (int i = 0; i < expected_count && count < BLIND_RETRY_MAX; i++) {
 		struct expected *one = expected[i];
 
 		if (one->due && !one->cancelled)
-			orders[count++] = (struct again_order){
+			orders[count++] = (struct blind_retry_order){
 				.owner = one,
 				.repeat = &one->repeat,
 				.start = &one->start,
@@ -267,7 +265,7 @@ static void start_due(void)
 			};
 	}
 	/* Without a thread the kernel has them. */
-	if (count && !again_start(orders, count))
+	if (count && !blind_retry_start(orders, count))
 		for (int i = 0; i < count; i++)
 			made_again(&orders[i]);
 }
@@ -321,17 +319,17 @@ static void note_slow(const struct expected *one)
 /* Whoever answers at once, though not to this request, is waiting for its server. */
 static void probe_look(struct expected *one, int64_t now)
 {
-	if (one->probe.fd < 0 || path_probe_look(&one->probe) || path_probe_age(&one->probe, now) < FATE_PROBE_MS)
+	if (one->probe.fd < 0 || path_probe_look(&one->probe) || path_probe_age(&one->probe, now) < BLIND_PROBE_MS)
 		return;
 	path_probe_close(&one->probe);
 	converters_doubt(one->converter);
 }
 
 /* Looks at one. Returns whether it is to be looked at again. */
-static bool look(struct expected *one, int64_t now)
+static bool request_look(struct expected *one, int64_t now)
 {
 	const int64_t patience = supervision.settings->timeout_ms * CLOCK_NS_PER_MS;
-	struct fate_seen seen = { 0 };
+	struct blind_seen seen = { 0 };
 	struct tcp_info info;
 	const int found = ask(one, &info);
 	int64_t look_at;
@@ -339,7 +337,7 @@ static bool look(struct expected *one, int64_t now)
 	if (found < 0 || one->cancelled)
 		return false;
 	if (found)
-		seen = (struct fate_seen){
+		seen = (struct blind_seen){
 			.there = true,
 			.syn_sent = info.tcpi_state == TCPINFO_SYN_SENT,
 			.answered = info.tcpi_rtt,
@@ -351,14 +349,14 @@ static bool look(struct expected *one, int64_t now)
 		make_again(one);
 		return true;
 	}
-	switch (fate_judge(&one->request, &seen, now, patience, &look_at)) {
-	case FATE_OPEN:
+	switch (blind_judge(&one->request, &seen, now, patience, &look_at)) {
+	case BLIND_OPEN:
 		look_later(one, with_path(one, look_at));
 		return true;
-	case FATE_REPEAT:
+	case BLIND_REPEAT:
 		make_again(one);
 		return true;
-	case FATE_TAKEN:
+	case BLIND_TAKEN:
 		gone_in_a_row = 0;
 		if (seen.taken) {
 			paths_note_syn_data(&one->start.own.id, true, one->request.syn_at);
@@ -366,22 +364,22 @@ static bool look(struct expected *one, int64_t now)
 		}
 		path_answered(one, &info);
 		break;
-	case FATE_UNTAKEN:
+	case BLIND_UNTAKEN:
 		if (!seen.there)
 			note_slow(one);
 		note_untaken(one);
 		break;
-	case FATE_SILENT:
+	case BLIND_SILENT:
 		if (!path_probe_send(&one->probe, &one->start.own, false))
 			converters_doubt(one->converter);
 		look_later(one, with_path(one, look_at));
 		return true;
-	case FATE_LEFT:
+	case BLIND_LEFT:
 		break;
-	case FATE_SLOW:
+	case BLIND_SLOW:
 		note_slow(one);
 		break;
-	case FATE_GONE:
+	case BLIND_GONE:
 		if (!seen.there && !converters_admits(one->converter, &one->server))
 			blind_memory_note_failed(&one->server);
 		last_gone.path = one->start.own.id;
@@ -396,7 +394,7 @@ static bool look(struct expected *one, int64_t now)
 	return false;
 }
 
-int64_t aftermath_look(int64_t now)
+int64_t blind_requests_look(int64_t now)
 {
 	if (!earliest || now < earliest)
 		return earliest;
@@ -408,7 +406,7 @@ int64_t aftermath_look(int64_t now)
 			/* it is left alone until that is done */
 		} else if (one->look_at > now) {
 			look_later(one, one->look_at);
-		} else if (!look(one, now)) {
+		} else if (!request_look(one, now)) {
 			forget(one); /* another one has its place then */
 			continue;
 		}
@@ -418,7 +416,7 @@ int64_t aftermath_look(int64_t now)
 	return earliest;
 }
 
-void aftermath_cancel(uint64_t cookie)
+void blind_requests_cancel(uint64_t cookie)
 {
 	for (int i = 0; i < expected_count; i++) {
 		struct expected *one = expected[i];
@@ -426,7 +424,7 @@ void aftermath_cancel(uint64_t cookie)
 		if (!one->repeat.message || one->repeat.cookie != cookie)
 			continue;
 		one->cancelled = true;
-		if (again_cancel(one))
+		if (blind_retry_cancel(one))
 			continue;
 		due_count -= one->due;
 		one->due = false;
@@ -434,7 +432,7 @@ void aftermath_cancel(uint64_t cookie)
 	}
 }
 
-void aftermath_leave(void)
+void blind_requests_leave(void)
 {
 	struct tcp_info info;
 
@@ -446,10 +444,10 @@ void aftermath_leave(void)
 			paths_note_syn_data(&expected[i]->start.own.id, false, expected[i]->request.syn_at);
 }
 
-void aftermath_made_again(void)
+void blind_requests_made_again(void)
 {
 	int count;
-	const struct again_order *orders = again_end(&count);
+	const struct blind_retry_order *orders = blind_retry_end(&count);
 
 	for (int i = 0; i < count; i++)
 		made_again(&orders[i]);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * options.c - what a program wants of a socket that is MPTCP's, and that TCP alone has: options, and listening
+ * option_calls.c - what a program wants of a socket that is MPTCP's, and that TCP alone has: options, and listening
  *
  * All calls that are about another socket, or another option, go on: whatever they have become, they undo nothing.
  */
 #include "config.h"
 
-#include "supervise/options.h"
+#include "supervise/option_calls.h"
 
 #include "common/socket_options.h"
 #include "supervise/advice.h"

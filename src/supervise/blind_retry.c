@@ -1,26 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * again.c - make blind requests again, many at a time, while the supervisor goes on
- *
- * A request that is made again takes some milliseconds: all descriptors and registrations of the program are gone through, and its
- * threads in poll(2) and select(2) are stopped, for which they need a CPU. Meanwhile other connect()s are to be answered. And where
- * many SYNs are lost at once, the last one has to be sent before the kernel sends one without data, a tenth of a second later. So all
- * requests that are due are made again together, by a thread that ends with that:
- *
- *	its table of descriptors is its own, and empty: it puts programs' sockets under the programs' numbers (places.c), and nothing
- *	of it keeps a socket alive that the program has closed
- *	with it all threads go on that it has stopped (pause.c)
- *
- * While it runs the supervisor must not wait for its children, since it would be told of those that are stopped.
- */
+/* blind_retry.c - make blind requests again, many at a time, while the supervisor goes on */
 #include "config.h"
 
-#include "supervise/again.h"
+#include "supervise/blind_retry.h"
 
+#include "client/handshake.h"
 #include "common/clock.h"
 #include "supervise/connection.h"
+#include "supervise/kernel.h"
 #include "supervise/pause.h"
 #include "supervise/places.h"
+#include "supervise/tracee.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -30,6 +20,79 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+/*
+ * The program has its EINPROGRESS and waits for the socket, while the supervisor ends the attempt and begins another one. Three
+ * things must not happen:
+ *
+ * 	the SYN+ACK comes, the program writes, and then the attempt is ended: bytes would be lost without an error. So it is ended by
+ * 	shutdown(2), which ends an attempt and nothing more if there is no SYN+ACK yet (inet_shutdown() in the kernel, under the
+ * 	socket's lock). If there is one it sends a FIN instead; then the connection is reset, and fails rather than being cut short.
+ *
+ * 	the program's epoll instances see the socket hung up in between, and event loops (tokio's) never forget that. So its
+ * 	registrations are withdrawn for that moment. Threads in poll(2) and select(2) would see it, too (curl then gives up), and are
+ * 	stopped meanwhile (blind_retry.c).
+ *
+ * 	the supervisor's duplicate keeps a socket alive that the program has closed. So it has one for this moment only.
+ *
+ * Plain TCP has ECONNRESET in SO_ERROR after it, which such a thread would see: these requests aren't made again.
+ */
+
+void blind_retry_note(struct blind_retry *repeat, int fd, const void *message, size_t len)
+{
+	repeat->message = malloc(len);
+	if (!repeat->message)
+		return;
+	memcpy(repeat->message, message, len);
+	repeat->len = len;
+	repeat->cookie = kernel_cookie(fd);
+	repeat->inode = places_socket(fd);
+}
+
+int blind_retry_open(const struct blind_retry *repeat, pid_t tid, int at)
+{
+	int fd = tracee_get_fd(tid, at);
+
+	if (fd >= 0 && kernel_cookie(fd) == repeat->cookie)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+bool blind_retry_send(const struct blind_retry *repeat, int fd, const struct path_start *start, unsigned int count)
+{
+	ssize_t sent;
+
+	if (repeat->counted)
+		handshake_count_repeat(repeat->message, count);
+	if (kernel_tcp_info(fd).tcpi_state != TCPINFO_SYN_SENT || shutdown(fd, SHUT_WR) != 0)
+		return false;
+	/* All of the message has to go with the SYN, as it did before: the program counts on its part of it. */
+	if (kernel_tcp_info(fd).tcpi_state == TCPINFO_CLOSE && path_start_bind(start, fd) == 0) {
+		sent = sendto(fd, repeat->message, repeat->len, MSG_FASTOPEN | MSG_DONTWAIT | MSG_NOSIGNAL, &repeat->to.sa,
+			      sockaddr_ip_len(&repeat->to));
+		if (sent == (ssize_t)repeat->len)
+			return true;
+	}
+	kernel_disconnect(fd);
+	return false;
+}
+
+/* --- make blind requests again, many at a time, while the supervisor goes on --- */
+
+/*
+ * A request that is made again takes some milliseconds: all descriptors and registrations of the program are gone through, and its
+ * threads in poll(2) and select(2) are stopped, for which they need a CPU. Meanwhile other connect()s are to be answered. And where
+ * many SYNs are lost at once, the last one has to be sent before the kernel sends one without data, a tenth of a second later. So all
+ * requests that are due are made again together, by a thread that ends with that:
+ *
+ * 	its table of descriptors is its own, and empty: it puts programs' sockets under the programs' numbers (places.c), and nothing
+ * 	of it keeps a socket alive that the program has closed
+ * 	with it all threads go on that it has stopped (pause.c)
+ *
+ * While it runs the supervisor must not wait for its children, since it would be told of those that are stopped.
+ */
 
 #define LOOK_NS 50000
 
@@ -41,15 +104,15 @@
 #endif
 
 static struct {
-	struct again_order orders[AGAIN_MAX];
+	struct blind_retry_order orders[BLIND_RETRY_MAX];
 	struct holder {
 		pid_t tid, process; /* a thread that has the socket, 0: none was found; and its process */
 		int at;             /* by this number */
 		int sock;           /* a duplicate */
 		bool cancelled;
-	} holders[AGAIN_MAX];
+	} holders[BLIND_RETRY_MAX];
 	int count;
-	int ready; /* supervision.again_ready, in the thread */
+	int ready; /* supervision.retry_ready, in the thread */
 	bool busy;
 	sem_t alone; /* the thread's table of descriptors is its own */
 	pthread_t thread;
@@ -58,17 +121,17 @@ static struct {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-void again_lock(void)
+void blind_retry_lock(void)
 {
 	pthread_mutex_lock(&lock);
 }
 
-void again_unlock(void)
+void blind_retry_unlock(void)
 {
 	pthread_mutex_unlock(&lock);
 }
 
-bool again_cancel(const void *owner)
+bool blind_retry_cancel(const void *owner)
 {
 	for (int i = 0; work.busy && i < work.count; i++) {
 		if (work.orders[i].owner != owner)
@@ -82,13 +145,13 @@ bool again_cancel(const void *owner)
 /* --- who has the socket --- */
 
 struct search {
-	const struct repeat *repeat;
+	const struct blind_retry *repeat;
 	struct holder *holder;
 };
 
 static bool holds(const struct search *search, pid_t tid, int at)
 {
-	int fd = repeat_open(search->repeat, tid, at);
+	int fd = blind_retry_open(search->repeat, tid, at);
 
 	if (fd < 0)
 		return false;
@@ -115,7 +178,7 @@ static bool look_in(void *context, pid_t process)
  */
 static void holder_find(int order)
 {
-	const struct repeat *repeat = work.orders[order].repeat;
+	const struct blind_retry *repeat = work.orders[order].repeat;
 	struct holder *holder = &work.holders[order];
 	struct search search = { repeat, holder };
 
@@ -128,22 +191,22 @@ static void holder_find(int order)
 /* --- making requests again --- */
 
 /* Makes one request again. */
-static void make(struct again_order *order, const struct holder *holder, const struct places *places)
+static void make(struct blind_retry_order *order, const struct holder *holder, const struct places *places)
 {
 	union sockaddr_ip local = { 0 };
 	socklen_t len = sizeof(local);
 
 	places_withdraw(places, holder->sock);
-	again_lock();
+	blind_retry_lock();
 	order->sent_at = clock_ns();
-	order->sent = !holder->cancelled && repeat_send(order->repeat, holder->sock, order->start, order->count);
-	again_unlock();
+	order->sent = !holder->cancelled && blind_retry_send(order->repeat, holder->sock, order->start, order->count);
+	blind_retry_unlock();
 	places_register(places, holder->sock);
 	order->sent = order->sent && getsockname(holder->sock, &local.sa, &len) == 0 && sockaddr_ip_from(&order->local, &local.sa, len);
 }
 
 /* Opens the sockets of the process, and looks where it has them. Returns how many orders there are, whose numbers are in @which. */
-static int process_find(pid_t process, int which[static AGAIN_MAX], struct places *places)
+static int process_find(pid_t process, int which[static BLIND_RETRY_MAX], struct places *places)
 {
 	int count = 0;
 
@@ -152,7 +215,7 @@ static int process_find(pid_t process, int which[static AGAIN_MAX], struct place
 
 		if (holder->process != process)
 			continue;
-		holder->sock = repeat_open(work.orders[i].repeat, holder->tid, holder->at);
+		holder->sock = blind_retry_open(work.orders[i].repeat, holder->tid, holder->at);
 		if (holder->sock < 0)
 			continue;
 		work.orders[i].found = true;
@@ -181,7 +244,7 @@ static int move_beyond(int fd, int limit)
 /* Makes all requests of a process again. Its threads stand still before it is looked what they wait for. */
 static void process_act(pid_t process, struct places *places)
 {
-	int which[AGAIN_MAX], limit = 0, count;
+	int which[BLIND_RETRY_MAX], limit = 0, count;
 
 	pause_process(process);
 	count = process_find(process, which, places);
@@ -216,10 +279,10 @@ static bool close_all_but(unsigned int fd)
 
 static void *run(void *places)
 {
-	const bool alone = close_all_but((unsigned int)supervision.again_ready);
+	const bool alone = close_all_but((unsigned int)supervision.retry_ready);
 	uint64_t one = 1;
 
-	work.ready = supervision.again_ready;
+	work.ready = supervision.retry_ready;
 	work.tid = (pid_t)syscall(SYS_gettid);
 	sem_post(&work.alone);
 	for (int i = 0; alone && i < work.count; i++)
@@ -234,7 +297,7 @@ static void *run(void *places)
 	return NULL;
 }
 
-bool again_start(const struct again_order *orders, int count)
+bool blind_retry_start(const struct blind_retry_order *orders, int count)
 {
 	struct places *places = calloc((size_t)count, sizeof(*places));
 
@@ -255,7 +318,7 @@ bool again_start(const struct again_order *orders, int count)
 	return true;
 }
 
-bool again_is_busy(void)
+bool blind_retry_is_busy(void)
 {
 	return work.busy;
 }
@@ -273,7 +336,7 @@ static void await_gone(void)
 		nanosleep(&look, NULL);
 }
 
-const struct again_order *again_end(int *count)
+const struct blind_retry_order *blind_retry_end(int *count)
 {
 	await_gone();
 	work.busy = false;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_supervise_fate.c - what becomes of blind requests: when they are looked at, made again, and what is learned from their end */
+/* test_supervise_blind.c - what becomes of blind requests: when they are looked at, made again, and what is learned from their end */
 #include "config.h"
 
 #include "common/clock.h"
 #include "run.h"
-#include "supervise/fate.h"
+#include "supervise/blind_judge.h"
 
 #include <check.h>
 
@@ -13,47 +13,47 @@
 #define PATIENCE_NS (10 * CLOCK_NS_PER_S)
 #define STARTED (INT64_C(12345) * CLOCK_NS_PER_S)
 
-static const struct fate_seen gone = { .there = false };
-static const struct fate_seen unanswered = { .there = true, .syn_sent = true };
-static const struct fate_seen taken = { .there = true, .answered = true, .taken = true };
-static const struct fate_seen untaken = { .there = true, .answered = true };
+static const struct blind_seen gone = { .there = false };
+static const struct blind_seen unanswered = { .there = true, .syn_sent = true };
+static const struct blind_seen taken = { .there = true, .answered = true, .taken = true };
+static const struct blind_seen untaken = { .there = true, .answered = true };
 
 /* A request whose SYNs are never answered: when it was made again, when its converter was asked for, and when it was over. */
 struct unanswered_run {
 	int repeats;
-	int64_t repeats_at[FATE_REPEATS_KNOWN_MAX]; /* since the SYN before */
+	int64_t repeats_at[BLIND_REPEATS_KNOWN_MAX]; /* since the SYN before */
 	int silent;
 	int64_t silent_at, ended;
 };
 
 static struct unanswered_run run_unanswered(bool repeatable, int repeats_max, int64_t late)
 {
-	struct fate_request request = { .started = STARTED, .syn_at = STARTED, .repeatable = repeatable, .repeats_max = repeats_max,
-				       .repeat_after = fate_repeat_after(LONGEST_WITHHELD_NS, 0), .withheld = LONGEST_WITHHELD_NS };
-	int64_t now = fate_first_look(STARTED), next = 0;
+	struct blind_request request = { .started = STARTED, .syn_at = STARTED, .repeatable = repeatable, .repeats_max = repeats_max,
+				       .repeat_after = blind_repeat_after(LONGEST_WITHHELD_NS, 0), .withheld = LONGEST_WITHHELD_NS };
+	int64_t now = blind_first_look(STARTED), next = 0;
 	struct unanswered_run run = { 0 };
 
 	for (int looks = 0; looks < 1000; looks++) {
-		enum fate fate = fate_judge(&request, &unanswered, now + late, PATIENCE_NS, &next);
+		enum blind_fate fate = blind_judge(&request, &unanswered, now + late, PATIENCE_NS, &next);
 
-		if (fate == FATE_SILENT) {
+		if (fate == BLIND_SILENT) {
 			run.silent++;
 			run.silent_at = now + late;
 		}
-		if (fate == FATE_OPEN || fate == FATE_SILENT) {
+		if (fate == BLIND_OPEN || fate == BLIND_SILENT) {
 			ck_assert_int_gt(next, now + late);
 			now = next;
 			continue;
 		}
 		run.repeats = request.repeats;
 		run.ended = now + late;
-		if (fate == FATE_LEFT)
+		if (fate == BLIND_LEFT)
 			return run;
-		ck_assert_int_eq(fate, FATE_REPEAT);
+		ck_assert_int_eq(fate, BLIND_REPEAT);
 		ck_assert_int_lt(request.repeats, repeats_max);
 		run.repeats_at[request.repeats++] = now + late - request.syn_at;
 		request.syn_at = now + late;
-		now = fate_first_look(request.syn_at);
+		now = blind_first_look(request.syn_at);
 	}
 	ck_abort_msg("no end");
 }
@@ -64,12 +64,12 @@ static void expect_silence_once(const struct unanswered_run *run)
 	ck_assert_int_eq(run->silent, 1);
 	ck_assert_int_ge(run->silent_at, STARTED + PATIENCE_NS);
 	ck_assert_int_lt(run->silent_at, STARTED + 3 * PATIENCE_NS);
-	ck_assert_int_ge(run->ended, run->silent_at + FATE_PROBE_MS * CLOCK_NS_PER_MS);
+	ck_assert_int_ge(run->ended, run->silent_at + BLIND_PROBE_MS * CLOCK_NS_PER_MS);
 }
 
 START_TEST(repeats_come_between_the_converter_and_the_kernel)
 {
-	static const int most[] = { FATE_REPEATS_MAX, FATE_REPEATS_KNOWN_MAX };
+	static const int most[] = { BLIND_REPEATS_MAX, BLIND_REPEATS_KNOWN_MAX };
 
 	for (size_t i = 0; i < 2; i++) {
 		const struct unanswered_run run = run_unanswered(true, most[i], _i * CLOCK_NS_PER_MS);
@@ -87,22 +87,22 @@ END_TEST
 /* By then a SYN that was let go as late as may be has been answered, as far as that is possible within the kernel's second. */
 START_TEST(the_round_trip_says_when)
 {
-	const int64_t unknown = fate_repeat_after(LONGEST_WITHHELD_NS, 0);
+	const int64_t unknown = blind_repeat_after(LONGEST_WITHHELD_NS, 0);
 
-	ck_assert_int_eq(unknown, FATE_REPEAT_MS * CLOCK_NS_PER_MS);
+	ck_assert_int_eq(unknown, BLIND_REPEAT_MS * CLOCK_NS_PER_MS);
 	for (int64_t rtt = CLOCK_NS_PER_MS; rtt < CLOCK_NS_PER_S; rtt += CLOCK_NS_PER_MS) {
-		const int64_t after = fate_repeat_after(LONGEST_WITHHELD_NS, rtt);
+		const int64_t after = blind_repeat_after(LONGEST_WITHHELD_NS, rtt);
 
 		ck_assert_int_le(after, unknown);
 		ck_assert(after == unknown || after > LONGEST_WITHHELD_NS + rtt);
 	}
-	ck_assert_int_lt(fate_repeat_after(LONGEST_WITHHELD_NS, 50 * CLOCK_NS_PER_MS), unknown);
+	ck_assert_int_lt(blind_repeat_after(LONGEST_WITHHELD_NS, 50 * CLOCK_NS_PER_MS), unknown);
 }
 END_TEST
 
 START_TEST(what_cannot_be_repeated_is_left_alone)
 {
-	const struct unanswered_run run = run_unanswered(false, FATE_REPEATS_MAX, 0);
+	const struct unanswered_run run = run_unanswered(false, BLIND_REPEATS_MAX, 0);
 
 	ck_assert_int_eq(run.repeats, 0);
 	expect_silence_once(&run);
@@ -110,41 +110,41 @@ START_TEST(what_cannot_be_repeated_is_left_alone)
 }
 END_TEST
 
-static enum fate judge(int repeats, const struct fate_seen *seen)
+static enum blind_fate judge(int repeats, const struct blind_seen *seen)
 {
-	struct fate_request request = {
-		.started = STARTED, .syn_at = STARTED, .repeats = repeats, .repeats_max = FATE_REPEATS_MAX, .repeatable = true,
-		.repeat_after = fate_repeat_after(LONGEST_WITHHELD_NS, 0), .withheld = LONGEST_WITHHELD_NS
+	struct blind_request request = {
+		.started = STARTED, .syn_at = STARTED, .repeats = repeats, .repeats_max = BLIND_REPEATS_MAX, .repeatable = true,
+		.repeat_after = blind_repeat_after(LONGEST_WITHHELD_NS, 0), .withheld = LONGEST_WITHHELD_NS
 	};
 	int64_t next;
 
-	return fate_judge(&request, seen, STARTED + 2 * CLOCK_NS_PER_S, PATIENCE_NS, &next);
+	return blind_judge(&request, seen, STARTED + 2 * CLOCK_NS_PER_S, PATIENCE_NS, &next);
 }
 
 START_TEST(an_answer_is_the_end)
 {
-	ck_assert_int_eq(judge(0, &taken), FATE_TAKEN);
-	ck_assert_int_eq(judge(FATE_REPEATS_MAX, &taken), FATE_TAKEN);
-	ck_assert_int_eq(judge(0, &untaken), FATE_UNTAKEN);
-	ck_assert_int_eq(judge(1, &untaken), FATE_UNTAKEN);
+	ck_assert_int_eq(judge(0, &taken), BLIND_TAKEN);
+	ck_assert_int_eq(judge(BLIND_REPEATS_MAX, &taken), BLIND_TAKEN);
+	ck_assert_int_eq(judge(0, &untaken), BLIND_UNTAKEN);
+	ck_assert_int_eq(judge(1, &untaken), BLIND_UNTAKEN);
 }
 END_TEST
 
 /* The supervisor was late, and what was answered or reset is the kernel's SYN without data: neither the path nor the server is at fault. */
 START_TEST(the_kernels_own_syn_says_nothing)
 {
-	static const int most[] = { FATE_REPEATS_MAX, FATE_REPEATS_KNOWN_MAX };
-	const struct fate_seen again = { .there = true, .answered = true, .again = true };
+	static const int most[] = { BLIND_REPEATS_MAX, BLIND_REPEATS_KNOWN_MAX };
+	const struct blind_seen again = { .there = true, .answered = true, .again = true };
 
-	ck_assert_int_eq(judge(0, &again), FATE_GONE);
+	ck_assert_int_eq(judge(0, &again), BLIND_GONE);
 	for (size_t i = 0; i < 2; i++) {
-		struct fate_request request = {
+		struct blind_request request = {
 			.started = STARTED, .syn_at = STARTED, .repeatable = true, .repeats_max = most[i], .withheld = LONGEST_WITHHELD_NS,
-			.repeat_after = fate_repeat_after(LONGEST_WITHHELD_NS, 0), .waiting_at = STARTED + 850 * CLOCK_NS_PER_MS
+			.repeat_after = blind_repeat_after(LONGEST_WITHHELD_NS, 0), .waiting_at = STARTED + 850 * CLOCK_NS_PER_MS
 		};
 		int64_t next;
 
-		ck_assert_int_eq(fate_judge(&request, &gone, STARTED + 1144 * CLOCK_NS_PER_MS, PATIENCE_NS, &next), FATE_GONE);
+		ck_assert_int_eq(blind_judge(&request, &gone, STARTED + 1144 * CLOCK_NS_PER_MS, PATIENCE_NS, &next), BLIND_GONE);
 	}
 }
 END_TEST
@@ -152,41 +152,41 @@ END_TEST
 /* The last SYN without data was answered, and all with data were not: such SYNs don't get through. */
 START_TEST(a_path_that_drops_syns_with_data_is_found_out)
 {
-	for (int repeats = 0; repeats < FATE_REPEATS_MAX; repeats++)
-		ck_assert_int_eq(judge(repeats, &gone), FATE_GONE);
-	ck_assert_int_eq(judge(FATE_REPEATS_MAX, &gone), FATE_UNTAKEN);
+	for (int repeats = 0; repeats < BLIND_REPEATS_MAX; repeats++)
+		ck_assert_int_eq(judge(repeats, &gone), BLIND_GONE);
+	ck_assert_int_eq(judge(BLIND_REPEATS_MAX, &gone), BLIND_UNTAKEN);
 }
 END_TEST
 
 /* A connection that is over between two looks, the first of them at @_i ms: only then is the server too slow, not when it refuses. */
 START_TEST(slow_servers_are_told_from_refusals)
 {
-	struct fate_request request = { .started = STARTED, .syn_at = STARTED, .repeatable = true, .repeats_max = FATE_REPEATS_MAX,
-				       .repeat_after = fate_repeat_after(LONGEST_WITHHELD_NS, 0), .withheld = LONGEST_WITHHELD_NS };
+	struct blind_request request = { .started = STARTED, .syn_at = STARTED, .repeatable = true, .repeats_max = BLIND_REPEATS_MAX,
+				       .repeat_after = blind_repeat_after(LONGEST_WITHHELD_NS, 0), .withheld = LONGEST_WITHHELD_NS };
 	const int64_t reset_at = STARTED + _i * 10 * CLOCK_NS_PER_MS;
-	int64_t now = fate_first_look(STARTED), next = 0;
+	int64_t now = blind_first_look(STARTED), next = 0;
 
 	while (now < reset_at) {
-		ck_assert_int_eq(fate_judge(&request, &unanswered, now, PATIENCE_NS, &next), FATE_OPEN);
+		ck_assert_int_eq(blind_judge(&request, &unanswered, now, PATIENCE_NS, &next), BLIND_OPEN);
 		now = next;
 	}
-	ck_assert_int_eq(fate_judge(&request, &gone, now, PATIENCE_NS, &next), _i >= 69 ? FATE_SLOW : FATE_GONE);
+	ck_assert_int_eq(blind_judge(&request, &gone, now, PATIENCE_NS, &next), _i >= 69 ? BLIND_SLOW : BLIND_GONE);
 }
 END_TEST
 
 /* A connection that is up, and of whose round trip nothing is known yet, isn't judged by what isn't known. */
 START_TEST(no_round_trip_says_nothing)
 {
-	const struct fate_seen unmeasured = { .there = true };
+	const struct blind_seen unmeasured = { .there = true };
 
-	ck_assert_int_eq(judge(0, &unmeasured), FATE_TAKEN);
+	ck_assert_int_eq(judge(0, &unmeasured), BLIND_TAKEN);
 }
 END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("supervise_fate");
-	TCase *tcase = tcase_create("supervise_fate");
+	Suite *suite = suite_create("supervise_blind");
+	TCase *tcase = tcase_create("supervise_blind");
 
 	tcase_add_loop_test(tcase, repeats_come_between_the_converter_and_the_kernel, 0, 50); /* milliseconds too late for each look */
 	tcase_add_test(tcase, the_round_trip_says_when);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * unattended.c - connections that their program may use past us before it has asked us anything
+ * ring_use.c - connections that their program may use past us before it has asked us anything
  *
  * A program that uses io_uring and doesn't wait in connect() may read by its ring as soon as the kernel has connected the socket. So
  * its request is a blind one: there is never a response on the stream. But a request whose SYN was lost comes behind the handshake, a
@@ -29,11 +29,10 @@
  */
 #include "config.h"
 
-#include "shim/connect/unattended.h"
+#include "shim/connect/ring_use.h"
 
 #include "shim/connect/operations.h"
 #include "shim/connect/replace.h"
-#include "shim/socket/mptcpinfo.h"
 #include "shim/socket/tcpinfo.h"
 #include "shim/system/next.h"
 #include "shim/wait/watch.h"
@@ -63,7 +62,7 @@ static bool is_used(const struct conn *conn, int fd, uint32_t sent, bool shut)
 	       (conn->socket.mptcp && mptcpinfo_of(fd, &whole) && whole.bytes_sent > sent);
 }
 
-bool unattended_may_return(const struct conn *conn)
+bool ring_use_may_return(const struct conn *conn)
 {
 	const uint32_t before = atomic_load(&last);
 	const struct conn *other;
@@ -80,30 +79,30 @@ bool unattended_may_return(const struct conn *conn)
 	return false;
 }
 
-void unattended_waited(const struct conn *conn)
+void ring_use_waited(const struct conn *conn)
 {
 	atomic_store(&last_sent, conn->dial.attempt.sent);
 	atomic_store(&last_cookie, conn->cookie);
 	atomic_store(&last, conn->index + 1);
 }
 
-void unattended_asked(const struct conn *conn, int fd)
+void ring_use_asked(const struct conn *conn, int fd)
 {
-	if (atomic_load(&conn->unattended) && atomic_load(&habit) != ASKS && conn_in(conn, PHASE(DONE) | PHASE(DIRECT)))
+	if (atomic_load(&conn->ring_may_use) && atomic_load(&habit) != ASKS && conn_in(conn, PHASE(DONE) | PHASE(DIRECT)))
 		atomic_store(&habit, is_used(conn, fd, conn->dial.attempt.sent, false) ? USES : ASKS);
 }
 
-void unattended_left(const struct conn *conn, int fd)
+void ring_use_left(const struct conn *conn, int fd)
 {
 	if (is_used(conn, fd, conn->dial.attempt.sent, false))
 		atomic_store(&habit, USES);
 }
 
-bool unattended_take_back(struct conn *conn, int fd)
+bool ring_use_take_back(struct conn *conn, int fd)
 {
 	bool used;
 
-	if (!conn_is_unattended(conn) || conn_has(conn, CONN_WROTE))
+	if (!conn_ring_may_use(conn) || conn_has(conn, CONN_WROTE))
 		return false;
 	conn_note(conn, CONN_TAKEN_BACK);
 	next.shutdown(fd, SHUT_WR);
@@ -115,7 +114,7 @@ bool unattended_take_back(struct conn *conn, int fd)
 	return !used;
 }
 
-bool unattended_renew(struct conn *conn, int fd)
+bool ring_use_renew(struct conn *conn, int fd)
 {
 	const int domain = sockopt_get(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC);
 

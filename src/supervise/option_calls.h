@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* options.h - what a program wants of a socket that is MPTCP's, and that TCP alone has: options, and listening */
-#ifndef SUPERVISE_OPTIONS_H
-#define SUPERVISE_OPTIONS_H
+/* option_calls.h - what a program wants of a socket that is MPTCP's, and that TCP alone has: options, and listening */
+#ifndef SUPERVISE_OPTION_CALLS_H
+#define SUPERVISE_OPTION_CALLS_H
 
 #include "supervise/listener.h"
 

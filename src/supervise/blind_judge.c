@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* blind_judge.c - what has become of a blind request, and which servers are not to be asked for by one */
+#include "config.h"
+
+#include "supervise/blind_judge.h"
+
+#include "common/clock.h"
+
+#define FIRST_LOOK_NS (50 * CLOCK_NS_PER_MS)
+#define KERNEL_REPEATS_NS CLOCK_NS_PER_S /* Linux's initial time-out of retransmission */
+#define PROBE_NS (BLIND_PROBE_MS * CLOCK_NS_PER_MS)
+#define REPEAT_NS (BLIND_REPEAT_MS * CLOCK_NS_PER_MS)
+
+/* What a round trip varies by, beside a part of itself. */
+#define SLACK_NS (50 * CLOCK_NS_PER_MS)
+
+int64_t blind_repeat_after(int64_t withheld, int64_t rtt)
+{
+	const int64_t answered = withheld + rtt + rtt / 4 + SLACK_NS;
+
+	return rtt && answered < REPEAT_NS ? answered : REPEAT_NS;
+}
+
+int64_t blind_first_look(int64_t now)
+{
+	return now + FIRST_LOOK_NS;
+}
+
+/* A look shortly before the converter gives the server up tells those that it resets for that from those that are refused. */
+#define MARGIN_NS (20 * CLOCK_NS_PER_MS)
+
+static int64_t limit_of(const struct blind_request *request)
+{
+	return request->syn_at + request->withheld - MARGIN_NS;
+}
+
+static enum blind_fate judge_syn_sent(struct blind_request *request, int64_t now, int64_t patience, int64_t *look_at)
+{
+	const int64_t waited = now - request->syn_at;
+	const bool may_repeat = request->repeatable && request->repeats < request->repeats_max;
+
+	request->waiting_at = now;
+	if (may_repeat && waited >= request->repeat_after)
+		return BLIND_REPEAT;
+	if (!request->silent_at && now - request->started >= patience) {
+		request->silent_at = now;
+		*look_at = now + FIRST_LOOK_NS;
+		return BLIND_SILENT;
+	}
+	if (!may_repeat && waited >= patience && now - request->silent_at >= PROBE_NS)
+		return BLIND_LEFT;
+	*look_at = now + (waited > FIRST_LOOK_NS ? waited : FIRST_LOOK_NS);
+	if (now < limit_of(request) && *look_at > limit_of(request))
+		*look_at = limit_of(request);
+	else if (may_repeat && *look_at > request->syn_at + request->repeat_after)
+		*look_at = request->syn_at + request->repeat_after;
+	return BLIND_OPEN;
+}
+
+/*
+ * If all SYNs with data were lost, and one without got through, such SYNs don't. Whoever waited for less may have lost a SYN and been
+ * late with the next one, so that the kernel's own was reset: that says nothing of the server, nor does it where the converter would
+ * have waited for that next one.
+ */
+static enum blind_fate judge_gone(const struct blind_request *request, int64_t now)
+{
+	if (request->repeats == request->repeats_max)
+		return BLIND_UNTAKEN;
+	if (request->repeats_max > BLIND_REPEATS_MAX || now - request->syn_at >= KERNEL_REPEATS_NS)
+		return BLIND_GONE;
+	return request->waiting_at >= limit_of(request) ? BLIND_SLOW : BLIND_GONE;
+}
+
+enum blind_fate blind_judge(struct blind_request *request, const struct blind_seen *seen, int64_t now, int64_t patience, int64_t *look_at)
+{
+	if (!seen->there)
+		return judge_gone(request, now);
+	if (seen->syn_sent)
+		return judge_syn_sent(request, now, patience, look_at);
+	if (!seen->answered || seen->taken)
+		return BLIND_TAKEN;
+	return seen->again ? BLIND_GONE : BLIND_UNTAKEN;
+}
+
+/* --- servers that have taken longer than a blind request can wait, or for which one has failed --- */
+
+#define SERVERS_MAX 256
+#define REMEMBERED_SECONDS 600
+
+struct server {
+	struct in6_addr address;
+	int64_t until; /* in seconds of CLOCK_MONOTONIC; 0: no server */
+};
+
+static struct servers {
+	struct server list[SERVERS_MAX];
+	int next; /* the one that has been there the longest */
+} slow, failed;
+
+static struct server *find(struct servers *servers, const struct in6_addr *address)
+{
+	for (int i = 0; i < SERVERS_MAX && servers->list[i].until; i++)
+		if (IN6_ARE_ADDR_EQUAL(&servers->list[i].address, address))
+			return &servers->list[i];
+	return NULL;
+}
+
+static void note(struct servers *servers, const union sockaddr_ip *server)
+{
+	const struct in6_addr address = sockaddr_ip_in6(server);
+	struct server *found = find(servers, &address);
+
+	if (!found) {
+		found = &servers->list[servers->next];
+		servers->next = (servers->next + 1) % SERVERS_MAX;
+	}
+	*found = (struct server){ address, clock_seconds() + REMEMBERED_SECONDS };
+}
+
+static bool has(struct servers *servers, const union sockaddr_ip *server)
+{
+	const struct in6_addr address = sockaddr_ip_in6(server);
+	const struct server *found = find(servers, &address);
+
+	return found && found->until > clock_seconds();
+}
+
+void blind_memory_note_slow(const union sockaddr_ip *server)
+{
+	note(&slow, server);
+}
+
+bool blind_memory_is_slow(const union sockaddr_ip *server)
+{
+	return has(&slow, server);
+}
+
+void blind_memory_note_failed(const union sockaddr_ip *server)
+{
+	note(&failed, server);
+}
+
+bool blind_memory_has_failed(const union sockaddr_ip *server)
+{
+	return has(&failed, server);
+}
