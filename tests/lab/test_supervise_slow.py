@@ -10,7 +10,10 @@ import signal
 import time
 
 from convertlab import Lab, Link, check, equal, kernel, long, main, need, timeout, wait_until
+from convertlab.forging import LINUX, Forge, route_back, victim
+from convertlab.metrics import OPTIONS as METRICS, Metrics
 from convertlab.programs import c_program
+from test_silence_blind import asks
 from test_supervise_begin import Supervised
 from test_supervise_streams import TALLY, Counted
 
@@ -27,8 +30,8 @@ def lab_of_path():
 class Slow(Counted):
     """Connections to a server that speaks first, so that nothing but the handshake takes longer."""
 
-    def __init__(self, lab):
-        super().__init__(lab)
+    def __init__(self, lab, arguments=()):
+        super().__init__(lab, arguments)
         self.programs = {"static": c_program("streams-static", TALLY, flags=["-static"])}
         # what is known of the converter is learned before
         self.tally("epoll")
@@ -86,6 +89,22 @@ def test_socket_that_is_elsewhere():
             equal(said, "hello %s:7\n" % peer, "%s: %s" % (word, lab.shim_log()))
             lab.converter.run(["nft", "delete", "table", "inet", "lost"])
         equal(slow.said()[0].count(" accepted "), 5, slow.said()[0])
+
+
+@timeout(120)
+@kernel.needs("fastopen")
+def test_cookies_are_demanded():
+    """Forged SYNs have cookies demanded: the connections of a supervised event loop, which has none, succeed all the same, each once."""
+    with lab_of_path() as lab, Forge(lab) as forge:
+        slow = Slow(lab, ("--max-pending", "400", *METRICS))
+        route_back(lab)
+        blackholes = asks(lab.addresses.blackhole4, 80, False), asks(lab.addresses.blackhole6, 80, False)
+        for number in range(120):
+            for v6 in (False, True):
+                forge.syn(victim(number, v6), 30000, blackholes[v6], LINUX)
+        wait_until(lambda: Metrics(lab.converter)("convertd_cookies_demanded") == 1, 5, "cookies to be demanded")
+        expect(slow.tally("epoll", 8), 8, lab.shim_log())
+        equal(Metrics(lab.converter)("convertd_cookies_demanded"), 1, "cookies that are demanded still")
 
 
 @long

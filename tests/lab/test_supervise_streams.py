@@ -41,9 +41,9 @@ def fields(said):
 class Counted:
     """A lab with loss on its first link, and the sums of what the programs have counted."""
 
-    def __init__(self, lab):
+    def __init__(self, lab, arguments=()):
         self.lab = lab
-        self.converter = lab.convertd()
+        self.converter = lab.convertd(arguments)
         self.servers = [lab.echo(), lab.chorus()]
         self.launcher = [lab.build.program("convertize"), "--config", "none", "--fallback", "none", "--method", "supervise", "--"]
 
