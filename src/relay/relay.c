@@ -358,18 +358,6 @@ static void flow_join(struct relay *relay, enum relay_end from, uint8_t *scratch
 		flow_begin(relay, from, scratch);
 }
 
-size_t relay_begin(struct relay *relay, enum relay_end from, uint8_t *scratch, const uint8_t **first)
-{
-	struct relay_flow *flow = &relay->flow[from];
-
-	if (!flow->pending)
-		flow_begin(relay, from, scratch);
-	if (!flow->pending)
-		return 0;
-	*first = flow->pending + flow->pending_off;
-	return flow->pending_len - flow->pending_off;
-}
-
 static void flow_account(struct relay_flow *flow, size_t got, size_t *budget)
 {
 	*budget -= got < *budget ? got : *budget;

@@ -121,15 +121,6 @@ void relay_fini(struct relay *relay);
 int relay_prepend(struct relay *relay, enum relay_end from, const uint8_t *data, size_t len);
 
 /*
- * relay_begin() - read the first bytes of the direction from @from, if they are there and the other side takes bytes
- * They become pending ones, behind those that are. A failure is noted as relay_run() does it.
- * @scratch: as for relay_run()
- * @first: set to the pending bytes, which stay there until the relay runs
- * Returns the number of pending bytes.
- */
-size_t relay_begin(struct relay *relay, enum relay_end from, uint8_t *scratch, const uint8_t **first);
-
-/*
  * relay_flush() - write the pending bytes of the direction from @from
  * Returns 0 if none is left, -EAGAIN if some are left, or -errno of the write.
  */

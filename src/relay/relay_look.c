@@ -40,7 +40,8 @@ void relay_watch_start(struct relay_watch *watch, uint64_t now_ms)
 		watch->took_ms[end] = now_ms;
 }
 
-bool relay_watch_waits(const struct relay *relay, enum relay_end end, uint64_t *taken)
+/* Are there bytes that the peer at @end hasn't taken? @taken: set to how many it has acknowledged */
+static bool has_untaken(const struct relay *relay, enum relay_end end, uint64_t *taken)
 {
 	const struct relay_flow *flow = &relay->flow[!end];
 	int unsent = 0;
@@ -56,7 +57,7 @@ static void look_at_end(struct relay_watch *watch, const struct relay *relay, en
 			uint64_t now_ms)
 {
 	uint64_t taken;
-	bool waits = relay_watch_waits(relay, end, &taken);
+	bool waits = has_untaken(relay, end, &taken);
 
 	if (taken != watch->taken[end] || !waits || !watch->waits[end])
 		watch->took_ms[end] = now_ms;
@@ -135,7 +136,7 @@ static uint64_t own_memory(const struct relay_flow *flow)
 static uint64_t unmoved_ms(struct relay_memory *memory, const struct relay *relay, enum relay_end end, uint64_t now_ms)
 {
 	uint64_t taken, moved, enough = memory->bytes / MOVED_PART + 1;
-	bool waits = relay_watch_waits(relay, end, &taken);
+	bool waits = has_untaken(relay, end, &taken);
 
 	moved = taken - memory->taken[end];
 	if (waits && memory->since_ms[end] && moved < enough)

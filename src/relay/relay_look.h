@@ -36,12 +36,6 @@ struct relay_watch {
 	bool waits[RELAY_ENDS];       /* there was something for the peer to take */
 };
 
-/*
- * relay_watch_waits() - tell whether there are bytes that the peer at @end hasn't taken
- * @taken: set to the number of bytes that it has acknowledged
- */
-bool relay_watch_waits(const struct relay *relay, enum relay_end end, uint64_t *taken);
-
 /* Starts to watch: all limits begin at @now_ms. */
 void relay_watch_start(struct relay_watch *watch, uint64_t now_ms);
 

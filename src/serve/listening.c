@@ -274,11 +274,6 @@ bool listener_is_at(const struct listener *listener, const struct listen_address
 	       (!where->device[0] || if_nametoindex(where->device) == listener->device_index);
 }
 
-const char *listener_name(const struct listener *listener, char buf[static LISTEN_ADDRESS_STRLEN])
-{
-	return listen_address_format(&listener->where, buf);
-}
-
 /* Sockets stay what they were made as. Inherited ones are somebody else's to make, who was told. */
 static const char *describe_protocol(const struct listener *listener)
 {

@@ -73,9 +73,6 @@ bool listener_is_at(const struct listener *listener, const struct listen_address
 /* Does the kernel give it what SYNs carry, by its options and net.ipv4.tcp_fastopen as that is now? */
 bool listener_takes_syn_data(const struct listener *listener);
 
-/* Where it listens, as listen_address_format() writes it; returns @buf. */
-const char *listener_name(const struct listener *listener, char buf[static LISTEN_ADDRESS_STRLEN]);
-
 /* "[::]%eth0:1234 (MPTCP, Fast Open)"; returns @buf. */
 const char *listener_describe(const struct listener *listener,
 			      char buf[static LISTENER_DESCRIPTION_MAX]);

@@ -10,10 +10,12 @@
 #include "serve/session_parts.h"
 
 #include "serve/plugs.h"
+#include "serve/syn_attempt.h"
 
 #include "common/tcp.h"
 #include "convertd/base/clock.h"
 #include "convertd/base/log.h"
+#include "convertd/base/poller.h"
 #include "convertd/config/settings.h"
 #include "convertd/net/downstream.h"
 #include "convertd/observe/metrics.h"
@@ -74,13 +76,17 @@ static struct session_connection await_server(struct session *s, int error, cons
 /* The server was asked while the SYN was withheld. */
 static struct session_connection connect_withheld(struct session *s, const uint8_t *early, size_t len)
 {
-	const struct session_withheld found = session_open_withheld(s);
+	struct syn_attempt *a = s->withheld;
+	const struct syn_attempt found = *a;
 	int error = 0;
 
+	a->fd = -1;
+	a->registration = POLLER_NONE;
+	session_drop_withheld(s);
 	if (found.fd < 0)
 		return (struct session_connection){ .result = SESSION_CONNECT_REFUSED, .refusal = found.refusal };
 	s->mptcp = s->mptcp && downstream_asks_mptcp(found.fd);
-	s->syn.answered = found.answered;
+	s->syn.answered = found.reached;
 	/* As a rule it has answered already: no need to wait for its event. */
 	s->relay.side[RELAY_DOWNSTREAM].writable = true;
 	if (found.registration != POLLER_NONE)
@@ -127,7 +133,11 @@ struct session_connection session_connect(struct session *s, const struct reques
 	return s->withheld ? connect_withheld(s, early, len) : connect_now(s, decision, early, len);
 }
 
-size_t session_server_options(struct session *s, const struct tcp_info *info, uint8_t *out)
+bool session_queue_response(struct session *s, const struct tcp_info *info)
 {
-	return downstream_options(s->relay.side[RELAY_DOWNSTREAM].fd, info, s->mptcp, out);
+	uint8_t options[DOWNSTREAM_OPTIONS_MAX], answer[CONVERT_MESSAGE_MAX];
+	size_t len = downstream_options(s->relay.side[RELAY_DOWNSTREAM].fd, info, s->mptcp, options);
+
+	len = request_write_connected(&s->pool->context.terms->features, s->info, options, len, answer);
+	return session_queue_answer(s, answer, len);
 }

@@ -41,6 +41,154 @@
 #include <unistd.h>
 #include <utlist.h>
 
+/* ----- the sessions of a pool that are to run: in the next round, or at the end of this one ----- */
+
+void session_unqueue(struct session *s)
+{
+	if (s->queued)
+		DL_DELETE2(s->pool->runnable, s, queue_prev, queue_next);
+	s->queued = false;
+}
+
+static void enqueue(struct session *s)
+{
+	DL_APPEND2(s->pool->runnable, s, queue_prev, queue_next);
+	s->queued = true;
+}
+
+void session_run_again(struct session *s)
+{
+	static const struct timeval now = { 0, 0 };
+
+	if (s->queued)
+		return;
+	event_add(s->pool->run, &now);
+	enqueue(s);
+}
+
+void session_run_soon(struct session *s)
+{
+	/* Behind the events that are active already. */
+	event_active(s->pool->run, EV_TIMEOUT, 0);
+	if (!s->queued)
+		enqueue(s);
+}
+
+/* ----- what a session counts as: for the limits, and in the metrics ----- */
+
+static void session_count_pending(struct session *s, enum limits_class class, uint64_t by)
+{
+	if (class == LIMITS_PENDING || class == LIMITS_WAITING)
+		metrics_add(s->pool->context.metrics, METRIC_PENDING, by);
+}
+
+void session_count_class(struct session *s, enum limits_class before)
+{
+	enum limits_class class = (enum limits_class)s->member.class;
+
+	if (class == before)
+		return;
+	session_count_pending(s, before, (uint64_t)-1);
+	session_count_pending(s, class, 1);
+}
+
+void session_set_class(struct session *s, enum limits_class class)
+{
+	enum limits_class before = (enum limits_class)s->member.class;
+
+	if (class == before)
+		return;
+	limits_move(s->pool->context.admission.limits, &s->member, class);
+	session_count_class(s, before);
+}
+
+/* ----- sessions whose client hasn't proved yet that it is where it says ----- */
+
+/* When an MPTCP client must have completed its handshake, in ms behind its SYN+ACK. */
+static unsigned deadline_ms(const struct session *s, const struct proof *proof)
+{
+	unsigned kernels = s->pool->context.terms->synacks, most = proof_synacks(proof);
+
+	return proof_deadline_ms(most < kernels ? most : kernels);
+}
+
+static void session_start_proof(struct session *s)
+{
+	struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
+	struct tcp_info info;
+	struct proof proof;
+	unsigned age_ms;
+	int retries;
+
+	s->proof.missing = proof_look(client->fd, &info, &age_ms);
+	s->confirmed = !s->proof.missing;
+	s->syn.data = info.tcpi_options & TCPI_OPT_SYN_DATA;
+	s->syn.timestamps = info.tcpi_options & TCPI_OPT_TIMESTAMPS;
+	s->established = s->confirmed || client->tcp;
+	if (!s->proof.missing)
+		return;
+	demand_enter(s->pool->context.admission.demand);
+	proof_read(&proof, &info, !sockaddr_ip_is_v4(&s->client), !client->tcp);
+	if (client->tcp) {
+		retries = proof_retries(&proof);
+		proof_set_retries(client->fd, retries);
+		relay_cap(&s->relay, RELAY_UPSTREAM, proof_room(&proof, (unsigned)retries + 1),
+			  proof.header, proof.segment);
+		s->proof.reset_bytes = proof.reset;
+	} else {
+		unsigned ms = deadline_ms(s, &proof);
+
+		s->proof.by_us = clock_now_us() + (ms > age_ms ? ms - age_ms : 1) * 1000ULL;
+	}
+}
+
+void session_cap_answer(struct session *s, size_t len)
+{
+	struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
+	uint32_t cost = client->overhead + (uint32_t)len;
+
+	if (!client->capped)
+		return;
+	/* Half of an answer is of no use to anybody. */
+	if (client->allowance < cost || len > client->segment)
+		client->allowance = 0;
+	else if (client->allowance > cost + s->proof.reset_bytes)
+		client->allowance -= s->proof.reset_bytes;
+	/* The server's first bytes are worth more than a reset: the kernel ends this session without one. */
+	else
+		s->proof.no_reset = true;
+}
+
+static void session_forget_proof(struct session *s)
+{
+	if (!s->proof.missing)
+		return;
+	s->proof.missing = false;
+	demand_leave(s->pool->context.admission.demand);
+}
+
+void session_end_proof(struct session *s)
+{
+	struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
+
+	if (!s->proof.missing)
+		return;
+	session_forget_proof(s);
+	if (client->capped) {
+		relay_uncap(&s->relay, RELAY_UPSTREAM);
+		client->writable = true;
+	}
+	/* A client that is proven by its cookie has as long as any for its handshake. */
+	if (client->tcp && !s->confirmed && s->pool->context.terms->synacks > 1)
+		proof_set_retries(client->fd, (int)s->pool->context.terms->synacks - 1);
+	s->proof.by_us = 0;
+	s->proof.no_reset = false;
+	if (s->proof.hurried)
+		session_set_deadline(s, (enum session_timeout)s->timeout);
+}
+
+/* ----- from accept() to the end ----- */
+
 static void session_end_socket(struct session *s, enum relay_end end)
 {
 	if (session_ends_in_order(end, (enum outcome)s->outcome, s->answered))
@@ -208,150 +356,4 @@ void session_accept(struct session_pool *pool, int fd, const union sockaddr_ip *
 		s->fresh = true;
 	}
 	session_advance(s);
-}
-
-/* ----- the sessions of a pool that are to run: in the next round, or at the end of this one ----- */
-
-void session_unqueue(struct session *s)
-{
-	if (s->queued)
-		DL_DELETE2(s->pool->runnable, s, queue_prev, queue_next);
-	s->queued = false;
-}
-
-static void enqueue(struct session *s)
-{
-	DL_APPEND2(s->pool->runnable, s, queue_prev, queue_next);
-	s->queued = true;
-}
-
-void session_run_again(struct session *s)
-{
-	static const struct timeval now = { 0, 0 };
-
-	if (s->queued)
-		return;
-	event_add(s->pool->run, &now);
-	enqueue(s);
-}
-
-void session_run_soon(struct session *s)
-{
-	/* Behind the events that are active already. */
-	event_active(s->pool->run, EV_TIMEOUT, 0);
-	if (!s->queued)
-		enqueue(s);
-}
-
-/* ----- what a session counts as: for the limits, and in the metrics ----- */
-
-void session_count_pending(struct session *s, enum limits_class class, uint64_t by)
-{
-	if (class == LIMITS_PENDING || class == LIMITS_WAITING)
-		metrics_add(s->pool->context.metrics, METRIC_PENDING, by);
-}
-
-void session_count_class(struct session *s, enum limits_class before)
-{
-	enum limits_class class = (enum limits_class)s->member.class;
-
-	if (class == before)
-		return;
-	session_count_pending(s, before, (uint64_t)-1);
-	session_count_pending(s, class, 1);
-}
-
-void session_set_class(struct session *s, enum limits_class class)
-{
-	enum limits_class before = (enum limits_class)s->member.class;
-
-	if (class == before)
-		return;
-	limits_move(s->pool->context.admission.limits, &s->member, class);
-	session_count_class(s, before);
-}
-
-/* ----- sessions whose client hasn't proved yet that it is where it says ----- */
-
-/* When an MPTCP client must have completed its handshake, in ms behind its SYN+ACK. */
-static unsigned deadline_ms(const struct session *s, const struct proof *proof)
-{
-	unsigned kernels = s->pool->context.terms->synacks, most = proof_synacks(proof);
-
-	return proof_deadline_ms(most < kernels ? most : kernels);
-}
-
-void session_start_proof(struct session *s)
-{
-	struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
-	struct tcp_info info;
-	struct proof proof;
-	unsigned age_ms;
-	int retries;
-
-	s->proof.missing = proof_look(client->fd, &info, &age_ms);
-	s->confirmed = !s->proof.missing;
-	s->syn.data = info.tcpi_options & TCPI_OPT_SYN_DATA;
-	s->syn.timestamps = info.tcpi_options & TCPI_OPT_TIMESTAMPS;
-	s->established = s->confirmed || client->tcp;
-	if (!s->proof.missing)
-		return;
-	demand_enter(s->pool->context.admission.demand);
-	proof_read(&proof, &info, !sockaddr_ip_is_v4(&s->client), !client->tcp);
-	if (client->tcp) {
-		retries = proof_retries(&proof);
-		proof_set_retries(client->fd, retries);
-		relay_cap(&s->relay, RELAY_UPSTREAM, proof_room(&proof, (unsigned)retries + 1),
-			  proof.header, proof.segment);
-		s->proof.reset_bytes = proof.reset;
-	} else {
-		unsigned ms = deadline_ms(s, &proof);
-
-		s->proof.by_us = clock_now_us() + (ms > age_ms ? ms - age_ms : 1) * 1000ULL;
-	}
-}
-
-void session_cap_answer(struct session *s, size_t len)
-{
-	struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
-	uint32_t cost = client->overhead + (uint32_t)len;
-
-	if (!client->capped)
-		return;
-	/* Half of an answer is of no use to anybody. */
-	if (client->allowance < cost || len > client->segment)
-		client->allowance = 0;
-	else if (client->allowance > cost + s->proof.reset_bytes)
-		client->allowance -= s->proof.reset_bytes;
-	/* The server's first bytes are worth more than a reset: the kernel ends this session without one. */
-	else
-		s->proof.no_reset = true;
-}
-
-void session_forget_proof(struct session *s)
-{
-	if (!s->proof.missing)
-		return;
-	s->proof.missing = false;
-	demand_leave(s->pool->context.admission.demand);
-}
-
-void session_end_proof(struct session *s)
-{
-	struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
-
-	if (!s->proof.missing)
-		return;
-	session_forget_proof(s);
-	if (client->capped) {
-		relay_uncap(&s->relay, RELAY_UPSTREAM);
-		client->writable = true;
-	}
-	/* A client that is proven by its cookie has as long as any for its handshake. */
-	if (client->tcp && !s->confirmed && s->pool->context.terms->synacks > 1)
-		proof_set_retries(client->fd, (int)s->pool->context.terms->synacks - 1);
-	s->proof.by_us = 0;
-	s->proof.no_reset = false;
-	if (s->proof.hurried)
-		session_set_deadline(s, (enum session_timeout)s->timeout);
 }

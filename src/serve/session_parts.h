@@ -149,9 +149,6 @@ void session_unqueue(struct session *s);
 
 /* ----- what a session counts as: for the limits, and in the metrics ----- */
 
-/* Adds @by to the pending sessions that the metrics know, if @class is one of these. */
-void session_count_pending(struct session *s, enum limits_class class, uint64_t by);
-
 /* Tells the metrics that the limits have changed the session's class, which was @before. */
 void session_count_class(struct session *s, enum limits_class before);
 
@@ -203,14 +200,8 @@ void session_clear_deadline(struct session *s);
 
 /* ----- sessions whose client hasn't proved yet that it is where it says ----- */
 
-/* The client has connected: looks whether it has proved its address. If not, limits what may go to it. */
-void session_start_proof(struct session *s);
-
 /* The client has proved its address, by its third ACK or by a cookie: nothing is kept from it any more. */
 void session_end_proof(struct session *s);
-
-/* The session ends: an unproven client isn't counted as one any more. */
-void session_forget_proof(struct session *s);
 
 /* The answer has @len bytes: of what may go to an unproven client it comes first, and whole or not at all. */
 void session_cap_answer(struct session *s, size_t len);
@@ -222,18 +213,6 @@ void session_take_withheld(struct session *s);
 
 /* Undoes what was done for the SYN and isn't needed: the connection to the server is reset. */
 void session_drop_withheld(struct session *s);
-
-/* What was done for a SYN. */
-struct session_withheld {
-	int fd;                          /* the server's socket, which may still be connecting and is the caller's; or -1 for this reason: */
-	struct downstream_error refusal;
-	bool answered;                   /* the server has answered */
-	int registration;                /* of the socket with this worker's poller, or POLLER_NONE */
-	uint32_t events;                 /* what the poller has told of it */
-};
-
-/* Takes what was done for the SYN of the session. */
-struct session_withheld session_open_withheld(struct session *s);
 
 /* ----- the request that a session's stream begins with: kept until it is whole, and judged ----- */
 
@@ -268,9 +247,7 @@ enum outcome session_answer_outcome(const uint8_t *answer, size_t len);
 /* Notes and counts the error that the converter's last word says. Returns what it means for the session. */
 enum outcome session_read_answer(struct session *s, const uint8_t *answer, size_t len);
 
-/* ----- clients that want no response: which of them can't be served ----- */
-
-struct judgement;
+/* ----- clients that want no response ----- */
 
 /* In RELAY: has the connection of a silent client, which needs Multipath TCP, become one of TCP? */
 bool session_has_fallen_back(struct session *s);
@@ -286,7 +263,6 @@ bool session_echo(struct session *s);
 /* ----- ask the server that a request names ----- */
 
 struct request_decision;
-struct tcp_info;
 
 enum session_connect_result {
 	SESSION_CONNECT_ASKED,       /* the server was asked: its answer, or the deadline, which is set, decides */
@@ -313,26 +289,21 @@ struct session_connection {
 struct session_connection session_connect(struct session *s, const struct request_decision *decision,
 					  const uint8_t *early, size_t len);
 
-/* The server has answered: writes the TCP options of its SYN+ACK, as the answer has them. Returns bytes written to @out. */
-size_t session_server_options(struct session *s, const struct tcp_info *info, uint8_t *out);
+/* The server has answered: queues the response, with the TCP options of its SYN+ACK. Returns false without memory. */
+bool session_queue_response(struct session *s, const struct tcp_info *info);
 
 /* ----- a session's relay: what it carries is counted, and what its end is called ----- */
 
 /* Runs the relay, and counts the bytes that it carries. */
 enum relay_result session_relay_run(struct session *s);
 
-/* Looks whether anything moves. Returns OUTCOME_NONE, or why the session ends: a time-out of relay_watch.h. */
+/* Looks whether anything moves. Returns OUTCOME_NONE, or why the session ends: a time-out of relay_look.h. */
 enum outcome session_relay_watch(struct session *s);
 
 /* Are bytes on their way to the peer at @end? */
 bool session_relay_unsent(const struct session *s, enum relay_end end);
 
 /* ----- the kernel memory that sessions of one worker hold: who is looked at, and when ----- */
-
-/* Prepares a pool. Returns 0, or -1 without memory. */
-int session_memory_init(struct session_pool *pool);
-
-void session_memory_fini(struct session_pool *pool);
 
 /* The relay has run: the session is looked at from now on, if it may hold much of the kernel's memory. */
 void session_memory_note(struct session *s);

@@ -93,20 +93,6 @@ static void choose_withheld(struct session *s, const struct judgement_grant *gra
 	s->syn.far = chosen->far;
 }
 
-struct session_withheld session_open_withheld(struct session *s)
-{
-	struct syn_attempt *a = s->withheld;
-	struct session_withheld found = {
-		.fd = a->fd, .refusal = a->refusal, .answered = a->reached,
-		.registration = a->registration, .events = a->events,
-	};
-
-	a->fd = -1;
-	a->registration = POLLER_NONE;
-	session_drop_withheld(s);
-	return found;
-}
-
 /* ----- the request ----- */
 
 bool session_request_is_confirmed(const struct session *s)

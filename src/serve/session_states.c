@@ -342,16 +342,6 @@ static void advance_request(struct session *s)
 
 /* ----- CONNECTING ----- */
 
-/* Queues the answer to a request whose server was reached. Returns false without memory. */
-static bool session_queue_response(struct session *s, const struct tcp_info *info)
-{
-	uint8_t options[DOWNSTREAM_OPTIONS_MAX], answer[CONVERT_MESSAGE_MAX];
-	size_t len = session_server_options(s, info, options);
-
-	len = request_write_connected(&s->pool->context.terms->features, s->info, options, len, answer);
-	return session_queue_answer(s, answer, len);
-}
-
 /* @info: of the server's connection */
 static void session_start_relay(struct session *s, const struct tcp_info *info)
 {

@@ -482,6 +482,60 @@ START_TEST(no_longer_granted)
 }
 END_TEST
 
+static uint64_t counted(enum metrics_syn what)
+{
+	return metrics.values[METRIC_SYNS + what];
+}
+
+/* What isn't a first SYN with data is nobody's business; packets that passed unseen are counted by the gap in the numbers. */
+START_TEST(what_passes)
+{
+	const uint64_t missed = counted(METRICS_SYN_MISSED), unreadable = counted(METRICS_SYN_UNREADABLE);
+	uint8_t cut[20] = { 0x45 };
+
+	ck_assert_int_eq(packets[send_syn(1000, 1, NULL)], PASSED);
+	ck_assert_uint_eq(counted(METRICS_SYN_MISSED), missed);
+	last_id += 5;
+	ck_assert_int_eq(packets[send_syn(1001, 1, NULL)], PASSED);
+	ck_assert_uint_eq(counted(METRICS_SYN_MISSED), missed + 5);
+	handler(handler_arg, ++last_id, cut, sizeof(cut));
+	ck_assert_int_eq(packets[last_id], PASSED);
+	ck_assert_uint_eq(counted(METRICS_SYN_UNREADABLE), unreadable + 1);
+	ck_assert_uint_eq(counted(METRICS_SYN_MISSED), missed + 5);
+	settings.drop_foreign_syns = true;
+	syn_judge_again(judge);
+	ck_assert_int_eq(packets[send_syn(1002, 1, NULL)], DROPPED);
+	ck_assert_int_eq(dials, 0);
+}
+END_TEST
+
+/* The limits want the room of a SYN: withheld, or released and not yet accepted. */
+START_TEST(makes_room)
+{
+	const struct ask ordinary = { .server = 1 }, late = { .server = 2, .flags = BLIND | MPTCP };
+	uint32_t first = send_syn(1000, 1, &late), second;
+	struct syn_attempt *a = judge->attempts;
+
+	fake_clock_advance(700);
+	second = send_syn(1001, 1, &ordinary);
+	a->member.kind->make_room(&a->member, OUTCOME_LIMIT_PENDING);
+	ck_assert_int_eq(packets[first], DROPPED);
+	a = judge->attempts;
+	a->member.kind->make_room(&a->member, OUTCOME_LIMIT_PENDING);
+	ck_assert_int_eq(packets[second], CHANGED);
+	ck_assert_uint_eq(urgent[second], 0);
+	ck_assert_uint_eq(take(1001), 0);
+	send_syn(1002, 1, &ordinary);
+	a = judge->attempts;
+	ck_assert(a->member.kind->claim(&a->member));
+	fake_clock_advance(700);
+	ck_assert(a->member.kind->claim(&a->member));
+	a->member.kind->make_room(&a->member, OUTCOME_LIMIT_PENDING);
+	ck_assert_uint_eq(take(1002), 0);
+	ck_assert_int_eq(resets, 3);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("hold_serve");
@@ -496,6 +550,8 @@ int main(void)
 	tcase_add_test(tcase, made_again);
 	tcase_add_test(tcase, stopped);
 	tcase_add_test(tcase, no_longer_granted);
+	tcase_add_test(tcase, what_passes);
+	tcase_add_test(tcase, makes_room);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
 }

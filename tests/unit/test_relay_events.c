@@ -119,26 +119,6 @@ START_TEST(bytes_and_urgent_ones)
 }
 END_TEST
 
-/* They are looked at before they are handed on. */
-START_TEST(begun)
-{
-	const uint8_t *first;
-
-	put(client, "abc");
-	ck_assert_uint_eq(relay_begin(&relay, RELAY_UPSTREAM, scratch, &first), 0);
-	relay.side[RELAY_UPSTREAM].readable = true;
-	ck_assert_uint_eq(relay_begin(&relay, RELAY_UPSTREAM, scratch, &first), 0);
-	relay.side[RELAY_DOWNSTREAM].writable = true;
-	ck_assert_uint_eq(relay_begin(&relay, RELAY_UPSTREAM, scratch, &first), 3);
-	ck_assert_mem_eq(first, "abc", 3);
-	expect_nothing(server);
-	put(client, "def");
-	ck_assert_uint_eq(relay_begin(&relay, RELAY_UPSTREAM, scratch, &first), 3);
-	ck_assert_int_eq(run(), RELAY_WAIT);
-	expect(server, "abcdef");
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create("relay_events");
@@ -149,7 +129,6 @@ int main(void)
 	tcase_add_loop_test(tcase, bytes_and_a_failure, 0, 2);
 	tcase_add_loop_test(tcase, bytes_and_the_end, 0, 2);
 	tcase_add_test(tcase, bytes_and_urgent_ones);
-	tcase_add_test(tcase, begun);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
 }

@@ -34,6 +34,14 @@ START_TEST(timeouts)
 	session_decide_timeouts(&settings, ms);
 	ck_assert_uint_eq(ms[SESSION_TIMEOUT_PATIENCE], 0);
 	ck_assert_uint_eq(ms[SESSION_TIMEOUT_CONNECT_REST], 3000);
+	settings.connect_timeout = 4;
+	settings.hold_time = 1200;
+	session_decide_timeouts(&settings, ms);
+	ck_assert_uint_eq(ms[SESSION_TIMEOUT_PATIENCE], 0);
+	settings.hold_time = 1199;
+	session_decide_timeouts(&settings, ms);
+	ck_assert_uint_eq(ms[SESSION_TIMEOUT_PATIENCE], 2800);
+	ck_assert_uint_eq(ms[SESSION_TIMEOUT_CONNECT_WITHHELD_REST], 1);
 	settings.connect_timeout = 1;
 	settings.hold_time = 1000;
 	session_decide_timeouts(&settings, ms);
