@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 
-from convertlab import Lab, Link, Skip, Unsuitable, check, equal, kernel, long, main
+from convertlab import Lab, Link, Skip, Unsuitable, check, equal, kernel, long, main, side_by_side
 from convertlab.programs import c_program
 from convertlab.waiting import wait_until
 
@@ -36,8 +36,9 @@ def probe(lab, case, port, env=None, to=None):
 def same_in_all_modes(lab, case, port, **variables):
     direct = probe(lab, case, port)
     check("ended with 0\n" in direct, direct)
-    for mode, env in modes(lab, **variables).items():
-        equal(probe(lab, case, port, env), direct, "%s, %s" % (case, mode))
+    environments = modes(lab, **variables)
+    for mode, said in zip(environments, side_by_side(lambda env: probe(lab, case, port, env), environments.values())):
+        equal(said, direct, "%s, %s" % (case, mode))
 
 
 def test_stdio():

@@ -57,9 +57,11 @@ def test_transcripts():
         for address in (lab.server.addr4, lab.server.addr6):
             env = remembering(lab, CONVERT_LOG=os.path.join(lab.directory, "shim-%d.log" % (":" in address)))
             probe(lab, "blocking", env, address=address)
-            for way in WAYS + ("epoll-past", "epoll-tried"):
-                direct = probe(lab, way, None, address=address)
-                equal(probe(lab, way, env, address=address), direct, "%s to %s" % (way, address))
+            ways = WAYS + ("epoll-past", "epoll-tried")
+            direct, converted = (side_by_side(lambda way, env=env, address=address: probe(lab, way, env, address=address), ways)
+                                 for env in (None, env))
+            for way, there, here in zip(ways, direct, converted):
+                equal(here, there, "%s to %s" % (way, address))
             with open(env["CONVERT_LOG"], encoding="utf-8") as log:
                 text = log.read()
             equal(text.count(SILENTLY), len(WAYS) + 2, "silent connections in\n" + text)

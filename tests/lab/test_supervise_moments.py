@@ -10,7 +10,7 @@ import os
 import shutil
 import signal
 
-from convertlab import Lab, Link, Unsuitable, check, equal, kernel, long, main, need, repetitions, wait_until
+from convertlab import Lab, Link, Unsuitable, check, equal, kernel, long, main, need, repetitions, side_by_side, wait_until
 from convertlab.programs import c_program, go_program
 
 PORT, SILENT, CLOSED = 7, 11, 9
@@ -45,8 +45,9 @@ class Place:
 
     def as_directly(self, moment, port=PORT, known=True, more=(), **variables):
         """Compares; returns what the log has."""
-        said, log = self.run(moment, port, known, more, **variables)
-        direct = self.lab.client.run(self.words(moment, port, *more), check=False).stdout
+        (said, log), direct = side_by_side(lambda run: run(), (
+            lambda: self.run(moment, port, known, more, **variables),
+            lambda: self.lab.client.run(self.words(moment, port, *more), check=False).stdout))
         equal(said, direct, "%s, port %d, %s: %s" % (moment, port, "known" if known else "unknown", log))
         return log
 
