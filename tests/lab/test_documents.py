@@ -300,7 +300,7 @@ VALUES = re.compile(r"wlan0|wwan0|10\.2\.0\.99|\b1234\b|%[-+0-9.*]*(?:ll|z|l)?[a
 def source_texts():
     """The string literals of what prints the quoted texts, in one text, with "…" for each value."""
     found = []
-    for pattern in ("src/convertize/*.c", "src/convertize/*/*.[ch]", "src/shim/*/*.c", "src/client/*.c"):
+    for pattern in ("src/convertize/*.c", "src/convertize/*/*.[ch]", "src/shim/*/*.c", "src/client/*.c", "src/engine/*.c"):
         for path in sorted(glob.glob(os.path.join(SRCDIR, pattern))):
             with open(path, encoding="utf-8") as file:
                 text = re.sub(r'"\s*\n\s*"', "", file.read())
