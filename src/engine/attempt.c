@@ -216,7 +216,7 @@ int attempt_anew(struct dial *dial, enum ride ride)
 	return begin_before(dial, dial->attempt.ends);
 }
 
-/* Has the SYN wait for early data. Returns DIAL_HELD, DIAL_ON if the kernel has sent it at once, -EOPNOTSUPP if that can't be, or -errno. */
+/* Has the SYN wait for early data. Returns DIAL_HELD; DIAL_ON if the kernel has sent it at once; -EOPNOTSUPP if it can't wait; or -errno. */
 static int syn_hold(struct dial *dial)
 {
 	int ret;

@@ -17,7 +17,7 @@
  *
  * A converter without state answers the first probe with a reset, and a path on which everything vanishes makes ETIMEDOUT in the end. But
  * once MPTCP is fully established an MPTCP socket tells neither: Linux 6.18 closes the subflow and waits for another one, for a minute
- * (test_platform.py). So it is the looks that decide. What was sent and not acknowledged asks as well as a probe, and holds the probes back.
+ * (test_platform.py). So the looks decide. Data that was sent and not acknowledged asks as well as a probe, and holds the probes back.
  *
  * A CONVERT_TIMEOUT below two and a half intervals has no time for that: two probes decide, and the end is 1.5 s after the SYN+ACK at the
  * earliest.

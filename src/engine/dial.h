@@ -177,7 +177,10 @@ int dial_send_held(struct dial *dial);
 /* dial_send_rest() - send the rest of request and early data, once the handshake allows. Returns 0, -EAGAIN or another -errno. */
 int dial_send_rest(struct dial *dial);
 
-/* dial_blindly() - ask the converter of the attempt before blindly; the socket isn't connected. Returns false, with nothing under way, if not. */
+/*
+ * dial_blindly() - ask the converter of the attempt before again, by a blind request; the socket isn't connected
+ * Returns false, with nothing under way, if that can't be.
+ */
 bool dial_blindly(struct dial *dial);
 
 /* dial_stop() - the dial is over, in whatever way: nobody looks after its path any more */

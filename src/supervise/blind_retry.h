@@ -32,8 +32,8 @@ int blind_retry_open(const struct blind_retry *repeat, pid_t tid, int at);
 /*
  * blind_retry_send() - make the request again, on @fd of blind_retry_open(), by the network of @start
  * @count: how often it was made before
- * The socket is hung up for a moment: blind_retry.c keeps that from the program. Returns whether the SYN was sent. If not, the connection goes
- * on as it was, or is over where the SYN+ACK came meanwhile.
+ * The socket is hung up for a moment: blind_retry.c keeps that from the program. Returns whether the SYN was sent. If not, the connection
+ * goes on as it was, or is over where the SYN+ACK came meanwhile.
  */
 bool blind_retry_send(const struct blind_retry *repeat, int fd, const struct path_start *start, unsigned int count);
 

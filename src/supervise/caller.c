@@ -15,7 +15,7 @@
 
 #include <errno.h>
 
-/* The kernel tells of no signal, so that is looked for: so soon, and so often from then on, since many that wait would take all of a CPU. */
+/* The kernel doesn't tell of signals. The supervisor looks for them so soon, and so often: more would take all of a CPU if many wait. */
 #define FIRST_LOOK_NS (100 * CLOCK_NS_PER_MS)
 #define LOOK_NS (250 * CLOCK_NS_PER_MS)
 

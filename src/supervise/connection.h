@@ -35,7 +35,7 @@ struct connection {
 	int sock_domain;      /* what @sock is; dial.mptcp: of Multipath TCP */
 	bool sock_was_mapped; /* it was connected to a v4-mapped address once */
 	bool cookieless;      /* @sock takes data in its SYN without a Fast Open cookie */
-	int64_t limit;        /* CLOCK_MONOTONIC in nanoseconds, as all below: when the call has to be answered at the latest; 0: it may take its time */
+	int64_t limit;        /* CLOCK_MONOTONIC in ns, as all below: the call has to be answered by then; 0: it may take its time */
 	int unfinished;       /* the error that says so while the socket goes on connecting; EINPROGRESS unless a signal ends a call that blocks */
 	int64_t look_at;      /* when to look at it even if nothing happens */
 	int64_t caller_at;    /* when to look whether the caller still waits */

@@ -47,7 +47,9 @@ static uint16_t local_port(int fd)
 
 bool follow_is_silent(const struct conn *conn)
 {
-	return conn_phase(conn) == CONN_SYN_SENT && conn->dial.attempt.silence_due && !conn->dial.attempt.ask_mptcp && !conn->dial.attempt.want_output;
+	const struct attempt *attempt = &conn->dial.attempt;
+
+	return conn_phase(conn) == CONN_SYN_SENT && attempt->silence_due && !attempt->ask_mptcp && !attempt->want_output;
 }
 
 bool follow_is_possible(const struct conn *conn)

@@ -14,7 +14,7 @@ void operations_init(const struct settings *settings);
  */
 void operations_begin(struct conn *conn, int fd, const union sockaddr_ip *server);
 
-/* operations_dial() - the dial of the claimed @conn, which knows by then all that the application has done; before each call of the engine */
+/* operations_dial() - the dial of the claimed @conn, told of all that the application has done; before each call of the engine */
 struct dial *operations_dial(struct conn *conn, int fd);
 
 /*

@@ -50,7 +50,10 @@ enum conn_phase settle_given_up_here(struct conn *conn);
 
 /* --- connections over Multipath TCP to a server that speaks it, without a converter --- */
 
-/* bypass_begin() - connect the claimed @conn to its server. Returns 0 with @conn to be in CONN_BYPASS, 1 with nothing sent if that can't be, or -errno. */
+/*
+ * bypass_begin() - connect the claimed @conn to its server
+ * Returns 0 with @conn to be in CONN_BYPASS, 1 with nothing sent if that can't be, or -errno.
+ */
 int bypass_begin(struct conn *conn, int fd);
 
 /*

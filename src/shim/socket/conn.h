@@ -123,7 +123,7 @@ struct conn {
 	_Atomic bool ring_may_use;     /* the process uses io_uring, and didn't wait in connect(): it may read before it has asked us anything */
 	_Atomic bool unseen;         /* pending: counted in conn_unseen */
 	_Atomic uint8_t looks;       /* how often a registration of it was looked for: unseen_watches.c */
-	_Atomic uint32_t mode_changes;       /* odd: a blocking socket has O_NONBLOCK for a moment, by us; counts the beginnings and ends of that */
+	_Atomic uint32_t mode_changes; /* odd: we have set O_NONBLOCK on a blocking socket for a moment; counts when that begins and ends */
 	struct early early;          /* the application's first bytes, until the server was reached */
 	struct conn_watch watches[CONN_WATCHES_MAX];
 

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* engine_world.c - the engine without a kernel: its operations are a script of events, its networks are said, its clock is moved */
+#include "config.h"
+
+#include "engine_world.h"
+
+#include "client/user_cache.h"
+#include "host/networks.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+struct settings settings;
+static const char *addresses = "192.0.2.1,192.0.2.2";
+char lines[2048];
+
+struct kernel kernel;
+
+struct networks nets;
+
+__attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
+{
+	const size_t used = strlen(kernel.done);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(kernel.done + used, sizeof(kernel.done) - used, format, args);
+	va_end(args);
+}
+
+/* Returns what was done since it was asked last. */
+const char *said(void)
+{
+	static char text[sizeof(kernel.done)];
+
+	memcpy(text, kernel.done, sizeof(text));
+	kernel.done[0] = '\0';
+	return text;
+}
+
+__attribute__((format(printf, 1, 2))) static void log_keep(const char *format, ...)
+{
+	const size_t used = strlen(lines);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(lines + used, sizeof(lines) - used, format, args);
+	va_end(args);
+	strncat(lines, "\n", sizeof(lines) - strlen(lines) - 1);
+}
+
+bool is_logged(const char *text)
+{
+	return strstr(lines, text);
+}
+
+static int64_t clock_of_script(void)
+{
+	return kernel.now;
+}
+
+/* --- networks: in the place of src/host --- */
+
+static int best_of(struct path_list *list, int best)
+{
+	*list = nets.list;
+	return best;
+}
+
+int path_list_choose(struct path_list *list, const struct settings *with, const struct converters_query *query)
+{
+	(void)with, (void)query;
+	return best_of(list, nets.chosen);
+}
+
+int path_list_missed(const struct path_list *list, int best)
+{
+	(void)list, (void)best;
+	return nets.missed;
+}
+
+int path_list_elsewhere(struct path_list *list, const struct settings *with, const struct converters_query *query, const struct path *own)
+{
+	(void)with, (void)query, (void)own;
+	return best_of(list, nets.elsewhere);
+}
+
+int path_list_refused(struct path_list *list, const struct settings *with, const struct converters_query *query, const struct path_id *own)
+{
+	(void)with, (void)query, (void)own;
+	return best_of(list, nets.elsewhere);
+}
+
+bool path_is_refused(int error)
+{
+	return error == ENETUNREACH || error == EHOSTUNREACH;
+}
+
+bool path_list_is_forbidden(const struct settings *with, const struct converters_query *query)
+{
+	(void)with, (void)query;
+	return nets.forbidden;
+}
+
+const char *path_complaint(const struct path_id *id)
+{
+	(void)id;
+	return "is silent";
+}
+
+int path_direct_take(int fd, const struct settings *with, const union sockaddr_ip *server, bool moved, int device, struct path_direct *taken)
+{
+	(void)with, (void)server;
+	note("direct %d %d %d; ", fd, moved, device);
+	*taken = (struct path_direct){ .name = "wlan0", .why = "is silent" };
+	return nets.refuses ? -ENETUNREACH : nets.elsewhere >= 0;
+}
+
+bool network_bind(int fd, const struct in6_addr *source, int device)
+{
+	note("bind %d %d; ", source->s6_addr[15], device);
+	errno = fd == 99 ? EADDRINUSE : 0;
+	return fd != 99 && fd != 98;
+}
+
+bool path_is_same(const struct path_id *a, const struct path_id *b)
+{
+	return a->converter == b->converter && IN6_ARE_ADDR_EQUAL(&a->source, &b->source);
+}
+
+void survey_reset(struct survey *survey)
+{
+	memset(survey, 0, sizeof(*survey));
+}
+
+void survey_close(struct survey *survey)
+{
+	(void)survey;
+	nets.open--;
+}
+
+bool survey_begin(struct survey *survey, const struct path *own, const struct settings *with, const struct converters_query *query)
+{
+	(void)with, (void)query;
+	survey->own = *own;
+	survey->list = nets.list;
+	nets.open++;
+	return nets.begins;
+}
+
+enum paths_do survey_look(struct survey *survey, int64_t now, unsigned int waiting, enum survey_syn syn, unsigned int *again)
+{
+	(void)survey, (void)now, (void)waiting;
+	nets.looks++;
+	nets.syn = syn;
+	*again = 30;
+	return nets.what;
+}
+
+enum paths_do survey_leave(struct survey *survey, enum paths_do what, enum survey_syn syn, int *best)
+{
+	(void)survey, (void)what, (void)syn;
+	*best = nets.elsewhere;
+	return nets.leave;
+}
+
+bool survey_try(struct survey *survey, const struct path *path)
+{
+	survey->own = *path;
+	note("try %d %d; ", path->id.converter, path->id.source.s6_addr[15]);
+	return true;
+}
+
+bool survey_trial_ends(struct survey *survey, bool *works)
+{
+	(void)survey;
+	*works = nets.trial_works;
+	return nets.trial_over;
+}
+
+/* --- the operations --- */
+
+static struct converters_query query(const struct dial *of)
+{
+	return (struct converters_query){ .destination = &of->server, .family = AF_INET, .tried = of->tried, .any = true };
+}
+
+static bool allows(struct dial *of, enum dial_use use)
+{
+	(void)of;
+	return use == DIAL_USE_MPTCP ? !kernel.no_mptcp : use == DIAL_USE_BLIND ? kernel.blind : kernel.several;
+}
+
+static uint64_t number(void)
+{
+	return 77;
+}
+
+static int fit(struct dial *of, union sockaddr_ip *to, bool mptcp)
+{
+	(void)to;
+	of->mptcp = mptcp;
+	return kernel.fits;
+}
+
+static int prepare(struct dial *of)
+{
+	return kernel.binds ? kernel.binds : path_start_bind(&of->start, 3);
+}
+
+static int host_of(const union sockaddr_ip *to)
+{
+	return ((const uint8_t *)&to->in.sin_addr)[3];
+}
+
+static void syn_sent(void)
+{
+	kernel.info = (struct tcp_info){ .tcpi_state = TCPINFO_SYN_SENT };
+	kernel.len = kernel.shown = 0;
+	kernel.fell_back = kernel.shut = false;
+}
+
+static int connect_to(struct dial *of, const union sockaddr_ip *to)
+{
+	(void)of;
+	note("connect %d; ", host_of(to));
+	syn_sent();
+	return kernel.connects;
+}
+
+static int hold(struct dial *of, const union sockaddr_ip *to)
+{
+	(void)of;
+	note("hold %d; ", host_of(to));
+	return kernel.holds;
+}
+
+static ssize_t output(struct dial *of, const struct iovec iov[static 2], const union sockaddr_ip *to)
+{
+	const ssize_t takes = to ? kernel.syn_takes : kernel.takes;
+	size_t len = iov[0].iov_len + iov[1].iov_len;
+
+	(void)of;
+	if (to)
+		note("syn %d data; ", host_of(to));
+	if (takes < 0)
+		return takes;
+	if (to)
+		syn_sent();
+	memcpy(kernel.message, iov[0].iov_base, iov[0].iov_len);
+	if (iov[1].iov_len)
+		memcpy(kernel.message + iov[0].iov_len, iov[1].iov_base, iov[1].iov_len);
+	len = len < (size_t)takes ? len : (size_t)takes;
+	kernel.message_len = len;
+	if (!to)
+		note("send %zu; ", len);
+	memset(&kernel.request, 0, sizeof(kernel.request));
+	convert_request_parse(kernel.message, len, &kernel.request);
+	return (ssize_t)len;
+}
+
+static void begun(struct dial *of)
+{
+	(void)of;
+}
+
+static void info(struct dial *of, struct tcp_info *out)
+{
+	(void)of;
+	*out = kernel.info;
+}
+
+static bool fell_back(struct dial *of)
+{
+	(void)of;
+	return kernel.fell_back;
+}
+
+static int socket_error(struct dial *of)
+{
+	const int error = kernel.error;
+
+	(void)of;
+	kernel.error = 0;
+	return error;
+}
+
+static ssize_t peek(struct dial *of, uint8_t *buffer, size_t size, bool *ended)
+{
+	const size_t len = ended || !kernel.shown ? kernel.len : kernel.shown;
+
+	(void)of;
+	note("peek; ");
+	ck_assert_uint_le(len, size);
+	if (kernel.read_error)
+		return -kernel.read_error;
+	if (ended)
+		*ended = kernel.shut;
+	memcpy(buffer, kernel.stream, len);
+	return len || kernel.shut ? (ssize_t)len : -EAGAIN;
+}
+
+static bool take(struct dial *of, size_t bytes)
+{
+	(void)of;
+	note("take %zu; ", bytes);
+	return !kernel.lost_bytes;
+}
+
+static bool probe(struct dial *of, int seconds)
+{
+	(void)of;
+	note("probe %d; ", seconds);
+	return !kernel.unprobed;
+}
+
+static void watch(struct dial *of)
+{
+	(void)of;
+	kernel.watched++;
+}
+
+static void wake(struct dial *of, int64_t at)
+{
+	(void)of;
+	kernel.wake_at = at;
+}
+
+static void disconnect(struct dial *of)
+{
+	(void)of;
+	note("end; ");
+}
+
+const struct dial_ops ops = {
+	.query = query, .allows = allows, .number = number, .fit = fit, .prepare = prepare, .connect = connect_to, .hold = hold,
+	.send = output, .begun = begun, .info = info, .fell_back = fell_back, .error = socket_error, .peek = peek, .take = take,
+	.probe = probe, .watch = watch, .wake = wake, .disconnect = disconnect,
+};
+
+/* --- the script --- */
+
+
+struct dial dial;
+struct dial_end end;
+
+static const char *lookup(const char *name)
+{
+	return strcmp(name, "CONVERT_ADDR") == 0     ? addresses :
+	       strcmp(name, "CONVERT_CACHE") == 0    ? "/dev/null" :
+						       NULL;
+}
+
+void setup(void)
+{
+	static const struct dial_host host = { .settings = &settings, .log = log_keep, .clock = clock_of_script };
+
+	kernel = (struct kernel){ .now = clock_ns(), .takes = 4096, .syn_takes = 4096 };
+	nets = (struct networks){ .what = PATHS_WAIT, .begins = true, .elsewhere = -1, .chosen = -1, .missed = -1 };
+	settings_read(&settings, lookup);
+	ck_assert_msg(settings.enabled, "%s", settings.problem);
+	settings.bypass_mptcp = false;
+	user_cache_init(&settings);
+	converters_init(&settings);
+	dial_init(&host);
+}
+
+void setup_named(void)
+{
+	addresses = "converter.example";
+	setup();
+}
+
+/* A call to connect. */
+enum dial_state dial_begin(bool holds)
+{
+	dial = (struct dial){ .ops = &ops, .started = kernel.now, .may_confirm = true };
+	ck_assert_int_eq(sockaddr_ip_parse(&dial.server, "203.0.113.1", 443), 0);
+	path_start_init(&dial.start, true, &in6addr_any);
+	lines[0] = kernel.done[0] = '\0';
+	return dial_next(&dial, holds, &end);
+}
+
+enum dial_state step(void)
+{
+	return dial_step(&dial, &end);
+}
+
+/* The SYN+ACK is there: what was done before it isn't said any more. */
+void synack(uint8_t options)
+{
+	said();
+	kernel.info = (struct tcp_info){ .tcpi_state = TCPINFO_ESTABLISHED, .tcpi_options = options, .tcpi_min_rtt = 10000 };
+}
+
+
+void answer(enum answer what)
+{
+	const struct convert_withholding withholding = { .withheld = true, .limit_ms = 700, .corrects = true, .silent = what == SILENCE,
+							 .blind = what == SILENCE, .repeats = what == SILENCE };
+	static const uint8_t mptcp = 30;
+	struct convert_writer writer;
+
+	convert_writer_init(&writer, kernel.stream, sizeof(kernel.stream));
+	if (what == SUPPORTED || what == SILENCE) {
+		convert_write_supported(&writer, &mptcp, 1);
+		convert_write_withholding(&writer, &withholding);
+	}
+	if (what == WHOLE || what == SUPPORTED || what == SILENCE)
+		convert_write_tcp_header(&writer, NULL, 0);
+	else if (what == COOKIE)
+		convert_write_error_cookie(&writer, (const uint8_t *)"biscuit", 7);
+	else if (what == OPTION)
+		convert_write_error_options(&writer, &mptcp, 1);
+	else
+		convert_write_error(&writer, what == REFUSED	    ? CONVERT_ERROR_CONNECTION_RESET :
+					     what == NOT_AUTHORIZED ? CONVERT_ERROR_NOT_AUTHORIZED :
+								      CONVERT_ERROR_RESOURCE_EXCEEDED, what == FULL ? 7 : 0);
+	kernel.len = (size_t)convert_writer_finish(&writer);
+	if (what == GARBAGE)
+		kernel.stream[0] = 'H';
+}
+
+/* A connection that succeeds, from which the converter is known. */
+void learn(enum answer what)
+{
+	ck_assert_int_eq(dial_begin(false), DIAL_ON);
+	synack(TAKEN);
+	answer(what);
+	ck_assert_int_eq(step(), DIAL_REACHED);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * engine_world.h - the engine without a kernel: its operations are a script of events, its networks are said, its clock is moved
+ *
+ * What the engine has done is a line of words (said()): "syn 1 data", "connect 2", "end", "take 8" …
+ */
+#ifndef TESTS_UNIT_ENGINE_WORLD_H
+#define TESTS_UNIT_ENGINE_WORLD_H
+
+#include "convert/convert.h"
+#include "engine/dial.h"
+
+#include <check.h>
+#include <linux/tcp.h>
+
+#define MS CLOCK_NS_PER_MS
+#define S CLOCK_NS_PER_S
+#define TAKEN (TCPI_OPT_SYN_DATA | TCPI_OPT_TIMESTAMPS)
+
+extern struct settings settings;
+extern char lines[2048]; /* the log */
+
+/* The kernel, as the script has it. */
+extern struct kernel {
+	int64_t now, wake_at;
+	struct tcp_info info;
+	int error;              /* SO_ERROR */
+	bool fell_back, shut;   /* shut: the peer's end of the stream is there */
+	uint8_t stream[CONVERT_MESSAGE_MAX];
+	size_t len, shown;      /* bytes that are there, and that MSG_PEEK shows at first; 0: all */
+	int read_error;
+	ssize_t takes;          /* how much output is taken at once; or -errno */
+	ssize_t syn_takes;      /* likewise, with a SYN */
+	int connects, fits, binds; /* 0 or -errno */
+	int holds;              /* what ops->hold() returns */
+	bool no_mptcp, several, blind, unprobed, lost_bytes;
+	struct convert_request request; /* the last one */
+	uint8_t message[CONVERT_MESSAGE_MAX + 4096];
+	size_t message_len;
+	unsigned int watched;
+	char done[512];
+} kernel;
+
+/* The networks, likewise. */
+extern struct networks {
+	enum paths_do what;     /* of the next look */
+	enum paths_do leave;    /* of survey_leave() */
+	bool begins, forbidden, refuses, trial_over, trial_works;
+	int elsewhere, chosen;  /* paths of @list; -1: none */
+	int missed;
+	struct path_list list;
+	unsigned int open, looks;
+	enum survey_syn syn;
+} nets;
+
+extern const struct dial_ops ops;
+
+/* The dial of a test, and what has become of it. */
+extern struct dial dial;
+extern struct dial_end end;
+
+/* What a converter says. */
+enum answer { WHOLE, SUPPORTED, SILENCE, GARBAGE, REFUSED, NOT_AUTHORIZED, COOKIE, OPTION, FULL };
+
+/* Returns what the engine has done since it was asked last. */
+const char *said(void);
+
+/* Is the text in the log of this dial? */
+bool is_logged(const char *text);
+
+/* Before each test. */
+void setup(void);
+
+/* Likewise, with a converter whose name is to be resolved. */
+void setup_named(void);
+
+/* A call to connect. */
+enum dial_state dial_begin(bool holds);
+
+/* Something has happened. */
+enum dial_state step(void);
+
+/* The SYN+ACK is there, with these tcpi_options. What was done before it isn't said any more. */
+void synack(uint8_t options);
+
+/* That is in the stream. */
+void answer(enum answer what);
+
+/* A connection that succeeds, from which the converter is known. */
+void learn(enum answer what);
+
+#define expect_said(text) ck_assert_str_eq(said(), (text))
+#define expect_on(state) ck_assert_int_eq((state), DIAL_ON)
+
+#endif
