@@ -54,4 +54,15 @@ static inline int64_t clock_seconds(void)
 	return clock_ns() / CLOCK_NS_PER_S;
 }
 
+/* Microseconds, and milliseconds, of CLOCK_MONOTONIC; they never go back. */
+static inline uint64_t clock_now_us(void)
+{
+	return (uint64_t)clock_ns() / 1000;
+}
+
+static inline uint64_t clock_now_ms(void)
+{
+	return clock_now_us() / 1000;
+}
+
 #endif

@@ -3,13 +3,10 @@
 noinst_LTLIBRARIES += libconvertd.la
 libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access.h \
 	src/convertd/base/blocks.c src/convertd/base/blocks.h \
-	src/convertd/base/clock.c src/convertd/base/clock.h \
 	src/convertd/base/heap.c src/convertd/base/heap.h \
 	src/convertd/base/listen_address.c src/convertd/base/listen_address.h \
 	src/convertd/process/systemd.c src/convertd/process/systemd.h src/common/service_manager.c src/common/service_manager.h \
-	src/convertd/net/congestion.c src/convertd/net/congestion.h \
 	src/convertd/policy/cookies.c src/convertd/policy/cookies.h \
-	src/convertd/policy/demand.c src/convertd/policy/demand.h \
 	src/convertd/policy/families.c src/convertd/policy/families.h \
 	src/convertd/policy/far_clients.c src/convertd/policy/far_clients.h \
 	src/convertd/policy/judgement.c src/convertd/policy/judgement.h \
@@ -20,7 +17,6 @@ libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access
 	src/convertd/policy/outcome.c src/convertd/policy/outcome.h \
 	src/common/problems.c src/common/problems.h \
 	src/convertd/policy/proof.c src/convertd/policy/proof.h \
-	src/convertd/observe/record.c src/convertd/observe/record.h \
 	src/relay/relay.c src/relay/relay.h src/relay/fallback.c src/relay/fallback.h \
 	src/relay/relay_look.c src/relay/relay_look.h \
 	src/relay/relay_pipe.c src/relay/relay_pipe.h \
@@ -49,7 +45,6 @@ sbin_PROGRAMS = convertd
 convertd_SOURCES = src/convertd/main.c \
 	src/serve/listening.c src/serve/listening.h \
 	src/convertd/process/blame.c src/convertd/process/blame.h \
-	src/convertd/process/drain.c src/convertd/process/drain.h \
 	src/convertd/net/downstream.c src/convertd/net/downstream.h \
 	src/convertd/observe/endpoint.c src/convertd/observe/endpoint.h \
 	src/hold/hold_table.c src/hold/hold_table.h src/serve/request_context.h src/serve/plugs.h \

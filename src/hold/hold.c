@@ -23,7 +23,7 @@
 
 #include "hold/hold.h"
 
-#include "convertd/base/clock.h"
+#include "common/clock.h"
 #include "convertd/base/log.h"
 #include "hold/hold_queue.h"
 

@@ -23,10 +23,9 @@
 #include "common/sysctl.h"
 #include "convertd/base/log.h"
 #include "convertd/config/effective_settings.h"
-#include "convertd/net/congestion.h"
+#include "convertd/base/rights.h"
 #include "convertd/observe/metrics.h"
 #include "serve/worker.h"
-#include "convertd/base/rights.h"
 #include "serve/session.h"
 
 #include <errno.h>

@@ -19,7 +19,7 @@ struct metrics;
 struct poller;
 struct probes;
 struct route;
-struct terms;
+struct effective_settings;
 struct hold_table;
 struct serve_plugs;
 
@@ -27,8 +27,8 @@ struct request_context {
 	struct event_base *base;
 	struct poller *poller;           /* has the events of sockets to clients and servers */
 	bool single_worker;              /* there is no other one, whose clients might need what this one has */
-	struct terms *terms;             /* those in force; NULL before the first ones */
-	struct admission admission;      /* what requests are judged by: part of the terms, limits, demand, routes */
+	struct effective_settings *effective;             /* those in force; NULL before the first ones */
+	struct admission admission;      /* what requests are judged by: part of the settings, limits, demand, routes */
 	struct metrics *metrics;         /* where this worker counts */
 	struct route *route;
 	struct probes *probes;

@@ -89,11 +89,11 @@ int session_pool_init(struct session_pool *pool, struct event_base *base,
 		      struct session_shared *shared);
 
 /*
- * session_pool_configure() - puts new terms in force
+ * session_pool_configure() - puts new settings in force
  * Sessions go on; what has been decided about them already stays so.
- * @terms: the pool takes a reference of its own
+ * @effective: the pool takes a reference of its own
  */
-void session_pool_configure(struct session_pool *pool, struct terms *terms);
+void session_pool_configure(struct session_pool *pool, struct effective_settings *effective);
 
 /* Ends all sessions, by a reset unless the client has its refusal, and frees what the pool has. */
 void session_pool_fini(struct session_pool *pool);

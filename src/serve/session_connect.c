@@ -13,7 +13,7 @@
 #include "serve/syn_attempt.h"
 
 #include "common/tcp.h"
-#include "convertd/base/clock.h"
+#include "common/clock.h"
 #include "convertd/base/log.h"
 #include "convertd/base/poller.h"
 #include "convertd/config/settings.h"
@@ -100,7 +100,7 @@ static struct session_connection connect_withheld(struct session *s, const uint8
 static struct session_connection connect_now(struct session *s, const struct request_decision *decision,
 					     const uint8_t *early, size_t len)
 {
-	const struct settings *settings = s->pool->context.terms->settings;
+	const struct settings *settings = s->pool->context.effective->settings;
 	struct downstream_plan plan = {
 		.server = &s->server, .data_follows = len > 0, .congestion = settings->congestion_server,
 		.route = s->pool->context.route,
@@ -138,6 +138,6 @@ bool session_queue_response(struct session *s, const struct tcp_info *info)
 	uint8_t options[DOWNSTREAM_OPTIONS_MAX], answer[CONVERT_MESSAGE_MAX];
 	size_t len = downstream_options(s->relay.side[RELAY_DOWNSTREAM].fd, info, s->mptcp, options);
 
-	len = request_write_connected(&s->pool->context.terms->features, s->info, options, len, answer);
+	len = request_write_connected(&s->pool->context.effective->features, s->info, options, len, answer);
 	return session_queue_answer(s, answer, len);
 }

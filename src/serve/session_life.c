@@ -27,10 +27,10 @@
 
 #include "serve/session_parts.h"
 
-#include "convertd/base/clock.h"
+#include "common/clock.h"
 #include "convertd/net/downstream.h"
 #include "convertd/observe/metrics.h"
-#include "convertd/policy/demand.h"
+#include "convertd/policy/cookies.h"
 #include "convertd/policy/proof.h"
 
 #include <event2/event.h>
@@ -107,7 +107,7 @@ void session_set_class(struct session *s, enum limits_class class)
 /* When an MPTCP client must have completed its handshake, in ms behind its SYN+ACK. */
 static unsigned deadline_ms(const struct session *s, const struct proof *proof)
 {
-	unsigned kernels = s->pool->context.terms->synacks, most = proof_synacks(proof);
+	unsigned kernels = s->pool->context.effective->synacks, most = proof_synacks(proof);
 
 	return proof_deadline_ms(most < kernels ? most : kernels);
 }
@@ -179,8 +179,8 @@ void session_end_proof(struct session *s)
 		client->writable = true;
 	}
 	/* A client that is proven by its cookie has as long as any for its handshake. */
-	if (client->tcp && !s->confirmed && s->pool->context.terms->synacks > 1)
-		proof_set_retries(client->fd, (int)s->pool->context.terms->synacks - 1);
+	if (client->tcp && !s->confirmed && s->pool->context.effective->synacks > 1)
+		proof_set_retries(client->fd, (int)s->pool->context.effective->synacks - 1);
 	s->proof.by_us = 0;
 	s->proof.no_reset = false;
 	if (s->proof.hurried)

@@ -4,7 +4,7 @@
 #define SERVE_SESSION_PARTS_H
 
 #include "convertd/net/downstream.h"
-#include "convertd/observe/record.h"
+#include "convertd/observe/metrics.h"
 #include "convertd/policy/outcome.h"
 #include "relay/relay.h"
 #include "relay/relay_look.h"

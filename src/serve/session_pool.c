@@ -20,7 +20,7 @@
 
 #include "serve/plugs.h"
 
-#include "convertd/base/clock.h"
+#include "common/clock.h"
 #include "convertd/config/settings.h"
 #include "convertd/net/probe.h"
 #include "convertd/net/route.h"
@@ -294,18 +294,18 @@ int session_pool_init(struct session_pool *pool, struct event_base *base,
 	return error;
 }
 
-void session_pool_configure(struct session_pool *pool, struct terms *terms)
+void session_pool_configure(struct session_pool *pool, struct effective_settings *effective)
 {
 	unsigned ms[SESSION_TIMEOUT_COUNT];
 	struct session *s;
 
-	session_decide_timeouts(terms->settings, ms);
-	terms_unref(pool->context.terms);
-	pool->context.terms = terms_ref(terms);
+	session_decide_timeouts(effective->settings, ms);
+	effective_settings_unref(pool->context.effective);
+	pool->context.effective = effective_settings_ref(effective);
 	pool->context.single_worker = pool->shared->pool_count == 1;
-	pool->context.admission.terms = &terms->admission;
+	pool->context.admission.rules = &effective->admission;
 	/* The one that is at hand is among the worker's own descriptors. */
-	pool->pipes.max = 1 + terms->pipes_max / pool->shared->pool_count;
+	pool->pipes.max = 1 + effective->pipes_max / pool->shared->pool_count;
 	for (int i = 0; i < SESSION_TIMEOUT_COUNT; i++)
 		set_timeout(pool, (enum session_timeout)i, ms[i]);
 	DL_FOREACH(pool->sessions, s)
@@ -338,5 +338,5 @@ void session_pool_fini(struct session_pool *pool)
 	blocks_fini(&pool->blocks);
 	relay_pipes_fini(&pool->pipes);
 	route_destroy(pool->context.route);
-	terms_unref(pool->context.terms);
+	effective_settings_unref(pool->context.effective);
 }

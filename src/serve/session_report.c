@@ -10,7 +10,7 @@
 
 #include "serve/session_parts.h"
 
-#include "convertd/base/clock.h"
+#include "common/clock.h"
 #include "convertd/config/settings.h"
 #include "convertd/observe/metrics.h"
 #include "convertd/base/log.h"
@@ -91,7 +91,7 @@ static struct record make_record(const struct session *s)
 static bool may_log(const struct session *s)
 {
 	struct session_pool *pool = s->pool;
-	unsigned rate = pool->context.terms->settings->log_rate;
+	unsigned rate = pool->context.effective->settings->log_rate;
 
 	if (!rate)
 		return true;
@@ -154,7 +154,7 @@ void session_report_end(const struct session *s)
 
 	metrics_count_record(s->pool->context.metrics, &record);
 	if (record.outcome == OUTCOME_LIMIT_CONNECTIONS)
-		shortage_of_connections(s->pool->context.terms);
+		shortage_of_connections(s->pool->context.effective);
 	if (!s->line.none)
 		log_fields(line_level(s), record_text(&record, text), record_json, &record);
 }
@@ -194,7 +194,7 @@ enum relay_result session_relay_run(struct session *s)
 
 enum outcome session_relay_watch(struct session *s)
 {
-	const struct settings *settings = s->pool->context.terms->settings;
+	const struct settings *settings = s->pool->context.effective->settings;
 	const struct relay_watch_settings timeouts = {
 		.stall_ms = settings->stall_timeout * 1000ULL,
 		.half_close_ms = settings->half_close_timeout * 1000ULL,

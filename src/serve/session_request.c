@@ -20,10 +20,10 @@
 
 #include "serve/plugs.h"
 
-#include "convertd/base/clock.h"
+#include "common/clock.h"
 #include "convertd/base/poller.h"
 #include "convertd/observe/metrics.h"
-#include "convertd/policy/demand.h"
+#include "convertd/policy/cookies.h"
 #include "convertd/policy/judgement.h"
 #include "convertd/policy/request.h"
 #include "hold/hold_table.h"

@@ -19,7 +19,7 @@
 
 #include "serve/session_parts.h"
 
-#include "convertd/base/clock.h"
+#include "common/clock.h"
 #include "convertd/base/poller.h"
 #include "convertd/net/downstream.h"
 #include "convertd/policy/far_clients.h"

@@ -18,7 +18,7 @@
 
 #include "serve/plugs.h"
 
-#include "convertd/base/clock.h"
+#include "common/clock.h"
 #include "convertd/base/log.h"
 #include "convertd/config/effective_settings.h"
 #include "convertd/config/settings.h"
@@ -122,8 +122,8 @@ static void session_refuse_server(struct session *s, struct downstream_error ref
 	if (refusal.ours)
 		s->outcome = OUTCOME_LACKING;
 	if (refusal.code == CONVERT_ERROR_RESOURCE_EXCEEDED)
-		refusal.value = (uint8_t)s->pool->context.terms->settings->retry_delay;
-	len = request_write_error(&s->pool->context.terms->features, s->info, refusal.code, refusal.value, answer);
+		refusal.value = (uint8_t)s->pool->context.effective->settings->retry_delay;
+	len = request_write_error(&s->pool->context.effective->features, s->info, refusal.code, refusal.value, answer);
 
 	log_debug("session %llu: Error TLV %u (%s), value %u", (unsigned long long)s->id,
 		  (unsigned)refusal.code, convert_error_name(refusal.code),
@@ -151,7 +151,7 @@ static void session_fail_server(struct session *s, int error)
 static void session_refuse_option(struct session *s, uint8_t option, const char *reason)
 {
 	uint8_t answer[CONVERT_MESSAGE_MAX];
-	size_t len = request_write_unsupported(&s->pool->context.terms->features, s->info, &option, 1, answer);
+	size_t len = request_write_unsupported(&s->pool->context.effective->features, s->info, &option, 1, answer);
 
 	session_refuse(s, answer, len, reason);
 }
@@ -383,7 +383,7 @@ static void advance_connecting(struct session *s)
 	} else if (error != -EINPROGRESS) {
 		session_fail_server(s, error);
 	} else if (s->confirmed && !s->trusted) {
-		downstream_confirm(server->fd, s->pool->context.terms->syn_retries);
+		downstream_confirm(server->fd, s->pool->context.effective->syn_retries);
 		s->trusted = true;
 	}
 }

@@ -11,13 +11,13 @@
 #include "serve/syn_attempt.h"
 
 #include "common/tcp.h"
-#include "convertd/base/clock.h"
+#include "common/clock.h"
 #include "convertd/base/log.h"
 #include "convertd/base/poller.h"
 #include "convertd/config/settings.h"
 #include "convertd/config/effective_settings.h"
 #include "convertd/net/downstream.h"
-#include "convertd/policy/demand.h"
+#include "convertd/policy/cookies.h"
 #include "convertd/policy/far_clients.h"
 #include "serve/request_context.h"
 
@@ -261,7 +261,7 @@ static unsigned first_wait_ms(struct syn_attempt *a)
 	if (a->facts.falls_back && (!a->facts.blind || a->facts.mptcp))
 		rtt_ms = far_clients_rtt_ms(context->far_clients, &a->hold.flow.addresses.source, clock_now_ms());
 	a->far = rtt_ms > 0;
-	return syn_first_wait_ms(&a->facts, context->terms->settings->hold_time, rtt_ms);
+	return syn_first_wait_ms(&a->facts, context->effective->settings->hold_time, rtt_ms);
 }
 
 /* Withholds the SYN, and watches the server's socket. Returns 0, or -errno and nothing is withheld. */
@@ -293,14 +293,14 @@ static int withhold(struct syn_attempt *a, const struct hold_packet *packet)
 static int connect_server(const struct syn_judge *judge, const struct syn_packet *syn, const struct judgement_grant *grant,
 			  bool data_follows)
 {
-	const struct settings *settings = judge->context->terms->settings;
+	const struct settings *settings = judge->context->effective->settings;
 	struct downstream_plan plan = {
 		.server = &grant->server,
 		.route = judge->context->route,
 		.congestion = settings->congestion_server,
 		.mptcp = grant->mptcp && !plain_servers_has(&grant->server),
 		.data_follows = data_follows,
-		.last_fd = judge->context->terms->last_fd,
+		.last_fd = judge->context->effective->last_fd,
 	};
 	union sockaddr_ip client;
 
@@ -350,7 +350,7 @@ static void prepare(struct syn_attempt *a, const struct hold_packet *packet, con
 	a->reached = false;
 	a->registration = POLLER_NONE;
 	a->events = 0;
-	a->grant = (struct judgement_grant){ .terms = a->judge->context->terms->admission.number, .mptcp = request->mptcp };
+	a->grant = (struct judgement_grant){ .rules = a->judge->context->effective->admission.number, .mptcp = request->mptcp };
 	sockaddr_ip_set(&a->grant.server, AF_UNSPEC, &request->address, request->port);
 }
 

@@ -30,7 +30,7 @@ struct syn_attempt {
 	struct syn_facts facts;
 	uint64_t came_us;
 	struct limits_member member; /* it counts as one pending session of its client */
-	bool unproven;               /* it counts as an unproven client, too (demand.h) */
+	bool unproven;               /* it counts as an unproven client, too (cookies.h) */
 	bool far;                    /* its client is known to be far (far_clients.h) */
 
 	struct judgement_grant grant; /* the server's family is AF_UNSPEC where none is granted any more */

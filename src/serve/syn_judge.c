@@ -25,7 +25,7 @@
 
 #include "serve/syn_judge.h"
 
-#include "convertd/base/clock.h"
+#include "common/clock.h"
 #include "convertd/config/settings.h"
 #include "convertd/config/effective_settings.h"
 #include "convertd/observe/metrics.h"
@@ -83,7 +83,7 @@ static bool is_still_granted(const struct syn_judge *judge, const struct syn_att
 
 static void configure(struct syn_judge *judge)
 {
-	const struct settings *settings = judge->context->terms->settings;
+	const struct settings *settings = judge->context->effective->settings;
 	const struct hold_settings hold = {
 		.shift_windows = !settings->no_syn_window_fix, .drop_foreign = settings->drop_foreign_syns,
 	};
@@ -98,7 +98,7 @@ void syn_judge_again(struct syn_judge *judge)
 	configure(judge);
 	DL_FOREACH_SAFE(judge->attempts, a, next) {
 		if (is_still_granted(judge, a))
-			a->grant.terms = judge->context->terms->admission.number;
+			a->grant.rules = judge->context->effective->admission.number;
 		else
 			syn_attempt_on(a, SYN_NOT_GRANTED);
 	}
@@ -109,8 +109,8 @@ static enum hold_verdict on_syn(void *arg, const struct hold_packet *packet, uin
 	struct syn_judge *judge = arg;
 	struct syn_attempt *a = judge->spare ? judge->spare : syn_attempt_create(judge);
 	const struct syn_terms terms = {
-		.drop_foreign = judge->context->terms->settings->drop_foreign_syns,
-		.refuses = judge->context->terms->features.withholding.blind,
+		.drop_foreign = judge->context->effective->settings->drop_foreign_syns,
+		.refuses = judge->context->effective->features.withholding.blind,
 	};
 	struct judgement judgement;
 	enum hold_verdict verdict;

@@ -28,7 +28,7 @@ int syn_judge_open(struct syn_judge *judge, size_t index);
 /* Begins to read the queue, in the worker's thread. Returns 0 or -ENOMEM. */
 int syn_judge_start(struct syn_judge *judge);
 
-/* The terms have changed: releases the SYNs that these don't grant, for their sessions to refuse them. */
+/* The settings have changed: releases the SYNs that these don't grant, for their sessions to refuse them. */
 void syn_judge_again(struct syn_judge *judge);
 
 /*

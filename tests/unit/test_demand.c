@@ -2,7 +2,7 @@
 /* test_demand.c - when cookies are demanded by themselves, and which are valid then */
 #include "config.h"
 
-#include "convertd/policy/demand.h"
+#include "convertd/policy/cookies.h"
 #include "convertd/base/log.h"
 
 #include "run.h"

@@ -11,7 +11,7 @@
 #include "convertd/config/settings.h"
 #include "convertd/net/downstream.h"
 #include "convertd/observe/metrics.h"
-#include "convertd/policy/demand.h"
+#include "convertd/policy/cookies.h"
 #include "convertd/policy/far_clients.h"
 #include "hold/hold.h"
 #include "hold/hold_queue.h"
@@ -44,7 +44,7 @@ static struct hold_table *table;
 static struct request_context context;
 static struct metrics metrics;
 static struct settings settings;
-static struct terms terms;
+static struct effective_settings effective;
 static struct syn_judge *judge;
 
 /* ----- the queue: what became of each packet ----- */
@@ -250,12 +250,12 @@ static void setup(void)
 	demanded = false;
 	has_room = true;
 	settings = (struct settings){ .hold_time = 700, .congestion_server = "" };
-	terms = (struct terms){ .settings = &settings };
-	terms.features.withholding.blind = true;
-	terms.admission.number = 1;
+	effective = (struct effective_settings){ .settings = &settings };
+	effective.features.withholding.blind = true;
+	effective.admission.number = 1;
 	table = hold_table_create();
 	context = (struct request_context){
-		.terms = &terms, .metrics = &metrics, .plugs = &plugs, .withheld = table, .far_clients = far_clients_create(),
+		.effective = &effective, .metrics = &metrics, .plugs = &plugs, .withheld = table, .far_clients = far_clients_create(),
 		.owner = { .wake = on_wake }, .admission = { .limits = limits_create(), .demand = demand_create() },
 	};
 	limits_configure(context.admission.limits, &limits);

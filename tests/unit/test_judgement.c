@@ -9,7 +9,6 @@
 #include "convertd/config/settings.h"
 #include "convertd/config/settings_read.h"
 #include "convertd/policy/cookies.h"
-#include "convertd/policy/demand.h"
 
 #include "bytes.h"
 #include "run.h"
@@ -134,7 +133,7 @@ static size_t other_count;
 static struct limits_owner owner;
 static struct settings *settings;
 static struct request_features features;
-static struct admission_terms terms;
+static struct admission_rules rules;
 static struct admission admission;
 static enum route_kind route;
 
@@ -201,11 +200,11 @@ static void begin(const char *words, unsigned before)
 	log_set_level(LOG_LEVEL_ERROR);
 	owner.wake = on_wake;
 	features = (struct request_features){ .mptcp = true };
-	terms = (struct admission_terms){
+	rules = (struct admission_rules){
 		.number = 7, .features = &features, .access = &settings->access, .cookies = settings->cookies,
 		.cookie_lifetime = settings->cookie_lifetime, .retry_delay = 3,
 	};
-	admission = (struct admission){ .terms = &terms, .demand = demand_create(), .limits = limits_create(),
+	admission = (struct admission){ .rules = &rules, .demand = demand_create(), .limits = limits_create(),
 					.find_route = find_route };
 	limits_configure(admission.limits, &settings->limits);
 	set_before(before);
@@ -275,7 +274,7 @@ START_TEST(in_a_stream)
 }
 END_TEST
 
-/* As in the stream, by the same terms; and what a SYN isn't withheld for is given back. */
+/* As in the stream, by the same rules; and what a SYN isn't withheld for is given back. */
 START_TEST(in_a_syn)
 {
 	enum request_action action = cases[_i].syn_differs ? cases[_i].syn_action : cases[_i].action;
@@ -325,7 +324,7 @@ END_TEST
 
 static struct judgement_grant grant_of(unsigned number, const char *server, bool mptcp)
 {
-	struct judgement_grant grant = { .terms = number, .mptcp = mptcp };
+	struct judgement_grant grant = { .rules = number, .mptcp = mptcp };
 
 	ck_assert_int_eq(sockaddr_ip_parse(&grant.server, server, 1), 0);
 	return grant;
@@ -347,18 +346,18 @@ static void judge_granted(const char *words, const char *hex, const struct judge
 	bytes_fini(&request);
 }
 
-START_TEST(granted_by_these_terms)
+START_TEST(granted_by_these_rules)
 {
 	struct judgement_grant grant = grant_of(7, "8.8.8.8:80", false);
 	struct judgement judgement;
 
-	/* It isn't looked at again, as the terms can't have changed. */
+	/* It isn't looked at again, as the rules can't have changed. */
 	judge_granted("--max-pending-per-client 1 --deny-client " CLIENT, CONNECT, &grant, &judgement);
 	ck_assert(judgement.by_grant && judgement.request.action == REQUEST_CONNECT);
 }
 END_TEST
 
-START_TEST(granted_by_other_terms)
+START_TEST(granted_by_other_rules)
 {
 	struct judgement_grant grant = grant_of(6, "8.8.8.8:80", false);
 	struct judgement judgement;
@@ -535,7 +534,7 @@ START_TEST(grant_of_several)
 	};
 
 	begin(NULL, 0);
-	own = forged = (struct judgement_grant){ .terms = admission.terms->number };
+	own = forged = (struct judgement_grant){ .rules = admission.rules->number };
 	ck_assert_int_eq(sockaddr_ip_parse(&own.server, "8.8.8.8", 80), 0);
 	ck_assert_int_eq(sockaddr_ip_parse(&forged.server, "8.8.8.8", 81), 0);
 	forged.next = &own;
@@ -561,8 +560,8 @@ int main(void)
 	tcase_add_loop_test(tcase, in_a_stream, 0, ARRAY_SIZE(cases));
 	tcase_add_loop_test(tcase, in_a_syn, 0, ARRAY_SIZE(cases));
 	tcase_add_loop_test(tcase, while_withheld, 0, ARRAY_SIZE(cases));
-	tcase_add_test(tcase, granted_by_these_terms);
-	tcase_add_test(tcase, granted_by_other_terms);
+	tcase_add_test(tcase, granted_by_these_rules);
+	tcase_add_test(tcase, granted_by_other_rules);
 	tcase_add_test(tcase, granted_something_else);
 	tcase_add_test(tcase, granted_and_incomplete);
 	tcase_add_test(tcase, cookie_of_ours);

@@ -3,7 +3,7 @@
 #include "config.h"
 
 #include "convertd/base/log.h"
-#include "convertd/observe/record.h"
+#include "convertd/observe/metrics.h"
 
 #include "run.h"
 

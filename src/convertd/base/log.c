@@ -13,7 +13,7 @@
 #include "convertd/base/log.h"
 
 #include "common/json.h"
-#include "convertd/base/clock.h"
+#include "common/clock.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -33,7 +33,7 @@
 #define SYNACK_RETRIES_DEFAULT 5
 
 /* Reads what the SYNs of this host can have; a sysctl that can't be read counts as its default. */
-static struct request_features read_features(const struct settings *settings, const struct terms_syns *syns)
+static struct request_features read_features(const struct settings *settings, const struct effective_syns *syns)
 {
 	/*
 	 * A silent request is one that its SYN carries. Clients that count on it would lose each connection if none were taken. Nor would
@@ -101,13 +101,13 @@ static unsigned read_synacks(void)
 	return (retries < 0 ? SYNACK_RETRIES_DEFAULT : (unsigned)retries) + 2;
 }
 
-static void set_admission(struct terms *terms, const struct settings *settings)
+static void set_admission(struct effective_settings *effective, const struct settings *settings)
 {
 	static unsigned made; /* by the main thread alone */
 
-	terms->admission = (struct admission_terms){
+	effective->admission = (struct admission_rules){
 		.number = ++made,
-		.features = &terms->features,
+		.features = &effective->features,
 		.access = &settings->access,
 		.cookies = settings->cookies,
 		.cookie_lifetime = settings->cookie_lifetime,
@@ -115,62 +115,62 @@ static void set_admission(struct terms *terms, const struct settings *settings)
 	};
 }
 
-struct terms *terms_create(struct settings *settings, size_t files_own, const struct terms_syns *syns)
+struct effective_settings *effective_settings_create(struct settings *settings, size_t files_own, const struct effective_syns *syns)
 {
-	struct terms *terms = calloc(1, sizeof(*terms));
+	struct effective_settings *effective = calloc(1, sizeof(*effective));
 
-	if (!terms)
+	if (!effective)
 		return NULL;
-	terms->settings = settings;
-	set_admission(terms, settings);
-	terms->limits = fit_limits(settings, files_own, &terms->pipes_max);
-	terms->limits.memory = memory_budget((uint64_t)settings->max_memory << 20,
+	effective->settings = settings;
+	set_admission(effective, settings);
+	effective->limits = fit_limits(settings, files_own, &effective->pipes_max);
+	effective->limits.memory = memory_budget((uint64_t)settings->max_memory << 20,
 					     (uint64_t)settings->max_memory_per_client << 20);
-	terms->limits.sockets = terms->limits.connections.total;
-	if (terms->limits.sockets)
-		terms->limits.sockets += REFUSALS_MIN + terms->limits.sockets / REFUSALS_PART;
-	terms->features = read_features(settings, syns);
-	terms->last_fd = read_last_fd();
-	terms->syn_retries = sysctl_read("net.ipv4.tcp_syn_retries");
-	if (terms->syn_retries < 1)
-		terms->syn_retries = SYN_RETRIES_DEFAULT;
-	terms->synacks = read_synacks();
-	terms->references = 1;
-	return terms;
+	effective->limits.sockets = effective->limits.connections.total;
+	if (effective->limits.sockets)
+		effective->limits.sockets += REFUSALS_MIN + effective->limits.sockets / REFUSALS_PART;
+	effective->features = read_features(settings, syns);
+	effective->last_fd = read_last_fd();
+	effective->syn_retries = sysctl_read("net.ipv4.tcp_syn_retries");
+	if (effective->syn_retries < 1)
+		effective->syn_retries = SYN_RETRIES_DEFAULT;
+	effective->synacks = read_synacks();
+	effective->references = 1;
+	return effective;
 }
 
-struct terms *terms_ref(struct terms *terms)
+struct effective_settings *effective_settings_ref(struct effective_settings *effective)
 {
-	atomic_fetch_add(&terms->references, 1);
-	return terms;
+	atomic_fetch_add(&effective->references, 1);
+	return effective;
 }
 
-void terms_unref(struct terms *terms)
+void effective_settings_unref(struct effective_settings *effective)
 {
-	if (!terms || atomic_fetch_sub(&terms->references, 1) != 1)
+	if (!effective || atomic_fetch_sub(&effective->references, 1) != 1)
 		return;
-	settings_destroy((struct settings *)terms->settings);
-	free(terms);
+	settings_destroy((struct settings *)effective->settings);
+	free(effective);
 }
 
 /* ----- what there isn't enough of ----- */
 
-void shortage_of_connections(const struct terms *terms)
+void shortage_of_connections(const struct effective_settings *effective)
 {
 	static struct log_limit limit;
 	unsigned suppressed;
 
 	if (!log_limit_pass(&limit, &suppressed))
 		return;
-	if (terms->settings->limits.connections.total)
+	if (effective->settings->limits.connections.total)
 		log_warning("all %u connections of --max-connections are taken: clients are refused (%u "
 			    "more since the last such line); raise it, or the number of converters",
-			    terms->limits.connections.total, suppressed);
+			    effective->limits.connections.total, suppressed);
 	else
 		log_warning("all %u connections that the limit of open files (%d) allows are taken: "
 			    "clients are refused (%u more since the last such line); raise it "
 			    "(LimitNOFILE=, ulimit -Hn)",
-			    terms->limits.connections.total, terms->last_fd + 1, suppressed);
+			    effective->limits.connections.total, effective->last_fd + 1, suppressed);
 }
 
 void shortage_of_files(int error, const char *what)

@@ -18,9 +18,9 @@
 
 struct settings;
 
-struct terms {
+struct effective_settings {
 	const struct settings *settings;
-	struct admission_terms admission; /* what requests are judged by; points into these terms and the settings */
+	struct admission_rules admission; /* what requests are judged by; points into these settings and the settings */
 	struct limits_settings limits;    /* the settings' as far as open files allow */
 	size_t pipes_max;                 /* of all workers, besides one of each; see relay_pipe.h */
 	struct request_features features; /* what may be asked for towards servers, and is told of SYNs */
@@ -31,7 +31,7 @@ struct terms {
 };
 
 /* What is done with SYNs. */
-struct terms_syns {
+struct effective_syns {
 	bool withheld;  /* they are withheld until servers have answered */
 	bool taken;     /* their data is taken wherever clients arrive */
 	bool refused;   /* withheld: those that are marked so are refused by the rules */
@@ -39,18 +39,18 @@ struct terms_syns {
 };
 
 /*
- * terms_create() - what @settings come to on this host, now
+ * effective_settings_create() - what @settings come to on this host, now
  * @files_own: descriptors that convertd needs for other things than sessions
  * Warns of limits that can't be kept. Returns one reference, with which the settings go as well;
  * NULL without memory, and the settings stay the caller's.
  */
-struct terms *terms_create(struct settings *settings, size_t files_own, const struct terms_syns *syns);
+struct effective_settings *effective_settings_create(struct settings *settings, size_t files_own, const struct effective_syns *syns);
 
 /* One more reference, which is returned. */
-struct terms *terms_ref(struct terms *terms);
+struct effective_settings *effective_settings_ref(struct effective_settings *effective);
 
-/* One reference less; the last one frees the terms and their settings. NULL is fine. */
-void terms_unref(struct terms *terms);
+/* One reference less; the last one frees the settings and their settings. NULL is fine. */
+void effective_settings_unref(struct effective_settings *effective);
 
 /*
  * Warnings for the operator of what there isn't enough of, with the remedy. One is logged at once, and one per LOG_LIMIT_MS
@@ -58,7 +58,7 @@ void terms_unref(struct terms *terms);
  */
 
 /* Warns that a client was refused since the limit of connections is reached. */
-void shortage_of_connections(const struct terms *terms);
+void shortage_of_connections(const struct effective_settings *effective);
 
 /*
  * shortage_of_files() - warn if @error, the errno of a failed call, means a lack of descriptors or memory

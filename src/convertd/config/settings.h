@@ -3,7 +3,7 @@
  * settings.h - what the operator has written: the options' values, immutable once they are read
  *
  * Settings are the same on any host. What they come to on this one, with its sysctls and its limit of open files, are
- * the terms (terms.h), by which sessions go. A reload reads new settings (settings_read.h), which replace the old ones
+ * the settings (terms.h), by which sessions go. A reload reads new settings (settings_read.h), which replace the old ones
  * as a whole, and only when all of them are right.
  */
 #ifndef CONVERTD_SETTINGS_H
@@ -11,7 +11,7 @@
 
 #include "common/problems.h"
 #include "convertd/base/listen_address.h"
-#include "convertd/net/congestion.h"
+#include "convertd/base/rights.h"
 #include "convertd/net/sources.h"
 #include "convertd/policy/access.h"
 #include "convertd/policy/limits.h"

@@ -27,9 +27,9 @@
 #include "convertd/net/downstream.h"
 
 #include "common/tcp.h"
-#include "convertd/base/clock.h"
+#include "common/clock.h"
 #include "convertd/base/log.h"
-#include "convertd/net/congestion.h"
+#include "convertd/base/rights.h"
 #include "convertd/net/route.h"
 #include "convertd/net/sources.h"
 

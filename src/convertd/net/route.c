@@ -16,7 +16,7 @@
 
 #include "convertd/net/route.h"
 
-#include "convertd/base/clock.h"
+#include "common/clock.h"
 #include "convertd/net/route_memory.h"
 
 #include <errno.h>

@@ -22,7 +22,7 @@
 #include "convertd/observe/endpoint.h"
 
 #include "common/problems.h"
-#include "convertd/base/clock.h"
+#include "common/clock.h"
 #include "convertd/base/rights.h"
 
 #include <errno.h>

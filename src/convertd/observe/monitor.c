@@ -9,12 +9,12 @@
 
 #include "convertd/observe/monitor.h"
 
-#include "convertd/base/clock.h"
+#include "common/clock.h"
 #include "convertd/base/log.h"
 #include "convertd/observe/endpoint.h"
 #include "convertd/observe/metrics.h"
 #include "convertd/observe/status.h"
-#include "convertd/policy/demand.h"
+#include "convertd/policy/cookies.h"
 #include "convertd/policy/limits.h"
 #include "convertd/policy/outcome.h"
 

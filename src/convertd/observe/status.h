@@ -5,7 +5,7 @@
 
 #include "convertd/base/log.h"
 #include "convertd/observe/metrics.h"
-#include "convertd/policy/demand.h"
+#include "convertd/policy/cookies.h"
 #include "convertd/policy/families.h"
 
 #include <stdbool.h>

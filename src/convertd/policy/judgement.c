@@ -10,21 +10,20 @@
  * - A connection has been counted since it was accepted. A SYN that is withheld is counted by its judgement, among what
  *   may be withheld and among what may be pending.
  * - What was granted to a SYN holds for its connection, if that asks for the same server. It needs no room
- *   once more, no cookie, and under the same terms no second look.
+ *   once more, no cookie, and under the same rules no second look.
  *
  * A silent request is judged as any other. How its client hears of that is another question, and answered by the facts that
  * both ends see (voice_of()).
  *
- * There is no state here. What is counted is in limits.c and demand.c; who holds it is said by the verdict.
+ * There is no state here. What is counted is in limits.c and cookies.c; who holds it is said by the verdict.
  */
 #include "config.h"
 
 #include "convertd/policy/judgement.h"
 
-#include "convertd/base/clock.h"
+#include "common/clock.h"
 #include "convertd/base/log.h"
 #include "convertd/policy/cookies.h"
-#include "convertd/policy/demand.h"
 #include "convertd/policy/families.h"
 
 #include <time.h>
@@ -39,7 +38,7 @@
 static enum access_verdict judge_destination(const struct admission *admission, const struct in6_addr *address,
 					     uint16_t port, const char **reason)
 {
-	return access_destination(admission->terms->access, address, port, admission->find_route, admission->route,
+	return access_destination(admission->rules->access, address, port, admission->find_route, admission->route,
 				  reason);
 }
 
@@ -75,7 +74,7 @@ static void check_family(const struct request_features *features, struct request
 static void check_destination(const struct admission *admission, const uint8_t *message,
 			      struct request_decision *decision)
 {
-	const struct request_features *features = admission->terms->features;
+	const struct request_features *features = admission->rules->features;
 	const char *reason = NULL;
 
 	switch (judge_destination(admission, &decision->address, decision->port, &reason)) {
@@ -91,31 +90,31 @@ static void check_destination(const struct admission *admission, const uint8_t *
 		return;
 	case ACCESS_UNKNOWN:
 		request_refuse(features, decision->info, CONVERT_ERROR_RESOURCE_EXCEEDED,
-			       admission->terms->retry_delay, reason, decision);
+			       admission->rules->retry_delay, reason, decision);
 		return;
 	}
 }
 
 /* Section 6.2.7, where cookies are required of all. Returns whether there is nothing to object to. */
-static bool check_required(const struct admission_terms *terms, const struct in6_addr *client,
+static bool check_required(const struct admission_rules *rules, const struct in6_addr *client,
 			   struct request_decision *decision)
 {
-	uint64_t epoch = (uint64_t)time(NULL) / terms->cookie_lifetime;
+	uint64_t epoch = (uint64_t)time(NULL) / rules->cookie_lifetime;
 	const struct convert_span *cookie = &decision->cookie;
 	uint8_t computed[COOKIES_LEN];
 
 	if (decision->has_cookie)
-		decision->proven = cookies_prove(terms->cookies, client, epoch, cookie->data, cookie->len);
+		decision->proven = cookies_prove(rules->cookies, client, epoch, cookie->data, cookie->len);
 	if (decision->proven ||
-	    (decision->has_cookie && cookies_check(terms->cookies, client, epoch, cookie->data, cookie->len)))
+	    (decision->has_cookie && cookies_check(rules->cookies, client, epoch, cookie->data, cookie->len)))
 		return true;
 	if (decision->has_cookie)
-		request_refuse(terms->features, false, CONVERT_ERROR_NOT_AUTHORIZED, 0, "invalid cookie",
+		request_refuse(rules->features, false, CONVERT_ERROR_NOT_AUTHORIZED, 0, "invalid cookie",
 			       decision);
-	else if (cookies_make(terms->cookies, client, epoch, computed))
+	else if (cookies_make(rules->cookies, client, epoch, computed))
 		request_refuse_cookie(computed, sizeof(computed), "missing cookie", decision);
 	else
-		request_refuse(terms->features, false, CONVERT_ERROR_NOT_AUTHORIZED, 0, "missing cookie",
+		request_refuse(rules->features, false, CONVERT_ERROR_NOT_AUTHORIZED, 0, "missing cookie",
 			       decision);
 	return false;
 }
@@ -128,7 +127,7 @@ static void demand_cookie(const struct admission *admission, const struct in6_ad
 	uint8_t computed[COOKIES_LEN];
 
 	/* A request has room for one cookie, and that is a fixed one. */
-	if (admission->terms->cookies ||
+	if (admission->rules->cookies ||
 	    !demand_make(admission->demand, client, cookie, decision->cookie.len, computed)) {
 		decision->action = REQUEST_PROVE;
 		return;
@@ -141,11 +140,11 @@ static void demand_cookie(const struct admission *admission, const struct in6_ad
 static bool check_cookie(const struct admission *admission, const struct admission_client *client,
 			 struct request_decision *decision)
 {
-	const struct admission_terms *terms = admission->terms;
+	const struct admission_rules *rules = admission->rules;
 
-	if (terms->cookies && !check_required(terms, &client->address, decision))
+	if (rules->cookies && !check_required(rules, &client->address, decision))
 		return false;
-	if (!terms->cookies && decision->has_cookie)
+	if (!rules->cookies && decision->has_cookie)
 		decision->proven = demand_check(admission->demand, &client->address, decision->cookie.data,
 						decision->cookie.len);
 	if (client->proven || decision->proven ||
@@ -158,10 +157,10 @@ static bool check_cookie(const struct admission *admission, const struct admissi
 void admission_check(const struct admission *admission, const struct admission_client *client, const uint8_t *message,
 		     struct request_decision *decision)
 {
-	const struct admission_terms *terms = admission->terms;
+	const struct admission_rules *rules = admission->rules;
 
-	if (!access_client(terms->access, &client->address)) {
-		request_refuse(terms->features, false, CONVERT_ERROR_NOT_AUTHORIZED, 0, "client denied",
+	if (!access_client(rules->access, &client->address)) {
+		request_refuse(rules->features, false, CONVERT_ERROR_NOT_AUTHORIZED, 0, "client denied",
 			       decision);
 		return;
 	}
@@ -205,8 +204,8 @@ static void demand(const struct admission *admission, const struct judgement_cas
 static void refuse_exceeding(const struct admission *admission, enum outcome exceeded, struct judgement *judgement)
 {
 	judgement->exceeded = exceeded;
-	request_refuse(admission->terms->features, judgement->request.info, CONVERT_ERROR_RESOURCE_EXCEEDED,
-		       admission->terms->retry_delay, outcome_text(exceeded), &judgement->request);
+	request_refuse(admission->rules->features, judgement->request.info, CONVERT_ERROR_RESOURCE_EXCEEDED,
+		       admission->rules->retry_delay, outcome_text(exceeded), &judgement->request);
 }
 
 /* Among the pending requests, for what was counted when it was accepted. */
@@ -282,18 +281,18 @@ void judgement_make(const struct admission *admission, const struct judgement_ca
 
 	judgement->exceeded = OUTCOME_NONE;
 	judgement->by_grant = judgement->error_taken = judgement->withhold = false;
-	request_decide(admission->terms->features, c->bytes, c->len, request);
+	request_decide(admission->rules->features, c->bytes, c->len, request);
 	judgement->voice = voice_of(c, request);
 	judgement->grant = find_grant(c, request);
 	granted = judgement->grant != NULL;
-	judgement->by_grant = granted && judgement->grant->terms == admission->terms->number;
+	judgement->by_grant = granted && judgement->grant->rules == admission->rules->number;
 	if (judgement->by_grant)
 		return;
 	/* What was granted while its SYN was withheld needs no cookie now. */
 	client.proven |= granted || c->place == JUDGEMENT_WITHHELD;
 	if (request->valid)
 		admission_check(admission, &client, c->bytes, request);
-	/* What other terms have granted must be granted by these, too. */
+	/* What other rules have granted must be granted by these, too. */
 	judgement->by_grant = granted && request->action == REQUEST_CONNECT;
 	if (judgement->by_grant || c->place == JUDGEMENT_WITHHELD)
 		return;

@@ -20,8 +20,8 @@ struct demand;
 struct limits;
 
 /* What the operator has said about who may have what. It never changes; a reload makes new ones. */
-struct admission_terms {
-	unsigned number; /* no other terms of this process have the same */
+struct admission_rules {
+	unsigned number; /* no other rules of this process have the same */
 	const struct request_features *features;
 	const struct access *access;
 	const struct cookies *cookies; /* NULL: none are required */
@@ -31,7 +31,7 @@ struct admission_terms {
 
 /* What one thread judges requests by. */
 struct admission {
-	const struct admission_terms *terms; /* those in force */
+	const struct admission_rules *rules; /* those in force */
 	struct demand *demand;               /* are cookies demanded where none are required? */
 	struct limits *limits;
 	access_route_fn *find_route; /* where does the host send what goes to an address? */
@@ -63,12 +63,12 @@ bool admission_still_allows(const struct admission *admission, const union socka
 enum judgement_place {
 	JUDGEMENT_STREAM,   /* in what a connection has brought so far: more may follow, and it can be answered */
 	JUDGEMENT_SYN,      /* in a SYN that may be withheld: there is no connection yet that could be answered */
-	JUDGEMENT_WITHHELD, /* in a SYN that is withheld already, and granted by terms that have changed since */
+	JUDGEMENT_WITHHELD, /* in a SYN that is withheld already, and granted by rules that have changed since */
 };
 
-/* A server that was granted to a SYN, by the terms of that number. */
+/* A server that was granted to a SYN, by the rules of that number. */
 struct judgement_grant {
-	unsigned terms;
+	unsigned rules;
 	union sockaddr_ip server;
 	bool mptcp; /* towards the server */
 	const struct judgement_grant *next; /* another one, of a SYN of the same addresses; or NULL */

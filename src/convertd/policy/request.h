@@ -59,7 +59,7 @@ struct request_decision {
 
 	bool refused;  /* ANSWER: the message is an Error TLV */
 	bool proven;   /* the request's cookie proves the client's address */
-	bool demanded; /* ANSWER: the request has no cookie, and for now one is demanded (demand.h) */
+	bool demanded; /* ANSWER: the request has no cookie, and for now one is demanded (cookies.h) */
 	bool lacking;  /* ANSWER: refused for something that this converter lacks and the client may have */
 	uint8_t answer[CONVERT_MESSAGE_MAX];
 	size_t answer_len;

@@ -4,7 +4,7 @@
 #define CONVERTD_WARDEN_POLICY_H
 
 #include "convertd/base/listen_address.h"
-#include "convertd/net/congestion.h"
+#include "convertd/base/rights.h"
 #include "convertd/base/warden_message.h"
 
 #include <netinet/in.h>

@@ -16,7 +16,7 @@
 
 #include "convertd/process/blame.h"
 
-#include "convertd/base/clock.h"
+#include "common/clock.h"
 #include "convertd/policy/judgement.h"
 #include "convertd/policy/families.h"
 #include "convertd/base/log.h"
@@ -45,7 +45,7 @@ static void on_tested(const union sockaddr_ip *server, int error)
 
 static void test(struct request_context *context, const union sockaddr_ip *server)
 {
-	const struct settings *settings = context->terms->settings;
+	const struct settings *settings = context->effective->settings;
 	struct downstream_plan plan = { .server = server, .route = context->route, .congestion = "" };
 
 	/* Rules may have changed since a client asked for it. */

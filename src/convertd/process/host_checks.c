@@ -16,7 +16,7 @@
 
 #include "convertd/process/host_checks.h"
 
-#include "convertd/base/clock.h"
+#include "common/clock.h"
 #include "convertd/base/log.h"
 #include "convertd/config/settings.h"
 #include "convertd/policy/families.h"

@@ -6,7 +6,7 @@
  *
  * Settings come into force in two steps (service_apply()). The first does what can fail, and leaves the old settings in
  * force: new sockets are bound and listen, but no client is accepted from them yet. The second step (take_force()) can't
- * fail, and each worker takes it for itself: its sessions get the new terms, acceptors of new listeners start, and
+ * fail, and each worker takes it for itself: its sessions get the new settings, acceptors of new listeners start, and
  * acceptors of listeners that are no longer wanted accept the clients in their queues and end. When all workers have
  * done so, the settings are in force. Listeners that old and new settings share are kept.
  *
@@ -19,7 +19,7 @@
 #include "common/tcp.h"
 #include "common/sysctl.h"
 #include "serve/listening.h"
-#include "convertd/policy/demand.h"
+#include "convertd/policy/cookies.h"
 #include "convertd/policy/far_clients.h"
 #include "convertd/observe/endpoint.h"
 #include "convertd/process/withholding.h"
@@ -54,8 +54,8 @@ struct site {
 };
 
 struct service {
-	struct terms *terms;             /* the terms in force; NULL: none yet */
-	const struct settings *settings; /* the settings of these terms */
+	struct effective_settings *effective;             /* the settings in force; NULL: none yet */
+	const struct settings *settings; /* the settings of these settings */
 	struct session_shared shared;
 	struct workers *workers;
 	const struct inherited *inherited;
@@ -69,7 +69,7 @@ struct service {
 
 /* The order that each worker carries out when settings come into force. */
 struct change {
-	struct terms *terms;
+	struct effective_settings *effective;
 	struct site *const *started, *const *stopped;
 	size_t started_count, stopped_count;
 	bool drain;
@@ -269,8 +269,8 @@ static void carry_out(const struct worker_context *worker, void *arg)
 {
 	const struct change *change = arg;
 
-	if (change->terms)
-		session_pool_configure(worker->pool, change->terms);
+	if (change->effective)
+		session_pool_configure(worker->pool, change->effective);
 	for (size_t i = 0; i < change->started_count; i++)
 		acceptor_start(change->started[i]->acceptors[worker->number]);
 	for (size_t i = 0; i < change->stopped_count; i++) {
@@ -286,7 +286,7 @@ static void judge_again(const struct worker_context *worker, void *arg)
 
 void service_announce(const struct service *service, const char *how)
 {
-	const struct limits_settings *limits = &service->terms->limits;
+	const struct limits_settings *limits = &service->effective->limits;
 	char text[LISTEN_ADDRESSES_MAX * LISTENER_DESCRIPTION_MAX], *end = text;
 	size_t workers = workers_count(service->workers);
 
@@ -339,10 +339,10 @@ static void warn(const struct service *service, const struct settings *settings)
 }
 
 /* Sets the number of unproven clients from which on cookies are demanded: a share of --max-pending; never without that limit. */
-static void set_demand(const struct service *service, const struct terms *terms)
+static void set_demand(const struct service *service, const struct effective_settings *effective)
 {
-	const struct settings *settings = terms->settings;
-	uint64_t share = (uint64_t)terms->limits.pending.total * settings->cookie_demand / 100;
+	const struct settings *settings = effective->settings;
+	uint64_t share = (uint64_t)effective->limits.pending.total * settings->cookie_demand / 100;
 	struct demand_settings demand = {
 		.most = (unsigned)share,
 		.errors = (settings->limits.errors.total + 1) / 2,
@@ -350,18 +350,18 @@ static void set_demand(const struct service *service, const struct terms *terms)
 		.shared = settings->shared_address,
 	};
 
-	if (settings->cookie_demand && terms->limits.pending.total && share < DEMAND_LEAST)
+	if (settings->cookie_demand && effective->limits.pending.total && share < DEMAND_LEAST)
 		demand.most = DEMAND_LEAST;
 	demand_configure(service->shared.demand, &demand);
 }
 
-/* Puts terms in force, whose sites are @next, and takes over the caller's reference to them. It can't fail. */
-static void take_force(struct service *service, struct terms *terms, struct site *const *next)
+/* Puts settings in force, whose sites are @next, and takes over the caller's reference to them. It can't fail. */
+static void take_force(struct service *service, struct effective_settings *effective, struct site *const *next)
 {
 	struct site *started[LISTEN_ADDRESSES_MAX], *stopped[LISTEN_ADDRESSES_MAX];
-	const struct settings *settings = terms->settings;
+	const struct settings *settings = effective->settings;
 	struct change change = {
-		.terms = terms,
+		.effective = effective,
 		.started = started,
 		.started_count = without(next, settings->listen_count, service->sites,
 					 site_count(service), started),
@@ -373,19 +373,19 @@ static void take_force(struct service *service, struct terms *terms, struct site
 
 	log_set_level((enum log_level)settings->log_level);
 	log_set_format((enum log_format)settings->log_format);
-	limits_configure(service->shared.limits, &terms->limits);
-	set_demand(service, terms);
+	limits_configure(service->shared.limits, &effective->limits);
+	set_demand(service, effective);
 	for (size_t i = 0; i < settings->listen_count; i++) {
-		listener_set_pending(next[i]->listener, terms->limits.pending.total);
+		listener_set_pending(next[i]->listener, effective->limits.pending.total);
 		listener_set_congestion(next[i]->listener, settings->congestion_client);
 	}
 	workers_order(service->workers, carry_out, &change);
-	/* This comes after the first order, so that each worker that accepts a released SYN has the new terms already. */
+	/* This comes after the first order, so that each worker that accepts a released SYN has the new settings already. */
 	workers_order(service->workers, judge_again, service->withholding);
 	destroy_sites(service, stopped, change.stopped_count);
 	memcpy(service->sites, next, settings->listen_count * sizeof(next[0]));
-	terms_unref(service->terms);
-	service->terms = terms;
+	effective_settings_unref(service->effective);
+	service->effective = effective;
 	service->settings = settings;
 }
 
@@ -423,7 +423,7 @@ bool service_apply(struct service *service, struct settings *settings, struct pr
 	size_t new_count, workers = workers_count(service->workers);
 	size_t files = FILES_OWN + workers * (WORKER_FILES + settings->listen_count) +
 		       settings->metrics_count * ENDPOINT_FILES_MAX;
-	struct terms *terms = NULL;
+	struct effective_settings *effective = NULL;
 
 	notices_forget();
 	if (!source_check(&settings->sources, problems) ||
@@ -432,16 +432,16 @@ bool service_apply(struct service *service, struct settings *settings, struct pr
 	new_count = without(next, settings->listen_count, service->sites, site_count(service), new);
 	if (monitor_open(service->shared.monitor, settings->metrics, settings->metrics_count, problems) &&
 	    set_syns(service, settings, problems) && listen_all(new, new_count, problems)) {
-		const struct terms_syns syns = {
+		const struct effective_syns syns = {
 			.withheld = withholding_is_on(service->withholding),
 			.taken = take_syn_data(next, settings->listen_count),
 			.refused = withholding_refuses(service->withholding),
 			.corrected = corrects_windows(service, settings),
 		};
 
-		terms = terms_create(settings, files, &syns);
+		effective = effective_settings_create(settings, files, &syns);
 	}
-	if (!terms) {
+	if (!effective) {
 		monitor_abandon(service->shared.monitor);
 		destroy_sites(service, new, new_count);
 		if (service->settings)
@@ -452,7 +452,7 @@ bool service_apply(struct service *service, struct settings *settings, struct pr
 		return false;
 	}
 	warn(service, settings);
-	take_force(service, terms, next);
+	take_force(service, effective, next);
 	rights_settings_in_force();
 	keep_sockets(service);
 	return true;
@@ -520,6 +520,6 @@ void service_destroy(struct service *service)
 	monitor_watch_demand(service->shared.monitor, NULL);
 	demand_destroy(service->shared.demand);
 	far_clients_destroy(service->shared.far_clients);
-	terms_unref(service->terms);
+	effective_settings_unref(service->effective);
 	free(service);
 }

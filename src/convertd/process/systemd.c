@@ -13,7 +13,7 @@
 
 #include "common/service_manager.h"
 #include "common/sysctl.h"
-#include "convertd/base/clock.h"
+#include "common/clock.h"
 #include "convertd/base/log.h"
 #include "convertd/base/warden_message.h"
 #include "convertd/config/settings.h"
@@ -180,7 +180,7 @@ bool notify_message_is_right(const char *text, size_t len)
  * convertd can't make it another: whatever would make it useless is an error, with what to write
  * into the unit. Kept ones are those that the process before has handed to the manager for us
  * (notify_keep()): these are used where --listen still names the place. With them comes the socket
- * that owns the rules for SYNs (withholding_rules_fd()). drain.c says what becomes of the process before.
+ * that owns the rules for SYNs (withholding_rules_fd()). main.c says what becomes of the process before.
  */
 
 /* The first descriptor that is passed: SD_LISTEN_FDS_START of sd_listen_fds(3). */

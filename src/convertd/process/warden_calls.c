@@ -20,7 +20,7 @@
 #include "convertd/base/warden_message.h"
 #include "convertd/config/settings.h"
 #include "convertd/config/settings_read.h"
-#include "convertd/net/congestion.h"
+#include "convertd/base/rights.h"
 #include "convertd/privilege/warden_policy.h"
 #include "convertd/process/systemd.h"
 #include "hold/syn_window.h"

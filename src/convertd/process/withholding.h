@@ -37,8 +37,8 @@ bool withholding_apply(struct withholding *w, const struct settings *settings, s
 void withholding_stop(struct withholding *w);
 
 /*
- * withholding_judge_again() - the terms have changed: judges this worker's withheld SYNs by the new ones
- * Called in the worker's thread. SYNs that the new terms don't grant are released and refused, and the connections to
+ * withholding_judge_again() - the settings have changed: judges this worker's withheld SYNs by the new ones
+ * Called in the worker's thread. SYNs that the new settings don't grant are released and refused, and the connections to
  * their servers are reset.
  */
 void withholding_judge_again(struct withholding *w, const struct worker_context *worker);
