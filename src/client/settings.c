@@ -274,16 +274,6 @@ static void path_read(char out[SETTINGS_PATH_MAX], const char *path)
 		strcpy(out, path);
 }
 
-static bool fallback_read(struct settings *out, const char *text)
-{
-	out->fail_closed = text && strcmp(text, "none") == 0;
-	if (!text || !*text || out->fail_closed || strcmp(text, "direct") == 0)
-		return true;
-	snprintf(out->problem, sizeof(out->problem),
-		 "CONVERT_FALLBACK: \"%.40s\" is neither direct nor none", text);
-	return false;
-}
-
 /* Reads seconds, such as "3" or "0.5". strtod() won't do: its decimal point is the locale's. */
 static bool timeout_read(struct settings *out, const char *text)
 {
@@ -309,15 +299,21 @@ static bool timeout_read(struct settings *out, const char *text)
 	return false;
 }
 
-static bool switch_read(struct settings *out, const char *name, const char *text, bool *value)
+/* Reads a variable that says @yes or @no; *@value stays as it is where it is unset or empty. */
+static bool choice_read(struct settings *out, const char *name, const char *text, const char *yes, const char *no, bool *value)
 {
 	if (!text || !*text)
 		return true;
-	*value = strcmp(text, "1") == 0;
-	if (*value || strcmp(text, "0") == 0)
+	*value = strcmp(text, yes) == 0;
+	if (*value || strcmp(text, no) == 0)
 		return true;
-	snprintf(out->problem, sizeof(out->problem), "%s: \"%.40s\" is neither 0 nor 1", name, text);
+	snprintf(out->problem, sizeof(out->problem), "%s: \"%.40s\" is neither %s nor %s", name, text, no, yes);
 	return false;
+}
+
+static bool switch_read(struct settings *out, const char *name, const char *text, bool *value)
+{
+	return choice_read(out, name, text, "1", "0", value);
 }
 
 static bool withholding_read(struct settings *out, const char *text)
@@ -339,15 +335,6 @@ static bool withholding_read(struct settings *out, const char *text)
 	return false;
 }
 
-static bool silence_read(struct settings *out, const char *text)
-{
-	out->silence = !text || !*text || strcmp(text, "auto") == 0;
-	if (out->silence || strcmp(text, "never") == 0)
-		return true;
-	snprintf(out->problem, sizeof(out->problem), "CONVERT_SILENCE: \"%.40s\" is neither auto nor never", text);
-	return false;
-}
-
 static bool cache_read(struct settings *out, const char *text)
 {
 	path_read(out->cache, text);
@@ -364,7 +351,7 @@ void settings_read(struct settings *out, settings_lookup *lookup)
 	const char *paths = lookup("CONVERT_PATHS");
 	uint16_t port = SETTINGS_PORT_DEFAULT;
 
-	out->bypass_mptcp = true;
+	out->bypass_mptcp = out->silence = true;
 	out->withheld_ms = SETTINGS_WITHHELD_LEARNED;
 	out->timeout_ms = SETTINGS_TIMEOUT_DEFAULT_MS; /* also if not enabled: pending connections may be inherited */
 	path_read(out->log, lookup("CONVERT_LOG"));
@@ -379,10 +366,10 @@ void settings_read(struct settings *out, settings_lookup *lookup)
 	    !list_read(out, bypass ? bypass : "", NULL, bypass_add) ||
 	    !list_read(out, paths ? paths : "", NULL, path_add) ||
 	    !cookie_read(out, lookup("CONVERT_COOKIE")) ||
-	    !fallback_read(out, lookup("CONVERT_FALLBACK")) ||
+	    !choice_read(out, "CONVERT_FALLBACK", lookup("CONVERT_FALLBACK"), "none", "direct", &out->fail_closed) ||
 	    !timeout_read(out, lookup("CONVERT_TIMEOUT")) ||
 	    !withholding_read(out, lookup("CONVERT_WITHHOLDING")) ||
-	    !silence_read(out, lookup("CONVERT_SILENCE")) ||
+	    !choice_read(out, "CONVERT_SILENCE", lookup("CONVERT_SILENCE"), "auto", "never", &out->silence) ||
 	    !cache_read(out, lookup("CONVERT_CACHE")) ||
 	    !switch_read(out, "CONVERT_EARLY_DATA", lookup("CONVERT_EARLY_DATA"), &out->early_data) ||
 	    !switch_read(out, "CONVERT_BYPASS_MPTCP", lookup("CONVERT_BYPASS_MPTCP"),

@@ -295,7 +295,7 @@ START_TEST(silence_is_auto_or_never)
 	env_silence = "1";
 	settings = read_env("192.0.2.1", NULL, NULL);
 	ck_assert(!settings.enabled);
-	ck_assert_str_eq(settings.problem, "CONVERT_SILENCE: \"1\" is neither auto nor never");
+	ck_assert_str_eq(settings.problem, "CONVERT_SILENCE: \"1\" is neither never nor auto");
 	env_silence = NULL;
 }
 END_TEST

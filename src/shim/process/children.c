@@ -89,7 +89,7 @@ void children_init(const struct settings *settings, const char *path)
 	if (path && *path == '/' && strlen(path) < sizeof(supervisor))
 		strcpy(supervisor, path); /* programs that set their title overwrite the memory of their environment */
 	children_are_watched = settings->enabled && (*supervisor || settings->log[0] || settings->warn);
-	if (!children_are_watched || !list || !dladdr(&__ehdr_start, &info) || !info.dli_fname)
+	if (!list || !dladdr(&__ehdr_start, &info) || !info.dli_fname)
 		return;
 	/* Without our name there we are in /etc/ld.so.preload, or the program is linked with us: no environment keeps us out. */
 	own_name = base_name(info.dli_fname, strlen(info.dli_fname));
@@ -103,6 +103,13 @@ static const char *variable(char *const environment[], const char *start)
 		if (strncmp(*environment, start, strlen(start)) == 0)
 			return *environment + strlen(start);
 	return NULL;
+}
+
+bool children_have_library(char *const environment[])
+{
+	const char *list = variable(environment, PRELOAD);
+
+	return !own_name || (list && is_preloaded(list, own_name));
 }
 
 /* Says what is wrong with the environment of a program that can't be converted with it, or returns NULL. */

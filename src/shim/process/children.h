@@ -17,8 +17,11 @@ struct child {
 
 extern bool children_are_watched;
 
+/* Does a program with this environment have our library, as far as that says? After children_init(). */
+bool children_have_library(char *const environment[]);
+
 /*
- * children_init() - sets children_are_watched, if there is a supervisor, a log or CONVERT_WARN
+ * children_init() - look at how the library was loaded; set children_are_watched, if there is a supervisor, a log or CONVERT_WARN
  * @supervisor: the value of SETTINGS_SUPERVISOR_VARIABLE, or NULL
  */
 void children_init(const struct settings *settings, const char *supervisor);

@@ -23,6 +23,7 @@
 
 #include "shim/process/exec_handover.h"
 
+#include "shim/process/children.h"
 #include "common/clock.h"
 #include "shim/socket/conn.h"
 #include "shim/connect/conversion.h"
@@ -32,7 +33,6 @@
 #include "client/client_log.h"
 #include "shim/system/next.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -50,9 +50,6 @@
 #define ADOPTED_PHASES (PHASE(IDLE) | PHASE(SYN_SENT) | PHASE(DIRECT) | PHASE(DONE) | PHASES_FAILED)
 
 #define SETTLED_FDS 1024 /* settled connections above are not looked for */
-
-/* Our file's name without its directory if LD_PRELOAD names us. Else it is NULL: we will be in any program that is started. */
-static const char *own_name;
 
 /* What is true of a conn or not, in the order of the bits. */
 #define FLAGS(X)                                                                                             \
@@ -80,55 +77,9 @@ static void flags_set(struct conn *conn, uint64_t flags)
 	conn_note(conn, flags >> FLAG_notes & CONN_NOTES);
 }
 
-static const char *base_name(const char *path, size_t *len)
-{
-	const char *base = path;
-
-	for (const char *c = path; c < path + *len; c++)
-		if (*c == '/')
-			base = c + 1;
-	*len -= (size_t)(base - path);
-	return base;
-}
-
-/* Is our own name among those of LD_PRELOAD, which spaces or colons separate? */
-static bool preloads_us(const char *list)
-{
-	while (*list) {
-		size_t len = strcspn(list, ": "), base_len = len;
-		const char *base = base_name(list, &base_len);
-
-		if (base_len == strlen(own_name) && !memcmp(base, own_name, base_len))
-			return true;
-		list += len + (list[len] != '\0');
-	}
-	return false;
-}
-
-void exec_handover_init(void)
-{
-	const char *list = getenv("LD_PRELOAD");
-	Dl_info info;
-	size_t len;
-
-	if (!list || !dladdr((const void *)&own_name, &info) || !info.dli_fname)
-		return;
-	len = strlen(info.dli_fname);
-	own_name = base_name(info.dli_fname, &len);
-	if (!preloads_us(list))
-		own_name = NULL;
-}
-
 bool exec_handover_is_due(char *const envp[])
 {
-	if (conn_next_fd(0) < 0)
-		return false;
-	if (!own_name)
-		return true;
-	for (; envp && *envp; envp++)
-		if (!strncmp(*envp, "LD_PRELOAD=", strlen("LD_PRELOAD=")))
-			return preloads_us(*envp + strlen("LD_PRELOAD="));
-	return false;
+	return conn_next_fd(0) >= 0 && children_have_library(envp);
 }
 
 /* --- what is not to be handed over --- */

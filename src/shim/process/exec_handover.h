@@ -16,9 +16,6 @@
 /* In bytes. A socket takes some 100. */
 #define EXEC_HANDOVER_TEXT_MAX 16384u
 
-/* Looks at how the library was loaded. Once, at start. */
-void exec_handover_init(void);
-
 /* Takes over what the environment says of sockets, and removes it there. Once, at start, when all else has been initialized. */
 void exec_handover_adopt(void);
 

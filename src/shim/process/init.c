@@ -88,7 +88,6 @@ __attribute__((constructor)) static void init(void)
 	if (settings.enabled && log_is_on())
 		networks_tell_missing(&settings.paths, log_line);
 	conversion_init(&settings);
-	exec_handover_init();
 	exec_handover_adopt();
 }
 
