@@ -9,7 +9,7 @@
  * After cache_open_at() any thread, any signal handler and any child of fork() or vfork() may call every function: there is no lock, no
  * allocation, no global state and no cancellation point, and nothing waits for another process. errno stays as it was. A process that
  * can't change its identity has the file mapped: a look-up takes 1.5 µs (3.5 with a cookie), noting a fact 3, opening the cache 20. Any
- * other process opens the file for each call, as whoever it is then, which takes 3 µs more.
+ * other process opens the file for each call, with its identity of that moment, which takes 3 µs more.
  *
  * Whatever happens to the file meanwhile (it is cut, or overwritten, or its file system is full), no call does worse than to find
  * nothing, or something wrong within the limits stated here; above all there is no SIGBUS.
@@ -203,7 +203,7 @@ struct cache_server {
 
 /*
  * cache_server_get() - what is known of the server at @address, or zero (UNKNOWN)
- * @source: fingerprint of whoever has said so; only what was noted with the same value is found
+ * @source: fingerprint of the converter that said so; only what was noted with the same value is found
  * Returns @out->verdict.
  */
 enum cache_server_verdict cache_server_get(const struct cache *cache, const union sockaddr_ip *address, uint64_t source, int64_t now,

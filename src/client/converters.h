@@ -10,10 +10,10 @@
 #define CONVERTERS_MAX 32 /* addresses over all of CONVERT_ADDR; a bit each in converters_query.tried */
 #define CONVERTERS_NONE (-1)
 
-/* Adds the numeric addresses of CONVERT_ADDR. Called once, before any other function of converters*.h. */
+/* Adds the numeric addresses of CONVERT_ADDR. The front end calls it once, before any other function of converters*.h. */
 void converters_init(const struct settings *settings);
 
-/* After fork(): a thread of the parent that was adding an address isn't in the child, and what it added isn't seen there. */
+/* After fork(): releases the table where a thread of the parent, which the child lacks, was adding an address. */
 void converters_repair_in_child(void);
 
 /* How many there are: the indices below that are valid, and stay so. */
@@ -28,20 +28,17 @@ bool converters_is_of(int index, size_t setting);
 /* Is @destination on the host of a converter, at whatever port? */
 bool converters_include(const union sockaddr_ip *destination);
 
-/*
- * Is the part @setting of CONVERT_ADDR a name whose addresses weren't asked for lately? Lately is by the clock, also for who
- * chooses among converters that are to be left alone: a name that has no address has none a moment later.
- */
+/* Is the part @setting of CONVERT_ADDR a name that no thread has resolved within the last 30 s? A name without an address has none a moment later. */
 bool converters_may_resolve(const struct settings *settings, size_t setting);
 
 /*
- * converters_resolve() - add the addresses of the name that the part @setting of CONVERT_ADDR is
+ * converters_resolve() - resolve the name in the part @setting of CONVERT_ADDR, and add its addresses
  * Blocks, and allocates memory, as resolve_converter() does. @reason: set to a static text if there are none.
  */
 void converters_resolve(const struct settings *settings, size_t setting, const char **reason);
 
 /*
- * converters_note(), converters_noted() - what the user's processes know of converter @index, in their cache
+ * converters_note(), converters_noted() - write and read what the user's cache has of converter @index
  * As cache_converter_update() and cache_converter_get().
  */
 void converters_note(int index, unsigned int facts, const struct cache_converter *value);
@@ -55,7 +52,7 @@ struct converters_query {
 	int family;       /* of the application's socket: AF_INET or AF_INET6 */
 	bool v6only;      /* it takes no v4-mapped address */
 	bool any;         /* the socket can be replaced by one of the other family */
-	uint32_t tried;   /* a bit for each converter that is out of the question */
+	uint32_t tried;   /* a bit for each converter that must not be chosen */
 	bool may_resolve; /* the call may ask the resolver, which blocks */
 };
 
@@ -63,12 +60,10 @@ struct converters_query {
  * converters_choose() - the converter for a connection, in the order of CONVERT_ADDR
  * @out: the address to send the SYN to, in the socket's family unless @query->any
  *
- * Names are resolved at the first call that gets to them and may, and again when all of their
- * addresses are to be left alone. With CONVERT_FALLBACK=none a converter that is to be left alone is
- * better than none. Returns the converter's index, or CONVERTERS_UNRESOLVED if a name has to be
- * resolved first and may not, or CONVERTERS_NONE with a static text in @reason: if @verdict is still
- * POLICY_CONVERT then no converter can be used now, else the destination is a converter itself or serves
- * to find one.
+ * Resolves a name when it comes to it, and again when all of the name's addresses are left alone. With CONVERT_FALLBACK=none it prefers
+ * a converter that is left alone to none. Returns the converter's index; CONVERTERS_UNRESOLVED if a name has to be resolved first and
+ * the query doesn't allow that; or CONVERTERS_NONE with a static text in @reason. @verdict then says why: POLICY_CONVERT if no converter
+ * can be used now, else the destination is a converter itself or serves to find one.
  */
 #define CONVERTERS_UNRESOLVED (-2)
 int converters_choose(const struct settings *settings, const struct converters_query *query,
@@ -77,9 +72,8 @@ int converters_choose(const struct settings *settings, const struct converters_q
 /*
  * The cookie that a request to a converter carries (RFC 8803, Section 6.2.7)
  *
- * A cookie that a converter gave, to any process of the user, replaces the configured one. A request is written with
- * a certain cookie, named by its number, so that a request which is sent in two parts stays the same when another cookie
- * is learned in between.
+ * A cookie that a converter gave to any process of the user replaces the configured one. Each cookie has a number. A request notes the
+ * number of its cookie, so that the second part of a request has the same cookie as the first.
  */
 
 typedef uint8_t converters_cookie_number;
@@ -87,7 +81,7 @@ typedef uint8_t converters_cookie_number;
 /* The number of the cookie that requests to converter @index carry now. */
 converters_cookie_number converters_cookie_current(int index);
 
-/* The bytes of cookie @number, length 0 for none; they stay until three more cookies were learned. */
+/* The bytes of cookie @number, length 0 for none. They stay until the process has learned three more cookies. */
 struct convert_span converters_cookie(const struct settings *settings, int index, converters_cookie_number number);
 
 /* Keeps a cookie that converter @index gave; returns false if it is empty, or longer than CACHE_COOKIE_MAX. */
@@ -104,8 +98,8 @@ void converters_renew_cookie(int index, const struct cache_converter *found);
 
 /*
  * converters_forget() - forget what this process has learned of converters, paths and destinations
- * To be called where a connection is in another network namespace than the one before: another network may treat them otherwise. What is
- * known there the cache has. Cookies stay.
+ * A front end calls it when a connection is in another network namespace than the one before: another network may treat them otherwise, and
+ * the cache has what is known there. Cookies stay.
  */
 void converters_forget(void);
 

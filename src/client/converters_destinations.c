@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * converters_destinations.c - the destinations that a converter isn't asked for, since it refused them or was silent, and those that it serves
+ * converters_destinations.c - the destinations that a converter refuses or serves, and the servers that speak Multipath TCP
  *
  * A small table by hash has the destinations; where two have the same place, the older one is forgotten, and asked for
  * again. A place is two atomic words: a reader that meets a writer finds a refusal that ends at the time of another, at
  * worst. Refusals of other processes are found in the cache, under addresses that no converter has.
  *
- * Hosts that it serves are in a table alike: who can't take a response off a stream asks only for what isn't likely to be refused.
+ * Hosts that it serves are in a second such table: a client that can't take a response off a stream asks only for those.
  */
 #include "config.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* converters_destinations.h - the destinations that a converter isn't asked for, since it refused them or was silent, and those that it serves */
+/* converters_destinations.h - the destinations that a converter refuses or serves, and the servers that speak Multipath TCP */
 #ifndef CLIENT_CONVERTERS_DESTINATIONS_H
 #define CLIENT_CONVERTERS_DESTINATIONS_H
 
@@ -7,14 +7,13 @@
 #include "client/handshake.h"
 
 /*
- * converters_refused() - converter @index won't serve @destination: it isn't asked for that for @seconds
- * A converter that refuses several destinations of one address family in a row, and serves none of it, isn't asked
- * for that family for a while: it may have no way there. Other processes of the user don't ask it either.
+ * converters_refused() - note that converter @index won't serve @destination: for @seconds no process of the user asks it for that
+ * After three refusals in a row for one address family nobody asks it for that family for a while: it may have no route there.
  */
 void converters_refused(int index, const union sockaddr_ip *destination, unsigned int seconds);
 
 /*
- * converters_served() - converter @index has reached @destination: its refusals before that were about others
+ * converters_served() - note that converter @index reached @destination, which ends its row of refusals
  * @told: its response, for converters_answered()
  */
 void converters_served(int index, const union sockaddr_ip *destination, const struct handshake_step *told);
@@ -23,26 +22,26 @@ void converters_served(int index, const union sockaddr_ip *destination, const st
 void converters_reached(int index, const union sockaddr_ip *destination);
 
 /*
- * converters_silent() - converter @index takes connections, has never answered anything, and has said nothing of @destination
- * The caller calls converters_refused(), too. The silence is noted for the user's other processes; when they find it about
- * other destinations besides, it is no server's, and the converter isn't asked for anything for a while.
+ * converters_silent() - note that converter @index, which accepts connections and has never answered, said nothing of @destination
+ * The caller calls converters_refused(), too. The user's other processes learn of the silence. When it concerns several destinations it is
+ * the converter's and not a server's, and nobody uses the converter for a while.
  */
 void converters_silent(int index, const union sockaddr_ip *destination);
 
-/* Is converter @index not to be asked for @destination at the time @now? INT64_MAX: none is refused then. */
+/* Has converter @index refused @destination, so that nobody asks it at the time @now? With INT64_MAX no refusal counts. */
 bool converters_has_refused(int index, const union sockaddr_ip *destination, int64_t now);
 
-/* Is it not to be asked for any destination of @destination's address family? */
+/* Has it refused the address family of @destination in the same way? */
 bool converters_has_refused_family(int index, const union sockaddr_ip *destination, int64_t now);
 
 /*
- * converters_admitted() - converter @index was asked for @destination, and has tried to reach it
- * Whether its server has answered or not: the converter's rules let this client have that host, on any port. It is known for ten minutes,
+ * converters_admitted() - note that converter @index tried to reach @destination
+ * Whether the server answered or not, the converter's rules allow this client that host, on any port. The note lasts ten minutes,
  * and by the user's other processes where converters refuse such an address as a rule (policy_is_private()).
  */
 void converters_admitted(int index, const union sockaddr_ip *destination);
 
-/* Was it lately? What isn't known may be refused. */
+/* Has it tried to reach that host lately? A host for which it hasn't it may refuse. */
 bool converters_admits(int index, const union sockaddr_ip *destination);
 
 /* Takes over the silence of @found, of converters_noted(), if CACHE_SILENCE is known. @now: clock_seconds() */
@@ -63,7 +62,7 @@ bool servers_any_mptcp(const union sockaddr_ip *server);
 /* Notes what the response of converter @index has said of @server. */
 void servers_note_mptcp(int index, const union sockaddr_ip *server, enum handshake_server_mptcp mptcp);
 
-/* Notes that Multipath TCP to @server failed without a converter, so that it isn't tried again for an hour, whoever has said so. */
+/* Notes that Multipath TCP to @server failed without a converter, so that no connection tries it again for an hour. */
 void servers_note_no_bypass(const union sockaddr_ip *server);
 
 /* Forgets what this process has learned of all destinations: converters_forget(). */

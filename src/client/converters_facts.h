@@ -7,25 +7,24 @@
 #include "client/handshake.h"
 #include "client/settings.h"
 
-/* Converter @index isn't asked for anything for @seconds. */
+/* Leaves converter @index alone for @seconds: no connection goes through it. */
 void converters_rest(int index, unsigned int seconds);
 
 /* Is it still left alone at the time @now, of clock_seconds()? INT64_MAX: none is then. */
 bool converters_rests(int index, int64_t now);
 
 /*
- * converters_proved() - a valid response came from it
- * From now on, for an hour, its silence is the server's, who may take as long as with a direct
- * connection; until then it may as well be no converter, or a middlebox eats its responses
- * (Section 8). A converter that isn't proven is asked what it supports.
+ * converters_proved() - note that it sent a valid response
+ * For the next hour its silence counts as the server's, which may take as long as with a direct connection. Without such proof the
+ * address may have no converter, or a middlebox may drop the responses (Section 8): requests then ask what the converter supports.
  */
 void converters_proved(int index);
 bool converters_is_proven(int index);
 
-/* It was silent for so long that it has to prove itself again. */
+/* Notes that it was silent for too long: it has to prove itself again. */
 void converters_doubt(int index);
 
-/* It has served a connection: it is proven, and the answer to an Info TLV, if there is one in @told, is kept. */
+/* Notes that it served a connection, which proves it, and keeps its answer to an Info TLV, if @told has one. */
 void converters_answered(int index, const struct handshake_step *told);
 
 /*
@@ -34,10 +33,10 @@ void converters_answered(int index, const struct handshake_step *told);
  */
 unsigned int converters_withholds_ms(const struct settings *settings, int index);
 
-/* It doesn't withhold SYNs, or not always, whatever it says. */
+/* Notes that it doesn't withhold SYNs, or not always, although it says so. */
 void converters_withholds_nothing(int index);
 
-/* What a converter makes of silent requests (doc/private-tlvs.md). */
+/* How a converter treats silent requests (doc/private-tlvs.md). */
 enum converters_silence {
 	CONVERTERS_ANSWERS,  /* as far as is known, it answers each request */
 	CONVERTERS_SILENT,   /* it takes silent requests */
@@ -47,63 +46,63 @@ enum converters_silence {
 
 /*
  * converters_silence() - may requests to it be silent?
- * It has said so within the last ten minutes, while it withheld SYNs. That is a short time for what is learned: another host may
- * stand at the address tomorrow, and one that takes all that it is sent for data would get these requests as well.
+ * Yes, if it offered that within the last ten minutes, while it withheld SYNs. The time is short because another host may have the address
+ * tomorrow, and could take such a request for data.
  */
 enum converters_silence converters_silence(const struct settings *settings, int index);
 
-/* Is what it has said about that good for less than a minute more? Whoever asks now need not wait for the answer then. */
+/* Does that offer end within a minute? A request that renews it now saves a later one the wait. */
 bool converters_silence_ends_soon(int index);
 
-/* Does it know blind requests that are made again? It has said so when it said that it takes blind ones. */
+/* Does it recognize a blind request that a client repeats? It says so together with its offer to take blind ones. */
 bool converters_takes_repeats(int index);
 
-/* Does it understand Hold Time TLVs (doc/private-tlvs.md)? It has said so when it said that it withholds SYNs. */
+/* Does it understand Hold Time TLVs (doc/private-tlvs.md)? It says so together with its offer to withhold SYNs. */
 bool converters_takes_hold_times(int index);
 
-/* It was sent one, and doesn't, whatever it has said. */
+/* Notes that it refused such a TLV, although it says otherwise. */
 void converters_forget_hold_times(int index);
 
-/* It was sent a silent request, and what came then was neither silence nor a response. */
+/* Notes that it answered a silent request with neither silence nor a response. */
 void converters_forget_silence(int index);
 
 /*
- * converters_doubt_silence() - a silent request has failed, and that may be the converter's fault: it is CONVERTERS_OUTDATED
- * So the next request asks, for whatever process, and none is silent before the answer.
+ * converters_doubt_silence() - note that a silent request failed, perhaps by the converter's fault: it becomes CONVERTERS_OUTDATED
+ * The next request of any process asks again, and none is silent before the answer.
  */
 void converters_doubt_silence(int index);
 
 /*
  * converters_corrects_windows() - may an MPTCP SYN to it carry data, if several paths come up?
- * Linux as a converter takes the window of such a SYN wrongly unless somebody corrects it, and a download
- * over several paths is slower than over one then (src/hold/syn_window.c). False unless the converter
+ * A converter on Linux misreads the window of such a SYN unless convertd corrects it, and a download over several paths is then slower
+ * than over one (src/hold/syn_window.c). False unless the converter
  * has said so within a day, in its answer to an Info TLV, or the user says that it withholds SYNs.
  */
 bool converters_corrects_windows(const struct settings *settings, int index);
 
-/* It wants no request for Multipath TCP towards the server (Unsupported TCP Option). */
+/* Notes that it refuses requests for Multipath TCP towards the server (Unsupported TCP Option). */
 void converters_note_no_mptcp(int index);
 bool converters_take_mptcp(int index);
 
 /*
  * converters_mptcp() - does Multipath TCP get through to it?
- * Where it didn't, at the SYN+ACK or right behind the handshake, the converter is asked over plain TCP for a while:
- * a socket that falls back loses bytes. Where it did lately, a connection need not wait for the converter's first bytes
- * to be sure; where it is doubted, the next connection has it again, and waits for them.
+ * LOST: it failed at the SYN+ACK or right behind the handshake, and connections use plain TCP for a while, since a socket that falls back
+ * loses bytes. HOLDS: it worked lately, and a connection need not wait for the converter's first bytes to be sure. DOUBTED: the next
+ * connection tries it again, and waits for them.
  */
 enum cache_mptcp converters_mptcp(int index);
 
-/* A connection has kept its Multipath TCP. */
+/* Notes that a connection kept its Multipath TCP. */
 void converters_note_mptcp(int index);
 
 /*
- * converters_note_fallback() - a connection has become TCP
- * Where Multipath TCP was known to hold, a lost packet may have done that: it counts as lost if the same happens to another connection,
- * whose SYN was sent afterwards, before one has kept it, within ten minutes. @syn_at: CLOCK_MONOTONIC in ns, when the SYN was sent
+ * converters_note_fallback() - note that a connection fell back to TCP
+ * Where Multipath TCP held before, a lost packet may be the cause. It counts as lost when a connection that began later falls back as well,
+ * within ten minutes and before one has kept it. @syn_at: CLOCK_MONOTONIC in ns, when the SYN was sent
  */
 void converters_note_fallback(int index, int64_t syn_at);
 
-/* Whether Multipath TCP gets through to it isn't known any more, if it was known to. */
+/* Forgets that Multipath TCP gets through to it, if that was known. */
 void converters_doubt_mptcp(int index);
 
 /* Takes over what @found, of converters_noted(), knows. @now: clock_seconds() */

@@ -2,7 +2,7 @@
 /*
  * srv.c - converters that a domain announces by SRV records (Section 10.1, RFC 2782), without I/O
  *
- * The bytes come from a name server, or from whoever pretends to be one. Names are
+ * The bytes come from a name server, or from an attacker who pretends to be one. Names are
  * read into a normal form (lower case, bytes that no host's name has as '?'), so that
  * they can be compared by strcmp(), and only plain ones are handed out. Everything
  * that repeats is bounded: a compressed name points backwards only, and a few times;

@@ -55,7 +55,7 @@ static void leave(struct conn *conn, int fd, int ms)
 
 	if (conn_ring_may_use(conn) && next_poll_now(&ready, 1) == 1)
 		ring_use_left(conn, fd);
-	conn_note(conn, CONN_TAKEN_BACK); /* nothing is begun anew for who leaves */
+	conn_note(conn, CONN_TAKEN_BACK); /* no other attempt follows */
 	if (has_bytes_under_way(conn)) {
 		conversion_finish(conn, fd, ms);
 	} else if (conn_is_pending(conn) && conn_phase(conn) != CONN_RESOLVING) {
