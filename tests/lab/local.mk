@@ -160,25 +160,21 @@ LAB_TESTS = \
 	tests/lab/test_convertize.py \
 	tests/lab/test_supervise.py tests/lab/test_supervise_processes.py \
 	tests/lab/test_supervise_again.py \
-	tests/lab/test_convertize_sessions.py \
-	tests/lab/test_convertize_units.py \
 	tests/lab/test_examples.py \
 	tests/lab/test_convertize_check.py tests/lab/test_without_fastopen.py \
 	tests/lab/test_paths_others.py \
 	tests/lab/test_preloads.py \
 	tests/lab/test_applications_http.py \
-	tests/lab/test_applications_services.py \
-	tests/lab/test_applications_runtimes.py \
 	tests/lab/test_applications_loops.py \
-	tests/lab/test_applications_static.py \
-	tests/lab/test_applications_go.py \
 	tests/lab/test_supervise_yama.py
 # All tests of these are long.
 LONG_TESTS = tests/lab/test_supervise_streams.py tests/lab/test_valgrind.py tests/lab/test_convertd_memory.py
-# These test the lab itself, documents, and what isn't written in C; sanitizers would find nothing and slow them down.
+# These test the lab itself, documents, what isn't written in C, and large applications: sanitizers would find nothing more, and slow them down.
 PLAIN_TESTS = tests/lab/test_wireshark.py tests/lab/test_losses.py tests/lab/test_bench.py tests/lab/test_documents.py \
 	tests/lab/test_scapy.py tests/lab/test_harness.py tests/lab/test_link.py tests/lab/test_completions.py \
-	tests/lab/test_convertd_units.py
+	tests/lab/test_convertd_units.py tests/lab/test_applications_services.py tests/lab/test_applications_runtimes.py \
+	tests/lab/test_applications_static.py tests/lab/test_applications_go.py tests/lab/test_convertize_sessions.py \
+	tests/lab/test_convertize_units.py
 # These come last, one after the other, when nothing else of the tests runs any more. The first two make thousands of connections a
 # second, which takes all of the machine; everything in the others is a measurement, and says nothing under sanitizers.
 MEASURING_TESTS = tests/lab/test_convertd_fairness.py tests/lab/test_convertd_kernel_memory.py tests/lab/test_begin_times.py \
