@@ -19,8 +19,8 @@ def test_path_mtu_black_holes():
     """One way or both, on either path, and of which size is found out to the byte; the remedy is a command."""
     with two_networks() as lab:
         patient = Patient(lab)
-        for name, way, size, words in (("wifi", "a-to-b", 1399, "to"), ("lte", "b-to-a", 1300, "from"), ("lte", None, 1433, "to"),
-                                       ("wifi", None, 1000, "to")):
+        for name, way, size, words in (("wifi", "a-to-b", 1399, "to"), ("wifi", "b-to-a", 1280, "from"), ("lte", "a-to-b", 1492, "to"),
+                                       ("lte", "b-to-a", 1300, "from"), ("lte", None, 1433, "to"), ("wifi", None, 1000, "to")):
             link = getattr(lab, name)
             link.set(way, max_size=size)
             report = Report(lab)

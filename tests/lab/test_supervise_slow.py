@@ -18,7 +18,7 @@ from test_supervise_begin import Supervised
 from test_supervise_streams import TALLY, Counted
 
 AT_ONCE = 4
-ANSWERS_AFTER = ((1, ("epoll", "blocking", "epoll")), (5, ("epoll",)))  # seconds, and how connections are made
+ANSWERS_AFTER = ((1, ("epoll", "blocking", "epoll")), (5, ("epoll", "blocking")))  # seconds, and how connections are made
 LATE = "answers later than the converter waits"
 ASKED_AGAIN = "no answer yet, asked again"
 
