@@ -53,12 +53,12 @@
 #define TCP_URGENT_OFFSET 18
 #define MAGIC_OFFSET 2
 
-struct syn_rules {
+struct hold_rules {
 	struct nft_table table;
 };
 
 /* "queue flags bypass to FIRST-LAST" */
-static void add_queue_statement(struct nft_transaction *t, const struct syn_rules_queues *queues)
+static void add_queue_statement(struct nft_transaction *t, const struct hold_rules_queues *queues)
 {
 	struct nftnl_expr *expr = nft_rule_new_expr(t, "queue");
 
@@ -71,7 +71,7 @@ static void add_queue_statement(struct nft_transaction *t, const struct syn_rule
 }
 
 /* Adds what hands the packet to the queues as a target of iptables, for kernels without the queue statement of nftables. */
-static void add_queue_target(struct nft_transaction *t, const struct syn_rules_queues *queues)
+static void add_queue_target(struct nft_transaction *t, const struct hold_rules_queues *queues)
 {
 	struct nftnl_expr *expr = nft_rule_new_expr(t, "target");
 	struct xt_NFQ_info_v3 *info;
@@ -152,7 +152,7 @@ struct forms {
 };
 
 static void add_rules(struct nft_transaction *t, const struct listen_address *listen,
-		      const struct syn_rules_queues *queues, const struct forms *forms)
+		      const struct hold_rules_queues *queues, const struct forms *forms)
 {
 	static const uint16_t magics[] = { CONVERT_MAGIC, CONVERT_MAGIC_SILENT };
 
@@ -173,8 +173,8 @@ static void add_rules(struct nft_transaction *t, const struct listen_address *li
 	}
 }
 
-static int transact(struct syn_rules *rules, const struct listen_address *listen, size_t count,
-		    const struct syn_rules_queues *queues, const struct forms *forms)
+static int transact(struct hold_rules *rules, const struct listen_address *listen, size_t count,
+		    const struct hold_rules_queues *queues, const struct forms *forms)
 {
 	struct nft_transaction t;
 
@@ -188,8 +188,8 @@ static int transact(struct syn_rules *rules, const struct listen_address *listen
 	return nft_transaction_commit(&t);
 }
 
-int syn_rules_install(struct syn_rules *rules, const struct listen_address *listen, size_t count,
-		      const struct syn_rules_queues *queues, bool *refuses)
+int hold_rules_install(struct hold_rules *rules, const struct listen_address *listen, size_t count,
+		      const struct hold_rules_queues *queues, bool *refuses)
 {
 	/* Which of the expressions isn't known to this kernel isn't said. */
 	static const struct forms forms[] = { { false, true }, { true, true }, { false, false }, { true, false } };
@@ -202,9 +202,9 @@ int syn_rules_install(struct syn_rules *rules, const struct listen_address *list
 	return error;
 }
 
-int syn_rules_create(struct syn_rules **out, int kept)
+int hold_rules_create(struct hold_rules **out, int kept)
 {
-	struct syn_rules *rules = calloc(1, sizeof(*rules));
+	struct hold_rules *rules = calloc(1, sizeof(*rules));
 	int error = rules ? nft_table_init(&rules->table, kept) : -ENOMEM;
 
 	if (error) {
@@ -218,12 +218,12 @@ int syn_rules_create(struct syn_rules **out, int kept)
 	return 0;
 }
 
-int syn_rules_fd(const struct syn_rules *rules)
+int hold_rules_fd(const struct hold_rules *rules)
 {
 	return nft_table_fd(&rules->table);
 }
 
-void syn_rules_destroy(struct syn_rules *rules)
+void hold_rules_destroy(struct hold_rules *rules)
 {
 	if (!rules)
 		return;

@@ -9,23 +9,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct syn_rules;
+struct hold_rules;
 
 /*
- * syn_rules_create() - prepares for rules, and installs none yet
- * @kept: the syn_rules_fd() of a process before this one, whose rules these are to replace, or -1; it
+ * hold_rules_create() - prepares for rules, and installs none yet
+ * @kept: the hold_rules_fd() of a process before this one, whose rules these are to replace, or -1; it
  * stays the caller's
  * Returns 0 with @rules set, or -errno, which is -EPERM or -EACCES without CAP_NET_ADMIN.
  */
-int syn_rules_create(struct syn_rules **rules, int kept);
+int hold_rules_create(struct hold_rules **rules, int kept);
 
 /* Netfilter queues, with consecutive numbers. */
-struct syn_rules_queues {
+struct hold_rules_queues {
 	uint16_t first, count;
 };
 
 /*
- * syn_rules_install() - has SYNs to these addresses go to these queues from now on
+ * hold_rules_install() - has SYNs to these addresses go to these queues from now on
  * The addresses of client and listener choose the queue, so that all SYNs of a client go through one.
  * SYNs with a Convert message that leave the queue without a mark (syn_packet_mark()), or don't get into it
  * because it has no owner or is full, lose their timestamps. If @queues is NULL, all do.
@@ -34,13 +34,13 @@ struct syn_rules_queues {
  * The rules replace those of an earlier call in one step: each SYN meets either the old or the new ones.
  * Returns 0 or -errno with everything as it was; -ENOENT or -EOPNOTSUPP: the kernel has no such rules.
  */
-int syn_rules_install(struct syn_rules *rules, const struct listen_address *listen, size_t count,
-		      const struct syn_rules_queues *queues, bool *refuses);
+int hold_rules_install(struct hold_rules *rules, const struct listen_address *listen, size_t count,
+		      const struct hold_rules_queues *queues, bool *refuses);
 
 /* The descriptor of the rules, which last as long as some process has it open. */
-int syn_rules_fd(const struct syn_rules *rules);
+int hold_rules_fd(const struct hold_rules *rules);
 
 /* Removes the rules, as the kernel does at the end of the process, by a kill as well. NULL is fine. */
-void syn_rules_destroy(struct syn_rules *rules);
+void hold_rules_destroy(struct hold_rules *rules);
 
 #endif

@@ -47,7 +47,7 @@ static void tell_source(struct session_pool *pool, const union sockaddr_ip *sour
 			    prefix_format(&single, text), suppressed);
 }
 
-/* The deadline has two parts if it is long enough: at the end of the first it is looked whose fault the silence is. */
+/* Sets the deadline. If it is long enough it has two parts: at the end of the first we determine which side failed. */
 static void set_connect_deadline(struct session *s, enum session_timeout timeout)
 {
 	s->rest = timeout == SESSION_TIMEOUT_CONNECT ? SESSION_TIMEOUT_CONNECT_REST :

@@ -35,7 +35,7 @@ void session_decide_timeouts(const struct settings *settings, unsigned ms[static
 	const unsigned connect = settings->connect_timeout * 1000;
 	/* What is left where the server was silent for all of --hold-time. */
 	const unsigned withheld = connect > settings->hold_time ? connect - settings->hold_time : 1;
-	/* When it is looked whose fault the silence is; 0: the time to connect is too short for that. */
+	/* When we determine which side failed; 0: the time to connect is too short for that. */
 	const unsigned patience = withheld > FAMILIES_PATIENCE_MS ? FAMILIES_PATIENCE_MS : 0;
 
 	ms[SESSION_TIMEOUT_REQUEST] = settings->request_timeout * 1000;

@@ -161,7 +161,7 @@ void session_report_end(const struct session *s)
 
 /* ----- a session's relay: what it carries is counted, and what its end is called ----- */
 
-/* What the end of a session is called that has passed a limit of relay_watch.h. */
+/* What the end of a session is called that has passed a limit of relay_look.h. */
 static const enum outcome watch_outcomes[] = {
 	[RELAY_WATCH_NONE] = OUTCOME_NONE,
 	[RELAY_WATCH_CLIENT_STALLED] = OUTCOME_CLIENT_STALLED,

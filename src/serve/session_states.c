@@ -8,9 +8,9 @@
  * handler of a state does all that the flags of the sockets allow, and may change the state; session_advance()
  * (session_life.c) calls the next one at once.
  *
- * What needs no state has files of its own, which this one calls: judging the request (session_request.c), asking the
- * server (session_connect.c), carrying bytes (session_relay.c), proof of the client's address (session_proof.c). They
- * return what has come of it.
+ * session_decision.c decides without I/O, and this file carries the decision out. Other files do what needs no state: they judge the
+ * request (session_request.c), connect to the server (session_connect.c), carry bytes (session_report.c) and look for a proof of the
+ * client's address (session_life.c), and return the result.
  */
 #include "config.h"
 

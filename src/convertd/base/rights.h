@@ -19,7 +19,7 @@ struct listen_address;
 void rights_init(int calls);
 
 /*
- * rights_set_rules() - syn_rules_install() for these addresses
+ * rights_set_rules() - hold_rules_install() for these addresses
  * @to_queues: SYNs go to the queues that rights_own_queues() has got; or else there is only the second chain
  * @refuses: set to whether they refuse SYNs that are marked so
  * @fd: in success, what has the rules last as long as somebody has it; the caller's

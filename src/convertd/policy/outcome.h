@@ -67,7 +67,7 @@ enum outcome outcome_of_error(uint8_t code);
  * RELAY       The server was reached. The answer, then bytes, go both ways until both directions
  *             have ended or one socket fails, which resets the other. The deadline is for the
  *             client's third ACK and the answer to be taken by the kernel; from then on it looks
- *             now and then whether anything moves (relay_watch.h). With one socket failed it is
+ *             now and then whether anything moves (relay_look.h). With one socket failed it is
  *             for the other's peer to take some of the bytes that came before, or they are lost.
  * RESETTING   One socket has failed and is closed; the other is to be reset as well, but bytes that
  *             came before the failure are still on their way to that peer, and an RST would

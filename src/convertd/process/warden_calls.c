@@ -203,7 +203,7 @@ bool warden_calls_serve(struct warden_calls *calls, const struct pollfd *fds)
 /*
  * the main process's rules and queues for SYNs
  *
- * The main process owns both, since they need CAP_NET_ADMIN: nftables rules (syn_rules.c) that put SYNs into queues, and
+ * The main process owns both, since they need CAP_NET_ADMIN: nftables rules (hold_rules.c) that put SYNs into queues, and
  * the queues (queue_owner.c) with a socket for verdicts each. The serving process asks for them in this order: own
  * queues, get the sockets of each queue, install rules. Rules are replaced by each further call; queues are given up
  * before others are made.
@@ -217,7 +217,7 @@ bool warden_calls_serve(struct warden_calls *calls, const struct pollfd *fds)
 #ifdef HAVE_NETFILTER_QUEUE
 
 struct warden_syns {
-	struct syn_rules *rules;    /* NULL: neither this process nor the one before it has had any */
+	struct hold_rules *rules;    /* NULL: neither this process nor the one before it has had any */
 	struct queue_owner *queues; /* NULL: there are none */
 };
 
@@ -225,7 +225,7 @@ struct warden_syns *warden_syns_create(int kept)
 {
 	struct warden_syns *syns = calloc(1, sizeof(*syns));
 
-	if (syns && kept >= 0 && syn_rules_create(&syns->rules, kept) < 0)
+	if (syns && kept >= 0 && hold_rules_create(&syns->rules, kept) < 0)
 		log_debug("the rules of the process before this one are not taken over");
 	return syns;
 }
@@ -235,30 +235,30 @@ void warden_syns_destroy(struct warden_syns *syns)
 	if (!syns)
 		return;
 	queue_owner_destroy(syns->queues);
-	syn_rules_destroy(syns->rules);
+	hold_rules_destroy(syns->rules);
 	free(syns);
 }
 
 /* Installs the rules that the call asks for, with or without queues. Returns 0 with @passed set, or -errno. */
 static int set_rules(struct warden_syns *syns, const struct warden_call *call, struct warden_answer *answer, int *passed)
 {
-	struct syn_rules_queues queues = { 0 };
+	struct hold_rules_queues queues = { 0 };
 	bool refuses = false;
 	int error = 0;
 
 	if (call->queues && !syns->queues)
 		return -EINVAL;
 	if (call->queues)
-		queues = (struct syn_rules_queues){ queue_owner_first(syns->queues),
+		queues = (struct hold_rules_queues){ queue_owner_first(syns->queues),
 						    (uint16_t)queue_owner_count(syns->queues) };
 	if (!syns->rules)
-		error = syn_rules_create(&syns->rules, -1);
+		error = hold_rules_create(&syns->rules, -1);
 	if (!error)
-		error = syn_rules_install(syns->rules, call->listen, call->count,
+		error = hold_rules_install(syns->rules, call->listen, call->count,
 					  call->queues ? &queues : NULL, &refuses);
 	answer->number = refuses;
 	if (!error)
-		*passed = syn_rules_fd(syns->rules);
+		*passed = hold_rules_fd(syns->rules);
 	return error;
 }
 

@@ -11,7 +11,7 @@
  * them. The worker decides what becomes of each (syn_judge.c): a SYN that asks for a server goes on when the server
  * has answered.
  *
- * A SYN with a Convert message and without the converter's mark loses its timestamps on its further way (syn_rules.c),
+ * A SYN with a Convert message and without the converter's mark loses its timestamps on its further way (hold_rules.c),
  * and by the timestamps of the SYN+ACK a client tells whether it confirms (doc/private-tlvs.md). So a SYN+ACK confirms
  * only if the converter has done something for that: SYNs that pass because the converter is too slow, stopped or gone
  * confirm nothing.
