@@ -70,9 +70,11 @@ static void read_way(void *arg, uint16_t type, const uint8_t *body, size_t len)
 
 void host_way_ask(int netlink, const union sockaddr_ip *to, const struct in6_addr *from, unsigned int index, struct host_way *out)
 {
+	static _Atomic uint32_t sequence; /* the answer to an earlier question, whose recv() failed, is skipped */
 	const struct in6_addr destination = sockaddr_ip_in6(to);
 	struct question question = {
-		.header = { .nlmsg_len = NLMSG_LENGTH(sizeof(struct rtmsg)), .nlmsg_type = RTM_GETROUTE, .nlmsg_flags = NLM_F_REQUEST },
+		.header = { .nlmsg_len = NLMSG_LENGTH(sizeof(struct rtmsg)), .nlmsg_type = RTM_GETROUTE, .nlmsg_flags = NLM_F_REQUEST,
+			    .nlmsg_seq = ++sequence },
 		.message = { .rtm_family = sockaddr_ip_is_v4(to) ? AF_INET : AF_INET6, .rtm_flags = RTM_F_LOOKUP_TABLE },
 	};
 	int own = netlink < 0 ? nl_open(NETLINK_ROUTE) : -1, error;

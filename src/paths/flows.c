@@ -2,7 +2,7 @@
 /* flows.c - what each subflow has done since the last look (no I/O) */
 #include "config.h"
 
-#include "paths/flows.h"
+#include "paths/outage.h"
 
 #include "common/clock.h"
 

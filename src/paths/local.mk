@@ -3,22 +3,19 @@
 noinst_LTLIBRARIES += libpaths.la
 libpaths_la_SOURCES = \
 	src/paths/choice.c src/paths/difference.c src/paths/plan.h src/paths/wanted.c \
-	src/paths/flows.c src/paths/flows.h \
+	src/paths/flows.c src/paths/subflow_facts.c \
 	src/paths/memory.c src/paths/memory.h \
 	src/paths/outage.c src/paths/outage.h \
-	src/paths/subflows.c src/paths/subflows.h \
 	src/common/child.c src/common/child.h src/common/sysctl.c src/common/sysctl.h
 libpaths_la_CFLAGS = $(AM_CFLAGS) $(MNL_CFLAGS)
 libpaths_la_LIBADD = libhostlists.la libhost.la libclient.la
 
 noinst_LTLIBRARIES += libpathskernel.la
 libpathskernel_la_SOURCES = \
-	src/paths/kernel.h src/paths/kernel_apply.c src/paths/kernel_subflows.c src/paths/kernel_watch.c \
+	src/paths/kernel.h src/paths/kernel.c src/paths/kernel_subflows.c \
 	src/paths/manage.c src/paths/manage.h \
 	src/paths/mend.c src/paths/mend.h \
-	src/paths/notify.c src/paths/notify.h \
-	src/paths/probe.c src/paths/probe.h \
-	src/paths/renew.c src/paths/renew.h \
+	src/paths/renew.c \
 	src/common/netlink.c src/common/netlink.h \
 	src/common/service_manager.c src/common/service_manager.h
 libpathskernel_la_CFLAGS = $(AM_CFLAGS) $(MNL_CFLAGS)

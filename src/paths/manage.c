@@ -16,18 +16,19 @@
 #include "paths/manage.h"
 
 #include "common/clock.h"
+#include "common/service_manager.h"
 #include "common/sysctl.h"
 #include "paths/mend.h"
-#include "paths/notify.h"
-#include "paths/renew.h"
 
 #include <errno.h>
 #include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -96,6 +97,35 @@ static int lock(void)
 	return fd;
 }
 
+/* --- the service manager: sd_notify(3), without libsystemd ----------------------------- */
+
+/* Tells it @text. Returns false if it didn't take that. */
+static bool notify(const char *text)
+{
+	struct service_manager manager;
+	bool taken;
+	int fd;
+
+	service_manager_read(&manager, getenv("NOTIFY_SOCKET"));
+	fd = service_manager_connect(&manager);
+	if (fd < 0)
+		return false;
+	taken = send(fd, text, strlen(text), MSG_NOSIGNAL) >= 0;
+	close(fd);
+	return taken;
+}
+
+/* How often it wants to be told WATCHDOG=1; -1: not at all. */
+static int watchdog_interval_ms(void)
+{
+	const char *interval = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
+	unsigned long long us = interval ? strtoull(interval, NULL, 10) : 0;
+
+	if (!us || !getenv("NOTIFY_SOCKET") || (pid && strtol(pid, NULL, 10) != (long)getpid()))
+		return -1;
+	return us / 2000 < 1000000 ? (int)(us / 2000) : 1000000;
+}
+
 /* --- the loop --------------------------------------------------------------------------- */
 
 static int open_signals(void)
@@ -138,7 +168,7 @@ static void tell_used(struct manager *manager)
 	if (manager->told && used == manager->told_used)
 		return;
 	snprintf(status, sizeof(status), "READY=1\nSTATUS=%zu network addresses used\n", used);
-	manager->told = paths_notify(status);
+	manager->told = notify(status);
 	manager->told_used = used;
 }
 
@@ -220,7 +250,7 @@ static void run(struct manager *manager, int watchdog_ms)
 		struct pollfd ready[PROBES + PATHS_OUTAGES_MAX] = { { .fd = manager->watch, .events = POLLIN },
 								    { .fd = manager->signals, .events = POLLIN },
 								    { .fd = manager->clock, .events = POLLIN } };
-		size_t probes = paths_probe_poll(&manager->renewer.probes, ready + PROBES);
+		size_t probes = paths_probes_poll(&manager->renewer.probes, ready + PROBES);
 
 		if (poll(ready, PROBES + probes, timeout_ms(manager)) < 0 && errno != EINTR)
 			return;
@@ -234,7 +264,7 @@ static void run(struct manager *manager, int watchdog_ms)
 			if (ready[PROBES + i].revents)
 				manager->renew_at = 0;
 		if (manager->watchdog_at && clock_ns() >= manager->watchdog_at) {
-			paths_notify("WATCHDOG=1\n");
+			notify("WATCHDOG=1\n");
 			manager->watchdog_at = in_ms(watchdog_ms);
 		}
 		if (clock_ns() >= manager->look_at)
@@ -248,7 +278,7 @@ static void run(struct manager *manager, int watchdog_ms)
 
 static int manage(struct manager *manager)
 {
-	int watchdog_ms = paths_notify_watchdog_ms(), ret;
+	int watchdog_ms = watchdog_interval_ms(), ret;
 
 	manager->signals = open_signals();
 	manager->watch = paths_kernel_watch(); /* before the first look, so that nothing is missed in between */
@@ -258,11 +288,11 @@ static int manage(struct manager *manager)
 	manager->watchdog_at = watchdog_ms > 0 ? in_ms(watchdog_ms) : 0;
 	look(manager);
 	run(manager, watchdog_ms);
-	paths_notify("STOPPING=1\n");
+	notify("STOPPING=1\n");
 	/* a kernel that doesn't tell of subflows leaves no choice */
 	ret = paths_kernel_subflows(&manager->renewer.subflows);
 	ret = paths_unmend(&manager->mender, ret < 0 ? NULL : &manager->renewer.subflows);
-	paths_probe_end(&manager->renewer.probes);
+	paths_probes_end(&manager->renewer.probes);
 	close(manager->watch);
 	close(manager->signals);
 	if (manager->clock >= 0)

@@ -314,7 +314,7 @@ int paths_mend(struct paths_mender *mender)
 	return ret;
 }
 
-size_t paths_own_addresses(const struct paths_mender *mender, struct paths_own out[static PATHS_OUTAGES_MAX])
+size_t paths_managed_addresses(const struct paths_mender *mender, struct paths_managed out[static PATHS_OUTAGES_MAX])
 {
 	const struct host_network *found[PATHS_OUTAGES_MAX];
 	size_t count = 0, at;
@@ -332,12 +332,12 @@ size_t paths_own_addresses(const struct paths_mender *mender, struct paths_own o
 		found[at] = network;
 	}
 	for (size_t i = 0; i < count; i++)
-		out[i] = (struct paths_own){ found[i]->address, found[i]->link.carrier };
+		out[i] = (struct paths_managed){ found[i]->address, found[i]->link.carrier };
 	for (size_t i = 0; i < mender->memory.count && count < PATHS_OUTAGES_MAX; i++) {
 		const union sockaddr_ip *address = &mender->memory.endpoint[i].address;
 
 		if (!paths_wanted_used(&mender->wanted, address) && paths_wanted_keeps(&mender->wanted, address))
-			out[count++] = (struct paths_own){ *address, false };
+			out[count++] = (struct paths_managed){ *address, false };
 	}
 	return count;
 }
@@ -383,7 +383,7 @@ int paths_renew_endpoints(struct paths_mender *mender, const struct paths_renewa
 static bool leave_needed(struct paths_mender *mender, struct host *host, const struct paths_subflows *open)
 {
 	union sockaddr_ip addresses[PATHS_OUTAGES_MAX];
-	struct paths_own own[PATHS_OUTAGES_MAX];
+	struct paths_managed own[PATHS_OUTAGES_MAX];
 	bool needed[PATHS_OUTAGES_MAX];
 	struct paths_wanted *wanted = &mender->wanted;
 	size_t count, left = 0;
@@ -392,7 +392,7 @@ static bool leave_needed(struct paths_mender *mender, struct host *host, const s
 	if (find_wanted(mender, host) < 0)
 		return false;
 	wanted->keeps = wanted->may_keep = false;
-	count = paths_own_addresses(mender, own);
+	count = paths_managed_addresses(mender, own);
 	for (size_t i = 0; i < count; i++)
 		addresses[i] = own[i].address;
 	if (paths_needed_find(open, addresses, count, needed) == 0)

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mend.h - has the kernel have what is wanted, once, and remembers what was made */
+/*
+ * mend.h - what the service does at each look: makes what is wanted (mend.c), and renews subflows over silent networks (renew.c)
+ */
 #ifndef PATHS_MEND_H
 #define PATHS_MEND_H
 
 #include "paths/kernel.h"
+#include "paths/outage.h"
 #include "paths/plan.h"
+
+#include <poll.h>
 
 struct paths_mender {
 	struct paths_kernel kernel;
@@ -40,15 +45,45 @@ int paths_mend(struct paths_mender *mender);
 int paths_unmend(struct paths_mender *mender, const struct paths_subflows *open);
 
 /*
- * paths_own_addresses() - the addresses whose endpoints are ours, as of the last look
+ * paths_managed_addresses() - the addresses whose endpoints are ours, as of the last look
  * The preferred networks come first, and last those that are gone, whose endpoints are kept. Returns how many there are.
  */
-size_t paths_own_addresses(const struct paths_mender *mender, struct paths_own out[static PATHS_OUTAGES_MAX]);
+size_t paths_managed_addresses(const struct paths_mender *mender, struct paths_managed out[static PATHS_OUTAGES_MAX]);
 
 /*
  * paths_renew_endpoints() - take endpoints away, or make them as they were, or both, in the order of @renewals; or prompt their peers
  * Only those that are remembered. Returns as paths_mend().
  */
 int paths_renew_endpoints(struct paths_mender *mender, const struct paths_renewal *renewals, size_t count);
+
+/* --- renew.c --- */
+
+/* SYNs of plain TCP that are out, one for each network. */
+struct paths_probes {
+	struct {
+		union sockaddr_ip local;
+		int fd;
+	} list[PATHS_OUTAGES_MAX];
+	size_t count;
+};
+
+struct paths_renewer {
+	struct paths_outages outages;
+	struct paths_subflows subflows;
+	struct paths_probes probes;
+};
+
+/*
+ * paths_renew() - look at all subflows, and renew those of networks that have fallen silent
+ * @mender: has looked at the kernel before: its endpoints are the ones that are taken away and made anew.
+ * Returns how many milliseconds later the next look is due, or -errno if an endpoint isn't there any more, which paths_mend() cures.
+ */
+int paths_renew(struct paths_renewer *renewer, struct paths_mender *mender);
+
+/* Sets @out to what poll(2) is to wait for, so that no answer is waited for longer than it takes. Returns how many. */
+size_t paths_probes_poll(const struct paths_probes *probes, struct pollfd out[static PATHS_OUTAGES_MAX]);
+
+/* Waits for no answer from now on. */
+void paths_probes_end(struct paths_probes *probes);
 
 #endif

@@ -457,7 +457,7 @@ static void judge(struct paths_outages *outages, size_t at, const struct paths_s
 }
 
 /* Has the list be of these addresses, in this order; what is known of them stays. */
-static void take_addresses(struct paths_outages *outages, const struct paths_own *own, size_t count, int64_t now)
+static void take_addresses(struct paths_outages *outages, const struct paths_managed *own, size_t count, int64_t now)
 {
 	struct paths_outage next[PATHS_OUTAGES_MAX];
 
@@ -486,7 +486,7 @@ static size_t collect(struct paths_renewal list[], size_t count)
 }
 
 size_t paths_outages_find(struct paths_outages *outages, const struct paths_subflows *subflows,
-			  const struct paths_own *own, size_t count, int64_t now,
+			  const struct paths_managed *own, size_t count, int64_t now,
 			  struct paths_renewal out[static PATHS_OUTAGES_MAX])
 {
 	paths_flows_note(&outages->flows, subflows, now);

@@ -8,7 +8,7 @@
 
 static const char *const texts[] = { "192.0.2.2", "198.51.100.2" };
 union sockaddr_ip addresses[NETWORKS];
-struct paths_own own[NETWORKS];
+struct paths_managed own[NETWORKS];
 struct paths_outages outages;
 struct paths_subflows subflows;
 struct paths_renewal renewals[PATHS_OUTAGES_MAX];
@@ -28,7 +28,7 @@ void begin(void)
 	memset(&subflows, 0, sizeof(subflows));
 	now = 1000 * CLOCK_NS_PER_S;
 	for (size_t i = 0; i < NETWORKS; i++)
-		own[i] = (struct paths_own){ address_of(&addresses[i], texts[i]), true };
+		own[i] = (struct paths_managed){ address_of(&addresses[i], texts[i]), true };
 }
 
 struct paths_subflow *put_subflow(size_t at, uint32_t token, int network)

@@ -14,7 +14,7 @@
 enum { WIFI, LTE, NETWORKS };
 
 extern union sockaddr_ip addresses[NETWORKS];
-extern struct paths_own own[NETWORKS];
+extern struct paths_managed own[NETWORKS];
 extern struct paths_outages outages;
 extern struct paths_subflows subflows;
 extern struct paths_renewal renewals[PATHS_OUTAGES_MAX]; /* what is to be done since the last look */

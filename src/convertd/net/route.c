@@ -1,49 +1,101 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * route.c - asks the kernel where an address leads
+ * route.c - asks the kernel where an address leads, and remembers it for as long as the kernel tells of no change
  *
- * Only the routing tables know which addresses are this host's own: besides the addresses of
- * interfaces there are the broadcast and anycast addresses of their networks, and whole prefixes of
- * "local" routes. A copy of all that would be out of date whenever something changes. So the kernel
- * is asked before each connect(): it makes the same lookup in the same tables, some microseconds
- * earlier, and only a route that changes within that time is missed. Its answer is remembered until it may have
- * changed (route_memory.c).
+ * Clients must not reach this host through the converter, but by rules: so each destination is looked up in the kernel's own tables
+ * (host/way.c) before connect(). A copy of all addresses, secondary ones, broadcasts and local prefixes would be out of date whenever
+ * something changes; the kernel makes the same lookup some microseconds earlier, and only a route that changes within that time is missed.
  *
- * The answer to a request is in our queue when send() returns (rtnetlink answers in the caller's
- * context), so no call here ever waits.
+ * The problem: the question about a route takes two system calls and a lookup that allocates a message, a tenth of the CPU time of
+ * a short connection. Its answer is the same for all connections to a server, and yet it mustn't be out of date: an address that
+ * this host gets must not be reached by clients from that moment on.
+ *
+ * So the kernel tells a netlink socket of all that changes an answer, and this socket is looked at before each use of
+ * what is remembered, by one system call that finds it empty as a rule. The kernel puts its message into the socket's queue within the
+ * call that makes the change, behind the change itself. So who has added an address, and asks for it then, is refused. These changes
+ * are told:
+ *
+ *     routes of all tables, the table "local" included    RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_ROUTE
+ *     rules                                               RTNLGRP_IPV4_RULE, RTNLGRP_IPV6_RULE
+ *     addresses                                           RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR
+ *     devices, whose IPv4 routes go without a word        RTNLGRP_LINK
+ *     next hops that routes refer to                      RTNLGRP_NEXTHOP (Linux 5.3)
+ *
+ * tests/lab/test_convertd_routes.py makes such changes. Nothing is remembered for longer than MOST_MS: that bounds what a kernel
+ * may fail to tell, and costs one question a second for each server.
+ *
+ * Any message at all empties the memory, and none is read for what it says. The socket's buffer is as small as the kernel
+ * allows: of a thousand changes, some messages are there to be thrown away, and the others are one error (ENOBUFS), which
+ * empties the memory as well. The kernel tells nothing more while messages of such an overflow wait, but then the next look finds
+ * these.
+ *
+ * The table has one place for each hash, and the newer address takes it. Whoever chooses addresses that collide has the kernel
+ * asked as often as without any memory.
  */
 #include "config.h"
 
 #include "convertd/net/route.h"
 
 #include "common/clock.h"
-#include "convertd/net/route_memory.h"
+#include "host/nl.h"
+#include "host/way.h"
 
 #include <errno.h>
 #include <linux/rtnetlink.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* In bytes. An answer has some 160; longer ones are cut, behind the part that is looked at. */
-#define ANSWER_MAX 4096
+/* A power of 2. */
+#define PLACES 1024u
+
+#define MOST_MS 1000
+
+/* Messages that are read in one look; the buffer has room for fewer. */
+#define READS_MAX 16
+
+/* A group's bit in the address that is bound. */
+#define GROUP(number) (UINT32_C(1) << ((number) - 1))
+
+#ifdef RTNLGRP_NEXTHOP
+#define NEXTHOPS GROUP(RTNLGRP_NEXTHOP)
+#else
+#define NEXTHOPS GROUP(32)
+#endif
+
+struct noted {
+	struct in6_addr address;
+	uint64_t until_ms; /* 0: the place is free */
+	unsigned age;      /* of the memory when it was noted */
+	enum route_kind kind;
+};
 
 struct route {
-	int fd;
-	uint32_t sequence;
-	struct route_memory *memory; /* NULL: the kernel doesn't tell of changes, and is asked each time */
+	int fd;      /* to ask with */
+	int changes; /* hears of changes; -1: the kernel doesn't tell of them, and is asked each time */
+	unsigned age; /* counts how often what was noted was forgotten */
+	struct noted noted[PLACES];
 };
 
-struct question {
-	struct nlmsghdr header;
-	struct rtmsg route;
-	struct rtattr attribute;
-	uint8_t address[sizeof(struct in6_addr)];
-};
+/* Returns a socket that hears of changes, or -1. */
+static int open_changes(void)
+{
+	static const struct sockaddr_nl groups = {
+		.nl_family = AF_NETLINK,
+		.nl_groups = GROUP(RTNLGRP_IPV4_ROUTE) | GROUP(RTNLGRP_IPV6_ROUTE) | GROUP(RTNLGRP_IPV4_RULE) |
+			     GROUP(RTNLGRP_IPV6_RULE) | GROUP(RTNLGRP_IPV4_IFADDR) | GROUP(RTNLGRP_IPV6_IFADDR) |
+			     GROUP(RTNLGRP_LINK) | NEXTHOPS,
+	};
+	static const int smallest = 1;
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+
+	if (fd < 0 || (setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &smallest, sizeof(smallest)) == 0 &&
+		       bind(fd, (const struct sockaddr *)&groups, sizeof(groups)) == 0))
+		return fd;
+	close(fd);
+	return -1;
+}
 
 struct route *route_create(void)
 {
@@ -53,11 +105,11 @@ struct route *route_create(void)
 
 	if (!route)
 		return NULL;
-	route->fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
-	/* A connected netlink socket takes messages from the kernel alone. */
-	if (route->fd >= 0 &&
-	    connect(route->fd, (const struct sockaddr *)&kernel, sizeof(kernel)) == 0) {
-		route->memory = route_memory_create();
+	route->fd = nl_open(NETLINK_ROUTE);
+	route->changes = -1;
+	/* a connected netlink socket takes messages from the kernel alone */
+	if (route->fd >= 0 && connect(route->fd, (const struct sockaddr *)&kernel, sizeof(kernel)) == 0) {
+		route->changes = open_changes();
 		return route;
 	}
 	error = errno;
@@ -70,48 +122,61 @@ void route_destroy(struct route *route)
 {
 	if (!route)
 		return;
-	route_memory_destroy(route->memory);
+	if (route->changes >= 0)
+		close(route->changes);
 	if (route->fd >= 0)
 		close(route->fd);
 	free(route);
 }
 
-static void question_init(struct question *question, uint32_t sequence,
-			  const struct in6_addr *address)
+/*
+ * Forgets all that was noted if anything has been told, or if that can't be known. Where messages come faster than they are read, the next
+ * look finds the rest, and forgets again.
+ */
+static void hear(struct route *route)
 {
-	bool v4 = IN6_IS_ADDR_V4MAPPED(address);
-	uint8_t size = v4 ? 4 : 16;
+	char byte;
 
-	memset(question, 0, sizeof(*question));
-	question->header.nlmsg_type = RTM_GETROUTE;
-	question->header.nlmsg_flags = NLM_F_REQUEST;
-	question->header.nlmsg_seq = sequence;
-	question->header.nlmsg_len =
-		(uint32_t)(offsetof(struct question, address) + NLMSG_ALIGN(size));
-	question->route.rtm_family = v4 ? AF_INET : AF_INET6;
-	question->route.rtm_dst_len = (uint8_t)(size * 8);
-	question->attribute.rta_type = RTA_DST;
-	question->attribute.rta_len = (unsigned short)RTA_LENGTH(size);
-	memcpy(question->address, &address->s6_addr[16 - size], size);
+	for (int i = 0; i < READS_MAX; i++) {
+		if (recv(route->changes, &byte, sizeof(byte), MSG_DONTWAIT) < 0 && errno == EAGAIN)
+			return;
+		route->age++;
+	}
 }
 
-/* Translates the kernel's answer, an RTM_NEWROUTE or an error. */
-static enum route_kind read_answer(const struct nlmsghdr *header)
+static struct noted *place_of(struct route *route, const struct in6_addr *address)
 {
-	if (header->nlmsg_type == NLMSG_ERROR) {
-		switch (-((const struct nlmsgerr *)NLMSG_DATA(header))->error) {
-		case ENETUNREACH:  /* no route, a throw route */
-		case EHOSTUNREACH: /* an unreachable route */
-		case EACCES:       /* a prohibit route */
-		case EINVAL:       /* a blackhole */
-			return ROUTE_ELSEWHERE;
-		default:
-			return ROUTE_UNKNOWN;
-		}
-	}
-	if (header->nlmsg_type != RTM_NEWROUTE)
+	uint64_t words[2];
+
+	memcpy(words, address, sizeof(words));
+	return &route->noted[((words[0] ^ words[1]) * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (PLACES - 1)];
+}
+
+static void ask(const struct route *route, const struct in6_addr *address, struct host_way *way)
+{
+	union sockaddr_ip to = { 0 };
+
+	sockaddr_ip_set(&to, AF_INET6, address, 0);
+	host_way_ask(route->fd, &to, NULL, 0, way);
+}
+
+static enum route_kind ask_kind(const struct route *route, const struct in6_addr *address)
+{
+	struct host_way way;
+
+	ask(route, address, &way);
+	switch (way.error) {
+	case 0:
+		break;
+	case ENETUNREACH:  /* no route, a throw route */
+	case EHOSTUNREACH: /* an unreachable route */
+	case EACCES:       /* a prohibit route */
+	case EINVAL:       /* a blackhole */
+		return ROUTE_ELSEWHERE;
+	default:
 		return ROUTE_UNKNOWN;
-	switch (((const struct rtmsg *)NLMSG_DATA(header))->rtm_type) {
+	}
+	switch (way.type) {
 	case RTN_LOCAL:
 	case RTN_ANYCAST:
 		return ROUTE_OWN;
@@ -123,87 +188,38 @@ static enum route_kind read_answer(const struct nlmsghdr *header)
 	}
 }
 
-/* Asks the kernel for the route to @address. Returns the number of bytes in @answer, or 0 without an answer. */
-static size_t ask(struct route *route, const struct in6_addr *address, char answer[static ANSWER_MAX])
-{
-	const struct nlmsghdr *header = (const struct nlmsghdr *)answer;
-	struct question question;
-
-	question_init(&question, ++route->sequence, address);
-	if (send(route->fd, &question, question.header.nlmsg_len, 0) < 0)
-		return 0;
-	for (;;) {
-		ssize_t n = recv(route->fd, answer, ANSWER_MAX, 0);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < (ssize_t)(NLMSG_HDRLEN + sizeof(struct rtmsg)))
-			return 0;
-		/* The answer to an earlier question, whose recv() failed, is skipped. */
-		if (header->nlmsg_seq == route->sequence)
-			return (size_t)n;
-	}
-}
-
-static enum route_kind ask_kind(struct route *route, const struct in6_addr *address)
-{
-	char answer[ANSWER_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
-
-	return ask(route, address, answer) ? read_answer((const struct nlmsghdr *)answer) :
-					     ROUTE_UNKNOWN;
-}
-
 enum route_kind route_find(struct route *route, const struct in6_addr *address)
 {
-	uint64_t now_ms = clock_now_ms();
+	struct noted *noted = place_of(route, address);
+	const uint64_t now_ms = clock_now_ms();
 	enum route_kind kind;
 
-	if (route->memory && route_memory_find(route->memory, address, now_ms, &kind))
-		return kind;
+	if (route->changes < 0)
+		return ask_kind(route, address);
+	hear(route);
+	if (noted->age == route->age && noted->until_ms > now_ms && IN6_ARE_ADDR_EQUAL(&noted->address, address))
+		return noted->kind;
 	kind = ask_kind(route, address);
-	if (route->memory && kind != ROUTE_UNKNOWN)
-		route_memory_note(route->memory, address, now_ms, kind);
+	if (kind != ROUTE_UNKNOWN)
+		*noted = (struct noted){ .address = *address, .until_ms = now_ms + MOST_MS, .age = route->age, .kind = kind };
 	return kind;
-}
-
-/* Finds an attribute in an answer of @got bytes. Returns NULL where there is none, or no route. */
-static const struct rtattr *find_attribute(const struct nlmsghdr *header, size_t got, unsigned short type)
-{
-	const struct rtattr *attribute;
-	int left;
-
-	if (!got || got < header->nlmsg_len || header->nlmsg_type != RTM_NEWROUTE)
-		return NULL;
-	attribute = RTM_RTA(NLMSG_DATA(header));
-	left = (int)RTM_PAYLOAD(header);
-	for (; RTA_OK(attribute, left); attribute = RTA_NEXT(attribute, left))
-		if (attribute->rta_type == type)
-			return attribute;
-	return NULL;
 }
 
 bool route_gateway(struct route *route, const struct in6_addr *address, struct in6_addr *gateway)
 {
-	char answer[ANSWER_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
-	size_t got = ask(route, address, answer);
-	const struct rtattr *attribute = find_attribute((const struct nlmsghdr *)answer, got, RTA_GATEWAY);
+	struct host_way way;
 
-	if (!attribute)
+	ask(route, address, &way);
+	if (way.error || way.gateway.sa.sa_family == AF_UNSPEC)
 		return false;
-	memset(gateway, 0, sizeof(*gateway));
-	if (RTA_PAYLOAD(attribute) == sizeof(*gateway)) {
-		memcpy(gateway, RTA_DATA(attribute), sizeof(*gateway));
-		return true;
-	}
-	gateway->s6_addr[10] = gateway->s6_addr[11] = 0xff;
-	memcpy(&gateway->s6_addr[12], RTA_DATA(attribute), 4);
-	return RTA_PAYLOAD(attribute) == 4;
+	*gateway = sockaddr_ip_in6(&way.gateway);
+	return true;
 }
 
 bool route_has_source(struct route *route, const struct in6_addr *address)
 {
-	char answer[ANSWER_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
-	size_t got = ask(route, address, answer);
+	struct host_way way;
 
-	return find_attribute((const struct nlmsghdr *)answer, got, RTA_PREFSRC);
+	ask(route, address, &way);
+	return !way.error && way.has_source;
 }

@@ -3,10 +3,16 @@
 #ifndef CONVERTD_ROUTE_H
 #define CONVERTD_ROUTE_H
 
-#include "convertd/net/route_kind.h"
-
 #include <netinet/in.h>
 #include <stdbool.h>
+
+/* Where an address leads, as seen from this host. */
+enum route_kind {
+	ROUTE_ELSEWHERE, /* to another host, or nowhere, as connect() will find out */
+	ROUTE_OWN,       /* to this host */
+	ROUTE_BROADCAST, /* to all hosts of a network of ours, or to a group */
+	ROUTE_UNKNOWN,   /* the kernel couldn't say */
+};
 
 struct route;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* subflows.c - what the kernel tells of subflows, and what follows from it at a look (no I/O) */
+/* subflow_facts.c - what the kernel tells of subflows, and what follows from it at a look (no I/O) */
 #include "config.h"
 
-#include "paths/subflows.h"
+#include "paths/outage.h"
 
 #define SILENT_MS 700 /* besides two round trips: a burst that is lost on a path that works is made good for in less */
 
