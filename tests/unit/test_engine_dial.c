@@ -25,11 +25,40 @@ START_TEST(response_reaches_the_server)
 	expect_said("peek; ");
 	ck_assert(!dial_wants_output(&dial));
 	ck_assert_uint_ge(kernel.watched, 2);
+	kernel.info.tcpi_min_rtt = 50000; /* its round trip is noted already */
 	answer(WHOLE);
 	ck_assert_int_eq(step(), DIAL_REACHED);
 	expect_said("peek; take 8; ");
 	ck_assert(is_logged("203.0.113.1:443: converted over MPTCP, request taken in the SYN after "));
 	ck_assert_uint_eq(paths_facts_kept(&dial.start.own.id).rtt_ms, 11);
+}
+END_TEST
+
+START_TEST(round_trip_of_an_unknown_connection_is_none)
+{
+	expect_on(dial_begin(false));
+	kernel.info = (struct tcp_info){ .tcpi_state = TCPINFO_UNKNOWN, .tcpi_min_rtt = 99000 };
+	step();
+	ck_assert_uint_eq(paths_facts_kept(&dial.start.own.id).rtt_ms, 0);
+	expect_on(dial_begin(false));
+	synack(TAKEN);
+	kernel.info.tcpi_min_rtt = UINT32_MAX;
+	step();
+	ck_assert_uint_eq(paths_facts_kept(&dial.start.own.id).rtt_ms, 0);
+}
+END_TEST
+
+START_TEST(converter_is_asked_over_tcp)
+{
+	kernel.no_mptcp = true;
+	expect_on(dial_begin(false));
+	ck_assert_int_eq(dial.attempt.ride, RIDE_TCP);
+	ck_assert(!dial.attempt.synack_due);
+	expect_said("syn 1 data; ");
+	synack(TAKEN);
+	answer(WHOLE);
+	ck_assert_int_eq(step(), DIAL_REACHED);
+	expect_said("peek; take 8; ");
 }
 END_TEST
 
@@ -387,6 +416,8 @@ START_TEST(syn_that_cannot_be_held_goes)
 	expect_on(dial_begin(true));
 	expect_said("hold 1; ");
 	ck_assert(dial.attempt.want_output && !dial.attempt.syn_data && !dial.attempt.ask_silent);
+	ck_assert_int_eq(dial.attempt.ends, kernel.now + 3 * S);
+	ck_assert_int_eq(dial.start.syn_at, kernel.now);
 	kernel.holds = -ENETUNREACH;
 	ck_assert_int_eq(dial_begin(true), DIAL_REFUSED);
 	expect_said("hold 1; hold 2; ");
@@ -507,6 +538,7 @@ START_TEST(silent_request)
 	learn(SILENCE);
 	expect_on(dial_begin(false));
 	ck_assert(kernel.request.has_silence && !kernel.request.has_info);
+	ck_assert_uint_eq(dial.attempt.number, 0); /* it isn't blind */
 	synack(TAKEN);
 	said();
 	ck_assert_int_eq(step(), DIAL_REACHED);
@@ -515,9 +547,11 @@ START_TEST(silent_request)
 	/* the facts aren't there: the response is */
 	expect_on(dial_begin(false));
 	synack(TCPI_OPT_SYN_DATA);
+	expect_on(step());
+	ck_assert(!dial.attempt.silence_due && !dial_wants_output(&dial));
 	answer(WHOLE);
 	ck_assert_int_eq(step(), DIAL_REACHED);
-	expect_said("peek; take 8; ");
+	expect_said("peek; peek; take 8; ");
 	/* something else is in its place */
 	expect_on(dial_begin(false));
 	synack(TCPI_OPT_SYN_DATA);
@@ -686,7 +720,8 @@ int main(void)
 		response_reaches_the_server, response_comes_in_pieces, dribbling_ends_with_the_timeout, late_response_has_a_timeout_of_its_own,
 		stream_that_ends_early_is_no_response, servers_failure_is_final, refusal_is_about_one_server,
 		nothing_goes_directly_where_it_must_not, cookie_is_given_once, option_that_is_refused_is_left_out,
-		connection_that_was_reset_since, response_that_cannot_be_taken_fails, each_ride_is_safer,
+		round_trip_of_an_unknown_connection_is_none, converter_is_asked_over_tcp, connection_that_was_reset_since,
+		response_that_cannot_be_taken_fails, each_ride_is_safer,
 		multipath_tcp_may_be_lost_behind_the_handshake, time_goes_on_over_rides,
 		what_was_written_cannot_be_asked_again, request_follows_a_syn_that_takes_no_data, early_data_follows_the_request, held_syn_waits,
 		syn_that_cannot_be_held_goes, converter_that_cannot_be_reached_is_passed_over, reset_of_a_converter,

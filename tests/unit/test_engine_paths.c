@@ -294,6 +294,11 @@ START_TEST(direct_connections_take_a_network_that_works)
 	said();
 	ck_assert_int_eq(path_start_bind_directly(&dial.start, 3, &dial.server), 0);
 	expect_said("bind 0 0; direct 3 1 0; ");
+	list_of(5);
+	dial.start.own = nets.list.paths[0]; /* it has moved, and stays there */
+	said();
+	ck_assert_int_eq(path_start_bind_directly(&dial.start, 3, &dial.server), 0);
+	expect_said("direct 3 1 7; ");
 	ck_assert_int_eq(path_start_bind(&dial.start, 99), -EADDRINUSE);
 	ck_assert_int_eq(path_start_bind(&dial.start, 98), -EADDRNOTAVAIL);
 	dial.start.may_move = false;
