@@ -42,7 +42,7 @@ void access_rules_finish(struct access_rules *rules, struct problems *problems);
 const struct access_rule *access_rules_find(const struct access_rules *rules, const struct in6_addr *address,
 			      uint16_t port);
 
-/* Tells whether the address is allowed, by the rule that decides or, without one, as described above. */
+/* Tells whether the rules allow the address; access_rules_find() says by which rule. */
 bool access_rules_allow(const struct access_rules *rules, const struct in6_addr *address, uint16_t port);
 
 void access_rules_fini(struct access_rules *rules);

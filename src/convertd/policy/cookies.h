@@ -100,11 +100,14 @@ void demand_destroy(struct demand *demand);
 /* Puts settings in force; keys stay as they are. */
 void demand_configure(struct demand *demand, const struct demand_settings *settings);
 
-/* demand_enter() counts a client that hasn't proved its address; demand_leave() ends that, when it has proved it or is gone. */
+/*
+ * demand_enter() counts a client that hasn't proved its address; demand_leave() stops counting it, when it has proved
+ * it or is gone.
+ */
 void demand_enter(struct demand *demand);
 void demand_leave(struct demand *demand);
 
-/* Tells whether cookies are demanded. It ends the demand when its time has come, so it is to be called now and then. */
+/* Tells whether cookies are demanded. This also ends the demand when its time has come, so call it now and then. */
 bool demand_in_force(struct demand *demand);
 
 /*

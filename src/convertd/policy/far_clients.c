@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * far_clients.c - which clients are far, and for how long their SYNs may be withheld
+ * far_clients.c - knows which clients are far, and for how long their SYNs may be withheld
  *
- * The problem is that of common/tcp.h: the time for which a SYN is withheld and the round trip to its client must be shorter than a
- * second together. What is usual leaves 300 ms for the latter. Clients that know their round trip say for how long their SYNs may be
- * withheld (doc/private-tlvs.md). This table is for those that don't know it, or don't know that TLV.
+ * The problem (common/tcp.h): the time for which a SYN is withheld and the round trip to its client must together be
+ * shorter than a second. The usual setting leaves 300 ms for the round trip. Clients that know their round trip say
+ * for how long their SYNs may be withheld (doc/private-tlvs.md). This table is for clients that don't know it, or
+ * don't know that TLV.
  *
- * Here the round trip is known from the client's earlier connections: each third ACK shows it. A client that is far is noted
- * in a table, by its address; of an IPv6 address only the first 64 bits count, as its host changes the others at will.
+ * We know the round trip from the client's earlier connections: each third ACK shows it. The table notes far clients
+ * by address; of an IPv6 address only the first 64 bits count, as its host changes the others at will.
  *
  * The table has one word for each place, so that threads need no lock:
  *
@@ -16,9 +17,9 @@
  *     |  a part of the hash          | rtt in ms  | seconds             |
  *     +------------------------------+------------+---------------------+
  *
- * The place is chosen by other bits of the same hash, whose key is drawn at the start: nobody can aim at another client's place.
- * Where two clients share one, the last one to be noted has it. What is lost that way, or by two threads that write at
- * once, or found again when the seconds have gone round after twelve days, is a hint and no more.
+ * Other bits of the same hash choose the place. Its key is random, so nobody can aim at another client's place. Of
+ * two clients that share a place, the one noted last has it. An entry may be lost that way, or when two threads write
+ * at once, or may reappear when the seconds wrap after twelve days. This does no harm, as an entry is only a hint.
  */
 #include "config.h"
 
@@ -76,7 +77,7 @@ static uint64_t seconds_of(uint64_t now_ms)
 	return now_ms / 1000 & SECONDS_MASK;
 }
 
-/* The round trip in the word of a place, or 0 where that is another client's, or was forgotten. */
+/* Returns the round trip in the word of a place, or 0 if the word is another client's or has expired. */
 static unsigned rtt_in(uint64_t word, uint64_t hash, uint64_t now_ms)
 {
 	uint64_t age = (seconds_of(now_ms) - word) & SECONDS_MASK;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * judgement.c - the one place where it is decided what becomes of a request (no I/O)
+ * judgement.c - decides what the converter does with a request; no other place does (no I/O)
  *
  * The problem. A request comes in a SYN that is withheld until its server has answered, in the SYN of a connection
- * that the kernel has accepted, or behind one. Whichever way it comes, the client may have the same. But where
- * nothing is known of whoever has sent a SYN, and nobody can be answered, some of what can be done with a stream can't:
+ * that the kernel has accepted, or behind one. In all three cases the client has the same rights. But we don't know
+ * yet who has sent a SYN, and can't answer it. So a SYN is treated differently:
  *
- * - An error is counted when it is told, and a SYN is told nothing: its connection is judged again, and answered.
- * - A connection has been counted since it was accepted. A SYN that is withheld is counted by its judgement, among what
- *   may be withheld and among what may be pending.
- * - What was granted to a SYN holds for its connection, if that asks for the same server. It needs no room
- *   once more, no cookie, and under the same rules no second look.
+ * - We count an error when we send it. A SYN gets no answer: its connection is judged again, and answered.
+ * - A connection is counted when we accept it. A withheld SYN is counted when it is judged, among the withheld SYNs
+ *   and among the pending requests.
+ * - A grant to a SYN holds for its connection if that asks for the same server. The connection needs no further room,
+ *   no cookie, and under the same rules no second check.
  *
- * A silent request is judged as any other. How its client hears of that is another question, and answered by the facts that
- * both ends see (voice_of()).
+ * A silent request is judged like any other. How its client learns the result is a separate decision, which rests on
+ * facts that both ends see (voice_of()).
  *
- * There is no state here. What is counted is in limits.c and cookies.c; who holds it is said by the verdict.
+ * This file has no state. limits.c and cookies.c count; the verdict says who holds the counted room.
  */
 #include "config.h"
 
@@ -29,10 +29,10 @@
 #include <time.h>
 
 /*
- * is a valid request granted?
+ * whether a client gets what its valid request asks for
  *
- * What is asked first decides. Whoever may not use the converter at all is told nothing else: not
- * what it supports, nor what is wrong with the options or the server of the request.
+ * The first failed check decides. A client that may not use the converter learns nothing else: neither what the
+ * converter supports, nor what is wrong with the options or the server of its request.
  */
 
 static enum access_verdict judge_destination(const struct admission *admission, const struct in6_addr *address,
@@ -47,7 +47,7 @@ bool admission_still_allows(const struct admission *admission, const union socka
 	struct in6_addr address = sockaddr_ip_in6(server);
 	const char *reason;
 
-	/* What can't be known now was known before. */
+	/* If the kernel can't tell now, the earlier check stands. */
 	switch (judge_destination(admission, &address, sockaddr_ip_port(server), &reason)) {
 	case ACCESS_ALLOWED:
 	case ACCESS_UNKNOWN:
@@ -59,7 +59,7 @@ bool admission_still_allows(const struct admission *admission, const union socka
 	return false;
 }
 
-/* Where a family doesn't work here, the client had better connect directly. */
+/* Refuses a server of a family that doesn't work here: the client does better to connect directly. */
 static void check_family(const struct request_features *features, struct request_decision *decision)
 {
 	bool v4 = IN6_IS_ADDR_V4MAPPED(&decision->address);
@@ -95,7 +95,7 @@ static void check_destination(const struct admission *admission, const uint8_t *
 	}
 }
 
-/* Section 6.2.7, where cookies are required of all. Returns whether there is nothing to object to. */
+/* Section 6.2.7, where all clients need a cookie. Returns false if it has refused the request. */
 static bool check_required(const struct admission_rules *rules, const struct in6_addr *client,
 			   struct request_decision *decision)
 {
@@ -119,14 +119,14 @@ static bool check_required(const struct admission_rules *rules, const struct in6
 	return false;
 }
 
-/* Likewise, where one is demanded for now. */
+/* Refuses a request for want of a cookie, which is demanded for now (cookies.h), or has the client prove its address. */
 static void demand_cookie(const struct admission *admission, const struct in6_addr *client,
 			  struct request_decision *decision)
 {
 	const uint8_t *cookie = decision->has_cookie ? decision->cookie.data : NULL;
 	uint8_t computed[COOKIES_LEN];
 
-	/* A request has room for one cookie, and that is a fixed one. */
+	/* A request has room for one cookie, and here that is the fixed one. */
 	if (admission->rules->cookies ||
 	    !demand_make(admission->demand, client, cookie, decision->cookie.len, computed)) {
 		decision->action = REQUEST_PROVE;
@@ -136,7 +136,7 @@ static void demand_cookie(const struct admission *admission, const struct in6_ad
 	decision->demanded = true;
 }
 
-/* Returns whether there is nothing to object to. */
+/* Returns false if it has refused the request, or if the client has to prove its address first. */
 static bool check_cookie(const struct admission *admission, const struct admission_client *client,
 			 struct request_decision *decision)
 {
@@ -168,10 +168,10 @@ void admission_check(const struct admission *admission, const struct admission_c
 		check_destination(admission, message, decision);
 }
 
-/* A client with so many sessions is many users behind one address, or a program that needs them. */
+/* A client with this many sessions is many users behind one address, or a program that needs them. */
 #define CROWD 16
 
-/* Returns the grant that was for this request, or NULL. */
+/* Returns the grant for this request, or NULL. */
 static const struct judgement_grant *find_grant(const struct judgement_case *c, const struct request_decision *request)
 {
 	const struct judgement_grant *grant = request->action == REQUEST_CONNECT ? c->grant : NULL;
@@ -184,9 +184,9 @@ static const struct judgement_grant *find_grant(const struct judgement_case *c, 
 }
 
 /*
- * May the client be told that a cookie is demanded? Errors are few enough for a flood to take all of
- * them: without one the client proves its address by its handshake, and is served. So are the many of one
- * address that come at once: each of them would have to come again.
+ * Tells whether we may tell the client that a cookie is demanded. Errors are so few that a flood could use up all of
+ * them. A client that gets no error proves its address by its handshake, and is served. This also serves the many
+ * connections that come from one address at once: with an error, each of them would have to come again.
  */
 static bool may_demand(const struct admission *admission, const struct judgement_case *c)
 {
@@ -208,7 +208,7 @@ static void refuse_exceeding(const struct admission *admission, enum outcome exc
 		       admission->rules->retry_delay, outcome_text(exceeded), &judgement->request);
 }
 
-/* Among the pending requests, for what was counted when it was accepted. */
+/* Counts a session, which was counted when it was accepted, among the pending requests. */
 static void find_room(const struct admission *admission, const struct judgement_case *c, struct judgement *judgement)
 {
 	enum outcome exceeded;
@@ -220,8 +220,9 @@ static void find_room(const struct admission *admission, const struct judgement_
 }
 
 /*
- * Among the SYNs that are withheld, and among the pending requests. A client that asks what the converter supports
- * gets that with the response, so a confirmation by the SYN+ACK is of no use to it.
+ * Counts a SYN among the withheld ones and among the pending requests. If the client also asks what the converter
+ * supports, we don't withhold its SYN: it learns that from the response, so that a confirmation by the SYN+ACK is of
+ * no use to it.
  */
 static void find_room_for_syn(const struct admission *admission, const struct judgement_case *c,
 			      struct judgement *judgement)
@@ -243,9 +244,10 @@ static void find_room_for_syn(const struct admission *admission, const struct ju
 }
 
 /*
- * Has a blind client a connection by a SYN+ACK that has acknowledged its request and confirmed nothing? Its SYN wasn't withheld, for want
- * of a cookie or of room, or since nobody looked at it. To its program it is connected, so that a reset would cost it a connection that
- * it can have: it is served in silence as soon as it has proved its address.
+ * Tells whether a blind client is connected by a SYN+ACK that has acknowledged its request without confirming it. Its
+ * SYN wasn't withheld, for want of a cookie or of room, or because convertd didn't see it. Its program takes the
+ * connection for established, so a reset would cost it a connection that it can have: we serve it in silence once it
+ * has proved its address.
  */
 static bool is_connected_blindly(const struct judgement_case *c, const struct request_decision *request)
 {
@@ -254,8 +256,9 @@ static bool is_connected_blindly(const struct judgement_case *c, const struct re
 }
 
 /*
- * Of a silent request. A client that wants Multipath TCP and hasn't got it is never served in silence: it doesn't look after
- * what its kernel may lose then. What it can still be told in a response it is told.
+ * Returns how the client learns the result. We never serve a client in silence that wants Multipath TCP and hasn't
+ * got it: such a client doesn't check for bytes that its kernel may lose then. If a response can still reach it, it
+ * gets one.
  */
 static enum judgement_voice voice_of(const struct judgement_case *c, const struct request_decision *request)
 {
@@ -267,7 +270,7 @@ static enum judgement_voice voice_of(const struct judgement_case *c, const struc
 		return JUDGEMENT_SILENT;
 	if (is_connected_blindly(c, request))
 		return JUDGEMENT_SILENT;
-	/* To the client this connection is a silent one, so a response would be taken for the server's bytes. */
+	/* The client takes this connection for a silent one, so it would take a response for the server's bytes. */
 	if (request->silence.blind || (c->place == JUDGEMENT_STREAM && c->confirmed))
 		return JUDGEMENT_RESET;
 	return JUDGEMENT_RESPONSE;
@@ -288,11 +291,11 @@ void judgement_make(const struct admission *admission, const struct judgement_ca
 	judgement->by_grant = granted && judgement->grant->rules == admission->rules->number;
 	if (judgement->by_grant)
 		return;
-	/* What was granted while its SYN was withheld needs no cookie now. */
+	/* A request that was granted while its SYN was withheld needs no cookie now. */
 	client.proven |= granted || c->place == JUDGEMENT_WITHHELD;
 	if (request->valid)
 		admission_check(admission, &client, c->bytes, request);
-	/* What other rules have granted must be granted by these, too. */
+	/* A grant by other rules holds only if these rules grant the request, too. */
 	judgement->by_grant = granted && request->action == REQUEST_CONNECT;
 	if (judgement->by_grant || c->place == JUDGEMENT_WITHHELD)
 		return;

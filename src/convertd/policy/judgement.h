@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* judgement.h - the one place where it is decided what becomes of a request (no I/O) */
+/* judgement.h - decides what the converter does with a request; no other place does (no I/O) */
 #ifndef CONVERTD_JUDGEMENT_H
 #define CONVERTD_JUDGEMENT_H
 
@@ -13,15 +13,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ----- is a valid request granted to this client? (no I/O of its own) ----- */
+/* ----- whether a client gets what its valid request asks for (no I/O of its own) ----- */
 
 struct cookies;
 struct demand;
 struct limits;
 
-/* What the operator has said about who may have what. It never changes; a reload makes new ones. */
+/* The operator's rules about which clients may reach which servers. They never change; a reload makes new ones. */
 struct admission_rules {
-	unsigned number; /* no other rules of this process have the same */
+	unsigned number; /* differs from that of all other rules of this process */
 	const struct request_features *features;
 	const struct access *access;
 	const struct cookies *cookies; /* NULL: none are required */
@@ -29,83 +29,84 @@ struct admission_rules {
 	uint8_t retry_delay;           /* seconds, told to those who exceed a limit */
 };
 
-/* What one thread judges requests by. */
+/* What a thread needs to judge requests. */
 struct admission {
 	const struct admission_rules *rules; /* those in force */
-	struct demand *demand;               /* are cookies demanded where none are required? */
+	struct demand *demand;               /* tells whether cookies are demanded where none are required */
 	struct limits *limits;
-	access_route_fn *find_route; /* where does the host send what goes to an address? */
+	access_route_fn *find_route; /* finds where this host sends packets to an address */
 	void *route;                 /* its argument */
 };
 
-/* What is known of a client. */
+/* What we know of a client. */
 struct admission_client {
 	struct in6_addr address; /* IPv4 as v4-mapped */
-	bool proven;             /* its handshake has shown that it gets what is sent to its address */
+	bool proven;             /* its handshake has shown that it receives packets at its address */
 };
 
 /*
- * admission_check() - may this client have what it asks for?
+ * admission_check() - decide whether a client gets what it asks for
  * @message: the request
- * @decision: what request_decide() made of it, valid. Stays as it is if the request is granted, becomes an
- *            answer with an Error TLV if it isn't, and REQUEST_PROVE where a cookie is demanded and none can be given
+ * @decision: the result of request_decide(), valid. Stays as it is if the request is granted, becomes an answer with
+ *   an Error TLV if it isn't, and REQUEST_PROVE if a cookie is demanded and we can't give one
  */
 void admission_check(const struct admission *admission, const struct admission_client *client, const uint8_t *message,
 		     struct request_decision *decision);
 
 /*
- * admission_still_allows() - tells whether clients may be connected to @server, which one has asked for earlier
- * Rules and routes may have changed since.
+ * Tells whether clients may still be connected to @server, for which one has asked before: rules and routes may have
+ * changed since.
  */
 bool admission_still_allows(const struct admission *admission, const union sockaddr_ip *server);
 
 /* Where a request was found. */
 enum judgement_place {
-	JUDGEMENT_STREAM,   /* in what a connection has brought so far: more may follow, and it can be answered */
-	JUDGEMENT_SYN,      /* in a SYN that may be withheld: there is no connection yet that could be answered */
-	JUDGEMENT_WITHHELD, /* in a SYN that is withheld already, and granted by rules that have changed since */
+	JUDGEMENT_STREAM,   /* in the bytes that a connection has brought so far: more may follow, and we can answer */
+	JUDGEMENT_SYN,      /* in a SYN that may be withheld: there is no connection yet on which we could answer */
+	JUDGEMENT_WITHHELD, /* in a SYN that is withheld, and that earlier rules have granted */
 };
 
-/* A server that was granted to a SYN, by the rules of that number. */
+/* The server that we granted to a SYN, by the rules of that number. */
 struct judgement_grant {
 	unsigned rules;
 	union sockaddr_ip server;
 	bool mptcp; /* towards the server */
-	const struct judgement_grant *next; /* another one, of a SYN of the same addresses; or NULL */
+	const struct judgement_grant *next; /* the next grant, to another SYN with the same addresses; or NULL */
 };
 
-/* How a client hears what has become of its request (doc/private-tlvs.md). */
+/* How a client learns the result of its request (doc/private-tlvs.md). */
 enum judgement_voice {
-	JUDGEMENT_RESPONSE, /* by the protocol's messages */
-	JUDGEMENT_SILENT,   /* by nothing but the server's bytes, or a reset */
-	JUDGEMENT_RESET,    /* it can't be told at all: its connection is reset, its SYN refused */
+	JUDGEMENT_RESPONSE, /* from messages of the protocol */
+	JUDGEMENT_SILENT,   /* from the server's bytes alone, or from a reset */
+	JUDGEMENT_RESET,    /* not at all: we reset its connection, or refuse its SYN */
 	JUDGEMENT_VOICES
 };
 
-/* What is judged. */
+/* The input of judgement_make(). */
 struct judgement_case {
 	enum judgement_place place;
-	const uint8_t *bytes; /* all that has arrived, the request first */
+	const uint8_t *bytes; /* all bytes that have arrived, the request first */
 	size_t len;
 	struct admission_client client;
-	const struct judgement_grant *grant; /* STREAM: what SYNs of its addresses were granted, if they were withheld; or NULL */
+	const struct judgement_grant *grant; /* STREAM: the grants to withheld SYNs with its addresses; or NULL */
 	/*
-	 * STREAM: counted already. SYN: limits_enter() has not been called for it, and is called if the SYN is
-	 * to be withheld; only its owner and kind are set. WITHHELD: NULL, as it has its room.
+	 * STREAM: counted already. SYN: only its owner and kind are set; judgement_make() calls limits_enter() if the
+	 * SYN is to be withheld. WITHHELD: NULL, since it is counted already.
 	 */
 	struct limits_member *member;
 	uint64_t now_ms; /* clock_now_ms() */
-	bool mptcp;      /* the client's connection is one of Multipath TCP, or its SYN asks for that */
+	bool mptcp;      /* the client's connection uses Multipath TCP, or its SYN asks for it */
 	/*
-	 * STREAM: the SYN+ACK has acknowledged the SYN's data and has timestamps, which says that the server was reached. The
-	 * client sees the same, so that both know whether a silent request has a response. SYN: not used, as that is still open.
+	 * STREAM: the SYN+ACK has acknowledged the SYN's data and has timestamps, which says that the server was
+	 * reached. The client sees the same, so both sides know whether a silent request has a response. SYN: unused,
+	 * since this is still open.
 	 */
 	bool confirmed;
 	bool syn_data; /* STREAM: the SYN+ACK has acknowledged the SYN's data */
 };
 
 /*
- * The verdict: request.action, and what its caller has to know to carry it out.
+ * The verdict: request.action, and the facts with which the caller carries it out.
  *
  *     action           STREAM                                   SYN
  *     REQUEST_WAIT     reads on                                 passes the SYN on: it asks for nothing yet
@@ -116,25 +117,26 @@ struct judgement_case {
  *     REQUEST_IGNORE   closes without a word                    passes or drops it, as the operator says
  *     REQUEST_RESET    resets the connection                    passes it on: its connection is reset
  *
- * What can't be told to a client that wants silence ends in a reset, whatever the action is: voice says so.
+ * If a client wants silence and couldn't be told the result, voice is JUDGEMENT_RESET, and the caller resets the
+ * connection whatever the action is.
  */
 struct judgement {
 	struct request_decision request;
 	enum judgement_voice voice;
 	enum outcome exceeded; /* ANSWER: the limit that is exceeded, or OUTCOME_NONE */
-	bool by_grant;         /* CONNECT: by what was granted to the SYN, whose server was asked then: */
+	bool by_grant;         /* CONNECT: an earlier grant to the SYN allows it; the server was asked then. That grant: */
 	const struct judgement_grant *grant;
 	bool error_taken;      /* ANSWER: limits_take_error() has counted this error already */
-	bool withhold;         /* CONNECT, SYN: the member has room among those that are withheld. Whoever doesn't */
-			       /* withhold the SYN after all gives it back by limits_leave(). */
+	bool withhold;         /* CONNECT, SYN: the member is counted among the withheld SYNs. A caller that */
+			       /* doesn't withhold the SYN after all calls limits_leave(). */
 };
 
 /*
- * judgement_make() - what becomes of a request
+ * judgement_make() - judge a request
  *
- * The order is what a client sees: first whether these bytes are a request, then who asks, then for what (judgement.h),
- * last whether there is room. Nothing is taken from the limits for what is refused, but an error's place in the
- * rates where a cookie is demanded in a stream.
+ * The order is the one that a client sees: first whether the bytes are a request, then who asks, then for what, last
+ * whether there is room. A refused request uses up no limit, except the rates of errors if a stream is told that a
+ * cookie is demanded.
  */
 void judgement_make(const struct admission *admission, const struct judgement_case *c, struct judgement *judgement);
 

@@ -1,45 +1,45 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * limits.c - how much of the converter one client prefix, and all of them, may take (no I/O)
+ * limits.c - limits how much of the converter one client prefix, and all of them, may take (no I/O)
  *
- * The problem. A number for each client is too large or too small: a thousand users behind one address are
- * one client, and one user with a /56 is 256. So, unless the operator says otherwise, a client may have all
- * that nobody else needs, and where all is taken whoever has most makes room for whoever comes: the
- * greediest of the largest prefixes, in it the greediest of the next ones, down to a client (shares.h).
- * If that is the newcomer itself, it is refused.
+ * The problem. A fixed number for each client is too large or too small: a thousand users behind one address are one
+ * client, and one user with a /56 is 256. So, unless the operator says otherwise, a client may have all that nobody
+ * else needs. When everything is taken, the greediest client makes room for the newcomer: it is the greediest of the
+ * largest prefixes, in it the greediest of the next ones, and so on down to a client (shares.h). If that is the
+ * newcomer itself, it is refused.
  *
- * Which member of that client? The oldest that waits for its client's bytes; else the oldest that is pending, as its
- * server is the least likely to answer; else the open one on which nothing has moved for longest. Requests come in the
- * SYN as a rule and never wait, so where more than half of what is pending waits, one of the waiting makes room. An open
- * connection makes room only for a prefix that has less than half as much: who is served stays served, among equals.
+ * Which member of that client goes? The oldest that waits for its client's bytes; else the oldest pending one, as its
+ * server is the least likely to answer; else the open one whose bytes haven't moved for longest. A request usually
+ * comes in the SYN and never waits. So where more than half of the pending members wait, one of these goes. An open
+ * connection makes room only for a prefix that has less than half as much: among equals, a client that is served
+ * stays served.
  *
- * Where all have as much as each other, the one that has had it for longest makes room. So a flood from
- * more prefixes than there is room for pushes itself out, and leaves a newcomer the time of one round.
+ * Where all have equally much, the one that has had it for longest makes room. So a flood from more prefixes than
+ * there is room for pushes itself out, and leaves a newcomer the time of one round.
  *
- * A member may be another thread's. It is told to go: it isn't counted from then on, and its owner
- * is woken to end it. If it has gone by itself meanwhile, all the better.
+ * A member may belong to another thread. We tell it to go: from then on it isn't counted, and we wake its owner,
+ * which ends it. It may also have ended by itself meanwhile.
  *
- * A client is known as long as it has a member, and afterwards until its bucket of errors is full
- * again. There are no more of the former than members, and of the latter LIMITS_IDLE_MAX: then
- * the one that has left first is forgotten. So a flood from forged addresses can't make the table
- * grow; what it can do is to make it forget, and for that case there are the buckets that prefixes,
- * and all clients, share.
+ * We know a client as long as it has a member, and afterwards until its bucket of errors is full again. There are no
+ * more clients with a member than members. Of those without, we remember LIMITS_IDLE_MAX, and then forget the one
+ * that has left first. So a flood from forged addresses can't make the table grow. It can make us forget clients; for
+ * that case prefixes, and all clients together, have buckets too.
  *
- * Memory. A peer that takes nothing has the kernel keep all that its socket, and the socket that its bytes come
- * from, can hold: megabytes each, as buffers grow with the speed that there once was. What is in them can't be
- * taken back: it has been acknowledged. And buffers that are bounded beforehand no longer grow with the
- * connection: fast ones would pay for the stalled ones. So what is held is measured (src/relay),
- * and where it is too much some are ended: of the prefix that holds most, weighed by how long it stands
- * still, the one that holds most, weighed likewise. What moves has no weight, and is never ended.
+ * Memory. If a peer takes no bytes, the kernel keeps all that its socket, and the socket on the other side, can hold:
+ * megabytes each, as buffers grow with the speed that the connection once had. We can't take these bytes back, as
+ * they have been acknowledged. Nor can we bound the buffers beforehand: they would no longer grow with the
+ * connection, and fast ones would pay for the stalled ones. So we measure the memory (src/relay), and end members
+ * where it is too much. The weight of a member is its memory times how long that hasn't moved. The prefix with the
+ * greatest weight goes first, and in it the member with the greatest weight. A member that moves has no weight, and
+ * is never ended.
  *
- * Three budgets: what all may hold; what a client may, and prefixes above it twice, four times as much and so on, half of
- * all at most. What stands still has some seconds to move again: two where all hold too much, five where only a
- * prefix does. Honest ones may stand still as long: a receiver opens its window when a sixteenth of its
- * buffer is free, and radios pause.
+ * There are three budgets: of all clients, of a client, and of the prefixes above it, which may have twice, four
+ * times as much and so on, half of all at most. A stalled member has some seconds to move again: two where all hold
+ * too much, five where only a prefix does. Honest peers may stall that long: a receiver opens its window when a
+ * sixteenth of its buffer is free, and radios pause.
  *
- * The tables are hashed with a secret key (SipHash): whoever chooses a client's address can't choose
- * its place in them. One lock for everything: a session takes it some eight times in its life, for two
- * microseconds in all.
+ * The tables are hashed with a secret key (SipHash), so that a client can't choose its place in them by its address.
+ * One lock guards everything: a session takes it some eight times in its life, for two microseconds in all.
  */
 #include "config.h"
 
@@ -57,35 +57,35 @@
 #define HASH_FUNCTION(key, len, hash) ((hash) = shares_hash(&limits->shares, (key), (len)))
 #include "convertd/policy/shares.h"
 
-/* Kernel memory that stands still for less than this is taken for moving. */
+/* Kernel memory whose bytes haven't moved for less than this counts as moving. */
 #define STALLED_MIN_MS 500
 
 struct limits_client {
 	struct shares_node node; /* first */
-	struct limits_member *members[LIMITS_CLASS_COUNT]; /* of each class, the one that has to go first is the first */
+	struct limits_member *members[LIMITS_CLASS_COUNT]; /* by class; the first is the first to go */
 	struct heap stalled;     /* members with memory that doesn't move */
-	size_t count;            /* how many members it has, those that have been told to go included */
+	size_t count;            /* the number of its members, including those that have to go */
 	struct limits_client *prev, *next; /* in limits->idle */
 	UT_hash_handle hh;
 };
 
 struct limits {
-	pthread_mutex_t lock; /* for all that follows, clients and members included */
+	pthread_mutex_t lock; /* guards all members below, clients and their members included */
 	struct limits_settings settings;
 	struct shares shares;
 	struct limits_client *clients;
-	struct limits_client *idle; /* those without a member; the one that lost its last member first is the first */
+	struct limits_client *idle; /* clients without a member; the one that lost its last member first is the first */
 	size_t idle_count;
-	size_t members, told; /* how many members there are; how many of them have been told to go */
+	size_t members, told; /* the number of members, and of those that have to go */
 };
 
-/* How much of a share all clients have together. */
+/* Returns what all clients use of a share. */
 static uint64_t total(const struct limits *limits, enum share share)
 {
 	return shares_of(&limits->shares.root, share);
 }
 
-/* The greediest client of all that have any; NULL if none has. */
+/* Returns the greediest client, or NULL if none uses anything. */
 static struct limits_client *greediest(struct limits *limits, enum share share)
 {
 	return (struct limits_client *)shares_most(&limits->shares.root, share);
@@ -107,7 +107,7 @@ static void unlock(pthread_mutex_t **held)
 
 #define SHARE_BIT(share) (1U << (share))
 
-/* Which shares a member of each class counts in. */
+/* The shares in which a member of each class counts. */
 static const unsigned class_shares[] = {
 	[LIMITS_PENDING] = SHARE_BIT(SHARE_PENDING) | SHARE_BIT(SHARE_CONNECTIONS),
 	[LIMITS_WAITING] = SHARE_BIT(SHARE_WAITING) | SHARE_BIT(SHARE_PENDING) |
@@ -177,7 +177,7 @@ static struct limits_client *client_create(struct limits *limits, const uint8_t 
 	return NULL;
 }
 
-/* Returns the client of that key, made if it isn't known, and no longer among the idle ones; NULL without memory. */
+/* Returns the client of a key, which it creates if need be and takes off the idle list; NULL without memory. */
 static struct limits_client *client_get(struct limits *limits, const uint8_t key[static SHARES_KEY_LEN])
 {
 	struct limits_client *client;
@@ -232,10 +232,10 @@ static void uncount(struct limits *limits, struct limits_member *member)
 	set_memory(limits, member, 0, 0);
 }
 
-/* Takes a member out of those that have been told to go. */
+/* Removes a member from those that have to go. */
 static void untell(struct limits *limits, struct limits_member *member)
 {
-	/* limits_next_told() may have taken it out. */
+	/* limits_next_told() may have removed it. */
 	if (member->prev)
 		DL_DELETE(member->owner->told, member);
 	member->prev = member->next = NULL;
@@ -346,15 +346,15 @@ struct limits_member *limits_next_told(struct limits *limits, struct limits_owne
 	return member;
 }
 
-/* ----- who makes room where there are too many ----- */
+/* ----- which members make room ----- */
 
-/* A newcomer has so many members make room at most: where a reload has lowered a limit by more, no others go for that. */
+/* The most members that make room for one newcomer. If a reload has lowered a limit by more, the newcomer is refused instead. */
 #define MAKE_ROOM_MAX 16
 
-/* The part of all errors a second that a prefix may be sent: by its height, one in so many. */
+/* The part of the total rate of errors that a prefix may have: one in this many, by its height. */
 static const unsigned errors_part[] = { 0, 8, 4, 2 };
 
-/* Which members make room, by the share that there is too much of: those of the first class that the client has. */
+/* The classes of members that make room, by the share that is exceeded; the first class of which the client has members. */
 static const struct {
 	unsigned count;
 	uint8_t class[LIMITS_CLASS_COUNT];
@@ -365,7 +365,7 @@ static const struct {
 	[SHARE_CONNECTIONS] = { 4, { LIMITS_WAITING, LIMITS_OPEN, LIMITS_PENDING, LIMITS_WITHHELD } },
 };
 
-/* Chooses a member of @client that has to go for @newcomer; NULL if none has to. */
+/* Chooses a member of @client that has to go for @newcomer; NULL: none has to. */
 static struct limits_member *choose_of(const struct limits_client *client, enum share share,
 				       const struct limits_member *newcomer)
 {
@@ -375,7 +375,7 @@ static struct limits_member *choose_of(const struct limits_client *client, enum 
 		enum limits_class class = (enum limits_class)victims[share].class[i];
 		struct limits_member *first = client->members[class];
 
-		/* A newcomer replaces a member of its own client only if that hasn't asked for anything yet. */
+		/* Within its own client, a newcomer replaces only a member that hasn't asked for anything yet. */
 		if (own && class != LIMITS_WAITING)
 			return NULL;
 		if (first == newcomer)
@@ -387,9 +387,10 @@ static struct limits_member *choose_of(const struct limits_client *client, enum 
 }
 
 /*
- * Has the greediest client, or a prefix of it, so much more than the newcomer that one of it has to go? For the
- * sake of a pending one it needn't have more. A withheld SYN that isn't let in is served nevertheless, and
- * a forged one that is let in reaches a server: so those that are forged from everywhere don't push one another out.
+ * Tells whether the greediest client, or a prefix of it, has so much more than the newcomer that one of its members
+ * has to go. For a pending newcomer it needn't have more. A withheld SYN has to be compared: if it isn't admitted it
+ * is served nevertheless, but a forged one that is admitted reaches a server. So SYNs that are forged from everywhere
+ * don't push one another out.
  */
 static bool is_greedier(const struct limits_client *client, enum share share,
 			const struct limits_member *newcomer)
@@ -415,7 +416,7 @@ static struct limits_member *choose(struct limits *limits, enum share share,
 	return choose_of(client, share, newcomer);
 }
 
-/* Returns OUTCOME_NONE where there is room for the newcomer, which is counted already, else @reason. */
+/* Returns OUTCOME_NONE if there is room for the newcomer, which is counted already, else @reason. */
 static enum outcome make_room(struct limits *limits, enum share share, uint64_t limit,
 			      const struct limits_member *newcomer, enum outcome reason)
 {
@@ -461,7 +462,7 @@ enum outcome limits_admit(struct limits *limits, struct limits_member *member)
 {
 	LOCK(limits);
 
-	/* A member that has been told to go itself is refused meanwhile. */
+	/* A member that has to go itself is refused meanwhile. */
 	return member->reason != OUTCOME_NONE ? (enum outcome)member->reason : admit(limits, member);
 }
 
@@ -473,7 +474,7 @@ bool limits_may_withhold(struct limits *limits, struct limits_member *member)
 	return make_room(limits, SHARE_WITHHELD, most, member, OUTCOME_LIMIT_PENDING) == OUTCOME_NONE;
 }
 
-/* Clients that are being refused go first: they have been told already. */
+/* Sessions that wait for their refusal to arrive go first: their clients have been told. */
 bool limits_may_stay(struct limits *limits, struct limits_member *newcomer)
 {
 	LOCK(limits);
@@ -555,20 +556,20 @@ uint64_t limits_pending_apart(struct limits *limits, const struct in6_addr *addr
 
 /* ----- memory ----- */
 
-/* Prefixes above a client may have twice, four times … as much as it may, and half of all at most. */
+/* A prefix above a client may have twice, four times … as much as the client, and half of the total at most. */
 #define PREFIX_PART_MIN 2
 
 /*
- * Who is ended must have stood still for so long: where a prefix holds too much; where all do; where
- * either holds more than twice what it may; and, where all hold too much, in a prefix that holds much less than
- * the greediest one, which may have begun to stand still only now.
+ * A member has to have stalled for at least this long before we end it: where a prefix holds too much; where all do;
+ * where either holds more than twice its limit; and, where all hold too much, in a prefix that holds much less than
+ * the greediest one, which may have begun to stall only now.
  */
 #define STALLED_PREFIX_MS 5000
 #define STALLED_TOTAL_MS 2000
 #define STALLED_GREEDY_MS 2000
 #define STALLED_SMALL_MS 10000
 
-/* What a prefix may hold: the share of a client, doubled for each prefix above it. */
+/* Returns the memory that a prefix may hold: the limit of a client, doubled for each level above it. */
 static uint64_t memory_limit(const struct limits *limits, const struct shares_node *node)
 {
 	const struct limits_memory *memory = &limits->settings.memory;
@@ -579,7 +580,7 @@ static uint64_t memory_limit(const struct limits *limits, const struct shares_no
 	return node->height && half && limit > half ? half : limit;
 }
 
-/* For how long the one that goes must have stood still, if one has to go; 0: none has. */
+/* Returns for how long a member must have stalled to be ended, if one has to go; 0: none has. */
 static uint32_t stalled_enough(const struct limits *limits, const struct shares_node *node)
 {
 	uint64_t limit = memory_limit(limits, node), memory = shares_of(node, SHARE_MEMORY);
@@ -591,7 +592,7 @@ static uint32_t stalled_enough(const struct limits *limits, const struct shares_
 	return memory > 2 * limit ? STALLED_GREEDY_MS : STALLED_PREFIX_MS;
 }
 
-/* Is it another prefix than @client's that holds most below @node, twice as much at least? */
+/* Tells whether another prefix below @node than @client's holds the most, and at least twice as much as that. */
 static bool others_hold_more(struct shares_node *node, const struct limits_client *client)
 {
 	const struct shares_node *most = shares_most(node, SHARE_MEMORY);
@@ -603,7 +604,7 @@ static bool others_hold_more(struct shares_node *node, const struct limits_clien
 	return of_most > 2 * of_client;
 }
 
-/* The next one below @node to be ended; NULL if there is none yet. */
+/* Returns the next member below @node that has to be ended; NULL: none yet. */
 static struct limits_member *next_to_end(struct limits *limits, struct shares_node *node)
 {
 	uint32_t enough = stalled_enough(limits, node);
@@ -619,7 +620,7 @@ static struct limits_member *next_to_end(struct limits *limits, struct shares_no
 	return member->stalled_ms < enough ? NULL : member;
 }
 
-/* Ends what stands still below @node until that holds no more than it may. */
+/* Ends stalled members below @node until it holds no more than its limit. */
 static void relieve(struct limits *limits, struct shares_node *node)
 {
 	struct limits_member *member;
@@ -641,7 +642,7 @@ void limits_hold(struct limits *limits, struct limits_member *member, uint64_t b
 	}
 }
 
-/* ----- how many there are ----- */
+/* ----- counts ----- */
 
 size_t limits_members(struct limits *limits)
 {

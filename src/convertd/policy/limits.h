@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * limits.h - how much of the converter one client prefix, and all of them, may take (no I/O)
+ * limits.h - limits how much of the converter one client prefix, and all of them, may take (no I/O)
  *
- * A client here is all addresses of one prefix. A session, or a SYN that is withheld, is a struct limits_member here.
- * Where there are too many, a member of the client that has most has to make room: limits.c has the theory. The
- * only inputs are counters and times that the caller hands in. All threads may use one struct limits at once; a
- * member belongs to its owner, which is one thread.
+ * Here a client is all addresses of one prefix, and a member (struct limits_member) is a session or a withheld SYN.
+ * If there are too many members, the client with the most has to end one: limits.c has the theory. The only inputs
+ * are counters and times from the caller. All threads may use one struct limits at once; a member belongs to its
+ * owner, which is one thread.
  */
 #ifndef CONVERTD_LIMITS_H
 #define CONVERTD_LIMITS_H
@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A limit; 0 stands for none in each. */
+/* A limit; 0: none. */
 struct limit {
 	unsigned per_client;
 	unsigned total;
@@ -33,19 +33,19 @@ struct limits_memory {
 struct limits_settings {
 	struct limit pending;
 	struct limit connections;
-	struct limit errors;           /* a second */
+	struct limit errors;           /* per second */
 	struct limits_memory memory;
-	unsigned prefix_v4, prefix_v6; /* bits of an address that make a client */
-	size_t sockets;                /* clients' sockets that there may be in all; 0: no limit */
+	unsigned prefix_v4, prefix_v6; /* length of the prefix that makes a client */
+	size_t sockets;                /* the most sockets of all clients; 0: no limit */
 };
 
-/* What a member is counted as. */
+/* How a member is counted. */
 enum limits_class {
 	LIMITS_PENDING,  /* until the server has answered and the client has been told */
 	LIMITS_WAITING,  /* pending, and it waits for its client's bytes */
-	LIMITS_WITHHELD, /* pending, and it is a SYN that is withheld, or released and not accepted yet */
+	LIMITS_WITHHELD, /* pending: a SYN that is withheld, or released and not accepted yet */
 	LIMITS_OPEN,     /* the server has answered and the client has been told */
-	LIMITS_REFUSING, /* until its client has the refusal */
+	LIMITS_REFUSING, /* until the refusal has reached its client */
 	LIMITS_CLASS_COUNT
 };
 
@@ -55,45 +55,45 @@ struct limits_member;
 
 /* The owner of members: a thread. */
 struct limits_owner {
-	struct limits_member *told; /* its members that have been told to go */
-	/* Has that thread call limits_next_told() soon. Called by any thread, with a lock held. */
+	struct limits_member *told; /* its members that have to go */
+	/* Makes that thread call limits_next_told() soon. Any thread may call this, with a lock held. */
 	void (*wake)(struct limits_owner *owner);
 };
 
-/* What a member is part of. */
+/* The kind of object that a member is part of. */
 struct limits_member_kind {
-	/* May the owner still end it? Called with a lock held, by the owner's thread; NULL: always. */
+	/* Tells whether the owner may still end it. The owner's thread calls this with a lock held; NULL: always. */
 	bool (*claim)(struct limits_member *member);
-	/* Ends a member that limits_next_told() has returned. Called by the owner; limits.c doesn't. */
+	/* Ends a member that limits_next_told() has returned. The owner calls this, limits.c doesn't. */
 	void (*make_room)(struct limits_member *member, enum outcome reason);
 };
 
-/* Part of what is counted. Zeros, but for the first two, before limits_enter(). */
+/* Embedded in each object that is counted. All but the first two members are zero before limits_enter(). */
 struct limits_member {
 	struct limits_owner *owner;
-	const struct limits_member_kind *kind; /* NULL: it can always be ended */
-	/* What follows is private to limits.c. */
+	const struct limits_member_kind *kind; /* NULL: the owner can always end it */
+	/* The following is private to limits.c. */
 	struct limits_client *client;
 	struct limits_member *prev, *next;
 	struct heap_node stalled;
 	uint64_t memory;     /* bytes */
 	uint32_t stalled_ms;
 	uint8_t class;       /* enum limits_class */
-	uint8_t reason;      /* enum outcome: why it has been told to go, and isn't counted any more; or OUTCOME_NONE */
+	uint8_t reason;      /* enum outcome: why it has to go, and is no longer counted; or OUTCOME_NONE */
 };
 
 /* Makes limits that limit nothing yet. Returns NULL without memory or a source of random numbers. */
 struct limits *limits_create(void);
 
-/* Frees the limits, which must not count any member any more. NULL is fine. */
+/* Frees the limits, when no member is counted any more. NULL is fine. */
 void limits_destroy(struct limits *limits);
 
 /* Puts settings in force for all later calls. Members stay with the clients that they were counted for. */
 void limits_configure(struct limits *limits, const struct limits_settings *settings);
 
 /*
- * limits_enter() - counts a member: a session, or a withheld SYN, of the client at @address (IPv4 as v4-mapped)
- * Returns 0, or -ENOMEM and it isn't counted.
+ * limits_enter() - count a member, a session or a withheld SYN, of the client at @address (IPv4 as v4-mapped)
+ * Returns 0, or -ENOMEM without counting it.
  */
 int limits_enter(struct limits *limits, struct limits_member *member, const struct in6_addr *address,
 		 enum limits_class class);
@@ -101,68 +101,68 @@ int limits_enter(struct limits *limits, struct limits_member *member, const stru
 /* Counts a member as another class from now on. */
 void limits_move(struct limits *limits, struct limits_member *member, enum limits_class class);
 
-/* Something has moved on a member: it is the last of its client's members to be taken for idle. */
+/* Notes that bytes have moved on a member, so that all other members of its client are taken for idle before it. */
 void limits_touch(struct limits *limits, struct limits_member *member);
 
-/* Counts a member no more, as it has ended or is given back. */
+/* Stops counting a member, which has ended or is given back. */
 void limits_leave(struct limits *limits, struct limits_member *member, uint64_t now_ms);
 
 /*
- * limits_admit() - may this pending member go on with its request?
- * It is counted already. Where it is one too many in all, another member makes room if one has to.
- * Returns OUTCOME_NONE, or the limit that it exceeds.
+ * limits_admit() - decide whether a pending member, which is counted already, may go on with its request
+ * If there is one too many in all, another member has to make room, or this one is refused. Returns OUTCOME_NONE, or
+ * the limit that it exceeds.
  */
 enum outcome limits_admit(struct limits *limits, struct limits_member *member);
 
-/* limits_may_withhold() - the same for a SYN, by the part of what may be pending that may be withheld */
+/* limits_may_withhold() - likewise for a SYN, by the part of the pending requests that may be withheld SYNs */
 bool limits_may_withhold(struct limits *limits, struct limits_member *member);
 
-/* limits_may_stay() - the same for the socket of a client, whatever its request will be */
+/* limits_may_stay() - likewise for a client's socket, whatever its request will be */
 bool limits_may_stay(struct limits *limits, struct limits_member *member);
 
 /*
- * limits_may_refuse() - may one more session of this client wait for its refusal to arrive?
- * As many may as may be pending.
+ * limits_may_refuse() - tell whether one more session of this client may wait until its refusal has arrived
+ * As many sessions may as may be pending.
  */
 bool limits_may_refuse(struct limits *limits, struct limits_member *member);
 
-/* limits_take_error() - may an error be sent to this client now? If so it is counted as sent. */
+/* Tells whether an error may be sent to this client now, and counts it if so. */
 bool limits_take_error(struct limits *limits, struct limits_member *member, uint64_t now_ms);
 
 /*
- * limits_pending_apart() - how many requests are pending apart from those of the greediest prefix that @address isn't in
- * That prefix is found as the client that has to make room is. For a client whose neighbours have little, this is what
- * is pending besides what may be one attacker's.
+ * limits_pending_apart() - count the pending requests outside the greediest prefix that doesn't contain @address
+ * That prefix is found in the same way as the client that has to make room. If the client's neighbours have few
+ * requests, the rest is what is pending besides the requests of one possible attacker.
  */
 uint64_t limits_pending_apart(struct limits *limits, const struct in6_addr *address);
 
 /*
- * limits_hold() - notes how much kernel memory a member holds, and for how long that hasn't moved
- * Where its client, a prefix above or all hold too much, one that doesn't move is told to go.
+ * limits_hold() - note how much kernel memory a member holds, and for how long its bytes haven't moved
+ * If its client, a prefix above it, or all clients hold too much, this tells a member that doesn't move to go.
  */
 void limits_hold(struct limits *limits, struct limits_member *member, uint64_t bytes,
 		 uint32_t stalled_ms);
 
 /*
- * limits_next_told() - the next of this owner's members that has been told to go; NULL if there is none
- * The owner ends it, by limits_leave(), or limits_move() to LIMITS_REFUSING. A pending member that became open before
- * this call has made room that way, and stays.
+ * limits_next_told() - return the next of this owner's members that has to go; NULL if there is none
+ * The owner ends it by limits_leave(), or by limits_move() to LIMITS_REFUSING. If a pending member became open before
+ * this call, it has made room that way, and stays.
  */
 struct limits_member *limits_next_told(struct limits *limits, struct limits_owner *owner,
 				       enum outcome *reason);
 
-/* How many members there are, those that have been told to go included; how many of its client; how many clients are known. */
+/* The number of members, including those that have to go; the number of its client's; the number of known clients. */
 size_t limits_members(struct limits *limits);
-size_t limits_members_of(struct limits *limits, const struct limits_member *member); /* of its client */
+size_t limits_members_of(struct limits *limits, const struct limits_member *member);
 size_t limits_clients(struct limits *limits);
 
-/* Bytes of kernel memory that all members hold, as limits_hold() was told. */
+/* The bytes of kernel memory of all members, as last noted by limits_hold(). */
 uint64_t limits_memory(struct limits *limits);
 
-/* How many clients without a member are remembered at most. */
+/* The most clients without a member that are remembered. */
 #define LIMITS_IDLE_MAX 8192
 
-/* One in so many of what may be pending may be a SYN that is withheld. */
+/* The part of the pending requests that may be withheld SYNs: one in this many. */
 #define LIMITS_WITHHELD_PART 4
 
 #endif

@@ -52,7 +52,7 @@ unsigned proof_deadline_ms(unsigned synacks);
  */
 bool proof_look(int fd, struct tcp_info *info, unsigned *age_ms);
 
-/* Has the kernel give up the handshake, without an RST, after @retries further SYN+ACKs. It does nothing on MPTCP sockets. */
+/* Makes the kernel give up the handshake, without an RST, after @retries further SYN+ACKs. It has no effect on MPTCP sockets. */
 void proof_set_retries(int fd, int retries);
 
 #endif

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * request.c - from a client's bytes to what the converter does, and its answers (no I/O)
+ * request.c - decides from a client's bytes what the converter does, and writes its answers (no I/O)
  *
- * The message library says what a request contains or what is wrong with it; here
- * is this converter's policy where RFC 8803 leaves one:
+ * The message library says what a request contains, or what is wrong with it. This file has the converter's policy
+ * where RFC 8803 leaves a choice:
  *
- * - TCP options (Section 7). 0, 1, 2, 3 and 5 are ignored. SACK-permitted (4),
- *   timestamps (8) and Multipath TCP (30) are supported if this host's own SYNs have them, and
- *   only without a value, which is the stack's to choose. For all else, Section 6.2.5 wants an
- *   Unsupported TCP Option error that lists every such kind: also for Fast Open (34), since Linux
- *   takes no cookie from a program.
- *   4 and 8 need nothing done: the host sends them in each SYN or in none.
- * - Info and Connect in one request get one answer; with an error, too: what the
- *   converter supports is true whatever became of the server.
- * - A cookie alone asks for nothing, so the message is malformed. Whether a cookie is valid, and
- *   one is required at all, is for others to say.
+ * - TCP options (Section 7). We ignore 0, 1, 2, 3 and 5. We support SACK-permitted (4), timestamps (8) and Multipath
+ *   TCP (30) if this host's own SYNs have them, and only without a value, which the kernel chooses. For all others,
+ *   Section 6.2.5 wants the error Unsupported TCP Option, which lists each such kind. Fast Open (34) is among them,
+ *   since Linux takes no cookie from a program. For 4 and 8 there is nothing to do: the host sends them in each SYN
+ *   or in none.
+ * - Info and Connect in one request get one answer, which may be an error: what the converter supports is true
+ *   whether or not the server was reached.
+ * - A message with nothing but a cookie is malformed. judgement.c decides whether a cookie is required, and whether
+ *   it is valid.
  */
 #include "config.h"
 
@@ -24,7 +23,7 @@
 
 #include <string.h>
 
-/* Every kind there is: the most that an option list can hold without repeating itself. */
+/* The most kinds that an option list can hold without repetition: all of them. */
 #define KINDS_MAX 256
 
 static bool kind_is_ignored(uint8_t kind)
@@ -46,7 +45,7 @@ static bool kind_is_supported(const struct request_features *features, uint8_t k
 	}
 }
 
-/* Section 6.2.4, the answer to an Info TLV. */
+/* Writes the answer to an Info TLV (Section 6.2.4). */
 static void write_supported(const struct request_features *features, struct convert_writer *writer)
 {
 	static const uint8_t candidates[] = { TCP_KIND_SACK_PERMITTED, TCP_KIND_TIMESTAMPS,
@@ -70,7 +69,7 @@ static void answer_start(const struct request_features *features, bool info,
 		write_supported(features, writer);
 }
 
-/* Answers are made here from valid parts, so that only a bug could fail: then nothing is sent. */
+/* Returns the length of an answer. It is made from valid parts, so only a bug could make it fail; then it is 0. */
 static size_t answer_finish(struct convert_writer *writer)
 {
 	ssize_t len = convert_writer_finish(writer);
@@ -111,7 +110,7 @@ size_t request_write_unsupported(const struct request_features *features, bool i
 	return answer_finish(&writer);
 }
 
-/* The Error TLV for a message that is not a valid request (Section 6.2.8). */
+/* Answers a message that isn't a valid request with an Error TLV (Section 6.2.8). */
 static void refuse_message(enum convert_error_code code, const uint8_t *message, size_t len,
 			   struct request_decision *decision)
 {
@@ -157,7 +156,7 @@ void request_refuse_malformed(const uint8_t *message, const char *reason,
 	refuse_message(CONVERT_ERROR_MALFORMED_MESSAGE, message, decision->length, decision);
 }
 
-/* A fault that the message library found: what the RFC wants done about it. */
+/* Decides as the RFC wants for a fault that the message library found. */
 static void decide_fault(enum convert_status status, const uint8_t *buf, size_t len,
 			 size_t message_len, struct request_decision *decision)
 {
@@ -189,8 +188,8 @@ static void decide_fault(enum convert_status status, const uint8_t *buf, size_t 
 }
 
 /*
- * The TCP Options field of a Connect TLV. Notes what the SYN is to have; fills @kinds with each
- * unsupported kind once and returns their number.
+ * Reads the TCP Options field of a Connect TLV: notes the options that the SYN is to have, fills @kinds with each
+ * unsupported kind once, and returns their number.
  */
 static size_t options_unsupported(const struct request_features *features,
 				  const struct convert_request *request,
@@ -206,7 +205,7 @@ static size_t options_unsupported(const struct request_features *features,
 	while (convert_tcp_option_next(&list, &option) == CONVERT_STATUS_OK) {
 		if (kind_is_ignored(option.kind))
 			continue;
-		/* Section 6.2.5: without a value, the value is ours to make. */
+		/* Section 6.2.5: the client leaves the value to us. */
 		if (!option.value.len && kind_is_supported(features, option.kind))
 			decision->mptcp |= option.kind == TCP_KIND_MPTCP;
 		else if (!memchr(kinds, option.kind, count))
@@ -237,7 +236,7 @@ static void decide_connect(const struct request_features *features,
 	decision->action = REQUEST_CONNECT;
 }
 
-/* A client that was never told of it takes any answer for the server's. */
+/* A client to which we never offered silence takes any answer for the server's. */
 static bool silence_is_offered(const struct request_features *features, const struct convert_silence *silence)
 {
 	return features->withholding.silent && (features->withholding.blind || !silence->blind);
@@ -268,7 +267,10 @@ void request_decide(const struct request_features *features, const uint8_t *buf,
 	decision->valid = request.has_connect || request.has_info;
 	decision->has_cookie = request.has_cookie;
 	decision->cookie = request.cookie;
-	/* Offered or not: a client remembers an offer for longer than until the next reload, and what it says harms nobody. */
+	/*
+	 * This holds even if we don't offer it: a client remembers an offer longer than until the next reload, and
+	 * the value harms nobody.
+	 */
 	decision->has_hold_time = request.has_hold_time;
 	decision->hold_ms = request.hold_ms;
 	if (request.has_connect) {
