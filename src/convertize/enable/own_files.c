@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* own_files.c - where units' drop-ins are */
+/* own_files.c - the files that convertize makes for units and sessions */
 #include "config.h"
 
 #include "convertize/enable/own_files.h"
@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SYSTEM_UNITS "/etc/systemd/system" /* systemd.unit(5); wherever convertize is installed */
+#define SYSTEM_UNITS "/etc/systemd/system" /* systemd.unit(5); convertize's prefix doesn't matter */
 #define USER_UNITS "systemd/user"          /* below the user's directory of configurations */
 #define FILE_MAX (64 * 1024)
 
@@ -50,7 +50,7 @@ bool own_path(char path[static PATH_MAX], const char *units, const char *unit, c
 	return snprintf(path, PATH_MAX, "%s/%s.d/%s", units, unit, name) < PATH_MAX;
 }
 
-/* Reads a regular file of bearable size. Returns a text to be freed, or NULL with errno. */
+/* Reads at most FILE_MAX bytes of a file. Returns a text, which the caller frees, or NULL with errno. */
 static char *read_file(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -109,7 +109,7 @@ static int write_new(const char *path, const char *text, mode_t mode)
 			len -= (size_t)n;
 		}
 	}
-	/* the umask has no say: a drop-in that systemd's clients can't read would only confuse */
+	/* override the umask: a drop-in that systemd's clients can't read would only confuse */
 	right = right && fchmod(fd, mode) == 0 && fsync(fd) == 0;
 	error = errno;
 	if (fd >= 0 && close(fd) < 0 && right) {
@@ -120,7 +120,7 @@ static int write_new(const char *path, const char *text, mode_t mode)
 	return right ? 0 : -1;
 }
 
-/* Is there a file that isn't ours? Then that is said. */
+/* Is there a file that isn't ours or unreadable? If so, prints that. *@before: the file's text, which the caller frees; or NULL */
 static bool is_foreign(const char *path, char **before)
 {
 	*before = read_file(path);
@@ -157,7 +157,7 @@ enum own_result own_write(const char *path, const char *text, mode_t mode)
 	}
 	if (!make_directories(path))
 		return failed(path);
-	unlink(other); /* of a process that was killed */
+	unlink(other); /* a process that was killed may have left it */
 	if (write_new(other, text, mode) < 0 || rename(other, path) < 0) {
 		failed(path);
 		unlink(other);
@@ -181,7 +181,7 @@ enum own_result own_remove(const char *path, bool directory)
 		return failed(path);
 	if (directory) {
 		snprintf(parent, sizeof(parent), "%.*s", (int)(strrchr(path, '/') - path), path);
-		rmdir(parent); /* it fails where there is something else in it */
+		rmdir(parent); /* fails if it contains something else */
 	}
 	return OWN_DONE;
 }

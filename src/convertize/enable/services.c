@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * services.c - services that are converted by default: "convertize enable", "disable" and "list"
+ * services.c - converts systemd's services by default: "convertize enable", "disable" and "list"
  *
- * A service gets a drop-in with the variables that convertize would set for a program. A program that preloading doesn't reach, and
- * a service that would end with the library, are refused first. What else keeps the library out of a service, such as its sandbox,
- * shows once the service runs: "list" compares the variables of the main process with its memory. systemd reads the drop-ins at
- * once, and nothing is restarted: the administrator decides when.
+ * "enable" gives a service a drop-in with the variables that convertize would set for a program. Before, it refuses a program that
+ * preloading doesn't reach, and a service whose system-call filter would end it at a call of the library. Other obstacles, like the
+ * service's sandbox, show once the service runs: "list" compares the variables of the main process with its memory. systemd reads the
+ * drop-ins at once. convertize restarts nothing: the administrator decides when.
  */
 #include "config.h"
 
@@ -39,16 +39,16 @@
 #define PROC_LINE_MAX (PATH_MAX + 256)
 #define NOBODY ((uid_t)65534)
 
-/* What is the same for all units of one call. */
+/* The facts that all units of one call share. */
 struct work {
 	const struct options *options;
 	char units[PATH_MAX]; /* the directory with the drop-ins */
 	struct library library;
-	bool changed; /* systemd has to read drop-ins again */
+	bool changed; /* systemd must read the drop-ins again */
 };
 
 struct unit {
-	char name[UNIT_NAME_MAX]; /* its own, where the user gave an alias; a template's */
+	char name[UNIT_NAME_MAX]; /* the unit's real name, if the user gave an alias; a template's name, if it is an instance */
 	struct unit_properties properties;
 	char *text; /* of the properties */
 };
@@ -72,8 +72,8 @@ static int tell_missing(int error)
 }
 
 /*
- * Runs systemctl(1) with @words, which end with NULL. Sets *@output, unless it is NULL, to its output, to be freed.
- * Returns 0, or -errno after saying on standard error why it has failed.
+ * Runs systemctl(1) with @words, which end with NULL. Sets *@output, unless @output is NULL, to its output, which the caller frees.
+ * Returns 0, or -errno after printing the reason on standard error.
  */
 static int systemctl(bool user, const char *const words[], char **output)
 {
@@ -100,8 +100,8 @@ static int systemctl(bool user, const char *const words[], char **output)
 }
 
 /*
- * Asks systemd for a service of that complete name. unit_fini() ends @out, unless the result is negative.
- * Returns 0; 1 if there is no such service; or -errno after saying why it can't be known.
+ * Asks systemd for the service with this complete name. unit_fini() frees @out, unless the result is negative.
+ * Returns 0; 1 if there is no such service; or -errno after printing the reason.
  */
 static int unit_query(struct unit *out, bool user, const char *name)
 {
@@ -134,7 +134,7 @@ static bool is_yes(const struct unit *unit, const char *property)
 	return strcmp(unit_property(&unit->properties, property), "yes") == 0;
 }
 
-/* Completes a name. Returns false after naming the mistake. */
+/* Completes a unit's name. Returns false after naming the mistake. */
 static bool complete(char name[static UNIT_NAME_MAX], const char *word)
 {
 	const char *wrong = unit_name_complete(name, word);
@@ -156,7 +156,7 @@ static bool tell_unknown(const struct work *work, const char *name)
 	return false;
 }
 
-/* Finds a service that could be started. Returns false after saying why there is none. */
+/* Finds a service that systemd can start. Returns false after printing the reason. */
 static bool find(const struct work *work, struct unit *unit, const char *word)
 {
 	char name[UNIT_NAME_MAX];
@@ -187,7 +187,7 @@ static bool find(const struct work *work, struct unit *unit, const char *word)
 
 /* --- enable ----------------------------------------------------------------------------- */
 
-/* The user that executes the unit's program. Dynamic and unknown users are nobody. */
+/* Returns the user that executes the unit's program. For dynamic and unknown users that is nobody. */
 static struct preload_caller caller_of(const struct unit *unit)
 {
 	const char *user = unit_property(&unit->properties, "User");
@@ -206,8 +206,8 @@ static struct preload_caller caller_of(const struct unit *unit)
 }
 
 /*
- * Says why the library doesn't reach the service's program. The program is the first of ExecStart=; one in another root, or whose name
- * has specifiers, isn't known here. Returns false if the service isn't to be enabled.
+ * Judges the first program of ExecStart=, and prints why the library doesn't reach it. convertize can't find a program that is in
+ * another root, or whose name has specifiers. Returns false if it must not enable the service.
  */
 static bool judge_program(const struct work *work, const struct unit *unit)
 {
@@ -244,7 +244,7 @@ static bool judge_program(const struct work *work, const struct unit *unit)
 	return !refused;
 }
 
-/* Judges the unit, and composes its LD_PRELOAD, to be freed. Returns NULL, with the reason said, if it isn't to be enabled. */
+/* Judges the unit, and returns its LD_PRELOAD, which the caller frees. Returns NULL after printing why convertize must not enable it. */
 static char *judge(const struct work *work, const struct unit *unit)
 {
 	const char *deadly = unit_deadly_call(&unit->properties);
@@ -307,7 +307,7 @@ static enum own_result put_dropin(struct work *work, const char *unit, const cha
 		fprintf(stderr, "convertize: %s: a setting has control characters, which can't stand in a unit's file\n", unit);
 		return OWN_FAILED;
 	}
-	/* the cookie first: a drop-in that names a file that isn't there would keep the service from starting */
+	/* the cookie first: a drop-in that names a missing file would keep the service from starting */
 	cookie_result = put_cookie(work, unit, cookie_path, cookie);
 	result = cookie_result == OWN_FAILED ? OWN_FAILED :
 		 work->options->dry_run	       ? show(path, text) :
@@ -343,7 +343,7 @@ static bool enable(struct work *work, const char *word)
 	return true;
 }
 
-/* Tells systemd to read the drop-ins, if one has changed. */
+/* Makes systemd read the drop-ins, if one has changed. */
 static bool reload(const struct work *work)
 {
 	static const char *const words[] = { "daemon-reload", NULL };
@@ -351,7 +351,7 @@ static bool reload(const struct work *work)
 	return !work->changed || systemctl(work->options->user, words, NULL) == 0;
 }
 
-/* A log has to be an absolute path, as services don't run in the directory of convertize. */
+/* Accepts only absolute paths for the log: a service doesn't run in convertize's directory. */
 static bool check_log(const struct options *options, const char *log)
 {
 	char variable[] = "CONVERT_LOG", option[OPTIONS_EXPLAIN_MAX];
@@ -388,7 +388,7 @@ int services_enable(struct options *options)
 
 /* --- disable ---------------------------------------------------------------------------- */
 
-/* Finds the unit whose drop-in is to be removed; systemd may not know the unit any more. Returns false after saying why there is none. */
+/* Finds the unit to disable, which systemd may not know any more. Returns false after printing the reason. */
 static bool find_enabled(const struct work *work, char name[static UNIT_NAME_MAX], const char *word)
 {
 	char path[PATH_MAX];
@@ -447,7 +447,7 @@ int services_disable(const struct options *options)
 
 /* --- list ------------------------------------------------------------------------------- */
 
-/* Does a process have the library in @file, "maps" or "environ" of proc(5)? -1: that can't be known. */
+/* Does the process have the library in @file, its "maps" or "environ" (proc(5))? Returns 1 or 0, or -1 if it can't read the file. */
 static int has_library(const char *pid, const char *file)
 {
 	char path[64], part[PROC_LINE_MAX];
@@ -480,7 +480,7 @@ static const char *state_of(const char *name, bool user)
 
 	if (unit_name_is_template(name))
 		return "template";
-	/* without a service manager, it would be said once for each unit that there is none */
+	/* without a service manager, systemctl would complain once for each unit */
 	ret = user || access(BOOTED, F_OK) == 0 ? unit_query(&unit, user, name) : -ENOENT;
 	if (ret < 0)
 		return "unknown";
@@ -496,7 +496,7 @@ static const char *state_of(const char *name, bool user)
 	return !active ? "not running" : has > 0 ? "converted" : has < 0 ? "unknown" : was_told > 0 ? "not converted" : "needs a restart";
 }
 
-/* Cuts the name of a directory with drop-ins to the service's name. Returns false if it is none of a service. */
+/* Takes the service's name from the name of a directory with drop-ins. Returns false if the directory isn't a service's. */
 static bool take_unit(char name[static UNIT_NAME_MAX], const char *directory)
 {
 	size_t len = strlen(directory), suffix = strlen(DIRECTORY_SUFFIX);
@@ -513,7 +513,7 @@ static void print(const char *name, const char *state, const char *converters)
 	printf("%-32s %-16s %s\n", name, state, converters);
 }
 
-/* Prints the line of one directory, if it has a drop-in of ours; counts in *@wrong a service that runs unconverted with it. */
+/* Prints the line of one directory, if it has a drop-in of ours. Adds one to *@wrong if its service runs unconverted. */
 static bool list_directory(const char *units, bool user, const char *directory, int *wrong)
 {
 	char name[UNIT_NAME_MAX], path[PATH_MAX], *text, *converters;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * session.c - login sessions that are converted by default
+ * session.c - converts login sessions by default
  *
  * convertize.conf says whether a user's sessions are converted. profile.d and systemd's environment generators take the variables from
- * "convertize environment". Whatever is wrong, a session must start: then "environment" prints no variable, its scripts throw the
- * reason away, and "convertize list" shows it. A set-user-ID program that the session starts isn't affected: its loader takes no
- * library from LD_PRELOAD whose name has a slash (ld.so(8)).
+ * "convertize environment". A session must start in any case: after a mistake "environment" prints no variable, its scripts throw the
+ * reason away, and "convertize list" shows it. The session's set-user-ID programs are not affected: the loader ignores a library in
+ * LD_PRELOAD whose name has a slash (ld.so(8)).
  */
 #include "config.h"
 
@@ -28,16 +28,16 @@
 #define LIBRARY_NAME "libconvert.so"
 
 enum session_state {
-	SESSION_OFF,       /* no file converts it */
+	SESSION_OFF,       /* no file wants it converted */
 	SESSION_DECLINED,  /* the user has set an empty CONVERT_ADDR */
 	SESSION_INHERITED, /* it is part of a converted session */
 	SESSION_ON,
-	SESSION_WRONG,     /* a file converts it, or can't be read, and something is wrong: it starts unconverted */
+	SESSION_WRONG,     /* a file wants it converted, or is unreadable, and a mistake prevents that: it starts unconverted */
 };
 
 struct session {
 	struct conf_files files;
-	const char *file; /* the one that decides; NULL: none */
+	const char *file; /* that decides; NULL: none */
 	struct library library;
 };
 
@@ -62,7 +62,7 @@ static void find_user(struct session_user *user)
 	user->groups = names;
 }
 
-/* Forgets the settings in the environment, so that only the files count: those of the library, or all of convertize. */
+/* Unsets the library's variables, or with @all also those of convertize, so that only the files count. */
 static void clear_variables(bool all)
 {
 	for (int i = 0; i < OPTION_COUNT; i++)
@@ -70,7 +70,7 @@ static void clear_variables(bool all)
 			unsetenv(option_table[i].variable);
 }
 
-/* Do all values that files have set fit into a line? */
+/* Does each value that a file has set fit into a line? */
 static bool values_are_plain(const struct options *options)
 {
 	for (int i = 0; i < OPTION_COUNT; i++) {
@@ -85,8 +85,8 @@ static bool values_are_plain(const struct options *options)
 }
 
 /*
- * The one function that says what a session is. It names each mistake on standard error.
- * @next: the next login session, which doesn't inherit the variables of a converted session around this process
+ * Determines the state of a session; all commands use it. Names each mistake on standard error.
+ * @next: judge the next login session, which doesn't inherit the variables of a converted session around this process
  */
 static enum session_state find_session(struct session *out, struct options *options, bool next)
 {
@@ -125,7 +125,7 @@ static enum session_state find_session(struct session *out, struct options *opti
 	return SESSION_WRONG;
 }
 
-/* Prints a variable: in double quotes shells and systemd take the same escapes. */
+/* Prints a variable in double quotes, in which shells and systemd take the same escapes. */
 static void print_variable(bool shell, const char *name, const char *value)
 {
 	printf("%s%s=\"", shell ? "export " : "", name);
@@ -152,7 +152,7 @@ int session_environment(struct options *options)
 		if (option_is_library_variable((enum option_id)i) &&
 		    (options->origin[i].file || options_has(options, (enum option_id)i)))
 			print_variable(options->shell, option_table[i].variable, getenv(option_table[i].variable));
-	/* the last one: a shell that ends the program that reads this early has nothing preloaded without a converter */
+	/* comes last: a shell that stops reading early then doesn't preload the library without a converter */
 	print_variable(options->shell, "LD_PRELOAD", preload);
 	free(preload);
 	return fflush(stdout) == 0 ? EXIT_SUCCESS : STATUS_FAILED;
@@ -181,7 +181,7 @@ bool session_list(void)
 	return state != SESSION_WRONG;
 }
 
-/* Can a value stand in a line of the file as it is? A # after a blank would begin a comment. */
+/* Can a line of the file contain the value as it is? A # after a blank would begin a comment. */
 static bool is_line(const char *value)
 {
 	size_t len = strlen(value);
@@ -189,7 +189,10 @@ static bool is_line(const char *value)
 	return unit_value_is_plain(value) && len && !strchr(" #", value[0]) && value[len - 1] != ' ' && !strstr(value, " #");
 }
 
-/* Composes the user's file, to be freed: what the command line and the environment say. NULL: a value can't stand in it. */
+/*
+ * Composes the user's file from the settings of the command line and the environment. Returns a text, which the caller frees, or NULL
+ * if the file can't contain a value.
+ */
 static char *compose(const struct options *options, bool on)
 {
 	char *text = NULL;
@@ -208,7 +211,7 @@ static char *compose(const struct options *options, bool on)
 		const struct option_row *row = &option_table[i];
 		const char *value = option_is_setting((enum option_id)i) ? getenv(row->variable) : NULL;
 
-		/* sessions read the administrator's file themselves, and no file of --config */
+		/* leave the administrator's settings out: sessions read them themselves; keep those of a --config file, unlike sessions */
 		if (!value || !*value || !(row->scope & SCOPE(COMMAND_ENABLE)) ||
 		    (options->origin[i].file && strcmp(options->origin[i].file, CONF_SYSTEM) == 0))
 			continue;
@@ -227,7 +230,7 @@ static char *compose(const struct options *options, bool on)
 	return NULL;
 }
 
-/* Finds the user's file. Returns false, with the reason said, if there is none, or if the user has written it. */
+/* Finds the user's file. Returns false, with the reason printed, if there is no home directory or if the user wrote the file by hand. */
 static bool find_file(char path[static PATH_MAX], const char *line)
 {
 	char *text;
@@ -246,7 +249,7 @@ static bool find_file(char path[static PATH_MAX], const char *line)
 	return !exists || ours;
 }
 
-/* Says what the next session will be, as "list" would, and whether that is what the user has asked for. */
+/* Checks that the next session will be in the state that the user asked for, and prints it. Returns the exit status. */
 static int verify(bool on, bool quiet, const char *path)
 {
 	static struct options options = { .command = COMMAND_ENVIRONMENT };
@@ -274,7 +277,7 @@ static int write_file(const struct options *options, const char *path, bool on)
 		printf("# %s\n%s", path, text);
 		result = OWN_NOTHING;
 	} else if (text) {
-		result = own_write(path, text, 0600); /* it may have a cookie */
+		result = own_write(path, text, 0600); /* it may contain a cookie */
 	}
 	free(text);
 	if (result == OWN_FAILED)
@@ -292,7 +295,7 @@ int session_enable(struct options *options)
 	static struct library library;
 	char path[PATH_MAX];
 
-	/* the user's own file is replaced: what it says now doesn't count */
+	/* the settings of the user's own file don't count: we replace it */
 	if (!find_file(path, "session yes") || !conf_load(&files, options, true) || !launch_read_settings(&settings, options, true))
 		return STATUS_USAGE;
 	options_find_library(options);
@@ -313,7 +316,7 @@ int session_disable(struct options *options)
 	if (!find_file(path, "session no"))
 		return STATUS_USAGE;
 	find_user(&user);
-	/* where the administrator's file converts sessions, or can't be understood, the user's has to say no */
+	/* if the administrator's file wants the session converted, or has a mistake, the user's file must say no */
 	if (!conf_load(&files, options, true) || conf_session(&files, &user, &file))
 		return write_file(options, path, false);
 	if (options->dry_run)

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:-_.\\@"
-#define INSTANCE "convertize" /* only asked for: nobody starts it */
+#define INSTANCE "convertize" /* we only ask systemd about it: nobody starts it */
 #define BLANKS " \t\n"
 #define ERRNO_MAX 4095
 #define COOKIE_VARIABLE "CONVERT_COOKIE"
@@ -92,7 +92,7 @@ const char *unit_property(const struct unit_properties *properties, const char *
 	return "";
 }
 
-/* Returns the character that an escape of C stands for: systemctl writes these between $' and '. */
+/* Returns the character for the letter of a C escape: systemctl writes these between $' and '. */
 static char unescape(char c)
 {
 	static const char from[] = "abfnrtv", to[] = "\a\b\f\n\r\t\v";
@@ -158,7 +158,7 @@ bool unit_command_path(const char *value, char path[static PATH_MAX])
 	return to && snprintf(path, PATH_MAX, "%.*s", (int)(to - from - 5), from + 5) < PATH_MAX;
 }
 
-/* Does a filter permit a call? With "~" in front it names the forbidden calls. An entry may have an error behind a colon. */
+/* Does the filter permit the call? A filter with "~" in front names forbidden calls. An entry may have an error behind a colon. */
 static bool permits(const char *filter, const char *call)
 {
 	bool names_forbidden = *filter == '~', found = false;
@@ -174,7 +174,7 @@ static bool permits(const char *filter, const char *call)
 
 const char *unit_deadly_call(const struct unit_properties *unit)
 {
-	/* a program without the first two makes no TCP connections, and the library none of the other calls */
+	/* a program that may not make the first two makes no TCP connections: the library then makes none of the other calls */
 	static const char *const calls[] = { "socket", "connect", "dup3", "fcntl", "getpeername", "getrandom", "getsockname",
 					     "getsockopt", "gettid", "kcmp", "process_vm_readv", "process_vm_writev", "recvfrom",
 					     "recvmsg", "rt_sigprocmask", "sendmsg", "setsockopt" };
@@ -198,14 +198,14 @@ bool unit_value_is_plain(const char *value)
 	return true;
 }
 
-/* Writes a path, as EnvironmentFile= takes it: without quotes; a % would begin a specifier. */
+/* Writes a path for EnvironmentFile=: without quotes, and with % doubled, since it would begin a specifier. */
 static void write_path(FILE *out, const char *path)
 {
 	for (; *path; path++)
 		fprintf(out, "%s%c", *path == '%' ? "%" : "", *path);
 }
 
-/* Writes an assignment in quotes, as Environment= takes it. */
+/* Writes a quoted assignment for Environment=. */
 static void write_assignment(FILE *out, const char *name, const char *value)
 {
 	fprintf(out, "Environment=\"%s=", name);
@@ -219,7 +219,7 @@ static void write_assignment(FILE *out, const char *name, const char *value)
 	fputs("\"\n", out);
 }
 
-/* Closes @out and returns its text, or NULL if a write has failed or @right is false. */
+/* Closes @out and returns its text, or NULL if a write failed or @right is false. */
 static char *finish(FILE *out, char **text, bool right)
 {
 	right = !ferror(out) && right;

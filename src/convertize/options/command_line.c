@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* command_line.c - convertize's command line: one table is parsed, and printed by --help */
+/* command_line.c - convertize's command line: one table of options, which the parser and --help use */
 #include "config.h"
 
 #include "convertize/options/command_line.h"
@@ -21,9 +21,9 @@
 	"       convertize environment [OPTION]...\n" \
 	"       convertize paths [--manage | --once | --remove] [OPTION]...\n"
 
-/* Commands that the settings of libconvert.so mean something to. */
+/* Commands that use the settings of libconvert.so. */
 #define SETS (SCOPE(COMMAND_RUN) | SCOPE(COMMAND_CHECK) | SCOPE(COMMAND_ENABLE) | SCOPE(COMMAND_ENVIRONMENT))
-/* Commands with options that say which converter is asked, and how. */
+/* Commands that ask converters. */
 #define ASKS (SETS | SCOPE(COMMAND_PATHS))
 #define PATHS SCOPE(COMMAND_PATHS)
 #define UNITS (SCOPE(COMMAND_ENABLE) | SCOPE(COMMAND_DISABLE) | SCOPE(COMMAND_LIST))
@@ -226,7 +226,7 @@ static void print_help(void)
 	       "\nManual: man 1 convertize\n");
 }
 
-/* Sets the variable of an option, where libconvert.so and settings_read() find it. */
+/* Sets the variable of an option, which libconvert.so and settings_read() read. */
 static enum options_result set_variable(struct options *options, enum option_id id,
 					const char *value)
 {
@@ -318,7 +318,7 @@ static size_t least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* Returns how many letters have to be added, removed, replaced or swapped with their neighbour to make one word the other. */
+/* Returns the number of letters to add, remove, replace or swap with their neighbour that turns one word into the other. */
 static size_t distance(const char *a, const char *b)
 {
 	size_t len_a = strlen(a), len_b = strlen(b), rows[SIMILAR_MAX + 1][SIMILAR_MAX + 1];
@@ -338,7 +338,7 @@ static size_t distance(const char *a, const char *b)
 	return rows[len_a][len_b];
 }
 
-/* Takes @name for the best so far if it is more similar to @word than those before; a short word may have one wrong letter only. */
+/* Makes @name the best so far if it is more similar to @word than those before. A short word may have only one wrong letter. */
 static void compare(const char *word, const char *name, const char **best, size_t *best_distance)
 {
 	size_t wrong = distance(word, name);
@@ -360,11 +360,11 @@ const char *options_similar(const char *word, bool setting)
 		if (option_is_setting((enum option_id)i))
 			compare(word, option_table[i].name, &best, &found);
 	if (setting)
-		compare(word, "session", &best, &found); /* stands in files only */
+		compare(word, "session", &best, &found); /* a setting of files, without an option */
 	return found ? best : NULL;
 }
 
-/* Names the mistake in an option that getopt doesn't take. */
+/* Names the mistake in an option that getopt doesn't know. */
 static enum options_result unknown_option(const char *word)
 {
 	char name[SIMILAR_MAX + 2];
@@ -387,7 +387,7 @@ static enum option_id option_of_letter(int letter)
 	return letter == 'h' ? OPTION_HELP : letter == 'V' ? OPTION_VERSION : letter == 'q' ? OPTION_QUIET : OPTION_COUNT;
 }
 
-/* Parses options up to the first word that is none. */
+/* Parses options up to the first word that isn't an option. */
 static enum options_result parse_options(struct options *options, int argc, char *argv[])
 {
 	struct option getopt_table[OPTION_COUNT + 1] = { 0 };
@@ -421,8 +421,8 @@ static enum options_result parse_options(struct options *options, int argc, char
 }
 
 /*
- * Parses the words behind a command's name: options, and a program or units. Those stay in @argv, one behind
- * the other.
+ * Parses the words behind a command's name: options, and a program or units. Moves the program's or units' words together
+ * in @argv.
  */
 static enum options_result parse_words(struct options *options, int argc, char *argv[])
 {
@@ -472,7 +472,7 @@ static enum options_result check_words(const struct options *options)
 	return OPTIONS_RUN;
 }
 
-/* Checked behind the scopes: where the option has no meaning its value doesn't matter. */
+/* Checks the value of --method. check_scopes() comes first: a command without --method rejects the option itself. */
 static enum options_result check_method(const struct options *options)
 {
 	if (options->method == METHOD_UNKNOWN)
@@ -496,7 +496,7 @@ static enum options_result check_scopes(const struct options *options)
 	return OPTIONS_RUN;
 }
 
-/* Returns the command that a word stands for. */
+/* Returns the command with this name, or COMMAND_RUN: the word names a program. */
 static enum command command_of(const char *word)
 {
 	for (int i = COMMAND_CHECK; i < COMMAND_COUNT; i++)
@@ -512,7 +512,7 @@ enum options_result options_parse(struct options *options, int argc, char *argv[
 	memset(options, 0, sizeof(*options));
 	options->arguments = argv;
 	result = parse_options(options, argc, argv);
-	/* behind "--" the word "check" names a program */
+	/* after "--" the word "check" names a program */
 	if (result == OPTIONS_RUN && optind < argc && strcmp(argv[optind - 1], "--") != 0)
 		options->command = command_of(argv[optind]);
 	if (result == OPTIONS_RUN && (options->command == COMMAND_HELP || options->command == COMMAND_VERSION))

@@ -50,7 +50,7 @@ enum option_id {
 	OPTION_COUNT
 };
 
-/* What convertize is called for: the first word that is no option names it, unless that is a program to be run. */
+/* The command: the first word that is no option names it. Any other word names a program to run. */
 enum command {
 	COMMAND_RUN,
 	COMMAND_CHECK,
@@ -64,9 +64,9 @@ enum command {
 	COMMAND_COUNT
 };
 
-extern const char *const command_names[COMMAND_COUNT]; /* that of COMMAND_RUN is "" */
+extern const char *const command_names[COMMAND_COUNT]; /* COMMAND_RUN has "" */
 
-/* Bits that say with which commands an option may be given. */
+/* A bit for each command that takes an option. */
 #define SCOPE(command) (1u << (command))
 #define SCOPE_ANY (SCOPE(COMMAND_COUNT) - 1)
 
@@ -77,20 +77,20 @@ struct option_row {
 	unsigned int scope;
 	const char *variable; /* the environment variable that it sets, of libconvert.so or of convertize; NULL: none */
 	const char *value;    /* the variable's value, for an option without an argument */
-	bool list;            /* given again, the option adds to the variable, behind a comma */
+	bool list;            /* the option is repeatable: each adds its argument to the variable, behind a comma */
 };
 
 extern const struct option_row option_table[OPTION_COUNT];
 
-/* May the option stand in a configuration file? These are the settings of libconvert.so, where that is, and which paths are managed. */
+/* May a configuration file set the option? It may set those of libconvert.so, the library's path, and the choice of managed paths. */
 bool option_is_setting(enum option_id id);
 
-/* May the option's variable be handed on to other programs? It may not if it is convertize's own. */
+/* Is the option's variable one that other programs get? convertize keeps its own variables to itself. */
 bool option_is_library_variable(enum option_id id);
 
 /*
- * Exit statuses beside 0. Those from 125 on are for running a program, as env(1) and nohup(1) have them: all others are the program's then.
- * The other commands share the first ones.
+ * Exit statuses beside 0. Where convertize runs a program it exits with those from 125 on, as env(1) and nohup(1) do; all others are
+ * the program's. The other commands exit with the first three.
  */
 enum {
 	STATUS_FAILED = 1,   /* something failed or was refused; nothing is converted; no network works */
@@ -101,35 +101,35 @@ enum {
 	STATUS_NOT_FOUND = 127,
 };
 
-/* Where the value of a setting comes from, if neither from the command line nor from the environment. */
+/* The line of a file that has set an option. */
 struct options_origin {
-	const char *file; /* NULL: from these, or it isn't set */
+	const char *file; /* NULL: the command line or the environment has set it, or nothing has */
 	unsigned int line;
 };
 
-/* How a program is reached. */
+/* --method: the way in which convertize reaches a program's connections. */
 enum options_method { METHOD_AUTO, METHOD_PRELOAD, METHOD_SUPERVISE, METHOD_UNKNOWN };
 
 struct options {
 	enum command command;
-	char **program;      /* and its arguments, ending with NULL; NULL: none */
-	char **arguments;    /* all of convertize's own, with its name */
-	const char *executable; /* the program's file; NULL: as its name says */
+	char **program;      /* the program and its arguments, ending with NULL; NULL: none */
+	char **arguments;    /* convertize's own argv */
+	const char *executable; /* the program's file; NULL: its name leads to the file */
 	char **units;        /* of "enable" and "disable", ending with NULL; NULL: none */
 	const char *library; /* the file to preload; NULL: library_find() looks for it */
 	enum options_method method;
-	const char *method_word; /* as it was given */
+	const char *method_word; /* as the user wrote it */
 	bool quiet;          /* print no notes and warnings */
-	bool force;          /* run a program that can't be converted, too */
+	bool force;          /* run even a program that convertize can't convert */
 	bool json;           /* print the facts as one JSON object */
 	bool fix;            /* print the commands that repair this machine */
-	bool fix_run;        /* run those of them that are for this machine */
+	bool fix_run;        /* run the commands for this machine */
 	bool user;           /* units of the user's own service manager */
 	bool session;        /* login sessions, not units */
 	bool dry_run;        /* print files and commands, and change nothing */
 	bool shell;          /* print commands for a shell */
-	bool manage, once, remove; /* the task of "paths"; none: show them */
-	uint64_t given;      /* a bit for each option_id: see options_has() */
+	bool manage, once, remove; /* the task of "paths"; none: show the networks */
+	uint64_t given;      /* a bit for each option of the command line: see options_has() */
 	struct options_origin origin[OPTION_COUNT];
 };
 
@@ -143,28 +143,28 @@ static inline bool options_has(const struct options *options, enum option_id id)
 
 enum options_result {
 	OPTIONS_RUN,
-	OPTIONS_EXIT,  /* --help or --version has been answered */
-	OPTIONS_USAGE, /* the mistake was said on standard error */
+	OPTIONS_EXIT,  /* options_parse() has printed the answer to --help or --version */
+	OPTIONS_USAGE, /* options_parse() has named a mistake on standard error */
 };
 
 /*
  * options_parse() - read the command line
  * Options that are settings of libconvert.so become its environment variables at once.
- * @options->command says which use of convertize was meant even if something else is wrong.
+ * Sets @options->command even if something else is wrong.
  */
 enum options_result options_parse(struct options *options, int argc, char *argv[]);
 
 /*
- * options_similar() - the command, or with @setting the name of a setting, that @word is nearly: one or two letters are wrong
- * Returns NULL if there is none, or if @word is one of them.
+ * options_similar() - find the command that the user may have meant by @word, with one or two letters wrong
+ * @setting: find a setting instead. Returns NULL if no name is similar, or if @word is a right name.
  */
 const char *options_similar(const char *word, bool setting);
 
-/* Sets @options->library, once the files with defaults were read. */
+/* Sets @options->library. To call after conf_load(). */
 void options_find_library(struct options *options);
 
 /*
- * options_explain() - say a problem with a variable in terms of the option that has set it
+ * options_explain() - translate a problem with a variable: name the option that has set it
  * @problem: as settings_read() words it, the variable first
  * @option: set to "--converter", to "FILE:LINE: converter", or to the variable if that came from the environment
  * Returns the part of @problem behind the variable's name.

@@ -2,9 +2,9 @@
 /*
  * conf.c - convertize.conf: the defaults of an administrator and of a user, and whose sessions are converted
  *
- * A file decides to which host the connections of other people's programs go. So it has to be the administrator's or the user's own:
- * convertize reads no file that somebody else owns or may write to. It doesn't check directories, as those who may write to /etc need
- * no such file. A file that --config names is the user's own choice.
+ * A file decides to which host a program's connections go. So it must belong to the administrator or to the user:
+ * convertize reads no file that somebody else owns or may write to. It doesn't check directories, since an attacker who may write to
+ * /etc needs no such file. A file that --config names is the user's own choice.
  */
 #include "config.h"
 
@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Adds @text to a list in memory, with @separator between or, if @trailing, behind. Returns false without memory. */
+/* Appends @text to a list, with @separator between the two or, if @trailing, at the end. Returns false if memory runs out. */
 static bool append(char **list, const char *text, char separator, bool trailing)
 {
 	size_t before = *list ? strlen(*list) : 0, len = strlen(text);
@@ -56,7 +56,7 @@ static bool is_option(const char *name)
 	return false;
 }
 
-/* Returns the value for a switch, such as "early-data"; a line without a value switches it on. NULL: neither yes nor no. */
+/* Returns the variable's value for a switch like "early-data"; a line without a value switches it on. NULL: neither yes nor no. */
 static const char *switch_value(const struct option_row *row, const char *value)
 {
 	if (!value || strcmp(value, "yes") == 0)
@@ -194,7 +194,7 @@ void conf_fini(struct conf *conf)
 	memset(conf, 0, sizeof(*conf));
 }
 
-/* Is a name in a list of names with a blank behind each? */
+/* Does the list contain the name? Each name has a blank behind it. */
 static bool is_in(const char *list, const char *name)
 {
 	size_t len = strlen(name);
@@ -238,10 +238,10 @@ static void print_problem(const char *line)
 	fprintf(stderr, "convertize: %s\n", line);
 }
 
-/* The owner of a file decides which of its faults are errors, and which only warnings. */
+/* The owner of a file decides whether a fault of it is an error or only a warning. */
 enum owner { OWNER_SYSTEM, OWNER_USER, OWNER_NAMED };
 
-/* Is the file to be read? *@failed is set if convertize must stop. */
+/* May convertize read the file? Sets *@failed if convertize must stop. */
 static bool may_read(const struct stat *st, const char *path, enum owner owner, bool *failed)
 {
 	if (owner != OWNER_NAMED && st->st_uid != 0 && st->st_uid != geteuid()) {
@@ -264,7 +264,7 @@ static bool may_read(const struct stat *st, const char *path, enum owner owner, 
 	return !*failed;
 }
 
-/* Reads at most CONF_BYTES_MAX bytes. Returns how many, or -1. */
+/* Reads at most CONF_BYTES_MAX bytes. Returns their number, or -1. */
 static ssize_t read_text(int fd, char *text)
 {
 	size_t len = 0;
@@ -279,7 +279,7 @@ static ssize_t read_text(int fd, char *text)
 	return (ssize_t)len;
 }
 
-/* Reads the next file of @out, whose path is set. Returns false if convertize must stop. */
+/* Reads the next file of @out; the caller has set its path. Returns false if convertize must stop. */
 static bool read_file(struct conf_files *out, enum owner owner)
 {
 	static char text[CONF_BYTES_MAX + 1];
@@ -308,12 +308,12 @@ static bool read_file(struct conf_files *out, enum owner owner)
 		return !failed && len >= 0;
 	conf->is_system = owner != OWNER_USER;
 	conf_parse(conf, text, (size_t)len, &problems);
-	memset(text, 0, sizeof(text)); /* it may have a cookie in it */
+	memset(text, 0, sizeof(text)); /* it may contain a cookie */
 	out->count++;
 	return problems.count == 0;
 }
 
-/* Sets the variables that the command uses and the environment doesn't have. */
+/* Sets the variables that the command uses and that the environment doesn't have. */
 static bool apply(struct options *options, const struct conf *conf)
 {
 	for (int i = 0; i < OPTION_COUNT; i++) {

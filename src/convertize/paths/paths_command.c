@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * paths_command.c - "convertize paths": finds all facts of each network, or has them managed
+ * paths_command.c - "convertize paths": finds all facts of each network, or runs the path manager
  *
- * src/host decides which addresses are networks, for the path manager as well, so that both always see the same. A network works if a
- * converter answers over it: all converters are asked over all networks at once, by sockets that are bound to address and device, as
- * the kernel binds subflows (probe.c).
+ * src/host decides which addresses are networks. The path manager uses the same code, so both always see the same networks. A network
+ * works if a converter answers over it. We ask all converters over all networks at once, with sockets bound to address and device, as
+ * the kernel binds subflows (check/converter_probe.c).
  */
 #include "config.h"
 
@@ -28,7 +28,7 @@
 #include <string.h>
 
 #define ESTABLISHED (1u << 1) /* enum of include/net/tcp_states.h, as a bit */
-#define ANSWER_MS 2000 /* a path that takes longer for an answer is of no use to anybody */
+#define ANSWER_MS 2000 /* a path that takes longer for an answer is of no use */
 
 struct converters {
 	union sockaddr_ip address[PATHS_CONVERTERS_MAX];
@@ -66,7 +66,7 @@ static bool is_same_address(const union sockaddr_ip *wanted, int family, const _
 	else
 		memcpy(&found.in6.sin6_addr, address, sizeof(found.in6.sin6_addr));
 	sockaddr_ip_set_port(&found, sockaddr_ip_port(wanted));
-	/* an IPv6 socket with IPv4 addresses has them v4-mapped */
+	/* an IPv6 socket shows IPv4 addresses as v4-mapped ones */
 	return sockaddr_ip_equal(&found, wanted);
 }
 
@@ -75,7 +75,7 @@ static void add_subflow(struct subflows *out, const struct nlattr *attr)
 	struct tcp_info info = { 0 };
 	size_t len = mnl_attr_get_payload_len(attr);
 
-	/* it grows with the kernel */
+	/* newer kernels append fields to struct tcp_info */
 	memcpy(&info, mnl_attr_get_payload(attr), len < sizeof(info) ? len : sizeof(info));
 	out->received += info.tcpi_bytes_received;
 	out->sent += info.tcpi_bytes_acked;
@@ -115,7 +115,7 @@ static int read_subflows_of_family(struct netlink *netlink, int family, struct s
 	return netlink_ask(netlink, on_socket, search);
 }
 
-/* Adds the subflows between two addresses to @out, whatever the local port; returns 0 or -errno. No privilege is needed. */
+/* Adds the subflows between two addresses to @out, of any local port. Needs no privilege. Returns 0 or -errno. */
 static int read_subflows(const union sockaddr_ip *local, const union sockaddr_ip *converter, struct subflows *out)
 {
 	struct subflow_search search = { local, converter, out };
@@ -133,7 +133,7 @@ static int read_subflows(const union sockaddr_ip *local, const union sockaddr_ip
 
 /* --- each network ----------------------------------------------------------------------- */
 
-/* Is it a device of a mobile network? The kernel says so of those whose drivers do (DEVTYPE=wwan). */
+/* Is it a device of a mobile network? Its driver may tell (DEVTYPE=wwan). */
 static bool is_mobile(const struct host_link *link)
 {
 	char path[64 + IF_NAMESIZE], line[64];
@@ -162,7 +162,7 @@ static void find_metered(struct paths_row *row, const struct host_managers *othe
 	}
 }
 
-/* Finds the kernel's route for packets from the address to a converter, or else the default route. */
+/* Finds the kernel's route for packets from the address to the first converter of its family, or else the default route. */
 static void find_way(struct paths_row *row, const struct converters *converters)
 {
 	const union sockaddr_ip *address = &row->network.address;
@@ -200,7 +200,7 @@ static void fill_row(struct paths_row *row, const struct host_network *network, 
 
 /* --- knowledge of programs ----------------------------------------------------------------- */
 
-/* Is it the network that the kernel chooses for a socket that isn't bound? What is learned there is kept as of the usual path. */
+/* Does the kernel choose this network for unbound sockets? The cache keeps its facts under the usual path, without an address. */
 static bool is_usual(const struct paths_row *row, const union sockaddr_ip *converter)
 {
 	struct host_way way;
@@ -209,7 +209,7 @@ static bool is_usual(const struct paths_row *row, const union sockaddr_ip *conve
 	return !way.error && way.index == row->network.link.index;
 }
 
-/* Finds the cache's entry about the way to a converter: of the first one that has an entry. */
+/* Finds the cache's entry about the path to the first converter that has one. */
 static void find_learned(struct paths_row *row, const struct converters *converters, const struct cache *cache)
 {
 	struct in6_addr own = sockaddr_ip_in6(&row->network.address);
@@ -248,7 +248,7 @@ struct question {
 	size_t row, converter;
 };
 
-/* Asks all converters over all networks of their family; the answers are kept with the rows. */
+/* Asks all converters over all networks of their family, and keeps the answers in the rows. */
 static void ask(struct paths_view *view, const struct converters *converters, const struct settings *settings)
 {
 	size_t most = view->count * converters->count, count = 0;
@@ -279,7 +279,7 @@ static void ask(struct paths_view *view, const struct converters *converters, co
 		const union sockaddr_ip *converter = &converters->address[questions[i].converter];
 		bool works = results[i].outcome == PROBE_ANSWERED;
 
-		/* the first that answers, or else the first */
+		/* keep the first answer, or else the first failure */
 		if (row->works == PATHS_WORKS_YES || (row->works == PATHS_WORKS_NO && !works))
 			continue;
 		row->works = works ? PATHS_WORKS_YES : PATHS_WORKS_NO;
@@ -300,7 +300,7 @@ static int read_host(struct paths_view *out, const struct paths_choice *choice)
 
 	if (ret < 0)
 		return ret;
-	/* a file that can't be read is as none: endpoints are somebody's then */
+	/* treat an unreadable file as an empty one: all endpoints then count as somebody else's */
 	if (paths_memory_load(&memory) < 0)
 		memset(&memory, 0, sizeof(memory));
 	paths_memory_mark(&memory, &out->host.endpoints);
@@ -352,7 +352,7 @@ static const char *value_of(enum option_id id)
 	return getenv(option_table[id].variable);
 }
 
-/* Finds where a setting of the choice comes from: @problem begins with its name. */
+/* Prints a problem of a setting, with the place where it was set. @problem begins with the setting's name. */
 static void tell_problem(const struct options *options, const char *problem)
 {
 	size_t len = strcspn(problem, ":");
@@ -369,7 +369,7 @@ static void tell_problem(const struct options *options, const char *problem)
 	}
 }
 
-/* Returns the exit status: does a path work? */
+/* Returns the exit status, which tells whether a path works. */
 static int status_of(const struct paths_view *view)
 {
 	bool asked = false;
@@ -405,8 +405,8 @@ static int show(const struct options *options, const struct paths_choice *choice
 }
 
 /*
- * Finds a device of the command line that isn't there. With --manage it may come later, such as that of a modem: a
- * warning is enough.
+ * Looks for the devices that the command line names, and reports a missing one. With --manage it only warns, since a device may
+ * appear later, as a modem's does.
  */
 static bool check_devices(const struct options *options)
 {
@@ -435,7 +435,7 @@ int paths(struct options *options)
 	char problem[PATHS_PROBLEM_MAX];
 	struct paths_choice choice;
 
-	/* changes concern all users: only the administrator's file counts for them */
+	/* changes concern all users: then read only the administrator's file */
 	if (!conf_load(&files, options, changes))
 		return STATUS_USAGE;
 	if (!paths_choice_read(&choice, value_of(OPTION_DEVICE), value_of(OPTION_NEVER_DEVICE), value_of(OPTION_BACKUP_DEVICE),

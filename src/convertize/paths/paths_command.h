@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* paths_command.h - "convertize paths": the networks of this host as Multipath TCP sees them, shown or managed */
+/* paths_command.h - "convertize paths": shows the networks of this host as Multipath TCP sees them, or manages them */
 #ifndef CONVERTIZE_PATHS_COMMAND_H
 #define CONVERTIZE_PATHS_COMMAND_H
 
@@ -13,11 +13,11 @@
 
 #define PATHS_CONVERTERS_MAX 8
 
-/* The connections that are open to converters over one network. */
+/* The open connections to converters over one network. */
 struct subflows {
-	size_t count;            /* each is a subflow, or a connection by plain TCP */
-	uint64_t received, sent; /* bytes: that have come, and that the converter has acknowledged */
-	uint32_t heard_ms;       /* since something came over one of them, at the latest; 0 if there are none */
+	size_t count;            /* of subflows and plain TCP connections */
+	uint64_t received, sent; /* bytes; sent: those that the converter has acknowledged */
+	uint32_t heard_ms;       /* milliseconds since the latest packet over any of them; 0 if there are none */
 };
 
 /* Does a converter answer over this network? */
@@ -26,39 +26,39 @@ enum paths_works { PATHS_WORKS_UNASKED, PATHS_WORKS_NO, PATHS_WORKS_YES };
 /* The source of "metered". */
 enum paths_metered_by { PATHS_BY_NOBODY, PATHS_BY_NETWORK_MANAGER, PATHS_BY_KIND };
 
-/* All that is known of a network. */
+/* All facts of a network. */
 struct paths_row {
 	struct host_network network;
 	bool has_endpoint, endpoint_is_ours;
 	struct mptcp_endpoint endpoint;
-	int64_t since;           /* in seconds of CLOCK_REALTIME, when the path manager has made its endpoint; 0: it has not */
+	int64_t since;           /* seconds of CLOCK_REALTIME when our path manager made the endpoint; 0: it didn't */
 	uint32_t way_table;      /* the routing table for packets from the address; 0: none has a route */
-	unsigned int way_index;  /* the device that the way leaves by */
+	unsigned int way_index;  /* the device of that route */
 	enum host_metered metered;
 	enum paths_metered_by metered_by;
 	enum paths_works works;
-	char converter[SOCKADDR_STRLEN]; /* that was asked, and answered if one did; empty: none */
+	char converter[SOCKADDR_STRLEN]; /* the first one that answered, or else the first one asked; empty: none */
 	struct probe_result probe;
 	struct subflows subflows; /* to all converters */
 	enum path_use use;        /* by CONVERT_PATHS */
-	uint8_t preference;       /* its place there, from 0 on; PATH_PREFERENCE_NONE: it isn't ordered */
+	uint8_t preference;       /* its place in CONVERT_PATHS, from 0 on; PATH_PREFERENCE_NONE: it has none */
 	bool usual;               /* the kernel chooses it for unbound sockets */
-	char learned_of[SOCKADDR_STRLEN]; /* the converter that programs have learned about; empty: none has learned anything */
-	struct cache_converter learned;   /* by this user's programs, of the way there: CACHE_PATH */
+	char learned_of[SOCKADDR_STRLEN]; /* the converter that "learned" is about; empty: no program has learned anything */
+	struct cache_converter learned;   /* the cache's entry about the path to that converter (CACHE_PATH) */
 };
 
 struct paths_view {
 	struct paths_row *rows;
 	size_t count;
 	struct paths_wanted wanted;
-	bool is_managed; /* a path manager of ours runs */
+	bool is_managed; /* our path manager runs */
 	struct host host;
 	int mptcp;       /* net.mptcp.enabled, or -errno */
 	size_t converter_count;
 	struct path_preferences wishes; /* CONVERT_PATHS */
 };
 
-/* paths() - "convertize paths"; returns its exit status */
+/* paths() - run "convertize paths"; returns the exit status */
 int paths(struct options *options);
 
 /* Write it as a table, or as a JSON object. */

@@ -69,7 +69,7 @@ static const struct {
 };
 #define FLAG_COUNT (sizeof(flags) / sizeof(flags[0]))
 
-/* Says in a few words why a network doesn't work. */
+/* Returns in a few words why a network doesn't work. */
 static const char *describe_failure(const struct probe_result *probe)
 {
 	switch (probe->outcome) {
@@ -117,7 +117,7 @@ static void format_endpoint(const struct paths_row *row, char out[static CELL_MA
 			len += (size_t)snprintf(out + len, CELL_MAX - len, " %s", flags[i].name);
 }
 
-/* The routing table for packets from the address; the kernel's main table by its name. */
+/* Formats the routing table for packets from the address: "main" for the kernel's main table, else its number. */
 static void format_table(const struct paths_row *row, char out[static CELL_MAX])
 {
 	if (!row->way_table)
@@ -150,7 +150,7 @@ static void format_since(int64_t since, char out[static CELL_MAX])
 		strftime(out, CELL_MAX, "%Y-%m-%d %H:%M:%S", &tm);
 }
 
-/* The network's place in CONVERT_PATHS. */
+/* Formats the network's place in CONVERT_PATHS. */
 static void format_wish(const struct paths_row *row, char out[static CELL_MAX])
 {
 	if (row->use != PATH_USE_ORDERED)
@@ -167,13 +167,13 @@ static const char *const learned_names[] = {
 };
 static_assert(sizeof(learned_names) / sizeof(learned_names[0]) == CACHE_PATH_COUNT, "a name for each state");
 
-/* The number of SYNs in a row that have lost their data, on a path that works. */
+/* Returns the number of SYNs in a row that lost their data, on a path that works. */
 static unsigned int data_lost(const struct paths_row *row)
 {
 	return row->learned.path.state == CACHE_PATH_WORKS ? row->learned.path.doubts : 0;
 }
 
-/* Seconds since the path was last asked, or seen to be in its state; -1: unknown. */
+/* Returns the seconds since a program last asked over the path or saw its state; -1: unknown. */
 static int64_t asked_ago(const struct paths_row *row)
 {
 	int64_t ago = cache_now() - row->learned.path.asked;
@@ -181,7 +181,7 @@ static int64_t asked_ago(const struct paths_row *row)
 	return row->learned.path.asked > 0 && ago >= 0 ? ago / 1000 : -1;
 }
 
-/* The knowledge of this user's programs: "works, 21 ms", "silent, asked 3 s ago". */
+/* Formats the entry of the user's cache: "works, 21 ms", "silent, asked 3 s ago". */
 static void format_learned(const struct paths_row *row, char out[static CELL_MAX])
 {
 	size_t len = (size_t)snprintf(out, CELL_MAX, "%s", learned_names[row->learned.path.state]);

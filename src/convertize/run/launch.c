@@ -2,8 +2,8 @@
 /*
  * launch.c - run a program with libconvert.so preloaded, or under supervision
  *
- * A program that preloading can't reach would run unconverted without a word. So we inspect it first, and supervise it
- * (src/supervise) where that reaches it. A program that neither reaches isn't run unless the user insists.
+ * A program that preloading can't reach would run unconverted without any notice. So we inspect it first, and supervise it
+ * (src/supervise) if that reaches it. A program that neither reaches runs only with --force.
  */
 #include "config.h"
 
@@ -43,8 +43,8 @@ static const char *environment(const char *name)
 }
 
 /*
- * AddressSanitizer ends a program that has any library in front of its own. It needs to see the program's
- * memory before others do, not its sockets.
+ * AddressSanitizer ends a program with any library in front of its own. It must see the program's memory before other
+ * libraries do; for its sockets that doesn't matter. So this switches the sanitizer's check off.
  */
 static bool suit_sanitizer(const struct program *program)
 {
@@ -62,7 +62,7 @@ static bool suit_sanitizer(const struct program *program)
 	return ret == 0;
 }
 
-/* Can the log be written? The library itself says nothing if it can't. A FIFO without a reader (ENXIO) may get one later. */
+/* Checks that the log is writable, as the library doesn't report that. A FIFO without a reader (ENXIO) may get one later. */
 static bool check_log(const struct options *options, const char *path)
 {
 	char variable[] = "CONVERT_LOG", option[OPTIONS_EXPLAIN_MAX];
@@ -82,8 +82,8 @@ static bool check_log(const struct options *options, const char *path)
 }
 
 /*
- * Says of an IPv6 address without brackets that its end may be meant as a port: 2001:db8::1:1234 is an address as well. It may be if four
- * digits stand behind an address that is whole without them. @list: converters, separated by commas
+ * Warns of an IPv6 address without brackets whose end may be meant as a port: all of 2001:db8::1:1234 is an address. The end may be a
+ * port if it has four digits and the address is complete without it. @list: converters, separated by commas
  */
 static bool check_ports(const struct options *options, const char *list)
 {
@@ -111,7 +111,7 @@ static bool check_ports(const struct options *options, const char *list)
 	return true;
 }
 
-/* Refuses a log with a name like "yes": the user meant to switch it on. */
+/* Refuses a log with a name like "yes": the user meant to switch logging on. */
 static bool check_log_name(const struct options *options, const char *log)
 {
 	static const char *const switches[] = { "yes", "no", "on", "off", "true", "false", "none" };
@@ -147,7 +147,7 @@ bool launch_read_settings(struct settings *settings, const struct options *optio
 	return false;
 }
 
-/* Adds the library to LD_PRELOAD, behind what is preloaded already. */
+/* Adds the library to LD_PRELOAD, behind the entries that are there. */
 static bool set_preload(const char *path)
 {
 	char *joined = wrapper_preloads_with(getenv(PRELOAD_VARIABLE), path);
@@ -158,8 +158,8 @@ static bool set_preload(const char *path)
 }
 
 /*
- * Looks for wrappers of the program, which change LD_PRELOAD, and for other preload libraries.
- * Returns 0, or the status to end with.
+ * Reports wrappers of the program, which change LD_PRELOAD, and other preload libraries.
+ * Returns 0, or the exit status.
  */
 static int judge_wrapper(const struct options *options, const struct wrapper *wrapper)
 {
@@ -177,7 +177,7 @@ static int judge_wrapper(const struct options *options, const struct wrapper *wr
 	return refused ? STATUS_CANNOT_RUN : 0;
 }
 
-/* Is the program one that gets other rights when it is executed, which no_new_privs takes away? */
+/* Does the program gain privileges on execution? Supervision sets no_new_privs, which prevents that. */
 static bool needs_privileges(enum preload_verdict verdict)
 {
 	return verdict == PRELOAD_SETUID || verdict == PRELOAD_SETGID || verdict == PRELOAD_CAPABILITIES;
@@ -192,7 +192,7 @@ static void explain(const struct launch *launch, const char *level, const char *
 	fprintf(stderr, "convertize: %s%s%s%s%s\n", level, text, remedy ? "; " : "", remedy ? remedy : "", what);
 }
 
-/* Returns 0, or the status to end with; *@preload is cleared if the program wouldn't start with the library. */
+/* Reports the verdict. Returns 0, or the exit status. Clears *@preload if the program wouldn't start with the library. */
 static int judge(const struct launch *launch, bool *preload)
 {
 	enum preload_verdict verdict = launch->verdict;
@@ -213,7 +213,7 @@ static int cannot_run(const char *command, int error)
 	return error == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
 }
 
-/* Supervised programs and all that they start are reached already: our library would get in the supervisor's way. */
+/* Takes our library out of LD_PRELOAD: the supervisor reaches the program and all that it starts, and the library would disturb it. */
 static bool unset_preload(void)
 {
 	char *joined = wrapper_preloads_without(getenv(PRELOAD_VARIABLE), PRELOAD_NAME);
@@ -247,14 +247,14 @@ static int variable_failed(const char *variable)
 	return STATUS_NOT_RUN;
 }
 
-/* Is preloading better than nothing where supervision fails? As for a program that chroot(8) starts in a root with the library. */
+/* May preloading help where supervision fails? It may for a program that chroot(8) starts in a root with the library. */
 static bool may_preload(const struct launch *launch)
 {
 	return launch->options->method == METHOD_AUTO && launch->wrapper && !launch->wrapper->refused &&
 	       preload_level(launch->verdict) == PRELOAD_LEVEL_WORKS;
 }
 
-/* Returns the sentence about the consequence, where the program can't be supervised. */
+/* Returns the sentence about the consequence if the supervisor can't supervise the program. */
 static const char *otherwise(const struct launch *launch)
 {
 	if (may_preload(launch))
@@ -265,8 +265,8 @@ static const char *otherwise(const struct launch *launch)
 }
 
 /*
- * Runs the program under supervision. Returns only if that fails. Where convertize itself was started with the library
- * preloaded it begins again without: the supervisor's own connections must not be converted.
+ * Runs the program under supervision. Returns only if that fails. If convertize itself has the library preloaded it first
+ * executes itself without the library, which would convert the supervisor's own connections.
  */
 static int launch_supervised(const struct launch *launch, const struct settings *settings)
 {
@@ -289,7 +289,7 @@ static int launch_supervised(const struct launch *launch, const struct settings 
 	if (!unset_preload())
 		return variable_failed(PRELOAD_VARIABLE);
 	if (preloaded) {
-		syscall(SYS_execve, "/proc/self/exe", launch->options->arguments, environ); /* past the library, which would warn of it */
+		syscall(SYS_execve, "/proc/self/exe", launch->options->arguments, environ); /* past the library's hook, which would warn */
 		return variable_failed("/proc/self/exe");
 	}
 	if (launch->options->method == METHOD_AUTO && launch->options->quiet)
@@ -302,7 +302,7 @@ static int launch_supervised(const struct launch *launch, const struct settings 
 	return status == STATUS_NOT_RUN && launch->options->force ? run(launch->options) : status;
 }
 
-/* Runs the program under the supervision that this process is under. Returns only if that fails. */
+/* Runs the program under the supervisor of this process. Returns only if that fails. */
 static int launch_as_is(const struct options *options)
 {
 	if (!options->quiet && options->given & ~(UINT64_C(1) << OPTION_METHOD | UINT64_C(1) << OPTION_EXECUTABLE))
@@ -310,7 +310,7 @@ static int launch_as_is(const struct options *options)
 	return unset_preload() ? run(options) : variable_failed(PRELOAD_VARIABLE);
 }
 
-/* Has the library start programs that it doesn't reach, children of this one, by this convertize. */
+/* Tells the library to start child programs that it doesn't reach by this convertize. */
 static bool set_supervisor(const struct options *options)
 {
 	char path[PATH_MAX];
@@ -337,7 +337,7 @@ static int launch_preloaded(const struct launch *launch, const struct library *l
 		return variable_failed(PRELOAD_VARIABLE);
 	if (!set_supervisor(launch->options))
 		return variable_failed(SETTINGS_SUPERVISOR_VARIABLE);
-	/* the library says of each program that it starts and doesn't reach that it isn't converted */
+	/* the library warns of each child program that it doesn't reach */
 	if (setenv(WARN_VARIABLE, launch->options->quiet ? "0" : "1", 0) < 0)
 		return variable_failed(WARN_VARIABLE);
 	trials_start(settings);
@@ -345,8 +345,8 @@ static int launch_preloaded(const struct launch *launch, const struct library *l
 }
 
 /*
- * Does a wrapper keep its programs from being preloaded, but not from being supervised? Set-user-ID wrappers have all the
- * privileges they need where root starts them.
+ * Does the wrapper prevent preloading, but not supervision? A set-user-ID wrapper that root starts has all privileges that it
+ * needs, even under supervision.
  */
 static bool wrapper_leaves_to_supervisor(const struct launch *launch, const struct preload_caller *caller)
 {
@@ -357,8 +357,8 @@ static bool wrapper_leaves_to_supervisor(const struct launch *launch, const stru
 }
 
 /*
- * Decides by the method that the user chose, or else by the program. An emulator (binfmt_misc) runs a program for another machine, if
- * there is one, and its system calls are this machine's; without one the program can't be run in any case.
+ * Chooses the user's --method, or else one that suits the program. A program for another machine runs only by an emulator
+ * (binfmt_misc), which makes this machine's system calls: the supervisor reaches these.
  */
 static enum launch_way way_of(const struct launch *launch, const struct preload_caller *caller)
 {
@@ -390,7 +390,7 @@ int launch_plan(struct launch *out, const struct options *options, const struct 
 	return 0;
 }
 
-/* Suggests a command of ours if the word is nearly one, and no program has that name. */
+/* Suggests a command of convertize if the word is similar to one and no program has that name. */
 static bool is_mistyped(const struct options *options)
 {
 	const char *word = options->program[0], *similar = options->executable ? NULL : options_similar(word, false);
@@ -402,7 +402,7 @@ static bool is_mistyped(const struct options *options)
 	return true;
 }
 
-/* Says in an interactive shell that it is a converted one, since nothing else shows it. */
+/* Tells the user of an interactive shell that it is converted, since nothing else shows that. */
 static void announce_shell(const struct options *options)
 {
 	static const char *const shells[] = { "sh", "bash", "dash", "zsh", "fish", "ksh", "mksh" };

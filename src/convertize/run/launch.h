@@ -9,40 +9,41 @@
 #include "convertize/run/library.h"
 #include "convertize/run/wrapper.h"
 
-/* The user and group that a program would be executed by now. */
+/* Returns the user and group that would execute a program now. */
 struct preload_caller launch_caller(void);
 
 /*
  * launch_read_settings() - read the settings of the environment, for all commands
- * @settings: all zero before. Returns false after saying what is wrong, and where it was set; and, if @needs_converter, that none is named.
+ * @settings: all zero before
+ * Returns false after printing the mistakes and where they are; with @needs_converter also if no converter is set.
  */
 bool launch_read_settings(struct settings *settings, const struct options *options, bool needs_converter);
 
-/* How a program's connections are reached: LAUNCH_UNREACHED ones aren't, and only --force runs the program. */
+/* The way to reach a program's connections. With LAUNCH_UNREACHED there is none, and only --force runs the program. */
 enum launch_way { LAUNCH_PRELOADED, LAUNCH_SUPERVISED, LAUNCH_UNREACHED };
 
-/* A program, and how it is to be run. */
+/* A program, and the way to run it. */
 struct launch {
 	const struct options *options;
 	struct program program;
 	const struct library_build *library;
-	enum preload_verdict verdict; /* of preloading */
+	enum preload_verdict verdict; /* does preloading reach it? */
 	size_t index;                 /* of the file that the verdict is about */
 	const struct wrapper *wrapper; /* NULL: none */
 	enum launch_way way;
 };
 
 /*
- * launch_plan() - decide how a program would be run; launch() does so, and "check" and "enable" report it
- * @options: program, executable, method and force count
- * @library: NULL: none, as the method is to supervise
+ * launch_plan() - plan how to run a program; launch() carries the plan out, "check" and "enable" report it
+ * @options: the plan depends on program, executable, method and force
+ * @library: NULL: none, since the user chose to supervise
  * Returns 0, or -errno if the program can't be executed.
  */
 int launch_plan(struct launch *out, const struct options *options, const struct library *library, const struct preload_caller *caller);
 
 /*
- * launch() - become the program
- * Returns only if that fails: the exit status, with the reason said on standard error.
+ * launch() - execute the program
+ * Returns only if that fails: the exit status, after printing the reason on standard error.
  */
 int launch(const struct options *options);
 

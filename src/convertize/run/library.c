@@ -2,9 +2,9 @@
 /*
  * library.c - where libconvert.so is, and for which machines
  *
- * The loader alone knows the value of $LIB: configure asks our own (LIBCONVERT_LOADER_LIB). Those for other
- * machines may not run here; their value is "lib" with more letters ("lib32"), or a directory below "lib"
- * that is named after the machine ("lib/i386-linux-gnu"). We search all of these, and each file says for which machine it is.
+ * Only the loader knows the value of $LIB. configure asks the loader of our own machine (LIBCONVERT_LOADER_LIB). The loaders for
+ * other machines may not run here: their value is "lib" with more letters ("lib32"), or a directory below "lib" that has the
+ * machine's name ("lib/i386-linux-gnu"). We search all of these. The ELF header of each file tells its machine.
  */
 #include "config.h"
 
@@ -20,7 +20,7 @@
 
 #define FILE_NAME "libconvert.so"
 #define INSTALLED LIBCONVERT_DIR "/" FILE_NAME /* LIBCONVERT_DIR: see local.mk */
-#define LOADER_LIB "/" LIBCONVERT_LOADER_LIB "/" /* "//": there is no $LIB here */
+#define LOADER_LIB "/" LIBCONVERT_LOADER_LIB "/" /* "//": the loader doesn't support $LIB */
 #define TOKEN "/$LIB/"
 
 /* Finds the library of the build tree: libtool puts it into .libs, beside this program. */
@@ -74,14 +74,14 @@ static bool find_file(struct library *out, const char *path, char problem[static
 {
 	struct library_build *build = &out->builds[0];
 
-	/* a program may change its directory before it starts another */
+	/* the path must be absolute: a program may change its directory before it starts another */
 	if (!realpath(path, build->path))
 		return problem_is(problem, "%.4000s: %s; install libconvert, or name the library with --library",
 				  path, strerror(errno));
 	return check_path(build->path, problem) && read_build(out, problem);
 }
 
-/* Adds the library in one of the directories that $LIB may stand for, if there is one, and if it is for a machine of its own. */
+/* Adds the library in a directory that $LIB may stand for, if there is one and none before is for the same machine. */
 static void add_build(struct library *out, const char *directory, const char *name, const char *rest)
 {
 	struct library_build *build = &out->builds[out->count];
@@ -98,7 +98,7 @@ static void add_build(struct library *out, const char *directory, const char *na
 		}
 }
 
-/* Adds those in the directories of @directory whose names have @part in them, at the beginning if @first. */
+/* Adds the libraries in those subdirectories of @directory whose names contain @part or, with @first, begin with it. */
 static void add_builds(struct library *out, const char *directory, const char *part, bool first, const char *rest)
 {
 	DIR *stream = opendir(*directory ? directory : "/");
@@ -114,7 +114,7 @@ static void add_builds(struct library *out, const char *directory, const char *p
 		closedir(stream);
 }
 
-/* Finds the files of a path with $LIB, the one for programs of our own machine first. */
+/* Finds the files of a path with $LIB, first the one for our own machine. */
 static bool find_pattern(struct library *out, const char *pattern, char problem[static LIBRARY_PROBLEM_MAX])
 {
 	const char *token = strstr(pattern, TOKEN), *rest = token + strlen(TOKEN);
@@ -144,7 +144,7 @@ static bool find_pattern(struct library *out, const char *pattern, char problem[
 	return true;
 }
 
-/* The path of the installed library, with $LIB if it is in the directory that our loader puts there. */
+/* Returns the path of the installed library, with $LIB if the path contains our loader's value of it. */
 static const char *installed(char path[static PATH_MAX])
 {
 	const char *lib = strlen(LOADER_LIB) > 2 ? strstr(INSTALLED, LOADER_LIB) : NULL;

@@ -2,8 +2,8 @@
 /*
  * wrapper.c - programs that run others with a preload library or an environment of their own
  *
- * The programs that they start are not looked at: libconvert.so itself warns of those that it isn't loaded into. This file
- * has the wrappers of which it is known before anything runs.
+ * This file lists the wrappers that are known to lose or disturb the library. It doesn't examine the programs that they start:
+ * libconvert.so itself warns of a program that it isn't loaded into.
  */
 #include "config.h"
 
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SEPARATORS ": \t\n" /* of LD_PRELOAD; ld.so(8) names the first two; glibc and musl take blanks */
+#define SEPARATORS ": \t\n" /* of LD_PRELOAD; ld.so(8) documents the first two; glibc and musl accept all blanks */
 #define TO_PROXIES \
 	"takes the program's connections to its proxies: only those to the proxies are converted, and " \
 	"none if they are on this machine"
@@ -49,7 +49,7 @@ static const struct wrapper env_preload = {
 
 static const struct wrapper unshare_root = { "unshare", NULL, false, OTHER_ROOT, NULL, WRAPPER_SUPERVISED };
 
-/* Commands that run the program behind their own options, and keep LD_PRELOAD or add to it. */
+/* Commands that run the program after their own options, and keep LD_PRELOAD or add to it. */
 static const char *const transparent[] = {
 	"chrt",	  "env",     "faketime", "ionice", "nice",    "nohup", "prlimit",
 	"setpriv", "setsid", "stdbuf",	 "taskset", "time", "timeout",
@@ -75,7 +75,7 @@ static bool is_transparent(const char *name)
 	return false;
 }
 
-/* Is @name the wrapper's, with or without a version number? "proxychains4" is proxychains, "sudoku" isn't sudo. */
+/* Is @name the wrapper's name, perhaps with a version number? "proxychains4" is proxychains, "sudoku" isn't sudo. */
 static bool is_command(const struct wrapper *wrapper, const char *name)
 {
 	size_t len = strlen(wrapper->command);
@@ -83,13 +83,13 @@ static bool is_command(const struct wrapper *wrapper, const char *name)
 	return starts_with(name, wrapper->command) && strspn(name + len, "0123456789") == strlen(name + len);
 }
 
-/* Is @word no program's name: an option, a variable, a number such as nice's, or a time such as faketime's? */
+/* Is @word an argument and no program's name: an option, a variable, a number (nice), or a time (faketime)? */
 static bool is_argument(const char *word)
 {
 	return *word == '-' || *word == '+' || strchr(word, '=') || strspn(word, "0123456789") > 0;
 }
 
-/* Does unshare(1) with these arguments change the root directory, and not the network? A supervisor stays in its own network. */
+/* Does unshare(1) with these arguments change the root directory, but not the network? A supervisor can't follow to another network. */
 static bool changes_root(char *const words[])
 {
 	bool root = false;
@@ -152,8 +152,8 @@ const struct wrapper *wrapper_of_preloads(const char *list)
 }
 
 /*
- * Returns, to be freed, the names in @list but those of the library whose name is @base, each with a colon behind it, and @room
- * bytes more.
+ * Copies the names in @list, each with a colon behind it, without those whose file is named @base. Returns the copy, which the caller
+ * frees, with room for @room bytes more.
  */
 static char *names_without(const char *list, const char *base, size_t room)
 {

@@ -8,33 +8,33 @@
 
 struct wrapper {
 	const char *command; /* its name, without a version number */
-	const char *library; /* how the name of the library that it preloads begins; NULL: it preloads none */
-	bool refused;        /* nothing would be converted, if the library were preloaded */
+	const char *library; /* its preload library: the start of the name; NULL: it has none */
+	bool refused;        /* with preloading, nothing would be converted */
 	const char *problem, *remedy;
-	enum { WRAPPER_UNSUPERVISED, WRAPPER_SUPERVISED, WRAPPER_SUPERVISED_BY_ROOT } supervised; /* a supervisor reaches its programs */
+	enum { WRAPPER_UNSUPERVISED, WRAPPER_SUPERVISED, WRAPPER_SUPERVISED_BY_ROOT } supervised; /* does a supervisor reach its programs? */
 };
 
 /*
- * wrapper_of_command() - the wrapper that a command runs its program by, also behind nice, env and their like
+ * wrapper_of_command() - find the wrapper in a command, also after nice, env and similar commands
  * @words: the command and its arguments, ending with NULL. Returns NULL if there is none.
  */
 const struct wrapper *wrapper_of_command(char *const words[]);
 
 /*
- * wrapper_of_preloads() - the one whose library is preloaded already
+ * wrapper_of_preloads() - find a wrapper whose library LD_PRELOAD contains
  * @list: LD_PRELOAD, or NULL. Returns NULL if there is none.
  */
 const struct wrapper *wrapper_of_preloads(const char *list);
 
 /*
- * wrapper_preloads_with() - LD_PRELOAD with a library added, behind all others
- * So it is the nearest to the C library: other preload libraries see the program's calls as the program makes them, and
- * AddressSanitizer's can be the first, as it must. Entries for the same library in other directories are left out.
- * Returns a string to be freed, or NULL without memory.
+ * wrapper_preloads_with() - add a library to LD_PRELOAD, behind all others
+ * The last is the nearest to the C library: other preload libraries see the program's calls unchanged, and AddressSanitizer's
+ * library stays the first, as it must. Leaves entries for the same library in other directories out.
+ * Returns a string, which the caller frees, or NULL if memory runs out.
  */
 char *wrapper_preloads_with(const char *list, const char *library);
 
-/* wrapper_preloads_without() - LD_PRELOAD without the library whose file has the name @base. Returns as above. */
+/* wrapper_preloads_without() - remove the library whose file is named @base from LD_PRELOAD. Returns as above. */
 char *wrapper_preloads_without(const char *list, const char *base);
 
 #endif
