@@ -8,6 +8,7 @@
 #include "host/networks.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -77,7 +78,7 @@ int path_list_choose(struct path_list *list, const struct settings *with, const 
 
 int path_list_missed(const struct path_list *list, int best)
 {
-	(void)list, (void)best;
+	ck_assert_int_lt(best, (int)list->count);
 	return nets.missed;
 }
 
@@ -152,16 +153,21 @@ bool survey_begin(struct survey *survey, const struct path *own, const struct se
 
 enum paths_do survey_look(struct survey *survey, int64_t now, unsigned int waiting, enum survey_syn syn, unsigned int *again)
 {
-	(void)survey, (void)now, (void)waiting;
+	(void)survey;
+	ck_assert_int_eq(now, kernel.now);
 	nets.looks++;
 	nets.syn = syn;
+	nets.waiting = waiting;
+	if (nets.meanwhile)
+		kernel.info.tcpi_state = TCPINFO_ESTABLISHED;
 	*again = 30;
 	return nets.what;
 }
 
 enum paths_do survey_leave(struct survey *survey, enum paths_do what, enum survey_syn syn, int *best)
 {
-	(void)survey, (void)what, (void)syn;
+	(void)survey, (void)syn;
+	nets.left = what;
 	*best = nets.elsewhere;
 	return nets.leave;
 }
@@ -170,7 +176,7 @@ bool survey_try(struct survey *survey, const struct path *path)
 {
 	survey->own = *path;
 	note("try %d %d; ", path->id.converter, path->id.source.s6_addr[15]);
-	return true;
+	return !nets.unasked;
 }
 
 bool survey_trial_ends(struct survey *survey, bool *works)
@@ -264,6 +270,7 @@ static ssize_t output(struct dial *of, const struct iovec iov[static 2], const u
 static void begun(struct dial *of)
 {
 	(void)of;
+	kernel.begun++;
 }
 
 static void info(struct dial *of, struct tcp_info *out)
@@ -388,6 +395,26 @@ enum dial_state step(void)
 	return dial_step(&dial, &end);
 }
 
+static enum dial_state state_on_stack;
+
+static void step_by_signal(int number)
+{
+	(void)number;
+	state_on_stack = step();
+}
+
+enum dial_state step_on_small_stack(void)
+{
+	static char room[65536];
+	const stack_t stack = { .ss_sp = room, .ss_size = sizeof(room) };
+	struct sigaction action = { .sa_handler = step_by_signal, .sa_flags = SA_ONSTACK };
+
+	ck_assert_int_eq(sigaltstack(&stack, NULL), 0);
+	ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
+	ck_assert_int_eq(raise(SIGUSR1), 0);
+	return state_on_stack;
+}
+
 /* The SYN+ACK is there: what was done before it isn't said any more. */
 void synack(uint8_t options)
 {
@@ -398,17 +425,18 @@ void synack(uint8_t options)
 
 void answer(enum answer what)
 {
-	const struct convert_withholding withholding = { .withheld = true, .limit_ms = 700, .corrects = true, .silent = what == SILENCE,
-							 .blind = what == SILENCE, .repeats = what == SILENCE };
+	const struct convert_withholding withholding = { .withheld = true, .limit_ms = what == HOLDING ? 2000 : 700, .corrects = true,
+							 .silent = what == SILENCE, .blind = what == SILENCE, .repeats = what == SILENCE,
+							 .hold_times = what == HOLDING };
 	static const uint8_t mptcp = 30;
 	struct convert_writer writer;
 
 	convert_writer_init(&writer, kernel.stream, sizeof(kernel.stream));
-	if (what == SUPPORTED || what == SILENCE) {
+	if (what == SUPPORTED || what == SILENCE || what == HOLDING) {
 		convert_write_supported(&writer, &mptcp, 1);
 		convert_write_withholding(&writer, &withholding);
 	}
-	if (what == WHOLE || what == SUPPORTED || what == SILENCE)
+	if (what == WHOLE || what == SUPPORTED || what == SILENCE || what == HOLDING)
 		convert_write_tcp_header(&writer, NULL, 0);
 	else if (what == COOKIE)
 		convert_write_error_cookie(&writer, (const uint8_t *)"biscuit", 7);

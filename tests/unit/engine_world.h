@@ -37,7 +37,7 @@ extern struct kernel {
 	struct convert_request request; /* the last one */
 	uint8_t message[CONVERT_MESSAGE_MAX + 4096];
 	size_t message_len;
-	unsigned int watched;
+	unsigned int watched, begun;
 	char done[512];
 } kernel;
 
@@ -49,8 +49,12 @@ extern struct networks {
 	int elsewhere, chosen;  /* paths of @list; -1: none */
 	int missed;
 	struct path_list list;
+	bool meanwhile;         /* the SYN+ACK comes while the probes are looked at */
+	bool unasked;           /* no probe of a trial can be sent */
 	unsigned int open, looks;
 	enum survey_syn syn;
+	unsigned int waiting;   /* what survey_look() was told */
+	enum paths_do left;     /* and survey_leave() */
 } nets;
 
 extern const struct dial_ops ops;
@@ -60,7 +64,7 @@ extern struct dial dial;
 extern struct dial_end end;
 
 /* What a converter says. */
-enum answer { WHOLE, SUPPORTED, SILENCE, GARBAGE, REFUSED, NOT_AUTHORIZED, COOKIE, OPTION, FULL };
+enum answer { WHOLE, SUPPORTED, SILENCE, GARBAGE, REFUSED, NOT_AUTHORIZED, COOKIE, OPTION, FULL, HOLDING };
 
 /* Returns what the engine has done since it was asked last. */
 const char *said(void);
@@ -85,6 +89,9 @@ void synack(uint8_t options);
 
 /* That is in the stream. */
 void answer(enum answer what);
+
+/* Takes a step as a signal handler on a stack of its own does. */
+enum dial_state step_on_small_stack(void);
 
 /* A connection that succeeds, from which the converter is known. */
 void learn(enum answer what);

@@ -12,7 +12,7 @@ unit_tests = tests/unit/test_codec_names tests/unit/test_codec_read tests/unit/t
 	tests/unit/test_cache tests/unit/test_cache_file tests/unit/test_cache_race \
 	tests/unit/test_srv tests/unit/test_socket_record tests/unit/test_converters tests/unit/test_paths tests/unit/test_paths_facts tests/unit/test_front_end \
 	tests/unit/test_supervise_filter tests/unit/test_supervise_blind \
-	tests/unit/test_engine_decide tests/unit/test_engine_dial tests/unit/test_engine_paths tests/unit/test_engine_front_end tests/unit/test_supervise_caller tests/unit/test_supervise_pause
+	tests/unit/test_engine_decide tests/unit/test_engine_dial tests/unit/test_engine_paths tests/unit/test_engine_faults tests/unit/test_engine_front_end tests/unit/test_supervise_caller tests/unit/test_supervise_pause
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)
 
@@ -37,6 +37,10 @@ tests_unit_test_engine_dial_LDADD = libengine.la libclient.la libcodec.la libcom
 tests_unit_test_engine_paths_SOURCES = tests/unit/test_engine_paths.c $(engine_world)
 tests_unit_test_engine_paths_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_engine_paths_LDADD = libengine.la libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
+
+tests_unit_test_engine_faults_SOURCES = tests/unit/test_engine_faults.c $(engine_world)
+tests_unit_test_engine_faults_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_engine_faults_LDADD = libengine.la libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
 
 tests_unit_test_engine_front_end_SOURCES = tests/unit/test_engine_front_end.c
 tests_unit_test_engine_front_end_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

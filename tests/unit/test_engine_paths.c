@@ -306,12 +306,408 @@ START_TEST(direct_connections_take_a_network_that_works)
 }
 END_TEST
 
+/* --- what is asked, and by whom --- */
+
+START_TEST(path_that_is_known_is_looked_at_when_its_answer_is_due)
+{
+	expect_on(dial_begin(false));
+	ck_assert_int_eq(dial.start.look_at, kernel.now + paths_patience(0, false) * MS);
+	paths_note_answer(&dial.start.own.id, 400, true);
+	expect_on(dial_begin(false));
+	ck_assert_int_eq(dial.start.look_at, kernel.now + paths_patience(400, true) * MS);
+	ck_assert_uint_ne(paths_patience(400, true), paths_patience(0, false));
+}
+END_TEST
+
+START_TEST(look_is_told_what_waits_and_for_how_long)
+{
+	expect_on(dial_begin(false));
+	kernel.now = dial.start.look_at;
+	expect_on(step());
+	ck_assert_uint_eq(nets.waiting, (dial.start.look_at - 30 * MS - dial.start.syn_at) / MS);
+	ck_assert_int_eq(nets.syn, SURVEY_DATA);
+	ck_assert_uint_eq(dial.start.moves, 0);
+	dial_stop(&dial);
+	kernel.syn_takes = -EOPNOTSUPP;
+	kernel.takes = -EAGAIN;
+	expect_on(dial_begin(false));
+	kernel.now = dial.start.look_at;
+	expect_on(step());
+	ck_assert_int_eq(nets.syn, SURVEY_PLAIN);
+	dial_stop(&dial);
+	kernel.syn_takes = kernel.takes = 4096;
+	learn(SILENCE);
+	kernel.blind = true;
+	expect_on(dial_begin(false));
+	ck_assert(dial.attempt.ask_blind);
+	kernel.now = dial.start.look_at;
+	expect_on(step());
+	ck_assert_int_eq(nets.syn, SURVEY_DATA_ONLY);
+}
+END_TEST
+
+START_TEST(request_behind_the_handshake_is_looked_after_anew)
+{
+	kernel.syn_takes = -EOPNOTSUPP;
+	kernel.takes = -EAGAIN;
+	expect_on(dial_begin(false));
+	kernel.now = dial.start.look_at;
+	expect_on(step());
+	ck_assert_uint_eq(nets.open, 1);
+	kernel.now += 500 * MS;
+	kernel.takes = 4096;
+	synack(TCPI_OPT_TIMESTAMPS);
+	kernel.info.tcpi_unacked = 1;
+	expect_on(step());
+	ck_assert_uint_eq(nets.open, 0);
+	ck_assert_int_eq(dial.start.request_at, kernel.now);
+	kernel.now = dial.start.look_at;
+	expect_on(step());
+	ck_assert_uint_eq(nets.open, 1);
+	ck_assert_uint_eq(nets.waiting, (kernel.now - dial.start.request_at) / MS);
+	ck_assert_uint_lt(nets.waiting, 500);
+}
+END_TEST
+
+START_TEST(answer_that_comes_while_the_probes_are_looked_at_is_gone_on_with)
+{
+	static const enum paths_do ends[] = { PATHS_MOVE, PATHS_BEHIND };
+
+	for (int i = 0; i < 2; i++) {
+		nets.what = nets.leave = ends[i];
+		nets.meanwhile = true;
+		expect_on(dial_begin(false));
+		kernel.now = dial.start.look_at;
+		said();
+		expect_on(step());
+		expect_said("");
+		ck_assert_uint_eq(nets.left, PATHS_WAIT); /* it wasn't left */
+		ck_assert_uint_eq(dial.start.moves, 0);
+		ck_assert_int_eq(dial.start.look_at, 0);
+		ck_assert_uint_eq(nets.open, 0);
+	}
+}
+END_TEST
+
+START_TEST(path_that_loses_data_is_left_for_one_that_is_better)
+{
+	list_of(5);
+	nets.what = PATHS_BEHIND;
+	nets.leave = PATHS_MOVE;
+	nets.elsewhere = 0;
+	expect_on(dial_begin(false));
+	said();
+	kernel.now = dial.start.look_at;
+	expect_on(step());
+	ck_assert_int_eq(nets.left, PATHS_BEHIND);
+	expect_said("end; bind 5 0; syn 2 data; ");
+	ck_assert_uint_eq(dial.start.moves, 1);
+}
+END_TEST
+
+START_TEST(converter_that_fails_takes_its_probes_along)
+{
+	expect_on(dial_begin(false));
+	synack(TAKEN);
+	answer(FULL);
+	expect_on(step());
+	kernel.now = dial.start.look_at;
+	expect_on(step());
+	ck_assert_uint_eq(nets.open, 1);
+	synack(TAKEN);
+	answer(FULL);
+	ck_assert_int_eq(step(), DIAL_DIRECT);
+	ck_assert_uint_eq(nets.open, 0);
+}
+END_TEST
+
+START_TEST(six_paths_are_asked_about_at_a_time)
+{
+	const struct path_start_syn syn = { SURVEY_DATA, NULL, NULL };
+	const struct converters_query none = { 0 };
+	struct path_start starts[7];
+	union sockaddr_ip addr;
+
+	for (int i = 0; i < 7; i++) {
+		path_start_init(&starts[i], true, &in6addr_any);
+		starts[i].own.id.source.s6_addr[15] = (uint8_t)(i + 1);
+		path_start_sent(&starts[i], kernel.now);
+		ck_assert_int_eq(path_start_look(&starts[i], &none, &syn, &addr), PATHS_WAIT);
+	}
+	ck_assert_uint_eq(nets.open, 6);
+	ck_assert_uint_eq(nets.looks, 6);
+	ck_assert_int_eq(starts[6].look_at, kernel.now + 20 * MS);
+	path_start_end(&starts[2]);
+	path_start_end(&starts[2]); /* it has none any more */
+	ck_assert_uint_eq(nets.open, 5);
+	path_start_look(&starts[6], &none, &syn, &addr);
+	ck_assert_uint_eq(nets.open, 6);
+	ck_assert_uint_eq(starts[6].survey, starts[2].survey + 3);
+	path_start_repair_in_child();
+	ck_assert_uint_eq(nets.open, 0);
+	for (int i = 0; i < 7; i++)
+		path_start_end(&starts[i]); /* the parent's: nothing of them is left here */
+	ck_assert_uint_eq(nets.open, 0);
+}
+END_TEST
+
+/* --- failed paths are asked whether they work again --- */
+
+START_TEST(trial_holds_up_nobody)
+{
+	const struct path_id usual = { .converter = 0 };
+
+	ck_assert_int_eq(path_trials_look(), 0); /* there is none */
+	list_of(5);
+	nets.list.paths[0].id.converter = 0;
+	nets.chosen = nets.missed = 0;
+	paths_note_failure(&usual, CACHE_PATH_SILENT);
+	expect_on(dial_begin(false));
+	expect_said("try 0 5; bind 5 0; syn 2 data; ");
+	ck_assert_int_eq(path_trials_look(), kernel.now + 20 * MS);
+	/* a connection on that path asks for itself */
+	kernel.now = dial.start.look_at;
+	nets.elsewhere = -1;
+	expect_on(step());
+	ck_assert_uint_eq(nets.looks, 1);
+	dial_stop(&dial);
+	ck_assert_int_eq(path_trials_look(), kernel.now + 20 * MS); /* the trial is still there */
+	nets.trial_over = true;
+	lines[0] = '\0';
+	ck_assert_int_eq(path_trials_look(), 0);
+	ck_assert(!is_logged("works again"));
+	ck_assert_int_eq(path_trials_look(), 0);
+}
+END_TEST
+
+static unsigned int trials;
+
+static void trial_begins(void)
+{
+	trials++;
+}
+
+/* The path has failed, and was last asked three seconds ago. */
+static void fail_a_while_ago(int converter)
+{
+	const struct cache_converter found = {
+		.known = CACHE_PATH, .path = { .state = CACHE_PATH_SILENT, .doubts = 1, .asked = cache_now() - 3000 },
+	};
+
+	converters_renew_path(converter, &found);
+}
+
+START_TEST(connection_that_begins_elsewhere_tries_the_usual_path_once)
+{
+	const struct converters_query query = { 0 };
+	struct path_start start;
+	union sockaddr_ip addr;
+
+	list_of(5);
+	nets.chosen = 0;
+	fail_a_while_ago(0);
+	path_start_init(&start, true, &in6addr_any);
+	ck_assert_int_eq(sockaddr_ip_parse(&addr, "192.0.2.1", 1234), 0);
+	ck_assert_int_eq(path_start_choose(&start, &query, 0, &addr), 1);
+	expect_said("try 0 0; ");
+	ck_assert(start.tried_path);
+	fail_a_while_ago(0);
+	path_start_choose(&start, &query, 0, &addr);
+	expect_said("");
+	/* another one asks it again, but not at once */
+	start.tried_path = false;
+	path_start_choose(&start, &query, 0, &addr);
+	expect_said("try 0 0; ");
+	start.tried_path = false;
+	path_start_choose(&start, &query, 0, &addr);
+	expect_said("");
+	/* a connection that begins on it is a trial itself */
+	fail_a_while_ago(0);
+	nets.chosen = -1;
+	path_start_init(&start, true, &in6addr_any);
+	ck_assert_int_eq(path_start_choose(&start, &query, 0, &addr), 0);
+	expect_said("");
+}
+END_TEST
+
+START_TEST(front_end_is_told_of_a_trial_that_was_sent)
+{
+	const struct path_id usual = { .converter = 0 };
+
+	dial_host.trial_begins = trial_begins;
+	trials = 0;
+	list_of(5);
+	nets.chosen = nets.missed = 0;
+	paths_note_failure(&usual, CACHE_PATH_SILENT);
+	nets.unasked = true;
+	expect_on(dial_begin(false));
+	ck_assert_uint_eq(trials, 0);
+	ck_assert_int_eq(path_trials_look(), 0);
+	nets.unasked = false;
+	expect_on(dial_begin(false));
+	ck_assert_uint_eq(trials, 1);
+	ck_assert_int_eq(path_trials_look(), kernel.now + 20 * MS);
+}
+END_TEST
+
+START_TEST(usual_path_that_works_again_is_told)
+{
+	const struct path_id usual = { .converter = 0 };
+
+	list_of(5);
+	nets.list.paths[0].id.source = in6addr_any;
+	nets.chosen = nets.missed = 0;
+	paths_note_failure(&usual, CACHE_PATH_SILENT);
+	expect_on(dial_begin(false));
+	ck_assert(is_logged("converter 192.0.2.2:1234: begins on wlan0\n")); /* its usual path */
+	ck_assert(!dial.start.placed);
+	nets.trial_over = nets.trial_works = true;
+	ck_assert_int_eq(path_trials_look(), 0);
+	ck_assert(is_logged("the usual path to the converter works again"));
+}
+END_TEST
+
+/* --- which path --- */
+
+START_TEST(networks_that_the_user_has_named_are_looked_for)
+{
+	list_of(5);
+	nets.chosen = 0;
+	settings.paths.count = 1;
+	expect_on(dial_begin(false));
+	expect_said("bind 5 0; syn 2 data; ");
+	/* the usual path of the same converter is nothing to tell */
+	nets.list.paths[0].id = (struct path_id){ .converter = 0 };
+	expect_on(dial_begin(false));
+	ck_assert(!is_logged("begins on"));
+	/* where none of them leads there the connection begins as if nothing were known */
+	nets.chosen = -1;
+	expect_on(dial_begin(false));
+	expect_said("syn 1 data; ");
+}
+END_TEST
+
+START_TEST(network_is_kept_for_addresses_of_its_family)
+{
+	const struct path_id usual = { .converter = 0 };
+	const struct converters_query query = { 0 };
+	struct path_start start;
+	union sockaddr_ip addr;
+
+	paths_note_failure(&usual, CACHE_PATH_SILENT);
+	list_of(5);
+	nets.chosen = 0;
+	path_start_init(&start, true, &in6addr_any);
+	ck_assert_int_eq(sockaddr_ip_parse(&addr, "2001:db8::1", 1234), 0);
+	ck_assert_int_eq(path_start_choose(&start, &query, 0, &addr), 1);
+	ck_assert(start.placed);
+	ck_assert(sockaddr_ip_equal(&addr, &nets.list.addrs[0]));
+	/* IPv4, as its source is */
+	nets.list.paths[0].id.source.s6_addr[15] = 6;
+	ck_assert_int_eq(path_start_choose(&start, &query, 0, &addr), 0);
+	ck_assert_uint_eq(start.own.id.source.s6_addr[15], 5);
+	ck_assert_int_eq(start.own.id.converter, 0);
+	/* IPv6 needs another one */
+	ck_assert_int_eq(sockaddr_ip_parse(&addr, "2001:db8::1", 1234), 0);
+	ck_assert_int_eq(path_start_choose(&start, &query, 0, &addr), 1);
+	ck_assert_uint_eq(start.own.id.source.s6_addr[15], 6);
+}
+END_TEST
+
+START_TEST(program_that_has_chosen_its_network_is_told_of_no_other)
+{
+	const struct converters_query query = { 0 };
+	struct path_start start;
+	union sockaddr_ip addr;
+
+	list_of(5);
+	nets.elsewhere = 0;
+	path_start_init(&start, false, &nets.list.paths[0].id.source);
+	ck_assert(!path_start_refused(&start, &query, ENETUNREACH, &addr));
+	ck_assert_uint_eq(start.moves, 0);
+	path_start_answered(&start, 10, true);
+	ck_assert_uint_eq(paths_facts_kept(&start.own.id).rtt_ms, 0);
+	path_start_init(&start, true, &in6addr_any);
+	ck_assert(!path_start_refused(&start, &query, ECONNREFUSED, &addr));
+	ck_assert_uint_eq(start.moves, 0);
+	ck_assert(path_start_refused(&start, &query, ENETUNREACH, &addr));
+	ck_assert_uint_eq(start.moves, 1);
+}
+END_TEST
+
+START_TEST(answer_on_the_usual_path_restores_it)
+{
+	const struct path_id usual = { .converter = 0 };
+	struct path_start start;
+
+	paths_note_failure(&usual, CACHE_PATH_SILENT);
+	path_start_init(&start, true, &in6addr_any);
+	path_start_answered(&start, 10, true);
+	ck_assert_int_eq(paths_facts_usual(0).state, CACHE_PATH_WORKS);
+	ck_assert_uint_eq(paths_facts_usual(0).rtt_ms, 10);
+	/* an answer elsewhere says nothing of it */
+	paths_note_failure(&usual, CACHE_PATH_SILENT);
+	list_of(5);
+	path_start_init(&start, true, &nets.list.paths[0].id.source);
+	path_start_answered(&start, 10, true);
+	ck_assert_int_eq(paths_facts_usual(0).state, CACHE_PATH_SILENT);
+}
+END_TEST
+
+START_TEST(answer_that_waited_for_its_server_tells_no_longer_round_trip)
+{
+	expect_on(dial_begin(false));
+	synack(TAKEN);
+	expect_on(step());
+	ck_assert_uint_eq(paths_facts_kept(&dial.start.own.id).rtt_ms, 11);
+	settings.withheld_ms = 700;
+	expect_on(dial_begin(false));
+	synack(TAKEN & ~TCPI_OPT_TIMESTAMPS);
+	kernel.info.tcpi_min_rtt = 500000;
+	expect_on(step());
+	ck_assert_uint_eq(paths_facts_kept(&dial.start.own.id).rtt_ms, 11);
+	settings.withheld_ms = 0;
+	kernel.no_mptcp = true;
+	expect_on(dial_begin(false));
+	synack(TAKEN);
+	kernel.info.tcpi_min_rtt = 500000;
+	kernel.now += S;
+	expect_on(step());
+	ck_assert_uint_gt(paths_facts_kept(&dial.start.own.id).rtt_ms, 11);
+}
+END_TEST
+
+START_TEST(move_that_did_not_help_is_given_back)
+{
+	struct path_start start;
+
+	path_start_init(&start, true, &in6addr_any);
+	list_of(5);
+	start.own = nets.list.paths[0];
+	path_start_give_back(&start); /* the program's own, which wasn't moved */
+	ck_assert(!path_is_usual(&start.own.id));
+	start.placed = true;
+	path_start_give_back(&start);
+	ck_assert(path_is_usual(&start.own.id));
+	ck_assert_int_eq(start.own.id.converter, 1);
+	ck_assert(start.placed);
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const tests[] = {
 		silent_path_is_left, path_that_stays, one_connection_asks_about_a_path, survey_that_was_left_behind,
 		path_that_works_is_kept_for_the_next_converter, syns_with_data_are_lost, network_that_refuses_is_left, no_more_than_so_many_moves,
 		connection_begins_on_a_path_that_works, paths_that_are_forbidden, direct_connections_take_a_network_that_works,
+		path_that_is_known_is_looked_at_when_its_answer_is_due, look_is_told_what_waits_and_for_how_long,
+		request_behind_the_handshake_is_looked_after_anew, answer_that_comes_while_the_probes_are_looked_at_is_gone_on_with,
+		path_that_loses_data_is_left_for_one_that_is_better, converter_that_fails_takes_its_probes_along,
+		six_paths_are_asked_about_at_a_time, trial_holds_up_nobody, connection_that_begins_elsewhere_tries_the_usual_path_once,
+		front_end_is_told_of_a_trial_that_was_sent, usual_path_that_works_again_is_told,
+		networks_that_the_user_has_named_are_looked_for, network_is_kept_for_addresses_of_its_family,
+		program_that_has_chosen_its_network_is_told_of_no_other, answer_on_the_usual_path_restores_it,
+		answer_that_waited_for_its_server_tells_no_longer_round_trip, move_that_did_not_help_is_given_back,
 	};
 	Suite *suite = suite_create("engine_paths");
 	TCase *tcase = tcase_create("engine_paths");
