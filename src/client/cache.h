@@ -2,19 +2,19 @@
 /*
  * cache.h - what a user's processes learned of converters and servers, shared between them
  *
- * A file of fixed size in a directory of the user's (user_cache.h) holds hints. Each may be lost at any moment and may be wrong: a caller
- * does without them, and finds out by itself when one has misled it. What to do with a hint, and when to note one, is the caller's policy.
- * What is noted in one network namespace is found in that one alone.
+ * A file of fixed size in a directory of the user (user_cache.h) holds hints. A hint may be lost at any moment and may be wrong, so a
+ * caller must do without hints and must notice by itself when one misleads it. The caller decides when to note a hint and how to use it. A
+ * hint noted in one network namespace is found only there.
  *
- * After cache_open_at() any thread, any signal handler and any child of fork() or vfork() may call every function: there is no lock, no
- * allocation, no global state and no cancellation point, and nothing waits for another process. errno stays as it was. A process that
- * can't change its identity has the file mapped: a look-up takes 1.5 µs (3.5 with a cookie), noting a fact 3, opening the cache 20. Any
- * other process opens the file for each call, with its identity of that moment, which takes 3 µs more.
+ * After cache_open_at() any thread, any signal handler and any child of fork() or vfork() may call every function: the cache has no lock,
+ * no allocation, no global state and no cancellation point, and never waits for another process. errno stays as it was. A process that
+ * can't change its identity maps the file: a look-up takes 1.5 µs (3.5 with a cookie), noting a fact 3, opening the cache 20. Any other
+ * process opens the file for each call, with its identity of that moment, which takes 3 µs more.
  *
- * Whatever happens to the file meanwhile (it is cut, or overwritten, or its file system is full), no call does worse than to find
- * nothing, or something wrong within the limits stated here; above all there is no SIGBUS.
+ * Other processes may truncate or overwrite the file, or its file system may be full. A call then finds nothing, or a wrong value within
+ * the limits stated here. It never raises SIGBUS.
  *
- * Times are milliseconds of CLOCK_BOOTTIME, which means the same in all processes. @now is the caller's, as a rule cache_now().
+ * Times are milliseconds of CLOCK_BOOTTIME, which means the same in all processes. The caller passes @now, as a rule cache_now().
  */
 #ifndef CLIENT_CACHE_H
 #define CLIENT_CACHE_H
@@ -33,12 +33,12 @@
 #define CACHE_KINDS_MAX 32              /* TCP option kinds of an answer to an Info TLV */
 #define CACHE_LIFETIME_MAX (24 * 3600 * INT64_C(1000)) /* ms; no hint outlives this */
 
-/* A cache. One that is { 0 } is off: nothing is ever found in it, and nothing kept. */
+/* A cache. { 0 } is a cache that is off: it finds nothing and keeps nothing. */
 struct cache {
 	uint8_t *file; /* the mapping; NULL: the file is opened for each call */
-	char path[CACHE_PATH_MAX]; /* of the file, then; empty: it is mapped, or the cache is off */
-	uid_t user; /* the effective one that opened it; it is off for any other */
-	_Atomic uint64_t network; /* the network namespace that is read and written: cache_network() */
+	char path[CACHE_PATH_MAX]; /* of the file, if it isn't mapped; empty: mapped, or the cache is off */
+	uid_t user; /* the effective user who opened it; the cache is off for all others */
+	_Atomic uint64_t network; /* the namespace to read and write: cache_network() */
 };
 
 static inline bool cache_is_on(const struct cache *cache)
@@ -47,38 +47,38 @@ static inline bool cache_is_on(const struct cache *cache)
 }
 
 /*
- * cache_open_at() - have the cache in @directory, a descriptor, and make it if it isn't there
- * The caller has looked at whose the directory is, and who else may write to it (user_cache.h). @path: the directory's
+ * cache_open_at() - open the cache in @directory, a descriptor, or create it
+ * The caller has checked who owns the directory and who else may write to it (user_cache.h). @path: the directory's
  *
- * A file of ours that is damaged, or was left by another boot, is replaced by an empty one under
- * the same name; processes that have the old one go on with that, by themselves.
+ * Replaces a file of ours that is damaged, or that another boot left, by an empty one of the same name. Processes that have the old file
+ * open continue with it.
  *
- * Returns 0, or why the cache is off (@cache is then { 0 }): -EPERM the file is not this user's alone, or the program
- * is set-user-ID or has file capabilities; -EEXIST something that isn't a file has its name; -ENOSYS the kernel or
- * a sandbox has no process_vm_readv(2); or another -errno of open(2) or mmap(2). cache_problem()
- * has a text for each. Meant for start-up: not async-signal-safe, and a cancellation point.
+ * Returns 0, or why the cache is off (@cache is then { 0 }): -EPERM other users may use the file, or the program is set-user-ID or has file
+ * capabilities; -EEXIST the name belongs to an object that isn't a file; -ENOSYS the kernel or a sandbox has no process_vm_readv(2); or
+ * another -errno of open(2) or mmap(2). cache_problem() has a text for each. Meant for start-up: not async-signal-safe, and a cancellation
+ * point.
  */
 int cache_open_at(struct cache *cache, int directory, const char *path);
 
-/* Leaves the file where it is. No other call may be under way. */
+/* Closes the cache and leaves the file in place. No other call may be under way. */
 void cache_close(struct cache *cache);
 
-/* Takes the mapping out of a process that isn't the user's any more who opened the cache. Any call for the cache does that, too. */
+/* Unmaps the file if the process no longer runs as the user who opened the cache. Every other call for the cache does so, too. */
 void cache_check_identity(const struct cache *cache);
 
-/* A static text for what cache_open_at() or cache_open() returned, that completes "DIRECTORY: …". */
+/* Returns a static text for an error of cache_open_at() or cache_open(); it completes "DIRECTORY: …". */
 const char *cache_problem(int error);
 
 /*
- * cache_network() - a number for the network namespace of the socket @fd, or -1: of the calling thread
- * SO_NETNS_COOKIE (Linux 5.14), which no other namespace has until the next boot; before, the inode of /proc/self/ns/net. 0: not known.
+ * cache_network() - return a number for the network namespace of the socket @fd, or of the calling thread if @fd is -1
+ * The number is SO_NETNS_COOKIE (Linux 5.14), unique until the next boot; on older kernels the inode of /proc/self/ns/net. 0: unknown.
  */
 uint64_t cache_network(int fd);
 
 /* Milliseconds of CLOCK_BOOTTIME. */
 int64_t cache_now(void);
 
-/* The time in @seconds, for an @until. */
+/* Returns the time @seconds from now, for an @until. */
 static inline int64_t cache_in(int64_t seconds)
 {
 	return cache_now() + seconds * 1000;
@@ -86,49 +86,49 @@ static inline int64_t cache_in(int64_t seconds)
 
 /* --- converters --- */
 
-/* Does Multipath TCP get through to a converter? The values of this and the next two stand in the file. */
+/* Does Multipath TCP get through to a converter? The file contains the values of this enum and of the next two. */
 enum cache_mptcp {
 	CACHE_MPTCP_UNKNOWN,
 	CACHE_MPTCP_HOLDS, /* a connection was Multipath TCP at the end of its handshake */
 	CACHE_MPTCP_LOST,  /* a connection fell back to TCP */
-	CACHE_MPTCP_DOUBTED, /* one did where others had not, which may have been a lost packet's doing */
+	CACHE_MPTCP_DOUBTED, /* a connection fell back where others had not; a lost packet may be the cause */
 	CACHE_MPTCP_COUNT
 };
 
-/* How a path to a converter was last. */
+/* The last known state of a path to a converter. */
 enum cache_path {
 	CACHE_PATH_UNKNOWN,
 	CACHE_PATH_WORKS,
 	CACHE_PATH_DATALESS, /* it works, but takes no data in SYNs */
-	CACHE_PATH_LOSES,    /* of several SYNs some were answered */
-	CACHE_PATH_SILENT,   /* none was */
+	CACHE_PATH_LOSES,    /* it answered some of several SYNs */
+	CACHE_PATH_SILENT,   /* it answered none */
 	CACHE_PATH_COUNT
 };
 
-/* What may be known of a converter: bits, each a record of its own with its own end. */
+/* The facts about a converter: a bit each. Each fact is a record with an end of its own. */
 enum cache_fact {
-	CACHE_REST = 1u << 0,    /* it isn't to be asked */
-	CACHE_INFO = 1u << 1,    /* what it answered to an Info TLV (Section 6.2.3) */
+	CACHE_REST = 1u << 0,    /* no process may ask it */
+	CACHE_INFO = 1u << 1,    /* its answer to an Info TLV (Section 6.2.3) */
 	CACHE_COOKIE = 1u << 2,  /* it gave a cookie (Section 6.2.7) */
 	CACHE_MPTCP = 1u << 3,   /* whether Multipath TCP gets through to it */
-	CACHE_SILENCE = 1u << 4, /* it takes connections, and has never answered a request */
-	CACHE_PATH = 1u << 5,    /* how the path to it is */
+	CACHE_SILENCE = 1u << 4, /* it accepts connections, and has never answered a request */
+	CACHE_PATH = 1u << 5,    /* the state of the path to it */
 };
 #define CACHE_FACTS_ALL (CACHE_REST | CACHE_INFO | CACHE_COOKIE | CACHE_MPTCP | CACHE_SILENCE | CACHE_PATH)
 
 /*
- * The facts. @learned is when the fact was noted, and set by the cache. @until is when it ends to be known: one that lies further ahead
- * than CACHE_LIFETIME_MAX is brought down to that, one that has passed makes the cache forget the fact. What follows these two is as in the
- * file (union cache_value of cache_file.h), without padding; @zero is 0.
+ * The facts. The cache sets @learned, the time when the fact was noted. The fact ends at @until: the cache shortens this to
+ * CACHE_LIFETIME_MAX from now, and forgets the fact if @until has passed. The members behind these two are laid out as in the file (union
+ * cache_value of cache_file.h), without padding; @zero is 0.
  */
 struct cache_converter {
-	unsigned int known; /* bits of enum cache_fact; what isn't known is zero */
+	unsigned int known; /* bits of enum cache_fact; unknown facts are zero */
 	struct {
 		int64_t learned, until;
 	} rest;
 	struct {
 		int64_t learned, until;
-		uint32_t flags;                 /* the caller's, for what private-use TLVs said */
+		uint32_t flags;                 /* the caller's, from private-use TLVs */
 		uint8_t count;                  /* of kinds; 0: it supports none */
 		uint8_t kinds[CACHE_KINDS_MAX]; /* of Section 6.2.4, none of them 0 */
 		uint8_t zero[3];
@@ -146,27 +146,27 @@ struct cache_converter {
 	} mptcp;
 	struct {
 		int64_t learned, until;
-		uint64_t destination;  /* of the last silence: a hash of the caller's for its server */
+		uint64_t destination;  /* of the last silence: the caller's hash of the server */
 		uint32_t destinations; /* 1 or more, as the caller counts them */
 		uint32_t zero;
 	} silence;
 	struct {
 		int64_t learned, until;
-		int64_t asked;         /* when it was last asked whether it works again, or has lost data, as cache_now() */
+		int64_t asked;         /* when a process last asked whether it works again, or when it lost data */
 		enum cache_path state; /* not UNKNOWN */
 		uint16_t rtt_ms;       /* 0: not known */
-		uint8_t doubts;        /* the caller's count of answers that it owes, or of data that it has lost */
+		uint8_t doubts;        /* the caller's count of missing answers, or of lost data */
 		uint8_t zero;
 	} path;
 };
 
 /*
- * cache_converter_get() - what is known of the converter at @address
+ * cache_converter_get() - look up the facts about the converter at @address
  * @address: with its port; an IPv4 address equals its v4-mapped form, the scope doesn't count
- * @path: fingerprint of the client's way to it, for CACHE_PATH alone; 0 where the
- *        caller doesn't tell paths apart, or for the usual one. Only what was noted with the same value is found.
- * @facts: bits of enum cache_fact that are wanted; the others are not looked for
- * @out: all of it is written
+ * @path: fingerprint of the client's path to the converter, for CACHE_PATH only; 0: the usual path, or the caller doesn't distinguish
+ * paths. The cache finds only facts that were noted with the same value.
+ * @facts: bits of enum cache_fact to look for
+ * @out: written completely
  * Returns @out->known.
  */
 unsigned int cache_converter_get(const struct cache *cache, const union sockaddr_ip *address,
@@ -175,12 +175,11 @@ unsigned int cache_converter_get(const struct cache *cache, const union sockaddr
 
 /*
  * cache_converter_update() - note, or forget, the facts @facts of @in
- * The other facts are left as they are, also if another process changes them at the same time;
- * of two that change the same fact one wins. @in->known and each @learned are not looked at.
+ * Leaves the other facts as they are, even if another process changes them at the same time. If two processes change the same fact, one of
+ * them wins. Ignores @in->known and each @learned.
  *
- * Returns 0; -ENOENT if the cache is off; -EINVAL with nothing done for a value out of the
- * range given above, or an address of another family; -EFAULT if the file has been cut or its file
- * system is full, or another -errno of process_vm_writev(2) or pwrite(2).
+ * Returns 0; -ENOENT if the cache is off; -EINVAL, with nothing done, for a value out of the range given above or an address of another
+ * family; -EFAULT if the file was truncated or its file system is full; or another -errno of process_vm_writev(2) or pwrite(2).
  */
 int cache_converter_update(const struct cache *cache, const union sockaddr_ip *address,
 			   uint64_t path, unsigned int facts, int64_t now,
@@ -190,8 +189,8 @@ int cache_converter_update(const struct cache *cache, const union sockaddr_ip *a
 
 enum cache_server_verdict {
 	CACHE_SERVER_UNKNOWN,
-	CACHE_SERVER_MPTCP,     /* it speaks MPTCP: it can be reached directly (Section 5.1) */
-	CACHE_SERVER_NO_BYPASS, /* that was tried, and MPTCP or the connection failed */
+	CACHE_SERVER_MPTCP,     /* it speaks MPTCP: clients can reach it directly (Section 5.1) */
+	CACHE_SERVER_NO_BYPASS, /* a client tried that, and MPTCP or the connection failed */
 	CACHE_SERVER_PLAIN,     /* it doesn't speak MPTCP */
 	CACHE_SERVER_VERDICT_COUNT
 };
@@ -202,17 +201,16 @@ struct cache_server {
 };
 
 /*
- * cache_server_get() - what is known of the server at @address, or zero (UNKNOWN)
- * @source: fingerprint of the converter that said so; only what was noted with the same value is found
+ * cache_server_get() - look up the verdict on the server at @address; zero (UNKNOWN) if there is none
+ * @source: fingerprint of the converter that said so; the cache finds only verdicts noted with the same value
  * Returns @out->verdict.
  */
 enum cache_server_verdict cache_server_get(const struct cache *cache, const union sockaddr_ip *address, uint64_t source, int64_t now,
 					   struct cache_server *out);
 
 /*
- * cache_server_put() - note @verdict until @until; the last one put counts
- * UNKNOWN, or an @until that has passed, makes the cache forget the server. Returns as
- * cache_converter_update().
+ * cache_server_put() - note @verdict until @until; the last one noted counts
+ * UNKNOWN, or an @until that has passed, makes the cache forget the server. Returns as cache_converter_update().
  */
 int cache_server_put(const struct cache *cache, const union sockaddr_ip *address, uint64_t source, enum cache_server_verdict verdict,
 		     int64_t now, int64_t until);

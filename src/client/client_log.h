@@ -15,37 +15,37 @@ typedef void client_log(const char *format, ...) __attribute__((format(printf, 1
 typedef pid_t log_namer(pid_t tid, char name[static LOG_NAME_MAX]);
 
 /*
- * log_open() - set where the log of a program that isn't ours goes
- * @path: a file to append to; or "-" for the standard error, but only while it is the file that it is now, and not a connection that
- * has got its number; or empty, or NULL, for no log. It is kept, not copied.
+ * log_open() - set the log's destination in a program that isn't ours
+ * @path: a file to append to; or "-" for the standard error, but only while that descriptor refers to the present file, and not to a
+ * connection that has got its number; or empty, or NULL, for no log. The caller keeps the string: it isn't copied.
  */
 void log_open(const char *path);
 
 /*
- * log_open_for_good() - set where the log of a process of ours goes
- * Keeps what @path, as above, names now, also where the process gives up its directory and its standard descriptors. @namer: says which
- * process the lines of log_about() are about
+ * log_open_for_good() - set the log's destination in a process of ours
+ * Keeps the file that @path, as above, names now, even if the process changes its directory or closes its standard descriptors. @namer:
+ * names the process that the lines of log_about() are about
  */
 void log_open_for_good(const char *path, log_namer *namer);
 
 /* The lines that follow are about the process of the thread @tid; 0: about this process. */
 void log_about(pid_t tid);
 
-/* log_open_warnings() - have log_warning() write to the standard error, too; after log_open() */
+/* log_open_warnings() - make log_warning() write to the standard error, too; after log_open() */
 void log_open_warnings(void);
 
-/* Does log_line() write anything? Not on a stack that is too small for it (common/thread.h). */
+/* Does log_line() write anything? Not if the stack is too small for it (common/thread.h). */
 bool log_is_on(void);
 
 /*
  * log_line() - write a line, with the process's name and number in front of it and a newline behind it
- * From any thread and signal handler. It allocates nothing, takes no lock and never waits: a line that can't be written at once is lost.
- * A file is opened for each line: the application could close a descriptor that is kept open (closefrom(2)), or be confused by
- * it. A control character in the line becomes a question mark, since programs choose their own names. errno stays as it was.
+ * Any thread and signal handler may call it. It allocates nothing, takes no lock and never waits: it drops a line that it can't write at
+ * once. It opens a file for each line, as the application could close a descriptor that is kept open (closefrom(2)), or be confused by it.
+ * It writes control characters as question marks, since programs choose their own names. errno stays as it was.
  */
 client_log log_line;
 
-/* log_warning() - log_line(), and the same as a line of convertize's on the standard error after log_open_warnings() */
+/* log_warning() - log_line(); after log_open_warnings() also write the line to the standard error, as a message of convertize */
 client_log log_warning;
 
 #endif

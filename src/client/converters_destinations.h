@@ -7,8 +7,9 @@
 #include "client/handshake.h"
 
 /*
- * converters_refused() - note that converter @index won't serve @destination: for @seconds no process of the user asks it for that
- * After three refusals in a row for one address family nobody asks it for that family for a while: it may have no route there.
+ * converters_refused() - note that converter @index refuses to serve @destination
+ * For @seconds no process of the user asks it for that destination. After three refusals in a row for one address family nobody asks it for
+ * that family for a while: it may have no route there.
  */
 void converters_refused(int index, const union sockaddr_ip *destination, unsigned int seconds);
 
@@ -18,13 +19,13 @@ void converters_refused(int index, const union sockaddr_ip *destination, unsigne
  */
 void converters_served(int index, const union sockaddr_ip *destination, const struct handshake_step *told);
 
-/* Does the same after a silent request, to which there is no response. */
+/* Does the same after a silent request, which has no response. */
 void converters_reached(int index, const union sockaddr_ip *destination);
 
 /*
- * converters_silent() - note that converter @index, which accepts connections and has never answered, said nothing of @destination
- * The caller calls converters_refused(), too. The user's other processes learn of the silence. When it concerns several destinations it is
- * the converter's and not a server's, and nobody uses the converter for a while.
+ * converters_silent() - note that converter @index, which accepts connections and has never answered, gave no answer about @destination
+ * The caller calls converters_refused(), too. The user's other processes learn of the silence. If it concerns several destinations, the
+ * converter is the cause and not a server, and nobody uses the converter for a while.
  */
 void converters_silent(int index, const union sockaddr_ip *destination);
 
@@ -41,31 +42,30 @@ bool converters_has_refused_family(int index, const union sockaddr_ip *destinati
  */
 void converters_admitted(int index, const union sockaddr_ip *destination);
 
-/* Has it tried to reach that host lately? A host for which it hasn't it may refuse. */
+/* Has it tried to reach that host lately? If not, it may refuse the host. */
 bool converters_admits(int index, const union sockaddr_ip *destination);
 
-/* Takes over the silence of @found, of converters_noted(), if CACHE_SILENCE is known. @now: clock_seconds() */
+/* Takes over the silence in @found, from converters_noted(), if CACHE_SILENCE is known. @now: clock_seconds() */
 void converters_renew_refusals(int index, const struct cache_converter *found, int64_t now);
 
 /* --- which servers are known to speak Multipath TCP themselves (RFC 8803, Section 5.1) --- */
 
 /*
- * servers_mptcp() - what converter @index has said of @server
- * HANDSHAKE_SERVER_UNKNOWN if nothing, or too long ago;
- * HANDSHAKE_SERVER_PLAIN also if the server was tried directly in vain.
+ * servers_mptcp() - return what converter @index has said about @server
+ * HANDSHAKE_SERVER_UNKNOWN if it said nothing, or said it too long ago; HANDSHAKE_SERVER_PLAIN also if a direct attempt failed.
  */
 enum handshake_server_mptcp servers_mptcp(int index, const union sockaddr_ip *server);
 
 /* Has any converter said that @server speaks Multipath TCP? */
 bool servers_any_mptcp(const union sockaddr_ip *server);
 
-/* Notes what the response of converter @index has said of @server. */
+/* Notes what converter @index said about @server in its response. */
 void servers_note_mptcp(int index, const union sockaddr_ip *server, enum handshake_server_mptcp mptcp);
 
 /* Notes that Multipath TCP to @server failed without a converter, so that no connection tries it again for an hour. */
 void servers_note_no_bypass(const union sockaddr_ip *server);
 
-/* Forgets what this process has learned of all destinations: converters_forget(). */
+/* Forgets what this process has learned about all destinations: converters_forget(). */
 void converters_destinations_forget(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* errno_map.h - an Error TLV as the errno that a direct connection would have given */
+/* errno_map.h - translates an Error TLV into the errno of a direct connection */
 #ifndef CLIENT_ERRNO_MAP_H
 #define CLIENT_ERRNO_MAP_H
 
@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /*
- * errno_map_error() - the errno of connect(2) for an Error TLV (Section 6.2.8)
- * @code: the Error Code; unknown ones are taken by their class
+ * errno_map_error() - return the errno of connect(2) for an Error TLV (Section 6.2.8)
+ * @code: the Error Code; the class of an unknown code decides
  * @value: the first byte of the Value field: the ICMP code of Destination Unreachable
  * @ipv4: the destination is IPv4, so the code is ICMP's (RFC 792); else ICMPv6's (RFC 4443)
  * The same table is in libconvert.so(7).

@@ -2,11 +2,9 @@
 /*
  * handshake.h - the client's side of one conversion, as a machine without I/O
  *
- * A front end (the preload hooks) moves the bytes: it sends the request as the
- * first bytes of the stream to the converter, shows each prefix of the answer
- * that it has to handshake_on_bytes(), and does what the step says. The machine
- * keeps no state between calls: the bytes seen so far are the state, so a front
- * end may peek at them as often as it likes.
+ * A front end moves the bytes: it sends the request as the first bytes of the stream to the converter, passes each prefix of the answer to
+ * handshake_on_bytes(), and does as the returned step says. The machine keeps no state between calls: the bytes seen so far are the state,
+ * so a front end may peek at them as often as it likes.
  */
 #ifndef CLIENT_HANDSHAKE_H
 #define CLIENT_HANDSHAKE_H
@@ -24,16 +22,16 @@ enum handshake_verdict {
 	HANDSHAKE_FAIL,      /* reset the connection; step.error is the application's errno */
 };
 
-/* Whose failure it is. The server's is final; after others the next converter can be asked. */
+/* Who failed. The server's failure is final; after another the front end can ask the next converter. */
 enum handshake_fault {
 	HANDSHAKE_FAULT_NONE,
 	HANDSHAKE_FAULT_SERVER,    /* it refused or could not be reached (Error TLV) */
 	HANDSHAKE_FAULT_REFUSED,   /* the converter won't serve this request; it may serve others */
 	HANDSHAKE_FAULT_CONVERTER, /* the converter can't serve any for now (Error TLV) */
-	HANDSHAKE_FAULT_PROTOCOL,  /* what came is not a valid response (Sections 6, 8) */
+	HANDSHAKE_FAULT_PROTOCOL,  /* the bytes aren't a valid response (Sections 6, 8) */
 };
 
-/* The converter has said how the same request would succeed. */
+/* How the same request would succeed, according to the converter. */
 enum handshake_remedy {
 	HANDSHAKE_REMEDY_NONE,
 	HANDSHAKE_REMEDY_COOKIE,    /* with step.cookie in it (Section 6.2.7) */
@@ -41,26 +39,26 @@ enum handshake_remedy {
 	HANDSHAKE_REMEDY_NO_HOLD_TIME, /* without a Hold Time TLV (Unsupported Message) */
 };
 
-/* What an answer tells of Multipath TCP between the converter and the server (Section 6.2.6). */
+/* Does the connection between converter and server use Multipath TCP, according to an answer (Section 6.2.6)? */
 enum handshake_server_mptcp {
-	HANDSHAKE_SERVER_UNKNOWN, /* it was not asked for */
+	HANDSHAKE_SERVER_UNKNOWN, /* the request didn't ask */
 	HANDSHAKE_SERVER_PLAIN,
 	HANDSHAKE_SERVER_MPTCP,
 };
 
-#define HANDSHAKE_REST_SECONDS 30 /* Section 6.2.8: the delay where the converter names none */
+#define HANDSHAKE_REST_SECONDS 30 /* Section 6.2.8: the delay if the converter names none */
 
-/* What a request says beside the server's address. */
+/* The content of a request beside the server's address. */
 struct handshake_ask {
 	struct convert_span cookie; /* length 0: none */
 	bool mptcp; /* Multipath TCP towards the server, too: an Extended Connect TLV (Section 7.5) */
 	bool info;  /* which TCP extensions does the converter support (Section 6.2.3)? */
-	unsigned int hold_ms; /* its SYN may be withheld for so many ms at most (a Hold Time TLV, doc/private-tlvs.md); 0: it doesn't say */
-	/* A Silence TLV (the same), which goes with neither of these two: */
-	bool silent;     /* no response where the SYN+ACK tells all that it would say: ride_is_silent() */
-	bool blind;      /* if silent: nor any other response; what isn't success is told as the network tells it */
-	bool over_mptcp; /* if silent: the request goes over Multipath TCP, and is served as such or not at all */
-	uint64_t attempt; /* if blind: a random number, by which the converter knows the request when it is made again; 0: none */
+	unsigned int hold_ms; /* the converter may withhold the SYN for at most so many ms (Hold Time TLV, doc/private-tlvs.md); 0: no TLV */
+	/* A Silence TLV (doc/private-tlvs.md), which excludes mptcp and info: */
+	bool silent;     /* no response if the SYN+ACK says it all: ride_is_silent() */
+	bool blind;      /* if silent: no response at all; the network's own means report errors */
+	bool over_mptcp; /* if silent: the request goes over Multipath TCP; the converter serves it that way or not at all */
+	uint64_t attempt; /* if blind: a random number, by which the converter recognizes a repeated request; 0: none */
 };
 
 struct handshake_step {
@@ -69,54 +67,53 @@ struct handshake_step {
 	size_t length;      /* bytes, counted from the start of the stream */
 	int error;          /* errno of connect(2), positive */
 	const char *reason; /* a static text for the log */
-	unsigned int rest;  /* FAIL: for so many seconds the converter isn't asked: for this server if the
-	                       fault is REFUSED or SERVER, else for any */
+	unsigned int rest;  /* FAIL: leave the converter alone for so many seconds; only for this server if fault is REFUSED or SERVER */
 	enum handshake_remedy remedy;
 	struct convert_span cookie; /* for the remedy; points into the bytes that were shown */
 	enum handshake_server_mptcp server_mptcp;
 	bool has_supported;            /* DONE: the answer to an Info TLV is there, */
 	struct convert_span supported; /* TCP option kinds, padded with 0, in the bytes shown */
-	unsigned int withheld_ms;      /* with has_supported: SYNs are withheld for so many ms at most; 0: they aren't */
-	bool corrects_windows;         /* with has_supported: windows of MPTCP SYNs with data (doc/private-tlvs.md) */
-	bool takes_silent, takes_blind; /* with has_supported: requests that are silent, or blind as well */
-	bool takes_repeats; /* the same: it knows blind ones that are made again by their attempt */
+	unsigned int withheld_ms;      /* with has_supported: the converter withholds SYNs for so many ms at most; 0: it doesn't */
+	bool corrects_windows;         /* with has_supported: it corrects windows of MPTCP SYNs with data (doc/private-tlvs.md) */
+	bool takes_silent, takes_blind; /* with has_supported: it takes silent requests, blind ones */
+	bool takes_repeats; /* the same: it recognizes repeated blind requests by their attempt */
 	bool takes_hold_times; /* the same: it understands Hold Time TLVs */
 };
 
 /*
  * handshake_request() - write the message that asks for @server
- * Returns its length in bytes, or -errno (-EINVAL: Section 6.2.5 forbids the
- * address; -ENOBUFS: @capacity is too small). Where a cookie leaves no room for a Hold Time TLV, there is none.
+ * Returns its length in bytes, or -errno (-EINVAL: Section 6.2.5 forbids the address; -ENOBUFS: @capacity is too small). Leaves out a Hold
+ * Time TLV if a cookie takes its room.
  */
 ssize_t handshake_request(uint8_t *buf, size_t capacity, const union sockaddr_ip *server,
 			  const struct handshake_ask *ask);
 
-/* handshake_count_repeat() - note in a request, which has an attempt, how often it was made before */
+/* handshake_count_repeat() - write into a request with an attempt number how often it was sent before */
 void handshake_count_repeat(uint8_t *request, unsigned int repeats);
 
 /*
- * handshake_on_bytes() - the first @len bytes of the converter's stream are known
- * @server: the destination; its family decides how ICMP codes read
+ * handshake_on_bytes() - evaluate the first @len bytes of the converter's stream
+ * @server: the destination; its family decides how to read ICMP codes
  * @ask: as in the request
- * Never returns DONE or FAIL for a prefix of a valid response, or NEED_MORE for any other.
+ * Never returns DONE or FAIL for an incomplete prefix of a valid response, or NEED_MORE for any other bytes.
  */
 struct handshake_step handshake_on_bytes(const uint8_t *buf, size_t len,
 					 const union sockaddr_ip *server,
 					 const struct handshake_ask *ask);
 
-/* handshake_on_close() - the stream ended after a valid prefix. */
+/* handshake_on_close() - evaluate the end of the stream after a valid prefix */
 struct handshake_step handshake_on_close(void);
 
 /*
- * handshake_on_silence() - nothing has come for as long as a converter may take
- * @alive: its host acknowledges what it is sent, so that the silence may be the server's.
+ * handshake_on_silence() - evaluate a silence that has lasted longer than a converter may take
+ * @alive: the converter's host acknowledges our bytes, so the server may be the cause.
  */
 struct handshake_step handshake_on_silence(bool alive);
 
 /*
- * handshake_on_error() - connect(2) to the converter, or the connection, failed with @error (positive)
- * @proven: the converter has answered others. Then a reset is about this request only: a converter that has sent as many
- * errors as it does in a second refuses by resets.
+ * handshake_on_error() - evaluate the failure with @error (positive) of connect(2) to the converter, or of the connection
+ * @proven: the converter has answered others. Then a reset concerns this request only: a converter that has sent as many errors as it does
+ * in a second refuses by resets.
  */
 struct handshake_step handshake_on_error(int error, bool proven);
 

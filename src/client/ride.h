@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ride.h - how a request gets to a converter, and by which way it is sent again where that one fails */
+/* ride.h - the ways of asking a converter, and which one follows when one fails */
 #ifndef CLIENT_RIDE_H
 #define CLIENT_RIDE_H
 
@@ -7,30 +7,30 @@
 #include <stdint.h>
 
 /*
- * How a converter is asked. Each ride is safer than the one before: where one shows that it would leave a
- * Multipath TCP socket that has fallen back to TCP, the connection is begun anew by the next one.
+ * The ways of asking. Each is safer than the one before: if one would leave a Multipath TCP socket that has fallen back to TCP, the
+ * connection begins anew with the next.
  */
 enum ride {
-	RIDE_MPTCP_SYN, /* Multipath TCP, the request in the SYN where that may be */
+	RIDE_MPTCP_SYN, /* Multipath TCP, the request in the SYN if allowed */
 	RIDE_MPTCP,     /* Multipath TCP, the request behind the handshake */
 	RIDE_TCP,
 	RIDE_COUNT
 };
 
-/* What the SYN+ACK of a Multipath TCP connection has shown. */
+/* The observations at the SYN+ACK of a Multipath TCP connection. */
 struct ride_synack {
 	bool syn_data;     /* the SYN carried data */
 	bool acknowledged; /* and the SYN+ACK acknowledges it (TCPI_OPT_SYN_DATA) */
 	bool sent_again;   /* the SYN was sent more than once */
-	bool fallen_back;  /* looked at without data in the SYN: the connection isn't Multipath TCP any more */
+	bool fallen_back;  /* valid without data in the SYN: the connection isn't Multipath TCP any more */
 };
 
 /*
  * ride_goes_on() - does the connection stay Multipath TCP, as far as the SYN+ACK tells?
- * Data of the SYN that wasn't taken is sent again without a mapping, so that the connection would fall back in a moment;
- * so it does if the SYN was sent again, which then has no data, whatever the SYN+ACK acknowledges (Linux 6.18). A request
- * that was taken is answered in any case, and an error without MP_CAPABLE: doc/private-tlvs.md.
- * Returns false, with the ride to begin anew with in *@next, if it doesn't.
+ * If the SYN's data wasn't taken, the kernel sends it again without a mapping, and the connection would fall back at once. It also falls
+ * back if the SYN was sent again, which then has no data, whatever the SYN+ACK acknowledges (Linux 6.18). The converter always answers a
+ * request that it took, with an error if MP_CAPABLE is missing: doc/private-tlvs.md.
+ * If it doesn't stay Multipath TCP, returns false, with the way of asking to begin anew with in *@next.
  */
 bool ride_goes_on(const struct ride_synack *seen, enum ride *next);
 
@@ -42,29 +42,29 @@ enum ride_syn_data {
 
 /*
  * ride_syn_data() - may the request go into the SYN?
- * @mptcp: it is one of Multipath TCP
+ * @mptcp: it goes over Multipath TCP
  * @taken: paths_take_syn_data(). Data that isn't taken costs a connection its Multipath TCP.
- * @corrected: converters_corrects_windows(). Where nobody does, data in an MPTCP SYN makes downloads over several paths
- *             slower than over one.
+ * @corrected: converters_corrects_windows(). Without correction, data in an MPTCP SYN makes downloads over several paths slower than over
+ * one.
  */
 enum ride_syn_data ride_syn_data(enum ride ride, bool mptcp, bool taken, bool corrected);
 
 /*
  * ride_confirms() - does the SYN+ACK of a converter that withholds SYNs say that the server was reached?
- * It does (doc/private-tlvs.md) if the converter has taken the request out of the SYN, left timestamps in it, and answered
- * within the time for which it withholds SYNs.
+ * Yes (doc/private-tlvs.md) if the converter has taken the request out of the SYN, left timestamps in it, and answered within the time for
+ * which it withholds SYNs.
  * @options: tcpi_options of TCP_INFO
- * @withheld_ms: for so long at most, in milliseconds
+ * @withheld_ms: the converter withholds a SYN for so long at most, in milliseconds
  * @started_ns, @now_ns: CLOCK_MONOTONIC in nanoseconds, when the application called connect(), and now
  */
 bool ride_confirms(uint8_t options, unsigned int withheld_ms, int64_t started_ns, int64_t now_ns);
 
 /*
- * ride_is_silent() - now that the SYN+ACK of a silent request has come: does no response follow?
- * Both ends decide by what the kernel tells them of the connection, which is the same at both: the request came with the SYN,
- * and there are timestamps. Then the stream is the server's from its first byte. Otherwise the response comes as to any other request.
+ * ride_is_silent() - does no response follow the SYN+ACK of a silent request?
+ * Both ends decide by the same facts of their kernels: the SYN carried the request, and the connection has timestamps. Then the stream is
+ * the server's from its first byte. Otherwise the response comes as to any other request.
  * @options: tcpi_options of TCP_INFO
- * @whole: all of the request was put into the SYN. Early data behind it may have stayed out.
+ * @whole: the SYN was given the whole request. Early data behind it may have stayed out.
  */
 bool ride_is_silent(uint8_t options, bool whole);
 

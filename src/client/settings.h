@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* settings.h - what the environment tells a Convert client, immutable once read */
+/* settings.h - the settings that a Convert client reads from its environment, constant afterwards */
 #ifndef CLIENT_SETTINGS_H
 #define CLIENT_SETTINGS_H
 
@@ -10,14 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* --- which networks the user wants connections to begin on (CONVERT_PATHS) --- */
+/* --- the networks on which connections begin (CONVERT_PATHS) --- */
 
 #define PATH_PREFERENCES_MAX 8
 #define PATH_PREFERENCE_NONE 255 /* of a network that isn't named */
 
 enum path_use {
 	PATH_USE_ORDERED, /* in the order of the list, before those that aren't named */
-	PATH_USE_BACKUP,  /* only for what would fail otherwise */
+	PATH_USE_BACKUP,  /* only for connections that would fail otherwise */
 	PATH_USE_NEVER,   /* no connection begins there */
 	PATH_USE_COUNT
 };
@@ -34,23 +34,23 @@ struct path_preferences {
 };
 
 /*
- * path_preferences_add() - read one element of the list: DEVICE or ADDRESS, with =backup or =never behind it or without
- * Returns NULL, or what is wrong with it in words that complete "X …".
+ * path_preferences_add() - read one element of the list: DEVICE or ADDRESS, followed by =backup, =never or nothing
+ * Returns NULL, or words about the error that complete "X …".
  */
 const char *path_preferences_add(struct path_preferences *out, const char *text);
 
-/* Writes which network an element names, as it was read: a device's name, or an address. Returns @buf. */
+/* Writes the network that an element names, as it was read: a device's name, or an address. Returns @buf. */
 const char *path_wish_format(const struct path_wish *wish, char buf[static SOCKADDR_STRLEN]);
 
-/* What it says beside the order: "backup", "never", or "". */
+/* Returns the name of the use: "backup", "never", or "" for the order. */
 const char *path_use_name(enum path_use use);
 
 /* Is there a network on which the user wants no connection to begin? */
 bool path_preferences_forbid(const struct path_preferences *wanted);
 
 /*
- * path_preferences_of() - what the user wants of the network with this device and address
- * @preference: lower is better; PATH_PREFERENCE_NONE where it isn't named
+ * path_preferences_of() - return the user's wish for the network with this device and address
+ * @preference: lower is better; PATH_PREFERENCE_NONE if the list doesn't name it
  */
 enum path_use path_preferences_of(const struct path_preferences *wanted, const char *device, const struct in6_addr *address,
 			      uint8_t *preference);
@@ -65,11 +65,13 @@ enum path_use path_preferences_of(const struct path_preferences *wanted, const c
 #define SETTINGS_TIMEOUT_MAX_SECONDS 3600
 #define SETTINGS_WITHHELD_LEARNED (-1) /* from the converter's answer to an Info TLV */
 #define SETTINGS_WITHHELD_MAX_MS 65535
-/* How convertize tells the preloaded library which convertize starts programs that preloading doesn't reach: a path; unset: none does */
+/*
+ * convertize tells the preloaded library the path of the convertize that starts programs which preloading doesn't reach; unset: none does
+ */
 #define SETTINGS_SUPERVISOR_VARIABLE "CONVERT_SUPERVISOR"
 #define SETTINGS_PORT_DEFAULT 1234  /* Section 10.1 assigns none; the older client's default */
 
-/* A converter as the user wrote it: an address, or a name that is still to be resolved. */
+/* A converter as the user wrote it: an address, or a name to be resolved later. */
 struct settings_converter {
 	char name[SETTINGS_NAME_MAX]; /* empty for a numeric address; see srv_is_service() */
 	union sockaddr_ip addr;       /* with its port; family AF_UNSPEC for a name */
@@ -86,15 +88,15 @@ struct settings {
 	size_t converter_count;
 	uint8_t cookie[SETTINGS_COOKIE_MAX];
 	size_t cookie_len; /* bytes; 0: none */
-	struct prefix_rule bypass[SETTINGS_BYPASS_MAX]; /* destinations to be left alone */
+	struct prefix_rule bypass[SETTINGS_BYPASS_MAX]; /* destinations that aren't converted */
 	size_t bypass_count;
-	struct path_preferences paths; /* which networks connections begin on */
-	bool fail_closed; /* without a usable converter a connection fails, rather than go directly */
+	struct path_preferences paths; /* the networks that connections begin on */
+	bool fail_closed; /* without a usable converter a connection fails instead of going directly */
 	int timeout_ms;   /* how long a converter may be silent before the next one is asked */
-	int withheld_ms;  /* converters withhold SYNs for so many ms at most (doc/private-tlvs.md); 0: they don't */
+	int withheld_ms;  /* converters withhold SYNs for at most so many ms (doc/private-tlvs.md); 0: they don't */
 	bool silence;     /* requests may be silent, where the converter offers that (doc/private-tlvs.md) */
-	bool early_data;  /* connect() doesn't wait: the application's first bytes ride in the SYN */
-	bool warn;         /* say on standard error which programs are started that can't be converted */
+	bool early_data;  /* connect() doesn't wait: the SYN carries the application's first bytes */
+	bool warn;         /* name on the standard error the started programs that can't be converted */
 	bool beside_vpn;   /* connections may begin beside a VPN that leads to the converter */
 	bool bypass_mptcp; /* servers that speak Multipath TCP themselves are reached without a converter */
 };
@@ -105,22 +107,19 @@ typedef const char *settings_lookup(const char *name);
 /*
  * settings_read() - fill @out from the variables that @lookup finds
  *
- * CONVERT_ADDR: addresses or names, separated by commas or spaces, each with a
- * port of its own if it says so ("192.0.2.1", "[2001:db8::1]:1234", "name:1234"), but a
- * service ("_convert._tcp.example"), whose SRV records have the ports.
+ * CONVERT_ADDR: addresses or names, separated by commas or spaces, each with or without a port ("192.0.2.1", "[2001:db8::1]:1234",
+ * "name:1234"); or a service ("_convert._tcp.example"), whose SRV records have the ports.
  * CONVERT_PORT: for those without. CONVERT_COOKIE: opaque text. CONVERT_LOG.
- * CONVERT_BYPASS: destinations that are never converted, as prefix_rule_parse() reads
- * them. CONVERT_FALLBACK: "direct" (the default) or "none". CONVERT_TIMEOUT: seconds, with
- * a fraction if wanted. XDG_RUNTIME_DIR: where learned things are kept. CONVERT_EARLY_DATA, CONVERT_BYPASS_MPTCP,
- * CONVERT_BESIDE_VPN, CONVERT_WARN: 0 or 1.
+ * CONVERT_BYPASS: destinations that are never converted, as prefix_rule_parse() reads them. CONVERT_FALLBACK: "direct" (the default) or
+ * "none". CONVERT_TIMEOUT: seconds, with a fraction if wanted. XDG_RUNTIME_DIR: the directory for learned facts. CONVERT_EARLY_DATA,
+ * CONVERT_BYPASS_MPTCP, CONVERT_BESIDE_VPN, CONVERT_WARN: 0 or 1.
  * CONVERT_PATHS: devices and addresses of this machine, as path_preferences_add() reads them.
- * CONVERT_WITHHOLDING: milliseconds. CONVERT_SILENCE: "auto" (the default) or "never". CONVERT_CACHE: an absolute path, or
- * "none".
+ * CONVERT_WITHHOLDING: milliseconds. CONVERT_SILENCE: "auto" (the default) or "never". CONVERT_CACHE: an absolute path, or "none".
  *
- * @out: is all zero, as static memory is, so that a program that starts needn't write zeros over 17 kB.
- * Everything is copied: programs that set their title overwrite the memory of their environment.
- * Anything wrong leaves @out disabled with the reason in @out->problem, which
- * quotes the bad input: a client must then run unconverted, never fail.
+ * @out: all zero, as static memory is, so that a starting program needn't write zeros over 17 kB.
+ * Copies everything, since programs that set their title overwrite the memory of their environment.
+ * An error leaves @out disabled, with the reason in @out->problem, which quotes the bad input: the client must then run unconverted, and
+ * never fail.
  */
 void settings_read(struct settings *out, settings_lookup *lookup);
 
@@ -133,22 +132,22 @@ enum policy_verdict {
 	POLICY_DIRECT_LINK,       /* link-local: has no meaning at the converter */
 	POLICY_DIRECT_GROUP,      /* multicast or broadcast: Section 6.2.5 forbids them */
 	POLICY_DIRECT_CONVERTER,  /* the converter itself */
-	POLICY_DIRECT_RESOLVER,   /* it serves to find the converter's own address */
+	POLICY_DIRECT_RESOLVER,   /* a name server, asked for the converter's own address */
 	POLICY_DIRECT_BYPASS,     /* a rule of CONVERT_BYPASS matches */
 	POLICY_VERDICT_COUNT
 };
 
 /*
- * policy_decide() - what becomes of a connection to @destination
- * A pure function of its arguments. Converters that are names are not resolved
- * here: compare their addresses with policy_is_converter() when they are known.
+ * policy_decide() - decide whether to convert a connection to @destination
+ * Depends on its arguments only. Doesn't resolve converters that are names: compare their addresses with policy_is_converter() when they
+ * are known.
  */
 enum policy_verdict policy_decide(const struct settings *settings,
 				  const union sockaddr_ip *destination);
 
 /*
  * policy_is_private() - is it an address of a private network, or of a provider's own (RFC 1918, 4193, 6598, 2544)?
- * Converters refuse these as a rule, unless they are told to serve them, and the client often reaches them by itself.
+ * Converters refuse these by default, and the client often reaches them by itself.
  */
 bool policy_is_private(const union sockaddr_ip *destination);
 
@@ -156,7 +155,7 @@ bool policy_is_private(const union sockaddr_ip *destination);
 bool policy_is_converter(const union sockaddr_ip *converter,
 			 const union sockaddr_ip *destination);
 
-/* Why, in words that complete "not converted: …". */
+/* Returns the reason, in words that complete "not converted: …". */
 const char *policy_reason(enum policy_verdict verdict);
 
 #endif

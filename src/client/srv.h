@@ -21,27 +21,25 @@ bool srv_is_service(const char *name);
 /*
  * srv_parse() - read a name server's response to a question for SRV records
  * @data, @len: the response, from its header on (RFC 1035 4.1); any bytes
- * @owner: the name that was asked for. Its aliases (CNAME) in the response are followed.
+ * @owner: the name in the question. Follows its aliases (CNAME) in the response.
  * @out, @max: the targets, in no order; of more than @max those with the lowest priorities
  *
- * Records of other names, types and classes are passed over, as are the sections behind the
- * answers: the addresses of targets are asked for. So are targets that can't be used: the
- * root, which says that there is no such service (RFC 2782), names that are no host's, and
- * port 0. Of a truncated response, what is whole counts.
+ * Ignores records of other names, types and classes, and the sections behind the answers: the caller asks for the addresses of targets.
+ * Ignores unusable targets: the root, which says that there is no such service (RFC 2782), names that no host can have, and port 0. Uses
+ * the whole records of a truncated response.
  *
- * Returns the number of targets, 0 if none of the records is of use; -ENOENT if there is no
- * record; -EAGAIN if the server says that it failed; -EBADMSG for what isn't a response to a
- * question.
+ * Returns the number of targets, 0 if no record is usable; -ENOENT if there is no record; -EAGAIN if the server says that it failed;
+ * -EBADMSG if the bytes aren't a response to a question.
  */
 int srv_parse(const uint8_t *data, size_t len, const char *owner, struct srv_target *out,
 	      size_t max);
 
-/* A number from 0 to below @limit, each as likely; @limit is at least 1. */
+/* Returns a number from 0 to below @limit, all equally likely; @limit is at least 1. */
 typedef uint32_t srv_random(void *arg, uint32_t limit);
 
 /*
- * srv_order() - bring targets into the order in which they are to be tried
- * By priority; among equals by chance, with the weights as RFC 2782 says ("Weight").
+ * srv_order() - sort targets into the order in which to try them
+ * By priority; among equals at random, with the weights of RFC 2782 ("Weight").
  */
 void srv_order(struct srv_target *targets, size_t count, srv_random *random, void *arg);
 
