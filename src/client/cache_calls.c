@@ -76,7 +76,7 @@ const char *cache_problem(int error)
 	return "the system doesn't allow " CACHE_FILE " in it to be used";
 }
 
-/* System calls past the hooks of the shim: this runs inside them. */
+/* Makes system calls directly, since it runs inside the shim's hooks. */
 uint64_t cache_network(int fd)
 {
 	const int saved_errno = errno, socket = fd < 0 ? (int)RAWCALL(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0) : fd;
@@ -103,13 +103,13 @@ int64_t cache_now(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Is @now a time to which our constants can be added without overflow? */
+/* Can our constants be added to @now without overflow? */
 static bool time_is_valid(int64_t now)
 {
 	return now > 0 && now < INT64_MAX / 2;
 }
 
-/* Zeroes what doesn't belong to a valid value: what the caller, or a stranger, has left behind it. */
+/* Zeroes the bytes behind a valid value, which the caller or another process may have left there. */
 static void value_trim(enum cache_kind kind, union cache_value *value)
 {
 	uint8_t *end = (uint8_t *)(value + 1), *from = end;
@@ -139,7 +139,7 @@ SAME_VALUE(mptcp);
 SAME_VALUE(silence);
 SAME_VALUE(path);
 
-/* The facts of a converter. All but the last, the cookie, are in one bucket, which is read once. */
+/* The facts about a converter. All but the last, the cookie, are in one bucket, which is read once. */
 static const struct {
 	enum cache_fact fact;
 	enum cache_kind kind;

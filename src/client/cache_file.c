@@ -1,48 +1,44 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cache_file.c - the cache's file: how it is made and opened, its records, and who has it within reach
+ * cache_file.c - the cache's file: how processes create, open and access it, and its records
  *
- * Making it. Whoever can write the file can mislead its readers, so that it and its directory (user_cache.c) must be this
- * user's and nobody else's. What has the name of our file but isn't a file of ours is left alone. The header must be what this
- * process would write itself. A file of ours for which that doesn't hold (damaged, cut, another boot's) is never repaired, since others
- * may have it mapped: a new one is renamed over it. A new file gets its name when it is complete, so that none is ever seen
- * half made: by link(2) where there was none, which one of several processes wins, and then the
- * name is opened again. If two replace a file at the same time, one may be left alone with what
- * it made, until it ends. A process that is killed meanwhile leaves a file CACHE_FILE.N of a page.
+ * Creation. A process that can write the file can mislead its readers, so this user alone must own the file and its directory
+ * (user_cache.c). We never touch a file that has our name and isn't ours. The header must be the one that this process would write itself.
+ * We never repair a file of ours whose header differs (damaged, truncated, another boot's), since other processes may have mapped it: we
+ * rename a new one over it. A new file gets its name when it is complete, so that no process sees half of one. If there was no file,
+ * link(2) gives the name: one of several processes wins, and all open the name again. If two replace a file at the same time, one of them
+ * may use its own file alone until it ends. A process that is killed meanwhile leaves a file CACHE_FILE.N of a page.
  *
- * Mapped. The file is mapped and its descriptor closed, and the mapping is never accessed by
- * instructions: process_vm_readv(2) and process_vm_writev(2), called for this process itself,
- * copy from and to it. Where a page is gone (the file was
- * cut) or can't be had (its file system is full) they say EFAULT, and there is no SIGBUS. The
- * kernel asks no permission for the own memory, however ptrace(2) is restricted.
+ * Mapped. The process maps the file and closes the descriptor. No instruction accesses the mapping: process_vm_readv(2) and
+ * process_vm_writev(2), called for this process itself, copy from and to it. They return EFAULT for a page that is gone (the file was
+ * truncated) or unavailable (its file system is full), where an instruction would get SIGBUS. The kernel asks no permission for the own
+ * memory, however ptrace(2) is restricted.
  *
- * Opened. A mapping stays when a process changes its user, and what the new user's code does with the process's memory no hook of ours
- * can see. So a process that may change it (root, and whoever has a capability or another saved user) has no mapping: each call
- * opens the file, makes sure that it is this user's, and closes it, with signals blocked. It needs no look at the header, since each
- * record vouches for itself. A process that has changed its user, its root or its sandbox has no cache. This isn't done everywhere, since for a
- * moment there is a descriptor, which an application that closes one twice could take away and open as something of its own.
- * The way in which a process without rights can change its user, by a user namespace, is found out at the next call, and by
- * cache_check_identity(): an empty page of no rights takes the mapping's place, at which a call in another thread fails.
+ * Opened. A mapping survives a change of the process's user, and no hook of ours sees the new user's code access the process's memory. So a
+ * process that may change its user (root, or one with a capability or another saved user) has no mapping: each call opens the file, checks
+ * that this user owns it, and closes it, with signals blocked. The call needn't check the header, since each record has its checksum. A
+ * process that has changed its user, its root or its sandbox has no cache. Other processes don't work this way, because the descriptor
+ * exists for a moment, and an application that closes a descriptor twice could close this one and open it as its own. A process without
+ * rights can change its user by a user namespace. The next call, or cache_check_identity(), notices this and replaces the mapping by an
+ * empty page without rights; a call in another thread then fails.
  *
- * Measured with Linux 6.18 on x86-64 and tmpfs, in µs; a connect() has a few of them at most:
+ * Measured with Linux 6.18 on x86-64 and tmpfs, in µs; a connect() makes a few of these calls at most:
  *
  *	a bucket read, or a record written, by process_vm_readv()             1.3
  *	open, fstat, pread, close at each call                                3.3
  *
- * Records. A place in the file is free, or has a whole record, or has neither (a writer in the middle of it, two writers at
- * once, a writer killed between two pages, foreign bytes). The checksum of 64 bits shows that: a reader looks again, in
- * case it is the first, and then the place counts as free. It stands for a lock and a sequence counter: a record is written by one
- * copy of all of it and doesn't depend on what was there before. Each fact is a record of its own,
- * so that processes which learn different things of one converter don't undo each other's; of
- * those that learn the same thing, one wins.
+ * Records. A place in the file is free, or has a whole record, or has neither (a writer is half done, two write at once, a writer was
+ * killed between two pages, foreign bytes). A checksum of 64 bits reveals this: a reader reads again, in case a writer is half done, and
+ * then considers the place free. The checksum replaces a lock and a sequence counter: a writer copies a whole record at once, and doesn't
+ * depend on the place's previous content. Each fact is a record of its own, so that processes which learn different facts about one
+ * converter don't overwrite each other's; of those that learn the same fact, one wins.
  *
- * A record may be in any place of its bucket. It is written where its key already is, or else to a
- * place that is free or whose record has ended, or else over the oldest. What is lost if two
- * writers choose the same place is a hint. If two write a new key to two places, the younger
- * is read, and the next write wipes the other.
+ * A record may be in any place of its bucket. A writer chooses the place with its key; else one that is free or whose record has ended;
+ * else the oldest. If two writers choose the same place, a hint is lost. If two write a new key to two places, readers take the younger,
+ * and the next write erases the other.
  *
- * Limits: a process whose file was cut has no cache until it ends. Any file system serves, but ext4 should be of Linux 5.18 or a stable
- * kernel since: older ones don't expect that mapped pages are written in this way.
+ * Limits: a process whose file was truncated has no cache until it ends. Any file system serves, but ext4 should be of Linux 5.18 or a
+ * stable kernel since: older ones don't expect mapped pages to be written in this way.
  */
 #include "config.h"
 
@@ -62,17 +58,17 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define LAYOUT 2     /* change it, and CACHE_FILE, with anything here that changes the file */
+#define LAYOUT 2     /* change it, and CACHE_FILE, whenever the file's layout changes */
 #define READS_MAX 4  /* of a record that isn't whole */
 #define ATTEMPTS 4   /* each fails only if another process makes or replaces the file meanwhile */
-#define OPEN_FLAGS (O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) /* O_NONBLOCK: whatever it is, nobody waits for it */
+#define OPEN_FLAGS (O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) /* O_NONBLOCK: open() never waits, whatever the file is */
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define SIZE_UP_TO(member)                                                                         \
 	(offsetof(struct cache_record, value) +                                                    \
 	 sizeof(((const union cache_value *)NULL)->member))
 
-/* 32-bit and 64-bit processes share a file: no padding, whatever the alignment of 64 bits. */
+/* 32-bit and 64-bit processes share a file: no padding, whatever the alignment of 64-bit integers. */
 static_assert(offsetof(struct cache_record, key) == 24, "no padding");
 static_assert(offsetof(struct cache_record, value) == 56, "no padding");
 static_assert(sizeof(struct cache_record) == 56 + 1000, "no padding");
@@ -126,8 +122,8 @@ const struct cache_table *cache_table_of(enum cache_kind kind)
 }
 
 /*
- * Each step is a bijection of the state, so that two inputs of one length which differ in one
- * word never have the same hash: a single damaged byte is always found.
+ * Each step is a bijection of the state, so two inputs of one length that differ in one word never have the same hash: the hash always
+ * reveals a single damaged byte.
  */
 static uint64_t hash(uint64_t state, const void *data, size_t len)
 {
@@ -225,7 +221,7 @@ static int header_make(struct cache_header *out)
 	return boot_id_read(out->boot);
 }
 
-/* Opens the file @name in @directory with all that says whether it may be ours. Returns a descriptor, or -errno. */
+/* Opens the file @name in @directory and checks its type, owner and mode. Returns a descriptor, or -errno. */
 static int file_open(int directory, const char *name)
 {
 	int fd = openat(directory, name, OPEN_FLAGS), ret = 0;
@@ -255,7 +251,7 @@ static bool file_is_usable(int fd, const struct cache_header *header)
 	       memcmp(&found, header, sizeof(found)) == 0;
 }
 
-/* An empty cache: a header and a hole. */
+/* Writes an empty cache: a header and a hole. */
 static int file_fill(int fd, const struct cache_header *header)
 {
 	ssize_t len;
@@ -270,8 +266,8 @@ static int file_fill(int fd, const struct cache_header *header)
 }
 
 /*
- * Makes a file and gives it the name. Returns 0, or -errno: -EEXIST if there is one already
- * (unless it is to @replace it), or if its temporary name was taken.
+ * Creates a file and gives it the name. Returns 0, or -errno: -EEXIST if there is one already (unless it may @replace it), or if its
+ * temporary name was taken.
  */
 static int file_make(int directory, const struct cache_header *header, bool replace)
 {
@@ -299,7 +295,7 @@ static int file_make(int directory, const struct cache_header *header, bool repl
 	return ret;
 }
 
-/* Returns a descriptor of a file that can be used, or -errno. */
+/* Returns a descriptor of a usable file, or -errno. */
 static int file_get(int directory, const struct cache_header *header)
 {
 	for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -319,7 +315,7 @@ static int file_get(int directory, const struct cache_header *header)
 	return -EAGAIN;
 }
 
-/* May this process become another user's without an exec? Any capability counts, since some bring the others. */
+/* May this process change its user without an exec? Any capability counts, since some bring the others. */
 static bool may_change_identity(void)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -341,7 +337,7 @@ static int file_map(struct cache *cache, int fd)
 	return 0;
 }
 
-/* Notes by which path each call finds it. */
+/* Notes the path by which each call opens the file. */
 static int file_note(struct cache *cache, const char *path)
 {
 	if (strlen(path) + sizeof("/" CACHE_FILE) > sizeof(cache->path))
@@ -442,7 +438,7 @@ int cache_bucket_write(const struct cache_bucket *bucket, uint32_t offset, const
 	return copy(bucket, true, offset, (void *)(uintptr_t)buf, len);
 }
 
-/* Has the bucket for @key in @bucket. Returns 0 or -errno. */
+/* Reads the bucket for @key into @bucket, unless it is there. Returns 0 or -errno. */
 static int bucket_load(struct cache_bucket *bucket, const struct cache_key *key)
 {
 	const struct cache_table *table = cache_table_of((enum cache_kind)key->kind);
@@ -482,7 +478,7 @@ static bool has_key(const struct cache_bucket *bucket, uint32_t way, const struc
 	return memcmp(record + offsetof(struct cache_record, key), key, sizeof(*key)) == 0;
 }
 
-/* What a look into the copy of a bucket has found. */
+/* The result of a search in the copy of a bucket. */
 enum look { LOOK_NOTHING, LOOK_TORN, LOOK_FOUND };
 
 static enum look look_for(const struct cache_bucket *bucket, const struct cache_key *key, int64_t now, struct cache_record *out)
@@ -506,8 +502,8 @@ static enum look look_for(const struct cache_bucket *bucket, const struct cache_
 }
 
 /*
- * A record that isn't whole is being written at this moment, as a rule by a process that notes the same fact anew: it is read again. Where a
- * writer was killed in the middle it stays so, until somebody writes the next one.
+ * A record that isn't whole is usually being written, by a process that notes the same fact anew, so we read it again. If a writer was
+ * killed in the middle, the record stays so until the next write.
  */
 bool cache_bucket_find(struct cache_bucket *bucket, const struct cache_key *key, int64_t now, struct cache_record *out)
 {
@@ -523,7 +519,7 @@ bool cache_bucket_find(struct cache_bucket *bucket, const struct cache_key *key,
 	return look == LOOK_FOUND;
 }
 
-/* The place for a record whose key has none in the bucket: one that is free or has ended, else that of the oldest. */
+/* Returns the place for a record whose key has none in the bucket: one that is free or has ended, else that of the oldest. */
 static uint32_t victim(const struct cache_bucket *bucket, int64_t now)
 {
 	int64_t oldest = INT64_MAX;
@@ -554,7 +550,7 @@ int cache_bucket_put(struct cache_bucket *bucket, struct cache_record *record, i
 	for (uint32_t way = 0; ret == 0 && way < bucket->table->ways; way++) {
 		if (!has_key(bucket, way, &record->key))
 			continue;
-		ret = record_write(bucket, way, done ? NULL : record); /* a second record of the key is wiped */
+		ret = record_write(bucket, way, done ? NULL : record); /* this erases a second record of the key */
 		done = true;
 	}
 	if (ret == 0 && !done)

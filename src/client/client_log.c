@@ -72,8 +72,8 @@ static bool stderr_is_first(void)
 }
 
 /*
- * Writes a line by one call, so that lines of several processes don't mix, and past the hooks of the shim. The caller has blocked signals;
- * a SIGPIPE that the write has caused is taken away again.
+ * Writes a line by one system call, past the shim's hooks, so that lines of several processes don't mix. The caller has blocked signals; we
+ * consume a SIGPIPE that the write has caused.
  */
 static void line_write(int fd, const char *line, size_t len)
 {
@@ -100,7 +100,7 @@ static void line_append(const char *line, size_t len)
 	RAWCALL(SYS_close, fd);
 }
 
-/* Formats a line that begins with @who and ends with a newline, and cuts it if it is too long. Returns its length. */
+/* Formats a line that begins with @who and ends with a newline. Cuts it if it is too long. Returns its length. */
 __attribute__((format(printf, 3, 0)))
 static size_t line_format(char line[LINE_MAX_BYTES], const char *who, const char *format, va_list args)
 {
@@ -116,7 +116,7 @@ static size_t line_format(char line[LINE_MAX_BYTES], const char *who, const char
 	return (size_t)used + 1;
 }
 
-/* Writes to the log. The caller has called quiet_all(), since open() and others are cancellation points and hooks may be none. */
+/* Writes to the log. The caller has called quiet_all(), since open() and others are cancellation points, and hooks must not be. */
 __attribute__((format(printf, 1, 0)))
 static void line_log(const char *format, va_list args)
 {

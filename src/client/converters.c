@@ -2,12 +2,12 @@
 /*
  * converters.c - the addresses of the configured converters, each with an index that stays
  *
- * The table only grows: an address is a converter of its own, whatever name it came from, and its index stays valid as
- * long as the process runs. So connections, and the files that keep what was learned of each converter, name it by its
- * index and need no lock. Entries are added by one thread at a time, and readers see those below converter_count only.
+ * The table only grows: each address is a converter of its own, from whatever name it came, and its index stays valid as long as the
+ * process runs. So connections, and the modules that keep facts about converters, name a converter by its index and need no lock. One
+ * thread at a time adds entries, and readers see only those below converter_count.
  *
- * The first threads that need a name may each ask the resolver. No lock is held meanwhile, and a connection that the
- * resolver makes itself isn't converted (converters_choose()).
+ * The first threads that need a name may all ask the resolver at once. They hold no lock meanwhile, and we don't convert connections that
+ * the resolver makes itself (converters_choose()).
  */
 #include "config.h"
 
@@ -26,11 +26,11 @@
 
 static struct {
 	union sockaddr_ip addr;
-	uint8_t setting; /* the part of CONVERT_ADDR that it comes from */
+	uint8_t setting; /* the part of CONVERT_ADDR that has it */
 } converters[CONVERTERS_MAX];
 static _Atomic int converter_count;
 
-/* When a name may be asked for again, in clock_seconds(); 0: it never was asked for. */
+/* When a thread may resolve a name again, in clock_seconds(); 0: none has yet. */
 static _Atomic int64_t resolve_at[SETTINGS_CONVERTERS_MAX];
 
 static atomic_flag writing = ATOMIC_FLAG_INIT;
@@ -125,11 +125,11 @@ unsigned int converters_noted(int index, unsigned int facts, struct cache_conver
 /*
  * The cookie that a request to a converter carries (RFC 8803, Section 6.2.7)
  *
- * Learned cookies take COOKIE_PLACES places in turn, and their numbers count up. A reader of one is done long before
- * its place is used again, so that there is no lock; the number is stored after the bytes.
+ * Learned cookies take COOKIE_PLACES places in turn, and their numbers count up. A reader is done with a cookie long before its place is
+ * used again, so there is no lock. The writer stores the number after the bytes.
  */
 
-#define COOKIE_SECONDS (24 * 3600) /* CACHE_LIFETIME_MAX; an old one is refused, and replaced */
+#define COOKIE_SECONDS (24 * 3600) /* CACHE_LIFETIME_MAX; a converter refuses an old one, and we replace it */
 #define COOKIE_PLACES 4u
 
 struct cookie {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * converters_choice.c - which converter a connection is made through
+ * converters_choice.c - chooses the converter for a connection
  *
- * The order is the user's: the parts of CONVERT_ADDR one after the other, the addresses of a name in the resolver's order.
- * It is gone through up to four times, for addresses that suit the socket less and less, and with CONVERT_FALLBACK=none
- * once more, for converters that are to be left alone. Before a converter is considered, what the user's other processes
- * have learned of it is taken over from the cache.
+ * The user sets the order: the parts of CONVERT_ADDR one after the other, the addresses of a name in the resolver's order. The choice makes
+ * up to four passes, for addresses that suit the socket less and less, and with CONVERT_FALLBACK=none another one, for converters that
+ * rest. Before it considers a converter, it takes over from the cache the facts that the user's other processes have learned about it.
  */
 #include "config.h"
 
@@ -17,21 +16,21 @@
 #include "client/resolve.h"
 #include "common/clock.h"
 
-/* Which addresses a socket can be connected to, beside those of its own family. */
+/* The addresses that a socket can be connected to, beside those of its own family. */
 enum fit {
 	FIT_NATIVE, /* none */
 	FIT_SOCKET, /* an IPv6 socket to v4-mapped ones */
 	FIT_ANY,    /* all: another socket takes its place */
 };
 
-/* One time through the list. */
+/* One pass through the list. */
 struct pass {
 	const struct settings *settings;
 	const struct converters_query *query;
 	union sockaddr_ip *out;
 	const char **reason;
 	enum fit fit;
-	int64_t now; /* clock_seconds(); INT64_MAX: converters that are to be left alone are chosen, too */
+	int64_t now; /* clock_seconds(); INT64_MAX: also choose converters that rest */
 };
 
 static bool address_for(const struct pass *pass, const union sockaddr_ip *addr)
@@ -49,7 +48,7 @@ static bool address_for(const struct pass *pass, const union sockaddr_ip *addr)
 	return sockaddr_ip_set(pass->out, query->family, &in6, sockaddr_ip_port(addr));
 }
 
-/* Why converter @i must not be asked, or NULL with its address in *out. */
+/* Returns why we must not ask converter @i, or NULL with its address in *out. */
 static const char *obstacle(const struct pass *pass, int i)
 {
 	if (converters_rests(i, pass->now))
@@ -63,7 +62,7 @@ static const char *obstacle(const struct pass *pass, int i)
 	return NULL;
 }
 
-/* Takes over what the user's other processes have learned of converter @i. */
+/* Takes over the facts about converter @i that the user's other processes have learned. */
 static void renew(int i)
 {
 	int64_t now = clock_seconds();
@@ -76,7 +75,7 @@ static void renew(int i)
 	converters_renew_path(i, &found);
 }
 
-/* The first converter of a part of CONVERT_ADDR that can be used. */
+/* Returns the first usable converter of a part of CONVERT_ADDR. */
 static int choose_of(const struct pass *pass, size_t setting)
 {
 	int count = converters_count();
@@ -90,7 +89,7 @@ static int choose_of(const struct pass *pass, size_t setting)
 		why = obstacle(pass, i);
 		if (!why)
 			return i;
-		if (!*pass->reason) /* the first one's says most */
+		if (!*pass->reason) /* the first one is the most informative */
 			*pass->reason = why;
 	}
 	return CONVERTERS_NONE;
@@ -119,8 +118,8 @@ static int choose_best(struct pass *pass)
 	int index = CONVERTERS_NONE;
 
 	/*
-	 * An IPv6 socket that was once connected to a v4-mapped address can't be connected to an IPv6 address any more, in
-	 * Linux 6.18 (the SYN is lost), so that for an IPv6 destination native addresses come first.
+	 * In Linux 6.18 an IPv6 socket that was once connected to a v4-mapped address can't be connected to an IPv6 address any more (the
+	 * SYN is lost). So native addresses come first for an IPv6 destination.
 	 */
 	pass->fit = FIT_NATIVE;
 	if (query->family == AF_INET6 && !sockaddr_ip_is_v4(query->destination))

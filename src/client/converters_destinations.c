@@ -2,11 +2,11 @@
 /*
  * converters_destinations.c - the destinations that a converter refuses or serves, and the servers that speak Multipath TCP
  *
- * A small table by hash has the destinations; where two have the same place, the older one is forgotten, and asked for
- * again. A place is two atomic words: a reader that meets a writer finds a refusal that ends at the time of another, at
- * worst. Refusals of other processes are found in the cache, under addresses that no converter has.
+ * A small hash table has the refused destinations. If two have the same place, we forget the older, and ask the converter for it again. A
+ * place is two atomic words: a reader that meets a writer finds, at worst, a refusal with the end of another. The cache keeps refusals for
+ * other processes under addresses that no converter has.
  *
- * Hosts that it serves are in a second such table: a client that can't take a response off a stream asks only for those.
+ * A second such table has the hosts that a converter serves: a client that can't take a response off a stream asks only for those.
  */
 #include "config.h"
 
@@ -21,9 +21,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define REFUSALS_IN_A_ROW 3 /* before it isn't asked for that address family any more */
+#define REFUSALS_IN_A_ROW 3 /* before nobody asks it for that address family */
 #define REFUSALS_REST_SECONDS 30
-#define SILENCE_SECONDS 600 /* those of other processes count for so long */
+#define SILENCE_SECONDS 600 /* how long silences of other processes count */
 
 /* A converter may have no way to servers of the one address family and serve those of the other. */
 enum { IPV4, IPV6, FAMILIES };
@@ -41,15 +41,15 @@ struct destination {
 static struct destination refused[DESTINATION_PLACES], admitted[DESTINATION_PLACES];
 
 #define ADMITTED_SECONDS 600
-#define ADMITTED_RENEWED_SECONDS 300 /* with so much left, so that it isn't written at each connection */
+#define ADMITTED_RENEWED_SECONDS 300 /* renewed with so much left, so that not every connection writes it */
 
-/* Never a number of the families above. */
+/* Returns a key that differs from the family numbers above. */
 static uint64_t destination_key(const union sockaddr_ip *destination)
 {
 	return sockaddr_ip_hash(destination) | UINT64_C(1) << 63;
 }
 
-/* The same on all ports, and never that of a destination. */
+/* Returns a key that is the same for all ports, and differs from that of any destination. */
 static uint64_t host_key(const union sockaddr_ip *destination)
 {
 	const struct in6_addr in6 = sockaddr_ip_in6(destination);
@@ -67,8 +67,9 @@ static unsigned int family_of(const union sockaddr_ip *destination)
 /* --- in the cache --- */
 
 /*
- * In the cache a refusal is a rest of a converter at a multicast address, which no converter has, made of this one's
- * address and of what it refuses. @what: destination_key(), or family_of() for all of that family. So is what it serves: host_key()
+ * In the cache a refusal is the rest of a converter at a multicast address, which no converter has. We derive this address from the
+ * converter's address and the refused destination. @what: destination_key(), or family_of() for the whole family. A served host is noted in
+ * the same way, with host_key().
  */
 static union sockaddr_ip note_address(int index, uint64_t what)
 {
@@ -112,7 +113,7 @@ static unsigned int note_place(uint64_t key)
 	return (unsigned int)(key >> 40) % DESTINATION_PLACES;
 }
 
-/* @destination: destination_key(), or host_key(). Returns whether it wasn't there before. */
+/* Adds a destination. @destination: destination_key(), or host_key(). Returns whether it is new. */
 static bool destination_set(struct destination table[static DESTINATION_PLACES], int index, uint64_t destination, int64_t until)
 {
 	uint64_t key = note_key(index, destination);
@@ -122,7 +123,7 @@ static bool destination_set(struct destination table[static DESTINATION_PLACES],
 	return atomic_exchange(&table[place].key, key) != key;
 }
 
-/* Until when it is there; 0: it isn't. */
+/* Returns the end of the entry; 0: there is none. */
 static int64_t destination_until(const struct destination table[static DESTINATION_PLACES], int index, uint64_t destination)
 {
 	uint64_t key = note_key(index, destination);
@@ -216,9 +217,9 @@ void converters_renew_refusals(int index, const struct cache_converter *found, i
 /*
  * --- which servers speak Multipath TCP themselves ---
  *
- * A converter says so of a server, and is believed for itself alone: one that lies must not take connections away from the others. This
- * process's knowledge is in a small table by hash, where the newer of two servers with the same place replaces the older. Key and value are
- * one atomic word, so that no reader sees half of an entry. The cache has what the user's other processes have learned.
+ * We believe a converter about a server for its own connections only: one that lies must not take connections away from the others. A small
+ * hash table has this process's knowledge; the newer of two servers with the same place replaces the older. Key and value are one atomic
+ * word, so that no reader sees half of an entry. The cache has the knowledge of the user's other processes.
  */
 
 #define PLACES 256u
@@ -231,7 +232,7 @@ static _Atomic uint64_t places[PLACES];
 #define TIME_SHIFT 2
 #define TIME_MASK 0x3fffffu
 
-/* What names the converter that has said it, in the cache. */
+/* Returns the number of the converter that has said it, for the cache. */
 static uint64_t source_of(int index)
 {
 	return sockaddr_ip_hash(converters_address(index));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * converters_facts.c - what was learned of each converter as a whole, by this process and by the user's others
+ * converters_facts.c - facts about each converter as a whole, learned by this process and by the user's others
  *
- * Each fact is one atomic word, where the last writer wins: they are hints, and none depends on another. What is learned
- * here is noted in the cache as well; what others noted there is taken over before a converter is considered for a
- * connection (converters_choice.c). All facts end by themselves, since paths and converters change.
+ * Each fact is one atomic word, and the last writer wins: facts are hints, and none depends on another. We note each fact in the cache as
+ * well, and take over other processes' facts from there before we consider a converter for a connection (converters_choice.c). All facts
+ * expire, since paths and converters change.
  */
 #include "config.h"
 
@@ -17,11 +17,11 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define PROOF_SECONDS 3600        /* until it is asked again what it supports */
-#define MPTCP_LOST_SECONDS 600 /* the path may be another one soon */
+#define PROOF_SECONDS 3600        /* until a request asks again for its supported extensions */
+#define MPTCP_LOST_SECONDS 600 /* the path may soon be another one */
 #define MPTCP_HOLDS_SECONDS 3600
 
-/* What the cache keeps of private-use TLVs: converters_withholds_ms(), converters_corrects_windows(). */
+/* The facts from private-use TLVs that the cache keeps: converters_withholds_ms(), converters_corrects_windows(). */
 #define INFO_WITHHELD_MS 0xffffu
 #define INFO_CORRECTS 0x10000u
 #define INFO_SILENT 0x20000u
@@ -31,27 +31,27 @@
 #define INFO_DOUBTED 0x200000u /* it took silent requests, and has to say so again */
 #define INFO_SILENCE (INFO_SILENT | INFO_BLIND | INFO_REPEATS | INFO_DOUBTED)
 /*
- * An answer to Info is good for PROOF_SECONDS, but this part of it for a day: a process that began with an
- * older one would pay a round trip more each hour, and what it asks for in its first request corrects that.
+ * An answer to Info is good for PROOF_SECONDS, but this part of it for a day. Otherwise a process that begins with an older answer would
+ * pay an extra round trip each hour; its first request asks again, which corrects this part.
  */
 #define CORRECTS_SECONDS (24 * 3600)
 
-#define SILENCE_SECONDS 600 /* how long that a converter takes silent requests is believed */
+#define SILENCE_SECONDS 600 /* how long we believe that a converter takes silent requests */
 #define SILENCE_SOON_SECONDS 60
-#define SILENCE_DOUBTED 1 /* the time, long past, until which it is believed then */
+#define SILENCE_DOUBTED 1 /* the end of that time, long past, for a doubted converter */
 
 /* Times are in clock_seconds(). */
 static struct facts {
 	_Atomic int64_t rest_until;
 	_Atomic int64_t proven_until;
 	_Atomic int64_t mptcp_holds_until, mptcp_lost_until;
-	_Atomic int64_t mptcp_doubted_at; /* of cache_now(): one fell back while Multipath TCP was known to hold; 0: none since one that didn't */
-	_Atomic uint32_t withheld_ms; /* SYNs, until the server has answered; 0: they aren't */
+	_Atomic int64_t mptcp_doubted_at; /* of cache_now(): a connection fell back while MPTCP held; 0: none since the last success */
+	_Atomic uint32_t withheld_ms; /* for how long it withholds SYNs until the server has answered; 0: it doesn't */
 	_Atomic bool no_mptcp;
 	_Atomic bool corrects_windows;
-	_Atomic int64_t silent_until; /* it takes silent requests; 0: it never said so, or it is forgotten */
+	_Atomic int64_t silent_until; /* it takes silent requests; 0: it never said so, or we forgot it */
 	_Atomic bool blind;           /* and blind ones */
-	_Atomic bool repeats;         /* and knows those that are made again */
+	_Atomic bool repeats;         /* and recognizes repeated ones */
 	_Atomic bool hold_times;      /* it understands Hold Time TLVs */
 } learned[CONVERTERS_MAX];
 
@@ -95,7 +95,7 @@ void converters_doubt(int index)
 	converters_note(index, CACHE_INFO, &nothing);
 }
 
-/* @flags: as in the cache. What withholds no SYNs has no silence. */
+/* Notes the offer to take silent requests. @flags: as in the cache. A converter that withholds no SYNs can't take them. */
 static void silence_set(struct facts *facts, uint32_t flags, int64_t until)
 {
 	const bool silent = (flags & INFO_SILENT) && (flags & INFO_WITHHELD_MS);
@@ -131,7 +131,7 @@ void converters_answered(int index, const struct handshake_step *told)
 			note.info.kinds[note.info.count++] = supported->data[i];
 	if (!memchr(note.info.kinds, TCP_KIND_MPTCP, note.info.count))
 		converters_note_no_mptcp(index);
-	converters_note(index, CACHE_INFO | CACHE_SILENCE, &note); /* a silence before that is forgotten */
+	converters_note(index, CACHE_INFO | CACHE_SILENCE, &note); /* this forgets an earlier silence */
 }
 
 unsigned int converters_withholds_ms(const struct settings *settings, int index)
@@ -141,7 +141,7 @@ unsigned int converters_withholds_ms(const struct settings *settings, int index)
 	return atomic_load(&learned[index].withheld_ms);
 }
 
-/* Takes flags out of what the cache has of the converter's answer to Info, and puts some in. */
+/* Clears flags @out and sets flags @in in the cached answer to Info. */
 static void info_change(int index, uint32_t out, uint32_t in)
 {
 	struct cache_converter found;
@@ -242,7 +242,7 @@ enum cache_mptcp converters_mptcp(int index)
 	return atomic_load(&facts->mptcp_doubted_at) ? CACHE_MPTCP_DOUBTED : CACHE_MPTCP_HOLDS;
 }
 
-/* Tells the user's other processes, and has this one believe @verdict. */
+/* Notes @verdict for this process and the user's others. */
 static void mptcp_set(int index, enum cache_mptcp verdict)
 {
 	struct facts *facts = &learned[index];
@@ -258,7 +258,7 @@ static void mptcp_set(int index, enum cache_mptcp verdict)
 
 void converters_note_mptcp(int index)
 {
-	/* What is known already need not be told with each connection. */
+	/* Don't write a known fact with each connection. */
 	if (atomic_load(&learned[index].mptcp_doubted_at) ||
 	    atomic_load(&learned[index].mptcp_holds_until) <= clock_seconds() + MPTCP_HOLDS_SECONDS / 2)
 		mptcp_set(index, CACHE_MPTCP_HOLDS);
@@ -271,7 +271,7 @@ void converters_note_fallback(int index, int64_t syn_at)
 
 	if (!doubted && converters_mptcp(index) == CACHE_MPTCP_HOLDS)
 		mptcp_set(index, CACHE_MPTCP_DOUBTED);
-	else if (!doubted || sent >= doubted) /* those that were on the way at the same time fell back by one cause */
+	else if (!doubted || sent >= doubted) /* connections that began at the same time fell back for one cause */
 		mptcp_set(index, CACHE_MPTCP_LOST);
 }
 

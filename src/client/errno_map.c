@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* errno_map.c - an Error TLV as the errno that a direct connection would have given */
+/* errno_map.c - translates an Error TLV into the errno of a direct connection */
 #include "config.h"
 
 #include "client/errno_map.h"
@@ -12,14 +12,14 @@
 #define SERVER_CLASS_FIRST 96
 #define SERVER_CLASS_LAST 127
 
-/* What Linux makes of ICMP Destination Unreachable by code: icmp_err_convert[], net/ipv4/icmp.c. */
+/* Linux's errno for each code of ICMP Destination Unreachable: icmp_err_convert[], net/ipv4/icmp.c. */
 static const int icmp_errno[] = {
 	ENETUNREACH, EHOSTUNREACH, ENOPROTOOPT,	 ECONNREFUSED, EMSGSIZE,     EOPNOTSUPP,
 	ENETUNREACH, EHOSTDOWN,	   ENONET,	 ENETUNREACH,  EHOSTUNREACH, ENETUNREACH,
 	EHOSTUNREACH, EHOSTUNREACH, EHOSTUNREACH, EHOSTUNREACH,
 };
 
-/* What Linux makes of ICMPv6 Destination Unreachable by code: tab_unreach[], net/ipv6/icmp.c. */
+/* Linux's errno for each code of ICMPv6 Destination Unreachable: tab_unreach[], net/ipv6/icmp.c. */
 static const int icmpv6_errno[] = {
 	ENETUNREACH, EACCES, EHOSTUNREACH, EHOSTUNREACH, ECONNREFUSED, EACCES, EACCES,
 };
@@ -29,7 +29,7 @@ static const struct {
 	int error;
 } table[] = {
 	{ CONVERT_ERROR_CONNECTION_RESET, ECONNREFUSED },  /* an RST to a SYN */
-	{ CONVERT_ERROR_NETWORK_FAILURE, ETIMEDOUT },      /* nothing came back from the server */
+	{ CONVERT_ERROR_NETWORK_FAILURE, ETIMEDOUT },      /* the server didn't answer */
 	{ CONVERT_ERROR_NOT_AUTHORIZED, EHOSTUNREACH },    /* as "administratively prohibited" */
 	{ CONVERT_ERROR_MISSING_COOKIE, EHOSTUNREACH },    /* likewise */
 	{ CONVERT_ERROR_RESOURCE_EXCEEDED, ECONNREFUSED }, /* as a server with a full backlog */

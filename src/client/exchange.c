@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* exchange.c - one request to a converter and its response: what is asked, and what is learned from how it ends */
+/* exchange.c - one request to a converter and its response: the content of the request, and the lessons of its outcome */
 #include "config.h"
 
 #include "client/exchange.h"
@@ -24,7 +24,7 @@ bool exchange_bypasses(const struct settings *settings, const union sockaddr_ip 
 	return converter >= 0 && servers_mptcp(converter, server) == HANDSHAKE_SERVER_MPTCP;
 }
 
-/* No answer to Info is due, and Multipath TCP can be relied on. */
+/* Does the request not ask for an answer to Info, and can it rely on Multipath TCP? */
 static bool may_be_silent(const struct settings *settings, int converter, const struct handshake_ask *ask)
 {
 	return !ask->info && (!ask->over_mptcp || exchange_keeps_mptcp(settings, converter));
@@ -104,7 +104,7 @@ void exchange_reset_silently(int converter)
 	converters_doubt_mptcp(converter);
 }
 
-/* What came in the place of a response: other bytes, the end of the stream, a reset. */
+/* Did other bytes, the end of the stream or a reset come in place of a response? */
 static bool is_no_response(const struct handshake_step *told)
 {
 	return told->fault == HANDSHAKE_FAULT_PROTOCOL || (told->fault != HANDSHAKE_FAULT_SERVER && told->error == ECONNRESET);
@@ -165,7 +165,7 @@ struct handshake_step exchange_silent(int converter, const union sockaddr_ip *se
 	converters_doubt(converter);
 	if (alive) {
 		converters_silent(converter, server);
-		converters_admitted(converter, server); /* refusals are told at once */
+		converters_admitted(converter, server); /* a converter sends refusals at once */
 	}
 	return handshake_on_silence(alive);
 }

@@ -12,13 +12,14 @@
 #include <string.h>
 
 /*
- * A silent client that waits for the server to speak has nothing to send behind its third ACK. If that is lost, SYN+ACKs are all that
- * makes it send another one, and before that a converter sends no more than so many times what it got (convertd: three). This pays for
- * five of them, over IPv6; without, it would be two, and one connection of 200 would fail where 5% of the packets are lost.
+ * Padding of a silent request. A silent client that waits for the server to speak sends nothing behind its third ACK. If that ACK is lost,
+ * only another SYN+ACK makes the client send it again, and until then the converter sends at most a multiple of the bytes it got (convertd:
+ * three times). This padding pays for five SYN+ACKs over IPv6. Without it there would be two, and one connection of 200 would fail if 5% of
+ * the packets are lost.
  */
 #define SILENT_PADDING 21 /* words of 32 bits */
 
-/* Where a silent request has the count of its repeats (doc/private-tlvs.md): behind two headers, of the message and of the TLV. */
+/* The place of the repeat count in a silent request (doc/private-tlvs.md): behind two headers, of the message and of the TLV. */
 #define REPEAT_AT (CONVERT_HEADER_LEN + 4)
 
 static ssize_t request_write(uint8_t *buf, size_t capacity, const union sockaddr_ip *server, const struct handshake_ask *ask,
@@ -73,8 +74,8 @@ static struct handshake_step fail(enum handshake_fault fault, int error, const c
 static enum handshake_fault fault_of(uint8_t code)
 {
 	/*
-	 * Network Failure is all that a converter can say of a server that never answers; were it
-	 * the converter's own fault, one dead server would keep clients away from it.
+	 * A converter reports a server that never answers as Network Failure. If we blamed the converter, one dead server would keep
+	 * clients away from it.
 	 */
 	if (errno_map_is_server(code) || code == CONVERT_ERROR_NETWORK_FAILURE)
 		return HANDSHAKE_FAULT_SERVER;
@@ -113,7 +114,7 @@ static struct handshake_step fail_by_error(const struct convert_response *respon
 		if (ask->mptcp && lists_kind(value, TCP_KIND_MPTCP))
 			step.remedy = HANDSHAKE_REMEDY_NO_OPTION;
 		break;
-	case CONVERT_ERROR_UNSUPPORTED_MESSAGE: /* another converter, or another version, stands there than has offered it */
+	case CONVERT_ERROR_UNSUPPORTED_MESSAGE: /* the converter that offered it was replaced by another one, or by another version */
 		if (ask->hold_ms)
 			step.remedy = HANDSHAKE_REMEDY_NO_HOLD_TIME;
 		break;
@@ -121,7 +122,7 @@ static struct handshake_step fail_by_error(const struct convert_response *respon
 	return step;
 }
 
-/* The options are the server's, handed on: anything may be in there. */
+/* Evaluates the options, which come from the server: they may contain any bytes. */
 static enum handshake_server_mptcp server_mptcp(const struct convert_response *response)
 {
 	struct convert_span list = response->tcp_header;
@@ -151,7 +152,7 @@ struct handshake_step handshake_on_bytes(const uint8_t *buf, size_t len,
 		status = convert_response_parse(buf, len, &response);
 	if (status == CONVERT_STATUS_NEED_MORE)
 		return (struct handshake_step){ .verdict = HANDSHAKE_NEED_MORE, .length = length };
-	/* Sections 6.1, 6.2.1, 6.2.2: reset. ECONNRESET would be a lie of the server. */
+	/* Sections 6.1, 6.2.1, 6.2.2: reset. ECONNRESET would wrongly blame the server. */
 	if (status != CONVERT_STATUS_OK)
 		return fail(HANDSHAKE_FAULT_PROTOCOL, ECONNREFUSED, convert_status_name(status));
 	if (response.has_error)
@@ -183,7 +184,7 @@ struct handshake_step handshake_on_silence(bool alive)
 
 struct handshake_step handshake_on_error(int error, bool proven)
 {
-	/* ENOTCONN is what a socket says whose error was told already: refused, as far as is known. */
+	/* A socket that has already reported its error returns ENOTCONN: probably a refusal. */
 	error = error == ENOTCONN ? ECONNREFUSED : error;
 	return fail(error == ECONNRESET && proven ? HANDSHAKE_FAULT_REFUSED : HANDSHAKE_FAULT_CONVERTER, error,
 		    error_text(error));

@@ -53,7 +53,7 @@ struct handshake_ask {
 	struct convert_span cookie; /* length 0: none */
 	bool mptcp; /* Multipath TCP towards the server, too: an Extended Connect TLV (Section 7.5) */
 	bool info;  /* which TCP extensions does the converter support (Section 6.2.3)? */
-	unsigned int hold_ms; /* the converter may withhold the SYN for at most so many ms (Hold Time TLV, doc/private-tlvs.md); 0: no TLV */
+	unsigned int hold_ms; /* the converter may withhold the SYN for so many ms (Hold Time TLV, doc/private-tlvs.md); 0: no TLV */
 	/* A Silence TLV (doc/private-tlvs.md), which excludes mptcp and info: */
 	bool silent;     /* no response if the SYN+ACK says it all: ride_is_silent() */
 	bool blind;      /* if silent: no response at all; the network's own means report errors */

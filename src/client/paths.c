@@ -2,52 +2,53 @@
 /*
  * paths.c - on which path a connection begins, and when another one is tried
  *
- * In the spirit of RFC 8305, with one difference: an unanswered SYN says nothing, since a converter withholds it until the server has
- * answered. So it is the path that is asked, and a connection is moved only when
+ * This follows the spirit of RFC 8305, with one difference: an unanswered SYN tells nothing, since a converter withholds it until the
+ * server has answered. So we probe the path, and move a connection only in these cases:
  *
  *	0 ms       SYN
  *	30 ms      a probe on the same path and each other one that isn't for backup
  *	110 ms     unanswered: a probe on the paths for backup, too, a SYN without data on all, and four more with data on this one
  *	240 ms     another path has answered, and this one nothing at all: move
- *	270 ms     this one nothing at all, and there is one other network, which is so far that it can't have answered: move
+ *	270 ms     this one nothing at all, and there is one other network, too far away to have answered by now: move
  *
- * That is where nothing is known of the path. Where its round trip is, it is asked after 120 ms, or earlier if it is long, unless it
- * has answered a moment ago: then once an answer is overdue. The others are asked together with it only where one's round trip is long or
- * not known, and else if this one's answer isn't there in time: most servers have answered by then, and no probe is sent.
+ * These times are for an unknown path. If we know its round trip, we probe it after 120 ms, or earlier if it is long; but if it has
+ * answered a moment ago, only once an answer is overdue. We probe the other paths at the same time only if the round trip of one of them is
+ * long or unknown; else if this path's answer is late. Most servers have answered by then, and no probe is sent.
  *
- * A path that answers is asked again as long as the SYN isn't answered, every 150 ms up to a second, when Linux sends its SYN again: one
- * that loses packets shows by then. For that several probes have to be missing for three times as long as another one took. Where 2% of
- * packets are lost one probe of 25 is, so that no connection is moved for a single one: the SYN is more likely to wait for a slow server.
+ * While the SYN is unanswered we probe even a path that answers, every 150 ms up to one second, when Linux sends the SYN again: this
+ * reveals a path that loses packets. The path counts as such if several probes have been missing for three times as long as another one
+ * took. At a loss of 2%, one probe of 25 is lost, so a single lost probe never moves a connection: the SYN is more likely to wait for a
+ * slow server.
  *
- * A request that follows the handshake is looked after in the same way, from when it was sent until it is acknowledged. That waits for no
- * server, nor does the answer to a SYN without data, so that two probes which are missing are enough; and none is needed once Linux has
- * sent either again, in vain.
+ * We treat a request that follows the handshake in the same way, from its sending until its acknowledgement. Neither this acknowledgement
+ * nor the answer to a SYN without data waits for a server, so two missing probes are enough; and none is needed once Linux has sent either
+ * again in vain.
  *
- * A converter that is busy, or a machine that is, answers late, and on all paths alike. On a long path that looks like silence, as the
- * answer of a shorter one is there first. So as much longer as another path took than is known of it, the own one is waited for as well;
- * and as long as its answer can be behind the other one's on the way, if both were sent at the same time.
+ * A busy converter, or a busy machine, answers late, on all paths alike. On a long path this looks like silence, as the answer on a shorter
+ * one arrives first. So we extend the wait for the own path by the other path's delay beyond its known round trip; and by the time that the
+ * own answer needs longer on its way, if the converter sent both at the same time.
  */
 #include "config.h"
 
 #include "client/paths.h"
 
-#define FIRST_PROBE_MS 30  /* where nothing is known of the path */
-#define KNOWN_PROBE_MS 120 /* where its round trip is: most servers have answered by then, and no probe is sent */
-#define EARLY_PROBE_MS 20  /* but on a path so long that a probe's answer would come too late for MOVE_MS: as soon as that */
-#define SLACK_MS 25        /* what a round trip varies by, beside a part of itself */
-#define PATIENCE_MS 80     /* for the first probe, where nothing is known */
-#define MOVE_MS 240        /* no connection is moved before that, so that a queue which has filled up isn't taken for silence, */
+#define FIRST_PROBE_MS 30  /* for an unknown path */
+#define KNOWN_PROBE_MS 120 /* for a known round trip: most servers have answered by then, and no probe is sent */
+#define EARLY_PROBE_MS 20  /* for a path so long that the answer to a later probe would miss MOVE_MS */
+#define SLACK_MS 25        /* variation of a round trip, beside a part of itself */
+#define PATIENCE_MS 80     /* for the first probe on an unknown path */
+#define MOVE_MS 240        /* no connection moves earlier, so that we don't take a full queue for silence, */
 #define QUEUE_MS 120       /* nor before so much more than its round trip */
-#define LEFT_MS 290        /* where it can be it is moved by then: 0.3 s may pass at most */
-#define LIKELY_MS 270      /* then it is moved to the one other network that there is, if that may yet answer */
-#define SECOND_MS 20       /* between the first two probes, where one that is lost would be noticed too late */
+#define LEFT_MS 290        /* if possible a connection moves by then: 0.3 s may pass at most */
+#define LIKELY_MS 270      /* then it moves to the only other network, if that may yet answer */
+#define SECOND_MS 20       /* between the first two probes, if we would notice a lost one too late */
 #define AGAIN_MS 150       /* between probes on a path that answers */
 #define PROBES_MS 1000     /* then Linux sends the SYN again, without its data */
-#define LOOK_MS 10         /* how often answers are looked for */
+#define LOOK_MS 10         /* how often we look for answers */
 #define LOST_MIN_MS 150
-#define RTO_MIN_MS 200     /* Linux: a packet is sent again so much later than its acknowledgement was due, or two round trips */
-#define REQUEST_MAX_MS 2000 /* a request behind the handshake isn't left to that for longer: CONVERT_TIMEOUT is near */
-#define RTT_FACTOR 2       /* a shorter way outweighs the order of the list by that: one look at each isn't more exact */
+#define RTO_MIN_MS 200     /* Linux repeats a packet so much later than its acknowledgement was due, or two round trips */
+#define REQUEST_MAX_MS 2000 /* longest wait for repeats of a request behind the handshake: CONVERT_TIMEOUT is near */
+#define RTT_FACTOR 2       /* by this factor a shorter path outweighs the order of the list: one measurement of each isn't more exact */
 
 /* --- which path --- */
 
@@ -66,13 +67,16 @@ static bool is_dataless(const struct path *path)
 	return path->facts.state == CACHE_PATH_DATALESS;
 }
 
-/* How long a request and its first answer take, in units that are the same for all: one round trip more where it follows the handshake. */
+/*
+ * Returns the time of a request and its first answer, in units of half a round trip: one round trip more if the request follows the
+ * handshake.
+ */
 static unsigned int time_of(const struct path *path)
 {
 	return path->facts.rtt_ms * (is_dataless(path) ? 3 : 2);
 }
 
-/* Is @a, of two paths that work, the faster one, by so much that it is taken in spite of their order? */
+/* Of two paths that work: is @a so much faster that it overrides their order? */
 static bool is_faster(const struct path *a, const struct path *b)
 {
 	const unsigned int factor = is_dataless(b) && !is_dataless(a) ? 1 : RTT_FACTOR;
@@ -113,13 +117,13 @@ static struct paths_step step(enum paths_do what, unsigned int again)
 	return (struct paths_step){ what, again };
 }
 
-/* For as long as this an answer is explained by the round trip. */
+/* Returns for how long the round trip explains a missing answer. */
 static unsigned int explained(unsigned int rtt)
 {
 	return rtt + rtt / 8 + SLACK_MS;
 }
 
-/* So long it takes from a lost probe on a path of @rtt until a path that is no longer has answered, and nothing is owed any more. */
+/* Returns the time from a lost probe on a path of @rtt until a path that is no longer has answered, and nothing is owed any more. */
 static unsigned int others_take(unsigned int rtt)
 {
 	return rtt + rtt / 8;
@@ -131,7 +135,7 @@ unsigned int paths_patience(unsigned int rtt, bool heard)
 
 	if (!rtt)
 		return FIRST_PROBE_MS;
-	/* One that works is asked no sooner than its answer is due, so that a program with many connections doesn't make a probe for each. */
+	/* Probe a working path only when its answer is due, so that a program with many connections doesn't send a probe for each. */
 	if (heard)
 		return explained(rtt) > KNOWN_PROBE_MS ? explained(rtt) : KNOWN_PROBE_MS;
 	if (explained(rtt) + others_take(rtt) + EARLY_PROBE_MS > LEFT_MS)
@@ -139,13 +143,13 @@ unsigned int paths_patience(unsigned int rtt, bool heard)
 	return left < KNOWN_PROBE_MS ? left : KNOWN_PROBE_MS;
 }
 
-/* How long a SYN is unanswered before a connection is moved, at least. */
+/* Returns how long at least a SYN must be unanswered before its connection moves. */
 static unsigned int move_after(const struct paths_view *view)
 {
 	return view->rtt + QUEUE_MS > MOVE_MS ? view->rtt + QUEUE_MS : MOVE_MS;
 }
 
-/* After how many milliseconds a probe counts as lost. */
+/* Returns after how many milliseconds a probe counts as lost. */
 static unsigned int lost_after(const struct paths_view *view)
 {
 	unsigned int lost = view->answered ? 3 * view->slowest + SLACK_MS : view->rtt ? explained(view->rtt) : PATIENCE_MS;
@@ -173,11 +177,11 @@ static unsigned int late_by(unsigned int rtt, unsigned int ms)
 	return rtt && ms > rtt ? ms - rtt : 0;
 }
 
-/* Of several paths the one that was the least late counts: the converter is the same for all. */
+/* Of several paths the least late one counts: the converter is the same for all. */
 void paths_view_add_answer(struct paths_view *view, unsigned int rtt, unsigned int ms, unsigned int age)
 {
 	const unsigned int shortest = rtt && rtt < ms ? rtt : ms, late = late_by(rtt, ms), since = age > ms ? age - ms : 0;
-	/* As far apart as the two ways back are, and what a long one varies by. */
+	/* The difference of the two ways back, plus the variation of a long one. */
 	const unsigned int behind = view->rtt > shortest ? (view->rtt - shortest) / 2 + view->rtt / 4 : 0;
 
 	view->late = view->other_answered && view->late < late ? view->late : late;
@@ -192,15 +196,15 @@ void paths_view_add_plain(struct paths_view *view, unsigned int ms)
 		view->late = late_by(view->rtt, ms);
 }
 
-/* Of those that were sent, are @count lost? */
+/* Are @count probes lost? */
 static bool are_lost(const struct paths_view *view, unsigned int count)
 {
 	return view->missing[count - 1] >= lost_after(view);
 }
 
 /*
- * Is the own path's answer waited for as long as it may be behind another one's? Where nothing is late, it isn't beyond LEFT_MS, unless the
- * path is so long that this is over anyway, or has answered so lately that it was asked late.
+ * Do we still wait for the own path's answer, which may be behind another path's? If nothing is late, not beyond LEFT_MS; except on a path
+ * so long that this time is over anyway, or on one that has answered so lately that its probe went out late.
  */
 static bool is_owed(const struct paths_view *view)
 {
@@ -208,15 +212,15 @@ static bool is_owed(const struct paths_view *view)
 }
 
 /*
- * Is it moved to a path that hasn't answered? Not from one that has answered a moment ago, which is more likely to be late than dead; nor
- * from one on which no time is saved by that.
+ * Does the connection move to a path that hasn't answered? Not from one that has answered a moment ago, which is more likely late than
+ * dead; nor from one where the move saves no time.
  */
 static bool is_moved_unanswered(const struct paths_view *view)
 {
 	return view->other_likely && !view->answered && !view->heard && view->waiting >= LIKELY_MS && move_after(view) <= LEFT_MS;
 }
 
-/* The path has failed, if there is another one that works. */
+/* Decides for a path that has failed if another one works. */
 static struct paths_step decide_moving(const struct paths_view *view)
 {
 	if (view->waiting < move_after(view))
@@ -228,7 +232,7 @@ static struct paths_step decide_moving(const struct paths_view *view)
 	return step(PATHS_WAIT, LOOK_MS);
 }
 
-/* How long the second of the times that Linux sends a request again is behind the first time that it has sent it. */
+/* Returns the time from the first to the second time that Linux repeats a request. */
 static unsigned int request_again_ms(unsigned int rtt)
 {
 	const unsigned int timeout = rtt + (2 * rtt > RTO_MIN_MS ? 2 * rtt : RTO_MIN_MS), again = 3 * timeout;
@@ -236,17 +240,17 @@ static unsigned int request_again_ms(unsigned int rtt)
 	return again < REQUEST_MAX_MS ? again : REQUEST_MAX_MS;
 }
 
-/* When Linux has sent what is unanswered so often that all of it is lost if that isn't answered either. */
+/* Returns when Linux has repeated the unanswered packet so often that a missing answer means that all are lost. */
 static unsigned int repeated_at(const struct paths_view *view)
 {
 	return view->behind ? request_again_ms(view->rtt) : PROBES_MS;
 }
 
 /*
- * Linux has sent the SYN again, without data, which no converter withholds; nor has it withheld the first one for so long. If that is
- * unanswered as well, both are lost, whatever became of probes, and the next one follows two seconds later. A converter that is late is
- * told from that by the last probes on the own path: they were sent behind the second SYN, so that it is answered before they are.
- * So it is with a request behind the handshake.
+ * Decides after Linux has sent the SYN again, without data. No converter withholds such a SYN, nor the first one for so long. If neither is
+ * answered, both are lost, whatever became of the probes, and Linux sends the next SYN two seconds later. The last probes on the own path
+ * tell this from a late converter: they were sent after the second SYN, so the converter would answer that first. The same holds for a
+ * request behind the handshake.
  */
 static struct paths_step decide_repeated(const struct paths_view *view)
 {
@@ -271,8 +275,8 @@ static struct paths_step decide_working(const struct paths_view *view)
 }
 
 /*
- * A SYN without data got through, and none with data did. Where packets are lost one such may be chance, and what is concluded holds for
- * a while, so there are several. That the attempt's own SYN, which had none, or what followed its answer is lost may be chance, too.
+ * Decides after a SYN without data got through, and none with data did. Several probes must show this, as a single loss may be chance and
+ * the conclusion holds for a while. The attempt's own SYN, if it had no data, or the packets behind its answer may be lost by chance, too.
  */
 static struct paths_step decide_data_lost(const struct paths_view *view)
 {
@@ -284,8 +288,8 @@ static struct paths_step decide_data_lost(const struct paths_view *view)
 }
 
 /*
- * Has the converter let the SYN go by now, whatever its server does, so that either that or its answer is lost? It withholds none without
- * data.
+ * Must the converter have released the SYN by now, whatever its server does, so that either the SYN or its answer is lost? It withholds
+ * none without data.
  */
 static bool is_lost(const struct paths_view *view)
 {
@@ -293,8 +297,8 @@ static bool is_lost(const struct paths_view *view)
 }
 
 /*
- * It answers, though not always. As long as the SYN may wait for a slow server most of the probes have to be lost, as one or two may be by
- * chance; and no more than two once it is known to be lost itself.
+ * Decides for a path that answers some probes. While the SYN may wait for a slow server most of the probes must be lost, as one or two may
+ * be by chance; two are enough once we know that the SYN itself is lost.
  */
 static struct paths_step decide_losing(const struct paths_view *view)
 {
@@ -319,7 +323,7 @@ static struct paths_step decide_failing(const struct paths_view *view)
 	return are_lost(view, 2) ? decide_moving(view) : step(PATHS_WAIT, LOOK_MS);
 }
 
-/* Is a second probe due before the first one is lost, since what is sent then would be answered too late for move_after()? */
+/* Is a second probe due before the first one counts as lost, since the answer to a later one would miss move_after()? */
 static bool is_second_due(const struct paths_view *view)
 {
 	return view->probes == 1 && view->rtt && paths_patience(view->rtt, false) + 2 * explained(view->rtt) > move_after(view);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * paths_facts.c - what was learned of each path to a converter, by this process and by the user's others
+ * paths_facts.c - facts about each path to a converter, learned by this process and by the user's others
  *
- * In the process the usual paths have a place each; the others are in a table by hash, where of two that have the same place the older is
- * forgotten. A path is one atomic word, so that the last writer wins, and a second one with its key: a reader that meets a writer takes
+ * Each usual path has a place of its own in the process's table; the others have places by hash, and of two with the same place we forget
+ * the older. A path is one atomic word, so that the last writer wins, and a second one with its key: a reader that meets a writer may take
  * one path for the other once. In the user's cache each path is a record (CACHE_PATH) under the converter's address.
  *
  *	state      doubts                                               asked
@@ -11,7 +11,7 @@
  *	WORKS      SYNs in a row whose data was not taken               when the last of them was noted
  *	SILENT     good trials that restore it                          when it was last tried
  *	LOSES      the same                                             the same
- *	DATALESS   the same; 0: it isn't tried, since its SYNs may have been lost for their size, and becomes UNKNOWN in time
+ *	DATALESS   the same; 0: no trials, since its SYNs may have been lost for their size; it becomes UNKNOWN in time
  */
 #include "config.h"
 
@@ -25,10 +25,10 @@
 #include <string.h>
 
 #define WORKS_SECONDS 3600
-#define FAILED_SECONDS 600 /* a path that nobody has asked for so long may be another one by now */
-#define DOUBTS_LOSES 3 /* trials in a row that restore it; for all else one is enough */
+#define FAILED_SECONDS 600 /* a path not asked for so long may be another one by now */
+#define DOUBTS_LOSES 3 /* trials in a row that restore it; other states need one */
 #define RTT_MAX_MS UINT16_MAX
-#define RTT_NEWS 8 /* a round trip that differs by less than an eighth is no news */
+#define RTT_NEWS 8 /* a round trip that differs by less than an eighth isn't written */
 
 #define PLACES 64u /* beside those of usual paths */
 static struct {
@@ -38,7 +38,7 @@ static struct {
 	_Atomic int64_t heard; /* when it last answered this process */
 } table[CONVERTERS_MAX + PLACES];
 
-/* What is kept of a path, beside its key. */
+/* A path's state, without its key. */
 struct entry {
 	enum cache_path state;
 	uint16_t rtt_ms;
@@ -113,7 +113,7 @@ static void entry_take_over(const struct path_id *id, const struct cache_convert
 		entry_keep(id, &entry);
 }
 
-/* The path's entry, after what other processes have noted of it. */
+/* Takes over other processes' notes on the path, and returns its entry. */
 static struct entry entry_renewed(const struct path_id *id)
 {
 	struct cache_converter found;
@@ -168,7 +168,10 @@ void converters_renew_path(int converter, const struct cache_converter *found)
 	entry_take_over(&(struct path_id){ .converter = converter }, found);
 }
 
-/* The round trip after an answer that took @ms. A server's share isn't known, so that such an answer can only lower it. */
+/*
+ * Returns the round trip after an answer that took @ms. An answer that waited for a server has an unknown share of the server's, so it can
+ * only lower the round trip.
+ */
 static uint16_t rtt_after(uint16_t known, unsigned int ms, bool alone)
 {
 	unsigned int capped = ms < 1 ? 1 : ms < RTT_MAX_MS ? ms : RTT_MAX_MS;
@@ -227,7 +230,7 @@ void paths_note_syn_data(const struct path_id *id, bool taken, int64_t syn_at)
 	if (!taken)
 		entry = entry_renewed(id);
 	if (taken ? entry.state != CACHE_PATH_DATALESS && !(entry.state == CACHE_PATH_WORKS && entry.doubts) :
-	    /* A path that has failed loses SYNs with data as it does others. A time ahead is no time of this clock. */
+	    /* A failed path loses SYNs with data as it loses others. A future time isn't of this clock. */
 		    path_has_failed(entry.state) || entry.state == CACHE_PATH_DATALESS || (sent < entry.asked && entry.asked <= now))
 		return;
 	entry.doubts = taken ? 0 : entry.doubts + 1;
@@ -238,7 +241,7 @@ void paths_note_syn_data(const struct path_id *id, bool taken, int64_t syn_at)
 	entry_note(id, &entry);
 }
 
-/* Is the path asked whether it works again? */
+/* Do trials ask whether the path works again? */
 static bool is_tried(const struct entry *entry)
 {
 	return path_has_failed(entry->state) || (entry->state == CACHE_PATH_DATALESS && entry->doubts);
@@ -249,7 +252,7 @@ bool paths_is_trial_due(const struct path_id *id)
 	struct entry entry = entry_renewed(id);
 	int64_t now = cache_now();
 
-	/* A time ahead is no time of this clock: a damaged hint must not keep the path from being asked. */
+	/* A future time isn't of this clock: a damaged hint must not prevent trials. */
 	if (!is_tried(&entry) || (entry.asked <= now && now - entry.asked < PATHS_TRIAL_MS))
 		return false;
 	entry.asked = now;

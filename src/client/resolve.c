@@ -22,41 +22,34 @@
 #include <time.h>
 
 /*
- * The calling thread's resolver, set aside while another one is in its place
+ * The calling thread's resolver, saved while another one is in its place
  *
- * getaddrinfo() has no argument for a resolver: it uses, and changes, the thread's own `_res`,
- * of which the application may have made what it likes. glibc 2.36 initialises it if it isn't,
- * and may load it anew if resolv.conf has changed; else it asks the servers that the
- * application has put there, over the sockets that it has open. It sets h_errno, and errno
- * even on success.
+ * getaddrinfo() has no argument for a resolver: it uses, and changes, the thread's own `_res`, which the application may have modified in
+ * any way. glibc 2.36 initialises `_res` if necessary, and may reload it if resolv.conf has changed; else it asks the servers that the
+ * application has put there, over the sockets that `_res` has open. It sets h_errno, and errno even on success.
  *
- * So the bytes of `_res` are set aside, and a fresh state is made in its place and released by
- * res_nclose(). What the bytes refer to can't go meanwhile: they own it (name server
- * addresses, sockets), or it is counted and they still hold their count (glibc's extended
- * state, found by an index in them). They come back to the same place, which the pointers that
- * they have into themselves (dnsrch) need. `_res` is the thread's own: no other sees the
- * exchange.
+ * So we save the bytes of `_res`, create a fresh state in its place, and release that by res_nclose(). The objects that the bytes refer to
+ * can't go meanwhile: the bytes own them (name server addresses, sockets), or hold a count of them (glibc's extended state, found by an
+ * index in the bytes). We restore the bytes to the same place, because they contain pointers into themselves (dnsrch). `_res` belongs to
+ * the thread: no other thread sees the exchange.
  *
- * This nests in a lookup of the application, which is where it is when a module of
- * nsswitch.conf connects to its server: glibc then goes on with the lookup's context, which
- * refers to `_res` by its address. (A lookup by res_nquery() has no such context, and glibc
- * aborts: a signal handler that connects in the middle of one, by name, for the first time.)
+ * This may run inside a lookup of the application, if a module of nsswitch.conf connects to its server: glibc then continues with the
+ * lookup's context, which refers to `_res` by its address. (A lookup by res_nquery() has no such context, and glibc aborts: this happens if
+ * a signal handler connects in the middle of one, by name, for the first time.)
  *
- * Cancellation is off, and caught signals that come from terminals, timers and administrators
- * wait, since connect(), where this runs, may well be left by siglongjmp() (wget's time-outs
- * are), and the fresh state must not stay. Others are let through: garbage collectors stop
- * threads by them, sandboxes emulate system calls; and what isn't caught ends the process at
- * once, as ever.
+ * Cancellation is off. Caught signals from terminals, timers and administrators wait, because the application may leave connect(), where
+ * this runs, by siglongjmp() (wget's time-outs do), and the fresh state must not stay. Other signals pass: garbage collectors stop threads
+ * by them, sandboxes emulate system calls. A signal that isn't caught ends the process at once, as ever.
  */
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define TRIES 2
 
-/* What is put back; on the stack of the function that sets it aside. */
+/* The state to restore; on the stack of the function that saves it. */
 struct resolver_state {
 #ifdef HAVE_RES_NINIT
 	struct __res_state res;
-	int retrans, retry; /* of the resolver in its place, as resolv.conf has them */
+	int retrans, retry; /* of the fresh resolver, from resolv.conf */
 #endif
 	sigset_t signals;
 	int cancel_state;
@@ -120,7 +113,7 @@ static void resolver_state_absolute(void)
 	_res.options &= ~(unsigned long)(RES_DEFNAMES | RES_DNSRCH);
 }
 #else
-/* A resolver without state, as musl's is. */
+/* For a resolver without state, such as musl's. */
 static bool res_exchange(struct resolver_state *aside)
 {
 	(void)aside;
@@ -138,10 +131,7 @@ static void resolver_state_limit(const struct resolver_state *aside, int ms)
 	(void)ms;
 }
 
-/*
- * musl searches only for names with fewer dots than resolv.conf's ndots, by default for those
- * without.
- */
+/* musl uses the search list only for names with fewer dots than ndots of resolv.conf, by default for those without. */
 static void resolver_state_absolute(void)
 {
 }
@@ -180,24 +170,24 @@ static void resolver_state_put_back(const struct resolver_state *aside)
 
 
 #define TARGETS_MAX 16     /* of one service */
-#define TARGET_MS 2000     /* for each target, if there is as much: two tries of a name server */
-#define PLACES_KEPT 2      /* for each of the targets that follow: one a family */
+#define TARGET_MS 2000     /* for each target, if that much is left: two tries of a name server */
+#define PLACES_KEPT 2      /* for each later target: one a family */
 #define RESPONSE_MAX 65535 /* bytes, over TCP */
 
-/* One resolution: where the addresses go, and what it needs. */
+/* One resolution: its output and its input. */
 struct search {
 	union sockaddr_ip *out;
 	size_t count, max;
 	struct resolver_state aside;
 	struct timespec deadline;
-	const char *reason; /* why nothing was found, the latest */
+	const char *reason; /* the latest reason for finding nothing */
 };
 
 static _Thread_local bool running __attribute__((tls_model("initial-exec")));
 
 static const char no_memory[] = "no memory to resolve the converter's name";
 
-/* The reason for each error; the last of each list is for all other errors. */
+/* The reason for each error; the last in each list stands for all other errors. */
 static const struct {
 	int error;
 	const char *reason;
@@ -234,7 +224,7 @@ static int milliseconds_left(const struct search *search)
 	return ms > 0 ? (int)ms : 0;
 }
 
-/* 0.0.0.0 and :: are what filtering name servers answer, and Linux would connect them to itself. */
+/* Filtering name servers answer 0.0.0.0 and ::, and Linux would connect these to itself. */
 static bool is_usable(const union sockaddr_ip *addr)
 {
 	struct in6_addr in6 = sockaddr_ip_in6(addr);
@@ -253,7 +243,7 @@ static bool is_known(const struct search *search, const union sockaddr_ip *addr)
 	return false;
 }
 
-/* Reads one of getaddrinfo's addresses; false if it isn't wanted. */
+/* Reads one of getaddrinfo's addresses; returns false if it isn't usable. */
 static bool address_read(const struct search *search, const struct addrinfo *ai,
 			 union sockaddr_ip *out)
 {
@@ -261,7 +251,7 @@ static bool address_read(const struct search *search, const struct addrinfo *ai,
 	       !is_known(search, out);
 }
 
-/* Shares @room places among the families: @quota is how many addresses of each are taken, index 1 for IPv6. */
+/* Shares @room places among the families. Sets @quota to the number of addresses of each, index 1 for IPv6. */
 static void share(const struct search *search, const struct addrinfo *list, size_t room,
 		  size_t quota[2])
 {
@@ -326,7 +316,7 @@ static uint32_t random_below(void *unused, uint32_t limit)
 	return (uint32_t)((uint64_t)number * limit >> 32);
 }
 
-/* Asks for the targets of a service. Returns how many, in the order in which they are to be tried, or -errno as srv_parse(). */
+/* Asks for the targets of a service. Returns their number, in the order to try them, or -errno as srv_parse(). */
 static int targets_ask(const char *owner, struct srv_target targets[TARGETS_MAX])
 {
 	uint8_t *response = malloc(RESPONSE_MAX);
@@ -347,7 +337,7 @@ static int targets_ask(const char *owner, struct srv_target targets[TARGETS_MAX]
 	return ret;
 }
 
-/* The milliseconds that one of @targets may take of the time that is left. */
+/* Returns how many milliseconds of the remaining time one of @targets may take. */
 static int share_of_time(const struct search *search, int targets)
 {
 	int left = milliseconds_left(search), each = left / targets;

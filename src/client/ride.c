@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ride.c - how a request gets to a converter, and by which way it is sent again where that one fails */
+/* ride.c - the ways of asking a converter, and which one follows when one fails */
 #include "config.h"
 
 #include "client/ride.h"
@@ -21,7 +21,7 @@ enum ride_syn_data ride_syn_data(enum ride ride, bool mptcp, bool taken, bool co
 	return !mptcp || corrected ? RIDE_SYN_DATA_ALWAYS : RIDE_SYN_DATA_ON_ONE_PATH;
 }
 
-/* The converter takes the timestamps out of each SYN that goes on without its server's answer. */
+/* The converter removes the timestamps from each SYN that it releases without the server's answer. */
 static bool is_released_by_server(uint8_t options)
 {
 	const int wanted = TCPI_OPT_SYN_DATA | TCPI_OPT_TIMESTAMPS;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* settings.c - what the environment tells a Convert client, immutable once read */
+/* settings.c - the settings that a Convert client reads from its environment, constant afterwards */
 #include "config.h"
 
 #include "client/settings.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- which networks the user wants connections to begin on (CONVERT_PATHS) --- */
+/* --- the networks on which connections begin (CONVERT_PATHS) --- */
 
 static const char *const use_names[] = { [PATH_USE_ORDERED] = "", [PATH_USE_BACKUP] = "backup", [PATH_USE_NEVER] = "never" };
 static_assert(sizeof(use_names) / sizeof(use_names[0]) == PATH_USE_COUNT, "a name for each");
@@ -29,7 +29,7 @@ static bool use_read(enum path_use *out, const char *text)
 	return false;
 }
 
-/* As the kernel's dev_valid_name() has it; what looks like an address with a typing error is none. */
+/* Follows the kernel's dev_valid_name(). Text that looks like a mistyped address is no device. */
 static bool device_is_plausible(const char *name)
 {
 	if (!*name || strlen(name) >= IF_NAMESIZE || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
@@ -122,7 +122,7 @@ static bool port_read(uint16_t *port, const char *text)
 	return true;
 }
 
-/* Has @name only letters, digits, hyphens, dots and underscores, and begins with neither a hyphen nor a dot? */
+/* Does @name have only letters, digits, hyphens, dots and underscores, and begin with neither a hyphen nor a dot? */
 static bool name_is_plausible(const char *name)
 {
 	if (!*name || *name == '-' || *name == '.')
@@ -136,7 +136,7 @@ static bool name_is_plausible(const char *name)
 static const char wrong_converter[] = "is neither an address nor a name; "
 				      "say 192.0.2.1, [2001:db8::1]:1234 or converter.example";
 
-/* Checks a name that begins with an underscore, as a service's does and a host's doesn't. Returns NULL, or what is wrong. */
+/* Checks a name that begins with an underscore, which is a service's and not a host's. Returns NULL, or the error. */
 static const char *service_check(struct settings_converter *out, bool has_port)
 {
 	if (!srv_is_service(out->name) || !name_is_plausible(out->name))
@@ -148,7 +148,7 @@ static const char *service_check(struct settings_converter *out, bool has_port)
 	return NULL;
 }
 
-/* Reads one element of CONVERT_ADDR. Returns NULL, or what is wrong in words that complete "X …". */
+/* Reads one element of CONVERT_ADDR. Returns NULL, or words about the error that complete "X …". */
 static const char *converter_read(struct settings_converter *out, const char *text, uint16_t port)
 {
 	char *colon;
@@ -170,7 +170,7 @@ static const char *converter_read(struct settings_converter *out, const char *te
 		return service_check(out, colon);
 	if (colon && !port_read(&out->port, colon + 1))
 		return wrong_converter;
-	/* digits and dots that are no address are a typing error, and not a name to ask DNS for */
+	/* digits and dots that are no address are a typing error; don't ask DNS for them */
 	if (!out->name[strspn(out->name, "0123456789.")])
 		return wrong_converter;
 	return name_is_plausible(out->name) ? NULL : wrong_converter;
@@ -225,7 +225,7 @@ static bool path_add(struct settings *out, const char *text, const void *unused)
 	return !wrong;
 }
 
-/* Calls @add with each element; false as soon as that says so, the problem being noted there. */
+/* Calls @add with each element; returns false as soon as @add does, which has noted the problem. */
 static bool list_read(struct settings *out, const char *list, const void *arg,
 		      bool (*add)(struct settings *out, const char *text, const void *arg))
 {
@@ -234,7 +234,7 @@ static bool list_read(struct settings *out, const char *list, const void *arg,
 	while (*(list += strspn(list, SEPARATORS))) {
 		size_t len = strcspn(list, SEPARATORS);
 
-		/* an element that is too long for anything is cut, and @add refuses the rest of it */
+		/* cut an element that is longer than any valid one; @add refuses the rest */
 		snprintf(text, sizeof(text), "%.*s", (int)(len < sizeof(text) ? len : sizeof(text)), list);
 		if (!add(out, text, arg))
 			return false;
@@ -267,14 +267,14 @@ static bool cookie_read(struct settings *out, const char *cookie)
 	return true;
 }
 
-/* Copies a path. One that is too long couldn't be opened, and counts as none. */
+/* Copies a path. open() would fail for one that is too long, so it counts as none. */
 static void path_read(char out[SETTINGS_PATH_MAX], const char *path)
 {
 	if (path && strlen(path) < SETTINGS_PATH_MAX)
 		strcpy(out, path);
 }
 
-/* Reads seconds, such as "3" or "0.5". strtod() won't do: its decimal point is the locale's. */
+/* Reads seconds, such as "3" or "0.5". Doesn't use strtod(), whose decimal point is the locale's. */
 static bool timeout_read(struct settings *out, const char *text)
 {
 	long seconds, ms = 0;
@@ -299,7 +299,7 @@ static bool timeout_read(struct settings *out, const char *text)
 	return false;
 }
 
-/* Reads a variable that says @yes or @no; *@value stays as it is where it is unset or empty. */
+/* Reads a variable with the value @yes or @no; leaves *@value as it is if it is unset or empty. */
 static bool choice_read(struct settings *out, const char *name, const char *text, const char *yes, const char *no, bool *value)
 {
 	if (!text || !*text)
@@ -353,7 +353,7 @@ void settings_read(struct settings *out, settings_lookup *lookup)
 
 	out->bypass_mptcp = out->silence = true;
 	out->withheld_ms = SETTINGS_WITHHELD_LEARNED;
-	out->timeout_ms = SETTINGS_TIMEOUT_DEFAULT_MS; /* also if not enabled: pending connections may be inherited */
+	out->timeout_ms = SETTINGS_TIMEOUT_DEFAULT_MS; /* also if not enabled: the process may inherit pending connections */
 	path_read(out->log, lookup("CONVERT_LOG"));
 	path_read(out->runtime_dir, lookup("XDG_RUNTIME_DIR"));
 	if (!list) {
@@ -424,7 +424,7 @@ static enum policy_verdict decide_ipv6(const struct in6_addr *a)
 	return POLICY_CONVERT;
 }
 
-/* Those of convertd's built-in denials (convertd/policy/access.c) that are in use as addresses of servers, as far as anybody knows. */
+/* Includes those of convertd's built-in denials (convertd/policy/access.c) that servers are known to use as addresses. */
 bool policy_is_private(const union sockaddr_ip *destination)
 {
 	const struct in6_addr in6 = sockaddr_ip_in6(destination);

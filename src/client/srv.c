@@ -2,11 +2,9 @@
 /*
  * srv.c - converters that a domain announces by SRV records (Section 10.1, RFC 2782), without I/O
  *
- * The bytes come from a name server, or from an attacker who pretends to be one. Names are
- * read into a normal form (lower case, bytes that no host's name has as '?'), so that
- * they can be compared by strcmp(), and only plain ones are handed out. Everything
- * that repeats is bounded: a compressed name points backwards only, and a few times;
- * aliases are followed for a few steps.
+ * The bytes come from a name server, or from an attacker who pretends to be one. We read names into a normal form (lower case, '?' for
+ * bytes that no host's name has), so that strcmp() can compare them, and return only plain names. All repetition is bounded: compression
+ * pointers lead backwards only, and a limited number of times; we follow a limited number of aliases.
  */
 #include "config.h"
 
@@ -31,7 +29,7 @@
 #define CLASS_IN 1
 
 #define LABEL_MAX 63
-#define POINTERS_MAX 127 /* a name has no more labels, and each pointer stands for one at least */
+#define POINTERS_MAX 127 /* a name has no more labels, and each pointer stands for at least one */
 #define ALIASES_MAX 8
 
 struct message {
@@ -69,10 +67,7 @@ static char normalize_text(char c)
 	return c == '.' ? c : normalize((uint8_t)c);
 }
 
-/*
- * Appends a label to @name, which has @used bytes; returns how many it has then, 0 if it gets
- * too long.
- */
+/* Appends a label to @name, which has @used bytes. Returns its new length, 0 if it gets too long. */
 static size_t label_append(char name[SRV_NAME_MAX], size_t used, const uint8_t *label, size_t len)
 {
 	if (used + (used > 0) + len >= SRV_NAME_MAX)
@@ -84,7 +79,7 @@ static size_t label_append(char name[SRV_NAME_MAX], size_t used, const uint8_t *
 	return used;
 }
 
-/* Reads the name at *@at, which is moved behind it; "" is the root. Returns 0 or -EBADMSG. */
+/* Reads the name at *@at, and moves *@at behind it; "" is the root. Returns 0 or -EBADMSG. */
 static int name_read(const struct message *msg, size_t *at, char out[SRV_NAME_MAX])
 {
 	size_t pos = *at, lowest = *at, used = 0;
@@ -119,7 +114,7 @@ static int name_read(const struct message *msg, size_t *at, char out[SRV_NAME_MA
 	}
 }
 
-/* Reads the header and passes over the questions. Returns 0 or a negative errno for srv_parse(). */
+/* Reads the header and skips the questions. Returns 0 or a negative errno for srv_parse(). */
 static int message_read(struct message *msg, const uint8_t *data, size_t len)
 {
 	unsigned int flags, questions;
@@ -144,7 +139,7 @@ static int message_read(struct message *msg, const uint8_t *data, size_t len)
 	return 0;
 }
 
-/* Reads the record at *@at, which is moved behind it. Returns 0 or -EBADMSG. */
+/* Reads the record at *@at, and moves *@at behind it. Returns 0 or -EBADMSG. */
 static int record_read(const struct message *msg, size_t *at, struct record *out)
 {
 	const uint8_t *rest;
@@ -163,20 +158,19 @@ static int record_read(const struct message *msg, size_t *at, struct record *out
 	return 0;
 }
 
-/* Reads a name that has to end where the record's data ends. Returns 0 or -EBADMSG. */
+/* Reads a name that must end at the end of the record's data. Returns 0 or -EBADMSG. */
 static int last_name_read(const struct message *msg, const struct record *record, size_t at,
 			  char out[SRV_NAME_MAX])
 {
 	return name_read(msg, &at, out) < 0 || at != record->end ? -EBADMSG : 0;
 }
 
-/* Takes a record. Returns 0 to see the next one, or what answers_each() is to return. */
+/* Takes a record. Returns 0 to get the next one; any other value ends answers_each(), which returns it. */
 typedef int take_record(const struct message *msg, const struct record *record, void *arg);
 
 /*
- * Calls @take with each answer of @type for @owner, until it returns something else than 0.
- * Returns that, or 0, or -EBADMSG. In a truncated message the first thing that isn't whole is
- * its end.
+ * Calls @take with each answer of @type for @owner, until it returns a value other than 0. Returns that, or 0, or -EBADMSG. A truncated
+ * message ends at the first part that isn't whole.
  */
 static int answers_each(const struct message *msg, const char *owner, unsigned int type,
 			take_record *take, void *arg)
@@ -211,10 +205,10 @@ static int alias_take(const struct message *msg, const struct record *record, vo
 struct targets {
 	struct srv_target *list;
 	size_t count, max;
-	bool seen; /* there was a record, be it of use or not */
+	bool seen; /* there was a record, usable or not */
 };
 
-/* The place for a target of this priority: a free one, that of a target with a higher number, or NULL. */
+/* Returns the place for a target of this priority: a free one, that of a target with a higher number, or NULL. */
 static struct srv_target *targets_place(struct targets *targets, unsigned int priority)
 {
 	struct srv_target *worst = targets->list;
@@ -298,7 +292,7 @@ bool srv_is_service(const char *name)
 	return *name && *name != '.';
 }
 
-/* Orders by priority; among equals, targets without a weight come first, as RFC 2782 wants. */
+/* Does @a come before @b by priority? Among equals, targets without a weight come first, as RFC 2782 demands. */
 static bool comes_before(const struct srv_target *a, const struct srv_target *b)
 {
 	if (a->priority != b->priority)
@@ -306,7 +300,7 @@ static bool comes_before(const struct srv_target *a, const struct srv_target *b)
 	return !a->weight && b->weight;
 }
 
-/* Moves targets[from] to targets[to], which is before it; those between keep their order. */
+/* Moves targets[from] forward to targets[to]; those between keep their order. */
 static void move_forward(struct srv_target *targets, size_t from, size_t to)
 {
 	struct srv_target moved = targets[from];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* user_cache.c - the cache that all of a user's processes share, opened once it is needed */
+/* user_cache.c - the cache that all of a user's processes share, opened at its first use */
 #include "config.h"
 
 #include "client/user_cache.h"
@@ -21,12 +21,12 @@
 #include <unistd.h>
 
 /*
- * The directory that keeps what a user's processes learned
+ * The directory of the cache
  *
- * A session has a runtime directory of its own; services, cron jobs, containers and what sudo starts have none. In
- * /dev/shm and /tmp anybody may have made anything under our name before, so that what is there is judged by its
- * descriptor, and once it is ours nobody else can take it away: the directory around it is sticky. What is refused is
- * reported, and the next place is tried: other users can keep us from having a cache, and do no more harm than that.
+ * A session has a runtime directory of its own; services, cron jobs, containers and programs started by sudo have none. In /dev/shm and
+ * /tmp anybody may have created anything under our name before us. So we judge an object by its descriptor. Once it is ours nobody else can
+ * take it away, as the directory around it is sticky. We report a refused directory and try the next: other users can keep us from having a
+ * cache, and can do no more harm.
  */
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
@@ -34,11 +34,11 @@
 #define OTHERS_WRITE (S_IWGRP | S_IWOTH)
 #define OTHERS_ANYTHING (S_IRWXG | S_IRWXO)
 
-/* Places of our own making, in the order in which they are tried. */
+/* Our own candidates, in the order in which we try them. */
 static const struct {
 	const char *parent;
-	const char *name; /* and the user's number behind it, unless it is root's alone */
-	bool made;        /* by us; else by who looks after the parent */
+	const char *name; /* followed by the user's number, unless only root uses it */
+	bool made;        /* we create it; else the parent's administrator does */
 	bool root_only;
 } places[] = {
 	{ "/run/user", "", false, false },
@@ -53,7 +53,7 @@ static void fd_close(int fd)
 	syscall(SYS_close, fd);
 }
 
-/* Takes @fd over. Returns it if the directory is this user's and others have none of the rights @mode, or -errno. */
+/* Takes ownership of @fd. Returns it if this user owns the directory and others have none of the rights @mode; else -errno. */
 static int directory_judge(int fd, mode_t mode)
 {
 	struct stat st;
@@ -70,7 +70,7 @@ static int directory_judge(int fd, mode_t mode)
 /* Returns a descriptor (O_PATH) or -errno. */
 static int named_open(const char *path)
 {
-	/* the XDG Base Directory Specification wants relative paths ignored */
+	/* the XDG Base Directory Specification says to ignore relative paths */
 	if (!path || path[0] != '/')
 		return -ENOENT;
 	return directory_judge(open(path, O_PATH | O_DIRECTORY | O_CLOEXEC), OTHERS_WRITE);
@@ -89,7 +89,7 @@ int cache_open(struct cache *cache, const char *path)
 	return ret;
 }
 
-/* Opens a directory that others can't take an entry of ours away from. Returns a descriptor or -errno. */
+/* Opens a directory from which others can't remove our entries. Returns a descriptor or -errno. */
 static int parent_open(const char *path)
 {
 	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC), ret = fd;
@@ -120,7 +120,7 @@ static int entry_open(int parent, const char *name, bool make, bool made)
 	return directory_judge(fd, made ? OTHERS_ANYTHING : OTHERS_WRITE);
 }
 
-/* Opens place number @i, and writes its path. Returns a descriptor, PLACE_TO_BE or -errno. */
+/* Opens candidate number @i, and writes its path. Returns a descriptor, PLACE_TO_BE or -errno. */
 static int place_open(size_t i, bool make, char path[])
 {
 	const char *parent = places[i].parent;
@@ -138,7 +138,7 @@ static int place_open(size_t i, bool make, char path[])
 	if (fd < 0)
 		return fd;
 	ret = entry_open(fd, name, make, places[i].made);
-	/* without @make the directory that would be made is the place, although it isn't there */
+	/* without @make the missing directory that we would create is the place */
 	if (ret == -ENOENT && !make && places[i].made && faccessat(fd, ".", W_OK, 0) == 0)
 		ret = PLACE_TO_BE;
 	fd_close(fd);
@@ -159,7 +159,7 @@ static bool judge(struct cache *cache, const struct cache_search *search, struct
 		*ret = *ret == 0 ? 0 : -ENOENT;
 		return true;
 	}
-	/* a place that isn't there, or where this user may make nothing, is not reported */
+	/* don't report a missing place, or one where this user may create nothing */
 	if (!place->refused && *ret != -ENOENT && *ret != -EACCES && *ret != -EROFS) {
 		place->refused = path;
 		place->refusal = *ret;
@@ -180,7 +180,7 @@ static int find(struct cache *cache, const struct cache_search *search, struct c
 
 		if (judge(cache, search, place, named, named_open(named), &ret))
 			return ret;
-		place->refused = named; /* a directory that the user has named is reported in any case */
+		place->refused = named; /* always report a directory that the user has named */
 		place->refusal = ret;
 		if (*search->wish)
 			return ret;
@@ -236,8 +236,8 @@ static void open_for_user(void)
 }
 
 /*
- * Waits for another thread, which takes a tenth of a millisecond as a rule, and longer on a slow disk or a busy machine. A process that was made
- * by a bare clone(2) may be without that thread.
+ * Waits for the thread that opens the cache: usually a tenth of a millisecond, longer on a slow disk or a busy machine. A process made by a
+ * bare clone(2) may lack that thread.
  */
 static void await(void)
 {
@@ -248,7 +248,7 @@ static void await(void)
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
 }
 
-/* Has what follows read and written in the network namespace of the socket @fd. Returns whether that is another one than before. */
+/* Switches the cache to the network namespace of the socket @fd. Returns whether it has changed. */
 static bool enter_network(int fd)
 {
 	const uint64_t network = cache_network(fd), before = network ? atomic_exchange(&cache.network, network) : 0;
