@@ -2,18 +2,17 @@
 /*
  * hook.h - how an exported symbol is defined
  *
- * HOOK(type, name, (parameters)) starts the definition of the C library's NAME
- * under a name of our own, so that neither its fortified inline version nor the
- * transparent unions of its prototype get in the way. src/shim/libconvert.sym
- * lists the same names for the linker, and a section of the library has them for dlopen.c.
+ * HOOK(type, name, (parameters)) starts the definition of the C library's NAME under a name of our own, which avoids its fortified inline
+ * version and the transparent unions of its prototype. src/shim/libconvert.sym lists the same names for the linker, and a section of the
+ * library lists them for dlopen.c.
  *
- * HOOK_PASSING(type, name, (parameters), (arguments)) starts the definition of what the hook
- * does while a connection is on its way. With none, the hook is a load, a test and a jump to
- * next.NAME: the body must be a function of its own for that, or its registers are saved first.
+ * HOOK_PASSING(type, name, (parameters), (arguments)) starts the definition of the hook's work while a connection is pending. Without one,
+ * the hook is a load, a test and a jump to next.NAME. So the body must be a function of its own; otherwise the hook would save the body's
+ * registers first.
  *
- * HOOK_TIMED and HOOK_TIMED_PASSING are these for functions that take times. Where longs have 32 bits, and
- * times 64, musl's headers (since 1.2) send programs and dlsym() to __NAME_time64. NAME is what older programs
- * call, with times of 32 bits, which a hook can't take: it stays the C library's there.
+ * HOOK_TIMED and HOOK_TIMED_PASSING are the same for functions that take times. Where longs have 32 bits, and times 64, musl's headers
+ * (since 1.2) direct programs and dlsym() to __NAME_time64. Older programs call NAME, with times of 32 bits, which a hook can't take: there
+ * NAME stays the C library's.
  */
 #ifndef SHIM_HOOK_H
 #define SHIM_HOOK_H
@@ -28,7 +27,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* 1 where dlopen.c knows the loader's relocations, and has an entry in assembly language. */
+/* 1 if dlopen.c knows the loader's relocations, and has an entry in assembly language. */
 #if defined(__GLIBC__) && ((defined(__x86_64__) && defined(__LP64__)) || (defined(__aarch64__) && defined(__LP64__)))
 #define REBIND_KNOWN 1
 #else
@@ -68,7 +67,7 @@
 #define HOOK_TIMED_PASSING(type, name, params, args)                                               \
 	HOOK_PASSING_BY(HOOK_TIMED, type, name, params, args)
 
-/* Turns 0 or a positive value, or -errno, into what the C library returns. */
+/* Turns 0, a positive value or -errno into the C library's return value and errno. */
 static inline int hook_result(int ret)
 {
 	if (ret >= 0)
@@ -86,7 +85,7 @@ static inline ssize_t hook_result_long(ssize_t ret)
 	return -1;
 }
 
-/* Returns @ret. A successful call leaves errno as it was (@saved_errno), whatever calls were tried on the way. */
+/* Returns @ret. After a successful call errno is @saved_errno, whatever other calls have failed on the way. */
 static inline int hook_success_kept(int ret, int saved_errno)
 {
 	if (ret >= 0)
@@ -95,8 +94,8 @@ static inline int hook_success_kept(int ret, int saved_errno)
 }
 
 /*
- * socket_made() - socket(2) has returned @fd to the application, which is remembered if it is a TCP socket
- * @domain, @type, @protocol: what was asked for; @generation: conn_generation() before that
+ * socket_made() - note that socket(2) has returned @fd to the application, if it is a TCP socket
+ * @domain, @type, @protocol: the arguments of the call; @generation: conn_generation() before it
  * Returns @fd, which is -1 if the call has failed. errno stays as it was.
  */
 int socket_made(int fd, int domain, int type, int protocol, uint32_t generation);
@@ -104,10 +103,10 @@ int socket_made(int fd, int domain, int type, int protocol, uint32_t generation)
 /* --- waiting for descriptors with pending connections among them --- */
 
 /*
- * poll_pending() - ppoll(2) with descriptors of pending connections among @fds, which are waited for until @deadline
- * @fds: the application's, which the caller knows to be readable and writable; their revents are set
- * @mask: as ppoll(2) has it, or NULL
- * Returns as ppoll(2) does, but -errno if it fails. errno stays as it was. It is a cancellation point.
+ * poll_pending() - ppoll(2) with descriptors of pending connections among @fds, until @deadline
+ * @fds: the application's; the caller knows that they are readable and writable memory; sets their revents
+ * @mask: as in ppoll(2), or NULL
+ * Returns as ppoll(2), but -errno if it fails. errno stays as it was. A cancellation point.
  */
 int poll_pending(struct pollfd *fds, nfds_t count, const struct deadline *deadline, const sigset_t *mask);
 

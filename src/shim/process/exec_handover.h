@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * exec_handover.h - what a program started here must know of the sockets that it inherits
+ * exec_handover.h - tells a started program about the sockets that it inherits
  *
- * After an exec another program has our descriptors and none of our memory. So what is known of the sockets goes into
- * a variable of its environment, which the shim in that program takes out again before the program begins.
+ * After an exec another program has our descriptors and none of our memory. So we write our knowledge of the sockets into a variable of its
+ * environment, and the shim in that program removes the variable before the program begins.
  */
 #ifndef SHIM_EXEC_HANDOVER_H
 #define SHIM_EXEC_HANDOVER_H
@@ -16,30 +16,30 @@
 /* In bytes. A socket takes some 100. */
 #define EXEC_HANDOVER_TEXT_MAX 16384u
 
-/* Takes over what the environment says of sockets, and removes it there. Once, at start, when all else has been initialized. */
+/* Takes over the sockets from the variable in the environment, and removes it. Call once, at start, after all other initializations. */
 void exec_handover_adopt(void);
 
-/* May a program with this environment need to know anything? Cheap if no socket was ever connected. */
+/* May a program with this environment need the variable? Cheap if no socket was ever connected. */
 bool exec_handover_is_due(char *const envp[]);
 
-/* Which descriptors a program is started with. */
+/* The descriptors that the program gets. */
 enum exec_handover_way {
 	EXEC_HANDOVER_AS_THEY_ARE, /* those that this process has now */
-	EXEC_HANDOVER_CHANGED,     /* others may be made of them before: posix_spawn_file_actions_t */
+	EXEC_HANDOVER_CHANGED,     /* others may be duplicated from them before: posix_spawn_file_actions_t */
 };
 
 /*
- * exec_handover_prepare() - bring connections to an end that can't be handed to a program
- * @informed: it is told of its sockets by exec_handover_write(). Of others it is the standard descriptors that are looked after: such a
- * program doesn't know that it inherits more, unless it was told so on purpose.
- * Waits for CONVERT_TIMEOUT at most. errno stays as it was. For vfork() children as well.
+ * exec_handover_prepare() - end pending connections that we can't hand over to a program
+ * @informed: exec_handover_write() will tell the program about its sockets. For other programs we handle only the standard descriptors:
+ * such a program doesn't know that it inherits more, unless somebody told it so on purpose.
+ * Waits for CONVERT_TIMEOUT at most. errno stays as it was. Also for vfork() children.
  */
 void exec_handover_prepare(enum exec_handover_way way, bool informed);
 
 /*
- * exec_handover_write() - the variable, "NAME=value", for a program started in this way
- * Marks the sockets as given away, after exec_handover_prepare(). Returns its length, or 0 if there is nothing to hand over. For
- * vfork() children as well: allocates nothing, and writes to no memory but @out and those marks.
+ * exec_handover_write() - write the variable, "NAME=value", for a program started in this way
+ * Call after exec_handover_prepare(). Marks the sockets as given away. Returns the length, or 0 if there is nothing to hand over. Also for
+ * vfork() children: allocates nothing, and writes only to @out and those marks.
  */
 size_t exec_handover_write(char out[EXEC_HANDOVER_TEXT_MAX], enum exec_handover_way way);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* socket_record.h - what is known of one socket, as text that fits into an environment variable */
+/* socket_record.h - our knowledge of one socket, as text that fits into an environment variable */
 #ifndef SHIM_SOCKET_RECORD_H
 #define SHIM_SOCKET_RECORD_H
 
@@ -29,15 +29,15 @@ struct socket_record {
 
 /*
  * socket_record_write() - append a record to the text of @len bytes in @text
- * Returns the text's new length, or 0 with the text unchanged if it doesn't fit into @room with
- * a NUL. No allocation and no system call: fit for a vfork() child.
+ * Returns the text's new length, or 0 with the text unchanged if the record doesn't fit into @room with a NUL. Makes no allocation and no
+ * system call: fit for a vfork() child.
  */
 size_t socket_record_write(const struct socket_record *record, char *text, size_t len,
 			     size_t room);
 
 /*
- * socket_record_read() - the first record of @text
- * Returns where the next one is, or NULL if there is none or it is not as we write it.
+ * socket_record_read() - read the first record of @text
+ * Returns the position of the next one, or NULL if there is none or it is malformed.
  */
 const char *socket_record_read(struct socket_record *out, const char *text);
 

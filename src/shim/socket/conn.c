@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * conn.c - what the shim knows of the application's sockets
+ * conn.c - the shim's knowledge of the application's sockets
  *
- * There are two tables, which grow by mmap() in chunks and never shrink. The slots, one for each descriptor, hold
- * the index of a conn plus one; the pool holds the conns. Free conns form a stack
- * whose head carries a tag, so that a head that was taken and put back in between is noticed (ABA). fork() copies both
- * tables. A vfork() child shares them with its parent, and the descriptors that it closes stay open there: so only
- * the process that the tables belong to changes anything here.
+ * There are two tables, which grow by mmap() in chunks and never shrink. The slots, one for each descriptor, hold the index of a conn plus
+ * one; the pool holds the conns. Free conns form a stack. Its head has a tag, which reveals a head that was taken and put back in between
+ * (ABA). fork() copies both tables. A vfork() child shares them with its parent, and the descriptors that it closes stay open there: so
+ * only the process that owns the tables changes them.
  */
 #include "config.h"
 
@@ -21,9 +20,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define SLOT_CHUNK 1024u /* slots that are mapped at once */
+#define SLOT_CHUNK 1024u /* slots in a mapping */
 #define SLOT_CHUNKS 1024u
-#define CONN_CHUNK 256u /* conns that are mapped at once */
+#define CONN_CHUNK 256u /* conns in a mapping */
 #define CONN_CHUNKS 4096u
 
 _Atomic uint32_t conn_attention;
@@ -62,7 +61,7 @@ void conn_note_fork(void)
 		atomic_store(&generation, 1);
 }
 
-/* Returns the slot of @fd, or NULL. @grow: its chunk is mapped if it isn't there yet. */
+/* Returns the slot of @fd, or NULL. @grow: map its chunk if necessary */
 static _Atomic uint32_t *slot_of(int fd, bool grow)
 {
 	unsigned int chunk = (unsigned int)fd / SLOT_CHUNK;
@@ -162,7 +161,7 @@ static enum conn_phase phase_of(uint32_t word)
 	return (enum conn_phase)(word & CONN_PHASE_MASK);
 }
 
-/* Reports a fault of this library's, which a developer is to see at once, while other people's programs go on. */
+/* Reports a fault of this library: a developer shall see it at once, while other people's programs continue. */
 static void phase_forbidden(enum conn_phase from, enum conn_phase to)
 {
 	log_line("libconvert: %s may not follow %s", phase_name(to), phase_name(from));
@@ -171,7 +170,7 @@ static void phase_forbidden(enum conn_phase from, enum conn_phase to)
 #endif
 }
 
-/* Changes what depends on the phase. */
+/* Makes the changes that depend on the phase. */
 static void phase_follow(struct conn *conn, enum conn_phase from, enum conn_phase to)
 {
 	if (from == to)
@@ -183,8 +182,8 @@ static void phase_follow(struct conn *conn, enum conn_phase from, enum conn_phas
 }
 
 /*
- * Replaces @before, the word of @conn, by the one of @to, with the claim that @claimed is. Returns false, with the word in
- * @before, if another thread has changed it.
+ * Replaces @before, the word of @conn, by one with the phase @to and the claim bit @claimed. Returns false, with the word in @before, if
+ * another thread has changed it.
  */
 static bool word_replace(struct conn *conn, uint32_t *before, enum conn_phase to, uint32_t claimed)
 {
@@ -192,10 +191,10 @@ static bool word_replace(struct conn *conn, uint32_t *before, enum conn_phase to
 	uint32_t after = to | claimed | (to == CONN_IDLE ? 0 : *before & CONN_NOTES);
 	bool rises = phase_in(to, PHASES_ATTENTIVE);
 
-	/* Behind its last phase the conn may be another socket's at once, so this comes before. */
+	/* After its last phase the conn may belong to another socket at once, so set this first. */
 	if (from != to && phase_in(to, PHASE(DIRECT) | PHASE(DONE) | PHASES_FAILED))
 		conn->socket.watches_lost = true; /* epoll_ctl() isn't followed there */
-	/* Up before and down after: a fork() in between copies a count that is too high, never too low. */
+	/* Increase before and decrease after: a fork() in between copies a count that is too high, never too low. */
 	if (rises)
 		attention_follow(from, to);
 	if (!atomic_compare_exchange_strong(&conn->word, before, after)) {
@@ -244,7 +243,7 @@ static void conn_unref(struct conn *conn)
 	if (atomic_fetch_sub(&conn->refs, 1) != 1)
 		return;
 	word = conn_word(conn);
-	/* Another thread may be in the middle of a step of the conn: it is waited for. */
+	/* Wait for another thread that may be taking a step of the conn. */
 	while ((word & CONN_CLAIMED) || !word_replace(conn, &word, CONN_FREE, 0)) {
 		patience(&turn);
 		word = conn_word(conn);
@@ -271,7 +270,7 @@ static void slot_set(_Atomic uint32_t *slot, struct conn *conn)
 		conn_unref(conn_by_index(before - 1));
 }
 
-/* Takes @fd off its conn, after the observer was told: a registration made with @fd can't be changed from then on. */
+/* Tells the observer, and takes @fd off its conn: a registration made with @fd can't be changed from then on. */
 static void slot_clear(int fd)
 {
 	struct conn *conn = slot_conn(fd);
@@ -309,7 +308,7 @@ struct conn *conn_add(int fd)
 	if (!slot || getpid() != owner)
 		return NULL;
 	cookie = conn_cookie(fd);
-	if (!cookie) /* any other descriptor without a cookie would be taken for this socket later */
+	if (!cookie) /* any other descriptor without a cookie would look like this socket later */
 		return NULL;
 	conn = conn_alloc();
 	if (!conn)
@@ -327,8 +326,8 @@ struct conn *conn_add(int fd)
 }
 
 /*
- * Is @fd a descriptor of the socket of @conn? Another thread may be replacing the socket at this moment (replace.c), and have
- * changed the descriptor, but not yet the cookie of the conn. So a mismatch is looked at again once no step is being taken.
+ * Is @fd a descriptor of the socket of @conn? Another thread may be replacing the socket at this moment (replace.c), and have changed the
+ * descriptor, but not yet the cookie of the conn. So after a mismatch we compare again once no step is under way.
  */
 static bool is_of(const struct conn *conn, int fd)
 {
@@ -443,8 +442,8 @@ void conn_mark_shared(struct conn *conn)
 }
 
 /*
- * Repairs a conn in the child of a fork(). A step that another thread was taking goes on in the parent alone, so that the claim is
- * given up here. A connection that was just being begun (STARTING) counts as one that has begun there.
+ * Repairs a conn in the child of a fork(). A step that another thread was taking continues only in the parent, so we give up its claim
+ * here. A connection that was just beginning (STARTING) counts as begun.
  */
 static void repair(struct conn *conn)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* early.c - the application's first bytes, kept until the server was reached */
+/* early.c - keeps the application's first bytes until the server was reached */
 #include "config.h"
 
 #include "shim/socket/early.h"
@@ -20,7 +20,7 @@ size_t early_keep(struct early *early, const struct iovec *iov, size_t count)
 		size_t got = usermem_read_part(memory + len, iov[i].iov_base, part);
 
 		len += got;
-		if (got < part) /* send(2), too, sends what it can copy where the rest can't be read */
+		if (got < part) /* send(2), too, sends the readable part */
 			break;
 	}
 	if (!len) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * early.h - the application's first bytes, kept until the server was reached
+ * early.h - keeps the application's first bytes until the server was reached
  *
- * They ride in the SYN behind the request. If the converter fails they are needed again, for the next converter or
- * for the server itself; so a copy of them is kept, in pages of its own, since a hook must not call malloc().
+ * The SYN carries them behind the request. If the converter fails, the next converter or the server itself needs them; so we keep a copy,
+ * in pages of its own, since a hook must not call malloc().
  */
 #ifndef SHIM_EARLY_H
 #define SHIM_EARLY_H
@@ -15,7 +15,7 @@
 
 #define EARLY_MAX 4096u /* bytes */
 
-/* Written by whoever has claimed the conn; other threads look only whether there is any. */
+/* Only the thread that has claimed the conn writes it; others check only whether there are bytes. */
 struct early {
 	uint8_t *_Atomic bytes; /* NULL: none */
 	_Atomic uint16_t len;
@@ -23,11 +23,11 @@ struct early {
 
 /*
  * early_keep() - copy the application's first bytes, EARLY_MAX at most, into @early, which is empty
- * Returns how many bytes were taken: 0 if there is no memory, fewer than @iov has if not all of them can be read.
+ * Returns the number of bytes taken: 0 if there is no memory, fewer than in @iov if some are unreadable.
  */
 size_t early_keep(struct early *early, const struct iovec *iov, size_t count);
 
-/* Gives the memory back; @early is empty afterwards. */
+/* Frees the memory; @early is empty afterwards. */
 void early_drop(struct early *early);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* options.c - what an application has set on a socket, and how it gets to another one */
+/* options.c - the options that an application has set on a socket, and how we copy them to another one */
 #include "config.h"
 
 #include "shim/socket/options.h"
@@ -22,7 +22,7 @@
 #define IPV6_FREEBIND 78
 #endif
 
-#define LATE_BIT 62      /* OPTION_ADVICE_LATE was set before the connection was begun */
+#define LATE_BIT 62      /* an OPTION_ADVICE_LATE option was set before the connection began */
 #define UNKNOWN_BIT 63   /* an option that isn't in the tables was set */
 
 #define COPYABLE_COUNT SOCKET_OPTIONS_COUNT
@@ -39,10 +39,7 @@ static unsigned int copyable_bit(int level, int name)
 	return UNKNOWN_BIT;
 }
 
-/*
- * The first CONN_LATE_COUNT are those of which MPTCP keeps nothing, the third in Linux 6.1 alone; it has the others as the application has set
- * them.
- */
+/* MPTCP doesn't store the first CONN_LATE_COUNT, the third only in Linux 6.1; it stores the others as the application has set them. */
 static const struct socket_option late_options[] = {
 	{ SOL_SOCKET, SO_REUSEADDR }, { SOL_SOCKET, SO_REUSEPORT },	 { IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT },
 	{ IPPROTO_IP, IP_FREEBIND },  { IPPROTO_IP, IP_TRANSPARENT },	 { IPPROTO_IPV6, IPV6_TRANSPARENT },
@@ -60,7 +57,7 @@ static size_t late_index(int level, int name)
 	return i;
 }
 
-/* Does a program that sets it in any case ask for the default? */
+/* Is the value the default, which some programs always set? */
 static bool is_default(int advice, const void *value, socklen_t len)
 {
 	int number;
@@ -98,13 +95,16 @@ bool options_can_copy(const struct conn *conn)
 	return !(atomic_load(&conn->socket.options.set) >> UNKNOWN_BIT & 1);
 }
 
-/* Multipath TCP of Linux 6.1 refuses IP_BIND_ADDRESS_NO_PORT, which says when bind(2) has a port chosen. A connection is the same without it. */
+/*
+ * Is the copy useless without this option? Multipath TCP of Linux 6.1 refuses IP_BIND_ADDRESS_NO_PORT, which says when bind(2) chooses a
+ * port. A connection is the same without it.
+ */
 static bool is_missed(const struct socket_option *option, int refusal)
 {
 	return refusal != EOPNOTSUPP || option->level != IPPROTO_IP || option->name != IP_BIND_ADDRESS_NO_PORT;
 }
 
-/* What @to refuses and isn't missed is noted, so that the application is told what it has set. */
+/* Copies an option. Notes one that @to refuses and doesn't need, so that the application can read its value. */
 static bool option_copy(struct conn *conn, const struct socket_option *option, int from, int to)
 {
 	const int buffer = socket_option_buffer(option);
@@ -147,7 +147,7 @@ void options_copy_advice(const struct conn *conn, int to)
 					&conn->socket.options.values[i], sizeof(int));
 }
 
-/* Remembers the advice that was set on the TCP socket @from, for as long as an MPTCP socket is in its place. */
+/* Remembers the advice that was set on the TCP socket @from, while an MPTCP socket is in its place. */
 static void advice_remember(struct conn *conn, int from)
 {
 	uint32_t advised = atomic_load(&conn->socket.options.advised);

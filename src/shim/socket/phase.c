@@ -26,7 +26,7 @@ static const char *const names[] = {
 static_assert(sizeof(names) / sizeof(names[0]) == CONN_PHASE_COUNT, "a name for each phase");
 static_assert(CONN_PHASE_COUNT <= 32, "a bit for each phase in a set");
 
-/* What a converter that fails leaves: the next one, or none. */
+/* After a converter has failed: the next one, or none. */
 #define ASKED_ON (PHASE(RESOLVING) | PHASE(SYN_SENT) | PHASE(ASKED) | PHASE(EARLY_DIRECT))
 #define GIVEN_UP (PHASE(FAILED) | PHASE(DISSOLVED) | PHASE(FREE))
 
@@ -34,7 +34,7 @@ static_assert(CONN_PHASE_COUNT <= 32, "a bit for each phase in a set");
 static const uint32_t followers[] = {
 	[CONN_FREE] = PHASE(IDLE),
 	[CONN_IDLE] = PHASE(STARTING) | PHASE(DIRECT) | PHASE(FREE) |
-		      /* exec(): as the program before had it */
+		      /* exec(): the phase in the program before */
 		      PHASE(SYN_SENT) | PHASE(DONE) | PHASE(FAILED) | PHASE(DISSOLVED),
 	[CONN_STARTING] = PHASE(HELD) | PHASE(RESOLVING) | PHASE(SYN_SENT) | PHASE(ASKED) | PHASE(BYPASS) | PHASE(IDLE),
 	[CONN_HELD] = ASKED_ON | GIVEN_UP,

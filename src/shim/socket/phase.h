@@ -2,8 +2,8 @@
 /*
  * phase.h - the phases of a connection, and which of them may follow which
  *
- * A phase says what the kernel is doing with the socket, what the application has been told, and what is still to be taken
- * off the stream before the application may read:
+ * A phase describes the kernel's work on the socket, the application's view, and the bytes that we must still take off the stream before
+ * the application may read:
  *
  *   phase         the kernel has                              the application sees         on the stream for us
  *   ------------  ------------------------------------------  ---------------------------  ----------------------------
@@ -32,7 +32,7 @@
  *
  *   * connected if it has given early data: CONN_TOLD_CONNECTED, conn.h
  *
- * What leads from one to another:
+ * The changes of phase:
  *
  *   event                                            phase                      what follows
  *   -----------------------------------------------  -------------------------  -----------------------------------------
@@ -77,7 +77,7 @@
  *                                                                               DISSOLVED
  *   the last descriptor is closed                    any                        FREE
  *
- * phase.c has the same as a table, and conn.c holds each change to it.
+ * phase.c has the same table for conn.c, which checks each change.
  */
 #ifndef SHIM_PHASE_H
 #define SHIM_PHASE_H
@@ -107,23 +107,23 @@ enum conn_phase {
 /* Sets of phases. */
 #define PHASE(name) (UINT32_C(1) << (CONN_##name))
 
-/* The application sees a connection in SYN_SENT, or one that it takes for connected since it has given early data. */
+/* The application sees a connection in SYN_SENT, or believes it to be connected since it has given early data. */
 #define PHASES_PENDING                                                                                              \
 	(PHASE(STARTING) | PHASE(RESOLVING) | PHASE(SYN_SENT) | PHASE(ASKED) | PHASE(BYPASS) | PHASE(EARLY_DIRECT))
 
-/* In these of the pending phases something is to be done as soon as the socket is writable. */
+/* The pending phases with work to do as soon as the socket is writable. */
 #define PHASES_WANTING_OUTPUT (PHASE(STARTING) | PHASE(SYN_SENT) | PHASE(BYPASS) | PHASE(EARLY_DIRECT))
 
-/* The application is connected, while the first bytes on the stream are still ours to look at. */
+/* The application is connected, but we still have to check the first bytes on the stream. */
 #define PHASES_CONFIRMED (PHASE(CONFIRMED) | PHASE(BYPASSED))
 
-/* Something is left to be done for the connection. */
+/* The connection needs further steps. */
 #define PHASES_UNFINISHED (PHASE(HELD) | PHASES_PENDING | PHASES_CONFIRMED)
 
-/* An error waits, or was told. */
+/* The application has been told of an error, or will be. */
 #define PHASES_FAILED (PHASE(FAILED) | PHASE(DISSOLVED))
 
-/* Hooks have more to do than to call the next function. */
+/* Hooks must do more than call the next function. */
 #define PHASES_ATTENTIVE (PHASES_UNFINISHED | PHASES_FAILED)
 
 static inline bool phase_in(enum conn_phase phase, uint32_t set)
@@ -131,10 +131,10 @@ static inline bool phase_in(enum conn_phase phase, uint32_t set)
 	return set >> phase & 1;
 }
 
-/* Its name in the log, such as "SYN_SENT". */
+/* Returns its name in the log, such as "SYN_SENT". */
 const char *phase_name(enum conn_phase phase);
 
-/* May @to follow @from, which is another one, according to the table above? */
+/* May @to follow @from, a different phase, according to the table above? */
 bool phase_may_follow(enum conn_phase from, enum conn_phase to);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tcpinfo.h - what the kernel knows of a connection: of an MPTCP socket, its first subflow's */
+/* tcpinfo.h - asks the kernel about a connection; about an MPTCP socket's first subflow */
 #ifndef SHIM_TCPINFO_H
 #define SHIM_TCPINFO_H
 
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-/* Asks the kernel for TCP_INFO (tcp(7)). Where it has none all is zero, and tcpi_state TCPINFO_UNKNOWN. */
+/* Asks the kernel for TCP_INFO (tcp(7)). If there is none, all is zero, and tcpi_state TCPINFO_UNKNOWN. */
 static inline struct tcp_info tcpinfo_of(int fd)
 {
 	struct tcp_info info = { 0 };
@@ -24,7 +24,7 @@ static inline struct tcp_info tcpinfo_of(int fd)
 	return info;
 }
 
-/* --- of a Multipath TCP connection as a whole --- */
+/* --- about a Multipath TCP connection as a whole --- */
 
 #ifndef SOL_MPTCP
 #define SOL_MPTCP 284
@@ -32,7 +32,7 @@ static inline struct tcp_info tcpinfo_of(int fd)
 #define MPTCPINFO_OPTION 1   /* MPTCP_INFO */
 #define MPTCPINFO_FALLBACK 1u /* MPTCP_INFO_FLAG_FALLBACK */
 
-/* The kernel's struct mptcp_info as of Linux 6.5, whose last fields older headers don't have. */
+/* The kernel's struct mptcp_info as of Linux 6.5; older headers lack its last members. */
 struct mptcpinfo {
 	uint8_t counts[8];
 	uint32_t flags, token;
@@ -51,10 +51,10 @@ static inline bool mptcpinfo_of(int fd, struct mptcpinfo *out)
 }
 
 /*
- * mptcpinfo_gather() - have MSG_PEEK show all that has arrived on the MPTCP socket @fd
+ * mptcpinfo_gather() - make MSG_PEEK show all bytes that have arrived on the MPTCP socket @fd
  *
- * Once somebody has peeked at the first segments, later ones are kept apart from them, where MSG_PEEK doesn't look (Linux 6.1 and 6.12;
- * 6.18 shows all). FIONREAD brings them together. Returns how many bytes can be read, -1 if the kernel doesn't say.
+ * After a peek at the first segments, the kernel queues later ones separately, where MSG_PEEK doesn't look (Linux 6.1 and 6.12; 6.18 shows
+ * all). FIONREAD joins them. Returns how many bytes can be read, -1 if the kernel doesn't say.
  */
 static inline int mptcpinfo_gather(int fd)
 {
@@ -64,15 +64,15 @@ static inline int mptcpinfo_gather(int fd)
 }
 
 /*
- * mptcpinfo_has_fallen_back() - is the MPTCP socket @fd, connected by now, in truth TCP?
- * Linux tells since 5.16; before that every socket looks as if it had fallen back, and isn't used.
+ * mptcpinfo_has_fallen_back() - has the connected MPTCP socket @fd fallen back to TCP?
+ * Linux tells since 5.16; before that every socket looks as if it had fallen back, and we don't use any.
  */
 static inline bool mptcpinfo_has_fallen_back(int fd)
 {
 	struct mptcpinfo info;
 	socklen_t len = sizeof(info);
 
-	/* After a fallback the kernel knows only TCP's options of the socket, and refuses those of this level. */
+	/* After a fallback the kernel offers only TCP's options for the socket, and refuses those of this level. */
 	return next.getsockopt(fd, SOL_MPTCP, MPTCPINFO_OPTION, &info, &len) != 0 ||
 	       (info.flags & MPTCPINFO_FALLBACK);
 }

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * next.h - the functions that the hooks stand in front of
+ * next.h - the functions behind the hooks
  *
- * next.NAME calls the definition of NAME that follows ours in the dynamic linker's search order, as a rule the C
- * library's. Where the C library lacks NAME, and until next_bind() has run (constructors of other libraries run before
- * ours), next.NAME makes the system call itself. So no hook ever has to look up a function: dlsym() may allocate, and an
- * allocator may call read(2), which is a hook.
+ * next.NAME calls the definition of NAME that follows ours in the dynamic linker's search order, usually the C library's. If the C library
+ * lacks NAME, and before next_bind() has run (constructors of other libraries run before ours), next.NAME makes the system call itself. So
+ * no hook ever has to look up a function: dlsym() may allocate, and an allocator may call read(2), which is a hook.
  *
- * All code of the shim reaches the system through this table, since the bare name is a hook. That also makes
- * the table the seam at which unit tests replace the kernel (tests/unit/fake_kernel.h).
+ * All code of the shim reaches the system through this table, since the bare name is a hook. Unit tests replace the kernel at this table
+ * (tests/unit/fake_kernel.h).
  */
 #ifndef SHIM_NEXT_H
 #define SHIM_NEXT_H
@@ -29,7 +28,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-/* The off_t of the functions without "64" in their names, whatever _FILE_OFFSET_BITS makes of off_t here. */
+/* The off_t of the functions without "64" in their names, independent of _FILE_OFFSET_BITS. */
 #ifdef __GLIBC__
 typedef __off_t native_off_t;
 #else
@@ -132,24 +131,24 @@ int next_poll_now(struct pollfd *fds, nfds_t count);
 void next_close_now(int fd);
 
 /*
- * next_dup_now() - dup3(2) of a descriptor that the shim has made itself
- * A system call even where another preloaded library has a dup3() that keeps track of descriptors: that library has never heard of @fd.
+ * next_dup_now() - dup3(2) of a descriptor that the shim has created
+ * Makes a system call even if another preloaded library has a dup3() that keeps track of descriptors: that library doesn't know @fd.
  */
 int next_dup_now(int fd, int to, int flags);
 
 /*
  * next_socket_now() - socket(2) for a socket that the shim needs itself
- * A system call, so that it has exactly this protocol: another preloaded library's socket() may change it, as mptcpize's
+ * Makes a system call, so that the socket has exactly this protocol: another preloaded library's socket() may change it, as mptcpize's
  * makes MPTCP sockets of TCP ones.
  */
 int next_socket_now(int domain, int type, int protocol);
 
-/* next_bind() - fills the table with what the dynamic linker finds behind each hook. Called once, by the constructor. */
+/* next_bind() - fill the table with the functions that the dynamic linker finds behind each hook; called once, by the constructor */
 void next_bind(void);
 
 /* --- socket options that are a number --- */
 
-/* getsockopt(2) of an int, past the hooks. Returns @fallback where the kernel refuses; errno is then what it says. */
+/* getsockopt(2) of an int, past the hooks. If the kernel refuses, returns @fallback, with the kernel's errno. */
 static inline int sockopt_get(int fd, int level, int name, int fallback)
 {
 	socklen_t len = sizeof(int);
@@ -158,15 +157,15 @@ static inline int sockopt_get(int fd, int level, int name, int fallback)
 	return next.getsockopt(fd, level, name, &value, &len) == 0 ? value : fallback;
 }
 
-/* setsockopt(2) of an int, past the hooks. Returns whether the kernel has taken it. */
+/* setsockopt(2) of an int, past the hooks. Returns whether the kernel has accepted it. */
 static inline bool sockopt_set(int fd, int level, int name, int value)
 {
 	return next.setsockopt(fd, level, name, &value, sizeof(value)) == 0;
 }
 
 /*
- * sockopt_limit_end() - when does the time limit @option of a socket, SO_RCVTIMEO or SO_SNDTIMEO, end?
- * Counted from @start; both in ns of CLOCK_MONOTONIC. 0: it has none.
+ * sockopt_limit_end() - return the end of the time limit @option of a socket, SO_RCVTIMEO or SO_SNDTIMEO
+ * Counted from @start; both in ns of CLOCK_MONOTONIC. 0: no limit.
  */
 static inline int64_t sockopt_limit_end(int fd, int option, int64_t start)
 {
@@ -181,15 +180,15 @@ static inline int64_t sockopt_limit_end(int fd, int option, int64_t start)
 
 /* --- the C library and other preloaded libraries, in front of our hooks and behind them --- */
 
-/* beneath_bind() - finds out which libraries there are. Called once, by the constructor, after next_bind(). */
+/* beneath_bind() - find out which libraries there are; called once, by the constructor, after next_bind() */
 void beneath_bind(void);
 
 /* Is @address in the C library? False before beneath_bind(). */
 bool beneath_is_libc(uintptr_t address);
 
 /*
- * beneath_proxy() - the library behind our connect() that takes connections to proxies, as torsocks does
- * What we convert would go past that proxy. Returns the library's file name, which stays valid, or NULL if there is none.
+ * beneath_proxy() - find a library behind our connect() that redirects connections to proxies, as torsocks does
+ * Our converted connections would bypass that proxy. Returns the library's file name, which stays valid, or NULL if there is none.
  */
 const char *beneath_proxy(void);
 

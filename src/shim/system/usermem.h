@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * usermem.h - the application's memory, looked at as the kernel does
+ * usermem.h - accesses the application's memory as the kernel does
  *
- * A pointer that an application passes to a system call may be wrong: the kernel then says EFAULT, and so must
- * a hook. What was not read or written by the kernel a moment ago is read and written by these.
+ * An application may pass a wrong pointer to a system call: the kernel then says EFAULT, and so must a hook. Hooks use these functions for
+ * memory that the kernel hasn't just read or written.
  */
 #ifndef SHIM_USERMEM_H
 #define SHIM_USERMEM_H
@@ -16,23 +16,23 @@
 
 /*
  * usermem_read(), usermem_write() - copy from and to the application's memory
- * Return false, perhaps with a part copied, where the kernel would say EFAULT. Async-signal-safe; errno stays as it was.
+ * Return false, perhaps with a part copied, if the kernel would say EFAULT. Async-signal-safe; errno stays as it was.
  */
 bool usermem_read(void *to, const void *from, size_t bytes);
 bool usermem_write(void *to, const void *from, size_t bytes);
 
-/* How many of @bytes at @from were copied: all in front of the first page that can't be read. */
+/* Copies @bytes at @from up to the first unreadable page. Returns how many it has copied. */
 size_t usermem_read_part(void *to, const void *from, size_t bytes);
 
-/* May @bytes at @at be read? */
+/* Are @bytes at @at readable? */
 bool usermem_is_readable(const void *at, size_t bytes);
 
 /*
- * What follows is about what the kernel looks at before it asks for the state of a socket. Where it says false the call
- * is refused for certain, so that the kernel may be asked for its errno whatever the state is.
+ * The following functions make the checks that the kernel makes before it looks at a socket's state. If one returns false, the kernel
+ * refuses the call for certain, so we may ask it for its errno in any state.
  */
 
-/* Is this an address of user space at all? Elsewhere than here the upper bits may be something else's. */
+/* Is this an address of user space at all? On other machines the upper bits may have another use. */
 static inline bool usermem_is_address(const void *at)
 {
 #if defined(__x86_64__) && defined(__LP64__)
@@ -44,28 +44,27 @@ static inline bool usermem_is_address(const void *at)
 }
 
 /*
- * usermem_has_vector() - are these buffers that writev(2) and its like take?
- * That is, the array can be read, and there is nothing wrong with the counts; not that the buffers are there. With
- * no buffers at all, true.
+ * usermem_has_vector() - would writev(2) and its like accept these buffers?
+ * The array must be readable and its counts valid; the buffers themselves aren't checked. True without any buffers.
  */
 bool usermem_has_vector(const struct iovec *iov, size_t count);
 
-/* Is this a message that recvmsg(2) (@sent false) or sendmsg(2), which looks at more, would take? @copy gets a copy of the header. */
+/* Would recvmsg(2) (@sent false), or sendmsg(2), which checks more, accept this message? @copy gets a copy of the header. */
 bool usermem_has_message(const struct msghdr *msg, bool sent, struct msghdr *copy);
 
-/* Is this an address that sendto(2) and connect(2) can read? @copy gets a copy of it. */
+/* Can sendto(2) and connect(2) read this address? @copy gets a copy of it. */
 bool usermem_has_address(const struct sockaddr *addr, socklen_t len, struct sockaddr_storage *copy);
 
-/* usermem_has_strings() - an array of strings with a NULL at its end, as exec(2) has them: all there? */
+/* usermem_has_strings() - is an array of strings with a NULL at its end, as for exec(2), completely readable? */
 bool usermem_has_strings(char *const strings[]);
 
 /*
- * usermem_answer() - as getsockopt(2) returns a value: cut to what there is room for, and @len says how much that is
+ * usermem_answer() - store a value as getsockopt(2) does: cut to the available room, with the stored length in @len
  * Returns 0, -EFAULT or -EINVAL.
  */
 int usermem_answer(void *value, socklen_t *len, const void *answer, socklen_t bytes);
 
-/* usermem_answer_name() - as getpeername(2) returns an address: cut, but @len says how long it is in full */
+/* usermem_answer_name() - store an address as getpeername(2) does: cut to the available room, with the full length in @len */
 int usermem_answer_name(struct sockaddr *addr, socklen_t *len, const void *name, socklen_t bytes);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * waiting.h - signals and cancellation while a hook does in several system calls what the application asked for in one
+ * waiting.h - signals and cancellation while a hook makes several system calls for one call of the application
  *
- * A signal that arrives in the kernel's poll() interrupts it (EINTR). One that arrives while we are between two waits of the same
- * call would run its handler, and the call would go on waiting. So signals are blocked except in our waits, which are given the
- * thread's own mask; and a thread can be cancelled only in such a wait, when nothing is half done.
+ * A signal that arrives during the kernel's poll() interrupts it (EINTR). If one arrived between two of our waits for the same call, its
+ * handler would run, and the call would go on waiting. So we block signals except during our waits, which get the thread's own mask; and a
+ * thread can be cancelled only during such a wait, when nothing is half done.
  *
  *   quiet_all(&quiet);
  *   pthread_cleanup_push(...quiet_end(&quiet)...);
@@ -22,14 +22,14 @@
 #include <time.h>
 
 /*
- * quiet_admit_ignored() - unblocks the signals that the process ignores
- * To be called before a wait that isn't restarted after a signal without a handler, as epoll_wait(2) isn't. The kernel discards an
- * ignored signal when it arrives, but keeps one that is blocked, which would then interrupt the wait as soon as that
- * admits it. Signals that the application itself blocks stay blocked. It makes some 30 system calls: for a thread that is about to sleep.
+ * quiet_admit_ignored() - unblock the signals that the process ignores
+ * Call it before a wait that the kernel doesn't restart after a signal without a handler, such as epoll_wait(2). The kernel discards an
+ * ignored signal when it arrives, but keeps a blocked one, which would interrupt the wait as soon as the wait admits it. Signals that the
+ * application itself blocks stay blocked. Makes some 30 system calls: for a thread that is about to sleep.
  */
 void quiet_admit_ignored(const struct quiet *quiet);
 
-/* quiet_listen(), quiet_resume() - allow cancellation around a wait, which is given quiet.mask to admit signals */
+/* quiet_listen(), quiet_resume() - allow cancellation around a wait; the wait gets quiet.mask to admit signals */
 static inline void quiet_listen(const struct quiet *quiet)
 {
 	pthread_setcancelstate(quiet->cancel_state, NULL);
@@ -40,14 +40,14 @@ static inline void quiet_resume(void)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 }
 
-/* --- one time-out over several waits, so that the caller's is never restarted --- */
+/* --- one time-out over several waits, so that the caller's never starts again --- */
 
 struct deadline {
 	bool infinite;
 	struct timespec at; /* CLOCK_MONOTONIC */
 };
 
-/* Is @timeout a time as the kernel takes it, or NULL? The kernel is to refuse all others. */
+/* Would the kernel accept @timeout, or is it NULL? The kernel itself refuses all others. */
 static inline bool timeout_is_valid(const struct timespec *timeout)
 {
 	return !timeout || (timeout->tv_sec >= 0 && timeout->tv_nsec >= 0 && timeout->tv_nsec < 1000000000);

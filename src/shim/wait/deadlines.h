@@ -2,16 +2,16 @@
 /*
  * deadlines.h - how long pending conns wait for their converters (CONVERT_TIMEOUT)
  *
- * There is no timer and no thread. A wait that doesn't look at its conns now and then, such as epoll_wait(), must
- * end at deadlines_first() at the latest, and then call conversion_expire(). deadlines_first() may be too early, since
- * a conn that is settled leaves its deadline behind, and is never too late.
+ * There is no timer and no thread. A wait that doesn't check its conns now and then, such as epoll_wait(), must end at deadlines_first() at
+ * the latest, and then call conversion_expire(). deadlines_first() is never too late. It may be too early, since a settled conn leaves its
+ * deadline behind.
  */
 #ifndef SHIM_DEADLINES_H
 #define SHIM_DEADLINES_H
 
 #include "shim/socket/conn.h"
 
-/* Sets the deadline of @conn. @at: clock_ns() when its converter will have been silent for too long; 0: never */
+/* Sets the deadline of @conn. @at: clock_ns() from which on the converter has been silent for too long; 0: never */
 void deadlines_set(struct conn *conn, int64_t at);
 
 /* Has the converter of @conn been silent for too long? */
