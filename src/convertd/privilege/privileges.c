@@ -71,7 +71,7 @@ static bool change_user(const struct settings *settings, struct problems *proble
 
 #endif
 
-/* For a convertd that root didn't start: adds an error to @problems and returns false if --user names another user. */
+/* If root didn't start convertd: adds an error to @problems and returns false if --user names another user. */
 static bool check_user(const struct settings *settings, struct problems *problems)
 {
 	struct user user = settings->user;
@@ -160,7 +160,7 @@ int capabilities_keep(uint64_t set)
 
 	if (error)
 		return error;
-	/* Until it fails behind the last capability: a kernel newer than the headers may have more of them. */
+	/* Goes on until it fails behind the last capability: a kernel newer than the headers may have more of them. */
 	for (unsigned long i = 0; prctl(PR_CAPBSET_DROP, i, 0, 0, 0) == 0; i++)
 		;
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);

@@ -13,9 +13,9 @@ struct settings;
 
 /*
  * privileges_drop() - become --user, keeping the capabilities that @settings need
- * To be called before any thread is started, as each thread has its own capabilities. It sets no_new_privs, so that
- * no program that the process executes regains rights, and warns of files that a reload couldn't read any more.
- * Returns false after adding the error to @problems.
+ * Call it before any thread is started, as each thread has its own capabilities. It sets no_new_privs, so that no
+ * program that the process executes regains rights, and warns of files that a reload couldn't read any more. Returns
+ * false after adding the error to @problems.
  */
 bool privileges_drop(const struct settings *settings, struct problems *problems);
 
@@ -25,8 +25,8 @@ bool privileges_drop(const struct settings *settings, struct problems *problems)
 #define CAPABILITIES_BIT(capability) ((uint64_t)1 << (capability))
 
 /*
- * What the main process needs: CAP_NET_ADMIN for nftables, netfilter queues, IP_TRANSPARENT and restricted congestion
- * controls; CAP_NET_BIND_SERVICE for ports below 1024.
+ * The capabilities of the main process: CAP_NET_ADMIN for nftables, netfilter queues, IP_TRANSPARENT and restricted
+ * congestion controls; CAP_NET_BIND_SERVICE for ports below 1024.
  */
 #define CAPABILITIES_OF_WARDEN                                                                     \
 	(CAPABILITIES_BIT(CAP_NET_ADMIN) | CAPABILITIES_BIT(CAP_NET_BIND_SERVICE))
@@ -36,8 +36,8 @@ bool capabilities_has(uint64_t set);
 
 /*
  * capabilities_keep() - give up all capabilities outside @set, for good
- * To be called before any thread is started, as each thread has its own capabilities. The bounding set is emptied as
- * well, where CAP_SETPCAP permits that. Returns 0 or -errno.
+ * Call it before any thread is started, as each thread has its own capabilities. The bounding set is emptied as well,
+ * where CAP_SETPCAP permits that. Returns 0 or -errno.
  */
 int capabilities_keep(uint64_t set);
 

@@ -3,10 +3,10 @@
  * sandbox.c - restricts what a process of convertd can reach, in case an attacker takes it over
  *
  * Landlock restricts files. The settings' files are mostly replaced by new ones rather than written in place, so the
- * rules allow a reload to read their directories, with everything below. If a reload names a file or socket in another
- * directory, that one can neither be read nor be made until convertd is started anew. Besides, convertd may read
- * /proc/sys/net, /proc/self and /etc/machine-id. It can write and execute nothing; it can only make and remove the Unix
- * sockets of --metrics. The system calls are restricted by sandbox.c.
+ * rules allow a reload to read their directories, with everything below. If a reload names a file or socket in
+ * another directory, that one can neither be read nor be made until convertd is started anew. Besides, convertd may
+ * read /proc/sys/net, /proc/self and /etc/machine-id. It can write and execute nothing; it can only make and remove
+ * the Unix sockets of --metrics.
  *
  * The constants of the kernel's interface are defined here, since its header may be older or newer than the kernel.
  * They don't change (Documentation/userspace-api/landlock.rst).
@@ -37,20 +37,21 @@
  * forbids system calls that convertd doesn't need
  *
  * An attacker who takes over a process by a fault in it goes on by system calls, and most of the kernel's own faults
- * are behind calls that convertd never makes. So a seccomp filter lets only those below through.
+ * are behind calls that convertd never makes. So a seccomp filter allows only the calls below.
  *
- * There are two lists, because the process that serves needs other calls than the main process, which has the rights.
- * Of the arguments, the filter sees those in registers: the family of a socket, the protection of memory, the flags of
- * open(). No process can make memory executable, or open sockets of another family than those below. On i386 the C library
- * makes sockets and sets their options by socketcall(2), whose arguments are in memory: there all sockets and options are allowed.
+ * There are two lists, because the serving process needs other calls than the main process, which has the rights. The
+ * filter sees only arguments in registers: the family of a socket, the protection of memory, the flags of open(). No
+ * process can make memory executable, or open sockets of another family than those below. On i386 the C library makes
+ * sockets and sets their options by socketcall(2), whose arguments are in memory: there all sockets and options are
+ * allowed.
  *
- * A call that isn't on the list fails with ENOSYS: a C library that knows a newer call takes the older one
- * then, as on an older kernel. With EPERM it would give up (after clone3() no thread could be
- * started), and if the process were ended each update of a library might cause an outage. But a call that
- * convertd has no reason to make, only an attacker, ends the process at once ("fatal").
+ * A call that isn't on the list fails with ENOSYS: a C library that knows a newer call takes the older one then, as
+ * on an older kernel. With EPERM it would give up (after clone3() no thread could be started), and if the process
+ * were ended each update of a library might cause an outage. But a call that only an attacker has a reason to make
+ * ends the process at once ("fatal").
  *
- * The kernel remembers which calls pass with any arguments (Linux 5.11): these cost some 50 ns
- * more each, of 50 us that a connection takes.
+ * The kernel remembers which calls pass with any arguments (Linux 5.11): these cost some 50 ns more each, of 50 us
+ * that a connection takes.
  */
 
 #if defined(HAVE_LIBSECCOMP) && !defined(WITH_SANITIZERS)
@@ -95,7 +96,7 @@ static const char *const allowed[] = {
 	/* time and random numbers */
 	"clock_getres", "clock_gettime", "clock_gettime64", "clock_nanosleep",
 	"clock_nanosleep_time64", "getrandom", "gettimeofday", "nanosleep", "time",
-	/* files that a reload reads, /proc/sys, what the C library asks of the host */
+	/* files that a reload reads, /proc/sys, and the C library's questions about the host */
 	"_llseek", "access", "faccessat", "faccessat2", "fstat", "fstat64", "fstatat64", "fstatfs",
 	"getcwd", "getdents64", "getegid", "getegid32", "geteuid", "geteuid32", "getgid",
 	"getgid32", "getrlimit", "getrusage", "getuid", "getuid32", "lseek", "lstat", "newfstatat",
@@ -107,8 +108,8 @@ static const char *const allowed[] = {
 static const char *const serving[] = { "sendfile", "sendfile64", "splice", "unlink", "unlinkat" };
 
 /*
- * Calls of the main process, which waits for the serving one. It starts no threads, and no process but a copy of itself
- * (ward_leave()), by whichever call is behind fork() in the C library.
+ * Calls of the main process, which waits for the serving one. It starts no threads, and no process except a copy of
+ * itself (ward_leave()), by the call that the C library uses for fork().
  */
 static const char *const watching[] = { "fork", "wait4", "waitid", "waitpid" };
 
@@ -232,15 +233,18 @@ static const struct rule rules[] = {
 };
 
 /*
- * Rules of the processes that serve: netlink for routes;
- * new threads but no processes. (clone3() stays forbidden, as a filter can't see its flags.)
+ * Rules of the serving processes: netlink for routes; new threads, but no processes. (clone3() stays forbidden, as a
+ * filter can't see its flags.)
  */
 static const struct rule serving_rules[] = {
 	{ "socket", 2, { IS(0, AF_NETLINK), IS(2, NETLINK_ROUTE) } },
 	{ "clone", 1, { BITS(CLONE_FLAGS, CLONE_THREAD | NEW_NAMESPACES, CLONE_THREAD) } },
 };
 
-/* Rules of the main process: netlink for nftables and the queues; what it needs to end by the signal that ended the serving one. */
+/*
+ * Rules of the main process: netlink for nftables and the queues, and the calls with which it ends by the serving
+ * process's signal.
+ */
 static const struct rule watching_rules[] = {
 	{ "socket", 2, { IS(0, AF_NETLINK), IS(2, NETLINK_NETFILTER) } },
 	{ "setsockopt", 2, { IS(1, SOL_SOCKET), IS(2, SO_RCVBUFFORCE) } },
@@ -253,7 +257,7 @@ static const struct rule watching_rules[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Allows calls as @count rules say, and skips calls that this architecture lacks. Returns 0 or -errno. */
+/* Allows calls by @count rules, and skips calls that this architecture lacks. Returns 0 or -errno. */
 static int add_rules(scmp_filter_ctx filter, const struct rule *rule, size_t count)
 {
 	int error = 0;
@@ -353,7 +357,7 @@ int syscall_filter_install(enum syscall_filter_role role)
 /* The number of file rights in each version of the interface, which is the index; the first Linux with some of them. */
 static const unsigned char fs_rights[] = { 0, 13 /* 5.13 */, 14, 15, 15, 16 /* 6.10 */ };
 
-/* Since version 6 (Linux 6.12) a process can be kept from abstract sockets of, and signals to, processes outside its rules. */
+/* Since version 6 (Linux 6.12) the kernel can deny a process abstract sockets of, and signals to, processes outside its rules. */
 #define SCOPE_VERSION 6
 #define SCOPE_ABSTRACT_SOCKETS 1u
 #define SCOPE_SIGNALS 2u
@@ -422,7 +426,7 @@ static int allow_directory_of(int ruleset, const char *path, uint64_t rights)
 		       allow(ruleset, directory, rights);
 }
 
-/* Allows reading the directory that is named and, as the file may be a symbolic link, the directory that it leads to. */
+/* Allows reading the directory of the file and, as the file may be a symbolic link, the directory to which it leads. */
 static int allow_file(int ruleset, const struct settings_path *file)
 {
 	char path[PATH_MAX], real[PATH_MAX];
@@ -436,7 +440,7 @@ static int allow_file(int ruleset, const struct settings_path *file)
 	return error;
 }
 
-/* Allows making and removing the Unix sockets at which HTTP is answered, since a reload may change them. */
+/* Allows making and removing the Unix sockets of --metrics, since a reload may change them. */
 static int allow_sockets(int ruleset, const struct settings *settings)
 {
 	int error = allow_directory_of(ruleset, SETTINGS_STATUS_DEFAULT, FS_MAKE_SOCK | FS_REMOVE_FILE);
@@ -467,7 +471,7 @@ static int allow_all(int ruleset, const struct settings *settings, enum syscall_
 	return error;
 }
 
-/* Returns 0 or -errno: -ENOSYS where the kernel has no Landlock, -EOPNOTSUPP where it is switched off. */
+/* Returns 0 or -errno: -ENOSYS if the kernel has no Landlock, -EOPNOTSUPP if it is switched off. */
 static int restrict_files(const struct settings *settings, enum syscall_filter_role role)
 {
 	size_t known = sizeof(fs_rights) / sizeof(fs_rights[0]) - 1;
@@ -508,7 +512,7 @@ static const char *why_no_filter(int error)
 	return error == -ENOSYS ? "built without libseccomp" : strerror(-error);
 }
 
-/* Warns of what couldn't be restricted; the caller sees to it that only one process does. @files, @filter: 0 or -errno */
+/* Warns of missing restrictions; the caller makes sure that only one process does. @files, @filter: 0 or -errno */
 static void report(int files, int filter)
 {
 	if (files && filter)

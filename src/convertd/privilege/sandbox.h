@@ -9,38 +9,37 @@
 
 /* The processes of convertd, each of which needs other calls. */
 enum syscall_filter_role {
-	SYSCALL_FILTER_ALONE,  /* the only process, where there are no rights to keep apart */
-	SYSCALL_FILTER_WARD,   /* the process that serves, which has no rights */
+	SYSCALL_FILTER_ALONE,  /* the only process, if there are no rights to keep apart */
+	SYSCALL_FILTER_WARD,   /* the serving process, which has no rights */
 	SYSCALL_FILTER_WARDEN, /* the main process, which keeps the rights */
-	SYSCALL_FILTER_SURVIVOR, /* the process that resets connections once the serving one was killed */
+	SYSCALL_FILTER_SURVIVOR, /* the process that resets connections after the serving one was killed */
 };
 
 /*
- * syscall_filter_install() - put the filter in force for this thread and all that it starts, until the process ends
- * @role: which process this is
- * no_new_privs must be set, unless the user is root. Returns 0 or -errno: -ENOSYS where convertd was built
- * without libseccomp, or with sanitizers, which need more calls.
+ * syscall_filter_install() - put the filter in force for this thread and all threads that it starts, until the process ends
+ * @role: this process no_new_privs must be set, unless the user is root. Returns 0 or -errno: -ENOSYS where convertd
+ *   was built without libseccomp, or with sanitizers, which need more system calls.
  */
 int syscall_filter_install(enum syscall_filter_role role);
 
 struct settings;
 
 /*
- * sandbox_leave_surroundings() - shed what convertd has inherited from the process that started it
- * It closes descriptors, changes to "/" (names in the settings keep their meaning, textfile_start_from()), and keeps new
- * files from being writable by others.
+ * sandbox_leave_surroundings() - shed properties inherited from the process that started convertd
+ * It closes descriptors, changes to "/" (names in the settings keep their meaning, textfile_start_from()), and keeps
+ * new files from being writable by others.
  * @first_fd: this descriptor and all behind it are closed
  */
 void sandbox_leave_surroundings(int first_fd);
 
 /*
  * sandbox_enter() - allow this process only the files (Landlock) and system calls that it needs, and no debugger, for good
- * @role: which process this is
- * no_new_privs must be set, and there must be one thread. One line of the log says which restrictions are not to be had.
+ * @role: this process no_new_privs must be set, and there must be one thread. It logs one line with the restrictions
+ *   that aren't available.
  */
 void sandbox_enter(const struct settings *settings, enum syscall_filter_role role);
 
-/* Tells whether Landlock is in force: this process may then not reach a file though its user may. */
+/* Tells whether Landlock is in force: then this process may be unable to read a file that its user may read. */
 bool sandbox_denies_files(void);
 
 #endif

@@ -2,36 +2,35 @@
 /*
  * survivor.c - a process that resets the connections of a convertd that was killed
  *
- * The problem: when a process ends, by SIGKILL, by the OOM killer or by a fault of its own, Linux closes
- * its sockets as if it had done so itself. So each client and each server would be told that the stream
- * had come to its end, and take the part that it has for the whole. With SO_LINGER of 0 s Linux sends an RST
- * instead on TCP sockets (at the price of two system calls for each, as the option would have to be reset
- * before a proper end), but not on Multipath TCP sockets: those send DATA_FIN with any setting, unless
- * they hold unread bytes (Linux 6.18, __mptcp_close()). And a client whose third ACK hasn't come
- * is told nothing for a minute.
+ * The problem: when a process ends, by SIGKILL, by the OOM killer or by a fault of its own, Linux closes its sockets
+ * as if it had done so itself. So each client and each server would see the regular end of the stream, and take the
+ * bytes that it has for all of them. With SO_LINGER of 0 s Linux sends an RST instead on TCP sockets (at the price of
+ * two system calls for each, as the option would have to be reset before a proper end), but not on Multipath TCP
+ * sockets: those send DATA_FIN with any setting, unless they hold unread bytes (Linux 6.18, __mptcp_close()). And a
+ * client whose third ACK hasn't come learns nothing for a minute.
  *
  * So the process that is killed must not be the last one that has the sockets. A second process, the survivor, shares
- * convertd's table of descriptors (clone() with CLONE_FILES): it has no copies of what was open at some time but the
- * table itself, with every socket that is open at any moment, at no cost for any of them. It has memory of
- * its own, and little of it, so that the OOM killer doesn't choose it, and does nothing until convertd has ended.
- * Then the sockets are still open, since the survivor has them too, and it
+ * convertd's table of descriptors (clone() with CLONE_FILES): it has no copies of the descriptors but the table
+ * itself, with all sockets that are open at any moment, at no cost for each. It has little memory, and of its own, so
+ * that the OOM killer doesn't choose it. It does nothing until convertd has ended. Then the sockets are still open,
+ * since the survivor has them too, and it
  *
- *   1. closes what takes new clients (listening sockets; netlink sockets, and with them the rules and
- *      queues for SYNs), so that the kernel doesn't accept clients whom nobody serves;
- *   2. waits until the peers have acknowledged what was written to them, for a second at most: an RST that is lost
- *      is not sent again, and a queue on the way that is full of these bytes, or of others on the same link, would
- *      drop it (of 24 peers of busy connections on one link, one got no RST in each fourth run);
+ *   1. closes the ways in for new clients (listening sockets; netlink sockets, and with them the rules and queues for
+ *      SYNs), so that the kernel doesn't accept clients that nobody serves;
+ *   2. waits until the peers have acknowledged all bytes, for a second at most: an RST that is lost is not sent
+ *      again, and a queue on the way that is full of these bytes, or of others on the same link, would drop it (of 24
+ *      peers of busy connections on one link, one got no RST in each fourth run);
  *   3. resets each connection, as session_reset_socket() does;
- *   4. ends, which closes all the rest.
+ *   4. ends, which closes the remaining descriptors.
  *
- * Sockets that convertd has closed itself are not in the table any more: the kernel goes on to deliver a stream that has
- * come to its proper end. At an orderly end convertd leaves the connections that are to be reset to the survivor
+ * Sockets that convertd has closed itself are not in the table any more: the kernel goes on to deliver a stream that
+ * has ended regularly. When convertd ends regularly, it leaves the connections that have to be reset to the survivor
  * (session_cut()).
  *
  * Limits: if both processes are killed at once (kill -9 of a whole control group, the end of a container whose first
- * process is convertd), Linux ends the streams as described above. To make that rare, the survivor blocks all signals,
- * is in a session of its own, and has another name than convertd. It has the rights of convertd and shares its table,
- * so that an attacker who takes over one of them gains nothing by the other.
+ * process is convertd), Linux ends the streams as described above. To make that rare, the survivor blocks all
+ * signals, is in a session of its own, and has another name than convertd. It has the rights of convertd and shares
+ * its table, so that an attacker who takes over one of them gains nothing by the other.
  */
 #include "config.h"
 
@@ -57,7 +56,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* With this name it is spared by "pkill convertd", and ends by itself once convertd has ended. */
+/* Because of this name "pkill convertd" spares the survivor, which ends by itself once convertd has ended. */
 #define SURVIVOR_NAME "rfc8803-resets"
 
 /* Before the resets, it looks up to ROUNDS times, each ROUND_MS, whether all bytes are acknowledged. */
@@ -130,14 +129,14 @@ static bool any_descriptor(DIR *table, bool (*act)(int fd))
 	return any;
 }
 
-/* What convertd prepares for the survivor before it starts it. */
+/* The facts that convertd hands to the survivor when it starts it. */
 struct beginning {
 	int convertd; /* a pidfd, readable once convertd has ended */
 	int ready;    /* an eventfd: 1 when the survivor is ready, or 1 + an errno */
 	const struct settings *settings; /* for the sandbox */
 };
 
-/* Is the survivor's main function. Returns its exit status. */
+/* Runs the survivor. Returns its exit status. */
 static int survive(const struct beginning *beginning)
 {
 	struct pollfd convertd = { .fd = beginning->convertd, .events = POLLIN };
@@ -150,7 +149,7 @@ static int survive(const struct beginning *beginning)
 		eventfd_write(beginning->ready, 1 + (eventfd_t)errno);
 		return EXIT_FAILURE;
 	}
-	/* This opens descriptors for a moment, which are convertd's as well. It serves nobody before they are closed. */
+	/* This opens descriptors for a moment, which are convertd's as well, and closes them before convertd serves anybody. */
 	sandbox_enter(beginning->settings, SYSCALL_FILTER_SURVIVOR);
 	eventfd_write(beginning->ready, 1);
 	while (poll(&convertd, 1, -1) < 0 && errno == EINTR)
@@ -189,7 +188,7 @@ static int await_survivor(pid_t pid, int ready)
 	return 1 - (int)said;
 }
 
-/* As fork(), but with a shared table of descriptors. (The C library's clone() wants a stack, which sanitizers don't know.) */
+/* Forks, but with a shared table of descriptors. (The C library's clone() wants a stack, which sanitizers don't know.) */
 static pid_t fork_with_table(void)
 {
 	return (pid_t)syscall(SYS_clone, CLONE_ARGUMENTS(CLONE_FILES | SIGCHLD), 0, 0, 0);
@@ -214,7 +213,7 @@ int survivor_start(const struct settings *settings)
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (beginning.ready >= 0)
 		close(beginning.ready);
-	/* beginning.convertd stays open: the tables are one, and the survivor waits for that descriptor. */
+	/* beginning.convertd stays open: both processes share the table, and the survivor waits for that descriptor. */
 	atomic_store(&there, fd >= 0);
 	return fd;
 }

@@ -13,10 +13,10 @@ struct settings;
 #define SURVIVOR_MAX_MS 3000
 
 /*
- * survivor_start() - start the process; see survivor.c
- * To be called before there are threads, and with the rights that convertd keeps. The sandbox must not be in
- * force yet, as it forbids new processes; the survivor enters it by itself.
- * Returns a pidfd, readable once the survivor has ended, which the caller owns, or -errno.
+ * survivor_start() - start the survivor
+ * Call it before there are threads, and with the rights that convertd keeps. The sandbox must not be in force yet, as
+ * it forbids new processes; the survivor enters it by itself. Returns a pidfd, readable once the survivor has ended,
+ * which the caller owns, or -errno.
  */
 int survivor_start(const struct settings *settings);
 
@@ -28,7 +28,7 @@ bool survivor_is_there(void);
 
 /*
  * survivor_watch() - warn if the survivor ends before convertd does
- * @fd: what survivor_start() has returned
+ * @fd: as returned by survivor_start()
  * Returns the event, which the caller frees, or NULL without memory.
  */
 struct event *survivor_watch(struct event_base *base, int fd);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * warden_policy.c - decides what the serving process may ask of the main process (no I/O)
+ * warden_policy.c - decides which calls the main process carries out for the serving process (no I/O)
  *
- * The main process (the warden) has the rights and reads no byte of a client; the serving process asks it for calls that
- * need them. An attacker in the serving process may send any call, so each is held against what the settings need: those
- * in force, or those read last, since during a reload the serving process acts on either. The warden has read both
- * from their files by itself.
+ * The main process (the warden) has the rights and reads no byte of a client; the serving process asks it for calls
+ * that need rights. An attacker in the serving process may send any call, so we compare each call with the needs of
+ * the settings: of those in force, and of those read last, since during a reload the serving process acts on either.
+ * The warden has read both from their files by itself.
  */
 #include "config.h"
 
@@ -60,7 +60,10 @@ static bool grants(const struct warden_grant *grant, const struct warden_call *c
 {
 	switch ((enum warden_call_kind)call->kind) {
 	case WARDEN_CALL_RULES:
-		/* The rules that keep SYN+ACKs from confirming data are needed, without queues, even where no SYN is withheld any more. */
+		/*
+		 * Even if SYNs are no longer withheld, the serving process needs the rules that keep SYN+ACKs from
+		 * confirming data, without queues.
+		 */
 		if (call->queues && !grant->withhold)
 			return false;
 		break;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* warden_policy.h - decides what the serving process may ask of the main process (no I/O) */
+/* warden_policy.h - decides which calls the main process carries out for the serving process (no I/O) */
 #ifndef CONVERTD_WARDEN_POLICY_H
 #define CONVERTD_WARDEN_POLICY_H
 
@@ -13,13 +13,13 @@
 
 struct settings;
 
-/* What the serving process may ask for under some settings. */
+/* The calls that the serving process may make under some settings. */
 struct warden_grant {
 	struct listen_address listen[2 * LISTEN_ADDRESSES_MAX]; /* the places of --listen and of socket units */
 	size_t listen_count;
 	union sockaddr_ip metrics[METRICS_ADDRESSES_MAX]; /* the IP addresses of --metrics */
 	size_t metrics_count;
-	char congestion[2][CONGESTION_NAME_MAX]; /* of connections to clients, and to servers */
+	char congestion[2][CONGESTION_NAME_MAX]; /* of connections to clients and to servers */
 	bool withhold, window, transparent; /* queues of SYNs; rules of the SYN window fix; IP_TRANSPARENT */
 };
 
@@ -40,7 +40,7 @@ bool warden_policy_allows(const struct warden_policy *policy, const struct warde
 
 /*
  * warden_policy_allows_syn() - tell whether a withheld SYN may be released to this address and port (host byte order)
- * It may only if convertd listens there: the kernel takes a packet that a queue releases for one that has just
+ * It may only if convertd listens there: the kernel treats a packet that a queue releases as one that has just
  * arrived, whatever addresses the serving process has written into it.
  */
 bool warden_policy_allows_syn(const struct warden_policy *policy, const struct in6_addr *destination,

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * blame.c - a server isn't reached: is that the server's doing, or this converter's?
+ * blame.c - decides who is to blame when a server isn't reached: the server, or this converter
  *
- * What the server or a router on the way to it says goes to the client as Section 6.2.8 has it, and its
- * application has the errno of a direct connection. But where this host has no route, its own router is
- * silent or its whole IPv6 is, a direct connection may well succeed. Not Authorized makes
- * the client go on without us. Network Failure, which fits as well, would not do: its delay keeps clients
- * from asking for anything (Section 6.2.8), the family that works included.
+ * If the server, or a router on the way to it, reports an error, the client gets that error as Section 6.2.8 has it,
+ * and its application gets the errno of a direct connection. But if this host has no route, or its own router or its
+ * whole IPv6 is silent, a direct connection may well succeed. Then we send Not Authorized, with which the client goes
+ * on without us. Network Failure would fit as well, but its delay keeps clients from sending any request (Section
+ * 6.2.8), even for the family that works.
  *
- * A prohibit route is the administrator's word, and told as a router's would be.
+ * A prohibit route is the administrator's decision: the client gets the error that a router would send.
  *
- * Tests of servers (families.h) run in the worker that has noticed.
+ * Servers are tested (families.h) in the worker that has noticed the failure.
  */
 #include "config.h"
 
@@ -58,7 +58,7 @@ static void test(struct request_context *context, const union sockaddr_ip *serve
 	probes_start(context->probes, &plan, on_tested);
 }
 
-/* Tests what is due, and comes back when the next is. */
+/* Starts the tests that are due, and sets the timer for the next. */
 static void run_tests(struct request_context *context)
 {
 	uint64_t now_ms = clock_now_ms(), next_ms = 0;
@@ -106,7 +106,7 @@ static void tell_unrouted(struct request_context *context, const union sockaddr_
 	char text[SOCKADDR_STRLEN];
 	unsigned suppressed;
 
-	/* Where the family has no route at all, that was told already. */
+	/* If the family has no route at all, the log has that already. */
 	if (families_is_routed(families_of(server)) &&
 	    log_limit_pass(context->unrouted, &suppressed))
 		log_warning("this host has no way to %s (%s): clients are told to connect directly; add "
@@ -114,14 +114,14 @@ static void tell_unrouted(struct request_context *context, const union sockaddr_
 			    sockaddr_ip_format(server, text), strerror(-error), suppressed);
 }
 
-/* Has this host itself refused to connect, before any packet was sent? */
+/* Tells whether this host itself has refused to connect, before it sent any packet. */
 static bool is_unrouted(int fd, int error)
 {
 	return fd < 0 && (error == -ENETUNREACH || error == -EHOSTUNREACH || error == -EINVAL ||
 			  error == -EAFNOSUPPORT);
 }
 
-/* Is the router on the way to the server gone? A server on this host's own network that is gone looks the same. */
+/* Tells whether the router on the way to the server is gone. A missing server on this host's own network looks the same. */
 static bool is_router_gone(struct request_context *context, const struct downstream_error *refusal,
 			   const union sockaddr_ip *server)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* blame.h - a server isn't reached: is that the server's doing, or this converter's? */
+/* blame.h - decides who is to blame when a server isn't reached: the server, or this converter */
 #ifndef CONVERTD_BLAME_H
 #define CONVERTD_BLAME_H
 
@@ -13,27 +13,27 @@ struct request_context;
 struct tcp_info;
 
 /*
- * blame_refusal() - what a client is told whose server isn't reached
- * @fd: the server's socket, -1 where there is none
+ * blame_refusal() - return the error to send to a client whose server wasn't reached
+ * @fd: the server's socket, -1 if there is none
  * @asked_ms: when the server was asked, as clock_now_ms()
- * @error: -errno of downstream_connect() or downstream_result(), -ETIMEDOUT where time is up
+ * @error: -errno of downstream_connect() or downstream_result(), -ETIMEDOUT if time is up
  */
 struct downstream_error blame_refusal(struct request_context *context, int fd,
 				      const union sockaddr_ip *server, uint64_t asked_ms, int error);
 
-/* What a client is told whose server can't be reached from this host, though the client itself may reach it. */
+/* Returns the error to send to a client whose server this host can't reach, though the client itself may. */
 struct downstream_error blame_ourselves(void);
 
-/* The server has been silent for a while. Is that more likely this host's fault, so that the client is told so? */
+/* Tells whether the silence of a server is more likely this host's fault, so that the client should be told so. */
 bool blame_silence(struct request_context *context, const union sockaddr_ip *server, uint64_t asked_ms);
 
-/* The server was reached: its family works. */
+/* Notes that the server was reached, so its family works. */
 void blame_nobody(const union sockaddr_ip *server);
 
-/* A request is refused since its family doesn't work here: has that tested again, if it is time. */
+/* Notes that a request is refused since its family doesn't work here, and starts the next test of the family if it is due. */
 void blame_again(struct request_context *context, const union sockaddr_ip *server);
 
-/* Prepares @context, of which the rest is set, for all of this. Returns 0 or -ENOMEM. */
+/* Prepares @context, whose other members are set, for the functions above. Returns 0 or -ENOMEM. */
 int blame_init(struct request_context *context);
 void blame_fini(struct request_context *context);
 

@@ -9,16 +9,16 @@ struct event_base;
 struct family_routes;
 struct settings;
 
-/* Watches routes and addresses in the thread of @base; logs a warning where it can't. Returns NULL without memory. */
+/* Watches routes and addresses in the thread of @base; logs a warning if that fails. Returns NULL without memory. */
 struct family_routes *family_routes_create(struct event_base *base);
 
 /* NULL is fine. */
 void family_routes_destroy(struct family_routes *routes);
 
 /*
- * family_routes_check() - looks at the routes when @settings come into force, and again after each change of routes
- * Warns of a family that destinations are allowed in and no route leads out of. @settings must stay valid until the
- * next call or family_routes_destroy().
+ * family_routes_check() - look at the routes when @settings come into force, and again after each change of routes
+ * Warns if destinations of a family are allowed but no route of that family leads out of this host. @settings must
+ * stay valid until the next call or family_routes_destroy().
  */
 void family_routes_check(struct family_routes *routes, const struct settings *settings);
 
@@ -44,7 +44,7 @@ extern const struct sysctl_wish sysctl_wishes[];
 /* Tells whether @value is as wished. */
 bool sysctl_wish_met(const struct sysctl_wish *wish, int value);
 
-/* Returns the value to set the sysctl to, whose present one, @value, isn't as wished. */
+/* Returns the value that the sysctl should have instead of @value, which isn't as wished. */
 int sysctl_wish_remedy(const struct sysctl_wish *wish, int value);
 
 #endif

@@ -4,11 +4,11 @@
  *
  * All functions run in the main thread, which serves no client itself: the workers do.
  *
- * Settings come into force in two steps (service_apply()). The first does what can fail, and leaves the old settings in
- * force: new sockets are bound and listen, but no client is accepted from them yet. The second step (take_force()) can't
- * fail, and each worker takes it for itself: its sessions get the new settings, acceptors of new listeners start, and
- * acceptors of listeners that are no longer wanted accept the clients in their queues and end. When all workers have
- * done so, the settings are in force. Listeners that old and new settings share are kept.
+ * Settings come into force in two steps (service_apply()). The first does everything that can fail, and leaves the
+ * old settings in force: new sockets are bound and listen, but no client is accepted from them yet. The second step
+ * (take_force()) can't fail, and each worker takes it for itself: its sessions get the new settings, acceptors of new
+ * listeners start, and acceptors of listeners that are no longer wanted accept the clients in their queues and end.
+ * When all workers have done so, the settings are in force. Listeners that old and new settings share are kept.
  *
  * service_stop_accepting() lets sessions go on until service_destroy() ends them.
  */
@@ -44,7 +44,7 @@
 /* The descriptors of the process besides those of workers: for netlink, nftables, the log and the like. */
 #define FILES_OWN 20
 
-/* Cookies are never demanded below this many pending clients, whatever --cookie-demand and --max-pending come to. */
+/* Cookies are never demanded below this many pending clients, whatever --cookie-demand and --max-pending say. */
 #define DEMAND_LEAST 16
 
 /* A listener and its acceptors, one for each worker. */
@@ -203,7 +203,7 @@ static struct site *find_site(const struct service *service, const struct listen
 	return NULL;
 }
 
-/* Fills @next with a site for each address of the settings, in use or new. Returns false after adding the error to @problems. */
+/* Fills @next with a site for each address of the settings, existing or new. Returns false after adding the error to @problems. */
 static bool make_sites(struct service *service, const struct settings *settings,
 		       struct site *next[LISTEN_ADDRESSES_MAX], struct problems *problems)
 {
@@ -325,7 +325,7 @@ static void check_open(const struct settings *settings)
 			    "--allow-client PREFIX, or --allow-client ::/0 if that is meant");
 }
 
-/* Warns of everything on this host or in the settings that is valid but makes the converter worse than it could be. */
+/* Warns of each valid setting, and each property of this host, that makes the converter worse than it could be. */
 static void warn(const struct service *service, const struct settings *settings)
 {
 	size_t workers = workers_count(service->workers);
@@ -389,7 +389,7 @@ static void take_force(struct service *service, struct effective_settings *effec
 	service->settings = settings;
 }
 
-/* Has the service manager keep the sockets and rules for the next process, except sockets of units, which it has anyway. */
+/* Asks the service manager to keep the sockets and rules for the next process, except sockets of units, which it has anyway. */
 static void keep_sockets(const struct service *service)
 {
 	int rules = withholding_rules_fd(service->withholding);
@@ -446,7 +446,7 @@ bool service_apply(struct service *service, struct settings *settings, struct pr
 		destroy_sites(service, new, new_count);
 		if (service->settings)
 			set_syns(service, service->settings, problems);
-		/* All other failures have told @problems already. */
+		/* All other failures have added an error to @problems. */
 		if (!problems->count)
 			problems_add(problems, &nowhere, "out of memory");
 		return false;

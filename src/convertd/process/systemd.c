@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * systemd.c - tells the service manager how far convertd is, and gives it descriptors for the next one: sd_notify(3)
+ * systemd.c - tells the service manager about convertd's progress, and gives it descriptors for the next process: sd_notify(3)
  *
- * A message is one datagram to the Unix socket that NOTIFY_SOCKET names. systemd promises that this
- * stays so, for programs that do it without libsystemd (sd_notify(3), Standalone Implementations).
- * libsystemd would bring five compression and cryptography libraries into a daemon on the Internet's
- * edge, and there is none for musl.
+ * A message is one datagram to the Unix socket that NOTIFY_SOCKET names. systemd promises that this stays so, for
+ * programs that do it without libsystemd (sd_notify(3), Standalone Implementations). libsystemd would bring five
+ * compression and cryptography libraries into a daemon on the Internet's edge, and musl has none.
  */
 #include "config.h"
 
@@ -31,8 +30,8 @@
 /* Written by notify_init(), notify_relay() and notify_stop(), before there are threads or by the main thread alone. */
 static struct service_manager manager;
 static uint64_t watchdog_us; /* 0: not wanted */
-static bool keeps;           /* it keeps descriptors for the next process */
-static int relay = -1;       /* a socket to the process that the manager listens to; -1: it is this one */
+static bool keeps;           /* the manager keeps descriptors for the next process */
+static int relay = -1;       /* a socket to the process to which the manager listens; -1: this process */
 
 void notify_init(void)
 {
@@ -93,7 +92,7 @@ void notify_send(const char *format, ...)
 void notify_keep(int fd, const char *name)
 {
 	char text[NAME_MAX + sizeof("FDSTORE=1\nFDPOLL=0\nFDNAME=")];
-	/* FDPOLL=0: kept also while it is readable, as a listening socket with clients in its queue is. */
+	/* FDPOLL=0: keep it also while it is readable, as a listening socket with clients in its queue is. */
 	int len = snprintf(text, sizeof(text), "FDSTORE=1\nFDPOLL=0\nFDNAME=%s", name);
 
 	if (manager.len && len < (int)sizeof(text))
@@ -120,7 +119,7 @@ uint64_t notify_watchdog_us(void)
 	return manager.len ? watchdog_us : 0;
 }
 
-/* What a line of a message begins with, and whether that is all of it. */
+/* The beginnings of the lines of a message, and whether a line has nothing behind it. */
 static const struct {
 	const char *text;
 	bool whole;
@@ -171,22 +170,22 @@ bool notify_message_is_right(const char *text, size_t len)
 /*
  * sockets that this process is started with: sd_listen_fds(3)
  *
- * The problem. A service manager that keeps the sockets open loses no client while convertd restarts: they wait
- * in the sockets' queues. The protocol is three variables: LISTEN_FDS descriptors from 3 on are
- * meant for the process LISTEN_PID, and LISTEN_FDNAMES has a name for each. See systemd.c for why
- * this isn't libsystemd's.
+ * The problem. If the service manager keeps the sockets open while convertd restarts, no client is lost: clients wait
+ * in the sockets' queues. The protocol has three variables: LISTEN_FDS is the number of descriptors from 3 on,
+ * LISTEN_PID the process for which they are meant, and LISTEN_FDNAMES has a name for each. The top of this file says
+ * why we don't use libsystemd.
  *
- * They are of two kinds. A socket unit's is the operator's word on where to listen, as --listen is;
- * convertd can't make it another: whatever would make it useless is an error, with what to write
- * into the unit. Kept ones are those that the process before has handed to the manager for us
- * (notify_keep()): these are used where --listen still names the place. With them comes the socket
- * that owns the rules for SYNs (withholding_rules_fd()). main.c says what becomes of the process before.
+ * There are two kinds. A socket of a socket unit says where to listen, as --listen does, and convertd can't change
+ * it: if it is unusable, this is an error, whose message says what to write into the unit. A kept socket was handed
+ * to the manager by the process before (notify_keep()): it is used if --listen still names its address. With the kept
+ * sockets comes the one that owns the rules for SYNs (withholding_rules_fd()). main.c says what the process before
+ * does then.
  */
 
 /* The first descriptor that is passed: SD_LISTEN_FDS_START of sd_listen_fds(3). */
 #define FIRST 3
 
-/* Descriptors that are taken at most: more than one for each worker and --listen, unless there are very many of both. */
+/* The most descriptors that are taken: more than one for each worker and --listen, unless there are very many of both. */
 #define SOCKETS_MAX 4096
 
 #define NAME_MAX_LEN 64
@@ -195,7 +194,7 @@ bool notify_message_is_right(const char *text, size_t len)
 
 #define PROTOCOL_REMEDY "set SocketProtocol=mptcp in its unit (systemd 257)"
 
-/* A socket that an earlier convertd has made while the kernel had no MPTCP. */
+/* For a socket that an earlier convertd made when the kernel had no MPTCP. */
 #define KEPT_REMEDY "stop convertd and start it, rather than restart it, for it to make others"
 
 static const struct place nowhere;
@@ -207,7 +206,7 @@ static bool get_option(int fd, int option, int *value)
 	return getsockopt(fd, SOL_SOCKET, option, value, &len) == 0;
 }
 
-/* Says why clients can't be accepted on this descriptor; NULL if they can. */
+/* Returns why this descriptor can't accept clients; NULL if it can. */
 static const char *find_fault(int fd, int *protocol)
 {
 	int type, listens;
@@ -272,7 +271,7 @@ static bool prepare(int fd)
 	       fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
 }
 
-/* Adds a listening socket, or tells @problems why it is useless. @name: what LISTEN_FDNAMES calls it */
+/* Adds a listening socket, or an error to @problems if it is useless. @name: its name in LISTEN_FDNAMES */
 static bool inherit_one(struct inherited *inherited, int fd, const char *name,
 			struct problems *problems)
 {
@@ -303,7 +302,7 @@ static bool inherit_one(struct inherited *inherited, int fd, const char *name,
 	return true;
 }
 
-/* Takes the next of "name:name:name", and leaves the rest at @names. */
+/* Returns the next name of "name:name:name", and sets @names to the rest. */
 static const char *next_name(const char **names, char buf[static NAME_MAX_LEN])
 {
 	size_t len = strcspn(*names, ":");
@@ -343,7 +342,7 @@ static bool inherit_all(struct inherited *inherited, const char *count_text, con
 	return true;
 }
 
-/* Are the descriptors of LISTEN_FDS for this process? */
+/* Tells whether the descriptors of LISTEN_FDS are for this process. */
 static bool is_addressed(void)
 {
 	const char *pid = getenv("LISTEN_PID");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* systemd.h - tells the service manager how far convertd is, and gives it descriptors for the next one: sd_notify(3) */
+/* systemd.h - tells the service manager about convertd's progress, and gives it descriptors for the next process: sd_notify(3) */
 #ifndef CONVERTD_SYSTEMD_H
 #define CONVERTD_SYSTEMD_H
 
@@ -13,54 +13,54 @@
 /* Bytes of a message; systemd ignores longer ones (PIPE_BUF). */
 #define NOTIFY_MAX 4096
 
-/* The names by which the service manager keeps descriptors for the next process (FDNAME=): */
+/* The names under which the service manager keeps descriptors for the next process (FDNAME=): */
 #define NOTIFY_KEPT_NAME "convertd-listen" /* listening sockets that convertd has made itself */
 #define NOTIFY_RULES_NAME "convertd-rules" /* the owner of the rules for SYNs: withholding_rules_fd() */
 
-/* Reads NOTIFY_SOCKET, FDSTORE and WATCHDOG_USEC, and removes them from the environment; before any thread is started. */
+/* Reads NOTIFY_SOCKET, FDSTORE and WATCHDOG_USEC, and removes them from the environment. Call it before any thread is started. */
 void notify_init(void);
 
 /*
- * notify_send() - sends the manager assignments as sd_notify(3) lists them, one a line
- * Does nothing without a manager that listens. Failures are silent, since nothing could be done about them.
- * errno is left as it was.
+ * notify_send() - send the service manager assignments as sd_notify(3) lists them, one per line
+ * Does nothing if no manager listens, and ignores failures, which nobody could repair. Preserves errno.
  */
 void notify_send(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * notify_relay() - from now on messages go into this socket, to the process that the manager listens to
- * -1: to the manager itself. The socket stays the caller's. Before any thread is started.
+ * notify_relay() - send messages through this socket from now on, to the process to which the manager listens
+ * @fd: stays the caller's; -1: send to the manager itself
+ * Call it before any thread is started.
  */
 void notify_relay(int fd);
 
-/* notify_forward() - sends the manager one message of @len bytes, with the descriptor @passed unless it is -1 */
+/* Sends the manager a message of @len bytes, with the descriptor @passed unless that is -1. */
 void notify_forward(const char *text, size_t len, int passed);
 
-/* From now on nothing is sent: the manager doesn't listen to this process. */
+/* Stops all messages: the manager doesn't listen to this process any more. */
 void notify_stop(void);
 
-/* Has the manager keep a descriptor for the next process, where FileDescriptorStoreMax= lets it. */
+/* Asks the manager to keep a descriptor for the next process; it does so up to FileDescriptorStoreMax=. */
 void notify_keep(int fd, const char *name);
 
 /*
- * notify_keeps_descriptors() - tells whether the manager keeps what notify_keep() sends, so that the next process gets it
- * The environment variable FDSTORE says so (systemd 254); the unit sets it for earlier ones.
+ * notify_keeps_descriptors() - tell whether the manager keeps descriptors, so that the next process gets them
+ * The environment variable FDSTORE says so (systemd 254); the unit sets it for earlier versions.
  */
 bool notify_keeps_descriptors(void);
 
-/* Tells whether there is a service manager that wants to be told. */
+/* Tells whether there is a service manager that wants messages. */
 bool notify_is_wanted(void);
 
 /* Sends RELOADING=1, with the time that Type=notify-reload needs. READY=1 must follow. */
 void notify_reloading(void);
 
-/* Returns the microseconds within which the manager wants WATCHDOG=1 again and again (WatchdogSec=), or 0. */
+/* Returns the interval in microseconds within which the manager wants each next WATCHDOG=1 (WatchdogSec=), or 0. */
 uint64_t notify_watchdog_us(void);
 
 /*
- * notify_message_is_right() - tells whether the @len bytes are a message that convertd sends
- * An attacker in the serving process may not name another main process, or have descriptors kept under other names
- * (sd_notify(3)). No I/O.
+ * notify_message_is_right() - tell whether the @len bytes are a message that convertd sends
+ * So an attacker in the serving process can neither name another main process nor have the manager keep descriptors
+ * under other names (sd_notify(3)). No I/O.
  */
 bool notify_message_is_right(const char *text, size_t len);
 
@@ -71,44 +71,43 @@ struct settings;
 struct inherited_socket {
 	struct listen_address where;
 	int fd;
-	bool kept; /* a convertd before this one has made it, for a --listen of its own */
+	bool kept; /* an earlier convertd has made it, for a --listen of its own */
 };
 
 struct inherited {
 	struct inherited_socket *sockets;
 	size_t count;
-	int rules; /* withholding_rules_fd() of the process before this one, or -1 */
+	int rules; /* the withholding_rules_fd() of the process before this one, or -1 */
 };
 
 /*
- * inherit_sockets() - find those that LISTEN_FDS, LISTEN_PID and LISTEN_FDNAMES tell of
- * Returns false after telling @problems of one that can't be used.
+ * inherit_sockets() - find the sockets that LISTEN_FDS, LISTEN_PID and LISTEN_FDNAMES pass to this process
+ * Returns false after adding an error to @problems for one that can't be used.
  */
 bool inherit_sockets(struct inherited *inherited, struct problems *problems);
 
 /*
- * inherit_join() - listen on those of socket units, too
- * They take the place of the default; other --listen are as ever. Kept ones make no difference.
- * Returns false after telling @problems that they are too many together.
+ * inherit_join() - listen at the addresses of socket units, too
+ * They replace the default, and add to any other --listen. Kept sockets change nothing. Returns false after adding an
+ * error to @problems if there are too many addresses.
  */
 bool inherit_join(const struct inherited *inherited, struct settings *settings,
 		  struct problems *problems);
 
 /*
- * inherit_find() - the sockets that listen there, @max at most
- * They stay the table's: duplicate them. Returns how many are at @fds; of a socket unit's there is
- * one.
+ * inherit_find() - find the inherited sockets that listen at an address, @max at most
+ * They stay the table's: duplicate them. Returns their number at @fds; a socket unit has one.
  */
 size_t inherit_find(const struct inherited *inherited, const struct listen_address *where,
 		    int *fds, size_t max);
 
-/* The first descriptor behind all of them, and behind standard error. */
+/* Returns the first descriptor behind all of them, and behind standard error. */
 int inherit_end(const struct inherited *inherited);
 
-/* Are clients at this place the business of a socket unit? */
+/* Tells whether a socket unit accepts the clients at this address. */
 bool inherit_is_unit(const struct inherited *inherited, const struct listen_address *where);
 
-/* Closes what was kept and has found no use: clients in the queues of such sockets would never be accepted. */
+/* Closes kept sockets that are unused: clients in their queues would never be accepted. */
 void inherit_close_kept(struct inherited *inherited);
 
 /* Closes all descriptors of the table, and frees it. */

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * warden.c - the main process (the warden): keeps the rights, starts the process that serves, and ends as that does
+ * warden.c - the main process (the warden): keeps the rights, starts the serving process, and ends as that does
  *
- * The problem. convertd needs CAP_NET_ADMIN for nftables and netfilter queues, and parses what strangers
- * send. An attacker who took over a process with both could change the host's network at will.
+ * The problem. convertd needs CAP_NET_ADMIN for nftables and netfilter queues, and parses bytes from strangers. An
+ * attacker who took over a process with both could change the host's network at will.
  *
- * So there are two processes, as with OpenSSH's sshd. The one that was started, whose number the service
- * manager knows, keeps the rights and does little else: it uses no event library, speaks no HTTP, and parses no client's
- * stream. The other one (the ward) serves and has no capability. This file has the life of the two
+ * So there are two processes, as with OpenSSH's sshd. The main process is the one that was started, whose process ID
+ * the service manager knows. It keeps the rights and does little else: it uses no event library, speaks no HTTP, and
+ * parses no client's stream. The serving process (the ward) has no capability. This file has the life of the two
  * processes:
  *
- *     main process                                        serving process (warden.c)
+ *     main process                                        serving process
  *       SIGTERM, SIGINT, SIGHUP ────── orders ──────────>   drains, stops, reloads
  *       $NOTIFY_SOCKET          <───── notices ──────────   READY=1, descriptors to keep …
  *       exits likewise          <───── exit status ──────   exits, or is killed
@@ -18,9 +18,9 @@
  *       exits with 0            <───── WARDEN_LEAVE ─────   goes on serving (ward_leave()); a copy of the main
  *                                                           process stays, for the calls that need rights
  *
- * The service manager listens to the main process only (NotifyAccess=main), so that one passes messages on, if they are
- * of the kinds that convertd sends. Calls that need rights are warden_calls.c's. A serving process that sends anything
- * else than convertd would is killed.
+ * The service manager listens to the main process only (NotifyAccess=main), so this process passes on the serving
+ * process's messages, if they are of the kinds that convertd sends. warden_calls.c carries out calls that need
+ * rights. If the serving process sends anything that convertd doesn't send, the main process kills it.
  */
 #include "config.h"
 
@@ -48,7 +48,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The number of descriptors that are polled besides those of the queues: signals, notices, orders, calls. */
+/* The number of descriptors that we poll besides those of the queues: signals, notices, orders, calls. */
 #define OWN_SOCKETS 4
 
 struct warden {
@@ -59,7 +59,7 @@ struct warden {
 	sigset_t before; /* the signal mask before warden_split(), which is restored */
 	bool ended; /* the serving process has ended; for the copy, also its connection */
 	bool left;  /* the serving process goes on without this one (ward_leave()) */
-	bool copy;  /* this process is the copy that stays for it */
+	bool copy;  /* this process is the copy that stays for the serving process */
 	int status; /* as waitpid() has set it */
 };
 
@@ -71,7 +71,7 @@ bool warden_is_needed(void)
 /* Kills the serving process: it has sent what convertd never sends, so an attacker has taken it over. */
 static void end_child(struct warden *warden)
 {
-	/* The copy isn't the parent, so the number may be another process's by now: the copy ends instead. */
+	/* The copy isn't the parent, so the process ID may be another process's by now: the copy ends instead. */
 	if (warden->copy)
 		warden->ended = true;
 	else
@@ -169,7 +169,7 @@ static void on_signals(struct warden *warden)
 	}
 }
 
-/* Passes one message to the service manager. Returns whether there may be more of them. */
+/* Passes one message to the service manager. Returns false if there are no more. */
 static bool pass_notice(struct warden *warden)
 {
 	char text[NOTIFY_MAX + 1];
@@ -190,8 +190,8 @@ static bool pass_notice(struct warden *warden)
 }
 
 /*
- * Lets the main process end while the serving process goes on. A copy of the main process stays for the calls that need
- * rights. As the serving process isn't the copy's child, the copy ends when their connection does.
+ * Makes the main process end while the serving process goes on. A copy of the main process stays for the calls that
+ * need rights. As the serving process isn't the copy's child, the copy ends when their connection does.
  */
 static void leave(struct warden *warden)
 {
@@ -252,15 +252,16 @@ static void watch(struct warden *warden)
 		if (fds[2].revents)
 			on_word(warden);
 	}
-	/* Passes on the messages that the serving process has sent before its end. */
+	/* Passes on the messages that the serving process sent before its end. */
 	while (warden->notices >= 0 && pass_notice(warden))
 		;
 }
 
 /*
- * Waits for the survivor's end. If the serving process was killed, the survivor (survivor.c) has its sockets for a moment,
- * listening ones as well; when this process ends, the service manager starts another convertd, which must find their
- * addresses free. The survivor has the other end of the socket for notices, too, so that tells of its end.
+ * Waits for the survivor's end. If the serving process was killed, the survivor (survivor.c) has its sockets for a
+ * moment, listening ones as well. When this process ends, the service manager starts another convertd, which must
+ * find their addresses free. The survivor also has the other end of the socket for notices, so the end of that
+ * connection shows the end of the survivor.
  */
 static void await_survivor(const struct warden *warden)
 {
@@ -270,7 +271,7 @@ static void await_survivor(const struct warden *warden)
 		poll(&notices, 1, SURVIVOR_MAX_MS);
 }
 
-/* Ends this process by the signal that has ended the serving process, without a core dump: that has made one already. */
+/* Ends this process by the signal that has ended the serving process, which has dumped core already; this process doesn't. */
 static void end_by_signal(struct warden *warden, int signum)
 {
 	static const struct rlimit none = { 0 };
@@ -354,7 +355,7 @@ bool warden_split(struct warden **out, struct ward *ward, struct warden_calls *r
 	return false;
 }
 
-/* ----- the serving process's (the ward's) connection to the main process, which has the rights; theory in warden.c ----- */
+/* ----- the serving process's (the ward's) connection to the main process ----- */
 
 bool ward_has_warden(const struct ward *ward)
 {
@@ -425,7 +426,7 @@ void ward_leave(struct ward *ward)
 		if (ward->direct[i])
 			evsignal_add(ward->direct[i], NULL);
 	}
-	/* The service manager doesn't listen to any other process than the main one. */
+	/* The service manager listens to the main process only. */
 	notify_stop();
 	fdpass_send(ward->orders, &order, sizeof(order), -1);
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * warden_calls.c - the main process carries out calls that need a right, if the settings need them
+ * warden_calls.c - carries out calls that need a right, in the main process, if the settings need them
  *
- * Nothing that comes from the serving process is trusted: an attacker may have taken it over. A call is of fixed size
- * and one of few kinds (warden_message.h), and may only ask for what the settings need, which this process has read
- * by itself (warden_policy.h). So an attacker can have the main process do what convertd is
- * configured to do, in another order, and nothing else.
+ * We trust nothing that comes from the serving process: an attacker may have taken it over. A call has a fixed size
+ * and is of one of few kinds (warden_message.h). It may only ask for things that the settings need, which this
+ * process has read by itself (warden_policy.h). So an attacker can make the main process do only what convertd is
+ * configured to do, perhaps in another order.
  *
- * State: the policy, and the rules and queues that are in force. A SIGHUP adds what the new settings need to the policy
- * (warden_calls_reload()); when the serving process reports that they are in force, what only the old ones needed is
- * dropped. Rules and queues end with warden_calls_destroy().
+ * State: the policy, and the rules and queues in force. A SIGHUP adds the needs of the new settings to the policy
+ * (warden_calls_reload()). When the serving process reports that the new settings are in force, we drop what only the
+ * old ones needed. Rules and queues end with warden_calls_destroy().
  */
 #include "config.h"
 
@@ -141,7 +141,7 @@ static int carry_out(struct warden_calls *calls, const struct warden_call *call,
 	return -EINVAL;
 }
 
-/* Logs that a call is refused. That needn't be an attack: the files may have changed after one process has read them. */
+/* Logs that a call is refused. This may not be an attack: the files may have changed after one process has read them. */
 static int refuse(const struct warden_call *call)
 {
 	log_warning("the serving process asks for what no settings need (%u); if they have just been "
@@ -203,10 +203,10 @@ bool warden_calls_serve(struct warden_calls *calls, const struct pollfd *fds)
 /*
  * the main process's rules and queues for SYNs
  *
- * The main process owns both, since they need CAP_NET_ADMIN: nftables rules (hold_rules.c) that put SYNs into queues, and
- * the queues (queue_owner.c) with a socket for verdicts each. The serving process asks for them in this order: own
- * queues, get the sockets of each queue, install rules. Rules are replaced by each further call; queues are given up
- * before others are made.
+ * The main process owns both, since they need CAP_NET_ADMIN: nftables rules (hold_rules.c) that put SYNs into queues,
+ * and the queues (queue_owner.c), each with a socket for verdicts. The serving process asks for them in this order:
+ * own queues, get the sockets of each queue, install rules. Each further call replaces the rules; for new queues we
+ * give up the old ones first.
  */
 
 #ifdef HAVE_NETFILTER_QUEUE
@@ -217,7 +217,7 @@ bool warden_calls_serve(struct warden_calls *calls, const struct pollfd *fds)
 #ifdef HAVE_NETFILTER_QUEUE
 
 struct warden_syns {
-	struct hold_rules *rules;    /* NULL: neither this process nor the one before it has had any */
+	struct hold_rules *rules;    /* NULL: neither this process nor the one before it has installed any */
 	struct queue_owner *queues; /* NULL: there are none */
 };
 
@@ -239,7 +239,7 @@ void warden_syns_destroy(struct warden_syns *syns)
 	free(syns);
 }
 
-/* Installs the rules that the call asks for, with or without queues. Returns 0 with @passed set, or -errno. */
+/* Installs rules for a call, with or without queues. Returns 0 with @passed set, or -errno. */
 static int set_rules(struct warden_syns *syns, const struct warden_call *call, struct warden_answer *answer, int *passed)
 {
 	struct hold_rules_queues queues = { 0 };

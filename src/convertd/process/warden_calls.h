@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* warden_calls.h - the main process carries out calls that need a right, if the settings need them */
+/* warden_calls.h - carries out calls that need a right, in the main process, if the settings need them */
 #ifndef CONVERTD_WARDEN_CALLS_H
 #define CONVERTD_WARDEN_CALLS_H
 
@@ -16,7 +16,7 @@ struct warden_calls;
 /*
  * warden_calls_create() - allow calls that @settings need
  * @argc, @argv: main()'s arguments, from which a reload reads the settings again
- * @inherited: its addresses may be listened at, too; its rules are taken over
+ * @inherited: calls may listen at its addresses, too, and take over its rules
  * Returns NULL without memory. Only warden_calls_destroy() accepts NULL.
  */
 struct warden_calls *warden_calls_create(int argc, char **argv, const struct settings *settings,
@@ -25,17 +25,17 @@ struct warden_calls *warden_calls_create(int argc, char **argv, const struct set
 /* Removes the rules and gives up the queues. NULL is fine. */
 void warden_calls_destroy(struct warden_calls *calls);
 
-/* Reads the settings again, and allows what these need, too. Errors are ignored, as the serving process reports them. */
+/* Reads the settings again, and allows the calls that they need, too. Ignores errors, as the serving process reports them. */
 void warden_calls_reload(struct warden_calls *calls);
 
 /*
  * warden_calls_answer() - read one call from the socket @fd, carry it out, and answer it
- * A call that no settings need is refused. Returns false, after logging it, for a message that isn't a call: the serving
- * process isn't convertd any more then. At the end of the connection, @fd is closed and set to -1.
+ * A call that no settings need is refused. Returns false, after logging it, for a message that isn't a call: then the
+ * serving process isn't convertd any more. At the end of the connection, @fd is closed and set to -1.
  */
 bool warden_calls_answer(struct warden_calls *calls, int *fd);
 
-/* Call warden_syns_poll() and warden_syns_serve(), which see to the queues of SYNs. */
+/* Call warden_syns_poll() and warden_syns_serve(), which handle the queues of SYNs. */
 size_t warden_calls_poll(const struct warden_calls *calls, struct pollfd *fds);
 bool warden_calls_serve(struct warden_calls *calls, const struct pollfd *fds);
 
@@ -44,9 +44,10 @@ bool warden_calls_serve(struct warden_calls *calls, const struct pollfd *fds);
 struct warden_syns;
 
 /*
- * warden_syns_create() - prepare for rules and queues, and make none yet
- * @kept: the descriptor that owns the rules of the convertd before this one, which the new ones are to replace, or -1; it
- * stays the caller's. Returns NULL without memory.
+ * warden_syns_create() - prepare for rules and queues, without making any
+ * @kept: the descriptor that owns the rules of the convertd before this one, which new rules replace, or -1; it stays
+ *   the caller's
+ * Returns NULL without memory.
  */
 struct warden_syns *warden_syns_create(int kept);
 
@@ -64,10 +65,10 @@ int warden_syns_answer(struct warden_syns *syns, const struct warden_policy *pol
 		       const struct warden_call *call, struct warden_answer *answer, int *passed,
 		       bool *ours);
 
-/* Fills @fds with what poll() is to watch for verdicts. Returns the number of entries. */
+/* Fills @fds with the descriptors on which poll() waits for verdicts. Returns their number. */
 size_t warden_syns_poll(const struct warden_syns *syns, struct pollfd fds[WARDEN_QUEUES_MAX]);
 
-/* Carries out the verdicts that poll() has found. Returns false for a message that doesn't consist of verdicts. */
+/* Carries out the verdicts after poll(). Returns false for a message that doesn't consist of verdicts. */
 bool warden_syns_serve(struct warden_syns *syns, const struct pollfd fds[WARDEN_QUEUES_MAX],
 		       const struct warden_policy *policy);
 

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * withholding.c - withhold SYNs until their servers have answered (RFC 8803 4.2): on, off, and the rules
+ * withholding.c - withholds SYNs until their servers have answered (RFC 8803 4.2): on, off, and the rules
  *
- * The problem. A converter in user space hears of a connection when the kernel has sent the SYN+ACK, so the
- * client has to wait for the Convert response to know whether the server was reached. On MPTCP the kernel doesn't
- * even send that response before the third ACK: with 50 ms to the converter and 5 ms from there to the server,
- * a connection takes 100 ms instead of 55.
+ * The problem. A converter in user space learns of a connection when the kernel has sent the SYN+ACK. So the client
+ * has to wait for the Convert response to know whether the server was reached. On MPTCP the kernel doesn't even send
+ * that response before the third ACK: with 50 ms to the converter and 5 ms from there to the server, a connection
+ * takes 100 ms instead of 55.
  *
  * The way out. Netfilter queues, one for each worker, give the converter the SYNs to its addresses before TCP sees
- * them. The worker decides what becomes of each (syn_judge.c): a SYN that asks for a server goes on when the server
- * has answered.
+ * them. The worker judges each of them (syn_judge.c): a SYN that asks for a server goes on when the server has
+ * answered.
  *
- * A SYN with a Convert message and without the converter's mark loses its timestamps on its further way (hold_rules.c),
- * and by the timestamps of the SYN+ACK a client tells whether it confirms (doc/private-tlvs.md). So a SYN+ACK confirms
- * only if the converter has done something for that: SYNs that pass because the converter is too slow, stopped or gone
- * confirm nothing.
+ * If a SYN has a Convert message but not the converter's mark, the rules remove its timestamps (hold_rules.c). A
+ * client takes a SYN+ACK with timestamps for a confirmation (doc/private-tlvs.md). So a SYN+ACK confirms only if the
+ * converter has marked the SYN: SYNs that pass because the converter is too slow, stopped or gone confirm nothing.
  *
  * The main thread's states, which are "on" and "rules":
  *
@@ -48,14 +47,14 @@ struct withholding {
 	bool on;   /* SYNs are withheld */
 	bool refuses; /* the rules refuse SYNs that are marked so */
 	uint16_t first; /* the number of the first worker's queue */
-	struct listen_address listen[LISTEN_ADDRESSES_MAX]; /* what the rules are for */
+	struct listen_address listen[LISTEN_ADDRESSES_MAX]; /* the addresses that the rules are for */
 	size_t listen_count;
 	struct syn_judge *judges[]; /* one for each worker */
 };
 
 /*
- * Has the main process install rules for these addresses in place of those that there are, with the queues as their
- * targets or without. Returns 0, or -errno with everything as it was.
+ * Makes the main process install rules for these addresses in place of the present ones, with or without the queues
+ * as their targets. Returns 0, or -errno with everything as it was.
  */
 static int install(struct withholding *w, const struct listen_address *listen, size_t count,
 		   bool to_queues)
@@ -115,8 +114,8 @@ void withholding_stop(struct withholding *w)
 	if (!withholding_is_on(w))
 		return;
 	/*
-	 * The rules change first: from then on nothing more comes into the queues. Clients were told to expect
-	 * confirmations; the rules that stay keep them from taking a SYN+ACK for one.
+	 * The rules change first, so that no more SYNs come into the queues. Clients still expect confirmations; the
+	 * rules that stay keep them from taking a SYN+ACK for one.
 	 */
 	order.read = install(w, w->listen, w->listen_count, false) == 0;
 	workers_order(w->workers, stop_one, &order);
