@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* effective_settings.c - what sessions go by: the settings in force, with what they come to on this host */
+/* effective_settings.c - the settings in force, with the values that follow from them on this host; sessions use these */
 #include "config.h"
 
 #include "convertd/config/effective_settings.h"
@@ -17,27 +17,30 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Sessions beyond the limit of connections, which exist only until their clients were told of it: so many, and a part of the limit. */
+/*
+ * Sessions beyond the limit of connections, which exist only until their clients have the refusal: at least
+ * REFUSALS_MIN, and one in REFUSALS_PART of the limit.
+ */
 #define REFUSALS_MIN 8
 #define REFUSALS_PART 64
 
 /*
- * Pipes, through which bulk is spliced: so many, but no more than a part of the descriptors, which
- * connections need more than a transfer needs a pipe: 9,800 fit into 20,000.
+ * Pipes for splicing bulk data: at most PIPES_MAX, and one in PIPES_PART of the descriptors, since connections need
+ * descriptors more than a transfer needs a pipe: 9,800 connections fit into 20,000 descriptors.
  */
 #define PIPES_MAX 256
 #define PIPES_PART 512
 
-/* Linux's defaults of net.ipv4.tcp_syn_retries and tcp_synack_retries, for where these can't be read. */
+/* Linux's defaults of net.ipv4.tcp_syn_retries and tcp_synack_retries, used if these can't be read. */
 #define SYN_RETRIES_DEFAULT 6
 #define SYNACK_RETRIES_DEFAULT 5
 
-/* Reads what the SYNs of this host can have; a sysctl that can't be read counts as its default. */
+/* Reads which options the SYNs of this host can have; a sysctl that can't be read counts as its default. */
 static struct request_features read_features(const struct settings *settings, const struct effective_syns *syns)
 {
 	/*
-	 * A silent request is one that its SYN carries. Clients that count on it would lose each connection if none were taken. Nor would
-	 * a Hold Time TLV say anything.
+	 * A silent request is one in a SYN. If no SYN data were taken, clients that rely on silence would lose each
+	 * connection, and a Hold Time TLV would have no effect.
 	 */
 	bool carried = syns->withheld && syns->taken, silent = carried && !settings->no_silence;
 	struct request_features features = {
@@ -56,8 +59,8 @@ static struct request_features read_features(const struct settings *settings, co
 }
 
 /*
- * The limits as they can be kept with the descriptors that there are: two for a connection, two for
- * each that is refused, or has to make room, beyond them (limits.sockets), and some of our own, pipes among them.
+ * Returns the limits that the available descriptors allow: two descriptors for each connection, two for each session
+ * beyond them that is refused or has to make room (limits.sockets), and some of our own, pipes among them.
  */
 static struct limits_settings fit_limits(const struct settings *settings, rlim_t own,
 					 size_t *pipes)
@@ -93,7 +96,10 @@ static int read_last_fd(void)
 	return files.rlim_cur > INT_MAX ? INT_MAX : (int)files.rlim_cur - 1;
 }
 
-/* The SYN+ACKs for a SYN with data: the first one, those of the sysctl, and one more (tcp_fastopen_synack_timer(), Linux 6.18). */
+/*
+ * Returns the number of SYN+ACKs for a SYN with data: the first, those of the sysctl, and one more
+ * (tcp_fastopen_synack_timer(), Linux 6.18).
+ */
 static unsigned read_synacks(void)
 {
 	int retries = sysctl_read("net.ipv4.tcp_synack_retries");
@@ -103,7 +109,7 @@ static unsigned read_synacks(void)
 
 static void set_admission(struct effective_settings *effective, const struct settings *settings)
 {
-	static unsigned made; /* by the main thread alone */
+	static unsigned made; /* used by the main thread alone */
 
 	effective->admission = (struct admission_rules){
 		.number = ++made,
@@ -153,7 +159,7 @@ void effective_settings_unref(struct effective_settings *effective)
 	free(effective);
 }
 
-/* ----- what there isn't enough of ----- */
+/* ----- shortages ----- */
 
 void shortage_of_connections(const struct effective_settings *effective)
 {
@@ -189,21 +195,21 @@ void shortage_of_files(int error, const char *what)
 /*
  * how much of the kernel's memory connections may hold on this host
  *
- * tcp_mem has three numbers of pages, for all TCP and Multipath TCP sockets of the host: beyond the second the
- * kernel takes buffers from all sockets, and beyond the third none gets any more. Half of the second is what
- * peers that take nothing may hold: the other half is for those that move, and for other programs. In a
- * control group with a limit, in which socket buffers count, half of that limit.
+ * tcp_mem has three numbers of pages for all TCP and Multipath TCP sockets of the host: above the second the kernel
+ * takes buffers from all sockets, and above the third none gets any more. Peers that take nothing may hold half of
+ * the second: the other half is for connections that move, and for other programs. In a control group with a limit,
+ * which socket buffers count towards, they may hold half of that limit.
  */
 
 /*
- * All clients together may hold a TOTAL_PART-th of the memory that there is, and each of them a CLIENT_PART-th of that, but
- * CLIENT_MIN bytes at least.
+ * All clients together may hold 1/TOTAL_PART of the available memory, and each client 1/CLIENT_PART of that, but at
+ * least CLIENT_MIN bytes.
  */
 #define TOTAL_PART 2
 #define CLIENT_PART 8
 #define CLIENT_MIN (16ULL << 20)
 
-/* Reads a small file of /proc or /sys; "" where it can't be read. */
+/* Reads a small file of /proc or /sys; "" if it can't be read. */
 static const char *read_text(const char *path, char *text, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -215,7 +221,7 @@ static const char *read_text(const char *path, char *text, size_t size)
 	return text;
 }
 
-/* "max" is no number, and no limit. */
+/* "max" isn't a number: no limit. */
 static uint64_t read_limit(const char *directory, const char *name)
 {
 	char path[PATH_MAX], text[32], *end;
@@ -279,7 +285,10 @@ struct limits_memory memory_budget(uint64_t total, uint64_t per_client)
 	char tcp_mem[128], cgroup[4096];
 
 	read_text("/proc/sys/net/ipv4/tcp_mem", tcp_mem, sizeof(tcp_mem));
-	/* Only the host's own network namespace has it. Linux's default for the second number, as far as it can be known: */
+	/*
+	 * Only the host's own network namespace has this file. Otherwise we take Linux's default for the second
+	 * number, as far as it can be known:
+	 */
 	if (!tcp_mem[0])
 		snprintf(tcp_mem, sizeof(tcp_mem), "0 %ld", sysconf(_SC_PHYS_PAGES) / 16);
 	read_text("/proc/self/cgroup", cgroup, sizeof(cgroup));

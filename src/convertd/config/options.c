@@ -83,7 +83,7 @@ static bool apply_number(const struct option_value *v)
 	return true;
 }
 
-/* The unit lists the words, with ", " in between. Sets the member to the index of the one that the value is. */
+/* Sets the member to the index of the value among the words in the unit, which ", " separates. */
 static bool apply_word(const struct option_value *v)
 {
 	const char *words = v->spec->unit;
@@ -150,8 +150,8 @@ static bool apply_user(const struct option_value *v)
 /* ----- addresses and prefixes ----- */
 
 /*
- * Takes "%DEVICE" out of "ADDR%DEVICE:PORT", where ss(8) prints it: @text is "ADDR:PORT" then.
- * Returns false if there is one that can't be an interface.
+ * Removes "%DEVICE" from "ADDR%DEVICE:PORT", where ss(8) prints it, so that @text is "ADDR:PORT". Returns false if
+ * DEVICE can't be an interface.
  */
 static bool take_device(char *text, char device[static IFNAMSIZ])
 {
@@ -177,12 +177,12 @@ static bool parse_listen(const struct option_value *v, struct listen_address *li
 	bool bare_v6 = v->text[0] != '[' && strchr(v->text, ':') != strrchr(v->text, ':');
 	char text[SOCKADDR_STRLEN + IFNAMSIZ];
 
-	/* What is too long is no address: cut, and refused as that. */
+	/* A text that is too long is no address; it is cut here, and refused below. */
 	snprintf(text, sizeof(text), "%s", v->text);
 	if (!take_device(text, listen->device))
 		return refuse(v, "names no interface; write 192.0.2.1%%eth0:%d or [::]%%eth0:%d", SETTINGS_PORT,
 			      SETTINGS_PORT);
-	/* 0 can't be written as a port: it stands for none. */
+	/* Nobody can write the port 0: it stands for none. */
 	if (sockaddr_ip_parse(&listen->address, text, 0) < 0)
 		return refuse(v, "is not ADDR:PORT with a numeric address and a port from 1 to 65535; write "
 				 "192.0.2.1:%d or [2001:db8::1]:%d",
@@ -220,7 +220,7 @@ static bool refuse_bits(const struct option_value *v, const struct prefix *meant
 	return refuse(v, "has bits behind its length; write %s if that is meant", prefix_format(meant, text));
 }
 
-/* @parsed: what came of the attempt to read @match */
+/* @parsed: the result of parsing @match */
 static bool add_rule(const struct option_value *v, const struct prefix_rule *match, int parsed)
 {
 	const struct access_rule rule = { .match = *match, .allow = v->spec->min, .place = *v->place };
@@ -314,7 +314,7 @@ static bool apply_metrics(const struct option_value *v)
 #define NUMBER(member, what, least, most, preset)                                                   \
 	apply_number, MEMBER(member), .unit = what, .min = least, .max = most, .fallback = preset
 
-/* A rule's min is whether it allows, its max whether it takes ports. */
+/* A rule uses min for whether it allows, and max for whether it takes ports. */
 #define RULE(list, what, allows, ports)                                                            \
 	MEMBER(access.list), .unit = what, .min = allows, .max = ports, .flags = OPTION_REPEATS
 
@@ -531,7 +531,7 @@ static void print_option(const struct option_spec *spec)
 
 	snprintf(left, sizeof(left), "--%s%s%s", spec->name, spec->argument ? " " : "",
 		 spec->argument ? spec->argument : "");
-	/* What is too long for its column has a line of its own. */
+	/* A text too long for its column gets a line of its own. */
 	if (strlen(left) > 27) {
 		printf("  %s\n", left);
 		left[0] = '\0';

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* settings.c - all that convertd was told: immutable once read */
+/* settings.c - the operator's values of the options, which never change once they are read */
 #include "config.h"
 
 #include "convertd/config/settings.h"

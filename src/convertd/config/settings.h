@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * settings.h - what the operator has written: the options' values, immutable once they are read
+ * settings.h - the operator's values of the options, which never change once they are read
  *
- * Settings are the same on any host. What they come to on this one, with its sysctls and its limit of open files, are
- * the settings (terms.h), by which sessions go. A reload reads new settings (settings_read.h), which replace the old ones
- * as a whole, and only when all of them are right.
+ * Settings are the same on any host. Sessions use the effective settings, which follow from them on this host
+ * (effective_settings.h). A reload reads new settings (settings_read.h), which replace the old ones as a whole, and
+ * only if all of them are right.
  */
 #ifndef CONVERTD_SETTINGS_H
 #define CONVERTD_SETTINGS_H
@@ -50,24 +50,24 @@ bool user_find(struct user *user, struct problems *problems);
 #define SETTINGS_PORT 1234
 #define SETTINGS_LISTEN_DEFAULT "[::]:1234"
 
-/* What was asked for. */
+/* What the command line asks for. */
 enum settings_action {
 	SETTINGS_RUN,
-	SETTINGS_CHECK,   /* only say whether the settings are right */
-	SETTINGS_STATUS,  /* ask the converter that runs; keys and the like are not read */
-	SETTINGS_HELP,    /* settings are not complete for this one */
-	SETTINGS_VERSION, /* and this one */
-	SETTINGS_MAKE_KEY, /* and this one: a file with a new key */
+	SETTINGS_CHECK,   /* check the settings and exit */
+	SETTINGS_STATUS,  /* ask the running converter; doesn't read keys and the like */
+	SETTINGS_HELP,    /* for this one and those below, settings aren't complete */
+	SETTINGS_VERSION, /* print the version */
+	SETTINGS_MAKE_KEY, /* write a file with a new key */
 };
 
-/* Are SYNs withheld until servers have answered? */
+/* Whether SYNs are withheld until servers have answered. */
 enum settings_hold {
-	SETTINGS_HOLD_AUTO, /* where it is possible */
-	SETTINGS_HOLD_ON,   /* or else convertd doesn't run */
+	SETTINGS_HOLD_AUTO, /* yes, if it is possible */
+	SETTINGS_HOLD_ON,   /* yes; if it isn't possible, convertd doesn't run */
 	SETTINGS_HOLD_OFF,
 };
 
-/* The path of a file, and where it was given. */
+/* The path of a file, and the place that named it. */
 struct settings_path {
 	char name[PATH_MAX]; /* "": none */
 	struct place place;
@@ -80,21 +80,21 @@ struct settings {
 	struct settings_path config;
 	struct listen_address listen[LISTEN_ADDRESSES_MAX];
 	size_t listen_count;
-	bool listen_is_default; /* nobody has said where */
+	bool listen_is_default; /* no --listen was given */
 	struct access access;
-	bool shared_address;  /* other converters have an address of this one as well */
-	struct sources sources;        /* where connections to servers come from */
+	bool shared_address;  /* other converters share an address with this one */
+	struct sources sources;        /* the source addresses of connections to servers */
 	struct limits_settings limits; /* no total of connections: as many as open files allow */
-	unsigned max_memory, max_memory_per_client; /* MiB of the kernel's; 0: what suits this host */
-	unsigned retry_delay;          /* seconds, told to those who exceed a limit */
+	unsigned max_memory, max_memory_per_client; /* MiB of the kernel's; 0: choose by this host */
+	unsigned retry_delay;          /* seconds, told to clients that exceed a limit */
 	struct settings_path cookie_key, cookie_list, make_key;
 	unsigned cookie_lifetime; /* seconds of an epoch */
-	struct cookies *cookies;  /* NULL: none are required */
-	unsigned cookie_demand;   /* percent of pending requests, from which on they are; 0: never */
+	struct cookies *cookies;  /* NULL: no client needs one */
+	unsigned cookie_demand;   /* the percentage of pending requests from which on cookies are demanded; 0: never */
 	unsigned connect_timeout; /* seconds */
 	unsigned request_timeout; /* seconds */
 	unsigned stall_timeout, half_close_timeout, idle_timeout; /* seconds, 0: none */
-	/* The congestion control of connections with clients, and with servers; "": the system's. */
+	/* The congestion control of connections with clients, and with servers; "": the system's default. */
 	char congestion_client[CONGESTION_NAME_MAX], congestion_server[CONGESTION_NAME_MAX];
 	unsigned drain_timeout;   /* seconds that sessions have at the end; 0: none */
 	unsigned workers;         /* threads, 0: one for each CPU */

@@ -2,9 +2,9 @@
 /*
  * settings_read.c - reads settings from the command line and the files that it names
  *
- * The command line is read first. An option that it has given counts, and is only checked where
- * the file gives it too; options that add something (OPTION_REPEATS) add it from both places, so
- * that a rule on the command line can't make one in the file vanish.
+ * The command line is read first. Its options take precedence: if the file has the same option, that is only checked.
+ * Options that add a value (OPTION_REPEATS) add it from both places, so that a rule on the command line can't remove
+ * one in the file.
  */
 #include "config.h"
 
@@ -24,25 +24,25 @@
 #include <string.h>
 #include <unistd.h>
 
-/* More than the options that there are. */
+/* More than the number of options. */
 #define OPTIONS_MAX 64
 
-/* What has been read so far. */
+/* The state of reading. */
 struct reading {
 	struct settings *settings;
-	struct settings *overridden; /* takes the values that don't count */
+	struct settings *overridden; /* takes the values that are overridden */
 	struct problems *problems;
 	bool on_command_line[OPTIONS_MAX];
-	unsigned in_file[OPTIONS_MAX]; /* its first line, 0: not there */
+	unsigned in_file[OPTIONS_MAX]; /* its first line in the file; 0: none */
 };
 
-/* What getopt_long() didn't take. */
+/* Reports a word that getopt_long() hasn't accepted. */
 static void tell_no_option(struct problems *problems, int c, const char *word)
 {
 	static const struct place nowhere;
 	char quote[PROBLEM_QUOTE_MAX], letter[] = { '-', (char)optopt, '\0' };
 
-	/* Of a word like -vx only the letter is known. */
+	/* Of a word like -vx getopt reports only the letter. */
 	problems_quote(optopt && c != ':' ? letter : word, quote);
 	if (c == ':')
 		problems_add(problems, &nowhere, "%s needs a value; see convertd --help", quote);
@@ -63,7 +63,7 @@ static void read_command_line(struct reading *reading, int argc, char *argv[])
 		table[i].name = options_table[i].name;
 		table[i].has_arg = options_table[i].argument ? required_argument : no_argument;
 	}
-	optind = 0; /* from the start again, for a reload */
+	optind = 0; /* start again, for a reload */
 	/* The leading colon silences getopt: its own messages name no remedy. */
 	while ((c = getopt_long(argc, argv, ":", table, &index)) != -1) {
 		const struct option_spec *spec = &options_table[index];
@@ -89,7 +89,7 @@ static void read_command_line(struct reading *reading, int argc, char *argv[])
 			     problems_quote(argv[optind], quote));
 }
 
-/* Is this option's line of the file as it should be, apart from its value? */
+/* Tells whether this option's line of the file is right, apart from its value. */
 static bool check_line(struct reading *reading, int index, const char *value,
 		       const struct place *place)
 {
@@ -182,7 +182,7 @@ static void read_secrets(struct settings *settings, const struct settings_path *
 				     struct problems *problems),
 			 struct problems *problems)
 {
-	/* Root reads it on behalf of --user. */
+	/* Root reads the file on behalf of --user. */
 	uid_t owner = settings->user.uid ? settings->user.uid : geteuid();
 	size_t len;
 	char *text;
@@ -203,8 +203,8 @@ static void read_secrets(struct settings *settings, const struct settings_path *
 }
 
 /*
- * Sources are chosen by a key that others don't know and that outlives a restart: the host's
- * machine-id(5). Without one the key is known, which costs a protection and nothing else.
+ * Sets the key for the choice of sources, which others don't know and which outlives a restart: the host's
+ * machine-id(5). Without one the key is known, which costs one protection only.
  */
 static void set_source_key(struct sources *sources)
 {
@@ -218,7 +218,7 @@ static void set_source_key(struct sources *sources)
 	sources_set_key(sources, text);
 }
 
-/* What follows from all options together. */
+/* Completes settings that depend on several options. */
 static void finish(struct settings *settings, struct problems *problems)
 {
 	static const struct place nowhere;
@@ -233,7 +233,7 @@ static void finish(struct settings *settings, struct problems *problems)
 	}
 }
 
-/* For a reload it is no matter any more, and the rights to ask for it may be gone. */
+/* A reload skips this: the user doesn't matter any more, and the process may have no rights to look it up. */
 static void find_user(struct settings *settings, struct problems *problems)
 {
 	if (settings->user.name[0] && (geteuid() == 0 || settings->action == SETTINGS_CHECK))

@@ -2,7 +2,7 @@
 /*
  * settings_read.h - reads settings from the command line and the files that it names
  *
- * A reload reads the same command line and what the files say then.
+ * A reload reads the same command line, and the files as they are then.
  */
 #ifndef CONVERTD_SETTINGS_READ_H
 #define CONVERTD_SETTINGS_READ_H
@@ -14,18 +14,16 @@
 struct settings;
 
 /*
- * settings_read() - reads the command line and the files that it names
- * @argv: as main() has it; may be given again for a reload
- * Returns settings that are the caller's, for settings_destroy(); or NULL after telling @problems all that is
- * wrong.
+ * settings_read() - read the command line and the files that it names
+ * @argv: main()'s; may be given again for a reload
+ * Returns settings that the caller owns, for settings_destroy(); or NULL after adding all errors to @problems.
  */
 struct settings *settings_read(int argc, char *argv[], struct problems *problems);
 
 /*
- * settings_check_text() - tells @problems what is wrong with the text of a configuration file
+ * settings_check_text() - check the text of a configuration file, and add its errors to @problems
  * @name: of the file, for the messages
- * @text, @len: its bytes, which are changed
- * The files that it names are not read.
+ * @text, @len: its bytes, which are changed It doesn't read files that the text names.
  */
 void settings_check_text(const char *name, char *text, size_t len, struct problems *problems);
 

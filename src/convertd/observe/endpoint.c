@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * endpoint.c - answers HTTP requests about the converter, without holding up the converter
+ * endpoint.c - answers HTTP requests about the converter, without delaying the converter
  *
  * The problem: HTTP clients that are slow, many or hostile must neither stop the main thread nor keep the operator's
  * own requests from being answered.
  *
- * libmicrohttpd speaks HTTP. It has a limit for each resource that a client could use up,
- * and runs in an event loop of ours: it has an epoll descriptor, which is readable when there is
- * something to do. Its time-out begins again with each byte, so a client could hold one of the few
- * connections for ever; so each connection has a deadline as a whole here (DEADLINE_SECONDS), and takes one request.
- * Answers are made at once from counters that are read without locks, and are complete in memory before the first byte
- * is sent: a slow reader costs that memory until its deadline.
+ * libmicrohttpd speaks HTTP. It limits each resource that a client could use up. It runs in our event loop, by an
+ * epoll descriptor that is readable when the library has work. Its time-out begins again with each byte, so a client
+ * could hold one of the few connections for ever. So we give each connection one deadline (DEADLINE_SECONDS) and one
+ * request. Answers are made at once from counters that are read without locks, and are complete in memory before the
+ * first byte is sent: a slow reader costs that memory until its deadline.
  *
- * Clients are accepted here, since the library would let further ones wait while all CONNECTIONS_MAX are
- * taken; here the oldest connection gives way to a new one. A client that sends its request at once is answered in the
- * round of the loop that accepts it, however many slow ones there are; those only have less time. Without a free
- * descriptor nothing is accepted for PAUSE_MS. endpoint_destroy() ends all connections.
+ * We accept clients ourselves, since the library would let further ones wait while all CONNECTIONS_MAX are taken;
+ * here the oldest connection gives way to a new one. A client that sends its request at once is answered in the round
+ * of the loop that accepts it, however many slow ones there are; those only get less time. Without a free descriptor
+ * we accept no client for PAUSE_MS. endpoint_destroy() ends all connections.
  */
 #include "config.h"
 
@@ -49,14 +48,14 @@ static void tell_problem(struct problems *problems, const struct metrics_address
 #include <microhttpd.h>
 #include <utlist.h>
 
-/* The number of connections at the same time. With the library's own descriptors they make ENDPOINT_FILES_MAX. */
+/* The most connections at the same time. With the library's own descriptors they make ENDPOINT_FILES_MAX. */
 #define CONNECTIONS_MAX 16
 #define BACKLOG 1024
 
-/* How long no client is accepted after there were no descriptors for one, in milliseconds. */
+/* After we had no descriptor for a client, we accept none for this long, in milliseconds. */
 #define PAUSE_MS 100
 
-/* At most this many clients are accepted in one round of the loop, so that signals get their turn. */
+/* The most clients that we accept in one round of the loop, so that signals get their turn. */
 #define ACCEPTS_PER_ROUND 64
 
 /* Seconds from accept to the last byte of the answer. */
@@ -82,7 +81,7 @@ struct endpoint {
 	struct event *timer;
 	struct connection *connections; /* the newest first */
 	unsigned count;
-	bool paused; /* there were no descriptors: nothing is accepted until the timer fires */
+	bool paused; /* we had no descriptor: no client is accepted until the timer fires */
 };
 
 /* The library calls this when a connection starts and when it has ended. */
@@ -194,7 +193,7 @@ static void run(struct endpoint *endpoint)
 	event_add(endpoint->timer, &timeout);
 }
 
-/* Ends the oldest connection, as its deadline would. */
+/* Ends the oldest connection, as at its deadline. */
 static void end_oldest(struct endpoint *endpoint)
 {
 	/* In a list of utlist.h, the head's prev is the last element. */
@@ -249,7 +248,7 @@ static void on_event(evutil_socket_t fd, short what, void *arg)
 	run(endpoint);
 }
 
-/* Removes the path of a socket at which nobody listens any more, as bind() would fail there. One that answers stays. */
+/* Removes the path of a socket at which nobody listens any more, as bind() would fail there. Keeps one that answers. */
 static void remove_stale(const struct sockaddr_un *address)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -321,7 +320,7 @@ static bool start_daemon(struct endpoint *endpoint, struct event_base *base)
 	return info && add_events(endpoint, base, info->epoll_fd);
 }
 
-/* Returns why the address can't be listened on, with a remedy where there is one. @error: an errno */
+/* Returns why we can't listen at the address, with a remedy if there is one. @error: an errno */
 static const char *explain(const struct metrics_address *where, int error)
 {
 	if (error == ENOENT)

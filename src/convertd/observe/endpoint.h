@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* endpoint.h - answers HTTP requests about the converter, without holding up the converter */
+/* endpoint.h - answers HTTP requests about the converter, without delaying the converter */
 #ifndef CONVERTD_ENDPOINT_H
 #define CONVERTD_ENDPOINT_H
 
@@ -22,7 +22,7 @@ struct endpoint_answer {
 	size_t len;        /* of the body, in bytes */
 };
 
-/* Fills the answer to GET @path. Returns false where there is no such page. */
+/* Fills the answer to GET @path. Returns false if there is no such page. */
 typedef bool endpoint_answer_fn(void *arg, const char *path, struct endpoint_answer *answer);
 
 /*

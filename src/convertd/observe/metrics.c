@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * metrics.c - what is counted, and how Prometheus reads it (no I/O)
+ * metrics.c - counts events, and writes the counters for Prometheus (no I/O)
  *
- * Names follow https://prometheus.io/docs/practices/naming/: base units, "_total" for what only
- * grows. A family's labels are a closed set of constants; nothing of a client's is among them.
+ * Names follow https://prometheus.io/docs/practices/naming/: base units, "_total" for values that only grow. A
+ * family's labels are a closed set of constants, and none comes from a client.
  */
 #include "config.h"
 
@@ -139,7 +139,7 @@ void record_json(FILE *out, const void *arg)
 		fprintf(out, ",\"error_code\":%d", record->error);
 }
 
-/* Upper bounds, inclusive. From a local network's round trip to the longest connect time-out. */
+/* The upper bounds, inclusive: from a local network's round trip to the longest connect time-out. */
 static const uint64_t time_bounds_us[] = { 500,	   1000,   2500,    5000,    10000,
 					   25000,  50000,  100000,  250000,  500000,
 					   1000000, 2500000, 10000000, 30000000 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * metrics.h - what is counted, and how Prometheus reads it (no I/O)
+ * metrics.h - counts events, and writes the counters for Prometheus (no I/O)
  *
- * Each thread that runs sessions counts in a struct metrics of its own, by relaxed atomic
- * additions to memory that no other thread writes; whoever asks adds them up. What goes up and
- * down does so modulo 2^64, and the sum is right whichever thread did what.
+ * Each thread that runs sessions has a struct metrics of its own, to which it adds by relaxed atomic operations; no
+ * other thread writes it. A reader adds up those of all threads. Values that go up and down wrap modulo 2^64, so that
+ * the sum is right whichever thread counted.
  */
 #ifndef CONVERTD_METRICS_H
 #define CONVERTD_METRICS_H
@@ -29,7 +29,7 @@ enum record_transport {
 	RECORD_TRANSPORT_COUNT
 };
 
-#define RECORD_NEVER UINT64_MAX /* the value of a time for what hasn't happened */
+#define RECORD_NEVER UINT64_MAX /* the value of a time for an event that hasn't happened */
 #define RECORD_NO_ERROR (-1)
 
 struct record {
@@ -42,7 +42,7 @@ struct record {
 	enum record_transport transport;
 	unsigned subflows, subflows_max; /* subflows at the end, and the most that were seen; MPTCP only */
 	bool syn_data;                   /* the SYN brought the request, or its first bytes */
-	bool silent;                     /* the client was sent no response, as it wished */
+	bool silent;                     /* the client got no response, as it asked */
 	enum outcome outcome;
 	const char *reason; /* a constant, for people: the outcome's text or more precise */
 	int error;          /* the code of the Error TLV that was sent, or RECORD_NO_ERROR */
@@ -59,27 +59,27 @@ const char *record_text(const struct record *record, char buf[static RECORD_TEXT
 /* Writes the record's JSON members, which doc/metrics.md lists: a callback for log_fields(), with @record as its argument. */
 void record_json(FILE *out, const void *record);
 
-/* Codes of Error TLVs that there are (Section 6.2.8). */
+/* The number of codes of Error TLVs (Section 6.2.8). */
 #define METRICS_ERRORS 10
 
-/* Buckets of each histogram: those with an upper bound, and one for what is above all of them. */
+/* The number of buckets of each histogram: those with an upper bound, and one for all larger values. */
 #define METRICS_TIME_BUCKETS 15
 #define METRICS_SUBFLOW_BUCKETS 6
 
-/* What has become of a SYN that the queue brought (hold.h); the first of them were withheld. */
+/* The fate of a SYN from the queue (hold.h); the first values are of withheld SYNs. */
 enum metrics_syn {
 	METRICS_SYN_ANSWERED,    /* released: the server has answered */
 	METRICS_SYN_FAILED,      /* released: the server can't be reached */
-	METRICS_SYN_LATE,        /* released: the server was silent for --hold-time, or what a far client leaves of it */
+	METRICS_SYN_LATE,        /* released: the server was silent for --hold-time, or for the part of it that a far client leaves */
 	METRICS_SYN_STOPPED,     /* released: SYNs are no longer withheld */
-	METRICS_SYN_PASSED,      /* passed: another than a first one with a request to connect */
+	METRICS_SYN_PASSED,      /* passed: not a first SYN with a request to connect */
 	METRICS_SYN_NOT_GRANTED, /* passed: its session will refuse it */
-	METRICS_SYN_UNCONFIRMED, /* passed: by a limit, or as it can't be withheld, or was before */
+	METRICS_SYN_UNCONFIRMED, /* passed: by a limit, or it can't be withheld, or was withheld before */
 	METRICS_SYN_UNREADABLE,  /* passed */
-	METRICS_SYN_REPEATED,    /* dropped: of a flow of which one is withheld */
+	METRICS_SYN_REPEATED,    /* dropped: another SYN of its flow is withheld */
 	METRICS_SYN_FOREIGN,     /* dropped: --drop-foreign-syns */
-	METRICS_SYN_REFUSED,     /* refused by a reset or an ICMP message, of a client that takes no response */
-	METRICS_SYN_SILENT,      /* dropped: nobody said anything about the server of such a client */
+	METRICS_SYN_REFUSED,     /* refused by a reset or an ICMP message, as its client takes no response */
+	METRICS_SYN_SILENT,      /* dropped: its client takes no response, and nobody answered for the server */
 	METRICS_SYN_MISSED,      /* passed: convertd was too slow to see it */
 	METRICS_SYN_COUNT
 };
@@ -94,7 +94,7 @@ enum metric {
 	METRIC_PENDING = METRIC_STATE + SESSION_STATE_COUNT,
 	METRIC_ENDED, /* by enum outcome */
 	METRIC_ERRORS = METRIC_ENDED + OUTCOME_COUNT,
-	METRIC_BYTES = METRIC_ERRORS + METRICS_ERRORS, /* by enum relay_end: where they come from */
+	METRIC_BYTES = METRIC_ERRORS + METRICS_ERRORS, /* by enum relay_end: the end that they come from */
 	METRIC_REQUESTS = METRIC_BYTES + RELAY_ENDS,   /* two: without data in the SYN, and with data */
 	METRIC_SILENT = METRIC_REQUESTS + 2,           /* by enum judgement_voice: of silent requests */
 	METRIC_TRANSPORT = METRIC_SILENT + JUDGEMENT_VOICES, /* of ended ones, by enum record_transport */
@@ -115,7 +115,7 @@ struct metrics {
 	_Alignas(64) _Atomic uint64_t values[METRIC_COUNT];
 };
 
-/* All of them added up. */
+/* The sum of all threads' counters. */
 struct metrics_sum {
 	uint64_t values[METRIC_COUNT];
 };
@@ -129,35 +129,35 @@ static inline void metrics_add(struct metrics *metrics, unsigned metric, uint64_
 void metrics_observe_us(struct metrics *metrics, enum metric metric, uint64_t us);
 void metrics_observe_subflows(struct metrics *metrics, unsigned subflows);
 
-/* An Error TLV was sent. */
+/* Counts an Error TLV that was sent. */
 void metrics_count_error(struct metrics *metrics, uint8_t code);
 
-/* A session has ended. */
+/* Counts a session that has ended. */
 void metrics_count_record(struct metrics *metrics, const struct record *record);
 
 void metrics_add_up(struct metrics_sum *sum, const struct metrics *metrics);
 
-/* Sessions that there are, whatever their state. */
+/* Returns the number of sessions in all states. */
 uint64_t metrics_sessions(const struct metrics_sum *sum);
 
 /*
- * The bound below which so much of all observations lies (0.5: the median), 0 without any,
+ * Returns the bound below which a part @quantile of all observations lies (0.5: the median), 0 without any,
  * UINT64_MAX beyond metrics_time_bound_max_us().
  */
 uint64_t metrics_quantile_us(const struct metrics_sum *sum, enum metric metric, double quantile);
 uint64_t metrics_time_bound_max_us(void);
 
-/* The Error Code that METRIC_ERRORS + @i counts. */
+/* Returns the Error Code that METRIC_ERRORS + @i counts. */
 uint8_t metrics_error_code(unsigned i);
 
-/* The first line of a family of metrics, and of what it is: "# HELP", "# TYPE". */
+/* Writes the first lines of a family of metrics: "# HELP", "# TYPE". */
 void metrics_write_head(FILE *out, const char *name, const char *type, const char *help);
 
-/* All families, in the text format 0.0.4 of Prometheus, which knows no comments but these. */
+/* Writes all families in the text format 0.0.4 of Prometheus, which knows no comments but these. */
 void metrics_write(FILE *out, const struct metrics_sum *sum);
 const char *metrics_syn_text(unsigned syn);
 
-/* "request": the state's name as a label has it. */
+/* Returns a word such as "request": the state's name in a label. */
 const char *metrics_state_name(unsigned state);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * monitor.c - what the converter tells of itself as a whole
+ * monitor.c - reports about the converter as a whole
  *
- * Every 10 s it keeps a copy of all counters for a minute, so that a status has rates without
- * anybody having to ask twice; a question is answered from the counters of that moment.
+ * Every 10 s it copies all counters, and keeps the copies for a minute, so that one question is enough for a status
+ * with rates. The answer uses the counters of that moment.
  */
 #include "config.h"
 
@@ -26,10 +26,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* How often the counters are copied and lines that the log has left out are told. */
+/* How often the counters are copied, and the number of lines that the log has left out is logged. */
 #define TICK_SECONDS 10
 
-/* Copies of the counters that are kept, one for each tick of the last minute. */
+/* The number of copies: one for each tick of the last minute. */
 #define SAMPLES 6
 
 struct shard {
@@ -49,9 +49,9 @@ struct monitor {
 	struct shard *shards;
 	struct log_limit log_limits[OUTCOME_COUNT];
 	struct sample samples[SAMPLES];
-	size_t sample_count; /* all that were taken; the last of them are kept */
+	size_t sample_count; /* the number of all copies ever taken; the last ones are kept */
 	struct endpoint *endpoints[METRICS_ADDRESSES_MAX];
-	struct endpoint *next[METRICS_ADDRESSES_MAX]; /* those of monitor_open() */
+	struct endpoint *next[METRICS_ADDRESSES_MAX]; /* the endpoints of monitor_open() */
 	char *listening;
 	size_t workers;
 	unsigned max_connections, max_pending;
@@ -76,7 +76,7 @@ static void take_sample(struct monitor *monitor)
 	sample->at_ms = clock_now_ms();
 }
 
-/* The oldest copy; there is one at least. */
+/* Returns the oldest copy; there is at least one. */
 static const struct sample *oldest_sample(const struct monitor *monitor)
 {
 	size_t count = monitor->sample_count;
@@ -102,7 +102,7 @@ static uint64_t count_files(void)
 	return count;
 }
 
-/* The directory's size is the number of descriptors since Linux 6.2. Counting 20,000 takes 10 ms. */
+/* Since Linux 6.2 the directory's size is the number of descriptors. Counting 20,000 takes 10 ms. */
 static uint64_t read_files(void)
 {
 	struct stat fds;
@@ -183,7 +183,7 @@ static void write_health(FILE *out, const struct status *status)
 static const struct page {
 	const char *path, *type;
 	void (*write)(FILE *out, const struct status *status);
-	bool health; /* its status says whether new clients are welcome */
+	bool health; /* its status code says whether new clients are welcome */
 } pages[] = {
 	{ "/", "text/html; charset=utf-8", status_write_html, false },
 	{ "/status", "text/plain; charset=utf-8", status_write_text, false },
@@ -323,7 +323,7 @@ bool monitor_open(struct monitor *monitor, const struct metrics_address *address
 	for (size_t i = 0; i < count; i++) {
 		const struct metrics_address *where = &addresses[i];
 
-		/* An address that is given twice has one endpoint. */
+		/* If an address is given twice, it has one endpoint. */
 		if (find_endpoint(monitor->next, where))
 			continue;
 		monitor->next[i] = find_endpoint(monitor->endpoints, where);

@@ -119,7 +119,7 @@ static void tell_now(struct sink *sink, const struct status *status)
 	    status->demand.in_force ? "now" : "no", (unsigned long long)status->demand.begun);
 }
 
-/* Returns how much the sum of @count counters from @first on has grown per second since the earlier look. */
+/* Returns by how much per second the sum of @count counters from @first on has grown since the earlier copy. */
 static double rate(const struct status *status, unsigned first, unsigned count)
 {
 	double added = 0;
@@ -214,7 +214,7 @@ static void tell_syns(struct sink *sink, const struct status *status)
 	}
 }
 
-/* Tells which address families work. */
+/* Writes which address families work. */
 static void tell_network(struct sink *sink, const struct status *status)
 {
 	static const char *const texts[] = {

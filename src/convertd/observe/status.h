@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <time.h>
 
-/* What this process uses (getrusage(2)). */
+/* The resources that this process uses (getrusage(2)). */
 struct resource_usage {
 	uint64_t open_files, max_files; /* UINT64_MAX: not known; no limit */
 	uint64_t resident_bytes, virtual_bytes; /* 0: not known */
@@ -22,8 +22,8 @@ struct resource_usage {
 
 struct status {
 	struct metrics_sum sum;
-	struct metrics_sum before;  /* the counters as they were @before_seconds ago, for rates */
-	double before_seconds;      /* 0: there is no earlier look yet */
+	struct metrics_sum before;  /* the counters @before_seconds ago, for rates */
+	double before_seconds;      /* 0: there are no earlier counters yet */
 	time_t now, started, configured;
 	uint64_t reloads, reloads_failed;
 	bool draining;
