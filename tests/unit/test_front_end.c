@@ -631,6 +631,91 @@ START_TEST(a_failed_ride_is_remembered)
 }
 END_TEST
 
+START_TEST(bypass_is_for_servers_that_some_converter_vouches_for)
+{
+	union sockaddr_ip server;
+
+	begin();
+	ck_assert_int_eq(sockaddr_ip_parse(&server, "203.0.113.1", 443), 0);
+	/* a converter that isn't the one to be asked */
+	servers_note_mptcp(1, &server, HANDSHAKE_SERVER_MPTCP);
+	ck_assert(!exchange_bypasses(&settings, &server));
+	servers_note_mptcp(0, &server, HANDSHAKE_SERVER_MPTCP);
+	ck_assert(exchange_bypasses(&settings, &server));
+	settings.fail_closed = true;
+	ck_assert(!exchange_bypasses(&settings, &server));
+	settings.fail_closed = false;
+	settings.bypass_mptcp = false;
+	ck_assert(!exchange_bypasses(&settings, &server));
+	settings.bypass_mptcp = true;
+	/* no converter can be asked: that is no bypass */
+	converters_rest(0, 30);
+	converters_rest(1, 30);
+	ck_assert(!exchange_bypasses(&settings, &server));
+}
+END_TEST
+
+START_TEST(multipath_tcp_has_to_hold_for_silence_over_it_alone)
+{
+	struct handshake_ask ask;
+	union sockaddr_ip server;
+
+	converters[0] = offers_silence;
+	begin();
+	ck_assert_int_eq(sockaddr_ip_parse(&server, "203.0.113.1", 443), 0);
+	expect("203.0.113.1", CONVERTED, 1, 0);
+	converters_note_fallback(0, clock_ns() + CLOCK_NS_PER_MS);
+	ck_assert(!exchange_ask(&settings, 0, &server, true, 0).silent);
+	ask = exchange_ask(&settings, 0, &server, true, 0);
+	ck_assert(!exchange_ask_blindly(&settings, 0, &ask));
+	ck_assert(!ask.silent && !ask.blind);
+	/* TCP has nothing to lose */
+	ask = exchange_ask(&settings, 0, &server, false, 0);
+	ck_assert(ask.silent);
+	ck_assert(exchange_ask_blindly(&settings, 0, &ask));
+	/* whoever says that converters withhold SYNs says that Multipath TCP may be relied on */
+	settings.withheld_ms = 700;
+	ck_assert(exchange_keeps_mptcp(&settings, 0));
+	settings.withheld_ms = 0;
+	ck_assert(!exchange_keeps_mptcp(&settings, 0));
+}
+END_TEST
+
+START_TEST(refusal_rests_for_its_own_time)
+{
+	const struct handshake_step why = { .fault = HANDSHAKE_FAULT_REFUSED, .rest = 30 };
+	union sockaddr_ip server, addr;
+	struct converters_query query = { .destination = &server, .family = AF_INET };
+	enum policy_verdict verdict;
+	const char *reason;
+
+	begin();
+	ck_assert_int_eq(sockaddr_ip_parse(&server, "203.0.113.1", 443), 0);
+	exchange_failed(0, &server, &why);
+	ck_assert_int_eq(converters_choose(&settings, &query, &addr, &verdict, &reason), 1);
+	ck_assert_int_eq(sockaddr_ip_parse(&server, "203.0.113.2", 443), 0);
+	ck_assert_int_eq(converters_choose(&settings, &query, &addr, &verdict, &reason), 0);
+}
+END_TEST
+
+/* The host is there, so that it may be no converter: then the silence is about that server, and the converter isn't told to be dead. */
+START_TEST(silence_of_a_host_that_is_alive_is_about_the_server)
+{
+	union sockaddr_ip server;
+	struct handshake_step why;
+
+	begin();
+	ck_assert_int_eq(sockaddr_ip_parse(&server, "203.0.113.1", 443), 0);
+	ck_assert(!converters_admits(0, &server));
+	why = exchange_silent(0, &server, false);
+	ck_assert(!converters_admits(0, &server));
+	ck_assert_int_eq(why.fault, HANDSHAKE_FAULT_CONVERTER);
+	why = exchange_silent(0, &server, true);
+	ck_assert(converters_admits(0, &server));
+	ck_assert_int_eq(why.fault, HANDSHAKE_FAULT_REFUSED);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("front_end");
@@ -658,6 +743,10 @@ int main(void)
 	tcase_add_test(tcase, when_the_syn_carries_the_request);
 	tcase_add_test(tcase, when_a_synack_confirms_the_server);
 	tcase_add_test(tcase, a_failed_ride_is_remembered);
+	tcase_add_test(tcase, bypass_is_for_servers_that_some_converter_vouches_for);
+	tcase_add_test(tcase, multipath_tcp_has_to_hold_for_silence_over_it_alone);
+	tcase_add_test(tcase, refusal_rests_for_its_own_time);
+	tcase_add_test(tcase, silence_of_a_host_that_is_alive_is_about_the_server);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
 }

@@ -150,24 +150,25 @@ static void expect_refused(unsigned client, uint32_t isn, uint8_t how)
 /* By its client's address and its number; while it is withheld, and for the worker that withholds it. */
 START_TEST(found_by_its_attempt)
 {
-	int owner, other;
+	int others[3], *const owner = &others[1];
 	struct hold_syn *held = make_held(1, 100), *same = make_held(2, 100);
 	struct hold_attempt attempt = { addresses_of(1).source, 77 };
 
 	held->attempt = same->attempt = attempt;
-	held->owner = same->owner = &owner;
+	held->owner = same->owner = owner;
 	add_one(1, held);
 	add_one(2, same); /* one number, one SYN: this one isn't found */
-	ck_assert_ptr_eq(hold_table_find(table, &attempt, &owner), held);
-	ck_assert_ptr_null(hold_table_find(table, &attempt, &other));
+	ck_assert_ptr_eq(hold_table_find(table, &attempt, owner), held);
+	ck_assert_ptr_null(hold_table_find(table, &attempt, &others[0]));
+	ck_assert_ptr_null(hold_table_find(table, &attempt, &others[2]));
 	attempt.number++;
-	ck_assert_ptr_null(hold_table_find(table, &attempt, &owner));
+	ck_assert_ptr_null(hold_table_find(table, &attempt, owner));
 	attempt.number--;
 	attempt.client = addresses_of(2).source;
-	ck_assert_ptr_null(hold_table_find(table, &attempt, &owner));
+	ck_assert_ptr_null(hold_table_find(table, &attempt, owner));
 	attempt.client = addresses_of(1).source;
 	release(1, 0);
-	ck_assert_ptr_null(hold_table_find(table, &attempt, &owner));
+	ck_assert_ptr_null(hold_table_find(table, &attempt, owner));
 }
 END_TEST
 
@@ -339,6 +340,25 @@ START_TEST(dropped_again)
 }
 END_TEST
 
+START_TEST(withheld_syn_cannot_be_taken_back)
+{
+	struct hold_syn *held = add(1);
+
+	ck_assert(!hold_table_take_back(table, held));
+	expect(1, ISN, HOLD_IS_WITHHELD);
+	ck_assert_uint_eq(hold_table_count(table), 1);
+	release(1, 1000);
+	ck_assert(hold_table_take_back(table, held));
+	free(held);
+}
+END_TEST
+
+START_TEST(table_that_was_never_made_can_be_destroyed)
+{
+	hold_table_destroy(NULL);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("hold_table");
@@ -357,6 +377,8 @@ int main(void)
 	tcase_add_test(tcase, another_sequence_number);
 	tcase_add_test(tcase, all_of_the_addresses);
 	tcase_add_test(tcase, dropped_again);
+	tcase_add_test(tcase, withheld_syn_cannot_be_taken_back);
+	tcase_add_test(tcase, table_that_was_never_made_can_be_destroyed);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
 }

@@ -10,7 +10,10 @@
 #include "host/way.h"
 #include "paths_world.h"
 
+#include <errno.h>
 #include <linux/rtnetlink.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -280,6 +283,108 @@ START_TEST(test_word)
 }
 END_TEST
 
+/* A pattern too long for any device's name is none of it, and doesn't hide the next one. */
+START_TEST(test_long_patterns_name_nothing)
+{
+	char list[128];
+
+	for (int len = 62; len <= 66; len++) {
+		memset(list, '*', (size_t)len);
+		strcpy(list + len, ",eth0");
+		ck_assert_int_eq(host_word_names(list, "wlan0"), len < 64);
+		ck_assert(host_word_names(list, "eth0"));
+	}
+	ck_assert(!host_word_names(NULL, "eth0"));
+	ck_assert(!host_word_names("", "eth0"));
+	ck_assert(!host_word_names("eth00 xeth0,", "eth0"));
+	ck_assert(host_word_names(" ,  wlan0 eth0", "eth0"));
+}
+END_TEST
+
+static char missing[256];
+
+__attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
+{
+	const size_t used = strlen(missing);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(missing + used, sizeof(missing) - used, format, args);
+	va_end(args);
+	strcat(missing, "\n");
+}
+
+/* What is named and isn't there is told, in the order in which it was named; the loopback addresses and device are there. */
+START_TEST(test_missing_networks_are_told)
+{
+	const char *const there[] = { "127.0.0.1", "lo" }, *const gone[] = { "203.0.113.77", "nosuch0", "2001:db8::77" };
+	struct path_preferences named = { .count = 0 };
+
+	for (size_t i = 0; i < 3; i++) {
+		ck_assert_ptr_null(path_preferences_add(&named, gone[i]));
+		if (i < 2)
+			ck_assert_ptr_null(path_preferences_add(&named, there[i]));
+	}
+	errno = 77;
+	missing[0] = '\0';
+	networks_tell_missing(&named, say);
+	ck_assert_int_eq(errno, 77);
+	ck_assert_str_eq(missing, "CONVERT_PATHS names 203.0.113.77: there is no such device or address now\n"
+				  "CONVERT_PATHS names nosuch0: there is no such device or address now\n"
+				  "CONVERT_PATHS names 2001:db8::77: there is no such device or address now\n");
+}
+END_TEST
+
+/* What the doctor prints, and what the service's state has: no two are the same, and none is empty. */
+START_TEST(test_each_verdict_has_a_name_and_a_reason)
+{
+	for (int i = 0; i < HOST_VERDICT_COUNT; i++) {
+		const char *name = host_verdict_name((enum host_verdict)i), *text = host_verdict_text((enum host_verdict)i);
+
+		ck_assert_ptr_nonnull(name);
+		ck_assert_ptr_nonnull(text);
+		ck_assert_uint_ge(strlen(name), 2);
+		ck_assert_ptr_null(strchr(name, ' '));
+		ck_assert_ptr_nonnull(strchr(text, ' '));
+		for (int j = 0; j < i; j++) {
+			ck_assert_str_ne(name, host_verdict_name((enum host_verdict)j));
+			ck_assert_str_ne(text, host_verdict_text((enum host_verdict)j));
+		}
+	}
+}
+END_TEST
+
+/* Of several default routes over a device the one with the least metric says how it is preferred. */
+START_TEST(test_least_metric_is_the_devices)
+{
+	const union sockaddr_ip router = address_of("192.0.2.7");
+
+	add_network("eth0", "", "192.0.2", 300);
+	add_route("eth0", AF_INET, NULL, "192.0.2.7", 100);
+	add_route("eth0", AF_INET, NULL, "192.0.2.8", 200);
+	look();
+	ck_assert_uint_eq(wanted.count, 1);
+	ck_assert_uint_eq(wanted.networks[0].metric, 100);
+	ck_assert(sockaddr_ip_equal(&wanted.networks[0].gateway, &router));
+}
+END_TEST
+
+/* Whichever is listed first. */
+START_TEST(test_address_of_two_devices_is_left_to_the_one_with_a_carrier)
+{
+	for (int i = 0; i < 2; i++) {
+		begin();
+		add_network("eth0", "", "192.0.2", i ? 10 : 100);
+		add_network("eth1", "", "192.0.2", i ? 100 : 10);
+		link_called("eth0")->carrier = !i;
+		link_called("eth1")->carrier = i;
+		look();
+		ck_assert_int_eq(verdict_of("eth0", "192.0.2.2"), i ? HOST_TWICE : HOST_USED);
+		ck_assert_int_eq(verdict_of("eth1", "192.0.2.2"), i ? HOST_USED : HOST_TWICE);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("host");
@@ -289,6 +394,11 @@ int main(void)
 	tcase_add_test(tcase, test_all_agree);
 	tcase_add_test(tcase, test_what_is_used);
 	tcase_add_test(tcase, test_word);
+	tcase_add_test(tcase, test_long_patterns_name_nothing);
+	tcase_add_test(tcase, test_missing_networks_are_told);
+	tcase_add_test(tcase, test_each_verdict_has_a_name_and_a_reason);
+	tcase_add_test(tcase, test_least_metric_is_the_devices);
+	tcase_add_test(tcase, test_address_of_two_devices_is_left_to_the_one_with_a_carrier);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
 }

@@ -50,6 +50,9 @@ START_TEST(timeouts)
 	settings.stall_timeout = settings.idle_timeout = 480;
 	session_decide_timeouts(&settings, ms);
 	ck_assert_uint_eq(ms[SESSION_TIMEOUT_LOOK], 60000);
+	settings.stall_timeout = settings.idle_timeout = 500;
+	session_decide_timeouts(&settings, ms);
+	ck_assert_uint_eq(ms[SESSION_TIMEOUT_LOOK], 60000);
 	settings.half_close_timeout = 100;
 	session_decide_timeouts(&settings, ms);
 	ck_assert_uint_eq(ms[SESSION_TIMEOUT_LOOK], 12500);
@@ -129,6 +132,7 @@ static const struct {
 } patience[] = {
 	{ 0, true, true, true, 0, 100, SESSION_HAS_CONNECTED },
 	{ -ECONNREFUSED, true, false, true, 0, 1000, SESSION_FAILS },
+	{ -ESTALE, false, false, true, 0, 1000, SESSION_FAILS }, /* an errno above it */
 	{ -EINPROGRESS, true, true, false, 2800, 30000, SESSION_BLAMES_US },
 	{ -EINPROGRESS, true, false, false, 2800, 30000, SESSION_WAITS_REST },
 	{ -EINPROGRESS, true, false, true, 2800, 30000, SESSION_WAITS_REST },
@@ -177,17 +181,18 @@ static const struct {
 	bool silent;
 	enum request_action action;
 	enum judgement_voice voice;
-	bool confirmed, unserved;
+	bool confirmed;
+	const char *unserved; /* why, or NULL */
 } silences[] = {
-	{ false, REQUEST_CONNECT, JUDGEMENT_RESET, true, false },
-	{ true, REQUEST_RESET, JUDGEMENT_RESET, true, false },
-	{ true, REQUEST_CONNECT, JUDGEMENT_SILENT, true, false },
-	{ true, REQUEST_CONNECT, JUDGEMENT_RESPONSE, false, false },
-	{ true, REQUEST_PROVE, JUDGEMENT_SILENT, false, false },
-	{ true, REQUEST_CONNECT, JUDGEMENT_RESET, true, true },
-	{ true, REQUEST_ANSWER, JUDGEMENT_RESET, false, true },
-	{ true, REQUEST_WAIT, JUDGEMENT_SILENT, true, true },
-	{ true, REQUEST_WAIT, JUDGEMENT_RESET, false, false },
+	{ false, REQUEST_CONNECT, JUDGEMENT_RESET, true, NULL },
+	{ true, REQUEST_RESET, JUDGEMENT_RESET, true, NULL },
+	{ true, REQUEST_CONNECT, JUDGEMENT_SILENT, true, NULL },
+	{ true, REQUEST_CONNECT, JUDGEMENT_RESPONSE, false, NULL },
+	{ true, REQUEST_PROVE, JUDGEMENT_SILENT, false, NULL },
+	{ true, REQUEST_CONNECT, JUDGEMENT_RESET, true, "not Multipath TCP, which a silent client needs" },
+	{ true, REQUEST_ANSWER, JUDGEMENT_RESET, false, "a blind client whose SYN+ACK has confirmed nothing" },
+	{ true, REQUEST_WAIT, JUDGEMENT_SILENT, true, "a part of a request in the SYN of a silent client" },
+	{ true, REQUEST_WAIT, JUDGEMENT_RESET, false, NULL },
 };
 
 START_TEST(unserved)
@@ -198,7 +203,7 @@ START_TEST(unserved)
 	judgement.request.silent = silences[_i].silent;
 	judgement.request.action = silences[_i].action;
 	judgement.voice = silences[_i].voice;
-	ck_assert_int_eq(session_decide_unserved(&judgement, silences[_i].confirmed) != NULL, silences[_i].unserved);
+	ck_assert_pstr_eq(session_decide_unserved(&judgement, silences[_i].confirmed), silences[_i].unserved);
 }
 END_TEST
 

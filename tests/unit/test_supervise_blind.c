@@ -7,6 +7,7 @@
 #include "supervise/blind_judge.h"
 
 #include <check.h>
+#include <stdio.h>
 
 #define KERNEL_REPEATS_NS CLOCK_NS_PER_S /* Linux's initial time-out of retransmission, behind which SYNs have no data */
 #define LONGEST_WITHHELD_NS (700 * CLOCK_NS_PER_MS)
@@ -183,6 +184,90 @@ START_TEST(no_round_trip_says_nothing)
 }
 END_TEST
 
+/* Each look comes when as much time again has gone by; one comes shortly before the converter gives the server up. */
+START_TEST(looks_double_and_one_precedes_the_converters_end)
+{
+	struct blind_request request = { .started = STARTED, .syn_at = STARTED, .repeats_max = BLIND_REPEATS_MAX,
+				       .repeat_after = blind_repeat_after(LONGEST_WITHHELD_NS, 0), .withheld = LONGEST_WITHHELD_NS };
+	const int64_t first = blind_first_look(STARTED) - STARTED, last = LONGEST_WITHHELD_NS - 20 * CLOCK_NS_PER_MS;
+	int64_t after = first, next = 0;
+
+	while (after < last) {
+		ck_assert_int_eq(blind_judge(&request, &unanswered, STARTED + after, PATIENCE_NS, &next), BLIND_OPEN);
+		after = 2 * after < last ? 2 * after : last;
+		ck_assert_int_eq(next, STARTED + after);
+	}
+	/* behind that they double again */
+	ck_assert_int_eq(blind_judge(&request, &unanswered, STARTED + last, PATIENCE_NS, &next), BLIND_OPEN);
+	ck_assert_int_eq(next, STARTED + 2 * last);
+}
+END_TEST
+
+/* A SYN of the kernel's own may be out from its second on. */
+START_TEST(reset_within_the_kernels_second_may_be_a_slow_server)
+{
+	struct blind_request request = { .started = STARTED, .syn_at = STARTED, .repeats_max = BLIND_REPEATS_MAX,
+				       .withheld = LONGEST_WITHHELD_NS, .waiting_at = STARTED + 680 * CLOCK_NS_PER_MS };
+	int64_t next;
+
+	ck_assert_int_eq(blind_judge(&request, &gone, STARTED + KERNEL_REPEATS_NS - 1, PATIENCE_NS, &next), BLIND_SLOW);
+	ck_assert_int_eq(blind_judge(&request, &gone, STARTED + KERNEL_REPEATS_NS, PATIENCE_NS, &next), BLIND_GONE);
+	request.waiting_at--;
+	ck_assert_int_eq(blind_judge(&request, &gone, STARTED + KERNEL_REPEATS_NS - 1, PATIENCE_NS, &next), BLIND_GONE);
+}
+END_TEST
+
+/* The @number-th server of a test. */
+static union sockaddr_ip server(unsigned int number, uint16_t port)
+{
+	union sockaddr_ip address;
+	char text[32];
+
+	snprintf(text, sizeof(text), "203.0.%u.%u", number / 256, number % 256);
+	ck_assert_int_eq(sockaddr_ip_parse(&address, text, port), 0);
+	return address;
+}
+
+START_TEST(slow_servers_and_failed_ones_are_remembered_apart)
+{
+	const union sockaddr_ip slow = server(1, 443), same = server(1, 80), failed = server(2, 443);
+
+	ck_assert(!blind_memory_is_slow(&slow) && !blind_memory_has_failed(&failed));
+	blind_memory_note_slow(&slow);
+	ck_assert(blind_memory_is_slow(&slow) && blind_memory_is_slow(&same)); /* on any port */
+	ck_assert(!blind_memory_has_failed(&slow) && !blind_memory_is_slow(&failed));
+	blind_memory_note_failed(&failed);
+	ck_assert(blind_memory_has_failed(&failed));
+	ck_assert(!blind_memory_has_failed(&slow) && !blind_memory_is_slow(&failed));
+}
+END_TEST
+
+/* Of so many, the oldest makes room for the latest. A server that is noted again takes no second place. */
+START_TEST(last_256_servers_are_remembered)
+{
+	union sockaddr_ip one;
+
+	for (unsigned int i = 0; i < 256; i++) {
+		one = server(i, 443);
+		blind_memory_note_slow(&one);
+		blind_memory_note_slow(&one);
+	}
+	for (unsigned int i = 0; i < 256; i++) {
+		one = server(i, 443);
+		ck_assert(blind_memory_is_slow(&one));
+	}
+	for (unsigned int i = 256; i < 600; i++) {
+		one = server(i, 443);
+		blind_memory_note_slow(&one);
+		ck_assert(blind_memory_is_slow(&one));
+		one = server(i - 255, 443);
+		ck_assert(blind_memory_is_slow(&one));
+		one = server(i - 256, 443);
+		ck_assert(!blind_memory_is_slow(&one));
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("supervise_blind");
@@ -196,6 +281,10 @@ int main(void)
 	tcase_add_test(tcase, a_path_that_drops_syns_with_data_is_found_out);
 	tcase_add_loop_test(tcase, slow_servers_are_told_from_refusals, 1, 90);
 	tcase_add_test(tcase, no_round_trip_says_nothing);
+	tcase_add_test(tcase, looks_double_and_one_precedes_the_converters_end);
+	tcase_add_test(tcase, reset_within_the_kernels_second_may_be_a_slow_server);
+	tcase_add_test(tcase, slow_servers_and_failed_ones_are_remembered_apart);
+	tcase_add_test(tcase, last_256_servers_are_remembered);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
 }

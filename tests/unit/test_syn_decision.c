@@ -242,6 +242,34 @@ START_TEST(each_judgement)
 }
 END_TEST
 
+/* What the log says of a SYN that is no longer withheld; of a server's failure its errno says it. */
+static const struct {
+	struct syn_facts facts;
+	enum syn_event event;
+	const char *why;
+} reasons[] = {
+	{ ORDINARY, SYN_TIME_IS_OVER, "the server hasn't answered in time" },
+	{ ANSWERED, SYN_TIME_IS_OVER, "the server has answered too late" },
+	{ BLIND, SYN_TIME_IS_OVER, "nobody has said anything" },
+	{ ORDINARY, SYN_SERVER_ANSWERED, "the server has answered" },
+	{ LATE, SYN_SERVER_ANSWERED, "the server has answered too late" },
+	{ BLIND, SYN_SERVER_TIMED_OUT, "nobody has said anything" },
+	{ ORDINARY, SYN_SERVER_FAILED, NULL },
+	{ BLIND, SYN_SERVER_FAILED, NULL },
+	{ ORDINARY, SYN_ROOM_IS_NEEDED, "others need the room" },
+	{ ORDINARY, SYN_NOT_GRANTED, "no longer granted" },
+	{ BLIND, SYN_NOT_GRANTED, "no longer granted" },
+	{ ORDINARY, SYN_STOPPED, "no longer withheld" },
+	{ BLIND, SYN_STOPPED, "no longer withheld" },
+	{ BLIND_MPTCP, SYN_REPEATED, "its client has asked again" },
+};
+
+START_TEST(log_says_why_a_syn_is_withheld_no_longer)
+{
+	ck_assert_pstr_eq(syn_decide(&reasons[_i].facts, reasons[_i].event).why, reasons[_i].why);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("syn_decision");
@@ -254,6 +282,7 @@ int main(void)
 	tcase_add_test(tcase, first_wait_of_far_clients);
 	tcase_add_test(tcase, repeats);
 	tcase_add_loop_test(tcase, each_judgement, 0, (int)ARRAY_SIZE(judged));
+	tcase_add_loop_test(tcase, log_says_why_a_syn_is_withheld_no_longer, 0, (int)ARRAY_SIZE(reasons));
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
 }
