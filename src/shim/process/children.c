@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * children.c - programs that are started and that the library doesn't reach: reported, or left to a supervisor
+ * children.c - reports started programs that the library doesn't reach, or leaves them to a supervisor
  *
- * A static program, one made by Go, a set-user-ID program, or one that is started without LD_PRELOAD connects directly, and
- * nobody would know. So the program's file is inspected in the way in which convertize does it, before it is started. Where
- * convertize has started all this, it is asked to run the program under supervision. The inspection reads a few blocks of each
- * program, and is done only where something follows from it: with a supervisor, with a log, or with CONVERT_WARN.
+ * A static program, one made by Go, a set-user-ID program, or one started without LD_PRELOAD connects directly, and nobody would know. So
+ * we inspect the program's file before its start, as convertize does. If convertize has started all this, we ask it to run the program
+ * under supervision. The inspection reads a few blocks of each program, so we make it only if it has a use: with a supervisor, a log, or
+ * CONVERT_WARN.
  */
 #include "config.h"
 
@@ -30,13 +30,13 @@
 #define SEPARATORS ": \t\n" /* in its value */
 #define CONVERTER "CONVERT_ADDR="
 
-extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden"))); /* our own, by the linker */
+extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden"))); /* our own header, from the linker */
 
 bool children_are_watched;
 static char supervisor[PATH_MAX];
-static const char *own_name; /* our file's, without its directory; NULL: not by LD_PRELOAD */
+static const char *own_name; /* our file's, without its directory; NULL: not loaded by LD_PRELOAD */
 
-/* What an inspection needs. It is mapped, since a thread's stack may have too little room for it. */
+/* The memory of an inspection. It is mapped, since a thread's stack may be too small for it. */
 struct look {
 	struct program program;
 	struct elf_facts library;
@@ -72,7 +72,7 @@ static bool is_preloaded(const char *list, const char *name)
 	return find_preload(list, name, &len);
 }
 
-/* Does this value of LD_PRELOAD leave it to the program's own loader to find the library for its machine (ld.so(8), $LIB)? */
+/* Does this value of LD_PRELOAD let the program's own loader choose the library for its machine (ld.so(8), $LIB)? */
 static bool suits_all_machines(const char *list)
 {
 	size_t len = 0;
@@ -91,7 +91,7 @@ void children_init(const struct settings *settings, const char *path)
 	children_are_watched = settings->enabled && (*supervisor || settings->log[0] || settings->warn);
 	if (!list || !dladdr(&__ehdr_start, &info) || !info.dli_fname)
 		return;
-	/* Without our name there we are in /etc/ld.so.preload, or the program is linked with us: no environment keeps us out. */
+	/* If our name isn't there, /etc/ld.so.preload or the program's own linking loads us: no environment keeps us out. */
 	own_name = base_name(info.dli_fname, strlen(info.dli_fname));
 	if (!is_preloaded(list, own_name))
 		own_name = NULL;
@@ -112,7 +112,7 @@ bool children_have_library(char *const environment[])
 	return !own_name || (list && is_preloaded(list, own_name));
 }
 
-/* Says what is wrong with the environment of a program that can't be converted with it, or returns NULL. */
+/* Returns the problem of an environment with which a program can't be converted, or NULL. */
 static const char *environment_problem(char *const environment[])
 {
 	const char *list = variable(environment, PRELOAD), *converter = variable(environment, CONVERTER);
@@ -147,7 +147,7 @@ static const char *path_of(const struct child *child, struct look *look)
 	return look->path;
 }
 
-/* Can the library that LD_PRELOAD names be read from here? In another root directory, a namespace of mounts or a sandbox it may not. */
+/* Can we read the library that LD_PRELOAD names? Not always in another root directory, a mount namespace or a sandbox. */
 static bool library_is_there(struct look *look, const char *list)
 {
 	static const char token[] = "/$LIB/";
@@ -164,14 +164,14 @@ static bool library_is_there(struct look *look, const char *list)
 			 (int)(len - (size_t)before - strlen(token)), found + strlen(token));
 	else
 		snprintf(look->path, sizeof(look->path), "%.*s", before, path);
-	/* not access(2), which tells nothing of Landlock */
+	/* not access(2), which ignores Landlock */
 	fd = open(look->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (fd >= 0)
 		close(fd);
 	return fd >= 0;
 }
 
-/* Judges the program. Returns whether it is to be left to the supervisor; what nobody reaches is told of. */
+/* Judges the program, and logs one that nobody reaches. Returns whether to leave it to the supervisor. */
 static bool judge(struct look *look, const struct child *child)
 {
 	struct preload_caller caller = {
@@ -183,7 +183,7 @@ static bool judge(struct look *look, const struct child *child)
 	enum preload_verdict verdict;
 	size_t index;
 
-	/* what can't be started says so itself */
+	/* exec(3) itself reports a program that can't be started */
 	if (program_inspect_exec(&look->program, path, child->searched) < 0)
 		return false;
 	facts_of_ourselves(&look->library);
@@ -191,7 +191,7 @@ static bool judge(struct look *look, const struct child *child)
 	remedy = preload_remedy(verdict);
 	problem = environment_problem(child->environment);
 	path = look->program.files[0].path;
-	/* where the library for that machine is missing, its loader says so */
+	/* if the library for that machine is missing, its loader says so */
 	if (verdict == PRELOAD_FOREIGN && suits_all_machines(variable(child->environment, PRELOAD)))
 		verdict = PRELOAD_WORKS;
 	if (*supervisor && !problem && child->directory == AT_FDCWD &&

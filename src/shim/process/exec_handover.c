@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * exec_handover.c - what a program started here must know of the sockets that it inherits
+ * exec_handover.c - tells a started program about the sockets that it inherits
  *
- * The problem: a program that is started inherits descriptors, and nothing of what this process knows of their sockets. A
- * connection that is pending has a response in its stream that nobody would take off.
+ * The problem: a started program inherits descriptors, and nothing of our knowledge of their sockets. A pending connection has a response
+ * in its stream that nobody would take off.
  *
- * - Before an exec, exec_handover_prepare() waits for the end of each handshake whose socket the program gets; after CONVERT_TIMEOUT the
- *   connection is begun anew, directly. Silent requests aren't waited for: another program can follow them as well (follow.c), if it
+ * - Before an exec, exec_handover_prepare() waits for the end of each handshake whose socket the program gets; after CONVERT_TIMEOUT it
+ *   begins the connection anew, directly. It doesn't wait for silent requests: another program can follow these as well (follow.c), if it
  *   has our library. If it hasn't, only the standard descriptors count, and others that were given to it.
- * - exec_handover_is_due() says whether the program will have our library. If so, exec_handover_write() makes records of the sockets, one for
- *   each (socket_record.h), for a variable of the program's environment: silent requests, failures that the application wasn't
- *   told of, and what the kernel would say wrongly of a settled socket: the server's address, and the family and protocol that
- *   the application has asked for.
- * - In the new program, the constructor calls exec_handover_adopt(), which takes the variable out of the environment.
- *   The records name sockets by SO_COOKIE, and the program looks which of its descriptors have one of these cookies: so what
- *   posix_spawn() or a vfork() child have done to the descriptors needn't be followed.
+ * - exec_handover_is_due() says whether the program will have our library. If so, exec_handover_write() writes a record of each socket
+ *   (socket_record.h) into a variable of the program's environment. There are records of silent requests, of failures that the application
+ *   hasn't been told of, and of settled sockets about which the kernel's answer would be wrong: the server's address, and the family and
+ *   protocol that the application has asked for.
+ * - In the new program, the constructor calls exec_handover_adopt(), which removes the variable from the environment. The records name
+ *   sockets by SO_COOKIE, and the program looks for descriptors with these cookies. So nobody need follow what posix_spawn() or a vfork()
+ *   child has done to the descriptors.
  *
- * The limits are below: SOCKETS_MAX records, and EXEC_HANDOVER_TEXT_MAX bytes in all; what isn't settled comes first. A program that gets no
- * record of a socket treats it as one that it knows nothing of. Nothing is left behind: a record is used once or dropped.
+ * The limits are below: SOCKETS_MAX records, and EXEC_HANDOVER_TEXT_MAX bytes in all; unsettled sockets come first. A program that gets no
+ * record of a socket treats it as unknown. Nothing stays behind: the program uses a record once or drops it.
  */
 #include "config.h"
 
@@ -42,16 +42,16 @@
 #include <unistd.h>
 
 #define SOCKETS_MAX 64
-#define LOW_FDS 64       /* descriptors below may be duplicates that were made where we didn't see it */
-#define ADOPTED_FDS 256  /* a new program looks at all descriptors below, and at those that the records name */
+#define LOW_FDS 64       /* descriptors below may be duplicates made without our hooks */
+#define ADOPTED_FDS 256  /* a new program checks all descriptors below, and those that the records name */
 #define LOOK_AGAIN_MS 20
 
-/* What a program may be told of a socket. */
+/* The phases that a record may have. */
 #define ADOPTED_PHASES (PHASE(IDLE) | PHASE(SYN_SENT) | PHASE(DIRECT) | PHASE(DONE) | PHASES_FAILED)
 
-#define SETTLED_FDS 1024 /* settled connections above are not looked for */
+#define SETTLED_FDS 1024 /* settled connections above get no record */
 
-/* What is true of a conn or not, in the order of the bits. */
+/* The flags of a conn, in the order of the bits. */
 #define FLAGS(X)                                                                                             \
 	X(ask_silent, dial.attempt.ask_silent) X(ask_blind, dial.attempt.ask_blind) X(silence_due, dial.attempt.silence_due) \
 	X(bound, call.bound) X(was_mapped, socket.was_mapped)                                                \
@@ -82,7 +82,7 @@ bool exec_handover_is_due(char *const envp[])
 	return conn_next_fd(0) >= 0 && children_have_library(envp);
 }
 
-/* --- what is not to be handed over --- */
+/* --- sockets that can't be handed over --- */
 
 static bool is_given(const struct conn *conn)
 {
@@ -102,8 +102,8 @@ static bool given_forget(struct conn *conn, void *arg)
 }
 
 /*
- * Finds the conns whose sockets the program gets through descriptors below @fds: conn.socket.given. Where descriptors are duplicated
- * for it, posix_spawn_file_actions_adddup2() has noted these already.
+ * Marks the conns whose sockets the program gets through descriptors below @fds: conn.socket.given. posix_spawn_file_actions_adddup2() has
+ * already marked those whose descriptors are duplicated for the program.
  */
 static void given_find(enum exec_handover_way way, int fds)
 {
@@ -126,7 +126,7 @@ static bool given_note(struct conn *conn, void *arg)
 	return true;
 }
 
-/* Looks at a silent request until CONVERT_TIMEOUT is over. Returns whether the stream is the server's. */
+/* Watches a silent request until CONVERT_TIMEOUT. Returns whether the stream is the server's. */
 static bool follow_to_its_end(const struct conn *conn, int fd)
 {
 	struct pollfd ready = { .fd = fd, .events = POLLOUT };
@@ -138,8 +138,9 @@ static bool follow_to_its_end(const struct conn *conn, int fd)
 }
 
 /*
- * In a vfork() child, which can take no step: the conns are its parent's. Before vfork() all was finished but silent requests. What
- * another thread has begun since, or was there before a bare clone(), the program gets an unconnected socket for.
+ * Runs in a vfork() child, which can take no step: the conns are its parent's. Before vfork() all handshakes but those of silent requests
+ * ended. In place of a handshake that another thread has begun since, or that was there before a bare clone(), the program gets an
+ * unconnected socket.
  */
 static void deny(int fd, bool informed)
 {
@@ -221,9 +222,9 @@ static void list_add(struct list *list, struct conn *conn, int fd)
 	list->conns[list->count++] = conn;
 }
 
-/* Which ones a walk over the descriptors is about. */
+/* The conns that a walk over the descriptors selects. */
 struct choice {
-	bool settled; /* nothing is left to be done for them; else the others */
+	bool settled; /* they need no further step; else the others */
 	bool cloexec; /* descriptors that exec() closes, else the others */
 };
 
@@ -254,7 +255,7 @@ static void list_walk(struct list *list, struct choice choice)
 		if (conn && is_chosen(conn, fd, choice))
 			list_add(list, conn, fd);
 	}
-	/* A vfork() child may have rearranged its descriptors, of which the table knows nothing. */
+	/* A vfork() child may have rearranged its descriptors, which the table doesn't know. */
 	for (int fd = 0; fd < LOW_FDS && !conn_is_owner(); fd++) {
 		conn = conn_of(fd) ? NULL : conn_named(conn_cookie(fd));
 		if (conn && is_chosen(conn, fd, choice))
@@ -347,7 +348,7 @@ void exec_handover_adopt(void)
 
 	if (!text)
 		return;
-	if (getauxval(AT_SECURE)) { /* the environment is the caller's, who has less rights than this program */
+	if (getauxval(AT_SECURE)) { /* the environment is the caller's, who has fewer rights than this program */
 		unsetenv(EXEC_HANDOVER_VARIABLE);
 		return;
 	}

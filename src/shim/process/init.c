@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * init.c - what happens when the library is loaded, and when the process forks
+ * init.c - initializes the library when it is loaded, and handles forks
  *
- * The order matters: the functions behind the hooks are looked up first; then the configuration is read, without which the hooks pass
- * everything on. Both don't change afterwards, so that they are read without a lock.
+ * The order matters: first we look up the functions behind the hooks; then we read the configuration, without which the hooks pass
+ * everything on. Both stay constant afterwards, so that hooks read them without a lock.
  */
 #include "config.h"
 
@@ -30,7 +30,7 @@
 #include <sys/auxv.h>
 #include <time.h>
 
-/* Ignores the environment in a set-user-ID program: its caller could have it write a log anywhere, or believe a false handover. */
+/* Ignores the environment in a set-user-ID program: its caller could make it write a log anywhere, or believe a false handover. */
 static const char *environment(const char *name)
 {
 	return getauxval(AT_SECURE) ? NULL : getenv(name);
@@ -42,7 +42,7 @@ static void before_fork(void)
 	conn_note_fork();
 }
 
-/* The other threads don't exist in the child: what they were in the middle of is put right. */
+/* The other threads don't exist in the child: this repairs what they were changing. */
 static void in_child(void)
 {
 	conn_repair_in_child();
@@ -51,7 +51,7 @@ static void in_child(void)
 	user_cache_repair_in_child();
 }
 
-/* Switches conversion off behind a library that takes connections to proxies: who preloads it wants it to have all of them. */
+/* Switches conversion off behind a library that redirects connections to proxies: its user wants it to get all of them. */
 static void yield_to_proxy(struct settings *settings)
 {
 	const char *proxy = beneath_proxy();

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * leave.c - before the application closes a connection, ends, or hands it to the C library
+ * leave.c - ends our work on a connection before the application closes it, exits, or hands it to the C library
  *
- * Afterwards the connection goes on without us. If the response is still on its way then, nobody takes it off the stream, and early
- * bytes that we have kept are never sent. So the handshake is brought to its end before, within the limits below. Connections that
- * other processes have, too, are left to these.
+ * Afterwards the connection continues without us. If the response is still on its way then, nobody takes it off the stream, and the early
+ * bytes that we have kept are never sent. So we end the handshake before, within the limits below. We leave connections that other
+ * processes have, too, to these.
  */
 #include "config.h"
 
@@ -23,13 +23,13 @@
 #include <string.h>
 
 /*
- * How long a response that is about to come is waited for. A socket that is closed with unread bytes is reset, and what the
- * application has sent may be lost with it. Early bytes, and what was sent behind them, leave only when the connection is made;
- * the application hasn't waited for it yet, so that it may wait here for CONVERSION_FINISH_MS.
+ * How long to wait for a response that is about to come. The kernel resets a socket that is closed with unread bytes, and the application's
+ * last bytes may be lost with it. Early bytes, and those sent behind them, leave only when the connection is made; the application hasn't
+ * waited for it yet, so it may wait here for CONVERSION_FINISH_MS.
  */
 #define CLOSING_MS 1000
 
-#define STREAM_MS 150000 /* a blocking connection, which Linux gives up after 127 s */
+#define STREAM_MS 150000 /* a blocking connection; Linux gives up after 127 s */
 
 static bool has_bytes_under_way(const struct conn *conn)
 {
@@ -46,8 +46,8 @@ static int closing_ms(const struct conn *conn, int fd)
 }
 
 /*
- * Waits for the response if the application has bytes under way, and takes one that is there already off the stream in any case. A
- * connection that was used past the hooks, by a ring, is looked at here for the first time: what has become of it is learned.
+ * Waits for the response if the application has bytes under way; otherwise takes one that is already there off the stream. For a connection
+ * that a ring has used past the hooks, this is our first look, so we note its outcome.
  */
 static void leave(struct conn *conn, int fd, int ms)
 {
@@ -79,7 +79,7 @@ void leave_by_close(int fd)
 
 struct closing {
 	enum leave_which which;
-	int64_t start; /* for all of them together */
+	int64_t start; /* the start of the time that they share */
 };
 
 static bool closing_visit(struct conn *conn, void *arg)
@@ -119,9 +119,9 @@ void leave_to_stdio(int fd)
 /*
  * Descriptors that leave for another process over a Unix socket
  *
- * The receiver has nothing of what we know of the connection. So a handshake is brought to its end before, even if the Unix socket
- * is a non-blocking one: EAGAIN would make event loops spin, and some programs give up. A connection that is still pending after
- * CONVERT_TIMEOUT is begun anew, directly: the receiver must not find a response.
+ * The receiver has none of our knowledge of the connection. So we end the handshake before, even if the Unix socket is a non-blocking one:
+ * EAGAIN would make event loops spin, and some programs give up. If a connection is still pending after CONVERT_TIMEOUT, we begin it anew,
+ * directly: the receiver must not find a response.
  */
 
 static void socket_leaves(int fd)
@@ -135,7 +135,7 @@ static void socket_leaves(int fd)
 	conn_mark_shared(conn);
 }
 
-/* Sees to each descriptor in a header. @room: bytes from @control to the end of all control data, which the kernel doesn't exceed */
+/* Prepares each descriptor in a header. @room: bytes from @control to the end of all control data, which the kernel doesn't exceed */
 static void all_leave(const struct cmsghdr *control, size_t room)
 {
 	size_t end = control->cmsg_len < room ? control->cmsg_len : room;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * socket_record.c - what is known of one socket, as text that fits into an environment variable
+ * socket_record.c - our knowledge of one socket, as text that fits into an environment variable
  *
- * All fields are hexadecimal digits: numbers without leading zeroes; addresses as the family (4 or 6, 0 for none), the port (4
- * digits) and the address. A comma follows each field, and a semicolon each record. A record of another
- * version of the library has another number of fields and isn't read or, at worst, is about a socket that nobody has.
+ * All fields are hexadecimal digits: numbers without leading zeroes; addresses as the family (4 or 6, 0 for none), the port (4 digits) and
+ * the address. A comma follows each field, and a semicolon each record. A record of another version of the library has another number of
+ * fields, so we don't read it or, at worst, it is about a socket that doesn't exist.
  */
 #include "config.h"
 
@@ -85,7 +85,7 @@ size_t socket_record_write(const struct socket_record *record, char *text, size_
 	return out.full ? 0 : out.len;
 }
 
-/* The value of a hexadecimal digit as we write it, or -1. */
+/* Returns the value of a hexadecimal digit as we write it, or -1. */
 static int digit(char c)
 {
 	if (c >= '0' && c <= '9')
@@ -93,7 +93,7 @@ static int digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Reads digits up to a comma, and moves @text behind it. Returns how many there were, or SIZE_MAX if no comma follows them. */
+/* Reads digits up to a comma, and moves @text behind it. Returns their number, or SIZE_MAX if no comma follows them. */
 static size_t take_field(const char **text, const char **field)
 {
 	size_t len = 0;

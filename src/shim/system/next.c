@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * next.c - the functions that the hooks stand in front of
+ * next.c - the functions behind the hooks
  *
- * Until the constructor has called next_bind(), each entry of the table is a function of this file, raw_NAME(), that
- * makes the system call by an instruction. next_bind() then replaces each entry by what the dynamic linker finds behind
- * our library, and leaves those alone that nobody defines. After that the table doesn't change any more, so that it is
- * read without a lock.
+ * Until the constructor has called next_bind(), each entry of the table is a function of this file, raw_NAME(), that makes the system call
+ * by an instruction. next_bind() then replaces each entry by the function that the dynamic linker finds behind our library, and leaves an
+ * entry alone if there is none. After that the table is constant, so that hooks read it without a lock.
  */
 #include "config.h"
 
@@ -27,8 +26,8 @@
 #define KERNEL_SIGSET_BYTES (_NSIG / 8)
 
 /*
- * The system calls behind the names. Newer architectures lack dup2, poll, select and epoll_wait, so that these are built from
- * the system calls that all architectures have.
+ * The system calls behind the names. Newer architectures lack dup2, poll, select and epoll_wait, so we build these from the system calls
+ * that all architectures have.
  */
 static int raw_socket(int domain, int type, int protocol)
 {
@@ -435,7 +434,7 @@ void next_bind(void)
 
 #define MPTCPIZE "libmptcpwrap" /* the name of its library begins so */
 
-/* The C library: an address in it, by which object_find() knows it, and where its segments start and end. */
+/* The C library: an address in it, by which object_find() recognizes it, and the start and end of its segments. */
 static struct object {
 	uintptr_t address, start, end;
 } libc;
@@ -467,8 +466,8 @@ bool beneath_is_libc(uintptr_t address)
 }
 
 /*
- * The file name of the library that has the function at @address, without its directory; @path: with it. NULL for the C library, which
- * is not looked for by dladdr(): that goes through all of its symbols, and would make the start of each program twice as much work.
+ * Returns the file name of the library that has the function at @address, without its directory; @path: with it. NULL for the C library,
+ * for which we don't call dladdr(): it would search all of its symbols, and double the work at the start of each program.
  */
 static const char *object_name(uintptr_t address, const char **path)
 {

@@ -2,22 +2,22 @@
 /*
  * rings.c - does this process use io_uring?
  *
- * There is no way to be told: liburing, and programs without it, make rings by system calls of their own. Three things show it. The
- * first that does is remembered for good.
+ * No interface tells us: liburing, and programs without it, make rings by system calls of their own. Three signs show it, and we remember
+ * the first for good.
  *
- * - io_uring_setup(2) by the C library's syscall() comes by: hooks/syscall.c.
+ * - The program calls io_uring_setup(2) by the C library's syscall(): hooks/syscall.c.
  * - liburing is one of the libraries that the program was started with. It may make a ring at any moment.
- * - A ring is a descriptor, and /proc says of which. Before a connection is begun the descriptors are looked at, each number once as
- *   long as nobody closes it by a hook. A new descriptor gets the lowest free number, so that all below a new socket's are in
- *   use; those behind it are looked at as far as BEHIND. A look costs 0.2 us, and 1 us more for what has no type.
+ * - A ring is a descriptor, and /proc tells its type. Before a connection begins we check the descriptors, each number once as long as no
+ *   hook sees it closed. A new descriptor gets the lowest free number, so all below a new socket's are in use; of those behind it we check
+ *   BEHIND. A check costs 0.2 us, and 1 us more for a file without a type.
  *
- * A ring also holds files itself, "registered" ones, which it uses in the place of descriptors. They stay what they were when another
- * socket takes a socket's place under its descriptors: rings_hold() finds them in /proc, by their inodes (": socket:[N]"). Linux 6.12 and
- * before name the protocol alone (": TCP"), or nothing (": "): any such socket may be meant. A ring without a descriptor
- * (IORING_SETUP_REGISTERED_FD_ONLY), or with one above FDS, isn't found.
+ * A ring also holds files itself, "registered" ones, which it uses in place of descriptors. These stay the same when another socket takes a
+ * socket's place under its descriptors. rings_hold() finds them in /proc, by their inodes (": socket:[N]"). Linux 6.12 and before show only
+ * the protocol (": TCP"), or nothing (": "): then any such socket may be the one. We don't find a ring without a descriptor
+ * (IORING_SETUP_REGISTERED_FD_ONLY), or with one above FDS.
  *
- * It is missed where none of the three holds yet while a handshake goes on, or where the ring's number had been looked at as another
- * descriptor that was closed past the hooks (fclose()). Without /proc the third one shows nothing.
+ * We miss a ring if none of the three signs is there yet during a handshake, or if we had checked its number as another descriptor that was
+ * closed past the hooks (fclose()). Without /proc the third sign is missing.
  */
 #include "config.h"
 
@@ -41,7 +41,7 @@
 #define FDS 1024u /* rings are made early */
 #define BEHIND 3
 #define FIRST 128u
-#define GAP 64u    /* behind so many numbers that nothing is open under nothing is expected any more */
+#define GAP 64u    /* after so many closed numbers we expect no more open ones */
 #define WORD_BITS 64u
 #define NEEDLE_MAX 40u
 
@@ -83,9 +83,9 @@ void rings_forget(int fd)
 enum seen { CLOSED, RING, OTHER };
 
 /*
- * Files of the kernel's own, such as epoll instances and rings, have no type. The descriptor may be another thread's, who opens or
- * closes it at this moment: no matter what is seen of it then. It is asked past the C library, in which the thread sanitizer would take
- * that for a fault of the program.
+ * Files of the kernel's own, such as epoll instances and rings, have no type. The descriptor may be another thread's, which opens or closes
+ * it at this moment; then either result will do. We bypass the C library, as the thread sanitizer would report this as a fault of the
+ * program.
  */
 static enum seen see(unsigned int fd)
 {
@@ -120,8 +120,8 @@ bool rings_in_use(int fd)
 }
 
 /*
- * Looks for all rings that there are. Other threads' may be above a new socket, whose number is the lowest free one. The first numbers are
- * looked at each time: while a program of several threads makes its rings, what the library itself opens and closes has their numbers.
+ * Looks for all rings. Those of other threads may be above a new socket, whose number is the lowest free one. We check the first numbers
+ * each time: while a program of several threads makes its rings, the library's own short-lived descriptors have their numbers.
  */
 static void look_for_all(void)
 {
@@ -130,8 +130,8 @@ static void look_for_all(void)
 }
 
 /*
- * Is one of @needles in what /proc says of a descriptor? A ring's may be long, and its list of files is left out while another thread is
- * in a call on it: then the answer is yes.
+ * Is one of @needles in a ring's text in /proc? The text may be long. The kernel leaves out the list of files while another thread is in a
+ * call on the ring: then the answer is yes.
  */
 static bool is_said_of(unsigned int ring, const char *const needles[], int count)
 {

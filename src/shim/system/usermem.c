@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * usermem.c - the application's memory, looked at as the kernel does
+ * usermem.c - accesses the application's memory as the kernel does
  *
  * The kernel does the copying: process_vm_readv(2) and process_vm_writev(2), called for our own process, fail with EFAULT where an
- * instruction would raise SIGSEGV. In a sandbox that forbids them (seccomp(2), old containers) each page is tried by a harmless system
- * call, and then copied by instructions. For reading that is rt_sigprocmask(2), which every hook that waits needs anyway: it
- * reads a signal mask before it finds that there is no such command, and says EFAULT or EINVAL. For writing it is getrandom(2) of
- * one byte, which is then overwritten. That is wrong only if another thread unmaps the memory in between.
+ * instruction would raise SIGSEGV. In a sandbox that forbids them (seccomp(2), old containers) we test each page by a harmless system call,
+ * and then copy by instructions. For reading this is rt_sigprocmask(2), which every hook that waits needs anyway: it reads a signal mask
+ * before it checks its command, which doesn't exist, and says EFAULT or EINVAL. For writing it is getrandom(2) of one byte, which we
+ * overwrite afterwards. This fails only if another thread unmaps the memory in between.
  */
 #include "config.h"
 
@@ -28,12 +28,12 @@ static size_t page_left(uintptr_t at)
 	return PAGE - (at & (PAGE - 1));
 }
 
-/* The page that @at is in. */
+/* Is the page of @at readable? */
 static bool page_is_readable(const void *at)
 {
 	uintptr_t mask = (uintptr_t)at & ~(uintptr_t)(MASK_BYTES - 1);
 
-	if (!mask) /* which would be no mask at all */
+	if (!mask) /* NULL would mean no mask */
 		mask = MASK_BYTES;
 	return RAWCALL(SYS_rt_sigprocmask, NO_COMMAND, mask, NULL, MASK_BYTES) == 0 || errno == EINVAL;
 }
@@ -77,7 +77,7 @@ static long copy_by_call(long number, void *own, const void *theirs, size_t byte
 {
 	struct iovec local = { own, bytes }, remote = { (void *)(uintptr_t)theirs, bytes };
 
-	/* The thread's id: that of the process is unknown here once its main thread has ended. */
+	/* The thread's id: the process's id is invalid here once its main thread has ended. */
 	return RAWCALL(number, RAWCALL(SYS_gettid), &local, 1, &remote, 1, 0);
 }
 
@@ -87,7 +87,7 @@ size_t usermem_read_part(void *to, const void *from, size_t bytes)
 	size_t done = 0;
 	long ret = 0;
 
-	/* It stops at a page that isn't there. */
+	/* A call stops at a missing page. */
 	while (done < bytes && (ret = copy_by_call(SYS_process_vm_readv, (char *)to + done,
 						   (const char *)from + done, bytes - done)) > 0)
 		done += (size_t)ret;
@@ -113,10 +113,10 @@ bool usermem_write(void *to, const void *from, size_t bytes)
 	return ret >= 0 && (size_t)ret == bytes;
 }
 
-/* A byte of each page, PROBES pages at once. */
+/* Reads a byte of each page, PROBES pages at once. */
 bool usermem_is_readable(const void *at, size_t bytes)
 {
-	uintptr_t page = (uintptr_t)at, end = page + bytes; /* which may be nonsense */
+	uintptr_t page = (uintptr_t)at, end = page + bytes; /* may overflow */
 	int saved_errno = errno;
 	bool readable = end >= page;
 
@@ -156,7 +156,7 @@ bool usermem_has_address(const struct sockaddr *addr, socklen_t len, struct sock
 	return len <= sizeof(*copy) && usermem_read(copy, addr, len);
 }
 
-/* A longer name is cut. */
+/* Is the name readable? The kernel cuts a longer one. */
 static bool has_name(const struct msghdr *msg)
 {
 	socklen_t len = msg->msg_namelen;
@@ -175,7 +175,7 @@ bool usermem_has_message(const struct msghdr *msg, bool sent, struct msghdr *cop
 	       usermem_is_readable(copy->msg_control, copy->msg_controllen);
 }
 
-/* @page: one that is known to be there, as it is where strings follow each other; updated */
+/* Is the string readable up to its end? @page: a page that is known to be readable, usually that of the string before; updated */
 static bool has_string(const char *string, const char **page)
 {
 	for (;;) {
@@ -199,7 +199,7 @@ bool usermem_has_strings(char *const strings[])
 		return true;
 	for (size_t checked = 0;; strings++, checked -= sizeof(*strings)) {
 		if (!checked) {
-			/* as far as the page goes, or for a pointer that two pages share */
+			/* to the end of the page, or one pointer that two pages share */
 			checked = page_left((uintptr_t)strings) / sizeof(*strings) * sizeof(*strings);
 			checked = checked ? checked : sizeof(*strings);
 			if (!usermem_is_readable(strings, checked))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* waiting.c - signals and cancellation while a hook does in several system calls what the application asked for in one */
+/* waiting.c - signals and cancellation while a hook makes several system calls for one call of the application */
 #include "config.h"
 
 #include "shim/system/waiting.h"

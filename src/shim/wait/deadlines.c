@@ -6,7 +6,7 @@
 
 #include "common/clock.h"
 
-/* No deadline is earlier. It may be that of a conn which was settled since, until a wait ends at it and calls deadlines_renew(). */
+/* No deadline is earlier. It may belong to a conn that has been settled since, until a wait ends at it and calls deadlines_renew(). */
 static _Atomic int64_t first;
 
 static void first_lower(int64_t at)

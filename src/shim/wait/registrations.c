@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * registrations.c - what is registered in an epoll instance, as /proc tells of it
+ * registrations.c - reads an epoll instance's registrations from /proc
  *
- * The kernel tells of an epoll instance in /proc (proc(5), /proc/pid/fdinfo), with a line for each registration:
+ * The kernel shows an epoll instance in /proc (proc(5), /proc/pid/fdinfo), with a line for each registration:
  *
- *   tfd:        4 events: 8000001d data:        7f0000000004  pos:0 ino:1f sdev:9
+ *	tfd:        4 events: 8000001d data:        7f0000000004  pos:0 ino:1f sdev:9
  */
 #include "config.h"
 
@@ -46,7 +46,7 @@ static bool line_parse(const char *line, struct registration *found)
 	return true;
 }
 
-/* Calls @visit for each line of which all is in @text. Returns how many bytes these lines have. */
+/* Calls @visit for each complete line in @text. Returns the number of bytes of these lines. */
 static size_t lines_visit(char *text, size_t len, int epfd, registration_visitor visit, void *arg, bool *go_on)
 {
 	size_t start = 0;
@@ -65,7 +65,7 @@ static size_t lines_visit(char *text, size_t len, int epfd, registration_visitor
 
 void registrations_visit(int epfd, registration_visitor visit, void *arg)
 {
-	/* /proc/self is empty once the first thread has ended, so this is thread-self (Linux 3.17) */
+	/* /proc/self is empty once the first thread has ended, so use thread-self (Linux 3.17) */
 	char path[64], text[LINE_BYTES * 8];
 	size_t len = 0;
 	bool go_on = true;

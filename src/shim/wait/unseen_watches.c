@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * unseen_watches.c - epoll registrations that were made past the hooks, as /proc tells of them
+ * unseen_watches.c - finds epoll registrations that were made past the hooks, from /proc
  *
- * libuv, since its version 1.50, and with it Node, registers sockets through an io_uring, and other programs make system
- * calls of their own, so that the hooks never see epoll_ctl(). Before the application waits in an epoll instance, a pending
- * socket of which no registration is known is therefore looked for in /proc. If it is there, its registration is adopted:
- * from then on watch.c masks and restores it. The application may modify it later, past the hooks as well; so
- * watch.c reads /proc again, before it restores an adopted registration, to see whether it is still as it was masked.
+ * libuv since version 1.50, and with it Node, registers sockets through an io_uring, and other programs make system calls of their own, so
+ * that the hooks never see epoll_ctl(). So before the application waits in an epoll instance, we look in /proc for each pending socket
+ * without a known registration. If it is there, we adopt its registration: from then on watch.c masks and restores it. The application may
+ * modify it later, past the hooks as well; so before watch.c restores an adopted registration, it reads /proc again to check that its mask
+ * is still there.
  *
- * An instance may be large, and a socket may be in none (its thread uses poll()), so that each socket is looked for
- * LOOKS_MAX times at most. Nothing has to be cleaned up: an adopted registration is one of the conn's like all others.
+ * An instance may be large, and a socket may be in none (its thread uses poll()), so we look for each socket LOOKS_MAX times at most. There
+ * is nothing to clean up: an adopted registration belongs to the conn like all others.
  */
 #include "config.h"
 
@@ -33,7 +33,7 @@ static bool adopt_visit(int epfd, const struct registration *found, void *arg)
 	return true;
 }
 
-/* Sets @arg, a bool, if the socket hasn't been looked for LOOKS_MAX times yet, and counts this time. */
+/* Sets @arg, a bool, if we have looked for the socket fewer than LOOKS_MAX times, and counts this time. */
 static bool wanted_visit(struct conn *conn, void *arg)
 {
 	if (conn->unseen && conn->looks < LOOKS_MAX) {

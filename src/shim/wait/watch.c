@@ -2,28 +2,26 @@
 /*
  * watch.c - epoll registrations of sockets whose connection is pending
  *
- * The kernel would call a pending socket writable at the converter's SYN+ACK, before the server was reached. So each registration of such
- * a socket is masked: the kernel has the shim's events in place of the application's, which are kept in struct conn_watch. A
- * registration is
+ * The kernel would call a pending socket writable at the converter's SYN+ACK, before the server was reached. So we mask each registration
+ * of such a socket: the kernel has the shim's events in place of the application's, which struct conn_watch keeps. A registration is
  *
- *   known     noted in conn.watches, as epoll_ctl() has made it, and as the kernel has it (the socket isn't pending yet)
+ *   known     in conn.watches as epoll_ctl() has made it, and the same in the kernel (the socket isn't pending yet)
  *   masked    the kernel has the shim's events: watch_mask()
- *   shown     the kernel has the application's events again, and events are still looked at, since the response may be
+ *   shown     the kernel has the application's events again, but we still check events, since the response may be
  *             among the input: watch_show()
  *   failed    a one-shot registration of a connection that has failed: the kernel reports the end once, and watch_find()
- *             tells that: watch_fail()
+ *             tells so: watch_fail()
  *   dropped   the application's alone: watch_restore(), or the descriptor was closed
  *
- * It is listed, so that watch_find() finds it, while it is masked, shown or failed. A conn has room for CONN_WATCHES_MAX registrations;
- * what can't be noted or masked sets watches_lost, and such a socket is never replaced by another one.
+ * A registration is listed, so that watch_find() finds it, while it is masked, shown or failed. A conn has room for CONN_WATCHES_MAX
+ * registrations. One that we can't note or mask sets watches_lost, and we never replace such a socket by another one.
  *
- * epoll returns nothing but the application's own data, so an event is matched to
- * its conn by that and the epoll instance. Buckets by hash of the data count the listed
- * registrations and name the last one; only if that one doesn't match are all pending conns
- * looked through. An event of an established connection costs a look at an empty bucket.
+ * epoll returns nothing but the application's own data, so this and the epoll instance identify the conn of an event. Buckets by hash of
+ * the data count the listed registrations and name the last one. Only if that one doesn't match do we search all pending conns. An event of
+ * an established connection costs a look at an empty bucket.
  *
- * An instance may have several descriptors: tokio registers with a duplicate of the one
- * that it waits on. kcmp(2) tells whether two are the same.
+ * An instance may have several descriptors: tokio registers with a duplicate of the one that it waits on. kcmp(2) tells whether two are the
+ * same.
  */
 #include "config.h"
 
@@ -85,13 +83,13 @@ static enum watch_owner instance_compare(int epfd, int other)
 	return order == 0 ? WATCH_OURS : order > 0 ? WATCH_NONE : WATCH_PERHAPS_OURS;
 }
 
-/* The kernel sets it together with EPOLLIN and applications don't ask for it, so it shows in /proc that a mask is ours. */
+/* The kernel sets it together with EPOLLIN and applications don't use it, so in /proc it marks our masks. */
 #define MASK_MARK EPOLLRDNORM
 
 /*
- * Our events in place of @events. A one-shot registration stays one, since else several threads would have our event, and those that are
- * late would take it for the application's: watch_arm() arms it again. Of one that was made past the hooks (@adopted) that
- * would take the mark.
+ * Returns our events in place of @events. A one-shot registration stays one: otherwise several threads would get our event, and late ones
+ * would take it for the application's. watch_arm() arms it again. A registration made past the hooks (@adopted) doesn't stay one-shot, as
+ * it would lose the mark.
  */
 static uint32_t masked_events(const struct conn *conn, uint32_t events, bool adopted)
 {
@@ -105,7 +103,7 @@ static bool is_mask(uint32_t events)
 	return events & MASK_MARK;
 }
 
-/* Several threads may have the event of a failed connection at once: only one of them counts the registration out. */
+/* Several threads may have the event of a failed connection at once: only one of them removes the registration from the count. */
 static void watch_unlist(struct conn_watch *watch)
 {
 	if (atomic_exchange(&watch->listed, false))
@@ -119,7 +117,7 @@ static void watch_drop(struct conn_watch *watch)
 	watch->epfd = -1;
 }
 
-/* Remembers a registration that the kernel has taken, as @event says, masked or not. */
+/* Notes a registration that the kernel has accepted with @event, masked or not. */
 static void watch_note(struct conn *conn, struct conn_watch *watch, int epfd, int fd,
 		       const struct epoll_event *event, bool masked, bool adopted)
 {
@@ -136,12 +134,12 @@ static void watch_note(struct conn *conn, struct conn_watch *watch, int epfd, in
 		bucket_add(conn, watch);
 }
 
-/* What the kernel lets be exclusive (epoll_ctl(2)). */
+/* The events that the kernel allows in an exclusive registration (epoll_ctl(2)). */
 #define EXCLUSIVE_EVENTS (EPOLLEXCLUSIVE | EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP | EPOLLWAKEUP | EPOLLET)
 
 /*
- * Is it a call that the kernel is to answer as it stands? It refuses to modify an exclusive registration, which is only known
- * here while it is masked: the mask isn't exclusive, so that it can be changed.
+ * Must the kernel answer this call as it stands? It refuses to modify an exclusive registration. While such a one is masked, only we know
+ * that it is exclusive: the mask isn't, so that we can change it.
  */
 static bool is_refused(int op, const struct conn_watch *watch, struct epoll_event *event)
 {
@@ -150,7 +148,7 @@ static bool is_refused(int op, const struct conn_watch *watch, struct epoll_even
 	return (event->events & EPOLLEXCLUSIVE) && (op == EPOLL_CTL_MOD || (event->events & ~EXCLUSIVE_EVENTS));
 }
 
-/* epoll_ctl() with the application's events, or with ours in their place. */
+/* Calls epoll_ctl() with the application's events, or with ours in their place. */
 static int control(struct conn *conn, int epfd, int op, int fd, struct epoll_event *event,
 		   bool masked, bool adopted)
 {
@@ -178,7 +176,7 @@ static int control(struct conn *conn, int epfd, int op, int fd, struct epoll_eve
 	}
 	if (masked)
 		ours.events = masked_events(conn, event->events, adopted);
-	/* Noted first where it is new: another thread may have an event of it at once. */
+	/* Note a new one first: another thread may have an event of it at once. */
 	if (fresh)
 		watch_note(conn, watch, epfd, fd, event, masked, adopted);
 	ret = next.epoll_ctl(epfd, op, fd, &ours);
@@ -207,11 +205,11 @@ int watch_control(struct conn *conn, int epfd, int op, int fd, struct epoll_even
 	struct conn_claim claim;
 	int ret;
 
-	/* Claimed, so that a thread which finishes the handshake now can't miss the registration. */
+	/* Claim it, so that a thread which finishes the handshake now can't miss the registration. */
 	if (conn_is_pending(conn) && conn_claim(conn, PHASES_PENDING, &claim)) {
 		ret = control(conn, epfd, op, fd, event, true, false);
 		conn_release(conn, claim.from, &claim);
-		/* libuv tries whether a descriptor can be registered, and then does it by io_uring */
+		/* libuv tests whether a descriptor can be registered, and then registers it by io_uring */
 		if (op == EPOLL_CTL_DEL && ret == 0 && !watch_any(conn))
 			conn_mark_unseen(conn, true);
 		return ret;
@@ -224,7 +222,7 @@ int watch_control(struct conn *conn, int epfd, int op, int fd, struct epoll_even
 	}
 	if (conn_phase(conn) == CONN_IDLE)
 		return control(conn, epfd, op, fd, event, false, false);
-	watch_tell(conn, epfd, fd); /* from now on the kernel reports what the application asks for now */
+	watch_tell(conn, epfd, fd); /* from now on the kernel reports the events that the application asks for now */
 	return next.epoll_ctl(epfd, op, fd, event);
 }
 
@@ -235,7 +233,7 @@ bool watch_adopt(struct conn *conn, int epfd, int fd, struct epoll_event *event)
 
 	if (!conn_claim(conn, PHASES_PENDING, &claim))
 		return false;
-	/* Another thread has just made it by epoll_ctl(): what /proc tells of it is our mask. */
+	/* Another thread has just made it by epoll_ctl(): /proc shows our mask. */
 	if (!conn->unseen || is_mask(event->events)) {
 		conn_release(conn, claim.from, &claim);
 		return false;
@@ -243,7 +241,7 @@ bool watch_adopt(struct conn *conn, int epfd, int fd, struct epoll_event *event)
 	control(conn, epfd, EPOLL_CTL_MOD, fd, event, true, true);
 	watch = watch_on(conn, epfd, fd);
 	if (!watch)
-		conn->socket.watches_lost = true; /* it would be lost with the socket, should that be replaced */
+		conn->socket.watches_lost = true; /* it would be lost if the socket were replaced */
 	conn_release(conn, claim.from, &claim);
 	return watch;
 }
@@ -262,7 +260,7 @@ static bool mask_visit(int epfd, const struct registration *found, void *arg)
 	return !search->masked;
 }
 
-/* Is the registration of @fd in @epfd still as it was masked here? Where the application has made another of it, it is not. */
+/* Does the registration of @fd in @epfd still have our mask? No if the application has modified it. */
 static bool is_still_masked(int epfd, int fd)
 {
 	struct mask_search search = { .fd = fd };
@@ -280,7 +278,7 @@ static void apply(int epfd, const struct conn_watch *watch, uint32_t events)
 	/* The application has modified it since, past the hooks. */
 	if (watch->adopted && watch->masked && !is_still_masked(epfd, watch->fd))
 		return;
-	/* Fails where the application has closed the epoll descriptor: nothing to do then. An exclusive one can't be modified. */
+	/* Fails if the application has closed the epoll descriptor: nothing to do then. An exclusive one can't be modified. */
 	if (!(watch->events & EPOLLEXCLUSIVE))
 		next.epoll_ctl(epfd, EPOLL_CTL_MOD, watch->fd, &event);
 	else if (next.epoll_ctl(epfd, EPOLL_CTL_DEL, watch->fd, &event) == 0)
@@ -336,8 +334,8 @@ void watch_restore(struct conn *conn)
 		if (epfd == -1)
 			continue;
 		/*
-		 * It is taken off the table first: a thread that still finds it there may then drop the event that it has, since
-		 * the kernel reports the socket anew when the registration is modified.
+		 * Take it off the table first: a thread that still finds it there may then drop its event, since the kernel reports the
+		 * socket anew when the registration is modified.
 		 */
 		watch_drop(watch);
 		if (watch->masked)
@@ -354,7 +352,7 @@ void watch_fail(struct conn *conn)
 			continue;
 		watch->masked = false;
 		watch->failed = true;
-		/* The kernel adds EPOLLERR and EPOLLHUP to what it is asked for. */
+		/* The kernel adds EPOLLERR and EPOLLHUP by itself. */
 		apply(watch->epfd, watch, EPOLLONESHOT | (watch->events & EPOLLWAKEUP));
 	}
 	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
@@ -377,7 +375,7 @@ void watch_rearm(struct conn *conn)
 			apply(conn->watches[i].epfd, &conn->watches[i], conn->watches[i].events);
 }
 
-/* A one-shot registration that was not masked may have fired already, and would fire again if it were made anew. */
+/* An unmasked one-shot registration may have fired already, and would fire again if we made it anew. */
 bool watch_can_suspend(const struct conn *conn)
 {
 	for (size_t i = 0; i < CONN_WATCHES_MAX; i++)
@@ -387,7 +385,7 @@ bool watch_can_suspend(const struct conn *conn)
 	return !conn->socket.watches_lost;
 }
 
-/* Where an epoll descriptor was closed, its number may be another instance's by now, and there is nothing to take out. */
+/* If an epoll descriptor was closed, its number may be another instance's by now, and there is nothing to remove. */
 void watch_suspend(struct conn *conn)
 {
 	struct epoll_event unused = { 0 };
@@ -435,8 +433,8 @@ static void registrations_leave(struct conn *conn, int fd)
 }
 
 /*
- * One of several descriptors of the socket is being closed. The kernel keeps the registrations that were made with it,
- * but nobody can change them any more: they become the application's again, and are forgotten.
+ * Handles the close of one of several descriptors of the socket. The kernel keeps the registrations made with it, but nobody can change
+ * them any more: we give them back to the application, and forget them.
  */
 static void watch_abandon(struct conn *conn, int fd)
 {
@@ -471,7 +469,7 @@ struct watch_search {
 	struct watch_found found;
 };
 
-/* Stops at a registration that is the event's for certain. */
+/* Stops at a registration that certainly belongs to the event. */
 static bool search_visit(struct conn *conn, void *arg)
 {
 	struct watch_search *search = arg;
