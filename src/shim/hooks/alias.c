@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * alias.c - other names that a C library has for the same functions
+ * alias.c - hooks for other names of the same functions
  *
- * glibc exports some functions under names with two underscores, too, which old programs and other libraries call. On 32-bit
- * architectures programs with 64-bit times call functions with names of their own, which differ only in the type of time-outs.
+ * glibc exports some functions also under names with two underscores, which old programs and other libraries call. On 32-bit architectures
+ * programs with 64-bit times call functions with names of their own, which differ only in the type of time-outs.
  */
 #include "config.h"
 
@@ -62,7 +62,7 @@ static void *third_argument(va_list args)
 	return va_arg(args, void *);
 }
 
-/* Another name for a function with an optional third argument, which is passed on as a pointer, the widest type that it can have. */
+/* Defines another name for a function with an optional third argument. Passes that on as a pointer, the widest type that it can have. */
 #define VARIADIC_ALIAS(alias, type, name)                                                          \
 	HOOK(int, alias, (int fd, type command, ...))                                              \
 	{                                                                                          \
@@ -81,7 +81,7 @@ VARIADIC_ALIAS(__fcntl, int, fcntl)
 /* next.h's functions have the times of the names without "64". */
 _Static_assert(sizeof(time_t) == sizeof(long), "to be compiled without _TIME_BITS=64");
 
-/* As the kernel has it; the upper half of the nanoseconds is padding. */
+/* The kernel's type; the upper half of the nanoseconds is padding. */
 struct timespec_64 {
 	int64_t tv_sec;
 #if __BYTE_ORDER == __BIG_ENDIAN
@@ -129,7 +129,7 @@ HOOK(int, __pselect64, (int nfds, fd_set *in, fd_set *out, fd_set *except,
 	return pselect(nfds, in, out, except, timespec_narrow(timeout, &narrow), mask);
 }
 
-/* Narrows a time of select(), which takes more than a second of microseconds. What select() refuses it refuses afterwards, too. */
+/* Narrows a time of select(), which accepts more than a second of microseconds. An invalid time stays invalid. */
 static struct timeval timeval_narrow(const struct timeval_64 *wide)
 {
 	int64_t seconds = wide->tv_usec / 1000000;
@@ -155,7 +155,7 @@ HOOK(int, __select64, (int nfds, fd_set *in, fd_set *out, fd_set *except, struct
 	return ret;
 }
 
-/* The C library leaves it to the kernel to read and write the times of the next two, and so to say that a pointer is a bad one. */
+/* In the next two the C library lets the kernel read and write the times, and report bad pointers. */
 HOOK(int, __epoll_pwait2_time64, (int epfd, struct epoll_event *events, int max,
 				  const struct timespec_64 *timeout, const sigset_t *mask))
 {
@@ -198,7 +198,7 @@ HOOK(int, __sendmmsg64, (int fd, struct mmsghdr *msgs, unsigned int count, int f
 	return sendmmsg(fd, msgs, count, flags);
 }
 
-/* The options that have times in them have numbers of their own, which the kernel tells apart. */
+/* Options that contain times have numbers of their own, which the kernel distinguishes. */
 HOOK(int, __getsockopt64, (int fd, int level, int name, void *value, socklen_t *len))
 {
 	return getsockopt(fd, level, name, value, len);

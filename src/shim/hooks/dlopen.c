@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * dlopen.c - libraries that are loaded with RTLD_DEEPBIND find our hooks nevertheless
+ * dlopen.c - makes our hooks work in libraries that are loaded with RTLD_DEEPBIND
  *
- * With that flag, dlopen(3) has a library look for symbols first in itself and in the libraries that it needs, the C library
- * among them, and so not in those that are preloaded. PHP loads its extensions so, and libcurl with one of them. The flag
- * protects such a library from other libraries' functions that have the names of its own. So the flag is left alone.
- * Afterwards we write the addresses of our hooks into the places where the loader has put those of the C library's functions (the
- * relocations of the Global Offset Table), and only there: a function that we don't hook, or that isn't the C library's, stays.
+ * With that flag, a library that dlopen(3) loads looks for symbols first in itself and in the libraries that it needs, the C library among
+ * them, and so not in preloaded ones. PHP loads its extensions this way, and libcurl with one of them. The flag protects such a library
+ * from other libraries' functions with the names of its own, so we don't clear it. Afterwards we write the addresses of our hooks into the
+ * places where the loader has put those of the C library's functions (the relocations of the Global Offset Table), and only there: a
+ * function that we don't hook, or that isn't the C library's, stays.
  *
- * With lazy binding such a place has the address of the library's own code until the function is called for the first time. What
- * the loader would find then is looked up beforehand, in the order of RTLD_DEEPBIND, since a library may define the name itself.
+ * With lazy binding such a place has the address of the library's own code until the first call of the function. We look up beforehand what
+ * the loader would find then, in the order of RTLD_DEEPBIND, since a library may define the name itself.
  *
- * dlopen() takes its return address for the library that calls it, whose RUNPATH and $ORIGIN count. So the entry is written in
- * assembly language: without RTLD_DEEPBIND, or where the caller matters, it is a jump that leaves the return address as it was.
+ * dlopen() takes its return address as the address of the calling library, whose RUNPATH and $ORIGIN it uses. So our entry is in assembly
+ * language: without RTLD_DEEPBIND, or if the caller matters, it is a jump that keeps the return address.
  */
 #include "config.h"
 
@@ -42,7 +42,7 @@
 #define RELOCATION_POINTER R_AARCH64_ABS64
 #endif
 
-/* For each function that we hook, the C library's address of it and the one that a library without RTLD_DEEPBIND finds. */
+/* For each hooked function, its address in the C library, and the address that a library without RTLD_DEEPBIND finds. */
 static struct function {
 	const char *name;
 	uintptr_t libc, found;
@@ -69,7 +69,7 @@ static void functions_find(void)
 	}
 }
 
-/* The index of the function with this name, or function_count if it isn't hooked. */
+/* Returns the index of the function with this name, or function_count if it isn't hooked. */
 static size_t function_named(const char *name)
 {
 	size_t i = 0;
@@ -79,15 +79,15 @@ static size_t function_named(const char *name)
 	return i;
 }
 
-/* A walk through the loaded objects. They come in the order in which they were loaded: a library, and behind it what it needs. */
+/* A walk through the loaded objects, in the order of loading: a library, followed by the libraries that it needs. */
 struct walk {
 	const struct link_map *first;
 	bool has_begun;
-	bool sought[NAMES_MAX]; /* there is a place for this function that isn't bound yet */
+	bool sought[NAMES_MAX]; /* a place for this function isn't bound yet */
 	bool agreed[NAMES_MAX]; /* and the loader would bind it to the C library's */
 };
 
-/* A loaded object, as its program headers say it. */
+/* A loaded object, from its program headers. */
 struct object {
 	uintptr_t base, start, end;
 	uintptr_t relro_start, relro_end; /* read-only since it was relocated */
@@ -116,7 +116,7 @@ static struct object object_of(const struct dl_phdr_info *info)
 	return object;
 }
 
-/* A value of the dynamic section, or 0 if there is none. glibc has replaced file offsets by addresses in it. */
+/* Returns a value of the dynamic section, or 0 if there is none. glibc has replaced file offsets in it by addresses. */
 static uintptr_t dynamic_value(const ElfW(Dyn) *dynamic, ElfW(Sxword) tag)
 {
 	for (; dynamic && dynamic->d_tag != DT_NULL; dynamic++)
@@ -137,7 +137,7 @@ static void place_set(const struct object *object, uintptr_t place, uintptr_t va
 		mprotect((void *)start, page, PROT_READ);
 }
 
-/* Rebinds one place into which the loader has put the address of a function, or will put it. */
+/* Rebinds one place where the loader has put the address of a function, or will put it. */
 static void relocation_rebind(const struct object *object, const ElfW(Rela) *relocation, struct walk *walk)
 {
 	const ElfW(Sym) *symbol = (const ElfW(Sym) *)dynamic_value(object->dynamic, DT_SYMTAB) +
@@ -200,7 +200,7 @@ static void rebind_handle(void *handle)
 		return;
 	walk.first = first;
 	pthread_once(&once, functions_find);
-	/* The loader's lock is held meanwhile: no object goes, and nothing can be looked up. */
+	/* The loader holds its lock meanwhile: no object goes, and nothing can be looked up. */
 	dl_iterate_phdr(object_rebind, &walk);
 	for (size_t i = 0; i < function_count; i++) {
 		walk.agreed[i] = walk.sought[i] && (uintptr_t)dlsym(handle, functions[i].name) == functions[i].libc;
@@ -255,7 +255,7 @@ __attribute__((constructor)) static void bind_dlopen(void)
 		memcpy(&next_dlopen, &found, sizeof(found));
 }
 
-/* Is this call with RTLD_DEEPBIND one that we may make in the caller's place? */
+/* May we make this call with RTLD_DEEPBIND in the caller's place? */
 bool dlopen_suits(const char *file, const void *caller);
 __attribute__((used)) bool dlopen_suits(const char *file, const void *caller)
 {

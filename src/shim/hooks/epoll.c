@@ -2,11 +2,10 @@
 /*
  * epoll.c - epoll_ctl(), whose registrations watch.c keeps, and epoll_wait() with pending connections registered
  *
- * While a connection is pending, watch.c has replaced the events that the application has registered by our own. An event of
- * such a socket is therefore meant for us: we take the connection's next step and keep the event from the application. When a step
- * settles the connection, watch.c restores the application's registration, and the kernel then reports the socket
- * anew, as writable. Each wait of the application becomes several of ours, which end early where a converter's deadline is over; the
- * application's time-out runs on over all of them.
+ * While a connection is pending, watch.c has replaced the application's registered events by our own. So an event of such a socket is meant
+ * for us: we take the connection's next step and keep the event from the application. When a step settles the connection, watch.c restores
+ * the application's registration, and the kernel then reports the socket anew, as writable. Each wait of the application becomes several of
+ * ours, which end early when a converter's deadline is over; the application's time-out spans all of them.
  */
 #include "config.h"
 
@@ -24,7 +23,7 @@
 #include <poll.h>
 #include <pthread.h>
 
-/* One wait of the application's. The three system calls differ only in the form of the time-out. */
+/* One wait of the application. The three system calls differ only in the form of the time-out. */
 struct epoll_call {
 	int epfd, max;
 	struct epoll_event *events;
@@ -35,15 +34,15 @@ struct epoll_call {
 };
 
 /*
- * Can it be what the kernel says of a socket that another thread disconnects, to begin its connection anew? In the thread that does so the
- * event is gone by the time that it waits again.
+ * May this event come from a disconnect by another thread, to begin the connection anew? In the thread that disconnects, the event is gone
+ * when it waits again.
  */
 static bool came_of_disconnect(const struct conn *conn, uint32_t events)
 {
 	return conn->hung_up && (events & EPOLLHUP);
 }
 
-/* Reports the failure of a connection by ourselves: the kernel says nothing of an MPTCP socket that was disconnected. */
+/* Reports the failure of a connection ourselves: the kernel says nothing about an MPTCP socket that was disconnected. */
 static void event_tell_failure(struct epoll_event *event, const struct watch_found *found)
 {
 	event->events = EPOLLERR | EPOLLHUP |
@@ -53,8 +52,8 @@ static void event_tell_failure(struct epoll_event *event, const struct watch_fou
 #define EPOLLINPUT (EPOLLIN | EPOLLRDNORM)
 
 /*
- * event_is_ours() for a connection that the SYN+ACK has confirmed. Its registration is as the application has made it, but the
- * response isn't input for the application: EPOLLIN is taken out of the event, and what is left of it is the application's.
+ * event_is_ours() for a connection that the SYN+ACK has confirmed. Its registration is the application's, but the response isn't input for
+ * the application: we take EPOLLIN out of the event, and the rest of it is the application's.
  */
 static bool confirmed_event_is_ours(int epfd, struct epoll_event *event,
 				    const struct watch_found *found)
@@ -78,21 +77,21 @@ static bool confirmed_event_is_ours(int epfd, struct epoll_event *event,
 }
 
 /*
- * event_is_ours() for a one-shot registration of a connection that has failed before. What has input in it is an event from
- * the time when it was pending, which another thread had as well.
+ * event_is_ours() for a one-shot registration of a connection that has failed before. An event with input dates from the time when it was
+ * pending, and another thread had it as well.
  */
 static bool failed_event_is_ours(int epfd, struct epoll_event *event, const struct watch_found *found)
 {
 	if (event->events & EPOLLINPUT)
 		return true;
 	watch_tell(found->conn, epfd, found->fd);
-	/* The thread that has taken the step may not have said yet what came of it. */
+	/* The thread that has taken the step may not have set the phase yet. */
 	if (phase_in(conn_phase_unclaimed(found->conn), PHASES_FAILED))
 		event_tell_failure(event, found);
 	return false;
 }
 
-/* Will the kernel report by itself, and once, what a one-shot registration has just come to? Old ones report no disconnected socket. */
+/* Will the kernel itself report, and only once, the failure to a one-shot registration? Old kernels don't report a disconnected socket. */
 static bool failure_follows(const struct watch_found *found)
 {
 	struct pollfd now = { .fd = found->fd };
@@ -100,7 +99,7 @@ static bool failure_follows(const struct watch_found *found)
 	return (found->events & EPOLLONESHOT) && next_poll_now(&now, 1) == 1 && (now.revents & POLLHUP);
 }
 
-/* event_is_ours() for an event that has the data of a pending or confirmed socket. */
+/* event_is_ours() for an event with the data of a pending or confirmed socket. */
 static bool found_event_is_ours(int epfd, struct epoll_event *event, const struct watch_found *found)
 {
 	const uint32_t before = conn_word(found->conn);
@@ -113,7 +112,7 @@ static bool found_event_is_ours(int epfd, struct epoll_event *event, const struc
 		       (!conn_is_pending(found->conn) || found->conn->call.follows ||
 			came_of_disconnect(found->conn, event->events));
 	phase = conversion_progress(found->conn, found->fd);
-	/* Another thread has restored the registration, and this may be what the kernel said then. */
+	/* Another thread has restored the registration, and the kernel may have sent this event then. */
 	if (phase_in(phase, PHASES_CONFIRMED) && (before & CONN_CLAIMED))
 		return found->owner == WATCH_OURS && confirmed_event_is_ours(epfd, event, found);
 	if (!phase_in(phase, PHASES_FAILED))
@@ -128,9 +127,9 @@ static bool found_event_is_ours(int epfd, struct epoll_event *event, const struc
 }
 
 /*
- * Is this event of a pending socket of ours, to be kept from the application? One whose
- * connection turns out to have failed is reported as an error. Where nothing has happened on our socket, the event belongs to
- * another socket that the application has registered with the same data, and is passed on.
+ * Is this event one of our pending sockets', to keep from the application? If its connection turns out to have failed, we report an error.
+ * If nothing has happened on our socket, the event belongs to another socket that the application has registered with the same data, and we
+ * pass it on.
  */
 static bool event_is_ours(int epfd, struct epoll_event *event)
 {
@@ -159,8 +158,8 @@ static int events_sift(int epfd, struct epoll_event *events, int count)
 }
 
 /*
- * Takes the step of a pending socket whose registration was made past the hooks and wasn't found. One that a ring waits for is left alone
- * until its application asks about it: it may be in use by now, and can be begun anew only when that waits.
+ * Takes the step of a pending socket whose registration was made past the hooks and wasn't found. Leaves a socket that a ring waits for
+ * alone until its application asks about it: it may be in use by now, and only in a wait of the application can it begin anew.
  */
 static bool sweep_visit(struct conn *conn, void *arg)
 {
@@ -202,7 +201,7 @@ static int look(const struct epoll_call *wait)
 	return wait_until(wait, &at_once);
 }
 
-/* Waits as the application does, but wakes to expire the attempts of converters that have been silent for too long. */
+/* Waits as the application does, but wakes to expire the attempts of silent converters. */
 static int wait_once(const struct epoll_call *wait)
 {
 	struct deadline deadline;
@@ -211,7 +210,7 @@ static int wait_once(const struct epoll_call *wait)
 	if (atomic_load(&conn_unseen))
 		unseen_watches_adopt(wait->epfd);
 	count = look(wait);
-	/* An application that waits without having sent early data expects the server to speak first: the held SYNs go. */
+	/* An application that waits without sending early data expects the server to speak first: send the held SYNs. */
 	if (count == 0 && atomic_load(&conn_held))
 		conversion_send_all_held(wait->epfd);
 	if (count != 0 || deadline_is_over(&wait->deadline))
@@ -246,8 +245,8 @@ static bool step_visit(struct conn *conn, void *arg)
 }
 
 /*
- * The kernel has said EFAULT of the application's array. If all it had to write were events of ours, the application must not be told:
- * takes the steps that are due. Returns whether there were any.
+ * Takes the steps that are due after the kernel has said EFAULT about the application's array: if the kernel had only events of ours to
+ * write, the application must not get the error. Returns whether there were any.
  */
 static bool steps_taken(int epfd)
 {
@@ -257,9 +256,9 @@ static bool steps_taken(int epfd)
 	return search.any;
 }
 
-#define STEPS_MAX 16 /* how often a wait with an array that can't be written is repeated after a step */
+#define STEPS_MAX 16 /* how often to repeat a wait with an unwritable array after a step */
 
-/* Keeps those of @count events that are for the application, and waits on if there are none. Returns as epoll_wait(2) does. */
+/* Keeps those of @count events that are for the application, and waits again if there are none. Returns as epoll_wait(2). */
 static int wait_sift(const struct epoll_call *wait, int count)
 {
 	for (int steps = 0;; steps++) {
@@ -283,7 +282,7 @@ static void wait_end(void *arg)
 	quiet_end(&wait->quiet);
 }
 
-/* Waits with signals blocked in between. @count: how many events there are already, unless @wait_first */
+/* Waits with signals blocked in between. @count: the number of events that are already there, unless @wait_first */
 static int wait_quietly(struct epoll_call *wait, int count, bool wait_first)
 {
 	int saved_errno = errno, left;
@@ -310,7 +309,7 @@ HOOK(int, epoll_ctl, (int epfd, int op, int fd, struct epoll_event *event))
 
 	if (!conn)
 		conn = conn_attentive(fd);
-	/* The kernel refuses a pointer to an event that can't be read. */
+	/* The kernel refuses a pointer to an unreadable event. */
 	if (!conn || (asked && !usermem_read(asked, event, sizeof(copy))))
 		return next.epoll_ctl(epfd, op, fd, event);
 	return hook_success_kept(watch_control(conn, epfd, op, fd, asked), saved_errno);
@@ -319,12 +318,11 @@ HOOK(int, epoll_ctl, (int epfd, int op, int fd, struct epoll_event *event))
 #define UNPACK(...) __VA_ARGS__
 
 /*
- * The common case costs a load and a jump around the next function. A connection that
- * another thread begins while we wait is seen afterwards; only then does the
- * time-out count from its end.
+ * The common case costs a load and a jump around the next function. If another thread begins a connection while we wait, we notice it
+ * afterwards, and restart the time-out only then.
  *
- * SIFTED_HOOK(name, (parameters), (arguments)) starts the definition of what follows then: @count is
- * what the wait has brought, or -1 if it is still to come.
+ * SIFTED_HOOK(name, (parameters), (arguments)) starts the definition of the rest: @count is the result of the wait, or -1 if it is still to
+ * come.
  */
 #define SIFTED_HOOK(name, params, args)                                                            \
 	HOOK_SLOW int sifted_##name(int count, UNPACK params);                                     \

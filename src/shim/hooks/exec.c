@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * exec.c - starting a program, which is told of the sockets that it inherits
+ * exec.c - starts programs, and tells them about the sockets that they inherit
  *
- * If the program may inherit a socket of ours, its environment is copied and a variable added (exec_handover.h). The copy is a mapping or,
- * in a vfork() child, which must leave no trace in its parent's memory, on the stack. All else is passed on as the caller has it:
- * the C library searches PATH. Without our library in the new program the connections are brought to an end before.
+ * If the program may inherit a socket of ours, we copy its environment and add a variable (exec_handover.h). The copy is a mapping; in a
+ * vfork() child, which must leave no trace in its parent's memory, it is on the stack. We pass on all other arguments unchanged: the C
+ * library searches PATH. If the new program lacks our library, we end the connections' handshakes before.
  *
- * The C library starts the shells of system() and popen() by calls of its own, with an environment that isn't ours to change. So
- * they are told of nothing, and handshakes end before, as they do before a fork().
+ * The C library starts the shells of system() and popen() by calls of its own, with an environment that we can't change. So they learn
+ * nothing, and handshakes end before, as before a fork().
  */
 #include "config.h"
 
@@ -33,7 +33,7 @@
 
 #define VARIABLES_MAX 4096 /* 32 KiB of stack */
 
-/* The function that is called in the end, and all of its arguments but the environment. */
+/* The function to call in the end, and all of its arguments but the environment. */
 struct start {
 	int (*with)(const struct start *start, char *const envp[]);
 	enum exec_handover_way way;
@@ -77,7 +77,7 @@ static int with_posix_spawnp(const struct start *start, char *const envp[])
 				 start->argv, envp);
 }
 
-/* How many strings an environment, or a list of arguments, has. */
+/* Returns the number of strings in an environment, or in a list of arguments. */
 static size_t variables(char *const envp[])
 {
 	size_t count = 0;
@@ -135,7 +135,7 @@ static int start_informed(const struct start *start, char *const envp[])
 	return ret;
 }
 
-/* Returns the path of the convertize that is to run the program, or NULL if the program is to be started itself. */
+/* Returns the path of the convertize that shall run the program, or NULL to start the program itself. */
 static const char *look_at(const struct start *start, char *const envp[])
 {
 	bool has_fd = start->with == with_fexecve || start->with == with_execveat;
@@ -150,7 +150,7 @@ static const char *look_at(const struct start *start, char *const envp[])
 
 #define SUPERVISED_WORDS 7 /* in front of the program's arguments; options.h of convertize */
 
-/* Starts convertize, which runs the program under supervision: the library doesn't reach it. */
+/* Starts convertize, which runs the program under supervision, as the library doesn't reach it. */
 __attribute__((noinline)) static int start_supervised(const struct start *start, const char *convertize, char *const envp[])
 {
 	struct start with_supervisor = *start;
@@ -170,7 +170,7 @@ __attribute__((noinline)) static int start_supervised(const struct start *start,
 	words[4] = start->path;
 	words[5] = "--force"; /* it runs in any case */
 	words[6] = "--";
-	words[7] = start->path; /* its name where it is started without any */
+	words[7] = start->path; /* its name if it is started without any */
 	memcpy(&words[SUPERVISED_WORDS], start->argv, count * sizeof(char *));
 	words[SUPERVISED_WORDS + (count ? count : 1)] = NULL;
 	with_supervisor.path = convertize;
@@ -183,7 +183,7 @@ __attribute__((noinline)) static int start_supervised(const struct start *start,
 	return start->with(start, envp);
 }
 
-/* The environment is read only if the program is to be told anything. The kernel refuses one that can't be read. */
+/* Reads the environment only if we have something to tell the program. The kernel refuses an unreadable one. */
 static int start_program(const struct start *start, char *const envp[])
 {
 	char *const path[] = { (char *)(uintptr_t)start->path, NULL };
@@ -203,7 +203,7 @@ static int start_program(const struct start *start, char *const envp[])
 	return informed ? start_informed(start, envp) : start->with(start, envp);
 }
 
-/* Takes the response off each connection that exec() closes: a socket that is closed with unread bytes is reset. */
+/* Takes the response off each connection that exec() closes: the kernel resets a socket that is closed with unread bytes. */
 static int become_program(const struct start *start, char *const envp[])
 {
 	int saved_errno = errno;
@@ -246,7 +246,7 @@ HOOK(int, execveat, (int dirfd, const char *path, char *const argv[], char *cons
 			     envp);
 }
 
-/* Makes an array on the caller's stack of the arguments from @first to the NULL. @args is behind the NULL afterwards. */
+/* Makes an array of the arguments from @first to the NULL, on the caller's stack. Moves @args behind the NULL. */
 #define ARGV_COLLECT(argv, first, args)                                                            \
 	do {                                                                                       \
 		size_t arg_count = 1;                                                              \
@@ -297,7 +297,7 @@ HOOK(int, execle, (const char *path, const char *arg0, ...))
 	return hook_execve(path, argv, envp);
 }
 
-/* The actions can't be read afterwards. So a socket that the program will get a duplicate of is noted here. */
+/* Nobody can read the actions afterwards, so we note here a socket of which the program will get a duplicate. */
 HOOK(int, posix_spawn_file_actions_adddup2, (posix_spawn_file_actions_t *actions, int fd, int to))
 {
 	struct conn *conn = conn_maybe(fd) ? conn_of(fd) : NULL;
@@ -349,11 +349,11 @@ HOOK(FILE *, popen, (const char *command, const char *mode))
 }
 
 /*
- * Vfork(2), before which handshakes come to their end as before fork()
+ * vfork(2): ends handshakes before, as fork() does
  *
- * The child of vfork() returns from it first, on its parent's stack. So no function may be between it and its caller: the entry is
- * written in assembly language, and jumps. On other machines it isn't a hook; a child finds unfinished handshakes there, of
- * which exec_handover_prepare() gives a program nothing.
+ * The child of vfork() returns first, on its parent's stack. So no function may be between vfork() and its caller: the entry is in assembly
+ * language, and jumps. On other machines vfork() isn't a hook; a child finds unfinished handshakes there, of which exec_handover_prepare()
+ * gives a program nothing.
  */
 
 #if defined(__x86_64__) || defined(__i386__) || (defined(__aarch64__) && defined(__LP64__))
@@ -370,7 +370,7 @@ __attribute__((constructor)) static void bind_vfork(void)
 		memcpy(&next_vfork, &found, sizeof(found));
 }
 
-/* Returns where the entry is to jump to. */
+/* Returns the address to which the entry jumps. */
 vfork_function *vfork_prepare(void);
 __attribute__((used)) vfork_function *vfork_prepare(void)
 {

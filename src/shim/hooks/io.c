@@ -2,8 +2,8 @@
 /*
  * io.c - sending and receiving while a connection is pending
  *
- * gate.c decides whether the application may send or receive now, and output.c about early data. The hooks here ask them, and have
- * the call refused by the kernel wherever the kernel would refuse it before it looks at the state of the socket. They keep no state.
+ * gate.c decides whether the application may send or receive now, and output.c handles early data. The hooks here ask them. They let the
+ * kernel refuse a call whenever it would do so before it looks at the socket's state. They keep no state.
  */
 #include "config.h"
 
@@ -30,9 +30,8 @@
 	} while (0)
 
 /*
- * @sound in the macros below says whether all is right that the kernel looks at before the state of the socket. If it
- * isn't, the next function is called, which refuses the call whatever the state is, or has nothing to transfer. It is evaluated only
- * where a connection is on its way.
+ * @sound in the macros below: has the kernel nothing to refuse before it looks at the socket's state? If false, the hook calls the next
+ * function, which refuses the call in any state, or has nothing to transfer. The macros evaluate it only for pending connections.
  */
 
 /* gate_output() for a call that may be asked to connect (MSG_FASTOPEN), and then fails as connect(2) would. */
@@ -46,8 +45,8 @@ static struct gate output_gate(int fd, int flags)
 }
 
 /*
- * The body of a hook for output: bytes that a held SYN waits for are sent with it. Sockets that are not on their way cost one look.
- * @iov, @count: an array that is known to be readable; the buffers needn't be
+ * The body of a hook for output: sends a held SYN with the bytes that it waits for. For sockets that aren't pending it costs one look.
+ * @iov, @count: a readable array; the buffers needn't be readable
  */
 #define GATED_OUTPUT(fd, iov, count, flags, sound, next_call)                                      \
 	do {                                                                                       \
@@ -61,8 +60,8 @@ static struct gate output_gate(int fd, int flags)
 	} while (0)
 
 /*
- * The body of a hook for input: what MPTCP says of a connection that is over becomes what TCP says. At the end of the stream it
- * falls through to what follows, which returns 0.
+ * The body of a hook for input: translates MPTCP's answers for a connection that is over into TCP's. At the end of the stream it falls
+ * through to the code behind it, which returns 0.
  */
 #define GATED_INPUT(fd, flags, sound, next_call)                                                   \
 	do {                                                                                       \
@@ -79,8 +78,8 @@ static struct gate output_gate(int fd, int flags)
 	} while (0)
 
 /*
- * What a failed input on @fd is for the application: -1, or 0 at the end of the stream. The errno from
- * before isn't worth a look-up in each call; 0 is no error to whoever reads it all the same.
+ * Returns the application's result for a failed input on @fd: -1, or 0 at the end of the stream. errno then is 0, which is harmless even to
+ * a program that reads it; saving the earlier one would cost a look-up in each call.
  */
 HOOK_SLOW ssize_t input_failed(int fd)
 {
@@ -90,10 +89,7 @@ HOOK_SLOW ssize_t input_failed(int fd)
 	return 0;
 }
 
-/*
- * INPUT_HOOK(name, (parameters), (arguments), plain) is as HOOK_PASSING, for input from fd that is
- * gated unless it is @plain.
- */
+/* INPUT_HOOK(name, (parameters), (arguments), plain) is like HOOK_PASSING, for input from fd that is gated unless it is @plain. */
 #define INPUT_HOOK(name, params, args, plain)                                                      \
 	HOOK_SLOW ssize_t slow_##name params;                                                      \
 	HOOK(ssize_t, name, params)                                                                \
@@ -107,14 +103,14 @@ HOOK_SLOW ssize_t input_failed(int fd)
 	}                                                                                          \
 	HOOK_SLOW ssize_t slow_##name params
 
-/* What a failed output on @fd is for the application: -1. */
+/* Returns the application's result for a failed output on @fd: -1. */
 HOOK_SLOW ssize_t output_failed(int fd)
 {
 	reset_told(fd, errno);
 	return -1;
 }
 
-/* OUTPUT_HOOK(name, (parameters), (arguments)) is as HOOK_PASSING, for output to fd. */
+/* OUTPUT_HOOK(name, (parameters), (arguments)) is like HOOK_PASSING, for output to fd. */
 #define OUTPUT_HOOK(name, params, args)                                                            \
 	HOOK_SLOW ssize_t slow_##name params;                                                      \
 	HOOK(ssize_t, name, params)                                                                \
@@ -126,9 +122,9 @@ HOOK_SLOW ssize_t output_failed(int fd)
 	HOOK_SLOW ssize_t slow_##name params
 
 /*
- * Does the kernel take such a count in read() and write()? One above SSIZE_MAX is negative to a kernel of the program's own width, which
+ * Does the kernel accept this count in read() and write()? A kernel of the program's own width sees one above SSIZE_MAX as negative, and
  * refuses it. A 64-bit kernel transfers what it can to a 32-bit program. Under a 32-bit kernel the call waits here like any other, and is
- * refused thereafter.
+ * refused afterwards.
  */
 static bool is_count(size_t count)
 {
@@ -141,7 +137,7 @@ INPUT_HOOK(read, (int fd, void *buf, size_t count), (fd, buf, count), true)
 	return 0;
 }
 
-/* Are there bytes to be transferred to or from these buffers, at the only offset that a socket has? */
+/* Do these buffers transfer any bytes, at the only offset that a socket has? */
 static bool is_transfer(const struct iovec *iov, int count, off64_t offset)
 {
 	if (offset != -1 || count <= 0 || !usermem_has_vector(iov, (size_t)count))
@@ -158,7 +154,7 @@ INPUT_HOOK(readv, (int fd, const struct iovec *iov, int count), (fd, iov, count)
 	return 0;
 }
 
-/* On a socket only offset -1 has a meaning, which is readv() with flags. */
+/* On a socket only offset -1 is valid, which means readv() with flags. */
 HOOK(ssize_t, preadv2, (int fd, const struct iovec *iov, int count, native_off_t offset, int flags))
 {
 	GATED_INPUT(fd, 0, is_transfer(iov, count, offset), next.preadv64v2(fd, iov, count, offset, flags));
@@ -171,7 +167,7 @@ HOOK(ssize_t, preadv64v2, (int fd, const struct iovec *iov, int count, off64_t o
 	return 0;
 }
 
-/* TCP waits for data even if none is wanted; MPTCP doesn't. */
+/* Receives 0 bytes: TCP waits for data even then; MPTCP doesn't. */
 static ssize_t recv_nothing(int fd, void *buf, int flags)
 {
 	char byte;
@@ -209,7 +205,7 @@ HOOK(ssize_t, recvfrom, (int fd, void *buf, size_t len, int flags, struct sockad
 	return addr ? hook_result(usermem_answer_name(addr, addrlen, NULL, 0)) : 0;
 }
 
-/* Was there no room for anything? The kernel has read @msg a moment ago. */
+/* Has @msg no room for any byte? The kernel has just read @msg. */
 static bool is_without_room(const struct msghdr *msg)
 {
 	/* musl counts by an int, as POSIX does, glibc by a size_t */
@@ -219,7 +215,7 @@ static bool is_without_room(const struct msghdr *msg)
 	return true;
 }
 
-/* For how many bytes is there room? 0 for a message that the kernel won't take. */
+/* Returns the number of bytes that fit; 0 for a message that the kernel won't accept. */
 static size_t room_of(const struct msghdr *msg)
 {
 	struct msghdr copy;
@@ -249,7 +245,7 @@ static bool is_message(const struct msghdr *msg, bool sent)
 	return usermem_has_message(msg, sent, &copy);
 }
 
-/* At the end of the stream. The kernel has read @msg a moment ago, but may not have written it. */
+/* Makes @msg empty, at the end of the stream. The kernel has just read @msg, but may not have written it. */
 static bool message_empty(struct msghdr *msg)
 {
 	struct msghdr copy;
@@ -268,7 +264,7 @@ HOOK(ssize_t, recvmsg, (int fd, struct msghdr *msg, int flags))
 	return hook_result(message_empty(msg) ? 0 : -EFAULT);
 }
 
-/* As the kernel, looks at the time-out first, then at the socket's error, then at the first header. */
+/* Checks, like the kernel, first the time-out, then the socket's error, then the first header. */
 static bool are_messages(int fd, const struct mmsghdr *msgs, unsigned int count, const struct timespec *timeout)
 {
 	const struct conn *conn = conn_attentive(fd);
@@ -279,7 +275,7 @@ static bool are_messages(int fd, const struct mmsghdr *msgs, unsigned int count,
 	return (conn && conn_has_failed(conn)) || (count && is_message(&msgs->msg_hdr, false));
 }
 
-/* What recvmmsg(2) leaves at the end of the stream: messages without bytes, and the time-out written back as it was. */
+/* Does as recvmmsg(2) at the end of the stream: messages without bytes, and the time-out written back unchanged. */
 static int messages_empty(struct mmsghdr *msgs, unsigned int count, struct timespec *timeout)
 {
 	const unsigned int nothing = 0;
@@ -330,7 +326,7 @@ HOOK(ssize_t, __recvfrom_chk, (int fd, void *buf, size_t len, size_t room, int f
 
 OUTPUT_HOOK(write, (int fd, const void *buf, size_t count), (fd, buf, count))
 {
-	/* in a vector such a length is refused, whatever the kernel's width */
+	/* in a vector the kernel refuses a longer length, whatever its width */
 	const struct iovec iov = { (void *)(uintptr_t)buf, count <= SSIZE_MAX ? count : SSIZE_MAX };
 
 	GATED_OUTPUT(fd, &iov, 1, 0, is_count(count) && usermem_is_address(buf), next.write(fd, buf, count));
@@ -361,8 +357,8 @@ OUTPUT_HOOK(send, (int fd, const void *buf, size_t len, int flags), (fd, buf, le
 }
 
 /*
- * Fast Open on a socket that connect(2) was called on before: as tcp_sendmsg_fastopen(), which looks at the address,
- * if there is one (@name), though it has no use for it. Returns 0 or -errno.
+ * Checks Fast Open on a socket after connect(2), like tcp_sendmsg_fastopen(), which looks at the address, if there is one (@name), although
+ * it doesn't use it. Returns 0 or -errno.
  */
 static int fastopen_refused(int fd, int flags, const struct sockaddr_storage *name, socklen_t len)
 {
@@ -400,7 +396,7 @@ HOOK(ssize_t, sendto, (int fd, const void *buf, size_t len, int flags, const str
 	GATED_OUTPUT(fd, &iov, 1, flags, true, next.sendto(fd, buf, len, flags, addr, addrlen));
 }
 
-/* sendmsg() while there are connections on their way. Any socket may be sent descriptors, which are seen to before (leave.h). */
+/* sendmsg() while there are pending connections. Any socket may carry descriptors, which we prepare first (leave.h). */
 HOOK_SLOW ssize_t slow_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	struct sockaddr_storage address, *name;
@@ -423,8 +419,8 @@ HOOK_SLOW ssize_t slow_sendmsg(int fd, const struct msghdr *msg, int flags)
 }
 
 /*
- * With no connection on its way, descriptors in the message need nothing before they leave. So the kernel takes the message first, and
- * has thereby shown that it can be read.
+ * Without pending connections, descriptors in the message need no preparation. So the kernel takes the message first, and has thereby shown
+ * that it is readable.
  */
 HOOK(ssize_t, sendmsg, (int fd, const struct msghdr *msg, int flags))
 {
@@ -439,7 +435,7 @@ HOOK(ssize_t, sendmsg, (int fd, const struct msghdr *msg, int flags))
 	return sent;
 }
 
-/* Sees to the descriptors in each message that can be read, of the 1024 at most that the kernel takes. */
+/* Prepares the descriptors in each readable message, of the 1024 at most that the kernel accepts. */
 static void scm_rights_leave_several(const struct mmsghdr *msgs, unsigned int count)
 {
 	struct msghdr copy;
@@ -451,7 +447,7 @@ static void scm_rights_leave_several(const struct mmsghdr *msgs, unsigned int co
 	}
 }
 
-/* Sends the first message alone, since it may begin the connection. Returns as sendmmsg(2) does. */
+/* Sends the first message alone, since it may begin the connection. Returns as sendmmsg(2). */
 static int send_first(int fd, struct mmsghdr *msgs, int flags)
 {
 	ssize_t sent = slow_sendmsg(fd, &msgs->msg_hdr, flags);
@@ -484,7 +480,7 @@ HOOK(int, sendmmsg, (int fd, struct mmsghdr *msgs, unsigned int count, int flags
 	return sent;
 }
 
-/* The kernel copies the offset before it looks at the socket: can it? */
+/* Can the kernel copy the offset? It does so before it looks at the socket. */
 static bool is_offset(const void *offset, size_t bytes)
 {
 	return !offset || usermem_is_readable(offset, bytes);
@@ -513,7 +509,7 @@ HOOK_PASSING(ssize_t, splice, (int in, off64_t *in_offset, int out, off64_t *out
 	int flags_as_recv = flags & SPLICE_F_NONBLOCK ? MSG_DONTWAIT : 0;
 	struct gate input;
 
-	/* Neither a socket nor a pipe, which the other one has to be, takes an offset. */
+	/* Neither a socket nor a pipe, which the other end must be, takes an offset. */
 	if (!len || in_offset || out_offset)
 		return next.splice(in, in_offset, out, out_offset, len, flags);
 	input = gate_input(in, flags_as_recv);
@@ -526,10 +522,9 @@ HOOK_PASSING(ssize_t, splice, (int in, off64_t *in_offset, int out, off64_t *out
 /*
  * Before the C library itself reads and writes, and before the process ends
  *
- * What stdio does on a socket goes past all hooks. So before a stream is made of a socket that the application takes for
- * connected, the response is waited for and taken off. A connection that is begun when there is a stream already is
- * neither held for early data nor confirmed by its SYN+ACK (conn.streamed). The standard descriptors have streams from the
- * beginning: see dup2() in hooks/socket.c.
+ * The operations of stdio on a socket bypass all hooks. So before a socket that the application believes to be connected becomes a stream,
+ * we wait for the response and take it off. A connection that begins when there is a stream already is neither held for early data nor
+ * confirmed by its SYN+ACK (conn.streamed). The standard descriptors have streams from the beginning: see dup2() in hooks/socket.c.
  */
 
 HOOK(FILE *, fdopen, (int fd, const char *mode))

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * options.c - what an application asks of a socket and sets on it
+ * options.c - hooks for reading and setting a socket's options
  *
- * The application has made a TCP socket and is to see one: a socket whose connection is pending looks as in SYN_SENT, and an MPTCP
- * socket answers as a TCP socket would. Where possible the kernel is asked first and its answer changed, since the
- * kernel has then shown that the application's memory can be written. Else memory is copied as the kernel does it (usermem.h).
+ * The application has made a TCP socket and shall see one: a socket with a pending connection looks as in SYN_SENT, and an MPTCP socket
+ * answers as a TCP socket would. If possible we ask the kernel first and change its answer, since the kernel has then shown that the
+ * application's memory is writable. Else we copy memory as the kernel does (usermem.h).
  */
 #include "config.h"
 
@@ -35,8 +35,8 @@
 #endif
 
 /*
- * Has a ring told the application that the pending connection is writable? Who asks for its error was told so somewhere, and not here.
- * Then the ring is about to read: the handshake ends before.
+ * Has a ring told the application that the pending connection is writable? A program that asks for its error has been told so somewhere,
+ * and not here. Then the ring is about to read: we end the handshake before.
  */
 static bool is_told_by_ring(const struct conn *conn, int fd)
 {
@@ -45,9 +45,8 @@ static bool is_told_by_ring(const struct conn *conn, int fd)
 }
 
 /*
- * SO_ERROR. If it is a ring that has told of the connection, the answer is the whole truth: a blind request that has failed was begun anew
- * a moment ago (connect/ring_use.c), and is waited for. As in the kernel, the error is taken as soon as the room for it is known, even if
- * it can't be written then.
+ * Answers SO_ERROR. If a ring has told of the connection, the answer must be final: we wait for a failed blind request that has just begun
+ * anew (connect/ring_use.c). Like the kernel, we take the error as soon as we know the room for it, even if it can't be written then.
  */
 static int get_error(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
 {
@@ -73,13 +72,13 @@ static int get_error(struct conn *conn, int fd, int level, int name, void *value
 	return 0;
 }
 
-/* Puts @answer in the place of the int that the kernel has written, or of as much of it as there is room for. */
+/* Replaces the int that the kernel has written by @answer, as far as there is room. */
 static void rewrite(void *value, const socklen_t *len, int answer)
 {
 	memcpy(value, &answer, *len < sizeof(answer) ? *len : sizeof(answer));
 }
 
-/* SO_PROTOCOL is TCP, which the application has asked for. */
+/* SO_PROTOCOL is TCP, as the application has asked for. */
 static int get_protocol(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
 {
 	if (next.getsockopt(fd, level, name, value, len) != 0)
@@ -113,7 +112,7 @@ static int get_rcvlowat(struct conn *conn, int fd, int level, int name, void *va
 	return 0;
 }
 
-/* The keepalive options are the application's, and not ours, which ask whether the converter is still there. */
+/* The keepalive options are the application's, and not ours, which check whether the converter is still there. */
 static int get_keepalive(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
 {
 	int kept;
@@ -125,7 +124,7 @@ static int get_keepalive(struct conn *conn, int fd, int level, int name, void *v
 	return 0;
 }
 
-/* SO_PEERNAME is getpeername(2), but doesn't look at the state, and refuses room that is too small for the address. */
+/* SO_PEERNAME is like getpeername(2), but ignores the state, and refuses room that is too small for the address. */
 static int get_peer(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
 {
 	union sockaddr_ip connected;
@@ -170,7 +169,7 @@ static const struct {
 	{ IPPROTO_TCP, TCP_KEEPCNT, get_keepalive },
 };
 
-/* IP_MTU and IPV6_MTU, which MPTCP doesn't know: the path's MTU as TCP_INFO has it, or ENOTCONN before there is one. */
+/* IP_MTU and IPV6_MTU, which MPTCP doesn't know: the path's MTU from TCP_INFO, or ENOTCONN before there is one. */
 static int get_mtu(int fd, void *value, socklen_t *len)
 {
 	struct tcp_info info;
@@ -205,7 +204,7 @@ static int get_elsewhere(const struct conn *conn, int fd, int level, int name, v
 	return hook_result(ret);
 }
 
-/* Is there room for a part of an int? MPTCP writes one byte then, and TCP as much as there is room for. */
+/* Is there room for a part of an int only? MPTCP writes one byte then, and TCP as much as fits. */
 static bool is_short(int level, const socklen_t *len)
 {
 	socklen_t room;
@@ -255,7 +254,7 @@ HOOK(int, getsockopt, (int fd, int level, int name, void *value, socklen_t *len)
 	return ret;
 }
 
-/* Notes an option that MPTCP refuses and that isn't missed, as TCP takes it. Returns 0, or -errno as TCP refuses the value. */
+/* Notes an option that MPTCP refuses and that a connection can do without, if TCP accepts it. Returns 0, or TCP's -errno for the value. */
 static int set_advice(struct conn *conn, int fd, int level, int name, const void *value, socklen_t len)
 {
 	int stand_in = replace_stand_in(conn, fd), ret = 0, taken;
@@ -275,7 +274,7 @@ static int set_advice(struct conn *conn, int fd, int level, int name, const void
 	return 0;
 }
 
-/* The errno with which TCP refuses this option, or @refusal if TCP would take it. */
+/* Returns TCP's errno for this option, or @refusal if TCP would accept it. */
 static int tcp_refusal(const struct conn *conn, int fd, int level, int name, const void *value, socklen_t len,
 		       int refusal)
 {
@@ -289,7 +288,7 @@ static int tcp_refusal(const struct conn *conn, int fd, int level, int name, con
 	return refusal;
 }
 
-/* Deals with an option that MPTCP has refused (@refusal) and that TCP may take. Returns 0 or -errno. */
+/* Handles an option that MPTCP has refused (@refusal) and that TCP may accept. Returns 0 or -errno. */
 static int set_refused(struct conn *conn, int fd, int level, int name, const void *value, socklen_t len,
 		       int refusal)
 {
@@ -298,7 +297,7 @@ static int set_refused(struct conn *conn, int fd, int level, int name, const voi
 	return set_advice(conn, fd, level, name, value, len);
 }
 
-/* Deals with an option that MPTCP takes no more behind connect(), or doesn't know. Returns 0, or -errno as TCP refuses the value. */
+/* Handles an option that MPTCP refuses after connect(), or doesn't know. Returns 0, or TCP's -errno for the value. */
 static int set_late(struct conn *conn, int fd, int level, int name, const void *value, socklen_t len)
 {
 	int refusal = tcp_refusal(conn, fd, level, name, value, len, 0), number;
@@ -389,7 +388,7 @@ static int ioctl_at_mark(int fd, unsigned int request, int *answer)
 {
 	int saved_errno = errno;
 
-	/* A request that the protocol doesn't know is taken for a network device's, whose argument is larger: hence EFAULT, too. */
+	/* The kernel takes an unknown request for a network device's, whose argument is larger: hence EFAULT, too. */
 	if (next.ioctl(fd, request, answer) == 0)
 		return 0;
 	if ((errno != ENOTTY && errno != EFAULT) || !conn_maybe(fd) || !conn_of(fd))
@@ -413,7 +412,7 @@ static int ioctl_known(int fd, unsigned int request, void *arg)
 	return next.ioctl(fd, request, arg);
 }
 
-/* The kernel looks at 32 bits of the request, and musl's prototype has no more. */
+/* The kernel uses 32 bits of the request, and musl's prototype has no more. */
 HOOK(int, ioctl, (int fd, unsigned long request, ...))
 {
 	va_list args;
@@ -425,7 +424,7 @@ HOOK(int, ioctl, (int fd, unsigned long request, ...))
 	return ioctl_known(fd, (unsigned int)request, arg);
 }
 
-/* The C library's sockatmark() calls its own ioctl(), and so isn't seen by the hook above. */
+/* The C library's sockatmark() calls its own ioctl(), which the hook above doesn't see. */
 HOOK(int, sockatmark, (int fd))
 {
 	int mark;

@@ -2,12 +2,12 @@
 /*
  * poll.c - poll() and ppoll(), with descriptors of pending connections among the application's
  *
- * A call without a descriptor of a connection that is held, pending, confirmed or failed is the kernel's. Else the application's
- * array is copied, with our own events for the pending sockets, and the loop of wait_for_all() waits on the copy. Each time that one
- * of these sockets can take a step, the step is taken, and the kernel is asked without waiting what the application is to be told
- * of its own array; events that belong to the response are taken out. The loop ends when there is something to tell, or when the
- * application's time-out, which runs on over all of the loop's waits, is over. Once no connection is pending any more the
- * loop becomes the application's own wait. Nothing is kept between two calls. select() uses the same loop (select.c).
+ * The kernel handles a call without a descriptor of a connection that is held, pending, confirmed or failed. Else we copy the application's
+ * array, with our own events for the pending sockets, and the loop of wait_for_all() waits on the copy. Each time one of these sockets can
+ * take a step, we take it. Then we ask the kernel, without waiting, what to tell the application about its own array, and remove events
+ * that belong to the response. The loop ends when there is something to tell, or when the application's time-out, which spans all of the
+ * loop's waits, is over. Once no connection is pending any more the loop becomes the application's own wait. We keep nothing between two
+ * calls. select() uses the same loop (select.c).
  */
 #include "config.h"
 
@@ -26,19 +26,19 @@
 #include <sys/mman.h>
 
 /*
- * How long we wait at a stretch for a pending socket. Another thread may take the response off
- * the stream while this one sleeps in the kernel, which has nothing to wake it for then.
+ * How long we wait at a stretch for a pending socket. Another thread may take the response off the stream while this one sleeps in the
+ * kernel, and then nothing wakes this one.
  */
 #define STRETCH_NS (20 * 1000000L)
 
-#define ON_STACK 32 /* More descriptors are rare and go into a mapping, since threads may have little stack. */
+#define ON_STACK 32 /* More are rare and go into a mapping, since threads may have little stack. */
 
-/* What a wait needs for each descriptor. It doesn't come from the application's allocator, which a signal handler may interrupt. */
+/* The memory of a wait for each descriptor. It doesn't come from the application's allocator, which a signal handler may interrupt. */
 struct scratch {
 	struct quiet quiet;
 	struct pollfd local_fds[ON_STACK];
 	struct conn *local_conns[ON_STACK];
-	struct pollfd *fds;  /* what we ask the kernel */
+	struct pollfd *fds;  /* our question to the kernel */
 	struct conn **conns; /* the attentive conn of each, or NULL */
 	size_t mapped;       /* bytes */
 };
@@ -79,8 +79,8 @@ static void wait_end(void *arg)
 }
 
 /*
- * What poll(2) reports of a socket whose connection has failed, as tcp_poll() does: an error, a hang-up, and all that was asked for.
- * Of a connection that was dissolved it reports what the kernel says, and the error.
+ * Returns the events of a socket whose connection has failed, like tcp_poll(): an error, a hang-up, and all that was asked for. For a
+ * dissolved connection returns the kernel's events, and the error.
  */
 static short failed_revents(const struct conn *conn, const struct pollfd *fd)
 {
@@ -93,8 +93,8 @@ static short failed_revents(const struct conn *conn, const struct pollfd *fd)
 }
 
 /*
- * Finds the connection of each descriptor. A held SYN is sent if the application doesn't wait for output: it has no early data to
- * send then, and expects the server to speak first.
+ * Finds the connection of each descriptor. Sends a held SYN if the application doesn't wait for output: it has no early data to send then,
+ * and expects the server to speak first.
  */
 static void conns_find(struct scratch *scratch, const struct pollfd *fds, nfds_t count)
 {
@@ -111,8 +111,8 @@ static void conns_find(struct scratch *scratch, const struct pollfd *fds, nfds_t
 #define POLLINPUT (POLLIN | POLLRDNORM)
 
 /*
- * Puts our events in the place of the application's for each pending socket. Returns how
- * many there are; @failed: is there one to be reported without any wait?
+ * Replaces the application's events by ours for each pending socket. Returns the number of these; @failed: is there one to report without
+ * any wait?
  */
 static nfds_t interest_set(struct scratch *scratch, const struct pollfd *fds, nfds_t count,
 			   bool *failed)
@@ -128,14 +128,14 @@ static nfds_t interest_set(struct scratch *scratch, const struct pollfd *fds, nf
 			scratch->fds[i].events = conversion_poll_events(conn);
 			pending++;
 		}
-		/* the response isn't input for the application, so that its wait isn't the kernel's */
+		/* the response isn't input for the application, so the kernel can't do this wait */
 		pending += conn && conn_is_confirmed(conn) && (fds[i].events & POLLINPUT);
 		*failed |= conn && conn_has_failed(conn);
 	}
 	return pending;
 }
 
-/* Takes the steps that have become possible, by what the kernel has reported, or by a deadline. */
+/* Takes the steps that the kernel's report or a deadline has made possible. */
 static void pending_progress(struct scratch *scratch, nfds_t count)
 {
 	for (nfds_t i = 0; i < count; i++)
@@ -145,8 +145,8 @@ static void pending_progress(struct scratch *scratch, nfds_t count)
 }
 
 /*
- * Writes what the application is to be told at this moment: what the kernel says, corrected for our sockets. Returns how many have
- * something, or -errno; doesn't wait.
+ * Writes the events for the application at this moment: the kernel's, corrected for our sockets. Returns how many sockets have some, or
+ * -errno; doesn't wait.
  */
 static int readiness_report(const struct scratch *scratch, struct pollfd *fds, nfds_t count)
 {
@@ -169,7 +169,7 @@ static int readiness_report(const struct scratch *scratch, struct pollfd *fds, n
 	return ready;
 }
 
-/* How long to wait next: what is left until @deadline, a stretch at most, and no time at all if a failure is to be reported. */
+/* Returns how long to wait next: until @deadline, at most a stretch, and no time at all if there is a failure to report. */
 static struct timespec *stretch(const struct deadline *deadline, bool failed, struct timespec *left)
 {
 	static const struct timespec most = { 0, STRETCH_NS };
@@ -240,12 +240,12 @@ static inline bool any_attentive(const struct pollfd *fds, nfds_t count)
 }
 
 /*
- * Is the call the kernel's alone, since no descriptor is of a connection on its way? The kernel looks first, without waiting, so that
- * it refuses an array that can't be read or is too long. @ready: what it has returned, which may be all that there is to do
+ * Can the kernel handle the call alone, since no descriptor belongs to a pending connection? The kernel checks first, without waiting, so
+ * that it refuses an array that is unreadable or too long. @ready: its result, which may be final
  */
 static inline bool is_kernels(struct pollfd *fds, nfds_t count, int *ready)
 {
-	*ready = next.poll(fds, count, 0); /* a point of cancellation, as the call is */
+	*ready = next.poll(fds, count, 0); /* a cancellation point, as the call is */
 	return *ready < 0 || !any_attentive(fds, count);
 }
 
@@ -255,14 +255,14 @@ HOOK_PASSING(int, poll, (struct pollfd *fds, nfds_t count, int timeout_ms),
 	struct deadline deadline;
 	int ready;
 
-	count = (unsigned int)count; /* as the kernel takes it */
+	count = (unsigned int)count; /* as in the kernel */
 	if (is_kernels(fds, count, &ready))
 		return ready || !timeout_ms ? ready : next.poll(fds, count, timeout_ms);
 	deadline = deadline_in_ms(timeout_ms);
 	return hook_result(poll_pending(fds, count, &deadline, NULL));
 }
 
-/* The next function refuses a time-out that can't be read or is no time, and a signal mask that can't be read. */
+/* The next function refuses an unreadable or invalid time-out, and an unreadable signal mask. */
 HOOK_TIMED_PASSING(int, ppoll, (struct pollfd *fds, nfds_t count, const struct timespec *timeout,
 				const sigset_t *mask),
 		   (fds, count, timeout, mask))

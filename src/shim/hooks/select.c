@@ -2,16 +2,16 @@
 /*
  * select.c - select() and pselect(), with pending connections in the application's sets
  *
- * Calls without one are the kernel's. The sets are copied and made an array for the loop of poll.c. The caller doesn't say how long its sets are: the kernel
- * cuts the number of descriptors to the size of the process's descriptor table, and many programs rely on that, as in
- * select(getdtablesize(), ...) with sets of the usual size. The kernel neither reads nor writes what is behind that end, and we must
- * not either. The size of the table can't be asked for, but
+ * The kernel handles calls without one. Otherwise we copy the sets, and make of them an array for the loop of poll.c. The caller doesn't
+ * say how long its sets are: the kernel cuts the number of descriptors to the size of the process's descriptor table, and many programs
+ * rely on that, as in select(getdtablesize(), ...) with sets of the usual size. The kernel neither reads nor writes behind that end, and we
+ * must not either. We can't ask for the size of the table, but
  *
- * - the table has each descriptor that is open, and all descriptors in front of it: up to there the kernel reads the sets, too;
- * - of a descriptor in the sets that isn't open the kernel says EBADF if the table has it, and ignores it otherwise. So once the
- *   kernel has accepted the sets, in a call that doesn't wait, the first descriptor in them that isn't open marks the end.
+ * - the table has each open descriptor, and all descriptors before it: up to there the kernel reads the sets, too;
+ * - for a closed descriptor in the sets the kernel says EBADF if the table has it, and ignores it otherwise. So once the kernel has
+ *   accepted the sets, in a call that doesn't wait, the first closed descriptor in them marks the end.
  *
- * The kernel has then refused (EFAULT) whatever can't be read in front of that end.
+ * The kernel has then refused (EFAULT) unreadable memory before that end.
  */
 #include "config.h"
 
@@ -30,7 +30,7 @@
 #define WORD_BITS ((int)(sizeof(unsigned long) * CHAR_BIT))
 #define WORDS_ON_STACK (FD_SETSIZE / WORD_BITS)
 #define FDS_ON_STACK 32
-#define NFDS_MAX (1 << 20) /* fs.nr_open as it is by default: no process has more descriptors */
+#define NFDS_MAX (1 << 20) /* the default of fs.nr_open: no process has more descriptors */
 
 /* The three sets of select(2): in, out, except; each may be NULL. */
 struct sets {
@@ -39,11 +39,11 @@ struct sets {
 	unsigned long *words[3]; /* our copies */
 	unsigned long local[3][WORDS_ON_STACK];
 	size_t bytes;    /* of a set */
-	size_t readable; /* as many bytes could be read of each set */
+	size_t readable; /* the readable bytes of each set */
 	void *mapped;    /* NULL if the copies are local */
 };
 
-/* The kernel's POLLIN_SET, POLLOUT_SET and POLLEX_SET (fs/select.c), and what to ask for. */
+/* The kernel's POLLIN_SET, POLLOUT_SET and POLLEX_SET (fs/select.c), and the events to ask for. */
 static const struct {
 	short ask, answer;
 } set_events[3] = {
@@ -69,7 +69,7 @@ static void unmap(void *memory, size_t bytes)
 	errno = saved_errno;
 }
 
-/* Copies the sets as far as they can be read. Returns false if there is no memory. */
+/* Copies the readable part of the sets. Returns false if there is no memory. */
 static bool sets_copy(struct sets *sets, int nfds, fd_set *in, fd_set *out, fd_set *except)
 {
 	fd_set *const theirs[3] = { in, out, except };
@@ -123,7 +123,7 @@ static bool sets_have_word(const struct sets *sets, int fd)
 	return false;
 }
 
-/* The highest descriptor in the sets whose connection needs our attention, or -1. */
+/* Returns the highest descriptor in the sets whose connection needs our attention, or -1. */
 static int sets_last_attentive(const struct sets *sets)
 {
 	int last = -1;
@@ -134,7 +134,7 @@ static int sets_last_attentive(const struct sets *sets)
 	return last;
 }
 
-/* Returns the end of the sets, looked for from descriptor @from on: the first descriptor in them that isn't open, see above. */
+/* Returns the end of the sets, searching from descriptor @from on: the first closed descriptor in them, see above. */
 static int sets_end(const struct sets *sets, int from)
 {
 	int end = from;
@@ -185,7 +185,7 @@ static int sets_fit(struct sets *sets, int nfds, int last)
 		sets_cut(sets, (int)sets->readable * CHAR_BIT);
 	sets_cut(sets, sets_end(sets, known));
 	errno = saved_errno;
-	return sets_write(sets); /* the call has written results into them */
+	return sets_write(sets); /* the call has overwritten them with results */
 }
 
 /* Fills @fds (NULL: only counts) with the descriptors in the sets. */
@@ -203,7 +203,7 @@ static nfds_t sets_to_fds(const struct sets *sets, struct pollfd *fds)
 	return count;
 }
 
-/* Writes the sets back. Returns how many bits are set, or -EBADF or -EFAULT as select(2). */
+/* Writes the sets back. Returns the number of set bits, or -EBADF or -EFAULT as select(2). */
 static int sets_from_fds(struct sets *sets, const struct pollfd *fds, nfds_t count)
 {
 	int bits = 0, ret;
@@ -269,7 +269,7 @@ static bool select_pending(int nfds, fd_set *in, fd_set *out, fd_set *except, co
 	return ours;
 }
 
-/* glibc tells how much time is left, as Linux does. musl gives Linux a copy, and its programs may use the time again. */
+/* glibc writes back the remaining time, as Linux does. musl gives Linux a copy, and its programs may use the time again. */
 static void tell_left(struct timeval *timeout, const struct deadline *deadline)
 {
 #ifdef __GLIBC__
@@ -283,7 +283,7 @@ static void tell_left(struct timeval *timeout, const struct deadline *deadline)
 #endif
 }
 
-/* The next function refuses a time-out that can't be read or is no time, and itself writes back what is left of one. */
+/* The next function refuses an unreadable or invalid time-out, and itself writes back the remaining time. */
 HOOK_TIMED_PASSING(int, select, (int nfds, fd_set *in, fd_set *out, fd_set *except,
 				 struct timeval *timeout),
 		   (nfds, in, out, except, timeout))

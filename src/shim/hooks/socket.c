@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* socket.c - socket(), connect(), listen(), shutdown(), and what copies or closes a socket */
+/* socket.c - socket(), connect(), listen(), shutdown(), and the functions that copy or close a socket */
 #include "config.h"
 
 #include "shim/connect/conversion.h"
@@ -52,8 +52,8 @@ HOOK(int, socket, (int domain, int type, int protocol))
 static int connect_again(struct conn *conn, int fd, bool blocking);
 
 /*
- * What a blocking connect() returns once the attempt has ended. As in Linux (6.18), success is told to each thread that has waited, a
- * failure to one of them, and the others get EPIPE.
+ * Returns the result of a blocking connect() once the attempt has ended. As in Linux (6.18), each waiting thread gets a success, but only
+ * one of them a failure; the others get EPIPE.
  */
 static int connect_waited(struct conn *conn, int fd)
 {
@@ -80,7 +80,7 @@ static int connect_waited(struct conn *conn, int fd)
 	}
 }
 
-/* connect() once more, on a socket that has failed to connect. Returns 0 or -errno. */
+/* Calls connect() again on a socket that has failed to connect. Returns 0 or -errno. */
 static int connect_after_failure(struct conn *conn)
 {
 	int error = conn_take_error(conn);
@@ -89,7 +89,7 @@ static int connect_after_failure(struct conn *conn)
 	return error ? -error : -ECONNABORTED;
 }
 
-/* connect() once more, on a socket that we have a conn of. Returns 0 or -errno, 1: not ours. */
+/* Calls connect() again on a socket that has a conn. Returns 0 or -errno, 1: not ours. */
 static int connect_again(struct conn *conn, int fd, bool blocking)
 {
 	enum conn_phase phase = conn_phase(conn);
@@ -126,8 +126,8 @@ static bool is_unconnected_tcp(int fd)
 }
 
 /*
- * connect(2) of a socket that an attempt has left behind. Its epoll registrations are made again
- * once it is connecting: a socket that isn't connected reports itself as hung up.
+ * connect(2) of a socket that an attempt has left behind. Makes its epoll registrations again once it is connecting: an unconnected socket
+ * reports itself as hung up.
  */
 static int connect_replaced(struct conn *conn, int fd, const struct sockaddr *addr, socklen_t len)
 {
@@ -144,7 +144,7 @@ static int connect_replaced(struct conn *conn, int fd, const struct sockaddr *ad
 	return ret;
 }
 
-/* Connects without a converter. A socket that could not be connected may be tried again. */
+/* Connects without a converter. After a failure the application may try again. */
 static int connect_directly(struct conn *conn, int fd, const struct sockaddr *addr, socklen_t len)
 {
 	int ret;
@@ -162,8 +162,8 @@ static int connect_directly(struct conn *conn, int fd, const struct sockaddr *ad
 }
 
 /*
- * connect() to an address that is no server's. AF_UNSPEC dissolves the connection (connect(2)). The kernel refuses all others, but
- * only where the state of the socket doesn't decide: it doesn't look at an address that it has no use for.
+ * connect() to an address that is no server's. AF_UNSPEC dissolves the connection (connect(2)). The kernel refuses all others, but only if
+ * the socket's state doesn't decide: it ignores an address that it has no use for.
  */
 static int connect_nowhere(struct conn *conn, int fd, const struct sockaddr *addr, socklen_t len)
 {
@@ -216,7 +216,7 @@ static int connect_any(int fd, const struct sockaddr *addr, socklen_t len)
 	return ret > 0 ? connect_directly(conn, fd, addr, len) : hook_result(ret);
 }
 
-/* The kernel refuses an address that can't be read or is too long. Any other is copied once, as the kernel does. */
+/* The kernel refuses an address that is unreadable or too long. We copy any other once, as the kernel does. */
 HOOK(int, connect, (int fd, const struct sockaddr *addr, socklen_t len))
 {
 	struct sockaddr_storage copy;
@@ -227,7 +227,7 @@ HOOK(int, connect, (int fd, const struct sockaddr *addr, socklen_t len))
 	return hook_success_kept(connect_any(fd, (const struct sockaddr *)&copy, len), saved_errno);
 }
 
-/* Only a client's connections are converted: a listener gets a TCP socket, and what it accepts isn't followed. */
+/* We convert only a client's connections: a listener gets a TCP socket, and we don't follow the sockets that it accepts. */
 HOOK(int, listen, (int fd, int backlog))
 {
 	struct conn *conn = conn_idle(fd);
@@ -238,7 +238,7 @@ HOOK(int, listen, (int fd, int backlog))
 	replace_with_tcp(conn, fd);
 	ret = next.listen(fd, backlog);
 	saved_errno = errno;
-	watch_resume(conn); /* now there is nothing to be told of it but connections */
+	watch_resume(conn); /* now the kernel reports only connections of it */
 	if (ret == 0)
 		conn_move(conn, CONN_IDLE, CONN_DIRECT);
 	errno = saved_errno;
@@ -266,13 +266,13 @@ HOOK(int, close, (int fd))
 
 HOOK(int, close_range, (unsigned int first, unsigned int last, int flags))
 {
-	/* With other flags the descriptors live on: for the exec(), or in another process. */
+	/* With other flags the descriptors live on: until the exec(), or in another process. */
 	if (flags == 0)
 		conn_forget_range(first, last);
 	return next.close_range(first, last, flags);
 }
 
-/* The C library's closefrom() calls its own close_range(), and so isn't seen by the hook above. */
+/* The C library's closefrom() calls its own close_range(), which the hook above doesn't see. */
 HOOK(void, closefrom, (int first))
 {
 	conn_forget_range(first < 0 ? 0 : (unsigned int)first, UINT_MAX);
@@ -299,9 +299,9 @@ static int dup_followed(int fd, int to, int ret)
 }
 
 /*
- * Another thread may be in the middle of a step of the connection that @to has: it would go on with the socket that takes its
- * place. So the conn is claimed while that happens. Who claims it later sees by the cookie that @to is another socket's.
- * Returns the conn that is to be released, or NULL.
+ * Another thread may be taking a step of the connection that @to has: it would continue with the socket that takes its place. So we claim
+ * the conn during the call. A thread that claims it later sees by the cookie that @to is another socket's. Returns the conn to release, or
+ * NULL.
  */
 static struct conn *overwrite_begin(int fd, int to, struct conn_claim *claim)
 {
@@ -341,7 +341,7 @@ static int fcntl_followed(int fd, int command, void *arg)
 	return ret;
 }
 
-/* The third argument is an int, a pointer, or missing. It is passed on as a pointer, as the C library does. */
+/* The third argument is an int, a pointer, or missing. Passes it on as a pointer, as the C library does. */
 #define FCNTL_HOOK(symbol)                                                                         \
 	HOOK(int, symbol, (int fd, int command, ...))                                 \
 	{                                                                                          \
@@ -358,10 +358,10 @@ FCNTL_HOOK(fcntl)
 FCNTL_HOOK(fcntl64)
 
 /*
- * Who the application is told that it and its peer are
+ * The names that the application gets for itself and its peer
  *
- * getpeername(2) names the server, though the kernel's peer is the converter. Both names have the address family of the socket
- * that the application has made, whichever family the converter is reached by.
+ * getpeername(2) names the server, though the kernel's peer is the converter. Both names have the address family of the socket that the
+ * application has made, whichever family leads to the converter.
  */
 
 static int name_answer(const union sockaddr_ip *name, struct sockaddr *addr, socklen_t *len)
@@ -372,8 +372,8 @@ static int name_answer(const union sockaddr_ip *name, struct sockaddr *addr, soc
 typedef int name_function(int fd, struct sockaddr *addr, socklen_t *len);
 
 /*
- * Asks the kernel for a name, into memory of ours: it looks at the state of the socket before it looks at what the application
- * points to, and so do the hooks. Returns 0, or -1 with errno.
+ * Asks the kernel for a name, into memory of ours: the kernel checks the socket's state before the application's pointer, and so do the
+ * hooks. Returns 0, or -1 with errno.
  */
 static int name_ask(name_function *ask, int fd, union sockaddr_ip *name)
 {
@@ -383,7 +383,7 @@ static int name_ask(name_function *ask, int fd, union sockaddr_ip *name)
 	return ask(fd, &name->sa, &full);
 }
 
-/* Finds out which of this host's addresses a direct connection to @server would have. Returns false if there is no route. */
+/* Finds this host's address for a direct connection to @server. Returns false if there is no route. */
 static bool route_source(const union sockaddr_ip *server, struct in6_addr *out)
 {
 	union sockaddr_ip found;
@@ -406,8 +406,8 @@ static bool route_source(const union sockaddr_ip *server, struct in6_addr *out)
 }
 
 /*
- * Makes an IPv4 name of @name, which is of an IPv6 socket that stands in the place of the application's IPv4 socket. An IPv6
- * address that isn't v4-mapped becomes the dummy address of RFC 7600, which belongs to nobody.
+ * Makes an IPv4 name of @name, the name of an IPv6 socket in place of the application's IPv4 socket. An IPv6 address that isn't v4-mapped
+ * becomes the dummy address of RFC 7600, which belongs to nobody.
  */
 static void name_as_ipv4(union sockaddr_ip *name)
 {
@@ -419,7 +419,7 @@ static void name_as_ipv4(union sockaddr_ip *name)
 		sockaddr_ip_set(name, AF_INET, &dummy, port);
 }
 
-/* Is the server of another address family than the converter? @name: this host's, of the connection to the converter */
+/* Does the server have another address family than the converter? @name: this host's, of the connection to the converter */
 static bool is_of_other_family(const struct conn *conn, const union sockaddr_ip *name)
 {
 	return conn_peer(conn)->sa.sa_family != AF_UNSPEC && sockaddr_ip_port(name) &&
@@ -444,10 +444,7 @@ HOOK(int, getsockname, (int fd, struct sockaddr *addr, socklen_t *len))
 	return name_answer(&name, addr, len);
 }
 
-/*
- * What the kernel says is only good if no other thread has begun a connection in between, or ended one: it may be the
- * converter's name.
- */
+/* The kernel's answer is valid only if no other thread has begun or ended a connection in between: it may be the converter's name. */
 HOOK(int, getpeername, (int fd, struct sockaddr *addr, socklen_t *len))
 {
 	struct conn *conn = conn_maybe(fd) ? conn_of(fd) : NULL;
@@ -465,7 +462,7 @@ HOOK(int, getpeername, (int fd, struct sockaddr *addr, socklen_t *len))
 		phase = conn_phase(conn);
 		ret = name_ask(next.getpeername, fd, &connected);
 	} while (conn_phase(conn) != phase || phase == CONN_HELD || phase_in(phase, PHASES_PENDING));
-	if (ret < 0) /* of one that was converted, too: it has been reset */
+	if (ret < 0) /* also for a converted connection: it has been reset */
 		return -1;
 	if (phase_in(phase, PHASE(DONE) | PHASES_CONFIRMED))
 		connected = *conn_peer(conn);

@@ -2,16 +2,16 @@
 /*
  * syscall.c - syscall(2), the C library's way to any system call
  *
- * No program that we know of connects, reads or writes TCP sockets by syscall() (doc/decisions.md has the measurement); one that
- * did would have direct connections. Three calls matter all the same:
+ * No program that we know of connects, reads or writes TCP sockets by syscall() (doc/decisions.md has the measurement); one that did would
+ * have direct connections. But three calls matter:
  *
- * - libuv closes all of its descriptors so, and with it Node and others. A close() before the response was read would be
- *   a reset, which takes the application's last bytes with it: what close() does beforehand is done here, too.
- * - A program that makes an io_uring has hooks in front of connect(), and none in front of what follows (system/rings.h).
- * - mptcpize's library makes its sockets so. In front of ours it would keep us from knowing them.
+ * - libuv, and with it Node and others, closes all of its descriptors by syscall(). A close() before the response was read would cause a
+ *   reset, which loses the application's last bytes: so we do here what the hook of close() does.
+ * - A program that makes an io_uring calls hooks for connect(), and none for later operations (system/rings.h).
+ * - mptcpize's library makes its sockets by syscall(). In front of ours it would hide them from us.
  *
- * The system call itself is left to the C library, and never goes through another hook. So a preloaded library behind our
- * close() or socket() whose function ends in syscall() comes here a second time, which changes nothing, and no third time.
+ * We leave the system call itself to the C library, and never call another hook. So if a preloaded library behind our close() or socket()
+ * ends in syscall(), it comes here a second time, which changes nothing, and no third time.
  */
 #include "config.h"
 
@@ -27,7 +27,7 @@
 
 #if RAWCALL_OWN
 
-/* syscall() is no cancellation point, and to wait for a response is one. */
+/* syscall() is no cancellation point, but waiting for a response is. */
 HOOK_SLOW long close_by_syscall(int fd)
 {
 	int cancel_state;
@@ -38,7 +38,7 @@ HOOK_SLOW long close_by_syscall(int fd)
 	return next.syscall(SYS_close, fd);
 }
 
-/* mptcpize asks for Multipath TCP where the program has asked for TCP: which of them is best is for us to say. */
+/* mptcpize asks for Multipath TCP although the program has asked for TCP: we decide which is better. */
 HOOK_SLOW long socket_by_syscall(int domain, int type, int protocol)
 {
 	uint32_t generation = conn_generation();
@@ -53,7 +53,7 @@ static bool any_handshake(const struct conn *conn)
 	return !conn->call.follows;
 }
 
-/* The ring may read from any connection as soon as it is there: none is left that has a response to come. */
+/* The ring may read from any connection as soon as it is made, so we end all handshakes that await a response. */
 HOOK_SLOW long ring_by_syscall(long entries, long params, const void *caller)
 {
 	long fd = next.syscall(SYS_io_uring_setup, entries, params);
@@ -66,9 +66,9 @@ HOOK_SLOW long ring_by_syscall(long entries, long params, const void *caller)
 }
 
 /*
- * All other calls, among them many of futex(2), go on as they are. Callers pass as many arguments as the call has, so that behind
- * them the last parameters are whatever is there: on some architectures a variable of the caller's, on the stack. It is read and
- * must not be written, as it would be for a tail call, which the empty statement prevents.
+ * Passes on all other calls, among them many of futex(2). Callers pass as many arguments as the call has, so the last parameters have
+ * arbitrary contents: on some architectures a variable of the caller, on the stack. We may read it and must not write it, as a tail call
+ * would; the empty statement prevents that.
  */
 HOOK(long, syscall, (long number, long a, long b, long c, long d, long e, long f))
 {
