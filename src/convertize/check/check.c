@@ -17,7 +17,7 @@
 #define PREFIX "convertize: "
 #define SUPERVISE_TIMEOUT_MS 5000
 
-/* Starts a program under supervision, to learn whether the kernel and the container permit it. Returns NULL, or why not, to be freed. */
+/* Runs a program under supervision to see whether kernel and container permit that. Returns NULL, or the problem, to free. */
 static char *supervision_problem(void)
 {
 	static const char *const argv[] = { "/proc/self/exe", "--config", "none", "--converter", "127.0.0.1", "--method", "supervise",
@@ -82,7 +82,7 @@ static void check_program(struct report *report, const struct options *options, 
 	fact_value_text(fact, preload_name(plan.verdict));
 }
 
-/* Says where the library is, and if there are several, for which machines. */
+/* Reports the library's path and, if there are several builds, their machines. */
 static void report_library(struct report *report, const struct library *library)
 {
 	const struct library_build *own = &library->builds[0];
@@ -123,7 +123,7 @@ static void check_all(struct report *report, const struct options *options,
 	check_wishes(report, &settings->paths);
 	check_library(report, options);
 	check_cache(report, settings);
-	report_flush(report); /* connections may take their time */
+	report_flush(report); /* the connections may take seconds */
 	check_converters(report, settings, &networks);
 	check_networks_fini(&networks);
 }
@@ -151,7 +151,7 @@ static void ignore_command(char *const words[], const char *about, void *arg)
 	(void)arg;
 }
 
-/* Prints the commands as lines for a shell, and those for the converter as comments; nothing if the report is JSON. */
+/* Prints the commands as lines for a shell, and those for the converter as comments. Prints nothing if the report is JSON. */
 static void check_fix_print(const struct report *report)
 {
 	if (report->json)
@@ -163,8 +163,8 @@ static void check_fix_print(const struct report *report)
 }
 
 /*
- * Runs a command with its standard output on our standard error. Returns its exit status, or as a shell does 126 or 127
- * for a command that wasn't run, and 128 and more for one that was killed.
+ * Runs a command with its standard output on our standard error. Returns its exit status or, as a shell does, 126 or 127 if it
+ * can't run it, and 128 and the number of the signal that killed it.
  */
 static int run(char *const words[])
 {
@@ -205,13 +205,13 @@ static void run_command(char *const words[], const char *about, void *arg)
 	fflush(later->out);
 }
 
-/* Shows and runs the commands for this machine, without a shell, and notes them in @later. Returns their number. */
+/* Prints and runs the commands for this machine, without a shell, and notes them in @later. Returns their number. */
 static size_t check_fix_run(const struct report *report, struct report *later)
 {
 	const char *path = getenv("PATH");
 	char *wider = NULL;
 
-	/* the PATH of an ordinary user has no ip and no sysctl */
+	/* an ordinary user's PATH may lack the directories of ip and sysctl */
 	if (asprintf(&wider, "%s%s/usr/sbin:/sbin", path ? path : "", path && *path ? ":" : "") >= 0)
 		setenv("PATH", wider, 1);
 	free(wider);

@@ -2,8 +2,7 @@
 /*
  * check.h - "convertize check": can this machine, this network and this program do it?
  *
- * All paths to a converter are asked and measured before facts are reported, since a fault of one path means something else if all
- * paths have it.
+ * We ask and measure all paths to a converter before we report facts: a fault that all paths have is the converter's or this host's.
  */
 #ifndef CONVERTIZE_CHECK_H
 #define CONVERTIZE_CHECK_H
@@ -17,7 +16,7 @@
 #include "convertize/options/command_line.h"
 #include "host/host.h"
 
-/* check() - look at this host, the program and the converters, and report facts on standard output; returns the exit status */
+/* check() - examine this host, the program and the converters, and report facts on standard output; returns the exit status */
 int check(const struct options *options);
 
 /* The parts of check(). Each adds facts to @report. */
@@ -28,38 +27,38 @@ struct check_networks {
 	struct host host;
 	struct host_network *list;
 	size_t count;
-	const struct host_link *vpn; /* that takes all traffic, or that to a converter; NULL: there is none */
+	const struct host_link *vpn; /* the VPN that takes all traffic, or the traffic to a converter; NULL: there is none */
 };
 
 /*
- * check_networks_read() - ask the kernel, and judge what there is by the word of this user and of the administrator
- * @settings: name the converters. Returns 0, or -errno: then there are no networks. check_networks_fini() frees it.
+ * check_networks_read() - read the networks from the kernel, and judge them by the settings of this user and of the administrator
+ * @settings: name the converters. Returns 0, or -errno: then the list is empty. check_networks_fini() frees @out.
  */
 int check_networks_read(struct check_networks *out, const struct settings *settings);
 void check_networks_fini(struct check_networks *networks);
 void check_networks_report(struct report *report, const struct check_networks *networks);
 
-/* May connections use the network? If no network has a default route, those do that have an address. */
+/* May connections use the network? If no network has a default route, all with an address count. */
 bool check_network_is_usable(const struct check_networks *networks, const struct host_network *network);
 
-/* Has somebody said that connections don't use the network, or does a VPN? Then nothing is sent there. */
+/* Does a setting or a VPN forbid connections over the network? Then the doctor sends nothing there. */
 bool check_network_is_refused(const struct host_network *network);
 
-/* The network that has this address, whatever the port; NULL: none has it. */
+/* Returns the network that has this address, ignoring the port; NULL: none has it. */
 const struct host_network *check_network_of(const struct check_networks *networks, const union sockaddr_ip *address);
 
-/* Reports the networks that CONVERT_PATHS names and that aren't there. */
+/* Reports the networks that CONVERT_PATHS names and this host doesn't have. */
 void check_wishes(struct report *report, const struct path_preferences *wanted);
 void check_converters(struct report *report, const struct settings *settings,
 		      const struct check_networks *networks);
 
 void check_cache(struct report *report, const struct settings *settings);
 
-/* Finds the cache as programs do (cache_find()), but makes neither directory nor file. */
+/* Opens the cache that programs use (cache_find()), but makes neither directory nor file. */
 int check_cache_open(struct cache *cache, const struct settings *settings, struct cache_place *place);
 
 /*
- * check_supported() - report the features that the converter @about has in its answer
+ * check_supported() - report the features that converter @about announces in its answer
  * A part of check_converters(). @mptcp: Multipath TCP gets through to it.
  */
 void check_supported(struct report *report, const char *about, const struct probe_result *probe,
@@ -73,7 +72,7 @@ typedef void converter_on_address(const union sockaddr_ip *address, const char *
 /* Called for each name that has no address now. */
 typedef void converter_on_unresolved(const char *name, const char *reason, void *arg);
 
-/* converter_addresses() - find them all, in the order in which they are tried; names are asked for, which may take a while */
+/* converter_addresses() - find all addresses, in the order in which programs try them; resolves names, which may take seconds */
 void converter_addresses(const struct settings *settings, converter_on_address *each, converter_on_unresolved *unresolved,
 			 void *arg);
 
@@ -94,27 +93,27 @@ enum check_size {
 struct check_path {
 	union sockaddr_ip from;               /* AF_UNSPEC: as the kernel chooses */
 	const char *device;                   /* that its sockets are bound to; NULL: to none */
-	const struct host_link *home; /* the device that it leaves by; NULL: not known */
+	const struct host_link *home; /* the device that its packets leave by; NULL: unknown */
 	bool endpoint;                        /* subflows use it */
-	struct probe_result probe;            /* of a request like those of programs, or of the best rung (check_ask.c) */
-	bool connected;                       /* at least one kind of connection is answered */
+	struct probe_result probe;            /* of a request like a program's, or of the best rung (check_ask.c) */
+	bool connected;                       /* the converter's host answers at least one kind of connection */
 	enum probe_syn_data syn_data;
-	size_t syn_passed;                    /* the most bytes of data in a SYN that were taken; 0: none */
-	size_t syn_lost;                      /* the fewest that were lost, in each try; 0: none */
+	size_t syn_passed;                    /* the most bytes of data in a SYN that got through; 0: none */
+	size_t syn_lost;                      /* the fewest bytes that got lost in each try; 0: none */
 	enum probe_mptcp mptcp;
-	bool mptcp_dropped;  /* SYNs that offer it get no answer, others do */
+	bool mptcp_dropped;  /* SYNs that offer MPTCP get no answer, others do */
 	bool host_answers;   /* the port doesn't answer, but another port of the host does, over the same path */
 	enum check_size size;
-	bool both_ways;      /* the way back was measured as well */
-	unsigned int mtu;    /* bytes of the largest packets that are carried; 0: not even the smallest are */
+	bool both_ways;      /* the transfer measured the way back as well */
+	unsigned int mtu;    /* size in bytes of the largest packets that get through; 0: not even the smallest do */
 	size_t carried;      /* bytes of the transfer, each way */
 	double transfer_ms;
 };
 
-/* Why has the converter refused, as another request without a cookie shows? */
+/* The reason for a refusal: a second request, without the cookie, finds it out. */
 enum check_cookie {
 	CHECK_COOKIE_UNKNOWN,    /* it refuses without the cookie, too */
-	CHECK_COOKIE_CLIENT,     /* no cookie was sent: it refuses the client */
+	CHECK_COOKIE_CLIENT,     /* we have no cookie: it refuses the client */
 	CHECK_COOKIE_WRONG,      /* without the cookie it asks for one */
 	CHECK_COOKIE_NOT_NEEDED, /* without the cookie it answers, or gives one */
 };
@@ -124,7 +123,7 @@ struct check_candidate {
 	union sockaddr_ip address;
 	char about[SOCKADDR_STRLEN + SETTINGS_NAME_MAX + 4]; /* "192.0.2.1:1234 (name)" */
 	struct check_path first; /* the one that connections take */
-	struct check_path paths[CHECK_PATHS_MAX]; /* the others, if they were looked at */
+	struct check_path paths[CHECK_PATHS_MAX]; /* the others, if the doctor examined them */
 	size_t path_count;
 	uint8_t cookie[CONVERT_TLV_VALUE_MAX];
 	size_t cookie_len;
@@ -136,7 +135,7 @@ struct check_converters {
 	struct report *report;
 	const struct settings *settings;
 	const struct check_networks *networks;
-	struct cache cache; /* knowledge of programs */
+	struct cache cache; /* facts that programs have learned */
 	struct cache_place place;
 	struct check_candidate candidates[CHECK_ADDRESSES_MAX];
 	size_t count;
@@ -150,11 +149,11 @@ struct probe_request check_request(const struct check_converters *converters,
 				   const struct check_candidate *candidate,
 				   const struct check_path *path);
 
-/* Asks the converter over a path, and finds out which part of a request doesn't get through. */
+/* Asks the converter over a path, and determines the part of a request that doesn't get through. */
 void check_ask(const struct check_converters *converters, struct check_candidate *candidate,
 	       struct check_path *path);
 
-/* Does the same over the first path, and again with the cookie that the converter gives; finds out why it refuses. */
+/* Does the same over the first path. If the converter refuses, asks again with the cookie that it gave, or determines the reason. */
 void check_ask_first(const struct check_converters *converters,
 		     struct check_candidate *candidate);
 
@@ -163,7 +162,7 @@ bool check_serves(const struct check_candidate *candidate);
 
 /* --- check_measure.c -------------------------------------------------------------------- */
 
-/* Makes a short transfer each way over a path that the converter answers on. */
+/* Makes a short transfer in each direction over a path on which the converter answers. */
 void check_measure(const struct check_converters *converters,
 		   const struct check_candidate *candidate, struct check_path *path);
 
@@ -174,7 +173,7 @@ bool check_measure_all(const struct check_converters *converters,
 
 /* --- check_paths.c ---------------------------------------------------------------------- */
 
-/* Returns the device that has the address, whatever the port; NULL: none, or the loopback, since the converter is on this machine. */
+/* Returns the device that has the address; NULL: none, or the loopback device, if the converter is on this machine. */
 const struct host_link *check_home_of(const struct check_converters *converters, const union sockaddr_ip *address);
 
 /* Returns the name of the path's device, or "this network". */
@@ -183,11 +182,11 @@ const char *check_path_name(const struct check_path *path);
 /* Finds the other paths to a candidate that serves, asks it over each, and measures them. */
 void check_paths_look(const struct check_converters *converters, struct check_candidate *candidate);
 
-/* Returns another path over which a candidate answers that doesn't answer over the first one, or NULL. */
+/* For a candidate that doesn't answer over the first path: returns another path over which it answers, or NULL. */
 const struct check_path *check_paths_elsewhere(const struct check_converters *converters,
 					       struct check_candidate *candidate);
 
-/* Adds the command that makes connections to the converter go over this path; false: there is none. */
+/* Adds the command that routes connections to the converter over this path. Returns false if there is none. */
 bool check_paths_prefer(const struct check_candidate *candidate, const struct check_path *path,
 			struct fact *fact);
 

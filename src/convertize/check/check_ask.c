@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * check_ask.c - asks a converter over one path, and finds out which part of a request doesn't get through
+ * check_ask.c - asks a converter over one path, and determines the part of a request that doesn't get through
  *
- * A program's request rides in the SYN of a Multipath TCP connection. An Info TLV is sent in the same way, padded to the
- * length of such a request. If it isn't taken as it should be, then it is sent three times more, since packets are lost at
- * times, and with less: fewer bytes, no data in the SYN, without Multipath TCP. These "rungs" are tried all at once, so that
- * they take no longer than one. What differs between the rungs that get through and those that don't is the cause.
+ * A program sends its request in the SYN of a Multipath TCP connection. We send an Info TLV in the same way, padded to the
+ * length of such a request. If it doesn't get through as it should, we send it three times more, since packets get lost at
+ * times, and we send less: fewer bytes, no data in the SYN, no Multipath TCP. We try all these "rungs" at once, so that they take
+ * no longer than one. The difference between the rungs that get through and the others is the cause.
  */
 #include "config.h"
 
@@ -18,14 +18,14 @@
 #define REQUEST_PADDING 24
 #define INFO_SIZE 8
 
-/* The time for a rung: an answer to the first SYN comes before Linux sends the second, or soon after on a long path. */
+/* The time for a rung: the answer to the first SYN comes before Linux sends the second or, on a long path, soon after. */
 #define AGAIN_MS 1500
 
 bool check_serves(const struct check_candidate *candidate)
 {
 	const struct probe_result *probe = &candidate->first.probe;
 
-	/* A converter that doesn't know the Info TLV may convert all the same. */
+	/* A converter that doesn't know the Info TLV may still convert. */
 	return probe->outcome == PROBE_ANSWERED &&
 	       (!probe->response.has_error ||
 		probe->response.error_code == CONVERT_ERROR_UNSUPPORTED_MESSAGE ||
@@ -63,7 +63,7 @@ static bool at_once(const struct probe_result *result)
 	return probe_is_connected(result) && !result->syn_again;
 }
 
-/* Finds the best of the rungs that repeat the first request: one that was answered at once, if possible with its data taken. */
+/* Returns the best rung that repeats the first request: one with an answer at once, preferably with its data taken. */
 static const struct probe_result *best_again(const struct probe_result rungs[])
 {
 	const struct probe_result *best = &rungs[RUNG_AGAIN];
@@ -81,10 +81,10 @@ static bool refuses(const struct probe_result *result)
 	       result->response.error_code == CONVERT_ERROR_NOT_AUTHORIZED;
 }
 
-/* Is something not as it should be, so that asking with less may find the cause? */
+/* Does the result show a fault whose cause the rungs may find? */
 static bool is_doubtful(const struct probe_result *result)
 {
-	/* A converter takes Multipath TCP out of SYNs that it refuses, and nothing is wrong with that. */
+	/* A converter removes Multipath TCP from SYNs that it refuses: that is no fault. */
 	if (result->outcome == PROBE_LOCAL ||
 	    (result->outcome == PROBE_ANSWERED && result->response.has_error &&
 	     result->response.error_code != CONVERT_ERROR_UNSUPPORTED_MESSAGE &&
@@ -131,7 +131,7 @@ static void settle_syn_data(struct check_path *path, const struct probe_result r
 	}
 }
 
-/* Keeps the answer that says most: the first one, or that of a rung that got one. */
+/* Keeps the most informative result: the first, or a rung's if only that has an answer or a connection. */
 static void settle_answer(struct check_path *path, const struct probe_result rungs[])
 {
 	const struct probe_result *best = &path->probe;
@@ -140,7 +140,7 @@ static void settle_answer(struct check_path *path, const struct probe_result run
 		if (rungs[i].outcome == PROBE_ANSWERED ||
 		    (!probe_is_connected(best) && probe_is_connected(&rungs[i])))
 			best = &rungs[i];
-	/* a result whose SYN was sent again has the times of a lost packet */
+	/* prefer a result without a repeated SYN, which would distort the times */
 	for (int i = 0; i < RUNG_COUNT && best->syn_again; i++)
 		if (at_once(&rungs[i]) && rungs[i].outcome == best->outcome)
 			best = &rungs[i];
@@ -194,7 +194,7 @@ void check_ask(const struct check_converters *converters, struct check_candidate
 		climb_down(request, path);
 }
 
-/* Returns the cookie of a Missing Cookie error, which is behind a byte of zero (Section 6.2.8); empty if it has none. */
+/* Returns the cookie of a Missing Cookie error, which follows a zero byte (Section 6.2.8); empty if it has none. */
 static struct convert_span given_cookie(const struct probe_result *probe)
 {
 	struct convert_span value = probe->response.error_value;
@@ -205,7 +205,7 @@ static struct convert_span given_cookie(const struct probe_result *probe)
 	return (struct convert_span){ value.data + 1, value.len - 1 };
 }
 
-/* Finds out whether the converter has refused the client or the cookie, by another connection without a cookie. */
+/* Connects again without a cookie to determine whether the converter refuses the client or the cookie. */
 static void look_at_refusal(const struct check_converters *converters,
 			    struct check_candidate *candidate)
 {
@@ -294,7 +294,7 @@ static void report_options(struct report *report, const char *about,
 	free(list);
 }
 
-/* Reports TLVs of the answer that libconvert doesn't know, most likely private ones. */
+/* Reports TLVs of the answer that libconvert doesn't know, probably private ones. */
 static void report_unknown(struct report *report, const char *about,
 			   const struct probe_result *probe)
 {
@@ -324,7 +324,7 @@ static void report_unknown(struct report *report, const char *about,
 	free(list);
 }
 
-/* Reports whether its SYN+ACK confirms the server (doc/private-tlvs.md). Converters of other projects don't say. */
+/* Reports whether its SYN+ACK confirms the server (doc/private-tlvs.md). Converters of other projects don't tell. */
 static void report_withholding(struct report *report, const char *about,
 			       const struct convert_response *response)
 {
@@ -343,8 +343,8 @@ static void report_withholding(struct report *report, const char *about,
 }
 
 /*
- * Linux takes the window of an MPTCP SYN with data for many times larger than it is, and floods clients that have several
- * paths. Where the converter doesn't correct that, programs send no such SYNs.
+ * Linux misreads the window of an MPTCP SYN with data as many times larger, and floods clients that have several paths. If the
+ * converter doesn't correct that, programs send no such SYNs.
  */
 static void report_windows(struct report *report, const char *about,
 			   const struct convert_response *response)

@@ -2,9 +2,9 @@
 /*
  * check_converter.c - "convertize check": reports each address of each converter
  *
- * One address that answers is enough for conversions: faults of the others are only warnings then. A fault that explains
- * others is reported alone: a converter that refuses this client doesn't show how it treats SYNs with data, and a
- * fault over one path only is the path's.
+ * One address that answers is enough for conversions: faults of the others are then only warnings. We report a fault that
+ * explains others alone: for example, a converter that refuses this client doesn't show how it treats SYNs with data. A fault
+ * over only one path is the path's.
  */
 #include "config.h"
 
@@ -118,7 +118,7 @@ static const struct {
 	{ CONVERT_ERROR_NETWORK_FAILURE, "has trouble with its own network", REMEDY_LATER },
 };
 
-/* What is said of a refusal, and the remedy, for each reason that the converter may have had. */
+/* The message and the remedy for each reason of a refusal. */
 static const char *const refusals[][2] = {
 	[CHECK_COOKIE_UNKNOWN] = { "refuses this client, or its cookie",
 				   REMEDY_ADMIT_OR_COOKIE },
@@ -196,7 +196,7 @@ static void report_answer(const struct check_converters *converters, const struc
 
 /* --- SYN data and MPTCP -------------------------------------------------------------- */
 
-/* Returns another path over which SYN data (or Multipath TCP) gets through, which shows that the cause is on the first one; or NULL. */
+/* Returns another path over which SYN data (or Multipath TCP) gets through: the first path is then the cause. NULL: there is none. */
 static const struct check_path *elsewhere(const struct check_candidate *candidate, bool syn_data)
 {
 	for (size_t i = 0; i < candidate->path_count; i++) {
@@ -278,7 +278,7 @@ static void report_syn_data(const struct check_converters *converters,
 	fact_value_bool(fact, first->syn_data == PROBE_SYN_DATA_TAKEN);
 }
 
-/* Reports whether SYNs that are full of early data get through, as those with requests alone do. */
+/* Reports whether SYNs full of early data get through, if SYNs with only a request do. */
 static void report_syn_bytes(const struct check_converters *converters,
 			     const struct check_candidate *candidate)
 {
@@ -286,7 +286,7 @@ static void report_syn_bytes(const struct check_converters *converters,
 	bool early_data = converters->settings->early_data;
 	struct fact *fact;
 
-	/* where large packets vanish, so do large SYNs */
+	/* a path that loses large packets loses large SYNs, too */
 	if (first->syn_data != PROBE_SYN_DATA_TAKEN || !first->syn_passed ||
 	    first->size != CHECK_SIZE_CARRIED)
 		return;
@@ -361,7 +361,7 @@ static void report_mptcp(const struct check_converters *converters,
 		fact = report_lost_mptcp(converters, candidate);
 		break;
 	case PROBE_MPTCP_WITHHELD:
-		/* check_kernel() has said so, with the remedy */
+		/* check_kernel() has reported it, with the remedy */
 		fact = report_fact(converters->report, FACT_NOTE, "converter.mptcp",
 				   candidate->about,
 				   "this kernel did not offer Multipath TCP, because SYNs with it were "
@@ -379,7 +379,7 @@ static void report_mptcp(const struct check_converters *converters,
 
 /* --- all of one address --------------------------------------------------------------- */
 
-/* Reports that programs of this user have given the converter up a moment ago. */
+/* Reports that the converter rests: a program of this user noted its failure. */
 static void report_rest(const struct check_converters *converters, const struct check_candidate *candidate)
 {
 	struct cache_converter known;
@@ -398,7 +398,7 @@ static void report_rest(const struct check_converters *converters, const struct 
 }
 
 /*
- * Looks for another network over which the converter answers, where it doesn't over the one that connections take.
+ * If the converter doesn't answer over the network that connections take, reports another network over which it does.
  * Returns false, with nothing reported, if there is none.
  */
 static bool report_elsewhere(const struct check_converters *converters,
@@ -436,7 +436,7 @@ static void report_candidate(const struct check_converters *converters,
 		return;
 	}
 	report_answer(converters, candidate);
-	/* A converter that refuses takes Multipath TCP out of the SYN: then nothing more is known. */
+	/* A converter that refuses removes Multipath TCP from the SYN: then we know nothing more. */
 	if (!check_serves(candidate))
 		return;
 	report_rest(converters, candidate);
@@ -448,7 +448,7 @@ static void report_candidate(const struct check_converters *converters,
 	check_paths_report_size(converters, candidate, &candidate->first);
 }
 
-/* Asks and measures all candidates, before anything is reported of them. */
+/* Asks and measures all candidates. The reports follow later. */
 static void look_at_candidates(struct check_converters *converters)
 {
 	bool families[2] = { false };
@@ -467,7 +467,7 @@ static void look_at_candidates(struct check_converters *converters)
 			continue;
 		candidate->first.home = check_home_of(converters, &candidate->first.probe.local);
 		check_measure(converters, candidate, &candidate->first);
-		/* other addresses of the same family are reached by the same networks */
+		/* the same networks lead to other addresses of the family */
 		if (!*seen && candidate->first.mptcp != PROBE_MPTCP_UNUSED &&
 		    candidate->first.mptcp != PROBE_MPTCP_WITHHELD)
 			check_paths_look(converters, candidate);

@@ -49,7 +49,7 @@ static void check_mptcp(struct report *report, const char *release)
 	fact_value_bool(fact, fd >= 0);
 }
 
-/* Does this kernel put data into the SYNs of sockets of @protocol? Returns true if it makes no such sockets. */
+/* Does this kernel put data into the SYNs of @protocol's sockets? Returns true if it has no such sockets. */
 static bool takes_syn_data(int protocol)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, protocol);
@@ -95,8 +95,8 @@ static void check_syn_data(struct report *report, const char *release)
 }
 
 /*
- * Has this kernel switched MPTCP off for a while, because SYNs were lost (Linux 6.12)? It counts the SYNs that it leaves
- * MP_CAPABLE out of, so that a SYN to a closed port of this host shows it.
+ * Has this kernel switched MPTCP off for a while, because SYNs were lost (Linux 6.12)? It counts each SYN that it sends without
+ * MP_CAPABLE for that reason. So we send a SYN to a closed port of this host, and compare the counter.
  */
 static bool mptcp_is_withheld(void)
 {
@@ -149,7 +149,7 @@ static void check_mptcp_blackhole(struct report *report)
 	fact_value_bool(fact, withheld);
 }
 
-/* Reports that this kernel has switched off data in SYNs for a while (never, by default). Nothing tells whether it is over. */
+/* Reports that this kernel has switched off data in SYNs for a while (never, by default). The kernel doesn't show when that ends. */
 static void check_fastopen_blackhole(struct report *report)
 {
 	int timeout = sysctl_read("net.ipv4.tcp_fastopen_blackhole_timeout_sec");

@@ -2,11 +2,11 @@
 /*
  * check_measure.c - a short transfer each way, and the largest packets that a path carries
  *
- * A convertd that is asked for it sends the bytes back that follow the request (the Echo TLV, doc/private-tlvs.md). With
- * other converters only the way there is seen: an answer shows that the full segments with the request in them arrived.
+ * On request, convertd sends the bytes that follow a request back (the Echo TLV, doc/private-tlvs.md). With other converters we see
+ * only the way there: an answer shows that the full segments with the request arrived.
  *
- * If full segments vanish, segments of many sizes are tried at once, over plain TCP with a smaller maximum segment size,
- * which holds for both sides. A few such rounds find the largest size that passes.
+ * If full segments vanish, we try segments of many sizes at once, over plain TCP with a smaller maximum segment size, which
+ * limits both sides. A few such rounds find the largest size that passes.
  */
 #include "config.h"
 
@@ -15,25 +15,25 @@
 #include <poll.h>
 
 #define TRANSFER_BYTES (64 * 1024)
-#define TRANSFER_ALL_BYTES (128 * 1024) /* more than a first congestion window, so that all paths are used */
+#define TRANSFER_ALL_BYTES (128 * 1024) /* more than an initial congestion window, so that the transfer uses all paths */
 #define STALL_MS 2000     /* three retransmissions, or four */
 #define ONE_WAY_BYTES 4096
 
 #define SEARCH_BYTES 4096
 #define SEARCH_STALL_MS 900
-#define SEARCH_SIZES 8 /* at once: convertd refuses a client who asks more than 20 times in a second */
+#define SEARCH_SIZES 8 /* at once: convertd refuses a client that asks more than 20 times in a second */
 #define SEARCH_MIN 576 /* RFC 791 */
 #define IPV4_HEADERS (20 + 20)
 #define IPV6_HEADERS (40 + 20)
 
-/* Did all @bytes arrive and come back? *@both_ways: the converter sends bytes back at all. */
+/* Did all @bytes arrive and come back? Sets *@both_ways if the converter sends bytes back at all. */
 static bool carries(const struct probe_result *result, size_t bytes, bool *both_ways)
 {
 	*both_ways = result->outcome == PROBE_ANSWERED && result->response.has_echo;
 	return *both_ways && result->returned >= bytes;
 }
 
-/* Tries the way there alone: any answer shows that the segment with the request has arrived. */
+/* Tries only the way there: any answer shows that the segment with the request arrived. */
 static bool carries_there(struct probe_request request, struct probe_result *out)
 {
 	request.echo = false;
@@ -43,7 +43,7 @@ static bool carries_there(struct probe_request request, struct probe_result *out
 	return probe_is_connected(out) && out->outcome != PROBE_SILENT;
 }
 
-/* Does the result show a converter without Echo TLVs? Such a one answers without one, or ends the connection. */
+/* Does the result show a converter without Echo TLVs? It answers without one, or ends the connection. */
 static bool knows_no_echo(const struct probe_result *result)
 {
 	return (result->outcome == PROBE_ANSWERED && !result->response.has_echo) ||
@@ -56,12 +56,12 @@ static bool knows_no_echo(const struct probe_result *result)
 struct search {
 	struct probe_request request;
 	unsigned int headers;
-	unsigned int passed; /* the largest size that passed, in bytes; 0: none did yet */
-	unsigned int lost;   /* the smallest that didn't pass */
+	unsigned int passed; /* the largest size that passed, in bytes; 0: none so far */
+	unsigned int lost;   /* the smallest size that didn't pass */
 	bool both_ways;      /* bytes came back */
 };
 
-/* Did segments of this size pass? Without Echo TLVs, any answer shows that the segment with the request has arrived. */
+/* Did segments of this size pass? Without Echo TLVs, any answer shows that the segment with the request arrived. */
 static bool passes(const struct probe_result *result, bool *both_ways)
 {
 	if (carries(result, SEARCH_BYTES, both_ways))
@@ -92,8 +92,8 @@ static void search_round(struct search *search, const unsigned int sizes[], size
 }
 
 /*
- * Searches the largest packets that pass. @mtu: the largest that the devices would send, in bytes.
- * Returns their size, which is @mtu if nothing is wrong, or 0 if not even the smallest pass.
+ * Searches the largest packets that pass. @mtu: the largest that the devices send, in bytes
+ * Returns their size: @mtu if nothing is wrong, 0 if not even the smallest pass.
  */
 static unsigned int search_size(struct probe_request request, unsigned int mtu, bool *both_ways)
 {
@@ -128,18 +128,18 @@ static unsigned int search_size(struct probe_request request, unsigned int mtu, 
 
 /* --- one path ---------------------------------------------------------------------------- */
 
-/* The paddings, in bytes, of the SYNs that are tried where a full one was lost; the request comes on top. */
+/* The paddings of the SYNs to try after a full one was lost, in bytes without the request. */
 static const size_t syn_paddings[] = { 64, 160, 320, 512, 768, 1024, TRANSFER_BYTES };
 #define SYN_PADDINGS (sizeof(syn_paddings) / sizeof(syn_paddings[0]))
 
 #define SYN_TRIES 3
 
-/* Finds the largest SYN that is taken, and the next larger one, which isn't taken in any of SYN_TRIES: single packets may be lost. */
+/* Finds the largest SYN that gets through, and the next larger one, which fails SYN_TRIES times: single packets may get lost. */
 static void search_syn(struct probe_request request, struct check_path *path)
 {
 	struct probe_request requests[SYN_PADDINGS];
 	struct probe_result results[SYN_PADDINGS];
-	size_t taken = 0; /* so many of the sizes */
+	size_t taken = 0; /* the number of sizes that got through */
 
 	request.connect_only = true;
 	path->syn_lost = 0;
@@ -161,8 +161,8 @@ static void search_syn(struct probe_request request, struct check_path *path)
 }
 
 /*
- * Transfers with as much data in the SYN as there is room for. If that SYN is lost, the largest that passes is searched, and
- * the transfer is repeated without data in the SYN, since a connection whose SYN was lost says nothing of the path's speed.
+ * Makes a transfer with as much data in the SYN as fits. If that SYN is lost, searches the largest SYN that passes, and repeats the
+ * transfer without data in the SYN: a lost SYN distorts the measured speed.
  */
 static void transfer(struct probe_request request, struct check_path *path,
 		     struct probe_result *result)
@@ -190,11 +190,11 @@ void check_measure(const struct check_converters *converters,
 	request.echo = true;
 	request.padding = TRANSFER_BYTES;
 	request.stall_ms = STALL_MS;
-	request.tcp = true; /* Multipath TCP would use the other paths, too */
+	request.tcp = true; /* Multipath TCP would also use the other paths */
 	request.in_syn = path->syn_data == PROBE_SYN_DATA_TAKEN;
 	transfer(request, path, &result);
 	if (result.outcome == PROBE_RESET) {
-		/* convertd has given this client all the answers that it gives in a second */
+		/* this client may have reached convertd's limit of answers in a second */
 		poll(NULL, 0, 500);
 		transfer(request, path, &result);
 	}
@@ -213,7 +213,7 @@ void check_measure(const struct check_converters *converters,
 		path->size = CHECK_SIZE_UNKNOWN;
 		return;
 	}
-	/* pure acknowledgements come back even if full segments don't */
+	/* acknowledgements without data come back even if full segments don't */
 	path->size = result.acknowledged > result.syn_bytes + 2 * result.mtu ?
 			     CHECK_SIZE_LOST_BACK : CHECK_SIZE_LOST_THERE;
 	path->mtu = search_size(request, result.mtu, &path->both_ways);

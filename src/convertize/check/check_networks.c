@@ -2,9 +2,9 @@
 /*
  * check_networks.c - this host's networks and MPTCP endpoints, as the doctor sees them
  *
- * host/judge.c says which networks may be used, by the word of this user (CONVERT_PATHS, CONVERT_BESIDE_VPN), of the administrator
- * (convertize.conf) and of NetworkManager. Where it says no the doctor neither sends anything there nor proposes an endpoint, route or rule,
- * and an endpoint that is there is reported.
+ * host/judge.c decides which networks connections may use, by the settings of this user (CONVERT_PATHS, CONVERT_BESIDE_VPN), of the
+ * administrator (convertize.conf) and of NetworkManager. For a forbidden network the doctor sends nothing, proposes no endpoint, route
+ * or rule, and reports an endpoint that is there.
  */
 #include "config.h"
 
@@ -30,7 +30,7 @@ static void on_converter(const union sockaddr_ip *address, const char *name, voi
 	(void)name;
 	host_way_ask(-1, address, NULL, 0, &way);
 	link = way.error || way.type != RTN_UNICAST ? NULL : host_link_of(host, way.index);
-	/* of several converters the one in a VPN decides */
+	/* among several converters, one behind a VPN decides */
 	if (link && (!host->ways[HOST_WAY_CONVERTER] || host_kind_is_vpn(link->kind)))
 		host->ways[HOST_WAY_CONVERTER] = link->index;
 }
@@ -161,13 +161,13 @@ static void report_vpn(struct report *report, const struct check_networks *netwo
 
 /* --- endpoints --- */
 
-/* Is an endpoint used to open subflows: "subflow", perhaps "fullmesh" too? */
+/* Does the kernel open subflows from the endpoint? It does with the flag "subflow", perhaps together with "fullmesh". */
 static bool begins_subflows(const struct mptcp_endpoint *endpoint)
 {
 	return endpoint->flags & MPTCP_PM_ADDR_FLAG_SUBFLOW;
 }
 
-/* Is it used only for addresses that a converter announces? */
+/* Does the kernel use it only towards addresses that a converter announces? */
 static bool is_fullmesh_only(const struct mptcp_endpoint *endpoint)
 {
 	return !begins_subflows(endpoint) && endpoint->flags & MPTCP_PM_ADDR_FLAG_FULLMESH;
@@ -178,7 +178,7 @@ static const struct host_link *home_of(const struct check_networks *networks, co
 	return host_home_of(&networks->host, &endpoint->address);
 }
 
-/* Has an address of this network's device an endpoint that subflows are opened from? */
+/* Does an address of this network's device have an endpoint from which the kernel opens subflows? */
 static bool has_endpoint(const struct check_networks *networks, const struct host_network *network)
 {
 	for (size_t i = 0; i < networks->host.endpoints.count; i++) {
@@ -193,8 +193,8 @@ static bool has_endpoint(const struct check_networks *networks, const struct hos
 }
 
 /*
- * Reports the networks of a family whose address has no endpoint, but for the one that connections take anyway. Returns how many networks
- * there are besides that one.
+ * Reports the networks of a family that have no endpoint, except the one that connections take anyway. Returns the number of networks
+ * besides that one.
  */
 static size_t report_missing(struct report *report, const struct check_networks *networks, bool is_v4)
 {
@@ -250,7 +250,7 @@ static void report_fullmesh(struct report *report, const struct mptcp_endpoint *
 	fact_value_text(fact, text);
 }
 
-/* How an endpoint is changed where somebody keeps it who would undo the doctor's command; NULL: nobody does. */
+/* Returns the way to change an endpoint whose keeper would undo the doctor's command; NULL: nobody keeps it. */
 static const char *remedy_of(const struct mptcp_endpoint *endpoint, const struct host_network *network)
 {
 	if (network->keeper == HOST_KEEPER_NM)
@@ -261,8 +261,8 @@ static const char *remedy_of(const struct mptcp_endpoint *endpoint, const struct
 }
 
 /*
- * Reports an endpoint by which connections would use a network that they are not to use, or not first. Without a network the address is none
- * of this machine's.
+ * Reports an endpoint by which connections would use a network that they must not use, or should use last. @network is NULL if this
+ * machine doesn't have the address.
  */
 static void report_endpoint(struct report *report, const struct mptcp_endpoint *endpoint, const struct host_network *network)
 {
@@ -350,7 +350,7 @@ void check_wishes(struct report *report, const struct path_preferences *wanted)
 		if (network_is_there(wish))
 			continue;
 		path_wish_format(wish, name);
-		/* what is never to be used does no harm by not being there */
+		/* a missing network with =never does no harm */
 		fact = report_fact(report, wish->use == PATH_USE_NEVER ? FACT_NOTE : FACT_WARN, "paths.missing", name,
 				   "CONVERT_PATHS names it, and there is no such %s now", *wish->device ? "device" : "address");
 		fact_remedy(fact, REMEDY_PATH_NAMES);

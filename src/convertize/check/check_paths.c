@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PORT_OF_OTHERS 443 /* of web servers: hardly any firewall drops it; only a SYN is sent there */
+#define PORT_OF_OTHERS 443 /* of web servers: hardly any firewall drops it; we send only a SYN there */
 #define HOST_ANSWER_MS 1000
 #define IPV6_MTU_MIN 1280
-#define TRIES_OF_ALL 3 /* of a transfer over all paths at once, before something is concluded from its failures */
+#define TRIES_OF_ALL 3 /* of a transfer over all paths at once, before we report its failure */
 
 const char *check_path_name(const struct check_path *path)
 {
@@ -51,7 +51,7 @@ const struct host_link *check_home_of(const struct check_converters *converters,
 	return home && !home->loopback ? home : NULL;
 }
 
-/* Adds the paths of endpoints, bound as the kernel binds their subflows; then those of networks that have no endpoint. */
+/* Adds the paths of endpoints, bound as the kernel binds their subflows, then those of networks without an endpoint. */
 static void find_paths(const struct check_networks *networks, struct check_candidate *candidate)
 {
 	const struct endpoints *endpoints = &networks->host.endpoints;
@@ -73,7 +73,7 @@ static void find_paths(const struct check_networks *networks, struct check_candi
 	}
 }
 
-/* Finds out whether the host answers at another port, where the converter's is silent. */
+/* Determines whether the converter's host answers at another port, after the converter's port was silent. */
 static void look_at_host(const struct check_converters *converters,
 			 const struct check_candidate *candidate, struct check_path *path)
 {
@@ -128,7 +128,7 @@ const struct check_path *check_paths_elsewhere(const struct check_converters *co
 	return NULL;
 }
 
-/* Asks which way packets take to the candidate from this address; @index: that of the device that they are bound to, 0: none. */
+/* Asks the kernel for the route to the candidate from this address. @index: of the device that the socket is bound to; 0: none */
 static void ask_way(const struct check_candidate *candidate, const union sockaddr_ip *from, unsigned int index, struct host_way *out)
 {
 	const struct in6_addr source = sockaddr_ip_in6(from);
@@ -165,7 +165,7 @@ bool check_paths_prefer(const struct check_candidate *candidate, const struct ch
 
 /* --- packets that are too large ---------------------------------------------------------------------- */
 
-/* Adds the command that makes this host send, and ask for, no larger packets than the path carries. */
+/* Adds the command that limits the packets that this host sends and asks for to the size that the path carries. */
 static void shrink(const struct check_candidate *candidate, const struct check_path *path,
 		   struct fact *fact)
 {
@@ -180,14 +180,14 @@ static void shrink(const struct check_candidate *candidate, const struct check_p
 			     "mtu", mtu, (char *)NULL);
 		return;
 	}
-	/* the path's address is given, since a rule for it decides, and not the route that the address was chosen by */
+	/* ask with the path's address, since a rule for that address may choose another table than the usual one */
 	sockaddr_ip_set_port(&from, 0);
 	ask_way(candidate, &from, path->device ? path->home->index : 0, &way);
 	if (!ipv4 || way.error || !path->home || way.gateway.sa.sa_family != AF_INET) {
 		fact_remedy(fact, REMEDY_IPV6_MTU, IPV6_MTU_MIN);
 		return;
 	}
-	/* a device with an MTU below IPv6's minimum loses its IPv6 addresses: so only the route gets it */
+	/* a device with an MTU below IPv6's minimum loses its IPv6 addresses: so set the MTU of the route only */
 	snprintf(table, sizeof(table), "%u", way.table);
 	fact_command(fact, COMMAND_HERE, "ip", "route", "replace",
 		     host_format_address(&candidate->address, to), "via",
@@ -275,14 +275,14 @@ static void plan_route(const struct check_converters *converters, const struct c
 		fact_remedy(fact, REMEDY_OTHER_RULE, table, from);
 }
 
-/* Finds the way that packets of a subflow take which begins at the path's address. */
+/* Finds the route for packets of a subflow from the path's address. */
 static void find_way(const struct check_candidate *candidate, const struct check_path *path,
 		     struct host_way *out)
 {
 	ask_way(candidate, &path->from, path->device ? path->home->index : 0, out);
 }
 
-/* Do packets from the path's address leave by another network? Then it is no path of its own, even if something answers. */
+/* Do packets from the path's address leave by another network? Then it isn't a separate path, even if the converter answers. */
 static bool is_misrouted(const struct check_candidate *candidate, const struct check_path *path)
 {
 	struct host_way way;
@@ -293,8 +293,8 @@ static bool is_misrouted(const struct check_candidate *candidate, const struct c
 }
 
 /*
- * Does this host drop the answers? It does if its reverse path filter is strict (ip-sysctl.rst, rp_filter) and
- * packets from the address would leave by another device, were the socket not bound to this one.
+ * Does this host drop the answers? It does if its reverse path filter is strict (ip-sysctl.rst, rp_filter) and packets
+ * from the address, without a socket bound to this device, would leave by another.
  */
 static bool is_filtered(const struct check_candidate *candidate, const struct check_path *path)
 {
@@ -335,7 +335,7 @@ static struct fact *report_silent_router(const struct check_converters *converte
 	return fact;
 }
 
-/* Reports a path by which packets leave as they should, and nothing comes back. */
+/* Reports a path with correct routes on which nothing comes back. */
 static struct fact *report_unanswered(const struct check_converters *converters,
 				      const struct check_candidate *candidate,
 				      const struct check_path *path)
@@ -399,8 +399,8 @@ static struct fact *report_dead(const struct check_converters *converters,
 }
 
 /*
- * Does the converter refuse connections from the path's address? It may admit others, or have given the cookie to another
- * address. It takes Multipath TCP out of SYNs that it refuses, and joins to other connections are not refused.
+ * Does the converter refuse connections from the path's address? It may admit other addresses, or have given the cookie to another
+ * one. It removes Multipath TCP from SYNs that it refuses, but doesn't refuse joins to other connections.
  */
 static bool is_refused(const struct check_path *path)
 {
@@ -413,7 +413,7 @@ static struct fact *report_mptcp(const struct check_converters *converters,
 				 const struct check_candidate *candidate,
 				 const struct check_path *path)
 {
-	bool same = path->mptcp == candidate->first.mptcp; /* reported of the converter already */
+	bool same = path->mptcp == candidate->first.mptcp; /* already reported as the converter's */
 	struct fact *fact;
 
 	if (is_refused(path))
@@ -469,7 +469,7 @@ static void report_syn_data(const struct check_converters *converters,
 	fact_value_bool(fact, false);
 }
 
-/* Reports that requests get through in SYNs and more data doesn't, unless that was reported of the first path. */
+/* Reports that requests get through in SYNs and more data doesn't, unless the first path has the same fault. */
 static void report_syn_bytes(const struct check_converters *converters,
 			     const struct check_candidate *candidate, const struct check_path *path)
 {
@@ -506,13 +506,13 @@ static void report_all(const struct check_converters *converters,
 			    (is_good(&candidate->paths[i]) || is_refused(&candidate->paths[i]));
 	if (expected > converters->networks->host.endpoints.subflow_limit)
 		expected = converters->networks->host.endpoints.subflow_limit;
-	/* a fault of the first path has been reported, and explains the rest */
+	/* the fault of the first path, already reported, explains the rest */
 	if (!is_good(&candidate->first) || !candidate->first.both_ways)
 		return;
 	report_flush(converters->report);
 	/*
-	 * Packets are lost at times. Where one in thirty is, each way, 41 of 538 tries have failed: if the SYN+ACK to data in a SYN is lost,
-	 * Linux goes on by TCP, and a join that loses its packets twice comes too late.
+	 * Packets get lost at times. With one lost in thirty, each way, 41 of 538 tries failed: if the SYN+ACK to data in a SYN is lost, Linux
+	 * falls back to TCP, and a join that loses its packets twice comes too late.
 	 */
 	for (int i = 0; i < TRIES_OF_ALL && (!carried || result.subflows < expected); i++)
 		carried = check_measure_all(converters, candidate, expected, &result);

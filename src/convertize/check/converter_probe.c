@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * converter_probe.c - one connection to a converter that asks what it supports, and how it went
+ * converter_probe.c - one connection to a converter that asks for its features, and the result
  *
- * The request is an Info TLV (Section 6.2.3), sent as the shim sends its own: in the SYN of an
- * MPTCP connection, without a Fast Open cookie. Nothing is asked of any server.
+ * The request is an Info TLV (Section 6.2.3), sent as the shim sends its own: in the SYN of an MPTCP connection, without a Fast Open
+ * cookie. It involves no server.
  *
- * Three faults look alike from outside and have different remedies: the path or the peer doesn't take MPTCP; this kernel
- * doesn't offer it for a while, after lost SYNs (then a counter of SYNs without it grows, since Linux 6.12); and a SYN was
- * lost together with its data (tcpi_fastopen_client_fail, since 5.5).
+ * Three faults look alike from outside and have different remedies: the path or the peer doesn't accept MPTCP; this kernel doesn't
+ * offer MPTCP for a while, after lost SYNs (then a counter of SYNs without it grows, since Linux 6.12); or the path lost a SYN
+ * because of its data (tcpi_fastopen_client_fail, since 5.5).
  */
 #include "config.h"
 
@@ -67,7 +67,7 @@ uint64_t counters_read(const char *name)
 	return value;
 }
 
-/* CLOCK_MONOTONIC in milliseconds, as the times of a result are. */
+/* CLOCK_MONOTONIC in milliseconds, the clock of a result's times. */
 static double probe_now_ms(void)
 {
 	return (double)clock_ns() / (double)CLOCK_NS_PER_MS;
@@ -75,7 +75,7 @@ static double probe_now_ms(void)
 
 /* --- results ----------------------------------------------------------------------------- */
 
-/* Parses the bytes of the message that have come so far. PROBE_SILENT: they may still become an answer. */
+/* Parses the bytes of the message so far. PROBE_SILENT: they may still become an answer. */
 static enum probe_outcome probe_judge(struct probe_result *result)
 {
 	size_t length = 0;
@@ -106,16 +106,15 @@ bool probe_is_connected(const struct probe_result *result)
 /*
  * bytes to a converter and back, over a connection that a probe has made
  *
- * Progress shows in the bytes that come back, and in those that the peer's kernel acknowledges (SIOCOUTQ, which is looked
- * at in ticks, since no event tells of it). So a path that carries full segments one way only is told from one that
- * carries none.
+ * Progress shows in the bytes that come back, and in those that the peer's kernel acknowledges. We read the latter by SIOCOUTQ at
+ * intervals, since no event tells of them. They distinguish a path that carries full segments one way from one that carries none.
  */
 struct transfer {
 	int fd;
-	const uint8_t *bytes; /* all that is to be sent, the request first */
+	const uint8_t *bytes; /* to send; the request comes first */
 	size_t len, sent;
-	size_t echo;           /* bytes that are to come back behind the answer */
-	unsigned int subflows; /* half of them waits, for a while, for so many subflows besides the first */
+	size_t echo;           /* bytes that should come back after the answer */
+	unsigned int subflows; /* the second half of them waits for this number of subflows besides the first, at most a few seconds */
 	int stall_ms;
 	struct probe_result *result;
 };
@@ -123,13 +122,13 @@ struct transfer {
 #define TICK_MS 20
 #define SUBFLOWS_MAX 16
 #define TCP_ESTABLISHED 1 /* include/net/tcp_states.h */
-#define SUBFLOWS_MS 2500 /* the second half waits for subflows for so long and SUBFLOWS_ROUND_TRIPS */
+#define SUBFLOWS_MS 2500 /* the second half waits for subflows for this time and SUBFLOWS_ROUND_TRIPS */
 #define SUBFLOWS_ROUND_TRIPS 4
-#define ALL_MS 30000     /* a transfer that takes longer is given up */
+#define ALL_MS 30000     /* a transfer ends after this time in any case */
 
 static void look_at_subflows(struct transfer *transfer)
 {
-	/* MPTCP_INFO counts those that are still being set up as well */
+	/* MPTCP_INFO would also count those that aren't established yet */
 	struct {
 		struct mptcp_subflow_data header;
 		struct tcp_info subflows[SUBFLOWS_MAX];
@@ -147,7 +146,7 @@ static void look_at_subflows(struct transfer *transfer)
 		transfer->result->subflows = established - 1;
 }
 
-/* Returns how many bytes may have been sent by now. */
+/* Returns the number of bytes that the transfer may have sent by now. */
 static size_t may_send(const struct transfer *transfer, double since_start)
 {
 	double patience = SUBFLOWS_MS + SUBFLOWS_ROUND_TRIPS * transfer->result->round_trip_ms;
@@ -171,7 +170,7 @@ static bool send_some(struct transfer *transfer, size_t end)
 	return sent >= 0 || errno == EAGAIN || errno == EINTR;
 }
 
-/* Puts the bytes of the answer into the message, and counts those behind it. */
+/* Appends the bytes of the answer to the message, and counts those after it. */
 static enum probe_outcome take(struct transfer *transfer, const uint8_t *bytes, size_t len,
 			       enum probe_outcome outcome)
 {
@@ -224,8 +223,8 @@ static bool is_over(const struct transfer *transfer, enum probe_outcome outcome)
 }
 
 /*
- * Sends the rest and reads the answer. Returns the outcome of the request. The transfer ends with the answer if that has no Echo TLV; else
- * when all bytes have come back, or nothing has moved for stall_ms.
+ * Sends the rest and reads the answer. Returns the outcome of the request. The transfer ends with the answer if that has no Echo TLV;
+ * else when all bytes have come back, or after stall_ms without progress.
  */
 static enum probe_outcome transfer_run(struct transfer *transfer)
 {
@@ -273,8 +272,8 @@ static enum probe_outcome transfer_run(struct transfer *transfer)
 #define PROBES_A_SECOND 16
 
 /*
- * The third SYN that Linux sends in vain makes it leave MPTCP out of all SYNs for an hour if the fourth
- * arrives (net.mptcp.blackhole_timeout). It is sent after 3 s, so that a probe ends before.
+ * If three SYNs of a connection get lost and the fourth, without MPTCP, arrives, Linux leaves MPTCP out of all SYNs for an hour
+ * (net.mptcp.blackhole_timeout). It sends the third SYN after 3 s, so a probe ends before that.
  */
 #define HANDSHAKE_MS_MAX 2900
 
@@ -294,7 +293,7 @@ static double elapsed_ms(const struct probe *probe)
 	return probe_now_ms() - probe->start;
 }
 
-/* Waits for the events or an error. Returns false if the time, @limit_ms since the SYN, is up. */
+/* Waits for the events or an error. Returns false @limit_ms after the SYN. */
 static bool wait_for(const struct probe *probe, short events, int limit_ms)
 {
 	struct pollfd ready = { .fd = probe->fd, .events = events };
@@ -328,7 +327,7 @@ static int write_request(struct probe *probe)
 	return len < 0 ? (int)len : 0;
 }
 
-/* Makes a non-blocking socket, an MPTCP one if the kernel has that, and binds it as requested. Returns 0 or -errno. */
+/* Makes a non-blocking socket, with MPTCP if the kernel has it, and binds it as requested. Returns 0 or -errno. */
 static int open_socket(struct probe *probe)
 {
 	const struct probe_request *request = probe->request;
@@ -353,7 +352,7 @@ static int open_socket(struct probe *probe)
 	return 0;
 }
 
-/* Sends the SYN, with the request in it if that is wanted and this kernel does it. Returns 0 or -errno. */
+/* Sends the SYN, with the request in it if the caller wants that and this kernel supports it. Returns 0 or -errno. */
 static int send_syn(struct probe *probe)
 {
 	const union sockaddr_ip *to = &probe->request->converter;
@@ -386,10 +385,10 @@ static int socket_error(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 ? errno : error;
 }
 
-/* Keeps the largest packets that both sides would send: ours by the path's MTU, the peer's by the segment size that it was told. */
+/* Keeps the size of the largest packets that both sides send: ours by the path's MTU, the peer's by the segment size that we told it. */
 static void look_at_size(const struct tcp_info *info, struct probe_result *result)
 {
-	/* Linux takes the room for timestamps off the maximum segment size that it has told the peer */
+	/* Linux subtracts the room for timestamps from the maximum segment size that it told the peer */
 	unsigned int received = info->tcpi_advmss +
 				(info->tcpi_options & TCPI_OPT_TIMESTAMPS ? TIMESTAMPS_SIZE : 0) +
 				(sockaddr_ip_is_v4(&result->local) ? IPV4_HEADERS : IPV6_HEADERS);
@@ -397,7 +396,7 @@ static void look_at_size(const struct tcp_info *info, struct probe_result *resul
 	result->mtu = info->tcpi_pmtu < received ? info->tcpi_pmtu : received;
 }
 
-/* Keeps the kernel's facts about the established connection. */
+/* Stores the kernel's facts about the established connection. */
 static void look_at_connection(struct probe *probe)
 {
 	struct probe_result *result = probe->result;
@@ -426,7 +425,7 @@ static bool send_rest(struct probe *probe)
 	ssize_t sent = send(probe->fd, probe->bytes + probe->sent, probe->len - probe->sent,
 			    MSG_NOSIGNAL);
 
-	/* the kernel may not take all of the padding at once: only the first segments matter */
+	/* the kernel may not accept all of the padding at once: only the first segments matter */
 	return sent > 0 || probe->len == probe->sent;
 }
 
@@ -472,7 +471,7 @@ static enum probe_outcome carry(struct probe *probe)
 	return transfer_run(&transfer);
 }
 
-/* Was a SYN sent again before one got an answer? */
+/* Did Linux repeat the SYN before the answer? */
 static bool look_again(int fd)
 {
 	struct tcp_info info = { 0 };
@@ -506,21 +505,21 @@ static enum probe_outcome run(struct probe *probe)
 	if (result->error)
 		return PROBE_UNREACHABLE;
 	look_at_connection(probe);
-	/* data that a SYN+ACK doesn't acknowledge is sent again at once, and counted likewise */
+	/* Linux also repeats data that the SYN+ACK doesn't acknowledge, and counts it likewise: so with data the counter tells nothing */
 	result->syn_again = result->syn_bytes ? result->syn_data == PROBE_SYN_DATA_LOST :
 						look_again(probe->fd);
 	if (probe->request->connect_only)
 		return PROBE_SILENT;
 	outcome = carry(probe);
-	/* a fallback may come behind the SYN+ACK; a connection that was reset knows nothing more */
+	/* a fallback may follow the SYN+ACK, so look again; a connection after a reset has no facts any more */
 	if (outcome != PROBE_RESET)
 		look_at_connection(probe);
 	return outcome;
 }
 
 /*
- * convertd gives one client 20 such answers in a second and then resets its connections (--max-errors-per-client),
- * which would look like a fault: no more probes begin in any second than that, with some to spare.
+ * Waits so that fewer probes begin in any second than convertd answers. It gives one client 20 such answers in a second and
+ * then resets its connections (--max-errors-per-client), which would look like a fault.
  */
 static void keep_pace(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * remedies.h - the remedies that "convertize check" prints, but for those that are commands (fact_command())
+ * remedies.h - the remedies that "convertize check" prints, except those that are commands (fact_command())
  *
- * Each is an imperative. Those with conversions are printf formats, so that the compiler compares them with their arguments.
+ * Each is an imperative. Those with conversions are macros so that the compiler checks these printf formats against the arguments.
  */
 #ifndef CONVERTIZE_REMEDIES_H
 #define CONVERTIZE_REMEDIES_H
@@ -50,7 +50,7 @@
 #define REMEDY_NET_ADMIN \
 	"on the converter, start convertd with CAP_NET_ADMIN, as its systemd unit does; with --hold-syn on it says what it lacks besides"
 
-/* what a network lets through */
+/* packets that a network drops */
 #define REMEDY_SYN_DATA_OVER "ask the operator of %s to let data in SYNs through, " OTHER_PORT
 #define REMEDY_CONVERTER_FASTOPEN \
 	"on the converter, sysctl -w net.ipv4.tcp_fastopen=3; if it is 3 already, upgrade that machine to Linux 6.2 or newer, or ask the " \

@@ -17,14 +17,14 @@
 
 struct command {
 	enum command_place place;
-	char *words[WORDS_MAX + 1]; /* NULL behind the last */
+	char *words[WORDS_MAX + 1]; /* ending with NULL */
 };
 
 struct fact {
 	struct fact *next;
 	enum fact_status status;
 	const char *name;
-	char *about, *text, *remedy; /* NULL: none, but for the text */
+	char *about, *text, *remedy; /* NULL: none; the text is always there */
 	char *value;                 /* as JSON; NULL: none */
 	struct command commands[COMMANDS_MAX];
 	size_t command_count;
@@ -39,7 +39,7 @@ static const char *const status_names[] = {
 static_assert(sizeof(status_names) / sizeof(status_names[0]) == FACT_STATUS_COUNT,
 	      "a name for each status");
 
-/* The result of the whole check, for each worst status of a fact. */
+/* The result of the whole check, by the worst status of a fact. */
 static const struct {
 	const char *name, *text;
 } results[] = {
@@ -145,7 +145,7 @@ void fact_command(struct fact *fact, enum command_place place, ...)
 	va_end(args);
 }
 
-/* The name of a device may have any characters but '/' and blanks, also those that mean something to a shell. */
+/* A device's name may contain any characters but '/' and blanks, even those with a meaning in a shell: so this quotes. */
 void report_write_command(FILE *out, char *const words[])
 {
 	for (size_t i = 0; words[i]; i++) {
@@ -170,7 +170,7 @@ static bool needs_doing(const struct fact *fact)
 	return fact->status == FACT_WARN || fact->status == FACT_FAIL;
 }
 
-/* Has an earlier fact the same command? */
+/* Does a fact before @end have the same command? */
 static bool was_before(const struct report *report, const struct fact *end,
 		       const struct command *command)
 {
@@ -199,7 +199,7 @@ size_t report_commands(const struct report *report, enum command_place place,
 	return count;
 }
 
-/* Makes the commands the remedy, unless there is one in words. */
+/* Turns the commands into the remedy, unless the fact has one in words. */
 static void settle_remedy(struct fact *fact)
 {
 	enum command_place place = COMMAND_HERE;
@@ -287,7 +287,7 @@ void fact_value_bytes(struct fact *fact, const uint8_t *values, size_t count)
 	value_close(fact, stream);
 }
 
-/* Writes text with '?' for control characters: a peer's message or a file's name may have some, which a terminal would obey. */
+/* Writes text with '?' for control characters: a terminal would obey those in a peer's message or a file's name. */
 static void write_plain(FILE *out, const char *text)
 {
 	for (; *text; text++)
