@@ -5,11 +5,11 @@
  * The events of a convertd's life, in order:
  *
  *   1. prepare(): adopt inherited sockets (systemd.h), and give up root's rights.
- *   2. Where there are rights to keep, or a service manager to satisfy, fork: the main process (warden.h) keeps them,
- *      and the other process (warden.h) serves.
+ *   2. If there are rights to keep, or a service manager, fork: the main process (warden.h) keeps the rights, and the
+ *      other process serves.
  *   3. confine(): drop capabilities, start the survivor (survivor.h), enter the sandbox.
  *   4. serve(): start the workers (service.h), and obey signals until the event loop ends.
- *   5. A first SIGTERM or SIGINT drains: no client is accepted, and open connections may end. A second one cuts
+ *   5. A first SIGTERM or SIGINT drains: convertd accepts no client, and open connections may end. A second one cuts
  *      them. SIGHUP reloads.
  */
 #include "config.h"
@@ -43,8 +43,8 @@
 #define EXIT_USAGE 2
 
 /*
- * How often the watchdog is pinged in its time. sd_watchdog_enabled(3) advises twice. An answer to the question of one
- * look is there by the next one, and one more look keeps one that is late from being the end.
+ * How often the watchdog is pinged within its time. sd_watchdog_enabled(3) advises twice. Workers answer the question
+ * of one look by the next look, and one more look allows for a late answer.
  */
 #define WATCHDOG_LOOKS 4
 
@@ -52,7 +52,7 @@ static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 
 #define SIGNALS (sizeof(signals) / sizeof(signals[0]))
 
-/* What the process has made, in this order, and undoes at its end. */
+/* The objects that the process makes, in this order, and frees at its end. */
 struct convertd {
 	int argc;
 	char **argv;
@@ -61,14 +61,14 @@ struct convertd {
 	struct event *signals[SIGNALS];
 	struct event *watchdog; /* pings the service manager's watchdog; NULL: it has none */
 	struct event *survivor; /* warns at the survivor's end; NULL: there is no survivor */
-	int survivor_fd;        /* what survivor_start() has returned, a pidfd or -errno */
+	int survivor_fd;        /* as survivor_start() has returned it, a pidfd or -errno */
 	struct inherited inherited;
 	struct monitor *monitor;
 	struct service *service;
 	struct drain *drain; /* NULL until convertd is to stop */
 };
 
-/* Opens /dev/null at those of descriptors 0 to 2 that are closed: the next socket would get such a number, and the log's lines. */
+/* Opens /dev/null at closed descriptors from 0 to 2: otherwise the next socket would get such a number, and the log's lines. */
 static void fill_standard_descriptors(void)
 {
 	int fd;
@@ -92,7 +92,7 @@ static void raise_open_files(void)
 		log_warning("the limit of open files can't be raised: %s", strerror(errno));
 }
 
-/* Puts new settings in force, and takes them over if it returns true. Otherwise it adds the error to @problems. */
+/* Puts new settings in force; if it returns true, it owns them. Otherwise it adds the error to @problems. */
 static bool apply(struct convertd *convertd, struct settings *settings, struct problems *problems)
 {
 	return inherit_join(&convertd->inherited, settings, problems) &&
@@ -134,28 +134,29 @@ static void reload(struct convertd *convertd)
 /*
  * ----- the drain: no new clients, and some time for those that are served -----
  *
- * The problem. A connection through the converter breaks when the converter ends, so a stop gives sessions time to end by
- * themselves. A restart is a stop and a start: the next convertd is to serve at once, beside the sessions of this one, and
- * no client is to be refused in between.
+ * The problem. A connection through the converter breaks when the converter ends, so a stop gives sessions time to
+ * end by themselves. A restart is a stop and a start: the next convertd is to serve at once, beside the sessions of
+ * this one, and no client may be refused in between.
  *
- * States: serving (no struct drain), draining, and the end of the main loop. drain_start() accepts the clients that are in
- * the listeners' queues, and closes the listeners; clients who had connected before are served as ever, in whatever state
- * their sessions are. The drain ends when no session is left, when --drain-timeout is over, or by a second signal
- * (drain_cut()); sessions that are left then are reset by service_destroy(). Sessions aren't told that the process drains:
- * their number is looked at ten times a second, which works the same for any number of workers and costs nothing while
- * nobody drains.
+ * States: serving (no struct drain), draining, and the end of the main loop. drain_start() accepts the clients that
+ * are in the listeners' queues, and closes the listeners; clients that had connected before are served as ever, in
+ * whatever state their sessions are. The drain ends when no session is left, when --drain-timeout is over, or by a
+ * second signal (drain_cut()); service_destroy() then resets the sessions that are left. Sessions don't know that the
+ * process drains: we look at their number ten times a second, which works the same for any number of workers and
+ * costs nothing at other times.
  *
- * A service manager that keeps descriptors (notify_keep()) has the listening sockets as well. It starts the next convertd
- * with them once the main process has ended, so that ends at once (ward_leave()), and this process drains behind its back.
- * Clients that come in between wait in the sockets' queues, and their SYNs aren't withheld; the rules that the manager
- * keeps see to it that no SYN+ACK confirms anything. Where the service is stopped for good, the manager closes the sockets.
- * Any other manager has nothing but the main process to know that convertd runs: that stays until the drain is over.
+ * A service manager that keeps descriptors (notify_keep()) has the listening sockets as well. It starts the next
+ * convertd with them once the main process has ended, so the main process ends at once (ward_leave()), and this
+ * process drains behind its back. Clients that come in between wait in the sockets' queues, and their SYNs aren't
+ * withheld; because of the rules that the manager keeps, no SYN+ACK confirms anything. If the service is stopped for
+ * good, the manager closes the sockets. Any other manager knows only by the main process that convertd runs: so the
+ * main process stays until the drain is over.
  */
 
-/* How often the number of sessions that are left is looked at. */
+/* How often we look at the number of sessions that are left. */
 #define LOOK_MS 100
 
-/* The service manager is asked for this much time on top of --drain-timeout, to reset and free what is left. */
+/* We ask the service manager for this much time on top of --drain-timeout, to reset and free the remaining sessions. */
 #define END_SECONDS 10
 
 /* How often the log says how many sessions are left. */
@@ -166,7 +167,7 @@ struct drain {
 	struct service *service;
 	struct event *look;
 	uint64_t end_ms, report_ms;
-	size_t told; /* the number of sessions left that the service manager was told last */
+	size_t told; /* the number of sessions left in the last message to the service manager */
 };
 
 static const char *plural(size_t count)
@@ -215,9 +216,9 @@ static void drain_destroy(struct drain *drain)
 }
 
 /*
- * Accepts nobody any more, and ends the loop of @base once no session is left, or after --drain-timeout; service_destroy()
- * resets sessions that are left then. @reason: why convertd stops, for the log. Returns NULL, having ended the loop, where
- * there is no session to wait for, or no time to wait.
+ * Stops accepting clients, and ends the loop of @base once no session is left, or after --drain-timeout;
+ * service_destroy() resets sessions that are left then. @reason: why convertd stops, for the log. Returns NULL after
+ * ending the loop at once, if there is no session or no time to wait for.
  */
 static struct drain *drain_start(struct event_base *base, struct service *service, const char *reason)
 {
@@ -310,7 +311,7 @@ static void on_watchdog(evutil_socket_t fd, short what, void *arg)
 		notify_send("WATCHDOG=1");
 }
 
-/* Pings the service manager's watchdog from now on, if it has one and while all threads turn. Returns false without memory. */
+/* Pings the service manager's watchdog from now on, if it has one, as long as all threads respond. Returns false without memory. */
 static bool ping_watchdog(struct convertd *convertd)
 {
 	uint64_t interval_us = notify_watchdog_us() / WATCHDOG_LOOKS;
@@ -396,7 +397,7 @@ static int serve(struct convertd *convertd, struct settings *settings)
 	return started ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/* Does what has to be done first, before there are threads: see the top of this file. Returns false after logging why. */
+/* Takes the first steps, before there are threads: see the top of this file. Returns false after logging why. */
 static bool prepare(struct convertd *convertd, struct settings *settings)
 {
 	struct problems problems = { .print = log_problem };
@@ -425,8 +426,8 @@ static void start_survivor(struct convertd *convertd, const struct settings *set
 }
 
 /*
- * Leaves an attacker who takes over this process little: drops capabilities and enters the sandbox, before there are
- * threads. Returns false after logging why.
+ * Limits the damage by an attacker who takes over this process: drops capabilities and enters the sandbox, before
+ * there are threads. Returns false after logging why.
  */
 static bool confine(struct convertd *convertd, const struct settings *settings, enum syscall_filter_role role)
 {
@@ -531,7 +532,7 @@ int main(int argc, char *argv[])
 	struct settings *settings = settings_read(argc, argv, &problems);
 	int status;
 
-	/* No library stands in front of the C library's clock_gettime(), which needs no system call. */
+	/* No library replaces the C library's clock_gettime() in this process, which needs no system call. */
 	clock_use_library();
 	convertd.argc = argc;
 	convertd.argv = argv;

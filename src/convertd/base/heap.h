@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* Is embedded in what is queued; a zeroed node is in no heap. Its owner may read @weight, and changes nothing. */
+/* Embedded in each object in the queue; a zeroed node is in no heap. Its owner may read @weight, and changes nothing. */
 struct heap_node {
 	struct heap_node *child, *next;
 	struct heap_node *prev; /* the sibling before this node, or its parent if it is the first; NULL at the top */

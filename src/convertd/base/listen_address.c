@@ -24,7 +24,7 @@ const char *listen_address_format(const struct listen_address *where,
 	return buf;
 }
 
-/* ----- where questions about the converter are answered by HTTP: a TCP port, or a Unix socket ----- */
+/* ----- the addresses of --metrics: a TCP port, or a Unix socket ----- */
 
 bool metrics_address_equal(const struct metrics_address *a, const struct metrics_address *b)
 {

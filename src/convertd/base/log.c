@@ -3,10 +3,10 @@
  * log.c - the log on standard error
  *
  * The problem: a reader of standard error that has stopped reading (a pager, a full disk behind a pipe) must not stop
- * the sessions. So each line waits for room PATIENCE_MS at most, and from then on not at all until there is room again
- * (write_line(), "stuck"). Lines that found none are counted in lost_lines, and the next line that can be written is
- * followed by a warning with their number. One mutex keeps lines of different threads apart; nothing is allocated
- * that outlives a line.
+ * the sessions. So a line waits for room for PATIENCE_MS at most, and further lines don't wait until there is room
+ * again (write_line(), "stuck"). lost_lines counts the lines without room, and a warning with their number follows
+ * the next line that can be written. One mutex keeps lines of different threads apart; nothing is allocated that
+ * outlives a line.
  */
 #include "config.h"
 
@@ -230,8 +230,8 @@ bool log_limit_pass(struct log_limit *limit, unsigned *suppressed)
 /*
  * the latest warnings and errors, kept for the status page
  *
- * The page shows what is wrong now to those who don't have the log. Equal texts share one entry with a count, so
- * that one warning that comes each second doesn't displace the others; the entries stand in the order of their last
+ * The page shows present problems to readers without the log. Equal texts share one entry with a count, so that one
+ * warning that comes each second doesn't displace the others; the entries stand in the order of their last
  * occurrence, and the last of NOTICES_MAX gives way to a new one. A reload empties the table.
  */
 

@@ -38,8 +38,8 @@ void log_set_format(enum log_format format);
 
 /*
  * log_start() - find out where standard error goes
- * Where it is the journal's own socket (JOURNAL_STREAM, systemd.exec(5)) each line has its level
- * in front as the journal wants it, "<4>" for a warning.
+ * If it is the journal's own socket (JOURNAL_STREAM, systemd.exec(5)), each line begins with its level as the journal
+ * wants it, "<4>" for a warning.
  */
 void log_start(void);
 
@@ -48,8 +48,8 @@ bool log_enabled(enum log_level level);
 
 /*
  * log_printf() - print a message as one line, with one write
- * Lines of the text format carry no time, since the service manager that collects them adds it. errno is
- * preserved. Warnings and errors are kept for the status page, too (log.h).
+ * Lines of the text format carry no time, since the service manager that collects them adds it. errno is preserved.
+ * Warnings and errors are kept for the status page, too.
  */
 void log_printf(enum log_level level, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -57,8 +57,8 @@ void log_printf(enum log_level level, const char *format, ...)
 /*
  * log_fields() - print a message with further fields for programs
  * @text: the message for people
- * @write: called where the format is JSON, to write what stands behind the message in the object:
- *         a comma, a name, a colon and a value, and so on
+ * @write: called in the JSON format, to write the fields that follow the message in the object: a comma, a name, a
+ *   colon and a value, and so on
  */
 void log_fields(enum log_level level, const char *text,
 		void (*write)(FILE *out, const void *arg), const void *arg);
@@ -70,9 +70,9 @@ void log_fields(enum log_level level, const char *text,
 bool log_limit_pass(struct log_limit *limit, unsigned *suppressed);
 
 /*
- * log_limit_take() - tell whether a line may be printed: @burst of them at once, and one more each @interval_us
- * @now_us: the time in microseconds, as clock_now_us() has it
- * When it returns false it counts the line in @limit->left_out.
+ * log_limit_take() - tell whether a line may be printed: a burst of @burst lines, and one more each @interval_us
+ * @now_us: the time in microseconds, as clock_now_us() has it If it returns false, it counts the line in
+ *   @limit->left_out.
  */
 bool log_limit_take(struct log_limit *limit, uint64_t interval_us, unsigned burst, uint64_t now_us);
 
@@ -95,7 +95,7 @@ struct notice {
 /* Keeps @text, in place of the oldest notice if all places are taken. A text that is kept already is counted again. */
 void notices_add(const char *text);
 
-/* Forgets all notices. It is called when a new configuration is read: what is still wrong is logged again then. */
+/* Forgets all notices. Call it when a new configuration is read: if a problem persists, it is logged again then. */
 void notices_forget(void);
 
 /* Copies the notices, the latest first. Returns their number. */

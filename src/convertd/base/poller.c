@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * poller.c - edge-triggered events of sockets that are registered once, until they are closed
+ * poller.c - reports edge-triggered events of sockets that are registered once, until they are closed
  *
- * The problem: with libevent's events each socket costs three calls besides those that carry its bytes. libevent removes a socket from
- * its epoll instance before that is closed, which the kernel does by itself; a socket can't go from one owner to the next without being
- * removed and added again; and EPOLLERR looks like input and output, so that only a read that fails with EAGAIN tells that
- * nothing has failed.
+ * The problem: with libevent's events each socket costs three system calls besides those that carry its bytes.
+ * libevent removes a socket from its epoll instance before it is closed, though the kernel does that by itself. To
+ * pass a socket to another owner, libevent has to remove and add it. And it reports EPOLLERR as input and output, so
+ * that only a read that fails with EAGAIN shows that nothing has failed.
  *
- * So sockets of sessions have an epoll instance of their own, which is one socket more to libevent's. Timers, and all of which there are
- * few, stay with libevent.
+ * So sockets of sessions have an epoll instance of their own, which libevent sees as one more socket. Timers and rare
+ * events stay with libevent.
  *
- * An epoll instance goes on to report a socket of which a copy is open elsewhere, and what is in a batch of events may be about
- * sockets that an earlier event of the batch has had closed. So the kernel isn't given pointers: it is given the number of a slot and
- * how often that was used before, and events of former users are dropped.
+ * An epoll instance goes on to report a socket of which a copy is open elsewhere, and a batch of events may concern
+ * sockets that an earlier event of the batch has closed. So we don't give the kernel pointers, but the number of a
+ * slot and the number of its earlier uses, and drop events for former uses.
  *
- * Limits: fs.epoll.max_user_watches. The slots are as many as there were sockets at once, and are freed with the poller.
+ * Limits: fs.epoll.max_user_watches. There are as many slots as there were sockets at once; they are freed with the
+ * poller.
  */
 #include "config.h"
 
@@ -28,13 +29,13 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-/* Events that are told in one round of the loop at most, before other events have their turn. */
+/* The most events of one round of the loop, before other events have their turn. */
 #define EVENTS_PER_ROUND 512
 
 #define SLOTS_FIRST 64
 
 struct slot {
-	poller_callback *callback; /* NULL: it is free */
+	poller_callback *callback; /* NULL: the slot is free */
 	void *arg;
 	uint32_t use;       /* counts its users */
 	int next_free;
@@ -44,7 +45,7 @@ struct poller {
 	int fd; /* the epoll instance */
 	struct event *ready;
 	struct slot *slots;
-	int count, first_free; /* POLLER_NONE: all are used */
+	int count, first_free; /* POLLER_NONE: all slots are used */
 	struct epoll_event events[EVENTS_PER_ROUND];
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rights.c - what takes a right that the serving process hasn't got: it asks the main process */
+/* rights.c - carries out calls that need a right by asking the main process, which has the rights */
 #include "config.h"
 
 #include "convertd/base/rights.h"
@@ -22,7 +22,7 @@ void rights_init(int fd)
 	calls = fd;
 }
 
-/* Asks, and waits for the answer. @given: a descriptor that comes with it, or -1. Returns 0 or -errno. */
+/* Sends a call, and waits for the answer. @given: set to the descriptor in the answer, or -1. Returns 0 or -errno. */
 static int ask(const struct warden_call *call, int passed, struct warden_answer *answer, int *given)
 {
 	static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
@@ -41,7 +41,7 @@ static int ask(const struct warden_call *call, int passed, struct warden_answer 
 	return len < 0 ? (int)len : -EPIPE;
 }
 
-/* As ask(), where the answer has no descriptor; one that comes nevertheless is closed. */
+/* Likewise, for an answer without a descriptor; closes one that comes nevertheless. */
 static int ask_plainly(const struct warden_call *call, int passed, struct warden_answer *answer)
 {
 	int given, error = ask(call, passed, answer, &given);
@@ -116,7 +116,7 @@ int rights_get_queue(size_t index, int *packets, int *verdicts)
 	call.kind = WARDEN_CALL_VERDICTS;
 	error = ask(&call, -1, &answer, verdicts);
 	if (!error && (*packets < 0 || *verdicts < 0))
-		/* Descriptors that this process had no room for. */
+		/* This process had no room for the descriptors. */
 		error = -EMFILE;
 	if (!error)
 		return 0;
@@ -175,7 +175,7 @@ void rights_settings_in_force(void)
  * no list shows, and may forbid an algorithm that it lists.
  */
 
-/* Reads the first line of a file to @buf, without the newline; "" where it can't be read. */
+/* Reads the first line of a file to @buf, without the newline; "" if it can't be read. */
 static void read_line(const char *path, char *buf, int size)
 {
 	FILE *file = fopen(path, "re");

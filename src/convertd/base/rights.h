@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rights.h - what takes a right that the serving process hasn't got: it asks the main process */
+/* rights.h - carries out calls that need a right by asking the main process, which has the rights */
 #ifndef CONVERTD_RIGHTS_H
 #define CONVERTD_RIGHTS_H
 
@@ -12,39 +12,42 @@
 struct listen_address;
 
 /*
- * rights_init() - ask by this socket (warden.h); -1, as before: there is nobody to ask
- * It stays the caller's. Then nothing here is possible but what takes no right, and -EPERM is
- * returned. Before any thread is started; all others may be called by any thread.
+ * rights_init() - ask by this socket (warden.h); -1, as before this call: there is no main process
+ * The socket stays the caller's. Without a main process only calls that need no right work; the others return -EPERM.
+ * Call it before any thread is started; any thread may call all other functions.
  */
 void rights_init(int calls);
 
 /*
- * rights_set_rules() - hold_rules_install() for these addresses
- * @to_queues: SYNs go to the queues that rights_own_queues() has got; or else there is only the second chain
+ * rights_set_rules() - install the rules of hold_rules_install() for these addresses
+ * @to_queues: SYNs go to the queues that rights_own_queues() has made; if false, only the second chain is installed
  * @refuses: set to whether they refuse SYNs that are marked so
- * @fd: in success, what has the rules last as long as somebody has it; the caller's
+ * @fd: on success, the caller's descriptor; the rules last as long as any process has it open
  */
 int rights_set_rules(const struct listen_address *listen, size_t count, bool to_queues, bool *refuses, int *fd);
 
-/* rights_correct_windows() - syn_window_install() for these addresses, none of them: remove it */
+/* Corrects the windows of SYNs to these addresses by syn_window_install(); without addresses, no longer corrects any. */
 int rights_correct_windows(const struct listen_address *listen, size_t count);
 
-/* rights_own_queues() - own so many netfilter queues, in place of those before; sets the number of the first */
+/* Owns this many netfilter queues, in place of earlier ones; sets the number of the first. */
 int rights_own_queues(size_t count, uint16_t *first);
 
-/* rights_get_queue() - the sockets for the packets and the verdicts of one of them (hold_queue.c); the caller's */
+/* Gets the caller's sockets for the packets and the verdicts of one of them (hold_queue.c). */
 int rights_get_queue(size_t index, int *packets, int *verdicts);
 
-/* As bind(2), to a port below 1024 as well if the settings name it. Returns 0 or -errno. */
+/* Does what bind(2) does, for a port below 1024 as well if the settings name it. Returns 0 or -errno. */
 int rights_bind(int fd, const union sockaddr_ip *address);
 
-/* Sets IP_TRANSPARENT on a socket, IPv4's or IPv6's by @v4; permitted with --preserve-client-address. Returns 0 or -errno. */
+/*
+ * Sets IP_TRANSPARENT on a socket of IPv4 (@v4) or IPv6; the settings permit it by --preserve-client-address. Returns
+ * 0 or -errno.
+ */
 int rights_set_transparent(int fd, bool v4);
 
-/* Sets TCP_CONGESTION to a name that net.ipv4.tcp_allowed_congestion_control forbids and the settings have. Returns 0 or -errno. */
+/* Sets TCP_CONGESTION to a name in the settings that net.ipv4.tcp_allowed_congestion_control forbids. Returns 0 or -errno. */
 int rights_set_congestion(int fd, const char *name);
 
-/* Tells the main process that the settings that it read last are in force: it permits no longer what only older ones need. */
+/* Tells the main process that the settings read last are in force: it no longer permits calls that only older ones need. */
 void rights_settings_in_force(void);
 
 /* ----- sets the congestion control of TCP and MPTCP sockets, by the kernel's names ----- */
@@ -56,12 +59,12 @@ void rights_settings_in_force(void);
  * congestion_set() - set the congestion control of a socket
  * On a listener, it sets that of the sockets that will be accepted.
  * @name: "" for the system's default, the sysctl net.ipv4.tcp_congestion_control
- * Returns 0 or -errno: -ENOENT where the kernel has none of that name, -EPERM where only
- * CAP_NET_ADMIN may use it (net.ipv4.tcp_allowed_congestion_control).
+ * Returns 0 or -errno: -ENOENT if the kernel has none of that name, -EPERM if only CAP_NET_ADMIN may use it
+ * (net.ipv4.tcp_allowed_congestion_control).
  */
 int congestion_set(int fd, const char *name);
 
-/* congestion_check() - tell whether congestion_set() would work; returns what that would */
+/* Returns what congestion_set() would return. */
 int congestion_check(const char *name);
 
 /* Room for what congestion_available() writes. */

@@ -17,7 +17,7 @@
 /* A secret's group may not write it, and others may do nothing with it; a daemon's group may read it. */
 #define FORBIDDEN_MODE (S_IWGRP | S_IXGRP | S_IRWXO)
 
-/* Tells whether it is a regular file of bearable size and, if it is a secret, protected; if not, adds the error to @problems. */
+/* Tells whether it is a regular file, not too large and, if it is a secret, protected; if not, adds the error to @problems. */
 static bool check_kind(const struct stat *st, const char *path, const uid_t *owner,
 		       const struct place *place, struct problems *problems)
 {
@@ -85,7 +85,7 @@ char *textfile_read(const char *path, const uid_t *owner, size_t *len, const str
 	struct stat st;
 	int fd;
 
-	/* O_NONBLOCK: the open of a FIFO would wait for a writer. What isn't a regular file is refused below. */
+	/* O_NONBLOCK: without it, the open of a FIFO would wait for a writer. Anything but a regular file is refused below. */
 	errno = ENAMETOOLONG;
 	fd = textfile_path(path, absolute) ?
 		     open(absolute, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) :

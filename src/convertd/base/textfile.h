@@ -15,8 +15,8 @@ struct problems;
 #define TEXTFILE_MAX (4 * 1024 * 1024)
 
 /*
- * Makes names without a leading slash relative to @directory from now on. It is called with the working
- * directory before the process changes to "/", so that the names in the settings keep their meaning.
+ * Makes names without a leading slash relative to @directory from now on. Call it with the working directory before
+ * the process changes to "/", so that the names in the settings keep their meaning.
  */
 void textfile_start_from(const char *directory);
 

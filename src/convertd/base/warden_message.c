@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* warden_message.c - what the main process and the serving one tell each other */
+/* warden_message.c - the messages between the main process and the serving one */
 #include "config.h"
 
 #include "convertd/base/warden_message.h"
@@ -11,7 +11,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* What a call of each kind has, besides. */
+/* What a call of each kind contains. */
 static const struct {
 	bool addresses, passed;
 	uint32_t least, most; /* of count */
@@ -72,10 +72,10 @@ bool warden_verdict_next(const uint8_t *message, size_t len, size_t *at,
 
 /* ----- messages between processes that take a descriptor along: SCM_RIGHTS of unix(7) ----- */
 
-/* Descriptors of one message that are looked at, only to be closed again: the kernel passes 253 at most. */
+/* The most descriptors of one message that are read, only to be closed again: the kernel passes 253 at most. */
 #define PASSED_MAX 253
 
-/* Takes the descriptors of a message; returns how many there were, the first of them in @passed. */
+/* Takes the descriptors of a message. Returns their number, and the first of them in @passed. */
 static size_t take_passed(struct msghdr *message, int *passed)
 {
 	size_t count = 0;

@@ -2,25 +2,25 @@
 /*
  * downstream.c - the connection to the server: opens it, tells why it failed, and what was negotiated
  *
- * The client is told why a server can't be reached (RFC 8803 6.2.8), so that it can give its
- * application the errno of a direct connection. The reason is found as follows:
+ * We tell the client why a server can't be reached (RFC 8803 6.2.8), so that it can give its application the errno of
+ * a direct connection. We find the reason as follows:
  *
- * - An RST is ECONNREFUSED: Connection Reset.
- * - An ICMP Destination Unreachable is passed on with its Code, which errno has lost (a dozen codes
- *   become EHOSTUNREACH). IP_RECVERR keeps the message in the socket's error queue. The option is
- *   switched off once connected, because it also makes Linux end an established connection for
- *   errors that TCP should survive (RFC 1122 4.2.3.9). An MPTCP socket refuses the option (Linux 6.18):
- *   there, and for errors from our own routing table, the code is the usual one of that errno.
- * - Linux gives up in SYN_SENT at the first ICMP unreachable, soft or hard; so would the client's
- *   own connection have done.
- * - All other errors are this host's: a lack of descriptors, ports or memory is Resource Exceeded; a time-out or
- *   a routing loop is Network Failure. Their value 0 stands for the RFC's delay of 30 s.
+ * - An RST shows as ECONNREFUSED: Connection Reset.
+ * - We pass on an ICMP Destination Unreachable with its Code, which errno has lost (a dozen codes become
+ *   EHOSTUNREACH). IP_RECVERR keeps the message in the socket's error queue. We switch the option off once connected,
+ *   because it also makes Linux end an established connection for errors that TCP should survive (RFC 1122 4.2.3.9).
+ *   An MPTCP socket refuses the option (Linux 6.18): there, and for errors from our own routing table, the code is
+ *   the usual one of that errno.
+ * - Linux gives up in SYN_SENT at the first ICMP unreachable, soft or hard; the client's own connection would have
+ *   done the same.
+ * - All other errors are this host's: a lack of descriptors, ports or memory is Resource Exceeded; a time-out or a
+ *   routing loop is Network Failure. Their value 0 stands for the RFC's delay of 30 s.
  *
- * Likewise the kernel doesn't keep the options of the SYN+ACK: TCP_SAVED_SYN is for accepted
- * sockets only. They are rebuilt from TCP_INFO: the kinds are exact, and so are the window scale and
- * whether the server took Multipath TCP. The MSS is the lesser of the server's and what our path
- * allows. Values that the kernel doesn't tell are written as zero: both timestamps. MP_CAPABLE has the
- * version and the HMAC flag alone, without the server's key, which is a secret of our connection.
+ * Likewise the kernel doesn't keep the options of the SYN+ACK: TCP_SAVED_SYN is for accepted sockets only. We rebuild
+ * them from TCP_INFO: the kinds are exact, and so are the window scale and whether the server took Multipath TCP. The
+ * MSS is the lesser of the server's and that of our path. Values that the kernel doesn't tell are written as zero:
+ * both timestamps. MP_CAPABLE has the version and the HMAC flag alone, without the server's key, which is a secret of
+ * our connection.
  */
 #include "config.h"
 
@@ -77,7 +77,7 @@ void downstream_reset(int fd)
 	static const struct sockaddr unspec = { .sa_family = AF_UNSPEC };
 
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
-	/* It fails where the connection has ended already, which is fine. */
+	/* It fails if the connection has ended already, which is fine. */
 	if (connect(fd, &unspec, sizeof(unspec)) < 0)
 		(void)0;
 }
@@ -97,7 +97,7 @@ static int connect_from(const struct downstream_plan *plan, const union sockaddr
 
 	if (fd < 0)
 		return -errno;
-	/* The kernel hands out the lowest number that is free. */
+	/* The kernel hands out the lowest free number. */
 	if (plan->last_fd && fd == plan->last_fd) {
 		close(fd);
 		return -EMFILE;
@@ -138,7 +138,7 @@ int downstream_connect(const struct downstream_plan *plan)
 	union sockaddr_ip source = plan->source;
 	int fd = connect_from(plan, &source);
 
-	/* The client's port is in use towards this very server, so another one is taken. */
+	/* The client's port is in use towards this very server, so we take another one. */
 	if (fd == -EADDRNOTAVAIL && plan->choice == SOURCES_CLIENT) {
 		sockaddr_ip_set_port(&source, 0);
 		fd = connect_from(plan, &source);
@@ -167,7 +167,10 @@ int downstream_result(int fd, struct tcp_info *info)
 		return -errno;
 	if (info->tcpi_state != TCP_SYN_SENT && info->tcpi_state != TCP_CLOSE)
 		return 0;
-	/* A round trip was measured: it was connected, and reset before anybody looked. The error is left for the next read. */
+	/*
+	 * The kernel measured a round trip: the socket was connected, and reset before we looked. The error stays for
+	 * the next read.
+	 */
 	if (info->tcpi_state == TCP_CLOSE && info->tcpi_rtt)
 		return 0;
 	error = socket_error(fd);

@@ -14,10 +14,10 @@
 struct route;
 struct tcp_info;
 
-/* The bytes that downstream_options() writes at most. */
+/* The most bytes that downstream_options() writes. */
 #define DOWNSTREAM_OPTIONS_MAX 64
 
-/* The contents of an Error TLV (RFC 8803 6.2.8), and where the error lies. */
+/* The contents of an Error TLV (RFC 8803 6.2.8), and the origin of the error. */
 struct downstream_error {
 	enum convert_error_code code;
 	uint8_t value;
@@ -25,15 +25,15 @@ struct downstream_error {
 	bool ours;      /* only this converter can't connect: the client may succeed by itself */
 };
 
-/* What the SYN to the server is to be like. */
+/* The properties of the SYN to the server. */
 struct downstream_plan {
 	const union sockaddr_ip *server; /* AF_INET or AF_INET6 */
 	union sockaddr_ip source;        /* the address and port that it comes from, set by sources_choose() */
 	enum sources_choice choice;      /* as returned by sources_choose() */
-	struct route *route;             /* is asked whether an IPv6 prefix is still ours; may be NULL */
+	struct route *route;             /* tells whether an IPv6 prefix is still ours; may be NULL */
 	bool mptcp;                      /* ask for Multipath TCP */
 	bool confirmed;      /* the client has proved its address; if not, see downstream_confirm() */
-	bool data_follows;   /* there are bytes to send as soon as the server has answered: the */
+	bool data_follows;   /* there are bytes to send as soon as the server answers: the */
 			     /* third ACK waits for them */
 	const char *congestion; /* the congestion control; "": the system's default */
 	int last_fd;         /* the highest descriptor that there can be, if it is to stay free for the client's */
@@ -57,8 +57,8 @@ int downstream_connect(const struct downstream_plan *plan);
 void downstream_confirm(int fd, int retries);
 
 /*
- * downstream_keep_alive() - have a server that has gone without a word be noticed (SO_KEEPALIVE)
- * Short connections need none of it, so this is left to the first look at one that lasts.
+ * downstream_keep_alive() - detect a server that has vanished (SO_KEEPALIVE)
+ * Short connections need no keepalive, so the caller switches it on at the first look at one that lasts.
  */
 void downstream_keep_alive(int fd);
 
@@ -79,8 +79,9 @@ void downstream_reset(int fd);
 
 /*
  * downstream_result() - tell whether the socket has connected
- * @info: set where 0 is returned
- * Returns 0 if it has, also if it was reset since, -EINPROGRESS, or the -errno with which it failed; the kernel reports that only once.
+ * @info: set if 0 is returned
+ * Returns 0 if it has connected, even if it was reset since; -EINPROGRESS; or the -errno with which it failed, which
+ * the kernel reports only once.
  */
 int downstream_result(int fd, struct tcp_info *info);
 
@@ -91,7 +92,7 @@ int downstream_result(int fd, struct tcp_info *info);
  */
 struct downstream_error downstream_refusal(int fd, const union sockaddr_ip *server, int error);
 
-/* To be called once connected: ICMP messages don't end the connection from now on (IP_RECVERR is switched off). */
+/* Call it once connected: from then on ICMP messages don't end the connection (IP_RECVERR is switched off). */
 void downstream_established(int fd, const union sockaddr_ip *server);
 
 /*

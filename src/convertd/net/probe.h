@@ -23,14 +23,14 @@ typedef void probe_done_fn(const union sockaddr_ip *server, int error);
 /* Makes the probes of one thread, that of @base. Returns them, for probes_destroy(), or NULL without memory. */
 struct probes *probes_create(struct event_base *base);
 
-/* Resets the probes that are under way, without a call of their @done. NULL is fine. */
+/* Resets the probes that are under way, without calling their @done. NULL is fine. */
 void probes_destroy(struct probes *probes);
 
 /*
- * probes_start() - connects to a server, and resets the connection once it is made
- * @plan: what the SYN is to be like; Multipath TCP is left out
+ * probes_start() - connect to a server, and reset the connection once it is made
+ * @plan: the SYN's properties; Multipath TCP is left out
  * @done: called once, perhaps before this returns, but not if probes_destroy() ends the probe
- * Returns false with nothing done where there are too many probes, or one to that server, or no memory.
+ * Returns false and does nothing if there are too many probes, or one to that server, or no memory.
  */
 bool probes_start(struct probes *probes, const struct downstream_plan *plan, probe_done_fn *done);
 

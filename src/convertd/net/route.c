@@ -2,18 +2,19 @@
 /*
  * route.c - asks the kernel where an address leads, and remembers it for as long as the kernel tells of no change
  *
- * Clients must not reach this host through the converter, but by rules: so each destination is looked up in the kernel's own tables
- * (host/way.c) before connect(). A copy of all addresses, secondary ones, broadcasts and local prefixes would be out of date whenever
- * something changes; the kernel makes the same lookup some microseconds earlier, and only a route that changes within that time is missed.
+ * Clients must not reach this host through the converter unless rules allow it. So we look up each destination in the
+ * kernel's own tables (host/way.c) before connect(). A copy of all addresses, secondary ones, broadcasts and local
+ * prefixes would be out of date whenever something changes; the kernel makes the same lookup some microseconds
+ * earlier, and only a route that changes within that time is missed.
  *
- * The problem: the question about a route takes two system calls and a lookup that allocates a message, a tenth of the CPU time of
- * a short connection. Its answer is the same for all connections to a server, and yet it mustn't be out of date: an address that
- * this host gets must not be reached by clients from that moment on.
+ * The problem: the question about a route takes two system calls and a lookup that allocates a message, a tenth of
+ * the CPU time of a short connection. Its answer is the same for all connections to a server, but it must not be out
+ * of date: when this host gets an address, clients must not reach it from that moment on.
  *
- * So the kernel tells a netlink socket of all that changes an answer, and this socket is looked at before each use of
- * what is remembered, by one system call that finds it empty as a rule. The kernel puts its message into the socket's queue within the
- * call that makes the change, behind the change itself. So who has added an address, and asks for it then, is refused. These changes
- * are told:
+ * So the kernel tells a netlink socket of each change that can affect an answer. Before each use of a remembered
+ * answer, one system call checks this socket, which is usually empty. The kernel puts its message into the socket's
+ * queue within the call that makes the change, behind the change itself. So a client that asks for a newly added
+ * address is refused. The kernel tells of these changes:
  *
  *     routes of all tables, the table "local" included    RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_ROUTE
  *     rules                                               RTNLGRP_IPV4_RULE, RTNLGRP_IPV6_RULE
@@ -21,16 +22,16 @@
  *     devices, whose IPv4 routes go without a word        RTNLGRP_LINK
  *     next hops that routes refer to                      RTNLGRP_NEXTHOP (Linux 5.3)
  *
- * tests/lab/test_convertd_routes.py makes such changes. Nothing is remembered for longer than MOST_MS: that bounds what a kernel
- * may fail to tell, and costs one question a second for each server.
+ * tests/lab/test_convertd_routes.py makes such changes. An answer is remembered for at most MOST_MS: this bounds the
+ * effect of a change that a kernel fails to tell, and costs one question a second for each server.
  *
- * Any message at all empties the memory, and none is read for what it says. The socket's buffer is as small as the kernel
- * allows: of a thousand changes, some messages are there to be thrown away, and the others are one error (ENOBUFS), which
- * empties the memory as well. The kernel tells nothing more while messages of such an overflow wait, but then the next look finds
- * these.
+ * Any message empties the memory, whatever its contents. The socket's buffer is as small as the kernel allows: of a
+ * thousand changes, some messages arrive and are discarded, and the others become one error (ENOBUFS), which empties
+ * the memory as well. While messages of such an overflow wait, the kernel tells nothing more, but the next look finds
+ * them.
  *
- * The table has one place for each hash, and the newer address takes it. Whoever chooses addresses that collide has the kernel
- * asked as often as without any memory.
+ * The table has one place for each hash, and the newer address takes it. With addresses chosen to collide, we ask the
+ * kernel as often as without any memory.
  */
 #include "config.h"
 
@@ -52,7 +53,7 @@
 
 #define MOST_MS 1000
 
-/* Messages that are read in one look; the buffer has room for fewer. */
+/* The most messages that one look reads; the buffer has room for fewer. */
 #define READS_MAX 16
 
 /* A group's bit in the address that is bound. */
@@ -67,18 +68,18 @@
 struct noted {
 	struct in6_addr address;
 	uint64_t until_ms; /* 0: the place is free */
-	unsigned age;      /* of the memory when it was noted */
+	unsigned age;      /* of the route's memory when it was noted */
 	enum route_kind kind;
 };
 
 struct route {
-	int fd;      /* to ask with */
-	int changes; /* hears of changes; -1: the kernel doesn't tell of them, and is asked each time */
-	unsigned age; /* counts how often what was noted was forgotten */
+	int fd;      /* for questions */
+	int changes; /* receives changes; -1: the kernel doesn't tell of them, so we ask it each time */
+	unsigned age; /* counts how often the memory was emptied */
 	struct noted noted[PLACES];
 };
 
-/* Returns a socket that hears of changes, or -1. */
+/* Returns a socket that receives changes, or -1. */
 static int open_changes(void)
 {
 	static const struct sockaddr_nl groups = {
@@ -130,8 +131,8 @@ void route_destroy(struct route *route)
 }
 
 /*
- * Forgets all that was noted if anything has been told, or if that can't be known. Where messages come faster than they are read, the next
- * look finds the rest, and forgets again.
+ * Empties the memory if there was a message, or if we can't know whether there was. If messages come faster than we
+ * read them, the next look finds the rest, and empties it again.
  */
 static void hear(struct route *route)
 {

@@ -44,7 +44,7 @@ void sources_set_key(struct sources *sources, const char *secret)
 	crypto_generichash_final(&state, sources->key, sizeof(sources->key));
 }
 
-/* Tells whether the prefix has an address that no connection can come from. */
+/* Tells whether the prefix has an address from which no connection can come. */
 static bool is_unusable(const struct prefix *prefix)
 {
 	const uint8_t *bytes = prefix->address.s6_addr;
@@ -129,7 +129,7 @@ static struct in6_addr pick(const struct sources *sources, const struct prefix *
 	return address;
 }
 
-/* Tells whether the server is to see the client's own address. */
+/* Tells whether the server should see the client's own address. */
 static bool is_preserved(const struct sources *sources, const union sockaddr_ip *client,
 			 const union sockaddr_ip *server)
 {
@@ -189,8 +189,8 @@ size_t source_range(const struct source *source, struct in6_addr *first, struct 
  *
  * Ports: bind() without a port would take one that is free towards all servers, so one address could have 28,000
  * connections at most. With IP_BIND_ADDRESS_NO_PORT connect() takes a port that is free towards its server, and
- * connections to other servers share it. With --preserve-client-address, the client's own port is taken if it is free;
- * by SO_REUSEADDR connections of other clients may have it too, each towards another server.
+ * connections to other servers share it. With --preserve-client-address, the socket gets the client's own port if it
+ * is free; by SO_REUSEADDR connections of other clients may have it too, each towards another server.
  */
 
 /* Of a prefix with more addresses than this, only the first and the last one are checked at the start. */

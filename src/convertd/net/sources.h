@@ -66,8 +66,8 @@ struct route;
 /*
  * source_bind() - give a socket its source address, before connect()
  * @source, @choice: as sources_choose() has set them. If @source has a port, the socket gets it if it is free, and
- * another one otherwise; without, connect() chooses one that is free towards its server.
- * @route: is asked whether an address of SOURCES_ROUTED is still ours; may be NULL
+ *   another one otherwise; without, connect() chooses one that is free towards its server.
+ * @route: tells whether an address of SOURCES_ROUTED is still ours; may be NULL
  * Returns 0 or -errno: -EADDRNOTAVAIL where the address isn't ours.
  */
 int source_bind(int fd, const union sockaddr_ip *source, enum sources_choice choice,
