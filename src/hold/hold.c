@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hold.c - withholds SYNs in a netfilter queue until their owner says what becomes of them
+ * hold.c - withholds SYNs in a netfilter queue until their owner gives a verdict on them
  *
- * A SYN that the queue brings is read, its window is corrected, and the table is asked about it:
+ * For each SYN from the queue, hold.c reads it, corrects its window, and looks it up in the table:
  *
- *     new, with data        its owner is asked: it withholds the SYN, or says at once what becomes of it
+ *     new, with data        the owner withholds the SYN, or gives a verdict at once
  *     new, without data     passes, or is dropped as foreign
  *     a join                passes
  *     it is withheld        dropped: a repetition; the kernel has the first one
@@ -13,11 +13,11 @@
  *     it was dropped        dropped again
  *     unreadable            passes
  *
- * A verdict changes the packet so that it has the effect that the verdict names (hold_rules.c has the rules for the marks). Verdicts are
- * collected and sent at the end of a round of the event loop.
+ * Each verdict changes the packet accordingly (hold_rules.c has the rules for the marks). Verdicts are collected, and
+ * sent at the end of a round of the event loop.
  *
- * The kernel makes no connection of a released SYN if its queue for Fast Open is full and the address was forged. So the owner gets
- * released SYNs back after HOLD_EXPECT_MS.
+ * The kernel makes no connection of a released SYN if its queue for Fast Open is full, or if the address was forged.
+ * So the owner gets released SYNs back after HOLD_EXPECT_MS.
  */
 #include "config.h"
 
@@ -32,7 +32,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How often released SYNs are searched for those whose time is over. */
+/* How often we search for released SYNs whose time is over. */
 #define EXPIRE_SECONDS 1
 
 struct hold {
@@ -45,8 +45,8 @@ struct hold {
 	struct hold_queue *queue; /* NULL: off */
 	struct event *readable;
 	struct event *flush;  /* active: verdicts wait for the end of this round of the loop */
-	struct event *expire; /* pending: connections of released SYNs are waited for */
-	uint32_t next_id;     /* the next packet's number unless some were missed; 0: none has come yet */
+	struct event *expire; /* pending: released SYNs wait for their connections */
+	uint32_t next_id;     /* the number of the next packet unless we missed some; 0: none has come yet */
 };
 
 /* ----- packets ----- */
@@ -91,7 +91,7 @@ static enum hold_verdict look(struct hold *hold, const struct hold_packet *packe
 	return verdict;
 }
 
-/* Packets have consecutive numbers. Those that are missing passed unseen, as there was no room in the queue's socket. */
+/* Packets have consecutive numbers. Missing ones passed unseen, as there was no room in the queue's socket. */
 static void count_missed(struct hold *hold, uint32_t id)
 {
 	if (hold->next_id && id != hold->next_id)
@@ -166,7 +166,7 @@ bool hold_release(struct hold *hold, struct hold_syn *syn, enum hold_verdict ver
 	if (!event_pending(hold->expire, EV_TIMEOUT, NULL))
 		event_add(hold->expire, &expire);
 	hold_table_release(hold->table, syn, verdict == HOLD_DROP_SILENT, now_ms);
-	/* Before the verdict there is no connection that could take it. */
+	/* Before the verdict, there is no connection that could take it. */
 	gone = keep || !hold_table_take_back(hold->table, syn);
 	if (is_drop(verdict))
 		hold_queue_drop(hold->queue, id);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hold.h - withholds SYNs in a netfilter queue until their owner says what becomes of them
+ * hold.h - withholds SYNs in a netfilter queue until their owner gives a verdict on them
  *
- * Each worker has a struct hold of its own; all share the table. What a SYN asks for is its owner's business.
+ * Each worker has a struct hold of its own; all share the table. The owner of a SYN knows what it asks for; this
+ * folder doesn't.
  */
 #ifndef HOLD_HOLD_H
 #define HOLD_HOLD_H
@@ -17,17 +18,17 @@
 struct event_base;
 struct hold;
 
-/* What becomes of a SYN. */
+/* A verdict on a SYN. */
 enum hold_verdict {
 	HOLD_WITHHOLD,
 	HOLD_DROP_REPEATED,
 	HOLD_DROP_FOREIGN,
-	HOLD_DROP_SILENT,      /* nobody has anything to say about it */
-	HOLD_PASS,             /* as it is: it asks for nothing that a SYN+ACK could confirm */
-	HOLD_PASS_CONFIRMED,   /* with a mark: its SYN+ACK confirms */
-	HOLD_PASS_UNCONFIRMED, /* as it is, and its SYN+ACK confirms nothing */
+	HOLD_DROP_SILENT,      /* dropped for good: nobody answers for it */
+	HOLD_PASS,             /* unchanged: it asks for nothing that a SYN+ACK could confirm */
+	HOLD_PASS_CONFIRMED,   /* with a mark, so that its SYN+ACK confirms */
+	HOLD_PASS_UNCONFIRMED, /* unchanged, so that its SYN+ACK confirms nothing */
 	HOLD_PASS_PLAIN,       /* without MP_CAPABLE: an error follows its SYN+ACK at once */
-	HOLD_REFUSE,           /* with a mark: the network refuses it */
+	HOLD_REFUSE,           /* with a mark for the rules, which refuse it */
 	HOLD_VERDICTS
 };
 
@@ -40,18 +41,18 @@ struct hold_packet {
 	struct hold_flow flow;
 };
 
-/* What the owner is asked and told; @arg is that of hold_create(). */
+/* Questions and notices to the owner; @arg is that of hold_create(). */
 struct hold_calls {
 	/*
-	 * What becomes of a SYN with data of which nothing is known? HOLD_WITHHOLD: hold_withhold() was called.
-	 * @native: set with HOLD_REFUSE: how the network refuses it (syn_packet.h)
+	 * Returns the verdict on an unknown SYN with data; HOLD_WITHHOLD only after hold_withhold().
+	 * @native: set with HOLD_REFUSE: how the network refuses the SYN (syn_packet.h)
 	 */
 	enum hold_verdict (*on_syn)(void *arg, const struct hold_packet *packet, uint8_t *native);
-	/* A released SYN that no connection has taken in time; the owner frees it. */
+	/* Hands back a released SYN that no connection has taken in time; the owner frees it. */
 	void (*on_expired)(void *arg, struct hold_syn *syn);
-	/* A SYN that wasn't withheld has got this verdict. */
+	/* Reports the verdict on a SYN that wasn't withheld. */
 	void (*on_verdict)(void *arg, enum hold_verdict verdict);
-	/* So many packets passed since the queue was full; one passed that isn't a SYN that can be read. */
+	/* Reports that @count packets passed since the queue was full, or that a packet passed that isn't a readable SYN. */
 	void (*on_missed)(void *arg, uint32_t count);
 	void (*on_unreadable)(void *arg);
 };
@@ -61,15 +62,18 @@ struct hold_settings {
 	bool drop_foreign;  /* drops SYNs without data */
 };
 
-/* Returns NULL without memory. SYNs pass until hold_configure() was called. */
+/* Returns NULL without memory. All SYNs pass until hold_configure(). */
 struct hold *hold_create(struct event_base *base, struct hold_table *table, const struct hold_calls *calls, void *arg);
 
-/* There must be no queue; forgets what was released. NULL is fine. */
+/* Frees @hold, which must have no queue any more, and forgets released SYNs. NULL is fine. */
 void hold_destroy(struct hold *hold);
 
 void hold_configure(struct hold *hold, const struct hold_settings *settings);
 
-/* Takes over queue number @index of those that the main process owns. Any thread may call it before hold_start(). Returns 0 or -errno. */
+/*
+ * Takes over queue number @index of those that the main process owns. Any thread may call it before hold_start().
+ * Returns 0 or -errno.
+ */
 int hold_open(struct hold *hold, size_t index);
 
 /* Begins to read the queue, in the worker's thread. Returns 0 or -ENOMEM. */
@@ -77,29 +81,33 @@ int hold_start(struct hold *hold);
 
 bool hold_is_open(const struct hold *hold);
 
-/* Reads all that waits in the queue. */
+/* Reads all packets that wait in the queue. */
 void hold_read_all(struct hold *hold);
 
 /* Sends the verdicts and gives up the queue; the owner has released all SYNs before. */
 void hold_close(struct hold *hold);
 
-/* Looks at a packet of the queue. @bytes may be changed. */
+/* Handles a packet of the queue. @bytes may be changed. */
 void hold_on_packet(struct hold *hold, uint32_t id, uint8_t *bytes, size_t len);
 
-/* Withholds the SYN of @packet, which hold_calls' on_syn() was asked about. Returns 0, -ENOSPC or -ENOMEM. */
+/* Withholds the SYN of @packet; call it from hold_calls' on_syn(). Returns 0, -ENOSPC or -ENOMEM. */
 int hold_withhold(struct hold *hold, struct hold_syn *syn, const struct hold_packet *packet);
 
 /*
- * hold_release() - gives the verdict on a withheld SYN
- * @keep: its connection may take @syn from now on, by any worker. Returns false if nobody has and @keep is false: then @syn is the
- * caller's. Else it isn't any more.
+ * hold_release() - give the verdict on a withheld SYN
+ * @keep: from now on its connection, in any worker, may take @syn
+ * Returns false if @keep is false and no connection has taken @syn, which is the caller's then. Otherwise @syn isn't
+ * the caller's any more.
  */
 bool hold_release(struct hold *hold, struct hold_syn *syn, enum hold_verdict verdict, bool keep, uint64_t now_ms);
 
-/* Has on_expired() called for released SYNs that nobody has taken, all workers': those of @before_ms or earlier. */
+/* Calls on_expired() for all workers' SYNs that were released at @before_ms or earlier and that nobody has taken. */
 void hold_expire(struct hold *hold, uint64_t before_ms);
 
-/* How long the connection of a released SYN is waited for, in ms: without its data it takes a round trip more, and may lose a packet. */
+/*
+ * How long a released SYN waits for its connection, in ms: if the kernel didn't take the SYN's data, the connection
+ * takes a round trip more, and may lose a packet.
+ */
 #define HOLD_EXPECT_MS 5000
 
 #endif

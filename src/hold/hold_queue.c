@@ -3,10 +3,10 @@
  * hold_queue.c - a netfilter queue in the serving process: reads packets and gives verdicts on them
  *
  * A nftables rule puts SYNs into the queue, and each waits in the kernel until it gets a verdict. The serving process
- * reads packets from the kernel's socket itself. Verdicts need CAP_NET_ADMIN, so they are sent to the main process
- * (queue_owner.c) by a socket for each queue. They are collected until hold_queue_flush(), as each message wakes up both
- * processes. hold_queue_close() waits until the main process has given up the queue; the kernel drops packets without
- * a verdict then.
+ * reads packets from the kernel's socket itself. Verdicts need CAP_NET_ADMIN, so the serving process sends them to
+ * the main process (queue_owner.c) by a socket for each queue. It collects them until hold_queue_flush(), as each
+ * message wakes up both processes. hold_queue_close() waits until the main process has given up the queue; the kernel
+ * drops packets without a verdict then.
  */
 #include "config.h"
 
@@ -29,9 +29,9 @@
 #include <unistd.h>
 
 /*
- * At most this many packets are read before other events have their turn. Of a request in a SYN nobody knows before it is read, and
- * a Linux client sends its SYN again after a second, without the request, which costs it Multipath TCP; sessions can wait. So a
- * worker that is behind reads all that waits, for some 30 ms.
+ * The most packets that we read before other events have their turn. Nobody knows of a request in a SYN before it is
+ * read, and a Linux client sends its SYN again after a second without the request, which costs it Multipath TCP;
+ * sessions can wait. So a worker that is behind reads all waiting packets, for some 30 ms.
  */
 #define PACKETS_PER_ROUND 1024
 
@@ -104,7 +104,7 @@ int hold_queue_fd(const struct hold_queue *queue)
 	return mnl_socket_get_fd(queue->netlink);
 }
 
-/* Hands over the packet in a netlink message; called by mnl_cb_run(). */
+/* Hands the packet in a netlink message to the handler; called by mnl_cb_run(). */
 static int on_message(const struct nlmsghdr *header, void *data)
 {
 	struct hold_queue *queue = data;

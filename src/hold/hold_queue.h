@@ -10,8 +10,9 @@
 struct hold_queue;
 
 /*
- * Called for each packet that has arrived. The packet waits in the kernel until one of the verdicts below is given with
- * its @id. @packet, @len: a copy, from the IP header on; the handler may change it, and must not use it after it has returned
+ * Receives each packet that has arrived. The packet waits in the kernel until one of the functions below gives a
+ * verdict with its @id.
+ * @packet, @len: a copy, from the IP header on; the handler may change it, and must not use it after it has returned
  */
 typedef void hold_queue_handler(void *arg, uint32_t id, uint8_t *packet, size_t len);
 
@@ -33,8 +34,8 @@ void hold_queue_close(struct hold_queue *queue);
 int hold_queue_fd(const struct hold_queue *queue);
 
 /*
- * Calls the handler for packets that have arrived, a limited number of them. Returns whether there may be more, for which
- * the descriptor is readable again.
+ * Calls the handler for packets that have arrived, up to a limit. Returns whether there may be more; then the
+ * descriptor is readable again.
  */
 bool hold_queue_read(struct hold_queue *queue);
 

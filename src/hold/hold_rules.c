@@ -1,29 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hold_rules.c - the nftables rules that hand SYNs for our listeners to netfilter queues
+ * hold_rules.c - installs the nftables rules that put SYNs to our listeners into netfilter queues
  *
- * There is a table with rules for each address, which lasts as long as its netlink socket
- * (nft_table.c). Converters on one host don't meet: each table matches its own addresses only. Where a
- * service manager keeps the listening sockets for the next process, it keeps the netlink socket as
- * well: there are rules as long as somebody may answer SYNs.
+ * A table has rules for each address, and lasts as long as its netlink socket (nft.c). Converters on one host don't
+ * interfere: each table matches its own addresses only. If a service manager keeps the listening sockets for the next
+ * process, it keeps the netlink socket as well: there are rules as long as some process may answer SYNs.
  *
- * Two chains with hooks. The first hands SYNs to the queues. What comes out of one, or passes by it because it is
- * full, or because nobody has it any more, goes on to the second one. That takes the
- * timestamps out of every SYN with a Convert message, silent ones included, that convertd hasn't marked (syn_packet_mark()):
- * rules, other than convertd, can't be late, stopped or dead, so no SYN+ACK confirms a server which nobody has reached.
+ * Two chains have hooks. The first puts SYNs into the queues. SYNs that come out of a queue, or pass by it because it
+ * is full or has no owner, go on to the second chain. That removes the timestamps from every SYN with a Convert
+ * message, silent ones included, that convertd hasn't marked (syn_packet_mark()). Unlike convertd, rules can't be
+ * late, stopped or dead, so no SYN+ACK confirms a server that wasn't reached.
  *
  * A third chain refuses SYNs that convertd has marked for that (syn_packet_refuse()), by a reset or an ICMP message,
- * for clients that can take no response off their streams (doc/private-tlvs.md). Kernels without CONFIG_NFT_REJECT_INET
- * do without this chain, and clients aren't told then that they may rely on it.
+ * for clients that can take no response off their streams (doc/private-tlvs.md). Kernels without
+ * CONFIG_NFT_REJECT_INET do without this chain; then clients don't learn that they may rely on it.
  *
- * The queue rule's action comes in two forms. The queue statement (CONFIG_NFT_QUEUE) is what nft(8) would
- * write. Kernels without it may have the same as a target of iptables, which nftables can call
- * (CONFIG_NFT_COMPAT and CONFIG_NETFILTER_XT_TARGET_NFQUEUE), without a program of iptables. nft(8)
- * shows that one as a comment.
+ * The queue rule's action comes in two forms. The queue statement (CONFIG_NFT_QUEUE) is the one that nft(8) would
+ * write. Kernels without it may have the same action as a target of iptables, which nftables can call
+ * (CONFIG_NFT_COMPAT and CONFIG_NETFILTER_XT_TARGET_NFQUEUE) without a program of iptables. nft(8) shows that one as
+ * a comment.
  *
- * SYNs are taken where they are known to be for this host, before the table "filter" has judged
- * them: what a firewall drops at the usual priority is seen here, but a SYN that is released
- * goes on to the firewall.
+ * The chains see SYNs once they are known to be for this host, before the table "filter": so they see SYNs that a
+ * firewall would drop at the usual priority, but a released SYN goes on to the firewall.
  */
 #include "config.h"
 
@@ -49,7 +47,7 @@
 /* Revision of xt_NFQ_info_v3, since Linux 3.10. */
 #define NFQUEUE_REVISION 3
 
-/* Where the urgent pointer is in a TCP header (RFC 9293), and the magic number in a Convert message (RFC 8803 6.1). */
+/* The offset of the urgent pointer in a TCP header (RFC 9293), and of the magic number in a Convert message (RFC 8803 6.1). */
 #define TCP_URGENT_OFFSET 18
 #define MAGIC_OFFSET 2
 
@@ -70,7 +68,7 @@ static void add_queue_statement(struct nft_transaction *t, const struct hold_rul
 	nft_rule_add(t, expr);
 }
 
-/* Adds what hands the packet to the queues as a target of iptables, for kernels without the queue statement of nftables. */
+/* Adds a target of iptables that puts the packet into the queues, for kernels without the queue statement of nftables. */
 static void add_queue_target(struct nft_transaction *t, const struct hold_rules_queues *queues)
 {
 	struct nftnl_expr *expr = nft_rule_new_expr(t, "target");
@@ -86,7 +84,7 @@ static void add_queue_target(struct nft_transaction *t, const struct hold_rules_
 		info->flags = NFQ_FLAG_BYPASS;
 		nftnl_expr_set_str(expr, NFTNL_EXPR_TG_NAME, "NFQUEUE");
 		nftnl_expr_set_u32(expr, NFTNL_EXPR_TG_REV, NFQUEUE_REVISION);
-		/* Owned by the expression from here on. */
+		/* From here on the expression owns it. */
 		nftnl_expr_set(expr, NFTNL_EXPR_TG_INFO, info, XT_ALIGN(sizeof(*info)));
 	}
 	nft_rule_add(t, expr);
@@ -107,14 +105,14 @@ static void add_unconfirmed(struct nft_transaction *t, uint16_t number)
 	const uint16_t magic = htons(number);
 	struct nftnl_expr *expr;
 
-	/* Behind the TCP header; no match where there is no data. */
+	/* Behind the TCP header; no match without data. */
 	nft_rule_load_payload(t, NFT_PAYLOAD_INNER_HEADER, MAGIC_OFFSET, sizeof(magic));
 	nft_rule_compare(t, NFT_CMP_EQ, &magic, sizeof(magic));
 	match_urgent(t, NFT_CMP_NEQ, SYN_PACKET_MARK);
 	expr = nft_rule_new_expr(t, "exthdr");
 	if (!expr)
 		return;
-	/* An exthdr expression that has no register turns the option into NOPs. */
+	/* An exthdr expression without a register turns the option into NOPs. */
 	nftnl_expr_set_u8(expr, NFTNL_EXPR_EXTHDR_TYPE, TCP_KIND_TIMESTAMPS);
 	nftnl_expr_set_u32(expr, NFTNL_EXPR_EXTHDR_OP, NFT_EXTHDR_OP_TCPOPT);
 	nft_rule_add(t, expr);
@@ -129,7 +127,7 @@ static void begin_rule(struct nft_transaction *t, const char *chain, const struc
 	nft_rule_match_address(t, listen);
 }
 
-/* A chain of a rule for each way of refusing a SYN, to which the SYNs of all addresses are sent. */
+/* Makes the chain to which the SYNs of all addresses go, with a rule for each way of refusing a SYN. */
 static void add_refusals(struct nft_transaction *t)
 {
 	nft_transaction_add_chain(t, CHAIN_REFUSE);
@@ -145,7 +143,7 @@ static void add_refusals(struct nft_transaction *t)
 	}
 }
 
-/* What the kernel may lack. */
+/* Features that the kernel may lack. */
 struct forms {
 	bool compat;  /* the target of iptables in place of the queue statement */
 	bool refuses; /* the chain that refuses SYNs */
@@ -191,7 +189,7 @@ static int transact(struct hold_rules *rules, const struct listen_address *liste
 int hold_rules_install(struct hold_rules *rules, const struct listen_address *listen, size_t count,
 		      const struct hold_rules_queues *queues, bool *refuses)
 {
-	/* Which of the expressions isn't known to this kernel isn't said. */
+	/* The kernel doesn't say which of the expressions it lacks. */
 	static const struct forms forms[] = { { false, true }, { true, true }, { false, false }, { true, false } };
 	int error = -ENOENT;
 

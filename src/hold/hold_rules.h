@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hold_rules.h - the nftables rules that hand SYNs for our listeners to netfilter queues */
+/* hold_rules.h - installs the nftables rules that put SYNs to our listeners into netfilter queues */
 #ifndef HOLD_HOLD_RULES_H
 #define HOLD_HOLD_RULES_H
 
@@ -12,9 +12,9 @@
 struct hold_rules;
 
 /*
- * hold_rules_create() - prepares for rules, and installs none yet
- * @kept: the hold_rules_fd() of a process before this one, whose rules these are to replace, or -1; it
- * stays the caller's
+ * hold_rules_create() - prepare for rules, without installing any
+ * @kept: the hold_rules_fd() of a process before this one, whose rules these are to replace, or -1; it stays the
+ *   caller's
  * Returns 0 with @rules set, or -errno, which is -EPERM or -EACCES without CAP_NET_ADMIN.
  */
 int hold_rules_create(struct hold_rules **rules, int kept);
@@ -25,22 +25,22 @@ struct hold_rules_queues {
 };
 
 /*
- * hold_rules_install() - has SYNs to these addresses go to these queues from now on
- * The addresses of client and listener choose the queue, so that all SYNs of a client go through one.
- * SYNs with a Convert message that leave the queue without a mark (syn_packet_mark()), or don't get into it
- * because it has no owner or is full, lose their timestamps. If @queues is NULL, all do.
- * @refuses: set to whether SYNs that are marked so are refused (syn_packet_refuse()), for which this kernel needs
- * CONFIG_NFT_REJECT_INET
+ * hold_rules_install() - put SYNs to these addresses into these queues from now on
+ * The addresses of client and listener choose the queue, so that all SYNs of a client go through one. SYNs with a
+ * Convert message that leave the queue without a mark (syn_packet_mark()), or don't get into it because it has no
+ * owner or is full, lose their timestamps. If @queues is NULL, all of them do.
+ * @refuses: set to whether the rules refuse SYNs that are marked so (syn_packet_refuse()), for which this kernel
+ *   needs CONFIG_NFT_REJECT_INET
  * The rules replace those of an earlier call in one step: each SYN meets either the old or the new ones.
  * Returns 0 or -errno with everything as it was; -ENOENT or -EOPNOTSUPP: the kernel has no such rules.
  */
 int hold_rules_install(struct hold_rules *rules, const struct listen_address *listen, size_t count,
 		      const struct hold_rules_queues *queues, bool *refuses);
 
-/* The descriptor of the rules, which last as long as some process has it open. */
+/* Returns the descriptor of the rules, which last as long as some process has it open. */
 int hold_rules_fd(const struct hold_rules *rules);
 
-/* Removes the rules, as the kernel does at the end of the process, by a kill as well. NULL is fine. */
+/* Removes the rules; the kernel also does so when the process ends or is killed. NULL is fine. */
 void hold_rules_destroy(struct hold_rules *rules);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hold_table.c - the SYNs that are withheld, and released ones whose connections haven't been accepted yet
+ * hold_table.c - finds withheld SYNs, and released ones whose connections haven't been accepted yet
  *
- * The problem. One worker withholds a SYN and connects to its server; another worker may accept the connection that the SYN makes in the
- * end, and needs the server's socket. And a repeated SYN must not make anybody connect again (RFC 8803 9.3).
+ * The problem. One worker withholds a SYN and connects to its server; another worker may accept the connection that
+ * the SYN makes in the end, and needs the server's socket. And a repeated SYN must not make anybody connect again
+ * (RFC 8803 9.3).
  *
- * One table, with one lock, is shared by all workers. An entry is in one of these states:
+ * All workers share one table with one lock. An entry has one of these states:
  *
  *     withheld   hold_table_add(): the packet is in the queue; only its worker may touch the entry
  *     released   hold_table_release(): the packet goes on; whoever takes the entry out owns it: the worker that accepts the connection
@@ -13,15 +14,16 @@
  *                (hold_table_take_back())
  *     taken      out of the table
  *
- * An entry is found by addresses, ports and initial sequence number. So neither a forged SYN nor an attempt that the client has given up
- * stands in the way of another attempt from the same port: whoever can't see the client's packets doesn't know its sequence number.
- * Keys are hashed with a secret: whoever forges SYNs can't choose their places.
+ * The key of an entry is its addresses, ports and initial sequence number. So neither a forged SYN nor an abandoned
+ * attempt blocks another attempt from the same port: an attacker who can't see the client's packets doesn't know its
+ * sequence number. Keys are hashed with a secret, so that nobody can choose the places of forged SYNs.
  *
- * A repeated SYN is found as long as the first one is in the table; afterwards by a hash of the same key, of which the last RECENT_MAX
- * or so are remembered, with what became of the SYN. A forgotten one, or a forged one with the same hash (2^-56), costs one more
- * connection to the server.
+ * We recognize a repeated SYN as long as the first one is in the table; afterwards by a hash of the same key. The
+ * table remembers the last RECENT_MAX hashes or so, each with the fate of its SYN. A forgotten one, or a forged one
+ * with the same hash (2^-56), costs one more connection to the server.
  *
- * A client that repeats its attempt by a SYN of another port is found by the attempt's number as long as the earlier SYN is withheld.
+ * If a client repeats its attempt from another port, we find the earlier SYN by the attempt's number as long as it is
+ * withheld.
  *
  * Limits: HOLD_SYNS_MAX entries and HOLD_BYTES_MAX bytes of packets. The table is empty when it is destroyed.
  */
@@ -45,20 +47,20 @@
 /* A power of 2. */
 #define RECENT_MAX 65536
 
-/* The byte of a hash that makes room for what became of its SYN: how it was refused, NATIVE_NONE, or DROPPED. */
+/* The byte of a hash that we replace by the fate of its SYN: how it was refused, NATIVE_NONE, or DROPPED. */
 #define FATE_MASK UINT64_C(0xff)
 #define DROPPED 0xfe
 
 struct hold_table {
-	pthread_mutex_t lock; /* for all below */
+	pthread_mutex_t lock; /* guards all members below */
 	uint8_t secret[crypto_shorthash_KEYBYTES];
 	struct hold_syn *entries;
-	struct hold_syn *attempts;     /* those of the entries that are withheld, and have an attempt */
-	struct hold_syn *by_addresses; /* those that were released */
+	struct hold_syn *attempts;     /* the withheld entries that have an attempt */
+	struct hold_syn *by_addresses; /* the released entries */
 	struct hold_syn *released;     /* the same; the one that was released first is the first */
 	size_t bytes;                  /* of packets */
 	atomic_size_t count;           /* read without the lock */
-	uint64_t recent[RECENT_MAX];   /* hashes, whose last byte says what became of the SYN */
+	uint64_t recent[RECENT_MAX];   /* hashes, whose last byte is the fate of the SYN */
 };
 
 static_assert(crypto_shorthash_BYTES == sizeof(uint64_t), "a hash is a number");
@@ -163,7 +165,7 @@ struct hold_syn *hold_table_find(struct hold_table *table, const struct hold_att
 	return syn;
 }
 
-/* Makes the entry known by its attempt, unless there is no memory or another one has the same. The caller holds the lock. */
+/* Enters the SYN by its attempt, unless there is no memory or another one has the same. The caller holds the lock. */
 static void attempt_enter(struct hold_table *table, struct hold_syn *syn)
 {
 	if (syn->attempt.number && !find_attempt(table, &syn->attempt))
@@ -205,7 +207,7 @@ void hold_table_release(struct hold_table *table, struct hold_syn *syn, bool dro
 	pthread_mutex_lock(&table->lock);
 	attempt_leave(table, syn);
 	DL_APPEND(table->released, syn);
-	/* Without memory its connection doesn't find it, and it expires. */
+	/* Without memory, its connection doesn't find it, and it expires. */
 	HASH_ADD(hh_released, table->by_addresses, flow.addresses, sizeof(syn->flow.addresses), syn);
 	syn->withheld = false;
 	syn->released_ms = now_ms;
@@ -223,7 +225,7 @@ void hold_table_note_refusal(struct hold_table *table, const struct hold_flow *f
 	pthread_mutex_unlock(&table->lock);
 }
 
-/* Removes a released entry, which is returned; the caller holds the lock. */
+/* Removes a released entry, and returns it. The caller holds the lock. */
 static struct hold_syn *leave(struct hold_table *table, struct hold_syn *syn)
 {
 	DL_DELETE(table->released, syn);
@@ -237,7 +239,7 @@ static struct hold_syn *leave(struct hold_table *table, struct hold_syn *syn)
 	return syn;
 }
 
-/* Puts @syn into the list, where the latest is the first. */
+/* Inserts @syn into a list, the latest first. */
 static void insert_latest(struct hold_syn **list, struct hold_syn *syn)
 {
 	while (*list && (*list)->released_ms > syn->released_ms)

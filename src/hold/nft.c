@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nft.c - a table of nftables that belongs to a netlink socket, the transactions that change it, and the expressions of its rules
+ * nft.c - changes a table of nftables that belongs to a netlink socket, by transactions and the expressions of its rules
  *
- * The table has "flags owner" (Linux 5.12): no other program can change it, and the kernel removes
- * it when the last descriptor of its socket is closed, be it by nft_table_fini() or because the
- * process was killed. So there is nothing to clean up.
+ * The table has "flags owner" (Linux 5.12): no other program can change it, and the kernel removes it when the last
+ * descriptor of its socket is closed, by nft_table_fini() or by the end of a killed process. So there is nothing to
+ * clean up.
  *
- * A transaction is one message with several in it, from BATCH_BEGIN to BATCH_END. The kernel makes
- * all of the changes at once, or none, so that each packet meets either the old rules or the new
- * ones. It answers each change by an acknowledgement or an error, within the call that sends.
+ * A transaction is one message with several in it, from BATCH_BEGIN to BATCH_END. The kernel makes all of the changes
+ * at once, or none, so that each packet meets either the old rules or the new ones. It answers each change by an
+ * acknowledgement or an error, within the call that sends.
  *
- * Without memory a step leaves itself out and sets @failed: then nothing is sent.
+ * A step without memory sets @failed and does nothing else: then nothing is sent.
  */
 #include "config.h"
 
@@ -31,10 +31,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Bytes of a message, at most: a rule of 14 expressions takes some 800. */
+/* The most bytes of a message: a rule of 14 expressions takes some 800. */
 #define MESSAGE_MAX 2048
 
-/* Is this the descriptor of a table's socket, of whichever process? */
+/* Tells whether this is the descriptor of a table's socket, made by any process. */
 static bool is_netfilter(int fd)
 {
 	int domain = 0, protocol = -1;
@@ -119,7 +119,7 @@ static void put_table(struct nft_transaction *t)
 
 void nft_transaction_begin(struct nft_transaction *t, struct nft_table *table, size_t messages)
 {
-	/* Besides, the begin and the end, and the table. A chain takes two. */
+	/* In addition: the begin, the end, and the table. A chain takes two messages. */
 	size_t size = (2 * messages + 3) * MESSAGE_MAX;
 
 	*t = (struct nft_transaction){ .table = table, .buf = malloc(size + MESSAGE_MAX) };
@@ -203,7 +203,7 @@ void nft_transaction_end_rule(struct nft_transaction *t)
 	t->rule = NULL;
 }
 
-/* The kernel answers within the call that sends. Returns 0, or the first error that it tells. */
+/* Reads the kernel's answers, which it has given within the call that sends. Returns 0, or the first error. */
 static int read_answers(const struct nft_transaction *t)
 {
 	int fd = nft_table_fd(t->table), error = 0;
@@ -249,9 +249,9 @@ int nft_transaction_commit(struct nft_transaction *t)
 	return error;
 }
 
-/* ----- what a rule of nftables matches and does, expression by expression ----- */
+/* ----- the expressions of a rule of nftables ----- */
 
-/* Where fields are in their headers (RFC 791, 8200, 9293). */
+/* Offsets of fields in their headers (RFC 791, 8200, 9293). */
 #define IP_DADDR_OFFSET 16
 #define IP6_DADDR_OFFSET 24
 #define TCP_DPORT_OFFSET 2
@@ -285,7 +285,7 @@ void nft_rule_compare(struct nft_transaction *t, enum nft_cmp_ops op, const void
 	nft_rule_add(t, expr);
 }
 
-/* Matches packets about which the kernel knows that. */
+/* Matches packets by a fact that the kernel knows about them. */
 static void match_meta(struct nft_transaction *t, enum nft_meta_keys key, const void *data, size_t len)
 {
 	struct nftnl_expr *expr = nft_rule_new_expr(t, "meta");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* nft.h - a table of nftables that belongs to a netlink socket, the transactions that change it, and the expressions of its rules */
+/* nft.h - changes a table of nftables that belongs to a netlink socket, by transactions and the expressions of its rules */
 #ifndef HOLD_NFT_H
 #define HOLD_NFT_H
 
@@ -18,23 +18,23 @@
 struct nft_table {
 	struct mnl_socket *netlink; /* owns the table */
 	uint32_t sequence;	    /* of the next message */
-	char name[48];		    /* the caller's to set, before the first transaction */
+	char name[48];		    /* set by the caller, before the first transaction */
 };
 
 /*
- * nft_table_init() - opens the socket of a table, and makes no table yet
+ * nft_table_init() - open the socket of a table, without making the table
  * @kept: the nft_table_fd() of a process before this one, whose table this becomes, or -1; it stays the caller's
- * Returns 0 or -errno. Ended by nft_table_fini().
+ * Returns 0 or -errno. nft_table_fini() closes it.
  */
 int nft_table_init(struct nft_table *table, int kept);
 
-/* The socket's port: no other socket of the network namespace has it. */
+/* Returns the socket's port: no other socket of the network namespace has it. */
 uint32_t nft_table_port(const struct nft_table *table);
 
-/* The table lasts as long as some process has this descriptor open. */
+/* Returns the socket's descriptor. The table lasts as long as some process has it open. */
 int nft_table_fd(const struct nft_table *table);
 
-/* Closes the socket: the kernel removes the table, as it does at the end of the process, by a kill as well. */
+/* Closes the socket: the kernel removes the table, as it does when the process ends or is killed. */
 void nft_table_fini(struct nft_table *table);
 
 /* Changes of a table that the kernel makes all at once, or not at all. */
@@ -42,15 +42,15 @@ struct nft_transaction {
 	struct nft_table *table;
 	struct mnl_nlmsg_batch *batch;
 	void *buf; /* of the batch */
-	struct nftnl_rule *rule; /* that nft_rule.h adds to; NULL: none, or out of memory */
+	struct nftnl_rule *rule; /* the rule to which nft_rule_* functions add; NULL: none, or out of memory */
 	bool failed; /* out of memory */
-	unsigned acks; /* how many messages the kernel answers */
+	unsigned acks; /* the number of messages that the kernel answers */
 };
 
 /*
- * nft_transaction_begin() - begins a transaction, whose first step is that there is the table
- * @messages: how many calls of those below are to follow, at most
- * Nothing here or in nft_rule.h fails for itself: what goes wrong is known from nft_transaction_commit(), which has to follow.
+ * nft_transaction_begin() - begin a transaction, whose first step makes the table unless it exists
+ * @messages: the most calls of the functions below that follow
+ * Neither these nor the nft_rule_* functions report errors: nft_transaction_commit() does, and has to follow.
  */
 void nft_transaction_begin(struct nft_transaction *t, struct nft_table *table, size_t messages);
 
@@ -63,42 +63,43 @@ void nft_transaction_add_chain(struct nft_transaction *t, const char *name);
 /* Makes a chain as nft_transaction_add_chain() does, of the type "filter" and at the hook "input". */
 void nft_transaction_add_input_chain(struct nft_transaction *t, const char *name, int priority);
 
-/* Begins a rule at the end of a chain; the functions of nft_rule.h say what it does. */
+/* Begins a rule at the end of a chain; the nft_rule_* functions add its expressions. */
 void nft_transaction_begin_rule(struct nft_transaction *t, const char *chain);
 
 void nft_transaction_end_rule(struct nft_transaction *t);
 
 /*
- * nft_transaction_commit() - has the kernel make the changes, and ends the transaction
- * Returns 0, or -errno with everything as it was: -EPERM without CAP_NET_ADMIN; -ENOENT, -EOPNOTSUPP or another where the
- * kernel hasn't got what the rules need.
+ * nft_transaction_commit() - make the kernel carry out the changes, and end the transaction
+ * Returns 0, or -errno with everything as it was: -EPERM without CAP_NET_ADMIN; -ENOENT, -EOPNOTSUPP or another if
+ * the kernel lacks something that the rules need.
  */
 int nft_transaction_commit(struct nft_transaction *t);
 
-/* ----- what a rule of nftables matches and does, expression by expression ----- */
+/* ----- the expressions of a rule of nftables ----- */
 
 /*
- * All of these add to the rule that nft_transaction_begin_rule() has begun, and do nothing where that had no memory. Each is
- * what nft(8) writes for the expression that it quotes. A value is loaded into register 1 and compared or changed there.
+ * All of these functions add to the rule that nft_transaction_begin_rule() has begun, and do nothing without memory.
+ * Each does what nft(8) does for the quoted expression. A value is loaded into register 1, and compared or changed
+ * there.
  */
 
-/* An expression of this type with nothing set yet; NULL: out of memory. nft_rule_add() takes it. */
+/* Returns an expression of this type without attributes, for nft_rule_add(); NULL: out of memory. */
 struct nftnl_expr *nft_rule_new_expr(struct nft_transaction *t, const char *type);
 
 /* Adds an expression to the rule, which owns it from here on. NULL is fine. */
 void nft_rule_add(struct nft_transaction *t, struct nftnl_expr *expr);
 
-/* Has the rule go on only if register 1 is to @data as @op says. */
+/* Continues the rule only if register 1 compares to @data by @op. */
 void nft_rule_compare(struct nft_transaction *t, enum nft_cmp_ops op, const void *data, size_t len);
 
-/* Loads a field of a header; the rule ends where the packet has no such field. */
+/* Loads a field of a header; the rule ends if the packet has no such field. */
 void nft_rule_load_payload(struct nft_transaction *t, enum nft_payload_bases base, uint32_t offset,
 			   size_t len);
 
-/* Loads a byte of a TCP option; the rule ends where the segment hasn't got the option. */
+/* Loads a byte of a TCP option; the rule ends if the segment has no such option. */
 void nft_rule_load_tcp_option(struct nft_transaction *t, uint8_t kind, uint32_t offset);
 
-/* Register 1 becomes what it has of the bits of @mask. */
+/* Clears all bits of register 1 outside @mask. */
 void nft_rule_mask_byte(struct nft_transaction *t, uint8_t mask);
 
 /* "meta l4proto tcp" */
@@ -107,7 +108,7 @@ void nft_rule_match_tcp(struct nft_transaction *t);
 /* "tcp flags & (fin | syn | rst | ack) == syn" */
 void nft_rule_match_syn(struct nft_transaction *t);
 
-/* Matches the interface and the address of what goes to one of the converter's addresses; :: stands for all of both families. */
+/* Matches the interface and the address of packets to one of the converter's addresses; :: stands for all of both families. */
 void nft_rule_match_address(struct nft_transaction *t, const struct listen_address *listen);
 
 /* "tcp dport PORT", of that address */
@@ -119,7 +120,7 @@ void nft_rule_accept(struct nft_transaction *t);
 /* "reject with tcp reset" */
 void nft_rule_reject_by_reset(struct nft_transaction *t);
 
-/* "reject with icmp CODE", or icmpv6 by the packet's family; @code: a number that means something in either */
+/* "reject with icmp CODE", or icmpv6 by the packet's family; @code: a number that has a meaning in both */
 void nft_rule_reject_by_icmp(struct nft_transaction *t, uint8_t code);
 
 /* "jump CHAIN", to a chain of the same table */

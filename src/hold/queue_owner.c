@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * queue_owner.c - the netfilter queues in the main process, which owns them and passes verdicts on to the kernel
+ * queue_owner.c - owns the netfilter queues in the main process, and passes verdicts on to the kernel
  *
- * The kernel checks the rights of the process that sends a netlink message, not of the one that receives it.
- * So the serving process has the same sockets and reads the packets by itself (hold_queue.c), but sends its verdicts
- * to the main process, by a socket for each queue. That process makes the netlink messages, so that an attacker in the
- * serving process can't use the other things that netfilter's messages could say: another queue, a mark, other
- * packets than SYNs to our listeners.
+ * The kernel checks the rights of the process that sends a netlink message, not of the one that receives it. So the
+ * serving process has the same sockets and reads the packets by itself (hold_queue.c), but sends its verdicts to the
+ * main process, by a socket for each queue. That process makes the netlink messages, so that an attacker in the
+ * serving process can't use netfilter's messages for anything else: another queue, a mark, other packets than SYNs to
+ * our listeners.
  *
- * If anything fails, packets pass: the rule that fills the queue has "bypass" for a queue without an
- * owner, and the queue itself has NFQA_CFG_F_FAIL_OPEN for when it is full. The kernel completes the
- * checksums of packets whose segmentation or checksums are left to network cards, since NFQA_CFG_F_GSO isn't
- * set.
+ * If anything fails, packets pass: the rule that fills the queue has "bypass" for a queue without an owner, and the
+ * queue itself has NFQA_CFG_F_FAIL_OPEN for when it is full. The kernel completes the checksums of packets whose
+ * segmentation or checksums are left to network cards, since NFQA_CFG_F_GSO isn't set.
  *
  * A queue is closed when the serving process closes its end of the socket, or with queue_owner_destroy(). The kernel
  * answers configuration messages within the call that sends them, so no function here waits.
@@ -36,16 +35,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* This many numbers of queues are tried, since other converters or programs may have the first ones. */
+/* We try this many numbers of queues, since other converters or programs may have the first ones. */
 #define NUMBERS_TRIED 64
 
 /* The number of packets that may wait in the queue besides those that are withheld. */
 #define QUEUE_SPARE 4096
 
 /*
- * The receive buffer of a queue's socket in bytes; the kernel doubles it. It has room for 5,000 SYNs, as
- * many as are judged in a tenth of a second. In a flood of requests, each SYN waits behind that many;
- * further ones pass without being read.
+ * The receive buffer of a queue's socket in bytes; the kernel doubles it. It has room for 5,000 SYNs, as many as we
+ * judge in a tenth of a second. In a flood of requests, each SYN waits behind that many; further ones pass unread.
  */
 #define RECEIVE_BUFFER (2 * 1024 * 1024)
 
@@ -96,7 +94,7 @@ static int bind_queue(const struct mnl_socket *netlink, uint16_t number)
 	return error == -EEXIST ? -EBUSY : error;
 }
 
-/* Sets what the queue copies to us, how long it may become, and that packets pass if it is full. Returns 0 or -errno. */
+/* Sets which bytes the queue copies to us, and its length, and lets packets pass if it is full. Returns 0 or -errno. */
 static int set_up(const struct mnl_socket *netlink, uint16_t number)
 {
 	const uint32_t flags = NFQA_CFG_F_FAIL_OPEN;
@@ -125,7 +123,7 @@ static void queue_close(struct queue *queue)
 {
 	if (queue->netlink)
 		mnl_socket_close(queue->netlink);
-	/* This is closed after the queue: hold_queue_close() waits at the other end until the queue has gone. */
+	/* Close this after the queue: hold_queue_close() waits at the other end until the queue has gone. */
 	if (queue->verdicts >= 0)
 		close(queue->verdicts);
 	if (queue->other >= 0)

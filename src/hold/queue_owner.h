@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* queue_owner.h - the netfilter queues in the main process, which owns them and passes verdicts on to the kernel */
+/* queue_owner.h - owns the netfilter queues in the main process, and passes verdicts on to the kernel */
 #ifndef HOLD_QUEUE_OWNER_H
 #define HOLD_QUEUE_OWNER_H
 
@@ -10,7 +10,7 @@
 
 struct queue_owner;
 
-/* May a SYN be released to this address and port (host byte order)? */
+/* Tells whether a SYN may be released to this address and port (host byte order). */
 typedef bool queue_owner_policy(const void *policy, const struct in6_addr *destination, uint16_t port);
 
 /*
@@ -27,7 +27,7 @@ size_t queue_owner_count(const struct queue_owner *owner);
 /* Returns the number of the first queue. */
 uint16_t queue_owner_first(const struct queue_owner *owner);
 
-/* Returns the netlink socket that the packets of queue @index come from, which stays the owner's; -1: the queue is closed. */
+/* Returns the netlink socket from which the packets of queue @index come, which stays the owner's; -1: the queue is closed. */
 int queue_owner_packets(const struct queue_owner *owner, size_t index);
 
 /* Returns the serving process's end of the socket for verdicts of queue @index, which the caller closes; -1: it was taken before. */

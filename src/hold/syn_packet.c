@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * syn_packet.c - reads and changes an IP packet with a TCP SYN, and says how the network refuses it (no I/O)
+ * syn_packet.c - reads and changes an IP packet with a TCP SYN, and computes how the network refuses it (no I/O)
  *
- * The packet comes from anybody. It is read by a cursor that can't leave it, and each length in it
- * is compared with what is there. What the kernel would drop a step later isn't looked at further;
- * what it might understand otherwise than we do (routing headers, tunnels, odd options) is
- * refused, so that a connection is never made for a SYN that means something else.
+ * Anybody may have sent the packet. A cursor reads it that can't leave it, and we compare each length in it with the
+ * available bytes. We don't check further for faults for which the kernel drops the packet a step later. We refuse
+ * packets that the kernel might understand differently (routing headers, tunnels, odd options), so that no connection
+ * is ever made for a SYN that means something else.
  *
- * Changes keep the lengths: an option becomes NOPs, and the checksum is updated by what has changed
- * (RFC 1624), so that it stays right only if it was.
+ * Changes keep the lengths: an option becomes NOPs, and the checksum is updated by the difference (RFC 1624), so that
+ * it stays right only if it was.
  *
- * An application's errno comes from the ICMP code (Linux: icmp_err_convert[], tab_unreach[]). Where client and server are of
- * one family the code is handed on. Between the families it becomes the one that gives the same errno, or the nearest.
+ * An application's errno comes from the ICMP code (Linux: icmp_err_convert[], tab_unreach[]). If client and server
+ * are of one family, we hand the code on. Between the families it becomes the code that gives the same errno, or the
+ * nearest.
  */
 #include "config.h"
 
@@ -28,7 +29,7 @@
 /* RFC 7323 2.3: larger ones count as 14. */
 #define SCALE_MAX 14
 
-/* An IPv6 packet has no more extension headers that RFC 8200 (4.1) knows a use for. */
+/* RFC 8200 (4.1) has uses for no more extension headers than this. */
 #define EXTENSION_HEADERS_MAX 8
 
 /* Offsets in the TCP header (RFC 9293 3.1). */
@@ -57,13 +58,13 @@ const char *syn_packet_status_name(enum syn_packet_status status)
 	return (size_t)status < SYN_PACKET_STATUS_COUNT ? status_names[status] : "unknown";
 }
 
-/* What is left to read. */
+/* The bytes left to read. */
 struct cursor {
 	const uint8_t *pos;
 	size_t len; /* bytes */
 };
 
-/* Takes bytes off the front; NULL, and nothing taken, if there aren't so many. */
+/* Takes bytes off the front. Returns NULL, and takes nothing, if there aren't so many. */
 static const uint8_t *take(struct cursor *cursor, size_t len)
 {
 	const uint8_t *taken = cursor->pos;
@@ -85,7 +86,7 @@ static uint32_t be32(const uint8_t *bytes)
 	return (uint32_t)be16(bytes) << 16 | be16(bytes + 2);
 }
 
-/* The sum of RFC 1071 over @len bytes, on top of @sum. */
+/* Returns the sum of RFC 1071 over @len bytes, added to @sum. */
 static uint32_t sum_add(uint32_t sum, const uint8_t *bytes, size_t len)
 {
 	for (; len > 1; bytes += 2, len -= 2)
@@ -102,7 +103,7 @@ static uint16_t sum_fold(uint32_t sum)
 	return (uint16_t)sum;
 }
 
-/* An IPv4 header (RFC 791). What is left at @rest then is TCP. */
+/* Reads an IPv4 header (RFC 791). Then the bytes left at @rest are TCP. */
 static enum syn_packet_status parse_v4(struct cursor *rest, struct syn_packet *syn)
 {
 	struct cursor whole = *rest;
@@ -132,7 +133,7 @@ static enum syn_packet_status parse_v4(struct cursor *rest, struct syn_packet *s
 	return SYN_PACKET_OK;
 }
 
-/* Steps over an extension header of type @next, and sets @next to the type of what follows. */
+/* Steps over an extension header of type @next, and sets @next to the type of the following one. */
 static enum syn_packet_status skip_extension(struct cursor *rest, uint8_t *next)
 {
 	const uint8_t *header;
@@ -145,14 +146,14 @@ static enum syn_packet_status skip_extension(struct cursor *rest, uint8_t *next)
 	header = take(rest, 8);
 	if (!header || !take(rest, header[1] * 8U))
 		return SYN_PACKET_CUT;
-	/* With segments left, the packet isn't where it is to go to. */
+	/* With segments left, the packet hasn't reached its destination. */
 	if (type == IPPROTO_ROUTING && header[3] != 0)
 		return SYN_PACKET_BAD_HEADER;
 	*next = header[0];
 	return SYN_PACKET_OK;
 }
 
-/* An IPv6 header (RFC 8200) and its extensions. What is left at @rest then is TCP. */
+/* Reads an IPv6 header (RFC 8200) and its extensions. Then the bytes left at @rest are TCP. */
 static enum syn_packet_status parse_v6(struct cursor *rest, struct syn_packet *syn)
 {
 	const uint8_t *header = take(rest, 40);
@@ -184,7 +185,7 @@ static bool checksum_is_right(const struct syn_packet_flow *flow, const struct c
 	return sum_fold(sum_add(sum, segment->pos, segment->len)) == 0xffff;
 }
 
-/* An option with its value; @value has @len bytes. */
+/* Reads an option, whose @value has @len bytes. */
 static void read_option(struct syn_packet *syn, uint8_t kind, const uint8_t *value, size_t len)
 {
 	switch (kind) {
@@ -204,8 +205,8 @@ static void read_option(struct syn_packet *syn, uint8_t kind, const uint8_t *val
 }
 
 /*
- * Takes the next option off the list. Returns its bytes, kind and length included, with @len set;
- * NULL at the end. @valid: set to false if it is one that can't be.
+ * Takes the next option off the list. Returns its bytes, kind and length included, with @len set; NULL at the end.
+ * @valid: set to false if the option is impossible
  */
 static const uint8_t *next_option(struct cursor *list, size_t *len, bool *valid)
 {
@@ -273,7 +274,7 @@ enum syn_packet_status syn_packet_parse(const uint8_t *packet, size_t len, struc
 	return status == SYN_PACKET_OK ? parse_tcp(packet, rest, syn) : status;
 }
 
-/* Changes a byte of the TCP header, and the checksum by as much (RFC 1624, equation 3). */
+/* Changes a byte of the TCP header, and updates the checksum (RFC 1624, equation 3). */
 static void put_byte(uint8_t *tcp, size_t offset, uint8_t value)
 {
 	size_t word = offset & ~(size_t)1;
@@ -296,7 +297,7 @@ void syn_packet_shift_window(uint8_t *packet, struct syn_packet *syn)
 {
 	uint16_t window = (uint16_t)(syn->window >> syn->scale);
 
-	/* A window of 0 stays one: its sender means that. */
+	/* A window of 0 stays 0: the sender means it. */
 	if (!window && syn->window)
 		window = 1;
 	put_word(packet + syn->tcp, TCP_WINDOW, window);
@@ -332,7 +333,7 @@ void syn_packet_remove_mp_capable(uint8_t *packet, struct syn_packet *syn)
 	syn->mp_capable = false;
 }
 
-/* ----- an Error TLV as the network itself would say it: by a reset or an ICMP message (no I/O) ----- */
+/* ----- translates an Error TLV into a reset or an ICMP message of the network (no I/O) ----- */
 
 uint8_t native_prohibited(bool client_v4)
 {
@@ -344,7 +345,7 @@ static uint8_t no_host(bool client_v4)
 	return client_v4 ? ICMP_HOST_UNREACH : ICMP6_DST_UNREACH_ADDR;
 }
 
-/* What ICMPv6 has for a code of ICMP. */
+/* Returns the ICMPv6 code for a code of ICMP. */
 static uint8_t v6_code(uint8_t v4)
 {
 	switch (v4) {
@@ -363,7 +364,7 @@ static uint8_t v6_code(uint8_t v4)
 	}
 }
 
-/* What ICMP has for a code of ICMPv6. */
+/* Returns the ICMP code for a code of ICMPv6. */
 static uint8_t v4_code(uint8_t v6)
 {
 	switch (v6) {
@@ -395,7 +396,7 @@ uint8_t native_refusal(enum convert_error_code error, uint8_t value, bool server
 	}
 	if (server_v4 != client_v4)
 		code = client_v4 ? v4_code(code) : v6_code(code);
-	/* A message that says that the packet was too large would have the client send a smaller one. */
+	/* A message that the packet was too large would make the client send a smaller one. */
 	if (code >= NATIVE_CODES || (client_v4 && code == ICMP_FRAG_NEEDED))
 		return no_host(client_v4);
 	return code;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* syn_packet.h - reads and changes an IP packet with a TCP SYN, and says how the network refuses it (no I/O) */
+/* syn_packet.h - reads and changes an IP packet with a TCP SYN, and computes how the network refuses it (no I/O) */
 #ifndef HOLD_SYN_PACKET_H
 #define HOLD_SYN_PACKET_H
 
@@ -10,19 +10,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ----- read an IP packet with a TCP SYN, and change what has to be changed (no I/O) ----- */
+/* ----- reads an IP packet with a TCP SYN, and changes it (no I/O) ----- */
 
 enum syn_packet_status {
 	SYN_PACKET_OK,
 	SYN_PACKET_CUT,          /* shorter than its headers say */
-	SYN_PACKET_BAD_HEADER,   /* lengths that can't be, or an extension header that we don't know */
+	SYN_PACKET_BAD_HEADER,   /* impossible lengths, or an unknown extension header */
 	SYN_PACKET_FRAGMENT,     /* part of a packet */
 	SYN_PACKET_NOT_SYN,      /* not TCP, or not the first segment of a connection */
 	SYN_PACKET_BAD_CHECKSUM, /* of the IPv4 header, or TCP's */
 	SYN_PACKET_STATUS_COUNT
 };
 
-/* Who the peers of a connection are: also the key in tables, so without padding. */
+/* The addresses of a connection: also the key in tables, so without padding. */
 struct syn_packet_flow {
 	struct in6_addr source, destination; /* IPv4 as v4-mapped */
 	uint16_t source_port, destination_port; /* host byte order */
@@ -33,7 +33,7 @@ struct syn_packet {
 	struct syn_packet_flow flow;
 	uint32_t isn;    /* initial sequence number, host byte order */
 	uint16_t window; /* bytes, not scaled (RFC 7323 2.2) */
-	uint8_t scale;   /* of the windows of later segments, at most 14; 0 without the option */
+	uint8_t scale;   /* the exponent of later segments' windows, at most 14; 0 without the option */
 	bool mp_capable, mp_join; /* RFC 8684 3.1 and 3.2 */
 	const uint8_t *payload;
 	size_t payload_len; /* bytes */
@@ -43,37 +43,37 @@ struct syn_packet {
 
 /*
  * syn_packet_parse() - read a packet
- * @packet, @len: from the IP header on; bytes behind what the IP header counts aren't looked at
+ * @packet, @len: from the IP header on; bytes beyond the length in the IP header are ignored
  * @syn: filled on SYN_PACKET_OK
  *
- * Only what TCP itself would take is OK: a checksum that isn't right would be corrected below.
+ * A packet is OK only if TCP itself would accept it: the functions below would correct a wrong checksum.
  */
 enum syn_packet_status syn_packet_parse(const uint8_t *packet, size_t len, struct syn_packet *syn);
 
-/* The name of a status for logs. */
+/* Returns the name of a status for logs. */
 const char *syn_packet_status_name(enum syn_packet_status status);
 
 /*
- * syn_packet_shift_window() - the window as segments after the SYN would say it
- * What Linux wants of SYNs with MP_CAPABLE and data: see syn_window.c. Not less than 1.
- * @packet: what @syn was read from; the checksum is kept right
+ * syn_packet_shift_window() - write the window as segments after the SYN would
+ * Linux needs this for SYNs with MP_CAPABLE and data: see syn_window.c. The result is at least 1, unless the window
+ * is 0.
+ * @packet: the bytes from which @syn was read; the checksum stays right
  */
 void syn_packet_shift_window(uint8_t *packet, struct syn_packet *syn);
 
 /*
- * syn_packet_mark() - have the SYN's timestamps stay
- * The rules of hold_rules.c take them out of requests without this mark: a client sees in the SYN+ACK
- * that the server has not been reached (doc/private-tlvs.md). The mark is in the urgent pointer, which
- * means nothing without the URG flag (RFC 9293 3.8.5). It is no secret: a client that sets it
- * deceives nobody but itself.
- * @packet: what @syn was read from; the checksum is kept right
+ * syn_packet_mark() - keep the SYN's timestamps
+ * The rules of hold_rules.c remove them from requests without this mark: then a client sees in the SYN+ACK that the
+ * server has not been reached (doc/private-tlvs.md). The mark is in the urgent pointer, which means nothing without
+ * the URG flag (RFC 9293 3.8.5). It is no secret: a client that sets it deceives only itself.
+ * @packet: the bytes from which @syn was read; the checksum stays right
  */
 #define SYN_PACKET_MARK 0x6c63
 void syn_packet_mark(uint8_t *packet, const struct syn_packet *syn);
 
 /*
- * syn_packet_refuse() - have the rules of hold_rules.c refuse the SYN
- * Another mark in the same place. Whoever sets it himself is refused.
+ * syn_packet_refuse() - make the rules of hold_rules.c refuse the SYN
+ * This writes another mark in the same place. A client that sets it by itself is refused.
  * @native: the code of an ICMP message, or NATIVE_RESET (below)
  */
 #define SYN_PACKET_REFUSED 0x6d00 /* and @native */
@@ -82,27 +82,28 @@ void syn_packet_refuse(uint8_t *packet, const struct syn_packet *syn, uint8_t na
 /*
  * syn_packet_remove_mp_capable() - make the connection plain TCP
  * MP_CAPABLE becomes NOPs, if there is one.
- * @packet: what @syn was read from; the checksum is kept right
+ * @packet: the bytes from which @syn was read; the checksum stays right
  */
 void syn_packet_remove_mp_capable(uint8_t *packet, struct syn_packet *syn);
 
-/* ----- an Error TLV as the network itself would say it: by a reset or an ICMP message (no I/O) ----- */
+/* ----- translates an Error TLV into a reset or an ICMP message of the network (no I/O) ----- */
 
 /*
- * How a SYN is refused whose client can't take a response off its stream (doc/private-tlvs.md): by an ICMP message of type
- * Destination Unreachable with that code, of the client's own family, or by one of these.
+ * How we refuse a SYN whose client can't take a response off its stream (doc/private-tlvs.md): by an ICMP message of
+ * type Destination Unreachable with that code, of the client's own family, or by one of these.
  */
-#define NATIVE_CODES 16    /* the codes of both families are below */
+#define NATIVE_CODES 16    /* the codes of both families are smaller */
 #define NATIVE_RESET 0x80  /* by a reset */
 #define NATIVE_NONE 0xff   /* it isn't refused */
 
 /*
- * native_refusal() - says an Error TLV with this code and value as the network would say it
- * @server_v4, @client_v4: a code of the server's family becomes that of the client's which means the same to applications
+ * native_refusal() - translate an Error TLV with this code and value into a refusal by the network
+ * @server_v4, @client_v4: a code of the server's family becomes the code of the client's family that means the same
+ *   to applications
  */
 uint8_t native_refusal(enum convert_error_code code, uint8_t value, bool server_v4, bool client_v4);
 
-/* The converter itself refuses: administratively prohibited. */
+/* Returns the refusal by the converter itself: administratively prohibited. */
 uint8_t native_prohibited(bool client_v4);
 
 #endif

@@ -1,26 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * syn_window.c - correct the window of MPTCP SYNs before the kernel misreads it
+ * syn_window.c - corrects the window of MPTCP SYNs before the kernel misreads it
  *
- * The problem. The window in a SYN is in bytes; window scaling begins with the segments after it
- * (RFC 7323 2.2). When an MPTCP SYN carries data, Linux (6.18) initialises the connection-level
- * send window from that SYN as if its window were scaled already: with a scale of 10, 64240
- * bytes become 65 MB. MPTCP's flow control is off until so much has been sent, the
- * faster path overruns the client's buffer, the client drops what it can't take, and a download
+ * The problem. The window in a SYN is in bytes; window scaling begins with the segments after it (RFC 7323 2.2). When
+ * an MPTCP SYN carries data, Linux (6.18) initialises the connection-level send window from that SYN as if its window
+ * were scaled already: with a scale of 10, 64240 bytes become 65 MB. MPTCP's flow control is off until so much has
+ * been sent. The faster path overruns the client's buffer, the client drops the bytes without room, and a download
  * over two paths is slower than over one. Uploads and single paths don't suffer.
  *
- * The cure. nftables rules shift the window right by the scale in the same SYN, so that the
- * kernel's mistake gives the right number; the third ACK brings the real window. The effect of
- * a small window lasts for that round trip, in which a server has nothing to send as a rule.
- * Only initial SYNs with MP_CAPABLE are touched: MP_JOIN and plain TCP are read correctly. A
- * window smaller than 2^scale becomes 1, never 0. Plain connects are touched too; there, the
- * window of the third ACK is the first to be used.
+ * The cure. nftables rules shift the window right by the scale in the same SYN, so that the kernel's mistake gives
+ * the right number; the third ACK brings the real window. The effect of a small window lasts for that round trip, in
+ * which a server usually sends nothing. The rules touch only initial SYNs with MP_CAPABLE: the kernel reads MP_JOIN
+ * and plain TCP correctly. A window smaller than 2^scale becomes 1, never 0. The rules touch SYNs without data too;
+ * there, the window of the third ACK is the first to be used.
  *
- * The chain "input" finds these SYNs and jumps to "shift", which has a rule for each scale. The table
- * lasts as long as its netlink socket (nft_table.c): until syn_window_remove() or the end of the
- * process. When the addresses change, one transaction replaces the rules: no SYN meets none of both
- * sets, or both. The table's name has our process id and port, so that several converters on a host
- * don't meet (in containers each may be process 1); each matches its own addresses and ports only.
+ * The chain "input" finds these SYNs and jumps to "shift", which has a rule for each scale. The table lasts as long
+ * as its netlink socket (nft.c): until syn_window_remove() or the end of the process. When the addresses change, one
+ * transaction replaces the rules: each SYN meets exactly one of both sets. The table's name has our process id and
+ * port, so that several converters on a host don't interfere (in containers each may be process 1); each matches its
+ * own addresses and ports only.
  */
 #include "config.h"
 
@@ -46,7 +44,7 @@
 /* The largest scale of a window: larger ones count as 14 (RFC 7323 2.3). */
 #define SCALE_MAX 14
 
-/* Where fields are in the TCP header (RFC 9293) and in its options (RFC 7323 2.2, RFC 8684 3). */
+/* Offsets of fields in the TCP header (RFC 9293) and in its options (RFC 7323 2.2, RFC 8684 3). */
 #define WINDOW_OFFSET 14
 #define CHECKSUM_OFFSET 16
 #define SCALE_OFFSET 2
@@ -56,11 +54,11 @@
 
 struct syn_window {
 	struct nft_table table;
-	struct listen_address listen[LISTEN_ADDRESSES_MAX]; /* what the rules in force are for */
+	struct listen_address listen[LISTEN_ADDRESSES_MAX]; /* the addresses that the rules in force are for */
 	size_t listen_count;
 };
 
-/* Register 1 has the window: turns it from network byte order into the host's, or back. */
+/* Turns the window in register 1 from network byte order into the host's, or back. */
 static void turn_window(struct nft_transaction *t, enum nft_byteorder_ops op)
 {
 	struct nftnl_expr *expr = nft_rule_new_expr(t, "byteorder");
@@ -147,7 +145,7 @@ static void put_least(struct nft_transaction *t)
 	nft_transaction_end_rule(t);
 }
 
-/* An initial SYN to the address: "... tcp option mptcp subtype 0 jump shift", 0 being MP_CAPABLE. */
+/* Matches an initial SYN to the address: "... tcp option mptcp subtype 0 jump shift", 0 being MP_CAPABLE. */
 static void put_input(struct nft_transaction *t, const struct listen_address *listen)
 {
 	static const uint8_t mp_capable = MP_CAPABLE;
@@ -173,7 +171,7 @@ static int put_rules(struct syn_window *window, const struct listen_address *lis
 	nft_transaction_begin(&t, &window->table, 2 + SCALE_MAX + 1 + count);
 	nft_transaction_add_chain(&t, CHAIN_SHIFT);
 	nft_transaction_add_input_chain(&t, CHAIN_INPUT, NF_IP_PRI_MANGLE);
-	/* A scale of 0 is read correctly: no rule. */
+	/* The kernel reads a scale of 0 correctly: no rule. */
 	for (uint8_t scale = 1; scale <= SCALE_MAX; scale++)
 		put_shift(&t, scale);
 	put_least(&t);
@@ -215,7 +213,7 @@ int syn_window_install(struct syn_window **window, const struct listen_address *
 		error = put_rules(*window, listen, count);
 	if (!error)
 		return 0;
-	/* Rules for addresses that are no longer ours would be taken for rules for all of them. */
+	/* Otherwise rules for addresses that are no longer ours would pass for rules for the present ones. */
 	syn_window_remove(*window);
 	*window = NULL;
 	return error;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* syn_window.h - correct the window of MPTCP SYNs before the kernel misreads it */
+/* syn_window.h - corrects the window of MPTCP SYNs before the kernel misreads it */
 #ifndef HOLD_SYN_WINDOW_H
 #define HOLD_SYN_WINDOW_H
 
@@ -10,14 +10,14 @@
 struct syn_window;
 
 /*
- * syn_window_install() - has the windows of SYNs to these addresses corrected from now on
- * @window: what an earlier call has set, whose addresses these replace in one step; points to NULL the first time
- * Returns 0, or -errno with *@window set to NULL: then no windows are corrected; -ENOSYS: convertd was built without what it
- * takes. Does nothing if the addresses are the same as before.
+ * syn_window_install() - correct the windows of SYNs to these addresses from now on
+ * @window: set by an earlier call, whose addresses these replace in one step; points to NULL the first time
+ * Returns 0, or -errno with *@window set to NULL: then no windows are corrected; -ENOSYS: convertd was built without
+ * nftables. Does nothing if the addresses are the same as before.
  */
 int syn_window_install(struct syn_window **window, const struct listen_address *listen, size_t count);
 
-/* Removes the rules, as the end of the process would. NULL is fine. */
+/* Removes the rules; the kernel also does so when the process ends. NULL is fine. */
 void syn_window_remove(struct syn_window *window);
 
 #endif

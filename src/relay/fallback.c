@@ -3,13 +3,14 @@
  * fallback.c - detects bytes that the kernel has lost on an MPTCP socket which fell back to TCP
  *
  * The problem: if a segment overlaps data that such a socket has delivered before, Linux (6.18) silently loses bytes
- * of it (doc/kernel-mptcp-fallback-overlap.md). The TCP connection below shows that: tcpi_bytes_received counts what
- * was acknowledged to the peer, which is the sum of what was read and what can be read, unless some of it is gone.
+ * of it (doc/kernel-mptcp-fallback-overlap.md). The TCP connection below shows the loss: tcpi_bytes_received counts
+ * the bytes acknowledged to the peer. Unless some are lost, these are the bytes that we have read and those that we
+ * can read.
  *
  * A converter can't do without such sockets. A client's connection falls back if its SYN data isn't taken, or if a
- * middlebox strips the options behind the handshake; a server is asked whether it speaks Multipath TCP by
- * the very connection that then carries its data. Most connections never meet the fault. So they are served, and reset
- * where bytes are missing, before the bytes behind the gap are handed on.
+ * middlebox strips the options behind the handshake; and we ask a server whether it speaks Multipath TCP by the very
+ * connection that then carries its data. Most connections never meet the fault. So we serve them, and reset one when
+ * bytes are missing, before we hand on the bytes behind the gap.
  */
 #include "config.h"
 
@@ -38,7 +39,7 @@ void fallback_look(int fd, struct fallback_look *look)
 	 * over IPv6. Before Linux 5.16 no socket knows the option.
 	 */
 	look->fallen = getsockopt(fd, SOL_MPTCP, MPTCP_INFO, &info, &len) < 0 || info.mptcpi_flags & MPTCP_INFO_FLAG_FALLBACK;
-	/* The kernel counts those besides the first. */
+	/* The kernel doesn't count the first one. */
 	look->subflows = (uint8_t)(info.mptcpi_subflows + 1);
 }
 
@@ -50,8 +51,8 @@ static bool may_have_fin(uint8_t state)
 }
 
 /*
- * Tells whether more bytes were acknowledged than were read, while none can be read. TCP_INFO is asked first: bytes that
- * come after it are readable at the second question, and nothing is concluded then.
+ * Tells whether more bytes were acknowledged than were read, while none can be read. It asks for TCP_INFO first: if
+ * bytes come after that, the second question finds them readable, and we conclude nothing.
  */
 static bool has_more_than(int fd, uint64_t received)
 {

@@ -6,10 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What an MPTCP socket is like at a moment. */
+/* The state of an MPTCP socket. */
 struct fallback_look {
 	bool fallen;      /* it has become plain TCP */
-	uint8_t subflows; /* those that there are, unless it has fallen back */
+	uint8_t subflows; /* their number, unless the socket has fallen back */
 };
 
 /* Asks the kernel. @fd: an MPTCP socket */
@@ -20,7 +20,7 @@ void fallback_look(int fd, struct fallback_look *look);
  * @fd: an MPTCP socket
  * @received: the number of bytes that were read from it so far, SYN data included
  * @look: set, as fallback_look() does it
- * Returns false wherever that can't be told, as while there is more to be read. errno is preserved.
+ * Returns false if that can't be known, as while there is more to read. Preserves errno.
  */
 bool fallback_lost_bytes(int fd, uint64_t received, struct fallback_look *look);
 

@@ -2,41 +2,40 @@
 /*
  * relay.c - carries two byte streams between two sockets; knows no protocol
  *
- * A relay is two flows that share nothing but their sockets. A flow reads into the scratch
- * buffer that all relays share and writes from there at once; only what the other side did not
- * take is copied into a buffer of its own, and the flow reads no more until that is written.
- * So idle connections hold no buffer, and a receiver that is slow slows down its sender.
+ * A relay is two flows that share nothing but their sockets. A flow reads into the scratch buffer that all relays
+ * share and writes from there at once. It copies only bytes that the other side didn't take into a buffer of its own,
+ * and reads no more until these are written. So idle connections hold no buffer, and a receiver that is slow slows
+ * down its sender.
  *
- * The buffer is large because its size decides the speed of bulk transfers (one system call
- * for as much as possible). Towards a slow receiver a large read would be copied and kept
- * nearly whole each time, so the size of reads follows what the receiver takes.
+ * The buffer is large because its size decides the speed of bulk transfers (one system call for as much as possible).
+ * Towards a slow receiver a large read would be copied and kept nearly whole each time, so the size of reads follows
+ * what the receiver takes.
  *
- * Much that comes by plain TCP is not copied at all but spliced, through a pipe that all relays
- * share as they do the buffer: what the other side did not take stays in the pipe, which is the
- * flow's own until that is written. The number of pipes is limited; without one, bytes are copied. For
- * bulk data, splicing takes a third of the CPU time (bench: ways); small amounts are copied faster.
+ * Much that comes by plain TCP is not copied but spliced, through a pipe that all relays share like the buffer. Bytes
+ * that the other side didn't take stay in the pipe, which belongs to the flow until they are written. The number of
+ * pipes is limited; a flow without one copies. For bulk data, splicing takes a third of the CPU time (bench: ways);
+ * small amounts are copied faster.
  *
  * Urgent data (MSG_OOB) of plain TCP stays in the stream as ordinary bytes: Multipath TCP has no urgent data.
  *
- * Ends: the end of a stream is passed on in order, behind its bytes (half-close is kept). So is a failure: a
- * server may answer and then reset the connection since it doesn't want to read the rest, and its answer is
- * still in our socket when a write to that fails with ECONNRESET. Therefore a failed socket is read
- * to its end, nothing is written to it any more, and then the relay reports it as lost. The caller decides
- * what becomes of the other socket.
+ * Ends: a relay passes on the end of a stream in order, behind its bytes (half-close is kept). It does the same with
+ * a failure: a server may answer and then reset the connection since it doesn't want to read the rest, and its answer
+ * is still in our socket when a write to that fails with ECONNRESET. Therefore the relay reads a failed socket to its
+ * end, writes nothing more to it, and then reports it as lost. The caller decides what to do with the other socket.
  *
- * Segments: prepended bytes go out with the first bytes of the stream if those are there, and alone otherwise.
- * Where the end of the stream is known to be there, it is read before the last bytes are written,
- * which then go out in one segment with the FIN (MSG_MORE; on MPTCP, the kernel alone decides about
- * FINs). A short read has emptied a plain TCP socket if the last event has told of bytes alone: what comes later raises
- * another edge. Otherwise another read follows until EAGAIN: a reset or an end that has come with the bytes raises no other
- * edge, and a read stops in front of urgent data. The FIN
- * of the second direction is sent by close(), which comes next anyway.
+ * Segments: prepended bytes go out with the first bytes of the stream if those are there, and alone otherwise. If the
+ * end of the stream has come, the flow reads it before it writes the last bytes, which then go out in one segment
+ * with the FIN (MSG_MORE; on MPTCP, the kernel alone decides about FINs). A short read has emptied a plain TCP socket
+ * if the last event was about bytes alone: later bytes raise another edge. Otherwise another read follows until
+ * EAGAIN: a reset or an end that has come with the bytes raises no other edge, and a read stops in front of urgent
+ * data. The FIN of the second direction is sent by close(), which comes next anyway.
  *
- * A cap (relay_cap()): while a client's address is not proved, a limited number of bytes is written to it, in order, and
- * no FIN. Bytes beyond the limit aren't read either: they stay in the socket they come from, so a cap costs no memory.
+ * A cap (relay_cap()): while a client hasn't proved its address, the relay writes a limited number of bytes to it, in
+ * order, and no FIN. It doesn't read bytes beyond the limit: they stay in the socket that they come from, so a cap
+ * costs no memory.
  *
- * Fairness: a flow moves RELAY_BUDGET bytes in one run. As events are edge-triggered, the
- * caller has to run it again after RELAY_AGAIN without an event.
+ * Fairness: a flow moves RELAY_BUDGET bytes in one run. As events are edge-triggered, the caller has to run it again
+ * after RELAY_AGAIN without an event.
  */
 #include "config.h"
 
@@ -53,7 +52,7 @@
 /* The number of bytes that one flow may read in one run. */
 #define RELAY_BUDGET (1024 * 1024)
 
-/* The least that a read asks for, in bytes. */
+/* The least bytes that a read asks for. */
 #define RELAY_CHUNK_MIN (16 * 1024)
 
 /* After a read of at least this many bytes, the next one is spliced. */
@@ -148,7 +147,7 @@ static ssize_t side_write(struct relay_side *to, struct relay_flow *flow, const 
 {
 	ssize_t n;
 
-	/* shutdown() follows as soon as all is written: MSG_MORE lets the bytes go out in the segment of the FIN. */
+	/* shutdown() follows once all bytes are written: MSG_MORE lets them go out in the segment of the FIN. */
 	bool fin_follows = flow->eof && to->tcp && !to->capped;
 	int flags = MSG_NOSIGNAL | MSG_DONTWAIT | (fin_follows ? MSG_MORE : 0);
 	size_t room = side_room(to), most = len < room ? len : room;
@@ -300,7 +299,7 @@ static ssize_t flow_read(struct relay_flow *flow, struct relay_side *source, uin
 }
 
 /*
- * Notes how many bytes a read has got of those that it has asked for. Of Multipath TCP sockets this isn't relied on: their
+ * Compares the bytes that a read got with those that it asked for. Multipath TCP sockets aren't judged by that: their
  * bytes come from queues of several subflows.
  */
 static void side_has_given(struct relay_side *source, size_t got, size_t most)
@@ -449,8 +448,8 @@ static bool side_has_failed(struct relay_side *side)
 }
 
 /*
- * Finds a failed socket that isn't read at present, since the other one doesn't take the bytes that came before. No other
- * event would tell: the relay of a peer that is gone would stay until the other peer reads on.
+ * Finds a failed socket that isn't read at present, because the other one doesn't take the earlier bytes. No other
+ * event would show the failure: the relay of a peer that is gone would stay until the other peer reads on.
  */
 static void side_look(struct relay_side *side)
 {

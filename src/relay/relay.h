@@ -33,7 +33,7 @@ struct relay_side {
 	bool plain;  /* the last event was about bytes alone: a read that gets fewer than it asks for has got all of them */
 	bool tcp;    /* it is plain TCP: see "Much that comes by plain TCP" in relay.c */
 	bool garbled; /* the kernel has lost bytes of its stream (fallback.c); failed is set as well */
-	bool looked; /* a read has found out @mptcp; whoever wants to know when clears it */
+	bool looked; /* a read has found out @mptcp; a caller that wants to know when clears it */
 	struct fallback_look mptcp;
 	bool failed; /* a read or write has failed: see "Ends" in relay.c */
 	bool capped; /* relay_cap() is in force, with the following values */
@@ -45,7 +45,7 @@ struct relay_side {
 /*
  * relay_side_note() - note what an edge-triggered event has said about a socket
  * @events: as epoll_wait(2) returns them, for a registration that has EPOLLPRI
- * Returns whether the socket may be written; the caller notes that, who may know better.
+ * Returns whether the socket is writable. The caller notes that in the side, since it may know better.
  */
 bool relay_side_note(struct relay_side *side, uint32_t events);
 

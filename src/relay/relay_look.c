@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * relay_look.c - whether a relay still moves, and the kernel memory that it holds
+ * relay_look.c - tells whether a relay still moves, and how much kernel memory it holds
  *
  * The problem: a peer may keep its window closed for as long as it likes, and the kernel probes it for ever.
  * TCP_USER_TIMEOUT would end that, but MPTCP sockets don't have it. So a timer of the caller looks at each relay now
  * and then.
  *
- * Carrying bytes costs nothing more for that: the relay's counters are compared with those of the last look. A peer that
- * doesn't read is known by what it acknowledges: the bytes written to its socket less those that the kernel still has.
+ * This makes carrying bytes no slower: a look compares the relay's counters with those of the last look. It finds a
+ * peer that doesn't read by the bytes that the peer has acknowledged: those written to its socket less those that the
+ * kernel still has.
  *
  * The problem: a peer that doesn't read makes the kernel hold megabytes for it, and there is a limit for all relays
- * together (--max-memory). When it is reached, the relays that hold the most for the longest are ended.
+ * together (--max-memory). When it is reached, convertd ends the relays that hold the most for the longest.
  *
- * A relay reads no more than the other side takes, so what a peer doesn't take is in its socket's send buffer and,
- * when that is full, in the other socket's receive buffer. The kernel tells the sizes of both with its overhead
- * (SO_MEMINFO, Linux 4.12), for Multipath TCP sockets as well: nearly all memory of subflows is accounted to
+ * A relay reads no more than the other side takes, so bytes that a peer doesn't take are in its socket's send buffer
+ * and, when that is full, in the other socket's receive buffer. The kernel tells the sizes of both, including its
+ * overhead (SO_MEMINFO, Linux 4.12), for Multipath TCP sockets as well: nearly all memory of subflows is accounted to
  * the connection's own socket.
  *
- * A peer moves if it takes a fair part of what the kernel holds, since one byte now and then would be easy to feign:
- * MOVED_PART of it since it was last seen to move. If it has taken less, a proportional part of the time since then is
- * forgiven. So a peer that reads 5 MB in five minutes is never seen to stand still for more than two seconds, and
- * one that reads a byte now and then stands still.
+ * A peer counts as moving if it has taken a fair part of the bytes that the kernel holds, one in MOVED_PART, since it
+ * last moved: one byte now and then would be easy to feign. If it has taken less, we forgive a proportional part of
+ * the time since then. So a peer that reads 5 MB in five minutes is never seen to stand still for more than two
+ * seconds, and one that reads a byte now and then stands still.
  */
 #include "config.h"
 
@@ -40,7 +41,7 @@ void relay_watch_start(struct relay_watch *watch, uint64_t now_ms)
 		watch->took_ms[end] = now_ms;
 }
 
-/* Are there bytes that the peer at @end hasn't taken? @taken: set to how many it has acknowledged */
+/* Tells whether there are bytes that the peer at @end hasn't taken. @taken: set to the number that it has acknowledged */
 static bool has_untaken(const struct relay *relay, enum relay_end end, uint64_t *taken)
 {
 	const struct relay_flow *flow = &relay->flow[!end];
@@ -52,7 +53,7 @@ static bool has_untaken(const struct relay *relay, enum relay_end end, uint64_t 
 	return *taken < flow->bytes || relay_has_pending(relay, !end);
 }
 
-/* Looks at the bytes that are to go to the peer at @end. */
+/* Looks at the bytes that wait for the peer at @end. */
 static void look_at_end(struct relay_watch *watch, const struct relay *relay, enum relay_end end,
 			uint64_t now_ms)
 {
@@ -99,7 +100,7 @@ enum relay_watch_verdict relay_watch_look(struct relay_watch *watch, const struc
 #define SO_MEMINFO 55
 #endif
 
-/* To have moved, a peer has to take one in this many bytes of all that the relay holds. */
+/* To count as moving, a peer has to take one in this many bytes of all that the relay holds. */
 #define MOVED_PART 64
 
 bool relay_memory_may_grow(const struct relay *relay)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* relay_look.h - whether a relay still moves, and the kernel memory that it holds */
+/* relay_look.h - tells whether a relay still moves, and how much kernel memory it holds */
 #ifndef RELAY_RELAY_LOOK_H
 #define RELAY_RELAY_LOOK_H
 
@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* ----- finds relays on which nothing moves any more ----- */
+/* ----- finds relays on which no bytes move any more ----- */
 
 /* The limit that a relay has passed. */
 enum relay_watch_verdict {
@@ -21,12 +21,12 @@ enum relay_watch_verdict {
 
 /* Limits in milliseconds; 0: no limit. */
 struct relay_watch_settings {
-	uint64_t stall_ms;      /* for how long a peer may take nothing of what there is for it */
+	uint64_t stall_ms;      /* for how long a peer may take none of the bytes that wait for it */
 	uint64_t half_close_ms; /* for how long nothing may move after one direction has ended */
 	uint64_t idle_ms;       /* for how long nothing may move */
 };
 
-/* What was seen at the last look. */
+/* The state at the last look. */
 struct relay_watch {
 	uint64_t moved_ms;            /* when bytes were last seen to have moved */
 	uint64_t bytes;               /* the number of bytes written, of both directions */
@@ -41,7 +41,7 @@ void relay_watch_start(struct relay_watch *watch, uint64_t now_ms);
 
 /*
  * relay_watch_look() - tell whether the relay has passed a limit
- * To be called now and then: what has happened since the last look counts as happening at this one.
+ * Call it now and then: events since the last look count as happening at this one.
  * @now_ms: clock_now_ms()
  * Returns the first limit in the order of the enum that has passed, or RELAY_WATCH_NONE.
  */
@@ -51,7 +51,7 @@ enum relay_watch_verdict relay_watch_look(struct relay_watch *watch, const struc
 
 /* ----- measures the kernel memory that a relay holds, and how long its bytes haven't moved ----- */
 
-/* What was seen at the last look; a zeroed one is ready for the first. */
+/* The state at the last look; a zeroed one is ready for the first. */
 struct relay_memory {
 	uint64_t taken[RELAY_ENDS];    /* bytes that a peer had acknowledged when it was last seen to move, */
 	uint64_t since_ms[RELAY_ENDS]; /* and when that was; 0: there was nothing for it to take */
@@ -59,13 +59,13 @@ struct relay_memory {
 	uint32_t stalled_ms;           /* for this long a peer has taken next to nothing of them */
 };
 
-/* Tells whether the relay may hold much memory. It makes no system call, and is to be asked after each relay_run(). */
+/* Tells whether the relay may hold much memory. It makes no system call; ask it after each relay_run(). */
 bool relay_memory_may_grow(const struct relay *relay);
 
 /* Measures the memory, with four system calls, and how long it hasn't moved. @now_ms: clock_now_ms() */
 void relay_memory_look(struct relay_memory *memory, const struct relay *relay, uint64_t now_ms);
 
-/* Returns the bytes that a peer hasn't acknowledged yet, those of the peer with more of them. */
+/* Returns the bytes that a peer hasn't acknowledged yet, of the peer with more of them. */
 uint64_t relay_memory_unsent(const struct relay *relay);
 
 #endif

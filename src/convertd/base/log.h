@@ -71,8 +71,8 @@ bool log_limit_pass(struct log_limit *limit, unsigned *suppressed);
 
 /*
  * log_limit_take() - tell whether a line may be printed: a burst of @burst lines, and one more each @interval_us
- * @now_us: the time in microseconds, as clock_now_us() has it If it returns false, it counts the line in
- *   @limit->left_out.
+ * @now_us: the time in microseconds, as clock_now_us() has it
+ * If it returns false, it counts the line in @limit->left_out.
  */
 bool log_limit_take(struct log_limit *limit, uint64_t interval_us, unsigned burst, uint64_t now_us);
 

@@ -40,9 +40,9 @@ struct effective_syns {
 
 /*
  * effective_settings_create() - compute the effective settings on this host from @settings
- * @files_own: descriptors that convertd needs for other purposes than sessions Warns of limits that can't be kept.
- *   Returns one reference, and frees @settings with the last one; or NULL without memory, and @settings stays the
- *   caller's.
+ * @files_own: descriptors that convertd needs for other purposes than sessions
+ * Warns of limits that can't be kept. Returns one reference, and frees @settings with the last one; or NULL without
+ * memory, and @settings stays the caller's.
  */
 struct effective_settings *effective_settings_create(struct settings *settings, size_t files_own, const struct effective_syns *syns);
 

@@ -23,7 +23,8 @@ struct settings *settings_read(int argc, char *argv[], struct problems *problems
 /*
  * settings_check_text() - check the text of a configuration file, and add its errors to @problems
  * @name: of the file, for the messages
- * @text, @len: its bytes, which are changed It doesn't read files that the text names.
+ * @text, @len: its bytes, which are changed
+ * It doesn't read files that the text names.
  */
 void settings_check_text(const char *name, char *text, size_t len, struct problems *problems);
 

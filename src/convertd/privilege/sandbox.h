@@ -17,8 +17,9 @@ enum syscall_filter_role {
 
 /*
  * syscall_filter_install() - put the filter in force for this thread and all threads that it starts, until the process ends
- * @role: this process no_new_privs must be set, unless the user is root. Returns 0 or -errno: -ENOSYS where convertd
- *   was built without libseccomp, or with sanitizers, which need more system calls.
+ * @role: this process
+ * no_new_privs must be set, unless the user is root. Returns 0 or -errno: -ENOSYS if convertd was built without
+ * libseccomp, or with sanitizers, which need more system calls.
  */
 int syscall_filter_install(enum syscall_filter_role role);
 
@@ -34,8 +35,8 @@ void sandbox_leave_surroundings(int first_fd);
 
 /*
  * sandbox_enter() - allow this process only the files (Landlock) and system calls that it needs, and no debugger, for good
- * @role: this process no_new_privs must be set, and there must be one thread. It logs one line with the restrictions
- *   that aren't available.
+ * @role: this process
+ * no_new_privs must be set, and there must be one thread. It logs one line with the restrictions that aren't available.
  */
 void sandbox_enter(const struct settings *settings, enum syscall_filter_role role);
 
