@@ -92,8 +92,8 @@ enum convert_status wire_read_header(const uint8_t *buf, size_t len, uint16_t ma
 	uint16_t number;
 
 	/*
-	 * The Magic Number says whether this is the Convert Protocol at all (Section 6.1), so the Version in front of it is
-	 * judged after it. The first byte of a wrong one is enough to refuse the message.
+	 * The Magic Number says whether this is the Convert Protocol at all (Section 6.1), so we check the Version in front of it
+	 * afterwards. A wrong first byte is enough to refuse the message.
 	 */
 	if (len >= CONVERT_HEADER_LEN - 1 && buf[2] != magic >> 8)
 		return CONVERT_STATUS_BAD_MAGIC;

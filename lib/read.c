@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * read.c - requests and responses from bytes, and what to do about bad ones
+ * read.c - reads requests and responses from bytes, and decides about bad ones
  *
- * A message is read in one pass. The fixed header says how long it is (message.c); once it is complete, each TLV
- * is judged by its Type, then by its Length, then by its Value, so that of several faults the first one in the stream is
- * reported. tlv_rules[] says for each type which peer may send it, how long it may be, and which function reads its
- * Value. Two tables at the end say what the RFC wants done about each fault.
+ * We read a message in one pass. The fixed header gives its length (names.c); once it is complete, we check each TLV by its Type, then by
+ * its Length, then by its Value, so that we report the first of several faults in the stream. For each type tlv_rules[] says which peer may
+ * send it, its possible lengths, and the function that reads its Value. Two tables at the end have the RFC's reaction to each fault.
  */
 #include "wire.h"
 
@@ -25,7 +24,7 @@ union message {
 
 typedef enum convert_status value_reader(struct convert_span value, union message out);
 
-/* Takes the 16 bits behind Type and Length that the figures call "Unassigned": any value is accepted. */
+/* Takes the 16 bits behind Type and Length that the figures call "Unassigned": any value is valid. */
 static bool take_unassigned(struct convert_span *value)
 {
 	uint16_t unassigned = 0;
@@ -33,7 +32,7 @@ static bool take_unassigned(struct convert_span *value)
 	return wire_get_be16(value, &unassigned);
 }
 
-/* Takes those that the figures call "Zero": any other value is a fault. */
+/* Takes the bits that the figures call "Zero": any other value is a fault. */
 static bool take_zero(struct convert_span *value)
 {
 	uint16_t zero = 0; /* -O1 does not see that it is set */
@@ -64,7 +63,7 @@ static enum convert_status read_connect(struct convert_span value, union message
 	if (!convert_address_is_valid(&request->address))
 		return CONVERT_STATUS_BAD_ADDRESS;
 
-	/* The whole list is checked here, so that later walks of it find no faults. */
+	/* Check the whole list here, so that later walks of it find no faults. */
 	options = value;
 	do
 		status = convert_tcp_option_next(&options, &option);
@@ -79,7 +78,7 @@ static enum convert_status read_connect(struct convert_span value, union message
 	return CONVERT_STATUS_OK;
 }
 
-/* Section 6.2.6. The options are not checked: they are the server's, and the converter only copies them. */
+/* Section 6.2.6. Doesn't check the options: they are the server's, and the converter only copies them. */
 static enum convert_status read_tcp_header(struct convert_span value, union message out)
 {
 	if (!take_unassigned(&value))
@@ -110,8 +109,8 @@ static enum convert_status read_cookie(struct convert_span value, union message 
 }
 
 /*
- * Section 6.2.8. Codes that this library doesn't know are accepted, and so are Values that don't fit their code: the
- * connection has failed in any case, and the code says more about it than a fault of the message would.
+ * Section 6.2.8. Accepts codes that this library doesn't know, and Values that don't fit their code: the connection has failed in any case,
+ * and the code says more about it than a fault of the message would.
  */
 static enum convert_status read_error(struct convert_span value, union message out)
 {
@@ -123,8 +122,8 @@ static enum convert_status read_error(struct convert_span value, union message o
 }
 
 /*
- * A TLV of private use (doc/private-tlvs.md). Another implementation may use the same type for something else. Such a TLV
- * lacks the mark and is passed over, as TLVs of unknown types are in responses; therefore nothing in here is a fault.
+ * A TLV of private use (doc/private-tlvs.md). Another implementation may use the same type for something else. Its TLV lacks the mark, and
+ * we ignore it, as we ignore TLVs of unknown types in responses; so nothing in here is a fault.
  */
 static enum convert_status read_withholding(struct convert_span value, union message out)
 {
@@ -141,7 +140,7 @@ static enum convert_status read_withholding(struct convert_span value, union mes
 	out.response->withholding.blind = out.response->withholding.silent && (flags & WIRE_WITHHOLDING_FLAG_BLIND);
 	out.response->withholding.repeats = out.response->withholding.blind && (flags & WIRE_WITHHOLDING_FLAG_REPEATS);
 	out.response->withholding.hold_times = out.response->withholding.withheld && (flags & WIRE_WITHHOLDING_FLAG_HOLD_TIMES);
-	/* The first versions of convertd sent neither flag, and corrected the windows of all SYNs that they withheld. */
+	/* The first versions of convertd sent neither flag, and corrected the windows of all withheld SYNs. */
 	out.response->withholding.corrects =
 		(flags & WIRE_WITHHOLDING_FLAG_CORRECTS) ||
 		(flags & (WIRE_WITHHOLDING_FLAG_WITHHELD | WIRE_WITHHOLDING_FLAG_UNCORRECTED)) ==
@@ -167,8 +166,8 @@ static bool is_echo(struct convert_span value, uint16_t *limit_kib)
 }
 
 /*
- * In a request, a TLV of this type that lacks the mark is one that the library doesn't know, and a converter has to say so; a
- * client passes it over in a response.
+ * In a request, a TLV of this type without the mark is unknown to the library, and a converter must say so. In a response, a client ignores
+ * it.
  */
 static enum convert_status read_echo_request(struct convert_span value, union message out)
 {
@@ -191,7 +190,7 @@ static enum convert_status read_echo_response(struct convert_span value, union m
 	return CONVERT_STATUS_OK;
 }
 
-/* As read_echo_request(). A response has nothing to do with the type, so that it is an unknown one there. */
+/* As read_echo_request(). In a response the type is an unknown one. */
 static enum convert_status read_hold_time(struct convert_span value, union message out)
 {
 	uint16_t limit_ms = 0;
@@ -238,7 +237,7 @@ static const struct tlv_rule *tlv_rule(uint8_t type, enum sender sender)
 	return type < ARRAY_SIZE(tlv_rules) ? &tlv_rules[type] : &unknown;
 }
 
-/* Judges a TLV by its Type alone. @seen has a bit for each type that the message has had so far, and gets this one's. */
+/* Checks a TLV by its Type alone. @seen has a bit for each type that the message has had so far, and gets this one's. */
 static enum convert_status type_check(uint8_t type, enum sender sender, uint8_t seen[static 32])
 {
 	const struct tlv_rule *rule = tlv_rule(type, sender);
@@ -253,7 +252,7 @@ static enum convert_status type_check(uint8_t type, enum sender sender, uint8_t 
 		return CONVERT_STATUS_OK;
 	if (rule->sender != SENDER_NONE)
 		return CONVERT_STATUS_TLV_WRONG_DIRECTION;
-	/* The protocol is extended by new TLVs (Section 6). A converter has to understand all of a request, a client not all of a response. */
+	/* New TLVs extend the protocol (Section 6). A converter must understand all of a request, a client not all of a response. */
 	return sender == SENDER_CLIENT ? CONVERT_STATUS_TLV_UNKNOWN : CONVERT_STATUS_OK;
 }
 
@@ -287,7 +286,7 @@ static enum convert_status tlvs_read(struct convert_span list, enum sender sende
 	return status;
 }
 
-/* What is behind the fixed header of a message of @length bytes, 4 or more. */
+/* Returns the TLVs behind the fixed header of a message of @length bytes, 4 or more. */
 static struct convert_span message_tlvs(const uint8_t *buf, size_t length)
 {
 	return (struct convert_span){ buf + CONVERT_HEADER_LEN, length - CONVERT_HEADER_LEN };
@@ -301,7 +300,7 @@ static enum convert_status header_read(const uint8_t *buf, size_t len, uint16_t 
 	return status == CONVERT_STATUS_OK && len < *length ? CONVERT_STATUS_NEED_MORE : status;
 }
 
-/* All behind the fixed header of a request that obeys the RFC. */
+/* Reads the part behind the fixed header of a request that obeys the RFC. */
 static enum convert_status request_read(struct convert_request *out)
 {
 	enum convert_status status = tlvs_read(out->tlvs, SENDER_CLIENT, (union message){ .request = out });
@@ -312,7 +311,7 @@ static enum convert_status request_read(struct convert_request *out)
 	return status;
 }
 
-/* Reads a silent request: behind its first TLV comes what the RFC allows, but the question which would need an answer. */
+/* Reads a silent request: its first TLV is followed by anything that the RFC allows, except an Info TLV, which would need an answer. */
 static enum convert_status silent_request_read(struct convert_request *out)
 {
 	struct convert_span rest = out->tlvs;
@@ -324,7 +323,7 @@ static enum convert_status silent_request_read(struct convert_request *out)
 	return CONVERT_STATUS_OK;
 }
 
-/* Is this the beginning of a silent request? A fault in the rest of its header changes nothing about that. */
+/* Is this the beginning of a silent request? A fault in the rest of its header doesn't matter. */
 static bool request_is_silent(const uint8_t *buf, size_t len)
 {
 	size_t length = 0;
@@ -352,7 +351,7 @@ enum convert_status convert_request_parse(const uint8_t *buf, size_t len,
 	} else if (silent && status != CONVERT_STATUS_NEED_MORE) {
 		status = CONVERT_STATUS_BAD_SILENCE;
 	}
-	/* A caller that ignores the status finds no half of a request to act upon. */
+	/* A caller that ignores the status must not find half a request. */
 	if (status != CONVERT_STATUS_OK)
 		*out = (struct convert_request){ 0 };
 	out->length = length;
@@ -378,7 +377,7 @@ enum convert_status convert_response_parse(const uint8_t *buf, size_t len,
 	return status;
 }
 
-/* What a converter does about each status. @code is of use for CONVERT_ANSWER_ERROR only. */
+/* A converter's reaction to each status. @code is used for CONVERT_ANSWER_ERROR only. */
 static const struct request_answer {
 	enum convert_answer answer;
 	enum convert_error_code code;
@@ -407,12 +406,12 @@ static const struct request_answer {
 	[CONVERT_STATUS_TLV_BAD_VALUE] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_MALFORMED_MESSAGE },
 	/* Section 6.2.5 */
 	[CONVERT_STATUS_BAD_ADDRESS] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_MALFORMED_MESSAGE },
-	/* Its client would take any byte for one of the server's. */
+	/* Its client would take any answer for the server's bytes. */
 	[CONVERT_STATUS_BAD_SILENCE] = { CONVERT_ANSWER_RESET, 0 },
 };
 static_assert(ARRAY_SIZE(request_answers) == CONVERT_STATUS_COUNT, "an answer for each status");
 
-/* What a client does: it has no message that reports a fault, and Sections 6.1, 6.2.1, 6.2.2 and 6.2.8 want resets. */
+/* A client's reaction: it has no message to report a fault, and Sections 6.1, 6.2.1, 6.2.2 and 6.2.8 demand resets. */
 static const enum convert_answer response_answers[] = {
 	[CONVERT_STATUS_OK] = CONVERT_ANSWER_NONE,
 	[CONVERT_STATUS_END] = CONVERT_ANSWER_NONE,

@@ -15,8 +15,8 @@
 #define WIRE_WORD 4 /* bytes; the unit of every Length field, Sections 6.1 and 6.2.1 */
 
 /*
- * The Value of a Withholding TLV (doc/private-tlvs.md). Types of private use are not registered, so its last 16 bits are a
- * mark that tells it from another implementation's TLV of the same type.
+ * The Value of a Withholding TLV (doc/private-tlvs.md). Types of private use aren't registered, so its last 16 bits are a mark that
+ * distinguishes it from another implementation's TLV of the same type.
  */
 #define WIRE_WITHHOLDING_VERSION 1
 #define WIRE_WITHHOLDING_FLAG_WITHHELD 0x01
@@ -36,7 +36,10 @@
 #define WIRE_HOLD_TIME_VERSION 1
 #define WIRE_HOLD_TIME_MARK WIRE_WITHHOLDING_MARK
 
-/* The Value of a Silence TLV, which has the same mark, the number of the repeat in front of it, and the attempt's behind it, if any. */
+/*
+ * The Value of a Silence TLV, which has the same mark, with the number of the repeat before it, and the attempt's number, if any, behind
+ * it.
+ */
 #define WIRE_SILENCE_VERSION 1
 #define WIRE_SILENCE_FLAG_BLIND 0x01
 #define WIRE_SILENCE_FLAG_MPTCP 0x02
@@ -46,11 +49,11 @@
 
 /*
  * wire_read_header() - read the fixed header of a message with this Magic Number (Section 6.1)
- * Otherwise as convert_message_length(), which is this function with CONVERT_MAGIC.
+ * Returns as convert_message_length(), which calls this function with CONVERT_MAGIC.
  */
 enum convert_status wire_read_header(const uint8_t *buf, size_t len, uint16_t magic, size_t *length);
 
-/* Takes a Silence TLV off the front of a list; false, and nothing is taken, if the list doesn't begin with one. */
+/* Takes a Silence TLV off the front of a list; returns false, with nothing taken, if the list doesn't begin with one. */
 bool wire_take_silence(struct convert_span *list, struct convert_silence *silence);
 
 /*
@@ -91,7 +94,7 @@ static inline void wire_put_be16(uint8_t *p, uint16_t value)
 	p[1] = (uint8_t)value;
 }
 
-/* Returns @len, in bytes, rounded up to whole words, as padding does it (Section 6.2.1). */
+/* Returns @len, in bytes, rounded up to whole words, as with padding (Section 6.2.1). */
 static inline size_t wire_pad(size_t len)
 {
 	return (len + WIRE_WORD - 1) / WIRE_WORD * WIRE_WORD;

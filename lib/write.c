@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * write.c - messages into the caller's buffer
+ * write.c - writes messages into the caller's buffer
  *
- * Each convert_write_*() checks what it is given, then asks tlv_add() for room, which also knows whether the TLV is there
- * already. Once w->error is set nothing is written any more, so that the first fault is the one that is reported.
+ * Each convert_write_*() checks its arguments, then asks for room by tlv_add(), which also detects a second TLV of the same type. Once
+ * w->error is set, the functions write nothing more, so that the caller gets the first fault.
  */
 #include "wire.h"
 
 #include <errno.h>
 
-/* Where the Magic Number is, Figure 13. It is there from the beginning, as convert_write_silence() changes it. */
+/* The place of the Magic Number, Figure 13. It is set from the beginning, as convert_write_silence() changes it. */
 #define MAGIC_OFFSET 2
 
 /* The 16 bits that Figures 15, 16, 20 and 21 call Unassigned or Zero. */
@@ -23,7 +23,7 @@ static void fail(struct convert_writer *w, int error)
 
 static void copy(uint8_t *to, const uint8_t *from, size_t len)
 {
-	if (len > 0) /* a field that isn't there is NULL, which memcpy() does not accept even with no bytes */
+	if (len > 0) /* a missing field is NULL, which memcpy() does not accept even with no bytes */
 		memcpy(to, from, len);
 }
 
@@ -46,7 +46,7 @@ ssize_t convert_writer_finish(struct convert_writer *w)
 	return (ssize_t)w->len;
 }
 
-/* Section 6.2.1 allows each type of TLV only once. The message so far tells which ones it has. */
+/* Does the message have this type already? Section 6.2.1 allows each type of TLV only once. */
 static bool tlv_is_there(const struct convert_writer *w, uint8_t type)
 {
 	struct convert_span list = { w->buf + CONVERT_HEADER_LEN, w->len - CONVERT_HEADER_LEN };
@@ -59,8 +59,8 @@ static bool tlv_is_there(const struct convert_writer *w, uint8_t type)
 }
 
 /*
- * Adds a TLV with room for a Value of @value_len bytes and its padding, all zero.
- * Returns where the Value starts; NULL if there is no room, or an error before.
+ * Adds a TLV with room for a Value of @value_len bytes and its padding, all zero. Returns the start of the Value; NULL if there is no room,
+ * or after an error.
  */
 static uint8_t *tlv_add(struct convert_writer *w, uint8_t type, size_t value_len)
 {
@@ -87,7 +87,7 @@ static uint8_t *tlv_add(struct convert_writer *w, uint8_t type, size_t value_len
 	return tlv + 2;
 }
 
-/* A TLV whose Value is @head and then @data; each may be NULL with a length of 0. */
+/* Writes a TLV whose Value is @head and then @data; each may be NULL with a length of 0. */
 static void tlv_write(struct convert_writer *w, uint8_t type, const uint8_t *head, size_t head_len,
 		      const uint8_t *data, size_t len)
 {
@@ -105,7 +105,7 @@ void convert_write_info(struct convert_writer *w)
 	tlv_write(w, CONVERT_TLV_INFO, zero, sizeof(zero), NULL, 0);
 }
 
-/* Tells whether @options may stand in a Connect TLV (Section 6.2.5). */
+/* May @options be in a Connect TLV (Section 6.2.5)? */
 static bool options_are_valid(const uint8_t *options, size_t len)
 {
 	struct convert_span list = { options, len };
@@ -297,8 +297,8 @@ void convert_write_error_echo(struct convert_writer *w, enum convert_error_code 
 		return;
 	}
 	/*
-	 * A message of 1020 bytes can't be echoed whole in another one of 1020 bytes. Section 6.2.8 doesn't say what is sent
-	 * in that case; the beginning serves troubleshooting best.
+	 * A message of 1020 bytes can't be echoed whole in another one of 1020 bytes. Section 6.2.8 doesn't say what to send then; the
+	 * beginning serves troubleshooting best.
 	 */
 	room = w->error == 0 ? (w->capacity - w->len) / WIRE_WORD * WIRE_WORD : 0;
 	if (room >= WIRE_WORD && len > room - WIRE_WORD)
@@ -321,7 +321,7 @@ void convert_write_error_options(struct convert_writer *w, const uint8_t *kinds,
 {
 	static const uint8_t head[1] = { CONVERT_ERROR_UNSUPPORTED_TCP_OPTION };
 
-	/* A kind of 0 could not be told from the padding. */
+	/* A kind of 0 would look like padding. */
 	if (count == 0 || memchr(kinds, 0, count)) {
 		fail(w, -EINVAL);
 		return;
