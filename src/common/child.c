@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* child.c - runs another program for what it prints */
+/* child.c - runs another program and returns its output */
 #include "config.h"
 
 #include "common/child.h"
@@ -19,7 +19,7 @@
 
 extern char **environ;
 
-/* Reads a whole memory file, which is closed. Returns a text to be freed, or NULL. */
+/* Reads a whole memory file, and closes it. Returns a text to be freed, or NULL. */
 static char *take_text(int fd)
 {
 	off_t size = lseek(fd, 0, SEEK_END);
@@ -35,7 +35,7 @@ static char *take_text(int fd)
 	return text;
 }
 
-/* Starts it with its output in memory files, which hold any amount without somebody who reads. Returns 0 or a positive errno. */
+/* Starts it with its output in memory files, which take any amount without a reader. Returns 0 or a positive errno. */
 static int start(char *const words[], int out, int messages, pid_t *pid)
 {
 	posix_spawn_file_actions_t actions;

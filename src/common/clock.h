@@ -2,13 +2,12 @@
 /*
  * clock.h - the kernel's clocks as they are
  *
- * In other people's processes libfaketime may stand in front of the C library's clock_gettime(), and let time stand still:
- * a silent converter would never be given up, and times in the cache would mean something else in other processes. So the
- * kernel is asked by a system call, unless clock_use_library() was told that clock_gettime() is the C library's own, which
- * needs no system call (vdso(7)).
+ * In other people's processes libfaketime may replace the C library's clock_gettime(), and stop the time: we would never give up a silent
+ * converter, and times in the cache would mean something else in other processes. So we ask the kernel by a system call, unless the caller
+ * of clock_use_library() knows that clock_gettime() is the C library's own, which needs no system call (vdso(7)).
  *
- * On 32-bit architectures the shim has another struct timespec than the rest where programs are built for times of 64 bits
- * (_TIME_BITS, see configure.ac). So functions of clock.c have none in their parameters.
+ * On 32-bit architectures, if programs are built for times of 64 bits (_TIME_BITS, see configure.ac), the shim has another struct timespec
+ * than the rest. So functions of clock.c have none in their parameters.
  */
 #ifndef COMMON_CLOCK_H
 #define COMMON_CLOCK_H
@@ -16,19 +15,19 @@
 #include <stdint.h>
 #include <time.h>
 
-/* clock_library() - the address of clock_gettime() as the dynamic linker has found it, whosever it is */
+/* clock_library() - return the address of clock_gettime() that the dynamic linker has found, in any library */
 uintptr_t clock_library(void);
 
-/* clock_use_library() - from now on clock_gettime() is called, which is the C library's own. Called before there are threads. */
+/* clock_use_library() - use clock_gettime() from now on, which is the C library's own; called before there are threads */
 void clock_use_library(void);
 
-/* clock_read_ns() - clock_gettime(2), in nanoseconds, of a clock that every kernel has, so that it can't fail */
+/* clock_read_ns() - clock_gettime(2), in nanoseconds; never fails, as every kernel has the clock */
 int64_t clock_read_ns(clockid_t clock);
 
 #define CLOCK_NS_PER_MS INT64_C(1000000)
 #define CLOCK_NS_PER_S INT64_C(1000000000)
 
-/* clock_read_ns() as the C library has times */
+/* clock_read_ns() as the C library's struct timespec */
 static inline void clock_read(clockid_t clock, struct timespec *now)
 {
 	int64_t ns = clock_read_ns(clock);

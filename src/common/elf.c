@@ -2,14 +2,12 @@
 /*
  * elf.c - what an ELF file says about preloading: its machine, its loader, its C library, Go, Bun
  *
- * Files of either class and byte order are read, through one description of each field
- * (struct field), since the wrong kind of file is just what is looked for. Each read is
- * bounded and checked, and so is the number of them: sizes of tables are limited to what the
- * kernel takes (program headers) or to more than any linker makes.
+ * We read files of either class and byte order, through one description of each field (struct field), since we look for the wrong kind of
+ * file. Each read is bounded and checked, and so is the number of reads: the kernel's limit applies to program headers, and a limit above
+ * any linker's output to other tables.
  *
- * Go programs are known by the note that their linker writes; one that was linked with an empty
- * build id (-buildid=) lacks it, and then has a section .go.buildinfo.
- * Bun, and what `bun build --compile` makes, has a section .bun.
+ * We recognize Go programs by the note that their linker writes; one linked with an empty build id (-buildid=) lacks it, and then has a
+ * section .go.buildinfo. Bun, and the output of `bun build --compile`, has a section .bun.
  */
 #include "config.h"
 
@@ -25,10 +23,10 @@
 #define SECTIONS_MAX 4096
 #define NOTES_MAX 64
 #define DYNAMIC_MAX 4096
-#define NAME_BYTES 32 /* of a library or section: more than the names that are looked for */
+#define NAME_BYTES 32 /* of a library or section: longer than the names that we look for */
 #define GO_NOTE_TYPE 4 /* ELF_NOTE_GOBUILDID_TAG, cmd/link/internal/ld/elf.go */
 
-/* Where a field is in each class. */
+/* The place of a field in each class. */
 struct field {
 	uint8_t offset32, size32, offset64, size64;
 };
@@ -51,7 +49,7 @@ static const struct field d_tag = FIELD(Dyn, d_tag), d_val = FIELD(Dyn, d_un.d_v
 static const struct field n_namesz = FIELD(Nhdr, n_namesz), n_descsz = FIELD(Nhdr, n_descsz);
 static const struct field n_type = FIELD(Nhdr, n_type);
 
-/* A file that is being read, and its header. */
+/* An open file, and its header. */
 struct elf {
 	elf_read *read;
 	void *source;
@@ -77,7 +75,7 @@ static size_t size_of(const struct elf *elf, size_t size32, size_t size64)
 	return elf->is64 ? size64 : size32;
 }
 
-/* Entry @index of a table of @size bytes each. */
+/* Reads entry @index of a table of @size bytes each. */
 static bool read_entry(const struct elf *elf, uint64_t table, uint64_t index, void *out,
 		       size_t size)
 {
@@ -95,7 +93,7 @@ static bool read_program_header(const struct elf *elf, unsigned int index,
 			  size_of(elf, sizeof(Elf32_Phdr), sizeof(Elf64_Phdr)));
 }
 
-/* A short string, always terminated: a longer one is cut, the end of the file ends it. */
+/* Reads a short string, always terminated: cuts a longer one, and ends at the end of the file. */
 static void read_name(const struct elf *elf, uint64_t offset, char out[static NAME_BYTES])
 {
 	size_t len = NAME_BYTES - 1;
@@ -149,7 +147,7 @@ static const struct libc_name {
 }, libraries[] = {
 	{ "libc.so.6", ELF_LIBC_GLIBC },
 	{ "libc.musl-", ELF_LIBC_MUSL },
-	{ "libc.so", ELF_LIBC_MUSL }, /* and Android's, whose loader tells */
+	{ "libc.so", ELF_LIBC_MUSL }, /* also Android's, whose loader tells */
 	{ "", ELF_LIBC_NONE },
 };
 
@@ -169,7 +167,7 @@ static enum elf_libc libc_by_loader(const char *path)
 
 /* --- segments ------------------------------------------------------------------ */
 
-/* PT_INTERP. The kernel wants it terminated, and not empty. */
+/* Reads PT_INTERP. The kernel demands that it is terminated, and not empty. */
 static int read_loader(const struct elf *elf, const uint8_t *segment, struct elf_facts *out)
 {
 	uint64_t size = get(elf, segment, &p_filesz);
@@ -181,7 +179,7 @@ static int read_loader(const struct elf *elf, const uint8_t *segment, struct elf
 	return 0;
 }
 
-/* Is the note of the Go linker in this PT_NOTE? A file with damaged notes may be executed. */
+/* Is the note of the Go linker in this PT_NOTE? The kernel executes a file with damaged notes. */
 static bool has_go_note(const struct elf *elf, const uint8_t *segment)
 {
 	uint64_t offset = get(elf, segment, &p_offset), left = get(elf, segment, &p_filesz);
@@ -211,7 +209,7 @@ static bool has_go_note(const struct elf *elf, const uint8_t *segment)
 	return false;
 }
 
-/* Finds where in the file the bytes are that are loaded at @address; false if they aren't in the file. */
+/* Finds the place in the file of the bytes that are loaded at @address; returns false if they aren't in the file. */
 static bool offset_of(const struct elf *elf, uint64_t address, uint64_t *offset)
 {
 	for (unsigned int i = 0; i < elf->program_header_count; i++) {
@@ -229,7 +227,7 @@ static bool offset_of(const struct elf *elf, uint64_t address, uint64_t *offset)
 	return false;
 }
 
-/* One entry of the dynamic section; false at its end. */
+/* Reads one entry of the dynamic section; returns false at its end. */
 static bool read_dynamic(const struct elf *elf, const uint8_t *segment, uint64_t index,
 			 uint64_t *tag, uint64_t *value)
 {
@@ -244,16 +242,13 @@ static bool read_dynamic(const struct elf *elf, const uint8_t *segment, uint64_t
 	return *tag != DT_NULL;
 }
 
-/*
- * Returns the C library among DT_NEEDED; @asan: set if AddressSanitizer's is there. What is damaged here is the
- * loader's to complain about.
- */
+/* Returns the C library among DT_NEEDED; @asan: set if AddressSanitizer's is there. Leaves complaints about damage to the loader. */
 static enum elf_libc read_needed(const struct elf *elf, const uint8_t *segment, bool *asan)
 {
 	uint64_t tag, value, address = 0, strings, offset;
 	enum elf_libc found = ELF_LIBC_NONE;
 
-	/* the table of strings may be named behind the names that are in it */
+	/* the entry for the string table may follow the names that are in it */
 	for (uint64_t i = 0; read_dynamic(elf, segment, i, &tag, &value); i++)
 		if (tag == DT_STRTAB)
 			address = value;
@@ -274,7 +269,7 @@ static enum elf_libc read_needed(const struct elf *elf, const uint8_t *segment, 
 
 /* --- sections -------------------------------------------------------------------- */
 
-/* What sections tell by their names. A file needs none to be executed. */
+/* Evaluates the names of sections. The kernel executes a file without any. */
 static void look_at_sections(const struct elf *elf, struct elf_facts *out)
 {
 	size_t size = size_of(elf, sizeof(Elf32_Shdr), sizeof(Elf64_Shdr));

@@ -9,7 +9,7 @@
 
 #define REPLACEMENT "\\ufffd"
 
-/* Bytes of the UTF-8 character at @text, 0 if it is none (RFC 3629 4); ends at the NUL. */
+/* Returns the bytes of the UTF-8 character at @text, 0 if it is none (RFC 3629 4); stops at the NUL. */
 static size_t utf8_len(const unsigned char *text)
 {
 	static const struct {
@@ -39,7 +39,7 @@ static size_t utf8_len(const unsigned char *text)
 	return 0;
 }
 
-/* Bytes at @text that stand in a string as they are. */
+/* Returns the number of bytes at @text that a string contains unchanged. */
 static size_t plain_len(const unsigned char *text)
 {
 	const unsigned char *at = text;

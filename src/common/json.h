@@ -7,7 +7,7 @@
 
 /*
  * json_string() - write a string in quotes
- * It is valid whatever is in @text: a byte that isn't UTF-8 becomes U+FFFD.
+ * Valid JSON for any @text: writes a byte that isn't UTF-8 as U+FFFD.
  */
 void json_string(FILE *out, const char *text);
 

@@ -33,8 +33,8 @@ void netlink_close(struct netlink *netlink)
 }
 
 /*
- * Takes from messages the mark that the list has changed since its beginning; returns whether there was one. mnl_cb_run() would end at
- * it, with the rest of the list still to come, and the kernel answers no other question meanwhile (EBUSY).
+ * Clears the mark in messages that the list has changed since its beginning; returns whether there was one. mnl_cb_run() would stop at it,
+ * with the rest of the list still to come, and the kernel answers no other question meanwhile (EBUSY).
  */
 static bool take_interruption(struct nlmsghdr *message, int left)
 {
@@ -63,7 +63,7 @@ int netlink_ask(struct netlink *netlink, mnl_cb_t on_message, void *arg)
 
 		if (got < 0)
 			return -errno;
-		/* An answer that once couldn't be taken must not be taken for this one. */
+		/* A late answer to an earlier question must not count for this one. */
 		if (got >= (ssize_t)sizeof(*message) && message->nlmsg_seq != sequence)
 			continue;
 		interrupted = take_interruption(message, (int)got) || interrupted;
@@ -78,7 +78,7 @@ int netlink_ask(struct netlink *netlink, mnl_cb_t on_message, void *arg)
 int netlink_dump(struct netlink *netlink, uint16_t type, int family, mnl_cb_t on_message, void *arg)
 {
 	struct nlmsghdr *request = mnl_nlmsg_put_header(netlink->buf);
-	/* every header begins with the family; what follows one that is too short or too long the kernel would take for attributes */
+	/* every header begins with the family; the kernel would take the bytes behind a header of the wrong length for attributes */
 	size_t size = type == RTM_GETLINK ? sizeof(struct ifinfomsg) : sizeof(struct rtmsg);
 	struct rtgenmsg *header = mnl_nlmsg_put_extra_header(request, size);
 

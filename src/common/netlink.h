@@ -22,29 +22,29 @@ int netlink_open(struct netlink *netlink, int bus);
 void netlink_close(struct netlink *netlink);
 
 /*
- * netlink_ask() - send the request in the buffer, and show @on_message every answer
- * The request has NLM_F_ACK or NLM_F_DUMP, so that its answers have an end. Returns 0, or -errno, which is the kernel's
- * where it refuses the request. -EINTR: all of the list was shown, but it has changed since its beginning (NLM_F_DUMP_INTR).
+ * netlink_ask() - send the request in the buffer, and call @on_message for every answer
+ * The request has NLM_F_ACK or NLM_F_DUMP, so that its answers have an end. Returns 0, or -errno, the kernel's if it refuses the request.
+ * -EINTR: @on_message has had the whole list, but the list has changed since its beginning (NLM_F_DUMP_INTR).
  */
 int netlink_ask(struct netlink *netlink, mnl_cb_t on_message, void *arg);
 
-/* netlink_dump() - ask for the whole list that @type names, RTM_GETROUTE say, of a family; returns as netlink_ask() */
+/* netlink_dump() - ask for the whole list of @type, such as RTM_GETROUTE, for a family; returns as netlink_ask() */
 int netlink_dump(struct netlink *netlink, uint16_t type, int family, mnl_cb_t on_message, void *arg);
 
-/* Reads an attribute that is an address of @family, its port 0. Returns false if it has another length. */
+/* Reads an attribute with an address of @family; sets port 0. Returns false if it has another length. */
 bool netlink_read_address(union sockaddr_ip *out, const struct nlattr *attr, int family);
 
 /* Adds an attribute with the address, of either family. */
 void netlink_put_address(struct nlmsghdr *request, uint16_t type, const union sockaddr_ip *address);
 
-/* The number in an attribute of 32 bits; 0 for one of another length. */
+/* Returns the number in an attribute of 32 bits; 0 for one of another length. */
 uint32_t netlink_read_u32(const struct nlattr *attr);
 
 /* Begins a request to a generic netlink family in the buffer. @flags: besides NLM_F_REQUEST. */
 struct nlmsghdr *netlink_put_generic(struct netlink *netlink, uint16_t family, uint16_t flags,
 				     uint8_t command);
 
-/* The number of a generic netlink family, or -errno: -ENOENT where this kernel has none. */
+/* Returns the number of a generic netlink family, or -errno: -ENOENT if this kernel has none. */
 int netlink_find_family(struct netlink *netlink, const char *name);
 
 #endif

@@ -2,13 +2,12 @@
 /*
  * preload.c - does preloading a library reach a program?
  *
- * What decides is the loader's secure-execution mode, the loader itself (a static program has
- * none), the machine and C library that both must share, and whether the program uses its C
- * library for sockets at all, which Go code doesn't.
+ * This depends on the loader's secure-execution mode, the loader itself (a static program has none), the machine and C library that both
+ * must share, and whether the program uses its C library for sockets at all, which Go code doesn't.
  *
- * Secure execution, as in cap_bprm_creds_from_file() of Linux 6.18: another effective than real
- * user or group, or file capabilities unless for real root. Set-user-ID bits have no effect on
- * scripts, on file systems mounted nosuid and under no_new_privs, capabilities none on nosuid.
+ * Secure execution, as in cap_bprm_creds_from_file() of Linux 6.18: the effective user or group differs from the real one, or the file has
+ * capabilities and the real user isn't root. Set-user-ID bits have no effect on scripts, on file systems mounted nosuid and under
+ * no_new_privs; capabilities have none on nosuid.
  */
 #include "config.h"
 
@@ -83,7 +82,7 @@ static enum preload_verdict secure_verdict(const struct program_file *file,
 		return PRELOAD_WORKS;
 	if (bits && file->mode & S_ISUID && file->uid != caller->uid)
 		return PRELOAD_SETUID;
-	/* without the group's x bit, the set-group-ID bit stands for mandatory locks */
+	/* without the group's x bit, the set-group-ID bit means mandatory locks */
 	if (bits && file->mode & S_ISGID && file->mode & S_IXGRP && file->gid != caller->gid)
 		return PRELOAD_SETGID;
 	if (file->capabilities && !file->nosuid && caller->uid != 0)
@@ -138,7 +137,7 @@ enum preload_verdict preload_program_verdict(const struct program *program,
 	size_t last = program->count - 1;
 	enum preload_verdict worst = preload_file_verdict(&program->files[last], library, caller);
 
-	*index = last; /* the file that runs in the end, unless the verdict about another is worse */
+	*index = last; /* the file that finally runs, unless another's verdict is worse */
 	for (size_t i = 0; i < program->count; i++) {
 		enum preload_verdict verdict =
 			preload_file_verdict(&program->files[i], library, caller);
@@ -158,7 +157,7 @@ enum preload_level preload_level(enum preload_verdict verdict)
 	return verdicts[verdict].level;
 }
 
-/* Is the program's machine one whose programs this kernel may run beside its own? */
+/* May this kernel run programs of the program's machine beside its own? */
 static bool is_of_this_kernel(const struct elf_facts *program)
 {
 #if defined(__x86_64__) || defined(__i386__)

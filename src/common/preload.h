@@ -13,10 +13,10 @@
 
 enum preload_verdict {
 	PRELOAD_WORKS,
-	PRELOAD_NO_FORMAT,      /* it has no known format; what runs it may take the library */
-	PRELOAD_UNREADABLE,     /* it can't be read, so that nothing is known of it */
+	PRELOAD_NO_FORMAT,      /* it has no known format; its interpreter may take the library */
+	PRELOAD_UNREADABLE,     /* it can't be read, so we know nothing */
 	PRELOAD_GO_WITH_C,      /* its Go code makes system calls without the C library, its C code doesn't */
-	PRELOAD_OWN_WAITS,      /* it waits for sockets without the C library, by which it does all else */
+	PRELOAD_OWN_WAITS,      /* it waits for sockets without the C library, and does all else by it */
 	PRELOAD_GO,
 	PRELOAD_STATIC,
 	PRELOAD_DAMAGED,
@@ -38,13 +38,13 @@ struct preload_caller {
 	bool no_new_privs; /* prctl(2): set-user-ID bits have no effect */
 };
 
-/* preload_file_verdict() - would a library with these facts be loaded into the program of one file? Without I/O. */
+/* preload_file_verdict() - would a library with these facts be loaded into the program of one file? Does no I/O. */
 enum preload_verdict preload_file_verdict(const struct program_file *file,
 					  const struct elf_facts *library,
 					  const struct preload_caller *caller);
 
 /*
- * preload_program_verdict() - the worst of a program's files, of equals the first
+ * preload_program_verdict() - return the worst verdict on a program's files, of equals the first
  * @index: set to the number of that file
  */
 enum preload_verdict preload_program_verdict(const struct program *program,
@@ -55,26 +55,26 @@ enum preload_level preload_level(enum preload_verdict verdict);
 
 /*
  * preload_leaves_to_supervisor() - does a supervisor (src/supervise) reach the program?
- * It sees what the program asks of the kernel, whatever that is linked with. @program: the file that the verdict is about, for a
- * foreign machine, which has to be one that this kernel runs, too.
+ * It sees the program's system calls, whatever that is linked with. @program: the file that the verdict is about; for a foreign machine,
+ * this kernel must run that machine's programs, too.
  */
 bool preload_leaves_to_supervisor(enum preload_verdict verdict, const struct elf_facts *program);
 
-/* The verdict as one word for scripts: "static", "setuid", … */
+/* Returns the verdict as one word for scripts: "static", "setuid", … */
 const char *preload_name(enum preload_verdict verdict);
 
 /*
- * preload_describe() - the verdict as a sentence, without its full stop
+ * preload_describe() - write the verdict as a sentence, without its full stop
  * @index: of the file that the verdict is about. Returns @buf.
  */
 const char *preload_describe(enum preload_verdict verdict, const struct program *program,
 			     size_t index, const struct elf_facts *library,
 			     char buf[static PRELOAD_TEXT_MAX]);
 
-/* What to do about it, or NULL. */
+/* Returns the remedy, or NULL. */
 const char *preload_remedy(enum preload_verdict verdict);
 
-/* --- preload libraries that take a program's connections to proxies, by the names of their files --- */
+/* --- preload libraries that redirect a program's connections to proxies, by their file names --- */
 
 #define PROXIES_PROXYCHAINS "libproxychains"
 #define PROXIES_TORSOCKS "libtorsocks"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* problems.c - the text of a configuration: its lines, and all that is wrong with it, each error in one line with its remedy */
+/* problems.c - reads the lines of a configuration, and reports all its errors, each in one line with its remedy */
 #include "config.h"
 
 #include "common/problems.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* This many bytes of a text are quoted; a longer one ends in an ellipsis. */
+/* Quotes so many bytes of a text; a longer one ends in an ellipsis. */
 #define QUOTED_MAX 60
 
 static_assert(QUOTED_MAX + sizeof("\"...\"") <= PROBLEM_QUOTE_MAX, "room for quotes and ellipsis");
@@ -48,7 +48,7 @@ const char *problems_quote(const char *text, char buf[static PROBLEM_QUOTE_MAX])
 	return buf;
 }
 
-/* --- the lines of a configuration file: comments taken off, names and values apart --- */
+/* --- the lines of a configuration file: without comments, split into names and values --- */
 
 static bool is_blank(char c)
 {
@@ -62,7 +62,7 @@ void lines_first(struct lines *lines, char *text, size_t len)
 	lines->number = 0;
 }
 
-/* Ends the line's text, which reaches to @end, in front of its comment and of the blanks before that. */
+/* Ends the line's text, which reaches to @end, before its comment and the blanks in front of that. */
 static void cut(char *line, char *end)
 {
 	for (char *p = line; p < end; p++)

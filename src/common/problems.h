@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* problems.h - the text of a configuration: its lines, and all that is wrong with it, each error in one line with its remedy */
+/* problems.h - reads the lines of a configuration, and reports all its errors, each in one line with its remedy */
 #ifndef COMMON_PROBLEMS_H
 #define COMMON_PROBLEMS_H
 
@@ -14,7 +14,7 @@ struct problems {
 	void (*print)(const char *line); /* called for each error; may be NULL */
 };
 
-/* Where a setting was written, and which option it is for. */
+/* The place of a setting, and its option. */
 struct place {
 	const char *file; /* NULL: the command line */
 	unsigned line;    /* from 1; 0: the file as a whole */
@@ -23,17 +23,17 @@ struct place {
 
 /*
  * problems_add() - count and print one more error, as "--NAME: TEXT" or "FILE:LINE: NAME: TEXT"
- * Foreign text that @format quotes must have gone through problems_quote().
+ * The caller passes foreign text through problems_quote() first.
  */
 void problems_add(struct problems *problems, const struct place *place, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 #define PROBLEM_QUOTE_MAX 68
 
-/* Writes @text to @buf in double quotes, printable and cut short if it is long, fit for a line of the log. Returns @buf. */
+/* Writes @text to @buf in double quotes, printable, shortened if it is long, and fit for a line of the log. Returns @buf. */
 const char *problems_quote(const char *text, char buf[static PROBLEM_QUOTE_MAX]);
 
-/* --- the lines of a configuration file: comments taken off, names and values apart --- */
+/* --- the lines of a configuration file: without comments, split into names and values --- */
 
 /* A walk through a text, line by line. lines_first() starts it. */
 struct lines {
@@ -45,9 +45,9 @@ struct lines {
 void lines_first(struct lines *lines, char *text, size_t len);
 
 /*
- * lines_next() - find the next line that isn't empty once its comment and outer blanks are removed
- * A comment starts with a # at the start of a line or behind a blank. A NUL byte ends the line's
- * text where it stands, and *has_nul is set. Returns the line, or NULL at the end of the text.
+ * lines_next() - find the next line that isn't empty without its comment and outer blanks
+ * A comment starts with a # at the start of a line or behind a blank. A NUL byte ends the line's text, and sets *has_nul. Returns the line,
+ * or NULL at the end of the text.
  */
 char *lines_next(struct lines *lines, bool *has_nul);
 

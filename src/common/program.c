@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * program.c - the files that executing a command comes down to, and what they are
+ * program.c - finds the files that execute a command, and their properties
  *
- * The shim looks at them in a child of vfork(): nothing here allocates, or keeps anything.
+ * The shim uses this in a child of vfork(): nothing here allocates, or keeps anything.
  */
 #include "config.h"
 
@@ -18,7 +18,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-/* --- the #! line of a script: which program runs it --- */
+/* --- the #! line of a script, which names its interpreter --- */
 
 #define BLANKS " \t"
 
@@ -48,7 +48,7 @@ bool script_parse(struct script *out, const char *text, size_t len)
 	return true;
 }
 
-/* The word at *@at, which is moved behind it; false if there is none. */
+/* Reads the word at *@at, and moves *@at behind it; returns false if there is none. */
 static bool next_word(const char **at, char out[static SCRIPT_LINE_MAX])
 {
 	const char *start = *at + strspn(*at, BLANKS);
@@ -71,7 +71,7 @@ bool script_env_program(const char *argument, char out[static SCRIPT_LINE_MAX])
 		if (strncmp(argument, split[i], strlen(split[i])) == 0)
 			len = strlen(split[i]);
 	if (!len) {
-		/* the kernel hands over one argument, which env without -S takes for a name, with all blanks */
+		/* the kernel passes one argument; env without -S takes all of it, with its blanks, for a name */
 		if (!*argument || *argument == '-' || strlen(argument) >= SCRIPT_LINE_MAX)
 			return false;
 		strcpy(out, argument);
@@ -84,9 +84,9 @@ bool script_env_program(const char *argument, char out[static SCRIPT_LINE_MAX])
 	return false;
 }
 
-#define PATH_DEFAULT "/bin:/usr/bin" /* what execvp(3) takes where PATH isn't set */
+#define PATH_DEFAULT "/bin:/usr/bin" /* the default of execvp(3) without PATH */
 
-/* Could execve(2) execute the file? Returns 0, -EACCES or another -errno. */
+/* Can execve(2) execute the file? Returns 0, -EACCES or another -errno. */
 static int check_executable(const char *path)
 {
 	struct stat status;
@@ -98,7 +98,7 @@ static int check_executable(const char *path)
 	return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0 ? 0 : -errno;
 }
 
-/* Finds the file of a command. Directories of PATH that can't be searched are passed over, as execvp(3) does. */
+/* Finds the file of a command. Skips directories of PATH that can't be searched, as execvp(3) does. */
 static int find(const char *command, char path[static PATH_MAX])
 {
 	const char *places = getenv("PATH");
@@ -118,7 +118,7 @@ static int find(const char *command, char path[static PATH_MAX])
 			ret = check_executable(path);
 		if (ret == 0)
 			return 0;
-		/* EACCES counts if the file is there, and not if only its directory may not be entered */
+		/* EACCES counts if the file is there, but not if only its directory is closed to us */
 		if (ret == -EACCES && access(path, F_OK) == 0)
 			found = ret;
 		places += len;
@@ -226,7 +226,7 @@ static bool is_env(const char *path)
 	return strcmp(slash ? slash + 1 : path, "env") == 0;
 }
 
-/* @path: where the command's file is; overwritten. @ret: 0, or why there is none. */
+/* Inspects all files of a command. @path: the command's file; overwritten. @ret: 0, or why there is none. */
 static int inspect(struct program *out, char path[static PATH_MAX], bool env_too, int ret)
 {
 	char wanted[SCRIPT_LINE_MAX];
@@ -242,7 +242,7 @@ static int inspect(struct program *out, char path[static PATH_MAX], bool env_too
 		strcpy(path, script->interpreter);
 		if (!env_too || !is_env(path) || !script_env_program(script->argument, wanted))
 			continue;
-		/* env starts another program; if it doesn't find that, it will say so itself */
+		/* env starts another program; if it doesn't find that, env itself reports it */
 		if (add_file(out, path) < 0 || find(wanted, path) < 0)
 			break;
 	}

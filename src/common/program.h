@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* program.h - the files that executing a command comes down to, and what they are */
+/* program.h - finds the files that execute a command, and their properties */
 #ifndef COMMON_PROGRAM_H
 #define COMMON_PROGRAM_H
 
@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* --- the #! line of a script: which program runs it --- */
+/* --- the #! line of a script, which names its interpreter --- */
 
-#define SCRIPT_LINE_MAX 256 /* bytes that the kernel looks at: BINPRM_BUF_SIZE */
+#define SCRIPT_LINE_MAX 256 /* bytes that the kernel reads: BINPRM_BUF_SIZE */
 
 struct script {
 	char interpreter[SCRIPT_LINE_MAX];
@@ -27,9 +27,9 @@ struct script {
 bool script_parse(struct script *out, const char *text, size_t len);
 
 /*
- * script_env_program() - the program that "env" starts, by the argument of a #! line
+ * script_env_program() - find the program that "env" starts, from the argument of a #! line
  * @argument: such as "python3", "-S python3 -u", "-S NAME=value python3"
- * @out: its name, to be searched for in PATH; false if there is none.
+ * @out: its name, to be looked up in PATH. Returns false if there is none.
  */
 bool script_env_program(const char *argument, char out[static SCRIPT_LINE_MAX]);
 
@@ -39,11 +39,11 @@ enum program_kind {
 	PROGRAM_ELF,
 	PROGRAM_SCRIPT,
 	PROGRAM_OTHER,      /* binfmt_misc has an interpreter for it, or the shell runs it */
-	PROGRAM_DAMAGED,    /* an ELF file that can't be read to its end */
+	PROGRAM_DAMAGED,    /* an ELF file that is truncated or damaged */
 	PROGRAM_UNREADABLE, /* only its mode is known */
 };
 
-/* A file that is executed, or that is loaded to execute another. */
+/* A file that is executed, or loaded to execute another. */
 struct program_file {
 	char path[PATH_MAX];
 	enum program_kind kind;
@@ -52,31 +52,30 @@ struct program_file {
 	mode_t mode;
 	bool nosuid;              /* its file system is mounted with nosuid */
 	bool capabilities;        /* has file capabilities */
-	bool interpreter_missing; /* the loader of an ELF file, or what the #! line names */
+	bool interpreter_missing; /* the loader of an ELF file, or the interpreter of the #! line */
 	struct elf_facts elf;     /* of PROGRAM_ELF */
 	struct script script;     /* of PROGRAM_SCRIPT */
 };
 
-/* The command's own file, the interpreter of that if it is a script, and so on. */
+/* The command's own file, its interpreter if it is a script, and so on. */
 struct program {
 	struct program_file files[PROGRAM_FILES_MAX];
 	size_t count;
 };
 
 /*
- * program_inspect() - find a command as execvp(3) does, and look at its files
- * Returns 0; -ENOENT: there is no such command; -EACCES: there is, and it can't be executed; or
- * another -errno. The files behind a missing interpreter are not looked for.
+ * program_inspect() - find a command as execvp(3) does, and inspect its files
+ * Returns 0; -ENOENT: there is no such command; -EACCES: it can't be executed; or another -errno. Stops at a missing interpreter.
  */
 int program_inspect(struct program *out, const char *command);
 
 /*
- * program_inspect_exec() - the same for what exec(3) is given
- * @searched: @command is searched for in PATH, as by execvp(3). The program that env(1) starts is not looked for.
+ * program_inspect_exec() - the same for an argument of exec(3)
+ * @searched: look @command up in PATH, like execvp(3). Doesn't look for the program that env(1) starts.
  */
 int program_inspect_exec(struct program *out, const char *command, bool searched);
 
-/* program_read_elf() - elf_inspect() of a file; or -errno if it can't be read */
+/* program_read_elf() - elf_inspect() of a file; -errno if it can't be read */
 int program_read_elf(struct elf_facts *out, const char *path);
 
 #endif

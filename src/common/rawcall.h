@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rawcall.h - system calls that nobody can stand in front of
+ * rawcall.h - system calls that no hook or library can intercept
  *
- * The C library's syscall() is a hook of the shim's (shim/hooks/syscall.c), and what is behind it can't be looked up before the
- * constructor has run: dlsym(3) may allocate, and allocators make system calls (jemalloc: read and close) as soon as the first
- * library's constructor allocates. So RAWCALL(number, ...), with up to six arguments, is made of the system call instruction. On an
- * architecture that isn't known here RAWCALL_OWN is 0: RAWCALL is the C library's syscall() then, which is no hook there.
+ * The C library's syscall() is a hook of the shim (shim/hooks/syscall.c), and we can't look up the function behind it before the
+ * constructor has run: dlsym(3) may allocate, and allocators make system calls (jemalloc: read and close) as soon as the first library's
+ * constructor allocates. So RAWCALL(number, ...), with up to six arguments, uses the system call instruction. On an unknown architecture
+ * RAWCALL_OWN is 0: RAWCALL is the C library's syscall() then, which is no hook there.
  */
 #ifndef COMMON_RAWCALL_H
 #define COMMON_RAWCALL_H
@@ -23,8 +23,8 @@
 #endif
 
 /*
- * The number of a system call that has a time among its arguments: 32-bit architectures have two of each, and which of them
- * knows the C library's struct timespec depends on its time_t: 64 bits on musl, and on glibc where programs ask for it.
+ * The number of a system call with a time among its arguments. 32-bit architectures have two of each. Which one matches the C library's
+ * struct timespec depends on its time_t: 64 bits on musl, and on glibc if programs ask for it.
  */
 #ifdef SYS_ppoll_time64
 #define SYS_WITH_TIME(name) (sizeof(time_t) > sizeof(long) ? SYS_##name##_time64 : SYS_##name)
@@ -79,7 +79,7 @@ static inline long rawcall_kernel(long number, long a, long b, long c, long d, l
 #endif
 }
 
-/* As syscall(2) returns it. */
+/* Returns as syscall(2). */
 static inline long rawcall(long number, long a, long b, long c, long d, long e, long f)
 {
 	long ret = rawcall_kernel(number, a, b, c, d, e, f);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* service_manager.c - the socket by which a service manager is told how far a service is, without libsystemd */
+/* service_manager.c - the socket to a service manager, which gets reports of a service's state, without libsystemd */
 #include "config.h"
 
 #include "common/service_manager.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shell.c - foreign words in commands that are shown, and foreign text on a terminal */
+/* shell.c - quotes foreign words in printed commands, and foreign text on a terminal */
 #include "config.h"
 
 #include "common/shell.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Line feeds are left as they are: $(…) would take them from the end, and no device has them in its name. */
+/* Is it a control character other than a line feed? $(…) would remove line feeds from the end, and no device name has them. */
 static bool is_control(char c)
 {
 	return c != '\n' && ((unsigned char)c < ' ' || c == 0x7f);
@@ -22,7 +22,7 @@ static bool has_control(const char *word)
 	return false;
 }
 
-/* In printf's format each byte that means something to it, or is to be hidden, is three octal digits. */
+/* Writes each byte that printf's format interprets, or that must not be printed, as three octal digits. */
 static const char *quote_by_printf(const char *word, char *buf)
 {
 	char *at = buf + sprintf(buf, "\"$(printf '");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shell.h - foreign words in commands that are shown, and foreign text on a terminal */
+/* shell.h - quotes foreign words in printed commands, and foreign text on a terminal */
 #ifndef COMMON_SHELL_H
 #define COMMON_SHELL_H
 
@@ -9,12 +9,12 @@
 #define SHELL_WORD_MAX(len) (4 * (len) + sizeof("\"$(printf '')\""))
 
 /*
- * shell_quote() - write @word as sh(1) reads it: as it is, in quotes, or, with control characters, by printf(1), so that none is printed
+ * shell_quote() - write @word for sh(1): as it is, in quotes, or, with control characters, as octal digits for printf(1)
  * @buf: of SHELL_WORD_MAX(strlen(@word)) bytes. Returns @buf.
  */
 const char *shell_quote(const char *word, char *buf);
 
-/* Replaces control characters but for line feeds by question marks: device names may have all of them but blanks. Returns @text. */
+/* Replaces control characters other than line feeds by question marks: device names may contain all of them but blanks. Returns @text. */
 char *shell_printable(char *text);
 
 #endif

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Linux takes an AF_INET6 address without sin6_scope_id (SIN6_LEN_RFC2133). */
+/* Linux accepts an AF_INET6 address without sin6_scope_id (SIN6_LEN_RFC2133). */
 #define SIN6_LEN_MIN 24
 
 bool sockaddr_ip_from(union sockaddr_ip *out, const struct sockaddr *sa, socklen_t len)
@@ -108,12 +108,12 @@ bool sockaddr_ip_is_v4(const union sockaddr_ip *addr)
 	return addr->sa.sa_family == AF_INET || IN6_IS_ADDR_V4MAPPED(&addr->in6.sin6_addr);
 }
 
-/* Decimal, 1 to 65535, nothing behind it; 0 if it is not. */
+/* Reads a decimal port, 1 to 65535, with nothing behind it; returns 0 if it is none. */
 static uint16_t port_parse(const char *text)
 {
 	unsigned int port = 0;
 
-	/* Not strtol(): it would write errno, which only hooks may. */
+	/* Not strtol(), which would write errno: only hooks may. */
 	do {
 		if (*text < '0' || *text > '9')
 			return 0;
@@ -189,7 +189,7 @@ const char *sockaddr_ip_format(const union sockaddr_ip *addr, char buf[static SO
 
 #define V4_MAPPED_BITS 96
 
-/* A decimal number of 1 to 5 digits up to @max at *@text, which is moved behind it; -1 if there is none. */
+/* Reads a decimal number of 1 to 5 digits up to @max at *@text, and moves *@text behind it; returns -1 if there is none. */
 static int number_parse(const char **text, const char *end, int max)
 {
 	const char *start = *text;
@@ -265,7 +265,7 @@ const char *prefix_format(const struct prefix *prefix, char buf[static PREFIX_ST
 	return buf;
 }
 
-/* "443" or "8000-8999", all of it. */
+/* Reads "443" or "8000-8999", all of @text. */
 static int ports_parse(struct prefix_rule *out, const char *text)
 {
 	const char *end = text + strlen(text);

@@ -4,14 +4,14 @@
 
 #include "common/socket_options.h"
 
-/* The kernel's headers alone: musl's lack SO_RCVTIMEO_OLD, whose number depends on the architecture, and can't be mixed with them. */
+/* Only the kernel's headers: musl's lack SO_RCVTIMEO_OLD, whose number depends on the architecture, and can't be mixed with them. */
 #include <asm/socket.h>
 #include <linux/in.h>
 #include <linux/in6.h>
 #include <linux/tcp.h>
 #include <time.h>
 
-/* What older ones lack. */
+/* Missing in older headers. */
 #ifndef IP_LOCAL_PORT_RANGE
 #define IP_LOCAL_PORT_RANGE 51
 #endif

@@ -13,20 +13,20 @@ struct socket_option {
 #define SOCKET_OPTION_BYTES 128 /* the longest: TCP_FASTOPEN_KEY is 32, a device's name 16 */
 
 /*
- * socket_options - those that MPTCP takes as TCP does, in the order in which they have to be copied
- * For all but the sizes of buffers, getsockopt() returns what setsockopt() takes.
+ * socket_options - the options that MPTCP accepts as TCP does, in the order in which to copy them
+ * For all but the sizes of buffers, getsockopt() returns the value that setsockopt() takes.
  */
 extern const struct socket_option socket_options[SOCKET_OPTIONS_COUNT];
 
 /*
- * socket_option_buffer() - the option that tells the size of the buffer which @option sets, 0 if @option isn't about a buffer
- * The kernel doubles what it is given (socket(7)).
+ * socket_option_buffer() - return the option that reads the size of the buffer which @option sets, 0 if @option isn't about a buffer
+ * The kernel doubles the size that it is given (socket(7)).
  */
 int socket_option_buffer(const struct socket_option *option);
 
 /*
  * Advice: options that MPTCP refuses (Linux 6.18: tests/lab/test_platform.py), and without which a connection is the same.
- * @early: it matters if it is set before the connection is begun: how far its packets go, urgent data.
+ * @early: it matters if set before the connection begins: how far its packets go, urgent data.
  */
 struct socket_advice {
 	struct socket_option option;
@@ -35,15 +35,15 @@ struct socket_advice {
 
 #define SOCKET_ADVICE_COUNT 16
 
-/* Those of one level stand together. */
+/* Options of one level are adjacent. */
 extern const struct socket_advice socket_advice[SOCKET_ADVICE_COUNT];
 
 /* Returns the index of an option in socket_advice, -1 if it isn't there. */
 int socket_advice_index(int level, int name);
 
 /*
- * socket_advice_is_default() - does a program that sets this value in any case ask for the default?
- * -1 is that for how far packets go (ip(7), ipv6(7); nmap sets it), 0 for urgent data.
+ * socket_advice_is_default() - is this value the default, which some programs always set?
+ * The default is -1 for how far packets go (ip(7), ipv6(7); nmap sets it), 0 for urgent data.
  */
 bool socket_advice_is_default(int index, int value);
 

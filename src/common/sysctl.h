@@ -4,9 +4,9 @@
 #define COMMON_SYSCTL_H
 
 /*
- * sysctl_read() - the value of an integer sysctl
- * @name: as sysctl(8) spells it, say "net.ipv4.tcp_fastopen"
- * Returns the value (0 or more), or -errno: -ENOENT where this kernel has none.
+ * sysctl_read() - read an integer sysctl
+ * @name: as sysctl(8) spells it, such as "net.ipv4.tcp_fastopen"
+ * Returns the value (0 or more), or -errno: -ENOENT if this kernel has none.
  */
 int sysctl_read(const char *name);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tcp.h - what is asked and reckoned of TCP: Multipath TCP, the kinds of options, for how long a SYN may be held
+ * tcp.h - facts about TCP: is it Multipath TCP, the kinds of options, how long a SYN may be held
  *
- * Does the peer of a connected socket speak Multipath TCP?
- * TCP_IS_MPTCP says so from Linux 6.12 on. Before, MPTCP_INFO (Linux 5.16) comes to the same: the peer's key is known,
- * and the connection hasn't fallen back. (A socket that has fallen back doesn't know MPTCP_INFO any more.)
+ * Does the peer of a connected socket speak Multipath TCP? TCP_IS_MPTCP says so from Linux 6.12 on. Before, MPTCP_INFO (Linux 5.16) is
+ * equivalent: the peer's key is known, and the connection hasn't fallen back. (A socket that has fallen back doesn't know MPTCP_INFO any
+ * more.)
  */
 #ifndef COMMON_TCP_H
 #define COMMON_TCP_H
@@ -16,7 +16,7 @@
 
 #define MULTIPATH_TCP_IS_MPTCP 43 /* TCP_IS_MPTCP of linux/tcp.h and netinet/tcp.h, which can't both be included */
 
-/* Tells whether the peer of @fd, a socket that has connected, speaks Multipath TCP. */
+/* Does the peer of @fd, a connected socket, speak Multipath TCP? */
 static inline bool multipath_is_spoken(int fd)
 {
 	const unsigned int flags = MPTCP_INFO_FLAG_FALLBACK | MPTCP_INFO_FLAG_REMOTE_KEY_RECEIVED;
@@ -46,31 +46,31 @@ enum tcp_option_kind {
 };
 
 /*
- * For how long the SYN of a far client may be withheld
+ * How long a converter may withhold the SYN of a distant client
  *
- * A Linux client whose SYN isn't answered within a second sends it again, and gives up Multipath TCP for that connection; one that
- * numbers its attempt makes its request again before that (doc/private-tlvs.md). Either makes another connection then, and the server,
- * which has been asked already, sees two. So the time for which a SYN is withheld and the round trip to its client have to be shorter
- * than that together. Clients, which say it by a Hold Time TLV, and convertd, which looks after those that don't, reckon alike.
+ * A Linux client repeats a SYN that isn't answered within a second, and gives up Multipath TCP for that connection. A client that numbers
+ * its attempt repeats its request before that (doc/private-tlvs.md). Both then make another connection, and the server, which has already
+ * been asked, sees two. So the time of withholding plus the round trip to the client must be shorter than that. Clients, which send this
+ * limit in a Hold Time TLV, and convertd, which computes it for clients that don't, use the same formula.
  */
 
-/* When a Linux client sends its SYN again; and when one that numbers its attempt makes its request again. In milliseconds. */
+/* When a Linux client repeats its SYN; and when a client that numbers its attempt repeats its request. In milliseconds. */
 #define HOLD_TIME_AGAIN_MS 1000
 #define HOLD_TIME_REPEATED_MS 900
 
 /*
- * What is left of that besides the round trip: an eighth of the round trip, by which it varies, and so much for the machines at both
- * ends, each of which may have its process wait for a CPU for some tens of milliseconds.
+ * The margin besides the round trip: an eighth of the round trip for its variation, and this constant for the machines at both ends, where
+ * a process may wait for a CPU for some tens of milliseconds.
  */
 #define HOLD_TIME_MARGIN_MS 100
 
-/* No SYN is withheld for less than so many milliseconds on account of its client's round trip: most servers answer by then. */
+/* The shortest limit in milliseconds, whatever the client's round trip: most servers answer by then. */
 #define HOLD_TIME_MIN_MS 50
 
 /*
- * hold_time_left_ms() - for how many milliseconds a SYN may be withheld, so that its SYN+ACK comes in time
+ * hold_time_left_ms() - return for how many milliseconds a SYN may be withheld, so that its SYN+ACK comes in time
  * @rtt_ms: the round trip to its client
- * @until_ms: when the client does what the SYN+ACK has to come before, in milliseconds from its SYN on
+ * @until_ms: when the SYN+ACK must be there, in milliseconds after the client's SYN
  */
 static inline unsigned int hold_time_left_ms(unsigned int rtt_ms, unsigned int until_ms)
 {

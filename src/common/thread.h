@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * thread.h - what code needs that runs in the application's threads: no signal and no cancellation in between, patience, little stack
+ * thread.h - for code in the application's threads: blocks signals and cancellation, waits for other threads, checks the stack
  *
- * This code runs in the application's threads. A handler that runs in the middle of a change may need what is half
- * changed, or never return (siglongjmp(3)); a thread that is cancelled in one of our system calls would leave a lock taken.
+ * A signal handler that runs in the middle of a change may need the half-changed data, or never return (siglongjmp(3)); a thread that is
+ * cancelled in one of our system calls would leave a lock taken.
  */
 #ifndef COMMON_THREAD_H
 #define COMMON_THREAD_H
@@ -20,7 +20,7 @@
 #include <time.h>
 
 struct quiet {
-	sigset_t mask; /* the signals that the thread blocked before */
+	sigset_t mask; /* the thread's own signal mask */
 	int cancel_state;
 };
 
@@ -34,7 +34,7 @@ static inline void quiet_all(struct quiet *quiet)
 	pthread_sigmask(SIG_SETMASK, &all, &quiet->mask);
 }
 
-/* Restores both; errno is left alone. */
+/* Restores both; errno stays as it was. */
 static inline void quiet_end(const struct quiet *quiet)
 {
 	int saved_errno = errno; /* handlers run now, and may change it */
@@ -45,11 +45,10 @@ static inline void quiet_end(const struct quiet *quiet)
 }
 
 /*
- * Waiting for another thread to come to the end of a few system calls
+ * Waiting until another thread has made a few system calls
  *
- * sched_yield() alone would do if all threads had the same priority. A thread of SCHED_FIFO doesn't yield to an ordinary
- * one, which then never comes to the end of its calls on the same processor: so the waiting thread sleeps, after a few
- * turns. This is no cancellation point.
+ * sched_yield() alone would suffice if all threads had the same priority. A thread of SCHED_FIFO doesn't yield to an ordinary one, which
+ * then never finishes its calls on the same processor: so the waiting thread sleeps, after a few turns. This is no cancellation point.
  */
 
 #define PATIENCE_YIELDS 64
@@ -66,12 +65,13 @@ static inline void patience(unsigned int *turn)
 		RAWCALL(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, NULL);
 }
 
-/* --- is there room on the stack for what a connection can do without? --- */
+/* --- is there room on the stack for optional work? --- */
 
 /*
  * stack_is_small() - is this a signal handler on a stack of its own (sigaltstack(2))?
- * That may have 8 KiB and no more (SIGSTKSZ), more than half of which a wait of ours takes. What takes as much again is left to another
- * connection or to a later look: to learn from a connection and from the user's others, to look at another path, to write to the log.
+ * Such a stack may have only 8 KiB (SIGSTKSZ), and a wait of ours takes more than half of it. We leave work that takes as much again to
+ * another connection or to a later look: learning from a connection and from the user's other processes, probing another path, writing to
+ * the log.
  */
 static inline bool stack_is_small(void)
 {
@@ -83,7 +83,7 @@ static inline bool stack_is_small(void)
 /* --- an errno in words, from any thread or signal handler --- */
 
 /*
- * error_text() - a static text in English for @error, positive
+ * error_text() - return a static text in English for @error, positive
  * glibc's strerror(3) may allocate, and translates; musl's only looks into a table.
  */
 static inline const char *error_text(int error)
