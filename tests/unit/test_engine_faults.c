@@ -25,6 +25,17 @@ START_TEST(second_attempt_that_fails_at_once_is_the_converters_failure)
 }
 END_TEST
 
+START_TEST(safer_ride_that_the_socket_cannot_take_is_the_converters_failure)
+{
+	expect_on(dial_begin(false));
+	synack(TCPI_OPT_TIMESTAMPS);
+	kernel.fits = -EPERM;
+	ck_assert_int_eq(step(), DIAL_DIRECT);
+	ck_assert_str_eq(end.reason, "Operation not permitted");
+	expect_said("end; end; "); /* no SYN on a socket that isn't fit for it */
+}
+END_TEST
+
 START_TEST(syn_that_is_refused_without_data_fails)
 {
 	kernel.syn_takes = -EOPNOTSUPP;
@@ -177,6 +188,47 @@ START_TEST(round_trip_that_the_kernel_does_not_know_is_not_noted)
 	dial.attempt.synack_due = true;
 	expect_on(step());
 	ck_assert_uint_eq(paths_facts_kept(&dial.start.own.id).rtt_ms, 11);
+}
+END_TEST
+
+START_TEST(round_trip_over_tcp_is_noted_when_the_request_follows)
+{
+	kernel.no_mptcp = true;
+	kernel.syn_takes = -EOPNOTSUPP;
+	expect_on(dial_begin(false));
+	ck_assert(!dial.attempt.synack_due);
+	synack(TCPI_OPT_TIMESTAMPS);
+	expect_on(step());
+	expect_said("send 28; peek; ");
+	ck_assert(dial.attempt.answered);
+	ck_assert_uint_eq(paths_facts_kept(&dial.start.own.id).rtt_ms, 11);
+}
+END_TEST
+
+START_TEST(converter_that_has_closed_its_end_has_answered_the_syn)
+{
+	expect_on(dial_begin(false));
+	synack(TAKEN);
+	kernel.info.tcpi_state = 8; /* TCP_CLOSE_WAIT */
+	answer(WHOLE);
+	ck_assert_int_eq(step(), DIAL_REACHED);
+	ck_assert_uint_eq(paths_facts_kept(&dial.start.own.id).rtt_ms, 11);
+}
+END_TEST
+
+START_TEST(silence_is_still_due_where_the_kernel_says_nothing)
+{
+	learn(SILENCE);
+	expect_on(dial_begin(false));
+	kernel.info = (struct tcp_info){ .tcpi_state = TCPINFO_UNKNOWN };
+	answer(WHOLE);
+	said();
+	expect_on(step());
+	expect_said(""); /* the server's bytes, perhaps: they aren't read */
+	ck_assert(dial.attempt.silence_due);
+	synack(TAKEN);
+	ck_assert_int_eq(step(), DIAL_REACHED);
+	expect_said("");
 }
 END_TEST
 
@@ -348,6 +400,60 @@ START_TEST(part_of_a_response_ends_the_watch_over_the_path)
 }
 END_TEST
 
+START_TEST(read_error_is_the_converters_failure)
+{
+	expect_on(dial_begin(false));
+	synack(TAKEN);
+	kernel.read_error = EIO;
+	expect_on(step());
+	ck_assert(is_logged("converter 192.0.2.1:1234: Input/output error, left alone for 30 s"));
+	expect_said("peek; end; syn 2 data; ");
+}
+END_TEST
+
+START_TEST(refusal_without_an_attempt_has_a_reason)
+{
+	converters_rest(0, 30);
+	converters_rest(1, 30);
+	ck_assert_int_eq(dial_begin(false), DIAL_REFUSED);
+	ck_assert_int_eq(end.verdict, POLICY_CONVERT);
+	ck_assert_ptr_nonnull(end.reason);
+	ck_assert_int_eq(end.error, ENETUNREACH);
+	expect_said("");
+}
+END_TEST
+
+/* What is waited for doesn't change as long as there is output. */
+START_TEST(output_that_is_left_is_watched_once)
+{
+	unsigned int watched;
+
+	kernel.syn_takes = -EOPNOTSUPP;
+	kernel.takes = -EAGAIN;
+	expect_on(dial_begin(false));
+	watched = kernel.watched;
+	synack(TCPI_OPT_TIMESTAMPS);
+	expect_on(step());
+	ck_assert_uint_eq(kernel.watched, watched);
+	ck_assert(dial.attempt.want_output && !dial.attempt.synack_due);
+	kernel.takes = 4096;
+	expect_on(step());
+	ck_assert_uint_eq(kernel.watched, watched + 1);
+}
+END_TEST
+
+START_TEST(end_of_a_step_says_nothing_of_an_earlier_one)
+{
+	expect_on(dial_begin(false));
+	end = (struct dial_end){ .error = ENOENT, .reason = "of before", .ride = RIDE_TCP, .told = true };
+	expect_on(step());
+	ck_assert_int_eq(end.error, 0);
+	ck_assert_ptr_null(end.reason);
+	ck_assert(!end.told);
+	ck_assert_int_eq(end.ride, RIDE_MPTCP_SYN);
+}
+END_TEST
+
 /* --- a signal handler on a stack of its own --- */
 
 START_TEST(small_stack_learns_nothing_from_a_response)
@@ -416,12 +522,17 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {
-		second_attempt_that_fails_at_once_is_the_converters_failure, syn_that_is_refused_without_data_fails,
+		second_attempt_that_fails_at_once_is_the_converters_failure,
+		safer_ride_that_the_socket_cannot_take_is_the_converters_failure, syn_that_is_refused_without_data_fails,
 		syn_in_progress_goes_on_without_its_data, request_that_cannot_be_sent_fails_with_its_errno,
 		early_data_that_cannot_be_sent_to_a_silent_server_is_the_servers_failure,
 		held_syn_that_has_gone_or_waits_still_is_no_failure, syn_is_not_held_where_the_request_may_not_be_in_it,
-		blind_request_that_stayed_out_of_its_syn_is_made_undone, response_of_a_connection_that_was_reset_since_says_nothing_of_the_path,
+		blind_request_that_stayed_out_of_its_syn_is_made_undone,
+		response_of_a_connection_that_was_reset_since_says_nothing_of_the_path,
 		request_that_was_not_taken_in_the_syn_is_noted_of_the_path, round_trip_that_the_kernel_does_not_know_is_not_noted,
+		round_trip_over_tcp_is_noted_when_the_request_follows, converter_that_has_closed_its_end_has_answered_the_syn,
+		silence_is_still_due_where_the_kernel_says_nothing, end_of_a_step_says_nothing_of_an_earlier_one,
+		read_error_is_the_converters_failure, refusal_without_an_attempt_has_a_reason, output_that_is_left_is_watched_once,
 		converter_is_alive_by_acknowledgements_or_by_data, request_says_for_how_long_its_syn_may_be_withheld,
 		silent_request_has_all_of_itself_in_the_syn, converter_that_corrects_no_windows_gets_data_on_one_path_only,
 		message_has_room_for_request_and_early_data, direct_connection_has_no_request,

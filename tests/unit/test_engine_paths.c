@@ -283,6 +283,7 @@ START_TEST(direct_connections_take_a_network_that_works)
 	said();
 	ck_assert_int_eq(path_start_bind_directly(&dial.start, 3, &dial.server), 0);
 	expect_said("direct 3 0 0; ");
+	ck_assert(!is_logged("directly by"));
 	nets.elsewhere = 0;
 	ck_assert_int_eq(path_start_bind_directly(&dial.start, 3, &dial.server), 0);
 	ck_assert(is_logged("203.0.113.1:443: directly by wlan0, since the usual network is silent\n"));
@@ -402,6 +403,37 @@ START_TEST(path_that_loses_data_is_left_for_one_that_is_better)
 	ck_assert_int_eq(nets.left, PATHS_BEHIND);
 	expect_said("end; bind 5 0; syn 2 data; ");
 	ck_assert_uint_eq(dial.start.moves, 1);
+}
+END_TEST
+
+static bool is_unanswered_still(void *owner)
+{
+	return owner == &nets;
+}
+
+START_TEST(look_that_decides_ends_the_survey)
+{
+	static const enum paths_do decisions[] = { PATHS_MOVE, PATHS_BEHIND, PATHS_STAY };
+	const struct path_start_syn syn = { SURVEY_DATA, is_unanswered_still, &nets };
+	const struct converters_query none = { 0 };
+	struct path_start start;
+	union sockaddr_ip addr;
+
+	list_of(5);
+	for (int i = 0; i < 3; i++) {
+		path_start_init(&start, true, &in6addr_any);
+		path_start_sent(&start, kernel.now);
+		nets.what = PATHS_WAIT;
+		nets.elsewhere = -1;
+		ck_assert_int_eq(path_start_look(&start, &none, &syn, &addr), PATHS_WAIT);
+		ck_assert_uint_eq(nets.open, 1);
+		nets.what = nets.leave = decisions[i];
+		nets.elsewhere = 0;
+		ck_assert_int_eq(path_start_look(&start, &none, &syn, &addr), decisions[i]);
+		ck_assert_uint_eq(nets.open, 0);
+		ck_assert_int_eq(start.look_at, 0);
+		ck_assert_uint_eq(start.moves, decisions[i] == PATHS_MOVE);
+	}
 }
 END_TEST
 
@@ -679,7 +711,9 @@ END_TEST
 
 START_TEST(move_that_did_not_help_is_given_back)
 {
+	const struct converters_query query = { 0 };
 	struct path_start start;
+	union sockaddr_ip addr;
 
 	path_start_init(&start, true, &in6addr_any);
 	list_of(5);
@@ -691,6 +725,10 @@ START_TEST(move_that_did_not_help_is_given_back)
 	ck_assert(path_is_usual(&start.own.id));
 	ck_assert_int_eq(start.own.id.converter, 1);
 	ck_assert(start.placed);
+	/* nor is there a network behind the one that refuses */
+	start.own = nets.list.paths[0];
+	ck_assert(!path_start_refused(&start, &query, ENETUNREACH, &addr));
+	ck_assert(path_is_usual(&start.own.id));
 }
 END_TEST
 
@@ -702,7 +740,7 @@ int main(void)
 		connection_begins_on_a_path_that_works, paths_that_are_forbidden, direct_connections_take_a_network_that_works,
 		path_that_is_known_is_looked_at_when_its_answer_is_due, look_is_told_what_waits_and_for_how_long,
 		request_behind_the_handshake_is_looked_after_anew, answer_that_comes_while_the_probes_are_looked_at_is_gone_on_with,
-		path_that_loses_data_is_left_for_one_that_is_better, converter_that_fails_takes_its_probes_along,
+		path_that_loses_data_is_left_for_one_that_is_better, look_that_decides_ends_the_survey, converter_that_fails_takes_its_probes_along,
 		six_paths_are_asked_about_at_a_time, trial_holds_up_nobody, connection_that_begins_elsewhere_tries_the_usual_path_once,
 		front_end_is_told_of_a_trial_that_was_sent, usual_path_that_works_again_is_told,
 		networks_that_the_user_has_named_are_looked_for, network_is_kept_for_addresses_of_its_family,
