@@ -503,7 +503,7 @@ static int ask(const struct settings *settings)
 	return ask_status(settings->metrics_count ? &settings->metrics[0] : &usual);
 }
 
-/* Does what the command line asks for instead of running. Returns the exit status. */
+/* Carries out another action of the command line than to run. Returns the exit status. */
 static int answer(const struct settings *settings)
 {
 	switch (settings->action) {

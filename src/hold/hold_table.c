@@ -9,7 +9,7 @@
  * All workers share one table with one lock. An entry has one of these states:
  *
  *     withheld   hold_table_add(): the packet is in the queue; only its worker may touch the entry
- *     released   hold_table_release(): the packet goes on; whoever takes the entry out owns it: the worker that accepts the connection
+ *     released   hold_table_release(): the packet goes on; its next owner takes the entry out: the worker that accepts the connection
  *                (hold_table_take()), time (hold_table_expire()), or the worker that has withheld it and needs its room
  *                (hold_table_take_back())
  *     taken      out of the table

@@ -19,7 +19,7 @@ typedef bool queue_owner_policy(const void *policy, const struct in6_addr *desti
  */
 int queue_owner_create(struct queue_owner **out, uint16_t from, size_t count);
 
-/* Gives up the queues; the kernel drops what still waits in them. NULL is fine. */
+/* Gives up the queues; the kernel drops packets that still wait in them. NULL is fine. */
 void queue_owner_destroy(struct queue_owner *owner);
 
 size_t queue_owner_count(const struct queue_owner *owner);

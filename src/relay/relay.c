@@ -172,7 +172,7 @@ static ssize_t side_write(struct relay_side *to, struct relay_flow *flow, const 
 	return n;
 }
 
-/* Does what relay_flush() does for the bytes in the flow's pipe, and gives the empty pipe back. */
+/* Writes the bytes in the flow's pipe as relay_flush() does, and gives the empty pipe back. */
 static int flush_pipe(struct relay *relay, struct relay_flow *flow, struct relay_side *to)
 {
 	while (flow->pipe && relay_pipe_len(flow->pipe)) {
@@ -394,9 +394,9 @@ static enum relay_result flow_step(struct relay *relay, enum relay_end from, uin
 }
 
 /*
- * Does what flow_step() does through the flow's pipe, which is empty. In front of urgent data, splice() reports
- * EAGAIN or the end of the stream wrongly, so these are left to recv(). Other errors are handled here, since the
- * kernel reports them only once.
+ * Takes a step as flow_step() does, through the flow's pipe, which is empty. In front of urgent data, splice()
+ * reports EAGAIN or the end of the stream wrongly, so these are left to recv(). Other errors are handled here, since
+ * the kernel reports them only once.
  */
 static enum relay_result flow_splice(struct relay *relay, enum relay_end from, uint8_t *scratch,
 				     size_t *budget)

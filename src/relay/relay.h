@@ -21,8 +21,8 @@ enum relay_end {
 };
 
 /*
- * A socket, and what edge-triggered events have said about it. An event sets readable and writable, and the EAGAIN
- * that disproves one of them clears it.
+ * A socket, and its state by edge-triggered events. An event sets readable and writable, and the EAGAIN that
+ * disproves one of them clears it.
  */
 struct relay_side {
 	int fd; /* non-blocking; -1: none yet; it belongs to the owner of the relay */
@@ -43,7 +43,7 @@ struct relay_side {
 };
 
 /*
- * relay_side_note() - note what an edge-triggered event has said about a socket
+ * relay_side_note() - note an edge-triggered event of a socket
  * @events: as epoll_wait(2) returns them, for a registration that has EPOLLPRI
  * Returns whether the socket is writable. The caller notes that in the side, since it may know better.
  */
@@ -94,7 +94,7 @@ void relay_init(struct relay *relay, struct relay_pipes *pipes);
 void relay_set_tcp(struct relay *relay, enum relay_end end);
 
 /*
- * relay_cap() - limit what is written to the socket of @end from now on, and keep its FIN back
+ * relay_cap() - limit the bytes written to the socket of @end from now on, and keep its FIN back
  * @allowance: the limit in bytes on the wire; bytes beyond it stay in the socket that they come from
  * @overhead: bytes on the wire that each write costs for headers
  * @segment: the most bytes of one write, so that it becomes one segment
@@ -108,7 +108,7 @@ void relay_uncap(struct relay *relay, enum relay_end end);
 /* Tells whether there are bytes in the direction from @from that were read (or prepended) and not written yet. */
 bool relay_has_pending(const struct relay *relay, enum relay_end from);
 
-/* Tells whether a socket has failed. If so after RELAY_WAIT, the other peer hasn't yet taken what came before that. */
+/* Tells whether a socket has failed. If so after RELAY_WAIT, the other peer hasn't yet taken the bytes from before the failure. */
 bool relay_has_failed(const struct relay *relay);
 
 /* Frees pending bytes and pipes. Sockets stay open. */

@@ -13,7 +13,7 @@
 
 struct relay_pipe;
 
-/* The pipes of one event loop. Of those that aren't in use one is kept as a spare, and the others are closed. */
+/* The pipes of one event loop. It keeps one unused pipe as a spare, and closes the others. */
 struct relay_pipes {
 	struct relay_pipe *spare;
 	size_t count; /* the number of open pipes, the spare included */

@@ -4,15 +4,15 @@
  *
  * The problem: malloc() returns a page when nothing in it is in use any more. libevent keeps a few bytes for each
  * descriptor that it has ever seen, until its end, and allocates them when a session begins. If sessions came from
- * malloc() too, each page would hold some of these bytes, and no page went back after a peak of connections
- * (glibc 2.36; malloc_trim() makes no difference). So sessions have pages of their own.
+ * malloc() too, each page would hold some of these bytes, and no page went back after a peak of connections (glibc
+ * 2.36; malloc_trim() makes no difference). So sessions have pages of their own.
  *
  * A slab is mapped at a multiple of its size, so that the address of a block yields its slab. Slabs with free blocks
  * stand in a list: blocks are taken from the first, and a slab that was full goes to the end of the list when one of
  * its blocks returns. So the first slabs fill up while the last ones drain, and a slab without a block in use is
  * unmapped, unless it is the only one in the list.
  *
- * AddressSanitizer is told which blocks are free, so that it reports their use as it does with malloc().
+ * We tell AddressSanitizer which blocks are free, so that it reports their use as it does with malloc().
  */
 #include "config.h"
 
@@ -47,7 +47,7 @@ struct slab {
 	_Alignas(ALIGNMENT) uint8_t memory[];
 };
 
-/* Maps twice the size of a slab, and unmaps what lies in front of the aligned slab in it and behind. */
+/* Maps twice the size of a slab, and unmaps the parts in front of and behind the aligned slab. */
 static struct slab *slab_map(void)
 {
 	uint8_t *mapped = mmap(NULL, 2 * BLOCKS_SLAB_SIZE, PROT_READ | PROT_WRITE,

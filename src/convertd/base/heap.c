@@ -12,7 +12,7 @@ static bool goes_before(const struct heap_node *a, const struct heap_node *b)
 	return a->weight != b->weight ? a->weight > b->weight : a->turn < b->turn;
 }
 
-/* Makes one heap of two, whose tops have no siblings; either may be NULL. */
+/* Makes one heap of two, whose first nodes have no siblings; either may be NULL. */
 static struct heap_node *meld(struct heap_node *a, struct heap_node *b)
 {
 	struct heap_node *top = a, *below = b;

@@ -10,7 +10,7 @@
 #include <time.h>
 
 enum log_level {
-	LOG_LEVEL_ERROR,   /* convertd stops, or can't do what it was asked */
+	LOG_LEVEL_ERROR,   /* convertd stops, or can't do what its operator asked */
 	LOG_LEVEL_WARNING, /* convertd works, but worse than it could: the message names the remedy */
 	LOG_LEVEL_INFO,    /* one line for the start, one for each session */
 	LOG_LEVEL_DEBUG,   /* every change of a session's state */
@@ -29,7 +29,7 @@ enum log_format {
 /* A rate limit of one kind of line. A zeroed one is ready: nothing was printed yet. */
 struct log_limit {
 	_Atomic uint64_t next_us;   /* at this time the whole burst is allowed again (GCRA's theoretical arrival time) */
-	_Atomic uint64_t left_out; /* lines that were suppressed since a line last told their number */
+	_Atomic uint64_t left_out; /* lines suppressed since a line last gave their number */
 };
 
 /* Sets the level above which nothing is printed. */

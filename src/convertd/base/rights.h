@@ -67,7 +67,7 @@ int congestion_set(int fd, const char *name);
 /* Returns what congestion_set() would return. */
 int congestion_check(const char *name);
 
-/* Room for what congestion_available() writes. */
+/* Room for the list of congestion_available(). */
 #define CONGESTION_LIST_MAX 256
 
 /* Lists the congestion controls that are loaded, with blanks between them: "reno cubic"; returns @buf. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * downstream.c - the connection to the server: opens it, tells why it failed, and what was negotiated
+ * downstream.c - opens the connection to the server, and reads why it failed or which options were negotiated
  *
  * We tell the client why a server can't be reached (RFC 8803 6.2.8), so that it can give its application the errno of
  * a direct connection. We find the reason as follows:

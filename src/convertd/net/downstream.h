@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* downstream.h - the connection to the server: opens it, tells why it failed, and what was negotiated */
+/* downstream.h - opens the connection to the server, and reads why it failed or which options were negotiated */
 #ifndef CONVERTD_DOWNSTREAM_H
 #define CONVERTD_DOWNSTREAM_H
 
@@ -48,9 +48,9 @@ struct downstream_plan {
 int downstream_connect(const struct downstream_plan *plan);
 
 /*
- * downstream_confirm() - let the SYN be repeated as usual, since the client has proved its address
- * Until then, the SYN is repeated as seldom as the kernel can be told to, which is twice in 6.18:
- * by forging a client's address nobody must be able to multiply SYNs (RFC 8803 9.3).
+ * downstream_confirm() - let the kernel repeat the SYN as usual, since the client has proved its address
+ * Until then, the kernel repeats the SYN as seldom as possible, which is twice in 6.18: nobody must be able to
+ * multiply SYNs by forging a client's address (RFC 8803 9.3).
  * @retries: repetitions of the SYN, as net.ipv4.tcp_syn_retries has them
  * MPTCP sockets lack the option (Linux 6.18): there, nothing changes.
  */

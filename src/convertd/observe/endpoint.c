@@ -169,7 +169,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
 	return send_answer(connection, &answer);
 }
 
-/* Runs the library, ends connections whose deadline has passed, and sets the timer for the next run. */
+/* Runs the library, ends connections after their deadline, and sets the timer for the next run. */
 static void run(struct endpoint *endpoint)
 {
 	uint64_t now = clock_now_ms(), wait = 1000;
@@ -408,9 +408,9 @@ const struct metrics_address *endpoint_address(const struct endpoint *endpoint)
 /*
  * "convertd status": asks the running converter for its status and prints it
  *
- * It sends one request of HTTP/1.0, whose answer ends with the connection, so that only the status line and the
- * empty line have to be understood. The process at that address may not be a converter, so
- * the answer is read up to a limit, and printed without control characters.
+ * It sends one request of HTTP/1.0, whose answer ends with the connection, so that we have to understand only the
+ * status line and the empty line. The process at that address may not be a converter, so the answer is read up to a
+ * limit, and printed without control characters.
  */
 
 #define ANSWER_MAX (256 * 1024)

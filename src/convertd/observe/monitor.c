@@ -84,7 +84,7 @@ static const struct sample *oldest_sample(const struct monitor *monitor)
 	return &monitor->samples[count > SAMPLES ? count % SAMPLES : 0];
 }
 
-/* ----- what this process uses ----- */
+/* ----- the resources that this process uses ----- */
 
 #define DESCRIPTORS "/proc/self/fd"
 

@@ -312,7 +312,7 @@ static bool is_host(const struct access *access, const struct in6_addr *address)
 	return false;
 }
 
-/* Does what access_destination() does for the address itself, without a look at an IPv4 address inside. */
+/* Judges the address itself, as access_destination() does, but no IPv4 address inside. */
 static enum access_verdict check_address(const struct access *access,
 					 const struct in6_addr *address, uint16_t port,
 					 access_route_fn *route, void *arg, const char **reason)

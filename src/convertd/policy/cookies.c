@@ -2,23 +2,22 @@
 /*
  * cookies.c - cookies prove that a client receives the packets sent to its address (RFC 8803 6.2.7)
  *
- * A computed cookie is a MAC (BLAKE2b with a key, 16 bytes) over the client's address and the
- * number of an epoch, so nothing has to be kept for a client, and all converters that share the
- * keys accept each other's cookies. A client that can't receive packets at an address can't get its cookie.
+ * A computed cookie is a MAC (BLAKE2b with a key, 16 bytes) over the client's address and the number of an epoch. So
+ * convertd keeps nothing for a client, and all converters that share the keys accept each other's cookies. A client
+ * that can't receive packets at an address can't get its cookie.
  *
  *     BLAKE2b-128(key, "convert cookie 1" | address, 16 bytes | epoch, 8 bytes, network order)
  *
- * Of an IPv6 address only the first 64 bits count: a host changes the others as it likes (RFC 8981), and
- * would have to ask for a cookie each time. An attacker who can forge the other bits is on the same link, and
- * could receive its neighbours' packets as well. The prefix length is fixed, since converters that share
- * keys have to agree on it.
+ * Of an IPv6 address only the first 64 bits count: a host changes the others as it likes (RFC 8981), and would have
+ * to ask for a cookie each time. An attacker who can forge the other bits is on the same link, and could receive its
+ * neighbours' packets as well. The prefix length is fixed, since converters that share keys have to agree on it.
  *
- * The first key signs and all keys verify, so that the signing key can be changed while cookies that it has
- * signed are in use, and on one converter after the other.
+ * The first key signs and all keys verify, so that the signing key can be changed while cookies that it has signed
+ * are in use, and on one converter after the other.
  *
- * Fixed cookies (--cookie-list) are compared by their MAC under a key that is drawn when they are read: so they
- * can be found by binary search, in a time that reveals nothing about them. The true length
- * of a cookie isn't on the wire, so they are padded first, as their TLV is.
+ * We compare fixed cookies (--cookie-list) by their MAC under a random key, new each time they are read: so we find
+ * them by binary search, in a time that reveals nothing about them. The true length of a cookie isn't on the wire, so
+ * we pad them first, as their TLV is padded.
  */
 #include "config.h"
 
@@ -268,23 +267,23 @@ int cookies_write_key(FILE *out)
  * request prevents that (--cookie-key), but costs a round trip at each client's first one, and keys have to be
  * managed. Most converters are under no attack most of the time.
  *
- * The solution is WireGuard's (its paper, 5.3): proof is demanded under load only. A client is unproven while its
- * SYN is withheld, and until its third ACK. Unproven clients are counted; when they reach a share of what
- * may be pending (an eighth, as in WireGuard), requests in SYNs need a cookie that was computed for their
- * address. A client without one gets it by a Missing Cookie error (RFC 8803 6.2.7), or is served after its
- * handshake: so no client is shut out, and no forged request gets to a server.
+ * The solution is WireGuard's (its paper, 5.3): convertd demands proof under load only. A client is unproven while
+ * its SYN is withheld, and until its third ACK. When the unproven clients reach a share of the limit of pending
+ * requests (an eighth, as in WireGuard), requests in SYNs need a cookie that was computed for their address. A client
+ * without one gets it by a Missing Cookie error (RFC 8803 6.2.7), or is served after its handshake: so no client is
+ * shut out, and no forged request gets to a server.
  *
- * If most of the unproven clients are of one prefix, only that prefix bears the consequence: while fewer than that share
- * are pending besides the prefix with the most (limits.c), cookies are demanded of its clients alone.
+ * If most of the unproven clients are of one prefix, only that prefix bears the consequence: while fewer than that
+ * share are pending besides the prefix with the most (limits.c), cookies are demanded of its clients alone.
  *
  *     off ── unproven clients are as many as may be ──> in force
  *     in force ── half as many or fewer, for CALM_MS ──> off
  *
- * The keys are this process's own, the same for all workers, and kept over reloads. In
- * each epoch (--cookie-lifetime) a new key signs, and the one of the epoch before still verifies. After a
- * restart, the cookies that clients have aren't valid any more, and are replaced. Where several converters share an
- * address, cookies of the others arrive as well: such a client isn't given ours, which would alternate with theirs for
- * ever, but is served after its third ACK. A --cookie-key that all of them have makes that unnecessary.
+ * The keys are this process's own, the same for all workers, and kept over reloads. In each epoch (--cookie-lifetime)
+ * a new key signs, and the one of the epoch before still verifies. After a restart, the cookies that clients have
+ * aren't valid any more, and are replaced. Where several converters share an address, cookies of the others arrive as
+ * well. We don't give their clients ours, which would alternate with theirs for ever, but serve them after their
+ * third ACK. A --cookie-key that all of them have makes that unnecessary.
  */
 
 /* For this long at most half as many clients must be unproven before cookies aren't demanded any more. */

@@ -61,7 +61,7 @@ bool cookies_make(const struct cookies *cookies, const struct in6_addr *client, 
 bool cookies_check(const struct cookies *cookies, const struct in6_addr *client, uint64_t epoch,
 		   const uint8_t *cookie, size_t len);
 
-/* Does what cookies_check() does for computed cookies alone: these prove that the client receives what is sent to its address. */
+/* Checks computed cookies alone, as cookies_check() does: these prove that the client receives packets at its address. */
 bool cookies_prove(const struct cookies *cookies, const struct in6_addr *client, uint64_t epoch,
 		   const uint8_t *cookie, size_t len);
 

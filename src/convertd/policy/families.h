@@ -42,10 +42,10 @@ const char *families_name(enum family family);
 /* Returns the present state of a family. */
 enum family_state families_state(enum family family);
 
-/* Tells whether there is a route out of this host, as families_set_routed() was last told; true at first. */
+/* Tells whether there is a route out of this host, by the last call of families_set_routed(); true at first. */
 bool families_is_routed(enum family family);
 
-/* Tells whether a request for a server at @address (IPv4 as v4-mapped) is to be refused, since it would fail. */
+/* Tells whether we should refuse a request for a server at @address (IPv4 as v4-mapped), since it would fail. */
 bool families_refuse(const struct in6_addr *address, uint64_t now_ms);
 
 /* Notes that the server was reached or has refused: in both cases packets went there and back. */

@@ -15,7 +15,8 @@
  * A silent request is judged like any other. How its client learns the result is a separate decision, which rests on
  * facts that both ends see (voice_of()).
  *
- * This file has no state. limits.c and cookies.c count; the verdict says who holds the counted room.
+ * This file has no state. limits.c and cookies.c count; the verdict says whether the caller has to give counted room
+ * back.
  */
 #include "config.h"
 

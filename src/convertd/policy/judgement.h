@@ -26,7 +26,7 @@ struct admission_rules {
 	const struct access *access;
 	const struct cookies *cookies; /* NULL: none are required */
 	unsigned cookie_lifetime;      /* seconds of an epoch */
-	uint8_t retry_delay;           /* seconds, told to those who exceed a limit */
+	uint8_t retry_delay;           /* seconds, told to clients that exceed a limit */
 };
 
 /* What a thread needs to judge requests. */
@@ -135,8 +135,8 @@ struct judgement {
  * judgement_make() - judge a request
  *
  * The order is the one that a client sees: first whether the bytes are a request, then who asks, then for what, last
- * whether there is room. A refused request uses up no limit, except the rates of errors if a stream is told that a
- * cookie is demanded.
+ * whether there is room. A refused request uses up no limit, except the rates of errors if it gets the error that
+ * demands a cookie.
  */
 void judgement_make(const struct admission *admission, const struct judgement_case *c, struct judgement *judgement);
 

@@ -474,7 +474,7 @@ bool limits_may_withhold(struct limits *limits, struct limits_member *member)
 	return make_room(limits, SHARE_WITHHELD, most, member, OUTCOME_LIMIT_PENDING) == OUTCOME_NONE;
 }
 
-/* Sessions that wait for their refusal to arrive go first: their clients have been told. */
+/* Sessions that wait for their refusal to arrive go first: they have sent it already. */
 bool limits_may_stay(struct limits *limits, struct limits_member *newcomer)
 {
 	LOCK(limits);

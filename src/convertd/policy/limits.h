@@ -41,10 +41,10 @@ struct limits_settings {
 
 /* How a member is counted. */
 enum limits_class {
-	LIMITS_PENDING,  /* until the server has answered and the client has been told */
+	LIMITS_PENDING,  /* until the server has answered and the client knows */
 	LIMITS_WAITING,  /* pending, and it waits for its client's bytes */
 	LIMITS_WITHHELD, /* pending: a SYN that is withheld, or released and not accepted yet */
-	LIMITS_OPEN,     /* the server has answered and the client has been told */
+	LIMITS_OPEN,     /* the server has answered and the client knows */
 	LIMITS_REFUSING, /* until the refusal has reached its client */
 	LIMITS_CLASS_COUNT
 };

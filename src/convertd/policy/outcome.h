@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Each has a name, which stays, and a text, which may be improved: outcome.c. */
+/* Each has a name, which never changes, and a text, which may: outcome.c. */
 enum outcome {
 	OUTCOME_NONE, /* not over yet */
 	OUTCOME_DONE,

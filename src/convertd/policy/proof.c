@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * proof.c - limits what is sent to a client before it has proved its address
+ * proof.c - limits the bytes sent to a client before it has proved its address
  *
- * The problem. A request in a SYN is acted upon before anything shows that its source address is real.
- * On plain TCP, Linux sends what is written to a socket in SYN_RECV, as much as the first window
- * takes, so that a forged SYN of 100 bytes could have a server's 12 KB sent to a stranger.
+ * The problem. convertd acts on a request in a SYN before anything shows that its source address is real. On plain
+ * TCP, Linux sends the bytes written to a socket in SYN_RECV, as many as the first window takes. So a forged SYN of
+ * 100 bytes could make convertd send a server's 12 KB to a stranger.
  *
- * The rule. Before the third ACK, or a cookie that was computed for this address, no more than PROOF_FACTOR
- * times the bytes of the SYN go back, counted on the wire with all headers: SYN+ACKs, the answer, the
- * server's first bytes, and an RST if there is one. Bytes of the server beyond that wait in its socket.
+ * The rule. Before the third ACK, or a cookie that was computed for this address, no more than PROOF_FACTOR times the
+ * bytes of the SYN go back, counted on the wire with all headers: SYN+ACKs, the answer, the server's first bytes, and
+ * an RST if there is one. Bytes of the server beyond that wait in its socket.
  *
  * What goes back (Linux 6.18):
  *
@@ -19,10 +19,10 @@
  *                 (tcp_fastopen_synack_timer()). On MPTCP sockets nothing leaves before the third ACK.
  *     FIN, RST    are caused by convertd only, which withholds or counts them
  *
- * The kernel doesn't tell the size of the SYN (MPTCP sockets refuse TCP_SAVE_SYN), but most of it:
- * its data, and the options that were agreed upon. That is a lower bound, and exact for Linux clients.
- * Each packet counts with an Ethernet header. As more packets go back than come, a limit that holds with that header
- * also holds for the bytes of IP alone.
+ * The kernel doesn't tell the size of the SYN (MPTCP sockets refuse TCP_SAVE_SYN), but most of it: its data, and the
+ * options that were agreed upon. That is a lower bound, and exact for Linux clients. Each packet counts with an
+ * Ethernet header. As more packets go back than come, a limit that holds with that header also holds for the bytes of
+ * IP alone.
  */
 #include "config.h"
 
@@ -46,7 +46,7 @@
 #define SYN_MP_CAPABLE 4
 #define SYN_FASTOPEN 2
 
-/* The bytes that each option takes in what Linux sends, with padding; with timestamps, SACK-permitted takes their padding. */
+/* The bytes that each option takes in segments from Linux, with padding; with timestamps, SACK-permitted takes their padding. */
 #define SENT_MSS 4
 #define SENT_SACK 4
 #define SENT_TIMESTAMPS 12

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* proof.h - limits what is sent to a client before it has proved its address (no I/O except on the socket's options) */
+/* proof.h - limits the bytes sent to a client before it has proved its address (no I/O except on the socket's options) */
 #ifndef CONVERTD_PROOF_H
 #define CONVERTD_PROOF_H
 
@@ -21,11 +21,11 @@ struct proof {
 };
 
 /*
- * proof_read() - compute @proof from what the kernel tells of an accepted socket in SYN_RECV
+ * proof_read() - compute @proof from the kernel's facts about an accepted socket in SYN_RECV
  * @info: TCP_INFO as linux/tcp.h has it
  * @v6: the connection is over IPv6
  * @mptcp: the SYN had MP_CAPABLE
- * Parts of the SYN that the kernel doesn't tell of aren't counted.
+ * Parts of the SYN that the kernel doesn't report aren't counted.
  */
 void proof_read(struct proof *proof, const struct tcp_info *info, bool v6, bool mptcp);
 
@@ -33,7 +33,7 @@ void proof_read(struct proof *proof, const struct tcp_info *info, bool v6, bool 
 unsigned proof_synacks(const struct proof *proof);
 
 /*
- * proof_retries() - return the value of TCP_SYNCNT with which SYN+ACKs take half of what may go back
+ * proof_retries() - return the value of TCP_SYNCNT with which SYN+ACKs take half of the bytes that may go back
  * It is at least 1, the kernel's minimum, which means two SYN+ACKs: there is always room for these.
  */
 int proof_retries(const struct proof *proof);

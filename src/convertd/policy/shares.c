@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * shares.c - counts what each client and each prefix around it uses of shared resources, and finds who uses most (no I/O)
+ * shares.c - counts how much of shared resources each client and each prefix around it uses, and finds the greediest (no I/O)
  *
- * The theory is in shares.h. The lengths of prefixes follow how addresses are assigned. IPv6: a /64 is a link, a /56 a
- * household, a /48 a site, a /32 a provider (RFC 6177; the registries' allocations). IPv4: a /24 is the smallest prefix
- * that is routed, a /16 stands for a provider. By shorter prefixes strangers would answer for one another; single
- * addresses of a /64 cost their user nothing, so they tell no users apart.
+ * The theory is in shares.h. The lengths of prefixes follow how addresses are assigned. IPv6: a /64 is a link, a /56
+ * a household, a /48 a site, a /32 a provider (RFC 6177; the registries' allocations). IPv4: a /24 is the smallest
+ * prefix that is routed, a /16 stands for a provider. With shorter prefixes, strangers would answer for one another;
+ * single addresses of a /64 cost their user nothing, so they don't distinguish users.
  *
- * A prefix has a node as long as a leaf is below it: there are at most SHARES_ABOVE_MAX such nodes per leaf.
- * The prefixes of both address families are children of the same root.
+ * A prefix has a node as long as a leaf is below it: there are at most SHARES_ABOVE_MAX such nodes per leaf. The
+ * prefixes of both address families are children of the same root.
  */
 #include "config.h"
 

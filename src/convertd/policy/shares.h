@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * shares.h - counts what each client and each prefix around it uses of shared resources, and finds who uses most (no I/O)
+ * shares.h - counts how much of shared resources each client and each prefix around it uses, and finds the greediest (no I/O)
  *
- * The problem: when a resource is used up, the one who uses most of it has to give way, and an attacker has many
- * addresses. So users form a tree: a leaf is a client; above it are the prefixes that it is in, up to the root, which
- * stands for all clients. What a leaf uses is counted in each node above it. The greediest client is found from the root
- * down: the greediest of the largest prefixes, in it the greediest of the next ones, and so on. So an attacker gains
- * nothing by using many small prefixes of a large one, and a client that shares only the large one with him isn't
- * taken for him.
+ * The problem: when a resource is used up, its greediest user has to give way, and an attacker has many addresses. So
+ * users form a tree: a leaf is a client; above it are the prefixes that it is in, up to the root, which stands for
+ * all clients. Each node counts the use of all leaves below it. The greediest client is found from the root down: the
+ * greediest of the largest prefixes, in it the greediest of the next ones, and so on. So an attacker gains nothing by
+ * using many small prefixes of a large one, and a client that shares only the large one with him isn't taken for him.
  *
  * A tree has no lock of its own. No operation takes longer than O(log n).
  */
@@ -65,7 +64,7 @@ enum share {
 
 struct shares_node {
 	struct shares_node *parent;          /* NULL: the root, or a leaf that isn't attached */
-	struct heap_node place[SHARE_COUNT]; /* what it uses of each resource (the weight), and its place among its siblings */
+	struct heap_node place[SHARE_COUNT]; /* its use of each resource (the weight), and its place among its siblings */
 	struct heap below[SHARE_COUNT];      /* its children that use the resource, the greediest first */
 	struct bucket errors;                /* the errors that may still be sent to it */
 	unsigned children;
@@ -103,10 +102,10 @@ int shares_attach(struct shares *shares, struct shares_node *leaf);
 /* Takes out a leaf, which must use nothing any more. Prefixes above it that have no other leaf are freed. */
 void shares_detach(struct shares *shares, struct shares_node *leaf);
 
-/* Adds @by, which may be negative, to what @leaf and all prefixes above it use. */
+/* Adds @by, which may be negative, to the use of @leaf and all prefixes above it. */
 void shares_add(struct shares *shares, struct shares_node *leaf, enum share share, int64_t by);
 
-/* Returns what @node uses of a resource. */
+/* Returns how much of a resource @node uses. */
 static inline uint64_t shares_of(const struct shares_node *node, enum share share)
 {
 	return node->place[share].weight;
@@ -119,9 +118,9 @@ struct shares_node *shares_first(const struct shares_node *node, enum share shar
 struct shares_node *shares_most(struct shares_node *node, enum share share);
 
 /*
- * shares_compare() - compare what two different leaves use, at the level where their ways to the root meet
- * @of_a: set to what the largest prefix uses that contains @a and not @b
- * @of_b: set to what the largest prefix uses that contains @b and not @a
+ * shares_compare() - compare the use of two different leaves, at the level where their ways to the root meet
+ * @of_a: set to the use of the largest prefix that contains @a and not @b
+ * @of_b: set to the use of the largest prefix that contains @b and not @a
  */
 void shares_compare(const struct shares_node *a, const struct shares_node *b, enum share share,
 		    uint64_t *of_a, uint64_t *of_b);

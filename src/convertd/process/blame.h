@@ -24,7 +24,7 @@ struct downstream_error blame_refusal(struct request_context *context, int fd,
 /* Returns the error to send to a client whose server this host can't reach, though the client itself may. */
 struct downstream_error blame_ourselves(void);
 
-/* Tells whether the silence of a server is more likely this host's fault, so that the client should be told so. */
+/* Tells whether this host more likely causes the server's silence than the server, so that the client should know. */
 bool blame_silence(struct request_context *context, const union sockaddr_ip *server, uint64_t asked_ms);
 
 /* Notes that the server was reached, so its family works. */

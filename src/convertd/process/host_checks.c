@@ -39,13 +39,13 @@
 
 struct family_routes {
 	const struct settings *settings; /* the settings in force; NULL: none yet */
-	int changes, questions; /* netlink sockets: one is told of changes, one asks for dumps; -1: routes aren't known */
+	int changes, questions; /* netlink sockets: one receives changes, one asks for dumps; -1: routes aren't known */
 	uint32_t sequence;
 	struct event *readable, *settled;
 	char answer[ANSWER_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
 };
 
-/* Opens a netlink socket that is told of changes in @groups (rtnetlink(7)). Returns -1 with errno set. */
+/* Opens a netlink socket that receives changes in @groups (rtnetlink(7)). Returns -1 with errno set. */
 static int open_socket(uint32_t groups)
 {
 	const struct sockaddr_nl own = { .nl_family = AF_NETLINK, .nl_groups = groups };

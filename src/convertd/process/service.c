@@ -237,8 +237,9 @@ static void set_syn_window(struct service *service, const struct settings *setti
 }
 
 /*
- * Tells whether this converter corrects the windows of SYNs. Clients that are told so send data in their SYNs
- * (doc/private-tlvs.md), so it must be certain: with --no-syn-window-fix it depends on the operator, so the answer is no.
+ * Tells whether this converter corrects the windows of SYNs. If so, clients learn it and send data in their SYNs
+ * (doc/private-tlvs.md), so it must be certain: with --no-syn-window-fix it depends on the operator, so the answer is
+ * no.
  */
 static bool corrects_windows(const struct service *service, const struct settings *settings)
 {

@@ -68,7 +68,7 @@ bool warden_is_needed(void)
 	return capabilities_has(CAPABILITIES_OF_WARDEN);
 }
 
-/* Kills the serving process: it has sent what convertd never sends, so an attacker has taken it over. */
+/* Kills the serving process: it has sent a message that convertd never sends, so an attacker has taken it over. */
 static void end_child(struct warden *warden)
 {
 	/* The copy isn't the parent, so the process ID may be another process's by now: the copy ends instead. */
