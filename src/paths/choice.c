@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* choice.c - which devices the path manager is to look after, and how */
+/* choice.c - reads the user's choice of the devices that the path manager uses, and how */
 #include "config.h"
 
 #include "paths/plan.h"
@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The kernel's own tables (RT_TABLE_COMPAT to RT_TABLE_LOCAL) are no place for routes of ours. */
+/* The kernel's own tables (RT_TABLE_COMPAT to RT_TABLE_LOCAL), which we never use. */
 #define KERNEL_TABLE_FIRST 252
 #define KERNEL_TABLE_LAST 255
 
-#define PATTERN_MAX 64 /* a pattern of a name of IF_NAMESIZE - 1 bytes, with its brackets */
+#define PATTERN_MAX 64 /* room for a pattern with brackets, for a name of IF_NAMESIZE - 1 bytes */
 
 /* Copies the next pattern of a list; returns the rest of the list, or NULL at its end. */
 static const char *next_pattern(const char *list, char pattern[static PATTERN_MAX], size_t *len)
@@ -29,7 +29,7 @@ static const char *next_pattern(const char *list, char pattern[static PATTERN_MA
 	return list + *len;
 }
 
-/* A pattern without special characters is a name, and a name that no device can have is a mistake. */
+/* Rejects names that no device can have. A pattern without special characters is a name. */
 static bool check_list(const char *option, const char *list, char problem[static PATHS_PROBLEM_MAX])
 {
 	char pattern[PATTERN_MAX], quote[PROBLEM_QUOTE_MAX];

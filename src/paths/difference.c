@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * difference.c - what is to be done so that the kernel has what is wanted, as a list of operations
+ * difference.c - computes the operations that turn the kernel's state into the wanted one
  *
- * The order is that in which nothing depends on what isn't there yet: room for subflows, routes, rules, endpoints. What is
- * no longer wanted goes afterwards, the endpoint first, so that a connection gets its new subflow before it loses the old one,
- * and no subflow is sent astray for want of its rule. Only an endpoint that changes its device has to go before it comes.
+ * Additions come first, in an order in which nothing depends on a later one: the limit of subflows, routes, rules, endpoints.
+ * Deletions follow, endpoints first: so a connection gets its new subflow before it loses the old one, and no subflow leaves by
+ * a wrong route because its rule is gone. Only an endpoint that changes its device must be deleted before it is added.
  */
 #include "config.h"
 
@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ENDPOINT_ID_FIRST 100 /* Linux gives out those from 1 up; one reads better which are ours */
+#define ENDPOINT_ID_FIRST 100 /* Linux assigns IDs from 1 up: so an administrator recognizes ours */
 
 struct difference {
 	struct paths_operations *out;
@@ -29,7 +29,7 @@ struct difference {
 
 static struct paths_operation *add(struct paths_operations *out, enum paths_operation_kind kind)
 {
-	static struct paths_operation none; /* for what there is no room */
+	static struct paths_operation none; /* takes the operations that don't fit */
 	struct paths_operation *operation = out->count < PATHS_OPERATIONS_MAX ? &out->list[out->count++] : &none;
 
 	memset(operation, 0, sizeof(*operation));
@@ -62,7 +62,7 @@ static void add_endpoint(const struct difference *difference, enum paths_operati
 
 typedef void on_wanted_route(const struct difference *difference, const struct host_route *route, void *arg);
 
-/* Calls @each for the routes of the table of a network: its default route, and what is on its link. */
+/* Calls @each for the routes of a network's table: its default route, and the networks on its link. */
 static void each_route_of(const struct difference *difference, const struct host_network *network, on_wanted_route *each,
 			  void *arg)
 {
@@ -105,7 +105,7 @@ static void each_wanted_route(const struct difference *difference, on_wanted_rou
 	}
 }
 
-/* Whatever its metric: we make one route of each kind only. */
+/* Ignores the metric: we make only one route of each kind. */
 static bool is_same_route(const struct host_route *a, const struct host_route *b)
 {
 	return a->family == b->family && a->table == b->table && a->index == b->index && a->to.length == b->to.length &&
@@ -167,7 +167,7 @@ static bool is_own_rule(const struct difference *difference, const struct host_r
 	return paths_wanted_is_own(rule->protocol, rule->table, difference->choice, difference->memory);
 }
 
-/* Is there to be this rule? */
+/* Does the network need this rule? */
 static bool is_wanted_rule(const struct host_network *network, const struct host_rule *rule)
 {
 	return host_network_is_routed(network) && network->table_is_ours && network->table == rule->table &&
@@ -190,7 +190,7 @@ static void add_rules(const struct difference *difference)
 	}
 }
 
-/* Deletes those that aren't wanted, and what there is twice of one that is. */
+/* Deletes our rules that aren't wanted, and duplicates of wanted ones. */
 static void delete_rules(const struct difference *difference)
 {
 	const struct host *host = difference->host;
@@ -249,13 +249,13 @@ static void mend_endpoint(const struct difference *difference, const struct host
 	struct mptcp_endpoint endpoint = { .address = network->address, .bound = network->link.index };
 
 	endpoint.flags = host_network_flags(network);
-	/* one that begins no subflows is what a manager has left that was killed while it announced the address: outage.c */
+	/* an endpoint that opens no subflows comes from a manager that was killed while it announced the address: outage.c */
 	if (there && (there->bound != endpoint.bound || !(there->flags & MPTCP_PM_ADDR_FLAG_SUBFLOW))) {
 		add_endpoint(difference, PATHS_ENDPOINT_DELETE, there);
 		there = NULL;
 	}
 	endpoint.id = there ? there->id : find_id(difference);
-	/* without a carrier the SYN would fail, and Linux sends none when there is one: the endpoint is made then */
+	/* without a carrier the SYN would fail, and Linux wouldn't repeat it with one: make the endpoint when the carrier is there */
 	if (!there && network->link.carrier)
 		add_endpoint(difference, PATHS_ENDPOINT_ADD, &endpoint);
 	else if (there && (there->flags ^ endpoint.flags) & MPTCP_PM_ADDR_FLAG_BACKUP)
@@ -282,7 +282,7 @@ static void delete_endpoints(const struct difference *difference)
 
 /* --- all of it -------------------------------------------------------------------------- */
 
-/* The limit is raised and not lowered: others may count on it. At the end it becomes what it was, if it is still ours. */
+/* Raises the limit and never lowers it: others may rely on it. At the end restores the old value, if nobody has changed ours. */
 static void mend_limit(const struct difference *difference)
 {
 	const struct paths_memory *memory = difference->memory;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* flows.c - what each subflow has done since the last look (no I/O) */
+/* flows.c - the changes of each subflow since the last look (no I/O) */
 #include "config.h"
 
 #include "paths/outage.h"
@@ -8,9 +8,9 @@
 
 #include <string.h>
 
-#define FORGET_MS 3000   /* who has been idle for so long isn't missed any more when others are busy */
-#define LIVELY_MS 300    /* who was heard since is heard now */
-#define BUSY_RATE 50000  /* bytes a second: no less is much */
+#define FORGET_MS 3000   /* after this idle time a subflow doesn't count as paused when others are busy */
+#define LIVELY_MS 300    /* a subflow that was heard within this time is heard now */
+#define BUSY_RATE 50000  /* a subflow is busy from this rate on, in bytes a second */
 
 static const struct paths_flow *find_flow(const struct paths_flows *flows, uint64_t cookie)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * kernel.c - does an operation, by rtnetlink(7) or the generic netlink interface of MPTCP's path manager; and hears of changes
+ * kernel.c - does an operation, by rtnetlink(7) or the generic netlink interface of MPTCP's path manager; and receives news of changes
  *
- * What the messages say is not relied upon, but for whether they matter: the host is then read anew. So it makes no difference that
- * some were lost (ENOBUFS, netlink(7)), which happens at a resume, or when a hundred containers start.
+ * Of a message about a change we only use that something changed, and then read the whole host anew. So lost messages (ENOBUFS,
+ * netlink(7)) do no harm; they occur at a resume, or when a hundred containers start.
  */
 #include "config.h"
 
@@ -114,7 +114,7 @@ static int apply_limit(struct paths_kernel *kernel, unsigned int limit)
 	return netlink_ask(&kernel->generic, NULL, NULL);
 }
 
-/* The answers to a deletion of what has gone by itself: of a route, a rule, an address of theirs, a device, an endpoint. */
+/* Does the error of a deletion mean that the route, the rule, its address, the device or the endpoint is already gone? */
 static bool is_gone(int error)
 {
 	return error == -ESRCH || error == -ENOENT || error == -EADDRNOTAVAIL || error == -ENODEV || error == -EINVAL;
@@ -161,7 +161,7 @@ int paths_kernel_watch(void)
 
 	if (fd < 0)
 		return -errno;
-	/* without an address of its own it would pass for the sender of the kernel's messages, and get none */
+	/* bind the socket: without an address of its own it would count as the sender of the kernel's messages, and get none */
 	error = bind(fd, (const struct sockaddr *)&any, sizeof(any)) < 0 ? errno : 0;
 	for (size_t i = 0; !error && i < sizeof(groups) / sizeof(groups[0]); i++)
 		if (setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &groups[i], sizeof(groups[i])) < 0)
@@ -172,7 +172,7 @@ int paths_kernel_watch(void)
 	return -error;
 }
 
-/* A route that another program has made for some destination is no matter of ours, and there may be thousands in a second. */
+/* Does the message concern us? Other programs' routes to single destinations don't, and there may be thousands in a second. */
 static bool matters(const struct nlmsghdr *message)
 {
 	const struct rtmsg *route = mnl_nlmsg_get_payload(message);

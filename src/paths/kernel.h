@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* kernel.h - the kernel's side of the path manager: changing it, hearing that it has changed, reading subflows */
+/* kernel.h - the path manager's interface to the kernel: changes it, learns of changes, reads subflows */
 #ifndef PATHS_KERNEL_H
 #define PATHS_KERNEL_H
 
@@ -11,29 +11,29 @@
 struct paths_kernel {
 	struct netlink route;   /* rtnetlink(7) */
 	struct netlink generic; /* for the path manager of MPTCP, ip-mptcp(8) */
-	int mptcp_family;       /* its number; or -errno: -ENOENT where there is none */
+	int mptcp_family;       /* number of that interface's family; or -errno: -ENOENT if the kernel has no MPTCP */
 };
 
-/* Opens both; no privilege is needed to read. Returns 0 or -errno. A kernel without MPTCP is seen by mptcp_family. */
+/* Opens both; reading needs no privilege. Returns 0 or -errno; without MPTCP it returns 0, and mptcp_family is negative. */
 int paths_kernel_open(struct paths_kernel *kernel);
 void paths_kernel_close(struct paths_kernel *kernel);
 
 /*
- * paths_kernel_subflows() - the subflows of all connections of this network namespace, established or asked for
- * The kernel tells whose connection each belongs to who has CAP_NET_ADMIN. Returns 0 or -errno.
+ * paths_kernel_subflows() - read all subflows of this network namespace, established or with a SYN under way
+ * Needs CAP_NET_ADMIN: without it the kernel doesn't tell a subflow's connection. Returns 0 or -errno.
  */
 int paths_kernel_subflows(struct paths_subflows *out);
 
-/* Does one operation. What is to be deleted and isn't there is as well. Returns 0 or -errno. */
+/* Does one operation. Deleting an absent object succeeds. Returns 0 or -errno. */
 int paths_kernel_apply(struct paths_kernel *kernel, const struct paths_operation *operation);
 
-/* paths_kernel_watch() - a socket that becomes readable when something changes; returns it, or -errno */
+/* paths_kernel_watch() - open a socket that becomes readable when something changes; returns it, or -errno */
 int paths_kernel_watch(void);
 
 /*
- * paths_kernel_heard() - take all messages off that socket
- * Returns whether something in them may mean that other endpoints, rules or routes are wanted. That is so as well where messages
- * were lost, since there were too many: the host has to be read anew in either case.
+ * paths_kernel_heard() - take all messages from that socket
+ * Returns true if a change may alter the wanted endpoints, rules or routes, or if messages were lost because there were too many: the
+ * caller then reads the host anew.
  */
 bool paths_kernel_heard(int fd);
 

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* struct mptcp_info as it is since Linux 6.5, since headers may be older; what a kernel doesn't tell is zero. */
+/* struct mptcp_info of Linux 6.5, since the headers may be older. Members that the kernel doesn't fill are zero. */
 struct connection_info {
 	uint8_t counts[6];
 	uint32_t flags;
@@ -37,11 +37,11 @@ static void read_info(struct paths_subflow *out, const struct nlattr *attr)
 	struct tcp_info info = { 0 };
 	size_t len = mnl_attr_get_payload_len(attr);
 
-	/* it grows with the kernel */
+	/* newer kernels append members to struct tcp_info */
 	memcpy(&info, mnl_attr_get_payload(attr), len < sizeof(info) ? len : sizeof(info));
 	out->unanswered = info.tcpi_backoff > 0 && info.tcpi_unacked > 0;
 	out->rtt_ms = info.tcpi_rtt / 1000;
-	/* who only receives has its acknowledgements counted as data: the kernel notes either */
+	/* for a packet the kernel notes either the time of data or that of an acknowledgement: use the later one */
 	out->heard_ms = info.tcpi_last_data_recv < info.tcpi_last_ack_recv ? info.tcpi_last_data_recv : info.tcpi_last_ack_recv;
 	out->received = info.tcpi_bytes_received;
 	out->drained = !info.tcpi_unacked && !info.tcpi_notsent_bytes;
@@ -68,7 +68,7 @@ static void read_mapping(struct paths_subflow *out, const struct nlattr *attr)
 	}
 }
 
-/* Reads what Multipath TCP knows of it; returns false for what is no subflow. */
+/* Reads Multipath TCP's facts about the socket. Returns false if it isn't a subflow. */
 static bool read_protocol(struct paths_subflow *out, const struct nlattr *outer)
 {
 	const struct nlattr *attr, *inner;
@@ -124,7 +124,7 @@ static int on_socket(const struct nlmsghdr *message, void *arg)
 	return MNL_CB_OK;
 }
 
-/* A connection as a whole: what has arrived of its stream in order, and what of the other one. Its socket is no subflow's. */
+/* Reads a whole connection, which has a socket besides its subflows': the bytes of both directions that arrived in order. */
 static int on_connection(const struct nlmsghdr *message, void *arg)
 {
 	struct paths_subflows *subflows = arg;
@@ -176,7 +176,7 @@ int paths_kernel_subflows(struct paths_subflows *out)
 	ret = dump(&netlink, AF_INET, IPPROTO_TCP, on_socket, out);
 	if (ret == 0)
 		ret = dump(&netlink, AF_INET6, IPPROTO_TCP, on_socket, out);
-	/* a kernel that doesn't tell of connections (CONFIG_INET_MPTCP_DIAG) leaves what their subflows say */
+	/* if the kernel doesn't show connections (CONFIG_INET_MPTCP_DIAG), the facts of the subflows remain */
 	if (ret == 0 && out->count) {
 		dump(&netlink, AF_INET, IPPROTO_MPTCP, on_connection, out);
 		dump(&netlink, AF_INET6, IPPROTO_MPTCP, on_connection, out);

@@ -2,14 +2,14 @@
 /*
  * manage.c - "convertize paths --manage": keeps endpoints, rules and tables right for as long as it runs
  *
- * A change of the network comes in many messages, and what is in between isn't worth anything: an address that DHCP renews may be gone
- * for a moment. So the kernel is looked at when it has been quiet for SETTLE_MS, or after SETTLE_MAX_MS of unrest. Besides, it is
- * looked at every LOOK_MS, since no message tells that somebody has changed an endpoint; after a SIGHUP; and when the
- * clock was set, as it is at a resume (timerfd_create(2), TFD_TIMER_CANCEL_ON_SET).
+ * A change of the network comes in many messages, and the states in between don't count: an address that DHCP renews may be gone for a
+ * moment. So the manager reads the kernel's state SETTLE_MS after the last message, or SETTLE_MAX_MS after the first. It also
+ * reads it every LOOK_MS, since no message reports that somebody has changed an endpoint; after a SIGHUP; and when the clock was set, as
+ * at a resume (timerfd_create(2), TFD_TIMER_CANCEL_ON_SET).
  *
- * Subflows are looked at besides, since nobody tells when a network swallows what it is given: outage.c.
+ * Besides, it watches subflows, since no message reports that a network drops all packets: outage.c.
  *
- * What has failed is tried again, after a second, then after twice as long each time, up to a minute.
+ * After a failure it tries again, first after a second, then after twice as long each time, up to a minute.
  */
 #include "config.h"
 
@@ -38,19 +38,19 @@
 #define LOOK_MS 30000
 #define RETRY_MS 1000
 #define RETRY_MAX_MS 60000
-#define PROBES 3 /* of what is waited for, the first that is a probe */
+#define PROBES 3 /* index of the first probe in the array for poll(2) */
 
 struct manager {
 	struct paths_mender mender;
 	struct paths_renewer renewer;
 	int watch, signals, clock;
-	int64_t look_at;     /* by CLOCK_MONOTONIC, in nanoseconds, as all times are here */
-	int64_t settled_at;  /* the latest time for a look after the first of some messages; 0: there were none */
+	int64_t look_at;     /* when to read the kernel's state: CLOCK_MONOTONIC in nanoseconds, as all times here */
+	int64_t settled_at;  /* the latest time for that after the first of several messages; 0: there were none */
 	int64_t watchdog_at; /* 0: there is none */
-	int64_t renew_at;    /* when subflows are looked at */
+	int64_t renew_at;    /* when to look at the subflows */
 	int retry_ms;        /* 0: nothing has failed */
-	size_t told_used;    /* how many addresses the service manager has heard to be used */
-	bool told;           /* it has heard of any */
+	size_t told_used;    /* number of used addresses, as last reported to the service manager */
+	bool told;           /* we have reported it */
 };
 
 static int tell(const char *text)
@@ -59,7 +59,7 @@ static int tell(const char *text)
 	return 1;
 }
 
-/* --- what it needs ---------------------------------------------------------------------- */
+/* --- requirements ----------------------------------------------------------------------- */
 
 static bool has_net_admin(void)
 {
@@ -69,7 +69,7 @@ static bool has_net_admin(void)
 	return syscall(SYS_capget, &header, data) == 0 && data[0].effective & 1u << CAP_NET_ADMIN;
 }
 
-/* Returns 0, or an exit status after saying what is missing, with the remedy. */
+/* Checks the requirements. Returns 0, or an exit status after naming the missing one, with the remedy. */
 static int check_host(enum paths_task task, bool dry_run)
 {
 	int enabled = sysctl_read("net.mptcp.enabled");
@@ -99,7 +99,7 @@ static int lock(void)
 
 /* --- the service manager: sd_notify(3), without libsystemd ----------------------------- */
 
-/* Tells it @text. Returns false if it didn't take that. */
+/* Sends @text to the service manager. Returns false if that fails. */
 static bool notify(const char *text)
 {
 	struct service_manager manager;
@@ -115,7 +115,7 @@ static bool notify(const char *text)
 	return taken;
 }
 
-/* How often it wants to be told WATCHDOG=1; -1: not at all. */
+/* Returns the interval at which to send WATCHDOG=1; -1: never. */
 static int watchdog_interval_ms(void)
 {
 	const char *interval = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
@@ -136,7 +136,7 @@ static int open_signals(void)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
-	/* a child, nmcli, begins with none of them blocked only if it was so here: it is short-lived, and ends by itself */
+	/* a child (nmcli) inherits the blocked signals, which is harmless: it ends by itself after a short time */
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
@@ -157,7 +157,7 @@ static int64_t in_ms(int ms)
 	return clock_ns() + ms * CLOCK_NS_PER_MS;
 }
 
-/* Tells the service manager what has come of a look. What it knows already it isn't told again: it may be slow to listen. */
+/* Reports the result of a look to the service manager, but nothing that it knows already: it may be slow to read. */
 static void tell_used(struct manager *manager)
 {
 	size_t used = 0;
@@ -184,7 +184,7 @@ static void look(struct manager *manager)
 	tell_used(manager);
 }
 
-/* Looks at the subflows. An endpoint that couldn't be made anew is missed by the next look at the kernel. */
+/* Looks at the subflows. If an endpoint couldn't be made again, the next reading of the kernel's state finds that. */
 static void renew(struct manager *manager)
 {
 	int ret = paths_renew(&manager->renewer, &manager->mender);
@@ -194,7 +194,7 @@ static void renew(struct manager *manager)
 	manager->renew_at = in_ms(ret < 0 ? RETRY_MS : ret);
 }
 
-/* Something may have changed: a look is due when it has been quiet for a while. */
+/* Takes the kernel's messages. After a possible change, schedules a look for when no message has come for a while. */
 static void hear(struct manager *manager)
 {
 	int64_t quiet = in_ms(SETTLE_MS);
@@ -206,7 +206,7 @@ static void hear(struct manager *manager)
 	manager->look_at = quiet < manager->settled_at ? quiet : manager->settled_at;
 }
 
-/* Returns false if it is to end. */
+/* Handles pending signals. Returns false if the manager must end. */
 static bool take_signals(struct manager *manager)
 {
 	struct signalfd_siginfo info;
@@ -224,7 +224,7 @@ static void hear_clock(struct manager *manager)
 {
 	uint64_t expirations;
 
-	/* ECANCELED: the clock was set; the descriptor has to be made anew to hear of the next time */
+	/* ECANCELED: the clock was set; only a new descriptor reports the next time */
 	if (read(manager->clock, &expirations, sizeof(expirations)) >= 0 || errno != ECANCELED)
 		return;
 	close(manager->clock);
@@ -281,7 +281,7 @@ static int manage(struct manager *manager)
 	int watchdog_ms = watchdog_interval_ms(), ret;
 
 	manager->signals = open_signals();
-	manager->watch = paths_kernel_watch(); /* before the first look, so that nothing is missed in between */
+	manager->watch = paths_kernel_watch(); /* before the first look, so as to miss no change in between */
 	manager->clock = open_clock();
 	if (manager->signals < 0 || manager->watch < 0)
 		return tell("there is no descriptor to hear from the kernel; raise the limit of open files, ulimit -n");
@@ -289,7 +289,7 @@ static int manage(struct manager *manager)
 	look(manager);
 	run(manager, watchdog_ms);
 	notify("STOPPING=1\n");
-	/* a kernel that doesn't tell of subflows leaves no choice */
+	/* if the kernel doesn't show subflows, remove all endpoints */
 	ret = paths_kernel_subflows(&manager->renewer.subflows);
 	ret = paths_unmend(&manager->mender, ret < 0 ? NULL : &manager->renewer.subflows);
 	paths_probes_end(&manager->renewer.probes);

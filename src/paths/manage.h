@@ -8,12 +8,12 @@
 #include <stdbool.h>
 
 enum paths_task {
-	PATHS_TASK_MANAGE, /* until a signal ends it; then all that was made is taken away */
-	PATHS_TASK_ONCE,   /* make it right, and leave it so */
-	PATHS_TASK_REMOVE, /* take away what another one has left */
+	PATHS_TASK_MANAGE, /* run until a signal comes, then remove all that we made */
+	PATHS_TASK_ONCE,   /* make the endpoints, rules and tables, and leave them */
+	PATHS_TASK_REMOVE, /* remove all that another manager left */
 };
 
-/* paths_manage() - returns an exit status: 0, or 1 after saying what has failed */
+/* paths_manage() - do the task; returns an exit status: 0, or 1 after reporting the failure */
 int paths_manage(const struct paths_choice *choice, enum paths_task task, bool dry_run);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * memory.c - what the path manager has made, so that another one, after a kill, knows it and takes it away
+ * memory.c - a file of all that the path manager has made, so that after a kill the next one recognizes and removes it
  *
- * The file is written before the kernel is asked: what is in it may not have been made, and what was made is in it. An endpoint
- * is taken for ours only if ID, address and device are those that were written, since any of them may since be another's.
+ * We write the file before we change the kernel: it contains all that we made, and perhaps entries that we didn't get to make. An
+ * endpoint counts as ours only if its ID, address and device equal the entry's, since somebody else may use any one of them by now.
  */
 #include "config.h"
 
@@ -121,7 +121,7 @@ ssize_t paths_memory_format(const struct paths_memory *memory, char *out, size_t
 
 /* --- the file --------------------------------------------------------------------------- */
 
-/* Hosts in namespaces may share /run. */
+/* Writes the file's path, which contains the network namespace's number: hosts in namespaces may share /run. */
 static const char *name_file(const char *suffix, char path[static PATHS_MEMORY_PATH_MAX])
 {
 	struct stat st = { 0 };
@@ -137,7 +137,7 @@ const char *paths_memory_path(char path[static PATHS_MEMORY_PATH_MAX])
 	return name_file("", path);
 }
 
-/* Is there a process in the network namespace of this number, or a name of it in /run/netns? True where that can't be known. */
+/* Does the network namespace with this number have a process, or a name in /run/netns? True if we can't know that. */
 static bool namespace_exists(ino_t number)
 {
 	glob_t found = { 0 };
@@ -150,7 +150,7 @@ static bool namespace_exists(ino_t number)
 	return exists;
 }
 
-/* Removes the files of namespaces that have gone, with what was made there. */
+/* Removes the files of namespaces that no longer exist: all that was made there went with them. */
 static void forget_namespaces(void)
 {
 	glob_t found = { 0 };
@@ -186,7 +186,7 @@ int paths_memory_load(struct paths_memory *out)
 	return 0;
 }
 
-/* Writes the text to a file of its own and gives that the name: a reader finds one or the other. */
+/* Writes the text to a new file and renames it: a reader finds the old or the new one. */
 static int replace(const char *path, const char *text, size_t len)
 {
 	char draft[PATHS_MEMORY_PATH_MAX];
@@ -221,7 +221,7 @@ int paths_memory_save(const struct paths_memory *memory)
 
 /* --- the lock --------------------------------------------------------------------------- */
 
-/* Does the path still name the file that is open as @fd? */
+/* Does the path still name the open file @fd? */
 static bool is_still(int fd, const char *path)
 {
 	struct stat held, named;
@@ -229,7 +229,7 @@ static bool is_still(int fd, const char *path)
 	return fstat(fd, &held) == 0 && stat(path, &named) == 0 && held.st_ino == named.st_ino && held.st_dev == named.st_dev;
 }
 
-/* Opens the file and takes the lock on it. Nobody but its owner can open it, so that no other user holds the lock. */
+/* Opens the file and locks it. Only its owner can open it, so no other user can hold the lock. */
 static int take_lock(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600), ret;
@@ -243,7 +243,7 @@ static int take_lock(const char *path)
 	return ret;
 }
 
-/* The kernel tells everybody who holds a lock on which file. */
+/* Asks the kernel, which shows all users the locks of all files. */
 bool paths_memory_is_locked(void)
 {
 	char path[PATHS_MEMORY_PATH_MAX], line[256];
@@ -273,10 +273,10 @@ int paths_memory_lock(void)
 		return -errno;
 	name_file(".owner", path);
 	fd = take_lock(path);
-	/* a root's that was killed, where this is the service, whose user has the directory */
+	/* root's manager may have left the file after a kill: the service's user, who owns the directory, may remove it */
 	if (fd == -EACCES && !paths_memory_is_locked() && unlink(path) == 0)
 		fd = take_lock(path);
-	/* one that ends takes the file away */
+	/* a manager that ends removes the file: lock the new one then */
 	for (; fd >= 0 && !is_still(fd, path); fd = take_lock(path))
 		close(fd);
 	if (fd >= 0)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mend.c - has the kernel have what is wanted, once, and remembers what was made
+ * mend.c - brings the kernel into the wanted state, once, and remembers what it made
  *
- * The host is read as a whole, compared with what is wanted, and the difference is done. Nothing is assumed of what was done before,
- * but for whose it is. So a change that was missed, an operation that failed, a program that took something away and a process
- * that was killed come to the same: the next look finds what is left to do.
+ * It reads the whole host, compares it with the wanted state, and does the difference. Of earlier looks it only remembers which objects
+ * are ours. So a missed change, a failed operation, a program that removed something, and a killed process all have the same cure: the
+ * next look finds what is left to do.
  */
 #include "config.h"
 
@@ -33,7 +33,7 @@ void paths_say(const char *format, ...)
 	fprintf(stderr, "convertize: paths: %s\n", shell_printable(text));
 }
 
-/* --- what is said ----------------------------------------------------------------------- */
+/* --- messages --------------------------------------------------------------------------- */
 
 static const char *const keepers[] = {
 	[HOST_KEEPER_OURS] = "",
@@ -75,7 +75,7 @@ static const struct host_network *find_network(const struct paths_wanted *wanted
 	return NULL;
 }
 
-/* Says what has become of each network, where that is something else than before. */
+/* Prints the verdict of each network for which it has changed. */
 static void tell(const struct paths_mender *mender, const struct paths_wanted *before)
 {
 	char name[128], fate[256], fate_before[256];
@@ -124,9 +124,9 @@ static void tell_failure(struct paths_mender *mender, const char *command, const
 	memcpy(mender->problem, text, sizeof(text));
 }
 
-/* --- what is done ----------------------------------------------------------------------- */
+/* --- operations ------------------------------------------------------------------------- */
 
-/* Writes down what is about to be made. */
+/* Notes in the memory what the operation is about to make. */
 static void remember(struct paths_mender *mender, const struct paths_operation *operation, unsigned int limit_now)
 {
 	struct paths_memory *memory = &mender->memory;
@@ -160,7 +160,7 @@ static int save(struct paths_mender *mender)
 	return ret;
 }
 
-/* Does the operations one by one; what fails doesn't keep the others from being done. */
+/* Does the operations one by one, and continues after a failure. */
 static int apply(struct paths_mender *mender, const struct paths_operations *operations)
 {
 	char command[PATHS_COMMAND_MAX];
@@ -192,7 +192,7 @@ static void print(const struct paths_operations *operations)
 		puts(paths_operation_format(&operations->list[i], command));
 }
 
-/* Does the difference between the host and what is wanted, which is nothing if @wanted is NULL. */
+/* Saves the memory and does the operations, or with dry_run prints them. */
 static int make_it_so(struct paths_mender *mender, const struct paths_operations *operations, const struct host *host)
 {
 	int ret;
@@ -243,8 +243,8 @@ static int find_difference(struct paths_mender *mender, struct host *host, struc
 }
 
 /*
- * Keeps the endpoints of networks that have gone for as long as a connection has no established subflow over another one. With more
- * connections than can be looked at they go at once.
+ * Keeps the endpoints of networks that are gone while a connection has no established subflow over another network. If there are more
+ * subflows than fit, deletes them at once.
  */
 static void keep_needed(struct paths_mender *mender, const struct host *host, struct paths_operations *operations)
 {
@@ -291,7 +291,7 @@ int paths_mend(struct paths_mender *mender)
 		return ret;
 	mender->wanted = (struct paths_wanted){ .count = 0 };
 	ret = find_difference(mender, &host, &operations);
-	/* what takes a path away can't wait for nmcli; before one is added, and when there is time, it is seen whether others do so */
+	/* deletions can't wait for nmcli; look for other managers before we add an endpoint, and now and then when nothing is to do */
 	if (adds_endpoint(&operations) || !mender->others_at ||
 	    (!operations.count && clock_ns() - mender->others_at > OTHERS_NS)) {
 		host_managers_read(&mender->others);
@@ -305,7 +305,7 @@ int paths_mend(struct paths_mender *mender)
 	}
 	paths_wanted_fini(&before);
 	if (ret == 0 && !mender->dry_run && mender->memory.table_first) {
-		/* whatever an earlier choice of tables has left is gone by now */
+		/* the routes in tables of an earlier choice are gone now */
 		mender->memory.table_first = mender->choice.table_first;
 		mender->memory.table_last = mender->choice.table_last;
 		ret = save(mender);
@@ -359,7 +359,7 @@ static int renew_endpoint(struct paths_mender *mender, const struct paths_memory
 		operation.endpoint.flags = MPTCP_PM_ADDR_FLAG_SIGNAL;
 	if ((renewal->make || renewal->announce) && ret == 0)
 		ret = paths_kernel_apply(&mender->kernel, &operation);
-	/* MP_PRIO goes with an acknowledgement, and is sent when the flag changes: to what it isn't, and back */
+	/* Linux sends MP_PRIO, with an acknowledgement, when the backup flag changes: so change it, and change it back */
 	operation.kind = PATHS_ENDPOINT_CHANGE;
 	for (int i = 0; renewal->prompt && i < 2 && ret == 0; i++) {
 		operation.endpoint.flags ^= MPTCP_PM_ADDR_FLAG_BACKUP;
@@ -379,7 +379,7 @@ int paths_renew_endpoints(struct paths_mender *mender, const struct paths_renewa
 	return ret;
 }
 
-/* Leaves of the networks those that open connections can't do without. Returns false if there are none. */
+/* Reduces the wanted networks to those that carry a connection's last subflow. Returns false if there are none. */
 static bool leave_needed(struct paths_mender *mender, struct host *host, const struct paths_subflows *open)
 {
 	union sockaddr_ip addresses[PATHS_OUTAGES_MAX];

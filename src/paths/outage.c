@@ -1,60 +1,60 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * outage.c - which networks have fallen silent, from what the kernel tells of subflows
+ * outage.c - decides from the kernel's facts about subflows which networks have fallen silent, and what to do about them
  *
- * A network that swallows everything says nothing, and what Linux (6.18) makes of it costs a transfer more than the outage itself. Data
- * goes on over the others within half a second. But the subflow over the silent one stays, and its retransmission timer doubles each
- * time: after five seconds of silence it takes up to as long until it sends again. What it then sends first is its old queue, one segment
- * a round trip to begin with, and new data is put behind that, so that all of the connection waits for it. A subflow that is closed
- * gives its data to the others at once, and RM_ADDR tells the peer to do so as well; a new one begins with an empty queue, and tells by
- * the answer to its SYN that the network works again.
+ * A network may drop all packets without any error. With Linux 6.18 the consequences cost a transfer more than the outage itself. Data
+ * continues over the other networks within half a second. But the subflow over the silent network stays, and its retransmission timer
+ * doubles each time: after five seconds of silence it may wait another five until it sends again. Then it first sends its old queue,
+ * initially one segment a round trip. New data queues behind that, and the whole connection waits for it. If a subflow is closed, the
+ * others take its data at once, and RM_ADDR makes the peer do the same. A new subflow begins with an empty queue, and the answer to its
+ * SYN shows that the network works again.
  *
- * So a silent network's endpoint is taken away and made anew, which is to *renew* its subflows, and again as long as their SYNs stay
- * unanswered. Linux sends a SYN again each second at first, and then less often. While other networks work no subflow is closed for
- * having waited: one that is closed, even one that has only asked, has Linux send all again that isn't acknowledged, and the transfer
- * stands still for up to a second. There its peer is *asked*, by a SYN of plain TCP, each two seconds and later less often; once that is
- * answered, and the subflow's own SYN isn't in the second that follows, it is renewed. The endpoint is then made a while after it was
- * taken away, since RM_ADDR goes over the others: it has to be there before a SYN over a shorter way, or it ends the new subflow (an
- * address that the connection has begun from always has the number 0). While nothing works RM_ADDR arrives nowhere, and somebody waits:
- * then a SYN goes out several times a second.
+ * So we delete a silent network's endpoint and make it again, which *renews* its subflows, and repeat that while their SYNs stay
+ * unanswered, since Linux repeats a SYN each second only at first. While other networks work we don't close a subflow just because it
+ * waits: when one closes, even one that has only sent a SYN, Linux retransmits all unacknowledged data of the connection, and the
+ * transfer stalls for up to a second. Instead we *ask* the subflow's peer by a SYN of plain TCP, every two seconds and later less often.
+ * When that gets an answer, and the subflow's own SYN gets none within the next second, we renew. Between deleting and making the
+ * endpoint we wait, since RM_ADDR travels over other networks: if it arrives after a SYN over a shorter path, it ends the new
+ * subflow (the address from which the connection began always has the number 0). While no network works, RM_ADDR arrives nowhere and
+ * the user waits: then we send a SYN several times a second.
  *
- * A network is silent if a subflow says so, nothing is to be said against it, and it costs no connection its last subflow:
+ * A network is silent if a subflow shows it, no other subflow disproves it, and no connection would lose its last subflow:
  *
- *   - a subflow says so if its time-out has expired and nothing came since; if nothing comes though bytes are missing up to
- *     where the peer has said that it sends there (its mapping: RFC 8684, 3.3.1); or if it brought much, now brings nothing, and
- *     another one of the same connection brings much meanwhile;
- *   - what speaks against it is any subflow over the network that has heard of its peer lately, whosever it is;
- *   - each connection with a subflow there has an established one over another network. A connection without any ends
- *     after a time (net.mptcp.close_timeout), which is not to be the doing of who wanted to help. Besides, an RM_ADDR that
- *     finds no subflow to go over waits for the next one, and ends that (Linux 6.18).
+ *   - a subflow shows silence if its retransmission time-out has expired and nothing came since; if nothing comes though bytes are
+ *     missing that the peer has promised there (its mapping: RFC 8684, 3.3.1); or if it carried much, now carries nothing, and another
+ *     subflow of its connection carries much meanwhile;
+ *   - any subflow over the network, of any connection, disproves it if it has heard of its peer lately;
+ *   - each connection with a subflow there must have an established one over another network. Linux ends a connection without
+ *     subflows after a time (net.mptcp.close_timeout), and the path manager must not cause that. Besides, an RM_ADDR that finds no
+ *     subflow to travel over waits for the next one, and ends that (Linux 6.18).
  *
- * So of networks that are all silent the preferred ones are renewed, and the last one is *held*: its subflows stay. What they do when it
- * works again is no help. Their timers have backed off; and if one expires at the right moment, the acknowledgement of what was sent
- * ten seconds ago makes TCP believe that the round trip takes seconds, and that nothing was lost: it waits for as long again, and
- * with it all data that is behind. So a network that is held is asked as well. Once that is answered, or one of its subflows has heard of
- * its peer, they are renewed at once, though connections have no other ones: RM_ADDR and the new SYN go the same way, in this order. The
- * RM_ADDR of the other networks, which can't have arrived before, goes ahead of them: otherwise the peer gives the data of the subflow
- * that ends to one over a network that is silent. All that is done only if each of the connections has had a subflow that joined it, so
- * that the peer is known to accept such ones. Otherwise they are left to their timers until another network has answered.
+ * So if all networks are silent we renew the preferred ones and *hold* the last one: its subflows stay. They recover badly when the
+ * network works again. Their timers have backed off. And if a timer expires at the wrong moment, the acknowledgement of data from
+ * ten seconds ago makes TCP believe that the round trip takes seconds and that nothing was lost: it waits for as long again, and all
+ * data behind it waits, too. So we also ask the peers over a held network. After an answer, or when a subflow there hears of its peer,
+ * we renew its subflows at once, though connections have no others: RM_ADDR and the new SYN take the same path, in this order. First
+ * we send the RM_ADDR of the other networks, which can't have arrived before: otherwise the peer moves the data of the subflow that ends
+ * to one over a silent network. All this requires that each of the connections has once had a joined subflow, which proves that the
+ * peer accepts joins. Otherwise the subflows keep their timers until another network answers.
  *
- * A new subflow that was alone isn't used by its peer, to begin with: Linux (6.18) sends what it has when an acknowledgement comes, or when
- * the connection's timer expires, which was set by the subflows that have gone and may take a second or many. In a download no
- * acknowledgement is due. So the subflow is *prompted*: MP_PRIO goes out with one.
+ * At first the peer doesn't use a new subflow that is its connection's only one: Linux (6.18) sends its data when an acknowledgement
+ * comes, or when the connection's timer expires, which the old subflows have set to a second or much more. In a download no
+ * acknowledgement is due. So we *prompt* the subflow: it sends MP_PRIO in an acknowledgement.
  *
- * A pause may still be a scheduler's choice, or that of a reader who lets the window close. If the first SYN of a
- * renewal is answered at once then the network wasn't silent, and its pauses mean nothing for a while, twice as long each time. A
- * time-out that has expired is no pause, and counts always. A network that is held and answers at once is treated likewise.
+ * A pause may also come from the peer's scheduler, or from a reader that lets the window close. If the first SYN of a renewal gets an
+ * answer at once, the network wasn't silent: then its pauses don't count for a while, twice as long each time. An expired time-out isn't
+ * a pause, and always counts. We treat a held network that answers at once in the same way.
  *
- * Where all networks go loudly, their devices down or their addresses away, all endpoints stay, since nobody can be told that they go. Such
- * networks count as held from then on.
+ * If all networks disappear visibly, their devices down or their addresses gone, all endpoints stay, since no RM_ADDR could reach a peer.
+ * From then on such networks count as held.
  *
- * Data that a subflow has brought to its end may be dropped there, since it is beyond the window of the connection: Linux sends too much
- * after a subflow has lost something (doc/kernel-mptcp-outages.md). TCP knows nothing of that, and Multipath TCP sends one piece again for
- * each time-out. Such a connection is *stalled*: nothing is under way over its subflows, and much of it isn't acknowledged. A subflow that
- * is closed, where there is another one, has Linux send all of it again.
+ * After a loss Linux may send more data over a subflow than the connection's window allows. The receiving host drops the excess after TCP
+ * has acknowledged it (doc/kernel-mptcp-outages.md). So TCP doesn't resend it, and Multipath TCP resends one piece per time-out. Such a
+ * connection is *stalled*: its subflows have nothing in flight, and much of its data is unacknowledged. If we close a subflow of it, and it
+ * has another one, Linux retransmits all of that data.
  *
- * A peer that hasn't heard yet that subflows have gone may refuse new ones, as there are too many. Linux asks no second time, so a network
- * that was made anew, but has no subflow while connections go on over the others, is renewed some more times.
+ * A peer that doesn't know yet that subflows have ended may refuse new ones as too many. Linux doesn't repeat such a join. So we renew a
+ * network some more times if it was renewed and has no subflow while connections continue over the others.
  */
 #include "config.h"
 
@@ -64,27 +64,27 @@
 
 #include <string.h>
 
-#define ANSWERED_MS 1000 /* after which a subflow whose peer was reached in another way has no answer to its own SYN */
+#define ANSWERED_MS 1000 /* after an answer to our own SYN we give the subflow's SYN this time */
 #define PACE_MAX_MS 30000
 #define STRANDED_MS 4000 /* four SYNs later */
-#define MAKE_MS 200      /* besides two round trips of those that RM_ADDR may go over */
-#define JOIN_MS 1000     /* at first; then twice as long each time */
+#define MAKE_MS 200      /* besides two round trips of the subflows that may carry RM_ADDR */
+#define JOIN_MS 1000     /* at first, then twice as long each time */
 #define JOINS_MAX 5
-#define MISTAKE_MS 1000  /* a SYN that is answered so soon after the first renewal tells that the network works */
+#define MISTAKE_MS 1000  /* an answer this soon after the first renewal shows that the network works */
 #define TRUST_MS 10000
 #define MISTAKES_MAX 6
 
-#define PROMPT_MS 3000   /* the SYNs of several connections are answered one after the other */
+#define PROMPT_MS 3000   /* the answers to the SYNs of several connections come one after the other */
 #define LOOK_SOON_MS 20
-#define ANSWER_MS 500    /* for so long after a peer has answered its subflows are looked at that often */
-#define HELD_MS 1000     /* who is heard sooner after having been held was never silent */
-#define HOLD_MS 2000     /* as TRUST_MS, of who was held */
-#define RESEND_MS 3000   /* no connection is helped more often */
+#define ANSWER_MS 500    /* after a peer's answer we look every LOOK_SOON_MS for this time */
+#define HELD_MS 1000     /* a held network that is heard sooner was never silent */
+#define HOLD_MS 2000     /* as TRUST_MS, for held networks */
+#define RESEND_MS 3000   /* the shortest time between two closed subflows of stalled connections */
 #define LOOK_ALONE_MS 100
 #define LOOK_BUSY_MS 200
 #define LOOK_IDLE_MS 1000
 
-/* --- what is known --- */
+/* --- facts --- */
 
 static struct paths_outage *find_outage(struct paths_outages *outages, const union sockaddr_ip *local)
 {
@@ -94,7 +94,7 @@ static struct paths_outage *find_outage(struct paths_outages *outages, const uni
 	return NULL;
 }
 
-/* Notes that there has been a subflow from the address; the oldest ones are forgotten. */
+/* Notes that a subflow came from the address. Forgets the oldest address if there are too many. */
 static void note_address(struct paths_outages *outages, const union sockaddr_ip *local)
 {
 	if (paths_is_among(local, outages->left, outages->left_count))
@@ -111,9 +111,9 @@ static void note_addresses(struct paths_outages *outages, const struct paths_sub
 			note_address(outages, &subflows->list[i].local);
 }
 
-/* --- what a network is --- */
+/* --- the state of a network --- */
 
-/* Does each connection with a subflow from the address have another one, over a network that isn't renewed already? */
+/* Does each connection with a subflow from the address have another one, over a network that we aren't renewing? */
 static bool can_spare(const struct paths_outages *outages, const struct paths_subflows *subflows, const union sockaddr_ip *address)
 {
 	union sockaddr_ip without[PATHS_OUTAGES_MAX + 1] = { *address };
@@ -160,18 +160,18 @@ static void end_outage(struct paths_outage *outage, int64_t now)
 		outage->mistakes++;
 }
 
-/* --- what is done --- */
+/* --- actions --- */
 
-/* How often something is done again: at first, and then by the share of the outage's time. */
+/* The interval between repetitions: first_ms, or the outage's time divided by share if that is longer. */
 struct pace {
 	int64_t first_ms, share;
 };
 
-static const struct pace while_alone = { 300, 200 };     /* somebody waits: a second or less for some minutes */
+static const struct pace while_alone = { 300, 200 };     /* the user waits: a second or less for some minutes */
 static const struct pace asks = { 2000, 20 };
-static const struct pace futile_renewals = { 12000, 20 }; /* whoever answers, but to no subflow's SYN */
+static const struct pace futile_renewals = { 12000, 20 }; /* the peer answers our SYNs, but not the subflows' */
 
-/* Is it time to do it once more, after @before? */
+/* Is the next repetition due, after the last one at @before? */
 static bool is_due(int64_t since, int64_t before, const struct pace *pace, int64_t now)
 {
 	int64_t ms = (before - since) / CLOCK_NS_PER_MS / pace->share;
@@ -183,7 +183,7 @@ static bool is_due(int64_t since, int64_t before, const struct pace *pace, int64
 	return now - before >= ms * CLOCK_NS_PER_MS;
 }
 
-/* When what is sent now has arrived over the networks that are heard; 0: none is. */
+/* Returns the time by which an RM_ADDR that is sent now has arrived over another network; 0: no other network works. */
 static int64_t when_told(const struct paths_subflows *subflows, const union sockaddr_ip *local, int64_t now)
 {
 	int64_t rtt = paths_subflows_rtt_elsewhere_ms(subflows, local);
@@ -191,7 +191,7 @@ static int64_t when_told(const struct paths_subflows *subflows, const union sock
 	return rtt < 0 ? 0 : now + (MAKE_MS + 2 * rtt) * CLOCK_NS_PER_MS;
 }
 
-/* Takes the endpoint away, and makes it as soon as the peer may know. */
+/* Deletes the endpoint, and makes it again once the peer may know that. */
 static void take(struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
 {
 	out->take = true;
@@ -209,7 +209,7 @@ static void renew(struct paths_outage *outage, const struct paths_subflows *subf
 	outage->join_at = now + JOIN_MS * CLOCK_NS_PER_MS;
 }
 
-/* Asks a peer of those that have a subflow from here. */
+/* Asks the peer of a subflow from here, by a SYN of plain TCP. */
 static void ask(struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
 {
 	for (size_t i = 0; i < subflows->count && !out->ask; i++) {
@@ -221,7 +221,10 @@ static void ask(struct paths_outage *outage, const struct paths_subflows *subflo
 	outage->asked = now;
 }
 
-/* While others work a renewal has to have a prospect; or it is to tell the peer what it can't have been told while none did. */
+/*
+ * May a renewal follow? While other networks work it must have a prospect (the peer has answered), or the last RM_ADDR can't have reached
+ * the peer, since then no network worked.
+ */
 static bool may_renew(const struct paths_outage *outage, bool alone, int64_t now)
 {
 	if (alone)
@@ -231,7 +234,7 @@ static bool may_renew(const struct paths_outage *outage, bool alone, int64_t now
 	return (outage->answered || outage->alone) && is_due(outage->since, outage->renewed, &futile_renewals, now);
 }
 
-/* It is known to be silent. If no SYN is out any more then it was answered, be it by a reset. */
+/* Continues with a silent network. If no subflow's SYN waits any more, the peer has answered it, perhaps by a reset. */
 static void go_on(struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
 {
 	bool alone = paths_subflows_rtt_elsewhere_ms(subflows, &outage->local) < 0;
@@ -248,7 +251,7 @@ static void go_on(struct paths_outage *outage, const struct paths_subflows *subf
 	}
 }
 
-/* Is another network silent, or asked, while nothing is heard over any? @from: the first of those that count. */
+/* Is a network, from index @from on, silent or held, while nothing comes over any network? */
 static bool is_among_silent(const struct paths_outages *outages, const struct paths_subflows *subflows, size_t from)
 {
 	bool found = false;
@@ -283,8 +286,8 @@ static void begin_hold(struct paths_outage *outage, const struct paths_subflows 
 }
 
 /*
- * What is to be done about a network that none has said anything of. Where nothing is heard over any, those that have nothing to miss are
- * with the one that has: of all the last one is kept, and not whichever was found first.
+ * Judges a network that wasn't silent so far. If nothing comes over any network, one whose subflows miss nothing counts as silent like
+ * one that does: so we hold the least preferred of all, and not the first that we judged.
  */
 static void suspect(struct paths_outages *outages, size_t at, const struct paths_subflows *subflows, int64_t now,
 		    struct paths_renewal *out)
@@ -302,7 +305,7 @@ static void suspect(struct paths_outages *outages, size_t at, const struct paths
 		begin_hold(outage, subflows, now, out);
 }
 
-/* It wasn't silent: that it is quiet means nothing for a while. */
+/* The network wasn't silent: releases it, and doesn't hold it again for a while. */
 static void end_hold(struct paths_outage *outage, int64_t now)
 {
 	outage->held = 0;
@@ -311,7 +314,7 @@ static void end_hold(struct paths_outage *outage, int64_t now)
 		outage->holds++;
 }
 
-/* It is silent, and connections have no other one. Whatever has come over it since, its subflows are renewed once that can be. */
+/* Continues with a held network: silent, and the last one of a connection. Renews its subflows as soon as that is possible. */
 static void hold(const struct paths_outages *outages, struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now,
 		 struct paths_renewal *out)
 {
@@ -334,7 +337,7 @@ static void hold(const struct paths_outages *outages, struct paths_outage *outag
 	}
 }
 
-/* Is a connection over other networks of ours that has, as all others, no subflow here? */
+/* Is there a connection over other networks of ours, while no connection has a subflow here? */
 static bool lacks_subflow(const struct paths_outages *outages, const struct paths_subflows *subflows, const union sockaddr_ip *local)
 {
 	bool found = false;
@@ -353,10 +356,10 @@ static bool lacks_subflow(const struct paths_outages *outages, const struct path
 }
 
 /*
- * Linux asks once from each endpoint: a connection whose peer has refused, for it knew too many subflows still, asks again. What the peer
- * knows are those that have gone in an outage of all networks, when no RM_ADDR could reach it, and that it waits for still: a host that
- * only receives never finds that out. RM_ADDR is sent for an address that a subflow is from, or that was announced. So one that was used
- * before is announced, and then taken back.
+ * Makes connections join again from the address. Linux tries once from each endpoint, and a peer refuses while it still counts too many
+ * subflows: those that ended in an outage of all networks, when no RM_ADDR could reach it. A peer that only receives never notices
+ * their end. Linux sends RM_ADDR only for an address that has a subflow or was announced. So we announce an address that had subflows
+ * before, and withdraw it.
  */
 static void join(struct paths_outages *outages, struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now,
 		 struct paths_renewal *out)
@@ -370,7 +373,7 @@ static void join(struct paths_outages *outages, struct paths_outage *outage, con
 	outage->join_at = now + (JOIN_MS * CLOCK_NS_PER_MS << ++outage->joins);
 }
 
-/* Has a stalled connection send again, at the cost of its subflow over the least preferred network that it can spare. */
+/* Makes a stalled connection retransmit: closes its subflow over the least preferred network that it can spare. */
 static void resend(struct paths_outages *outages, const struct paths_subflows *subflows, int64_t now, struct paths_renewal out[])
 {
 	if (outages->resent && now - outages->resent < RESEND_MS * CLOCK_NS_PER_MS)
@@ -390,8 +393,8 @@ static void resend(struct paths_outages *outages, const struct paths_subflows *s
 }
 
 /*
- * Its device is down, or its address away, and so are all the others. Nobody can be told that its subflows end, so that they are kept; when
- * it is back it is as if it had been silent since, and held.
+ * All networks are gone, this one too: its device is down, or its address is gone. No RM_ADDR could tell a peer that its subflows end, so
+ * they stay. When it is back it counts as silent and held since now.
  */
 static void leave(struct paths_outage *outage, int64_t now)
 {
@@ -402,7 +405,7 @@ static void leave(struct paths_outage *outage, int64_t now)
 	outage->answered = outage->make_at = outage->withdraw_at = 0;
 }
 
-/* It is back: the time that it was away needn't have been long for its subflows to have lost what was under way. */
+/* The network is back. Its subflows lost their data in flight even in a short absence: so it counts as held for long enough to renew. */
 static void come_back(struct paths_outage *outage, int64_t now)
 {
 	outage->gone = false;
@@ -412,8 +415,8 @@ static void come_back(struct paths_outage *outage, int64_t now)
 }
 
 /*
- * A network that was held has answered, and is renewed: what RM_ADDR there was of the others can't have arrived, and they are told again
- * by this way, before its subflows end. Their SYNs wait until that is there.
+ * A held network has answered, and we renew it. Earlier RM_ADDR of the other networks can't have arrived. So we delete their endpoints
+ * again, and RM_ADDR travels over this network before its subflows end. Their new SYNs wait until it has arrived.
  */
 static void tell_again(struct paths_outages *outages, const struct paths_subflows *subflows, size_t answered, int64_t now,
 		       struct paths_renewal out[])
@@ -456,7 +459,7 @@ static void judge(struct paths_outages *outages, size_t at, const struct paths_s
 	}
 }
 
-/* Has the list be of these addresses, in this order; what is known of them stays. */
+/* Replaces the list by these addresses, in this order, and keeps what we know of those that stay. */
 static void take_addresses(struct paths_outages *outages, const struct paths_managed *own, size_t count, int64_t now)
 {
 	struct paths_outage next[PATHS_OUTAGES_MAX];
@@ -471,7 +474,7 @@ static void take_addresses(struct paths_outages *outages, const struct paths_man
 	outages->count = count;
 }
 
-/* Leaves those by which something is to be done, in the order in which it is. Returns how many. */
+/* Keeps only the renewals with something to do, in the order in which to do it. Returns their number. */
 static size_t collect(struct paths_renewal list[], size_t count)
 {
 	struct paths_renewal in_order[PATHS_OUTAGES_MAX];
@@ -522,7 +525,7 @@ void paths_outages_answered(struct paths_outages *outages, const union sockaddr_
 		outage->answered = now;
 }
 
-/* Is a network asked, while none is heard? */
+/* Is a network silent or held, while nothing comes over any network? */
 static bool is_alone(const struct paths_outages *outages, const struct paths_subflows *subflows)
 {
 	bool asked = false;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * outage.h - what the kernel tells of subflows, and which networks have fallen silent (no I/O)
+ * outage.h - the kernel's facts about subflows, and the networks that have fallen silent (no I/O)
  *
- * Three steps: what follows from the subflows at one look (subflow_facts.c), what each has done since the last one (flows.c), and what is to
- * be done about the networks that they go over (outage.c).
+ * The path manager looks at the subflows several times a second. Three steps: facts of one look (subflow_facts.c), changes of each subflow
+ * since the last look (flows.c), and the actions for silent networks (outage.c).
  */
 #ifndef PATHS_OUTAGE_H
 #define PATHS_OUTAGE_H
@@ -19,47 +19,47 @@
 #define PATHS_SUBFLOWS_MAX 1024
 #define PATHS_OUTAGES_MAX 8 /* networks with an endpoint of ours */
 
-/* A subflow of a connection that this host has begun or accepted. */
+/* A subflow of a connection that this host began or accepted. */
 struct paths_subflow {
-	uint64_t cookie;         /* of the socket, no other one has it while the kernel runs */
-	uint32_t token;          /* of the connection, this host's */
+	uint64_t cookie;         /* of the socket, unique while the kernel runs */
+	uint32_t token;          /* of the connection, on this host */
 	union sockaddr_ip local; /* port 0 */
 	union sockaddr_ip peer;  /* with its port */
-	bool joined;             /* it has joined the connection, so that the peer has accepted that; otherwise the connection began here */
-	bool established;        /* otherwise its SYN isn't answered yet */
-	bool confirmed;          /* and the peer has acknowledged that it knows: RFC 8684, 3.2 */
-	bool unanswered;         /* a retransmission time-out has expired, and what was sent isn't acknowledged */
+	bool joined;             /* it has joined the connection, and the peer accepted it; otherwise it is the connection's first */
+	bool established;        /* otherwise its SYN has no answer yet */
+	bool confirmed;          /* the peer knows that it is established, and has acknowledged that: RFC 8684, 3.2 */
+	bool unanswered;         /* a retransmission time-out has expired, and the data is still unacknowledged */
 	uint32_t rtt_ms;
-	uint32_t heard_ms;       /* since anything has come from the peer */
+	uint32_t heard_ms;       /* milliseconds since the last packet from the peer */
 	uint64_t received;       /* bytes */
-	uint64_t mapped;         /* the place in the connection's stream up to which the peer has said that it sends here */
-	bool incomplete;         /* not all of that stream is here up to that place */
-	bool drained;            /* all that was sent here is acknowledged, as far as TCP is concerned, and nothing waits for being sent */
-	uint64_t owed;           /* bytes that the connection has sent over any subflow, and that its peer as a whole hasn't acknowledged */
+	uint64_t mapped;         /* the end of the peer's last mapping here, as a position in the connection's stream */
+	bool incomplete;         /* bytes before that position are missing */
+	bool drained;            /* TCP has acknowledged all data sent here, and none waits */
+	uint64_t owed;           /* bytes that the connection has sent, and its peer hasn't acknowledged by Multipath TCP */
 };
 
 struct paths_subflows {
 	struct paths_subflow list[PATHS_SUBFLOWS_MAX];
 	size_t count;
-	bool more; /* there are some besides: nothing may be concluded from what is missing */
+	bool more; /* the kernel has more subflows than fit: a missing one proves nothing */
 };
 
-/* Is the address one of these @count? */
+/* Does the list contain the address? */
 bool paths_is_among(const union sockaddr_ip *address, const union sockaddr_ip *list, size_t count);
 
-/* Is it one from this address? */
+/* Does the subflow come from this address? */
 bool paths_subflow_is_from(const struct paths_subflow *subflow, const union sockaddr_ip *local);
 
-/* Has nothing come from its peer for longer than a loss on a path that works explains? */
+/* Has the peer been quiet for longer than a lost packet on a working path explains? */
 bool paths_subflow_is_quiet(const struct paths_subflow *subflow);
 
-/* In how many milliseconds that is so unless something comes; 0: it is. */
+/* Returns the milliseconds until it counts as quiet, unless a packet comes; 0: it is quiet. */
 uint32_t paths_subflow_quiet_in_ms(const struct paths_subflow *subflow);
 
-/* Has a subflow over the network been heard of lately? */
+/* Has a subflow from the address heard of its peer lately? */
 bool paths_subflows_are_heard(const struct paths_subflows *subflows, const union sockaddr_ip *local);
 
-/* Has a connection an established subflow from an address that isn't among those to be without? */
+/* Does the connection have an established subflow from an address that isn't in @without? */
 bool paths_subflows_go_on(const struct paths_subflows *subflows, uint32_t token, const union sockaddr_ip *without, size_t count);
 
 /* Is there an established subflow from the address? */
@@ -68,66 +68,66 @@ bool paths_subflows_are_open(const struct paths_subflows *subflows, const union 
 /* Does the SYN of a subflow from the address wait for its answer? */
 bool paths_subflows_ask(const struct paths_subflows *subflows, const union sockaddr_ip *local);
 
-/* The longest round trip, in milliseconds, of those from other addresses that have been heard of lately; -1: none has. */
+/* Returns the longest round trip, in milliseconds, of subflows from other addresses that have heard of their peer lately; -1: none has. */
 int64_t paths_subflows_rtt_elsewhere_ms(const struct paths_subflows *subflows, const union sockaddr_ip *local);
 
 /*
- * Is a connection without any established subflow? An RM_ADDR would wait for its next one, and might end that, so its SYNs are left to
- * the kernel for as long as it sends them again each second.
+ * Does a connection have no established subflow? An RM_ADDR would wait for its next one, and might end that. So we leave its SYNs to the
+ * kernel while that repeats them each second.
  */
 bool paths_subflows_are_stranded(const struct paths_subflows *subflows);
 
-#define PATHS_STALLED_BYTES 65536 /* of less a last acknowledgement may have been lost */
+#define PATHS_STALLED_BYTES 65536 /* for fewer bytes a lost acknowledgement may be the reason */
 
 /*
- * Does the connection wait for its peer, though none of its subflows does? The peer has dropped what TCP has acknowledged, since it was
- * beyond the connection's window: see doc/kernel-mptcp-outages.md.
+ * Does the connection wait for its peer, though none of its subflows does? Then the peer dropped data that TCP had acknowledged, since it
+ * exceeded the connection's window: see doc/kernel-mptcp-outages.md.
  */
 bool paths_subflows_are_stalled(const struct paths_subflows *subflows, uint32_t token);
 
 /*
- * paths_needed_find() - without which of these addresses would a connection have no subflow left?
- * @addresses: those that are about to lose their subflows, the one that is to be kept rather first
- * @needed: set to whether each is needed; as few are as possible, in that order. Returns how many.
+ * paths_needed_find() - find the addresses without which a connection would have no subflow left
+ * @addresses: about to lose their subflows; the first to keep comes first
+ * @needed: set for each address; as few as possible are true, the first ones rather. Returns their number.
  */
 size_t paths_needed_find(const struct paths_subflows *subflows, const union sockaddr_ip *addresses, size_t count, bool needed[]);
 
 /* --- since the last one --- */
 
-/* What is remembered of a subflow from one look to the next. */
+/* A subflow's facts that we keep from one look to the next. */
 struct paths_flow {
 	uint64_t cookie;
 	uint64_t received;
-	uint64_t rate;    /* bytes a second, smoothed, as long as something came */
+	uint64_t rate;    /* bytes a second, smoothed over the time in which bytes came */
 	uint64_t current; /* bytes a second since the last look */
 	bool waits;       /* its connection waits for its peer, though no subflow does */
-	bool stalled;     /* and did so at the last look */
+	bool stalled;     /* waits, and did so at the last look */
 	bool confirmed;   /* its peer knows that it is established */
-	bool fresh;       /* which it didn't at the last look */
-	bool may_return;  /* its connection has had a subflow that joined it: its peer takes such ones, and the paths let them pass */
+	bool fresh;       /* confirmed since the last look */
+	bool may_return;  /* its connection has had a joined subflow: the peer and the paths accept joins */
 };
 
 struct paths_flows {
 	struct paths_flow list[PATHS_SUBFLOWS_MAX]; /* in the order of the subflows of the last look */
 	size_t count;
-	int64_t looked; /* when that was, by CLOCK_MONOTONIC in nanoseconds */
+	int64_t looked; /* time of that look, CLOCK_MONOTONIC in nanoseconds */
 };
 
-/* Compares them with what they were at the last look, and notes what they are now. Those that have gone are forgotten. */
+/* Compares the subflows with the last look, and notes the new facts. Forgets subflows that are gone. */
 void paths_flows_note(struct paths_flows *flows, const struct paths_subflows *subflows, int64_t now);
 
-/* What follows is about the subflows of which the flows were noted last. */
+/* The following functions take the @subflows of the last paths_flows_note(). */
 
-/* Did the subflow bring much, brings nothing any more, and another one of its connection brings much meanwhile? */
+/* Did the subflow carry much and now carries nothing, while another one of its connection carries much? */
 bool paths_flows_has_paused(const struct paths_flows *flows, const struct paths_subflows *subflows, size_t at);
 
-/* Is a connection with an established subflow from the address stalled: paths_subflows_are_stalled(), since the look before? */
+/* Is a connection with an established subflow from the address stalled (paths_subflows_are_stalled()), and was so at the last look? */
 bool paths_flows_have_stalled(const struct paths_flows *flows, const struct paths_subflows *subflows, const union sockaddr_ip *local);
 
-/* Do the peers of new subflows from the address know, since this look, that they are established? */
+/* Did the peer of a new subflow from the address learn since the last look that the subflow is established? */
 bool paths_flows_are_fresh(const struct paths_flows *flows, const struct paths_subflows *subflows, const union sockaddr_ip *local);
 
-/* Would all connections with a subflow from the address get another one, as far as is known? One that they began with proves nothing. */
+/* Would all connections with a subflow from the address probably get a new one? Only a joined subflow proves that, not the first one. */
 bool paths_flows_may_return(const struct paths_flows *flows, const struct paths_subflows *subflows, const union sockaddr_ip *local);
 
 /* --- networks --- */
@@ -136,38 +136,38 @@ bool paths_flows_may_return(const struct paths_flows *flows, const struct paths_
 struct paths_outage {
 	union sockaddr_ip local;
 	bool lasts;             /* it is silent */
-	int64_t since, renewed; /* when it was found silent, and when its endpoint was last taken away */
-	int64_t make_at;        /* when its endpoint, which was taken away, is to be made; 0: it is there */
-	int64_t withdraw_at;    /* when its endpoint, which was announced, is to be taken away again; 0: it wasn't */
-	int64_t trusted_until;  /* until then its pauses mean nothing: it was taken for silent, and wasn't */
+	int64_t since, renewed; /* when we found it silent, and when we last deleted its endpoint */
+	int64_t make_at;        /* when to make the deleted endpoint again; 0: it is there */
+	int64_t withdraw_at;    /* when to delete the announced endpoint again; 0: we didn't announce it */
+	int64_t trusted_until;  /* until then its pauses don't count: we took it for silent by mistake */
 	unsigned int mistakes;
-	int64_t held;           /* since when it is silent, but kept; 0: it isn't */
-	int64_t asked;          /* when a peer was asked last, while it is silent */
-	int64_t answered;       /* when that had an answer; 0: not yet */
-	int64_t hold_after;     /* until then it isn't held: it was, and had an answer at once */
-	unsigned int holds;     /* how often that was so */
-	int64_t join_at;        /* when a connection that has no subflow here is to be given one */
-	unsigned int joins;     /* how often that was tried */
-	bool gone;              /* its device is down, or its address away, and so it is with all the others */
-	bool futile;            /* its endpoint was last taken away since a peer had answered, and that was no help */
-	bool alone;             /* nothing was heard over any other when its endpoint was last taken away */
-	int64_t prompt_until;   /* until then subflows that are new here are to send an acknowledgement */
+	int64_t held;           /* since when it is silent, but its subflows stay; 0: it isn't held */
+	int64_t asked;          /* when we last asked a peer, while it is silent */
+	int64_t answered;       /* when the peer answered; 0: not yet */
+	int64_t hold_after;     /* until then we don't hold it: it answered at once after we did */
+	unsigned int holds;     /* number of such mistakes */
+	int64_t join_at;        /* when to give a subflow to connections that have none here */
+	unsigned int joins;     /* number of such tries */
+	bool gone;              /* its device is down or its address is gone, and so are all the others */
+	bool futile;            /* the last renewal followed a peer's answer */
+	bool alone;             /* no other network was heard at the last renewal */
+	int64_t prompt_until;   /* until then we prompt its new subflows to send an acknowledgement */
 };
 
 /* An address whose endpoint is ours. */
 struct paths_managed {
 	union sockaddr_ip address;
-	bool usable; /* otherwise its network is gone, or has no carrier, and the endpoint stays */
+	bool usable; /* otherwise its network is gone or has no carrier, and the endpoint stays */
 };
 
-/* What is to be done to the endpoint of an address, or without touching it. */
+/* The actions for an address: to its endpoint, or without touching it. */
 struct paths_renewal {
 	union sockaddr_ip local;
 	bool take, make;
-	bool last;              /* those of the others are to be taken before: what tells peers so goes over this one */
-	bool announce;          /* after it was taken: make it such that the peer is told of the address, and no subflow is begun */
-	bool prompt;            /* have its subflows send an acknowledgement, so that the peer sends what it has */
-	bool ask;               /* send a SYN of plain TCP from there to @peer; paths_outages_answered() is told of an answer */
+	bool last;              /* delete the others' endpoints first: their RM_ADDR travels over this network */
+	bool announce;          /* after the deletion: make an endpoint that announces the address and opens no subflow */
+	bool prompt;            /* make its subflows send an acknowledgement, so that the peer sends its data */
+	bool ask;               /* send a SYN of plain TCP from there to @peer; report an answer to paths_outages_answered() */
 	union sockaddr_ip peer;
 };
 
@@ -175,24 +175,24 @@ struct paths_outages {
 	struct paths_outage list[PATHS_OUTAGES_MAX]; /* in the order of the addresses */
 	size_t count;
 	struct paths_flows flows;
-	int64_t resent; /* when a subflow was last closed to have its connection send again; 0: never */
-	union sockaddr_ip left[PATHS_OUTAGES_MAX]; /* addresses that subflows were from: peers may know such ones that have gone */
+	int64_t resent; /* when we last closed a subflow of a stalled connection; 0: never */
+	union sockaddr_ip left[PATHS_OUTAGES_MAX]; /* addresses that had subflows: peers may still count those that ended */
 	size_t left_count;
 };
 
 /*
- * paths_outages_find() - compare subflows with what they were at the last look
- * @own: those whose endpoints may be made anew, the preferred one first; at most PATHS_OUTAGES_MAX count
- * @out: set to what is to be done to their endpoints now. Returns to how many.
+ * paths_outages_find() - compare the subflows with the last look, and decide what to do now
+ * @own: addresses whose endpoints we may renew, the preferred one first; those beyond PATHS_OUTAGES_MAX are ignored
+ * @out: set to the actions. Returns their number.
  */
 size_t paths_outages_find(struct paths_outages *outages, const struct paths_subflows *subflows,
 			  const struct paths_managed *own, size_t count, int64_t now,
 			  struct paths_renewal out[static PATHS_OUTAGES_MAX]);
 
-/* Somebody was reached from an address that was to be asked. */
+/* Notes that a peer has answered a SYN from the address (ask). */
 void paths_outages_answered(struct paths_outages *outages, const union sockaddr_ip *local, int64_t now);
 
-/* How long until the next look, in milliseconds: longer where nothing goes on. */
+/* Returns the milliseconds until the next look: more if nothing happens. */
 int paths_outages_interval_ms(const struct paths_outages *outages, const struct paths_subflows *subflows, int64_t now);
 
 #endif

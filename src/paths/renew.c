@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * renew.c - has subflows over networks that are silent made anew, and asks such networks: outage.c says when
+ * renew.c - renews subflows over silent networks, and asks peers there; outage.c decides when
  *
- * A subflow over a silent network tells that it works when its retransmission timer expires, or when Linux sends its SYN again, which may
- * be many seconds later. A SYN to the same peer and port tells at once, and passes wherever the subflow's own has passed. The connection is
- * reset as soon as the answer is there: nobody is to serve it.
+ * When a silent network works again, its subflow shows that only after its retransmission timer expires, or after Linux repeats its SYN,
+ * perhaps many seconds later. A SYN of our own to the same peer and port shows it at once, and passes all firewalls that the subflow's SYN
+ * passed. We reset the connection as soon as the answer is there, so that the peer doesn't serve it.
  */
 #include "config.h"
 
@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define AGAIN_MS 1000 /* where the kernel couldn't be asked */
+#define AGAIN_MS 1000 /* the next look after the kernel failed to answer */
 #define NEEDED_MS 100 /* while a connection waits for its subflow over another network */
 
 /* --- probes --- */
@@ -28,7 +28,7 @@ static void drop(struct paths_probes *probes, size_t at)
 	probes->list[at] = probes->list[--probes->count];
 }
 
-/* Returns a socket whose SYN is on its way, or -1. */
+/* Sends a SYN, and returns its socket, or -1. */
 static int send_syn(const union sockaddr_ip *local, unsigned int index, const union sockaddr_ip *peer)
 {
 	const struct linger reset = { .l_onoff = 1 };
@@ -46,7 +46,7 @@ static int send_syn(const union sockaddr_ip *local, unsigned int index, const un
 	return -1;
 }
 
-/* Sends a SYN over the device @index; one that was sent from the same address before is no longer waited for. */
+/* Sends a SYN over the device @index, and drops an earlier one from the same address. */
 static void probe_send(struct paths_probes *probes, const union sockaddr_ip *local, unsigned int index, const union sockaddr_ip *peer)
 {
 	int fd = send_syn(local, index, peer);
@@ -69,7 +69,7 @@ size_t paths_probes_poll(const struct paths_probes *probes, struct pollfd out[st
 	return probes->count;
 }
 
-/* Sets @out to the addresses that have had an answer, without waiting; a refusal is one, too. Returns how many. */
+/* Sets @out to the addresses that got an answer, without waiting; a refusal is an answer, too. Returns their number. */
 static size_t probe_take(struct paths_probes *probes, union sockaddr_ip out[static PATHS_OUTAGES_MAX])
 {
 	size_t found = 0;
@@ -106,7 +106,7 @@ static void say(const struct paths_mender *mender, const union sockaddr_ip *addr
 		paths_say("%s %s: %s", network->link.name, host_format_address(address, text), what);
 }
 
-/* What is said of a network that is silent. NULL: it isn't. */
+/* Returns the message about a silent network; NULL: it isn't silent. */
 static const char *silence_of(const struct paths_outage *outage)
 {
 	if (outage->held)
@@ -116,7 +116,7 @@ static const char *silence_of(const struct paths_outage *outage)
 	return NULL;
 }
 
-/* Says which networks have fallen silent, and which are heard again; @before is what was. */
+/* Prints the networks that have fallen silent or are heard again since @before. */
 static void tell(const struct paths_renewer *renewer, const struct paths_mender *mender, const struct paths_outages *before)
 {
 	for (size_t i = 0; i < renewer->outages.count; i++) {
@@ -151,7 +151,7 @@ static void take_answers(struct paths_renewer *renewer, int64_t now)
 		paths_outages_answered(&renewer->outages, &answered[i], now);
 }
 
-/* Is there a connection no more that has its last subflow over a network that has gone? */
+/* Do fewer of the networks that are gone now carry a connection's last subflow? */
 static bool are_spared(const struct paths_renewer *renewer, const struct paths_wanted *wanted)
 {
 	bool needed[PATHS_OUTAGES_MAX];

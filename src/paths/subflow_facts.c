@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* subflow_facts.c - what the kernel tells of subflows, and what follows from it at a look (no I/O) */
+/* subflow_facts.c - answers questions about subflows from the kernel's facts at one look (no I/O) */
 #include "config.h"
 
 #include "paths/outage.h"
 
-#define SILENT_MS 700 /* besides two round trips: a burst that is lost on a path that works is made good for in less */
+#define SILENT_MS 700 /* besides two round trips: on a working path Linux repairs a lost burst in less */
 
 bool paths_is_among(const union sockaddr_ip *address, const union sockaddr_ip *list, size_t count)
 {
@@ -103,7 +103,7 @@ bool paths_subflows_are_stalled(const struct paths_subflows *subflows, uint32_t 
 	return found;
 }
 
-/* Of these addresses the first that the connection has a subflow from, an established one if there is any; @count: none. */
+/* Returns the index of the first address from which the connection has a subflow, preferably an established one; @count: none. */
 static size_t first_of(const struct paths_subflows *subflows, uint32_t token, const union sockaddr_ip *addresses, size_t count)
 {
 	size_t best = 2 * count;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * wanted.c - which endpoints, rules and tables there should be, from what the kernel has and what was chosen
+ * wanted.c - computes the endpoints, rules and tables that should exist, from the host's state and the user's choice
  *
- * Each device has one address of each family that is used: a second one would be a second path over the same network (host/judge.c). For
- * that address there is an endpoint, from which Linux opens subflows; a rule, "from ADDRESS lookup TABLE", for whatever is bound to the
- * address; and a table for the device with its default route and the networks on its link.
+ * We use one address of each family on each device: a second one would be a second path over the same network (host/judge.c). That
+ * address gets an endpoint, from which Linux opens subflows; a rule, "from ADDRESS lookup TABLE", for sockets bound to the address;
+ * and a table for the device, with its default route and the networks on its link.
  */
 #include "config.h"
 
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LIMIT_MIN 2 /* Linux' own since 5.19: room for a subflow that replaces another one */
+#define LIMIT_MIN 2 /* Linux's default since 5.19: leaves room for a subflow that replaces another one */
 
 bool paths_wanted_is_own(uint8_t protocol, uint32_t table, const struct paths_choice *choice,
 			 const struct paths_memory *memory)
@@ -39,7 +39,7 @@ static bool is_taken(uint32_t table, unsigned int index, const struct paths_want
 	return false;
 }
 
-/* The table of the device: the one that it has, or the first that is free behind the place that its number gives it. */
+/* Returns the device's table: the one that it has, or the first free one, searching from the place of the device's index. */
 static uint32_t find_table(unsigned int index, const struct paths_wanted *wanted, const struct host *host,
 			   const struct paths_choice *choice)
 {
@@ -53,7 +53,7 @@ static uint32_t find_table(unsigned int index, const struct paths_wanted *wanted
 			return route->table;
 	}
 	for (uint32_t i = 0; i < count; i++) {
-		/* of a range that ends with the last table there is, the sum may be larger than that */
+		/* with 64 bits: in a range that ends with the last table number the sum may exceed 32 bits */
 		table = first + (uint32_t)(((uint64_t)index + i) % count);
 		if (!is_taken(table, index, wanted, host))
 			return table;
@@ -73,7 +73,7 @@ static const struct host_rule *find_foreign_rule(const struct host *host, const 
 
 /* --- all of it -------------------------------------------------------------------------- */
 
-/* Has a network gone for which this is the reason, rather than that somebody wants it not to be used? */
+/* Does this verdict mean that the network is gone by itself, and not excluded by a setting? */
 static bool is_outage(enum host_verdict verdict)
 {
 	return verdict == HOST_DOWN || verdict == HOST_NO_CARRIER || verdict == HOST_NO_ROUTE || verdict == HOST_NOT_READY;
