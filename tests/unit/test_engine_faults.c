@@ -2,6 +2,7 @@
 /* test_engine_faults.c - what the kernel refuses, doesn't say, or says late, and what a small stack leaves to others */
 #include "config.h"
 
+#include "client/converters_destinations.h"
 #include "client/converters_facts.h"
 #include "engine_world.h"
 #include "run.h"
@@ -476,6 +477,19 @@ START_TEST(small_stack_learns_nothing_from_a_response)
 }
 END_TEST
 
+START_TEST(small_stack_learns_nothing_from_silence)
+{
+	learn(SILENCE);
+	for (int i = 0; i < 2; i++) {
+		expect_on(dial_begin(false));
+		ck_assert_int_eq(sockaddr_ip_parse(&dial.server, "198.51.100.9", 443), 0);
+		synack(TAKEN);
+		ck_assert_int_eq(i ? step() : step_on_small_stack(), DIAL_REACHED);
+		ck_assert_int_eq(converters_admits(0, &dial.server), i);
+	}
+}
+END_TEST
+
 START_TEST(small_stack_learns_nothing_from_a_ride_that_fails)
 {
 	expect_on(dial_begin(false));
@@ -540,6 +554,7 @@ int main(void)
 		multipath_tcp_that_holds_is_noted_of_the_converter, part_of_a_response_ends_the_watch_over_the_path,
 		small_stack_learns_nothing_from_a_response, small_stack_learns_nothing_from_a_ride_that_fails,
 		small_stack_puts_off_the_look_at_the_path, small_stack_looks_for_no_other_network,
+		small_stack_learns_nothing_from_silence,
 	};
 	Suite *suite = suite_create("engine_faults");
 	TCase *tcase = tcase_create("engine_faults");

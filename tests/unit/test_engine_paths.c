@@ -643,6 +643,11 @@ START_TEST(network_is_kept_for_addresses_of_its_family)
 	ck_assert_int_eq(sockaddr_ip_parse(&addr, "2001:db8::1", 1234), 0);
 	ck_assert_int_eq(path_start_choose(&start, &query, 0, &addr), 1);
 	ck_assert_uint_eq(start.own.id.source.s6_addr[15], 6);
+	/* and so does IPv4 where the source is of IPv6 */
+	start.own.id.source = (struct in6_addr){ .s6_addr = { 0xfd, [15] = 9 } };
+	ck_assert_int_eq(sockaddr_ip_parse(&addr, "192.0.2.1", 1234), 0);
+	ck_assert_int_eq(path_start_choose(&start, &query, 0, &addr), 1);
+	ck_assert_uint_eq(start.own.id.source.s6_addr[15], 6);
 }
 END_TEST
 
@@ -681,8 +686,10 @@ START_TEST(answer_on_the_usual_path_restores_it)
 	paths_note_failure(&usual, CACHE_PATH_SILENT);
 	list_of(5);
 	path_start_init(&start, true, &nets.list.paths[0].id.source);
+	paths_note_failure(&start.own.id, CACHE_PATH_SILENT);
 	path_start_answered(&start, 10, true);
 	ck_assert_int_eq(paths_facts_usual(0).state, CACHE_PATH_SILENT);
+	ck_assert_int_eq(paths_facts_kept(&start.own.id).state, CACHE_PATH_SILENT); /* that takes a trial */
 }
 END_TEST
 

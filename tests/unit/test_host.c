@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct path_preferences none;
 static struct path_preferences wishes;
@@ -325,13 +326,20 @@ START_TEST(test_missing_networks_are_told)
 		if (i < 2)
 			ck_assert_ptr_null(path_preferences_add(&named, there[i]));
 	}
-	errno = 77;
-	missing[0] = '\0';
-	networks_tell_missing(&named, say);
-	ck_assert_int_eq(errno, 77);
-	ck_assert_str_eq(missing, "CONVERT_PATHS names 203.0.113.77: there is no such device or address now\n"
-				  "CONVERT_PATHS names nosuch0: there is no such device or address now\n"
-				  "CONVERT_PATHS names 2001:db8::77: there is no such device or address now\n");
+	for (size_t i = 0; i < 2; i++) { /* whatever failed before; and no descriptor is left open */
+		const int before = i ? EADDRNOTAVAIL : ENODEV, lowest = dup(STDIN_FILENO);
+
+		close(lowest);
+		errno = before;
+		missing[0] = '\0';
+		networks_tell_missing(&named, say);
+		ck_assert_int_eq(errno, before);
+		ck_assert_int_eq(dup(STDIN_FILENO), lowest);
+		close(lowest);
+		ck_assert_str_eq(missing, "CONVERT_PATHS names 203.0.113.77: there is no such device or address now\n"
+					  "CONVERT_PATHS names nosuch0: there is no such device or address now\n"
+					  "CONVERT_PATHS names 2001:db8::77: there is no such device or address now\n");
+	}
 }
 END_TEST
 

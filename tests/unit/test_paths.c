@@ -76,6 +76,49 @@ static unsigned int first_probes_sent(struct paths_view *view)
 	return sent;
 }
 
+START_TEST(first_probe_comes_when_the_answer_is_overdue_and_no_sooner)
+{
+	static const struct paths_view views[] = { { .rtt = 0 }, { .rtt = 50 }, { .rtt = 50, .heard = true }, { .rtt = 50, .others_far = true } };
+
+	for (size_t i = 0; i < sizeof(views) / sizeof(views[0]); i++) {
+		const unsigned int patience = paths_patience(views[i].rtt, views[i].heard);
+		struct paths_view view = views[i];
+		struct paths_step step = paths_decide(&view);
+
+		ck_assert_int_eq(step.what, PATHS_WAIT);
+		ck_assert_uint_eq(step.again, patience);
+		view.waiting = patience - 1;
+		step = paths_decide(&view);
+		ck_assert_int_eq(step.what, PATHS_WAIT);
+		ck_assert_uint_eq(step.again, 1);
+		view.waiting = patience;
+		ck_assert_int_eq(paths_decide(&view).what, !view.rtt || view.others_far ? PATHS_PROBE_ALL : PATHS_PROBE);
+	}
+}
+END_TEST
+
+/* Linux sends the request again after two round trips behind the one in which it should have been acknowledged, 200 ms at least. */
+START_TEST(request_that_linux_has_sent_twice_again_is_judged)
+{
+	static const struct { unsigned int rtt, again; } cases[] = { { 50, 750 }, { 100, 900 }, { 150, 1350 }, { 1000, 2000 } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct paths_view view = { .rtt = cases[i].rtt, .behind = true, .probes = 1, .answered = 1, .waiting = cases[i].again - 1 };
+		struct paths_step step;
+
+		view.last = 1000;
+		ck_assert_int_eq(paths_decide(&view).what, PATHS_PROBE); /* it works, and is asked on */
+		view.waiting++;
+		step = paths_decide(&view);
+		ck_assert_int_eq(step.what, PATHS_WAIT);
+		view.waiting += step.again - 1;
+		ck_assert_int_eq(paths_decide(&view).what, PATHS_WAIT);
+		view.waiting++;
+		ck_assert_int_eq(paths_decide(&view).what, PATHS_ASK_OTHERS);
+	}
+}
+END_TEST
+
 START_TEST(dead_path_costs_less_than_300_ms)
 {
 	const unsigned int rtts[] = { 1, 10, 20, 50, 70, 100, 120, 160, 175 };
@@ -601,6 +644,8 @@ int main(void)
 	Suite *suite = suite_create("paths");
 	TCase *decisions = tcase_create("decisions");
 
+	tcase_add_test(decisions, first_probe_comes_when_the_answer_is_overdue_and_no_sooner);
+	tcase_add_test(decisions, request_that_linux_has_sent_twice_again_is_judged);
 	tcase_add_test(decisions, dead_path_costs_less_than_300_ms);
 	tcase_add_test(decisions, other_path_that_is_far_is_asked_in_time);
 	tcase_add_test(decisions, other_path_that_is_farther_is_taken_unanswered);
