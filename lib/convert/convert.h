@@ -4,13 +4,12 @@
  *
  * libconvertproto turns bytes into structures (convert_request_parse(), convert_response_parse()) and
  * structures into bytes (convert_writer_init(), a convert_write_*() for each TLV, convert_writer_finish()).
- * What travels between is the caller's: the library knows no socket.
+ * The caller moves the bytes: the library knows no socket.
  *
  * - It does not allocate, log, do I/O, set errno or keep state between calls. Every function may be called
  *   from any thread and from a signal handler, as long as no other thread uses the same structure.
- * - All structures and buffers are the caller's, who may put them on the stack. Nothing has to be released.
- * - A struct convert_span points into the buffer that was parsed. It is valid as long as that buffer is
- *   there and unchanged.
+ * - The caller owns all structures and buffers, and may put them on the stack. There is nothing to release.
+ * - A struct convert_span points into the parsed buffer. It is valid as long as that buffer exists unchanged.
  * - Pointers must not be NULL, unless the description of the parameter says so. A buffer of no bytes may
  *   be NULL.
  * - Lengths are in bytes. Ports are in host byte order. Addresses are in network byte order, as always in
@@ -39,7 +38,7 @@ extern "C" {
 #define CONVERT_API
 #endif
 
-/* The version of the library whose header this is; convert_library_version() tells that of the library which runs. */
+/* The version of this header; convert_library_version() returns the version of the running library. */
 #define CONVERT_LIBRARY_VERSION_MAJOR 0
 #define CONVERT_LIBRARY_VERSION_MINOR 1
 #define CONVERT_LIBRARY_VERSION_PATCH 0
@@ -50,7 +49,7 @@ extern "C" {
 
 #define CONVERT_PROTOCOL_VERSION 1 /* of the Convert Protocol, Section 6.1; version 0 is reserved */
 #define CONVERT_MAGIC 0x2263       /* the Magic Number of each message, Section 6.1 */
-#define CONVERT_MAGIC_SILENT 0x6c63 /* that of a silent request, libconvert's own, see struct convert_silence */
+#define CONVERT_MAGIC_SILENT 0x6c63 /* the Magic Number of a silent request, libconvert's own, see struct convert_silence */
 #define CONVERT_HEADER_LEN 4       /* bytes of the fixed header, Figure 13 */
 #define CONVERT_MESSAGE_MAX 1020   /* bytes: 255 words of 32 bits, fixed header included */
 #define CONVERT_TLV_VALUE_MAX 1014 /* bytes of the longest Value that fits behind the fixed header */
@@ -88,20 +87,20 @@ enum convert_error_code {
 };
 
 /*
- * What a function that reads has found. The first three say that nothing is wrong; all others are faults,
- * for which convert_request_answer() and convert_response_answer() know what the RFC wants done. Later
- * versions of the library may add faults at the end: treat a value that you don't know as a fault.
+ * The result of a function that reads. The first three aren't faults; all others are, and convert_request_answer() and
+ * convert_response_answer() return the RFC's reaction to each. Later versions of the library may add faults at the end:
+ * treat a value that you don't know as a fault.
  */
 enum convert_status {
-	CONVERT_STATUS_OK,                  /* something was read, and the result is filled in */
+	CONVERT_STATUS_OK,                  /* the function has filled in the result */
 	CONVERT_STATUS_END,                 /* convert_tlv_next(), convert_tcp_option_next(): the list is at its end */
-	CONVERT_STATUS_NEED_MORE,           /* the others: the bytes are the valid beginning of a message, which goes on */
+	CONVERT_STATUS_NEED_MORE,           /* the others: the bytes are the valid beginning of a longer message */
 	CONVERT_STATUS_BAD_MAGIC,           /* this is not a Convert message */
 	CONVERT_STATUS_BAD_VERSION,         /* version 0, or one that this library does not know */
 	CONVERT_STATUS_ZERO_TOTAL_LENGTH,   /* the Total Length is 0, Section 6.1 */
 	CONVERT_STATUS_NO_TLV,              /* a request that asks for nothing: it has neither an Info nor a Connect TLV */
-	CONVERT_STATUS_TLV_PAST_END,        /* a TLV is longer than what is left of the message, Section 9 */
-	CONVERT_STATUS_TLV_ZERO_LENGTH,     /* a TLV's Length is 0: where the next one begins is unknown */
+	CONVERT_STATUS_TLV_PAST_END,        /* a TLV is longer than the rest of the message, Section 9 */
+	CONVERT_STATUS_TLV_ZERO_LENGTH,     /* a TLV's Length is 0, so the start of the next one is unknown */
 	CONVERT_STATUS_TLV_TYPE_RESERVED,   /* a TLV is of type 0, Section 6.2.2 */
 	CONVERT_STATUS_TLV_TWICE,           /* two TLVs are of the same type, Section 6.2.1 */
 	CONVERT_STATUS_TLV_UNKNOWN,         /* a request has a TLV that this library does not know, Section 6.2.8 */
@@ -109,19 +108,19 @@ enum convert_status {
 	CONVERT_STATUS_TLV_BAD_LENGTH,      /* a TLV's Length is impossible for its type */
 	CONVERT_STATUS_TLV_BAD_VALUE,       /* a TLV's Value breaks the rules of its type: a field called Zero, TCP options */
 	CONVERT_STATUS_BAD_ADDRESS,         /* a Connect TLV has an address that convert_address_is_valid() refuses */
-	CONVERT_STATUS_BAD_SILENCE,         /* a request with the Magic Number of a silent one has any fault */
-	CONVERT_STATUS_COUNT                /* how many there are in this version of the library; not a status */
+	CONVERT_STATUS_BAD_SILENCE,         /* any fault in a request with the Magic Number of a silent one */
+	CONVERT_STATUS_COUNT                /* their number in this version of the library; not a status */
 };
 
-/* What the RFC wants done about a status. */
+/* The RFC's reaction to a status. */
 enum convert_answer {
-	CONVERT_ANSWER_NONE,   /* go on: nothing is wrong */
+	CONVERT_ANSWER_NONE,   /* continue: there is no fault */
 	CONVERT_ANSWER_IGNORE, /* close the connection without a word (Section 6): this is not Convert */
 	CONVERT_ANSWER_RESET,  /* reset the connection */
 	CONVERT_ANSWER_ERROR   /* send a message with an Error TLV, then close the connection */
 };
 
-/* Bytes of the message that was parsed. They are not copied: see the rules above. */
+/* Bytes of the parsed message. The parser doesn't copy them: see the rules above. */
 struct convert_span {
 	const uint8_t *data; /* may be NULL if len is 0 */
 	size_t len;          /* bytes */
@@ -140,53 +139,53 @@ struct convert_tcp_option {
 };
 
 /*
- * The Silence TLV, a private-use TLV of libconvert (doc/private-tlvs.md). It is the first one of a silent request: the client
- * wants no response where the SYN+ACK says that the server was reached. Such a request has a Magic Number of its own,
- * CONVERT_MAGIC_SILENT, so that whoever doesn't know silence takes it for data of another protocol and sends no response that
- * the client would hand to its application.
+ * The Silence TLV, a private-use TLV of libconvert (doc/private-tlvs.md). It is the first TLV of a silent request: the
+ * client wants no response if the SYN+ACK says that the server was reached. Such a request has a Magic Number of its
+ * own, CONVERT_MAGIC_SILENT. So a converter that doesn't know silence takes it for another protocol's data, and sends
+ * no response that the client would pass to its application.
  */
 struct convert_silence {
-	bool blind; /* the client can't take a response off the stream: all that isn't success is said as the network says it */
-	bool mptcp; /* the client's socket is one of Multipath TCP, and to be served as such or not at all */
-	uint64_t attempt; /* blind: a random number that the request has each time that it is made; 0: it is made once */
-	uint16_t repeat;  /* with an attempt: how often it was made before */
-	uint8_t padding;  /* written, not read: words of 32 bits behind all that, since a converter may answer a longer SYN more often */
+	bool blind; /* the client can't take a response off the stream: the network's own means report errors */
+	bool mptcp; /* the client uses Multipath TCP, and wants to be served that way or not at all */
+	uint64_t attempt; /* blind: a random number that identifies repeats of the request; 0: there are none */
+	uint16_t repeat;  /* with an attempt: how often it was sent before */
+	uint8_t padding;  /* written, not read: words of 32 bits at the end; a converter may answer a longer SYN more often */
 };
 
-/* What a client sends to a converter. A part whose has_… is false is zero. */
+/* A client's message to a converter. A part whose has_… is false is zero. */
 struct convert_request {
 	size_t length;                   /* bytes of the stream that the message takes */
-	bool has_info;                   /* Info TLV, Section 6.2.3: the client asks which TCP extensions are supported */
+	bool has_info;                   /* Info TLV, Section 6.2.3: the client asks for the supported TCP extensions */
 	bool has_connect;                /* Connect TLV, Section 6.2.5: the client asks for a connection to a server */
 	bool has_cookie;                 /* Cookie TLV, Section 6.2.7 */
 	bool has_echo;                   /* Echo TLV, convert_write_echo(): the client asks for its own bytes */
-	bool has_silence;                /* the Magic Number is that of a silent request: reset it unless silence was offered */
+	bool has_silence;                /* it has the Magic Number of a silent request: reset it unless silence was offered */
 	struct convert_silence silence;  /* Silence TLV */
-	bool has_hold_time;              /* Hold Time TLV, convert_write_hold_time(): the client says for how long its SYN may be withheld */
-	uint16_t hold_ms;                /* Hold Time TLV: for so many milliseconds at most; 0: it is to be let go at once */
+	bool has_hold_time;              /* Hold Time TLV, convert_write_hold_time(): how long its SYN may be withheld */
+	uint16_t hold_ms;                /* Hold Time TLV: the limit in milliseconds; 0: don't withhold it */
 	struct in6_addr address;         /* Connect TLV: the server's address */
 	uint16_t port;                   /* Connect TLV: the server's port, any number */
-	bool extended;                   /* Connect TLV: it is an Extended one, it has a TCP Options field */
+	bool extended;                   /* Connect TLV: an Extended one, with a TCP Options field */
 	struct convert_span tcp_options; /* Connect TLV: that field, valid for convert_tcp_option_next() */
 	struct convert_span cookie;      /* Cookie TLV: the cookie and its padding (its own length is not on the wire) */
 	struct convert_span tlvs;        /* all TLVs, for convert_tlv_next() */
 };
 
 /*
- * The Withholding TLV, a private-use TLV of libconvert (doc/private-tlvs.md). With it a converter tells, in
- * the answer to an Info TLV, what it does with SYNs that carry a request.
+ * The Withholding TLV, a private-use TLV of libconvert (doc/private-tlvs.md). In the answer to an Info TLV a converter
+ * tells by it how it treats SYNs that carry a request.
  */
 struct convert_withholding {
 	bool withheld;     /* it withholds them until the server has answered (Section 4.2): its SYN+ACK confirms the server */
-	uint16_t limit_ms; /* for so many milliseconds at most; a SYN+ACK after that time confirms nothing */
+	uint16_t limit_ms; /* withheld: at most so many milliseconds; a later SYN+ACK confirms nothing */
 	bool corrects;     /* it corrects the receive window of MPTCP SYNs that carry data, which Linux misreads */
 	bool silent;       /* withheld: it understands silent requests, struct convert_silence */
 	bool blind;        /* silent: and blind ones */
-	bool repeats;      /* blind: those that are made again, struct convert_silence's attempt, are one connection to the server */
+	bool repeats;      /* blind: it recognizes repeated blind requests by struct convert_silence's attempt */
 	bool hold_times;   /* withheld: it understands Hold Time TLVs, convert_write_hold_time() */
 };
 
-/* What a converter sends to a client. A part whose has_… is false is zero. */
+/* A converter's message to a client. A part whose has_… is false is zero. */
 struct convert_response {
 	size_t length;                          /* bytes of the stream that the message takes */
 	bool has_error;                         /* Error TLV, Section 6.2.8: the connection has failed */
@@ -194,7 +193,7 @@ struct convert_response {
 	bool has_supported;                     /* Supported TCP Extensions TLV, Section 6.2.4 */
 	bool has_withholding;                   /* Withholding TLV */
 	bool has_echo;                          /* Echo TLV: the bytes behind the request come back */
-	uint16_t echo_kib;                      /* Echo TLV: so many KiB of them at most */
+	uint16_t echo_kib;                      /* Echo TLV: at most so many KiB of them */
 	uint8_t error_code;                     /* Error TLV: an enum convert_error_code, or any other number */
 	struct convert_span error_value;        /* Error TLV: all behind the Error Code, 4 * Length - 3 bytes: 1 or more */
 	struct convert_span tcp_header;         /* Extended TCP Header TLV: TCP options of the server's SYN+ACK, unchecked */
@@ -204,7 +203,7 @@ struct convert_response {
 };
 
 /*
- * A message that is being written. Its members are the library's; the caller hands the structure from
+ * A message under construction. The members belong to the library; the caller passes the structure from
  * convert_writer_init() to the convert_write_*() functions and convert_writer_finish().
  */
 struct convert_writer {
@@ -215,98 +214,97 @@ struct convert_writer {
 };
 
 /*
- * convert_library_version() - which version of the library is running
+ * convert_library_version() - return the version of the running library
  *
- * Returns a number as CONVERT_LIBRARY_VERSION, of the library that the program is linked with at run time:
- * compare with CONVERT_LIBRARY_VERSION_NUMBER(major, minor, patch).
+ * Returns a number like CONVERT_LIBRARY_VERSION, for the library that the program is linked with at run time: compare
+ * it with CONVERT_LIBRARY_VERSION_NUMBER(major, minor, patch).
  */
 CONVERT_API uint32_t convert_library_version(void);
 
 /*
  * --- Reading -----------------------------------------------------------------
  *
- * A peer shows the parser the first bytes of the stream, as many as have arrived, as often as more arrive,
- * until the status is not CONVERT_STATUS_NEED_MORE. Bytes behind the message are the application's; the
- * parsers don't look at them.
+ * A peer passes the parser the first bytes of the stream, as many as have arrived, and repeats this when more arrive,
+ * until the status is not CONVERT_STATUS_NEED_MORE. Bytes behind the message are the application's; the parsers don't
+ * look at them.
  */
 
 /*
  * convert_message_length() - read the fixed header of a message (Section 6.1, Figure 13)
  * @buf: the first bytes of the stream
- * @len: how many bytes of it are there; 0 or more
- * @length: is set to how many bytes the whole message takes, fixed header included, whether they have
- *          arrived or not: 4-1020 with CONVERT_STATUS_OK, 0-1020 with CONVERT_STATUS_BAD_VERSION, 0 with
- *          CONVERT_STATUS_ZERO_TOTAL_LENGTH. With other results it is left alone.
+ * @len: their number; 0 or more
+ * @length: set to the number of bytes of the whole message, fixed header included, arrived or not: 4-1020 with
+ *          CONVERT_STATUS_OK, 0-1020 with CONVERT_STATUS_BAD_VERSION, 0 with CONVERT_STATUS_ZERO_TOTAL_LENGTH.
+ *          Unchanged with other results.
  *
- * Returns CONVERT_STATUS_OK; CONVERT_STATUS_NEED_MORE if there are fewer than 4 bytes and nothing is wrong
- * so far; CONVERT_STATUS_BAD_MAGIC, as soon as the third byte shows it; CONVERT_STATUS_BAD_VERSION if the
- * Magic Number is right and the Version isn't 1; CONVERT_STATUS_ZERO_TOTAL_LENGTH if Magic Number and Version are
- * right.
+ * Returns CONVERT_STATUS_OK; CONVERT_STATUS_NEED_MORE if there are fewer than 4 bytes and no fault so far;
+ * CONVERT_STATUS_BAD_MAGIC, as soon as the third byte shows it; CONVERT_STATUS_BAD_VERSION if the Magic Number is right
+ * and the Version isn't 1; CONVERT_STATUS_ZERO_TOTAL_LENGTH if Magic Number and Version are right.
  */
 CONVERT_API enum convert_status convert_message_length(const uint8_t *buf, size_t len, size_t *length);
 
 /*
  * convert_request_parse() - read a client's message, as a converter does (Sections 6.1 to 6.2.8)
  * @buf: the first bytes of the stream from the client
- * @len: how many bytes of it are there; 0 or more
- * @out: is always set: with CONVERT_STATUS_OK to the request, otherwise to zero but for @out->length, which
- *       is how many bytes the whole message takes as soon as the fixed header is there, so that the message
- *       can be waited for and, on a fault, echoed (convert_write_error_echo()), and @out->has_silence, which is true as
- *       soon as the Magic Number is there and is CONVERT_MAGIC_SILENT. Its spans point into @buf.
+ * @len: their number; 0 or more
+ * @out: always set: with CONVERT_STATUS_OK to the request, otherwise to zero with two exceptions. @out->length is the
+ *       number of bytes of the whole message as soon as the fixed header is there, so that the caller can wait for the
+ *       message and, on a fault, echo it (convert_write_error_echo()). @out->has_silence is true as soon as the Magic
+ *       Number is there and is CONVERT_MAGIC_SILENT. The spans point into @buf.
  *
- * Returns CONVERT_STATUS_OK; CONVERT_STATUS_NEED_MORE until the whole message is there; or a fault, of
- * several the first in the stream (within a TLV: Type before Length, Length before Value). A TLV that is neither in
- * Table 1 nor libconvert's own is CONVERT_STATUS_TLV_UNKNOWN. A message with neither an Info TLV nor
- * a Connect TLV is CONVERT_STATUS_NO_TLV.
+ * Returns CONVERT_STATUS_OK; CONVERT_STATUS_NEED_MORE until the whole message is there; or a fault, of several the
+ * first in the stream (within a TLV: Type before Length, Length before Value). A TLV that is neither in Table 1 nor
+ * libconvert's own is CONVERT_STATUS_TLV_UNKNOWN. A message with neither an Info TLV nor a Connect TLV is
+ * CONVERT_STATUS_NO_TLV.
  *
- * A silent request begins with a Silence TLV, and has a Connect TLV and no Info TLV. Every fault of a message with its Magic
- * Number is CONVERT_STATUS_BAD_SILENCE, for which convert_request_answer() wants a reset.
+ * A silent request begins with a Silence TLV, and has a Connect TLV and no Info TLV. Every fault of a message with its
+ * Magic Number is CONVERT_STATUS_BAD_SILENCE, for which convert_request_answer() demands a reset.
  */
 CONVERT_API enum convert_status convert_request_parse(const uint8_t *buf, size_t len, struct convert_request *out);
 
 /*
  * convert_response_parse() - read a converter's message, as a client does (Sections 6.1 to 6.2.8)
  * @buf: the first bytes of the stream from the converter
- * @len: how many bytes of it are there; 0 or more
- * @out: is always set, as by convert_request_parse()
+ * @len: their number; 0 or more
+ * @out: always set, as by convert_request_parse()
  *
- * Returns as convert_request_parse() does, with two exceptions. TLVs of unknown types are passed over, since
- * the protocol is extended by new TLVs (Section 6): @out->tlvs has them. A message without TLVs is
- * CONVERT_STATUS_OK: it says that the server was reached, and no more.
+ * Returns as convert_request_parse(), with two exceptions. It skips TLVs of unknown types, since new TLVs extend the
+ * protocol (Section 6): @out->tlvs has them. A message without TLVs is CONVERT_STATUS_OK: it says that the server was
+ * reached, and no more.
  */
 CONVERT_API enum convert_status convert_response_parse(const uint8_t *buf, size_t len, struct convert_response *out);
 
 /*
- * convert_request_answer() - what a converter does about a status of convert_request_parse()
- * @status: what was returned
- * @code: is set, with CONVERT_ANSWER_ERROR only, to the code of the Error TLV; may be NULL. For
- *        CONVERT_ERROR_UNSUPPORTED_VERSION the TLV is written by convert_write_error_versions(), for the
- *        two other codes that occur by convert_write_error_echo().
+ * convert_request_answer() - return a converter's reaction to a status of convert_request_parse()
+ * @status: the result of that function
+ * @code: set, with CONVERT_ANSWER_ERROR only, to the code of the Error TLV; may be NULL. For
+ *        CONVERT_ERROR_UNSUPPORTED_VERSION write the TLV by convert_write_error_versions(), for the two other possible
+ *        codes by convert_write_error_echo().
  *
- * Returns CONVERT_ANSWER_NONE for CONVERT_STATUS_OK, CONVERT_STATUS_END and CONVERT_STATUS_NEED_MORE; for
- * faults what Sections 6, 6.1, 6.2.1, 6.2.2, 6.2.5 and 6.2.8 ask of a converter; CONVERT_ANSWER_RESET for
- * values that are no status.
+ * Returns CONVERT_ANSWER_NONE for CONVERT_STATUS_OK, CONVERT_STATUS_END and CONVERT_STATUS_NEED_MORE; for faults the
+ * reaction that Sections 6, 6.1, 6.2.1, 6.2.2, 6.2.5 and 6.2.8 demand of a converter; CONVERT_ANSWER_RESET for values
+ * that are no status.
  */
 CONVERT_API enum convert_answer convert_request_answer(enum convert_status status, enum convert_error_code *code);
 
 /*
- * convert_response_answer() - what a client does about a status of convert_response_parse()
- * @status: what was returned
+ * convert_response_answer() - return a client's reaction to a status of convert_response_parse()
+ * @status: the result of that function
  *
  * Returns CONVERT_ANSWER_NONE for CONVERT_STATUS_OK, CONVERT_STATUS_END and CONVERT_STATUS_NEED_MORE;
- * CONVERT_ANSWER_RESET for all faults (Sections 6.1, 6.2.1, 6.2.2) and for values that are no status: a client
- * has no message to complain with.
+ * CONVERT_ANSWER_RESET for all faults (Sections 6.1, 6.2.1, 6.2.2) and for values that are no status: a client has no
+ * message to complain with.
  */
 CONVERT_API enum convert_answer convert_response_answer(enum convert_status status);
 
 /*
  * convert_tlv_next() - take the next TLV off a list of TLVs (Section 6.2.1, Figure 14)
- * @list: the TLVs that are still ahead; at first the tlvs of a struct convert_request or convert_response, or
- *        any bytes. With CONVERT_STATUS_OK it is moved behind the TLV, otherwise it stays.
- * @tlv: is set with CONVERT_STATUS_OK; it points into the same buffer as @list
+ * @list: the remaining TLVs; at first the tlvs of a struct convert_request or convert_response, or any bytes.
+ *        CONVERT_STATUS_OK moves it behind the TLV, otherwise it stays.
+ * @tlv: set with CONVERT_STATUS_OK; it points into the same buffer as @list
  *
- * This is for what the parsers don't interpret: TLVs of private use and of later RFCs, and tools that print
- * messages. Any type is returned, also 0, and as often as it is there.
+ * For TLVs that the parsers don't interpret, those of private use and of later RFCs, and for tools that print messages.
+ * Returns TLVs of any type, also 0, as often as they are there.
  *
  * Returns CONVERT_STATUS_OK; CONVERT_STATUS_END if no byte is left; CONVERT_STATUS_TLV_ZERO_LENGTH or
  * CONVERT_STATUS_TLV_PAST_END, which don't occur in a list that a parser has set.
@@ -315,18 +313,17 @@ CONVERT_API enum convert_status convert_tlv_next(struct convert_span *list, stru
 
 /*
  * convert_tcp_option_next() - take the next option off a list of TCP options (Figure 19; RFC 9293, Section 3.1)
- * @list: the options that are still ahead; at first the tcp_options of a request, the tcp_header of a response,
- *        or any bytes. With CONVERT_STATUS_OK it is moved behind the option; otherwise it is moved, if at all, over
- *        options of kinds 0 and 1.
- * @option: is set with CONVERT_STATUS_OK; it points into the same buffer as @list
+ * @list: the remaining options; at first the tcp_options of a request, the tcp_header of a response, or any bytes.
+ *        CONVERT_STATUS_OK moves it behind the option; any other status moves it, if at all, over options of kinds 0
+ *        and 1.
+ * @option: set with CONVERT_STATUS_OK; it points into the same buffer as @list
  *
- * Options of kind 0 (End of Option List, which is the padding here) and 1 (No-Operation) have no length and are
- * passed over; both don't end the list (Section 7.1).
+ * Options of kind 0 (End of Option List, which is the padding here) and 1 (No-Operation) have no length. The function
+ * skips them; neither ends the list (Section 7.1).
  *
- * Returns CONVERT_STATUS_OK; CONVERT_STATUS_END if no option is left; CONVERT_STATUS_TLV_BAD_VALUE if an
- * option's Length is less than 2 or more than what is left. That fault doesn't occur in the tcp_options
- * of a request, which its parser has checked; it may in the tcp_header of a response, where the options are the
- * server's.
+ * Returns CONVERT_STATUS_OK; CONVERT_STATUS_END if no option is left; CONVERT_STATUS_TLV_BAD_VALUE if an option's
+ * Length is less than 2 or more than the rest. That fault doesn't occur in the tcp_options of a request, which its
+ * parser has checked; it may in the tcp_header of a response, where the options are the server's.
  */
 CONVERT_API enum convert_status convert_tcp_option_next(struct convert_span *list, struct convert_tcp_option *option);
 
@@ -334,9 +331,9 @@ CONVERT_API enum convert_status convert_tcp_option_next(struct convert_span *lis
  * convert_address_is_valid() - may this address be the Remote Peer IP Address of a Connect TLV (Section 6.2.5)?
  * @address: IPv4 as IPv4-mapped
  *
- * Returns false for multicast and loopback addresses of both families and for 255.255.255.255, as the RFC
- * wants it, and for the unspecified addresses :: and 0.0.0.0/8, since Linux connects to them as to loopback.
- * Whether an address is that of a link or of a private network is the caller's to judge.
+ * Returns false for multicast and loopback addresses of both families and for 255.255.255.255, as the RFC demands, and
+ * for the unspecified addresses :: and 0.0.0.0/8, since Linux connects to them as to loopback. The caller judges
+ * addresses of a link or of a private network.
  */
 CONVERT_API bool convert_address_is_valid(const struct in6_addr *address);
 
@@ -345,21 +342,21 @@ CONVERT_API bool convert_address_is_valid(const struct in6_addr *address);
  *
  * convert_writer_init() begins a message in the caller's buffer, each convert_write_*() adds one TLV, and
  * convert_writer_finish() writes the fixed header. The writer remembers the first fault and writes nothing after
- * it, so that only the result of convert_writer_finish() has to be checked. These are the faults:
+ * it, so the caller need check only the result of convert_writer_finish(). These are the faults:
  *
  * -ENOBUFS  the message does not fit into the buffer, or into CONVERT_MESSAGE_MAX bytes
  * -EEXIST   a TLV of the same type was written before (Section 6.2.1)
  * -EINVAL   a value that the RFC forbids, as each function says
  *
- * The functions copy what they are given, which must not lie in the buffer of the message; it may change
- * as soon as they have returned. They write TLVs of either direction, and don't ask whether they belong together.
+ * The functions copy their arguments, which must not lie in the buffer of the message, and may change afterwards. They
+ * write TLVs of either direction, and don't check whether these belong together.
  */
 
 /*
  * convert_writer_init() - begin a message
- * @w: is set, whatever it was
- * @buf: gets the message; the writer uses it until convert_writer_finish() has returned
- * @capacity: bytes of @buf. CONVERT_MESSAGE_MAX is enough for every message; more isn't used. Fewer than
+ * @w: set, whatever it was
+ * @buf: receives the message; the writer uses it until convert_writer_finish() has returned
+ * @capacity: bytes of @buf. CONVERT_MESSAGE_MAX suffices for every message; the writer uses no more. Fewer than
  *            CONVERT_HEADER_LEN are -ENOBUFS.
  */
 CONVERT_API void convert_writer_init(struct convert_writer *w, uint8_t *buf, size_t capacity);
@@ -368,21 +365,21 @@ CONVERT_API void convert_writer_init(struct convert_writer *w, uint8_t *buf, siz
  * convert_writer_finish() - write the fixed header (Section 6.1) and end the message
  *
  * Returns the length of the message in bytes, 4-1020 and a multiple of 4, or the first fault as a negative number
- * of errno: -ENOBUFS, -EEXIST or -EINVAL, as above. After a fault the buffer has no message. A message without TLVs
- * is written, too: as a response it says that the server was reached.
+ * of errno: -ENOBUFS, -EEXIST or -EINVAL, as above. After a fault the buffer has no message. A message without TLVs is
+ * valid, too: as a response it says that the server was reached.
  */
 CONVERT_API ssize_t convert_writer_finish(struct convert_writer *w);
 
-/* convert_write_info() - add an Info TLV (Section 6.2.3): a client asks which TCP extensions are supported */
+/* convert_write_info() - add an Info TLV (Section 6.2.3): a client asks for the supported TCP extensions */
 CONVERT_API void convert_write_info(struct convert_writer *w);
 
 /*
  * convert_write_connect() - add a Connect TLV (Section 6.2.5): a client asks for a connection to a server
  * @address: the server's, IPv4 as IPv4-mapped; -EINVAL if convert_address_is_valid() refuses it
  * @port: the server's, host byte order, any number
- * @options: TCP options that the converter is to use towards the server, one after the other as in Figure 19; they make
- *           it an Extended Connect TLV and are padded with 0. An option without a value (Length 2) leaves the value to
- *           the converter. -EINVAL if an option's length doesn't fit, or its kind is 0 or 1. NULL with 0 bytes: none, a
+ * @options: TCP options for the converter to use towards the server, one after the other as in Figure 19; they make it
+ *           an Extended Connect TLV and are padded with 0. An option without a value (Length 2) leaves the value to the
+ *           converter. -EINVAL if an option's length doesn't fit, or its kind is 0 or 1. NULL with 0 bytes: none, a
  *           Base Connect TLV.
  * @options_len: bytes of @options
  */
@@ -397,7 +394,7 @@ CONVERT_API void convert_write_connect(struct convert_writer *w, const struct in
 CONVERT_API void convert_write_cookie(struct convert_writer *w, const uint8_t *cookie, size_t cookie_len);
 
 /*
- * convert_write_tcp_header() - add an Extended TCP Header TLV (Section 6.2.6): a converter hands on the server's options
+ * convert_write_tcp_header() - add an Extended TCP Header TLV (Section 6.2.6): a converter passes on a server's options
  * @options: the TCP options of the server's SYN+ACK, one after the other as there; not checked, padded with 0
  * @options_len: bytes of @options; 0 or more
  */
@@ -407,27 +404,27 @@ CONVERT_API void convert_write_tcp_header(struct convert_writer *w, const uint8_
  * convert_write_supported() - add a Supported TCP Extensions TLV (Section 6.2.4): a converter answers an Info TLV
  * @kinds: kinds of TCP options, a byte each, padded with 0. -EINVAL for those that Section 7 forbids: 0, 1, 2 (Maximum
  *         Segment Size), 3 (Window Scale), 5 (SACK) and 29 (TCP-AO).
- * @count: how many; 0 or more
+ * @count: their number; 0 or more
  */
 CONVERT_API void convert_write_supported(struct convert_writer *w, const uint8_t *kinds, size_t count);
 
 /*
- * convert_write_withholding() - add a Withholding TLV (doc/private-tlvs.md): a converter tells what it does with SYNs
- * @withholding: what it does. limit_ms is of use only where withheld is true.
+ * convert_write_withholding() - add a Withholding TLV (doc/private-tlvs.md): a converter tells how it treats SYNs
+ * @withholding: its treatment. limit_ms counts only if withheld is true.
  */
 CONVERT_API void convert_write_withholding(struct convert_writer *w, const struct convert_withholding *withholding);
 
 /*
  * convert_write_silence() - begin a silent request with a Silence TLV (doc/private-tlvs.md)
- * @silence: what the client is like
+ * @silence: the client's properties
  *
- * It has to be the first TLV, otherwise it is -EINVAL. convert_writer_finish() gives such a message the Magic Number
- * CONVERT_MAGIC_SILENT.
+ * It must be the first TLV; otherwise the fault is -EINVAL. convert_writer_finish() gives such a message the Magic
+ * Number CONVERT_MAGIC_SILENT.
  */
 CONVERT_API void convert_write_silence(struct convert_writer *w, const struct convert_silence *silence);
 
 /*
- * convert_write_echo() - add an Echo TLV (doc/private-tlvs.md): the bytes that follow a request are to come back
+ * convert_write_echo() - add an Echo TLV (doc/private-tlvs.md): the converter sends back the bytes behind a request
  * @limit_kib: in a response, how many KiB of them come back at most; in a request 0
  *
  * In a request it goes with an Info TLV and without a Connect TLV.
@@ -435,11 +432,11 @@ CONVERT_API void convert_write_silence(struct convert_writer *w, const struct co
 CONVERT_API void convert_write_echo(struct convert_writer *w, uint16_t limit_kib);
 
 /*
- * convert_write_hold_time() - add a Hold Time TLV (doc/private-tlvs.md): a client says for how long its SYN may be withheld
- * @limit_ms: for so many milliseconds at most; 0: it is to be let go at once
+ * convert_write_hold_time() - add a Hold Time TLV (doc/private-tlvs.md): how long a client's SYN may be withheld
+ * @limit_ms: the limit in milliseconds; 0: don't withhold it
  *
- * It goes with a Connect TLV, to a converter that has offered it (struct convert_withholding's hold_times); others answer Unsupported
- * Message.
+ * It goes with a Connect TLV, to a converter that has offered it (struct convert_withholding's hold_times); others
+ * answer Unsupported Message.
  */
 CONVERT_API void convert_write_hold_time(struct convert_writer *w, uint16_t limit_ms);
 
@@ -472,8 +469,8 @@ CONVERT_API void convert_write_error_versions(struct convert_writer *w);
  * convert_write_error_echo() - add an Error TLV "Malformed Message" or "Unsupported Message" (1, 2; Figure 23)
  * @code: CONVERT_ERROR_MALFORMED_MESSAGE or CONVERT_ERROR_UNSUPPORTED_MESSAGE; others are -EINVAL
  * @message: the message that caused the error, fixed header included
- * @len: bytes of @message, 0 or more. What doesn't fit is left out: a message of CONVERT_MESSAGE_MAX bytes can't be
- *       echoed whole in another.
+ * @len: bytes of @message, 0 or more. The function omits the part that doesn't fit: a message of CONVERT_MESSAGE_MAX
+ *       bytes can't be echoed whole in another.
  */
 CONVERT_API void convert_write_error_echo(struct convert_writer *w, enum convert_error_code code, const uint8_t *message,
 					  size_t len);
@@ -487,8 +484,8 @@ CONVERT_API void convert_write_error_cookie(struct convert_writer *w, const uint
 
 /*
  * convert_write_error_options() - add an Error TLV "Unsupported TCP Option" (33, Section 6.2.8)
- * @kinds: the kinds of the TCP options of the request that can't be used, a byte each; padded with 0. Kind 0 is -EINVAL.
- * @count: how many; 0 is -EINVAL
+ * @kinds: the kinds of the request's TCP options that can't be used, a byte each; padded with 0. Kind 0 is -EINVAL.
+ * @count: their number; 0 is -EINVAL
  */
 CONVERT_API void convert_write_error_options(struct convert_writer *w, const uint8_t *kinds, size_t count);
 
@@ -498,13 +495,13 @@ CONVERT_API void convert_write_error_options(struct convert_writer *w, const uin
  * The texts are English, constant, and never NULL: "unknown" for values that have no name.
  */
 
-/* convert_status_name() - a status in words, for example "TLV appears twice" */
+/* convert_status_name() - return a status in words, for example "TLV appears twice" */
 CONVERT_API const char *convert_status_name(enum convert_status status);
 
-/* convert_error_name() - the name of the code of an Error TLV as in Table 2, for example "Connection Reset" */
+/* convert_error_name() - return the name of the code of an Error TLV as in Table 2, for example "Connection Reset" */
 CONVERT_API const char *convert_error_name(uint8_t code);
 
-/* convert_tlv_name() - the name of a type of TLV as in Table 4, for example "Connect TLV" */
+/* convert_tlv_name() - return the name of a type of TLV as in Table 4, for example "Connect TLV" */
 CONVERT_API const char *convert_tlv_name(uint8_t type);
 
 #ifdef __cplusplus
