@@ -16,7 +16,7 @@ convert_HEADERS = lib/convert/convert.h
 pkgconfigdir = $(libdir)/pkgconfig
 pkgconfig_DATA = lib/convertproto.pc
 
-# The manual: pages, and for each function that has no page of its own a link to the one that has it among its names.
+# The manual: pages, and for each function without a page of its own a link to the page that names it.
 API_PAGES = man/convertproto.3 man/convert_address_is_valid.3 man/convert_request_parse.3 man/convert_status_name.3 \
 	man/convert_tlv_next.3 man/convert_write_error.3 man/convert_writer_init.3
 API_LINKS = man/convert_error_name.3 man/convert_library_version.3 man/convert_message_length.3 man/convert_request_answer.3 \
@@ -33,7 +33,7 @@ $(API_LINKS): $(API_PAGES) Makefile
 	page=`cd $(srcdir)/man && grep -l "^\.Nm $$name\( ,\)*$$" $(API_PAGES:man/%=%)` && \
 	echo ".so man3/$$page" >$@.tmp && mv $@.tmp $@
 
-# The loader's cache: root's affair, and of use only for a directory that the loader looks in (libtool makes the links, and tells of
+# The loader's cache: only root can update it, and only for a directory that the loader searches (libtool makes the links, and reports
 # other directories). An ordinary user's PATH has no ldconfig, a package's own script calls it, and other C libraries have no cache.
 loader_cache = PATH="$$PATH:/usr/sbin:/sbin"; \
 	if test -z "$(DESTDIR)" && test "`id -u`" = 0 && ldconfig -NXv 2>/dev/null | grep '^$(libdir):' >/dev/null; then \

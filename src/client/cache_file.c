@@ -17,8 +17,9 @@
  * Opened. A mapping survives a change of the process's user, and no hook of ours sees the new user's code access the process's memory. So a
  * process that may change its user (root, or one with a capability or another saved user) has no mapping: each call opens the file, checks
  * that this user owns it, and closes it, with signals blocked. The call needn't check the header, since each record has its checksum. A
- * process that has changed its user, its root or its sandbox has no cache. Other processes don't work this way, because the descriptor
- * exists for a moment, and an application that closes a descriptor twice could close this one and open it as its own. A process without
+ * process that has changed its user, its root or its sandbox has no cache. Processes that can't change their user don't work this way,
+ * because the descriptor exists for a moment, and an application that closes a descriptor twice could close this one and open it as its
+ * own. A process without
  * rights can change its user by a user namespace. The next call, or cache_check_identity(), notices this and replaces the mapping by an
  * empty page without rights; a call in another thread then fails.
  *

@@ -17,7 +17,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define PROOF_SECONDS 3600        /* until a request asks again for its supported extensions */
+#define PROOF_SECONDS 3600        /* until a request asks it again for the supported extensions */
 #define MPTCP_LOST_SECONDS 600 /* the path may soon be another one */
 #define MPTCP_HOLDS_SECONDS 3600
 
@@ -28,7 +28,7 @@
 #define INFO_BLIND 0x40000u
 #define INFO_REPEATS 0x80000u
 #define INFO_HOLD_TIMES 0x100000u
-#define INFO_DOUBTED 0x200000u /* it took silent requests, and has to say so again */
+#define INFO_DOUBTED 0x200000u /* it took silent requests, and must offer them again */
 #define INFO_SILENCE (INFO_SILENT | INFO_BLIND | INFO_REPEATS | INFO_DOUBTED)
 /*
  * An answer to Info is good for PROOF_SECONDS, but this part of it for a day. Otherwise a process that begins with an older answer would

@@ -61,7 +61,7 @@ bool exchange_ask_blindly(const struct settings *settings, int converter, struct
 unsigned int exchange_hold_ms(const struct settings *settings, const struct path_id *path, bool mptcp, bool numbered);
 
 /*
- * exchange_ride_failed() - note what the failure of the way of asking before @next, on @path, says of the way to the converter
+ * exchange_ride_failed() - note the failure of the way of asking before @next on @path, as a fact about the way to the converter
  * @syn_at: when the SYN was sent, CLOCK_MONOTONIC in ns
  */
 void exchange_ride_failed(const struct path_id *path, enum ride next, int64_t syn_at);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# the client's side of the protocol, for every front end; of I/O there are only the user's cache and the resolver
+# the client's side of the protocol, for every front end; its only I/O is the user's cache and the resolver
 noinst_LTLIBRARIES += libclient.la
 libclient_la_SOURCES = \
 	src/client/cache.h src/client/cache_calls.c \

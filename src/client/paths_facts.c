@@ -113,7 +113,7 @@ static void entry_take_over(const struct path_id *id, const struct cache_convert
 		entry_keep(id, &entry);
 }
 
-/* Takes over other processes' notes on the path, and returns its entry. */
+/* Returns the path's entry, after taking over other processes' notes. */
 static struct entry entry_renewed(const struct path_id *id)
 {
 	struct cache_converter found;

@@ -132,7 +132,7 @@ enum policy_verdict {
 	POLICY_DIRECT_LINK,       /* link-local: has no meaning at the converter */
 	POLICY_DIRECT_GROUP,      /* multicast or broadcast: Section 6.2.5 forbids them */
 	POLICY_DIRECT_CONVERTER,  /* the converter itself */
-	POLICY_DIRECT_RESOLVER,   /* a name server, asked for the converter's own address */
+	POLICY_DIRECT_RESOLVER,   /* a server that helps to resolve the converter's own name */
 	POLICY_DIRECT_BYPASS,     /* a rule of CONVERT_BYPASS matches */
 	POLICY_VERDICT_COUNT
 };

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # what the shim, convertize and convertd share
 noinst_LTLIBRARIES += libcommon.la
-# sysctl.c is not in here: the shim has no use for it
+# without sysctl.c, which the shim doesn't need
 libcommon_la_SOURCES = src/common/clock.c src/common/clock.h src/common/rawcall.h \
 	src/common/sockaddr.c src/common/sockaddr.h src/common/socket_options.c src/common/socket_options.h src/common/tcp.h \
 	src/common/thread.h
 
-# what preloading meets in a program: looked at before one is run, by convertize and by the shim
+# inspects a program before convertize or the shim starts it: does preloading reach it?
 noinst_LTLIBRARIES += libprogram.la
 libprogram_la_SOURCES = src/common/elf.c src/common/elf.h src/common/preload.c src/common/preload.h \
 	src/common/program.c src/common/program.h

@@ -169,7 +169,7 @@ static int sets_write(const struct sets *sets)
 }
 
 /*
- * Cuts the sets to what the kernel takes of them. @nfds: the application's; @last: a descriptor that is known to be open
+ * Cuts the sets to the part that the kernel uses. @nfds: the application's; @last: a descriptor that is known to be open
  * Returns 0 or -errno.
  */
 static int sets_fit(struct sets *sets, int nfds, int last)

@@ -75,7 +75,7 @@ static int connect_waited(struct conn *conn, int fd)
 	case CONN_FREE:
 	case CONN_IDLE:
 		return -EPIPE;
-	default: /* begun anew by another thread */
+	default: /* another thread has begun it anew */
 		return connect_again(conn, fd, true);
 	}
 }

@@ -65,7 +65,7 @@ struct conn_watch {
 struct conn_options {
 	_Atomic uint64_t set;        /* a bit for each option in the table there */
 	_Atomic uint32_t advised;    /* a bit for each of: */
-	int values[CONN_ADVICE_MAX]; /* an option that MPTCP refuses, and whose lack does no harm */
+	int values[CONN_ADVICE_MAX]; /* the options that MPTCP refuses, and that a connection can do without */
 	_Atomic uint8_t late[CONN_LATE_COUNT]; /* options_note_late(): 0, or the value and 1 */
 };
 

@@ -346,8 +346,8 @@ static void raw__exit(int status)
 }
 
 /*
- * These are more than one system call, so that the C library's function is looked up when one of them is called before
- * next_bind() has run. dlsym() may allocate here: no allocator starts a program or makes a stream of a socket.
+ * These functions make more than one system call, so a call before next_bind() looks up the C library's function. dlsym() may allocate
+ * here: no allocator starts a program or makes a stream of a socket.
  */
 #define RAW_LATE(ret, name, params, args, otherwise)                                               \
 	static ret raw_##name params                                                               \
@@ -421,7 +421,7 @@ void next_bind(void)
 {
 	void *found;
 
-/* dlsym() returns a pointer to an object, which ISO C doesn't convert to a function's: its bytes are copied. */
+/* dlsym() returns a pointer to an object, which ISO C doesn't convert to a function's: copy its bytes. */
 #define NEXT_BIND(ret, name, params)                                                               \
 	found = dlsym(RTLD_NEXT, #name);                                                           \
 	if (found)                                                                                 \

@@ -82,7 +82,7 @@ static inline struct deadline deadline_in_ms(int ms)
 	return deadline_in(ms < 0 ? NULL : &timeout);
 }
 
-/* Returns the time that is left, at least 0, in @left; or NULL if the deadline is infinite, as functions that wait take it. */
+/* Returns @left, the remaining time, at least 0; or NULL if the deadline is infinite, as waiting functions expect. */
 static inline struct timespec *deadline_left(const struct deadline *deadline, struct timespec *left)
 {
 	struct timespec now;
@@ -101,7 +101,7 @@ static inline struct timespec *deadline_left(const struct deadline *deadline, st
 	return left;
 }
 
-/* Returns the time that is left in milliseconds, rounded up so that a wait never ends early, or -1 if the deadline is infinite. */
+/* Returns the remaining time in milliseconds, rounded up so that a wait never ends early, or -1 if the deadline is infinite. */
 static inline int deadline_left_ms(const struct deadline *deadline)
 {
 	struct timespec left;

@@ -17,7 +17,7 @@ void deadlines_set(struct conn *conn, int64_t at);
 /* Has the converter of @conn been silent for too long? */
 bool deadlines_is_over(const struct conn *conn);
 
-/* Returns a time, as clock_ns() has it, before which no deadline is over; 0: there is none. */
+/* Returns a time of clock_ns() before which no deadline ends; 0: there is none. */
 int64_t deadlines_first(void);
 
 /* Determines deadlines_first() anew, from those deadlines that are still ahead. */
