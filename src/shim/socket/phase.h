@@ -8,22 +8,22 @@
  *   phase         the kernel has                              the application sees         on the stream for us
  *   ------------  ------------------------------------------  ---------------------------  ----------------------------
  *   FREE          no socket                                   -                            -
- *   IDLE          a socket that isn't connected               what the kernel says         nothing
+ *   IDLE          a socket that isn't connected               the kernel's answers         nothing
  *   STARTING      its SYN to be sent (only while claimed)     connect() hasn't returned    nothing
  *   HELD          a SYN that waits for its first data         connected                    nothing
  *   RESOLVING     a socket that isn't connected               SYN_SENT, or connected *     nothing
  *   SYN_SENT      a SYN to a converter, or its SYN+ACK, and   SYN_SENT, or connected *     the response, when it comes
- *                 something is to be done as soon as the
+ *                 we have work to do as soon as the
  *                 socket is writable
  *   ASKED         the whole request                           SYN_SENT, or connected *     the response, when it comes
  *   CONFIRMED     a connection to a converter, whose SYN+ACK  connected                    the response, when it comes
  *                 has said that the server was reached
  *   BYPASS        a SYN to the server over Multipath TCP      SYN_SENT                     nothing
  *   BYPASSED      a connection to the server over Multipath   connected                    nothing: the server's first
- *                 TCP, which may still turn out to be lost                                 bytes are only looked at
+ *                 TCP, which may still turn out to be lost                                 bytes are only peeked at
  *   EARLY_DIRECT  a SYN to the server over TCP; early data    SYN_SENT, or connected *     nothing
  *                 follows as soon as the socket is writable
- *   DIRECT        whatever it has: it is the kernel's         what the kernel says         nothing
+ *   DIRECT        a socket that we leave alone                the kernel's answers         nothing
  *   DONE          a connection by way of a converter          connected                    nothing any more
  *   FAILED        a disconnected socket                       the error in conn.error      nothing
  *                                                             once, then the end
@@ -43,8 +43,8 @@
  *     the request has gone with it, and it doesn't   STARTING                   ASKED
  *     the application may give early data            STARTING                   HELD
  *     the server speaks Multipath TCP itself         STARTING                   BYPASS
- *     a converter's name is to be resolved first     STARTING                   RESOLVING
- *     nobody can be asked                            STARTING                   IDLE
+ *     we must resolve a converter's name first       STARTING                   RESOLVING
+ *     there is no converter to ask                   STARTING                   IDLE
  *   first output, or a wait for input                HELD                       SYN_SENT, ASKED
  *   first output while the name is being resolved    RESOLVING                  RESOLVING: kept as early data
  *   the name is resolved                             RESOLVING                  SYN_SENT, ASKED, or as "converter fails"
@@ -58,7 +58,7 @@
  *   response: a cookie is missing, an option unknown SYN_SENT ASKED             SYN_SENT, ASKED: asked again
  *   the converter fails: error, reset, silence       HELD RESOLVING SYN_SENT    SYN_SENT, ASKED, RESOLVING: the next one;
  *                                                    ASKED                      DIRECT, EARLY_DIRECT: there is none;
- *                                                                               FAILED: that may not be
+ *                                                                               FAILED: it isn't allowed
  *   the connection ends, Multipath TCP is lost       CONFIRMED BYPASSED         FAILED
  *   SYN+ACK of the server: Multipath TCP             BYPASS                     BYPASSED; DIRECT for the C library's
  *   SYN+ACK of the server: none                      BYPASS                     DIRECT: asked over TCP
@@ -70,8 +70,8 @@
  *   another process has asked: anything else         HELD to EARLY_DIRECT       FAILED
  *   shutdown(), connect() to AF_UNSPEC               HELD to EARLY_DIRECT       DISSOLVED
  *   connect() to AF_UNSPEC                           DIRECT DONE                DISSOLVED, or IDLE if it wasn't connected
- *                                                    FAILED                     DISSOLVED; IDLE if the error was told
- *   the error is told                                DISSOLVED                  IDLE
+ *                                                    FAILED                     DISSOLVED; IDLE if it got the error
+ *   the application gets the error                   DISSOLVED                  IDLE
  *   connect() again                                  FAILED DISSOLVED           IDLE
  *   exec(): the program before had the socket        IDLE                       SYN_SENT, silently; DONE, DIRECT, FAILED,
  *                                                                               DISSOLVED
