@@ -319,7 +319,7 @@ HOOK(int, epoll_ctl, (int epfd, int op, int fd, struct epoll_event *event))
 
 /*
  * The common case costs a load and a jump around the next function. If another thread begins a connection while we wait, we notice it
- * afterwards, and restart the time-out only then.
+ * afterwards, and only in this case restart the time-out.
  *
  * SIFTED_HOOK(name, (parameters), (arguments)) starts the definition of the rest: @count is the result of the wait, or -1 if it is still to
  * come.

@@ -13,8 +13,8 @@
  *   hasn't been told of, and of settled sockets about which the kernel's answer would be wrong: the server's address, and the family and
  *   protocol that the application has asked for.
  * - In the new program, the constructor calls exec_handover_adopt(), which removes the variable from the environment. The records name
- *   sockets by SO_COOKIE, and the program looks for descriptors with these cookies. So nobody need follow what posix_spawn() or a vfork()
- *   child has done to the descriptors.
+ *   sockets by SO_COOKIE, and the program looks for descriptors with these cookies. So it doesn't matter how posix_spawn() or a vfork()
+ *   child has rearranged the descriptors.
  *
  * The limits are below: SOCKETS_MAX records, and EXEC_HANDOVER_TEXT_MAX bytes in all; unsettled sockets come first. A program that gets no
  * record of a socket treats it as unknown. Nothing stays behind: the program uses a record once or drops it.
