@@ -281,6 +281,47 @@ START_TEST(request_says_for_how_long_its_syn_may_be_withheld)
 }
 END_TEST
 
+START_TEST(blind_request_is_not_risked_on_a_path_whose_last_data_was_lost)
+{
+	learn(SILENCE);
+	kernel.blind = true;
+	expect_on(dial_begin(false));
+	ck_assert(dial.attempt.ask_blind);
+	ck_assert_uint_eq(dial.attempt.number, 77);
+	paths_note_syn_data(&dial.start.own.id, false, kernel.now);
+	expect_on(dial_begin(false));
+	ck_assert(!dial.attempt.ask_blind && dial.attempt.syn_data);
+	ck_assert_uint_eq(dial.attempt.number, 0);
+}
+END_TEST
+
+START_TEST(front_end_without_numbers_asks_blindly_without_one)
+{
+	struct dial_ops numberless = ops;
+
+	learn(SILENCE);
+	kernel.blind = true;
+	numberless.number = NULL;
+	dial = (struct dial){ .ops = &numberless, .started = kernel.now };
+	ck_assert_int_eq(sockaddr_ip_parse(&dial.server, "203.0.113.1", 443), 0);
+	path_start_init(&dial.start, true, &in6addr_any);
+	expect_on(dial_next(&dial, false, &end));
+	ck_assert(dial.attempt.ask_blind);
+	ck_assert_uint_eq(dial.attempt.number, 0);
+}
+END_TEST
+
+START_TEST(one_byte_in_the_syn_is_data_in_the_syn)
+{
+	kernel.syn_takes = kernel.takes = 1;
+	expect_on(dial_begin(false));
+	ck_assert(dial.attempt.syn_data && dial.attempt.want_output);
+	ck_assert_int_eq(dial_begin(true), DIAL_HELD);
+	ck_assert_int_eq(dial_send_held(&dial), 0);
+	ck_assert(dial.attempt.syn_data && dial.attempt.want_output);
+}
+END_TEST
+
 START_TEST(silent_request_has_all_of_itself_in_the_syn)
 {
 	learn(SILENCE);
@@ -554,7 +595,8 @@ int main(void)
 		multipath_tcp_that_holds_is_noted_of_the_converter, part_of_a_response_ends_the_watch_over_the_path,
 		small_stack_learns_nothing_from_a_response, small_stack_learns_nothing_from_a_ride_that_fails,
 		small_stack_puts_off_the_look_at_the_path, small_stack_looks_for_no_other_network,
-		small_stack_learns_nothing_from_silence,
+		small_stack_learns_nothing_from_silence, blind_request_is_not_risked_on_a_path_whose_last_data_was_lost,
+		front_end_without_numbers_asks_blindly_without_one, one_byte_in_the_syn_is_data_in_the_syn,
 	};
 	Suite *suite = suite_create("engine_faults");
 	TCase *tcase = tcase_create("engine_faults");
