@@ -19,9 +19,8 @@
  * that this user owns it, and closes it, with signals blocked. The call needn't check the header, since each record has its checksum. A
  * process that has changed its user, its root or its sandbox has no cache. Processes that can't change their user don't work this way,
  * because the descriptor exists for a moment, and an application that closes a descriptor twice could close this one and open it as its
- * own. A process without
- * rights can change its user by a user namespace. The next call, or cache_check_identity(), notices this and replaces the mapping by an
- * empty page without rights; a call in another thread then fails.
+ * own. A process without rights can change its user by a user namespace. The next call, or cache_check_identity(), notices this and
+ * replaces the mapping by an empty page without rights; a call in another thread then fails.
  *
  * Measured with Linux 6.18 on x86-64 and tmpfs, in µs; a connect() makes a few of these calls at most:
  *

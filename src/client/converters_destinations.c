@@ -232,7 +232,7 @@ static _Atomic uint64_t places[PLACES];
 #define TIME_SHIFT 2
 #define TIME_MASK 0x3fffffu
 
-/* Returns the number of the converter that has said it, for the cache. */
+/* Returns the fingerprint of the converter, under which the cache has its verdicts. */
 static uint64_t source_of(int index)
 {
 	return sockaddr_ip_hash(converters_address(index));

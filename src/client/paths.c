@@ -13,7 +13,7 @@
  *
  * These times are for an unknown path. If we know its round trip, we probe it after 120 ms, or earlier if it is long; but if it has
  * answered a moment ago, only once an answer is overdue. We probe the other paths at the same time only if the round trip of one of them is
- * long or unknown; else if this path's answer is late. Most servers have answered by then, and no probe is sent.
+ * long or unknown; otherwise only when this path's answer is late. Most servers have answered by then, and no probe is sent.
  *
  * While the SYN is unanswered we probe even a path that answers, every 150 ms up to one second, when Linux sends the SYN again: this
  * reveals a path that loses packets. The path counts as such if several probes have been missing for three times as long as another one

@@ -135,8 +135,8 @@ struct conn {
 extern _Atomic uint32_t conn_attention;
 
 /*
- * Number of pending conns of a non-blocking connect() that have no known epoll registration. While there are any, each wait with epoll
- * looks for them, since their registrations may have been made past the hooks (by a raw system call, or io_uring).
+ * Number of pending conns of a non-blocking connect() that have no known epoll registration. While there are any, each wait with epoll also
+ * checks them, since their registrations may have been made past the hooks (by a raw system call, or io_uring).
  */
 extern _Atomic uint32_t conn_unseen;
 
