@@ -16,7 +16,7 @@
 struct question {
 	struct nlmsghdr header;
 	struct genlmsghdr generic;
-	struct nlattr attribute; /* with a name behind it, or unused */
+	struct nlattr attribute; /* followed by a name, or unused */
 	char name[GENL_NAMSIZ];
 };
 
@@ -40,7 +40,7 @@ static void read_family(void *arg, uint16_t type, const uint8_t *body, size_t le
 	nl_attributes(body, len, sizeof(struct genlmsghdr), read_family_part, arg);
 }
 
-/* Returns the number of the path manager's family, or -errno. */
+/* Returns the number of the path manager's generic netlink family, or -errno. */
 static int ask_family(int netlink)
 {
 	struct question question = question_of(GENL_ID_CTRL, NLM_F_ACK, CTRL_CMD_GETFAMILY);
@@ -72,7 +72,7 @@ static void read_endpoint_part(void *arg, uint16_t type, const uint8_t *value, s
 			memcpy(&address->in6.sin6_addr, value, sizeof(address->in6.sin6_addr));
 		}
 		break;
-	case MPTCP_PM_ADDR_ATTR_PORT: /* in host byte order, and where it is in both families */
+	case MPTCP_PM_ADDR_ATTR_PORT: /* in host byte order; both families have the port in the same place */
 		address->in.sin_port = htons((uint16_t)nl_u32(value, len < 2 ? len : 2));
 		break;
 	case MPTCP_PM_ADDR_ATTR_ID:
@@ -148,7 +148,7 @@ int endpoints_visit(endpoint_visitor *visitor, void *arg, struct mptcp_limits *l
 	return ret;
 }
 
-/* Is the address none of this host's? Where the sysctl ip_nonlocal_bind is on, bind() takes any, and none is found foreign. */
+/* Does this host lack the address? With the sysctl ip_nonlocal_bind bind() accepts all addresses, and none counts as foreign. */
 static bool is_foreign(const union sockaddr_ip *address)
 {
 	union sockaddr_ip portless = *address;

@@ -12,17 +12,17 @@
 #define ENDPOINTS_MAX 64
 
 struct mptcp_endpoint {
-	union sockaddr_ip address; /* its port is 0 unless it has one */
+	union sockaddr_ip address; /* port 0: any */
 	uint8_t id;
-	unsigned int bound; /* to the device with this index; 0: to none */
+	unsigned int bound; /* index of the device that it is bound to; 0: none */
 	uint32_t flags;     /* MPTCP_PM_ADDR_FLAG_… of linux/mptcp.h */
-	bool foreign;       /* this host doesn't have the address; the kernel takes any */
-	bool is_ours;       /* the path service has made it, as its memory says: paths_memory_mark() */
+	bool foreign;       /* this host doesn't have the address; the kernel doesn't check that */
+	bool is_ours;       /* the path service made it, by its memory: paths_memory_mark() */
 };
 
 struct mptcp_limits {
-	unsigned int subflows; /* of a connection besides its first */
-	unsigned int accepted; /* addresses of the peer that subflows are opened to */
+	unsigned int subflows; /* of a connection, besides its first */
+	unsigned int accepted; /* addresses that a peer announces and to which the kernel opens subflows */
 };
 
 struct endpoints {
@@ -35,12 +35,12 @@ typedef void endpoint_visitor(void *arg, const struct mptcp_endpoint *endpoint);
 
 /*
  * endpoints_visit() - call @visitor for each endpoint, and read the limits
- * @limits: NULL: they aren't asked for. Works in hooks, with signals blocked: it opens a descriptor for a moment. Needs no privilege.
- * Returns 0 or -errno: -ENOENT where the kernel has no Multipath TCP.
+ * @limits: NULL: don't ask for them. Works in hooks, with signals blocked, since it opens a descriptor for a moment. Needs no
+ * privilege. Returns 0 or -errno: -ENOENT if the kernel has no Multipath TCP.
  */
 int endpoints_visit(endpoint_visitor *visitor, void *arg, struct mptcp_limits *limits);
 
-/* endpoints_read() - all of them, for programs that have the room; looks for foreign addresses as well. Returns 0 or -errno. */
+/* endpoints_read() - read all endpoints, and mark foreign addresses; needs room that hooks don't have. Returns 0 or -errno. */
 int endpoints_read(struct endpoints *out);
 
 #endif

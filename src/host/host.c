@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* host.c - the model of this host: what is found in its lists */
+/* host.c - the model of this host: searches its lists */
 #include "config.h"
 
 #include "host/host.h"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * judge.c - is a device with its address a network that connections may use, and if not, why not?
+ * judge.c - decides whether connections may use a device with its address as a network
  *
- * A network is something that has a default route: so the bridges of containers and virtual machines, which have addresses and lead
- * nowhere, need no list of names. What is left are devices that do lead somewhere, and are no network of their own: a tunnel goes over one
- * of the others, and its provider has the say about what goes beside it; a veth is the end of a container's cable. They are told by the kind
- * that the kernel has for them (rtnetlink(7), IFLA_INFO_KIND), and used if named.
+ * A network has a default route. That excludes the bridges of containers and virtual machines, which have addresses and lead nowhere,
+ * without a list of names. Some devices do have a default route and still aren't separate networks: a tunnel goes over one of the
+ * others, and its provider decides about traffic beside it; a veth leads to a container. We recognize them by the kernel's kind for them
+ * (rtnetlink(7), IFLA_INFO_KIND), and use them only if a setting names them.
  *
- * First each address is judged alone, then those that are left are compared: the same address on two devices, two addresses of one device,
- * devices without carrier, more addresses than MPTCP takes.
+ * First we judge each address alone. Then we compare those that remain: the same address on two devices, two addresses of one device,
+ * devices without a carrier, more addresses than MPTCP supports.
  */
 #include "config.h"
 
@@ -68,7 +68,7 @@ const struct host_link *host_vpn(const struct host *host, const struct host_word
 	return vpn;
 }
 
-/* Is the device a network of this machine's own? The empty kind is that of Ethernet, WiFi and USB devices. */
+/* Are devices of this kind networks of this machine? Ethernet, WiFi and USB devices have the empty kind. */
 static bool is_network_kind(const char *kind)
 {
 	static const char *const kinds[] = { "", "wwan", "rmnet", "ppp", "vlan", "bond", "team", "bridge" };
@@ -79,7 +79,7 @@ static bool is_network_kind(const char *kind)
 	return false;
 }
 
-/* What can be said of a device without its addresses; a carrier isn't asked for. */
+/* Judges a device without its addresses. Ignores the carrier. */
 static enum host_verdict judge_link(const struct host_link *link, const struct host_word *word)
 {
 	if (word->device && !host_word_names(word->device, link->name))
@@ -92,28 +92,28 @@ static enum host_verdict judge_link(const struct host_link *link, const struct h
 	return link->up ? HOST_USED : HOST_DOWN;
 }
 
-/* Is it an address that others than the neighbours can answer to? */
+/* Can hosts beyond the link answer to the address? */
 static bool is_global(const struct host_address *address)
 {
 	struct in6_addr in6 = sockaddr_ip_in6(&address->address);
 
 	if (address->scope >= RT_SCOPE_LINK)
 		return false;
-	/* 169.254.0.0/16 may have been given by hand, with the scope of any other */
+	/* an address of 169.254.0.0/16 that was set by hand may have any scope */
 	return !sockaddr_ip_is_v4(&address->address) || in6.s6_addr[12] != 169 || in6.s6_addr[13] != 254;
 }
 
-/* What can be said of an address alone. @has_endpoint: whosever it is */
+/* Judges an address alone. @has_endpoint: of any manager */
 static enum host_verdict judge_address(const struct host_address *address, bool has_endpoint)
 {
-	/* an optimistic address (RFC 4429) is tentative as well, and may be used */
+	/* an optimistic address (RFC 4429) is also tentative, but usable */
 	if (address->flags & IFA_F_DADFAILED || (address->flags & IFA_F_TENTATIVE && !(address->flags & IFA_F_OPTIMISTIC)))
 		return HOST_NOT_READY;
-	/* RFC 4862, 5.5.4: it serves the connections that have it, and begins none */
+	/* RFC 4862, 5.5.4: a deprecated address serves existing connections only */
 	return address->flags & IFA_F_DEPRECATED && !has_endpoint ? HOST_DEPRECATED : HOST_USED;
 }
 
-/* Finds the default route over the device that other programs have made, in whichever table: the one with the least metric. */
+/* Returns the default route over the device with the lowest metric, in any table, that isn't the service's. */
 static const struct host_route *find_default(const struct host *host, unsigned int index, int family)
 {
 	const struct host_route *found = NULL;
@@ -167,7 +167,7 @@ static struct host_network judge(const struct host *host, const struct host_addr
 	return network;
 }
 
-/* --- one against the other --- */
+/* --- comparisons --- */
 
 static const struct host_address *address_of(const struct host_network *network, const struct host *host)
 {
@@ -178,8 +178,8 @@ static const struct host_address *address_of(const struct host_network *network,
 }
 
 /*
- * How well is an address fit among those of its device? One that will last; that somebody keeps an endpoint for; that tells
- * no one who we are (RFC 8981); that is used already, so that running connections keep theirs.
+ * Rates an address among those of its device; higher is better. In order: it will last; another manager keeps an endpoint for it; it is
+ * temporary and hides our identity (RFC 8981); we use it already, so that connections keep it.
  */
 static unsigned int fitness(const struct host_network *network, const struct host *host)
 {
@@ -192,7 +192,7 @@ static unsigned int fitness(const struct host_network *network, const struct hos
 	       (endpoint && endpoint->is_ours ? 1u : 0);
 }
 
-/* Leaves one address of each family to a device. */
+/* Keeps one address of each family for each device. */
 static void leave_one(struct host_network *networks, size_t count, const struct host *host)
 {
 	for (size_t i = 0; i < count; i++)
@@ -216,7 +216,7 @@ static bool is_better_home(const struct host_network *a, const struct host_netwo
 	return a->metric <= b->metric;
 }
 
-/* An endpoint has one device, and a rule one table. */
+/* Keeps one device for each address: an endpoint has one device, and a rule one table. */
 static void leave_one_home(struct host_network *networks, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -233,8 +233,8 @@ static void leave_one_home(struct host_network *networks, size_t count)
 }
 
 /*
- * A device that loses its carrier loses its subflows, so that what was under way is sent elsewhere at once, rather than when
- * a timer has expired; with the carrier they come back. But the last network keeps what it has: to it there is no elsewhere.
+ * Excludes devices without a carrier. Their subflows are closed, so that Linux sends their data over other networks at once, without
+ * waiting for a timer; they return with the carrier. If no network has a carrier, all stay: there is no other network then.
  */
 static void leave_carriers(struct host_network *networks, size_t count)
 {
@@ -256,7 +256,7 @@ static size_t count_foreign(const struct endpoints *endpoints)
 	return count;
 }
 
-/* Leaves as many as MPTCP takes, those whose routes are preferred. */
+/* Keeps as many as MPTCP supports, those with the lowest metrics. */
 static void leave_room(struct host_network *networks, size_t network_count, size_t foreign)
 {
 	for (;;) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * managers.c - who else manages paths on this machine: NetworkManager, mptcpd
+ * managers.c - finds other programs that manage paths on this machine: NetworkManager, mptcpd
  *
- * That one of them runs is known by the name of a process that has a netlink socket in this network namespace: either has
- * one for as long as it lives, no privilege is needed to see it (/proc/net/netlink), and no D-Bus.
+ * Each keeps a netlink socket in this network namespace while it runs. So we look for a process of that name with such a socket
+ * (/proc/net/netlink), which needs no privilege and no D-Bus.
  */
 #include "config.h"
 
@@ -20,7 +20,10 @@
 #define PATH_MANAGER_USERSPACE 1 /* of the sysctl net.mptcp.pm_type */
 #define NMCLI_TIMEOUT_MS 3000
 
-/* Further sockets of a process have numbers that differ above these bits, with libnl; the kernel's own are negative then. */
+/*
+ * The lower bits of a netlink port are the process ID. Further sockets of a process differ, with libnl, in the bits above these. The numbers
+ * that the kernel gives them are negative.
+ */
 #define PORT_PID_MASK 0x3fffffu
 
 /* --- processes -------------------------------------------------------------------------- */
@@ -53,7 +56,7 @@ static bool runs(const char *name)
 	while (!found && fgets(line, sizeof(line), file)) {
 		unsigned int port;
 
-		/* the socket's address in the kernel, the protocol, the port */
+		/* the columns: the socket's address in the kernel, the protocol, the port */
 		if (sscanf(line, "%*s %*s %u", &port) == 1 && port & PORT_PID_MASK)
 			found = is_called(port & PORT_PID_MASK, name);
 	}
@@ -74,7 +77,7 @@ static enum host_metered read_metered(const char *text)
 	return HOST_METERED_UNKNOWN;
 }
 
-/* Returns what stands behind "NAME:" in a line, or NULL. */
+/* Returns the text after "NAME:" in a line, or NULL. */
 static const char *value_of(const char *line, const char *name)
 {
 	size_t len = strlen(name);
@@ -109,7 +112,7 @@ void host_nm_parse_devices(struct host_managers *out, char *text, const char *uu
 
 void host_nm_parse_flags(struct host_nm_device *device, const char *text)
 {
-	/* "0x2 (disabled)", "disabled"; "0x0 (default)", "enabled,subflow" …; nothing, of one that has no such property */
+	/* "0x2 (disabled)", "disabled"; "0x0 (default)", "enabled,subflow" …; empty if NetworkManager has no such property */
 	device->disabled = strstr(text, "disabled");
 	device->endpoints = !device->disabled && text[strspn(text, " \n")] != '\0';
 }
@@ -119,7 +122,7 @@ static void ask_flags(struct host_nm_device *device, const char *uuid)
 	const char *const words[] = { "nmcli", "-g", "connection.mptcp-flags", "connection", "show", "uuid", uuid, NULL };
 	struct child_output said;
 
-	/* one before 1.40 doesn't know the property, and keeps no endpoints */
+	/* NetworkManager before 1.40 doesn't know the property, and keeps no endpoints */
 	if (child_run(words, NMCLI_TIMEOUT_MS, &said) < 0)
 		return;
 	if (!said.status)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * networks.c - the networks of this host that lead to an address, and how a socket is made to use one
+ * networks.c - finds the networks of this host that lead to an address, and binds sockets to them
  *
- * An address of an interface leads through that interface where somebody has made rules for it (ip rule add from …); nobody has, on most
- * machines. Then packets with that address leave by the usual network all the same, which would drop them. A socket that is bound to
- * the interface, too, gets the default route that this interface has in the main table, with whatever metric; any user may do that since
- * Linux 5.7. So the routes are asked twice: from the address, and if that leads elsewhere through the interface.
+ * Packets from an interface's address leave through that interface if the administrator has made rules for it (ip rule add from …). Most
+ * machines have no such rules: the packets then leave by the usual network, which would drop them. A socket that is also bound to the
+ * interface uses the interface's default route in the main table, with any metric; any user may bind it since Linux 5.7. So we ask
+ * for the route twice: from the address and, if that leads elsewhere, through the interface.
  */
 #include "config.h"
 
@@ -27,7 +27,7 @@
 
 #define ADDRESS_UNUSABLE (IFA_F_TENTATIVE | IFA_F_DADFAILED | IFA_F_DEPRECATED | IFA_F_OPTIMISTIC)
 
-/* What has been found so far. */
+/* The state of the search. */
 struct search {
 	int family;
 	struct network *found;
@@ -101,7 +101,7 @@ static void addresses_find(int netlink, struct search *search)
 
 /* --- is it this host? --- */
 
-/* What was asked lately, by a hash of the address: 40 bits of that, 22 of the time in seconds, and the answer. Each is one atomic word. */
+/* Recent answers, by a hash of the address. Each is one atomic word: 40 bits of the hash, 22 of the time in seconds, the answer. */
 #define OWN_PLACES 64u
 #define OWN_SECONDS 10 /* a machine's addresses change */
 #define OWN_KEY_SHIFT 24
@@ -110,7 +110,10 @@ static void addresses_find(int netlink, struct search *search)
 
 enum { OWN_NO = 1, OWN_YES };
 
-/* A quarter of the work of asking by netlink: what can't be bound to isn't this host's. The opposite may be a sysctl's, ip_nonlocal_bind. */
+/*
+ * Can a socket be bound to the address? If not, it isn't this host's: this test takes a quarter of the time of netlink. If it can, the
+ * sysctl ip_nonlocal_bind may be the reason.
+ */
 static bool may_be_own(const struct in6_addr *in6)
 {
 	union sockaddr_ip host = { 0 };
@@ -158,7 +161,7 @@ bool networks_is_own(const union sockaddr_ip *to)
 	return own;
 }
 
-/* --- all that lead there --- */
+/* --- the search --- */
 
 static void note_backup(void *arg, const struct mptcp_endpoint *endpoint)
 {
@@ -227,7 +230,7 @@ static struct host_link link_ask(int netlink, unsigned int device)
 	return link;
 }
 
-/* Asks which ways packets take, there and anywhere; returns whether one is that of a VPN which nothing is to leave. */
+/* Asks for the routes to @to and to anywhere. Returns true if one goes through a VPN beside which we may use no network. */
 static bool is_in_vpn(int netlink, const union sockaddr_ip *to, const struct host_word *word, struct host_link *vpn, unsigned int *usual)
 {
 	const union sockaddr_ip v4 = host_way_anywhere(AF_INET), v6 = host_way_anywhere(AF_INET6);
@@ -250,7 +253,7 @@ static bool is_in_vpn(int netlink, const union sockaddr_ip *to, const struct hos
 	return false;
 }
 
-/* Puts the usual network in front of the others. */
+/* Moves the usual network to the front. */
 static void usual_first(struct network *found, size_t count)
 {
 	for (size_t i = 1; i < count; i++) {
@@ -303,8 +306,8 @@ bool network_bind(int fd, const struct in6_addr *source, int device)
 	else if (!sockaddr_ip_set(&addr, family, source, 0))
 		return false;
 	/*
-	 * With the port chosen by connect() there may be as many connections from one address as there are ports for each peer. MPTCP
-	 * sockets of Linux 6.1 don't take the option: bind() chooses the port then.
+	 * Let connect() choose the port: one address then has all ports for each peer. MPTCP sockets of Linux 6.1 refuse the option:
+	 * there bind() chooses the port.
 	 */
 	if (!raw_set_int(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1) && errno != EOPNOTSUPP)
 		return false;
@@ -331,15 +334,15 @@ bool network_is_chosen(int fd)
 
 /* --- a second path --- */
 
-/* What the endpoints say of a second path. */
+/* Determines from the endpoints whether there may be a second path. */
 struct second_path {
-	struct in6_addr source; /* of the connection that is asked about; IPv4 as v4-mapped */
+	struct in6_addr source; /* of the connection; IPv4 as v4-mapped */
 	bool may_be;
 };
 
 /*
- * The kernel's path manager (ip-mptcp(8)) opens subflows from endpoints with the flag "subflow" or "fullmesh". One with the address that the
- * connection has anyway adds nothing, nor does one of the other family.
+ * The kernel's path manager (ip-mptcp(8)) opens subflows from endpoints with the flag "subflow" or "fullmesh". An endpoint with the
+ * connection's own address adds no path, nor does one of the other family.
  */
 static void note_endpoint(void *arg, const struct mptcp_endpoint *endpoint)
 {
@@ -351,7 +354,7 @@ static void note_endpoint(void *arg, const struct mptcp_endpoint *endpoint)
 			  !IN6_ARE_ADDR_EQUAL(&address, &second->source);
 }
 
-/* A path manager in user space (mptcpd(8)) may do anything at any time. */
+/* Does the kernel manage paths? A path manager in user space (mptcpd(8)) may add one at any time. */
 static bool kernel_manages_paths(void)
 {
 	int fd = raw_open("/proc/sys/net/mptcp/pm_type", O_RDONLY | O_CLOEXEC);
@@ -371,7 +374,7 @@ static bool is_any(const struct in6_addr *address)
 	       (IN6_IS_ADDR_V4MAPPED(address) && memcmp(address->s6_addr + 12, "\0\0\0", 4) == 0);
 }
 
-/* Finds the address that the connection will come from: the one that the socket is bound to, or what the routes say. */
+/* Finds the connection's source address: the one that the socket is bound to, or the one that the routes give. */
 static bool source_of(int fd, const union sockaddr_ip *to, struct in6_addr *source)
 {
 	union sockaddr_ip own, plain;
@@ -394,7 +397,7 @@ static bool source_of(int fd, const union sockaddr_ip *to, struct in6_addr *sour
 	if (probe < 0)
 		return false;
 	len = sizeof(own);
-	/* On a datagram socket connect() looks up the route, and sends nothing. */
+	/* on a datagram socket connect() looks up the route and sends nothing */
 	known = raw_connect(probe, &plain.sa, sockaddr_ip_len(&plain)) == 0 &&
 		raw_getsockname(probe, &own.sa, &len) == 0;
 	raw_close(probe);
@@ -409,6 +412,6 @@ bool paths_may_be_several(int fd, const union sockaddr_ip *to)
 
 	if (!source_of(fd, to, &second.source) || !kernel_manages_paths())
 		return true;
-	/* a peer may announce addresses; the limit for these is 0 by default */
+	/* a peer may announce addresses; by default the kernel accepts none */
 	return endpoints_visit(note_endpoint, &second, &limits) < 0 || second.may_be || limits.accepted;
 }

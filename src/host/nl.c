@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* nl.c - questions to the kernel by netlink, in the few lines that can run in a hook */
+/* nl.c - asks the kernel by netlink, with code that can run in a hook */
 #include "config.h"
 
 #include "host/nl.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Larger than what the kernel puts into one message of a dump unless it is asked for more (NLMSG_GOODSIZE). */
+/* The kernel puts at most this many bytes into one message of a dump, unless the reader's buffer is larger (NLMSG_GOODSIZE). */
 #define ANSWER_MAX 4096
 #define BRIEF_ANSWER_MAX 512
 
@@ -47,7 +47,7 @@ struct answers {
 	int error; /* 0 or -errno */
 };
 
-/* Both begin with an error number, which is 0 in an acknowledgement. */
+/* Returns the error number at the start of an error message, an acknowledgement (0), or the end of a dump. */
 static int error_of(const uint8_t *message, size_t len)
 {
 	return len < NLMSG_LENGTH(4) ? -EBADMSG : (int)nl_u32(message + NLMSG_HDRLEN, 4);
@@ -97,7 +97,7 @@ static int ask(int fd, const struct nlmsghdr *question, uint8_t *buf, size_t siz
 
 int nl_ask(int fd, const struct nlmsghdr *question, nl_reader *read, void *arg)
 {
-	/* Mapped: a signal handler on a stack of its own may be what asks. */
+	/* Map the buffer: the caller may be a signal handler on a small alternate stack. */
 	uint8_t *buf = mmap(NULL, ANSWER_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int ret;
 

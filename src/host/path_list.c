@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * path_list.c - the paths that a connection can begin on: networks of this machine, each with a converter; and the network of a direct one
+ * path_list.c - the paths that a connection can begin on: networks, each with a converter; and the network of a direct connection
  */
 #include "config.h"
 
@@ -16,7 +16,7 @@
 
 #define CONVERTERS_LISTED 4
 
-/* What this user has said of networks. */
+/* Returns this user's settings for networks. */
 static struct host_word word_of(const struct settings *settings)
 {
 	return (struct host_word){ .paths = &settings->paths, .beside_vpn = settings->beside_vpn, .any_kind = true };
@@ -64,7 +64,7 @@ static void list_add(struct path_list *list, const struct settings *settings, in
 	list->paths[list->count++] = path;
 }
 
-/* The networks by which the converters of an address family are reached, asked for once. */
+/* The networks that lead to the converters of an address family. We ask the kernel once. */
 struct family {
 	bool asked;
 	struct network networks[NETWORKS_MAX];
@@ -125,7 +125,7 @@ int path_list_choose(struct path_list *list, const struct settings *settings, co
 	return best >= 0 && path_has_failed(list->paths[best].facts.state) && !settings->paths.count ? -1 : best;
 }
 
-/* Would path @i be chosen instead of @best, if nothing were known against it? Of @best itself: is something known? */
+/* Has path @i failed, and would we have chosen it instead of @best otherwise? For @best itself: has it failed? */
 static bool is_missed(const struct path_list *list, size_t i, size_t best)
 {
 	const bool first = i < best;
@@ -226,7 +226,7 @@ const char *path_complaint(const struct path_id *id)
 
 /* --- direct connections --- */
 
-/* Are converters silent on the usual path, while one has answered on the path from @network? */
+/* Are the converters silent on the usual path, while one has answered on the path from @network? */
 static bool is_known_better(const struct network *network)
 {
 	bool silent = false, better = false;
@@ -243,7 +243,7 @@ static bool is_known_better(const struct network *network)
 	return silent && better;
 }
 
-/* Is the usual path to one of the converters known to be silent? Without a system call. */
+/* Do we know that the usual path to a converter is silent? Makes no system call. */
 static bool is_silent(void)
 {
 	for (int i = 0; i < converters_count(); i++)
@@ -252,7 +252,7 @@ static bool is_silent(void)
 	return false;
 }
 
-/* Binds @fd to the network of @device; 0: to one that is known to be better than the usual one. Returns false if there is none. */
+/* Binds @fd to the network of @device, or with 0 to one that we know to be better than the usual one. Returns false if there is none. */
 static bool bind_to_better(int fd, const struct settings *settings, const union sockaddr_ip *server, int device, char name[IF_NAMESIZE])
 {
 	struct network networks[NETWORKS_MAX];
@@ -272,7 +272,7 @@ static bool bind_to_better(int fd, const struct settings *settings, const union 
 	return false;
 }
 
-/* Binds @fd to the best network without =never, if the usual one has that. Returns 1, 0 if nothing had to be done, or -ENETUNREACH. */
+/* If the usual network has =never, binds @fd to the best one without. Returns 1; 0 if nothing had to be done; or -ENETUNREACH. */
 static int bind_to_allowed(int fd, const struct settings *settings, const union sockaddr_ip *server, char name[IF_NAMESIZE])
 {
 	struct network networks[NETWORKS_MAX];

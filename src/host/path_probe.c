@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * path_probe.c - asks a path whether it works, by a connection of its own
+ * path_probe.c - tests whether a path works, by a separate connection
  *
- * A plain TCP socket, since the path is asked and not Multipath TCP. What the converter answers isn't read: its SYN+ACK, which comes
- * at once to a request for information, says all. The connection then ends by a reset, which leaves nothing behind on either side.
+ * It is a plain TCP connection, since it tests the path and not Multipath TCP. Its SYN carries a request for information, to which
+ * the converter sends a SYN+ACK at once. That is enough: we don't read the response. A reset then ends the connection, and leaves nothing
+ * behind on either side.
  *
- * The shim keeps no descriptors in its programs, and here it has to for some hundred milliseconds. Programs that count their
- * descriptors do so from the lowest number on, so this one is high; programs that close what they didn't open are noticed by SO_COOKIE.
+ * The shim avoids keeping descriptors in programs, but here it needs one for some hundred milliseconds. Programs that count their
+ * descriptors do so from the lowest number on, so this one has a high number. Programs may close a descriptor that they didn't
+ * open: SO_COOKIE shows that.
  */
 #include "config.h"
 
@@ -21,14 +23,14 @@
 #include <linux/tcp.h>
 #include <netinet/in.h>
 
-#define HIGH_NUMBER 500 /* below the 1024 that a process may have by default, and that select(2) takes */
+#define HIGH_NUMBER 500 /* below 1024, the default limit of a process and the limit of select(2) */
 
 unsigned int path_probe_age(const struct path_probe *probe, int64_t now)
 {
 	return now > probe->sent ? (unsigned int)((now - probe->sent) / CLOCK_NS_PER_MS) : 0;
 }
 
-/* Names a socket for its whole life; 0 where there is none. */
+/* Returns the socket's cookie, which never changes; 0 if @fd isn't a socket. */
 static uint64_t cookie_of(int fd)
 {
 	uint64_t cookie;
@@ -36,7 +38,7 @@ static uint64_t cookie_of(int fd)
 	return raw_get(fd, SOL_SOCKET, SO_COOKIE, &cookie, sizeof(cookie)) ? cookie : 0;
 }
 
-/* Returns @fd by a high number, or as it is where none is left. */
+/* Moves @fd to a high number, and returns that; or @fd itself if none is free. */
 static int made_high(int fd)
 {
 	int high = fd < 0 ? -1 : raw_dup_above(fd, HIGH_NUMBER);
@@ -58,7 +60,7 @@ size_t path_probe_request(uint8_t request[static PATH_PROBE_REQUEST_MAX])
 	return len > 0 ? (size_t)len : 0;
 }
 
-/* Sends the SYN of a probe. A signal handler with little stack may be what asks, so that there is room for this message alone. */
+/* Sends the SYN of a probe. The caller may be a signal handler with little stack, so the buffer fits only this message. */
 static bool syn_send(int fd, const union sockaddr_ip *converter, bool plain)
 {
 	union sockaddr_ip to = *converter;
@@ -116,7 +118,7 @@ bool path_probe_look(struct path_probe *probe)
 	if (events & POLLERR) {
 		const int error = raw_get_int(probe->fd, SOL_SOCKET, SO_ERROR, 0);
 
-		/* Who resets a connection has answered before; that is seen only where the look is late. */
+		/* a host that resets an established connection has answered before; we see that only if we look late */
 		probe->refused = error == ECONNREFUSED || error == ECONNRESET || error == EPIPE;
 	} else {
 		raw_get(probe->fd, IPPROTO_TCP, TCP_INFO, &info, sizeof(info));

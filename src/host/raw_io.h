@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * raw_io.h - the calls of this folder, past everything that stands in front of the C library's
+ * raw_io.h - this folder's system calls, without the C library's functions
  *
- * Within the shim the C library's functions of these names are hooks and cancellation points, and other preloaded libraries would
- * see them called. All of them return as the functions of these names do, with errno set.
+ * Within the shim the C library's functions of these names are hooks and cancellation points, and other preloaded libraries would see the
+ * calls. All functions here return as the C library's do, and set errno.
  */
 #ifndef HOST_RAW_IO_H
 #define HOST_RAW_IO_H
@@ -17,7 +17,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-/* <fcntl.h> and musl have a name for the one that exists everywhere. */
+/* On 32-bit machines fcntl64 is the current call; others have only fcntl. */
 #ifdef SYS_fcntl64
 #define RAW_SYS_FCNTL SYS_fcntl64
 #else
@@ -80,7 +80,7 @@ static inline int raw_open(const char *path, int flags)
 	return (int)RAWCALL(SYS_openat, AT_FDCWD, path, flags, 0);
 }
 
-/* poll(2) without waiting, of one descriptor. Returns the events that have occurred, 0 for none. */
+/* Polls one descriptor without waiting. Returns its pending events, 0 for none. */
 static inline short raw_events(int fd, short events)
 {
 	struct pollfd one = { .fd = fd, .events = events };
@@ -99,7 +99,7 @@ static inline bool raw_set(int fd, int level, int name, const void *value, sockl
 	return RAWCALL(SYS_setsockopt, fd, level, name, value, len) == 0;
 }
 
-/* An option that is a number, @fallback where the kernel refuses. */
+/* Returns the value of an integer option, or @fallback if the kernel refuses. */
 static inline int raw_get_int(int fd, int level, int name, int fallback)
 {
 	int value;

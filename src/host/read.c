@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * read.c - reads the host for programs that have libmnl: links, addresses, routes, rules, ways, endpoints
+ * read.c - reads the host for programs with libmnl: links, addresses, routes, rules, ways, endpoints
  *
- * Each list is a dump of rtnetlink(7). Should something change meanwhile, the kernel says so (NLM_F_DUMP_INTR) and all lists
- * are read once more. Of routes only those are kept that mean something here, and some by which a router becomes known: there may be a
- * million others.
+ * Each list is a dump of rtnetlink(7). If something changes meanwhile, the kernel reports it (NLM_F_DUMP_INTR), and we read all lists
+ * again. We keep only the routes that matter here, and some that show a router's address: there may be a million others.
  */
 #include "config.h"
 
@@ -22,7 +21,7 @@
 #include <sys/socket.h>
 
 #define TRIES 10
-#define VIA_MAX 64 /* routes by a router that mean nothing else */
+#define VIA_MAX 64 /* routes that we keep only because they show a router */
 
 static const int families[] = { AF_INET, AF_INET6 };
 
@@ -32,12 +31,12 @@ struct reading {
 	int error;
 };
 
-/* Returns a zeroed place behind the @count things of a list, which is grown if need be; NULL without memory. */
+/* Appends a zeroed element to a list of @count elements, and returns it; NULL if memory runs out. */
 static void *grow(void *list, size_t *count, size_t size, struct reading *reading)
 {
 	void **place = list, *grown = *place;
 
-	/* full whenever the count is a power of two */
+	/* the list is full when the count is a power of two */
 	if ((*count & (*count - 1)) == 0)
 		grown = reallocarray(*place, *count ? *count * 2 : 1, size);
 	if (!grown) {
@@ -55,7 +54,7 @@ static void read_stats(struct host_link *link, const struct nlattr *attr)
 	struct rtnl_link_stats64 stats = { 0 };
 	size_t len = mnl_attr_get_payload_len(attr);
 
-	/* it grows with the kernel, and is aligned to four bytes only */
+	/* newer kernels append members, and netlink aligns to only four bytes */
 	memcpy(&stats, mnl_attr_get_payload(attr), len < sizeof(stats) ? len : sizeof(stats));
 	link->received = stats.rx_bytes;
 	link->sent = stats.tx_bytes;
@@ -122,7 +121,7 @@ static int on_address(const struct nlmsghdr *message, void *arg)
 	if (message->nlmsg_type != RTM_NEWADDR)
 		return MNL_CB_OK;
 	mnl_attr_for_each(attr, message, sizeof(*header)) {
-		/* IFA_ADDRESS is the peer's where there is IFA_LOCAL as well */
+		/* with IFA_LOCAL, IFA_ADDRESS is the peer's address */
 		if (mnl_attr_get_type(attr) == IFA_LOCAL)
 			local = netlink_read_address(&found.address, attr, header->ifa_family);
 		if (mnl_attr_get_type(attr) == IFA_ADDRESS && !local)
@@ -146,7 +145,7 @@ static void note_table(struct reading *reading, uint32_t table)
 	struct host *host = reading->host;
 	uint32_t *place;
 
-	/* the kernel's own need no note, and those of a table come one behind the other */
+	/* skip the kernel's own tables, and repetitions: the routes of a table come one after the other */
 	if (table == RT_TABLE_MAIN || table == RT_TABLE_LOCAL || table == RT_TABLE_DEFAULT ||
 	    (host->table_count && host->tables[host->table_count - 1] == table))
 		return;
@@ -155,7 +154,7 @@ static void note_table(struct reading *reading, uint32_t table)
 		*place = table;
 }
 
-/* Keeps the route if it means something here. */
+/* Keeps the route if it matters here. */
 static void keep_route(struct reading *reading, const struct host_route *found)
 {
 	struct host *host = reading->host;
@@ -171,7 +170,7 @@ static void keep_route(struct reading *reading, const struct host_route *found)
 		*route = *found;
 }
 
-/* An array of struct rtnexthop, each with attributes of its own behind it: a route over each of the devices. */
+/* Keeps one route for each next hop of a multipath route: an array of struct rtnexthop, each followed by its attributes. */
 static void keep_hops(struct reading *reading, const struct host_route *found, const struct nlattr *attr)
 {
 	const char *at = mnl_attr_get_payload(attr);
@@ -279,7 +278,7 @@ static int on_rule(const struct nlmsghdr *message, void *arg)
 			if (mnl_attr_validate(attr, MNL_TYPE_U8) == 0)
 				found.protocol = mnl_attr_get_u8(attr);
 			break;
-		case FRA_IIFNAME: /* whatever is particular about it, it is none for all that the address sends */
+		case FRA_IIFNAME: /* a rule with such a condition doesn't apply to all packets from the address */
 		case FRA_OIFNAME:
 		case FRA_FWMARK:
 		case FRA_UID_RANGE:
@@ -314,7 +313,7 @@ static int read_lists(struct netlink *netlink, struct reading *reading)
 
 		for (size_t j = 0; j < sizeof(lists) / sizeof(lists[0]) && ret == 0; j++)
 			ret = netlink_dump(netlink, lists[j].type, families[i], lists[j].on_message, reading);
-		/* a kernel without IPv6, or without rules, has no such list */
+		/* a kernel without IPv6 or without rules lacks the list */
 		if (ret == -EAFNOSUPPORT || ret == -EOPNOTSUPP)
 			ret = 0;
 	}

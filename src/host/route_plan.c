@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* route_plan.c - which route and rule are missing for what is sent from an address to leave by its own device */
+/* route_plan.c - finds the route and rule that are missing for packets from an address to leave by its own device */
 #include "config.h"
 
 #include "host/route_plan.h"
@@ -9,14 +9,14 @@
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 
-#define TABLE_FIRST 100 /* the first table that is proposed; the kernel's own are 0 and 253 to 255 */
+#define TABLE_FIRST 100 /* the first table to propose; the kernel's own are 0 and 253 to 255 */
 
 /* --- neighbours --- */
 
 struct neighbours {
 	unsigned int index;
 	int family;
-	const union sockaddr_ip *router; /* whose silence is asked for; NULL: a router is looked for */
+	const union sockaddr_ip *router; /* determine whether this router is silent; NULL: find a router */
 	bool silent;
 	union sockaddr_ip found;
 	size_t count, routers;
@@ -64,7 +64,7 @@ bool host_router_is_silent(const union sockaddr_ip *router, unsigned int index)
 	return router->sa.sa_family != AF_UNSPEC && neighbours_read(index, router->sa.sa_family, router).silent;
 }
 
-/* Finds the only neighbour that was talked to on a device, or the only one that has said that it is a router. */
+/* Finds the only neighbour on a device with which this host has communicated, or the only one that announces itself as a router. */
 static bool find_neighbour(unsigned int index, int family, union sockaddr_ip *out)
 {
 	const struct neighbours neighbours = neighbours_read(index, family, NULL);
@@ -91,7 +91,7 @@ bool host_other_router(const struct host *host, const union sockaddr_ip *router,
 	return false;
 }
 
-/* @table: 0: whichever, but for the main one */
+/* Finds the default route over a device in @table; 0: in any table but the main one. */
 static const struct host_route *find_default(const struct host *host, int family, unsigned int index, uint32_t table)
 {
 	for (size_t i = 0; i < host->route_count; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* survey.c - the probes that are sent for one connection: does its path work, and which other one does? */
+/* survey.c - the probes for one connection: does its path work, and which other one does? */
 #include "config.h"
 
 #include "host/survey.h"
@@ -10,8 +10,8 @@
 #include <string.h>
 
 #define TRIAL_PROBES 3
-#define SILENT_MS 100 /* no other path counts as silent before that, and none whose round trip isn't known: less than from KNOWN_PROBE_MS to MOVE_MS */
-#define TRIAL_MS 1000 /* by then Linux sends a SYN again: an answer would say nothing about the first one */
+#define SILENT_MS 100 /* another path of known round trip counts as silent after this time: less than from KNOWN_PROBE_MS to MOVE_MS */
+#define TRIAL_MS 1000 /* then Linux repeats a SYN: an answer would prove nothing about the first one */
 
 bool path_is_same(const struct path_id *a, const struct path_id *b)
 {
@@ -59,7 +59,7 @@ static unsigned int age_of(const struct survey *survey, const struct path_probe 
 
 /* --- a connection that waits --- */
 
-/* Has the path, on which both were sent at once, answered the probe without data alone? */
+/* Has the path answered only the probe without data? Both left at the same time. */
 static bool loses_data(const struct survey *survey, const struct path_probe *probe, const struct path_probe *plain)
 {
 	return plain->answered && !probe->answered && paths_is_overdue(age_of(survey, probe), plain->ms);
@@ -70,7 +70,7 @@ static bool is_own(const struct survey *survey, size_t i)
 	return path_is_same(&survey->list.paths[i].id, &survey->own.id);
 }
 
-/* Does one of the other paths have to be asked early, as struct paths_view says? One that is known to be silent doesn't. */
+/* Must we ask another path early (others_far of struct paths_view)? A path known to be silent doesn't count. */
 static bool are_far(const struct survey *survey)
 {
 	for (size_t i = 0; i < survey->list.count; i++) {
@@ -83,7 +83,7 @@ static bool are_far(const struct survey *survey)
 	return false;
 }
 
-/* Looks at another path's probe. Its round trip is noted at once, whatever becomes of the connection: it has to be asked later then. */
+/* Looks at another path's probe. Notes its round trip at once, even if the connection stays: later probes to it can then wait longer. */
 static bool other_look(struct survey *survey, size_t i)
 {
 	struct path_probe *probe = &survey->others[i];
@@ -95,10 +95,10 @@ static bool other_look(struct survey *survey, size_t i)
 }
 
 /*
- * The paths, a bit for each, to which a connection may be moved though they haven't answered: to a network that is farther than the time
- * there is to wait for an answer. None if one has answered, nor if there are several such networks: it would be taken at a venture. The
- * answer of one that is near is waited for, as a converter that is late has answered on no path. Where no round trip is known at all, that
- * of the own path may be as long.
+ * Returns the paths, a bit for each, to which the connection may move before they answer: their network is so far away that the answer
+ * would come too late. Returns none if another path has answered, or if several networks qualify, since we can't choose between them. We wait
+ * for the answer of a near network: a slow converter answers on no path. A path of unknown round trip qualifies only if the own
+ * path's is known: else that may be as long.
  */
 static uint32_t likely_ones(const struct survey *survey)
 {
@@ -136,7 +136,7 @@ static struct paths_view view_of(struct survey *survey, unsigned int waiting, en
 
 	for (unsigned int i = 0; i < survey->count; i++) {
 		struct path_probe *probe = &survey->probes[i];
-		/* A reset says that the path works, as an answer does: the SYN's own reset is on its way. */
+		/* A reset shows that the path works, as an answer does: the SYN's own reset is on its way. */
 		const bool answered = path_probe_look(probe) || probe->refused;
 
 		view.answered += answered;
@@ -168,8 +168,8 @@ static void probe_own(struct survey *survey)
 }
 
 /*
- * Sends a probe of each kind on each other path that was sent none, or on those alone that aren't for backup. @again: on one that has
- * answered as well, since that was before the own path has failed, and a converter may have come to a standstill for all of them since.
+ * Sends a probe of each kind on each other path without one. @backup: also on paths for backup. @again: also on paths that have answered,
+ * since the answer came before the own path failed, and the converter may have stopped on all paths since.
  */
 static void probe_others(struct survey *survey, bool backup, bool again)
 {
@@ -206,12 +206,12 @@ static void other_note(const struct survey *survey, const struct path *path, con
 		   paths_is_overdue(age_of(survey, probe), path->facts.rtt_ms)) {
 		paths_note_failure(&path->id, CACHE_PATH_SILENT);
 	}
-	/* One lost probe may be chance, by which a path that is known to work isn't judged for all. */
+	/* One lost probe may be chance: don't tell all programs that a path known to work fails. */
 	if (dataless && !path_works(path->facts.state))
 		paths_note_failure(&path->id, CACHE_PATH_DATALESS);
 }
 
-/* Notes what the probes have shown of all paths, now that the own one has failed in some way (@how). */
+/* Notes the probes' findings about all paths. @how: the own path's failure */
 static void findings_note(struct survey *survey, enum cache_path how)
 {
 	paths_note_failure(&survey->own.id, how);
@@ -223,13 +223,13 @@ static void findings_note(struct survey *survey, enum cache_path how)
 		if (!is_own(survey, i))
 			other_note(survey, path, &survey->others[i], &survey->others_plain[i]);
 		path->facts = paths_facts(&path->id);
-		/* But this connection goes by it. */
+		/* But this connection uses the finding. */
 		if (path->facts.state == CACHE_PATH_WORKS && loses_data(survey, &survey->others[i], &survey->others_plain[i]))
 			path->facts.state = CACHE_PATH_DATALESS;
 	}
 }
 
-/* A path that takes no data in SYNs is still in the running, but for a connection that has nothing else. */
+/* A path that loses SYNs with data remains a candidate, except for a connection that can send nothing else. */
 enum paths_do survey_leave(struct survey *survey, enum paths_do what, enum survey_syn syn, int *best)
 {
 	const enum cache_path how = what == PATHS_BEHIND ? CACHE_PATH_DATALESS : survey->answered ? CACHE_PATH_LOSES : CACHE_PATH_SILENT;
@@ -280,7 +280,7 @@ enum paths_do survey_look(struct survey *survey, int64_t now, unsigned int waiti
 	case PATHS_STAY:
 		break;
 	}
-	/* Without a probe the kernel refuses them. */
+	/* Without any probe, the kernel refuses to send probes. */
 	return survey->count ? step.what : step.what == PATHS_WAIT ? PATHS_WAIT : PATHS_STAY;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * trials.c - asks paths that have failed whether they work again, beside a program that is about to start
+ * trials.c - tests whether failed paths work again, in a process beside a program that is about to start
  *
- * The library asks from within the program, which may have ended before a long path can answer: then its sockets are closed, and nobody hears
- * of the answer. Programs of that kind, run again and again, would stay on the other network for ever. Who launches them can leave a process
- * behind that waits for the answer; the program finds nothing to ask any more, as it was asked a moment ago (paths_is_trial_due()).
+ * The library sends its trials from within the program, which may end before a long path can answer: its sockets close, and the answer is
+ * lost. Programs of that kind, run again and again, would stay on the other network for ever. So the launcher leaves a process behind that
+ * waits for the answer. The program itself then finds no trial due (paths_is_trial_due()).
  */
 #include "config.h"
 
@@ -27,10 +27,10 @@
 #define PATHS_TRIED 4
 #define LOOK_MS 20
 
-/* Writes the paths that are to be asked. Returns how many. Nothing is asked of the kernel where all is well, and the user wishes nothing. */
+/* Finds the paths whose trial is due, and returns their number. Asks the kernel only if a path has failed or the user has preferences. */
 static int find_due(const struct settings *settings, struct path due[PATHS_TRIED])
 {
-	/* any server will do: which one it is decides about converters that have refused it alone */
+	/* any server will do: it only matters for converters that have refused it */
 	union sockaddr_ip server = { .in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0xc0000201), .sin_port = htons(443) } };
 	struct converters_query query = { .destination = &server, .family = AF_INET6, .any = true };
 	enum policy_verdict verdict = POLICY_CONVERT;
@@ -43,7 +43,7 @@ static int find_due(const struct settings *settings, struct path due[PATHS_TRIED
 	if (converter < 0 || (path_is_sound(paths_facts_usual(converter).state) && !settings->paths.count))
 		return 0;
 	best = path_list_choose(&list, settings, &query);
-	if (best < 0) /* they have all failed: each would be chosen instead of the worst */
+	if (best < 0) /* all have failed: compare each with the last */
 		best = (int)list.count - 1;
 	while (best >= 0 && missed >= 0 && count < PATHS_TRIED) {
 		missed = path_list_missed(&list, best);
@@ -53,7 +53,7 @@ static int find_due(const struct settings *settings, struct path due[PATHS_TRIED
 	return count;
 }
 
-/* Lets go of all that is the caller's: whoever reads from a pipe waits for the last writer. */
+/* Closes the caller's descriptors: the reader of a pipe waits until its last writer ends. */
 static void detach(void)
 {
 	setsid();
@@ -85,7 +85,7 @@ static _Noreturn void run(const struct path due[], int count)
 	_exit(0);
 }
 
-/* Would this process be the parent of what is left behind? Then so would the program, to which it must not appear. */
+/* Would this process, and so the program, adopt the process left behind? The program must not see it. */
 static bool takes_up_orphans(void)
 {
 	int subreaper = 0;
@@ -109,7 +109,7 @@ void trials_start(const struct settings *settings)
 	if (child < 0)
 		return;
 	if (child == 0) {
-		/* the program has no child that it doesn't know */
+		/* fork twice: the program must not have a child that it doesn't know */
 		if (fork() == 0)
 			run(due, count);
 		_exit(0);

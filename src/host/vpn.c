@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * vpn.c - does a VPN take all traffic, so that nothing of ours may leave this host beside it?
+ * vpn.c - determines whether a VPN takes all traffic, so that none of ours may leave this host beside it
  *
- * The kernel is asked which way it sends a packet, rather than its routes read: by halves (0.0.0.0/1 and 128.0.0.0/1), by a default route
- * of lower metric, by a hundred prefixes that leave private networks out, or by rules and marks, a VPN takes what the kernel sends there. A
- * VPN with a default route that another one is preferred to takes nothing. These rules need no lists, and run in hooks.
+ * We don't read routes, but ask the kernel for the route of a packet. That works for a VPN with two halves (0.0.0.0/1 and 128.0.0.0/1),
+ * with a default route of lower metric, with a hundred prefixes that leave private networks out, or with rules and marks. A VPN whose default
+ * route has a higher metric than another one takes no traffic. These rules need no lists, and run in hooks.
  */
 #include "config.h"
 

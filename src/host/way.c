@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* way.c - which way the kernel sends a packet: its own lookup, with all rules and tables (RTM_GETROUTE) */
+/* way.c - asks the kernel for the route of a packet: its own lookup, with all rules and tables (RTM_GETROUTE) */
 #include "config.h"
 
 #include "host/way.h"
@@ -70,7 +70,7 @@ static void read_way(void *arg, uint16_t type, const uint8_t *body, size_t len)
 
 void host_way_ask(int netlink, const union sockaddr_ip *to, const struct in6_addr *from, unsigned int index, struct host_way *out)
 {
-	static _Atomic uint32_t sequence; /* the answer to an earlier question, whose recv() failed, is skipped */
+	static _Atomic uint32_t sequence; /* so that we skip the answer to an earlier question whose recv() failed */
 	const struct in6_addr destination = sockaddr_ip_in6(to);
 	struct question question = {
 		.header = { .nlmsg_len = NLMSG_LENGTH(sizeof(struct rtmsg)), .nlmsg_type = RTM_GETROUTE, .nlmsg_flags = NLM_F_REQUEST,
@@ -105,7 +105,7 @@ union sockaddr_ip host_way_anywhere(int family)
 {
 	union sockaddr_ip address = { 0 };
 
-	/* of AS112, whose servers answer for addresses that nobody has: RFC 7534 */
+	/* AS112's addresses, whose servers answer DNS queries about private addresses: RFC 7534 */
 	sockaddr_ip_set(&address, family,
 			family == AF_INET ? &(struct in6_addr){ .s6_addr = { [10] = 0xff, 0xff, 192, 175, 48, 1 } } :
 					    &(struct in6_addr){ .s6_addr = { 0x26, 0x20, 0x00, 0x4f, 0x80, [15] = 1 } }, 0);

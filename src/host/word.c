@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* word.c - what users and administrators have said of this host's networks */
+/* word.c - the settings of users and administrators for this host's networks */
 #include "config.h"
 
 #include "host/word.h"
@@ -10,7 +10,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
-#define PATTERN_MAX 64 /* of a name of IF_NAMESIZE - 1 bytes, with its brackets */
+#define PATTERN_MAX 64 /* room for a pattern with brackets, for a name of IF_NAMESIZE - 1 bytes */
 
 bool host_word_names(const char *list, const char *name)
 {
@@ -52,7 +52,7 @@ static bool has_device(int fd, const char *name)
 	return raw_ioctl(fd, SIOCGIFINDEX, &request) == 0 || errno != ENODEV;
 }
 
-/* An address is this machine's if a socket can be bound to it. */
+/* Does this machine have the address? It does if bind() accepts it. */
 static bool has_address(int fd, const union sockaddr_ip *address)
 {
 	return raw_bind(fd, &address->sa, sockaddr_ip_len(address)) == 0 || errno != EADDRNOTAVAIL;
