@@ -72,9 +72,9 @@ unsigned int exchange_hold_ms(const struct settings *settings, const struct path
 	return rtt_ms && most_ms < limit_ms ? most_ms : 0;
 }
 
-void exchange_ride_failed(const struct path_id *path, enum ride next, int64_t syn_at)
+void exchange_way_failed(const struct path_id *path, enum ask_way next, int64_t syn_at)
 {
-	if (next == RIDE_TCP)
+	if (next == ASK_TCP)
 		converters_note_fallback(path->converter, syn_at);
 	else
 		paths_note_syn_data(path, false, syn_at);

@@ -14,7 +14,7 @@
 #include "client/converters.h"
 #include "client/handshake.h"
 #include "client/paths_facts.h"
-#include "client/ride.h"
+#include "client/ask_way.h"
 #include "client/settings.h"
 
 /*
@@ -61,16 +61,16 @@ bool exchange_ask_blindly(const struct settings *settings, int converter, struct
 unsigned int exchange_hold_ms(const struct settings *settings, const struct path_id *path, bool mptcp, bool numbered);
 
 /*
- * exchange_ride_failed() - note the failure of the way of asking before @next on @path, as a fact about the way to the converter
+ * exchange_way_failed() - note the failure of the way of asking before @next on @path, as a fact about the way to the converter
  * @syn_at: when the SYN was sent, CLOCK_MONOTONIC in ns
  */
-void exchange_ride_failed(const struct path_id *path, enum ride next, int64_t syn_at);
+void exchange_way_failed(const struct path_id *path, enum ask_way next, int64_t syn_at);
 
 /* Notes that the server was reached, over Multipath TCP to the converter if @mptcp; @told is the response. */
 void exchange_done(int converter, const union sockaddr_ip *server, const struct handshake_step *told, bool mptcp);
 
 /*
- * exchange_done_silently() - note that the server was reached, according to the SYN+ACK to a silent request: ride_is_silent()
+ * exchange_done_silently() - note that the server was reached, according to the SYN+ACK to a silent request: synack_is_silent()
  * @asked_mptcp: the request asked whether the server speaks Multipath TCP. It doesn't, or there would have been a response.
  * We learn nothing else from it, not even that a converter has answered.
  */

@@ -14,7 +14,7 @@ libclient_la_SOURCES = \
 	src/client/paths.c src/client/paths.h \
 	src/client/paths_facts.c src/client/paths_facts.h \
 	src/client/resolve.c src/client/resolve.h \
-	src/client/ride.c src/client/ride.h \
+	src/client/ask_way.c src/client/ask_way.h \
 	src/client/settings.c src/client/settings.h \
 	src/client/srv.c src/client/srv.h \
 	src/client/user_cache.c src/client/user_cache.h

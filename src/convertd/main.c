@@ -411,7 +411,7 @@ static bool prepare(struct convertd *convertd, struct settings *settings)
 	notify_init();
 	if (!inherit_sockets(&convertd->inherited, &problems))
 		return false;
-	sandbox_leave_surroundings(inherit_end(&convertd->inherited));
+	sandbox_shed_inherited(inherit_end(&convertd->inherited));
 	return privileges_drop(settings, &problems) &&
 	       inherit_join(&convertd->inherited, settings, &problems);
 }

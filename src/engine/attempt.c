@@ -95,10 +95,10 @@ static int message_send(struct dial *dial, const union sockaddr_ip *to)
 
 bool dial_wants_syn_data(struct dial *dial)
 {
-	enum ride_syn_data may = ride_syn_data(dial->attempt.ride, dial->mptcp, paths_take_syn_data(&dial->start.own.id),
+	enum syn_data_use may = ask_way_syn_data(dial->attempt.way, dial->mptcp, paths_take_syn_data(&dial->start.own.id),
 					       converters_corrects_windows(dial_host.settings, dial->attempt.converter));
 
-	return may == RIDE_SYN_DATA_ALWAYS || (may == RIDE_SYN_DATA_ON_ONE_PATH && !dial->ops->allows(dial, DIAL_USE_PATHS));
+	return may == SYN_DATA_ALWAYS || (may == SYN_DATA_ON_ONE_PATH && !dial->ops->allows(dial, DIAL_USE_PATHS));
 }
 
 /* Notes for how long the SYN, which is to carry the request, may be withheld. */
@@ -134,7 +134,7 @@ static void attempt_renew(struct dial *dial)
 	dial->attempt = (struct attempt){
 		.addr = before.addr,
 		.converter = before.converter,
-		.ride = before.ride,
+		.way = before.way,
 		.ask_info = before.ask_info,
 		.ask_mptcp = before.ask_mptcp,
 		.ask_silent = before.ask_silent,
@@ -206,13 +206,13 @@ int attempt_again(struct dial *dial)
 	return begin_before(dial, 0);
 }
 
-int attempt_anew(struct dial *dial, enum ride ride)
+int attempt_anew(struct dial *dial, enum ask_way way)
 {
-	int ret = dial->ops->fit(dial, &dial->attempt.addr, ride != RIDE_TCP);
+	int ret = dial->ops->fit(dial, &dial->attempt.addr, way != ASK_TCP);
 
 	if (ret < 0)
 		return ret;
-	dial->attempt.ride = dial->mptcp ? ride : RIDE_TCP;
+	dial->attempt.way = dial->mptcp ? way : ASK_TCP;
 	return begin_before(dial, dial->attempt.ends);
 }
 
@@ -244,7 +244,7 @@ static int ask_prepare(struct dial *dial)
 
 	if (ret < 0)
 		return ret;
-	attempt->ride = dial->mptcp ? RIDE_MPTCP_SYN : RIDE_TCP;
+	attempt->way = dial->mptcp ? ASK_MPTCP_SYN : ASK_TCP;
 	ask = exchange_ask(dial_host.settings, attempt->converter, &dial->server, dial->mptcp, converters_cookie_current(attempt->converter));
 	if (dial->ops->allows(dial, DIAL_USE_BLIND) && dial_wants_syn_data(dial) && !paths_doubt_syn_data(&dial->start.own.id))
 		exchange_ask_blindly(dial_host.settings, attempt->converter, &ask);

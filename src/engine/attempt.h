@@ -17,8 +17,8 @@ int attempt_begin(struct dial *dial, bool hold);
 /* attempt_again() - ask the same converter again, by the same socket, as the attempt says by now. Returns 0 or -errno. */
 int attempt_again(struct dial *dial);
 
-/* attempt_anew() - likewise by another ride; CONVERT_TIMEOUT goes on, but half of it is left at least. Returns 0 or -errno. */
-int attempt_anew(struct dial *dial, enum ride ride);
+/* attempt_anew() - likewise in another way; CONVERT_TIMEOUT goes on, but half of it is left at least. Returns 0 or -errno. */
+int attempt_anew(struct dial *dial, enum ask_way way);
 
 /* attempt_answered() - the SYN was, as @info tells: the round trip of its path is noted, once */
 void attempt_answered(struct dial *dial, const struct tcp_info *info);

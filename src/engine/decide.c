@@ -66,9 +66,9 @@ static struct dial_decision give_up(bool alive)
 	return (struct dial_decision){ .what = DO_GIVE_UP, .alive = alive };
 }
 
-static struct dial_decision begin_anew(enum ride ride)
+static struct dial_decision begin_anew(enum ask_way way)
 {
-	return (struct dial_decision){ .what = DO_BEGIN_ANEW, .ride = ride };
+	return (struct dial_decision){ .what = DO_BEGIN_ANEW, .way = way };
 }
 
 /* Whether a converter that is silent behind its SYN+ACK is waited for on. */
@@ -117,7 +117,7 @@ static struct dial_decision decide_silent(const struct dial *dial, const struct 
 	if (dial->mptcp && seen->mptcp == MPTCP_UNSEEN)
 		return to(DO_LOOK_AT_MPTCP);
 	if (dial->mptcp && seen->mptcp == MPTCP_LOST)
-		return begin_anew(RIDE_TCP);
+		return begin_anew(ASK_TCP);
 	if (seen->broken)
 		return (struct dial_decision){ .what = DO_FAIL, .final = true };
 	if (!dial->attempt.want_output)
@@ -129,7 +129,7 @@ static struct dial_decision decide_silent(const struct dial *dial, const struct 
 static bool is_confirming(const struct dial *dial, const struct dial_seen *seen, int64_t now)
 {
 	return dial->attempt.confirmable && dial->may_confirm && seen->state != TCPINFO_UNKNOWN && seen->state != TCPINFO_CLOSE &&
-	       ride_confirms(seen->options, dial->attempt.withheld_ms, dial->started, now);
+	       synack_confirms(seen->options, dial->attempt.withheld_ms, dial->started, now);
 }
 
 static struct dial_decision decide_response(const struct dial *dial, const struct dial_seen *seen, unsigned int timeout_ms, int64_t now)
@@ -153,7 +153,7 @@ static struct dial_decision decide_response(const struct dial *dial, const struc
 		/* what is lost behind the handshake shows in the first bytes from the converter */
 		if (dial->mptcp && seen->mptcp == MPTCP_UNSEEN)
 			return to(DO_LOOK_AT_MPTCP);
-		return dial->mptcp && seen->mptcp == MPTCP_LOST ? begin_anew(RIDE_TCP) : to(DO_REACHED);
+		return dial->mptcp && seen->mptcp == MPTCP_LOST ? begin_anew(ASK_TCP) : to(DO_REACHED);
 	case RESPONSE_ERROR:
 		return to(DO_JUDGE);
 	case RESPONSE_BROKEN:
@@ -168,23 +168,23 @@ static struct dial_decision decide_response(const struct dial *dial, const struc
 	return decide_waiting(dial, seen, timeout_ms, now);
 }
 
-/* Has the SYN+ACK, which has come, left the Multipath TCP attempt as it is? If not, @ride is how to ask anew. */
-static bool synack_goes_on(const struct attempt *attempt, const struct dial_seen *seen, enum ride *ride)
+/* Has the SYN+ACK, which has come, left the Multipath TCP attempt as it is? If not, @way is how to ask anew. */
+static bool synack_goes_on(const struct attempt *attempt, const struct dial_seen *seen, enum ask_way *way)
 {
-	const struct ride_synack synack = {
+	const struct synack_seen synack = {
 		.syn_data = attempt->syn_data,
 		.acknowledged = seen->options & TCPI_OPT_SYN_DATA,
 		.sent_again = seen->sent_again,
 		.fallen_back = seen->mptcp == MPTCP_LOST,
 	};
 
-	return ride_goes_on(&synack, ride);
+	return synack_keeps_way(&synack, way);
 }
 
 struct dial_decision decide(const struct dial *dial, const struct dial_seen *seen, unsigned int timeout_ms, int64_t now)
 {
 	const struct attempt *attempt = &dial->attempt;
-	enum ride ride;
+	enum ask_way way;
 
 	if ((attempt->synack_due || attempt->confirmable || attempt->silence_due) && !seen->looked)
 		return to(DO_LOOK);
@@ -195,11 +195,11 @@ struct dial_decision decide(const struct dial *dial, const struct dial_seen *see
 	if (attempt->synack_due && seen->state != TCPINFO_CLOSE && seen->state != TCPINFO_SYN_SENT) {
 		if (!attempt->syn_data && seen->mptcp == MPTCP_UNSEEN)
 			return to(DO_LOOK_AT_MPTCP);
-		if (!synack_goes_on(attempt, seen, &ride))
-			return begin_anew(ride);
+		if (!synack_goes_on(attempt, seen, &way))
+			return begin_anew(way);
 	}
 	/* One that is closed by now was accepted before if it has the facts, which are of the handshake. */
-	if (attempt->silence_due && ride_is_silent(seen->options, true))
+	if (attempt->silence_due && synack_is_silent(seen->options, true))
 		return decide_silent(dial, seen);
 	if (attempt->ask_blind && seen->state != TCPINFO_CLOSE)
 		return to(DO_BLIND_LOST);

@@ -48,7 +48,7 @@ enum dial_do {
 	DO_CONFIRM,       /* tell the program that it is connected; the response is to come */
 	DO_REACHED,       /* take the response off */
 	DO_REACHED_SILENTLY,
-	DO_BEGIN_ANEW,    /* ask the same converter by decision.ride */
+	DO_BEGIN_ANEW,    /* ask the same converter by decision.way */
 	DO_BLIND_LOST,    /* a blind request isn't confirmed by the SYN+ACK */
 	DO_JUDGE,         /* what the response says */
 	DO_FAIL,          /* the socket has an error; decision.final: it is the server's */
@@ -59,7 +59,7 @@ enum dial_do {
 struct dial_decision {
 	enum dial_do what;
 	int64_t at;
-	enum ride ride;
+	enum ask_way way;
 	bool final, alive;
 };
 

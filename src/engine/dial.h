@@ -11,7 +11,7 @@
 
 #include "client/converters.h"
 #include "client/handshake.h"
-#include "client/ride.h"
+#include "client/ask_way.h"
 #include "engine/host.h"
 #include "engine/path_start.h"
 
@@ -30,7 +30,7 @@ struct tcp_info;
 struct attempt {
 	union sockaddr_ip addr; /* where the SYN went, in the form that the socket takes */
 	uint8_t converter;      /* index of the converter that was asked */
-	enum ride ride;         /* how it is asked */
+	enum ask_way way;         /* how it is asked */
 	bool direct;            /* it is the server itself: there is no request */
 	bool ask_info;          /* the request asks what the converter supports */
 	bool ask_mptcp;         /* the request asks for Multipath TCP towards the server */
@@ -141,7 +141,7 @@ enum dial_state {
 struct dial_end {
 	int error;          /* a positive errno: FAILED, BLIND */
 	const char *reason; /* static, for the log: REFUSED, DIRECT, FAILED, BLIND */
-	enum ride ride;     /* BLIND: how to ask next */
+	enum ask_way way;     /* BLIND: how to ask next */
 	enum policy_verdict verdict; /* REFUSED: POLICY_CONVERT if it should have been converted */
 	bool told;          /* FAILED: the converter has told of the server's failure */
 };
@@ -168,8 +168,8 @@ enum dial_state dial_step(struct dial *dial, struct dial_end *end);
 /* dial_failed() - goes on after the kernel has reported @error for the socket, or another one: ops->error() is asked first */
 enum dial_state dial_failed(struct dial *dial, int error, struct dial_end *end);
 
-/* dial_anew() - ask the same converter anew by @ride, over another socket where that takes one. The socket isn't connected. */
-enum dial_state dial_anew(struct dial *dial, enum ride ride, struct dial_end *end);
+/* dial_anew() - ask the same converter anew by @way, over another socket where that takes one. The socket isn't connected. */
+enum dial_state dial_anew(struct dial *dial, enum ask_way way, struct dial_end *end);
 
 /* dial_send_held() - let a held SYN go, with request and early data. Returns 0 or -errno: dial_failed(). */
 int dial_send_held(struct dial *dial);
@@ -190,7 +190,7 @@ void dial_stop(struct dial *dial);
 struct handshake_ask dial_ask(const struct dial *dial);
 ssize_t dial_message(const struct dial *dial, uint8_t *out, size_t size);
 
-/* May the request go into the SYN: ride_syn_data()? */
+/* May the request go into the SYN: ask_way_syn_data()? */
 bool dial_wants_syn_data(struct dial *dial);
 
 /* Writes "SERVER: VERDICTDETAIL after MS ms" into the log. */

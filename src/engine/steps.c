@@ -7,7 +7,7 @@
  *	the server was reached             the response is taken off the stream: REACHED
  *	the server's failure               FAILED, with its errno
  *	the SYN+ACK confirms the server    CONFIRMED; what fails from then on is FAILED, as a server's reset
- *	MPTCP or the SYN's data is lost    the same converter, by a safer ride
+ *	MPTCP or the SYN's data is lost    the same converter, asked in a safer way
  *	the converter knows a remedy       the same converter, with a cookie, without an option …
  *	the path is silent                 another network, or another converter by that
  *	the converter's failure            the next converter, and behind the last one DIRECT, or FAILED (CONVERT_FALLBACK=none)
@@ -184,33 +184,33 @@ static enum dial_state ask_again(struct dial *dial, struct dial_end *end)
 	return begun(dial, attempt_again(dial), end);
 }
 
-enum dial_state dial_anew(struct dial *dial, enum ride ride, struct dial_end *end)
+enum dial_state dial_anew(struct dial *dial, enum ask_way way, struct dial_end *end)
 {
-	return begun(dial, attempt_anew(dial, ride), end);
+	return begun(dial, attempt_anew(dial, way), end);
 }
 
-static enum dial_state blind_lost(enum ride ride, int error, const char *reason, struct dial_end *end)
+static enum dial_state blind_lost(enum ask_way way, int error, const char *reason, struct dial_end *end)
 {
-	*end = (struct dial_end){ .error = error, .reason = reason, .ride = ride };
+	*end = (struct dial_end){ .error = error, .reason = reason, .way = way };
 	return DIAL_BLIND;
 }
 
 /* Multipath TCP was lost on the way to the converter, or would be. A socket that has fallen back to TCP loses bytes. */
-static enum dial_state begin_anew(struct dial *dial, enum ride ride, struct dial_end *end)
+static enum dial_state begin_anew(struct dial *dial, enum ask_way way, struct dial_end *end)
 {
 	char text[SOCKADDR_STRLEN];
 
 	dial_host.log("converter %s: %s", sockaddr_ip_format(&dial->attempt.addr, text),
-		      ride == RIDE_TCP ? "Multipath TCP is lost on the way, asked over TCP" :
+		      way == ASK_TCP ? "Multipath TCP is lost on the way, asked over TCP" :
 					 "data in the SYN was not taken, asked behind the handshake");
 	if (!stack_is_small())
-		exchange_ride_failed(&dial->start.own.id, ride, dial->start.syn_at);
+		exchange_way_failed(&dial->start.own.id, way, dial->start.syn_at);
 	if (dial->attempt.ask_blind)
-		return blind_lost(ride, ECONNRESET, "the connection would not stay Multipath TCP", end);
+		return blind_lost(way, ECONNRESET, "the connection would not stay Multipath TCP", end);
 	if (cannot_begin_anew(dial))
 		return fail(end, ECONNRESET, "Multipath TCP was lost behind the handshake");
 	disconnect(dial);
-	return dial_anew(dial, ride, end);
+	return dial_anew(dial, way, end);
 }
 
 /* Begins anew on the path of dial->start, to the converter at @addr. */
@@ -228,15 +228,15 @@ static enum dial_state begin_at(struct dial *dial, const union sockaddr_ip *addr
 /* Begins anew on the same path, without data in the SYN. */
 static enum dial_state begin_behind(struct dial *dial, struct dial_end *end)
 {
-	const enum ride ride = dial->mptcp ? RIDE_MPTCP : RIDE_TCP;
+	const enum ask_way way = dial->mptcp ? ASK_MPTCP : ASK_TCP;
 	char text[SOCKADDR_STRLEN];
 
 	dial_host.log("converter %s: SYNs with data are lost on the way, asked behind the handshake",
 		      sockaddr_ip_format(&dial->attempt.addr, text));
 	if (dial->attempt.ask_blind)
-		return blind_lost(ride, ECONNRESET, "SYNs with data are lost on the way", end);
+		return blind_lost(way, ECONNRESET, "SYNs with data are lost on the way", end);
 	disconnect(dial);
-	return dial_anew(dial, ride, end);
+	return dial_anew(dial, way, end);
 }
 
 /* The network has refused the SYN with @error. Returns true if there is another one, whose attempt has begun: @state. */
@@ -271,7 +271,7 @@ enum dial_state dial_failed(struct dial *dial, int error, struct dial_end *end)
 
 	error = pending ? pending : error;
 	if (attempt->ask_blind)
-		return blind_lost(attempt->ride, error, error_text(error), end);
+		return blind_lost(attempt->way, error, error_text(error), end);
 	if (attempt->direct || dial->confirmed)
 		return fail(end, error, error_text(error));
 	if (leave_refused(dial, error, &state, end))
@@ -342,7 +342,7 @@ static void look(struct dial *dial, struct dial_seen *seen)
 }
 
 /* How the request got there. A connection that has been reset since knows nothing of it any more. */
-static const char *ride_text(const struct dial *dial, const struct dial_seen *seen)
+static const char *way_text(const struct dial *dial, const struct dial_seen *seen)
 {
 	if (!dial->attempt.syn_data)
 		return "request behind the handshake";
@@ -360,7 +360,7 @@ static void note_reached(struct dial *dial, struct dial_seen *seen, const char *
 		look(dial, seen);
 	if (!stack_is_small() && dial->attempt.syn_data && seen->state != TCPINFO_UNKNOWN && seen->state != TCPINFO_CLOSE)
 		paths_note_syn_data(&dial->start.own.id, seen->options & TCPI_OPT_SYN_DATA, dial->start.syn_at);
-	snprintf(detail, sizeof(detail), "%s%s", ride_text(dial, seen), how);
+	snprintf(detail, sizeof(detail), "%s%s", way_text(dial, seen), how);
 	dial_log(dial, dial->mptcp ? "converted over MPTCP, " : "converted over TCP, ", detail);
 }
 
@@ -397,7 +397,7 @@ static void synack_seen(struct dial *dial, const struct dial_seen *seen)
 		attempt->synack_due = false;
 	if (seen->state != TCPINFO_UNKNOWN)
 		attempt->confirmable = false;
-	if (seen->state != TCPINFO_UNKNOWN && !ride_is_silent(seen->options, true))
+	if (seen->state != TCPINFO_UNKNOWN && !synack_is_silent(seen->options, true))
 		attempt->silence_due = false;
 	if (wanted && !dial_wants_output(dial))
 		dial->ops->watch(dial); /* the response has to be waited for */
@@ -471,7 +471,7 @@ static __attribute__((noinline)) bool response_step(struct dial *dial, struct di
 		return false;
 	while ((decision = decide_now(dial, seen)).what == DO_LOOK_AT_MPTCP)
 		look_at_mptcp(dial, seen);
-	*state = decision.what == DO_BEGIN_ANEW ? begin_anew(dial, decision.ride, end) :
+	*state = decision.what == DO_BEGIN_ANEW ? begin_anew(dial, decision.way, end) :
 		 decision.what == DO_REACHED	? reached(dial, seen, &told, end) :
 						  judge(dial, &told, end);
 	return true;
@@ -588,9 +588,9 @@ enum dial_state dial_step(struct dial *dial, struct dial_end *end)
 	case DO_REACHED_SILENTLY:
 		return reached_silently(dial, &seen);
 	case DO_BEGIN_ANEW:
-		return begin_anew(dial, decision.ride, end);
+		return begin_anew(dial, decision.way, end);
 	case DO_BLIND_LOST:
-		return blind_lost(dial->attempt.ride, ECONNRESET, "the SYN+ACK doesn't confirm the server", end);
+		return blind_lost(dial->attempt.way, ECONNRESET, "the SYN+ACK doesn't confirm the server", end);
 	case DO_FAIL:
 		return decision.final ? fail(end, error, error_text(error)) : dial_failed(dial, error, end);
 	case DO_GIVE_UP:

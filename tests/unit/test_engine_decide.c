@@ -48,12 +48,12 @@ static void expect_wait(const struct dial *dial, const struct dial_seen *seen, i
 	ck_assert_int_eq(decision.at, until ? STARTED + until : 0);
 }
 
-static void expect_anew(const struct dial *dial, const struct dial_seen *seen, enum ride ride)
+static void expect_anew(const struct dial *dial, const struct dial_seen *seen, enum ask_way way)
 {
 	const struct dial_decision decision = at(dial, seen, 0);
 
 	ck_assert_int_eq(decision.what, DO_BEGIN_ANEW);
-	ck_assert_int_eq(decision.ride, ride);
+	ck_assert_int_eq(decision.way, way);
 }
 
 static void expect_give_up(const struct dial *dial, const struct dial_seen *seen, int64_t after, bool alive)
@@ -128,7 +128,7 @@ START_TEST(lost_multipath_tcp_begins_anew)
 	dial.attempt.synack_due = true;
 	expect(dial, seen, 0, DO_LOOK_AT_MPTCP);
 	seen.mptcp = MPTCP_LOST;
-	expect_anew(&dial, &seen, RIDE_TCP);
+	expect_anew(&dial, &seen, ASK_TCP);
 	seen.mptcp = MPTCP_HOLDS;
 	expect(dial, seen, 0, DO_READ);
 	/* data in the SYN: that it was taken says it all */
@@ -136,10 +136,10 @@ START_TEST(lost_multipath_tcp_begins_anew)
 	seen.mptcp = MPTCP_UNSEEN;
 	expect(dial, seen, 0, DO_READ);
 	seen.sent_again = true;
-	expect_anew(&dial, &seen, RIDE_MPTCP);
+	expect_anew(&dial, &seen, ASK_MPTCP);
 	seen.sent_again = false;
 	seen.options = TCPI_OPT_TIMESTAMPS;
-	expect_anew(&dial, &seen, RIDE_MPTCP);
+	expect_anew(&dial, &seen, ASK_MPTCP);
 	/* a connection that was refused tells nothing; nor is it looked at twice */
 	seen.state = TCPINFO_CLOSE;
 	expect(dial, seen, 0, DO_READ);
@@ -157,7 +157,7 @@ START_TEST(silent_request_needs_no_response)
 	dial.attempt.silence_due = true;
 	expect(dial, seen, 0, DO_LOOK_AT_MPTCP);
 	seen.mptcp = MPTCP_LOST;
-	expect_anew(&dial, &seen, RIDE_TCP);
+	expect_anew(&dial, &seen, ASK_TCP);
 	seen.mptcp = MPTCP_HOLDS;
 	expect(dial, seen, 0, DO_REACHED_SILENTLY);
 	dial.mptcp = false;
@@ -276,7 +276,7 @@ START_TEST(what_a_response_leads_to)
 	seen.mptcp = MPTCP_HOLDS;
 	expect(dial, seen, 0, DO_REACHED);
 	seen.mptcp = MPTCP_LOST;
-	expect_anew(&dial, &seen, RIDE_TCP);
+	expect_anew(&dial, &seen, ASK_TCP);
 	dial.mptcp = false;
 	seen.mptcp = MPTCP_UNSEEN;
 	expect(dial, seen, 0, DO_REACHED);

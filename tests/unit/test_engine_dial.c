@@ -52,7 +52,7 @@ START_TEST(converter_is_asked_over_tcp)
 {
 	kernel.no_mptcp = true;
 	expect_on(dial_begin(false));
-	ck_assert_int_eq(dial.attempt.ride, RIDE_TCP);
+	ck_assert_int_eq(dial.attempt.way, ASK_TCP);
 	ck_assert(!dial.attempt.synack_due);
 	expect_said("syn 1 data; ");
 	synack(TAKEN);
@@ -248,16 +248,16 @@ START_TEST(response_that_cannot_be_taken_fails)
 }
 END_TEST
 
-/* --- rides --- */
+/* --- ways of asking --- */
 
-START_TEST(each_ride_is_safer)
+START_TEST(each_way_of_asking_is_safer)
 {
 	expect_on(dial_begin(false));
 	synack(TCPI_OPT_TIMESTAMPS);
 	expect_on(step());
 	expect_said("end; connect 1; ");
 	ck_assert(is_logged("data in the SYN was not taken, asked behind the handshake"));
-	ck_assert_int_eq(dial.attempt.ride, RIDE_MPTCP);
+	ck_assert_int_eq(dial.attempt.way, ASK_MPTCP);
 	ck_assert(dial.attempt.want_output && !dial.attempt.syn_data);
 	synack(TCPI_OPT_TIMESTAMPS);
 	kernel.fell_back = true;
@@ -684,15 +684,15 @@ START_TEST(blind_request)
 	kernel.error = ETIMEDOUT;
 	ck_assert_int_eq(dial_failed(&dial, ECONNRESET, &end), DIAL_BLIND);
 	ck_assert_int_eq(end.error, ETIMEDOUT);
-	ck_assert_int_eq(end.ride, RIDE_MPTCP_SYN);
+	ck_assert_int_eq(end.way, ASK_MPTCP_SYN);
 	/* data that isn't taken */
 	expect_on(dial_begin(false));
 	synack(TCPI_OPT_TIMESTAMPS);
 	ck_assert_int_eq(step(), DIAL_BLIND);
-	ck_assert_int_eq(end.ride, RIDE_MPTCP);
+	ck_assert_int_eq(end.way, ASK_MPTCP);
 	dial.attempt.ask_blind = dial.attempt.ask_silent = false;
 	said();
-	expect_on(dial_anew(&dial, end.ride, &end));
+	expect_on(dial_anew(&dial, end.way, &end));
 	expect_said("connect 1; ");
 }
 END_TEST
@@ -721,7 +721,7 @@ int main(void)
 		stream_that_ends_early_is_no_response, servers_failure_is_final, refusal_is_about_one_server,
 		nothing_goes_directly_where_it_must_not, cookie_is_given_once, option_that_is_refused_is_left_out,
 		round_trip_of_an_unknown_connection_is_none, converter_is_asked_over_tcp, connection_that_was_reset_since,
-		response_that_cannot_be_taken_fails, each_ride_is_safer,
+		response_that_cannot_be_taken_fails, each_way_of_asking_is_safer,
 		multipath_tcp_may_be_lost_behind_the_handshake, time_goes_on_over_rides,
 		what_was_written_cannot_be_asked_again, request_follows_a_syn_that_takes_no_data, early_data_follows_the_request, held_syn_waits,
 		syn_that_cannot_be_held_goes, converter_that_cannot_be_reached_is_passed_over, reset_of_a_converter,

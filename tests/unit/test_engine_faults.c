@@ -26,7 +26,7 @@ START_TEST(second_attempt_that_fails_at_once_is_the_converters_failure)
 }
 END_TEST
 
-START_TEST(safer_ride_that_the_socket_cannot_take_is_the_converters_failure)
+START_TEST(safer_way_that_the_socket_cannot_take_is_the_converters_failure)
 {
 	expect_on(dial_begin(false));
 	synack(TCPI_OPT_TIMESTAMPS);
@@ -117,7 +117,7 @@ START_TEST(syn_is_not_held_where_the_request_may_not_be_in_it)
 	expect_on(dial_begin(true));
 	expect_said("connect 1; ");
 	ck_assert(dial.attempt.want_output && !dial.mptcp);
-	ck_assert_int_eq(dial.attempt.ride, RIDE_TCP);
+	ck_assert_int_eq(dial.attempt.way, ASK_TCP);
 }
 END_TEST
 
@@ -487,12 +487,12 @@ END_TEST
 START_TEST(end_of_a_step_says_nothing_of_an_earlier_one)
 {
 	expect_on(dial_begin(false));
-	end = (struct dial_end){ .error = ENOENT, .reason = "of before", .ride = RIDE_TCP, .told = true };
+	end = (struct dial_end){ .error = ENOENT, .reason = "of before", .way = ASK_TCP, .told = true };
 	expect_on(step());
 	ck_assert_int_eq(end.error, 0);
 	ck_assert_ptr_null(end.reason);
 	ck_assert(!end.told);
-	ck_assert_int_eq(end.ride, RIDE_MPTCP_SYN);
+	ck_assert_int_eq(end.way, ASK_MPTCP_SYN);
 }
 END_TEST
 
@@ -531,7 +531,7 @@ START_TEST(small_stack_learns_nothing_from_silence)
 }
 END_TEST
 
-START_TEST(small_stack_learns_nothing_from_a_ride_that_fails)
+START_TEST(small_stack_learns_nothing_from_a_way_that_fails)
 {
 	expect_on(dial_begin(false));
 	synack(TCPI_OPT_TIMESTAMPS);
@@ -578,7 +578,7 @@ int main(void)
 {
 	const TTest *const tests[] = {
 		second_attempt_that_fails_at_once_is_the_converters_failure,
-		safer_ride_that_the_socket_cannot_take_is_the_converters_failure, syn_that_is_refused_without_data_fails,
+		safer_way_that_the_socket_cannot_take_is_the_converters_failure, syn_that_is_refused_without_data_fails,
 		syn_in_progress_goes_on_without_its_data, request_that_cannot_be_sent_fails_with_its_errno,
 		early_data_that_cannot_be_sent_to_a_silent_server_is_the_servers_failure,
 		held_syn_that_has_gone_or_waits_still_is_no_failure, syn_is_not_held_where_the_request_may_not_be_in_it,
@@ -593,7 +593,7 @@ int main(void)
 		message_has_room_for_request_and_early_data, direct_connection_has_no_request,
 		error_of_a_confirmed_connection_is_the_servers, bytes_that_are_no_response_prove_nothing,
 		multipath_tcp_that_holds_is_noted_of_the_converter, part_of_a_response_ends_the_watch_over_the_path,
-		small_stack_learns_nothing_from_a_response, small_stack_learns_nothing_from_a_ride_that_fails,
+		small_stack_learns_nothing_from_a_response, small_stack_learns_nothing_from_a_way_that_fails,
 		small_stack_puts_off_the_look_at_the_path, small_stack_looks_for_no_other_network,
 		small_stack_learns_nothing_from_silence, blind_request_is_not_risked_on_a_path_whose_last_data_was_lost,
 		front_end_without_numbers_asks_blindly_without_one, one_byte_in_the_syn_is_data_in_the_syn,

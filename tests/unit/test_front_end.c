@@ -553,34 +553,34 @@ START_TEST(both_ends_know_when_there_is_no_response)
 {
 	const uint8_t both = TCPI_OPT_SYN_DATA | TCPI_OPT_TIMESTAMPS;
 
-	ck_assert(ride_is_silent(both | TCPI_OPT_SACK, true));
-	ck_assert(!ride_is_silent(both, false));
-	ck_assert(!ride_is_silent(TCPI_OPT_SYN_DATA, true));
-	ck_assert(!ride_is_silent(TCPI_OPT_TIMESTAMPS, true));
+	ck_assert(synack_is_silent(both | TCPI_OPT_SACK, true));
+	ck_assert(!synack_is_silent(both, false));
+	ck_assert(!synack_is_silent(TCPI_OPT_SYN_DATA, true));
+	ck_assert(!synack_is_silent(TCPI_OPT_TIMESTAMPS, true));
 }
 END_TEST
 
-/* --- rides --- */
+/* --- ways of asking --- */
 
 static const struct {
-	struct ride_synack seen;
+	struct synack_seen seen;
 	bool goes_on;
-	enum ride next;
+	enum ask_way next;
 } synacks[] = {
-	{ { .syn_data = true, .acknowledged = true }, true, RIDE_MPTCP },
-	{ { .syn_data = true }, false, RIDE_MPTCP },
-	{ { .syn_data = true, .acknowledged = true, .sent_again = true }, false, RIDE_MPTCP },
-	{ { .syn_data = true, .acknowledged = true, .fallen_back = true }, true, RIDE_MPTCP }, /* the response tells */
-	{ { .syn_data = false }, true, RIDE_TCP },
-	{ { .sent_again = true }, true, RIDE_TCP },
-	{ { .fallen_back = true }, false, RIDE_TCP },
+	{ { .syn_data = true, .acknowledged = true }, true, ASK_MPTCP },
+	{ { .syn_data = true }, false, ASK_MPTCP },
+	{ { .syn_data = true, .acknowledged = true, .sent_again = true }, false, ASK_MPTCP },
+	{ { .syn_data = true, .acknowledged = true, .fallen_back = true }, true, ASK_MPTCP }, /* the response tells */
+	{ { .syn_data = false }, true, ASK_TCP },
+	{ { .sent_again = true }, true, ASK_TCP },
+	{ { .fallen_back = true }, false, ASK_TCP },
 };
 
 START_TEST(what_a_synack_leads_to)
 {
-	enum ride next = RIDE_COUNT;
+	enum ask_way next = ASK_WAY_COUNT;
 
-	ck_assert_int_eq(ride_goes_on(&synacks[_i].seen, &next), synacks[_i].goes_on);
+	ck_assert_int_eq(synack_keeps_way(&synacks[_i].seen, &next), synacks[_i].goes_on);
 	if (!synacks[_i].goes_on)
 		ck_assert_int_eq(next, synacks[_i].next);
 }
@@ -588,12 +588,12 @@ END_TEST
 
 START_TEST(when_the_syn_carries_the_request)
 {
-	for (int ride = 0; ride < RIDE_COUNT; ride++)
-		ck_assert_int_eq(ride_syn_data((enum ride)ride, ride != RIDE_TCP, false, true), RIDE_SYN_DATA_NEVER);
-	ck_assert_int_eq(ride_syn_data(RIDE_MPTCP, true, true, true), RIDE_SYN_DATA_NEVER);
-	ck_assert_int_eq(ride_syn_data(RIDE_MPTCP_SYN, true, true, true), RIDE_SYN_DATA_ALWAYS);
-	ck_assert_int_eq(ride_syn_data(RIDE_MPTCP_SYN, true, true, false), RIDE_SYN_DATA_ON_ONE_PATH);
-	ck_assert_int_eq(ride_syn_data(RIDE_TCP, false, true, false), RIDE_SYN_DATA_ALWAYS);
+	for (int way = 0; way < ASK_WAY_COUNT; way++)
+		ck_assert_int_eq(ask_way_syn_data((enum ask_way)way, way != ASK_TCP, false, true), SYN_DATA_NEVER);
+	ck_assert_int_eq(ask_way_syn_data(ASK_MPTCP, true, true, true), SYN_DATA_NEVER);
+	ck_assert_int_eq(ask_way_syn_data(ASK_MPTCP_SYN, true, true, true), SYN_DATA_ALWAYS);
+	ck_assert_int_eq(ask_way_syn_data(ASK_MPTCP_SYN, true, true, false), SYN_DATA_ON_ONE_PATH);
+	ck_assert_int_eq(ask_way_syn_data(ASK_TCP, false, true, false), SYN_DATA_ALWAYS);
 }
 END_TEST
 
@@ -601,29 +601,29 @@ START_TEST(when_a_synack_confirms_the_server)
 {
 	const uint8_t both = TCPI_OPT_SYN_DATA | TCPI_OPT_TIMESTAMPS;
 
-	ck_assert(ride_confirms(both, 700, 1000 * MS, 1700 * MS - 1));
-	ck_assert(ride_confirms(both | TCPI_OPT_SACK, 700, 1000 * MS, 1000 * MS));
-	ck_assert(!ride_confirms(both, 700, 1000 * MS, 1700 * MS));
-	ck_assert(!ride_confirms(TCPI_OPT_SYN_DATA, 700, 1000 * MS, 1001 * MS));
-	ck_assert(!ride_confirms(TCPI_OPT_TIMESTAMPS, 700, 1000 * MS, 1001 * MS));
-	ck_assert(!ride_confirms(both, 0, 1000 * MS, 1000 * MS));
+	ck_assert(synack_confirms(both, 700, 1000 * MS, 1700 * MS - 1));
+	ck_assert(synack_confirms(both | TCPI_OPT_SACK, 700, 1000 * MS, 1000 * MS));
+	ck_assert(!synack_confirms(both, 700, 1000 * MS, 1700 * MS));
+	ck_assert(!synack_confirms(TCPI_OPT_SYN_DATA, 700, 1000 * MS, 1001 * MS));
+	ck_assert(!synack_confirms(TCPI_OPT_TIMESTAMPS, 700, 1000 * MS, 1001 * MS));
+	ck_assert(!synack_confirms(both, 0, 1000 * MS, 1000 * MS));
 }
 END_TEST
 
-/* A ride that has failed is kept in mind, and the next connection takes the safer one. */
-START_TEST(a_failed_ride_is_remembered)
+/* The client remembers a way of asking that failed, and the next connection takes the safer one. */
+START_TEST(a_failed_way_is_remembered)
 {
 	const struct path_id usual = { .converter = 0 }, other = { .converter = 0, .source.s6_addr = { 0xfd, [15] = 1 } };
 
 	begin();
-	exchange_ride_failed(&usual, RIDE_MPTCP, clock_ns());
-	exchange_ride_failed(&other, RIDE_MPTCP, clock_ns());
+	exchange_way_failed(&usual, ASK_MPTCP, clock_ns());
+	exchange_way_failed(&other, ASK_MPTCP, clock_ns());
 	ck_assert(paths_take_syn_data(&usual));
-	exchange_ride_failed(&usual, RIDE_MPTCP, clock_ns() + CLOCK_NS_PER_MS);
+	exchange_way_failed(&usual, ASK_MPTCP, clock_ns() + CLOCK_NS_PER_MS);
 	ck_assert(!paths_take_syn_data(&usual));
 	ck_assert(paths_take_syn_data(&other));
 	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_UNKNOWN);
-	exchange_ride_failed(&usual, RIDE_TCP, clock_ns());
+	exchange_way_failed(&usual, ASK_TCP, clock_ns());
 	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_LOST);
 	ck_assert(!exchange_keeps_mptcp(&settings, 0));
 	expect("203.0.113.1", CONVERTED, 1, 0); /* over Multipath TCP, as this front end always says */
@@ -742,7 +742,7 @@ int main(void)
 	tcase_add_loop_test(tcase, what_a_synack_leads_to, 0, ARRAY_SIZE(synacks));
 	tcase_add_test(tcase, when_the_syn_carries_the_request);
 	tcase_add_test(tcase, when_a_synack_confirms_the_server);
-	tcase_add_test(tcase, a_failed_ride_is_remembered);
+	tcase_add_test(tcase, a_failed_way_is_remembered);
 	tcase_add_test(tcase, bypass_is_for_servers_that_some_converter_vouches_for);
 	tcase_add_test(tcase, multipath_tcp_has_to_hold_for_silence_over_it_alone);
 	tcase_add_test(tcase, refusal_rests_for_its_own_time);

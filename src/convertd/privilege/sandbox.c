@@ -379,7 +379,7 @@ struct path_beneath_attr {
 	int32_t parent_fd;
 } __attribute__((packed));
 
-void sandbox_leave_surroundings(int first_fd)
+void sandbox_shed_inherited(int first_fd)
 {
 	char directory[PATH_MAX];
 	struct stat st;

@@ -26,12 +26,12 @@ int syscall_filter_install(enum syscall_filter_role role);
 struct settings;
 
 /*
- * sandbox_leave_surroundings() - shed properties inherited from the process that started convertd
+ * sandbox_shed_inherited() - shed properties inherited from the process that started convertd
  * It closes descriptors, changes to "/" (names in the settings keep their meaning, textfile_start_from()), and keeps
  * new files from being writable by others.
  * @first_fd: this descriptor and all behind it are closed
  */
-void sandbox_leave_surroundings(int first_fd);
+void sandbox_shed_inherited(int first_fd);
 
 /*
  * sandbox_enter() - allow this process only the files (Landlock) and system calls that it needs, and no debugger, for good

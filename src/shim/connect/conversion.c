@@ -47,7 +47,7 @@ static enum conn_phase step(struct conn *conn, int fd, enum conn_phase phase)
 	}
 }
 
-bool conversion_is_ripe(const struct conn *conn, int fd)
+bool conversion_can_step(const struct conn *conn, int fd)
 {
 	struct pollfd ready = { .fd = fd, .events = conversion_poll_events(conn) };
 
@@ -62,7 +62,7 @@ enum conn_phase conversion_progress(struct conn *conn, int fd)
 	bool in_vain = false;
 	int saved_errno = errno; /* that of a call which succeeds stays as it was */
 
-	while (conn_in(conn, PHASES_PENDING | PHASES_CONFIRMED) && conversion_is_ripe(conn, fd)) {
+	while (conn_in(conn, PHASES_PENDING | PHASES_CONFIRMED) && conversion_can_step(conn, fd)) {
 		if (conn_phase(conn) == CONN_RESOLVING)
 			operations_resolve(conn, fd, conn_peer(conn), &end);
 		if (!conn_claim_of(conn, fd, PHASES_PENDING | PHASES_CONFIRMED, &claim))

@@ -48,7 +48,7 @@ void conversion_send_held(struct conn *conn, int fd);
 void conversion_send_all_held(int epfd);
 
 /* Has something happened on the socket that conversion_progress() would act upon? */
-bool conversion_is_ripe(const struct conn *conn, int fd);
+bool conversion_can_step(const struct conn *conn, int fd);
 
 /*
  * conversion_progress() - take every step that is possible without waiting

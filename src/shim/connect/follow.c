@@ -76,7 +76,7 @@ static enum silence silence_of(const struct conn *conn, const struct tcp_info *i
 	if (info->tcpi_state == TCPINFO_UNKNOWN || info->tcpi_state == TCPINFO_SYN_SENT)
 		return SILENCE_OPEN;
 	/* One that is closed by now was accepted before if it has the facts, which are of the handshake. */
-	return ride_is_silent(info->tcpi_options, true) ? SILENCE_KEPT : SILENCE_NONE;
+	return synack_is_silent(info->tcpi_options, true) ? SILENCE_KEPT : SILENCE_NONE;
 }
 
 void follow_adopt(struct conn *conn)

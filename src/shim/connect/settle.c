@@ -133,7 +133,7 @@ static enum conn_phase settle_blind(struct conn *conn, int fd, struct dial_end *
 		if (in_time && ring_use_renew(conn, fd)) {
 			log_line("%s: the blind request failed: %s; asked again for an application that waits",
 				 sockaddr_ip_format(&conn->dial.server, text), end->reason);
-			return settle(conn, fd, dial_anew(operations_dial(conn, fd), end->ride, end), end);
+			return settle(conn, fd, dial_anew(operations_dial(conn, fd), end->way, end), end);
 		}
 		if (!dial_host.settings->fail_closed) {
 			dial_log(&conn->dial, "direct, the converter fails: ", end->reason);

@@ -107,7 +107,7 @@ static bool found_event_is_ours(int epfd, struct epoll_event *event, const struc
 
 	if (phase_in(before & CONN_PHASE_MASK, PHASES_CONFIRMED))
 		return found->owner == WATCH_OURS && confirmed_event_is_ours(epfd, event, found);
-	if (!conversion_is_ripe(found->conn, found->fd))
+	if (!conversion_can_step(found->conn, found->fd))
 		return found->owner == WATCH_OURS &&
 		       (!conn_is_pending(found->conn) || found->conn->call.follows ||
 			came_of_disconnect(found->conn, event->events));
@@ -237,7 +237,7 @@ static bool step_visit(struct conn *conn, void *arg)
 	struct step_search *search = arg;
 
 	if (conn_of(conn->fd) == conn && watch_may_be_in(conn, search->epfd) &&
-	    conversion_is_ripe(conn, conn->fd)) {
+	    conversion_can_step(conn, conn->fd)) {
 		conversion_progress(conn, conn->fd);
 		search->any = true;
 	}

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ride.c - the ways of asking a converter, and which one follows when one fails */
+/* ask_way.c - the ways of asking a converter, and which one follows when one fails */
 #include "config.h"
 
-#include "client/ride.h"
+#include "client/ask_way.h"
 
 #include "common/clock.h"
 
 #include <linux/tcp.h>
 
-bool ride_goes_on(const struct ride_synack *seen, enum ride *next)
+bool synack_keeps_way(const struct synack_seen *seen, enum ask_way *next)
 {
-	*next = seen->syn_data ? RIDE_MPTCP : RIDE_TCP;
+	*next = seen->syn_data ? ASK_MPTCP : ASK_TCP;
 	return seen->syn_data ? seen->acknowledged && !seen->sent_again : !seen->fallen_back;
 }
 
-enum ride_syn_data ride_syn_data(enum ride ride, bool mptcp, bool taken, bool corrected)
+enum syn_data_use ask_way_syn_data(enum ask_way way, bool mptcp, bool taken, bool corrected)
 {
-	if (ride == RIDE_MPTCP || !taken)
-		return RIDE_SYN_DATA_NEVER;
-	return !mptcp || corrected ? RIDE_SYN_DATA_ALWAYS : RIDE_SYN_DATA_ON_ONE_PATH;
+	if (way == ASK_MPTCP || !taken)
+		return SYN_DATA_NEVER;
+	return !mptcp || corrected ? SYN_DATA_ALWAYS : SYN_DATA_ON_ONE_PATH;
 }
 
 /* The converter removes the timestamps from each SYN that it releases without the server's answer. */
@@ -29,12 +29,12 @@ static bool is_released_by_server(uint8_t options)
 	return (options & wanted) == wanted;
 }
 
-bool ride_confirms(uint8_t options, unsigned int withheld_ms, int64_t started_ns, int64_t now_ns)
+bool synack_confirms(uint8_t options, unsigned int withheld_ms, int64_t started_ns, int64_t now_ns)
 {
 	return is_released_by_server(options) && now_ns < started_ns + (int64_t)withheld_ms * CLOCK_NS_PER_MS;
 }
 
-bool ride_is_silent(uint8_t options, bool whole)
+bool synack_is_silent(uint8_t options, bool whole)
 {
 	return whole && is_released_by_server(options);
 }
