@@ -21,8 +21,8 @@
 #define NMCLI_TIMEOUT_MS 3000
 
 /*
- * The lower bits of a netlink port are the process ID. Further sockets of a process differ, with libnl, in the bits above these. The numbers
- * that the kernel gives them are negative.
+ * The lower bits of a netlink port are the process ID. Further sockets of a process differ, with libnl, in the bits above these. The
+ * numbers that the kernel gives them are negative.
  */
 #define PORT_PID_MASK 0x3fffffu
 

@@ -36,8 +36,8 @@ void path_probe_close(struct path_probe *probe);
 
 /*
  * path_probe_age() - return how long the probe has waited for its answer, in milliseconds
- * @now: clock_ns() from before path_probe_look(). A later time would be wrong: the caller may wait for a CPU in between, and the answer may come
- * meanwhile. Returns 0 for a SYN that was sent since.
+ * @now: clock_ns() from before path_probe_look(). A later time would be wrong: the caller may wait for a CPU in between, and the answer
+ * may come meanwhile. Returns 0 for a SYN that was sent since.
  */
 unsigned int path_probe_age(const struct path_probe *probe, int64_t now);
 

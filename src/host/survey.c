@@ -96,8 +96,8 @@ static bool other_look(struct survey *survey, size_t i)
 
 /*
  * Returns the paths, a bit for each, to which the connection may move before they answer: their network is so far away that the answer
- * would come too late. Returns none if another path has answered, or if several networks qualify, since we can't choose between them. We wait
- * for the answer of a near network: a slow converter answers on no path. A path of unknown round trip qualifies only if the own
+ * would come too late. Returns none if another path has answered, or if several networks qualify, since we can't choose between them. We
+ * wait for the answer of a near network: a slow converter answers on no path. A path of unknown round trip qualifies only if the own
  * path's is known: else that may be as long.
  */
 static uint32_t likely_ones(const struct survey *survey)

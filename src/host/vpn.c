@@ -3,8 +3,8 @@
  * vpn.c - determines whether a VPN takes all traffic, so that none of ours may leave this host beside it
  *
  * We don't read routes, but ask the kernel for the route of a packet. That works for a VPN with two halves (0.0.0.0/1 and 128.0.0.0/1),
- * with a default route of lower metric, with a hundred prefixes that leave private networks out, or with rules and marks. A VPN whose default
- * route has a higher metric than another one takes no traffic. These rules need no lists, and run in hooks.
+ * with a default route of lower metric, with a hundred prefixes that leave private networks out, or with rules and marks. A VPN whose
+ * default route has a higher metric than another one takes no traffic. These rules need no lists, and run in hooks.
  */
 #include "config.h"
 

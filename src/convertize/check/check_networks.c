@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- what there is --- */
+/* --- the networks --- */
 
 static void on_converter(const union sockaddr_ip *address, const char *name, void *arg)
 {

@@ -8,8 +8,8 @@
         lab.http()
         lab.client.run(["curl", "http://%s/bytes/1000" % lab.server.addr4], env=lab.shim_env(CONVERT_...=...))
 
-A script reaches this through `lab run SCRIPT.py`, a test through harness.main(); both enter the sandbox first (sandbox.py),
-outside of which nothing of this works.
+A script uses this through `lab run SCRIPT.py`, a test through harness.main(). Both first enter the sandbox (sandbox.py), without
+which nothing here works.
 """
 from . import kernel
 from .build import Build

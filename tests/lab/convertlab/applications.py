@@ -6,12 +6,13 @@
         run(["wget", "-q", "-O", run.path("file"), "http://%s/file" % NAME])
         run.holds("file", SIZE)
 
-The function says what the application does and what must come of it, in either run. In addition, the server's kernel counts the
-connections that reach it. In the first run neither shim nor converter may have seen any of them; in the second the shim must
-have converted as many, and the converter carried as many, with so many bytes at least: nothing goes past the converter.
+The function runs the application and checks its results, the same in both runs. In addition, the server's kernel counts the
+connections that reach it. In the first run neither shim nor converter may see any of them. In the second the shim must convert,
+and the converter carry, the expected number of connections, with at least the expected number of bytes: nothing bypasses the
+converter.
 
-What can't be preloaded, and what starts such programs, has convertize in front of it in the second run: with
-method="supervise", or "auto", which leaves the choice to it.
+In the second run convertize starts programs that can't be preloaded, and programs that start such programs: with
+method="supervise", or with "auto", which lets convertize choose.
 """
 import functools
 import hashlib

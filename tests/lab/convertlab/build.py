@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""build.py - where the programs under test are"""
+"""build.py - finds the programs under test"""
 import glob
 import os
 import re

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """capture.py - captures packets of a device, from a definite moment to a definite moment
 
-tcpdump is ready once it says "listening on". At the end, what lies in its buffer must not be lost: a marker, a UDP datagram
-that the filter always lets through, is sent on the device, and when it is in the file so is all that came before it. Markers
-are left out of packets().
+tcpdump is ready when it prints "listening on". At the end its buffer may still hold packets. So we send a marker on the device, a
+UDP datagram that the filter always accepts, and wait until it is in the file: all earlier packets are then there, too. packets()
+leaves the markers out.
 """
 import os
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""dissector.py - what tshark makes of a capture with the dissector in contrib/wireshark, and captures of hand-made connections"""
+"""dissector.py - runs tshark with the dissector in contrib/wireshark, and makes captures of hand-made connections"""
 import functools
 import ipaddress
 import os

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""documents.py - the blocks of a Markdown page that can be run: who runs them, what they show, and what stands in between
+"""documents.py - finds the blocks of a Markdown page that the lab can run: their hosts, their output, and the events between them
 
-A fenced block says in its info string what it is:
+The info string of a fenced block names its kind:
 
-    ```sh HOST                   commands, run by a shell on that host of the lab; they have to succeed
-    ```console HOST              commands behind "$ " and what they print; "…" stands for anything, alone in a line for any lines
-    ```conf HOST PATH            a file, written to that path on that host (the first word is whatever highlights it best)
-    ```sh unrun TOOL REASON      what the lab can't run, for that reason; TOOL checks it all the same (test_documents.py)
+    ```sh HOST                   commands for a shell on that host of the lab, which must succeed
+    ```console HOST              commands after "$ ", and their output; "…" matches anything, and alone in a line any lines
+    ```conf HOST PATH            a file to write to that path on that host (the first word may be any that highlights it well)
+    ```sh unrun TOOL REASON      commands that the lab can't run, for that reason; TOOL still checks them (test_documents.py)
     ```text                      a drawing
 
-Between blocks, HTML comments that no reader sees say what the lab does:
+Between blocks, HTML comments, which readers don't see, tell the lab what to do:
 
-    <!-- lab: NAME -->           a new lab of that name (scenes.py), for what follows
-    <!-- on HOST: COMMAND -->    something happens on a host
-    <!-- link NAME: SETTINGS --> something happens to a link, in the words of links.Link, such as strip_mptcp=1; none: all is well again
+    <!-- lab: NAME -->           make a new lab of that name (scenes.py) for the following blocks
+    <!-- on HOST: COMMAND -->    run a command on a host
+    <!-- link NAME: SETTINGS --> change a link, with the settings of links.Link, such as strip_mptcp=1; none: the link works again
 
-Whatever else looks like code is an error, so that no command is left out by mistake.
+Anything else that looks like code is an error, so that no command is forgotten.
 """
 import dataclasses
 import re

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """faults.py - failures that no load explains: a wrong byte, a crash, a sanitizer's report, a leak
 
-Other failures may come from a machine that is busy, so that CI may repeat their tests alone. These are final.
+A busy machine may cause other failures, so CI may repeat their tests alone. These here are final.
 """
 import re
 import signal

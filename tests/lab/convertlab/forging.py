@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""forging.py - SYNs from addresses that aren't the sender's, and what comes back to these addresses
+"""forging.py - sends SYNs from addresses that aren't the sender's, and captures the answers to these addresses
 
-The forged networks are routed to the client's host, which forwards nothing and has none of the addresses: whatever is sent
-there is lost without a word, as at a victim behind a firewall. The client's kernel knows nothing of these connections.
+The lab routes the forged networks to the client's host, which forwards nothing and has none of the addresses. So it drops the
+answers silently, like a victim behind a firewall. The client's kernel doesn't know of these connections.
 """
 import collections
 import ipaddress

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""golden.py - messages that the codec's own tests are made of, and the codec's opinion of any, for tests of what else reads messages"""
+"""golden.py - the messages of the codec's tests, and the codec's verdict on any message, for tests of other parsers"""
 import ctypes
 import glob
 import os

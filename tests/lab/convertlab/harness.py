@@ -8,16 +8,16 @@
     if __name__ == "__main__":
         main()
 
-Prints a line for each, and ends with 0 (all passed), 1 (one failed), 99 (one failed in a way that no load explains: faults.py) or 77 (none
-could be run). CONVERT_NO_SKIP=1, as CI sets it, makes a failure of a skip. Since automake shows one result for the whole file, each skip in
-it, and each test that was repeated, is also told to the descriptor that CONVERT_CONSOLE names (local.mk makes that the terminal's).
+Prints a line for each test, and exits with 0 (all passed), 1 (one failed), 99 (one failed in a way that no load explains: faults.py) or 77
+(none could run). With CONVERT_NO_SKIP=1, which CI sets, a skip counts as a failure. automake shows only one result for the whole file. So
+the harness also reports each skip and each repeated test to the descriptor in CONVERT_CONSOLE (local.mk sets that to the terminal's).
 
-"make check" runs the quick tests of each file, and "make check-long" those that are marked with @long and those that measure:
+"make check" runs the quick tests of each file; "make check-long" runs those marked with @long and those that measure:
 CONVERT_LAB_PART is "quick" or "long". By hand, and with "make check TESTS=FILE", a file runs all of its tests.
 
-Most tests wait for packets, so that files run side by side; a file of tests that measure runs alone (turns.py), and has no others: these
-would have to wait as well. Tests that measure, and only they, may call measured() and measured_between(), and are repeated if one of these
-fails, and nothing else. Where times mean nothing, as in an emulator, --no-measuring leaves these tests out and names them.
+Most tests wait for packets, so files run side by side. A file of tests that measure runs alone (turns.py), and contains no other tests:
+these would have to wait, too. Only tests that measure may call measured() and measured_between(). The harness repeats them if only these checks
+fail. Where times mean nothing, as in an emulator, --no-measuring leaves these tests out and names them.
 """
 import argparse
 import contextlib

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""kernel.py - what this machine's Linux can do, with Multipath TCP above all, for tests that expect less of another one
+"""kernel.py - determines the features of this machine's Linux, mainly of Multipath TCP, for tests that expect less of an older kernel
 
-libconvert is for kernels from 6.1 on (doc/kernels.md). A test that shows what an older kernel lacks can't be run there: need(). One whose
-application does its work all the same expects what the library does instead: has(), and verdict().
+libconvert supports kernels from 6.1 on (doc/kernels.md). A test of a feature that an older kernel lacks can't run there: need(). If the
+application still works without the feature, the test expects the library's alternative: has(), and verdict().
 
-Whether a feature is there is asked of the kernel itself, since distributions add features to older versions, and take them out.
+We test the kernel itself for a feature, since distributions add features to older versions, and remove some.
 """
 import dataclasses
 import errno

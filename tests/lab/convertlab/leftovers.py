@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """leftovers.py - finds what a program that ran in a sandbox has left on the machine
 
-A network namespace lives as long as a process is in it or holds it open, or a mount has it. Every process that the program
-started has its mark in the environment. So no such process and no new mount means no namespace.
+A network namespace lives as long as a process is in it or holds it open, or a mount keeps it. Each process that the program
+started carries a mark in its environment. So if there is no such process and no new mount, no namespace is left.
 """
 import contextlib
 import os

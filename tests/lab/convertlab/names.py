@@ -5,12 +5,12 @@ Run as a program: names.py [--truncate] [--silent NAME]... ADDRESS RECORD...
 
 RECORD is "NAME TYPE VALUE", with A, AAAA, CNAME or SRV as TYPE, such as
   "_convert._tcp.lab.example SRV 10 0 1234 near.lab.example"
-It answers over UDP and TCP, at port 53, with the CNAMEs on the way, and says on standard output what it is asked.
+It answers over UDP and TCP, at port 53, includes the CNAMEs on the way, and prints each question on standard output.
 
-  --truncate   every answer over UDP is cut, which makes its reader come again over TCP
-  --silent     never answers anything about this name
+  --truncate   truncate every answer over UDP, so that the resolver asks again over TCP
+  --silent     never answer a question about this name
 
-Names are compared without regard to case, and nothing is delegated.
+It ignores the case of names, and delegates nothing.
 """
 import argparse
 import ipaddress

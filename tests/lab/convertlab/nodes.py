@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""nodes.py - several converters behind the lab's, which is their router then
+"""nodes.py - several converters behind the lab's converter, which then is their router
 
     client ==== router (the host "converter") ----------- server
                   |         |         |

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""paths.py - "convertize paths --manage" on the lab's client, which has two networks as DHCP leaves them
+"""paths.py - "convertize paths --manage" on the lab's client, which has two networks as DHCP sets them up
 
-These are addresses, and default routes with different metrics. The lab's links are TUN devices, or ends of veth pairs: neither is looked
-after by itself, so that --device names them."""
+Each network has an address and a default route, with different metrics. The lab's links are TUN devices or ends of veth pairs. The path
+manager uses neither by default, so --device names them."""
 import os
 import re
 import shutil

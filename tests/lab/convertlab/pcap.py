@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""pcap.py - reads what tcpdump wrote: IPv4 and IPv6, TCP with its options, the MPTCP subtype; writes the like"""
+"""pcap.py - reads tcpdump's files: IPv4 and IPv6, TCP with its options, the MPTCP subtype; and writes such files"""
 import collections
 import dataclasses
 import ipaddress

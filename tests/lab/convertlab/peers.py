@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""peers.py - both ends of a conversion, driven call by call: clients that send any bytes, servers that do as told
+"""peers.py - both ends of a conversion, driven call by call: clients that send any bytes, servers that obey the test
 
-What is sent and what is expected is put together here by the figures of RFC 8803, with nothing of the product's own code.
+It builds and parses messages by the figures of RFC 8803, and uses none of the product's code.
 """
 import contextlib
 import ctypes

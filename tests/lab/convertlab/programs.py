@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""programs.py - applications that are compiled when a test needs them, in the build's directory, as strangers to this package
+"""programs.py - compiles applications when a test needs them, in the build's directory, independently of this package's build
 
-Each function returns the path of the program, and skips the test where a compiler or a library is missing.
+Each function returns the path of the program, and skips the test if a compiler or a library is missing.
 """
 import functools
 import glob

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """report.py - text for a terminal of 80 columns: headings, verdicts, bars
 
-Colours only where stdout is a terminal and NO_COLOR (no-color.org) isn't set; characters beyond ASCII only where stdout's
+It prints colours only if stdout is a terminal and NO_COLOR (no-color.org) isn't set, and characters beyond ASCII only if stdout's
 encoding has them.
 """
 import os

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """sandbox.py - one set of namespaces around everything that the lab makes
 
-The lab's process is executed again by unshare(1) in a network, mount and process namespace of its own, and in a user namespace
-when the caller isn't root. Network namespaces, devices, routes, mounts and processes live in there, so that the kernel
-removes all of them with the first process in it, whatever ended that: there is no clean-up to forget.
+The lab's process executes itself again by unshare(1), in new network, mount and process namespaces, and in a user namespace if
+the caller isn't root. All network namespaces, devices, routes, mounts and processes of the lab live in there. The kernel removes
+them when the sandbox's first process ends, for any reason: there is no clean-up to forget.
 """
 import os
 import shutil

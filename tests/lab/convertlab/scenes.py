@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""scenes.py - the networks that the documents describe, with their names and addresses, so that commands run as they are printed
+"""scenes.py - the networks of the documents, with their names and addresses, so that commands run exactly as printed
 
     laptop, router   wlan0 192.0.2.7      ═══╗           ╔═══ converter     eth0 203.0.113.10, node1 .11, node2 .12, admin .5
                      wwan0 198.51.100.9   ═══╩═ internet ╩═══ www           eth0 20.0.0.80
 
-The internet is one router, whose own addresses end in .1, with a name server at 203.0.113.53. The addresses are those of RFC 5737,
-but for the web server's: convertd refuses documentation's addresses as destinations, as it should.
+The internet is one router, whose addresses end in .1, with a name server at 203.0.113.53. All addresses are from RFC 5737 except
+the web server's, since convertd refuses documentation addresses as destinations.
 
-A host of a scene has files of its own: /etc, with what "make install" puts there, the directories for systemd's companions, and
-/run/convertd. The programs of this build are on its PATH, and so are stand-ins for what a host without an init can't have
-(tests/lab/standins).
+Each host of a scene has its own files: /etc, with the files of "make install", the directories for systemd's companions, and
+/run/convertd. Its PATH contains the programs of this build, and stand-ins for programs that need an init (tests/lab/standins).
 """
 import os
 import shlex

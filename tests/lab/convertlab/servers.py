@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""servers.py - small ordinary servers, plain TCP, both families, a thread a connection
+"""servers.py - small ordinary servers: plain TCP, both families, one thread per connection
 
-Run as a program: servers.py KIND PORT; with "mptcp-" before KIND it speaks Multipath TCP. Each prints a line for each connection.
+Run as a program: servers.py KIND PORT; with "mptcp-" before KIND it speaks Multipath TCP. It prints a line for each connection.
 """
 import contextlib
 import hashlib

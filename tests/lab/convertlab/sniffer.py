@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""sniffer.py - tcpdump's stand-in where root is only a user's own: sniffer.py DEVICE FILE FILTER
+"""sniffer.py - tcpdump's stand-in in a user namespace that an ordinary user made: sniffer.py DEVICE FILE FILTER
 
-tcpdump run by root changes its user ID and groups before it captures, even with -Z root, which a user namespace made by an
-ordinary user doesn't allow. It compiles the filter there all the same, and the rest is a packet socket.
+tcpdump, run by root, changes its user ID and groups before it captures, even with -Z root. Such a user namespace doesn't allow
+that. tcpdump can still compile the filter there; a packet socket does the rest.
 """
 import ctypes
 import signal

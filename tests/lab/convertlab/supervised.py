@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""supervised.py - clients that no library reaches, under convertize in a lab: what the tests of the supervisor share"""
+"""supervised.py - the supervisor's tests share this: clients that no library reaches, under convertize in a lab"""
 import contextlib
 import os
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""systemd.py - the real systemd, as process 1 of namespaces of its own on a host of the lab, with convertd.service as it is installed"""
+"""systemd.py - the real systemd, as process 1 of new namespaces on a host of the lab, with convertd.service as installed"""
 import os
 import re
 import shutil

@@ -7,9 +7,8 @@
                                           service address:                 service address:
                                           10.9.0.1 fd09::1                 10.8.0.1 fd08::1
 
-The converter forwards, so the client reaches the server directly as well, over wifi by default; an application that binds to
-the client's lte address goes over lte. Everything speaks IPv4 and IPv6. Behind the server are addresses that fail in ways of
-their own (Addresses).
+The converter forwards, so the client also reaches the server directly, over wifi by default. An application that binds to the
+client's lte address uses lte. All hosts have IPv4 and IPv6. Behind the server are addresses that fail in several ways (Addresses).
 """
 import collections
 import dataclasses

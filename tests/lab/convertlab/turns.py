@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""turns.py - which lab tests of a build may run at the same time
+"""turns.py - decides which lab tests of a build may run at the same time
 
-Most tests wait for packets and time-outs: many files of them run side by side, PER_CPU for each CPU, however many jobs make starts; of those
-that "make check-long" runs, one for each CPU. A file of tests that measure times or rates runs alone. Both hold a lock on the build directory, shared or exclusive; since tests that share
-it come and go, one that measures waits until they are all done. (local.mk starts these files last, when what else make runs is over.) The
-kernel gives locks and places back, however a process ends.
+Most tests wait for packets and time-outs. So their files run side by side, PER_CPU for each CPU, even if make starts more jobs; of the
+files of "make check-long", one for each CPU. A file of tests that measure times or rates runs alone. Both kinds lock the build directory,
+shared or exclusively. Tests with a shared lock come and go, so a file that measures waits until they are all done. (local.mk starts these files last,
+when make's other jobs are over.) The kernel releases locks and places when a process ends, for any reason.
 """
 import errno
 import fcntl

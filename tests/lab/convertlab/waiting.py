@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""waiting.py - waits for a condition; the error when it doesn't come true
+"""waiting.py - waits for a condition, and raises an error if it doesn't come true
 
-CONVERT_PATIENCE, a factor, makes all of the lab's time limits longer. A machine that is emulated needs that (tests/kernels): there a
-program takes some twenty times as long.
+The factor CONVERT_PATIENCE makes all of the lab's time limits longer. An emulated machine needs that (tests/kernels): there a program
+takes some twenty times as long.
 """
 import concurrent.futures
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""withheld.py - SYNs that convertd withholds: labs and captures of their tests, netfilter's queues and rules"""
+"""withheld.py - SYNs that convertd withholds: the labs and captures of their tests, netfilter's queues and rules"""
 import contextlib
 
 from . import servers
