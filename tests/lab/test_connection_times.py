@@ -3,7 +3,7 @@
 """test_connection_times.py - when a connection's first bytes are there, and when it is, as its links and its server allow"""
 import time
 
-from convertlab import Lab, Link, check, equal, kernel, main, measured, measures, repetitions
+from convertlab import Lab, Link, equal, kernel, main, measured, measures, repetitions
 from convertlab.peers import TCP, Client, connect, connect_tlv, converter, extended_header, message
 from test_convertd_reflection import GET, Behaving, near
 from test_fallback import runtime
@@ -30,9 +30,9 @@ def test_first_bytes():
                         rest = client.read(2999), time.monotonic() - start
                     equal((first[0], rest[0]), (b"2", b"2" * 2999), "bytes")
                     # a round trip is 200 ms; behind the third ACK it would be two
-                    check(0.195 < answered < 0.35, "the answer after %.0f ms" % (answered * 1000))
-                    check(not early or first[1] < 0.35, "the first byte after %.0f ms" % (first[1] * 1000))
-                    check(0.39 < rest[1] < 0.59, "the last byte after %.0f ms" % (rest[1] * 1000))
+                    measured(0.195 < answered < 0.35, "the answer after %.0f ms" % (answered * 1000))
+                    measured(not early or first[1] < 0.35, "the first byte after %.0f ms" % (first[1] * 1000))
+                    measured(0.39 < rest[1] < 0.59, "the last byte after %.0f ms" % (rest[1] * 1000))
 
 
 @measures
@@ -51,7 +51,7 @@ def test_first_bytes_with_a_cookie():
                 extended_header(client.send(message(target, b"\x16\x05\0\0" + cookie)).answer())
                 first = client.read(1), time.monotonic() - start
                 equal(first[0] + client.read(2999), b"2" * 3000, "bytes")
-                check(0.075 < first[1] < 0.12, "the first byte after %.0f ms" % (first[1] * 1000))
+                measured(0.075 < first[1] < 0.12, "the first byte after %.0f ms" % (first[1] * 1000))
 
 
 @measures

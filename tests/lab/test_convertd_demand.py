@@ -254,7 +254,8 @@ def test_the_shim():
                 result = lab.client.run(curl, env=lab.converted(CONVERT_FALLBACK="none"))
                 equal(result.stdout, "1000 " * 5, "bytes")
                 ours = [line for line in process.log_text().splitlines() if lab.client.wifi4 in line]
-                equal(sum("missing cookie" in line for line in ours), 1, "answers without a cookie: %s" % ours)
+                asked = [line for line in ours if " to nowhere: " not in line]  # a busy machine has the shim ask the path as well
+                equal(sum("missing cookie" in line for line in asked), 1, "answers without a cookie: %s" % ours)
                 equal(lab.shim_log().count("converted over MPTCP"), 5, "converted connections: " + lab.shim_log())
 
 
