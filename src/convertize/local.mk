@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# launcher and doctor; what unit tests and fuzzers link is in libconvertize.la
+# launcher and doctor; unit tests and fuzzers link libconvertize.la
 noinst_LTLIBRARIES += libconvertize.la
 libconvertize_la_SOURCES = \
 	src/common/json.c src/common/json.h \
@@ -11,7 +11,7 @@ libconvertize_la_SOURCES = \
 	src/convertize/options/conf.c src/convertize/options/conf.h \
 	src/convertize/run/library.c src/convertize/run/library.h \
 	src/convertize/run/wrapper.c src/convertize/run/wrapper.h
-# the administrator's configuration, which messages name, and the library
+# the paths of the administrator's configuration, for messages, and of the library
 CONVERTIZE_CPPFLAGS = $(AM_CPPFLAGS) -DCONVERTIZE_SYSCONFDIR='"$(sysconfdir)"' -DLIBCONVERT_DIR='"$(pkglibdir)"'
 libconvertize_la_CPPFLAGS = $(CONVERTIZE_CPPFLAGS)
 libconvertize_la_LIBADD = libprogram.la

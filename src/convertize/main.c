@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* main.c - convertize: has programs, services and sessions use a converter, and tells whether that works here */
+/* main.c - convertize: makes programs, services and sessions use a converter, and checks whether that works here */
 #include "config.h"
 
 #include "convertize/check/check.h"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# this host's networks; libhost.la is what runs in hooks, libhostlists.la has lists of everything and needs libmnl
+# this host's networks: libhost.la runs in hooks; libhostlists.la has lists of all objects and needs libmnl
 noinst_LTLIBRARIES += libhost.la libhostlists.la
 libhost_la_SOURCES = \
 	src/host/endpoints.c src/host/endpoints.h \

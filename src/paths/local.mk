@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# the path manager of "convertize paths"; what unit tests and fuzzers link is in libpaths.la, and touches no kernel
+# the path manager of "convertize paths"; unit tests and fuzzers link libpaths.la, which never accesses the kernel
 noinst_LTLIBRARIES += libpaths.la
 libpaths_la_SOURCES = \
 	src/paths/choice.c src/paths/difference.c src/paths/plan.h src/paths/wanted.c \
