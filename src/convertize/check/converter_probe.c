@@ -272,8 +272,8 @@ static enum probe_outcome transfer_run(struct transfer *transfer)
 #define PROBES_A_SECOND 16
 
 /*
- * If three SYNs of a connection get lost and the fourth, without MPTCP, arrives, Linux leaves MPTCP out of all SYNs for an hour
- * (net.mptcp.blackhole_timeout). It sends the third SYN after 3 s, so a probe ends before that.
+ * If Linux sends three SYNs in vain and the fourth arrives, it leaves MPTCP out of all SYNs for an hour (net.mptcp.blackhole_timeout).
+ * It sends the third SYN after 3 s, so a probe ends before that.
  */
 #define HANDSHAKE_MS_MAX 2900
 

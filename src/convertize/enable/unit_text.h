@@ -39,7 +39,7 @@ struct unit_properties {
 	size_t count;
 };
 
-/* Finds the lines of @text, overwrites their ends, and points to them. Leaves lines beyond UNIT_PROPERTIES_MAX out. */
+/* Finds the lines of @text, which it overwrites, and to which @out then points. Leaves lines beyond UNIT_PROPERTIES_MAX out. */
 void unit_properties_parse(struct unit_properties *out, char *text);
 
 /* Returns the value of the first line with this name, or "". */
