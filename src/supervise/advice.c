@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * advice.c - socket options that MPTCP refuses, and that a program sets on a socket which it takes for TCP's
+ * advice.c - remembers socket options that MPTCP refuses, for programs that take their socket for a TCP socket
  *
- * A program that has its setsockopt() refused may give the connection up (gRPC's TCP_USER_TIMEOUT). The preloaded library answers
- * success, remembers the value and tells it when it is asked; so does the supervisor. What TCP itself would say of a value is asked of a
- * TCP socket. A TCP socket that takes the place of the program's gets what is remembered.
+ * A program whose setsockopt() fails may give the connection up (gRPC does for TCP_USER_TIMEOUT). So the supervisor, like the preloaded
+ * library, answers success, remembers the value, and returns it to getsockopt(). It tries each value on a TCP socket, to learn how TCP
+ * itself would answer. A TCP socket that takes the place of the program's gets the remembered options.
  *
- * Nobody tells that a socket is closed: at most SOCKETS_MAX are remembered, by their SO_COOKIE, and the oldest is forgotten for
- * another one. Its options have had no effect in any case, unless it is still to be connected.
+ * Nobody tells the supervisor that a socket is closed. So it remembers at most SOCKETS_MAX sockets, by their SO_COOKIE, and forgets the
+ * oldest for a new one. The oldest one's options have no effect anyway, unless it is still to be connected.
  */
 #include "config.h"
 
@@ -32,7 +32,7 @@ struct advised {
 	UT_hash_handle hh;
 };
 
-static struct advised *table; /* in the order in which they came */
+static struct advised *table; /* the oldest first */
 
 static struct advised *find(uint64_t cookie)
 {
@@ -68,7 +68,7 @@ static void set_on(const struct advised *advised, int index, int to)
 		kernel_set(to, option->level, option->name, advised->values[index]);
 }
 
-/* A TCP socket of the same domain as @fd's, to try options on. Returns a descriptor, or -1. */
+/* Makes a TCP socket of @fd's domain, to try options on. Returns a descriptor, or -1. */
 static int tcp_like(int fd)
 {
 	return socket(kernel_get(fd, SOL_SOCKET, SO_DOMAIN, AF_INET), SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* advice.h - socket options that MPTCP refuses, and that a program sets on a socket which it takes for TCP's */
+/* advice.h - remembers socket options that MPTCP refuses, for programs that take their socket for a TCP socket */
 #ifndef SUPERVISE_ADVICE_H
 #define SUPERVISE_ADVICE_H
 
@@ -13,15 +13,15 @@
 int advice_set(int fd, int index, const void *value, socklen_t len);
 
 /*
- * advice_get() - what getsockopt(2) would say of the option, if the socket were TCP's
- * @len: the room in @value, then how much of it was used. Returns 0 or an errno.
+ * advice_get() - answer getsockopt(2) as a TCP socket would
+ * @len: the room in @value; on return, the bytes used. Returns 0 or an errno.
  */
 int advice_get(int fd, int index, void *value, socklen_t *len);
 
-/* Sets what is remembered for the socket @from on the TCP socket @to. */
+/* Sets the options remembered for the socket @from on the TCP socket @to. */
 void advice_copy(int from, int to);
 
-/* Would Multipath TCP do for a connection of @fd? False where an option that it lacks changes what the connection is. */
+/* Returns whether @fd may connect by Multipath TCP: not if the program set an option that MPTCP lacks and that changes the connection. */
 bool advice_allows_mptcp(int fd);
 
 #endif

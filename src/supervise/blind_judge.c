@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* blind_judge.c - what has become of a blind request, and which servers are not to be asked for by one */
+/* blind_judge.c - judges how a blind request fares, and remembers servers that blind requests don't suit */
 #include "config.h"
 
 #include "supervise/blind_judge.h"
@@ -11,7 +11,7 @@
 #define PROBE_NS (BLIND_PROBE_MS * CLOCK_NS_PER_MS)
 #define REPEAT_NS (BLIND_REPEAT_MS * CLOCK_NS_PER_MS)
 
-/* What a round trip varies by, beside a part of itself. */
+/* Allowance for the variation of a round trip, beside a quarter of it. */
 #define SLACK_NS (50 * CLOCK_NS_PER_MS)
 
 int64_t blind_repeat_after(int64_t withheld, int64_t rtt)
@@ -26,7 +26,7 @@ int64_t blind_first_look(int64_t now)
 	return now + FIRST_LOOK_NS;
 }
 
-/* A look shortly before the converter gives the server up tells those that it resets for that from those that are refused. */
+/* We look shortly before the converter gives the server up, to tell its reset for a slow server from a refusal. */
 #define MARGIN_NS (20 * CLOCK_NS_PER_MS)
 
 static int64_t limit_of(const struct blind_request *request)
@@ -58,9 +58,9 @@ static enum blind_fate judge_syn_sent(struct blind_request *request, int64_t now
 }
 
 /*
- * If all SYNs with data were lost, and one without got through, such SYNs don't. Whoever waited for less may have lost a SYN and been
- * late with the next one, so that the kernel's own was reset: that says nothing of the server, nor does it where the converter would
- * have waited for that next one.
+ * If all SYNs with data were lost, and the kernel's SYN without data got through, the path drops data in SYNs. With fewer repeats, we may
+ * have lost a SYN and been late with the next one, so that the converter reset the kernel's own SYN: that says nothing about the server.
+ * Nor does a reset after which the converter would still have waited for our next SYN.
  */
 static enum blind_fate judge_gone(const struct blind_request *request, int64_t now)
 {
@@ -82,19 +82,19 @@ enum blind_fate blind_judge(struct blind_request *request, const struct blind_se
 	return seen->again ? BLIND_GONE : BLIND_UNTAKEN;
 }
 
-/* --- servers that have taken longer than a blind request can wait, or for which one has failed --- */
+/* --- servers that were too slow for a blind request, or for which one has failed --- */
 
 #define SERVERS_MAX 256
 #define REMEMBERED_SECONDS 600
 
 struct server {
 	struct in6_addr address;
-	int64_t until; /* in seconds of CLOCK_MONOTONIC; 0: no server */
+	int64_t until; /* in seconds of CLOCK_MONOTONIC; 0: the slot is free */
 };
 
 static struct servers {
 	struct server list[SERVERS_MAX];
-	int next; /* the one that has been there the longest */
+	int next; /* the oldest entry */
 } slow, failed;
 
 static struct server *find(struct servers *servers, const struct in6_addr *address)

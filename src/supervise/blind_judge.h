@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* blind_judge.h - what has become of a blind request, and which servers are not to be asked for by one */
+/* blind_judge.h - judges how a blind request fares, and remembers servers that blind requests don't suit */
 #ifndef SUPERVISE_BLIND_JUDGE_H
 #define SUPERVISE_BLIND_JUDGE_H
 
@@ -9,86 +9,86 @@
 #include <stdint.h>
 
 /*
- * Linux sends a SYN again after a second, without its data, and the converter resets what that leads to. So a request that
- * hasn't been answered by then is made again first, after so long at most. The converter lets a SYN go that has reached it within
- * 700 ms, or never: whoever is silent for longer has lost the SYN, or its answer was lost, or the server is slow.
+ * Linux repeats a SYN after a second, without its data, and the converter resets the connection that results. So we make an unanswered
+ * request again before that, after this time at most. The converter releases a withheld SYN within 700 ms, or never: after a longer
+ * silence the SYN or its answer was lost, or the server is slow.
  */
 #define BLIND_REPEAT_MS 900
 #define BLIND_REPEATS_MAX 3
 
 /*
- * A converter that knows a request by its attempt (doc/private-tlvs.md) asks the server once, however often it is made, and lets
- * the last SYN go. So requests are made again for as long as a server may take: 11 s, which is three lost SYNs on its way to the
+ * A converter that recognises a request by its Attempt (doc/private-tlvs.md) asks the server once, however often we make the request,
+ * and releases the last SYN. So we repeat requests for as long as a server may take: 11 s, which is three lost SYNs on the way to the
  * server, and a second more.
  */
 #define BLIND_REPEATS_KNOWN_MAX 12
 
-/* So long a converter has to answer when it is asked whether it is there. */
+/* How long a converter has to answer a probe. */
 #define BLIND_PROBE_MS 1000
 
-/* What the kernel says of the connection. */
+/* The kernel's view of the connection. */
 struct blind_seen {
-	bool there;    /* it knows it */
+	bool there;    /* the connection exists */
 	bool syn_sent; /* no SYN+ACK has come */
-	bool answered; /* one has, and its round trip was measured */
-	bool taken;    /* it acknowledged the SYN's data */
+	bool answered; /* a SYN+ACK has come, and the kernel measured its round trip */
+	bool taken;    /* the SYN+ACK acknowledged the SYN's data */
 	bool again;    /* the kernel has sent the SYN again, without its data */
 };
 
 struct blind_request {
 	int64_t started, syn_at; /* when the first SYN was sent, and the last one: nanoseconds of CLOCK_MONOTONIC */
-	int repeats;             /* SYNs that were sent again, with the request */
+	int repeats;             /* SYNs that we sent again, with the request */
 	int repeats_max;
-	bool repeatable;         /* it can be made again */
-	int64_t silent_at;       /* when BLIND_SILENT was told; 0: it wasn't */
-	int64_t repeat_after;    /* its last SYN it is to be made again: blind_repeat_after() */
+	bool repeatable;         /* we can make the request again */
+	int64_t silent_at;       /* when blind_judge() returned BLIND_SILENT; 0: never */
+	int64_t repeat_after;    /* nanoseconds from the last SYN to the next one: blind_repeat_after() */
 	int64_t withheld;        /* for how long the converter withholds a SYN at most, in nanoseconds */
-	int64_t waiting_at;      /* when it was seen last that no SYN+ACK has come; 0: never */
+	int64_t waiting_at;      /* when we last saw that no SYN+ACK had come; 0: never */
 };
 
 enum blind_fate {
 	BLIND_OPEN,    /* look again at *@look_at */
 	BLIND_REPEAT,  /* make the request again, now */
-	BLIND_TAKEN,   /* all is well */
-	BLIND_UNTAKEN, /* the path has lost the SYN's data, and not the SYN: no further request is to be blind */
-	BLIND_SILENT,  /* no SYN+ACK for @patience, told once: is the converter there? Look again at *@look_at */
-	BLIND_LEFT,    /* nothing more can be done about it, and the converter has had BLIND_PROBE_MS: it is the kernel's */
-	BLIND_SLOW,    /* it was reset once the converter had waited for the server as long as it may, which is as long as it is asked */
+	BLIND_TAKEN,   /* the converter has the request */
+	BLIND_UNTAKEN, /* the path has lost the SYN's data, but not the SYN: make no further request blindly */
+	BLIND_SILENT,  /* no SYN+ACK for @patience, returned once: probe the converter, and look again at *@look_at */
+	BLIND_LEFT,    /* no repeats are left, and the converter has had BLIND_PROBE_MS: leave the connection to the kernel */
+	BLIND_SLOW,    /* the converter reset the connection after it had waited for the server as long as it may */
 	BLIND_GONE,    /* the connection was refused or reset, or the program has closed it */
 };
 
 /*
  * blind_repeat_after() - how long to wait for the answer to a SYN that a converter withholds for @withheld at most, in nanoseconds
- * @rtt: the longest round trip to the converter that was seen, in nanoseconds; 0: none. What is left to the kernel's second is what a busy
- * machine may be late by.
+ * @rtt: the longest round trip to the converter seen so far, in nanoseconds; 0: none. The result leaves a busy machine some time before the
+ * kernel repeats the SYN itself, after a second.
  */
 int64_t blind_repeat_after(int64_t withheld, int64_t rtt);
 
-/* The first look at a request whose SYN was sent at @now. */
+/* Returns when to look first at a request whose SYN was sent at @now. */
 int64_t blind_first_look(int64_t now);
 
 /*
- * blind_judge() - what has become of @request, of which @seen was seen @now
+ * blind_judge() - decide how to proceed with @request, whose connection looks like @seen at the time @now
  * @patience: how long a converter may be silent, in nanoseconds.
  */
 enum blind_fate blind_judge(struct blind_request *request, const struct blind_seen *seen, int64_t now, int64_t patience,
 		     int64_t *look_at);
 
-/* --- servers that have taken longer than a blind request can wait, or for which one has failed --- */
+/* --- servers that were too slow for a blind request, or for which one has failed --- */
 
-/* A blind request for this server was given up by the converter. */
+/* Notes that the converter gave up a blind request for this server. */
 void blind_memory_note_slow(const union sockaddr_ip *server);
 
-/* Was it lately? Then the next request waits for its response, however long that takes. */
+/* Returns whether that happened lately. Then the next request waits for its response, however long that takes. */
 bool blind_memory_is_slow(const union sockaddr_ip *server);
 
 /*
- * A blind request for a server that isn't known to be served (converters_admits()) has ended before its first look: the program may have
- * closed the socket, or the server, or else the converter has refused.
+ * Notes that a blind request ended before our first look, for a server that the converter isn't known to serve (converters_admits()). The
+ * program may have closed the socket, or the server or the converter has refused.
  */
 void blind_memory_note_failed(const union sockaddr_ip *server);
 
-/* Has one lately? Then the next request waits for its response, unless it has become known since that the converter serves it. */
+/* Returns whether that happened lately. Then the next request waits for its response, unless the converter is known to serve it by now. */
 bool blind_memory_has_failed(const union sockaddr_ip *server);
 
 #endif

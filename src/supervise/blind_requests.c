@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* blind_requests.c - how blind requests have fared, and those that are made again */
+/* blind_requests.c - follows blind requests, and makes lost ones again */
 #include "config.h"
 
 #include "supervise/blind_requests.h"
@@ -23,25 +23,25 @@
 #include <unistd.h>
 
 /*
- * A blind request's call is answered once its SYN is sent, and nothing of the supervisor's refers to the socket any more: a
- * program that closes it early is to be rid of it at once. But a SYN that is lost has to be followed by another one with the
- * request, and where SYNs lose their data now, in another network say, each further blind request would fail by a reset. So the
- * kernel is asked about the connection by its addresses (sock_diag(7)), a little later, and later still while the SYN+ACK hasn't
- * come. What follows from its answers is blind_judge.c's:
+ * The supervisor answers the call of a blind request once the SYN is sent, and keeps no descriptor of the socket, so that the program's
+ * close() takes effect at once. But if the SYN is lost, we have to send another one with the request. And if SYNs have come to lose their
+ * data, on another network say, each further blind request would fail by a reset. So we ask the kernel about the connection by its
+ * addresses (sock_diag(7)) a little later, and again at longer intervals until the SYN+ACK has come. blind_judge.c decides by the kernel's
+ * answers:
  *
  * 	the SYN's data was acknowledged       all is well
- * 	no SYN+ACK before the kernel's own    the request is made again, with its data, a few times
- * 	  SYN without data would be sent
+ * 	no SYN+ACK, and the kernel is about   we make the request again, with its data, a few times
+ * 	  to send a SYN without data
  * 	the data was not taken                the next connection isn't blind, and finds out more
- * 	the connection is reset once the      the server is too slow to be asked for blindly (blind_memory.c)
- * 	  converter has waited long enough
- * 	no SYN+ACK in CONVERT_TIMEOUT         the converter is asked whether it is there, and has to prove itself if it doesn't say so
- * 	the connection isn't there            it may have been reset: behind GONE_MAX of these in a row the converter is asked (enquiry.c);
- * 	                                      or the converter has refused: a server that isn't known to be served is asked for by a request
- * 	                                      that is answered, next
- * 	the same, and its program has ended   likewise: the user's next connection isn't blind
+ * 	reset after the converter has waited  the server is too slow for blind requests (blind_judge.c remembers it)
+ * 	  as long as it may
+ * 	no SYN+ACK in CONVERT_TIMEOUT         we probe the converter; if it doesn't answer, it has to prove itself
+ * 	the connection doesn't exist          it may have been reset: after GONE_MAX of these in a row we ask the converter (enquiry.c).
+ * 	                                      Or the converter has refused: if it isn't known to serve the server, the next request for
+ * 	                                      that one has a response
+ * 	the same, and its program has ended   the user's next connection isn't blind
  *
- * At most EXPECTED_MAX are looked at; those beyond have what the kernel does for them.
+ * We follow EXPECTED_MAX requests at most. The kernel alone takes care of any further ones.
  */
 
 #define EXPECTED_MAX 4096
@@ -50,23 +50,23 @@
 
 static struct expected {
 	struct blind_request request;
-	struct path_start start; /* has the path that the last SYN took */
+	struct path_start start; /* holds the path of the last SYN */
 	struct blind_retry repeat;
 	struct path_probe probe; /* of the converter, once it has been silent for long */
 	union sockaddr_ip local, server;
 	int converter;
 	int64_t look_at; /* nanoseconds of CLOCK_MONOTONIC */
 	bool cancelled;  /* the socket is another connection's now */
-	bool due;        /* the request is to be made again, or is being made: all else waits for that */
+	bool due;        /* we will make, or are making, the request again: all else waits for that */
 } *expected[EXPECTED_MAX];
 static int expected_count;
 static int due_count;
-static int64_t earliest; /* look_at of the one that is first; 0: there is none */
+static int64_t earliest; /* the earliest look_at; 0: none */
 static int gone_in_a_row;
 static struct {
 	struct path_id path;
 	int64_t syn_at;
-} last_gone; /* of these, while there are some */
+} last_gone; /* of the gone_in_a_row */
 
 struct question {
 	struct nlmsghdr header;
@@ -88,7 +88,7 @@ static void look_later(struct expected *one, int64_t look_at)
 		earliest = look_at;
 }
 
-/* The sooner of a time and of when the path is to be looked at. */
+/* Returns @at, or the time of the next look at the path if that is sooner. */
 static int64_t with_path(const struct expected *one, int64_t at)
 {
 	return one->start.look_at && one->start.look_at < at ? one->start.look_at : at;
@@ -132,7 +132,7 @@ void blind_requests_expect(struct connection *connection)
 	one->request.repeatable = one->repeat.message;
 	one->request.repeats_max = attempt->number ? BLIND_REPEATS_KNOWN_MAX : BLIND_REPEATS_MAX;
 	one->start = connection->dial.start;
-	connection->dial.start.survey = 0; /* it is this one's now: a call that has waited may have begun one */
+	connection->dial.start.survey = 0; /* @one owns it now: a call that has waited may have begun one */
 	if (!one->request.repeatable)
 		path_start_end(&one->start);
 	expected[expected_count++] = one;
@@ -150,7 +150,7 @@ static void address_fill(__be32 out[4], const union sockaddr_ip *addr)
 		memcpy(out, &in6, sizeof(in6));
 }
 
-/* TCP_INFO out of an answer. Returns false if it says that there is no such connection. */
+/* Reads TCP_INFO from an answer. Returns false if the answer says that the connection doesn't exist. */
 static bool answer_read(const struct nlmsghdr *header, ssize_t len, struct tcp_info *info)
 {
 	const struct inet_diag_msg *message = NLMSG_DATA(header);
@@ -169,7 +169,7 @@ static bool answer_read(const struct nlmsghdr *header, ssize_t len, struct tcp_i
 	return true;
 }
 
-/* Asks the kernel about the connection. Returns 1 with @info set, 0 if there is none, -1 if the kernel doesn't say. */
+/* Asks the kernel about the connection. Returns 1 with @info set, 0 if it doesn't exist, -1 if the kernel doesn't answer. */
 static int ask(const struct expected *one, struct tcp_info *info)
 {
 	static int netlink = -1;
@@ -200,7 +200,7 @@ static int ask(const struct expected *one, struct tcp_info *info)
 	return got < 0 ? -1 : answer_read((const struct nlmsghdr *)answer, got, info);
 }
 
-/* The request is to be made again: what becomes of that is seen by blind_requests_made_again(). */
+/* Marks the request to be made again. blind_requests_made_again() takes the result. */
 static void make_again(struct expected *one)
 {
 	one->due = true;
@@ -218,7 +218,7 @@ static void forget(struct expected *one)
 	free(one);
 }
 
-/* The request was made again, or could not be: then it is the kernel's. */
+/* Takes the result of an order. A request that couldn't be made again is left to the kernel. */
 static void made_again(const struct blind_retry_order *order)
 {
 	struct expected *one = order->owner;
@@ -245,7 +245,7 @@ static void made_again(const struct blind_retry_order *order)
 	look_later(one, first_look(one, order->sent_at));
 }
 
-/* Has the requests that are due be made again, where none are at present. */
+/* Starts to make the due requests again, unless the thread is busy. */
 static void start_due(void)
 {
 	struct blind_retry_order orders[BLIND_RETRY_MAX];
@@ -264,7 +264,7 @@ static void start_due(void)
 				.count = (unsigned int)one->request.repeats + 1,
 			};
 	}
-	/* Without a thread the kernel has them. */
+	/* Without a thread we leave them to the kernel. */
 	if (count && !blind_retry_start(orders, count))
 		for (int i = 0; i < count; i++)
 			made_again(&orders[i]);
@@ -278,8 +278,8 @@ static bool is_unanswered(void *one)
 }
 
 /*
- * Another network is tried where the path of the SYN is dead; to the same converter, for which the request was made. Returns
- * whether one is to be tried.
+ * Looks for another network if the path of the SYN is dead; to the same converter, for which the request was made. Returns whether to make
+ * the request again over another one.
  */
 static bool path_look(struct expected *one, int64_t now)
 {
@@ -316,7 +316,7 @@ static void note_slow(const struct expected *one)
 	log_line("%s: answers later than the converter waits, the next connections wait for it", sockaddr_ip_format(&one->server, text));
 }
 
-/* Whoever answers at once, though not to this request, is waiting for its server. */
+/* A converter that answers the probe at once, but not this request, is waiting for its server. Doubts a converter that doesn't answer. */
 static void probe_look(struct expected *one, int64_t now)
 {
 	if (one->probe.fd < 0 || path_probe_look(&one->probe) || path_probe_age(&one->probe, now) < BLIND_PROBE_MS)
@@ -325,7 +325,7 @@ static void probe_look(struct expected *one, int64_t now)
 	converters_doubt(one->converter);
 }
 
-/* Looks at one. Returns whether it is to be looked at again. */
+/* Looks at one request. Returns whether to look again. */
 static bool request_look(struct expected *one, int64_t now)
 {
 	const int64_t patience = supervision.settings->timeout_ms * CLOCK_NS_PER_MS;
@@ -403,11 +403,11 @@ int64_t blind_requests_look(int64_t now)
 		struct expected *one = expected[i];
 
 		if (one->due) {
-			/* it is left alone until that is done */
+			/* the thread may be using it */
 		} else if (one->look_at > now) {
 			look_later(one, one->look_at);
 		} else if (!request_look(one, now)) {
-			forget(one); /* another one has its place then */
+			forget(one); /* fills its place with another one */
 			continue;
 		}
 		i++;
@@ -436,7 +436,7 @@ void blind_requests_leave(void)
 {
 	struct tcp_info info;
 
-	/* Whoever is in doubt of a path makes a request that isn't blind; if its data is taken, nobody is any more. */
+	/* A path in doubt gets a request that isn't blind; if its data is taken, the doubt ends. */
 	if (gone_in_a_row)
 		paths_note_syn_data(&last_gone.path, false, last_gone.syn_at);
 	for (int i = 0; i < expected_count; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* blind_retry.c - make blind requests again, many at a time, while the supervisor goes on */
+/* blind_retry.c - makes blind requests again, many at a time, in a thread of its own */
 #include "config.h"
 
 #include "supervise/blind_retry.h"
@@ -25,17 +25,17 @@
  * The program has its EINPROGRESS and waits for the socket, while the supervisor ends the attempt and begins another one. Three
  * things must not happen:
  *
- * 	the SYN+ACK comes, the program writes, and then the attempt is ended: bytes would be lost without an error. So it is ended by
- * 	shutdown(2), which ends an attempt and nothing more if there is no SYN+ACK yet (inet_shutdown() in the kernel, under the
- * 	socket's lock). If there is one it sends a FIN instead; then the connection is reset, and fails rather than being cut short.
+ * 	The SYN+ACK comes, the program writes, and then we end the attempt: bytes would be lost without an error. So we end it by
+ * 	shutdown(2). Before the SYN+ACK, shutdown() ends the attempt and nothing more (inet_shutdown() in the kernel, under the socket's
+ * 	lock). After it, shutdown() sends a FIN; then we reset the connection, so that it fails rather than being cut short.
  *
- * 	the program's epoll instances see the socket hung up in between, and event loops (tokio's) never forget that. So its
- * 	registrations are withdrawn for that moment. Threads in poll(2) and select(2) would see it, too (curl then gives up), and are
- * 	stopped meanwhile (blind_retry.c).
+ * 	The program's epoll instances see the socket hung up in between, and event loops (tokio's) never forget that. So we withdraw the
+ * 	registrations for that moment. Threads in poll(2) and select(2) would see it, too (curl then gives up), so we stop them meanwhile
+ * 	(pause.c).
  *
- * 	the supervisor's duplicate keeps a socket alive that the program has closed. So it has one for this moment only.
+ * 	The supervisor's duplicate keeps a socket alive that the program has closed. So we hold one for this moment only.
  *
- * Plain TCP has ECONNRESET in SO_ERROR after it, which such a thread would see: these requests aren't made again.
+ * We make no request again over plain TCP: the disconnect leaves ECONNRESET in its SO_ERROR, which a waiting thread would see.
  */
 
 void blind_retry_note(struct blind_retry *repeat, int fd, const void *message, size_t len)
@@ -68,7 +68,7 @@ bool blind_retry_send(const struct blind_retry *repeat, int fd, const struct pat
 		handshake_count_repeat(repeat->message, count);
 	if (kernel_tcp_info(fd).tcpi_state != TCPINFO_SYN_SENT || shutdown(fd, SHUT_WR) != 0)
 		return false;
-	/* All of the message has to go with the SYN, as it did before: the program counts on its part of it. */
+	/* The SYN has to carry the whole message, as it did before: the program has been told that its part was sent. */
 	if (kernel_tcp_info(fd).tcpi_state == TCPINFO_CLOSE && path_start_bind(start, fd) == 0) {
 		sent = sendto(fd, repeat->message, repeat->len, MSG_FASTOPEN | MSG_DONTWAIT | MSG_NOSIGNAL, &repeat->to.sa,
 			      sockaddr_ip_len(&repeat->to));
@@ -79,19 +79,19 @@ bool blind_retry_send(const struct blind_retry *repeat, int fd, const struct pat
 	return false;
 }
 
-/* --- make blind requests again, many at a time, while the supervisor goes on --- */
+/* --- many requests at a time, in a thread --- */
 
 /*
- * A request that is made again takes some milliseconds: all descriptors and registrations of the program are gone through, and its
- * threads in poll(2) and select(2) are stopped, for which they need a CPU. Meanwhile other connect()s are to be answered. And where
- * many SYNs are lost at once, the last one has to be sent before the kernel sends one without data, a tenth of a second later. So all
- * requests that are due are made again together, by a thread that ends with that:
+ * To make a request again takes some milliseconds: we search all descriptors and registrations of the program, and stop its threads in
+ * poll(2) and select(2), which need a CPU to stop. Meanwhile the supervisor has to answer other connect()s. And when many SYNs are lost at
+ * once, we have to send the last one before the kernel sends one without data, a tenth of a second later. So one thread makes all due
+ * requests again, and ends:
  *
- * 	its table of descriptors is its own, and empty: it puts programs' sockets under the programs' numbers (places.c), and nothing
- * 	of it keeps a socket alive that the program has closed
- * 	with it all threads go on that it has stopped (pause.c)
+ * 	It has an empty descriptor table of its own. So it can put programs' sockets under the programs' numbers (places.c), and keeps no
+ * 	socket alive that the program has closed.
+ * 	When it ends, all threads that it has stopped continue (pause.c).
  *
- * While it runs the supervisor must not wait for its children, since it would be told of those that are stopped.
+ * While it runs the supervisor must not wait for its children: waitpid() would report those that the thread has stopped.
  */
 
 #define LOOK_NS 50000
@@ -106,17 +106,17 @@ bool blind_retry_send(const struct blind_retry *repeat, int fd, const struct pat
 static struct {
 	struct blind_retry_order orders[BLIND_RETRY_MAX];
 	struct holder {
-		pid_t tid, process; /* a thread that has the socket, 0: none was found; and its process */
-		int at;             /* by this number */
-		int sock;           /* a duplicate */
+		pid_t tid, process; /* a thread that has the socket, or 0; and its process */
+		int at;             /* the thread's descriptor number */
+		int sock;           /* our duplicate */
 		bool cancelled;
 	} holders[BLIND_RETRY_MAX];
 	int count;
-	int ready; /* supervision.retry_ready, in the thread */
+	int ready; /* the thread's descriptor of supervision.retry_ready */
 	bool busy;
-	sem_t alone; /* the thread's table of descriptors is its own */
+	sem_t alone; /* posted when the thread has a descriptor table of its own */
 	pthread_t thread;
-	pid_t tid; /* its number */
+	pid_t tid; /* the thread's number */
 } work;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -142,7 +142,7 @@ bool blind_retry_cancel(const void *owner)
 	return false;
 }
 
-/* --- who has the socket --- */
+/* --- finding the thread that has the socket --- */
 
 struct search {
 	const struct blind_retry *repeat;
@@ -173,8 +173,8 @@ static bool look_in(void *context, pid_t process)
 }
 
 /*
- * Most programs leave a socket where it is while they connect it. Others give it another number, or have another process go on with it,
- * which is looked for among all that there are.
+ * Finds a thread that has the socket. Most programs leave a socket where it is while they connect it. Others give it another number, or
+ * hand it to another process, so that we search all processes.
  */
 static void holder_find(int order)
 {
@@ -190,7 +190,7 @@ static void holder_find(int order)
 
 /* --- making requests again --- */
 
-/* Makes one request again. */
+/* Makes one request again, with the socket's registrations withdrawn meanwhile. */
 static void make(struct blind_retry_order *order, const struct holder *holder, const struct places *places)
 {
 	union sockaddr_ip local = { 0 };
@@ -205,7 +205,7 @@ static void make(struct blind_retry_order *order, const struct holder *holder, c
 	order->sent = order->sent && getsockname(holder->sock, &local.sa, &len) == 0 && sockaddr_ip_from(&order->local, &local.sa, len);
 }
 
-/* Opens the sockets of the process, and looks where it has them. Returns how many orders there are, whose numbers are in @which. */
+/* Opens the sockets of the process, and finds their places in it. Returns the number of its orders, whose indices are in @which. */
 static int process_find(pid_t process, int which[static BLIND_RETRY_MAX], struct places *places)
 {
 	int count = 0;
@@ -225,14 +225,14 @@ static int process_find(pid_t process, int which[static BLIND_RETRY_MAX], struct
 	if (!count)
 		return 0;
 	places_find_all(places, count, process);
-	/* A thread may have a table of descriptors of its own. */
+	/* A thread may have a descriptor table of its own. */
 	for (int i = 0; i < count; i++)
 		if (!places[i].fd_count)
 			places_find_all(&places[i], 1, work.holders[which[i]].tid);
 	return count;
 }
 
-/* Has the descriptor have a number beyond @limit. */
+/* Moves the descriptor to a number beyond @limit. Returns the new one, or -1. */
 static int move_beyond(int fd, int limit)
 {
 	int moved = fcntl(fd, F_DUPFD_CLOEXEC, limit + 1);
@@ -241,7 +241,7 @@ static int move_beyond(int fd, int limit)
 	return moved;
 }
 
-/* Makes all requests of a process again. Its threads stand still before it is looked what they wait for. */
+/* Makes all requests of a process again. Stops its threads before it looks for the sockets' places. */
 static void process_act(pid_t process, struct places *places)
 {
 	int which[BLIND_RETRY_MAX], limit = 0, count;
@@ -271,7 +271,7 @@ static bool is_first_of(int order)
 	return work.holders[order].process;
 }
 
-/* Closes all descriptors but one, in a table of the thread's own. */
+/* Gives the thread a descriptor table of its own, and closes all descriptors in it but @fd. */
 static bool close_all_but(unsigned int fd)
 {
 	return syscall(SYS_close_range, 0, fd - 1, CLOSE_RANGE_UNSHARE) == 0 && syscall(SYS_close_range, fd + 1, ~0u, 0) == 0;
@@ -324,8 +324,9 @@ bool blind_retry_is_busy(void)
 }
 
 /*
- * pthread_join(3) returns a little before Linux lets go what the thread traces, which is before it forgets the thread's number. Meanwhile
- * another tracer couldn't stop the program's threads, and the supervisor would be told that these were stopped.
+ * Waits until the thread traces nothing any more. pthread_join(3) returns a little before Linux releases the threads that it traced, and
+ * Linux does so before it forgets the thread's number. In between another tracer couldn't stop the program's threads, and waitpid() would
+ * report these as stopped.
  */
 static void await_gone(void)
 {

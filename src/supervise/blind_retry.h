@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* blind_retry.h - make blind requests again, many at a time, while the supervisor goes on */
+/* blind_retry.h - makes blind requests again, many at a time, in a thread of its own */
 #ifndef SUPERVISE_BLIND_RETRY_H
 #define SUPERVISE_BLIND_RETRY_H
 
@@ -11,67 +11,68 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* What it takes to make a request again. The supervisor has no descriptor of the socket meanwhile, whose end is the program's. */
+/* All that is needed to make a request again. The supervisor keeps no descriptor of the socket, so that the program's close() ends it. */
 struct blind_retry {
-	pid_t tid;       /* a thread of the program's */
-	int at;          /* the program's number of the descriptor */
-	uint64_t cookie; /* SO_COOKIE of the socket: that which has the number now may be another */
-	uint64_t inode;  /* by which /proc names it */
+	pid_t tid;       /* a thread of the program */
+	int at;          /* the program's descriptor number */
+	uint64_t cookie; /* SO_COOKIE of the socket, since @at may be another socket by now */
+	uint64_t inode;  /* the socket's name in /proc */
 	union sockaddr_ip to;
-	uint8_t *message; /* all that the first SYN carried, to be freed; NULL: it can't be made again */
+	uint8_t *message; /* all that the first SYN carried, owned, to be freed; NULL: the request can't be made again */
 	size_t len;
-	bool counted; /* the request has an attempt, and a count of its repeats */
+	bool counted; /* the request has an Attempt, with a count of its repeats */
 };
 
-/* Notes what it takes, of the socket @fd, over which @len bytes of @message went with the SYN. */
+/* Fills @repeat for the socket @fd, whose SYN carried the @len bytes of @message. */
 void blind_retry_note(struct blind_retry *repeat, int fd, const void *message, size_t len);
 
-/* A duplicate, to be closed, of the descriptor @at of the thread @tid, if that is the socket's; else -1. */
+/* Returns a duplicate, to be closed, of the descriptor @at of the thread @tid if it refers to the socket; else -1. */
 int blind_retry_open(const struct blind_retry *repeat, pid_t tid, int at);
 
 /*
- * blind_retry_send() - make the request again, on @fd of blind_retry_open(), by the network of @start
+ * blind_retry_send() - make the request again, on @fd of blind_retry_open(), over the network of @start
  * @count: how often it was made before
- * The socket is hung up for a moment: blind_retry.c keeps that from the program. Returns whether the SYN was sent. If not, the connection
- * goes on as it was, or is over where the SYN+ACK came meanwhile.
+ * The socket is disconnected for a moment; blind_retry.c hides that from the program. Returns whether the SYN was sent. If not, the
+ * connection continues unchanged, or it is over because the SYN+ACK came meanwhile.
  */
 bool blind_retry_send(const struct blind_retry *repeat, int fd, const struct path_start *start, unsigned int count);
 
-/* --- make blind requests again, many at a time, while the supervisor goes on --- */
+/* --- many requests at a time, in a thread --- */
 
 #define BLIND_RETRY_MAX 64 /* requests at a time */
 
 struct blind_retry_order {
-	void *owner; /* of whom the order is: the caller's business */
+	void *owner; /* the caller's own */
 	const struct blind_retry *repeat;
 	const struct path_start *start;
 	unsigned int count; /* as for blind_retry_send() */
-	/* what has become of it */
-	bool found;              /* the program has the socket still */
+	/* the result */
+	bool found;              /* the program still has the socket */
 	bool sent;
 	int64_t sent_at;         /* nanoseconds of CLOCK_MONOTONIC */
 	union sockaddr_ip local; /* the connection's address here */
 };
 
 /*
- * blind_retry_start() - have these requests be made again, BLIND_RETRY_MAX at most, each with the fields above that are the caller's
- * What the orders point to is left alone until blind_retry_end(). Returns false, with nothing done, where no thread can be made.
+ * blind_retry_start() - start a thread that makes these requests again, BLIND_RETRY_MAX at most
+ * The caller fills the fields above the result, and doesn't touch what they point to until blind_retry_end(). Returns false, with nothing
+ * done, if no thread can be created.
  */
 bool blind_retry_start(const struct blind_retry_order *orders, int count);
 
-/* Are there orders on which blind_retry_end() wasn't called? supervision.retry_ready is readable once they are done. */
+/* Returns whether blind_retry_end() is still to be called. supervision.retry_ready becomes readable when the orders are done. */
 bool blind_retry_is_busy(void);
 
-/* Ends what was started: returns the orders, and in @count how many they are. */
+/* Ends the thread, and returns the orders with their results, @count of them. */
 const struct blind_retry_order *blind_retry_end(int *count);
 
 /*
- * blind_retry_cancel() - the request of this owner isn't to be made again after all; between blind_retry_lock() and blind_retry_unlock()
- * Returns whether it is one of those that are being made: what has become of it is still to come.
+ * blind_retry_cancel() - don't make the request of this owner again; call with blind_retry_lock() held
+ * Returns whether the thread has the order: then blind_retry_end() still returns its result.
  */
 bool blind_retry_cancel(const void *owner);
 
-/* Between these no program's socket is hung up by us, so that what is seen of one holds. */
+/* The lock keeps the thread from disconnecting a program's socket, so that its state stays as we saw it. */
 void blind_retry_lock(void);
 void blind_retry_unlock(void);
 

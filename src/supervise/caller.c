@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* caller.c - whether a call still waits for its connection, and what becomes of that when it doesn't */
+/* caller.c - sees whether a call still waits for its connection, and decides how the connection continues if not */
 #include "config.h"
 
 #include "supervise/caller.h"
@@ -15,7 +15,7 @@
 
 #include <errno.h>
 
-/* The kernel doesn't tell of signals. The supervisor looks for them so soon, and so often: more would take all of a CPU if many wait. */
+/* The kernel doesn't report signals, so the supervisor looks for them. More often would take a whole CPU if many calls wait. */
 #define FIRST_LOOK_NS (100 * CLOCK_NS_PER_MS)
 #define LOOK_NS (250 * CLOCK_NS_PER_MS)
 
@@ -30,7 +30,7 @@ void caller_begin(struct connection *connection)
 		connection->limit = connection->dial.started + timeout;
 }
 
-/* The time of a call that must not wait is over. */
+/* Ends the attempt of a non-blocking call after CONVERT_TIMEOUT: connects directly, or fails. */
 static void out_of_time(struct connection *connection)
 {
 	static const char reason[] = "no answer within CONVERT_TIMEOUT";
@@ -40,7 +40,8 @@ static void out_of_time(struct connection *connection)
 		why = exchange_silent(connection->dial.attempt.converter, &connection->dial.server, false);
 		exchange_failed(connection->dial.attempt.converter, &connection->dial.server, &why);
 	} else if (connection->state == CONNECTION_ASKED) {
-		converters_admitted(connection->dial.attempt.converter, &connection->dial.server); /* it has the request, and would have refused it */
+		/* the converter has the request, and hasn't refused it */
+		converters_admitted(connection->dial.attempt.converter, &connection->dial.server);
 	}
 	connection_disconnect(connection);
 	if (supervision.settings->fail_closed) {
@@ -52,8 +53,8 @@ static void out_of_time(struct connection *connection)
 }
 
 /*
- * The call ends with an error, while the socket goes on connecting as a direct one would; but nothing of Convert's may come in its stream
- * any more. Whoever has the socket sees no more of it than that the connection takes a little longer.
+ * Ends the call with @error, while the socket continues to connect as a direct one would. From now on no byte of Convert may come in its
+ * stream. The program notices only that the connection takes a little longer.
  */
 static void leave_call(struct connection *connection, int error, bool gone)
 {
@@ -94,7 +95,7 @@ static void leave_call(struct connection *connection, int error, bool gone)
 	}
 }
 
-/* While a stand-in is connected, the program's own socket is as it was, but for what the program does to it. */
+/* Returns whether the program has shut its socket down while we connect a stand-in. Nobody else changes that socket. */
 static bool was_shut(const struct connection *connection)
 {
 	return connection->sock != connection->fd && !connection->shut && kernel_is_shut(connection->fd);
@@ -134,12 +135,12 @@ bool caller_look(struct connection *connection, bool caller, int64_t now)
 	return false;
 }
 
-/* --- what a connection does next, by what is seen of its call (no I/O) --- */
+/* --- the decisions (no I/O) --- */
 
 /*
- * A direct connection goes on in the kernel when its call ends early, by a signal or by SO_SNDTIMEO: the program may wait for it by poll(),
- * call connect() again, or have the kernel do that (SA_RESTART). But a converter's response would be read by nobody then. So what goes on
- * is a connection without a response: a blind request, or a direct connection.
+ * When a call ends early, by a signal or by SO_SNDTIMEO, a direct connection continues in the kernel: the program may wait for it by
+ * poll(), call connect() again, or let the kernel do that (SA_RESTART). But nobody would take off a converter's response. So the socket
+ * continues with a connection that has no response: a blind request, or a direct connection.
  */
 
 enum caller_verdict caller_judge(const struct caller_view *call, int64_t now, int *error)
@@ -163,7 +164,7 @@ enum caller_verdict caller_judge(const struct caller_view *call, int64_t now, in
 enum caller_way caller_way(const struct caller_left *left)
 {
 	if (left->gone && left->stand_in)
-		return CALLER_ENDED; /* whoever has the program's socket has one that was never connected */
+		return CALLER_ENDED; /* the program's socket itself was never connected */
 	if (left->direct)
 		return CALLER_AS_IT_IS;
 	if (left->blind)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * calls.c - what becomes of each call that the filter has stopped
+ * calls.c - handles each call that the filter has stopped
  *
- * Each pointer's target is read once, and all decisions rest on that copy and on a duplicate of the caller's descriptor: by the
- * time that the supervisor acts, another thread of the program may have changed both. So on a TCP or MPTCP socket the
- * supervisor makes the call itself. It lets the program's own call go only where no decision is undone whatever the call has
- * become: calls on sockets that aren't TCP, and all calls of processes that it can't look into.
+ * Another thread of the program may change the caller's memory and descriptors at any time. So the supervisor reads each pointer's target
+ * once, and decides by that copy and by a duplicate of the caller's descriptor. On a TCP or MPTCP socket it makes the call itself. It lets
+ * the kernel run the program's own call only where a changed call does no harm: on sockets that aren't TCP, and for all calls of processes
+ * that it can't examine.
  */
 #include "config.h"
 
@@ -31,8 +31,8 @@
 #define IOVECS_MAX 16
 
 /*
- * Both close @fd, a duplicate or -1, before: once the program goes on it may close its descriptor, and then the socket is to be
- * closed, with its registrations in epoll instances.
+ * let_go() and answer() first close @fd, a duplicate or -1: the program may close its descriptor next, and that has to close the socket and
+ * its registrations in epoll instances.
  */
 static void let_go(const struct call *call, int fd)
 {
@@ -48,7 +48,7 @@ static void answer(const struct call *call, int fd, int error)
 	listener_answer(supervision.listener, call, 0, error);
 }
 
-/* socketcall(2) has its arguments in an array; afterwards the call is as if it had been made by its own number. */
+/* Replaces socketcall(2), whose arguments are in an array, by the call that it stands for. Returns false if that is none of ours. */
 static bool unfold_socketcall(struct call *call)
 {
 	static const unsigned int counts[FILTER_CALL_COUNT] = {
@@ -70,15 +70,15 @@ static bool unfold_socketcall(struct call *call)
 /* --- socket() --- */
 
 /*
- * The socket is MPTCP from the start: programs have it in epoll instances before they connect it. A process that can't be
- * looked into, or that has another network, gets the TCP socket that it asked for.
+ * Answers with an MPTCP socket right away, since programs add sockets to epoll instances before they connect them. A process that we can't
+ * examine, or that is in another network namespace, gets the TCP socket that it asked for.
  */
 static void handle_socket(const struct call *call)
 {
 	const int domain = (int)call->args[0], type = (int)call->args[1], protocol = (int)call->args[2];
 	int fd = -1;
 
-	/* By socketcall(2) the filter has not seen what these are. */
+	/* The filter hasn't checked the arguments of socketcall(2). */
 	if ((domain == AF_INET || domain == AF_INET6) && (type & ~(SOCK_CLOEXEC | SOCK_NONBLOCK)) == SOCK_STREAM &&
 	    (protocol == 0 || protocol == IPPROTO_TCP)) {
 		if (tracee_is_open(call->tid))
@@ -87,7 +87,7 @@ static void handle_socket(const struct call *call)
 			log_line("a socket that will connect directly: this process can't be looked into (it isn't dumpable, say), "
 				 "or has another network");
 	}
-	/* The mark of sockets of ours, which the SYN needs anyway. */
+	/* This option marks our sockets; the SYN needs it anyway. */
 	if (fd < 0 || !kernel_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1)) {
 		let_go(call, fd);
 		return;
@@ -99,8 +99,8 @@ static void handle_socket(const struct call *call)
 /* --- connect() --- */
 
 /*
- * Is the socket in the supervisor's own network? In another one, a container's or a sandbox's, nothing is converted: what the supervisor
- * connects in the socket's place would get out of it.
+ * Returns whether the socket is in the supervisor's network namespace. In another one, a container's or a sandbox's, we convert nothing: a
+ * stand-in of the supervisor's would break out of it.
  */
 static bool is_here(int fd)
 {
@@ -121,7 +121,7 @@ static bool is_tcp_socket(int fd, int *domain, int *protocol)
 	return (*domain == AF_INET || *domain == AF_INET6) && (*protocol == IPPROTO_TCP || *protocol == IPPROTO_MPTCP);
 }
 
-/* Makes the call that the program wanted, without waiting, and answers as the kernel does. */
+/* Makes the program's call on our duplicate, without waiting, and answers with the result. */
 static void connect_natively(const struct call *call, int fd, const void *addr, socklen_t len)
 {
 	const bool unspec = len >= sizeof(sa_family_t) && ((const struct sockaddr *)addr)->sa_family == AF_UNSPEC;
@@ -133,18 +133,18 @@ static void connect_natively(const struct call *call, int fd, const void *addr, 
 	ret = connect(fd, addr, len) == 0 ? 0 : errno;
 	fcntl(fd, F_SETFL, flags);
 	if (ret == 0 && unspec)
-		kernel_get(fd, SOL_SOCKET, SO_ERROR, 0); /* TCP's ECONNRESET, which is no news of the connection that is made next */
+		kernel_get(fd, SOL_SOCKET, SO_ERROR, 0); /* clears TCP's ECONNRESET, which the next connection must not report */
 	answer(call, fd, ret);
 }
 
-/* What the program has given with the call, to be sent once the server was reached or before. */
+/* The call's data, to be sent with the request or once the server is reached. */
 struct early {
 	uint8_t *bytes;
 	size_t len;
 	uint64_t answer_at; /* as in struct connection */
 };
 
-/* Begins a connection of the socket @fd, which is closed once it is over. */
+/* Begins a connection of the socket @fd. Takes ownership of @fd and of the early data. */
 static void begin(const struct call *call, int fd, int domain, bool mptcp, const union sockaddr_ip *peer,
 		  const struct early *early)
 {
@@ -183,15 +183,15 @@ static void begin(const struct call *call, int fd, int domain, bool mptcp, const
 	progress_begin(connection);
 }
 
-/* Is the socket one that a connection can be begun with? Else the kernel has an errno for it. */
+/* Returns whether the socket can begin a connection. Otherwise the kernel has an errno for it. */
 static bool is_fresh(int fd)
 {
 	return kernel_tcp_info(fd).tcpi_state == TCPINFO_CLOSE;
 }
 
 /*
- * Is this a call on a socket that isn't connected yet, which waits for a connection that goes on in the kernel: another connect(), or the
- * same one behind a signal?
+ * Returns whether this blocking call waits for an attempt that is under way in the kernel: it is another connect(), or the same one
+ * restarted after a signal.
  */
 static bool waits_for_another(int fd)
 {
@@ -202,7 +202,7 @@ static bool waits_for_another(int fd)
 	return !ours && !(fcntl(fd, F_GETFL) & O_NONBLOCK) && kernel_tcp_info(fd).tcpi_state == TCPINFO_SYN_SENT;
 }
 
-/* connect() of a socket that is connected, or becomes so, or with an address that can't be converted. */
+/* Handles connect() of a socket that is connected or connecting, or with an address that we can't convert. */
 static void connect_unfresh(const struct call *call, int fd, const struct sockaddr_storage *addr, socklen_t len)
 {
 	if (addr->ss_family != AF_UNSPEC && waits_for_another(fd))
@@ -211,7 +211,7 @@ static void connect_unfresh(const struct call *call, int fd, const struct sockad
 		connect_natively(call, fd, addr, len);
 }
 
-/* A program that asks a converter itself, such as one with the library preloaded, knows what it does. */
+/* A program that asks a converter itself, with the library preloaded say, connects natively. */
 static bool is_converter(const union sockaddr_ip *peer)
 {
 	for (int i = 0; i < converters_count(); i++)
@@ -220,7 +220,7 @@ static bool is_converter(const union sockaddr_ip *peer)
 	return false;
 }
 
-/* How the connection before has ended. The socket can be connected again from then on, as behind the kernel's own answer. */
+/* Answers with the error of the previous attempt. As after the kernel's own answer, the socket can be connected again. */
 static void answer_ended(const struct call *call, int fd, int error)
 {
 	kernel_disconnect(fd);
@@ -255,7 +255,7 @@ static void handle_connect(const struct call *call)
 
 /* --- getpeername() --- */
 
-/* Writes the server's address as getpeername(2) does: cut to the room that there is, with its whole length. */
+/* Writes the server's address as getpeername(2) does: cut to the room, with its whole length. */
 static void answer_peer(const struct call *call, const union sockaddr_ip *server)
 {
 	const socklen_t whole = sockaddr_ip_len(server);
@@ -291,7 +291,7 @@ static void handle_getpeername(const struct call *call)
 
 /* --- output with MSG_FASTOPEN --- */
 
-/* struct msghdr, as far as it matters here, of programs with 64 and 32 bits. */
+/* The parts of struct msghdr that we need, of 64-bit and 32-bit programs. */
 struct message {
 	uint64_t name, iov, iovlen;
 	uint32_t namelen;
@@ -333,7 +333,7 @@ static bool iovec_read(const struct call *call, uint64_t list, unsigned int i, u
 	return true;
 }
 
-/* Copies what is to be sent, as far as it is taken. Returns 0 or the errno. */
+/* Copies the call's data, CONNECTION_EARLY_MAX bytes at most. Returns 0 or the errno. */
 static int early_read(const struct call *call, const struct message *message, struct early *out)
 {
 	uint64_t base, len;
@@ -354,14 +354,15 @@ static int early_read(const struct call *call, const struct message *message, st
 }
 
 /*
- * Has the output call MSG_FASTOPEN? By its own number it has, or it would not have stopped; by socketcall(2) only memory tells.
+ * Returns whether the output call has MSG_FASTOPEN. Under its own number it has, or the filter would not have stopped it; under
+ * socketcall(2) the flags are in memory.
  */
 static bool wants_fastopen(const struct call *call)
 {
 	return call->args[call->call == FILTER_SENDMSG ? 2 : 3] & MSG_FASTOPEN;
 }
 
-/* The address of the call, in the form of a message without its data: sendto() has it in its arguments. */
+/* Reads the call's message header. sendto() has the address in its arguments; its data isn't set. */
 static bool output_read(const struct call *call, struct message *out)
 {
 	if (call->call != FILTER_SENDTO)
@@ -370,7 +371,7 @@ static bool output_read(const struct call *call, struct message *out)
 	return true;
 }
 
-/* Copies the data of sendto(), which is in one piece. Returns 0 or the errno. */
+/* Copies the data of sendto(), CONNECTION_EARLY_MAX bytes at most. Returns 0 or the errno. */
 static int sendto_read(const struct call *call, struct early *out)
 {
 	const uint64_t wanted = call->narrow ? (uint32_t)call->args[2] : call->args[2];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* connection.c - a connection that a supervised program is making, and what the engine does to its socket */
+/* connection.c - a connection that a supervised program is making, and the engine's operations on its socket */
 #include "config.h"
 
 #include "supervise/connection.h"
@@ -22,8 +22,7 @@
 struct supervision supervision;
 
 /*
- * A registration ends with the last descriptor for the file, wherever that is, and of the program's socket the program has one:
- * so it is taken away by hand.
+ * Removes the registration by hand: it would end only with the last descriptor of the file, and the program has one of its socket.
  */
 static void unwatch(struct connection *connection)
 {
@@ -74,8 +73,8 @@ void connection_forget(struct connection *connection)
 }
 
 /*
- * The duplicates are closed before the answer: the program may close the socket as soon as it has it, and then the kernel is to
- * send the FIN, and to forget the registrations with epoll instances, at once.
+ * Closes the duplicates before it answers: the program may close the socket next, and then the kernel has to send the FIN, and to forget
+ * the registrations with epoll instances, at once.
  */
 void connection_answer(struct connection *connection, int64_t value, int error)
 {
@@ -85,7 +84,7 @@ void connection_answer(struct connection *connection, int64_t value, int error)
 	listener_answer(supervision.listener, &call, value, error);
 }
 
-/* sendmmsg() counts messages, and wants the bytes of each behind its msghdr. */
+/* sendmmsg() returns the number of messages, and writes the bytes sent of each behind its msghdr. */
 static void answer_messages(struct connection *connection, size_t taken)
 {
 	uint32_t bytes = (uint32_t)taken;
@@ -95,8 +94,8 @@ static void answer_messages(struct connection *connection, size_t taken)
 }
 
 /*
- * A connect() that didn't want to wait gets the answer that it expects, EINPROGRESS, and finds the socket writable at once.
- * Output calls return how much they have taken.
+ * A non-blocking connect() gets the answer that it expects, EINPROGRESS, and finds the socket writable at once. Output calls return how
+ * much they have taken.
  */
 void connection_succeed(struct connection *connection, size_t taken)
 {
@@ -108,11 +107,11 @@ void connection_succeed(struct connection *connection, size_t taken)
 		connection_answer(connection, 0, connection->nonblocking ? connection->unfinished : 0);
 }
 
-/* --- what the engine does to a supervised program's socket (engine/dial.h) --- */
+/* --- the engine's operations on a supervised program's socket (engine/dial.h) --- */
 
 /*
- * The program's own socket is used where that is what is wanted, which it is for converters that are reached over Multipath TCP.
- * In all other cases a stand-in is connected, and takes the place of the program's socket once the server has answered.
+ * We connect the program's own socket if it is of the right kind, which it is for converters that we reach over Multipath TCP. Otherwise we
+ * connect a stand-in, which takes the place of the program's socket once the server has answered.
  */
 
 struct connection *connection_of_dial(const struct dial *dial)
@@ -134,8 +133,9 @@ static struct converters_query traced_query(const struct dial *dial)
 }
 
 /*
- * A blind request that the converter refuses, by its rules, would be a failed connection to a server that is reached directly. So it is
- * made for what the converter is known to serve, or where nothing says that it might not.
+ * Returns whether the converter is likely to serve the server. If the converter refused a blind request by its rules, the connection would
+ * fail although a direct one wouldn't. So we ask blindly only for servers that the converter is known to serve, or that give no reason to
+ * doubt it.
  */
 static bool is_likely_served(const struct dial *dial)
 {
@@ -151,7 +151,7 @@ static bool traced_allows(struct dial *dial, enum dial_use use)
 	case DIAL_USE_MPTCP:
 		return connection->mptcp && advice_allows_mptcp(connection->fd);
 	case DIAL_USE_BLIND:
-		/* A lost SYN of a stand-in for TCP, which isn't made again, would fail a connection that need not fail. */
+		/* We don't repeat a lost SYN of a TCP stand-in, so that it would fail a connection that need not fail. */
 		return connection->nonblocking && (connection->sock == connection->fd || dial->mptcp) &&
 		       !blind_memory_is_slow(&dial->server) && is_likely_served(dial);
 	case DIAL_USE_PATHS:
@@ -160,7 +160,7 @@ static bool traced_allows(struct dial *dial, enum dial_use use)
 	return false;
 }
 
-/* Whoever could guess it would get at the connection. */
+/* The number has to be random: a host that guessed it could take over the connection. */
 static uint64_t traced_number(void)
 {
 	uint64_t random;
@@ -194,11 +194,11 @@ static int traced_fit(struct dial *dial, union sockaddr_ip *to, bool mptcp)
 }
 
 /*
- * A response may be at the head of the stream before the supervisor has taken it off, and a program's other threads may read from the
- * socket by then, or go on with it behind exec(). So where one is to come it comes on a stand-in, which the program hasn't got before.
- * Other processes that share the socket would keep it as it was: for them it is not done.
+ * Moves the connection to a stand-in if a response is to come and the program might read it. The program's other threads may read from the
+ * socket before the supervisor has taken the response off, or use it after an exec(). The program gets the stand-in only after that. We
+ * don't do this for other processes that share the socket: they would keep the old one.
  *
- * Nor could it be read from a socket that the program has shut down for reading.
+ * The supervisor couldn't read a response either from a socket that the program has shut down for reading.
  */
 static int hide_response(struct connection *connection)
 {
@@ -223,7 +223,7 @@ static int traced_prepare(struct dial *dial)
 	ret = hide_response(connection);
 	if (ret < 0)
 		return ret;
-	kernel_set(connection->sock, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0); /* the program's must not hold back what is ours */
+	kernel_set(connection->sock, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0); /* the program's option must not delay our SYN */
 	connection->cookieless = (connection->ours && connection->sock == connection->fd) ||
 				 kernel_set(connection->sock, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1);
 	return path_start_bind(&dial->start, connection->sock);
@@ -242,8 +242,8 @@ int connection_connect(int fd, const union sockaddr_ip *to)
 }
 
 /*
- * ECONNABORTED is the news, once, of an attempt before that the network has ended; Linux (6.18) connects an MPTCP socket no more that has
- * told it to output (EINVAL), before that is ended by AF_UNSPEC. So it is with output below.
+ * The kernel returns ECONNABORTED once if the network has ended an earlier attempt. After an output call has returned it, Linux (6.18)
+ * refuses to connect an MPTCP socket (EINVAL) until a connect() to AF_UNSPEC. So we disconnect and try again, here and in traced_send().
  */
 static int traced_connect(struct dial *dial, const union sockaddr_ip *to)
 {
@@ -316,7 +316,7 @@ static ssize_t traced_peek(struct dial *dial, uint8_t *buffer, size_t size, bool
 
 	if (ended) {
 		*ended = poll(&end, 1, 0) > 0 && end.revents & (POLLRDHUP | POLLHUP | POLLERR);
-		/* brings segments together that MSG_PEEK would show only the first of (Linux 6.1 and 6.12) */
+		/* merges segments of which MSG_PEEK would show only the first (Linux 6.1 and 6.12) */
 		ioctl(sock, FIONREAD, &readable);
 	}
 	got = recv(sock, buffer, size, MSG_PEEK | MSG_DONTWAIT);
@@ -338,7 +338,7 @@ static bool traced_take(struct dial *dial, size_t bytes)
 	return true;
 }
 
-/* The last one has a probe sent that is due. */
+/* In this order: setting the last one sends a probe that is due. */
 static const int keepalives[CONNECTION_KEEPALIVES][2] = {
 	{ IPPROTO_TCP, TCP_KEEPINTVL }, { IPPROTO_TCP, TCP_KEEPCNT }, { SOL_SOCKET, SO_KEEPALIVE }, { IPPROTO_TCP, TCP_KEEPIDLE },
 };
@@ -364,7 +364,7 @@ void connection_probes_end(struct connection *connection)
 	connection->probing = false;
 }
 
-/* All events of the socket lead to a step, on the edge. */
+/* Does nothing: connection_watch() reports all events of the socket already, edge-triggered. */
 static void traced_watch(struct dial *dial)
 {
 	(void)dial;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ends.c - how the call of a connection is answered: success, an error, or a direct connection */
+/* ends.c - answers the call of a connection: with success, an error, or a direct connection */
 #include "config.h"
 
 #include "supervise/ends.h"
@@ -19,13 +19,12 @@
 #define IN6ADDR_V4MAPPED_LOOPBACK { { { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 1 } } }
 
 /*
- * The server's refusal, for a call that doesn't wait: event loops expect it from the socket, not from connect(), and so the
- * kernel is to say it. It does once the program's socket was connected to a port of this host at which nobody listens. Returns
- * whether it was.
+ * Makes the kernel report the server's refusal on the socket, for a non-blocking call: event loops expect it there, not from connect(). So
+ * we connect the program's socket to a port of this host on which nobody listens. Returns whether that was refused.
  */
 static bool refuse_later(const struct connection *connection)
 {
-	static int reserved = -1; /* has the port, and never listens */
+	static int reserved = -1; /* bound to the port, and never listens */
 	static union sockaddr_ip closed = { .in = { .sin_family = AF_INET } };
 	const struct in6_addr loopback = IN6ADDR_V4MAPPED_LOOPBACK;
 	struct pollfd refused = { .fd = connection->fd };
@@ -59,7 +58,7 @@ void ends_fail(struct connection *connection, int error, const char *reason)
 
 void ends_shut(struct connection *connection)
 {
-	kernel_disconnect(connection->fd); /* else a stand-in's program would find its own socket shut down for good */
+	kernel_disconnect(connection->fd); /* otherwise, with a stand-in, the program's own socket would stay shut down for good */
 	ends_fail(connection, ECONNRESET, "the program has shut the socket down");
 }
 
@@ -77,7 +76,7 @@ bool ends_hand_over(struct connection *connection)
 	return false;
 }
 
-/* What remains of early data goes to the server behind what has; a call may take a part of what it was given. */
+/* Sends the early data behind the first @sent bytes. Returns the bytes sent in total; an output call may take a part only. */
 static size_t send_early(struct connection *connection, size_t sent)
 {
 	ssize_t more = 0;
@@ -88,7 +87,7 @@ static size_t send_early(struct connection *connection, size_t sent)
 	return sent + (more > 0 ? (size_t)more : 0);
 }
 
-/* The kernel itself was asked not to wait. Where the program does, the kernel is told that all is well: EISCONN comes next. */
+/* Completes our non-blocking connect() for a program that blocks, so that its next connect() gets EISCONN. */
 static void tell_kernel(const struct connection *connection, const union sockaddr_ip *peer)
 {
 	if (!connection->nonblocking)
@@ -103,7 +102,7 @@ void ends_directly(struct connection *connection)
 	connection_succeed(connection, send_early(connection, 0));
 }
 
-/* By plain TCP, unless the program itself has made an MPTCP socket. Returns 0 if it is under way, or -errno. */
+/* Connects to the server by plain TCP, unless the program itself made an MPTCP socket. Returns 0 if that is under way, or -errno. */
 static int server_connect(struct connection *connection)
 {
 	const union sockaddr_ip server = connection->dial.server;
@@ -146,7 +145,7 @@ void ends_reached(struct connection *connection)
 	connection_succeed(connection, connection->dial.early_len);
 }
 
-/* How the request fared is looked up later (blind_requests.c), when nothing of ours refers to the socket any more. */
+/* blind_requests.c looks later how the request fared, when we have no descriptor of the socket any more. */
 void ends_blindly(struct connection *connection)
 {
 	const struct attempt *attempt = &connection->dial.attempt;

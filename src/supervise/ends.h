@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ends.h - how the call of a connection is answered: success, an error, or a direct connection */
+/* ends.h - answers the call of a connection: with success, an error, or a direct connection */
 #ifndef SUPERVISE_ENDS_H
 #define SUPERVISE_ENDS_H
 
 #include "supervise/connection.h"
 
-/* Answers with @error, for the @reason that the log is told. */
+/* Answers with @error, and logs the @reason. */
 void ends_fail(struct connection *connection, int error, const char *reason);
 
-/* The program has shut the socket down while it was connecting, which ends the attempt: the call fails as a direct one does. */
+/* Ends the attempt after the program has shut the connecting socket down: the call fails as a direct one does. */
 void ends_shut(struct connection *connection);
 
-/* Has the program's descriptors refer to the socket that was connected. Returns false after the call was answered. */
+/* Puts the connected socket under the program's descriptors. On failure answers the call and returns false. */
 bool ends_hand_over(struct connection *connection);
 
-/* Begins a connection to the server itself. A call that doesn't wait is answered, by the kernel's own next events. */
+/* Begins a direct connection. A non-blocking call is answered at once, and the kernel reports the rest. */
 void ends_go_directly(struct connection *connection);
 
-/* That connection was made: answers the call. */
+/* Answers the call after the direct connection was made. */
 void ends_directly(struct connection *connection);
 
-/* The server was reached by way of the converter: answers the call. */
+/* Answers the call after the converter has reached the server. */
 void ends_reached(struct connection *connection);
 
-/* A blind request is on its way: answers the call. All that follows is the kernel's to say, and no byte will be Convert's. */
+/* Answers the call after a blind request was sent. The kernel reports the rest, and the stream has no bytes of Convert. */
 void ends_blindly(struct connection *connection);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * enquiry.c - ask a converter, beside all connections, whether it takes blind requests, and the path whether it takes them in SYNs
+ * enquiry.c - asks a converter whether it takes blind requests, and tests whether the path takes data in SYNs
  *
- * A blind request that has ended by a reset may have been refused by its server, or it may have lost its data on the way, or the converter
- * may have become another one. The kernel doesn't tell. And where servers refuse, no connection finds out: that of an error has no
- * Multipath TCP. A program's connect() would have to wait for each of these. So the supervisor asks by a connection of its own, over
- * Multipath TCP, with an Info TLV in its SYN, which is answered at once. One converter is asked at a time.
+ * When a blind request ends by a reset, the server may have refused, the path may have lost the SYN's data, or another converter may have
+ * taken the address. The kernel doesn't say which. If servers refuse, ordinary connections don't find out either: a connection that carries
+ * an error has no Multipath TCP. And a program's connect() would have to wait for each of them. So the supervisor asks by a connection of
+ * its own, over Multipath TCP, with an Info TLV in its SYN, which the converter answers at once. It asks one converter at a time.
  */
 #include "config.h"
 
@@ -23,16 +23,16 @@
 #include <unistd.h>
 
 #define LOOK_NS (5 * CLOCK_NS_PER_MS)
-#define HOLDS_NS CLOCK_NS_PER_S /* for so long an answer is believed, whatever becomes of connections */
+#define HOLDS_NS CLOCK_NS_PER_S /* how long we believe an answer, whatever happens to connections */
 
 static struct {
 	struct path_start start;
-	int fd; /* none while @begun is 0 */
+	int fd; /* not open while @begun is 0 */
 	int64_t begun, look_at;
 	struct {
 		int converter;
 		int64_t until;
-	} good; /* the last answer by which requests may be blind */
+	} good; /* the last answer that allows blind requests */
 } enquiry;
 
 static bool syn_send(int fd, const union sockaddr_ip *converter)
@@ -62,14 +62,14 @@ bool enquiry_start(const struct path_start *start, int64_t now)
 		return false;
 	}
 	enquiry.start = *start;
-	enquiry.start.survey = 0; /* it isn't this one's */
+	enquiry.start.survey = 0; /* the caller owns it */
 	enquiry.fd = fd;
 	enquiry.begun = now;
 	enquiry.look_at = now + LOOK_NS;
 	return true;
 }
 
-/* The answer is there: @len bytes, or an end. Returns whether requests may be blind. */
+/* Takes the answer of @len bytes. Returns whether it allows blind requests. */
 static bool answered(const uint8_t *bytes, size_t len)
 {
 	static const struct handshake_ask ask = { .info = true };

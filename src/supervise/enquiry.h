@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* enquiry.h - ask a converter, beside all connections, whether it takes blind requests, and the path whether it takes them in SYNs */
+/* enquiry.h - asks a converter whether it takes blind requests, and tests whether the path takes data in SYNs */
 #ifndef SUPERVISE_ENQUIRY_H
 #define SUPERVISE_ENQUIRY_H
 
 #include "engine/path_start.h"
 
 /*
- * enquiry_start() - ask, by the network of @start
- * What comes back is noted as if a connection had learned it. Returns whether it is being asked, or was a moment ago, with an answer by
- * which requests may be blind.
+ * enquiry_start() - ask the converter of @start over its network
+ * The answer is noted as if a connection had learned it. Returns true if the question is under way, or if the converter has answered within
+ * the last second that it takes blind requests.
  */
 bool enquiry_start(const struct path_start *start, int64_t now);
 

@@ -2,17 +2,16 @@
 /*
  * filter.c - which system calls of a supervised program stop until the supervisor has answered
  *
- * The filter sees a call's number and its arguments in registers, and nothing that these point to. So it lets go what the
- * registers show to be none of ours: sockets of other families and types, output without MSG_FASTOPEN. Of connect() and
- * getpeername() they show only a descriptor; all of these stop. What a program does with a connected socket passes,
- * at the cost of the filter's few comparisons, and for most calls not even that: Linux (5.11) remembers which numbers pass
- * always.
+ * The filter sees a call's number and its arguments in registers, but no memory. So it passes the calls that the registers show to be none
+ * of ours: sockets of other families and types, output without MSG_FASTOPEN. For connect() and getpeername() the registers show only a
+ * descriptor, so all of these stop. All other calls on a connected socket pass, at the cost of the filter's few comparisons, and most calls
+ * not even at that: Linux (5.11) remembers which numbers always pass.
  *
- * A process may make calls of another architecture than its own: i386 calls by int 0x80 in a 64-bit program. Each architecture
- * that the kernel may know has its numbers here, so that there is no way around. x32 has amd64's architecture, and a bit in
- * the number.
+ * A process may make calls of another architecture than its own: i386 calls by int 0x80 in a 64-bit program. So the filter knows the
+ * numbers of each architecture that the kernel may know, and there is no way around it. x32 has amd64's architecture, and a bit in the
+ * number.
  *
- * io_uring connects and sends without system calls. Without io_uring_setup() programs have epoll, as in most containers.
+ * io_uring connects and sends without system calls. Without io_uring_setup() programs use epoll, as in most containers.
  */
 #include "config.h"
 
@@ -45,7 +44,7 @@ struct number {
 	enum filter_call call;
 };
 
-/* No array has an architecture's name alone: "i386" is a macro of compilers for it. */
+/* The arrays' names end in _numbers, as compilers for i386 define "i386" as a macro. */
 #if defined(__x86_64__) || defined(__i386__)
 static const struct number amd64_numbers[] = {
 	{ 41, FILTER_SOCKET },
@@ -68,7 +67,7 @@ static const struct number amd64_numbers[] = {
 	{ X32 | 542, FILTER_GETSOCKOPT },
 	{ X32 | 50, FILTER_LISTEN },
 	{ X32 | 425, FILTER_IO_URING_SETUP },
-	/* the kernel takes these for x32 calls by amd64's numbers, too, with amd64's layouts in memory */
+	/* the kernel also takes amd64's numbers with the bit of x32, with amd64's layouts in memory */
 	{ X32 | 46, FILTER_SENDMSG },
 	{ X32 | 307, FILTER_SENDMMSG },
 	{ X32 | 54, FILTER_SETSOCKOPT },
@@ -131,7 +130,7 @@ static const struct architecture {
 #endif
 };
 
-/* The low half of an argument, which is all that the kernel looks at of an int. */
+/* The low half of an argument: the kernel ignores the other one for an int. */
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 #define LOW_HALF 4
 #else
@@ -144,7 +143,7 @@ static const struct architecture {
 #define AND(value) BPF_STMT(BPF_ALU | BPF_AND | BPF_K, (value))
 #define RETURN(action) BPF_STMT(BPF_RET | BPF_K, (action))
 
-/* What is looked at of each call, once the number is known. Each ends the filter. */
+/* The checks of each call, once its number is known. Each ends the filter. */
 static const struct sock_filter always[] = { RETURN(SECCOMP_RET_USER_NOTIF) };
 static const struct sock_filter never[] = { RETURN(SECCOMP_RET_ERRNO | ENOSYS) };
 static const struct sock_filter tcp_socket[] = {
@@ -159,7 +158,7 @@ static const struct sock_filter fastopen_in_2[] = {
 static const struct sock_filter fastopen_in_3[] = {
 	LOAD(ARGUMENT(3)), IF(BPF_JSET, MSG_FASTOPEN, 1, 0), RETURN(SECCOMP_RET_ALLOW), RETURN(SECCOMP_RET_USER_NOTIF),
 };
-/* Flags in memory can't be seen: output to an address stops as well, which a connected socket has no need of; and all options do. */
+/* The filter can't see flags in memory. So all output to an address stops, which connected sockets don't need, and all options do. */
 static const struct sock_filter socketcall[] = {
 	LOAD(ARGUMENT(0)),
 	IF(BPF_JEQ, SOCKETCALL_SOCKET, 9, 0), IF(BPF_JEQ, SOCKETCALL_CONNECT, 8, 0), IF(BPF_JEQ, SOCKETCALL_GETPEERNAME, 7, 0),
@@ -197,7 +196,7 @@ static void write_step(struct writer *writer, struct sock_filter step)
 	writer->out[writer->length++] = step;
 }
 
-/* How many options of the level of the @first one stand together in the table. */
+/* Returns how many options from @first on have the same level. */
 static int run_of(int first)
 {
 	int end = first;
@@ -208,8 +207,7 @@ static int run_of(int first)
 }
 
 /*
- * Of setsockopt() and getsockopt() those stop that are about an option which MPTCP refuses: for each level its number, and the
- * names behind it.
+ * Writes the checks of setsockopt() and getsockopt(), which stop for options that MPTCP refuses: each level, followed by its names.
  */
 static void write_options(struct writer *writer)
 {
@@ -240,7 +238,7 @@ static void write_judgement(struct writer *writer, enum filter_call call)
 		write_step(writer, judgements[call].steps[i]);
 }
 
-/* Writes one architecture's calls; whatever is none of them passes. */
+/* Writes one architecture's calls; all others pass. */
 static void write_architecture(struct writer *writer, const struct architecture *architecture)
 {
 	write_step(writer, (struct sock_filter)LOAD(offsetof(struct seccomp_data, nr)));
@@ -263,7 +261,7 @@ size_t filter_build(struct sock_filter out[static FILTER_LENGTH_MAX])
 
 		write_step(&writer, (struct sock_filter)LOAD(offsetof(struct seccomp_data, arch)));
 		write_step(&writer, (struct sock_filter)IF(BPF_JEQ, architectures[i].audit, 1, 0));
-		jump = writer.length; /* further than a conditional jump gets */
+		jump = writer.length; /* too far for a conditional jump */
 		write_step(&writer, (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, 0));
 		write_architecture(&writer, &architectures[i]);
 		out[jump].k = (uint32_t)(writer.length - jump - 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* kernel.h - what the kernel knows of a socket */
+/* kernel.h - asks the kernel about a socket, and disconnects it */
 #ifndef SUPERVISE_KERNEL_H
 #define SUPERVISE_KERNEL_H
 
@@ -24,7 +24,7 @@
 #define SO_NETNS_COOKIE 71
 #endif
 
-/* An option that is an int, or @fallback where the kernel refuses. */
+/* Returns the value of an int option, or @fallback if the kernel refuses. */
 static inline int kernel_get(int fd, int level, int name, int fallback)
 {
 	socklen_t len = sizeof(int);
@@ -38,7 +38,7 @@ static inline bool kernel_set(int fd, int level, int name, int value)
 	return setsockopt(fd, level, name, &value, sizeof(value)) == 0;
 }
 
-/* SO_SNDTIMEO, for how long a call may wait, in nanoseconds; 0: for ever. */
+/* Returns SO_SNDTIMEO, how long a call may wait, in nanoseconds; 0: for ever. */
 static inline int64_t kernel_send_timeout(int fd)
 {
 	struct timeval timeout = { 0 };
@@ -49,7 +49,7 @@ static inline int64_t kernel_send_timeout(int fd)
 	return timeout.tv_sec * INT64_C(1000000000) + timeout.tv_usec * INT64_C(1000);
 }
 
-/* A number that no other socket of this kernel has, or ever had. */
+/* Returns SO_COOKIE: no other socket of this kernel has that number, or ever had it. */
 static inline uint64_t kernel_cookie(int fd)
 {
 	uint64_t cookie = 0;
@@ -58,7 +58,7 @@ static inline uint64_t kernel_cookie(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &len) == 0 ? cookie : 0;
 }
 
-/* The network namespace that a socket belongs to, wherever its process is by now (Linux 5.14). */
+/* Returns the network namespace of a socket, whatever namespace its process is in by now (Linux 5.14). */
 static inline uint64_t kernel_network(int fd)
 {
 	uint64_t cookie = 0;
@@ -67,7 +67,7 @@ static inline uint64_t kernel_network(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &len) == 0 ? cookie : 0;
 }
 
-/* Has a socket that isn't connected been shut down for reading, which shutdown(2) does although it says ENOTCONN? */
+/* Returns whether a socket that isn't connected was shut down for reading. shutdown(2) does that although it returns ENOTCONN. */
 static inline bool kernel_is_shut(int fd)
 {
 	struct pollfd shut = { .fd = fd, .events = POLLRDHUP };
@@ -75,7 +75,7 @@ static inline bool kernel_is_shut(int fd)
 	return poll(&shut, 1, 0) == 1 && shut.revents & POLLRDHUP;
 }
 
-/* TCP_INFO, of an MPTCP socket its first subflow's; all zero where there is none. */
+/* Returns TCP_INFO, for an MPTCP socket that of its first subflow; all zero if there is none. */
 static inline struct tcp_info kernel_tcp_info(int fd)
 {
 	struct tcp_info info = { 0 };
@@ -86,7 +86,7 @@ static inline struct tcp_info kernel_tcp_info(int fd)
 	return info;
 }
 
-/* Is the MPTCP socket, connected by now, in truth TCP? Then the kernel knows only TCP's options of it. */
+/* Returns whether a connected MPTCP socket has fallen back to TCP. Then the kernel has no MPTCP_INFO for it. */
 static inline bool kernel_has_fallen_back(int fd)
 {
 	struct mptcp_info info = { 0 };
@@ -96,8 +96,8 @@ static inline bool kernel_has_fallen_back(int fd)
 }
 
 /*
- * Ends a connection or an attempt, so that the socket can be connected again. The reset is our own doing, and no news; nor is what
- * routers said of our SYN, which TCP queues even without IP_RECVERR (seen on Linux 6.18), and poll() tells of.
+ * Ends a connection or an attempt, so that the socket can be connected again. Also clears the error of our own reset, and routers' errors
+ * for our SYN: TCP queues those even without IP_RECVERR (seen on Linux 6.18), and poll() would report them.
  */
 static inline void kernel_disconnect(int fd)
 {

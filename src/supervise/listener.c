@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* listener.c - calls that a program has stopped in, and their answers: seccomp_unotify(2) */
+/* listener.c - receives the calls that programs have stopped in, and answers them: seccomp_unotify(2) */
 #include "config.h"
 
 #include "supervise/listener.h"
@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* What linux/seccomp.h lacks before Linux 5.14 and 5.19. */
+/* Missing in linux/seccomp.h before Linux 5.14 and 5.19. */
 #ifndef SECCOMP_ADDFD_FLAG_SEND
 #define SECCOMP_ADDFD_FLAG_SEND (1UL << 1)
 #endif
@@ -29,8 +29,8 @@
 #endif
 
 /*
- * Once the supervisor has a call, only a signal that kills ends it (Linux 5.19). Otherwise each signal would begin it anew, and a
- * connect() that returns EINTR would leave a socket behind on which a response of Convert is still to come.
+ * Once the supervisor has received a call, only a fatal signal ends it (Linux 5.19). Otherwise each signal would restart the call, and a
+ * connect() that returns EINTR would leave a socket behind on which a Convert response is still to come.
  */
 #define FLAGS (SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
 
@@ -48,7 +48,7 @@ int listener_install(void)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/* The number of socketcall(2) is in a register, its arguments are in memory: calls.c reads them. */
+/* Leaves socketcall(2) as it is: its arguments are in memory, and calls.c reads them. */
 int listener_receive(int listener, struct call *out)
 {
 	struct seccomp_notif notification;
@@ -82,7 +82,7 @@ bool listener_is_waiting(int listener, const struct call *call)
 	return ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
 }
 
-/* An answer that comes too late (ENOENT) is an answer to nobody. */
+/* Ignores errors: the call of a late answer (ENOENT) has ended. */
 static void respond(int listener, struct seccomp_notif_resp response)
 {
 	(void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &response);

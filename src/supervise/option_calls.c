@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * option_calls.c - what a program wants of a socket that is MPTCP's, and that TCP alone has: options, and listening
+ * option_calls.c - handles options and listen() of MPTCP sockets as if they were TCP sockets
  *
- * All calls that are about another socket, or another option, go on: whatever they have become, they undo nothing.
+ * The kernel runs all calls for other sockets or options: they do no harm, even if the program has changed them meanwhile.
  */
 #include "config.h"
 
@@ -18,9 +18,9 @@
 #include <errno.h>
 #include <unistd.h>
 
-#define VALUE_MAX 16 /* bytes of a value; all advice is an int, of which the kernel takes what is longer */
+#define VALUE_MAX 16 /* bytes of a value; all these options are an int, and the kernel accepts longer values */
 
-/* Returns a duplicate, to be closed, of the socket that the call is about, if it is an MPTCP socket of the supervisor's; else -1. */
+/* Returns a duplicate, to be closed, of the call's socket if it is an MPTCP socket that the supervisor made; else -1. */
 static int own_socket(const struct call *call)
 {
 	int fd = tracee_get_fd(call->tid, (int)call->args[0]);
@@ -32,7 +32,7 @@ static int own_socket(const struct call *call)
 	return -1;
 }
 
-/* Finds the socket and the option. Returns the socket, or -1 after the call was let go. */
+/* Finds the socket and the option. Returns a duplicate of the socket, or -1 after it has let the call go. */
 static int find(const struct call *call, int *index)
 {
 	int fd;
@@ -44,7 +44,7 @@ static int find(const struct call *call, int *index)
 	return fd;
 }
 
-/* Closes the duplicate before the answer, as all are: the program may close the socket next. */
+/* Closes the duplicate before it answers: the program may close the socket next. */
 static void answer(const struct call *call, int fd, int error)
 {
 	close(fd);
@@ -95,8 +95,8 @@ void options_get(const struct call *call)
 }
 
 /*
- * Has a TCP socket listen in the place of @fd. It has the address of the program's socket, which isn't closed yet: both have
- * SO_REUSEADDR for that moment. Returns 0 or -errno, with nothing changed.
+ * Makes a TCP socket listen in the place of @fd. Both have the same address until the program's socket is closed, so both have SO_REUSEADDR
+ * for that moment. Returns 0 or -errno, with nothing changed.
  */
 static int listen_by_tcp(const struct call *call, int fd)
 {
@@ -117,8 +117,8 @@ static int listen_by_tcp(const struct call *call, int fd)
 }
 
 /*
- * A program that listens gets the TCP socket that it asked for: Multipath TCP is the business of its server, not of this host's
- * connections to others. Where that can't be, it listens by the socket that it has.
+ * A program that listens gets the TCP socket that it asked for: we convert connections to other hosts only. If that fails, it listens on
+ * the MPTCP socket.
  */
 void options_listen(const struct call *call)
 {

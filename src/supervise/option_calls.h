@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* option_calls.h - what a program wants of a socket that is MPTCP's, and that TCP alone has: options, and listening */
+/* option_calls.h - handles options and listen() of MPTCP sockets as if they were TCP sockets */
 #ifndef SUPERVISE_OPTION_CALLS_H
 #define SUPERVISE_OPTION_CALLS_H
 
 #include "supervise/listener.h"
 
-/* Each deals with a call of the kind that it is named after. */
+/* Handle setsockopt(), getsockopt() and listen(). */
 void options_set(const struct call *call);
 void options_get(const struct call *call);
 void options_listen(const struct call *call);

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pause.c - stop those threads of a program that wait for a socket in poll(2), select(2) or connect(2)
+ * pause.c - stops those threads of a program that wait for a socket in poll(2), select(2) or connect(2)
  *
- * A thread that waits for a socket by poll() is woken when the socket is disconnected, and looks at it a moment later, on another
- * CPU: it would see it hung up, before it is connected again. Stopped by PTRACE_INTERRUPT it is out of the call, and when it goes on
- * the kernel makes the call anew, which finds what is there then. A connect() that waits for a connection in the kernel, because it blocks
- * where another one hasn't, would fail (ECONNABORTED). Only threads that are in such a call are stopped. A poll() with a time-out that
- * goes on so is a restart_syscall(2) from then on, as are a few others that go on just as well.
+ * A thread in poll() wakes when we disconnect the socket, and looks at it a moment later, on another CPU: it would see the socket hung up,
+ * before we connect it again. PTRACE_INTERRUPT takes the thread out of the call. When it continues, the kernel restarts the call, which
+ * then sees the new state. A blocking connect(), which waits in the kernel for an attempt of a non-blocking one, would fail (ECONNABORTED).
+ * We stop only threads in such calls. A restarted poll() with a time-out shows as restart_syscall(2) from then on, as do a few other calls,
+ * which continue just as well.
  *
- * A thread that runs, or waits for a CPU, may be about to wait for a socket: it has just been let go on after the last pause, say. On a
- * busy machine that takes it some milliseconds, for which all such threads are waited for, and they aren't stopped while they run.
+ * A thread that runs, or waits for a CPU, may be about to wait for a socket: it may just have continued after the last pause. On a busy
+ * machine that takes some milliseconds. So we first wait until all such threads sleep, and don't stop them while they run.
  *
- * Other calls, such as epoll_wait(2), end with EINTR when their thread is stopped, and programs needn't expect that. One that has left its
- * poll() or connect() between the look at it and the stop may be in such a call by then. It is had to make it anew (call_anew()).
+ * Other calls, epoll_wait(2) for example, end with EINTR when their thread is stopped, and programs needn't expect that. A thread may enter
+ * such a call after we saw it in poll() or connect() and before it stops. Then we restart that call (call_anew()).
  *
- * The tracer is a thread that ends soon: with it all that it traces goes on, in whatever state, a signal that was on its way is
- * delivered, and nothing has to be undone. A thread stops as soon as it has a CPU, unless it has left its call meanwhile and waits
- * for the supervisor's own answer: that one won't stop, and isn't waited for.
+ * The tracer is a thread that ends soon. With it all traced threads continue, whatever their state, the kernel delivers pending signals,
+ * and we have nothing to undo. A thread stops as soon as it has a CPU, unless it has left its call meanwhile and waits for the supervisor's
+ * own answer: it won't stop then, and we don't wait for it.
  */
 #include "config.h"
 
@@ -35,8 +35,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define STOP_NS (100 * CLOCK_NS_PER_MS)  /* for all threads together, on a machine that has no CPU for them */
-#define SETTLE_NS (40 * CLOCK_NS_PER_MS) /* as well: some may compute for as long as they like */
+#define STOP_NS (100 * CLOCK_NS_PER_MS)  /* limit for all threads together, on a machine that has no CPU for them */
+#define SETTLE_NS (40 * CLOCK_NS_PER_MS) /* likewise, since some threads may compute for as long as they like */
 #define LOOK_NS 100000
 
 static const long waiting_calls[] = {
@@ -52,8 +52,8 @@ static const long waiting_calls[] = {
 	SYS_ppoll, SYS_pselect6, SYS_restart_syscall,
 #ifdef __x86_64__
 	/*
-	 * i386's poll, _newselect, ppoll, pselect6, and the last two with times of 64 bits; others of these numbers begin anew, too. Not its
-	 * restart_syscall, whose number is read's here, which a stop may end with EINTR.
+	 * i386's poll, _newselect, ppoll, pselect6, and the last two with 64-bit times; amd64's calls of these numbers restart, too. i386's
+	 * restart_syscall is missing, since its number is read() on amd64, which a stop may end with EINTR.
 	 */
 	168, 142, 309, 308, 414, 413,
 #endif
@@ -70,19 +70,19 @@ static bool is_wait(long number)
 static bool is_connect(long number)
 {
 #ifdef __x86_64__
-	if (number == 362 || number == 102) /* i386's, and its socketcall; amd64 has these for what never waits */
+	if (number == 362 || number == 102) /* i386's connect and socketcall; amd64's calls of these numbers never wait */
 		return true;
 #endif
 	return number == SYS_connect;
 }
 
-/* Does the thread wait in the kernel for a socket? In connect() it may wait for the supervisor as well. */
+/* Returns whether the thread waits in the kernel for a socket. In connect() it may wait for the supervisor instead. */
 static bool waits(pid_t tid, long number)
 {
 	return is_wait(number) || (is_connect(number) && tracee_is_interruptible(tid));
 }
 
-/* May the thread still come to a stop? It runs, or waits for a CPU, or for anything but the supervisor's answer. */
+/* Returns whether the thread may still stop: it runs, waits for a CPU, or waits for anything but the supervisor's answer. */
 static bool may_stop(pid_t tid)
 {
 	return tracee_call(tid) < 0 || tracee_is_interruptible(tid);
@@ -95,7 +95,7 @@ static void look_later(void)
 	nanosleep(&look, NULL);
 }
 
-/* Waits until the thread has come to wait for something, until the time @until at most. */
+/* Waits until the thread sleeps in a call, until the time @until at most. */
 static bool come_to_rest(void *until, pid_t tid)
 {
 	while (tracee_call(tid) < 0 && clock_ns() < *(const int64_t *)until)
@@ -103,7 +103,7 @@ static bool come_to_rest(void *until, pid_t tid)
 	return true;
 }
 
-/* Has the thread come to a stop if it waits for a socket, unless it was told to before; counts it in @count then. */
+/* Tells the thread to stop if it waits for a socket, and counts it in @count, unless it was told before. */
 static bool interrupt(void *count, pid_t tid)
 {
 	if (waits(tid, tracee_call(tid)) && ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0 && ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0)
@@ -111,7 +111,7 @@ static bool interrupt(void *count, pid_t tid)
 	return true;
 }
 
-/* Has the thread stopped, or ended, if it was told to? Its end is left to whoever waits for it; a child of ours is another thread's. */
+/* Returns true unless the thread was told to stop and still runs. Doesn't reap an ended thread; our children belong to another thread. */
 static bool has_stopped(pid_t tid)
 {
 	siginfo_t stopped = { .si_pid = 0 };
@@ -127,9 +127,9 @@ static bool await_stop(void *until, pid_t tid)
 }
 
 #ifdef __x86_64__
-#define ERESTARTNOHAND 514 /* of the kernel: the call begins anew, unless a signal's handler is to run (then it ends with EINTR) */
+#define ERESTARTNOHAND 514 /* of the kernel: restart the call, or end it with EINTR if a signal's handler is to run */
 
-/* Does the supervisor answer this call, and may have said EINTR itself? */
+/* Returns whether the supervisor answers this call, and so may have returned EINTR itself. */
 static bool is_answered(long number)
 {
 	bool narrow;
@@ -146,9 +146,9 @@ static bool register_read(pid_t tid, size_t offset, long *value)
 }
 
 /*
- * Has a thread that has stopped make its call anew, with all of its time-out, if the stop is to end it with EINTR. On x86 the kernel
- * looks at the result after the stop (arch_do_signal_or_restart()). A call that a signal has ended goes on so as well, and ends with EINTR by
- * that signal's handler. Elsewhere a tracer can't do that: on arm64 the kernel looks before, and shows nobody the call's first argument.
+ * Restarts the call of a stopped thread, with its full time-out, if the stop would end it with EINTR. On x86 the kernel looks at the result
+ * after the stop (arch_do_signal_or_restart()). A call that a signal has ended is restarted, too, and ends with EINTR by that signal's
+ * handler. Elsewhere a tracer can't do that: on arm64 the kernel looks before the stop, and hides the call's first argument.
  */
 static bool call_anew(void *nothing, pid_t tid)
 {
@@ -176,7 +176,7 @@ void pause_process(pid_t tid)
 
 	tracee_each_thread(tid, come_to_rest, &until);
 	until = clock_ns() + STOP_NS;
-	/* Others may have come to wait for a socket while these were waited for. */
+	/* More threads may have begun to wait for a socket meanwhile. */
 	do {
 		count = 0;
 		tracee_each_thread(tid, interrupt, &count);

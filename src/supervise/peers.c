@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * peers.c - the servers behind converted connections, for getpeername()
+ * peers.c - remembers the servers behind converted connections, for getpeername()
  *
- * Nobody tells the supervisor that a socket is closed. But the kernel gives a local port to another connection to the same
- * converter only once the one before is gone: so a connection replaces the one that has its addresses, in a list for each port,
- * and the table can't grow beyond what a host can have at a time. SO_COOKIE tells whether an entry is really the socket's: the
- * numbers are never used twice, while another network namespace may have the same addresses.
+ * Nobody tells the supervisor that a socket is closed. But the kernel gives a local port to another connection to the same converter only
+ * after the previous connection is gone. So a new entry replaces the one with the same addresses, in a list for each port, and the table
+ * holds no more entries than a host can have connections at a time. SO_COOKIE shows whether an entry really belongs to a socket: the kernel
+ * never uses one twice, while another network namespace may have the same addresses.
  */
 #include "config.h"
 
@@ -23,7 +23,7 @@ struct peer {
 
 static struct peer *ports[65536];
 
-/* Returns the list that the socket's entry is in, with its address in @local; or NULL if it has none. */
+/* Returns the list for the socket's port, and writes its address to @local. Returns NULL if it has none. */
 static struct peer **list_of(int fd, union sockaddr_ip *local)
 {
 	union sockaddr_ip addr = { 0 };

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * places.c - where a program has a socket: its descriptors, and its registrations in epoll instances
+ * places.c - finds a socket in a program: its descriptors, and its registrations in epoll instances
  *
- * An epoll instance knows a socket by its file and the descriptor's number, so that only who has the file under the program's number can
- * change a registration. For a moment a child of the supervisor, or a thread, is that: with a table of descriptors of its own, it puts
- * the socket under the program's number, and works on duplicates of the program's instances. /proc says which registrations there
- * are.
+ * An epoll instance knows a socket by its file and its descriptor number. To change a registration, a process has to have the file under
+ * the program's number. So a child or a thread of the supervisor, with a descriptor table of its own, puts the socket under the program's
+ * number for a moment, and works on duplicates of the program's epoll instances. /proc lists the registrations.
  */
 #include "config.h"
 
@@ -23,7 +22,7 @@
 struct search {
 	struct places *all;
 	int count;
-	int epoll; /* the one that is looked at */
+	int epoll; /* the instance that we look at */
 };
 
 static struct places *place_of(const struct search *search, uint64_t socket)
@@ -108,7 +107,7 @@ static int beyond(int fd, int limit)
 	return moved;
 }
 
-/* Makes a change to all registrations of the socket. */
+/* Applies @operation of epoll_ctl() to all registrations of the socket. */
 static void watches_change(const struct places *places, int sock, int operation)
 {
 	const int limit = places_limit(places);

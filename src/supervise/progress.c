@@ -23,16 +23,16 @@
 #include <unistd.h>
 
 /*
- * The states are few, since the program waits in its call meanwhile, and nobody else reads from the socket: RESOLVING until a
- * name is looked up, ASKED until the converter has answered, DIRECT until the server has. What an answer means, and what is tried next, is
- * the engine's to decide (engine/dial.h); here is what follows for the call. One that doesn't block is over at CONVERT_TIMEOUT: the
- * server itself is connected to, or the call fails.
+ * Three states are enough, since the program waits in its call meanwhile, and nobody else reads from the socket: RESOLVING until the name
+ * is looked up, ASKED until the converter has answered, DIRECT until the server has. The engine decides what an answer means, and what to
+ * try next (engine/dial.h); this file carries that out for the call. At CONVERT_TIMEOUT the attempt of a non-blocking call is over: we
+ * connect to the server itself, or the call fails.
  *
- * A call that blocks is waited for as long as the server may take. A process that is killed meanwhile, and signals, are found by a look
- * every so often (caller.c), since the kernel says nothing of them.
+ * A blocking call waits for as long as the server may take. The kernel doesn't report signals or the end of the process meanwhile, so
+ * caller.c looks for them periodically.
  */
 
-/* --- looks up converters' names in a thread of its own, so that no other connection waits --- */
+/* --- the lookup of converters' names, in a thread of its own, so that no other connection waits --- */
 
 static atomic_bool running;
 static struct {
@@ -40,7 +40,7 @@ static struct {
 	union sockaddr_ip destination;
 } work;
 
-/* The choice itself is made anew by whoever waits for it; here it is made for the addresses that it finds on its way. */
+/* Chooses a converter only to look up the addresses for that. The waiting connections choose again. */
 static void *names_resolve(void *unused)
 {
 	enum policy_verdict verdict = POLICY_CONVERT;
@@ -58,8 +58,8 @@ static void *names_resolve(void *unused)
 }
 
 /*
- * Looks up the names that the choice @query needs. supervision.resolver_ready becomes readable when that is done, also if another was under
- * way. Returns false if no thread can be had.
+ * Looks up the names that the choice @query needs. supervision.resolver_ready becomes readable when that is done, or when a lookup that was
+ * under way already is done. Returns false if no thread can be created.
  */
 static bool resolver_start(const struct converters_query *query)
 {
@@ -83,9 +83,9 @@ static bool resolver_start(const struct converters_query *query)
 
 /* --- progress --- */
 
-#define LOOKUPS_MAX 3 /* for one connection; another connection's may come first */
+#define LOOKUPS_MAX 3 /* for one connection; some of them may be lookups of another connection */
 
-/* A converter's name is to be looked up. Returns false if that can't be, or was tried often enough. */
+/* Starts to look up a converter's name. Returns false if that fails, or was tried LOOKUPS_MAX times. */
 static bool resolve(struct connection *connection, struct dial_end *end)
 {
 	const struct converters_query query = connection->dial.ops->query(&connection->dial);
@@ -101,14 +101,14 @@ static bool resolve(struct connection *connection, struct dial_end *end)
 
 static void fail(struct connection *connection, const struct dial_end *end)
 {
-	/* The connection of an error has no Multipath TCP, and so tells less than one that succeeds. */
+	/* A connection that carries an error has no Multipath TCP, so that we learn less from it. */
 	if (end->told && connection->nonblocking && connection->dial.mptcp &&
 	    !exchange_keeps_mptcp(supervision.settings, connection->dial.attempt.converter))
 		enquiry_start(&connection->dial.start, clock_ns());
 	ends_fail(connection, end->error, end->reason);
 }
 
-/* Goes on as the engine says. */
+/* Does what the engine decided. */
 static void go_on(struct connection *connection, enum dial_state state, struct dial_end *end)
 {
 	if (state == DIAL_RESOLVING && !resolve(connection, end))
@@ -143,8 +143,8 @@ static void go_on(struct connection *connection, enum dial_state state, struct d
 }
 
 /*
- * Another thread of the program has shut the socket down: nothing has come, and there is no error. That says nothing of the converter. An
- * error is told, since it is read off the socket here.
+ * Returns whether another thread of the program has shut the socket down: it is closed, without a segment from the peer and without an
+ * error. That says nothing about the converter. Sets @error to the socket's error, which reading it has cleared.
  */
 static bool was_shut(const struct connection *connection, int *error)
 {

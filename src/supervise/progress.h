@@ -6,16 +6,16 @@
 #include "client/converters.h"
 #include "supervise/connection.h"
 
-/* Begins a connection whose call has just come. It may be answered, and forgotten, when this returns; so with all below. */
+/* Begins a connection whose call has just come. This and all functions below may answer the call, and free @connection. */
 void progress_begin(struct connection *connection);
 
-/* Something has happened on the socket, or look_at is over. */
+/* Takes the next step, after an event on the socket or at look_at. */
 void progress_step(struct connection *connection);
 
-/* A converter's name was looked up: all that wait for it go on. */
+/* Continues all connections that waited for the lookup of a converter's name. */
 void progress_resolved(void);
 
-/* Looks at those connections whose time has come. Returns how many milliseconds there are until the next one, -1 for ever. */
+/* Looks at all connections that are due. Returns the milliseconds until the next one is due; -1 for ever. */
 int progress_look(void);
 
 #endif

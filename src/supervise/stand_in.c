@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stand_in.c - a socket like a program's, and how it gets under the program's descriptors
+ * stand_in.c - makes a socket like the program's, and puts it under the program's descriptors
  *
- * Needed where a program's MPTCP socket would fall back to TCP, on which Linux loses bytes: for destinations that aren't
- * converted, and where Multipath TCP doesn't get through to the converter.
+ * Linux loses bytes on MPTCP sockets that have fallen back to TCP. So we need a stand-in where the program's MPTCP socket would fall back:
+ * for destinations that aren't converted, and where Multipath TCP doesn't get through to the converter.
  *
- * Options are compared with those of a socket that is as new as the program's was, and copied where they differ. An epoll
- * instance forgets a socket with its last descriptor, so that registrations are made anew (places.c).
+ * We compare the program's socket options with those of a new socket, and copy those that differ. An epoll instance forgets a socket with
+ * its last descriptor, so we make the registrations again (places.c).
  *
- * What a process that shares the socket (by fork() before connect()) has of it stays as it was.
+ * Other processes that share the socket (by fork() before connect()) keep the old one.
  */
 #include "config.h"
 
@@ -32,7 +32,7 @@
 
 struct option_value {
 	char bytes[SOCKET_OPTION_BYTES];
-	socklen_t len; /* 0: the kernel doesn't say */
+	socklen_t len; /* 0: unknown */
 };
 
 static void option_read(int fd, const struct socket_option *option, struct option_value *out)
@@ -45,7 +45,7 @@ static void option_read(int fd, const struct socket_option *option, struct optio
 		out->len = 0;
 }
 
-/* The options of a new socket, asked for once. */
+/* Returns the options of a new socket, which it reads only once. */
 static const struct option_value *defaults_of(int domain, bool mptcp)
 {
 	static struct option_value values[2][2][SOCKET_OPTIONS_COUNT];
@@ -65,7 +65,7 @@ static const struct option_value *defaults_of(int domain, bool mptcp)
 	return values[v6][mptcp];
 }
 
-/* Options that are ours: how the SYN is sent. */
+/* Returns whether the option is ours: we decide how to send the SYN. */
 static bool is_ours(const struct socket_option *option)
 {
 	return option->level == IPPROTO_TCP &&
@@ -80,7 +80,7 @@ static int option_of(int fd, int name)
 	return getsockopt(fd, SOL_SOCKET, name, &value, &len) == 0 ? value : -1;
 }
 
-/* An option that the new socket doesn't take is one that its kind hasn't. */
+/* Copies the options that the program has set. Ignores errors: the new socket's protocol may lack an option. */
 static void program_options_copy(int from, int to)
 {
 	const bool mptcp = option_of(from, SO_PROTOCOL) == IPPROTO_MPTCP;
@@ -108,7 +108,7 @@ static bool reuse(int fd, int on)
 	return setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0;
 }
 
-/* Linux lets two sockets have the same address while both have SO_REUSEADDR: nobody else can take it in between. */
+/* Binds @to to the address of @from. Linux lets both have it while both have SO_REUSEADDR, so nobody else can take it in between. */
 static int bound_address_copy(int from, int to)
 {
 	union sockaddr_ip addr;
@@ -160,8 +160,8 @@ int stand_in_make(int fd, int domain, bool mptcp, bool bound)
 }
 
 /*
- * Puts it under one of the program's numbers, if the socket is still there: another thread may have closed that meanwhile, and have opened
- * a file under it.
+ * Puts @made under the program's number @at, if the socket is still there: another thread may have closed it meanwhile, and opened another
+ * file under that number.
  */
 static int put_at(int listener, const struct call *call, const struct places *places, int at, int made)
 {
@@ -175,7 +175,7 @@ static int put_at(int listener, const struct call *call, const struct places *pl
 }
 
 /*
- * Whom the kernel signals what happens to the socket (F_SETOWN): O_ASYNC alone, which is among the file status flags, would be without
+ * Copies the owner, whom the kernel signals events of the socket (F_SETOWN). O_ASYNC alone, one of the file status flags, would have no
  * effect.
  */
 static void owner_copy(int from, int to)

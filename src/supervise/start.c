@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * start.c - start a program whose calls the supervisor answers
+ * start.c - starts a program whose calls the supervisor answers
  *
- * The child installs the filter for itself, hands the listener over, and waits until the supervisor has tried on it what it will
- * have to do: whatever this kernel, a container or Yama forbids shows then, before the program runs, and has one message.
+ * The child installs the filter for itself, sends the listener to the supervisor, and waits. The supervisor tests on the child all that it
+ * will have to do. So if this kernel, a container or Yama forbids something, we find out before the program runs, and report it once.
  */
 #include "config.h"
 
@@ -22,12 +22,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* As env(1) has them; convertize's options.h. */
+/* The same as env(1)'s; see convertize's options.h. */
 #define STATUS_FAILED 125
 #define STATUS_CANNOT_RUN 126
 #define STATUS_NOT_FOUND 127
 
-/* What the child says: what it was about, and 0 or an errno. */
+/* A message from the child: the result of a step, as 0 or an errno. */
 struct word {
 	enum { WORD_FILTER, WORD_EXEC } about;
 	int error;
@@ -51,7 +51,7 @@ static bool send_word(int to, struct word word, int fd)
 	return sendmsg(to, &message, MSG_NOSIGNAL) == sizeof(word);
 }
 
-/* Returns false if the child has said nothing: it is the program by now, or it was killed. */
+/* Returns false if no message came: the child has executed the program, or was killed. */
 static bool receive_word(int from, struct word *word, int *fd)
 {
 	union {
@@ -71,7 +71,7 @@ static bool receive_word(int from, struct word *word, int *fd)
 	return true;
 }
 
-/* The child's way to the program. */
+/* The child: installs the filter, waits for the supervisor, and executes the program. */
 static _Noreturn void run_program(const struct supervise_command *command, int supervisor, const sigset_t *mask)
 {
 	int listener = listener_install();
@@ -79,7 +79,7 @@ static _Noreturn void run_program(const struct supervise_command *command, int s
 
 	if (!send_word(supervisor, (struct word){ WORD_FILTER, listener < 0 ? -listener : 0 }, listener) || listener < 0)
 		_exit(STATUS_FAILED);
-	close(listener); /* or its end would never be seen */
+	close(listener); /* otherwise the supervisor would never see the listener hang up */
 	if (recv(supervisor, &go, 1, 0) != 1)
 		_exit(STATUS_FAILED);
 	sigprocmask(SIG_SETMASK, mask, NULL);
@@ -91,7 +91,7 @@ static _Noreturn void run_program(const struct supervise_command *command, int s
 	_exit(STATUS_CANNOT_RUN);
 }
 
-/* Why the filter can't be had, as a sentence with its remedy. */
+/* Says why the filter can't be installed, with the remedy. */
 static const char *filter_problem(int error)
 {
 	switch (error) {
@@ -116,7 +116,7 @@ static bool tell(const struct supervise_command *command, const char *problem)
 	return false;
 }
 
-/* Yama's sysctl, by which a host restricts who may trace processes; -1 where this kernel hasn't got Yama. */
+/* Returns Yama's sysctl, by which a host restricts who may trace processes; -1 if this kernel has no Yama. */
 static int yama_scope(void)
 {
 	FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
@@ -130,7 +130,7 @@ static int yama_scope(void)
 	return scope;
 }
 
-/* Why this user may not trace processes, with a remedy that Yama's value leaves: 3 can't be lowered, and holds for root as well. */
+/* Says why this user may not trace processes, with the remedy that Yama's value leaves: 3 can't be lowered, and holds for root as well. */
 static const char *trace_problem(void)
 {
 	switch (yama_scope()) {
@@ -145,7 +145,7 @@ static const char *trace_problem(void)
 	}
 }
 
-/* Tries on the child what will have to be done with the program. */
+/* Tests on the child the operations that the supervisor will need on the program. */
 static bool try_access(const struct supervise_command *command, pid_t pid, int supervisor_end)
 {
 	static int probe = 1;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * supervise.c - run a program whose connections a supervisor converts
+ * supervise.c - runs a program whose connections a supervisor converts
  *
- * This is the front: the process that the shell has started, and knows as the program. It stops when the program stops and ends
- * as it ends, and hands on the signals that it gets. Those from the terminal it leaves alone, as the program is in the same
- * process group and has them itself. It has none of the program's descriptors, and no part in its connections.
+ * This is the front: the process that the shell has started, and takes for the program. It stops and ends as the program does, and passes
+ * on the signals that it gets. It ignores those from the terminal: the program is in the same process group and gets them itself. It holds
+ * none of the program's descriptors, and takes no part in its connections.
  */
 #include "config.h"
 
@@ -28,9 +28,9 @@
 #include <unistd.h>
 
 #define STATUS_FAILED 125
-#define VARIABLE "CONVERT_SUPERVISED" /* tells a convertize that runs under supervision whose it is */
+#define VARIABLE "CONVERT_SUPERVISED" /* tells a supervised convertize that the supervisor is another convertize's */
 
-/* Ends as the program did, so that whoever waits for this process sees no difference. */
+/* Ends by the program's signal, so that this process's parent sees no difference. */
 static _Noreturn void end_by_signal(int number)
 {
 	struct rlimit none = { 0 };
@@ -52,7 +52,7 @@ static void hand_on(int supervisor, int number)
 	(void)!send(supervisor, &message, sizeof(message), MSG_NOSIGNAL);
 }
 
-/* Of the terminal's signals the kernel says that they are its own. What it says of children is about the supervisor. */
+/* Passes a signal on, but for the terminal's, which have SI_KERNEL, and SIGCHLD, which is about the supervisor. */
 static void take_signal(int signals, int supervisor)
 {
 	struct signalfd_siginfo info;
@@ -62,7 +62,7 @@ static void take_signal(int signals, int supervisor)
 	hand_on(supervisor, (int)info.ssi_signo);
 }
 
-/* Lets go of the descriptors that the program has, too: whoever reads from its output waits for the last writer. */
+/* Closes our copies of the program's descriptors: a reader of its output waits until the last writer has closed it. */
 static void let_go(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -81,14 +81,14 @@ static int wait_for_child(pid_t child)
 	return status;
 }
 
-/* Does what the supervisor says. */
+/* Acts on a message of the supervisor. */
 static void take_news(const struct supervisor_message *news, pid_t supervisor)
 {
 	if (news->last)
 		wait_for_child(supervisor);
 	switch (news->news) {
 	case SUPERVISOR_FAILED:
-	case SUPERVISOR_PREPARED: /* these come first: hear_of_start() */
+	case SUPERVISOR_PREPARED: /* hear_of_start() has read these */
 	case SUPERVISOR_STARTED:
 		break;
 	case SUPERVISOR_STOPPED:
@@ -103,7 +103,7 @@ static void take_news(const struct supervisor_message *news, pid_t supervisor)
 	}
 }
 
-/* The supervisor was killed. Its programs are this process's children now, which says so, and waits for the first of them. */
+/* Takes over after the supervisor was killed: its programs are our children now. Reports that, and waits for the first program. */
 static _Noreturn void survive(pid_t supervisor, pid_t program, int standard_error)
 {
 	int status;
@@ -117,7 +117,7 @@ static _Noreturn void survive(pid_t supervisor, pid_t program, int standard_erro
 	_exit(WEXITSTATUS(status));
 }
 
-/* Waits for the program's end, as the supervisor tells of it. */
+/* Waits until the supervisor reports the program's end. */
 static _Noreturn void wait_for_program(int supervisor, pid_t pid, pid_t program, int signals, int standard_error)
 {
 	struct pollfd polled[] = { { .fd = supervisor, .events = POLLIN }, { .fd = signals, .events = POLLIN } };
@@ -137,8 +137,8 @@ static _Noreturn void wait_for_program(int supervisor, pid_t pid, pid_t program,
 }
 
 /*
- * Waits until the program is started. Returns 0 with its process ID, or the status of what can't be started. A supervisor that is
- * killed between the two messages may have started it: that shows when the next message doesn't come.
+ * Waits until the program is started. Returns 0 with its process ID, or the exit status if it can't be started. A supervisor that is killed
+ * between the two messages may have started it: wait_for_program() finds out, since the next message doesn't come.
  */
 static int hear_of_start(int supervisor, pid_t *program)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * supervisor.c - the process that answers for its programs until the last of them has ended
+ * supervisor.c - the process that answers its programs' calls until the last program has ended
  *
- * It is an ancestor of each of them, also of daemons (it takes up orphans: PR_SET_CHILD_SUBREAPER), since where Yama restricts
- * tracing only ancestors may look into a process. One thread does everything, and waits for nothing but epoll; converters' names
- * are looked up in another.
+ * It is an ancestor of all its programs, since only ancestors may trace a process if Yama restricts tracing. It adopts orphans
+ * (PR_SET_CHILD_SUBREAPER), so that daemons stay its descendants. One thread does everything, and waits only in epoll_wait(). Other threads
+ * look up converters' names (progress.c) and make blind requests again (blind_retry.c).
  */
 #include "config.h"
 
@@ -39,16 +39,16 @@
 
 #define EVENTS_MAX 64
 
-/* What can happen beside events on connections; each is a bit, and data.u64 of its registration. */
+/* The sources of events beside the connections; each is a bit, and data.u64 of its registration. */
 enum source { SOURCE_LISTENER = 1, SOURCE_CHILDREN = 2, SOURCE_FRONT = 4, SOURCE_RESOLVER = 8, SOURCE_AGAIN = 16, SOURCE_END = 32 };
 
 static struct supervisor {
 	int front;    /* -1 once it is gone */
 	int children; /* a signalfd */
 	pid_t program;
-	bool running; /* it is; otherwise only its children are left */
+	bool running; /* the program is; otherwise only its children may be left */
 	bool reap_due;
-	bool leaving; /* nobody is left but who waits for an answer */
+	bool leaving; /* all programs have ended */
 } self;
 
 static void tell(enum supervisor_news news, int value, bool last)
@@ -59,7 +59,7 @@ static void tell(enum supervisor_news news, int value, bool last)
 		(void)!send(self.front, &message, sizeof(message), MSG_NOSIGNAL);
 }
 
-/* Are there programs left? Those that are nobody else's children are ours. */
+/* Returns whether programs are left. We have adopted all orphans among them. */
 static bool has_children(void)
 {
 	siginfo_t info = { 0 };
@@ -67,7 +67,7 @@ static bool has_children(void)
 	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-/* Those that are stopped while requests are made again are nobody's business: then it is looked afterwards. */
+/* Takes the news of children. Waits until the retry thread is done, since waitpid() would report the threads that it has stopped. */
 static void reap(void)
 {
 	int status;
@@ -85,7 +85,7 @@ static void reap(void)
 		}
 		self.running = false;
 		if (!has_children())
-			blind_requests_leave(); /* before whoever waits for the program starts the next one */
+			blind_requests_leave(); /* before the program's parent starts the next one */
 		if (WIFSIGNALED(status))
 			tell(SUPERVISOR_KILLED, WTERMSIG(status), !has_children());
 		else
@@ -114,7 +114,7 @@ static void requests_made_again(void)
 		reap();
 }
 
-/* The front hands signals on. If it was killed itself, so is the program, as it would have been without us. */
+/* Passes on the front's signals. If somebody has killed the front, kills the program, too, as would have happened without us. */
 static void listen_to_front(void)
 {
 	struct supervisor_message message;
@@ -166,8 +166,8 @@ static void loop(void)
 		int count;
 
 		/*
-		 * The programs have ended, and nobody waits for us. A usual path that was asked whether it works again is heard out, as a program
-		 * that ends sooner than it answers would never find that out.
+		 * The programs have ended, and nobody waits for us. We still wait for the answer of a usual path that we asked whether it
+		 * works again: short programs would never find that out otherwise.
 		 */
 		if (self.leaving && !path_trials_look()) {
 			blind_requests_leave();
@@ -175,7 +175,7 @@ static void loop(void)
 		}
 		count = epoll_wait(supervision.epoll, events, EVENTS_MAX, wait);
 
-		/* Steps on connections first: each ends none but its own. */
+		/* Steps of connections first: each may free its own connection only. */
 		for (int i = 0; i < count; i++) {
 			if (events[i].data.u64 >= SOURCE_END)
 				progress_step(events[i].data.ptr);
@@ -197,7 +197,7 @@ static void loop(void)
 	}
 }
 
-/* Many connections at once need many descriptors; the program has the limits that it was started with. */
+/* Raises our own limit, as many connections at once need many descriptors. The program keeps its limits. */
 static void raise_limit(void)
 {
 	struct rlimit limit;
@@ -209,8 +209,8 @@ static void raise_limit(void)
 }
 
 /*
- * Lets go of all that is the program's: whoever reads from its output waits for the last writer, the terminal's signals are for
- * it, its directory may be on a file system that is to be unmounted.
+ * Gives up all that belongs to the program: a reader of its output waits for the last writer, the terminal's signals are for the program,
+ * and its directory may be on a file system that somebody wants to unmount.
  */
 static void detach(void)
 {
@@ -224,7 +224,7 @@ static void detach(void)
 	}
 }
 
-/* What stands in front of the C library's clock, libfaketime say, is preloaded. */
+/* Uses the C library's clock unless a preloaded library may replace it, such as libfaketime. */
 static void choose_clock(void)
 {
 	if (!getenv("LD_PRELOAD") && access("/etc/ld.so.preload", F_OK) != 0)

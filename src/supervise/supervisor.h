@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* supervisor.h - the process that answers for its programs until the last of them has ended */
+/* supervisor.h - the process that answers its programs' calls until the last program has ended */
 #ifndef SUPERVISE_SUPERVISOR_H
 #define SUPERVISE_SUPERVISOR_H
 
@@ -9,15 +9,15 @@
 #include <signal.h>
 #include <sys/types.h>
 
-/* What the supervisor tells the front of the program, and the front the supervisor: a message each on a SOCK_SEQPACKET socket. */
+/* The messages between the supervisor and the front, one each on a SOCK_SEQPACKET socket. All but the last are the supervisor's. */
 enum supervisor_news {
-	SUPERVISOR_FAILED,  /* the program wasn't started; @value: the exit status. What was wrong has been said */
-	SUPERVISOR_PREPARED, /* the first message, if all is well: @value is the process ID that the program will have */
+	SUPERVISOR_FAILED,  /* the program wasn't started, and the problem was reported; @value: the exit status */
+	SUPERVISOR_PREPARED, /* the first message, if all is well; @value: the process ID that the program will have */
 	SUPERVISOR_STARTED, /* the second one */
-	SUPERVISOR_STOPPED, /* it has stopped; @value: by which signal */
+	SUPERVISOR_STOPPED, /* the program has stopped; @value: by which signal */
 	SUPERVISOR_EXITED,  /* @value: its exit status */
 	SUPERVISOR_KILLED,  /* @value: the signal */
-	SUPERVISOR_SIGNAL,  /* from the front: send the signal @value to the program */
+	SUPERVISOR_SIGNAL,  /* from the front: send the program the signal @value */
 };
 
 struct supervisor_message {
@@ -28,7 +28,7 @@ struct supervisor_message {
 
 /*
  * supervisor_run() - start the program of @command under supervision, report to @front, answer its calls and its children's
- * All signals are blocked; @mask is the program's. Never returns.
+ * The caller has blocked all signals; the program gets @mask. Never returns.
  */
 _Noreturn void supervisor_run(const struct settings *settings, const struct supervise_command *command, int front,
 			      const sigset_t *mask);

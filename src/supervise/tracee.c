@@ -49,7 +49,7 @@ static FILE *open_proc(pid_t tid, const char *name)
 	return fopen(path, "re");
 }
 
-/* The value behind "NAME:" in a file of lines, as text in @line; or NULL. */
+/* Returns the text behind "NAME:" in a file of lines, in @line; or NULL. */
 static const char *field(FILE *file, const char *name, char *line, int size)
 {
 	size_t len = strlen(name);
@@ -60,7 +60,7 @@ static const char *field(FILE *file, const char *name, char *line, int size)
 	return NULL;
 }
 
-/* Linux 6.13 says whose thread it is without the text that /proc makes of all else, which takes ten times as long. */
+/* Asks for the thread's process without /proc (Linux 6.13), since /proc formats much else and takes ten times as long. */
 static pid_t process_by_pidfd(pid_t tid)
 {
 	struct info {
@@ -98,7 +98,7 @@ pid_t tracee_process(pid_t tid)
 	return pid;
 }
 
-/* A thread may have descriptors that its process has not (CLONE_FILES), so that it is asked for itself, where Linux can (6.9). */
+/* A thread may have a descriptor table of its own (without CLONE_FILES), so we ask the thread itself where Linux can (6.9). */
 int tracee_get_fd(pid_t tid, int fd)
 {
 	long pidfd = syscall(SYS_pidfd_open, tid, PIDFD_THREAD), got;
@@ -144,7 +144,7 @@ bool tracee_is_open(pid_t tid)
 	return stat(path, &other) == 0 && other.st_ino == own.st_ino && other.st_dev == own.st_dev;
 }
 
-/* Of the directory with a directory for each thread /proc tells the links, of which each has two more. */
+/* The link count of /proc/PID/task is two plus the number of threads. */
 bool tracee_has_threads(pid_t tid)
 {
 	struct stat threads;
@@ -184,7 +184,7 @@ static uint64_t signal_field(FILE *file, const char *name)
 	return value ? strtoull(value, NULL, 16) : 0;
 }
 
-/* The signals that the thread has blocked; none where that can't be told. */
+/* Returns the signals that the thread has blocked; none if that isn't known. */
 static uint64_t blocked_signals(pid_t tid)
 {
 	FILE *file = open_proc(tid, "status");
@@ -198,8 +198,8 @@ static uint64_t blocked_signals(pid_t tid)
 }
 
 /*
- * A signal to the process is for its first thread, unless that has it blocked (complete_signal() in the kernel); then another one that
- * hasn't was chosen, which nothing tells.
+ * The kernel gives a signal for the process to its first thread, unless that has blocked it (complete_signal() in the kernel). Then it
+ * chooses another thread that hasn't, and nothing tells which.
  */
 int tracee_interruption(pid_t tid)
 {
@@ -255,8 +255,8 @@ static bool read_line(pid_t tid, const char *name, char *line, int size)
 }
 
 /*
- * The state stands behind the name, which may have any character in it. A thread whose call the supervisor hasn't taken yet sleeps
- * so, too; where the kernel says in which of its functions, "seccomp" is part of that one's name.
+ * The state follows the name, which may contain any character. A thread whose call the supervisor hasn't received yet sleeps the same way;
+ * if the kernel shows in which of its functions (wchan), that name contains "seccomp".
  */
 bool tracee_is_interruptible(pid_t tid)
 {
