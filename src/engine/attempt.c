@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * attempt.c - one attempt at a converter: what is asked, the SYN, and what goes with it
+ * attempt.c - one attempt at a converter: the contents of the request, the SYN, and its data
  *
- * The request goes into the SYN (MSG_FASTOPEN, without a cookie), and early data behind it. Where the kernel or the converter doesn't take
- * data in the SYN, or takes a part of it, the rest is sent as soon as the handshake is over (attempt.want_output).
+ * The SYN carries the request, and early data behind it (MSG_FASTOPEN, without a cookie). If the kernel or the converter takes only part of
+ * the data in the SYN, or none, we send the rest as soon as the handshake is over (attempt.want_output).
  */
 #include "config.h"
 
@@ -69,7 +69,7 @@ static void message_skip(struct iovec iov[static 2], size_t bytes)
 	}
 }
 
-/* Sends what is left of request and early data. @to: the address for MSG_FASTOPEN, else NULL. Returns 0, or -errno with nothing sent. */
+/* Sends the rest of request and early data. @to: the address for MSG_FASTOPEN, else NULL. Returns 0, or -errno with nothing sent. */
 static int message_send(struct dial *dial, const union sockaddr_ip *to)
 {
 	const struct handshake_ask ask = dial_ask(dial);
@@ -101,7 +101,7 @@ bool dial_wants_syn_data(struct dial *dial)
 	return may == SYN_DATA_ALWAYS || (may == SYN_DATA_ON_ONE_PATH && !dial->ops->allows(dial, DIAL_USE_PATHS));
 }
 
-/* Notes for how long the SYN, which is to carry the request, may be withheld. */
+/* Sets for how long the converter may withhold the SYN with the request. */
 static void hold_time_choose(struct dial *dial)
 {
 	if (!dial->attempt.ask_info)
@@ -119,14 +119,14 @@ static int syn_send(struct dial *dial)
 		hold_time_choose(dial);
 		ret = message_send(dial, &attempt->addr);
 		attempt->syn_data = attempt->sent > 0;
-		if (ret != -EOPNOTSUPP) /* sysctl tcp_fastopen without its bit 0x1 */
+		if (ret != -EOPNOTSUPP) /* the sysctl tcp_fastopen lacks bit 0x1 */
 			return ret == -EINPROGRESS ? 0 : ret;
 	}
 	attempt->want_output = true;
 	return dial->ops->connect(dial, &attempt->addr);
 }
 
-/* Resets the attempt, to ask the same converter: of the one before, only which it asked, and how, is kept. */
+/* Resets the attempt in order to ask the same converter. Keeps only the converter, the way of asking, and the request's contents. */
 static void attempt_renew(struct dial *dial)
 {
 	const struct attempt before = dial->attempt;
@@ -146,10 +146,10 @@ static void attempt_renew(struct dial *dial)
 }
 
 /*
- * Notes why the SYN+ACK is waited for, now that the SYN is sent. On a Multipath TCP socket it says whether the connection has
- * Multipath TCP. If all of the message went with the SYN, to a converter that withholds such SYNs, the SYN+ACK may also say
- * that the server was reached. It says whether there is a response to a silent request; a request that stayed out of the SYN,
- * and isn't written yet, has one, and needn't say for how long a SYN may be withheld.
+ * Notes, after the SYN, which facts its SYN+ACK will show. On a Multipath TCP socket it shows whether the connection has Multipath TCP. If
+ * the SYN had the whole message, and the converter withholds such SYNs, the SYN+ACK may also confirm the server. It shows whether a silent
+ * request gets a response. A request that stayed out of the SYN isn't written yet: it gets a response, and needn't say for how long its SYN
+ * may be withheld.
  */
 static void synack_expect(struct dial *dial)
 {
@@ -170,7 +170,10 @@ static void synack_expect(struct dial *dial)
 	attempt_wake(dial);
 }
 
-/* The silence of a converter that was asked blindly is the server's, and lasts as long as a direct attempt would. */
+/*
+ * Sets the attempt's deadline and first look. A blind request has no look: silence then means that the server is silent, and lasts as long
+ * as for a direct connection.
+ */
 static void deadline_start(struct dial *dial, int64_t ends_before)
 {
 	const unsigned int timeout_ms = dial_host.settings->timeout_ms;
@@ -216,7 +219,7 @@ int attempt_anew(struct dial *dial, enum ask_way way)
 	return begin_before(dial, dial->attempt.ends);
 }
 
-/* Has the SYN wait for early data. Returns DIAL_HELD; DIAL_ON if the kernel has sent it at once; -EOPNOTSUPP if it can't wait; or -errno. */
+/* Holds the SYN for early data. Returns DIAL_HELD; DIAL_ON if the kernel sent it at once; -EOPNOTSUPP if it can't wait; or -errno. */
 static int syn_hold(struct dial *dial)
 {
 	int ret;
@@ -227,14 +230,14 @@ static int syn_hold(struct dial *dial)
 		return DIAL_HELD;
 	if (ret != -EINPROGRESS)
 		return ret == 1 ? -EOPNOTSUPP : ret;
-	/* Fast Open is out of order for a while: the request follows the SYN. */
+	/* The kernel has disabled Fast Open for a while: the request follows the SYN. */
 	dial->attempt.want_output = true;
 	deadline_start(dial, 0);
 	synack_expect(dial);
 	return DIAL_ON;
 }
 
-/* Prepares to ask the converter of the attempt: the socket, and what is asked. Returns 0 or -errno. */
+/* Prepares the socket and the request's contents for the attempt's converter. Returns 0 or -errno. */
 static int ask_prepare(struct dial *dial)
 {
 	struct attempt *attempt = &dial->attempt;

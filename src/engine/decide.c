@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * decide.c - what a dial does next, by what is known of it and seen of its socket (no I/O)
+ * decide.c - decides the next action of a dial from its state and the facts seen on its socket (no I/O)
  *
- * A converter is at fault for silence until its SYN+ACK has come, and afterwards as long as it acknowledges no probe. One that
- * acknowledges probes is taken to be waiting for the server if it has ever answered anything: it is waited for as long as a direct
- * connection would be. If it has never answered, it may be no converter, and isn't asked for this server for a while. Once the first byte
- * of a response is there, the converter waits for no server any more: the rest has to come before CONVERT_TIMEOUT is over.
+ * Silence is the converter's fault until its SYN+ACK has come, and afterwards while it acknowledges no probe. If it acknowledges probes and
+ * has ever answered anything, it probably waits for the server: then we wait as long as a direct connection would. If it has never
+ * answered, it may be no converter, and we don't ask it for this server for a while. Once the first byte of a response has come, the
+ * converter no longer waits for the server: the rest must come before CONVERT_TIMEOUT is over.
  *
- * Keepalive asks. Its times are whole seconds, so the interval is a third of CONVERT_TIMEOUT rounded down, and a second at least:
+ * Keepalive sends the probes. Its times are whole seconds, so the interval is a third of CONVERT_TIMEOUT rounded down, and at least a
+ * second:
  *
- *	0      SYN                 the first look is one interval ahead
- *	1 s    the first look      SYN+ACK is there, nothing else: keepalive on. Linux sends a probe as soon as nothing has
- *	                           been heard for an interval, and each look that finds it so sends one more, four in an interval
- *	3 s    CONVERT_TIMEOUT     six probes are unanswered: dead. Else the silence may be the server's
- *	...    a look an interval  what dies later is found as well
+ *	0      SYN                 the first look follows after one interval
+ *	1 s    the first look      only the SYN+ACK is there: we turn keepalive on. Linux sends a probe once it has heard nothing
+ *	                           for an interval, and each look during silence sends one more, four in an interval
+ *	3 s    CONVERT_TIMEOUT     six probes are unanswered: the converter is dead. Otherwise the server may be silent
+ *	...    a look an interval  finds a converter that dies later
  *
- * A converter without state answers the first probe with a reset, and a path on which everything vanishes makes ETIMEDOUT in the end. But
- * once MPTCP is fully established an MPTCP socket tells neither: Linux 6.18 closes the subflow and waits for another one, for a minute
- * (test_platform.py). So the looks decide. Data that was sent and not acknowledged asks as well as a probe, and holds the probes back.
+ * A converter without state answers the first probe with a reset, and a path that loses all packets leads to ETIMEDOUT in the end. But once
+ * MPTCP is fully established an MPTCP socket reports neither: Linux 6.18 closes the subflow and waits a minute for another one
+ * (test_platform.py). So the looks decide. Unacknowledged data tests the converter like a probe, and Linux sends no probes meanwhile.
  *
- * A CONVERT_TIMEOUT below two and a half intervals has no time for that: two probes decide, and the end is 1.5 s after the SYN+ACK at the
- * earliest.
+ * A CONVERT_TIMEOUT below two and a half intervals is too short for that: then two probes decide, and the converter has at least 1.5 s
+ * from its SYN+ACK on.
  */
 #include "config.h"
 
@@ -28,8 +29,8 @@
 
 #include <linux/tcp.h>
 
-#define LOOKS 4            /* in an interval, once a probe is due */
-#define INTERVAL_MAX 32767 /* seconds, as Linux takes them */
+#define LOOKS 4            /* looks in an interval, once a probe is due */
+#define INTERVAL_MAX 32767 /* in seconds, the most that Linux takes */
 
 int decide_interval_seconds(unsigned int timeout_ms)
 {
@@ -71,16 +72,16 @@ static struct dial_decision begin_anew(enum ask_way way)
 	return (struct dial_decision){ .what = DO_BEGIN_ANEW, .way = way };
 }
 
-/* Whether a converter that is silent behind its SYN+ACK is waited for on. */
+/* Decides whether to go on waiting for a converter that is silent since its SYN+ACK. */
 static struct dial_decision decide_probing(const struct dial *dial, const struct dial_seen *seen, unsigned int timeout_ms, int64_t now)
 {
 	const struct attempt *attempt = &dial->attempt;
 	const int64_t interval = decide_interval_seconds(timeout_ms) * CLOCK_NS_PER_S;
 	const int64_t patience = dial->started + DECIDE_SERVER_PATIENCE_NS;
-	/* a probe is due, or was, an interval after something was heard, or after the converter was last asked */
+	/* the time of a probe, past or future: an interval after the last packet, or when we began to probe */
 	const int64_t probe = seen->heard_at + interval < attempt->probing_since ? attempt->probing_since : seen->heard_at + interval;
 	const int64_t look = (probe > now ? probe : now) + interval / LOOKS, end = probe + grace_ns(timeout_ms, interval);
-	const int64_t at = attempt->probing_since ? earlier(end, look) : patience; /* one that can't be asked counts as alive */
+	const int64_t at = attempt->probing_since ? earlier(end, look) : patience; /* a converter that can't be probed counts as alive */
 
 	if (now < attempt->ends)
 		return wait_until(earlier(attempt->ends, look));
@@ -89,7 +90,7 @@ static struct dial_decision decide_probing(const struct dial *dial, const struct
 	return seen->proven && now < patience ? wait_until(earlier(at, patience)) : give_up(true);
 }
 
-/* Nothing has come of a response. */
+/* Decides while no byte of a response has come. */
 static struct dial_decision decide_waiting(const struct dial *dial, const struct dial_seen *seen, unsigned int timeout_ms, int64_t now)
 {
 	const struct attempt *attempt = &dial->attempt;
@@ -104,14 +105,14 @@ static struct dial_decision decide_waiting(const struct dial *dial, const struct
 		return to(DO_LOOK);
 	if (path_due)
 		return to(DO_LOOK_AT_PATH);
-	if (seen->state == TCPINFO_UNKNOWN || seen->state == TCPINFO_CLOSE) /* it has reset the connection, which an MPTCP socket doesn't tell */
+	if (seen->state == TCPINFO_UNKNOWN || seen->state == TCPINFO_CLOSE) /* a reset, which an MPTCP socket doesn't report */
 		return to(DO_FAIL);
 	if (seen->state == TCPINFO_SYN_SENT)
 		return now < attempt->ends ? wait_until(earlier(attempt->ends, now + interval)) : give_up(false);
 	return seen->probed ? decide_probing(dial, seen, timeout_ms, now) : to(DO_PROBE);
 }
 
-/* The SYN+ACK of a silent request says that the server was reached, and that nothing will be said of it. */
+/* Decides after a SYN+ACK that confirms the server of a silent request, so that no response follows. */
 static struct dial_decision decide_silent(const struct dial *dial, const struct dial_seen *seen)
 {
 	if (dial->mptcp && seen->mptcp == MPTCP_UNSEEN)
@@ -122,10 +123,10 @@ static struct dial_decision decide_silent(const struct dial *dial, const struct 
 		return (struct dial_decision){ .what = DO_FAIL, .final = true };
 	if (!dial->attempt.want_output)
 		return to(DO_REACHED_SILENTLY);
-	return seen->full ? wait_until(0) : to(DO_SEND); /* early data, of which the SYN had no room for all */
+	return seen->full ? wait_until(0) : to(DO_SEND); /* the early data that didn't fit into the SYN */
 }
 
-/* The SYN+ACK has come to a request for which a response isn't there yet: does it confirm the server? */
+/* Returns whether the SYN+ACK confirms the server, before a response is there. */
 static bool is_confirming(const struct dial *dial, const struct dial_seen *seen, int64_t now)
 {
 	return dial->attempt.confirmable && dial->may_confirm && seen->state != TCPINFO_UNKNOWN && seen->state != TCPINFO_CLOSE &&
@@ -150,7 +151,7 @@ static struct dial_decision decide_response(const struct dial *dial, const struc
 			return wait_until(0);
 		return now < dial->attempt.ends ? wait_until(dial->attempt.ends) : give_up(false);
 	case RESPONSE_WHOLE:
-		/* what is lost behind the handshake shows in the first bytes from the converter */
+		/* the converter's first bytes show whether Multipath TCP was lost behind the handshake */
 		if (dial->mptcp && seen->mptcp == MPTCP_UNSEEN)
 			return to(DO_LOOK_AT_MPTCP);
 		return dial->mptcp && seen->mptcp == MPTCP_LOST ? begin_anew(ASK_TCP) : to(DO_REACHED);
@@ -168,7 +169,7 @@ static struct dial_decision decide_response(const struct dial *dial, const struc
 	return decide_waiting(dial, seen, timeout_ms, now);
 }
 
-/* Has the SYN+ACK, which has come, left the Multipath TCP attempt as it is? If not, @way is how to ask anew. */
+/* Returns whether the Multipath TCP attempt can go on after its SYN+ACK. If not, sets @way, the way of asking anew. */
 static bool synack_goes_on(const struct attempt *attempt, const struct dial_seen *seen, enum ask_way *way)
 {
 	const struct synack_seen synack = {
@@ -189,7 +190,7 @@ struct dial_decision decide(const struct dial *dial, const struct dial_seen *see
 	if ((attempt->synack_due || attempt->confirmable || attempt->silence_due) && !seen->looked)
 		return to(DO_LOOK);
 	if (attempt->silence_due && (seen->state == TCPINFO_SYN_SENT || seen->state == TCPINFO_UNKNOWN))
-		return decide_waiting(dial, seen, timeout_ms, now); /* what comes behind the SYN+ACK may be the server's: it isn't read yet */
+		return decide_waiting(dial, seen, timeout_ms, now); /* don't read yet: the bytes behind the SYN+ACK may be the server's */
 	if (seen->state == TCPINFO_SYN_SENT && (seen->full || !attempt->want_output))
 		return decide_waiting(dial, seen, timeout_ms, now);
 	if (attempt->synack_due && seen->state != TCPINFO_CLOSE && seen->state != TCPINFO_SYN_SENT) {
@@ -198,7 +199,7 @@ struct dial_decision decide(const struct dial *dial, const struct dial_seen *see
 		if (!synack_goes_on(attempt, seen, &way))
 			return begin_anew(way);
 	}
-	/* One that is closed by now was accepted before if it has the facts, which are of the handshake. */
+	/* The options are the handshake's. So if a closed connection has them, it was accepted before. */
 	if (attempt->silence_due && synack_is_silent(seen->options, true))
 		return decide_silent(dial, seen);
 	if (attempt->ask_blind && seen->state != TCPINFO_CLOSE)

@@ -15,12 +15,12 @@ struct dial_host {
 	const struct settings *settings;
 	void (*log)(const char *format, ...) __attribute__((format(printf, 1, 2)));
 	int64_t (*clock)(void);                              /* CLOCK_MONOTONIC in ns */
-	bool (*is_waiting)(const struct path_start *start);  /* does its connection wait still? NULL: path_start_end() is always called */
-	void (*trial_begins)(void);                          /* path_trials_look() is to be called now and then; NULL: it is in any case */
+	bool (*is_waiting)(const struct path_start *start);  /* does its connection still wait? NULL: path_start_end() is always called */
+	void (*trial_begins)(void);                          /* call path_trials_look() now and then; NULL: the front end does so anyway */
 };
 extern struct dial_host dial_host;
 
-/* Before anything else here. The settings must stay. */
+/* Call it before all other functions of the engine. The settings must stay. */
 void dial_init(const struct dial_host *host);
 
 #endif

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# one connection by way of a converter, for every front end; no system call of its own
+# one connection by way of a converter, for all front ends; makes no system call
 noinst_LTLIBRARIES += libengine.la
 libengine_la_SOURCES = \
 	src/engine/attempt.c src/engine/attempt.h \

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * path_start.c - the network that a connection begins on, and whether it begins anew on another one
+ * path_start.c - chooses the network that a connection begins on, and whether it begins anew on another one
  *
- * While all is well a connection begins where the kernel puts it, and nothing is asked. The networks are listed where the usual path is
- * known to have failed, where a SYN stays unanswered, and where the user has named some. client/paths.c decides, host/survey.c asks.
+ * While all is well the kernel chooses the network of a connection, and we ask nothing. We list the networks if the usual path has failed,
+ * if a SYN stays unanswered, or if the user names networks. client/paths.c decides; host/survey.c sends the probes.
  *
- * A survey has the probes of one connection. There are a few for the whole process, one for each path at a time: a connection on a path
- * about which another one is asking waits for what that finds out, which is noted as any fact (paths_facts.h). So a hundred connections
- * that begin on a dead path send the probes of one. There is no lock:
+ * A survey has the probes of one connection. The process has a few surveys, and at most one for each path at a time: a connection on a path
+ * that another connection probes waits for the result, which is noted like any fact (paths_facts.h). So a hundred connections that begin on
+ * a dead path send the probes of one. There is no lock:
  *
- *	owner              who may touch the survey
+ *	owner              may touch the survey
  *	-----------------  ----------------------------------------------------------------------------------------------
  *	FREE               the thread that exchanges it for BUSY
  *	a path_start's     the thread that takes a step of that connection; anybody once the front end says that the connection
@@ -17,8 +17,8 @@
  *	BUSY               the thread that has set it
  *	LINGERS            a trial: the thread that exchanges it for BUSY
  *
- * A trial asks a path that has failed whether it works again, by several SYNs, when a connection has begun elsewhere. No connection waits
- * for it: it lingers until path_trials_look() finds its end.
+ * A trial checks by several SYNs whether a failed path works again, after a connection has begun elsewhere. No connection waits for it: it
+ * lingers until path_trials_look() finds its end.
  */
 #include "config.h"
 
@@ -52,7 +52,7 @@ static struct place {
 
 static _Atomic int64_t serials;
 
-/* Set while a thread looks whether a path is asked about, and begins to ask if it isn't. Nobody waits for it. */
+/* Set while a thread checks whether a path is being probed, and otherwise begins to probe it. Nobody waits for it. */
 static atomic_flag beginning = ATOMIC_FLAG_INIT;
 
 void path_start_init(struct path_start *start, bool may_move, const struct in6_addr *source)
@@ -70,7 +70,7 @@ static bool is_left_behind(const struct place *place, int64_t owner)
 	return owner > FREE && dial_host.is_waiting && !(start->serial == owner && dial_host.is_waiting(start));
 }
 
-/* Returns a place that is BUSY from then on, whose survey has no probes, or NULL. */
+/* Takes a place and makes it BUSY, with a survey without probes. Returns NULL if there is none. */
 static struct place *place_take(void)
 {
 	for (int i = 0; i < SURVEYS; i++) {
@@ -94,7 +94,7 @@ static struct place *place_of(const struct path_start *start)
 	return place && atomic_load(&place->owner) == start->serial ? place : NULL;
 }
 
-/* Is another connection asking about the path already? */
+/* Does another connection already probe the path? */
 static bool is_being_asked(const struct path_id *id)
 {
 	for (int i = 0; i < SURVEYS; i++) {
@@ -130,7 +130,7 @@ void path_start_repair_in_child(void)
 
 /* --- trials --- */
 
-/* A connection begins elsewhere since @path has failed, and paths_is_trial_due() of it: asks it whether it works again. */
+/* Begins a trial of @path, which has failed, so that a connection begins elsewhere, and for which paths_is_trial_due(). */
 static void try_path(struct path_start *start, const struct path *path)
 {
 	struct place *place;
@@ -218,7 +218,7 @@ int path_start_choose(struct path_start *start, const struct converters_query *q
 		start->own = (struct path){ .id.converter = converter };
 		converter = choose_of_all(start, query, converter, addr);
 	} else if (!start->may_move && !path_is_usual(&start->own.id)) {
-		paths_facts(&start->own.id); /* takes over what others know of it */
+		paths_facts(&start->own.id); /* takes over the facts that other processes know of it */
 	}
 	if (start->placed && !start->tried_path && paths_is_trial_due(&usual))
 		try_path(start, &(struct path){ .id = usual });
@@ -298,7 +298,7 @@ void path_start_put_off(struct path_start *start)
 	look_in(start, WAIT_FOR_OTHER_MS);
 }
 
-/* What is to be answered was sent @at. */
+/* Sets the time of the first look, after the SYN or the request was sent at @at. */
 static void first_look(struct path_start *start, int64_t at)
 {
 	const struct path_facts facts = paths_facts_kept(&start->own.id);
@@ -334,8 +334,8 @@ static void move(struct path_start *start, const struct path_list *list, int bes
 }
 
 /*
- * Has somebody else found out meanwhile that the path is silent, and is there one that works? If it loses some SYNs, this one's has arrived
- * more likely than not, and waits for its server. Not inlined, for the list.
+ * Returns whether another connection has found the path silent meanwhile, and there is a path that works. A path that only loses some SYNs
+ * doesn't count: this connection's SYN has more likely arrived, and waits for its server. Not inlined because of the list.
  */
 __attribute__((noinline)) static bool has_failed_since(struct path_start *start, const struct converters_query *query,
 						       union sockaddr_ip *addr)
@@ -352,7 +352,7 @@ __attribute__((noinline)) static bool has_failed_since(struct path_start *start,
 	return true;
 }
 
-/* Has the connection own a survey, with its first probe still to be sent. Returns PATHS_PROBE, PATHS_STAY or PATHS_WAIT. */
+/* Gives the connection a survey that hasn't sent a probe yet. Returns PATHS_PROBE, PATHS_STAY or PATHS_WAIT. */
 static enum paths_do place_begin(struct path_start *start, const struct converters_query *query)
 {
 	struct place *place = place_take();
@@ -368,8 +368,8 @@ static enum paths_do place_begin(struct path_start *start, const struct converte
 }
 
 /*
- * Likewise, unless somebody asks about the path already, or is about to: of several threads whose connections begin on one path at the same
- * time one asks.
+ * Does the same, unless another thread probes the path or is about to. If the connections of several threads begin on one path at the same
+ * time, one of them sends probes.
  */
 static enum paths_do place_begin_alone(struct path_start *start, const struct converters_query *query)
 {
@@ -384,7 +384,7 @@ static enum paths_do place_begin_alone(struct path_start *start, const struct co
 	return what;
 }
 
-/* Goes on with the survey; where the path is to be left, with @best of the survey's list. */
+/* Continues the survey. If the connection must leave its path, sets @best, the index of the new one in the survey's list. */
 static enum paths_do survey_go_on(struct path_start *start, struct survey *survey, const struct path_start_syn *syn, int64_t now, int *best)
 {
 	const int64_t since = start->request_at ? start->request_at : start->syn_at;
@@ -394,14 +394,14 @@ static enum paths_do survey_go_on(struct path_start *start, struct survey *surve
 	look_in(start, again);
 	if (what != PATHS_MOVE && what != PATHS_BEHIND)
 		return what;
-	/* An answer that has come meanwhile is what the connection is to go on with, and says that the path works. */
+	/* If an answer has come meanwhile, the path works, and the connection goes on with it. */
 	return syn->is_unanswered(syn->owner) ? survey_leave(survey, what, syn->carries, best) : PATHS_STAY;
 }
 
 enum paths_do path_start_look(struct path_start *start, const struct converters_query *query, const struct path_start_syn *syn,
 			      union sockaddr_ip *addr)
 {
-	const int64_t now = dial_host.clock(); /* before anything is looked at */
+	const int64_t now = dial_host.clock(); /* before all looks */
 	enum paths_do what = PATHS_PROBE;
 	struct place *place;
 	int best = -1;

@@ -2,17 +2,17 @@
 /*
  * steps.c - the steps of a dial, from the choice of a converter to the end
  *
- * A step looks and decides (decide.c) until there is nothing more to be found out, and then does what was decided:
+ * A step looks and decides (decide.c) until there is nothing more to find out, and then acts on the decision:
  *
- *	the server was reached             the response is taken off the stream: REACHED
+ *	the server was reached             it takes the response off the stream: REACHED
  *	the server's failure               FAILED, with its errno
- *	the SYN+ACK confirms the server    CONFIRMED; what fails from then on is FAILED, as a server's reset
+ *	the SYN+ACK confirms the server    CONFIRMED; a failure from then on is FAILED, like a server's reset
  *	MPTCP or the SYN's data is lost    the same converter, asked in a safer way
  *	the converter knows a remedy       the same converter, with a cookie, without an option …
  *	the path is silent                 another network, or another converter by that
- *	the converter's failure            the next converter, and behind the last one DIRECT, or FAILED (CONVERT_FALLBACK=none)
+ *	the converter's failure            the next converter; after the last one DIRECT, or FAILED (CONVERT_FALLBACK=none)
  *
- * Nothing of a response is ever kept here: it is peeked at until it is complete, and then taken off in one go.
+ * The engine keeps no part of a response: it peeks at it until it is complete, and then takes it off at once.
  */
 #include "config.h"
 
@@ -48,7 +48,7 @@ static void disconnect(struct dial *dial)
 	dial->ops->disconnect(dial);
 }
 
-/* Has the program done something with the connection that can't be done again with another one? */
+/* Has the program used the connection in a way that can't be repeated on another one? */
 static bool cannot_begin_anew(const struct dial *dial)
 {
 	return dial->wrote || dial->confirmed;
@@ -91,14 +91,14 @@ enum dial_state dial_next(struct dial *dial, bool hold, struct dial_end *end)
 		ret = attempt_begin(dial, hold);
 		if (ret >= 0)
 			return (enum dial_state)ret;
-		/* What the kernel says at once is about routes and this socket: no reason to rest. */
+		/* An error at once is about routes or this socket: no reason to let the converter rest. */
 		end->error = -ret;
 		refused = error_text(-ret);
 		dial_host.log("converter %s: %s", sockaddr_ip_format(&dial->attempt.addr, text), refused);
 		dial->tried |= 1u << index;
 		query.tried = dial->tried;
 	}
-	/* converters_choose() knows nothing of those that were tried here, whose error the program gets. */
+	/* converters_choose() doesn't know the errors of the converters that we tried; the program gets the last one. */
 	if (refused && end->verdict == POLICY_CONVERT)
 		end->reason = refused;
 	return index == CONVERTERS_UNRESOLVED ? DIAL_RESOLVING : DIAL_REFUSED;
@@ -114,7 +114,7 @@ enum dial_state dial_refused(const struct dial *dial, struct dial_end *end)
 	return closed ? DIAL_FAILED : DIAL_DIRECT;
 }
 
-/* Asks the next converter behind one that has failed with @error for @reason, or connects without one. */
+/* Asks the next converter after one has failed with @error for @reason, or connects directly. */
 static enum dial_state go_on(struct dial *dial, int error, const char *reason, struct dial_end *end)
 {
 	enum dial_state state = dial_next(dial, false, end);
@@ -138,7 +138,7 @@ enum dial_state dial_resolved(struct dial *dial, struct dial_end *end)
 bool dial_is_unanswered(const struct dial *dial, const struct tcp_info *info)
 {
 	return info->tcpi_state == TCPINFO_SYN_SENT ||
-	       /* on a Multipath TCP socket's first subflow: there are others only once it is acknowledged */
+	       /* on a Multipath TCP socket's first subflow; other subflows exist only after the acknowledgement */
 	       (dial->start.request_at && info->tcpi_state == TCPINFO_ESTABLISHED && info->tcpi_unacked);
 }
 
@@ -151,7 +151,7 @@ static bool is_unanswered(void *owner)
 	return dial_is_unanswered(dial, &info);
 }
 
-/* Goes on without a converter that has failed, as @why says, and leaves it alone for a while. */
+/* Lets a converter rest that has failed, as @why says, and goes on without it. */
 static enum dial_state converter_failed(struct dial *dial, const struct handshake_step *why, struct dial_end *end)
 {
 	const int error = why->error;
@@ -161,23 +161,23 @@ static enum dial_state converter_failed(struct dial *dial, const struct handshak
 	dial_host.log("converter %s: %s, left alone for %u s%s", sockaddr_ip_format(&dial->attempt.addr, text), reason, why->rest,
 		      why->fault == HANDSHAKE_FAULT_REFUSED ? " as to this server" : "");
 	exchange_failed(dial->attempt.converter, &dial->server, why);
-	if (dial->wrote) /* what was written is with the converter */
+	if (dial->wrote) /* the converter has the program's bytes */
 		return fail(end, error, reason);
 	dial->tried |= 1u << dial->attempt.converter;
-	/* Silent on a path that the dial was moved to at a venture, and on the usual one: no network is better than that. */
+	/* The usual path is silent, and so is the path that the dial has moved to without proof: no network is better. */
 	if (dial->start.placed && is_unanswered(dial) && !path_works(paths_facts_kept(&dial->start.own.id).state))
 		path_start_give_back(&dial->start);
 	disconnect(dial);
 	return go_on(dial, error, reason, end);
 }
 
-/* The attempt has begun if @ret is 0, else it has failed with -errno. */
+/* Returns the state after an attempt has begun. @ret: 0, or the -errno with which it failed */
 static enum dial_state begun(struct dial *dial, int ret, struct dial_end *end)
 {
 	return ret < 0 ? dial_failed(dial, -ret, end) : DIAL_ON;
 }
 
-/* Resets the connection and asks the same converter again, by what was learned from its answer. */
+/* Resets the connection and asks the same converter again, with the remedy that its answer has shown. */
 static enum dial_state ask_again(struct dial *dial, struct dial_end *end)
 {
 	disconnect(dial);
@@ -195,7 +195,7 @@ static enum dial_state blind_lost(enum ask_way way, int error, const char *reaso
 	return DIAL_BLIND;
 }
 
-/* Multipath TCP was lost on the way to the converter, or would be. A socket that has fallen back to TCP loses bytes. */
+/* Asks by @way after Multipath TCP was lost on the way to the converter, or would be: a socket that fell back to TCP loses bytes. */
 static enum dial_state begin_anew(struct dial *dial, enum ask_way way, struct dial_end *end)
 {
 	char text[SOCKADDR_STRLEN];
@@ -213,7 +213,7 @@ static enum dial_state begin_anew(struct dial *dial, enum ask_way way, struct di
 	return dial_anew(dial, way, end);
 }
 
-/* Begins anew on the path of dial->start, to the converter at @addr. */
+/* Begins anew over the path of dial->start, with the converter at @addr. */
 static enum dial_state begin_at(struct dial *dial, const union sockaddr_ip *addr, struct dial_end *end)
 {
 	int ret;
@@ -225,7 +225,7 @@ static enum dial_state begin_at(struct dial *dial, const union sockaddr_ip *addr
 	return begun(dial, ret, end);
 }
 
-/* Begins anew on the same path, without data in the SYN. */
+/* Begins anew over the same path, without data in the SYN. */
 static enum dial_state begin_behind(struct dial *dial, struct dial_end *end)
 {
 	const enum ask_way way = dial->mptcp ? ASK_MPTCP : ASK_TCP;
@@ -239,7 +239,7 @@ static enum dial_state begin_behind(struct dial *dial, struct dial_end *end)
 	return dial_anew(dial, way, end);
 }
 
-/* The network has refused the SYN with @error. Returns true if there is another one, whose attempt has begun: @state. */
+/* The network has refused the SYN with @error. Returns true with @state if an attempt over another network has begun. */
 static bool leave_refused(struct dial *dial, int error, enum dial_state *state, struct dial_end *end)
 {
 	struct converters_query query;
@@ -283,8 +283,8 @@ enum dial_state dial_failed(struct dial *dial, int error, struct dial_end *end)
 /* --- the response --- */
 
 /*
- * Judges the bytes that have arrived. A peer that has closed the stream behind a part of a response has failed; the bytes are read once
- * more before that is believed, since the last ones may have come together with the end.
+ * Judges the bytes that have arrived. A peer that closes the stream after part of a response has failed. Before we conclude that, we read
+ * once more, since the last bytes may have come together with the end.
  */
 static enum seen_response response_read(struct dial *dial, uint8_t response[CONVERT_MESSAGE_MAX], struct handshake_step *out, int *error)
 {
@@ -309,7 +309,7 @@ static enum seen_response response_read(struct dial *dial, uint8_t response[CONV
 						     RESPONSE_ERROR;
 }
 
-/* A part of the response is there, of @length bytes: the converter waits for the server no more, and has CONVERT_TIMEOUT for the rest. */
+/* Waits for the rest of a response, of which @length bytes are there. The server has answered: the rest may take CONVERT_TIMEOUT. */
 static void wait_for_rest(struct dial *dial, size_t length)
 {
 	struct attempt *attempt = &dial->attempt;
@@ -321,7 +321,7 @@ static void wait_for_rest(struct dial *dial, size_t length)
 	attempt->in_vain = attempt->awaited == length;
 	attempt->awaited = (uint16_t)length;
 	path_start_end(&dial->start);
-	dial->ops->watch(dial); /* output is of no use any more */
+	dial->ops->watch(dial); /* no longer for output */
 }
 
 static void look(struct dial *dial, struct dial_seen *seen)
@@ -341,7 +341,7 @@ static void look(struct dial *dial, struct dial_seen *seen)
 		attempt_answered(dial, &info);
 }
 
-/* How the request got there. A connection that has been reset since knows nothing of it any more. */
+/* Returns how the request arrived, for the log. A connection that was reset since doesn't know. */
 static const char *way_text(const struct dial *dial, const struct dial_seen *seen)
 {
 	if (!dial->attempt.syn_data)
@@ -351,7 +351,7 @@ static const char *way_text(const struct dial *dial, const struct dial_seen *see
 	return seen->options & TCPI_OPT_SYN_DATA ? "request taken in the SYN" : "request not taken in the SYN";
 }
 
-/* Notes what the first packets tell of the path, and what is told of the server: @how; empty if by the response. */
+/* Notes how the path treats data in SYNs, and logs the connection. @how: what confirmed the server; empty: the response */
 static void note_reached(struct dial *dial, struct dial_seen *seen, const char *how)
 {
 	char detail[96];
@@ -366,7 +366,7 @@ static void note_reached(struct dial *dial, struct dial_seen *seen, const char *
 
 static enum dial_state reached(struct dial *dial, struct dial_seen *seen, const struct handshake_step *told, struct dial_end *end)
 {
-	if (!dial->ops->take(dial, told->length)) /* what is left would be taken for the server's */
+	if (!dial->ops->take(dial, told->length)) /* the program would take the rest for the server's bytes */
 		return fail(end, ECONNRESET, "the response can't be taken off the stream");
 	if (!stack_is_small())
 		exchange_done(dial->attempt.converter, &dial->server, told, dial->mptcp);
@@ -385,7 +385,7 @@ static enum dial_state reached_silently(struct dial *dial, struct dial_seen *see
 	return DIAL_REACHED;
 }
 
-/* The SYN+ACK has been looked at: what it was waited for is known. */
+/* Notes that the facts that the SYN+ACK shows are known now. */
 static void synack_seen(struct dial *dial, const struct dial_seen *seen)
 {
 	struct attempt *attempt = &dial->attempt;
@@ -400,7 +400,7 @@ static void synack_seen(struct dial *dial, const struct dial_seen *seen)
 	if (seen->state != TCPINFO_UNKNOWN && !synack_is_silent(seen->options, true))
 		attempt->silence_due = false;
 	if (wanted && !dial_wants_output(dial))
-		dial->ops->watch(dial); /* the response has to be waited for */
+		dial->ops->watch(dial); /* for the response */
 }
 
 static enum dial_state confirm(struct dial *dial, struct dial_seen *seen)
@@ -414,7 +414,7 @@ static enum dial_state confirm(struct dial *dial, struct dial_seen *seen)
 	return DIAL_CONFIRMED;
 }
 
-/* The program was told of the connection, and it ends: that is what a server looks like that is gone. */
+/* Ends a connection that the program was told of. To the program it looks like the reset of a server that is gone. */
 static enum dial_state unreached(struct dial *dial, const struct handshake_step *told, struct dial_end *end)
 {
 	char text[SOCKADDR_STRLEN];
@@ -427,7 +427,7 @@ static enum dial_state unreached(struct dial *dial, const struct handshake_step 
 	return fail(end, ECONNRESET, told->reason);
 }
 
-/* The response is an error or no Convert message. */
+/* Handles a response that is an error or no Convert message. */
 static enum dial_state judge(struct dial *dial, const struct handshake_step *told, struct dial_end *end)
 {
 	if (dial->confirmed)
@@ -454,8 +454,8 @@ static void look_at_mptcp(struct dial *dial, struct dial_seen *seen)
 }
 
 /*
- * Looks at what has come of a response. Returns false if the step goes on, else true with its end in @state. Not inlined: the room for a
- * response, a kilobyte of stack, is given back before anything else is done.
+ * Reads the bytes of a response that are there. Returns false if the step goes on, else true with its end in @state. Not inlined, so that
+ * the kilobyte of stack for the response is free again before the next action.
  */
 static __attribute__((noinline)) bool response_step(struct dial *dial, struct dial_seen *seen, int *error, enum dial_state *state,
 						     struct dial_end *end)
@@ -505,7 +505,7 @@ static enum survey_syn unanswered(const struct dial *dial)
 	return dial->attempt.ask_blind ? SURVEY_DATA_ONLY : SURVEY_DATA;
 }
 
-/* Looks after the path. Returns false if it stays, else true with the state of the new attempt. */
+/* Checks the path. Returns false if the connection keeps it, else true with the state of the new attempt. */
 static bool path_step(struct dial *dial, struct dial_seen *seen, enum dial_state *state, struct dial_end *end)
 {
 	const struct path_start_syn syn = { unanswered(dial), is_unanswered, dial };
@@ -546,7 +546,7 @@ static enum dial_state give_up(struct dial *dial, bool alive, struct dial_end *e
 	return converter_failed(dial, &why, end);
 }
 
-/* Finds out more, as @what says. Returns false if the step goes on, else true with its end in @state. */
+/* Does @what, which finds out more. Returns false if the step goes on, else true with its end in @state. */
 static bool find_out(struct dial *dial, enum dial_do what, struct dial_seen *seen, int *error, enum dial_state *state, struct dial_end *end)
 {
 	switch (what) {
