@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* borrowed_options.c - options of the application's socket that are ours while its connection is pending */
+/* borrowed_options.c - options of the application's socket that have our values while its connection is pending */
 #include "config.h"
 
 #include "shim/connect/borrowed_options.h"
@@ -15,7 +15,7 @@
 
 #define PROBES 100 /* Linux must not end the connection before us; 127 at most */
 
-/* The options in the order in which they are set. The time comes last, since setting it sends a probe that is due at once. */
+/* The options in the order in which we set them. The idle time comes last, since setting it sends a probe that is due at once. */
 static const struct {
 	int level, name;
 } options[] = {
@@ -28,8 +28,8 @@ static const struct {
 static_assert(OPTION_COUNT == CONN_KEEPALIVE_COUNT, "a value for each");
 
 /*
- * Sets our keepalive, even where it is on already: a time that is over when it is set makes Linux send a probe at once, which
- * is how there are several a second.
+ * Sets our keepalive, even if it is on already: if the idle time is over when it is set, Linux sends a probe at once. So we can send
+ * several a second.
  */
 static bool ours_set(struct conn *conn, int fd)
 {
@@ -97,7 +97,7 @@ bool keepalive_kept(const struct conn *conn, int level, int name, int *value)
 	return i >= 0;
 }
 
-/* --- SO_RCVLOWAT, the application's and ours --- */
+/* --- SO_RCVLOWAT: the application's value and ours --- */
 
 void lowat_raise(struct conn *conn, int fd, size_t bytes)
 {
@@ -108,7 +108,7 @@ void lowat_raise(struct conn *conn, int fd, size_t bytes)
 	next.setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &want, sizeof(want));
 }
 
-/* Most applications never set the option, and the kernel's default of 1 is what is needed; what other processes set isn't known. */
+/* Most applications never set the option, and we need the kernel's default, 1. We don't know which values other processes have set. */
 void lowat_hold(struct conn *conn, int fd)
 {
 	if (!conn->generation || options_is_set(conn, SOL_SOCKET, SO_RCVLOWAT))
@@ -132,7 +132,7 @@ bool lowat_keep(struct conn *conn, const void *value, socklen_t len)
 	if (len < sizeof(lowat) || len > INT_MAX || !usermem_read(&lowat, value, sizeof(lowat)) ||
 	    !conn_claim(conn, PHASES_UNFINISHED, &claim))
 		return false;
-	conn->socket.rcvlowat = lowat < 0 ? INT_MAX : lowat ? lowat : 1; /* as the kernel takes it */
+	conn->socket.rcvlowat = lowat < 0 ? INT_MAX : lowat ? lowat : 1; /* as the kernel does */
 	conn_release(conn, claim.from, &claim);
 	return true;
 }

@@ -2,12 +2,12 @@
 /*
  * conversion.c - from connect() to the end of the Convert response, on one socket
  *
- * conversion_progress() takes the steps. It can be called by any thread, at any time, from any hook: it claims the conn, takes the
- * step that its phase has (phase.h), and releases it in the next phase. What to do is the engine's to decide (engine/dial.h), operations.c
- * does it to the socket, and settle.c tells the application of the end.
+ * conversion_progress() takes the steps. Any thread may call it at any time, from any hook: it claims the conn, takes the step of its phase
+ * (phase.h), and releases it in the next phase. The engine decides (engine/dial.h), operations.c acts on the socket, and settle.c reports
+ * the end to the application.
  *
- * While a part of a response is missing, SO_RCVLOWAT makes the socket readable only when the rest has come. Multipath TCP sockets of Linux
- * 6.1 don't heed that: there a thread that waits would look at once and all the time, and so pauses after a look that was in vain.
+ * While part of a response is missing, SO_RCVLOWAT makes the socket readable only when the rest has come. Multipath TCP sockets of Linux
+ * 6.1 ignore it: there a waiting thread would look all the time. So it pauses after a look in vain.
  */
 #include "config.h"
 
@@ -25,10 +25,10 @@
 
 #define IN_VAIN_MS 2
 
-/* In these, what is sent before the server has answered is early data, which follows the request. */
+/* In these phases, output before the server's answer is early data, which follows the request. */
 #define PHASES_TAKING_EARLY (PHASE(RESOLVING) | PHASE(SYN_SENT) | PHASE(ASKED) | PHASE(EARLY_DIRECT))
 
-/* Takes a step of a claimed conn that is in @phase. Returns the phase to release it in. */
+/* Takes a step of a claimed conn in @phase. Returns the phase to release it in. */
 static enum conn_phase step(struct conn *conn, int fd, enum conn_phase phase)
 {
 	struct dial *dial = operations_dial(conn, fd);
@@ -60,7 +60,7 @@ enum conn_phase conversion_progress(struct conn *conn, int fd)
 	struct conn_claim claim;
 	enum conn_phase phase;
 	bool in_vain = false;
-	int saved_errno = errno; /* that of a call which succeeds stays as it was */
+	int saved_errno = errno; /* a call that succeeds leaves errno as it was */
 
 	while (conn_in(conn, PHASES_PENDING | PHASES_CONFIRMED) && conversion_can_step(conn, fd)) {
 		if (conn_phase(conn) == CONN_RESOLVING)
@@ -80,7 +80,7 @@ enum conn_phase conversion_progress(struct conn *conn, int fd)
 	return conn_phase_unclaimed(conn);
 }
 
-/* Sends request and early data after the SYN has gone, as far as the socket takes them. The conn is claimed. */
+/* Sends request and early data behind the SYN, as far as the socket takes them. The conn is claimed. */
 static enum conn_phase send_behind(struct conn *conn, int fd)
 {
 	enum conn_phase phase = conn_phase(conn);
@@ -105,8 +105,8 @@ static enum conn_phase send_with_syn(struct conn *conn, int fd)
 }
 
 /*
- * What follows another process leaves what is sent to that. A server that is asked itself gets the application's bytes from the
- * kernel: they must not follow a request.
+ * A conn that follows another process leaves output to that. A server that is asked itself gets the application's bytes from the kernel:
+ * they must not follow a request.
  */
 bool conversion_takes_early(const struct conn *conn)
 {
@@ -127,12 +127,12 @@ size_t conversion_send_early(struct conn *conn, int fd, const struct iovec *iov,
 	if (!conn_claim(conn, PHASE(HELD) | PHASES_TAKING_EARLY, &claim))
 		return 0;
 	phase = claim.from;
-	*went = held = phase == CONN_HELD; /* no longer if another thread has let the SYN go a moment ago */
+	*went = held = phase == CONN_HELD; /* false if another thread has just sent the SYN */
 	if (!conn->early.bytes && !conn->call.follows)
 		taken = early_keep(&conn->early, iov, count);
 	if (held)
 		phase = send_with_syn(conn, fd);
-	else if (taken && phase != CONN_RESOLVING) /* there, whoever is asked next gets them with the request */
+	else if (taken && phase != CONN_RESOLVING) /* in RESOLVING, the next request carries them */
 		phase = send_behind(conn, fd);
 	conn_release(conn, phase, &claim);
 	if (held && !watch_any(conn))

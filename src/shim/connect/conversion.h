@@ -8,10 +8,10 @@
 
 #include <sys/uio.h>
 
-/* @settings: kept, must stay. Once, before any other call. */
+/* Call it once, before all other functions. @settings: must stay */
 void conversion_init(const struct settings *settings);
 
-/* Are connections converted at all in this process? */
+/* Does this process convert connections at all? */
 bool conversion_enabled(void);
 
 /* Does the user, or the application by TCP_FASTOPEN_CONNECT, want early data from @fd? */
@@ -19,22 +19,21 @@ bool conversion_wants_early_data(int fd);
 
 /*
  * conversion_start() - ask a converter for @server instead of connecting to it
- * A server that is known to speak Multipath TCP is asked itself.
- * @conn: in CONN_IDLE, of @fd. Never blocks, but for the resolver if CONVERT_ADDR has a name.
+ * If the server is known to speak Multipath TCP, it asks the server itself. It blocks only for the resolver, if CONVERT_ADDR has a name.
+ * @conn: the conn of @fd, in CONN_IDLE
  * @early_data: the SYN may wait for the application's first bytes
- * Returns 0 with @conn pending or HELD (or further); CONVERSION_DIRECT with nothing changed if this
- * connection is to be made directly, the log says why; or -errno if it may not be
- * (settings.fail_closed).
+ * Returns 0 with @conn pending or HELD (or further); CONVERSION_DIRECT with nothing changed if the caller must connect directly, for a
+ * reason that the log has; or -errno if a direct connection isn't allowed (settings.fail_closed).
  */
 #define CONVERSION_DIRECT 1
 int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server, bool early_data);
 
 /*
  * conversion_send_early() - take the first bytes of an application that doesn't wait for the server
- * It was told that it is connected, or waits where the shim can't see it. The SYN of a HELD conn goes with them. If the SYN
- * went before, since another thread has waited, they follow the request: what looks like a connected socket takes some output.
- * @went: set if this call has let the SYN go
- * Returns how many of them were taken; 0 if it is too late, or they can't be read.
+ * The application was told that it is connected, or it waits where the shim can't see it. The SYN of a HELD conn carries the bytes. If the
+ * SYN was sent before, since another thread waits, the bytes follow the request: a socket that looks connected takes some output.
+ * @went: set if this call has sent the SYN
+ * Returns the number of bytes taken; 0 if it is too late, or the bytes can't be read.
  */
 size_t conversion_send_early(struct conn *conn, int fd, const struct iovec *iov, size_t count, bool *went);
 
@@ -47,62 +46,59 @@ void conversion_send_held(struct conn *conn, int fd);
 /* Does the same for all HELD conns that the application may be waiting for in @epfd (-1: anywhere). */
 void conversion_send_all_held(int epfd);
 
-/* Has something happened on the socket that conversion_progress() would act upon? */
+/* Has something happened on the socket that conversion_progress() would handle? */
 bool conversion_can_step(const struct conn *conn, int fd);
 
 /*
- * conversion_progress() - take every step that is possible without waiting
- * Returns the phase reached. A step that another thread is taking is waited for, since only after it can be said what
- * the application may see or send. CONN_DIRECT: the converter has failed, and a direct connection to the server is under
- * way on the same socket, which is the kernel's.
+ * conversion_progress() - take all steps that are possible without waiting
+ * If another thread takes a step it waits for the end of that, which decides what the application may see or send. Returns the phase
+ * reached. CONN_DIRECT: the converter has failed, and the kernel makes a direct connection to the server on the same socket.
  */
 enum conn_phase conversion_progress(struct conn *conn, int fd);
 
 /*
  * conversion_wait() - wait as a blocking connect(2) does
- * Returns 0 when @conn is no longer pending, else -errno: -EINTR (a signal handler
- * without SA_RESTART ran), -EINPROGRESS (SO_SNDTIMEO is over). The connection goes
- * on after both, as it does in the kernel.
+ * Returns 0 when @conn is no longer pending, else -errno: -EINTR (a signal handler without SA_RESTART ran), -EINPROGRESS (SO_SNDTIMEO is
+ * over). After both the connection continues, as in the kernel.
  */
 int conversion_wait(struct conn *conn, int fd);
 
 /*
  * conversion_wait_for() - wait as a blocking recv(2) or send(2) does
- * @option: SO_RCVTIMEO or SO_SNDTIMEO, which is -EAGAIN when it is over. Input waits for the response of
- * a CONFIRMED conn as well.
+ * @option: SO_RCVTIMEO or SO_SNDTIMEO, which limits the wait: -EAGAIN. Input also waits for the response of a CONFIRMED conn.
  */
 int conversion_wait_for(struct conn *conn, int fd, int option);
 
 /*
- * conversion_finish() - wait for the end of the handshake before somebody who doesn't know of it gets @fd
- * Waits for @ms milliseconds at most, whatever the mode of the descriptor.
+ * conversion_finish() - wait for the end of the handshake before code that doesn't know of it gets @fd
+ * Waits for at most @ms milliseconds, whatever the mode of the descriptor.
  */
 #define CONVERSION_FINISH_MS 5000
 void conversion_finish(struct conn *conn, int fd, int ms);
 
 /*
- * conversion_finish_all() - wait for the end of those handshakes that @concerns chooses, of all together
- * None is waited for once its connect() is @ms milliseconds ago, so that one which takes its time doesn't hold up every call; and no name
- * is resolved. Signals and cancellation wait meanwhile.
+ * conversion_finish_all() - wait for the end of all handshakes that @concerns selects, together
+ * It waits for each until @ms milliseconds after its connect(), so that a slow one doesn't delay each call. It resolves no name. Signals
+ * and cancellation are blocked meanwhile.
  */
 void conversion_finish_all(bool (*concerns)(const struct conn *conn), unsigned int ms);
 
-/* conversion_before_fork() - finish what can't be followed by other processes, within CONVERT_TIMEOUT, and note the rest: follow.c */
+/* conversion_before_fork() - finish, within CONVERT_TIMEOUT, handshakes that others can't follow, and note the rest (follow.c) */
 void conversion_before_fork(void);
 
 /*
- * conversion_conclude() - have no handshake any more: nobody will be there to go on with it
- * Waits for CONVERT_TIMEOUT at most, and then connects directly. conversion_conclude_all(): those that @concerns chooses, together.
- * conversion_conclude_now(): waits for a direct connection, too, for as long again.
+ * conversion_conclude() - end the handshake, which nobody could continue later
+ * Waits for CONVERT_TIMEOUT at most, and then connects directly. conversion_conclude_all() does so for all that @concerns selects,
+ * together. conversion_conclude_now() then waits for the direct connection, for as long again.
  */
 void conversion_conclude(struct conn *conn, int fd);
 void conversion_conclude_now(struct conn *conn, int fd);
 void conversion_conclude_all(bool (*concerns)(const struct conn *conn));
 
 /*
- * conversion_abandoned() - the application closes a @conn that its ring may use, before anything has come
- * If it has waited for longer than CONVERT_TIMEOUT the converter has to prove itself again: a blind request can't tell its
- * silence from a server's.
+ * conversion_abandoned() - note that the application closes a @conn that its ring may use, before anything has come
+ * If it has waited for longer than CONVERT_TIMEOUT, the converter must prove itself again: a blind request doesn't show whether the
+ * converter or the server is silent.
  */
 void conversion_abandoned(const struct conn *conn);
 
@@ -112,7 +108,7 @@ void conversion_let_go(struct conn *conn, int fd);
 /* Returns the events to wait for in poll(2) while @conn is pending. */
 short conversion_poll_events(const struct conn *conn);
 
-/* Has every conn whose converter has been silent for too long go on without it. */
+/* Takes the next step of each conn whose converter has been silent for too long. */
 void conversion_expire(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conversion_start.c - from connect() to the first SYN: whom to ask, a converter, the server itself, or nobody */
+/* conversion_start.c - from connect() to the first SYN: asks a converter, the server itself, or nobody */
 #include "config.h"
 
 #include "shim/connect/conversion.h"
@@ -82,13 +82,13 @@ static void call_begin(struct conn *conn, int fd, const union sockaddr_ip *serve
 	conn->ring_may_use = ring_may_use;
 }
 
-/* Is the server better reached without a converter, over Multipath TCP all the way (Section 5.1)? */
+/* Is Multipath TCP to the server itself, without a converter, the better way (Section 5.1)? */
 static bool is_bypassed(const struct conn *conn, const union sockaddr_ip *server)
 {
 	return exchange_bypasses(settings, server) && (conn->socket.mptcp || replace_may_be_mptcp(conn));
 }
 
-/* Puts options and registrations back where no connection was begun, so that the caller can leave the socket to the kernel. */
+/* Restores options and registrations if no connection was begun, so that the caller can leave the socket to the kernel. */
 static void leave_unbegun(struct conn *conn, int fd)
 {
 	operations_end(conn, fd);
@@ -113,12 +113,12 @@ static int start_bypass(struct conn *conn, int fd, const union sockaddr_ip *serv
 	return ret > 0 ? CONVERSION_DIRECT : ret;
 }
 
-/* Returns why a connection to @server isn't to be converted, or NULL if it is. */
+/* Returns why we don't convert a connection to @server, or NULL if we do. */
 static const char *obstacle(const struct conn *conn, int fd, const union sockaddr_ip *server)
 {
 	enum policy_verdict verdict = policy_decide(settings, server);
 
-	/* The kernel has an errno for it. */
+	/* The kernel reports the errno. */
 	if (server->sa.sa_family == AF_INET6 && sockaddr_ip_is_v4(server) && sockopt_get(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0))
 		return "the socket is for IPv6 alone";
 	if (verdict == POLICY_CONVERT && networks_is_own(server))
@@ -207,10 +207,10 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server,
 		return go_directly(server, reason);
 	if (server->sa.sa_family != AF_INET &&
 	    sockopt_get(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC) == AF_INET)
-		return CONVERSION_DIRECT; /* the kernel has an errno for it */
+		return CONVERSION_DIRECT; /* the kernel reports the errno */
 	if (user_cache_open(fd))
 		converters_forget();
-	if (is_bypassed(conn, server) && !rings_in_use(fd)) /* nobody would look whether it stays Multipath TCP */
+	if (is_bypassed(conn, server) && !rings_in_use(fd)) /* a ring: nobody would check whether it stays Multipath TCP */
 		return start_bypass(conn, fd, server);
 	for (bool resolved = false;; resolved = true) {
 		if (!conn_claim(conn, PHASE(IDLE), &claim))
@@ -219,7 +219,7 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server,
 		state = dial_next(operations_dial(conn, fd), early_data && !conn->socket.streamed && !conn->call.uses_io_uring, &end);
 		if (state != DIAL_RESOLVING || resolved)
 			break;
-		/* A name has to be resolved first, which may take its time. */
+		/* Resolves a name first, which may take long. */
 		conn_release(conn, CONN_IDLE, &claim);
 		if (!operations_resolve(conn, fd, server, &end))
 			return go_without_converter(conn, fd, server, &end);
@@ -229,7 +229,7 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server,
 		leave_unbegun(conn, fd);
 	if (phase == CONN_HELD) {
 		conn_note(conn, CONN_TOLD_CONNECTED);
-		watch_rearm(conn); /* writable since a moment ago, which is no edge to the kernel */
+		watch_rearm(conn); /* the socket is writable already, and the kernel reports no edge for that */
 	}
 	conn_release(conn, phase, &claim);
 	if (phase == CONN_IDLE)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* conversion_wait.c - blocking calls on a connection that is pending, interrupted and timed as the kernel's are */
+/* conversion_wait.c - blocking calls on a pending connection, with the kernel's interruptions and time-outs */
 #include "config.h"
 
 #include "shim/connect/conversion.h"
@@ -16,19 +16,19 @@
 #include <stdbool.h>
 #include <sys/signalfd.h>
 
-/* --- a wait with a time-out that a signal handler interrupts as it would connect(2) --- */
+/* --- a wait with a time-out, which signal handlers interrupt as they interrupt connect(2) --- */
 
 /*
- * connect(2) goes on after a handler with SA_RESTART, and ends after any other. After poll() has said EINTR it can't be told
- * which signal it was. If all handlers of the process are of one kind, that doesn't matter. If they aren't, signals are
- * blocked during the wait, and a signalfd, which is never read, becomes readable when one is pending. What kind its handler is
- * can be looked up then; the handler runs as soon as the thread's own mask is put back, before the wait goes on or ends.
+ * connect(2) continues after a handler with SA_RESTART, and ends after any other. But after an EINTR of poll() we don't know which signal
+ * it was. If all handlers of the process are of one kind, that doesn't matter. Otherwise we block signals during the wait. A signalfd,
+ * which we never read, becomes readable when a signal is pending, and then we look up the kind of its handler. The handler runs as soon as
+ * we restore the thread's own mask, before the wait continues or ends.
  *
- * The mask and the signalfd are put back also where the thread is cancelled in the wait.
+ * If the thread is cancelled in the wait, a cleanup handler restores the mask and closes the signalfd.
  */
 
 struct handlers {
-	bool restarting, interrupting; /* with SA_RESTART, without: is there a handler of this kind? */
+	bool restarting, interrupting; /* is there a handler with SA_RESTART; one without it? */
 };
 
 static struct handlers handlers_of(const sigset_t *which)
@@ -53,7 +53,7 @@ static struct handlers handlers_of(const sigset_t *which)
 struct signal_watch {
 	int fd;
 	sigset_t mask; /* the thread's own */
-	bool interrupted; /* by a handler that doesn't restart */
+	bool interrupted; /* by a handler without SA_RESTART */
 };
 
 static void signal_watch_end(void *arg)
@@ -82,13 +82,13 @@ static int poll_watching(struct pollfd *fd, int timeout_ms, struct signal_watch 
 	sigset_t pending;
 	int ret;
 
-	pthread_cleanup_push(signal_watch_end, watch); /* poll() is a point of cancellation */
+	pthread_cleanup_push(signal_watch_end, watch); /* poll() is a cancellation point */
 	ret = next.poll(fds, 2, timeout_ms);
 	if (ret > 0 && fds[1].revents) {
 		pending = deliverable(watch);
 		watch->interrupted = handlers_of(&pending).interrupting;
 	}
-	pthread_cleanup_pop(1); /* the mask is put back, so that the handlers run */
+	pthread_cleanup_pop(1); /* restores the mask, so that the handlers run */
 	fd->revents = fds[0].revents;
 	if (ret <= 0)
 		return ret;
@@ -99,8 +99,8 @@ static int poll_watching(struct pollfd *fd, int timeout_ms, struct signal_watch 
 }
 
 /*
- * poll(2) on one descriptor, restarted after handlers with SA_RESTART: poll(2) itself never is, connect(2) without SO_SNDTIMEO is. The
- * time begins anew after a restart. Returns as poll(2), with EINTR only after a handler without SA_RESTART.
+ * Calls poll(2) on one descriptor, and restarts it after handlers with SA_RESTART, as the kernel does with connect(2) without SO_SNDTIMEO,
+ * but never with poll(2). The time begins anew after a restart. Returns as poll(2), with EINTR only after a handler without SA_RESTART.
  */
 static int signals_poll(struct pollfd *fd, int timeout_ms)
 {
@@ -127,7 +127,7 @@ static int signals_poll(struct pollfd *fd, int timeout_ms)
 
 /* --- the wait --- */
 
-/* Returns the milliseconds until @end or the converter's deadline, whichever comes first; -1: there is neither. */
+/* Returns the milliseconds until the earlier of @end and the converter's deadline; -1: there is neither. */
 static int time_left(const struct conn *conn, int64_t end)
 {
 	int64_t now = clock_ns(), deadline = atomic_load(&conn->deadline);
@@ -141,10 +141,9 @@ static int time_left(const struct conn *conn, int64_t end)
 }
 
 /*
- * Waits until the response, or the part of it that is missing, is there, or a time is over. A wait without
- * a time limit is a recv(2), which the kernel restarts after a signal exactly when it would
- * restart connect(2): under SA_RESTART. Behind a part of the response it is poll(2): there MSG_PEEK on MPTCP waits
- * for SO_RCVLOWAT in a loop in the kernel that has no end (Linux 6.12). Returns 0 (look again) or -errno.
+ * Waits for the response, or for its missing part, or until a time is over. Without a time limit we wait in recv(2), which the kernel
+ * restarts after a signal exactly when it would restart connect(2): under SA_RESTART. After part of the response we wait in poll(2), since
+ * MSG_PEEK on MPTCP would wait for SO_RCVLOWAT in an endless loop in the kernel (Linux 6.12). Returns 0 (look again) or -errno.
  */
 static int wait_once(struct conn *conn, int fd, int64_t end)
 {
@@ -170,7 +169,7 @@ static int wait_once(struct conn *conn, int fd, int64_t end)
 	return end && clock_ns() >= end ? -ETIME : 0;
 }
 
-/* What a wait is for: the server to be reached, or its first bytes. */
+/* A wait ends when the server is reached, or when its first bytes may be read. */
 enum wait_for { FOR_SERVER, FOR_INPUT };
 
 static bool is_over(enum conn_phase phase, enum wait_for what)
@@ -179,8 +178,9 @@ static bool is_over(enum conn_phase phase, enum wait_for what)
 }
 
 /*
- * No step is taken by way of a descriptor that another thread has closed meanwhile, whatever has its number by now: whoever waits for that
- * gets EBADF. It is looked for before each wait but the first one, so that a usual connection has no need of it.
+ * Waits until @what has happened, or until @end. If another thread closes the descriptor meanwhile, its number may belong to another
+ * socket: we take no step on that, and return -EBADF. We check that before each wait but the first, so that a usual connection doesn't need
+ * it.
  */
 static int wait_until(struct conn *conn, int fd, int64_t end, enum wait_for what)
 {
@@ -212,7 +212,7 @@ int conversion_wait_for(struct conn *conn, int fd, int option)
 
 void conversion_finish(struct conn *conn, int fd, int ms)
 {
-	/* A server that was asked itself sends no response, and its first bytes are the application's. */
+	/* A server that we asked itself sends no response: its first bytes are the application's. */
 	const bool bypassed = conn_in(conn, PHASE(BYPASS) | PHASE(BYPASSED));
 	int64_t end = clock_ns() + ms * CLOCK_NS_PER_MS;
 
@@ -224,18 +224,18 @@ void conversion_finish(struct conn *conn, int fd, int ms)
 		conversion_let_go(conn, fd);
 }
 
-#define TOGETHER 64    /* so many are waited for at once, and the others looked at in between */
+#define TOGETHER 64    /* we wait for so many at once, and look at the others in between */
 #define STRETCH_MS 20
 
 struct finishing {
 	bool (*concerns)(const struct conn *conn);
-	int64_t limit; /* how long after its connect() one is waited for, in ns */
+	int64_t limit; /* how long after its connect() we wait for each, in ns */
 	struct pollfd fds[TOGETHER];
 	nfds_t count;
 	bool any;
 };
 
-/* Returns until when @conn is to be waited for; 0: not any more. Asked under the claim, so that no thread is in the middle of a step. */
+/* Returns until when to wait for @conn; 0: no longer. Decides under the claim, so that no thread is in the middle of a step. */
 static int64_t finish_end(struct conn *conn, int fd, const struct finishing *finishing)
 {
 	struct conn_claim claim;

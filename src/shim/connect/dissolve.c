@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * dissolve.c - what takes a connection away: shutdown(), and connect() to AF_UNSPEC
+ * dissolve.c - the calls that dissolve a connection: shutdown(), and connect() to AF_UNSPEC
  *
- * Both leave a TCP socket unconnected, with ECONNRESET to be told once (tcp_disconnect()), where MPTCP tells no error. So the
- * conn keeps that error: it is DISSOLVED, and IDLE as soon as the error has been told or a new connection is begun.
+ * Both leave a TCP socket unconnected, and TCP then reports ECONNRESET once (tcp_disconnect()), but MPTCP reports no error. So the conn
+ * keeps that error in the phase DISSOLVED. It becomes IDLE as soon as we have reported the error, or a new connection begins.
  */
 #include "config.h"
 
@@ -20,9 +20,9 @@
 
 #include <errno.h>
 
-#define FINISH_MS 1000 /* the response of a confirmed connection is on its way */
+#define FINISH_MS 1000 /* for the response of a confirmed connection, which is on its way */
 
-/* Dissolves a connection that is under way. @conn is claimed. Returns the phase to release it in. */
+/* Dissolves an attempt at a connection. @conn is claimed. Returns the phase to release it in. */
 static enum conn_phase give_up(struct conn *conn, int fd)
 {
 	char server[SOCKADDR_STRLEN];
@@ -37,8 +37,8 @@ static enum conn_phase give_up(struct conn *conn, int fd)
 }
 
 /*
- * Notes a shutdown() of an application that has given early data, to be done once the server is connected. Returns false if there is
- * nothing to wait for any more, since the connection has left the pending phases meanwhile: the caller shuts it down at once.
+ * Notes a shutdown() of an application that has given early data, until the server is connected. Returns false if the connection has left
+ * the pending phases meanwhile: then the caller shuts it down at once.
  */
 static bool shut_later(struct conn *conn, int fd, int how)
 {
@@ -57,7 +57,7 @@ int dissolve_shutdown(struct conn *conn, int fd, int how)
 {
 	struct conn_claim claim;
 
-	if (conn_is_confirmed(conn) && how != SHUT_WR) /* the response could not be read any more */
+	if (conn_is_confirmed(conn) && how != SHUT_WR) /* afterwards we couldn't read the response */
 		conversion_finish(conn, fd, FINISH_MS);
 	if (conn_has(conn, CONN_TOLD_CONNECTED) && shut_later(conn, fd, how))
 		return 0;
@@ -77,7 +77,7 @@ int dissolve_unconnected(struct conn *conn, int fd, int how)
 	return -errno;
 }
 
-/* Would TCP send a reset now, as tcp_need_reset() decides? The state of the MPTCP socket itself shows in poll() only. */
+/* Would TCP send a reset now, by tcp_need_reset()? Only poll() shows the state of the MPTCP socket itself. */
 static bool is_connected(int fd)
 {
 	static const uint8_t states[] = { 1, 3, 4, 5, 8 }; /* ESTABLISHED, SYN_RECV, FIN_WAIT1, 2, CLOSE_WAIT */

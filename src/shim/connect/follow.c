@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * follow.c - silent requests that other processes learn the end of, too
+ * follow.c - silent requests whose end other processes learn, too
  *
- * The problem: fork() copies what we know of a connection that is on its way, and exec() hands its socket to a program. A response
- * would have to be taken off the stream by exactly one of them. So handshakes that have one are finished before: conversion_before_fork().
+ * The problem: fork() copies our knowledge of an unfinished connection, and exec() gives its socket to a program. Exactly one process would
+ * have to take a response off the stream. So conversion_before_fork() finishes handshakes with a response before.
  *
- * A silent request needs no more than a look: once the SYN+ACK is there, TCP_INFO says to everybody who has the socket that the stream
- * is the server's. Such connections go on in all processes:
+ * A silent request only needs a look: once the SYN+ACK has come, TCP_INFO shows to each process with the socket that the stream is the
+ * server's. Such connections continue in all processes:
  *
- *   the asker      began it. It goes on as if it were alone, whatever comes: asks again, takes a response off, connects directly.
- *   a follower     has it from the asker (conn.call.follows): looks, and changes nothing about the socket.
- *     the SYN+ACK says that there is no response      DONE
+ *   the asker      began the connection. It continues as if alone: asks again, takes a response off, connects directly.
+ *   a follower     has it from the asker (conn.call.follows). It looks, and changes nothing about the socket:
+ *     the SYN+ACK shows that there is no response     DONE
  *     anything else: a response, a reset, a deadline,
- *     another SYN, which its local port tells         FAILED, and an unconnected socket in its place: replace_sever()
+ *     another SYN, which has another local port       FAILED, with an unconnected socket in its place: replace_sever()
  *
- * A silent request that asks whether the server speaks Multipath TCP is finished as one that has a response, since it has one if the server
- * does.
+ * A silent request that asks whether the server speaks Multipath TCP counts as one with a response, since it gets one if the server does.
  *
- * So no follower ever sees a byte that isn't the server's, nor keeps the asker from anything. What it loses: if the SYN was lost, or the
- * server refuses, it has ECONNREFUSED where the asker goes on. The asker may have ended by then; its connection fails with it.
+ * So no follower sees a byte that isn't the server's, or hinders the asker. The price: if the SYN was lost, or the server refuses, a
+ * follower gets ECONNREFUSED while the asker continues. If the asker has ended by then, its connection fails as well.
  *
- * The same happens to what couldn't be finished before a fork(), and to what another thread begins while this one forks: it
- * belongs to the asker alone.
+ * Handshakes that couldn't be finished before a fork(), and those that another thread begins during the fork, belong to the asker alone:
+ * they fail in the child in the same way.
  *
- * The local port is noted before the fork: a look takes the facts first and the port afterwards, so that facts of a later SYN, which may
- * not be a silent one, are never believed.
+ * We note the local port before the fork. A look reads the facts first and the port afterwards, so that it never believes the facts of a
+ * later SYN, which may not be silent.
  */
 #include "config.h"
 
@@ -41,7 +40,7 @@ static uint16_t local_port(int fd)
 	union sockaddr_ip addr = { .sa.sa_family = AF_UNSPEC };
 	socklen_t len = sizeof(addr);
 
-	/* the port is at the same place in both families */
+	/* both families have the port in the same place */
 	return next.getsockname(fd, &addr.sa, &len) == 0 ? addr.in.sin_port : 0;
 }
 
@@ -63,7 +62,7 @@ void follow_note(struct conn *conn, int fd)
 
 	if (!conn_claim_of(conn, fd, PHASE(SYN_SENT), &claim))
 		return;
-	/* a follower has the port from the asker: by now the socket may have another one */
+	/* a follower has the asker's port; the socket may have another one by now */
 	if (!conn->call.follows && follow_is_silent(conn))
 		conn->dial.attempt.local_port = local_port(fd);
 	conn_release(conn, claim.from, &claim);
@@ -75,7 +74,7 @@ static enum silence silence_of(const struct conn *conn, const struct tcp_info *i
 		return SILENCE_NONE;
 	if (info->tcpi_state == TCPINFO_UNKNOWN || info->tcpi_state == TCPINFO_SYN_SENT)
 		return SILENCE_OPEN;
-	/* One that is closed by now was accepted before if it has the facts, which are of the handshake. */
+	/* The options are the handshake's. So if a closed connection has them, it was accepted before. */
 	return synack_is_silent(info->tcpi_options, true) ? SILENCE_KEPT : SILENCE_NONE;
 }
 

@@ -2,11 +2,9 @@
 /*
  * gate.c - may the application send or receive now?
  *
- * An application that was never told "writable" can still send and receive: it may not wait at all, wait
- * where the hooks can't see it, or use another thread. Input first takes the response
- * off the stream, or fails as on a socket in SYN_SENT. Output first sends the rest of the
- * request, and then is left to the kernel: the converter keeps the bytes for the
- * server.
+ * An application that was never told "writable" can still send and receive: it may not wait at all, wait where the hooks can't see it, or
+ * use another thread. Before input we take the response off the stream; without one, input fails as on a socket in SYN_SENT. Before output
+ * we send the rest of the request; then we leave output to the kernel, and the converter keeps the bytes for the server.
  */
 #include "config.h"
 
@@ -36,7 +34,7 @@ bool gate_may_block(const struct conn *conn, int fd, int flags)
 	status = next.fcntl(fd, F_GETFL);
 	if (status < 0 || !(status & O_NONBLOCK))
 		return status >= 0;
-	/* Another thread has set that, or may have, if the count is odd or has changed; and it does so where the socket would block. */
+	/* If the count is odd or has changed, another thread has set O_NONBLOCK for a moment, which it does only on blocking sockets. */
 	return conn && ((mode_changes & 1) || atomic_load(&conn->mode_changes) != mode_changes);
 }
 
@@ -45,7 +43,7 @@ static struct gate input_at_last(struct conn *conn, int fd, int flags)
 	enum conn_phase phase;
 	int ret;
 
-	if (conn_phase(conn) == CONN_HELD) /* the server is to speak first */
+	if (conn_phase(conn) == CONN_HELD) /* the application waits for the server to speak first */
 		conversion_send_held(conn, fd);
 	phase = conversion_progress(conn, fd);
 	if (phase_in(phase, PHASES_PENDING | PHASES_CONFIRMED)) {
@@ -56,7 +54,7 @@ static struct gate input_at_last(struct conn *conn, int fd, int flags)
 			return gate_closed(ret);
 		phase = conn_phase(conn);
 	}
-	/* The error once, then the end of the stream: as TCP after a refused connection. */
+	/* The error once, then the end of the stream, like TCP after a refused connection. */
 	return phase_in(phase, PHASES_FAILED) ? gate_closed(-conn_take_error(conn)) : gate_open;
 }
 
@@ -77,8 +75,8 @@ bool gate_is_writable(int fd)
 }
 
 /*
- * Output may follow the request, which has gone: no other converter can be asked from now on. Noted under the claim, so
- * that no thread which is about to begin anew can miss it. Returns false if output can't follow it.
+ * Notes that output follows the request, which was sent: from now on we can't ask another converter. It does so under the claim, so that a
+ * thread that is about to begin anew can't miss it. Returns false if output can't follow the request.
  */
 static bool note_output(struct conn *conn, int fd)
 {
@@ -95,9 +93,9 @@ static bool note_output(struct conn *conn, int fd)
 }
 
 /*
- * Decides about output before the server has answered. A socket in SYN_SENT takes none, and neither does this one as long as
- * its application waits where the hooks see it. An application that waits out of their sight may have been told "writable" by
- * the kernel at the SYN+ACK, and would never be told again: its output must be taken.
+ * Decides about output before the server's answer. A socket in SYN_SENT takes none, and neither does this one while its application waits
+ * where the hooks see it. If it waits out of their sight, the kernel may have reported "writable" at the SYN+ACK, and won't do so again:
+ * then we must take its output.
  */
 static struct gate gate_output_pending(struct conn *conn, int fd, int flags)
 {
@@ -108,9 +106,9 @@ static struct gate gate_output_pending(struct conn *conn, int fd, int flags)
 		return ret ? gate_closed(ret) : gate_open;
 	}
 	/*
-	 * An edge-triggered registration that we couldn't see has reported the handshake with the converter as
-	 * writable, and won't do so again: the converter keeps what is sent then. But nothing may
-	 * overtake the request, nor early data, of which only the first bytes are kept for another converter.
+	 * An edge-triggered registration that we couldn't see has reported "writable" after the handshake with the converter, and won't do
+	 * so again. So we let output go, and the converter keeps it. But it must not overtake the request, nor early data, of which we keep
+	 * only the first bytes for another converter.
 	 */
 	if (conn_has(conn, CONN_TOLD_CONNECTED) || !conn_has(conn, CONN_TOLD_WRITABLE))
 		return gate_closed(-EAGAIN);

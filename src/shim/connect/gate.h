@@ -7,7 +7,7 @@
 
 #include <sys/socket.h>
 
-/* What a hook is to do: call the next function (@pass), or return @ret. The functions below leave errno as it was. */
+/* What a hook does next: call the next function (@pass), or return @ret. The functions below leave errno as it was. */
 struct gate {
 	bool pass;
 	int ret; /* if !pass: 0 or -errno */
@@ -16,7 +16,7 @@ struct gate {
 struct gate gate_input_slow(struct conn *conn, int fd, int flags);
 struct gate gate_output_slow(struct conn *conn, int fd, int flags);
 
-/* May input be taken from @fd? Not until the response is off the stream. @flags: as in recv(2) */
+/* May the application read from @fd? Not before the response is off the stream. @flags: as in recv(2) */
 static inline struct gate gate_input(int fd, int flags)
 {
 	struct conn *conn = conn_attentive(fd);
@@ -24,7 +24,7 @@ static inline struct gate gate_input(int fd, int flags)
 	return conn ? gate_input_slow(conn, fd, flags) : (struct gate){ .pass = true };
 }
 
-/* May output go to @fd? Not before the request, nor to a server that could not be reached. */
+/* May the application write to @fd? Not before the request, nor to a server that wasn't reached. */
 static inline struct gate gate_output(int fd, int flags)
 {
 	struct conn *conn = conn_attentive(fd);
@@ -37,7 +37,7 @@ bool gate_is_writable(int fd);
 
 /*
  * gate_may_block() - would a call with @flags (MSG_DONTWAIT) on the descriptor @fd of @conn block?
- * @conn: NULL if the socket has none. O_NONBLOCK that attempt.c has set for a moment isn't the application's, and doesn't count.
+ * @conn: NULL if the socket has none. An O_NONBLOCK that operations_connect() has set for a moment doesn't count.
  */
 bool gate_may_block(const struct conn *conn, int fd, int flags);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* input.c - where an MPTCP socket receives otherwise than a TCP one */
+/* input.c - makes input from an MPTCP socket look like input from a TCP one */
 #include "config.h"
 
 #include "shim/connect/input.h"
@@ -42,7 +42,7 @@ bool input_ended_slow(int fd)
 	return sockopt_get(fd, SOL_SOCKET, SO_ACCEPTCONN, 0) == 0;
 }
 
-/* --- MSG_PEEK on an MPTCP socket, as it is on TCP (Linux before 6.18) --- */
+/* --- MSG_PEEK on an MPTCP socket, as on TCP (Linux before 6.18) --- */
 
 #define TICK_MAX_MS 16
 
@@ -52,8 +52,8 @@ static bool is_blocking(int fd, int flags)
 }
 
 /*
- * Waits until @want bytes are there, the stream ends, a signal is handled or SO_RCVTIMEO is over. Returns whether they are there. What follows
- * bytes that are there already wakes nobody, so that it is looked for now and then.
+ * Waits until @want bytes are there, the stream ends, a signal is handled or SO_RCVTIMEO is over. Returns whether they are there. Bytes
+ * that follow others wake nobody, so we look for them now and then.
  */
 static bool wait_for(int fd, int want)
 {
@@ -78,7 +78,7 @@ bool peek_prepare_slow(int fd, size_t want, int *flags)
 	if (!input_is_mptcp(fd))
 		return true;
 	if (*flags & MSG_WAITALL && is_blocking(fd, *flags)) {
-		/* The kernel waits for the first byte, and knows what interrupts that. */
+		/* The kernel waits for the first byte, and handles signals meanwhile. */
 		if (next.recv(fd, &byte, 1, MSG_PEEK) < 0)
 			return false;
 		if (!wait_for(fd, want < INT_MAX ? (int)want : INT_MAX))
@@ -90,7 +90,7 @@ bool peek_prepare_slow(int fd, size_t want, int *flags)
 	return true;
 }
 
-/* --- what an application's connection that was reset says of the path to its converter --- */
+/* --- what the reset of a connection shows of the path to its converter --- */
 
 void reset_told_slow(int fd)
 {

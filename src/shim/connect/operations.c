@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * operations.c - what the engine does to an application's socket (engine/dial.h), and what is done beside it
+ * operations.c - the engine's operations on an application's socket (engine/dial.h), and the shim's own
  *
- * While the socket is connected its SO_RCVLOWAT, its keepalive and its epoll registrations are ours. The engine's steps run with the conn
- * claimed, and so all of these do.
+ * During an attempt the socket's SO_RCVLOWAT, its keepalive and its epoll registrations have our values. All of the engine's operations run
+ * with the conn claimed, like the engine's steps.
  *
- * A SYN that waits for early data is the kernel's own TCP_FASTOPEN_CONNECT: connect() returns 0, and poll() and epoll say that the socket
- * is writable, which the first bytes then make true.
+ * A SYN waits for early data by the kernel's TCP_FASTOPEN_CONNECT: connect() returns 0, and poll() and epoll report the socket as writable.
+ * The first bytes then start the connection.
  */
 #include "config.h"
 
@@ -80,15 +80,15 @@ void operations_disconnect(int fd)
 	struct sockaddr unspec = { .sa_family = AF_UNSPEC };
 
 	next.connect(fd, &unspec, sizeof(unspec));
-	sockopt_get(fd, SOL_SOCKET, SO_ERROR, 0); /* a reset of our own making is not news */
-	/* Nor is what routers said of our SYN, which TCP queues even without IP_RECVERR (seen on Linux 6.18), and poll() tells of. */
+	sockopt_get(fd, SOL_SOCKET, SO_ERROR, 0); /* drops the error of our own reset */
+	/* Drops routers' errors about our SYN: TCP queues them even without IP_RECVERR (seen on Linux 6.18), and poll() reports them. */
 	while (next.recv(fd, NULL, 0, MSG_ERRQUEUE | MSG_DONTWAIT) >= 0)
 		;
 }
 
 int operations_error(struct conn *conn, int fd, int fallback)
 {
-	int seen = conn_take_error(conn); /* a thread that waited has seen it: the kernel tells it once */
+	int seen = conn_take_error(conn); /* the kernel reports it once, and a waiting thread may have got it */
 	int pending = sockopt_get(fd, SOL_SOCKET, SO_ERROR, 0);
 
 	return seen ? seen : pending ? pending : fallback;
@@ -128,7 +128,7 @@ void operations_fastopen_off(struct conn *conn, int fd)
 
 void operations_end(struct conn *conn, int fd)
 {
-	conn->hung_up = true; /* or soon will be: what event loops see of that is ours */
+	conn->hung_up = true; /* or soon will be: our attempt, and not the server, makes event loops see that */
 	keepalive_end(conn, fd);
 	dial_stop(&conn->dial);
 	lowat_restore(conn, fd);
@@ -173,7 +173,7 @@ static int op_prepare(struct dial *dial)
 
 	lowat_hold(conn, conn->dial_fd);
 	operations_fastopen_off(conn, conn->dial_fd);
-	watch_mask(conn); /* before anything can happen that the application would see */
+	watch_mask(conn); /* before any event that the application would see */
 	return path_start_bind(&dial->start, conn->dial_fd);
 }
 
@@ -255,7 +255,7 @@ static ssize_t op_peek(struct dial *dial, uint8_t *buffer, size_t size, bool *en
 	return got < 0 ? -errno : got;
 }
 
-/* Not inlined, so that its buffer isn't on the stack during what follows. */
+/* Not inlined, so that its buffer isn't on the stack later. */
 __attribute__((noinline)) static bool op_take(struct dial *dial, size_t bytes)
 {
 	const int fd = conn_of_dial(dial)->dial_fd;
@@ -278,7 +278,7 @@ static bool op_probe(struct dial *dial, int seconds)
 	return keepalive_start(conn, conn->dial_fd, seconds);
 }
 
-/* Behind a part of the response SO_RCVLOWAT makes the socket readable only when the rest has come. */
+/* After part of the response, SO_RCVLOWAT makes the socket readable only when the rest has come. */
 static void op_watch(struct dial *dial)
 {
 	struct conn *conn = conn_of_dial(dial);
@@ -328,7 +328,7 @@ static bool is_waiting(const struct path_start *start)
 	return conn_is_pending((const struct conn *)((const char *)start - offsetof(struct conn, dial.start)));
 }
 
-/* Called by hooks of the application's next calls. */
+/* The hooks of the application's next calls call it. */
 static void trials_look(void)
 {
 	int saved_errno = errno;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* output.c - the first output of an application that asks for early data, or gets it */
+/* output.c - sends the first output of an application as early data */
 #include "config.h"
 
 #include "shim/connect/output.h"
@@ -22,7 +22,7 @@ static size_t iov_total(const struct iovec *iov, size_t count)
 	return total;
 }
 
-/* Sends what is left behind the first @sent bytes. Returns how many then are sent, or -errno. */
+/* Sends the bytes after the first @sent. Returns the number of all bytes sent by then, or -errno. */
 static ssize_t send_rest(int fd, const struct iovec *iov, size_t count, int flags, size_t sent)
 {
 	size_t skip = sent;
@@ -66,7 +66,7 @@ static bool is_early(struct conn *conn, int fd, const struct iovec *iov, size_t 
 		return false; /* a socket in SYN_SENT takes no output */
 	taken = conversion_send_early(conn, fd, iov, count, &went);
 	if (!taken && went && !gate_may_block(conn, fd, flags))
-		*result = -EINPROGRESS; /* as in the kernel, the SYN goes even if no data can be copied */
+		*result = -EINPROGRESS; /* as in the kernel, the SYN is sent even if no data can be copied */
 	else if (!taken)
 		return false;
 	else if (taken == iov_total(iov, count))
@@ -89,7 +89,7 @@ bool output_is_early(int fd, const struct iovec *iov, size_t count, int flags, s
 	return early;
 }
 
-/* A blocking sendto(MSG_FASTOPEN) says whether the server was reached, as connect(2) does. */
+/* Waits, in a blocking sendto(MSG_FASTOPEN), for the server, like connect(2). Returns 0 or -errno. */
 static int connected(struct conn *conn, int fd, int flags)
 {
 	int ret = gate_may_block(conn, fd, flags) ? conversion_wait(conn, fd) : 0;
@@ -125,7 +125,7 @@ static bool is_fastopen(int fd, const struct iovec *iov, size_t count, int flags
 			*result = ret;
 		return true;
 	}
-	/* The SYN has gone without the application's data: a blocking call waits for the server first, any other says EINPROGRESS. */
+	/* The SYN was sent without the application's data: a blocking call waits for the server first, others return EINPROGRESS. */
 	if (ret == 0)
 		ret = blocking ? connected(conn, fd, flags) : -EINPROGRESS;
 	*result = ret < 0 ? ret : send_rest(fd, iov, count, flags & ~MSG_FASTOPEN, 0);

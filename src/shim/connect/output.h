@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* output.h - the first output of an application that asks for early data, or gets it */
+/* output.h - sends the first output of an application as early data */
 #ifndef SHIM_OUTPUT_H
 #define SHIM_OUTPUT_H
 
@@ -9,7 +9,7 @@
 #include <sys/uio.h>
 
 /*
- * output_fastopen_slow() - output_is_fastopen(), below, once it is known that a connection is to be begun
+ * output_fastopen_slow() - the part of output_is_fastopen(), below, for calls that may begin a connection
  * This and all functions below leave errno as it was.
  */
 bool output_fastopen_slow(int fd, const struct iovec *iov, size_t count, int flags,
@@ -20,11 +20,11 @@ bool output_takes_early(int fd);
 
 /*
  * output_is_early() - are these the first bytes of an application that didn't wait for the server?
- * If so they are taken, and @result is what send(2) is to return, or -errno. @flags: as in send(2)
+ * If so, takes them, and sets @result to the return value for send(2), or -errno. @flags: as in send(2)
  */
 bool output_is_early(int fd, const struct iovec *iov, size_t count, int flags, ssize_t *result);
 
-/* Does what output_is_early() does, for sendto(MSG_FASTOPEN), which connects to @addr first. */
+/* Does the same for sendto(MSG_FASTOPEN), which connects to @addr first. */
 static inline bool output_is_fastopen(int fd, const struct iovec *iov, size_t count, int flags,
 				      const struct sockaddr *addr, socklen_t addrlen,
 				      ssize_t *result)

@@ -1,24 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * replace.c - another socket takes the place of one, underneath the same descriptors
+ * replace.c - puts another socket under the descriptors of the application's
  *
- * The application makes a TCP socket, and keeps it until Multipath TCP is known to be of use: for a
- * connection by way of a converter, or to a server that is known to speak it. Then, in connect(), an MPTCP
- * socket takes the place of the TCP one; and a TCP socket takes its place in turn where the handshake
- * shows that Multipath TCP doesn't get through, or the connection is made directly in the end. A third
- * reason is a converter that is reached by the other family only.
+ * The application makes a TCP socket, and keeps it until Multipath TCP is useful: for a connection by way of a converter, or to a server
+ * that speaks it. Then connect() replaces the TCP socket by an MPTCP one. A TCP socket replaces that in turn if the handshake shows that
+ * Multipath TCP doesn't get through, or if the connection is direct in the end. We also replace a socket if the converter has only an
+ * address of the other family.
  *
- * Why not the other way, an MPTCP socket from socket() on: Linux loses bytes on MPTCP sockets that have
- * fallen back to TCP (doc/kernel-mptcp-fallback-overlap.md), so whatever goes past us (io_uring, system calls of
- * one's own) and whatever can't be replaced must be a TCP socket. This way round, what can't be done
- * costs a connection its second network, and never a byte.
+ * Why socket() doesn't make an MPTCP socket at once: Linux loses bytes on MPTCP sockets that have fallen back to TCP
+ * (doc/kernel-mptcp-fallback-overlap.md). So a socket that is used past us (io_uring, the program's own system calls), or that we can't
+ * replace, must be a TCP one. In this way a failure costs a connection its second network, and never a byte.
  *
- * The new socket is given the same options, flags and address, dup3() puts it under each descriptor, and the
- * epoll registrations, which went with the old socket, are made again. Nobody can notice as long as the
- * socket isn't connected and all of its descriptors and registrations are known.
+ * The new socket gets the same options, flags and address; dup3() puts it under each descriptor; and we make the epoll registrations again,
+ * which went with the old socket. Nobody can notice while the socket isn't connected and we know all of its descriptors and registrations.
  *
- * The address: Linux lets two sockets have the same one while both have SO_REUSEADDR and neither
- * listens, so there is no moment at which another process could take it.
+ * The address: Linux lets two sockets have the same one while both have SO_REUSEADDR and neither listens, so there is no moment at which
+ * another process could take it.
  */
 #include "config.h"
 
@@ -39,7 +36,7 @@ static int socket_make(int domain, int protocol)
 	return next_socket_now(domain, SOCK_STREAM | SOCK_CLOEXEC, protocol);
 }
 
-/* Copies the file status flags and the receiver of signals. The flags come last, since O_ASYNC begins to send signals. */
+/* Copies the file status flags and the receiver of signals. The flags come last, since with O_ASYNC the signals begin. */
 static bool flags_copy(int from, int to)
 {
 	int flags = next.fcntl(from, F_GETFL), number = next.fcntl(from, F_GETSIG);
@@ -49,7 +46,7 @@ static bool flags_copy(int from, int to)
 		return false;
 	return (!whom.pid || next.fcntl(to, F_SETOWN_EX, &whom) == 0) &&
 	       (!number || next.fcntl(to, F_SETSIG, number) == 0) &&
-	       (flags == O_RDWR || next.fcntl(to, F_SETFL, flags) == 0); /* O_RDWR alone is what a new socket has */
+	       (flags == O_RDWR || next.fcntl(to, F_SETFL, flags) == 0); /* a new socket has O_RDWR alone */
 }
 
 static bool is_bound(const union sockaddr_ip *addr)
@@ -69,7 +66,7 @@ bool replace_is_bound(int fd)
 	return next.getsockname(fd, &addr.sa, &len) == 0 && is_bound(&addr);
 }
 
-/* Binds @to to the address that the application has bound @from to. A port that an earlier attempt has left behind doesn't count. */
+/* Binds @to to the address that the application has bound @from to. The port of an earlier attempt doesn't count. */
 static bool address_copy(const struct conn *conn, int from, int to)
 {
 	union sockaddr_ip addr;
@@ -101,7 +98,7 @@ static bool descriptor_put(const struct conn *conn, int fd, int made)
 	       next_dup_now(made, fd, flags & FD_CLOEXEC ? O_CLOEXEC : 0) >= 0;
 }
 
-/* Makes the other descriptors of the socket, which the application has made by dup(), refer to the new one as well. */
+/* Makes the socket's other descriptors, which the application has made by dup(), refer to the new socket as well. */
 static void duplicates_put(const struct conn *conn, int fd, int made)
 {
 	uint32_t left = atomic_load(&conn->refs) - 1;
@@ -118,7 +115,7 @@ static bool put_in_place(struct conn *conn, int fd, int made)
 {
 	const uint64_t cookie = conn_cookie(made);
 
-	if (!cookie) /* the conn would not be found any more */
+	if (!cookie) /* we could no longer find the conn */
 		return false;
 	watch_suspend(conn);
 	if (!descriptor_put(conn, fd, made)) {
@@ -130,7 +127,7 @@ static bool put_in_place(struct conn *conn, int fd, int made)
 	return true;
 }
 
-/* Is the socket as socket() has made it, or as connect() to AF_UNSPEC has left it? */
+/* Is the socket unconnected: new, or disconnected by connect() to AF_UNSPEC? */
 static bool is_unconnected(int fd)
 {
 	return tcpinfo_of(fd).tcpi_state == TCPINFO_CLOSE;

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ring_use.c - connections that their program may use past us before it has asked us anything
+ * ring_use.c - connections that a program may use past the hooks at once, by io_uring
  *
- * A program that uses io_uring and doesn't wait in connect() may read by its ring as soon as the kernel has connected the socket. So
- * its request is a blind one: there is never a response on the stream. But a request whose SYN was lost comes behind the handshake, a
- * second later, without the data, and is reset by the converter.
+ * A program that uses io_uring and doesn't wait in connect() may read by its ring as soon as the kernel has connected the socket. So its
+ * request is blind: the stream never has a response. But if the SYN is lost, Linux repeats it a second later without its data; the request
+ * then comes behind the handshake, and the converter resets the connection.
  *
- * Programs ask for SO_ERROR before they use a socket that has become writable, or wait for it by poll() or epoll_wait(). Then the
- * connection can be begun anew, and the call, which is ours, waits until it is there. Two things must not happen:
+ * Programs ask for SO_ERROR before they use a socket that has become writable, or wait for it by poll() or epoll_wait(). Our hook for such
+ * a call can begin the connection anew, and waits until it is there. Two things must not happen:
  *
- *	The program has sent something already. It has been told so, and nobody would send it again. So the socket is shut for sending
- *	first, behind which the kernel's counts are final.
+ *	The program has sent bytes already. They count as sent, and nobody would send them again. So we shut the socket down for sending
+ *	first; afterwards the kernel's counts are final.
  *
- *	An operation of the ring waits on the socket already, and reads the response. So the response comes to another socket, which is
- *	in the place of the first one under the descriptors, and which the ring gets to know by later operations only. Where that can't
- *	be, as for a ring's registered file, the connection is made directly, and there is no response.
+ *	An operation of the ring waits on the socket already, and reads the response. So we replace the socket under the descriptors: the
+ *	response comes to the new one, which only later operations of the ring see. Where that is impossible, as for a ring's registered
+ *	file, we connect directly, without a response.
  *
- * A program that asks nobody (it has the ring send, and the ring waits) would have its connection reset. Which kind a program is shows
- * when it has its first connection, for which connect() waits until it is there, as it does for all of a program that doesn't ask:
+ * If a program doesn't ask (its ring sends, and its ring waits), its connection would be reset. Its first connection shows which kind of
+ * program it is: connect() waits for that, and for all connections of a program that doesn't ask:
  *
- *	habit    what was seen                                              the next connect() that doesn't block
- *	UNKNOWN  nothing                                                    waits; not where the last one is neither asked about nor
- *	                                                                    used yet, since the program begins many at once
- *	ASKS     it has asked for SO_ERROR, and had sent nothing            doesn't wait
- *	USES     it has sent something, or closed the socket, and not asked waits
+ *	habit    seen so far                                                the next connect() that doesn't block
+ *	UNKNOWN  nothing                                                    waits; but not if the program has neither asked about the
+ *	                                                                    last one nor used it yet, since it begins many at once
+ *	ASKS     it has asked for SO_ERROR before it sent anything          doesn't wait
+ *	USES     it has sent bytes, or closed the socket, without asking    waits
  *
- * What is registered in an epoll instance before connect() is waited for by a hook, and needs no habit.
+ * If an epoll instance has the socket before connect(), a hook waits for it, and the habit doesn't matter.
  */
 #include "config.h"
 
@@ -43,14 +43,14 @@ enum habit { UNKNOWN, ASKS, USES };
 
 static _Atomic enum habit habit;
 
-/* The last connection that connect() has waited for: the index of its conn and 1, its cookie, and what the kernel had to send by then. */
+/* The last connection that connect() has waited for: its conn's index plus 1, its cookie, and the bytes that the kernel got by then. */
 static _Atomic uint32_t last; /* 0: none */
 static _Atomic uint64_t last_cookie;
 static _Atomic uint32_t last_sent;
 
 /*
- * Has the kernel been given more to send than the request, of @sent bytes? @shut: and the end of the stream, a FIN, which counts until it is
- * sent. Before a connection has all that it needs for a second subflow the first one has all that was sent.
+ * Returns whether the kernel got more bytes to send than the @sent bytes of the request. @shut: also the end of the stream, a FIN, which
+ * counts as a byte until it is sent. Until a connection is ready for a second subflow, its first one has all that was sent.
  */
 static bool is_used(const struct conn *conn, int fd, uint32_t sent, bool shut)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* settle.c - what the application sees of the end of a dial, and connections to the server itself */
+/* settle.c - shows the end of a dial to the application, and connects to the server itself */
 #include "config.h"
 
 #include "shim/connect/settle.h"
@@ -23,8 +23,8 @@
 #include <netinet/in.h>
 
 /*
- * An end that the server caused is the application's: the socket is disconnected, which sends the reset that Section 6.2.8 wants, and
- * looks to poll and epoll like one whose connection was refused.
+ * If the server causes the end, the application gets its error. We disconnect the socket, which sends the reset that Section 6.2.8 wants;
+ * to poll and epoll it then looks as if its connection was refused.
  */
 
 void settle_let_go(struct conn *conn, int fd)
@@ -47,7 +47,7 @@ static enum conn_phase settle_confirmed(struct conn *conn, int fd)
 enum conn_phase settle_failed(struct conn *conn, int fd, int error, const char *reason)
 {
 	if (conn_is_confirmed(conn) || conn_has(conn, CONN_WROTE))
-		watch_mask(conn); /* so that the kernel looks again */
+		watch_mask(conn); /* so that the kernel reports its events anew */
 	operations_end(conn, fd);
 	early_drop(&conn->early);
 	dial_log(&conn->dial, "failed: ", reason);
@@ -75,7 +75,7 @@ static int connect_directly(struct conn *conn, int fd)
 	conn->dial.attempt = (struct attempt){
 		.addr = conn->dial.server,
 		.direct = true,
-		/* Bytes may be kept of an application that was only told "writable", too. */
+		/* We may also have bytes of an application that was only told "writable". */
 		.want_output = conn_has(conn, CONN_TOLD_CONNECTED) || conn->early.bytes,
 	};
 	deadlines_set(conn, 0);
@@ -117,9 +117,9 @@ enum conn_phase settle_early_data(struct conn *conn, int fd)
 }
 
 /*
- * A blind request has come to nothing. It is made again, and not blindly, where the application hasn't used the connection and waits for it
- * now (ring_use.h). If it was reset or refused when CONVERT_TIMEOUT is over, or another socket can't take its place, the connection is
- * made directly. Otherwise the application has the error, and the next request is one by which a failure of the converter's shows as one.
+ * Goes on after a failed blind request. If the application hasn't used the connection and waits for it now (ring_use.h), we make the
+ * request again, not blindly. If it was reset or refused after CONVERT_TIMEOUT, or we can't replace the socket, we connect directly.
+ * Otherwise the application gets the error, and the next request isn't silent, so that it shows a failure of the converter.
  */
 static enum conn_phase settle_blind(struct conn *conn, int fd, struct dial_end *end)
 {
@@ -128,7 +128,7 @@ static enum conn_phase settle_blind(struct conn *conn, int fd, struct dial_end *
 	const int converter = attempt->converter;
 	char text[SOCKADDR_STRLEN];
 
-	/* A reset may be the converter's, which has lost the request, or has waited for a slow server as long as it may. */
+	/* The reset may come from a converter that has lost the request, or has waited as long as it may for a slow server. */
 	if ((in_time || end->error == ECONNRESET || end->error == ECONNREFUSED) && ring_use_take_back(conn, fd)) {
 		if (in_time && ring_use_renew(conn, fd)) {
 			log_line("%s: the blind request failed: %s; asked again for an application that waits",
@@ -201,7 +201,7 @@ enum conn_phase settle_given_up_here(struct conn *conn)
 	conn->socket.keepalive.on = false;
 	deadlines_set(conn, 0);
 	replace_sever(conn);
-	atomic_store(&conn->error, ECONNREFUSED); /* what has become of it the other one knows */
+	atomic_store(&conn->error, ECONNREFUSED); /* only the other process knows the result */
 	return CONN_FAILED;
 }
 
