@@ -2,19 +2,16 @@
 /*
  * listening.c - the sockets on which clients of one address arrive, and each worker's part of them
  *
- * A listener has MPTCP sockets, which take plain TCP clients as well, or TCP sockets where the
- * kernel has no MPTCP. Fast Open without a cookie lets the first SYN carry the request: the
- * Convert Protocol replaces TFO's cookie by its own TLV (RFC 8803 Section 6, note 1).
+ * A listener has MPTCP sockets, which accept plain TCP clients as well, or TCP sockets if the kernel has no MPTCP. Fast Open without a
+ * cookie lets the first SYN carry the request: the Convert Protocol replaces TFO's cookie by its own TLV (RFC 8803 Section 6, note 1).
  *
- * Each worker has a socket of its own, bound to the same place by SO_REUSEPORT: the kernel spreads
- * clients over them by a hash, and a queue wakes one thread. Joins of MPTCP connections are found
- * by their token, whichever of the sockets they arrive at. Where there are fewer sockets than
- * workers, several share one. The first socket is bound without SO_REUSEPORT, so that a place that
- * another convertd has isn't shared with it unnoticed.
+ * Each worker has a socket of its own, bound to the same address by SO_REUSEPORT: the kernel spreads clients over them by a hash, and a new
+ * client wakes one thread. The kernel finds the connection of an MPTCP join by its token, on any of the sockets. If there are fewer sockets
+ * than workers, several workers share one. We bind the first socket without SO_REUSEPORT, so that we don't share the address of another
+ * convertd unnoticed.
  *
- * Out of descriptors, accept() fails while the client stays in the queue and the socket stays
- * readable: the loop would spin. So the acceptor pauses, and a timer lets it try again; sessions
- * that end in the meantime free descriptors.
+ * When the process is out of descriptors, accept() fails, but the client stays in the queue and the socket stays readable: the loop would
+ * spin. So the acceptor pauses, and a timer lets it try again; sessions that end in the meantime free descriptors.
  */
 #include "config.h"
 
@@ -43,7 +40,7 @@ struct listener {
 	unsigned device_index; /* 0: no interface */
 	bool mptcp;
 	bool fastopen;
-	bool congestion_set; /* not as the system has it, or no longer */
+	bool congestion_set; /* the sockets don't follow the system's setting any more */
 	bool inherited;
 	size_t count;
 	struct listener_socket sockets[];
@@ -51,7 +48,7 @@ struct listener {
 
 static const int on = 1;
 
-/* An MPTCP socket, or else a TCP one with one warning for the whole process. */
+/* Opens an MPTCP socket, or else a TCP socket, with one warning for the whole process. */
 static int open_socket(int family, bool *mptcp)
 {
 	static bool warned;
@@ -69,13 +66,13 @@ static int open_socket(int family, bool *mptcp)
 	return socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
 }
 
-/* Options that accepted sockets inherit, and Fast Open, with one warning for the whole process where the kernel lacks that. */
+/* Sets options that accepted sockets inherit, and Fast Open; if the kernel lacks that, logs one warning for the whole process. */
 static void set_options(struct listener *listener, int fd)
 {
 	static const int backlog = LISTENER_BACKLOG, retries = 1;
 	static bool warned;
 
-	/* As net.ipv4.tcp_synack_retries is wanted; MPTCP sockets haven't got the option. */
+	/* The value that we want for net.ipv4.tcp_synack_retries; MPTCP sockets lack the option. */
 	setsockopt(fd, IPPROTO_TCP, TCP_SYNCNT, &retries, sizeof(retries));
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
@@ -139,7 +136,7 @@ static int socket_bind(struct listener *listener, int fd)
 	return rights_bind(fd, &address);
 }
 
-/* One socket that is bound, able to share its place with the others. Returns 0 or -errno. */
+/* Opens and binds a socket that can share its address with the others. Returns 0 or -errno. */
 static int socket_open(struct listener *listener, struct listener_socket *socket, bool first)
 {
 	bool alone = listener->count == 1;
@@ -159,8 +156,7 @@ static int socket_open(struct listener *listener, struct listener_socket *socket
 }
 
 /*
- * A duplicate of an inherited socket: that this listener goes is no matter to whoever made it.
- * Returns 0 or -errno.
+ * Duplicates an inherited socket, so that its maker keeps it when this listener closes the duplicate. Returns 0 or -errno.
  */
 static int socket_inherit(struct listener *listener, struct listener_socket *socket, int fd)
 {
@@ -252,7 +248,7 @@ void listener_set_congestion(struct listener *listener, const char *name)
 {
 	char text[LISTEN_ADDRESS_STRLEN];
 
-	/* A socket that was never told goes by the sysctl, whatever becomes of that. */
+	/* A socket that we have never set follows later changes of the sysctl. */
 	if (!*name && !listener->congestion_set)
 		return;
 	listener->congestion_set = true;
@@ -273,7 +269,7 @@ bool listener_is_at(const struct listener *listener, const struct listen_address
 	       (!where->device[0] || if_nametoindex(where->device) == listener->device_index);
 }
 
-/* Sockets stay what they were made as. Inherited ones are somebody else's to make, who was told. */
+/* A socket keeps its protocol until a restart. We don't promise that for inherited sockets, which another process makes. */
 static const char *describe_protocol(const struct listener *listener)
 {
 	if (listener->mptcp)
@@ -300,7 +296,7 @@ const char *listener_describe(const struct listener *listener,
 	return buf;
 }
 
-/* ----- a worker's part of a listener: takes clients out of a socket's queue ----- */
+/* ----- acceptors: a worker's part of a listener, which accepts clients ----- */
 
 /* Clients accepted in one round at most, so that sessions get their turn. */
 #define ACCEPTS_PER_ROUND 64
@@ -333,7 +329,7 @@ static void acceptor_pause(struct acceptor *acceptor, int error)
 	shortage_of_files(error, "clients have to wait");
 }
 
-/* Takes the next client out of the queue; false: there is none, or none can be taken now. */
+/* Accepts the next client. Returns false if there is none, or none can be accepted now. */
 static bool accept_one(struct acceptor *acceptor)
 {
 	union sockaddr_ip client = { 0 };
@@ -354,7 +350,7 @@ static bool accept_one(struct acceptor *acceptor)
 	case EAGAIN:
 		return false;
 	default:
-		/* The client's own errors are reported here as well: accept(2). */
+		/* accept(2) also reports errors of the client's connection. */
 		return true;
 	}
 }
@@ -365,7 +361,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	/* Where clients come one at a time, a second accept() would be in vain: so the number of calls grows with the queue. */
+	/* If clients come one at a time, a second accept() would be in vain: so the number of calls grows with the queue. */
 	for (unsigned i = 0; i < acceptor->batch; i++) {
 		if (accept_one(acceptor))
 			continue;
@@ -412,7 +408,7 @@ static void accept_queue(struct acceptor *acceptor)
 		;
 }
 
-/* The last acceptor that uses the socket closes it: until then the others accept its clients. */
+/* Closes the socket if this is the last acceptor that uses it: until then the others accept its clients. */
 static void release_socket(struct acceptor *acceptor, bool drain)
 {
 	struct listener_socket *socket = acceptor->socket;

@@ -14,13 +14,13 @@
 
 struct listener;
 
-/* Connections that wait for accept() on a socket, and those of them that have data in the SYN. */
+/* The most connections that wait for accept() on a socket; also the most of them with data in the SYN. */
 #define LISTENER_BACKLOG 4096
 
 /* The bit of net.ipv4.tcp_fastopen that lets servers use it (ip-sysctl.rst). */
 #define LISTENER_SYSCTL_FASTOPEN 0x2
 
-/* One of its sockets, which one worker has, or several have. */
+/* A socket of a listener; one or several workers use it. */
 struct listener_socket {
 	int fd;            /* -1: closed */
 	atomic_uint users; /* acceptors */
@@ -30,54 +30,52 @@ struct listener_socket {
 #define LISTENER_DESCRIPTION_MAX (LISTEN_ADDRESS_STRLEN + 40)
 
 /*
- * listener_create() - bind sockets, or take those that were inherited, without listening yet
+ * listener_create() - bind sockets, or duplicate inherited ones, without listening yet
  * @where: :: takes IPv4 as well
- * @count: sockets that share the place, one at least
- * @inherited, @inherited_count: sockets that listen there already, @count at most, which are duplicated; none:
- * new ones are bound
- * Returns NULL after telling @problems what went wrong.
+ * @count: the number of sockets that share the address, one at least
+ * @inherited, @inherited_count: sockets that listen there already, @count at most, to be duplicated; none: bind new ones
+ * Returns NULL after it has added the error to @problems.
  */
 struct listener *listener_create(const struct listen_address *where, size_t count,
 				 const int *inherited, size_t inherited_count,
 				 struct problems *problems);
 
-/* Closes what sockets are still open; its acceptors must have gone. NULL is fine. */
+/* Closes all sockets that are still open. All acceptors must have been destroyed. NULL is fine. */
 void listener_destroy(struct listener *listener);
 
 /*
  * listener_listen() - let clients connect: they are queued until an acceptor takes them
- * Returns false after telling @problems what went wrong.
+ * Returns false after it has added the error to @problems.
  */
 bool listener_listen(struct listener *listener, struct problems *problems);
 
-/* How many sockets it has. */
+/* Returns the number of its sockets. */
 size_t listener_sockets(const struct listener *listener);
 
-/* The socket that worker number @worker takes clients from. */
+/* Returns the socket from which worker number @worker accepts clients. */
 struct listener_socket *listener_socket(struct listener *listener, size_t worker);
 
 /*
- * listener_set_pending() - how many requests may be pending, 0 for no limit
- * Half as many may be there in SYNs whose handshake isn't complete: beyond it, the kernel leaves
- * SYNs' data out, so that forged ones don't take the place of all others. Each socket has its
- * share of them.
+ * listener_set_pending() - limit how many requests may be pending; 0: no limit
+ * Half as many may be in SYNs whose handshake isn't complete, and each socket gets its share of that half. Beyond it the kernel ignores the
+ * data of SYNs, so that forged ones can't take the room of all others.
  */
 void listener_set_pending(struct listener *listener, unsigned pending);
 
-/* What connections that are accepted from now on send by; see congestion_set(). */
+/* Sets the congestion control of connections accepted from now on; see congestion_set(). */
 void listener_set_congestion(struct listener *listener, const char *name);
 
-/* Is this what it listens on? Not once an interface has gone and come back as another. */
+/* Returns whether it listens on @where. False if the interface has gone and come back with another index. */
 bool listener_is_at(const struct listener *listener, const struct listen_address *where);
 
-/* Does the kernel give it what SYNs carry, by its options and net.ipv4.tcp_fastopen as that is now? */
+/* Returns whether the kernel accepts data in SYNs, by the sockets' options and the present net.ipv4.tcp_fastopen. */
 bool listener_takes_syn_data(const struct listener *listener);
 
-/* "[::]%eth0:1234 (MPTCP, Fast Open)"; returns @buf. */
+/* Writes a description like "[::]%eth0:1234 (MPTCP, Fast Open)" to @buf, and returns it. */
 const char *listener_describe(const struct listener *listener,
 			      char buf[static LISTENER_DESCRIPTION_MAX]);
 
-/* ----- a worker's part of a listener: takes clients out of a socket's queue ----- */
+/* ----- acceptors: a worker's part of a listener, which accepts clients ----- */
 
 struct acceptor;
 struct listener;
@@ -85,17 +83,17 @@ struct worker_context;
 
 /*
  * acceptor_create() - prepare to accept clients of @listener in @worker
- * Any thread may call this: nothing happens before acceptor_start(). Returns NULL without memory.
+ * Any thread may call this: nothing happens before acceptor_start(). Returns NULL if memory is short.
  */
 struct acceptor *acceptor_create(struct listener *listener, const struct worker_context *worker);
 
-/* Accepts from now on. In the worker's thread. */
+/* Accepts clients from now on. Call in the worker's thread. */
 void acceptor_start(struct acceptor *acceptor);
 
 /*
- * acceptor_destroy() - accept nobody any more, and close the socket if no other worker has it
- * In the worker's thread, or in any if it was never started. Sessions go on.
- * @drain: first accept whoever has connected already
+ * acceptor_destroy() - stop accepting, and close the socket if no other worker uses it
+ * Call in the worker's thread, or in any thread if it was never started. Sessions continue.
+ * @drain: first accept all clients that have connected already
  */
 void acceptor_destroy(struct acceptor *acceptor, bool drain);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * session_connect.c - asks the server that a request names
+ * session_connect.c - connects to the server of a request
  *
- * session_connect() asks the server, or takes over the socket with which it was asked while the SYN was withheld. It
- * returns what came of that and leaves the session's state alone: session_states.c carries the result out.
+ * session_connect() connects to the server, or takes over the socket of an attempt that began while the SYN was withheld. It returns the
+ * result and leaves the session's state alone: session_states.c carries the result out.
  */
 #include "config.h"
 
@@ -26,13 +26,13 @@
 
 static const struct session_connection asked = { .result = SESSION_CONNECT_ASKED };
 
-/* What the client wanted in the SYN can't be there. */
+/* Returns that this host can't send an option that the client wants in the SYN. */
 static struct session_connection unsupported(uint8_t option, const char *reason)
 {
 	return (struct session_connection){ .result = SESSION_CONNECT_UNSUPPORTED, .option = option, .reason = reason };
 }
 
-/* Warns that no connection can come from that address. Another one isn't tried, as a client keeps its address. */
+/* Warns that we can't connect from that source address. We try no other one, as a client keeps its source address. */
 static void tell_source(struct session_pool *pool, const union sockaddr_ip *source)
 {
 	struct in6_addr address = sockaddr_ip_in6(source);
@@ -58,9 +58,9 @@ static void set_connect_deadline(struct session *s, enum session_timeout timeout
 }
 
 /*
- * Waits for the answer of a server that was asked, for so long at most.
- * @error: the -errno with which it couldn't be asked, or 0
- * @early, @len: what the client has sent behind its request, and the server hasn't got yet
+ * Waits for the server's answer, for @timeout at most.
+ * @error: the -errno of a failed connect(), or 0
+ * @early, @len: the bytes behind the request, which the server hasn't got yet
  */
 static struct session_connection await_server(struct session *s, int error, const uint8_t *early, size_t len,
 					      enum session_timeout timeout)
@@ -73,7 +73,7 @@ static struct session_connection await_server(struct session *s, int error, cons
 	return asked;
 }
 
-/* The server was asked while the SYN was withheld. */
+/* Takes over the attempt that began while the SYN was withheld. */
 static struct session_connection connect_withheld(struct session *s, const uint8_t *early, size_t len)
 {
 	struct syn_attempt *a = s->withheld;
@@ -87,7 +87,7 @@ static struct session_connection connect_withheld(struct session *s, const uint8
 		return (struct session_connection){ .result = SESSION_CONNECT_REFUSED, .refusal = found.refusal };
 	s->mptcp = s->mptcp && downstream_asks_mptcp(found.fd);
 	s->syn.answered = found.reached;
-	/* As a rule it has answered already: no need to wait for its event. */
+	/* As a rule the server has answered already: we needn't wait for the event. */
 	s->relay.side[RELAY_DOWNSTREAM].writable = true;
 	if (found.registration != POLLER_NONE)
 		session_adopt_downstream(s, found.fd, found.registration, found.events);
@@ -96,7 +96,7 @@ static struct session_connection connect_withheld(struct session *s, const uint8
 	return await_server(s, error, early, len, SESSION_TIMEOUT_CONNECT_WITHHELD);
 }
 
-/* The server is asked now. */
+/* Begins to connect to the server now. */
 static struct session_connection connect_now(struct session *s, const struct request_decision *decision,
 					     const uint8_t *early, size_t len)
 {
@@ -111,7 +111,7 @@ static struct session_connection connect_now(struct session *s, const struct req
 	s->trusted = plan.confirmed = s->confirmed;
 	plan.choice = sources_choose(&settings->sources, &s->client, &s->server, &plan.source);
 	fd = s->pool->context.plugs->dial.connect(&plan);
-	/* net.mptcp.enabled was switched off since the start. */
+	/* Somebody has switched net.mptcp.enabled off since the start. */
 	if (s->mptcp && (fd == -ENOPROTOOPT || fd == -EPROTONOSUPPORT))
 		return unsupported(TCP_KIND_MPTCP, "MPTCP is off on this host");
 	if (fd == -EADDRNOTAVAIL && plan.choice != SOURCES_ANY)
@@ -126,7 +126,7 @@ struct session_connection session_connect(struct session *s, const struct reques
 {
 	s->info = decision->info;
 	s->mptcp = decision->mptcp;
-	/* The request came with the SYN, where that was withheld, and so its server was asked then. */
+	/* The request of a withheld SYN came with the SYN, and its server was asked then. */
 	s->request_us = s->withheld ? 1 : session_age_us(s);
 	metrics_observe_us(s->pool->context.metrics, METRIC_REQUEST_SECONDS, s->request_us);
 	metrics_add(s->pool->context.metrics, METRIC_REQUESTS + s->syn.data, 1);

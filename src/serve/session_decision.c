@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* session_decision.c - what a session does next, by what is known of it (no I/O, no clock) */
+/* session_decision.c - decides what a session does next (no I/O, no clock) */
 #include "config.h"
 
 #include "serve/session_decision.h"
@@ -9,16 +9,16 @@
 
 #include <errno.h>
 
-/* A relay is looked at so often at least. */
+/* The longest interval between two looks at a relay. */
 #define LOOK_MAX_SECONDS 60
 
-/* For less than that no deadline is put off: timers are late by some of it. */
+/* We put off no deadline by less: timers may be late by some of it. */
 #define PUT_OFF_MIN_MS 20
 
-/* The kernel gives up a handshake that is to be sent one SYN+ACK more after 3 s. */
+/* The kernel gives up a handshake after 3 s if it may repeat the SYN+ACK once. */
 #define NO_RESET_MS 4000
 
-/* How often relays are looked at: an eighth of their shortest time-out, so that none is late by more; once a minute at least. */
+/* Returns the interval between looks at a relay: an eighth of the shortest time-out, so that none is later than that; a minute at most. */
 static unsigned look_ms(const struct settings *settings)
 {
 	const unsigned timeouts[] = { settings->stall_timeout, settings->half_close_timeout, settings->idle_timeout };
@@ -33,7 +33,7 @@ static unsigned look_ms(const struct settings *settings)
 void session_decide_timeouts(const struct settings *settings, unsigned ms[static SESSION_TIMEOUT_COUNT])
 {
 	const unsigned connect = settings->connect_timeout * 1000;
-	/* What is left where the server was silent for all of --hold-time. */
+	/* The time that is left if the server was silent for all of --hold-time. */
 	const unsigned withheld = connect > settings->hold_time ? connect - settings->hold_time : 1;
 	/* When we determine which side failed; 0: the time to connect is too short for that. */
 	const unsigned patience = withheld > FAMILIES_PATIENCE_MS ? FAMILIES_PATIENCE_MS : 0;
@@ -96,7 +96,7 @@ const char *session_decide_unserved(const struct judgement *judgement, bool conf
 {
 	if (!judgement->request.silent || judgement->request.action == REQUEST_RESET)
 		return NULL;
-	/* What its SYN+ACK has confirmed, as both ends see it, is a whole request. */
+	/* A SYN+ACK that confirms the server, as both ends see it, answers only a whole request. */
 	if (judgement->request.action == REQUEST_WAIT)
 		return confirmed ? "a part of a request in the SYN of a silent client" : NULL;
 	if (judgement->voice != JUDGEMENT_RESET)

@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * session_life.c - a session from accept() to its end: when it runs, what it counts as, the proof of its client's address
+ * session_life.c - a session from accept() to its end: when it runs, its class in the limits, the proof of its client's address
  *
- * A session is driven by events of its two sockets and by one deadline. Events only set flags (struct relay_side); when
- * all events of a round have done so, session_advance() lets the handler of the state (session_states.c) do what the
- * flags allow, until nothing moves any more. A session belongs to one thread, that of its pool.
+ * Events of its two sockets and one deadline drive a session. Events only set flags (struct relay_side). After all events of a round,
+ * session_advance() calls the handler of the state (session_states.c), which does all that the flags allow, until nothing moves any more. A
+ * session belongs to one thread, that of its pool.
  *
- * Memory: a session is one block (blocks.h), with its deadline's event behind the struct (libevent keeps the size to
- * itself); what a client has sent of an incomplete request, at most 1019 bytes; early data, at most REQUEST_READ_MAX; and
- * what a relay has pending. An idle session has the block alone. session_destroy() frees all of it.
+ * Memory: a session is one block (blocks.h), with its deadline's event behind the struct, since only libevent knows the event's size.
+ * Beside that it may hold an incomplete request, at most 1019 bytes; early data, at most REQUEST_READ_MAX; and a relay's pending bytes. An
+ * idle session has the block alone. session_destroy() frees all of it.
  *
- * A session that has more to do than fits into a round of the event loop waits for the next one, behind all others. A
- * session with an event waits for the end of the round, as its other socket may have an event in the same round. Both
- * are in one queue, which the pool's event "feed" empties (session_pool.c).
+ * A session with more to do than fits into a round of the event loop waits for the next round, behind all others. A session with an event
+ * waits for the end of the round, as its other socket may have an event in the same round. Both are in one queue, pool->runnable, which the
+ * pool's event "run" empties (session_pool.c).
  *
- * A session is unproven from accept() until its client's third ACK, or until its request turns out to have
- * a cookie that was computed for its address. proof.c says what may go to such a client; this file keeps to it: little is
- * written to the client (relay_cap()), no FIN and no RST are sent that don't fit, the session stays a pending one whatever
- * becomes of its request, and it ends in time.
+ * A session is unproven from accept() until its client's third ACK, or until its request shows a cookie that was computed for its address.
+ * proof.c limits the bytes that we may send to such a client, and this file keeps the limits: it writes little to the client (relay_cap()),
+ * sends no FIN or RST that doesn't fit, keeps the session pending whatever its request says, and ends the session in time:
  *
- *     TCP     the kernel gives up by itself after TCP_SYNCNT, and says so as an error of the socket
- *     MPTCP   the session's deadline is brought forward; what follows is a reset, which has to come before the kernel gives up, as it
- *             says nothing: a client whose third ACKs were lost, and that waits for the server to speak, would wait for ever
+ *     TCP     the kernel gives up by itself after TCP_SYNCNT, and reports an error on the socket
+ *     MPTCP   we bring the session's deadline forward and reset the connection before the kernel gives up. The kernel would tell the client
+ *             nothing: a client whose third ACKs were lost, and that waits for the server to speak, would wait for ever
  */
 #include "config.h"
 
@@ -41,7 +40,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
-/* ----- the sessions of a pool that are to run: in the next round, or at the end of this one ----- */
+/* ----- the queue of sessions that run in the next round, or at the end of this one ----- */
 
 void session_unqueue(struct session *s)
 {
@@ -68,13 +67,13 @@ void session_run_again(struct session *s)
 
 void session_run_soon(struct session *s)
 {
-	/* Behind the events that are active already. */
+	/* Runs after the events that are active already. */
 	event_active(s->pool->run, EV_TIMEOUT, 0);
 	if (!s->queued)
 		enqueue(s);
 }
 
-/* ----- what a session counts as: for the limits, and in the metrics ----- */
+/* ----- a session's class in the limits and in the metrics ----- */
 
 static void session_count_pending(struct session *s, enum limits_class class, uint64_t by)
 {
@@ -102,9 +101,9 @@ void session_set_class(struct session *s, enum limits_class class)
 	session_count_class(s, before);
 }
 
-/* ----- sessions whose client hasn't proved yet that it is where it says ----- */
+/* ----- unproven clients ----- */
 
-/* When an MPTCP client must have completed its handshake, in ms behind its SYN+ACK. */
+/* Returns the time that an MPTCP client has to complete its handshake, in ms after the SYN+ACK. */
 static unsigned deadline_ms(const struct session *s, const struct proof *proof)
 {
 	unsigned kernels = s->pool->context.effective->synacks, most = proof_synacks(proof);
@@ -149,12 +148,12 @@ void session_cap_answer(struct session *s, size_t len)
 
 	if (!client->capped)
 		return;
-	/* Half of an answer is of no use to anybody. */
+	/* A part of an answer is of no use. */
 	if (client->allowance < cost || len > client->segment)
 		client->allowance = 0;
 	else if (client->allowance > cost + s->proof.reset_bytes)
 		client->allowance -= s->proof.reset_bytes;
-	/* The server's first bytes are worth more than a reset: the kernel ends this session without one. */
+	/* We prefer the server's first bytes to a reset: the kernel ends this connection without one. */
 	else
 		s->proof.no_reset = true;
 }
@@ -178,7 +177,7 @@ void session_end_proof(struct session *s)
 		relay_uncap(&s->relay, RELAY_UPSTREAM);
 		client->writable = true;
 	}
-	/* A client that is proven by its cookie has as long as any for its handshake. */
+	/* A client that its cookie has proven gets the usual time for its handshake. */
 	if (client->tcp && !s->confirmed && s->pool->context.effective->synacks > 1)
 		proof_set_retries(client->fd, (int)s->pool->context.effective->synacks - 1);
 	s->proof.by_us = 0;
@@ -206,7 +205,7 @@ static void session_destroy(struct session *s)
 	limits_leave(s->pool->context.admission.limits, &s->member, clock_now_ms());
 	session_clear_deadline(s);
 	session_decide_line(s);
-	/* A socket in SYN_RECV that is only closed goes on with SYN+ACKs, of which nobody keeps count. */
+	/* After a mere close(), a socket in SYN_RECV would repeat SYN+ACKs, which nobody counts. */
 	if (s->proof.missing || !s->established)
 		session_reset_socket(s, RELAY_UPSTREAM);
 	session_forget_proof(s);
@@ -229,11 +228,11 @@ void session_advance(struct session *s)
 	} while (s->state != before);
 	if (s->state == SESSION_CLOSED)
 		session_destroy(s);
-	else /* Later on the connection may be another than a read has found it. */
+	else /* The connection may change after this: the read's look at it no longer counts. */
 		s->relay.side[RELAY_UPSTREAM].looked = false;
 }
 
-/* Both sockets may have something to say in one round; in REQUEST there is but one. */
+/* Waits for the end of the round, as both sockets may have events in it. In REQUEST there is one socket only. */
 static void session_on_event(struct session *s)
 {
 	if (s->state == SESSION_REQUEST)
@@ -278,7 +277,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
 	session_advance(s);
 }
 
-/* An MPTCP listener gives plain TCP sockets for clients that didn't ask for MPTCP. */
+/* An MPTCP listener returns plain TCP sockets for clients that didn't ask for MPTCP. */
 static bool is_tcp(int fd)
 {
 	int protocol = 0;
@@ -288,7 +287,7 @@ static bool is_tcp(int fd)
 	       protocol == IPPROTO_TCP;
 }
 
-/* The limits have told a session to go. */
+/* Ends a session that the limits have told to go. */
 static void make_room(struct limits_member *member, enum outcome reason)
 {
 	struct session *s = (struct session *)((char *)member - offsetof(struct session, member));
@@ -299,7 +298,7 @@ static void make_room(struct limits_member *member, enum outcome reason)
 
 static const struct limits_member_kind member_kind = { .make_room = make_room };
 
-/* The session of an accepted socket, in REQUEST; NULL without memory. */
+/* Creates the session of an accepted socket, in REQUEST. Returns NULL if memory is short. */
 static struct session *session_create(struct session_pool *pool, int fd,
 				      const union sockaddr_ip *client)
 {
@@ -351,7 +350,7 @@ void session_accept(struct session_pool *pool, int fd, const union sockaddr_ip *
 		session_close(s, OUTCOME_OUT_OF_MEMORY);
 	} else {
 		session_set_deadline(s, SESSION_TIMEOUT_REQUEST);
-		/* With data in the SYN, the request is here already. */
+		/* With data in the SYN, the request has arrived already. */
 		s->relay.side[RELAY_UPSTREAM].readable = true;
 		s->fresh = true;
 	}

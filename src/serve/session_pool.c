@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * session_pool.c - the sessions of one worker: their time-outs, who has to go, and the kernel memory that they hold
+ * session_pool.c - the sessions of one worker: their time-outs, the ones that have to go, and the kernel memory that they hold
  *
- * A pool belongs to one thread. Limits count over all pools, and whose session has to make room for a
- * newcomer may be another worker's (limits.c). That can't be touched: its pool is woken by an eventfd,
- * and finds in the limits whom they have told to go. The limits take these for gone meanwhile, so there may be
- * as many sessions more for that moment.
+ * A pool belongs to one thread. But limits count over all pools, and the session that has to make room for a newcomer may be another
+ * worker's (limits.c), which we can't touch. So an eventfd wakes its pool, which asks the limits for the members that have to go. The
+ * limits count these as gone already, so that there may be as many sessions too many for a moment.
  *
- * Only sessions on which much has gone at once, or whose one side didn't take all, are looked at, four times a
- * second as long as they hold something worth it: those that carry small messages never are. What is seen
- * goes to the limits (limits.c), which know who has to go.
+ * We watch the kernel memory only of sessions that have carried much at once, or of which one side didn't take all bytes: four times a
+ * second while they hold enough. Sessions with small messages are never watched. The results go to the limits (limits.c), which choose the
+ * sessions that have to go.
  *
- * A session in which both directions have ended is closed when its bytes have arrived, if they are many: the kernel
- * would keep the buffers of a closed socket as well, for minutes, and nobody could say whose they are.
+ * If many bytes are under way when both directions of a session have ended, we close it only after they have arrived: the kernel would keep
+ * the buffers of a closed socket as well, for minutes, and we couldn't tell whose they are.
  */
 #include "config.h"
 
@@ -44,7 +43,7 @@
 /* libevent's limit, MAX_COMMON_TIMEOUTS. */
 #define COMMON_TIMEOUTS_MAX 256
 
-/* Sessions that are to run again meanwhile wait for the next round. */
+/* Runs the queued sessions. Sessions that are queued meanwhile wait for the next round. */
 static void on_run(evutil_socket_t fd, short what, void *arg)
 {
 	struct session_pool *pool = arg;
@@ -62,19 +61,19 @@ static void on_run(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
-/* ----- the kernel memory that sessions of one worker hold: who is looked at, and when ----- */
+/* ----- the kernel memory that the sessions of one worker hold ----- */
 
-/* How often sessions are looked at, and how many at a time: the rest have their turn before these come again. */
+/* The interval between looks, and the sessions looked at in one of them: the others have their turn before these come again. */
 #define LOOK_US (250 * 1000)
 #define LOOKS_MAX 1024
 
-/* For so long at most a session stays for bytes that nobody takes. */
+/* The longest time that a session stays for bytes that its peer doesn't take. */
 #define LINGER_MS 120000
 
-/* A session that holds fewer bytes isn't looked at: an idle connection's buffers may take as much. */
+/* We don't watch a session that holds fewer bytes: an idle connection's buffers may take as much. */
 #define WORTH_MIN (64 * 1024)
 
-/* Tells the metrics and the limits what the session holds. */
+/* Reports the session's memory to the metrics and the limits. */
 static void tell(struct session *s)
 {
 	const struct relay_memory *memory = &s->memory.seen;
@@ -110,7 +109,7 @@ void session_memory_forget(struct session *s)
 		look_no_more(s);
 }
 
-/* Has the kernel given the connection up? Of Multipath TCP, with one subflow, it says so only a minute later. */
+/* Returns whether the kernel has given the connection up. For Multipath TCP with one subflow it reports that only a minute later. */
 static bool is_given_up(int fd)
 {
 	struct tcp_info info = { 0 };
@@ -130,7 +129,7 @@ bool session_memory_lingers(struct session *s)
 	if (!s->memory.heavy || s->memory.seen.stalled_ms > LINGER_MS || relay_memory_unsent(&s->relay) < WORTH_MIN ||
 	    is_given_up(side[RELAY_UPSTREAM].fd) || is_given_up(side[RELAY_DOWNSTREAM].fd))
 		return false;
-	/* The last FIN would have been close()'s. */
+	/* Sends the FIN, as close() would have done. */
 	for (int end = 0; end < RELAY_ENDS; end++)
 		shutdown(s->relay.side[end].fd, SHUT_WR);
 	return true;
@@ -143,7 +142,7 @@ static void look_at(struct session *s)
 		look_no_more(s);
 	else
 		tell(s);
-	/* What has ended may have arrived. */
+	/* The last bytes may have arrived. */
 	if (s->state == SESSION_RELAY && s->relay.flow[RELAY_UPSTREAM].shut &&
 	    s->relay.flow[RELAY_DOWNSTREAM].shut)
 		session_run_soon(s);
@@ -162,7 +161,7 @@ static void on_look(evutil_socket_t fd, short what, void *arg)
 		struct session *s = pool->heavy;
 
 		more = s != last;
-		/* To the end: others have their turn. */
+		/* Moves to the end of the list, so that the others have their turn. */
 		DL_DELETE2(pool->heavy, s, memory.prev, memory.next);
 		DL_APPEND2(pool->heavy, s, memory.prev, memory.next);
 		look_at(s);
@@ -183,13 +182,13 @@ static void session_memory_fini(struct session_pool *pool)
 		event_free(pool->look);
 }
 
-/* ----- who has to go ----- */
+/* ----- sessions that have to go ----- */
 
 static void wake(struct limits_owner *owner)
 {
 	struct session_pool *pool = (struct session_pool *)((char *)owner - offsetof(struct session_pool, context.owner));
 
-	/* The write fails only where the eventfd's counter is full, and the worker is woken already. */
+	/* The write fails only if the eventfd's counter is full, and then the worker is awake already. */
 	if (eventfd_write(pool->room_fd, 1) < 0)
 		(void)0;
 }
@@ -211,8 +210,8 @@ static void on_room_needed(evutil_socket_t fd, short what, void *arg)
 /* ----- the pool itself ----- */
 
 /*
- * Many timers of one duration are cheaper in a queue of their own. libevent has 256 of these and
- * never frees one: where reloads have used them up, timers are the ordinary ones.
+ * Many timers of one duration are cheaper in a queue of their own. libevent has 256 such queues and never frees one: after reloads have
+ * used them up, we use ordinary timers.
  */
 static void set_timeout(struct session_pool *pool, enum session_timeout which, unsigned ms)
 {
@@ -304,7 +303,7 @@ void session_pool_configure(struct session_pool *pool, struct effective_settings
 	pool->context.effective = effective_settings_ref(effective);
 	pool->context.single_worker = pool->shared->pool_count == 1;
 	pool->context.admission.rules = &effective->admission;
-	/* The one that is at hand is among the worker's own descriptors. */
+	/* One pipe counts among the worker's own descriptors. */
 	pool->pipes.max = 1 + effective->pipes_max / pool->shared->pool_count;
 	for (int i = 0; i < SESSION_TIMEOUT_COUNT; i++)
 		set_timeout(pool, (enum session_timeout)i, ms[i]);

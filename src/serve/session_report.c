@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * session_report.c - what a session carries and leaves behind: its line in the log, its part of the metrics
+ * session_report.c - a session's relay, its line in the log, and its part of the metrics
  *
- * Linux counts the subflows that there are, not those that there were, and those of a connection
- * that is reset or closed are gone at once. So they are looked at before a socket is closed and
- * whenever a relay is looked at, and the most that was seen is told, too.
+ * Linux counts only the present subflows, and those of a reset or closed connection are gone at once. So we look at them before we close a
+ * socket and at each look at a relay, and also report the highest number.
  */
 #include "config.h"
 
@@ -22,7 +21,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-/* Lines that may be printed at once: those of so many seconds. */
+/* The lines of so many seconds may be printed at once. */
 #define LOG_BURST_SECONDS 10
 
 void session_look_transport(struct session *s)
@@ -31,7 +30,7 @@ void session_look_transport(struct session *s)
 
 	if (client->fd < 0 || client->tcp)
 		return;
-	/* What a read has just found out is as good as another question. */
+	/* A read has looked just now: no need to ask again. */
 	if (!client->looked)
 		fallback_look(client->fd, &client->mptcp);
 	s->line.transport = client->mptcp.fallen ? RECORD_FALLBACK : RECORD_MPTCP;
@@ -112,7 +111,7 @@ void session_decide_line(struct session *s)
 	s->line.none = !log_enabled(line_level(s)) || !may_log(s);
 }
 
-/* A socket that is closed before the end of its session is asked for its address if the log has such lines at all. */
+/* The server's socket may be closed before the session ends: we ask for its address only if the log has such lines at all. */
 void session_look_source(struct session *s)
 {
 	socklen_t len = sizeof(s->line.source);
@@ -159,9 +158,9 @@ void session_report_end(const struct session *s)
 		log_fields(line_level(s), record_text(&record, text), record_json, &record);
 }
 
-/* ----- a session's relay: what it carries is counted, and what its end is called ----- */
+/* ----- a session's relay: its bytes are counted, and its end gets an outcome ----- */
 
-/* What the end of a session is called that has passed a limit of relay_look.h. */
+/* The outcomes of sessions that have passed a limit of relay_look.h. */
 static const enum outcome watch_outcomes[] = {
 	[RELAY_WATCH_NONE] = OUTCOME_NONE,
 	[RELAY_WATCH_CLIENT_STALLED] = OUTCOME_CLIENT_STALLED,
@@ -171,7 +170,10 @@ static const enum outcome watch_outcomes[] = {
 };
 static_assert(sizeof(watch_outcomes) / sizeof(watch_outcomes[0]) == RELAY_WATCH_COUNT, "an outcome for each");
 
-/* Of a Multipath TCP socket that has fallen back to TCP and was never written to, Linux (6.18) says that a byte is unsent. */
+/*
+ * Counts only if bytes were written: for a Multipath TCP socket that has fallen back to TCP and was never written to, Linux (6.18) reports
+ * one unsent byte.
+ */
 bool session_relay_unsent(const struct session *s, enum relay_end end)
 {
 	int unsent = 0;

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * session_request.c - a session's request and what the converter itself answers: kept, judged, queued, echoed
+ * session_request.c - a session's request and the converter's own answers: kept, judged, queued, echoed
  *
- * What was done for a SYN counts for the connection that came of it only if the request in its stream
- * is the same. It is, unless the data of the SYN wasn't taken and somebody sends something else then.
+ * Withheld SYNs: a session uses the attempt for its SYN only if the request in its stream is the same. It is, unless the kernel didn't take
+ * the SYN's data and the client sends something else then.
  *
- * doc/private-tlvs.md says what is promised to them, judgement.h what is decided by the facts of their connections. What they
- * can't be told ends in a reset.
+ * Silent clients: doc/private-tlvs.md says what we promise to them, and judgement.h how the facts of their connections decide. If we can't
+ * tell such a client the result, we reset its connection.
  *
- * So "convertize check" sees with bytes of its own what the paths to this converter carry, each way,
- * without any server (doc/private-tlvs.md, Echo). It can't be used against others: nothing comes back
- * before the client has completed its handshake, so that its address is real, and never more
- * than it has sent. REQUEST_ECHO_KIB and the time-out for requests limit it, and it is one of
- * the answers that --max-errors counts.
+ * Echo: "convertize check" sends bytes of its own, and sees what the paths to this converter carry, each way, without any server
+ * (doc/private-tlvs.md, Echo). Nobody can use it against others: we return nothing before the client has completed its handshake, so that
+ * its address is real, and never more than it has sent. REQUEST_ECHO_KIB and the time-out for requests limit it, and --max-errors counts
+ * it.
  */
 #include "config.h"
 
@@ -34,7 +33,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* ----- what was done for the SYN of the connection, while it was withheld ----- */
+/* ----- the attempts for the connection's SYN, while it was withheld ----- */
 
 void session_take_withheld(struct session *s)
 {
@@ -53,7 +52,7 @@ void session_take_withheld(struct session *s)
 		const struct syn_attempt *next = (const struct syn_attempt *)a->hold.next;
 
 		a->grant.next = next ? &next->grant : NULL;
-		/* The SYN was counted as pending; its session is counted since it was accepted. */
+		/* The limits counted the SYN as pending; since accept() they count its session. */
 		limits_leave(s->pool->context.admission.limits, &a->member, clock_now_ms());
 		if (a->unproven)
 			demand_leave(s->pool->context.admission.demand);
@@ -75,7 +74,7 @@ void session_drop_withheld(struct session *s)
 	}
 }
 
-/* Of what was done for SYNs of these addresses, keeps the one that granted the request. */
+/* Keeps the attempt that granted the request, and frees the others. */
 static void choose_withheld(struct session *s, const struct judgement_grant *grant)
 {
 	struct syn_attempt **at = &s->withheld, *chosen;
@@ -126,7 +125,7 @@ void session_request_judge(struct session *s, const uint8_t *buf, size_t len, st
 	}
 	if (request->connect)
 		sockaddr_ip_set(&s->server, AF_UNSPEC, &request->address, request->port);
-	/* The request isn't the one of the SYN, or is no longer granted: what was done for that is of no use. */
+	/* If the request isn't the SYN's, or is no longer granted, the attempts are of no use. */
 	if (judgement->by_grant)
 		choose_withheld(s, judgement->grant);
 	else if (request->action != REQUEST_WAIT)
@@ -162,14 +161,14 @@ size_t session_request_unkeep(struct session *s, uint8_t *scratch)
 	return len;
 }
 
-/* ----- clients that want no response: which of them can't be served ----- */
+/* ----- clients that want no response ----- */
 
-/* The client's third ACK, and its first packets behind that, show whether Multipath TCP works on the way. */
+/* The client's third ACK and its first packets after that show whether Multipath TCP works on the path. */
 #define FALLBACK_LOOKS 4
 
 /*
- * A silent client that needs Multipath TCP leaves it to the converter to see that its connection has become another: the
- * kernel may lose bytes of it then (fallback.c). Its first packets tell, and session_relay_watch() looks later on.
+ * A silent client that needs Multipath TCP relies on the converter to notice that its connection has fallen back: the kernel may lose bytes
+ * then (fallback.c). The first packets show it, and session_relay_watch() looks later on.
  */
 bool session_has_fallen_back(struct session *s)
 {
@@ -177,7 +176,7 @@ bool session_has_fallen_back(struct session *s)
 
 	if (!s->silence.needs_mptcp || s->silence.voice != JUDGEMENT_SILENT)
 		return false;
-	/* Each read looks by itself. */
+	/* A read has looked already. */
 	if (client->looked) {
 		session_look_transport(s);
 	} else if (s->confirmed && !client->readable && s->silence.looks < FALLBACK_LOOKS) {
@@ -187,7 +186,7 @@ bool session_has_fallen_back(struct session *s)
 	return s->line.transport == RECORD_FALLBACK;
 }
 
-/* ----- what the converter itself says to a client: queued, and counted ----- */
+/* ----- the converter's own answers to a client: queued, and counted ----- */
 
 bool session_queue_answer(struct session *s, const uint8_t *answer, size_t len)
 {
@@ -215,12 +214,12 @@ enum outcome session_read_answer(struct session *s, const uint8_t *answer, size_
 	return outcome_of_error(response.error_code);
 }
 
-/* ----- what a client sends behind a request for information comes back, if it asks for that ----- */
+/* ----- the echo: bytes behind a request for information return to the client, if it asks for that ----- */
 
-/* Reads in one round: others have their turn, too. */
+/* The most reads in one round, so that other sessions have their turn. */
 #define ECHO_READS 8
 
-/* No bytes more than this wait in memory for a client that doesn't take them. */
+/* The most bytes that wait in memory for a client that doesn't take them. */
 #define ECHO_CHUNK (16 * 1024)
 
 void session_start_echo(struct session *s, const uint8_t *early, size_t len)
@@ -228,14 +227,14 @@ void session_start_echo(struct session *s, const uint8_t *early, size_t len)
 	if (s->state != SESSION_REFUSING)
 		return;
 	s->echo_left = REQUEST_ECHO_KIB * 1024;
-	/* It has been read, so it has to wait here; it is less than a request's reading takes. */
+	/* We have read these bytes already, so they have to wait here; they are fewer than REQUEST_READ_MAX. */
 	if (relay_prepend(&s->relay, RELAY_DOWNSTREAM, early, len) < 0)
 		s->echo_left = 0;
 	else
 		s->echo_left -= (uint32_t)len;
 }
 
-/* Reads what there is, once all before it is written. Returns 0, or -errno: -EAGAIN waits for an event. */
+/* Reads and queues more bytes, after all previous ones are written. Returns 0, or -errno: -EAGAIN waits for an event. */
 static int echo_some(struct session *s, size_t room)
 {
 	struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
@@ -271,7 +270,7 @@ bool session_echo(struct session *s)
 	}
 	if (!error && s->echo_left && s->confirmed)
 		error = relay_flush(&s->relay, RELAY_DOWNSTREAM);
-	/* The end of the stream, or of the connection: go on as after any other answer. */
+	/* After the end of the stream, or of the connection, continue as after any other answer. */
 	if (error && error != -EAGAIN)
 		s->echo_left = 0;
 	return !s->echo_left;

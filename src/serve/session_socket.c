@@ -2,18 +2,15 @@
 /*
  * session_socket.c - a session's two sockets, their events, and its one deadline
  *
- * Two facts about Linux rule how events are used:
+ * Two facts about Linux determine how we use events:
  *
- * - Data that is written to an accepted MPTCP socket before the third ACK (data in the SYN makes
- *   accept() return that early) isn't sent when the ACK comes, nor later (Linux 6.18), and the
- *   end of the stream is no better off. So nothing is written to such a socket before it is
- *   ESTABLISHED, nor is it closed unless with a reset.
- * - The only sign of the third ACK is an EPOLLOUT edge, and only for a registration that was
- *   there before: so each socket is registered at once for all it may ever be asked,
- *   edge-triggered, and the registration is never modified.
+ * - With data in the SYN, accept() returns before the third ACK. Linux (6.18) never sends data written to an MPTCP socket before that ACK,
+ *   nor the end of the stream. So we write nothing to such a socket before it is ESTABLISHED, and close it only by a reset.
+ * - The only sign of the third ACK is an EPOLLOUT edge, and only for an earlier registration. So we register each socket at once for all
+ *   events, edge-triggered, and never modify the registration.
  *
- * The deadline is that of the session's state, unless another one comes first: an unproven client must complete its
- * handshake in time, and one whose connection the kernel ends without a reset is left to the kernel.
+ * The deadline is that of the session's state, with two exceptions: an unproven client must complete its handshake in time, and if there is
+ * no room for a reset, we leave the end of the connection to the kernel.
  */
 #include "config.h"
 
@@ -31,7 +28,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-/* Reads of what a refused client still sends, in one round. */
+/* The most reads from a refused client in one round. */
 #define DRAIN_READS 8
 
 struct event *session_deadline_event(struct session *s)
@@ -44,7 +41,7 @@ void session_clear_deadline(struct session *s)
 	event_del(session_deadline_event(s));
 }
 
-/* @left: the same as @ms, as libevent has it */
+/* @left: the same as @ms, for libevent */
 static void set_deadline(struct session *s, unsigned ms, const struct timeval *left)
 {
 	const struct session_deadline deadline =
@@ -71,7 +68,7 @@ void session_put_off_deadline(struct session *s, unsigned ms)
 	set_deadline(s, ms, &left);
 }
 
-/* Returns the socket, which is no longer the session's, or -1. */
+/* Takes the socket away from the session. Returns it, or -1 if there is none. */
 static int session_take_socket(struct session *s, enum relay_end end)
 {
 	struct relay_side *side = &s->relay.side[end];
@@ -160,7 +157,7 @@ bool session_client_is_lost(const struct session *s)
 	return poll(&client, 1, 0) > 0 && client.revents & (POLLERR | POLLHUP | POLLNVAL);
 }
 
-/* So that the next SYN of a client that is far isn't withheld for too long. */
+/* Notes the round trip of a far client, so that we don't withhold its next SYN for too long. */
 static void note_round_trip(const struct session *s, const struct tcp_info *info)
 {
 	struct in6_addr client;

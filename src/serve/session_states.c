@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * session_states.c - what a session does in each of its states
+ * session_states.c - the states of a session, and their handlers
  *
- * This file alone changes the states of sessions (outcome.h says what they mean, doc/states-convertd.md has
- * the table of events). session_handle() is called when a socket may be ready, session_handle_deadline() when the
- * deadline is over, and the functions at the end of a session (session_close() and so on) by whoever has it end. The
- * handler of a state does all that the flags of the sockets allow, and may change the state; session_advance()
+ * This file alone changes the states of sessions (outcome.h explains them, doc/states-convertd.md has the table of events). Others call
+ * session_handle() when a socket may be ready, session_handle_deadline() when the deadline is over, and session_close() and its like to end
+ * a session. The handler of a state does all that the flags of the sockets allow, and may change the state; session_advance()
  * (session_life.c) calls the next one at once.
  *
- * session_decision.c decides without I/O, and this file carries the decision out. Other files do what needs no state: they judge the
- * request (session_request.c), connect to the server (session_connect.c), carry bytes (session_report.c) and look for a proof of the
- * client's address (session_life.c), and return the result.
+ * session_decision.c decides without I/O, and this file carries the decision out. Other files do the work that needs no state, and return
+ * the result: they judge the request (session_request.c), connect to the server (session_connect.c), carry bytes (session_report.c) and
+ * look for a proof of the client's address (session_life.c).
  */
 #include "config.h"
 
@@ -31,10 +30,10 @@
 #include <netinet/tcp.h>
 #include <string.h>
 
-/* Bytes taken from the client before the server has been reached: the rest waits in the kernel. */
+/* The most bytes that we read from the client before the server is reached: the rest waits in the kernel. */
 #define REQUEST_READ_MAX (16 * 1024)
 
-/* Changes the state; it asserts that the table of outcome.c allows it. Nothing else writes s->state. */
+/* Changes the state, and asserts that the table of outcome.c allows it. Nothing else writes s->state. */
 static void session_set_state(struct session *s, enum session_state state)
 {
 	enum session_state before = (enum session_state)s->state;
@@ -45,7 +44,7 @@ static void session_set_state(struct session *s, enum session_state state)
 	metrics_add(s->pool->context.metrics, METRIC_STATE + before, (uint64_t)-1);
 	metrics_add(s->pool->context.metrics, METRIC_STATE + state, 1);
 	s->state = (uint8_t)state;
-	/* An unproven client stays a pending one until session_prove(). */
+	/* The session of an unproven client stays pending until session_prove(). */
 	if (state == SESSION_REFUSING && !s->proof.missing)
 		session_set_class(s, LIMITS_REFUSING);
 }
@@ -79,7 +78,7 @@ void session_drop(struct session *s, enum outcome outcome)
 	session_abort(s, outcome);
 }
 
-/* No answer: the end of the stream is our last word. */
+/* Refuses without an answer: the client gets the end of the stream only. */
 static void session_refuse_silently(struct session *s, enum outcome outcome, const char *reason)
 {
 	if (!limits_may_refuse(s->pool->context.admission.limits, &s->member)) {
@@ -96,7 +95,7 @@ static void session_refuse(struct session *s, const uint8_t *answer, size_t len,
 	enum outcome exceeded = (enum outcome)s->outcome, outcome;
 
 	session_reset_socket(s, RELAY_DOWNSTREAM);
-	/* It would take the answer for the server's bytes. */
+	/* A silent client would take the answer for the server's bytes. */
 	if (s->silence.voice != JUDGEMENT_RESPONSE) {
 		session_abort_because(s, exceeded != OUTCOME_NONE ? exceeded : session_answer_outcome(answer, len), reason);
 		return;
@@ -132,7 +131,7 @@ static void session_refuse_server(struct session *s, struct downstream_error ref
 						       convert_error_name(refusal.code));
 }
 
-/* When the session's server was asked, as clock_now_ms(). */
+/* Returns when we began to connect to the server, as clock_now_ms(). */
 static uint64_t asked_ms(const struct session *s)
 {
 	return (s->started_us + s->request_us) / 1000;
@@ -147,7 +146,7 @@ static void session_fail_server(struct session *s, int error)
 	session_refuse_server(s, s->pool->context.plugs->dial.refusal(&s->pool->context, fd, &s->server, asked_ms(s), error));
 }
 
-/* What the client wants in the SYN to the server can't be there. @option: its kind */
+/* Refuses an option that this host can't send in the SYN to the server. @option: its kind */
 static void session_refuse_option(struct session *s, uint8_t option, const char *reason)
 {
 	uint8_t answer[CONVERT_MESSAGE_MAX];
@@ -156,7 +155,7 @@ static void session_refuse_option(struct session *s, uint8_t option, const char 
 	session_refuse(s, answer, len, reason);
 }
 
-/* @early, @len: what the client has sent behind its request */
+/* Connects to the server of the request. @early, @len: the bytes behind the request */
 static void session_ask_server(struct session *s, const struct request_decision *decision, const uint8_t *early,
 			       size_t len)
 {
@@ -203,7 +202,7 @@ void session_make_room(struct session *s, enum outcome reason)
 
 /* ----- the client's address ----- */
 
-/* The client has proved its address: by its third ACK, or by a cookie. */
+/* Handles that the client has proved its address, by its third ACK or by a cookie. */
 static void session_prove(struct session *s)
 {
 	if (!s->proof.missing)
@@ -217,7 +216,7 @@ static void session_prove(struct session *s)
 		session_drop(s, OUTCOME_LIMIT_REFUSED);
 }
 
-/* A connection that has ended before its handshake was complete is closed, not confirmed. */
+/* A connection that has ended before its handshake was complete doesn't count as confirmed. */
 void session_look_upstream(struct session *s)
 {
 	struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
@@ -234,14 +233,14 @@ void session_look_upstream(struct session *s)
 
 static void session_wait(struct session *s);
 
-/* Keeps what has arrived until there is more to know. */
+/* Keeps the bytes that have arrived, until more come or the client is proven. */
 static void session_keep(struct session *s, const uint8_t *buf, size_t len)
 {
 	if (!session_request_keep(s, buf, len))
 		session_close(s, OUTCOME_OUT_OF_MEMORY);
 }
 
-/* @buf: all that has arrived. */
+/* Judges the request and acts on it. @buf: all bytes that have arrived */
 static void session_decide(struct session *s, const uint8_t *buf, size_t len)
 {
 	struct judgement judgement;
@@ -287,7 +286,7 @@ static void session_decide(struct session *s, const uint8_t *buf, size_t len)
 	}
 }
 
-/* The client has to say more. Those who are too many may not take their time for it. */
+/* Waits for more of the request. If too many sessions wait, the limits end some. */
 static void session_wait(struct session *s)
 {
 	enum outcome exceeded;
@@ -309,7 +308,7 @@ static void advance_request(struct session *s)
 		s->proof.awaited = false;
 		session_decide(s, scratch, session_request_unkeep(s, scratch));
 	}
-	/* While it has to be proven first, only the end of the connection matters. */
+	/* While we wait for the client's proof, only the end of the connection matters. */
 	if (s->proof.awaited && client->readable && !s->fresh && session_client_is_lost(s)) {
 		session_close(s, OUTCOME_NO_HANDSHAKE);
 		return;
@@ -342,7 +341,7 @@ static void advance_request(struct session *s)
 
 /* ----- CONNECTING ----- */
 
-/* @info: of the server's connection */
+/* Begins the relay after the server has answered. @info: of the server's connection */
 static void session_start_relay(struct session *s, const struct tcp_info *info)
 {
 	downstream_established(s->relay.side[RELAY_DOWNSTREAM].fd, &s->server);
@@ -361,7 +360,7 @@ static void session_start_relay(struct session *s, const struct tcp_info *info)
 static void advance_connecting(struct session *s)
 {
 	const struct relay_side *server = &s->relay.side[RELAY_DOWNSTREAM];
-	/* What an answer is made of isn't asked for where there is none. If the connection has ended since, the relay finds out. */
+	/* Without a response we needn't ask for TCP_INFO. If the connection has ended since, the relay finds out. */
 	const bool known = s->syn.answered && s->silence.voice == JUDGEMENT_SILENT;
 	struct tcp_info info = { 0 };
 	int error = 0;
@@ -374,7 +373,7 @@ static void advance_connecting(struct session *s)
 	s->client_said = false;
 	if (!known)
 		error = server->writable || server->readable ? s->pool->context.plugs->dial.result(server->fd, &info) : -EINPROGRESS;
-	/* This connection goes on, with an eye on what is missing (fallback.c); the next ones are TCP. */
+	/* This connection continues, and we watch it for missing bytes (fallback.c); the next ones to this server are TCP. */
 	if (error == 0 && s->mptcp && downstream_fell_back(server->fd))
 		plain_servers_note(&s->server);
 	if (error == 0) {
@@ -395,7 +394,7 @@ static enum outcome lost_outcome(const struct session *s, enum relay_end end)
 	return session_decide_lost(end, s->relay.side[end].garbled, s->confirmed);
 }
 
-/* One socket has failed: the other one is reset when what came before has arrived. */
+/* One socket has failed: we reset the other one when the bytes before that have arrived. */
 static void session_set_resetting(struct session *s, enum relay_end lost, enum outcome outcome)
 {
 	session_reset_socket(s, lost);
@@ -404,7 +403,7 @@ static void session_set_resetting(struct session *s, enum relay_end lost, enum o
 	session_set_state(s, SESSION_RESETTING);
 }
 
-/* Called by the short deadline, and by events of the other socket. */
+/* Runs at the short deadline, and for events of the other socket. */
 static void advance_resetting(struct session *s)
 {
 	bool upstream = s->relay.side[RELAY_UPSTREAM].fd >= 0;
@@ -417,8 +416,8 @@ static void advance_resetting(struct session *s)
 }
 
 /*
- * One socket has failed, and the other one's peer doesn't take what came before: it may never do so, as
- * it may be waiting for its own bytes to be taken. So it has so long to take some of them.
+ * If one socket has failed, and the other one's peer doesn't take the bytes before that, gives it SESSION_TIMEOUT_LINGER to take some. It
+ * may never do so, as it may wait for us to take its own bytes.
  */
 static void wait_for_last_bytes(struct session *s)
 {
@@ -426,7 +425,7 @@ static void wait_for_last_bytes(struct session *s)
 		session_set_deadline(s, SESSION_TIMEOUT_LINGER);
 }
 
-/* They were not taken: they are gone, as is what a reset finds unread in a socket. */
+/* Gives up bytes that the peer hasn't taken in time: they are lost, like the unread bytes of a socket that is reset. */
 static void give_up_last_bytes(struct session *s)
 {
 	enum relay_end end = s->relay.side[RELAY_UPSTREAM].failed ? RELAY_UPSTREAM : RELAY_DOWNSTREAM;
@@ -527,14 +526,14 @@ void session_handle(struct session *s)
 		state_handlers[s->state](s);
 }
 
-/* The deadline in RELAY: is the client there, and does anything move? */
+/* Handles the deadline in RELAY: sees whether the client has completed its handshake, and whether anything moves. */
 static void look_at_relay(struct session *s)
 {
 	enum outcome reason = OUTCOME_NO_HANDSHAKE;
 
 	if (!s->answered)
 		session_look_upstream(s);
-	/* The event of the third ACK is on its way: advance_relay() will see it. */
+	/* The event of the third ACK is on its way to advance_relay(). */
 	if (!s->answered && s->confirmed && s->relay.flow[RELAY_DOWNSTREAM].bytes >= s->answer_len)
 		return;
 	if (s->answered)
@@ -550,13 +549,13 @@ static void look_at_relay(struct session *s)
 void session_handle_no_proof(struct session *s)
 {
 	session_look_upstream(s);
-	/* Its event is on the way, or it came just now: session_prove() has set another deadline. */
+	/* The third ACK has come, and session_prove() has set another deadline. */
 	if (s->confirmed)
 		return;
 	session_abort(s, OUTCOME_NO_HANDSHAKE);
 }
 
-/* The server has answered by now, if it was only the session that waited. */
+/* Handles the end of the time to connect. The server may have answered by now, with its event still to come. */
 static void give_up_connecting(struct session *s)
 {
 	const uint64_t taken_ms = clock_now_ms() - s->started_us / 1000, may_ms = s->pool->timeout_ms[SESSION_TIMEOUT_CONNECT];

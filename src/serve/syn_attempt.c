@@ -2,9 +2,9 @@
 /*
  * syn_attempt.c - a withheld SYN, and the attempt to connect to its server
  *
- * An attempt begins when its SYN is withheld. Events of the server's socket, its deadline, the limits, new settings and the client's next
- * SYN end it: syn_decision.c says how, syn_attempt_on() carries it out. After the release the connection's session takes the attempt out
- * of the table, with the server's socket, or the reason why there is none.
+ * An attempt begins when we withhold its SYN. Events of the server's socket, the deadline, the limits, new settings or the client's next
+ * SYN end it: syn_decision.c decides how, and syn_attempt_on() carries that out. After the release the connection's session takes the
+ * attempt out of the table, with the server's socket, or with the reason why there is none.
  */
 #include "config.h"
 
@@ -83,7 +83,7 @@ static void log_release(const struct syn_attempt *a, const char *why)
 		  sockaddr_ip_format(&a->grant.server, server), (unsigned long long)(clock_now_us() - a->came_us) / 1000, why);
 }
 
-/* What happens on the server's socket until the client's connection takes it. */
+/* Collects the events of the server's socket until the client's session takes it. */
 static void on_released(void *arg, uint32_t events)
 {
 	struct syn_attempt *a = arg;
@@ -91,7 +91,7 @@ static void on_released(void *arg, uint32_t events)
 	a->events |= events;
 }
 
-/* The server's socket is for the worker that accepts the client's connection. If there is but one, it has it registered already. */
+/* Prepares the server's socket for the worker that accepts the client. A single worker keeps the registration; otherwise we remove it. */
 static void leave_server(struct syn_attempt *a)
 {
 	const struct request_context *context = a->judge->context;
@@ -106,7 +106,7 @@ static void leave_server(struct syn_attempt *a)
 	}
 }
 
-/* Nothing was done for the SYN that its session could use. */
+/* Resets the connection to the server, so that the session finds none. */
 static void give_up_server(struct syn_attempt *a)
 {
 	poller_forget(a->judge->context->poller, a->registration);
@@ -129,7 +129,7 @@ static void release(struct syn_attempt *a, const struct syn_step *step)
 		syn_attempt_free(judge, a);
 }
 
-/* Waits for events of the server's socket, and for so many milliseconds at most. */
+/* Waits for events of the server's socket, for @ms milliseconds at most. */
 static int wait_for(struct syn_attempt *a, unsigned ms)
 {
 	struct timeval limit = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
@@ -164,7 +164,7 @@ static void take_step(struct syn_attempt *a, struct syn_step step)
 
 void syn_attempt_on(struct syn_attempt *a, enum syn_event event)
 {
-	/* Its session finds nothing that was done for it, and says what is wrong. */
+	/* Withdraws the grant: the session judges the request anew, and tells the client the error. */
 	if (event == SYN_NOT_GRANTED)
 		memset(&a->grant.server, 0, sizeof(a->grant.server));
 	take_step(a, syn_decide(&a->facts, event));
@@ -177,7 +177,7 @@ static struct syn_attempt *attempt_of(struct limits_member *member)
 	return (struct syn_attempt *)((char *)member - offsetof(struct syn_attempt, member));
 }
 
-/* A withheld SYN is this thread's; a released one is while nobody has taken it. */
+/* A withheld SYN belongs to this thread; a released one only until a session takes it. */
 static bool claim(struct limits_member *member)
 {
 	struct syn_attempt *a = attempt_of(member);
@@ -216,7 +216,7 @@ static void on_server(void *arg, uint32_t events)
 	int error;
 
 	(void)events;
-	/* Its client's next SYN is waited for. */
+	/* We wait for the client's next SYN. */
 	if (a->facts.answered)
 		return;
 	error = dial->result(a->fd, &info);
@@ -264,7 +264,7 @@ static unsigned first_wait_ms(struct syn_attempt *a)
 	return syn_first_wait_ms(&a->facts, context->effective->settings->hold_time, rtt_ms);
 }
 
-/* Withholds the SYN, and watches the server's socket. Returns 0, or -errno and nothing is withheld. */
+/* Withholds the SYN, and watches the server's socket. Returns 0, or -errno with nothing withheld. */
 static int withhold(struct syn_attempt *a, const struct hold_packet *packet)
 {
 	const struct request_context *context = a->judge->context;
@@ -310,8 +310,8 @@ static int connect_server(const struct syn_judge *judge, const struct syn_packet
 }
 
 /*
- * The SYN takes the place of an earlier one of the same attempt, whose client has left it; with it goes the server's socket, which the
- * kernel has ask as often as usual from now on: each SYN of the client allows for one. Returns false if there is none to be taken over.
+ * Replaces an earlier SYN of the same attempt, which the client has given up, and takes over the server's socket. From now on the kernel
+ * may send the server more SYNs: one for each SYN of the client. Returns false if there is no socket to take over.
  */
 static bool take_over(struct syn_attempt *a, struct syn_attempt *earlier)
 {
@@ -319,7 +319,7 @@ static bool take_over(struct syn_attempt *a, struct syn_attempt *earlier)
 
 	a->came_us = earlier->came_us;
 	a->fd = earlier->fd;
-	/* When it is registered again, that is told of it as well which was told before. */
+	/* The new registration will report the earlier events again. */
 	poller_remove(a->judge->context->poller, earlier->registration, earlier->fd);
 	earlier->registration = POLLER_NONE;
 	earlier->fd = -1;
@@ -371,7 +371,7 @@ enum hold_verdict syn_attempt_ask(struct syn_attempt *a, const struct hold_packe
 		return HOLD_DROP_REPEATED;
 	if (repeat == SYN_REPEAT_NEW || !take_over(a, earlier))
 		a->fd = connect_server(a->judge, &packet->syn, &a->grant, packet->syn.payload_len > request->length);
-	/* By the time that the client is accepted there may be a descriptor again: it keeps Multipath TCP. */
+	/* Keeps Multipath TCP: when we accept the client there may be a descriptor again. */
 	if (a->fd == -EMFILE)
 		return HOLD_PASS_UNCONFIRMED;
 	if (a->fd < 0 && a->facts.blind) {

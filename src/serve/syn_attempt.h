@@ -20,12 +20,12 @@ struct syn_judge {
 	struct request_context *context;
 	struct hold *hold;
 	struct syn_attempt *attempts; /* the SYNs that this worker withholds */
-	struct syn_attempt *spare;    /* for the next SYN; NULL: none is at hand */
+	struct syn_attempt *spare;    /* for the next SYN, or NULL */
 };
 
-/* The struct event of its deadline follows the struct in memory. Once it was released, whoever takes it out of the table has it. */
+/* The struct event of its deadline follows the struct in memory. After the release, the taker from the table owns it. */
 struct syn_attempt {
-	struct hold_syn hold; /* first: the table has the attempt as this */
+	struct hold_syn hold; /* the first member, as the table points to it */
 	struct syn_judge *judge;
 	struct syn_facts facts;
 	uint64_t came_us;
@@ -33,38 +33,38 @@ struct syn_attempt {
 	bool unproven;               /* it counts as an unproven client, too (cookies.h) */
 	bool far;                    /* its client is known to be far (far_clients.h) */
 
-	struct judgement_grant grant; /* the server's family is AF_UNSPEC where none is granted any more */
+	struct judgement_grant grant; /* the server's family is AF_UNSPEC if new settings have withdrawn the grant */
 	int fd;                       /* the server's socket; -1: the server can't be reached, for this reason: */
 	struct downstream_error refusal;
 	bool reached;        /* the server has answered */
-	int registration;    /* of the socket with the worker's poller, or POLLER_NONE: as it is once the SYN was released, */
-			     /* unless there is no other worker */
-	uint32_t events;     /* what the poller has told since it was released */
+	int registration;    /* of the socket with the worker's poller, or POLLER_NONE, as after the release of the SYN */
+			     /* if there are several workers */
+	uint32_t events;     /* events that the poller has reported since the release */
 	struct syn_attempt *prev, *next; /* judge->attempts */
 };
 
-/* An attempt without a SYN and a socket, counted by nobody yet; NULL without memory. */
+/* Creates an attempt without a SYN and a socket, which the limits don't count yet. Returns NULL if memory is short. */
 struct syn_attempt *syn_attempt_create(struct syn_judge *judge);
 
 /*
  * syn_attempt_ask() - connects to the server, and withholds the SYN
- * @native: set with HOLD_REFUSE: how it is refused (syn_packet.h)
- * Where the connection fails at once, the session makes it again and tells the client what is wrong; a blind client is
- * refused. Unless HOLD_WITHHOLD is returned, the attempt is as if nothing had happened.
+ * @native: set with HOLD_REFUSE: how to refuse it (syn_packet.h)
+ * If the connection fails at once, a blind client is refused; for others the session connects again and tells the client the error. Unless
+ * HOLD_WITHHOLD is returned, the attempt is unchanged.
  */
 enum hold_verdict syn_attempt_ask(struct syn_attempt *a, const struct hold_packet *packet, const struct request_decision *request,
 				  uint8_t *native);
 
-/* Something has happened; the attempt may be gone afterwards, as another worker may have accepted the connection already. */
+/* Handles an event. May free the attempt, or lose it to another worker that accepts the connection at once. */
 void syn_attempt_on(struct syn_attempt *a, enum syn_event event);
 
 /* Resets the connection to the server, if there is one. */
 void syn_attempt_close(struct syn_attempt *a);
 
-/* Frees an attempt that somebody has taken out of the table, and resets the connection to the server. */
+/* Frees an attempt that was taken out of the table, and resets the connection to the server. */
 void syn_attempt_destroy(struct syn_attempt *a);
 
-/* The same for one that nobody has taken: the limits still count it. */
+/* Likewise for an attempt that no session has taken: also takes it off the limits' count. */
 void syn_attempt_free(struct syn_judge *judge, struct syn_attempt *a);
 
 #endif

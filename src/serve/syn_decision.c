@@ -1,36 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * syn_decision.c - what becomes of a SYN, and of the attempt to reach its server while it is withheld (no I/O)
+ * syn_decision.c - decides about a SYN, and about the attempt to reach its server while we withhold it (no I/O)
  *
- * What becomes of a withheld SYN:
+ * A withheld SYN ends as follows:
  *
  *     event                            the SYN is released …          SYN+ACK
- *     the server has answered          with a mark                    confirms that
+ *     the server has answered          with a mark                    confirms the server
  *     the server can't be reached      without MP_CAPABLE             confirms nothing; the Error TLV comes at once, as
  *                                                                     plain TCP sends it before the third ACK
- *     its time is over                 as it is                       confirms nothing; the response comes when it comes
- *     the limits want its room         as it is                       the same; its connection is judged like any other
+ *     its time is over                 as it is                       confirms nothing; the response follows later
+ *     the limits want its room         as it is                       the same; its request is judged like any other
  *     new settings don't grant it      without MP_CAPABLE             the same as for a server that can't be reached
  *     withholding ends                 as it is                       as when the time is over
  *
- * Blind clients (doc/private-tlvs.md) can't be told anything once there is a connection:
+ * We can tell blind clients (doc/private-tlvs.md) nothing after they are connected:
  *
- *     the server has answered          released with the mark; refused by a reset once it is late
+ *     the server has answered          released with the mark; refused by a reset if it is late
  *     the server can't be reached      refused: RST, or the ICMP message
  *     its time is over                 with Multipath TCP it is late. A Linux client sends its SYN again after a second, and its third
- *                                      ACK lacks MP_CAPABLE then. After three, so does its SYN, and a connection that is accepted has
- *                                      it leave Multipath TCP alone for an hour
- *     ASK_MS are over                  dropped, and so are its repetitions: the kernel has sent the server all SYNs that it sends for a
- *                                      client which nothing has proved (downstream.c)
- *     its next repeat comes            dropped; that one is withheld, and has the server's socket
+ *                                      ACK lacks MP_CAPABLE then. After three seconds its SYN lacks it, too; if we accepted that
+ *                                      connection, the client would avoid Multipath TCP for an hour
+ *     ASK_MS are over                  dropped, like its repetitions: the kernel has sent the server all SYNs that it sends for an
+ *                                      unproven client (downstream.c)
+ *     its next repeat comes            dropped; the repeat is withheld, and takes over the server's socket
  *     the limits want its room         released as it is, if it isn't late: below
  *
- * A client that numbers its attempt makes the request again before it is too late, by a SYN of another port. So there is always a SYN
- * that isn't late, unless packets are lost; an answer that comes between two of them is kept for the next one.
+ * A client that numbers its attempt makes the request again before it is too late, by a SYN from another port. So there is always a SYN
+ * that isn't late, unless packets are lost; we keep an answer that comes between two SYNs for the next one.
  *
- * A SYN that isn't withheld passes at once. One whose request is refused goes without MP_CAPABLE, and its session says what is wrong.
- * A blind one is refused by the network, unless only proof of its address is missing or room among the SYNs: then it passes, and its
- * session connects to the server as soon as the third ACK has proved the address. So nobody who forges SYNs keeps a blind client away.
+ * A SYN that we don't withhold passes at once. If its request is refused, it passes without MP_CAPABLE, and its session tells the client
+ * the error. A blind one is refused by the network's own means, unless it lacks only proof of its address, or room among the SYNs: then it
+ * passes, and its session connects to the server as soon as the third ACK has proved the address. So forged SYNs can't keep a blind client
+ * away.
  */
 #include "config.h"
 
@@ -41,16 +42,16 @@
 
 #include <assert.h>
 
-/* Less than after what time a Linux client sends its SYN again. */
+/* Less than the second after which a Linux client sends its SYN again. */
 #define BLIND_MPTCP_MS 900
 
-/* Less than that by the time that a SYN+ACK takes to most clients, so that those which make their request again don't miss it. */
+/* Shorter by the time that a SYN+ACK takes to most clients, so that it arrives before they make their request again. */
 #define BLIND_REPEATED_MS 700
 
-/* How long the next repeat of a request is waited for once the server has answered: two of them, one of which may be lost. */
+/* How long we wait for the next repeat of a request after the server has answered: time for two repeats, as one may be lost. */
 #define NEXT_REPEAT_MS 2000
 
-/* How long the server of a blind client is asked, from its last SYN on. */
+/* How long we try to reach the server of a blind client, from its last SYN on. */
 #define ASK_MS 3500
 
 static struct syn_step stay(const struct syn_facts *facts, unsigned ms)
@@ -88,8 +89,8 @@ static struct syn_step decide_on_answer(const struct syn_facts *facts, bool spea
 	struct syn_step step;
 
 	/*
-	 * A silent client that asks whether the server speaks Multipath TCP is told by a response if it does, and by silence if it
-	 * doesn't: a SYN+ACK that confirms nothing has the response follow it. A blind one can't be told.
+	 * A silent client may ask whether the server speaks Multipath TCP. If it does, we send a response, so the SYN+ACK must confirm
+	 * nothing; if it doesn't, we send none. We can't tell a blind client.
 	 */
 	const bool tells = facts->silent && !facts->blind && facts->asks && speaks_mptcp;
 
@@ -115,7 +116,7 @@ static struct syn_step decide_on_failure(const struct syn_facts *facts)
 
 struct syn_step syn_decide(const struct syn_facts *facts, enum syn_event event)
 {
-	/* The client's next SYN is waited for, whatever the server does now. */
+	/* We wait for the client's next SYN, whatever the server does now. */
 	const bool waits_for_repeat = facts->answered;
 
 	switch (event) {
@@ -150,13 +151,13 @@ struct syn_step syn_decide(const struct syn_facts *facts, enum syn_event event)
 	return stay(facts, 0);
 }
 
-/* Of the SYN of a silent request that isn't withheld. */
+/* Decides about the SYN of a silent request that we don't withhold. */
 static enum hold_verdict decide_silent(const struct judgement *judgement, const struct syn_terms *terms, uint8_t *native)
 {
 	const struct request_decision *request = &judgement->request;
 	const bool lacks_proof = request->demanded || request->action == REQUEST_PROVE || request->action == REQUEST_CONNECT;
 
-	/* What isn't a whole request, or isn't one that was offered, is reset by its session, if it comes to that. */
+	/* The session would reset an incomplete request, or one that we don't offer. */
 	if (request->action == REQUEST_WAIT || request->action == REQUEST_RESET || judgement->voice == JUDGEMENT_RESET)
 		*native = NATIVE_RESET;
 	else if (lacks_proof)
@@ -180,7 +181,7 @@ enum hold_verdict syn_decide_judged(const struct judgement *judgement, const str
 	case REQUEST_PROVE:
 		return HOLD_PASS_UNCONFIRMED;
 	case REQUEST_ANSWER:
-		/* With a demanded cookie, MP_CAPABLE stays: after its third ACK the client may have the server after all. */
+		/* If we demand a cookie, MP_CAPABLE stays: after the client's third ACK we may connect it after all. */
 		if (request->demanded)
 			return HOLD_PASS_UNCONFIRMED;
 		return request->refused ? HOLD_PASS_PLAIN : HOLD_PASS;
@@ -195,8 +196,8 @@ enum hold_verdict syn_decide_judged(const struct judgement *judgement, const str
 }
 
 /*
- * For how long the SYN may be withheld, so that the SYN+ACK is with its client @until_ms after the SYN has left that one. Without
- * MP_CAPABLE it may be later, unless the client says so: the connection is the same, then, after a SYN that was sent again.
+ * Returns how long we may withhold the SYN so that the SYN+ACK reaches the client within @until_ms after it sent the SYN. Without
+ * MP_CAPABLE it may come later, unless the client sets a limit: a SYN that it sends again makes the same connection then.
  */
 static unsigned hold_ms_until(const struct syn_facts *facts, unsigned hold_ms, unsigned rtt_ms, unsigned until_ms)
 {

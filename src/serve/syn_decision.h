@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* syn_decision.h - what becomes of a SYN, and of the attempt to reach its server while it is withheld (no I/O) */
+/* syn_decision.h - decides about a SYN, and about the attempt to reach its server while we withhold it (no I/O) */
 #ifndef SERVE_SYN_DECISION_H
 #define SERVE_SYN_DECISION_H
 
@@ -10,18 +10,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What is known of an attempt. */
+/* The facts about an attempt. */
 struct syn_facts {
-	bool silent;    /* its client wants no response where its SYN+ACK says all */
-	bool blind;     /* its client can't take a response off: all but success is said as the network says it */
-	bool mptcp;     /* blind: as Multipath TCP or not at all */
-	bool asks;      /* its client asks whether the server speaks Multipath TCP */
-	bool falls_back; /* its SYN has MP_CAPABLE: once that is sent again, its client goes without Multipath TCP */
-	bool numbered;  /* blind: its client repeats the request by SYNs of other ports */
+	bool silent;    /* the client wants no response if the SYN+ACK says it all */
+	bool blind;     /* the client can't take a response off: the network's own means report all errors */
+	bool mptcp;     /* blind: the client needs Multipath TCP */
+	bool asks;      /* the client asks whether the server speaks Multipath TCP */
+	bool falls_back; /* the SYN has MP_CAPABLE: if the client sends it again, it may fall back to TCP */
+	bool numbered;  /* blind: the client repeats the request by SYNs from other ports */
 	uint16_t repeat; /* how often the request was made before */
-	bool late;      /* blind: its SYN can't be released any more */
-	bool answered;  /* late, and the server has answered: the client's next SYN is waited for */
-	unsigned most_ms; /* its client says for how long it may be withheld, in milliseconds; UINT_MAX: it doesn't */
+	bool late;      /* blind: we can't release the SYN any more */
+	bool answered;  /* late, and the server has answered: we wait for the client's next SYN */
+	unsigned most_ms; /* how long the client lets us withhold the SYN, in milliseconds; UINT_MAX: it doesn't say */
 };
 
 enum syn_event {
@@ -29,52 +29,52 @@ enum syn_event {
 	SYN_SERVER_ANSWERED,
 	SYN_SERVER_ANSWERED_MPTCP, /* and speaks Multipath TCP */
 	SYN_SERVER_FAILED,
-	SYN_SERVER_TIMED_OUT,      /* the kernel has sent it all SYNs */
+	SYN_SERVER_TIMED_OUT,      /* the kernel has sent its last SYN to the server in vain */
 	SYN_ROOM_IS_NEEDED,
-	SYN_NOT_GRANTED,           /* new settings don't grant it any more */
-	SYN_STOPPED,               /* SYNs are withheld no more */
-	SYN_REPEATED,              /* its client has made the request again: that SYN has the server's socket now */
+	SYN_NOT_GRANTED,           /* new settings have withdrawn the grant */
+	SYN_STOPPED,               /* the worker withholds no more SYNs */
+	SYN_REPEATED,              /* the client has made the request again, and the new SYN has the server's socket now */
 	SYN_EVENTS
 };
 
 /* What the attempt does next. */
 struct syn_step {
-	enum hold_verdict verdict; /* HOLD_WITHHOLD: it waits on, for wait_ms */
+	enum hold_verdict verdict; /* HOLD_WITHHOLD: it continues to wait, for wait_ms */
 	unsigned wait_ms;
 	bool late, answered;       /* the facts from now on */
-	bool keep;                 /* its connection finds what was done for it */
-	bool tells_refusal;        /* its connection, or the network, says why the server can't be reached */
-	bool resets;               /* HOLD_REFUSE: by a reset; else as prohibited, unless tells_refusal */
+	bool keep;                 /* keep the attempt in the table for the session */
+	bool tells_refusal;        /* the session, or the network, reports why the server can't be reached */
+	bool resets;               /* HOLD_REFUSE: by a reset; otherwise as prohibited, unless tells_refusal */
 	enum metrics_syn counted;
 	const char *why;           /* for the log */
 };
 
 struct syn_step syn_decide(const struct syn_facts *facts, enum syn_event event);
 
-/* How the converter was set up, as far as SYNs that aren't withheld are concerned. */
+/* The settings for SYNs that we don't withhold. */
 struct syn_terms {
-	bool drop_foreign; /* SYNs without a request are dropped */
-	bool refuses;      /* the rules refuse SYNs that are marked so */
+	bool drop_foreign; /* drop SYNs without a request */
+	bool refuses;      /* the netfilter rules refuse SYNs that we mark so */
 };
 
 /*
- * syn_decide_judged() - what a request's judgement means for its SYN
- * @native: set with HOLD_REFUSE where it isn't to be what it is
- * Returns HOLD_WITHHOLD if its server can be asked.
+ * syn_decide_judged() - decide about a SYN by its request's judgement
+ * @native: how to refuse the SYN; changed with HOLD_REFUSE if another way is needed
+ * Returns HOLD_WITHHOLD if we can ask its server.
  */
 enum hold_verdict syn_decide_judged(const struct judgement *judgement, const struct syn_terms *terms, uint8_t *native);
 
 /*
- * syn_first_wait_ms() - how long a SYN is withheld at first
+ * syn_first_wait_ms() - return how long to withhold a SYN at first
  * @hold_ms: --hold-time; @rtt_ms: the round trip of a client that is known to be far, or 0
  */
 unsigned syn_first_wait_ms(const struct syn_facts *facts, unsigned hold_ms, unsigned rtt_ms);
 
-/* Does the SYN of @facts take the place of an earlier one, which has the same number and server? */
+/* What to do with the SYN of @facts if there is an earlier one with the same number. */
 enum syn_repeat {
-	SYN_REPEAT_DROP, /* it is an old one */
+	SYN_REPEAT_DROP, /* drop it: it is older */
 	SYN_REPEAT_TAKE, /* it takes over the server's socket */
-	SYN_REPEAT_NEW,  /* it asks for something else */
+	SYN_REPEAT_NEW,  /* treat it as new: it asks for something else */
 };
 enum syn_repeat syn_decide_repeat(const struct syn_facts *facts, const struct syn_facts *earlier, bool same_server);
 

@@ -2,24 +2,24 @@
 /*
  * syn_judge.c - one worker's part of withholding SYNs: judges each SYN, and connects to its server
  *
- * The problem, and the way out, are described in withholding.c: a SYN whose request is granted stays in a netfilter queue (hold.c)
- * while the converter connects to the server (syn_attempt.c). Each SYN is judged by the same function as a stream.
+ * withholding.c describes the problem and the solution: a SYN whose request is granted stays in a netfilter queue (hold.c) while the
+ * converter connects to the server (syn_attempt.c). The same function judges SYNs and streams.
  *
- * The kernel then makes the connection at once (Fast Open), some worker accepts it, and its session takes the server's
- * socket, or the error, out of the table (hold_table.h). The session reads its request from the stream all the same; if
- * that is another one than the SYN's, it closes the server's socket.
+ * After the release the kernel makes the connection at once (Fast Open), some worker accepts it, and its session takes the server's socket,
+ * or the error, out of the table (hold_table.h). The session still reads its request from the stream; if that differs from the SYN's, it
+ * closes the server's socket.
  *
- * Silent requests (doc/private-tlvs.md) are withheld as all others are; only a whole one may go on with a mark, as its client
- * takes the SYN+ACK's timestamps for the promise that no response follows.
+ * We withhold silent requests (doc/private-tlvs.md) like all others. Only a whole one may be released with a mark, as its client takes the
+ * SYN+ACK's timestamps for the promise that no response follows.
  *
- * Limits. A SYN isn't withheld for longer than --hold-time, as a Linux client sends its third SYN after 3 s without
- * MP_CAPABLE; and that of a client that says so (a Hold Time TLV), or whose round trip is known to be long, not for so long
- * that it has sent its second one when the SYN+ACK comes (far_clients.c). Nothing else is known of whoever sends a SYN.
- * Clients and servers that aren't allowed, and missing cookies, are found out before the server is asked, and a withheld SYN
- * counts as a pending session of its client. Forged SYNs can't take all that may be pending: a quarter may be withheld, and
- * half wait in the kernel for their third ACK (listener_set_pending()). Beyond that, limits.h chooses a SYN that is released
- * as if it had never been withheld, or the newcomer itself isn't withheld. Such clients have to complete a handshake before
- * they are heard, and the timestamps of the SYN+ACK tell them to wait for the response.
+ * Limits. We withhold no SYN for longer than --hold-time, as a Linux client sends its third SYN after 3 s without MP_CAPABLE. If the client
+ * says so (a Hold Time TLV), or if its round trip is known to be long, we release the SYN so early that the SYN+ACK reaches the client
+ * before it sends its second one (far_clients.c). A SYN tells nothing else about its sender. We check whether client and server are
+ * allowed, and the cookie, before we connect to the server, and a withheld SYN counts as a pending session of its client. Forged SYNs can't
+ * take all room for pending sessions: a quarter may be withheld SYNs, and half may wait in the kernel for their third ACK
+ * (listener_set_pending()). Beyond that, limits.h chooses a SYN to be released as if we had never withheld it, or we don't withhold the
+ * newcomer. Such clients have to complete a handshake before we read their request, and the timestamps of the SYN+ACK tell them to wait for
+ * the response.
  */
 #include "config.h"
 
@@ -36,7 +36,7 @@
 #include <stdlib.h>
 #include <utlist.h>
 
-/* How SYNs are counted that aren't withheld; METRICS_SYN_COUNT stands for verdicts that these don't get. */
+/* The counters of SYNs that we don't withhold; METRICS_SYN_COUNT stands for verdicts that they don't get. */
 static const enum metrics_syn verdict_metrics[] = {
 	[HOLD_WITHHOLD] = METRICS_SYN_COUNT,
 	[HOLD_DROP_REPEATED] = METRICS_SYN_REPEATED,
@@ -52,7 +52,7 @@ static_assert(sizeof(verdict_metrics) / sizeof(verdict_metrics[0]) == HOLD_VERDI
 
 /* ----- judgement ----- */
 
-/* @a: the attempt to be counted by the limits, or NULL where it is counted already */
+/* @a: the attempt for the limits to count, or NULL if they count it already */
 static void judge_request(const struct syn_judge *judge, enum judgement_place place, const struct syn_packet *syn,
 			  struct syn_attempt *a, struct judgement *judgement)
 {
@@ -69,7 +69,7 @@ static void judge_request(const struct syn_judge *judge, enum judgement_place pl
 	judge->context->plugs->judge(&judge->context->admission, &c, judgement);
 }
 
-/* Do the present settings grant the request of a withheld SYN? */
+/* Returns whether the present settings grant the request of a withheld SYN. */
 static bool is_still_granted(const struct syn_judge *judge, const struct syn_attempt *a)
 {
 	struct judgement judgement;

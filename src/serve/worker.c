@@ -2,12 +2,12 @@
 /*
  * worker.c - threads, each with an event loop and sessions of its own
  *
- * The problem: the main thread has to change what all workers use (settings, listeners), but sessions and libevent's
- * bases have no locks: only its own thread may touch a base while the thread runs. So the main thread gives orders.
+ * The main thread has to change objects that all workers use (settings, listeners). But sessions and libevent's bases have no locks: while
+ * a worker's thread runs, no other thread may touch its base. So the main thread gives orders.
  *
- * There is one order at a time, and the main thread waits until all workers have carried it out. So an
- * order is just a function and its argument, which may be on the stack of the main thread. An eventfd wakes up each
- * worker, and a semaphore tells the main thread that one is done; these also order the memory accesses of both sides.
+ * There is one order at a time, and the main thread waits until all workers have carried it out. So an order is just a function and its
+ * argument, which may be on the main thread's stack. An eventfd wakes each worker, and a semaphore tells the main thread when one is done;
+ * these also order the memory accesses of both sides.
  *
  * The same eventfd asks a worker whether its loop still turns (workers_turn()), which the main thread doesn't wait for.
  */
@@ -177,7 +177,7 @@ static void *worker_main(void *arg)
 	struct worker *worker = arg;
 	char name[NAME_MAX_LEN];
 
-	/* The name of another thread is set through a file in /proc, which the sandbox forbids to write; so each sets its own. */
+	/* Each thread sets its own name: for another thread libc would write to /proc, which the sandbox forbids. */
 	snprintf(name, sizeof(name), "worker-%zu", worker->context.number);
 	pthread_setname_np(pthread_self(), name);
 	event_base_dispatch(worker->context.base);

@@ -2,7 +2,7 @@
 /*
  * worker.h - threads, each with an event loop and sessions of its own
  *
- * Workers don't touch each other's sessions, and the main thread touches none: it has the workers carry out orders.
+ * Workers don't touch each other's sessions, and the main thread touches none: it gives the workers orders.
  */
 #ifndef SERVE_WORKER_H
 #define SERVE_WORKER_H
@@ -13,7 +13,7 @@
 
 struct workers;
 
-/* What an order gets of the worker that carries it out. Only the worker's own thread may use it while that runs. */
+/* The parts of a worker that an order gets. Only the worker's own thread may use them while that runs. */
 struct worker_context {
 	size_t number; /* from 0 */
 	struct event_base *base;
@@ -33,19 +33,19 @@ void workers_destroy(struct workers *workers);
 /* Returns the number of workers. */
 size_t workers_count(const struct workers *workers);
 
-/* Returns the context of a worker, for things that are prepared for it before it is to use them: see acceptor_create(). */
+/* Returns the context of a worker, to prepare objects that the worker uses later: see acceptor_create(). */
 const struct worker_context *workers_context(const struct workers *workers, size_t number);
 
 /*
  * workers_order() - have each worker call @order with @arg, between two rounds of its loop
- * All workers do so at the same time; the function returns when the last one is done. To be called by the main thread only.
+ * All workers do so at the same time; the function returns when the last one is done. Only the main thread may call it.
  */
 void workers_order(struct workers *workers,
 		   void (*order)(const struct worker_context *worker, void *arg), void *arg);
 
 /*
  * workers_turn() - tell whether the loop of each worker has turned since the call before, and ask for the next one
- * To be called by the main thread only. Returns the number of a worker whose loop has not, or workers_count().
+ * Only the main thread may call it. Returns the number of a worker whose loop has not, or workers_count().
  */
 size_t workers_turn(struct workers *workers);
 
