@@ -169,6 +169,7 @@ void look(void)
 {
 	find_ways(NULL);
 	paths_memory_mark(&memory, &host.endpoints);
+	paths_wanted_fini(&wanted);
 	ck_assert_int_eq(paths_wanted_find(&wanted, &host, &choice, &memory), 0);
 	paths_difference_find(&operations, &wanted, &host, &choice, &memory);
 }
