@@ -31,6 +31,7 @@ CARRIES = 100000        # bytes in that time: less is no use of a network
 ROUNDS, ROUNDS_QUICK = 3, 1
 SIDE_BY_SIDE = 5
 CLONE_NEWNS = 0x20000   # unshare(2)
+MS_PRIVATE = 0x40000     # mount(2)
 PLAIN, OURS, MANAGED = "plain MPTCP", "libconvert", "libconvert, convertize-paths"
 BOUNDED = "libconvert, convertize-paths, tcp_rto_max_ms"
 WAYS = (PLAIN, OURS, MANAGED, BOUNDED)
@@ -187,7 +188,9 @@ def _have_own_names():
     """Gives this process network namespaces that are named as those of the labs beside it are."""
     libc = ctypes.CDLL(None, use_errno=True)
     os.makedirs("/run/netns", exist_ok=True)
-    if libc.unshare(CLONE_NEWNS) or libc.mount(b"none", b"/run/netns", b"tmpfs", 0, None):
+    # The sandbox shares the mounts below /run/netns (sandbox.py); the one made here must not reach the labs beside it.
+    if (libc.unshare(CLONE_NEWNS) or libc.mount(None, b"/run/netns", None, MS_PRIVATE, None)
+            or libc.mount(b"none", b"/run/netns", b"tmpfs", 0, None)):
         raise OSError(ctypes.get_errno(), "no mount namespace")
 
 
