@@ -2,38 +2,38 @@
 # the converter; what unit tests link is in libconvertd.la
 noinst_LTLIBRARIES += libconvertd.la
 libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access.h \
-	src/convertd/base/blocks.c src/convertd/base/blocks.h \
-	src/convertd/base/heap.c src/convertd/base/heap.h \
-	src/convertd/base/listen_address.c src/convertd/base/listen_address.h \
+	src/daemon/blocks.c src/daemon/blocks.h \
+	src/daemon/heap.c src/daemon/heap.h \
+	src/daemon/listen_address.c src/daemon/listen_address.h \
 	src/convertd/process/systemd.c src/convertd/process/systemd.h src/common/service_manager.c src/common/service_manager.h \
 	src/convertd/policy/cookies.c src/convertd/policy/cookies.h \
 	src/convertd/policy/families.c src/convertd/policy/families.h \
-	src/convertd/policy/far_clients.c src/convertd/policy/far_clients.h \
+	src/daemon/far_clients.c src/daemon/far_clients.h \
 	src/convertd/policy/judgement.c src/convertd/policy/judgement.h \
-	src/convertd/policy/limits.c src/convertd/policy/limits.h \
-	src/convertd/base/log.c src/convertd/base/log.h \
-	src/convertd/observe/metrics.c src/convertd/observe/metrics.h \
+	src/daemon/limits.c src/daemon/limits.h \
+	src/daemon/log.c src/daemon/log.h \
+	src/daemon/metrics.c src/daemon/metrics.h \
 	src/convertd/config/options.c src/convertd/config/options.h \
-	src/convertd/policy/outcome.c src/convertd/policy/outcome.h \
+	src/daemon/outcome.c src/daemon/outcome.h \
 	src/common/problems.c src/common/problems.h \
-	src/convertd/policy/proof.c src/convertd/policy/proof.h \
-	src/relay/relay.c src/relay/relay.h src/relay/fallback.c src/relay/fallback.h \
+	src/daemon/proof.c src/daemon/proof.h \
+	src/relay/relay.c src/relay/relay.h src/relay/fallback.c \
 	src/relay/relay_look.c src/relay/relay_look.h \
-	src/relay/relay_pipe.c src/relay/relay_pipe.h \
+	src/relay/relay_pipe.c \
 	src/convertd/policy/request.c src/convertd/policy/request.h \
 	src/convertd/net/route.c src/convertd/net/route.h src/host/nl.c src/host/nl.h src/host/raw_io.h src/host/way.c src/host/way.h \
 	src/convertd/config/settings.c src/convertd/config/settings.h \
 	src/convertd/config/effective_settings.c src/convertd/config/effective_settings.h src/common/sysctl.c src/common/sysctl.h \
 	src/convertd/config/settings_read.c src/convertd/config/settings_read.h \
-	src/convertd/policy/shares.c src/convertd/policy/shares.h \
+	src/daemon/shares.c src/daemon/shares.h \
 	src/convertd/net/sources.c src/convertd/net/sources.h \
 	src/convertd/privilege/sandbox.c src/convertd/privilege/sandbox.h \
 	src/convertd/process/host_checks.c src/convertd/process/host_checks.h \
 	src/convertd/observe/status.c src/convertd/observe/status.h \
 	src/hold/syn_packet.c src/hold/syn_packet.h src/serve/session_decision.c src/serve/session_decision.h src/serve/syn_decision.c src/serve/syn_decision.h \
-	src/convertd/base/textfile.c src/convertd/base/textfile.h \
-	src/convertd/base/rights.c src/convertd/base/rights.h \
-	src/convertd/base/warden_message.c src/convertd/base/warden_message.h \
+	src/daemon/textfile.c src/daemon/textfile.h \
+	src/daemon/rights.c src/daemon/rights.h \
+	src/daemon/warden_message.c src/daemon/warden_message.h \
 	src/convertd/privilege/warden_policy.c src/convertd/privilege/warden_policy.h \
 	src/common/json.c src/common/json.h
 
@@ -46,18 +46,18 @@ convertd_SOURCES = src/convertd/main.c \
 	src/convertd/process/blame.c src/convertd/process/blame.h \
 	src/convertd/net/downstream.c src/convertd/net/downstream.h \
 	src/convertd/observe/endpoint.c src/convertd/observe/endpoint.h \
-	src/hold/hold_table.c src/hold/hold_table.h src/serve/request_context.h src/serve/plugs.h \
+	src/hold/hold_table.c src/hold/hold_table.h src/serve/plugs.h \
 	src/convertd/process/withholding.c src/convertd/process/withholding.h \
 	src/convertd/observe/monitor.c src/convertd/observe/monitor.h \
 	src/convertd/privilege/privileges.c src/convertd/privilege/privileges.h \
 	src/convertd/net/probe.c src/convertd/net/probe.h \
-	src/convertd/base/poller.c src/convertd/base/poller.h \
+	src/daemon/poller.c src/daemon/poller.h \
 	src/convertd/process/service.c src/convertd/process/service.h \
 	src/hold/hold.c src/hold/hold.h src/hold/hold_queue.c src/hold/hold_queue.h \
-	src/serve/syn_attempt.c src/serve/syn_attempt.h src/serve/syn_judge.c src/serve/syn_judge.h src/serve/session.h src/serve/session_parts.h src/serve/session_connect.c src/serve/session_life.c src/serve/session_pool.c \
+	src/serve/syn_attempt.c src/serve/syn_judge.c src/serve/syn_judge.h src/serve/session.h src/serve/session_parts.h src/serve/session_connect.c src/serve/session_life.c src/serve/session_pool.c \
 	src/serve/session_report.c src/serve/session_request.c src/serve/session_socket.c src/serve/session_states.c \
 	src/convertd/privilege/survivor.c src/convertd/privilege/survivor.h \
-	src/hold/syn_window.c src/hold/syn_window.h \
+	src/hold/syn_window.c \
 	src/convertd/process/warden.c src/convertd/process/warden.h \
 	src/convertd/process/warden_calls.c src/convertd/process/warden_calls.h \
 	src/serve/worker.c src/serve/worker.h
@@ -65,7 +65,7 @@ if HAVE_NFTNL
 convertd_SOURCES += src/hold/nft.c src/hold/nft.h
 endif
 if HAVE_NETFILTER_QUEUE
-convertd_SOURCES += src/hold/hold_rules.c src/hold/hold_rules.h src/hold/queue_owner.c src/hold/queue_owner.h
+convertd_SOURCES += src/hold/hold_rules.c src/hold/hold_rules.h src/hold/queue_owner.c
 endif
 convertd_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(MNL_CFLAGS) $(NFTNL_CFLAGS) $(NFQUEUE_CFLAGS) $(CAP_NG_CFLAGS) $(MICROHTTPD_CFLAGS) -pthread
 convertd_LDFLAGS = $(AM_LDFLAGS) -pthread
@@ -73,7 +73,7 @@ convertd_LDADD = libconvertd.la $(EVENT_LIBS) $(MNL_LIBS) $(NFTNL_LIBS) $(NFQUEU
 dist_man_MANS += man/convertd.8
 dist_man_MANS += man/convertd.conf.5
 EXTRA_DIST += src/convertd/README.md \
-	src/convertd/base/README.md \
+	src/daemon/README.md \
 	src/convertd/net/README.md \
 	src/convertd/policy/README.md \
 	src/convertd/config/README.md \

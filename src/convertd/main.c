@@ -19,7 +19,7 @@
 #include "convertd/privilege/privileges.h"
 #include "convertd/policy/cookies.h"
 #include "convertd/process/systemd.h"
-#include "convertd/base/log.h"
+#include "daemon/log.h"
 #include "convertd/observe/monitor.h"
 #include "convertd/config/options.h"
 #include "convertd/privilege/sandbox.h"

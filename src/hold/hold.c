@@ -24,7 +24,7 @@
 #include "hold/hold.h"
 
 #include "common/clock.h"
-#include "convertd/base/log.h"
+#include "daemon/log.h"
 #include "hold/hold_queue.h"
 
 #include <errno.h>

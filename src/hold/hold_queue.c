@@ -16,8 +16,8 @@
 
 #ifdef HAVE_NETFILTER_QUEUE
 
-#include "convertd/base/warden_message.h"
-#include "convertd/base/rights.h"
+#include "daemon/warden_message.h"
+#include "daemon/rights.h"
 
 #include <arpa/inet.h>
 #include <libmnl/libmnl.h>

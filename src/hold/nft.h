@@ -3,7 +3,7 @@
 #ifndef HOLD_NFT_H
 #define HOLD_NFT_H
 
-#include "convertd/base/listen_address.h"
+#include "daemon/listen_address.h"
 
 #include <libmnl/libmnl.h>
 #include <libnftnl/expr.h>

@@ -17,11 +17,11 @@
  */
 #include "config.h"
 
-#include "hold/queue_owner.h"
+#include "hold/hold_queue.h"
 
-#include "convertd/base/warden_message.h"
+#include "daemon/warden_message.h"
 #include "hold/hold_table.h"
-#include "convertd/base/log.h"
+#include "daemon/log.h"
 #include "hold/syn_packet.h"
 
 #include <arpa/inet.h>

@@ -22,7 +22,7 @@
  */
 #include "config.h"
 
-#include "hold/syn_window.h"
+#include "hold/hold_rules.h"
 
 #include <errno.h>
 

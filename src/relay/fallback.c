@@ -14,7 +14,7 @@
  */
 #include "config.h"
 
-#include "relay/fallback.h"
+#include "relay/relay.h"
 
 #include <errno.h>
 #include <linux/mptcp.h>

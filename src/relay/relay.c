@@ -41,7 +41,6 @@
 
 #include "relay/relay.h"
 
-#include "relay/fallback.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
  */
 #include "config.h"
 
-#include "relay/relay_pipe.h"
+#include "relay/relay.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -18,10 +18,10 @@
 #include "serve/listening.h"
 
 #include "common/sysctl.h"
-#include "convertd/base/log.h"
+#include "daemon/log.h"
 #include "convertd/config/effective_settings.h"
-#include "convertd/base/rights.h"
-#include "convertd/observe/metrics.h"
+#include "daemon/rights.h"
+#include "daemon/metrics.h"
 #include "serve/worker.h"
 #include "serve/session.h"
 

@@ -4,7 +4,7 @@
 #define SERVE_LISTENING_H
 
 #include "common/problems.h"
-#include "convertd/base/listen_address.h"
+#include "daemon/listen_address.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plugs.h - the functions that a daemon gives its workers: to judge a client's bytes, and to connect to the server
+ * plugs.h - what a worker has, and the functions that a daemon gives it: to judge a client's bytes, and to connect to the server
  *
  * convertd's judge Convert requests, and call connect(). Workers call them in their own threads; the functions must not block.
  */
@@ -9,13 +9,45 @@
 
 #include "convertd/net/downstream.h"
 #include "convertd/policy/judgement.h"
+#include "daemon/limits.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct request_context;
+struct effective_settings;
+struct event;
+struct event_base;
+struct far_clients;
+struct hold_table;
+struct log_limit;
+struct metrics;
+struct poller;
+struct probes;
+struct route;
+struct serve_plugs;
 struct tcp_info;
+
+/*
+ * A worker's means to judge requests and to connect to their servers. Sessions and withheld SYNs use it. It belongs to the worker's thread;
+ * objects in it that several threads share are safe for that.
+ */
+struct request_context {
+	struct event_base *base;
+	struct poller *poller;           /* watches the sockets of clients and servers */
+	bool single_worker;              /* there is no other worker */
+	struct effective_settings *effective;             /* the settings in force; NULL before the first ones */
+	struct admission admission;      /* the basis of judgements: part of the settings, limits, demand, routes */
+	struct metrics *metrics;         /* this worker's counters */
+	struct route *route;
+	struct probes *probes;
+	struct event *tests;             /* the next test of an address family that doesn't work: blame.c */
+	struct log_limit *unrouted;      /* for warnings about missing routes; all workers' */
+	const struct serve_plugs *plugs; /* judge requests, and connect */
+	struct hold_table *withheld;     /* withheld and released SYNs; all workers' */
+	struct far_clients *far_clients; /* clients whose SYNs we withhold for a shorter time; all workers' */
+	struct limits_owner owner;       /* of this worker's sessions and withheld SYNs */
+};
 
 /* Judges a flow by its bytes: judgement_make(). */
 typedef void serve_judge(const struct admission *admission, const struct judgement_case *c, struct judgement *judgement);

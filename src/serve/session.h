@@ -8,12 +8,12 @@
 #define SERVE_SESSION_H
 
 #include "common/sockaddr.h"
-#include "convertd/base/blocks.h"
-#include "convertd/base/log.h"
-#include "convertd/base/poller.h"
-#include "relay/relay_pipe.h"
+#include "daemon/blocks.h"
+#include "daemon/log.h"
+#include "daemon/poller.h"
+#include "relay/relay.h"
 #include "convertd/config/effective_settings.h"
-#include "serve/request_context.h"
+#include "serve/plugs.h"
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -10,15 +10,15 @@
 #include "serve/session_parts.h"
 
 #include "serve/plugs.h"
-#include "serve/syn_attempt.h"
+#include "serve/syn_judge.h"
 
 #include "common/tcp.h"
 #include "common/clock.h"
-#include "convertd/base/log.h"
-#include "convertd/base/poller.h"
+#include "daemon/log.h"
+#include "daemon/poller.h"
 #include "convertd/config/settings.h"
 #include "convertd/net/downstream.h"
-#include "convertd/observe/metrics.h"
+#include "daemon/metrics.h"
 
 #include <errno.h>
 #include <stdlib.h>

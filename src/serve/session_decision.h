@@ -4,7 +4,7 @@
 #define SERVE_SESSION_DECISION_H
 
 #include "convertd/policy/judgement.h"
-#include "convertd/policy/outcome.h"
+#include "daemon/outcome.h"
 #include "relay/relay.h"
 #include "serve/session.h"
 

@@ -28,9 +28,9 @@
 
 #include "common/clock.h"
 #include "convertd/net/downstream.h"
-#include "convertd/observe/metrics.h"
+#include "daemon/metrics.h"
 #include "convertd/policy/cookies.h"
-#include "convertd/policy/proof.h"
+#include "daemon/proof.h"
 
 #include <event2/event.h>
 #include <linux/tcp.h>

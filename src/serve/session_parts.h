@@ -4,8 +4,8 @@
 #define SERVE_SESSION_PARTS_H
 
 #include "convertd/net/downstream.h"
-#include "convertd/observe/metrics.h"
-#include "convertd/policy/outcome.h"
+#include "daemon/metrics.h"
+#include "daemon/outcome.h"
 #include "relay/relay.h"
 #include "relay/relay_look.h"
 #include "serve/session.h"

@@ -23,7 +23,7 @@
 #include "convertd/config/settings.h"
 #include "convertd/net/probe.h"
 #include "convertd/net/route.h"
-#include "convertd/observe/metrics.h"
+#include "daemon/metrics.h"
 #include "convertd/observe/monitor.h"
 #include "convertd/policy/families.h"
 

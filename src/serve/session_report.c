@@ -11,8 +11,8 @@
 
 #include "common/clock.h"
 #include "convertd/config/settings.h"
-#include "convertd/observe/metrics.h"
-#include "convertd/base/log.h"
+#include "daemon/metrics.h"
+#include "daemon/log.h"
 #include "convertd/config/effective_settings.h"
 
 #include <assert.h>

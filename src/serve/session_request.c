@@ -20,13 +20,13 @@
 #include "serve/plugs.h"
 
 #include "common/clock.h"
-#include "convertd/base/poller.h"
-#include "convertd/observe/metrics.h"
+#include "daemon/poller.h"
+#include "daemon/metrics.h"
 #include "convertd/policy/cookies.h"
 #include "convertd/policy/judgement.h"
 #include "convertd/policy/request.h"
 #include "hold/hold_table.h"
-#include "serve/syn_attempt.h"
+#include "serve/syn_judge.h"
 
 #include <errno.h>
 #include <stdlib.h>

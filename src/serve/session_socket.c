@@ -17,9 +17,9 @@
 #include "serve/session_parts.h"
 
 #include "common/clock.h"
-#include "convertd/base/poller.h"
+#include "daemon/poller.h"
 #include "convertd/net/downstream.h"
-#include "convertd/policy/far_clients.h"
+#include "daemon/far_clients.h"
 #include "convertd/privilege/survivor.h"
 
 #include <errno.h>

@@ -18,11 +18,11 @@
 #include "serve/plugs.h"
 
 #include "common/clock.h"
-#include "convertd/base/log.h"
+#include "daemon/log.h"
 #include "convertd/config/effective_settings.h"
 #include "convertd/config/settings.h"
 #include "convertd/net/downstream.h"
-#include "convertd/observe/metrics.h"
+#include "daemon/metrics.h"
 #include "convertd/policy/judgement.h"
 
 #include <assert.h>

@@ -8,18 +8,18 @@
  */
 #include "config.h"
 
-#include "serve/syn_attempt.h"
+#include "serve/syn_judge.h"
 
 #include "common/tcp.h"
 #include "common/clock.h"
-#include "convertd/base/log.h"
-#include "convertd/base/poller.h"
+#include "daemon/log.h"
+#include "daemon/poller.h"
 #include "convertd/config/settings.h"
 #include "convertd/config/effective_settings.h"
 #include "convertd/net/downstream.h"
 #include "convertd/policy/cookies.h"
-#include "convertd/policy/far_clients.h"
-#include "serve/request_context.h"
+#include "daemon/far_clients.h"
+#include "serve/plugs.h"
 
 #include <errno.h>
 #include <event2/event.h>

@@ -38,7 +38,7 @@
 #include "serve/syn_decision.h"
 
 #include "common/tcp.h"
-#include "convertd/policy/far_clients.h"
+#include "daemon/far_clients.h"
 
 #include <assert.h>
 
@@ -117,20 +117,19 @@ static struct syn_step decide_on_failure(const struct syn_facts *facts)
 struct syn_step syn_decide(const struct syn_facts *facts, enum syn_event event)
 {
 	/* We wait for the client's next SYN, whatever the server does now. */
-	const bool waits_for_repeat = facts->answered;
-
+	if (facts->answered && event >= SYN_SERVER_ANSWERED && event <= SYN_SERVER_TIMED_OUT)
+		return stay(facts, 0);
 	switch (event) {
 	case SYN_TIME_IS_OVER:
 		return decide_on_time(facts);
 	case SYN_SERVER_ANSWERED:
 	case SYN_SERVER_ANSWERED_MPTCP:
-		return waits_for_repeat ? stay(facts, 0) : decide_on_answer(facts, event == SYN_SERVER_ANSWERED_MPTCP);
-	case SYN_SERVER_TIMED_OUT:
-		if (facts->blind && !waits_for_repeat)
-			return release(HOLD_DROP_SILENT, METRICS_SYN_SILENT, false, "nobody has said anything");
-		return waits_for_repeat ? stay(facts, 0) : decide_on_failure(facts);
+		return decide_on_answer(facts, event == SYN_SERVER_ANSWERED_MPTCP);
 	case SYN_SERVER_FAILED:
-		return waits_for_repeat ? stay(facts, 0) : decide_on_failure(facts);
+	case SYN_SERVER_TIMED_OUT:
+		if (facts->blind && event == SYN_SERVER_TIMED_OUT)
+			return release(HOLD_DROP_SILENT, METRICS_SYN_SILENT, false, "nobody has said anything");
+		return decide_on_failure(facts);
 	case SYN_ROOM_IS_NEEDED:
 		return release(facts->late ? HOLD_DROP_SILENT : HOLD_PASS_UNCONFIRMED, METRICS_SYN_STOPPED, false,
 			       "others need the room");

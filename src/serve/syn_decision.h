@@ -3,7 +3,7 @@
 #ifndef SERVE_SYN_DECISION_H
 #define SERVE_SYN_DECISION_H
 
-#include "convertd/observe/metrics.h"
+#include "daemon/metrics.h"
 #include "convertd/policy/judgement.h"
 #include "hold/hold.h"
 

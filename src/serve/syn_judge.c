@@ -28,9 +28,8 @@
 #include "common/clock.h"
 #include "convertd/config/settings.h"
 #include "convertd/config/effective_settings.h"
-#include "convertd/observe/metrics.h"
-#include "serve/request_context.h"
-#include "serve/syn_attempt.h"
+#include "daemon/metrics.h"
+#include "serve/plugs.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -3,8 +3,15 @@
 #ifndef SERVE_SYN_JUDGE_H
 #define SERVE_SYN_JUDGE_H
 
+#include "convertd/policy/judgement.h"
+#include "daemon/limits.h"
+#include "hold/hold.h"
+#include "serve/plugs.h"
+#include "serve/syn_decision.h"
+
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct request_context;
 struct syn_judge;
@@ -37,5 +44,59 @@ void syn_judge_again(struct syn_judge *judge);
  * Call in the worker's thread, or in any thread if syn_judge_start() wasn't called.
  */
 void syn_judge_stop(struct syn_judge *judge, bool read);
+
+/* ----- a withheld SYN, and the attempt to connect to its server: syn_attempt.c ----- */
+
+/* One worker's part of withholding SYNs. */
+struct syn_judge {
+	struct request_context *context;
+	struct hold *hold;
+	struct syn_attempt *attempts; /* the SYNs that this worker withholds */
+	struct syn_attempt *spare;    /* for the next SYN, or NULL */
+};
+
+/* The struct event of its deadline follows the struct in memory. After the release, the taker from the table owns it. */
+struct syn_attempt {
+	struct hold_syn hold; /* the first member, as the table points to it */
+	struct syn_judge *judge;
+	struct syn_facts facts;
+	uint64_t came_us;
+	struct limits_member member; /* it counts as one pending session of its client */
+	bool unproven;               /* it counts as an unproven client, too (cookies.h) */
+	bool far;                    /* its client is known to be far (far_clients.h) */
+
+	struct judgement_grant grant; /* the server's family is AF_UNSPEC if new settings have withdrawn the grant */
+	int fd;                       /* the server's socket; -1: the server can't be reached, for this reason: */
+	struct downstream_error refusal;
+	bool reached;        /* the server has answered */
+	int registration;    /* of the socket with the worker's poller, or POLLER_NONE, as after the release of the SYN */
+			     /* if there are several workers */
+	uint32_t events;     /* events that the poller has reported since the release */
+	struct syn_attempt *prev, *next; /* judge->attempts */
+};
+
+/* Creates an attempt without a SYN and a socket, which the limits don't count yet. Returns NULL if memory is short. */
+struct syn_attempt *syn_attempt_create(struct syn_judge *judge);
+
+/*
+ * syn_attempt_ask() - connects to the server, and withholds the SYN
+ * @native: set with HOLD_REFUSE: how to refuse it (syn_packet.h)
+ * If the connection fails at once, a blind client is refused; for others the session connects again and tells the client the error. Unless
+ * HOLD_WITHHOLD is returned, the attempt is unchanged.
+ */
+enum hold_verdict syn_attempt_ask(struct syn_attempt *a, const struct hold_packet *packet, const struct request_decision *request,
+				  uint8_t *native);
+
+/* Handles an event. May free the attempt, or lose it to another worker that accepts the connection at once. */
+void syn_attempt_on(struct syn_attempt *a, enum syn_event event);
+
+/* Resets the connection to the server, if there is one. */
+void syn_attempt_close(struct syn_attempt *a);
+
+/* Frees an attempt that was taken out of the table, and resets the connection to the server. */
+void syn_attempt_destroy(struct syn_attempt *a);
+
+/* Likewise for an attempt that no session has taken: also takes it off the limits' count. */
+void syn_attempt_free(struct syn_judge *judge, struct syn_attempt *a);
 
 #endif

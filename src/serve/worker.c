@@ -15,7 +15,7 @@
 
 #include "serve/worker.h"
 
-#include "convertd/base/log.h"
+#include "daemon/log.h"
 #include "convertd/config/settings.h"
 
 #include <assert.h>

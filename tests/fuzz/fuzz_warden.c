@@ -12,7 +12,7 @@
 #include "convertd/config/settings.h"
 #include "convertd/privilege/warden_policy.h"
 #include "convertd/process/systemd.h"
-#include "convertd/base/warden_message.h"
+#include "daemon/warden_message.h"
 #include "hold/syn_packet.h"
 
 #include <stdlib.h>

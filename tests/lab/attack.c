@@ -8,7 +8,7 @@
  */
 #include "config.h"
 
-#include "convertd/base/warden_message.h"
+#include "daemon/warden_message.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
 #include "fake_events.h"
 
 #include "common/clock.h"
-#include "convertd/base/poller.h"
+#include "daemon/poller.h"
 
 #include <errno.h>
 #include <event2/event.h>

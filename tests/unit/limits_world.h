@@ -3,7 +3,7 @@
 #ifndef LIMITS_WORLD_H
 #define LIMITS_WORLD_H
 
-#include "convertd/policy/limits.h"
+#include "daemon/limits.h"
 
 #include <stdbool.h>
 #include <stddef.h>

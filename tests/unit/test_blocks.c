@@ -2,7 +2,7 @@
 /* test_blocks.c - blocks of one size: they are zero, apart from each other, and go back to the system */
 #include "config.h"
 
-#include "convertd/base/blocks.h"
+#include "daemon/blocks.h"
 
 #include "run.h"
 

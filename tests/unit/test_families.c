@@ -3,7 +3,7 @@
 #include "config.h"
 
 #include "convertd/policy/families.h"
-#include "convertd/base/log.h"
+#include "daemon/log.h"
 
 #include "run.h"
 

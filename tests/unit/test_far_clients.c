@@ -2,7 +2,7 @@
 /* test_far_clients.c - which clients are far, and for how long their SYNs may be withheld */
 #include "config.h"
 
-#include "convertd/policy/far_clients.h"
+#include "daemon/far_clients.h"
 
 #include "run.h"
 

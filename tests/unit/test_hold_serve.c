@@ -6,18 +6,16 @@
  */
 #include "config.h"
 
-#include "convertd/base/log.h"
+#include "daemon/log.h"
 #include "convertd/config/effective_settings.h"
 #include "convertd/config/settings.h"
 #include "convertd/net/downstream.h"
-#include "convertd/observe/metrics.h"
+#include "daemon/metrics.h"
 #include "convertd/policy/cookies.h"
-#include "convertd/policy/far_clients.h"
+#include "daemon/far_clients.h"
 #include "hold/hold.h"
 #include "hold/hold_queue.h"
 #include "serve/plugs.h"
-#include "serve/request_context.h"
-#include "serve/syn_attempt.h"
 #include "serve/syn_judge.h"
 
 #include "fake_events.h"

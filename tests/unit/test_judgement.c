@@ -5,7 +5,7 @@
 #include "convertd/policy/judgement.h"
 
 #include "convert/convert.h"
-#include "convertd/base/log.h"
+#include "daemon/log.h"
 #include "convertd/config/settings.h"
 #include "convertd/config/settings_read.h"
 #include "convertd/policy/cookies.h"

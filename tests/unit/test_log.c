@@ -2,8 +2,8 @@
 /* test_log.c - limits of lines, lines of sessions, and the list of the last warnings */
 #include "config.h"
 
-#include "convertd/base/log.h"
-#include "convertd/observe/metrics.h"
+#include "daemon/log.h"
+#include "daemon/metrics.h"
 
 #include "run.h"
 

@@ -3,7 +3,7 @@
 #include "config.h"
 
 #include "convert/convert.h"
-#include "convertd/observe/metrics.h"
+#include "daemon/metrics.h"
 #include "convertd/observe/status.h"
 
 #include "run.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_poller.c - events of sockets: edges, owners that change, sockets that are gone while their events are on the way */
-#include "convertd/base/poller.h"
+#include "daemon/poller.h"
 
 #include "run.h"
 

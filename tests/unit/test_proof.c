@@ -2,7 +2,7 @@
 /* test_proof.c - what goes back to a client that has proved nothing: sums of bytes, and never more than three times its own */
 #include "config.h"
 
-#include "convertd/policy/proof.h"
+#include "daemon/proof.h"
 
 #include "run.h"
 

@@ -2,10 +2,10 @@
 /* test_settings.c - the command line and the configuration file: which settings are valid, and the messages about others */
 #include "config.h"
 
-#include "convertd/base/log.h"
+#include "daemon/log.h"
 #include "convertd/config/settings.h"
 #include "convertd/config/settings_read.h"
-#include "convertd/base/textfile.h"
+#include "daemon/textfile.h"
 
 #include "run.h"
 

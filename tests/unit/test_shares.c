@@ -3,9 +3,9 @@
 #include "config.h"
 
 #include "common/sockaddr.h"
-#include "convertd/base/heap.h"
+#include "daemon/heap.h"
 #include "convertd/config/effective_settings.h"
-#include "convertd/policy/shares.h"
+#include "daemon/shares.h"
 
 #include "run.h"
 

@@ -2,7 +2,7 @@
 /* test_warden.c - which messages the main process accepts, and which calls it permits */
 #include "config.h"
 
-#include "convertd/base/warden_message.h"
+#include "daemon/warden_message.h"
 #include "convertd/config/settings.h"
 #include "convertd/privilege/warden_policy.h"
 #include "convertd/process/systemd.h"

@@ -5,7 +5,7 @@
 #include "convertd/config/effective_settings.h"
 
 #include "common/sysctl.h"
-#include "convertd/base/log.h"
+#include "daemon/log.h"
 #include "convertd/config/settings.h"
 
 #include <errno.h>

@@ -10,7 +10,7 @@
 #define CONVERTD_EFFECTIVE_SETTINGS_H
 
 #include "convertd/policy/judgement.h"
-#include "convertd/policy/limits.h"
+#include "daemon/limits.h"
 #include "convertd/policy/request.h"
 
 #include <stdatomic.h>

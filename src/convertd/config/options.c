@@ -4,7 +4,7 @@
 
 #include "convertd/config/options.h"
 
-#include "convertd/base/log.h"
+#include "daemon/log.h"
 #include "convertd/config/settings.h"
 
 #include <errno.h>

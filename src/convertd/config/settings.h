@@ -10,11 +10,11 @@
 #define CONVERTD_SETTINGS_H
 
 #include "common/problems.h"
-#include "convertd/base/listen_address.h"
-#include "convertd/base/rights.h"
+#include "daemon/listen_address.h"
+#include "daemon/rights.h"
 #include "convertd/net/sources.h"
 #include "convertd/policy/access.h"
-#include "convertd/policy/limits.h"
+#include "daemon/limits.h"
 
 #include <limits.h>
 #include <stdbool.h>

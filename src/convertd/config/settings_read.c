@@ -11,7 +11,7 @@
 #include "convertd/config/settings_read.h"
 
 #include "common/problems.h"
-#include "convertd/base/textfile.h"
+#include "daemon/textfile.h"
 #include "convertd/config/options.h"
 #include "convertd/config/settings.h"
 #include "convertd/policy/cookies.h"

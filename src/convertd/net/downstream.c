@@ -28,8 +28,8 @@
 
 #include "common/tcp.h"
 #include "common/clock.h"
-#include "convertd/base/log.h"
-#include "convertd/base/rights.h"
+#include "daemon/log.h"
+#include "daemon/rights.h"
 #include "convertd/net/route.h"
 #include "convertd/net/sources.h"
 

@@ -18,7 +18,7 @@
 
 #include "convertd/net/sources.h"
 
-#include "convertd/base/rights.h"
+#include "daemon/rights.h"
 #include "convertd/net/route.h"
 
 #include <assert.h>

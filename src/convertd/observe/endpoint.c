@@ -22,7 +22,7 @@
 
 #include "common/problems.h"
 #include "common/clock.h"
-#include "convertd/base/rights.h"
+#include "daemon/rights.h"
 
 #include <errno.h>
 #include <stdio.h>

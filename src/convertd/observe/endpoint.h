@@ -3,7 +3,7 @@
 #ifndef CONVERTD_ENDPOINT_H
 #define CONVERTD_ENDPOINT_H
 
-#include "convertd/base/listen_address.h"
+#include "daemon/listen_address.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -10,13 +10,13 @@
 #include "convertd/observe/monitor.h"
 
 #include "common/clock.h"
-#include "convertd/base/log.h"
+#include "daemon/log.h"
 #include "convertd/observe/endpoint.h"
-#include "convertd/observe/metrics.h"
+#include "daemon/metrics.h"
 #include "convertd/observe/status.h"
 #include "convertd/policy/cookies.h"
-#include "convertd/policy/limits.h"
-#include "convertd/policy/outcome.h"
+#include "daemon/limits.h"
+#include "daemon/outcome.h"
 
 #include <dirent.h>
 #include <event2/event.h>

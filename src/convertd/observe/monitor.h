@@ -7,7 +7,7 @@
 #ifndef CONVERTD_MONITOR_H
 #define CONVERTD_MONITOR_H
 
-#include "convertd/base/listen_address.h"
+#include "daemon/listen_address.h"
 
 #include <stdbool.h>
 #include <stddef.h>

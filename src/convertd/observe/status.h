@@ -3,8 +3,8 @@
 #ifndef CONVERTD_STATUS_H
 #define CONVERTD_STATUS_H
 
-#include "convertd/base/log.h"
-#include "convertd/observe/metrics.h"
+#include "daemon/log.h"
+#include "daemon/metrics.h"
 #include "convertd/policy/cookies.h"
 #include "convertd/policy/families.h"
 

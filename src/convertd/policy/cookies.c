@@ -25,7 +25,7 @@
 
 #include "common/clock.h"
 #include "common/problems.h"
-#include "convertd/base/log.h"
+#include "daemon/log.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -4,7 +4,7 @@
 #define CONVERTD_COOKIES_H
 
 #include "common/problems.h"
-#include "convertd/policy/limits.h"
+#include "daemon/limits.h"
 
 #include <netinet/in.h>
 #include <stdbool.h>

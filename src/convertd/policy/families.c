@@ -23,7 +23,7 @@
 
 #include "convertd/policy/families.h"
 
-#include "convertd/base/log.h"
+#include "daemon/log.h"
 
 #include <assert.h>
 #include <pthread.h>

@@ -23,7 +23,7 @@
 #include "convertd/policy/judgement.h"
 
 #include "common/clock.h"
-#include "convertd/base/log.h"
+#include "daemon/log.h"
 #include "convertd/policy/cookies.h"
 #include "convertd/policy/families.h"
 

@@ -5,8 +5,8 @@
 
 #include "common/sockaddr.h"
 #include "convertd/policy/access.h"
-#include "convertd/policy/limits.h"
-#include "convertd/policy/outcome.h"
+#include "daemon/limits.h"
+#include "daemon/outcome.h"
 #include "convertd/policy/request.h"
 
 #include <stdbool.h>
@@ -72,14 +72,6 @@ struct judgement_grant {
 	union sockaddr_ip server;
 	bool mptcp; /* towards the server */
 	const struct judgement_grant *next; /* the next grant, to another SYN with the same addresses; or NULL */
-};
-
-/* How a client learns the result of its request (doc/private-tlvs.md). */
-enum judgement_voice {
-	JUDGEMENT_RESPONSE, /* from messages of the protocol */
-	JUDGEMENT_SILENT,   /* from the server's bytes alone, or from a reset */
-	JUDGEMENT_RESET,    /* not at all: we reset its connection, or refuse its SYN */
-	JUDGEMENT_VOICES
 };
 
 /* The input of judgement_make(). */

@@ -15,8 +15,8 @@
 
 #include "convertd/privilege/sandbox.h"
 
-#include "convertd/base/log.h"
-#include "convertd/base/textfile.h"
+#include "daemon/log.h"
+#include "daemon/textfile.h"
 #include "convertd/config/settings.h"
 
 #include <errno.h>

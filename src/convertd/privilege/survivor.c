@@ -37,7 +37,7 @@
 #include "convertd/privilege/survivor.h"
 
 #include "convertd/net/downstream.h"
-#include "convertd/base/log.h"
+#include "daemon/log.h"
 #include "convertd/privilege/sandbox.h"
 
 #include <dirent.h>

@@ -3,9 +3,9 @@
 #ifndef CONVERTD_WARDEN_POLICY_H
 #define CONVERTD_WARDEN_POLICY_H
 
-#include "convertd/base/listen_address.h"
-#include "convertd/base/rights.h"
-#include "convertd/base/warden_message.h"
+#include "daemon/listen_address.h"
+#include "daemon/rights.h"
+#include "daemon/warden_message.h"
 
 #include <netinet/in.h>
 #include <stdbool.h>

@@ -19,11 +19,11 @@
 #include "common/clock.h"
 #include "convertd/policy/judgement.h"
 #include "convertd/policy/families.h"
-#include "convertd/base/log.h"
+#include "daemon/log.h"
 #include "convertd/net/probe.h"
 #include "convertd/net/route.h"
 #include "convertd/config/effective_settings.h"
-#include "serve/request_context.h"
+#include "serve/plugs.h"
 #include "convertd/config/settings.h"
 
 #include <errno.h>

@@ -17,7 +17,7 @@
 #include "convertd/process/host_checks.h"
 
 #include "common/clock.h"
-#include "convertd/base/log.h"
+#include "daemon/log.h"
 #include "convertd/config/settings.h"
 #include "convertd/policy/families.h"
 #include "serve/listening.h"

@@ -13,8 +13,8 @@
 #include "common/service_manager.h"
 #include "common/sysctl.h"
 #include "common/clock.h"
-#include "convertd/base/log.h"
-#include "convertd/base/warden_message.h"
+#include "daemon/log.h"
+#include "daemon/warden_message.h"
 #include "convertd/config/settings.h"
 
 #include <errno.h>

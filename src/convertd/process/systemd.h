@@ -4,7 +4,7 @@
 #define CONVERTD_SYSTEMD_H
 
 #include "common/problems.h"
-#include "convertd/base/listen_address.h"
+#include "daemon/listen_address.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -26,9 +26,9 @@
 
 #include "convertd/process/warden.h"
 
-#include "convertd/base/log.h"
-#include "convertd/base/rights.h"
-#include "convertd/base/warden_message.h"
+#include "daemon/log.h"
+#include "daemon/rights.h"
+#include "daemon/warden_message.h"
 #include "convertd/privilege/privileges.h"
 #include "convertd/privilege/survivor.h"
 #include "convertd/process/systemd.h"

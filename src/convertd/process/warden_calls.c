@@ -16,14 +16,15 @@
 #include "convertd/process/warden_calls.h"
 
 #include "common/problems.h"
-#include "convertd/base/log.h"
-#include "convertd/base/warden_message.h"
+#include "daemon/log.h"
+#include "daemon/warden_message.h"
 #include "convertd/config/settings.h"
 #include "convertd/config/settings_read.h"
-#include "convertd/base/rights.h"
+#include "daemon/rights.h"
 #include "convertd/privilege/warden_policy.h"
 #include "convertd/process/systemd.h"
-#include "hold/syn_window.h"
+#include "hold/hold_queue.h"
+#include "hold/hold_rules.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -208,11 +209,6 @@ bool warden_calls_serve(struct warden_calls *calls, const struct pollfd *fds)
  * own queues, get the sockets of each queue, install rules. Each further call replaces the rules; for new queues we
  * give up the old ones first.
  */
-
-#ifdef HAVE_NETFILTER_QUEUE
-#include "hold/hold_rules.h"
-#include "hold/queue_owner.h"
-#endif
 
 #ifdef HAVE_NETFILTER_QUEUE
 

@@ -28,8 +28,8 @@
 
 #include "convertd/process/withholding.h"
 
-#include "convertd/base/log.h"
-#include "convertd/base/rights.h"
+#include "daemon/log.h"
+#include "daemon/rights.h"
 #include "serve/worker.h"
 #include "serve/session.h"
 #include "serve/syn_judge.h"

@@ -408,7 +408,7 @@ def _workers(process):
 
 
 def _is_relay_pipe(path):
-    """Tells whether this descriptor in /proc is an end of a pipe of RELAY_PIPE_SIZE (src/relay/relay_pipe.h)."""
+    """Tells whether this descriptor in /proc is an end of a pipe of RELAY_PIPE_SIZE (src/relay/relay.h)."""
     try:
         if not os.readlink(path).startswith("pipe:"):
             return False

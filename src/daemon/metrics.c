@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * metrics.c - counts events, and writes the counters for Prometheus (no I/O)
+ *
+ * Names follow https://prometheus.io/docs/practices/naming/: base units, "_total" for values that only grow. A
+ * family's labels are a closed set of constants, and none comes from a client.
+ */
+#include "config.h"
+
+#include "daemon/metrics.h"
+
+#include "common/json.h"
+#include "convert/convert.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <stdarg.h>
+#include <string.h>
+
+/*
+ * writes the line of the log about a session that has ended (no I/O)
+ *
+ * The line consists of addresses, numbers and constants only, so that no peer can put text into the log.
+ */
+
+static const char *const transport_names[] = {
+	[RECORD_TCP] = "tcp",
+	[RECORD_MPTCP] = "mptcp",
+	[RECORD_FALLBACK] = "fallback",
+};
+static_assert(sizeof(transport_names) / sizeof(transport_names[0]) == RECORD_TRANSPORT_COUNT,
+	      "a name for each transport");
+
+const char *record_transport_name(enum record_transport transport)
+{
+	return transport_names[transport];
+}
+
+/* Appends to the text in @buf, cut where the buffer is full. @len: the text's length, which grows */
+static void append(char buf[static RECORD_TEXT_MAX], size_t *len, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void append(char buf[static RECORD_TEXT_MAX], size_t *len, const char *format, ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(buf + *len, RECORD_TEXT_MAX - *len, format, args);
+	va_end(args);
+	if (n > 0)
+		*len += (size_t)n < RECORD_TEXT_MAX - *len ? (size_t)n : RECORD_TEXT_MAX - 1 - *len;
+}
+
+static void append_transport(char buf[static RECORD_TEXT_MAX], size_t *len,
+			     const struct record *record)
+{
+	switch (record->transport) {
+	case RECORD_MPTCP:
+		append(buf, len, ", MPTCP with %u subflow%s", record->subflows_max,
+		       record->subflows_max == 1 ? "" : "s");
+		break;
+	case RECORD_FALLBACK:
+		append(buf, len, ", MPTCP fell back to TCP");
+		break;
+	case RECORD_TCP:
+	case RECORD_TRANSPORT_COUNT:
+		append(buf, len, ", TCP");
+		break;
+	}
+}
+
+const char *record_text(const struct record *record, char buf[static RECORD_TEXT_MAX])
+{
+	char client[SOCKADDR_STRLEN], server[SOCKADDR_STRLEN] = "nowhere", source[SOCKADDR_STRLEN];
+	size_t len = 0;
+
+	if (record->server.sa.sa_family)
+		sockaddr_ip_format(&record->server, server);
+	append(buf, &len, "%s to %s: %llu bytes up, %llu down, %llu.%03u s: %s (id %llu",
+	       sockaddr_ip_format(&record->client, client), server,
+	       (unsigned long long)record->bytes_up, (unsigned long long)record->bytes_down,
+	       (unsigned long long)(record->duration_us / 1000000),
+	       (unsigned)(record->duration_us / 1000 % 1000), record->reason,
+	       (unsigned long long)record->id);
+	if (record->source.sa.sa_family)
+		append(buf, &len, ", from %s", sockaddr_ip_format(&record->source, source));
+	if (record->connect_us != RECORD_NEVER)
+		append(buf, &len, ", server after %llu.%01u ms",
+		       (unsigned long long)(record->connect_us / 1000),
+		       (unsigned)(record->connect_us / 100 % 10));
+	append_transport(buf, &len, record);
+	append(buf, &len, "%s%s)", record->syn_data ? ", data in the SYN" : "", record->silent ? ", silent" : "");
+	return buf;
+}
+
+static void json_address(FILE *out, const char *name, const union sockaddr_ip *address)
+{
+	struct in6_addr ip = sockaddr_ip_in6(address);
+	bool v4 = sockaddr_ip_is_v4(address);
+	char text[INET6_ADDRSTRLEN];
+
+	inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? &ip.s6_addr[12] : &ip.s6_addr[0], text, sizeof(text));
+	fprintf(out, ",\"%s\":\"%s\",\"%s_port\":%u", name, text, name,
+		(unsigned)sockaddr_ip_port(address));
+}
+
+static void json_seconds(FILE *out, const char *name, uint64_t us)
+{
+	fprintf(out, ",\"%s\":%llu.%06u", name, (unsigned long long)(us / 1000000),
+		(unsigned)(us % 1000000));
+}
+
+void record_json(FILE *out, const void *arg)
+{
+	const struct record *record = arg;
+
+	fprintf(out, ",\"event\":\"connection\",\"id\":%llu", (unsigned long long)record->id);
+	json_address(out, "client", &record->client);
+	if (record->server.sa.sa_family)
+		json_address(out, "destination", &record->server);
+	if (record->source.sa.sa_family)
+		json_address(out, "source", &record->source);
+	fprintf(out, ",\"bytes_up\":%llu,\"bytes_down\":%llu",
+		(unsigned long long)record->bytes_up, (unsigned long long)record->bytes_down);
+	json_seconds(out, "duration_seconds", record->duration_us);
+	if (record->connect_us != RECORD_NEVER)
+		json_seconds(out, "connect_seconds", record->connect_us);
+	fprintf(out, ",\"transport\":\"%s\"", record_transport_name(record->transport));
+	if (record->transport == RECORD_MPTCP)
+		fprintf(out, ",\"subflows\":%u,\"subflows_max\":%u", record->subflows,
+			record->subflows_max);
+	if (record->silent)
+		fputs(",\"answer\":\"silent\"", out);
+	fprintf(out, ",\"syn_data\":%s,\"outcome\":\"%s\",\"reason\":",
+		record->syn_data ? "true" : "false", outcome_name(record->outcome));
+	json_string(out, record->reason);
+	if (record->error != RECORD_NO_ERROR)
+		fprintf(out, ",\"error_code\":%d", record->error);
+}
+
+/* The upper bounds, inclusive: from a local network's round trip to the longest connect time-out. */
+static const uint64_t time_bounds_us[] = { 500,	   1000,   2500,    5000,    10000,
+					   25000,  50000,  100000,  250000,  500000,
+					   1000000, 2500000, 10000000, 30000000 };
+static_assert(sizeof(time_bounds_us) / sizeof(time_bounds_us[0]) == METRICS_TIME_BUCKETS - 1,
+	      "a bound for each bucket but the last");
+
+static const uint64_t subflow_bounds[] = { 1, 2, 3, 4, 8 };
+static_assert(sizeof(subflow_bounds) / sizeof(subflow_bounds[0]) == METRICS_SUBFLOW_BUCKETS - 1,
+	      "a bound for each bucket but the last");
+
+static const uint8_t error_codes[] = {
+	CONVERT_ERROR_UNSUPPORTED_VERSION,  CONVERT_ERROR_MALFORMED_MESSAGE,
+	CONVERT_ERROR_UNSUPPORTED_MESSAGE,  CONVERT_ERROR_MISSING_COOKIE,
+	CONVERT_ERROR_NOT_AUTHORIZED,	    CONVERT_ERROR_UNSUPPORTED_TCP_OPTION,
+	CONVERT_ERROR_RESOURCE_EXCEEDED,    CONVERT_ERROR_NETWORK_FAILURE,
+	CONVERT_ERROR_CONNECTION_RESET,	    CONVERT_ERROR_DESTINATION_UNREACHABLE,
+};
+static_assert(sizeof(error_codes) == METRICS_ERRORS, "all codes of Section 6.2.8");
+
+static const char *const state_names[] = {
+	[SESSION_REQUEST] = "request",	   [SESSION_CONNECTING] = "connecting",
+	[SESSION_RELAY] = "relay",	   [SESSION_RESETTING] = "resetting",
+	[SESSION_REFUSING] = "refusing",   [SESSION_CLOSED] = "closed",
+};
+static_assert(sizeof(state_names) / sizeof(state_names[0]) == SESSION_STATE_COUNT,
+	      "a name for each state");
+
+const char *metrics_state_name(unsigned state)
+{
+	return state_names[state];
+}
+
+static const struct {
+	const char *name, *text;
+} syns[] = {
+	[METRICS_SYN_ANSWERED] = { "answered", "let go: the server has answered" },
+	[METRICS_SYN_FAILED] = { "failed", "let go: the server can't be reached" },
+	[METRICS_SYN_LATE] = { "late", "let go: the server was silent" },
+	[METRICS_SYN_STOPPED] = { "stopped", "let go: no longer withheld" },
+	[METRICS_SYN_PASSED] = { "passed", "passed: no request to connect, or not the first SYN" },
+	[METRICS_SYN_NOT_GRANTED] = { "not_granted", "passed, to be refused" },
+	[METRICS_SYN_UNCONFIRMED] = { "unconfirmed", "passed: not to be withheld now" },
+	[METRICS_SYN_UNREADABLE] = { "unreadable", "passed: unreadable" },
+	[METRICS_SYN_REPEATED] = { "repeated", "dropped: one like it is withheld" },
+	[METRICS_SYN_FOREIGN] = { "foreign", "dropped: no request" },
+	[METRICS_SYN_REFUSED] = { "refused", "refused by a reset or ICMP" },
+	[METRICS_SYN_SILENT] = { "silent", "dropped: nothing was heard of the server" },
+	[METRICS_SYN_MISSED] = { "missed", "passed: the queue was full" },
+};
+static_assert(sizeof(syns) / sizeof(syns[0]) == METRICS_SYN_COUNT, "a name for each");
+
+static const char *metrics_syn_name(unsigned syn)
+{
+	return syns[syn].name;
+}
+
+const char *metrics_syn_text(unsigned syn)
+{
+	return syns[syn].text;
+}
+
+static void observe(struct metrics *metrics, enum metric first, const uint64_t *bounds,
+		    unsigned buckets, uint64_t value)
+{
+	unsigned bucket = 0;
+
+	while (bucket < buckets - 1 && value > bounds[bucket])
+		bucket++;
+	metrics_add(metrics, first + bucket, 1);
+	metrics_add(metrics, first + buckets, value);
+}
+
+void metrics_observe_us(struct metrics *metrics, enum metric metric, uint64_t us)
+{
+	observe(metrics, metric, time_bounds_us, METRICS_TIME_BUCKETS, us);
+}
+
+void metrics_observe_subflows(struct metrics *metrics, unsigned subflows)
+{
+	observe(metrics, METRIC_SUBFLOWS, subflow_bounds, METRICS_SUBFLOW_BUCKETS, subflows);
+}
+
+void metrics_count_error(struct metrics *metrics, uint8_t code)
+{
+	const uint8_t *found = memchr(error_codes, code, sizeof(error_codes));
+
+	if (found)
+		metrics_add(metrics, METRIC_ERRORS + (unsigned)(found - error_codes), 1);
+}
+
+void metrics_count_record(struct metrics *metrics, const struct record *record)
+{
+	metrics_add(metrics, METRIC_ENDED + record->outcome, 1);
+	metrics_add(metrics, METRIC_TRANSPORT + record->transport, 1);
+	if (record->transport == RECORD_MPTCP)
+		metrics_observe_subflows(metrics, record->subflows_max);
+}
+
+void metrics_add_up(struct metrics_sum *sum, const struct metrics *metrics)
+{
+	for (unsigned i = 0; i < METRIC_COUNT; i++)
+		sum->values[i] += atomic_load_explicit(&metrics->values[i], memory_order_relaxed);
+}
+
+uint64_t metrics_sessions(const struct metrics_sum *sum)
+{
+	uint64_t sessions = 0;
+
+	for (unsigned i = 0; i < SESSION_CLOSED; i++)
+		sessions += sum->values[METRIC_STATE + i];
+	return sessions;
+}
+
+uint64_t metrics_time_bound_max_us(void)
+{
+	return time_bounds_us[METRICS_TIME_BUCKETS - 2];
+}
+
+uint64_t metrics_quantile_us(const struct metrics_sum *sum, enum metric metric, double quantile)
+{
+	const uint64_t *values = &sum->values[metric];
+	uint64_t count = 0, below = 0;
+
+	for (unsigned i = 0; i < METRICS_TIME_BUCKETS; i++)
+		count += values[i];
+	if (!count)
+		return 0;
+	for (unsigned i = 0; i < METRICS_TIME_BUCKETS - 1; i++) {
+		below += values[i];
+		if ((double)below >= quantile * (double)count)
+			return time_bounds_us[i];
+	}
+	return UINT64_MAX;
+}
+
+uint8_t metrics_error_code(unsigned i)
+{
+	return error_codes[i];
+}
+
+void metrics_write_head(FILE *out, const char *name, const char *type, const char *help)
+{
+	fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+#define LABELS_MAX 96
+
+static void state_labels(unsigned i, char buf[static LABELS_MAX])
+{
+	snprintf(buf, LABELS_MAX, "{state=\"%s\"}", state_names[i]);
+}
+
+/* OUTCOME_NONE is no end: the labels begin behind it. */
+static void outcome_labels(unsigned i, char buf[static LABELS_MAX])
+{
+	snprintf(buf, LABELS_MAX, "{outcome=\"%s\"}", outcome_name((enum outcome)(i + 1)));
+}
+
+static void error_labels(unsigned i, char buf[static LABELS_MAX])
+{
+	snprintf(buf, LABELS_MAX, "{code=\"%u\",name=\"%s\"}", (unsigned)error_codes[i],
+		 convert_error_name(error_codes[i]));
+}
+
+static void direction_labels(unsigned i, char buf[static LABELS_MAX])
+{
+	snprintf(buf, LABELS_MAX, "{direction=\"%s\"}", i == RELAY_UPSTREAM ? "up" : "down");
+}
+
+static void syn_data_labels(unsigned i, char buf[static LABELS_MAX])
+{
+	snprintf(buf, LABELS_MAX, "{syn_data=\"%s\"}", i ? "yes" : "no");
+}
+
+static void voice_labels(unsigned i, char buf[static LABELS_MAX])
+{
+	static const char *const voices[] = {
+		[JUDGEMENT_RESPONSE] = "response", [JUDGEMENT_SILENT] = "silent", [JUDGEMENT_RESET] = "reset",
+	};
+	static_assert(sizeof(voices) / sizeof(voices[0]) == JUDGEMENT_VOICES, "a name for each");
+
+	snprintf(buf, LABELS_MAX, "{answer=\"%s\"}", voices[i]);
+}
+
+static void transport_labels(unsigned i, char buf[static LABELS_MAX])
+{
+	snprintf(buf, LABELS_MAX, "{transport=\"%s\"}",
+		 record_transport_name((enum record_transport)i));
+}
+
+static void syn_labels(unsigned i, char buf[static LABELS_MAX])
+{
+	snprintf(buf, LABELS_MAX, "{fate=\"%s\"}", metrics_syn_name(i));
+}
+
+/* Families without buckets. */
+static const struct {
+	const char *name, *type, *help;
+	unsigned first, count;
+	void (*labels)(unsigned i, char buf[static LABELS_MAX]); /* NULL: one value, no labels */
+} families[] = {
+	{ "convertd_connections_accepted_total", "counter", "Clients that connected.",
+	  METRIC_ACCEPTED, 1, NULL },
+	{ "convertd_connections", "gauge", "Connections that there are, by their state.",
+	  METRIC_STATE, SESSION_CLOSED, state_labels },
+	{ "convertd_pending_requests", "gauge",
+	  "Connections that --max-pending counts: without their server's answer, or the client's "
+	  "third ACK.",
+	  METRIC_PENDING, 1, NULL },
+	{ "convertd_connections_ended_total", "counter", "Connections that ended, by how.",
+	  METRIC_ENDED + 1, OUTCOME_COUNT - 1, outcome_labels },
+	{ "convertd_errors_sent_total", "counter", "Error TLVs sent to clients, by code.",
+	  METRIC_ERRORS, METRICS_ERRORS, error_labels },
+	{ "convertd_relayed_bytes_total", "counter",
+	  "Bytes carried between clients and servers: up from clients, down to them.",
+	  METRIC_BYTES, RELAY_ENDS, direction_labels },
+	{ "convertd_requests_total", "counter",
+	  "Requests to connect that were granted, by whether data in the SYN was taken.",
+	  METRIC_REQUESTS, 2, syn_data_labels },
+	{ "convertd_silent_requests_total", "counter",
+	  "Connections whose client wanted no response, by what it got.", METRIC_SILENT,
+	  JUDGEMENT_VOICES, voice_labels },
+	{ "convertd_client_transports_total", "counter",
+	  "Connections that ended, by what the client's side was: TCP, Multipath TCP, or "
+	  "Multipath TCP that fell back.",
+	  METRIC_TRANSPORT, RECORD_TRANSPORT_COUNT, transport_labels },
+	{ "convertd_accept_pauses_total", "counter",
+	  "Times that clients had to wait because descriptors or memory were used up.",
+	  METRIC_ACCEPT_PAUSES, 1, NULL },
+	{ "convertd_log_lines_left_out_total", "counter",
+	  "Lines about connections that --log-rate kept out of the log.",
+	  METRIC_LOG_LEFT_OUT, 1, NULL },
+	{ "convertd_relay_pipes", "gauge",
+	  "Pipes in use, through which bulk is carried without being copied.", METRIC_PIPES, 1,
+	  NULL },
+	{ "convertd_kernel_memory_bytes", "gauge",
+	  "Kernel memory that connections hold, of those that hold much.", METRIC_MEMORY, 1, NULL },
+	{ "convertd_withheld_syns", "gauge", "SYNs withheld until their servers have answered.",
+	  METRIC_SYNS_WITHHELD, 1, NULL },
+	{ "convertd_syns_total", "counter",
+	  "SYNs that were looked at where SYNs are withheld, by what became of them.", METRIC_SYNS,
+	  METRICS_SYN_COUNT, syn_labels },
+};
+
+static const struct {
+	const char *name, *help;
+	unsigned first, buckets;
+	const uint64_t *bounds;
+	double unit; /* of bounds and sums */
+} histograms[] = {
+	{ "convertd_request_duration_seconds",
+	  "From accept to a whole request, of requests that were granted.",
+	  METRIC_REQUEST_SECONDS, METRICS_TIME_BUCKETS, time_bounds_us, 1e-6 },
+	{ "convertd_connect_duration_seconds", "From the request to the server's answer.",
+	  METRIC_CONNECT_SECONDS, METRICS_TIME_BUCKETS, time_bounds_us, 1e-6 },
+	{ "convertd_connection_subflows",
+	  "The most subflows that were seen, of Multipath TCP connections that ended.",
+	  METRIC_SUBFLOWS, METRICS_SUBFLOW_BUCKETS, subflow_bounds, 1 },
+};
+
+static void write_histogram(FILE *out, const char *name, const uint64_t *values, unsigned buckets,
+			    const uint64_t *bounds, double unit)
+{
+	uint64_t count = 0;
+
+	for (unsigned i = 0; i < buckets - 1; i++) {
+		count += values[i];
+		fprintf(out, "%s_bucket{le=\"%g\"} %llu\n", name, (double)bounds[i] * unit,
+			(unsigned long long)count);
+	}
+	count += values[buckets - 1];
+	fprintf(out, "%s_bucket{le=\"+Inf\"} %llu\n", name, (unsigned long long)count);
+	fprintf(out, "%s_sum %.10g\n", name, (double)values[buckets] * unit);
+	fprintf(out, "%s_count %llu\n", name, (unsigned long long)count);
+}
+
+void metrics_write(FILE *out, const struct metrics_sum *sum)
+{
+	char labels[LABELS_MAX] = "";
+
+	for (size_t f = 0; f < sizeof(families) / sizeof(families[0]); f++) {
+		metrics_write_head(out, families[f].name, families[f].type, families[f].help);
+		for (unsigned i = 0; i < families[f].count; i++) {
+			labels[0] = '\0';
+			if (families[f].labels)
+				families[f].labels(i, labels);
+			fprintf(out, "%s%s %llu\n", families[f].name, labels,
+				(unsigned long long)sum->values[families[f].first + i]);
+		}
+	}
+	for (size_t h = 0; h < sizeof(histograms) / sizeof(histograms[0]); h++) {
+		metrics_write_head(out, histograms[h].name, "histogram", histograms[h].help);
+		write_histogram(out, histograms[h].name, &sum->values[histograms[h].first],
+				histograms[h].buckets, histograms[h].bounds, histograms[h].unit);
+	}
+}

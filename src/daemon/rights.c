@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rights.c - carries out calls that need a right by asking the main process, which has the rights */
+#include "config.h"
+
+#include "daemon/rights.h"
+
+#include "daemon/warden_message.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static int calls = -1;
+
+void rights_init(int fd)
+{
+	calls = fd;
+}
+
+/* Sends a call, and waits for the answer. @given: set to the descriptor in the answer, or -1. Returns 0 or -errno. */
+static int ask(const struct warden_call *call, int passed, struct warden_answer *answer, int *given)
+{
+	static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
+	ssize_t len;
+
+	*given = -1;
+	if (calls < 0)
+		return -EPERM;
+	pthread_mutex_lock(&asking);
+	len = fdpass_send(calls, call, sizeof(*call), passed);
+	if (len >= 0)
+		len = fdpass_receive(calls, answer, sizeof(*answer), true, given);
+	pthread_mutex_unlock(&asking);
+	if (len == (ssize_t)sizeof(*answer))
+		return answer->error;
+	return len < 0 ? (int)len : -EPIPE;
+}
+
+/* Likewise, for an answer without a descriptor; closes one that comes nevertheless. */
+static int ask_plainly(const struct warden_call *call, int passed, struct warden_answer *answer)
+{
+	int given, error = ask(call, passed, answer, &given);
+
+	if (given >= 0)
+		close(given);
+	return error;
+}
+
+static struct warden_call make_call(enum warden_call_kind kind)
+{
+	struct warden_call call;
+
+	memset(&call, 0, sizeof(call));
+	call.kind = kind;
+	return call;
+}
+
+static void add_addresses(struct warden_call *call, const struct listen_address *listen,
+			  size_t count)
+{
+	memcpy(call->listen, listen, count * sizeof(*listen));
+	call->count = (uint32_t)count;
+}
+
+int rights_set_rules(const struct listen_address *listen, size_t count, bool to_queues, bool *refuses,
+		     int *fd)
+{
+	struct warden_call call = make_call(WARDEN_CALL_RULES);
+	struct warden_answer answer;
+	int error;
+
+	add_addresses(&call, listen, count);
+	call.queues = to_queues;
+	error = ask(&call, -1, &answer, fd);
+	*refuses = !error && answer.number;
+	return error;
+}
+
+int rights_correct_windows(const struct listen_address *listen, size_t count)
+{
+	struct warden_call call = make_call(WARDEN_CALL_WINDOW);
+	struct warden_answer answer;
+
+	add_addresses(&call, listen, count);
+	return ask_plainly(&call, -1, &answer);
+}
+
+int rights_own_queues(size_t count, uint16_t *first)
+{
+	struct warden_call call = make_call(WARDEN_CALL_QUEUES);
+	struct warden_answer answer;
+	int error;
+
+	call.count = (uint32_t)count;
+	error = ask_plainly(&call, -1, &answer);
+	if (!error)
+		*first = (uint16_t)answer.number;
+	return error;
+}
+
+int rights_get_queue(size_t index, int *packets, int *verdicts)
+{
+	struct warden_call call = make_call(WARDEN_CALL_QUEUE);
+	struct warden_answer answer;
+	int error;
+
+	call.index = (uint32_t)index;
+	error = ask(&call, -1, &answer, packets);
+	if (error)
+		return error;
+	call.kind = WARDEN_CALL_VERDICTS;
+	error = ask(&call, -1, &answer, verdicts);
+	if (!error && (*packets < 0 || *verdicts < 0))
+		/* This process had no room for the descriptors. */
+		error = -EMFILE;
+	if (!error)
+		return 0;
+	if (*packets >= 0)
+		close(*packets);
+	if (*verdicts >= 0)
+		close(*verdicts);
+	return error;
+}
+
+int rights_bind(int fd, const union sockaddr_ip *address)
+{
+	struct warden_call call;
+	struct warden_answer answer;
+
+	if (bind(fd, &address->sa, sockaddr_ip_len(address)) == 0)
+		return 0;
+	if (errno != EACCES || calls < 0)
+		return -errno;
+	call = make_call(WARDEN_CALL_BIND);
+	call.count = 1;
+	call.listen[0].address = *address;
+	return ask_plainly(&call, fd, &answer);
+}
+
+int rights_set_transparent(int fd, bool v4)
+{
+	struct warden_call call = make_call(WARDEN_CALL_TRANSPARENT);
+	struct warden_answer answer;
+
+	call.v4 = v4;
+	return ask_plainly(&call, fd, &answer);
+}
+
+int rights_set_congestion(int fd, const char *name)
+{
+	struct warden_call call = make_call(WARDEN_CALL_CONGESTION);
+	struct warden_answer answer;
+
+	snprintf(call.congestion, sizeof(call.congestion), "%s", name);
+	return ask_plainly(&call, fd, &answer);
+}
+
+void rights_settings_in_force(void)
+{
+	struct warden_call call = make_call(WARDEN_CALL_IN_FORCE);
+	struct warden_answer answer;
+
+	ask_plainly(&call, -1, &answer);
+}
+
+/*
+ * sets the congestion control of TCP and MPTCP sockets, by the kernel's names
+ *
+ * A name is checked by trying it on a socket: the kernel may have to load a module that
+ * no list shows, and may forbid an algorithm that it lists.
+ */
+
+/* Reads the first line of a file to @buf, without the newline; "" if it can't be read. */
+static void read_line(const char *path, char *buf, int size)
+{
+	FILE *file = fopen(path, "re");
+
+	if (!file || !fgets(buf, size, file))
+		buf[0] = '\0';
+	if (file)
+		fclose(file);
+	buf[strcspn(buf, "\n")] = '\0';
+}
+
+int congestion_set(int fd, const char *name)
+{
+	char preset[CONGESTION_NAME_MAX + 1];
+
+	if (!*name) {
+		read_line("/proc/sys/net/ipv4/tcp_congestion_control", preset, sizeof(preset));
+		name = preset;
+	}
+	if (setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, (socklen_t)strlen(name)) == 0)
+		return 0;
+	return errno == EPERM ? rights_set_congestion(fd, name) : -errno;
+}
+
+int congestion_check(const char *name)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP), error;
+
+	if (fd < 0)
+		return -errno;
+	error = congestion_set(fd, name);
+	close(fd);
+	return error;
+}
+
+const char *congestion_available(char buf[static CONGESTION_LIST_MAX])
+{
+	read_line("/proc/sys/net/ipv4/tcp_available_congestion_control", buf, CONGESTION_LIST_MAX);
+	return buf;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* warden_message.h - the messages between the main process and the serving one */
+#ifndef DAEMON_WARDEN_MESSAGE_H
+#define DAEMON_WARDEN_MESSAGE_H
+
+#include "daemon/listen_address.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* One netfilter queue for each worker, and no more of these than SETTINGS_WORKERS_MAX. */
+#define WARDEN_QUEUES_MAX 256
+
+/* Room for the name of a congestion control: TCP_CA_NAME_MAX of the kernel. */
+#define WARDEN_CONGESTION_MAX 16
+
+/* To the serving process: a signal has come. To the main process: the serving one goes on by itself. */
+struct warden_order {
+	uint32_t signum; /* or WARDEN_LEAVE */
+};
+#define WARDEN_LEAVE UINT32_MAX
+
+/* The calls to the main process, which answers each before the next is made. */
+enum warden_call_kind {
+	WARDEN_CALL_RULES,  /* put SYNs to these addresses into the queues, or without @queues remove their marks */
+	WARDEN_CALL_WINDOW, /* correct the windows of SYNs to these addresses; without any: no windows */
+	WARDEN_CALL_QUEUES, /* own @count netfilter queues; the answer has the number of the first */
+	WARDEN_CALL_QUEUE,  /* for each queue two calls, @index's packets and its verdicts; the answer has a descriptor */
+	WARDEN_CALL_VERDICTS,
+	WARDEN_CALL_BIND,        /* bind the descriptor to the first of these addresses */
+	WARDEN_CALL_TRANSPARENT, /* let the descriptor, of an IPv4 socket or not (@v4), have any address */
+	WARDEN_CALL_CONGESTION,  /* give the descriptor this congestion control */
+	WARDEN_CALL_IN_FORCE,    /* the settings read last are in force */
+	WARDEN_CALL_KIND_COUNT
+};
+
+/* All calls have this size; members that a kind doesn't use are zero. */
+struct warden_call {
+	uint32_t kind;  /* enum warden_call_kind */
+	uint32_t count; /* of addresses, or of queues */
+	uint32_t index; /* of a queue, from 0 on */
+	uint32_t queues, v4; /* 0 or 1 */
+	char congestion[WARDEN_CONGESTION_MAX];
+	struct listen_address listen[LISTEN_ADDRESSES_MAX];
+};
+
+struct warden_answer {
+	int32_t error;   /* 0 or -errno */
+	uint32_t number; /* of a queue; for rules: 1 if they refuse SYNs that are marked so */
+};
+
+/*
+ * warden_call_is_right() - tell whether @len bytes have the form of a call
+ * warden_policy.h decides whether the call is permitted. @passed: a descriptor came with it
+ */
+bool warden_call_is_right(const struct warden_call *call, size_t len, bool passed);
+
+/*
+ * A verdict on a packet in a queue. A message has several, each followed by the @len bytes of its packet if the
+ * packet goes on changed.
+ */
+struct warden_verdict {
+	uint32_t id; /* the kernel's number of the packet */
+	uint16_t len;
+	uint8_t accept; /* 1: the packet goes on; 0: it is dropped */
+	uint8_t zero;
+};
+
+/* The most bytes of a message with verdicts: several SYNs, or the longest possible packet. */
+#define WARDEN_VERDICTS_MAX (0xffff + 1024)
+
+/*
+ * warden_verdict_next() - read the verdict at @at of a message, and its packet; NULL if the packet goes on as it is
+ * Moves @at behind it. Returns false, with @at untouched, if there is no valid one.
+ */
+bool warden_verdict_next(const uint8_t *message, size_t len, size_t *at,
+			 struct warden_verdict *verdict, const uint8_t **packet);
+
+/* ----- messages between processes that take a descriptor along: SCM_RIGHTS of unix(7) ----- */
+
+/*
+ * fdpass_receive() - receive the next message of a SOCK_SEQPACKET socket, with at most one descriptor
+ * @wait: wait for a message; if false and there is none, it returns -EAGAIN
+ * @passed: set to the descriptor, which the caller closes; -1: none came with the message
+ * Returns the bytes of the message, 0 at the end of the connection, or -errno. For a message longer than @size, or
+ * with several descriptors, it returns -EMSGSIZE and closes the descriptors.
+ */
+ssize_t fdpass_receive(int fd, void *buf, size_t size, bool wait, int *passed);
+
+/*
+ * fdpass_send() - send a message, with the descriptor @passed unless that is -1
+ * @passed stays the caller's. Returns the bytes sent, or -errno.
+ */
+ssize_t fdpass_send(int fd, const void *buf, size_t len, int passed);
+
+#endif
