@@ -21,7 +21,7 @@ libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access
 	src/relay/relay_look.c src/relay/relay_look.h \
 	src/relay/relay_pipe.c \
 	src/convertd/policy/request.c src/convertd/policy/request.h \
-	src/convertd/net/route.c src/convertd/net/route.h src/host/nl.c src/host/nl.h src/host/raw_io.h src/host/way.c src/host/way.h \
+	src/convertd/net/route.c src/convertd/net/route.h src/host/raw_io.c src/host/raw_io.h src/host/lookup.c src/host/lookup.h \
 	src/convertd/config/settings.c src/convertd/config/settings.h \
 	src/convertd/config/effective_settings.c src/convertd/config/effective_settings.h src/common/sysctl.c src/common/sysctl.h \
 	src/convertd/config/settings_read.c src/convertd/config/settings_read.h \

@@ -7,7 +7,7 @@
  */
 #include "config.h"
 
-#include "host/host.h"
+#include "host/host_model.h"
 
 #include "common/child.h"
 #include "common/sysctl.h"

@@ -13,10 +13,9 @@
 
 #include "common/clock.h"
 #include "common/thread.h"
-#include "host/host.h"
-#include "host/nl.h"
+#include "host/host_model.h"
+#include "host/lookup.h"
 #include "host/raw_io.h"
-#include "host/way.h"
 
 #include <errno.h>
 #include <linux/if_addr.h>

@@ -9,7 +9,7 @@
 #include "client/converters.h"
 #include "client/paths_facts.h"
 #include "client/settings.h"
-#include "host/word.h"
+#include "host/host_model.h"
 
 #include <errno.h>
 #include <string.h>

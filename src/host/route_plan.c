@@ -2,7 +2,7 @@
 /* route_plan.c - finds the route and rule that are missing for packets from an address to leave by its own device */
 #include "config.h"
 
-#include "host/route_plan.h"
+#include "host/host_model.h"
 
 #include "common/netlink.h"
 

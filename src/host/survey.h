@@ -74,7 +74,7 @@ bool survey_try(struct survey *survey, const struct path *path);
 bool survey_trial_ends(struct survey *survey, bool *works);
 
 /*
- * trials_start() - start the trials of failed paths that are due, in a separate process (trials.c)
+ * trials_start() - start the trials of failed paths that are due, in a separate process
  * A launcher calls it before it executes the program. The process is nobody's child, has no descriptors of the caller, and ends after a
  * second at most; its results are in the user's cache. It leaves out converters whose names nobody has resolved yet. Does nothing if the
  * caller would adopt the orphan (PR_SET_CHILD_SUBREAPER).

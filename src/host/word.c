@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* word.c - the settings of users and administrators for this host's networks */
+/* word.c - the settings of users and administrators for this host's networks, and VPNs that take all traffic */
 #include "config.h"
 
-#include "host/word.h"
+#include "host/host_model.h"
 
 #include "host/raw_io.h"
 
@@ -81,4 +81,37 @@ void networks_tell_missing(const struct path_preferences *wanted, client_log *sa
 	for (size_t i = 0; i < wanted->count; i++)
 		if (!network_is_there(&wanted->wishes[i]))
 			say("CONVERT_PATHS names %s: there is no such device or address now", path_wish_format(&wanted->wishes[i], name));
+}
+
+/* --- VPNs --- */
+
+/*
+ * We don't read routes, but ask the kernel for the route of a packet. That works for a VPN with two halves (0.0.0.0/1 and 128.0.0.0/1),
+ * with a default route of lower metric, with a hundred prefixes that leave private networks out, or with rules and marks. A VPN whose
+ * default route has a higher metric than another one takes no traffic. These rules need no lists, and run in hooks.
+ */
+bool host_kind_is_vpn(const char *kind)
+{
+	static const char *const kinds[] = { "tun", "wireguard", "ovpn", "xfrm", "vti", "vti6" };
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (strcmp(kind, kinds[i]) == 0)
+			return true;
+	return false;
+}
+
+const struct host_link *host_vpn_among(const struct host_link *links, size_t count, const unsigned int ways[static HOST_WAY_COUNT],
+				       const struct host_word *word)
+{
+	for (size_t i = 0; i < count && !word->beside_vpn; i++)
+		for (int to = 0; to < HOST_WAY_COUNT; to++)
+			if (ways[to] && links[i].index == ways[to] && host_kind_is_vpn(links[i].kind) &&
+			    !host_word_names(word->device, links[i].name))
+				return &links[i];
+	return NULL;
+}
+
+bool host_may_leave(const struct host_link *vpn, unsigned int index, unsigned int usual)
+{
+	return !vpn || index == usual;
 }

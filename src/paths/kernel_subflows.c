@@ -2,7 +2,7 @@
 /* kernel_subflows.c - reads the subflows of all Multipath TCP connections, by sock_diag(7) */
 #include "config.h"
 
-#include "paths/kernel.h"
+#include "paths/mend.h"
 
 #include <arpa/inet.h>
 #include <assert.h>

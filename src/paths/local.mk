@@ -2,18 +2,17 @@
 # the path manager of "convertize paths"; unit tests and fuzzers link libpaths.la, which never accesses the kernel
 noinst_LTLIBRARIES += libpaths.la
 libpaths_la_SOURCES = \
-	src/paths/choice.c src/paths/difference.c src/paths/plan.h src/paths/wanted.c \
-	src/paths/flows.c src/paths/subflow_facts.c \
-	src/paths/memory.c src/paths/memory.h \
-	src/paths/outage.c src/paths/outage.h \
+	src/paths/difference.c src/paths/plan.h src/paths/wanted.c \
+	src/paths/memory.c \
+	src/paths/flows.c src/paths/outage.c src/paths/outage.h \
 	src/common/child.c src/common/child.h src/common/sysctl.c src/common/sysctl.h
 libpaths_la_CFLAGS = $(AM_CFLAGS) $(MNL_CFLAGS)
 libpaths_la_LIBADD = libhostlists.la libhost.la libclient.la
 
 noinst_LTLIBRARIES += libpathskernel.la
 libpathskernel_la_SOURCES = \
-	src/paths/kernel.h src/paths/kernel.c src/paths/kernel_subflows.c \
-	src/paths/manage.c src/paths/manage.h \
+	src/paths/apply.c src/paths/kernel_subflows.c \
+	src/paths/manage.c \
 	src/paths/mend.c src/paths/mend.h \
 	src/paths/renew.c \
 	src/common/netlink.c src/common/netlink.h \

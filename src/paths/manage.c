@@ -13,7 +13,7 @@
  */
 #include "config.h"
 
-#include "paths/manage.h"
+#include "paths/plan.h"
 
 #include "common/clock.h"
 #include "common/service_manager.h"

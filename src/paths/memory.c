@@ -7,9 +7,9 @@
  */
 #include "config.h"
 
-#include "paths/memory.h"
+#include "paths/plan.h"
 
-#include "host/host.h"
+#include "host/host_model.h"
 
 #include <assert.h>
 #include <errno.h>

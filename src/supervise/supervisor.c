@@ -13,7 +13,7 @@
 #include "client/converters.h"
 #include "client/user_cache.h"
 #include "common/clock.h"
-#include "host/word.h"
+#include "host/host_model.h"
 #include "supervise/blind_requests.h"
 #include "supervise/blind_retry.h"
 #include "engine/path_start.h"

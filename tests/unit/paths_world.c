@@ -4,7 +4,7 @@
 
 #include "paths_world.h"
 
-#include "host/way.h"
+#include "host/lookup.h"
 
 #include <linux/mptcp.h>
 #include <linux/rtnetlink.h>

@@ -7,7 +7,7 @@
  */
 #include "config.h"
 
-#include "host/way.h"
+#include "host/lookup.h"
 #include "paths_world.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
  * route.c - asks the kernel where an address leads, and remembers it for as long as the kernel tells of no change
  *
  * Clients must not reach this host through the converter unless rules allow it. So we look up each destination in the
- * kernel's own tables (host/way.c) before connect(). A copy of all addresses, secondary ones, broadcasts and local
+ * kernel's own tables (host/lookup.c) before connect(). A copy of all addresses, secondary ones, broadcasts and local
  * prefixes would be out of date whenever something changes; the kernel makes the same lookup some microseconds
  * earlier, and only a route that changes within that time is missed.
  *
@@ -38,8 +38,8 @@
 #include "convertd/net/route.h"
 
 #include "common/clock.h"
-#include "host/nl.h"
-#include "host/way.h"
+#include "host/lookup.h"
+#include "host/raw_io.h"
 
 #include <errno.h>
 #include <linux/rtnetlink.h>

@@ -14,7 +14,7 @@
 #include "convertize/check/remedies.h"
 #include "convertize/check/report.h"
 #include "convertize/options/command_line.h"
-#include "host/host.h"
+#include "host/host_model.h"
 
 /* check() - examine this host, the program and the converters, and report facts on standard output; returns the exit status */
 int check(const struct options *options);

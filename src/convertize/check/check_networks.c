@@ -10,8 +10,8 @@
 
 #include "common/sysctl.h"
 #include "convertize/check/check.h"
-#include "host/way.h"
-#include "paths/memory.h"
+#include "host/lookup.h"
+#include "paths/plan.h"
 
 #include <errno.h>
 #include <linux/mptcp.h>

@@ -4,8 +4,8 @@
 
 #include "common/sysctl.h"
 #include "convertize/check/check.h"
-#include "host/route_plan.h"
-#include "host/way.h"
+#include "host/host_model.h"
+#include "host/lookup.h"
 
 #include <errno.h>
 #include <linux/mptcp.h>

@@ -16,8 +16,8 @@
 #include "convertize/check/check.h"
 #include "convertize/options/conf.h"
 #include "convertize/run/launch.h"
-#include "host/way.h"
-#include "paths/manage.h"
+#include "host/lookup.h"
+#include "paths/plan.h"
 
 #include <errno.h>
 #include <linux/inet_diag.h>

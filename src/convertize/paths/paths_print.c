@@ -6,7 +6,7 @@
 
 #include "common/json.h"
 #include "common/shell.h"
-#include "host/word.h"
+#include "host/host_model.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -10,7 +10,7 @@
 #include "client/settings.h"
 #include "common/clock.h"
 #include "shim/system/next.h"
-#include "host/word.h"
+#include "host/host_model.h"
 #include "shim/process/children.h"
 #include "shim/socket/conn.h"
 #include "shim/connect/conversion.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * host.h - this host: a model of the kernel's networks, and the rules for their use
+ * host_model.h - this host: a model of the kernel's networks, and the rules for their use
  *
  * host_read() fills the model from the kernel; unit tests fill it by hand. The rules below read only the model. The library, the doctor,
  * "convertize paths" and the path service all use them. The library's hooks have no room for lists: networks.c asks the kernel
@@ -9,17 +9,57 @@
  * The model has the default routes, the routes to networks on a link, and the service's own routes. Of tables with any other route it
  * has only the numbers, so that the service takes none of them for its own.
  */
-#ifndef HOST_HOST_H
-#define HOST_HOST_H
+#ifndef HOST_MODEL_H
+#define HOST_MODEL_H
 
+#include "client/client_log.h"
+#include "client/settings.h"
 #include "common/sockaddr.h"
-#include "host/endpoints.h"
-#include "host/word.h"
+#include "host/lookup.h"
 
 #include <net/if.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* --- the word: never, backup, this one first --- */
+
+/* All settings for networks, from all sources. Zeroed: none. */
+struct host_word {
+	const struct path_preferences *paths; /* CONVERT_PATHS, the user's; NULL: none */
+	/* convertize.conf, the administrator's: names or patterns (fnmatch(3)), separated by commas; NULL: none */
+	const char *device; /* use these devices, of any kind, and no others */
+	const char *never;
+	const char *backup;
+	bool beside_vpn; /* use networks beside a VPN that takes all traffic: CONVERT_BESIDE_VPN */
+	bool any_kind;   /* use devices of any kind: set for programs, but not for the path service, which wants separate networks */
+};
+
+/* The settings of NetworkManager's user for a device. */
+struct host_nm_word {
+	bool disabled; /* connection.mptcp-flags disabled: don't use it as a path */
+	bool metered;  /* set by the user; NetworkManager's guess doesn't count, so it costs nobody a path */
+};
+
+/* Does a device's name match a pattern of the list? No if @list is NULL. */
+bool host_word_names(const char *list, const char *name);
+
+/*
+ * host_word_of() - find the setting for the network with this device and address
+ * The strictest setting of all sources counts. @nm: NULL: NetworkManager has none; @preference: set to the place in CONVERT_PATHS, lower
+ * is better, or to PATH_PREFERENCE_NONE. Works in hooks.
+ */
+enum path_use host_word_of(const struct host_word *word, const struct host_nm_word *nm, const char *device,
+			   const struct in6_addr *address, uint8_t *preference);
+
+/*
+ * network_is_there() - does this machine have the device or address that an element of CONVERT_PATHS names?
+ * Takes two or three system calls, and a descriptor for a moment. Returns true if it can't ask the kernel.
+ */
+bool network_is_there(const struct path_wish *wish);
+
+/* Reports the networks that the user names and this machine lacks. They may come later, but a misspelt name never does. */
+void networks_tell_missing(const struct path_preferences *wanted, client_log *say);
 
 /* --- the model --- */
 
@@ -236,5 +276,27 @@ size_t host_networks_find(struct host_network **out, const struct host *host, co
 
 /* Does its address need a rule? It also does without a carrier: packets from there must not leave by another network. */
 bool host_network_is_routed(const struct host_network *network);
+
+/* --- missing routes --- */
+
+/*
+ * A host with two providers has a rule for the address of each, "from ADDRESS lookup TABLE", and in that table a default route over its
+ * network (ip-rule(8)). These are the missing parts; the route comes first.
+ */
+struct host_route_plan {
+	bool add_route, add_rule;
+	bool has_gateway; /* false with add_route: the gateway is unknown, or the route needs none */
+	union sockaddr_ip gateway;
+	uint32_t table;
+};
+
+/* Finds the missing parts for packets from @from, an address of @link. */
+void host_route_plan(const struct host *host, const union sockaddr_ip *from, const struct host_link *link, struct host_route_plan *out);
+
+/* Has the kernel asked for this router on the link, by ARP or neighbour discovery, and got no answer so far? */
+bool host_router_is_silent(const union sockaddr_ip *router, unsigned int index);
+
+/* Finds a router other than @router in the routes over the device @index. Returns false if there is none. */
+bool host_other_router(const struct host *host, const union sockaddr_ip *router, unsigned int index, union sockaddr_ip *out);
 
 #endif

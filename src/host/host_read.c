@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * read.c - reads the host for programs with libmnl: links, addresses, routes, rules, ways, endpoints
+ * host_read.c - reads the host for programs with libmnl: links, addresses, routes, rules, ways, endpoints
  *
  * Each list is a dump of rtnetlink(7). If something changes meanwhile, the kernel reports it (NLM_F_DUMP_INTR), and we read all lists
  * again. We keep only the routes that matter here, and some that show a router's address: there may be a million others.
  */
 #include "config.h"
 
-#include "host/host.h"
+#include "host/host_model.h"
 
 #include "common/netlink.h"
-#include "host/way.h"
 
 #include <errno.h>
 #include <linux/fib_rules.h>

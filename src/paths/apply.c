@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * kernel.c - does an operation, by rtnetlink(7) or the generic netlink interface of MPTCP's path manager; and receives news of changes
+ * apply.c - does an operation, by rtnetlink(7) or the generic netlink interface of MPTCP's path manager; and receives news of changes
  *
  * Of a message about a change we only use that something changed, and then read the whole host anew. So lost messages (ENOBUFS,
  * netlink(7)) do no harm; they occur at a resume, or when a hundred containers start.
  */
 #include "config.h"
 
-#include "paths/kernel.h"
+#include "paths/mend.h"
 
 #include <errno.h>
 #include <linux/fib_rules.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* nl.c - asks the kernel by netlink, with code that can run in a hook */
+/* raw_io.c - asks the kernel by netlink, with code that can run in a hook */
 #include "config.h"
-
-#include "host/nl.h"
 
 #include "host/raw_io.h"
 

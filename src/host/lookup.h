@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* lookup.h - asks the kernel for the route of a packet, and for the endpoints of its MPTCP path manager; works in hooks */
+#ifndef HOST_LOOKUP_H
+#define HOST_LOOKUP_H
+
+#include "common/sockaddr.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* --- routes: the kernel's own lookup, with all rules and tables (RTM_GETROUTE) --- */
+
+/* The route of one packet. */
+struct host_way {
+	int error;                 /* 0, or the positive errno of a connect() */
+	uint8_t type;              /* RTN_UNICAST, RTN_LOCAL … */
+	unsigned int index;        /* of the device that the packet leaves by */
+	uint32_t table;            /* that contains the route */
+	union sockaddr_ip gateway; /* AF_UNSPEC: the destination is on the link, or the router has the other family (RFC 8950) */
+	bool has_source;           /* this host has a source address for the destination */
+	bool assumed; /* no route leads there: for a socket bound to a device Linux assumes that the destination is on the link */
+};
+
+/*
+ * host_way_ask() - ask the kernel for the route to @to
+ * @netlink: of nl_open(NETLINK_ROUTE); -1: open one for this question
+ * @from: the source, IPv4 as v4-mapped; NULL or ::: the kernel chooses
+ * @index: the device that the socket is bound to; 0: none
+ * Works in hooks. Needs no privilege.
+ */
+void host_way_ask(int netlink, const union sockaddr_ip *to, const struct in6_addr *from, unsigned int index, struct host_way *out);
+
+/* Does the route lead to another host over this device? */
+bool host_way_leads(const struct host_way *way, unsigned int index);
+
+/* Returns an address without a specific route: its route is the default one. We never send packets there. @family: AF_INET or AF_INET6 */
+union sockaddr_ip host_way_anywhere(int family);
+
+/* --- endpoints, as ip-mptcp(8) shows them --- */
+
+#define ENDPOINTS_MAX 64
+
+struct mptcp_endpoint {
+	union sockaddr_ip address; /* port 0: any */
+	uint8_t id;
+	unsigned int bound; /* index of the device that it is bound to; 0: none */
+	uint32_t flags;     /* MPTCP_PM_ADDR_FLAG_… of linux/mptcp.h */
+	bool foreign;       /* this host doesn't have the address; the kernel doesn't check that */
+	bool is_ours;       /* the path service made it, by its memory: paths_memory_mark() */
+};
+
+struct mptcp_limits {
+	unsigned int subflows; /* of a connection, besides its first */
+	unsigned int accepted; /* addresses that a peer announces and to which the kernel opens subflows */
+};
+
+struct endpoints {
+	struct mptcp_endpoint endpoint[ENDPOINTS_MAX];
+	size_t count;
+	unsigned int subflow_limit;
+};
+
+typedef void endpoint_visitor(void *arg, const struct mptcp_endpoint *endpoint);
+
+/*
+ * endpoints_visit() - call @visitor for each endpoint, and read the limits
+ * @limits: NULL: don't ask for them. Works in hooks, with signals blocked, since it opens a descriptor for a moment. Needs no
+ * privilege. Returns 0 or -errno: -ENOENT if the kernel has no Multipath TCP.
+ */
+int endpoints_visit(endpoint_visitor *visitor, void *arg, struct mptcp_limits *limits);
+
+/* endpoints_read() - read all endpoints, and mark foreign addresses; needs room that hooks don't have. Returns 0 or -errno. */
+int endpoints_read(struct endpoints *out);
+
+#endif
