@@ -2,9 +2,11 @@
 /* blind_judge.c - judges how a blind request fares, and remembers servers that blind requests don't suit */
 #include "config.h"
 
-#include "supervise/blind_judge.h"
+#include "supervise/blind.h"
 
 #include "common/clock.h"
+
+
 
 #define FIRST_LOOK_NS (50 * CLOCK_NS_PER_MS)
 #define KERNEL_REPEATS_NS CLOCK_NS_PER_S /* Linux's initial time-out of retransmission */

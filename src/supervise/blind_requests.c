@@ -2,18 +2,15 @@
 /* blind_requests.c - follows blind requests, and makes lost ones again */
 #include "config.h"
 
-#include "supervise/blind_requests.h"
+#include "supervise/blind.h"
 
 #include "client/client_log.h"
 #include "client/converters_destinations.h"
 #include "client/converters_facts.h"
 #include "common/clock.h"
 #include "host/path_probe.h"
-#include "supervise/blind_judge.h"
-#include "supervise/blind_retry.h"
-#include "supervise/enquiry.h"
-#include "supervise/kernel.h"
-#include "supervise/peers.h"
+#include "supervise/connection.h"
+#include "supervise/sockets.h"
 
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>

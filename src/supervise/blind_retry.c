@@ -2,14 +2,13 @@
 /* blind_retry.c - makes blind requests again, many at a time, in a thread of its own */
 #include "config.h"
 
-#include "supervise/blind_retry.h"
+#include "supervise/blind.h"
 
 #include "client/handshake.h"
 #include "common/clock.h"
 #include "supervise/connection.h"
-#include "supervise/kernel.h"
-#include "supervise/pause.h"
-#include "supervise/places.h"
+#include "supervise/sockets.h"
+#include "supervise/stand_in.h"
 #include "supervise/tracee.h"
 
 #include <fcntl.h>
@@ -87,7 +86,7 @@ bool blind_retry_send(const struct blind_retry *repeat, int fd, const struct pat
  * once, we have to send the last one before the kernel sends one without data, a tenth of a second later. So one thread makes all due
  * requests again, and ends:
  *
- * 	It has an empty descriptor table of its own. So it can put programs' sockets under the programs' numbers (places.c), and keeps no
+ * 	It has an empty descriptor table of its own. So it can put programs' sockets under the programs' numbers (stand_in.c), and keeps no
  * 	socket alive that the program has closed.
  * 	When it ends, all threads that it has stopped continue (pause.c).
  *

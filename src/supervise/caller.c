@@ -2,15 +2,13 @@
 /* caller.c - sees whether a call still waits for its connection, and decides how the connection continues if not */
 #include "config.h"
 
-#include "supervise/caller.h"
+#include "supervise/connection.h"
 
 #include "client/client_log.h"
 #include "client/converters_destinations.h"
 #include "client/exchange.h"
 #include "common/clock.h"
-#include "supervise/connection.h"
-#include "supervise/ends.h"
-#include "supervise/kernel.h"
+#include "supervise/sockets.h"
 #include "supervise/tracee.h"
 
 #include <errno.h>

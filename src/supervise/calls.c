@@ -11,14 +11,11 @@
 
 #include "supervise/calls.h"
 
-#include "client/converters.h"
-#include "supervise/blind_requests.h"
-#include "supervise/connection.h"
-#include "supervise/kernel.h"
 #include "client/client_log.h"
-#include "supervise/option_calls.h"
-#include "supervise/peers.h"
-#include "supervise/progress.h"
+#include "client/converters.h"
+#include "supervise/blind.h"
+#include "supervise/connection.h"
+#include "supervise/sockets.h"
 #include "supervise/stand_in.h"
 #include "supervise/tracee.h"
 
@@ -30,36 +27,35 @@
 
 #define IOVECS_MAX 16
 
-/*
- * let_go() and answer() first close @fd, a duplicate or -1: the program may close its descriptor next, and that has to close the socket and
- * its registrations in epoll instances.
- */
-static void let_go(const struct call *call, int fd)
+void call_let_go(const struct call *call, int fd)
 {
 	if (fd >= 0)
 		close(fd);
 	listener_let_go(supervision.listener, call);
 }
 
-static void answer(const struct call *call, int fd, int error)
+void call_answer(const struct call *call, int fd, int error)
 {
 	if (fd >= 0)
 		close(fd);
 	listener_answer(supervision.listener, call, 0, error);
 }
 
+bool call_is_tcp(int fd, int *domain, int *protocol)
+{
+	*domain = kernel_get(fd, SOL_SOCKET, SO_DOMAIN, -1);
+	*protocol = kernel_get(fd, SOL_SOCKET, SO_PROTOCOL, -1);
+	return (*domain == AF_INET || *domain == AF_INET6) && (*protocol == IPPROTO_TCP || *protocol == IPPROTO_MPTCP);
+}
+
 /* Replaces socketcall(2), whose arguments are in an array, by the call that it stands for. Returns false if that is none of ours. */
 static bool unfold_socketcall(struct call *call)
 {
-	static const unsigned int counts[FILTER_CALL_COUNT] = {
-		[FILTER_SOCKET] = 3,  [FILTER_CONNECT] = 3, [FILTER_GETPEERNAME] = 3,
-		[FILTER_SENDTO] = 6, [FILTER_SENDMSG] = 3, [FILTER_SENDMMSG] = 4,
-		[FILTER_SETSOCKOPT] = 5, [FILTER_GETSOCKOPT] = 5, [FILTER_LISTEN] = 2,
-	};
-	enum filter_call meant = filter_socketcall_of((unsigned int)call->args[0]);
 	uint32_t args[6] = { 0 };
+	int count;
+	enum filter_call meant = filter_socketcall_of((unsigned int)call->args[0], &count);
 
-	if (meant == FILTER_CALL_COUNT || !tracee_read(call->tid, (uint32_t)call->args[1], args, counts[meant] * sizeof(args[0])))
+	if (meant == FILTER_CALL_COUNT || !tracee_read(call->tid, (uint32_t)call->args[1], args, (size_t)count * sizeof(args[0])))
 		return false;
 	for (int i = 0; i < 6; i++)
 		call->args[i] = args[i];
@@ -89,7 +85,7 @@ static void handle_socket(const struct call *call)
 	}
 	/* This option marks our sockets; the SYN needs it anyway. */
 	if (fd < 0 || !kernel_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1)) {
-		let_go(call, fd);
+		call_let_go(call, fd);
 		return;
 	}
 	listener_answer_fd(supervision.listener, call, fd, type & SOCK_CLOEXEC);
@@ -114,13 +110,6 @@ static bool is_here(int fd)
 	return kernel_network(fd) == own;
 }
 
-static bool is_tcp_socket(int fd, int *domain, int *protocol)
-{
-	*domain = kernel_get(fd, SOL_SOCKET, SO_DOMAIN, -1);
-	*protocol = kernel_get(fd, SOL_SOCKET, SO_PROTOCOL, -1);
-	return (*domain == AF_INET || *domain == AF_INET6) && (*protocol == IPPROTO_TCP || *protocol == IPPROTO_MPTCP);
-}
-
 /* Makes the program's call on our duplicate, without waiting, and answers with the result. */
 static void connect_natively(const struct call *call, int fd, const void *addr, socklen_t len)
 {
@@ -134,7 +123,7 @@ static void connect_natively(const struct call *call, int fd, const void *addr, 
 	fcntl(fd, F_SETFL, flags);
 	if (ret == 0 && unspec)
 		kernel_get(fd, SOL_SOCKET, SO_ERROR, 0); /* clears TCP's ECONNRESET, which the next connection must not report */
-	answer(call, fd, ret);
+	call_answer(call, fd, ret);
 }
 
 /* The call's data, to be sent with the request or once the server is reached. */
@@ -155,7 +144,7 @@ static void begin(const struct call *call, int fd, int domain, bool mptcp, const
 		HASH_FIND(hh, supervision.connections, &cookie, sizeof(cookie), other);
 	if (!connection || other) {
 		free(early->bytes);
-		answer(call, fd, connection ? EALREADY : ENOMEM);
+		call_answer(call, fd, connection ? EALREADY : ENOMEM);
 		free(connection);
 		return;
 	}
@@ -206,7 +195,7 @@ static bool waits_for_another(int fd)
 static void connect_unfresh(const struct call *call, int fd, const struct sockaddr_storage *addr, socklen_t len)
 {
 	if (addr->ss_family != AF_UNSPEC && waits_for_another(fd))
-		let_go(call, fd);
+		call_let_go(call, fd);
 	else
 		connect_natively(call, fd, addr, len);
 }
@@ -224,7 +213,7 @@ static bool is_converter(const union sockaddr_ip *peer)
 static void answer_ended(const struct call *call, int fd, int error)
 {
 	kernel_disconnect(fd);
-	answer(call, fd, error);
+	call_answer(call, fd, error);
 }
 
 static void handle_connect(const struct call *call)
@@ -234,12 +223,12 @@ static void handle_connect(const struct call *call)
 	struct sockaddr_storage addr = { 0 };
 	int domain, protocol, error, fd = tracee_get_fd(call->tid, (int)call->args[0]);
 
-	if (fd < 0 || !is_tcp_socket(fd, &domain, &protocol) || !is_here(fd))
-		let_go(call, fd);
+	if (fd < 0 || !call_is_tcp(fd, &domain, &protocol) || !is_here(fd))
+		call_let_go(call, fd);
 	else if (len > sizeof(addr))
-		answer(call, fd, EINVAL);
+		call_answer(call, fd, EINVAL);
 	else if (!tracee_read(call->tid, call->args[1], &addr, len))
-		answer(call, fd, EFAULT);
+		call_answer(call, fd, EFAULT);
 	else if (!listener_is_waiting(supervision.listener, call))
 		close(fd);
 	else if (!sockaddr_ip_from(&peer, (struct sockaddr *)&addr, len) || peer.sa.sa_family != domain || !is_fresh(fd) ||
@@ -248,45 +237,9 @@ static void handle_connect(const struct call *call)
 	else if ((error = kernel_get(fd, SOL_SOCKET, SO_ERROR, 0)))
 		answer_ended(call, fd, error);
 	else if (is_converter(&peer))
-		let_go(call, fd);
+		call_let_go(call, fd);
 	else
 		begin(call, fd, domain, protocol == IPPROTO_MPTCP, &peer, &(struct early){ 0 });
-}
-
-/* --- getpeername() --- */
-
-/* Writes the server's address as getpeername(2) does: cut to the room, with its whole length. */
-static void answer_peer(const struct call *call, const union sockaddr_ip *server)
-{
-	const socklen_t whole = sockaddr_ip_len(server);
-	socklen_t room;
-
-	if (!tracee_read(call->tid, call->args[2], &room, sizeof(room)) || (int)room < 0)
-		answer(call, -1, (int)room < 0 ? EINVAL : EFAULT);
-	else if (!listener_is_waiting(supervision.listener, call))
-		return;
-	else if (!tracee_write(call->tid, call->args[1], server, room < whole ? room : whole) ||
-		 !tracee_write(call->tid, call->args[2], &whole, sizeof(whole)))
-		answer(call, -1, EFAULT);
-	else
-		answer(call, -1, 0);
-}
-
-static void handle_getpeername(const struct call *call)
-{
-	int domain, protocol, fd = tracee_get_fd(call->tid, (int)call->args[0]);
-	const union sockaddr_ip *server = NULL;
-	union sockaddr_ip now;
-	socklen_t len = sizeof(now);
-
-	if (fd >= 0 && is_tcp_socket(fd, &domain, &protocol) && getpeername(fd, &now.sa, &len) == 0)
-		server = peers_find(fd);
-	if (!server) {
-		let_go(call, fd);
-		return;
-	}
-	close(fd);
-	answer_peer(call, server);
 }
 
 /* --- output with MSG_FASTOPEN --- */
@@ -391,12 +344,12 @@ static void handle_output(const struct call *call)
 	struct message message;
 	int domain, protocol, error, fd = tracee_get_fd(call->tid, (int)call->args[0]);
 
-	if (fd < 0 || !is_tcp_socket(fd, &domain, &protocol) || !is_here(fd) || !is_fresh(fd)) {
-		let_go(call, fd);
+	if (fd < 0 || !call_is_tcp(fd, &domain, &protocol) || !is_here(fd) || !is_fresh(fd)) {
+		call_let_go(call, fd);
 		return;
 	}
 	if (!wants_fastopen(call)) {
-		answer(call, fd, EPIPE); /* as the kernel says of a socket that isn't connected */
+		call_answer(call, fd, EPIPE); /* as the kernel says of a socket that isn't connected */
 		return;
 	}
 	error = !output_read(call, &message)	   ? EFAULT :
@@ -408,14 +361,14 @@ static void handle_output(const struct call *call)
 		peer.sa.sa_family == domain ? 0 :
 		domain == AF_INET ? EAFNOSUPPORT : EINVAL;
 	if (!error && is_converter(&peer)) {
-		let_go(call, fd);
+		call_let_go(call, fd);
 		return;
 	}
 	if (!error)
 		error = call->call == FILTER_SENDTO ? sendto_read(call, &early) : early_read(call, &message, &early);
 	if (error || !listener_is_waiting(supervision.listener, call)) {
 		free(early.bytes);
-		answer(call, fd, error);
+		call_answer(call, fd, error);
 		return;
 	}
 	if (call->call == FILTER_SENDMMSG)
@@ -427,7 +380,7 @@ void calls_handle(struct call *call)
 {
 	log_about(call->tid);
 	if (call->call == FILTER_SOCKETCALL && !unfold_socketcall(call)) {
-		let_go(call, -1);
+		call_let_go(call, -1);
 		return;
 	}
 	switch (call->call) {
@@ -438,7 +391,7 @@ void calls_handle(struct call *call)
 		handle_connect(call);
 		break;
 	case FILTER_GETPEERNAME:
-		handle_getpeername(call);
+		call_getpeername(call);
 		break;
 	case FILTER_SENDTO:
 	case FILTER_SENDMSG:
@@ -446,16 +399,16 @@ void calls_handle(struct call *call)
 		handle_output(call);
 		break;
 	case FILTER_SETSOCKOPT:
-		options_set(call);
+		call_setsockopt(call);
 		break;
 	case FILTER_GETSOCKOPT:
-		options_get(call);
+		call_getsockopt(call);
 		break;
 	case FILTER_LISTEN:
-		options_listen(call);
+		call_listen(call);
 		break;
 	default:
-		let_go(call, -1);
+		call_let_go(call, -1);
 		break;
 	}
 }

@@ -8,4 +8,21 @@
 /* Answers @call, lets the kernel run it, or begins a connection that answers it. */
 void calls_handle(struct call *call);
 
+/* --- shared with option_calls.c --- */
+
+/*
+ * Let the kernel run the call, or answer with @error, 0 for success. Both first close @fd, a duplicate or -1: the program may close its
+ * descriptor next, and that has to close the socket and its registrations in epoll instances.
+ */
+void call_let_go(const struct call *call, int fd);
+void call_answer(const struct call *call, int fd, int error);
+
+/* Returns whether @fd is a TCP or MPTCP socket, and its SO_DOMAIN and SO_PROTOCOL. */
+bool call_is_tcp(int fd, int *domain, int *protocol);
+
+void call_setsockopt(const struct call *call);
+void call_getsockopt(const struct call *call);
+void call_listen(const struct call *call);
+void call_getpeername(const struct call *call);
+
 #endif

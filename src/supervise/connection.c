@@ -6,9 +6,8 @@
 
 #include "client/converters_destinations.h"
 #include "host/networks.h"
-#include "supervise/advice.h"
-#include "supervise/blind_judge.h"
-#include "supervise/kernel.h"
+#include "supervise/blind.h"
+#include "supervise/sockets.h"
 #include "supervise/stand_in.h"
 #include "supervise/tracee.h"
 
@@ -37,16 +36,6 @@ void connection_watch(struct connection *connection)
 
 	if (!connection->watched)
 		connection->watched = epoll_ctl(supervision.epoll, EPOLL_CTL_ADD, connection->sock, &event) == 0;
-}
-
-void connection_drop_stand_in(struct connection *connection)
-{
-	unwatch(connection);
-	if (connection->sock != connection->fd)
-		close(connection->sock);
-	connection->sock = connection->fd;
-	connection->sock_domain = connection->domain;
-	connection->dial.mptcp = connection->mptcp;
 }
 
 void connection_use(struct connection *connection, int sock, int domain, bool mptcp)

@@ -7,6 +7,8 @@
 #include "engine/dial.h"
 #include "supervise/listener.h"
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <uthash.h>
 
 /* What a connection waits for. In each state its call is unanswered: with the answer we forget the connection. */
@@ -61,10 +63,7 @@ struct supervision {
 
 extern struct supervision supervision;
 
-/* Closes the stand-in, if there is one, and returns to the program's own socket. */
-void connection_drop_stand_in(struct connection *connection);
-
-/* Makes @sock, a new socket of this domain and protocol, the one that we connect. Takes ownership. */
+/* Makes @sock, a new socket of this domain and protocol or the program's own, the one that we connect. Takes ownership of a new one. */
 void connection_use(struct connection *connection, int sock, int domain, bool mptcp);
 
 /* Calls progress_step() for each event of the socket that we connect, from now on. */
@@ -99,5 +98,94 @@ int connection_connect(int fd, const union sockaddr_ip *to);
 
 /* Returns the connection that @dial is part of. */
 struct connection *connection_of_dial(const struct dial *dial);
+
+/* --- progress.c: from the call to the answer; each of these may answer the call, and free the connection --- */
+
+/* Begins a connection whose call has just come. */
+void progress_begin(struct connection *connection);
+
+/* Takes the next step, after an event on the socket or at look_at. */
+void progress_step(struct connection *connection);
+
+/* Continues all connections that waited for the lookup of a converter's name. */
+void progress_resolved(void);
+
+/* Looks at all connections that are due. Returns the milliseconds until the next one is due; -1 for ever. */
+int progress_look(void);
+
+/* Answers with @error, and logs the @reason. */
+void ends_fail(struct connection *connection, int error, const char *reason);
+
+/* Ends the attempt after the program has shut the connecting socket down: the call fails as a direct one does. */
+void ends_shut(struct connection *connection);
+
+/* Puts the connected socket under the program's descriptors. On failure answers the call and returns false. */
+bool ends_hand_over(struct connection *connection);
+
+/* Begins a direct connection. A non-blocking call is answered at once, and the kernel reports the rest. */
+void ends_go_directly(struct connection *connection);
+
+/* Answers the call after the direct connection was made. */
+void ends_directly(struct connection *connection);
+
+/* Answers the call after the converter has reached the server. */
+void ends_reached(struct connection *connection);
+
+/* Answers the call after a blind request was sent. The kernel reports the rest, and the stream has no bytes of Convert. */
+void ends_blindly(struct connection *connection);
+
+/* --- caller.c: whether the call still waits --- */
+
+/* Notes how long a new call may wait. */
+void caller_begin(struct connection *connection);
+
+/*
+ * caller_look() - see whether the call still waits at the time @now, and still may
+ * @caller: look at its thread, too. Returns false if that has ended the connection.
+ */
+bool caller_look(struct connection *connection, bool caller, int64_t now);
+
+/* A call that waits for its connection. Times are CLOCK_MONOTONIC in nanoseconds. */
+struct caller_view {
+	int64_t limit;    /* when it has to be answered; 0: no limit */
+	int interruption; /* tracee_interruption(): a signal is pending for the thread */
+	bool nonblocking; /* it doesn't block: the limit is CONVERT_TIMEOUT; else it is the program's own (SO_SNDTIMEO) */
+	bool direct;      /* the connection is direct: the kernel limits its time */
+	bool gone;        /* the thread has ended, by a signal or another one's exec(); others may have the socket */
+	bool shut;        /* the program has shut the socket down meanwhile, which ends a direct connection's attempt, too */
+};
+
+enum caller_verdict {
+	CALLER_ON,          /* it waits on */
+	CALLER_OUT_OF_TIME, /* the converter's time is over: connect directly, or fail */
+	CALLER_LEAVE,       /* the call ends with *@error, and the socket continues to connect */
+	CALLER_SHUT,        /* the attempt and the call end */
+};
+
+enum caller_verdict caller_judge(const struct caller_view *call, int64_t now, int *error);
+
+/* A connection whose call ends. caller_way() decides how its socket continues, so that the program never reads a byte of Convert. */
+struct caller_left {
+	bool direct;   /* the connection is direct */
+	bool stand_in; /* a stand-in is connected, not the program's socket */
+	bool gone;     /* nothing can be put under the program's descriptors any more */
+	bool blind;    /* a blind request to the converter is possible, and hasn't failed yet */
+	bool closed;   /* CONVERT_FALLBACK=none forbids direct connections */
+};
+
+enum caller_way {
+	CALLER_AS_IT_IS, /* unchanged */
+	CALLER_BLINDLY,  /* by a blind request, which has no response */
+	CALLER_DIRECTLY, /* without a converter */
+	CALLER_ENDED,    /* not at all: the attempt ends */
+};
+
+enum caller_way caller_way(const struct caller_left *left);
+
+/* Returns the sooner of two times; 0 stands for none. */
+int64_t caller_sooner(int64_t one, int64_t other);
+
+/* Returns how many milliseconds to wait for the time @at, never too few; -1, for ever, if @at is 0. */
+int caller_wait_ms(int64_t at, int64_t now);
 
 #endif

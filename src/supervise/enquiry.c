@@ -9,15 +9,15 @@
  */
 #include "config.h"
 
-#include "supervise/enquiry.h"
+#include "supervise/blind.h"
 
+#include "client/client_log.h"
 #include "client/converters.h"
 #include "client/converters_facts.h"
 #include "client/exchange.h"
 #include "common/clock.h"
 #include "host/path_probe.h"
-#include "supervise/kernel.h"
-#include "client/client_log.h"
+#include "supervise/sockets.h"
 
 #include <errno.h>
 #include <unistd.h>

@@ -15,7 +15,7 @@
  */
 #include "config.h"
 
-#include "supervise/filter.h"
+#include "supervise/listener.h"
 
 #include "common/socket_options.h"
 
@@ -28,16 +28,16 @@
 #define X32 0x40000000 /* __X32_SYSCALL_BIT */
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-/* socketcall(2): linux/net.h */
-#define SOCKETCALL_SOCKET 1
-#define SOCKETCALL_CONNECT 3
-#define SOCKETCALL_GETPEERNAME 7
-#define SOCKETCALL_LISTEN 4
-#define SOCKETCALL_SENDTO 11
-#define SOCKETCALL_SETSOCKOPT 14
-#define SOCKETCALL_GETSOCKOPT 15
-#define SOCKETCALL_SENDMSG 16
-#define SOCKETCALL_SENDMMSG 20
+/* socketcall(2): its numbers of linux/net.h, with the count of their arguments */
+static const struct {
+	unsigned int number;
+	enum filter_call call;
+	int count;
+} socketcalls[] = {
+	{ 1, FILTER_SOCKET, 3 },      { 3, FILTER_CONNECT, 3 },     { 7, FILTER_GETPEERNAME, 3 },
+	{ 4, FILTER_LISTEN, 2 },      { 11, FILTER_SENDTO, 6 },     { 16, FILTER_SENDMSG, 3 },
+	{ 20, FILTER_SENDMMSG, 4 },   { 14, FILTER_SETSOCKOPT, 5 }, { 15, FILTER_GETSOCKOPT, 5 },
+};
 
 struct number {
 	int number;
@@ -158,15 +158,6 @@ static const struct sock_filter fastopen_in_2[] = {
 static const struct sock_filter fastopen_in_3[] = {
 	LOAD(ARGUMENT(3)), IF(BPF_JSET, MSG_FASTOPEN, 1, 0), RETURN(SECCOMP_RET_ALLOW), RETURN(SECCOMP_RET_USER_NOTIF),
 };
-/* The filter can't see flags in memory. So all output to an address stops, which connected sockets don't need, and all options do. */
-static const struct sock_filter socketcall[] = {
-	LOAD(ARGUMENT(0)),
-	IF(BPF_JEQ, SOCKETCALL_SOCKET, 9, 0), IF(BPF_JEQ, SOCKETCALL_CONNECT, 8, 0), IF(BPF_JEQ, SOCKETCALL_GETPEERNAME, 7, 0),
-	IF(BPF_JEQ, SOCKETCALL_SENDTO, 6, 0), IF(BPF_JEQ, SOCKETCALL_SENDMSG, 5, 0), IF(BPF_JEQ, SOCKETCALL_SENDMMSG, 4, 0),
-	IF(BPF_JEQ, SOCKETCALL_SETSOCKOPT, 3, 0), IF(BPF_JEQ, SOCKETCALL_GETSOCKOPT, 2, 0), IF(BPF_JEQ, SOCKETCALL_LISTEN, 1, 0),
-	RETURN(SECCOMP_RET_ALLOW), RETURN(SECCOMP_RET_USER_NOTIF),
-};
-
 static const struct {
 	const struct sock_filter *steps;
 	size_t count;
@@ -180,7 +171,7 @@ static const struct {
 	[FILTER_SETSOCKOPT] = { NULL, 0 }, /* write_options() */
 	[FILTER_GETSOCKOPT] = { NULL, 0 },
 	[FILTER_LISTEN] = { always, ARRAY_SIZE(always) },
-	[FILTER_SOCKETCALL] = { socketcall, ARRAY_SIZE(socketcall) },
+	[FILTER_SOCKETCALL] = { NULL, 0 }, /* write_socketcall() */
 	[FILTER_IO_URING_SETUP] = { never, ARRAY_SIZE(never) },
 };
 _Static_assert(ARRAY_SIZE(judgements) == FILTER_CALL_COUNT, "a judgement for each call");
@@ -230,8 +221,20 @@ static void write_options(struct writer *writer)
 	write_step(writer, (struct sock_filter)RETURN(SECCOMP_RET_USER_NOTIF));
 }
 
+/* The filter can't see flags in memory. So all output to an address stops, which connected sockets don't need, and all options do. */
+static void write_socketcall(struct writer *writer)
+{
+	write_step(writer, (struct sock_filter)LOAD(ARGUMENT(0)));
+	for (size_t i = 0; i < ARRAY_SIZE(socketcalls); i++)
+		write_step(writer, (struct sock_filter)IF(BPF_JEQ, socketcalls[i].number, (uint8_t)(ARRAY_SIZE(socketcalls) - i), 0));
+	write_step(writer, (struct sock_filter)RETURN(SECCOMP_RET_ALLOW));
+	write_step(writer, (struct sock_filter)RETURN(SECCOMP_RET_USER_NOTIF));
+}
+
 static void write_judgement(struct writer *writer, enum filter_call call)
 {
+	if (call == FILTER_SOCKETCALL)
+		write_socketcall(writer);
 	if (call == FILTER_SETSOCKOPT || call == FILTER_GETSOCKOPT)
 		write_options(writer);
 	for (size_t i = 0; i < judgements[call].count; i++)
@@ -286,28 +289,12 @@ enum filter_call filter_call_of(uint32_t arch, int number, bool *narrow)
 	return FILTER_CALL_COUNT;
 }
 
-enum filter_call filter_socketcall_of(unsigned int number)
+enum filter_call filter_socketcall_of(unsigned int number, int *count)
 {
-	switch (number) {
-	case SOCKETCALL_SOCKET:
-		return FILTER_SOCKET;
-	case SOCKETCALL_CONNECT:
-		return FILTER_CONNECT;
-	case SOCKETCALL_GETPEERNAME:
-		return FILTER_GETPEERNAME;
-	case SOCKETCALL_LISTEN:
-		return FILTER_LISTEN;
-	case SOCKETCALL_SETSOCKOPT:
-		return FILTER_SETSOCKOPT;
-	case SOCKETCALL_GETSOCKOPT:
-		return FILTER_GETSOCKOPT;
-	case SOCKETCALL_SENDTO:
-		return FILTER_SENDTO;
-	case SOCKETCALL_SENDMSG:
-		return FILTER_SENDMSG;
-	case SOCKETCALL_SENDMMSG:
-		return FILTER_SENDMMSG;
-	default:
-		return FILTER_CALL_COUNT;
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(socketcalls); i++)
+		if (socketcalls[i].number == number) {
+			*count = socketcalls[i].count;
+			return socketcalls[i].call;
+		}
+	return FILTER_CALL_COUNT;
 }

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * option_calls.c - handles options and listen() of MPTCP sockets as if they were TCP sockets
+ * option_calls.c - answers options, listen() and getpeername() as the program's own TCP socket would
  *
  * The kernel runs all calls for other sockets or options: they do no harm, even if the program has changed them meanwhile.
  */
 #include "config.h"
 
-#include "supervise/option_calls.h"
+#include "supervise/calls.h"
 
 #include "common/socket_options.h"
-#include "supervise/advice.h"
 #include "supervise/connection.h"
-#include "supervise/kernel.h"
+#include "supervise/sockets.h"
 #include "supervise/stand_in.h"
 #include "supervise/tracee.h"
 
@@ -40,18 +39,11 @@ static int find(const struct call *call, int *index)
 	*index = socket_advice_index((int)call->args[1], (int)call->args[2]);
 	fd = *index < 0 ? -1 : own_socket(call);
 	if (fd < 0)
-		listener_let_go(supervision.listener, call);
+		call_let_go(call, -1);
 	return fd;
 }
 
-/* Closes the duplicate before it answers: the program may close the socket next. */
-static void answer(const struct call *call, int fd, int error)
-{
-	close(fd);
-	listener_answer(supervision.listener, call, 0, error);
-}
-
-void options_set(const struct call *call)
+void call_setsockopt(const struct call *call)
 {
 	const int given = (int)call->args[4];
 	const socklen_t len = given > VALUE_MAX ? VALUE_MAX : (socklen_t)given;
@@ -61,16 +53,16 @@ void options_set(const struct call *call)
 	if (fd < 0)
 		return;
 	if (given < 0)
-		answer(call, fd, EINVAL);
+		call_answer(call, fd, EINVAL);
 	else if (!tracee_read(call->tid, call->args[3], value, len))
-		answer(call, fd, EFAULT);
+		call_answer(call, fd, EFAULT);
 	else if (!listener_is_waiting(supervision.listener, call))
 		close(fd);
 	else
-		answer(call, fd, advice_set(fd, index, value, len));
+		call_answer(call, fd, advice_set(fd, index, value, len));
 }
 
-void options_get(const struct call *call)
+void call_getsockopt(const struct call *call)
 {
 	char value[VALUE_MAX];
 	int index, error, fd = find(call, &index);
@@ -79,7 +71,7 @@ void options_get(const struct call *call)
 	if (fd < 0)
 		return;
 	if (!tracee_read(call->tid, call->args[4], &room, sizeof(room)) || (int)room < 0) {
-		answer(call, fd, (int)room < 0 ? EINVAL : EFAULT);
+		call_answer(call, fd, (int)room < 0 ? EINVAL : EFAULT);
 		return;
 	}
 	len = room < VALUE_MAX ? room : VALUE_MAX;
@@ -91,7 +83,7 @@ void options_get(const struct call *call)
 	if (!error && (!tracee_write(call->tid, call->args[3], value, len) ||
 		       !tracee_write(call->tid, call->args[4], &len, sizeof(len))))
 		error = EFAULT;
-	answer(call, fd, error);
+	call_answer(call, fd, error);
 }
 
 /*
@@ -120,16 +112,50 @@ static int listen_by_tcp(const struct call *call, int fd)
  * A program that listens gets the TCP socket that it asked for: we convert connections to other hosts only. If that fails, it listens on
  * the MPTCP socket.
  */
-void options_listen(const struct call *call)
+void call_listen(const struct call *call)
 {
 	int fd = own_socket(call);
 
 	if (fd >= 0 && kernel_tcp_info(fd).tcpi_state == TCPINFO_CLOSE && listener_is_waiting(supervision.listener, call) &&
 	    listen_by_tcp(call, fd) == 0) {
-		answer(call, fd, 0);
+		call_answer(call, fd, 0);
 		return;
 	}
-	if (fd >= 0)
-		close(fd);
-	listener_let_go(supervision.listener, call);
+	call_let_go(call, fd);
+}
+
+/* --- getpeername() --- */
+
+/* Writes the server's address as getpeername(2) does: cut to the room, with its whole length. */
+static void answer_peer(const struct call *call, const union sockaddr_ip *server)
+{
+	const socklen_t whole = sockaddr_ip_len(server);
+	socklen_t room;
+
+	if (!tracee_read(call->tid, call->args[2], &room, sizeof(room)) || (int)room < 0)
+		call_answer(call, -1, (int)room < 0 ? EINVAL : EFAULT);
+	else if (!listener_is_waiting(supervision.listener, call))
+		return;
+	else if (!tracee_write(call->tid, call->args[1], server, room < whole ? room : whole) ||
+		 !tracee_write(call->tid, call->args[2], &whole, sizeof(whole)))
+		call_answer(call, -1, EFAULT);
+	else
+		call_answer(call, -1, 0);
+}
+
+void call_getpeername(const struct call *call)
+{
+	int domain, protocol, fd = tracee_get_fd(call->tid, (int)call->args[0]);
+	const union sockaddr_ip *server = NULL;
+	union sockaddr_ip now;
+	socklen_t len = sizeof(now);
+
+	if (fd >= 0 && call_is_tcp(fd, &domain, &protocol) && getpeername(fd, &now.sa, &len) == 0)
+		server = peers_find(fd);
+	if (!server) {
+		call_let_go(call, fd);
+		return;
+	}
+	close(fd);
+	answer_peer(call, server);
 }

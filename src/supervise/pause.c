@@ -20,11 +20,10 @@
  */
 #include "config.h"
 
-#include "supervise/pause.h"
+#include "supervise/tracee.h"
 
 #include "common/clock.h"
-#include "supervise/filter.h"
-#include "supervise/tracee.h"
+#include "supervise/listener.h"
 
 #include <errno.h>
 #include <linux/audit.h>

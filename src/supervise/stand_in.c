@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stand_in.c - makes a socket like the program's, and puts it under the program's descriptors
+ * stand_in.c - makes a socket like the program's, and puts it under the program's descriptors and into its epoll instances
  *
  * Linux loses bytes on MPTCP sockets that have fallen back to TCP. So we need a stand-in where the program's MPTCP socket would fall back:
  * for destinations that aren't converted, and where Multipath TCP doesn't get through to the converter.
  *
  * We compare the program's socket options with those of a new socket, and copy those that differ. An epoll instance forgets a socket with
- * its last descriptor, so we make the registrations again (places.c).
+ * its last descriptor, so we make the registrations again.
  *
  * Other processes that share the socket (by fork() before connect()) keep the old one.
  */
@@ -16,19 +16,17 @@
 
 #include "common/sockaddr.h"
 #include "common/socket_options.h"
-#include "supervise/advice.h"
-#include "supervise/places.h"
+#include "supervise/sockets.h"
 #include "supervise/tracee.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/tcp.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
-
-#ifndef IPPROTO_MPTCP
-#define IPPROTO_MPTCP 262
-#endif
 
 struct option_value {
 	char bytes[SOCKET_OPTION_BYTES];
@@ -72,19 +70,11 @@ static bool is_ours(const struct socket_option *option)
 	       (option->name == TCP_FASTOPEN_NO_COOKIE || option->name == TCP_FASTOPEN_CONNECT);
 }
 
-static int option_of(int fd, int name)
-{
-	socklen_t len = sizeof(int);
-	int value = -1;
-
-	return getsockopt(fd, SOL_SOCKET, name, &value, &len) == 0 ? value : -1;
-}
-
 /* Copies the options that the program has set. Ignores errors: the new socket's protocol may lack an option. */
 static void program_options_copy(int from, int to)
 {
-	const bool mptcp = option_of(from, SO_PROTOCOL) == IPPROTO_MPTCP;
-	const struct option_value *before = defaults_of(option_of(from, SO_DOMAIN), mptcp);
+	const bool mptcp = kernel_get(from, SOL_SOCKET, SO_PROTOCOL, -1) == IPPROTO_MPTCP;
+	const struct option_value *before = defaults_of(kernel_get(from, SOL_SOCKET, SO_DOMAIN, -1), mptcp);
 	struct option_value now;
 	int half;
 
@@ -103,27 +93,22 @@ static void program_options_copy(int from, int to)
 	}
 }
 
-static bool reuse(int fd, int on)
-{
-	return setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0;
-}
-
 /* Binds @to to the address of @from. Linux lets both have it while both have SO_REUSEADDR, so nobody else can take it in between. */
 static int bound_address_copy(int from, int to)
 {
 	union sockaddr_ip addr;
 	socklen_t len = sizeof(addr);
-	int before = option_of(from, SO_REUSEADDR), ret = 0;
+	int before = kernel_get(from, SOL_SOCKET, SO_REUSEADDR, -1), ret = 0;
 
 	if (before < 0 || getsockname(from, &addr.sa, &len) != 0)
 		return -EADDRNOTAVAIL;
-	if (!before && (!reuse(from, 1) || !reuse(to, 1)))
+	if (!before && (!kernel_set(from, SOL_SOCKET, SO_REUSEADDR, 1) || !kernel_set(to, SOL_SOCKET, SO_REUSEADDR, 1)))
 		return -EADDRINUSE;
 	if (bind(to, &addr.sa, len) != 0)
 		ret = -errno;
 	if (!before) {
-		reuse(from, 0);
-		reuse(to, 0);
+		kernel_set(from, SOL_SOCKET, SO_REUSEADDR, 0);
+		kernel_set(to, SOL_SOCKET, SO_REUSEADDR, 0);
 	}
 	return ret;
 }
@@ -207,4 +192,147 @@ int stand_in_put(int listener, const struct call *call, int fd, int made)
 	if (ret == 0)
 		places_register_anew(&places, made);
 	return ret;
+}
+
+/* --- where a program has a socket: its descriptors, and its registrations in epoll instances --- */
+
+/*
+ * An epoll instance knows a socket by its file and its descriptor number. To change a registration, a process has to have the file under
+ * the program's number. So a child or a thread of the supervisor, with a descriptor table of its own, puts the socket under the program's
+ * number for a moment, and works on duplicates of the program's epoll instances. /proc lists the registrations.
+ */
+
+struct search {
+	struct places *all;
+	int count;
+	int epoll; /* the instance that we look at */
+};
+
+static struct places *place_of(const struct search *search, uint64_t socket)
+{
+	for (int i = 0; i < search->count; i++)
+		if (search->all[i].socket == socket)
+			return &search->all[i];
+	return NULL;
+}
+
+static bool note_watch(void *context, const struct tracee_watch *watch)
+{
+	const struct search *search = context;
+	struct places *places = place_of(search, watch->inode);
+
+	if (places && places->watch_count < PLACES_WATCHES_MAX) {
+		places->epolls[places->watch_count] = search->epoll;
+		places->watches[places->watch_count++] = *watch;
+	}
+	return true;
+}
+
+static bool note_fd(void *context, int fd, const char *target)
+{
+	struct search *search = context;
+	struct places *places;
+	unsigned long inode;
+
+	if (sscanf(target, "socket:[%lu]", &inode) == 1) {
+		places = place_of(search, inode);
+		if (places && places->fd_count < PLACES_MAX)
+			places->fds[places->fd_count++] = fd;
+	} else if (strcmp(target, "anon_inode:[eventpoll]") == 0) {
+		search->epoll = fd;
+		tracee_each_watch(search->all->tid, fd, note_watch, search);
+	}
+	return true;
+}
+
+uint64_t places_socket(int fd)
+{
+	struct stat info;
+
+	return fstat(fd, &info) == 0 ? info.st_ino : 0;
+}
+
+void places_find_all(struct places *all, int count, pid_t tid)
+{
+	struct search search = { .all = all, .count = count };
+
+	for (int i = 0; i < count; i++) {
+		all[i].tid = tid;
+		all[i].fd_count = all[i].watch_count = 0;
+	}
+	tracee_each_fd(tid, note_fd, &search);
+}
+
+int places_find(struct places *places, pid_t tid, int fd)
+{
+	places->socket = places_socket(fd);
+	if (!places->socket)
+		return -errno;
+	places_find_all(places, 1, tid);
+	return 0;
+}
+
+int places_limit(const struct places *places)
+{
+	int limit = 0;
+
+	for (int i = 0; i < places->watch_count; i++)
+		limit = places->watches[i].fd > limit ? places->watches[i].fd : limit;
+	return limit;
+}
+
+static int beyond(int fd, int limit)
+{
+	int moved = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, limit + 1);
+
+	if (fd >= 0)
+		close(fd);
+	return moved;
+}
+
+/* Applies @operation of epoll_ctl() to all registrations of the socket. */
+static void watches_change(const struct places *places, int sock, int operation)
+{
+	const int limit = places_limit(places);
+
+	for (int i = 0; i < places->watch_count; i++) {
+		const struct tracee_watch *watch = &places->watches[i];
+		struct epoll_event event = { .events = watch->events, .data.u64 = watch->data };
+		const int epoll = beyond(tracee_get_fd(places->tid, places->epolls[i]), limit);
+
+		if (epoll >= 0 && dup2(sock, watch->fd) == watch->fd) {
+			(void)epoll_ctl(epoll, operation, watch->fd, &event);
+			close(watch->fd);
+		}
+		if (epoll >= 0)
+			close(epoll);
+	}
+}
+
+void places_withdraw(const struct places *places, int sock)
+{
+	watches_change(places, sock, EPOLL_CTL_DEL);
+}
+
+void places_register(const struct places *places, int sock)
+{
+	watches_change(places, sock, EPOLL_CTL_ADD);
+}
+
+void places_register_anew(const struct places *places, int made)
+{
+	pid_t child;
+	int sock;
+
+	if (!places->watch_count)
+		return;
+	child = fork();
+	if (child == 0) {
+		sock = beyond(made, places_limit(places));
+		if (sock >= 0)
+			places_register(places, sock);
+		_exit(0);
+	}
+	if (child > 0)
+		waitpid(child, NULL, 0);
 }

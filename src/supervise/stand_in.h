@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stand_in.h - makes a socket like the program's, and puts it under the program's descriptors */
+/* stand_in.h - makes a socket like the program's, and puts it under the program's descriptors and into its epoll instances */
 #ifndef SUPERVISE_STAND_IN_H
 #define SUPERVISE_STAND_IN_H
 
 #include "supervise/listener.h"
+#include "supervise/tracee.h"
 
 /* Returns whether the socket is bound to an address or a port. */
 bool stand_in_is_bound(int fd);
@@ -22,5 +23,40 @@ int stand_in_make(int fd, int domain, bool mptcp, bool bound);
  * @fd: our duplicate of the program's socket. Returns 0 or -errno, with nothing changed.
  */
 int stand_in_put(int listener, const struct call *call, int fd, int made);
+
+/* --- where a program has a socket: its descriptors, and its registrations in epoll instances --- */
+
+#define PLACES_MAX 128 /* descriptors for one socket */
+#define PLACES_WATCHES_MAX 64
+
+struct places {
+	pid_t tid;
+	uint64_t socket; /* its inode */
+	int fds[PLACES_MAX];
+	int fd_count;
+	int epolls[PLACES_WATCHES_MAX];                  /* the program's descriptor numbers */
+	struct tracee_watch watches[PLACES_WATCHES_MAX]; /* watches[i] is in epolls[i] */
+	int watch_count;
+};
+
+/* Looks for the socket of @fd, a duplicate, among the descriptors of the thread @tid. Returns 0 or -errno. */
+int places_find(struct places *places, pid_t tid, int fd);
+
+/* Likewise for many sockets in one pass over the thread's descriptors. The caller sets @socket of each. */
+void places_find_all(struct places *all, int count, pid_t tid);
+
+/* Returns the inode of the socket @fd, or 0. */
+uint64_t places_socket(int fd);
+
+/*
+ * Remove, and add again, all registrations. An epoll instance knows a socket by its file and its descriptor number. So the calling thread
+ * or process needs a descriptor table of its own without anything of value up to places_limit(); @sock is beyond that, too.
+ */
+void places_withdraw(const struct places *places, int sock);
+void places_register(const struct places *places, int sock);
+int places_limit(const struct places *places);
+
+/* Registers @made, the socket's replacement, in place of the registrations that ended with the socket. */
+void places_register_anew(const struct places *places, int made);
 
 #endif

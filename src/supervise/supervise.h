@@ -4,7 +4,7 @@
 #define SUPERVISE_SUPERVISE_H
 
 #include "client/settings.h"
-#include "supervise/command.h"
+#include "supervise/supervisor.h"
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * supervisor.c - the process that answers its programs' calls until the last program has ended
+ * supervisor.c - the process that starts a program, and answers its calls and its children's until the last program has ended
  *
  * It is an ancestor of all its programs, since only ancestors may trace a process if Yama restricts tracing. It adopts orphans
  * (PR_SET_CHILD_SUBREAPER), so that daemons stay its descendants. One thread does everything, and waits only in epoll_wait(). Other threads
@@ -10,24 +10,26 @@
 
 #include "supervise/supervisor.h"
 
+#include "client/client_log.h"
 #include "client/converters.h"
 #include "client/user_cache.h"
 #include "common/clock.h"
-#include "host/host_model.h"
-#include "supervise/blind_requests.h"
-#include "supervise/blind_retry.h"
-#include "engine/path_start.h"
 #include "engine/host.h"
+#include "engine/path_start.h"
+#include "host/host_model.h"
+#include "supervise/blind.h"
 #include "supervise/calls.h"
-#include "client/client_log.h"
-#include "supervise/progress.h"
-#include "supervise/start.h"
+#include "supervise/connection.h"
+#include "supervise/listener.h"
 #include "supervise/tracee.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -231,28 +233,177 @@ static void choose_clock(void)
 		clock_use_library();
 }
 
+/* --- starting the program --- */
+
+/*
+ * The child installs the filter for itself, tells the supervisor the listener's descriptor, and waits. The supervisor tests on the child
+ * all that it will have to do. So if this kernel, a container or Yama forbids something, we find out before the program runs, and report it
+ * once.
+ */
+
+/* The same as env(1)'s; see convertize's options.h. */
+#define STATUS_FAILED 125
+#define STATUS_CANNOT_RUN 126
+#define STATUS_NOT_FOUND 127
+
+/* Installs the filter, waits for the supervisor, and executes the program. Each word is a descriptor or, negative, an errno. */
+static _Noreturn void run_program(const struct supervise_command *command, int supervisor, const sigset_t *mask)
+{
+	int word = listener_install();
+	char go;
+
+	if (send(supervisor, &word, sizeof(word), MSG_NOSIGNAL) != sizeof(word) || word < 0 || recv(supervisor, &go, 1, 0) != 1)
+		_exit(STATUS_FAILED);
+	close(word); /* otherwise the supervisor would never see the listener hang up */
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	if (command->binary)
+		execv(command->file, command->argv);
+	else
+		execvp(command->file, command->argv);
+	word = -errno;
+	(void)!send(supervisor, &word, sizeof(word), MSG_NOSIGNAL);
+	_exit(STATUS_CANNOT_RUN);
+}
+
+/* Says why the filter can't be installed, with the remedy. */
+static const char *filter_problem(int error)
+{
+	switch (error) {
+	case EBUSY:
+		return "it is supervised already, by another convertize, a container manager or a sandbox, and Linux allows one "
+		       "supervisor";
+	case EINVAL:
+		return "this kernel is too old to supervise programs; use Linux 5.19 or newer";
+	case ENOSYS:
+		return "this kernel or a container doesn't permit seccomp filters; run the container with another seccomp profile";
+	case EPERM:
+	case EACCES:
+		return "a container's seccomp profile forbids seccomp(); run it with another profile";
+	default:
+		return strerror(error);
+	}
+}
+
+static bool report(const struct supervise_command *command, const char *problem)
+{
+	fprintf(stderr, "convertize: %s can't be supervised: %s; %s\n", command->file, problem, command->otherwise);
+	return false;
+}
+
+/* Returns Yama's sysctl, by which a host restricts who may trace processes; -1 if this kernel has no Yama. */
+static int yama_scope(void)
+{
+	FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+	int scope = -1;
+
+	if (!file)
+		return -1;
+	if (fscanf(file, "%d", &scope) != 1)
+		scope = -1;
+	fclose(file);
+	return scope;
+}
+
+/* Says why this user may not trace processes, with the remedy that Yama's value leaves: 3 can't be lowered, and holds for root as well. */
+static const char *trace_problem(void)
+{
+	switch (yama_scope()) {
+	case 2:
+		return "the sysctl kernel.yama.ptrace_scope is 2, which forbids to trace processes without CAP_SYS_PTRACE; set it to 1, "
+		       "or run a container with --cap-add SYS_PTRACE";
+	case 3:
+		return "the sysctl kernel.yama.ptrace_scope is 3, which forbids to trace processes until the next boot; boot without "
+		       "that setting";
+	default:
+		return "this user may not trace processes here; run a container with --cap-add SYS_PTRACE";
+	}
+}
+
+/* Tests on the child the operations that the supervisor will need on the program, and takes the listener, its descriptor @at. */
+static bool try_access(const struct supervise_command *command, pid_t pid, int at)
+{
+	static int probe = 1;
+	int copy;
+
+	if (!tracee_read(pid, (uintptr_t)&probe, &copy, sizeof(copy)) || copy != probe)
+		return report(command, errno == EPERM ? trace_problem() : "process_vm_readv() isn't permitted here; run the container with "
+									  "another seccomp profile");
+	supervision.listener = tracee_get_fd(pid, at);
+	return supervision.listener >= 0 || report(command, "pidfd_getfd() isn't permitted here; run the container with --cap-add SYS_PTRACE "
+							    "or another seccomp profile");
+}
+
+static int exec_failed(const char *command, int error)
+{
+	fprintf(stderr, "convertize: %s: %s\n", command,
+		error == ENOENT && !strchr(command, '/') ? "command not found" : strerror(error));
+	return error == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
+}
+
+/* Ends a child that won't be the program, and returns @status. */
+static int end_child(int child, int status)
+{
+	close(child);
+	kill(self.program, SIGKILL);
+	waitpid(self.program, NULL, 0);
+	return status;
+}
+
+/* Makes the child of which the program will be made, and @child, a socket to it. Returns 0, or the exit status after it has reported why. */
+static int prepare(const struct supervise_command *command, const sigset_t *mask, int *child)
+{
+	int pair[2], word;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0 || (self.program = fork()) < 0) {
+		report(command, strerror(errno));
+		return STATUS_FAILED;
+	}
+	if (self.program == 0) {
+		close(pair[0]);
+		run_program(command, pair[1], mask);
+	}
+	close(pair[1]);
+	*child = pair[0];
+	if (recv(*child, &word, sizeof(word), 0) != sizeof(word))
+		report(command, "its process has ended");
+	else if (word < 0)
+		report(command, filter_problem(-word));
+	else if (try_access(command, self.program, word))
+		return 0;
+	return end_child(*child, STATUS_FAILED);
+}
+
+/* Lets the child execute the program, which closes its end of the socket. Returns as above. */
+static int go(const struct supervise_command *command, int child)
+{
+	int word = 0;
+
+	if (send(child, "", 1, MSG_NOSIGNAL) == 1 && recv(child, &word, sizeof(word), 0) != sizeof(word)) {
+		close(child);
+		return 0;
+	}
+	return end_child(child, exec_failed(command->file, -word));
+}
+
 _Noreturn void supervisor_run(const struct settings *settings, const struct supervise_command *command, int front,
 			      const sigset_t *mask)
 {
-	struct start start = { 0 };
 	sigset_t children;
-	int status;
+	int status, child;
 
 	supervision.settings = settings;
 	self.front = front;
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	prctl(PR_SET_NAME, "convertize-sup", 0, 0, 0);
-	status = start_prepare(command, mask, &start);
+	status = prepare(command, mask, &child);
 	if (!status) {
-		tell(SUPERVISOR_PREPARED, start.pid, false);
-		status = start_go(command, &start);
+		tell(SUPERVISOR_PREPARED, self.program, false);
+		status = go(command, child);
 	}
 	if (status) {
 		tell(SUPERVISOR_FAILED, status, true);
 		exit(EXIT_FAILURE);
 	}
-	self.program = start.pid;
-	supervision.listener = start.listener;
 	listener_take_turns(supervision.listener);
 	self.running = true;
 	tell(SUPERVISOR_STARTED, 0, false);

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* supervisor.h - the process that answers its programs' calls until the last program has ended */
+/* supervisor.h - the process that starts a program, and answers its calls until the last program has ended */
 #ifndef SUPERVISE_SUPERVISOR_H
 #define SUPERVISE_SUPERVISOR_H
 
 #include "client/settings.h"
-#include "supervise/command.h"
 
 #include <signal.h>
-#include <sys/types.h>
+#include <stdbool.h>
+
+struct supervise_command {
+	const char *file; /* as for execvp(3), like @argv; a path, if @binary */
+	bool binary;      /* the file isn't a script: if the kernel can't run it, no shell may read it */
+	char *const *argv;
+	const char *otherwise; /* the user's alternative if we can't supervise the program, as the end of a sentence */
+};
 
 /* The messages between the supervisor and the front, one each on a SOCK_SEQPACKET socket. All but the last are the supervisor's. */
 enum supervisor_news {

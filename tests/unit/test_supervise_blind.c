@@ -4,7 +4,7 @@
 
 #include "common/clock.h"
 #include "run.h"
-#include "supervise/blind_judge.h"
+#include "supervise/blind.h"
 
 #include <check.h>
 #include <stdio.h>

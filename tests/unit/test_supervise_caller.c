@@ -4,7 +4,7 @@
 
 #include "common/clock.h"
 #include "run.h"
-#include "supervise/caller.h"
+#include "supervise/connection.h"
 
 #include <check.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
 #include "config.h"
 
 #include "run.h"
-#include "supervise/pause.h"
+#include "supervise/tracee.h"
 
 #include <check.h>
 #include <errno.h>
@@ -83,7 +83,7 @@ START_TEST(waits_of_all_kinds_go_on)
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert_int_eq(status, 0);
 	ck_assert_int_gt(atomic_load(&seen->rounds), 0);
-#ifdef __x86_64__ /* pause.h: elsewhere a stop may end a call */
+#ifdef __x86_64__ /* tracee.h: elsewhere a stop may end a call */
 	ck_assert_int_eq(atomic_load(&seen->interrupted), 0);
 #endif
 }

@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * advice.c - remembers socket options that MPTCP refuses, for programs that take their socket for a TCP socket
+ * sockets.c - the supervisor's memory of programs' sockets: options that MPTCP refuses, and the servers behind converted connections
  *
- * A program whose setsockopt() fails may give the connection up (gRPC does for TCP_USER_TIMEOUT). So the supervisor, like the preloaded
- * library, answers success, remembers the value, and returns it to getsockopt(). It tries each value on a TCP socket, to learn how TCP
- * itself would answer. A TCP socket that takes the place of the program's gets the remembered options.
- *
- * Nobody tells the supervisor that a socket is closed. So it remembers at most SOCKETS_MAX sockets, by their SO_COOKIE, and forgets the
- * oldest for a new one. The oldest one's options have no effect anyway, unless it is still to be connected.
+ * Nobody tells the supervisor that a socket is closed. So each table is bounded, and knows a socket by SO_COOKIE, which the kernel never
+ * uses twice.
  */
 #include "config.h"
 
-#include "supervise/advice.h"
+#include "supervise/sockets.h"
 
 #include "common/socket_options.h"
-#include "supervise/kernel.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include <uthash.h>
+
+/* --- options that MPTCP refuses --- */
+
+/*
+ * A program whose setsockopt() fails may give the connection up (gRPC does for TCP_USER_TIMEOUT). So the supervisor, like the preloaded
+ * library, answers success, remembers the value, and returns it to getsockopt(). It tries each value on a TCP socket, to learn how TCP
+ * itself would answer. A TCP socket that takes the place of the program's gets the remembered options. The table holds SOCKETS_MAX sockets,
+ * and forgets the oldest for a new one: the oldest one's options have no effect anyway, unless it is still to be connected.
+ */
 
 #define SOCKETS_MAX 4096
 
@@ -128,4 +132,74 @@ bool advice_allows_mptcp(int fd)
 	const struct advised *advised = table ? find(kernel_cookie(fd)) : NULL;
 
 	return !advised || !advised->early;
+}
+
+/* --- the servers behind converted connections --- */
+
+/*
+ * The kernel gives a local port to another connection to the same converter only after the previous connection is gone. So a new entry
+ * replaces the one with the same addresses, in a list for each port, and the table holds no more entries than a host can have connections
+ * at a time. Another network namespace may have the same addresses: SO_COOKIE tells.
+ */
+
+struct peer {
+	struct peer *next;
+	uint64_t cookie;
+	union sockaddr_ip local, converter, server;
+};
+
+static struct peer *ports[65536];
+
+/* Returns the list for the socket's port, and writes its address to @local. Returns NULL if it has none. */
+static struct peer **list_of(int fd, union sockaddr_ip *local)
+{
+	union sockaddr_ip addr = { 0 };
+	socklen_t len = sizeof(addr);
+
+	if (getsockname(fd, &addr.sa, &len) != 0 || !sockaddr_ip_from(local, &addr.sa, len))
+		return NULL;
+	return &ports[sockaddr_ip_port(local)];
+}
+
+void peers_note_at(const union sockaddr_ip *local, uint64_t cookie, const union sockaddr_ip *converter, const union sockaddr_ip *server)
+{
+	struct peer **list = &ports[sockaddr_ip_port(local)], *peer;
+
+	for (peer = *list; peer; peer = peer->next)
+		if (sockaddr_ip_equal(&peer->local, local) && sockaddr_ip_equal(&peer->converter, converter))
+			break;
+	if (!peer) {
+		peer = malloc(sizeof(*peer));
+		if (!peer)
+			return;
+		peer->next = *list;
+		*list = peer;
+	}
+	peer->cookie = cookie;
+	peer->local = *local;
+	peer->converter = *converter;
+	peer->server = *server;
+}
+
+void peers_note(int fd, const union sockaddr_ip *converter, const union sockaddr_ip *server)
+{
+	union sockaddr_ip local;
+
+	if (list_of(fd, &local))
+		peers_note_at(&local, kernel_cookie(fd), converter, server);
+}
+
+const union sockaddr_ip *peers_find(int fd)
+{
+	union sockaddr_ip local;
+	struct peer **list = list_of(fd, &local);
+	uint64_t cookie;
+
+	if (!list || !*list)
+		return NULL;
+	cookie = kernel_cookie(fd);
+	for (struct peer *peer = *list; peer; peer = peer->next)
+		if (peer->cookie == cookie)
+			return &peer->server;
+	return NULL;
 }
