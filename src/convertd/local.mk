@@ -43,7 +43,7 @@ libconvertd_la_LIBADD = libcodec.la libcommon.la $(EVENT_LIBS) $(SODIUM_LIBS) $(
 sbin_PROGRAMS = convertd
 convertd_SOURCES = src/convertd/main.c \
 	src/serve/listening.c src/serve/listening.h \
-	src/convertd/process/blame.c src/convertd/process/blame.h \
+	src/convertd/process/converter.c src/convertd/process/converter.h \
 	src/convertd/net/downstream.c src/convertd/net/downstream.h \
 	src/convertd/observe/endpoint.c src/convertd/observe/endpoint.h \
 	src/hold/hold_table.c src/hold/hold_table.h src/serve/plugs.h \
@@ -54,7 +54,7 @@ convertd_SOURCES = src/convertd/main.c \
 	src/daemon/poller.c src/daemon/poller.h \
 	src/convertd/process/service.c src/convertd/process/service.h \
 	src/hold/hold.c src/hold/hold.h src/hold/hold_queue.c src/hold/hold_queue.h \
-	src/serve/syn_attempt.c src/serve/syn_judge.c src/serve/syn_judge.h src/serve/session.h src/serve/session_parts.h src/serve/session_connect.c src/serve/session_life.c src/serve/session_pool.c \
+	src/serve/syn_attempt.c src/serve/syn_judge.c src/serve/syn_judge.h src/serve/session.h src/serve/session_parts.h src/serve/session_life.c src/serve/session_pool.c \
 	src/serve/session_report.c src/serve/session_request.c src/serve/session_socket.c src/serve/session_states.c \
 	src/convertd/privilege/survivor.c src/convertd/privilege/survivor.h \
 	src/hold/syn_window.c \

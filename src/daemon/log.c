@@ -227,6 +227,19 @@ bool log_limit_pass(struct log_limit *limit, unsigned *suppressed)
 	return true;
 }
 
+void log_shortage(int error, const char *what)
+{
+	static struct log_limit limit;
+	unsigned suppressed;
+
+	if (error != EMFILE && error != ENFILE && error != ENOBUFS && error != ENOMEM)
+		return;
+	if (log_limit_pass(&limit, &suppressed))
+		log_warning("%s: %s (%u times more since the last such line); raise the limit of open "
+			    "files (LimitNOFILE=, ulimit -Hn; for all processes fs.file-max)",
+			    what, strerror(error), suppressed);
+}
+
 /*
  * the latest warnings and errors, kept for the status page
  *

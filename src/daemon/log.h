@@ -76,6 +76,12 @@ bool log_limit_pass(struct log_limit *limit, unsigned *suppressed);
  */
 bool log_limit_take(struct log_limit *limit, uint64_t interval_us, unsigned burst, uint64_t now_us);
 
+/*
+ * log_shortage() - warn if @error, the errno of a failed call, means a lack of descriptors or memory, once per LOG_LIMIT_MS
+ * @what: the consequence, such as "clients have to wait"
+ */
+void log_shortage(int error, const char *what);
+
 #define log_error(...) log_printf(LOG_LEVEL_ERROR, __VA_ARGS__)
 #define log_warning(...) log_printf(LOG_LEVEL_WARNING, __VA_ARGS__)
 #define log_info(...) log_printf(LOG_LEVEL_INFO, __VA_ARGS__)

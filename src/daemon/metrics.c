@@ -222,12 +222,11 @@ void metrics_observe_subflows(struct metrics *metrics, unsigned subflows)
 	observe(metrics, METRIC_SUBFLOWS, subflow_bounds, METRICS_SUBFLOW_BUCKETS, subflows);
 }
 
-void metrics_count_error(struct metrics *metrics, uint8_t code)
+unsigned metrics_error_metric(uint8_t code)
 {
 	const uint8_t *found = memchr(error_codes, code, sizeof(error_codes));
 
-	if (found)
-		metrics_add(metrics, METRIC_ERRORS + (unsigned)(found - error_codes), 1);
+	return found ? METRIC_ERRORS + (unsigned)(found - error_codes) : 0;
 }
 
 void metrics_count_record(struct metrics *metrics, const struct record *record)

@@ -128,8 +128,8 @@ static inline void metrics_add(struct metrics *metrics, unsigned metric, uint64_
 void metrics_observe_us(struct metrics *metrics, enum metric metric, uint64_t us);
 void metrics_observe_subflows(struct metrics *metrics, unsigned subflows);
 
-/* Counts an Error TLV that was sent. */
-void metrics_count_error(struct metrics *metrics, uint8_t code);
+/* Returns the metric that counts Error TLVs with this code; 0: none does. */
+unsigned metrics_error_metric(uint8_t code);
 
 /* Counts a session that has ended. */
 void metrics_count_record(struct metrics *metrics, const struct record *record);

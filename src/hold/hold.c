@@ -83,7 +83,7 @@ static enum hold_verdict look(struct hold *hold, const struct hold_packet *packe
 	}
 	if (packet->syn.mp_join)
 		return HOLD_PASS;
-	if (!packet->syn.payload_len)
+	if (!packet->syn.payload_len && !hold->settings.without_data)
 		return hold->settings.drop_foreign ? HOLD_DROP_FOREIGN : HOLD_PASS;
 	verdict = hold->calls->on_syn(hold->arg, packet, native);
 	if (verdict == HOLD_REFUSE)

@@ -67,6 +67,18 @@ void relay_init(struct relay *relay, struct relay_pipes *pipes)
 	}
 }
 
+/* SO_LINGER makes close() reset TCP sockets only; connect() to AF_UNSPEC resets MPTCP sockets as well. */
+void relay_reset(int fd)
+{
+	static const struct linger linger = { .l_onoff = 1, .l_linger = 0 };
+	static const struct sockaddr unspec = { .sa_family = AF_UNSPEC };
+
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+	/* It fails if the connection has ended already, which is fine. */
+	if (connect(fd, &unspec, sizeof(unspec)) < 0)
+		(void)0;
+}
+
 void relay_set_tcp(struct relay *relay, enum relay_end end)
 {
 	static const int on = 1;

@@ -116,6 +116,12 @@ bool relay_side_note(struct relay_side *side, uint32_t events);
  */
 bool relay_side_is_garbled(struct relay_side *side, size_t got);
 
+/*
+ * Resets a connection: its peer gets an RST, with MP_FASTCLOSE on MPTCP, now or at the latest when the caller closes the descriptor. @fd may
+ * be any TCP or MPTCP socket.
+ */
+void relay_reset(int fd);
+
 /* A direction, named after the socket that its bytes come from. */
 struct relay_flow {
 	uint8_t *pending;     /* a malloc()ed buffer of bytes that were read but not written; NULL: none */

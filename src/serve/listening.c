@@ -19,7 +19,6 @@
 
 #include "common/sysctl.h"
 #include "daemon/log.h"
-#include "convertd/config/effective_settings.h"
 #include "daemon/rights.h"
 #include "daemon/metrics.h"
 #include "serve/worker.h"
@@ -326,7 +325,7 @@ static void acceptor_pause(struct acceptor *acceptor, int error)
 	event_del(readable_event(acceptor));
 	event_add(resume_event(acceptor), &pause);
 	metrics_add(acceptor->pool->context.metrics, METRIC_ACCEPT_PAUSES, 1);
-	shortage_of_files(error, "clients have to wait");
+	log_shortage(error, "clients have to wait");
 }
 
 /* Accepts the next client. Returns false if there is none, or none can be accepted now. */

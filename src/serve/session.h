@@ -12,19 +12,16 @@
 #include "daemon/log.h"
 #include "daemon/poller.h"
 #include "relay/relay.h"
-#include "convertd/config/effective_settings.h"
 #include "serve/plugs.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/time.h>
 
-struct demand;
 struct event;
 struct event_base;
 struct far_clients;
 struct hold_table;
-struct monitor;
 struct session;
 struct session_pool;
 
@@ -46,11 +43,9 @@ enum session_timeout {
 struct session_shared {
 	const struct serve_plugs *plugs;
 	struct limits *limits;
-	struct demand *demand;           /* says whether we demand cookies */
 	struct hold_table *withheld;     /* withheld and released SYNs */
 	struct far_clients *far_clients; /* clients whose SYNs we withhold for a shorter time */
-	struct monitor *monitor;         /* for the main thread alone; workers use only the objects that it returns */
-	struct log_limit drops, sources, memory, unrouted; /* for warnings, each of which stands for many sessions */
+	struct log_limit drops, memory;  /* for warnings, each of which stands for many sessions */
 	_Atomic uint64_t last_id;
 	struct session_pool **pools; /* of all workers; set before the first session begins */
 	size_t pool_count;
@@ -58,9 +53,8 @@ struct session_shared {
 
 /* The sessions of one event loop, and the state that they share. It belongs to one thread, except where marked. */
 struct session_pool {
-	struct request_context context; /* this worker's withheld SYNs use it, too */
+	struct serve_context context; /* this worker's withheld SYNs use it, too */
 	struct session_shared *shared;
-	struct log_limit *log_limits; /* for lines about sessions, by outcome; all threads use them */
 
 	struct timeval timeouts[SESSION_TIMEOUT_COUNT]; /* for event_add() */
 	unsigned timeout_ms[SESSION_TIMEOUT_COUNT];     /* the same in milliseconds */
@@ -91,9 +85,9 @@ int session_pool_init(struct session_pool *pool, struct event_base *base,
 /*
  * session_pool_configure() - puts new settings in force
  * Sessions continue; earlier decisions about them stay in force.
- * @effective: the pool takes a reference of its own
+ * @settings: must live as long as they are in force, which the daemon's configure() sees to
  */
-void session_pool_configure(struct session_pool *pool, struct effective_settings *effective);
+void session_pool_configure(struct session_pool *pool, const struct serve_settings *settings);
 
 /* Ends all sessions, by a reset unless the client has got its refusal, and frees the pool's members. */
 void session_pool_fini(struct session_pool *pool);

@@ -4,13 +4,10 @@
 
 #include "serve/session_decision.h"
 
-#include "convertd/config/settings.h"
-#include "convertd/policy/families.h"
-
 #include <errno.h>
 
 /* The longest interval between two looks at a relay. */
-#define LOOK_MAX_SECONDS 60
+#define LOOK_MAX_MS 60000
 
 /* We put off no deadline by less: timers may be late by some of it. */
 #define PUT_OFF_MIN_MS 20
@@ -19,26 +16,26 @@
 #define NO_RESET_MS 4000
 
 /* Returns the interval between looks at a relay: an eighth of the shortest time-out, so that none is later than that; a minute at most. */
-static unsigned look_ms(const struct settings *settings)
+static unsigned look_ms(const struct relay_watch_settings *watch)
 {
-	const unsigned timeouts[] = { settings->stall_timeout, settings->half_close_timeout, settings->idle_timeout };
-	unsigned shortest = 0;
+	const uint64_t timeouts[] = { watch->stall_ms, watch->half_close_ms, watch->idle_ms };
+	uint64_t shortest = 0;
 
 	for (size_t i = 0; i < sizeof(timeouts) / sizeof(timeouts[0]); i++)
 		if (timeouts[i] && (!shortest || timeouts[i] < shortest))
 			shortest = timeouts[i];
-	return shortest < LOOK_MAX_SECONDS * 8 ? shortest * 1000 / 8 : LOOK_MAX_SECONDS * 1000;
+	return shortest < LOOK_MAX_MS * 8 ? (unsigned)shortest / 8 : LOOK_MAX_MS;
 }
 
-void session_decide_timeouts(const struct settings *settings, unsigned ms[static SESSION_TIMEOUT_COUNT])
+void session_decide_timeouts(const struct serve_settings *settings, unsigned ms[static SESSION_TIMEOUT_COUNT])
 {
-	const unsigned connect = settings->connect_timeout * 1000;
+	const unsigned connect = settings->connect_ms;
 	/* The time that is left if the server was silent for all of --hold-time. */
-	const unsigned withheld = connect > settings->hold_time ? connect - settings->hold_time : 1;
+	const unsigned withheld = connect > settings->hold_ms ? connect - settings->hold_ms : 1;
 	/* When we determine which side failed; 0: the time to connect is too short for that. */
-	const unsigned patience = withheld > FAMILIES_PATIENCE_MS ? FAMILIES_PATIENCE_MS : 0;
+	const unsigned patience = withheld > settings->patience_ms ? settings->patience_ms : 0;
 
-	ms[SESSION_TIMEOUT_REQUEST] = settings->request_timeout * 1000;
+	ms[SESSION_TIMEOUT_REQUEST] = settings->request_ms;
 	ms[SESSION_TIMEOUT_CONNECT] = connect;
 	ms[SESSION_TIMEOUT_CONNECT_WITHHELD] = withheld;
 	ms[SESSION_TIMEOUT_PATIENCE] = patience;
@@ -46,7 +43,7 @@ void session_decide_timeouts(const struct settings *settings, unsigned ms[static
 	ms[SESSION_TIMEOUT_CONNECT_WITHHELD_REST] = withheld - patience;
 	ms[SESSION_TIMEOUT_LINGER] = LINGER_SECONDS * 1000;
 	ms[SESSION_TIMEOUT_RESET_POLL] = RESET_POLL_MS;
-	ms[SESSION_TIMEOUT_LOOK] = look_ms(settings);
+	ms[SESSION_TIMEOUT_LOOK] = look_ms(&settings->watch);
 }
 
 struct session_deadline session_decide_deadline(unsigned ms, uint64_t prove_by_us, bool no_reset, uint64_t now_us)
@@ -92,14 +89,14 @@ enum outcome session_decide_lost(enum relay_end end, bool garbled, bool confirme
 	return confirmed ? OUTCOME_CLIENT_LOST : OUTCOME_NO_HANDSHAKE;
 }
 
-const char *session_decide_unserved(const struct judgement *judgement, bool confirmed)
+const char *session_decide_unserved(const struct serve_verdict *verdict, bool confirmed)
 {
-	if (!judgement->request.silent || judgement->request.action == REQUEST_RESET)
+	if (!verdict->silent || verdict->action == REQUEST_RESET)
 		return NULL;
 	/* A SYN+ACK that confirms the server, as both ends see it, answers only a whole request. */
-	if (judgement->request.action == REQUEST_WAIT)
+	if (verdict->action == REQUEST_WAIT)
 		return confirmed ? "a part of a request in the SYN of a silent client" : NULL;
-	if (judgement->voice != JUDGEMENT_RESET)
+	if (verdict->voice != JUDGEMENT_RESET)
 		return NULL;
 	return confirmed ? "not Multipath TCP, which a silent client needs" : "a blind client whose SYN+ACK has confirmed nothing";
 }

@@ -3,15 +3,12 @@
 #ifndef SERVE_SESSION_DECISION_H
 #define SERVE_SESSION_DECISION_H
 
-#include "convertd/policy/judgement.h"
 #include "daemon/outcome.h"
 #include "relay/relay.h"
 #include "serve/session.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-struct settings;
 
 /* Seconds that a peer has to take the converter's answer or the last bytes, before we close or reset the socket. */
 #define LINGER_SECONDS 5
@@ -21,7 +18,7 @@ struct settings;
 #define RESET_POLLS (LINGER_SECONDS * 1000 / RESET_POLL_MS)
 
 /* Computes each time-out in milliseconds; 0: none. */
-void session_decide_timeouts(const struct settings *settings, unsigned ms[static SESSION_TIMEOUT_COUNT]);
+void session_decide_timeouts(const struct serve_settings *settings, unsigned ms[static SESSION_TIMEOUT_COUNT]);
 
 /* The deadline of a session whose client hasn't proved its address. */
 struct session_deadline {
@@ -76,6 +73,6 @@ enum outcome session_decide_lost(enum relay_end end, bool garbled, bool confirme
  * @confirmed: its SYN+ACK has confirmed the server, as both ends see it
  * Returns the reason, a constant for the log; NULL if the client can be served or told, or wants a response.
  */
-const char *session_decide_unserved(const struct judgement *judgement, bool confirmed);
+const char *session_decide_unserved(const struct serve_verdict *verdict, bool confirmed);
 
 #endif

@@ -27,9 +27,7 @@
 #include "serve/session_parts.h"
 
 #include "common/clock.h"
-#include "convertd/net/downstream.h"
 #include "daemon/metrics.h"
-#include "convertd/policy/cookies.h"
 #include "daemon/proof.h"
 
 #include <event2/event.h>
@@ -97,7 +95,7 @@ void session_set_class(struct session *s, enum limits_class class)
 
 	if (class == before)
 		return;
-	limits_move(s->pool->context.admission.limits, &s->member, class);
+	limits_move(s->pool->context.limits, &s->member, class);
 	session_count_class(s, before);
 }
 
@@ -106,7 +104,7 @@ void session_set_class(struct session *s, enum limits_class class)
 /* Returns the time that an MPTCP client has to complete its handshake, in ms after the SYN+ACK. */
 static unsigned deadline_ms(const struct session *s, const struct proof *proof)
 {
-	unsigned kernels = s->pool->context.effective->synacks, most = proof_synacks(proof);
+	unsigned kernels = s->pool->context.settings->synacks, most = proof_synacks(proof);
 
 	return proof_deadline_ms(most < kernels ? most : kernels);
 }
@@ -126,7 +124,8 @@ static void session_start_proof(struct session *s)
 	s->established = s->confirmed || client->tcp;
 	if (!s->proof.missing)
 		return;
-	demand_enter(s->pool->context.admission.demand);
+	if (s->pool->context.plugs->unproven)
+		s->pool->context.plugs->unproven(&s->pool->context, true);
 	proof_read(&proof, &info, !sockaddr_ip_is_v4(&s->client), !client->tcp);
 	if (client->tcp) {
 		retries = proof_retries(&proof);
@@ -163,7 +162,8 @@ static void session_forget_proof(struct session *s)
 	if (!s->proof.missing)
 		return;
 	s->proof.missing = false;
-	demand_leave(s->pool->context.admission.demand);
+	if (s->pool->context.plugs->unproven)
+		s->pool->context.plugs->unproven(&s->pool->context, false);
 }
 
 void session_end_proof(struct session *s)
@@ -178,8 +178,8 @@ void session_end_proof(struct session *s)
 		client->writable = true;
 	}
 	/* A client that its cookie has proven gets the usual time for its handshake. */
-	if (client->tcp && !s->confirmed && s->pool->context.effective->synacks > 1)
-		proof_set_retries(client->fd, (int)s->pool->context.effective->synacks - 1);
+	if (client->tcp && !s->confirmed && s->pool->context.settings->synacks > 1)
+		proof_set_retries(client->fd, (int)s->pool->context.settings->synacks - 1);
 	s->proof.by_us = 0;
 	s->proof.no_reset = false;
 	if (s->proof.hurried)
@@ -202,7 +202,7 @@ static void session_destroy(struct session *s)
 	session_memory_forget(s);
 	DL_DELETE(s->pool->sessions, s);
 	session_count_pending(s, (enum limits_class)s->member.class, (uint64_t)-1);
-	limits_leave(s->pool->context.admission.limits, &s->member, clock_now_ms());
+	limits_leave(s->pool->context.limits, &s->member, clock_now_ms());
 	session_clear_deadline(s);
 	session_decide_line(s);
 	/* After a mere close(), a socket in SYN_RECV would repeat SYN+ACKs, which nobody counts. */
@@ -310,7 +310,7 @@ static struct session *session_create(struct session_pool *pool, int fd,
 		return NULL;
 	s->member.owner = &pool->context.owner;
 	s->member.kind = &member_kind;
-	if (limits_enter(pool->context.admission.limits, &s->member, &address, LIMITS_PENDING) < 0) {
+	if (limits_enter(pool->context.limits, &s->member, &address, LIMITS_PENDING) < 0) {
 		blocks_put(&pool->blocks, s);
 		return NULL;
 	}
@@ -338,13 +338,13 @@ void session_accept(struct session_pool *pool, int fd, const union sockaddr_ip *
 	struct session *s = session_create(pool, fd, client);
 
 	if (!s) {
-		downstream_reset(fd);
+		relay_reset(fd);
 		close(fd);
 		return;
 	}
 	session_start_proof(s);
 	session_take_withheld(s);
-	if (!limits_may_stay(pool->context.admission.limits, &s->member)) {
+	if (!limits_may_stay(pool->context.limits, &s->member)) {
 		session_drop(s, OUTCOME_LIMIT_CONNECTIONS);
 	} else if (session_register(s, RELAY_UPSTREAM, fd) < 0) {
 		session_close(s, OUTCOME_OUT_OF_MEMORY);

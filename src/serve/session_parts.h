@@ -3,7 +3,6 @@
 #ifndef SERVE_SESSION_PARTS_H
 #define SERVE_SESSION_PARTS_H
 
-#include "convertd/net/downstream.h"
 #include "daemon/metrics.h"
 #include "daemon/outcome.h"
 #include "relay/relay.h"
@@ -70,7 +69,13 @@ struct session {
 	struct syn_attempt *withheld; /* REQUEST: the attempts for SYNs of the connection's addresses, a list by hold.next; or NULL */
 	struct relay relay;
 	int registration[RELAY_ENDS]; /* of the sockets with the poller, or POLLER_NONE */
-	struct relay_watch watch;
+	union {
+		struct relay_watch watch; /* RELAY */
+		struct {                  /* REQUEST, CONNECTING */
+			struct serve_dial dial;
+			uint64_t dial_until_ms; /* when the deadline is over, for a dialler that has times of its own; 0: for others */
+		};
+	};
 	union sockaddr_ip client, server; /* the server's family is 0 until it is known */
 	uint64_t id;
 	uint64_t started_us;
@@ -98,10 +103,11 @@ struct session {
 	bool client_said;     /* CONNECTING: the client has sent something since we last looked at its socket */
 	bool answered;        /* RELAY, REFUSING: the answer has been written, and in RELAY the client is confirmed */
 	bool error_taken;     /* the limits have counted the answer's Error TLV already */
-	bool trusted;         /* downstream_confirm() was called for the server's socket */
-	bool kept_alive;      /* downstream_keep_alive() was called */
-	bool info;            /* the request had an Info TLV */
+	bool dialling;        /* the server's socket belongs to the dialler */
+	bool trusted;         /* the dialler knows that the client has proved its address */
+	bool kept_alive;      /* the server's socket has SO_KEEPALIVE */
 	bool mptcp;           /* the connection to the server asks for MPTCP */
+	uint8_t mark;         /* of the verdict, for answers */
 };
 
 /* ----- the states ----- */
@@ -163,11 +169,11 @@ struct event *session_deadline_event(struct session *s);
 /* Registers the client's or the server's socket for all events, edge-triggered. Returns 0 or -errno. */
 int session_register(struct session *s, enum relay_end end, int fd);
 
-/* Takes over the server's socket and registers it. Returns 0 or -errno. */
-int session_watch_downstream(struct session *s, int fd);
+/* Registers the server's socket, which the dialler has made. Returns 0 or -errno. */
+int session_watch_downstream(struct session *s);
 
-/* Takes over the server's socket with its registration and the @events so far. */
-void session_adopt_downstream(struct session *s, int fd, int registration, uint32_t events);
+/* Takes over the registration of the server's socket, with the @events so far. */
+void session_adopt_downstream(struct session *s, int registration, uint32_t events);
 
 /* Closes a socket, if it is open, and its registration. */
 void session_close_socket(struct session *s, enum relay_end end);
@@ -219,19 +225,18 @@ void session_drop_withheld(struct session *s);
 
 /* ----- the request at the beginning of a session's stream: kept until it is whole, and judged ----- */
 
-struct judgement;
-
 /* Returns whether the SYN+ACK has confirmed the server. The client decides by the same facts (doc/private-tlvs.md). */
 bool session_request_is_confirmed(const struct session *s);
 
 /*
  * session_request_judge() - judge the request
  * @buf, @len: all bytes that have arrived
- * @judgement: set; the caller carries it out
+ * @verdict: set; the caller carries it out
+ * @answer: set with REQUEST_ANSWER
  * Notes the server, an exceeded limit, and this host's fault in the session. Frees the attempts for the connection's SYN unless the
- * judgement uses one, or waits for more bytes.
+ * verdict uses one, or waits for more bytes.
  */
-void session_request_judge(struct session *s, const uint8_t *buf, size_t len, struct judgement *judgement);
+void session_request_judge(struct session *s, const uint8_t *buf, size_t len, struct serve_verdict *verdict, struct serve_answer *answer);
 
 /* Keeps the bytes that have arrived until more come, or the client is proven. Returns false if memory is short. */
 bool session_request_keep(struct session *s, const uint8_t *buf, size_t len);
@@ -239,16 +244,8 @@ bool session_request_keep(struct session *s, const uint8_t *buf, size_t len);
 /* Copies the kept bytes to @scratch, and frees them. Returns their number. */
 size_t session_request_unkeep(struct session *s, uint8_t *scratch);
 
-/* ----- the converter's own answers to a client: queued, and counted ----- */
-
-/* Queues the answer in front of all bytes for the client. Returns false if memory is short, or if @len is 0. */
-bool session_queue_answer(struct session *s, const uint8_t *answer, size_t len);
-
-/* Returns the outcome of a session whose client can't get this answer. */
-enum outcome session_answer_outcome(const uint8_t *answer, size_t len);
-
-/* Notes and counts the error in the converter's answer. Returns the session's outcome. */
-enum outcome session_read_answer(struct session *s, const uint8_t *answer, size_t len);
+/* Queues an answer in front of all bytes for the client, and counts it. Returns false if memory is short, or if it is empty. */
+bool session_queue_answer(struct session *s, const struct serve_answer *answer);
 
 /* ----- clients that want no response ----- */
 
@@ -257,43 +254,43 @@ bool session_has_fallen_back(struct session *s);
 
 /* ----- the echo: bytes behind a request for information return to the client, if it asks for that ----- */
 
-/* Begins the echo with the @len bytes of @early, which have arrived already. */
-void session_start_echo(struct session *s, const uint8_t *early, size_t len);
+/* Begins the echo of @most bytes with the @len bytes of @early, which have arrived already. */
+void session_start_echo(struct session *s, uint32_t most, const uint8_t *early, size_t len);
 
 /* Echoes more bytes, after the previous ones are written. Returns whether the echo is complete, or wasn't wanted. */
 bool session_echo(struct session *s);
 
 /* ----- connect to the server of a request ----- */
 
-struct request_decision;
-
 enum session_connect_result {
-	SESSION_CONNECT_ASKED,       /* the SYN was sent; the deadline is set */
-	SESSION_CONNECT_UNSUPPORTED, /* this host can't send an option that the client wants in the SYN */
-	SESSION_CONNECT_REFUSED,     /* the server couldn't be reached while the SYN was withheld */
-	SESSION_CONNECT_FAILED,      /* connect() failed at once */
+	SESSION_CONNECT_ASKED,   /* the server was asked; the deadline is set */
+	SESSION_CONNECT_REFUSED, /* the server couldn't be reached while the SYN was withheld */
+	SESSION_CONNECT_FAILED,  /* the dialler failed at once */
 	SESSION_CONNECT_NO_MEMORY,
 };
 
 struct session_connection {
 	enum session_connect_result result;
-	uint8_t option;                  /* UNSUPPORTED: its kind */
-	const char *reason;              /* UNSUPPORTED: for the log, a constant */
-	struct downstream_error refusal; /* REFUSED: the error for the client */
-	int error;                       /* FAILED: -errno */
+	struct serve_refusal refusal; /* REFUSED */
+	int error;                    /* FAILED: -errno */
 };
 
 /*
  * session_connect() - connect to the server of a request
- * @decision: REQUEST_CONNECT
+ * @verdict: REQUEST_CONNECT
  * @early, @len: the bytes that the client has sent behind its request
  * On failure, the session's end closes any socket that remains. The state doesn't change.
  */
-struct session_connection session_connect(struct session *s, const struct request_decision *decision,
-					  const uint8_t *early, size_t len);
+struct session_connection session_connect(struct session *s, const struct serve_verdict *verdict, const uint8_t *early, size_t len);
 
-/* Queues the response after the server has answered, with the TCP options of its SYN+ACK. Returns false if memory is short. */
-bool session_queue_response(struct session *s, const struct tcp_info *info);
+/* Sets a deadline of CONNECTING, or the time of the dialler's next step if that comes first. */
+void session_set_connect_deadline(struct session *s, enum session_timeout timeout);
+
+/* Lets the dialler go on. Returns as serve_dialler.step(); follows the dialler if it replaces the socket. */
+int session_dial(struct session *s, struct tcp_info *info);
+
+/* Returns whether the time of the dialler's next step has come, and not yet the session's deadline. */
+bool session_dial_is_due(struct session *s);
 
 /* ----- a session's relay: its bytes are counted, and its end gets an outcome ----- */
 

@@ -20,12 +20,7 @@
 #include "serve/plugs.h"
 
 #include "common/clock.h"
-#include "convertd/config/settings.h"
-#include "convertd/net/probe.h"
-#include "convertd/net/route.h"
 #include "daemon/metrics.h"
-#include "convertd/observe/monitor.h"
-#include "convertd/policy/families.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -80,7 +75,7 @@ static void tell(struct session *s)
 
 	metrics_add(s->pool->context.metrics, METRIC_MEMORY, memory->bytes - s->memory.told);
 	s->memory.told = memory->bytes;
-	limits_hold(s->pool->context.admission.limits, &s->member, memory->bytes, memory->stalled_ms);
+	limits_hold(s->pool->context.limits, &s->member, memory->bytes, memory->stalled_ms);
 }
 
 static void look_no_more(struct session *s)
@@ -203,7 +198,7 @@ static void on_room_needed(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (eventfd_read(fd, &count) < 0)
 		return;
-	while ((member = limits_next_told(pool->context.admission.limits, &pool->context.owner, &reason)))
+	while ((member = limits_next_told(pool->context.limits, &pool->context.owner, &reason)))
 		member->kind->make_room(member, reason);
 }
 
@@ -238,22 +233,17 @@ static int watch_told(struct session_pool *pool)
 	return pool->room && event_add(pool->room, NULL) == 0 ? 0 : -ENOMEM;
 }
 
-static enum route_kind find_route(void *route, const struct in6_addr *address)
-{
-	return route_find(route, address);
-}
-
 int session_pool_init(struct session_pool *pool, struct event_base *base,
 		      struct session_shared *shared)
 {
 	int error;
 
 	memset(pool, 0, sizeof(*pool));
-	pool->context.base = base;
-	pool->context.plugs = shared->plugs;
+	pool->context = (struct serve_context){
+		.base = base, .plugs = shared->plugs, .limits = shared->limits, .withheld = shared->withheld,
+		.far_clients = shared->far_clients,
+	};
 	pool->shared = shared;
-	pool->context.metrics = monitor_add_metrics(shared->monitor);
-	pool->log_limits = monitor_log_limits(shared->monitor);
 	error = watch_told(pool);
 	if (!error)
 		error = session_memory_init(pool) < 0 ? -ENOMEM : 0;
@@ -263,48 +253,32 @@ int session_pool_init(struct session_pool *pool, struct event_base *base,
 	pool->on_events[RELAY_UPSTREAM] = session_on_upstream;
 	pool->on_events[RELAY_DOWNSTREAM] = session_on_downstream;
 	relay_pipes_init(&pool->pipes);
-	if (pool->context.metrics)
-		pool->pipes.in_use = &pool->context.metrics->values[METRIC_PIPES];
-	if (!error && (!pool->context.metrics || !pool->run || !pool->scratch))
+	if (!error && (!pool->run || !pool->scratch))
 		error = -ENOMEM;
 	if (!error)
 		pool->context.poller = poller_create(base);
 	if (!error && !pool->context.poller)
 		error = -errno;
 	if (!error)
-		pool->context.route = route_create();
-	if (!error && !pool->context.route)
-		error = -errno;
-	pool->context.withheld = shared->withheld;
-	pool->context.far_clients = shared->far_clients;
-	pool->context.unrouted = &shared->unrouted;
-	pool->context.admission = (struct admission){
-		.demand = shared->demand,
-		.limits = shared->limits,
-		.find_route = find_route,
-		.route = pool->context.route,
-	};
-	if (!error)
-		pool->context.probes = probes_create(base);
-	if (!error)
-		error = pool->context.probes ? shared->plugs->start(&pool->context) : -ENOMEM;
+		error = shared->plugs->start(&pool->context, shared->plugs->arg);
 	if (error)
 		session_pool_fini(pool);
+	else
+		pool->pipes.in_use = &pool->context.metrics->values[METRIC_PIPES];
 	return error;
 }
 
-void session_pool_configure(struct session_pool *pool, struct effective_settings *effective)
+void session_pool_configure(struct session_pool *pool, const struct serve_settings *settings)
 {
 	unsigned ms[SESSION_TIMEOUT_COUNT];
 	struct session *s;
 
-	session_decide_timeouts(effective->settings, ms);
-	effective_settings_unref(pool->context.effective);
-	pool->context.effective = effective_settings_ref(effective);
+	session_decide_timeouts(settings, ms);
+	pool->context.plugs->configure(&pool->context, settings);
+	pool->context.settings = settings;
 	pool->context.single_worker = pool->shared->pool_count == 1;
-	pool->context.admission.rules = &effective->admission;
 	/* One pipe counts among the worker's own descriptors. */
-	pool->pipes.max = 1 + effective->pipes_max / pool->shared->pool_count;
+	pool->pipes.max = 1 + settings->pipes_max / pool->shared->pool_count;
 	for (int i = 0; i < SESSION_TIMEOUT_COUNT; i++)
 		set_timeout(pool, (enum session_timeout)i, ms[i]);
 	DL_FOREACH(pool->sessions, s)
@@ -324,7 +298,6 @@ void session_pool_fini(struct session_pool *pool)
 		session_advance(s);
 	}
 	pool->context.plugs->stop(&pool->context);
-	probes_destroy(pool->context.probes);
 	poller_destroy(pool->context.poller);
 	if (pool->run)
 		event_free(pool->run);
@@ -336,6 +309,4 @@ void session_pool_fini(struct session_pool *pool)
 	free(pool->scratch);
 	blocks_fini(&pool->blocks);
 	relay_pipes_fini(&pool->pipes);
-	route_destroy(pool->context.route);
-	effective_settings_unref(pool->context.effective);
 }

@@ -10,10 +10,8 @@
 #include "serve/session_parts.h"
 
 #include "common/clock.h"
-#include "convertd/config/settings.h"
 #include "daemon/metrics.h"
 #include "daemon/log.h"
-#include "convertd/config/effective_settings.h"
 
 #include <assert.h>
 #include <linux/sockios.h>
@@ -90,11 +88,11 @@ static struct record make_record(const struct session *s)
 static bool may_log(const struct session *s)
 {
 	struct session_pool *pool = s->pool;
-	unsigned rate = pool->context.effective->settings->log_rate;
+	unsigned rate = pool->context.settings->log_rate;
 
 	if (!rate)
 		return true;
-	if (log_limit_take(&pool->log_limits[s->outcome], 1000000 / rate,
+	if (log_limit_take(&pool->context.log_limits[s->outcome], 1000000 / rate,
 			   rate * LOG_BURST_SECONDS, clock_now_us()))
 		return true;
 	metrics_add(pool->context.metrics, METRIC_LOG_LEFT_OUT, 1);
@@ -152,8 +150,8 @@ void session_report_end(const struct session *s)
 	char text[RECORD_TEXT_MAX];
 
 	metrics_count_record(s->pool->context.metrics, &record);
-	if (record.outcome == OUTCOME_LIMIT_CONNECTIONS)
-		shortage_of_connections(s->pool->context.effective);
+	if (record.outcome == OUTCOME_LIMIT_CONNECTIONS && s->pool->context.plugs->full)
+		s->pool->context.plugs->full(&s->pool->context);
 	if (!s->line.none)
 		log_fields(line_level(s), record_text(&record, text), record_json, &record);
 }
@@ -196,21 +194,17 @@ enum relay_result session_relay_run(struct session *s)
 
 enum outcome session_relay_watch(struct session *s)
 {
-	const struct settings *settings = s->pool->context.effective->settings;
-	const struct relay_watch_settings timeouts = {
-		.stall_ms = settings->stall_timeout * 1000ULL,
-		.half_close_ms = settings->half_close_timeout * 1000ULL,
-		.idle_ms = settings->idle_timeout * 1000ULL,
-	};
+	static const int on = 1;
 	uint64_t now_ms = clock_now_ms();
 	enum outcome reason;
 
+	/* Detects a server that has vanished. Short connections need none of this. */
 	if (!s->kept_alive)
-		downstream_keep_alive(s->relay.side[RELAY_DOWNSTREAM].fd);
+		setsockopt(s->relay.side[RELAY_DOWNSTREAM].fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	s->kept_alive = true;
 	session_look_transport(s);
-	reason = watch_outcomes[relay_watch_look(&s->watch, &s->relay, &timeouts, now_ms)];
+	reason = watch_outcomes[relay_watch_look(&s->watch, &s->relay, &s->pool->context.settings->watch, now_ms)];
 	if (s->watch.moved_ms == now_ms)
-		limits_touch(s->pool->context.admission.limits, &s->member);
+		limits_touch(s->pool->context.limits, &s->member);
 	return reason;
 }

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * session_request.c - a session's request and the converter's own answers: kept, judged, queued, echoed
+ * session_request.c - a session's request: kept and judged, its server connected to, its answer queued, its echo
  *
  * Withheld SYNs: a session uses the attempt for its SYN only if the request in its stream is the same. It is, unless the kernel didn't take
  * the SYN's data and the client sends something else then.
  *
- * Silent clients: doc/private-tlvs.md says what we promise to them, and judgement.h how the facts of their connections decide. If we can't
- * tell such a client the result, we reset its connection.
+ * session_connect() has the dialler connect to the server, or takes over the attempt that began while the SYN was withheld. It returns the
+ * result and leaves the session's state alone: session_states.c carries the result out.
+ *
+ * Silent clients: doc/private-tlvs.md says what we promise to them. If we can't tell such a client the result, we reset its connection.
  *
  * Echo: "convertize check" sends bytes of its own, and sees what the paths to this converter carry, each way, without any server
  * (doc/private-tlvs.md, Echo). Nobody can use it against others: we return nothing before the client has completed its handshake, so that
- * its address is real, and never more than it has sent. REQUEST_ECHO_KIB and the time-out for requests limit it, and --max-errors counts
- * it.
+ * its address is real, and never more than it has sent. The judge and the time-out for requests limit it, and --max-errors counts it.
  */
 #include "config.h"
 
@@ -22,9 +23,7 @@
 #include "common/clock.h"
 #include "daemon/poller.h"
 #include "daemon/metrics.h"
-#include "convertd/policy/cookies.h"
-#include "convertd/policy/judgement.h"
-#include "convertd/policy/request.h"
+#include "daemon/log.h"
 #include "hold/hold_table.h"
 #include "serve/syn_judge.h"
 
@@ -53,9 +52,7 @@ void session_take_withheld(struct session *s)
 
 		a->grant.next = next ? &next->grant : NULL;
 		/* The limits counted the SYN as pending; since accept() they count its session. */
-		limits_leave(s->pool->context.admission.limits, &a->member, clock_now_ms());
-		if (a->unproven)
-			demand_leave(s->pool->context.admission.demand);
+		syn_attempt_uncount(a, &s->pool->context);
 	}
 	if (!s->withheld)
 		return;
@@ -70,7 +67,7 @@ void session_drop_withheld(struct session *s)
 
 		s->withheld = (struct syn_attempt *)a->hold.next;
 		poller_forget(s->pool->context.poller, a->registration);
-		syn_attempt_destroy(a);
+		syn_attempt_destroy(a, &s->pool->context);
 	}
 }
 
@@ -99,14 +96,16 @@ bool session_request_is_confirmed(const struct session *s)
 	return s->syn.data && s->syn.timestamps;
 }
 
-void session_request_judge(struct session *s, const uint8_t *buf, size_t len, struct judgement *judgement)
+void session_request_judge(struct session *s, const uint8_t *buf, size_t len, struct serve_verdict *verdict, struct serve_answer *answer)
 {
+	struct serve_context *context = &s->pool->context;
 	enum limits_class before = (enum limits_class)s->member.class;
 	const struct judgement_case c = {
 		.place = JUDGEMENT_STREAM,
 		.bytes = buf,
 		.len = len,
 		.client = { .address = sockaddr_ip_in6(&s->client), .proven = !s->proof.missing },
+		.fd = s->relay.side[RELAY_UPSTREAM].fd,
 		.grant = s->withheld ? &s->withheld->grant : NULL,
 		.member = &s->member,
 		.now_ms = clock_now_ms(),
@@ -114,29 +113,30 @@ void session_request_judge(struct session *s, const uint8_t *buf, size_t len, st
 		.confirmed = session_request_is_confirmed(s),
 		.syn_data = s->syn.data,
 	};
-	const struct request_decision *request = &judgement->request;
 
-	s->pool->context.plugs->judge(&s->pool->context.admission, &c, judgement);
+	context->plugs->judge(context, &c, verdict, answer);
 	session_count_class(s, before);
-	if (request->silent && request->action != REQUEST_WAIT && request->action != REQUEST_PROVE) {
-		s->silence.voice = (uint8_t)judgement->voice;
-		s->silence.needs_mptcp = request->silence.mptcp;
-		metrics_add(s->pool->context.metrics, METRIC_SILENT + judgement->voice, 1);
+	if (verdict->silent && verdict->action != REQUEST_WAIT && verdict->action != REQUEST_PROVE) {
+		s->silence.voice = (uint8_t)verdict->voice;
+		s->silence.needs_mptcp = verdict->needs_mptcp;
+		metrics_add(context->metrics, METRIC_SILENT + verdict->voice, 1);
 	}
-	if (request->connect)
-		sockaddr_ip_set(&s->server, AF_UNSPEC, &request->address, request->port);
+	if (verdict->server.sa.sa_family)
+		s->server = verdict->server;
 	/* If the request isn't the SYN's, or is no longer granted, the attempts are of no use. */
-	if (judgement->by_grant)
-		choose_withheld(s, judgement->grant);
-	else if (request->action != REQUEST_WAIT)
+	if (verdict->by_grant)
+		choose_withheld(s, verdict->grant);
+	else if (verdict->action != REQUEST_WAIT)
 		session_drop_withheld(s);
-	s->error_taken = judgement->error_taken;
-	if (request->lacking) {
+	s->mark = verdict->mark;
+	s->error_taken = verdict->error_taken;
+	if (verdict->lacking) {
 		s->outcome = OUTCOME_LACKING;
-		s->pool->context.plugs->lacking(&s->pool->context, &s->server);
+		if (context->plugs->lacking)
+			context->plugs->lacking(context, &s->server);
 	}
-	if (judgement->exceeded != OUTCOME_NONE)
-		s->outcome = (uint8_t)judgement->exceeded;
+	if (verdict->exceeded != OUTCOME_NONE)
+		s->outcome = (uint8_t)verdict->exceeded;
 }
 
 bool session_request_keep(struct session *s, const uint8_t *buf, size_t len)
@@ -186,32 +186,137 @@ bool session_has_fallen_back(struct session *s)
 	return s->line.transport == RECORD_FALLBACK;
 }
 
-/* ----- the converter's own answers to a client: queued, and counted ----- */
+/* ----- connecting to the server ----- */
 
-bool session_queue_answer(struct session *s, const uint8_t *answer, size_t len)
+static const struct session_connection asked = { .result = SESSION_CONNECT_ASKED };
+
+/* Brings the deadline forward to the dialler's next step. */
+static void wake_dialler(struct session *s)
 {
-	s->answer_len = (uint16_t)len;
-	session_cap_answer(s, len);
-	return len && relay_prepend(&s->relay, RELAY_DOWNSTREAM, answer, len) == 0;
+	const uint64_t now_ms = clock_now_ms();
+	const uint64_t at_ms = s->dial.wake_ms < s->dial_until_ms ? s->dial.wake_ms : s->dial_until_ms;
+
+	session_put_off_deadline(s, at_ms > now_ms ? (unsigned)(at_ms - now_ms) : 1);
 }
 
-enum outcome session_answer_outcome(const uint8_t *answer, size_t len)
+void session_set_connect_deadline(struct session *s, enum session_timeout timeout)
 {
-	struct convert_response response;
-	bool error = convert_response_parse(answer, len, &response) == CONVERT_STATUS_OK && response.has_error;
-
-	return error ? outcome_of_error(response.error_code) : OUTCOME_INFORMATION;
+	session_set_deadline(s, timeout);
+	if (!s->dial.wake_ms)
+		return;
+	s->dial_until_ms = clock_now_ms() + s->pool->timeout_ms[timeout];
+	wake_dialler(s);
 }
 
-enum outcome session_read_answer(struct session *s, const uint8_t *answer, size_t len)
+/*
+ * Waits for the server's answer, for @timeout at most.
+ * @error: the -errno of a dialler that has failed, or 0
+ * @early, @len: the bytes behind the request, which the server hasn't got yet
+ */
+static struct session_connection await_server(struct session *s, int error, const uint8_t *early, size_t len,
+					      enum session_timeout timeout)
 {
-	struct convert_response response;
+	if (error)
+		return (struct session_connection){ .result = SESSION_CONNECT_FAILED, .error = error };
+	if (relay_prepend(&s->relay, RELAY_UPSTREAM, early, len) < 0)
+		return (struct session_connection){ .result = SESSION_CONNECT_NO_MEMORY };
+	s->rest = 0;
+	/* A long deadline has two parts: at the end of the first we determine which side failed. */
+	if (s->pool->timeout_ms[SESSION_TIMEOUT_PATIENCE])
+		s->rest = timeout == SESSION_TIMEOUT_CONNECT ? SESSION_TIMEOUT_CONNECT_REST : SESSION_TIMEOUT_CONNECT_WITHHELD_REST;
+	session_set_connect_deadline(s, s->rest ? SESSION_TIMEOUT_PATIENCE : timeout);
+	return asked;
+}
 
-	if (convert_response_parse(answer, len, &response) != CONVERT_STATUS_OK || !response.has_error)
-		return OUTCOME_INFORMATION;
-	s->line.error = response.error_code;
-	metrics_count_error(s->pool->context.metrics, response.error_code);
-	return outcome_of_error(response.error_code);
+/* Takes over the attempt that began while the SYN was withheld. */
+static struct session_connection connect_withheld(struct session *s, const uint8_t *early, size_t len)
+{
+	struct syn_attempt *a = s->withheld;
+	const struct syn_attempt found = *a;
+	int error = 0;
+
+	a->dial.fd = -1;
+	a->dial.state = NULL;
+	a->registration = POLLER_NONE;
+	session_drop_withheld(s);
+	if (found.dial.fd < 0)
+		return (struct session_connection){ .result = SESSION_CONNECT_REFUSED, .refusal = found.refusal };
+	s->dial = found.dial;
+	s->dial_until_ms = 0;
+	s->dialling = true;
+	s->syn.answered = found.reached;
+	/* As a rule the server has answered already: we needn't wait for the event. */
+	s->relay.side[RELAY_DOWNSTREAM].writable = true;
+	if (found.registration != POLLER_NONE)
+		session_adopt_downstream(s, found.registration, found.events);
+	else
+		error = session_watch_downstream(s) < 0 ? -ENOMEM : 0;
+	return await_server(s, error, early, len, SESSION_TIMEOUT_CONNECT_WITHHELD);
+}
+
+/* Begins to connect to the server now. */
+static struct session_connection connect_now(struct session *s, const struct serve_verdict *verdict, const uint8_t *early, size_t len)
+{
+	struct serve_context *context = &s->pool->context;
+	const struct serve_plan plan = {
+		.client = &s->client, .server = &s->server, .mptcp = verdict->mptcp, .proven = s->confirmed, .data_follows = len > 0,
+	};
+	int error = context->plugs->dial.begin(context, &plan, &s->dial);
+
+	s->dial_until_ms = 0;
+	s->trusted = s->confirmed;
+	s->dialling = !error;
+	if (!error && session_watch_downstream(s) < 0)
+		error = -ENOMEM;
+	return await_server(s, error, early, len, SESSION_TIMEOUT_CONNECT);
+}
+
+struct session_connection session_connect(struct session *s, const struct serve_verdict *verdict, const uint8_t *early, size_t len)
+{
+	/* The request of a withheld SYN came with the SYN, and its server was asked then. */
+	s->request_us = s->withheld ? 1 : session_age_us(s);
+	metrics_observe_us(s->pool->context.metrics, METRIC_REQUEST_SECONDS, s->request_us);
+	metrics_add(s->pool->context.metrics, METRIC_REQUESTS + s->syn.data, 1);
+	return s->withheld ? connect_withheld(s, early, len) : connect_now(s, verdict, early, len);
+}
+
+int session_dial(struct session *s, struct tcp_info *info)
+{
+	struct serve_context *context = &s->pool->context;
+	int error = context->plugs->dial.step(context, &s->dial, info);
+
+	if (error == -EINPROGRESS && s->dial_until_ms)
+		wake_dialler(s);
+	if (s->dial.fd == s->relay.side[RELAY_DOWNSTREAM].fd)
+		return error;
+	/* The dialler has closed its socket, and goes on with another one. */
+	poller_forget(context->poller, s->registration[RELAY_DOWNSTREAM]);
+	s->registration[RELAY_DOWNSTREAM] = POLLER_NONE;
+	s->relay.side[RELAY_DOWNSTREAM].readable = s->relay.side[RELAY_DOWNSTREAM].writable = false;
+	return session_watch_downstream(s) < 0 ? -ENOMEM : error;
+}
+
+bool session_dial_is_due(struct session *s)
+{
+	if (!s->dial_until_ms || clock_now_ms() >= s->dial_until_ms)
+		return false;
+	/* Has advance_connecting() take the step. */
+	s->relay.side[RELAY_DOWNSTREAM].readable = true;
+	return true;
+}
+
+/* ----- the daemon's own words to a client ----- */
+
+bool session_queue_answer(struct session *s, const struct serve_answer *answer)
+{
+	s->answer_len = (uint16_t)answer->len;
+	session_cap_answer(s, answer->len);
+	if (!answer->len || relay_prepend(&s->relay, RELAY_DOWNSTREAM, answer->bytes, answer->len) < 0)
+		return false;
+	s->line.error = (int16_t)answer->error;
+	if (answer->counter)
+		metrics_add(s->pool->context.metrics, answer->counter, 1);
+	return true;
 }
 
 /* ----- the echo: bytes behind a request for information return to the client, if it asks for that ----- */
@@ -222,11 +327,11 @@ enum outcome session_read_answer(struct session *s, const uint8_t *answer, size_
 /* The most bytes that wait in memory for a client that doesn't take them. */
 #define ECHO_CHUNK (16 * 1024)
 
-void session_start_echo(struct session *s, const uint8_t *early, size_t len)
+void session_start_echo(struct session *s, uint32_t most, const uint8_t *early, size_t len)
 {
 	if (s->state != SESSION_REFUSING)
 		return;
-	s->echo_left = REQUEST_ECHO_KIB * 1024;
+	s->echo_left = most;
 	/* We have read these bytes already, so they have to wait here; they are fewer than REQUEST_READ_MAX. */
 	if (relay_prepend(&s->relay, RELAY_DOWNSTREAM, early, len) < 0)
 		s->echo_left = 0;

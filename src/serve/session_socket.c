@@ -18,9 +18,7 @@
 
 #include "common/clock.h"
 #include "daemon/poller.h"
-#include "convertd/net/downstream.h"
 #include "daemon/far_clients.h"
-#include "convertd/privilege/survivor.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -99,16 +97,23 @@ void session_reset_socket(struct session *s, enum relay_end end)
 {
 	int fd = session_take_socket(s, end);
 
+	if (end == RELAY_DOWNSTREAM && s->dialling) {
+		s->dialling = false;
+		s->pool->context.plugs->dial.stop(&s->pool->context, &s->dial);
+		return;
+	}
 	if (fd < 0)
 		return;
-	downstream_reset(fd);
+	relay_reset(fd);
 	close(fd);
 }
 
 void session_cut(struct session *s)
 {
+	const struct serve_plugs *plugs = s->pool->context.plugs;
+
 	for (int end = 0; end < RELAY_ENDS; end++) {
-		if (survivor_is_there())
+		if (plugs->outlived && plugs->outlived())
 			session_take_socket(s, (enum relay_end)end);
 		else
 			session_reset_socket(s, (enum relay_end)end);
@@ -125,24 +130,26 @@ int session_register(struct session *s, enum relay_end end, int fd)
 	return 0;
 }
 
-static void take_downstream(struct session *s, int fd)
+static void take_downstream(struct session *s)
 {
-	s->relay.side[RELAY_DOWNSTREAM].fd = fd;
+	s->relay.side[RELAY_DOWNSTREAM].fd = s->dial.fd;
+	s->relay.side[RELAY_DOWNSTREAM].tcp = false;
+	s->mptcp = s->dial.mptcp;
 	if (!s->mptcp)
 		relay_set_tcp(&s->relay, RELAY_DOWNSTREAM);
 }
 
-int session_watch_downstream(struct session *s, int fd)
+int session_watch_downstream(struct session *s)
 {
-	take_downstream(s, fd);
-	return session_register(s, RELAY_DOWNSTREAM, fd);
+	take_downstream(s);
+	return session_register(s, RELAY_DOWNSTREAM, s->dial.fd);
 }
 
-void session_adopt_downstream(struct session *s, int fd, int registration, uint32_t events)
+void session_adopt_downstream(struct session *s, int registration, uint32_t events)
 {
 	struct relay_side *side = &s->relay.side[RELAY_DOWNSTREAM];
 
-	take_downstream(s, fd);
+	take_downstream(s);
 	poller_hand_over(s->pool->context.poller, registration, s->pool->on_events[RELAY_DOWNSTREAM], s);
 	s->registration[RELAY_DOWNSTREAM] = registration;
 	if (events)

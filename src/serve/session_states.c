@@ -8,7 +8,7 @@
  * (session_life.c) calls the next one at once.
  *
  * session_decision.c decides without I/O, and this file carries the decision out. Other files do the work that needs no state, and return
- * the result: they judge the request (session_request.c), connect to the server (session_connect.c), carry bytes (session_report.c) and
+ * the result: they judge the request and connect to the server (session_request.c), carry bytes (session_report.c) and
  * look for a proof of the client's address (session_life.c).
  */
 #include "config.h"
@@ -19,11 +19,7 @@
 
 #include "common/clock.h"
 #include "daemon/log.h"
-#include "convertd/config/effective_settings.h"
-#include "convertd/config/settings.h"
-#include "convertd/net/downstream.h"
 #include "daemon/metrics.h"
-#include "convertd/policy/judgement.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -81,7 +77,7 @@ void session_drop(struct session *s, enum outcome outcome)
 /* Refuses without an answer: the client gets the end of the stream only. */
 static void session_refuse_silently(struct session *s, enum outcome outcome, const char *reason)
 {
-	if (!limits_may_refuse(s->pool->context.admission.limits, &s->member)) {
+	if (!limits_may_refuse(s->pool->context.limits, &s->member)) {
 		session_drop(s, OUTCOME_LIMIT_REFUSED);
 		return;
 	}
@@ -90,45 +86,42 @@ static void session_refuse_silently(struct session *s, enum outcome outcome, con
 	session_set_state(s, SESSION_REFUSING);
 }
 
-static void session_refuse(struct session *s, const uint8_t *answer, size_t len, const char *reason)
+/* Refuses with an answer. */
+static void session_refuse(struct session *s, const struct serve_answer *answer)
 {
-	enum outcome exceeded = (enum outcome)s->outcome, outcome;
+	const enum outcome exceeded = (enum outcome)s->outcome, outcome = exceeded != OUTCOME_NONE ? exceeded : answer->outcome;
 
 	session_reset_socket(s, RELAY_DOWNSTREAM);
 	/* A silent client would take the answer for the server's bytes. */
 	if (s->silence.voice != JUDGEMENT_RESPONSE) {
-		session_abort_because(s, exceeded != OUTCOME_NONE ? exceeded : session_answer_outcome(answer, len), reason);
+		session_abort_because(s, outcome, answer->reason);
 		return;
 	}
 	if (!s->error_taken &&
-	    !limits_take_error(s->pool->context.admission.limits, &s->member, clock_now_ms())) {
+	    !limits_take_error(s->pool->context.limits, &s->member, clock_now_ms())) {
 		session_drop(s, OUTCOME_LIMIT_ERRORS);
 		return;
 	}
-	if (!session_queue_answer(s, answer, len)) {
+	if (session_queue_answer(s, answer))
+		session_refuse_silently(s, outcome, answer->reason);
+	else
 		session_close(s, OUTCOME_OUT_OF_MEMORY);
-		return;
-	}
-	outcome = session_read_answer(s, answer, len);
-	session_refuse_silently(s, exceeded != OUTCOME_NONE ? exceeded : outcome, reason);
 }
 
-static void session_refuse_server(struct session *s, struct downstream_error refusal)
+static void session_refuse_server(struct session *s, const struct serve_refusal *refusal)
 {
-	uint8_t answer[CONVERT_MESSAGE_MAX];
-	size_t len;
+	struct serve_context *context = &s->pool->context;
+	struct serve_answer answer;
 
-	if (refusal.ours)
+	context->plugs->refused(context, s->mark, refusal, &answer);
+	if (refusal->reason)
+		answer.reason = refusal->reason;
+	if (refusal->fault == SERVE_FAULT_OURS) {
 		s->outcome = OUTCOME_LACKING;
-	if (refusal.code == CONVERT_ERROR_RESOURCE_EXCEEDED)
-		refusal.value = (uint8_t)s->pool->context.effective->settings->retry_delay;
-	len = request_write_error(&s->pool->context.effective->features, s->info, refusal.code, refusal.value, answer);
-
-	log_debug("session %llu: Error TLV %u (%s), value %u", (unsigned long long)s->id,
-		  (unsigned)refusal.code, convert_error_name(refusal.code),
-		  (unsigned)refusal.value);
-	session_refuse(s, answer, len, refusal.ours ? outcome_text(OUTCOME_LACKING) :
-						       convert_error_name(refusal.code));
+		answer.reason = outcome_text(OUTCOME_LACKING);
+	}
+	log_debug("session %llu: %s, error %d", (unsigned long long)s->id, answer.reason, answer.error);
+	session_refuse(s, &answer);
 }
 
 /* Returns when we began to connect to the server, as clock_now_ms(). */
@@ -139,37 +132,27 @@ static uint64_t asked_ms(const struct session *s)
 
 static void session_fail_server(struct session *s, int error)
 {
-	int fd = s->relay.side[RELAY_DOWNSTREAM].fd;
+	struct serve_context *context = &s->pool->context;
+	const bool v4 = sockaddr_ip_is_v4(&s->client);
+	struct serve_refusal refusal;
 
 	log_debug("session %llu: %s", (unsigned long long)s->id, strerror(-error));
-	shortage_of_files(-error, "clients are refused");
-	session_refuse_server(s, s->pool->context.plugs->dial.refusal(&s->pool->context, fd, &s->server, asked_ms(s), error));
-}
-
-/* Refuses an option that this host can't send in the SYN to the server. @option: its kind */
-static void session_refuse_option(struct session *s, uint8_t option, const char *reason)
-{
-	uint8_t answer[CONVERT_MESSAGE_MAX];
-	size_t len = request_write_unsupported(&s->pool->context.effective->features, s->info, &option, 1, answer);
-
-	session_refuse(s, answer, len, reason);
+	log_shortage(-error, "clients are refused");
+	refusal = context->plugs->dial.refusal(context, &s->dial, &s->server, v4, asked_ms(s), error);
+	session_refuse_server(s, &refusal);
 }
 
 /* Connects to the server of the request. @early, @len: the bytes behind the request */
-static void session_ask_server(struct session *s, const struct request_decision *decision, const uint8_t *early,
-			       size_t len)
+static void session_ask_server(struct session *s, const struct serve_verdict *verdict, const uint8_t *early, size_t len)
 {
-	struct session_connection connection = session_connect(s, decision, early, len);
+	struct session_connection connection = session_connect(s, verdict, early, len);
 
 	switch (connection.result) {
 	case SESSION_CONNECT_ASKED:
 		session_set_state(s, SESSION_CONNECTING);
 		break;
-	case SESSION_CONNECT_UNSUPPORTED:
-		session_refuse_option(s, connection.option, connection.reason);
-		break;
 	case SESSION_CONNECT_REFUSED:
-		session_refuse_server(s, connection.refusal);
+		session_refuse_server(s, &connection.refusal);
 		break;
 	case SESSION_CONNECT_FAILED:
 		session_fail_server(s, connection.error);
@@ -182,7 +165,7 @@ static void session_ask_server(struct session *s, const struct request_decision 
 
 void session_make_room(struct session *s, enum outcome reason)
 {
-	static const struct downstream_error exceeded = { .code = CONVERT_ERROR_RESOURCE_EXCEEDED };
+	static const struct serve_refusal exceeded = { .fault = SERVE_FAULT_ROOM };
 
 	if (reason == OUTCOME_LIMIT_MEMORY)
 		session_report_memory(s);
@@ -192,7 +175,7 @@ void session_make_room(struct session *s, enum outcome reason)
 		break;
 	case SESSION_WAY_REFUSE:
 		s->outcome = (uint8_t)reason;
-		session_refuse_server(s, exceeded);
+		session_refuse_server(s, &exceeded);
 		break;
 	case SESSION_WAY_DROP:
 		session_drop(s, reason);
@@ -210,7 +193,7 @@ static void session_prove(struct session *s)
 	session_end_proof(s);
 	if (s->state != SESSION_REFUSING)
 		return;
-	if (limits_may_refuse(s->pool->context.admission.limits, &s->member))
+	if (limits_may_refuse(s->pool->context.limits, &s->member))
 		session_set_class(s, LIMITS_REFUSING);
 	else
 		session_drop(s, OUTCOME_LIMIT_REFUSED);
@@ -243,19 +226,19 @@ static void session_keep(struct session *s, const uint8_t *buf, size_t len)
 /* Judges the request and acts on it. @buf: all bytes that have arrived */
 static void session_decide(struct session *s, const uint8_t *buf, size_t len)
 {
-	struct judgement judgement;
-	const struct request_decision *decision = &judgement.request;
+	struct serve_verdict verdict;
+	struct serve_answer answer;
 	const char *unserved;
 
-	session_request_judge(s, buf, len, &judgement);
-	unserved = session_decide_unserved(&judgement, session_request_is_confirmed(s));
+	session_request_judge(s, buf, len, &verdict, &answer);
+	unserved = session_decide_unserved(&verdict, session_request_is_confirmed(s));
 	if (unserved) {
 		session_abort_because(s, OUTCOME_NOT_SILENT, unserved);
 		return;
 	}
-	if (decision->proven)
+	if (verdict.proven)
 		session_prove(s);
-	switch (decision->action) {
+	switch (verdict.action) {
 	case REQUEST_WAIT:
 		session_keep(s, buf, len);
 		return;
@@ -267,21 +250,21 @@ static void session_decide(struct session *s, const uint8_t *buf, size_t len)
 		return;
 	case REQUEST_CONNECT:
 		s->relay.side[RELAY_UPSTREAM].readable = !s->fresh;
-		session_ask_server(s, decision, buf + decision->length, len - decision->length);
+		session_ask_server(s, &verdict, buf + verdict.length, len - verdict.length);
 		return;
 	case REQUEST_ANSWER:
-		session_refuse(s, decision->answer, decision->answer_len, decision->reason);
-		if (decision->echo && !decision->refused)
-			session_start_echo(s, buf + decision->length, len - decision->length);
+		session_refuse(s, &answer);
+		if (verdict.echo)
+			session_start_echo(s, verdict.echo, buf + verdict.length, len - verdict.length);
 		return;
 	case REQUEST_RESET:
 		session_reset_socket(s, RELAY_UPSTREAM);
-		session_set_outcome(s, OUTCOME_BAD_REQUEST, decision->reason);
+		session_set_outcome(s, OUTCOME_BAD_REQUEST, verdict.reason);
 		session_set_state(s, SESSION_CLOSED);
 		return;
 	case REQUEST_IGNORE:
 	case REQUEST_ACTION_COUNT:
-		session_refuse_silently(s, OUTCOME_NOT_CONVERT, decision->reason);
+		session_refuse_silently(s, OUTCOME_NOT_CONVERT, verdict.reason);
 		return;
 	}
 }
@@ -294,7 +277,7 @@ static void session_wait(struct session *s)
 	if (s->member.class == LIMITS_WAITING)
 		return;
 	session_set_class(s, LIMITS_WAITING);
-	exceeded = limits_admit(s->pool->context.admission.limits, &s->member);
+	exceeded = limits_admit(s->pool->context.limits, &s->member);
 	if (exceeded != OUTCOME_NONE)
 		session_drop(s, exceeded);
 }
@@ -307,6 +290,8 @@ static void advance_request(struct session *s)
 	if (s->proof.awaited && s->confirmed) {
 		s->proof.awaited = false;
 		session_decide(s, scratch, session_request_unkeep(s, scratch));
+	} else if (s->pool->context.plugs->at_once && !s->proof.awaited) {
+		session_decide(s, scratch, 0);
 	}
 	/* While we wait for the client's proof, only the end of the connection matters. */
 	if (s->proof.awaited && client->readable && !s->fresh && session_client_is_lost(s)) {
@@ -341,13 +326,27 @@ static void advance_request(struct session *s)
 
 /* ----- CONNECTING ----- */
 
+/* Queues the response after the server has answered. Returns false if memory is short. */
+static bool queue_response(struct session *s, const struct tcp_info *info)
+{
+	struct serve_answer answer;
+
+	answer.error = RECORD_NO_ERROR;
+	answer.counter = 0;
+	s->pool->context.plugs->connected(&s->pool->context, s->mark, &s->dial, info, &answer);
+	return session_queue_answer(s, &answer);
+}
+
 /* Begins the relay after the server has answered. @info: of the server's connection */
 static void session_start_relay(struct session *s, const struct tcp_info *info)
 {
-	downstream_established(s->relay.side[RELAY_DOWNSTREAM].fd, &s->server);
+	struct serve_context *context = &s->pool->context;
+
+	context->plugs->dial.settle(context, &s->dial, &s->server);
+	s->dialling = false;
 	if (s->silence.voice == JUDGEMENT_SILENT) {
 		session_cap_answer(s, 0);
-	} else if (!session_queue_response(s, info)) {
+	} else if (!queue_response(s, info)) {
 		session_close(s, OUTCOME_OUT_OF_MEMORY);
 		return;
 	}
@@ -372,17 +371,13 @@ static void advance_connecting(struct session *s)
 	}
 	s->client_said = false;
 	if (!known)
-		error = server->writable || server->readable ? s->pool->context.plugs->dial.result(server->fd, &info) : -EINPROGRESS;
-	/* This connection continues, and we watch it for missing bytes (fallback.c); the next ones to this server are TCP. */
-	if (error == 0 && s->mptcp && downstream_fell_back(server->fd))
-		plain_servers_note(&s->server);
+		error = server->writable || server->readable ? session_dial(s, &info) : -EINPROGRESS;
 	if (error == 0) {
-		s->pool->context.plugs->dial.reached(&s->server);
 		session_start_relay(s, &info);
 	} else if (error != -EINPROGRESS) {
 		session_fail_server(s, error);
 	} else if (s->confirmed && !s->trusted) {
-		downstream_confirm(server->fd, s->pool->context.effective->syn_retries);
+		s->pool->context.plugs->dial.proven(&s->pool->context, &s->dial, 0);
 		s->trusted = true;
 	}
 }
@@ -559,19 +554,20 @@ void session_handle_no_proof(struct session *s)
 static void give_up_connecting(struct session *s)
 {
 	const uint64_t taken_ms = clock_now_ms() - s->started_us / 1000, may_ms = s->pool->timeout_ms[SESSION_TIMEOUT_CONNECT];
-	const struct serve_plugs *plugs = s->pool->context.plugs;
+	static const struct serve_refusal our_fault = { .fault = SERVE_FAULT_OURS };
+	struct serve_context *context = &s->pool->context;
 	struct tcp_info info;
-	const int error = plugs->dial.result(s->relay.side[RELAY_DOWNSTREAM].fd, &info);
-	const bool ours = error == -EINPROGRESS && s->rest && plugs->dial.silence(&s->pool->context, &s->server, asked_ms(s));
+	const int error = session_dial(s, &info);
+	const bool ours = error == -EINPROGRESS && s->rest && context->plugs->dial.silence(context, &s->server, asked_ms(s));
 
 	switch (session_decide_patience(error, s->rest, ours, s->syn.far, taken_ms, may_ms)) {
 	case SESSION_HAS_CONNECTED:
 		break;
 	case SESSION_BLAMES_US:
-		session_refuse_server(s, (struct downstream_error){ .code = CONVERT_ERROR_NOT_AUTHORIZED, .ours = true });
+		session_refuse_server(s, &our_fault);
 		break;
 	case SESSION_WAITS_REST:
-		session_set_deadline(s, (enum session_timeout)s->rest);
+		session_set_connect_deadline(s, (enum session_timeout)s->rest);
 		s->rest = 0;
 		break;
 	case SESSION_WAITS_FAR:
@@ -590,7 +586,10 @@ void session_handle_deadline(struct session *s)
 		session_close(s, OUTCOME_NO_REQUEST);
 		break;
 	case SESSION_CONNECTING:
-		give_up_connecting(s);
+		if (session_dial_is_due(s))
+			advance_connecting(s);
+		else
+			give_up_connecting(s);
 		break;
 	case SESSION_RELAY:
 		if (relay_has_failed(&s->relay))

@@ -14,10 +14,6 @@
 #include "common/clock.h"
 #include "daemon/log.h"
 #include "daemon/poller.h"
-#include "convertd/config/settings.h"
-#include "convertd/config/effective_settings.h"
-#include "convertd/net/downstream.h"
-#include "convertd/policy/cookies.h"
 #include "daemon/far_clients.h"
 #include "serve/plugs.h"
 
@@ -29,9 +25,6 @@
 #include <string.h>
 #include <unistd.h>
 #include <utlist.h>
-
-/* Linux's default of net.ipv4.tcp_syn_retries. */
-#define SYN_RETRIES_MAX 6
 
 static_assert(offsetof(struct syn_attempt, hold) == 0, "the table has it as its first member");
 
@@ -47,28 +40,29 @@ static bool client_is_v4(const struct syn_attempt *a)
 
 /* ----- the end of an attempt ----- */
 
-void syn_attempt_close(struct syn_attempt *a)
+static void count_unproven(const struct syn_attempt *a, struct serve_context *context, bool more)
 {
-	if (a->fd < 0)
-		return;
-	downstream_reset(a->fd);
-	close(a->fd);
-	a->fd = -1;
+	if (a->unproven && context->plugs->unproven)
+		context->plugs->unproven(context, more);
 }
 
-void syn_attempt_destroy(struct syn_attempt *a)
+void syn_attempt_uncount(struct syn_attempt *a, struct serve_context *context)
 {
-	syn_attempt_close(a);
+	limits_leave(context->limits, &a->member, clock_now_ms());
+	count_unproven(a, context, false);
+}
+
+void syn_attempt_destroy(struct syn_attempt *a, struct serve_context *context)
+{
+	context->plugs->dial.stop(context, &a->dial);
 	free(a);
 }
 
 void syn_attempt_free(struct syn_judge *judge, struct syn_attempt *a)
 {
-	limits_leave(judge->context->admission.limits, &a->member, clock_now_ms());
-	if (a->unproven)
-		demand_leave(judge->context->admission.demand);
+	syn_attempt_uncount(a, judge->context);
 	poller_forget(judge->context->poller, a->registration);
-	syn_attempt_destroy(a);
+	syn_attempt_destroy(a, judge->context);
 }
 
 static void log_release(const struct syn_attempt *a, const char *why)
@@ -94,24 +88,26 @@ static void on_released(void *arg, uint32_t events)
 /* Prepares the server's socket for the worker that accepts the client. A single worker keeps the registration; otherwise we remove it. */
 static void leave_server(struct syn_attempt *a)
 {
-	const struct request_context *context = a->judge->context;
+	const struct serve_context *context = a->judge->context;
 
 	if (a->registration == POLLER_NONE)
 		return;
 	if (context->single_worker) {
 		poller_hand_over(context->poller, a->registration, on_released, a);
 	} else {
-		poller_remove(context->poller, a->registration, a->fd);
+		poller_remove(context->poller, a->registration, a->dial.fd);
 		a->registration = POLLER_NONE;
 	}
 }
 
-/* Resets the connection to the server, so that the session finds none. */
+/* Gives up the connection to the server, so that the session finds none. */
 static void give_up_server(struct syn_attempt *a)
 {
-	poller_forget(a->judge->context->poller, a->registration);
+	struct serve_context *context = a->judge->context;
+
+	poller_forget(context->poller, a->registration);
 	a->registration = POLLER_NONE;
-	syn_attempt_close(a);
+	context->plugs->dial.stop(context, &a->dial);
 }
 
 /* Releases the SYN as the step says. */
@@ -129,12 +125,21 @@ static void release(struct syn_attempt *a, const struct syn_step *step)
 		syn_attempt_free(judge, a);
 }
 
+/* Sets the timer for the deadline, or for the dialler's next step if that comes first. */
+static int set_timer(struct syn_attempt *a)
+{
+	const uint64_t now_ms = clock_now_ms(), wake_ms = a->dial.wake_ms;
+	const uint64_t at_ms = wake_ms && wake_ms < a->until_ms ? wake_ms : a->until_ms, ms = at_ms > now_ms ? at_ms - now_ms : 0;
+	const struct timeval left = { .tv_sec = (time_t)(ms / 1000), .tv_usec = (suseconds_t)(ms % 1000 * 1000) };
+
+	return event_add(attempt_event(a), &left);
+}
+
 /* Waits for events of the server's socket, for @ms milliseconds at most. */
 static int wait_for(struct syn_attempt *a, unsigned ms)
 {
-	struct timeval limit = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
-
-	return event_add(attempt_event(a), &limit);
+	a->until_ms = clock_now_ms() + ms;
+	return set_timer(a);
 }
 
 static uint8_t native_of(const struct syn_attempt *a, const struct syn_step *step)
@@ -142,7 +147,7 @@ static uint8_t native_of(const struct syn_attempt *a, const struct syn_step *ste
 	if (step->resets)
 		return NATIVE_RESET;
 	if (step->tells_refusal)
-		return native_refusal(a->refusal.code, a->refusal.value, sockaddr_ip_is_v4(&a->grant.server), client_is_v4(a));
+		return a->refusal.native;
 	return native_prohibited(client_is_v4(a));
 }
 
@@ -200,40 +205,77 @@ static const struct limits_member_kind member_kind = { .claim = claim, .make_roo
 
 /* ----- an attempt ----- */
 
-static void on_time_over(evutil_socket_t fd, short what, void *arg)
+static void on_server(void *arg, uint32_t events);
+
+/* Registers the server's socket if the dialler has replaced it. Returns 0 or -errno. */
+static int follow_dialler(struct syn_attempt *a, int fd_before)
 {
-	(void)fd;
-	(void)what;
-	syn_attempt_on(arg, SYN_TIME_IS_OVER);
+	struct serve_context *context = a->judge->context;
+
+	if (a->dial.fd == fd_before)
+		return 0;
+	poller_forget(context->poller, a->registration);
+	a->registration = poller_add(context->poller, a->dial.fd, on_server, a);
+	if (a->registration >= 0)
+		return 0;
+	a->registration = POLLER_NONE;
+	return -ENOMEM;
+}
+
+static void fail(struct syn_attempt *a, int error)
+{
+	struct serve_context *context = a->judge->context;
+	struct syn_step step = syn_decide(&a->facts, error == -ETIMEDOUT ? SYN_SERVER_TIMED_OUT : SYN_SERVER_FAILED);
+
+	if (step.tells_refusal) {
+		a->refusal = context->plugs->dial.refusal(context, &a->dial, &a->grant.server, client_is_v4(a), a->came_us / 1000, error);
+		step.why = strerror(-error);
+	}
+	take_step(a, step);
+}
+
+/* Lets the dialler go on. */
+static void dial_on(struct syn_attempt *a)
+{
+	struct serve_context *context = a->judge->context;
+	const struct serve_dialler *dialler = &context->plugs->dial;
+	const int fd_before = a->dial.fd;
+	struct tcp_info info;
+	int error;
+
+	/* We wait for the client's next SYN. */
+	if (a->facts.answered)
+		return;
+	error = dialler->step(context, &a->dial, &info);
+	if (follow_dialler(a, fd_before) < 0)
+		error = -ENOMEM;
+	if (!error) {
+		dialler->reached(context, &a->grant.server);
+		a->reached = !a->facts.late;
+		syn_attempt_on(a, a->facts.asks && multipath_is_spoken(a->dial.fd) ? SYN_SERVER_ANSWERED_MPTCP : SYN_SERVER_ANSWERED);
+	} else if (error != -EINPROGRESS) {
+		fail(a, error);
+	} else if (a->dial.wake_ms) {
+		set_timer(a);
+	}
 }
 
 static void on_server(void *arg, uint32_t events)
 {
-	struct syn_attempt *a = arg;
-	const struct serve_dial *dial = &a->judge->context->plugs->dial;
-	struct tcp_info info;
-	struct syn_step step;
-	int error;
-
 	(void)events;
-	/* We wait for the client's next SYN. */
-	if (a->facts.answered)
-		return;
-	error = dial->result(a->fd, &info);
-	if (error == -EINPROGRESS)
-		return;
-	if (!error) {
-		dial->reached(&a->grant.server);
-		a->reached = !a->facts.late;
-		syn_attempt_on(a, a->facts.asks && dial->speaks_mptcp(a->fd) ? SYN_SERVER_ANSWERED_MPTCP : SYN_SERVER_ANSWERED);
-		return;
-	}
-	step = syn_decide(&a->facts, error == -ETIMEDOUT ? SYN_SERVER_TIMED_OUT : SYN_SERVER_FAILED);
-	if (step.tells_refusal) {
-		a->refusal = dial->refusal(a->judge->context, a->fd, &a->grant.server, a->came_us / 1000, error);
-		step.why = strerror(-error);
-	}
-	take_step(a, step);
+	dial_on(arg);
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct syn_attempt *a = arg;
+
+	(void)fd;
+	(void)what;
+	if (a->dial.wake_ms && !a->facts.answered && clock_now_ms() < a->until_ms)
+		dial_on(a);
+	else
+		syn_attempt_on(a, SYN_TIME_IS_OVER);
 }
 
 struct syn_attempt *syn_attempt_create(struct syn_judge *judge)
@@ -243,8 +285,8 @@ struct syn_attempt *syn_attempt_create(struct syn_judge *judge)
 	if (!a)
 		return NULL;
 	a->judge = judge;
-	event_assign(attempt_event(a), judge->context->base, -1, 0, on_time_over, a);
-	a->fd = -1;
+	event_assign(attempt_event(a), judge->context->base, -1, 0, on_timer, a);
+	a->dial.fd = -1;
 	a->registration = POLLER_NONE;
 	a->hold.native = NATIVE_NONE;
 	a->hold.owner = judge;
@@ -255,20 +297,20 @@ struct syn_attempt *syn_attempt_create(struct syn_judge *judge)
 
 static unsigned first_wait_ms(struct syn_attempt *a)
 {
-	const struct request_context *context = a->judge->context;
+	const struct serve_context *context = a->judge->context;
 	unsigned rtt_ms = 0;
 
 	if (a->facts.falls_back && (!a->facts.blind || a->facts.mptcp))
 		rtt_ms = far_clients_rtt_ms(context->far_clients, &a->hold.flow.addresses.source, clock_now_ms());
 	a->far = rtt_ms > 0;
-	return syn_first_wait_ms(&a->facts, context->effective->settings->hold_time, rtt_ms);
+	return syn_first_wait_ms(&a->facts, context->settings->hold_ms, rtt_ms);
 }
 
 /* Withholds the SYN, and watches the server's socket. Returns 0, or -errno with nothing withheld. */
 static int withhold(struct syn_attempt *a, const struct hold_packet *packet)
 {
-	const struct request_context *context = a->judge->context;
-	int registration = poller_add(context->poller, a->fd, on_server, a);
+	struct serve_context *context = a->judge->context;
+	int registration = poller_add(context->poller, a->dial.fd, on_server, a);
 	int error = registration < 0 ? registration : wait_for(a, first_wait_ms(a)) < 0 ? -ENOMEM : 0;
 
 	if (!a->came_us)
@@ -284,29 +326,21 @@ static int withhold(struct syn_attempt *a, const struct hold_packet *packet)
 	a->registration = registration;
 	DL_APPEND(a->judge->attempts, a);
 	metrics_add(context->metrics, METRIC_SYNS_WITHHELD, 1);
-	if (a->unproven)
-		demand_enter(context->admission.demand);
+	count_unproven(a, context, true);
 	return 0;
 }
 
-/* Connects to the server as a session does. Returns a socket or -errno. */
-static int connect_server(const struct syn_judge *judge, const struct syn_packet *syn, const struct judgement_grant *grant,
-			  bool data_follows)
+/* Begins to connect to the server. Returns 0 or -errno. */
+static int connect_server(struct syn_attempt *a, const struct syn_packet *syn, bool data_follows)
 {
-	const struct settings *settings = judge->context->effective->settings;
-	struct downstream_plan plan = {
-		.server = &grant->server,
-		.route = judge->context->route,
-		.congestion = settings->congestion_server,
-		.mptcp = grant->mptcp && !plain_servers_has(&grant->server),
-		.data_follows = data_follows,
-		.last_fd = judge->context->effective->last_fd,
-	};
+	struct serve_context *context = a->judge->context;
 	union sockaddr_ip client;
+	const struct serve_plan plan = {
+		.client = &client, .server = &a->grant.server, .mptcp = a->grant.mptcp, .data_follows = data_follows, .spares_last = true,
+	};
 
 	sockaddr_ip_set(&client, AF_UNSPEC, &syn->flow.source, syn->flow.source_port);
-	plan.choice = sources_choose(&settings->sources, &client, &grant->server, &plan.source);
-	return judge->context->plugs->dial.connect(&plan);
+	return context->plugs->dial.begin(context, &plan, &a->dial);
 }
 
 /*
@@ -315,53 +349,53 @@ static int connect_server(const struct syn_judge *judge, const struct syn_packet
  */
 static bool take_over(struct syn_attempt *a, struct syn_attempt *earlier)
 {
-	const unsigned retries = a->facts.repeat < SYN_RETRIES_MAX ? a->facts.repeat + 1u : SYN_RETRIES_MAX;
+	struct serve_context *context = a->judge->context;
 
 	a->came_us = earlier->came_us;
-	a->fd = earlier->fd;
+	a->dial = earlier->dial;
 	/* The new registration will report the earlier events again. */
-	poller_remove(a->judge->context->poller, earlier->registration, earlier->fd);
+	poller_remove(context->poller, earlier->registration, earlier->dial.fd);
 	earlier->registration = POLLER_NONE;
-	earlier->fd = -1;
+	earlier->dial = (struct serve_dial){ .fd = -1 };
 	syn_attempt_on(earlier, SYN_REPEATED);
-	if (a->fd >= 0)
-		downstream_confirm(a->fd, (int)retries);
-	return a->fd >= 0;
+	if (a->dial.fd >= 0)
+		context->plugs->dial.proven(context, &a->dial, a->facts.repeat);
+	return a->dial.fd >= 0;
 }
 
-static void prepare(struct syn_attempt *a, const struct hold_packet *packet, const struct request_decision *request)
+static void prepare(struct syn_attempt *a, const struct hold_packet *packet, const struct serve_verdict *verdict)
 {
-	const struct convert_silence *silence = &request->silence;
-
-	a->hold.attempt = (struct hold_attempt){ packet->flow.addresses.source, silence->blind ? silence->attempt : 0 };
+	a->hold.attempt = (struct hold_attempt){ packet->flow.addresses.source, verdict->attempt };
 	a->facts = (struct syn_facts){
-		.silent = request->silent,
-		.blind = silence->blind,
-		.mptcp = silence->mptcp,
-		.asks = request->mptcp,
+		.silent = verdict->silent,
+		.blind = verdict->blind,
+		.mptcp = verdict->needs_mptcp,
+		.asks = verdict->mptcp,
 		.falls_back = packet->syn.mp_capable,
-		.numbered = a->hold.attempt.number != 0,
-		.repeat = silence->repeat,
-		.most_ms = request->has_hold_time ? request->hold_ms : UINT_MAX,
+		.numbered = verdict->attempt != 0,
+		.repeat = verdict->repeat,
+		.most_ms = verdict->hold_ms,
 	};
 	a->hold.flow = packet->flow;
 	a->came_us = 0;
-	a->unproven = !request->proven;
+	a->unproven = !verdict->proven;
 	a->reached = false;
 	a->registration = POLLER_NONE;
 	a->events = 0;
-	a->grant = (struct judgement_grant){ .rules = a->judge->context->effective->admission.number, .mptcp = request->mptcp };
-	sockaddr_ip_set(&a->grant.server, AF_UNSPEC, &request->address, request->port);
+	a->grant = (struct judgement_grant){
+		.rules = a->judge->context->settings->number, .server = verdict->server, .mptcp = verdict->mptcp,
+	};
 }
 
-enum hold_verdict syn_attempt_ask(struct syn_attempt *a, const struct hold_packet *packet, const struct request_decision *request,
+enum hold_verdict syn_attempt_ask(struct syn_attempt *a, const struct hold_packet *packet, const struct serve_verdict *verdict,
 				  uint8_t *native)
 {
-	struct request_context *context = a->judge->context;
+	struct serve_context *context = a->judge->context;
 	struct syn_attempt *earlier = NULL;
 	enum syn_repeat repeat = SYN_REPEAT_NEW;
+	int error = 0;
 
-	prepare(a, packet, request);
+	prepare(a, packet, verdict);
 	if (a->facts.numbered)
 		earlier = (struct syn_attempt *)hold_table_find(context->withheld, &a->hold.attempt, a->judge);
 	if (earlier)
@@ -370,19 +404,19 @@ enum hold_verdict syn_attempt_ask(struct syn_attempt *a, const struct hold_packe
 	if (repeat == SYN_REPEAT_DROP)
 		return HOLD_DROP_REPEATED;
 	if (repeat == SYN_REPEAT_NEW || !take_over(a, earlier))
-		a->fd = connect_server(a->judge, &packet->syn, &a->grant, packet->syn.payload_len > request->length);
+		error = connect_server(a, &packet->syn, packet->syn.payload_len > verdict->length);
 	/* Keeps Multipath TCP: when we accept the client there may be a descriptor again. */
-	if (a->fd == -EMFILE)
+	if (error == -EMFILE)
 		return HOLD_PASS_UNCONFIRMED;
-	if (a->fd < 0 && a->facts.blind) {
-		a->refusal = context->plugs->dial.refusal(context, -1, &a->grant.server, clock_now_ms(), a->fd);
-		*native = native_refusal(a->refusal.code, a->refusal.value, sockaddr_ip_is_v4(&a->grant.server), client_is_v4(a));
+	if (error && a->facts.blind) {
+		a->refusal = context->plugs->dial.refusal(context, &a->dial, &a->grant.server, client_is_v4(a), clock_now_ms(), error);
+		*native = a->refusal.native;
 		return HOLD_REFUSE;
 	}
-	if (a->fd < 0)
+	if (error)
 		return HOLD_PASS_PLAIN;
 	if (withhold(a, packet) == 0)
 		return HOLD_WITHHOLD;
-	syn_attempt_close(a);
+	context->plugs->dial.stop(context, &a->dial);
 	return HOLD_PASS_UNCONFIRMED;
 }

@@ -151,41 +151,39 @@ struct syn_step syn_decide(const struct syn_facts *facts, enum syn_event event)
 }
 
 /* Decides about the SYN of a silent request that we don't withhold. */
-static enum hold_verdict decide_silent(const struct judgement *judgement, const struct syn_terms *terms, uint8_t *native)
+static enum hold_verdict decide_silent(const struct serve_verdict *verdict, const struct serve_settings *settings, uint8_t *native)
 {
-	const struct request_decision *request = &judgement->request;
-	const bool lacks_proof = request->demanded || request->action == REQUEST_PROVE || request->action == REQUEST_CONNECT;
+	const enum request_action action = verdict->action;
+	const bool lacks_proof = verdict->demanded || action == REQUEST_PROVE || action == REQUEST_CONNECT;
 
 	/* The session would reset an incomplete request, or one that we don't offer. */
-	if (request->action == REQUEST_WAIT || request->action == REQUEST_RESET || judgement->voice == JUDGEMENT_RESET)
+	if (action == REQUEST_WAIT || action == REQUEST_RESET || verdict->voice == JUDGEMENT_RESET)
 		*native = NATIVE_RESET;
 	else if (lacks_proof)
 		return HOLD_PASS_UNCONFIRMED;
-	else if (!request->silence.blind)
-		return request->action == REQUEST_ANSWER ? HOLD_PASS_PLAIN : HOLD_PASS_UNCONFIRMED;
-	return terms->refuses ? HOLD_REFUSE : HOLD_PASS_UNCONFIRMED;
+	else if (!verdict->blind)
+		return action == REQUEST_ANSWER ? HOLD_PASS_PLAIN : HOLD_PASS_UNCONFIRMED;
+	return settings->refuses_syns ? HOLD_REFUSE : HOLD_PASS_UNCONFIRMED;
 }
 
-enum hold_verdict syn_decide_judged(const struct judgement *judgement, const struct syn_terms *terms, uint8_t *native)
+enum hold_verdict syn_decide_judged(const struct serve_verdict *verdict, const struct serve_settings *settings, uint8_t *native)
 {
-	const struct request_decision *request = &judgement->request;
-
-	if (request->action == REQUEST_CONNECT && judgement->withhold)
+	if (verdict->action == REQUEST_CONNECT && verdict->withhold)
 		return HOLD_WITHHOLD;
-	if (request->silent)
-		return decide_silent(judgement, terms, native);
-	switch (request->action) {
+	if (verdict->silent)
+		return decide_silent(verdict, settings, native);
+	switch (verdict->action) {
 	case REQUEST_CONNECT:
-		return request->info ? HOLD_PASS : HOLD_PASS_UNCONFIRMED;
+		return verdict->responds ? HOLD_PASS : HOLD_PASS_UNCONFIRMED;
 	case REQUEST_PROVE:
 		return HOLD_PASS_UNCONFIRMED;
 	case REQUEST_ANSWER:
 		/* If we demand a cookie, MP_CAPABLE stays: after the client's third ACK we may connect it after all. */
-		if (request->demanded)
+		if (verdict->demanded)
 			return HOLD_PASS_UNCONFIRMED;
-		return request->refused ? HOLD_PASS_PLAIN : HOLD_PASS;
+		return verdict->refused ? HOLD_PASS_PLAIN : HOLD_PASS;
 	case REQUEST_IGNORE:
-		return terms->drop_foreign ? HOLD_DROP_FOREIGN : HOLD_PASS;
+		return settings->drop_foreign ? HOLD_DROP_FOREIGN : HOLD_PASS;
 	case REQUEST_WAIT:
 	case REQUEST_RESET:
 	case REQUEST_ACTION_COUNT:

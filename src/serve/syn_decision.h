@@ -4,8 +4,8 @@
 #define SERVE_SYN_DECISION_H
 
 #include "daemon/metrics.h"
-#include "convertd/policy/judgement.h"
 #include "hold/hold.h"
+#include "serve/plugs.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,22 +51,16 @@ struct syn_step {
 
 struct syn_step syn_decide(const struct syn_facts *facts, enum syn_event event);
 
-/* The settings for SYNs that we don't withhold. */
-struct syn_terms {
-	bool drop_foreign; /* drop SYNs without a request */
-	bool refuses;      /* the netfilter rules refuse SYNs that we mark so */
-};
-
 /*
- * syn_decide_judged() - decide about a SYN by its request's judgement
+ * syn_decide_judged() - decide about a SYN by the verdict on its request
  * @native: how to refuse the SYN; changed with HOLD_REFUSE if another way is needed
  * Returns HOLD_WITHHOLD if we can ask its server.
  */
-enum hold_verdict syn_decide_judged(const struct judgement *judgement, const struct syn_terms *terms, uint8_t *native);
+enum hold_verdict syn_decide_judged(const struct serve_verdict *verdict, const struct serve_settings *settings, uint8_t *native);
 
 /*
  * syn_first_wait_ms() - return how long to withhold a SYN at first
- * @hold_ms: --hold-time; @rtt_ms: the round trip of a client that is known to be far, or 0
+ * @hold_ms: that of the settings; @rtt_ms: the round trip of a client that is known to be far, or 0
  */
 unsigned syn_first_wait_ms(const struct syn_facts *facts, unsigned hold_ms, unsigned rtt_ms);
 

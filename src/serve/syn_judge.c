@@ -26,8 +26,6 @@
 #include "serve/syn_judge.h"
 
 #include "common/clock.h"
-#include "convertd/config/settings.h"
-#include "convertd/config/effective_settings.h"
 #include "daemon/metrics.h"
 #include "serve/plugs.h"
 
@@ -53,38 +51,40 @@ static_assert(sizeof(verdict_metrics) / sizeof(verdict_metrics[0]) == HOLD_VERDI
 
 /* @a: the attempt for the limits to count, or NULL if they count it already */
 static void judge_request(const struct syn_judge *judge, enum judgement_place place, const struct syn_packet *syn,
-			  struct syn_attempt *a, struct judgement *judgement)
+			  struct syn_attempt *a, struct serve_verdict *verdict)
 {
 	const struct judgement_case c = {
 		.place = place,
 		.bytes = syn->payload,
 		.len = syn->payload_len,
 		.client.address = syn->flow.source,
+		.flow = &syn->flow,
 		.member = a ? &a->member : NULL,
 		.mptcp = syn->mp_capable,
 		.now_ms = clock_now_ms(),
 	};
 
-	judge->context->plugs->judge(&judge->context->admission, &c, judgement);
+	judge->context->plugs->judge(judge->context, &c, verdict, NULL);
 }
 
 /* Returns whether the present settings grant the request of a withheld SYN. */
 static bool is_still_granted(const struct syn_judge *judge, const struct syn_attempt *a)
 {
-	struct judgement judgement;
+	struct serve_verdict verdict;
 	struct syn_packet syn;
 
 	if (syn_packet_parse(a->hold.packet, a->hold.packet_len, &syn) != SYN_PACKET_OK)
 		return false;
-	judge_request(judge, JUDGEMENT_WITHHELD, &syn, NULL, &judgement);
-	return judgement.request.action == REQUEST_CONNECT;
+	judge_request(judge, JUDGEMENT_WITHHELD, &syn, NULL, &verdict);
+	return verdict.action == REQUEST_CONNECT;
 }
 
 static void configure(struct syn_judge *judge)
 {
-	const struct settings *settings = judge->context->effective->settings;
+	const struct serve_settings *settings = judge->context->settings;
 	const struct hold_settings hold = {
-		.shift_windows = !settings->no_syn_window_fix, .drop_foreign = settings->drop_foreign_syns,
+		.shift_windows = settings->shift_windows, .drop_foreign = settings->drop_foreign,
+		.without_data = judge->context->plugs->at_once,
 	};
 
 	hold_configure(judge->hold, &hold);
@@ -97,7 +97,7 @@ void syn_judge_again(struct syn_judge *judge)
 	configure(judge);
 	DL_FOREACH_SAFE(judge->attempts, a, next) {
 		if (is_still_granted(judge, a))
-			a->grant.rules = judge->context->effective->admission.number;
+			a->grant.rules = judge->context->settings->number;
 		else
 			syn_attempt_on(a, SYN_NOT_GRANTED);
 	}
@@ -107,26 +107,22 @@ static enum hold_verdict on_syn(void *arg, const struct hold_packet *packet, uin
 {
 	struct syn_judge *judge = arg;
 	struct syn_attempt *a = judge->spare ? judge->spare : syn_attempt_create(judge);
-	const struct syn_terms terms = {
-		.drop_foreign = judge->context->effective->settings->drop_foreign_syns,
-		.refuses = judge->context->effective->features.withholding.blind,
-	};
-	struct judgement judgement;
+	struct serve_verdict judged;
 	enum hold_verdict verdict;
 
 	judge->spare = a;
 	if (!a)
 		return HOLD_PASS_UNCONFIRMED;
-	judge_request(judge, JUDGEMENT_SYN, &packet->syn, a, &judgement);
+	judge_request(judge, JUDGEMENT_SYN, &packet->syn, a, &judged);
 	*native = native_prohibited(IN6_IS_ADDR_V4MAPPED(&packet->flow.addresses.source));
-	verdict = syn_decide_judged(&judgement, &terms, native);
+	verdict = syn_decide_judged(&judged, judge->context->settings, native);
 	if (verdict != HOLD_WITHHOLD)
 		return verdict;
-	verdict = syn_attempt_ask(a, packet, &judgement.request, native);
+	verdict = syn_attempt_ask(a, packet, &judged, native);
 	if (verdict == HOLD_WITHHOLD)
 		judge->spare = NULL;
 	else
-		limits_leave(judge->context->admission.limits, &a->member, clock_now_ms());
+		limits_leave(judge->context->limits, &a->member, clock_now_ms());
 	return verdict;
 }
 
@@ -179,7 +175,7 @@ void syn_judge_stop(struct syn_judge *judge, bool read)
 	hold_close(judge->hold);
 }
 
-struct syn_judge *syn_judge_create(struct request_context *context)
+struct syn_judge *syn_judge_create(struct serve_context *context)
 {
 	static const struct hold_calls calls = {
 		.on_syn = on_syn, .on_expired = on_expired, .on_verdict = on_verdict, .on_missed = on_missed,

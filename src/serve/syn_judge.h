@@ -3,7 +3,6 @@
 #ifndef SERVE_SYN_JUDGE_H
 #define SERVE_SYN_JUDGE_H
 
-#include "convertd/policy/judgement.h"
 #include "daemon/limits.h"
 #include "hold/hold.h"
 #include "serve/plugs.h"
@@ -13,7 +12,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct request_context;
 struct syn_judge;
 
 /*
@@ -21,7 +19,7 @@ struct syn_judge;
  * @context: of its worker; must outlive it
  * Returns NULL if memory is short.
  */
-struct syn_judge *syn_judge_create(struct request_context *context);
+struct syn_judge *syn_judge_create(struct serve_context *context);
 
 /* Releases all withheld SYNs, forgets the released ones, and frees the judge. Call in the worker's thread. NULL is fine. */
 void syn_judge_destroy(struct syn_judge *judge);
@@ -49,7 +47,7 @@ void syn_judge_stop(struct syn_judge *judge, bool read);
 
 /* One worker's part of withholding SYNs. */
 struct syn_judge {
-	struct request_context *context;
+	struct serve_context *context;
 	struct hold *hold;
 	struct syn_attempt *attempts; /* the SYNs that this worker withholds */
 	struct syn_attempt *spare;    /* for the next SYN, or NULL */
@@ -66,8 +64,9 @@ struct syn_attempt {
 	bool far;                    /* its client is known to be far (far_clients.h) */
 
 	struct judgement_grant grant; /* the server's family is AF_UNSPEC if new settings have withdrawn the grant */
-	int fd;                       /* the server's socket; -1: the server can't be reached, for this reason: */
-	struct downstream_error refusal;
+	struct serve_dial dial;       /* fd -1: the server can't be reached, for this reason: */
+	struct serve_refusal refusal;
+	uint64_t until_ms;   /* when its deadline is over */
 	bool reached;        /* the server has answered */
 	int registration;    /* of the socket with the worker's poller, or POLLER_NONE, as after the release of the SYN */
 			     /* if there are several workers */
@@ -84,19 +83,19 @@ struct syn_attempt *syn_attempt_create(struct syn_judge *judge);
  * If the connection fails at once, a blind client is refused; for others the session connects again and tells the client the error. Unless
  * HOLD_WITHHOLD is returned, the attempt is unchanged.
  */
-enum hold_verdict syn_attempt_ask(struct syn_attempt *a, const struct hold_packet *packet, const struct request_decision *request,
+enum hold_verdict syn_attempt_ask(struct syn_attempt *a, const struct hold_packet *packet, const struct serve_verdict *verdict,
 				  uint8_t *native);
 
 /* Handles an event. May free the attempt, or lose it to another worker that accepts the connection at once. */
 void syn_attempt_on(struct syn_attempt *a, enum syn_event event);
 
-/* Resets the connection to the server, if there is one. */
-void syn_attempt_close(struct syn_attempt *a);
+/* Stops counting it: its session counts from now on, or it is gone. @context: of the calling worker, as below */
+void syn_attempt_uncount(struct syn_attempt *a, struct serve_context *context);
 
-/* Frees an attempt that was taken out of the table, and resets the connection to the server. */
-void syn_attempt_destroy(struct syn_attempt *a);
+/* Frees an attempt that was taken out of the table, and gives up the connection to the server. */
+void syn_attempt_destroy(struct syn_attempt *a, struct serve_context *context);
 
-/* Likewise for an attempt that no session has taken: also takes it off the limits' count. */
+/* Likewise for an attempt that no session has taken, which still counts. */
 void syn_attempt_free(struct syn_judge *judge, struct syn_attempt *a);
 
 #endif

@@ -16,7 +16,6 @@
 #include "serve/worker.h"
 
 #include "daemon/log.h"
-#include "convertd/config/settings.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -62,8 +61,8 @@ size_t workers_default(void)
 	cpu_set_t set;
 
 	/* With more than 1024 CPUs the call fails. */
-	if (sched_getaffinity(0, sizeof(set), &set) < 0 || CPU_COUNT(&set) > SETTINGS_WORKERS_MAX)
-		return SETTINGS_WORKERS_MAX;
+	if (sched_getaffinity(0, sizeof(set), &set) < 0 || CPU_COUNT(&set) > WORKERS_MAX)
+		return WORKERS_MAX;
 	return (size_t)CPU_COUNT(&set);
 }
 

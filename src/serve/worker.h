@@ -49,10 +49,13 @@ void workers_order(struct workers *workers,
  */
 size_t workers_turn(struct workers *workers);
 
+/* The most workers. */
+#define WORKERS_MAX 256
+
 /* The most descriptors of a worker, besides those of sessions and listeners. */
 #define WORKER_FILES 18
 
-/* Returns the default number of workers: the number of CPUs that this process may run on, SETTINGS_WORKERS_MAX at most. */
+/* Returns the default number of workers: the number of CPUs that this process may run on, WORKERS_MAX at most. */
 size_t workers_default(void);
 
 #endif

@@ -2,21 +2,20 @@
 /*
  * test_hold_serve.c - withheld SYNs from the queue to the release, with a judge, a dialler, a queue and a clock of the test's
  *
- * A SYN's payload says what the judge makes of it: the last byte of its server's address, and flags. No packet leaves the process.
+ * A SYN's payload says what the judge makes of it: the last byte of its server's address, and flags. No packet leaves the process. The judge
+ * of a transparent gateway reads no payload: the packet's own destination is the server.
  */
 #include "config.h"
 
 #include "daemon/log.h"
-#include "convertd/config/effective_settings.h"
-#include "convertd/config/settings.h"
-#include "convertd/net/downstream.h"
 #include "daemon/metrics.h"
-#include "convertd/policy/cookies.h"
 #include "daemon/far_clients.h"
 #include "hold/hold.h"
 #include "hold/hold_queue.h"
 #include "serve/plugs.h"
 #include "serve/syn_judge.h"
+
+#include "common/clock.h"
 
 #include "fake_events.h"
 #include "run.h"
@@ -39,11 +38,11 @@ struct ask {
 };
 
 static struct hold_table *table;
-static struct request_context context;
+static struct serve_context context;
 static struct metrics metrics;
-static struct settings settings;
-static struct effective_settings effective;
+static struct serve_settings settings;
 static struct syn_judge *judge;
+static int unproven; /* clients that haven't proved their addresses */
 
 /* ----- the queue: what became of each packet ----- */
 
@@ -138,89 +137,106 @@ static uint32_t send_syn(uint16_t port, uint32_t isn, const struct ask *ask)
 
 static bool demanded, has_room;
 
-static void judge_it(const struct admission *admission, const struct judgement_case *c, struct judgement *judgement)
+static void judge_it(struct serve_context *of, const struct judgement_case *c, struct serve_verdict *verdict, struct serve_answer *answer)
 {
 	const struct ask *ask = (const struct ask *)c->bytes;
-	struct request_decision *request = &judgement->request;
+	const bool missing = demanded && !(ask->flags & PROVEN);
+	struct in6_addr server = c->client.address;
 
-	memset(judgement, 0, sizeof(*judgement));
+	ck_assert_ptr_null(answer);
 	ck_assert_uint_eq(c->len, sizeof(*ask));
-	request->action = demanded && !(ask->flags & PROVEN) ? REQUEST_ANSWER : REQUEST_CONNECT;
-	request->demanded = request->refused = request->action == REQUEST_ANSWER;
-	request->proven = ask->flags & PROVEN;
-	request->address = c->client.address;
-	request->address.s6_addr[15] = ask->server;
-	request->port = 80;
-	request->length = c->len;
-	request->silent = ask->flags & BLIND;
-	request->silence.blind = ask->flags & BLIND;
-	request->silence.mptcp = ask->flags & MPTCP;
-	request->silence.attempt = ask->flags & NUMBERED ? ask->number : 0;
-	request->silence.repeat = ask->repeat;
-	judgement->voice = request->silent ? JUDGEMENT_SILENT : JUDGEMENT_RESPONSE;
-	if (c->place != JUDGEMENT_SYN || request->action != REQUEST_CONNECT || !has_room)
+	server.s6_addr[15] = ask->server;
+	*verdict = (struct serve_verdict){
+		.action = missing ? REQUEST_ANSWER : REQUEST_CONNECT,
+		.demanded = missing,
+		.refused = missing,
+		.proven = ask->flags & PROVEN,
+		.length = c->len,
+		.silent = ask->flags & BLIND,
+		.blind = ask->flags & BLIND,
+		.needs_mptcp = ask->flags & MPTCP,
+		.attempt = ask->flags & NUMBERED ? ask->number : 0,
+		.repeat = ask->repeat,
+		.hold_ms = UINT_MAX,
+		.voice = ask->flags & BLIND ? JUDGEMENT_SILENT : JUDGEMENT_RESPONSE,
+	};
+	sockaddr_ip_set(&verdict->server, AF_UNSPEC, &server, 80);
+	if (c->place != JUDGEMENT_SYN || missing || !has_room)
 		return;
-	ck_assert_int_eq(limits_enter(admission->limits, c->member, &c->client.address, LIMITS_WITHHELD), 0);
-	judgement->withhold = true;
+	ck_assert_int_eq(limits_enter(of->limits, c->member, &c->client.address, LIMITS_WITHHELD), 0);
+	verdict->withhold = true;
+}
+
+static void count_unproven(struct serve_context *of, bool more)
+{
+	(void)of;
+	unproven += more ? 1 : -1;
 }
 
 /* ----- the dialler: a socket is a descriptor of /dev/null ----- */
 
-static int server_result, dials, last_fd, resets;
+static int server_result, dials, last_fd, resets, steps;
+static unsigned step_ms;      /* after so many ms each, steps are due without an event; 0: never */
+static bool replaces_sockets; /* each step goes on with another socket */
 
-static int dial_connect(const struct downstream_plan *plan)
+static int dial_begin(struct serve_context *of, const struct serve_plan *plan, struct serve_dial *dial)
 {
-	(void)plan;
+	(void)of, (void)plan;
 	dials++;
 	last_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	return last_fd;
+	*dial = (struct serve_dial){ .fd = last_fd, .wake_ms = step_ms ? clock_now_ms() + step_ms : 0 };
+	return 0;
 }
 
-static int dial_result(int fd, struct tcp_info *info)
+static int dial_step(struct serve_context *of, struct serve_dial *dial, struct tcp_info *info)
 {
-	(void)fd;
+	(void)of;
 	memset(info, 0, sizeof(*info));
+	steps++;
+	if (step_ms)
+		dial->wake_ms = clock_now_ms() + step_ms;
+	if (replaces_sockets) {
+		const int before = dial->fd;
+
+		last_fd = dial->fd = fcntl(before, F_DUPFD_CLOEXEC, 0);
+		close(before);
+	}
 	return server_result;
 }
 
-static bool dial_speaks_mptcp(int fd)
+static void dial_proven(struct serve_context *of, struct serve_dial *dial, unsigned repeat)
 {
-	(void)fd;
-	return false;
+	(void)of, (void)dial, (void)repeat;
 }
 
-static struct downstream_error dial_refusal(struct request_context *of, int fd, const union sockaddr_ip *server, uint64_t asked_ms, int error)
+static void dial_reached(struct serve_context *of, const union sockaddr_ip *server)
 {
-	(void)of, (void)fd, (void)server, (void)asked_ms;
-	return (struct downstream_error){ .code = error == -ECONNREFUSED ? CONVERT_ERROR_CONNECTION_RESET : CONVERT_ERROR_NETWORK_FAILURE };
+	(void)of, (void)server;
 }
 
-static void dial_reached(const union sockaddr_ip *server)
+static void dial_stop(struct serve_context *of, struct serve_dial *dial)
 {
-	(void)server;
+	(void)of;
+	if (dial->fd < 0)
+		return;
+	close(dial->fd);
+	dial->fd = -1;
+	resets++;
+}
+
+static struct serve_refusal dial_refusal(struct serve_context *of, const struct serve_dial *dial, const union sockaddr_ip *server,
+					 bool client_v4, uint64_t asked_ms, int error)
+{
+	(void)of, (void)dial, (void)server, (void)asked_ms;
+	return (struct serve_refusal){ .native = error == -ECONNREFUSED ? NATIVE_RESET : native_prohibited(client_v4) };
 }
 
 static const struct serve_plugs plugs = {
 	.judge = judge_it,
-	.dial = { dial_connect, dial_result, dial_speaks_mptcp, dial_refusal, dial_reached, NULL },
+	.unproven = count_unproven,
+	.dial = { .begin = dial_begin, .step = dial_step, .proven = dial_proven, .reached = dial_reached, .stop = dial_stop,
+		  .refusal = dial_refusal },
 };
-
-void downstream_reset(int fd)
-{
-	(void)fd;
-	resets++;
-}
-
-void downstream_confirm(int fd, int retries)
-{
-	(void)fd, (void)retries;
-}
-
-bool plain_servers_has(const union sockaddr_ip *server)
-{
-	(void)server;
-	return false;
-}
 
 static void server_says(int result)
 {
@@ -239,48 +255,38 @@ static void on_wake(struct limits_owner *owner)
 static void setup(void)
 {
 	const struct limits_settings limits = { .pending.total = 4096, .prefix_v4 = 32, .prefix_v6 = 64 };
-	const struct demand_settings demand = { .most = 512, .lifetime = 60 };
 
 	log_set_level(LOG_LEVEL_ERROR);
 	memset(packets, 0, sizeof(packets));
 	last_id = 0;
-	dials = resets = 0;
+	dials = resets = steps = 0;
+	step_ms = 0;
+	replaces_sockets = false;
+	server_result = -EINPROGRESS;
+	unproven = 0;
 	demanded = false;
 	has_room = true;
-	settings = (struct settings){ .hold_time = 700, .congestion_server = "" };
-	effective = (struct effective_settings){ .settings = &settings };
-	effective.features.withholding.blind = true;
-	effective.admission.number = 1;
+	settings = (struct serve_settings){ .number = 1, .hold_ms = 700, .refuses_syns = true };
 	table = hold_table_create();
-	context = (struct request_context){
-		.effective = &effective, .metrics = &metrics, .plugs = &plugs, .withheld = table, .far_clients = far_clients_create(),
-		.owner = { .wake = on_wake }, .admission = { .limits = limits_create(), .demand = demand_create() },
+	context = (struct serve_context){
+		.settings = &settings, .metrics = &metrics, .plugs = &plugs, .withheld = table, .far_clients = far_clients_create(),
+		.owner = { .wake = on_wake }, .limits = limits_create(),
 	};
-	limits_configure(context.admission.limits, &limits);
-	demand_configure(context.admission.demand, &demand);
+	limits_configure(context.limits, &limits);
 	judge = syn_judge_create(&context);
 	ck_assert_ptr_nonnull(judge);
 	ck_assert_int_eq(syn_judge_open(judge, 0), 0);
 	syn_judge_again(judge);
 }
 
-static unsigned unproven(void)
-{
-	struct demand_facts facts;
-
-	demand_read(context.admission.demand, &facts);
-	return facts.unproven;
-}
-
 static void teardown(void)
 {
 	syn_judge_destroy(judge);
 	ck_assert_uint_eq(hold_table_count(table), 0);
-	ck_assert_uint_eq(limits_members(context.admission.limits), 0);
-	ck_assert_uint_eq(unproven(), 0);
+	ck_assert_uint_eq(limits_members(context.limits), 0);
+	ck_assert_int_eq(unproven, 0);
 	ck_assert_uint_eq(fake_poller_count(), 0);
-	limits_destroy(context.admission.limits);
-	demand_destroy(context.admission.demand);
+	limits_destroy(context.limits);
 	far_clients_destroy(context.far_clients);
 	hold_table_destroy(table);
 }
@@ -313,7 +319,7 @@ START_TEST(confirmed)
 	uint32_t id = send_syn(1000, 1, &ask);
 
 	ck_assert_int_eq(packets[id], WAITS);
-	ck_assert_uint_eq(unproven(), 1);
+	ck_assert_int_eq(unproven, 1);
 	fake_clock_advance(699);
 	server_says(-EINPROGRESS);
 	ck_assert_int_eq(packets[id], WAITS);
@@ -374,11 +380,11 @@ START_TEST(silence)
 
 		fake_clock_advance(3000);
 		ck_assert_int_eq(packets[send_syn(port, 1, NULL)], DROPPED);
-		ck_assert_uint_eq(unproven(), 1);
+		ck_assert_int_eq(unproven, 1);
 		ck_assert_int_eq(packets[id], WAITS);
 		fake_clock_advance(500);
 		ck_assert_int_eq(packets[id], DROPPED);
-		ck_assert_uint_eq(unproven(), 0);
+		ck_assert_int_eq(unproven, 0);
 		ck_assert_uint_eq(hold_table_count(table), 0);
 		ck_assert_int_eq(resets, 2 * i + 1); /* and one for what take() gives up */
 		fake_clock_advance(120000);
@@ -500,7 +506,7 @@ START_TEST(what_passes)
 	ck_assert_int_eq(packets[last_id], PASSED);
 	ck_assert_uint_eq(counted(METRICS_SYN_UNREADABLE), unreadable + 1);
 	ck_assert_uint_eq(counted(METRICS_SYN_MISSED), missed + 5);
-	settings.drop_foreign_syns = true;
+	settings.drop_foreign = true;
 	syn_judge_again(judge);
 	ck_assert_int_eq(packets[send_syn(1002, 1, NULL)], DROPPED);
 	ck_assert_int_eq(dials, 0);
@@ -534,6 +540,130 @@ START_TEST(makes_room)
 }
 END_TEST
 
+/* The dialler goes from socket to socket: the events of the latest count, and each is closed once. */
+START_TEST(dialler_replaces_its_socket)
+{
+	const struct ask ask = { .server = 1 };
+	uint32_t id = send_syn(1000, 1, &ask);
+	const int first = last_fd;
+
+	replaces_sockets = true;
+	server_says(-EINPROGRESS);
+	ck_assert_int_ne(last_fd, first);
+	ck_assert_int_eq(fcntl(first, F_GETFD), -1);
+	server_says(-EINPROGRESS);
+	ck_assert_uint_eq(fake_poller_count(), 1);
+	ck_assert_int_eq(packets[id], WAITS);
+	server_says(0);
+	ck_assert_int_eq(packets[id], CHANGED);
+	ck_assert_uint_eq(urgent[id], CONFIRMED);
+	ck_assert_int_eq(dials, 1);
+	ck_assert_uint_eq(take(1000), 1);
+	ck_assert_int_eq(resets, 1);
+}
+END_TEST
+
+/* A dialler with times of its own: its steps come when they are due, and the end of the SYN's time when that is. */
+START_TEST(dialler_has_times_of_its_own)
+{
+	const struct ask ask = { .server = 1 };
+	uint32_t id;
+
+	step_ms = 250;
+	id = send_syn(1000, 1, &ask);
+	fake_clock_advance(249);
+	ck_assert_int_eq(steps, 0);
+	fake_clock_advance(1);
+	ck_assert_int_eq(steps, 1);
+	fake_clock_advance(250);
+	ck_assert_int_eq(steps, 2);
+	fake_clock_advance(199);
+	ck_assert_int_eq(packets[id], WAITS);
+	fake_clock_advance(1);
+	ck_assert_int_eq(packets[id], CHANGED);
+	ck_assert_uint_eq(urgent[id], 0);
+	ck_assert_int_eq(steps, 2);
+	ck_assert_uint_eq(take(1000), 1);
+	/* a step may be the last one */
+	id = send_syn(1001, 1, &ask);
+	server_result = -ECONNREFUSED;
+	fake_clock_advance(250);
+	ck_assert_int_eq(packets[id], CHANGED);
+	ck_assert_uint_eq(take(1001), 1);
+}
+END_TEST
+
+/* ----- a transparent gateway: the packet's own destination is the server, the network tells all errors ----- */
+
+static void judge_by_destination(struct serve_context *of, const struct judgement_case *c, struct serve_verdict *verdict, struct serve_answer *answer)
+{
+	(void)answer;
+	*verdict = (struct serve_verdict){
+		.action = REQUEST_CONNECT, .voice = JUDGEMENT_SILENT, .silent = true, .blind = true, .hold_ms = UINT_MAX,
+	};
+	sockaddr_ip_set(&verdict->server, AF_UNSPEC, &c->flow->destination, c->flow->destination_port);
+	ck_assert_int_eq(limits_enter(of->limits, c->member, &c->client.address, LIMITS_WITHHELD), 0);
+	verdict->withhold = true;
+}
+
+static union sockaddr_ip asked;
+
+static int dial_asked(struct serve_context *of, const struct serve_plan *plan, struct serve_dial *dial)
+{
+	asked = *plan->server;
+	return dial_begin(of, plan, dial);
+}
+
+START_TEST(server_by_the_packets_destination)
+{
+	struct serve_plugs gateway = plugs;
+	char text[SOCKADDR_STRLEN];
+	uint32_t first, second, third;
+
+	gateway.judge = judge_by_destination;
+	gateway.dial.begin = dial_asked;
+	gateway.at_once = true;
+	context.plugs = &gateway;
+	syn_judge_again(judge);
+	first = send_syn(1000, 1, NULL);
+	ck_assert_str_eq(sockaddr_ip_format(&asked, text), "192.0.2.1:1234");
+	ck_assert_int_eq(packets[first], WAITS);
+	/* sent again meanwhile: no other connection */
+	ck_assert_int_eq(packets[send_syn(1000, 1, NULL)], DROPPED);
+	server_says(0);
+	ck_assert_int_eq(packets[first], CHANGED);
+	ck_assert_uint_eq(take(1000), 1);
+	second = send_syn(1001, 1, NULL);
+	server_says(-ECONNREFUSED);
+	ck_assert_uint_eq(urgent[second], SYN_PACKET_REFUSED | NATIVE_RESET);
+	third = send_syn(1002, 1, NULL);
+	server_says(-EHOSTUNREACH);
+	ck_assert_uint_eq(urgent[third], SYN_PACKET_REFUSED | 13);
+	ck_assert_int_eq(dials, 3);
+}
+END_TEST
+
+/* Which settings count for SYNs: those in force, for a newcomer and for one that is withheld. */
+START_TEST(settings_in_force)
+{
+	const struct ask blind = { .server = 1, .flags = BLIND };
+	struct syn_attempt *a;
+
+	send_syn(1000, 1, &blind);
+	a = judge->attempts;
+	ck_assert_uint_eq(a->grant.rules, 1);
+	settings.number = 2;
+	syn_judge_again(judge);
+	ck_assert_uint_eq(a->grant.rules, 2);
+	server_says(0);
+	ck_assert_uint_eq(take(1000), 1);
+	/* rules that can't refuse let a blind SYN pass */
+	settings.refuses_syns = false;
+	demanded = true;
+	ck_assert_uint_eq(urgent[send_syn(1001, 1, &blind)], 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("hold_serve");
@@ -550,6 +680,10 @@ int main(void)
 	tcase_add_test(tcase, no_longer_granted);
 	tcase_add_test(tcase, what_passes);
 	tcase_add_test(tcase, makes_room);
+	tcase_add_test(tcase, dialler_replaces_its_socket);
+	tcase_add_test(tcase, dialler_has_times_of_its_own);
+	tcase_add_test(tcase, server_by_the_packets_destination);
+	tcase_add_test(tcase, settings_in_force);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
 }

@@ -4,8 +4,6 @@
 
 #include "serve/session_decision.h"
 
-#include "convertd/config/settings.h"
-
 #include "run.h"
 
 #include <check.h>
@@ -16,7 +14,8 @@
 
 START_TEST(timeouts)
 {
-	struct settings settings = { .request_timeout = 10, .connect_timeout = 30, .hold_time = 700, .stall_timeout = 300, .idle_timeout = 16 };
+	struct serve_settings settings = { .request_ms = 10000, .connect_ms = 30000, .patience_ms = 2800, .hold_ms = 700,
+					   .watch = { .stall_ms = 300000, .idle_ms = 16000 } };
 	unsigned ms[SESSION_TIMEOUT_COUNT];
 
 	session_decide_timeouts(&settings, ms);
@@ -30,33 +29,33 @@ START_TEST(timeouts)
 	ck_assert_uint_eq(ms[SESSION_TIMEOUT_RESET_POLL], 50);
 	ck_assert_uint_eq(ms[SESSION_TIMEOUT_LOOK], 2000); /* an eighth of the shortest */
 	/* too short for two parts; and shorter than --hold-time */
-	settings.connect_timeout = 3;
+	settings.connect_ms = 3000;
 	session_decide_timeouts(&settings, ms);
 	ck_assert_uint_eq(ms[SESSION_TIMEOUT_PATIENCE], 0);
 	ck_assert_uint_eq(ms[SESSION_TIMEOUT_CONNECT_REST], 3000);
-	settings.connect_timeout = 4;
-	settings.hold_time = 1200;
+	settings.connect_ms = 4000;
+	settings.hold_ms = 1200;
 	session_decide_timeouts(&settings, ms);
 	ck_assert_uint_eq(ms[SESSION_TIMEOUT_PATIENCE], 0);
-	settings.hold_time = 1199;
+	settings.hold_ms = 1199;
 	session_decide_timeouts(&settings, ms);
 	ck_assert_uint_eq(ms[SESSION_TIMEOUT_PATIENCE], 2800);
 	ck_assert_uint_eq(ms[SESSION_TIMEOUT_CONNECT_WITHHELD_REST], 1);
-	settings.connect_timeout = 1;
-	settings.hold_time = 1000;
+	settings.connect_ms = 1000;
+	settings.hold_ms = 1000;
 	session_decide_timeouts(&settings, ms);
 	ck_assert_uint_eq(ms[SESSION_TIMEOUT_CONNECT_WITHHELD], 1);
 	/* once a minute, or never */
-	settings.stall_timeout = settings.idle_timeout = 480;
+	settings.watch.stall_ms = settings.watch.idle_ms = 480000;
 	session_decide_timeouts(&settings, ms);
 	ck_assert_uint_eq(ms[SESSION_TIMEOUT_LOOK], 60000);
-	settings.stall_timeout = settings.idle_timeout = 500;
+	settings.watch.stall_ms = settings.watch.idle_ms = 500000;
 	session_decide_timeouts(&settings, ms);
 	ck_assert_uint_eq(ms[SESSION_TIMEOUT_LOOK], 60000);
-	settings.half_close_timeout = 100;
+	settings.watch.half_close_ms = 100000;
 	session_decide_timeouts(&settings, ms);
 	ck_assert_uint_eq(ms[SESSION_TIMEOUT_LOOK], 12500);
-	settings.stall_timeout = settings.idle_timeout = settings.half_close_timeout = 0;
+	settings.watch = (struct relay_watch_settings){ 0 };
 	session_decide_timeouts(&settings, ms);
 	ck_assert_uint_eq(ms[SESSION_TIMEOUT_LOOK], 0);
 }
@@ -197,13 +196,9 @@ static const struct {
 
 START_TEST(unserved)
 {
-	struct judgement judgement;
+	const struct serve_verdict verdict = { .silent = silences[_i].silent, .action = silences[_i].action, .voice = silences[_i].voice };
 
-	memset(&judgement, 0, sizeof(judgement));
-	judgement.request.silent = silences[_i].silent;
-	judgement.request.action = silences[_i].action;
-	judgement.voice = silences[_i].voice;
-	ck_assert_pstr_eq(session_decide_unserved(&judgement, silences[_i].confirmed), silences[_i].unserved);
+	ck_assert_pstr_eq(session_decide_unserved(&verdict, silences[_i].confirmed), silences[_i].unserved);
 }
 END_TEST
 

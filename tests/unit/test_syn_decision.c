@@ -224,20 +224,20 @@ static const struct {
 START_TEST(each_judgement)
 {
 	const unsigned how = judged[_i].how;
-	struct judgement judgement;
-	const struct syn_terms terms = { .drop_foreign = how & FOREIGN, .refuses = how & REFUSES };
+	const struct serve_settings settings = { .drop_foreign = how & FOREIGN, .refuses_syns = how & REFUSES };
+	const struct serve_verdict verdict = {
+		.action = judged[_i].action,
+		.withhold = how & WITHHOLD,
+		.voice = how & RESET_VOICE ? JUDGEMENT_RESET : how & QUIET ? JUDGEMENT_SILENT : JUDGEMENT_RESPONSE,
+		.responds = how & ASKS_INFO,
+		.demanded = how & DEMANDED,
+		.refused = how & REFUSED,
+		.silent = how & QUIET,
+		.blind = how & EYELESS,
+	};
 	uint8_t native = 13;
 
-	memset(&judgement, 0, sizeof(judgement));
-	judgement.withhold = how & WITHHOLD;
-	judgement.voice = how & RESET_VOICE ? JUDGEMENT_RESET : how & QUIET ? JUDGEMENT_SILENT : JUDGEMENT_RESPONSE;
-	judgement.request.action = judged[_i].action;
-	judgement.request.info = how & ASKS_INFO;
-	judgement.request.demanded = how & DEMANDED;
-	judgement.request.refused = how & REFUSED;
-	judgement.request.silent = how & QUIET;
-	judgement.request.silence.blind = how & EYELESS;
-	ck_assert_int_eq(syn_decide_judged(&judgement, &terms, &native), judged[_i].verdict);
+	ck_assert_int_eq(syn_decide_judged(&verdict, &settings, &native), judged[_i].verdict);
 	ck_assert_uint_eq(native, judged[_i].native);
 }
 END_TEST

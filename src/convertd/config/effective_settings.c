@@ -7,6 +7,7 @@
 #include "common/sysctl.h"
 #include "daemon/log.h"
 #include "convertd/config/settings.h"
+#include "convertd/policy/families.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -121,6 +122,28 @@ static void set_admission(struct effective_settings *effective, const struct set
 	};
 }
 
+/* Sets what sessions and withheld SYNs need, but the number of pipes. */
+static void set_serve(struct effective_settings *effective, const struct settings *settings)
+{
+	struct serve_settings *serve = &effective->serve;
+
+	serve->number = effective->admission.number;
+	serve->request_ms = settings->request_timeout * 1000;
+	serve->connect_ms = settings->connect_timeout * 1000;
+	serve->patience_ms = FAMILIES_PATIENCE_MS;
+	serve->hold_ms = settings->hold_time;
+	serve->watch = (struct relay_watch_settings){
+		.stall_ms = settings->stall_timeout * 1000ULL,
+		.half_close_ms = settings->half_close_timeout * 1000ULL,
+		.idle_ms = settings->idle_timeout * 1000ULL,
+	};
+	serve->log_rate = settings->log_rate;
+	serve->synacks = read_synacks();
+	serve->shift_windows = !settings->no_syn_window_fix;
+	serve->drop_foreign = settings->drop_foreign_syns;
+	serve->refuses_syns = effective->features.withholding.blind;
+}
+
 struct effective_settings *effective_settings_create(struct settings *settings, size_t files_own, const struct effective_syns *syns)
 {
 	struct effective_settings *effective = calloc(1, sizeof(*effective));
@@ -129,7 +152,7 @@ struct effective_settings *effective_settings_create(struct settings *settings, 
 		return NULL;
 	effective->settings = settings;
 	set_admission(effective, settings);
-	effective->limits = fit_limits(settings, files_own, &effective->pipes_max);
+	effective->limits = fit_limits(settings, files_own, &effective->serve.pipes_max);
 	effective->limits.memory = memory_budget((uint64_t)settings->max_memory << 20,
 					     (uint64_t)settings->max_memory_per_client << 20);
 	effective->limits.sockets = effective->limits.connections.total;
@@ -140,7 +163,7 @@ struct effective_settings *effective_settings_create(struct settings *settings, 
 	effective->syn_retries = sysctl_read("net.ipv4.tcp_syn_retries");
 	if (effective->syn_retries < 1)
 		effective->syn_retries = SYN_RETRIES_DEFAULT;
-	effective->synacks = read_synacks();
+	set_serve(effective, settings);
 	effective->references = 1;
 	return effective;
 }
@@ -177,19 +200,6 @@ void shortage_of_connections(const struct effective_settings *effective)
 			    "clients are refused (%u more since the last such line); raise it "
 			    "(LimitNOFILE=, ulimit -Hn)",
 			    effective->limits.connections.total, effective->last_fd + 1, suppressed);
-}
-
-void shortage_of_files(int error, const char *what)
-{
-	static struct log_limit limit;
-	unsigned suppressed;
-
-	if (error != EMFILE && error != ENFILE && error != ENOBUFS && error != ENOMEM)
-		return;
-	if (log_limit_pass(&limit, &suppressed))
-		log_warning("%s: %s (%u times more since the last such line); raise the limit of open "
-			    "files (LimitNOFILE=, ulimit -Hn; for all processes fs.file-max)",
-			    what, strerror(error), suppressed);
 }
 
 /*

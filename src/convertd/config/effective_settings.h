@@ -12,6 +12,7 @@
 #include "convertd/policy/judgement.h"
 #include "daemon/limits.h"
 #include "convertd/policy/request.h"
+#include "serve/plugs.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -22,11 +23,10 @@ struct effective_settings {
 	const struct settings *settings;
 	struct admission_rules admission; /* the rules for requests; points into these settings and the operator's */
 	struct limits_settings limits;    /* the operator's, as far as open files allow */
-	size_t pipes_max;                 /* of all workers, besides one for each worker; see relay_pipe.h */
+	struct serve_settings serve;      /* what sessions and withheld SYNs need */
 	struct request_features features; /* options that clients may ask for towards servers, and what clients learn about SYNs */
 	int last_fd;                      /* the highest descriptor possible */
 	int syn_retries;                  /* net.ipv4.tcp_syn_retries */
-	unsigned synacks;                 /* SYN+ACKs that the kernel sends for a SYN with data before it gives up */
 	atomic_uint references;
 };
 
@@ -46,6 +46,12 @@ struct effective_syns {
  */
 struct effective_settings *effective_settings_create(struct settings *settings, size_t files_own, const struct effective_syns *syns);
 
+/* Returns the effective settings that @serve is a part of. */
+static inline struct effective_settings *effective_settings_of(const struct serve_settings *serve)
+{
+	return (struct effective_settings *)((char *)serve - offsetof(struct effective_settings, serve));
+}
+
 /* Adds one reference, which it returns. */
 struct effective_settings *effective_settings_ref(struct effective_settings *effective);
 
@@ -53,18 +59,10 @@ struct effective_settings *effective_settings_ref(struct effective_settings *eff
 void effective_settings_unref(struct effective_settings *effective);
 
 /*
- * Warnings for the operator about a shortage, with the remedy. The first one is logged at once, then one per
- * LOG_LIMIT_MS as long as the shortage lasts. Any thread may call these.
+ * Warns the operator that we refused a client since the limit of connections is reached, with the remedy: at once, then once per
+ * LOG_LIMIT_MS as long as the shortage lasts. Any thread may call it.
  */
-
-/* Warns that we refused a client since the limit of connections is reached. */
 void shortage_of_connections(const struct effective_settings *effective);
-
-/*
- * shortage_of_files() - warn if @error, the errno of a failed call, means a lack of descriptors or memory
- * @what: the consequence, such as "clients have to wait"
- */
-void shortage_of_files(int error, const char *what);
 
 /* ----- how much of the kernel's memory connections may hold on this host ----- */
 

@@ -65,23 +65,6 @@ void downstream_confirm(int fd, int retries)
 	setsockopt(fd, IPPROTO_TCP, TCP_SYNCNT, &retries, sizeof(retries));
 }
 
-void downstream_keep_alive(int fd)
-{
-	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-}
-
-/* SO_LINGER makes close() reset TCP sockets only; connect() to AF_UNSPEC resets MPTCP sockets as well. */
-void downstream_reset(int fd)
-{
-	static const struct linger linger = { .l_onoff = 1, .l_linger = 0 };
-	static const struct sockaddr unspec = { .sa_family = AF_UNSPEC };
-
-	setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
-	/* It fails if the connection has ended already, which is fine. */
-	if (connect(fd, &unspec, sizeof(unspec)) < 0)
-		(void)0;
-}
-
 /* Sends the SYN. Returns 0 or -errno. */
 static int send_syn(int fd, const union sockaddr_ip *server)
 {

@@ -56,12 +56,6 @@ int downstream_connect(const struct downstream_plan *plan);
  */
 void downstream_confirm(int fd, int retries);
 
-/*
- * downstream_keep_alive() - detect a server that has vanished (SO_KEEPALIVE)
- * Short connections need no keepalive, so the caller switches it on at the first look at one that lasts.
- */
-void downstream_keep_alive(int fd);
-
 /* Tells whether the socket was made to ask for Multipath TCP. */
 bool downstream_asks_mptcp(int fd);
 
@@ -70,12 +64,6 @@ bool downstream_asks_mptcp(int fd);
  * Linux may lose bytes on such a socket (doc/kernel-mptcp-fallback-overlap.md); see fallback.h.
  */
 bool downstream_fell_back(int fd);
-
-/*
- * Resets a connection: its peer gets an RST, with MP_FASTCLOSE on MPTCP, now or at the latest when the caller closes
- * the descriptor. @fd may be any TCP or MPTCP socket.
- */
-void downstream_reset(int fd);
 
 /*
  * downstream_result() - tell whether the socket has connected

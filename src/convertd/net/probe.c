@@ -12,6 +12,7 @@
 #include "convertd/net/probe.h"
 
 #include "convertd/net/downstream.h"
+#include "relay/relay.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -45,7 +46,7 @@ struct probes *probes_create(struct event_base *base)
 static void probe_free(struct probe *probe)
 {
 	event_free(probe->event);
-	downstream_reset(probe->fd);
+	relay_reset(probe->fd);
 	close(probe->fd);
 	probe->event = NULL;
 }

@@ -138,7 +138,7 @@ static void demand_cookie(const struct admission *admission, const struct in6_ad
 }
 
 /* Returns false if it has refused the request, or if the client has to prove its address first. */
-static bool check_cookie(const struct admission *admission, const struct admission_client *client,
+static bool check_cookie(const struct admission *admission, const struct judgement_client *client,
 			 struct request_decision *decision)
 {
 	const struct admission_rules *rules = admission->rules;
@@ -155,7 +155,7 @@ static bool check_cookie(const struct admission *admission, const struct admissi
 	return false;
 }
 
-void admission_check(const struct admission *admission, const struct admission_client *client, const uint8_t *message,
+void admission_check(const struct admission *admission, const struct judgement_client *client, const uint8_t *message,
 		     struct request_decision *decision)
 {
 	const struct admission_rules *rules = admission->rules;
@@ -280,7 +280,7 @@ static enum judgement_voice voice_of(const struct judgement_case *c, const struc
 void judgement_make(const struct admission *admission, const struct judgement_case *c, struct judgement *judgement)
 {
 	struct request_decision *request = &judgement->request;
-	struct admission_client client = c->client;
+	struct judgement_client client = c->client;
 	bool granted;
 
 	judgement->exceeded = OUTCOME_NONE;

@@ -4,6 +4,7 @@
 #define CONVERTD_REQUEST_H
 
 #include "convert/convert.h"
+#include "serve/plugs.h"
 
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -23,16 +24,6 @@ struct request_features {
 
 /* The most KiB behind an Echo TLV that come back. */
 #define REQUEST_ECHO_KIB 256
-
-enum request_action {
-	REQUEST_WAIT,    /* valid so far; more bytes are needed */
-	REQUEST_CONNECT, /* connect to address and port */
-	REQUEST_ANSWER,  /* send the answer, then close gracefully */
-	REQUEST_IGNORE,  /* not Convert: close without an answer (Section 6) */
-	REQUEST_RESET,   /* reset the connection (Section 6.1) */
-	REQUEST_PROVE,   /* decide again once the client has proved its address */
-	REQUEST_ACTION_COUNT
-};
 
 struct request_decision {
 	enum request_action action;

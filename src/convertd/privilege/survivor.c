@@ -36,7 +36,7 @@
 
 #include "convertd/privilege/survivor.h"
 
-#include "convertd/net/downstream.h"
+#include "relay/relay.h"
 #include "daemon/log.h"
 #include "convertd/privilege/sandbox.h"
 
@@ -108,7 +108,7 @@ static bool reset_connection(int fd)
 {
 	if (!is_connection(fd))
 		return false;
-	downstream_reset(fd);
+	relay_reset(fd);
 	close(fd);
 	return false;
 }

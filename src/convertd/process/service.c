@@ -32,7 +32,7 @@
 #include "convertd/net/sources.h"
 #include "convertd/process/host_checks.h"
 #include "convertd/config/effective_settings.h"
-#include "convertd/process/blame.h"
+#include "convertd/process/converter.h"
 #include "serve/plugs.h"
 #include "serve/worker.h"
 
@@ -57,6 +57,8 @@ struct service {
 	struct effective_settings *effective;             /* the settings in force; NULL: none yet */
 	const struct settings *settings; /* the settings of these settings */
 	struct session_shared shared;
+	struct converter_shared converter;
+	struct serve_plugs plugs;
 	struct workers *workers;
 	const struct inherited *inherited;
 	struct site *sites[LISTEN_ADDRESSES_MAX]; /* in the order of settings->listen */
@@ -75,22 +77,6 @@ struct change {
 	bool drain;
 };
 
-/* Requests are judged by RFC 8803, and servers are connected to by connect(). */
-static const struct serve_plugs plugs = {
-	.judge = judgement_make,
-	.dial = {
-		.connect = downstream_connect,
-		.result = downstream_result,
-		.speaks_mptcp = multipath_is_spoken,
-		.refusal = blame_refusal,
-		.reached = blame_nobody,
-		.silence = blame_silence,
-	},
-	.lacking = blame_again,
-	.start = blame_init,
-	.stop = blame_fini,
-};
-
 struct service *service_create(struct event_base *base, size_t workers,
 			       const struct inherited *inherited, struct monitor *monitor)
 {
@@ -99,19 +85,20 @@ struct service *service_create(struct event_base *base, size_t workers,
 	if (service) {
 		service->shared.limits = limits_create();
 		service->shared.withheld = hold_table_create();
-		service->shared.demand = demand_create();
+		service->converter.demand = demand_create();
 		service->shared.far_clients = far_clients_create();
 	}
 	if (!service || !service->shared.limits || !service->shared.withheld ||
-	    !service->shared.demand || !service->shared.far_clients) {
+	    !service->converter.demand || !service->shared.far_clients) {
 		log_error("out of memory, or no source of random numbers");
 		service_destroy(service);
 		return NULL;
 	}
 	service->inherited = inherited;
-	service->shared.plugs = &plugs;
-	service->shared.monitor = monitor;
-	monitor_watch_demand(monitor, service->shared.demand);
+	service->converter.monitor = monitor;
+	service->plugs = converter_plugs(&service->converter);
+	service->shared.plugs = &service->plugs;
+	monitor_watch_demand(monitor, service->converter.demand);
 	service->workers = workers_create(workers ? workers : workers_default(), &service->shared);
 	if (service->workers) {
 		service->withholding = withholding_create(service->workers, inherited->rules);
@@ -271,7 +258,7 @@ static void carry_out(const struct worker_context *worker, void *arg)
 	const struct change *change = arg;
 
 	if (change->effective)
-		session_pool_configure(worker->pool, change->effective);
+		session_pool_configure(worker->pool, &change->effective->serve);
 	for (size_t i = 0; i < change->started_count; i++)
 		acceptor_start(change->started[i]->acceptors[worker->number]);
 	for (size_t i = 0; i < change->stopped_count; i++) {
@@ -300,7 +287,7 @@ void service_announce(const struct service *service, const char *how)
 	}
 	log_info("%s: %s; %zu worker%s", how, text, workers, workers == 1 ? "" : "s");
 	notify_send("STATUS=Listening on %s", text);
-	monitor_commit(service->shared.monitor, text, workers, limits);
+	monitor_commit(service->converter.monitor, text, workers, limits);
 }
 
 /* Warns of sysctls that are not as convertd wants them. One that can't be read doesn't exist in this kernel. */
@@ -353,7 +340,7 @@ static void set_demand(const struct service *service, const struct effective_set
 
 	if (settings->cookie_demand && effective->limits.pending.total && share < DEMAND_LEAST)
 		demand.most = DEMAND_LEAST;
-	demand_configure(service->shared.demand, &demand);
+	demand_configure(service->converter.demand, &demand);
 }
 
 /* Puts settings in force, whose sites are @next, and takes over the caller's reference to them. It can't fail. */
@@ -431,7 +418,7 @@ bool service_apply(struct service *service, struct settings *settings, struct pr
 	    !make_sites(service, settings, next, problems))
 		return false;
 	new_count = without(next, settings->listen_count, service->sites, site_count(service), new);
-	if (monitor_open(service->shared.monitor, settings->metrics, settings->metrics_count, problems) &&
+	if (monitor_open(service->converter.monitor, settings->metrics, settings->metrics_count, problems) &&
 	    set_syns(service, settings, problems) && listen_all(new, new_count, problems)) {
 		const struct effective_syns syns = {
 			.withheld = withholding_is_on(service->withholding),
@@ -443,7 +430,7 @@ bool service_apply(struct service *service, struct settings *settings, struct pr
 		effective = effective_settings_create(settings, files, &syns);
 	}
 	if (!effective) {
-		monitor_abandon(service->shared.monitor);
+		monitor_abandon(service->converter.monitor);
 		destroy_sites(service, new, new_count);
 		if (service->settings)
 			set_syns(service, service->settings, problems);
@@ -518,8 +505,8 @@ void service_destroy(struct service *service)
 	workers_destroy(service->workers);
 	hold_table_destroy(service->shared.withheld);
 	limits_destroy(service->shared.limits);
-	monitor_watch_demand(service->shared.monitor, NULL);
-	demand_destroy(service->shared.demand);
+	monitor_watch_demand(service->converter.monitor, NULL);
+	demand_destroy(service->converter.demand);
 	far_clients_destroy(service->shared.far_clients);
 	effective_settings_unref(service->effective);
 	free(service);

@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * converter.c - what makes the workers of src/serve a converter: RFC 8803's judgement and answers, and connect()
+ *
+ * The judge is judgement_make(). Answers are the messages of the Convert Protocol. The dialler calls connect() and needs no state of its own:
+ * the server's socket is all of it.
+ *
+ * Who is to blame when a server isn't reached: the server, or this converter?
+ *
+ * If the server, or a router on the way to it, reports an error, the client gets that error as Section 6.2.8 has it,
+ * and its application gets the errno of a direct connection. But if this host has no route, or its own router or its
+ * whole IPv6 is silent, a direct connection may well succeed. Then we send Not Authorized, with which the client goes
+ * on without us. Network Failure would fit as well, but its delay keeps clients from sending any request (Section
+ * 6.2.8), even for the family that works.
+ *
+ * A prohibit route is the administrator's decision: the client gets the error that a router would send.
+ *
+ * Servers are tested (families.h) in the worker that has noticed the failure.
+ */
+#include "config.h"
+
+#include "convertd/process/converter.h"
+
+#include "common/clock.h"
+#include "common/tcp.h"
+#include "convertd/config/effective_settings.h"
+#include "convertd/config/settings.h"
+#include "convertd/net/downstream.h"
+#include "convertd/net/probe.h"
+#include "convertd/net/route.h"
+#include "convertd/observe/monitor.h"
+#include "convertd/policy/cookies.h"
+#include "convertd/policy/families.h"
+#include "convertd/privilege/survivor.h"
+#include "daemon/metrics.h"
+#include "daemon/poller.h"
+#include "hold/syn_packet.h"
+#include "relay/relay.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <event2/event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A verdict's mark. */
+#define MARK_INFO 1 /* the answer starts with what the converter supports */
+
+static_assert(SERVE_ANSWER_MAX >= CONVERT_MESSAGE_MAX, "room for each message");
+
+/* ----- judgement ----- */
+
+/* Sets outcome, code and counter of an answer by its bytes. */
+static void read_answer(struct serve_answer *answer)
+{
+	struct convert_response response;
+
+	answer->outcome = OUTCOME_INFORMATION;
+	answer->error = RECORD_NO_ERROR;
+	answer->counter = 0;
+	if (convert_response_parse(answer->bytes, answer->len, &response) != CONVERT_STATUS_OK || !response.has_error)
+		return;
+	answer->outcome = outcome_of_error(response.error_code);
+	answer->error = response.error_code;
+	answer->counter = metrics_error_metric(response.error_code);
+}
+
+static void copy_answer(const struct request_decision *request, struct serve_answer *answer)
+{
+	answer->reason = request->reason;
+	answer->len = request->answer_len;
+	memcpy(answer->bytes, request->answer, request->answer_len);
+	read_answer(answer);
+}
+
+static void judge(struct serve_context *context, const struct judgement_case *c, struct serve_verdict *verdict, struct serve_answer *answer)
+{
+	const struct converter *converter = context->own;
+	struct judgement judgement;
+	const struct request_decision *request = &judgement.request;
+
+	judgement_make(&converter->admission, c, &judgement);
+	*verdict = (struct serve_verdict){
+		.action = request->action,
+		.voice = judgement.voice,
+		.reason = request->reason,
+		.length = request->length,
+		.mark = request->info ? MARK_INFO : 0,
+		.mptcp = request->mptcp,
+		.responds = request->info,
+		.silent = request->silent,
+		.blind = request->silence.blind,
+		.needs_mptcp = request->silence.mptcp,
+		.attempt = request->silence.blind ? request->silence.attempt : 0,
+		.repeat = request->silence.repeat,
+		.hold_ms = request->has_hold_time ? request->hold_ms : UINT_MAX,
+		.proven = request->proven,
+		.refused = request->refused,
+		.demanded = request->demanded,
+		.lacking = request->lacking,
+		.error_taken = judgement.error_taken,
+		.exceeded = judgement.exceeded,
+		.echo = request->echo && !request->refused ? REQUEST_ECHO_KIB * 1024 : 0,
+		.by_grant = judgement.by_grant,
+		.grant = judgement.grant,
+		.withhold = judgement.withhold,
+	};
+	if (request->connect)
+		sockaddr_ip_set(&verdict->server, AF_UNSPEC, &request->address, request->port);
+	if (answer && request->action == REQUEST_ANSWER)
+		copy_answer(request, answer);
+}
+
+/* ----- answers ----- */
+
+static void connected(struct serve_context *context, uint8_t mark, const struct serve_dial *dial, const struct tcp_info *info,
+		      struct serve_answer *answer)
+{
+	const struct converter *converter = context->own;
+	uint8_t options[DOWNSTREAM_OPTIONS_MAX];
+	size_t len = downstream_options(dial->fd, info, dial->mptcp, options);
+
+	answer->len = request_write_connected(&converter->effective->features, mark & MARK_INFO, options, len, answer->bytes);
+}
+
+static void refused(struct serve_context *context, uint8_t mark, const struct serve_refusal *refusal, struct serve_answer *answer)
+{
+	const struct effective_settings *effective = ((const struct converter *)context->own)->effective;
+	const struct request_features *features = &effective->features;
+	enum convert_error_code code = (enum convert_error_code)refusal->code;
+	uint8_t value = refusal->value;
+
+	if (refusal->fault == SERVE_FAULT_ROOM)
+		code = CONVERT_ERROR_RESOURCE_EXCEEDED;
+	else if (refusal->fault == SERVE_FAULT_OURS)
+		code = CONVERT_ERROR_NOT_AUTHORIZED;
+	if (code == CONVERT_ERROR_RESOURCE_EXCEEDED)
+		value = (uint8_t)effective->settings->retry_delay;
+	answer->len = code == CONVERT_ERROR_UNSUPPORTED_TCP_OPTION ?
+			      request_write_unsupported(features, mark & MARK_INFO, &value, 1, answer->bytes) :
+			      request_write_error(features, mark & MARK_INFO, code, value, answer->bytes);
+	answer->reason = convert_error_name(code);
+	read_answer(answer);
+}
+
+/* ----- who is to blame when a server isn't reached: the server, or this converter ----- */
+
+/* Returns the error to send to a client whose server this host can't reach, though the client itself may. */
+static struct downstream_error blame_ourselves(void)
+{
+	return (struct downstream_error){ .code = CONVERT_ERROR_NOT_AUTHORIZED, .ours = true };
+}
+
+static void on_tested(const union sockaddr_ip *server, int error)
+{
+	if (!error || error == -ECONNREFUSED)
+		families_answered(server, clock_now_ms());
+	else
+		families_tested_in_vain(server, clock_now_ms());
+}
+
+static void test(struct converter *converter, const union sockaddr_ip *server)
+{
+	const struct settings *settings = converter->effective->settings;
+	struct downstream_plan plan = { .server = server, .route = converter->route, .congestion = "" };
+
+	/* Rules may have changed since a client asked for it. */
+	if (!admission_still_allows(&converter->admission, server))
+		return;
+	/* There is no client whose address could be kept. */
+	plan.choice = settings->sources.preserve ?
+			      SOURCES_ANY :
+			      sources_choose(&settings->sources, server, server, &plan.source);
+	probes_start(converter->probes, &plan, on_tested);
+}
+
+/* Starts the tests that are due, and sets the timer for the next. */
+static void run_tests(struct converter *converter)
+{
+	uint64_t now_ms = clock_now_ms(), next_ms = 0;
+
+	for (int family = 0; family < FAMILY_COUNT; family++) {
+		union sockaddr_ip server;
+		uint64_t next;
+
+		if (families_take_test((enum family)family, now_ms, &server))
+			test(converter, &server);
+		next = families_next_test_ms((enum family)family);
+		if (next && (!next_ms || next < next_ms))
+			next_ms = next;
+	}
+	if (next_ms) {
+		uint64_t wait_ms = next_ms > now_ms ? next_ms - now_ms : 1;
+		struct timeval wait = { .tv_sec = (time_t)(wait_ms / 1000),
+					.tv_usec = (suseconds_t)(wait_ms % 1000 * 1000) };
+
+		event_add(converter->tests, &wait);
+	}
+}
+
+static void on_tests(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	run_tests(arg);
+}
+
+static int blame_init(struct converter *converter)
+{
+	converter->tests = event_new(converter->context->base, -1, 0, on_tests, converter);
+	return converter->tests ? 0 : -ENOMEM;
+}
+
+static void blame_fini(struct converter *converter)
+{
+	if (converter->tests)
+		event_free(converter->tests);
+}
+
+static void tell_unrouted(struct converter *converter, const union sockaddr_ip *server, int error)
+{
+	char text[SOCKADDR_STRLEN];
+	unsigned suppressed;
+
+	/* If the family has no route at all, the log has that already. */
+	if (families_is_routed(families_of(server)) &&
+	    log_limit_pass(&converter->shared->unrouted, &suppressed))
+		log_warning("this host has no way to %s (%s): clients are told to connect directly; add "
+			    "a route (%u more since the last such line)",
+			    sockaddr_ip_format(server, text), strerror(-error), suppressed);
+}
+
+/* Tells whether this host itself has refused to connect, before it sent any packet. */
+static bool is_unrouted(int fd, int error)
+{
+	return fd < 0 && (error == -ENETUNREACH || error == -EHOSTUNREACH || error == -EINVAL ||
+			  error == -EAFNOSUPPORT);
+}
+
+/* Tells whether the router on the way to the server is gone. A missing server on this host's own network looks the same. */
+static bool is_router_gone(struct converter *converter, const struct downstream_error *refusal,
+			   const union sockaddr_ip *server)
+{
+	struct in6_addr address = sockaddr_ip_in6(server), router;
+
+	return refusal->said_here && route_gateway(converter->route, &address, &router);
+}
+
+/*
+ * Returns the error to send to a client whose server wasn't reached.
+ * @fd: the server's socket, -1 if there is none; @asked_ms: when the server was asked; @error: -errno, -ETIMEDOUT if time is up
+ */
+static struct downstream_error blame_refusal(struct converter *converter, int fd,
+				      const union sockaddr_ip *server, uint64_t asked_ms, int error)
+{
+	struct downstream_error refusal = downstream_refusal(fd, server, error);
+	bool ours = false;
+	uint64_t now_ms = clock_now_ms();
+	bool silent = error == -ETIMEDOUT;
+
+	if (is_unrouted(fd, error)) {
+		tell_unrouted(converter, server, error);
+		ours = true;
+	} else if (error == -ECONNREFUSED) {
+		families_answered(server, now_ms);
+	} else if (fd >= 0 && is_router_gone(converter, &refusal, server)) {
+		families_unanswered(server, asked_ms, now_ms, true);
+		ours = true;
+	} else if (silent ? now_ms - asked_ms >= FAMILIES_PATIENCE_MS :
+			    refusal.code == CONVERT_ERROR_DESTINATION_UNREACHABLE) {
+		ours = families_unanswered(server, asked_ms, now_ms, silent);
+	}
+	run_tests(converter);
+	return ours ? blame_ourselves() : refusal;
+}
+
+/* Tells whether this host more likely causes the server's silence than the server, so that the client should know. */
+static bool blame_silence(struct converter *converter, const union sockaddr_ip *server, uint64_t asked_ms)
+{
+	bool ours = families_unanswered(server, asked_ms, clock_now_ms(), true);
+
+	run_tests(converter);
+	return ours;
+}
+
+/* Notes that a request is refused since its family doesn't work here, and starts the next test of the family if it is due. */
+static void blame_again(struct converter *converter, const union sockaddr_ip *server)
+{
+	families_asked(server, clock_now_ms());
+	run_tests(converter);
+}
+
+/* ----- the dialler: connect() ----- */
+
+/* Warns that we can't connect from that source address. We try no other one, as a client keeps its source address. */
+static void tell_source(struct converter_shared *shared, const union sockaddr_ip *source)
+{
+	struct in6_addr address = sockaddr_ip_in6(source);
+	struct prefix single = prefix_of(&address, 128);
+	char text[PREFIX_STRLEN];
+	unsigned suppressed;
+
+	if (log_limit_pass(&shared->sources, &suppressed))
+		log_warning("no connection from %s: its ports towards this server are used up, or "
+			    "it is no longer this host's; add sources, or the address (%u more "
+			    "since the last such line)",
+			    prefix_format(&single, text), suppressed);
+}
+
+static int begin(struct serve_context *context, const struct serve_plan *plan, struct serve_dial *dial)
+{
+	const struct converter *converter = context->own;
+	const struct settings *settings = converter->effective->settings;
+	struct downstream_plan downstream = {
+		.server = plan->server,
+		.route = converter->route,
+		.congestion = settings->congestion_server,
+		.mptcp = plan->mptcp && !plain_servers_has(plan->server),
+		.confirmed = plan->proven,
+		.data_follows = plan->data_follows,
+		.last_fd = plan->spares_last ? converter->effective->last_fd : 0,
+	};
+	int fd;
+
+	downstream.choice = sources_choose(&settings->sources, plan->client, plan->server, &downstream.source);
+	fd = downstream_connect(&downstream);
+	*dial = (struct serve_dial){ .fd = fd < 0 ? -1 : fd, .mptcp = downstream.mptcp };
+	if (fd == -EADDRNOTAVAIL && downstream.choice != SOURCES_ANY && !plan->spares_last)
+		tell_source(converter->shared, &downstream.source);
+	return fd < 0 ? fd : 0;
+}
+
+static int step(struct serve_context *context, struct serve_dial *dial, struct tcp_info *info)
+{
+	(void)context;
+	return downstream_result(dial->fd, info);
+}
+
+static void proven(struct serve_context *context, struct serve_dial *dial, unsigned repeat)
+{
+	const int usual = ((const struct converter *)context->own)->effective->syn_retries;
+
+	/* A client that repeats its request may have the server sent one SYN for each of its own. */
+	downstream_confirm(dial->fd, repeat && (int)repeat < usual ? (int)repeat + 1 : usual);
+}
+
+static void reached(struct serve_context *context, const union sockaddr_ip *server)
+{
+	(void)context;
+	families_answered(server, clock_now_ms());
+}
+
+static void settle(struct serve_context *context, struct serve_dial *dial, const union sockaddr_ip *server)
+{
+	/* This connection continues, and we watch it for missing bytes (fallback.c); the next ones to this server are TCP. */
+	if (dial->mptcp && downstream_fell_back(dial->fd))
+		plain_servers_note(server);
+	reached(context, server);
+	downstream_established(dial->fd, server);
+}
+
+static void stop_dial(struct serve_context *context, struct serve_dial *dial)
+{
+	(void)context;
+	if (dial->fd < 0)
+		return;
+	relay_reset(dial->fd);
+	close(dial->fd);
+	dial->fd = -1;
+}
+
+static struct serve_refusal refusal_of(struct serve_context *context, const struct serve_dial *dial, const union sockaddr_ip *server,
+				       bool client_v4, uint64_t asked_ms, int error)
+{
+	/* Somebody has switched net.mptcp.enabled off since the start. */
+	const bool unsupported = dial->fd < 0 && dial->mptcp && (error == -ENOPROTOOPT || error == -EPROTONOSUPPORT);
+	const struct downstream_error found = unsupported ? downstream_refusal(-1, server, error) :
+							    blame_refusal(context->own, dial->fd, server, asked_ms, error);
+	struct serve_refusal refusal = {
+		.fault = found.ours ? SERVE_FAULT_OURS : SERVE_FAULT_SERVER,
+		.code = (uint8_t)found.code,
+		.value = found.value,
+		.native = native_refusal(found.code, found.value, sockaddr_ip_is_v4(server), client_v4),
+	};
+
+	if (unsupported) {
+		refusal.code = CONVERT_ERROR_UNSUPPORTED_TCP_OPTION;
+		refusal.value = TCP_KIND_MPTCP;
+		refusal.reason = "MPTCP is off on this host";
+	}
+	return refusal;
+}
+
+static bool silence(struct serve_context *context, const union sockaddr_ip *server, uint64_t asked_ms)
+{
+	return blame_silence(context->own, server, asked_ms);
+}
+
+/* ----- workers ----- */
+
+static void unproven(struct serve_context *context, bool more)
+{
+	struct demand *demand = ((const struct converter *)context->own)->shared->demand;
+
+	if (more)
+		demand_enter(demand);
+	else
+		demand_leave(demand);
+}
+
+static void lacking(struct serve_context *context, const union sockaddr_ip *server)
+{
+	blame_again(context->own, server);
+}
+
+static void full(struct serve_context *context)
+{
+	shortage_of_connections(((const struct converter *)context->own)->effective);
+}
+
+static enum route_kind find_route(void *route, const struct in6_addr *address)
+{
+	return route_find(route, address);
+}
+
+static int start(struct serve_context *context, void *arg)
+{
+	struct converter *converter = calloc(1, sizeof(*converter));
+
+	if (!converter)
+		return -ENOMEM;
+	*converter = (struct converter){ .context = context, .shared = arg };
+	context->own = converter;
+	context->metrics = monitor_add_metrics(converter->shared->monitor);
+	context->log_limits = monitor_log_limits(converter->shared->monitor);
+	converter->route = route_create();
+	if (!converter->route)
+		return -errno;
+	converter->probes = probes_create(context->base);
+	if (!context->metrics || !converter->probes)
+		return -ENOMEM;
+	converter->admission = (struct admission){
+		.demand = converter->shared->demand,
+		.limits = context->limits,
+		.find_route = find_route,
+		.route = converter->route,
+	};
+	return blame_init(converter);
+}
+
+static void stop(struct serve_context *context)
+{
+	struct converter *converter = context->own;
+
+	if (!converter)
+		return;
+	blame_fini(converter);
+	probes_destroy(converter->probes);
+	route_destroy(converter->route);
+	effective_settings_unref(converter->effective);
+	free(converter);
+	context->own = NULL;
+}
+
+static void configure(struct serve_context *context, const struct serve_settings *settings)
+{
+	struct converter *converter = context->own;
+	struct effective_settings *effective = effective_settings_of(settings);
+
+	effective_settings_ref(effective);
+	effective_settings_unref(converter->effective);
+	converter->effective = effective;
+	converter->admission.rules = &effective->admission;
+}
+
+struct serve_plugs converter_plugs(struct converter_shared *shared)
+{
+	return (struct serve_plugs){
+		.judge = judge,
+		.connected = connected,
+		.refused = refused,
+		.unproven = unproven,
+		.lacking = lacking,
+		.full = full,
+		.outlived = survivor_is_there,
+		.dial = { begin, step, proven, reached, settle, stop_dial, refusal_of, silence },
+		.start = start,
+		.stop = stop,
+		.configure = configure,
+		.arg = shared,
+	};
+}
