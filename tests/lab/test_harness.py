@@ -93,15 +93,22 @@ FAULTS = (("check(got == b'right', 'wrong byte')", "wrong byte", False),
 def test_what_is_wrong_is_not_repeated():
     """A wrong byte, an error, a time-out: also in a test that measures, and however right the next run would be."""
     with toys() as field:
-        for fault, said, final in FAULTS:
-            for mark in ("@measures\n@timeout(1)\n", "@timeout(1)\n"):
-                status, results, told, runs = field.run(
-                    mark + "def test_toy():\n    got = b'wrong' if runs() == 1 else b'right'\n    if got == b'wrong':\n        %s\n" % fault)
-                equal((status, runs), (99 if final else 1, 1), "status and runs after %s:\n%s" % (fault, results))
+        for mark in ("@measures\n@timeout(1)\n", "@timeout(1)\n"):
+            for final in (True, False):
+                faults = [(fault, said) for fault, said, is_final in FAULTS if is_final == final]
+                status, results, told, runs = field.run("".join(
+                    mark + "def test_%d():\n    runs()\n    got = b'wrong' if runs('%d') == 1 else b'right'\n    if got == b'wrong':\n"
+                    "        %s\n" % (number, number, fault) for number, (fault, _) in enumerate(faults)))
+                equal((status, runs), (99 if final else 1, len(faults)), "status and runs:\n%s" % results)
                 word = "FAULT" if final else "FAIL"
-                check(results.startswith(word + " test_toy ") and said in results and results.endswith("\n1 %s\n" % word), results)
-                equal("never repeated" in results, final, results)
+                of_each = re.split(r"^(?=%s test_\d+ \()" % word, results, flags=re.M)
+                check(of_each.pop(0) == "" and results.endswith("\n%d %s\n" % (len(faults), word)), results)
+                equal(len(of_each), len(faults), "results:\n" + results)
+                for (_, said), of_one in zip(faults, of_each):
+                    check(said in of_one and ("never repeated" in of_one) == final, of_one)
                 check(" repeated, run" not in told, told)
+                for number in range(len(faults)):
+                    field.write(str(number), "")
 
 
 def test_a_crash_is_never_repeated():
@@ -168,6 +175,29 @@ def test_side_by_side():
         for process in running:
             said, _ = process.communicate(timeout=60)
             check(process.returncode == 0, said)
+
+
+MEETS = """@waits
+def test_%s():
+    with Lab(wifi=Veth(), lte=None, core=None):
+        open(os.path.join(PLACE, %r), 'w').close()
+        wait_until(lambda: there(%r), 30)
+"""
+
+
+def test_those_that_wait():
+    """Tests of a file that do little but wait meet each other, each with a lab of its own; the one that computes comes behind them."""
+    pair = MEETS % ("one", "one", "two") + MEETS % ("two", "two", "one") + "def test_three():\n    runs()\n"
+    with toys() as field:
+        status, results, _, _ = field.run(pair)
+        equal((status, sorted(re.findall(r"^ok (\w+) \(", results, re.M)[:2])), (0, ["test_one", "test_two"]), results)
+        check(re.search(r"^ok test_three .*\n3 ok\n\Z", results, re.M), results)
+        said = {"check(False, 'no answer')": "FAIL", "same_data(False, 'wrong byte')": "FAULT", "os._exit(0)": "FAIL", "return 'well'": "ok"}
+        status, results, _, runs = field.run("".join("@waits\ndef test_%d():\n    runs()\n    %s\n" % each for each in enumerate(said)))
+        equal((status, runs), (99, 4), "status and runs:\n" + results)
+        equal(sorted((number, word) for word, number in re.findall(r"^(\w+) test_(\d) \(", results, re.M)),
+              [(str(number), word) for number, word in enumerate(said.values())], results)
+        check(results.endswith("\n1 ok, 2 FAIL, 1 FAULT\n"), results)
 
 
 def test_one_kind_in_a_file():

@@ -15,16 +15,20 @@ the harness also reports each skip and each repeated test to the descriptor in C
 "make check" runs the quick tests of each file; "make check-long" runs those marked with @long and those that measure:
 CONVERT_LAB_PART is "quick" or "long". By hand, and with "make check TESTS=FILE", a file runs all of its tests.
 
-Most tests wait for packets, so files run side by side. A file of tests that measure runs alone (turns.py), and contains no other tests:
-these would have to wait, too. Only tests that measure may call measured() and measured_between(). The harness repeats them if only these checks
+Most tests wait for packets, so files run side by side. Those tests of a file that do nothing else, marked with @waits, also run side by
+side, each as a process in a sandbox of its own. A file of tests that measure runs alone (turns.py), and contains no other tests: these
+would have to wait, too. Only tests that measure may call measured() and measured_between(). The harness repeats them if only these checks
 fail. Where times mean nothing, as in an emulator, --no-measuring leaves these tests out and names them.
 """
 import argparse
+import concurrent.futures
 import contextlib
 import os
+import re
 import resource
 import shutil
 import signal
+import subprocess
 import sys
 import time
 import traceback
@@ -34,6 +38,7 @@ from .waiting import LabError, patience
 
 DEFAULT_TIMEOUT = 300  # seconds, also where as many tests as there are places compute at the same time
 ATTEMPTS = 3  # of a test that measures
+WAITING_AT_ONCE = 4  # tests of a file that are marked with @waits
 FAULT_STATUS = 99  # automake calls it an ERROR
 DESCRIPTORS = 20000  # that a test may have, and what it starts; distributions give a shell 1024
 
@@ -73,6 +78,12 @@ def timeout(seconds):
 def long(function):
     """Decorates a test that "make check" leaves to "make check-long": it takes much time, or much of the machine."""
     function.long = True
+    return function
+
+
+def waits(function):
+    """Decorates a long test that computes for less than a quarter of its time: up to WAITING_AT_ONCE of a file's run side by side."""
+    function.waits = True
     return function
 
 
@@ -189,6 +200,10 @@ def _is_measuring(function):
     return getattr(function, "attempts", 1) > 1
 
 
+def _is_waiting(function):
+    return getattr(function, "waits", False)
+
+
 def _run_repeatedly(name, function):
     """Does as _run(), and repeats a test that was disturbed, which fails with the last attempt. Reports each repetition."""
     global _measuring  # pylint: disable=global-statement
@@ -220,6 +235,46 @@ def _in_part(test):
     return part == "all" or (part == "long") == (getattr(test, "long", False) or _is_measuring(test))
 
 
+def _run_in_process(name):
+    """Runs one test in a process with a sandbox of its own. Returns (result, what it has printed without the sum of results)."""
+    console = os.environ.get("CONVERT_CONSOLE")
+    process = subprocess.run([sys.executable, sys.argv[0], "--inner", name], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, text=True, errors="replace", check=False, env={**os.environ, sandbox.OUTER: ""},
+                             pass_fds=[int(console)] if console else [])
+    found = re.search(r"^(ok|skip|n/a|FAIL|FAULT) %s \(.*\n" % name, process.stdout, re.M)
+    if not found or (process.returncode not in (0, sandbox.SKIPPED)) != (found[1] in ("FAIL", "FAULT")):
+        return "FAIL", "FAIL %s (0.0s, 0.0s of CPU): its process ended with status %d\n%s" % (name, process.returncode, process.stdout)
+    return found[1], process.stdout.rpartition("\n1 ")[0]
+
+
+def _run_side_by_side(names):
+    """Runs these tests, several at once, and prints what each has printed in one piece. Returns their results."""
+    results = []
+    with concurrent.futures.ThreadPoolExecutor(WAITING_AT_ONCE) as pool:
+        for future in concurrent.futures.as_completed([pool.submit(_run_in_process, name) for name in names]):
+            result, text = future.result()
+            results.append(result)
+            print(text, flush=True)
+    return results
+
+
+def _run_in_turn(tests):
+    """Runs (name, test) one after the other, and prints a line for each, or more. Returns their results."""
+    results = []
+    for name, test in tests:
+        start, computed = time.monotonic(), _cpu_seconds()
+        result, reason = _run_repeatedly(name, test)
+        results.append(result)
+        print("%s %s (%.1fs, %.1fs of CPU)%s" % (result, name, time.monotonic() - start, _cpu_seconds() - computed, ": " + reason if reason else ""),
+              flush=True)
+        if result == "skip":
+            _tell_console("%s skipped: %s" % (name, reason))
+        if result in ("FAIL", "FAULT"):
+            print("\n".join(topology.failure_reports), flush=True)
+        topology.failure_reports.clear()
+    return results
+
+
 def _tell_left_out(names):
     for name in names:
         print("left out %s: it measures times or rates" % name, flush=True)
@@ -232,6 +287,7 @@ def main():
     parser = argparse.ArgumentParser(description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("filter", nargs="*", help="run only tests whose name contains one of these")
     parser.add_argument("--only", action="append", default=[], metavar="TEST", help="run the tests with these very names")
+    parser.add_argument("--inner", metavar="TEST", help=argparse.SUPPRESS)  # for _run_in_process(), which has the turn
     parser.add_argument("--without", action="append", default=[], metavar="TEST", help="leave out the test with this very name")
     parser.add_argument("--list", action="store_true", help="print the names of the tests")
     parser.add_argument("--no-measuring", action="store_true", help="leave out the tests that measure times and rates, and name them")
@@ -241,6 +297,7 @@ def main():
         print("FAIL: some of the tests have @measures, and some haven't: put them into two files")
         sys.exit(1)
     tests = [(name, test) for name, test in tests if not arguments.filter or any(f in name for f in arguments.filter)]
+    arguments.only += [arguments.inner] if arguments.inner else []
     unknown = set(arguments.without + arguments.only) - set(name for name, _ in tests)
     if unknown:
         sys.exit("there is no test %s" % " or ".join(sorted(unknown)))
@@ -264,24 +321,17 @@ def main():
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     _raise_descriptors()
     try:
-        turn = turns.take(alone)  # until this process ends
+        turn = None if arguments.inner else turns.take(alone, all(_is_waiting(test) for _, test in tests))  # until this process ends
     except LabError as error:
         sys.exit("FAIL: %s" % error)
     sandbox.enter_or_exit()
     sandbox.use_bare_python()
     _tell_left_out(left_out)
-    results = []
-    for name, test in tests:
-        start, computed = time.monotonic(), _cpu_seconds()
-        result, reason = _run_repeatedly(name, test)
-        results.append(result)
-        print("%s %s (%.1fs, %.1fs of CPU)%s" % (result, name, time.monotonic() - start, _cpu_seconds() - computed, ": " + reason if reason else ""),
-              flush=True)
-        if result == "skip":
-            _tell_console("%s skipped: %s" % (name, reason))
-        if result in ("FAIL", "FAULT"):
-            print("\n".join(topology.failure_reports), flush=True)
-        topology.failure_reports.clear()
-    turn.close()
+    waiting = [name for name, test in tests if _is_waiting(test)]
+    # where all takes longer they compute for longer, too; and one alone needs no process
+    waiting = waiting if len(waiting) > 1 and patience(1) <= 1 else []
+    results = _run_side_by_side(waiting) + _run_in_turn([(name, test) for name, test in tests if name not in waiting])
+    if turn:
+        turn.close()
     print(", ".join("%d %s" % (results.count(result), result) for result in ("ok", "skip", "n/a", "FAIL", "FAULT") if result in results))
     sys.exit(FAULT_STATUS if "FAULT" in results else 1 if "FAIL" in results else sandbox.SKIPPED if set(results) == {"skip"} else 0)

@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 OUTER = "CONVERTLAB_OUTER"  # the mount namespace outside; set means that we may be inside
+NEW = "CONVERTLAB_NEW"      # set for the first program in a sandbox, which may itself be within another one
 SKIPPED = 77                # automake: the test could not be run here
 
 USERNS_REMEDY = """run it as root, or permit user namespaces to ordinary users:
@@ -71,6 +72,7 @@ def enter(argv=None):
     os.environ["PATH"] = os.environ.get("PATH", "/usr/bin:/bin") + ":/usr/sbin:/sbin"
     _probe()
     os.environ[OUTER] = os.readlink("/proc/self/ns/mnt")
+    os.environ[NEW] = "1"
     sys.stdout.flush()
     sys.stderr.flush()
     command = _unshare() + (argv or [sys.executable] + sys.argv)
@@ -80,7 +82,7 @@ def enter(argv=None):
 def _prepare():
     """Makes /run private, once; `ip netns` keeps its names there. And /dev/shm, where libraries leave what they have learned."""
     os.environ.setdefault("CONVERT_CONFIG", "none")  # what the machine's convertize.conf says is no matter of a test
-    if os.path.exists("/run/convertlab"):
+    if not os.environ.pop(NEW, "") and os.path.exists("/run/convertlab"):
         return
     subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=0755", "none", "/run"], check=True)
     subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=1777", "none", "/dev/shm"], check=True)

@@ -2,8 +2,8 @@
 """turns.py - decides which lab tests of a build may run at the same time
 
 Most tests wait for packets and time-outs. So their files run side by side, PER_CPU for each CPU, even if make starts more jobs; of the
-files of "make check-long", one for each CPU. A file of tests that measure times or rates runs alone. Both kinds lock the build directory,
-shared or exclusively. Tests with a shared lock come and go, so a file that measures waits until they are all done. (local.mk starts these files last,
+files of "make check-long", one for each CPU, and one more whose tests do little but wait (@waits in harness.py). A file of tests that
+measure times or rates runs alone. All lock the build directory, shared or exclusively. Tests with a shared lock come and go, so a file that measures waits until they are all done. (local.mk starts these files last,
 when make's other jobs are over.) The kernel releases locks and places when a process ends, for any reason.
 """
 import errno
@@ -24,13 +24,13 @@ def _places():
     return int(os.environ.get("CONVERT_LABS") or per_cpu * len(os.sched_getaffinity(0)))
 
 
-def _take_place(inode):
+def _take_place(inode, kind):
     """A place is a name of a Unix socket that only one process can have; no file is left of it. unshare(1) inherits it."""
     while True:
         for number in range(_places()):
             place = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             try:
-                place.bind("\0convertlab %d %d" % (inode, number))
+                place.bind("\0convertlab %d %s %d" % (inode, kind, number))
                 place.set_inheritable(True)
                 return place
             except OSError as error:
@@ -64,14 +64,17 @@ def _inherited(inode):
     return None
 
 
-def take(alone):
-    """Waits until this process may run: alone, or with others that don't measure. Returns its Turn."""
+def take(alone, waits=False):
+    """Waits until this process may run: alone, or with others that don't measure. Returns its Turn.
+
+    waits: its tests do little but wait. In "make check-long" these have places of their own.
+    """
     directory = Build().directory
     inode = os.stat(directory).st_ino
     turn = _inherited(inode)
     if turn:
         return turn
-    place = None if alone else _take_place(inode)
+    place = None if alone else _take_place(inode, "waits" if waits and os.environ.get("CONVERT_LAB_PART") == "long" else "computes")
     lock = os.open(directory, os.O_RDONLY)
     os.set_inheritable(lock, True)
     # Nobody who has the lock waits for a place.
