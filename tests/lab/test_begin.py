@@ -7,7 +7,7 @@ import re
 import sys
 import time
 
-from convertlab import Lab, Link, Veth, check, equal, kernel, long, main, need, timeout, wait_until
+from convertlab import Lab, Link, Veth, check, equal, kernel, long, main, need, timeout, wait_until, waits
 from convertlab.links import RunningLink
 from convertlab.peers import asked_to_connect
 
@@ -80,6 +80,7 @@ def test_path_that_is_back():
 
 
 @long
+@waits
 @kernel.needs("calls")
 def test_preferred_network_that_is_back():
     """The same of lte, which isn't the usual network, but the one that the user prefers; by programs short and long."""
@@ -114,6 +115,7 @@ def test_path_that_is_back_and_long():
 
 
 @long
+@waits
 def test_short_programs_find_a_long_path_that_is_back():
     """The same with programs that end before that path can answer: who has launched them hears the answer."""
     for method in ("preload", "supervise"):
@@ -133,6 +135,7 @@ def test_short_programs_find_a_long_path_that_is_back():
 
 
 @long
+@waits
 @timeout(200)
 def test_slow_servers():
     """Servers that take 0.1 to 5 s: no connection is moved, and the converter sees each once."""
@@ -158,6 +161,7 @@ add rule netdev lost in tcp dport 1234 tcp flags & (syn | ack) == syn tcp option
 
 
 @long
+@waits
 def test_lost_probes_and_slow_servers():
     """One probe of eight is lost, at once or later, and the server takes 1.5 s: no connection is moved, and the server sees each once."""
     for way in ("far", "near"):
@@ -195,6 +199,7 @@ def in_each_way(lab, dies):
 
 
 @long
+@waits
 @timeout(200)
 def test_each_way_to_wait():
     with lab_for() as lab:
@@ -203,6 +208,7 @@ def test_each_way_to_wait():
 
 
 @long
+@waits
 @timeout(200)
 def test_each_way_to_wait_without_multipath_tcp():
     with lab_for() as lab:
@@ -404,6 +410,7 @@ def router_says(lab, what):
 
 
 @long
+@waits
 def test_path_that_leads_nowhere():
     """Wifi's router says that nobody is to be reached: lte is taken at once, and wifi again once it works, in each way to wait."""
     for what in ("host-unreachable", "no-route", "admin-prohibited"):
@@ -462,6 +469,7 @@ def test_backup():
 
 
 @long
+@waits
 def test_nothing_leaves_a_vpn():
     """
     Wifi, a TUN device, is a VPN that all traffic goes through, and falls silent: connections wait for it, by whichever front end, whatever

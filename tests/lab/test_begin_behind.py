@@ -3,7 +3,7 @@
 """test_begin_behind.py - the SYN is answered, and the request behind the handshake isn't: the connection begins anew on a path that works"""
 import os
 
-from convertlab import Link, check, equal, kernel, long, main
+from convertlab import Link, check, equal, kernel, long, main, waits
 from convertlab.peers import asked_to_connect
 from test_begin import APPS, lab_for, remembering, served
 from test_supervise_begin import Supervised
@@ -50,24 +50,28 @@ def moved_once(ruleset, complaint):
 
 
 @long
+@waits
 def test_silent_since_the_handshake():
     """Wifi lets the handshake through, and nothing any more."""
     moved_once(losing(DATA, PROBES), "is silent")
 
 
 @long
+@waits
 def test_data_is_lost():
     """Wifi lets SYNs through, with data or without, and loses what follows them."""
     moved_once(losing(DATA), "loses packets")
 
 
 @long
+@waits
 def test_all_data_is_lost():
     """Wifi lets SYNs without data through, and nothing else."""
     moved_once(losing(DATA, PROBES + " ip length > 70"), "loses packets")
 
 
 @long
+@waits
 def test_one_that_is_lost():
     """The request is lost once, or its acknowledgement late: TCP sends it again, and the connection stays where it is."""
     for connect, way in WAYS:

@@ -15,7 +15,7 @@ import tempfile
 import termios
 import threading
 
-from convertlab import check, equal, long, main, need
+from convertlab import check, equal, long, main, need, waits
 from convertlab.build import SRCDIR, Build
 
 COMPLETIONS = os.path.join(SRCDIR, "contrib/completions")
@@ -282,6 +282,7 @@ def test_bash():
 
 
 @long
+@waits
 def test_zsh():
     """zsh, at a terminal."""
     offers_of_convertize(Zsh)

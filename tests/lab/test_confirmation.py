@@ -7,7 +7,7 @@ comes between the SYN+ACK and the response lasts for two round trips then, and c
 """
 import os
 
-from convertlab import Lab, Link, check, equal, kernel, long, main, side_by_side
+from convertlab import Lab, Link, check, equal, kernel, long, main, side_by_side, waits
 from convertlab.waiting import wait_until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -37,6 +37,7 @@ def ask(lab, program, *words, env):
 
 
 @long
+@waits
 @kernel.needs("fastopen")
 def test_writable_at_the_syn_ack():
     """In every way of waiting: after one round trip, and then the server's bytes alone."""
@@ -55,6 +56,7 @@ def test_writable_at_the_syn_ack():
 
 
 @long
+@waits
 @kernel.needs("fastopen")
 def test_response_in_pieces():
     """Byte by byte, in front of the server's: none is seen, and nobody is woken for each."""
@@ -72,6 +74,7 @@ def test_response_in_pieces():
 
 
 @long
+@waits
 def test_what_confirms_nothing():
     """A SYN+ACK without its data, without timestamps, or when the user says so: the response is waited for."""
     for sysctl, variables in (("net.ipv4.tcp_timestamps", {}), ("net.ipv4.tcp_fastopen", {}), (None, {"CONVERT_WITHHOLDING": 0}),
@@ -268,6 +271,7 @@ print(line.value.decode("latin-1"), end="")
 
 
 @long
+@waits
 @kernel.needs("fastopen")
 def test_streams():
     """The C library's streams read and write past the hooks: never the response, nor at the converter."""

@@ -6,7 +6,7 @@ import select
 import signal
 import threading
 
-from convertlab import Lab, Link, check, equal, kernel, long, main, wait_until
+from convertlab import Lab, Link, check, equal, kernel, long, main, wait_until, waits
 from convertlab.forging import LINUX, MP_CAPABLE, Forge, is_forged, route_back
 from convertlab.harness import timeout
 from convertlab.metrics import OPTIONS as METRICS, Metrics, wait_metrics
@@ -156,6 +156,7 @@ def test_demand():
 
 
 @long
+@waits
 @kernel.needs("fastopen")
 def test_of_one_prefix():
     """A flood from one prefix is that one's affair: nothing of it reaches the server, and others are served without a cookie."""
@@ -199,6 +200,7 @@ def test_reload_and_restart():
 
 
 @long
+@waits
 @kernel.needs("fastopen")
 def test_shared_address():
     """Another converter's cookie isn't replaced, to and fro: such a client is served behind its handshake."""
@@ -212,6 +214,7 @@ def test_shared_address():
 
 
 @long
+@waits
 @kernel.needs("fastopen")
 def test_errors_are_few():
     """Where a flood has used up the errors, clients without a cookie are served behind their handshake, and none is reset."""
@@ -242,6 +245,7 @@ def test_never():
 
 
 @long
+@waits
 @kernel.needs("fastopen")
 def test_the_shim():
     """curl under the shim, during a flood: it learns the cookie, and has it in the SYN from then on."""

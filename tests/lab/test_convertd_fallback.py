@@ -10,7 +10,7 @@ import socket
 import struct
 import threading
 
-from convertlab import Lab, Link, check, equal, long, main, wait_until
+from convertlab import Lab, Link, check, equal, long, main, wait_until, waits
 from convertlab.pcap import ACK, PSH, RST, SYN, parse
 from convertlab.peers import MPTCP, TCP, Client, Server, converter, ended, extended_header, unsent
 
@@ -86,6 +86,7 @@ def take_overlapping(lab, client, sock):
 
 
 @long
+@waits
 def test_from_a_server_that_does_not_speak_it():
     """The connection by which it is asked for Multipath TCP is reset where bytes are missing, before those behind the gap are handed
     on; the next ones are TCP, on which all bytes arrive. The server sees one connection for each.

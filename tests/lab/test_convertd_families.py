@@ -4,7 +4,7 @@
 import os
 import time
 
-from convertlab import Lab, Link, check, equal, long, main, wait_until
+from convertlab import Lab, Link, check, equal, long, main, wait_until, waits
 from convertlab.harness import need
 from convertlab.links import Cable, Veth
 from convertlab.peers import Client, connect, converter, error, extended_header
@@ -99,6 +99,7 @@ def test_no_route():
 
 
 @long
+@waits
 def test_uplink_that_swallows():
     """curl -6 took half a minute each time. One connection notices it; then it is as quick as without a converter; it heals by itself."""
     need("curl", "curl")
@@ -164,6 +165,7 @@ def test_dead_servers_alone_say_nothing():
 
 
 @long
+@waits
 def test_family_that_stops_to_work():
     """It has worked, and doesn't any more: found out from several servers, and requests are refused at once then."""
     lab = apart()
@@ -190,6 +192,7 @@ def test_family_that_stops_to_work():
 
 
 @long
+@waits
 def test_router_that_is_gone():
     """It doesn't answer ARP and neighbour discovery any more: not the server's fault."""
     lab = apart()

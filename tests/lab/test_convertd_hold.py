@@ -11,7 +11,7 @@ import signal
 import socket
 import time
 
-from convertlab import Lab, Link, Unsuitable, between, check, equal, kernel, long, main, need, wait_until
+from convertlab import Lab, Link, Unsuitable, between, check, equal, kernel, long, main, need, wait_until, waits
 from convertlab.pcap import OPT_TIMESTAMP, mptcp_subflows
 from convertlab.peers import (MP_JOIN, MPTCP, MSS, TCP, Client, Forger, Server, clients, connect, connect_tlv, converter,
                               descriptors, echo, error, extended_header, memory, message, octets, read_exactly, tlvs, writable)
@@ -222,6 +222,7 @@ def test_hold_time():
 
 
 @long
+@waits
 def test_far_clients():
     """
     The client's round trip is 400 ms, and the server takes a second. A SYN that is withheld for all of --hold-time is sent again before it
@@ -446,6 +447,7 @@ def test_damaged_syns():
 
 
 @long
+@waits
 @kernel.needs("fastopen")
 def test_many_at_once():
     """1,000 clients of a server that never answers are withheld at once; the next one is served meanwhile."""

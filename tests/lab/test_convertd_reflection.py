@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 
-from convertlab import Lab, Link, check, equal, kernel, long, main, wait_until
+from convertlab import Lab, Link, check, equal, kernel, long, main, wait_until, waits
 from convertlab.forging import OPTIONS, Forge, Traffic, route_back, victim, wait_forgotten, within
 from convertlab.harness import timeout
 from convertlab.metrics import OPTIONS as METRICS, Metrics
@@ -222,6 +222,7 @@ def test_not_withheld():
 
 
 @long
+@waits
 @timeout(900)
 def test_default_kernel():
     """SYNs not withheld, on a kernel that sends SYN+ACKs for a minute."""
@@ -229,6 +230,7 @@ def test_default_kernel():
 
 
 @long
+@waits
 @timeout(900)
 def test_withheld_default_kernel():
     """SYNs withheld, on such a kernel."""

@@ -10,7 +10,7 @@ import signal
 import threading
 import time
 
-from convertlab import Lab, Link, Unsuitable, check, equal, long, main, metrics, need, timeout, wait_until
+from convertlab import Lab, Link, Unsuitable, check, equal, long, main, metrics, need, timeout, wait_until, waits
 from convertlab.manager import Manager
 from convertlab.peers import MPTCP, TCP, Client, Server, connect, extended_header
 from convertlab.systemd import Systemd
@@ -187,6 +187,7 @@ def test_service_manager():
 
 
 @long
+@waits
 @timeout(240)
 def test_systemd():
     """The real one, with the unit that is installed: restarts, a configuration that is wrong, a stop."""

@@ -7,7 +7,7 @@ What is broken are SYNs and converters here, sizes, routes and firewalls in test
 import os
 import shlex
 
-from convertlab import Lab, Link, check, equal, kernel, long, main
+from convertlab import Lab, Link, check, equal, kernel, long, main, waits
 from test_convertize_check import DEGRADED, FAILED, OK, Report
 
 WITHOUT_NET_ADMIN = ["setpriv", "--bounding-set", "-net_admin", "--inh-caps", "-net_admin"]
@@ -65,6 +65,7 @@ class Patient:
 
 
 @long
+@waits
 @kernel.needs("fastopen")
 def test_large_syns_are_dropped():
     """A request for information alone still gets through at 72 bytes, one for a server nowhere."""
@@ -87,6 +88,7 @@ def test_large_syns_are_dropped():
 
 
 @long
+@waits
 @kernel.needs("fastopen")
 def test_full_syns_are_dropped():
     """Requests get through, those with early data don't: said with the sizes that do."""

@@ -7,21 +7,19 @@ As test_convertize_doctor.py, which has what these tests are made with.
 import contextlib
 import os
 
-from convertlab import Link, Veth, check, equal, long, main
+from convertlab import Link, Veth, check, equal, long, main, waits
 from test_convertize_check import DEGRADED, FAILED, OK, Report
 from test_convertize_doctor import WITHOUT_NET_ADMIN, Patient, two_networks
 
 # --- sizes --------------------------------------------------------------------------------------
 
 
-@long
-def test_path_mtu_black_holes():
-    """One way or both, on either path, and of which size is found out to the byte; the remedy is a command."""
+def black_holes(name, *holes):
+    """One way or both, and of which size is found out to the byte; the remedy is a command."""
     with two_networks() as lab:
         patient = Patient(lab)
-        for name, way, size, words in (("wifi", "a-to-b", 1399, "to"), ("wifi", "b-to-a", 1280, "from"), ("lte", "a-to-b", 1492, "to"),
-                                       ("lte", "b-to-a", 1300, "from"), ("lte", None, 1433, "to"), ("wifi", None, 1000, "to")):
-            link = getattr(lab, name)
+        link = getattr(lab, name)
+        for way, size, words in holes:
             link.set(way, max_size=size)
             report = Report(lab)
             equal((report.status, report.bad()), (DEGRADED, [("path.mtu", "warn")]), "%s %s %d" % (name, way, size))
@@ -36,6 +34,19 @@ def test_path_mtu_black_holes():
 
 
 @long
+@waits
+def test_path_mtu_black_holes_of_the_first_network():
+    black_holes("wifi", ("a-to-b", 1399, "to"), ("b-to-a", 1280, "from"), (None, 1000, "to"))
+
+
+@long
+@waits
+def test_path_mtu_black_holes_of_the_second_network():
+    black_holes("lte", ("a-to-b", 1492, "to"), ("b-to-a", 1300, "from"), (None, 1433, "to"))
+
+
+@long
+@waits
 def test_black_hole_with_another_converter():
     """One that has no bytes to send back: the way there is seen all the same."""
     with two_networks() as lab:
@@ -53,6 +64,7 @@ def test_black_hole_with_another_converter():
 
 
 @long
+@waits
 def test_routes_of_the_second_network():
     """Each part of them is missing once; "--fix=run" adds it, and says that all is well."""
     with two_networks(lte=Veth(), core=None) as lab:
@@ -75,6 +87,7 @@ def test_routes_of_the_second_network():
 
 
 @long
+@waits
 def test_routes_that_lead_nowhere():
     """A router that isn't there, a strict reverse path filter without a rule, an endpoint that leaves by the first network."""
     with two_networks(lte=Veth(), core=None) as lab:
@@ -101,6 +114,7 @@ def test_loss_is_no_fault():
 
 
 @long
+@waits
 def test_firewalls():
     """What drops one port is a firewall, and no fault of the routes; of the network that connections take there is a way around."""
     with two_networks() as lab:

@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import tempfile
 
-from convertlab import Unsuitable, check, equal, kernel, long, main, need, sandbox, wait_until
+from convertlab import Unsuitable, check, equal, kernel, long, main, need, sandbox, wait_until, waits
 from convertlab.build import SRCDIR, Build
 from convertlab.documents import DocumentError, Step, commands, read, shows
 from convertlab.scenes import SCENES, Scene
@@ -215,6 +215,7 @@ def test_fleet():
 
 
 @long
+@waits
 @kernel.needs("fastopen")
 def test_troubleshooting():
     perform("doc/troubleshooting.md", "works")

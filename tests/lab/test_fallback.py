@@ -13,7 +13,7 @@ import re
 import socket
 import subprocess
 
-from convertlab import Lab, LabError, Link, check, equal, kernel, long, main, patience, side_by_side, wait_until
+from convertlab import Lab, LabError, Link, check, equal, kernel, long, main, patience, side_by_side, wait_until, waits
 from test_shim_semantics import PROBE, WAYS, compare, probe, slow_lab
 
 LOST = "Multipath TCP is lost on the way, asked over TCP"
@@ -119,6 +119,7 @@ def overlapped(lab, env):
 
 
 @long
+@waits
 def test_overlapping_retransmissions():
     """Directly, and through a converter without Multipath TCP and with it: each byte is there, three times each."""
     for mptcp in (0, 1):
@@ -164,6 +165,7 @@ def test_a_converted_connection_is_multipath_tcp():
 
 
 @long
+@waits
 def test_a_converter_without_multipath_tcp():
     """Every way to wait, with a cold cache each: the application sees nothing of the second beginning."""
     with slow_lab() as lab:
@@ -209,6 +211,7 @@ def test_it_is_learned():
 
 
 @long
+@waits
 def test_options_that_are_lost_behind_the_handshake():
     """Both directions, or either of them: the converter's first bytes tell, before the application has the connection."""
     for lost in ({"strip_mptcp_behind": True}, {"a_to_b": {"strip_mptcp_behind": True}}, {"b_to_a": {"strip_mptcp_behind": True}}):

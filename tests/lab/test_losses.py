@@ -4,7 +4,7 @@
 import os
 import time
 
-from convertlab import Lab, Link, check, equal, long, main
+from convertlab import Lab, Link, check, equal, long, main, waits
 from convertlab.peers import TCP, Client, connect
 from convertlab.waiting import LabError, wait_until
 
@@ -279,6 +279,7 @@ def silent_server(hold):
 
 
 @long
+@waits
 def test_one_silent_server():
     """With a cold cache it is left to its silence; the converter serves others, and is no longer in doubt."""
     for hold in ("off", "on"):
@@ -286,6 +287,7 @@ def test_one_silent_server():
 
 
 @long
+@waits
 def test_no_converter():
     """What acknowledges and never answers, to three servers in a row, is left alone by all processes."""
     with lab_for() as lab:
@@ -331,6 +333,7 @@ seen()
 
 
 @long
+@waits
 def test_keepalive_is_the_applications():
     """What it has set, before and while the converter is asked by keepalive, is what it sees, and what is in force afterwards."""
     with Lab(wifi=Link(delay_ms=10), lte=None, core=Link(delay_ms=1300)) as lab:

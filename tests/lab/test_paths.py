@@ -6,7 +6,7 @@ import signal
 import socket
 import struct
 
-from convertlab import Lab, Link, Veth, check, equal, long, main, wait_until
+from convertlab import Lab, Link, Veth, check, equal, long, main, wait_until, waits
 from convertlab.paths import BULK, DEVICES, OURS, PathManager, arrives, bare, carried, download, endpoints, ip, serve, state, subflows
 
 NOBODY = 65534
@@ -112,6 +112,7 @@ def test_a_link_goes_and_comes():
 
 
 @long
+@waits
 def test_all_links_go_and_come():
     """Both at once, during an upload, so that the converter can't be told, and has nothing to send: it takes both again afterwards."""
     networks = (("wifi", "10.1.0.2", 100), ("lte", "10.2.0.2", 200))
@@ -160,9 +161,8 @@ def test_carrier():
             wait_until(lambda: "10.2.0.2" in endpoints(lab) and "10.1.0.2" not in endpoints(lab), 10, "the endpoint of the one that is back")
 
 
-@long
-def test_both_lose_their_carrier_and_one_is_back():
-    """One after the other, by cable or with their addresses: the transfer goes on over the one that is back, which either may be."""
+def both_are_lost_and_one_is_back(verb, first, second, returns, cable=True):
+    """One after the other, by cable or with their addresses: the transfer goes on over the one that is back."""
     def bytes_over(lab, name, verb):
         link, = json.loads(lab.client.run(["ip", "-j", "-s", "link", "show", name]).stdout)
         return link["stats64"]["rx" if verb == "get" else "tx"]["bytes"]
@@ -175,34 +175,56 @@ def test_both_lose_their_carrier_and_one_is_back():
                       "route add default via 10.%d.0.1 dev %s metric %d" % (number, name, 100 * number))
 
     slow = Veth(rate_mbit=8, burst="16kb", limit="64kb")
-    for verb, first, second, returns, cable in (("get", "wifi", "lte", "wifi", True), ("put", "lte", "wifi", "lte", True),
-                                                ("get", "lte", "wifi", "wifi", True), ("get", "wifi", "lte", "wifi", False)):
-        with Lab(wifi=slow, lte=slow, core=None) as lab:
-            bare(lab)
-            serve(lab)
-            with PathManager(lab) as manager:
-                running = lab.client.popen(["python3", BULK, verb, "tcp", lab.server.addr4, 6000, 9000000], name="transfer",
-                                           env=lab.converted(CONVERT_CACHE="none"))
-                wait_until(lambda: min(bytes_over(lab, name, verb) for name in ("wifi", "lte")) > 1000000, 20, "both subflows in use")
-                for name in (first, second):
-                    number = 1 if name == "wifi" else 2
-                    if cable:
-                        lab.converter.ip("link set %s down" % name)
-                    else:
-                        away(lab, name)
-                    if name == first:
-                        wait_until(lambda a="10.%d.0.2" % number: a not in endpoints(lab), 10, "no endpoint")
-                # until the subflow that is left has sent its last data again for some time
-                wait_until(lambda: "backoff:3" in lab.converter.run(["ss", "-tnoiHe"]).stdout or verb == "put" and
-                           "backoff:3" in lab.client.run(["ss", "-tnoiHe"]).stdout, 30, "retransmissions")
-                before = bytes_over(lab, returns, verb)
+    with Lab(wifi=slow, lte=slow, core=None) as lab:
+        bare(lab)
+        serve(lab)
+        with PathManager(lab) as manager:
+            running = lab.client.popen(["python3", BULK, verb, "tcp", lab.server.addr4, 6000, 9000000], name="transfer",
+                                       env=lab.converted(CONVERT_CACHE="none"))
+            wait_until(lambda: min(bytes_over(lab, name, verb) for name in ("wifi", "lte")) > 1000000, 20, "both subflows in use")
+            for name in (first, second):
+                number = 1 if name == "wifi" else 2
                 if cable:
-                    lab.converter.ip("link set %s up" % returns)
+                    lab.converter.ip("link set %s down" % name)
                 else:
-                    back(lab, returns, 1 if returns == "wifi" else 2)
-                wait_until(lambda: bytes_over(lab, returns, verb) > before + 300000, 10,
-                           lambda: "bytes over %s, %s:\n%s" % (returns, (verb, first, second, cable), manager.process.log_text()))
-                arrives(running)
+                    away(lab, name)
+                if name == first:
+                    wait_until(lambda a="10.%d.0.2" % number: a not in endpoints(lab), 10, "no endpoint")
+            # until the subflow that is left has sent its last data again for some time
+            wait_until(lambda: "backoff:3" in lab.converter.run(["ss", "-tnoiHe"]).stdout or verb == "put" and
+                       "backoff:3" in lab.client.run(["ss", "-tnoiHe"]).stdout, 30, "retransmissions")
+            before = bytes_over(lab, returns, verb)
+            if cable:
+                lab.converter.ip("link set %s up" % returns)
+            else:
+                back(lab, returns, 1 if returns == "wifi" else 2)
+            wait_until(lambda: bytes_over(lab, returns, verb) > before + 300000, 10,
+                       lambda: "bytes over %s, %s:\n%s" % (returns, (verb, first, second, cable), manager.process.log_text()))
+            arrives(running)
+
+
+@long
+@waits
+def test_both_lose_their_carrier_and_the_first_is_back():
+    both_are_lost_and_one_is_back("get", "wifi", "lte", "wifi")
+
+
+@long
+@waits
+def test_both_lose_their_carrier_and_the_second_is_back():
+    both_are_lost_and_one_is_back("get", "lte", "wifi", "wifi")
+
+
+@long
+@waits
+def test_both_lose_their_carrier_during_an_upload():
+    both_are_lost_and_one_is_back("put", "lte", "wifi", "lte")
+
+
+@long
+@waits
+def test_both_lose_their_addresses_and_one_is_back():
+    both_are_lost_and_one_is_back("get", "wifi", "lte", "wifi", cable=False)
 
 
 def test_renewals():
@@ -311,6 +333,7 @@ def test_a_restart_while_a_transfer_runs():
 
 
 @long
+@waits
 def test_a_stop_ends_no_connection():
     """A connection has lost its first network, and is over the second one alone: that one's endpoint, rule and table stay; --remove takes them."""
     with Lab() as lab:
@@ -353,6 +376,7 @@ def test_a_network_falls_silent():
 
 
 @long
+@waits
 def test_the_last_network_is_back():
     """Both are silent during a download, and one works again: its peer hears that the other one's subflows have gone, and is prompted."""
     with Lab(wifi=Link(delay_ms=10, rate_mbit=50), lte=Link(delay_ms=25, rate_mbit=30)) as lab:

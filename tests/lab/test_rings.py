@@ -7,7 +7,7 @@ test_silence_shim.py.
 """
 import contextlib
 
-from convertlab import Lab, Link, check, equal, kernel, long, main, need, side_by_side, timeout
+from convertlab import Lab, Link, check, equal, kernel, long, main, need, side_by_side, timeout, waits
 from test_silence_shim import SILENTLY, learn, remembering
 
 RESET = "failed: Connection reset by peer"
@@ -91,6 +91,7 @@ def test_lost_syn_of_a_registered_file():
 
 
 @long
+@waits
 @kernel.needs("fastopen")
 def test_slow_servers():
     """A server that answers behind the kernel's second SYN is as good as lost to a blind request, and none that refuses."""

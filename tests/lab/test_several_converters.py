@@ -11,7 +11,7 @@ try:
 except ImportError:
     yaml = None
 
-from convertlab import Lab, Link, Skip, Unsuitable, check, equal, kernel, long, main, metrics, need, sandbox, servers, wait_until
+from convertlab import Lab, Link, Skip, Unsuitable, check, equal, kernel, long, main, metrics, need, sandbox, servers, wait_until, waits
 from convertlab.build import SRCDIR
 from convertlab.nodes import Nodes, converse, lost
 from convertlab.peers import MPTCP, PORT, TCP, Client, connect, connect_tlv, extended_header, message, octets
@@ -28,6 +28,7 @@ def near():
 
 
 @long
+@waits
 def test_behind_one_address():
     """Each second subflow reaches its node. A node that is drained loses nothing, one that is killed its own connections."""
     with near() as lab:

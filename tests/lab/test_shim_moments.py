@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 
-from convertlab import Lab, Link, Skip, Unsuitable, check, equal, kernel, long, main, side_by_side
+from convertlab import Lab, Link, Skip, Unsuitable, check, equal, kernel, long, main, side_by_side, waits
 from convertlab.programs import c_program
 from convertlab.waiting import wait_until
 
@@ -66,6 +66,7 @@ def test_leaving_at_once():
 
 
 @long
+@waits
 def test_little_stack():
     """Threads with as little as there may be, and handlers with what is recommended."""
     if os.environ.get("SANITIZER_PRELOAD"):

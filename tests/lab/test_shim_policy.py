@@ -3,7 +3,7 @@
 """test_shim_policy.py - which converter is asked, for how long, and what becomes of a connection without one"""
 import os
 
-from convertlab import Lab, Link, check, equal, kernel, long, main, side_by_side
+from convertlab import Lab, Link, check, equal, kernel, long, main, side_by_side, waits
 
 APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
 SCRIPTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripted_converter.py")
@@ -91,6 +91,7 @@ def test_silent_converter():
 
 
 @long
+@waits
 def test_patience_with_a_proven_converter():
     """Once it has answered, its silence is the server's, who may take longer than CONVERT_TIMEOUT."""
     with Lab(wifi=Link(delay_ms=5), lte=None, core=Link(delay_ms=300)) as lab:
@@ -133,6 +134,7 @@ print(poll.poll(1500), slow.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))
 
 
 @long
+@waits
 def test_refusals():
     """Errors of the converter mean a direct connection; those of the server are the application's."""
     for code, value, seen, delay in ((64, 0, "Resource Exceeded", 30), (64, 7, "Resource Exceeded", 7),
@@ -233,6 +235,7 @@ def test_ipv6_destination_prefers_ipv6_converter():
 
 
 @long
+@waits
 def test_converter_of_the_other_family():
     """IPv4 applications through a converter that has only IPv6, and the other way round: each sees its own family."""
     ways = WAYS + ("epoll", "epoll-dup", "connect")
@@ -250,6 +253,7 @@ def test_converter_of_the_other_family():
 
 
 @long
+@waits
 def test_back_from_the_other_family():
     """Its converter fails: the next one is of the first family again, or the server itself is."""
     with near() as lab:

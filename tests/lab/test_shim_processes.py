@@ -8,7 +8,7 @@ import concurrent.futures
 import os
 import time
 
-from convertlab import Lab, Link, check, equal, kernel, long, main, need
+from convertlab import Lab, Link, check, equal, kernel, long, main, need, waits
 from test_silence_shim import SILENTLY, remembering
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -170,6 +170,7 @@ def test_forks_beside_many_connections():
 
 
 @long
+@waits
 def test_several_processes_in_turn():
     with far() as lab:
         lab.convertd()
@@ -178,6 +179,7 @@ def test_several_processes_in_turn():
 
 
 @long
+@waits
 def test_parent_is_gone():
     with far() as lab:
         lab.convertd()
@@ -277,6 +279,7 @@ def test_program_takes_over_an_unfinished_request_or_response():
 
 
 @long
+@waits
 def test_program_without_the_shim():
     """Its standard input is a connection, with nothing in it but the server's bytes."""
     with far() as lab:
@@ -292,6 +295,7 @@ def test_program_without_the_shim():
 
 
 @long
+@waits
 def test_shells():
     """What the C library's shells inherit has nothing in it but the server's bytes."""
     with far() as lab:

@@ -7,7 +7,7 @@ apps/connect_probe.py writes down all that it sees; it runs directly and under t
 import os
 import subprocess
 
-from convertlab import Lab, Link, check, equal, kernel, long, main, patience, side_by_side
+from convertlab import Lab, Link, check, equal, kernel, long, main, patience, side_by_side, waits
 from convertlab.waiting import wait_until
 
 PROBE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps", "connect_probe.py")
@@ -44,6 +44,7 @@ def compare(lab, address, port, ways=WAYS):
 
 
 @long
+@waits
 def test_success():
     with slow_lab() as lab:
         lab.convertd()
@@ -55,6 +56,7 @@ def test_success():
 
 
 @long
+@waits
 def test_refused():
     with slow_lab() as lab:
         lab.convertd()
@@ -65,6 +67,7 @@ def test_refused():
 
 
 @long
+@waits
 def test_unreachable():
     with slow_lab() as lab:
         lab.convertd()

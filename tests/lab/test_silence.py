@@ -11,7 +11,7 @@ import signal
 import socket
 import threading
 
-from convertlab import Lab, Link, check, equal, kernel, long, main, need, same_data, wait_until
+from convertlab import Lab, Link, check, equal, kernel, long, main, need, same_data, wait_until, waits
 from convertlab.pcap import OPT_MPTCP, OPT_TIMESTAMP
 from convertlab.manager import Manager
 from convertlab.peers import (MPTCP, TCP, WITHHOLDING, Client, Server, connect, connect_tlv, connections, converter, error, extended_header,
@@ -313,6 +313,7 @@ def test_lost_syn():
 
 
 @long
+@waits
 @kernel.needs("fastopen")
 def test_lost_synack():
     """It comes again, and confirms as the first one would have. Where Multipath TCP has fallen back: a reset, and no byte.

@@ -11,7 +11,7 @@ import os
 import socket
 import time
 
-from convertlab import Lab, Link, check, equal, kernel, long, main, need, side_by_side, wait_until
+from convertlab import Lab, Link, check, equal, kernel, long, main, need, side_by_side, wait_until, waits
 from convertlab.forging import LINUX, MP_CAPABLE, Forge, route_back, victim
 from convertlab.metrics import OPTIONS as METRICS, Metrics
 from convertlab.peers import MPTCP, TCP, Client, Server, connect, connect_tlv, converter, extended_header, octets, silent
@@ -282,6 +282,7 @@ def test_another_clients_number():
 
 
 @long
+@waits
 @kernel.needs("fastopen")
 def test_too_late():
     """The server answers when nobody waits for that any more: silence, and a reset for the server."""

@@ -7,7 +7,7 @@ request for each server asks whether that speaks Multipath TCP, and has a respon
 """
 import os
 
-from convertlab import Lab, Link, check, equal, kernel, long, main, need, same_data, side_by_side, timeout
+from convertlab import Lab, Link, check, equal, kernel, long, main, need, same_data, side_by_side, timeout, waits
 from test_confirmation import PROBE, SCRIPTED, WAYS
 
 APPS = os.path.dirname(PROBE)
@@ -48,6 +48,7 @@ def silent_syns(packets):
 
 
 @long
+@waits
 @kernel.needs("fastopen")
 def test_transcripts():
     """In every way of waiting, to both families, the application sees what it would see of a direct connection."""
@@ -281,6 +282,7 @@ def rings(lab, way, how, when, env, count, port=7):
 
 
 @long
+@waits
 @timeout(600)
 def test_rings():
     """io_uring never reads a byte that the server hasn't sent, with silence and without it, with loss or none."""
@@ -298,6 +300,7 @@ def test_rings():
 
 
 @long
+@waits
 @timeout(600)
 def test_rings_that_hold_sockets():
     """A registered file of a ring stays the socket that it was: so that is the one which is connected, over TCP, by way of the converter."""

@@ -7,7 +7,7 @@ program, again.c, says what it sees: each test compares that with what it says w
 """
 import contextlib
 
-from convertlab import Unsuitable, check, equal, kernel, long, main
+from convertlab import Unsuitable, check, equal, kernel, long, main, waits
 from convertlab.programs import c_program
 from test_supervise_moments import CLOSED, OVER, PORT, place
 
@@ -47,6 +47,7 @@ def modes(delay_ms=20):
 
 
 @long
+@waits
 @kernel.needs("calls")
 def test_shut_down():
     """The attempt ends with the program's shutdown(), at once or soon. That says nothing of the converter, which goes on being used."""

@@ -4,7 +4,7 @@
 import os
 import time
 
-from convertlab import check, equal, kernel, long, main, need, wait_until
+from convertlab import check, equal, kernel, long, main, need, wait_until, waits
 from convertlab.supervised import build
 from test_begin import BEGINS, DIRECT_BY, MOVED, NOWHERE, lab_for, remembering, router_says, served
 
@@ -42,6 +42,7 @@ class Supervised:
 
 
 @long
+@waits
 @kernel.needs("calls")
 def test_dead_default_path():
     """Wifi swallows everything: the first connection moves to lte, by each way to wait; those after it begin there."""
@@ -59,6 +60,7 @@ def test_dead_default_path():
 
 
 @long
+@waits
 def test_nothing_known():
     """The same where nothing was learned before."""
     for way in WAYS:
@@ -99,6 +101,7 @@ def test_path_that_is_back():
 
 
 @long
+@waits
 def test_slow_servers():
     """Servers that take 0.1 to 2 s, for blind requests as long as these can wait: no connection is moved."""
     with lab_for() as lab:

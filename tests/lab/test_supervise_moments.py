@@ -10,7 +10,7 @@ import os
 import shutil
 import signal
 
-from convertlab import Lab, Link, Unsuitable, check, equal, kernel, long, main, need, repetitions, side_by_side, wait_until
+from convertlab import Lab, Link, Unsuitable, check, equal, kernel, long, main, need, repetitions, side_by_side, wait_until, waits
 from convertlab.programs import c_program, go_program
 
 PORT, SILENT, CLOSED = 7, 11, 9
@@ -66,6 +66,7 @@ def place(delay_ms=150):
 
 
 @long
+@waits
 @kernel.needs("fastopen")
 def test_interrupted():
     """A signal or SO_SNDTIMEO ends the call with a direct connection's errno, or doesn't (SA_RESTART), and the socket goes on connecting: by
@@ -81,6 +82,7 @@ def test_interrupted():
 
 
 @long
+@waits
 @kernel.needs("fastopen")
 def test_interrupted_and_lost():
     """The connection that goes on is made again when its SYN is lost, while a connect() waits for it in the kernel."""
@@ -125,7 +127,7 @@ def test_no_foreign_byte():
     """Other threads, and programs that they execute, never read a converter's response, even where each request has one."""
     with place() as here:
         for variables in ({"CONVERT_SILENCE": "never"}, {}):
-            for _ in range(repetitions(6)):
+            for _ in range(repetitions(3)):
                 log = here.as_directly("reader", known=False, **variables)
                 check(OVER in log, log)
                 said, log = here.run("exec", known=False, **variables)
@@ -227,6 +229,7 @@ def test_stopped():
 
 
 @long
+@waits
 @kernel.needs("fastopen")
 def test_interrupted_with_two_paths():
     """

@@ -8,7 +8,7 @@ connection; direct ones are counted beside, since links that lose packets fail t
 import errno
 import re
 
-from convertlab import Lab, Link, check, equal, long, main, same_data, timeout
+from convertlab import Lab, Link, check, equal, long, main, same_data, side_by_side, timeout, waits
 from convertlab.programs import c_program, go_program, library
 
 EACH = 24  # connections of a program with a method to a server
@@ -75,38 +75,41 @@ def text(sums):
 
 def count(loss):
     """Runs all programs, supervised and directly; no byte may be another than the server's, no peer another than the server."""
+    cases = [(*program, server) for program in programs() for server in ("echo", "chorus")]
     sums = {True: {}, False: {}}
     with Lab(wifi=Link(delay_ms=25, loss=loss), lte=None, core=Link(delay_ms=2.5)) as lab:
         counted = Counted(lab)
-        for name, words, method in programs():
-            for server in ("echo", "chorus"):
-                for supervised in (True, False):
-                    before = counted.said()
-                    got = counted.run(words, method, server, supervised)
-                    peers = counted.peers_since(before)
-                    what = "%s, %s, loss %g, %s: %s" % (name, server, loss, "supervised" if supervised else "direct", got)
-                    same_data((got["foreign"], got["peers"]) == (0, 0), what)
-                    equal(got["done"] + got["failed"], EACH, what)
-                    if supervised:
-                        equal(peers, {lab.converter.core4}, "the servers' peers; " + what)
-                    check(loss or not got["failed"], what)
-                    for key, value in got.items():
-                        sums[supervised][key] = sums[supervised].get(key, 0) + value
+        for supervised in (True, False):
+            before = counted.said()
+            found = side_by_side(lambda case, way=supervised: counted.run(case[1], case[2], case[3], way), cases)
+            peers = counted.peers_since(before)
+            if supervised:
+                equal(peers, {lab.converter.core4}, "the servers' peers")
+            for (name, _, _, server), got in zip(cases, found):
+                what = "%s, %s, loss %g, %s: %s" % (name, server, loss, "supervised" if supervised else "direct", got)
+                same_data((got["foreign"], got["peers"]) == (0, 0), what)
+                equal(got["done"] + got["failed"], EACH, what)
+                check(loss or not got["failed"], what)
+                for key, value in got.items():
+                    sums[supervised][key] = sums[supervised].get(key, 0) + value
     return "supervised: %s; direct: %s" % (text(sums[True]), text(sums[False]))
 
 
 @long
+@waits
 def test_no_loss():
     return count(0)
 
 
 @long
+@waits
 @timeout(900)
 def test_one_percent():
     return count(0.01)
 
 
 @long
+@waits
 @timeout(900)
 def test_five_percent():
     return count(0.05)

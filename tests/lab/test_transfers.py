@@ -4,7 +4,7 @@
 import hashlib
 import os
 
-from convertlab import Lab, Link, check, equal, kernel, long, main, need, patience, repetitions, servers, side_by_side, wait_until
+from convertlab import Lab, Link, check, equal, kernel, long, main, need, patience, repetitions, servers, side_by_side, wait_until, waits
 
 APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
 SCRIPTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripted_converter.py")
@@ -148,6 +148,7 @@ def cpu_seconds(lab, env, way):
 
 
 @long
+@waits
 def test_response_in_pieces_to_a_kernel_that_is_deaf():
     """Linux 6.1 takes SO_RCVLOWAT and doesn't heed it: the rest of a response is looked for now and then, and not all the time."""
     with near(delay_ms=15) as lab:
@@ -164,6 +165,7 @@ def test_response_in_pieces_to_a_kernel_that_is_deaf():
 
 
 @long
+@waits
 def test_response_in_crumbs():
     """Each byte acknowledged before the next one, for more than a second: all of it has to come within CONVERT_TIMEOUT."""
     long = "01102263" "14010000" "150e0000" + "00" * 4 * 13  # 64 bytes
