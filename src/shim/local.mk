@@ -3,27 +3,19 @@
 # In a directory of its own, where no linker and no loader looks for libraries by their names: it is for LD_PRELOAD only.
 pkglib_LTLIBRARIES = libconvert.la
 libconvert_la_SOURCES = \
-	src/shim/connect/operations.c src/shim/connect/operations.h src/shim/connect/ring_use.c src/shim/connect/ring_use.h src/shim/system/rings.c src/shim/system/rings.h src/shim/process/children.c src/shim/process/children.h \
-	src/shim/socket/conn.c src/shim/socket/conn.h src/shim/socket/phase.c src/shim/socket/phase.h \
-	src/shim/connect/conversion.c src/shim/connect/conversion.h src/shim/connect/conversion_start.c src/shim/connect/conversion_wait.c \
-	src/shim/wait/deadlines.c src/shim/wait/deadlines.h src/shim/socket/early.c src/shim/socket/early.h \
-	src/shim/connect/gate.c src/shim/connect/gate.h src/shim/hooks/hook.h \
-	src/shim/process/exec_handover.c src/shim/process/exec_handover.h src/shim/process/socket_record.c src/shim/process/socket_record.h src/shim/process/leave.c src/shim/process/leave.h \
-	src/shim/hooks/epoll.c src/shim/hooks/exec.c src/shim/hooks/io.c src/shim/hooks/poll.c \
-	src/shim/hooks/socket.c \
-	src/shim/process/init.c \
-	src/shim/system/native_times.h src/shim/system/next.c src/shim/system/next.h src/shim/connect/output.c src/shim/connect/output.h \
-	src/shim/connect/follow.c src/shim/connect/follow.h \
-	src/shim/connect/settle.c src/shim/connect/settle.h \
-	src/shim/socket/tcpinfo.h src/shim/wait/registrations.c src/shim/wait/registrations.h src/shim/wait/unseen_watches.c src/shim/wait/unseen_watches.h \
-	src/shim/wait/watch.c src/shim/wait/watch.h
-libconvert_la_SOURCES += \
-	src/shim/hooks/alias.c src/shim/hooks/dlopen.c src/shim/hooks/options.c src/shim/hooks/select.c src/shim/hooks/syscall.c \
-	src/shim/connect/dissolve.c src/shim/connect/dissolve.h src/shim/connect/input.c src/shim/connect/input.h \
-	src/shim/connect/borrowed_options.c src/shim/connect/borrowed_options.h \
-	src/shim/socket/options.c src/shim/socket/options.h \
-	src/shim/connect/replace.c src/shim/connect/replace.h src/shim/system/usermem.c src/shim/system/usermem.h \
-	src/shim/system/waiting.c src/shim/system/waiting.h
+	src/shim/hooks/alias.c src/shim/hooks/dlopen.c src/shim/hooks/epoll.c src/shim/hooks/exec.c src/shim/hooks/hook.h src/shim/hooks/io.c \
+	src/shim/hooks/poll.c src/shim/hooks/select.c src/shim/hooks/socket.c src/shim/hooks/sockopt.c src/shim/hooks/syscall.c \
+	src/shim/connect/conversion.c src/shim/connect/conversion.h src/shim/connect/conversion_wait.c src/shim/connect/follow.c \
+	src/shim/connect/follow.h src/shim/connect/gate.c src/shim/connect/gate.h src/shim/connect/operations.c src/shim/connect/operations.h \
+	src/shim/connect/replace.c src/shim/connect/replace.h src/shim/connect/ring_use.c src/shim/connect/ring_use.h src/shim/connect/settle.c \
+	src/shim/connect/settle.h \
+	src/shim/process/children.c src/shim/process/children.h src/shim/process/exec_handover.c src/shim/process/exec_handover.h \
+	src/shim/process/init.c src/shim/process/leave.c src/shim/process/leave.h src/shim/process/socket_record.c \
+	src/shim/wait/registrations.c src/shim/wait/watch.c src/shim/wait/watch.h \
+	src/shim/socket/app_options.c src/shim/socket/app_options.h src/shim/socket/conn.c src/shim/socket/conn.h src/shim/socket/conn_phase.c \
+	src/shim/socket/phase.h src/shim/socket/tcpinfo.h \
+	src/shim/system/native_times.h src/shim/system/next.c src/shim/system/next.h src/shim/system/rings.c src/shim/system/rings.h \
+	src/shim/system/usermem.c src/shim/system/usermem.h src/shim/system/waiting.h
 # It lives in other people's processes: hidden but for the hooks, bound at once, static TLS, never unloaded;
 # and what calls a hook here calls our own, not another library's.
 # See configure.ac for NATIVE_TIMES.

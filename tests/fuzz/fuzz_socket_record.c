@@ -6,10 +6,11 @@
  * inputs, with clang, from the top of a source tree that is configured (config.h):
  *
  *   clang -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I. -Ilib -Isrc \
- *         -o fuzz_socket_record tests/fuzz/fuzz_socket_record.c src/shim/process/socket_record.c
+ *         -o fuzz_socket_record tests/fuzz/fuzz_socket_record.c src/shim/process/socket_record.c \
+ *         src/common/sockaddr.c
  *   mkdir -p new && ./fuzz_socket_record -max_len=1100 new tests/fuzz/corpus/socket_record
  */
-#include "shim/process/socket_record.h"
+#include "shim/process/exec_handover.h"
 
 #include <stdlib.h>
 #include <string.h>

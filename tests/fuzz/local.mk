@@ -50,8 +50,9 @@ tests_fuzz_fuzz_elf_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_CORPUS='"elf"'
 tests_fuzz_fuzz_elf_LDADD = libconvertize.la
 
 tests_fuzz_fuzz_socket_record_SOURCES = tests/fuzz/fuzz_socket_record.c tests/fuzz/driver.c \
-	src/shim/process/socket_record.c src/shim/process/socket_record.h
+	src/shim/process/socket_record.c src/shim/process/exec_handover.h
 tests_fuzz_fuzz_socket_record_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_CORPUS='"socket_record"'
+tests_fuzz_fuzz_socket_record_LDADD = libcommon.la
 
 convertize_fuzz_tests = tests/fuzz/fuzz_conf tests/fuzz/fuzz_unit
 check_PROGRAMS += $(convertize_fuzz_tests)

@@ -12,7 +12,7 @@
 #include "host/networks.h"
 #include "client/client_log.h"
 #include "shim/system/rings.h"
-#include "shim/wait/registrations.h"
+#include "shim/wait/watch.h"
 
 #include <stdarg.h>
 #include <stdio.h>

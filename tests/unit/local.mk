@@ -91,7 +91,7 @@ tests_unit_test_client_settings_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_client_settings_LDADD = libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
 
 tests_unit_test_socket_record_SOURCES = tests/unit/test_socket_record.c \
-	src/shim/process/socket_record.c src/shim/process/socket_record.h
+	src/shim/process/socket_record.c src/shim/process/exec_handover.h
 tests_unit_test_socket_record_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_socket_record_LDADD = libcommon.la $(CHECK_LIBS)
 
@@ -342,11 +342,11 @@ shim_unit_tests = tests/unit/test_conn
 check_PROGRAMS += $(shim_unit_tests)
 TESTS += $(shim_unit_tests)
 
-tests_unit_test_conn_SOURCES = tests/unit/test_conn.c src/shim/socket/conn.c src/shim/socket/conn.h src/shim/socket/phase.c src/shim/socket/phase.h \
+tests_unit_test_conn_SOURCES = tests/unit/test_conn.c src/shim/socket/conn.c src/shim/socket/conn.h src/shim/socket/conn_phase.c src/shim/socket/phase.h \
 	src/shim/system/rings.c src/shim/system/rings.h
 tests_unit_test_conn_CPPFLAGS = $(AM_CPPFLAGS) -DNATIVE_TIMES
 tests_unit_test_conn_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_conn_LDADD = $(CHECK_LIBS)
+tests_unit_test_conn_LDADD = libcommon.la $(CHECK_LIBS)
 endif
 
 # the shim without a kernel: its own sources, and the fake kernel behind next.h (fake_kernel.h says what that replaces)
@@ -355,16 +355,13 @@ check_LTLIBRARIES += libshimworld.la
 libshimworld_la_SOURCES = tests/unit/shim_world.c tests/unit/shim_world.h tests/unit/fake_kernel.h tests/unit/fake_private.h \
 	tests/unit/fake_kernel.c tests/unit/fake_network.c tests/unit/fake_socket.c tests/unit/fake_options.c tests/unit/fake_epoll.c \
 	tests/unit/fake_threads.c tests/unit/fake_beneath.c tests/unit/fake_faults.c tests/unit/fake_hooks.h \
-	src/shim/system/waiting.c src/shim/system/usermem.c src/shim/socket/conn.c src/shim/socket/phase.c src/shim/socket/early.c \
-	src/shim/socket/options.c src/shim/wait/deadlines.c src/shim/wait/unseen_watches.c src/shim/wait/watch.c \
-	src/shim/connect/operations.c src/shim/connect/conversion.c src/shim/connect/conversion_start.c src/shim/connect/conversion_wait.c \
-	src/shim/connect/dissolve.c src/shim/connect/gate.c \
-	src/shim/connect/input.c src/shim/connect/borrowed_options.c src/shim/connect/follow.c \
-	src/shim/connect/output.c src/engine/attempt.c src/engine/decide.c src/engine/steps.c src/engine/path_start.c \
+	src/shim/system/usermem.c src/shim/socket/conn.c src/shim/socket/conn_phase.c src/shim/socket/app_options.c src/shim/wait/watch.c \
+	src/shim/connect/operations.c src/shim/connect/conversion.c src/shim/connect/conversion_wait.c src/shim/connect/gate.c \
+	src/shim/connect/follow.c src/shim/connect/replace.c src/shim/connect/settle.c src/shim/connect/ring_use.c \
+	src/engine/attempt.c src/engine/decide.c src/engine/steps.c src/engine/path_start.c \
 	src/host/path_list.c src/host/path_probe.c src/host/survey.c src/host/word.c \
-	src/shim/connect/replace.c src/shim/connect/settle.c src/shim/connect/ring_use.c \
 	src/shim/process/leave.c \
-	src/shim/hooks/socket.c src/shim/hooks/options.c src/shim/hooks/io.c src/shim/hooks/poll.c \
+	src/shim/hooks/socket.c src/shim/hooks/sockopt.c src/shim/hooks/io.c src/shim/hooks/poll.c \
 	src/shim/hooks/epoll.c
 libshimworld_la_CPPFLAGS = $(AM_CPPFLAGS) -DNATIVE_TIMES -include $(srcdir)/tests/unit/fake_hooks.h
 libshimworld_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * test_conn.c - whose descriptor is it? A number that belongs to another socket by now, without our having seen it
- *
- * What a connection asks of early.c when it ends stands for it.
- */
+/* test_conn.c - whose descriptor is it? A number that belongs to another socket by now, without our having seen it */
 #include "config.h"
 
 #include "shim/socket/conn.h"
-#include "shim/socket/early.h"
 #include "client/client_log.h"
 #include "shim/system/next.h"
 
@@ -27,12 +22,6 @@
 #define MANY 300 /* more than one chunk of the pool */
 
 struct next_functions next = { .getsockopt = getsockopt };
-
-/* No connection here has early data. */
-void early_drop(struct early *early)
-{
-	(void)early;
-}
 
 static char logged[128];
 
@@ -87,7 +76,7 @@ START_TEST(its_own)
 
 	ck_assert_ptr_nonnull(conn);
 	ck_assert_ptr_eq(conn_of(fd), conn);
-	ck_assert_ptr_eq(conn_unsettled(fd), conn);
+	ck_assert_ptr_eq(conn_of_phase(fd, PHASE(IDLE) | PHASES_UNFINISHED), conn);
 	ck_assert_ptr_eq(conn_named(conn_cookie(fd)), conn);
 	ck_assert_ptr_null(conn_of(other));
 	ck_assert_ptr_null(conn_named(conn_cookie(other)));
@@ -117,14 +106,14 @@ START_TEST(a_number_that_is_anothers_now)
 	struct conn *conn = conn_add(fd);
 
 	ck_assert_ptr_nonnull(conn);
-	ck_assert_ptr_eq(conn_idle(fd), conn);
+	ck_assert_ptr_eq(conn_of_phase(fd, PHASE(IDLE)), conn);
 	if (_i)
 		ck_assert(bring(conn, CONN_ASKED));
 	ck_assert_ptr_eq(conn_attentive(fd), _i ? conn : NULL);
 	ck_assert_int_eq(dup2(other, fd), fd);
-	ck_assert_ptr_null(conn_idle(fd));
+	ck_assert_ptr_null(conn_of_phase(fd, PHASE(IDLE)));
 	ck_assert_ptr_null(conn_of(fd));
-	ck_assert_ptr_null(conn_unsettled(fd));
+	ck_assert_ptr_null(conn_of_phase(fd, PHASE(IDLE) | PHASES_UNFINISHED));
 	ck_assert_ptr_null(conn_attentive(fd));
 	/* nor when it is no socket, or nothing at all */
 	ck_assert_int_eq(dup2(STDIN_FILENO, fd), fd);
@@ -140,7 +129,7 @@ START_TEST(descriptors_come_and_go)
 	int fd = tcp_socket(), copy = dup(fd), other = tcp_socket();
 	struct conn *conn = conn_add(fd), *next_one;
 
-	ck_assert(!conn_maybe(copy));
+	ck_assert(!conn_unverified(copy));
 	conn_dup(fd, copy);
 	ck_assert_ptr_eq(conn_of(copy), conn);
 	ck_assert_int_eq(conn_next_fd(0), fd);
@@ -149,7 +138,7 @@ START_TEST(descriptors_come_and_go)
 	conn_forget(fd);
 	ck_assert_int_eq(abandoned, fd);
 	ck_assert_int_eq(forgotten, 0);
-	ck_assert(!conn_maybe(fd));
+	ck_assert(!conn_unverified(fd));
 	ck_assert_ptr_eq(conn_of(copy), conn);
 	ck_assert_int_eq(conn_phase(conn), CONN_IDLE);
 	abandoned = -1;
@@ -216,8 +205,8 @@ START_TEST(attention)
 		ck_assert_int_eq(conn_none_attentive(), !phases[i].attentive);
 		ck_assert_uint_eq(conn_held, phase == CONN_HELD);
 		ck_assert_ptr_eq(conn_attentive(fd), phases[i].attentive ? conn : NULL);
-		ck_assert_ptr_eq(conn_unsettled(fd), phases[i].settled ? NULL : conn);
-		ck_assert_ptr_null(conn_idle(fd));
+		ck_assert_ptr_eq(conn_of_phase(fd, PHASE(IDLE) | PHASES_UNFINISHED), phases[i].settled ? NULL : conn);
+		ck_assert_ptr_null(conn_of_phase(fd, PHASE(IDLE)));
 		conn_forget(fd);
 		ck_assert(conn_none_attentive());
 		ck_assert_uint_eq(conn_held, 0);
@@ -238,7 +227,7 @@ START_TEST(one_takes_the_next_step)
 	ck_assert_int_eq(claim.from, CONN_IDLE);
 	ck_assert_int_eq(conn_phase(conn), CONN_STARTING);
 	ck_assert(conn_is_pending(conn) && conn_is_claimed(conn) && !conn_none_attentive());
-	ck_assert_ptr_null(conn_idle(fd));
+	ck_assert_ptr_null(conn_of_phase(fd, PHASE(IDLE)));
 	ck_assert(!conn_move(conn, CONN_STARTING, CONN_IDLE));
 	conn_release(conn, CONN_SYN_SENT, &claim);
 	ck_assert(!conn_is_claimed(conn));
@@ -329,13 +318,13 @@ static int check_child(struct conn *idle, struct conn *claimed, int fd)
 		return 1;
 	conn_forget(fd);
 	conn_dup(fd, fd + 1);
-	if (conn_of(fd) != idle || conn_maybe(fd + 1))
+	if (conn_of(fd) != idle || conn_unverified(fd + 1))
 		return 1;
 	conn_repair_in_child();
 	if (!conn_is_owner() || !conn_is_pending(claimed) || conn_is_claimed(claimed) || conn_attention != 1 || conn_is_private(idle))
 		return 1;
 	conn_forget(fd);
-	return conn_maybe(fd);
+	return conn_unverified(fd) != NULL;
 }
 
 START_TEST(in_a_child)
@@ -366,7 +355,7 @@ END_TEST
 START_TEST(a_socket_without_a_cookie)
 {
 	ck_assert_ptr_null(conn_add(STDIN_FILENO));
-	ck_assert(!conn_maybe(STDIN_FILENO));
+	ck_assert(!conn_unverified(STDIN_FILENO));
 	ck_assert_ptr_null(conn_of(STDIN_FILENO));
 }
 END_TEST

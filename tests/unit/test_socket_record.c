@@ -2,7 +2,7 @@
 /* test_socket_record.c - the state of sockets written as text, and read again */
 #include "config.h"
 
-#include "shim/process/socket_record.h"
+#include "shim/process/exec_handover.h"
 
 #include "run.h"
 
@@ -20,7 +20,7 @@ static struct socket_record sample(void)
 	return record;
 }
 
-static const char sample_text[] = "4,5,ffffffffffffffff,0,0,18,0,0,604d220010db8000000000000000000000001,;";
+static const char sample_text[] = "4,5,ffffffffffffffff,0,0,18,0,0,6,4d2,20010db800000000,1,;";
 
 START_TEST(writes_as_specified)
 {

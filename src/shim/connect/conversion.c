@@ -13,17 +13,34 @@
 
 #include "shim/connect/conversion.h"
 
-#include "shim/connect/settle.h"
+#include "client/client_log.h"
+#include "client/converters.h"
+#include "client/converters_facts.h"
+#include "client/exchange.h"
+#include "client/settings.h"
+#include "client/user_cache.h"
+#include "common/clock.h"
+#include "host/networks.h"
 #include "shim/connect/follow.h"
 #include "shim/connect/operations.h"
-#include "shim/socket/early.h"
+#include "shim/connect/replace.h"
+#include "shim/connect/ring_use.h"
+#include "shim/connect/settle.h"
 #include "shim/system/next.h"
-#include "shim/wait/deadlines.h"
+#include "shim/system/rings.h"
+#include "shim/system/waiting.h"
+#include "shim/system/usermem.h"
 #include "shim/wait/watch.h"
 
 #include <errno.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/mman.h>
 
 #define IN_VAIN_MS 2
+
+static const struct settings *settings;
 
 /* In these phases, output before the server's answer is early data, which follows the request. */
 #define PHASES_TAKING_EARLY (PHASE(RESOLVING) | PHASE(SYN_SENT) | PHASE(ASKED) | PHASE(EARLY_DIRECT))
@@ -51,16 +68,16 @@ bool conversion_can_step(const struct conn *conn, int fd)
 {
 	struct pollfd ready = { .fd = fd, .events = conversion_poll_events(conn) };
 
-	return conn_phase(conn) == CONN_RESOLVING || deadlines_is_over(conn) || next_poll_now(&ready, 1) != 0;
+	return conn_phase(conn) == CONN_RESOLVING || conn_is_overdue(conn) || next_poll_now(&ready, 1) != 0;
 }
 
 enum conn_phase conversion_progress(struct conn *conn, int fd)
 {
+	ERRNO_KEPT;
 	struct dial_end end;
 	struct conn_claim claim;
 	enum conn_phase phase;
 	bool in_vain = false;
-	int saved_errno = errno; /* a call that succeeds leaves errno as it was */
 
 	while (conn_in(conn, PHASES_PENDING | PHASES_CONFIRMED) && conversion_can_step(conn, fd)) {
 		if (conn_phase(conn) == CONN_RESOLVING)
@@ -76,7 +93,6 @@ enum conn_phase conversion_progress(struct conn *conn, int fd)
 	}
 	if (in_vain)
 		next.poll(NULL, 0, IN_VAIN_MS);
-	errno = saved_errno;
 	return conn_phase_unclaimed(conn);
 }
 
@@ -114,6 +130,34 @@ bool conversion_takes_early(const struct conn *conn)
 	       (conn_in(conn, PHASES_TAKING_EARLY) &&
 		(conn_has(conn, CONN_TOLD_CONNECTED) || conn_has(conn, CONN_TOLD_WRITABLE)) &&
 		!conn->early.bytes && !conn->call.follows);
+}
+
+/*
+ * Copies the application's first bytes, EARLY_MAX at most. Returns the number of bytes taken: 0 if there is no memory, fewer than in @iov
+ * if some are unreadable.
+ */
+static size_t early_keep(struct early *early, const struct iovec *iov, size_t count)
+{
+	uint8_t *memory = mmap(NULL, EARLY_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t len = 0;
+
+	if (memory == MAP_FAILED)
+		return 0;
+	for (size_t i = 0; i < count; i++) {
+		size_t part = iov[i].iov_len < EARLY_MAX - len ? iov[i].iov_len : EARLY_MAX - len;
+		size_t got = usermem_read_part(memory + len, iov[i].iov_base, part);
+
+		len += got;
+		if (got < part) /* send(2), too, sends the readable part */
+			break;
+	}
+	if (!len) {
+		munmap(memory, EARLY_MAX);
+		return 0;
+	}
+	early->len = (uint16_t)len;
+	early->bytes = memory;
+	return len;
 }
 
 size_t conversion_send_early(struct conn *conn, int fd, const struct iovec *iov, size_t count, bool *went)
@@ -176,22 +220,236 @@ void conversion_let_go(struct conn *conn, int fd)
 static bool expire_visit(struct conn *conn, void *arg)
 {
 	(void)arg;
-	if (conn_is_pending(conn) && deadlines_is_over(conn) && conn_of(conn->fd) == conn)
+	if (conn_is_pending(conn) && conn_is_overdue(conn) && conn_of(conn->fd) == conn)
 		conversion_progress(conn, conn->fd);
 	return true;
 }
 
 void conversion_expire(void)
 {
-	int64_t first = deadlines_first();
+	int64_t first = conn_first_deadline();
 
 	if (!first || clock_ns() < first)
 		return;
 	conn_each_pending(expire_visit, NULL);
-	deadlines_renew();
+	conn_renew_deadlines();
 }
 
 short conversion_poll_events(const struct conn *conn)
 {
 	return conn_in(conn, PHASES_WANTING_OUTPUT) ? POLLIN | POLLOUT : POLLIN;
+}
+
+/* --- from connect() to the first SYN: asks a converter, the server itself, or nobody --- */
+
+void conversion_init(const struct settings *kept)
+{
+	settings = kept;
+	user_cache_init(kept);
+	operations_init(kept);
+}
+
+bool conversion_enabled(void)
+{
+	return settings && settings->enabled;
+}
+
+bool conversion_wants_early_data(int fd)
+{
+	return settings->early_data || sockopt_get(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0);
+}
+
+static int go_directly(const union sockaddr_ip *server, const char *reason)
+{
+	char text[SOCKADDR_STRLEN];
+
+	log_line("%s: direct: %s", sockaddr_ip_format(server, text), reason);
+	return CONVERSION_DIRECT;
+}
+
+/* No converter could be asked: decides between a direct connection and an error. Returns as conversion_start(). */
+static int go_without_converter(struct conn *conn, int fd, const union sockaddr_ip *server, struct dial_end *end)
+{
+	if (dial_refused(&conn->dial, end) == DIAL_FAILED)
+		return -end->error;
+	if (end->verdict == POLICY_CONVERT && path_start_bind_directly(&conn->dial.start, fd, server) < 0)
+		return -ENETUNREACH;
+	return CONVERSION_DIRECT;
+}
+
+/* Resets the claimed conn for a new connect() call. */
+static void call_begin(struct conn *conn, int fd, const union sockaddr_ip *server)
+{
+	struct conn_call call = {
+		.bound = replace_is_bound(fd),
+		.fastopen_connect = sockopt_get(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0),
+	};
+	bool ring_may_use;
+
+	call.uses_io_uring = rings_in_use(fd);
+	call.held = call.uses_io_uring && rings_hold(fd);
+	ring_may_use = call.uses_io_uring && !operations_may_block(conn, fd, 0);
+	call.at_once = ring_may_use && ring_use_may_return(conn);
+	conn_begin(conn, fd, call);
+	operations_begin(conn, fd, server);
+	conn->ring_may_use = ring_may_use;
+}
+
+/* Is Multipath TCP to the server itself, without a converter, the better way (Section 5.1)? */
+static bool is_bypassed(const struct conn *conn, const union sockaddr_ip *server)
+{
+	return exchange_bypasses(settings, server) && (conn->socket.mptcp || replace_may_be_mptcp(conn));
+}
+
+/* Restores options and registrations if no connection was begun, so that the caller can leave the socket to the kernel. */
+static void leave_unbegun(struct conn *conn, int fd)
+{
+	operations_end(conn, fd);
+	watch_resume(conn);
+	watch_unmask(conn);
+}
+
+/* Asks the server itself, over Multipath TCP. Returns as conversion_start(). */
+static int start_bypass(struct conn *conn, int fd, const union sockaddr_ip *server)
+{
+	struct conn_claim claim;
+	int ret;
+
+	go_directly(server, "the server speaks Multipath TCP itself");
+	if (!conn_claim(conn, PHASE(IDLE), &claim))
+		return 0; /* another thread connects the same socket */
+	call_begin(conn, fd, server);
+	ret = bypass_begin(conn, fd);
+	if (ret)
+		leave_unbegun(conn, fd);
+	conn_release(conn, ret ? CONN_IDLE : CONN_BYPASS, &claim);
+	return ret > 0 ? CONVERSION_DIRECT : ret;
+}
+
+/* Returns why we don't convert a connection to @server, or NULL if we do. */
+static const char *obstacle(const struct conn *conn, int fd, const union sockaddr_ip *server)
+{
+	enum policy_verdict verdict = policy_decide(settings, server);
+
+	/* The kernel reports the errno. */
+	if (server->sa.sa_family == AF_INET6 && sockaddr_ip_is_v4(server) && sockopt_get(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0))
+		return "the socket is for IPv6 alone";
+	if (verdict == POLICY_CONVERT && networks_is_own(server))
+		verdict = POLICY_DIRECT_LOCAL;
+	if (verdict != POLICY_CONVERT)
+		return policy_reason(verdict);
+	return conn->socket.shut_for_reading ? "the socket was shut down before" : NULL;
+}
+
+void conversion_abandoned(const struct conn *conn)
+{
+	if (clock_ns() - conn->dial.started > settings->timeout_ms * CLOCK_NS_PER_MS)
+		converters_doubt(conn->dial.attempt.converter);
+}
+
+void conversion_conclude(struct conn *conn, int fd)
+{
+	struct conn_claim claim;
+
+	conversion_finish(conn, fd, settings->timeout_ms);
+	if (conn_claim_of(conn, fd, PHASES_PENDING | PHASES_CONFIRMED, &claim))
+		conn_release(conn, settle_unfinished(conn, fd), &claim);
+}
+
+void conversion_conclude_now(struct conn *conn, int fd)
+{
+	struct pollfd made = { .fd = fd, .events = POLLOUT };
+	struct quiet quiet;
+
+	if (conn_is_pending(conn))
+		conversion_conclude(conn, fd);
+	if (conn_phase(conn) != CONN_DIRECT)
+		return;
+	quiet_all(&quiet);
+	next.poll(&made, 1, (int)settings->timeout_ms);
+	quiet_end(&quiet);
+}
+
+static bool conclude_visit(struct conn *conn, void *arg)
+{
+	bool (*const *concerns)(const struct conn *conn) = arg;
+	struct conn_claim claim;
+
+	if (conn_claim_of(conn, conn->fd, PHASES_PENDING | PHASES_CONFIRMED, &claim))
+		conn_release(conn, (*concerns)(conn) ? settle_unfinished(conn, conn->fd) : claim.from, &claim);
+	return true;
+}
+
+void conversion_conclude_all(bool (*concerns)(const struct conn *conn))
+{
+	if (conn_none_attentive())
+		return;
+	conversion_finish_all(concerns, settings->timeout_ms);
+	conn_each_pending(conclude_visit, &concerns);
+}
+
+static bool has_to_be_finished(const struct conn *conn)
+{
+	return !follow_is_silent(conn) && !conn->call.follows;
+}
+
+static bool note_visit(struct conn *conn, void *arg)
+{
+	(void)arg;
+	follow_note(conn, conn->fd);
+	return true;
+}
+
+void conversion_before_fork(void)
+{
+	if (conn_none_attentive() || !conn_is_owner())
+		return;
+	conversion_finish_all(has_to_be_finished, settings->timeout_ms);
+	conn_each_pending(note_visit, NULL);
+}
+
+int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server, bool early_data)
+{
+	const char *reason = obstacle(conn, fd, server);
+	struct conn_claim claim;
+	struct dial_end end;
+	enum dial_state state;
+	enum conn_phase phase;
+
+	if (reason)
+		return go_directly(server, reason);
+	if (server->sa.sa_family != AF_INET &&
+	    sockopt_get(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC) == AF_INET)
+		return CONVERSION_DIRECT; /* the kernel reports the errno */
+	if (user_cache_open(fd))
+		converters_forget();
+	if (is_bypassed(conn, server) && !rings_in_use(fd)) /* a ring: nobody would check whether it stays Multipath TCP */
+		return start_bypass(conn, fd, server);
+	for (bool resolved = false;; resolved = true) {
+		if (!conn_claim(conn, PHASE(IDLE), &claim))
+			return 0; /* another thread connects the same socket */
+		call_begin(conn, fd, server);
+		state = dial_next(operations_dial(conn, fd), early_data && !conn->socket.streamed && !conn->call.uses_io_uring, &end);
+		if (state != DIAL_RESOLVING || resolved)
+			break;
+		/* Resolves a name first, which may take long. */
+		conn_release(conn, CONN_IDLE, &claim);
+		if (!operations_resolve(conn, fd, server, &end))
+			return go_without_converter(conn, fd, server, &end);
+	}
+	phase = state == DIAL_REFUSED ? CONN_IDLE : settle(conn, fd, state, &end);
+	if (phase == CONN_IDLE)
+		leave_unbegun(conn, fd);
+	if (phase == CONN_HELD) {
+		conn_note(conn, CONN_TOLD_CONNECTED);
+		watch_rearm(conn); /* the socket is writable already, and the kernel reports no edge for that */
+	}
+	conn_release(conn, phase, &claim);
+	if (phase == CONN_IDLE)
+		return go_without_converter(conn, fd, server, &end);
+	if (conn->ring_may_use && !conn->dial.attempt.ask_blind) {
+		conversion_conclude(conn, fd);
+		ring_use_waited(conn);
+	}
+	return 0;
 }

@@ -6,7 +6,7 @@
 
 #include "common/clock.h"
 #include "convert/convert.h"
-#include "shim/connect/borrowed_options.h"
+#include "shim/socket/app_options.h"
 #include "shim/system/next.h"
 #include "shim/system/waiting.h"
 
@@ -127,19 +127,6 @@ static int signals_poll(struct pollfd *fd, int timeout_ms)
 
 /* --- the wait --- */
 
-/* Returns the milliseconds until the earlier of @end and the converter's deadline; -1: there is neither. */
-static int time_left(const struct conn *conn, int64_t end)
-{
-	int64_t now = clock_ns(), deadline = atomic_load(&conn->deadline);
-
-	if (!end || (deadline && deadline < end))
-		end = deadline;
-	if (!end)
-		return -1;
-	end = end > now ? (end - now + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS : 0;
-	return end > INT32_MAX ? INT32_MAX : (int)end;
-}
-
 /*
  * Waits for the response, or for its missing part, or until a time is over. Without a time limit we wait in recv(2), which the kernel
  * restarts after a signal exactly when it would restart connect(2): under SA_RESTART. After part of the response we wait in poll(2), since
@@ -149,7 +136,7 @@ static int wait_once(struct conn *conn, int fd, int64_t end)
 {
 	struct pollfd ready = { .fd = fd, .events = conversion_poll_events(conn) };
 	uint8_t response[CONVERT_MESSAGE_MAX];
-	int left = time_left(conn, end), unknown = 0;
+	int left = deadline_left_ms(deadline_earlier(end ? end : DEADLINE_NEVER, atomic_load(&conn->deadline))), unknown = 0;
 	int ret;
 
 	if (left < 0 && ready.events == POLLIN && !lowat_kept(conn)) {
@@ -272,8 +259,8 @@ static bool finish_visit(struct conn *conn, void *arg)
 
 void conversion_finish_all(bool (*concerns)(const struct conn *conn), unsigned int ms)
 {
+	ERRNO_KEPT;
 	struct finishing finishing = { .concerns = concerns, .limit = ms * CLOCK_NS_PER_MS };
-	int saved_errno = errno;
 	struct quiet quiet;
 
 	quiet_all(&quiet);
@@ -285,5 +272,4 @@ void conversion_finish_all(bool (*concerns)(const struct conn *conn), unsigned i
 			next.poll(finishing.fds, finishing.count, STRETCH_MS);
 	} while (finishing.any);
 	quiet_end(&quiet);
-	errno = saved_errno;
 }

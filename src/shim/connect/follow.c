@@ -33,7 +33,6 @@
 #include "shim/connect/settle.h"
 #include "shim/socket/tcpinfo.h"
 #include "shim/system/next.h"
-#include "shim/wait/deadlines.h"
 
 static uint16_t local_port(int fd)
 {
@@ -83,7 +82,7 @@ void follow_adopt(struct conn *conn)
 	struct attempt *attempt = &conn->dial.attempt;
 
 	attempt->ends = conn->dial.started + dial_host.settings->timeout_ms * CLOCK_NS_PER_MS;
-	deadlines_set(conn, attempt->ask_blind ? 0 : attempt->ends);
+	conn_set_deadline(conn, attempt->ask_blind ? 0 : attempt->ends);
 }
 
 enum silence follow_look(const struct conn *conn, int fd)
@@ -102,10 +101,10 @@ enum conn_phase follow_step(struct conn *conn, int fd)
 
 	if (silence == SILENCE_KEPT)
 		return settle_followed(conn, fd);
-	if (silence == SILENCE_OPEN && !deadlines_is_over(conn))
+	if (silence == SILENCE_OPEN && !conn_is_overdue(conn))
 		return CONN_SYN_SENT;
 	if (silence == SILENCE_OPEN && clock_ns() < conn->dial.attempt.ends) {
-		deadlines_set(conn, conn->dial.attempt.ends);
+		conn_set_deadline(conn, conn->dial.attempt.ends);
 		return CONN_SYN_SENT;
 	}
 	return settle_given_up_here(conn);

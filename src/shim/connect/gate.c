@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gate.c - may the application send or receive now?
+ * gate.c - sending and receiving before and after the server's answer, and over Multipath TCP as over TCP
  *
  * An application that was never told "writable" can still send and receive: it may not wait at all, wait where the hooks can't see it, or
  * use another thread. Before input we take the response off the stream; without one, input fails as on a socket in SYN_SENT. Before output
@@ -10,11 +10,19 @@
 
 #include "shim/connect/gate.h"
 
+#include "client/exchange.h"
+#include "common/clock.h"
 #include "shim/connect/conversion.h"
+#include "shim/connect/operations.h"
+#include "shim/connect/replace.h"
+#include "shim/socket/tcpinfo.h"
 #include "shim/system/next.h"
+#include "shim/wait/watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 
 static const struct gate gate_open = { .pass = true };
 
@@ -23,23 +31,9 @@ static struct gate gate_closed(int ret)
 	return (struct gate){ .pass = false, .ret = ret };
 }
 
-bool gate_may_block(const struct conn *conn, int fd, int flags)
+struct gate gate_input_slow(struct conn *conn, int fd, int flags)
 {
-	uint32_t mode_changes;
-	int status;
-
-	if (flags & MSG_DONTWAIT)
-		return false;
-	mode_changes = conn ? atomic_load(&conn->mode_changes) : 0;
-	status = next.fcntl(fd, F_GETFL);
-	if (status < 0 || !(status & O_NONBLOCK))
-		return status >= 0;
-	/* If the count is odd or has changed, another thread has set O_NONBLOCK for a moment, which it does only on blocking sockets. */
-	return conn && ((mode_changes & 1) || atomic_load(&conn->mode_changes) != mode_changes);
-}
-
-static struct gate input_at_last(struct conn *conn, int fd, int flags)
-{
+	ERRNO_KEPT;
 	enum conn_phase phase;
 	int ret;
 
@@ -47,7 +41,7 @@ static struct gate input_at_last(struct conn *conn, int fd, int flags)
 		conversion_send_held(conn, fd);
 	phase = conversion_progress(conn, fd);
 	if (phase_in(phase, PHASES_PENDING | PHASES_CONFIRMED)) {
-		if (!gate_may_block(conn, fd, flags))
+		if (!operations_may_block(conn, fd, flags))
 			return gate_closed(-EAGAIN);
 		ret = conversion_wait_for(conn, fd, SO_RCVTIMEO);
 		if (ret)
@@ -56,15 +50,6 @@ static struct gate input_at_last(struct conn *conn, int fd, int flags)
 	}
 	/* The error once, then the end of the stream, like TCP after a refused connection. */
 	return phase_in(phase, PHASES_FAILED) ? gate_closed(-conn_take_error(conn)) : gate_open;
-}
-
-struct gate gate_input_slow(struct conn *conn, int fd, int flags)
-{
-	int saved_errno = errno;
-	struct gate gate = input_at_last(conn, fd, flags);
-
-	errno = saved_errno;
-	return gate;
 }
 
 bool gate_is_writable(int fd)
@@ -101,7 +86,7 @@ static struct gate gate_output_pending(struct conn *conn, int fd, int flags)
 {
 	int ret;
 
-	if (gate_may_block(conn, fd, flags)) {
+	if (operations_may_block(conn, fd, flags)) {
 		ret = conversion_wait_for(conn, fd, SO_SNDTIMEO);
 		return ret ? gate_closed(ret) : gate_open;
 	}
@@ -117,7 +102,8 @@ static struct gate gate_output_pending(struct conn *conn, int fd, int flags)
 
 struct gate gate_output_slow(struct conn *conn, int fd, int flags)
 {
-	int error = 0, saved_errno = errno;
+	ERRNO_KEPT;
+	int error = 0;
 	struct gate gate = gate_open;
 
 	if (conn_phase(conn) == CONN_HELD)
@@ -126,6 +112,212 @@ struct gate gate_output_slow(struct conn *conn, int fd, int flags)
 		gate = gate_output_pending(conn, fd, flags);
 	if (gate.pass && conn_has_failed(conn))
 		error = conn_take_error(conn);
-	errno = saved_errno;
 	return error ? gate_closed(-error) : gate;
+}
+
+/* --- input from an MPTCP socket like input from a TCP one --- */
+
+static struct conn *mptcp_conn(int fd)
+{
+	struct conn *conn = conn_unverified(fd);
+
+	return conn && conn->socket.mptcp && conn_of(fd) == conn ? conn : NULL;
+}
+
+bool input_is_mptcp(int fd)
+{
+	return mptcp_conn(fd) != NULL;
+}
+
+struct gate input_urgent_slow(int fd, int flags)
+{
+	return mptcp_conn(fd) ? (struct gate){ .pass = false, .ret = -EINVAL } :
+				gate_input(fd, flags);
+}
+
+bool input_ended_slow(int fd)
+{
+	struct conn *conn = mptcp_conn(fd);
+
+	if (!conn || !conn_in(conn, PHASE(DONE) | PHASE(DIRECT) | PHASES_FAILED))
+		return false;
+	return sockopt_get(fd, SOL_SOCKET, SO_ACCEPTCONN, 0) == 0;
+}
+
+/* --- MSG_PEEK on an MPTCP socket, as on TCP (Linux before 6.18) --- */
+
+#define TICK_MAX_MS 16
+
+static bool is_blocking(int fd, int flags)
+{
+	return !(flags & MSG_DONTWAIT) && !(next.fcntl(fd, F_GETFL) & O_NONBLOCK);
+}
+
+/*
+ * Waits until @want bytes are there, the stream ends, a signal is handled or SO_RCVTIMEO is over. Returns whether they are there. Bytes
+ * that follow others wake nobody, so we look for them now and then.
+ */
+static bool wait_for(int fd, int want)
+{
+	const int64_t end = sockopt_limit_end(fd, SO_RCVTIMEO, clock_ns());
+	int tick = 1;
+
+	while (mptcpinfo_gather(fd) < want) {
+		struct pollfd ended = { .fd = fd, .events = POLLRDHUP };
+
+		if ((end && clock_ns() >= end) || next.poll(&ended, 1, tick) != 0)
+			return mptcpinfo_gather(fd) >= want;
+		tick = tick < TICK_MAX_MS ? tick * 2 : TICK_MAX_MS;
+	}
+	return true;
+}
+
+bool peek_prepare_slow(int fd, size_t want, int *flags)
+{
+	int saved_errno = errno;
+	char byte;
+
+	if (!input_is_mptcp(fd))
+		return true;
+	if (*flags & MSG_WAITALL && is_blocking(fd, *flags)) {
+		/* The kernel waits for the first byte, and handles signals meanwhile. */
+		if (next.recv(fd, &byte, 1, MSG_PEEK) < 0)
+			return false;
+		if (!wait_for(fd, want < INT_MAX ? (int)want : INT_MAX))
+			*flags |= MSG_DONTWAIT;
+	} else {
+		mptcpinfo_gather(fd);
+	}
+	errno = saved_errno;
+	return true;
+}
+
+/* --- what the reset of a connection shows of the path to its converter --- */
+
+void reset_told_slow(int fd)
+{
+	ERRNO_KEPT;
+	const struct conn *conn = mptcp_conn(fd);
+
+	if (conn && conn_in(conn, PHASE(DONE)) && conn->dial.attempt.ask_silent)
+		exchange_reset_silently(conn->dial.attempt.converter);
+}
+
+/* --- the first output of an application as early data --- */
+
+static size_t iov_total(const struct iovec *iov, size_t count)
+{
+	size_t total = 0;
+
+	for (size_t i = 0; i < count; i++)
+		total += iov[i].iov_len < SIZE_MAX / 2 - total ? iov[i].iov_len : SIZE_MAX / 2 - total;
+	return total;
+}
+
+/* Sends the bytes after the first @sent. Returns the number of all bytes sent by then, or -errno. */
+static ssize_t send_rest(int fd, const struct iovec *iov, size_t count, int flags, size_t sent)
+{
+	size_t skip = sent;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t part = skip < iov[i].iov_len ? skip : iov[i].iov_len;
+		struct gate gate = { .pass = true };
+		ssize_t more;
+
+		skip -= part;
+		if (part == iov[i].iov_len)
+			continue;
+		gate = gate_output(fd, flags);
+		if (!gate.pass)
+			return sent ? (ssize_t)sent : gate.ret;
+		more = next.send(fd, (const char *)iov[i].iov_base + part, iov[i].iov_len - part,
+				 flags);
+		if (more < 0)
+			return sent ? (ssize_t)sent : -errno;
+		sent += (size_t)more;
+		if ((size_t)more < iov[i].iov_len - part)
+			break;
+	}
+	return (ssize_t)sent;
+}
+
+bool output_takes_early(int fd)
+{
+	struct conn *conn = conn_attentive(fd);
+
+	return conn && conversion_takes_early(conn);
+}
+
+static bool is_early(struct conn *conn, int fd, const struct iovec *iov, size_t count, int flags,
+		     ssize_t *result)
+{
+	bool went;
+	size_t taken;
+
+	if (!conn_has(conn, CONN_TOLD_CONNECTED) && !gate_is_writable(fd))
+		return false; /* a socket in SYN_SENT takes no output */
+	taken = conversion_send_early(conn, fd, iov, count, &went);
+	if (!taken && went && !operations_may_block(conn, fd, flags))
+		*result = -EINPROGRESS; /* as in the kernel, the SYN is sent even if no data can be copied */
+	else if (!taken)
+		return false;
+	else if (taken == iov_total(iov, count))
+		*result = (ssize_t)taken;
+	else
+		*result = operations_may_block(conn, fd, flags) ?
+				  send_rest(fd, iov, count, flags & ~MSG_FASTOPEN, taken) :
+				  (ssize_t)taken;
+	return true;
+}
+
+bool output_is_early(int fd, const struct iovec *iov, size_t count, int flags, ssize_t *result)
+{
+	ERRNO_KEPT;
+	struct conn *conn = conn_attentive(fd);
+
+	return (iov || !count) && conn && conversion_takes_early(conn) && is_early(conn, fd, iov, count, flags, result);
+}
+
+/* Waits, in a blocking sendto(MSG_FASTOPEN), for the server, like connect(2). Returns 0 or -errno. */
+static int connected(struct conn *conn, int fd, int flags)
+{
+	int ret = operations_may_block(conn, fd, flags) ? conversion_wait(conn, fd) : 0;
+
+	if (ret < 0 || !conn_has_failed(conn))
+		return ret;
+	ret = -conn_take_error(conn);
+	conn_move(conn, CONN_FAILED, CONN_IDLE);
+	return ret;
+}
+
+bool output_fastopen_slow(int fd, const struct iovec *iov, size_t count, int flags,
+			  const struct sockaddr *addr, socklen_t addrlen, ssize_t *result)
+{
+	ERRNO_KEPT;
+	struct conn *conn = conn_of(fd);
+	union sockaddr_ip server;
+	bool blocking;
+	int ret;
+
+	if (!conn || conn_phase(conn) != CONN_IDLE || !sockaddr_ip_from(&server, addr, addrlen))
+		return false;
+	ret = conversion_start(conn, fd, &server, true);
+	if (ret == CONVERSION_DIRECT) {
+		replace_with_tcp(conn, fd);
+		watch_resume(conn);
+		conn_move(conn, CONN_IDLE, CONN_DIRECT);
+		return false;
+	}
+	blocking = operations_may_block(conn, fd, flags);
+	if (ret == 0 && output_is_early(fd, iov, count, flags, result)) {
+		ret = connected(conn, fd, flags);
+		if (ret < 0)
+			*result = ret;
+		return true;
+	}
+	/* The SYN was sent without the application's data: a blocking call waits for the server first, others return EINPROGRESS. */
+	if (ret == 0)
+		ret = blocking ? connected(conn, fd, flags) : -EINPROGRESS;
+	*result = ret < 0 ? ret : send_rest(fd, iov, count, flags & ~MSG_FASTOPEN, 0);
+	return true;
 }

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gate.h - may the application send or receive now? */
+/* gate.h - sending and receiving before and after the server's answer, and over Multipath TCP as over TCP */
 #ifndef SHIM_GATE_H
 #define SHIM_GATE_H
 
 #include "shim/socket/conn.h"
 
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
+
+/* --- may the application send or receive now? --- */
 
 /* What a hook does next: call the next function (@pass), or return @ret. The functions below leave errno as it was. */
 struct gate {
@@ -35,10 +41,91 @@ static inline struct gate gate_output(int fd, int flags)
 /* Does the kernel say that @fd is writable? */
 bool gate_is_writable(int fd);
 
+/* --- what the reset of a connection shows of the path to its converter --- */
+
+/* The part of reset_told() for sockets that need a closer look. */
+void reset_told_slow(int fd);
+
 /*
- * gate_may_block() - would a call with @flags (MSG_DONTWAIT) on the descriptor @fd of @conn block?
- * @conn: NULL if the socket has none. An O_NONBLOCK that operations_connect() has set for a moment doesn't count.
+ * reset_told() - note that a call of the application on @fd ends with @error, an errno
+ * The reset of a silent connection shows that its path may have lost Multipath TCP: exchange_reset_silently(). The kernel reports it once,
+ * to the application's first call.
  */
-bool gate_may_block(const struct conn *conn, int fd, int flags);
+static inline void reset_told(int fd, int error)
+{
+	if (error == ECONNRESET)
+		reset_told_slow(fd);
+}
+
+/* --- input --- */
+
+/* Parts of the functions below, for sockets and errors that need a closer look. */
+struct gate input_urgent_slow(int fd, int flags);
+bool input_ended_slow(int fd);
+bool input_is_mptcp(int fd);
+
+/*
+ * input_gate() - gate_input() for a call with flags
+ * An MPTCP socket ignores MSG_OOB and would return ordinary data; TCP without urgent data returns EINVAL.
+ */
+static inline struct gate input_gate(int fd, int flags)
+{
+	return flags & MSG_OOB ? input_urgent_slow(fd, flags) : gate_input(fd, flags);
+}
+
+/*
+ * input_has_ended() - is a failed recv(2) on @fd the end of the stream?
+ * After a failed connection has reported its error, TCP returns 0 as at the end of a stream, and MPTCP returns ENOTCONN, as if there had
+ * never been a connection. Reads errno.
+ */
+static inline bool input_has_ended(int fd)
+{
+	reset_told(fd, errno);
+	return errno == ENOTCONN && input_ended_slow(fd);
+}
+
+/* --- MSG_PEEK on an MPTCP socket, as on TCP (Linux before 6.18) --- */
+
+/* The part of peek_prepare() for calls that peek. */
+bool peek_prepare_slow(int fd, size_t want, int *flags);
+
+/*
+ * peek_prepare() - prepare a call with @flags on @fd, with room for @want bytes, so that it sees all that TCP would show
+ *
+ * On MPTCP, MSG_PEEK doesn't show bytes that come after those that it has shown; with MSG_WAITALL it waits for them in an endless loop in
+ * the kernel (Linux 6.12; 6.1 shows the first ones twice). So we bring the bytes together first, and wait for them here. Returns false with
+ * errno set if the wait has failed, and so does the call; else *@flags are the flags for the call.
+ */
+static inline bool peek_prepare(int fd, size_t want, int *flags)
+{
+	return !(*flags & MSG_PEEK) || !want || peek_prepare_slow(fd, want, flags);
+}
+
+/* --- the first output of an application as early data --- */
+
+/*
+ * output_fastopen_slow() - the part of output_is_fastopen(), below, for calls that may begin a connection
+ * This and all functions below leave errno as it was.
+ */
+bool output_fastopen_slow(int fd, const struct iovec *iov, size_t count, int flags,
+			  const struct sockaddr *addr, socklen_t addrlen, ssize_t *result);
+
+/* Would output be early data on @fd? */
+bool output_takes_early(int fd);
+
+/*
+ * output_is_early() - are these the first bytes of an application that didn't wait for the server?
+ * If so, takes them, and sets @result to the return value for send(2), or -errno. @flags: as in send(2)
+ */
+bool output_is_early(int fd, const struct iovec *iov, size_t count, int flags, ssize_t *result);
+
+/* Does the same for sendto(MSG_FASTOPEN), which connects to @addr first. */
+static inline bool output_is_fastopen(int fd, const struct iovec *iov, size_t count, int flags,
+				      const struct sockaddr *addr, socklen_t addrlen,
+				      ssize_t *result)
+{
+	return (flags & MSG_FASTOPEN) && addr &&
+	       output_fastopen_slow(fd, iov, count, flags, addr, addrlen, result);
+}
 
 #endif

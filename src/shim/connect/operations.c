@@ -13,12 +13,11 @@
 #include "shim/connect/operations.h"
 
 #include "host/networks.h"
-#include "shim/connect/borrowed_options.h"
+#include "shim/socket/app_options.h"
 #include "shim/connect/replace.h"
 #include "shim/socket/tcpinfo.h"
 #include "client/client_log.h"
 #include "shim/system/next.h"
-#include "shim/wait/deadlines.h"
 #include "shim/wait/watch.h"
 
 #include <errno.h>
@@ -73,6 +72,21 @@ int operations_connect(struct conn *conn, int fd, const union sockaddr_ip *to)
 		atomic_fetch_add(&conn->mode_changes, 1);
 	}
 	return ret;
+}
+
+bool operations_may_block(const struct conn *conn, int fd, int flags)
+{
+	uint32_t mode_changes;
+	int status;
+
+	if (flags & MSG_DONTWAIT)
+		return false;
+	mode_changes = conn ? atomic_load(&conn->mode_changes) : 0;
+	status = next.fcntl(fd, F_GETFL);
+	if (status < 0 || !(status & O_NONBLOCK))
+		return status >= 0;
+	/* If the count is odd or has changed, another thread has set O_NONBLOCK for a moment, which it does only on blocking sockets. */
+	return conn && ((mode_changes & 1) || atomic_load(&conn->mode_changes) != mode_changes);
 }
 
 void operations_disconnect(int fd)
@@ -290,7 +304,7 @@ static void op_watch(struct dial *dial)
 
 static void op_wake(struct dial *dial, int64_t at)
 {
-	deadlines_set(conn_of_dial(dial), at);
+	conn_set_deadline(conn_of_dial(dial), at);
 }
 
 static void op_disconnect(struct dial *dial)
@@ -331,14 +345,13 @@ static bool is_waiting(const struct path_start *start)
 /* The hooks of the application's next calls call it. */
 static void trials_look(void)
 {
-	int saved_errno = errno;
+	ERRNO_KEPT;
 	struct quiet quiet;
 
 	quiet_all(&quiet);
 	if (!path_trials_look())
 		conn_linger(NULL);
 	quiet_end(&quiet);
-	errno = saved_errno;
 }
 
 static void trial_begins(void)

@@ -28,10 +28,16 @@ int operations_fit(struct conn *conn, int fd, union sockaddr_ip *to, bool mptcp)
 
 /*
  * operations_connect() - connect(2) that doesn't block, whatever the mode of the socket
- * connect(2) has no flag for that, unlike sendmsg(2), so we set O_NONBLOCK for a moment. gate_may_block() hides that from other threads.
- * The conn is claimed. Returns 0 or -errno.
+ * connect(2) has no flag for that, unlike sendmsg(2), so we set O_NONBLOCK for a moment. operations_may_block() hides that from other
+ * threads. The conn is claimed. Returns 0 or -errno.
  */
 int operations_connect(struct conn *conn, int fd, const union sockaddr_ip *to);
+
+/*
+ * operations_may_block() - would a call with @flags (MSG_DONTWAIT) on the descriptor @fd of @conn block?
+ * @conn: NULL if the socket has none. An O_NONBLOCK that operations_connect() has set for a moment doesn't count.
+ */
+bool operations_may_block(const struct conn *conn, int fd, int flags);
 
 /* Switches the application's TCP_FASTOPEN_CONNECT off, so that it doesn't hold our SYN back. */
 void operations_fastopen_off(struct conn *conn, int fd);

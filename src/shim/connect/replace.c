@@ -23,7 +23,7 @@
 
 #include "common/sockaddr.h"
 #include "shim/system/next.h"
-#include "shim/socket/options.h"
+#include "shim/socket/app_options.h"
 #include "shim/socket/tcpinfo.h"
 #include "shim/wait/watch.h"
 
@@ -89,13 +89,16 @@ static bool address_copy(const struct conn *conn, int from, int to)
 	return bound;
 }
 
+/* dup3(2) of @made onto @fd, which keeps its FD_CLOEXEC. */
+static int dup_alike(int made, int fd)
+{
+	return next_dup_now(made, fd, next.fcntl(fd, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0);
+}
+
 /* Makes @fd refer to the socket of @made. Fails if @fd was closed by a call that the hooks didn't see. */
 static bool descriptor_put(const struct conn *conn, int fd, int made)
 {
-	int flags = next.fcntl(fd, F_GETFD);
-
-	return flags >= 0 && conn_cookie(fd) == conn->cookie &&
-	       next_dup_now(made, fd, flags & FD_CLOEXEC ? O_CLOEXEC : 0) >= 0;
+	return next.fcntl(fd, F_GETFD) >= 0 && conn_cookie(fd) == conn->cookie && dup_alike(made, fd) >= 0;
 }
 
 /* Makes the socket's other descriptors, which the application has made by dup(), refer to the new socket as well. */
@@ -145,8 +148,9 @@ bool replace_may_be_mptcp(const struct conn *conn)
 
 bool replace_socket(struct conn *conn, int fd, int domain, int protocol)
 {
+	ERRNO_KEPT;
 	const bool mptcp = protocol == IPPROTO_MPTCP;
-	int made, saved_errno = errno;
+	int made;
 	bool replaced = false;
 
 	made = options_can_copy(conn) && watch_can_suspend(conn) && is_unconnected(fd) ?
@@ -159,7 +163,6 @@ bool replace_socket(struct conn *conn, int fd, int domain, int protocol)
 	}
 	if (replaced)
 		conn->socket.mptcp = mptcp;
-	errno = saved_errno;
 	return replaced;
 }
 
@@ -175,11 +178,11 @@ void replace_with_tcp(struct conn *conn, int fd)
 
 void replace_descriptor(int fd)
 {
-	int flags = next.fcntl(fd, F_GETFD), made = socket_make(sockopt_get(fd, SOL_SOCKET, SO_DOMAIN, AF_INET), IPPROTO_TCP);
+	int made = socket_make(sockopt_get(fd, SOL_SOCKET, SO_DOMAIN, AF_INET), IPPROTO_TCP);
 
 	if (made >= 0)
 		flags_copy(fd, made);
-	if (made < 0 || next_dup_now(made, fd, flags & FD_CLOEXEC ? O_CLOEXEC : 0) < 0)
+	if (made < 0 || dup_alike(made, fd) < 0)
 		next_close_now(fd);
 	if (made >= 0)
 		next_close_now(made);
@@ -202,7 +205,7 @@ void replace_sever(struct conn *conn)
 			made = fd;
 			conn_renew(conn, conn_cookie(fd));
 		} else {
-			next_dup_now(made, fd, next.fcntl(fd, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0);
+			dup_alike(made, fd);
 		}
 	}
 	conn->socket.mptcp = false;

@@ -47,7 +47,7 @@ void replace_descriptor(int fd);
 bool replace_is_bound(int fd);
 
 /*
- * replace_stand_in() - make a TCP socket with the options that we remember as advice for @conn (options.h)
+ * replace_stand_in() - make a TCP socket with the options that we remember as advice for @conn (app_options.h)
  * The caller can ask it for options that Multipath TCP lacks. Returns a descriptor, which the caller closes, or -1.
  */
 int replace_stand_in(const struct conn *conn, int fd);

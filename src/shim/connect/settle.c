@@ -8,14 +8,12 @@
 #include "client/converters_destinations.h"
 #include "client/converters_facts.h"
 #include "common/thread.h"
-#include "shim/connect/borrowed_options.h"
+#include "shim/socket/app_options.h"
 #include "shim/connect/operations.h"
 #include "shim/connect/replace.h"
 #include "shim/connect/ring_use.h"
-#include "shim/socket/early.h"
 #include "shim/socket/tcpinfo.h"
 #include "shim/system/next.h"
-#include "shim/wait/deadlines.h"
 #include "shim/wait/watch.h"
 
 #include <errno.h>
@@ -32,14 +30,14 @@ void settle_let_go(struct conn *conn, int fd)
 	operations_end(conn, fd);
 	if (conn->call.shut)
 		next.shutdown(fd, conn->call.shut - 1); /* SHUT_RD, SHUT_WR, SHUT_RDWR */
-	early_drop(&conn->early);
+	conn_drop_early(conn);
 	watch_restore(conn);
 }
 
 static enum conn_phase settle_confirmed(struct conn *conn, int fd)
 {
 	keepalive_end(conn, fd);
-	early_drop(&conn->early);
+	conn_drop_early(conn);
 	watch_show(conn);
 	return CONN_CONFIRMED;
 }
@@ -49,7 +47,7 @@ enum conn_phase settle_failed(struct conn *conn, int fd, int error, const char *
 	if (conn_is_confirmed(conn) || conn_has(conn, CONN_WROTE))
 		watch_mask(conn); /* so that the kernel reports its events anew */
 	operations_end(conn, fd);
-	early_drop(&conn->early);
+	conn_drop_early(conn);
 	dial_log(&conn->dial, "failed: ", reason);
 	operations_disconnect(fd);
 	atomic_store(&conn->error, error);
@@ -78,7 +76,7 @@ static int connect_directly(struct conn *conn, int fd)
 		/* We may also have bytes of an application that was only told "writable". */
 		.want_output = conn_has(conn, CONN_TOLD_CONNECTED) || conn->early.bytes,
 	};
-	deadlines_set(conn, 0);
+	conn_set_deadline(conn, 0);
 	operations_fastopen_off(conn, fd);
 	sockopt_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 0);
 	ret = path_start_bind_directly(&conn->dial.start, fd, &server);
@@ -196,10 +194,10 @@ enum conn_phase settle_given_up_here(struct conn *conn)
 {
 	dial_log(&conn->dial, "failed here: ", "the handshake is another process's");
 	watch_forget(conn);
-	early_drop(&conn->early);
+	conn_drop_early(conn);
 	conn->socket.rcvlowat = 0;
 	conn->socket.keepalive.on = false;
-	deadlines_set(conn, 0);
+	conn_set_deadline(conn, 0);
 	replace_sever(conn);
 	atomic_store(&conn->error, ECONNREFUSED); /* only the other process knows the result */
 	return CONN_FAILED;
@@ -221,7 +219,7 @@ int bypass_begin(struct conn *conn, int fd)
 		operations_fastopen_off(conn, fd);
 		conn->dial.attempt.synack_due = true;
 		watch_mask(conn);
-		deadlines_set(conn, 0);
+		conn_set_deadline(conn, 0);
 		ret = operations_connect(conn, fd, &server);
 		ret = ret == -EINPROGRESS ? 0 : ret;
 	} else {

@@ -17,65 +17,23 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-HOOK(int, __connect, (int fd, const struct sockaddr *addr, socklen_t len))
-{
-	return connect(fd, addr, len);
-}
-
-HOOK(int, __close, (int fd))
-{
-	return close(fd);
-}
-
-HOOK(int, __dup2, (int fd, int to))
-{
-	return dup2(fd, to);
-}
-
-HOOK(ssize_t, __read, (int fd, void *buf, size_t count))
-{
-	return read(fd, buf, count);
-}
-
-HOOK(ssize_t, __write, (int fd, const void *buf, size_t count))
-{
-	return write(fd, buf, count);
-}
-
-HOOK(ssize_t, __send, (int fd, const void *buf, size_t len, int flags))
-{
-	return send(fd, buf, len, flags);
-}
-
-HOOK(int, __poll, (struct pollfd *fds, nfds_t count, int timeout_ms))
-{
-	return poll(fds, count, timeout_ms);
-}
-
-HOOK(int, __select, (int nfds, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout))
-{
-	return select(nfds, in, out, except, timeout);
-}
-
-static void *third_argument(va_list args)
-{
-	return va_arg(args, void *);
-}
-
-/* Defines another name for a function with an optional third argument. Passes that on as a pointer, the widest type that it can have. */
-#define VARIADIC_ALIAS(alias, type, name)                                                          \
-	HOOK(int, alias, (int fd, type command, ...))                                              \
+/* Defines another name for @name. */
+#define ALIAS(type, alias, params, args, name)                                                     \
+	HOOK(type, alias, params)                                                                  \
 	{                                                                                          \
-		va_list args;                                                                      \
-		void *arg;                                                                         \
-                                                                                                   \
-		va_start(args, command);                                                           \
-		arg = third_argument(args);                                                        \
-		va_end(args);                                                                      \
-		return name(fd, command, arg);                                                     \
+		return name args;                                                                  \
 	}
 
-VARIADIC_ALIAS(__fcntl, int, fcntl)
+ALIAS(int, __connect, (int fd, const struct sockaddr *addr, socklen_t len), (fd, addr, len), connect)
+ALIAS(int, __close, (int fd), (fd), close)
+ALIAS(int, __dup2, (int fd, int to), (fd, to), dup2)
+ALIAS(ssize_t, __read, (int fd, void *buf, size_t count), (fd, buf, count), read)
+ALIAS(ssize_t, __write, (int fd, const void *buf, size_t count), (fd, buf, count), write)
+ALIAS(ssize_t, __send, (int fd, const void *buf, size_t len, int flags), (fd, buf, len, flags), send)
+ALIAS(int, __poll, (struct pollfd *fds, nfds_t count, int timeout_ms), (fds, count, timeout_ms), poll)
+ALIAS(int, __select, (int nfds, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout),
+      (nfds, in, out, except, timeout), select)
+VARIADIC_HOOK(__fcntl, int, fcntl)
 
 #if defined(__GLIBC__) && __TIMESIZE == 32
 /* next.h's functions have the times of the names without "64". */
@@ -183,32 +141,12 @@ HOOK(int, __recvmmsg64, (int fd, struct mmsghdr *msgs, unsigned int count, int f
 	return usermem_write(timeout, &copy, sizeof(copy)) ? ret : hook_result(-EFAULT);
 }
 
-HOOK(ssize_t, __recvmsg64, (int fd, struct msghdr *msg, int flags))
-{
-	return recvmsg(fd, msg, flags);
-}
-
-HOOK(ssize_t, __sendmsg64, (int fd, const struct msghdr *msg, int flags))
-{
-	return sendmsg(fd, msg, flags);
-}
-
-HOOK(int, __sendmmsg64, (int fd, struct mmsghdr *msgs, unsigned int count, int flags))
-{
-	return sendmmsg(fd, msgs, count, flags);
-}
-
+ALIAS(ssize_t, __recvmsg64, (int fd, struct msghdr *msg, int flags), (fd, msg, flags), recvmsg)
+ALIAS(ssize_t, __sendmsg64, (int fd, const struct msghdr *msg, int flags), (fd, msg, flags), sendmsg)
+ALIAS(int, __sendmmsg64, (int fd, struct mmsghdr *msgs, unsigned int count, int flags), (fd, msgs, count, flags), sendmmsg)
 /* Options that contain times have numbers of their own, which the kernel distinguishes. */
-HOOK(int, __getsockopt64, (int fd, int level, int name, void *value, socklen_t *len))
-{
-	return getsockopt(fd, level, name, value, len);
-}
-
-HOOK(int, __setsockopt64, (int fd, int level, int name, const void *value, socklen_t len))
-{
-	return setsockopt(fd, level, name, value, len);
-}
-
-VARIADIC_ALIAS(__fcntl_time64, int, fcntl)
-VARIADIC_ALIAS(__ioctl_time64, unsigned long, ioctl)
+ALIAS(int, __getsockopt64, (int fd, int level, int name, void *value, socklen_t *len), (fd, level, name, value, len), getsockopt)
+ALIAS(int, __setsockopt64, (int fd, int level, int name, const void *value, socklen_t len), (fd, level, name, value, len), setsockopt)
+VARIADIC_HOOK(__fcntl_time64, int, fcntl)
+VARIADIC_HOOK(__ioctl_time64, unsigned long, ioctl)
 #endif

@@ -15,8 +15,6 @@
 #include "shim/socket/conn.h"
 #include "shim/system/next.h"
 #include "shim/system/usermem.h"
-#include "shim/wait/deadlines.h"
-#include "shim/wait/unseen_watches.h"
 #include "shim/wait/watch.h"
 
 #include <errno.h>
@@ -29,7 +27,7 @@ struct epoll_call {
 	struct epoll_event *events;
 	const sigset_t *mask;
 	bool precise; /* epoll_pwait2() */
-	struct deadline deadline;
+	int64_t deadline;
 	struct quiet quiet;
 };
 
@@ -177,7 +175,7 @@ static void sweep(void)
 		conn_each_pending(sweep_visit, NULL);
 }
 
-static int wait_until(const struct epoll_call *wait, const struct deadline *deadline)
+static int wait_until(const struct epoll_call *wait, int64_t deadline)
 {
 	const sigset_t *mask = wait->mask ? wait->mask : &wait->quiet.mask;
 	struct timespec left;
@@ -196,30 +194,62 @@ static int wait_until(const struct epoll_call *wait, const struct deadline *dead
 
 static int look(const struct epoll_call *wait)
 {
-	struct deadline at_once = deadline_in_ms(0);
+	return wait_until(wait, deadline_in_ms(0));
+}
 
-	return wait_until(wait, &at_once);
+#define STANDARD_SIGNALS 31 /* the highest number of a standard signal, signal(7) */
+
+static bool is_ignored_by_default(int number)
+{
+	return number == SIGCHLD || number == SIGURG || number == SIGWINCH || number == SIGCONT;
+}
+
+static bool is_ignored(int number)
+{
+	struct sigaction action;
+
+	if (sigaction(number, NULL, &action) != 0 || (action.sa_flags & SA_SIGINFO))
+		return false;
+	return action.sa_handler == SIG_IGN ||
+	       (action.sa_handler == SIG_DFL && is_ignored_by_default(number));
+}
+
+/*
+ * Unblocks the signals that the process ignores.
+ * It comes before a wait that the kernel doesn't restart after a signal without a handler, such as epoll_wait(2). The kernel discards an
+ * ignored signal when it arrives, but keeps a blocked one, which would interrupt the wait as soon as the wait admits it. Signals that the
+ * application itself blocks stay blocked. Makes some 30 system calls: for a thread that is about to sleep.
+ */
+static void admit_ignored(const struct quiet *quiet)
+{
+	sigset_t ignored;
+
+	sigemptyset(&ignored);
+	for (int number = 1; number <= STANDARD_SIGNALS; number++)
+		if (!sigismember(&quiet->mask, number) && is_ignored(number))
+			sigaddset(&ignored, number);
+	pthread_sigmask(SIG_UNBLOCK, &ignored, NULL);
 }
 
 /* Waits as the application does, but wakes to expire the attempts of silent converters. */
 static int wait_once(const struct epoll_call *wait)
 {
-	struct deadline deadline;
+	int64_t deadline;
 	int count;
 
 	if (atomic_load(&conn_unseen))
-		unseen_watches_adopt(wait->epfd);
+		watch_adopt_unseen(wait->epfd);
 	count = look(wait);
 	/* An application that waits without sending early data expects the server to speak first: send the held SYNs. */
 	if (count == 0 && atomic_load(&conn_held))
 		conversion_send_all_held(wait->epfd);
-	if (count != 0 || deadline_is_over(&wait->deadline))
+	if (count != 0 || deadline_is_over(wait->deadline))
 		return count;
-	quiet_admit_ignored(&wait->quiet);
+	admit_ignored(&wait->quiet);
 	while (count == 0) {
-		deadline = deadline_earlier(&wait->deadline, deadlines_first());
-		count = wait_until(wait, &deadline);
-		if (count != 0 || deadline_is_over(&wait->deadline))
+		deadline = deadline_earlier(wait->deadline, conn_first_deadline());
+		count = wait_until(wait, deadline);
+		if (count != 0 || deadline_is_over(wait->deadline))
 			break;
 		conversion_expire();
 	}
@@ -303,7 +333,7 @@ static int epoll_pending(struct epoll_call call, int count)
 
 HOOK(int, epoll_ctl, (int epfd, int op, int fd, struct epoll_event *event))
 {
-	struct conn *conn = conn_unsettled(fd);
+	struct conn *conn = conn_of_phase(fd, PHASE(IDLE) | PHASES_UNFINISHED);
 	struct epoll_event copy, *asked = op == EPOLL_CTL_DEL ? NULL : &copy;
 	int saved_errno = errno;
 

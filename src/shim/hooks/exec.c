@@ -33,9 +33,12 @@
 
 #define VARIABLES_MAX 4096 /* 32 KiB of stack */
 
-/* The function to call in the end, and all of its arguments but the environment. */
+/* The function to call in the end. */
+enum start_by { BY_EXECVE, BY_EXECVPE, BY_FEXECVE, BY_EXECVEAT, BY_POSIX_SPAWN, BY_POSIX_SPAWNP };
+
+/* It, and all of its arguments but the environment. */
 struct start {
-	int (*with)(const struct start *start, char *const envp[]);
+	enum start_by by;
 	enum exec_handover_way way;
 	const char *path;
 	char *const *argv;
@@ -45,36 +48,23 @@ struct start {
 	const posix_spawnattr_t *attributes;
 };
 
-static int with_execve(const struct start *start, char *const envp[])
+static int start_by(const struct start *start, char *const envp[])
 {
-	return next.execve(start->path, start->argv, envp);
-}
-
-static int with_execvpe(const struct start *start, char *const envp[])
-{
-	return next.execvpe(start->path, start->argv, envp);
-}
-
-static int with_fexecve(const struct start *start, char *const envp[])
-{
-	return next.fexecve(start->fd, start->argv, envp);
-}
-
-static int with_execveat(const struct start *start, char *const envp[])
-{
-	return next.execveat(start->fd, start->path, start->argv, envp, start->flags);
-}
-
-static int with_posix_spawn(const struct start *start, char *const envp[])
-{
-	return next.posix_spawn(start->pid, start->path, start->actions, start->attributes,
-				start->argv, envp);
-}
-
-static int with_posix_spawnp(const struct start *start, char *const envp[])
-{
-	return next.posix_spawnp(start->pid, start->path, start->actions, start->attributes,
-				 start->argv, envp);
+	switch (start->by) {
+	case BY_EXECVE:
+		return next.execve(start->path, start->argv, envp);
+	case BY_EXECVPE:
+		return next.execvpe(start->path, start->argv, envp);
+	case BY_FEXECVE:
+		return next.fexecve(start->fd, start->argv, envp);
+	case BY_EXECVEAT:
+		return next.execveat(start->fd, start->path, start->argv, envp, start->flags);
+	case BY_POSIX_SPAWN:
+		return next.posix_spawn(start->pid, start->path, start->actions, start->attributes, start->argv, envp);
+	case BY_POSIX_SPAWNP:
+		return next.posix_spawnp(start->pid, start->path, start->actions, start->attributes, start->argv, envp);
+	}
+	__builtin_unreachable();
 }
 
 /* Returns the number of strings in an environment, or in a list of arguments. */
@@ -93,13 +83,13 @@ static int start_with(const struct start *start, char *const envp[], char *text,
 	size_t used = 0;
 
 	if (!exec_handover_write(text, start->way))
-		return start->with(start, envp);
+		return start_by(start, envp);
 	for (; envp && *envp; envp++)
 		if (strncmp(*envp, EXEC_HANDOVER_VARIABLE "=", strlen(EXEC_HANDOVER_VARIABLE "=")) != 0)
 			extended[used++] = *envp;
 	extended[used++] = text;
 	extended[used] = NULL;
-	return start->with(start, extended);
+	return start_by(start, extended);
 }
 
 /* Starts the program with the new environment on the stack. For vfork() children, which share their parent's memory. */
@@ -111,7 +101,7 @@ __attribute__((noinline)) static int start_from_stack(const struct start *start,
 	if (count > VARIABLES_MAX) {
 		log_line("%s: more than %d variables: it can't be told of its connections",
 			 start->path ? start->path : "exec", VARIABLES_MAX);
-		return start->with(start, envp);
+		return start_by(start, envp);
 	}
 	return start_with(start, envp, text, alloca((count + 2) * sizeof(char *)));
 }
@@ -138,17 +128,17 @@ static int start_informed(const struct start *start, char *const envp[])
 /* Returns the path of the convertize that shall run the program, or NULL to start the program itself. */
 static const char *look_at(const struct start *start, char *const envp[])
 {
-	bool has_fd = start->with == with_fexecve || start->with == with_execveat;
+	bool has_fd = start->by == BY_FEXECVE || start->by == BY_EXECVEAT;
 
 	return children_look(&(struct child){
 		.directory = has_fd ? start->fd : AT_FDCWD,
 		.path = start->path,
-		.searched = start->with == with_execvpe || start->with == with_posix_spawnp,
+		.searched = start->by == BY_EXECVPE || start->by == BY_POSIX_SPAWNP,
 		.environment = envp,
 	});
 }
 
-#define SUPERVISED_WORDS 7 /* in front of the program's arguments; options.h of convertize */
+#define SUPERVISED_WORDS 7 /* in front of the program's arguments */
 
 /* Starts convertize, which runs the program under supervision, as the library doesn't reach it. */
 __attribute__((noinline)) static int start_supervised(const struct start *start, const char *convertize, char *const envp[])
@@ -160,7 +150,7 @@ __attribute__((noinline)) static int start_supervised(const struct start *start,
 
 	if (count > VARIABLES_MAX) {
 		log_line("%s: more than %d arguments: it can't be supervised", start->path, VARIABLES_MAX);
-		return start->with(start, envp);
+		return start_by(start, envp);
 	}
 	words = alloca((SUPERVISED_WORDS + count + 2) * sizeof(char *));
 	words[0] = "convertize";
@@ -175,12 +165,12 @@ __attribute__((noinline)) static int start_supervised(const struct start *start,
 	words[SUPERVISED_WORDS + (count ? count : 1)] = NULL;
 	with_supervisor.path = convertize;
 	with_supervisor.argv = (char *const *)(uintptr_t)words;
-	ret = start->with(&with_supervisor, envp);
+	ret = start_by(&with_supervisor, envp);
 	if (ret == 0)
 		return 0;
 	/* A sandbox, such as Landlock's, may forbid convertize and not the program. */
 	log_warning("%s: can't be converted: %s, which would supervise it, can't be executed here", start->path, convertize);
-	return start->with(start, envp);
+	return start_by(start, envp);
 }
 
 /* Reads the environment only if we have something to tell the program. The kernel refuses an unreadable one. */
@@ -191,7 +181,7 @@ static int start_program(const struct start *start, char *const envp[])
 	bool informed;
 
 	if ((children_are_watched || conn_next_fd(0) >= 0) && !usermem_has_strings(envp))
-		return start->with(start, envp);
+		return start_by(start, envp);
 	if (children_are_watched && usermem_has_strings(path))
 		convertize = look_at(start, envp);
 	if (convertize && usermem_has_strings(start->argv)) {
@@ -200,23 +190,20 @@ static int start_program(const struct start *start, char *const envp[])
 	}
 	informed = exec_handover_is_due(envp);
 	exec_handover_prepare(start->way, informed);
-	return informed ? start_informed(start, envp) : start->with(start, envp);
+	return informed ? start_informed(start, envp) : start_by(start, envp);
 }
 
 /* Takes the response off each connection that exec() closes: the kernel resets a socket that is closed with unread bytes. */
 static int become_program(const struct start *start, char *const envp[])
 {
-	int saved_errno = errno;
-
 	if (!conn_none_attentive() && conn_is_owner())
 		leave_all(LEAVE_CLOEXEC);
-	errno = saved_errno;
 	return start_program(start, envp);
 }
 
 HOOK(int, execve, (const char *path, char *const argv[], char *const envp[]))
 {
-	return become_program(&(struct start){ .with = with_execve, .path = path, .argv = argv }, envp);
+	return become_program(&(struct start){ .by = BY_EXECVE, .path = path, .argv = argv }, envp);
 }
 
 HOOK(int, execv, (const char *path, char *const argv[]))
@@ -226,7 +213,7 @@ HOOK(int, execv, (const char *path, char *const argv[]))
 
 HOOK(int, execvpe, (const char *file, char *const argv[], char *const envp[]))
 {
-	return become_program(&(struct start){ .with = with_execvpe, .path = file, .argv = argv }, envp);
+	return become_program(&(struct start){ .by = BY_EXECVPE, .path = file, .argv = argv }, envp);
 }
 
 HOOK(int, execvp, (const char *file, char *const argv[]))
@@ -236,71 +223,50 @@ HOOK(int, execvp, (const char *file, char *const argv[]))
 
 HOOK(int, fexecve, (int fd, char *const argv[], char *const envp[]))
 {
-	return become_program(&(struct start){ .with = with_fexecve, .fd = fd, .argv = argv }, envp);
+	return become_program(&(struct start){ .by = BY_FEXECVE, .fd = fd, .argv = argv }, envp);
 }
 
 HOOK(int, execveat, (int dirfd, const char *path, char *const argv[], char *const envp[], int flags))
 {
-	return become_program(&(struct start){ .with = with_execveat, .fd = dirfd, .path = path,
+	return become_program(&(struct start){ .by = BY_EXECVEAT, .fd = dirfd, .path = path,
 					      .argv = argv, .flags = flags },
 			     envp);
 }
 
-/* Makes an array of the arguments from @first to the NULL, on the caller's stack. Moves @args behind the NULL. */
-#define ARGV_COLLECT(argv, first, args)                                                            \
-	do {                                                                                       \
-		size_t arg_count = 1;                                                              \
-		va_list ahead;                                                                     \
+/*
+ * EXEC_LIST_HOOK(name, hook, environment) defines a hook that takes the program's arguments as its own, up to a NULL. It makes an array of
+ * them on the stack. @environment is evaluated with @args behind the NULL.
+ */
+#define EXEC_LIST_HOOK(name, hook, environment)                                                    \
+	HOOK(int, name, (const char *path, const char *arg0, ...))                                 \
+	{                                                                                          \
+		char *const *envp;                                                                 \
+		size_t count = 1;                                                                  \
+		va_list args, ahead;                                                               \
+		char **argv;                                                                       \
                                                                                                    \
+		va_start(args, arg0);                                                              \
 		va_copy(ahead, args);                                                              \
-		for (const char *arg = first; arg; arg = va_arg(ahead, const char *))              \
-			arg_count++;                                                               \
+		for (const char *arg = arg0; arg; arg = va_arg(ahead, const char *))               \
+			count++;                                                                   \
 		va_end(ahead);                                                                     \
-		(argv) = alloca(arg_count * sizeof(*(argv)));                                      \
-		arg_count = 0;                                                                     \
-		for (char *arg = (char *)(uintptr_t)(first); ((argv)[arg_count++] = arg);)         \
+		argv = alloca(count * sizeof(*argv));                                              \
+		count = 0;                                                                         \
+		for (char *arg = (char *)(uintptr_t)arg0; (argv[count++] = arg);)                  \
 			arg = va_arg(args, char *);                                                \
-	} while (0)
+		envp = environment;                                                                \
+		va_end(args);                                                                      \
+		return hook(path, argv, envp);                                                     \
+	}
 
-HOOK(int, execl, (const char *path, const char *arg0, ...))
-{
-	char **argv;
-	va_list args;
-
-	va_start(args, arg0);
-	ARGV_COLLECT(argv, arg0, args);
-	va_end(args);
-	return hook_execve(path, argv, environ);
-}
-
-HOOK(int, execlp, (const char *file, const char *arg0, ...))
-{
-	char **argv;
-	va_list args;
-
-	va_start(args, arg0);
-	ARGV_COLLECT(argv, arg0, args);
-	va_end(args);
-	return hook_execvpe(file, argv, environ);
-}
-
-HOOK(int, execle, (const char *path, const char *arg0, ...))
-{
-	char *const *envp;
-	char **argv;
-	va_list args;
-
-	va_start(args, arg0);
-	ARGV_COLLECT(argv, arg0, args);
-	envp = va_arg(args, char *const *);
-	va_end(args);
-	return hook_execve(path, argv, envp);
-}
+EXEC_LIST_HOOK(execl, hook_execve, environ)
+EXEC_LIST_HOOK(execlp, hook_execvpe, environ)
+EXEC_LIST_HOOK(execle, hook_execve, va_arg(args, char *const *))
 
 /* Nobody can read the actions afterwards, so we note here a socket of which the program will get a duplicate. */
 HOOK(int, posix_spawn_file_actions_adddup2, (posix_spawn_file_actions_t *actions, int fd, int to))
 {
-	struct conn *conn = conn_maybe(fd) ? conn_of(fd) : NULL;
+	struct conn *conn = conn_of(fd);
 
 	if (conn)
 		conn->socket.given = true;
@@ -315,7 +281,7 @@ static enum exec_handover_way spawn_way(const posix_spawn_file_actions_t *action
 HOOK(int, posix_spawn, (pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
 			const posix_spawnattr_t *attributes, char *const argv[], char *const envp[]))
 {
-	return start_program(&(struct start){ .with = with_posix_spawn, .way = spawn_way(actions),
+	return start_program(&(struct start){ .by = BY_POSIX_SPAWN, .way = spawn_way(actions),
 					      .pid = pid, .path = path, .actions = actions,
 					      .attributes = attributes, .argv = argv },
 			     envp);
@@ -324,7 +290,7 @@ HOOK(int, posix_spawn, (pid_t *pid, const char *path, const posix_spawn_file_act
 HOOK(int, posix_spawnp, (pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
 			 const posix_spawnattr_t *attributes, char *const argv[], char *const envp[]))
 {
-	return start_program(&(struct start){ .with = with_posix_spawnp, .way = spawn_way(actions),
+	return start_program(&(struct start){ .by = BY_POSIX_SPAWNP, .way = spawn_way(actions),
 					      .pid = pid, .path = file, .actions = actions,
 					      .attributes = attributes, .argv = argv },
 			     envp);

@@ -24,6 +24,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -67,6 +68,22 @@
 #define HOOK_TIMED_PASSING(type, name, params, args)                                               \
 	HOOK_PASSING_BY(HOOK_TIMED, type, name, params, args)
 
+/*
+ * VARIADIC_HOOK(name, type, call) defines a hook whose third argument is an int, a pointer, or missing. It passes that to @call as a
+ * pointer, the widest type that it can have, as the C library does.
+ */
+#define VARIADIC_HOOK(name, type, call)                                                            \
+	HOOK(int, name, (int fd, type command, ...))                                               \
+	{                                                                                          \
+		va_list args;                                                                      \
+		void *arg;                                                                         \
+                                                                                                   \
+		va_start(args, command);                                                           \
+		arg = va_arg(args, void *);                                                        \
+		va_end(args);                                                                      \
+		return call(fd, command, arg);                                                     \
+	}
+
 /* Turns 0, a positive value or -errno into the C library's return value and errno. */
 static inline int hook_result(int ret)
 {
@@ -108,6 +125,6 @@ int socket_made(int fd, int domain, int type, int protocol, uint32_t generation)
  * @mask: as in ppoll(2), or NULL
  * Returns as ppoll(2), but -errno if it fails. errno stays as it was. A cancellation point.
  */
-int poll_pending(struct pollfd *fds, nfds_t count, const struct deadline *deadline, const sigset_t *mask);
+int poll_pending(struct pollfd *fds, nfds_t count, int64_t deadline, const sigset_t *mask);
 
 #endif

@@ -8,8 +8,6 @@
 #include "config.h"
 
 #include "shim/connect/gate.h"
-#include "shim/connect/input.h"
-#include "shim/connect/output.h"
 #include "shim/hooks/hook.h"
 #include "shim/process/leave.h"
 #include "shim/socket/conn.h"
@@ -155,17 +153,15 @@ INPUT_HOOK(readv, (int fd, const struct iovec *iov, int count), (fd, iov, count)
 }
 
 /* On a socket only offset -1 is valid, which means readv() with flags. */
-HOOK(ssize_t, preadv2, (int fd, const struct iovec *iov, int count, native_off_t offset, int flags))
-{
-	GATED_INPUT(fd, 0, is_transfer(iov, count, offset), next.preadv64v2(fd, iov, count, offset, flags));
-	return 0;
-}
+#define PREADV2_HOOK(name, offset_type)                                                            \
+	HOOK(ssize_t, name, (int fd, const struct iovec *iov, int count, offset_type offset, int flags))           \
+	{                                                                                          \
+		GATED_INPUT(fd, 0, is_transfer(iov, count, offset), next.preadv64v2(fd, iov, count, offset, flags)); \
+		return 0;                                                                          \
+	}
 
-HOOK(ssize_t, preadv64v2, (int fd, const struct iovec *iov, int count, off64_t offset, int flags))
-{
-	GATED_INPUT(fd, 0, is_transfer(iov, count, offset), next.preadv64v2(fd, iov, count, offset, flags));
-	return 0;
-}
+PREADV2_HOOK(preadv2, native_off_t)
+PREADV2_HOOK(preadv64v2, off64_t)
 
 /* Receives 0 bytes: TCP waits for data even then; MPTCP doesn't. */
 static ssize_t recv_nothing(int fd, void *buf, int flags)
@@ -337,17 +333,15 @@ OUTPUT_HOOK(writev, (int fd, const struct iovec *iov, int count), (fd, iov, coun
 	GATED_OUTPUT(fd, iov, (size_t)count, 0, is_transfer(iov, count, -1), next.writev(fd, iov, count));
 }
 
-HOOK(ssize_t, pwritev2, (int fd, const struct iovec *iov, int count, native_off_t offset, int flags))
-{
-	GATED_OUTPUT(fd, iov, (size_t)count, 0, is_transfer(iov, count, offset),
-		     next.pwritev64v2(fd, iov, count, offset, flags));
-}
+#define PWRITEV2_HOOK(name, offset_type)                                                           \
+	HOOK(ssize_t, name, (int fd, const struct iovec *iov, int count, offset_type offset, int flags))           \
+	{                                                                                          \
+		GATED_OUTPUT(fd, iov, (size_t)count, 0, is_transfer(iov, count, offset),           \
+			     next.pwritev64v2(fd, iov, count, offset, flags));                     \
+	}
 
-HOOK(ssize_t, pwritev64v2, (int fd, const struct iovec *iov, int count, off64_t offset, int flags))
-{
-	GATED_OUTPUT(fd, iov, (size_t)count, 0, is_transfer(iov, count, offset),
-		     next.pwritev64v2(fd, iov, count, offset, flags));
-}
+PWRITEV2_HOOK(pwritev2, native_off_t)
+PWRITEV2_HOOK(pwritev64v2, off64_t)
 
 OUTPUT_HOOK(send, (int fd, const void *buf, size_t len, int flags), (fd, buf, len, flags))
 {
@@ -362,7 +356,7 @@ OUTPUT_HOOK(send, (int fd, const void *buf, size_t len, int flags), (fd, buf, le
  */
 static int fastopen_refused(int fd, int flags, const struct sockaddr_storage *name, socklen_t len)
 {
-	const struct conn *conn = flags & MSG_FASTOPEN && conn_maybe(fd) ? conn_of(fd) : conn_attentive(fd);
+	const struct conn *conn = flags & MSG_FASTOPEN ? conn_of(fd) : conn_attentive(fd);
 	enum conn_phase phase = conn ? conn_phase(conn) : CONN_FREE;
 
 	if (phase != CONN_HELD &&
@@ -480,27 +474,17 @@ HOOK(int, sendmmsg, (int fd, struct mmsghdr *msgs, unsigned int count, int flags
 	return sent;
 }
 
-/* Can the kernel copy the offset? It does so before it looks at the socket. */
-static bool is_offset(const void *offset, size_t bytes)
-{
-	return !offset || usermem_is_readable(offset, bytes);
-}
+/* The kernel copies the offset before it looks at the socket. */
+#define SENDFILE_HOOK(name, offset_type)                                                           \
+	HOOK_PASSING(ssize_t, name, (int out, int in, offset_type *offset, size_t count), (out, in, offset, count)) \
+	{                                                                                          \
+		if (!conn_attentive(out) || (offset && !usermem_is_readable(offset, sizeof(*offset)))) \
+			return next.name(out, in, offset, count);                                  \
+		GATED(gate_output(out, 0), next.name(out, in, offset, count));                     \
+	}
 
-HOOK_PASSING(ssize_t, sendfile, (int out, int in, native_off_t *offset, size_t count),
-	     (out, in, offset, count))
-{
-	if (!conn_attentive(out) || !is_offset(offset, sizeof(*offset)))
-		return next.sendfile(out, in, offset, count);
-	GATED(gate_output(out, 0), next.sendfile(out, in, offset, count));
-}
-
-HOOK_PASSING(ssize_t, sendfile64, (int out, int in, off64_t *offset, size_t count),
-	     (out, in, offset, count))
-{
-	if (!conn_attentive(out) || !is_offset(offset, sizeof(*offset)))
-		return next.sendfile64(out, in, offset, count);
-	GATED(gate_output(out, 0), next.sendfile64(out, in, offset, count));
-}
+SENDFILE_HOOK(sendfile, native_off_t)
+SENDFILE_HOOK(sendfile64, off64_t)
 
 HOOK_PASSING(ssize_t, splice, (int in, off64_t *in_offset, int out, off64_t *out_offset, size_t len,
 			       unsigned int flags),

@@ -18,7 +18,6 @@
 #include "shim/system/waiting.h"
 #include "shim/system/next.h"
 #include "shim/system/usermem.h"
-#include "shim/wait/deadlines.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -62,11 +61,10 @@ static bool scratch_init(struct scratch *scratch, nfds_t count)
 
 static void scratch_fini(struct scratch *scratch)
 {
-	int saved_errno = errno;
+	ERRNO_KEPT;
 
 	if (scratch->mapped)
 		munmap(scratch->conns, scratch->mapped);
-	errno = saved_errno;
 }
 
 /* Cleans up at the end of a wait, or when the thread is cancelled in it. */
@@ -140,7 +138,7 @@ static void pending_progress(struct scratch *scratch, nfds_t count)
 {
 	for (nfds_t i = 0; i < count; i++)
 		if (scratch->conns[i] &&
-		    (scratch->fds[i].revents || deadlines_is_over(scratch->conns[i])))
+		    (scratch->fds[i].revents || conn_is_overdue(scratch->conns[i])))
 			conversion_progress(scratch->conns[i], scratch->fds[i].fd);
 }
 
@@ -170,15 +168,11 @@ static int readiness_report(const struct scratch *scratch, struct pollfd *fds, n
 }
 
 /* Returns how long to wait next: until @deadline, at most a stretch, and no time at all if there is a failure to report. */
-static struct timespec *stretch(const struct deadline *deadline, bool failed, struct timespec *left)
+static struct timespec stretch(int64_t deadline, bool failed)
 {
-	static const struct timespec most = { 0, STRETCH_NS };
+	int64_t left = deadline_left_ns(deadline);
 
-	if (failed)
-		*left = (struct timespec){ 0, 0 };
-	else if (!deadline_left(deadline, left) || left->tv_sec || left->tv_nsec > most.tv_nsec)
-		*left = most;
-	return left;
+	return (struct timespec){ .tv_nsec = failed ? 0 : left < STRETCH_NS ? (long)left : STRETCH_NS };
 }
 
 /* Returns how many descriptors are ready, or -errno. */
@@ -194,7 +188,7 @@ static int wait_once(struct scratch *scratch, struct pollfd *fds, nfds_t count,
 }
 
 static int wait_for_all(struct scratch *scratch, struct pollfd *fds, nfds_t count,
-			const struct deadline *deadline, const sigset_t *mask)
+			int64_t deadline, const sigset_t *mask)
 {
 	struct timespec left;
 	bool failed;
@@ -206,8 +200,8 @@ static int wait_for_all(struct scratch *scratch, struct pollfd *fds, nfds_t coun
 
 		if (!pending && !failed) /* all are settled: the application's own wait */
 			return wait_once(scratch, fds, count, deadline_left(deadline, &left), mask);
-		ready = wait_once(scratch, scratch->fds, count, stretch(deadline, failed, &left),
-				  mask);
+		left = stretch(deadline, failed);
+		ready = wait_once(scratch, scratch->fds, count, &left, mask);
 		if (ready < 0)
 			return ready;
 		pending_progress(scratch, count);
@@ -216,17 +210,17 @@ static int wait_for_all(struct scratch *scratch, struct pollfd *fds, nfds_t coun
 	return ready;
 }
 
-int poll_pending(struct pollfd *fds, nfds_t count, const struct deadline *deadline, const sigset_t *mask)
+int poll_pending(struct pollfd *fds, nfds_t count, int64_t deadline, const sigset_t *mask)
 {
-	int saved_errno = errno, ready;
+	ERRNO_KEPT;
 	struct scratch scratch;
+	int ready;
 
 	if (!scratch_init(&scratch, count))
 		return -ENOMEM;
 	quiet_all(&scratch.quiet);
 	pthread_cleanup_push(wait_end, &scratch);
 	ready = wait_for_all(&scratch, fds, count, deadline, mask);
-	errno = saved_errno;
 	pthread_cleanup_pop(1);
 	return ready;
 }
@@ -252,14 +246,14 @@ static inline bool is_kernels(struct pollfd *fds, nfds_t count, int *ready)
 HOOK_PASSING(int, poll, (struct pollfd *fds, nfds_t count, int timeout_ms),
 	     (fds, count, timeout_ms))
 {
-	struct deadline deadline;
+	int64_t deadline;
 	int ready;
 
 	count = (unsigned int)count; /* as in the kernel */
 	if (is_kernels(fds, count, &ready))
 		return ready || !timeout_ms ? ready : next.poll(fds, count, timeout_ms);
 	deadline = deadline_in_ms(timeout_ms);
-	return hook_result(poll_pending(fds, count, &deadline, NULL));
+	return hook_result(poll_pending(fds, count, deadline, NULL));
 }
 
 /* The next function refuses an unreadable or invalid time-out, and an unreadable signal mask. */
@@ -268,7 +262,7 @@ HOOK_TIMED_PASSING(int, ppoll, (struct pollfd *fds, nfds_t count, const struct t
 		   (fds, count, timeout, mask))
 {
 	struct timespec copy;
-	struct deadline deadline;
+	int64_t deadline;
 	int ready;
 
 	count = (unsigned int)count;
@@ -276,7 +270,7 @@ HOOK_TIMED_PASSING(int, ppoll, (struct pollfd *fds, nfds_t count, const struct t
 	    !timeout_is_valid(timeout ? &copy : NULL) || is_kernels(fds, count, &ready))
 		return next.ppoll(fds, count, timeout, mask);
 	deadline = deadline_in(timeout ? &copy : NULL);
-	return hook_result(poll_pending(fds, count, &deadline, mask));
+	return hook_result(poll_pending(fds, count, deadline, mask));
 }
 
 HOOK(int, __poll_chk, (struct pollfd *fds, nfds_t count, int timeout_ms, size_t bytes))

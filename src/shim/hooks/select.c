@@ -62,11 +62,10 @@ static void *map(size_t bytes)
 
 static void unmap(void *memory, size_t bytes)
 {
-	int saved_errno = errno;
+	ERRNO_KEPT;
 
 	if (memory)
 		munmap(memory, bytes);
-	errno = saved_errno;
 }
 
 /* Copies the readable part of the sets. Returns false if there is no memory. */
@@ -174,7 +173,8 @@ static int sets_write(const struct sets *sets)
  */
 static int sets_fit(struct sets *sets, int nfds, int last)
 {
-	int known = (last / WORD_BITS + 1) * WORD_BITS, saved_errno = errno;
+	ERRNO_KEPT;
+	int known = (last / WORD_BITS + 1) * WORD_BITS;
 	struct timeval now = { 0, 0 };
 
 	if (sets->nfds <= known && sets->readable == sets->bytes)
@@ -184,7 +184,6 @@ static int sets_fit(struct sets *sets, int nfds, int last)
 	if (sets->readable < sets->bytes)
 		sets_cut(sets, (int)sets->readable * CHAR_BIT);
 	sets_cut(sets, sets_end(sets, known));
-	errno = saved_errno;
 	return sets_write(sets); /* the call has overwritten them with results */
 }
 
@@ -227,7 +226,7 @@ static int sets_from_fds(struct sets *sets, const struct pollfd *fds, nfds_t cou
 	return ret < 0 ? ret : bits;
 }
 
-static int sets_wait(struct sets *sets, const struct deadline *deadline, const sigset_t *mask)
+static int sets_wait(struct sets *sets, int64_t deadline, const sigset_t *mask)
 {
 	nfds_t count = sets_to_fds(sets, NULL);
 	struct pollfd local[FDS_ON_STACK], *fds = local;
@@ -245,7 +244,7 @@ static int sets_wait(struct sets *sets, const struct deadline *deadline, const s
 	return ret;
 }
 
-static bool select_pending(int nfds, fd_set *in, fd_set *out, fd_set *except, const struct deadline *deadline,
+static bool select_pending(int nfds, fd_set *in, fd_set *out, fd_set *except, int64_t deadline,
 			   const sigset_t *mask, int *ret)
 {
 	struct sets sets;
@@ -270,7 +269,7 @@ static bool select_pending(int nfds, fd_set *in, fd_set *out, fd_set *except, co
 }
 
 /* glibc writes back the remaining time, as Linux does. musl gives Linux a copy, and its programs may use the time again. */
-static void tell_left(struct timeval *timeout, const struct deadline *deadline)
+static void tell_left(struct timeval *timeout, int64_t deadline)
 {
 #ifdef __GLIBC__
 	struct timespec left;
@@ -290,18 +289,20 @@ HOOK_TIMED_PASSING(int, select, (int nfds, fd_set *in, fd_set *out, fd_set *exce
 {
 	struct timeval time = { 0, 0 };
 	struct timespec ts;
-	struct deadline deadline;
+	int64_t deadline;
 	int ret;
 
 	if (timeout && !usermem_read(&time, timeout, sizeof(time)))
 		return next.select(nfds, in, out, except, timeout);
 	/* microseconds may be more than a second */
 	ts = (struct timespec){ time.tv_sec + time.tv_usec / 1000000, time.tv_usec % 1000000 * 1000 };
+	if (!timeout_is_valid(&ts))
+		return next.select(nfds, in, out, except, timeout);
 	deadline = deadline_in(timeout ? &ts : NULL);
-	if (!timeout_is_valid(&ts) || !select_pending(nfds, in, out, except, &deadline, NULL, &ret))
+	if (!select_pending(nfds, in, out, except, deadline, NULL, &ret))
 		return next.select(nfds, in, out, except, timeout);
 	if (timeout)
-		tell_left(timeout, &deadline);
+		tell_left(timeout, deadline);
 	return hook_result(ret);
 }
 
@@ -310,13 +311,13 @@ HOOK_TIMED_PASSING(int, pselect, (int nfds, fd_set *in, fd_set *out, fd_set *exc
 		   (nfds, in, out, except, timeout, mask))
 {
 	struct timespec time = { 0, 0 };
-	struct deadline deadline;
+	int64_t deadline;
 	int ret;
 
 	if ((timeout && !usermem_read(&time, timeout, sizeof(time))) || !timeout_is_valid(&time))
 		return next.pselect(nfds, in, out, except, timeout, mask);
 	deadline = deadline_in(timeout ? &time : NULL);
-	if (!select_pending(nfds, in, out, except, &deadline, mask, &ret))
+	if (!select_pending(nfds, in, out, except, deadline, mask, &ret))
 		return next.pselect(nfds, in, out, except, timeout, mask);
 	return hook_result(ret);
 }

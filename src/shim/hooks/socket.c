@@ -3,8 +3,7 @@
 #include "config.h"
 
 #include "shim/connect/conversion.h"
-#include "shim/connect/dissolve.h"
-#include "shim/connect/gate.h"
+#include "shim/connect/operations.h"
 #include "shim/connect/replace.h"
 #include "shim/hooks/hook.h"
 #include "shim/process/leave.h"
@@ -30,7 +29,7 @@ static bool is_tcp(int domain, int type, int protocol)
 
 int socket_made(int fd, int domain, int type, int protocol, uint32_t generation)
 {
-	int saved_errno = errno;
+	ERRNO_KEPT;
 	struct conn *conn;
 
 	if (fd < 0 || !conversion_enabled() || !is_tcp(domain, type, protocol))
@@ -38,7 +37,6 @@ int socket_made(int fd, int domain, int type, int protocol, uint32_t generation)
 	conn = conn_add(fd);
 	if (conn)
 		conn_mark_made(conn, generation);
-	errno = saved_errno;
 	return fd;
 }
 
@@ -133,7 +131,7 @@ static int connect_replaced(struct conn *conn, int fd, const struct sockaddr *ad
 {
 	int cancel_state, ret;
 
-	if (gate_may_block(conn, fd, 0)) {
+	if (operations_may_block(conn, fd, 0)) {
 		watch_resume(conn);
 		return next.connect(fd, addr, len);
 	}
@@ -172,7 +170,7 @@ static int connect_nowhere(struct conn *conn, int fd, const struct sockaddr *add
 	if (conn && len >= sizeof(addr->sa_family)) {
 		if (addr->sa_family == AF_UNSPEC)
 			return hook_result(dissolve_connection(conn, fd, addr, len));
-		ret = connect_again(conn, fd, gate_may_block(conn, fd, 0));
+		ret = connect_again(conn, fd, operations_may_block(conn, fd, 0));
 	}
 	return ret > 0 ? next.connect(fd, addr, len) : hook_result(ret);
 }
@@ -184,13 +182,13 @@ static int connect_any(int fd, const struct sockaddr *addr, socklen_t len)
 	bool blocking;
 	int ret;
 
-	conn = conn_maybe(fd) ? conn_of(fd) : NULL;
+	conn = conn_of(fd);
 	if (!sockaddr_ip_from(&server, addr, len))
 		return connect_nowhere(conn, fd, addr, len);
 	if (conn && conn_phase(conn) == CONN_DISSOLVED)
 		conn_take_error(conn); /* a new beginning */
 
-	blocking = gate_may_block(conn, fd, 0);
+	blocking = operations_may_block(conn, fd, 0);
 	ret = conn ? connect_again(conn, fd, blocking) : 1;
 	if (ret <= 0)
 		return hook_result(ret);
@@ -230,7 +228,7 @@ HOOK(int, connect, (int fd, const struct sockaddr *addr, socklen_t len))
 /* We convert only a client's connections: a listener gets a TCP socket, and we don't follow the sockets that it accepts. */
 HOOK(int, listen, (int fd, int backlog))
 {
-	struct conn *conn = conn_idle(fd);
+	struct conn *conn = conn_of_phase(fd, PHASE(IDLE));
 	int ret, saved_errno;
 
 	if (!conn)
@@ -254,7 +252,7 @@ HOOK(int, shutdown, (int fd, int how))
 		return next.shutdown(fd, how);
 	if (conn)
 		return hook_success_kept(hook_result(dissolve_shutdown(conn, fd, how)), saved_errno);
-	conn = conn_idle(fd);
+	conn = conn_of_phase(fd, PHASE(IDLE));
 	return conn ? hook_result(dissolve_unconnected(conn, fd, how)) : next.shutdown(fd, how);
 }
 
@@ -341,21 +339,8 @@ static int fcntl_followed(int fd, int command, void *arg)
 	return ret;
 }
 
-/* The third argument is an int, a pointer, or missing. Passes it on as a pointer, as the C library does. */
-#define FCNTL_HOOK(symbol)                                                                         \
-	HOOK(int, symbol, (int fd, int command, ...))                                 \
-	{                                                                                          \
-		va_list args;                                                                      \
-		void *arg;                                                                         \
-                                                                                                   \
-		va_start(args, command);                                                           \
-		arg = va_arg(args, void *);                                                        \
-		va_end(args);                                                                      \
-		return fcntl_followed(fd, command, arg);                                           \
-	}
-
-FCNTL_HOOK(fcntl)
-FCNTL_HOOK(fcntl64)
+VARIADIC_HOOK(fcntl, int, fcntl_followed)
+VARIADIC_HOOK(fcntl64, int, fcntl_followed)
 
 /*
  * The names that the application gets for itself and its peer
@@ -447,7 +432,7 @@ HOOK(int, getsockname, (int fd, struct sockaddr *addr, socklen_t *len))
 /* The kernel's answer is valid only if no other thread has begun or ended a connection in between: it may be the converter's name. */
 HOOK(int, getpeername, (int fd, struct sockaddr *addr, socklen_t *len))
 {
-	struct conn *conn = conn_maybe(fd) ? conn_of(fd) : NULL;
+	struct conn *conn = conn_of(fd);
 	union sockaddr_ip connected;
 	enum conn_phase phase;
 	int ret;

@@ -216,8 +216,8 @@ static bool judge(struct look *look, const struct child *child)
 
 const char *children_look(const struct child *child)
 {
+	ERRNO_KEPT;
 	bool left_to_supervisor = false;
-	int saved_errno = errno;
 	struct quiet quiet;
 	struct look *look;
 
@@ -228,7 +228,6 @@ const char *children_look(const struct child *child)
 		left_to_supervisor = judge(look, child);
 		munmap(look, sizeof(*look));
 	}
-	errno = saved_errno;
 	quiet_end(&quiet);
 	return left_to_supervisor ? supervisor : NULL;
 }

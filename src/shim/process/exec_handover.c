@@ -9,7 +9,7 @@
  *   begins the connection anew, directly. It doesn't wait for silent requests: another program can follow these as well (follow.c), if it
  *   has our library. If it hasn't, only the standard descriptors count, and others that were given to it.
  * - exec_handover_is_due() says whether the program will have our library. If so, exec_handover_write() writes a record of each socket
- *   (socket_record.h) into a variable of the program's environment. There are records of silent requests, of failures that the application
+ *   (socket_record.c) into a variable of the program's environment. There are records of silent requests, of failures that the application
  *   hasn't been told of, and of settled sockets about which the kernel's answer would be wrong: the server's address, and the family and
  *   protocol that the application has asked for.
  * - In the new program, the constructor calls exec_handover_adopt(), which removes the variable from the environment. The records name
@@ -29,7 +29,6 @@
 #include "shim/connect/conversion.h"
 #include "shim/connect/follow.h"
 #include "shim/connect/replace.h"
-#include "shim/process/socket_record.h"
 #include "client/client_log.h"
 #include "shim/system/next.h"
 
@@ -154,8 +153,8 @@ static void deny(int fd, bool informed)
 
 void exec_handover_prepare(enum exec_handover_way way, bool informed)
 {
+	ERRNO_KEPT;
 	const int standard = STDERR_FILENO + 1, fds = informed ? INT_MAX : standard;
-	int saved_errno = errno;
 
 	if (conn_none_attentive())
 		return;
@@ -169,7 +168,6 @@ void exec_handover_prepare(enum exec_handover_way way, bool informed)
 		for (int fd = conn_next_fd(LOW_FDS); informed && fd >= 0; fd = conn_next_fd(fd + 1))
 			deny(fd, informed);
 	}
-	errno = saved_errno;
 }
 
 /* --- writing --- */
@@ -265,6 +263,7 @@ static void list_walk(struct list *list, struct choice choice)
 
 size_t exec_handover_write(char out[EXEC_HANDOVER_TEXT_MAX], enum exec_handover_way way)
 {
+	ERRNO_KEPT;
 	/* File actions may duplicate a descriptor that exec() closes, and the duplicate stays open. */
 	static const struct choice choices[] = {
 		{ .settled = false, .cloexec = false },
@@ -273,13 +272,11 @@ size_t exec_handover_write(char out[EXEC_HANDOVER_TEXT_MAX], enum exec_handover_
 		{ .settled = true, .cloexec = true },
 	};
 	struct list list = { .text = out, .len = strlen(EXEC_HANDOVER_VARIABLE "=") };
-	int saved_errno = errno;
 
 	memcpy(out, EXEC_HANDOVER_VARIABLE "=", list.len);
 	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++)
 		if (!choices[i].cloexec || way == EXEC_HANDOVER_CHANGED)
 			list_walk(&list, choices[i]);
-	errno = saved_errno;
 	return list.count ? list.len : 0;
 }
 

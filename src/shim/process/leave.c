@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * leave.c - ends our work on a connection before the application closes it, exits, or hands it to the C library
+ * leave.c - ends a connection, or our work on it: close, exit, shutdown, descriptors for the C library or other processes
  *
  * Afterwards the connection continues without us. If the response is still on its way then, nobody takes it off the stream, and the early
  * bytes that we have kept are never sent. So we end the handshake before, within the limits below. We leave connections that other
@@ -10,12 +10,16 @@
 
 #include "shim/process/leave.h"
 
+#include "client/client_log.h"
 #include "common/clock.h"
 #include "shim/connect/conversion.h"
-#include "shim/connect/gate.h"
+#include "shim/connect/operations.h"
 #include "shim/connect/ring_use.h"
+#include "shim/socket/app_options.h"
 #include "shim/socket/conn.h"
+#include "shim/socket/tcpinfo.h"
 #include "shim/system/next.h"
+#include "shim/wait/watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +46,7 @@ static bool has_bytes_under_way(const struct conn *conn)
 
 static int closing_ms(const struct conn *conn, int fd)
 {
-	return conn_is_confirmed(conn) || !gate_may_block(conn, fd, 0) ? CLOSING_MS : CONVERSION_FINISH_MS;
+	return conn_is_confirmed(conn) || !operations_may_block(conn, fd, 0) ? CLOSING_MS : CONVERSION_FINISH_MS;
 }
 
 /*
@@ -68,12 +72,11 @@ static void leave(struct conn *conn, int fd, int ms)
 
 void leave_by_close(int fd)
 {
+	ERRNO_KEPT;
 	struct conn *conn = conn_attentive(fd);
-	int saved_errno = errno;
 
 	if (conn && atomic_load(&conn->refs) == 1 && conn_is_owner())
 		leave(conn, fd, closing_ms(conn, fd));
-	errno = saved_errno;
 	conn_forget(fd);
 }
 
@@ -97,6 +100,7 @@ static bool closing_visit(struct conn *conn, void *arg)
 
 void leave_all(enum leave_which which)
 {
+	ERRNO_KEPT;
 	struct closing closing = { which, clock_ns() };
 
 	conn_each_pending(closing_visit, &closing);
@@ -104,16 +108,126 @@ void leave_all(enum leave_which which)
 
 void leave_to_stdio(int fd)
 {
-	struct conn *conn = conn_maybe(fd) ? conn_of(fd) : NULL;
-	int saved_errno = errno;
+	ERRNO_KEPT;
+	struct conn *conn = conn_of(fd);
 
 	if (!conn || !conn_is_owner())
 		return;
 	conn->socket.streamed = true;
 	if (conn_is_confirmed(conn) || conn_phase(conn) == CONN_HELD ||
 	    (conn_is_pending(conn) && conn_has(conn, CONN_TOLD_CONNECTED)))
-		conversion_finish(conn, fd, gate_may_block(conn, fd, 0) ? STREAM_MS : CONVERSION_FINISH_MS);
-	errno = saved_errno;
+		conversion_finish(conn, fd, operations_may_block(conn, fd, 0) ? STREAM_MS : CONVERSION_FINISH_MS);
+}
+
+/* --- the application dissolves a connection: shutdown(), and connect() to AF_UNSPEC --- */
+
+/*
+ * Both leave a TCP socket unconnected, and TCP then reports ECONNRESET once (tcp_disconnect()), but MPTCP reports no error. So the conn
+ * keeps that error in the phase DISSOLVED. It becomes IDLE as soon as we have reported the error, or a new connection begins.
+ */
+
+#define FINISH_MS 1000 /* for the response of a confirmed connection, which is on its way */
+
+/* Dissolves an attempt at a connection. @conn is claimed. Returns the phase to release it in. */
+static enum conn_phase give_up(struct conn *conn, int fd)
+{
+	char server[SOCKADDR_STRLEN];
+
+	log_line("%s: given up by the application", sockaddr_ip_format(&conn->dial.server, server));
+	operations_end(conn, fd);
+	conn_drop_early(conn);
+	atomic_store(&conn->error, ECONNRESET);
+	operations_disconnect(fd);
+	watch_restore(conn);
+	return CONN_DISSOLVED;
+}
+
+/*
+ * Notes a shutdown() of an application that has given early data, until the server is connected. Returns false if the connection has left
+ * the pending phases meanwhile: then the caller shuts it down at once.
+ */
+static bool shut_later(struct conn *conn, int fd, int how)
+{
+	struct conn_claim claim;
+
+	if (conn_phase(conn) == CONN_HELD)
+		conversion_send_held(conn, fd);
+	if (!conn_claim(conn, PHASES_PENDING, &claim))
+		return false;
+	conn->call.shut |= (uint8_t)(how + 1);
+	conn_release(conn, claim.from, &claim);
+	return true;
+}
+
+int dissolve_shutdown(struct conn *conn, int fd, int how)
+{
+	struct conn_claim claim;
+
+	if (conn_is_confirmed(conn) && how != SHUT_WR) /* afterwards we couldn't read the response */
+		conversion_finish(conn, fd, FINISH_MS);
+	if (conn_has(conn, CONN_TOLD_CONNECTED) && shut_later(conn, fd, how))
+		return 0;
+	if (!conn_has(conn, CONN_TOLD_CONNECTED) && phase_in(conversion_progress(conn, fd), PHASES_PENDING) &&
+	    conn_claim(conn, PHASES_PENDING, &claim)) {
+		conn_release(conn, give_up(conn, fd), &claim);
+		return 0;
+	}
+	return dissolve_unconnected(conn, fd, how);
+}
+
+int dissolve_unconnected(struct conn *conn, int fd, int how)
+{
+	if (next.shutdown(fd, how) == 0)
+		return 0;
+	conn->socket.shut_for_reading |= errno == ENOTCONN && how != SHUT_WR;
+	return -errno;
+}
+
+/* Would TCP send a reset now, by tcp_need_reset()? Only poll() shows the state of the MPTCP socket itself. */
+static bool is_connected(int fd)
+{
+	static const uint8_t states[] = { 1, 3, 4, 5, 8 }; /* ESTABLISHED, SYN_RECV, FIN_WAIT1, 2, CLOSE_WAIT */
+	struct pollfd poller = { .fd = fd };
+	struct tcp_info info;
+
+	if (next_poll_now(&poller, 1) != 0)
+		return false;
+	info = tcpinfo_of(fd);
+	for (size_t i = 0; i < sizeof(states); i++)
+		if (info.tcpi_state == states[i])
+			return true;
+	return false;
+}
+
+static bool give_up_unfinished(struct conn *conn, int fd)
+{
+	struct conn_claim claim;
+
+	if (!phase_in(conversion_progress(conn, fd), PHASES_UNFINISHED) || !conn_claim(conn, PHASES_UNFINISHED, &claim))
+		return false;
+	conn_release(conn, give_up(conn, fd), &claim);
+	return true;
+}
+
+int dissolve_connection(struct conn *conn, int fd, const struct sockaddr *addr, socklen_t len)
+{
+	enum conn_phase phase;
+	bool connected;
+
+	if (give_up_unfinished(conn, fd))
+		return 0;
+	phase = conn_phase(conn);
+	connected = conn->socket.mptcp && phase_in(phase, PHASE(DONE) | PHASE(DIRECT)) && is_connected(fd);
+	if (next.connect(fd, addr, len) != 0)
+		return -errno;
+	if (connected)
+		atomic_store(&conn->error, ECONNRESET);
+	conn->socket.shut_for_reading = false;
+	if (connected || (phase == CONN_FAILED && atomic_load(&conn->error)))
+		conn_move(conn, phase, CONN_DISSOLVED);
+	else if (phase_in(phase, PHASE(DONE) | PHASE(DIRECT)) || (phase_in(phase, PHASES_FAILED) && !atomic_load(&conn->error)))
+		conn_move(conn, phase, CONN_IDLE);
+	return 0;
 }
 
 /*
@@ -126,7 +240,7 @@ void leave_to_stdio(int fd)
 
 static void socket_leaves(int fd)
 {
-	struct conn *conn = conn_maybe(fd) ? conn_of(fd) : NULL;
+	struct conn *conn = conn_of(fd);
 
 	if (!conn)
 		return;
@@ -149,12 +263,11 @@ static void all_leave(const struct cmsghdr *control, size_t room)
 
 void scm_rights_leave_slow(const struct msghdr *msg)
 {
+	ERRNO_KEPT;
 	const char *end = (const char *)msg->msg_control + msg->msg_controllen;
-	int saved_errno = errno;
 
 	for (struct cmsghdr *control = CMSG_FIRSTHDR(msg); control;
 	     control = CMSG_NXTHDR((struct msghdr *)(uintptr_t)msg, control))
 		if (control->cmsg_level == SOL_SOCKET && control->cmsg_type == SCM_RIGHTS)
 			all_leave(control, (size_t)(end - (const char *)control));
-	errno = saved_errno;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* leave.h - ends our work on a connection before the application closes it, exits, or hands it to the C library */
+/* leave.h - ends a connection, or our work on it: close, exit, shutdown, descriptors for the C library or other processes */
 #ifndef SHIM_LEAVE_H
 #define SHIM_LEAVE_H
 
@@ -26,6 +26,24 @@ void leave_all(enum leave_which which);
  * the response was read. errno stays as it was.
  */
 void leave_to_stdio(int fd);
+
+/* --- the application dissolves a connection: shutdown(), and connect() to AF_UNSPEC --- */
+
+/*
+ * dissolve_shutdown() - shutdown(2) on the attentive @conn
+ * In SYN_SENT it dissolves the connection, whatever @how says, and leaves ECONNRESET behind. If the application believes that it is
+ * connected (early data), it waits for the connection. Returns 0 or -errno.
+ */
+int dissolve_shutdown(struct conn *conn, int fd, int how);
+
+/* Does shutdown(2) on an IDLE @conn: the kernel refuses it, but a later connection of the socket is shut down from its beginning. */
+int dissolve_unconnected(struct conn *conn, int fd, int how);
+
+/*
+ * dissolve_connection() - connect(2) to @addr of AF_UNSPEC, in any state
+ * Then the socket can be connected again. A connection, or an attempt at one, leaves ECONNRESET behind. Returns 0 or -errno.
+ */
+int dissolve_connection(struct conn *conn, int fd, const struct sockaddr *addr, socklen_t len);
 
 /* --- descriptors that leave for another process over a Unix socket --- */
 

@@ -11,12 +11,10 @@
 
 #include "shim/socket/conn.h"
 
-#include "client/client_log.h"
+#include "common/clock.h"
 #include "shim/system/next.h"
 #include "shim/system/rings.h"
-#include "common/thread.h"
 
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -126,6 +124,14 @@ static struct conn *conn_alloc(void)
 	return conn_grow();
 }
 
+void conn_drop_early(struct conn *conn)
+{
+	if (conn->early.bytes)
+		munmap(conn->early.bytes, EARLY_MAX);
+	conn->early.bytes = NULL;
+	conn->early.len = 0;
+}
+
 static void conn_push_free(struct conn *conn)
 {
 	uint64_t head = atomic_load(&free_head), mine;
@@ -136,121 +142,14 @@ static void conn_push_free(struct conn *conn)
 	} while (!atomic_compare_exchange_weak(&free_head, &head, mine));
 }
 
-static void attention_follow(enum conn_phase from, enum conn_phase to)
-{
-	bool was = phase_in(from, PHASES_ATTENTIVE), is = phase_in(to, PHASES_ATTENTIVE);
-
-	if (was != is)
-		atomic_fetch_add(&conn_attention, is ? 1 : -1u);
-	if ((from == CONN_HELD) != (to == CONN_HELD))
-		atomic_fetch_add(&conn_held, to == CONN_HELD ? 1 : -1u);
-}
-
-void conn_mark_unseen(struct conn *conn, bool unseen)
-{
-	if (unseen)
-		atomic_store(&conn->looks, 0);
-	if (atomic_exchange(&conn->unseen, unseen) != unseen)
-		atomic_fetch_add(&conn_unseen, unseen ? 1 : -1u);
-	if (unseen && !conn_is_pending(conn)) /* settled by another thread meanwhile */
-		conn_mark_unseen(conn, false);
-}
-
-static enum conn_phase phase_of(uint32_t word)
-{
-	return (enum conn_phase)(word & CONN_PHASE_MASK);
-}
-
-/* Reports a fault of this library: a developer shall see it at once, while other people's programs continue. */
-static void phase_forbidden(enum conn_phase from, enum conn_phase to)
-{
-	log_line("libconvert: %s may not follow %s", phase_name(to), phase_name(from));
-#if defined(WITH_ASSERTIONS) || defined(WITH_SANITIZERS)
-	abort();
-#endif
-}
-
-/* Makes the changes that depend on the phase. */
-static void phase_follow(struct conn *conn, enum conn_phase from, enum conn_phase to)
-{
-	if (from == to)
-		return;
-	if (!phase_may_follow(from, to))
-		phase_forbidden(from, to);
-	if (phase_in(from, PHASES_ATTENTIVE) && !phase_in(to, PHASES_PENDING | PHASE(HELD)))
-		conn_mark_unseen(conn, false);
-}
-
-/*
- * Replaces @before, the word of @conn, by one with the phase @to and the claim bit @claimed. Returns false, with the word in @before, if
- * another thread has changed it.
- */
-static bool word_replace(struct conn *conn, uint32_t *before, enum conn_phase to, uint32_t claimed)
-{
-	enum conn_phase from = phase_of(*before);
-	uint32_t after = to | claimed | (to == CONN_IDLE ? 0 : *before & CONN_NOTES);
-	bool rises = phase_in(to, PHASES_ATTENTIVE);
-
-	/* After its last phase the conn may belong to another socket at once, so set this first. */
-	if (from != to && phase_in(to, PHASE(DIRECT) | PHASE(DONE) | PHASES_FAILED))
-		conn->socket.watches_lost = true; /* epoll_ctl() isn't followed there */
-	/* Increase before and decrease after: a fork() in between copies a count that is too high, never too low. */
-	if (rises)
-		attention_follow(from, to);
-	if (!atomic_compare_exchange_strong(&conn->word, before, after)) {
-		if (rises)
-			attention_follow(to, from);
-		return false;
-	}
-	if (!rises)
-		attention_follow(from, to);
-	phase_follow(conn, from, to);
-	return true;
-}
-
-bool conn_move(struct conn *conn, enum conn_phase from, enum conn_phase to)
-{
-	uint32_t word = conn_word(conn);
-
-	do {
-		if ((word & (CONN_PHASE_MASK | CONN_CLAIMED)) != from)
-			return false;
-	} while (!word_replace(conn, &word, to, 0));
-	return true;
-}
-
-void conn_set_phase(struct conn *conn, enum conn_phase to)
-{
-	uint32_t word = conn_word(conn);
-
-	while (!word_replace(conn, &word, to, CONN_CLAIMED)) /* a note was made */
-		;
-}
-
-int conn_take_error(struct conn *conn)
-{
-	int error = atomic_exchange(&conn->error, 0);
-
-	conn_move(conn, CONN_DISSOLVED, CONN_IDLE);
-	return error;
-}
-
 static void conn_unref(struct conn *conn)
 {
-	unsigned int turn = 0;
-	uint32_t word;
-
 	if (atomic_fetch_sub(&conn->refs, 1) != 1)
 		return;
-	word = conn_word(conn);
-	/* Wait for another thread that may be taking a step of the conn. */
-	while ((word & CONN_CLAIMED) || !word_replace(conn, &word, CONN_FREE, 0)) {
-		patience(&turn);
-		word = conn_word(conn);
-	}
+	conn_end(conn);
 	if (observer)
 		observer->gone(conn);
-	early_drop(&conn->early);
+	conn_drop_early(conn);
 	conn_push_free(conn);
 }
 
@@ -290,7 +189,7 @@ uint64_t conn_cookie(int fd)
 
 void conn_begin(struct conn *conn, int fd, struct conn_call call)
 {
-	early_drop(&conn->early);
+	conn_drop_early(conn);
 	conn->call = call;
 	conn->dial = (struct dial){ .server.sa.sa_family = AF_UNSPEC };
 	conn->fd = fd;
@@ -344,6 +243,13 @@ struct conn *conn_of(int fd)
 	return conn && is_of(conn, fd) ? conn : NULL;
 }
 
+struct conn *conn_of_phase(int fd, uint32_t phases)
+{
+	struct conn *conn = slot_conn(fd);
+
+	return conn && conn_in(conn, phases) && is_of(conn, fd) ? conn : NULL;
+}
+
 void conn_linger(void (*look)(void))
 {
 	void (*before)(void) = atomic_exchange(&lingering, look);
@@ -355,22 +261,13 @@ void conn_linger(void (*look)(void))
 struct conn *conn_attentive(int fd)
 {
 	void (*look)(void);
-	struct conn *conn;
 
 	if (conn_none_attentive())
 		return NULL;
 	look = atomic_load(&lingering);
 	if (look)
 		look();
-	conn = slot_conn(fd);
-	return conn && conn_in(conn, PHASES_ATTENTIVE) && is_of(conn, fd) ? conn : NULL;
-}
-
-struct conn *conn_unsettled(int fd)
-{
-	struct conn *conn = slot_conn(fd);
-
-	return conn && conn_in(conn, PHASE(IDLE) | PHASES_UNFINISHED) && is_of(conn, fd) ? conn : NULL;
+	return conn_of_phase(fd, PHASES_ATTENTIVE);
 }
 
 struct conn *conn_named(uint64_t cookie)
@@ -404,21 +301,9 @@ bool conn_is_owner(void)
 	return getpid() == owner;
 }
 
-struct conn *conn_idle(int fd)
-{
-	struct conn *conn = slot_conn(fd);
-
-	return conn && conn_phase(conn) == CONN_IDLE && is_of(conn, fd) ? conn : NULL;
-}
-
 struct conn *conn_unverified(int fd)
 {
 	return slot_conn(fd);
-}
-
-bool conn_maybe(int fd)
-{
-	return slot_conn(fd) != NULL;
 }
 
 bool conn_is_private(const struct conn *conn)
@@ -448,7 +333,7 @@ void conn_mark_shared(struct conn *conn)
 static void repair(struct conn *conn)
 {
 	uint32_t word = conn_word(conn);
-	enum conn_phase phase = phase_of(word);
+	enum conn_phase phase = conn_phase(conn);
 
 	if (phase == CONN_STARTING)
 		phase = conn_phase_asked(conn);
@@ -488,11 +373,11 @@ void conn_renew(struct conn *conn, uint64_t cookie)
 
 void conn_dup(int from, int to)
 {
-	struct conn *conn = conn_maybe(from) ? conn_of(from) : NULL;
+	struct conn *conn = conn_of(from);
 	_Atomic uint32_t *slot;
 
 	rings_forget(to);
-	if (from == to || (!conn && !conn_maybe(to)) || getpid() != owner)
+	if (from == to || (!conn && !conn_unverified(to)) || getpid() != owner)
 		return;
 	slot = slot_of(to, conn != NULL);
 	if (!slot)
@@ -506,7 +391,7 @@ void conn_dup(int from, int to)
 void conn_forget(int fd)
 {
 	rings_forget(fd);
-	if (conn_maybe(fd) && getpid() == owner)
+	if (slot_conn(fd) && getpid() == owner)
 		slot_clear(fd);
 }
 
@@ -520,56 +405,6 @@ void conn_forget_range(unsigned int first, unsigned int last)
 		else
 			conn_forget((int)fd);
 	}
-}
-
-bool conn_claim(struct conn *conn, uint32_t phases, struct conn_claim *claim)
-{
-	unsigned int turn = 0;
-	uint32_t word;
-
-	quiet_all(&claim->quiet);
-	for (;;) {
-		word = conn_word(conn);
-		if (word & CONN_CLAIMED) {
-			patience(&turn);
-		} else if (!phase_in(phase_of(word), phases)) {
-			quiet_end(&claim->quiet);
-			return false;
-		} else {
-			claim->from = phase_of(word);
-			if (word_replace(conn, &word, claim->from == CONN_IDLE ? CONN_STARTING : claim->from, CONN_CLAIMED))
-				return true;
-		}
-	}
-}
-
-bool conn_claim_of(struct conn *conn, int fd, uint32_t phases, struct conn_claim *claim)
-{
-	if (!conn_claim(conn, phases, claim))
-		return false;
-	if (conn->cookie == conn_cookie(fd))
-		return true;
-	conn_release(conn, claim->from, claim);
-	return false;
-}
-
-void conn_release(struct conn *conn, enum conn_phase to, const struct conn_claim *claim)
-{
-	uint32_t word = conn_word(conn);
-
-	while (!word_replace(conn, &word, to, 0)) /* a note was made */
-		;
-	quiet_end(&claim->quiet);
-}
-
-enum conn_phase conn_phase_unclaimed(const struct conn *conn)
-{
-	unsigned int turn = 0;
-	uint32_t word;
-
-	while ((word = conn_word(conn)) & CONN_CLAIMED)
-		patience(&turn);
-	return phase_of(word);
 }
 
 void conn_each_in(uint32_t set, bool (*visit)(struct conn *conn, void *arg), void *arg)
@@ -587,4 +422,53 @@ void conn_each_in(uint32_t set, bool (*visit)(struct conn *conn, void *arg), voi
 void conn_each_pending(bool (*visit)(struct conn *conn, void *arg), void *arg)
 {
 	conn_each_in(PHASES_UNFINISHED, visit, arg);
+}
+
+/* --- how long pending conns wait for their converters (CONVERT_TIMEOUT) --- */
+
+/* No deadline is earlier. It may belong to a conn that has been settled since, until a wait ends at it and calls conn_renew_deadlines(). */
+static _Atomic int64_t first_deadline;
+
+static void deadline_lower(int64_t at)
+{
+	int64_t now = atomic_load(&first_deadline);
+
+	while ((now == 0 || at < now) && !atomic_compare_exchange_weak(&first_deadline, &now, at))
+		;
+}
+
+void conn_set_deadline(struct conn *conn, int64_t at)
+{
+	atomic_store(&conn->deadline, at);
+	if (at)
+		deadline_lower(at);
+}
+
+bool conn_is_overdue(const struct conn *conn)
+{
+	int64_t at = atomic_load(&conn->deadline);
+
+	return at && clock_ns() >= at;
+}
+
+int64_t conn_first_deadline(void)
+{
+	return atomic_load(&first_deadline);
+}
+
+static bool deadline_visit(struct conn *conn, void *arg)
+{
+	int64_t at = atomic_load(&conn->deadline);
+
+	if (at > *(const int64_t *)arg && conn_is_pending(conn))
+		deadline_lower(at);
+	return true;
+}
+
+void conn_renew_deadlines(void)
+{
+	int64_t now = clock_ns();
+
+	atomic_store(&first_deadline, 0);
+	conn_each_pending(deadline_visit, &now);
 }

@@ -20,7 +20,6 @@
 #define SHIM_CONN_H
 
 #include "engine/dial.h"
-#include "shim/socket/early.h"
 #include "shim/socket/phase.h"
 #include "shim/system/waiting.h"
 
@@ -53,7 +52,7 @@ struct conn_watch {
 	_Atomic bool masked; /* the kernel has our events instead of these */
 	_Atomic bool listed; /* watch_find() finds it */
 	_Atomic bool failed; /* one-shot: the kernel will report the end of the failed connection */
-	_Atomic bool adopted; /* made past the hooks, and may change past them: unseen_watches.c */
+	_Atomic bool adopted; /* made past the hooks, and may change past them: watch.c */
 	_Atomic uint32_t events;
 	_Atomic uint64_t data; /* epoll_data_t.u64 */
 };
@@ -61,7 +60,7 @@ struct conn_watch {
 #define CONN_ADVICE_MAX 16
 #define CONN_LATE_COUNT 3
 
-/* Options that the application has set on a socket: options.c. */
+/* Options that the application has set on a socket: app_options.c. */
 struct conn_options {
 	_Atomic uint64_t set;        /* a bit for each option in the table there */
 	_Atomic uint32_t advised;    /* a bit for each of: */
@@ -76,6 +75,18 @@ struct conn_keepalive {
 	_Atomic bool on;
 	_Atomic int kept[CONN_KEEPALIVE_COUNT];
 	int interval; /* ours, in seconds */
+};
+
+#define EARLY_MAX 4096u /* bytes */
+
+/*
+ * The application's first bytes, until the server was reached. The SYN carries them behind the request. If the converter fails, the next
+ * converter or the server itself needs them; so we keep a copy, in pages of its own, since a hook must not call malloc(). Only the thread
+ * that has claimed the conn writes it; others check only whether there are bytes.
+ */
+struct early {
+	uint8_t *_Atomic bytes; /* NULL: none */
+	_Atomic uint16_t len;
 };
 
 /* Properties of the socket for its whole life, whatever it is connected to. conn_add() resets them. */
@@ -120,9 +131,9 @@ struct conn {
 	_Atomic bool hung_up;        /* pending: we disconnected the socket to begin the connection anew */
 	_Atomic bool ring_may_use;     /* the process uses io_uring and didn't wait in connect(): it may read before it calls any hook */
 	_Atomic bool unseen;         /* pending: counted in conn_unseen */
-	_Atomic uint8_t looks;       /* how often we looked for its registration: unseen_watches.c */
+	_Atomic uint8_t looks;       /* how often we looked for its registration: watch.c */
 	_Atomic uint32_t mode_changes; /* odd: we have set O_NONBLOCK on a blocking socket for a moment; counts each begin and end */
-	struct early early;          /* the application's first bytes, until the server was reached */
+	struct early early;
 	struct conn_watch watches[CONN_WATCHES_MAX];
 
 	struct conn_socket socket;
@@ -234,17 +245,17 @@ struct conn *conn_add(int fd);
  */
 void conn_begin(struct conn *conn, int fd, struct conn_call call);
 
-/* conn_of() - return the conn of @fd in any phase, with its cookie verified; NULL if there is none */
+/* Frees the memory of the kept early data; there is none afterwards. */
+void conn_drop_early(struct conn *conn);
+
+/* conn_of() - return the conn of @fd in any phase, with its cookie verified by a system call; NULL, without one, if there is none */
 struct conn *conn_of(int fd);
 
 /* conn_attentive() - as conn_of(), but only if the conn is in PHASES_ATTENTIVE; cheap if none is */
 struct conn *conn_attentive(int fd);
 
-/* conn_unsettled() - as conn_of(), but only if the conn is in IDLE or PHASES_UNFINISHED; cheap once it is connected */
-struct conn *conn_unsettled(int fd);
-
-/* conn_idle() - as conn_of(), but only if the conn is IDLE; cheap otherwise */
-struct conn *conn_idle(int fd);
+/* conn_of_phase() - as conn_of(), but only if the conn is in one of @phases; cheap otherwise */
+struct conn *conn_of_phase(int fd, uint32_t phases);
 
 /* conn_unverified() - return the conn that @fd belonged to at our last look, without a system call to verify it */
 struct conn *conn_unverified(int fd);
@@ -263,9 +274,6 @@ uint64_t conn_cookie(int fd);
 
 /* Is this the process that the tables belong to, and not a vfork() child? */
 bool conn_is_owner(void);
-
-/* conn_maybe() - may @fd have a conn? A check without a system call, before conn_of(). */
-bool conn_maybe(int fd);
 
 /*
  * conn_is_private() - is this the only process with a descriptor of the socket?
@@ -328,10 +336,13 @@ bool conn_move(struct conn *conn, enum conn_phase from, enum conn_phase to);
 
 /*
  * conn_set_phase() - change the phase of the claimed @conn to @to
- * This function and conn_move() make all changes of the phase, and check them against the table in phase.h: a change that isn't there is a
- * fault of ours. It aborts a developer's program (configure --enable-werror, --enable-sanitizers); any other logs a line and continues.
+ * This function and conn_move() make all changes of the phase, and check them against the table in conn_phase.c: a change that isn't there
+ * is a fault of ours. It aborts a developer's program (configure --enable-werror, --enable-sanitizers); any other logs a line and continues.
  */
 void conn_set_phase(struct conn *conn, enum conn_phase to);
+
+/* Waits until no thread is taking a step of @conn, whose last descriptor is closed, and makes it FREE. */
+void conn_end(struct conn *conn);
 
 /* Returns the error of a FAILED or DISSOLVED conn as SO_ERROR does: positive once, then 0. DISSOLVED becomes IDLE. */
 int conn_take_error(struct conn *conn);
@@ -374,5 +385,25 @@ void conn_each_in(uint32_t set, bool (*visit)(struct conn *conn, void *arg), voi
 
 /* Calls @visit for each conn in PHASES_UNFINISHED until it returns false. */
 void conn_each_pending(bool (*visit)(struct conn *conn, void *arg), void *arg);
+
+/* --- how long pending conns wait for their converters (CONVERT_TIMEOUT) --- */
+
+/*
+ * There is no timer and no thread. A wait that doesn't check its conns now and then, such as epoll_wait(), must end at
+ * conn_first_deadline() at the latest, and then call conversion_expire(). conn_first_deadline() is never too late. It may be too early,
+ * since a settled conn leaves its deadline behind.
+ */
+
+/* Sets the deadline of @conn. @at: clock_ns() from which on the converter has been silent for too long; 0: never */
+void conn_set_deadline(struct conn *conn, int64_t at);
+
+/* Has the converter of @conn been silent for too long? */
+bool conn_is_overdue(const struct conn *conn);
+
+/* Returns a time of clock_ns() before which no deadline ends; 0: there is none. */
+int64_t conn_first_deadline(void);
+
+/* Determines conn_first_deadline() anew, from those deadlines that are still ahead. */
+void conn_renew_deadlines(void);
 
 #endif

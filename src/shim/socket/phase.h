@@ -32,52 +32,7 @@
  *
  *   * connected if it has given early data: CONN_TOLD_CONNECTED, conn.h
  *
- * The changes of phase:
- *
- *   event                                            phase                      what follows
- *   -----------------------------------------------  -------------------------  -----------------------------------------
- *   socket()                                         FREE                       IDLE
- *   connect() that isn't converted, listen()         IDLE                       DIRECT; IDLE again if the kernel refuses
- *   connect() that is                                IDLE                       STARTING
- *     the SYN has gone, and its SYN+ACK matters      STARTING                   SYN_SENT
- *     the request has gone with it, and it doesn't   STARTING                   ASKED
- *     the application may give early data            STARTING                   HELD
- *     the server speaks Multipath TCP itself         STARTING                   BYPASS
- *     we must resolve a converter's name first       STARTING                   RESOLVING
- *     there is no converter to ask                   STARTING                   IDLE
- *   first output, or a wait for input                HELD                       SYN_SENT, ASKED
- *   first output while the name is being resolved    RESOLVING                  RESOLVING: kept as early data
- *   the name is resolved                             RESOLVING                  SYN_SENT, ASKED, or as "converter fails"
- *   SYN+ACK: Multipath TCP is lost, data not taken   SYN_SENT                   SYN_SENT, ASKED: asked in another way
- *   no SYN+ACK: its path is silent, another isn't    SYN_SENT ASKED             SYN_SENT, ASKED: asked by the other path
- *   SYN+ACK: no more than that                       SYN_SENT                   ASKED, once all of the request is sent
- *   SYN+ACK: the server was reached                  SYN_SENT                   CONFIRMED
- *   SYN+ACK to a silent request: the same            SYN_SENT                   DONE
- *   response: the server was reached                 SYN_SENT ASKED CONFIRMED   DONE
- *   response: the server was not reached             SYN_SENT ASKED CONFIRMED   FAILED
- *   response: a cookie is missing, an option unknown SYN_SENT ASKED             SYN_SENT, ASKED: asked again
- *   the converter fails: error, reset, silence       HELD RESOLVING SYN_SENT    SYN_SENT, ASKED, RESOLVING: the next one;
- *                                                    ASKED                      DIRECT, EARLY_DIRECT: there is none;
- *                                                                               FAILED: it isn't allowed
- *   the connection ends, Multipath TCP is lost       CONFIRMED BYPASSED         FAILED
- *   SYN+ACK of the server: Multipath TCP             BYPASS                     BYPASSED; DIRECT for the C library's
- *   SYN+ACK of the server: none                      BYPASS                     DIRECT: asked over TCP
- *   the server's first bytes, or a program without   BYPASSED                   DIRECT
- *     us gets the socket
- *   all early data is sent                           EARLY_DIRECT               DIRECT
- *   the server refuses, can't be reached             BYPASS EARLY_DIRECT        FAILED
- *   another process has asked: SYN+ACK, silently     SYN_SENT                   DONE
- *   another process has asked: anything else         HELD to EARLY_DIRECT       FAILED
- *   shutdown(), connect() to AF_UNSPEC               HELD to EARLY_DIRECT       DISSOLVED
- *   connect() to AF_UNSPEC                           DIRECT DONE                DISSOLVED, or IDLE if it wasn't connected
- *                                                    FAILED                     DISSOLVED; IDLE if it got the error
- *   the application gets the error                   DISSOLVED                  IDLE
- *   connect() again                                  FAILED DISSOLVED           IDLE
- *   exec(): the program before had the socket        IDLE                       SYN_SENT, silently; DONE, DIRECT, FAILED,
- *                                                                               DISSOLVED
- *   the last descriptor is closed                    any                        FREE
- *
- * phase.c has the same table for conn.c, which checks each change.
+ * doc/states-shim.md has the events that change a phase, and conn_phase.c the table by which it checks each change.
  */
 #ifndef SHIM_PHASE_H
 #define SHIM_PHASE_H
@@ -134,7 +89,7 @@ static inline bool phase_in(enum conn_phase phase, uint32_t set)
 /* Returns its name in the log, such as "SYN_SENT". */
 const char *phase_name(enum conn_phase phase);
 
-/* May @to follow @from, a different phase, according to the table above? */
+/* May @to follow @from, a different phase, by the table in conn_phase.c? */
 bool phase_may_follow(enum conn_phase from, enum conn_phase to);
 
 #endif

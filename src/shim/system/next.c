@@ -26,58 +26,46 @@
 #define KERNEL_SIGSET_BYTES (_NSIG / 8)
 
 /*
- * The system calls behind the names. Newer architectures lack dup2, poll, select and epoll_wait, so we build these from the system calls
- * that all architectures have.
+ * The system calls behind the names: those with the same name and arguments. Newer architectures lack dup2, poll, select and epoll_wait, so
+ * we build these from the system calls that all architectures have.
  */
-static int raw_socket(int domain, int type, int protocol)
-{
-	return (int)RAWCALL(SYS_socket, domain, type, protocol);
-}
+#define RAW(type, name, params, ...)                                                               \
+	static type raw_##name params                                                              \
+	{                                                                                          \
+		return (type)RAWCALL(SYS_##name, __VA_ARGS__);                                     \
+	}
 
-static int raw_connect(int fd, const struct sockaddr *addr, socklen_t len)
-{
-	return (int)RAWCALL(SYS_connect, fd, addr, len);
-}
-
-static int raw_bind(int fd, const struct sockaddr *addr, socklen_t len)
-{
-	return (int)RAWCALL(SYS_bind, fd, addr, len);
-}
-
-static int raw_listen(int fd, int backlog)
-{
-	return (int)RAWCALL(SYS_listen, fd, backlog);
-}
-
-static int raw_getsockname(int fd, struct sockaddr *addr, socklen_t *len)
-{
-	return (int)RAWCALL(SYS_getsockname, fd, addr, len);
-}
-
-static int raw_getpeername(int fd, struct sockaddr *addr, socklen_t *len)
-{
-	return (int)RAWCALL(SYS_getpeername, fd, addr, len);
-}
-
-static int raw_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
-{
-	return (int)RAWCALL(SYS_getsockopt, fd, level, name, value, len);
-}
-
-static int raw_setsockopt(int fd, int level, int name, const void *value, socklen_t len)
-{
-	return (int)RAWCALL(SYS_setsockopt, fd, level, name, value, len);
-}
-
-static int raw_shutdown(int fd, int how)
-{
-	return (int)RAWCALL(SYS_shutdown, fd, how);
-}
-
-static int raw_close(int fd)
-{
-	return (int)RAWCALL(SYS_close, fd);
-}
+RAW(int, socket, (int domain, int type, int protocol), domain, type, protocol)
+RAW(int, connect, (int fd, const struct sockaddr *addr, socklen_t len), fd, addr, len)
+RAW(int, bind, (int fd, const struct sockaddr *addr, socklen_t len), fd, addr, len)
+RAW(int, listen, (int fd, int backlog), fd, backlog)
+RAW(int, getsockname, (int fd, struct sockaddr *addr, socklen_t *len), fd, addr, len)
+RAW(int, getpeername, (int fd, struct sockaddr *addr, socklen_t *len), fd, addr, len)
+RAW(int, getsockopt, (int fd, int level, int name, void *value, socklen_t *len), fd, level, name, value, len)
+RAW(int, setsockopt, (int fd, int level, int name, const void *value, socklen_t len), fd, level, name, value, len)
+RAW(int, shutdown, (int fd, int how), fd, how)
+RAW(int, close, (int fd), fd)
+RAW(int, dup, (int fd), fd)
+RAW(int, dup3, (int fd, int to, int flags), fd, to, flags)
+RAW(ssize_t, read, (int fd, void *buf, size_t count), fd, buf, count)
+RAW(ssize_t, readv, (int fd, const struct iovec *iov, int count), fd, iov, count)
+RAW(ssize_t, recvfrom, (int fd, void *buf, size_t len, int flags, struct sockaddr *addr, socklen_t *addrlen),
+    fd, buf, len, flags, addr, addrlen)
+RAW(ssize_t, recvmsg, (int fd, struct msghdr *msg, int flags), fd, msg, flags)
+RAW(ssize_t, write, (int fd, const void *buf, size_t count), fd, buf, count)
+RAW(ssize_t, writev, (int fd, const struct iovec *iov, int count), fd, iov, count)
+RAW(ssize_t, sendto, (int fd, const void *buf, size_t len, int flags, const struct sockaddr *addr, socklen_t addrlen),
+    fd, buf, len, flags, addr, addrlen)
+RAW(ssize_t, sendmsg, (int fd, const struct msghdr *msg, int flags), fd, msg, flags)
+RAW(int, sendmmsg, (int fd, struct mmsghdr *msgs, unsigned int count, int flags), fd, msgs, count, flags)
+RAW(ssize_t, sendfile, (int out, int in, native_off_t *offset, size_t count), out, in, offset, count)
+RAW(ssize_t, splice, (int in, off64_t *in_offset, int out, off64_t *out_offset, size_t len, unsigned int flags),
+    in, in_offset, out, out_offset, len, flags)
+RAW(int, epoll_ctl, (int epfd, int op, int fd, struct epoll_event *event), epfd, op, fd, event)
+RAW(int, epoll_pwait, (int epfd, struct epoll_event *events, int max, int timeout_ms, const sigset_t *mask),
+    epfd, events, max, timeout_ms, mask, KERNEL_SIGSET_BYTES)
+RAW(int, execve, (const char *path, char *const argv[], char *const envp[]), path, argv, envp)
+RAW(int, execveat, (int dirfd, const char *path, char *const argv[], char *const envp[], int flags), dirfd, path, argv, envp, flags)
 
 static int raw_close_range(unsigned int first, unsigned int last, int flags)
 {
@@ -95,56 +83,32 @@ static void raw_closefrom(int first)
 	raw_close_range(first < 0 ? 0 : (unsigned int)first, ~0u, 0);
 }
 
-static int raw_dup(int fd)
-{
-	return (int)RAWCALL(SYS_dup, fd);
-}
-
-static int raw_dup3(int fd, int to, int flags)
-{
-	return (int)RAWCALL(SYS_dup3, fd, to, flags);
-}
-
-static int raw_fcntl(int fd, int command, ...)
-{
-	va_list args;
-	void *arg;
-
-	va_start(args, command);
-	arg = va_arg(args, void *);
-	va_end(args);
 #ifdef SYS_fcntl64
-	return (int)RAWCALL(SYS_fcntl64, fd, command, arg);
+#define SYS_FCNTL SYS_fcntl64
 #else
-	return (int)RAWCALL(SYS_fcntl, fd, command, arg);
+#define SYS_FCNTL SYS_fcntl
 #endif
-}
 
-static int raw_ioctl(int fd, unsigned long request, ...)
-{
-	va_list args;
-	void *arg;
+/* The third argument is an int, a pointer, or missing: passed on as a pointer. */
+#define RAW_VARIADIC(name, type, call)                                                             \
+	static int raw_##name(int fd, type command, ...)                                           \
+	{                                                                                          \
+		va_list args;                                                                      \
+		void *arg;                                                                         \
+                                                                                                   \
+		va_start(args, command);                                                           \
+		arg = va_arg(args, void *);                                                        \
+		va_end(args);                                                                      \
+		return (int)RAWCALL(call, fd, command, arg);                                       \
+	}
 
-	va_start(args, request);
-	arg = va_arg(args, void *);
-	va_end(args);
-	return (int)RAWCALL(SYS_ioctl, fd, request, arg);
-}
+RAW_VARIADIC(fcntl, int, SYS_FCNTL)
+RAW_VARIADIC(ioctl, unsigned long, SYS_ioctl)
 
 static int raw_dup2(int fd, int to)
 {
 	/* dup3(2) refuses to copy a descriptor onto itself, which dup2(2) allows. */
 	return fd == to ? (raw_fcntl(fd, F_GETFD, NULL) < 0 ? -1 : to) : raw_dup3(fd, to, 0);
-}
-
-static ssize_t raw_read(int fd, void *buf, size_t count)
-{
-	return RAWCALL(SYS_read, fd, buf, count);
-}
-
-static ssize_t raw_readv(int fd, const struct iovec *iov, int count)
-{
-	return RAWCALL(SYS_readv, fd, iov, count);
 }
 
 /* preadv2(2): on every architecture the kernel takes the offset as two arguments, the low half first. */
@@ -162,20 +126,9 @@ static ssize_t raw_pwritev64v2(int fd, const struct iovec *iov, int count, off64
 		       (unsigned long)((uint64_t)offset >> 32), flags);
 }
 
-static ssize_t raw_recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *addr,
-			    socklen_t *addrlen)
-{
-	return RAWCALL(SYS_recvfrom, fd, buf, len, flags, addr, addrlen);
-}
-
 static ssize_t raw_recv(int fd, void *buf, size_t len, int flags)
 {
 	return raw_recvfrom(fd, buf, len, flags, NULL, NULL);
-}
-
-static ssize_t raw_recvmsg(int fd, struct msghdr *msg, int flags)
-{
-	return RAWCALL(SYS_recvmsg, fd, msg, flags);
 }
 
 static int raw_recvmmsg(int fd, struct mmsghdr *msgs, unsigned int count, int flags,
@@ -184,40 +137,9 @@ static int raw_recvmmsg(int fd, struct mmsghdr *msgs, unsigned int count, int fl
 	return (int)RAWCALL(SYS_WITH_TIME(recvmmsg), fd, msgs, count, flags, timeout);
 }
 
-static ssize_t raw_write(int fd, const void *buf, size_t count)
-{
-	return RAWCALL(SYS_write, fd, buf, count);
-}
-
-static ssize_t raw_writev(int fd, const struct iovec *iov, int count)
-{
-	return RAWCALL(SYS_writev, fd, iov, count);
-}
-
-static ssize_t raw_sendto(int fd, const void *buf, size_t len, int flags,
-			  const struct sockaddr *addr, socklen_t addrlen)
-{
-	return RAWCALL(SYS_sendto, fd, buf, len, flags, addr, addrlen);
-}
-
 static ssize_t raw_send(int fd, const void *buf, size_t len, int flags)
 {
 	return raw_sendto(fd, buf, len, flags, NULL, 0);
-}
-
-static ssize_t raw_sendmsg(int fd, const struct msghdr *msg, int flags)
-{
-	return RAWCALL(SYS_sendmsg, fd, msg, flags);
-}
-
-static int raw_sendmmsg(int fd, struct mmsghdr *msgs, unsigned int count, int flags)
-{
-	return (int)RAWCALL(SYS_sendmmsg, fd, msgs, count, flags);
-}
-
-static ssize_t raw_sendfile(int out, int in, native_off_t *offset, size_t count)
-{
-	return RAWCALL(SYS_sendfile, out, in, offset, count);
 }
 
 static ssize_t raw_sendfile64(int out, int in, off64_t *offset, size_t count)
@@ -227,12 +149,6 @@ static ssize_t raw_sendfile64(int out, int in, off64_t *offset, size_t count)
 #else
 	return RAWCALL(SYS_sendfile, out, in, offset, count);
 #endif
-}
-
-static ssize_t raw_splice(int in, off64_t *in_offset, int out, off64_t *out_offset, size_t len,
-			  unsigned int flags)
-{
-	return RAWCALL(SYS_splice, in, in_offset, out, out_offset, len, flags);
 }
 
 static int raw_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
@@ -288,18 +204,6 @@ static int raw_select(int nfds, fd_set *in, fd_set *out, fd_set *except, struct 
 	return raw_pselect(nfds, in, out, except, timeout ? &ts : NULL, NULL);
 }
 
-static int raw_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
-{
-	return (int)RAWCALL(SYS_epoll_ctl, epfd, op, fd, event);
-}
-
-static int raw_epoll_pwait(int epfd, struct epoll_event *events, int max, int timeout_ms,
-			   const sigset_t *mask)
-{
-	return (int)RAWCALL(SYS_epoll_pwait, epfd, events, max, timeout_ms, mask,
-			    KERNEL_SIGSET_BYTES);
-}
-
 static int raw_epoll_wait(int epfd, struct epoll_event *events, int max, int timeout_ms)
 {
 	return raw_epoll_pwait(epfd, events, max, timeout_ms, NULL);
@@ -322,17 +226,6 @@ static int raw_epoll_pwait2(int epfd, struct epoll_event *events, int max,
 	errno = ENOSYS;
 	return -1;
 #endif
-}
-
-static int raw_execve(const char *path, char *const argv[], char *const envp[])
-{
-	return (int)RAWCALL(SYS_execve, path, argv, envp);
-}
-
-static int raw_execveat(int dirfd, const char *path, char *const argv[], char *const envp[],
-			int flags)
-{
-	return (int)RAWCALL(SYS_execveat, dirfd, path, argv, envp, flags);
 }
 
 static int raw_fexecve(int fd, char *const argv[], char *const envp[])

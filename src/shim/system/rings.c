@@ -24,6 +24,7 @@
 #include "shim/system/rings.h"
 
 #include "common/rawcall.h"
+#include "shim/system/waiting.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -108,14 +109,13 @@ static enum seen see(unsigned int fd)
 
 bool rings_in_use(int fd)
 {
+	ERRNO_KEPT;
 	const unsigned int end = (unsigned int)fd < FDS - BEHIND ? (unsigned int)fd + BEHIND : FDS;
-	int saved_errno = errno;
 
 	put_in(looked_at, (unsigned int)fd);
 	for (unsigned int i = 0; i < end && !atomic_load(&in_use); i++)
 		if (!is_in(looked_at, i))
 			see(i);
-	errno = saved_errno;
 	return atomic_load(&in_use);
 }
 
@@ -159,7 +159,7 @@ static bool is_said_of(unsigned int ring, const char *const needles[], int count
 
 bool rings_hold(int fd)
 {
-	int saved_errno = errno;
+	ERRNO_KEPT;
 	struct statx status = { .stx_ino = 0 };
 	char name[NEEDLE_MAX];
 	const char *const needles[] = { name, ": \n", ": TCP\n", ": TCPv6\n", ": MPTCP\n", ": MPTCPv6\n" };
@@ -171,7 +171,6 @@ bool rings_hold(int fd)
 		for (unsigned int i = 0; i < FDS && !held; i++)
 			held = is_in(are_rings, i) && see(i) == RING && is_said_of(i, needles, sizeof(needles) / sizeof(needles[0]));
 	}
-	errno = saved_errno;
 	return held;
 }
 

@@ -13,6 +13,7 @@
 #include "shim/system/usermem.h"
 
 #include "common/rawcall.h"
+#include "shim/system/waiting.h"
 
 #include <limits.h>
 #include <string.h>
@@ -83,7 +84,7 @@ static long copy_by_call(long number, void *own, const void *theirs, size_t byte
 
 size_t usermem_read_part(void *to, const void *from, size_t bytes)
 {
-	int saved_errno = errno;
+	ERRNO_KEPT;
 	size_t done = 0;
 	long ret = 0;
 
@@ -93,7 +94,6 @@ size_t usermem_read_part(void *to, const void *from, size_t bytes)
 		done += (size_t)ret;
 	if (ret < 0 && is_forbidden(errno))
 		done = read_without_call(to, from, bytes);
-	errno = saved_errno;
 	return done;
 }
 
@@ -104,20 +104,19 @@ bool usermem_read(void *to, const void *from, size_t bytes)
 
 bool usermem_write(void *to, const void *from, size_t bytes)
 {
-	int saved_errno = errno;
+	ERRNO_KEPT;
 	long ret = bytes ? copy_by_call(SYS_process_vm_writev, (void *)(uintptr_t)from, to, bytes) : 0;
 
 	if (ret < 0 && is_forbidden(errno))
 		ret = (long)write_without_call(to, from, bytes);
-	errno = saved_errno;
 	return ret >= 0 && (size_t)ret == bytes;
 }
 
 /* Reads a byte of each page, PROBES pages at once. */
 bool usermem_is_readable(const void *at, size_t bytes)
 {
+	ERRNO_KEPT;
 	uintptr_t page = (uintptr_t)at, end = page + bytes; /* may overflow */
-	int saved_errno = errno;
 	bool readable = end >= page;
 
 	while (readable && page < end) {
@@ -135,7 +134,6 @@ bool usermem_is_readable(const void *at, size_t bytes)
 			for (readable = true; count && readable; count--)
 				readable = page_is_readable(remote[count - 1].iov_base);
 	}
-	errno = saved_errno;
 	return readable;
 }
 
@@ -212,28 +210,31 @@ bool usermem_has_strings(char *const strings[])
 	}
 }
 
-int usermem_answer(void *value, socklen_t *len, const void *answer, socklen_t bytes)
+/*
+ * Stores @bytes of @answer as far as there is room; and in @len the stored length, or with @full the whole one. Returns 0, -EFAULT or
+ * -EINVAL.
+ */
+static int answer_store(void *to, socklen_t *len, const void *answer, socklen_t bytes, bool full)
 {
-	socklen_t room;
+	socklen_t room, told;
 
 	if (!usermem_read(&room, len, sizeof(room)))
 		return -EFAULT;
 	if (room > INT_MAX)
 		return -EINVAL;
-	if (room > bytes)
-		room = bytes;
-	return usermem_write(value, answer, room) && usermem_write(len, &room, sizeof(room)) ? 0 : -EFAULT;
+	room = room < bytes ? room : bytes;
+	told = full ? bytes : room;
+	if (full && !usermem_write(len, &told, sizeof(told))) /* the kernel has this order */
+		return -EFAULT;
+	return usermem_write(to, answer, room) && (full || usermem_write(len, &told, sizeof(told))) ? 0 : -EFAULT;
+}
+
+int usermem_answer(void *value, socklen_t *len, const void *answer, socklen_t bytes)
+{
+	return answer_store(value, len, answer, bytes, false);
 }
 
 int usermem_answer_name(struct sockaddr *addr, socklen_t *len, const void *name, socklen_t bytes)
 {
-	socklen_t room;
-
-	if (!usermem_read(&room, len, sizeof(room)))
-		return -EFAULT;
-	if (room > INT_MAX)
-		return -EINVAL;
-	return usermem_write(len, &bytes, sizeof(bytes)) && usermem_write(addr, name, room < bytes ? room : bytes) ?
-		       0 :
-		       -EFAULT;
+	return answer_store(addr, len, name, bytes, true);
 }

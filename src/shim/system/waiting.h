@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * waiting.h - signals and cancellation while a hook makes several system calls for one call of the application
+ * waiting.h - signals, cancellation and errno while a hook makes several system calls for one call of the application
  *
  * A signal that arrives during the kernel's poll() interrupts it (EINTR). If one arrived between two of our waits for the same call, its
  * handler would run, and the call would go on waiting. So we block signals except during our waits, which get the thread's own mask; and a
@@ -17,17 +17,10 @@
 #include "common/clock.h"
 #include "common/thread.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
-
-/*
- * quiet_admit_ignored() - unblock the signals that the process ignores
- * Call it before a wait that the kernel doesn't restart after a signal without a handler, such as epoll_wait(2). The kernel discards an
- * ignored signal when it arrives, but keeps a blocked one, which would interrupt the wait as soon as the wait admits it. Signals that the
- * application itself blocks stay blocked. Makes some 30 system calls: for a thread that is about to sleep.
- */
-void quiet_admit_ignored(const struct quiet *quiet);
 
 /* quiet_listen(), quiet_resume() - allow cancellation around a wait; the wait gets quiet.mask to admit signals */
 static inline void quiet_listen(const struct quiet *quiet)
@@ -40,97 +33,72 @@ static inline void quiet_resume(void)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 }
 
-/* --- one time-out over several waits, so that the caller's never starts again --- */
+/* ERRNO_KEPT; among a function's declarations: errno is at its end as it was at its beginning. */
+static inline void errno_restore(const int *kept)
+{
+	errno = *kept;
+}
+#define ERRNO_KEPT __attribute__((cleanup(errno_restore))) const int errno_kept = errno
 
-struct deadline {
-	bool infinite;
-	struct timespec at; /* CLOCK_MONOTONIC */
-};
+/* --- one time-out over several waits, so that the caller's never starts again: its end, in ns of CLOCK_MONOTONIC --- */
+
+#define DEADLINE_NEVER INT64_MAX
 
 /* Would the kernel accept @timeout, or is it NULL? The kernel itself refuses all others. */
 static inline bool timeout_is_valid(const struct timespec *timeout)
 {
-	return !timeout || (timeout->tv_sec >= 0 && timeout->tv_nsec >= 0 && timeout->tv_nsec < 1000000000);
+	return !timeout || (timeout->tv_sec >= 0 && timeout->tv_nsec >= 0 && timeout->tv_nsec < CLOCK_NS_PER_S);
 }
 
-static inline struct deadline deadline_in(const struct timespec *timeout)
+/* INT32_MAX seconds are far beyond any uptime, and the sum doesn't overflow. */
+static inline int64_t deadline_in(const struct timespec *timeout)
 {
-	struct deadline deadline = { .infinite = !timeout };
-
 	if (!timeout)
-		return deadline;
-	clock_read(CLOCK_MONOTONIC, &deadline.at);
-	/* INT32_MAX seconds are far beyond any uptime, and the sum doesn't overflow. */
-	deadline.at.tv_sec += timeout->tv_sec < INT32_MAX ? timeout->tv_sec : INT32_MAX;
-	deadline.at.tv_nsec += timeout->tv_nsec;
-	if (deadline.at.tv_nsec >= 1000000000) {
-		deadline.at.tv_nsec -= 1000000000;
-		deadline.at.tv_sec++;
-	}
-	return deadline;
+		return DEADLINE_NEVER;
+	return clock_ns() + (timeout->tv_sec < INT32_MAX ? timeout->tv_sec : INT32_MAX) * CLOCK_NS_PER_S + timeout->tv_nsec;
 }
 
-static inline struct timespec timespec_of_ms(int ms)
+static inline int64_t deadline_in_ms(int ms)
 {
-	return (struct timespec){ .tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000 };
+	return ms < 0 ? DEADLINE_NEVER : clock_ns() + ms * CLOCK_NS_PER_MS;
 }
 
-static inline struct deadline deadline_in_ms(int ms)
+/* Returns the remaining time in ns, at least 0; DEADLINE_NEVER: there is no end. */
+static inline int64_t deadline_left_ns(int64_t deadline)
 {
-	struct timespec timeout = timespec_of_ms(ms);
+	int64_t left = deadline == DEADLINE_NEVER ? DEADLINE_NEVER : deadline - clock_ns();
 
-	return deadline_in(ms < 0 ? NULL : &timeout);
+	return left > 0 ? left : 0;
 }
 
-/* Returns @left, the remaining time, at least 0; or NULL if the deadline is infinite, as waiting functions expect. */
-static inline struct timespec *deadline_left(const struct deadline *deadline, struct timespec *left)
+/* Returns @left, the remaining time; or NULL if there is no end, as waiting functions expect. */
+static inline struct timespec *deadline_left(int64_t deadline, struct timespec *left)
 {
-	struct timespec now;
+	int64_t ns = deadline_left_ns(deadline);
 
-	if (deadline->infinite)
-		return NULL;
-	clock_read(CLOCK_MONOTONIC, &now);
-	left->tv_sec = deadline->at.tv_sec - now.tv_sec;
-	left->tv_nsec = deadline->at.tv_nsec - now.tv_nsec;
-	if (left->tv_nsec < 0) {
-		left->tv_nsec += 1000000000;
-		left->tv_sec--;
-	}
-	if (left->tv_sec < 0)
-		left->tv_sec = left->tv_nsec = 0;
-	return left;
+	*left = (struct timespec){ (time_t)(ns / CLOCK_NS_PER_S), (long)(ns % CLOCK_NS_PER_S) };
+	return deadline == DEADLINE_NEVER ? NULL : left;
 }
 
-/* Returns the remaining time in milliseconds, rounded up so that a wait never ends early, or -1 if the deadline is infinite. */
-static inline int deadline_left_ms(const struct deadline *deadline)
+/* Returns the remaining time in milliseconds, rounded up so that a wait never ends early, or -1 if there is no end. */
+static inline int deadline_left_ms(int64_t deadline)
 {
-	struct timespec left;
+	int64_t ns = deadline_left_ns(deadline), ms = ns / CLOCK_NS_PER_MS + (ns % CLOCK_NS_PER_MS > 0);
 
-	if (!deadline_left(deadline, &left))
+	if (deadline == DEADLINE_NEVER)
 		return -1;
-	if (left.tv_sec >= INT32_MAX / 1000)
-		return INT32_MAX;
-	return (int)(left.tv_sec * 1000 + (left.tv_nsec + 999999) / 1000000);
+	return ms < INT32_MAX ? (int)ms : INT32_MAX;
 }
 
-static inline bool deadline_is_over(const struct deadline *deadline)
+static inline bool deadline_is_over(int64_t deadline)
 {
-	struct timespec left;
-
-	return deadline_left(deadline, &left) && !left.tv_sec && !left.tv_nsec;
+	return !deadline_left_ns(deadline);
 }
 
-/* Returns @deadline, or @ns if that is earlier: a time of CLOCK_MONOTONIC in nanoseconds, 0 for none. */
-static inline struct deadline deadline_earlier(const struct deadline *deadline, int64_t ns)
+/* Returns @deadline, or @other if that is earlier; 0: there is no other. */
+static inline int64_t deadline_earlier(int64_t deadline, int64_t other)
 {
-	struct deadline other = { .at = { ns / 1000000000, ns % 1000000000 } };
-
-	if (!ns)
-		return *deadline;
-	if (deadline->infinite || other.at.tv_sec < deadline->at.tv_sec ||
-	    (other.at.tv_sec == deadline->at.tv_sec && other.at.tv_nsec < deadline->at.tv_nsec))
-		return other;
-	return *deadline;
+	return other && other < deadline ? other : deadline;
 }
 
 #endif

@@ -8,7 +8,7 @@
  */
 #include "config.h"
 
-#include "shim/wait/registrations.h"
+#include "shim/wait/watch.h"
 
 #include "shim/system/next.h"
 

@@ -29,7 +29,6 @@
 
 #include "common/rawcall.h"
 #include "shim/system/next.h"
-#include "shim/wait/registrations.h"
 
 #include <errno.h>
 #include <linux/kcmp.h>
@@ -41,6 +40,13 @@ static struct {
 	_Atomic uint32_t count;
 	_Atomic uint32_t last; /* index of a conn */
 } buckets[BUCKETS];
+
+/* Executes the statement behind it for each registration of @conn, as @watch. */
+#define EACH_WATCH(conn, watch)                                                                    \
+	for (__typeof__(&(conn)->watches[0]) watch = (conn)->watches; watch < &(conn)->watches[CONN_WATCHES_MAX]; watch++) \
+		if (watch->epfd == -1)                                                             \
+			;                                                                          \
+		else
 
 static unsigned int bucket_of(uint64_t data)
 {
@@ -191,13 +197,9 @@ static int control(struct conn *conn, int epfd, int op, int fd, struct epoll_eve
 
 void watch_tell(struct conn *conn, int epfd, int fd)
 {
-	struct conn_watch *watch;
-
-	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
-		watch = &conn->watches[i];
+	EACH_WATCH (conn, watch)
 		if (watch->failed && watch->fd == fd && instance_compare(epfd, watch->epfd) == WATCH_OURS)
 			watch_drop(watch);
-	}
 }
 
 int watch_control(struct conn *conn, int epfd, int op, int fd, struct epoll_event *event)
@@ -263,11 +265,10 @@ static bool mask_visit(int epfd, const struct registration *found, void *arg)
 /* Does the registration of @fd in @epfd still have our mask? No if the application has modified it. */
 static bool is_still_masked(int epfd, int fd)
 {
+	ERRNO_KEPT;
 	struct mask_search search = { .fd = fd };
-	int saved_errno = errno;
 
 	registrations_visit(epfd, mask_visit, &search);
-	errno = saved_errno;
 	return search.masked;
 }
 
@@ -287,11 +288,7 @@ static void apply(int epfd, const struct conn_watch *watch, uint32_t events)
 
 void watch_mask(struct conn *conn)
 {
-	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
-		struct conn_watch *watch = &conn->watches[i];
-
-		if (watch->epfd == -1)
-			continue;
+	EACH_WATCH (conn, watch) {
 		apply(watch->epfd, watch, masked_events(conn, watch->events, watch->adopted));
 		if (!watch->listed)
 			bucket_add(conn, watch);
@@ -302,12 +299,9 @@ void watch_mask(struct conn *conn)
 
 void watch_show(struct conn *conn)
 {
-	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
-		struct conn_watch *watch = &conn->watches[i];
-
-		if (watch->epfd == -1 || !watch->masked)
-			continue;
-		apply(watch->epfd, watch, watch->events);
+	EACH_WATCH (conn, watch) {
+		if (watch->masked)
+			apply(watch->epfd, watch, watch->events);
 		watch->masked = false;
 	}
 }
@@ -315,9 +309,8 @@ void watch_show(struct conn *conn)
 void watch_unmask(struct conn *conn)
 {
 	watch_show(conn);
-	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
-		watch_unlist(&conn->watches[i]);
-	}
+	EACH_WATCH (conn, watch)
+		watch_unlist(watch);
 }
 
 void watch_again(int epfd, int fd, struct epoll_event event)
@@ -325,13 +318,13 @@ void watch_again(int epfd, int fd, struct epoll_event event)
 	next.epoll_ctl(epfd, EPOLL_CTL_MOD, fd, &event);
 }
 
-void watch_restore(struct conn *conn)
+/* Restores the application's events of the registrations. @but_failed: only of those that aren't failed */
+static void restore(struct conn *conn, bool but_failed)
 {
-	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
-		struct conn_watch *watch = &conn->watches[i];
+	EACH_WATCH (conn, watch) {
 		int epfd = watch->epfd;
 
-		if (epfd == -1)
+		if (but_failed && watch->failed)
 			continue;
 		/*
 		 * Take it off the table first: a thread that still finds it there may then drop its event, since the kernel reports the
@@ -343,44 +336,35 @@ void watch_restore(struct conn *conn)
 	}
 }
 
+void watch_restore(struct conn *conn)
+{
+	restore(conn, false);
+}
+
 void watch_fail(struct conn *conn)
 {
-	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
-		struct conn_watch *watch = &conn->watches[i];
-
-		if (watch->epfd == -1 || !watch->masked || !(watch->events & EPOLLONESHOT))
+	EACH_WATCH (conn, watch) {
+		if (!watch->masked || !(watch->events & EPOLLONESHOT))
 			continue;
 		watch->masked = false;
 		watch->failed = true;
 		/* The kernel adds EPOLLERR and EPOLLHUP by itself. */
 		apply(watch->epfd, watch, EPOLLONESHOT | (watch->events & EPOLLWAKEUP));
 	}
-	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
-		struct conn_watch *watch = &conn->watches[i];
-		int epfd = watch->epfd;
-
-		if (epfd == -1 || watch->failed)
-			continue;
-		/* As in watch_restore(). */
-		watch_drop(watch);
-		if (watch->masked)
-			apply(epfd, watch, watch->events);
-	}
+	restore(conn, true);
 }
 
 void watch_rearm(struct conn *conn)
 {
-	for (size_t i = 0; i < CONN_WATCHES_MAX; i++)
-		if (conn->watches[i].epfd != -1)
-			apply(conn->watches[i].epfd, &conn->watches[i], conn->watches[i].events);
+	EACH_WATCH (conn, watch)
+		apply(watch->epfd, watch, watch->events);
 }
 
 /* An unmasked one-shot registration may have fired already, and would fire again if we made it anew. */
 bool watch_can_suspend(const struct conn *conn)
 {
-	for (size_t i = 0; i < CONN_WATCHES_MAX; i++)
-		if (conn->watches[i].epfd != -1 && (conn->watches[i].events & EPOLLONESHOT) &&
-		    !conn->watches[i].masked)
+	EACH_WATCH (conn, watch)
+		if ((watch->events & EPOLLONESHOT) && !watch->masked)
 			return false;
 	return !conn->socket.watches_lost;
 }
@@ -391,13 +375,9 @@ void watch_suspend(struct conn *conn)
 	struct epoll_event unused = { 0 };
 
 	conn->socket.suspended = true;
-	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
-		struct conn_watch *watch = &conn->watches[i];
-
-		if (watch->epfd != -1 &&
-		    next.epoll_ctl(watch->epfd, EPOLL_CTL_DEL, watch->fd, &unused) != 0)
+	EACH_WATCH (conn, watch)
+		if (next.epoll_ctl(watch->epfd, EPOLL_CTL_DEL, watch->fd, &unused) != 0)
 			watch_drop(watch);
-	}
 }
 
 void watch_resume(struct conn *conn)
@@ -405,27 +385,24 @@ void watch_resume(struct conn *conn)
 	if (!conn->socket.suspended)
 		return;
 	conn->socket.suspended = false;
-	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
-		struct conn_watch *watch = &conn->watches[i];
+	EACH_WATCH (conn, watch) {
 		struct epoll_event event = { .events = watch->events, .data.u64 = watch->data };
 
 		if (watch->masked)
 			event.events = masked_events(conn, watch->events, watch->adopted);
-		if (watch->epfd != -1 &&
-		    next.epoll_ctl(watch->epfd, EPOLL_CTL_ADD, watch->fd, &event) != 0)
+		if (next.epoll_ctl(watch->epfd, EPOLL_CTL_ADD, watch->fd, &event) != 0)
 			watch_drop(watch);
 	}
 }
 
 static void registrations_leave(struct conn *conn, int fd)
 {
-	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
-		struct conn_watch *watch = &conn->watches[i];
+	EACH_WATCH (conn, watch) {
 		int epfd = watch->epfd;
 
-		if (epfd == -1 || watch->fd != fd)
+		if (watch->fd != fd)
 			continue;
-		watch_drop(watch); /* before the registration is modified, as in watch_restore() */
+		watch_drop(watch); /* before the registration is modified, as in restore() */
 		if (watch->masked)
 			apply(epfd, watch, watch->events);
 		conn->socket.watches_lost = true;
@@ -474,11 +451,10 @@ static bool search_visit(struct conn *conn, void *arg)
 {
 	struct watch_search *search = arg;
 
-	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
-		const struct conn_watch *watch = &conn->watches[i];
+	EACH_WATCH (conn, watch) {
 		enum watch_owner owner;
 
-		if (watch->epfd == -1 || !watch->listed || watch->data != search->data)
+		if (!watch->listed || watch->data != search->data)
 			continue;
 		owner = instance_compare(search->epfd, watch->epfd);
 		if (owner > search->found.owner)
@@ -507,10 +483,8 @@ static bool arm_visit(struct conn *conn, void *arg)
 	const uint64_t *data = arg;
 	struct conn_claim claim;
 
-	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
-		struct conn_watch *watch = &conn->watches[i];
-
-		if (watch->epfd == -1 || watch->data != *data || !(watch->events & EPOLLONESHOT) || watch->adopted ||
+	EACH_WATCH (conn, watch) {
+		if (watch->data != *data || !(watch->events & EPOLLONESHOT) || watch->adopted ||
 		    !conn_claim(conn, PHASES_PENDING, &claim))
 			continue;
 		if (watch->epfd != -1 && watch->masked)
@@ -531,13 +505,9 @@ bool watch_may_be_in(const struct conn *conn, int epfd)
 {
 	bool any = false;
 
-	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
-		int registered = conn->watches[i].epfd;
-
-		if (registered == -1)
-			continue;
+	EACH_WATCH (conn, watch) {
 		any = true;
-		if (epfd != -1 && instance_compare(epfd, registered) != WATCH_NONE)
+		if (epfd != -1 && instance_compare(epfd, watch->epfd) != WATCH_NONE)
 			return true;
 	}
 	return !any;
@@ -545,8 +515,52 @@ bool watch_may_be_in(const struct conn *conn, int epfd)
 
 bool watch_any(const struct conn *conn)
 {
-	for (size_t i = 0; i < CONN_WATCHES_MAX; i++)
-		if (conn->watches[i].epfd != -1)
-			return true;
+	EACH_WATCH (conn, watch)
+		return true;
 	return false;
+}
+
+/* --- registrations that were made past the hooks, from /proc --- */
+
+/*
+ * libuv since version 1.50, and with it Node, registers sockets through an io_uring, and other programs make system calls of their own, so
+ * that the hooks never see epoll_ctl(). So before the application waits in an epoll instance, we look in /proc for each pending socket
+ * without a known registration. If it is there, we adopt its registration: from then on we mask and restore it. The application may modify
+ * it later, past the hooks as well; so before we restore an adopted one, we read /proc again to check that our mask is still there.
+ *
+ * An instance may be large, and a socket may be in none (its thread uses poll()), so we look for each socket LOOKS_MAX times at most. There
+ * is nothing to clean up: an adopted registration belongs to the conn like all others.
+ */
+
+#define LOOKS_MAX 8
+
+static bool adopt_visit(int epfd, const struct registration *found, void *arg)
+{
+	struct conn *conn = conn_of(found->fd);
+	struct epoll_event event = found->event;
+
+	(void)arg;
+	if (conn && conn->unseen && watch_adopt(conn, epfd, found->fd, &event))
+		return atomic_load(&conn_unseen) > 0;
+	return true;
+}
+
+/* Sets @arg, a bool, if we have looked for the socket fewer than LOOKS_MAX times, and counts this time. */
+static bool wanted_visit(struct conn *conn, void *arg)
+{
+	if (conn->unseen && conn->looks < LOOKS_MAX) {
+		conn->looks++;
+		*(bool *)arg = true;
+	}
+	return true;
+}
+
+void watch_adopt_unseen(int epfd)
+{
+	ERRNO_KEPT;
+	bool wanted = false;
+
+	conn_each_pending(wanted_visit, &wanted);
+	if (wanted)
+		registrations_visit(epfd, adopt_visit, NULL);
 }

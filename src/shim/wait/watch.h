@@ -104,4 +104,30 @@ bool watch_may_be_in(const struct conn *conn, int epfd);
 /* Do we know any registration of @conn? */
 bool watch_any(const struct conn *conn);
 
+/* --- registrations that were made past the hooks --- */
+
+/*
+ * watch_adopt_unseen() - adopt registrations in @epfd of pending sockets that have no known registration
+ * Call it before a wait in @epfd while there are such sockets (conn_unseen). From then on we mask and restore these registrations like
+ * those that the hook of epoll_ctl() has seen. Without /proc it does nothing. errno stays as it was.
+ */
+void watch_adopt_unseen(int epfd);
+
+/* --- registrations.c: reads an epoll instance's registrations from /proc --- */
+
+/* A registration: its descriptor, which may have been closed since, and its events and data. */
+struct registration {
+	int fd;
+	struct epoll_event event;
+};
+
+/* Takes a registration; returns whether registrations_visit() shall continue. */
+typedef bool (*registration_visitor)(int epfd, const struct registration *found, void *arg);
+
+/*
+ * registrations_visit() - call @visit for each registration in the instance @epfd until it returns false
+ * Reads /proc/thread-self/fdinfo/<epfd> (proc(5)), without memory of its own. Visits nothing if /proc isn't mounted. Changes errno.
+ */
+void registrations_visit(int epfd, registration_visitor visit, void *arg);
+
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * options.c - hooks for reading and setting a socket's options
+ * sockopt.c - hooks for reading and setting a socket's options
  *
  * The application has made a TCP socket and shall see one: a socket with a pending connection looks as in SYN_SENT, and an MPTCP socket
  * answers as a TCP socket would. If possible we ask the kernel first and change its answer, since the kernel has then shown that the
@@ -12,10 +12,9 @@
 #include "shim/connect/conversion.h"
 #include "shim/hooks/hook.h"
 #include "shim/connect/gate.h"
-#include "shim/connect/input.h"
-#include "shim/connect/borrowed_options.h"
+#include "shim/socket/app_options.h"
 #include "shim/system/next.h"
-#include "shim/socket/options.h"
+#include "shim/socket/app_options.h"
 #include "shim/connect/replace.h"
 #include "shim/connect/ring_use.h"
 #include "shim/system/rings.h"
@@ -24,7 +23,6 @@
 #include <limits.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
@@ -78,13 +76,29 @@ static void rewrite(void *value, const socklen_t *len, int answer)
 	memcpy(value, &answer, *len < sizeof(answer) ? *len : sizeof(answer));
 }
 
-/* SO_PROTOCOL is TCP, as the application has asked for. */
-static int get_protocol(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
+/*
+ * Finds the application's value of an option if the kernel has another one meanwhile: protocol and family of a socket in place of the
+ * application's; on a pending connection SO_RCVLOWAT, which waits for the rest of the response, and the keepalive, which checks the
+ * converter.
+ */
+static bool is_shown_otherwise(const struct conn *conn, int level, int name, int *value)
 {
+	if (level != SOL_SOCKET || name == SO_KEEPALIVE)
+		return keepalive_kept(conn, level, name, value);
+	*value = name == SO_PROTOCOL ? (conn->socket.mptcp ? IPPROTO_TCP : 0) :
+		 name == SO_DOMAIN   ? (conn->socket.shown_ipv4 ? AF_INET : 0) :
+				       lowat_kept(conn);
+	return *value;
+}
+
+static int get_shown(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
+{
+	int shown;
+
 	if (next.getsockopt(fd, level, name, value, len) != 0)
 		return -1;
-	if (conn->socket.mptcp)
-		rewrite(value, len, IPPROTO_TCP);
+	if (is_shown_otherwise(conn, level, name, &shown))
+		rewrite(value, len, shown);
 	return 0;
 }
 
@@ -97,30 +111,6 @@ static int get_tcp_info(struct conn *conn, int fd, int level, int name, void *va
 		return -1;
 	if (pending && *len)
 		*(uint8_t *)value = TCP_STATE_SYN_SENT; /* tcpi_state is its first byte */
-	return 0;
-}
-
-/* SO_RCVLOWAT is the application's, and not ours, which waits for the rest of a response. */
-static int get_rcvlowat(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
-{
-	int kept = lowat_kept(conn);
-
-	if (next.getsockopt(fd, level, name, value, len) != 0)
-		return -1;
-	if (kept)
-		rewrite(value, len, kept);
-	return 0;
-}
-
-/* The keepalive options are the application's, and not ours, which check whether the converter is still there. */
-static int get_keepalive(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
-{
-	int kept;
-
-	if (next.getsockopt(fd, level, name, value, len) != 0)
-		return -1;
-	if (keepalive_kept(conn, level, name, &kept))
-		rewrite(value, len, kept);
 	return 0;
 }
 
@@ -147,26 +137,16 @@ static int get_ulp(struct conn *conn, int fd, int level, int name, void *value, 
 			     next.getsockopt(fd, level, name, value, len);
 }
 
-/* SO_DOMAIN is the family of the socket that the application has made. */
-static int get_domain(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
-{
-	if (next.getsockopt(fd, level, name, value, len) != 0)
-		return -1;
-	if (conn->socket.shown_ipv4)
-		rewrite(value, len, AF_INET);
-	return 0;
-}
-
 static const struct {
 	int level, name;
 	int (*get)(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len);
 } answers[] = {
-	{ SOL_SOCKET, SO_ERROR, get_error },       { SOL_SOCKET, SO_PROTOCOL, get_protocol },
-	{ IPPROTO_TCP, TCP_INFO, get_tcp_info },   { SOL_SOCKET, SO_RCVLOWAT, get_rcvlowat },
-	{ SOL_SOCKET, SO_DOMAIN, get_domain },     { SOL_SOCKET, SO_PEERNAME, get_peer },
-	{ IPPROTO_TCP, TCP_ULP, get_ulp },         { SOL_SOCKET, SO_KEEPALIVE, get_keepalive },
-	{ IPPROTO_TCP, TCP_KEEPIDLE, get_keepalive }, { IPPROTO_TCP, TCP_KEEPINTVL, get_keepalive },
-	{ IPPROTO_TCP, TCP_KEEPCNT, get_keepalive },
+	{ SOL_SOCKET, SO_ERROR, get_error },        { SOL_SOCKET, SO_PEERNAME, get_peer },
+	{ IPPROTO_TCP, TCP_INFO, get_tcp_info },    { IPPROTO_TCP, TCP_ULP, get_ulp },
+	{ SOL_SOCKET, SO_PROTOCOL, get_shown },     { SOL_SOCKET, SO_DOMAIN, get_shown },
+	{ SOL_SOCKET, SO_RCVLOWAT, get_shown },     { SOL_SOCKET, SO_KEEPALIVE, get_shown },
+	{ IPPROTO_TCP, TCP_KEEPIDLE, get_shown },   { IPPROTO_TCP, TCP_KEEPINTVL, get_shown },
+	{ IPPROTO_TCP, TCP_KEEPCNT, get_shown },
 };
 
 /* IP_MTU and IPV6_MTU, which MPTCP doesn't know: the path's MTU from TCP_INFO, or ENOTCONN before there is one. */
@@ -244,7 +224,7 @@ static int get_any(struct conn *conn, int fd, int level, int name, void *value, 
 HOOK(int, getsockopt, (int fd, int level, int name, void *value, socklen_t *len))
 {
 	int saved_errno = errno, ret;
-	struct conn *conn = conn_maybe(fd) ? conn_of(fd) : NULL;
+	struct conn *conn = conn_of(fd);
 
 	if (!conn)
 		return next.getsockopt(fd, level, name, value, len);
@@ -254,57 +234,58 @@ HOOK(int, getsockopt, (int fd, int level, int name, void *value, socklen_t *len)
 	return ret;
 }
 
-/* Notes an option that MPTCP refuses and that a connection can do without, if TCP accepts it. Returns 0, or TCP's -errno for the value. */
-static int set_advice(struct conn *conn, int fd, int level, int name, const void *value, socklen_t len)
+/*
+ * Sets an option on a new TCP socket, and gets the value that it has then, of @bytes bytes. Returns 0 or a positive errno of TCP; -1: there
+ * is no such socket.
+ */
+static int set_elsewhere(const struct conn *conn, int fd, int level, int name, const void *value, socklen_t len, int *taken,
+			 socklen_t *bytes)
 {
-	int stand_in = replace_stand_in(conn, fd), ret = 0, taken;
-	socklen_t bytes = sizeof(taken);
-
-	if (stand_in >= 0) {
-		ret = next.setsockopt(stand_in, level, name, value, len) == 0 ? 0 : -errno;
-		if (ret == 0 && next.getsockopt(stand_in, level, name, &taken, &bytes) == 0)
-			options_advise(conn, level, name, &taken, bytes);
-		next_close_now(stand_in);
-		return ret;
-	}
-	len = len < sizeof(taken) ? len : sizeof(taken);
-	if (!usermem_read(&taken, value, len))
-		return -EFAULT;
-	options_advise(conn, level, name, &taken, len);
-	return 0;
-}
-
-/* Returns TCP's errno for this option, or @refusal if TCP would accept it. */
-static int tcp_refusal(const struct conn *conn, int fd, int level, int name, const void *value, socklen_t len,
-		       int refusal)
-{
-	int stand_in = replace_stand_in(conn, fd);
+	int stand_in = replace_stand_in(conn, fd), ret;
 
 	if (stand_in < 0)
-		return refusal;
-	if (next.setsockopt(stand_in, level, name, value, len) != 0)
-		refusal = errno;
+		return -1;
+	ret = next.setsockopt(stand_in, level, name, value, len) == 0 ? 0 : errno;
+	*bytes = sizeof(*taken);
+	if (ret || next.getsockopt(stand_in, level, name, taken, bytes) != 0)
+		*bytes = 0;
 	next_close_now(stand_in);
-	return refusal;
+	return ret;
 }
 
-/* Handles an option that MPTCP has refused (@refusal) and that TCP may accept. Returns 0 or -errno. */
-static int set_refused(struct conn *conn, int fd, int level, int name, const void *value, socklen_t len,
-		       int refusal)
+/*
+ * Handles an option that MPTCP has refused (@refusal) and that TCP may accept. Notes it if a connection can do without. Returns 0, or TCP's
+ * -errno for the value.
+ */
+static int set_refused(struct conn *conn, int fd, int level, int name, const void *value, socklen_t len, int refusal)
 {
+	socklen_t bytes;
+	int taken, ret = set_elsewhere(conn, fd, level, name, value, len, &taken, &bytes);
+
 	if (options_weight(level, name) == OPTION_MATTERS)
-		return -tcp_refusal(conn, fd, level, name, value, len, refusal);
-	return set_advice(conn, fd, level, name, value, len);
+		return ret > 0 ? -ret : -refusal;
+	if (ret > 0)
+		return -ret;
+	if (ret < 0) {
+		bytes = len < sizeof(taken) ? len : sizeof(taken);
+		if (!usermem_read(&taken, value, bytes))
+			return -EFAULT;
+	}
+	options_advise(conn, level, name, &taken, bytes);
+	return 0;
 }
 
 /* Handles an option that MPTCP refuses after connect(), or doesn't know. Returns 0, or TCP's -errno for the value. */
 static int set_late(struct conn *conn, int fd, int level, int name, const void *value, socklen_t len)
 {
-	int refusal = tcp_refusal(conn, fd, level, name, value, len, 0), number;
+	socklen_t bytes;
+	int taken, number, ret = set_elsewhere(conn, fd, level, name, value, len, &taken, &bytes);
 
-	if (!refusal && usermem_read(&number, value, sizeof(number)))
+	if (ret > 0)
+		return -ret;
+	if (usermem_read(&number, value, sizeof(number)))
 		options_note_late(conn, level, name, number);
-	return -refusal;
+	return 0;
 }
 
 HOOK(int, setsockopt, (int fd, int level, int name, const void *value, socklen_t len))
@@ -317,16 +298,15 @@ HOOK(int, setsockopt, (int fd, int level, int name, const void *value, socklen_t
 		return 0;
 	ret = next.setsockopt(fd, level, name, value, len);
 	if (ret == 0) {
-		conn = conn_unsettled(fd);
+		conn = conn_of_phase(fd, PHASE(IDLE) | PHASES_UNFINISHED);
 		if (conn) {
 			options_note(conn, level, name, value, len);
 			keepalive_note(conn, fd, level, name);
 		}
-	} else if ((errno == EINVAL || errno == EOPNOTSUPP) && options_is_late(level, name) && conn_maybe(fd) &&
+	} else if ((errno == EINVAL || errno == EOPNOTSUPP) && options_is_late(level, name) &&
 		   (conn = conn_of(fd)) && conn->socket.mptcp) {
 		ret = hook_result(set_late(conn, fd, level, name, value, len));
-	} else if ((errno == ENOPROTOOPT || errno == EOPNOTSUPP) && conn_maybe(fd) &&
-		   (conn = conn_of(fd)) && conn->socket.mptcp) {
+	} else if ((errno == ENOPROTOOPT || errno == EOPNOTSUPP) && (conn = conn_of(fd)) && conn->socket.mptcp) {
 		ret = hook_result(set_refused(conn, fd, level, name, value, len, errno));
 	} else {
 		return ret;
@@ -391,38 +371,31 @@ static int ioctl_at_mark(int fd, unsigned int request, int *answer)
 	/* The kernel takes an unknown request for a network device's, whose argument is larger: hence EFAULT, too. */
 	if (next.ioctl(fd, request, answer) == 0)
 		return 0;
-	if ((errno != ENOTTY && errno != EFAULT) || !conn_maybe(fd) || !conn_of(fd))
+	if ((errno != ENOTTY && errno != EFAULT) || !conn_of(fd))
 		return -1;
 	errno = saved_errno;
 	return hook_result(answer_nothing(answer));
 }
 
-static int ioctl_known(int fd, unsigned int request, void *arg)
-{
-	if (arg)
-		switch (request) {
-		case FIONREAD:
-			return ioctl_available(fd, request, arg);
-		case SIOCOUTQ:
-		case SIOCOUTQNSD:
-			return ioctl_unsent(fd, request, arg);
-		case SIOCATMARK:
-			return ioctl_at_mark(fd, request, arg);
-		}
-	return next.ioctl(fd, request, arg);
-}
-
 /* The kernel uses 32 bits of the request, and musl's prototype has no more. */
-HOOK(int, ioctl, (int fd, unsigned long request, ...))
+static int ioctl_known(int fd, unsigned long number, void *arg)
 {
-	va_list args;
-	void *arg;
+	const unsigned int request = (unsigned int)number;
 
-	va_start(args, request);
-	arg = va_arg(args, void *);
-	va_end(args);
-	return ioctl_known(fd, (unsigned int)request, arg);
+	switch (arg ? request : 0) {
+	case FIONREAD:
+		return ioctl_available(fd, request, arg);
+	case SIOCOUTQ:
+	case SIOCOUTQNSD:
+		return ioctl_unsent(fd, request, arg);
+	case SIOCATMARK:
+		return ioctl_at_mark(fd, request, arg);
+	default:
+		return next.ioctl(fd, request, arg);
+	}
 }
+
+VARIADIC_HOOK(ioctl, unsigned long, ioctl_known)
 
 /* The C library's sockatmark() calls its own ioctl(), which the hook above doesn't see. */
 HOOK(int, sockatmark, (int fd))
