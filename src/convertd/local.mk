@@ -13,53 +13,51 @@ libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access
 	src/daemon/limits.c src/daemon/limits.h \
 	src/daemon/log.c src/daemon/log.h \
 	src/daemon/metrics.c src/daemon/metrics.h \
-	src/convertd/config/options.c src/convertd/config/options.h \
+	src/convertd/config/option_table.c \
 	src/daemon/outcome.c src/daemon/outcome.h \
 	src/common/problems.c src/common/problems.h \
 	src/daemon/proof.c src/daemon/proof.h \
 	src/relay/relay.c src/relay/relay.h src/relay/fallback.c \
 	src/relay/relay_look.c src/relay/relay_look.h \
 	src/relay/relay_pipe.c \
-	src/convertd/policy/request.c src/convertd/policy/request.h \
+	src/convertd/policy/request.c \
 	src/convertd/net/route.c src/convertd/net/route.h src/host/raw_io.c src/host/raw_io.h src/host/lookup.c src/host/lookup.h \
-	src/convertd/config/settings.c src/convertd/config/settings.h \
+	src/convertd/config/convertd_settings.c src/convertd/config/convertd_settings.h \
 	src/convertd/config/effective_settings.c src/convertd/config/effective_settings.h src/common/sysctl.c src/common/sysctl.h \
-	src/convertd/config/settings_read.c src/convertd/config/settings_read.h \
 	src/daemon/shares.c src/daemon/shares.h \
 	src/convertd/net/sources.c src/convertd/net/sources.h \
-	src/convertd/privilege/sandbox.c src/convertd/privilege/sandbox.h \
-	src/convertd/process/host_checks.c src/convertd/process/host_checks.h \
-	src/convertd/observe/status.c src/convertd/observe/status.h \
+	src/convertd/privilege/sandbox.c src/convertd/privilege/privilege.h \
+	src/convertd/process/host_checks.c src/convertd/process/service.h src/common/netlink.c src/common/netlink.h \
+	src/convertd/observe/status.c src/convertd/observe/monitor.h \
 	src/hold/syn_packet.c src/hold/syn_packet.h src/serve/session_decision.c src/serve/session_decision.h src/serve/syn_decision.c src/serve/syn_decision.h \
 	src/daemon/textfile.c src/daemon/textfile.h \
 	src/daemon/rights.c src/daemon/rights.h \
 	src/daemon/warden_message.c src/daemon/warden_message.h \
-	src/convertd/privilege/warden_policy.c src/convertd/privilege/warden_policy.h \
+	src/convertd/process/warden_policy.c src/convertd/process/warden.h \
 	src/common/json.c src/common/json.h
 
 libconvertd_la_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(MNL_CFLAGS) $(SODIUM_CFLAGS) $(SECCOMP_CFLAGS) -pthread
-libconvertd_la_LIBADD = libcodec.la libcommon.la $(EVENT_LIBS) $(SODIUM_LIBS) $(SECCOMP_LIBS) $(LIBM)
+libconvertd_la_LIBADD = libcodec.la libcommon.la $(EVENT_LIBS) $(MNL_LIBS) $(SODIUM_LIBS) $(SECCOMP_LIBS) $(LIBM)
 
 sbin_PROGRAMS = convertd
-convertd_SOURCES = src/convertd/main.c \
+convertd_SOURCES = src/convertd/convertd.c \
 	src/serve/listening.c src/serve/listening.h \
-	src/convertd/process/converter.c src/convertd/process/converter.h \
+	src/convertd/process/converter.c src/convertd/process/converter.h src/convertd/process/blame.c \
 	src/convertd/net/downstream.c src/convertd/net/downstream.h \
-	src/convertd/observe/endpoint.c src/convertd/observe/endpoint.h \
+	src/convertd/observe/endpoint.c \
 	src/hold/hold_table.c src/hold/hold_table.h src/serve/plugs.h \
-	src/convertd/process/withholding.c src/convertd/process/withholding.h \
-	src/convertd/observe/monitor.c src/convertd/observe/monitor.h \
-	src/convertd/privilege/privileges.c src/convertd/privilege/privileges.h \
-	src/convertd/net/probe.c src/convertd/net/probe.h \
+	src/convertd/process/withholding.c \
+	src/convertd/observe/monitor.c \
+	src/convertd/privilege/privileges.c \
 	src/daemon/poller.c src/daemon/poller.h \
-	src/convertd/process/service.c src/convertd/process/service.h \
+	src/convertd/process/service.c \
 	src/hold/hold.c src/hold/hold.h src/hold/hold_queue.c src/hold/hold_queue.h \
 	src/serve/syn_attempt.c src/serve/syn_judge.c src/serve/syn_judge.h src/serve/session.h src/serve/session_parts.h src/serve/session_life.c src/serve/session_pool.c \
 	src/serve/session_report.c src/serve/session_request.c src/serve/session_socket.c src/serve/session_states.c \
-	src/convertd/privilege/survivor.c src/convertd/privilege/survivor.h \
+	src/convertd/privilege/survivor.c \
 	src/hold/syn_window.c \
-	src/convertd/process/warden.c src/convertd/process/warden.h \
-	src/convertd/process/warden_calls.c src/convertd/process/warden_calls.h \
+	src/convertd/process/warden.c \
+	src/convertd/process/warden_calls.c \
 	src/serve/worker.c src/serve/worker.h
 if HAVE_NFTNL
 convertd_SOURCES += src/hold/nft.c src/hold/nft.h

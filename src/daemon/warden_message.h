@@ -53,7 +53,7 @@ struct warden_answer {
 
 /*
  * warden_call_is_right() - tell whether @len bytes have the form of a call
- * warden_policy.h decides whether the call is permitted. @passed: a descriptor came with it
+ * warden_policy.c decides whether the call is permitted. @passed: a descriptor came with it
  */
 bool warden_call_is_right(const struct warden_call *call, size_t len, bool passed);
 

@@ -9,8 +9,7 @@
  */
 #include "config.h"
 
-#include "convertd/config/settings.h"
-#include "convertd/config/settings_read.h"
+#include "convertd/config/convertd_settings.h"
 #include "convertd/policy/cookies.h"
 
 #include <stdlib.h>

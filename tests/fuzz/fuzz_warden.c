@@ -9,8 +9,8 @@
  */
 #include "config.h"
 
-#include "convertd/config/settings.h"
-#include "convertd/privilege/warden_policy.h"
+#include "convertd/config/convertd_settings.h"
+#include "convertd/process/warden.h"
 #include "convertd/process/systemd.h"
 #include "daemon/warden_message.h"
 #include "hold/syn_packet.h"

@@ -3,8 +3,7 @@
 #include "config.h"
 
 #include "convertd/policy/access.h"
-#include "convertd/config/settings.h"
-#include "convertd/config/settings_read.h"
+#include "convertd/config/convertd_settings.h"
 
 #include "run.h"
 

@@ -6,8 +6,7 @@
 
 #include "convert/convert.h"
 #include "daemon/log.h"
-#include "convertd/config/settings.h"
-#include "convertd/config/settings_read.h"
+#include "convertd/config/convertd_settings.h"
 #include "convertd/policy/cookies.h"
 
 #include "bytes.h"

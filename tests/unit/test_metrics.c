@@ -4,7 +4,7 @@
 
 #include "convert/convert.h"
 #include "daemon/metrics.h"
-#include "convertd/observe/status.h"
+#include "convertd/observe/monitor.h"
 
 #include "run.h"
 

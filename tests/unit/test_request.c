@@ -4,7 +4,7 @@
 #include "run.h"
 
 #include "common/tcp.h"
-#include "convertd/policy/request.h"
+#include "convertd/policy/judgement.h"
 
 #include <arpa/inet.h>
 #include <check.h>

@@ -3,8 +3,7 @@
 #include "config.h"
 
 #include "daemon/log.h"
-#include "convertd/config/settings.h"
-#include "convertd/config/settings_read.h"
+#include "convertd/config/convertd_settings.h"
 #include "daemon/textfile.h"
 
 #include "run.h"

@@ -2,7 +2,7 @@
 /* test_syscall_filter.c - which system calls the filter permits, refuses, and ends the process for */
 #include "config.h"
 
-#include "convertd/privilege/sandbox.h"
+#include "convertd/privilege/privilege.h"
 
 #include "run.h"
 

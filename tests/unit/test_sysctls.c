@@ -2,7 +2,7 @@
 /* test_sysctls.c - the settings that convertd checks are those of the file that is installed */
 #include "config.h"
 
-#include "convertd/process/host_checks.h"
+#include "convertd/process/service.h"
 
 #include "run.h"
 

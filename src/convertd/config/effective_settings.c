@@ -6,7 +6,7 @@
 
 #include "common/sysctl.h"
 #include "daemon/log.h"
-#include "convertd/config/settings.h"
+#include "convertd/config/convertd_settings.h"
 #include "convertd/policy/families.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 /*
  * effective_settings.h - the settings in force, with the values that follow from them on this host; sessions use these
  *
- * Settings (settings.h) are the operator's text. When they come into force, effective settings are made from them:
+ * Settings (convertd_settings.h) are the operator's text. When they come into force, effective settings are made from them:
  * limits that the open files allow, memory that the kernel has, TCP options that the sysctls switch on. They never
  * change; a reload makes new ones, and the old ones live as long as a worker has a reference to them.
  */
@@ -11,7 +11,6 @@
 
 #include "convertd/policy/judgement.h"
 #include "daemon/limits.h"
-#include "convertd/policy/request.h"
 #include "serve/plugs.h"
 
 #include <stdatomic.h>

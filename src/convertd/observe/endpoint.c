@@ -18,7 +18,7 @@
  */
 #include "config.h"
 
-#include "convertd/observe/endpoint.h"
+#include "convertd/observe/monitor.h"
 
 #include "common/problems.h"
 #include "common/clock.h"

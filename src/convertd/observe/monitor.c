@@ -10,11 +10,6 @@
 #include "convertd/observe/monitor.h"
 
 #include "common/clock.h"
-#include "daemon/log.h"
-#include "convertd/observe/endpoint.h"
-#include "daemon/metrics.h"
-#include "convertd/observe/status.h"
-#include "convertd/policy/cookies.h"
 #include "daemon/limits.h"
 #include "daemon/outcome.h"
 
@@ -52,13 +47,7 @@ struct monitor {
 	size_t sample_count; /* the number of all copies ever taken; the last ones are kept */
 	struct endpoint *endpoints[METRICS_ADDRESSES_MAX];
 	struct endpoint *next[METRICS_ADDRESSES_MAX]; /* the endpoints of monitor_open() */
-	char *listening;
-	size_t workers;
-	unsigned max_connections, max_pending;
-	uint64_t max_memory;
-	time_t started, configured;
-	uint64_t reloads, reloads_failed;
-	bool draining;
+	struct status facts; /* those that change rarely; the others are 0 */
 };
 
 static void sum_up(const struct monitor *monitor, struct metrics_sum *sum)
@@ -149,21 +138,11 @@ static void read_status(const struct monitor *monitor, struct status *status)
 {
 	const struct sample *before = oldest_sample(monitor);
 
-	memset(status, 0, sizeof(*status));
+	*status = monitor->facts;
 	sum_up(monitor, &status->sum);
 	status->before = before->sum;
 	status->before_seconds = (double)(clock_now_ms() - before->at_ms) / 1000;
 	status->now = time(NULL);
-	status->started = monitor->started;
-	status->configured = monitor->configured;
-	status->reloads = monitor->reloads;
-	status->reloads_failed = monitor->reloads_failed;
-	status->draining = monitor->draining;
-	status->listening = monitor->listening ? monitor->listening : "";
-	status->workers = monitor->workers;
-	status->max_connections = monitor->max_connections;
-	status->max_pending = monitor->max_pending;
-	status->max_memory = monitor->max_memory;
 	read_usage(&status->process);
 	if (monitor->demand)
 		demand_read(monitor->demand, &status->demand);
@@ -246,7 +225,7 @@ struct monitor *monitor_create(struct event_base *base)
 	if (!monitor)
 		return NULL;
 	monitor->base = base;
-	monitor->started = time(NULL);
+	monitor->facts.started = time(NULL);
 	take_sample(monitor);
 	monitor->tick = event_new(base, -1, EV_PERSIST, on_tick, monitor);
 	if (monitor->tick && event_add(monitor->tick, &tick) == 0)
@@ -261,7 +240,7 @@ void monitor_destroy(struct monitor *monitor)
 		return;
 	tell_left_out(monitor);
 	monitor_close(monitor);
-	free(monitor->listening);
+	free((char *)monitor->facts.listening);
 	if (monitor->tick)
 		event_free(monitor->tick);
 	while (monitor->shards) {
@@ -348,13 +327,13 @@ void monitor_commit(struct monitor *monitor, const char *listening, size_t worke
 	destroy_others(monitor->endpoints, monitor->next);
 	memcpy(monitor->endpoints, monitor->next, sizeof(monitor->endpoints));
 	memset(monitor->next, 0, sizeof(monitor->next));
-	free(monitor->listening);
-	monitor->listening = strdup(listening);
-	monitor->workers = workers;
-	monitor->max_connections = limits->connections.total;
-	monitor->max_pending = limits->pending.total;
-	monitor->max_memory = limits->memory.total;
-	monitor->configured = time(NULL);
+	free((char *)monitor->facts.listening);
+	monitor->facts.listening = strdup(listening);
+	monitor->facts.workers = workers;
+	monitor->facts.max_connections = limits->connections.total;
+	monitor->facts.max_pending = limits->pending.total;
+	monitor->facts.max_memory = limits->memory.total;
+	monitor->facts.configured = time(NULL);
 }
 
 void monitor_watch_demand(struct monitor *monitor, struct demand *demand)
@@ -365,9 +344,9 @@ void monitor_watch_demand(struct monitor *monitor, struct demand *demand)
 void monitor_count_reload(struct monitor *monitor, bool ok)
 {
 	if (ok)
-		monitor->reloads++;
+		monitor->facts.reloads++;
 	else
-		monitor->reloads_failed++;
+		monitor->facts.reloads_failed++;
 }
 
 void monitor_close(struct monitor *monitor)
@@ -380,5 +359,5 @@ void monitor_close(struct monitor *monitor)
 
 void monitor_set_draining(struct monitor *monitor)
 {
-	monitor->draining = true;
+	monitor->facts.draining = true;
 }

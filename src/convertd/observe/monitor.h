@@ -2,23 +2,26 @@
 /*
  * monitor.h - reports about the converter as a whole: by HTTP, and by the log about lines that it has left out
  *
- * The main thread owns all of it, except the counters and limits that it hands out.
+ * The main thread owns all of it, except the counters and limits that it hands out. monitor.c collects the facts,
+ * status.c writes them, and endpoint.c speaks HTTP.
  */
 #ifndef CONVERTD_MONITOR_H
 #define CONVERTD_MONITOR_H
 
 #include "daemon/listen_address.h"
+#include "daemon/log.h"
+#include "daemon/metrics.h"
+#include "convertd/policy/cookies.h"
+#include "convertd/policy/families.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <time.h>
 
-struct demand;
 struct event_base;
-struct log_limit;
-struct limits_settings;
-struct metrics;
 struct monitor;
-struct problems;
 
 /* Returns a monitor, which answers in @base's loop, or NULL without memory. */
 struct monitor *monitor_create(struct event_base *base);
@@ -62,5 +65,86 @@ void monitor_close(struct monitor *monitor);
  * monitor owns them.
  */
 struct log_limit *monitor_log_limits(struct monitor *monitor);
+
+/* ----- the status, and how it is written (status.c; no I/O) ----- */
+
+/* The resources that this process uses (getrusage(2)). */
+struct resource_usage {
+	uint64_t open_files, max_files; /* UINT64_MAX: not known; no limit */
+	uint64_t resident_bytes, virtual_bytes; /* 0: not known */
+	double cpu_seconds;             /* user and system, of all threads */
+};
+
+struct status {
+	/* facts that change rarely: the monitor keeps them here */
+	time_t started, configured;
+	uint64_t reloads, reloads_failed;
+	bool draining;
+	const char *listening; /* "[::]:1234 (MPTCP, Fast Open), …"; NULL: nowhere */
+	size_t workers;
+	unsigned max_connections, max_pending; /* 0: no limit */
+	uint64_t max_memory;                   /* bytes of kernel memory; 0: no limit */
+	/* facts of the moment */
+	time_t now;
+	struct metrics_sum sum;
+	struct metrics_sum before; /* the counters @before_seconds ago, for rates */
+	double before_seconds;     /* 0: there are no earlier counters yet */
+	struct demand_facts demand;
+	struct resource_usage process;
+	struct {
+		enum family_state state;
+		bool routed;
+	} families[FAMILY_COUNT];
+	size_t notice_count;
+	struct notice notices[NOTICES_MAX];
+};
+
+/* Writes a line like "convertd 0.1.0: serving", and tables of figures with names. */
+void status_write_text(FILE *out, const struct status *status);
+
+/* Writes the same as an HTML page: one file without scripts, light or dark as the browser is. */
+void status_write_html(FILE *out, const struct status *status);
+
+/* Writes all metrics for Prometheus: those of metrics_write(), and those that aren't counters of sessions. */
+void status_write_metrics(FILE *out, const struct status *status);
+
+/* ----- answers HTTP requests about the converter, without delaying the converter (endpoint.c) ----- */
+
+struct endpoint;
+
+/* The most descriptors that an endpoint uses. */
+#define ENDPOINT_FILES_MAX 20
+
+struct endpoint_answer {
+	unsigned status;   /* the HTTP status code */
+	const char *type;  /* the Content-Type, a constant */
+	char *body;        /* from malloc(); the endpoint frees it */
+	size_t len;        /* of the body, in bytes */
+};
+
+/* Fills the answer to GET @path. Returns false if there is no such page. */
+typedef bool endpoint_answer_fn(void *arg, const char *path, struct endpoint_answer *answer);
+
+/*
+ * endpoint_create() - listen at @where, and answer from now on
+ * @answer: called with @arg for each request
+ * Returns the endpoint, for endpoint_destroy(), or NULL after adding the error to @problems.
+ */
+struct endpoint *endpoint_create(struct event_base *base, const struct metrics_address *where,
+				 endpoint_answer_fn *answer, void *arg, struct problems *problems);
+
+/* Returns the address at which the endpoint listens. */
+const struct metrics_address *endpoint_address(const struct endpoint *endpoint);
+
+/* Ends all connections and stops listening. NULL is fine. */
+void endpoint_destroy(struct endpoint *endpoint);
+
+/* ----- "convertd status": asks the running converter for its status and prints it ----- */
+
+/*
+ * ask_status() - print the status of the converter whose --metrics address is @where
+ * Returns the exit status: EXIT_FAILURE after saying why on standard error.
+ */
+int ask_status(const struct metrics_address *where);
 
 #endif

@@ -6,7 +6,7 @@
  */
 #include "config.h"
 
-#include "convertd/observe/status.h"
+#include "convertd/observe/monitor.h"
 
 #include "convert/convert.h"
 
@@ -95,7 +95,7 @@ static void tell_converter(struct sink *sink, const struct status *status)
 {
 	heading(sink, "Converter");
 	row(sink, "state", "%s", status->draining ? "draining" : "serving");
-	row(sink, "listening on", "%s", status->listening);
+	row(sink, "listening on", "%s", status->listening ? status->listening : "");
 	row_of(sink, "workers", status->workers, 0);
 	row_time(sink, "running since", status->started, status->now);
 	row_time(sink, "configured", status->configured, status->now);

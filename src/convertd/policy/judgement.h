@@ -1,20 +1,115 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* judgement.h - decides what the converter does with a request; no other place does (no I/O) */
+/*
+ * judgement.h - decides what the converter does with a request; no other place does (no I/O)
+ *
+ * request.c reads the request and writes the answer; judgement.c decides who gets what, and whether there is room.
+ */
 #ifndef CONVERTD_JUDGEMENT_H
 #define CONVERTD_JUDGEMENT_H
 
 #include "common/sockaddr.h"
+#include "convert/convert.h"
 #include "convertd/policy/access.h"
 #include "daemon/limits.h"
 #include "daemon/outcome.h"
-#include "convertd/policy/request.h"
 #include "serve/plugs.h"
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* ----- whether a client gets what its valid request asks for (no I/O of its own) ----- */
+/* ----- what a client's bytes ask for, and the answers: request.c ----- */
+
+/*
+ * The TCP options that this host puts into its SYNs (Section 6.2.4): its sysctls tcp_sack, tcp_timestamps and
+ * mptcp.enabled, read when settings come into force. It also has all else that the answer to an Info TLV says.
+ */
+struct request_features {
+	bool sack;
+	bool timestamps;
+	bool mptcp;
+	struct convert_withholding withholding; /* told as well, if SYNs are withheld or corrected */
+};
+
+/* The most KiB behind an Echo TLV that come back. */
+#define REQUEST_ECHO_KIB 256
+
+struct request_decision {
+	enum request_action action;
+	const char *reason; /* for the log; NULL for WAIT and CONNECT */
+	size_t length;      /* bytes of the stream that a valid request takes */
+
+	bool silent; /* the client wants no response where its SYN+ACK says all (doc/private-tlvs.md); also with WAIT */
+	struct convert_silence silence; /* its terms, if the request is valid */
+
+	bool has_hold_time; /* the valid request says for how long its SYN may be withheld (doc/private-tlvs.md): */
+	uint16_t hold_ms;   /* at most this many milliseconds */
+
+	bool valid; /* the bytes are a request, granted or not */
+	bool has_cookie;
+	struct convert_span cookie; /* in the request, with its padding */
+
+	bool connect; /* there is a Connect TLV; the following are set with CONNECT, and for the log with ANSWER: */
+	struct in6_addr address; /* IPv4 as v4-mapped */
+	uint16_t port;           /* host byte order */
+	bool mptcp;              /* the client wants MPTCP towards the server */
+	bool info;               /* the answer starts with what the converter supports */
+	bool echo;               /* ANSWER: the bytes behind the request are to come back */
+
+	bool refused;  /* ANSWER: the message is an Error TLV */
+	bool proven;   /* the request's cookie proves the client's address */
+	bool demanded; /* ANSWER: the request has no cookie, and for now one is demanded (cookies.h) */
+	bool lacking;  /* ANSWER: refused since this converter lacks something that the client may have */
+	uint8_t answer[CONVERT_MESSAGE_MAX];
+	size_t answer_len;
+};
+
+/*
+ * request_decide() - decide what to do about the first bytes of a stream
+ * @buf, @len: all bytes that have arrived; those behind the message are ignored
+ */
+void request_decide(const struct request_features *features, const uint8_t *buf, size_t len,
+		    struct request_decision *decision);
+
+/*
+ * request_refuse() - turn the decision on a valid request into an Error TLV
+ * @info: precede it with what the converter supports; false for clients that may not use the converter
+ * @reason: a constant for the log
+ */
+void request_refuse(const struct request_features *features, bool info,
+		    enum convert_error_code code, uint8_t value, const char *reason,
+		    struct request_decision *decision);
+
+/* Likewise, for want of a cookie; the answer gives the client that cookie. */
+void request_refuse_cookie(const uint8_t *cookie, size_t len, const char *reason,
+			   struct request_decision *decision);
+
+/* Likewise, for a request that only this host knows to be malformed; @message is the request. */
+void request_refuse_malformed(const uint8_t *message, const char *reason,
+			      struct request_decision *decision);
+
+/*
+ * request_write_connected() - write the answer to a Connect TLV whose server was reached
+ * @info: the request had an Info TLV as well
+ * @options: options of the server's SYN+ACK in wire format (Section 6.2.6)
+ * Returns the number of bytes written to @out.
+ */
+size_t request_write_connected(const struct request_features *features, bool info,
+			       const uint8_t *options, size_t options_len,
+			       uint8_t out[static CONVERT_MESSAGE_MAX]);
+
+/* Likewise writes an Error TLV; if @info, behind a Supported TCP Extensions TLV. */
+size_t request_write_error(const struct request_features *features, bool info,
+			   enum convert_error_code code, uint8_t value,
+			   uint8_t out[static CONVERT_MESSAGE_MAX]);
+
+/* Likewise writes the error Unsupported TCP Option with @count unsupported @kinds. */
+size_t request_write_unsupported(const struct request_features *features, bool info,
+				 const uint8_t *kinds, size_t count,
+				 uint8_t out[static CONVERT_MESSAGE_MAX]);
+
+/* ----- whether a client gets what its valid request asks for ----- */
 
 struct cookies;
 struct demand;

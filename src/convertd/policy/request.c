@@ -17,7 +17,7 @@
  */
 #include "config.h"
 
-#include "convertd/policy/request.h"
+#include "convertd/policy/judgement.h"
 
 #include "common/tcp.h"
 

@@ -9,11 +9,11 @@
  */
 #include "config.h"
 
-#include "convertd/privilege/privileges.h"
+#include "convertd/privilege/privilege.h"
 
 #include "daemon/log.h"
 #include "daemon/textfile.h"
-#include "convertd/config/settings.h"
+#include "convertd/config/convertd_settings.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -34,11 +34,10 @@
  */
 #include "config.h"
 
-#include "convertd/privilege/survivor.h"
+#include "convertd/privilege/privilege.h"
 
 #include "relay/relay.h"
 #include "daemon/log.h"
-#include "convertd/privilege/sandbox.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -4,18 +4,6 @@
  *
  * The judge is judgement_make(). Answers are the messages of the Convert Protocol. The dialler calls connect() and needs no state of its own:
  * the server's socket is all of it.
- *
- * Who is to blame when a server isn't reached: the server, or this converter?
- *
- * If the server, or a router on the way to it, reports an error, the client gets that error as Section 6.2.8 has it,
- * and its application gets the errno of a direct connection. But if this host has no route, or its own router or its
- * whole IPv6 is silent, a direct connection may well succeed. Then we send Not Authorized, with which the client goes
- * on without us. Network Failure would fit as well, but its delay keeps clients from sending any request (Section
- * 6.2.8), even for the family that works.
- *
- * A prohibit route is the administrator's decision: the client gets the error that a router would send.
- *
- * Servers are tested (families.h) in the worker that has noticed the failure.
  */
 #include "config.h"
 
@@ -24,14 +12,13 @@
 #include "common/clock.h"
 #include "common/tcp.h"
 #include "convertd/config/effective_settings.h"
-#include "convertd/config/settings.h"
+#include "convertd/config/convertd_settings.h"
 #include "convertd/net/downstream.h"
-#include "convertd/net/probe.h"
 #include "convertd/net/route.h"
 #include "convertd/observe/monitor.h"
 #include "convertd/policy/cookies.h"
 #include "convertd/policy/families.h"
-#include "convertd/privilege/survivor.h"
+#include "convertd/privilege/privilege.h"
 #include "daemon/metrics.h"
 #include "daemon/poller.h"
 #include "hold/syn_packet.h"
@@ -142,153 +129,6 @@ static void refused(struct serve_context *context, uint8_t mark, const struct se
 			      request_write_error(features, mark & MARK_INFO, code, value, answer->bytes);
 	answer->reason = convert_error_name(code);
 	read_answer(answer);
-}
-
-/* ----- who is to blame when a server isn't reached: the server, or this converter ----- */
-
-/* Returns the error to send to a client whose server this host can't reach, though the client itself may. */
-static struct downstream_error blame_ourselves(void)
-{
-	return (struct downstream_error){ .code = CONVERT_ERROR_NOT_AUTHORIZED, .ours = true };
-}
-
-static void on_tested(const union sockaddr_ip *server, int error)
-{
-	if (!error || error == -ECONNREFUSED)
-		families_answered(server, clock_now_ms());
-	else
-		families_tested_in_vain(server, clock_now_ms());
-}
-
-static void test(struct converter *converter, const union sockaddr_ip *server)
-{
-	const struct settings *settings = converter->effective->settings;
-	struct downstream_plan plan = { .server = server, .route = converter->route, .congestion = "" };
-
-	/* Rules may have changed since a client asked for it. */
-	if (!admission_still_allows(&converter->admission, server))
-		return;
-	/* There is no client whose address could be kept. */
-	plan.choice = settings->sources.preserve ?
-			      SOURCES_ANY :
-			      sources_choose(&settings->sources, server, server, &plan.source);
-	probes_start(converter->probes, &plan, on_tested);
-}
-
-/* Starts the tests that are due, and sets the timer for the next. */
-static void run_tests(struct converter *converter)
-{
-	uint64_t now_ms = clock_now_ms(), next_ms = 0;
-
-	for (int family = 0; family < FAMILY_COUNT; family++) {
-		union sockaddr_ip server;
-		uint64_t next;
-
-		if (families_take_test((enum family)family, now_ms, &server))
-			test(converter, &server);
-		next = families_next_test_ms((enum family)family);
-		if (next && (!next_ms || next < next_ms))
-			next_ms = next;
-	}
-	if (next_ms) {
-		uint64_t wait_ms = next_ms > now_ms ? next_ms - now_ms : 1;
-		struct timeval wait = { .tv_sec = (time_t)(wait_ms / 1000),
-					.tv_usec = (suseconds_t)(wait_ms % 1000 * 1000) };
-
-		event_add(converter->tests, &wait);
-	}
-}
-
-static void on_tests(evutil_socket_t fd, short what, void *arg)
-{
-	(void)fd;
-	(void)what;
-	run_tests(arg);
-}
-
-static int blame_init(struct converter *converter)
-{
-	converter->tests = event_new(converter->context->base, -1, 0, on_tests, converter);
-	return converter->tests ? 0 : -ENOMEM;
-}
-
-static void blame_fini(struct converter *converter)
-{
-	if (converter->tests)
-		event_free(converter->tests);
-}
-
-static void tell_unrouted(struct converter *converter, const union sockaddr_ip *server, int error)
-{
-	char text[SOCKADDR_STRLEN];
-	unsigned suppressed;
-
-	/* If the family has no route at all, the log has that already. */
-	if (families_is_routed(families_of(server)) &&
-	    log_limit_pass(&converter->shared->unrouted, &suppressed))
-		log_warning("this host has no way to %s (%s): clients are told to connect directly; add "
-			    "a route (%u more since the last such line)",
-			    sockaddr_ip_format(server, text), strerror(-error), suppressed);
-}
-
-/* Tells whether this host itself has refused to connect, before it sent any packet. */
-static bool is_unrouted(int fd, int error)
-{
-	return fd < 0 && (error == -ENETUNREACH || error == -EHOSTUNREACH || error == -EINVAL ||
-			  error == -EAFNOSUPPORT);
-}
-
-/* Tells whether the router on the way to the server is gone. A missing server on this host's own network looks the same. */
-static bool is_router_gone(struct converter *converter, const struct downstream_error *refusal,
-			   const union sockaddr_ip *server)
-{
-	struct in6_addr address = sockaddr_ip_in6(server), router;
-
-	return refusal->said_here && route_gateway(converter->route, &address, &router);
-}
-
-/*
- * Returns the error to send to a client whose server wasn't reached.
- * @fd: the server's socket, -1 if there is none; @asked_ms: when the server was asked; @error: -errno, -ETIMEDOUT if time is up
- */
-static struct downstream_error blame_refusal(struct converter *converter, int fd,
-				      const union sockaddr_ip *server, uint64_t asked_ms, int error)
-{
-	struct downstream_error refusal = downstream_refusal(fd, server, error);
-	bool ours = false;
-	uint64_t now_ms = clock_now_ms();
-	bool silent = error == -ETIMEDOUT;
-
-	if (is_unrouted(fd, error)) {
-		tell_unrouted(converter, server, error);
-		ours = true;
-	} else if (error == -ECONNREFUSED) {
-		families_answered(server, now_ms);
-	} else if (fd >= 0 && is_router_gone(converter, &refusal, server)) {
-		families_unanswered(server, asked_ms, now_ms, true);
-		ours = true;
-	} else if (silent ? now_ms - asked_ms >= FAMILIES_PATIENCE_MS :
-			    refusal.code == CONVERT_ERROR_DESTINATION_UNREACHABLE) {
-		ours = families_unanswered(server, asked_ms, now_ms, silent);
-	}
-	run_tests(converter);
-	return ours ? blame_ourselves() : refusal;
-}
-
-/* Tells whether this host more likely causes the server's silence than the server, so that the client should know. */
-static bool blame_silence(struct converter *converter, const union sockaddr_ip *server, uint64_t asked_ms)
-{
-	bool ours = families_unanswered(server, asked_ms, clock_now_ms(), true);
-
-	run_tests(converter);
-	return ours;
-}
-
-/* Notes that a request is refused since its family doesn't work here, and starts the next test of the family if it is due. */
-static void blame_again(struct converter *converter, const union sockaddr_ip *server)
-{
-	families_asked(server, clock_now_ms());
-	run_tests(converter);
 }
 
 /* ----- the dialler: connect() ----- */
@@ -437,8 +277,7 @@ static int start(struct serve_context *context, void *arg)
 	converter->route = route_create();
 	if (!converter->route)
 		return -errno;
-	converter->probes = probes_create(context->base);
-	if (!context->metrics || !converter->probes)
+	if (!context->metrics)
 		return -ENOMEM;
 	converter->admission = (struct admission){
 		.demand = converter->shared->demand,
@@ -456,7 +295,6 @@ static void stop(struct serve_context *context)
 	if (!converter)
 		return;
 	blame_fini(converter);
-	probes_destroy(converter->probes);
 	route_destroy(converter->route);
 	effective_settings_unref(converter->effective);
 	free(converter);

@@ -3,14 +3,14 @@
 #ifndef CONVERTD_CONVERTER_H
 #define CONVERTD_CONVERTER_H
 
+#include "convertd/net/downstream.h"
 #include "convertd/policy/judgement.h"
 #include "daemon/log.h"
 #include "serve/plugs.h"
 
+struct blame;
 struct effective_settings;
-struct event;
 struct monitor;
-struct probes;
 struct route;
 
 /* The state that all workers share; the argument of converter_plugs.start(). */
@@ -27,11 +27,33 @@ struct converter {
 	struct effective_settings *effective; /* the settings in force; NULL before the first ones */
 	struct admission admission;           /* the basis of judgements: part of the settings, limits, demand, routes */
 	struct route *route;
-	struct probes *probes;
-	struct event *tests; /* the next test of an address family that doesn't work */
+	struct blame *blame; /* tests of servers: blame.c */
 };
 
 /* Returns the plugs. @shared: must outlive the workers */
 struct serve_plugs converter_plugs(struct converter_shared *shared);
+
+/* ----- who is to blame when a server isn't reached, the server or this converter: blame.c ----- */
+
+/* Prepares the functions below. Returns 0 or -ENOMEM. */
+int blame_init(struct converter *converter);
+
+/* Resets probes that are under way, and frees what blame_init() has made, also after its failure. */
+void blame_fini(struct converter *converter);
+
+/*
+ * blame_refusal() - return the error to send to a client whose server wasn't reached
+ * @fd: the server's socket, -1 if there is none
+ * @asked_ms: when the server was asked, as clock_now_ms()
+ * @error: -errno of downstream_connect() or downstream_result(), -ETIMEDOUT if time is up
+ */
+struct downstream_error blame_refusal(struct converter *converter, int fd, const union sockaddr_ip *server, uint64_t asked_ms,
+				      int error);
+
+/* Tells whether this host more likely causes the server's silence than the server, so that the client should know. */
+bool blame_silence(struct converter *converter, const union sockaddr_ip *server, uint64_t asked_ms);
+
+/* Notes that a request is refused since its family doesn't work here, and starts the next test of the family if it is due. */
+void blame_again(struct converter *converter, const union sockaddr_ip *server);
 
 #endif

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * host_checks.c - watches the kernel's routes: tells families.c which address families lead out of this host
- *
- * convertd asks before it connects to a server of a family, so that a client learns at once that it can't (families.c).
+ * host_checks.c - tells families.c which address families have a route out of this host, and lists the sysctls that convertd wants
  *
  * A route leads out if it is the default, or has a next hop. It may be in any table: connect() finds out for each
- * destination whether policy rules lead to that table. The kernel's dump is read only up to the first route that leads
+ * destination whether policy rules lead to that table. We read the kernel's list only up to the first route that leads
  * out, so that it is short on routers with a million of them.
  *
- * There may be many changes a second. The first one starts a timer of SETTLE_SECONDS, and until it fires no message is
- * read; then all are thrown away at once and the routes are asked for. A receive queue that overflows meanwhile does no
+ * There may be many changes a second. The first one starts a timer of SETTLE_SECONDS, and until it fires we read no
+ * message; then we discard them all at once and ask for the routes. A receive queue that overflows meanwhile does no
  * harm.
  */
 #include "config.h"
 
-#include "convertd/process/host_checks.h"
+#include "convertd/process/service.h"
 
 #include "common/clock.h"
+#include "common/netlink.h"
 #include "daemon/log.h"
-#include "convertd/config/settings.h"
+#include "convertd/config/convertd_settings.h"
 #include "convertd/policy/families.h"
 #include "serve/listening.h"
 
@@ -34,110 +33,45 @@
 
 #define SETTLE_SECONDS 1
 
-/* The kernel puts at most this many bytes into one message of a dump, unless it is offered a larger buffer. */
-#define ANSWER_MAX 32768
-
 struct family_routes {
 	const struct settings *settings; /* the settings in force; NULL: none yet */
-	int changes, questions; /* netlink sockets: one receives changes, one asks for dumps; -1: routes aren't known */
-	uint32_t sequence;
+	int changes;                     /* a netlink socket that receives changes; -1: we don't hear of them */
 	struct event *readable, *settled;
-	char answer[ANSWER_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
 };
 
-/* Opens a netlink socket that receives changes in @groups (rtnetlink(7)). Returns -1 with errno set. */
-static int open_socket(uint32_t groups)
+/* Notes in @out whether the route leads out; the first one that does ends the list. */
+static int on_route(const struct nlmsghdr *header, void *out)
 {
-	const struct sockaddr_nl own = { .nl_family = AF_NETLINK, .nl_groups = groups };
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
-
-	if (fd >= 0 && bind(fd, (const struct sockaddr *)&own, sizeof(own)) < 0) {
-		close(fd);
-		fd = -1;
-	}
-	return fd;
-}
-
-static bool leads_out(const struct nlmsghdr *header)
-{
-	const struct rtmsg *route = NLMSG_DATA(header);
-	const struct rtattr *attribute = RTM_RTA(route);
-	int left = (int)RTM_PAYLOAD(header);
+	const struct rtmsg *route = mnl_nlmsg_get_payload(header);
+	const struct nlattr *attribute;
+	bool leads = route->rtm_dst_len == 0;
 
 	if (header->nlmsg_type != RTM_NEWROUTE || route->rtm_type != RTN_UNICAST)
-		return false;
-	if (route->rtm_dst_len == 0)
-		return true;
-	for (; RTA_OK(attribute, left); attribute = RTA_NEXT(attribute, left))
-		if (attribute->rta_type == RTA_GATEWAY || attribute->rta_type == RTA_VIA ||
-		    attribute->rta_type == RTA_MULTIPATH || attribute->rta_type == RTA_NH_ID)
-			return true;
-	return false;
-}
+		return MNL_CB_OK;
+	mnl_attr_for_each(attribute, header, sizeof(*route)) {
+		uint16_t type = mnl_attr_get_type(attribute);
 
-/*
- * Looks at one part of the dump. Returns 1 if it has a route that leads out (or the kernel reports an error), 0 if the
- * dump ends without any, -EAGAIN if more is to come.
- */
-static int read_part(struct family_routes *routes, ssize_t len)
-{
-	const struct nlmsghdr *header = (const struct nlmsghdr *)routes->answer;
-	unsigned left = (unsigned)len;
-
-	for (; NLMSG_OK(header, left); header = NLMSG_NEXT(header, left)) {
-		if (header->nlmsg_seq != routes->sequence)
-			continue;
-		if (header->nlmsg_type == NLMSG_DONE)
-			return 0;
-		if (header->nlmsg_type == NLMSG_ERROR)
-			return 1;
-		if (leads_out(header))
-			return 1;
+		leads |= type == RTA_GATEWAY || type == RTA_VIA || type == RTA_MULTIPATH || type == RTA_NH_ID;
 	}
-	return -EAGAIN;
-}
-
-/* Replaces the socket of a dump that wasn't read to its end: on the same socket no other could begin. */
-static bool renew(struct family_routes *routes)
-{
-	close(routes->questions);
-	routes->questions = open_socket(0);
-	return routes->questions >= 0;
+	*(bool *)out = leads;
+	return leads ? MNL_CB_STOP : MNL_CB_OK;
 }
 
 /*
  * Tells whether a route of @family (AF_INET, AF_INET6) leads beyond the networks of this host's interfaces. Returns true as
- * well where the kernel can't be asked.
+ * well where the kernel can't be asked. If the list changes while we read it (-EINTR), we hear of that and ask again.
  */
-static bool has_route(struct family_routes *routes, int family)
+static bool has_route(int family)
 {
-	struct {
-		struct nlmsghdr header;
-		struct rtmsg route;
-	} question = {
-		.header = { .nlmsg_len = sizeof(question),
-			    .nlmsg_type = RTM_GETROUTE,
-			    .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
-			    .nlmsg_seq = ++routes->sequence },
-		.route = { .rtm_family = (unsigned char)family },
-	};
-	int found = -EAGAIN;
+	struct netlink netlink;
+	bool found = false;
+	int error = netlink_open(&netlink, NETLINK_ROUTE);
 
-	if (routes->questions < 0 || send(routes->questions, &question, sizeof(question), 0) < 0)
+	if (error)
 		return true;
-	/* recv() doesn't wait: the kernel makes the dump's next part within the call. */
-	while (found == -EAGAIN) {
-		ssize_t len = recv(routes->questions, routes->answer, sizeof(routes->answer), 0);
-
-		if (len < 0 && errno == EINTR)
-			continue;
-		if (len <= 0)
-			return true;
-		found = read_part(routes, len);
-	}
-	if (found)
-		renew(routes);
-	return found != 0;
+	error = netlink_dump(&netlink, RTM_GETROUTE, family, on_route, &found);
+	netlink_close(&netlink);
+	return found || (error && error != -EINTR);
 }
 
 /* Tells whether the rules allow clients to reach the Internet by this family. */
@@ -159,7 +93,7 @@ static void check(struct family_routes *routes, bool again)
 
 	for (int i = 0; i < FAMILY_COUNT; i++) {
 		enum family family = (enum family)i;
-		bool routed = has_route(routes, families[i]);
+		bool routed = has_route(families[i]);
 		bool tell = is_wanted(routes->settings, family) && (again || families_is_routed(family));
 
 		families_set_routed(family, routed, tell, clock_now_ms());
@@ -180,11 +114,11 @@ static void on_change(evutil_socket_t fd, short what, void *arg)
 static void on_settled(evutil_socket_t fd, short what, void *arg)
 {
 	struct family_routes *routes = arg;
+	char byte;
 
 	(void)fd;
 	(void)what;
-	while (recv(routes->changes, routes->answer, sizeof(routes->answer), 0) >= 0 ||
-	       errno == ENOBUFS || errno == EINTR)
+	while (recv(routes->changes, &byte, sizeof(byte), 0) >= 0 || errno == ENOBUFS || errno == EINTR)
 		;
 	event_add(routes->readable, NULL);
 	if (!routes->settings)
@@ -195,25 +129,24 @@ static void on_settled(evutil_socket_t fd, short what, void *arg)
 
 static bool watch(struct family_routes *routes, struct event_base *base)
 {
-	routes->changes = open_socket(RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE | RTMGRP_IPV4_IFADDR |
-				      RTMGRP_IPV6_IFADDR);
-	if (routes->changes < 0)
+	static const struct sockaddr_nl groups = {
+		.nl_family = AF_NETLINK,
+		.nl_groups = RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR,
+	};
+
+	routes->changes = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+	if (routes->changes < 0 || bind(routes->changes, (const struct sockaddr *)&groups, sizeof(groups)) < 0)
 		return false;
-	routes->questions = open_socket(0);
 	routes->readable = event_new(base, routes->changes, EV_READ | EV_PERSIST, on_change, routes);
 	routes->settled = event_new(base, -1, 0, on_settled, routes);
-	return routes->questions >= 0 && routes->readable && routes->settled &&
-	       event_add(routes->readable, NULL) == 0;
+	return routes->readable && routes->settled && event_add(routes->readable, NULL) == 0;
 }
 
 struct family_routes *family_routes_create(struct event_base *base)
 {
 	struct family_routes *routes = calloc(1, sizeof(*routes));
 
-	if (!routes)
-		return NULL;
-	routes->changes = routes->questions = -1;
-	if (!watch(routes, base))
+	if (routes && !watch(routes, base))
 		log_warning("routes can't be watched: %s", strerror(errno));
 	return routes;
 }
@@ -228,8 +161,6 @@ void family_routes_destroy(struct family_routes *routes)
 		event_free(routes->settled);
 	if (routes->changes >= 0)
 		close(routes->changes);
-	if (routes->questions >= 0)
-		close(routes->questions);
 	free(routes);
 }
 

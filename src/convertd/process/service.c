@@ -8,7 +8,8 @@
  * old settings in force: new sockets are bound and listen, but no client is accepted from them yet. The second step
  * (take_force()) can't fail, and each worker takes it for itself: its sessions get the new settings, acceptors of new
  * listeners start, and acceptors of listeners that are no longer wanted accept the clients in their queues and end.
- * When all workers have done so, the settings are in force. Listeners that old and new settings share are kept.
+ * When all workers have done so, the settings are in force. Listeners that old and new settings share are kept: each
+ * site knows whether it runs, under the old settings, and whether the new ones want it.
  *
  * service_stop_accepting() lets sessions go on until service_destroy() ends them.
  */
@@ -21,16 +22,13 @@
 #include "serve/listening.h"
 #include "convertd/policy/cookies.h"
 #include "daemon/far_clients.h"
-#include "convertd/observe/endpoint.h"
-#include "convertd/process/withholding.h"
+#include "convertd/observe/monitor.h"
 #include "hold/hold_table.h"
 #include "convertd/process/systemd.h"
 #include "daemon/log.h"
-#include "convertd/observe/monitor.h"
 #include "daemon/rights.h"
-#include "convertd/config/settings.h"
+#include "convertd/config/convertd_settings.h"
 #include "convertd/net/sources.h"
-#include "convertd/process/host_checks.h"
 #include "convertd/config/effective_settings.h"
 #include "convertd/process/converter.h"
 #include "serve/plugs.h"
@@ -40,6 +38,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 /* The descriptors of the process besides those of workers: for netlink, nftables, the log and the like. */
 #define FILES_OWN 20
@@ -49,21 +48,24 @@
 
 /* A listener and its acceptors, one for each worker. */
 struct site {
+	struct site *prev, *next;
+	struct listen_address where;
 	struct listener *listener;
+	bool wanted;  /* the settings that come into force, or are in force, have it */
+	bool running; /* its acceptors were started */
 	struct acceptor *acceptors[];
 };
 
 struct service {
-	struct effective_settings *effective;             /* the settings in force; NULL: none yet */
-	const struct settings *settings; /* the settings of these settings */
+	struct effective_settings *effective; /* the settings in force; NULL: none yet */
+	const struct settings *settings;      /* the operator's, from which they follow */
 	struct session_shared shared;
 	struct converter_shared converter;
 	struct serve_plugs plugs;
 	struct workers *workers;
 	const struct inherited *inherited;
-	struct site *sites[LISTEN_ADDRESSES_MAX]; /* in the order of settings->listen */
-	bool stopped;                            /* service_stop_accepting() was called: there are no sites any more */
-	bool told_standing;                      /* it was logged that a worker stands still */
+	struct site *sites; /* in the order of the settings; NULL after service_stop_accepting() */
+	bool told_standing; /* it was logged that a worker stands still */
 	struct withholding *withholding;
 	bool windows_corrected; /* the rules of syn_window.c are in force */
 	struct family_routes *family_routes;
@@ -71,10 +73,9 @@ struct service {
 
 /* The order that each worker carries out when settings come into force. */
 struct change {
-	struct effective_settings *effective;
-	struct site *const *started, *const *stopped;
-	size_t started_count, stopped_count;
-	bool drain;
+	struct effective_settings *effective; /* NULL: they stay */
+	struct site *sites;
+	bool drain; /* sites that aren't wanted accept the clients in their queues */
 };
 
 struct service *service_create(struct event_base *base, size_t workers,
@@ -111,31 +112,6 @@ struct service *service_create(struct event_base *base, size_t workers,
 	return NULL;
 }
 
-static size_t site_count(const struct service *service)
-{
-	return service->settings && !service->stopped ? service->settings->listen_count : 0;
-}
-
-static bool contains(struct site *const *sites, size_t count, const struct site *site)
-{
-	for (size_t i = 0; i < count; i++)
-		if (sites[i] == site)
-			return true;
-	return false;
-}
-
-/* Puts those of @sites that are not among @others into @out. Returns their number. */
-static size_t without(struct site *const *sites, size_t count, struct site *const *others,
-		      size_t others_count, struct site *out[LISTEN_ADDRESSES_MAX])
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < count; i++)
-		if (!contains(others, others_count, sites[i]))
-			out[n++] = sites[i];
-	return n;
-}
-
 /* Frees a site whose acceptors have gone, or have never been started. */
 static void site_destroy(struct service *service, struct site *site)
 {
@@ -145,10 +121,16 @@ static void site_destroy(struct service *service, struct site *site)
 	free(site);
 }
 
-static void destroy_sites(struct service *service, struct site *const *sites, size_t count)
+/* Removes the sites that have never run (@new), or else those that aren't wanted. */
+static void remove_sites(struct service *service, bool new)
 {
-	for (size_t i = 0; i < count; i++)
-		site_destroy(service, sites[i]);
+	struct site *site, *next;
+
+	DL_FOREACH_SAFE(service->sites, site, next)
+		if (new ? !site->running : !site->wanted) {
+			DL_DELETE(service->sites, site);
+			site_destroy(service, site);
+		}
 }
 
 /* Makes a site whose acceptors aren't started yet. Returns NULL after adding the error to @problems. */
@@ -168,6 +150,8 @@ static struct site *site_create(struct service *service, const struct listen_add
 		free(site);
 		return NULL;
 	}
+	if (site)
+		site->where = *where;
 	for (size_t i = 0; i < workers && complete; i++) {
 		site->acceptors[i] =
 			acceptor_create(site->listener, workers_context(service->workers, i));
@@ -181,37 +165,40 @@ static struct site *site_create(struct service *service, const struct listen_add
 	return NULL;
 }
 
-/* Returns the site in use at that address, or NULL. */
 static struct site *find_site(const struct service *service, const struct listen_address *where)
 {
-	for (size_t i = 0; i < site_count(service); i++)
-		if (listener_is_at(service->sites[i]->listener, where))
-			return service->sites[i];
-	return NULL;
+	struct site *site;
+
+	DL_FOREACH(service->sites, site)
+		if (listen_address_equal(&site->where, where))
+			break;
+	return site;
 }
 
-/* Fills @next with a site for each address of the settings, existing or new. Returns false after adding the error to @problems. */
-static bool make_sites(struct service *service, const struct settings *settings,
-		       struct site *next[LISTEN_ADDRESSES_MAX], struct problems *problems)
+/* Makes sure that there is a site for each address of the settings. Returns false after adding the error to @problems. */
+static bool make_sites(struct service *service, const struct settings *settings, struct problems *problems)
 {
-	struct site *new[LISTEN_ADDRESSES_MAX];
-	size_t count = 0;
+	struct site *site;
 
-	for (; count < settings->listen_count; count++) {
-		const struct listen_address *where = &settings->listen[count];
+	DL_FOREACH(service->sites, site)
+		site->wanted = false;
+	for (size_t i = 0; i < settings->listen_count; i++) {
+		const struct listen_address *where = &settings->listen[i];
 
-		next[count] = find_site(service, where);
+		site = find_site(service, where);
 		/* For an address that is given twice a second site is made, which fails with "Address already in use". */
-		if (!next[count] || contains(next, count, next[count]))
-			next[count] = site_create(service, where, problems);
-		if (!next[count])
-			break;
+		if (site && !site->wanted)
+			DL_DELETE(service->sites, site);
+		else
+			site = site_create(service, where, problems);
+		if (!site) {
+			remove_sites(service, true);
+			return false;
+		}
+		site->wanted = true;
+		DL_APPEND(service->sites, site);
 	}
-	if (count == settings->listen_count)
-		return true;
-	count = without(next, count, service->sites, site_count(service), new);
-	destroy_sites(service, new, count);
-	return false;
+	return true;
 }
 
 /* Installs nftables rules that correct the windows of SYNs, unless SYNs are withheld: these are corrected before they are released. */
@@ -244,10 +231,13 @@ static bool set_syns(struct service *service, const struct settings *settings,
 	return true;
 }
 
-static bool listen_all(struct site *const *sites, size_t count, struct problems *problems)
+/* Makes the new sites listen. Returns false after adding the error to @problems. */
+static bool listen_all(const struct service *service, struct problems *problems)
 {
-	for (size_t i = 0; i < count; i++)
-		if (!listener_listen(sites[i]->listener, problems))
+	const struct site *site;
+
+	DL_FOREACH(service->sites, site)
+		if (!site->running && !listener_listen(site->listener, problems))
 			return false;
 	return true;
 }
@@ -256,14 +246,19 @@ static bool listen_all(struct site *const *sites, size_t count, struct problems 
 static void carry_out(const struct worker_context *worker, void *arg)
 {
 	const struct change *change = arg;
+	struct site *site;
 
 	if (change->effective)
 		session_pool_configure(worker->pool, &change->effective->serve);
-	for (size_t i = 0; i < change->started_count; i++)
-		acceptor_start(change->started[i]->acceptors[worker->number]);
-	for (size_t i = 0; i < change->stopped_count; i++) {
-		acceptor_destroy(change->stopped[i]->acceptors[worker->number], change->drain);
-		change->stopped[i]->acceptors[worker->number] = NULL;
+	DL_FOREACH(change->sites, site) {
+		struct acceptor **acceptor = &site->acceptors[worker->number];
+
+		if (site->wanted && !site->running)
+			acceptor_start(*acceptor);
+		if (site->wanted)
+			continue;
+		acceptor_destroy(*acceptor, change->drain);
+		*acceptor = NULL;
 	}
 }
 
@@ -277,13 +272,14 @@ void service_announce(const struct service *service, const char *how)
 	const struct limits_settings *limits = &service->effective->limits;
 	char text[LISTEN_ADDRESSES_MAX * LISTENER_DESCRIPTION_MAX], *end = text;
 	size_t workers = workers_count(service->workers);
+	const struct site *site;
 
 	text[0] = '\0';
-	for (size_t i = 0; i < site_count(service); i++) {
+	DL_FOREACH(service->sites, site) {
 		char description[LISTENER_DESCRIPTION_MAX];
 
-		end += sprintf(end, "%s%s", i ? ", " : "",
-			       listener_describe(service->sites[i]->listener, description));
+		end += sprintf(end, "%s%s", end > text ? ", " : "",
+			       listener_describe(site->listener, description));
 	}
 	log_info("%s: %s; %zu worker%s", how, text, workers, workers == 1 ? "" : "s");
 	notify_send("STATUS=Listening on %s", text);
@@ -343,35 +339,28 @@ static void set_demand(const struct service *service, const struct effective_set
 	demand_configure(service->converter.demand, &demand);
 }
 
-/* Puts settings in force, whose sites are @next, and takes over the caller's reference to them. It can't fail. */
-static void take_force(struct service *service, struct effective_settings *effective, struct site *const *next)
+/* Puts settings in force, and takes over the caller's reference to them. It can't fail. */
+static void take_force(struct service *service, struct effective_settings *effective)
 {
-	struct site *started[LISTEN_ADDRESSES_MAX], *stopped[LISTEN_ADDRESSES_MAX];
 	const struct settings *settings = effective->settings;
-	struct change change = {
-		.effective = effective,
-		.started = started,
-		.started_count = without(next, settings->listen_count, service->sites,
-					 site_count(service), started),
-		.stopped = stopped,
-		.stopped_count = without(service->sites, site_count(service), next,
-					 settings->listen_count, stopped),
-		.drain = true,
-	};
+	struct change change = { .effective = effective, .sites = service->sites, .drain = true };
+	struct site *site;
 
 	log_set_level((enum log_level)settings->log_level);
 	log_set_format((enum log_format)settings->log_format);
 	limits_configure(service->shared.limits, &effective->limits);
 	set_demand(service, effective);
-	for (size_t i = 0; i < settings->listen_count; i++) {
-		listener_set_pending(next[i]->listener, effective->limits.pending.total);
-		listener_set_congestion(next[i]->listener, settings->congestion_client);
-	}
+	DL_FOREACH(service->sites, site)
+		if (site->wanted) {
+			listener_set_pending(site->listener, effective->limits.pending.total);
+			listener_set_congestion(site->listener, settings->congestion_client);
+		}
 	workers_order(service->workers, carry_out, &change);
 	/* This comes after the first order, so that each worker that accepts a released SYN has the new settings already. */
 	workers_order(service->workers, judge_again, service->withholding);
-	destroy_sites(service, stopped, change.stopped_count);
-	memcpy(service->sites, next, settings->listen_count * sizeof(next[0]));
+	remove_sites(service, false);
+	DL_FOREACH(service->sites, site)
+		site->running = true;
 	effective_settings_unref(service->effective);
 	service->effective = effective;
 	service->settings = settings;
@@ -381,25 +370,24 @@ static void take_force(struct service *service, struct effective_settings *effec
 static void keep_sockets(const struct service *service)
 {
 	int rules = withholding_rules_fd(service->withholding);
+	const struct site *site;
 
 	notify_send("FDSTOREREMOVE=1\nFDNAME=" NOTIFY_RULES_NAME);
 	if (rules >= 0)
 		notify_keep(rules, NOTIFY_RULES_NAME);
 	notify_send("FDSTOREREMOVE=1\nFDNAME=" NOTIFY_KEPT_NAME);
-	for (size_t i = 0; i < site_count(service); i++) {
-		struct listener *listener = service->sites[i]->listener;
-
-		if (inherit_is_unit(service->inherited, &service->settings->listen[i]))
-			continue;
-		for (size_t n = 0; n < listener_sockets(listener); n++)
-			notify_keep(listener_socket(listener, n)->fd, NOTIFY_KEPT_NAME);
-	}
+	DL_FOREACH(service->sites, site)
+		for (size_t i = 0; i < listener_sockets(site->listener); i++)
+			if (!inherit_is_unit(service->inherited, &site->where))
+				notify_keep(listener_socket(site->listener, i)->fd, NOTIFY_KEPT_NAME);
 }
 
-static bool take_syn_data(struct site *const *sites, size_t count)
+static bool takes_syn_data(const struct service *service)
 {
-	for (size_t i = 0; i < count; i++)
-		if (!listener_takes_syn_data(sites[i]->listener))
+	const struct site *site;
+
+	DL_FOREACH(service->sites, site)
+		if (site->wanted && !listener_takes_syn_data(site->listener))
 			return false;
 	return true;
 }
@@ -407,22 +395,20 @@ static bool take_syn_data(struct site *const *sites, size_t count)
 bool service_apply(struct service *service, struct settings *settings, struct problems *problems)
 {
 	static const struct place nowhere;
-	struct site *next[LISTEN_ADDRESSES_MAX], *new[LISTEN_ADDRESSES_MAX];
-	size_t new_count, workers = workers_count(service->workers);
+	size_t workers = workers_count(service->workers);
 	size_t files = FILES_OWN + workers * (WORKER_FILES + settings->listen_count) +
 		       settings->metrics_count * ENDPOINT_FILES_MAX;
 	struct effective_settings *effective = NULL;
 
 	notices_forget();
 	if (!source_check(&settings->sources, problems) ||
-	    !make_sites(service, settings, next, problems))
+	    !make_sites(service, settings, problems))
 		return false;
-	new_count = without(next, settings->listen_count, service->sites, site_count(service), new);
 	if (monitor_open(service->converter.monitor, settings->metrics, settings->metrics_count, problems) &&
-	    set_syns(service, settings, problems) && listen_all(new, new_count, problems)) {
+	    set_syns(service, settings, problems) && listen_all(service, problems)) {
 		const struct effective_syns syns = {
 			.withheld = withholding_is_on(service->withholding),
-			.taken = take_syn_data(next, settings->listen_count),
+			.taken = takes_syn_data(service),
 			.refused = withholding_refuses(service->withholding),
 			.corrected = corrects_windows(service, settings),
 		};
@@ -431,7 +417,7 @@ bool service_apply(struct service *service, struct settings *settings, struct pr
 	}
 	if (!effective) {
 		monitor_abandon(service->converter.monitor);
-		destroy_sites(service, new, new_count);
+		remove_sites(service, true);
 		if (service->settings)
 			set_syns(service, service->settings, problems);
 		/* All other failures have added an error to @problems. */
@@ -440,7 +426,7 @@ bool service_apply(struct service *service, struct settings *settings, struct pr
 		return false;
 	}
 	warn(service, settings);
-	take_force(service, effective, next);
+	take_force(service, effective);
 	rights_settings_in_force();
 	keep_sockets(service);
 	return true;
@@ -451,22 +437,26 @@ const struct settings *service_settings(const struct service *service)
 	return service->settings;
 }
 
+/* Ends all sites. @drain: they accept the clients in their queues first */
+static void end_sites(struct service *service, bool drain)
+{
+	struct change change = { .sites = service->sites, .drain = drain };
+	struct site *site;
+
+	DL_FOREACH(service->sites, site)
+		site->wanted = false;
+	workers_order(service->workers, carry_out, &change);
+	remove_sites(service, false);
+}
+
 void service_stop_accepting(struct service *service)
 {
-	struct change change = {
-		.stopped = service->sites,
-		.stopped_count = site_count(service),
-		.drain = true,
-	};
-
 	/* SYNs come first: clients of withheld SYNs are accepted here, where connections to their servers are prepared. */
 	withholding_stop(service->withholding);
 	/* The next convertd has a table of its own, and two tables would correct windows twice. */
 	if (service->windows_corrected)
 		service->windows_corrected = windows_correct(service->settings, false);
-	workers_order(service->workers, carry_out, &change);
-	destroy_sites(service, service->sites, change.stopped_count);
-	service->stopped = true;
+	end_sites(service, true);
 }
 
 bool service_is_well(struct service *service)
@@ -489,18 +479,12 @@ size_t service_sessions(const struct service *service)
 
 void service_destroy(struct service *service)
 {
-	struct change change = {
-		.stopped = service ? service->sites : NULL,
-		.stopped_count = service ? site_count(service) : 0,
-	};
-
 	if (!service)
 		return;
 	family_routes_destroy(service->family_routes);
 	/* Accepting ends first, since to accept a client a worker may ask another one for room. */
-	if (change.stopped_count)
-		workers_order(service->workers, carry_out, &change);
-	destroy_sites(service, service->sites, site_count(service));
+	if (service->sites)
+		end_sites(service, false);
 	withholding_destroy(service->withholding);
 	workers_destroy(service->workers);
 	hold_table_destroy(service->shared.withheld);

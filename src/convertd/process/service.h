@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* service.h - runs workers, listeners and the rules for SYNs as the settings say; for the main thread */
+/*
+ * service.h - runs workers, listeners and the rules for SYNs as the settings say; for the main thread
+ *
+ * Behind the service itself come the parts of which it consists.
+ */
 #ifndef CONVERTD_SERVICE_H
 #define CONVERTD_SERVICE_H
 
@@ -12,6 +16,8 @@ struct monitor;
 struct problems;
 struct service;
 struct settings;
+struct worker_context;
+struct workers;
 
 /*
  * service_create() - start workers, which serve no client yet
@@ -53,5 +59,97 @@ bool service_is_well(struct service *service);
 
 /* Returns the number of sessions. */
 size_t service_sessions(const struct service *service);
+
+/* ----- withholds SYNs until their servers have answered (RFC 8803 4.2): withholding.c ----- */
+
+struct withholding;
+
+/*
+ * withholding_create() - prepare to withhold SYNs; none is withheld yet
+ * @workers: each judges its share of the SYNs; must outlive the result
+ * @kept: withholding_rules_fd() of the process before this one, or -1; it stays the caller's
+ * Returns NULL without memory.
+ */
+struct withholding *withholding_create(struct workers *workers, int kept);
+
+/* Releases all withheld SYNs, to any socket that listens then, and frees @w. NULL is fine. */
+void withholding_destroy(struct withholding *w);
+
+/*
+ * withholding_apply() - start or stop withholding SYNs to the addresses of @settings, as these say
+ * If it isn't possible, the log says why and what it costs; with "on" @problems gets the error instead. Returns false
+ * only with "on", and leaves everything as it was.
+ */
+bool withholding_apply(struct withholding *w, const struct settings *settings, struct problems *problems);
+
+/*
+ * withholding_stop() - stop withholding, and release all SYNs
+ * Their connections still find the results of their judgement. Until withholding_destroy(), SYN+ACKs show that they
+ * confirm nothing (doc/private-tlvs.md): clients remember for an hour that they may confirm.
+ */
+void withholding_stop(struct withholding *w);
+
+/*
+ * withholding_judge_again() - judge this worker's withheld SYNs by new settings
+ * Call it in the worker's thread. SYNs that the new settings don't grant are released and refused, and the
+ * connections to their servers are reset.
+ */
+void withholding_judge_again(struct withholding *w, const struct worker_context *worker);
+
+/* Tells whether SYNs are withheld. */
+bool withholding_is_on(const struct withholding *w);
+
+/* Tells whether SYNs are withheld, and the rules refuse those that are marked so. */
+bool withholding_refuses(const struct withholding *w);
+
+/* Returns the descriptor with which the rules end; they make SYN+ACKs show that they confirm nothing. -1 without rules. */
+int withholding_rules_fd(const struct withholding *w);
+
+/*
+ * windows_correct() - install the rules of syn_window.c for the addresses of @settings, or remove them
+ * @wanted: true to install them, false to remove them
+ * Returns whether windows are corrected. If they can't be, a warning names the consequences and the remedy.
+ */
+bool windows_correct(const struct settings *settings, bool wanted);
+
+/* ----- which address families have a route out of this host, and the sysctls that convertd wants: host_checks.c ----- */
+
+struct family_routes;
+
+/* Watches routes and addresses in the thread of @base; logs a warning if that fails. Returns NULL without memory. */
+struct family_routes *family_routes_create(struct event_base *base);
+
+/* NULL is fine. */
+void family_routes_destroy(struct family_routes *routes);
+
+/*
+ * family_routes_check() - look at the routes when @settings come into force, and again after each change of routes
+ * Warns if destinations of a family are allowed but no route of that family leads out of this host. @settings must
+ * stay valid until the next call or family_routes_destroy().
+ */
+void family_routes_check(struct family_routes *routes, const struct settings *settings);
+
+enum sysctl_rule {
+	SYSCTL_IS,    /* it should be this value */
+	SYSCTL_LEAST, /* it should be this value or more */
+	SYSCTL_MOST,  /* it should be this value or less */
+	SYSCTL_BITS,  /* it should have these bits, and may have others */
+};
+
+struct sysctl_wish {
+	const char *name; /* as sysctl(8) writes it */
+	enum sysctl_rule rule;
+	int value;
+	const char *otherwise; /* the consequence of another value, for the log */
+};
+
+/* The list, whose last entry has no name. contrib/sysctl.d/50-convertd.conf has the same sysctls. */
+extern const struct sysctl_wish sysctl_wishes[];
+
+/* Tells whether @value is as wished. */
+bool sysctl_wish_met(const struct sysctl_wish *wish, int value);
+
+/* Returns the value that the sysctl should have instead of @value, which isn't as wished. */
+int sysctl_wish_remedy(const struct sysctl_wish *wish, int value);
 
 #endif

@@ -15,7 +15,7 @@
 #include "common/clock.h"
 #include "daemon/log.h"
 #include "daemon/warden_message.h"
-#include "convertd/config/settings.h"
+#include "convertd/config/convertd_settings.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -178,7 +178,7 @@ bool notify_message_is_right(const char *text, size_t len)
  * There are two kinds. A socket of a socket unit says where to listen, as --listen does, and convertd can't change
  * it: if it is unusable, this is an error, whose message says what to write into the unit. A kept socket was handed
  * to the manager by the process before (notify_keep()): it is used if --listen still names its address. With the kept
- * sockets comes the one that owns the rules for SYNs (withholding_rules_fd()). main.c says what the process before
+ * sockets comes the one that owns the rules for SYNs (withholding_rules_fd()). convertd.c says what the process before
  * does then.
  */
 

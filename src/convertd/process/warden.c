@@ -27,12 +27,8 @@
 #include "convertd/process/warden.h"
 
 #include "daemon/log.h"
-#include "daemon/rights.h"
-#include "daemon/warden_message.h"
-#include "convertd/privilege/privileges.h"
-#include "convertd/privilege/survivor.h"
+#include "convertd/privilege/privilege.h"
 #include "convertd/process/systemd.h"
-#include "convertd/process/warden_calls.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -95,21 +91,20 @@ static sigset_t watched_signals(void)
 static int make_sockets(struct warden *warden, struct ward *ward)
 {
 	sigset_t watched = watched_signals();
-	int orders[2], notices[2], calls[2];
+	int *const pairs[][2] = { { &warden->orders, &ward->orders },
+				  { &warden->notices, &ward->notices },
+				  { &warden->calls, &ward->calls } };
+	int ends[2];
 
 	warden->signals = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (warden->signals < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, orders) < 0)
+	if (warden->signals < 0)
 		return -errno;
-	warden->orders = orders[0];
-	ward->orders = orders[1];
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, notices) < 0)
-		return -errno;
-	warden->notices = notices[0];
-	ward->notices = notices[1];
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, calls) < 0)
-		return -errno;
-	warden->calls = calls[0];
-	ward->calls = calls[1];
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+			return -errno;
+		*pairs[i][0] = ends[0];
+		*pairs[i][1] = ends[1];
+	}
 	return 0;
 }
 
@@ -367,14 +362,10 @@ static void disconnect(struct ward *ward)
 	if (ward->order)
 		event_free(ward->order);
 	ward->order = NULL;
-	if (ward->orders >= 0)
-		close(ward->orders);
-	if (ward->notices >= 0)
-		close(ward->notices);
-	if (ward->calls >= 0)
-		close(ward->calls);
+	close_if_open(&ward->orders);
+	close_if_open(&ward->notices);
+	close_if_open(&ward->calls);
 	rights_init(-1);
-	ward->orders = ward->notices = ward->calls = -1;
 }
 
 static void on_order(evutil_socket_t fd, short what, void *arg)

@@ -3,12 +3,21 @@
 #ifndef CONVERTD_WARDEN_H
 #define CONVERTD_WARDEN_H
 
-#include <stdbool.h>
+#include "daemon/listen_address.h"
+#include "daemon/rights.h"
+#include "daemon/warden_message.h"
 
-/* ----- the serving process's (the ward's) connection to the main process, which has the rights ----- */
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 struct event;
 struct event_base;
+struct inherited;
+struct settings;
+
+/* ----- the serving process's (the ward's) connection to the main process, which has the rights ----- */
 
 /* Sockets to the main process. They are -1 if there is none, and this process does everything itself. */
 struct ward {
@@ -46,7 +55,8 @@ void ward_leave(struct ward *ward);
 /* Closes the sockets to the main process. */
 void ward_fini(struct ward *ward);
 
-struct ward;
+/* ----- the main process ----- */
+
 struct warden;
 struct warden_calls;
 
@@ -69,5 +79,70 @@ bool warden_split(struct warden **warden, struct ward *ward, struct warden_calls
  * serving process, the same signal ends this process.
  */
 int warden_run(struct warden *warden);
+
+/* ----- the calls that the main process carries out: warden_calls.c ----- */
+
+/*
+ * warden_calls_create() - allow calls that @settings need
+ * @argc, @argv: main()'s arguments, from which a reload reads the settings again
+ * @inherited: calls may listen at its addresses, too, and take over its rules
+ * Returns NULL without memory. Only warden_calls_destroy() accepts NULL.
+ */
+struct warden_calls *warden_calls_create(int argc, char **argv, const struct settings *settings,
+					 const struct inherited *inherited);
+
+/* Removes the rules and gives up the queues. NULL is fine. */
+void warden_calls_destroy(struct warden_calls *calls);
+
+/* Reads the settings again, and allows the calls that they need, too. Ignores errors, as the serving process reports them. */
+void warden_calls_reload(struct warden_calls *calls);
+
+/*
+ * warden_calls_answer() - read one call from the socket @fd, carry it out, and answer it
+ * A call that no settings need is refused. Returns false, after logging it, for a message that isn't a call: then the
+ * serving process isn't convertd any more. At the end of the connection, @fd is closed and set to -1.
+ */
+bool warden_calls_answer(struct warden_calls *calls, int *fd);
+
+/* Fills @fds with the descriptors on which poll() waits for verdicts about withheld SYNs. Returns their number. */
+size_t warden_calls_poll(const struct warden_calls *calls, struct pollfd fds[WARDEN_QUEUES_MAX]);
+
+/* Carries out the verdicts after poll(). Returns false for a message that doesn't consist of verdicts. */
+bool warden_calls_serve(struct warden_calls *calls, const struct pollfd fds[WARDEN_QUEUES_MAX]);
+
+/* ----- which calls the main process carries out: warden_policy.c (no I/O) ----- */
+
+/* The calls that the serving process may make under some settings. */
+struct warden_grant {
+	struct listen_address listen[2 * LISTEN_ADDRESSES_MAX]; /* the places of --listen and of socket units */
+	size_t listen_count;
+	union sockaddr_ip metrics[METRICS_ADDRESSES_MAX]; /* the IP addresses of --metrics */
+	size_t metrics_count;
+	char congestion[2][CONGESTION_NAME_MAX]; /* of connections to clients and to servers */
+	bool withhold, window, transparent; /* queues of SYNs; rules of the SYN window fix; IP_TRANSPARENT */
+};
+
+/*
+ * The grants of the settings in force, and of those read last, which a reload puts in force or drops. The main process
+ * has read both by itself, from files that no client writes.
+ */
+struct warden_policy {
+	struct warden_grant in_force, latest;
+};
+
+/* Sets @grant to what @settings need, and to @units_count places @units of inherited sockets. */
+void warden_grant_init(struct warden_grant *grant, const struct settings *settings,
+		       const struct listen_address *units, size_t units_count);
+
+/* Tells whether @call, which warden_call_is_right() has found well formed, may be made. */
+bool warden_policy_allows(const struct warden_policy *policy, const struct warden_call *call);
+
+/*
+ * warden_policy_allows_syn() - tell whether a withheld SYN may be released to this address and port (host byte order)
+ * It may only if convertd listens there: the kernel treats a packet that a queue releases as one that has just
+ * arrived, whatever addresses the serving process has written into it.
+ */
+bool warden_policy_allows_syn(const struct warden_policy *policy, const struct in6_addr *destination,
+			      uint16_t port);
 
 #endif

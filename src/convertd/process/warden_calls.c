@@ -4,27 +4,27 @@
  *
  * We trust nothing that comes from the serving process: an attacker may have taken it over. A call has a fixed size
  * and is of one of few kinds (warden_message.h). It may only ask for things that the settings need, which this
- * process has read by itself (warden_policy.h). So an attacker can make the main process do only what convertd is
+ * process has read by itself (warden_policy.c). So an attacker can make the main process do only what convertd is
  * configured to do, perhaps in another order.
  *
  * State: the policy, and the rules and queues in force. A SIGHUP adds the needs of the new settings to the policy
  * (warden_calls_reload()). When the serving process reports that the new settings are in force, we drop what only the
  * old ones needed. Rules and queues end with warden_calls_destroy().
+ *
+ * The main process owns the rules and queues for SYNs, since they need CAP_NET_ADMIN: nftables rules (hold_rules.c)
+ * that put SYNs into queues, and the queues (queue_owner.c), each with a socket for verdicts. The serving process asks
+ * for them in this order: own queues, get the sockets of each queue, install rules. Each further call replaces the
+ * rules; for new queues we give up the old ones first.
  */
 #include "config.h"
 
-#include "convertd/process/warden_calls.h"
+#include "convertd/process/warden.h"
 
-#include "common/problems.h"
 #include "daemon/log.h"
-#include "daemon/warden_message.h"
-#include "convertd/config/settings.h"
-#include "convertd/config/settings_read.h"
-#include "daemon/rights.h"
-#include "convertd/privilege/warden_policy.h"
+#include "convertd/config/convertd_settings.h"
 #include "convertd/process/systemd.h"
-#include "hold/hold_queue.h"
 #include "hold/hold_rules.h"
+#include "hold/hold_queue.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -39,21 +39,139 @@ struct warden_calls {
 	struct warden_policy policy;
 	struct listen_address units[LISTEN_ADDRESSES_MAX]; /* the addresses of sockets from socket units */
 	size_t units_count;
-	struct warden_syns *syns;
-	struct syn_window *window; /* the rules that correct SYN windows; NULL: none */
+	struct syn_window *window;   /* the rules that correct SYN windows; NULL: none */
+	struct hold_rules *rules;    /* NULL: neither this process nor the one before it has installed any */
+	struct queue_owner *queues;  /* NULL: there are none */
 };
+
+#ifdef HAVE_NETFILTER_QUEUE
+
+/* Takes over the rules of the process before this one. @kept: the descriptor that owns them; it stays the caller's */
+static void take_over(struct warden_calls *calls, int kept)
+{
+	if (hold_rules_create(&calls->rules, kept) < 0)
+		log_debug("the rules of the process before this one are not taken over");
+}
+
+static void give_up(struct warden_calls *calls)
+{
+	queue_owner_destroy(calls->queues);
+	hold_rules_destroy(calls->rules);
+}
+
+/* Installs rules for a call, with or without queues. Returns 0 with @passed set, or -errno. */
+static int set_rules(struct warden_calls *calls, const struct warden_call *call, struct warden_answer *answer, int *passed)
+{
+	struct hold_rules_queues queues = { 0 };
+	bool refuses = false;
+	int error = 0;
+
+	if (call->queues && !calls->queues)
+		return -EINVAL;
+	if (call->queues)
+		queues = (struct hold_rules_queues){ queue_owner_first(calls->queues),
+						    (uint16_t)queue_owner_count(calls->queues) };
+	if (!calls->rules)
+		error = hold_rules_create(&calls->rules, -1);
+	if (!error)
+		error = hold_rules_install(calls->rules, call->listen, call->count,
+					  call->queues ? &queues : NULL, &refuses);
+	answer->number = refuses;
+	if (!error)
+		*passed = hold_rules_fd(calls->rules);
+	return error;
+}
+
+/* Gives up the queues, and makes @count others. Returns 0 or -errno. */
+static int own_queues(struct warden_calls *calls, size_t count, struct warden_answer *answer)
+{
+	int error;
+
+	queue_owner_destroy(calls->queues);
+	calls->queues = NULL;
+	if (!count)
+		return 0;
+	/* The numbers of queues begin at the port that convertd listens on, which few other programs use for a queue. */
+	error = queue_owner_create(&calls->queues, sockaddr_ip_port(&calls->policy.latest.listen[0].address),
+				   count);
+	if (!error)
+		answer->number = queue_owner_first(calls->queues);
+	return error;
+}
+
+/* Carries out a call about rules or queues; returns what carry_out() does. */
+static int answer_syns(struct warden_calls *calls, const struct warden_call *call, struct warden_answer *answer, int *passed)
+{
+	bool has_queue = calls->queues && call->index < queue_owner_count(calls->queues);
+
+	if (call->kind == WARDEN_CALL_RULES)
+		return set_rules(calls, call, answer, passed);
+	if (call->kind == WARDEN_CALL_QUEUES)
+		return own_queues(calls, call->count, answer);
+	if (!has_queue)
+		return -EINVAL;
+	*passed = call->kind == WARDEN_CALL_QUEUE ?
+			  queue_owner_packets(calls->queues, call->index) :
+			  queue_owner_take_verdicts(calls->queues, call->index);
+	return *passed < 0 ? -EINVAL : 0;
+}
+
+size_t warden_calls_poll(const struct warden_calls *calls, struct pollfd fds[WARDEN_QUEUES_MAX])
+{
+	size_t count = calls->queues ? queue_owner_count(calls->queues) : 0;
+
+	for (size_t i = 0; i < count; i++)
+		fds[i] = (struct pollfd){ .fd = queue_owner_socket(calls->queues, i),
+					  .events = POLLIN };
+	return count;
+}
+
+static bool allows_syn(const void *policy, const struct in6_addr *destination, uint16_t port)
+{
+	return warden_policy_allows_syn(policy, destination, port);
+}
+
+bool warden_calls_serve(struct warden_calls *calls, const struct pollfd fds[WARDEN_QUEUES_MAX])
+{
+	size_t count = calls->queues ? queue_owner_count(calls->queues) : 0;
+	bool right = true;
+
+	for (size_t i = 0; i < count; i++)
+		if (fds[i].revents && fds[i].fd >= 0 &&
+		    fds[i].fd == queue_owner_socket(calls->queues, i))
+			right &= queue_owner_serve(calls->queues, i, allows_syn, &calls->policy);
+	return right;
+}
+
+#else /* a build without libnetfilter_queue: there are neither rules nor queues */
+
+#define take_over(calls, kept) ((void)0)
+#define give_up(calls) ((void)0)
+#define answer_syns(calls, call, answer, passed) ((void)(answer), (void)(passed), -ENOSYS)
+
+size_t warden_calls_poll(const struct warden_calls *calls, struct pollfd fds[WARDEN_QUEUES_MAX])
+{
+	(void)calls, (void)fds;
+	return 0;
+}
+
+bool warden_calls_serve(struct warden_calls *calls, const struct pollfd fds[WARDEN_QUEUES_MAX])
+{
+	(void)calls, (void)fds;
+	return true;
+}
+
+#endif
 
 struct warden_calls *warden_calls_create(int argc, char **argv, const struct settings *settings,
 					 const struct inherited *inherited)
 {
 	struct warden_calls *calls = calloc(1, sizeof(*calls));
 
-	if (calls)
-		calls->syns = warden_syns_create(inherited->rules);
-	if (!calls || !calls->syns) {
-		free(calls);
+	if (!calls)
 		return NULL;
-	}
+	if (inherited->rules >= 0)
+		take_over(calls, inherited->rules);
 	calls->argc = argc;
 	calls->argv = argv;
 	for (size_t i = 0; i < inherited->count && calls->units_count < LISTEN_ADDRESSES_MAX; i++)
@@ -69,7 +187,7 @@ void warden_calls_destroy(struct warden_calls *calls)
 	if (!calls)
 		return;
 	syn_window_remove(calls->window);
-	warden_syns_destroy(calls->syns);
+	give_up(calls);
 	free(calls);
 }
 
@@ -112,10 +230,10 @@ static int set_transparent(int fd, bool v4)
 /*
  * Carries out a call that the policy allows. Returns 0 or -errno.
  * @given: the descriptor that came with the call
- * @passed: set to the descriptor that goes with the answer; the caller closes it afterwards unless @ours is set
+ * @passed: set to the descriptor that goes with the answer, if there is one
  */
 static int carry_out(struct warden_calls *calls, const struct warden_call *call, int given,
-		     struct warden_answer *answer, int *passed, bool *ours)
+		     struct warden_answer *answer, int *passed)
 {
 	const union sockaddr_ip *address = &call->listen[0].address;
 
@@ -124,7 +242,7 @@ static int carry_out(struct warden_calls *calls, const struct warden_call *call,
 	case WARDEN_CALL_QUEUES:
 	case WARDEN_CALL_QUEUE:
 	case WARDEN_CALL_VERDICTS:
-		return warden_syns_answer(calls->syns, &calls->policy, call, answer, passed, ours);
+		return answer_syns(calls, call, answer, passed);
 	case WARDEN_CALL_WINDOW:
 		return correct_windows(calls, call);
 	case WARDEN_CALL_BIND:
@@ -155,16 +273,16 @@ static void answer_one(struct warden_calls *calls, int fd, const struct warden_c
 		       int given)
 {
 	struct warden_answer answer;
-	bool ours = true;
 	int passed = -1;
 
 	memset(&answer, 0, sizeof(answer));
 	if (warden_policy_allows(&calls->policy, call))
-		answer.error = carry_out(calls, call, given, &answer, &passed, &ours);
+		answer.error = carry_out(calls, call, given, &answer, &passed);
 	else
 		answer.error = refuse(call);
 	fdpass_send(fd, &answer, sizeof(answer), passed);
-	if (passed >= 0 && !ours)
+	/* All other descriptors stay open here. */
+	if (passed >= 0 && call->kind == WARDEN_CALL_VERDICTS)
 		close(passed);
 }
 
@@ -190,173 +308,3 @@ bool warden_calls_answer(struct warden_calls *calls, int *fd)
 	}
 	return right;
 }
-
-size_t warden_calls_poll(const struct warden_calls *calls, struct pollfd *fds)
-{
-	return warden_syns_poll(calls->syns, fds);
-}
-
-bool warden_calls_serve(struct warden_calls *calls, const struct pollfd *fds)
-{
-	return warden_syns_serve(calls->syns, fds, &calls->policy);
-}
-
-/*
- * the main process's rules and queues for SYNs
- *
- * The main process owns both, since they need CAP_NET_ADMIN: nftables rules (hold_rules.c) that put SYNs into queues,
- * and the queues (queue_owner.c), each with a socket for verdicts. The serving process asks for them in this order:
- * own queues, get the sockets of each queue, install rules. Each further call replaces the rules; for new queues we
- * give up the old ones first.
- */
-
-#ifdef HAVE_NETFILTER_QUEUE
-
-struct warden_syns {
-	struct hold_rules *rules;    /* NULL: neither this process nor the one before it has installed any */
-	struct queue_owner *queues; /* NULL: there are none */
-};
-
-struct warden_syns *warden_syns_create(int kept)
-{
-	struct warden_syns *syns = calloc(1, sizeof(*syns));
-
-	if (syns && kept >= 0 && hold_rules_create(&syns->rules, kept) < 0)
-		log_debug("the rules of the process before this one are not taken over");
-	return syns;
-}
-
-void warden_syns_destroy(struct warden_syns *syns)
-{
-	if (!syns)
-		return;
-	queue_owner_destroy(syns->queues);
-	hold_rules_destroy(syns->rules);
-	free(syns);
-}
-
-/* Installs rules for a call, with or without queues. Returns 0 with @passed set, or -errno. */
-static int set_rules(struct warden_syns *syns, const struct warden_call *call, struct warden_answer *answer, int *passed)
-{
-	struct hold_rules_queues queues = { 0 };
-	bool refuses = false;
-	int error = 0;
-
-	if (call->queues && !syns->queues)
-		return -EINVAL;
-	if (call->queues)
-		queues = (struct hold_rules_queues){ queue_owner_first(syns->queues),
-						    (uint16_t)queue_owner_count(syns->queues) };
-	if (!syns->rules)
-		error = hold_rules_create(&syns->rules, -1);
-	if (!error)
-		error = hold_rules_install(syns->rules, call->listen, call->count,
-					  call->queues ? &queues : NULL, &refuses);
-	answer->number = refuses;
-	if (!error)
-		*passed = hold_rules_fd(syns->rules);
-	return error;
-}
-
-/* Gives up the queues, and makes @count others. Returns 0 or -errno. */
-static int own_queues(struct warden_syns *syns, const struct warden_policy *policy, size_t count,
-		      struct warden_answer *answer)
-{
-	int error;
-
-	queue_owner_destroy(syns->queues);
-	syns->queues = NULL;
-	if (!count)
-		return 0;
-	/* The numbers of queues begin at the port that convertd listens on, which few other programs use for a queue. */
-	error = queue_owner_create(&syns->queues, sockaddr_ip_port(&policy->latest.listen[0].address),
-				   count);
-	if (!error)
-		answer->number = queue_owner_first(syns->queues);
-	return error;
-}
-
-int warden_syns_answer(struct warden_syns *syns, const struct warden_policy *policy,
-		       const struct warden_call *call, struct warden_answer *answer, int *passed,
-		       bool *ours)
-{
-	bool has_queue = syns->queues && call->index < queue_owner_count(syns->queues);
-
-	*ours = call->kind != WARDEN_CALL_VERDICTS;
-	if (call->kind == WARDEN_CALL_RULES)
-		return set_rules(syns, call, answer, passed);
-	if (call->kind == WARDEN_CALL_QUEUES)
-		return own_queues(syns, policy, call->count, answer);
-	if (!has_queue)
-		return -EINVAL;
-	*passed = call->kind == WARDEN_CALL_QUEUE ?
-			  queue_owner_packets(syns->queues, call->index) :
-			  queue_owner_take_verdicts(syns->queues, call->index);
-	return *passed < 0 ? -EINVAL : 0;
-}
-
-size_t warden_syns_poll(const struct warden_syns *syns, struct pollfd fds[SETTINGS_WORKERS_MAX])
-{
-	size_t count = syns->queues ? queue_owner_count(syns->queues) : 0;
-
-	for (size_t i = 0; i < count; i++)
-		fds[i] = (struct pollfd){ .fd = queue_owner_socket(syns->queues, i),
-					  .events = POLLIN };
-	return count;
-}
-
-static bool allows_syn(const void *policy, const struct in6_addr *destination, uint16_t port)
-{
-	return warden_policy_allows_syn(policy, destination, port);
-}
-
-bool warden_syns_serve(struct warden_syns *syns, const struct pollfd fds[SETTINGS_WORKERS_MAX],
-		       const struct warden_policy *policy)
-{
-	size_t count = syns->queues ? queue_owner_count(syns->queues) : 0;
-	bool right = true;
-
-	for (size_t i = 0; i < count; i++)
-		if (fds[i].revents && fds[i].fd >= 0 &&
-		    fds[i].fd == queue_owner_socket(syns->queues, i))
-			right &= queue_owner_serve(syns->queues, i, allows_syn, policy);
-	return right;
-}
-
-#else /* a build without libnetfilter_queue: there are neither rules nor queues */
-
-struct warden_syns {
-	char none;
-};
-
-struct warden_syns *warden_syns_create(int kept)
-{
-	(void)kept;
-	return calloc(1, sizeof(struct warden_syns));
-}
-
-void warden_syns_destroy(struct warden_syns *syns)
-{
-	free(syns);
-}
-
-int warden_syns_answer(struct warden_syns *syns, const struct warden_policy *policy,
-		       const struct warden_call *call, struct warden_answer *answer, int *passed, bool *ours)
-{
-	(void)syns, (void)policy, (void)call, (void)answer, (void)passed, (void)ours;
-	return -ENOSYS;
-}
-
-size_t warden_syns_poll(const struct warden_syns *syns, struct pollfd fds[WARDEN_QUEUES_MAX])
-{
-	(void)syns, (void)fds;
-	return 0;
-}
-
-bool warden_syns_serve(struct warden_syns *syns, const struct pollfd fds[WARDEN_QUEUES_MAX], const struct warden_policy *policy)
-{
-	(void)syns, (void)fds, (void)policy;
-	return true;
-}
-
-#endif

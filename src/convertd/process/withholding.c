@@ -26,10 +26,11 @@
  */
 #include "config.h"
 
-#include "convertd/process/withholding.h"
+#include "convertd/process/service.h"
 
 #include "daemon/log.h"
 #include "daemon/rights.h"
+#include "convertd/config/convertd_settings.h"
 #include "serve/worker.h"
 #include "serve/session.h"
 #include "serve/syn_judge.h"
@@ -152,11 +153,12 @@ static int start(struct withholding *w, const struct settings *settings)
 	return error;
 }
 
-static const char *remedy(int error)
+/* Returns the remedy for an error of the rules or queues. @libraries, @kernel: what they need */
+static const char *remedy(int error, const char *libraries, const char *kernel)
 {
 	switch (error) {
 	case -ENOSYS:
-		return "build convertd with libnetfilter_queue and libnftnl";
+		return libraries;
 	case -EPERM:
 	case -EACCES:
 		return "give convertd CAP_NET_ADMIN";
@@ -165,10 +167,15 @@ static const char *remedy(int error)
 	case -EBUSY:
 		return "free a netfilter queue (see /proc/net/netfilter/nfnetlink_queue)";
 	default:
-		return "use Linux 5.18 or later with CONFIG_NETFILTER_NETLINK_QUEUE and "
-		       "CONFIG_NFT_QUEUE, or CONFIG_NFT_COMPAT and "
-		       "CONFIG_NETFILTER_XT_TARGET_NFQUEUE";
+		return kernel;
 	}
+}
+
+static const char *queues_remedy(int error)
+{
+	return remedy(error, "build convertd with libnetfilter_queue and libnftnl",
+		      "use Linux 5.18 or later with CONFIG_NETFILTER_NETLINK_QUEUE and CONFIG_NFT_QUEUE, or CONFIG_NFT_COMPAT "
+		      "and CONFIG_NETFILTER_XT_TARGET_NFQUEUE");
 }
 
 bool withholding_apply(struct withholding *w, const struct settings *settings, struct problems *problems)
@@ -195,13 +202,13 @@ bool withholding_apply(struct withholding *w, const struct settings *settings, s
 	if (!error)
 		return true;
 	if (settings->hold_syn == SETTINGS_HOLD_ON) {
-		problems_add(problems, &place, "on: %s; %s", strerror(-error), remedy(error));
+		problems_add(problems, &place, "on: %s; %s", strerror(-error), queues_remedy(error));
 		return false;
 	}
 	withholding_stop(w);
 	log_warning("SYNs are not withheld (%s): connections may take a round trip more; %s, or pass "
 		    "--hold-syn off",
-		    strerror(-error), remedy(error));
+		    strerror(-error), queues_remedy(error));
 	return true;
 }
 
@@ -255,19 +262,7 @@ void withholding_destroy(struct withholding *w)
 	free(w);
 }
 
-
 /* ----- windows of SYNs that aren't withheld: syn_window.c ----- */
-
-static const char *windows_remedy(int error)
-{
-	if (error == -EPERM || error == -EACCES)
-		return "give convertd CAP_NET_ADMIN";
-	if (error == -ENOSYS)
-		return "build it with libnftnl";
-	if (error == -ENOMEM)
-		return "free some";
-	return "use Linux 5.12 or later with CONFIG_NF_TABLES_INET";
-}
 
 bool windows_correct(const struct settings *settings, bool wanted)
 {
@@ -278,6 +273,7 @@ bool windows_correct(const struct settings *settings, bool wanted)
 	log_warning("SYN windows are not corrected (%s): clients with several paths may need a round "
 		    "trip more, and MPTCP downloads of others that send data in the SYN may be slower over "
 		    "several paths than over one; %s, or pass --no-syn-window-fix to do without",
-		    error == -ENOSYS ? "convertd was built without libnftnl" : strerror(-error), windows_remedy(error));
+		    error == -ENOSYS ? "convertd was built without libnftnl" : strerror(-error),
+		    remedy(error, "build it with libnftnl", "use Linux 5.12 or later with CONFIG_NF_TABLES_INET"));
 	return false;
 }

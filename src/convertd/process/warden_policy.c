@@ -9,9 +9,9 @@
  */
 #include "config.h"
 
-#include "convertd/privilege/warden_policy.h"
+#include "convertd/process/warden.h"
 
-#include "convertd/config/settings.h"
+#include "convertd/config/convertd_settings.h"
 
 #include <assert.h>
 #include <string.h>

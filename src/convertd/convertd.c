@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * main.c - convertd, the 0-RTT TCP converter of RFC 8803: starts the process, obeys signals, and stops it
+ * convertd.c - convertd, the 0-RTT TCP converter of RFC 8803: starts the process, obeys signals, and stops it
  *
  * The events of a convertd's life, in order:
  *
  *   1. prepare(): adopt inherited sockets (systemd.h), and give up root's rights.
  *   2. If there are rights to keep, or a service manager, fork: the main process (warden.h) keeps the rights, and the
  *      other process serves.
- *   3. confine(): drop capabilities, start the survivor (survivor.h), enter the sandbox.
+ *   3. confine(): drop capabilities, start the survivor (survivor.c), enter the sandbox.
  *   4. serve(): start the workers (service.h), and obey signals until the event loop ends.
  *   5. A first SIGTERM or SIGINT drains: convertd accepts no client, and open connections may end. A second one cuts
  *      them. SIGHUP reloads.
@@ -15,20 +15,14 @@
 #include "config.h"
 
 #include "common/clock.h"
-#include "convertd/observe/endpoint.h"
-#include "convertd/privilege/privileges.h"
+#include "convertd/observe/monitor.h"
+#include "convertd/privilege/privilege.h"
 #include "convertd/policy/cookies.h"
 #include "convertd/process/systemd.h"
 #include "daemon/log.h"
-#include "convertd/observe/monitor.h"
-#include "convertd/config/options.h"
-#include "convertd/privilege/sandbox.h"
+#include "convertd/config/convertd_settings.h"
 #include "convertd/process/service.h"
-#include "convertd/config/settings.h"
-#include "convertd/config/settings_read.h"
-#include "convertd/privilege/survivor.h"
 #include "convertd/process/warden.h"
-#include "convertd/process/warden_calls.h"
 
 #include <errno.h>
 #include <event2/event.h>

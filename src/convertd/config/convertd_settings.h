@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * settings.h - the operator's values of the options, which never change once they are read
+ * convertd_settings.h - the operator's values of the options, and the table of options
  *
- * Settings are the same on any host. Sessions use the effective settings, which follow from them on this host
- * (effective_settings.h). A reload reads new settings (settings_read.h), which replace the old ones as a whole, and
- * only if all of them are right.
+ * Settings never change once they are read, and are the same on any host. Sessions use the effective settings, which
+ * follow from them on this host (effective_settings.h). A reload reads the same command line, and the files as they
+ * are then. The new settings replace the old ones as a whole, and only if all of them are right.
  */
 #ifndef CONVERTD_SETTINGS_H
 #define CONVERTD_SETTINGS_H
@@ -112,7 +112,70 @@ struct settings {
 	bool no_syscall_filter, no_landlock;
 };
 
+/*
+ * settings_read() - read the command line and the files that it names
+ * @argv: main()'s; may be given again for a reload
+ * Returns settings that the caller owns, for settings_destroy(); or NULL after adding all errors to @problems.
+ */
+struct settings *settings_read(int argc, char *argv[], struct problems *problems);
+
 /* Frees settings of settings_read(); NULL is fine. */
 void settings_destroy(struct settings *settings);
+
+/*
+ * settings_check_text() - check the text of a configuration file, and add its errors to @problems
+ * @name: of the file, for the messages
+ * @text, @len: its bytes, which are changed
+ * It doesn't read files that the text names.
+ */
+void settings_check_text(const char *name, char *text, size_t len, struct problems *problems);
+
+/*
+ * ----- the options of the command line and of the configuration file -----
+ *
+ * One table describes each option completely: the function that reads its value, its default, its help. The command
+ * line writes "--name value" or "--name=value", the file "name value" or "name = value".
+ */
+
+/* Flags of an option: where it is allowed, and how often. */
+#define OPTION_REPEATS 0x1      /* each one adds a value; without this flag, the command line's replaces the file's */
+#define OPTION_COMMAND_LINE 0x2 /* not allowed in a file */
+#define OPTION_LAST 0x4         /* the arguments behind it are ignored */
+
+struct option_spec;
+
+/* One option as it was written. */
+struct option_value {
+	const struct option_spec *spec;
+	struct settings *settings; /* the settings that it changes */
+	const char *text;          /* NULL: no argument */
+	const struct place *place;
+	struct problems *problems;
+};
+
+struct option_spec {
+	const char *group; /* heading of this option and those behind it; NULL: no new one */
+	const char *name;
+	const char *argument; /* NULL: takes no argument */
+	const char *help;     /* lines of text; don't repeat the default of a number */
+	/* Stores the value in the settings. Returns false after adding the error to its problems. */
+	bool (*apply)(const struct option_value *value);
+	size_t offset; /* of the member that stores the value */
+	const char *unit;
+	unsigned min, max, fallback; /* of a number; @fallback is its default */
+	unsigned flags;
+};
+
+/* The table ends with an option without a name. */
+extern const struct option_spec options_table[];
+
+/* Returns the index in options_table of the option with this name (without dashes), or -1. */
+int options_find(const char *name);
+
+/* Sets all defaults that aren't zero. */
+void options_set_defaults(struct settings *settings);
+
+/* Prints the summary for --help to standard output. */
+void options_print_help(void);
 
 #endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* options.c - the options of the command line and of the configuration file */
+/* option_table.c - the options of the command line and of the configuration file */
 #include "config.h"
 
-#include "convertd/config/options.h"
+#include "convertd/config/convertd_settings.h"
 
 #include "daemon/log.h"
-#include "convertd/config/settings.h"
 
 #include <errno.h>
 #include <stdarg.h>
