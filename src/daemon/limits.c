@@ -20,60 +20,37 @@
  * A member may belong to another thread. We tell it to go: from then on it isn't counted, and we wake its owner,
  * which ends it. It may also have ended by itself meanwhile.
  *
- * We know a client as long as it has a member, and afterwards until its bucket of errors is full again. There are no
+ * We know a client as long as it has a member, and afterwards until its whole burst of errors is allowed again. There are no
  * more clients with a member than members. Of those without, we remember LIMITS_IDLE_MAX, and then forget the one
  * that has left first. So a flood from forged addresses can't make the table grow. It can make us forget clients; for
- * that case prefixes, and all clients together, have buckets too.
+ * that case prefixes, and all clients together, have bursts, too.
  *
- * Memory. If a peer takes no bytes, the kernel keeps all that its socket, and the socket on the other side, can hold:
- * megabytes each, as buffers grow with the speed that the connection once had. We can't take these bytes back, as
- * they have been acknowledged. Nor can we bound the buffers beforehand: they would no longer grow with the
- * connection, and fast ones would pay for the stalled ones. So we measure the memory (src/relay), and end members
- * where it is too much. The weight of a member is its memory times how long that hasn't moved. The prefix with the
- * greatest weight goes first, and in it the member with the greatest weight. A member that moves has no weight, and
- * is never ended.
- *
- * There are three budgets: of all clients, of a client, and of the prefixes above it, which may have twice, four
- * times as much and so on, half of all at most. A stalled member has some seconds to move again: two where all hold
- * too much, five where only a prefix does. Honest peers may stall that long: a receiver opens its window when a
- * sixteenth of its buffer is free, and radios pause.
- *
- * The tables are hashed with a secret key (SipHash), so that a client can't choose its place in them by its address.
  * One lock guards everything: a session takes it some eight times in its life, for two microseconds in all.
  */
 #include "config.h"
 
 #include "daemon/limits.h"
 
-#include <assert.h>
+#include "daemon/shares.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 #include <utlist.h>
-
-/* Before uthash.h, which the header includes. */
-#define HASH_NONFATAL_OOM 1
-#define HASH_FUNCTION(key, len, hash) ((hash) = shares_hash(&limits->shares, (key), (len)))
-#include "daemon/shares.h"
-
-/* Kernel memory whose bytes haven't moved for less than this counts as moving. */
-#define STALLED_MIN_MS 500
 
 struct limits_client {
 	struct shares_node node; /* first */
 	struct limits_member *members[LIMITS_CLASS_COUNT]; /* by class; the first is the first to go */
 	struct heap stalled;     /* members with memory that doesn't move */
 	size_t count;            /* the number of its members, including those that have to go */
+	bool is_idle;            /* it is in limits->idle */
 	struct limits_client *prev, *next; /* in limits->idle */
-	UT_hash_handle hh;
 };
 
 struct limits {
 	pthread_mutex_t lock; /* guards all members below, clients and their members included */
 	struct limits_settings settings;
-	struct shares shares;
-	struct limits_client *clients;
+	struct shares shares; /* its leaves are the clients */
 	struct limits_client *idle; /* clients without a member; the one that lost its last member first is the first */
 	size_t idle_count;
 	size_t members, told; /* the number of members, and of those that have to go */
@@ -91,33 +68,30 @@ static struct limits_client *greediest(struct limits *limits, enum share share)
 	return (struct limits_client *)shares_most(&limits->shares.root, share);
 }
 
-static pthread_mutex_t *lock(struct limits *limits)
-{
-	pthread_mutex_lock(&limits->lock);
-	return &limits->lock;
-}
-
 static void unlock(pthread_mutex_t **held)
 {
 	pthread_mutex_unlock(*held);
 }
 
 /* Holds the lock from here to the end of the function. */
-#define LOCK(limits) pthread_mutex_t *held __attribute__((cleanup(unlock), unused)) = lock(limits)
+#define LOCK(limits)                                                          \
+	pthread_mutex_t *held __attribute__((cleanup(unlock), unused)) = &(limits)->lock; \
+	pthread_mutex_lock(held)
 
 #define SHARE_BIT(share) (1U << (share))
+#define PENDING_BITS (SHARE_BIT(SHARE_PENDING) | SHARE_BIT(SHARE_CONNECTIONS))
+
+/* The class of a member that isn't counted. */
+#define UNCOUNTED LIMITS_CLASS_COUNT
 
 /* The shares in which a member of each class counts. */
-static const unsigned class_shares[] = {
-	[LIMITS_PENDING] = SHARE_BIT(SHARE_PENDING) | SHARE_BIT(SHARE_CONNECTIONS),
-	[LIMITS_WAITING] = SHARE_BIT(SHARE_WAITING) | SHARE_BIT(SHARE_PENDING) |
-			   SHARE_BIT(SHARE_CONNECTIONS),
-	[LIMITS_WITHHELD] = SHARE_BIT(SHARE_WITHHELD) | SHARE_BIT(SHARE_PENDING) |
-			    SHARE_BIT(SHARE_CONNECTIONS),
+static const unsigned class_shares[UNCOUNTED + 1] = {
+	[LIMITS_PENDING] = PENDING_BITS,
+	[LIMITS_WAITING] = PENDING_BITS | SHARE_BIT(SHARE_WAITING),
+	[LIMITS_WITHHELD] = PENDING_BITS | SHARE_BIT(SHARE_WITHHELD),
 	[LIMITS_OPEN] = SHARE_BIT(SHARE_CONNECTIONS),
 	[LIMITS_REFUSING] = SHARE_BIT(SHARE_REFUSING),
 };
-static_assert(sizeof(class_shares) / sizeof(class_shares[0]) == LIMITS_CLASS_COUNT, "shares of each");
 
 struct limits *limits_create(void)
 {
@@ -130,21 +104,10 @@ struct limits *limits_create(void)
 	return limits;
 }
 
-static void forget(struct limits *limits, struct limits_client *client)
-{
-	shares_detach(&limits->shares, &client->node);
-	HASH_DELETE(hh, limits->clients, client);
-	free(client);
-}
-
 void limits_destroy(struct limits *limits)
 {
-	struct limits_client *client, *next;
-
 	if (!limits)
 		return;
-	HASH_ITER(hh, limits->clients, client, next)
-		forget(limits, client);
 	shares_fini(&limits->shares);
 	pthread_mutex_destroy(&limits->lock);
 	free(limits);
@@ -157,55 +120,6 @@ void limits_configure(struct limits *limits, const struct limits_settings *setti
 }
 
 /* ----- members and clients ----- */
-
-static struct limits_client *client_create(struct limits *limits, const uint8_t key[static SHARES_KEY_LEN])
-{
-	struct limits_client *client = calloc(1, sizeof(*client));
-
-	if (!client)
-		return NULL;
-	memcpy(client->node.key, key, SHARES_KEY_LEN);
-	if (shares_attach(&limits->shares, &client->node) < 0) {
-		free(client);
-		return NULL;
-	}
-	HASH_ADD(hh, limits->clients, node.key, SHARES_KEY_LEN, client);
-	if (client->hh.tbl)
-		return client;
-	shares_detach(&limits->shares, &client->node);
-	free(client);
-	return NULL;
-}
-
-/* Returns the client of a key, which it creates if need be and takes off the idle list; NULL without memory. */
-static struct limits_client *client_get(struct limits *limits, const uint8_t key[static SHARES_KEY_LEN])
-{
-	struct limits_client *client;
-
-	HASH_FIND(hh, limits->clients, key, SHARES_KEY_LEN, client);
-	if (!client)
-		return client_create(limits, key);
-	if (!client->count) {
-		DL_DELETE(limits->idle, client);
-		limits->idle_count--;
-	}
-	return client;
-}
-
-/* Adds @by, 1 or -1, to each of the shares in the set @shares for the member's client and the prefixes above. */
-static void add_shares(struct limits *limits, const struct limits_member *member, unsigned shares, int by)
-{
-	for (int share = 0; share < SHARE_COUNT; share++)
-		if (shares & SHARE_BIT(share))
-			shares_add(&limits->shares, &member->client->node, (enum share)share, by);
-}
-
-static void count(struct limits *limits, struct limits_member *member, enum limits_class class)
-{
-	member->class = (uint8_t)class;
-	DL_APPEND(member->client->members[class], member);
-	add_shares(limits, member, class_shares[class], 1);
-}
 
 static void set_memory(struct limits *limits, struct limits_member *member, uint64_t bytes,
 		       uint32_t stalled_ms)
@@ -225,11 +139,21 @@ static void set_memory(struct limits *limits, struct limits_member *member, uint
 	shares_add(&limits->shares, &client->node, SHARE_STALLED, (int64_t)(weight - before));
 }
 
-static void uncount(struct limits *limits, struct limits_member *member)
+/* Counts a member in class @to instead of @from, behind the others of that class. */
+static void recount(struct limits *limits, struct limits_member *member, unsigned from, unsigned to)
 {
-	DL_DELETE(member->client->members[member->class], member);
-	add_shares(limits, member, class_shares[member->class], -1);
-	set_memory(limits, member, 0, 0);
+	struct limits_client *client = member->client;
+
+	if (from != UNCOUNTED)
+		DL_DELETE(client->members[from], member);
+	for (int share = 0; share < SHARE_COUNT; share++)
+		if ((class_shares[from] ^ class_shares[to]) & SHARE_BIT(share))
+			shares_add(&limits->shares, &client->node, (enum share)share,
+				   class_shares[to] & SHARE_BIT(share) ? 1 : -1);
+	if (to != UNCOUNTED)
+		DL_APPEND(client->members[to], member);
+	else
+		set_memory(limits, member, 0, 0);
 }
 
 /* Removes a member from those that have to go. */
@@ -247,7 +171,7 @@ static void tell_to_go(struct limits *limits, struct limits_member *member, enum
 {
 	struct limits_owner *owner = member->owner;
 
-	uncount(limits, member);
+	recount(limits, member, member->class, UNCOUNTED);
 	member->reason = (uint8_t)reason;
 	limits->told++;
 	DL_APPEND(owner->told, member);
@@ -258,34 +182,37 @@ static void tell_to_go(struct limits *limits, struct limits_member *member, enum
 int limits_enter(struct limits *limits, struct limits_member *member, const struct in6_addr *address,
 		 enum limits_class class)
 {
-	uint8_t key[SHARES_KEY_LEN];
 	bool v4 = IN6_IS_ADDR_V4MAPPED(address);
+	struct limits_client *client;
 
 	LOCK(limits);
-	shares_key(address, (uint8_t)(v4 ? 96 + limits->settings.prefix_v4 : limits->settings.prefix_v6), key);
-	member->client = client_get(limits, key);
-	if (member->client) {
-		member->client->count++;
-		limits->members++;
-		count(limits, member, class);
+	client = (struct limits_client *)shares_leaf(
+		&limits->shares, address,
+		(uint8_t)(v4 ? 96 + limits->settings.prefix_v4 : limits->settings.prefix_v6), sizeof(*client));
+	member->client = client;
+	if (!client)
+		return -ENOMEM;
+	if (client->is_idle) {
+		DL_DELETE(limits->idle, client);
+		limits->idle_count--;
+		client->is_idle = false;
 	}
-	return member->client ? 0 : -ENOMEM;
+	client->count++;
+	limits->members++;
+	member->class = (uint8_t)class;
+	recount(limits, member, UNCOUNTED, class);
+	return 0;
 }
 
 void limits_move(struct limits *limits, struct limits_member *member, enum limits_class class)
 {
 	LOCK(limits);
-	unsigned before = class_shares[member->class], after = class_shares[class];
-
 	if (member->reason == OUTCOME_NONE) {
-		DL_DELETE(member->client->members[member->class], member);
-		add_shares(limits, member, before & ~after, -1);
-		add_shares(limits, member, after & ~before, 1);
-		DL_APPEND(member->client->members[class], member);
+		recount(limits, member, member->class, class);
 	} else if (class == LIMITS_REFUSING ||
 		   (class == LIMITS_OPEN && member->reason == OUTCOME_LIMIT_PENDING)) {
 		untell(limits, member);
-		count(limits, member, class);
+		recount(limits, member, UNCOUNTED, class);
 	}
 	member->class = (uint8_t)class;
 }
@@ -293,24 +220,24 @@ void limits_move(struct limits *limits, struct limits_member *member, enum limit
 void limits_touch(struct limits *limits, struct limits_member *member)
 {
 	LOCK(limits);
-	if (member->reason == OUTCOME_NONE) {
-		DL_DELETE(member->client->members[member->class], member);
-		DL_APPEND(member->client->members[member->class], member);
-	}
+	if (member->reason == OUTCOME_NONE)
+		recount(limits, member, member->class, member->class);
 }
 
+/* Remembers a client without members as long as it owes errors. */
 static void set_idle(struct limits *limits, struct limits_client *client, uint64_t now_ms)
 {
-	if (bucket_is_full(&client->node.errors, limits->settings.errors.per_client, now_ms)) {
-		forget(limits, client);
+	if (shares_owes_nothing(&client->node, now_ms)) {
+		shares_forget(&limits->shares, &client->node);
 		return;
 	}
 	DL_APPEND(limits->idle, client);
+	client->is_idle = true;
 	if (++limits->idle_count > LIMITS_IDLE_MAX) {
 		client = limits->idle;
 		DL_DELETE(limits->idle, client);
 		limits->idle_count--;
-		forget(limits, client);
+		shares_forget(&limits->shares, &client->node);
 	}
 }
 
@@ -322,7 +249,7 @@ void limits_leave(struct limits *limits, struct limits_member *member, uint64_t 
 	if (member->reason != OUTCOME_NONE)
 		untell(limits, member);
 	else
-		uncount(limits, member);
+		recount(limits, member, member->class, UNCOUNTED);
 	member->client = NULL;
 	limits->members--;
 	if (!--client->count)
@@ -351,9 +278,6 @@ struct limits_member *limits_next_told(struct limits *limits, struct limits_owne
 /* The most members that make room for one newcomer. If a reload has lowered a limit by more, the newcomer is refused instead. */
 #define MAKE_ROOM_MAX 16
 
-/* The part of the total rate of errors that a prefix may have: one in this many, by its height. */
-static const unsigned errors_part[] = { 0, 8, 4, 2 };
-
 /* The classes of members that make room, by the share that is exceeded; the first class of which the client has members. */
 static const struct {
 	unsigned count;
@@ -369,14 +293,12 @@ static const struct {
 static struct limits_member *choose_of(const struct limits_client *client, enum share share,
 				       const struct limits_member *newcomer)
 {
-	bool own = client == newcomer->client;
-
 	for (unsigned i = 0; i < victims[share].count; i++) {
 		enum limits_class class = (enum limits_class)victims[share].class[i];
 		struct limits_member *first = client->members[class];
 
 		/* Within its own client, a newcomer replaces only a member that hasn't asked for anything yet. */
-		if (own && class != LIMITS_WAITING)
+		if (client == newcomer->client && class != LIMITS_WAITING)
 			return NULL;
 		if (first == newcomer)
 			first = first->next;
@@ -441,12 +363,16 @@ static bool exceeds(uint64_t value, uint64_t limit)
 	return limit && value > limit;
 }
 
-static enum outcome admit(struct limits *limits, const struct limits_member *member)
+enum outcome limits_admit(struct limits *limits, struct limits_member *member)
 {
+	LOCK(limits);
 	const struct limits_settings *settings = &limits->settings;
 	const struct shares_node *node = &member->client->node;
-	enum outcome reason;
+	enum outcome reason = (enum outcome)member->reason;
 
+	/* A member that has to go itself is refused meanwhile. */
+	if (reason != OUTCOME_NONE)
+		return reason;
 	if (exceeds(shares_of(node, SHARE_PENDING), settings->pending.per_client))
 		return OUTCOME_LIMIT_CLIENT_PENDING;
 	if (exceeds(shares_of(node, SHARE_CONNECTIONS), settings->connections.per_client))
@@ -456,14 +382,6 @@ static enum outcome admit(struct limits *limits, const struct limits_member *mem
 		return reason;
 	return make_room(limits, SHARE_CONNECTIONS, settings->connections.total, member,
 			 OUTCOME_LIMIT_CONNECTIONS);
-}
-
-enum outcome limits_admit(struct limits *limits, struct limits_member *member)
-{
-	LOCK(limits);
-
-	/* A member that has to go itself is refused meanwhile. */
-	return member->reason != OUTCOME_NONE ? (enum outcome)member->reason : admit(limits, member);
 }
 
 bool limits_may_withhold(struct limits *limits, struct limits_member *member)
@@ -478,12 +396,11 @@ bool limits_may_withhold(struct limits *limits, struct limits_member *member)
 bool limits_may_stay(struct limits *limits, struct limits_member *newcomer)
 {
 	LOCK(limits);
-	size_t limit = limits->settings.sockets;
 	size_t sockets = limits->members - limits->told - total(limits, SHARE_WITHHELD);
 	struct limits_client *client;
 	struct limits_member *victim;
 
-	if (!exceeds(sockets, limit))
+	if (!exceeds(sockets, limits->settings.sockets))
 		return true;
 	client = greediest(limits, SHARE_REFUSING);
 	victim = client ? client->members[LIMITS_REFUSING] : choose(limits, SHARE_CONNECTIONS, newcomer);
@@ -509,124 +426,37 @@ bool limits_may_refuse(struct limits *limits, struct limits_member *member)
 	return true;
 }
 
-/* ----- errors ----- */
-
-static unsigned error_rate(const struct limits *limits, const struct shares_node *node)
-{
-	const struct limit *errors = &limits->settings.errors;
-
-	if (!node->parent)
-		return errors->total;
-	if (!node->height)
-		return errors->per_client;
-	/* If the part comes to 0, the prefix has no limit besides those of its clients. */
-	return errors->total / errors_part[node->height];
-}
+/* ----- errors, and memory ----- */
 
 bool limits_take_error(struct limits *limits, struct limits_member *member, uint64_t now_ms)
 {
 	LOCK(limits);
-	struct shares_node *leaf = &member->client->node;
+	const struct limit *errors = &limits->settings.errors;
 
-	for (struct shares_node *node = leaf; node; node = node->parent)
-		if (!bucket_has(&node->errors, error_rate(limits, node), now_ms))
-			return false;
-	for (struct shares_node *node = leaf; node; node = node->parent)
-		bucket_take(&node->errors, error_rate(limits, node));
-	return true;
+	return shares_take_error(&member->client->node, errors->per_client, errors->total, now_ms);
 }
 
 uint64_t limits_pending_apart(struct limits *limits, const struct in6_addr *address)
 {
-	const struct shares_node *node = &limits->shares.root;
-	uint8_t key[SHARES_KEY_LEN];
-	uint64_t apart;
-
 	LOCK(limits);
-	apart = total(limits, SHARE_PENDING);
-	while ((node = shares_first(node, SHARE_PENDING))) {
-		shares_key(address, node->key[SHARES_KEY_LEN - 1], key);
-		if (memcmp(key, node->key, SHARES_KEY_LEN) != 0) {
-			apart -= shares_of(node, SHARE_PENDING);
-			break;
-		}
-	}
-	return apart;
-}
-
-/* ----- memory ----- */
-
-/* A prefix above a client may have twice, four times … as much as the client, and half of the total at most. */
-#define PREFIX_PART_MIN 2
-
-/*
- * A member has to have stalled for at least this long before we end it: where a prefix holds too much; where all do;
- * where either holds more than twice its limit; and, where all hold too much, in a prefix that holds much less than
- * the greediest one, which may have begun to stall only now.
- */
-#define STALLED_PREFIX_MS 5000
-#define STALLED_TOTAL_MS 2000
-#define STALLED_GREEDY_MS 2000
-#define STALLED_SMALL_MS 10000
-
-/* Returns the memory that a prefix may hold: the limit of a client, doubled for each level above it. */
-static uint64_t memory_limit(const struct limits *limits, const struct shares_node *node)
-{
-	const struct limits_memory *memory = &limits->settings.memory;
-	uint64_t limit = memory->per_client << node->height, half = memory->total / PREFIX_PART_MIN;
-
-	if (!node->parent)
-		return memory->total;
-	return node->height && half && limit > half ? half : limit;
-}
-
-/* Returns for how long a member must have stalled to be ended, if one has to go; 0: none has. */
-static uint32_t stalled_enough(const struct limits *limits, const struct shares_node *node)
-{
-	uint64_t limit = memory_limit(limits, node), memory = shares_of(node, SHARE_MEMORY);
-
-	if (!limit || memory <= limit)
-		return 0;
-	if (!node->parent)
-		return memory > 2 * limit ? STALLED_MIN_MS : STALLED_TOTAL_MS;
-	return memory > 2 * limit ? STALLED_GREEDY_MS : STALLED_PREFIX_MS;
-}
-
-/* Tells whether another prefix below @node than @client's holds the most, and at least twice as much as that. */
-static bool others_hold_more(struct shares_node *node, const struct limits_client *client)
-{
-	const struct shares_node *most = shares_most(node, SHARE_MEMORY);
-	uint64_t of_most, of_client;
-
-	if (!most || most == &client->node)
-		return false;
-	shares_compare(most, &client->node, SHARE_MEMORY, &of_most, &of_client);
-	return of_most > 2 * of_client;
-}
-
-/* Returns the next member below @node that has to be ended; NULL: none yet. */
-static struct limits_member *next_to_end(struct limits *limits, struct shares_node *node)
-{
-	uint32_t enough = stalled_enough(limits, node);
-	struct limits_client *client = (struct limits_client *)shares_most(node, SHARE_STALLED);
-	struct limits_member *member;
-
-	if (!enough || !client)
-		return NULL;
-	member = (struct limits_member *)((char *)client->stalled.first -
-					  offsetof(struct limits_member, stalled));
-	if (enough < STALLED_SMALL_MS && others_hold_more(node, client))
-		enough = STALLED_SMALL_MS;
-	return member->stalled_ms < enough ? NULL : member;
+	return shares_apart(&limits->shares, address, SHARE_PENDING);
 }
 
 /* Ends stalled members below @node until it holds no more than its limit. */
 static void relieve(struct limits *limits, struct shares_node *node)
 {
-	struct limits_member *member;
+	const struct limits_memory *memory = &limits->settings.memory;
+	struct limits_client *client;
+	uint32_t enough_ms;
 
-	while ((member = next_to_end(limits, node)))
+	while ((client = (struct limits_client *)shares_stalled(node, memory->per_client, memory->total, &enough_ms))) {
+		struct limits_member *member = (struct limits_member *)((char *)client->stalled.first -
+									offsetof(struct limits_member, stalled));
+
+		if (member->stalled_ms < enough_ms)
+			return;
 		tell_to_go(limits, member, OUTCOME_LIMIT_MEMORY);
+	}
 }
 
 void limits_hold(struct limits *limits, struct limits_member *member, uint64_t bytes,
@@ -659,7 +489,7 @@ size_t limits_members_of(struct limits *limits, const struct limits_member *memb
 size_t limits_clients(struct limits *limits)
 {
 	LOCK(limits);
-	return HASH_COUNT(limits->clients);
+	return limits->shares.leaves;
 }
 
 uint64_t limits_memory(struct limits *limits)

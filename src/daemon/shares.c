@@ -9,26 +9,27 @@
  *
  * A prefix has a node as long as a leaf is below it: there are at most SHARES_ABOVE_MAX such nodes per leaf. The
  * prefixes of both address families are children of the same root.
+ *
+ * The nodes are hashed with a secret key (SipHash), so that a client can't choose its place in the table by its address.
  */
 #include "config.h"
 
 #include "common/sockaddr.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define HASH_NONFATAL_OOM 1
-#define HASH_FUNCTION(key, len, hash) ((hash) = shares_hash(shares, (key), (len)))
+#define HASH_FUNCTION(key, len, hash) ((hash) = hash_of(shares, (key), (len)))
 #include "daemon/shares.h"
 
 /* The lengths of prefixes above a client; for IPv4 those of v4-mapped addresses. */
 static const uint8_t above_v4[SHARES_ABOVE_MAX] = { 96 + 24, 96 + 16 };
 static const uint8_t above_v6[SHARES_ABOVE_MAX] = { 56, 48, 32 };
 
-unsigned shares_hash(const struct shares *shares, const void *key, size_t len)
+static unsigned hash_of(const struct shares *shares, const void *key, size_t len)
 {
 	uint8_t hash[crypto_shorthash_BYTES];
 	unsigned result;
@@ -44,104 +45,92 @@ void shares_init(struct shares *shares)
 	crypto_shorthash_keygen(shares->hash_key);
 }
 
-/* (Without entries, uthash has no table that would have to be freed.) */
 void shares_fini(struct shares *shares)
 {
-	HASH_CLEAR(hh, shares->prefixes);
+	struct shares_node *node, *next;
+
+	HASH_ITER(hh, shares->nodes, node, next) {
+		HASH_DELETE(hh, shares->nodes, node);
+		free(node);
+	}
 }
 
-void shares_key(const struct in6_addr *address, uint8_t bits, uint8_t key[static SHARES_KEY_LEN])
+static void make_key(const struct in6_addr *address, uint8_t bits, uint8_t height, uint8_t key[static SHARES_KEY_LEN])
 {
 	struct prefix prefix = prefix_of(address, bits);
 
 	memcpy(key, &prefix.address, sizeof(prefix.address));
-	key[SHARES_KEY_LEN - 1] = bits;
+	key[SHARES_KEY_LEN - 2] = bits;
+	key[SHARES_KEY_LEN - 1] = height;
 }
 
-/* Returns the lengths of prefixes above a leaf of this key, the longest first; the caller skips 0 and lengths that aren't shorter. */
-static const uint8_t *lengths_above(const uint8_t key[static SHARES_KEY_LEN])
+/* Returns the node of a prefix, which may be a new one without a parent, of @size bytes; NULL without memory. */
+static struct shares_node *get_node(struct shares *shares, const struct in6_addr *address, uint8_t bits, uint8_t height,
+				    size_t size)
 {
-	struct in6_addr address;
+	uint8_t key[SHARES_KEY_LEN];
+	struct shares_node *node;
 
-	memcpy(&address, key, sizeof(address));
-	return IN6_IS_ADDR_V4MAPPED(&address) && key[SHARES_KEY_LEN - 1] >= 96 ? above_v4 : above_v6;
-}
-
-static struct shares_node *prefix_create(struct shares *shares, const uint8_t key[static SHARES_KEY_LEN],
-					 uint8_t height)
-{
-	struct shares_node *node = calloc(1, sizeof(*node));
-
+	make_key(address, bits, height, key);
+	HASH_FIND(hh, shares->nodes, key, SHARES_KEY_LEN, node);
+	if (node)
+		return node;
+	node = calloc(1, size);
 	if (!node)
 		return NULL;
 	memcpy(node->key, key, SHARES_KEY_LEN);
 	node->height = height;
-	HASH_ADD(hh, shares->prefixes, key, SHARES_KEY_LEN, node);
-	if (node->hh.tbl)
+	HASH_ADD(hh, shares->nodes, key, SHARES_KEY_LEN, node);
+	if (node->hh.tbl) {
+		shares->leaves += !height;
 		return node;
+	}
 	free(node);
 	return NULL;
 }
 
-/* Makes @node a child of @parent. Returns true if @parent had children before, and so is attached itself. */
-static bool put_below(struct shares_node *node, struct shares_node *parent)
+struct shares_node *shares_leaf(struct shares *shares, const struct in6_addr *address, uint8_t bits, size_t size)
 {
-	node->parent = parent;
-	return parent->children++ > 0;
+	const uint8_t *lengths = IN6_IS_ADDR_V4MAPPED(address) && bits >= 96 ? above_v4 : above_v6;
+	struct shares_node *leaf = get_node(shares, address, bits, 0, size), *node = leaf;
+
+	if (!leaf || leaf->parent)
+		return leaf;
+	for (int i = 0; i < SHARES_ABOVE_MAX; i++) {
+		struct shares_node *above;
+
+		if (!lengths[i] || lengths[i] >= bits)
+			continue;
+		above = get_node(shares, address, lengths[i], (uint8_t)(i + 1), sizeof(*above));
+		if (!above) {
+			shares_forget(shares, leaf);
+			return NULL;
+		}
+		node->parent = above;
+		/* A prefix that has other children has its own parent already. */
+		if (above->children++)
+			return leaf;
+		node = above;
+	}
+	node->parent = &shares->root;
+	shares->root.children++;
+	return leaf;
 }
 
-/* Frees @node and the prefixes above it, as far as they have no children any more. */
-static void free_unused(struct shares *shares, struct shares_node *node)
+void shares_forget(struct shares *shares, struct shares_node *leaf)
 {
+	struct shares_node *node = leaf;
+
+	shares->leaves--;
 	while (node && node != &shares->root && !node->children) {
 		struct shares_node *parent = node->parent;
 
-		HASH_DELETE(hh, shares->prefixes, node);
+		HASH_DELETE(hh, shares->nodes, node);
 		free(node);
 		if (parent)
 			parent->children--;
 		node = parent;
 	}
-}
-
-int shares_attach(struct shares *shares, struct shares_node *leaf)
-{
-	const uint8_t *lengths = lengths_above(leaf->key);
-	struct shares_node *node = leaf;
-	struct in6_addr address;
-
-	memcpy(&address, leaf->key, sizeof(address));
-	for (int i = 0; i < SHARES_ABOVE_MAX; i++) {
-		uint8_t key[SHARES_KEY_LEN];
-		struct shares_node *above;
-
-		if (!lengths[i] || lengths[i] >= leaf->key[SHARES_KEY_LEN - 1])
-			continue;
-		shares_key(&address, lengths[i], key);
-		HASH_FIND(hh, shares->prefixes, key, SHARES_KEY_LEN, above);
-		if (!above)
-			above = prefix_create(shares, key, (uint8_t)(i + 1));
-		if (!above) {
-			shares_detach(shares, leaf);
-			return -ENOMEM;
-		}
-		if (put_below(node, above))
-			return 0;
-		node = above;
-	}
-	put_below(node, &shares->root);
-	return 0;
-}
-
-void shares_detach(struct shares *shares, struct shares_node *leaf)
-{
-	struct shares_node *parent = leaf->parent;
-
-	leaf->parent = NULL;
-	if (!parent)
-		return;
-	parent->children--;
-	free_unused(shares, parent);
 }
 
 void shares_add(struct shares *shares, struct shares_node *leaf, enum share share, int64_t by)
@@ -160,7 +149,8 @@ static struct shares_node *node_of_place(struct heap_node *place, enum share sha
 	return (struct shares_node *)((char *)(place - share) - offsetof(struct shares_node, place));
 }
 
-struct shares_node *shares_first(const struct shares_node *node, enum share share)
+/* Returns the greediest child of @node, or NULL if none uses anything. */
+static struct shares_node *first_below(const struct shares_node *node, enum share share)
 {
 	struct heap_node *first = node->below[share].first;
 
@@ -170,7 +160,7 @@ struct shares_node *shares_first(const struct shares_node *node, enum share shar
 struct shares_node *shares_most(struct shares_node *node, enum share share)
 {
 	while (node->height || !node->parent) {
-		node = shares_first(node, share);
+		node = first_below(node, share);
 		if (!node)
 			return NULL;
 	}
@@ -202,50 +192,140 @@ void shares_compare(const struct shares_node *a, const struct shares_node *b, en
 	*of_b = shares_of(b, share);
 }
 
-/* ----- token buckets ----- */
-
-#define TOKEN 1000
-
-static uint64_t bucket_size(unsigned rate)
+uint64_t shares_apart(const struct shares *shares, const struct in6_addr *address, enum share share)
 {
-	return (uint64_t)rate * BUCKET_SECONDS * TOKEN;
+	const struct shares_node *node = &shares->root;
+	uint64_t all = shares_of(node, share);
+	uint8_t key[SHARES_KEY_LEN];
+
+	while ((node = first_below(node, share))) {
+		make_key(address, node->key[SHARES_KEY_LEN - 2], node->height, key);
+		if (memcmp(key, node->key, SHARES_KEY_LEN) != 0)
+			return all - shares_of(node, share);
+	}
+	return all;
 }
 
-/* Adds the tokens of the time since the last call. */
-static void bucket_fill(struct bucket *bucket, unsigned rate, uint64_t now_ms)
-{
-	uint64_t full = bucket_size(rate);
-	/* A thread that read the clock earlier than another may get here later. */
-	uint64_t elapsed = now_ms > bucket->filled_ms ? now_ms - bucket->filled_ms : 0;
+/*
+ * ----- errors -----
+ *
+ * Each node has a rate of errors a second, and may be sent a burst of as many as in ERRORS_BURST_SECONDS. This is the generic cell
+ * rate algorithm (ITU-T I.371), a token bucket in one number: each error moves the time at which the whole burst is
+ * allowed again. A thread that read the clock earlier than another may come later, which does no harm.
+ */
 
-	if (!bucket->filled_ms || elapsed >= BUCKET_SECONDS * 1000)
-		bucket->tokens = full;
-	else
-		bucket->tokens += elapsed * rate;
-	if (bucket->tokens > full)
-		bucket->tokens = full;
-	if (now_ms > bucket->filled_ms)
-		bucket->filled_ms = now_ms;
+#define ERRORS_BURST_SECONDS 5
+#define SECOND_NS UINT64_C(1000000000)
+
+/* The part of the total rate of errors that a prefix may have: one in this many, by its height. */
+static const unsigned errors_part[] = { 0, 8, 4, 2 };
+
+static unsigned error_rate(const struct shares_node *node, unsigned per_leaf, unsigned total)
+{
+	if (!node->parent)
+		return total;
+	/* If the part comes to 0, the prefix has no limit besides those of its clients. */
+	return node->height ? total / errors_part[node->height] : per_leaf;
 }
 
-bool bucket_has(struct bucket *bucket, unsigned rate, uint64_t now_ms)
+static bool has_error_left(const struct shares_node *node, unsigned rate, uint64_t now_ns)
 {
-	if (!rate)
-		return true;
-	bucket_fill(bucket, rate, now_ms);
-	return bucket->tokens >= TOKEN;
+	return !rate || node->errors_ns <= now_ns + SECOND_NS / rate * ((uint64_t)rate * ERRORS_BURST_SECONDS - 1);
 }
 
-void bucket_take(struct bucket *bucket, unsigned rate)
+bool shares_take_error(struct shares_node *leaf, unsigned per_leaf, unsigned total, uint64_t now_ms)
 {
-	if (rate)
-		bucket->tokens -= TOKEN;
+	uint64_t now_ns = now_ms * (SECOND_NS / 1000);
+
+	for (struct shares_node *node = leaf; node; node = node->parent)
+		if (!has_error_left(node, error_rate(node, per_leaf, total), now_ns))
+			return false;
+	for (struct shares_node *node = leaf; node; node = node->parent) {
+		unsigned rate = error_rate(node, per_leaf, total);
+
+		if (rate)
+			node->errors_ns = (node->errors_ns > now_ns ? node->errors_ns : now_ns) + SECOND_NS / rate;
+	}
+	return true;
 }
 
-bool bucket_is_full(struct bucket *bucket, unsigned rate, uint64_t now_ms)
+bool shares_owes_nothing(const struct shares_node *leaf, uint64_t now_ms)
 {
-	if (!rate || !bucket->filled_ms)
-		return true;
-	bucket_fill(bucket, rate, now_ms);
-	return bucket->tokens == bucket_size(rate);
+	return leaf->errors_ns <= now_ms * (SECOND_NS / 1000);
+}
+
+/*
+ * ----- memory -----
+ *
+ * If a peer takes no bytes, the kernel keeps all that its socket, and the socket on the other side, can hold:
+ * megabytes each, as buffers grow with the speed that the connection once had. We can't take these bytes back, as
+ * they have been acknowledged. Nor can we bound the buffers beforehand: they would no longer grow with the
+ * connection, and fast ones would pay for the stalled ones. So we measure the memory (src/relay), and end members
+ * where it is too much. The weight of a member is its memory times how long that hasn't moved. The prefix with the
+ * greatest weight goes first, and in it the member with the greatest weight. A member that moves has no weight, and
+ * is never ended.
+ *
+ * There are three budgets: of all clients, of a client, and of the prefixes above it, which may have twice, four
+ * times as much and so on, half of all at most. A stalled member has some seconds to move again: two where all hold
+ * too much, five where only a prefix does. Honest peers may stall that long: a receiver opens its window when a
+ * sixteenth of its buffer is free, and radios pause.
+ */
+
+/* A prefix above a client may have twice, four times … as much as the client, and half of the total at most. */
+#define PREFIX_PART_MIN 2
+
+/*
+ * A leaf has to have stalled for at least this long: where a prefix holds too much; where all do; where either holds
+ * more than twice its limit; and, where all hold too much, in a prefix that holds much less than the greediest one,
+ * which may have begun to stall only now.
+ */
+#define STALLED_PREFIX_MS 5000
+#define STALLED_TOTAL_MS 2000
+#define STALLED_GREEDY_MS 2000
+#define STALLED_SMALL_MS 10000
+
+/* Returns the memory that a prefix may hold: the limit of a client, doubled for each level above it. */
+static uint64_t memory_limit(const struct shares_node *node, uint64_t per_leaf, uint64_t total)
+{
+	uint64_t limit = per_leaf << node->height, half = total / PREFIX_PART_MIN;
+
+	if (!node->parent)
+		return total;
+	return node->height && half && limit > half ? half : limit;
+}
+
+/* Returns for how long memory below @node must have stalled to be given back, if some has to be; 0: none has. */
+static uint32_t stalled_enough(const struct shares_node *node, uint64_t per_leaf, uint64_t total)
+{
+	uint64_t limit = memory_limit(node, per_leaf, total), memory = shares_of(node, SHARE_MEMORY);
+
+	if (!limit || memory <= limit)
+		return 0;
+	if (!node->parent)
+		return memory > 2 * limit ? STALLED_MIN_MS : STALLED_TOTAL_MS;
+	return memory > 2 * limit ? STALLED_GREEDY_MS : STALLED_PREFIX_MS;
+}
+
+/* Tells whether another prefix below @node than @leaf's holds the most, and at least twice as much as that. */
+static bool others_hold_more(struct shares_node *node, const struct shares_node *leaf)
+{
+	const struct shares_node *most = shares_most(node, SHARE_MEMORY);
+	uint64_t of_most, of_leaf;
+
+	if (!most || most == leaf)
+		return false;
+	shares_compare(most, leaf, SHARE_MEMORY, &of_most, &of_leaf);
+	return of_most > 2 * of_leaf;
+}
+
+struct shares_node *shares_stalled(struct shares_node *node, uint64_t per_leaf, uint64_t total, uint32_t *enough_ms)
+{
+	struct shares_node *leaf = shares_most(node, SHARE_STALLED);
+
+	*enough_ms = stalled_enough(node, per_leaf, total);
+	if (!*enough_ms || !leaf)
+		return NULL;
+	if (*enough_ms < STALLED_SMALL_MS && others_hold_more(node, leaf))
+		*enough_ms = STALLED_SMALL_MS;
+	return leaf;
 }

@@ -21,31 +21,6 @@
 #include <stdint.h>
 #include <uthash.h>
 
-/*
- * A token bucket limits a rate. A full one holds BUCKET_SECONDS times the rate, which may be taken at once. Tokens are
- * counted in thousandths, so that each millisecond adds as many thousandths as the rate has tokens per second.
- */
-
-#define BUCKET_SECONDS 5
-
-/* A zeroed bucket was never used, and is full. */
-struct bucket {
-	uint64_t filled_ms; /* the time at which @tokens was computed; 0: never */
-	uint64_t tokens;    /* in thousandths of a token */
-};
-
-/*
- * Tells whether there is a token. @rate: tokens per second; 0: no limit. @now_ms may be earlier than in the call before,
- * as threads may come in another order than they read the clock.
- */
-bool bucket_has(struct bucket *bucket, unsigned rate, uint64_t now_ms);
-
-/* Takes a token; bucket_has() has just said that there is one. */
-void bucket_take(struct bucket *bucket, unsigned rate);
-
-/* Tells whether the bucket is full, so that it may be forgotten: a new one would be the same. */
-bool bucket_is_full(struct bucket *bucket, unsigned rate, uint64_t now_ms);
-
 /* The shared resources. */
 enum share {
 	SHARE_WAITING,     /* sessions that wait for their client's bytes */
@@ -58,49 +33,44 @@ enum share {
 	SHARE_COUNT
 };
 
-/* The most prefixes above a client, and the bytes of the key of a prefix: its address and its length. */
+/* The most prefixes above a client, and the bytes of a node's key: the prefix's address, its length, and @height. */
 #define SHARES_ABOVE_MAX 3
-#define SHARES_KEY_LEN 17
+#define SHARES_KEY_LEN 18
 
 struct shares_node {
-	struct shares_node *parent;          /* NULL: the root, or a leaf that isn't attached */
+	struct shares_node *parent;          /* NULL: the root */
 	struct heap_node place[SHARE_COUNT]; /* its use of each resource (the weight), and its place among its siblings */
 	struct heap below[SHARE_COUNT];      /* its children that use the resource, the greediest first */
-	struct bucket errors;                /* the errors that may still be sent to it */
+	uint64_t errors_ns; /* at this time its whole burst of errors may be sent again, in nanoseconds of clock_now_ms() */
 	unsigned children;
 	uint8_t height; /* 0: a leaf */
 	uint8_t key[SHARES_KEY_LEN];
-	UT_hash_handle hh; /* used in nodes that are neither leaf nor root */
+	UT_hash_handle hh;
 };
 
 struct shares {
 	uint8_t hash_key[crypto_shorthash_KEYBYTES];
 	struct shares_node root;
-	struct shares_node *prefixes; /* the nodes that are neither leaf nor root */
+	struct shares_node *nodes; /* all but the root, by their keys */
+	size_t leaves;
 	uint64_t turn;
 };
 
 /* Makes an empty tree; libsodium must be initialized. */
 void shares_init(struct shares *shares);
 
-/* Frees the tree, to which no leaf may be attached any more. */
+/* Frees the tree with all its nodes. */
 void shares_fini(struct shares *shares);
 
-/* Returns a keyed hash that clients can't predict, for the hash tables of this tree and its users. */
-unsigned shares_hash(const struct shares *shares, const void *key, size_t len);
-
-/* Makes the key of the prefix of length @bits (0-128) that @address is in. */
-void shares_key(const struct in6_addr *address, uint8_t bits, uint8_t key[static SHARES_KEY_LEN]);
-
 /*
- * shares_attach() - put a leaf, which uses nothing yet, in its place in the tree
- * @leaf: zeroed except for its key; it stays the caller's
- * Returns 0 or -ENOMEM.
+ * shares_leaf() - return the leaf for the prefix of length @bits (0-128) that @address is in
+ * @size: bytes to allocate for a new leaf, which begins with a struct shares_node and is zero behind it
+ * Makes the leaf and the prefixes above it if need be. The tree owns it. Returns NULL without memory.
  */
-int shares_attach(struct shares *shares, struct shares_node *leaf);
+struct shares_node *shares_leaf(struct shares *shares, const struct in6_addr *address, uint8_t bits, size_t size);
 
-/* Takes out a leaf, which must use nothing any more. Prefixes above it that have no other leaf are freed. */
-void shares_detach(struct shares *shares, struct shares_node *leaf);
+/* Frees a leaf, which must use nothing any more, and the prefixes above it that have no other leaf. */
+void shares_forget(struct shares *shares, struct shares_node *leaf);
 
 /* Adds @by, which may be negative, to the use of @leaf and all prefixes above it. */
 void shares_add(struct shares *shares, struct shares_node *leaf, enum share share, int64_t by);
@@ -110,9 +80,6 @@ static inline uint64_t shares_of(const struct shares_node *node, enum share shar
 {
 	return node->place[share].weight;
 }
-
-/* Returns the greediest child of @node, or NULL if none uses anything. */
-struct shares_node *shares_first(const struct shares_node *node, enum share share);
 
 /* Returns the greediest leaf, which is @node itself or found below it as described above; NULL if none uses anything. */
 struct shares_node *shares_most(struct shares_node *node, enum share share);
@@ -124,5 +91,27 @@ struct shares_node *shares_most(struct shares_node *node, enum share share);
  */
 void shares_compare(const struct shares_node *a, const struct shares_node *b, enum share share,
 		    uint64_t *of_a, uint64_t *of_b);
+
+/* Returns what all use, without the greediest prefix that doesn't contain @address: limits_pending_apart(). */
+uint64_t shares_apart(const struct shares *shares, const struct in6_addr *address, enum share share);
+
+/*
+ * shares_take_error() - tell whether an error may be sent to the leaf now, and count it if so
+ * @per_leaf, @total: errors a second for a leaf, and for all; 0: no limit. All prefixes above the leaf must have one left, too.
+ */
+bool shares_take_error(struct shares_node *leaf, unsigned per_leaf, unsigned total, uint64_t now_ms);
+
+/* Tells whether the leaf's whole burst of errors may be sent, so that it may be forgotten: a new one would be the same. */
+bool shares_owes_nothing(const struct shares_node *leaf, uint64_t now_ms);
+
+/*
+ * shares_stalled() - return a leaf below @node (or @node) that has to give memory back; NULL: none has to
+ * @per_leaf, @total: bytes that a leaf, and all, may hold; 0 in total: no limit
+ * @enough_ms: set to how long its memory must have stalled for that, in milliseconds
+ */
+struct shares_node *shares_stalled(struct shares_node *node, uint64_t per_leaf, uint64_t total, uint32_t *enough_ms);
+
+/* Kernel memory whose bytes haven't moved for less than this counts as moving. */
+#define STALLED_MIN_MS 500
 
 #endif

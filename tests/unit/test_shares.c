@@ -47,15 +47,18 @@ START_TEST(heap_is_as_a_search)
 }
 END_TEST
 
-static void set_key(struct shares_node *leaf, const char *text, uint8_t bits)
+static struct shares_node *leaf_of(struct shares *shares, const char *text, uint8_t bits)
 {
 	union sockaddr_ip address;
+	struct shares_node *leaf;
 	struct in6_addr in6;
 
-	memset(leaf, 0, sizeof(*leaf));
 	ck_assert_int_eq(sockaddr_ip_parse(&address, text, 1), 0);
 	in6 = sockaddr_ip_in6(&address);
-	shares_key(&in6, bits, leaf->key);
+	leaf = shares_leaf(shares, &in6, bits, sizeof(*leaf));
+	ck_assert_ptr_nonnull(leaf);
+	ck_assert_ptr_eq(shares_leaf(shares, &in6, bits, sizeof(*leaf)), leaf);
+	return leaf;
 }
 
 /* The lengths of the prefixes above a leaf. */
@@ -76,18 +79,19 @@ static const struct {
 START_TEST(prefixes_above)
 {
 	struct shares shares;
-	struct shares_node leaf;
+	struct shares_node *leaf;
 	int i = 0;
 
 	ck_assert_int_ge(sodium_init(), 0);
 	shares_init(&shares);
-	set_key(&leaf, ladders[_i].address, ladders[_i].bits);
-	ck_assert_int_eq(shares_attach(&shares, &leaf), 0);
-	for (const struct shares_node *node = leaf.parent; node->parent; node = node->parent, i++)
-		ck_assert_uint_eq(node->key[SHARES_KEY_LEN - 1], ladders[_i].above[i]);
+	leaf = leaf_of(&shares, ladders[_i].address, ladders[_i].bits);
+	ck_assert_uint_eq(shares.leaves, 1);
+	for (const struct shares_node *node = leaf->parent; node->parent; node = node->parent, i++)
+		ck_assert_uint_eq(node->key[SHARES_KEY_LEN - 2], ladders[_i].above[i]);
 	ck_assert_uint_eq(ladders[_i].above[i], 0);
-	shares_detach(&shares, &leaf);
-	ck_assert_ptr_null(shares.prefixes);
+	shares_forget(&shares, leaf);
+	ck_assert_ptr_null(shares.nodes);
+	ck_assert_uint_eq(shares.leaves, 0);
 	shares_fini(&shares);
 }
 END_TEST
@@ -97,7 +101,7 @@ END_TEST
 /* Leaves of some /32s, /48s and /56s, which have more and less in turns: the greediest is found as by counting. */
 START_TEST(greediest_is_as_counted)
 {
-	static struct shares_node leaf[LEAVES];
+	struct shares_node *leaf[LEAVES];
 	struct shares shares;
 
 	ck_assert_int_ge(sodium_init(), 0);
@@ -106,15 +110,14 @@ START_TEST(greediest_is_as_counted)
 		char text[64];
 
 		snprintf(text, sizeof(text), "2001:%x:%x:%x::1", i % 5, i / 5 % 4, i);
-		set_key(&leaf[i], text, 64);
-		ck_assert_int_eq(shares_attach(&shares, &leaf[i]), 0);
+		leaf[i] = leaf_of(&shares, text, 64);
 	}
 	for (int round = 0; round < 1000; round++) {
 		unsigned changed = chance() % LEAVES;
-		uint64_t has = shares_of(&leaf[changed], SHARE_PENDING);
+		uint64_t has = shares_of(leaf[changed], SHARE_PENDING);
 		const struct shares_node *most;
 
-		shares_add(&shares, &leaf[changed], SHARE_PENDING, (int64_t)(chance() % 5) - (int64_t)has);
+		shares_add(&shares, leaf[changed], SHARE_PENDING, (int64_t)(chance() % 5) - (int64_t)has);
 		most = shares_most(&shares.root, SHARE_PENDING);
 		if (!shares_of(&shares.root, SHARE_PENDING)) {
 			ck_assert_ptr_null(most);
@@ -126,23 +129,23 @@ START_TEST(greediest_is_as_counted)
 			bool right = true; /* an assertion costs a system call */
 
 			for (unsigned i = 0; i < LEAVES; i++)
-				for (const struct shares_node *n = &leaf[i]; n->parent; n = n->parent) {
+				for (const struct shares_node *n = leaf[i]; n->parent; n = n->parent) {
 					right &= n->parent != node->parent ||
 						 shares_of(n, SHARE_PENDING) <=
 							 shares_of(node, SHARE_PENDING);
-					sum += n == node ? shares_of(&leaf[i], SHARE_PENDING) : 0;
+					sum += n == node ? shares_of(leaf[i], SHARE_PENDING) : 0;
 				}
 			ck_assert(right);
 			ck_assert_uint_eq(sum, shares_of(node, SHARE_PENDING));
 		}
 	}
 	for (unsigned i = 0; i < LEAVES; i++) {
-		shares_add(&shares, &leaf[i], SHARE_PENDING,
-			   -(int64_t)shares_of(&leaf[i], SHARE_PENDING));
-		shares_detach(&shares, &leaf[i]);
+		shares_add(&shares, leaf[i], SHARE_PENDING,
+			   -(int64_t)shares_of(leaf[i], SHARE_PENDING));
+		shares_forget(&shares, leaf[i]);
 	}
 	ck_assert_uint_eq(shares_of(&shares.root, SHARE_PENDING), 0);
-	ck_assert_ptr_null(shares.prefixes);
+	ck_assert_ptr_null(shares.nodes);
 	shares_fini(&shares);
 }
 END_TEST
