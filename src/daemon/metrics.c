@@ -191,11 +191,6 @@ static const struct {
 };
 static_assert(sizeof(syns) / sizeof(syns[0]) == METRICS_SYN_COUNT, "a name for each");
 
-static const char *metrics_syn_name(unsigned syn)
-{
-	return syns[syn].name;
-}
-
 const char *metrics_syn_text(unsigned syn)
 {
 	return syns[syn].text;
@@ -286,11 +281,6 @@ void metrics_write_head(FILE *out, const char *name, const char *type, const cha
 
 #define LABELS_MAX 96
 
-static void state_labels(unsigned i, char buf[static LABELS_MAX])
-{
-	snprintf(buf, LABELS_MAX, "{state=\"%s\"}", state_names[i]);
-}
-
 /* OUTCOME_NONE is no end: the labels begin behind it. */
 static void outcome_labels(unsigned i, char buf[static LABELS_MAX])
 {
@@ -303,84 +293,65 @@ static void error_labels(unsigned i, char buf[static LABELS_MAX])
 		 convert_error_name(error_codes[i]));
 }
 
-static void direction_labels(unsigned i, char buf[static LABELS_MAX])
-{
-	snprintf(buf, LABELS_MAX, "{direction=\"%s\"}", i == RELAY_UPSTREAM ? "up" : "down");
-}
-
-static void syn_data_labels(unsigned i, char buf[static LABELS_MAX])
-{
-	snprintf(buf, LABELS_MAX, "{syn_data=\"%s\"}", i ? "yes" : "no");
-}
-
-static void voice_labels(unsigned i, char buf[static LABELS_MAX])
-{
-	static const char *const voices[] = {
-		[JUDGEMENT_RESPONSE] = "response", [JUDGEMENT_SILENT] = "silent", [JUDGEMENT_RESET] = "reset",
-	};
-	static_assert(sizeof(voices) / sizeof(voices[0]) == JUDGEMENT_VOICES, "a name for each");
-
-	snprintf(buf, LABELS_MAX, "{answer=\"%s\"}", voices[i]);
-}
-
-static void transport_labels(unsigned i, char buf[static LABELS_MAX])
-{
-	snprintf(buf, LABELS_MAX, "{transport=\"%s\"}",
-		 record_transport_name((enum record_transport)i));
-}
-
 static void syn_labels(unsigned i, char buf[static LABELS_MAX])
 {
-	snprintf(buf, LABELS_MAX, "{fate=\"%s\"}", metrics_syn_name(i));
+	snprintf(buf, LABELS_MAX, "{fate=\"%s\"}", syns[i].name);
 }
+
+static const char *const directions[RELAY_ENDS] = { [RELAY_UPSTREAM] = "up", [RELAY_DOWNSTREAM] = "down" };
+static const char *const yes_or_no[] = { "no", "yes" };
+static const char *const voices[] = {
+	[JUDGEMENT_RESPONSE] = "response", [JUDGEMENT_SILENT] = "silent", [JUDGEMENT_RESET] = "reset",
+};
+static_assert(sizeof(voices) / sizeof(voices[0]) == JUDGEMENT_VOICES, "a name for each");
 
 /* Families without buckets. */
 static const struct {
 	const char *name, *type, *help;
 	unsigned first, count;
-	void (*labels)(unsigned i, char buf[static LABELS_MAX]); /* NULL: one value, no labels */
+	void (*labels)(unsigned i, char buf[static LABELS_MAX]);
+	const char *label, *const *words; /* without @labels: one label and its values; NULL: one counter without labels */
 } families[] = {
 	{ "convertd_connections_accepted_total", "counter", "Clients that connected.",
-	  METRIC_ACCEPTED, 1, NULL },
+	  METRIC_ACCEPTED, .count = 1 },
 	{ "convertd_connections", "gauge", "Connections that there are, by their state.",
-	  METRIC_STATE, SESSION_CLOSED, state_labels },
+	  METRIC_STATE, SESSION_CLOSED, .label = "state", .words = state_names },
 	{ "convertd_pending_requests", "gauge",
 	  "Connections that --max-pending counts: without their server's answer, or the client's "
 	  "third ACK.",
-	  METRIC_PENDING, 1, NULL },
+	  METRIC_PENDING, .count = 1 },
 	{ "convertd_connections_ended_total", "counter", "Connections that ended, by how.",
-	  METRIC_ENDED + 1, OUTCOME_COUNT - 1, outcome_labels },
+	  METRIC_ENDED + 1, OUTCOME_COUNT - 1, .labels = outcome_labels },
 	{ "convertd_errors_sent_total", "counter", "Error TLVs sent to clients, by code.",
-	  METRIC_ERRORS, METRICS_ERRORS, error_labels },
+	  METRIC_ERRORS, METRICS_ERRORS, .labels = error_labels },
 	{ "convertd_relayed_bytes_total", "counter",
 	  "Bytes carried between clients and servers: up from clients, down to them.",
-	  METRIC_BYTES, RELAY_ENDS, direction_labels },
+	  METRIC_BYTES, RELAY_ENDS, .label = "direction", .words = directions },
 	{ "convertd_requests_total", "counter",
 	  "Requests to connect that were granted, by whether data in the SYN was taken.",
-	  METRIC_REQUESTS, 2, syn_data_labels },
+	  METRIC_REQUESTS, 2, .label = "syn_data", .words = yes_or_no },
 	{ "convertd_silent_requests_total", "counter",
 	  "Connections whose client wanted no response, by what it got.", METRIC_SILENT,
-	  JUDGEMENT_VOICES, voice_labels },
+	  JUDGEMENT_VOICES, .label = "answer", .words = voices },
 	{ "convertd_client_transports_total", "counter",
 	  "Connections that ended, by what the client's side was: TCP, Multipath TCP, or "
 	  "Multipath TCP that fell back.",
-	  METRIC_TRANSPORT, RECORD_TRANSPORT_COUNT, transport_labels },
+	  METRIC_TRANSPORT, RECORD_TRANSPORT_COUNT, .label = "transport", .words = transport_names },
 	{ "convertd_accept_pauses_total", "counter",
 	  "Times that clients had to wait because descriptors or memory were used up.",
-	  METRIC_ACCEPT_PAUSES, 1, NULL },
+	  METRIC_ACCEPT_PAUSES, .count = 1 },
 	{ "convertd_log_lines_left_out_total", "counter",
 	  "Lines about connections that --log-rate kept out of the log.",
-	  METRIC_LOG_LEFT_OUT, 1, NULL },
+	  METRIC_LOG_LEFT_OUT, .count = 1 },
 	{ "convertd_relay_pipes", "gauge",
-	  "Pipes in use, through which bulk is carried without being copied.", METRIC_PIPES, 1,
-	  NULL },
+	  "Pipes in use, through which bulk is carried without being copied.", METRIC_PIPES, .count = 1 },
 	{ "convertd_kernel_memory_bytes", "gauge",
-	  "Kernel memory that connections hold, of those that hold much.", METRIC_MEMORY, 1, NULL },
+	  "Kernel memory that connections hold, of those that hold much.", METRIC_MEMORY, .count = 1 },
 	{ "convertd_withheld_syns", "gauge", "SYNs withheld until their servers have answered.",
-	  METRIC_SYNS_WITHHELD, 1, NULL },
+	  METRIC_SYNS_WITHHELD, .count = 1 },
 	{ "convertd_syns_total", "counter",
 	  "SYNs that were looked at where SYNs are withheld, by what became of them.", METRIC_SYNS,
-	  METRICS_SYN_COUNT, syn_labels },
+	  METRICS_SYN_COUNT, .labels = syn_labels },
 };
 
 static const struct {
@@ -425,6 +396,8 @@ void metrics_write(FILE *out, const struct metrics_sum *sum)
 			labels[0] = '\0';
 			if (families[f].labels)
 				families[f].labels(i, labels);
+			else if (families[f].label)
+				snprintf(labels, sizeof(labels), "{%s=\"%s\"}", families[f].label, families[f].words[i]);
 			fprintf(out, "%s%s %llu\n", families[f].name, labels,
 				(unsigned long long)sum->values[families[f].first + i]);
 		}
