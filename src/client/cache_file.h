@@ -2,7 +2,7 @@
 /*
  * cache_file.h - the bytes of the cache's file: their layout, and how a bucket is read and written
  *
- * For cache_calls.c and its tests. The file:
+ * For user_cache.c and its tests. The file:
  *
  *	struct cache_header, then from CACHE_TABLES_OFFSET on the tables one after the other;
  *	a table is an array of buckets, a bucket an array of `ways` records.

@@ -10,12 +10,10 @@
  */
 #include "config.h"
 
-#include "client/converters_destinations.h"
-
 #include "client/converters.h"
-#include "client/converters_facts.h"
+
+#include "client/cache.h"
 #include "client/settings.h"
-#include "client/user_cache.h"
 #include "common/clock.h"
 
 #include <stdatomic.h>

@@ -4,8 +4,7 @@
 
 #include "client/exchange.h"
 
-#include "client/converters_facts.h"
-#include "client/converters_destinations.h"
+#include "client/converters.h"
 #include "common/tcp.h"
 
 #include <errno.h>

@@ -13,8 +13,7 @@
 
 #include "client/converters.h"
 #include "client/handshake.h"
-#include "client/paths_facts.h"
-#include "client/ask_way.h"
+#include "client/paths.h"
 #include "client/settings.h"
 
 /*

@@ -4,11 +4,14 @@
 
 #include "client/handshake.h"
 
-#include "client/errno_map.h"
-#include "common/thread.h"
+#include "common/clock.h"
 #include "common/tcp.h"
+#include "common/thread.h"
+#include "convert/convert.h"
 
 #include <errno.h>
+#include <linux/tcp.h>
+#include <stddef.h>
 #include <string.h>
 
 /*
@@ -188,4 +191,90 @@ struct handshake_step handshake_on_error(int error, bool proven)
 	error = error == ENOTCONN ? ECONNREFUSED : error;
 	return fail(error == ECONNRESET && proven ? HANDSHAKE_FAULT_REFUSED : HANDSHAKE_FAULT_CONVERTER, error,
 		    error_text(error));
+}
+
+/* --- the ways of asking --- */
+
+bool synack_keeps_way(const struct synack_seen *seen, enum ask_way *next)
+{
+	*next = seen->syn_data ? ASK_MPTCP : ASK_TCP;
+	return seen->syn_data ? seen->acknowledged && !seen->sent_again : !seen->fallen_back;
+}
+
+enum syn_data_use ask_way_syn_data(enum ask_way way, bool mptcp, bool taken, bool corrected)
+{
+	if (way == ASK_MPTCP || !taken)
+		return SYN_DATA_NEVER;
+	return !mptcp || corrected ? SYN_DATA_ALWAYS : SYN_DATA_ON_ONE_PATH;
+}
+
+/* The converter removes the timestamps from each SYN that it releases without the server's answer. */
+static bool is_released_by_server(uint8_t options)
+{
+	const int wanted = TCPI_OPT_SYN_DATA | TCPI_OPT_TIMESTAMPS;
+
+	return (options & wanted) == wanted;
+}
+
+bool synack_confirms(uint8_t options, unsigned int withheld_ms, int64_t started_ns, int64_t now_ns)
+{
+	return is_released_by_server(options) && now_ns < started_ns + (int64_t)withheld_ms * CLOCK_NS_PER_MS;
+}
+
+bool synack_is_silent(uint8_t options, bool whole)
+{
+	return whole && is_released_by_server(options);
+}
+
+/* --- the errno for an Error TLV --- */
+
+#define SERVER_CLASS_FIRST 96
+#define SERVER_CLASS_LAST 127
+
+/* Linux's errno for each code of ICMP Destination Unreachable: icmp_err_convert[], net/ipv4/icmp.c. */
+static const int icmp_errno[] = {
+	ENETUNREACH, EHOSTUNREACH, ENOPROTOOPT,	 ECONNREFUSED, EMSGSIZE,     EOPNOTSUPP,
+	ENETUNREACH, EHOSTDOWN,	   ENONET,	 ENETUNREACH,  EHOSTUNREACH, ENETUNREACH,
+	EHOSTUNREACH, EHOSTUNREACH, EHOSTUNREACH, EHOSTUNREACH,
+};
+
+/* Linux's errno for each code of ICMPv6 Destination Unreachable: tab_unreach[], net/ipv6/icmp.c. */
+static const int icmpv6_errno[] = {
+	ENETUNREACH, EACCES, EHOSTUNREACH, EHOSTUNREACH, ECONNREFUSED, EACCES, EACCES,
+};
+
+static const struct {
+	uint8_t code;
+	int error;
+} table[] = {
+	{ CONVERT_ERROR_CONNECTION_RESET, ECONNREFUSED },  /* an RST to a SYN */
+	{ CONVERT_ERROR_NETWORK_FAILURE, ETIMEDOUT },      /* the server didn't answer */
+	{ CONVERT_ERROR_NOT_AUTHORIZED, EHOSTUNREACH },    /* as "administratively prohibited" */
+	{ CONVERT_ERROR_MISSING_COOKIE, EHOSTUNREACH },    /* likewise */
+	{ CONVERT_ERROR_RESOURCE_EXCEEDED, ECONNREFUSED }, /* as a server with a full backlog */
+	{ CONVERT_ERROR_UNSUPPORTED_VERSION, ECONNREFUSED },
+	{ CONVERT_ERROR_MALFORMED_MESSAGE, ECONNREFUSED },
+	{ CONVERT_ERROR_UNSUPPORTED_MESSAGE, ECONNREFUSED },
+	{ CONVERT_ERROR_UNSUPPORTED_TCP_OPTION, ECONNREFUSED },
+};
+
+static int icmp_to_errno(const int *errors, size_t count, uint8_t code)
+{
+	return code < count ? errors[code] : EHOSTUNREACH;
+}
+
+int errno_map_error(uint8_t code, uint8_t value, bool ipv4)
+{
+	if (code == CONVERT_ERROR_DESTINATION_UNREACHABLE)
+		return ipv4 ? icmp_to_errno(icmp_errno, sizeof(icmp_errno) / sizeof(int), value) :
+			      icmp_to_errno(icmpv6_errno, sizeof(icmpv6_errno) / sizeof(int), value);
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (table[i].code == code)
+			return table[i].error;
+	return errno_map_is_server(code) ? EHOSTUNREACH : ECONNREFUSED;
+}
+
+bool errno_map_is_server(uint8_t code)
+{
+	return code >= SERVER_CLASS_FIRST && code <= SERVER_CLASS_LAST;
 }

@@ -144,13 +144,13 @@ unsigned int paths_patience(unsigned int rtt, bool heard)
 }
 
 /* Returns how long at least a SYN must be unanswered before its connection moves. */
-static unsigned int move_after(const struct paths_view *view)
+static unsigned int move_after(const struct paths_seen *view)
 {
 	return view->rtt + QUEUE_MS > MOVE_MS ? view->rtt + QUEUE_MS : MOVE_MS;
 }
 
 /* Returns after how many milliseconds a probe counts as lost. */
-static unsigned int lost_after(const struct paths_view *view)
+static unsigned int lost_after(const struct paths_seen *view)
 {
 	unsigned int lost = view->answered ? 3 * view->slowest + SLACK_MS : view->rtt ? explained(view->rtt) : PATIENCE_MS;
 
@@ -162,7 +162,7 @@ bool paths_is_overdue(unsigned int age, unsigned int rtt)
 	return age >= explained(rtt);
 }
 
-void paths_view_add_missing(struct paths_view *view, unsigned int age)
+void paths_seen_add_missing(struct paths_seen *view, unsigned int age)
 {
 	unsigned int i = 0;
 
@@ -178,7 +178,7 @@ static unsigned int late_by(unsigned int rtt, unsigned int ms)
 }
 
 /* Of several paths the least late one counts: the converter is the same for all. */
-void paths_view_add_answer(struct paths_view *view, unsigned int rtt, unsigned int ms, unsigned int age)
+void paths_seen_add_answer(struct paths_seen *view, unsigned int rtt, unsigned int ms, unsigned int age)
 {
 	const unsigned int shortest = rtt && rtt < ms ? rtt : ms, late = late_by(rtt, ms), since = age > ms ? age - ms : 0;
 	/* The difference of the two ways back, plus the variation of a long one. */
@@ -190,14 +190,14 @@ void paths_view_add_answer(struct paths_view *view, unsigned int rtt, unsigned i
 	view->other_answered = true;
 }
 
-void paths_view_add_plain(struct paths_view *view, unsigned int ms)
+void paths_seen_add_plain(struct paths_seen *view, unsigned int ms)
 {
 	if (late_by(view->rtt, ms) > view->late)
 		view->late = late_by(view->rtt, ms);
 }
 
 /* Are @count probes lost? */
-static bool are_lost(const struct paths_view *view, unsigned int count)
+static bool are_lost(const struct paths_seen *view, unsigned int count)
 {
 	return view->missing[count - 1] >= lost_after(view);
 }
@@ -206,7 +206,7 @@ static bool are_lost(const struct paths_view *view, unsigned int count)
  * Do we still wait for the own path's answer, which may be behind another path's? If nothing is late, not beyond LEFT_MS; except on a path
  * so long that this time is over anyway, or on one that has answered so lately that its probe went out late.
  */
-static bool is_owed(const struct paths_view *view)
+static bool is_owed(const struct paths_seen *view)
 {
 	return view->owed && (view->late > SLACK_MS || view->waiting < LEFT_MS || move_after(view) > LEFT_MS || view->heard);
 }
@@ -215,13 +215,13 @@ static bool is_owed(const struct paths_view *view)
  * Does the connection move to a path that hasn't answered? Not from one that has answered a moment ago, which is more likely late than
  * dead; nor from one where the move saves no time.
  */
-static bool is_moved_unanswered(const struct paths_view *view)
+static bool is_moved_unanswered(const struct paths_seen *view)
 {
 	return view->other_likely && !view->answered && !view->heard && view->waiting >= LIKELY_MS && move_after(view) <= LEFT_MS;
 }
 
 /* Decides for a path that has failed if another one works. */
-static struct paths_step decide_moving(const struct paths_view *view)
+static struct paths_step decide_moving(const struct paths_seen *view)
 {
 	if (view->waiting < move_after(view))
 		return step(PATHS_WAIT, move_after(view) - view->waiting < LOOK_MS ? move_after(view) - view->waiting : LOOK_MS);
@@ -241,7 +241,7 @@ static unsigned int request_again_ms(unsigned int rtt)
 }
 
 /* Returns when Linux has repeated the unanswered packet so often that a missing answer means that all are lost. */
-static unsigned int repeated_at(const struct paths_view *view)
+static unsigned int repeated_at(const struct paths_seen *view)
 {
 	return view->behind ? request_again_ms(view->rtt) : PROBES_MS;
 }
@@ -252,7 +252,7 @@ static unsigned int repeated_at(const struct paths_view *view)
  * tell this from a late converter: they were sent after the second SYN, so the converter would answer that first. The same holds for a
  * request behind the handshake.
  */
-static struct paths_step decide_repeated(const struct paths_view *view)
+static struct paths_step decide_repeated(const struct paths_seen *view)
 {
 	const unsigned int due = repeated_at(view) + explained(view->rtt) + LOOK_MS;
 
@@ -265,7 +265,7 @@ static struct paths_step decide_repeated(const struct paths_view *view)
 	return view->last < explained(view->rtt) + view->late ? step(PATHS_WAIT, LOOK_MS) : decide_moving(view);
 }
 
-static struct paths_step decide_working(const struct paths_view *view)
+static struct paths_step decide_working(const struct paths_seen *view)
 {
 	if (view->waiting >= repeated_at(view))
 		return decide_repeated(view);
@@ -278,7 +278,7 @@ static struct paths_step decide_working(const struct paths_view *view)
  * Decides after a SYN without data got through, and none with data did. Several probes must show this, as a single loss may be chance and
  * the conclusion holds for a while. The attempt's own SYN, if it had no data, or the packets behind its answer may be lost by chance, too.
  */
-static struct paths_step decide_data_lost(const struct paths_view *view)
+static struct paths_step decide_data_lost(const struct paths_seen *view)
 {
 	if (!view->syn_data)
 		return view->waiting < repeated_at(view) ? step(PATHS_WAIT, repeated_at(view) - view->waiting) : decide_repeated(view);
@@ -291,7 +291,7 @@ static struct paths_step decide_data_lost(const struct paths_view *view)
  * Must the converter have released the SYN by now, whatever its server does, so that either the SYN or its answer is lost? It withholds
  * none without data.
  */
-static bool is_lost(const struct paths_view *view)
+static bool is_lost(const struct paths_seen *view)
 {
 	return !view->syn_data || view->waiting >= PROBES_MS || (view->held && view->waiting >= view->held + explained(view->rtt));
 }
@@ -300,7 +300,7 @@ static bool is_lost(const struct paths_view *view)
  * Decides for a path that answers some probes. While the SYN may wait for a slow server most of the probes must be lost, as one or two may
  * be by chance; two are enough once we know that the SYN itself is lost.
  */
-static struct paths_step decide_losing(const struct paths_view *view)
+static struct paths_step decide_losing(const struct paths_seen *view)
 {
 	struct paths_step next;
 
@@ -312,7 +312,7 @@ static struct paths_step decide_losing(const struct paths_view *view)
 	return next;
 }
 
-static struct paths_step decide_failing(const struct paths_view *view)
+static struct paths_step decide_failing(const struct paths_seen *view)
 {
 	if (!view->others_asked)
 		return step(PATHS_ASK_OTHERS, LOOK_MS);
@@ -324,12 +324,12 @@ static struct paths_step decide_failing(const struct paths_view *view)
 }
 
 /* Is a second probe due before the first one counts as lost, since the answer to a later one would miss move_after()? */
-static bool is_second_due(const struct paths_view *view)
+static bool is_second_due(const struct paths_seen *view)
 {
 	return view->probes == 1 && view->rtt && paths_patience(view->rtt, false) + 2 * explained(view->rtt) > move_after(view);
 }
 
-struct paths_step paths_decide(const struct paths_view *view)
+struct paths_step paths_decide(const struct paths_seen *view)
 {
 	if (!view->probes) {
 		const unsigned int patience = paths_patience(view->rtt, view->heard);

@@ -9,11 +9,113 @@
 #ifndef CLIENT_PATHS_H
 #define CLIENT_PATHS_H
 
-#include "client/paths_facts.h"
+#include "client/cache.h"
 #include "client/settings.h"
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
+
+/* --- facts about each path to a converter, learned by this process and by the user's others --- */
+
+struct path_id {
+	int converter;
+	struct in6_addr source; /* IPv4 as v4-mapped; :: the usual path */
+};
+
+struct path_facts {
+	enum cache_path state;
+	unsigned int rtt_ms; /* longest time to an answer seen so far; 0: not known */
+	bool heard;          /* it has answered this process within PATHS_HEARD_MS */
+};
+
+#define PATHS_HEARD_MS 1000
+
+/* Returns the fingerprint that distinguishes this path in the user's cache from others to its converter; 0: the usual path. */
+uint64_t path_fingerprint(const struct in6_addr *source);
+
+/* Is it the path that the kernel chooses? */
+static inline bool path_is_usual(const struct path_id *id)
+{
+	return IN6_IS_ADDR_UNSPECIFIED(&id->source);
+}
+
+/* Was the path found to be silent, or to lose SYNs? */
+static inline bool path_has_failed(enum cache_path state)
+{
+	return state == CACHE_PATH_SILENT || state == CACHE_PATH_LOSES;
+}
+
+/* Is the path good, as far as we know? */
+static inline bool path_is_sound(enum cache_path state)
+{
+	return state == CACHE_PATH_UNKNOWN || state == CACHE_PATH_WORKS;
+}
+
+/* Is the path known to answer SYNs, at least those without data? */
+static inline bool path_works(enum cache_path state)
+{
+	return state == CACHE_PATH_WORKS || state == CACHE_PATH_DATALESS;
+}
+
+/* Returns the facts about the path. First takes over those that the user's other processes have learned, which costs two system calls. */
+struct path_facts paths_facts(const struct path_id *id);
+
+/* Returns the facts that this process already has, without a system call and with little stack. */
+struct path_facts paths_facts_kept(const struct path_id *id);
+
+/*
+ * Returns the facts about the usual path to @converter, without a system call; call after converters_renew_path(), which choosing a
+ * converter calls.
+ */
+struct path_facts paths_facts_usual(int converter);
+
+/* Takes over the facts about the usual path in @found, from converters_noted(). */
+void converters_renew_path(int converter, const struct cache_converter *found);
+
+/*
+ * paths_note_answer() - note that a SYN on the path was answered after @ms
+ * @alone: the answer waited for nothing else, such as a server, so it tells the path's round trip. One answer doesn't restore a path that
+ * was silent or lost SYNs: paths_note_trial().
+ */
+void paths_note_answer(const struct path_id *id, unsigned int ms, bool alone);
+
+/* Notes that several SYNs have shown the path to fail: CACHE_PATH_SILENT, CACHE_PATH_LOSES, CACHE_PATH_DATALESS. */
+void paths_note_failure(const struct path_id *id, enum cache_path state);
+
+/*
+ * paths_note_syn_data() - note whether the other end took the data in a SYN on the path
+ * Data that isn't taken costs a connection its MPTCP (it falls back). So after PATHS_SYN_DATA_MISSES in a row the request follows the
+ * handshake on this path, at the cost of one round trip. One cause may lose several SYNs that are under way together: a miss counts only if
+ * its SYN was sent after the previous miss was noted. @syn_at: CLOCK_MONOTONIC in ns, when the SYN was sent
+ */
+#define PATHS_SYN_DATA_MISSES 2
+void paths_note_syn_data(const struct path_id *id, bool taken, int64_t syn_at);
+
+/* May a SYN on the path carry data? As paths_facts_kept(). */
+bool paths_take_syn_data(const struct path_id *id);
+
+/* Was the data of the last SYN that carried some lost? Then don't risk a request that depends on its SYN alone. */
+bool paths_doubt_syn_data(const struct path_id *id);
+
+/*
+ * paths_is_trial_due() - shall this process ask a failed path now whether it works again?
+ * If so, notes the trial: the user's processes that share a cache make one in PATHS_TRIAL_MS between them.
+ */
+#define PATHS_TRIAL_MS 2000
+bool paths_is_trial_due(const struct path_id *id);
+
+/*
+ * paths_note_trial() - note whether a failed path took all the SYNs of a trial, and their data (@answered)
+ * One success restores a path that was silent or took no data; a path that loses SYNs needs several in a row. Returns whether the path
+ * counts as working.
+ */
+bool paths_note_trial(const struct path_id *id, bool answered);
+
+/* Forgets the facts that this process has learned about all paths: converters_forget(). */
+void paths_facts_forget(void);
+
+/* --- on which path a connection begins --- */
 
 #define PATHS_MAX 12
 #define PATHS_MOVES_MAX 4 /* of one connection; later failures are left to CONVERT_TIMEOUT */
@@ -39,7 +141,7 @@ int paths_best(const struct path *paths, size_t count, uint32_t skip);
 #define PATHS_LOST_PROBES 3 /* if most of so many probes are lost, a path that answers others loses SYNs; one or two may be chance */
 
 /* The state of an attempt whose SYN, or whose request behind the handshake, is unanswered. Times are in milliseconds. */
-struct paths_view {
+struct paths_seen {
 	unsigned int waiting;  /* since the SYN */
 	unsigned int rtt;      /* the path's, struct path_facts; 0: not known */
 	bool heard;            /* the same */
@@ -79,24 +181,24 @@ struct paths_step {
 
 #define PATHS_FAR_MS 100    /* the answer of a path this far away comes too late unless we ask it before the own path fails */
 
-/* Returns how long to wait for the answer to a SYN before probing its path, in milliseconds. @rtt, @heard: as in struct paths_view */
+/* Returns how long to wait for the answer to a SYN before probing its path, in milliseconds. @rtt, @heard: as in struct paths_seen */
 unsigned int paths_patience(unsigned int rtt, bool heard);
 
-struct paths_step paths_decide(const struct paths_view *view);
+struct paths_step paths_decide(const struct paths_seen *view);
 
 /* Has an answer been missing for longer than a round trip of @rtt explains? Both in milliseconds. */
 bool paths_is_overdue(unsigned int age, unsigned int rtt);
 
 /* Reports an unanswered probe, in the order of sending; @age: milliseconds since its SYN. */
-void paths_view_add_missing(struct paths_view *view, unsigned int age);
+void paths_seen_add_missing(struct paths_seen *view, unsigned int age);
 
 /*
- * paths_view_add_answer() - report that another path has answered; call after the own path's round trip is set
+ * paths_seen_add_answer() - report that another path has answered; call after the own path's round trip is set
  * @rtt: the path's known round trip; 0: none; @ms: the time until the answer; @age: since its SYN. All in milliseconds.
  */
-void paths_view_add_answer(struct paths_view *view, unsigned int rtt, unsigned int ms, unsigned int age);
+void paths_seen_add_answer(struct paths_seen *view, unsigned int rtt, unsigned int ms, unsigned int age);
 
 /* Reports that the own path has answered a SYN without data after @ms milliseconds; call after all others. */
-void paths_view_add_plain(struct paths_view *view, unsigned int ms);
+void paths_seen_add_plain(struct paths_seen *view, unsigned int ms);
 
 #endif

@@ -15,10 +15,10 @@
  */
 #include "config.h"
 
-#include "client/paths_facts.h"
+#include "client/paths.h"
 
+#include "client/cache.h"
 #include "client/converters.h"
-#include "client/user_cache.h"
 #include "common/clock.h"
 
 #include <stdatomic.h>

@@ -4,7 +4,6 @@
 
 #include "client/resolve.h"
 
-#include "client/srv.h"
 #include "common/clock.h"
 
 #include <arpa/nameser.h>

@@ -4,7 +4,7 @@
 
 #include "client/settings.h"
 
-#include "client/srv.h"
+#include "client/resolve.h"
 
 #include <arpa/inet.h>
 #include <assert.h>

@@ -81,7 +81,7 @@ struct settings_converter {
 struct settings {
 	bool enabled;      /* connections may be converted */
 	char problem[256]; /* why they can't be converted, in a sentence for the log; empty if enabled */
-	char cache[SETTINGS_PATH_MAX]; /* CONVERT_CACHE: the cache's directory, or "none"; empty: as user_cache.h says */
+	char cache[SETTINGS_PATH_MAX]; /* CONVERT_CACHE: the cache's directory, or "none"; empty: as cache_find() says */
 	char runtime_dir[SETTINGS_PATH_MAX]; /* XDG_RUNTIME_DIR, empty for none */
 	char log[SETTINGS_PATH_MAX]; /* CONVERT_LOG: a path, "-" for stderr, empty for none */
 	struct settings_converter converters[SETTINGS_CONVERTERS_MAX];

@@ -8,7 +8,7 @@
  */
 #include "config.h"
 
-#include "client/srv.h"
+#include "client/resolve.h"
 
 #include <errno.h>
 #include <string.h>

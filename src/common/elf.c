@@ -11,7 +11,7 @@
  */
 #include "config.h"
 
-#include "common/elf.h"
+#include "common/program.h"
 
 #include <assert.h>
 #include <elf.h>

@@ -5,7 +5,7 @@ libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access
 	src/daemon/blocks.c src/daemon/blocks.h \
 	src/daemon/heap.c src/daemon/heap.h \
 	src/daemon/listen_address.c src/daemon/listen_address.h \
-	src/convertd/process/systemd.c src/convertd/process/systemd.h src/common/service_manager.c src/common/service_manager.h \
+	src/convertd/process/systemd.c src/convertd/process/systemd.h \
 	src/convertd/policy/cookies.c src/convertd/policy/cookies.h \
 	src/convertd/policy/families.c src/convertd/policy/families.h \
 	src/daemon/far_clients.c src/daemon/far_clients.h \
@@ -23,7 +23,7 @@ libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access
 	src/convertd/policy/request.c \
 	src/convertd/net/route.c src/convertd/net/route.h src/host/raw_io.c src/host/raw_io.h src/host/lookup.c src/host/lookup.h \
 	src/convertd/config/convertd_settings.c src/convertd/config/convertd_settings.h \
-	src/convertd/config/effective_settings.c src/convertd/config/effective_settings.h src/common/sysctl.c src/common/sysctl.h \
+	src/convertd/config/effective_settings.c src/convertd/config/effective_settings.h src/common/os.c src/common/os.h \
 	src/daemon/shares.c src/daemon/shares.h \
 	src/convertd/net/sources.c src/convertd/net/sources.h \
 	src/convertd/privilege/sandbox.c src/convertd/privilege/privilege.h \
@@ -34,7 +34,7 @@ libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access
 	src/daemon/rights.c src/daemon/rights.h \
 	src/daemon/warden_message.c src/daemon/warden_message.h \
 	src/convertd/process/warden_policy.c src/convertd/process/warden.h \
-	src/common/json.c src/common/json.h
+	src/common/quote.c src/common/quote.h
 
 libconvertd_la_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(MNL_CFLAGS) $(SODIUM_CFLAGS) $(SECCOMP_CFLAGS) -pthread
 libconvertd_la_LIBADD = libcodec.la libcommon.la $(EVENT_LIBS) $(MNL_LIBS) $(SODIUM_LIBS) $(SECCOMP_LIBS) $(LIBM)

@@ -2,9 +2,8 @@
 # launcher and doctor; unit tests and fuzzers link libconvertize.la
 noinst_LTLIBRARIES += libconvertize.la
 libconvertize_la_SOURCES = \
-	src/common/json.c src/common/json.h \
 	src/common/problems.c src/common/problems.h \
-	src/common/shell.c src/common/shell.h \
+	src/common/quote.c src/common/quote.h \
 	src/convertize/check/report.c src/convertize/check/report.h \
 	src/convertize/enable/unit_text.c src/convertize/enable/unit_text.h \
 	src/convertize/options/command_line.c src/convertize/options/command_line.h \

@@ -12,8 +12,8 @@
 
 #include "daemon/log.h"
 
-#include "common/json.h"
 #include "common/clock.h"
+#include "common/quote.h"
 
 #include <assert.h>
 #include <errno.h>

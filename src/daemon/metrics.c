@@ -9,7 +9,7 @@
 
 #include "daemon/metrics.h"
 
-#include "common/json.h"
+#include "common/quote.h"
 #include "convert/convert.h"
 
 #include <arpa/inet.h>

@@ -7,10 +7,9 @@
  */
 #include "config.h"
 
-#include "engine/attempt.h"
+#include "engine/dial.h"
 
 #include "client/converters.h"
-#include "client/converters_facts.h"
 #include "client/exchange.h"
 #include "common/thread.h"
 #include "convert/convert.h"

@@ -6,7 +6,7 @@
  * if a SYN stays unanswered, or if the user names networks. client/paths.c decides; host/survey.c sends the probes.
  *
  * A survey has the probes of one connection. The process has a few surveys, and at most one for each path at a time: a connection on a path
- * that another connection probes waits for the result, which is noted like any fact (paths_facts.h). So a hundred connections that begin on
+ * that another connection probes waits for the result, which is noted like any fact (paths_facts.c). So a hundred connections that begin on
  * a dead path send the probes of one. There is no lock:
  *
  *	owner              may touch the survey
@@ -26,7 +26,6 @@
 
 #include "client/converters.h"
 #include "common/thread.h"
-#include "engine/host.h"
 #include "host/path_list.h"
 
 #include <errno.h>

@@ -18,11 +18,10 @@
 
 #include "engine/dial.h"
 
-#include "client/converters_facts.h"
+#include "client/converters.h"
 #include "client/exchange.h"
 #include "common/thread.h"
 #include "convert/convert.h"
-#include "engine/attempt.h"
 #include "engine/decide.h"
 
 #include <errno.h>

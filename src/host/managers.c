@@ -9,8 +9,7 @@
 
 #include "host/host_model.h"
 
-#include "common/child.h"
-#include "common/sysctl.h"
+#include "common/os.h"
 
 #include <stdio.h>
 #include <stdlib.h>

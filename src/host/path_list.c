@@ -7,7 +7,7 @@
 #include "host/path_list.h"
 
 #include "client/converters.h"
-#include "client/paths_facts.h"
+#include "client/paths.h"
 #include "client/settings.h"
 #include "host/host_model.h"
 

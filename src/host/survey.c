@@ -4,9 +4,8 @@
 
 #include "host/survey.h"
 
+#include "client/cache.h"
 #include "client/converters.h"
-#include "client/converters_facts.h"
-#include "client/user_cache.h"
 #include "common/clock.h"
 
 #include <fcntl.h>
@@ -78,7 +77,7 @@ static bool is_own(const struct survey *survey, size_t i)
 	return path_is_same(&survey->list.paths[i].id, &survey->own.id);
 }
 
-/* Must we ask another path early (others_far of struct paths_view)? A path known to be silent doesn't count. */
+/* Must we ask another path early (others_far of struct paths_seen)? A path known to be silent doesn't count. */
 static bool are_far(const struct survey *survey)
 {
 	for (size_t i = 0; i < survey->list.count; i++) {
@@ -127,9 +126,9 @@ static uint32_t likely_ones(const struct survey *survey)
 	return path_list_on_one_device(&survey->list, &survey->own, likely);
 }
 
-static struct paths_view view_of(struct survey *survey, unsigned int waiting, enum survey_syn syn)
+static struct paths_seen view_of(struct survey *survey, unsigned int waiting, enum survey_syn syn)
 {
-	struct paths_view view = {
+	struct paths_seen view = {
 		.waiting = waiting,
 		.rtt = survey->own.facts.rtt_ms,
 		.heard = survey->own.facts.heard,
@@ -151,7 +150,7 @@ static struct paths_view view_of(struct survey *survey, unsigned int waiting, en
 		if (probe->ms > view.slowest)
 			view.slowest = probe->ms;
 		if (!answered)
-			paths_view_add_missing(&view, age_of(survey, probe));
+			paths_seen_add_missing(&view, age_of(survey, probe));
 		view.last = age_of(survey, probe);
 	}
 	for (size_t i = 0; i < survey->list.count; i++) {
@@ -159,11 +158,11 @@ static struct paths_view view_of(struct survey *survey, unsigned int waiting, en
 
 		path_probe_look(&survey->others_plain[i]);
 		if (other_look(survey, i))
-			paths_view_add_answer(&view, survey->list.paths[i].facts.rtt_ms, probe->ms, age_of(survey, probe));
+			paths_seen_add_answer(&view, survey->list.paths[i].facts.rtt_ms, probe->ms, age_of(survey, probe));
 		view.other_answered |= loses_data(survey, probe, &survey->others_plain[i]);
 	}
 	if (view.plain_answered)
-		paths_view_add_plain(&view, survey->plain.ms);
+		paths_seen_add_plain(&view, survey->plain.ms);
 	survey->answered = view.answered;
 	view.other_likely = likely_ones(survey) != 0;
 	return view;
@@ -263,7 +262,7 @@ enum paths_do survey_leave(struct survey *survey, enum paths_do what, enum surve
 
 enum paths_do survey_look(struct survey *survey, int64_t now, unsigned int waiting, enum survey_syn syn, unsigned int *again)
 {
-	struct paths_view view;
+	struct paths_seen view;
 	struct paths_step step;
 
 	survey->now = now;

@@ -10,7 +10,7 @@
 
 #include "paths/plan.h"
 
-#include "common/shell.h"
+#include "common/quote.h"
 
 #include <linux/mptcp.h>
 #include <linux/rtnetlink.h>

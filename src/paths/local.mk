@@ -5,7 +5,7 @@ libpaths_la_SOURCES = \
 	src/paths/difference.c src/paths/plan.h src/paths/wanted.c \
 	src/paths/memory.c \
 	src/paths/flows.c src/paths/outage.c src/paths/outage.h \
-	src/common/child.c src/common/child.h src/common/sysctl.c src/common/sysctl.h
+	src/common/os.c src/common/os.h
 libpaths_la_CFLAGS = $(AM_CFLAGS) $(MNL_CFLAGS)
 libpaths_la_LIBADD = libhostlists.la libhost.la libclient.la
 
@@ -15,8 +15,7 @@ libpathskernel_la_SOURCES = \
 	src/paths/manage.c \
 	src/paths/mend.c src/paths/mend.h \
 	src/paths/renew.c \
-	src/common/netlink.c src/common/netlink.h \
-	src/common/service_manager.c src/common/service_manager.h
+	src/common/netlink.c src/common/netlink.h
 libpathskernel_la_CFLAGS = $(AM_CFLAGS) $(MNL_CFLAGS)
 libpathskernel_la_LIBADD = libpaths.la $(MNL_LIBS)
 EXTRA_DIST += src/paths/README.md

@@ -16,8 +16,7 @@
 #include "paths/plan.h"
 
 #include "common/clock.h"
-#include "common/service_manager.h"
-#include "common/sysctl.h"
+#include "common/os.h"
 #include "paths/mend.h"
 
 #include <errno.h>

@@ -11,7 +11,7 @@
 #include "paths/mend.h"
 
 #include "common/clock.h"
-#include "common/shell.h"
+#include "common/quote.h"
 
 #include <errno.h>
 #include <linux/mptcp.h>

@@ -17,12 +17,12 @@
 
 #include "serve/listening.h"
 
-#include "common/sysctl.h"
+#include "common/os.h"
 #include "daemon/log.h"
-#include "daemon/rights.h"
 #include "daemon/metrics.h"
-#include "serve/worker.h"
+#include "daemon/rights.h"
 #include "serve/session.h"
+#include "serve/worker.h"
 
 #include <errno.h>
 #include <event2/event.h>

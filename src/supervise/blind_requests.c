@@ -5,8 +5,7 @@
 #include "supervise/blind.h"
 
 #include "client/client_log.h"
-#include "client/converters_destinations.h"
-#include "client/converters_facts.h"
+#include "client/converters.h"
 #include "common/clock.h"
 #include "host/path_probe.h"
 #include "supervise/connection.h"

@@ -5,7 +5,7 @@
 #include "supervise/connection.h"
 
 #include "client/client_log.h"
-#include "client/converters_destinations.h"
+#include "client/converters.h"
 #include "client/exchange.h"
 #include "common/clock.h"
 #include "supervise/sockets.h"

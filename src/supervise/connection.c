@@ -4,7 +4,7 @@
 
 #include "supervise/connection.h"
 
-#include "client/converters_destinations.h"
+#include "client/converters.h"
 #include "host/networks.h"
 #include "supervise/blind.h"
 #include "supervise/sockets.h"

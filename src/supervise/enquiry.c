@@ -13,7 +13,6 @@
 
 #include "client/client_log.h"
 #include "client/converters.h"
-#include "client/converters_facts.h"
 #include "client/exchange.h"
 #include "common/clock.h"
 #include "host/path_probe.h"

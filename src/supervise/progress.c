@@ -4,10 +4,10 @@
 
 #include "supervise/connection.h"
 
+#include "client/cache.h"
 #include "client/client_log.h"
-#include "client/converters_facts.h"
+#include "client/converters.h"
 #include "client/exchange.h"
-#include "client/user_cache.h"
 #include "common/clock.h"
 #include "common/thread.h"
 #include "host/networks.h"

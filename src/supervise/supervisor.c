@@ -10,11 +10,10 @@
 
 #include "supervise/supervisor.h"
 
+#include "client/cache.h"
 #include "client/client_log.h"
 #include "client/converters.h"
-#include "client/user_cache.h"
 #include "common/clock.h"
-#include "engine/host.h"
 #include "engine/path_start.h"
 #include "host/host_model.h"
 #include "supervise/blind.h"

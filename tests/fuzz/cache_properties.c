@@ -11,10 +11,9 @@
 
 #include "cache_properties.h"
 
-#include "client/cache.h"
-#include "client/user_cache.h"
-#include "client/cache_file.h"
 #include "../unit/tempdir.h"
+#include "client/cache.h"
+#include "client/cache_file.h"
 
 #include <sys/mman.h>
 

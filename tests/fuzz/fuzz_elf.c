@@ -14,7 +14,6 @@
  */
 #include "config.h"
 
-#include "common/elf.h"
 #include "common/program.h"
 
 #include <errno.h>

@@ -9,7 +9,7 @@
  */
 #include "srv_properties.h"
 
-#include "client/srv.h"
+#include "client/resolve.h"
 
 #include <errno.h>
 #include <netinet/in.h>

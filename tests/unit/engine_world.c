@@ -4,7 +4,7 @@
 
 #include "engine_world.h"
 
-#include "client/user_cache.h"
+#include "client/cache.h"
 #include "host/networks.h"
 
 #include <errno.h>

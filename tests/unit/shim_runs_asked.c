@@ -4,7 +4,7 @@
 
 #include "shim_runs.h"
 
-#include "client/converters_facts.h"
+#include "client/converters.h"
 #include "common/clock.h"
 #include "common/thread.h"
 #include "shim/connect/conversion.h"

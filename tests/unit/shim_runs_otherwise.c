@@ -4,7 +4,7 @@
 
 #include "shim_runs.h"
 
-#include "client/converters_destinations.h"
+#include "client/converters.h"
 #include "shim/system/next.h"
 
 #include <errno.h>

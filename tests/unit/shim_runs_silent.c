@@ -4,7 +4,7 @@
 
 #include "shim_runs.h"
 
-#include "client/converters_facts.h"
+#include "client/converters.h"
 #include "client/settings.h"
 #include "convert/convert.h"
 #include "shim/connect/follow.h"

@@ -7,7 +7,6 @@
 #include "config.h"
 
 #include "client/cache.h"
-#include "client/user_cache.h"
 #include "client/cache_file.h"
 
 #include "run.h"

@@ -2,11 +2,9 @@
 /* test_converters.c - which converter is asked, and when one is left alone: for a destination, and altogether */
 #include "config.h"
 
-#include "client/user_cache.h"
+#include "client/cache.h"
 #include "client/converters.h"
-#include "client/converters_facts.h"
 #include "client/exchange.h"
-#include "client/converters_destinations.h"
 #include "common/clock.h"
 
 #include "run.h"

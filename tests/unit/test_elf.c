@@ -2,7 +2,7 @@
 /* test_elf.c - ELF files of every kind, cut off everywhere, damaged everywhere */
 #include "config.h"
 
-#include "common/elf.h"
+#include "common/program.h"
 
 #include "elf_image.h"
 #include "run.h"

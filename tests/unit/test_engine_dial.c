@@ -2,7 +2,7 @@
 /* test_engine_dial.c - what a dial does for each order of events on its socket */
 #include "config.h"
 
-#include "client/converters_facts.h"
+#include "client/converters.h"
 #include "engine_world.h"
 #include "run.h"
 

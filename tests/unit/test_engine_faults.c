@@ -2,8 +2,7 @@
 /* test_engine_faults.c - what the kernel refuses, doesn't say, or says late, and what a small stack leaves to others */
 #include "config.h"
 
-#include "client/converters_destinations.h"
-#include "client/converters_facts.h"
+#include "client/converters.h"
 #include "engine_world.h"
 #include "run.h"
 

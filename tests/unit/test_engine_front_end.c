@@ -7,7 +7,7 @@
  */
 #include "config.h"
 
-#include "client/user_cache.h"
+#include "client/cache.h"
 #include "convert/convert.h"
 #include "engine/dial.h"
 #include "host/networks.h"

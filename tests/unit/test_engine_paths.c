@@ -2,7 +2,7 @@
 /* test_engine_paths.c - on which network a dial begins, and when it begins anew on another one */
 #include "config.h"
 
-#include "client/converters_facts.h"
+#include "client/converters.h"
 #include "engine_world.h"
 #include "run.h"
 

@@ -8,12 +8,10 @@
  */
 #include "config.h"
 
+#include "client/cache.h"
 #include "client/client_log.h"
 #include "client/converters.h"
-#include "client/converters_facts.h"
 #include "client/exchange.h"
-#include "client/converters_destinations.h"
-#include "client/user_cache.h"
 #include "common/clock.h"
 #include "convert/convert.h"
 

@@ -2,7 +2,6 @@
 /* test_handshake.c - the client's machine: requests, responses in every piece, errors as errno */
 #include "config.h"
 
-#include "client/errno_map.h"
 #include "client/handshake.h"
 #include "convert/convert.h"
 

@@ -4,7 +4,7 @@
 
 #include "paths_world.h"
 
-#include "common/shell.h"
+#include "common/quote.h"
 
 #include <errno.h>
 #include <linux/mptcp.h>

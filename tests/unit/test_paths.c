@@ -11,19 +11,19 @@
 
 /* --- when another one is tried --- */
 
-static void missing_grow(struct paths_view *view, unsigned int ms)
+static void missing_grow(struct paths_seen *view, unsigned int ms)
 {
 	for (int i = 0; i < PATHS_LOST_PROBES; i++)
 		view->missing[i] += view->missing[i] ? ms : 0;
 }
 
-static void missing_none(struct paths_view *view)
+static void missing_none(struct paths_seen *view)
 {
 	memset(view->missing, 0, sizeof(view->missing));
 }
 
 /* Goes on until something else than WAIT is decided, by a front end in which nothing is ever late. */
-static struct paths_step decided(struct paths_view *view)
+static struct paths_step decided(struct paths_seen *view)
 {
 	for (;;) {
 		struct paths_step step = paths_decide(view);
@@ -38,33 +38,33 @@ static struct paths_step decided(struct paths_view *view)
 	}
 }
 
-static void probe_sent_as(struct paths_view *view, enum paths_do what)
+static void probe_sent_as(struct paths_seen *view, enum paths_do what)
 {
 	ck_assert_int_eq(decided(view).what, what);
 	view->probes++;
 	view->last = 0;
-	paths_view_add_missing(view, 0);
+	paths_seen_add_missing(view, 0);
 }
 
-static void probe_sent(struct paths_view *view)
+static void probe_sent(struct paths_seen *view)
 {
 	probe_sent_as(view, PATHS_PROBE);
 }
 
 /* Now that the own path has left a probe unanswered: sends what survey.c does then. */
-static void others_asked(struct paths_view *view)
+static void others_asked(struct paths_seen *view)
 {
 	ck_assert_int_eq(decided(view).what, PATHS_ASK_OTHERS);
 	view->others_asked = true;
 	for (int i = 1; i < PATHS_DATA_PROBES; i++) {
 		view->probes++;
 		view->last = 0;
-		paths_view_add_missing(view, 0);
+		paths_seen_add_missing(view, 0);
 	}
 }
 
 /* The first probe, and the second one, where that is due. Returns when the first one was sent, which others are together with. */
-static unsigned int first_probes_sent(struct paths_view *view)
+static unsigned int first_probes_sent(struct paths_seen *view)
 {
 	const bool two = 2 * (view->rtt + view->rtt / 8 + 25) + paths_patience(view->rtt, view->heard) > 240 && view->rtt;
 	unsigned int sent;
@@ -78,11 +78,11 @@ static unsigned int first_probes_sent(struct paths_view *view)
 
 START_TEST(first_probe_comes_when_the_answer_is_overdue_and_no_sooner)
 {
-	static const struct paths_view views[] = { { .rtt = 0 }, { .rtt = 50 }, { .rtt = 50, .heard = true }, { .rtt = 50, .others_far = true } };
+	static const struct paths_seen views[] = { { .rtt = 0 }, { .rtt = 50 }, { .rtt = 50, .heard = true }, { .rtt = 50, .others_far = true } };
 
 	for (size_t i = 0; i < sizeof(views) / sizeof(views[0]); i++) {
 		const unsigned int patience = paths_patience(views[i].rtt, views[i].heard);
-		struct paths_view view = views[i];
+		struct paths_seen view = views[i];
 		struct paths_step step = paths_decide(&view);
 
 		ck_assert_int_eq(step.what, PATHS_WAIT);
@@ -103,7 +103,7 @@ START_TEST(request_that_linux_has_sent_twice_again_is_judged)
 	static const struct { unsigned int rtt, again; } cases[] = { { 50, 750 }, { 100, 900 }, { 150, 1350 }, { 1000, 2000 } };
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct paths_view view = { .rtt = cases[i].rtt, .behind = true, .probes = 1, .answered = 1, .waiting = cases[i].again - 1 };
+		struct paths_seen view = { .rtt = cases[i].rtt, .behind = true, .probes = 1, .answered = 1, .waiting = cases[i].again - 1 };
 		struct paths_step step;
 
 		view.last = 1000;
@@ -124,7 +124,7 @@ START_TEST(dead_path_costs_less_than_300_ms)
 	const unsigned int rtts[] = { 1, 10, 20, 50, 70, 100, 120, 160, 175 };
 
 	for (size_t i = 0; i < sizeof(rtts) / sizeof(rtts[0]); i++) {
-		struct paths_view view = { .rtt = rtts[i], .syn_data = true };
+		struct paths_seen view = { .rtt = rtts[i], .syn_data = true };
 
 		first_probes_sent(&view);
 		others_asked(&view);
@@ -146,7 +146,7 @@ START_TEST(other_path_that_is_far_is_asked_in_time)
 	} cases[] = { { 0, 260 }, { 1, 170 }, { 10, 170 }, { 30, 170 }, { 80, 170 }, { 160, 240 } };
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct paths_view view = { .rtt = cases[i].rtt, .others_far = true, .syn_data = true };
+		struct paths_seen view = { .rtt = cases[i].rtt, .others_far = true, .syn_data = true };
 		unsigned int asked;
 
 		asked = first_probes_sent(&view);
@@ -169,7 +169,7 @@ END_TEST
 START_TEST(other_path_that_is_farther_is_taken_unanswered)
 {
 	for (unsigned int rtt = 1; rtt <= 150; rtt++) {
-		struct paths_view view = { .rtt = rtt, .others_far = true, .syn_data = true };
+		struct paths_seen view = { .rtt = rtt, .others_far = true, .syn_data = true };
 
 		first_probes_sent(&view);
 		others_asked(&view);
@@ -186,7 +186,7 @@ START_TEST(lost_probe_moves_nobody)
 {
 	for (unsigned int rtt = 1; rtt < 440; rtt++)
 		for (unsigned int lost = 1; lost <= PATHS_LOST_PROBES; lost++) {
-			struct paths_view view = { .rtt = rtt, .other_answered = true, .syn_data = true };
+			struct paths_seen view = { .rtt = rtt, .other_answered = true, .syn_data = true };
 			enum paths_do what;
 
 			do {
@@ -203,7 +203,7 @@ START_TEST(lost_probe_moves_nobody)
 					view.others_asked |= what == PATHS_ASK_OTHERS;
 					view.last = 0;
 					if (++view.probes == lost)
-						paths_view_add_missing(&view, 0);
+						paths_seen_add_missing(&view, 0);
 				}
 				/* all others are answered when that is due */
 				if (view.probes > (view.missing[0] != 0) && view.waiting > paths_patience(rtt, false) + rtt + 30)
@@ -218,8 +218,8 @@ END_TEST
 START_TEST(others_are_asked_only_where_they_are_far)
 {
 	for (unsigned int rtt = 1; rtt < 500; rtt++) {
-		struct paths_view far = { .rtt = rtt, .others_far = true };
-		struct paths_view near = { .rtt = rtt };
+		struct paths_seen far = { .rtt = rtt, .others_far = true };
+		struct paths_seen near = { .rtt = rtt };
 
 		probe_sent_as(&far, PATHS_PROBE_ALL);
 		probe_sent(&near);
@@ -241,7 +241,7 @@ END_TEST
 START_TEST(path_whose_round_trip_explains_it_is_waited_for)
 {
 	for (unsigned int rtt = 1; rtt < 3000; rtt += 7) {
-		struct paths_view view = { .rtt = rtt };
+		struct paths_seen view = { .rtt = rtt };
 
 		first_probes_sent(&view);
 		others_asked(&view);
@@ -258,7 +258,7 @@ END_TEST
 START_TEST(slow_server_is_no_dead_path)
 {
 	for (unsigned int rtt = 1; rtt < 250; rtt += 3) {
-		struct paths_view view = { .rtt = rtt, .other_answered = true, .others_asked = true, .plain_answered = true, .syn_data = true };
+		struct paths_seen view = { .rtt = rtt, .other_answered = true, .others_asked = true, .plain_answered = true, .syn_data = true };
 		struct paths_step step;
 
 		do {
@@ -278,7 +278,7 @@ START_TEST(slow_server_is_no_dead_path)
 END_TEST
 
 /* The first probe is answered, and of those that are sent once another one is missing all but @lost. Returns what is done about it. */
-static enum paths_do some_lost(struct paths_view *view, unsigned int lost)
+static enum paths_do some_lost(struct paths_seen *view, unsigned int lost)
 {
 	probe_sent(view);
 	view->answered = 1;
@@ -304,8 +304,8 @@ static enum paths_do some_lost(struct paths_view *view, unsigned int lost)
 
 START_TEST(path_that_loses_is_left)
 {
-	const struct paths_view sent = { .rtt = 20, .syn_data = true };
-	struct paths_view most = sent, some = sent, held = sent, one = sent, unknown = sent, plain = { .rtt = 20 }, plain_one = plain;
+	const struct paths_seen sent = { .rtt = 20, .syn_data = true };
+	struct paths_seen most = sent, some = sent, held = sent, one = sent, unknown = sent, plain = { .rtt = 20 }, plain_one = plain;
 
 	held.held = one.held = 700;
 	unknown.held = 1000;
@@ -333,7 +333,7 @@ END_TEST
 
 START_TEST(path_that_loses_syn_data_is_kept)
 {
-	struct paths_view view = { .rtt = 20, .syn_data = true };
+	struct paths_seen view = { .rtt = 20, .syn_data = true };
 
 	probe_sent(&view);
 	others_asked(&view);
@@ -353,8 +353,8 @@ END_TEST
 /* It waits for no server, so that two probes are enough that are missing; and none is needed once Linux has sent it three times. */
 START_TEST(request_behind_the_handshake_is_moved)
 {
-	const struct paths_view sent = { .rtt = 20, .heard = true, .behind = true };
-	struct paths_view silent = sent, losing = sent, sound = sent, dataless = sent;
+	const struct paths_seen sent = { .rtt = 20, .heard = true, .behind = true };
+	struct paths_seen silent = sent, losing = sent, sound = sent, dataless = sent;
 
 	probe_sent(&silent);
 	others_asked(&silent);
@@ -391,7 +391,7 @@ END_TEST
 
 START_TEST(nobody_answers)
 {
-	struct paths_view view = { .rtt = 20 };
+	struct paths_seen view = { .rtt = 20 };
 
 	probe_sent(&view);
 	others_asked(&view);
@@ -419,9 +419,9 @@ static unsigned int answered_at(const struct standstill *still, unsigned int sen
 	return (arrives >= still->from && arrives < still->until ? still->until : arrives) + rtt - rtt / 2;
 }
 
-static struct paths_view view_of(const struct standstill *still, unsigned int now)
+static struct paths_seen view_of(const struct standstill *still, unsigned int now)
 {
-	struct paths_view view = {
+	struct paths_seen view = {
 		.waiting = now, .rtt = still->rtt, .heard = still->heard, .others_far = still->other_rtt > PATHS_FAR_MS,
 		.probes = still->count, .others_asked = still->others_asked, .syn_data = true,
 	};
@@ -431,14 +431,14 @@ static struct paths_view view_of(const struct standstill *still, unsigned int no
 
 		view.last = now - still->own[i];
 		if (at > now) {
-			paths_view_add_missing(&view, view.last);
+			paths_seen_add_missing(&view, view.last);
 			continue;
 		}
 		view.answered++;
 		view.slowest = at - still->own[i] > view.slowest ? at - still->own[i] : view.slowest;
 	}
 	if (still->other_sent && answered_at(still, still->other, still->other_rtt) <= now)
-		paths_view_add_answer(&view, still->other_rtt, answered_at(still, still->other, still->other_rtt) - still->other, now - still->other);
+		paths_seen_add_answer(&view, still->other_rtt, answered_at(still, still->other, still->other_rtt) - still->other, now - still->other);
 	else
 		view.other_likely = still->other_sent && still->other_rtt > PATHS_FAR_MS && !paths_is_overdue(now - still->other, still->other_rtt);
 	return view;
@@ -464,7 +464,7 @@ static enum paths_do standstill_go_on(struct standstill still)
 	struct paths_step step = { PATHS_WAIT, 0 };
 
 	for (unsigned int now = 0; now < 1000; now += step.again) {
-		const struct paths_view view = view_of(&still, now);
+		const struct paths_seen view = view_of(&still, now);
 
 		step = paths_decide(&view);
 		if (step.what == PATHS_MOVE || step.what == PATHS_BEHIND || step.what == PATHS_STAY)
@@ -502,15 +502,15 @@ END_TEST
 /* Linux's second SYN, too, is answered before the probes that are sent behind it. */
 START_TEST(second_syn_is_waited_for_as_probes_are)
 {
-	struct paths_view view = { .waiting = 1060, .rtt = 20, .held = 700, .probes = 7, .answered = 7, .slowest = 20, .last = 60 };
+	struct paths_seen view = { .waiting = 1060, .rtt = 20, .held = 700, .probes = 7, .answered = 7, .slowest = 20, .last = 60 };
 
 	ck_assert_int_eq(decided(&view).what, PATHS_ASK_OTHERS);
 	view.others_asked = true;
 	view.probes += PATHS_LOST_PROBES;
 	view.last = 0;
 	for (int i = 0; i < PATHS_LOST_PROBES; i++)
-		paths_view_add_missing(&view, 0);
-	paths_view_add_answer(&view, 10, 10, 10);
+		paths_seen_add_missing(&view, 0);
+	paths_seen_add_answer(&view, 10, 10, 10);
 	for (; view.last <= 40; view.waiting++, view.last++, missing_grow(&view, 1))
 		ck_assert_int_eq(paths_decide(&view).what, PATHS_WAIT);
 	missing_none(&view);
@@ -524,7 +524,7 @@ START_TEST(what_is_owed_ends)
 {
 	for (unsigned int rtt = 1; rtt < 500; rtt += 9)
 		for (unsigned int other = 10; other <= PATHS_FAR_MS; other += 15) {
-			struct paths_view view = { .rtt = rtt, .syn_data = true };
+			struct paths_seen view = { .rtt = rtt, .syn_data = true };
 			unsigned int asked;
 
 			first_probes_sent(&view);
@@ -537,7 +537,7 @@ START_TEST(what_is_owed_ends)
 			}
 			for (;;) {
 				view.owed = 0;
-				paths_view_add_answer(&view, other, other, view.waiting - asked);
+				paths_seen_add_answer(&view, other, other, view.waiting - asked);
 				if (paths_decide(&view).what == PATHS_MOVE)
 					break;
 				view.waiting++;

@@ -2,9 +2,9 @@
 /* test_paths_facts.c - what is kept of each path */
 #include "config.h"
 
-#include "client/user_cache.h"
+#include "client/cache.h"
 #include "client/converters.h"
-#include "client/paths_facts.h"
+#include "client/paths.h"
 #include "common/clock.h"
 
 #include "run.h"

@@ -2,7 +2,7 @@
 /* test_preload.c - which programs a preloaded library reaches, and what is said of the others */
 #include "config.h"
 
-#include "common/preload.h"
+#include "common/program.h"
 
 #include "run.h"
 

@@ -2,7 +2,7 @@
 /* test_report.c - facts as lines and as JSON, whatever is in them */
 #include "config.h"
 
-#include "common/json.h"
+#include "common/quote.h"
 #include "convertize/check/report.h"
 
 #include "run.h"

@@ -9,7 +9,7 @@
 
 #include "shim_world.h"
 
-#include "client/converters_destinations.h"
+#include "client/converters.h"
 #include "run.h"
 
 #include <check.h>

@@ -2,7 +2,7 @@
 /* test_srv.c - SRV records: what a name server's response says, and the order of targets */
 #include "config.h"
 
-#include "client/srv.h"
+#include "client/resolve.h"
 
 #include "bytes.h"
 #include "run.h"

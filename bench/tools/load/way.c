@@ -4,7 +4,7 @@
 
 #include "way.h"
 
-#include "client/errno_map.h"
+#include "client/handshake.h"
 
 #include <errno.h>
 #include <string.h>

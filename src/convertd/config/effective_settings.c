@@ -4,10 +4,10 @@
 
 #include "convertd/config/effective_settings.h"
 
-#include "common/sysctl.h"
-#include "daemon/log.h"
+#include "common/os.h"
 #include "convertd/config/convertd_settings.h"
 #include "convertd/policy/families.h"
+#include "daemon/log.h"
 
 #include <errno.h>
 #include <fcntl.h>

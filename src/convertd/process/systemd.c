@@ -10,12 +10,11 @@
 
 #include "convertd/process/systemd.h"
 
-#include "common/service_manager.h"
-#include "common/sysctl.h"
 #include "common/clock.h"
+#include "common/os.h"
+#include "convertd/config/convertd_settings.h"
 #include "daemon/log.h"
 #include "daemon/warden_message.h"
-#include "convertd/config/convertd_settings.h"
 
 #include <errno.h>
 #include <fcntl.h>

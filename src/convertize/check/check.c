@@ -4,7 +4,7 @@
 
 #include "convertize/check/check.h"
 
-#include "common/child.h"
+#include "common/os.h"
 #include "convertize/run/launch.h"
 
 #include <errno.h>

@@ -9,7 +9,6 @@
 
 #include "client/cache.h"
 #include "client/settings.h"
-#include "client/user_cache.h"
 #include "convertize/check/converter_probe.h"
 #include "convertize/check/remedies.h"
 #include "convertize/check/report.h"

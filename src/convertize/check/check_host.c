@@ -3,7 +3,7 @@
 #include "config.h"
 
 #include "client/resolve.h"
-#include "common/sysctl.h"
+#include "common/os.h"
 #include "convertize/check/check.h"
 #include "convertize/check/converter_probe.h"
 

@@ -8,7 +8,7 @@
  */
 #include "config.h"
 
-#include "common/sysctl.h"
+#include "common/os.h"
 #include "convertize/check/check.h"
 #include "host/lookup.h"
 #include "paths/plan.h"

@@ -2,7 +2,7 @@
 /* check_paths.c - the other paths to a converter, and all of them at once */
 #include "config.h"
 
-#include "common/sysctl.h"
+#include "common/os.h"
 #include "convertize/check/check.h"
 #include "host/host_model.h"
 #include "host/lookup.h"

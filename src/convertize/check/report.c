@@ -4,8 +4,7 @@
 
 #include "convertize/check/report.h"
 
-#include "common/json.h"
-#include "common/shell.h"
+#include "common/quote.h"
 
 #include <assert.h>
 #include <stdarg.h>

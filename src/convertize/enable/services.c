@@ -11,7 +11,7 @@
 
 #include "convertize/enable/services.h"
 
-#include "common/child.h"
+#include "common/os.h"
 #include "convertize/enable/own_files.h"
 #include "convertize/enable/session.h"
 #include "convertize/enable/unit_text.h"

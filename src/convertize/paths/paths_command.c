@@ -10,9 +10,9 @@
 
 #include "convertize/paths/paths_command.h"
 
-#include "client/paths_facts.h"
+#include "client/paths.h"
 #include "common/netlink.h"
-#include "common/sysctl.h"
+#include "common/os.h"
 #include "convertize/check/check.h"
 #include "convertize/options/conf.h"
 #include "convertize/run/launch.h"

@@ -4,8 +4,7 @@
 
 #include "convertize/paths/paths_command.h"
 
-#include "common/json.h"
-#include "common/shell.h"
+#include "common/quote.h"
 #include "host/host_model.h"
 
 #include <assert.h>

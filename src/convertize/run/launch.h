@@ -4,7 +4,7 @@
 #define CONVERTIZE_LAUNCH_H
 
 #include "client/settings.h"
-#include "common/preload.h"
+#include "common/program.h"
 #include "convertize/options/command_line.h"
 #include "convertize/run/library.h"
 #include "convertize/run/wrapper.h"

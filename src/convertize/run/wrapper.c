@@ -9,7 +9,7 @@
 
 #include "convertize/run/wrapper.h"
 
-#include "common/preload.h"
+#include "common/program.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -13,12 +13,11 @@
 
 #include "shim/connect/conversion.h"
 
+#include "client/cache.h"
 #include "client/client_log.h"
 #include "client/converters.h"
-#include "client/converters_facts.h"
 #include "client/exchange.h"
 #include "client/settings.h"
-#include "client/user_cache.h"
 #include "common/clock.h"
 #include "host/networks.h"
 #include "shim/connect/follow.h"
@@ -28,8 +27,8 @@
 #include "shim/connect/settle.h"
 #include "shim/system/next.h"
 #include "shim/system/rings.h"
-#include "shim/system/waiting.h"
 #include "shim/system/usermem.h"
+#include "shim/system/waiting.h"
 #include "shim/wait/watch.h"
 
 #include <errno.h>

@@ -5,8 +5,7 @@
 #include "shim/connect/settle.h"
 
 #include "client/client_log.h"
-#include "client/converters_destinations.h"
-#include "client/converters_facts.h"
+#include "client/converters.h"
 #include "common/thread.h"
 #include "shim/socket/app_options.h"
 #include "shim/connect/operations.h"

@@ -11,8 +11,8 @@
 
 #include "shim/process/children.h"
 
-#include "common/preload.h"
 #include "client/client_log.h"
+#include "common/program.h"
 #include "shim/system/waiting.h"
 
 #include <dlfcn.h>

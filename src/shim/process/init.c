@@ -7,20 +7,20 @@
  */
 #include "config.h"
 
+#include "client/cache.h"
+#include "client/client_log.h"
+#include "client/converters.h"
 #include "client/settings.h"
 #include "common/clock.h"
-#include "shim/system/next.h"
 #include "host/host_model.h"
-#include "shim/process/children.h"
-#include "shim/socket/conn.h"
 #include "shim/connect/conversion.h"
 #include "shim/connect/follow.h"
-#include "client/converters.h"
+#include "shim/process/children.h"
 #include "shim/process/exec_handover.h"
 #include "shim/process/leave.h"
-#include "client/client_log.h"
+#include "shim/socket/conn.h"
+#include "shim/system/next.h"
 #include "shim/system/rings.h"
-#include "client/user_cache.h"
 #include "shim/wait/watch.h"
 
 #include <pthread.h>

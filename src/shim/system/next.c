@@ -10,7 +10,7 @@
 
 #include "shim/system/next.h"
 
-#include "common/preload.h"
+#include "common/program.h"
 #include "common/rawcall.h"
 
 #include <dlfcn.h>

@@ -1,19 +1,50 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* child.c - runs another program and returns its output */
+/* os.c - sysctls, child programs, and the service manager (without libsystemd) */
 #include "config.h"
 
-#include "common/child.h"
+#include "common/os.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+int sysctl_read(const char *name)
+{
+	char path[128], text[32];
+	int fd, error, value;
+	ssize_t n;
+
+	n = snprintf(path, sizeof(path), "/proc/sys/%s", name);
+	if (n >= (ssize_t)sizeof(path))
+		return -ENAMETOOLONG;
+	for (char *p = path; *p; p++)
+		if (*p == '.')
+			*p = '/';
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	n = read(fd, text, sizeof(text) - 1);
+	error = errno;
+	close(fd);
+	if (n <= 0)
+		return n < 0 ? -error : -EINVAL;
+	text[n] = '\0';
+	value = atoi(text);
+	return value < 0 ? -ERANGE : value;
+}
+
+/* --- another program's output --- */
 
 #define OUTPUT_MAX (4 * 1024 * 1024)
 
@@ -94,4 +125,34 @@ int child_run(const char *const words[], int timeout_ms, struct child_output *ou
 	}
 	out->status = ret;
 	return 0;
+}
+
+/* --- the service manager --- */
+
+void service_manager_read(struct service_manager *out, const char *path)
+{
+	size_t len = path ? strlen(path) : 0;
+
+	memset(out, 0, sizeof(*out));
+	if (!len || (path[0] != '/' && path[0] != '@') || len >= sizeof(out->address.sun_path))
+		return;
+	out->address.sun_family = AF_UNIX;
+	memcpy(out->address.sun_path, path, len);
+	if (path[0] == '@')
+		out->address.sun_path[0] = '\0';
+	out->len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
+}
+
+int service_manager_connect(const struct service_manager *manager)
+{
+	const struct timeval wait = { .tv_usec = SERVICE_MANAGER_WAIT_MS * 1000 };
+	int fd = manager->len ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
+
+	if (fd < 0)
+		return -1;
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait)) == 0 &&
+	    connect(fd, (const struct sockaddr *)&manager->address, manager->len) == 0)
+		return fd;
+	close(fd);
+	return -1;
 }

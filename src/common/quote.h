@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shell.h - quotes foreign words in printed commands, and foreign text on a terminal */
-#ifndef COMMON_SHELL_H
-#define COMMON_SHELL_H
+/* quote.h - foreign text for shells, terminals and readers of JSON */
+#ifndef COMMON_QUOTE_H
+#define COMMON_QUOTE_H
 
 #include <stddef.h>
+#include <stdio.h>
+
+/* --- shells and terminals --- */
 
 /* Bytes that a word of @len bytes may take, with the NUL. */
 #define SHELL_WORD_MAX(len) (4 * (len) + sizeof("\"$(printf '')\""))
@@ -16,5 +19,16 @@ const char *shell_quote(const char *word, char *buf);
 
 /* Replaces control characters other than line feeds by question marks: device names may contain all of them but blanks. Returns @text. */
 char *shell_printable(char *text);
+
+/* --- JSON (RFC 8259) --- */
+
+/*
+ * json_string() - write a string in quotes
+ * Valid JSON for any @text: writes a byte that isn't UTF-8 as U+FFFD.
+ */
+void json_string(FILE *out, const char *text);
+
+/* json_number() - write a number with three decimals, and a point in any locale */
+void json_number(FILE *out, double value);
 
 #endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* os.h - sysctls, child programs, and the service manager */
+#ifndef COMMON_OS_H
+#define COMMON_OS_H
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+/* --- integers under /proc/sys --- */
+
+/*
+ * sysctl_read() - read an integer sysctl
+ * @name: as sysctl(8) spells it, such as "net.ipv4.tcp_fastopen"
+ * Returns the value (0 or more), or -errno: -ENOENT if this kernel has none.
+ */
+int sysctl_read(const char *name);
+
+/* --- another program's output --- */
+
+#define CHILD_NO_TIMEOUT (-1)
+
+struct child_output {
+	int status;     /* of waitpid(2): 0 if it has ended well */
+	char *text;     /* its standard output, and its standard error; the caller frees both */
+	char *messages;
+};
+
+/*
+ * child_run() - run a program, without a shell and with nothing on its standard input, until it ends
+ * @words: its name, to be looked up in PATH, and its arguments, ending with NULL
+ * @timeout_ms: kill it after so long; CHILD_NO_TIMEOUT: never
+ * Returns 0 with *@out filled; or -errno, with nothing to free: -ENOENT if there is no such program, -ETIMEDOUT.
+ */
+int child_run(const char *const words[], int timeout_ms, struct child_output *out);
+
+/* --- the socket to a service manager, which gets reports of a service's state: sd_notify(3) --- */
+
+/* How long a message waits for a manager that has stopped reading, in milliseconds. */
+#define SERVICE_MANAGER_WAIT_MS 100
+
+struct service_manager {
+	struct sockaddr_un address;
+	socklen_t len; /* there is no manager */
+};
+
+/*
+ * service_manager_read() - find the manager that the value of NOTIFY_SOCKET names
+ * @path: an absolute path, or "@name" for the abstract namespace of unix(7). Any other value, NULL included, names no manager.
+ */
+void service_manager_read(struct service_manager *out, const char *path);
+
+/*
+ * service_manager_connect() - open a datagram socket to the manager, which the caller closes
+ * A message fails with EAGAIN if the manager doesn't take it within SERVICE_MANAGER_WAIT_MS. Its queue holds net.unix.max_dgram_qlen
+ * messages, often ten, and by default a sender waits for room in it without limit: a manager that is stopped or has crashed would stop its
+ * services.
+ * Returns -1 if there is no manager or no descriptor.
+ */
+int service_manager_connect(const struct service_manager *manager);
+
+#endif
