@@ -31,7 +31,7 @@ EXTRA_DIST += tests/lab/convertlab/applications.py tests/lab/convertlab/webserve
 	tests/lab/apps/tokio/Cargo.toml tests/lab/apps/tokio/src/main.rs tests/lab/apps/loops/task.h \
 	tests/lab/apps/loops/loop_glib.c tests/lab/apps/loops/loop_libev.c tests/lab/apps/loops/loop_libevent.c \
 	tests/lab/apps/loops/loop_libuv.c tests/lab/convertlab/programs.py tests/lab/apps/static/elsewhere.c tests/lab/apps/static/tally.c \
-	tests/lab/apps/static/moments.c tests/lab/apps/static/moments.h tests/lab/apps/static/again.c \
+	tests/lab/apps/static/moments.c tests/lab/apps/static/moments.h tests/lab/apps/static/again.c tests/lab/apps/static/dials.c \
 	tests/lab/apps/static/tally.h tests/lab/apps/static/tally_uring.c tests/lab/apps/go/task.go tests/lab/apps/go/http.go \
 	tests/lab/apps/go/net.go tests/lab/apps/go/credential.go
 clean-local:
@@ -159,7 +159,7 @@ LAB_TESTS = \
 	tests/lab/test_shim_names.py \
 	tests/lab/test_convertize.py \
 	tests/lab/test_supervise.py tests/lab/test_supervise_processes.py \
-	tests/lab/test_supervise_again.py \
+	tests/lab/test_supervise_again.py tests/lab/test_strangers.py \
 	tests/lab/test_examples.py \
 	tests/lab/test_convertize_check.py tests/lab/test_without_fastopen.py \
 	tests/lab/test_paths_others.py \

@@ -2,6 +2,7 @@
 /* test_native_refusal.c - what an Error TLV would say, said by the network */
 #include "config.h"
 
+#include "convertd/policy/request.h"
 #include "hold/syn_packet.h"
 
 #include "run.h"
@@ -56,7 +57,7 @@ static const struct {
 
 START_TEST(refusal)
 {
-	ck_assert_uint_eq(native_refusal(cases[_i].code, cases[_i].value, cases[_i].server_v4, cases[_i].client_v4), cases[_i].native);
+	ck_assert_uint_eq(request_native_refusal(cases[_i].code, cases[_i].value, cases[_i].server_v4, cases[_i].client_v4), cases[_i].native);
 }
 END_TEST
 
@@ -66,7 +67,7 @@ START_TEST(each_has_a_rule)
 	for (int code = 0; code < 256; code++)
 		for (int value = 0; value < 256; value++)
 			for (int families = 0; families < 4; families++) {
-				uint8_t native = native_refusal((enum convert_error_code)code, (uint8_t)value, families & 1, families & 2);
+				uint8_t native = request_native_refusal((enum convert_error_code)code, (uint8_t)value, families & 1, families & 2);
 
 				ck_assert(native == NATIVE_RESET || native < NATIVE_CODES);
 			}
