@@ -4,8 +4,6 @@
 
 #include "daemon/outcome.h"
 
-#include "convert/convert.h"
-
 #include <assert.h>
 
 static const struct {
@@ -62,31 +60,6 @@ const char *outcome_name(enum outcome outcome)
 const char *outcome_text(enum outcome outcome)
 {
 	return outcomes[outcome].text;
-}
-
-enum outcome outcome_of_error(uint8_t code)
-{
-	switch ((enum convert_error_code)code) {
-	case CONVERT_ERROR_UNSUPPORTED_VERSION:
-	case CONVERT_ERROR_MALFORMED_MESSAGE:
-	case CONVERT_ERROR_UNSUPPORTED_MESSAGE:
-		return OUTCOME_BAD_REQUEST;
-	case CONVERT_ERROR_MISSING_COOKIE:
-		return OUTCOME_MISSING_COOKIE;
-	case CONVERT_ERROR_NOT_AUTHORIZED:
-		return OUTCOME_NOT_AUTHORIZED;
-	case CONVERT_ERROR_UNSUPPORTED_TCP_OPTION:
-		return OUTCOME_UNSUPPORTED_OPTION;
-	case CONVERT_ERROR_RESOURCE_EXCEEDED:
-		return OUTCOME_RESOURCES;
-	case CONVERT_ERROR_NETWORK_FAILURE:
-		return OUTCOME_NETWORK_FAILURE;
-	case CONVERT_ERROR_CONNECTION_RESET:
-		return OUTCOME_SERVER_REFUSED;
-	case CONVERT_ERROR_DESTINATION_UNREACHABLE:
-		return OUTCOME_SERVER_UNREACHABLE;
-	}
-	return OUTCOME_NONE;
 }
 
 /* ----- the states of a session, and which may follow which ----- */

@@ -52,9 +52,6 @@ const char *outcome_name(enum outcome outcome);
 /* Returns a text such as "client lost". */
 const char *outcome_text(enum outcome outcome);
 
-/* Returns the outcome of a session in which the converter sent an Error TLV with this code. */
-enum outcome outcome_of_error(uint8_t code);
-
 /* How a client learns the result of its request (doc/private-tlvs.md). */
 enum judgement_voice {
 	JUDGEMENT_RESPONSE, /* from messages of the protocol */

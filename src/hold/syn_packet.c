@@ -333,14 +333,14 @@ void syn_packet_remove_mp_capable(uint8_t *packet, struct syn_packet *syn)
 	syn->mp_capable = false;
 }
 
-/* ----- translates an Error TLV into a reset or an ICMP message of the network (no I/O) ----- */
+/* ----- how the network refuses a SYN ----- */
 
 uint8_t native_prohibited(bool client_v4)
 {
 	return client_v4 ? ICMP_PKT_FILTERED : ICMP6_DST_UNREACH_ADMIN;
 }
 
-static uint8_t no_host(bool client_v4)
+uint8_t native_no_host(bool client_v4)
 {
 	return client_v4 ? ICMP_HOST_UNREACH : ICMP6_DST_UNREACH_ADDR;
 }
@@ -380,24 +380,12 @@ static uint8_t v4_code(uint8_t v6)
 	}
 }
 
-uint8_t native_refusal(enum convert_error_code error, uint8_t value, bool server_v4, bool client_v4)
+uint8_t native_unreachable(uint8_t code, bool server_v4, bool client_v4)
 {
-	uint8_t code = value;
-
-	switch (error) {
-	case CONVERT_ERROR_CONNECTION_RESET:
-		return NATIVE_RESET;
-	case CONVERT_ERROR_NETWORK_FAILURE:
-		return no_host(client_v4);
-	case CONVERT_ERROR_DESTINATION_UNREACHABLE:
-		break;
-	default:
-		return native_prohibited(client_v4);
-	}
 	if (server_v4 != client_v4)
 		code = client_v4 ? v4_code(code) : v6_code(code);
 	/* A message that the packet was too large would make the client send a smaller one. */
 	if (code >= NATIVE_CODES || (client_v4 && code == ICMP_FRAG_NEEDED))
-		return no_host(client_v4);
+		return native_no_host(client_v4);
 	return code;
 }

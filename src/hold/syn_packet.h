@@ -3,8 +3,6 @@
 #ifndef HOLD_SYN_PACKET_H
 #define HOLD_SYN_PACKET_H
 
-#include "convert/convert.h"
-
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -86,7 +84,7 @@ void syn_packet_refuse(uint8_t *packet, const struct syn_packet *syn, uint8_t na
  */
 void syn_packet_remove_mp_capable(uint8_t *packet, struct syn_packet *syn);
 
-/* ----- translates an Error TLV into a reset or an ICMP message of the network (no I/O) ----- */
+/* ----- how the network refuses a SYN: by a reset, or an ICMP message (no I/O) ----- */
 
 /*
  * How we refuse a SYN whose client can't take a response off its stream (doc/private-tlvs.md): by an ICMP message of
@@ -97,13 +95,16 @@ void syn_packet_remove_mp_capable(uint8_t *packet, struct syn_packet *syn);
 #define NATIVE_NONE 0xff   /* it isn't refused */
 
 /*
- * native_refusal() - translate an Error TLV with this code and value into a refusal by the network
+ * native_unreachable() - return the refusal for a code of Destination Unreachable that concerns the server
  * @server_v4, @client_v4: a code of the server's family becomes the code of the client's family that means the same
  *   to applications
  */
-uint8_t native_refusal(enum convert_error_code code, uint8_t value, bool server_v4, bool client_v4);
+uint8_t native_unreachable(uint8_t code, bool server_v4, bool client_v4);
 
-/* Returns the refusal by the converter itself: administratively prohibited. */
+/* Returns the refusal for a server that doesn't answer: host unreachable. */
+uint8_t native_no_host(bool client_v4);
+
+/* Returns the refusal by this host itself: administratively prohibited. */
 uint8_t native_prohibited(bool client_v4);
 
 #endif

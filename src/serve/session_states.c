@@ -54,7 +54,7 @@ void session_close(struct session *s, enum outcome outcome)
 }
 
 /* Resets both sockets, and closes the session. @reason: a constant for the log, or NULL */
-static void session_abort_because(struct session *s, enum outcome outcome, const char *reason)
+static void session_abort(struct session *s, enum outcome outcome, const char *reason)
 {
 	session_reset_socket(s, RELAY_UPSTREAM);
 	session_reset_socket(s, RELAY_DOWNSTREAM);
@@ -62,16 +62,11 @@ static void session_abort_because(struct session *s, enum outcome outcome, const
 	session_set_state(s, SESSION_CLOSED);
 }
 
-static void session_abort(struct session *s, enum outcome outcome)
-{
-	session_abort_because(s, outcome, NULL);
-}
-
 void session_drop(struct session *s, enum outcome outcome)
 {
 	session_report_drop(s, outcome);
 	s->line.quiet = true;
-	session_abort(s, outcome);
+	session_abort(s, outcome, NULL);
 }
 
 /* Refuses without an answer: the client gets the end of the stream only. */
@@ -94,7 +89,7 @@ static void session_refuse(struct session *s, const struct serve_answer *answer)
 	session_reset_socket(s, RELAY_DOWNSTREAM);
 	/* A silent client would take the answer for the server's bytes. */
 	if (s->silence.voice != JUDGEMENT_RESPONSE) {
-		session_abort_because(s, outcome, answer->reason);
+		session_abort(s, outcome, answer->reason);
 		return;
 	}
 	if (!s->error_taken &&
@@ -171,7 +166,7 @@ void session_make_room(struct session *s, enum outcome reason)
 		session_report_memory(s);
 	switch (session_decide_room((enum session_state)s->state, s->answered, s->confirmed)) {
 	case SESSION_WAY_ABORT:
-		session_abort(s, reason);
+		session_abort(s, reason, NULL);
 		break;
 	case SESSION_WAY_REFUSE:
 		s->outcome = (uint8_t)reason;
@@ -214,7 +209,18 @@ void session_look_upstream(struct session *s)
 
 /* ----- REQUEST ----- */
 
-static void session_wait(struct session *s);
+/* Waits for more of the request. If too many sessions wait, the limits end some. */
+static void session_wait(struct session *s)
+{
+	enum outcome exceeded;
+
+	if (s->member.class == LIMITS_WAITING)
+		return;
+	session_set_class(s, LIMITS_WAITING);
+	exceeded = limits_admit(s->pool->context.limits, &s->member);
+	if (exceeded != OUTCOME_NONE)
+		session_drop(s, exceeded);
+}
 
 /* Keeps the bytes that have arrived, until more come or the client is proven. */
 static void session_keep(struct session *s, const uint8_t *buf, size_t len)
@@ -233,7 +239,7 @@ static void session_decide(struct session *s, const uint8_t *buf, size_t len)
 	session_request_judge(s, buf, len, &verdict, &answer);
 	unserved = session_decide_unserved(&verdict, session_request_is_confirmed(s));
 	if (unserved) {
-		session_abort_because(s, OUTCOME_NOT_SILENT, unserved);
+		session_abort(s, OUTCOME_NOT_SILENT, unserved);
 		return;
 	}
 	if (verdict.proven)
@@ -267,19 +273,6 @@ static void session_decide(struct session *s, const uint8_t *buf, size_t len)
 		session_refuse_silently(s, OUTCOME_NOT_CONVERT, verdict.reason);
 		return;
 	}
-}
-
-/* Waits for more of the request. If too many sessions wait, the limits end some. */
-static void session_wait(struct session *s)
-{
-	enum outcome exceeded;
-
-	if (s->member.class == LIMITS_WAITING)
-		return;
-	session_set_class(s, LIMITS_WAITING);
-	exceeded = limits_admit(s->pool->context.limits, &s->member);
-	if (exceeded != OUTCOME_NONE)
-		session_drop(s, exceeded);
 }
 
 static void advance_request(struct session *s)
@@ -384,14 +377,11 @@ static void advance_connecting(struct session *s)
 
 /* ----- RELAY and RESETTING ----- */
 
-static enum outcome lost_outcome(const struct session *s, enum relay_end end)
-{
-	return session_decide_lost(end, s->relay.side[end].garbled, s->confirmed);
-}
-
 /* One socket has failed: we reset the other one when the bytes before that have arrived. */
-static void session_set_resetting(struct session *s, enum relay_end lost, enum outcome outcome)
+static void session_set_resetting(struct session *s, enum relay_end lost)
 {
+	const enum outcome outcome = session_decide_lost(lost, s->relay.side[lost].garbled, s->confirmed);
+
 	session_reset_socket(s, lost);
 	session_set_deadline(s, SESSION_TIMEOUT_RESET_POLL);
 	session_set_outcome(s, outcome, NULL);
@@ -423,30 +413,28 @@ static void wait_for_last_bytes(struct session *s)
 /* Gives up bytes that the peer hasn't taken in time: they are lost, like the unread bytes of a socket that is reset. */
 static void give_up_last_bytes(struct session *s)
 {
-	enum relay_end end = s->relay.side[RELAY_UPSTREAM].failed ? RELAY_UPSTREAM : RELAY_DOWNSTREAM;
-
 	s->reset_polls = RESET_POLLS;
-	session_set_resetting(s, end, lost_outcome(s, end));
+	session_set_resetting(s, s->relay.side[RELAY_UPSTREAM].failed ? RELAY_UPSTREAM : RELAY_DOWNSTREAM);
 }
 
-static void abort_fallen_back(struct session *s)
+/* Ends the session of a silent client that needs Multipath TCP and hasn't got it any more. Returns whether it has. */
+static bool abort_fallen_back(struct session *s)
 {
-	session_abort_because(s, OUTCOME_NOT_SILENT, "Multipath TCP fell back, which a silent client needs");
+	if (!session_has_fallen_back(s))
+		return false;
+	session_abort(s, OUTCOME_NOT_SILENT, "Multipath TCP fell back, which a silent client needs");
+	return true;
 }
 
 static void advance_relay(struct session *s)
 {
 	enum relay_result result;
 
-	if (session_has_fallen_back(s)) {
-		abort_fallen_back(s);
+	if (abort_fallen_back(s))
 		return;
-	}
 	result = session_relay_run(s);
-	if (s->relay.side[RELAY_UPSTREAM].looked && session_has_fallen_back(s)) {
-		abort_fallen_back(s);
+	if (s->relay.side[RELAY_UPSTREAM].looked && abort_fallen_back(s))
 		return;
-	}
 	if (!s->answered && s->confirmed &&
 	    s->relay.flow[RELAY_DOWNSTREAM].bytes >= s->answer_len) {
 		s->answered = true;
@@ -467,10 +455,10 @@ static void advance_relay(struct session *s)
 			session_close(s, OUTCOME_DONE);
 		return;
 	case RELAY_UPSTREAM_LOST:
-		session_set_resetting(s, RELAY_UPSTREAM, lost_outcome(s, RELAY_UPSTREAM));
+		session_set_resetting(s, RELAY_UPSTREAM);
 		return;
 	case RELAY_DOWNSTREAM_LOST:
-		session_set_resetting(s, RELAY_DOWNSTREAM, lost_outcome(s, RELAY_DOWNSTREAM));
+		session_set_resetting(s, RELAY_DOWNSTREAM);
 		return;
 	}
 }
@@ -538,7 +526,7 @@ static void look_at_relay(struct session *s)
 	if (reason == OUTCOME_NONE)
 		session_set_deadline(s, SESSION_TIMEOUT_LOOK);
 	else
-		session_abort(s, reason);
+		session_abort(s, reason, NULL);
 }
 
 void session_handle_no_proof(struct session *s)
@@ -547,7 +535,7 @@ void session_handle_no_proof(struct session *s)
 	/* The third ACK has come, and session_prove() has set another deadline. */
 	if (s->confirmed)
 		return;
-	session_abort(s, OUTCOME_NO_HANDSHAKE);
+	session_abort(s, OUTCOME_NO_HANDSHAKE, NULL);
 }
 
 /* Handles the end of the time to connect. The server may have answered by now, with its event still to come. */

@@ -2,7 +2,7 @@
 /* test_native_refusal.c - what an Error TLV would say, said by the network */
 #include "config.h"
 
-#include "convertd/policy/request.h"
+#include "convertd/policy/judgement.h"
 #include "hold/syn_packet.h"
 
 #include "run.h"

@@ -109,6 +109,12 @@ size_t request_write_unsupported(const struct request_features *features, bool i
 				 const uint8_t *kinds, size_t count,
 				 uint8_t out[static CONVERT_MESSAGE_MAX]);
 
+/*
+ * request_native_refusal() - translate an Error TLV with this code and value into a refusal by the network (syn_packet.h)
+ * @server_v4, @client_v4: the families of the server's and the client's addresses
+ */
+uint8_t request_native_refusal(enum convert_error_code code, uint8_t value, bool server_v4, bool client_v4);
+
 /* ----- whether a client gets what its valid request asks for ----- */
 
 struct cookies;

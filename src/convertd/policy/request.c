@@ -19,6 +19,8 @@
 
 #include "convertd/policy/judgement.h"
 
+#include "hold/syn_packet.h"
+
 #include "common/tcp.h"
 
 #include <string.h>
@@ -286,5 +288,19 @@ void request_decide(const struct request_features *features, const uint8_t *buf,
 	} else {
 		decision->reason = "nothing asked for";
 		refuse_message(CONVERT_ERROR_MALFORMED_MESSAGE, buf, request.length, decision);
+	}
+}
+
+uint8_t request_native_refusal(enum convert_error_code code, uint8_t value, bool server_v4, bool client_v4)
+{
+	switch (code) {
+	case CONVERT_ERROR_CONNECTION_RESET:
+		return NATIVE_RESET;
+	case CONVERT_ERROR_NETWORK_FAILURE:
+		return native_no_host(client_v4);
+	case CONVERT_ERROR_DESTINATION_UNREACHABLE:
+		return native_unreachable(value, server_v4, client_v4);
+	default:
+		return native_prohibited(client_v4);
 	}
 }

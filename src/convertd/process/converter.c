@@ -38,6 +38,32 @@ static_assert(SERVE_ANSWER_MAX >= CONVERT_MESSAGE_MAX, "room for each message");
 
 /* ----- judgement ----- */
 
+/* Returns the outcome of a session in which we send an Error TLV with this code. */
+static enum outcome outcome_of_error(uint8_t code)
+{
+	switch ((enum convert_error_code)code) {
+	case CONVERT_ERROR_UNSUPPORTED_VERSION:
+	case CONVERT_ERROR_MALFORMED_MESSAGE:
+	case CONVERT_ERROR_UNSUPPORTED_MESSAGE:
+		return OUTCOME_BAD_REQUEST;
+	case CONVERT_ERROR_MISSING_COOKIE:
+		return OUTCOME_MISSING_COOKIE;
+	case CONVERT_ERROR_NOT_AUTHORIZED:
+		return OUTCOME_NOT_AUTHORIZED;
+	case CONVERT_ERROR_UNSUPPORTED_TCP_OPTION:
+		return OUTCOME_UNSUPPORTED_OPTION;
+	case CONVERT_ERROR_RESOURCE_EXCEEDED:
+		return OUTCOME_RESOURCES;
+	case CONVERT_ERROR_NETWORK_FAILURE:
+		return OUTCOME_NETWORK_FAILURE;
+	case CONVERT_ERROR_CONNECTION_RESET:
+		return OUTCOME_SERVER_REFUSED;
+	case CONVERT_ERROR_DESTINATION_UNREACHABLE:
+		return OUTCOME_SERVER_UNREACHABLE;
+	}
+	return OUTCOME_NONE;
+}
+
 /* Sets outcome, code and counter of an answer by its bytes. */
 static void read_answer(struct serve_answer *answer)
 {
@@ -221,7 +247,7 @@ static struct serve_refusal refusal_of(struct serve_context *context, const stru
 		.fault = found.ours ? SERVE_FAULT_OURS : SERVE_FAULT_SERVER,
 		.code = (uint8_t)found.code,
 		.value = found.value,
-		.native = native_refusal(found.code, found.value, sockaddr_ip_is_v4(server), client_v4),
+		.native = request_native_refusal(found.code, found.value, sockaddr_ip_is_v4(server), client_v4),
 	};
 
 	if (unsupported) {
