@@ -4,11 +4,11 @@
 # somebody gets who has the tarball and no rights
 BUILD_TESTS = tests/build/check_api.py tests/build/check_hardening.py tests/build/check_manual.py
 # They build the whole again, or read the sources: sanitizers change nothing about that, and add functions to the libraries.
-PLAIN_BUILD_TESTS = tests/build/check_compilers.py tests/build/check_abi.py tests/build/check_includes.py \
+PLAIN_BUILD_TESTS = tests/build/check_abi.py tests/build/check_includes.py \
 	tests/build/check_install_needs.py tests/build/check_kernels.py tests/build/check_links.py tests/build/check_release.py \
 	tests/build/check_scripts.py
-# It builds the whole tree twice: "make check-long" runs it.
-LONG_BUILD_TESTS = tests/build/check_tarball.py
+# These compile the whole tree: "make check-long" runs them.
+LONG_BUILD_TESTS = tests/build/check_tarball.py tests/build/check_compilers.py
 dist_check_SCRIPTS += $(BUILD_TESTS) $(PLAIN_BUILD_TESTS) $(LONG_BUILD_TESTS)
 EXTRA_DIST += RELEASING.md build-tools/release lib/convertproto.abi src/shim/libconvert.abi
 if !SANITIZED

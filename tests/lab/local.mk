@@ -121,8 +121,7 @@ FIRST_TESTS = tests/lab/test_shim_surface.py tests/lab/test_convertize_doctor.py
 	tests/lab/test_shim_semantics.py tests/lab/test_confirmation.py tests/lab/test_convertd_hold.py \
 	tests/lab/test_convertd_hold_switch.py tests/lab/test_silence.py tests/lab/test_silence_blind.py tests/lab/test_shim_policy.py \
 	tests/lab/test_shim_processes.py tests/lab/test_convertize_paths.py tests/lab/test_paths.py tests/lab/test_begin.py \
-	tests/lab/test_peeks.py tests/lab/test_paths_service.py tests/lab/test_supervise_begin.py tests/lab/test_supervise_slow.py tests/lab/test_begin_busy.py \
-	tests/lab/test_begin_behind.py
+	tests/lab/test_peeks.py tests/lab/test_paths_service.py tests/lab/test_supervise_begin.py tests/lab/test_supervise_slow.py
 LAB_TESTS = \
 	tests/lab/test_shim_moments.py \
 	tests/lab/test_early_data.py \
@@ -146,7 +145,6 @@ LAB_TESTS = \
 	tests/lab/test_convertd_cookies.py \
 	tests/lab/test_convertd_demand.py \
 	tests/lab/test_convertd_families.py \
-	tests/lab/test_convertd_reflection.py \
 	tests/lab/test_convertd_sources.py \
 	tests/lab/test_several_converters.py \
 	tests/lab/test_upload_round_trips.py \
@@ -168,7 +166,8 @@ LAB_TESTS = \
 	tests/lab/test_applications_loops.py \
 	tests/lab/test_supervise_yama.py
 # All tests of these are long.
-LONG_TESTS = tests/lab/test_supervise_streams.py tests/lab/test_valgrind.py tests/lab/test_convertd_memory.py
+LONG_TESTS = tests/lab/test_supervise_streams.py tests/lab/test_begin_behind.py tests/lab/test_begin_busy.py tests/lab/test_convertd_memory.py \
+	tests/lab/test_convertd_reflection.py tests/lab/test_valgrind.py
 # These test the lab itself, documents, what isn't written in C, and large applications: sanitizers would find nothing more, and slow them down.
 PLAIN_TESTS = tests/lab/test_wireshark.py tests/lab/test_losses.py tests/lab/test_bench.py tests/lab/test_documents.py \
 	tests/lab/test_scapy.py tests/lab/test_harness.py tests/lab/test_link.py tests/lab/test_completions.py \

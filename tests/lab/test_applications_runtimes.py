@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from convertlab import Build, Skip, equal, long, main
+from convertlab import Build, Skip, equal, long, main, waits
 from convertlab.applications import NAME, application
 from convertlab.programs import tokio_program
 
@@ -72,6 +72,8 @@ def test_python_trio(run):
     python(run, "trio", python_with("trio", "python3-trio"))
 
 
+@long
+@waits
 @application(server=echo, connections=(8, 16), carried=2 * DOWN, refused=True)
 def test_python_twisted(run):
     python(run, "twisted", python_with("twisted", "python3-twisted"))
@@ -143,6 +145,7 @@ def test_java_httpclient(run):
     java(run, "httpclient")
 
 
+@long
 @application("javac:default-jdk-headless", server=echo_for_java, connections=8, carried=2 * DOWN, refused=True)
 def test_java_blocking(run):
     java(run, "blocking")

@@ -147,6 +147,7 @@ def postgres(lab):
                                      "-c", "unix_socket_directories="], 5432, name="postgres")
 
 
+@long
 @application("psql:postgresql-client", "setpriv:util-linux", server=postgres, connections=3, carried=2 * 3000000, root=True)
 def test_psql(run):
     """COPY in, a query, COPY out."""

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """test_applications_static.py - static programs in C, Rust and Go, and those with io_uring, supervised by convertize"""
-from convertlab import check, equal, kernel, long, main
+from convertlab import check, equal, kernel, long, main, waits
 from convertlab.applications import NAME, application
 from convertlab.programs import c_program, go_program, library, tokio_program
 
@@ -135,6 +135,8 @@ def test_uring(run):
     count(run, tally_uring(static=False), "uring", used="uring")
 
 
+@long
+@waits
 @of_tally
 def test_uring_static(run):
     count(run, tally_uring(static=True), "uring", used="uring")
@@ -168,6 +170,7 @@ def go_task(run, program, **env):
 of_go = application("go:golang-go", server=http, connections=(8, 18), carried=DOWN + UP, refused=True, method="supervise")
 
 
+@long
 @of_go
 def test_go_http(run):
     go_task(run, go_program("http", "task.go", "http.go"))

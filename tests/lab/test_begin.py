@@ -441,6 +441,8 @@ def test_converter_that_no_path_leads_to():
         equal((lab.shim_log().count(NOWHERE), lab.shim_log().count("direct, the converter fails")), (1, 1), "in\n" + lab.shim_log())
 
 
+@long
+@waits
 def test_direct_takes_the_usual_path_where_no_other_is_known_to_work():
     """The converter is silent on wifi, and on lte, of which nothing is known: so the direct connection goes over wifi."""
     for method in ("preload", "supervise"):

@@ -84,6 +84,8 @@ def test_one_that_is_lost():
                   "by %s %s, in\n%s" % (connect.__name__, way, log))
 
 
+@long
+@waits
 def test_a_slow_server():
     """The request is acknowledged, and its answer is the server's to give: no path is asked."""
     for connect, way in [each for each in WAYS if each[1] in ("blocking", "epoll", "")]:

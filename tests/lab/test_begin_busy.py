@@ -4,7 +4,7 @@
 import os
 import signal
 
-from convertlab import Link, equal, kernel, long, main, wait_until
+from convertlab import Link, equal, kernel, long, main, wait_until, waits
 from convertlab.peers import asked_to_connect
 from test_begin import curl, lab_for, remembering
 from test_supervise_begin import Supervised
@@ -35,6 +35,8 @@ def supervised_blocking(lab):
     return [lab.build.program("convertize"), "--method", "supervise", program.client, lab.server.addr4, 7], program.env
 
 
+@long
+@waits
 def test_converter_that_is_late():
     """
     It stands still until the other network was asked, too, and then answers all. The nearer network's answer is there first, which is

@@ -12,7 +12,7 @@ import signal
 import socket
 import threading
 
-from convertlab import Lab, Link, check, equal, kernel, main, need, wait_until
+from convertlab import Lab, Link, check, equal, kernel, long, main, need, wait_until, waits
 from convertlab.manager import Manager
 from convertlab.peers import MPTCP, TCP, Client, Server, extended_header, listens, read_exactly, writable
 
@@ -404,6 +404,8 @@ def test_watchdog():
 
 
 
+@long
+@waits
 def test_watchdog_of_standing_workers():
     """Not a word while any one of the threads stands still, be it a worker or the main one; again when all of them go on."""
     with near() as lab, Manager(lab) as manager:

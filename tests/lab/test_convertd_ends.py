@@ -7,7 +7,7 @@ import re
 import select
 import threading
 
-from convertlab import Lab, Link, check, equal, main, need, servers, wait_until
+from convertlab import Lab, Link, check, equal, long, main, need, servers, wait_until, waits
 from convertlab.peers import MPTCP, TCP, Server, connected, converter, ended, read_exactly
 
 APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
@@ -102,6 +102,8 @@ def test_reset_before_a_byte():
         check(max(lasted) < RESET_SECONDS, "the sessions lasted for %s s" % lasted)
 
 
+@long
+@waits
 def test_reset_behind_bytes_that_nobody_takes():
     """A server that doesn't read hears of the reset, too: bytes that it doesn't take don't stand in its way for ever."""
     with near() as lab, Server(lab, 80, SO_RCVBUF=4096) as server, converter(lab) as process:

@@ -387,6 +387,8 @@ def test_syns_that_change():
 # --- floods --------------------------------------------------------------------------------------------------
 
 
+@long
+@waits
 def test_forged_syns_are_bounded():
     """A part of what may be pending goes to the server, and the rest is heard after its third ACK; others are served."""
     hold_seconds, pending = 0.3, 200
@@ -414,6 +416,8 @@ def test_forged_syns_are_bounded():
         return "%d SYNs to the server in %.1f s" % (asked, seconds)
 
 
+@long
+@waits
 @kernel.needs("fastopen")
 def test_limit_of_a_client():
     """Forged SYNs of one client's prefix: no more of them than it may have pending go to the server."""

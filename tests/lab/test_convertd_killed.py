@@ -13,7 +13,7 @@ import tempfile
 import termios
 import threading
 
-from convertlab import Lab, Link, Skip, check, equal, kernel, main, same_data, servers, wait_until
+from convertlab import Lab, Link, Skip, check, equal, kernel, long, main, same_data, servers, wait_until, waits
 from convertlab.peers import MPTCP, PORT, TCP, Client, Server, connect, descriptors, ended, extended_header, octets
 
 # Multipath TCP, as an Extended Connect TLV has it
@@ -125,6 +125,7 @@ def check_reset(peers):
         equal(how_it_ends(peer), (b"", "reset"), "the end of " + peer.name)
 
 
+@long
 def test_transfers():
     """However convertd ends, six downloads and six uploads over TCP and MPTCP end in errors at both ends, none in an end of file."""
     # sanitizers make a status of it
@@ -149,6 +150,8 @@ def test_either_process():
         check_resets(movers)
 
 
+@long
+@waits
 def test_sessions_that_have_ended():
     """What was ended by its peers arrives to the last byte, and in a FIN, also if convertd is killed while it is on its way."""
     # as much as is taken in for a client that doesn't read

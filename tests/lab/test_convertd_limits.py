@@ -8,7 +8,7 @@ import signal
 import socket
 import time
 
-from convertlab import Lab, Link, check, equal, kernel, main, need, wait_until
+from convertlab import Lab, Link, check, equal, kernel, long, main, need, wait_until, waits
 from convertlab.metrics import OPTIONS as METRICS, Metrics
 from convertlab.peers import (MPTCP, TCP, Client, Forger, Server, connect, converter, descriptors, error, extended_header,
                               memory, message, octets, readable)
@@ -334,6 +334,8 @@ def test_refused_clients_that_stay():
 FORGED = 3000
 
 
+@long
+@waits
 def test_forged_syns():
     """SYNs with requests, each from an address of its own, whose handshakes are never completed.
 

@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 
-from convertlab import Lab, Link, check, equal, kernel, main, need
+from convertlab import Lab, Link, check, equal, kernel, long, main, need, waits
 from convertlab.peers import (MPTCP, TCP, WITHHOLDING, WITHHOLDING_SILENTLY, Client, Forger, Server, clients, connect, connect_tlv, converter,
                               descriptor_targets, descriptors, echo, error, extended_header, message, octets, readable, unsent)
 from convertlab.waiting import wait_until
@@ -511,6 +511,8 @@ def test_prohibited_route():
                 refused(lab, connect(address, 80, options), octets("01022263 1e0161" + code), deliveries=WHOLE)
 
 
+@long
+@waits
 def test_resource_exceeded():
     """With one descriptor left a client learns that there is none for its server; with none left, clients wait."""
     need("prlimit", "util-linux")

@@ -163,6 +163,7 @@ def pending(lab):
 
 
 @long
+@waits
 @kernel.needs("fastopen")
 @timeout(300)
 def test_they_count_as_pending():
@@ -191,6 +192,7 @@ def test_they_count_as_pending():
 
 
 @long
+@waits
 @timeout(300)
 def test_flood():
     """4,000 forged requests with a GET each, half a megabyte: what comes back, and what gets to the server."""
@@ -209,12 +211,16 @@ def test_flood():
         return str(traffic)
 
 
+@long
+@waits
 @timeout(900)
 def test_withheld():
     """SYNs withheld; the kernel as convertd wants it."""
     return reflect("withheld", "its own sysctls")
 
 
+@long
+@waits
 @timeout(900)
 def test_not_withheld():
     """SYNs not withheld."""

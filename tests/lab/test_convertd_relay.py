@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 
-from convertlab import Lab, Link, check, equal, kernel, main, need, same_data, servers, wait_until
+from convertlab import Lab, Link, check, equal, kernel, long, main, need, same_data, servers, wait_until, waits
 from convertlab.peers import (MPTCP, TCP, Client, Server, await_closed, clients, connect, connected, connections, converter, descriptors, ended,
                               error, extended_header, octets, read_exactly, readable, reset, unsent)
 
@@ -185,6 +185,8 @@ def test_reset_by_the_client():
                 sock.close()
 
 
+@long
+@waits
 def test_client_that_gives_up_while_the_server_is_asked():
     """An abort ends the attempt at once; a FIN doesn't, it may be a half-close."""
     syn_sent = "02"
@@ -260,6 +262,8 @@ def test_slow_receivers():
         return "memory grown by %s KiB" % [size // 1024 for size in grown]
 
 
+@long
+@waits
 def test_many_slow_receivers():
     """200 clients that don't read cost what they were sent into the converter's buffers, and no more."""
     with near() as lab, Server(lab, 80, backlog=256) as server, converter(lab) as process:

@@ -6,7 +6,7 @@ import os
 import shutil
 import socket
 
-from convertlab import Lab, Link, between, check, equal, kernel, main, sandbox, wait_until
+from convertlab import Lab, Link, between, check, equal, kernel, long, main, sandbox, wait_until, waits
 
 SCRIPTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripted_converter.py")
 NOBODY = 65534
@@ -175,6 +175,8 @@ def test_kernel_settings_and_their_remedies():
         equal((report.one("network.path_manager")["status"], report.all("network.endpoint")), ("note", []), "mptcpd's")
 
 
+@long
+@waits
 @kernel.needs("blackhole")
 def test_lost_syns_switch_mptcp_off():
     """Linux then leaves MPTCP out of each SYN for an hour (kernel 6.12); the check says so, and the remedy ends it."""
@@ -254,6 +256,8 @@ def test_one_network_and_none():
         check("unreachable" in report.one("converter")["text"], report.one("converter"))
 
 
+@long
+@waits
 def test_converters_that_do_not_answer():
     """Each has its line, and its time-out."""
     with near() as lab:

@@ -132,6 +132,8 @@ def test_fast_open_is_off():
         patient.is_cured_by(patient.says(DEGRADED, ("kernel.syn_data", "warn"), cause="off for clients"))
 
 
+@long
+@waits
 @kernel.needs("blackhole")
 @kernel.needs("fastopen")
 def test_syns_with_mptcp_are_dropped():
@@ -157,6 +159,8 @@ def test_mptcp_is_stripped():
         patient.says(DEGRADED, ("path", "warn"), cause="does not get through over lte")
 
 
+@long
+@waits
 def test_joins_are_dropped():
     """Each path works alone; a connection that is to use both tells."""
     with two_networks() as lab:
@@ -224,6 +228,8 @@ def test_converter_refuses():
         patient.says(OK)
 
 
+@long
+@waits
 def test_converter_is_down():
     with two_networks() as lab:
         patient = Patient(lab)

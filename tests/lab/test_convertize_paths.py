@@ -105,6 +105,8 @@ def test_routes_that_lead_nowhere():
         patient.is_cured_by(patient.says(DEGRADED, ("path", "warn"), cause="leaves by another network"))
 
 
+@long
+@waits
 def test_loss_is_no_fault():
     """Packets are lost at times; nothing is concluded from one."""
     with two_networks(wifi=Link(delay_ms=5, loss=0.03), lte=Link(delay_ms=10, loss=0.03)) as lab:

@@ -409,6 +409,8 @@ print(said)
 """
 
 
+@long
+@waits
 def test_two_threads_connect_one_descriptor():
     """
     Both are told of success; of a failure one. The second begins long before the answer comes. Where the client's Fast Open is off, the

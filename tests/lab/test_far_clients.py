@@ -10,7 +10,7 @@ import os
 import re
 import signal
 
-from convertlab import check, equal, kernel, long, main, timeout, wait_until
+from convertlab import check, equal, kernel, long, main, timeout, wait_until, waits
 from convertlab.pcap import OPT_TIMESTAMP
 from convertlab.peers import (MPTCP, TCP, Client, Server, clients, connect_tlv, converter, echo, extended_header, hold_time_tlv, message,
                               octets, silent)
@@ -123,6 +123,8 @@ def test_near_clients_say_nothing():
 OFFER = "01052263" "150200001e000000" "f002014302bc6c63"  # what is asked for, and 0x43: withheld, corrected, hold times
 
 
+@long
+@waits
 @kernel.needs("fastopen")
 def test_converter_that_does_not_understand():
     """It has offered it, and answers Unsupported Message, as an older version does: the request is made again without it."""
@@ -152,6 +154,8 @@ def synacks(lab, packets, client):
     return here.time < there.time, bool(here.option(OPT_TIMESTAMP))
 
 
+@long
+@waits
 @timeout(120)
 @kernel.needs("fastopen")
 def test_least():

@@ -151,6 +151,7 @@ def test_mptcp_warm():
     return one_lost(False, True, True)
 
 
+@long
 def test_tcp_held_cold():
     return one_lost(True, False, False)
 
@@ -252,6 +253,8 @@ def vanishing(warm):
         check("left alone for 30 s\n" in lab.shim_log(), lab.shim_log())
 
 
+@long
+@waits
 def test_what_vanishes_behind_the_handshake():
     """It is the converter's fault, or its path's, whatever was learned of it before: one connection pays, of all processes."""
     vanishing(False)

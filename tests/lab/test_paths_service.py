@@ -7,7 +7,7 @@ import re
 import shlex
 import subprocess
 
-from convertlab import Lab, Link, Veth, check, equal, main, wait_until
+from convertlab import Lab, Link, Veth, check, equal, long, main, wait_until, waits
 from convertlab.paths import DEVICES, PathManager, arrives, bare, download, endpoints, serve, state, subflows
 from convertlab.systemd import PLACE, Systemd
 from test_convertize_doctor import WITHOUT_NET_ADMIN
@@ -170,6 +170,8 @@ def test_the_unit():
 # --- what is shown ----------------------------------------------------------------------------------
 
 
+@long
+@waits
 def test_what_is_shown():
     """To an ordinary user: which networks work, by asking the converter over each; what they carry; who keeps their endpoints."""
     with Lab(wifi=Link(delay_ms=5, rate_mbit=50), lte=Link(delay_ms=10, rate_mbit=30), core=Link(delay_ms=1)) as lab:

@@ -8,7 +8,7 @@ import shlex
 import shutil
 import subprocess
 
-from convertlab import Lab, Link, Skip, Unsuitable, check, equal, kernel, long, main, need, sandbox
+from convertlab import Lab, Link, Skip, Unsuitable, check, equal, kernel, long, main, need, sandbox, waits
 from test_shim_surface import same
 
 SIZE = 300000
@@ -178,6 +178,8 @@ def test_functions_that_end_in_syscall():
         run.gets("convertize", [run.convertize, *run.curl], preloads=[path], port=None)
 
 
+@long
+@waits
 @kernel.needs("calls")
 def test_a_library_that_ends_in_syscall_changes_nothing():
     """All that an application sees, by functions and by syscall(), with handlers that leave waits by siglongjmp()."""

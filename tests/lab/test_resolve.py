@@ -8,7 +8,7 @@ import contextlib
 import os
 import re
 
-from convertlab import Lab, Link, Skip, between, check, equal, main
+from convertlab import Lab, Link, Skip, between, check, equal, long, main, waits
 
 SERVICE = "_convert._tcp.lab.example"
 OWN = "10.9.0.53"  # the name server that resolve_probe's customised application has chosen
@@ -158,6 +158,8 @@ def test_large_answers_come_over_tcp():
         check("tcp SRV _convert._tcp.large.example" in names.asked(), names.asked())
 
 
+@long
+@waits
 def test_silence_is_bounded():
     """Silence costs about the time-out; a target that the name server is silent about leaves time for the others."""
     silent = ["--silent", "dark.example", "--silent", "_convert._tcp.dark.example"]

@@ -50,6 +50,8 @@ def learned(loss=0, core_ms=20):
         yield lab, env
 
 
+@long
+@waits
 @kernel.needs("fastopen")
 @timeout(300)
 def test_lost_syn_of_who_asks():
@@ -123,6 +125,8 @@ def test_no_byte_is_lost():
         check(AGAIN not in lab.shim_log(), lab.shim_log())
 
 
+@long
+@waits
 @kernel.needs("fastopen")
 def test_event_loops_go_on():
     """Only the first connect() waits, until the program has asked for once; and none where many are begun before the first one is used."""
@@ -134,6 +138,7 @@ def test_event_loops_go_on():
 
 
 @long
+@waits
 @kernel.needs("fastopen")
 @timeout(300)
 def test_converter_that_refuses():
@@ -149,6 +154,7 @@ def test_converter_that_refuses():
 
 
 @long
+@waits
 @kernel.needs("fastopen")
 @timeout(600)
 def test_many_losses():

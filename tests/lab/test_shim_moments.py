@@ -51,6 +51,8 @@ def test_stdio():
             same_in_all_modes(lab, case, port)
 
 
+@long
+@waits
 def test_leaving_at_once():
     """What was written arrives, though the response hasn't come yet."""
     with lab_for() as lab:
@@ -95,6 +97,8 @@ def test_closed_while_connecting():
             equal(said, "connect: Bad file descriptor\nsocket: error 0, peer %s\necho: hello\n" % lab.server.addr4, lab.shim_log())
 
 
+@long
+@waits
 def test_standard_error():
     """The log takes no descriptor, waits for nobody, ends no process and writes into no file of the application's."""
     with lab_for() as lab:

@@ -64,6 +64,8 @@ def test_unreachable_converter():
         check("connect ETIMEDOUT" in said, said)
 
 
+@long
+@waits
 def test_converter_without_a_route():
     """
     A router says that it can't be reached. Linux puts what the router said into the error queue of a TCP socket whether or not anybody

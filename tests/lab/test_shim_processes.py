@@ -187,6 +187,8 @@ def test_parent_is_gone():
         compare(lab, [["heir", way, lab.server.addr4, 25] for way in WAYS], kinds(lab, 25))
 
 
+@long
+@waits
 def test_refusal_is_told_to_all():
     """The kernel tells an error to one of them; here all that look learn that there is no connection."""
     with far() as lab:

@@ -105,6 +105,8 @@ def test_registration_out_of_reach():
             check("SO_ERROR ECONNREFUSED" in said, "refused:\n" + "\n".join(said))
 
 
+@long
+@waits
 def test_interrupted_connects():
     """Signals, time-outs and forks while a connection is pending."""
     program = os.path.join(os.path.dirname(PROBE), "interrupt_probe.py")
@@ -162,6 +164,8 @@ def test_local_destinations_are_not_converted():
         check("converted" not in lab.shim_log(), lab.shim_log())
 
 
+@long
+@waits
 def test_without_a_converter_all_is_direct():
     """Unset, wrong and dead configurations: the application does its work, the log says why."""
     with lab_for() as lab:

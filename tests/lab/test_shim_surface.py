@@ -9,7 +9,7 @@ import contextlib
 import difflib
 import os
 
-from convertlab import Lab, Link, Unsuitable, check, equal, kernel, long, main
+from convertlab import Lab, Link, Unsuitable, check, equal, kernel, long, main, waits
 from convertlab.build import Build
 from convertlab.peers import Client, connect
 
@@ -79,6 +79,8 @@ def interrupts(scenes):
         same(direct, converted, "surface_interrupts")
 
 
+@long
+@waits
 def test_signals():
     """They interrupt calls that wait, and their handlers call them."""
     interrupts("signals")

@@ -138,6 +138,8 @@ def test_server_that_closes():
                 equal(client.end(), (b"", "reset" if reset else "closed"), client.name)
 
 
+@long
+@waits
 @kernel.needs("fastopen")
 def test_reset_before_a_look():
     """A server accepts and resets at once, and a busy converter learns both together: connected, and then reset, as without it."""

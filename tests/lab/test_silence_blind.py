@@ -148,6 +148,8 @@ def test_cookie():
             equal(client.end(), (b"answer", "closed"), "what came")
 
 
+@long
+@waits
 @kernel.needs("fastopen")
 def test_many_refusals():
     """A host sends few ICMP messages a second: the other clients send their SYNs again, without data, and are refused then."""
@@ -167,6 +169,8 @@ def test_many_refusals():
     return "after %.1f s" % (time.monotonic() - begin)
 
 
+@long
+@waits
 @kernel.needs("fastopen")
 def test_silence_for_silence():
     """Of a server that says nothing nothing is said: a time-out, after as many SYNs as a direct one's, and Multipath TCP stays on."""

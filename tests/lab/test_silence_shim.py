@@ -344,6 +344,8 @@ def test_rings_and_another_converter():
             equal(rings(lab, *ring, env, 3), ["right"] * 3, " ".join(ring))
 
 
+@long
+@waits
 def test_rings_and_errors():
     """A server that refuses is ECONNREFUSED, and a converter that says nothing costs CONVERT_TIMEOUT."""
     with far() as lab:

@@ -4,7 +4,7 @@
 import errno
 import os
 
-from convertlab import Link, Unsuitable, check, equal, kernel, long, main, repetitions
+from convertlab import Link, Unsuitable, check, equal, kernel, long, main, repetitions, waits
 from convertlab.build import SRCDIR
 from convertlab.programs import c_program
 from convertlab.supervised import CLOSED, MPTCP, PORT, TCP, Run, bench, build, converted
@@ -172,6 +172,8 @@ def test_blind_where_no_data_is_taken():
                 converted(place.connect("nonblocking", env={"CONVERT_CACHE": place.lab.directory}), place.lab.server.addr4)
 
 
+@long
+@waits
 @kernel.needs("fastopen")
 def test_refused():
     """Servers that refuse say nothing against blind requests, whether others have succeeded before or not: connect() returns at once."""

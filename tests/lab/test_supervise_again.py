@@ -63,6 +63,8 @@ def test_shut_down():
             equal(log.count(OVER), 1, log)
 
 
+@long
+@waits
 def test_closed():
     """The connection is made nevertheless, as Linux does it, and whoever has another descriptor for it uses it."""
     with modes(delay_ms=150) as these:
@@ -70,6 +72,8 @@ def test_closed():
             these.log("close", mode)
 
 
+@long
+@waits
 def test_refused_before():
     """However the program was told, the socket can be connected again, and the connection is converted."""
     with modes() as these:

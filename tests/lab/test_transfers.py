@@ -273,6 +273,8 @@ def test_100_mib_both_ways_at_once():
         check(kernel.verdict() in lab.shim_log(), lab.shim_log())
 
 
+@long
+@waits
 def test_a_path_cut_in_mid_transfer():
     """The application notices nothing: the file is whole, over the other path."""
     size = 12000000

@@ -10,7 +10,7 @@ import os
 import re
 import tempfile
 
-from convertlab import Lab, Link, check, equal, kernel, main
+from convertlab import Lab, Link, check, equal, kernel, long, main, waits
 from convertlab.dissector import FAULTS, SCRIPT, Flow, dissected, need_tshark, rows, tshark
 from convertlab.golden import Library, enumeration, golden, source, vectors
 from convertlab.pcap import ACK, FIN, SYN, write_pcap
@@ -95,6 +95,8 @@ def test_faults_are_those_of_the_library(directory):
     check(counts["OK"] >= 20, counts)
 
 
+@long
+@waits
 @with_tshark
 def test_every_truncation_and_flip(directory):
     """Golden messages cut behind each byte, and with each byte changed: never an error in Lua, always the library's opinion."""
@@ -259,6 +261,8 @@ def whole_of(flows, directory, *arguments):
     return found
 
 
+@long
+@waits
 @with_tshark
 def test_messages_in_pieces(directory):
     """Each cut of a request with early data and of an answer with the server's first bytes, and a byte at a time: always the same."""
@@ -396,6 +400,8 @@ def own_rows(capture, *fields):
     return rows(capture.path, ["tcp.flags.syn", "tcp.stream", *fields], "-Y", "convert")
 
 
+@long
+@waits
 def test_own_traffic():
     """curl through convertd: the request with early data in the SYN, over Multipath TCP and TCP, IPv4 and IPv6, HTTP in both directions."""
     need_tshark()
@@ -423,6 +429,8 @@ def test_own_traffic():
                 equal(any("mptcp.stream" in row for row in found), enabled == 1, what)
 
 
+@long
+@waits
 def test_own_errors_and_cookies():
     """What convertd refuses, by its name; a cookie that it gives and gets."""
     need_tshark()
@@ -442,6 +450,8 @@ def test_own_errors_and_cookies():
         check(shown and shown[0]["convert.cookie"] == given, "%s was given, %s was shown" % (given, shown))
 
 
+@long
+@waits
 def test_own_subflows():
     """Two networks: what a further subflow carries is shown as part of the stream whose message is on the first one."""
     need_tshark()
