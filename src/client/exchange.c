@@ -17,7 +17,8 @@ bool exchange_bypasses(const struct settings *settings, const union sockaddr_ip 
 	const char *reason;
 	int converter;
 
-	if (!settings->bypass_mptcp || settings->fail_closed || !servers_any_mptcp(server))
+	/* the kernel would choose the networks of a connection that isn't ours */
+	if (!settings->bypass_mptcp || settings->fail_closed || path_preferences_restrict(&settings->paths) || !servers_any_mptcp(server))
 		return false;
 	converter = converters_choose(settings, &query, &address, &verdict, &reason);
 	return converter >= 0 && servers_mptcp(converter, server) == HANDSHAKE_SERVER_MPTCP;

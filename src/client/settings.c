@@ -83,12 +83,22 @@ const char *path_use_name(enum path_use use)
 	return use_names[use];
 }
 
-bool path_preferences_forbid(const struct path_preferences *wanted)
+static bool names_one_as(const struct path_preferences *wanted, enum path_use least)
 {
 	for (size_t i = 0; i < wanted->count; i++)
-		if (wanted->wishes[i].use == PATH_USE_NEVER)
+		if (wanted->wishes[i].use >= least)
 			return true;
 	return false;
+}
+
+bool path_preferences_forbid(const struct path_preferences *wanted)
+{
+	return names_one_as(wanted, PATH_USE_NEVER);
+}
+
+bool path_preferences_restrict(const struct path_preferences *wanted)
+{
+	return names_one_as(wanted, PATH_USE_BACKUP);
 }
 
 enum path_use path_preferences_of(const struct path_preferences *wanted, const char *device, const struct in6_addr *address,

@@ -17,8 +17,8 @@
 
 enum path_use {
 	PATH_USE_ORDERED, /* in the order of the list, before those that aren't named */
-	PATH_USE_BACKUP,  /* only for connections that would fail otherwise */
-	PATH_USE_NEVER,   /* no connection begins there */
+	PATH_USE_BACKUP,  /* carries only what would fail otherwise */
+	PATH_USE_NEVER,   /* carries nothing */
 	PATH_USE_COUNT
 };
 
@@ -47,6 +47,9 @@ const char *path_use_name(enum path_use use);
 
 /* Is there a network on which the user wants no connection to begin? */
 bool path_preferences_forbid(const struct path_preferences *wanted);
+
+/* Is there a network that is to carry nothing, or nothing while others work (=never, =backup)? */
+bool path_preferences_restrict(const struct path_preferences *wanted);
 
 /*
  * path_preferences_of() - return the user's wish for the network with this device and address

@@ -240,7 +240,8 @@ static int syn_hold(struct dial *dial)
 static int ask_prepare(struct dial *dial)
 {
 	struct attempt *attempt = &dial->attempt;
-	const bool mptcp = dial->ops->allows(dial, DIAL_USE_MPTCP) && converters_mptcp(attempt->converter) != CACHE_MPTCP_LOST;
+	const bool mptcp = dial->ops->allows(dial, DIAL_USE_MPTCP) && converters_mptcp(attempt->converter) != CACHE_MPTCP_LOST &&
+			   path_start_may_have_more(&attempt->addr);
 	struct handshake_ask ask;
 	int ret = dial->ops->fit(dial, &attempt->addr, mptcp);
 

@@ -259,6 +259,16 @@ bool path_start_refused(struct path_start *start, const struct converters_query 
 	return false;
 }
 
+bool path_start_may_have_more(const union sockaddr_ip *addr)
+{
+	const char *reason = path_list_breaks_word(dial_host.settings, addr);
+	char text[SOCKADDR_STRLEN];
+
+	if (reason)
+		dial_host.log("converter %s: asked over TCP, since %s", sockaddr_ip_format(addr, text), reason);
+	return !reason;
+}
+
 int path_start_bind(const struct path_start *start, int fd)
 {
 	if (!start->placed || network_bind(fd, &start->own.id.source, start->own.bind_device ? start->own.device : 0))

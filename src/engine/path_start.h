@@ -53,6 +53,9 @@ void path_start_init(struct path_start *start, bool may_move, const struct in6_a
  */
 int path_start_choose(struct path_start *start, const struct converters_query *query, int converter, union sockaddr_ip *addr);
 
+/* May a connection to @addr get further subflows, over whatever network? If the user's word forbids that, logs the reason. */
+bool path_start_may_have_more(const union sockaddr_ip *addr);
+
 /* path_start_bind() - bind the unconnected socket @fd to the chosen network, before each SYN. Returns 0 or -errno. */
 int path_start_bind(const struct path_start *start, int fd);
 

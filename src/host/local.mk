@@ -4,6 +4,7 @@ noinst_LTLIBRARIES += libhost.la libhostlists.la
 libhost_la_SOURCES = \
 	src/host/host_model.h \
 	src/host/lookup.c src/host/lookup.h \
+	src/host/more_paths.c \
 	src/host/networks.c src/host/networks.h \
 	src/host/path_list.c src/host/path_list.h \
 	src/host/path_probe.c src/host/path_probe.h \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lookup.c - asks the kernel for the route of a packet, and for the endpoints of its MPTCP path manager */
+/* lookup.c - asks the kernel for the route of a packet, this host's addresses, and the endpoints of MPTCP's path manager */
 #include "config.h"
 
 #include "host/lookup.h"
@@ -114,6 +114,73 @@ union sockaddr_ip host_way_anywhere(int family)
 			family == AF_INET ? &(struct in6_addr){ .s6_addr = { [10] = 0xff, 0xff, 192, 175, 48, 1 } } :
 					    &(struct in6_addr){ .s6_addr = { 0x26, 0x20, 0x00, 0x4f, 0x80, [15] = 1 } }, 0);
 	return address;
+}
+
+/* --- addresses --- */
+
+static struct in6_addr in6_of(int family, const uint8_t *bytes)
+{
+	struct in6_addr in6 = { .s6_addr = { [10] = 0xff, [11] = 0xff } };
+
+	memcpy(&in6.s6_addr[family == AF_INET ? 12 : 0], bytes, family == AF_INET ? 4 : 16);
+	return in6;
+}
+
+struct address_visit {
+	address_visitor *visitor;
+	void *arg;
+};
+
+struct address_parts {
+	struct local_address found;
+	int family;
+	bool is_local; /* the address is IFA_LOCAL's: on a point-to-point link IFA_ADDRESS is the peer's */
+	bool known;
+};
+
+static void read_address_part(void *arg, uint16_t type, const uint8_t *value, size_t len)
+{
+	struct address_parts *parts = arg;
+
+	if (type == IFA_FLAGS)
+		parts->found.flags = nl_u32(value, len);
+	if ((type != IFA_LOCAL && type != IFA_ADDRESS) || len < (parts->family == AF_INET ? 4u : 16u) || parts->is_local)
+		return;
+	parts->found.address = in6_of(parts->family, value);
+	parts->is_local = type == IFA_LOCAL;
+	parts->known = true;
+}
+
+static void read_address(void *arg, uint16_t type, const uint8_t *body, size_t len)
+{
+	const struct address_visit *visit = arg;
+	struct address_parts parts = { .known = false };
+	struct ifaddrmsg message;
+
+	if (type != RTM_NEWADDR || len < sizeof(message))
+		return;
+	memcpy(&message, body, sizeof(message));
+	if (message.ifa_family != AF_INET && message.ifa_family != AF_INET6)
+		return;
+	parts.family = message.ifa_family;
+	parts.found = (struct local_address){ .device = (int)message.ifa_index, .flags = message.ifa_flags, .scope = message.ifa_scope };
+	nl_attributes(body, len, sizeof(message), read_address_part, &parts);
+	if (parts.known)
+		visit->visitor(visit->arg, &parts.found);
+}
+
+int addresses_visit(int netlink, int family, address_visitor *visitor, void *arg)
+{
+	struct address_visit visit = { visitor, arg };
+	struct {
+		struct nlmsghdr header;
+		struct ifaddrmsg message;
+	} question = {
+		.header = { .nlmsg_len = sizeof(question), .nlmsg_type = RTM_GETADDR, .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
+		.message.ifa_family = (uint8_t)family,
+	};
+
+	return nl_ask(netlink, &question.header, read_address, &visit);
 }
 
 /* --- endpoints --- */

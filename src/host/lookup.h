@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lookup.h - asks the kernel for the route of a packet, and for the endpoints of its MPTCP path manager; works in hooks */
+/* lookup.h - asks the kernel for the route of a packet, this host's addresses, and the endpoints of MPTCP's path manager; works in hooks */
 #ifndef HOST_LOOKUP_H
 #define HOST_LOOKUP_H
 
@@ -36,6 +36,20 @@ bool host_way_leads(const struct host_way *way, unsigned int index);
 
 /* Returns an address without a specific route: its route is the default one. We never send packets there. @family: AF_INET or AF_INET6 */
 union sockaddr_ip host_way_anywhere(int family);
+
+/* --- addresses --- */
+
+struct local_address {
+	int device;              /* index of its interface */
+	struct in6_addr address; /* IPv4 as v4-mapped */
+	uint32_t flags;          /* IFA_F_… */
+	uint8_t scope;           /* RT_SCOPE_… */
+};
+
+typedef void address_visitor(void *arg, const struct local_address *address);
+
+/* Calls @visitor for each address of this host. @netlink: of nl_open(NETLINK_ROUTE); @family: AF_UNSPEC: both. Returns 0 or -errno. */
+int addresses_visit(int netlink, int family, address_visitor *visitor, void *arg);
 
 /* --- endpoints, as ip-mptcp(8) shows them --- */
 

@@ -33,69 +33,17 @@ struct search {
 	size_t count;
 };
 
-static struct in6_addr in6_of(int family, const uint8_t *bytes)
-{
-	struct in6_addr in6 = { .s6_addr = { [10] = 0xff, [11] = 0xff } };
-
-	memcpy(&in6.s6_addr[family == AF_INET ? 12 : 0], bytes, family == AF_INET ? 4 : 16);
-	return in6;
-}
-
-struct address {
-	int family;
-	uint32_t flags;
-	struct in6_addr local, address;
-	bool has_local, has_address;
-};
-
-static void read_address_part(void *arg, uint16_t type, const uint8_t *value, size_t len)
-{
-	struct address *address = arg;
-
-	if (type == IFA_FLAGS)
-		address->flags = nl_u32(value, len);
-	if ((type != IFA_LOCAL && type != IFA_ADDRESS) || len < (address->family == AF_INET ? 4u : 16u))
-		return;
-	*(type == IFA_LOCAL ? &address->local : &address->address) = in6_of(address->family, value);
-	*(type == IFA_LOCAL ? &address->has_local : &address->has_address) = true;
-}
-
-/* Notes the first usable address of each interface. On a point-to-point link IFA_ADDRESS is the peer's. */
-static void read_address(void *arg, uint16_t type, const uint8_t *body, size_t len)
+/* Notes the first usable address of each interface. */
+static void note_address(void *arg, const struct local_address *address)
 {
 	struct search *search = arg;
-	struct ifaddrmsg message;
-	struct address address;
 
-	if (type != RTM_NEWADDR || len < sizeof(message) || search->count == NETWORKS_MAX)
-		return;
-	memcpy(&message, body, sizeof(message));
-	address = (struct address){ .family = message.ifa_family, .flags = message.ifa_flags };
-	if (message.ifa_family != search->family || message.ifa_scope != RT_SCOPE_UNIVERSE)
+	if (search->count == NETWORKS_MAX || address->scope != RT_SCOPE_UNIVERSE || address->flags & ADDRESS_UNUSABLE)
 		return;
 	for (size_t i = 0; i < search->count; i++)
-		if (search->found[i].device == (int)message.ifa_index)
+		if (search->found[i].device == address->device)
 			return;
-	nl_attributes(body, len, sizeof(message), read_address_part, &address);
-	if ((address.flags & ADDRESS_UNUSABLE) || !(address.has_local || address.has_address))
-		return;
-	search->found[search->count++] = (struct network){
-		.source = address.has_local ? address.local : address.address,
-		.device = (int)message.ifa_index,
-	};
-}
-
-static void addresses_find(int netlink, struct search *search)
-{
-	struct {
-		struct nlmsghdr header;
-		struct ifaddrmsg message;
-	} question = {
-		.header = { .nlmsg_len = sizeof(question), .nlmsg_type = RTM_GETADDR, .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
-		.message.ifa_family = (uint8_t)search->family,
-	};
-
-	nl_ask(netlink, &question.header, read_address, search);
+	search->found[search->count++] = (struct network){ .source = address->address, .device = address->device };
 }
 
 /* --- is it this host? --- */
@@ -277,7 +225,7 @@ size_t networks_to(const union sockaddr_ip *to, const struct host_word *word, st
 	if (netlink < 0)
 		return 0;
 	in_vpn = is_in_vpn(netlink, to, word, &vpn, &usual);
-	addresses_find(netlink, &search);
+	addresses_visit(netlink, search.family, note_address, &search);
 	for (size_t i = 0; i < search.count; i++)
 		if (network_leads(netlink, to, usual, &out[i]) &&
 		    host_may_leave(in_vpn ? &vpn : NULL, (unsigned int)out[i].device, usual))
@@ -329,88 +277,4 @@ struct in6_addr network_source(int fd)
 bool network_is_chosen(int fd)
 {
 	return raw_get_int(fd, SOL_SOCKET, SO_BINDTOIFINDEX, 1) || raw_get_int(fd, SOL_SOCKET, SO_MARK, 1);
-}
-
-/* --- a second path --- */
-
-/* Determines from the endpoints whether there may be a second path. */
-struct second_path {
-	struct in6_addr source; /* of the connection; IPv4 as v4-mapped */
-	bool may_be;
-};
-
-/*
- * The kernel's path manager (ip-mptcp(8)) opens subflows from endpoints with the flag "subflow" or "fullmesh". An endpoint with the
- * connection's own address adds no path, nor does one of the other family.
- */
-static void note_endpoint(void *arg, const struct mptcp_endpoint *endpoint)
-{
-	struct second_path *second = arg;
-	const struct in6_addr address = sockaddr_ip_in6(&endpoint->address);
-
-	second->may_be |= (endpoint->flags & (MPTCP_PM_ADDR_FLAG_SUBFLOW | MPTCP_PM_ADDR_FLAG_FULLMESH)) &&
-			  IN6_IS_ADDR_V4MAPPED(&address) == IN6_IS_ADDR_V4MAPPED(&second->source) &&
-			  !IN6_ARE_ADDR_EQUAL(&address, &second->source);
-}
-
-/* Does the kernel manage paths? A path manager in user space (mptcpd(8)) may add one at any time. */
-static bool kernel_manages_paths(void)
-{
-	int fd = raw_open("/proc/sys/net/mptcp/pm_type", O_RDONLY | O_CLOEXEC);
-	char type = 0;
-	bool known;
-
-	if (fd < 0)
-		return false;
-	known = raw_read(fd, &type, 1) == 1;
-	raw_close(fd);
-	return known && type == '0';
-}
-
-static bool is_any(const struct in6_addr *address)
-{
-	return IN6_IS_ADDR_UNSPECIFIED(address) ||
-	       (IN6_IS_ADDR_V4MAPPED(address) && memcmp(address->s6_addr + 12, "\0\0\0", 4) == 0);
-}
-
-/* Finds the connection's source address: the one that the socket is bound to, or the one that the routes give. */
-static bool source_of(int fd, const union sockaddr_ip *to, struct in6_addr *source)
-{
-	union sockaddr_ip own, plain;
-	socklen_t len = sizeof(own);
-	struct in6_addr in6 = sockaddr_ip_in6(to);
-	int family = sockaddr_ip_is_v4(to) ? AF_INET : AF_INET6, probe;
-	bool known;
-
-	if (raw_getsockname(fd, &own.sa, &len) != 0)
-		return false;
-	*source = sockaddr_ip_in6(&own);
-	if (!is_any(source))
-		return true;
-	if (network_is_chosen(fd))
-		return false;
-	plain = *to;
-	if (to->sa.sa_family != family && !sockaddr_ip_set(&plain, family, &in6, sockaddr_ip_port(to)))
-		return false;
-	probe = raw_socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (probe < 0)
-		return false;
-	len = sizeof(own);
-	/* on a datagram socket connect() looks up the route and sends nothing */
-	known = raw_connect(probe, &plain.sa, sockaddr_ip_len(&plain)) == 0 &&
-		raw_getsockname(probe, &own.sa, &len) == 0;
-	raw_close(probe);
-	*source = sockaddr_ip_in6(&own);
-	return known;
-}
-
-bool paths_may_be_several(int fd, const union sockaddr_ip *to)
-{
-	struct second_path second = { .may_be = false };
-	struct mptcp_limits limits = { .accepted = 0 };
-
-	if (!source_of(fd, to, &second.source) || !kernel_manages_paths())
-		return true;
-	/* a peer may announce addresses; by default the kernel accepts none */
-	return endpoints_visit(note_endpoint, &second, &limits) < 0 || second.may_be || limits.accepted;
 }

@@ -48,6 +48,14 @@ bool networks_is_own(const union sockaddr_ip *to);
 bool paths_may_be_several(int fd, const union sockaddr_ip *to);
 
 /*
+ * networks_break_word() - would a Multipath TCP connection to @to carry bytes over a network that the user's word excludes?
+ * Binding the first subflow doesn't bind the others: the kernel opens them from its endpoints, for all connections. Returns NULL if all
+ * subflows keep to the word; else the reason for a connection over plain TCP, which completes "asked over TCP, since ". Without =never and
+ * =backup it takes no system call; else some ten, and three for each address and endpoint.
+ */
+const char *networks_break_word(const struct host_word *word, const union sockaddr_ip *to);
+
+/*
  * network_bind() - bind @fd, which isn't connected, to the network of @source, for its next SYN
  * @source: ::: the kernel chooses; @device: 0 if binding to the address is enough
  * Doesn't reserve a port. Without privilege a socket's device can't be replaced by another one. Returns true if the kernel agrees.

@@ -157,6 +157,13 @@ bool path_list_is_forbidden(const struct settings *settings, const struct conver
 	return list.forbidden;
 }
 
+const char *path_list_breaks_word(const struct settings *settings, const union sockaddr_ip *to)
+{
+	const struct host_word word = word_of(settings);
+
+	return networks_break_word(&word, to);
+}
+
 uint32_t path_list_on_one_device(const struct path_list *list, const struct path *own, uint32_t among)
 {
 	uint32_t found = 0;
@@ -226,21 +233,32 @@ const char *path_complaint(const struct path_id *id)
 
 /* --- direct connections --- */
 
+/* What is known of a network, by the converters that answer over it. */
+struct known {
+	bool works, silent;
+};
+
+/* @source: ::: the usual network */
+static struct known known_of(const struct in6_addr *source)
+{
+	struct known known = { .works = false };
+
+	for (int i = 0; i < converters_count(); i++) {
+		const struct path_id id = { .converter = i, .source = *source };
+		const enum cache_path state = paths_facts(&id).state;
+
+		known.works |= path_works(state);
+		known.silent |= state == CACHE_PATH_SILENT;
+	}
+	return known;
+}
+
 /* Are the converters silent on the usual path, while one has answered on the path from @network? */
 static bool is_known_better(const struct network *network)
 {
-	bool silent = false, better = false;
+	const struct known usual = known_of(&in6addr_any);
 
-	for (int i = 0; i < converters_count(); i++) {
-		const struct path_id usual = { .converter = i }, other = { .converter = i, .source = network->source };
-		enum cache_path state = paths_facts(&usual).state;
-
-		if (path_works(state))
-			return false;
-		silent |= state == CACHE_PATH_SILENT;
-		better |= path_works(paths_facts(&other).state);
-	}
-	return silent && better;
+	return usual.silent && !usual.works && known_of(&network->source).works;
 }
 
 /* Do we know that the usual path to a converter is silent? Makes no system call. */
@@ -272,29 +290,49 @@ static bool bind_to_better(int fd, const struct settings *settings, const union 
 	return false;
 }
 
-/* If the usual network has =never, binds @fd to the best one without. Returns 1; 0 if nothing had to be done; or -ENETUNREACH. */
+/* Finds the best network that the user excludes less than the usual one, @networks[0]. Returns @count if there is none. */
+static size_t find_allowed(const struct settings *settings, const struct network networks[], size_t count, enum path_use usual)
+{
+	uint8_t preference, least = UINT8_MAX;
+	enum path_use best_use = usual;
+	size_t best = count;
+
+	for (size_t i = 1; i < count; i++) {
+		const enum path_use use = use_of(settings, &networks[i], &preference);
+		const struct known known = known_of(&networks[i].source);
+
+		/* a network for backup is better than one that doesn't work */
+		if (use >= usual || (usual == PATH_USE_BACKUP && known.silent && !known.works) ||
+		    (best < count && (use > best_use || (use == best_use && preference >= least))))
+			continue;
+		best = i;
+		best_use = use;
+		least = preference;
+	}
+	return best;
+}
+
+/*
+ * If the user excludes the usual network (=never, =backup), binds @fd to the best one that is excluded less. Returns 1; 0 if nothing had to
+ * be done; or -ENETUNREACH if =never leaves none.
+ */
 static int bind_to_allowed(int fd, const struct settings *settings, const union sockaddr_ip *server, char name[IF_NAMESIZE])
 {
 	struct network networks[NETWORKS_MAX];
 	const struct in6_addr source = network_source(fd);
-	uint8_t preference, least = UINT8_MAX;
-	size_t count, best = NETWORKS_MAX;
+	uint8_t preference;
+	enum path_use usual;
+	size_t count, best;
 
-	if (!path_preferences_forbid(&settings->paths) || !IN6_IS_ADDR_UNSPECIFIED(&source))
+	if (!path_preferences_restrict(&settings->paths) || !IN6_IS_ADDR_UNSPECIFIED(&source))
 		return 0;
 	count = networks_find(settings, server, networks);
-	if (!count || !networks[0].usual ||
-	    use_of(settings, &networks[0], &preference) != PATH_USE_NEVER)
+	usual = count && networks[0].usual ? use_of(settings, &networks[0], &preference) : PATH_USE_ORDERED;
+	if (usual == PATH_USE_ORDERED)
 		return 0;
-	for (size_t i = 1; i < count; i++) {
-		if (use_of(settings, &networks[i], &preference) == PATH_USE_NEVER ||
-		    (best < NETWORKS_MAX && preference >= least))
-			continue;
-		best = i;
-		least = preference;
-	}
-	if (best == NETWORKS_MAX || !network_bind(fd, &networks[best].source, networks[best].bind_device ? networks[best].device : 0))
-		return -ENETUNREACH;
+	best = find_allowed(settings, networks, count, usual);
+	if (best == count || !network_bind(fd, &networks[best].source, networks[best].bind_device ? networks[best].device : 0))
+		return usual == PATH_USE_NEVER ? -ENETUNREACH : 0;
 	strcpy(name, networks[best].name);
 	return 1;
 }

@@ -126,6 +126,7 @@ LAB_TESTS = \
 	tests/lab/test_shim_moments.py \
 	tests/lab/test_early_data.py \
 	tests/lab/test_learned.py \
+	tests/lab/test_metered.py \
 	tests/lab/test_convertd_messages.py \
 	tests/lab/test_convertd_own.py \
 	tests/lab/test_convertd_routes.py \

@@ -105,6 +105,12 @@ bool path_list_is_forbidden(const struct settings *with, const struct converters
 	return nets.forbidden;
 }
 
+const char *path_list_breaks_word(const struct settings *with, const union sockaddr_ip *to)
+{
+	(void)with, (void)to;
+	return nets.breaks_word;
+}
+
 const char *path_complaint(const struct path_id *id)
 {
 	(void)id;

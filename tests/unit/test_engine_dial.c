@@ -62,6 +62,23 @@ START_TEST(converter_is_asked_over_tcp)
 }
 END_TEST
 
+/* The user excludes a network, and an endpoint is there: no attempt at any converter is Multipath TCP's. */
+START_TEST(word_of_the_user_is_kept_over_tcp)
+{
+	nets.breaks_word = "an endpoint is there";
+	expect_on(dial_begin(false));
+	ck_assert_int_eq(dial.attempt.way, ASK_TCP);
+	ck_assert(!dial.mptcp && is_logged("asked over TCP, since an endpoint is there"));
+	nets.breaks_word = NULL;
+	expect_on(dial_begin(false));
+	ck_assert_int_eq(dial.attempt.way, ASK_MPTCP_SYN);
+	kernel.no_mptcp = true;
+	nets.breaks_word = "nobody asks";
+	expect_on(dial_begin(false));
+	ck_assert(!is_logged("nobody asks"));
+}
+END_TEST
+
 START_TEST(response_comes_in_pieces)
 {
 	expect_on(dial_begin(false));
@@ -720,7 +737,7 @@ int main(void)
 		response_reaches_the_server, response_comes_in_pieces, dribbling_ends_with_the_timeout, late_response_has_a_timeout_of_its_own,
 		stream_that_ends_early_is_no_response, servers_failure_is_final, refusal_is_about_one_server,
 		nothing_goes_directly_where_it_must_not, cookie_is_given_once, option_that_is_refused_is_left_out,
-		round_trip_of_an_unknown_connection_is_none, converter_is_asked_over_tcp, connection_that_was_reset_since,
+		round_trip_of_an_unknown_connection_is_none, converter_is_asked_over_tcp, word_of_the_user_is_kept_over_tcp, connection_that_was_reset_since,
 		response_that_cannot_be_taken_fails, each_way_of_asking_is_safer,
 		multipath_tcp_may_be_lost_behind_the_handshake, time_goes_on_over_rides,
 		what_was_written_cannot_be_asked_again, request_follows_a_syn_that_takes_no_data, early_data_follows_the_request, held_syn_waits,

@@ -612,8 +612,11 @@ START_TEST(wishes)
 	ck_assert_int_eq(path_preferences_of(&wanted, "lte", &address, &preference), PATH_USE_ORDERED);
 	ck_assert_uint_eq(preference, PATH_PREFERENCE_NONE);
 	ck_assert_ptr_null(path_preferences_add(&wanted, "wlan0"));
+	ck_assert(!path_preferences_restrict(&wanted));
 	ck_assert_ptr_null(path_preferences_add(&wanted, "10.0.0.2=backup"));
+	ck_assert(path_preferences_restrict(&wanted) && !path_preferences_forbid(&wanted));
 	ck_assert_ptr_null(path_preferences_add(&wanted, "tun0=never"));
+	ck_assert(path_preferences_restrict(&wanted) && path_preferences_forbid(&wanted));
 	ck_assert_ptr_null(path_preferences_add(&wanted, "2001:db8::1"));
 	ck_assert_int_eq(path_preferences_of(&wanted, "wlan0", &none, &preference), PATH_USE_ORDERED);
 	ck_assert_uint_eq(preference, 0);

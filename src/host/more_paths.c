@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * more_paths.c - the paths that the kernel would give to a Multipath TCP connection besides its first one
+ *
+ * The kernel's path manager (ip-mptcp(8)) opens subflows from its endpoints, for all connections. A socket can't exclude one: binding it to
+ * a device binds only its first subflow. So a connection that must keep off a network is a plain TCP connection, unless no endpoint leads
+ * over that network.
+ *
+ * An endpoint that somebody makes later gives a subflow to open connections, too. We can't foresee it. But who keeps endpoints for all
+ * networks has made that of each network that is there. So we trust the endpoints only if the excluded network is there without one.
+ */
+#include "config.h"
+
+#include "host/networks.h"
+
+#include "host/host_model.h"
+#include "host/lookup.h"
+#include "host/raw_io.h"
+
+#include <linux/mptcp.h>
+#include <linux/rtnetlink.h>
+#include <string.h>
+
+/* --- may there be several? --- */
+
+/* Determines from the endpoints whether there may be a second path. */
+struct second_path {
+	struct in6_addr source; /* of the connection; IPv4 as v4-mapped */
+	bool may_be;
+};
+
+/*
+ * Subflows come from endpoints with the flag "subflow" or "fullmesh". An endpoint with the connection's own address adds no path, nor does
+ * one of the other family.
+ */
+static void note_endpoint(void *arg, const struct mptcp_endpoint *endpoint)
+{
+	struct second_path *second = arg;
+	const struct in6_addr address = sockaddr_ip_in6(&endpoint->address);
+
+	second->may_be |= (endpoint->flags & (MPTCP_PM_ADDR_FLAG_SUBFLOW | MPTCP_PM_ADDR_FLAG_FULLMESH)) &&
+			  IN6_IS_ADDR_V4MAPPED(&address) == IN6_IS_ADDR_V4MAPPED(&second->source) &&
+			  !IN6_ARE_ADDR_EQUAL(&address, &second->source);
+}
+
+/* Does the kernel manage paths? A path manager in user space (mptcpd(8)) may add one at any time. */
+static bool kernel_manages_paths(void)
+{
+	int fd = raw_open("/proc/sys/net/mptcp/pm_type", O_RDONLY | O_CLOEXEC);
+	char type = 0;
+	bool known;
+
+	if (fd < 0)
+		return false;
+	known = raw_read(fd, &type, 1) == 1;
+	raw_close(fd);
+	return known && type == '0';
+}
+
+static bool is_any(const struct in6_addr *address)
+{
+	return IN6_IS_ADDR_UNSPECIFIED(address) ||
+	       (IN6_IS_ADDR_V4MAPPED(address) && memcmp(address->s6_addr + 12, "\0\0\0", 4) == 0);
+}
+
+/* Finds the connection's source address: the one that the socket is bound to, or the one that the routes give. */
+static bool source_of(int fd, const union sockaddr_ip *to, struct in6_addr *source)
+{
+	union sockaddr_ip own, plain;
+	socklen_t len = sizeof(own);
+	struct in6_addr in6 = sockaddr_ip_in6(to);
+	int family = sockaddr_ip_is_v4(to) ? AF_INET : AF_INET6, probe;
+	bool known;
+
+	if (raw_getsockname(fd, &own.sa, &len) != 0)
+		return false;
+	*source = sockaddr_ip_in6(&own);
+	if (!is_any(source))
+		return true;
+	if (network_is_chosen(fd))
+		return false;
+	plain = *to;
+	if (to->sa.sa_family != family && !sockaddr_ip_set(&plain, family, &in6, sockaddr_ip_port(to)))
+		return false;
+	probe = raw_socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (probe < 0)
+		return false;
+	len = sizeof(own);
+	/* on a datagram socket connect() looks up the route and sends nothing */
+	known = raw_connect(probe, &plain.sa, sockaddr_ip_len(&plain)) == 0 &&
+		raw_getsockname(probe, &own.sa, &len) == 0;
+	raw_close(probe);
+	*source = sockaddr_ip_in6(&own);
+	return known;
+}
+
+bool paths_may_be_several(int fd, const union sockaddr_ip *to)
+{
+	struct second_path second = { .may_be = false };
+	struct mptcp_limits limits = { .accepted = 0 };
+
+	if (!source_of(fd, to, &second.source) || !kernel_manages_paths())
+		return true;
+	/* a peer may announce addresses; by default the kernel accepts none */
+	return endpoints_visit(note_endpoint, &second, &limits) < 0 || second.may_be || limits.accepted;
+}
+
+/* --- the user's word --- */
+
+#define EXCLUDED_MAX 16
+
+/* The search for an endpoint that breaks the word. */
+struct breach {
+	int netlink;
+	const struct host_word *word;
+	const union sockaddr_ip *to;
+	struct in6_addr excluded[EXCLUDED_MAX]; /* addresses of networks with =never or =backup; IPv4 as v4-mapped */
+	enum path_use uses[EXCLUDED_MAX];
+	size_t count;
+	bool there[PATH_PREFERENCES_MAX]; /* the elements of CONVERT_PATHS whose network is there */
+	const char *reason;               /* NULL: nothing breaks it */
+};
+
+/* Asks the word about a device and an address. A device without a name, as it has gone meanwhile, has only its address. */
+static enum path_use word_about(const struct breach *breach, int device, const struct in6_addr *address, char name[static IF_NAMESIZE])
+{
+	struct ifreq request = { .ifr_ifindex = device };
+	uint8_t preference;
+
+	name[0] = '\0';
+	if (device && raw_ioctl(breach->netlink, SIOCGIFNAME, &request) == 0) {
+		memcpy(name, request.ifr_name, IF_NAMESIZE);
+		name[IF_NAMESIZE - 1] = '\0';
+	}
+	return host_word_of(breach->word, NULL, name, address, &preference);
+}
+
+/* Notes an address of a network that is excluded. */
+static void note_excluded(void *arg, const struct local_address *address)
+{
+	struct breach *breach = arg;
+	char name[IF_NAMESIZE];
+	const enum path_use use = word_about(breach, address->device, &address->address, name);
+
+	if (use == PATH_USE_ORDERED)
+		return;
+	if (breach->count == EXCLUDED_MAX) {
+		breach->reason = "CONVERT_PATHS excludes more addresses than can be compared with the endpoints";
+		return;
+	}
+	breach->excluded[breach->count] = address->address;
+	breach->uses[breach->count++] = use;
+	for (size_t i = 0; i < breach->word->paths->count; i++) {
+		const struct path_wish *wish = &breach->word->paths->wishes[i];
+
+		if (*wish->device ? strcmp(wish->device, name) == 0 : IN6_ARE_ADDR_EQUAL(&wish->address, &address->address))
+			breach->there[i] = address->scope == RT_SCOPE_UNIVERSE;
+	}
+}
+
+/* Returns the strictest word about the networks of an endpoint: of its address, and of the device that its packets leave by. */
+static enum path_use word_about_endpoint(const struct breach *breach, const struct mptcp_endpoint *endpoint)
+{
+	const struct in6_addr address = sockaddr_ip_in6(&endpoint->address);
+	char name[IF_NAMESIZE];
+	struct host_way way;
+	enum path_use use;
+
+	host_way_ask(breach->netlink, breach->to, &address, endpoint->bound, &way);
+	use = word_about(breach, endpoint->bound ? (int)endpoint->bound : (int)way.index, &address, name);
+	for (size_t i = 0; i < breach->count; i++)
+		if (IN6_ARE_ADDR_EQUAL(&breach->excluded[i], &address) && breach->uses[i] > use)
+			use = breach->uses[i];
+	return use;
+}
+
+/* An implicit endpoint only numbers an address that connections use already. All others bring packets of peers or of this host. */
+static void find_breach(void *arg, const struct mptcp_endpoint *endpoint)
+{
+	struct breach *breach = arg;
+	enum path_use use;
+
+	if (endpoint->flags == MPTCP_PM_ADDR_FLAG_IMPLICIT || sockaddr_ip_is_v4(&endpoint->address) != sockaddr_ip_is_v4(breach->to))
+		return;
+	use = word_about_endpoint(breach, endpoint);
+	if (use == PATH_USE_NEVER)
+		breach->reason = "an MPTCP endpoint is on a network that CONVERT_PATHS excludes";
+	else if (use == PATH_USE_BACKUP && !(endpoint->flags & MPTCP_PM_ADDR_FLAG_BACKUP) && !breach->reason)
+		breach->reason = "an MPTCP endpoint without the flag backup is on a network that CONVERT_PATHS has for backup";
+}
+
+/* Looks at the addresses, and then at the endpoints and limits, with an open socket. */
+static void look_for_breach(struct breach *breach)
+{
+	struct mptcp_limits limits = { .accepted = 0 };
+
+	if (addresses_visit(breach->netlink, AF_UNSPEC, note_excluded, breach) < 0 ||
+	    endpoints_visit(find_breach, breach, &limits) < 0)
+		breach->reason = "the kernel doesn't tell this program its MPTCP endpoints";
+	if (limits.accepted && !breach->reason)
+		breach->reason = "the kernel accepts addresses that a converter announces (ip mptcp limits), over any network";
+	for (size_t i = 0; i < breach->word->paths->count && !breach->reason; i++)
+		if (breach->word->paths->wishes[i].use != PATH_USE_ORDERED && !breach->there[i])
+			breach->reason = "a network that CONVERT_PATHS excludes isn't there now, and may get an MPTCP endpoint";
+}
+
+const char *networks_break_word(const struct host_word *word, const union sockaddr_ip *to)
+{
+	struct breach breach = { .word = word, .to = to };
+
+	if (!word->paths || !path_preferences_restrict(word->paths))
+		return NULL;
+	if (!kernel_manages_paths())
+		return "a program manages the paths of Multipath TCP";
+	breach.netlink = nl_open(NETLINK_ROUTE);
+	if (breach.netlink < 0)
+		return "netlink is forbidden, which shows MPTCP endpoints";
+	look_for_breach(&breach);
+	raw_close(breach.netlink);
+	return breach.reason;
+}

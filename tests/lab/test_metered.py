@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_metered.py - a network that the user excludes carries nothing: no byte of TCP, SYNs of subflows and probes included
+
+Both networks lead to the converter. By default Linux has an MPTCP endpoint on each, and a transfer uses both. What CONVERT_PATHS says of a
+network holds for each subflow, by whichever front end, whoever keeps the endpoints. A firewall counts the bytes."""
+import contextlib
+import json
+
+from convertlab import Lab, Link, check, equal, long, main, wait_until
+from convertlab.paths import BULK, serve
+
+SIZE = 1500000
+STANDBY = 4000  # bytes of a subflow that stands by, from its SYN to its end, both ways
+NOBODY = 65534
+MPTCP, TCP = "converted over MPTCP", "converted over TCP"
+COUNTERS = """add table inet metered
+add counter inet metered lte
+add chain inet metered out { type filter hook output priority 0; }
+add chain inet metered in { type filter hook input priority 0; }
+add rule inet metered out oifname lte meta l4proto tcp counter name lte
+add rule inet metered in iifname lte meta l4proto tcp counter name lte
+"""
+
+
+@contextlib.contextmanager
+def metered():
+    """Wifi has the default route; a converter and the server of transfers run."""
+    with Lab(wifi=Link(delay_ms=5, rate_mbit=50), lte=Link(delay_ms=10, rate_mbit=50), core=Link(delay_ms=1)) as lab:
+        lab.client.run(["nft", "-f", "-"], input=COUNTERS)
+        serve(lab)
+        yield lab
+
+
+def on_lte(lab):
+    """The bytes of TCP that lte has carried, both ways."""
+    listed = json.loads(lab.client.run(["nft", "-j", "list", "counters", "table", "inet", "metered"]).stdout)["nftables"]
+    return next(entry["counter"]["bytes"] for entry in listed if "counter" in entry)
+
+
+def command(lab, method, verb, size=SIZE):
+    return [lab.build.program("convertize"), "--config", "none", "--method", method, "python3", BULK, verb, "tcp", lab.server.addr4, 6000, size]
+
+
+def environment(lab, wish):
+    env = lab.converted(CONVERT_CACHE="none", CONVERT_PATHS=wish, CONVERT_LOG="-")
+    env["LD_PRELOAD"] = env["LD_PRELOAD"].removesuffix(lab.build.shim)
+    return env
+
+
+def transfer(lab, wish, method="preload", verb="get", wrapper=()):
+    """Makes a transfer with this CONVERT_PATHS. Returns (the bytes that lte carried for it, what the log says of it)."""
+    wait_until(lambda: not lab.client.run(["ss", "-Htn", "state", "connected", "exclude", "time-wait"]).stdout, 10, "the end of earlier connections")
+    before = on_lte(lab)
+    log = lab.client.run([*wrapper, *command(lab, method, verb)], env=environment(lab, wish)).stderr
+    return on_lte(lab) - before, log
+
+
+def carries_nothing(lab, wishes, said, **options):
+    """Both front ends, both directions: no byte on lte, and the connection is of this kind."""
+    for wish in wishes:
+        for method in ("preload", "supervise"):
+            for verb in ("get", "put"):
+                count, log = transfer(lab, wish, method, verb, **options)
+                equal(count, 0, "bytes on lte for %s, %s, %s, in\n%s" % (wish, method, verb, log))
+                check(said in log, "%s for %s, %s, %s, in\n%s" % (said, wish, method, verb, log))
+
+
+def test_endpoints_break_the_word():
+    """An endpoint on each network: without a wish lte carries its share, and where it is excluded nothing at all."""
+    with metered() as lab:
+        check(transfer(lab, "")[0] > SIZE / 10, "bytes on lte while nobody excludes it")
+        carries_nothing(lab, ["lte=never"], TCP)
+
+
+@long
+def test_wishes_and_users():
+    """The same for each way to say it, and to each user."""
+    with metered() as lab:
+        check(transfer(lab, "wifi")[0] > SIZE / 10, "an order excludes nothing")
+        carries_nothing(lab, ["lte=backup", lab.client.lte4 + "=never", "wifi lte=backup"], TCP)
+        # an ordinary user's programs see as much of the endpoints
+        carries_nothing(lab, ["lte=never"], TCP, wrapper=("setpriv", "--reuid", NOBODY, "--clear-groups"))
+
+
+@long
+def test_situations():
+    """What may bring a subflow to lte besides an endpoint there, and what may not: a connection is Multipath TCP's where nothing does."""
+    with metered() as lab:
+        lte, wifi = lab.client.lte4, lab.client.wifi4
+        situations = [
+            # the endpoints and limits, the wish, is it kept by Multipath TCP?
+            ("no endpoint there", ["endpoint delete id %d" % number for number in (3, 4)] + ["limits set add_addr_accepted 0"], "lte=never", True),
+            ("the same", [], "lte=backup", True),
+            ("the same, and a network that isn't there", [], "wwan9=never", False),
+            ("the same, and a device without an address", [], "lo=never", False),
+            ("addresses that a converter announces", ["limits set add_addr_accepted 2"], "lte=never", False),
+            ("the same", [], "lte=backup", False),
+            ("one by which addresses are announced", ["limits set add_addr_accepted 0", "endpoint add %s signal id 5" % lte], "lte=never", False),
+            ("one that isn't bound to its device", ["endpoint delete id 5", "endpoint add %s subflow id 5" % lte], "lte=never", False),
+            ("wifi's address by lte's device", ["endpoint flush", "endpoint add %s dev lte subflow id 5" % wifi], "lte=never", False),
+            ("one for backup", ["endpoint flush", "endpoint add %s dev lte subflow backup id 5" % lte], "lte=never", False),
+            ("one of the other family", ["endpoint flush", "endpoint add fd02::2 dev lte subflow id 5"], "lte=never", True),
+        ]
+        for name, changes, wish, multipath in situations:
+            for change in changes:
+                lab.client.ip("mptcp " + change)
+            count, log = transfer(lab, wish)
+            equal((count, MPTCP in log, TCP in log), (0, multipath, not multipath), "%s, %s, in\n%s" % (name, wish, log))
+        # a program that manages paths may do so at any time
+        lab.client.ip("mptcp endpoint flush")
+        lab.client.sysctl("net.mptcp.pm_type", 1)
+        count, log = transfer(lab, "lte=never")
+        equal((count, TCP in log), (0, True), "a program manages paths, in\n" + log)
+        check("since a program manages the paths of Multipath TCP" in log, log)
+
+
+@long
+def test_a_backup_takes_over():
+    """With the kernel's flag a subflow stands by on lte: its handshake is all that it carries until wifi fails, and then the transfer goes on."""
+    with metered() as lab:
+        lab.client.ip("mptcp limits set add_addr_accepted 0", "mptcp endpoint change %s backup" % lab.client.lte4)
+        for verb in ("get", "put"):
+            count, log = transfer(lab, "lte=backup", verb=verb)
+            check(count < STANDBY and MPTCP in log, "%d bytes on lte, in\n%s" % (count, log))
+        before = on_lte(lab)
+        running = lab.client.popen(command(lab, "preload", "get", 10 * SIZE), name="transfer", env=environment(lab, "lte=backup"))
+        wait_until(lambda: lab.wifi.stats()["b-to-a"]["out_bytes"] > 4 * SIZE, 20, "a part of the transfer")
+        check(on_lte(lab) - before < STANDBY, "%d bytes on lte while wifi works" % (on_lte(lab) - before))
+        lab.wifi.down()
+        equal(running.wait(60), 0, "the transfer: " + running.log_text())
+        check(on_lte(lab) - before > SIZE, "%d bytes on lte, which takes over" % (on_lte(lab) - before))
+
+
+@long
+def test_the_usual_network_is_excluded():
+    """Lte has the default route: connections by a converter, and direct ones while none answers, keep off it for as long as wifi works."""
+    with metered() as lab:
+        lab.client.ip("route del default dev wifi", "route add default via 10.1.0.1 dev wifi metric 900")
+        check(transfer(lab, "")[0] > SIZE / 10, "bytes on lte while nobody excludes it")
+        carries_nothing(lab, ["lte=never", "lte=backup"], TCP)
+        lab.converter.run(["nft", "add table inet refuse; add chain inet refuse in { type filter hook input priority 0; };"
+                           "add rule inet refuse in tcp dport 1234 reject with tcp reset"])
+        carries_nothing(lab, ["lte=never", "lte=backup"], "directly by wifi, since the usual network ")
+
+
+if __name__ == "__main__":
+    main()
