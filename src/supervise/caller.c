@@ -23,7 +23,7 @@ void caller_begin(struct connection *connection)
 							  kernel_send_timeout(connection->fd);
 
 	connection->caller_at = connection->dial.started + FIRST_LOOK_NS;
-	connection->unfinished = EINPROGRESS;
+	connection->unfinished = connection->kind == CONNECTION_UNDER_WAY && !connection->early ? EALREADY : EINPROGRESS;
 	if (timeout)
 		connection->limit = connection->dial.started + timeout;
 }
@@ -65,7 +65,7 @@ static void leave_call(struct connection *connection, int error, bool gone)
 	};
 	enum caller_way way = caller_way(&left);
 
-	connection->unfinished = error;
+	connection->unfinished = error == EINPROGRESS ? connection->unfinished : error;
 	connection->nonblocking = true;
 	if (way != CALLER_AS_IT_IS) {
 		connection_disconnect(connection);
@@ -78,7 +78,7 @@ static void leave_call(struct connection *connection, int error, bool gone)
 	switch (way) {
 	case CALLER_AS_IT_IS:
 		if (ends_hand_over(connection))
-			connection_answer(connection, 0, error);
+			connection_answer(connection, 0, connection->unfinished);
 		break;
 	case CALLER_BLINDLY:
 		ends_blindly(connection);

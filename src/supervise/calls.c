@@ -4,8 +4,8 @@
  *
  * Another thread of the program may change the caller's memory and descriptors at any time. So the supervisor reads each pointer's target
  * once, and decides by that copy and by a duplicate of the caller's descriptor. On a TCP or MPTCP socket it makes the call itself. It lets
- * the kernel run the program's own call only where a changed call does no harm: on sockets that aren't TCP, and for all calls of processes
- * that it can't examine.
+ * the kernel run the program's own call only where a changed call does no harm: on sockets that aren't TCP's. So CONVERT_FALLBACK=none
+ * refuses all that may be TCP and that the supervisor can't do itself: leave().
  */
 #include "config.h"
 
@@ -26,6 +26,10 @@
 #include <unistd.h>
 
 #define IOVECS_MAX 16
+
+#ifndef AF_SMC
+#define AF_SMC 43
+#endif
 
 void call_let_go(const struct call *call, int fd)
 {
@@ -63,6 +67,34 @@ static bool unfold_socketcall(struct call *call)
 	return true;
 }
 
+/*
+ * Leaves a call to the kernel that the supervisor can't make itself, for this @reason. The program may change the call's arguments until
+ * the kernel reads them. So with CONVERT_FALLBACK=none, where that might be a way around the converter, the call fails.
+ */
+static void leave(const struct call *call, int fd, const char *reason)
+{
+	if (!supervision.settings->fail_closed) {
+		call_let_go(call, fd);
+		return;
+	}
+	log_line("refused: %s, and CONVERT_FALLBACK is none", reason);
+	call_answer(call, fd, EACCES);
+}
+
+static const char hidden[] = "this process can't be looked into (it isn't dumpable, say)";
+
+/* Duplicates the call's socket. Returns -1 after it has answered the call, if it can't. */
+static int open_socket(const struct call *call)
+{
+	const int fd = tracee_get_fd(call->tid, (int)call->args[0]);
+
+	if (fd == -EBADF)
+		call_answer(call, -1, EBADF);
+	else if (fd < 0)
+		leave(call, -1, hidden);
+	return fd < 0 ? -1 : fd;
+}
+
 /* --- socket() --- */
 
 /*
@@ -72,17 +104,22 @@ static bool unfold_socketcall(struct call *call)
 static void handle_socket(const struct call *call)
 {
 	const int domain = (int)call->args[0], type = (int)call->args[1], protocol = (int)call->args[2];
-	int fd = -1;
+	int fd;
 
 	/* The filter hasn't checked the arguments of socketcall(2). */
-	if ((domain == AF_INET || domain == AF_INET6) && (type & ~(SOCK_CLOEXEC | SOCK_NONBLOCK)) == SOCK_STREAM &&
-	    (protocol == 0 || protocol == IPPROTO_TCP)) {
-		if (tracee_is_open(call->tid))
-			fd = socket(domain, (type & SOCK_NONBLOCK) | SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_MPTCP);
-		else
+	if ((domain != AF_INET && domain != AF_INET6) || (type & ~(SOCK_CLOEXEC | SOCK_NONBLOCK)) != SOCK_STREAM ||
+	    (protocol != 0 && protocol != IPPROTO_TCP)) {
+		call_let_go(call, -1);
+		return;
+	}
+	if (!tracee_is_open(call->tid)) {
+		if (!supervision.settings->fail_closed)
 			log_line("a socket that will connect directly: this process can't be looked into (it isn't dumpable, say), "
 				 "or has another network");
+		leave(call, -1, "this process can't be looked into (it isn't dumpable, say), or has another network");
+		return;
 	}
+	fd = socket(domain, (type & SOCK_NONBLOCK) | SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_MPTCP);
 	/* This option marks our sockets; the SYN needs it anyway. */
 	if (fd < 0 || !kernel_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1)) {
 		call_let_go(call, fd);
@@ -131,14 +168,15 @@ struct early {
 	uint8_t *bytes;
 	size_t len;
 	uint64_t answer_at; /* as in struct connection */
+	bool nonblocking;   /* MSG_DONTWAIT */
 };
 
 /* Begins a connection of the socket @fd. Takes ownership of @fd and of the early data. */
-static void begin(const struct call *call, int fd, int domain, bool mptcp, const union sockaddr_ip *peer,
-		  const struct early *early)
+static void begin(const struct call *call, int fd, enum connection_kind kind, const union sockaddr_ip *peer, const struct early *early)
 {
 	struct connection *connection = calloc(1, sizeof(*connection)), *other;
-	uint64_t cookie = kernel_cookie(fd);
+	const uint64_t cookie = kernel_cookie(fd);
+	int domain, protocol;
 
 	if (connection)
 		HASH_FIND(hh, supervision.connections, &cookie, sizeof(cookie), other);
@@ -148,56 +186,60 @@ static void begin(const struct call *call, int fd, int domain, bool mptcp, const
 		free(connection);
 		return;
 	}
+	call_is_tcp(fd, &domain, &protocol);
 	*connection = (struct connection){
 		.call = *call,
 		.at = (int)call->args[0],
+		.kind = kind,
 		.fd = fd,
 		.sock = fd,
 		.cookie = cookie,
 		.domain = domain,
-		.mptcp = mptcp,
-		.ours = mptcp && kernel_get(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 0),
+		.mptcp = protocol == IPPROTO_MPTCP,
+		.ours = protocol == IPPROTO_MPTCP && kernel_get(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 0),
 		.v6only = domain == AF_INET6 && kernel_get(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0),
 		.bound = stand_in_is_bound(fd),
 		.shut = kernel_is_shut(fd),
-		.nonblocking = fcntl(fd, F_GETFL) & O_NONBLOCK,
+		.nonblocking = early->nonblocking || fcntl(fd, F_GETFL) & O_NONBLOCK,
 		.sock_domain = domain,
 		.early = early->bytes,
 		.dial = { .early = early->bytes, .early_len = early->len },
 		.answer_at = early->answer_at,
 	};
-	blind_requests_cancel(cookie);
+	if (kind != CONNECTION_UNDER_WAY)
+		blind_requests_cancel(cookie);
 	HASH_ADD(hh, supervision.connections, cookie, sizeof(connection->cookie), connection);
 	connection_operations_begin(connection, peer);
 	progress_begin(connection);
 }
 
-/* Returns whether the socket can begin a connection. Otherwise the kernel has an errno for it. */
+/* Returns whether the socket can begin a connection. Otherwise the kernel has an errno for it, whatever the address is. */
 static bool is_fresh(int fd)
 {
 	return kernel_tcp_info(fd).tcpi_state == TCPINFO_CLOSE;
 }
 
 /*
- * Returns whether this blocking call waits for an attempt that is under way in the kernel: it is another connect(), or the same one
- * restarted after a signal.
+ * Sets @peer to an address that leads nowhere, for a call on a socket that isn't fresh: another thread may end its connection, and then
+ * our call would begin one. Port 0 of this host refuses.
  */
-static bool waits_for_another(int fd)
+static void set_nowhere(union sockaddr_ip *peer, int domain)
+{
+	*peer = (union sockaddr_ip){ .sa.sa_family = (sa_family_t)domain };
+	if (domain == AF_INET)
+		peer->in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	else
+		peer->in6.sin6_addr = in6addr_loopback;
+}
+
+/* Returns whether an attempt of the socket is under way in the kernel, which a blocking call waits for. */
+static bool is_under_way(int fd)
 {
 	const uint64_t cookie = kernel_cookie(fd);
 	struct connection *ours;
 
 	HASH_FIND(hh, supervision.connections, &cookie, sizeof(cookie), ours);
-	return !ours && !(fcntl(fd, F_GETFL) & O_NONBLOCK) && kernel_tcp_info(fd).tcpi_state == TCPINFO_SYN_SENT;
-}
-
-/* Handles connect() of a socket that is connected or connecting, or with an address that we can't convert. */
-static void connect_unfresh(const struct call *call, int fd, const struct sockaddr_storage *addr, socklen_t len)
-{
-	if (addr->ss_family != AF_UNSPEC && waits_for_another(fd))
-		call_let_go(call, fd);
-	else
-		connect_natively(call, fd, addr, len);
+	return !ours && kernel_tcp_info(fd).tcpi_state == TCPINFO_SYN_SENT;
 }
 
 /* A program that asks a converter itself, with the library preloaded say, connects natively. */
@@ -216,30 +258,68 @@ static void answer_ended(const struct call *call, int fd, int error)
 	call_answer(call, fd, error);
 }
 
+/*
+ * Handles connect() of a socket that isn't TCP's. The kernel has to resolve a Unix socket's path as the program. With CONVERT_FALLBACK=none
+ * another thread could put a TCP socket in the place of a UDP one, so we connect that ourselves. SMC sockets connect by TCP.
+ */
+static void connect_other(const struct call *call, int fd, const struct sockaddr_storage *addr, socklen_t len)
+{
+	const int domain = kernel_get(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC);
+
+	if (domain == AF_UNSPEC)
+		call_answer(call, fd, ENOTSOCK);
+	else if (domain == AF_SMC)
+		leave(call, fd, "an SMC socket isn't converted");
+	else if (supervision.settings->fail_closed && (domain == AF_INET || domain == AF_INET6))
+		connect_natively(call, fd, addr, len);
+	else
+		call_let_go(call, fd);
+}
+
+/* Handles connect() of a TCP socket. */
+static void connect_tcp(const struct call *call, int fd, int domain, const struct sockaddr_storage *addr, socklen_t len)
+{
+	union sockaddr_ip peer;
+	int error;
+
+	if (!is_fresh(fd) && addr->ss_family != AF_UNSPEC) {
+		set_nowhere(&peer, domain);
+		if (is_under_way(fd) && !(fcntl(fd, F_GETFL) & O_NONBLOCK))
+			begin(call, fd, CONNECTION_UNDER_WAY, &peer, &(struct early){ 0 });
+		else
+			connect_natively(call, fd, &peer, sockaddr_ip_len(&peer));
+	} else if (!sockaddr_ip_from(&peer, (const struct sockaddr *)addr, len) || peer.sa.sa_family != domain ||
+		   (domain == AF_INET6 && sockaddr_ip_is_v4(&peer) && kernel_get(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0))) {
+		connect_natively(call, fd, addr, len); /* the kernel has an errno for that address */
+	} else if ((error = kernel_get(fd, SOL_SOCKET, SO_ERROR, 0))) {
+		answer_ended(call, fd, error);
+	} else {
+		begin(call, fd, is_converter(&peer) ? CONNECTION_NATIVE : CONNECTION_CONVERTED, &peer, &(struct early){ 0 });
+	}
+}
+
 static void handle_connect(const struct call *call)
 {
 	const socklen_t len = (socklen_t)call->args[2];
-	union sockaddr_ip peer;
 	struct sockaddr_storage addr = { 0 };
-	int domain, protocol, error, fd = tracee_get_fd(call->tid, (int)call->args[0]);
+	int domain, protocol, fd = open_socket(call);
+	bool tcp;
 
-	if (fd < 0 || !call_is_tcp(fd, &domain, &protocol) || !is_here(fd))
-		call_let_go(call, fd);
+	if (fd < 0)
+		return;
+	tcp = call_is_tcp(fd, &domain, &protocol);
+	if (tcp && !is_here(fd))
+		leave(call, fd, "this process has another network");
 	else if (len > sizeof(addr))
 		call_answer(call, fd, EINVAL);
 	else if (!tracee_read(call->tid, call->args[1], &addr, len))
 		call_answer(call, fd, EFAULT);
 	else if (!listener_is_waiting(supervision.listener, call))
 		close(fd);
-	else if (!sockaddr_ip_from(&peer, (struct sockaddr *)&addr, len) || peer.sa.sa_family != domain || !is_fresh(fd) ||
-		 (domain == AF_INET6 && sockaddr_ip_is_v4(&peer) && kernel_get(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0)))
-		connect_unfresh(call, fd, &addr, len);
-	else if ((error = kernel_get(fd, SOL_SOCKET, SO_ERROR, 0)))
-		answer_ended(call, fd, error);
-	else if (is_converter(&peer))
-		call_let_go(call, fd);
+	else if (tcp)
+		connect_tcp(call, fd, domain, &addr, len);
 	else
-		begin(call, fd, domain, protocol == IPPROTO_MPTCP, &peer, &(struct early){ 0 });
+		connect_other(call, fd, &addr, len);
 }
 
 /* --- output with MSG_FASTOPEN --- */
@@ -295,8 +375,12 @@ static int early_read(const struct call *call, const struct message *message, st
 	if (!out->bytes)
 		return ENOMEM;
 	for (unsigned int i = 0; i < message->iovlen && i < IOVECS_MAX && out->len < CONNECTION_EARLY_MAX; i++) {
-		if (!iovec_read(call, message->iov, i, &base, &len))
+		if (call->call == FILTER_SENDTO) {
+			base = call->args[1];
+			len = call->narrow ? (uint32_t)call->args[2] : call->args[2];
+		} else if (!iovec_read(call, message->iov, i, &base, &len)) {
 			return EFAULT;
+		}
 		if (len > CONNECTION_EARLY_MAX - out->len)
 			len = CONNECTION_EARLY_MAX - out->len;
 		if (len && !tracee_read(call->tid, base, out->bytes + out->len, (size_t)len))
@@ -307,33 +391,37 @@ static int early_read(const struct call *call, const struct message *message, st
 }
 
 /*
- * Returns whether the output call has MSG_FASTOPEN. Under its own number it has, or the filter would not have stopped it; under
- * socketcall(2) the flags are in memory.
+ * Returns the output call's flags. Under its own number it has MSG_FASTOPEN, or the filter would not have stopped it; under socketcall(2) the
+ * flags are in memory.
  */
-static bool wants_fastopen(const struct call *call)
+static int output_flags(const struct call *call)
 {
-	return call->args[call->call == FILTER_SENDMSG ? 2 : 3] & MSG_FASTOPEN;
+	return (int)call->args[call->call == FILTER_SENDMSG ? 2 : 3];
 }
 
-/* Reads the call's message header. sendto() has the address in its arguments; its data isn't set. */
+/* Reads the call's message header. sendto() has all of it in its arguments; early_read() takes its data from there. */
 static bool output_read(const struct call *call, struct message *out)
 {
 	if (call->call != FILTER_SENDTO)
 		return message_read(call, call->args[1], out);
-	*out = (struct message){ .name = call->args[4], .namelen = (uint32_t)call->args[5] };
+	*out = (struct message){ .name = call->args[4], .namelen = (uint32_t)call->args[5], .iovlen = 1 };
 	return true;
 }
 
-/* Copies the data of sendto(), CONNECTION_EARLY_MAX bytes at most. Returns 0 or the errno. */
-static int sendto_read(const struct call *call, struct early *out)
+/*
+ * Handles output on a socket that isn't a fresh TCP socket, or without MSG_FASTOPEN. With CONVERT_FALLBACK=none a thread could change that
+ * in the call's memory (socketcall(2)) or the socket under its number.
+ */
+static void output_other(const struct call *call, int fd)
 {
-	const uint64_t wanted = call->narrow ? (uint32_t)call->args[2] : call->args[2];
-
-	out->len = wanted < CONNECTION_EARLY_MAX ? (size_t)wanted : CONNECTION_EARLY_MAX;
-	out->bytes = malloc(CONNECTION_EARLY_MAX);
-	if (!out->bytes)
-		return ENOMEM;
-	return tracee_read(call->tid, call->args[1], out->bytes, out->len) ? 0 : EFAULT;
+	if (!supervision.settings->fail_closed)
+		call_let_go(call, fd);
+	else if (output_flags(call) & MSG_FASTOPEN)
+		call_answer(call, fd, EOPNOTSUPP);
+	else if (tracee_has_threads(call->tid))
+		leave(call, fd, "another thread could change this output call");
+	else
+		call_let_go(call, fd);
 }
 
 static void handle_output(const struct call *call)
@@ -342,14 +430,25 @@ static void handle_output(const struct call *call)
 	struct sockaddr_storage addr = { 0 };
 	union sockaddr_ip peer;
 	struct message message;
-	int domain, protocol, error, fd = tracee_get_fd(call->tid, (int)call->args[0]);
+	int domain, protocol, error, fd = open_socket(call);
+	bool fresh;
 
-	if (fd < 0 || !call_is_tcp(fd, &domain, &protocol) || !is_here(fd) || !is_fresh(fd)) {
-		call_let_go(call, fd);
+	if (fd < 0)
+		return;
+	if (!call_is_tcp(fd, &domain, &protocol)) {
+		output_other(call, fd);
 		return;
 	}
-	if (!wants_fastopen(call)) {
-		call_answer(call, fd, EPIPE); /* as the kernel says of a socket that isn't connected */
+	if (!is_here(fd)) {
+		leave(call, fd, "this process has another network");
+		return;
+	}
+	fresh = is_fresh(fd);
+	if (!(output_flags(call) & MSG_FASTOPEN)) {
+		if (fresh)
+			call_answer(call, fd, EPIPE); /* as the kernel says of a socket that isn't connected */
+		else
+			output_other(call, fd);
 		return;
 	}
 	error = !output_read(call, &message)	   ? EFAULT :
@@ -360,12 +459,8 @@ static void handle_output(const struct call *call)
 		!sockaddr_ip_from(&peer, (struct sockaddr *)&addr, message.namelen) ? EINVAL :
 		peer.sa.sa_family == domain ? 0 :
 		domain == AF_INET ? EAFNOSUPPORT : EINVAL;
-	if (!error && is_converter(&peer)) {
-		call_let_go(call, fd);
-		return;
-	}
 	if (!error)
-		error = call->call == FILTER_SENDTO ? sendto_read(call, &early) : early_read(call, &message, &early);
+		error = early_read(call, &message, &early);
 	if (error || !listener_is_waiting(supervision.listener, call)) {
 		free(early.bytes);
 		call_answer(call, fd, error);
@@ -373,14 +468,17 @@ static void handle_output(const struct call *call)
 	}
 	if (call->call == FILTER_SENDMMSG)
 		early.answer_at = call->args[1] + (call->narrow ? 28 : 56); /* msg_len of struct mmsghdr */
-	begin(call, fd, domain, protocol == IPPROTO_MPTCP, &peer, &early);
+	early.nonblocking = output_flags(call) & MSG_DONTWAIT;
+	if (!fresh)
+		set_nowhere(&peer, domain);
+	begin(call, fd, !fresh ? CONNECTION_UNDER_WAY : is_converter(&peer) ? CONNECTION_NATIVE : CONNECTION_CONVERTED, &peer, &early);
 }
 
 void calls_handle(struct call *call)
 {
 	log_about(call->tid);
 	if (call->call == FILTER_SOCKETCALL && !unfold_socketcall(call)) {
-		call_let_go(call, -1);
+		leave(call, -1, hidden);
 		return;
 	}
 	switch (call->call) {

@@ -245,7 +245,7 @@ static int traced_connect(struct dial *dial, const union sockaddr_ip *to)
 	return connection_connect(sock, to);
 }
 
-static ssize_t message_out(int sock, const struct iovec iov[static 2], const union sockaddr_ip *to)
+ssize_t connection_send(int sock, const struct iovec iov[static 2], const union sockaddr_ip *to)
 {
 	struct iovec parts[2] = { iov[0], iov[1] };
 	struct msghdr header = { .msg_iov = parts, .msg_iovlen = 2 };
@@ -268,11 +268,11 @@ static ssize_t traced_send(struct dial *dial, const struct iovec iov[static 2], 
 
 	if (to && !connection->cookieless)
 		return -EOPNOTSUPP;
-	sent = message_out(connection->sock, iov, to);
+	sent = connection_send(connection->sock, iov, to);
 	if (!to || sent != -ECONNABORTED)
 		return sent;
 	kernel_disconnect(connection->sock);
-	return message_out(connection->sock, iov, to);
+	return connection_send(connection->sock, iov, to);
 }
 
 static void traced_begun(struct dial *dial)

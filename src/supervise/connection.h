@@ -18,6 +18,13 @@ enum connection_state {
 	CONNECTION_DIRECT,    /* the server's SYN+ACK, without a converter */
 };
 
+/* Who makes the connection. */
+enum connection_kind {
+	CONNECTION_CONVERTED, /* the supervisor, through a converter or, by its rules, directly */
+	CONNECTION_NATIVE,    /* the program, to a converter that it asks itself: the supervisor makes the call as it is */
+	CONNECTION_UNDER_WAY, /* an earlier call did, whose outcome this one waits for */
+};
+
 #define CONNECTION_EARLY_MAX 4096 /* bytes of early data that we take: more than a SYN can carry */
 #define CONNECTION_MESSAGE_MAX (CONVERT_MESSAGE_MAX + CONNECTION_EARLY_MAX)
 #define CONNECTION_KEEPALIVES 4
@@ -25,6 +32,7 @@ enum connection_state {
 struct connection {
 	struct call call;
 	int at;               /* the program's descriptor number */
+	enum connection_kind kind;
 	int fd;               /* our duplicate of the program's socket */
 	int sock;             /* the socket that we connect: @fd, or a stand-in that will take its place */
 	uint64_t cookie;      /* SO_COOKIE of the program's socket: the key */
@@ -38,7 +46,7 @@ struct connection {
 	bool sock_was_mapped; /* @sock was connected to a v4-mapped address once */
 	bool cookieless;      /* @sock sends data in its SYN without a Fast Open cookie */
 	int64_t limit;        /* when the call has to be answered, in ns of CLOCK_MONOTONIC, as all times below; 0: no limit */
-	int unfinished;       /* the call's errno while the socket still connects: EINPROGRESS, unless a signal ends a blocking call */
+	int unfinished;       /* the call's errno while the socket still connects, unless a signal ends a blocking call */
 	int64_t look_at;      /* when to look at the connection even without an event */
 	int64_t caller_at;    /* when to see whether the caller still waits */
 	int lookups;          /* of converters' names */
@@ -46,6 +54,7 @@ struct connection {
 	struct dial dial;     /* the engine's: the server, the network, the attempt */
 	bool probing;         /* our keepalive values are set, not the program's */
 	int kept[CONNECTION_KEEPALIVES]; /* the program's keepalive values, while ours are set */
+	size_t taken;         /* bytes of early data that the SYN of a native connection carries */
 	uint8_t *early;       /* the call's data, dial.early_len bytes, owned, to be freed; NULL: the call is connect() */
 	uint64_t answer_at;   /* where sendmmsg() wants the count of bytes; 0: another call */
 	UT_hash_handle hh;
@@ -96,6 +105,12 @@ void connection_probes_end(struct connection *connection);
  */
 int connection_connect(int fd, const union sockaddr_ip *to);
 
+/*
+ * connection_send() - send @iov, in the SYN if @to isn't NULL
+ * Returns the number of bytes that were taken, or -errno.
+ */
+ssize_t connection_send(int sock, const struct iovec iov[static 2], const union sockaddr_ip *to);
+
 /* Returns the connection that @dial is part of. */
 struct connection *connection_of_dial(const struct dial *dial);
 
@@ -121,6 +136,9 @@ void ends_shut(struct connection *connection);
 
 /* Puts the connected socket under the program's descriptors. On failure answers the call and returns false. */
 bool ends_hand_over(struct connection *connection);
+
+/* Makes the program's own call, or waits for its earlier one. A non-blocking call is answered at once. */
+void ends_go_natively(struct connection *connection);
 
 /* Begins a direct connection. A non-blocking call is answered at once, and the kernel reports the rest. */
 void ends_go_directly(struct connection *connection);

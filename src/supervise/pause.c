@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pause.c - stops those threads of a program that wait for a socket in poll(2), select(2) or connect(2)
+ * pause.c - stops those threads of a program that wait for a socket in poll(2) or select(2)
  *
  * A thread in poll() wakes when we disconnect the socket, and looks at it a moment later, on another CPU: it would see the socket hung up,
  * before we connect it again. PTRACE_INTERRUPT takes the thread out of the call. When it continues, the kernel restarts the call, which
- * then sees the new state. A blocking connect(), which waits in the kernel for an attempt of a non-blocking one, would fail (ECONNABORTED).
- * We stop only threads in such calls. A restarted poll() with a time-out shows as restart_syscall(2) from then on, as do a few other calls,
- * which continue just as well.
+ * then sees the new state. We stop only threads in such calls. A restarted poll() with a time-out shows as restart_syscall(2) from then on,
+ * as do a few other calls, which continue just as well.
  *
  * A thread that runs, or waits for a CPU, may be about to wait for a socket: it may just have continued after the last pause. On a busy
  * machine that takes some milliseconds. So we first wait until all such threads sleep, and don't stop them while they run.
  *
  * Other calls, epoll_wait(2) for example, end with EINTR when their thread is stopped, and programs needn't expect that. A thread may enter
- * such a call after we saw it in poll() or connect() and before it stops. Then we restart that call (call_anew()).
+ * such a call after we saw it in poll() and before it stops. Then we restart that call (call_anew()).
  *
  * The tracer is a thread that ends soon. With it all traced threads continue, whatever their state, the kernel delivers pending signals,
  * and we have nothing to undo. A thread stops as soon as it has a CPU, unless it has left its call meanwhile and waits for the supervisor's
@@ -66,21 +65,6 @@ static bool is_wait(long number)
 	return false;
 }
 
-static bool is_connect(long number)
-{
-#ifdef __x86_64__
-	if (number == 362 || number == 102) /* i386's connect and socketcall; amd64's calls of these numbers never wait */
-		return true;
-#endif
-	return number == SYS_connect;
-}
-
-/* Returns whether the thread waits in the kernel for a socket. In connect() it may wait for the supervisor instead. */
-static bool waits(pid_t tid, long number)
-{
-	return is_wait(number) || (is_connect(number) && tracee_is_interruptible(tid));
-}
-
 /* Returns whether the thread may still stop: it runs, waits for a CPU, or waits for anything but the supervisor's answer. */
 static bool may_stop(pid_t tid)
 {
@@ -105,7 +89,7 @@ static bool come_to_rest(void *until, pid_t tid)
 /* Tells the thread to stop if it waits for a socket, and counts it in @count, unless it was told before. */
 static bool interrupt(void *count, pid_t tid)
 {
-	if (waits(tid, tracee_call(tid)) && ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0 && ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0)
+	if (is_wait(tracee_call(tid)) && ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0 && ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0)
 		++*(int *)count;
 	return true;
 }

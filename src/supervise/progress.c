@@ -176,11 +176,19 @@ static void step_asked(struct connection *connection)
 static void step_direct(struct connection *connection)
 {
 	struct pollfd ready = { .fd = connection->sock, .events = POLLOUT };
-	int error;
+	int error = -1;
 
-	if (poll(&ready, 1, 0) <= 0)
+	blind_retry_lock(); /* or the retry thread may have disconnected the socket for a moment */
+	if (poll(&ready, 1, 0) > 0) {
+		error = kernel_get(connection->sock, SOL_SOCKET, SO_ERROR, 0);
+		if (!error && kernel_tcp_info(connection->sock).tcpi_state == TCPINFO_CLOSE)
+			error = ECONNABORTED;
+	}
+	blind_retry_unlock();
+	if (error < 0)
 		return;
-	error = kernel_get(connection->sock, SOL_SOCKET, SO_ERROR, 0);
+	if (error && connection->sock == connection->fd)
+		kernel_disconnect(connection->fd); /* as after the kernel's own answer, it can be connected again */
 	if (error)
 		connection_answer(connection, 0, error);
 	else
@@ -210,6 +218,10 @@ void progress_begin(struct connection *connection)
 
 	log_about(connection->call.tid);
 	caller_begin(connection);
+	if (connection->kind != CONNECTION_CONVERTED) {
+		ends_go_natively(connection);
+		return;
+	}
 	if (end.verdict == POLICY_CONVERT && networks_is_own(&connection->dial.server))
 		end.verdict = POLICY_DIRECT_LOCAL;
 	if (end.verdict != POLICY_CONVERT) {
@@ -334,7 +346,25 @@ void ends_directly(struct connection *connection)
 	if (!ends_hand_over(connection))
 		return;
 	tell_kernel(connection, &connection->dial.server);
-	connection_succeed(connection, send_early(connection, 0));
+	connection_succeed(connection, send_early(connection, connection->taken));
+}
+
+void ends_go_natively(struct connection *connection)
+{
+	const struct iovec iov[2] = { { connection->early, connection->dial.early_len }, { 0 } };
+	const union sockaddr_ip *peer = &connection->dial.server;
+	ssize_t ret = connection->early ? connection_send(connection->sock, iov, peer) : connection_connect(connection->sock, peer);
+
+	if (ret < 0 && (connection->nonblocking || (ret != -EINPROGRESS && ret != -EALREADY))) {
+		connection_answer(connection, 0, (int)-ret);
+		return;
+	}
+	connection->state = CONNECTION_DIRECT;
+	connection->taken = ret > 0 ? (size_t)ret : 0;
+	if (connection->nonblocking)
+		connection_succeed(connection, connection->taken);
+	else
+		connection_watch(connection);
 }
 
 /* Connects to the server by plain TCP, unless the program itself made an MPTCP socket. Returns 0 if that is under way, or -errno. */
