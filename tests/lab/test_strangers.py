@@ -12,10 +12,12 @@ from convertlab.metrics import OPTIONS as METRICS, Metrics
 from convertlab.peers import converter
 from convertlab.programs import c_program
 from test_silence_blind import asks
+from test_supervise_moments import SILENCE, SILENT
 
 APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
 PORTS = range(20000, 20600)  # the client's: four of five are forged
 FORGED, CONNECTIONS = 480, 150
+OWN_LIMIT = ("--max-pending", "4096")  # the default: beyond an eighth of it cookies are demanded
 
 
 def near(delay_ms=5):
@@ -65,7 +67,7 @@ def all_are_converted(lab, **env):
 @timeout(240)
 def test_forged_blind_syns():
     """480 forged blind SYNs from the client's own ports, sent once, and then five a second: all of its connections are converted."""
-    with near() as lab, converter(lab, *METRICS):
+    with near() as lab, converter(lab, *OWN_LIMIT, *METRICS):
         lab.echo()
         lab.client.sysctl("net.ipv4.ip_local_port_range", "%d %d" % (PORTS[0], PORTS[-1]))
         for env in ({}, {"CONVERT_FALLBACK": "none"}):
@@ -85,10 +87,11 @@ def test_dials_to_a_silent_host():
     if os.environ.get("SANITIZER_PRELOAD"):
         raise Unsuitable("not under sanitizers: the program is static")
     with near(delay_ms=10) as lab:
-        lab.convertd()
+        lab.convertd(OWN_LIMIT)
         lab.echo()
+        lab.server.run(["nft", "-f", "-"], input=SILENCE)
         dials = c_program("dials-static", "static/dials.c", flags=["-static"])
-        words = [dials, lab.addresses.blackhole4, "80", "12", "60", lab.server.addr4, "7", "15"]
+        words = [dials, lab.server.addr4, str(SILENT), "12", "60", lab.server.addr4, "7", "15"]
         env = {"CONVERT_ADDR": lab.converter.addr4, "CONVERT_CACHE": lab.directory, "CONVERT_LOG": "-", "CONVERT_LIBRARY": lab.build.shim,
                "CONVERT_BESIDE_VPN": "1"}
         got = lab.client.run([lab.build.program("convertize"), "--config", "none", "--method", "supervise", "--", *words], env=env,

@@ -200,9 +200,9 @@ tests_unit_test_blocks_SOURCES = tests/unit/test_blocks.c
 tests_unit_test_blocks_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_blocks_LDADD = libconvertd.la $(CHECK_LIBS)
 
-tests_unit_test_poller_SOURCES = tests/unit/test_poller.c src/daemon/poller.c src/daemon/poller.h
+tests_unit_test_poller_SOURCES = tests/unit/test_poller.c
 tests_unit_test_poller_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(EVENT_CFLAGS)
-tests_unit_test_poller_LDADD = $(CHECK_LIBS) $(EVENT_LIBS)
+tests_unit_test_poller_LDADD = libserve.la $(CHECK_LIBS) $(EVENT_LIBS)
 
 tests_unit_test_proof_SOURCES = tests/unit/test_proof.c
 tests_unit_test_proof_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
@@ -220,13 +220,12 @@ tests_unit_test_far_clients_SOURCES = tests/unit/test_far_clients.c
 tests_unit_test_far_clients_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_far_clients_LDADD = libconvertd.la $(CHECK_LIBS)
 
-tests_unit_test_hold_table_SOURCES = tests/unit/test_hold_table.c src/hold/hold_table.c src/hold/hold_table.h
+tests_unit_test_hold_table_SOURCES = tests/unit/test_hold_table.c
 tests_unit_test_hold_table_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(SODIUM_CFLAGS) -pthread
 tests_unit_test_hold_table_LDADD = libconvertd.la $(CHECK_LIBS)
 
 tests_unit_test_hold_serve_SOURCES = tests/unit/test_hold_serve.c tests/unit/fake_events.c tests/unit/fake_events.h \
-	tests/unit/syn_build.c tests/unit/syn_build.h src/hold/hold.c src/hold/hold.h src/hold/hold_table.c src/hold/hold_table.h \
-	src/serve/syn_attempt.c src/serve/syn_judge.c src/serve/syn_judge.h
+	tests/unit/syn_build.c tests/unit/syn_build.h
 tests_unit_test_hold_serve_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(EVENT_CFLAGS) $(SODIUM_CFLAGS) -pthread
 tests_unit_test_hold_serve_LDADD = libconvertd.la $(CHECK_LIBS)
 

@@ -4,7 +4,7 @@
  *
  *     dials SILENT-ADDRESS PORT RATE SECONDS LIVE-ADDRESS PORT COUNT
  *
- * Each dial has 3 s. Prints how many of the COUNT dials to the live host got their echo, and why the others didn't.
+ * Each dial has 3 s, and the first one is to the live host. Prints how many of the COUNT dials to the live host got their echo, and why the others didn't.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -105,13 +105,13 @@ int main(int argc, char **argv)
 		const long ms = now_ms() - started;
 		struct pollfd fds[PENDING_MAX];
 
-		if (ms < seconds * 1000 && silent * 1000 <= ms * rate) {
-			begin(argv[1], argv[2], false);
-			silent++;
-		}
-		if (live < count && (live + 1) * seconds * 1000 <= ms * (count + 1)) {
+		if (live < count && live * seconds * 1000 <= ms * count) {
 			begin(argv[5], argv[6], true);
 			live++;
+		}
+		if (answered && ms < seconds * 1000 && silent * 1000 <= ms * rate) {
+			begin(argv[1], argv[2], false);
+			silent++;
 		}
 		for (int i = 0; i < pending; i++)
 			fds[i] = (struct pollfd){ dials[i].fd, dials[i].sent ? POLLIN : POLLOUT, 0 };
