@@ -3,8 +3,9 @@
 
 A download, and an upload, over wifi (50 Mbit/s, 20 ms, where the connection begins) and lte (30 Mbit/s, 50 ms): plain MPTCP to a server
 in the converter's place, with endpoints typed as ip(8) has them; libconvert and convertd with the same; and both with "convertize paths
---manage", which finds bare addresses and routes; and these on hosts that bound the time between two retransmissions. Every byte is
-checked. The gap is the longest time in which nothing arrived, from the fault on, or, where no network was left, from when one worked
+--manage", which finds bare addresses and routes; and these on hosts that bound the time between two retransmissions. In the rows in
+which both networks lose their carrier the links are slow, and direct TCP over the network that comes back stands beside them, where that
+network keeps its address. Every byte is checked. The gap is the longest time in which nothing arrived, from the fault on, or, where no network was left, from when one worked
 again. Afterwards, in the last seconds, each network that works is to carry bytes again. Several labs run side by side, since the links
 are the limit and most of the time is waited.
 """
@@ -21,10 +22,12 @@ from benchlib.proxies import SERVER_PORT, convertd_options
 from convertlab import Lab, LabError, Link, wait_until
 from models.gaps import longest_gap
 
-DURATION = "25 minutes"
+DURATION = "45 minutes"
 PROGRAM = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "tools", "survive.py")
 WIFI = Link(delay_ms=10, rate_mbit=50, queue=200)
 LTE = Link(delay_ms=25, rate_mbit=30, queue=200)
+SLOW_WIFI = Link(delay_ms=10, rate_mbit=6, queue=100)
+SLOW_LTE = Link(delay_ms=25, rate_mbit=4, queue=100)
 FAULT_AT = 3            # seconds after the transfer has begun, until both networks are full
 WATCHED = 3             # of the end: what each network carries then
 CARRIES = 100000        # bytes in that time: less is no use of a network
@@ -32,6 +35,7 @@ ROUNDS, ROUNDS_QUICK = 3, 1
 SIDE_BY_SIDE = 5
 CLONE_NEWNS = 0x20000   # unshare(2)
 MS_PRIVATE = 0x40000     # mount(2)
+DIRECT = "direct TCP"
 PLAIN, OURS, MANAGED = "plain MPTCP", "libconvert", "libconvert, convertize-paths"
 BOUNDED = "libconvert, convertize-paths, tcp_rto_max_ms"
 WAYS = (PLAIN, OURS, MANAGED, BOUNDED)
@@ -61,6 +65,16 @@ class Network:
         """Ends cut()."""
         self._lab.client.ip("link set %s up" % self.name)
         self._routes()
+
+    def lose_carrier(self):
+        """As out of the reach of a radio network: addresses and routes stay."""
+        self.link.down()
+        self._lab.client.ip("link set %s carrier off" % self.name)
+
+    def find_carrier(self):
+        """Ends lose_carrier()."""
+        self.link.up()
+        self._lab.client.ip("link set %s carrier on" % self.name)
 
     def readdress(self):
         """The lease is over, and there is another one."""
@@ -93,6 +107,29 @@ def _nothing(*_):
     pass
 
 
+def _lose_carriers(order, back, readdressed):
+    """Returns a function of a round's number that returns that round's fault, as FAULTS has them.
+
+    The networks of `order` lose their carrier one after the other, and `back` alone comes back, with its address or with another one.
+    """
+    def fault(number):
+        between, lasts = ((0, 6), (1.5, 7), (3, 8))[number % 3]
+
+        def begin(*networks):
+            first, second = sorted(networks, key=lambda network: order.index(network.name))
+            first.lose_carrier()
+            time.sleep(between)
+            second.lose_carrier()
+
+        def end(*networks):
+            network, = [network for network in networks if network.name == back]
+            network.find_carrier()
+            if readdressed:
+                network.readdress()
+        return begin, lasts, end, 16, True, (back,)
+    return fault
+
+
 # title: (what happens, seconds until, its end, seconds after that, does none work meanwhile?, those that work in the end)
 FAULTS = {
     "wifi silent for 5 s": (lambda wifi, lte: _silence(wifi), 5, lambda wifi, lte: _speak(wifi), 9, False, ("wifi", "lte")),
@@ -107,7 +144,18 @@ FAULTS = {
     "both silent for 10 s, lte comes back": (_silence, 10, lambda wifi, lte: _speak(lte), 16, True, ("lte",)),
     "both cut for 10 s": (_cut, 10, _mend, 16, True, ("wifi", "lte")),
 }
-QUICK = ("wifi silent for 5 s", "both silent for 10 s")
+# title: (the order in which carriers are lost, the network that comes back, with another address?): up to 3 s apart, and 6 to 8 s later
+CARRIERS = {"carrier lost on %s, then on %s; %s comes back%s" % (*order, back, " with another address" if readdressed else ""):
+            (order, back, readdressed)
+            for order in (("wifi", "lte"), ("lte", "wifi")) for back in ("wifi", "lte") for readdressed in (False, True)}
+FAULTS.update((title, _lose_carriers(*case)) for title, case in CARRIERS.items())
+QUICK = ("wifi silent for 5 s", "both silent for 10 s", "carrier lost on wifi, then on lte; wifi comes back")
+
+
+def _ways(title):
+    """The ways in which it is tried. A TCP connection ends with its address."""
+    _, _, readdressed = CARRIERS.get(title, (None, None, True))
+    return WAYS if readdressed else (DIRECT, *WAYS)
 
 
 def _unconfigure(lab):
@@ -127,19 +175,21 @@ def _manage(lab):
         manager.wait_log("+ ip mptcp endpoint add " + address)
 
 
-def _start(lab, way, verb):
-    """(client, server) of a transfer over both networks; on a busy machine that takes its time to begin."""
-    host, protocol = (lab.converter, "mptcp") if way == PLAIN else (lab.server, "tcp")
-    if way != PLAIN:
+def _start(lab, way, verb, back):
+    """(client, server) of a transfer over both networks, or over `back` alone; on a busy machine that takes its time to begin."""
+    host = lab.converter if way in (DIRECT, PLAIN) else lab.server
+    protocol = "mptcp" if way == PLAIN else "tcp"
+    if host is lab.server:
         lab.convertd(convertd_options(lab.build))
     server = lab.start_listening(host, [sys.executable, PROGRAM, "serve", protocol, SERVER_PORT], SERVER_PORT)
     if way in (MANAGED, BOUNDED):
         _manage(lab)
-    client = lab.client.popen([sys.executable, PROGRAM, verb, protocol, host.addr4, SERVER_PORT],
-                              env=None if way == PLAIN else lab.converted(CONVERT_CACHE="none"), stdin=subprocess.PIPE,
+    own = [getattr(lab.client, back + "4")] if way == DIRECT else []
+    client = lab.client.popen([sys.executable, PROGRAM, verb, protocol, host.addr4, SERVER_PORT, *own],
+                              env=lab.converted(CONVERT_CACHE="none") if host is lab.server else None, stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    wait_until(lambda: min(link.stats()[DIRECTIONS[verb][1]]["out_bytes"] for link in (lab.wifi, lab.lte)) > CARRIES, 30,
-               "bytes over both networks")
+    links = [getattr(lab, back)] if way == DIRECT else [lab.wifi, lab.lte]
+    wait_until(lambda: min(link.stats()[DIRECTIONS[verb][1]]["out_bytes"] for link in links) > CARRIES, 30, "bytes over each network")
     return client, server
 
 
@@ -158,17 +208,16 @@ def _carried(networks, way):
     return {network.name: network.link.stats()[way]["out_bytes"] for network in networks}
 
 
-def _one(title, verb, way):
-    """(gap in seconds, are the bytes exact?, is each network used that works in the end?)"""
-    fault, lasts, end, after, none_works, works = FAULTS[title]
-    with Lab(wifi=WIFI, lte=LTE, core=Link(delay_ms=1)) as lab:
-        networks = [Network(lab, name, tables=way in (PLAIN, OURS)) for name in ("wifi", "lte")]
+def _one(number, title, verb, way):
+    """In a round: (gap in seconds, are the bytes exact?, is each network used that works in the end?)"""
+    slow = title in CARRIERS
+    fault, lasts, end, after, none_works, works = FAULTS[title](number) if slow else FAULTS[title]
+    with Lab(wifi=SLOW_WIFI if slow else WIFI, lte=SLOW_LTE if slow else LTE, core=Link(delay_ms=1)) as lab:
+        networks = [Network(lab, name, tables=way in (DIRECT, PLAIN, OURS)) for name in ("wifi", "lte")]
         for host in lab.hosts.values() if way == BOUNDED else ():
             for name, value in BOUNDS.items():
                 host.sysctl(name, value)
-        total = FAULT_AT + lasts + after
-        client, server = _start(lab, way, verb)
-        begun = time.monotonic()
+        client, server = _start(lab, way, verb, works[0])
         with client:
             time.sleep(FAULT_AT)
             at = time.monotonic()
@@ -176,12 +225,16 @@ def _one(title, verb, way):
             time.sleep(lasts)
             since = time.monotonic() if none_works else at
             end(*networks)
-            time.sleep(max(0, begun + total - WATCHED - time.monotonic()))
+            until = time.monotonic() + after
+            time.sleep(after - WATCHED)
             before = _carried(networks, DIRECTIONS[verb][1])
-            time.sleep(max(0, begun + total - time.monotonic()))
+            time.sleep(max(0, until - time.monotonic()))
             carried = {name: count - before[name] for name, count in _carried(networks, DIRECTIONS[verb][1]).items()}
+            for network in networks if slow else ():
+                # so that a transfer that stands still ends
+                network.find_carrier()
             found = _findings(client, server, verb)
-    return longest_gap(found["arrivals"], since, begun + total), found["exact"], all(carried[name] > CARRIES for name in works)
+    return longest_gap(found["arrivals"], since, until), found["exact"], all(carried[name] > CARRIES for name in works)
 
 
 def _have_own_names():
@@ -198,10 +251,10 @@ def run(bench):
     """The experiment."""
     titles = [title for title in FAULTS if not bench.quick or title in QUICK]
     rounds = ROUNDS_QUICK if bench.quick else ROUNDS
-    cases = [(number, title, verb, way) for number in range(rounds) for title in titles for verb in DIRECTIONS for way in WAYS]
+    cases = [(number, title, verb, way) for number in range(rounds) for title in titles for verb in DIRECTIONS for way in _ways(title)]
     results = {case[1:]: [] for case in cases}
     with concurrent.futures.ProcessPoolExecutor(SIDE_BY_SIDE, initializer=_have_own_names) as pool:
-        started = [(case[1:], pool.submit(_one, *case[1:])) for case in cases]
+        started = [(case[1:], pool.submit(_one, *case)) for case in cases]
         for case, future in bench.over(started, label=lambda item: ", ".join((item[0][0], DIRECTIONS[item[0][1]][0], item[0][2]))):
             results[case].append(future.result())
     rows = []

@@ -3,7 +3,7 @@
 """survive.py - one long transfer whose every byte is checked, and which says when bytes have arrived
 
   survive.py serve tcp|mptcp PORT
-  survive.py get|put tcp|mptcp ADDRESS PORT
+  survive.py get|put tcp|mptcp ADDRESS PORT [OWN ADDRESS]
 
 A transfer lasts until the end of standard input. The stream is the same block again and again; in the end the sender says how many bytes it has
 sent. What has received prints JSON: "bytes",
@@ -105,8 +105,10 @@ def serve(protocol, port):
         threading.Thread(target=try_to_answer, args=(listener.accept()[0],), daemon=True).start()
 
 
-def transfer(verb, protocol, address):
+def transfer(verb, protocol, address, own=""):
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, PROTOCOLS[protocol]) as sock:
+        if own:
+            sock.bind((own, 0))
         sock.connect(address)
         sock.sendall(verb.encode() + b"\n")
         if verb == "get":
@@ -123,4 +125,4 @@ if __name__ == "__main__":
     if sys.argv[1] == "serve":
         serve(sys.argv[2], int(sys.argv[3]))
     else:
-        transfer(sys.argv[1], sys.argv[2], (sys.argv[3], int(sys.argv[4])))
+        transfer(sys.argv[1], sys.argv[2], (sys.argv[3], int(sys.argv[4])), *sys.argv[5:])
