@@ -65,9 +65,6 @@ void networks_tell_missing(const struct path_preferences *wanted, client_log *sa
 
 #define HOST_V4_BITS 96 /* of an IPv4 prefix's length in struct prefix */
 
-/* Marks the service's routes and rules: "proto" of ip-route(8). No name in /etc/iproute2/rt_protos has this number. */
-#define HOST_PROTOCOL_OURS 88
-
 #define HOST_KIND_MAX 16
 
 struct host_link {
@@ -100,13 +97,21 @@ struct host_route {
 	uint32_t metric;
 };
 
-/* "from ADDRESS lookup TABLE", for a whole address */
+/* "from ADDRESS lookup TABLE", for a whole address; or the service's word about a device */
 struct host_rule {
-	union sockaddr_ip from;
+	union sockaddr_ip from;   /* AF_UNSPEC: its word */
 	uint32_t table;
 	uint32_t priority;
 	uint8_t protocol;
+	char device[IF_NAMESIZE]; /* of a word: a name or pattern */
 };
+
+/*
+ * The service tells each program of its network namespace which devices its endpoints exclude: by rules that do nothing, "oif NAME nop",
+ * with these priorities and HOST_PROTOCOL_OURS. Everybody may read them, and nobody can forge them who couldn't make an endpoint.
+ */
+#define HOST_WORD_NEVER_PRIORITY 8804
+#define HOST_WORD_BACKUP_PRIORITY 8805
 
 /* Three destinations: any IPv4 host, any IPv6 host, the converter. struct host has the device for each; 0: no route, or not asked. */
 enum host_way_to { HOST_WAY_V4, HOST_WAY_V6, HOST_WAY_CONVERTER, HOST_WAY_COUNT };

@@ -256,11 +256,11 @@ static int on_rule(const struct nlmsghdr *message, void *arg)
 	const struct fib_rule_hdr *header = mnl_nlmsg_get_payload(message);
 	struct host_rule found = { .table = header->table }, *rule;
 	bool whole = header->src_len == (header->family == AF_INET ? 32 : 128) && !header->dst_len && !header->tos &&
-		     !(header->flags & FIB_RULE_INVERT);
+		     !(header->flags & FIB_RULE_INVERT), is_word;
 	struct reading *reading = arg;
 	const struct nlattr *attr;
 
-	if (message->nlmsg_type != RTM_NEWRULE || header->action != FR_ACT_TO_TBL)
+	if (message->nlmsg_type != RTM_NEWRULE || (header->action != FR_ACT_TO_TBL && header->action != FR_ACT_NOP))
 		return MNL_CB_OK;
 	mnl_attr_for_each(attr, message, sizeof(*header)) {
 		switch (mnl_attr_get_type(attr)) {
@@ -277,8 +277,11 @@ static int on_rule(const struct nlmsghdr *message, void *arg)
 			if (mnl_attr_validate(attr, MNL_TYPE_U8) == 0)
 				found.protocol = mnl_attr_get_u8(attr);
 			break;
-		case FRA_IIFNAME: /* a rule with such a condition doesn't apply to all packets from the address */
 		case FRA_OIFNAME:
+			read_text(found.device, sizeof(found.device), attr);
+			whole = false;
+			break;
+		case FRA_IIFNAME: /* a rule with such a condition doesn't apply to all packets from the address */
 		case FRA_FWMARK:
 		case FRA_UID_RANGE:
 		case FRA_IP_PROTO:
@@ -288,9 +291,10 @@ static int on_rule(const struct nlmsghdr *message, void *arg)
 			break;
 		}
 	}
-	if (found.protocol != HOST_PROTOCOL_OURS)
+	is_word = header->action == FR_ACT_NOP && found.protocol == HOST_PROTOCOL_OURS && found.device[0];
+	if (found.protocol != HOST_PROTOCOL_OURS && header->action == FR_ACT_TO_TBL)
 		note_table(reading, found.table);
-	if (!whole || found.from.sa.sa_family == AF_UNSPEC)
+	if (!is_word && (!whole || found.from.sa.sa_family == AF_UNSPEC || header->action != FR_ACT_TO_TBL))
 		return reading->error ? MNL_CB_ERROR : MNL_CB_OK;
 	rule = grow(&reading->host->rules, &reading->host->rule_count, sizeof(*rule), reading);
 	if (rule)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lookup.c - asks the kernel for the route of a packet, this host's addresses, and the endpoints of MPTCP's path manager */
+/* lookup.c - asks the kernel for the route of a packet, this host's addresses, the service's rules, and MPTCP's endpoints */
 #include "config.h"
 
 #include "host/lookup.h"
@@ -7,7 +7,9 @@
 #include "host/raw_io.h"
 
 #include <errno.h>
+#include <linux/fib_rules.h>
 #include <linux/genetlink.h>
+#include <linux/if_addr.h>
 #include <linux/mptcp.h>
 #include <linux/rtnetlink.h>
 #include <netinet/in.h>
@@ -181,6 +183,62 @@ int addresses_visit(int netlink, int family, address_visitor *visitor, void *arg
 	};
 
 	return nl_ask(netlink, &question.header, read_address, &visit);
+}
+
+/* --- the path service's rules --- */
+
+struct rule_visit {
+	service_rule_visitor *visitor;
+	void *arg;
+};
+
+struct rule_parts {
+	struct service_rule found;
+	int family;
+	uint8_t protocol;
+};
+
+static void read_rule_part(void *arg, uint16_t type, const uint8_t *value, size_t len)
+{
+	struct rule_parts *parts = arg;
+
+	if (type == FRA_PROTOCOL && len)
+		parts->protocol = *value;
+	if (type == FRA_PRIORITY)
+		parts->found.priority = nl_u32(value, len);
+	if (type == FRA_OIFNAME && len <= sizeof(parts->found.device))
+		memcpy(parts->found.device, value, len);
+	if (type == FRA_SRC && len >= (parts->family == AF_INET ? 4u : 16u))
+		parts->found.from = in6_of(parts->family, value);
+}
+
+static void read_rule(void *arg, uint16_t type, const uint8_t *body, size_t len)
+{
+	const struct rule_visit *visit = arg;
+	struct fib_rule_hdr header;
+	struct rule_parts parts = { .protocol = 0 };
+
+	if (type != RTM_NEWRULE || len < sizeof(header))
+		return;
+	memcpy(&header, body, sizeof(header));
+	parts.family = header.family;
+	nl_attributes(body, len, sizeof(header), read_rule_part, &parts);
+	parts.found.device[sizeof(parts.found.device) - 1] = '\0';
+	if (parts.protocol == HOST_PROTOCOL_OURS)
+		visit->visitor(visit->arg, &parts.found);
+}
+
+int service_rules_visit(int netlink, service_rule_visitor *visitor, void *arg)
+{
+	struct rule_visit visit = { visitor, arg };
+	struct {
+		struct nlmsghdr header;
+		struct fib_rule_hdr message;
+	} question = {
+		.header = { .nlmsg_len = sizeof(question), .nlmsg_type = RTM_GETRULE, .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
+	};
+
+	return nl_ask(netlink, &question.header, read_rule, &visit);
 }
 
 /* --- endpoints --- */

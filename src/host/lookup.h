@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lookup.h - asks the kernel for the route of a packet, this host's addresses, and the endpoints of MPTCP's path manager; works in hooks */
+/* lookup.h - asks the kernel for the route of a packet, this host's addresses, the service's rules, and MPTCP's endpoints; works in hooks */
 #ifndef HOST_LOOKUP_H
 #define HOST_LOOKUP_H
 
 #include "common/sockaddr.h"
 
+#include <net/if.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* Marks the path service's routes and rules: "proto" of ip-route(8). No name in /etc/iproute2/rt_protos has this number. */
+#define HOST_PROTOCOL_OURS 88
 
 /* --- routes: the kernel's own lookup, with all rules and tables (RTM_GETROUTE) --- */
 
@@ -50,6 +54,19 @@ typedef void address_visitor(void *arg, const struct local_address *address);
 
 /* Calls @visitor for each address of this host. @netlink: of nl_open(NETLINK_ROUTE); @family: AF_UNSPEC: both. Returns 0 or -errno. */
 int addresses_visit(int netlink, int family, address_visitor *visitor, void *arg);
+
+/* --- the path service's rules (host_model.h) --- */
+
+struct service_rule {
+	struct in6_addr from;     /* it keeps an endpoint for this address, IPv4 as v4-mapped; ::: none */
+	char device[IF_NAMESIZE]; /* or its word about devices of this name or pattern, by the priority; empty: none */
+	uint32_t priority;
+};
+
+typedef void service_rule_visitor(void *arg, const struct service_rule *rule);
+
+/* Calls @visitor for each rule that the path service has made. @netlink: of nl_open(NETLINK_ROUTE). Returns 0 or -errno. */
+int service_rules_visit(int netlink, service_rule_visitor *visitor, void *arg);
 
 /* --- endpoints, as ip-mptcp(8) shows them --- */
 

@@ -6,8 +6,13 @@
  * a device binds only its first subflow. So a connection that must keep off a network is a plain TCP connection, unless no endpoint leads
  * over that network.
  *
- * An endpoint that somebody makes later gives a subflow to open connections, too. We can't foresee it. But who keeps endpoints for all
- * networks has made that of each network that is there. So we trust the endpoints only if the excluded network is there without one.
+ * An endpoint that somebody makes later gives a subflow to open connections, too. So we also ask for what will be:
+ *
+ *	the path service (convertize paths --manage)   has a rule for each network that it uses, even while it makes the endpoint anew; and
+ *	                                               says by rules which devices it never uses, or as a backup (host_model.h)
+ *	others                                         who keep endpoints for all networks have made that of each network that is there
+ *
+ * So Multipath TCP is right if each excluded network is there without an endpoint, or the service excludes it, too.
  */
 #include "config.h"
 
@@ -17,6 +22,7 @@
 #include "host/lookup.h"
 #include "host/raw_io.h"
 
+#include <assert.h>
 #include <linux/mptcp.h>
 #include <linux/rtnetlink.h>
 #include <string.h>
@@ -109,16 +115,34 @@ bool paths_may_be_several(int fd, const union sockaddr_ip *to)
 
 #define EXCLUDED_MAX 16
 
+const char *word_breach_text(enum word_breach breach)
+{
+	static const char *const texts[] = {
+		[WORD_HOLDS] = "nothing",
+		[WORD_ENDPOINT] = "an MPTCP endpoint is on a network that CONVERT_PATHS excludes",
+		[WORD_NO_BACKUP] = "an MPTCP endpoint without the flag backup is on a network that CONVERT_PATHS has for backup",
+		[WORD_SERVICE] = "the path service uses a network that CONVERT_PATHS excludes",
+		[WORD_ABSENT] = "a network that CONVERT_PATHS excludes isn't there now, and may come with an MPTCP endpoint",
+		[WORD_ANNOUNCED] = "the kernel connects to addresses that the converter announces, over any network",
+		[WORD_MANAGER] = "a program manages the paths of Multipath TCP",
+		[WORD_UNKNOWN] = "the kernel doesn't tell this program its MPTCP endpoints",
+	};
+	static_assert(sizeof(texts) / sizeof(texts[0]) == WORD_BREACH_COUNT, "a text for each");
+
+	return texts[breach];
+}
+
 /* The search for an endpoint that breaks the word. */
 struct breach {
 	int netlink;
 	const struct host_word *word;
 	const union sockaddr_ip *to;
-	struct in6_addr excluded[EXCLUDED_MAX]; /* addresses of networks with =never or =backup; IPv4 as v4-mapped */
+	struct in6_addr excluded[EXCLUDED_MAX]; /* of networks with =never or =backup, of the family of @to; IPv4 as v4-mapped */
 	enum path_use uses[EXCLUDED_MAX];
 	size_t count;
-	bool there[PATH_PREFERENCES_MAX]; /* the elements of CONVERT_PATHS whose network is there */
-	const char *reason;               /* NULL: nothing breaks it */
+	bool is_kept[EXCLUDED_MAX];       /* the path service keeps an endpoint for it */
+	bool there[PATH_PREFERENCES_MAX]; /* the elements of CONVERT_PATHS whose network is there, or that the service keeps to */
+	enum word_breach found;
 };
 
 /* Asks the word about a device and an address. A device without a name, as it has gone meanwhile, has only its address. */
@@ -144,18 +168,38 @@ static void note_excluded(void *arg, const struct local_address *address)
 
 	if (use == PATH_USE_ORDERED)
 		return;
-	if (breach->count == EXCLUDED_MAX) {
-		breach->reason = "CONVERT_PATHS excludes more addresses than can be compared with the endpoints";
-		return;
-	}
-	breach->excluded[breach->count] = address->address;
-	breach->uses[breach->count++] = use;
 	for (size_t i = 0; i < breach->word->paths->count; i++) {
 		const struct path_wish *wish = &breach->word->paths->wishes[i];
 
 		if (*wish->device ? strcmp(wish->device, name) == 0 : IN6_ARE_ADDR_EQUAL(&wish->address, &address->address))
-			breach->there[i] = address->scope == RT_SCOPE_UNIVERSE;
+			breach->there[i] |= address->scope == RT_SCOPE_UNIVERSE;
 	}
+	if (IN6_IS_ADDR_V4MAPPED(&address->address) != sockaddr_ip_is_v4(breach->to))
+		return;
+	if (breach->count == EXCLUDED_MAX) {
+		breach->found = WORD_UNKNOWN;
+		return;
+	}
+	breach->excluded[breach->count] = address->address;
+	breach->uses[breach->count++] = use;
+}
+
+/* The service tells which devices its endpoints exclude, or has an endpoint, now or in a moment, for an address that it routes. */
+static void note_service(void *arg, const struct service_rule *rule)
+{
+	struct breach *breach = arg;
+	const enum path_use use = rule->priority == HOST_WORD_NEVER_PRIORITY  ? PATH_USE_NEVER :
+				  rule->priority == HOST_WORD_BACKUP_PRIORITY ? PATH_USE_BACKUP :
+										PATH_USE_ORDERED;
+
+	for (size_t i = 0; *rule->device && i < breach->word->paths->count; i++) {
+		const struct path_wish *wish = &breach->word->paths->wishes[i];
+
+		breach->there[i] |= *wish->device && use >= wish->use && host_word_names(rule->device, wish->device);
+	}
+	for (size_t i = 0; !*rule->device && i < breach->count; i++)
+		if (IN6_ARE_ADDR_EQUAL(&breach->excluded[i], &rule->from))
+			breach->is_kept[i] = true;
 }
 
 /* Returns the strictest word about the networks of an endpoint: of its address, and of the device that its packets leave by. */
@@ -183,10 +227,15 @@ static void find_breach(void *arg, const struct mptcp_endpoint *endpoint)
 	if (endpoint->flags == MPTCP_PM_ADDR_FLAG_IMPLICIT || sockaddr_ip_is_v4(&endpoint->address) != sockaddr_ip_is_v4(breach->to))
 		return;
 	use = word_about_endpoint(breach, endpoint);
+	for (size_t i = 0; i < breach->count && use == PATH_USE_BACKUP && endpoint->flags & MPTCP_PM_ADDR_FLAG_BACKUP; i++) {
+		const struct in6_addr address = sockaddr_ip_in6(&endpoint->address);
+
+		breach->is_kept[i] &= !IN6_ARE_ADDR_EQUAL(&breach->excluded[i], &address);
+	}
 	if (use == PATH_USE_NEVER)
-		breach->reason = "an MPTCP endpoint is on a network that CONVERT_PATHS excludes";
-	else if (use == PATH_USE_BACKUP && !(endpoint->flags & MPTCP_PM_ADDR_FLAG_BACKUP) && !breach->reason)
-		breach->reason = "an MPTCP endpoint without the flag backup is on a network that CONVERT_PATHS has for backup";
+		breach->found = WORD_ENDPOINT;
+	else if (use == PATH_USE_BACKUP && !(endpoint->flags & MPTCP_PM_ADDR_FLAG_BACKUP) && !breach->found)
+		breach->found = WORD_NO_BACKUP;
 }
 
 /* Looks at the addresses, and then at the endpoints and limits, with an open socket. */
@@ -195,27 +244,30 @@ static void look_for_breach(struct breach *breach)
 	struct mptcp_limits limits = { .accepted = 0 };
 
 	if (addresses_visit(breach->netlink, AF_UNSPEC, note_excluded, breach) < 0 ||
-	    endpoints_visit(find_breach, breach, &limits) < 0)
-		breach->reason = "the kernel doesn't tell this program its MPTCP endpoints";
-	if (limits.accepted && !breach->reason)
-		breach->reason = "the kernel accepts addresses that a converter announces (ip mptcp limits), over any network";
-	for (size_t i = 0; i < breach->word->paths->count && !breach->reason; i++)
+	    service_rules_visit(breach->netlink, note_service, breach) < 0 || endpoints_visit(find_breach, breach, &limits) < 0)
+		breach->found = WORD_UNKNOWN;
+	if (limits.accepted && !breach->found)
+		breach->found = WORD_ANNOUNCED;
+	for (size_t i = 0; i < breach->count && !breach->found; i++)
+		if (breach->is_kept[i])
+			breach->found = WORD_SERVICE;
+	for (size_t i = 0; i < breach->word->paths->count && !breach->found; i++)
 		if (breach->word->paths->wishes[i].use != PATH_USE_ORDERED && !breach->there[i])
-			breach->reason = "a network that CONVERT_PATHS excludes isn't there now, and may get an MPTCP endpoint";
+			breach->found = WORD_ABSENT;
 }
 
-const char *networks_break_word(const struct host_word *word, const union sockaddr_ip *to)
+enum word_breach networks_break_word(const struct host_word *word, const union sockaddr_ip *to)
 {
 	struct breach breach = { .word = word, .to = to };
 
 	if (!word->paths || !path_preferences_restrict(word->paths))
-		return NULL;
+		return WORD_HOLDS;
 	if (!kernel_manages_paths())
-		return "a program manages the paths of Multipath TCP";
+		return WORD_MANAGER;
 	breach.netlink = nl_open(NETLINK_ROUTE);
 	if (breach.netlink < 0)
-		return "netlink is forbidden, which shows MPTCP endpoints";
+		return WORD_UNKNOWN;
 	look_for_breach(&breach);
 	raw_close(breach.netlink);
-	return breach.reason;
+	return breach.found;
 }

@@ -47,13 +47,28 @@ bool networks_is_own(const union sockaddr_ip *to);
  */
 bool paths_may_be_several(int fd, const union sockaddr_ip *to);
 
+/* How further subflows of a connection could break the user's word about a network. */
+enum word_breach {
+	WORD_HOLDS,
+	WORD_ENDPOINT,  /* an endpoint there has =never */
+	WORD_NO_BACKUP, /* an endpoint there has =backup, without the kernel's flag */
+	WORD_SERVICE,   /* the path service keeps one there, and makes it again at any time */
+	WORD_ABSENT,    /* the network isn't there now; its endpoint may come with it */
+	WORD_ANNOUNCED, /* the kernel connects to addresses that the converter announces, over any network */
+	WORD_MANAGER,   /* a program in user space manages paths */
+	WORD_UNKNOWN,   /* the kernel doesn't tell */
+	WORD_BREACH_COUNT
+};
+
 /*
  * networks_break_word() - would a Multipath TCP connection to @to carry bytes over a network that the user's word excludes?
- * Binding the first subflow doesn't bind the others: the kernel opens them from its endpoints, for all connections. Returns NULL if all
- * subflows keep to the word; else the reason for a connection over plain TCP, which completes "asked over TCP, since ". Without =never and
- * =backup it takes no system call; else some ten, and three for each address and endpoint.
+ * If so, a connection over plain TCP keeps the word. Without =never and =backup this takes no system call; else some ten, and three for
+ * each address and endpoint.
  */
-const char *networks_break_word(const struct host_word *word, const union sockaddr_ip *to);
+enum word_breach networks_break_word(const struct host_word *word, const union sockaddr_ip *to);
+
+/* Returns the reason, which completes "over TCP, since ". */
+const char *word_breach_text(enum word_breach breach);
 
 /*
  * network_bind() - bind @fd, which isn't connected, to the network of @source, for its next SYN

@@ -160,8 +160,9 @@ bool path_list_is_forbidden(const struct settings *settings, const struct conver
 const char *path_list_breaks_word(const struct settings *settings, const union sockaddr_ip *to)
 {
 	const struct host_word word = word_of(settings);
+	const enum word_breach breach = networks_break_word(&word, to);
 
-	return networks_break_word(&word, to);
+	return breach ? word_breach_text(breach) : NULL;
 }
 
 uint32_t path_list_on_one_device(const struct path_list *list, const struct path *own, uint32_t among)

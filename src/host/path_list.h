@@ -58,7 +58,7 @@ int path_list_refused(struct path_list *list, const struct settings *settings, c
  */
 bool path_list_is_forbidden(const struct settings *settings, const struct converters_query *query);
 
-/* Does Multipath TCP to @to break the user's word? See networks_break_word(). */
+/* Would Multipath TCP to @to break the user's word (networks_break_word())? Returns the reason, or NULL. */
 const char *path_list_breaks_word(const struct settings *settings, const union sockaddr_ip *to);
 
 /* Returns the paths of @among (a bit for each) on another device than @own; none if those devices are several: we can't choose one. */

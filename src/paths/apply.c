@@ -72,11 +72,17 @@ static int apply_rule(struct paths_kernel *kernel, const struct host_rule *rule,
 
 	request->nlmsg_type = type;
 	request->nlmsg_flags = (uint16_t)(NLM_F_REQUEST | NLM_F_ACK | flags);
-	header->family = (uint8_t)rule->from.sa.sa_family;
-	header->src_len = header->family == AF_INET ? 32 : 128;
-	header->action = FR_ACT_TO_TBL;
-	netlink_put_address(request, FRA_SRC, &rule->from);
-	mnl_attr_put_u32(request, FRA_TABLE, rule->table);
+	if (rule->device[0]) {
+		header->family = AF_INET;
+		header->action = FR_ACT_NOP;
+		mnl_attr_put_strz(request, FRA_OIFNAME, rule->device);
+	} else {
+		header->family = (uint8_t)rule->from.sa.sa_family;
+		header->src_len = header->family == AF_INET ? 32 : 128;
+		header->action = FR_ACT_TO_TBL;
+		netlink_put_address(request, FRA_SRC, &rule->from);
+		mnl_attr_put_u32(request, FRA_TABLE, rule->table);
+	}
 	mnl_attr_put_u32(request, FRA_PRIORITY, rule->priority);
 	mnl_attr_put_u8(request, FRA_PROTOCOL, HOST_PROTOCOL_OURS);
 	return netlink_ask(&kernel->route, NULL, NULL);

@@ -4,7 +4,7 @@
  *
  * Additions come first, in an order in which nothing depends on a later one: the limit of subflows, routes, rules, endpoints.
  * Deletions follow, endpoints first: so a connection gets its new subflow before it loses the old one, and no subflow leaves by
- * a wrong route because its rule is gone. Only an endpoint that changes its device must be deleted before it is added.
+ * a wrong route because its rule is gone. The service's word comes last, when it is true. Only an endpoint that changes its device must be deleted before it is added.
  */
 #include "config.h"
 
@@ -162,8 +162,15 @@ static void delete_routes(const struct difference *difference)
 
 /* --- rules ------------------------------------------------------------------------------ */
 
+static bool is_word(const struct host_rule *rule)
+{
+	return rule->from.sa.sa_family == AF_UNSPEC;
+}
+
 static bool is_own_rule(const struct difference *difference, const struct host_rule *rule)
 {
+	if (is_word(rule))
+		return true; /* host_read() reads only ours */
 	return paths_wanted_is_own(rule->protocol, rule->table, difference->choice, difference->memory);
 }
 
@@ -186,8 +193,76 @@ static void add_rules(const struct difference *difference)
 			there = is_own_rule(difference, &host->rules[j]) && is_wanted_rule(network, &host->rules[j]);
 		if (!there)
 			add(difference->out, PATHS_RULE_ADD)->rule =
-				(struct host_rule){ network->address, network->table, PATHS_RULE_PRIORITY, HOST_PROTOCOL_OURS };
+				(struct host_rule){ network->address, network->table, PATHS_RULE_PRIORITY, HOST_PROTOCOL_OURS, "" };
 	}
+}
+
+typedef void on_word(const struct difference *difference, const struct host_rule *rule, void *arg);
+
+/* Calls @each for each device that the choice excludes, by a rule that says so. */
+static void each_word(const struct difference *difference, on_word *each, void *arg)
+{
+	const struct host_word *word = &difference->choice->word;
+	const char *const lists[] = { word->never, word->backup };
+
+	if (!difference->wanted || !difference->wanted->is_alone || difference->wanted->ends)
+		return;
+	for (size_t i = 0; i < 2; i++) {
+		struct host_rule rule = { .priority = i ? HOST_WORD_BACKUP_PRIORITY : HOST_WORD_NEVER_PRIORITY, .protocol = HOST_PROTOCOL_OURS };
+		size_t len;
+
+		for (const char *at = lists[i]; at && *(at += strspn(at, ", ")); at += len) {
+			len = strcspn(at, ", ");
+			snprintf(rule.device, sizeof(rule.device), "%.*s", (int)len, at);
+			if (len < sizeof(rule.device))
+				each(difference, &rule, arg);
+		}
+		for (size_t j = 0; word->paths && j < word->paths->count; j++) {
+			const struct path_wish *wish = &word->paths->wishes[j];
+
+			memcpy(rule.device, wish->device, sizeof(rule.device));
+			if (*wish->device && wish->use == (i ? PATH_USE_BACKUP : PATH_USE_NEVER))
+				each(difference, &rule, arg);
+		}
+	}
+}
+
+static bool is_same_word(const struct host_rule *a, const struct host_rule *b)
+{
+	return is_word(a) && is_word(b) && a->priority == b->priority && strcmp(a->device, b->device) == 0;
+}
+
+static void add_word(const struct difference *difference, const struct host_rule *rule, void *arg)
+{
+	(void)arg;
+	for (size_t i = 0; i < difference->host->rule_count; i++)
+		if (is_same_word(&difference->host->rules[i], rule))
+			return;
+	for (size_t i = 0; i < difference->out->count; i++)
+		if (difference->out->list[i].kind == PATHS_RULE_ADD && is_same_word(&difference->out->list[i].rule, rule))
+			return;
+	add(difference->out, PATHS_RULE_ADD)->rule = *rule;
+}
+
+struct word_search {
+	const struct host_rule *rule;
+	bool found;
+};
+
+static void compare_word(const struct difference *difference, const struct host_rule *rule, void *arg)
+{
+	struct word_search *search = arg;
+
+	(void)difference;
+	search->found = search->found || is_same_word(search->rule, rule);
+}
+
+static bool is_wanted_word(const struct difference *difference, const struct host_rule *rule)
+{
+	struct word_search search = { .rule = rule };
+
+	each_word(difference, compare_word, &search);
+	return search.found;
 }
 
 /* Deletes our rules that aren't wanted, and duplicates of wanted ones. */
@@ -197,13 +272,13 @@ static void delete_rules(const struct difference *difference)
 
 	for (size_t i = 0; i < host->rule_count; i++) {
 		const struct host_rule *rule = &host->rules[i];
-		bool wanted = false;
+		bool wanted = is_word(rule) && is_wanted_word(difference, rule);
 
 		if (!is_own_rule(difference, rule))
 			continue;
 		for (size_t j = 0; difference->wanted && j < difference->wanted->count && !wanted; j++)
 			wanted = is_wanted_rule(&difference->wanted->networks[j], rule);
-		for (size_t j = 0; j < i && wanted; j++)
+		for (size_t j = 0; j < i && wanted && !is_word(rule); j++)
 			wanted = !is_own_rule(difference, &host->rules[j]) || host->rules[j].table != rule->table ||
 				 !sockaddr_ip_equal(&host->rules[j].from, &rule->from);
 		if (!wanted)
@@ -311,6 +386,7 @@ void paths_difference_find(struct paths_operations *out, const struct paths_want
 	delete_endpoints(&difference);
 	delete_rules(&difference);
 	delete_routes(&difference);
+	each_word(&difference, add_word, NULL);
 }
 
 /* --- as commands ------------------------------------------------------------------------ */
@@ -352,9 +428,14 @@ const char *paths_operation_format(const struct paths_operation *operation, char
 		break;
 	case PATHS_RULE_ADD:
 	case PATHS_RULE_DELETE:
-		snprintf(buf, PATHS_COMMAND_MAX, "ip %srule %s from %s table %u priority %u protocol %d", family_option(&rule->from),
-			 operation->kind == PATHS_RULE_ADD ? "add" : "del", host_format_address(&rule->from, address), rule->table,
-			 rule->priority, HOST_PROTOCOL_OURS);
+		if (is_word(rule))
+			snprintf(buf, PATHS_COMMAND_MAX, "ip rule %s oif %s nop priority %u protocol %d",
+				 operation->kind == PATHS_RULE_ADD ? "add" : "del", shell_quote(rule->device, device), rule->priority,
+				 HOST_PROTOCOL_OURS);
+		else
+			snprintf(buf, PATHS_COMMAND_MAX, "ip %srule %s from %s table %u priority %u protocol %d", family_option(&rule->from),
+				 operation->kind == PATHS_RULE_ADD ? "add" : "del", host_format_address(&rule->from, address), rule->table,
+				 rule->priority, HOST_PROTOCOL_OURS);
 		break;
 	case PATHS_ENDPOINT_ADD:
 		snprintf(buf, PATHS_COMMAND_MAX, "ip mptcp endpoint add %s id %u dev %s subflow%s",

@@ -83,21 +83,27 @@ const char *paths_memory_path(char path[static PATHS_MEMORY_PATH_MAX]);
 #define PATHS_TABLE_LAST 8866
 
 struct paths_choice {
-	struct host_word word;
+	struct host_word word; /* may point to @paths: copies of this struct share that of the first one */
+	struct path_preferences paths;
 	uint32_t table_first, table_last;
+};
+
+/* The settings; NULL: not set. */
+struct paths_texts {
+	const char *device, *never, *backup; /* lists of names or patterns */
+	const char *paths;                   /* as CONVERT_PATHS; must not contradict the lists */
+	const char *tables;                  /* "FIRST-LAST"; by default PATHS_TABLE_FIRST and _LAST */
+	const char *beside_vpn;              /* "1" or "0" */
 };
 
 #define PATHS_PROBLEM_MAX 256
 
 /*
  * paths_choice_read() - read the settings
- * @tables: "FIRST-LAST"; NULL: PATHS_TABLE_FIRST and _LAST
- * @beside_vpn: "1", "0" or NULL
  * @out points into the texts, which the caller keeps. Returns false with the reason and the remedy in @problem, which begins with
  * the option's name.
  */
-bool paths_choice_read(struct paths_choice *out, const char *device, const char *never, const char *backup,
-		       const char *tables, const char *beside_vpn, char problem[static PATHS_PROBLEM_MAX]);
+bool paths_choice_read(struct paths_choice *out, const struct paths_texts *texts, char problem[static PATHS_PROBLEM_MAX]);
 
 /* --- the wanted state --- */
 
@@ -109,6 +115,7 @@ struct paths_wanted {
 	bool keeps;               /* no network is left: all endpoints stay (paths_wanted_keeps()) */
 	union sockaddr_ip needed[HOST_ENDPOINTS_USED_MAX]; /* endpoints that stay while a connection has no other subflow */
 	size_t needed_count;
+	bool is_alone;            /* no other program keeps endpoints: so all of this namespace keep to the word */
 	bool ends;                /* the manager ends: keep these for open connections, make nothing, and restore the limit */
 };
 
@@ -157,7 +164,7 @@ struct paths_operation {
 	enum paths_operation_kind kind;
 	char device[IF_NAMESIZE];  /* name of the route's or the endpoint's device, for the command */
 	struct host_route route;
-	struct host_rule rule;
+	struct host_rule rule;     /* for a family, or the service's word */
 	struct mptcp_endpoint endpoint;
 	unsigned int limit;
 };

@@ -95,13 +95,46 @@ static bool read_tables(struct paths_choice *out, const char *text, char problem
 	return true;
 }
 
-bool paths_choice_read(struct paths_choice *out, const char *device, const char *never, const char *backup,
-		       const char *tables, const char *beside_vpn, char problem[static PATHS_PROBLEM_MAX])
+/* Reads the list of CONVERT_PATHS. */
+static bool read_paths(struct paths_choice *out, const char *text, char problem[static PATHS_PROBLEM_MAX])
 {
+	char copy[PATHS_PROBLEM_MAX * 4], quote[PROBLEM_QUOTE_MAX], *rest;
+	const char *wrong = NULL;
+
+	snprintf(copy, sizeof(copy), "%s", text);
+	for (char *one = strtok_r(copy, ", \t\n", &rest); one && !wrong; one = strtok_r(NULL, ", \t\n", &rest)) {
+		wrong = path_preferences_add(&out->paths, one);
+		if (wrong)
+			snprintf(problem, PATHS_PROBLEM_MAX, "paths: %s %s", problems_quote(one, quote), wrong);
+	}
+	out->word.paths = &out->paths;
+	return !wrong;
+}
+
+/* Rejects a device of which "paths" says something else than the list. */
+static bool check_agreement(const struct paths_choice *choice, const char *option, const char *list, enum path_use use,
+			    char problem[static PATHS_PROBLEM_MAX])
+{
+	for (size_t i = 0; i < choice->paths.count; i++) {
+		const struct path_wish *wish = &choice->paths.wishes[i];
+		const char *name = path_use_name(wish->use);
+
+		if (!*wish->device || wish->use == use || !host_word_names(list, wish->device))
+			continue;
+		snprintf(problem, PATHS_PROBLEM_MAX, "%s: it names %s, and paths has %s%s%s; say one of them, by paths for programs as well",
+			 option, wish->device, wish->device, *name ? "=" : "", name);
+		return false;
+	}
+	return true;
+}
+
+bool paths_choice_read(struct paths_choice *out, const struct paths_texts *texts, char problem[static PATHS_PROBLEM_MAX])
+{
+	const char *device = texts->device, *beside_vpn = texts->beside_vpn;
 	char quote[PROBLEM_QUOTE_MAX];
 
 	*out = (struct paths_choice){
-		.word = { .device = device && *device ? device : NULL, .never = never, .backup = backup,
+		.word = { .device = device && *device ? device : NULL, .never = texts->never, .backup = texts->backup,
 			  .beside_vpn = beside_vpn && strcmp(beside_vpn, "1") == 0 },
 		.table_first = PATHS_TABLE_FIRST,
 		.table_last = PATHS_TABLE_LAST,
@@ -110,8 +143,11 @@ bool paths_choice_read(struct paths_choice *out, const char *device, const char 
 		snprintf(problem, PATHS_PROBLEM_MAX, "beside-vpn: %s is neither 0 nor 1", problems_quote(beside_vpn, quote));
 		return false;
 	}
-	return check_list("device", device, problem) && check_list("never-device", never, problem) &&
-	       check_list("backup-device", backup, problem) && (!tables || read_tables(out, tables, problem));
+	return check_list("device", device, problem) && check_list("never-device", texts->never, problem) &&
+	       check_list("backup-device", texts->backup, problem) && (!texts->tables || read_tables(out, texts->tables, problem)) &&
+	       (!texts->paths || read_paths(out, texts->paths, problem)) &&
+	       check_agreement(out, "never-device", texts->never, PATH_USE_NEVER, problem) &&
+	       check_agreement(out, "backup-device", texts->backup, PATH_USE_BACKUP, problem);
 }
 
 /* --- the wanted state ------------------------------------------------------------------- */
@@ -225,6 +261,15 @@ static unsigned int find_limit(const struct paths_wanted *wanted)
 	return most < LIMIT_MIN ? LIMIT_MIN : most > HOST_ENDPOINTS_USED_MAX ? HOST_ENDPOINTS_USED_MAX : most;
 }
 
+/* Does NetworkManager keep endpoints here? It has the property since 1.40, for all of its devices. */
+static bool does_nm_keep(const struct host_managers *managers)
+{
+	for (size_t i = 0; i < managers->nm_count; i++)
+		if (managers->nm[i].endpoints || managers->nm[i].disabled)
+			return true;
+	return false;
+}
+
 int paths_wanted_find(struct paths_wanted *out, const struct host *host, const struct paths_choice *choice,
 		      const struct paths_memory *memory)
 {
@@ -243,6 +288,7 @@ int paths_wanted_find(struct paths_wanted *out, const struct host *host, const s
 	}
 	out->limit = find_limit(out);
 	out->may_keep = !host_vpn(host, &choice->word) && !host->managers.mptcpd && !host->managers.userspace;
+	out->is_alone = !host->managers.mptcpd && !host->managers.userspace && !does_nm_keep(&host->managers);
 	out->keeps = out->may_keep && !is_any_used(out);
 	return 0;
 }

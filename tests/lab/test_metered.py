@@ -8,7 +8,7 @@ import contextlib
 import json
 
 from convertlab import Lab, Link, check, equal, long, main, wait_until
-from convertlab.paths import BULK, serve
+from convertlab.paths import BULK, DEVICES, OURS, PathManager, bare, endpoints, ip, serve
 
 SIZE = 1500000
 STANDBY = 4000  # bytes of a subflow that stands by, from its SYN to its end, both ways
@@ -48,12 +48,22 @@ def environment(lab, wish):
     return env
 
 
+def connections_end(lab):
+    """Waits for the last packets of earlier connections."""
+    wait_until(lambda: not lab.client.run(["ss", "-Htn", "state", "connected", "exclude", "time-wait"]).stdout, 20, "the end of connections")
+
+
 def transfer(lab, wish, method="preload", verb="get", wrapper=()):
     """Makes a transfer with this CONVERT_PATHS. Returns (the bytes that lte carried for it, what the log says of it)."""
-    wait_until(lambda: not lab.client.run(["ss", "-Htn", "state", "connected", "exclude", "time-wait"]).stdout, 10, "the end of earlier connections")
+    connections_end(lab)
     before = on_lte(lab)
     log = lab.client.run([*wrapper, *command(lab, method, verb)], env=environment(lab, wish)).stderr
     return on_lte(lab) - before, log
+
+
+def doctor(lab, wish, *words):
+    return lab.client.run([lab.build.program("convertize"), "check", "--config", "none", *words], check=False,
+                          env={"CONVERT_ADDR": lab.converter.addr4, "CONVERT_CACHE": "none", "CONVERT_PATHS": wish})
 
 
 def carries_nothing(lab, wishes, said, **options):
@@ -116,6 +126,27 @@ def test_situations():
 
 
 @long
+def test_the_doctor_knows_why():
+    """check is degraded while Multipath TCP would break the word; the commands that it prints cure that, and then a transfer is Multipath TCP's."""
+    with metered() as lab:
+        for wish, breaches in (("lte=never", 2), ("lte=backup", 2)):
+            bare_endpoints = "\n".join("endpoint add %s dev %s subflow" % (address, device) for device, address in (
+                ("wifi", lab.client.wifi4), ("lte", lab.client.lte4), ("lte", "fd02::2")))
+            lab.client.ip("mptcp endpoint flush", "mptcp limits set subflows 2 add_addr_accepted 2",
+                          *["mptcp " + line for line in bare_endpoints.splitlines()])
+            for _ in range(breaches):
+                check_said = json.loads(doctor(lab, wish, "--json").stdout)
+                fact = next(fact for fact in check_said["facts"] if fact["name"] == "paths.word")
+                check(fact["status"] == "warn" and "connections use TCP instead of Multipath TCP, since" in fact["text"], fact)
+                check(doctor(lab, wish, "--fix").stdout, "commands")
+                doctor(lab, wish, "--fix=run")
+            fact = next(fact for fact in json.loads(doctor(lab, wish, "--json").stdout)["facts"] if fact["name"] == "paths.word")
+            equal(fact["status"], "ok", "the word in %s" % fact)
+            count, log = transfer(lab, wish)
+            check(count < STANDBY and MPTCP in log, "%d bytes, %s" % (count, log))
+
+
+@long
 def test_a_backup_takes_over():
     """With the kernel's flag a subflow stands by on lte: its handshake is all that it carries until wifi fails, and then the transfer goes on."""
     with metered() as lab:
@@ -130,6 +161,43 @@ def test_a_backup_takes_over():
         lab.wifi.down()
         equal(running.wait(60), 0, "the transfer: " + running.log_text())
         check(on_lte(lab) - before > SIZE, "%d bytes on lte, which takes over" % (on_lte(lab) - before))
+
+
+@long
+def test_the_path_service():
+    """It keeps endpoints as its own configuration says. Programs know that, and trust it with networks that aren't there yet."""
+    with metered() as lab:
+        bare(lab)
+        situations = [
+            # the service's words, the wish, is it kept by Multipath TCP? how many bytes may lte carry?
+            ((), "lte=never", False, 0),
+            ((), "lte=backup", False, 0),
+            (("--never-device", "l[s-z]*"), "lte=never", True, 0),
+            (("--never-device", "lte"), "lte=backup", True, 0),
+            (("--backup-device", "lte"), "lte=backup", True, STANDBY),
+            (("--backup-device", "lte"), "lte=never", False, 0),
+            (("--paths", "lte=never"), "lte=never", True, 0),
+            (("--never-device", "lte", "--paths", "wwan9=backup"), "lte=never wwan9=backup", True, 0),
+            (("--never-device", "lte", "--paths", "wwan9=backup"), "lte=never wwan9=never", False, 0),
+            (("--never-device", "lte"), "lte=never wwan9=backup", False, 0),
+        ]
+        for words, wish, multipath, most in situations:
+            with PathManager(lab, *DEVICES, *words) as manager:
+                count, log = transfer(lab, wish)
+                check(count <= most and (MPTCP in log) == multipath and (TCP in log) != multipath,
+                      "%d bytes on lte for %s, %s, in\n%s" % (count, words, wish, log))
+                if "--never-device" not in words and "--paths" not in words:
+                    # it makes an endpoint again in a moment, as after a silence
+                    lab.client.ip("mptcp endpoint delete id %d" % endpoints(lab)[lab.client.lte4][0])
+                    count, log = transfer(lab, wish)
+                    check(count == 0 and "the path service uses a network that CONVERT_PATHS excludes" in log, "%d, %s" % (count, log))
+                connections_end(lab)
+                manager.stop()
+            equal([line for line in ip(lab, "rule") if OURS in line], [], "rules that are left")
+        result = lab.client.run([lab.build.program("convertize"), "paths", "--once", "--config", "none", "--never-device", "lte",
+                                 "--paths", "lte=backup"], check=False)
+        equal((result.returncode, result.stderr), (2, "convertize: --never-device: it names lte, and paths has lte=backup; "
+                                                   "say one of them, by paths for programs as well\n"), "a contradiction")
 
 
 @long

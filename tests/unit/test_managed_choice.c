@@ -29,11 +29,60 @@ START_TEST(test_choice)
 			  MPTCP_PM_ADDR_FLAG_SUBFLOW | MPTCP_PM_ADDR_FLAG_BACKUP);
 	choice.word.backup = NULL;
 	look();
-	expect("ip mptcp endpoint change id 101 nobackup");
+	expect("ip mptcp endpoint change id 101 nobackup", "ip rule del oif wwan0 nop priority 8805 protocol 88");
 	settle();
 	choice.word.backup = "wlan0";
 	look();
-	expect("ip mptcp endpoint change id 100 backup");
+	expect("ip mptcp endpoint change id 100 backup", "ip rule add oif wlan0 nop priority 8805 protocol 88");
+}
+END_TEST
+
+/* Programs learn which devices this choice excludes, unless somebody else makes endpoints, or the manager ends. */
+START_TEST(test_word)
+{
+	two_networks();
+	settle();
+	choice.word.never = "tun0, wl[0-9]*,a-pattern-that-is-too-long-for-a-rule*,tun0";
+	ck_assert_ptr_null(path_preferences_add(&choice.paths, "wwan9=backup"));
+	ck_assert_ptr_null(path_preferences_add(&choice.paths, "198.51.100.9=never"));
+	ck_assert_ptr_null(path_preferences_add(&choice.paths, "wwan8"));
+	choice.word.paths = &choice.paths;
+	look();
+	expect("ip rule add oif tun0 nop priority 8804 protocol 88", "ip rule add oif 'wl[0-9]*' nop priority 8804 protocol 88",
+	       "ip rule add oif wwan9 nop priority 8805 protocol 88");
+	settle();
+	wanted.is_alone = false;
+	paths_difference_find(&operations, &wanted, &host, &choice, &memory);
+	ck_assert_uint_eq(operations.count, 3);
+	for (size_t i = 0; i < operations.count; i++)
+		ck_assert_int_eq(operations.list[i].kind, PATHS_RULE_DELETE);
+	choice.word.paths = NULL;
+}
+END_TEST
+
+/* A device of which two settings say different things. */
+START_TEST(test_contradictions)
+{
+	static const struct {
+		const char *never, *backup, *paths, *problem;
+	} cases[] = {
+		{ "wwan*", NULL, "wlan0 wwan0=never", NULL },
+		{ NULL, "wwan0", "wwan0=backup,wlan0", NULL },
+		{ "wwan0", NULL, "198.51.100.2=backup", NULL },
+		{ "wwan*", NULL, "wwan0=backup", "never-device: it names wwan0, and paths has wwan0=backup; say one of them, by paths for programs as well" },
+		{ NULL, "wwan0", "wwan0", "backup-device: it names wwan0, and paths has wwan0; say one of them, by paths for programs as well" },
+		{ NULL, NULL, "wwan0=metered", "paths: \"wwan0=metered\" has something else behind the = than backup or never; "
+					       "say wwan0=backup, the network first" },
+	};
+	char problem[PATHS_PROBLEM_MAX];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct paths_texts texts = { .never = cases[i].never, .backup = cases[i].backup, .paths = cases[i].paths };
+
+		problem[0] = '\0';
+		ck_assert_int_eq(paths_choice_read(&choice, &texts, problem), !cases[i].problem);
+		ck_assert_str_eq(problem, cases[i].problem ? cases[i].problem : "");
+	}
 }
 END_TEST
 
@@ -75,7 +124,7 @@ START_TEST(test_what_is_somebody_elses)
 {
 	two_networks();
 	add_endpoint("192.0.2.2", 1, "wlan0");
-	lists.rules[host.rule_count++] = (struct host_rule){ address_of("198.51.100.2"), 102, 32765, RTPROT_BOOT };
+	lists.rules[host.rule_count++] = (struct host_rule){ address_of("198.51.100.2"), 102, 32765, RTPROT_BOOT, "" };
 	look();
 	/* of each only what is missing */
 	expect("ip route replace 192.0.2.0/24 dev wlan0 table 8805 proto 88",
@@ -84,7 +133,7 @@ START_TEST(test_what_is_somebody_elses)
 	       "ip mptcp endpoint add 198.51.100.2 id 100 dev wwan0 subflow");
 	settle();
 	/* a rule with our number in somebody's table isn't ours, and neither is an endpoint with the ID of one that we had */
-	lists.rules[host.rule_count++] = (struct host_rule){ address_of("10.1.1.1"), 77, 5, HOST_PROTOCOL_OURS };
+	lists.rules[host.rule_count++] = (struct host_rule){ address_of("10.1.1.1"), 77, 5, HOST_PROTOCOL_OURS, "" };
 	host.endpoints.endpoint[1].address = address_of("198.51.100.99");
 	paths_memory_mark(&memory, &host.endpoints);
 	paths_difference_find(&operations, NULL, &host, &choice, &memory);
@@ -282,11 +331,11 @@ START_TEST(test_choice_is_read)
 	char problem[PATHS_PROBLEM_MAX];
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		ck_assert(!paths_choice_read(&choice, wrong[i].device, wrong[i].never, NULL, wrong[i].tables, wrong[i].vpn, problem));
+		ck_assert(!paths_choice_read(&choice, &(struct paths_texts){ wrong[i].device, wrong[i].never, NULL, NULL, wrong[i].tables, wrong[i].vpn }, problem));
 		ck_assert_str_eq(problem, wrong[i].problem);
 	}
-	ck_assert(paths_choice_read(&choice, "wl*, eth[0-9],", NULL, NULL, "1-4294967295", "1", problem) == false);
-	ck_assert(paths_choice_read(&choice, "wl*, eth[0-9],", "", NULL, "4294967290-4294967295", "1", problem));
+	ck_assert(paths_choice_read(&choice, &(struct paths_texts){ "wl*, eth[0-9],", NULL, NULL, NULL, "1-4294967295", "1" }, problem) == false);
+	ck_assert(paths_choice_read(&choice, &(struct paths_texts){ "wl*, eth[0-9],", "", NULL, NULL, "4294967290-4294967295", "1" }, problem));
 	ck_assert(host_word_names(choice.word.device, "wlp2s0") && host_word_names(choice.word.device, "eth3"));
 	ck_assert(!host_word_names(choice.word.device, "eth33") && !host_word_names(choice.word.never, "") && choice.word.beside_vpn);
 }
@@ -299,6 +348,8 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, begin, NULL);
 	tcase_add_test(tcase, test_choice);
+	tcase_add_test(tcase, test_word);
+	tcase_add_test(tcase, test_contradictions);
 	tcase_add_test(tcase, test_vpn);
 	tcase_add_test(tcase, test_what_is_somebody_elses);
 	tcase_add_test(tcase, test_network_manager_and_mptcpd);

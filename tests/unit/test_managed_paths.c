@@ -124,7 +124,7 @@ START_TEST(test_all_links_go_down)
 	/* who chooses that a network isn't used doesn't wait for another one */
 	choice.word.never = "wwan0";
 	look();
-	expect("ip mptcp endpoint delete id 101");
+	expect("ip mptcp endpoint delete id 101", "ip rule add oif wwan0 nop priority 8804 protocol 88");
 	choice.word.never = NULL;
 	/* with the first that works the others go */
 	link_called("wwan0")->up = link_called("wwan0")->carrier = true;

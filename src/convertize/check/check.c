@@ -120,7 +120,7 @@ static void check_all(struct report *report, const struct options *options,
 	check_networks_read(&networks, settings);
 	check_kernel(report);
 	check_networks_report(report, &networks);
-	check_wishes(report, &settings->paths);
+	check_wishes(report, settings);
 	check_library(report, options);
 	check_cache(report, settings);
 	report_flush(report); /* the connections may take seconds */

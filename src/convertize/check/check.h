@@ -47,7 +47,7 @@ bool check_network_is_refused(const struct host_network *network);
 const struct host_network *check_network_of(const struct check_networks *networks, const union sockaddr_ip *address);
 
 /* Reports the networks that CONVERT_PATHS names and this host doesn't have. */
-void check_wishes(struct report *report, const struct path_preferences *wanted);
+void check_wishes(struct report *report, const struct settings *settings);
 void check_converters(struct report *report, const struct settings *settings,
 		      const struct check_networks *networks);
 

@@ -11,6 +11,7 @@
 #include "common/os.h"
 #include "convertize/check/check.h"
 #include "host/lookup.h"
+#include "host/networks.h"
 #include "paths/plan.h"
 
 #include <errno.h>
@@ -340,8 +341,51 @@ void check_networks_report(struct report *report, const struct check_networks *n
 			    "MPTCP's endpoints and limits can't be read: %s", strerror(-networks->host.endpoints_error));
 }
 
-void check_wishes(struct report *report, const struct path_preferences *wanted)
+/* The breach of the word at the first converter where there is one. */
+struct word_look {
+	struct host_word word;
+	enum word_breach breach;
+};
+
+static void look_at_word(const union sockaddr_ip *address, const char *name, void *arg)
 {
+	struct word_look *look = arg;
+
+	(void)name;
+	if (!look->breach)
+		look->breach = networks_break_word(&look->word, address);
+}
+
+/* Reports whether connections can be Multipath TCP's, and keep off the networks that the user excludes. */
+static void report_word(struct report *report, const struct settings *settings)
+{
+	static const char *const remedies[] = {
+		[WORD_ENDPOINT] = REMEDY_WORD_ENDPOINT, [WORD_NO_BACKUP] = REMEDY_WORD_ENDPOINT, [WORD_SERVICE] = REMEDY_WORD_SERVICE,
+		[WORD_ABSENT] = REMEDY_WORD_SERVICE,    [WORD_MANAGER] = REMEDY_MPTCPD,          [WORD_BREACH_COUNT] = NULL,
+	};
+	struct word_look look = { .word = { .paths = &settings->paths } };
+	struct fact *fact;
+
+	if (!settings->enabled || !path_preferences_restrict(&settings->paths))
+		return;
+	converter_addresses(settings, look_at_word, on_unresolved, &look);
+	if (!look.breach) {
+		report_fact(report, FACT_OK, "paths.word", NULL, "no subflow takes a network that CONVERT_PATHS excludes");
+		return;
+	}
+	fact = report_fact(report, FACT_WARN, "paths.word", NULL, "connections use TCP instead of Multipath TCP, since %s",
+			   word_breach_text(look.breach));
+	if (look.breach == WORD_ANNOUNCED)
+		fact_command(fact, COMMAND_HERE, "ip", "mptcp", "limits", "set", "add_addr_accepted", "0", (char *)NULL);
+	else if (remedies[look.breach])
+		fact_remedy(fact, "%s", remedies[look.breach]);
+}
+
+void check_wishes(struct report *report, const struct settings *settings)
+{
+	const struct path_preferences *wanted = &settings->paths;
+
+	report_word(report, settings);
 	for (size_t i = 0; i < wanted->count; i++) {
 		const struct path_wish *wish = &wanted->wishes[i];
 		char name[SOCKADDR_STRLEN];

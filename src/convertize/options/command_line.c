@@ -56,7 +56,7 @@ const struct option_row option_table[] = {
 	[OPTION_PATHS] = { "paths", "NETWORKS",
 		"devices or addresses that connections begin on, in\n"
 		"this order, with =backup or =never; repeatable",
-		SETS, "CONVERT_PATHS", NULL, true },
+		ASKS, "CONVERT_PATHS", NULL, true },
 	[OPTION_FALLBACK] = { "fallback", "direct|none",
 		"without a usable converter, connect directly or fail", SETS,
 		"CONVERT_FALLBACK", NULL, false },

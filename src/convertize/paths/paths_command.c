@@ -217,7 +217,7 @@ static void find_learned(struct paths_row *row, const struct converters *convert
 	for (size_t i = 0; i < converters->count && !*row->learned_of; i++) {
 		const union sockaddr_ip *converter = &converters->address[i];
 
-		if (sockaddr_ip_is_v4(&row->network.address) != sockaddr_ip_is_v4(converter))
+		if (sockaddr_ip_is_v4(&row->network.address) != sockaddr_ip_is_v4(converter) || row->use == PATH_USE_NEVER)
 			continue;
 		row->usual = is_usual(row, converter);
 		if (cache_converter_get(cache, converter, row->usual ? 0 : path_fingerprint(&own), CACHE_PATH, cache_now(), &row->learned))
@@ -438,12 +438,15 @@ int paths(struct options *options)
 	/* changes concern all users: then read only the administrator's file */
 	if (!conf_load(&files, options, changes))
 		return STATUS_USAGE;
-	if (!paths_choice_read(&choice, value_of(OPTION_DEVICE), value_of(OPTION_NEVER_DEVICE), value_of(OPTION_BACKUP_DEVICE),
-			       value_of(OPTION_TABLES), value_of(OPTION_BESIDE_VPN), problem)) {
+	if (!paths_choice_read(&choice, &(struct paths_texts){ value_of(OPTION_DEVICE), value_of(OPTION_NEVER_DEVICE),
+							       value_of(OPTION_BACKUP_DEVICE), value_of(OPTION_PATHS),
+							       value_of(OPTION_TABLES), value_of(OPTION_BESIDE_VPN) }, problem)) {
 		tell_problem(options, problem);
 		return STATUS_USAGE;
 	}
 	if (!check_devices(options))
 		return STATUS_USAGE;
+	if (!changes)
+		choice.word.paths = NULL; /* the table shows the networks that a user excludes, too */
 	return changes ? paths_manage(&choice, task, options->dry_run) : show(options, &choice);
 }
