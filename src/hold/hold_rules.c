@@ -58,36 +58,25 @@ struct hold_rules {
 /* "queue flags bypass to FIRST-LAST" */
 static void add_queue_statement(struct nft_transaction *t, const struct hold_rules_queues *queues)
 {
-	struct nftnl_expr *expr = nft_rule_new_expr(t, "queue");
-
-	if (!expr)
-		return;
-	nftnl_expr_set_u16(expr, NFTNL_EXPR_QUEUE_NUM, queues->first);
-	nftnl_expr_set_u16(expr, NFTNL_EXPR_QUEUE_TOTAL, queues->count);
-	nftnl_expr_set_u16(expr, NFTNL_EXPR_QUEUE_FLAGS, NFT_QUEUE_FLAG_BYPASS);
-	nft_rule_add(t, expr);
+	nft_rule_put(t, "queue", NFT_U16(NFTNL_EXPR_QUEUE_NUM, queues->first), NFT_U16(NFTNL_EXPR_QUEUE_TOTAL, queues->count),
+		     NFT_U16(NFTNL_EXPR_QUEUE_FLAGS, NFT_QUEUE_FLAG_BYPASS));
 }
 
 /* Adds a target of iptables that puts the packet into the queues, for kernels without the queue statement of nftables. */
 static void add_queue_target(struct nft_transaction *t, const struct hold_rules_queues *queues)
 {
-	struct nftnl_expr *expr = nft_rule_new_expr(t, "target");
-	struct xt_NFQ_info_v3 *info;
+	struct xt_NFQ_info_v3 *info = t->rule ? calloc(1, XT_ALIGN(sizeof(*info))) : NULL;
 
-	if (!expr)
+	if (!info) {
+		t->failed = true;
 		return;
-	info = calloc(1, XT_ALIGN(sizeof(*info)));
-	t->failed |= !info;
-	if (info) {
-		info->queuenum = queues->first;
-		info->queues_total = queues->count;
-		info->flags = NFQ_FLAG_BYPASS;
-		nftnl_expr_set_str(expr, NFTNL_EXPR_TG_NAME, "NFQUEUE");
-		nftnl_expr_set_u32(expr, NFTNL_EXPR_TG_REV, NFQUEUE_REVISION);
-		/* From here on the expression owns it. */
-		nftnl_expr_set(expr, NFTNL_EXPR_TG_INFO, info, XT_ALIGN(sizeof(*info)));
 	}
-	nft_rule_add(t, expr);
+	info->queuenum = queues->first;
+	info->queues_total = queues->count;
+	info->flags = NFQ_FLAG_BYPASS;
+	/* The expression owns @info from here on. */
+	nft_rule_put(t, "target", NFT_DATA(NFTNL_EXPR_TG_NAME, "NFQUEUE", sizeof("NFQUEUE")), NFT_U32(NFTNL_EXPR_TG_REV, NFQUEUE_REVISION),
+		     NFT_DATA(NFTNL_EXPR_TG_INFO, info, XT_ALIGN(sizeof(*info))));
 }
 
 /* "tcp urgptr == VALUE", or != */
@@ -95,27 +84,19 @@ static void match_urgent(struct nft_transaction *t, enum nft_cmp_ops op, uint16_
 {
 	const uint16_t urgent = htons(value);
 
-	nft_rule_load_payload(t, NFT_PAYLOAD_TRANSPORT_HEADER, TCP_URGENT_OFFSET, sizeof(urgent));
-	nft_rule_compare(t, op, &urgent, sizeof(urgent));
+	nft_rule_match_payload(t, NFT_PAYLOAD_TRANSPORT_HEADER, TCP_URGENT_OFFSET, op, &urgent, sizeof(urgent));
 }
 
 /* "@ih,16,16 == NUMBER tcp urgptr != MARK reset tcp option timestamp" */
 static void add_unconfirmed(struct nft_transaction *t, uint16_t number)
 {
 	const uint16_t magic = htons(number);
-	struct nftnl_expr *expr;
 
 	/* Behind the TCP header; no match without data. */
-	nft_rule_load_payload(t, NFT_PAYLOAD_INNER_HEADER, MAGIC_OFFSET, sizeof(magic));
-	nft_rule_compare(t, NFT_CMP_EQ, &magic, sizeof(magic));
+	nft_rule_match_payload(t, NFT_PAYLOAD_INNER_HEADER, MAGIC_OFFSET, NFT_CMP_EQ, &magic, sizeof(magic));
 	match_urgent(t, NFT_CMP_NEQ, SYN_PACKET_MARK);
-	expr = nft_rule_new_expr(t, "exthdr");
-	if (!expr)
-		return;
 	/* An exthdr expression without a register turns the option into NOPs. */
-	nftnl_expr_set_u8(expr, NFTNL_EXPR_EXTHDR_TYPE, TCP_KIND_TIMESTAMPS);
-	nftnl_expr_set_u32(expr, NFTNL_EXPR_EXTHDR_OP, NFT_EXTHDR_OP_TCPOPT);
-	nft_rule_add(t, expr);
+	nft_rule_put(t, "exthdr", NFT_U8(NFTNL_EXPR_EXTHDR_TYPE, TCP_KIND_TIMESTAMPS), NFT_U32(NFTNL_EXPR_EXTHDR_OP, NFT_EXTHDR_OP_TCPOPT));
 }
 
 static void begin_rule(struct nft_transaction *t, const char *chain, const struct listen_address *listen)
@@ -130,15 +111,15 @@ static void begin_rule(struct nft_transaction *t, const char *chain, const struc
 /* Makes the chain to which the SYNs of all addresses go, with a rule for each way of refusing a SYN. */
 static void add_refusals(struct nft_transaction *t)
 {
-	nft_transaction_add_chain(t, CHAIN_REFUSE);
+	nft_transaction_add_chain(t, CHAIN_REFUSE, NULL);
 	nft_transaction_begin_rule(t, CHAIN_REFUSE);
 	match_urgent(t, NFT_CMP_EQ, SYN_PACKET_REFUSED | NATIVE_RESET);
-	nft_rule_reject_by_reset(t);
+	nft_rule_reject(t, NFT_REJECT_TCP_RST, 0);
 	nft_transaction_end_rule(t);
 	for (uint8_t code = 0; code < NATIVE_CODES; code++) {
 		nft_transaction_begin_rule(t, CHAIN_REFUSE);
 		match_urgent(t, NFT_CMP_EQ, SYN_PACKET_REFUSED | code);
-		nft_rule_reject_by_icmp(t, code);
+		nft_rule_reject(t, NFT_REJECT_ICMP_UNREACH, code);
 		nft_transaction_end_rule(t);
 	}
 }
@@ -174,11 +155,12 @@ static void add_rules(struct nft_transaction *t, const struct listen_address *li
 static int transact(struct hold_rules *rules, const struct listen_address *listen, size_t count,
 		    const struct hold_rules_queues *queues, const struct forms *forms)
 {
+	static const int first = NF_IP_PRI_MANGLE, second = NF_IP_PRI_MANGLE + 1;
 	struct nft_transaction t;
 
 	nft_transaction_begin(&t, &rules->table, 2 + (2 + NATIVE_CODES) + 4 * count);
-	nft_transaction_add_input_chain(&t, CHAIN_WITHHOLD, NF_IP_PRI_MANGLE);
-	nft_transaction_add_input_chain(&t, CHAIN_UNCONFIRMED, NF_IP_PRI_MANGLE + 1);
+	nft_transaction_add_chain(&t, CHAIN_WITHHOLD, &first);
+	nft_transaction_add_chain(&t, CHAIN_UNCONFIRMED, &second);
 	if (forms->refuses)
 		add_refusals(&t);
 	for (size_t i = 0; i < count; i++)

@@ -149,8 +149,7 @@ static void empty_chain(struct nft_transaction *t, const char *name)
 	nftnl_rule_free(rule);
 }
 
-/* @priority: NULL: a chain without a hook */
-static void put_chain(struct nft_transaction *t, const char *name, const int *priority)
+void nft_transaction_add_chain(struct nft_transaction *t, const char *name, const int *priority)
 {
 	struct nftnl_chain *chain = t->failed ? NULL : nftnl_chain_alloc();
 
@@ -169,16 +168,6 @@ static void put_chain(struct nft_transaction *t, const char *name, const int *pr
 	mnl_nlmsg_batch_next(t->batch);
 	nftnl_chain_free(chain);
 	empty_chain(t, name);
-}
-
-void nft_transaction_add_chain(struct nft_transaction *t, const char *name)
-{
-	put_chain(t, name, NULL);
-}
-
-void nft_transaction_add_input_chain(struct nft_transaction *t, const char *name, int priority)
-{
-	put_chain(t, name, &priority);
 }
 
 void nft_transaction_begin_rule(struct nft_transaction *t, const char *chain)
@@ -259,86 +248,69 @@ int nft_transaction_commit(struct nft_transaction *t)
 #define TCP_FIN_SYN_RST_ACK 0x17
 #define TCP_SYN_ONLY 0x02
 
-struct nftnl_expr *nft_rule_new_expr(struct nft_transaction *t, const char *type)
+void nft_rule_put_all(struct nft_transaction *t, const char *type, const struct nft_attribute *attributes, size_t count)
 {
 	struct nftnl_expr *expr = t->rule ? nftnl_expr_alloc(type) : NULL;
 
-	t->failed |= !expr;
-	return expr;
-}
+	if (!expr) {
+		t->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < count; i++) {
+		const struct nft_attribute *a = &attributes[i];
 
-void nft_rule_add(struct nft_transaction *t, struct nftnl_expr *expr)
-{
-	if (expr)
-		nftnl_rule_add_expr(t->rule, expr);
+		if (a->data)
+			nftnl_expr_set(expr, a->type, a->data, a->len);
+		else if (a->len == sizeof(uint8_t))
+			nftnl_expr_set_u8(expr, a->type, (uint8_t)a->value);
+		else if (a->len == sizeof(uint16_t))
+			nftnl_expr_set_u16(expr, a->type, (uint16_t)a->value);
+		else
+			nftnl_expr_set_u32(expr, a->type, a->value);
+	}
+	nftnl_rule_add_expr(t->rule, expr);
 }
 
 void nft_rule_compare(struct nft_transaction *t, enum nft_cmp_ops op, const void *data, size_t len)
 {
-	struct nftnl_expr *expr = nft_rule_new_expr(t, "cmp");
-
-	if (!expr)
-		return;
-	nftnl_expr_set_u32(expr, NFTNL_EXPR_CMP_SREG, NFT_REG_1);
-	nftnl_expr_set_u32(expr, NFTNL_EXPR_CMP_OP, op);
-	nftnl_expr_set(expr, NFTNL_EXPR_CMP_DATA, data, (uint32_t)len);
-	nft_rule_add(t, expr);
+	nft_rule_put(t, "cmp", NFT_U32(NFTNL_EXPR_CMP_SREG, NFT_REG_1), NFT_U32(NFTNL_EXPR_CMP_OP, op),
+		     NFT_DATA(NFTNL_EXPR_CMP_DATA, data, len));
 }
 
 /* Matches packets by a fact that the kernel knows about them. */
 static void match_meta(struct nft_transaction *t, enum nft_meta_keys key, const void *data, size_t len)
 {
-	struct nftnl_expr *expr = nft_rule_new_expr(t, "meta");
-
-	if (!expr)
-		return;
-	nftnl_expr_set_u32(expr, NFTNL_EXPR_META_KEY, key);
-	nftnl_expr_set_u32(expr, NFTNL_EXPR_META_DREG, NFT_REG_1);
-	nft_rule_add(t, expr);
+	nft_rule_put(t, "meta", NFT_U32(NFTNL_EXPR_META_KEY, key), NFT_U32(NFTNL_EXPR_META_DREG, NFT_REG_1));
 	nft_rule_compare(t, NFT_CMP_EQ, data, len);
 }
 
-void nft_rule_load_payload(struct nft_transaction *t, enum nft_payload_bases base, uint32_t offset,
-			   size_t len)
+void nft_rule_match_payload(struct nft_transaction *t, enum nft_payload_bases base, uint32_t offset, enum nft_cmp_ops op,
+			    const void *data, size_t len)
 {
-	struct nftnl_expr *expr = nft_rule_new_expr(t, "payload");
+	nft_rule_load_payload(t, base, offset, len);
+	nft_rule_compare(t, op, data, len);
+}
 
-	if (!expr)
-		return;
-	nftnl_expr_set_u32(expr, NFTNL_EXPR_PAYLOAD_BASE, base);
-	nftnl_expr_set_u32(expr, NFTNL_EXPR_PAYLOAD_OFFSET, offset);
-	nftnl_expr_set_u32(expr, NFTNL_EXPR_PAYLOAD_LEN, (uint32_t)len);
-	nftnl_expr_set_u32(expr, NFTNL_EXPR_PAYLOAD_DREG, NFT_REG_1);
-	nft_rule_add(t, expr);
+void nft_rule_load_payload(struct nft_transaction *t, enum nft_payload_bases base, uint32_t offset, size_t len)
+{
+	nft_rule_put(t, "payload", NFT_U32(NFTNL_EXPR_PAYLOAD_BASE, base), NFT_U32(NFTNL_EXPR_PAYLOAD_OFFSET, offset),
+		     NFT_U32(NFTNL_EXPR_PAYLOAD_LEN, len), NFT_U32(NFTNL_EXPR_PAYLOAD_DREG, NFT_REG_1));
 }
 
 void nft_rule_load_tcp_option(struct nft_transaction *t, uint8_t kind, uint32_t offset)
 {
-	struct nftnl_expr *expr = nft_rule_new_expr(t, "exthdr");
-
-	if (!expr)
-		return;
-	nftnl_expr_set_u8(expr, NFTNL_EXPR_EXTHDR_TYPE, kind);
-	nftnl_expr_set_u32(expr, NFTNL_EXPR_EXTHDR_OP, NFT_EXTHDR_OP_TCPOPT);
-	nftnl_expr_set_u32(expr, NFTNL_EXPR_EXTHDR_OFFSET, offset);
-	nftnl_expr_set_u32(expr, NFTNL_EXPR_EXTHDR_LEN, 1);
-	nftnl_expr_set_u32(expr, NFTNL_EXPR_EXTHDR_DREG, NFT_REG_1);
-	nft_rule_add(t, expr);
+	nft_rule_put(t, "exthdr", NFT_U8(NFTNL_EXPR_EXTHDR_TYPE, kind), NFT_U32(NFTNL_EXPR_EXTHDR_OP, NFT_EXTHDR_OP_TCPOPT),
+		     NFT_U32(NFTNL_EXPR_EXTHDR_OFFSET, offset), NFT_U32(NFTNL_EXPR_EXTHDR_LEN, 1),
+		     NFT_U32(NFTNL_EXPR_EXTHDR_DREG, NFT_REG_1));
 }
 
 void nft_rule_mask_byte(struct nft_transaction *t, uint8_t mask)
 {
 	static const uint8_t xor = 0;
-	struct nftnl_expr *expr = nft_rule_new_expr(t, "bitwise");
 
-	if (!expr)
-		return;
-	nftnl_expr_set_u32(expr, NFTNL_EXPR_BITWISE_SREG, NFT_REG_1);
-	nftnl_expr_set_u32(expr, NFTNL_EXPR_BITWISE_DREG, NFT_REG_1);
-	nftnl_expr_set_u32(expr, NFTNL_EXPR_BITWISE_LEN, sizeof(mask));
-	nftnl_expr_set(expr, NFTNL_EXPR_BITWISE_MASK, &mask, sizeof(mask));
-	nftnl_expr_set(expr, NFTNL_EXPR_BITWISE_XOR, &xor, sizeof(xor));
-	nft_rule_add(t, expr);
+	nft_rule_put(t, "bitwise", NFT_U32(NFTNL_EXPR_BITWISE_SREG, NFT_REG_1), NFT_U32(NFTNL_EXPR_BITWISE_DREG, NFT_REG_1),
+		     NFT_U32(NFTNL_EXPR_BITWISE_LEN, sizeof(mask)), NFT_DATA(NFTNL_EXPR_BITWISE_MASK, &mask, sizeof(mask)),
+		     NFT_DATA(NFTNL_EXPR_BITWISE_XOR, &xor, sizeof(xor)));
 }
 
 void nft_rule_match_tcp(struct nft_transaction *t)
@@ -361,6 +333,8 @@ void nft_rule_match_address(struct nft_transaction *t, const struct listen_addre
 {
 	static const uint8_t ipv4 = NFPROTO_IPV4, ipv6 = NFPROTO_IPV6;
 	const union sockaddr_ip *address = &listen->address;
+	const struct in_addr *in = &address->in.sin_addr;
+	const struct in6_addr *in6 = &address->in6.sin6_addr;
 	uint8_t device[IFNAMSIZ] = { 0 };
 
 	if (listen->device[0]) {
@@ -369,18 +343,11 @@ void nft_rule_match_address(struct nft_transaction *t, const struct listen_addre
 	}
 	if (address->sa.sa_family == AF_INET) {
 		match_meta(t, NFT_META_NFPROTO, &ipv4, sizeof(ipv4));
-		if (address->in.sin_addr.s_addr == htonl(INADDR_ANY))
-			return;
-		nft_rule_load_payload(t, NFT_PAYLOAD_NETWORK_HEADER, IP_DADDR_OFFSET,
-				      sizeof(address->in.sin_addr));
-		nft_rule_compare(t, NFT_CMP_EQ, &address->in.sin_addr,
-				 sizeof(address->in.sin_addr));
-	} else if (!IN6_IS_ADDR_UNSPECIFIED(&address->in6.sin6_addr)) {
+		if (in->s_addr != htonl(INADDR_ANY))
+			nft_rule_match_payload(t, NFT_PAYLOAD_NETWORK_HEADER, IP_DADDR_OFFSET, NFT_CMP_EQ, in, sizeof(*in));
+	} else if (!IN6_IS_ADDR_UNSPECIFIED(in6)) {
 		match_meta(t, NFT_META_NFPROTO, &ipv6, sizeof(ipv6));
-		nft_rule_load_payload(t, NFT_PAYLOAD_NETWORK_HEADER, IP6_DADDR_OFFSET,
-				      sizeof(address->in6.sin6_addr));
-		nft_rule_compare(t, NFT_CMP_EQ, &address->in6.sin6_addr,
-				 sizeof(address->in6.sin6_addr));
+		nft_rule_match_payload(t, NFT_PAYLOAD_NETWORK_HEADER, IP6_DADDR_OFFSET, NFT_CMP_EQ, in6, sizeof(*in6));
 	}
 }
 
@@ -388,50 +355,21 @@ void nft_rule_match_port(struct nft_transaction *t, const struct listen_address 
 {
 	const uint16_t port = htons(sockaddr_ip_port(&listen->address));
 
-	nft_rule_load_payload(t, NFT_PAYLOAD_TRANSPORT_HEADER, TCP_DPORT_OFFSET, sizeof(port));
-	nft_rule_compare(t, NFT_CMP_EQ, &port, sizeof(port));
-}
-
-static void add_verdict(struct nft_transaction *t, int verdict, const char *chain)
-{
-	struct nftnl_expr *expr = nft_rule_new_expr(t, "immediate");
-
-	if (!expr)
-		return;
-	nftnl_expr_set_u32(expr, NFTNL_EXPR_IMM_DREG, NFT_REG_VERDICT);
-	nftnl_expr_set_u32(expr, NFTNL_EXPR_IMM_VERDICT, (uint32_t)verdict);
-	if (chain)
-		nftnl_expr_set_str(expr, NFTNL_EXPR_IMM_CHAIN, chain);
-	nft_rule_add(t, expr);
+	nft_rule_match_payload(t, NFT_PAYLOAD_TRANSPORT_HEADER, TCP_DPORT_OFFSET, NFT_CMP_EQ, &port, sizeof(port));
 }
 
 void nft_rule_accept(struct nft_transaction *t)
 {
-	add_verdict(t, NF_ACCEPT, NULL);
-}
-
-static void add_reject(struct nft_transaction *t, enum nft_reject_types type, uint8_t code)
-{
-	struct nftnl_expr *expr = nft_rule_new_expr(t, "reject");
-
-	if (!expr)
-		return;
-	nftnl_expr_set_u32(expr, NFTNL_EXPR_REJECT_TYPE, type);
-	nftnl_expr_set_u8(expr, NFTNL_EXPR_REJECT_CODE, code);
-	nft_rule_add(t, expr);
-}
-
-void nft_rule_reject_by_reset(struct nft_transaction *t)
-{
-	add_reject(t, NFT_REJECT_TCP_RST, 0);
-}
-
-void nft_rule_reject_by_icmp(struct nft_transaction *t, uint8_t code)
-{
-	add_reject(t, NFT_REJECT_ICMP_UNREACH, code);
+	nft_rule_put(t, "immediate", NFT_U32(NFTNL_EXPR_IMM_DREG, NFT_REG_VERDICT), NFT_U32(NFTNL_EXPR_IMM_VERDICT, NF_ACCEPT));
 }
 
 void nft_rule_jump(struct nft_transaction *t, const char *chain)
 {
-	add_verdict(t, NFT_JUMP, chain);
+	nft_rule_put(t, "immediate", NFT_U32(NFTNL_EXPR_IMM_DREG, NFT_REG_VERDICT), NFT_U32(NFTNL_EXPR_IMM_VERDICT, (uint32_t)NFT_JUMP),
+		     NFT_DATA(NFTNL_EXPR_IMM_CHAIN, chain, strlen(chain) + 1));
+}
+
+void nft_rule_reject(struct nft_transaction *t, enum nft_reject_types type, uint8_t code)
+{
+	nft_rule_put(t, "reject", NFT_U32(NFTNL_EXPR_REJECT_TYPE, type), NFT_U8(NFTNL_EXPR_REJECT_CODE, code));
 }

@@ -57,11 +57,9 @@ void nft_transaction_begin(struct nft_transaction *t, struct nft_table *table, s
 /*
  * Makes a chain with this name, unless it is there, and removes its rules. Chains stay, since the kernel drops
  * all packets in the netfilter queues of the network namespace when a chain with a hook goes.
+ * @priority: that of a chain at the hook "input", of the type "filter"; NULL: a chain without a hook
  */
-void nft_transaction_add_chain(struct nft_transaction *t, const char *name);
-
-/* Makes a chain as nft_transaction_add_chain() does, of the type "filter" and at the hook "input". */
-void nft_transaction_add_input_chain(struct nft_transaction *t, const char *name, int priority);
+void nft_transaction_add_chain(struct nft_transaction *t, const char *name, const int *priority);
 
 /* Begins a rule at the end of a chain; the nft_rule_* functions add its expressions. */
 void nft_transaction_begin_rule(struct nft_transaction *t, const char *chain);
@@ -83,18 +81,33 @@ int nft_transaction_commit(struct nft_transaction *t);
  * there.
  */
 
-/* Returns an expression of this type without attributes, for nft_rule_add(); NULL: out of memory. */
-struct nftnl_expr *nft_rule_new_expr(struct nft_transaction *t, const char *type);
+/* An attribute of an expression: a number of @len bytes, or the @len bytes at @data. */
+struct nft_attribute {
+	uint16_t type; /* NFTNL_EXPR_… */
+	uint32_t len;
+	uint32_t value;
+	const void *data; /* NULL: it is a number */
+};
+#define NFT_U8(type, value) { type, sizeof(uint8_t), value, NULL }
+#define NFT_U16(type, value) { type, sizeof(uint16_t), value, NULL }
+#define NFT_U32(type, value) { type, sizeof(uint32_t), (uint32_t)(value), NULL }
+#define NFT_DATA(type, data, len) { type, (uint32_t)(len), 0, data }
 
-/* Adds an expression to the rule, which owns it from here on. NULL is fine. */
-void nft_rule_add(struct nft_transaction *t, struct nftnl_expr *expr);
+/* Adds an expression of this type, with its attributes as the other arguments. */
+#define nft_rule_put(t, type, ...)                                                   \
+	nft_rule_put_all(t, type, (const struct nft_attribute[]){ __VA_ARGS__ }, \
+			 sizeof((const struct nft_attribute[]){ __VA_ARGS__ }) / sizeof(struct nft_attribute))
+void nft_rule_put_all(struct nft_transaction *t, const char *type, const struct nft_attribute *attributes, size_t count);
 
 /* Continues the rule only if register 1 compares to @data by @op. */
 void nft_rule_compare(struct nft_transaction *t, enum nft_cmp_ops op, const void *data, size_t len);
 
 /* Loads a field of a header; the rule ends if the packet has no such field. */
-void nft_rule_load_payload(struct nft_transaction *t, enum nft_payload_bases base, uint32_t offset,
-			   size_t len);
+void nft_rule_load_payload(struct nft_transaction *t, enum nft_payload_bases base, uint32_t offset, size_t len);
+
+/* Continues the rule only if a field of a header compares to @data by @op. */
+void nft_rule_match_payload(struct nft_transaction *t, enum nft_payload_bases base, uint32_t offset, enum nft_cmp_ops op,
+			    const void *data, size_t len);
 
 /* Loads a byte of a TCP option; the rule ends if the segment has no such option. */
 void nft_rule_load_tcp_option(struct nft_transaction *t, uint8_t kind, uint32_t offset);
@@ -117,11 +130,8 @@ void nft_rule_match_port(struct nft_transaction *t, const struct listen_address 
 /* "accept" */
 void nft_rule_accept(struct nft_transaction *t);
 
-/* "reject with tcp reset" */
-void nft_rule_reject_by_reset(struct nft_transaction *t);
-
-/* "reject with icmp CODE", or icmpv6 by the packet's family; @code: a number that has a meaning in both */
-void nft_rule_reject_by_icmp(struct nft_transaction *t, uint8_t code);
+/* "reject with tcp reset", or "reject with icmp CODE", icmpv6 by the packet's family; @code: a number that has a meaning in both */
+void nft_rule_reject(struct nft_transaction *t, enum nft_reject_types type, uint8_t code);
 
 /* "jump CHAIN", to a chain of the same table */
 void nft_rule_jump(struct nft_transaction *t, const char *chain);

@@ -61,46 +61,25 @@ struct syn_window {
 /* Turns the window in register 1 from network byte order into the host's, or back. */
 static void turn_window(struct nft_transaction *t, enum nft_byteorder_ops op)
 {
-	struct nftnl_expr *expr = nft_rule_new_expr(t, "byteorder");
-
-	if (!expr)
-		return;
-	nftnl_expr_set_u32(expr, NFTNL_EXPR_BYTEORDER_SREG, NFT_REG_1);
-	nftnl_expr_set_u32(expr, NFTNL_EXPR_BYTEORDER_DREG, NFT_REG_1);
-	nftnl_expr_set_u32(expr, NFTNL_EXPR_BYTEORDER_OP, op);
-	nftnl_expr_set_u32(expr, NFTNL_EXPR_BYTEORDER_LEN, sizeof(uint16_t));
-	nftnl_expr_set_u32(expr, NFTNL_EXPR_BYTEORDER_SIZE, sizeof(uint16_t));
-	nft_rule_add(t, expr);
+	nft_rule_put(t, "byteorder", NFT_U32(NFTNL_EXPR_BYTEORDER_SREG, NFT_REG_1), NFT_U32(NFTNL_EXPR_BYTEORDER_DREG, NFT_REG_1),
+		     NFT_U32(NFTNL_EXPR_BYTEORDER_OP, op), NFT_U32(NFTNL_EXPR_BYTEORDER_LEN, sizeof(uint16_t)),
+		     NFT_U32(NFTNL_EXPR_BYTEORDER_SIZE, sizeof(uint16_t)));
 }
 
 static void shift_window(struct nft_transaction *t, uint32_t scale)
 {
-	struct nftnl_expr *expr = nft_rule_new_expr(t, "bitwise");
-
-	if (!expr)
-		return;
-	nftnl_expr_set_u32(expr, NFTNL_EXPR_BITWISE_SREG, NFT_REG_1);
-	nftnl_expr_set_u32(expr, NFTNL_EXPR_BITWISE_DREG, NFT_REG_1);
-	nftnl_expr_set_u32(expr, NFTNL_EXPR_BITWISE_LEN, sizeof(uint16_t));
-	nftnl_expr_set_u32(expr, NFTNL_EXPR_BITWISE_OP, NFT_BITWISE_RSHIFT);
-	nftnl_expr_set(expr, NFTNL_EXPR_BITWISE_DATA, &scale, sizeof(scale));
-	nft_rule_add(t, expr);
+	nft_rule_put(t, "bitwise", NFT_U32(NFTNL_EXPR_BITWISE_SREG, NFT_REG_1), NFT_U32(NFTNL_EXPR_BITWISE_DREG, NFT_REG_1),
+		     NFT_U32(NFTNL_EXPR_BITWISE_LEN, sizeof(uint16_t)), NFT_U32(NFTNL_EXPR_BITWISE_OP, NFT_BITWISE_RSHIFT),
+		     NFT_DATA(NFTNL_EXPR_BITWISE_DATA, &scale, sizeof(scale)));
 }
 
 /* Writes register 1 into the window, and corrects the checksum. */
 static void store_window(struct nft_transaction *t)
 {
-	struct nftnl_expr *expr = nft_rule_new_expr(t, "payload");
-
-	if (!expr)
-		return;
-	nftnl_expr_set_u32(expr, NFTNL_EXPR_PAYLOAD_SREG, NFT_REG_1);
-	nftnl_expr_set_u32(expr, NFTNL_EXPR_PAYLOAD_BASE, NFT_PAYLOAD_TRANSPORT_HEADER);
-	nftnl_expr_set_u32(expr, NFTNL_EXPR_PAYLOAD_OFFSET, WINDOW_OFFSET);
-	nftnl_expr_set_u32(expr, NFTNL_EXPR_PAYLOAD_LEN, sizeof(uint16_t));
-	nftnl_expr_set_u32(expr, NFTNL_EXPR_PAYLOAD_CSUM_TYPE, NFT_PAYLOAD_CSUM_INET);
-	nftnl_expr_set_u32(expr, NFTNL_EXPR_PAYLOAD_CSUM_OFFSET, CHECKSUM_OFFSET);
-	nft_rule_add(t, expr);
+	nft_rule_put(t, "payload", NFT_U32(NFTNL_EXPR_PAYLOAD_SREG, NFT_REG_1),
+		     NFT_U32(NFTNL_EXPR_PAYLOAD_BASE, NFT_PAYLOAD_TRANSPORT_HEADER), NFT_U32(NFTNL_EXPR_PAYLOAD_OFFSET, WINDOW_OFFSET),
+		     NFT_U32(NFTNL_EXPR_PAYLOAD_LEN, sizeof(uint16_t)), NFT_U32(NFTNL_EXPR_PAYLOAD_CSUM_TYPE, NFT_PAYLOAD_CSUM_INET),
+		     NFT_U32(NFTNL_EXPR_PAYLOAD_CSUM_OFFSET, CHECKSUM_OFFSET));
 }
 
 /* "tcp option window count SCALE tcp window >= 1 << SCALE tcp window set tcp window >> SCALE accept" */
@@ -112,8 +91,7 @@ static void put_shift(struct nft_transaction *t, uint8_t scale)
 	nft_rule_load_tcp_option(t, TCP_KIND_WINDOW_SCALE, SCALE_OFFSET);
 	nft_rule_compare(t, NFT_CMP_EQ, &scale, sizeof(scale));
 	nft_rule_match_tcp(t);
-	nft_rule_load_payload(t, NFT_PAYLOAD_TRANSPORT_HEADER, WINDOW_OFFSET, sizeof(least));
-	nft_rule_compare(t, NFT_CMP_GTE, &least, sizeof(least));
+	nft_rule_match_payload(t, NFT_PAYLOAD_TRANSPORT_HEADER, WINDOW_OFFSET, NFT_CMP_GTE, &least, sizeof(least));
 	nft_rule_load_payload(t, NFT_PAYLOAD_TRANSPORT_HEADER, WINDOW_OFFSET, sizeof(least));
 	turn_window(t, NFT_BYTEORDER_NTOH);
 	shift_window(t, scale);
@@ -128,19 +106,13 @@ static void put_least(struct nft_transaction *t)
 {
 	static const uint8_t first = 1, last = 255;
 	const uint16_t one = htons(1);
-	struct nftnl_expr *expr;
 
 	nft_transaction_begin_rule(t, CHAIN_SHIFT);
 	nft_rule_load_tcp_option(t, TCP_KIND_WINDOW_SCALE, SCALE_OFFSET);
 	nft_rule_compare(t, NFT_CMP_GTE, &first, sizeof(first));
 	nft_rule_compare(t, NFT_CMP_LTE, &last, sizeof(last));
 	nft_rule_match_tcp(t);
-	expr = nft_rule_new_expr(t, "immediate");
-	if (expr) {
-		nftnl_expr_set_u32(expr, NFTNL_EXPR_IMM_DREG, NFT_REG_1);
-		nftnl_expr_set(expr, NFTNL_EXPR_IMM_DATA, &one, sizeof(one));
-		nft_rule_add(t, expr);
-	}
+	nft_rule_put(t, "immediate", NFT_U32(NFTNL_EXPR_IMM_DREG, NFT_REG_1), NFT_DATA(NFTNL_EXPR_IMM_DATA, &one, sizeof(one)));
 	store_window(t);
 	nft_transaction_end_rule(t);
 }
@@ -165,12 +137,13 @@ static void put_input(struct nft_transaction *t, const struct listen_address *li
 /* Replaces the rules. Returns 0 or -errno. */
 static int put_rules(struct syn_window *window, const struct listen_address *listen, size_t count)
 {
+	static const int priority = NF_IP_PRI_MANGLE;
 	struct nft_transaction t;
 	int error;
 
 	nft_transaction_begin(&t, &window->table, 2 + SCALE_MAX + 1 + count);
-	nft_transaction_add_chain(&t, CHAIN_SHIFT);
-	nft_transaction_add_input_chain(&t, CHAIN_INPUT, NF_IP_PRI_MANGLE);
+	nft_transaction_add_chain(&t, CHAIN_SHIFT, NULL);
+	nft_transaction_add_chain(&t, CHAIN_INPUT, &priority);
 	/* The kernel reads a scale of 0 correctly: no rule. */
 	for (uint8_t scale = 1; scale <= SCALE_MAX; scale++)
 		put_shift(&t, scale);

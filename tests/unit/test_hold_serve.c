@@ -49,7 +49,8 @@ static int unproven; /* clients that haven't proved their addresses */
 #define PACKETS_MAX 64
 
 static enum { WAITS, PASSED, CHANGED, DROPPED } packets[PACKETS_MAX];
-static uint16_t urgent[PACKETS_MAX]; /* of changed ones: the mark */
+static uint16_t urgent[PACKETS_MAX], window[PACKETS_MAX]; /* of changed ones: the mark, and the window */
+static int reads, closes;
 static hold_queue_handler *handler;
 static void *handler_arg;
 static uint32_t last_id;
@@ -66,6 +67,7 @@ int hold_queue_open(struct hold_queue **queue, size_t index, hold_queue_handler 
 void hold_queue_close(struct hold_queue *queue)
 {
 	(void)queue;
+	closes++;
 }
 
 int hold_queue_fd(const struct hold_queue *queue)
@@ -77,6 +79,7 @@ int hold_queue_fd(const struct hold_queue *queue)
 bool hold_queue_read(struct hold_queue *queue)
 {
 	(void)queue;
+	reads++;
 	return false;
 }
 
@@ -105,6 +108,7 @@ void hold_queue_pass_changed(struct hold_queue *queue, uint32_t id, const uint8_
 	(void)queue;
 	ck_assert_int_eq(syn_packet_parse(packet, len, &syn), SYN_PACKET_OK);
 	urgent[id] = (uint16_t)(packet[syn.tcp + 18] << 8 | packet[syn.tcp + 19]);
+	window[id] = syn.window;
 	verdict(id, CHANGED);
 }
 
@@ -114,18 +118,22 @@ void hold_queue_drop(struct hold_queue *queue, uint32_t id)
 	verdict(id, DROPPED);
 }
 
+static bool with_mptcp; /* SYNs have MP_CAPABLE, and a window scale of 7 */
+
 /* Puts a SYN into the queue. Returns its number. */
 static uint32_t send_syn(uint16_t port, uint32_t isn, const struct ask *ask)
 {
-	uint8_t packet[20 + 20 + sizeof(*ask)] = { 0x45, 0, 0, 0, 0, 0, 0, 0, 64, 6, 0, 0, 198, 51, 100, 7, 192, 0, 2, 1 };
-	const size_t len = ask ? sizeof(packet) : 40;
+	static const uint8_t options[] = { 0x1e, 4, 1, 1, 3, 3, 7, 1 };
+	uint8_t packet[20 + 20 + sizeof(options) + sizeof(*ask)] = { 0x45, 0, 0, 0, 0, 0, 0, 0, 64, 6, 0, 0, 198, 51, 100, 7, 192, 0, 2, 1 };
+	const size_t options_len = with_mptcp ? sizeof(options) : 0, len = 40 + options_len + (ask ? sizeof(*ask) : 0);
 	const uint8_t header[] = { (uint8_t)(port >> 8), (uint8_t)port, 4, 0xd2, (uint8_t)(isn >> 24), (uint8_t)(isn >> 16),
-				   (uint8_t)(isn >> 8), (uint8_t)isn, 0, 0, 0, 0, 0x50, 2, 0xff, 0xff };
+				   (uint8_t)(isn >> 8), (uint8_t)isn, 0, 0, 0, 0, with_mptcp ? 0x70 : 0x50, 2, 0xff, 0xff };
 
 	packet[3] = (uint8_t)len;
 	memcpy(packet + 20, header, sizeof(header));
+	memcpy(packet + 40, options, options_len);
 	if (ask)
-		memcpy(packet + 40, ask, sizeof(*ask));
+		memcpy(packet + 40 + options_len, ask, sizeof(*ask));
 	syn_build_checksums(packet, len);
 	ck_assert_uint_lt(++last_id, PACKETS_MAX);
 	handler(handler_arg, last_id, packet, len);
@@ -135,7 +143,8 @@ static uint32_t send_syn(uint16_t port, uint32_t isn, const struct ask *ask)
 
 /* ----- the judge ----- */
 
-static bool demanded, has_room;
+static bool demanded, has_room, refuses;
+static struct judgement_case last_case;
 
 static void judge_it(struct serve_context *of, const struct judgement_case *c, struct serve_verdict *verdict, struct serve_answer *answer)
 {
@@ -143,13 +152,14 @@ static void judge_it(struct serve_context *of, const struct judgement_case *c, s
 	const bool missing = demanded && !(ask->flags & PROVEN);
 	struct in6_addr server = c->client.address;
 
+	last_case = *c;
 	ck_assert_ptr_null(answer);
 	ck_assert_uint_eq(c->len, sizeof(*ask));
 	server.s6_addr[15] = ask->server;
 	*verdict = (struct serve_verdict){
-		.action = missing ? REQUEST_ANSWER : REQUEST_CONNECT,
+		.action = missing || refuses ? REQUEST_ANSWER : REQUEST_CONNECT,
 		.demanded = missing,
-		.refused = missing,
+		.refused = missing || refuses,
 		.proven = ask->flags & PROVEN,
 		.length = c->len,
 		.silent = ask->flags & BLIND,
@@ -161,7 +171,7 @@ static void judge_it(struct serve_context *of, const struct judgement_case *c, s
 		.voice = ask->flags & BLIND ? JUDGEMENT_SILENT : JUDGEMENT_RESPONSE,
 	};
 	sockaddr_ip_set(&verdict->server, AF_UNSPEC, &server, 80);
-	if (c->place != JUDGEMENT_SYN || missing || !has_room)
+	if (c->place != JUDGEMENT_SYN || missing || refuses || !has_room)
 		return;
 	ck_assert_int_eq(limits_enter(of->limits, c->member, &c->client.address, LIMITS_WITHHELD), 0);
 	verdict->withhold = true;
@@ -264,7 +274,8 @@ static void setup(void)
 	replaces_sockets = false;
 	server_result = -EINPROGRESS;
 	unproven = 0;
-	demanded = false;
+	reads = closes = 0;
+	with_mptcp = demanded = refuses = false;
 	has_room = true;
 	settings = (struct serve_settings){ .number = 1, .hold_ms = 700, .refuses_syns = true };
 	table = hold_table_create();
@@ -461,6 +472,10 @@ START_TEST(stopped)
 	uint32_t first = send_syn(1000, 1, &ordinary), second = send_syn(1001, 1, &blind);
 
 	syn_judge_stop(judge, true);
+	ck_assert_int_eq(reads, 1);
+	syn_judge_stop(judge, true);
+	ck_assert_int_eq(reads, 1);
+	ck_assert_int_eq(closes, 1);
 	ck_assert_int_eq(packets[first], CHANGED);
 	ck_assert_uint_eq(urgent[first], 0);
 	ck_assert_uint_eq(urgent[second], SYN_PACKET_REFUSED | NATIVE_RESET);
@@ -491,6 +506,49 @@ static uint64_t counted(enum metrics_syn what)
 	return metrics.values[METRIC_SYNS + what];
 }
 
+/* The judge is told who asks, how and when. */
+START_TEST(case_of_a_syn)
+{
+	const struct ask ask = { .server = 1 };
+	struct in6_addr client;
+	union sockaddr_ip address;
+
+	ck_assert_int_eq(sockaddr_ip_parse(&address, "198.51.100.7", 1000), 0);
+	client = sockaddr_ip_in6(&address);
+	for (int i = 0; i < 2; i++) {
+		with_mptcp = i;
+		send_syn((uint16_t)(1000 + i), 1, &ask);
+		ck_assert_int_eq(last_case.place, JUDGEMENT_SYN);
+		ck_assert_mem_eq(&last_case.client.address, &client, sizeof(client));
+		ck_assert(!last_case.client.proven);
+		ck_assert_ptr_nonnull(last_case.member);
+		ck_assert_ptr_nonnull(last_case.flow);
+		ck_assert_uint_eq(last_case.now_ms, clock_now_ms());
+		ck_assert_int_eq(last_case.mptcp, i);
+	}
+	syn_judge_again(judge);
+	ck_assert_int_eq(last_case.place, JUDGEMENT_WITHHELD);
+	ck_assert_ptr_null(last_case.member);
+}
+END_TEST
+
+/* The window of a Multipath TCP SYN with data is corrected, unless the operator has switched that off. */
+START_TEST(windows)
+{
+	const struct ask ask = { .server = 1 };
+	uint32_t id;
+
+	with_mptcp = true;
+	has_room = false;
+	id = send_syn(1000, 1, &ask);
+	ck_assert_uint_eq(window[id], 0xffff);
+	settings.shift_windows = true;
+	syn_judge_again(judge);
+	id = send_syn(1001, 1, &ask);
+	ck_assert_uint_eq(window[id], 0xffff >> 7);
+}
+END_TEST
+
 /* What isn't a first SYN with data is nobody's business; packets that passed unseen are counted by the gap in the numbers. */
 START_TEST(what_passes)
 {
@@ -510,6 +568,34 @@ START_TEST(what_passes)
 	syn_judge_again(judge);
 	ck_assert_int_eq(packets[send_syn(1002, 1, NULL)], DROPPED);
 	ck_assert_int_eq(dials, 0);
+}
+END_TEST
+
+/* Each fate has a counter of its own. */
+START_TEST(fates_are_counted)
+{
+	const struct ask ordinary = { .server = 1 }, blind = { .server = 2, .flags = BLIND };
+	const enum metrics_syn fates[] = { METRICS_SYN_PASSED, METRICS_SYN_UNCONFIRMED, METRICS_SYN_NOT_GRANTED, METRICS_SYN_REFUSED,
+					   METRICS_SYN_REPEATED, METRICS_SYN_FOREIGN };
+	uint64_t before[METRICS_SYN_COUNT];
+
+	for (unsigned i = 0; i < METRICS_SYN_COUNT; i++)
+		before[i] = counted(i);
+	send_syn(1000, 1, NULL);
+	has_room = false;
+	send_syn(1001, 1, &ordinary);
+	refuses = true;
+	send_syn(1002, 1, &ordinary);
+	ck_assert_uint_eq(urgent[send_syn(1003, 1, &blind)], SYN_PACKET_REFUSED | 13);
+	refuses = false;
+	has_room = true;
+	send_syn(1004, 1, &ordinary);
+	send_syn(1004, 1, NULL);
+	settings.drop_foreign = true;
+	syn_judge_again(judge);
+	send_syn(1005, 1, NULL);
+	for (size_t i = 0; i < sizeof(fates) / sizeof(fates[0]); i++)
+		ck_assert_msg(counted(fates[i]) == before[fates[i]] + 1, "fate %d", (int)fates[i]);
 }
 END_TEST
 
@@ -679,6 +765,9 @@ int main(void)
 	tcase_add_test(tcase, stopped);
 	tcase_add_test(tcase, no_longer_granted);
 	tcase_add_test(tcase, what_passes);
+	tcase_add_test(tcase, fates_are_counted);
+	tcase_add_test(tcase, case_of_a_syn);
+	tcase_add_test(tcase, windows);
 	tcase_add_test(tcase, makes_room);
 	tcase_add_test(tcase, dialler_replaces_its_socket);
 	tcase_add_test(tcase, dialler_has_times_of_its_own);
