@@ -16,6 +16,7 @@ EXTRA_DIST += tests/lab/lab tests/lab/convertlab/__init__.py tests/lab/convertla
 	tests/lab/convertlab/sniffer.py tests/lab/convertlab/supervised.py tests/lab/convertlab/systemd.py tests/lab/convertlab/topology.py \
 	tests/lab/convertlab/turns.py tests/lab/convertlab/waiting.py tests/lab/convertlab/withheld.py \
 	tests/lab/scripted_converter.py tests/lab/apps/bulk.py tests/lab/apps/connect_probe.py tests/lab/apps/peeks.py \
+	tests/lab/apps/confined_probe.py tests/lab/apps/signal_probe.py \
 	tests/lab/apps/duplex.py tests/lab/apps/early_probe.py tests/lab/apps/interrupt_probe.py tests/lab/apps/many.py \
 	tests/lab/apps/process_probe.py tests/lab/apps/shared_probe.py tests/lab/apps/supervised.c tests/lab/apps/changing.c tests/lab/apps/deny.c \
 	tests/lab/apps/no_fastopen.c
@@ -164,7 +165,7 @@ LAB_TESTS = \
 	tests/lab/test_convertd_workers.py \
 	tests/lab/test_convertd_counts.py \
 	tests/lab/test_resolve.py \
-	tests/lab/test_shim_names.py \
+	tests/lab/test_shim_confined.py tests/lab/test_shim_names.py \
 	tests/lab/test_convertize.py \
 	tests/lab/test_supervise.py tests/lab/test_supervise_forbidden.py tests/lab/test_supervise_processes.py \
 	tests/lab/test_supervise_again.py tests/lab/test_strangers.py tests/lab/test_gateway_parts.py \

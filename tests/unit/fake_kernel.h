@@ -10,7 +10,7 @@
  *   the table `next`, next_*_now()     fake_kernel.c, fake_socket.c, fake_options.c, fake_epoll.c
  *   clock_read_ns()                    fake_kernel.c: time passes only while every thread waits
  *   pthread_sigmask(), sched_yield()   fake_threads.c: a mask for each thread, and points at which threads change turns
- *   paths.c (netlink), registrations.c (/proc), resolve.c (name servers), log.c   fake_beneath.c
+ *   paths.c (netlink), registrations.c (/proc), rights.c, resolve.c (name servers), log.c   fake_beneath.c
  * Real: usermem.c, which copies within this process, mmap(2), and kcmp(2), which knows no descriptor of the
  * model, so that two epoll descriptors are the same instance if they have the same number.
  *

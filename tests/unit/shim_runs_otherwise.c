@@ -33,10 +33,30 @@ static void pending_and_shut(void *arg)
 	int fd;
 
 	(void)arg;
-	run_begin(NULL, run_accepting, &world_ok);
+	run_begin(NULL, (struct fake_host){ .address = CONVERTER, .synack_ms = 100 }, &world_ok);
 	fd = run_connecting();
 	world_expect(hook_shutdown(fd, SHUT_WR) == 0, "errno %d", errno);
+	world_expect(fake_now_ms() == 20, "after %lld ms", (long long)fake_now_ms());
 	run_expect(fd, WORLD_FAILED);
+	run_finish(fd);
+}
+
+/* The same, but the server is so near that a direct connection would be there already. */
+static void pending_near_and_shut(void *arg)
+{
+	struct fake_host host = { .address = CONVERTER, .synack_ms = 5, .answer_count = 1 };
+	const int how = *(const int *)arg;
+	int fd;
+
+	world_begin(NULL);
+	host.answers[0] = world_answer(&world_ok, 5);
+	fake_host_add(&host);
+	fd = run_connecting();
+	world_expect(hook_shutdown(fd, how) == 0, "errno %d", errno);
+	world_expect(fake_now_ms() == 10, "after %lld ms", (long long)fake_now_ms());
+	world_expect(world_phase(fd) == CONN_DONE, "%s", phase_name(world_phase(fd)));
+	world_expect(world_error_of(fd) == 0, "an error");
+	world_expect((hook_send(fd, "x", 1, MSG_NOSIGNAL) == 1) == (how == SHUT_RD), "errno %d", errno);
 	run_finish(fd);
 }
 
@@ -147,7 +167,7 @@ static void bypass_ends(void *arg)
 	int fd;
 
 	run_begin(&run_bypass, (struct fake_host){ .address = CONVERTER }, NULL);
-	run_add_server((struct fake_host){ .synack_ms = 10, .refuses = which == 0 ? ECONNREFUSED : 0, .no_mptcp = which == 1,
+	run_add_server((struct fake_host){ .synack_ms = which == 2 ? 30 : 10, .refuses = which == 0 ? ECONNREFUSED : 0, .no_mptcp = which == 1,
 				       .loses_mptcp = which == 4 });
 	servers_note_mptcp(0, &server, HANDSHAKE_SERVER_MPTCP);
 	fd = run_connecting();
@@ -196,6 +216,9 @@ static int zero, one = 1, two = 2, three = 3, four = 4, five = 5, six = 6;
 const struct shim_run runs_otherwise[] = {
 	{ "held and dissolved", held_and_dissolved, NULL },
 	{ "pending and shut", pending_and_shut, NULL },
+	{ "pending, near, shut for reading", pending_near_and_shut, &zero },
+	{ "pending, near, shut for writing", pending_near_and_shut, &one },
+	{ "pending, near, shut", pending_near_and_shut, &two },
 	{ "bypassed and spoken to", bypassed_and_spoken_to, NULL },
 	{ "converted and dissolved", converted_and_dissolved, &one },
 	{ "converted and dissolved", converted_and_dissolved, NULL },

@@ -14,6 +14,7 @@
 #include "shim/connect/conversion.h"
 
 #include "client/cache.h"
+#include "client/cache.h"
 #include "client/client_log.h"
 #include "client/converters.h"
 #include "client/exchange.h"
@@ -26,12 +27,14 @@
 #include "shim/connect/ring_use.h"
 #include "shim/connect/settle.h"
 #include "shim/system/next.h"
+#include "shim/system/rights.h"
 #include "shim/system/rings.h"
 #include "shim/system/usermem.h"
 #include "shim/system/waiting.h"
 #include "shim/wait/watch.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -43,6 +46,9 @@ static const struct settings *settings;
 
 /* In these phases, output before the server's answer is early data, which follows the request. */
 #define PHASES_TAKING_EARLY (PHASE(RESOLVING) | PHASE(SYN_SENT) | PHASE(ASKED) | PHASE(EARLY_DIRECT))
+
+/* In these phases the kernel has a connection of which it may send no signal, or one too early. */
+#define PHASES_WITHOUT_SIGNAL (PHASE(RESOLVING) | PHASE(SYN_SENT) | PHASE(ASKED) | PHASE(BYPASS))
 
 /* Takes a step of a claimed conn in @phase. Returns the phase to release it in. */
 static enum conn_phase step(struct conn *conn, int fd, enum conn_phase phase)
@@ -276,12 +282,19 @@ static int go_without_converter(struct conn *conn, int fd, const union sockaddr_
 	return CONVERSION_DIRECT;
 }
 
+/* Does the application want signals about the socket (O_ASYNC, fcntl(2))? */
+static bool wants_signals(int fd)
+{
+	return next.fcntl(fd, F_GETFL) & O_ASYNC;
+}
+
 /* Resets the claimed conn for a new connect() call. */
 static void call_begin(struct conn *conn, int fd, const union sockaddr_ip *server)
 {
 	struct conn_call call = {
 		.bound = replace_is_bound(fd),
 		.fastopen_connect = sockopt_get(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0),
+		.wants_signals = settings->fail_closed && wants_signals(fd),
 	};
 	bool ring_may_use;
 
@@ -337,7 +350,17 @@ static const char *obstacle(const struct conn *conn, int fd, const union sockadd
 		verdict = POLICY_DIRECT_LOCAL;
 	if (verdict != POLICY_CONVERT)
 		return policy_reason(verdict);
-	return conn->socket.shut_for_reading ? "the socket was shut down before" : NULL;
+	if (conn->socket.shut_for_reading)
+		return "the socket was shut down before";
+	return !settings->fail_closed && wants_signals(fd) ? "the program waits for signals, and Multipath TCP sends none" : NULL;
+}
+
+/* Is the socket of the network namespace that this thread is in, whose networks we know? */
+static bool is_of_our_network(int fd)
+{
+	const uint64_t network = cache_network(fd), ours = cache_network(-1);
+
+	return !network || !ours || network == ours;
 }
 
 void conversion_abandoned(const struct conn *conn)
@@ -414,12 +437,18 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server,
 	struct dial_end end;
 	enum dial_state state;
 	enum conn_phase phase;
+	int ret;
 
 	if (reason)
 		return go_directly(server, reason);
 	if (server->sa.sa_family != AF_INET &&
 	    sockopt_get(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC) == AF_INET)
 		return CONVERSION_DIRECT; /* the kernel reports the errno */
+	if (!is_of_our_network(fd))
+		return settings->fail_closed ? -ENETUNREACH : go_directly(server, "the socket is of another network namespace");
+	ret = rights_ask(server);
+	if (ret < 0)
+		return ret;
 	if (user_cache_open(fd))
 		converters_forget();
 	if (is_bypassed(conn, server) && !rings_in_use(fd)) /* a ring: nobody would check whether it stays Multipath TCP */
@@ -446,9 +475,21 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server,
 	conn_release(conn, phase, &claim);
 	if (phase == CONN_IDLE)
 		return go_without_converter(conn, fd, server, &end);
-	if (conn->ring_may_use && !conn->dial.attempt.ask_blind) {
+	if ((conn->ring_may_use && !conn->dial.attempt.ask_blind) || conn->call.wants_signals)
 		conversion_conclude(conn, fd);
+	if (conn->ring_may_use && !conn->dial.attempt.ask_blind)
 		ring_use_waited(conn);
-	}
 	return 0;
+}
+
+void conversion_before_signals(int fd)
+{
+	struct conn *conn = conn_attentive(fd);
+	struct conn_claim claim;
+
+	if (!conn || settings->fail_closed || !phase_in(conversion_progress(conn, fd), PHASES_WITHOUT_SIGNAL) ||
+	    !conn_claim_of(conn, fd, PHASES_WITHOUT_SIGNAL, &claim))
+		return;
+	conn_release(conn, conn_has(conn, CONN_TOLD_CONNECTED) || conn_has(conn, CONN_WROTE) ? claim.from : settle_unfinished(conn, fd),
+		     &claim);
 }

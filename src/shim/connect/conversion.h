@@ -102,6 +102,13 @@ void conversion_conclude_all(bool (*concerns)(const struct conn *conn));
  */
 void conversion_abandoned(const struct conn *conn);
 
+/*
+ * conversion_before_signals() - the application is about to ask for signals about @fd (O_ASYNC)
+ * Multipath TCP sends none when it is connected. So a pending connection that the application doesn't use yet begins anew, directly, unless
+ * direct connections aren't allowed.
+ */
+void conversion_before_signals(int fd);
+
 /* Gives a BYPASSED connection to the application, without waiting for the server's first bytes. */
 void conversion_let_go(struct conn *conn, int fd);
 

@@ -18,6 +18,7 @@
 #include "shim/socket/tcpinfo.h"
 #include "client/client_log.h"
 #include "shim/system/next.h"
+#include "shim/system/rights.h"
 #include "shim/wait/watch.h"
 
 #include <errno.h>
@@ -163,7 +164,7 @@ static bool op_allows(struct dial *dial, enum dial_use use)
 
 	switch (use) {
 	case DIAL_USE_MPTCP:
-		return conn->socket.mptcp || replace_may_be_mptcp(conn);
+		return !conn->call.wants_signals && (conn->socket.mptcp || replace_may_be_mptcp(conn));
 	case DIAL_USE_BLIND:
 		return conn->call.at_once;
 	case DIAL_USE_PATHS:
@@ -175,8 +176,10 @@ static bool op_allows(struct dial *dial, enum dial_use use)
 static int op_fit(struct dial *dial, union sockaddr_ip *to, bool mptcp)
 {
 	struct conn *conn = conn_of_dial(dial);
-	int ret = operations_fit(conn, conn->dial_fd, to, mptcp);
+	int ret = rights_ask(to);
 
+	if (ret == 0)
+		ret = operations_fit(conn, conn->dial_fd, to, mptcp);
 	dial->mptcp = conn->socket.mptcp;
 	return ret;
 }

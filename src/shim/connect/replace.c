@@ -157,7 +157,8 @@ bool replace_socket(struct conn *conn, int fd, int domain, int protocol)
 		       socket_make(domain, protocol) :
 		       -1;
 	if (made >= 0) {
-		replaced = options_copy(conn, fd, made, mptcp) && flags_copy(fd, made) &&
+		/* firewalls and routing rules know a socket by the user who has made it, or to whom it was given */
+		replaced = next_same_owner(fd, made) && options_copy(conn, fd, made, mptcp) && flags_copy(fd, made) &&
 			   address_copy(conn, fd, made) && put_in_place(conn, fd, made);
 		next_close_now(made);
 	}

@@ -332,8 +332,11 @@ HOOK(int, dup3, (int fd, int to, int flags))
 
 static int fcntl_followed(int fd, int command, void *arg)
 {
-	int ret = next.fcntl(fd, command, arg);
+	int ret;
 
+	if (command == F_SETFL && (uintptr_t)arg & O_ASYNC)
+		conversion_before_signals(fd);
+	ret = next.fcntl(fd, command, arg);
 	if (ret >= 0 && (command == F_DUPFD || command == F_DUPFD_CLOEXEC))
 		conn_dup(fd, ret);
 	return ret;

@@ -363,6 +363,16 @@ static int ioctl_unsent(int fd, unsigned int request, int *answer)
 	return ret;
 }
 
+/* FIOASYNC: O_ASYNC on or off. */
+static int ioctl_async(int fd, unsigned int request, int *on)
+{
+	int value;
+
+	if (conn_attentive(fd) && usermem_read(&value, on, sizeof(value)) && value)
+		conversion_before_signals(fd);
+	return next.ioctl(fd, request, on);
+}
+
 /* SIOCATMARK: MPTCP knows no urgent data and refuses the request; TCP without urgent data answers 0. */
 static int ioctl_at_mark(int fd, unsigned int request, int *answer)
 {
@@ -388,6 +398,8 @@ static int ioctl_known(int fd, unsigned long number, void *arg)
 	case SIOCOUTQ:
 	case SIOCOUTQNSD:
 		return ioctl_unsent(fd, request, arg);
+	case FIOASYNC:
+		return ioctl_async(fd, request, arg);
 	case SIOCATMARK:
 		return ioctl_at_mark(fd, request, arg);
 	default:

@@ -3,11 +3,12 @@
  * syscall.c - syscall(2), the C library's way to any system call
  *
  * No program that we know of connects, reads or writes TCP sockets by syscall() (doc/decisions.md has the measurement); one that did would
- * have direct connections. But three calls matter:
+ * have direct connections. But some calls matter:
  *
  * - libuv, and with it Node and others, closes all of its descriptors by syscall(). A close() before the response was read would cause a
  *   reset, which loses the application's last bytes: so we do here what the hook of close() does.
  * - A program that makes an io_uring calls hooks for connect(), and none for later operations (system/rings.h).
+ * - A program restricts itself by Landlock (system/rights.h).
  * - mptcpize's library makes its sockets by syscall(). In front of ours it would hide them from us.
  *
  * We leave the system call itself to the C library, and never call another hook. So if a preloaded library behind our close() or socket()
@@ -20,6 +21,7 @@
 #include "shim/process/leave.h"
 #include "shim/system/next.h"
 #include "shim/connect/conversion.h"
+#include "shim/system/rights.h"
 #include "shim/system/rings.h"
 
 #include <netinet/in.h>
@@ -78,6 +80,10 @@ HOOK(long, syscall, (long number, long a, long b, long c, long d, long e, long f
 		return close_by_syscall((int)a);
 	if (number == SYS_socket)
 		return socket_by_syscall((int)a, (int)b, (int)c);
+#ifdef SYS_landlock_restrict_self
+	if (number == SYS_landlock_restrict_self)
+		rights_note_restriction();
+#endif
 	if (number == SYS_io_uring_setup)
 		return ring_by_syscall(a, b, __builtin_return_address(0));
 	ret = next.syscall(number, a, b, c, d, e, f);

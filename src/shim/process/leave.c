@@ -24,6 +24,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <string.h>
 
 /*
@@ -126,6 +127,12 @@ void leave_to_stdio(int fd)
  * keeps that error in the phase DISSOLVED. It becomes IDLE as soon as we have reported the error, or a new connection begins.
  */
 
+/*
+ * How long to wait, from connect() on, for the answer of a server that may be so near that a direct connection would be there already. A
+ * pending connection is dissolved by shutdown(), as in the kernel.
+ */
+#define NEAR_MS 20
+
 #define FINISH_MS 1000 /* for the response of a confirmed connection, which is on its way */
 
 /* Dissolves an attempt at a connection. @conn is claimed. Returns the phase to release it in. */
@@ -159,12 +166,25 @@ static bool shut_later(struct conn *conn, int fd, int how)
 	return true;
 }
 
+/* Waits, before shutdown(), for the response of a confirmed connection, or for the answer of a near server. */
+static void await_answer(struct conn *conn, int fd, int how)
+{
+	const int64_t left = conn->dial.started + NEAR_MS * CLOCK_NS_PER_MS - clock_ns();
+	int cancel_state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* shutdown() is no cancellation point */
+	if (left > 0 && conn_is_pending(conn) && !conn_has(conn, CONN_TOLD_CONNECTED))
+		conversion_finish(conn, fd, (int)((left + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS));
+	if (conn_is_confirmed(conn) && how != SHUT_WR) /* afterwards we couldn't read the response */
+		conversion_finish(conn, fd, FINISH_MS);
+	pthread_setcancelstate(cancel_state, NULL);
+}
+
 int dissolve_shutdown(struct conn *conn, int fd, int how)
 {
 	struct conn_claim claim;
 
-	if (conn_is_confirmed(conn) && how != SHUT_WR) /* afterwards we couldn't read the response */
-		conversion_finish(conn, fd, FINISH_MS);
+	await_answer(conn, fd, how);
 	if (conn_has(conn, CONN_TOLD_CONNECTED) && shut_later(conn, fd, how))
 		return 0;
 	if (!conn_has(conn, CONN_TOLD_CONNECTED) && phase_in(conversion_progress(conn, fd), PHASES_PENDING) &&

@@ -109,7 +109,8 @@ struct conn_call {
 	bool bound;              /* the application has bound the socket to an address before */
 	bool fastopen_connect;   /* TCP_FASTOPEN_CONNECT is set on the socket */
 	bool held;               /* a ring holds the socket itself, so we can't replace it */
-	bool uses_io_uring;             /* the process uses io_uring: it may read the stream past us once it is connected */
+	bool wants_signals;      /* O_ASYNC is set on the socket: Multipath TCP sends no signal when it is connected */
+	bool uses_io_uring;      /* the process uses io_uring: it may read the stream past us once it is connected */
 	bool at_once;            /* connect() returns before the connection, which the ring may use, is made: ring_use_may_return() */
 	bool follows;            /* another process has asked the converter, this one observes the result: follow.c */
 	uint8_t shut;            /* shutdown() is to follow early data; bit 0 reading, bit 1 writing */

@@ -20,6 +20,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -308,6 +309,14 @@ void next_close_now(int fd)
 int next_socket_now(int domain, int type, int protocol)
 {
 	return raw_socket(domain, type, protocol);
+}
+
+bool next_same_owner(int fd, int other)
+{
+	struct stat a, b;
+
+	return fstat(fd, &a) != 0 || fstat(other, &b) != 0 ||
+	       (a.st_uid == b.st_uid && a.st_gid == b.st_gid && a.st_mode == b.st_mode);
 }
 
 void next_bind(void)

@@ -143,6 +143,9 @@ int next_dup_now(int fd, int to, int flags);
  */
 int next_socket_now(int domain, int type, int protocol);
 
+/* next_same_owner() - have two files the same owner, group and mode? True if the kernel doesn't say. */
+bool next_same_owner(int fd, int other);
+
 /* next_bind() - fill the table with the functions that the dynamic linker finds behind each hook; called once, by the constructor */
 void next_bind(void);
 
