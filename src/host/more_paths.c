@@ -72,32 +72,13 @@ static bool is_any(const struct in6_addr *address)
 /* Finds the connection's source address: the one that the socket is bound to, or the one that the routes give. */
 static bool source_of(int fd, const union sockaddr_ip *to, struct in6_addr *source)
 {
-	union sockaddr_ip own, plain;
+	union sockaddr_ip own;
 	socklen_t len = sizeof(own);
-	struct in6_addr in6 = sockaddr_ip_in6(to);
-	int family = sockaddr_ip_is_v4(to) ? AF_INET : AF_INET6, probe;
-	bool known;
 
 	if (raw_getsockname(fd, &own.sa, &len) != 0)
 		return false;
 	*source = sockaddr_ip_in6(&own);
-	if (!is_any(source))
-		return true;
-	if (network_is_chosen(fd))
-		return false;
-	plain = *to;
-	if (to->sa.sa_family != family && !sockaddr_ip_set(&plain, family, &in6, sockaddr_ip_port(to)))
-		return false;
-	probe = raw_socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (probe < 0)
-		return false;
-	len = sizeof(own);
-	/* on a datagram socket connect() looks up the route and sends nothing */
-	known = raw_connect(probe, &plain.sa, sockaddr_ip_len(&plain)) == 0 &&
-		raw_getsockname(probe, &own.sa, &len) == 0;
-	raw_close(probe);
-	*source = sockaddr_ip_in6(&own);
-	return known;
+	return !is_any(source) || (!network_is_chosen(fd) && network_usual_source(to, 0, source));
 }
 
 bool paths_may_be_several(int fd, const union sockaddr_ip *to)

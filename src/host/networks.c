@@ -261,6 +261,59 @@ bool network_bind(int fd, const struct in6_addr *source, int device)
 	return raw_bind(fd, &addr.sa, sockaddr_ip_len(&addr)) == 0;
 }
 
+bool network_usual_source(const union sockaddr_ip *to, int device, struct in6_addr *source)
+{
+	const struct in6_addr in6 = sockaddr_ip_in6(to);
+	const int family = sockaddr_ip_is_v4(to) ? AF_INET : AF_INET6;
+	union sockaddr_ip own, plain = { 0 };
+	socklen_t len = sizeof(own);
+	int probe = raw_socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool known;
+
+	if (probe < 0)
+		return false;
+	sockaddr_ip_set(&plain, family, &in6, sockaddr_ip_port(to));
+	/* on a datagram socket connect() looks up the route and sends nothing */
+	known = (!device || raw_set_int(probe, SOL_SOCKET, SO_BINDTOIFINDEX, device)) &&
+		raw_connect(probe, &plain.sa, sockaddr_ip_len(&plain)) == 0 && raw_getsockname(probe, &own.sa, &len) == 0;
+	raw_close(probe);
+	if (known)
+		*source = sockaddr_ip_in6(&own);
+	return known;
+}
+
+static int device_called(const char *name)
+{
+	struct ifreq request = { .ifr_flags = 0 };
+	int fd = raw_socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool there;
+
+	memcpy(request.ifr_name, name, sizeof(request.ifr_name));
+	there = fd >= 0 && raw_ioctl(fd, SIOCGIFINDEX, &request) == 0;
+	if (fd >= 0)
+		raw_close(fd);
+	return there ? request.ifr_ifindex : 0;
+}
+
+bool network_usual_is_never(const struct path_preferences *wanted, const union sockaddr_ip *to)
+{
+	struct in6_addr usual, other;
+
+	if (!path_preferences_forbid(wanted) || !network_usual_source(to, 0, &usual))
+		return false;
+	for (size_t i = 0; i < wanted->count; i++) {
+		const struct path_wish *wish = &wanted->wishes[i];
+		const int device = *wish->device ? device_called(wish->device) : 0;
+
+		if (wish->use != PATH_USE_NEVER)
+			continue;
+		if (*wish->device ? device && network_usual_source(to, device, &other) && IN6_ARE_ADDR_EQUAL(&usual, &other) :
+				    IN6_ARE_ADDR_EQUAL(&usual, &wish->address))
+			return true;
+	}
+	return false;
+}
+
 struct in6_addr network_source(int fd)
 {
 	union sockaddr_ip addr = { 0 };

@@ -16,6 +16,7 @@
 #define NETWORKS_MAX 8
 
 struct host_word;
+struct path_preferences;
 
 struct network {
 	struct in6_addr source; /* this machine's address there; IPv4 as v4-mapped */
@@ -76,6 +77,15 @@ const char *word_breach_text(enum word_breach breach);
  * Doesn't reserve a port. Without privilege a socket's device can't be replaced by another one. Returns true if the kernel agrees.
  */
 bool network_bind(int fd, const struct in6_addr *source, int device);
+
+/*
+ * network_usual_source() - find the source address that the routes give to packets to @to, IPv4 as v4-mapped; works without netlink
+ * @device: index of the interface that the socket would be bound to; 0: none. Sends nothing. Returns false if no route leads there.
+ */
+bool network_usual_source(const union sockaddr_ip *to, int device, struct in6_addr *source);
+
+/* Does a connection to @to, unless bound, leave by a network with =never? Works without netlink, and false means that it can't know. */
+bool network_usual_is_never(const struct path_preferences *wanted, const union sockaddr_ip *to);
 
 /* Returns the address that @fd is bound to, IPv4 as v4-mapped; ::: none. */
 struct in6_addr network_source(int fd);

@@ -43,6 +43,10 @@ static void list_add(struct path_list *list, const struct settings *settings, in
 
 	if (list->count == PATHS_MAX)
 		return;
+	if (!network && network_usual_is_never(&settings->paths, addr)) {
+		list->forbidden = !list->count;
+		return;
+	}
 	if (network) {
 		const enum path_use use = use_of(settings, network, &path.preference);
 
@@ -328,6 +332,8 @@ static int bind_to_allowed(int fd, const struct settings *settings, const union 
 	if (!path_preferences_restrict(&settings->paths) || !IN6_IS_ADDR_UNSPECIFIED(&source))
 		return 0;
 	count = networks_find(settings, server, networks);
+	if (!count && network_usual_is_never(&settings->paths, server))
+		return -ENETUNREACH;
 	usual = count && networks[0].usual ? use_of(settings, &networks[0], &preference) : PATH_USE_ORDERED;
 	if (usual == PATH_USE_ORDERED)
 		return 0;

@@ -23,6 +23,20 @@ add rule inet metered in iifname lte meta l4proto tcp counter name lte
 """
 
 
+# A seccomp filter: socket(AF_NETLINK, …) fails with EAFNOSUPPORT, as by systemd's RestrictAddressFamilies=.
+WITHOUT_NETLINK = """
+import ctypes, os, struct, sys
+number = {"x86_64": 41, "aarch64": 198}[os.uname().machine]
+code = [(0x20, 0, 0, 0), (0x15, 0, 3, number), (0x20, 0, 0, 16), (0x15, 0, 1, 16), (6, 0, 0, 0x50000 | 97), (6, 0, 0, 0x7fff0000)]
+text = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in code))
+program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(code), ctypes.addressof(text)))
+libc = ctypes.CDLL(None, use_errno=True)
+if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, program, 0, 0):
+    sys.exit("prctl")
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+
+
 @contextlib.contextmanager
 def metered():
     """Wifi has the default route; a converter and the server of transfers run."""
@@ -198,6 +212,21 @@ def test_the_path_service():
                                  "--paths", "lte=backup"], check=False)
         equal((result.returncode, result.stderr), (2, "convertize: --never-device: it names lte, and paths has lte=backup; "
                                                    "say one of them, by paths for programs as well\n"), "a contradiction")
+
+
+@long
+def test_where_netlink_is_forbidden():
+    """A sandbox hides networks and endpoints from the program: it connects over TCP, and not at all if the usual network is excluded."""
+    with metered() as lab:
+        env = lab.converted(CONVERT_CACHE="none", CONVERT_LOG="-")
+        words = ["python3", "-c", WITHOUT_NETLINK, "python3", BULK, "get", "tcp", lab.server.addr4, 6000, SIZE]
+        for wish, status, said in (("lte=never", 0, TCP), (lab.client.lte4 + "=never", 0, TCP), ("lte=backup", 0, TCP),
+                                   ("wifi=never", 1, "allows no network"), (lab.client.wifi4 + "=never fd01::2=never", 1, "allows no network")):
+            for fallback in ("direct", "none"):
+                connections_end(lab)
+                before = on_lte(lab)
+                result = lab.client.run(words, env=dict(env, CONVERT_PATHS=wish, CONVERT_FALLBACK=fallback), check=False)
+                equal((on_lte(lab) - before, result.returncode, said in result.stderr), (0, status, True), "%s: %s" % (wish, result.stderr))
 
 
 @long
