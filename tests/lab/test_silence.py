@@ -144,7 +144,8 @@ def test_server_that_closes():
 def test_reset_before_a_look():
     """A server accepts and resets at once, and a busy converter learns both together: connected, and then reset, as without it."""
     syn_sent, established = "02", "01"
-    with far(core_ms=100) as lab, Server(lab, 80) as server, converter(lab) as process:
+    # the client's SYN is withheld for longer than a busy machine stands still
+    with far(core_ms=100) as lab, Server(lab, 80) as server, converter(lab, "--hold-time", "2900") as process:
         for last_words in (b"", b"last words"):
             for client, flags, v6 in each(lab):
                 client.send(asks(lab, None, v6, **flags))
