@@ -70,7 +70,7 @@ enum judgement_voice {
  *             client's right), but a reset abandons the server. The server's answer or the connect deadline ends this state.
  * RELAY       The server was reached. The answer, then bytes, go both ways until both directions have ended or one socket fails,
  *             which resets the other. The deadline is first for the client's third ACK, and for the kernel to take the answer; from
- *             then on it looks now and then whether bytes move (relay_look.h). After one socket has failed, the other's peer has
+ *             then on it looks now and then whether bytes move (relay.h). After one socket has failed, the other's peer has
  *             until the deadline to take some of the bytes that came before; then they are lost.
  * RESETTING   One socket has failed and is closed. The other has to be reset as well, but bytes that came before the failure are
  *             still on their way to its peer, and an RST would overtake them. Nothing tells when they have arrived, so the deadline

@@ -25,7 +25,7 @@
  */
 #include "config.h"
 
-#include "relay/relay_look.h"
+#include "relay/relay.h"
 
 #include <linux/sock_diag.h>
 #include <linux/sockios.h>

@@ -13,7 +13,7 @@
 
 #include "common/sockaddr.h"
 #include "daemon/limits.h"
-#include "relay/relay_look.h"
+#include "relay/relay.h"
 
 #include <limits.h>
 #include <stdbool.h>

@@ -6,7 +6,6 @@
 #include "daemon/metrics.h"
 #include "daemon/outcome.h"
 #include "relay/relay.h"
-#include "relay/relay_look.h"
 #include "serve/session.h"
 #include "serve/session_decision.h"
 
@@ -297,7 +296,7 @@ bool session_dial_is_due(struct session *s);
 /* Runs the relay, and counts the bytes that it carries. */
 enum relay_result session_relay_run(struct session *s);
 
-/* Sees whether anything moves. Returns OUTCOME_NONE, or the time-out of relay_look.h that ends the session. */
+/* Sees whether anything moves. Returns OUTCOME_NONE, or the time-out of relay.h that ends the session. */
 enum outcome session_relay_watch(struct session *s);
 
 /* Returns whether bytes are under way to the peer at @end. */

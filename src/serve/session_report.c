@@ -158,7 +158,7 @@ void session_report_end(const struct session *s)
 
 /* ----- a session's relay: its bytes are counted, and its end gets an outcome ----- */
 
-/* The outcomes of sessions that have passed a limit of relay_look.h. */
+/* The outcomes of sessions that have passed a limit of relay.h. */
 static const enum outcome watch_outcomes[] = {
 	[RELAY_WATCH_NONE] = OUTCOME_NONE,
 	[RELAY_WATCH_CLIENT_STALLED] = OUTCOME_CLIENT_STALLED,

@@ -112,17 +112,24 @@ static int begin_connect(const union sockaddr_ip *to)
 
 static int dial_begin(struct serve_context *context, const struct serve_plan *plan, struct serve_dial *dial)
 {
-	struct dialling *state = calloc(1, sizeof(*state));
+	struct dialling *state;
 	union sockaddr_ip closed;
 	int fd;
 
 	(void)context;
 	sockaddr_ip_parse(&closed, "127.0.0.1", CLOSED_PORT);
 	fd = begin_connect(&closed);
-	*dial = (struct serve_dial){ .fd = fd < 0 ? -1 : fd, .state = state, .wake_ms = clock_now_ms() + PAUSE_MS };
-	if (state)
-		state->server = *plan->server;
-	return fd < 0 ? fd : state ? 0 : -ENOMEM;
+	*dial = (struct serve_dial){ .fd = -1 };
+	if (fd < 0)
+		return fd;
+	state = calloc(1, sizeof(*state));
+	if (!state) {
+		close(fd);
+		return -ENOMEM;
+	}
+	state->server = *plan->server;
+	*dial = (struct serve_dial){ .fd = fd, .state = state, .wake_ms = clock_now_ms() + PAUSE_MS };
+	return 0;
 }
 
 /* The first socket has been refused: after a pause, another one asks the server. */

@@ -2,7 +2,7 @@
 /* test_relay_watch.c - when a relay is given up because too few bytes move */
 #include "config.h"
 
-#include "relay/relay_look.h"
+#include "relay/relay.h"
 
 #include "run.h"
 
