@@ -10,7 +10,8 @@ unit_tests = tests/unit/test_codec_names tests/unit/test_codec_read tests/unit/t
 	tests/unit/test_codec_write tests/unit/test_codec_mutation tests/unit/test_sockaddr \
 	tests/unit/test_prefix tests/unit/test_handshake tests/unit/test_client_settings \
 	tests/unit/test_cache tests/unit/test_cache_file tests/unit/test_cache_race \
-	tests/unit/test_srv tests/unit/test_socket_record tests/unit/test_converters tests/unit/test_paths tests/unit/test_paths_facts tests/unit/test_front_end \
+	tests/unit/test_srv tests/unit/test_socket_record tests/unit/test_converters tests/unit/test_paths tests/unit/test_paths_facts \
+	tests/unit/test_front_end tests/unit/test_front_end_silence tests/unit/test_front_end_ways \
 	tests/unit/test_supervise_filter tests/unit/test_supervise_blind \
 	tests/unit/test_engine_decide tests/unit/test_engine_dial tests/unit/test_engine_paths tests/unit/test_engine_faults tests/unit/test_engine_front_end tests/unit/test_supervise_caller tests/unit/test_supervise_pause
 check_PROGRAMS += $(unit_tests)
@@ -119,9 +120,15 @@ tests_unit_test_paths_facts_SOURCES = tests/unit/test_paths_facts.c
 tests_unit_test_paths_facts_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_paths_facts_LDADD = libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
 
-tests_unit_test_front_end_SOURCES = tests/unit/test_front_end.c
+tests_unit_test_front_end_SOURCES = tests/unit/test_front_end.c tests/unit/front_end_world.c tests/unit/front_end_world.h
 tests_unit_test_front_end_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_front_end_LDADD = libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
+tests_unit_test_front_end_silence_SOURCES = tests/unit/test_front_end_silence.c tests/unit/front_end_world.c tests/unit/front_end_world.h
+tests_unit_test_front_end_silence_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_front_end_silence_LDADD = libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
+tests_unit_test_front_end_ways_SOURCES = tests/unit/test_front_end_ways.c tests/unit/front_end_world.c tests/unit/front_end_world.h
+tests_unit_test_front_end_ways_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_front_end_ways_LDADD = libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
 
 tests_unit_test_srv_SOURCES = tests/unit/test_srv.c
 tests_unit_test_srv_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
