@@ -103,6 +103,7 @@ enum cache_path {
 	CACHE_PATH_DATALESS, /* it works, but takes no data in SYNs */
 	CACHE_PATH_LOSES,    /* it answered some of several SYNs */
 	CACHE_PATH_SILENT,   /* it answered none */
+	CACHE_PATH_REFUSES,  /* something on it answers in the converter's place, by a reset or by bytes that are no Convert response */
 	CACHE_PATH_COUNT
 };
 

@@ -112,6 +112,9 @@ void converters_forget(void);
 /* Lets converter @index rest for @seconds: no connection goes through it. */
 void converters_rest(int index, unsigned int seconds);
 
+/* The same for this process only. */
+void converters_rest_here(int index, unsigned int seconds);
+
 /* Does it still rest at the time @now, of clock_seconds()? With INT64_MAX none does. */
 bool converters_rests(int index, int64_t now);
 

@@ -61,11 +61,16 @@ static void later(_Atomic int64_t *until, int64_t seconds)
 		atomic_store(until, seconds);
 }
 
+void converters_rest_here(int index, unsigned int seconds)
+{
+	atomic_store(&learned[index].rest_until, clock_seconds() + (int64_t)seconds);
+}
+
 void converters_rest(int index, unsigned int seconds)
 {
 	struct cache_converter note = { .rest.until = cache_in(seconds) };
 
-	atomic_store(&learned[index].rest_until, clock_seconds() + (int64_t)seconds);
+	converters_rest_here(index, seconds);
 	converters_note(index, CACHE_REST, &note);
 }
 

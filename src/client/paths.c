@@ -52,9 +52,9 @@
 
 /* --- which path --- */
 
-static bool is_silent(const struct path *path)
+static bool is_dead(const struct path *path)
 {
-	return path->facts.state == CACHE_PATH_SILENT;
+	return path_is_dead(path->facts.state);
 }
 
 static bool loses(const struct path *path)
@@ -87,8 +87,8 @@ static bool is_faster(const struct path *a, const struct path *b)
 /* Is @a better than @b, which is in front of it in the list? */
 static bool is_better(const struct path *a, const struct path *b)
 {
-	if (is_silent(a) != is_silent(b))
-		return is_silent(b);
+	if (is_dead(a) != is_dead(b))
+		return is_dead(b);
 	if (a->backup != b->backup)
 		return b->backup;
 	if (loses(a) != loses(b))

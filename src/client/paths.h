@@ -40,10 +40,16 @@ static inline bool path_is_usual(const struct path_id *id)
 	return IN6_IS_ADDR_UNSPECIFIED(&id->source);
 }
 
-/* Was the path found to be silent, or to lose SYNs? */
+/* Does nothing on the path reach the converter, as far as we know? */
+static inline bool path_is_dead(enum cache_path state)
+{
+	return state == CACHE_PATH_SILENT || state == CACHE_PATH_REFUSES;
+}
+
+/* Was the path found to be dead, or to lose SYNs? */
 static inline bool path_has_failed(enum cache_path state)
 {
-	return state == CACHE_PATH_SILENT || state == CACHE_PATH_LOSES;
+	return path_is_dead(state) || state == CACHE_PATH_LOSES;
 }
 
 /* Is the path good, as far as we know? */
@@ -80,7 +86,7 @@ void converters_renew_path(int converter, const struct cache_converter *found);
  */
 void paths_note_answer(const struct path_id *id, unsigned int ms, bool alone);
 
-/* Notes that several SYNs have shown the path to fail: CACHE_PATH_SILENT, CACHE_PATH_LOSES, CACHE_PATH_DATALESS. */
+/* Notes that the path has failed: CACHE_PATH_SILENT, CACHE_PATH_LOSES, CACHE_PATH_DATALESS (several SYNs show that), CACHE_PATH_REFUSES. */
 void paths_note_failure(const struct path_id *id, enum cache_path state);
 
 /*
@@ -107,7 +113,8 @@ bool paths_is_trial_due(const struct path_id *id);
 
 /*
  * paths_note_trial() - note whether a failed path took all the SYNs of a trial, and their data (@answered)
- * One success restores a path that was silent or took no data; a path that loses SYNs needs several in a row. Returns whether the path
+ * On a path in the state CACHE_PATH_REFUSES only a Convert response is an answer: something else may accept connections. One success
+ * restores a path that was dead or took no data; a path that loses SYNs needs several in a row. Returns whether the path
  * counts as working.
  */
 bool paths_note_trial(const struct path_id *id, bool answered);

@@ -11,6 +11,7 @@
  *	WORKS      SYNs in a row whose data was not taken               when the last of them was noted
  *	SILENT     good trials that restore it                          when it was last tried
  *	LOSES      the same                                             the same
+ *	REFUSES    the same, where only a Convert response counts       the same
  *	DATALESS   the same; 0: no trials, since its SYNs may have been lost for their size; it becomes UNKNOWN in time
  */
 #include "config.h"

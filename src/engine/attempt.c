@@ -140,6 +140,8 @@ static void attempt_renew(struct dial *dial)
 		.ask_blind = before.ask_blind,
 		.number = before.number,
 		.cookie_asked = before.cookie_asked,
+		.repeated = before.repeated,
+		.fell_back = before.fell_back,
 		.cookie_number = converters_cookie_current(before.converter),
 	};
 }
@@ -177,13 +179,15 @@ static void deadline_start(struct dial *dial, int64_t ends_before)
 {
 	const unsigned int timeout_ms = dial_host.settings->timeout_ms;
 	const int64_t now = dial_host.clock(), half = now + timeout_ms * CLOCK_NS_PER_MS / 2;
-	const int64_t first = now + decide_interval_seconds(timeout_ms) * CLOCK_NS_PER_S;
+	int64_t first = now + decide_interval_seconds(timeout_ms) * CLOCK_NS_PER_S;
 	struct attempt *attempt = &dial->attempt;
 
 	attempt->ends = now + timeout_ms * CLOCK_NS_PER_MS;
 	if (ends_before && ends_before < attempt->ends)
 		attempt->ends = ends_before > half ? ends_before : half;
-	attempt->wake_at = attempt->ask_blind ? 0 : first < attempt->ends ? first : attempt->ends;
+	if (first > decide_ask_at(attempt, timeout_ms))
+		first = decide_ask_at(attempt, timeout_ms);
+	attempt->wake_at = attempt->ask_blind ? 0 : first;
 	attempt_wake(dial);
 }
 

@@ -47,6 +47,11 @@ static int64_t grace_ns(unsigned int timeout_ms, int64_t interval)
 	return timeout_ms * CLOCK_NS_PER_MS >= 2 * interval + half ? interval + half : half;
 }
 
+int64_t decide_ask_at(const struct attempt *attempt, unsigned int timeout_ms)
+{
+	return attempt->ends - timeout_ms * CLOCK_NS_PER_MS / 2;
+}
+
 static int64_t earlier(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
@@ -83,6 +88,8 @@ static struct dial_decision decide_probing(const struct dial *dial, const struct
 	const int64_t look = (probe > now ? probe : now) + interval / LOOKS, end = probe + grace_ns(timeout_ms, interval);
 	const int64_t at = attempt->probing_since ? earlier(end, look) : patience; /* a converter that can't be probed counts as alive */
 
+	if (attempt->probing_since && !attempt->path_asked && now >= probe + interval / LOOKS && now < end)
+		return to(DO_ASK_PATH);
 	if (now < attempt->ends)
 		return wait_until(earlier(attempt->ends, look));
 	if (attempt->probing_since && now >= end)
@@ -90,11 +97,22 @@ static struct dial_decision decide_probing(const struct dial *dial, const struct
 	return seen->proven && now < patience ? wait_until(earlier(at, patience)) : give_up(true);
 }
 
+/* Decides whether to go on waiting for a SYN+ACK. */
+static struct dial_decision decide_unanswered(const struct attempt *attempt, unsigned int timeout_ms, int64_t now)
+{
+	const int64_t interval = decide_interval_seconds(timeout_ms) * CLOCK_NS_PER_S, ask_at = decide_ask_at(attempt, timeout_ms);
+
+	if (now >= attempt->ends)
+		return give_up(false);
+	if (!attempt->path_asked && now >= ask_at)
+		return to(DO_ASK_PATH);
+	return wait_until(earlier(earlier(attempt->ends, now + interval), attempt->path_asked ? attempt->ends : ask_at));
+}
+
 /* Decides while no byte of a response has come. */
 static struct dial_decision decide_waiting(const struct dial *dial, const struct dial_seen *seen, unsigned int timeout_ms, int64_t now)
 {
 	const struct attempt *attempt = &dial->attempt;
-	const int64_t interval = decide_interval_seconds(timeout_ms) * CLOCK_NS_PER_S;
 	const bool path_due = dial->start.look_at && now >= dial->start.look_at && !seen->path_looked;
 
 	if (dial->confirmed)
@@ -108,7 +126,7 @@ static struct dial_decision decide_waiting(const struct dial *dial, const struct
 	if (seen->state == TCPINFO_UNKNOWN || seen->state == TCPINFO_CLOSE) /* a reset, which an MPTCP socket doesn't report */
 		return to(DO_FAIL);
 	if (seen->state == TCPINFO_SYN_SENT)
-		return now < attempt->ends ? wait_until(earlier(attempt->ends, now + interval)) : give_up(false);
+		return decide_unanswered(attempt, timeout_ms, now);
 	return seen->probed ? decide_probing(dial, seen, timeout_ms, now) : to(DO_PROBE);
 }
 

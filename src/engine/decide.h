@@ -43,6 +43,7 @@ enum dial_do {
 	DO_READ,          /* read the response */
 	DO_LOOK_AT_PATH,
 	DO_PROBE,         /* set keepalive */
+	DO_ASK_PATH,      /* ask whether the path works, before the converter is blamed for its silence */
 	/* the step ends */
 	DO_WAIT,          /* until decision.at at the latest; 0: until the time set before */
 	DO_CONFIRM,       /* report the connection to the program; the response is still to come */
@@ -62,6 +63,9 @@ struct dial_decision {
 	enum ask_way way;
 	bool final, alive;
 };
+
+/* Returns the time at which an attempt without a SYN+ACK asks its path. The answer has half of CONVERT_TIMEOUT. */
+int64_t decide_ask_at(const struct attempt *attempt, unsigned int timeout_ms);
 
 /* Returns keepalive's interval, which is also the time to the first look, in seconds. */
 int decide_interval_seconds(unsigned int timeout_ms);

@@ -28,7 +28,7 @@ struct tcp_info;
 struct attempt {
 	union sockaddr_ip addr; /* the SYN's destination, in the form that the socket takes */
 	uint8_t converter;      /* index of the converter that was asked */
-	enum ask_way way;         /* the way of asking */
+	enum ask_way way;       /* the way of asking */
 	bool direct;            /* the SYN goes to the server itself, without a request */
 	bool ask_info;          /* the request asks what the converter supports */
 	bool ask_mptcp;         /* the request asks for Multipath TCP towards the server */
@@ -43,6 +43,8 @@ struct attempt {
 	bool silence_due;       /* the SYN+ACK will say whether there is a response */
 	bool confirmable;       /* the SYN+ACK may say that the server was reached */
 	bool answered;          /* the SYN was answered, and we noted the round trip of its path */
+	bool path_asked;        /* we have asked whether the path works: path_start_ask() */
+	bool repeated;          /* the attempt repeats one that was refused, over the same path */
 	bool in_vain;           /* the socket was readable before all awaited bytes were there */
 	uint16_t hold_ms;       /* the longest time, in ms, for which the request permits its SYN to be withheld; 0: it doesn't say */
 	uint16_t withheld_ms;   /* the longest time, in ms, for which the converter withholds SYNs */
@@ -53,6 +55,7 @@ struct attempt {
 	int64_t ends;           /* CLOCK_MONOTONIC in ns, like all below: the end of CONVERT_TIMEOUT */
 	int64_t wake_at;        /* when to look at the converter; 0: never */
 	int64_t probing_since;  /* when keepalive began to probe the converter; 0: it doesn't */
+	int64_t fell_back;      /* when the SYN of an attempt was sent whose Multipath TCP didn't get through; 0: there is none */
 };
 
 struct dial {
@@ -139,7 +142,7 @@ enum dial_state {
 struct dial_end {
 	int error;          /* a positive errno: FAILED, BLIND */
 	const char *reason; /* static, for the log: REFUSED, DIRECT, FAILED, BLIND */
-	enum ask_way way;     /* BLIND: the way of asking to use next */
+	enum ask_way way;   /* BLIND: the way of asking to use next */
 	enum policy_verdict verdict; /* REFUSED: POLICY_CONVERT if it should have been converted */
 	bool told;          /* FAILED: the converter has reported the server's failure */
 };

@@ -231,31 +231,36 @@ void path_start_give_back(struct path_start *start)
 }
 
 /* Not inlined, so that the list isn't on the stack of each connection that fails. */
-__attribute__((noinline)) static bool leave_refused(struct path_start *start, const struct converters_query *query, int error,
-						     union sockaddr_ip *addr)
+__attribute__((noinline)) static bool leave_refused(struct path_start *start, const struct converters_query *query, enum cache_path how,
+						     const char *reason, union sockaddr_ip *addr)
 {
+	const struct path left = start->own;
 	char text[SOCKADDR_STRLEN];
 	struct path_list list;
-	int best = path_list_refused(&list, dial_host.settings, query, &start->own.id);
+	int best = path_list_refused(&list, dial_host.settings, query, &left.id, how);
 
 	if (best < 0)
 		return false;
-	dial_host.log("converter %s: the path to it leads nowhere (%s), begins on %s",
-		      sockaddr_ip_format(converters_address(start->own.id.converter), text), error_text(error), list.names[best]);
-	path_start_end(start);
+	dial_host.log("converter %s: the path to it %s (%s), begins on %s", sockaddr_ip_format(converters_address(left.id.converter), text),
+		      how == CACHE_PATH_SILENT ? "leads nowhere" : "refuses", reason, list.names[best]);
 	take(start, &list.paths[best]);
 	start->moves++;
 	*addr = list.addrs[best];
+	if (how != CACHE_PATH_SILENT)
+		try_path(start, &left);
 	return true;
 }
 
-bool path_start_refused(struct path_start *start, const struct converters_query *query, int error, union sockaddr_ip *addr)
+bool path_start_refused(struct path_start *start, const struct converters_query *query, enum cache_path how, const char *reason,
+			union sockaddr_ip *addr)
 {
-	if (!path_is_refused(error) || !start->may_move)
+	if (!start->may_move)
 		return false;
-	if (start->moves < PATHS_MOVES_MAX && leave_refused(start, query, error, addr))
+	if (start->moves < PATHS_MOVES_MAX && leave_refused(start, query, how, reason, addr))
 		return true;
-	path_start_give_back(start);
+	/* After a refusal here a usual path that is silent is no better. One that refuses the converter's port may serve a direct connection. */
+	if (how == CACHE_PATH_SILENT || paths_facts_usual(start->own.id.converter).state == CACHE_PATH_REFUSES)
+		path_start_give_back(start);
 	return false;
 }
 
@@ -321,6 +326,7 @@ void path_start_sent(struct path_start *start, int64_t at)
 {
 	start->syn_at = at;
 	start->request_at = 0;
+	start->others_ask = false;
 	first_look(start, at);
 }
 
@@ -430,6 +436,37 @@ enum paths_do path_start_look(struct path_start *start, const struct converters_
 	return what;
 }
 
+/* --- is the converter silent, or this connection only? --- */
+
+void path_start_ask(struct path_start *start)
+{
+	struct place *place = place_of(start);
+
+	if (place && place->survey.count)
+		return;
+	if (!place) {
+		place = start->look_at || is_being_asked(&start->own.id) ? NULL : place_take();
+		start->others_ask = !place;
+		if (!place)
+			return;
+		atomic_store(&place->start, start);
+	}
+	survey_ask(&place->survey, &start->own);
+	start->survey = (uint8_t)(place - places + 1);
+	atomic_store(&place->owner, start->serial);
+}
+
+enum path_answer path_start_asked(struct path_start *start)
+{
+	struct place *place = place_of(start);
+	enum survey_answer answer;
+
+	if (!place || !place->survey.count)
+		return !place && start->others_ask ? PATH_UNKNOWN : PATH_UNASKED;
+	answer = survey_answer(&place->survey, dial_host.clock());
+	return answer == SURVEY_ANSWERS ? PATH_ANSWERS : answer == SURVEY_SILENT ? PATH_SILENT : PATH_UNKNOWN;
+}
+
 /* --- what is learned --- */
 
 void path_start_answered(const struct path_start *start, unsigned int ms, bool alone)
@@ -438,7 +475,14 @@ void path_start_answered(const struct path_start *start, unsigned int ms, bool a
 
 	if (!start->may_move)
 		return;
-	if (path_has_failed(paths_facts_usual(id->converter).state) && path_is_usual(id))
+	if (path_has_failed(paths_facts_usual(id->converter).state) && path_is_usual(id) &&
+	    paths_facts_usual(id->converter).state != CACHE_PATH_REFUSES)
 		paths_note_trial(id, true);
 	paths_note_answer(id, ms, alone);
+}
+
+void path_start_served(const struct path_start *start)
+{
+	if (paths_facts_kept(&start->own.id).state == CACHE_PATH_REFUSES)
+		paths_note_trial(&start->own.id, true);
 }

@@ -37,6 +37,7 @@ struct path_start {
 	bool tried_path;    /* the connection has begun a trial of a failed path */
 	uint8_t moves;      /* how often the connection has begun anew on another path */
 	uint8_t survey;     /* the number of this connection's survey; 0: none */
+	bool others_ask;    /* path_start_ask() has found another connection that asks */
 	_Atomic int64_t serial; /* identifies the connection in this process */
 	int64_t syn_at;     /* CLOCK_MONOTONIC in ns, like all below: when the SYN was sent */
 	int64_t request_at; /* when the request was sent behind the handshake; 0: it wasn't */
@@ -70,10 +71,31 @@ int path_start_bind_directly(const struct path_start *start, int fd, const union
 void path_start_give_back(struct path_start *start);
 
 /*
- * path_start_refused() - look for another path after the network has refused the SYN with @error
- * Returns whether there is one: then start->own is that path, and @addr its converter's address.
+ * path_start_refused() - look for another path after the connection was refused, for @reason
+ * @how: CACHE_PATH_SILENT if the network has refused the SYN (path_is_refused()). CACHE_PATH_REFUSES if a reset or other bytes than a
+ * response have come. These may concern this connection alone, so a trial asks that path at once.
+ * Returns whether there is another path: then start->own is that one, and @addr its converter's address.
  */
-bool path_start_refused(struct path_start *start, const struct converters_query *query, int error, union sockaddr_ip *addr);
+bool path_start_refused(struct path_start *start, const struct converters_query *query, enum cache_path how, const char *reason,
+			union sockaddr_ip *addr);
+
+/* path_start_served() - note that a Convert response has come */
+void path_start_served(const struct path_start *start);
+
+/*
+ * path_start_ask() - send probes on the path of a connection that is silent, unless there are some
+ * path_start_asked() tells the answer. Another connection needn't wait for it: it may try the converter itself.
+ */
+void path_start_ask(struct path_start *start);
+
+enum path_answer {
+	PATH_ANSWERS, /* others get through on the path: the silence is this connection's alone */
+	PATH_SILENT,  /* they don't */
+	PATH_UNKNOWN, /* another connection asks, and will tell */
+	PATH_UNASKED, /* we couldn't send probes, or had no time to */
+};
+
+enum path_answer path_start_asked(struct path_start *start);
 
 /* path_start_sent() - set the time of the first look, after the SYN was sent at @at, CLOCK_MONOTONIC in ns */
 void path_start_sent(struct path_start *start, int64_t at);

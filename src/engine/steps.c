@@ -157,9 +157,11 @@ static enum dial_state converter_failed(struct dial *dial, const struct handshak
 	const char *const reason = why->reason;
 	char text[SOCKADDR_STRLEN];
 
-	dial_host.log("converter %s: %s, left alone for %u s%s", sockaddr_ip_format(&dial->attempt.addr, text), reason, why->rest,
-		      why->fault == HANDSHAKE_FAULT_REFUSED ? " as to this server" : "");
-	exchange_failed(dial->attempt.converter, &dial->server, why);
+	if (why->rest) {
+		dial_host.log("converter %s: %s, left alone for %u s%s", sockaddr_ip_format(&dial->attempt.addr, text), reason, why->rest,
+			      why->fault == HANDSHAKE_FAULT_REFUSED ? " as to this server" : "");
+		exchange_failed(dial->attempt.converter, &dial->server, why);
+	}
 	if (dial->wrote) /* the converter has the program's bytes */
 		return fail(end, error, reason);
 	dial->tried |= 1u << dial->attempt.converter;
@@ -194,15 +196,20 @@ static enum dial_state blind_lost(enum ask_way way, int error, const char *reaso
 	return DIAL_BLIND;
 }
 
-/* Asks by @way after Multipath TCP was lost on the way to the converter, or would be: a socket that fell back to TCP loses bytes. */
-static enum dial_state begin_anew(struct dial *dial, enum ask_way way, struct dial_end *end)
+/*
+ * Asks by @way after Multipath TCP was lost on the way to the converter, or would be: a socket that fell back to TCP loses bytes. @known: a
+ * converter has answered. Otherwise something else may have taken the connection, and we note the loss only when a converter answers.
+ */
+static enum dial_state begin_anew(struct dial *dial, enum ask_way way, bool known, struct dial_end *end)
 {
+	const bool later = way == ASK_TCP && !known && !dial->attempt.ask_blind;
 	char text[SOCKADDR_STRLEN];
 
 	dial_host.log("converter %s: %s", sockaddr_ip_format(&dial->attempt.addr, text),
 		      way == ASK_TCP ? "Multipath TCP is lost on the way, asked over TCP" :
 					 "data in the SYN was not taken, asked behind the handshake");
-	if (!stack_is_small())
+	dial->attempt.fell_back = later ? dial->start.syn_at : 0;
+	if (!stack_is_small() && !later)
 		exchange_way_failed(&dial->start.own.id, way, dial->start.syn_at);
 	if (dial->attempt.ask_blind)
 		return blind_lost(way, ECONNRESET, "the connection would not stay Multipath TCP", end);
@@ -218,8 +225,11 @@ static enum dial_state begin_at(struct dial *dial, const union sockaddr_ip *addr
 	int ret;
 
 	disconnect(dial);
-	dial->attempt.addr = *addr;
-	dial->attempt.converter = (uint8_t)dial->start.own.id.converter;
+	dial->attempt = (struct attempt){
+		.addr = *addr,
+		.converter = (uint8_t)dial->start.own.id.converter,
+		.cookie_asked = dial->attempt.cookie_asked,
+	};
 	ret = attempt_begin(dial, false);
 	return begun(dial, ret, end);
 }
@@ -238,16 +248,18 @@ static enum dial_state begin_behind(struct dial *dial, struct dial_end *end)
 	return dial_anew(dial, way, end);
 }
 
-/* The network has refused the SYN with @error. Returns true with @state if an attempt over another network has begun. */
-static bool leave_refused(struct dial *dial, int error, enum dial_state *state, struct dial_end *end)
+/* The connection was refused on its path, as in path_start_refused(). Returns true with @state if an attempt over another one has begun. */
+static bool leave_refused(struct dial *dial, enum cache_path how, const char *reason, enum dial_state *state, struct dial_end *end)
 {
 	struct converters_query query;
 	union sockaddr_ip addr;
 
-	if (!path_is_refused(error) || dial->wrote || stack_is_small())
+	if (dial->wrote || stack_is_small())
 		return false;
 	query = dial->ops->query(dial);
-	if (!path_start_refused(&dial->start, &query, error, &addr))
+	if (how == CACHE_PATH_REFUSES) /* the same converter: another one may serve when two paths show that this one doesn't */
+		query.tried = ~(1u << dial->attempt.converter);
+	if (!path_start_refused(&dial->start, &query, how, reason, &addr))
 		return false;
 	*state = begin_at(dial, &addr, end);
 	return true;
@@ -259,6 +271,24 @@ static bool has_remedy(struct dial *dial, const struct handshake_step *told)
 
 	return !dial->wrote && exchange_take_remedy(attempt->converter, attempt->cookie_number, told, &attempt->cookie_asked,
 						    &attempt->ask_mptcp, &attempt->ask_silent);
+}
+
+/*
+ * Something has refused the connection, by a reset or by bytes that are no response: the converter, or a firewall or captive portal on the
+ * path. Another path tells. Without one we repeat the request once, from another port, before all programs leave the converter alone.
+ */
+static enum dial_state refused(struct dial *dial, const struct handshake_step *why, struct dial_end *end)
+{
+	char text[SOCKADDR_STRLEN];
+	enum dial_state state;
+
+	if (leave_refused(dial, CACHE_PATH_REFUSES, why->reason, &state, end))
+		return state;
+	if (dial->wrote || dial->start.moves || dial->attempt.repeated)
+		return converter_failed(dial, why, end);
+	dial_host.log("converter %s: %s, asked once more", sockaddr_ip_format(&dial->attempt.addr, text), why->reason);
+	dial->attempt.repeated = true;
+	return ask_again(dial, end);
 }
 
 enum dial_state dial_failed(struct dial *dial, int error, struct dial_end *end)
@@ -273,10 +303,14 @@ enum dial_state dial_failed(struct dial *dial, int error, struct dial_end *end)
 		return blind_lost(attempt->way, error, error_text(error), end);
 	if (attempt->direct || dial->confirmed)
 		return fail(end, error, error_text(error));
-	if (leave_refused(dial, error, &state, end))
+	if (path_is_refused(error) && leave_refused(dial, CACHE_PATH_SILENT, error_text(error), &state, end))
 		return state;
 	why = handshake_on_error(error, converters_is_proven(attempt->converter));
-	return attempt->ask_silent && has_remedy(dial, &why) ? ask_again(dial, end) : converter_failed(dial, &why, end);
+	if (attempt->ask_silent && has_remedy(dial, &why))
+		return ask_again(dial, end);
+	if (why.fault == HANDSHAKE_FAULT_CONVERTER && (why.error == ECONNREFUSED || why.error == ECONNRESET))
+		return refused(dial, &why, end);
+	return converter_failed(dial, &why, end);
 }
 
 /* --- the response --- */
@@ -363,10 +397,21 @@ static void note_reached(struct dial *dial, struct dial_seen *seen, const char *
 	dial_log(dial, dial->mptcp ? "converted over MPTCP, " : "converted over TCP, ", detail);
 }
 
+/* Notes the facts about the path that only a converter's response proves. */
+static void note_converter(const struct dial *dial)
+{
+	if (stack_is_small())
+		return;
+	path_start_served(&dial->start);
+	if (dial->attempt.fell_back)
+		exchange_way_failed(&dial->start.own.id, ASK_TCP, dial->attempt.fell_back);
+}
+
 static enum dial_state reached(struct dial *dial, struct dial_seen *seen, const struct handshake_step *told, struct dial_end *end)
 {
 	if (!dial->ops->take(dial, told->length)) /* the program would take the rest for the server's bytes */
 		return fail(end, ECONNRESET, "the response can't be taken off the stream");
+	note_converter(dial);
 	if (!stack_is_small())
 		exchange_done(dial->attempt.converter, &dial->server, told, dial->mptcp);
 	if (!dial->confirmed)
@@ -378,6 +423,7 @@ static enum dial_state reached(struct dial *dial, struct dial_seen *seen, const 
 static enum dial_state reached_silently(struct dial *dial, struct dial_seen *seen)
 {
 	note_reached(dial, seen, ", server confirmed by the SYN+ACK, silently");
+	note_converter(dial);
 	if (!stack_is_small())
 		exchange_done_silently(dial->attempt.converter, &dial->server, dial->attempt.ask_mptcp);
 	dial_stop(dial);
@@ -431,10 +477,14 @@ static enum dial_state judge(struct dial *dial, const struct handshake_step *tol
 {
 	if (dial->confirmed)
 		return unreached(dial, told, end);
-	if (told->fault != HANDSHAKE_FAULT_PROTOCOL)
+	if (told->fault != HANDSHAKE_FAULT_PROTOCOL) {
 		converters_proved(dial->attempt.converter);
+		note_converter(dial);
+	}
 	if (has_remedy(dial, told))
 		return ask_again(dial, end);
+	if (told->fault == HANDSHAKE_FAULT_PROTOCOL)
+		return refused(dial, told, end);
 	if (told->fault != HANDSHAKE_FAULT_SERVER)
 		return converter_failed(dial, told, end);
 	exchange_failed(dial->attempt.converter, &dial->server, told);
@@ -470,7 +520,7 @@ static __attribute__((noinline)) bool response_step(struct dial *dial, struct di
 		return false;
 	while ((decision = decide_now(dial, seen)).what == DO_LOOK_AT_MPTCP)
 		look_at_mptcp(dial, seen);
-	*state = decision.what == DO_BEGIN_ANEW ? begin_anew(dial, decision.way, end) :
+	*state = decision.what == DO_BEGIN_ANEW ? begin_anew(dial, decision.way, true, end) :
 		 decision.what == DO_REACHED	? reached(dial, seen, &told, end) :
 						  judge(dial, &told, end);
 	return true;
@@ -538,10 +588,30 @@ static enum dial_state wait_on(struct dial *dial, const struct dial_seen *seen, 
 	return DIAL_ON;
 }
 
+/*
+ * Gives the attempt up. If others get through on the path, or another connection still asks that, the silence is this connection's alone.
+ * If we can't ask, only this process leaves the converter alone.
+ */
 static enum dial_state give_up(struct dial *dial, bool alive, struct dial_end *end)
 {
-	const struct handshake_step why = exchange_silent(dial->attempt.converter, &dial->server, alive);
+	/* A host that acknowledges, or has sent a part of a response, is there. */
+	const enum path_answer answer = alive || dial->attempt.awaited ? PATH_SILENT : path_start_asked(&dial->start);
+	const int converter = dial->attempt.converter;
+	struct handshake_step why;
+	char text[SOCKADDR_STRLEN];
 
+	if (answer == PATH_SILENT) {
+		why = exchange_silent(converter, &dial->server, alive);
+		return converter_failed(dial, &why, end);
+	}
+	why = handshake_on_silence(false);
+	why.rest = 0;
+	if (answer == PATH_UNASKED)
+		converters_rest_here(converter, HANDSHAKE_REST_SECONDS);
+	dial_host.log("converter %s: %s, %s", sockaddr_ip_format(&dial->attempt.addr, text), why.reason,
+		      answer == PATH_ANSWERS ? "but it answers others" :
+		      answer == PATH_UNASKED ? "left alone for 30 s by this process" :
+					       "another connection asks whether it answers");
 	return converter_failed(dial, &why, end);
 }
 
@@ -560,6 +630,10 @@ static bool find_out(struct dial *dial, enum dial_do what, struct dial_seen *see
 		return false;
 	case DO_PROBE:
 		probe(dial, seen);
+		return false;
+	case DO_ASK_PATH:
+		dial->attempt.path_asked = true;
+		path_start_ask(&dial->start);
 		return false;
 	case DO_READ:
 		return response_step(dial, seen, error, state, end);
@@ -587,7 +661,7 @@ enum dial_state dial_step(struct dial *dial, struct dial_end *end)
 	case DO_REACHED_SILENTLY:
 		return reached_silently(dial, &seen);
 	case DO_BEGIN_ANEW:
-		return begin_anew(dial, decision.way, end);
+		return begin_anew(dial, decision.way, false, end);
 	case DO_BLIND_LOST:
 		return blind_lost(dial->attempt.way, ECONNRESET, "the SYN+ACK doesn't confirm the server", end);
 	case DO_FAIL:

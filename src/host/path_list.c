@@ -75,11 +75,22 @@ struct family {
 	size_t count;
 };
 
+/* Only the usual path leads to a converter on this host. */
+static bool is_loopback(const union sockaddr_ip *address)
+{
+	const struct in6_addr in6 = sockaddr_ip_in6(address);
+
+	return IN6_IS_ADDR_LOOPBACK(&in6) || (IN6_IS_ADDR_V4MAPPED(&in6) && in6.s6_addr[12] == 127);
+}
+
 static const struct family *family_of(struct family families[2], const struct settings *settings, int converter)
 {
+	static const struct family none;
 	const union sockaddr_ip *address = converters_address(converter);
 	struct family *family = &families[sockaddr_ip_is_v4(address)];
 
+	if (is_loopback(address))
+		return &none;
 	if (!family->asked)
 		family->count = networks_find(settings, address, family->networks);
 	family->asked = true;
@@ -214,14 +225,23 @@ bool path_is_refused(int error)
 }
 
 int path_list_refused(struct path_list *list, const struct settings *settings, const struct converters_query *query,
-		      const struct path_id *own)
+		      const struct path_id *own, enum cache_path how)
 {
+	uint32_t skip = 0;
 	int best;
 
-	paths_note_failure(own, CACHE_PATH_SILENT);
+	if (how == CACHE_PATH_SILENT)
+		paths_note_failure(own, how);
 	path_list_make(list, settings, query);
-	best = paths_best(list->paths, list->count, 0);
-	return best >= 0 && path_has_failed(list->paths[best].facts.state) ? -1 : best;
+	for (size_t i = 0; i < list->count; i++)
+		if (list->paths[i].id.converter == own->converter && IN6_ARE_ADDR_EQUAL(&list->paths[i].id.source, &own->source))
+			skip |= 1u << i;
+	best = paths_best(list->paths, list->count, skip);
+	if (best >= 0 && path_has_failed(list->paths[best].facts.state))
+		best = -1;
+	if (how != CACHE_PATH_SILENT && best >= 0)
+		paths_note_failure(own, how);
+	return best;
 }
 
 const char *path_complaint(const struct path_id *id)
@@ -231,6 +251,8 @@ const char *path_complaint(const struct path_id *id)
 		return "loses SYNs with data";
 	case CACHE_PATH_LOSES:
 		return "loses packets";
+	case CACHE_PATH_REFUSES:
+		return "refuses";
 	default:
 		return "is silent";
 	}

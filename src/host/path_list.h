@@ -46,11 +46,13 @@ int path_list_elsewhere(struct path_list *list, const struct settings *settings,
 bool path_is_refused(int error);
 
 /*
- * path_list_refused() - list the paths for a connection whose SYN failed on @own with path_is_refused(), and note that failure
+ * path_list_refused() - list the paths for a connection that was refused on @own, and note that failure
+ * @how: CACHE_PATH_SILENT for an error of path_is_refused(). CACHE_PATH_REFUSES: noted only if there is another path, since otherwise the
+ * converter is the cause as likely.
  * Returns the index of the best path without a known failure, or -1 if there is none.
  */
 int path_list_refused(struct path_list *list, const struct settings *settings, const struct converters_query *query,
-		      const struct path_id *own);
+		      const struct path_id *own, enum cache_path how);
 
 /*
  * path_list_is_forbidden() - do all networks that lead to a converter have the user's =never?

@@ -3,8 +3,8 @@
  * path_probe.c - tests whether a path works, by a separate connection
  *
  * It is a plain TCP connection, since it tests the path and not Multipath TCP. Its SYN carries a request for information, to which
- * the converter sends a SYN+ACK at once. That is enough: we don't read the response. A reset then ends the connection, and leaves nothing
- * behind on either side.
+ * the converter sends a SYN+ACK at once. That is enough: we don't read the response, except on a path where something else has answered in
+ * the converter's place. A reset then ends the connection, and leaves nothing behind on either side.
  *
  * The shim avoids keeping descriptors in programs, but here it needs one for some hundred milliseconds. Programs that count their
  * descriptors do so from the lowest number on, so this one has a high number. Programs may close a descriptor that they didn't
@@ -80,7 +80,7 @@ bool path_probe_send(struct path_probe *probe, const struct path *path, bool pla
 	const bool usual = IN6_IS_ADDR_UNSPECIFIED(&path->id.source);
 	int fd = made_high(raw_socket(converter->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
 
-	*probe = (struct path_probe){ .fd = -1, .sent = clock_ns() };
+	*probe = (struct path_probe){ .fd = -1, .sent = clock_ns(), .whole = path->facts.state == CACHE_PATH_REFUSES && !plain };
 	if (fd < 0)
 		return false;
 	raw_set(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
@@ -99,6 +99,21 @@ void path_probe_close(struct path_probe *probe)
 	if (probe->fd >= 0 && cookie_of(probe->fd) == probe->cookie)
 		raw_close(probe->fd);
 	probe->fd = -1;
+}
+
+/* Looks at the first bytes of the response. Returns whether they say who has answered, and sets probe->refused if it isn't a converter. */
+static bool response_look(struct path_probe *probe)
+{
+	uint8_t header[CONVERT_HEADER_LEN];
+	enum convert_status status;
+	size_t length;
+	const ssize_t got = raw_recv(probe->fd, header, sizeof(header), MSG_PEEK | MSG_DONTWAIT);
+
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	status = got > 0 ? convert_message_length(header, (size_t)got, &length) : CONVERT_STATUS_BAD_MAGIC;
+	probe->refused = status != CONVERT_STATUS_OK && status != CONVERT_STATUS_NEED_MORE;
+	return status != CONVERT_STATUS_NEED_MORE;
 }
 
 bool path_probe_look(struct path_probe *probe)
@@ -120,7 +135,9 @@ bool path_probe_look(struct path_probe *probe)
 
 		/* a host that resets an established connection has answered before; we see that only if we look late */
 		probe->refused = error == ECONNREFUSED || error == ECONNRESET || error == EPIPE;
-	} else {
+	} else if (probe->whole && !response_look(probe)) {
+		return false;
+	} else if (!probe->refused) {
 		raw_get(probe->fd, IPPROTO_TCP, TCP_INFO, &info, sizeof(info));
 		probe->answered = true;
 		probe->taken = info.tcpi_options & TCPI_OPT_SYN_DATA;

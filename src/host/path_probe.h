@@ -19,7 +19,8 @@ struct path_probe {
 	unsigned int ms;  /* time until the answer, once it is there */
 	bool answered;    /* by a SYN+ACK */
 	bool taken;       /* the SYN+ACK acknowledges the data */
-	bool refused;     /* by a reset: the network works, but there is no converter, or no longer */
+	bool refused;     /* by a reset: the network works, but there is no converter, or no longer; @whole: or by other bytes */
+	bool whole;       /* only a Convert response counts as an answer: the path is in the state CACHE_PATH_REFUSES */
 };
 
 /*

@@ -83,7 +83,7 @@ static bool are_far(const struct survey *survey)
 	for (size_t i = 0; i < survey->list.count; i++) {
 		const struct path *path = &survey->list.paths[i];
 
-		if (!is_own(survey, i) && !path->backup && path->facts.state != CACHE_PATH_SILENT &&
+		if (!is_own(survey, i) && !path->backup && !path_is_dead(path->facts.state) &&
 		    (!path->facts.rtt_ms || path->facts.rtt_ms > PATHS_FAR_MS))
 			return true;
 	}
@@ -117,7 +117,7 @@ static uint32_t likely_ones(const struct survey *survey)
 
 		if (probe->answered || loses_data(survey, probe, &survey->others_plain[i]))
 			return 0;
-		if (path->facts.state == CACHE_PATH_SILENT || probe->fd < 0)
+		if (path_is_dead(path->facts.state) || probe->fd < 0)
 			continue;
 		if (path->facts.rtt_ms ? path->facts.rtt_ms > PATHS_FAR_MS && !paths_is_overdue(age_of(survey, probe), path->facts.rtt_ms) :
 					 survey->own.facts.rtt_ms)
@@ -188,7 +188,8 @@ static void probe_others(struct survey *survey, bool backup, bool again)
 			continue;
 		path_probe_close(&survey->others_plain[i]);
 		path_probe_send(&survey->others[i], path, false);
-		path_probe_send(&survey->others_plain[i], path, true);
+		if (path->facts.state != CACHE_PATH_REFUSES) /* without data, no answer shows that a converter sent it */
+			path_probe_send(&survey->others_plain[i], path, true);
 	}
 }
 
@@ -209,7 +210,7 @@ static void other_note(const struct survey *survey, const struct path *path, con
 		paths_note_trial(&path->id, probe->answered);
 		if (dataless)
 			paths_note_answer(&path->id, plain->ms, true);
-	} else if (probe->fd >= 0 && path->facts.rtt_ms && age_of(survey, probe) >= SILENT_MS &&
+	} else if (probe->fd >= 0 && path->facts.state != CACHE_PATH_REFUSES && path->facts.rtt_ms && age_of(survey, probe) >= SILENT_MS &&
 		   paths_is_overdue(age_of(survey, probe), path->facts.rtt_ms)) {
 		paths_note_failure(&path->id, CACHE_PATH_SILENT);
 	}
@@ -291,12 +292,45 @@ enum paths_do survey_look(struct survey *survey, int64_t now, unsigned int waiti
 	return survey->count ? step.what : step.what == PATHS_WAIT ? PATHS_WAIT : PATHS_STAY;
 }
 
+/* --- a question before a silent converter is blamed --- */
+
+void survey_ask(struct survey *survey, const struct path *own)
+{
+	survey->own = *own;
+	survey->own.facts = paths_facts_kept(&own->id);
+	probe_own(survey);
+	path_probe_send(&survey->plain, own, true);
+}
+
+enum survey_answer survey_answer(struct survey *survey, int64_t now)
+{
+	struct path_probe *probes[SURVEY_OWN_MAX + 1];
+	unsigned int count = 0, oldest = 0;
+
+	survey->now = now;
+	for (unsigned int i = 0; i < survey->count; i++)
+		probes[count++] = &survey->probes[i];
+	probes[count++] = &survey->plain;
+	for (unsigned int i = 0; i < count; i++) {
+		if (path_probe_look(probes[i])) {
+			paths_note_answer(&survey->own.id, probes[i]->ms, true);
+			return SURVEY_ANSWERS;
+		}
+		if (probes[i]->refused)
+			return SURVEY_SILENT;
+		if (probes[i]->sent && age_of(survey, probes[i]) > oldest)
+			oldest = age_of(survey, probes[i]);
+	}
+	return paths_is_overdue(oldest, survey->own.facts.rtt_ms) ? SURVEY_SILENT : SURVEY_PENDING;
+}
+
 /* --- trials --- */
 
 bool survey_try(struct survey *survey, const struct path *path)
 {
 	survey->own = *path;
-	while (survey->count < TRIAL_PROBES && path_probe_send(&survey->probes[survey->count], path, false))
+	survey->own.facts = paths_facts(&path->id);
+	while (survey->count < TRIAL_PROBES && path_probe_send(&survey->probes[survey->count], &survey->own, false))
 		survey->count++;
 	return survey->count > 0;
 }

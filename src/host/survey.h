@@ -64,6 +64,22 @@ enum paths_do survey_look(struct survey *survey, int64_t now, unsigned int waiti
  */
 enum paths_do survey_leave(struct survey *survey, enum paths_do what, enum survey_syn syn, int *best);
 
+/*
+ * survey_ask() - send a probe with data and one without on the path @own, whose connection is silent, after survey_reset() or survey_begin()
+ * survey.count stays 0 if the kernel refuses.
+ */
+void survey_ask(struct survey *survey, const struct path *own);
+
+/* The answer to the probes on a connection's own path. */
+enum survey_answer {
+	SURVEY_PENDING, /* no answer is due yet */
+	SURVEY_SILENT,  /* none came, or a reset */
+	SURVEY_ANSWERS,
+};
+
+/* survey_answer() - look at these probes. Notes an answer. */
+enum survey_answer survey_answer(struct survey *survey, int64_t now);
+
 /* survey_try() - begin a trial: test whether a failed path works again, after survey_reset(). Returns false if it can't send a probe. */
 bool survey_try(struct survey *survey, const struct path *path);
 

@@ -26,7 +26,7 @@ EXTRA_DIST += tests/lab/convertlab/documents.py tests/lab/convertlab/scenes.py t
 	tests/lab/standins/scp tests/lab/standins/ssh tests/lab/standins/systemctl tests/lab/standins/networks/nmcli
 
 # What the tests of applications need. Their programs are compiled when the tests run, if their compilers are installed.
-EXTRA_DIST += tests/lab/convertlab/applications.py tests/lab/convertlab/webserver.py tests/lab/apps/git_server.py \
+EXTRA_DIST += tests/lab/convertlab/applications.py tests/lab/convertlab/webserver.py tests/lab/apps/git_server.py tests/lab/apps/portal.py \
 	tests/lab/apps/runtime_client.py tests/lab/apps/runtime_client.js tests/lab/apps/runtime_client.rb \
 	tests/lab/apps/runtime_client.pl tests/lab/apps/RuntimeClient.java \
 	tests/lab/apps/tokio/Cargo.toml tests/lab/apps/tokio/src/main.rs tests/lab/apps/loops/task.h \
@@ -135,7 +135,7 @@ FIRST_TESTS = tests/lab/test_shim_surface.py tests/lab/test_convertize_doctor.py
 LAB_TESTS = \
 	tests/lab/test_shim_moments.py \
 	tests/lab/test_early_data.py \
-	tests/lab/test_learned.py \
+	tests/lab/test_learned.py tests/lab/test_begin_refused.py \
 	tests/lab/test_metered.py \
 	tests/lab/test_convertd_messages.py \
 	tests/lab/test_convertd_own.py \

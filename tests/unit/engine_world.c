@@ -88,9 +88,13 @@ int path_list_elsewhere(struct path_list *list, const struct settings *with, con
 	return best_of(list, nets.elsewhere);
 }
 
-int path_list_refused(struct path_list *list, const struct settings *with, const struct converters_query *query, const struct path_id *own)
+int path_list_refused(struct path_list *list, const struct settings *with, const struct converters_query *query, const struct path_id *own,
+		      enum cache_path how)
 {
-	(void)with, (void)query, (void)own;
+	(void)with, (void)query;
+	nets.refused = how;
+	if (how == CACHE_PATH_REFUSES && nets.elsewhere >= 0)
+		paths_note_failure(own, how);
 	return best_of(list, nets.elsewhere);
 }
 
@@ -176,6 +180,21 @@ enum paths_do survey_leave(struct survey *survey, enum paths_do what, enum surve
 	nets.left = what;
 	*best = nets.elsewhere;
 	return nets.leave;
+}
+
+void survey_ask(struct survey *survey, const struct path *own)
+{
+	survey->own = *own;
+	survey->count = !nets.unasked;
+	note("ask %d %d; ", own->id.converter, own->id.source.s6_addr[15]);
+	nets.open++;
+}
+
+enum survey_answer survey_answer(struct survey *survey, int64_t now)
+{
+	(void)survey;
+	ck_assert_int_eq(now, kernel.now);
+	return nets.answer;
 }
 
 bool survey_try(struct survey *survey, const struct path *path)
@@ -371,7 +390,7 @@ void setup(void)
 	static const struct dial_host host = { .settings = &settings, .log = log_keep, .clock = clock_of_script };
 
 	kernel = (struct kernel){ .now = clock_ns(), .takes = 4096, .syn_takes = 4096 };
-	nets = (struct networks){ .what = PATHS_WAIT, .begins = true, .elsewhere = -1, .chosen = -1, .missed = -1 };
+	nets = (struct networks){ .what = PATHS_WAIT, .begins = true, .elsewhere = -1, .chosen = -1, .missed = -1, .answer = SURVEY_SILENT };
 	settings_read(&settings, lookup);
 	ck_assert_msg(settings.enabled, "%s", settings.problem);
 	settings.bypass_mptcp = false;

@@ -51,7 +51,9 @@ extern struct networks {
 	const char *breaks_word; /* why further subflows do */
 	struct path_list list;
 	bool meanwhile;         /* the SYN+ACK comes while the probes are looked at */
-	bool unasked;           /* no probe of a trial can be sent */
+	bool unasked;           /* no probe of a trial, or of a silent connection, can be sent */
+	enum survey_answer answer;
+	enum cache_path refused; /* what path_list_refused() was told */
 	unsigned int open, looks;
 	enum survey_syn syn;
 	unsigned int waiting;   /* what survey_look() was told */

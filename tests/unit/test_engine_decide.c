@@ -23,7 +23,7 @@ static struct dial dial_asked(void)
 		.started = STARTED,
 		.mptcp = true,
 		.may_confirm = true,
-		.attempt = { .ends = ENDS, .wake_at = STARTED + S },
+		.attempt = { .ends = ENDS, .wake_at = STARTED + S, .path_asked = true },
 	};
 }
 
@@ -117,6 +117,30 @@ START_TEST(silence_before_the_synack_is_the_converters)
 	expect_wait(&dial, &seen, 5 * S / 2, 3 * S);
 	expect_wait(&dial, &seen, 3 * S - 1, 3 * S);
 	expect_give_up(&dial, &seen, 3 * S, false);
+}
+END_TEST
+
+/* The answer has half of CONVERT_TIMEOUT, or an interval. */
+START_TEST(path_is_asked_before_a_silent_converter_is_blamed)
+{
+	struct dial dial = dial_asked();
+	struct dial_seen seen = { .looked = true, .state = TCPINFO_SYN_SENT, .response = RESPONSE_NOTHING, .proven = true };
+
+	dial.attempt.path_asked = false;
+	ck_assert_int_eq(decide_ask_at(&dial.attempt, TIMEOUT_MS), STARTED + 3 * S / 2);
+	expect_wait(&dial, &seen, S, 3 * S / 2);
+	expect(dial, seen, 3 * S / 2, DO_ASK_PATH);
+	expect(dial, seen, 3 * S - 1, DO_ASK_PATH);
+	expect_give_up(&dial, &seen, 3 * S, false);
+	seen = established(STARTED + 10 * MS);
+	seen.response = RESPONSE_NOTHING;
+	seen.probed = true;
+	dial.attempt.probing_since = STARTED + S;
+	expect_wait(&dial, &seen, 1010 * MS, 1260 * MS);
+	expect(dial, seen, 1260 * MS, DO_ASK_PATH);
+	expect_give_up(&dial, &seen, 3 * S, false);
+	dial.attempt.probing_since = 0; /* it can't be probed, and counts as alive */
+	expect_wait(&dial, &seen, 2 * S, 2250 * MS);
 }
 END_TEST
 
@@ -463,6 +487,7 @@ int main(void)
 	tcase_add_test(tcase, synack_is_looked_at_where_it_matters_only);
 	tcase_add_test(tcase, unanswered_syn_is_waited_for);
 	tcase_add_test(tcase, silence_before_the_synack_is_the_converters);
+	tcase_add_test(tcase, path_is_asked_before_a_silent_converter_is_blamed);
 	tcase_add_test(tcase, lost_multipath_tcp_begins_anew);
 	tcase_add_test(tcase, silent_request_needs_no_response);
 	tcase_add_test(tcase, silence_takes_both_facts);

@@ -150,9 +150,17 @@ START_TEST(stream_that_ends_early_is_no_response)
 	kernel.len = 5;
 	kernel.shut = true;
 	expect_on(step());
-	expect_said("peek; peek; end; syn 2 data; ");
+	expect_said("peek; peek; end; syn 1 data; ");
+	ck_assert(is_logged("192.0.2.1:1234: closed without a response, asked once more\n"));
+	kernel.shut = true;
+	synack(TAKEN);
+	expect_on(step());
+	expect_said("peek; end; syn 2 data; ");
 	ck_assert(is_logged("192.0.2.1:1234: closed without a response, left alone for 30 s\n"));
 	kernel.shut = true; /* and without a byte */
+	synack(TAKEN);
+	expect_on(step());
+	kernel.shut = true;
 	synack(TAKEN);
 	ck_assert_int_eq(step(), DIAL_DIRECT);
 	ck_assert_str_eq(end.reason, "closed without a response");
@@ -471,7 +479,14 @@ START_TEST(reset_of_a_converter)
 	kernel.read_error = ECONNRESET;
 	kernel.error = ECONNREFUSED; /* says more */
 	expect_on(step());
-	expect_said("syn 1 data; peek; end; syn 2 data; ");
+	expect_said("syn 1 data; peek; end; syn 1 data; ");
+	ck_assert(is_logged("192.0.2.1:1234: Connection refused, asked once more\n"));
+	ck_assert(!converters_rests(0, clock_seconds()));
+	kernel.info.tcpi_state = TCPINFO_CLOSE;
+	kernel.read_error = ECONNRESET;
+	kernel.error = ECONNREFUSED;
+	expect_on(step());
+	expect_said("peek; end; syn 2 data; ");
 	ck_assert(is_logged("192.0.2.1:1234: Connection refused, left alone for 30 s\n"));
 	kernel.read_error = 0;
 	synack(TAKEN);
@@ -502,15 +517,93 @@ START_TEST(no_synack_is_the_converters_fault)
 	expect_on(dial_begin(false));
 	expect_said("syn 1 data; ");
 	dial.start.look_at = 0;
-	for (int i = 1; i < 3; i++) {
-		kernel.now = dial.started + i * S;
+	kernel.now = dial.started + S;
+	expect_on(step());
+	ck_assert_int_eq(kernel.wake_at, kernel.now + S / 2);
+	expect_said("");
+	for (int i = 3; i < 6; i += 2) {
+		kernel.now = dial.started + i * S / 2;
 		expect_on(step());
-		ck_assert_int_eq(kernel.wake_at, kernel.now + S);
+		ck_assert_int_eq(kernel.wake_at, i == 3 ? kernel.now + S : dial.started + 3 * S);
 	}
 	kernel.now = dial.started + 3 * S;
 	expect_on(step());
-	expect_said("end; syn 2 data; ");
+	expect_said("ask 0 0; end; syn 2 data; ");
+	ck_assert(is_logged("no answer in time, left alone for 30 s\n"));
 	ck_assert(!converters_is_proven(0));
+	ck_assert(converters_rests(0, clock_seconds()));
+	ck_assert_uint_eq(nets.open, 0);
+}
+END_TEST
+
+/* Takes a dial to the end of its SYN's time. */
+static void be_silent(void)
+{
+	dial.start.look_at = 0;
+	kernel.now = dial.started + 2 * S;
+	expect_on(step());
+	kernel.now = dial.started + 3 * S;
+	expect_on(step());
+}
+
+/* Others get through: nobody else leaves the converter alone. */
+START_TEST(silence_of_one_connection_blames_nobody)
+{
+	learn(WHOLE);
+	for (int asked = 0; asked < 3; asked++) {
+		expect_on(dial_begin(false));
+		nets.answer = asked == 0 ? SURVEY_ANSWERS : SURVEY_PENDING;
+		said();
+		be_silent();
+		expect_said("ask 0 0; end; syn 2 data; ");
+		ck_assert(is_logged(asked == 0 ? "no answer in time, but it answers others\n" : "no answer in time, another connection asks"));
+		ck_assert(converters_is_proven(0));
+		ck_assert(!converters_rests(0, clock_seconds()));
+		dial_stop(&dial);
+	}
+	ck_assert_uint_eq(nets.open, 0);
+}
+END_TEST
+
+/* Each process may find out for itself where the path can't be asked: the cache says nothing. */
+START_TEST(silence_on_a_path_that_cannot_be_asked)
+{
+	learn(WHOLE);
+	nets.unasked = true;
+	expect_on(dial_begin(false));
+	said();
+	be_silent();
+	expect_said("ask 0 0; end; syn 2 data; ");
+	ck_assert(is_logged("no answer in time, left alone for 30 s by this process\n"));
+	ck_assert(converters_is_proven(0));
+	ck_assert(converters_rests(0, clock_seconds()));
+	ck_assert(!converters_rests(0, clock_seconds() + 31));
+}
+END_TEST
+
+/* One of two connections asks; the other one doesn't say anything about the converter. */
+START_TEST(two_silent_connections_ask_once)
+{
+	struct dial first;
+
+	learn(WHOLE);
+	expect_on(dial_begin(false));
+	dial.start.look_at = 0;
+	kernel.now = dial.started + 2 * S;
+	expect_on(step());
+	expect_said("syn 1 data; ask 0 0; ");
+	first = dial;
+	expect_on(dial_begin(false));
+	said();
+	be_silent();
+	expect_said("end; syn 2 data; ");
+	ck_assert(is_logged("no answer in time, another connection asks whether it answers\n"));
+	ck_assert(!converters_rests(0, clock_seconds()));
+	dial_stop(&dial);
+	dial = first;
+	expect_on(step());
+	ck_assert(converters_rests(0, clock_seconds()));
+	ck_assert_uint_eq(nets.open, 0);
 }
 END_TEST
 
@@ -525,10 +618,15 @@ START_TEST(host_is_asked_behind_the_synack)
 		kernel.now = dial.started + after;
 		kernel.info.tcpi_last_ack_recv = kernel.info.tcpi_last_data_recv = 300;
 		expect_on(step());
+		ck_assert(!dial.attempt.path_asked);
 	}
 	ck_assert_int_eq(dial.attempt.probing_since, dial.started + S);
 	ck_assert_ptr_nonnull(strstr(said(), "peek; probe 1; "));
-	kernel.info.tcpi_last_ack_recv = kernel.info.tcpi_last_data_recv = 9000; /* it has died since */
+	kernel.info.tcpi_last_ack_recv = kernel.info.tcpi_last_data_recv = 1500; /* it has died since */
+	kernel.now += S;
+	expect_on(step());
+	ck_assert(dial.attempt.path_asked);
+	kernel.info.tcpi_last_ack_recv = kernel.info.tcpi_last_data_recv = 9000;
 	kernel.now += S;
 	expect_on(step());
 	ck_assert(is_logged("no answer in time, left alone for 30 s\n"));
@@ -742,7 +840,8 @@ int main(void)
 		multipath_tcp_may_be_lost_behind_the_handshake, time_goes_on_over_rides,
 		what_was_written_cannot_be_asked_again, request_follows_a_syn_that_takes_no_data, early_data_follows_the_request, held_syn_waits,
 		syn_that_cannot_be_held_goes, converter_that_cannot_be_reached_is_passed_over, reset_of_a_converter,
-		no_synack_is_the_converters_fault, host_is_asked_behind_the_synack, host_that_has_proved_nothing, silent_request,
+		no_synack_is_the_converters_fault, silence_of_one_connection_blames_nobody, silence_on_a_path_that_cannot_be_asked,
+		two_silent_connections_ask_once, host_is_asked_behind_the_synack, host_that_has_proved_nothing, silent_request,
 		silent_request_that_is_reset_is_made_again, synack_confirms_the_server, synack_that_lied, confirmed_connection_that_ends,
 		blind_request, blind_request_behind_another,
 	};

@@ -248,7 +248,7 @@ static const struct {
 	{ CRUMBS, RESETS, DIAL_REACHED, 0, NULL },
 	{ WANTS_COOKIE, RESETS, DIAL_REACHED, 0, NULL },
 	{ REFUSES, ANSWERS, DIAL_FAILED, ECONNREFUSED, "Connection Reset" },
-	{ RESETS, ANSWERS, DIAL_REACHED, 0, NULL },
+	{ RESETS, ANSWERS, DIAL_REACHED, 0, NULL }, /* asked twice, then the second converter */
 	{ ENDS, ANSWERS, DIAL_REACHED, 0, NULL },
 	{ SAYS_NOTHING, ANSWERS, DIAL_REACHED, 0, NULL },
 	{ ENDS, ENDS, DIAL_DIRECT, ECONNREFUSED, "closed without a response" },

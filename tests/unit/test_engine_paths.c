@@ -209,11 +209,65 @@ START_TEST(network_that_refuses_is_left)
 	ck_assert_int_eq(dial_failed(&dial, EHOSTUNREACH, &end), DIAL_ON);
 	ck_assert(path_is_usual(&dial.start.own.id));
 	expect_said("end; bind 0 0; syn 1 data; ");
-	expect_on(dial_begin(false)); /* what is no network's word */
-	expect_said("syn 1 data; ");
-	nets.elsewhere = 0;
-	ck_assert_int_eq(dial_failed(&dial, ECONNREFUSED, &end), DIAL_DIRECT);
-	expect_said("end; ");
+	ck_assert_int_eq(nets.refused, CACHE_PATH_SILENT);
+}
+END_TEST
+
+/* A reset, or bytes that are no response, are the path's fault until another path says the same. */
+START_TEST(path_that_refuses_is_left)
+{
+	const struct path_id usual = { .converter = 0 };
+
+	for (int bytes = 0; bytes < 2; bytes++) {
+		converters_forget();
+		expect_on(dial_begin(false));
+		list_of(5);
+		nets.list.paths[0].id.converter = 0;
+		nets.list.addrs[0] = *converters_address(0);
+		nets.elsewhere = 0;
+		said();
+		if (bytes) {
+			synack(0);
+			kernel.fell_back = true;
+			expect_on(step()); /* over TCP: whoever has answered doesn't speak Multipath TCP */
+			kernel.fell_back = false;
+			synack(0);
+			answer(GARBAGE);
+			said();
+			expect_on(step());
+		} else {
+			expect_on(dial_failed(&dial, ECONNREFUSED, &end));
+		}
+		ck_assert_int_eq(nets.refused, CACHE_PATH_REFUSES);
+		ck_assert_int_eq(paths_facts_kept(&usual).state, CACHE_PATH_REFUSES);
+		ck_assert(is_logged("the path to it refuses ("));
+		ck_assert(!converters_rests(0, clock_seconds()));
+		ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_UNKNOWN); /* as for a converter that nobody has asked */
+		expect_said(bytes ? "send 28; peek; try 0 0; end; bind 5 0; syn 1 data; " : "try 0 0; end; bind 5 0; syn 1 data; ");
+		ck_assert(dial.mptcp);
+		nets.elsewhere = -1; /* the other path confirms it */
+		ck_assert_int_eq(dial_failed(&dial, ECONNREFUSED, &end), DIAL_ON);
+		ck_assert(converters_rests(0, clock_seconds()));
+		expect_said("end; bind 0 0; syn 2 data; ");
+		dial_stop(&dial);
+	}
+}
+END_TEST
+
+/* Something on the path may accept connections: only a response restores it. */
+START_TEST(response_restores_a_path_that_refused)
+{
+	const struct path_id usual = { .converter = 0 };
+
+	paths_note_failure(&usual, CACHE_PATH_REFUSES);
+	expect_on(dial_begin(false));
+	synack(TAKEN);
+	kernel.info.tcpi_min_rtt = 10000;
+	expect_on(step());
+	ck_assert_int_eq(paths_facts_kept(&usual).state, CACHE_PATH_REFUSES);
+	answer(WHOLE);
+	ck_assert_int_eq(step(), DIAL_REACHED);
+	ck_assert_int_eq(paths_facts_kept(&usual).state, CACHE_PATH_WORKS);
 }
 END_TEST
 
@@ -660,14 +714,12 @@ START_TEST(program_that_has_chosen_its_network_is_told_of_no_other)
 	list_of(5);
 	nets.elsewhere = 0;
 	path_start_init(&start, false, &nets.list.paths[0].id.source);
-	ck_assert(!path_start_refused(&start, &query, ENETUNREACH, &addr));
+	ck_assert(!path_start_refused(&start, &query, CACHE_PATH_SILENT, "why", &addr));
 	ck_assert_uint_eq(start.moves, 0);
 	path_start_answered(&start, 10, true);
 	ck_assert_uint_eq(paths_facts_kept(&start.own.id).rtt_ms, 0);
 	path_start_init(&start, true, &in6addr_any);
-	ck_assert(!path_start_refused(&start, &query, ECONNREFUSED, &addr));
-	ck_assert_uint_eq(start.moves, 0);
-	ck_assert(path_start_refused(&start, &query, ENETUNREACH, &addr));
+	ck_assert(path_start_refused(&start, &query, CACHE_PATH_SILENT, "why", &addr));
 	ck_assert_uint_eq(start.moves, 1);
 }
 END_TEST
@@ -734,7 +786,7 @@ START_TEST(move_that_did_not_help_is_given_back)
 	ck_assert(start.placed);
 	/* nor is there a network behind the one that refuses */
 	start.own = nets.list.paths[0];
-	ck_assert(!path_start_refused(&start, &query, ENETUNREACH, &addr));
+	ck_assert(!path_start_refused(&start, &query, CACHE_PATH_SILENT, "why", &addr));
 	ck_assert(path_is_usual(&start.own.id));
 }
 END_TEST
@@ -743,7 +795,7 @@ int main(void)
 {
 	const TTest *const tests[] = {
 		silent_path_is_left, path_that_stays, one_connection_asks_about_a_path, survey_that_was_left_behind,
-		path_that_works_is_kept_for_the_next_converter, syns_with_data_are_lost, network_that_refuses_is_left, no_more_than_so_many_moves,
+		path_that_works_is_kept_for_the_next_converter, syns_with_data_are_lost, network_that_refuses_is_left, path_that_refuses_is_left, response_restores_a_path_that_refused, no_more_than_so_many_moves,
 		connection_begins_on_a_path_that_works, paths_that_are_forbidden, direct_connections_take_a_network_that_works,
 		path_that_is_known_is_looked_at_when_its_answer_is_due, look_is_told_what_waits_and_for_how_long,
 		request_behind_the_handshake_is_looked_after_anew, answer_that_comes_while_the_probes_are_looked_at_is_gone_on_with,

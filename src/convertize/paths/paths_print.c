@@ -163,6 +163,7 @@ static void format_wish(const struct paths_row *row, char out[static CELL_MAX])
 static const char *const learned_names[] = {
 	[CACHE_PATH_UNKNOWN] = "nothing", [CACHE_PATH_WORKS] = "works",	  [CACHE_PATH_DATALESS] = "takes no SYN data",
 	[CACHE_PATH_LOSES] = "loses packets", [CACHE_PATH_SILENT] = "silent",
+	[CACHE_PATH_REFUSES] = "refuses",
 };
 static_assert(sizeof(learned_names) / sizeof(learned_names[0]) == CACHE_PATH_COUNT, "a name for each state");
 

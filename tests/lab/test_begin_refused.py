@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_begin_refused.py - something on a network answers in the converter's place, or one connection of many gets no answer"""
+import os
+
+from convertlab import Lab, Link, check, equal, kernel, long, main, need, wait_until, waits
+from convertlab.peers import asked_to_connect
+from test_begin import APPS, curl, lab_for, probe, remembering, served
+from test_supervise_begin import Supervised
+
+REFUSES = "the path to it refuses ("
+LEFT_ALONE = "left alone for 30 s"
+DIRECT = "direct, the converter fails: "
+PORTAL_PORT = 8081
+FIREWALL = """table inet hotel { chain in { type filter hook input priority 0; iifname { %s } tcp dport 1234 reject with tcp reset; }; }"""
+REDIRECTION = "table inet hotel { chain in { type nat hook prerouting priority -100; iifname { %s } tcp dport 1234 redirect to :%d; }; }"
+ONE_IS_MUTE = "table inet mute { chain in { type filter hook prerouting priority -500; tcp sport 45001 tcp dport 1234 drop; }; }"
+
+
+def refuses(lab, way, networks="wifi"):
+    """These networks' router resets connections to the converter's port, or leads them to a portal that answers in this way."""
+    if way == "firewall":
+        lab.converter.run(["nft", "-f", "-"], input=FIREWALL % networks)
+        return
+    lab.start_listening(lab.converter, ["python3", os.path.join(APPS, "portal.py"), PORTAL_PORT, way], PORTAL_PORT, name="portal")
+    lab.converter.run(["nft", "-f", "-"], input=REDIRECTION % (networks, PORTAL_PORT))
+
+
+def is_taken(lab, way, ask, wanted):
+    """Three programs, one after the other: each comes over lte, the first after one connection that wifi refuses."""
+    with lab.capture(lab.converter, "wifi", "tcp port 1234") as wifi, lab.capture(lab.converter, "lte", "tcp port 1234") as lte:
+        seen = [ask() for _ in range(3)]
+    log = lab.shim_log()
+    equal(seen, [wanted] * 3, "%s in\n%s" % (way, log))
+    equal((log.count(REFUSES), log.count(LEFT_ALONE), log.count("direct")), (1, 0, 0), "%s in\n%s" % (way, log))
+    asked = asked_to_connect(lte)
+    equal(len(asked), 3, "requests on lte, %s, in\n%s" % (way, log))
+    # the SYN of the first program, which may be asked again in a safer form; all others are probes
+    check(len(asked_to_connect(wifi)) <= 3, "requests on wifi, %s: %s, in\n%s" % (way, asked_to_connect(wifi), log))
+    check("converted over TCP" not in log, "a portal's lack of Multipath TCP was noted of the converter, %s, in\n%s" % (way, log))
+
+
+@kernel.needs("fastopen")
+def test_firewall():
+    """Wifi's router resets the converter's port: lte is taken, and wifi once it is open again."""
+    with lab_for() as lab:
+        served(lab)
+        refuses(lab, "firewall")
+        is_taken(lab, "firewall", lambda: curl(lab)[1], lab.client.lte4)
+        lab.converter.run(["nft", "delete table inet hotel"])
+        wait_until(lambda: curl(lab)[1] == lab.client.wifi4, 10, lambda: "wifi to be used again:\n" + lab.shim_log())
+
+
+@kernel.needs("fastopen")
+def test_portal():
+    """Wifi's router leads all to a portal, which speaks HTTP: lte is taken, and wifi once the user has logged in."""
+    with lab_for() as lab:
+        served(lab)
+        refuses(lab, "http")
+        is_taken(lab, "http", lambda: curl(lab)[1], lab.client.lte4)
+        lab.converter.run(["nft", "delete table inet hotel"])
+        wait_until(lambda: curl(lab)[1] == lab.client.wifi4, 10, lambda: "wifi to be used again:\n" + lab.shim_log())
+
+
+@long
+@waits
+@kernel.needs("fastopen")
+def test_each_answer_and_each_way_to_wait():
+    """The program sees the same as over a connection without libconvert."""
+    for way in ("firewall", "http", "tls", "close", "reset"):
+        with lab_for() as lab:
+            served(lab)
+            ways = ("blocking", "poll", "epoll-edge", "epoll-before")
+            usual = [probe(lab, each) for each in ways]
+            refuses(lab, way)
+            is_taken(lab, way, lambda lab=lab: curl(lab)[1], lab.client.lte4)
+            seen = [probe(lab, each, env=remembering(lab, "runtime-" + each)).replace(lab.client.lte4, lab.client.wifi4) for each in ways]
+            equal(seen, usual, "what is seen by %s, %s, in\n%s" % (ways, way, lab.shim_log()))
+            said = lab.client.run(["curl", "-sS", "-m", "15", "--tcp-fastopen", "-d", "x" * 1000, "http://%s/" % lab.server.addr4],
+                                  env=remembering(lab, "runtime-early")).stdout
+            check("bytes=1000 " in said, said + lab.shim_log())
+            check("direct" not in lab.shim_log(), lab.shim_log())
+
+
+@long
+@waits
+@kernel.needs("calls")
+@kernel.needs("fastopen")
+def test_supervised():
+    for way in ("firewall", "http", "tls"):
+        for words in ((), ("nonblocking",)):
+            with lab_for() as lab:
+                served(lab)
+                program = Supervised(lab)
+                refuses(lab, way)
+                is_taken(lab, way, lambda words=words, program=program: program.echo(*words), {lab.client.lte4})
+
+
+@long
+@waits
+def test_both_networks_refuse():
+    """Then the policy applies: a direct connection over the usual network, or none."""
+    for way in ("firewall", "http"):
+        for fallback in ("direct", "none"):
+            with lab_for() as lab:
+                served(lab)
+                refuses(lab, way, "wifi, lte")
+                env = remembering(lab, CONVERT_FALLBACK=fallback)
+                if fallback == "direct":
+                    equal([curl(lab, env=env)[1] for _ in range(2)], [lab.client.wifi4] * 2, "addresses, in\n" + lab.shim_log())
+                else:
+                    said = lab.client.run(["python3", os.path.join(APPS, "connect_probe.py"), "blocking", lab.server.addr4, 7], env=env).stdout
+                    check("ECONNREFUSED" in said, said + lab.shim_log())
+                equal(lab.shim_log().count(LEFT_ALONE), 1, "%s, %s in\n%s" % (way, fallback, lab.shim_log()))
+
+
+@kernel.needs("fastopen")
+def test_one_network_that_refuses():
+    """There is no other network: the request is made once more, from another port, before all programs leave the converter alone."""
+    for way in ("firewall", "http"):
+        with Lab(wifi=Link(delay_ms=10), lte=None, core=Link(delay_ms=5)) as lab:
+            served(lab)
+            refuses(lab, way)
+            with lab.capture(lab.converter, "wifi", "tcp dst port 1234") as wifi:
+                for _ in range(3):
+                    curl(lab)
+            log = lab.shim_log()
+            equal((log.count("asked once more"), log.count(LEFT_ALONE)), (1, 1), "%s in\n%s" % (way, log))
+            syns = {p.sport for p in wifi.packets() if p.syn and not p.ack}
+            check(len(syns) == 2 if way == "firewall" else len(syns) <= 6, "%d connections, %s, in\n%s" % (len(syns), way, log))
+
+
+def mute_one(lab):
+    need("curl")
+    lab.converter.run(["nft", "-f", "-"], input=ONE_IS_MUTE)
+    return lambda *options, **how: lab.client.run(["curl", "-sS", "-m", "15", "-o", "/dev/null", "-w", "%{http_code}", *options,
+                                                   "http://%s/bytes/10" % lab.server.addr4], **how).stdout
+
+
+@long
+@waits
+@kernel.needs("fastopen")
+def test_one_silent_connection():
+    """Packets from one port of the client are lost: that connection goes directly, and the next program's is converted as ever."""
+    for known in (False, True):
+        with Lab(wifi=Link(delay_ms=10), lte=None, core=Link(delay_ms=5)) as lab:
+            served(lab)
+            get = mute_one(lab)
+            env = remembering(lab)
+            if known:
+                equal(get(env=env), "200", "the first answer")
+            with lab.capture(lab.converter, "wifi", "tcp dst port 1234") as wifi:
+                equal(get("--local-port", "45001", env=env), "200", "the answer, in\n" + lab.shim_log())
+                equal(get(env=env), "200", "the next answer")
+            log = lab.shim_log()
+            check("no answer in time, but it answers others" in log and LEFT_ALONE not in log, log)
+            equal(log.count("converted over MPTCP"), 1 + known, "conversions in\n" + log)
+            equal({p.sport for p in wifi.packets() if p.syn and not p.ack} & {45001}, {45001}, "the mute port")
+            equal(len(asked_to_connect(wifi) - {(lab.client.wifi4, 45001)}), 1, "requests of the others, in\n" + log)
+
+
+@long
+@waits
+@kernel.needs("fastopen")
+def test_converter_that_is_dead():
+    """Nothing answers: the first program finds that out in CONVERT_TIMEOUT, and the next ones don't pay it."""
+    with Lab(wifi=Link(delay_ms=10), lte=None, core=Link(delay_ms=5)) as lab:
+        served(lab)
+        curl(lab)
+        lab.converter.run(["nft", "-f", "-"], input=ONE_IS_MUTE.replace("tcp sport 45001", ""))
+        with lab.capture(lab.converter, "wifi", "tcp dst port 1234") as wifi:
+            for _ in range(3):
+                curl(lab)
+        log = lab.shim_log()
+        equal((log.count(LEFT_ALONE), log.count(DIRECT)), (1, 1), "in\n" + log)
+        equal(len(asked_to_connect(wifi)), 1, "requests in\n" + log)
+
+
+if __name__ == "__main__":
+    main()
