@@ -268,9 +268,13 @@ static bool leave_refused(struct dial *dial, enum cache_path how, const char *re
 static bool has_remedy(struct dial *dial, const struct handshake_step *told)
 {
 	struct attempt *attempt = &dial->attempt;
+	const bool was_silent = attempt->ask_silent;
 
-	return !dial->wrote && exchange_take_remedy(attempt->converter, attempt->cookie_number, told, &attempt->cookie_asked,
-						    &attempt->ask_mptcp, &attempt->ask_silent);
+	if (dial->wrote || !exchange_take_remedy(attempt->converter, attempt->cookie_number, told, &attempt->cookie_asked,
+						 &attempt->ask_mptcp, &attempt->ask_silent))
+		return false;
+	attempt->repeated |= was_silent && !attempt->ask_silent; /* another refusal would be the second one */
+	return true;
 }
 
 /*

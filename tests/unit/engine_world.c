@@ -64,6 +64,15 @@ static int64_t clock_of_script(void)
 
 /* --- networks: in the place of src/host --- */
 
+void list_of(unsigned int source)
+{
+	nets.list = (struct path_list){ .count = 1, .names = { "wlan0" } };
+	nets.list.paths[0] = (struct path){ .id = { .converter = 1 }, .device = 7 };
+	nets.list.paths[0].id.source.s6_addr[10] = nets.list.paths[0].id.source.s6_addr[11] = 0xff;
+	nets.list.paths[0].id.source.s6_addr[15] = (uint8_t)source;
+	ck_assert_int_eq(sockaddr_ip_parse(&nets.list.addrs[0], "192.0.2.2", 1234), 0);
+}
+
 static int best_of(struct path_list *list, int best)
 {
 	*list = nets.list;

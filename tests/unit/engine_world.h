@@ -69,6 +69,9 @@ extern struct dial_end end;
 /* What a converter says. */
 enum answer { WHOLE, SUPPORTED, SILENCE, GARBAGE, REFUSED, NOT_AUTHORIZED, COOKIE, OPTION, FULL, HOLDING };
 
+/* One other network is there, wlan0 with this last byte of its address, by which converter 1 is reached. */
+void list_of(unsigned int source);
+
 /* Returns what the engine has done since it was asked last. */
 const char *said(void);
 
