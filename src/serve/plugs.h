@@ -190,7 +190,8 @@ struct serve_refusal {
 		SERVE_FAULT_ROOM,   /* a limit */
 	} fault;
 	uint8_t code, value; /* the daemon's own, for its answer */
-	uint8_t native;      /* how the network refuses the client's SYN (syn_packet.h) */
+	bool passes;         /* a withheld SYN goes on as it came, without us: a gateway's is routed. Else: */
+	uint8_t native;      /* how the network refuses it, if its client is blind (syn_packet.h) */
 	const char *reason;  /* for the log, a constant; NULL: that of the answer */
 };
 

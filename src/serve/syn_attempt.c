@@ -230,6 +230,8 @@ static void fail(struct syn_attempt *a, int error)
 	if (step.tells_refusal) {
 		a->refusal = context->plugs->dial.refusal(context, &a->dial, &a->grant.server, client_is_v4(a), a->came_us / 1000, error);
 		step.why = strerror(-error);
+		if (a->refusal.passes)
+			step = syn_decide(&a->facts, SYN_PASSES);
 	}
 	take_step(a, step);
 }
@@ -411,7 +413,7 @@ enum hold_verdict syn_attempt_ask(struct syn_attempt *a, const struct hold_packe
 	if (error && a->facts.blind) {
 		a->refusal = context->plugs->dial.refusal(context, &a->dial, &a->grant.server, client_is_v4(a), clock_now_ms(), error);
 		*native = a->refusal.native;
-		return HOLD_REFUSE;
+		return a->refusal.passes ? HOLD_PASS_UNCONFIRMED : HOLD_REFUSE;
 	}
 	if (error)
 		return HOLD_PASS_PLAIN;

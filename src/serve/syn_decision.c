@@ -12,6 +12,7 @@
  *     the limits want its room         as it is                       the same; its request is judged like any other
  *     new settings don't grant it      without MP_CAPABLE             the same as for a server that can't be reached
  *     withholding ends                 as it is                       as when the time is over
+ *     the dialler lets it pass         as it is                       another host's: a gateway routes it
  *
  * We can tell blind clients (doc/private-tlvs.md) nothing after they are connected:
  *
@@ -130,6 +131,8 @@ struct syn_step syn_decide(const struct syn_facts *facts, enum syn_event event)
 		if (facts->blind && event == SYN_SERVER_TIMED_OUT)
 			return release(HOLD_DROP_SILENT, METRICS_SYN_SILENT, false, "nobody has said anything");
 		return decide_on_failure(facts);
+	case SYN_PASSES:
+		return release(HOLD_PASS_UNCONFIRMED, METRICS_SYN_UNCONFIRMED, false, "it goes on without us");
 	case SYN_ROOM_IS_NEEDED:
 		return release(facts->late ? HOLD_DROP_SILENT : HOLD_PASS_UNCONFIRMED, METRICS_SYN_STOPPED, false,
 			       "others need the room");

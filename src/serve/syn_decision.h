@@ -30,6 +30,7 @@ enum syn_event {
 	SYN_SERVER_ANSWERED_MPTCP, /* and speaks Multipath TCP */
 	SYN_SERVER_FAILED,
 	SYN_SERVER_TIMED_OUT,      /* the kernel has sent its last SYN to the server in vain */
+	SYN_PASSES,                /* the dialler has failed, and the SYN goes on without us */
 	SYN_ROOM_IS_NEEDED,
 	SYN_NOT_GRANTED,           /* new settings have withdrawn the grant */
 	SYN_STOPPED,               /* the worker withholds no more SYNs */

@@ -9,15 +9,17 @@ from convertlab import Lab, Link, check, equal, main, need, wait_until
 
 PORT, QUEUE = 4444, 700
 GATEWAY = "10.3.0.1"  # its address towards the server
-# Ports of the server: one that answers and one that is closed, whose SYNs are withheld, and the same without the queue.
-ANSWERS, CLOSED, PLAIN, PLAIN_CLOSED = 80, 81, 82, 83
+# Ports of the server: one that answers and one that is closed, whose SYNs are withheld, the same without the queue, and one that is routed.
+ANSWERS, CLOSED, PLAIN, PLAIN_CLOSED, ROUTED = 80, 81, 82, 83, 84
 # The queue has the priority of iptables' table mangle: some kernels have this target, and no queue statement of nftables.
-QUEUE_RULE = ["-A", "PREROUTING", "-i", "wifi", "-p", "tcp", "--syn", "-m", "multiport", "--dports", "%d,%d" % (ANSWERS, CLOSED),
+QUEUE_RULE = ["-A", "PREROUTING", "-i", "wifi", "-p", "tcp", "--syn", "-m", "multiport", "--dports", "%d,%d,%d" % (ANSWERS, CLOSED, ROUTED),
               "-j", "NFQUEUE", "--queue-num", str(QUEUE), "--queue-bypass"]
 RULES = """table inet gateway {
  chain divert {
   type filter hook prerouting priority -149; policy accept;
-  iifname "wifi" meta nfproto ipv4 meta l4proto tcp tcp dport 80-83 tproxy ip to :%d meta mark set 1 accept
+  iifname "wifi" meta l4proto tcp socket transparent 1 meta mark set 1 accept
+  iifname "wifi" meta nfproto ipv4 meta l4proto tcp tcp dport { 80, 81, 84 } tcp urgptr 0 accept
+  iifname "wifi" meta nfproto ipv4 meta l4proto tcp tcp dport 80-84 tproxy ip to :%d meta mark set 1 accept
  }
  chain refuse {
   type filter hook input priority -10; policy accept;
@@ -97,6 +99,16 @@ def test_refused_as_the_server_refuses():
         equal(error, errno.ECONNREFUSED, "errno")
         wait_until(lambda: any(p.rst for p in near.packets()), 5, "the reset")
         check(not any(p.synack for p in near.packets()), "a SYN+ACK")
+
+
+def test_routed():
+    """What the dialler can't do isn't the client's loss: the withheld SYN goes on, and the router forwards the connection."""
+    with gateway() as (lab, process), listen(lab, ROUTED) as server:
+        error, client = dial(lab, ROUTED)
+        equal(error, 0, "errno")
+        with client:
+            exchange(client, server.accept(), lab.client.wifi4)
+        check(" -> " not in process.log_text(), "a session:\n" + process.log_text())
 
 
 def test_not_withheld():

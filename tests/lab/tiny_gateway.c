@@ -6,7 +6,8 @@
  *
  * The test's rules divert clients' packets to PORT (TPROXY), and put their SYNs into netfilter queue QUEUE first. The judge takes the
  * packet's own destination for the server. The dialler has state, as a client's engine does: it first asks a port of this host that is
- * closed, and after that refusal goes on with another socket, a moment later. One worker, no main process, no sandbox.
+ * closed, and after that refusal goes on with another socket, a moment later. It can't dial port 84: those SYNs go on as they came, and are
+ * routed. One worker, no main process, no sandbox.
  */
 #include "config.h"
 
@@ -90,6 +91,7 @@ static void answer_nothing(struct serve_context *context, uint8_t mark, const st
 /* ----- the dialler ----- */
 
 #define CLOSED_PORT 1
+#define ROUTED_PORT 84
 #define PAUSE_MS 50
 
 struct dialling {
@@ -139,6 +141,8 @@ static int ask_the_server(struct serve_dial *dial, struct dialling *state)
 
 	if (clock_now_ms() < dial->wake_ms)
 		return -EINPROGRESS;
+	if (sockaddr_ip_port(&state->server) == ROUTED_PORT)
+		return -ENETDOWN;
 	fd = begin_connect(&state->server);
 	if (fd < 0)
 		return fd;
@@ -199,7 +203,7 @@ static struct serve_refusal dial_refusal(struct serve_context *context, const st
 					 bool client_v4, uint64_t asked_ms, int error)
 {
 	(void)context, (void)dial, (void)server, (void)asked_ms;
-	return (struct serve_refusal){ .native = error == -ECONNREFUSED ? NATIVE_RESET : native_no_host(client_v4) };
+	return (struct serve_refusal){ .passes = error == -ENETDOWN, .native = error == -ECONNREFUSED ? NATIVE_RESET : native_no_host(client_v4) };
 }
 
 static bool dial_silence(struct serve_context *context, const union sockaddr_ip *server, uint64_t asked_ms)

@@ -238,7 +238,7 @@ static struct serve_refusal dial_refusal(struct serve_context *of, const struct 
 					 bool client_v4, uint64_t asked_ms, int error)
 {
 	(void)of, (void)dial, (void)server, (void)asked_ms;
-	return (struct serve_refusal){ .native = error == -ECONNREFUSED ? NATIVE_RESET : native_prohibited(client_v4) };
+	return (struct serve_refusal){ .passes = error == -ENETDOWN, .native = error == -ECONNREFUSED ? NATIVE_RESET : native_prohibited(client_v4) };
 }
 
 static const struct serve_plugs plugs = {
@@ -725,7 +725,16 @@ START_TEST(server_by_the_packets_destination)
 	third = send_syn(1002, 1, NULL);
 	server_says(-EHOSTUNREACH);
 	ck_assert_uint_eq(urgent[third], SYN_PACKET_REFUSED | 13);
-	ck_assert_int_eq(dials, 3);
+	/* what the dialler can't do is routed: the SYN goes on as it came, and what repeats it does, too */
+	first = send_syn(1003, 1, NULL);
+	server_says(-ENETDOWN);
+	ck_assert_int_eq(packets[first], CHANGED);
+	ck_assert_uint_eq(urgent[first], 0);
+	second = send_syn(1003, 1, NULL);
+	ck_assert_int_ne(packets[second], DROPPED);
+	ck_assert_uint_eq(urgent[second], 0);
+	ck_assert_uint_eq(take(1003), 0);
+	ck_assert_int_eq(dials, 4);
 }
 END_TEST
 

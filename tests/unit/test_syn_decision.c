@@ -43,7 +43,9 @@ static const struct {
 	{ SILENT, SYN_SERVER_ANSWERED_MPTCP, { .verdict = HOLD_PASS_CONFIRMED, .keep = true, .counted = METRICS_SYN_ANSWERED } },
 	{ SILENT, SYN_STOPPED, { .verdict = HOLD_PASS_UNCONFIRMED, .keep = true, .counted = METRICS_SYN_STOPPED } },
 	{ BLIND_ASKS, SYN_SERVER_ANSWERED_MPTCP, { .verdict = HOLD_PASS_CONFIRMED, .keep = true, .counted = METRICS_SYN_ANSWERED } },
+	{ ORDINARY, SYN_PASSES, { .verdict = HOLD_PASS_UNCONFIRMED, .counted = METRICS_SYN_UNCONFIRMED } },
 	/* blind, over plain TCP */
+	{ BLIND, SYN_PASSES, { .verdict = HOLD_PASS_UNCONFIRMED, .counted = METRICS_SYN_UNCONFIRMED } },
 	{ BLIND, SYN_SERVER_ANSWERED, { .verdict = HOLD_PASS_CONFIRMED, .keep = true, .counted = METRICS_SYN_ANSWERED } },
 	{ BLIND, SYN_TIME_IS_OVER, { .verdict = HOLD_DROP_SILENT, .counted = METRICS_SYN_SILENT } },
 	{ BLIND, SYN_SERVER_TIMED_OUT, { .verdict = HOLD_DROP_SILENT, .counted = METRICS_SYN_SILENT } },
@@ -96,10 +98,10 @@ START_TEST(blind_clients_get_no_response)
 
 			ck_assert_int_ne(step.verdict, HOLD_PASS);
 			ck_assert_int_ne(step.verdict, HOLD_PASS_PLAIN);
-			if (facts.late)
+			if (facts.late && event != SYN_PASSES)
 				ck_assert(step.verdict != HOLD_PASS_CONFIRMED && step.verdict != HOLD_PASS_UNCONFIRMED);
 			if (step.verdict == HOLD_PASS_UNCONFIRMED)
-				ck_assert(event == SYN_ROOM_IS_NEEDED && !step.keep);
+				ck_assert((event == SYN_ROOM_IS_NEEDED || event == SYN_PASSES) && !step.keep);
 		}
 }
 END_TEST
@@ -262,6 +264,7 @@ static const struct {
 	{ ORDINARY, SYN_STOPPED, "no longer withheld" },
 	{ BLIND, SYN_STOPPED, "no longer withheld" },
 	{ BLIND_MPTCP, SYN_REPEATED, "its client has asked again" },
+	{ BLIND, SYN_PASSES, "it goes on without us" },
 };
 
 START_TEST(log_says_why_a_syn_is_withheld_no_longer)
