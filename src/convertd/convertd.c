@@ -511,6 +511,10 @@ static int answer(const struct settings *settings)
 		return make_key(settings->make_key.name);
 	case SETTINGS_STATUS:
 		return ask(settings);
+	case SETTINGS_NEW_CLIENT:
+		return clients_add(settings);
+	case SETTINGS_REMOVE_CLIENT:
+		return clients_remove(settings);
 	case SETTINGS_CHECK:
 	case SETTINGS_RUN:
 		printf("convertd: the configuration is right\n");

@@ -4,7 +4,7 @@ noinst_LTLIBRARIES += libconvertd.la
 libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access.h src/convertd/process/systemd.c \
 	src/convertd/process/systemd.h src/convertd/policy/cookies.c src/convertd/policy/cookies.h \
 	src/convertd/policy/families.c src/convertd/policy/families.h src/convertd/policy/judgement.c \
-	src/convertd/policy/judgement.h src/convertd/config/option_table.c src/convertd/policy/request.c \
+	src/convertd/policy/judgement.h src/convertd/config/option_table.c src/convertd/config/clients.c src/convertd/policy/request.c \
 	src/convertd/net/route.c src/convertd/net/route.h src/host/raw_io.c src/host/raw_io.h src/host/lookup.c \
 	src/host/lookup.h src/convertd/config/convertd_settings.c src/convertd/config/convertd_settings.h \
 	src/convertd/config/effective_settings.c src/convertd/config/effective_settings.h src/convertd/net/sources.c \
@@ -13,8 +13,8 @@ libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access
 	src/convertd/observe/status.c src/convertd/observe/monitor.h src/convertd/process/warden_policy.c \
 	src/convertd/process/warden.h
 
-libconvertd_la_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(MNL_CFLAGS) $(SODIUM_CFLAGS) $(SECCOMP_CFLAGS) -pthread
-libconvertd_la_LIBADD = libserve.la libcodec.la libcommon.la $(EVENT_LIBS) $(MNL_LIBS) $(SODIUM_LIBS) $(SECCOMP_LIBS) $(LIBM)
+libconvertd_la_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(MNL_CFLAGS) $(SODIUM_CFLAGS) $(SECCOMP_CFLAGS) $(QRENCODE_CFLAGS) -pthread
+libconvertd_la_LIBADD = libserve.la libcodec.la libcommon.la $(EVENT_LIBS) $(MNL_LIBS) $(SODIUM_LIBS) $(SECCOMP_LIBS) $(QRENCODE_LIBS) $(LIBM)
 
 sbin_PROGRAMS = convertd
 convertd_SOURCES = src/convertd/convertd.c src/convertd/process/converter.c src/convertd/process/converter.h \

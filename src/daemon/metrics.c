@@ -83,6 +83,8 @@ const char *record_text(const struct record *record, char buf[static RECORD_TEXT
 	       (unsigned long long)(record->duration_us / 1000000),
 	       (unsigned)(record->duration_us / 1000 % 1000), record->reason,
 	       (unsigned long long)record->id);
+	if (record->name)
+		append(buf, &len, ", client %s", record->name);
 	if (record->source.sa.sa_family)
 		append(buf, &len, ", from %s", sockaddr_ip_format(&record->source, source));
 	if (record->connect_us != RECORD_NEVER)
@@ -117,6 +119,8 @@ void record_json(FILE *out, const void *arg)
 
 	fprintf(out, ",\"event\":\"connection\",\"id\":%llu", (unsigned long long)record->id);
 	json_address(out, "client", &record->client);
+	if (record->name)
+		fprintf(out, ",\"client_name\":\"%s\"", record->name);
 	if (record->server.sa.sa_family)
 		json_address(out, "destination", &record->server);
 	if (record->source.sa.sa_family)

@@ -34,6 +34,7 @@ enum record_transport {
 struct record {
 	uint64_t id;
 	union sockaddr_ip client, server; /* the server's family is 0 if the client named none */
+	const char *name;                 /* the client's, as the operator calls it; NULL: it has none */
 	union sockaddr_ip source;         /* our address towards the server; its family is 0 if none was connected */
 	uint64_t bytes_up, bytes_down;    /* relayed bytes, without the messages of the Convert protocol */
 	uint64_t duration_us;             /* from accept to the end, in microseconds */

@@ -155,6 +155,7 @@ struct serve_verdict {
 	uint16_t repeat;  /* how often it was made before */
 	unsigned hold_ms; /* how long we may withhold the SYN, in milliseconds; UINT_MAX: it doesn't say */
 
+	const char *client; /* the client's name, for the log, which stays valid; NULL: it has none */
 	bool proven;   /* the request proves the client's address */
 	bool refused;  /* ANSWER: it is an error */
 	bool demanded; /* ANSWER: refused only for want of a proof of the address */

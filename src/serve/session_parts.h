@@ -76,6 +76,7 @@ struct session {
 		};
 	};
 	union sockaddr_ip client, server; /* the server's family is 0 until it is known */
+	const char *name; /* the client's, for the log; NULL: it has none */
 	uint64_t id;
 	uint64_t started_us;
 	uint64_t request_us;  /* microseconds from started_us until the request was whole; 0: it isn't */

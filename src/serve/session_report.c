@@ -66,6 +66,7 @@ static struct record make_record(const struct session *s)
 	struct record record = {
 		.id = s->id,
 		.client = s->client,
+		.name = s->name,
 		.server = s->server,
 		.source = s->line.source,
 		.bytes_up = session_relayed(s, RELAY_UPSTREAM),

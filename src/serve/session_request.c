@@ -123,6 +123,8 @@ void session_request_judge(struct session *s, const uint8_t *buf, size_t len, st
 	}
 	if (verdict->server.sa.sa_family)
 		s->server = verdict->server;
+	if (verdict->client)
+		s->name = verdict->client;
 	/* If the request isn't the SYN's, or is no longer granted, the attempts are of no use. */
 	if (verdict->by_grant)
 		choose_withheld(s, verdict->grant);

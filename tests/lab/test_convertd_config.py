@@ -57,7 +57,7 @@ def test_check_config():
 
 
 # They are of the command line alone (OPTION_COMMAND_LINE).
-COMMAND_LINE = {"config", "check-config", "make-key", "help", "version"}
+COMMAND_LINE = {"config", "check-config", "make-key", "new-client", "remove-client", "help", "version"}
 
 
 def test_manual_has_every_option():

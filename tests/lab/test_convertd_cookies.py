@@ -10,6 +10,7 @@ import struct
 import time
 
 from convertlab import Lab, Link, check, equal, main, sandbox, wait_until
+from convertlab.metrics import OPTIONS, Metrics
 from convertlab.peers import (MPTCP, TCP, WITHHOLDING, Client, Forger, Server, clients, connect_tlv, converter, cookie_tlv,
                               echo, error, extended_header, message, missing_cookie, octets)
 
@@ -298,6 +299,63 @@ def test_the_shim():
                                     check=False)
             equal(result.returncode, 7, "curl's status with another cookie")
             wait_until(lambda: "invalid cookie" in process.log_text(), 5, "the converter's line")  # pylint: disable=W0640
+
+
+def test_a_new_client():
+    """A cookie of --new-client admits who pastes the line, and has a name in log and metrics; after --remove-client it doesn't."""
+    with near() as lab:
+        lab.http()
+        path = write(lab, "list", "another # of before", mode=0o640)
+        os.chown(path, 0, 1)
+        command = [lab.build.program("convertd"), "--cookie-list", path, "--listen", "%s:1234" % lab.converter.addr4]
+        curl = ["curl", "-q", "-sS", "--http1.0", "-o", "/dev/null", "http://%s/bytes/1000" % lab.server.addr4]
+
+        def converted(line):
+            """Runs a client with this line of a shell; returns its status."""
+            variables = dict(word.split("=", 1) for word in line.split()[1:])
+            return lab.client.run(curl, env=lab.converted(**variables, CONVERT_FALLBACK="none"), check=False).returncode
+
+        with converter(lab, "--cookie-list", path, *OPTIONS) as process:
+            result = lab.converter.run([*command, "--new-client", "laptop"])
+            line, = re.findall("^export .*$", result.stderr, re.MULTILINE)
+            cookie, = re.findall("CONVERT_COOKIE=([-_A-Za-z0-9]{24})$", line)
+            equal(result.stdout, "converter %s:1234\ncookie %s\n" % (lab.converter.addr4, cookie), "the configuration file")
+            status = os.stat(path)
+            equal((status.st_mode & 0o7777, status.st_uid, status.st_gid), (0o640, 0, 1), "rights and owner")
+            equal(os.listdir(lab.directory).count("list"), 1, "files")
+            equal(converted(line), 7, "curl's status before the reload")
+            reload(process)
+            equal(converted(line), 0, "curl's status with the cookie")
+            check(converted("export CONVERT_COOKIE=none-of-ours") != 0, "another cookie is taken")
+            wait_until(lambda: "client laptop" in process.log_text(), 5, "the client's name in the log")
+            metrics = Metrics(lab.converter)
+            equal(metrics("convertd_client_connections_total", client="laptop"), 1, "connections of the client")
+            again = lab.converter.run([*command, "--new-client", "laptop"], check=False)
+            equal((again.returncode, again.stdout), (1, ""), "a second cookie for the same name")
+            lab.converter.run([*command, "--remove-client", "laptop"])
+            reload(process)
+            equal(converted(line), 7, "curl's status after the withdrawal")
+            equal(metrics("convertd_client_connections_total", client="laptop"), 1, "connections of the client")
+            with open(path, encoding="ascii") as file:
+                equal(file.read(), "another # of before\n", "what is left")
+            gone = lab.converter.run([*command, "--remove-client", "laptop"], check=False)
+            equal(gone.returncode, 1, "a client that isn't there")
+
+
+def test_the_last_client():
+    """Without clients, the list admits nobody and can be read; a new list can be read by nobody else."""
+    with near() as lab, Server(lab, 80):
+        path = os.path.join(lab.directory, "new")
+        command = [lab.build.program("convertd"), "--cookie-list", path]
+        lab.converter.run([*command, "--new-client", "phone"])
+        equal(os.stat(path).st_mode & 0o7777, 0o600, "rights")
+        with open(path, encoding="ascii") as file:
+            cookie = file.read().split()[0].encode()
+        with converter(lab, "--cookie-list", path) as process:
+            lab.converter.run([*command, "--remove-client", "phone"])
+            reload(process)
+            for client in clients(lab, deliveries=["syn"]):
+                equal(ask(client, message(connect_tlv(lab.server.addr4, 80), cookie_tlv(cookie))), NOT_AUTHORIZED, "the cookie")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@
 #include "common/sockaddr.h"
 
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -264,6 +265,69 @@ START_TEST(fixed_cookie_of_any_length)
 }
 END_TEST
 
+static const struct {
+	const char *line, *cookie, *name;
+} names[] = {
+	{ "cookie # laptop", "cookie", "laptop" },
+	{ "cookie  #\tLap.top-2_x \t", "cookie", "Lap.top-2_x" },
+	{ "hex:6162 #a", "ab", "a" },
+	{ "two words # laptop", "two words", "laptop" },
+	{ "coo#kie # laptop", "coo#kie", "laptop" },
+	{ "co # kie#x", "co", NULL },
+	{ "cookie#laptop", "cookie#laptop", NULL },
+	{ "cookie", "cookie", NULL },
+	{ "cookie #", "cookie", NULL },
+	{ "cookie # two words", "cookie", NULL },
+	{ "cookie # -dash", "cookie", NULL },
+	{ "cookie # quote\"", "cookie", NULL },
+	{ "cookie # 12345678901234567890123456789012", "cookie", "12345678901234567890123456789012" },
+	{ "cookie # 123456789012345678901234567890123", "cookie", NULL },
+};
+
+/* A name is the only word of a comment, whether the line is raw or was read from a file, and the last line as well. */
+START_TEST(names_of_clients)
+{
+	static const char *const ends[] = { "", "\n", "\nother # neighbour\n" };
+	const char *line = names[_i].line;
+	char name[COOKIES_NAME_MAX + 1], text[256];
+
+	ck_assert_int_eq(cookies_line_name(line, line + strlen(line), name), names[_i].name != NULL);
+	if (names[_i].name)
+		ck_assert_str_eq(name, names[_i].name);
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+		uint8_t cookie[64] = { 0 };
+		const struct cookies_client *client;
+		struct cookies *cookies;
+
+		snprintf(text, sizeof(text), "%s%s", line, ends[i]);
+		cookies = cookies_of(NULL, text);
+		memcpy(cookie, names[_i].cookie, strlen(names[_i].cookie));
+		client = cookies_client(cookies, cookie, (strlen(names[_i].cookie) + 3) / 4 * 4);
+		ck_assert_int_eq(client != NULL, names[_i].name != NULL);
+		if (client)
+			ck_assert_str_eq(client->name, names[_i].name);
+		cookies_destroy(cookies);
+	}
+}
+END_TEST
+
+/* A client keeps its count when its file is read again. */
+START_TEST(clients_outlive_their_cookies)
+{
+	struct cookies *first = cookies_of(NULL, "one # lasting\ntwo");
+	struct cookies_client *client = cookies_client(first, (const uint8_t *)"one", 4);
+	struct cookies *second = cookies_of(NULL, "three # lasting\n");
+
+	ck_assert_ptr_nonnull(client);
+	ck_assert_ptr_null(cookies_client(first, (const uint8_t *)"two", 4));
+	ck_assert_ptr_eq(cookies_client(second, (const uint8_t *)"three\0\0", 8), client);
+	ck_assert_ptr_null(cookies_client(second, (const uint8_t *)"one", 4));
+	cookies_destroy(first);
+	cookies_destroy(second);
+	ck_assert_str_eq(client->name, "lasting");
+}
+END_TEST
+
 START_TEST(new_key_is_a_key)
 {
 	char *text[2] = { NULL };
@@ -293,6 +357,8 @@ int main(void)
 	tcase_add_loop_test(tcase, shown_cookies, 0, (int)ARRAY_SIZE(uses));
 	tcase_add_loop_test(tcase, fixed_cookies, 0, (int)ARRAY_SIZE(shown));
 	tcase_add_test(tcase, both_kinds);
+	tcase_add_loop_test(tcase, names_of_clients, 0, (int)ARRAY_SIZE(names));
+	tcase_add_test(tcase, clients_outlive_their_cookies);
 	tcase_add_test(tcase, many_fixed_cookies);
 	tcase_add_loop_test(tcase, wrong_file_is_told, 0, (int)ARRAY_SIZE(wrong));
 	tcase_add_test(tcase, fixed_cookie_of_any_length);

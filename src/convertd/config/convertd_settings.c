@@ -248,6 +248,19 @@ static struct settings *settings_new(void)
 	return settings;
 }
 
+/* Tells whether --new-client or --remove-client was given: they read all settings but the secrets. */
+static bool is_about_client(const struct settings *settings)
+{
+	return settings->action == SETTINGS_NEW_CLIENT || settings->action == SETTINGS_REMOVE_CLIENT;
+}
+
+/* Chooses the usual configuration file, if there is one, where the command line names neither a file nor a list of cookies. */
+static void choose_config(struct settings *settings)
+{
+	if (!settings->config.name[0] && !settings->cookie_list.name[0] && access(SETTINGS_CONFIG_DEFAULT, R_OK) == 0)
+		strcpy(settings->config.name, SETTINGS_CONFIG_DEFAULT);
+}
+
 struct settings *settings_read(int argc, char *argv[], struct problems *problems)
 {
 	struct reading reading = {
@@ -261,8 +274,14 @@ struct settings *settings_read(int argc, char *argv[], struct problems *problems
 		problems_add(problems, &nowhere, "out of memory");
 	} else {
 		read_command_line(&reading, argc, argv);
-		if (reading.settings->action <= SETTINGS_STATUS && reading.settings->config.name[0])
+		if (is_about_client(reading.settings))
+			choose_config(reading.settings);
+		if (reading.settings->action <= SETTINGS_REMOVE_CLIENT && reading.settings->config.name[0])
 			read_config(&reading);
+		if (is_about_client(reading.settings)) {
+			finish(reading.settings, problems);
+			find_user(reading.settings, problems);
+		}
 		if (reading.settings->action <= SETTINGS_CHECK) {
 			finish(reading.settings, problems);
 			set_source_key(&reading.settings->sources);

@@ -14,6 +14,7 @@
 #include "daemon/rights.h"
 #include "convertd/net/sources.h"
 #include "convertd/policy/access.h"
+#include "convertd/policy/cookies.h"
 #include "daemon/limits.h"
 
 #include <limits.h>
@@ -46,6 +47,7 @@ bool user_parse(struct user *user, const char *value, const struct place *place,
 bool user_find(struct user *user, struct problems *problems);
 
 #define SETTINGS_STATUS_DEFAULT "/run/convertd/metrics.sock" /* as contrib/convertd.conf has it */
+#define SETTINGS_CONFIG_DEFAULT "/etc/convertd/convertd.conf" /* read by --new-client and --remove-client if no file is named */
 #define SETTINGS_WORKERS_MAX 256
 #define SETTINGS_PORT 1234
 #define SETTINGS_LISTEN_DEFAULT "[::]:1234"
@@ -55,6 +57,8 @@ enum settings_action {
 	SETTINGS_RUN,
 	SETTINGS_CHECK,   /* check the settings and exit */
 	SETTINGS_STATUS,  /* ask the running converter; doesn't read keys and the like */
+	SETTINGS_NEW_CLIENT,    /* make a client's cookie; as for STATUS */
+	SETTINGS_REMOVE_CLIENT, /* withdraw it */
 	SETTINGS_HELP,    /* for this one and those below, settings aren't complete */
 	SETTINGS_VERSION, /* print the version */
 	SETTINGS_MAKE_KEY, /* write a file with a new key */
@@ -73,8 +77,6 @@ struct settings_path {
 	struct place place;
 };
 
-struct cookies;
-
 struct settings {
 	enum settings_action action;
 	struct settings_path config;
@@ -88,6 +90,7 @@ struct settings {
 	unsigned max_memory, max_memory_per_client; /* MiB of the kernel's; 0: choose by this host */
 	unsigned retry_delay;          /* seconds, told to clients that exceed a limit */
 	struct settings_path cookie_key, cookie_list, make_key;
+	char client_name[COOKIES_NAME_MAX + 1]; /* of --new-client, --remove-client */
 	unsigned cookie_lifetime; /* seconds of an epoch */
 	struct cookies *cookies;  /* NULL: no client needs one */
 	unsigned cookie_demand;   /* the percentage of pending requests from which on cookies are demanded; 0: never */
@@ -129,6 +132,13 @@ void settings_destroy(struct settings *settings);
  * It doesn't read files that the text names.
  */
 void settings_check_text(const char *name, char *text, size_t len, struct problems *problems);
+
+/*
+ * clients_add() and clients_remove() carry out --new-client and --remove-client: they change the list of cookies, and
+ * say on standard error what has gone wrong. Both return the exit status.
+ */
+int clients_add(const struct settings *settings);
+int clients_remove(const struct settings *settings);
 
 /*
  * ----- the options of the command line and of the configuration file -----

@@ -141,6 +141,15 @@ static bool apply_make_key(const struct option_value *v)
 	return apply_path(v);
 }
 
+static bool apply_client_name(const struct option_value *v)
+{
+	if (!cookies_name_is_right(v->text))
+		return refuse(v, "is no name of a client; write at most %d letters, digits, dots, underscores and dashes",
+			      COOKIES_NAME_MAX);
+	strcpy(target(v), v->text);
+	return apply_action(v);
+}
+
 static bool apply_user(const struct option_value *v)
 {
 	return user_parse(target(v), v->text, v->place, v->problems);
@@ -494,6 +503,13 @@ const struct option_spec options_table[] = {
 	{ NULL, "check-config", NULL,
 	  "check all settings, and exit", apply_action,
 	  .fallback = SETTINGS_CHECK, .flags = OPTION_COMMAND_LINE },
+	{ NULL, "new-client", "NAME",
+	  "add a cookie for this client to --cookie-list, and\n"
+	  "print what the client needs",
+	  apply_client_name, MEMBER(client_name), .fallback = SETTINGS_NEW_CLIENT, .flags = OPTION_COMMAND_LINE },
+	{ NULL, "remove-client", "NAME",
+	  "withdraw this client's cookie", apply_client_name, MEMBER(client_name),
+	  .fallback = SETTINGS_REMOVE_CLIENT, .flags = OPTION_COMMAND_LINE },
 	{ NULL, "make-key", "FILE",
 	  "write a new file for --cookie-key, and exit", apply_make_key,
 	  MEMBER(make_key), .flags = OPTION_COMMAND_LINE | OPTION_LAST },

@@ -435,6 +435,17 @@ static void write_network(FILE *out, const struct status *status)
 			status->families[i].routed && status->families[i].state != FAMILY_SILENT);
 }
 
+/* Writes the connections of clients whose cookies have names, which the operator chooses. */
+static void write_clients(FILE *out)
+{
+	static const char name[] = "convertd_client_connections_total";
+
+	metrics_write_head(out, name, "counter", "Connections granted to clients whose cookies have names.");
+	for (const struct cookies_client *client = cookies_clients(); client; client = client->next)
+		fprintf(out, "%s{client=\"%s\"} %llu\n", name, client->name,
+			(unsigned long long)atomic_load_explicit(&client->connections, memory_order_relaxed));
+}
+
 /* Writes the metrics of the process under the names that all of Prometheus's own libraries use. */
 static void write_process(FILE *out, const struct status *status)
 {
@@ -461,6 +472,7 @@ void status_write_metrics(FILE *out, const struct status *status)
 {
 	metrics_write(out, &status->sum);
 	write_converter(out, status);
+	write_clients(out);
 	write_network(out, status);
 	write_process(out, status);
 }

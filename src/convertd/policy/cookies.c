@@ -40,6 +40,7 @@
 
 struct fixed {
 	uint8_t mac[COOKIES_LEN];
+	struct cookies_client *client; /* NULL: it has no name */
 };
 
 struct cookies {
@@ -80,11 +81,12 @@ static size_t parse_hex(const char *text, uint8_t *out, size_t len, bool exact)
 }
 
 /* Adds the key in a line. Messages don't quote the line, as it may be a secret with a typing error. */
-static void add_key(struct cookies *cookies, const char *line, const struct place *place,
+static void add_key(struct cookies *cookies, const char *line, const char *end, const struct place *place,
 		    struct problems *problems)
 {
 	uint8_t *key = cookies->keys[cookies->key_count];
 
+	(void)end;
 	if (cookies->key_count == COOKIES_KEYS_MAX)
 		problems_add(problems, place,
 			     "one key too many, %d are the most; remove the oldest",
@@ -101,9 +103,9 @@ static void add_key(struct cookies *cookies, const char *line, const struct plac
 		cookies->key_count++;
 }
 
-/* Calls @add for each line of a file, with "" for one that has a NUL byte. Returns whether no line was wrong. */
+/* Calls @add for each line of a file, which has its comment before @end, with "" for one that has a NUL byte. Returns whether no line was wrong. */
 static bool add_lines(struct cookies *cookies, const char *file, char *text, size_t len,
-		      void (*add)(struct cookies *cookies, const char *line,
+		      void (*add)(struct cookies *cookies, const char *line, const char *end,
 				  const struct place *place, struct problems *problems),
 		      struct problems *problems)
 {
@@ -116,7 +118,7 @@ static bool add_lines(struct cookies *cookies, const char *file, char *text, siz
 	lines_first(&lines, text, len);
 	while ((line = lines_next(&lines, &has_nul))) {
 		at.line = lines.number;
-		add(cookies, has_nul ? "" : line, &at, problems);
+		add(cookies, has_nul ? "" : line, has_nul ? NULL : lines.pos, &at, problems);
 	}
 	return problems->count == before;
 }
@@ -138,11 +140,84 @@ static void mac_fixed(const struct cookies *cookies, const uint8_t *cookie, size
 
 static int compare_fixed(const void *a, const void *b)
 {
-	return memcmp(a, b, sizeof(struct fixed));
+	return memcmp(((const struct fixed *)a)->mac, ((const struct fixed *)b)->mac, COOKIES_LEN);
+}
+
+bool cookies_name_is_right(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len && len <= COOKIES_NAME_MAX && name[0] != '.' && name[0] != '_' && name[0] != '-' &&
+	       strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == len;
+}
+
+bool cookies_line_name(const char *line, const char *end, char name[static COOKIES_NAME_MAX + 1])
+{
+	const char *comment = line;
+	size_t len;
+
+	/* Where lines_next() has read the line, a NUL stands for the blank. */
+	do
+		comment = memchr(comment + 1, '#', comment + 1 < end ? (size_t)(end - comment - 1) : 0);
+	while (comment && !memchr(" \t", comment[-1], sizeof(" \t")));
+	if (!comment)
+		return false;
+	for (comment++; comment < end && (*comment == ' ' || *comment == '\t'); comment++)
+		;
+	while (end > comment && memchr(" \t\n\r", end[-1], sizeof(" \t\n\r")))
+		end--;
+	len = (size_t)(end - comment);
+	if (len > COOKIES_NAME_MAX || memchr(comment, '\0', len))
+		return false;
+	memcpy(name, comment, len);
+	name[len] = '\0';
+	return cookies_name_is_right(name);
+}
+
+static struct cookies_client *named; /* all that were ever read; the main thread adds to them */
+
+/* Returns the client of that name, which it makes if need be; NULL without memory. */
+static struct cookies_client *get_client(const char *name)
+{
+	struct cookies_client *client = named;
+
+	while (client && strcmp(client->name, name) != 0)
+		client = client->next;
+	if (client)
+		return client;
+	client = calloc(1, sizeof(*client));
+	if (!client)
+		return NULL;
+	strcpy(client->name, name);
+	client->next = named;
+	named = client;
+	return client;
+}
+
+const struct cookies_client *cookies_clients(void)
+{
+	return named;
+}
+
+static const struct fixed *find_fixed(const struct cookies *cookies, const uint8_t *cookie, size_t len)
+{
+	struct fixed fixed;
+
+	if (!cookies->fixed_count)
+		return NULL;
+	mac_fixed(cookies, cookie, len, &fixed);
+	return bsearch(&fixed, cookies->fixed, cookies->fixed_count, sizeof(fixed), compare_fixed);
+}
+
+struct cookies_client *cookies_client(const struct cookies *cookies, const uint8_t *cookie, size_t len)
+{
+	const struct fixed *fixed = find_fixed(cookies, cookie, len);
+
+	return fixed ? fixed->client : NULL;
 }
 
 /* Adds a fixed cookie, padded as on the wire. Returns 0 or -ENOMEM. */
-static int add_fixed(struct cookies *cookies, const uint8_t *cookie, size_t len)
+static int add_fixed(struct cookies *cookies, const uint8_t *cookie, size_t len, struct cookies_client *client)
 {
 	if (cookies->fixed_count == cookies->fixed_room) {
 		size_t room = cookies->fixed_room ? 2 * cookies->fixed_room : 64;
@@ -153,17 +228,19 @@ static int add_fixed(struct cookies *cookies, const uint8_t *cookie, size_t len)
 		cookies->fixed = more;
 		cookies->fixed_room = room;
 	}
+	cookies->fixed[cookies->fixed_count].client = client;
 	mac_fixed(cookies, cookie, len, &cookies->fixed[cookies->fixed_count++]);
 	return 0;
 }
 
 /* Adds the fixed cookie in a line, which messages don't quote, as it is a secret. */
-static void add_fixed_line(struct cookies *cookies, const char *line, const struct place *place,
+static void add_fixed_line(struct cookies *cookies, const char *line, const char *end, const struct place *place,
 			   struct problems *problems)
 {
+	char name[COOKIES_NAME_MAX + 1];
 	uint8_t cookie[COOKIES_FIXED_MAX + 4] = { 0 };
 	size_t len = strlen(line);
-	bool hex = strncmp(line, "hex:", 4) == 0;
+	bool hex = strncmp(line, "hex:", 4) == 0, has_name = end && cookies_line_name(line + len, end, name);
 
 	if (hex)
 		len = parse_hex(line + 4, cookie, COOKIES_FIXED_MAX, false);
@@ -177,7 +254,7 @@ static void add_fixed_line(struct cookies *cookies, const char *line, const stru
 	else if (len > COOKIES_FIXED_MAX)
 		problems_add(problems, place, "a cookie of %zu bytes; %d are the most", len,
 			     COOKIES_FIXED_MAX);
-	else if (add_fixed(cookies, cookie, (len + 3) / 4 * 4) < 0)
+	else if (add_fixed(cookies, cookie, (len + 3) / 4 * 4, has_name ? get_client(name) : NULL) < 0)
 		problems_add(problems, place, "out of memory");
 	sodium_memzero(cookie, sizeof(cookie));
 }
@@ -234,15 +311,7 @@ bool cookies_prove(const struct cookies *cookies, const struct in6_addr *client,
 bool cookies_check(const struct cookies *cookies, const struct in6_addr *client, uint64_t epoch,
 		   const uint8_t *cookie, size_t len)
 {
-	bool valid = cookies_prove(cookies, client, epoch, cookie, len);
-	struct fixed fixed;
-
-	if (!valid && cookies->fixed_count) {
-		mac_fixed(cookies, cookie, len, &fixed);
-		valid = bsearch(&fixed, cookies->fixed, cookies->fixed_count, sizeof(fixed),
-				compare_fixed) != NULL;
-	}
-	return valid;
+	return cookies_prove(cookies, client, epoch, cookie, len) || find_fixed(cookies, cookie, len);
 }
 
 int cookies_write_key(FILE *out)

@@ -65,6 +65,33 @@ bool cookies_check(const struct cookies *cookies, const struct in6_addr *client,
 bool cookies_prove(const struct cookies *cookies, const struct in6_addr *client, uint64_t epoch,
 		   const uint8_t *cookie, size_t len);
 
+/*
+ * ----- names of clients -----
+ *
+ * A fixed cookie with one word in the comment behind it is the cookie of the client of that name. Names are for the log and for metrics.
+ */
+
+#define COOKIES_NAME_MAX 32
+
+/* A client with a name. It stays until the process ends, and keeps its count over reloads. */
+struct cookies_client {
+	struct cookies_client *next;
+	_Atomic uint64_t connections; /* that it was granted */
+	char name[COOKIES_NAME_MAX + 1];
+};
+
+/* Tells whether @name has 1 to COOKIES_NAME_MAX letters, digits, dots, underscores and dashes, and begins with a letter or digit. */
+bool cookies_name_is_right(const char *name);
+
+/* Reads the name in a line of a file, of the bytes from @line to @end, to @name. Returns false if its cookie has none. */
+bool cookies_line_name(const char *line, const char *end, char name[static COOKIES_NAME_MAX + 1]);
+
+/* Returns the client with this valid fixed cookie, or NULL if the cookie isn't valid or has no name. */
+struct cookies_client *cookies_client(const struct cookies *cookies, const uint8_t *cookie, size_t len);
+
+/* Returns the first of all clients with a name; for the thread that reads settings. */
+const struct cookies_client *cookies_clients(void);
+
 /* Draws a new key that signs from now on. The one that has signed so far still verifies; all others are dropped. */
 void cookies_add_random_key(struct cookies *cookies);
 

@@ -92,8 +92,13 @@ static void judge(struct serve_context *context, const struct judgement_case *c,
 	const struct converter *converter = context->own;
 	struct judgement judgement;
 	const struct request_decision *request = &judgement.request;
+	struct cookies_client *client = NULL;
 
 	judgement_make(&converter->admission, c, &judgement);
+	if (request->has_cookie && converter->admission.rules->cookies)
+		client = cookies_client(converter->admission.rules->cookies, request->cookie.data, request->cookie.len);
+	if (client && c->place == JUDGEMENT_STREAM && request->action == REQUEST_CONNECT)
+		atomic_fetch_add_explicit(&client->connections, 1, memory_order_relaxed);
 	*verdict = (struct serve_verdict){
 		.action = request->action,
 		.voice = judgement.voice,
@@ -108,6 +113,7 @@ static void judge(struct serve_context *context, const struct judgement_case *c,
 		.attempt = request->silence.blind ? request->silence.attempt : 0,
 		.repeat = request->silence.repeat,
 		.hold_ms = request->has_hold_time ? request->hold_ms : UINT_MAX,
+		.client = client ? client->name : NULL,
 		.proven = request->proven,
 		.refused = request->refused,
 		.demanded = request->demanded,
