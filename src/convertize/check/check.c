@@ -124,7 +124,7 @@ static void check_all(struct report *report, const struct options *options,
 	check_library(report, options);
 	check_cache(report, settings);
 	report_flush(report); /* the connections may take seconds */
-	check_converters(report, settings, &networks);
+	check_converters(report, settings, &networks, options->server);
 	check_networks_fini(&networks);
 }
 

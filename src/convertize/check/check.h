@@ -40,6 +40,12 @@ void check_networks_report(struct report *report, const struct check_networks *n
 /* May connections use the network? If no network has a default route, all with an address count. */
 bool check_network_is_usable(const struct check_networks *networks, const struct host_network *network);
 
+/* Does this host have a usable network with addresses of this family? */
+bool check_networks_have(const struct check_networks *networks, bool is_v4);
+
+/* Reports usable networks without the family by which connections go to the converter. */
+void check_families(struct report *report, const struct check_networks *networks, bool is_v4);
+
 /* Does a setting or a VPN forbid connections over the network? Then the doctor sends nothing there. */
 bool check_network_is_refused(const struct host_network *network);
 
@@ -48,8 +54,9 @@ const struct host_network *check_network_of(const struct check_networks *network
 
 /* Reports the networks that CONVERT_PATHS names and this host doesn't have. */
 void check_wishes(struct report *report, const struct settings *settings);
-void check_converters(struct report *report, const struct settings *settings,
-		      const struct check_networks *networks);
+
+/* @server: as check_server() takes it; NULL: none is tried */
+void check_converters(struct report *report, const struct settings *settings, const struct check_networks *networks, const char *server);
 
 void check_cache(struct report *report, const struct settings *settings);
 
@@ -101,6 +108,9 @@ struct check_path {
 	size_t syn_lost;                      /* the fewest bytes that got lost in each try; 0: none */
 	enum probe_mptcp mptcp;
 	bool mptcp_dropped;  /* SYNs that offer MPTCP get no answer, others do */
+	bool refused_here;   /* this machine's own firewall refuses the SYNs */
+	bool unsteady;       /* some handshakes get through, and others don't */
+	unsigned int lost_percent; /* of the transfer's segments; 0: hardly any */
 	bool host_answers;   /* the port doesn't answer, but another port of the host does, over the same path */
 	enum check_size size;
 	bool both_ways;      /* the transfer measured the way back as well */
@@ -120,6 +130,7 @@ enum check_cookie {
 /* One address of a converter. */
 struct check_candidate {
 	union sockaddr_ip address;
+	const char *name; /* "" if the user gave the address */
 	char about[SOCKADDR_STRLEN + SETTINGS_NAME_MAX + 4]; /* "192.0.2.1:1234 (name)" */
 	struct check_path first; /* the one that connections take */
 	struct check_path paths[CHECK_PATHS_MAX]; /* the others, if the doctor examined them */
@@ -170,6 +181,11 @@ bool check_measure_all(const struct check_converters *converters,
 		       const struct check_candidate *candidate, unsigned int subflows,
 		       struct probe_result *out);
 
+/* --- check_server.c --------------------------------------------------------------------- */
+
+/* Tries the whole way to a server, "HOST" or "HOST:PORT" (443), through each converter that serves, and directly. */
+void check_server(const struct check_converters *converters, const char *word);
+
 /* --- check_paths.c ---------------------------------------------------------------------- */
 
 /* Returns the device that has the address; NULL: none, or the loopback device, if the converter is on this machine. */
@@ -184,6 +200,9 @@ void check_paths_look(const struct check_converters *converters, struct check_ca
 /* For a candidate that doesn't answer over the first path: returns another path over which it answers, or NULL. */
 const struct check_path *check_paths_elsewhere(const struct check_converters *converters,
 					       struct check_candidate *candidate);
+
+/* Does a web server or TLS answer on the path, as captive portals do? */
+bool check_path_has_portal(const struct check_path *path);
 
 /* Adds the command that routes connections to the converter over this path. Returns false if there is none. */
 bool check_paths_prefer(const struct check_candidate *candidate, const struct check_path *path,

@@ -21,6 +21,9 @@
 /* The time for a rung: the answer to the first SYN comes before Linux sends the second or, on a long path, soon after. */
 #define AGAIN_MS 1500
 
+/* The time for an answer of this machine: it isn't told of an ICMP message to the first SYN, which arrives while connect() runs. */
+#define NEAR_MS 1300
+
 bool check_serves(const struct check_candidate *candidate)
 {
 	const struct probe_result *probe = &candidate->first.probe;
@@ -170,6 +173,23 @@ static void climb_down(struct probe_request request, struct check_path *path)
 	settle_answer(path, rungs);
 }
 
+/* Does this machine's own firewall refuse connections to the converter? */
+static bool is_refused_here(const struct check_converters *converters, struct probe_request request)
+{
+	const struct host *host = &converters->networks->host;
+	const struct host_link *link = host_link_of(host, host->ways[HOST_WAY_CONVERTER]);
+	struct probe_result result;
+
+	if (link && strcmp(link->kind, "veth") == 0)
+		return false; /* the other end may answer as fast as this one */
+
+	request.near = true;
+	request.connect_only = true;
+	request.timeout_ms = NEAR_MS;
+	probe_run(&request, &result);
+	return result.refused_here;
+}
+
 /* --- asking ------------------------------------------------------------------------------ */
 
 void check_ask(const struct check_converters *converters, struct check_candidate *candidate,
@@ -192,6 +212,8 @@ void check_ask(const struct check_converters *converters, struct check_candidate
 		path->syn_passed = path->probe.syn_bytes;
 	if (is_doubtful(&path->probe))
 		climb_down(request, path);
+	if (path->probe.outcome == PROBE_UNREACHABLE || path->probe.outcome == PROBE_NO_SYN_ACK)
+		path->refused_here = is_refused_here(converters, request);
 }
 
 /* Returns the cookie of a Missing Cookie error, which follows a zero byte (Section 6.2.8); empty if it has none. */

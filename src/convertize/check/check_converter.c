@@ -69,9 +69,14 @@ static void report_outcome(const struct check_converters *converters, const stru
 	switch (probe->outcome) {
 	case PROBE_LOCAL:
 	case PROBE_UNREACHABLE:
-		snprintf(detail, sizeof(detail), ": %s", strerror(probe->error));
+		snprintf(detail, sizeof(detail), ": %s%s", strerror(probe->error),
+			 candidate->first.refused_here ? ", by this machine's own firewall" : "");
 		break;
 	case PROBE_NO_SYN_ACK:
+		if (candidate->first.refused_here) {
+			snprintf(detail, sizeof(detail), ": this machine's own firewall refuses connections to it");
+			break;
+		}
 		if (candidate->first.host_answers) {
 			snprintf(detail, sizeof(detail),
 				 " for %g s, though its host answers at another port",
@@ -85,6 +90,8 @@ static void report_outcome(const struct check_converters *converters, const stru
 			 converters->settings->timeout_ms / 1e3);
 		break;
 	case PROBE_NOT_CONVERT:
+		if (check_path_has_portal(&candidate->first))
+			remedy = REMEDY_PORTAL;
 		quote(probe, quoted);
 		snprintf(detail, sizeof(detail), " (%s: %s)", convert_status_name(probe->status),
 			 quoted);
@@ -95,6 +102,10 @@ static void report_outcome(const struct check_converters *converters, const stru
 	fact = report_fact(converters->report, failure(converters), "converter", candidate->about,
 			   "%s%s", outcomes[probe->outcome].text, detail);
 	fact_value_text(fact, outcomes[probe->outcome].name);
+	if (candidate->first.refused_here) {
+		fact_remedy(fact, REMEDY_OWN_FIREWALL, sockaddr_ip_port(&candidate->address));
+		return;
+	}
 	if (probe->outcome == PROBE_UNREACHABLE && probe->error == ECONNREFUSED)
 		remedy = REMEDY_START_CONVERTD;
 	if (remedy)
@@ -408,16 +419,18 @@ static bool report_elsewhere(const struct check_converters *converters,
 	struct fact *fact;
 	int error;
 
-	if (!converters->any && (candidate->first.probe.outcome == PROBE_NO_SYN_ACK ||
-				 candidate->first.probe.outcome == PROBE_UNREACHABLE))
+	if (!converters->any && candidate->first.probe.outcome != PROBE_LOCAL && !candidate->first.refused_here)
 		other = check_paths_elsewhere(converters, candidate);
 	if (!other)
 		return false;
 	error = candidate->first.probe.error;
 	fact = report_fact(converters->report, FACT_FAIL, "converter", candidate->about,
 			   "%s over %s, which connections take, though it answers over %s: %s",
-			   error ? strerror(error) : "nothing comes back",
+			   error ? strerror(error) : check_path_has_portal(&candidate->first) ? "a web server answers" :
+						     outcomes[candidate->first.probe.outcome].text,
 			   check_path_name(&candidate->first), check_path_name(other),
+			   check_path_has_portal(&candidate->first) ? "a captive portal" :
+			   probe_is_connected(&candidate->first.probe) ? "something on the way takes its place" :
 			   error || candidate->first.host_answers ?
 				   "a firewall on the way lets no TCP to this port through" :
 				   "that network is down, or a firewall drops packets");
@@ -427,11 +440,38 @@ static bool report_elsewhere(const struct check_converters *converters,
 	return true;
 }
 
+/*
+ * Does another address of the same name serve? Then the name answers, by its other family, which is worth a warning at most, or
+ * only a note if this machine has no network of the family that fails.
+ */
+static bool report_other_family(const struct check_converters *converters, const struct check_candidate *candidate)
+{
+	const bool is_v4 = sockaddr_ip_is_v4(&candidate->address);
+	const bool lacking = !check_networks_have(converters->networks, is_v4);
+	const struct check_candidate *other = NULL;
+	const char *names[] = { "IPv6", "IPv4" };
+	struct fact *fact;
+
+	for (size_t i = 0; i < converters->count && !other; i++)
+		if (strcmp(converters->candidates[i].name, candidate->name) == 0 && check_serves(&converters->candidates[i]) &&
+		    sockaddr_ip_is_v4(&converters->candidates[i].address) != is_v4)
+			other = &converters->candidates[i];
+	if (!*candidate->name || !other || candidate->first.probe.outcome == PROBE_ANSWERED)
+		return false;
+	fact = report_fact(converters->report, lacking ? FACT_NOTE : FACT_WARN, "converter", candidate->about,
+			   "%s%s, and the same name answers by %s", lacking ? "this machine has no " : "doesn't answer by ",
+			   names[is_v4], names[!is_v4]);
+	if (!lacking)
+		fact_remedy(fact, REMEDY_BROKEN_FAMILY, names[is_v4]);
+	fact_value_text(fact, outcomes[candidate->first.probe.outcome].name);
+	return true;
+}
+
 static void report_candidate(const struct check_converters *converters,
 			     struct check_candidate *candidate)
 {
 	if (candidate->first.probe.outcome != PROBE_ANSWERED) {
-		if (!report_elsewhere(converters, candidate))
+		if (!report_other_family(converters, candidate) && !report_elsewhere(converters, candidate))
 			report_outcome(converters, candidate);
 		return;
 	}
@@ -487,6 +527,7 @@ static void add_candidate(struct check_converters *converters, const union socka
 		return;
 	converters->count++;
 	candidate->address = *address;
+	candidate->name = name;
 	snprintf(candidate->about, sizeof(candidate->about), "%s%s%s%s",
 		 sockaddr_ip_format(address, text), *name ? " (" : "", name, *name ? ")" : "");
 }
@@ -504,8 +545,21 @@ static void on_unresolved(const char *name, const char *reason, void *arg)
 	fact_remedy(fact, REMEDY_NAME);
 }
 
-void check_converters(struct report *report, const struct settings *settings,
-		      const struct check_networks *networks)
+/* Reports what matters once some address serves: the networks that can't reach it, and the way to a server. */
+static void report_served(const struct check_converters *converters, const char *server)
+{
+	size_t first = 0;
+
+	while (first < converters->count && !check_serves(&converters->candidates[first]))
+		first++;
+	if (first == converters->count)
+		return;
+	check_families(converters->report, converters->networks, sockaddr_ip_is_v4(&converters->candidates[first].address));
+	if (server)
+		check_server(converters, server);
+}
+
+void check_converters(struct report *report, const struct settings *settings, const struct check_networks *networks, const char *server)
 {
 	static struct check_converters converters;
 	struct fact *fact;
@@ -531,5 +585,6 @@ void check_converters(struct report *report, const struct settings *settings,
 	for (size_t i = 0; i < converters.count; i++)
 		if (check_serves(&converters.candidates[i]))
 			check_paths_report(&converters, &converters.candidates[i]);
+	report_served(&converters, server);
 	cache_close(&converters.cache);
 }

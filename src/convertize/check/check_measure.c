@@ -16,6 +16,9 @@
 
 #define TRANSFER_BYTES (64 * 1024)
 #define TRANSFER_ALL_BYTES (128 * 1024) /* more than an initial congestion window, so that the transfer uses all paths */
+#define LOST_MIN 8        /* segments sent again, of some fifty; single ones get lost at times */
+#define LOST_PERCENT_MIN 15
+#define LOST_HANDSHAKES 3 /* in a row, before we give up a measurement */
 #define STALL_MS 2000     /* three retransmissions, or four */
 #define ONE_WAY_BYTES 4096
 
@@ -193,6 +196,11 @@ void check_measure(const struct check_converters *converters,
 	request.tcp = true; /* Multipath TCP would also use the other paths */
 	request.in_syn = path->syn_data == PROBE_SYN_DATA_TAKEN;
 	transfer(request, path, &result);
+	/* the path has answered a request before: so packets got lost */
+	for (int i = 1; i < LOST_HANDSHAKES && !probe_is_connected(&result); i++) {
+		path->unsteady = i > 1;
+		transfer(request, path, &result);
+	}
 	if (result.outcome == PROBE_RESET) {
 		/* this client may have reached convertd's limit of answers in a second */
 		poll(NULL, 0, 500);
@@ -201,6 +209,8 @@ void check_measure(const struct check_converters *converters,
 	carried = carries(&result, TRANSFER_BYTES, &path->both_ways);
 	path->mtu = result.mtu;
 	path->transfer_ms = result.transfer_ms;
+	if (result.lost >= LOST_MIN && 100 * result.lost >= LOST_PERCENT_MIN * result.segments)
+		path->lost_percent = 100 * result.lost / result.segments;
 	path->carried = TRANSFER_BYTES;
 	path->size = CHECK_SIZE_CARRIED;
 	if (!carried && !path->both_ways && knows_no_echo(&result)) {
@@ -210,6 +220,7 @@ void check_measure(const struct check_converters *converters,
 	if (carried)
 		return;
 	if (!probe_is_connected(&result)) {
+		path->unsteady = true;
 		path->size = CHECK_SIZE_UNKNOWN;
 		return;
 	}

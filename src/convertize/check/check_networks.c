@@ -95,6 +95,26 @@ bool check_network_is_usable(const struct check_networks *networks, const struct
 	return network->verdict == HOST_USED || (network->verdict == HOST_NO_ROUTE && !has_any_route(networks));
 }
 
+/* Returns the first network of a device that lacks only a default route, if no other network of the device is used; else NULL. */
+static const struct host_network *routeless(const struct check_networks *networks, unsigned int index)
+{
+	const struct host_network *first = NULL;
+
+	for (size_t i = 0; i < networks->count; i++) {
+		const struct host_network *network = &networks->list[i];
+
+		if (network->link.index != index)
+			continue;
+		if (network->verdict == HOST_USED || check_network_is_usable(networks, network))
+			return NULL;
+		if (!first && network->verdict == HOST_NO_ROUTE)
+			first = network;
+	}
+	/* networks of containers and virtual machines lead nowhere on purpose */
+	return first && strcmp(first->link.kind, "bridge") != 0 && strcmp(first->link.kind, "veth") != 0 &&
+			       strcmp(first->link.kind, "dummy") != 0 ? first : NULL;
+}
+
 bool check_network_is_refused(const struct host_network *network)
 {
 	return network->verdict == HOST_VPN || network->verdict == HOST_NEVER || network->verdict == HOST_DISABLED ||
@@ -146,6 +166,40 @@ static void report_addresses(struct report *report, const struct check_networks 
 		fact_remedy(fact, count ? REMEDY_SECOND_NETWORK : REMEDY_FIRST_NETWORK);
 	fact_value_number(fact, (double)count);
 	free(list);
+}
+
+/* Does the device have an address of this family? @usable: one that connections may use now */
+static bool has_family(const struct check_networks *networks, unsigned int index, bool is_v4, bool usable)
+{
+	for (size_t i = 0; i < networks->count; i++)
+		if (networks->list[i].link.index == index && sockaddr_ip_is_v4(&networks->list[i].address) == is_v4 &&
+		    (!usable || check_network_is_usable(networks, &networks->list[i])))
+			return true;
+	return false;
+}
+
+bool check_networks_have(const struct check_networks *networks, bool is_v4)
+{
+	for (size_t i = 0; i < networks->host.link_count; i++)
+		if (has_family(networks, networks->host.links[i].index, is_v4, true))
+			return true;
+	return false;
+}
+
+void check_families(struct report *report, const struct check_networks *networks, bool is_v4)
+{
+	const char *names[] = { "IPv6", "IPv4" };
+
+	for (size_t i = 0; i < networks->host.link_count; i++) {
+		const struct host_link *link = &networks->host.links[i];
+		struct fact *fact;
+
+		if (has_family(networks, link->index, is_v4, false) || !has_family(networks, link->index, !is_v4, true))
+			continue;
+		fact = report_fact(report, FACT_WARN, "network.family", link->name,
+				   "has no %s, by which connections go to the converter: they don't use it", names[is_v4]);
+		fact_remedy(fact, REMEDY_FAMILY);
+	}
 }
 
 static void report_vpn(struct report *report, const struct check_networks *networks)
@@ -225,6 +279,25 @@ static size_t report_missing(struct report *report, const struct check_networks 
 		fact_value_text(fact, text);
 	}
 	return wanted;
+}
+
+/* Reports devices whose networks would be used if there were a default route over them. */
+static void report_routeless(struct report *report, const struct check_networks *networks)
+{
+	for (size_t i = 0; i < networks->host.link_count; i++) {
+		const struct host_network *network = routeless(networks, networks->host.links[i].index);
+		char text[PREFIX_STRLEN];
+		struct fact *fact;
+
+		/* with an endpoint it is a path, whose routes are checked on the way to a converter */
+		if (!network || has_endpoint(networks, network))
+			continue;
+		fact = report_fact(report, FACT_WARN, "network.route", network->link.name,
+				   "has the address %s, and %s: no connection uses it", host_format_address(&network->address, text),
+				   host_verdict_text(network->verdict));
+		fact_remedy(fact, REMEDY_ROUTE_OF_NETWORK, network->link.name);
+		fact_value_text(fact, text);
+	}
 }
 
 static void add_command(struct fact *fact, const struct mptcp_endpoint *endpoint, const char *verb, const char *flag)
@@ -330,6 +403,7 @@ static void report_endpoints(struct report *report, const struct check_networks 
 void check_networks_report(struct report *report, const struct check_networks *networks)
 {
 	report_addresses(report, networks);
+	report_routeless(report, networks);
 	report_vpn(report, networks);
 	if (networks->host.managers.userspace)
 		report_fact(report, FACT_NOTE, "network.path_manager", NULL,

@@ -122,7 +122,7 @@ const struct check_path *check_paths_elsewhere(const struct check_converters *co
 	find_paths(converters->networks, candidate);
 	for (size_t i = 0; i < candidate->path_count; i++) {
 		check_ask(converters, candidate, &candidate->paths[i]);
-		if (candidate->paths[i].connected)
+		if (candidate->paths[i].probe.outcome == PROBE_ANSWERED)
 			return &candidate->paths[i];
 	}
 	return NULL;
@@ -219,11 +219,28 @@ static void report_lost(const struct check_converters *converters,
 	fact_value_number(fact, path->mtu);
 }
 
+static void report_loss(const struct check_converters *converters, const struct check_candidate *candidate, const struct check_path *path)
+{
+	const char *name = check_path_name(path);
+	struct fact *fact;
+
+	if (path->lost_percent)
+		fact = report_fact(converters->report, FACT_WARN, "path.loss", candidate->about,
+				   "over %s a transfer lost %u%% of its packets: connections are slow there", name, path->lost_percent);
+	else
+		fact = report_fact(converters->report, FACT_WARN, "path.loss", candidate->about,
+				   "over %s some connections get no answer: it loses packets", name);
+	fact_remedy(fact, REMEDY_LOSS, name, name);
+	fact_value_number(fact, path->lost_percent);
+}
+
 void check_paths_report_size(const struct check_converters *converters,
 			     const struct check_candidate *candidate, const struct check_path *path)
 {
 	struct fact *fact;
 
+	if (path->lost_percent || path->unsteady)
+		report_loss(converters, candidate, path);
 	if (path->size == CHECK_SIZE_UNKNOWN)
 		return;
 	if (path->size != CHECK_SIZE_CARRIED) {
@@ -242,6 +259,20 @@ void check_paths_report_size(const struct check_converters *converters,
 }
 
 /* --- another path ---------------------------------------------------------------------------- */
+
+bool check_path_has_portal(const struct check_path *path)
+{
+	static const struct {
+		const char *bytes;
+		size_t len;
+	} beginnings[] = { { "HTTP/", 5 }, { "<", 1 }, { "\x15\x03", 2 }, { "\x16\x03", 2 } }; /* TLS: alert, handshake */
+	const struct probe_result *probe = &path->probe;
+
+	for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]) && probe->outcome == PROBE_NOT_CONVERT; i++)
+		if (probe->message_len >= beginnings[i].len && memcmp(probe->message, beginnings[i].bytes, beginnings[i].len) == 0)
+			return true;
+	return false;
+}
 
 static void plan_route(const struct check_converters *converters, const struct check_path *path,
 		       struct fact *fact)
@@ -416,6 +447,13 @@ static struct fact *report_mptcp(const struct check_converters *converters,
 	bool same = path->mptcp == candidate->first.mptcp; /* already reported as the converter's */
 	struct fact *fact;
 
+	if (path->probe.outcome != PROBE_ANSWERED) {
+		fact = report_fact(converters->report, FACT_WARN, "path", candidate->about, "over %s %s", check_path_name(path),
+				   check_path_has_portal(path) ? "a web server answers instead: a captive portal" :
+								 "something else answers, or only connections are taken");
+		fact_remedy(fact, REMEDY_PORTAL);
+		return fact;
+	}
 	if (is_refused(path))
 		return report_fact(converters->report, FACT_NOTE, "path", candidate->about,
 				   "answers over %s too, and refuses connections that begin there (error "
@@ -549,7 +587,7 @@ void check_paths_report(const struct check_converters *converters,
 					    report_dead(converters, candidate, path);
 
 		fact_value_bool(fact, alive && (path->mptcp == PROBE_MPTCP_KEPT || is_refused(path)));
-		if (!alive || is_refused(path))
+		if (!alive || is_refused(path) || path->probe.outcome != PROBE_ANSWERED)
 			continue;
 		report_syn_data(converters, candidate, path);
 		report_syn_bytes(converters, candidate, path);

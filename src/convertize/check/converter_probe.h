@@ -36,6 +36,7 @@ enum probe_mptcp {
 struct probe_result {
 	enum probe_outcome outcome;
 	int error;                  /* of LOCAL and UNREACHABLE: a positive errno */
+	bool refused_here;          /* near: this host has refused the SYN, not a router or the peer */
 	enum convert_status status; /* of NOT_CONVERT */
 	enum probe_syn_data syn_data;
 	size_t syn_bytes;           /* bytes of data in the SYN */
@@ -49,6 +50,7 @@ struct probe_result {
 	size_t acknowledged;        /* bytes of the request and its padding that the peer acknowledged */
 	size_t returned;            /* bytes of the padding that came back */
 	double transfer_ms;         /* from the SYN+ACK until all of the padding had come back */
+	unsigned int segments, lost; /* with echo, over TCP: segments with data that we sent, and those of them that we sent again */
 	uint8_t message[CONVERT_MESSAGE_MAX]; /* the bytes that came */
 	size_t message_len;
 	struct convert_response response; /* points into message: copy results by probe_copy() only */
@@ -67,6 +69,8 @@ struct probe_request {
 	bool tcp;                   /* plain TCP, even where there is Multipath TCP */
 	bool in_syn;                /* try to put the request into the SYN */
 	bool connect_only;          /* stop after the handshake */
+	bool near;                  /* plain TCP whose SYN gets no further than the next hop (IP_TTL 1); sets refused_here */
+	union sockaddr_ip server;   /* ask for a connection to it, by a Connect TLV; AF_UNSPEC: ask for features, by an Info TLV */
 	struct convert_span cookie; /* empty: none */
 	size_t padding;             /* bytes after the request, in the SYN as far as they fit */
 	bool echo;                  /* ask the converter to return the padding: an Echo TLV, doc/private-tlvs.md */

@@ -52,6 +52,19 @@
 #define REMEDY_NET_ADMIN \
 	"on the converter, start convertd with CAP_NET_ADMIN, as its systemd unit does; with --hold-syn on it says what it lacks besides"
 
+/* a server */
+#define REMEDY_SERVER "see that the server's name and port are right, and that it runs"
+#define REMEDY_EGRESS "on the converter, see that it has a route to the server, and that its firewall lets TCP out: ip route get ADDRESS"
+#define REMEDY_DESTINATION "on the converter, see allow-destination in convertd.conf; or add the server to CONVERT_BYPASS"
+
+/* something else answers, or this machine itself */
+#define REMEDY_PORTAL "log in to that network with a web browser, " OTHER_PORT
+#define REMEDY_OWN_FIREWALL "have this machine's firewall let TCP to port %u out: nft list ruleset"
+#define REMEDY_LOSS "see why %s loses packets, such as a weak signal; --paths %s=backup keeps connections off it while others work"
+#define REMEDY_ROUTE_OF_NETWORK "add it, by that network's router: ip route add default via ROUTER dev %s metric 1000"
+#define REMEDY_BROKEN_FAMILY "mend %s here, or name the converter by the address that answers"
+#define REMEDY_FAMILY "name a converter's address of the family that all networks have"
+
 /* packets that a network drops */
 #define REMEDY_SYN_DATA_OVER "ask the operator of %s to let data in SYNs through, " OTHER_PORT
 #define REMEDY_CONVERTER_FASTOPEN \

@@ -4,6 +4,9 @@
 
 #include "convertize/options/command_line.h"
 
+#include "common/program.h"
+#include "common/sockaddr.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <getopt.h>
@@ -14,7 +17,7 @@
 
 #define SYNOPSIS \
 	"Usage: convertize [OPTION]... [--] PROGRAM [ARGUMENT]...\n" \
-	"       convertize check [OPTION]... [PROGRAM]\n" \
+	"       convertize check [OPTION]... [PROGRAM] [SERVER[:PORT]]\n" \
 	"       convertize enable|disable [OPTION]... UNIT...\n" \
 	"       convertize enable|disable --session [OPTION]...\n" \
 	"       convertize list [OPTION]...\n" \
@@ -420,6 +423,20 @@ static enum options_result parse_options(struct options *options, int argc, char
 	return OPTIONS_RUN;
 }
 
+/* Does the word name a server rather than a program? An address does, HOST:PORT, and a name with a dot that is no command's. */
+static bool is_server(const char *word)
+{
+	static struct program program;
+	const char *colon = strrchr(word, ':');
+	union sockaddr_ip address;
+
+	if (strchr(word, '/'))
+		return false;
+	if (sockaddr_ip_parse(&address, word, 1) == 0 || (colon && strspn(colon + 1, "0123456789") == strlen(colon + 1)))
+		return true;
+	return strchr(word, '.') && program_inspect(&program, word) == -ENOENT;
+}
+
 /*
  * Parses the words behind a command's name: options, and a program or units. Moves the program's or units' words together
  * in @argv.
@@ -436,7 +453,9 @@ static enum options_result parse_words(struct options *options, int argc, char *
 		result = parse_options(options, argc, argv);
 		if (result != OPTIONS_RUN)
 			return result;
-		if (optind < argc)
+		if (optind < argc && options->command == COMMAND_CHECK && !options->server && is_server(argv[optind]))
+			options->server = argv[optind];
+		else if (optind < argc)
 			words[count++] = argv[optind];
 	}
 	words[count] = NULL;
@@ -460,7 +479,7 @@ static enum options_result check_words(const struct options *options)
 	if (options->session && options->user)
 		return usage("%s: --session is about this user's sessions; leave --user out", name);
 	if (options->command == COMMAND_CHECK && options->program && options->program[1])
-		return usage("check: \"%s\" is one word too many; it takes one program, without arguments",
+		return usage("check: \"%s\" is one word too many; it takes one program, without arguments, and one server",
 			     options->program[1]);
 	if (options->command == COMMAND_PATHS && options->manage + options->once + options->remove > 1)
 		return usage("paths: --manage, --once and --remove are different things; say one of them");

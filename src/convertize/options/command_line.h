@@ -114,6 +114,7 @@ struct options {
 	enum command command;
 	char **program;      /* the program and its arguments, ending with NULL; NULL: none */
 	char **arguments;    /* convertize's own argv */
+	const char *server;  /* of "check": HOST or HOST:PORT; NULL: none */
 	const char *executable; /* the program's file; NULL: its name leads to the file */
 	char **units;        /* of "enable" and "disable", ending with NULL; NULL: none */
 	const char *library; /* the file to preload; NULL: library_find() looks for it */

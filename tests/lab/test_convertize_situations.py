@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_convertize_situations.py - networks, names and servers of which one thing is wrong: the doctor names it, and its remedy cures it"""
+import os
+
+from convertlab import Lab, Link, Veth, check, equal, long, main, waits
+from test_convertize_check import DEGRADED, FAILED, OK, Report
+from test_convertize_doctor import two_networks
+
+PORTAL = 8080
+REDIRECTED = "HTTP/1.1 302 Found\r\nLocation: http://portal.example/\r\nContent-Length: 0\r\n\r\n"
+FILTER = "add table inet lab; add chain inet lab out { type filter hook output priority 0; }; add rule inet lab out tcp dport 1234 %s"
+
+
+def named(lab):
+    """The converter's name, with addresses of both families."""
+    lab.names("one.example A " + lab.converter.addr4, "one.example AAAA " + lab.converter.addr6)
+    return "one.example"
+
+
+def portal(lab, device):
+    """On this network a web server answers to all that isn't for it."""
+    page = os.path.join(lab.directory, "portal")
+    with open(page, "w", encoding="ascii") as file:
+        file.write(REDIRECTED)
+    lab.start_listening(lab.converter, ["socat", "TCP6-LISTEN:%d,fork,reuseaddr" % PORTAL, "SYSTEM:cat %s" % page], PORTAL,
+                        name="portal-" + device)
+    lab.converter.run(["nft", "add table ip portal; add chain ip portal pre { type nat hook prerouting priority -100; }; "
+                       "add rule ip portal pre iifname %s tcp dport 1234 redirect to :%d" % (device, PORTAL)])
+
+
+def test_laptop_without_ipv6():
+    with two_networks() as lab:
+        lab.convertd()
+        name = named(lab)
+        equal(Report(lab, converter=name).status, OK, "with both families")
+        lab.client.run(["sh", "-c", "ip -6 addr flush dev wifi; ip -6 addr flush dev lte; ip mptcp endpoint flush; "
+                        "ip mptcp endpoint add 10.2.0.2 dev lte subflow"])
+        report = Report(lab, converter=name)
+        equal((report.status, report.bad()), (OK, []), report.facts)
+        fact, = [fact for fact in report.all("converter") if fact["status"] == "note"]
+        check("this machine has no IPv6, and the same name answers by IPv4" in fact["text"], fact)
+
+
+@long
+@waits
+def test_ipv6_leads_nowhere():
+    with two_networks() as lab:
+        lab.convertd()
+        name = named(lab)
+        lab.converter.run(["nft", "add table ip6 lost; add chain ip6 lost in { type filter hook input priority 0; }; "
+                           "add rule ip6 lost in tcp dport 1234 drop"])
+        report = Report(lab, converter=name)
+        equal((report.status, report.bad()), (DEGRADED, [("converter", "warn")]), report.facts)
+        fact, = [fact for fact in report.all("converter") if fact["status"] == "warn"]
+        check("doesn't answer by IPv6, and the same name answers by IPv4" in fact["text"], fact)
+        lab.converter.run(["nft", "delete", "table", "ip6", "lost"])
+        equal(Report(lab, converter=name).status, OK, "mended")
+
+
+@waits
+def test_captive_portals():
+    with two_networks() as lab:
+        lab.convertd()
+        portal(lab, "lte")
+        report = Report(lab)
+        equal((report.status, report.bad()), (DEGRADED, [("path", "warn")]), report.facts)
+        check("over lte a web server answers instead: a captive portal" in report.one("path")["text"], report.one("path"))
+        check("log in to that network" in report.remedies()[0], report.remedies())
+    with two_networks() as lab:
+        lab.convertd()
+        portal(lab, "wifi")
+        report = Report(lab)
+        equal((report.status, report.bad()), (FAILED, [("converter", "fail")]), report.facts)
+        fact = report.one("converter")
+        check("a web server answers over wifi, which connections take, though it answers over lte: a captive portal" in fact["text"], fact)
+        lab.converter.run(["nft", "delete", "table", "ip", "portal"])
+        equal(Report(lab).status, OK, "logged in")
+
+
+def test_own_firewall():
+    with two_networks() as lab:
+        lab.convertd()
+        for verdict in ("reject with tcp reset", "reject with icmpx type admin-prohibited", "reject"):
+            lab.client.run(["nft", FILTER % verdict])
+            report = Report(lab)
+            equal((report.status, report.bad()), (FAILED, [("converter", "fail")]), verdict)
+            check("this machine's own firewall" in report.one("converter")["text"], report.one("converter"))
+            check("this machine's firewall" in report.remedies()[0], report.remedies())
+            lab.client.run(["nft", "delete", "table", "inet", "lab"])
+        equal(Report(lab).status, OK, "without it")
+        lab.converter.run(["nft", "add table inet lab; add chain inet lab in { type filter hook input priority 0; }; "
+                           "add rule inet lab in tcp dport 1234 reject with tcp reset"])
+        check("own firewall" not in Report(lab).one("converter")["text"], "the converter's firewall isn't this machine's")
+
+
+@long
+@waits
+def test_network_that_loses_packets():
+    with Lab(wifi=Link(delay_ms=5), lte=Link(delay_ms=10, loss=0.3), core=Veth()) as lab:
+        lab.convertd()
+        facts = []
+        for _ in range(3):  # if no SYN gets through at first, or no large packet, another fact says so
+            report = Report(lab)
+            equal(report.status, DEGRADED, report.facts)
+            facts += report.all("path.loss")
+        check(facts and all("over lte " in fact["text"] and "loses packets" in fact["text"] + fact["remedy"] for fact in facts), facts)
+
+
+def test_networks_that_no_connection_uses():
+    with two_networks() as lab:
+        lab.convertd()
+        lab.client.run(["sh", "-c", "for f in -4 -6; do ip $f route del default dev lte; ip $f route flush table 102; done; ip mptcp endpoint flush"])
+        report = Report(lab)
+        equal((report.status, ("network.route", "warn") in report.bad()), (DEGRADED, True), report.facts)
+        check("there is no default route over it: no connection uses it" in report.one("network.route")["text"], report.facts)
+    with two_networks() as lab:
+        lab.convertd()
+        lab.client.run(["sh", "-c", "ip -6 addr flush dev wifi; ip -4 addr flush dev lte"])
+        report = Report(lab)
+        check(("network.family", "warn") in report.bad(), report.facts)
+        fact = report.one("network.family")
+        equal((fact["about"], report.status), ("lte", DEGRADED), fact)
+        check("has no IPv4" in fact["text"], fact)
+
+
+@waits
+def test_servers():
+    """The whole way to a server: reached, refused, forbidden, and a converter whose firewall lets nothing out."""
+    with two_networks() as lab:
+        convertd = lab.convertd()
+        lab.serve("echo", 7)
+        lab.names("server.example A " + lab.server.addr4, "server.example AAAA " + lab.server.addr6)
+        report = Report(lab, "server.example:7")
+        equal((report.status, [fact["status"] for fact in report.all("server")]), (OK, ["ok", "ok"]), report.facts)
+        equal({fact["about"] for fact in report.all("server")},
+              {"%s:7 (server.example)" % lab.server.addr4, "[%s]:7 (server.example)" % lab.server.addr6}, "both families")
+        report = Report(lab, lab.server.addr4 + ":9")
+        check("can't be reached, and not directly either" in report.one("server")["text"], report.one("server"))
+        lab.converter.run(["nft", "add table inet lab; add chain inet lab out { type filter hook output priority 0; }; "
+                           "add rule inet lab out oifname core tcp flags & (syn|ack) == syn drop"])
+        report = Report(lab, lab.server.addr4 + ":7")
+        equal((report.status, report.one("server")["status"]), (FAILED, "fail"), report.facts)
+        check("though it answers directly" in report.one("server")["text"], report.one("server"))
+        lab.converter.run(["nft", "delete", "table", "inet", "lab"])
+        convertd.stop()
+        lab.convertd(["--allow-client", "::/0"], defaults=())
+        report = Report(lab, lab.server.addr4 + ":7")
+        check("is forbidden by the converter's rules" in report.one("server")["text"], report.one("server"))
+        equal(Report(lab, "no..name:7").one("server")["status"], "warn", "a name that isn't one")
+
+
+if __name__ == "__main__":
+    main()
