@@ -47,7 +47,7 @@ check_PROGRAMS += tests/fuzz/fuzz_elf
 TESTS += tests/fuzz/fuzz_elf
 tests_fuzz_fuzz_elf_SOURCES = tests/fuzz/fuzz_elf.c tests/fuzz/driver.c
 tests_fuzz_fuzz_elf_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_CORPUS='"elf"'
-tests_fuzz_fuzz_elf_LDADD = libconvertize.la
+tests_fuzz_fuzz_elf_LDADD = libconvertize.la libcommon.la
 
 tests_fuzz_fuzz_socket_record_SOURCES = tests/fuzz/fuzz_socket_record.c tests/fuzz/driver.c \
 	src/shim/process/socket_record.c src/shim/process/exec_handover.h
@@ -60,8 +60,8 @@ TESTS += $(convertize_fuzz_tests)
 
 tests_fuzz_fuzz_conf_SOURCES = tests/fuzz/fuzz_conf.c tests/fuzz/driver.c
 tests_fuzz_fuzz_conf_CPPFLAGS = $(CONVERTIZE_CPPFLAGS) -DFUZZ_CORPUS='"conf"'
-tests_fuzz_fuzz_conf_LDADD = libconvertize.la
+tests_fuzz_fuzz_conf_LDADD = libconvertize.la libcommon.la
 
 tests_fuzz_fuzz_unit_SOURCES = tests/fuzz/fuzz_unit.c tests/fuzz/driver.c
 tests_fuzz_fuzz_unit_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_CORPUS='"unit"'
-tests_fuzz_fuzz_unit_LDADD = libconvertize.la
+tests_fuzz_fuzz_unit_LDADD = libconvertize.la libcommon.la

@@ -292,19 +292,19 @@ TESTS += $(convertize_unit_tests)
 
 tests_unit_test_elf_SOURCES = tests/unit/test_elf.c tests/unit/elf_image.c tests/unit/elf_image.h
 tests_unit_test_elf_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_elf_LDADD = libconvertize.la $(CHECK_LIBS)
+tests_unit_test_elf_LDADD = libconvertize.la libcommon.la $(CHECK_LIBS)
 
 tests_unit_test_script_SOURCES = tests/unit/test_script.c
 tests_unit_test_script_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_script_LDADD = libtestbytes.la libconvertize.la $(CHECK_LIBS)
+tests_unit_test_script_LDADD = libtestbytes.la libconvertize.la libcommon.la $(CHECK_LIBS)
 
 tests_unit_test_preload_SOURCES = tests/unit/test_preload.c
 tests_unit_test_preload_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_preload_LDADD = libconvertize.la $(CHECK_LIBS)
+tests_unit_test_preload_LDADD = libconvertize.la libcommon.la $(CHECK_LIBS)
 
 tests_unit_test_library_SOURCES = tests/unit/test_library.c tests/unit/tempdir.h tests/unit/elf_image.c tests/unit/elf_image.h
 tests_unit_test_library_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_library_LDADD = libconvertize.la $(CHECK_LIBS)
+tests_unit_test_library_LDADD = libconvertize.la libcommon.la $(CHECK_LIBS)
 
 paths_world = tests/unit/paths_world.c tests/unit/paths_world.h
 tests_unit_test_host_SOURCES = tests/unit/test_host.c $(paths_world)
@@ -331,19 +331,19 @@ tests_unit_test_outages_held_LDADD = libpaths.la libcommon.la $(CHECK_LIBS)
 tests_unit_test_conf_SOURCES = tests/unit/test_conf.c
 tests_unit_test_conf_CPPFLAGS = $(CONVERTIZE_CPPFLAGS)
 tests_unit_test_conf_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_conf_LDADD = libconvertize.la $(CHECK_LIBS)
+tests_unit_test_conf_LDADD = libconvertize.la libcommon.la $(CHECK_LIBS)
 
 tests_unit_test_units_SOURCES = tests/unit/test_units.c
 tests_unit_test_units_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_units_LDADD = libconvertize.la $(CHECK_LIBS)
+tests_unit_test_units_LDADD = libconvertize.la libcommon.la $(CHECK_LIBS)
 
 tests_unit_test_wrapper_SOURCES = tests/unit/test_wrapper.c
 tests_unit_test_wrapper_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_wrapper_LDADD = libconvertize.la $(CHECK_LIBS)
+tests_unit_test_wrapper_LDADD = libconvertize.la libcommon.la $(CHECK_LIBS)
 
 tests_unit_test_report_SOURCES = tests/unit/test_report.c
 tests_unit_test_report_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_report_LDADD = libconvertize.la $(CHECK_LIBS)
+tests_unit_test_report_LDADD = libconvertize.la libcommon.la $(CHECK_LIBS)
 endif
 
 # It compares the table of requirements with the tree.
