@@ -172,6 +172,16 @@ static enum dial_state converter_failed(struct dial *dial, const struct handshak
 	return go_on(dial, error, reason, end);
 }
 
+/* The converter has failed on the network that the program has chosen, which tells nothing about others: nobody leaves it alone. */
+static enum dial_state network_failed(struct dial *dial, struct handshake_step why, struct dial_end *end)
+{
+	char text[SOCKADDR_STRLEN];
+
+	dial_host.log("converter %s: %s, on the network that the program has chosen", sockaddr_ip_format(&dial->attempt.addr, text), why.reason);
+	why.rest = 0;
+	return converter_failed(dial, &why, end);
+}
+
 /* Returns the state after an attempt has begun. @ret: 0, or the -errno with which it failed */
 static enum dial_state begun(struct dial *dial, int ret, struct dial_end *end)
 {
@@ -289,7 +299,7 @@ static enum dial_state refused(struct dial *dial, const struct handshake_step *w
 	if (leave_refused(dial, CACHE_PATH_REFUSES, why->reason, &state, end))
 		return state;
 	if (dial->wrote || dial->start.moves || dial->attempt.repeated)
-		return converter_failed(dial, why, end);
+		return dial->start.may_move ? converter_failed(dial, why, end) : network_failed(dial, *why, end);
 	dial_host.log("converter %s: %s, asked once more", sockaddr_ip_format(&dial->attempt.addr, text), why->reason);
 	dial->attempt.repeated = true;
 	return ask_again(dial, end);
@@ -604,6 +614,8 @@ static enum dial_state give_up(struct dial *dial, bool alive, struct dial_end *e
 	struct handshake_step why;
 	char text[SOCKADDR_STRLEN];
 
+	if (answer == PATH_SILENT && !alive && !dial->start.may_move && !path_is_usual(&dial->start.own.id))
+		return network_failed(dial, handshake_on_silence(false), end);
 	if (answer == PATH_SILENT) {
 		why = exchange_silent(converter, &dial->server, alive);
 		return converter_failed(dial, &why, end);

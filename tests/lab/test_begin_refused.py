@@ -162,6 +162,22 @@ def test_one_silent_connection():
 @long
 @waits
 @kernel.needs("fastopen")
+def test_bound_program_blames_its_network():
+    """A program binds its socket to a network that is dead, or whose router resets the converter's port: others are converted as ever."""
+    for breaks in (lambda lab: lab.lte.down(), lambda lab: refuses(lab, "firewall", "lte")):
+        with lab_for() as lab:
+            served(lab)
+            breaks(lab)
+            lab.client.run(["curl", "-sS", "-m", "6", "-o", "/dev/null", "--interface", lab.client.lte4, "http://%s/bytes/10" % lab.server.addr4],
+                           env=remembering(lab), check=False)
+            equal(curl(lab)[1], lab.client.wifi4, "the address, in\n" + lab.shim_log())
+            log = lab.shim_log()
+            equal((log.count("on the network that the program has chosen"), log.count(LEFT_ALONE), log.count("converted over MPTCP")), (1, 0, 1), log)
+
+
+@long
+@waits
+@kernel.needs("fastopen")
 def test_converter_that_is_dead():
     """Nothing answers: the first program finds that out in CONVERT_TIMEOUT, and the next ones don't pay it."""
     with Lab(wifi=Link(delay_ms=10), lte=None, core=Link(delay_ms=5)) as lab:

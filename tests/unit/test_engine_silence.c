@@ -65,6 +65,33 @@ START_TEST(silence_of_one_connection_blames_nobody)
 }
 END_TEST
 
+/* A program that has bound its socket to a dead network takes the converter away from nobody. */
+START_TEST(silence_on_a_network_that_the_program_has_chosen)
+{
+	struct in6_addr source = { .s6_addr = { [10] = 0xff, [11] = 0xff, [15] = 9 } };
+
+	learn(WHOLE);
+	for (int refuses = 0; refuses < 2; refuses++) {
+		expect_on(dial_begin(false));
+		path_start_init(&dial.start, false, &source);
+		dial.start.own.id.converter = 0;
+		said();
+		if (refuses) {
+			expect_on(dial_failed(&dial, ECONNREFUSED, &end));
+			expect_said("end; syn 1 data; ");
+			expect_on(dial_failed(&dial, ECONNREFUSED, &end));
+			expect_said("end; syn 2 data; ");
+		} else {
+			be_silent();
+			expect_said("ask 0 9; end; syn 2 data; ");
+		}
+		ck_assert(is_logged(", on the network that the program has chosen\n"));
+		ck_assert(converters_is_proven(0));
+		ck_assert(!converters_rests(0, clock_seconds()));
+	}
+}
+END_TEST
+
 /* Each process may find out for itself where the path can't be asked: the cache says nothing. */
 START_TEST(silence_on_a_path_that_cannot_be_asked)
 {
@@ -332,7 +359,8 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {
-		no_synack_is_the_converters_fault, silence_of_one_connection_blames_nobody, silence_on_a_path_that_cannot_be_asked,
+		no_synack_is_the_converters_fault, silence_of_one_connection_blames_nobody, silence_on_a_network_that_the_program_has_chosen,
+		silence_on_a_path_that_cannot_be_asked,
 		two_silent_connections_ask_once, host_is_asked_behind_the_synack, host_that_has_proved_nothing, silent_request,
 		silent_request_that_is_reset_is_made_again, synack_confirms_the_server, synack_that_lied, confirmed_connection_that_ends,
 		blind_request, blind_request_behind_another,
