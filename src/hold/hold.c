@@ -99,8 +99,10 @@ static void count_missed(struct hold *hold, uint32_t id)
 	hold->next_id = id + 1;
 }
 
-void hold_on_packet(struct hold *hold, uint32_t id, uint8_t *bytes, size_t len)
+/* Handles a packet of the queue. */
+static void on_packet(void *arg, uint32_t id, uint8_t *bytes, size_t len)
 {
+	struct hold *hold = arg;
 	struct hold_packet packet = { .id = id, .bytes = bytes, .len = len };
 	enum syn_packet_status status = syn_packet_parse(bytes, len, &packet.syn);
 	uint8_t native = NATIVE_NONE;
@@ -177,7 +179,8 @@ bool hold_release(struct hold *hold, struct hold_syn *syn, enum hold_verdict ver
 	return gone;
 }
 
-void hold_expire(struct hold *hold, uint64_t before_ms)
+/* Calls on_expired() for all workers' SYNs that were released at @before_ms or earlier and that nobody has taken. */
+static void expire(struct hold *hold, uint64_t before_ms)
 {
 	struct hold_syn *syn;
 
@@ -186,11 +189,6 @@ void hold_expire(struct hold *hold, uint64_t before_ms)
 }
 
 /* ----- the queue ----- */
-
-static void on_packet(void *arg, uint32_t id, uint8_t *bytes, size_t len)
-{
-	hold_on_packet(arg, id, bytes, len);
-}
 
 static void on_readable(evutil_socket_t fd, short what, void *arg)
 {
@@ -219,7 +217,7 @@ static void on_expire(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	hold_expire(hold, clock_now_ms() - HOLD_EXPECT_MS);
+	expire(hold, clock_now_ms() - HOLD_EXPECT_MS);
 	if (hold_table_count(hold->table))
 		event_add(hold->expire, &again);
 }
@@ -281,7 +279,7 @@ void hold_destroy(struct hold *hold)
 {
 	if (!hold)
 		return;
-	hold_expire(hold, UINT64_MAX);
+	expire(hold, UINT64_MAX);
 	event_free(hold->expire);
 	event_free(hold->flush);
 	free(hold);

@@ -88,9 +88,6 @@ void hold_read_all(struct hold *hold);
 /* Sends the verdicts and gives up the queue; the owner has released all SYNs before. */
 void hold_close(struct hold *hold);
 
-/* Handles a packet of the queue. @bytes may be changed. */
-void hold_on_packet(struct hold *hold, uint32_t id, uint8_t *bytes, size_t len);
-
 /* Withholds the SYN of @packet; call it from hold_calls' on_syn(). Returns 0, -ENOSPC or -ENOMEM. */
 int hold_withhold(struct hold *hold, struct hold_syn *syn, const struct hold_packet *packet);
 
@@ -101,9 +98,6 @@ int hold_withhold(struct hold *hold, struct hold_syn *syn, const struct hold_pac
  * the caller's any more.
  */
 bool hold_release(struct hold *hold, struct hold_syn *syn, enum hold_verdict verdict, bool keep, uint64_t now_ms);
-
-/* Calls on_expired() for all workers' SYNs that were released at @before_ms or earlier and that nobody has taken. */
-void hold_expire(struct hold *hold, uint64_t before_ms);
 
 /*
  * How long a released SYN waits for its connection, in ms: if the kernel didn't take the SYN's data, the connection

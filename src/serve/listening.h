@@ -78,7 +78,6 @@ const char *listener_describe(const struct listener *listener,
 /* ----- acceptors: a worker's part of a listener, which accepts clients ----- */
 
 struct acceptor;
-struct listener;
 struct worker_context;
 
 /*

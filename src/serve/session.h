@@ -47,8 +47,7 @@ struct session_shared {
 	struct far_clients *far_clients; /* clients whose SYNs we withhold for a shorter time */
 	struct log_limit drops, memory;  /* for warnings, each of which stands for many sessions */
 	_Atomic uint64_t last_id;
-	struct session_pool **pools; /* of all workers; set before the first session begins */
-	size_t pool_count;
+	size_t pool_count; /* set before the first session begins */
 };
 
 /* The sessions of one event loop, and the state that they share. It belongs to one thread, except where marked. */
@@ -76,7 +75,7 @@ struct session_pool {
 
 /*
  * session_pool_init() - prepare for sessions; session_pool_configure() must follow
- * @shared: the caller adds this pool to its list before the first session is accepted
+ * @shared: the caller counts this pool before the first session is accepted
  * Returns 0 or -errno.
  */
 int session_pool_init(struct session_pool *pool, struct event_base *base,

@@ -51,7 +51,6 @@ struct workers {
 	void (*order)(const struct worker_context *worker, void *arg);
 	void *order_arg;
 	sem_t carried_out;
-	struct session_pool **pools;
 	size_t count;
 	struct worker worker[];
 };
@@ -205,27 +204,21 @@ static bool worker_start(struct worker *worker)
 struct workers *workers_create(size_t count, struct session_shared *shared)
 {
 	struct workers *workers = calloc(1, sizeof(*workers) + count * sizeof(struct worker));
-	bool ready;
+	bool ready = true;
 
-	if (workers)
-		workers->pools = calloc(count, sizeof(struct session_pool *));
-	if (!workers || !workers->pools) {
+	if (!workers) {
 		log_error("out of memory");
-		free(workers);
 		return NULL;
 	}
 	sem_init(&workers->carried_out, 0, 0);
-	ready = true;
 	for (size_t i = 0; i < count && ready; i++) {
 		struct worker *worker = &workers->worker[workers->count++];
 
 		worker->workers = workers;
 		worker->context.number = i;
 		worker->orders_fd = -1;
-		workers->pools[i] = &worker->pool;
 		ready = worker_init(worker, shared);
 	}
-	shared->pools = workers->pools;
 	shared->pool_count = workers->count;
 	for (size_t i = 0; i < count && ready; i++)
 		ready = worker_start(&workers->worker[i]);
@@ -282,6 +275,5 @@ void workers_destroy(struct workers *workers)
 			event_base_free(worker->context.base);
 	}
 	sem_destroy(&workers->carried_out);
-	free(workers->pools);
 	free(workers);
 }
