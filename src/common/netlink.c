@@ -4,8 +4,11 @@
 
 #include "common/netlink.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <linux/inet_diag.h>
 #include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -86,6 +89,42 @@ int netlink_dump(struct netlink *netlink, uint16_t type, int family, mnl_cb_t on
 	request->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
 	header->rtgen_family = (unsigned char)family;
 	return netlink_ask(netlink, on_message, arg);
+}
+
+int netlink_dump_sockets(struct netlink *netlink, uint32_t protocol, uint32_t states, uint16_t port, mnl_cb_t on_message, void *arg)
+{
+	static const uint8_t families[] = { AF_INET, AF_INET6 };
+	int ret = 0;
+
+	for (size_t i = 0; i < 2 && ret == 0; i++) {
+		struct nlmsghdr *message = mnl_nlmsg_put_header(netlink->buf);
+		struct inet_diag_req_v2 *request = mnl_nlmsg_put_extra_header(message, sizeof(*request));
+
+		message->nlmsg_type = SOCK_DIAG_BY_FAMILY;
+		message->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+		request->sdiag_family = families[i];
+		request->sdiag_protocol = (uint8_t)(protocol <= UINT8_MAX ? protocol : UINT8_MAX);
+		request->idiag_ext = 1 << (INET_DIAG_INFO - 1);
+		request->idiag_states = states;
+		request->id.idiag_dport = htons(port);
+		if (protocol > UINT8_MAX)
+			mnl_attr_put_u32(message, INET_DIAG_REQ_PROTOCOL, protocol);
+		ret = netlink_ask(netlink, on_message, arg);
+	}
+	return ret;
+}
+
+union sockaddr_ip netlink_socket_address(const struct inet_diag_msg *socket, bool peer)
+{
+	union sockaddr_ip address = { .sa.sa_family = socket->idiag_family };
+	const void *bytes = peer ? socket->id.idiag_dst : socket->id.idiag_src;
+
+	if (socket->idiag_family == AF_INET)
+		memcpy(&address.in.sin_addr, bytes, sizeof(address.in.sin_addr));
+	else
+		memcpy(&address.in6.sin6_addr, bytes, sizeof(address.in6.sin6_addr));
+	sockaddr_ip_set_port(&address, ntohs(peer ? socket->id.idiag_dport : socket->id.idiag_sport));
+	return address;
 }
 
 bool netlink_read_address(union sockaddr_ip *out, const struct nlattr *attr, int family)

@@ -31,6 +31,17 @@ int netlink_ask(struct netlink *netlink, mnl_cb_t on_message, void *arg);
 /* netlink_dump() - ask for the whole list of @type, such as RTM_GETROUTE, for a family; returns as netlink_ask() */
 int netlink_dump(struct netlink *netlink, uint16_t type, int family, mnl_cb_t on_message, void *arg);
 
+/*
+ * netlink_dump_sockets() - list sockets of both families by sock_diag(7), with INET_DIAG_INFO; @netlink: of NETLINK_SOCK_DIAG
+ * @protocol: IPPROTO_TCP or IPPROTO_MPTCP; @states: a bit for each TCP state; @port: the peer's, or 0: any. Returns as netlink_ask()
+ */
+int netlink_dump_sockets(struct netlink *netlink, uint32_t protocol, uint32_t states, uint16_t port, mnl_cb_t on_message, void *arg);
+
+struct inet_diag_msg;
+
+/* Returns a listed socket's own address, or its peer's, with the port. */
+union sockaddr_ip netlink_socket_address(const struct inet_diag_msg *socket, bool peer);
+
 /* Reads an attribute with an address of @family; sets port 0. Returns false if it has another length. */
 bool netlink_read_address(union sockaddr_ip *out, const struct nlattr *attr, int family);
 

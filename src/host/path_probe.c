@@ -16,8 +16,8 @@
 
 #include "client/converters.h"
 #include "common/clock.h"
-#include "host/raw_io.h"
 #include "host/networks.h"
+#include "host/raw_io.h"
 
 #include <errno.h>
 #include <linux/tcp.h>
@@ -61,9 +61,9 @@ size_t path_probe_request(uint8_t request[static PATH_PROBE_REQUEST_MAX])
 }
 
 /* Sends the SYN of a probe. The caller may be a signal handler with little stack, so the buffer fits only this message. */
-static bool syn_send(int fd, const union sockaddr_ip *converter, bool plain)
+static bool syn_send(int fd, const union sockaddr_ip *peer, bool plain)
 {
-	union sockaddr_ip to = *converter;
+	union sockaddr_ip to = *peer;
 	uint8_t request[PATH_PROBE_REQUEST_MAX];
 	const size_t len = plain ? 0 : path_probe_request(request);
 
@@ -75,16 +75,23 @@ static bool syn_send(int fd, const union sockaddr_ip *converter, bool plain)
 
 bool path_probe_send(struct path_probe *probe, const struct path *path, bool plain)
 {
-	static const struct linger reset = { .l_onoff = 1 };
-	const union sockaddr_ip *converter = converters_address(path->id.converter);
-	const bool usual = IN6_IS_ADDR_UNSPECIFIED(&path->id.source);
-	int fd = made_high(raw_socket(converter->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
+	const int device = path->bind_device ? path->device : 0;
+	const bool sent = path_probe_send_to(probe, converters_address(path->id.converter), &path->id.source, device, plain);
 
-	*probe = (struct path_probe){ .fd = -1, .sent = clock_ns(), .whole = path->facts.state == CACHE_PATH_REFUSES && !plain };
+	probe->whole = path->facts.state == CACHE_PATH_REFUSES && !plain;
+	return sent;
+}
+
+bool path_probe_send_to(struct path_probe *probe, const union sockaddr_ip *to, const struct in6_addr *source, int device, bool plain)
+{
+	static const struct linger reset = { .l_onoff = 1 };
+	int fd = made_high(raw_socket(to->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
+
+	*probe = (struct path_probe){ .fd = -1, .sent = clock_ns() };
 	if (fd < 0)
 		return false;
 	raw_set(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
-	if ((usual || network_bind(fd, &path->id.source, path->bind_device ? path->device : 0)) && syn_send(fd, converter, plain)) {
+	if ((IN6_IS_ADDR_UNSPECIFIED(source) || network_bind(fd, source, device)) && syn_send(fd, to, plain)) {
 		probe->fd = fd;
 		probe->cookie = cookie_of(fd);
 		probe->sent = clock_ns();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* path_probe.h - tests whether a path works, by a separate connection */
+/* path_probe.h - tests whether a path works, by a separate connection: the one prober of library, supervisor and path service */
 #ifndef HOST_PATH_PROBE_H
 #define HOST_PATH_PROBE_H
 
@@ -29,6 +29,12 @@ struct path_probe {
  * answer, or until path_probe_close(). Returns false, with nothing sent, if the kernel refuses.
  */
 bool path_probe_send(struct path_probe *probe, const struct path *path, bool plain);
+
+/*
+ * path_probe_send_to() - likewise, to any address
+ * @source: IPv4 as v4-mapped; ::: the kernel chooses; @device: index of the interface to bind to; 0: none
+ */
+bool path_probe_send_to(struct path_probe *probe, const union sockaddr_ip *to, const struct in6_addr *source, int device, bool plain);
 
 /* Looks for the answer. If it is there, notes it in @probe and closes the descriptor. Returns true if it was a SYN+ACK. */
 bool path_probe_look(struct path_probe *probe);

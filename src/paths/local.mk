@@ -11,7 +11,7 @@ libpaths_la_LIBADD = libhostlists.la libhost.la libclient.la
 
 noinst_LTLIBRARIES += libpathskernel.la
 libpathskernel_la_SOURCES = \
-	src/paths/apply.c src/paths/kernel_subflows.c \
+	src/paths/apply.c \
 	src/paths/manage.c \
 	src/paths/mend.c src/paths/mend.h \
 	src/paths/renew.c \

@@ -7,6 +7,7 @@
 #define PATHS_MEND_H
 
 #include "common/netlink.h"
+#include "host/path_probe.h"
 #include "paths/outage.h"
 #include "paths/plan.h"
 
@@ -96,7 +97,7 @@ int paths_renew_endpoints(struct paths_mender *mender, const struct paths_renewa
 struct paths_probes {
 	struct {
 		union sockaddr_ip local;
-		int fd;
+		struct path_probe probe;
 	} list[PATHS_OUTAGES_MAX];
 	size_t count;
 };

@@ -4,7 +4,7 @@
  *
  * When a silent network works again, its subflow shows that only after its retransmission timer expires, or after Linux repeats its SYN,
  * perhaps many seconds later. A SYN of our own to the same peer and port shows it at once, and passes all firewalls that the subflow's SYN
- * passed. We reset the connection as soon as the answer is there, so that the peer doesn't serve it.
+ * passed (host/path_probe.c).
  */
 #include "config.h"
 
@@ -12,10 +12,7 @@
 
 #include "common/clock.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #define AGAIN_MS 1000 /* the next look after the kernel failed to answer */
 #define NEEDED_MS 100 /* while a connection waits for its subflow over another network */
@@ -24,48 +21,27 @@
 
 static void drop(struct paths_probes *probes, size_t at)
 {
-	close(probes->list[at].fd);
+	path_probe_close(&probes->list[at].probe);
 	probes->list[at] = probes->list[--probes->count];
-}
-
-/* Sends a SYN, and returns its socket, or -1. */
-static int send_syn(const union sockaddr_ip *local, unsigned int index, const union sockaddr_ip *peer)
-{
-	const struct linger reset = { .l_onoff = 1 };
-	int device = (int)index;
-	int fd = socket(peer->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
-
-	if (fd < 0)
-		return -1;
-	if (setsockopt(fd, SOL_SOCKET, SO_BINDTOIFINDEX, &device, sizeof(device)) == 0 &&
-	    setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) == 0 &&
-	    bind(fd, &local->sa, sockaddr_ip_len(local)) == 0 &&
-	    (connect(fd, &peer->sa, sockaddr_ip_len(peer)) == 0 || errno == EINPROGRESS))
-		return fd;
-	close(fd);
-	return -1;
 }
 
 /* Sends a SYN over the device @index, and drops an earlier one from the same address. */
 static void probe_send(struct paths_probes *probes, const union sockaddr_ip *local, unsigned int index, const union sockaddr_ip *peer)
 {
-	int fd = send_syn(local, index, peer);
+	const struct in6_addr source = sockaddr_ip_in6(local);
 
 	for (size_t i = probes->count; i-- > 0;)
 		if (sockaddr_ip_equal(&probes->list[i].local, local))
 			drop(probes, i);
-	if (fd >= 0 && probes->count == PATHS_OUTAGES_MAX) {
-		close(fd);
-	} else if (fd >= 0) {
-		probes->list[probes->count].local = *local;
-		probes->list[probes->count++].fd = fd;
-	}
+	if (probes->count < PATHS_OUTAGES_MAX &&
+	    path_probe_send_to(&probes->list[probes->count].probe, peer, &source, (int)index, true))
+		probes->list[probes->count++].local = *local;
 }
 
 size_t paths_probes_poll(const struct paths_probes *probes, struct pollfd out[static PATHS_OUTAGES_MAX])
 {
 	for (size_t i = 0; i < probes->count; i++)
-		out[i] = (struct pollfd){ .fd = probes->list[i].fd, .events = POLLOUT };
+		out[i] = (struct pollfd){ .fd = probes->list[i].probe.fd, .events = POLLOUT };
 	return probes->count;
 }
 
@@ -75,16 +51,12 @@ static size_t probe_take(struct paths_probes *probes, union sockaddr_ip out[stat
 	size_t found = 0;
 
 	for (size_t i = probes->count; i-- > 0;) {
-		struct pollfd ready = { .fd = probes->list[i].fd, .events = POLLOUT };
-		int error = 0;
-		socklen_t len = sizeof(error);
+		struct path_probe *probe = &probes->list[i].probe;
 
-		if (poll(&ready, 1, 0) <= 0)
-			continue;
-		getsockopt(ready.fd, SOL_SOCKET, SO_ERROR, &error, &len);
-		if (!error || error == ECONNREFUSED)
+		if (path_probe_look(probe) || probe->refused)
 			out[found++] = probes->list[i].local;
-		drop(probes, i);
+		if (probe->fd < 0)
+			drop(probes, i);
 	}
 	return found;
 }

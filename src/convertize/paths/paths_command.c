@@ -21,7 +21,6 @@
 
 #include <errno.h>
 #include <linux/inet_diag.h>
-#include <linux/sock_diag.h>
 #include <linux/tcp.h>
 #include <net/if.h>
 #include <stdlib.h>
@@ -57,19 +56,6 @@ struct subflow_search {
 	struct subflows *out;
 };
 
-static bool is_same_address(const union sockaddr_ip *wanted, int family, const __be32 address[4])
-{
-	union sockaddr_ip found = { .sa.sa_family = (sa_family_t)family };
-
-	if (family == AF_INET)
-		memcpy(&found.in.sin_addr, address, sizeof(found.in.sin_addr));
-	else
-		memcpy(&found.in6.sin6_addr, address, sizeof(found.in6.sin6_addr));
-	sockaddr_ip_set_port(&found, sockaddr_ip_port(wanted));
-	/* an IPv6 socket shows IPv4 addresses as v4-mapped ones */
-	return sockaddr_ip_equal(&found, wanted);
-}
-
 static void add_subflow(struct subflows *out, const struct nlattr *attr)
 {
 	struct tcp_info info = { 0 };
@@ -87,32 +73,21 @@ static int on_socket(const struct nlmsghdr *message, void *arg)
 {
 	const struct inet_diag_msg *found = mnl_nlmsg_get_payload(message);
 	struct subflow_search *search = arg;
+	union sockaddr_ip local, peer;
 	const struct nlattr *attr;
 
-	if (mnl_nlmsg_get_payload_len(message) < sizeof(*found) ||
-	    found->id.idiag_dport != htons(sockaddr_ip_port(search->converter)) ||
-	    !is_same_address(search->local, found->idiag_family, found->id.idiag_src) ||
-	    !is_same_address(search->converter, found->idiag_family, found->id.idiag_dst))
+	if (mnl_nlmsg_get_payload_len(message) < sizeof(*found))
+		return MNL_CB_OK;
+	local = netlink_socket_address(found, false);
+	sockaddr_ip_set_port(&local, sockaddr_ip_port(search->local));
+	peer = netlink_socket_address(found, true);
+	/* an IPv6 socket shows IPv4 addresses as v4-mapped ones */
+	if (!sockaddr_ip_equal(&local, search->local) || !sockaddr_ip_equal(&peer, search->converter))
 		return MNL_CB_OK;
 	mnl_attr_for_each(attr, message, sizeof(*found))
 		if (mnl_attr_get_type(attr) == INET_DIAG_INFO)
 			add_subflow(search->out, attr);
 	return MNL_CB_OK;
-}
-
-static int read_subflows_of_family(struct netlink *netlink, int family, struct subflow_search *search)
-{
-	struct nlmsghdr *message = mnl_nlmsg_put_header(netlink->buf);
-	struct inet_diag_req_v2 *request = mnl_nlmsg_put_extra_header(message, sizeof(*request));
-
-	message->nlmsg_type = SOCK_DIAG_BY_FAMILY;
-	message->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-	request->sdiag_family = (uint8_t)family;
-	request->sdiag_protocol = IPPROTO_TCP;
-	request->idiag_ext = 1 << (INET_DIAG_INFO - 1);
-	request->idiag_states = ESTABLISHED;
-	request->id.idiag_dport = htons(sockaddr_ip_port(search->converter));
-	return netlink_ask(netlink, on_socket, search);
 }
 
 /* Adds the subflows between two addresses to @out, of any local port. Needs no privilege. Returns 0 or -errno. */
@@ -124,9 +99,7 @@ static int read_subflows(const union sockaddr_ip *local, const union sockaddr_ip
 
 	if (ret < 0)
 		return ret;
-	ret = read_subflows_of_family(&netlink, AF_INET, &search);
-	if (ret == 0)
-		ret = read_subflows_of_family(&netlink, AF_INET6, &search);
+	ret = netlink_dump_sockets(&netlink, IPPROTO_TCP, ESTABLISHED, sockaddr_ip_port(converter), on_socket, &search);
 	netlink_close(&netlink);
 	return ret;
 }
