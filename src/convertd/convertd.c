@@ -512,9 +512,8 @@ static int answer(const struct settings *settings)
 	case SETTINGS_STATUS:
 		return ask(settings);
 	case SETTINGS_NEW_CLIENT:
-		return clients_add(settings);
 	case SETTINGS_REMOVE_CLIENT:
-		return clients_remove(settings);
+		return clients_change(settings);
 	case SETTINGS_CHECK:
 	case SETTINGS_RUN:
 		printf("convertd: the configuration is right\n");

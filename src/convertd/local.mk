@@ -5,10 +5,10 @@ libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access
 	src/convertd/process/systemd.h src/convertd/policy/cookies.c src/convertd/policy/cookies.h \
 	src/convertd/policy/families.c src/convertd/policy/families.h src/convertd/policy/judgement.c \
 	src/convertd/policy/judgement.h src/convertd/config/option_table.c src/convertd/config/clients.c src/convertd/policy/request.c \
-	src/convertd/net/route.c src/convertd/net/route.h src/host/raw_io.c src/host/raw_io.h src/host/lookup.c \
+	src/convertd/net/route.c src/host/raw_io.c src/host/raw_io.h src/host/lookup.c \
 	src/host/lookup.h src/convertd/config/convertd_settings.c src/convertd/config/convertd_settings.h \
 	src/convertd/config/effective_settings.c src/convertd/config/effective_settings.h src/convertd/net/sources.c \
-	src/convertd/net/sources.h src/convertd/privilege/sandbox.c src/convertd/privilege/privilege.h \
+	src/convertd/privilege/sandbox.c src/convertd/privilege/privilege.h \
 	src/convertd/process/host_checks.c src/convertd/process/service.h src/common/netlink.c src/common/netlink.h \
 	src/convertd/observe/status.c src/convertd/observe/monitor.h src/convertd/process/warden_policy.c \
 	src/convertd/process/warden.h

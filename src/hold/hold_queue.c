@@ -17,7 +17,6 @@
 #ifdef HAVE_NETFILTER_QUEUE
 
 #include "daemon/warden_message.h"
-#include "daemon/rights.h"
 
 #include <arpa/inet.h>
 #include <libmnl/libmnl.h>

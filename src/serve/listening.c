@@ -20,7 +20,7 @@
 #include "common/os.h"
 #include "daemon/log.h"
 #include "daemon/metrics.h"
-#include "daemon/rights.h"
+#include "daemon/warden_message.h"
 #include "serve/session.h"
 #include "serve/worker.h"
 

@@ -6,8 +6,8 @@ libserve_la_SOURCES = src/common/os.c src/common/os.h src/common/problems.c src/
 	src/daemon/heap.c src/daemon/heap.h src/daemon/limits.c src/daemon/limits.h src/daemon/listen_address.c \
 	src/daemon/listen_address.h src/daemon/log.c src/daemon/log.h src/daemon/metrics.c src/daemon/metrics.h \
 	src/daemon/outcome.c src/daemon/outcome.h src/daemon/poller.c src/daemon/poller.h src/daemon/proof.c src/daemon/proof.h \
-	src/daemon/rights.c src/daemon/rights.h src/daemon/shares.c src/daemon/shares.h src/daemon/textfile.c \
-	src/daemon/textfile.h src/daemon/warden_message.c src/daemon/warden_message.h src/hold/hold.c src/hold/hold.h \
+	src/daemon/shares.c src/daemon/shares.h src/daemon/textfile.c \
+	src/daemon/textfile.h src/daemon/warden_ask.c src/daemon/warden_message.c src/daemon/warden_message.h src/hold/hold.c src/hold/hold.h \
 	src/hold/hold_queue.c src/hold/hold_queue.h src/hold/hold_table.c src/hold/hold_table.h src/hold/syn_packet.c \
 	src/hold/syn_packet.h src/hold/syn_window.c src/relay/fallback.c src/relay/relay.c src/relay/relay.h \
 	src/relay/relay_look.c src/relay/relay_pipe.c src/serve/listening.c src/serve/listening.h \

@@ -15,7 +15,7 @@
 #include "daemon/far_clients.h"
 #include "daemon/log.h"
 #include "daemon/metrics.h"
-#include "daemon/rights.h"
+#include "daemon/warden_message.h"
 #include "hold/hold_queue.h"
 #include "hold/hold_table.h"
 #include "relay/relay.h"

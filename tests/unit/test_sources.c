@@ -2,7 +2,7 @@
 /* test_sources.c - which address servers see a client come from */
 #include "run.h"
 
-#include "convertd/net/sources.h"
+#include "convertd/net/downstream.h"
 
 #include <arpa/inet.h>
 #include <check.h>

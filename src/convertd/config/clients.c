@@ -40,6 +40,9 @@
 #define COOKIE_BYTES 18
 #define COOKIE_TEXT_MAX (2 * COOKIE_BYTES)
 
+/* Room for a line that we write. */
+#define LINE_MAX_LEN (COOKIE_TEXT_MAX + 64)
+
 /* The file of cookies. */
 struct list {
 	char path[PATH_MAX]; /* of the file itself, not of a symbolic link to it */
@@ -50,10 +53,11 @@ struct list {
 	int lock;
 };
 
-static int fail(const char *option, const char *name, const char *text)
+/* Says why the option can't be carried out. Returns false. */
+static bool fail(const char *option, const char *name, const char *text)
 {
 	fprintf(stderr, "convertd: --%s: %s: %s\n", option, name, text);
-	return EXIT_FAILURE;
+	return false;
 }
 
 static void print_line(const char *line)
@@ -78,21 +82,15 @@ static bool list_open(struct list *list, const struct settings *settings, const 
 	uid_t owner = settings->user.uid ? settings->user.uid : geteuid();
 	char copy[PATH_MAX];
 
-	memset(list, 0, sizeof(*list));
-	list->lock = -1;
-	if (!file->name[0]) {
-		fail(option, settings->client_name, "there is no list of cookies; add \"cookie-list /etc/convertd/cookies\" to the "
-						    "configuration");
-		return false;
-	}
+	if (!file->name[0])
+		return fail(option, settings->client_name,
+			    "there is no list of cookies; add \"cookie-list /etc/convertd/cookies\" to the configuration");
 	if (!realpath(file->name, list->path))
 		snprintf(list->path, sizeof(list->path), "%s", file->name);
 	snprintf(copy, sizeof(copy), "%s", list->path);
 	list->lock = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (list->lock < 0 || flock(list->lock, LOCK_EX) < 0) {
-		fail(option, list->path, strerror(errno));
-		return false;
-	}
+	if (list->lock < 0 || flock(list->lock, LOCK_EX) < 0)
+		return fail(option, list->path, strerror(errno));
 	list->exists = stat(list->path, &list->st) == 0;
 	if (!list->exists && errno == ENOENT)
 		list->text = calloc(1, 1);
@@ -322,60 +320,60 @@ static void print_client(const struct settings *settings, const char *cookie)
 	fputs("\nThe cookie is in force once convertd has read its list again: systemctl reload convertd\n", stderr);
 }
 
-int clients_add(const struct settings *settings)
+/* Writes the lines that the list gets: a client's, or one of nobody if it would be empty. @text: set, perhaps to "" */
+static void make_line(const struct settings *settings, const struct list *list, const char *cookie, bool adds, bool any,
+		      char text[static LINE_MAX_LEN])
 {
-	static const char option[] = "new-client";
-	char cookie[COOKIE_TEXT_MAX], line[COOKIE_TEXT_MAX + COOKIES_NAME_MAX + 8];
-	struct list list;
-	size_t from, to;
-	int error, status = EXIT_FAILURE;
+	bool open_line = list->len && list->text[list->len - 1] != '\n';
 
-	if (sodium_init() < 0)
-		return fail(option, settings->client_name, "no source of random numbers");
-	if (list_open(&list, settings, option)) {
-		bool open_line = list.len && list.text[list.len - 1] != '\n';
-
-		draw(cookie);
-		snprintf(line, sizeof(line), "%s%s # %s\n", open_line ? "\n" : "", cookie, settings->client_name);
-		if (find_client(&list, settings->client_name, &from, &to)) {
-			fail(option, settings->client_name, "has a cookie already; withdraw it with --remove-client");
-		} else {
-			error = list_write(&list, settings, list.len, line, list.len);
-			status = error ? fail(option, list.path, strerror(-error)) : EXIT_SUCCESS;
-		}
-	}
-	if (status == EXIT_SUCCESS)
-		print_client(settings, cookie);
-	list_close(&list);
-	sodium_memzero(cookie, sizeof(cookie));
-	sodium_memzero(line, sizeof(line));
-	return status;
+	text[0] = '\0';
+	if (adds)
+		snprintf(text, LINE_MAX_LEN, "%s%s # %s\n", open_line ? "\n" : "", cookie, settings->client_name);
+	else if (!any)
+		snprintf(text, LINE_MAX_LEN, "%s # nobody's: it keeps this list from being empty\n", cookie);
 }
 
-int clients_remove(const struct settings *settings)
+/* Changes the list. Returns false after saying why it can't. @cookie: set to the new one */
+static bool change(const struct settings *settings, struct list *list, const char *option, char cookie[static COOKIE_TEXT_MAX])
 {
-	static const char option[] = "remove-client";
-	char cookie[COOKIE_TEXT_MAX], line[COOKIE_TEXT_MAX + 64] = "";
-	struct list list;
+	bool adds = settings->action == SETTINGS_NEW_CLIENT, found;
+	char line[LINE_MAX_LEN];
 	size_t from, to;
-	int error, status = EXIT_FAILURE;
+	int error;
+
+	if (!list_open(list, settings, option))
+		return false;
+	found = find_client(list, settings->client_name, &from, &to);
+	if (found == adds)
+		return fail(option, settings->client_name,
+			    adds ? "has a cookie already; withdraw it with --remove-client" :
+				   "no line of the list ends with # and this name");
+	draw(cookie);
+	if (adds)
+		from = to = list->len;
+	make_line(settings, list, cookie, adds, has_others(list, from, to), line);
+	error = list_write(list, settings, from, line, to);
+	sodium_memzero(line, sizeof(line));
+	return !error || fail(option, list->path, strerror(-error));
+}
+
+int clients_change(const struct settings *settings)
+{
+	bool adds = settings->action == SETTINGS_NEW_CLIENT, changed = false;
+	const char *option = adds ? "new-client" : "remove-client";
+	struct list list = { .lock = -1 };
+	char cookie[COOKIE_TEXT_MAX];
 
 	if (sodium_init() < 0)
-		return fail(option, settings->client_name, "no source of random numbers");
-	if (list_open(&list, settings, option)) {
-		if (find_client(&list, settings->client_name, &from, &to)) {
-			draw(cookie);
-			if (!has_others(&list, from, to))
-				snprintf(line, sizeof(line), "%s # nobody's: it keeps this list from being empty\n", cookie);
-			error = list_write(&list, settings, from, line, to);
-			status = error ? fail(option, list.path, strerror(-error)) : EXIT_SUCCESS;
-		} else {
-			fail(option, settings->client_name, "no line of the list ends with # and this name");
-		}
-	}
+		fail(option, settings->client_name, "no source of random numbers");
+	else
+		changed = change(settings, &list, option, cookie);
 	list_close(&list);
-	if (status == EXIT_SUCCESS)
+	if (changed && adds)
+		print_client(settings, cookie);
+	else if (changed)
 		fprintf(stderr, "%s is refused once convertd has read its list again: systemctl reload convertd\n",
 			settings->client_name);
-	return status;
+	sodium_memzero(cookie, sizeof(cookie));
+	return changed ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -11,8 +11,8 @@
 
 #include "common/problems.h"
 #include "daemon/listen_address.h"
-#include "daemon/rights.h"
-#include "convertd/net/sources.h"
+#include "daemon/warden_message.h"
+#include "convertd/net/downstream.h"
 #include "convertd/policy/access.h"
 #include "convertd/policy/cookies.h"
 #include "daemon/limits.h"
@@ -134,11 +134,10 @@ void settings_destroy(struct settings *settings);
 void settings_check_text(const char *name, char *text, size_t len, struct problems *problems);
 
 /*
- * clients_add() and clients_remove() carry out --new-client and --remove-client: they change the list of cookies, and
- * say on standard error what has gone wrong. Both return the exit status.
+ * clients_change() - carry out --new-client or --remove-client: change the list of cookies
+ * It prints the new client's configuration, and says on standard error what has gone wrong. Returns the exit status.
  */
-int clients_add(const struct settings *settings);
-int clients_remove(const struct settings *settings);
+int clients_change(const struct settings *settings);
 
 /*
  * ----- the options of the command line and of the configuration file -----

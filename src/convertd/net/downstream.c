@@ -29,9 +29,7 @@
 #include "common/tcp.h"
 #include "common/clock.h"
 #include "daemon/log.h"
-#include "daemon/rights.h"
-#include "convertd/net/route.h"
-#include "convertd/net/sources.h"
+#include "daemon/warden_message.h"
 
 #include <errno.h>
 #include <linux/errqueue.h>

@@ -35,7 +35,7 @@
  */
 #include "config.h"
 
-#include "convertd/net/route.h"
+#include "convertd/net/downstream.h"
 
 #include "common/clock.h"
 #include "host/lookup.h"

@@ -16,10 +16,9 @@
  */
 #include "config.h"
 
-#include "convertd/net/sources.h"
+#include "convertd/net/downstream.h"
 
-#include "daemon/rights.h"
-#include "convertd/net/route.h"
+#include "daemon/warden_message.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -22,7 +22,7 @@
 
 #include "common/problems.h"
 #include "common/clock.h"
-#include "daemon/rights.h"
+#include "daemon/warden_message.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 
 #include "common/problems.h"
 #include "common/sockaddr.h"
-#include "convertd/net/route.h"
+#include "convertd/net/downstream.h"
 
 #include <stdbool.h>
 #include <stddef.h>

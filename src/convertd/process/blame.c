@@ -23,7 +23,6 @@
 #include "convertd/policy/families.h"
 #include "daemon/log.h"
 #include "convertd/net/downstream.h"
-#include "convertd/net/route.h"
 #include "convertd/config/effective_settings.h"
 #include "relay/relay.h"
 #include "convertd/config/convertd_settings.h"

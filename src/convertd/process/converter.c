@@ -14,7 +14,6 @@
 #include "convertd/config/effective_settings.h"
 #include "convertd/config/convertd_settings.h"
 #include "convertd/net/downstream.h"
-#include "convertd/net/route.h"
 #include "convertd/observe/monitor.h"
 #include "convertd/policy/cookies.h"
 #include "convertd/policy/families.h"

@@ -4,7 +4,6 @@
 #define CONVERTD_WARDEN_H
 
 #include "daemon/listen_address.h"
-#include "daemon/rights.h"
 #include "daemon/warden_message.h"
 
 #include <netinet/in.h>
@@ -23,7 +22,7 @@ struct settings;
 struct ward {
 	int orders;  /* brings the signals that the main process gets */
 	int notices; /* takes messages for the service manager */
-	int calls;   /* takes calls that need rights (rights.h) */
+	int calls;   /* takes calls that need rights (warden_ask.c) */
 	struct event *order;
 	struct event *direct[2]; /* SIGTERM and SIGINT to this process, after ward_leave() */
 	void (*on_signal)(int signum, void *arg);

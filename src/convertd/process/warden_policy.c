@@ -16,7 +16,6 @@
 #include <assert.h>
 #include <string.h>
 
-static_assert(CONGESTION_NAME_MAX == WARDEN_CONGESTION_MAX, "the same names");
 static_assert(SETTINGS_WORKERS_MAX <= WARDEN_QUEUES_MAX, "a queue for each worker");
 
 void warden_grant_init(struct warden_grant *grant, const struct settings *settings,

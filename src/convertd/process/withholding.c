@@ -29,7 +29,7 @@
 #include "convertd/process/service.h"
 
 #include "daemon/log.h"
-#include "daemon/rights.h"
+#include "daemon/warden_message.h"
 #include "convertd/config/convertd_settings.h"
 #include "serve/worker.h"
 #include "serve/session.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rights.c - carries out calls that need a right by asking the main process, which has the rights */
+/* warden_ask.c - carries out calls that need a right by asking the main process, which has the rights */
 #include "config.h"
-
-#include "daemon/rights.h"
 
 #include "daemon/warden_message.h"
 
