@@ -2,8 +2,8 @@
 /*
  * plugs.h - what a worker has, and what a daemon brings: settings, the judge of flows, its answers, and the dialler
  *
- * This room knows no protocol. It asks the daemon's *judge* what a client wants, of a withheld SYN as of the bytes of a connection, and its
- * *dialler* to connect to the server. Workers call the plugs in their own threads; the functions must not block.
+ * This room knows no protocol. It asks the daemon's *judge* what a client wants, of a withheld SYN as of the bytes of a connection, and
+ * its *dialler* to connect to the server. Workers call the plugs in their own threads; the functions must not block.
  *
  * A client is *silent* if it takes bytes of the stream for the server's, and *blind* if the network's own means, a reset or an ICMP message,
  * tell it all errors.

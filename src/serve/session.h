@@ -2,7 +2,7 @@
 /*
  * session.h - the sessions of a worker, and how they begin
  *
- * A session is one client's connection through the converter, from accept() to its end.
+ * A session is one client's connection, from accept() to its end.
  */
 #ifndef SERVE_SESSION_H
 #define SERVE_SESSION_H
@@ -33,7 +33,7 @@ enum session_timeout {
 	SESSION_TIMEOUT_PATIENCE,              /* the first part of these two; 0: they are too short to have parts */
 	SESSION_TIMEOUT_CONNECT_REST,          /* the second part of SESSION_TIMEOUT_CONNECT */
 	SESSION_TIMEOUT_CONNECT_WITHHELD_REST, /* the second part of SESSION_TIMEOUT_CONNECT_WITHHELD */
-	SESSION_TIMEOUT_LINGER,                /* until the peer has taken the converter's answer, or the last bytes */
+	SESSION_TIMEOUT_LINGER,                /* until the peer has taken our answer, or the last bytes */
 	SESSION_TIMEOUT_RESET_POLL,            /* until we look again whether the bytes have arrived */
 	SESSION_TIMEOUT_LOOK,                  /* until we look again whether anything moves in RELAY; 0: never */
 	SESSION_TIMEOUT_COUNT

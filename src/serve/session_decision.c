@@ -30,7 +30,7 @@ static unsigned look_ms(const struct relay_watch_settings *watch)
 void session_decide_timeouts(const struct serve_settings *settings, unsigned ms[static SESSION_TIMEOUT_COUNT])
 {
 	const unsigned connect = settings->connect_ms;
-	/* The time that is left if the server was silent for all of --hold-time. */
+	/* The time that is left if the server was silent for all of hold_ms. */
 	const unsigned withheld = connect > settings->hold_ms ? connect - settings->hold_ms : 1;
 	/* When we determine which side failed; 0: the time to connect is too short for that. */
 	const unsigned patience = withheld > settings->patience_ms ? settings->patience_ms : 0;

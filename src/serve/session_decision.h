@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Seconds that a peer has to take the converter's answer or the last bytes, before we close or reset the socket. */
+/* Seconds that a peer has to take our answer or the last bytes, before we close or reset the socket. */
 #define LINGER_SECONDS 5
 
 /* The interval at which RESETTING looks whether the bytes have arrived, and the number of looks. */

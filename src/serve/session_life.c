@@ -14,7 +14,7 @@
  * waits for the end of the round, as its other socket may have an event in the same round. Both are in one queue, pool->runnable, which the
  * pool's event "run" empties (session_pool.c).
  *
- * A session is unproven from accept() until its client's third ACK, or until its request shows a cookie that was computed for its address.
+ * A session is unproven from accept() until its client's third ACK, or until the judge says that its request proves its address.
  * proof.c limits the bytes that we may send to such a client, and this file keeps the limits: it writes little to the client (relay_cap()),
  * sends no FIN or RST that doesn't fit, keeps the session pending whatever its request says, and ends the session in time:
  *
@@ -177,7 +177,7 @@ void session_end_proof(struct session *s)
 		relay_uncap(&s->relay, RELAY_UPSTREAM);
 		client->writable = true;
 	}
-	/* A client that its cookie has proven gets the usual time for its handshake. */
+	/* A client that its request has proven gets the usual time for its handshake. */
 	if (client->tcp && !s->confirmed && s->pool->context.settings->synacks > 1)
 		proof_set_retries(client->fd, (int)s->pool->context.settings->synacks - 1);
 	s->proof.by_us = 0;

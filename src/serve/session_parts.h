@@ -19,7 +19,7 @@ struct tcp_info;
 struct session_proof {
 	uint64_t by_us;       /* when the client must have completed its handshake; 0: the kernel ends the connection otherwise */
 	uint16_t reset_bytes; /* TCP: the bytes of an RST on the wire */
-	bool missing;         /* neither a handshake nor a cookie has proved the address yet */
+	bool missing;         /* neither a handshake nor its request has proved the address yet */
 	bool hurried;         /* the deadline is for the client's proof, and comes before that of the state */
 	bool no_reset;        /* TCP: there is no room for an RST */
 	bool awaited;         /* REQUEST: the request is whole; we judge it again when the client is proven */
@@ -46,7 +46,7 @@ struct session_line {
 	const char *reason;       /* the outcome's text, or a constant that is more precise */
 	uint8_t transport;        /* enum record_transport */
 	uint8_t subflows, subflows_max; /* as session_look_transport() saw them */
-	int16_t error;            /* the code of the answer's Error TLV, or RECORD_NO_ERROR */
+	int16_t error;            /* the code of the error in the answer, or RECORD_NO_ERROR */
 	bool quiet;               /* the line has level debug, as one warning stands for many */
 	bool none;                /* set at the end: there is no line */
 };
@@ -84,7 +84,7 @@ struct session {
 	uint8_t *request;     /* REQUEST: the part of the request that has arrived */
 	uint32_t echo_left;   /* REFUSING: bytes of the client that we may still echo */
 	uint16_t request_len; /* bytes in @request */
-	uint16_t answer_len;  /* bytes of the converter's answer, sent or not */
+	uint16_t answer_len;  /* bytes of our answer, sent or not */
 	uint8_t state;        /* enum session_state */
 	uint8_t outcome;      /* enum outcome */
 	uint8_t timeout;      /* enum session_timeout of the deadline */
@@ -102,7 +102,7 @@ struct session {
 	bool established;     /* the upstream socket may be written */
 	bool client_said;     /* CONNECTING: the client has sent something since we last looked at its socket */
 	bool answered;        /* RELAY, REFUSING: the answer has been written, and in RELAY the client is confirmed */
-	bool error_taken;     /* the limits have counted the answer's Error TLV already */
+	bool error_taken;     /* the limits have counted the error in the answer already */
 	bool dialling;        /* the server's socket belongs to the dialler */
 	bool trusted;         /* the dialler knows that the client has proved its address */
 	bool kept_alive;      /* the server's socket has SO_KEEPALIVE */
@@ -182,8 +182,8 @@ void session_close_socket(struct session *s, enum relay_end end);
 void session_reset_socket(struct session *s, enum relay_end end);
 
 /*
- * session_cut() - reset both sockets, since convertd ends
- * If convertd has a survivor, that resets them, after the bytes under way have arrived.
+ * session_cut() - reset both sockets, since the process ends
+ * If another process has them, that resets them, after the bytes under way have arrived.
  */
 void session_cut(struct session *s);
 
@@ -209,7 +209,7 @@ void session_clear_deadline(struct session *s);
 
 /* ----- unproven clients ----- */
 
-/* Ends all restrictions after the client has proved its address, by its third ACK or by a cookie. */
+/* Ends all restrictions after the client has proved its address, by its third ACK or its request. */
 void session_end_proof(struct session *s);
 
 /* Reserves the first @len bytes that may go to an unproven client for the answer, which we send whole or not at all. */
@@ -328,7 +328,7 @@ void session_look_source(struct session *s);
 /* Returns the microseconds since the client was accepted; 1 at least, so that 0 stands for never. */
 uint64_t session_age_us(const struct session *s);
 
-/* Returns the bytes carried from the end @from to the other one, without the converter's own answer. */
+/* Returns the bytes carried from the end @from to the other one, without our own answer. */
 uint64_t session_relayed(const struct session *s, enum relay_end from);
 
 /* Warns that we reset a client that exceeds a limit; one line stands for many. */

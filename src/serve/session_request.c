@@ -8,11 +8,11 @@
  * session_connect() has the dialler connect to the server, or takes over the attempt that began while the SYN was withheld. It returns the
  * result and leaves the session's state alone: session_states.c carries the result out.
  *
- * Silent clients: doc/private-tlvs.md says what we promise to them. If we can't tell such a client the result, we reset its connection.
+ * Silent clients: if we can't tell such a client the result, we reset its connection (for the converter's: doc/private-tlvs.md).
  *
- * Echo: "convertize check" sends bytes of its own, and sees what the paths to this converter carry, each way, without any server
- * (doc/private-tlvs.md, Echo). Nobody can use it against others: we return nothing before the client has completed its handshake, so that
- * its address is real, and never more than it has sent. The judge and the time-out for requests limit it, and --max-errors counts it.
+ * Echo: a client sends bytes of its own, and sees what the paths to us carry, each way, without any server ("convertize check" does).
+ * Nobody can use it against others: we return nothing before the client has completed its handshake, so that its address is real, and never
+ * more than it has sent. The judge and the time-out for requests limit it, and --max-errors counts it.
  */
 #include "config.h"
 
@@ -169,7 +169,7 @@ size_t session_request_unkeep(struct session *s, uint8_t *scratch)
 #define FALLBACK_LOOKS 4
 
 /*
- * A silent client that needs Multipath TCP relies on the converter to notice that its connection has fallen back: the kernel may lose bytes
+ * A silent client that needs Multipath TCP relies on us to notice that its connection has fallen back: the kernel may lose bytes
  * then (fallback.c). The first packets show it, and session_relay_watch() looks later on.
  */
 bool session_has_fallen_back(struct session *s)

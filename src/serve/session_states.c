@@ -180,7 +180,7 @@ void session_make_room(struct session *s, enum outcome reason)
 
 /* ----- the client's address ----- */
 
-/* Handles that the client has proved its address, by its third ACK or by a cookie. */
+/* Handles that the client has proved its address, by its third ACK or its request. */
 static void session_prove(struct session *s)
 {
 	if (!s->proof.missing)

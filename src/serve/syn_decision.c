@@ -6,7 +6,7 @@
  *
  *     event                            the SYN is released …          SYN+ACK
  *     the server has answered          with a mark                    confirms the server
- *     the server can't be reached      without MP_CAPABLE             confirms nothing; the Error TLV comes at once, as
+ *     the server can't be reached      without MP_CAPABLE             confirms nothing; the error comes at once, as
  *                                                                     plain TCP sends it before the third ACK
  *     its time is over                 as it is                       confirms nothing; the response follows later
  *     the limits want its room         as it is                       the same; its request is judged like any other
@@ -14,7 +14,7 @@
  *     withholding ends                 as it is                       as when the time is over
  *     the dialler lets it pass         as it is                       another host's: a gateway routes it
  *
- * We can tell blind clients (doc/private-tlvs.md) nothing after they are connected:
+ * We can tell blind clients nothing after they are connected:
  *
  *     the server has answered          released with the mark; refused by a reset if it is late
  *     the server can't be reached      refused: RST, or the ICMP message
@@ -181,7 +181,7 @@ enum hold_verdict syn_decide_judged(const struct serve_verdict *verdict, const s
 	case REQUEST_PROVE:
 		return HOLD_PASS_UNCONFIRMED;
 	case REQUEST_ANSWER:
-		/* If we demand a cookie, MP_CAPABLE stays: after the client's third ACK we may connect it after all. */
+		/* If we demand a proof, MP_CAPABLE stays: after the client's third ACK we may connect it after all. */
 		if (verdict->demanded)
 			return HOLD_PASS_UNCONFIRMED;
 		return verdict->refused ? HOLD_PASS_PLAIN : HOLD_PASS;

@@ -3,23 +3,22 @@
  * syn_judge.c - one worker's part of withholding SYNs: judges each SYN, and connects to its server
  *
  * withholding.c describes the problem and the solution: a SYN whose request is granted stays in a netfilter queue (hold.c) while the
- * converter connects to the server (syn_attempt.c). The same function judges SYNs and streams.
+ * dialler connects to the server (syn_attempt.c). The same function judges SYNs and streams.
  *
  * After the release the kernel makes the connection at once (Fast Open), some worker accepts it, and its session takes the server's socket,
  * or the error, out of the table (hold_table.h). The session still reads its request from the stream; if that differs from the SYN's, it
  * closes the server's socket.
  *
- * We withhold silent requests (doc/private-tlvs.md) like all others. Only a whole one may be released with a mark, as its client takes the
- * SYN+ACK's timestamps for the promise that no response follows.
+ * We withhold silent requests like all others. Only a whole one may be released with a mark, as its client takes the SYN+ACK's timestamps
+ * for the promise that no response follows.
  *
- * Limits. We withhold no SYN for longer than --hold-time, as a Linux client sends its third SYN after 3 s without MP_CAPABLE. If the client
- * says so (a Hold Time TLV), or if its round trip is known to be long, we release the SYN so early that the SYN+ACK reaches the client
- * before it sends its second one (far_clients.c). A SYN tells nothing else about its sender. We check whether client and server are
- * allowed, and the cookie, before we connect to the server, and a withheld SYN counts as a pending session of its client. Forged SYNs can't
- * take all room for pending sessions: a quarter may be withheld SYNs, and half may wait in the kernel for their third ACK
- * (listener_set_pending()). Beyond that, limits.h chooses a SYN to be released as if we had never withheld it, or we don't withhold the
- * newcomer. Such clients have to complete a handshake before we read their request, and the timestamps of the SYN+ACK tell them to wait for
- * the response.
+ * Limits. We withhold no SYN for longer than hold_ms, as a Linux client sends its third SYN after 3 s without MP_CAPABLE. If the client
+ * says so, or if its round trip is known to be long, we release the SYN so early that the SYN+ACK reaches the client before it sends its
+ * second one (far_clients.c). A SYN tells nothing else about its sender. We check whether client and server are allowed, and the proof of
+ * an address, before we connect to the server, and a withheld SYN counts as a pending session of its client. Forged SYNs can't take all
+ * room for pending sessions: a quarter may be withheld SYNs, and half may wait in the kernel for their third ACK (listener_set_pending()).
+ * Beyond that, limits.h chooses a SYN to be released as if we had never withheld it, or we don't withhold the newcomer. Such clients have
+ * to complete a handshake before we read their request, and the timestamps of the SYN+ACK tell them to wait for the response.
  */
 #include "config.h"
 

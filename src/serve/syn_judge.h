@@ -60,7 +60,7 @@ struct syn_attempt {
 	struct syn_facts facts;
 	uint64_t came_us;
 	struct limits_member member; /* it counts as one pending session of its client */
-	bool unproven;               /* it counts as an unproven client, too (cookies.h) */
+	bool unproven;               /* it counts as an unproven client, too */
 	bool far;                    /* its client is known to be far (far_clients.h) */
 
 	struct judgement_grant grant; /* the server's family is AF_UNSPEC if new settings have withdrawn the grant */
