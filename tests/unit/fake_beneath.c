@@ -19,6 +19,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 bool fake_several_paths, fake_rings;
 const char *fake_resolved;
@@ -63,6 +64,19 @@ int rights_ask(const union sockaddr_ip *to)
 {
 	(void)to;
 	return 0;
+}
+
+void *next_map(size_t bytes)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+void next_unmap(void *memory, size_t bytes)
+{
+	if (memory)
+		munmap(memory, bytes);
 }
 
 bool next_same_owner(int fd, int other)

@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -22,6 +23,17 @@
 #define MANY 300 /* more than one chunk of the pool */
 
 struct next_functions next = { .getsockopt = getsockopt };
+
+void *next_map(size_t bytes)
+{
+	return calloc(1, bytes);
+}
+
+void next_unmap(void *memory, size_t bytes)
+{
+	(void)bytes;
+	free(memory);
+}
 
 static char logged[128];
 
@@ -93,8 +105,11 @@ static bool bring(struct conn *conn, enum conn_phase phase)
 		return conn_move(conn, CONN_IDLE, phase);
 	if (!conn_claim(conn, PHASE(IDLE), &claim))
 		return false;
-	if (!phase_may_follow(CONN_STARTING, phase))
-		conn_set_phase(conn, CONN_SYN_SENT);
+	if (!phase_may_follow(CONN_STARTING, phase)) {
+		conn_release(conn, CONN_SYN_SENT, &claim);
+		if (!conn_claim(conn, PHASE(SYN_SENT), &claim))
+			return false;
+	}
 	conn_release(conn, phase, &claim);
 	return true;
 }

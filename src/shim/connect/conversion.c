@@ -38,7 +38,6 @@
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <sys/mman.h>
 
 #define IN_VAIN_MS 2
 
@@ -143,10 +142,10 @@ bool conversion_takes_early(const struct conn *conn)
  */
 static size_t early_keep(struct early *early, const struct iovec *iov, size_t count)
 {
-	uint8_t *memory = mmap(NULL, EARLY_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *memory = next_map(EARLY_MAX);
 	size_t len = 0;
 
-	if (memory == MAP_FAILED)
+	if (!memory)
 		return 0;
 	for (size_t i = 0; i < count; i++) {
 		size_t part = iov[i].iov_len < EARLY_MAX - len ? iov[i].iov_len : EARLY_MAX - len;
@@ -157,7 +156,7 @@ static size_t early_keep(struct early *early, const struct iovec *iov, size_t co
 			break;
 	}
 	if (!len) {
-		munmap(memory, EARLY_MAX);
+		next_unmap(memory, EARLY_MAX);
 		return 0;
 	}
 	early->len = (uint16_t)len;
@@ -257,11 +256,6 @@ void conversion_init(const struct settings *kept)
 bool conversion_enabled(void)
 {
 	return settings && settings->enabled;
-}
-
-bool conversion_wants_early_data(int fd)
-{
-	return settings->early_data || sockopt_get(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0);
 }
 
 static int go_directly(const union sockaddr_ip *server, const char *reason)
@@ -430,13 +424,14 @@ void conversion_before_fork(void)
 	conn_each_pending(note_visit, NULL);
 }
 
-int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server, bool early_data)
+int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server, bool fastopen)
 {
 	const char *reason = obstacle(conn, fd, server);
 	struct conn_claim claim;
 	struct dial_end end;
 	enum dial_state state;
 	enum conn_phase phase;
+	bool early_data;
 	int ret;
 
 	if (reason)
@@ -457,6 +452,7 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server,
 		if (!conn_claim(conn, PHASE(IDLE), &claim))
 			return 0; /* another thread connects the same socket */
 		call_begin(conn, fd, server);
+		early_data = fastopen || settings->early_data || conn->call.fastopen_connect;
 		state = dial_next(operations_dial(conn, fd), early_data && !conn->socket.streamed && !conn->call.uses_io_uring, &end);
 		if (state != DIAL_RESOLVING || resolved)
 			break;

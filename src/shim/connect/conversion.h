@@ -14,19 +14,16 @@ void conversion_init(const struct settings *settings);
 /* Does this process convert connections at all? */
 bool conversion_enabled(void);
 
-/* Does the user, or the application by TCP_FASTOPEN_CONNECT, want early data from @fd? */
-bool conversion_wants_early_data(int fd);
-
 /*
  * conversion_start() - ask a converter for @server instead of connecting to it
  * If the server is known to speak Multipath TCP, it asks the server itself. It blocks only for the resolver, if CONVERT_ADDR has a name.
  * @conn: the conn of @fd, in CONN_IDLE
- * @early_data: the SYN may wait for the application's first bytes
+ * @fastopen: MSG_FASTOPEN; the SYN may wait for the application's first bytes then, and if the user or TCP_FASTOPEN_CONNECT wants it
  * Returns 0 with @conn pending or HELD (or further); CONVERSION_DIRECT with nothing changed if the caller must connect directly, for a
  * reason that the log has; or -errno if a direct connection isn't allowed (settings.fail_closed).
  */
 #define CONVERSION_DIRECT 1
-int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server, bool early_data);
+int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server, bool fastopen);
 
 /*
  * conversion_send_early() - take the first bytes of an application that doesn't wait for the server

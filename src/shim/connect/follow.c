@@ -99,8 +99,11 @@ enum conn_phase follow_step(struct conn *conn, int fd)
 {
 	const enum silence silence = follow_is_possible(conn) ? follow_look(conn, fd) : SILENCE_NONE;
 
-	if (silence == SILENCE_KEPT)
-		return settle_followed(conn, fd);
+	if (silence == SILENCE_KEPT) {
+		dial_log(&conn->dial, "converted", " by another process");
+		settle_let_go(conn, fd);
+		return CONN_DONE;
+	}
 	if (silence == SILENCE_OPEN && !conn_is_overdue(conn))
 		return CONN_SYN_SENT;
 	if (silence == SILENCE_OPEN && clock_ns() < conn->dial.attempt.ends) {

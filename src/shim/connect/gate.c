@@ -31,12 +31,15 @@ static struct gate gate_closed(int ret)
 	return (struct gate){ .pass = false, .ret = ret };
 }
 
-struct gate gate_input_slow(struct conn *conn, int fd, int flags)
+struct gate gate_input(int fd, int flags)
 {
 	ERRNO_KEPT;
+	struct conn *conn = conn_attentive(fd);
 	enum conn_phase phase;
 	int ret;
 
+	if (!conn)
+		return gate_open;
 	if (conn_phase(conn) == CONN_HELD) /* the application waits for the server to speak first */
 		conversion_send_held(conn, fd);
 	phase = conversion_progress(conn, fd);
@@ -100,12 +103,15 @@ static struct gate gate_output_pending(struct conn *conn, int fd, int flags)
 	return note_output(conn, fd) || !conn_is_pending(conn) ? gate_open : gate_closed(-EAGAIN);
 }
 
-struct gate gate_output_slow(struct conn *conn, int fd, int flags)
+struct gate gate_output(int fd, int flags)
 {
 	ERRNO_KEPT;
-	int error = 0;
+	struct conn *conn = conn_attentive(fd);
 	struct gate gate = gate_open;
+	int error = 0;
 
+	if (!conn)
+		return gate;
 	if (conn_phase(conn) == CONN_HELD)
 		conversion_send_held(conn, fd);
 	if (phase_in(conversion_progress(conn, fd), PHASES_PENDING))
@@ -129,19 +135,20 @@ bool input_is_mptcp(int fd)
 	return mptcp_conn(fd) != NULL;
 }
 
-struct gate input_urgent_slow(int fd, int flags)
+struct gate input_gate(int fd, int flags)
 {
-	return mptcp_conn(fd) ? (struct gate){ .pass = false, .ret = -EINVAL } :
-				gate_input(fd, flags);
+	return flags & MSG_OOB && mptcp_conn(fd) ? gate_closed(-EINVAL) : gate_input(fd, flags);
 }
 
-bool input_ended_slow(int fd)
+bool input_has_ended(int fd)
 {
-	struct conn *conn = mptcp_conn(fd);
+	const struct conn *conn;
 
-	if (!conn || !conn_in(conn, PHASE(DONE) | PHASE(DIRECT) | PHASES_FAILED))
+	reset_told(fd, errno);
+	if (errno != ENOTCONN)
 		return false;
-	return sockopt_get(fd, SOL_SOCKET, SO_ACCEPTCONN, 0) == 0;
+	conn = mptcp_conn(fd);
+	return conn && conn_in(conn, PHASE(DONE) | PHASE(DIRECT) | PHASES_FAILED) && sockopt_get(fd, SOL_SOCKET, SO_ACCEPTCONN, 0) == 0;
 }
 
 /* --- MSG_PEEK on an MPTCP socket, as on TCP (Linux before 6.18) --- */
@@ -172,12 +179,12 @@ static bool wait_for(int fd, int want)
 	return true;
 }
 
-bool peek_prepare_slow(int fd, size_t want, int *flags)
+bool peek_prepare(int fd, size_t want, int *flags)
 {
 	int saved_errno = errno;
 	char byte;
 
-	if (!input_is_mptcp(fd))
+	if (!(*flags & MSG_PEEK) || !want || !input_is_mptcp(fd))
 		return true;
 	if (*flags & MSG_WAITALL && is_blocking(fd, *flags)) {
 		/* The kernel waits for the first byte, and handles signals meanwhile. */
@@ -194,10 +201,10 @@ bool peek_prepare_slow(int fd, size_t want, int *flags)
 
 /* --- what the reset of a connection shows of the path to its converter --- */
 
-void reset_told_slow(int fd)
+void reset_told(int fd, int error)
 {
 	ERRNO_KEPT;
-	const struct conn *conn = mptcp_conn(fd);
+	const struct conn *conn = error == ECONNRESET ? mptcp_conn(fd) : NULL;
 
 	if (conn && conn_in(conn, PHASE(DONE)) && conn->dial.attempt.ask_silent)
 		exchange_reset_silently(conn->dial.attempt.converter);
@@ -290,11 +297,11 @@ static int connected(struct conn *conn, int fd, int flags)
 	return ret;
 }
 
-bool output_fastopen_slow(int fd, const struct iovec *iov, size_t count, int flags,
-			  const struct sockaddr *addr, socklen_t addrlen, ssize_t *result)
+bool output_is_fastopen(int fd, const struct iovec *iov, size_t count, int flags, const struct sockaddr *addr, socklen_t addrlen,
+			ssize_t *result)
 {
 	ERRNO_KEPT;
-	struct conn *conn = conn_of(fd);
+	struct conn *conn = flags & MSG_FASTOPEN && addr ? conn_of(fd) : NULL;
 	union sockaddr_ip server;
 	bool blocking;
 	int ret;

@@ -5,7 +5,6 @@
 
 #include "shim/socket/conn.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/socket.h>
@@ -19,98 +18,53 @@ struct gate {
 	int ret; /* if !pass: 0 or -errno */
 };
 
-struct gate gate_input_slow(struct conn *conn, int fd, int flags);
-struct gate gate_output_slow(struct conn *conn, int fd, int flags);
-
 /* May the application read from @fd? Not before the response is off the stream. @flags: as in recv(2) */
-static inline struct gate gate_input(int fd, int flags)
-{
-	struct conn *conn = conn_attentive(fd);
-
-	return conn ? gate_input_slow(conn, fd, flags) : (struct gate){ .pass = true };
-}
+struct gate gate_input(int fd, int flags);
 
 /* May the application write to @fd? Not before the request, nor to a server that wasn't reached. */
-static inline struct gate gate_output(int fd, int flags)
-{
-	struct conn *conn = conn_attentive(fd);
-
-	return conn ? gate_output_slow(conn, fd, flags) : (struct gate){ .pass = true };
-}
+struct gate gate_output(int fd, int flags);
 
 /* Does the kernel say that @fd is writable? */
 bool gate_is_writable(int fd);
 
 /* --- what the reset of a connection shows of the path to its converter --- */
 
-/* The part of reset_told() for sockets that need a closer look. */
-void reset_told_slow(int fd);
-
 /*
  * reset_told() - note that a call of the application on @fd ends with @error, an errno
  * The reset of a silent connection shows that its path may have lost Multipath TCP: exchange_reset_silently(). The kernel reports it once,
  * to the application's first call.
  */
-static inline void reset_told(int fd, int error)
-{
-	if (error == ECONNRESET)
-		reset_told_slow(fd);
-}
+void reset_told(int fd, int error);
 
 /* --- input --- */
 
-/* Parts of the functions below, for sockets and errors that need a closer look. */
-struct gate input_urgent_slow(int fd, int flags);
-bool input_ended_slow(int fd);
 bool input_is_mptcp(int fd);
 
 /*
  * input_gate() - gate_input() for a call with flags
  * An MPTCP socket ignores MSG_OOB and would return ordinary data; TCP without urgent data returns EINVAL.
  */
-static inline struct gate input_gate(int fd, int flags)
-{
-	return flags & MSG_OOB ? input_urgent_slow(fd, flags) : gate_input(fd, flags);
-}
+struct gate input_gate(int fd, int flags);
 
 /*
  * input_has_ended() - is a failed recv(2) on @fd the end of the stream?
  * After a failed connection has reported its error, TCP returns 0 as at the end of a stream, and MPTCP returns ENOTCONN, as if there had
  * never been a connection. Reads errno.
  */
-static inline bool input_has_ended(int fd)
-{
-	reset_told(fd, errno);
-	return errno == ENOTCONN && input_ended_slow(fd);
-}
-
-/* --- MSG_PEEK on an MPTCP socket, as on TCP (Linux before 6.18) --- */
-
-/* The part of peek_prepare() for calls that peek. */
-bool peek_prepare_slow(int fd, size_t want, int *flags);
+bool input_has_ended(int fd);
 
 /*
  * peek_prepare() - prepare a call with @flags on @fd, with room for @want bytes, so that it sees all that TCP would show
  *
  * On MPTCP, MSG_PEEK doesn't show bytes that come after those that it has shown; with MSG_WAITALL it waits for them in an endless loop in
- * the kernel (Linux 6.12; 6.1 shows the first ones twice). So we bring the bytes together first, and wait for them here. Returns false with
- * errno set if the wait has failed, and so does the call; else *@flags are the flags for the call.
+ * the kernel (Linux 6.12; 6.1 shows the first ones twice; 6.18 shows all). So we bring the bytes together first, and wait for them here.
+ * Returns false with errno set if the wait has failed, and so does the call; else *@flags are the flags for the call.
  */
-static inline bool peek_prepare(int fd, size_t want, int *flags)
-{
-	return !(*flags & MSG_PEEK) || !want || peek_prepare_slow(fd, want, flags);
-}
+bool peek_prepare(int fd, size_t want, int *flags);
 
 /* --- the first output of an application as early data --- */
 
-/*
- * output_fastopen_slow() - the part of output_is_fastopen(), below, for calls that may begin a connection
- * This and all functions below leave errno as it was.
- */
-bool output_fastopen_slow(int fd, const struct iovec *iov, size_t count, int flags,
-			  const struct sockaddr *addr, socklen_t addrlen, ssize_t *result);
-
-/* Would output be early data on @fd? */
+/* Would output be early data on @fd? This and the functions below leave errno as it was. */
 bool output_takes_early(int fd);
 
 /*
@@ -119,13 +73,8 @@ bool output_takes_early(int fd);
  */
 bool output_is_early(int fd, const struct iovec *iov, size_t count, int flags, ssize_t *result);
 
-/* Does the same for sendto(MSG_FASTOPEN), which connects to @addr first. */
-static inline bool output_is_fastopen(int fd, const struct iovec *iov, size_t count, int flags,
-				      const struct sockaddr *addr, socklen_t addrlen,
-				      ssize_t *result)
-{
-	return (flags & MSG_FASTOPEN) && addr &&
-	       output_fastopen_slow(fd, iov, count, flags, addr, addrlen, result);
-}
+/* Does the same for sendto(MSG_FASTOPEN), which connects to @addr first; false without that flag and an address. */
+bool output_is_fastopen(int fd, const struct iovec *iov, size_t count, int flags, const struct sockaddr *addr, socklen_t addrlen,
+			ssize_t *result);
 
 #endif

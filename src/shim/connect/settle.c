@@ -182,13 +182,6 @@ enum conn_phase settle_unfinished(struct conn *conn, int fd)
 	return settle_directly(conn, fd);
 }
 
-enum conn_phase settle_followed(struct conn *conn, int fd)
-{
-	dial_log(&conn->dial, "converted", " by another process");
-	settle_let_go(conn, fd);
-	return CONN_DONE;
-}
-
 enum conn_phase settle_given_up_here(struct conn *conn)
 {
 	dial_log(&conn->dial, "failed here: ", "the handshake is another process's");

@@ -39,9 +39,6 @@ enum conn_phase settle_directly(struct conn *conn, int fd);
 /* settle_early_data() - send early data to the server itself, and then leave the connection to the kernel */
 enum conn_phase settle_early_data(struct conn *conn, int fd);
 
-/* Ends a handshake of another process, whose SYN+ACK has confirmed the server. */
-enum conn_phase settle_followed(struct conn *conn, int fd);
-
 /*
  * settle_given_up_here() - give up, in this process, a handshake that belongs to another one
  * That process keeps its socket unchanged. Here an unconnected one replaces it, and reports ECONNREFUSED.

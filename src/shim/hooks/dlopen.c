@@ -224,10 +224,6 @@ static bool rebind_suits(const char *file, const void *caller)
 	       !dynamic_value(map->l_ld, DT_RUNPATH) && !dynamic_value(map->l_ld, DT_RPATH);
 }
 
-#endif
-
-#if REBIND_KNOWN
-
 _Static_assert(RTLD_DEEPBIND == 8, "as the assembly language below has it");
 
 typedef void *dlopen_function(const char *file, int flags);

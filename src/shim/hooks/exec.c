@@ -28,7 +28,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #define VARIABLES_MAX 4096 /* 32 KiB of stack */
@@ -110,18 +109,13 @@ __attribute__((noinline)) static int start_from_stack(const struct start *start,
 static int start_informed(const struct start *start, char *const envp[])
 {
 	size_t room = EXEC_HANDOVER_TEXT_MAX + (variables(envp) + 2) * sizeof(char *);
-	int saved_errno = errno, ret;
-	char *memory = MAP_FAILED;
+	char *memory = conn_is_owner() ? next_map(room) : NULL;
+	int ret;
 
-	if (conn_is_owner())
-		memory = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	errno = saved_errno;
-	if (memory == MAP_FAILED)
+	if (!memory)
 		return start_from_stack(start, envp);
 	ret = start_with(start, envp, memory, (char **)(memory + EXEC_HANDOVER_TEXT_MAX));
-	saved_errno = errno;
-	munmap(memory, room);
-	errno = saved_errno;
+	next_unmap(memory, room);
 	return ret;
 }
 
@@ -273,28 +267,19 @@ HOOK(int, posix_spawn_file_actions_adddup2, (posix_spawn_file_actions_t *actions
 	return next.posix_spawn_file_actions_adddup2(actions, fd, to);
 }
 
-static enum exec_handover_way spawn_way(const posix_spawn_file_actions_t *actions)
-{
-	return actions ? EXEC_HANDOVER_CHANGED : EXEC_HANDOVER_AS_THEY_ARE;
-}
+#define SPAWN_HOOK(name, start_by)                                                                 \
+	HOOK(int, name, (pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,  \
+			 const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])) \
+	{                                                                                          \
+		return start_program(&(struct start){ .by = start_by,                              \
+						      .way = actions ? EXEC_HANDOVER_CHANGED : EXEC_HANDOVER_AS_THEY_ARE, \
+						      .pid = pid, .path = path, .actions = actions, \
+						      .attributes = attributes, .argv = argv },    \
+				     envp);                                                        \
+	}
 
-HOOK(int, posix_spawn, (pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
-			const posix_spawnattr_t *attributes, char *const argv[], char *const envp[]))
-{
-	return start_program(&(struct start){ .by = BY_POSIX_SPAWN, .way = spawn_way(actions),
-					      .pid = pid, .path = path, .actions = actions,
-					      .attributes = attributes, .argv = argv },
-			     envp);
-}
-
-HOOK(int, posix_spawnp, (pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
-			 const posix_spawnattr_t *attributes, char *const argv[], char *const envp[]))
-{
-	return start_program(&(struct start){ .by = BY_POSIX_SPAWNP, .way = spawn_way(actions),
-					      .pid = pid, .path = file, .actions = actions,
-					      .attributes = attributes, .argv = argv },
-			     envp);
-}
+SPAWN_HOOK(posix_spawn, BY_POSIX_SPAWN)
+SPAWN_HOOK(posix_spawnp, BY_POSIX_SPAWNP)
 
 static void prepare_for_shell(void)
 {

@@ -22,7 +22,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 /*
  * How long we wait at a stretch for a pending socket. Another thread may take the response off the stream while this one sleeps in the
@@ -44,27 +43,15 @@ struct scratch {
 
 static bool scratch_init(struct scratch *scratch, nfds_t count)
 {
-	void *memory;
-
 	scratch->mapped = 0;
 	scratch->fds = scratch->local_fds;
 	scratch->conns = scratch->local_conns;
 	if (count <= ON_STACK)
 		return true;
 	scratch->mapped = count * (sizeof(*scratch->fds) + sizeof(*scratch->conns));
-	memory = mmap(NULL, scratch->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-		      0);
-	scratch->conns = memory;
+	scratch->conns = next_map(scratch->mapped);
 	scratch->fds = (struct pollfd *)(scratch->conns + count);
-	return memory != MAP_FAILED;
-}
-
-static void scratch_fini(struct scratch *scratch)
-{
-	ERRNO_KEPT;
-
-	if (scratch->mapped)
-		munmap(scratch->conns, scratch->mapped);
+	return scratch->conns;
 }
 
 /* Cleans up at the end of a wait, or when the thread is cancelled in it. */
@@ -72,7 +59,7 @@ static void wait_end(void *arg)
 {
 	struct scratch *scratch = arg;
 
-	scratch_fini(scratch);
+	next_unmap(scratch->mapped ? scratch->conns : NULL, scratch->mapped);
 	quiet_end(&scratch->quiet);
 }
 

@@ -25,7 +25,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #define WORD_BITS ((int)(sizeof(unsigned long) * CHAR_BIT))
 #define WORDS_ON_STACK (FD_SETSIZE / WORD_BITS)
@@ -53,21 +52,6 @@ static const struct {
 	{ POLLPRI, POLLPRI },
 };
 
-static void *map(size_t bytes)
-{
-	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	return memory == MAP_FAILED ? NULL : memory;
-}
-
-static void unmap(void *memory, size_t bytes)
-{
-	ERRNO_KEPT;
-
-	if (memory)
-		munmap(memory, bytes);
-}
-
 /* Copies the readable part of the sets. Returns false if there is no memory. */
 static bool sets_copy(struct sets *sets, int nfds, fd_set *in, fd_set *out, fd_set *except)
 {
@@ -75,7 +59,7 @@ static bool sets_copy(struct sets *sets, int nfds, fd_set *in, fd_set *out, fd_s
 
 	sets->nfds = nfds < NFDS_MAX ? nfds : NFDS_MAX;
 	sets->readable = sets->bytes = (size_t)((sets->nfds + WORD_BITS - 1) / WORD_BITS) * sizeof(unsigned long);
-	sets->mapped = sets->bytes > sizeof(sets->local[0]) ? map(3 * sets->bytes) : NULL;
+	sets->mapped = sets->bytes > sizeof(sets->local[0]) ? next_map(3 * sets->bytes) : NULL;
 	if (!sets->mapped && sets->bytes > sizeof(sets->local[0]))
 		return false;
 	for (int i = 0; i < 3; i++) {
@@ -95,7 +79,7 @@ static bool sets_copy(struct sets *sets, int nfds, fd_set *in, fd_set *out, fd_s
 
 static void sets_drop(struct sets *sets)
 {
-	unmap(sets->mapped, 3 * sets->bytes);
+	next_unmap(sets->mapped, 3 * sets->bytes);
 }
 
 static bool set_has(const unsigned long *words, int fd)
@@ -233,14 +217,14 @@ static int sets_wait(struct sets *sets, int64_t deadline, const sigset_t *mask)
 	int ret;
 
 	if (count > FDS_ON_STACK)
-		fds = map(count * sizeof(*fds));
+		fds = next_map(count * sizeof(*fds));
 	if (!fds)
 		return -ENOMEM;
 	sets_to_fds(sets, fds);
 	ret = poll_pending(fds, count, deadline, mask);
 	if (ret >= 0)
 		ret = sets_from_fds(sets, fds, count);
-	unmap(fds == local ? NULL : fds, count * sizeof(*fds));
+	next_unmap(fds == local ? NULL : fds, count * sizeof(*fds));
 	return ret;
 }
 

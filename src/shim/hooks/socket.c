@@ -195,7 +195,7 @@ static int connect_any(int fd, const struct sockaddr *addr, socklen_t len)
 	if (!conn && is_unconnected_tcp(fd))
 		conn = conn_add(fd);
 	ret = conn && conn_phase(conn) == CONN_IDLE ?
-		      conversion_start(conn, fd, &server, conversion_wants_early_data(fd)) :
+		      conversion_start(conn, fd, &server, false) :
 		      CONVERSION_DIRECT;
 	if (ret == CONVERSION_DIRECT)
 		return connect_directly(conn, fd, addr, len);
@@ -308,27 +308,20 @@ static struct conn *overwrite_begin(int fd, int to, struct conn_claim *claim)
 	return conn && conn_is_owner() && conn_claim(conn, PHASES_UNFINISHED, claim) ? conn : NULL;
 }
 
-HOOK(int, dup2, (int fd, int to))
-{
-	struct conn_claim claim;
-	struct conn *conn = overwrite_begin(fd, to, &claim);
-	int ret = next.dup2(fd, to);
+#define DUP_HOOK(name, params, args)                                                               \
+	HOOK(int, name, params)                                                                    \
+	{                                                                                          \
+		struct conn_claim claim;                                                           \
+		struct conn *conn = overwrite_begin(fd, to, &claim);                               \
+		int ret = next.name args;                                                          \
+                                                                                                   \
+		if (conn)                                                                          \
+			conn_release(conn, claim.from, &claim);                                    \
+		return dup_followed(fd, to, ret);                                                  \
+	}
 
-	if (conn)
-		conn_release(conn, claim.from, &claim);
-	return dup_followed(fd, to, ret);
-}
-
-HOOK(int, dup3, (int fd, int to, int flags))
-{
-	struct conn_claim claim;
-	struct conn *conn = overwrite_begin(fd, to, &claim);
-	int ret = next.dup3(fd, to, flags);
-
-	if (conn)
-		conn_release(conn, claim.from, &claim);
-	return dup_followed(fd, to, ret);
-}
+DUP_HOOK(dup2, (int fd, int to), (fd, to))
+DUP_HOOK(dup3, (int fd, int to, int flags), (fd, to, flags))
 
 static int fcntl_followed(int fd, int command, void *arg)
 {

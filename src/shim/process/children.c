@@ -13,6 +13,7 @@
 
 #include "client/client_log.h"
 #include "common/program.h"
+#include "shim/system/next.h"
 #include "shim/system/waiting.h"
 
 #include <dlfcn.h>
@@ -22,7 +23,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -51,32 +51,33 @@ static const char *base_name(const char *path, size_t len)
 	return slash ? slash + 1 : path;
 }
 
-/* Finds the library of our name in this value of LD_PRELOAD. Returns its path, of @len bytes, or NULL. */
-static const char *find_preload(const char *list, const char *name, size_t *len)
+/* Finds our library by its name in this value of LD_PRELOAD. Returns its path, of @len bytes, or NULL. */
+static const char *find_preload(const char *list, size_t *len)
 {
 	for (list += strspn(list, SEPARATORS); *list; list += *len + strspn(list + *len, SEPARATORS)) {
 		const char *base;
 
 		*len = strcspn(list, SEPARATORS);
 		base = base_name(list, *len);
-		if ((size_t)(list + *len - base) == strlen(name) && memcmp(base, name, strlen(name)) == 0)
+		if ((size_t)(list + *len - base) == strlen(own_name) && memcmp(base, own_name, strlen(own_name)) == 0)
 			return list;
 	}
 	return NULL;
 }
 
-static bool is_preloaded(const char *list, const char *name)
+/* Does this value have our library? Also true if no environment keeps us out. */
+static bool is_preloaded(const char *list)
 {
 	size_t len;
 
-	return find_preload(list, name, &len);
+	return !own_name || (list && find_preload(list, &len));
 }
 
 /* Does this value of LD_PRELOAD let the program's own loader choose the library for its machine (ld.so(8), $LIB)? */
 static bool suits_all_machines(const char *list)
 {
 	size_t len = 0;
-	const char *path = own_name && list ? find_preload(list, own_name, &len) : NULL;
+	const char *path = own_name && list ? find_preload(list, &len) : NULL;
 
 	return path && memmem(path, len, "/$LIB/", strlen("/$LIB/"));
 }
@@ -93,7 +94,7 @@ void children_init(const struct settings *settings, const char *path)
 		return;
 	/* If our name isn't there, /etc/ld.so.preload or the program's own linking loads us: no environment keeps us out. */
 	own_name = base_name(info.dli_fname, strlen(info.dli_fname));
-	if (!is_preloaded(list, own_name))
+	if (!is_preloaded(list))
 		own_name = NULL;
 }
 
@@ -107,9 +108,7 @@ static const char *variable(char *const environment[], const char *start)
 
 bool children_have_library(char *const environment[])
 {
-	const char *list = variable(environment, PRELOAD);
-
-	return !own_name || (list && is_preloaded(list, own_name));
+	return is_preloaded(variable(environment, PRELOAD));
 }
 
 /* Returns the problem of an environment with which a program can't be converted, or NULL. */
@@ -119,7 +118,7 @@ static const char *environment_problem(char *const environment[])
 
 	if (own_name && !list)
 		return "is started without LD_PRELOAD";
-	if (own_name && !is_preloaded(list, own_name))
+	if (!is_preloaded(list))
 		return "is started with another LD_PRELOAD, without libconvert.so";
 	return converter && *converter ? NULL : "is started without CONVERT_ADDR";
 }
@@ -152,7 +151,7 @@ static bool library_is_there(struct look *look, const char *list)
 {
 	static const char token[] = "/$LIB/";
 	size_t len = 0;
-	const char *path = own_name && list ? find_preload(list, own_name, &len) : NULL, *found;
+	const char *path = own_name && list ? find_preload(list, &len) : NULL, *found;
 	int before, fd;
 
 	if (!path || *path != '/' || len >= PATH_MAX)
@@ -223,10 +222,10 @@ const char *children_look(const struct child *child)
 
 	/* A handler that leaves by siglongjmp(), or a cancellation in open(2), would leave the mapping behind. */
 	quiet_all(&quiet);
-	look = mmap(NULL, sizeof(*look), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (look != MAP_FAILED) {
+	look = next_map(sizeof(*look));
+	if (look) {
 		left_to_supervisor = judge(look, child);
-		munmap(look, sizeof(*look));
+		next_unmap(look, sizeof(*look));
 	}
 	quiet_end(&quiet);
 	return left_to_supervisor ? supervisor : NULL;

@@ -84,7 +84,8 @@ void options_note(struct conn *conn, int level, int name, const void *value, soc
 		atomic_fetch_or(&conn->socket.options.set, UINT64_C(1) << LATE_BIT);
 }
 
-bool options_is_set(const struct conn *conn, int level, int name)
+/* Has the application set this option, as far as we noted? */
+static bool options_is_set(const struct conn *conn, int level, int name)
 {
 	unsigned int bit = copyable_bit(level, name);
 

@@ -17,9 +17,6 @@
 /* Notes that the application has set this option on the socket of @conn, and that the kernel has accepted the value. */
 void options_note(struct conn *conn, int level, int name, const void *value, socklen_t len);
 
-/* Has the application set this option, as far as we noted? */
-bool options_is_set(const struct conn *conn, int level, int name);
-
 /* Can we copy all of the application's options to another socket? */
 bool options_can_copy(const struct conn *conn);
 

@@ -15,7 +15,6 @@
 #include "shim/system/next.h"
 #include "shim/system/rings.h"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #define SLOT_CHUNK 1024u /* slots in a mapping */
@@ -35,13 +34,6 @@ static _Atomic uint64_t free_head;      /* tag << 32 | index + 1 */
 static pid_t owner;
 static const struct conn_observer *observer;
 static _Atomic uint32_t generation = 1;
-
-static void *map_zeroed(size_t bytes)
-{
-	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	return memory == MAP_FAILED ? NULL : memory;
-}
 
 void conn_init(void)
 {
@@ -69,9 +61,9 @@ static _Atomic uint32_t *slot_of(int fd, bool grow)
 		return NULL;
 	slots = atomic_load_explicit(&slot_chunks[chunk], memory_order_acquire);
 	if (!slots && grow) {
-		slots = map_zeroed(SLOT_CHUNK * sizeof(*slots));
+		slots = next_map(SLOT_CHUNK * sizeof(*slots));
 		if (slots && !atomic_compare_exchange_strong(&slot_chunks[chunk], &expected, slots)) {
-			munmap(slots, SLOT_CHUNK * sizeof(*slots));
+			next_unmap(slots, SLOT_CHUNK * sizeof(*slots));
 			slots = expected;
 		}
 	}
@@ -97,12 +89,12 @@ static struct conn *conn_grow(void)
 	}
 	chunk = atomic_load(&conn_chunks[index / CONN_CHUNK]);
 	if (!chunk) {
-		chunk = map_zeroed(CONN_CHUNK * sizeof(*chunk));
+		chunk = next_map(CONN_CHUNK * sizeof(*chunk));
 		if (!chunk)
 			return NULL;
 		if (!atomic_compare_exchange_strong(&conn_chunks[index / CONN_CHUNK], &expected,
 						    chunk)) {
-			munmap(chunk, CONN_CHUNK * sizeof(*chunk));
+			next_unmap(chunk, CONN_CHUNK * sizeof(*chunk));
 			chunk = expected;
 		}
 	}
@@ -126,8 +118,7 @@ static struct conn *conn_alloc(void)
 
 void conn_drop_early(struct conn *conn)
 {
-	if (conn->early.bytes)
-		munmap(conn->early.bytes, EARLY_MAX);
+	next_unmap(conn->early.bytes, EARLY_MAX);
 	conn->early.bytes = NULL;
 	conn->early.len = 0;
 }

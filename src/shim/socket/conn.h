@@ -331,16 +331,11 @@ void conn_forget_range(unsigned int first, unsigned int last);
 
 /*
  * conn_move() - change the phase @from to @to without a claim, unless another thread was first
- * Returns false, with nothing changed, if @conn is claimed or in another phase.
+ * This function and conn_release() make all changes of the phase, and check them against the table in conn_phase.c: a change that isn't
+ * there is a fault of ours. It aborts a developer's program (configure --enable-werror, --enable-sanitizers); any other logs a line and
+ * continues. Returns false, with nothing changed, if @conn is claimed or in another phase.
  */
 bool conn_move(struct conn *conn, enum conn_phase from, enum conn_phase to);
-
-/*
- * conn_set_phase() - change the phase of the claimed @conn to @to
- * This function and conn_move() make all changes of the phase, and check them against the table in conn_phase.c: a change that isn't there
- * is a fault of ours. It aborts a developer's program (configure --enable-werror, --enable-sanitizers); any other logs a line and continues.
- */
-void conn_set_phase(struct conn *conn, enum conn_phase to);
 
 /* Waits until no thread is taking a step of @conn, whose last descriptor is closed, and makes it FREE. */
 void conn_end(struct conn *conn);
@@ -362,7 +357,7 @@ struct conn_claim {
  * In between, signals are blocked, cancellation is off, and only non-blocking system calls are allowed. conn_claim() waits while another
  * thread has the claim. If the phase then isn't one of @phases (another thread has taken the step), it returns false, with nothing changed;
  * else it stores the phase in @claim->from. The phase stays, but IDLE becomes STARTING at the same moment, so that no thread sees an idle
- * socket which has just sent its SYN. conn_release() changes the phase to @to as conn_set_phase() does, and gives up the claim at the same
+ * socket which has just sent its SYN. conn_release() changes the phase to @to, and gives up the claim at the same
  * moment. Only IDLE and PHASES_UNFINISHED need steps.
  */
 bool conn_claim(struct conn *conn, uint32_t phases, struct conn_claim *claim);

@@ -151,14 +151,6 @@ bool conn_move(struct conn *conn, enum conn_phase from, enum conn_phase to)
 	return true;
 }
 
-void conn_set_phase(struct conn *conn, enum conn_phase to)
-{
-	uint32_t word = conn_word(conn);
-
-	while (!word_replace(conn, &word, to, CONN_CLAIMED)) /* a note was made */
-		;
-}
-
 int conn_take_error(struct conn *conn)
 {
 	int error = atomic_exchange(&conn->error, 0);

@@ -12,6 +12,7 @@
 
 #include "common/program.h"
 #include "common/rawcall.h"
+#include "shim/system/waiting.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,6 +21,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -309,6 +311,22 @@ void next_close_now(int fd)
 int next_socket_now(int domain, int type, int protocol)
 {
 	return raw_socket(domain, type, protocol);
+}
+
+void *next_map(size_t bytes)
+{
+	ERRNO_KEPT;
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+void next_unmap(void *memory, size_t bytes)
+{
+	ERRNO_KEPT;
+
+	if (memory)
+		munmap(memory, bytes);
 }
 
 bool next_same_owner(int fd, int other)

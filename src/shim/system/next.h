@@ -143,6 +143,10 @@ int next_dup_now(int fd, int to, int flags);
  */
 int next_socket_now(int domain, int type, int protocol);
 
+/* next_map() - return zeroed memory that doesn't come from malloc(), or NULL; next_unmap() frees it. errno stays as it was. */
+void *next_map(size_t bytes);
+void next_unmap(void *memory, size_t bytes);
+
 /* next_same_owner() - have two files the same owner, group and mode? True if the kernel doesn't say. */
 bool next_same_owner(int fd, int other);
 

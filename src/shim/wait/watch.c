@@ -228,7 +228,8 @@ int watch_control(struct conn *conn, int epfd, int op, int fd, struct epoll_even
 	return next.epoll_ctl(epfd, op, fd, event);
 }
 
-bool watch_adopt(struct conn *conn, int epfd, int fd, struct epoll_event *event)
+/* Notes and masks a registration with @event that was made past the hooks. Returns whether @conn was pending and it is masked now. */
+static bool watch_adopt(struct conn *conn, int epfd, int fd, struct epoll_event *event)
 {
 	struct conn_claim claim;
 	struct conn_watch *watch;

@@ -15,12 +15,6 @@ void watch_init(void);
 int watch_control(struct conn *conn, int epfd, int op, int fd, struct epoll_event *event);
 
 /*
- * watch_adopt() - note and mask a registration with @event that was made past the hooks
- * Returns whether @conn was pending and the registration is now masked.
- */
-bool watch_adopt(struct conn *conn, int epfd, int fd, struct epoll_event *event);
-
-/*
  * watch_mask() - mask the registrations of @conn: while it is pending, the kernel reports only the events that the shim waits for
  * These are EPOLLIN, level-triggered, for the response, and EPOLLOUT while there is something to be done at the SYN+ACK
  * (dial_wants_output()). The registered data stays the application's. The caller has claimed @conn, as for all functions below that change
