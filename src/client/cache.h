@@ -112,7 +112,7 @@ enum cache_fact {
 	CACHE_REST = 1u << 0,    /* no process may ask it */
 	CACHE_INFO = 1u << 1,    /* its answer to an Info TLV (Section 6.2.3) */
 	CACHE_COOKIE = 1u << 2,  /* it gave a cookie (Section 6.2.7) */
-	CACHE_MPTCP = 1u << 3,   /* whether Multipath TCP gets through to it */
+	CACHE_MPTCP = 1u << 3,   /* whether Multipath TCP gets through on the path to it */
 	CACHE_SILENCE = 1u << 4, /* it accepts connections, and has never answered a request */
 	CACHE_PATH = 1u << 5,    /* the state of the path to it */
 };
@@ -165,7 +165,7 @@ struct cache_converter {
 /*
  * cache_converter_get() - look up the facts about the converter at @address
  * @address: with its port; an IPv4 address equals its v4-mapped form, the scope doesn't count
- * @path: fingerprint of the client's path to the converter, for CACHE_PATH only; 0: the usual path, or the caller doesn't distinguish
+ * @path: fingerprint of the client's path to the converter, for CACHE_PATH and CACHE_MPTCP; 0: the usual path, or the caller doesn't distinguish
  * paths. The cache finds only facts that were noted with the same value.
  * @facts: bits of enum cache_fact to look for
  * @out: written completely

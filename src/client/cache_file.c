@@ -112,7 +112,7 @@ bool cache_key_set(struct cache_key *out, enum cache_kind kind, const union sock
 	out->port = sockaddr_ip_port(address);
 	out->kind = (uint8_t)kind;
 	out->network = (uint32_t)(network * UINT64_C(0x9e3779b97f4a7c15) >> 32);
-	out->origin = kind == CACHE_KIND_PATH || kind == CACHE_KIND_SERVER ? origin : 0;
+	out->origin = kind == CACHE_KIND_PATH || kind == CACHE_KIND_MPTCP || kind == CACHE_KIND_SERVER ? origin : 0;
 	return true;
 }
 

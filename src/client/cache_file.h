@@ -45,7 +45,7 @@ enum cache_kind {
 
 /* The subject of a record, and the kind of fact. */
 struct cache_key {
-	uint64_t origin; /* the path of CACHE_KIND_PATH, the source of CACHE_KIND_SERVER; else 0 */
+	uint64_t origin; /* the path of CACHE_KIND_PATH and CACHE_KIND_MPTCP, the source of CACHE_KIND_SERVER; else 0 */
 	uint8_t address[16];
 	uint16_t port; /* host byte order */
 	uint8_t kind;  /* enum cache_kind */

@@ -190,27 +190,6 @@ bool converters_corrects_windows(const struct settings *settings, int index);
 void converters_note_no_mptcp(int index);
 bool converters_take_mptcp(int index);
 
-/*
- * converters_mptcp() - does Multipath TCP get through to it?
- * LOST: it failed at the SYN+ACK or right behind the handshake. Connections use plain TCP for a while, since a socket that falls back loses
- * bytes. HOLDS: it worked lately, and a connection need not wait for the converter's first bytes to be sure. DOUBTED: the next connection
- * tries it again, and waits for these bytes.
- */
-enum cache_mptcp converters_mptcp(int index);
-
-/* Notes that a connection kept its Multipath TCP. */
-void converters_note_mptcp(int index);
-
-/*
- * converters_note_fallback() - note that a connection fell back to TCP
- * Where Multipath TCP held before, a lost packet may be the cause. We consider it lost when a connection that began later falls back as
- * well, within ten minutes and before another connection has kept it. @syn_at: CLOCK_MONOTONIC in ns, when the SYN was sent
- */
-void converters_note_fallback(int index, int64_t syn_at);
-
-/* Forgets that Multipath TCP gets through to it, if that was known. */
-void converters_doubt_mptcp(int index);
-
 /* Takes over the facts in @found, from converters_noted(). @now: clock_seconds() */
 void converters_renew_facts(int index, const struct cache_converter *found, int64_t now);
 

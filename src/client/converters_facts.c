@@ -18,8 +18,6 @@
 #include <string.h>
 
 #define PROOF_SECONDS 3600        /* until a request asks it again for the supported extensions */
-#define MPTCP_LOST_SECONDS 600 /* the path may soon be another one */
-#define MPTCP_HOLDS_SECONDS 3600
 
 /* The facts from private-use TLVs that the cache keeps: converters_withholds_ms(), converters_corrects_windows(). */
 #define INFO_WITHHELD_MS 0xffffu
@@ -44,8 +42,6 @@
 static struct facts {
 	_Atomic int64_t rest_until;
 	_Atomic int64_t proven_until;
-	_Atomic int64_t mptcp_holds_until, mptcp_lost_until;
-	_Atomic int64_t mptcp_doubted_at; /* of cache_now(): a connection fell back while MPTCP held; 0: none since the last success */
 	_Atomic uint32_t withheld_ms; /* for how long it withholds SYNs until the server has answered; 0: it doesn't */
 	_Atomic bool no_mptcp;
 	_Atomic bool corrects_windows;
@@ -235,60 +231,6 @@ bool converters_take_mptcp(int index)
 	return !atomic_load(&learned[index].no_mptcp);
 }
 
-enum cache_mptcp converters_mptcp(int index)
-{
-	const struct facts *facts = &learned[index];
-	int64_t now = clock_seconds();
-
-	if (atomic_load(&facts->mptcp_lost_until) > now)
-		return CACHE_MPTCP_LOST;
-	if (atomic_load(&facts->mptcp_holds_until) <= now)
-		return CACHE_MPTCP_UNKNOWN;
-	return atomic_load(&facts->mptcp_doubted_at) ? CACHE_MPTCP_DOUBTED : CACHE_MPTCP_HOLDS;
-}
-
-/* Notes @verdict for this process and the user's others. */
-static void mptcp_set(int index, enum cache_mptcp verdict)
-{
-	struct facts *facts = &learned[index];
-	const bool lost = verdict == CACHE_MPTCP_LOST;
-	const int64_t seconds = verdict == CACHE_MPTCP_HOLDS ? MPTCP_HOLDS_SECONDS : MPTCP_LOST_SECONDS;
-	const struct cache_converter note = { .mptcp = { .until = cache_in(seconds), .verdict = verdict } };
-
-	atomic_store(&facts->mptcp_holds_until, lost ? 0 : clock_seconds() + seconds);
-	atomic_store(&facts->mptcp_lost_until, lost ? clock_seconds() + seconds : 0);
-	atomic_store(&facts->mptcp_doubted_at, verdict == CACHE_MPTCP_DOUBTED ? cache_now() : 0);
-	converters_note(index, CACHE_MPTCP, &note);
-}
-
-void converters_note_mptcp(int index)
-{
-	/* Don't write a known fact with each connection. */
-	if (atomic_load(&learned[index].mptcp_doubted_at) ||
-	    atomic_load(&learned[index].mptcp_holds_until) <= clock_seconds() + MPTCP_HOLDS_SECONDS / 2)
-		mptcp_set(index, CACHE_MPTCP_HOLDS);
-}
-
-void converters_note_fallback(int index, int64_t syn_at)
-{
-	const int64_t doubted = atomic_load(&learned[index].mptcp_doubted_at), now = cache_now();
-	const int64_t sent = now - (clock_ns() - syn_at) / CLOCK_NS_PER_MS;
-
-	if (!doubted && converters_mptcp(index) == CACHE_MPTCP_HOLDS)
-		mptcp_set(index, CACHE_MPTCP_DOUBTED);
-	else if (!doubted || sent >= doubted) /* connections that began at the same time fell back for one cause */
-		mptcp_set(index, CACHE_MPTCP_LOST);
-}
-
-void converters_doubt_mptcp(int index)
-{
-	static const struct cache_converter nothing;
-
-	if (!atomic_exchange(&learned[index].mptcp_holds_until, 0))
-		return;
-	converters_note(index, CACHE_MPTCP, &nothing);
-}
-
 /* --- what others have learned --- */
 
 void converters_facts_forget(void)
@@ -298,9 +240,6 @@ void converters_facts_forget(void)
 
 		atomic_store(&facts->rest_until, 0);
 		atomic_store(&facts->proven_until, 0);
-		atomic_store(&facts->mptcp_holds_until, 0);
-		atomic_store(&facts->mptcp_lost_until, 0);
-		atomic_store(&facts->mptcp_doubted_at, 0);
 		atomic_store(&facts->withheld_ms, 0);
 		atomic_store(&facts->no_mptcp, false);
 		atomic_store(&facts->corrects_windows, false);
@@ -325,14 +264,6 @@ static void renew_info(struct facts *facts, const struct cache_converter *found,
 	silence_set(facts, found->info.flags, now + (found->info.learned + SILENCE_SECONDS * INT64_C(1000) - boot) / 1000);
 }
 
-static void renew_mptcp(struct facts *facts, const struct cache_converter *found, int64_t until)
-{
-	const bool doubted = found->mptcp.verdict == CACHE_MPTCP_DOUBTED;
-
-	later(found->mptcp.verdict == CACHE_MPTCP_LOST ? &facts->mptcp_lost_until : &facts->mptcp_holds_until, until);
-	atomic_store(&facts->mptcp_doubted_at, doubted ? found->mptcp.until - MPTCP_LOST_SECONDS * INT64_C(1000) : 0);
-}
-
 void converters_renew_facts(int index, const struct cache_converter *found, int64_t now)
 {
 	struct facts *facts = &learned[index];
@@ -342,6 +273,4 @@ void converters_renew_facts(int index, const struct cache_converter *found, int6
 		later(&facts->rest_until, now + (found->rest.until - boot + 999) / 1000);
 	if (found->known & CACHE_INFO)
 		renew_info(facts, found, now, boot);
-	if (found->known & CACHE_MPTCP)
-		renew_mptcp(facts, found, now + (found->mptcp.until - boot) / 1000);
 }

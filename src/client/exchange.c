@@ -25,14 +25,15 @@ bool exchange_bypasses(const struct settings *settings, const union sockaddr_ip 
 }
 
 /* Does the request not ask for an answer to Info, and can it rely on Multipath TCP? */
-static bool may_be_silent(const struct settings *settings, int converter, const struct handshake_ask *ask)
+static bool may_be_silent(const struct settings *settings, const struct path_id *path, const struct handshake_ask *ask)
 {
-	return !ask->info && (!ask->over_mptcp || exchange_keeps_mptcp(settings, converter));
+	return !ask->info && (!ask->over_mptcp || exchange_keeps_mptcp(settings, path));
 }
 
-struct handshake_ask exchange_ask(const struct settings *settings, int converter, const union sockaddr_ip *server,
+struct handshake_ask exchange_ask(const struct settings *settings, const struct path_id *path, const union sockaddr_ip *server,
 				  bool mptcp, converters_cookie_number number)
 {
+	const int converter = path->converter;
 	const enum converters_silence silence = converters_silence(settings, converter);
 	struct handshake_ask ask = {
 		.cookie = converters_cookie(settings, converter, number),
@@ -42,22 +43,22 @@ struct handshake_ask exchange_ask(const struct settings *settings, int converter
 		.over_mptcp = mptcp,
 	};
 
-	ask.silent = (silence == CONVERTERS_SILENT || silence == CONVERTERS_BLIND) && may_be_silent(settings, converter, &ask);
+	ask.silent = (silence == CONVERTERS_SILENT || silence == CONVERTERS_BLIND) && may_be_silent(settings, path, &ask);
 	return ask;
 }
 
-bool exchange_ask_blindly(const struct settings *settings, int converter, struct handshake_ask *ask)
+bool exchange_ask_blindly(const struct settings *settings, const struct path_id *path, struct handshake_ask *ask)
 {
-	if (converters_silence(settings, converter) != CONVERTERS_BLIND || !may_be_silent(settings, converter, ask))
+	if (converters_silence(settings, path->converter) != CONVERTERS_BLIND || !may_be_silent(settings, path, ask))
 		return false;
 	ask->mptcp = false;
 	ask->silent = ask->blind = true;
 	return true;
 }
 
-bool exchange_keeps_mptcp(const struct settings *settings, int converter)
+bool exchange_keeps_mptcp(const struct settings *settings, const struct path_id *path)
 {
-	return settings->withheld_ms > 0 || converters_mptcp(converter) == CACHE_MPTCP_HOLDS;
+	return settings->withheld_ms > 0 || paths_mptcp(path) == CACHE_MPTCP_HOLDS;
 }
 
 unsigned int exchange_hold_ms(const struct settings *settings, const struct path_id *path, bool mptcp, bool numbered)
@@ -75,15 +76,17 @@ unsigned int exchange_hold_ms(const struct settings *settings, const struct path
 void exchange_way_failed(const struct path_id *path, enum ask_way next, int64_t syn_at)
 {
 	if (next == ASK_TCP)
-		converters_note_fallback(path->converter, syn_at);
+		paths_note_fallback(path, syn_at);
 	else
 		paths_note_syn_data(path, false, syn_at);
 }
 
-void exchange_done(int converter, const union sockaddr_ip *server, const struct handshake_step *told, bool mptcp)
+void exchange_done(const struct path_id *path, const union sockaddr_ip *server, const struct handshake_step *told, bool mptcp)
 {
+	const int converter = path->converter;
+
 	if (mptcp)
-		converters_note_mptcp(converter);
+		paths_note_mptcp(path);
 	converters_served(converter, server, told);
 	converters_admitted(converter, server);
 	if (told->server_mptcp != HANDSHAKE_SERVER_UNKNOWN)
@@ -98,10 +101,10 @@ void exchange_done_silently(int converter, const union sockaddr_ip *server, bool
 		servers_note_mptcp(converter, server, HANDSHAKE_SERVER_PLAIN);
 }
 
-void exchange_reset_silently(int converter)
+void exchange_reset_silently(const struct path_id *path)
 {
-	converters_forget_silence(converter);
-	converters_doubt_mptcp(converter);
+	converters_forget_silence(path->converter);
+	paths_doubt_mptcp(path);
 }
 
 /* Did other bytes, the end of the stream or a reset come in place of a response? */

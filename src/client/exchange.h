@@ -6,7 +6,7 @@
  * to handshake_on_bytes(), and reports the outcome to this module. It repeats the request if exchange_take_remedy() says so; after another
  * failure that isn't the server's it chooses the next converter.
  *
- * @converter is always an index of converters_choose(); @server is the destination.
+ * @converter is always an index of converters_choose(), @path the path to one; @server is the destination.
  */
 #ifndef CLIENT_EXCHANGE_H
 #define CLIENT_EXCHANGE_H
@@ -34,21 +34,21 @@ bool exchange_bypasses(const struct settings *settings, const union sockaddr_ip 
  * holds, so that the front end won't check it again behind the SYN+ACK. The front end must clear ask.silent if a part of the request
  * doesn't fit into a SYN.
  */
-struct handshake_ask exchange_ask(const struct settings *settings, int converter, const union sockaddr_ip *server,
+struct handshake_ask exchange_ask(const struct settings *settings, const struct path_id *path, const union sockaddr_ip *server,
 				  bool mptcp, converters_cookie_number number);
 
 /*
- * exchange_keeps_mptcp() - will a connection that is Multipath TCP at its SYN+ACK stay Multipath TCP?
+ * exchange_keeps_mptcp() - will a connection on @path that is Multipath TCP at its SYN+ACK stay Multipath TCP?
  * Yes if one did lately, or if the user says so by CONVERT_WITHHOLDING. Otherwise the SYN+ACK confirms no server over Multipath TCP.
  */
-bool exchange_keeps_mptcp(const struct settings *settings, int converter);
+bool exchange_keeps_mptcp(const struct settings *settings, const struct path_id *path);
 
 /*
  * exchange_ask_blindly() - turn @ask, of exchange_ask(), into a blind request, for a connection whose response can't be taken off
  * The request then doesn't ask about the server's Multipath TCP. Returns false, with nothing changed, if the converter isn't known to take
  * blind requests, or if the request has to ask for its supported extensions.
  */
-bool exchange_ask_blindly(const struct settings *settings, int converter, struct handshake_ask *ask);
+bool exchange_ask_blindly(const struct settings *settings, const struct path_id *path, struct handshake_ask *ask);
 
 /*
  * exchange_hold_ms() - return for how long at most the converter may withhold the SYN of a request on @path (hold_ms of handshake_ask)
@@ -66,7 +66,7 @@ unsigned int exchange_hold_ms(const struct settings *settings, const struct path
 void exchange_way_failed(const struct path_id *path, enum ask_way next, int64_t syn_at);
 
 /* Notes that the server was reached, over Multipath TCP to the converter if @mptcp; @told is the response. */
-void exchange_done(int converter, const union sockaddr_ip *server, const struct handshake_step *told, bool mptcp);
+void exchange_done(const struct path_id *path, const union sockaddr_ip *server, const struct handshake_step *told, bool mptcp);
 
 /*
  * exchange_done_silently() - note that the server was reached, according to the SYN+ACK to a silent request: synack_is_silent()
@@ -80,7 +80,7 @@ void exchange_done_silently(int converter, const union sockaddr_ip *server, bool
  * The cause may be the server, or the converter after Multipath TCP was lost behind the handshake, which the client doesn't check after a
  * silent request: doc/private-tlvs.md. The next request asks for a response, which tells.
  */
-void exchange_reset_silently(int converter);
+void exchange_reset_silently(const struct path_id *path);
 
 /*
  * exchange_take_remedy() - may the same request succeed in another form, after the error @told?

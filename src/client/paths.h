@@ -119,6 +119,27 @@ bool paths_is_trial_due(const struct path_id *id);
  */
 bool paths_note_trial(const struct path_id *id, bool answered);
 
+/*
+ * paths_mptcp() - does Multipath TCP get through on the path?
+ * LOST: it failed at the SYN+ACK or right behind the handshake. Connections use plain TCP for a while, since a socket that falls back loses
+ * bytes. HOLDS: it worked lately, and a connection need not wait for the converter's first bytes to be sure. DOUBTED: the next connection
+ * tries it again, and waits for these bytes. A path of which nothing is known is taken to be as good as the usual one, but not as bad.
+ */
+enum cache_mptcp paths_mptcp(const struct path_id *id);
+
+/* Notes that a connection kept its Multipath TCP. */
+void paths_note_mptcp(const struct path_id *id);
+
+/*
+ * paths_note_fallback() - note that a connection fell back to TCP
+ * Where Multipath TCP held before, a lost packet may be the cause. We consider it lost when a connection that began later falls back as
+ * well, within ten minutes and before another connection has kept it. @syn_at: CLOCK_MONOTONIC in ns, when the SYN was sent
+ */
+void paths_note_fallback(const struct path_id *id, int64_t syn_at);
+
+/* Forgets that Multipath TCP gets through, if that was known. */
+void paths_doubt_mptcp(const struct path_id *id);
+
 /* Forgets the facts that this process has learned about all paths: converters_forget(). */
 void paths_facts_forget(void);
 

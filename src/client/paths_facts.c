@@ -27,6 +27,8 @@
 
 #define WORKS_SECONDS 3600
 #define FAILED_SECONDS 600 /* a path not asked for so long may be another one by now */
+#define MPTCP_LOST_SECONDS 600 /* the path may soon be another one */
+#define MPTCP_HOLDS_SECONDS 3600
 #define DOUBTS_LOSES 3 /* trials in a row that restore it; other states need one */
 #define RTT_MAX_MS UINT16_MAX
 #define RTT_NEWS 8 /* a round trip that differs by less than an eighth isn't written */
@@ -37,6 +39,9 @@ static struct {
 	_Atomic uint64_t word;
 	_Atomic int64_t asked;
 	_Atomic int64_t heard; /* when it last answered this process */
+	/* Multipath TCP; the ends of what is known in clock_seconds() */
+	_Atomic int64_t mptcp_holds_until, mptcp_lost_until;
+	_Atomic int64_t mptcp_doubted_at; /* of cache_now(): a connection fell back while MPTCP held; 0: none since the last success */
 } table[CONVERTERS_MAX + PLACES];
 
 /* A path's state, without its key. */
@@ -90,15 +95,50 @@ static struct entry entry_read(const struct path_id *id)
 	};
 }
 
-static void entry_keep(const struct path_id *id, const struct entry *entry)
+/* Returns the path's place, from which it removes another path's facts. */
+static unsigned int place_claim(const struct path_id *id)
 {
 	uint64_t key = key_of(id);
 	unsigned int place = place_of(id, key);
 
+	if (atomic_load(&table[place].key) == key)
+		return place;
+	atomic_store(&table[place].key, 0);
+	atomic_store(&table[place].word, 0);
+	atomic_store(&table[place].asked, 0);
+	atomic_store(&table[place].heard, 0);
+	atomic_store(&table[place].mptcp_holds_until, 0);
+	atomic_store(&table[place].mptcp_lost_until, 0);
+	atomic_store(&table[place].mptcp_doubted_at, 0);
+	atomic_store(&table[place].key, key);
+	return place;
+}
+
+static void entry_keep(const struct path_id *id, const struct entry *entry)
+{
+	unsigned int place = place_claim(id);
+
 	atomic_store(&table[place].word, (uint64_t)entry->state | (uint64_t)entry->doubts << 8 | (uint64_t)entry->rtt_ms << 16);
 	atomic_store(&table[place].asked, entry->asked);
-	if (atomic_exchange(&table[place].key, key) != key)
-		atomic_store(&table[place].heard, 0);
+}
+
+static void later(_Atomic int64_t *until, int64_t seconds)
+{
+	if (atomic_load(until) < seconds)
+		atomic_store(until, seconds);
+}
+
+static void mptcp_take_over(const struct path_id *id, const struct cache_converter *found)
+{
+	const bool doubted = found->mptcp.verdict == CACHE_MPTCP_DOUBTED;
+	const int64_t until = clock_seconds() + (found->mptcp.until - cache_now()) / 1000;
+	unsigned int place;
+
+	if (!(found->known & CACHE_MPTCP))
+		return;
+	place = place_claim(id);
+	later(found->mptcp.verdict == CACHE_MPTCP_LOST ? &table[place].mptcp_lost_until : &table[place].mptcp_holds_until, until);
+	atomic_store(&table[place].mptcp_doubted_at, doubted ? found->mptcp.until - MPTCP_LOST_SECONDS * INT64_C(1000) : 0);
 }
 
 static void entry_take_over(const struct path_id *id, const struct cache_converter *found)
@@ -112,6 +152,7 @@ static void entry_take_over(const struct path_id *id, const struct cache_convert
 
 	if (found->known & CACHE_PATH)
 		entry_keep(id, &entry);
+	mptcp_take_over(id, found);
 }
 
 /* Returns the path's entry, after taking over other processes' notes. */
@@ -119,7 +160,8 @@ static struct entry entry_renewed(const struct path_id *id)
 {
 	struct cache_converter found;
 
-	cache_converter_get(user_cache(), converters_address(id->converter), path_fingerprint(&id->source), CACHE_PATH, cache_now(), &found);
+	cache_converter_get(user_cache(), converters_address(id->converter), path_fingerprint(&id->source), CACHE_PATH | CACHE_MPTCP,
+			    cache_now(), &found);
 	entry_take_over(id, &found);
 	return entry_read(id);
 }
@@ -277,4 +319,76 @@ bool paths_note_trial(const struct path_id *id, bool answered)
 	}
 	entry_note(id, &entry);
 	return entry.state == CACHE_PATH_WORKS;
+}
+
+/* --- Multipath TCP --- */
+
+static enum cache_mptcp mptcp_of(const struct path_id *id)
+{
+	const uint64_t key = key_of(id);
+	const unsigned int place = place_of(id, key);
+	const int64_t now = clock_seconds();
+
+	if (atomic_load(&table[place].key) != key)
+		return CACHE_MPTCP_UNKNOWN;
+	if (atomic_load(&table[place].mptcp_lost_until) > now)
+		return CACHE_MPTCP_LOST;
+	if (atomic_load(&table[place].mptcp_holds_until) <= now)
+		return CACHE_MPTCP_UNKNOWN;
+	return atomic_load(&table[place].mptcp_doubted_at) ? CACHE_MPTCP_DOUBTED : CACHE_MPTCP_HOLDS;
+}
+
+enum cache_mptcp paths_mptcp(const struct path_id *id)
+{
+	const enum cache_mptcp known = mptcp_of(id);
+
+	if (known == CACHE_MPTCP_UNKNOWN && mptcp_of(&(struct path_id){ .converter = id->converter }) == CACHE_MPTCP_HOLDS)
+		return CACHE_MPTCP_HOLDS;
+	return known;
+}
+
+/* Notes @verdict for this process and the user's others. */
+static void mptcp_set(const struct path_id *id, enum cache_mptcp verdict)
+{
+	const bool lost = verdict == CACHE_MPTCP_LOST;
+	const int64_t seconds = verdict == CACHE_MPTCP_HOLDS ? MPTCP_HOLDS_SECONDS : MPTCP_LOST_SECONDS;
+	const struct cache_converter note = { .mptcp = { .until = cache_in(seconds), .verdict = verdict } };
+	const unsigned int place = place_claim(id);
+
+	atomic_store(&table[place].mptcp_holds_until, lost ? 0 : clock_seconds() + seconds);
+	atomic_store(&table[place].mptcp_lost_until, lost ? clock_seconds() + seconds : 0);
+	atomic_store(&table[place].mptcp_doubted_at, verdict == CACHE_MPTCP_DOUBTED ? cache_now() : 0);
+	cache_converter_update(user_cache(), converters_address(id->converter), path_fingerprint(&id->source), CACHE_MPTCP, cache_now(), &note);
+}
+
+void paths_note_mptcp(const struct path_id *id)
+{
+	const unsigned int place = place_claim(id);
+
+	/* Don't write a known fact with each connection. */
+	if (atomic_load(&table[place].mptcp_doubted_at) ||
+	    atomic_load(&table[place].mptcp_holds_until) <= clock_seconds() + MPTCP_HOLDS_SECONDS / 2)
+		mptcp_set(id, CACHE_MPTCP_HOLDS);
+}
+
+void paths_note_fallback(const struct path_id *id, int64_t syn_at)
+{
+	const int64_t doubted = atomic_load(&table[place_claim(id)].mptcp_doubted_at), now = cache_now();
+	const int64_t sent = now - (clock_ns() - syn_at) / CLOCK_NS_PER_MS;
+
+	if (!doubted && paths_mptcp(id) == CACHE_MPTCP_HOLDS)
+		mptcp_set(id, CACHE_MPTCP_DOUBTED);
+	else if (!doubted || sent >= doubted) /* connections that began at the same time fell back for one cause */
+		mptcp_set(id, CACHE_MPTCP_LOST);
+}
+
+void paths_doubt_mptcp(const struct path_id *id)
+{
+	static const struct cache_converter nothing;
+	const struct path_id usual = { .converter = id->converter };
+
+	for (int i = 0; i < 2; i++, id = &usual) /* an unknown path is taken to be as good as the usual one */
+		if (atomic_exchange(&table[place_claim(id)].mptcp_holds_until, 0))
+			cache_converter_update(user_cache(), converters_address(id->converter), path_fingerprint(&id->source), CACHE_MPTCP,
+					       cache_now(), &nothing);
 }

@@ -164,7 +164,7 @@ static void synack_expect(struct dial *dial)
 	attempt->silence_due = attempt->ask_silent && attempt->sent >= attempt->request_len;
 	attempt->withheld_ms = (uint16_t)converters_withholds_ms(dial_host.settings, attempt->converter);
 	attempt->confirmable = dial->may_confirm && attempt->withheld_ms && !attempt->ask_info && attempt->syn_data && !attempt->ask_silent &&
-			       !attempt->want_output && (!dial->mptcp || exchange_keeps_mptcp(dial_host.settings, attempt->converter));
+			       !attempt->want_output && (!dial->mptcp || exchange_keeps_mptcp(dial_host.settings, &dial->start.own.id));
 	if (dial_wants_output(dial))
 		dial->ops->watch(dial);
 	path_start_sent(&dial->start, dial_host.clock());
@@ -244,7 +244,7 @@ static int syn_hold(struct dial *dial)
 static int ask_prepare(struct dial *dial)
 {
 	struct attempt *attempt = &dial->attempt;
-	const bool mptcp = dial->ops->allows(dial, DIAL_USE_MPTCP) && converters_mptcp(attempt->converter) != CACHE_MPTCP_LOST &&
+	const bool mptcp = dial->ops->allows(dial, DIAL_USE_MPTCP) && paths_mptcp(&dial->start.own.id) != CACHE_MPTCP_LOST &&
 			   path_start_may_have_more(&attempt->addr);
 	struct handshake_ask ask;
 	int ret = dial->ops->fit(dial, &attempt->addr, mptcp);
@@ -252,9 +252,9 @@ static int ask_prepare(struct dial *dial)
 	if (ret < 0)
 		return ret;
 	attempt->way = dial->mptcp ? ASK_MPTCP_SYN : ASK_TCP;
-	ask = exchange_ask(dial_host.settings, attempt->converter, &dial->server, dial->mptcp, converters_cookie_current(attempt->converter));
+	ask = exchange_ask(dial_host.settings, &dial->start.own.id, &dial->server, dial->mptcp, converters_cookie_current(attempt->converter));
 	if (dial->ops->allows(dial, DIAL_USE_BLIND) && dial_wants_syn_data(dial) && !paths_doubt_syn_data(&dial->start.own.id))
-		exchange_ask_blindly(dial_host.settings, attempt->converter, &ask);
+		exchange_ask_blindly(dial_host.settings, &dial->start.own.id, &ask);
 	attempt->ask_info = ask.info;
 	attempt->ask_mptcp = ask.mptcp;
 	attempt->ask_silent = ask.silent;

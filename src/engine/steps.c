@@ -427,7 +427,7 @@ static enum dial_state reached(struct dial *dial, struct dial_seen *seen, const 
 		return fail(end, ECONNRESET, "the response can't be taken off the stream");
 	note_converter(dial);
 	if (!stack_is_small())
-		exchange_done(dial->attempt.converter, &dial->server, told, dial->mptcp);
+		exchange_done(&dial->start.own.id, &dial->server, told, dial->mptcp);
 	if (!dial->confirmed)
 		note_reached(dial, seen, "");
 	dial_stop(dial);

@@ -83,8 +83,8 @@ static bool answered(const uint8_t *bytes, size_t len)
 	if (taken || !info.tcpi_total_retrans)
 		paths_note_syn_data(path, taken, enquiry.begun);
 	if (!kernel_has_fallen_back(enquiry.fd))
-		converters_note_mptcp(path->converter);
-	return taken && told.takes_blind && exchange_keeps_mptcp(dial_host.settings, path->converter);
+		paths_note_mptcp(path);
+	return taken && told.takes_blind && exchange_keeps_mptcp(dial_host.settings, path);
 }
 
 static void end(bool blind, int64_t now)

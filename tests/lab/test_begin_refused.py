@@ -159,6 +159,17 @@ def test_one_silent_connection():
             equal(len(asked_to_connect(wifi) - {(lab.client.wifi4, 45001)}), 1, "requests of the others, in\n" + log)
 
 
+@kernel.needs("fastopen")
+def test_multipath_tcp_is_each_network_s_own():
+    """Wifi's router takes the options of Multipath TCP away: connections that begin on lte keep theirs."""
+    with lab_for(wifi=Link(delay_ms=10, strip_mptcp=True)) as lab:
+        served(lab)
+        equal([curl(lab)[1] for _ in range(2)], [lab.client.wifi4] * 2, "addresses, in\n" + lab.shim_log())
+        equal(lab.shim_log().count("converted over TCP"), 2, "in\n" + lab.shim_log())
+        equal(curl(lab, env=remembering(lab, CONVERT_PATHS="lte"))[1], lab.client.lte4, "the address, in\n" + lab.shim_log())
+        equal((lab.shim_log().count("converted over TCP"), lab.shim_log().count("converted over MPTCP")), (2, 1), "in\n" + lab.shim_log())
+
+
 @long
 @waits
 @kernel.needs("fastopen")

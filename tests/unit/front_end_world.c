@@ -169,7 +169,7 @@ static struct handshake_step exchange_bytes(int index, const union sockaddr_ip *
 static struct handshake_step ask(int index, const union sockaddr_ip *server)
 {
 	converters_cookie_number number = converters_cookie_current(index);
-	struct handshake_ask ask = exchange_ask(&settings, index, server, true, number);
+	struct handshake_ask ask = exchange_ask(&settings, &(struct path_id){ .converter = index }, server, true, number);
 	const struct path_id path = { .converter = index };
 	bool cookie_asked = false;
 
@@ -179,7 +179,7 @@ static struct handshake_step ask(int index, const union sockaddr_ip *server)
 		ask.hold_ms = ask.info ? 0 : exchange_hold_ms(&settings, &path, true, false);
 		step = exchange_bytes(index, server, &ask);
 		if (step.verdict == HANDSHAKE_DONE) {
-			exchange_done(index, server, &step, true);
+			exchange_done(&(struct path_id){ .converter = index }, server, &step, true);
 			return step;
 		}
 		if (!exchange_take_remedy(index, number, &step, &cookie_asked, &ask.mptcp, &ask.silent)) {

@@ -76,7 +76,7 @@ static void held_and_sent_over_tcp(void *arg)
 
 	(void)arg;
 	run_begin(&run_early, (struct fake_host){ .address = CONVERTER, .synack_ms = 10 }, &world_ok);
-	converters_note_fallback(0, clock_ns());
+	paths_note_fallback(&(struct path_id){ .converter = 0 }, clock_ns());
 	fd = run_connected_early();
 	world_expect(hook_send(fd, "data", 4, 0) == 4, "errno %d", errno);
 	world_expect(world_phase(fd) == CONN_ASKED, "%s", phase_name(world_phase(fd)));

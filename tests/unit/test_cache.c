@@ -197,7 +197,7 @@ START_TEST(paths_are_told_apart)
 
 	update("192.0.2.1", CACHE_FACTS_ALL, &all);
 	out = get("192.0.2.1", PATH + 1, CACHE_FACTS_ALL, NOW);
-	ck_assert_uint_eq(out.known, CACHE_FACTS_ALL & ~(unsigned int)CACHE_PATH);
+	ck_assert_uint_eq(out.known, CACHE_FACTS_ALL & ~(unsigned int)(CACHE_PATH | CACHE_MPTCP));
 	all.path.state = CACHE_PATH_WORKS;
 	ck_assert_int_eq(cache_converter_update(&cache, &addr, 0, CACHE_PATH, NOW, &all), 0);
 	ck_assert_int_eq(get("192.0.2.1", 0, CACHE_PATH, NOW).path.state, CACHE_PATH_WORKS);

@@ -212,7 +212,7 @@ START_TEST(what_others_have_learned)
 
 	ck_assert_int_eq(cache_converter_update(user_cache(), &addr, 0, CACHE_MPTCP | CACHE_COOKIE, now, &learned), 0);
 	ck_assert_int_eq(chosen(2), 0);
-	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_LOST);
+	ck_assert_int_eq(paths_mptcp(&(struct path_id){ .converter = 0 }), CACHE_MPTCP_LOST);
 	ck_assert_mem_eq(converters_cookie(&settings, 0, converters_cookie_current(0)).data, "one", 3);
 
 	ck_assert_int_eq(cache_converter_update(user_cache(), &addr, 0, CACHE_REST, now, &tired), 0);
@@ -434,18 +434,18 @@ static int64_t after(int64_t ms)
 
 START_TEST(mptcp_that_gets_through_or_not)
 {
-	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_UNKNOWN);
-	converters_note_mptcp(0);
-	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_HOLDS);
-	converters_note_fallback(0, after(0));
-	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_DOUBTED);
-	converters_note_fallback(0, after(1));
-	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_LOST);
-	ck_assert_int_eq(converters_mptcp(1), CACHE_MPTCP_UNKNOWN);
-	converters_note_fallback(1, after(0)); /* where nothing is known, one is enough */
-	ck_assert_int_eq(converters_mptcp(1), CACHE_MPTCP_LOST);
-	converters_note_mptcp(0);
-	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_HOLDS);
+	ck_assert_int_eq(paths_mptcp(&(struct path_id){ .converter = 0 }), CACHE_MPTCP_UNKNOWN);
+	paths_note_mptcp(&(struct path_id){ .converter = 0 });
+	ck_assert_int_eq(paths_mptcp(&(struct path_id){ .converter = 0 }), CACHE_MPTCP_HOLDS);
+	paths_note_fallback(&(struct path_id){ .converter = 0 }, after(0));
+	ck_assert_int_eq(paths_mptcp(&(struct path_id){ .converter = 0 }), CACHE_MPTCP_DOUBTED);
+	paths_note_fallback(&(struct path_id){ .converter = 0 }, after(1));
+	ck_assert_int_eq(paths_mptcp(&(struct path_id){ .converter = 0 }), CACHE_MPTCP_LOST);
+	ck_assert_int_eq(paths_mptcp(&(struct path_id){ .converter = 1 }), CACHE_MPTCP_UNKNOWN);
+	paths_note_fallback(&(struct path_id){ .converter = 1 }, after(0)); /* where nothing is known, one is enough */
+	ck_assert_int_eq(paths_mptcp(&(struct path_id){ .converter = 1 }), CACHE_MPTCP_LOST);
+	paths_note_mptcp(&(struct path_id){ .converter = 0 });
+	ck_assert_int_eq(paths_mptcp(&(struct path_id){ .converter = 0 }), CACHE_MPTCP_HOLDS);
 }
 END_TEST
 
@@ -453,14 +453,14 @@ END_TEST
 START_TEST(fallbacks_by_chance)
 {
 	for (int i = 0; i < 3; i++) {
-		converters_note_mptcp(0);
-		ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_HOLDS);
-		converters_note_fallback(0, after(1));
-		ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_DOUBTED);
+		paths_note_mptcp(&(struct path_id){ .converter = 0 });
+		ck_assert_int_eq(paths_mptcp(&(struct path_id){ .converter = 0 }), CACHE_MPTCP_HOLDS);
+		paths_note_fallback(&(struct path_id){ .converter = 0 }, after(1));
+		ck_assert_int_eq(paths_mptcp(&(struct path_id){ .converter = 0 }), CACHE_MPTCP_DOUBTED);
 	}
 	for (int i = 0; i < 3; i++)
-		converters_note_fallback(0, after(-300));
-	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_DOUBTED);
+		paths_note_fallback(&(struct path_id){ .converter = 0 }, after(-300));
+	ck_assert_int_eq(paths_mptcp(&(struct path_id){ .converter = 0 }), CACHE_MPTCP_DOUBTED);
 }
 END_TEST
 
@@ -470,17 +470,17 @@ START_TEST(fallbacks_of_all_processes_are_in_a_row)
 	const int64_t now = cache_now();
 	const struct cache_converter one = { .mptcp = { .until = cache_in(600) - 100, .verdict = CACHE_MPTCP_DOUBTED } };
 
-	converters_note_mptcp(0); /* for longer than the other one's doubt */
+	paths_note_mptcp(&(struct path_id){ .converter = 0 }); /* for longer than the other one's doubt */
 	ck_assert_int_eq(cache_converter_update(user_cache(), converters_address(0), 0, CACHE_MPTCP, now, &one), 0);
 	ck_assert_int_eq(chosen(1), 0);
-	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_DOUBTED);
-	converters_note_fallback(0, after(-300)); /* on its way before */
-	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_DOUBTED);
-	converters_note_mptcp(0);
-	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_HOLDS);
-	converters_note_fallback(0, after(0));
-	converters_note_fallback(0, after(1));
-	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_LOST);
+	ck_assert_int_eq(paths_mptcp(&(struct path_id){ .converter = 0 }), CACHE_MPTCP_DOUBTED);
+	paths_note_fallback(&(struct path_id){ .converter = 0 }, after(-300)); /* on its way before */
+	ck_assert_int_eq(paths_mptcp(&(struct path_id){ .converter = 0 }), CACHE_MPTCP_DOUBTED);
+	paths_note_mptcp(&(struct path_id){ .converter = 0 });
+	ck_assert_int_eq(paths_mptcp(&(struct path_id){ .converter = 0 }), CACHE_MPTCP_HOLDS);
+	paths_note_fallback(&(struct path_id){ .converter = 0 }, after(0));
+	paths_note_fallback(&(struct path_id){ .converter = 0 }, after(1));
+	ck_assert_int_eq(paths_mptcp(&(struct path_id){ .converter = 0 }), CACHE_MPTCP_LOST);
 }
 END_TEST
 

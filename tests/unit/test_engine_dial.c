@@ -294,7 +294,7 @@ START_TEST(each_way_of_asking_is_safer)
 	answer(WHOLE);
 	ck_assert_int_eq(step(), DIAL_REACHED);
 	ck_assert(is_logged("converted over TCP, request taken in the SYN"));
-	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_LOST);
+	ck_assert_int_eq(paths_mptcp(&(struct path_id){ .converter = 0 }), CACHE_MPTCP_LOST);
 	/* the next one knows */
 	expect_on(dial_begin(false));
 	ck_assert(!dial.mptcp);

@@ -169,7 +169,7 @@ START_TEST(request_that_was_not_taken_in_the_syn_is_noted_of_the_path)
 	ck_assert_int_eq(step(), DIAL_REACHED);
 	ck_assert(is_logged("converted over TCP, request not taken in the SYN after "));
 	ck_assert(paths_doubt_syn_data(&dial.start.own.id));
-	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_UNKNOWN);
+	ck_assert_int_eq(paths_mptcp(&(struct path_id){ .converter = 0 }), CACHE_MPTCP_UNKNOWN);
 }
 END_TEST
 
@@ -428,9 +428,9 @@ END_TEST
 
 START_TEST(multipath_tcp_that_holds_is_noted_of_the_converter)
 {
-	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_UNKNOWN);
+	ck_assert_int_eq(paths_mptcp(&(struct path_id){ .converter = 0 }), CACHE_MPTCP_UNKNOWN);
 	learn(WHOLE);
-	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_HOLDS);
+	ck_assert_int_eq(paths_mptcp(&(struct path_id){ .converter = 0 }), CACHE_MPTCP_HOLDS);
 	ck_assert(converters_is_proven(0));
 	ck_assert_int_eq(dial.start.look_at, 0);
 }

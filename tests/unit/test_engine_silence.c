@@ -293,7 +293,7 @@ START_TEST(what_a_synack_may_confirm)
 	else
 		settings.withheld_ms = 0; /* known, but not proven */
 	if (_i == 4)
-		converters_note_fallback(0, clock_ns() + MS);
+		paths_note_fallback(&(struct path_id){ .converter = 0 }, clock_ns() + MS);
 	if (_i == 5)
 		kernel.syn_takes = -EOPNOTSUPP;
 	if (_i == 2)

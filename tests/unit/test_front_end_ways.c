@@ -74,12 +74,12 @@ START_TEST(a_failed_way_is_remembered)
 	exchange_way_failed(&usual, ASK_MPTCP, clock_ns() + CLOCK_NS_PER_MS);
 	ck_assert(!paths_take_syn_data(&usual));
 	ck_assert(paths_take_syn_data(&other));
-	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_UNKNOWN);
+	ck_assert_int_eq(paths_mptcp(&(struct path_id){ .converter = 0 }), CACHE_MPTCP_UNKNOWN);
 	exchange_way_failed(&usual, ASK_TCP, clock_ns());
-	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_LOST);
-	ck_assert(!exchange_keeps_mptcp(&settings, 0));
+	ck_assert_int_eq(paths_mptcp(&(struct path_id){ .converter = 0 }), CACHE_MPTCP_LOST);
+	ck_assert(!exchange_keeps_mptcp(&settings, &(struct path_id){ .converter = 0 }));
 	expect("203.0.113.1", CONVERTED, 1, 0); /* over Multipath TCP, as this front end always says */
-	ck_assert(exchange_keeps_mptcp(&settings, 0));
+	ck_assert(exchange_keeps_mptcp(&settings, &(struct path_id){ .converter = 0 }));
 }
 END_TEST
 

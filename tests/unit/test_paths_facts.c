@@ -206,6 +206,33 @@ START_TEST(what_others_learned_counts)
 }
 END_TEST
 
+/* A network that takes the options away says nothing about others; one that leaves them gives hope for those of which nothing is known. */
+START_TEST(multipath_tcp_is_each_path_s_own)
+{
+	paths_note_fallback(&usual, clock_ns());
+	ck_assert_int_eq(paths_mptcp(&usual), CACHE_MPTCP_LOST);
+	ck_assert_int_eq(paths_mptcp(&other), CACHE_MPTCP_UNKNOWN);
+	paths_note_mptcp(&other);
+	ck_assert_int_eq(paths_mptcp(&usual), CACHE_MPTCP_LOST);
+	ck_assert_int_eq(paths_mptcp(&other), CACHE_MPTCP_HOLDS);
+	paths_facts_forget(); /* as another process finds it */
+	(void)paths_facts(&usual);
+	(void)paths_facts(&other);
+	ck_assert_int_eq(paths_mptcp(&usual), CACHE_MPTCP_LOST);
+	ck_assert_int_eq(paths_mptcp(&other), CACHE_MPTCP_HOLDS);
+	paths_note_mptcp(&usual);
+	paths_note_fallback(&other, clock_ns());
+	paths_note_fallback(&other, clock_ns() + CLOCK_NS_PER_MS);
+	ck_assert_int_eq(paths_mptcp(&usual), CACHE_MPTCP_HOLDS);
+	ck_assert_int_eq(paths_mptcp(&other), CACHE_MPTCP_LOST);
+	paths_facts_forget();
+	(void)paths_facts(&usual);
+	ck_assert_int_eq(paths_mptcp(&other), CACHE_MPTCP_HOLDS);
+	paths_doubt_mptcp(&other);
+	ck_assert_int_eq(paths_mptcp(&other), CACHE_MPTCP_UNKNOWN);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("paths_facts");
@@ -222,6 +249,7 @@ int main(void)
 	tcase_add_test(kept, path_without_data_is_restored_by_one_trial);
 	tcase_add_test(kept, one_process_asks);
 	tcase_add_test(kept, what_others_learned_counts);
+	tcase_add_test(kept, multipath_tcp_is_each_path_s_own);
 	suite_add_tcase(suite, kept);
 	return test_run(suite);
 }

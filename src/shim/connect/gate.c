@@ -207,7 +207,7 @@ void reset_told(int fd, int error)
 	const struct conn *conn = error == ECONNRESET ? mptcp_conn(fd) : NULL;
 
 	if (conn && conn_in(conn, PHASE(DONE)) && conn->dial.attempt.ask_silent)
-		exchange_reset_silently(conn->dial.attempt.converter);
+		exchange_reset_silently(&conn->dial.start.own.id);
 }
 
 /* --- the first output of an application as early data --- */
