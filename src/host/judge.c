@@ -96,7 +96,7 @@ static const struct {
 	const char *name, *text;
 } verdicts[] = {
 	[HOST_USED] = { "used", "it is used" },
-	[HOST_NEVER] = { "never", "--never-device (never-device in convertize.conf) names it" },
+	[HOST_NEVER] = { "never", "--never-device or --paths (in convertize.conf as well) excludes it" },
 	[HOST_NOT_NAMED] = { "not-named", "--device (device in convertize.conf) names others" },
 	[HOST_KIND] = { "kind", "a device of this kind is used only if --device (device in convertize.conf) names it" },
 	[HOST_PART] = { "part", "it is part of another device" },
