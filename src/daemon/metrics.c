@@ -316,44 +316,44 @@ static const struct {
 	void (*labels)(unsigned i, char buf[static LABELS_MAX]);
 	const char *label, *const *words; /* without @labels: one label and its values; NULL: one counter without labels */
 } families[] = {
-	{ "convertd_connections_accepted_total", "counter", "Clients that connected.",
+	{ "connections_accepted_total", "counter", "Clients that connected.",
 	  METRIC_ACCEPTED, .count = 1 },
-	{ "convertd_connections", "gauge", "Connections that there are, by their state.",
+	{ "connections", "gauge", "Connections that there are, by their state.",
 	  METRIC_STATE, SESSION_CLOSED, .label = "state", .words = state_names },
-	{ "convertd_pending_requests", "gauge",
+	{ "pending_requests", "gauge",
 	  "Connections that --max-pending counts: without their server's answer, or the client's "
 	  "third ACK.",
 	  METRIC_PENDING, .count = 1 },
-	{ "convertd_connections_ended_total", "counter", "Connections that ended, by how.",
+	{ "connections_ended_total", "counter", "Connections that ended, by how.",
 	  METRIC_ENDED + 1, OUTCOME_COUNT - 1, .labels = outcome_labels },
-	{ "convertd_errors_sent_total", "counter", "Error TLVs sent to clients, by code.",
+	{ "errors_sent_total", "counter", "Error TLVs sent to clients, by code.",
 	  METRIC_ERRORS, METRICS_ERRORS, .labels = error_labels },
-	{ "convertd_relayed_bytes_total", "counter",
+	{ "relayed_bytes_total", "counter",
 	  "Bytes carried between clients and servers: up from clients, down to them.",
 	  METRIC_BYTES, RELAY_ENDS, .label = "direction", .words = directions },
-	{ "convertd_requests_total", "counter",
+	{ "requests_total", "counter",
 	  "Requests to connect that were granted, by whether data in the SYN was taken.",
 	  METRIC_REQUESTS, 2, .label = "syn_data", .words = yes_or_no },
-	{ "convertd_silent_requests_total", "counter",
+	{ "silent_requests_total", "counter",
 	  "Connections whose client wanted no response, by what it got.", METRIC_SILENT,
 	  JUDGEMENT_VOICES, .label = "answer", .words = voices },
-	{ "convertd_client_transports_total", "counter",
+	{ "client_transports_total", "counter",
 	  "Connections that ended, by what the client's side was: TCP, Multipath TCP, or "
 	  "Multipath TCP that fell back.",
 	  METRIC_TRANSPORT, RECORD_TRANSPORT_COUNT, .label = "transport", .words = transport_names },
-	{ "convertd_accept_pauses_total", "counter",
+	{ "accept_pauses_total", "counter",
 	  "Times that clients had to wait because descriptors or memory were used up.",
 	  METRIC_ACCEPT_PAUSES, .count = 1 },
-	{ "convertd_log_lines_left_out_total", "counter",
+	{ "log_lines_left_out_total", "counter",
 	  "Lines about connections that --log-rate kept out of the log.",
 	  METRIC_LOG_LEFT_OUT, .count = 1 },
-	{ "convertd_relay_pipes", "gauge",
+	{ "relay_pipes", "gauge",
 	  "Pipes in use, through which bulk is carried without being copied.", METRIC_PIPES, .count = 1 },
-	{ "convertd_kernel_memory_bytes", "gauge",
+	{ "kernel_memory_bytes", "gauge",
 	  "Kernel memory that connections hold, of those that hold much.", METRIC_MEMORY, .count = 1 },
-	{ "convertd_withheld_syns", "gauge", "SYNs withheld until their servers have answered.",
+	{ "withheld_syns", "gauge", "SYNs withheld until their servers have answered.",
 	  METRIC_SYNS_WITHHELD, .count = 1 },
-	{ "convertd_syns_total", "counter",
+	{ "syns_total", "counter",
 	  "SYNs that were looked at where SYNs are withheld, by what became of them.", METRIC_SYNS,
 	  METRICS_SYN_COUNT, .labels = syn_labels },
 };
@@ -364,15 +364,17 @@ static const struct {
 	const uint64_t *bounds;
 	double unit; /* of bounds and sums */
 } histograms[] = {
-	{ "convertd_request_duration_seconds",
+	{ "request_duration_seconds",
 	  "From accept to a whole request, of requests that were granted.",
 	  METRIC_REQUEST_SECONDS, METRICS_TIME_BUCKETS, time_bounds_us, 1e-6 },
-	{ "convertd_connect_duration_seconds", "From the request to the server's answer.",
+	{ "connect_duration_seconds", "From the request to the server's answer.",
 	  METRIC_CONNECT_SECONDS, METRICS_TIME_BUCKETS, time_bounds_us, 1e-6 },
-	{ "convertd_connection_subflows",
+	{ "connection_subflows",
 	  "The most subflows that were seen, of Multipath TCP connections that ended.",
 	  METRIC_SUBFLOWS, METRICS_SUBFLOW_BUCKETS, subflow_bounds, 1 },
 };
+
+#define NAME_MAX_LEN 96
 
 static void write_histogram(FILE *out, const char *name, const uint64_t *values, unsigned buckets,
 			    const uint64_t *bounds, double unit)
@@ -390,25 +392,27 @@ static void write_histogram(FILE *out, const char *name, const uint64_t *values,
 	fprintf(out, "%s_count %llu\n", name, (unsigned long long)count);
 }
 
-void metrics_write(FILE *out, const struct metrics_sum *sum)
+void metrics_write(FILE *out, const char *program, const struct metrics_sum *sum)
 {
-	char labels[LABELS_MAX] = "";
+	char labels[LABELS_MAX] = "", name[NAME_MAX_LEN];
 
 	for (size_t f = 0; f < sizeof(families) / sizeof(families[0]); f++) {
-		metrics_write_head(out, families[f].name, families[f].type, families[f].help);
+		snprintf(name, sizeof(name), "%s_%s", program, families[f].name);
+		metrics_write_head(out, name, families[f].type, families[f].help);
 		for (unsigned i = 0; i < families[f].count; i++) {
 			labels[0] = '\0';
 			if (families[f].labels)
 				families[f].labels(i, labels);
 			else if (families[f].label)
 				snprintf(labels, sizeof(labels), "{%s=\"%s\"}", families[f].label, families[f].words[i]);
-			fprintf(out, "%s%s %llu\n", families[f].name, labels,
+			fprintf(out, "%s%s %llu\n", name, labels,
 				(unsigned long long)sum->values[families[f].first + i]);
 		}
 	}
 	for (size_t h = 0; h < sizeof(histograms) / sizeof(histograms[0]); h++) {
-		metrics_write_head(out, histograms[h].name, "histogram", histograms[h].help);
-		write_histogram(out, histograms[h].name, &sum->values[histograms[h].first],
+		snprintf(name, sizeof(name), "%s_%s", program, histograms[h].name);
+		metrics_write_head(out, name, "histogram", histograms[h].help);
+		write_histogram(out, name, &sum->values[histograms[h].first],
 				histograms[h].buckets, histograms[h].bounds, histograms[h].unit);
 	}
 }

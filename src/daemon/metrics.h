@@ -153,8 +153,8 @@ uint8_t metrics_error_code(unsigned i);
 /* Writes the first lines of a family of metrics: "# HELP", "# TYPE". */
 void metrics_write_head(FILE *out, const char *name, const char *type, const char *help);
 
-/* Writes all families in the text format 0.0.4 of Prometheus, which knows no comments but these. */
-void metrics_write(FILE *out, const struct metrics_sum *sum);
+/* Writes all families, with names that begin with @program, in the text format 0.0.4 of Prometheus, which knows no comments but these. */
+void metrics_write(FILE *out, const char *program, const struct metrics_sum *sum);
 const char *metrics_syn_text(unsigned syn);
 
 /* Returns a word such as "request": the state's name in a label. */

@@ -5,8 +5,8 @@
  * This room knows no protocol. It asks the daemon's *judge* what a client wants, of a withheld SYN as of the bytes of a connection, and
  * its *dialler* to connect to the server. Workers call the plugs in their own threads; the functions must not block.
  *
- * A client is *silent* if it takes bytes of the stream for the server's, and *blind* if the network's own means, a reset or an ICMP message,
- * tell it all errors.
+ * A client is *silent* if it takes bytes of the stream for the server's, and *blind* if the network's own means, a reset or an ICMP
+ * message, tell it all errors.
  */
 #ifndef SERVE_PLUGS_H
 #define SERVE_PLUGS_H

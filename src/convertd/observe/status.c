@@ -470,7 +470,7 @@ static void write_process(FILE *out, const struct status *status)
 
 void status_write_metrics(FILE *out, const struct status *status)
 {
-	metrics_write(out, &status->sum);
+	metrics_write(out, "convertd", &status->sum);
 	write_converter(out, status);
 	write_clients(out);
 	write_network(out, status);
