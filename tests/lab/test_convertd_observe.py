@@ -302,6 +302,7 @@ def test_reference_has_each_metric():
     with near() as lab, converter(lab, *OPTIONS):
         metrics = Metrics(lab.converter)
     families = {re.sub("_(bucket|sum|count)$", "", name) for name in metrics.names()}
+    families.add("convertd_client_connections_total")  # without a sample: no cookie has a name here
     with open(os.path.join(SOURCE, "doc/metrics.md"), encoding="utf-8") as file:
         sections = dict(re.findall(r"^##+ ([^\n]+)\n(.*?)(?=^##|\Z)", file.read(), re.MULTILINE | re.DOTALL))
 
