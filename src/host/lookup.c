@@ -237,8 +237,9 @@ int service_rules_visit(int netlink, service_rule_visitor *visitor, void *arg)
 	} question = {
 		.header = { .nlmsg_len = sizeof(question), .nlmsg_type = RTM_GETRULE, .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
 	};
+	const int ret = nl_ask(netlink, &question.header, read_rule, &visit);
 
-	return nl_ask(netlink, &question.header, read_rule, &visit);
+	return ret == -EOPNOTSUPP || ret == -EAFNOSUPPORT ? 0 : ret; /* a kernel without rules */
 }
 
 /* --- endpoints --- */

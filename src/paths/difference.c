@@ -197,72 +197,26 @@ static void add_rules(const struct difference *difference)
 	}
 }
 
-typedef void on_word(const struct difference *difference, const struct host_rule *rule, void *arg);
-
-/* Calls @each for each device that the choice excludes, by a rule that says so. */
-static void each_word(const struct difference *difference, on_word *each, void *arg)
-{
-	const struct host_word *word = &difference->choice->word;
-	const char *const lists[] = { word->never, word->backup };
-
-	if (!difference->wanted || !difference->wanted->is_alone || difference->wanted->ends)
-		return;
-	for (size_t i = 0; i < 2; i++) {
-		struct host_rule rule = { .priority = i ? HOST_WORD_BACKUP_PRIORITY : HOST_WORD_NEVER_PRIORITY, .protocol = HOST_PROTOCOL_OURS };
-		size_t len;
-
-		for (const char *at = lists[i]; at && *(at += strspn(at, ", ")); at += len) {
-			len = strcspn(at, ", ");
-			snprintf(rule.device, sizeof(rule.device), "%.*s", (int)len, at);
-			if (len < sizeof(rule.device))
-				each(difference, &rule, arg);
-		}
-		for (size_t j = 0; word->paths && j < word->paths->count; j++) {
-			const struct path_wish *wish = &word->paths->wishes[j];
-
-			memcpy(rule.device, wish->device, sizeof(rule.device));
-			if (*wish->device && wish->use == (i ? PATH_USE_BACKUP : PATH_USE_NEVER))
-				each(difference, &rule, arg);
-		}
-	}
-}
-
 static bool is_same_word(const struct host_rule *a, const struct host_rule *b)
 {
 	return is_word(a) && is_word(b) && a->priority == b->priority && strcmp(a->device, b->device) == 0;
 }
 
-static void add_word(const struct difference *difference, const struct host_rule *rule, void *arg)
+static bool is_word_among(const struct host_rule *rule, const struct host_rule *list, size_t count)
 {
-	(void)arg;
-	for (size_t i = 0; i < difference->host->rule_count; i++)
-		if (is_same_word(&difference->host->rules[i], rule))
-			return;
-	for (size_t i = 0; i < difference->out->count; i++)
-		if (difference->out->list[i].kind == PATHS_RULE_ADD && is_same_word(&difference->out->list[i].rule, rule))
-			return;
-	add(difference->out, PATHS_RULE_ADD)->rule = *rule;
+	for (size_t i = 0; i < count; i++)
+		if (is_same_word(rule, &list[i]))
+			return true;
+	return false;
 }
 
-struct word_search {
-	const struct host_rule *rule;
-	bool found;
-};
-
-static void compare_word(const struct difference *difference, const struct host_rule *rule, void *arg)
+static void add_words(const struct difference *difference)
 {
-	struct word_search *search = arg;
+	const struct host *host = difference->host;
 
-	(void)difference;
-	search->found = search->found || is_same_word(search->rule, rule);
-}
-
-static bool is_wanted_word(const struct difference *difference, const struct host_rule *rule)
-{
-	struct word_search search = { .rule = rule };
-
-	each_word(difference, compare_word, &search);
-	return search.found;
+	for (size_t i = 0; difference->wanted && i < difference->wanted->word_count; i++)
+		if (!is_word_among(&difference->wanted->words[i], host->rules, host->rule_count))
+			add(difference->out, PATHS_RULE_ADD)->rule = difference->wanted->words[i];
 }
 
 /* Deletes our rules that aren't wanted, and duplicates of wanted ones. */
@@ -272,7 +226,7 @@ static void delete_rules(const struct difference *difference)
 
 	for (size_t i = 0; i < host->rule_count; i++) {
 		const struct host_rule *rule = &host->rules[i];
-		bool wanted = is_word(rule) && is_wanted_word(difference, rule);
+		bool wanted = difference->wanted && is_word_among(rule, difference->wanted->words, difference->wanted->word_count);
 
 		if (!is_own_rule(difference, rule))
 			continue;
@@ -386,7 +340,7 @@ void paths_difference_find(struct paths_operations *out, const struct paths_want
 	delete_endpoints(&difference);
 	delete_rules(&difference);
 	delete_routes(&difference);
-	each_word(&difference, add_word, NULL);
+	add_words(&difference);
 }
 
 /* --- as commands ------------------------------------------------------------------------ */

@@ -409,6 +409,7 @@ static bool leave_needed(struct paths_mender *mender, struct host *host, const s
 		wanted->networks[left++] = wanted->networks[i];
 	}
 	wanted->count = left;
+	wanted->word_count = 0;
 	wanted->ends = true;
 	return true;
 }

@@ -107,6 +107,8 @@ bool paths_choice_read(struct paths_choice *out, const struct paths_texts *texts
 
 /* --- the wanted state --- */
 
+#define PATHS_WORDS_MAX 24
+
 struct paths_wanted {
 	struct host_network *networks; /* allocated */
 	size_t count;
@@ -115,7 +117,8 @@ struct paths_wanted {
 	bool keeps;               /* no network is left: all endpoints stay (paths_wanted_keeps()) */
 	union sockaddr_ip needed[HOST_ENDPOINTS_USED_MAX]; /* endpoints that stay while a connection has no other subflow */
 	size_t needed_count;
-	bool is_alone;            /* no other program keeps endpoints: so all of this namespace keep to the word */
+	struct host_rule words[PATHS_WORDS_MAX]; /* the excluded devices; none if others make endpoints, which don't keep to that */
+	size_t word_count;
 	bool ends;                /* the manager ends: keep these for open connections, make nothing, and restore the limit */
 };
 

@@ -270,6 +270,38 @@ static bool does_nm_keep(const struct host_managers *managers)
 	return false;
 }
 
+/* Adds a device to the published word, unless it is there or too long for a rule: then programs don't rely on it. */
+static void add_word(struct paths_wanted *out, const char *name, size_t len, enum path_use use)
+{
+	struct host_rule *word = &out->words[out->word_count];
+
+	if (!len || len >= sizeof(word->device) || out->word_count == PATHS_WORDS_MAX)
+		return;
+	*word = (struct host_rule){ .protocol = HOST_PROTOCOL_OURS,
+				    .priority = use == PATH_USE_NEVER ? HOST_WORD_NEVER_PRIORITY : HOST_WORD_BACKUP_PRIORITY };
+	memcpy(word->device, name, len);
+	for (size_t i = 0; i < out->word_count; i++)
+		if (out->words[i].priority == word->priority && strcmp(out->words[i].device, word->device) == 0)
+			return;
+	out->word_count++;
+}
+
+static void find_words(struct paths_wanted *out, const struct host_word *word)
+{
+	const char *const lists[] = { [PATH_USE_BACKUP] = word->backup, [PATH_USE_NEVER] = word->never };
+	size_t len;
+
+	for (int use = PATH_USE_BACKUP; use <= PATH_USE_NEVER; use++) {
+		for (const char *at = lists[use]; at && *(at += strspn(at, ", ")); at += len) {
+			len = strcspn(at, ", ");
+			add_word(out, at, len, (enum path_use)use);
+		}
+		for (size_t i = 0; word->paths && i < word->paths->count; i++)
+			if ((int)word->paths->wishes[i].use == use)
+				add_word(out, word->paths->wishes[i].device, strlen(word->paths->wishes[i].device), (enum path_use)use);
+	}
+}
+
 int paths_wanted_find(struct paths_wanted *out, const struct host *host, const struct paths_choice *choice,
 		      const struct paths_memory *memory)
 {
@@ -288,7 +320,8 @@ int paths_wanted_find(struct paths_wanted *out, const struct host *host, const s
 	}
 	out->limit = find_limit(out);
 	out->may_keep = !host_vpn(host, &choice->word) && !host->managers.mptcpd && !host->managers.userspace;
-	out->is_alone = !host->managers.mptcpd && !host->managers.userspace && !does_nm_keep(&host->managers);
+	if (!host->managers.mptcpd && !host->managers.userspace && !does_nm_keep(&host->managers))
+		find_words(out, &choice->word);
 	out->keeps = out->may_keep && !is_any_used(out);
 	return 0;
 }

@@ -48,11 +48,12 @@ START_TEST(test_word)
 	ck_assert_ptr_null(path_preferences_add(&choice.paths, "wwan8"));
 	choice.word.paths = &choice.paths;
 	look();
-	expect("ip rule add oif tun0 nop priority 8804 protocol 88", "ip rule add oif 'wl[0-9]*' nop priority 8804 protocol 88",
-	       "ip rule add oif wwan9 nop priority 8805 protocol 88");
+	expect("ip rule add oif wwan9 nop priority 8805 protocol 88", "ip rule add oif tun0 nop priority 8804 protocol 88",
+	       "ip rule add oif 'wl[0-9]*' nop priority 8804 protocol 88");
 	settle();
-	wanted.is_alone = false;
-	paths_difference_find(&operations, &wanted, &host, &choice, &memory);
+	host.managers.nm_count = 1;
+	host.managers.nm[0].endpoints = true;
+	look();
 	ck_assert_uint_eq(operations.count, 3);
 	for (size_t i = 0; i < operations.count; i++)
 		ck_assert_int_eq(operations.list[i].kind, PATHS_RULE_DELETE);
