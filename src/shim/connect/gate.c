@@ -201,13 +201,19 @@ bool peek_prepare(int fd, size_t want, int *flags)
 
 /* --- what the reset of a connection shows of the path to its converter --- */
 
-void reset_told(int fd, int error)
+static void reset_seen(int fd)
 {
 	ERRNO_KEPT;
-	const struct conn *conn = error == ECONNRESET ? mptcp_conn(fd) : NULL;
+	const struct conn *conn = mptcp_conn(fd);
 
 	if (conn && conn_in(conn, PHASE(DONE)) && conn->dial.attempt.ask_silent)
 		exchange_reset_silently(&conn->dial.start.own.id);
+}
+
+void reset_told(int fd, int error)
+{
+	if (error == ECONNRESET)
+		reset_seen(fd);
 }
 
 /* --- the first output of an application as early data --- */
