@@ -265,6 +265,8 @@ START_TEST(fixed_cookie_of_any_length)
 }
 END_TEST
 
+#define TEN "1234567890"
+
 static const struct {
 	const char *line, *cookie, *name;
 } names[] = {
@@ -282,6 +284,7 @@ static const struct {
 	{ "cookie # quote\"", "cookie", NULL },
 	{ "cookie # 12345678901234567890123456789012", "cookie", "12345678901234567890123456789012" },
 	{ "cookie # 123456789012345678901234567890123", "cookie", NULL },
+	{ "cookie # " TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN, "cookie", NULL },
 };
 
 /* A name is the only word of a comment, whether the line is raw or was read from a file, and the last line as well. */
@@ -291,6 +294,7 @@ START_TEST(names_of_clients)
 	const char *line = names[_i].line;
 	char name[COOKIES_NAME_MAX + 1], text[256];
 
+	ck_assert(cookies_name_is_right(TEN TEN TEN "12") && !cookies_name_is_right(TEN TEN TEN "123") && !cookies_name_is_right(""));
 	ck_assert_int_eq(cookies_line_name(line, line + strlen(line), name), names[_i].name != NULL);
 	if (names[_i].name)
 		ck_assert_str_eq(name, names[_i].name);

@@ -117,12 +117,61 @@ START_TEST(memory_of_a_prefix)
 }
 END_TEST
 
+/* A prefix may hold half of all at most: two clients of a /24, of which each stays below its own limit. */
+START_TEST(prefix_has_half)
+{
+	const struct limits_settings settings = { .memory = { 40 * MB, 100 * MB }, .prefix_v4 = 32 };
+	struct member a, b;
+
+	configure(&settings);
+	enter(&a, "10.0.0.1");
+	enter(&b, "10.0.0.2");
+	hold(&a, 25 * MB, 6000);
+	hold(&b, 25 * MB, 6000);
+	ck_assert(!a.woken && !b.woken);
+	hold(&b, 26 * MB, 6000);
+	ck_assert(b.woken && !a.woken);
+	leave(&a);
+	leave(&b);
+	finish();
+}
+END_TEST
+
+/* Where all hold too much, who holds less than half of the greediest may stall for ten seconds, and others for two. */
+START_TEST(small_ones_have_longer)
+{
+	const struct limits_settings settings = { .memory = { 100 * MB, 100 * MB }, .prefix_v4 = 32 };
+	struct member fast, slow;
+
+	configure(&settings);
+	enter(&fast, "10.0.0.1");
+	enter(&slow, "10.1.0.1");
+	hold(&slow, 3 * MB, 9999);
+	hold(&fast, 99 * MB, 0);
+	ck_assert(!slow.woken);
+	hold(&slow, 3 * MB, 10000);
+	ck_assert(slow.woken && !fast.woken);
+	leave(&slow);
+	enter(&slow, "10.1.0.1");
+	hold(&fast, 60 * MB, 0);
+	hold(&slow, 45 * MB, 1999);
+	ck_assert(!slow.woken);
+	hold(&slow, 45 * MB, 2000);
+	ck_assert(slow.woken && !fast.woken);
+	leave(&slow);
+	leave(&fast);
+	finish();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("limits_memory");
 	TCase *tcase = tcase_create("limits_memory");
 
 	tcase_add_test(tcase, memory_of_all);
+	tcase_add_test(tcase, prefix_has_half);
+	tcase_add_test(tcase, small_ones_have_longer);
 	tcase_add_test(tcase, memory_of_a_client);
 	tcase_add_test(tcase, memory_of_a_prefix);
 	suite_add_tcase(suite, tcase);
