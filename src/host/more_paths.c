@@ -10,9 +10,9 @@
  *
  *	the path service (convertize paths --manage)   has a rule for each network that it uses, even while it makes the endpoint anew; and
  *	                                               says by rules which devices it never uses, or as a backup (host_model.h)
- *	others                                         who keep endpoints for all networks have made that of each network that is there
+ *	others                                         who keep endpoints for all networks have made that of each network that is ready
  *
- * So Multipath TCP is right if each excluded network is there without an endpoint, or the service excludes it, too.
+ * So Multipath TCP is right if each excluded network is ready without an endpoint, or the service excludes it, too.
  */
 #include "config.h"
 
@@ -103,7 +103,7 @@ const char *word_breach_text(enum word_breach breach)
 		[WORD_ENDPOINT] = "an MPTCP endpoint is on a network that CONVERT_PATHS excludes",
 		[WORD_NO_BACKUP] = "an MPTCP endpoint without the flag backup is on a network that CONVERT_PATHS has for backup",
 		[WORD_SERVICE] = "the path service uses a network that CONVERT_PATHS excludes",
-		[WORD_ABSENT] = "a network that CONVERT_PATHS excludes isn't there now, and may come with an MPTCP endpoint",
+		[WORD_ABSENT] = "a network that CONVERT_PATHS excludes isn't ready now, and may come with an MPTCP endpoint",
 		[WORD_ANNOUNCED] = "the kernel connects to addresses that the converter announces, over any network",
 		[WORD_MANAGER] = "a program manages the paths of Multipath TCP",
 		[WORD_UNKNOWN] = "the kernel doesn't tell this program its MPTCP endpoints",
@@ -140,6 +140,18 @@ static enum path_use word_about(const struct breach *breach, int device, const s
 	return host_word_of(breach->word, NULL, name, address, &preference);
 }
 
+/* Do packets from the address leave by its device? Otherwise the network isn't ready, and a manager may make its endpoint later. */
+static bool is_ready(const struct breach *breach, const struct local_address *address)
+{
+	const bool v4 = IN6_IS_ADDR_V4MAPPED(&address->address);
+	const union sockaddr_ip anywhere = host_way_anywhere(v4 ? AF_INET : AF_INET6);
+	struct host_way way;
+
+	/* by a socket of its own, since the other one is still listing addresses */
+	host_way_ask(-1, v4 == sockaddr_ip_is_v4(breach->to) ? breach->to : &anywhere, &address->address, (unsigned int)address->device, &way);
+	return host_way_leads(&way, (unsigned int)address->device);
+}
+
 /* Notes an address of a network that is excluded. */
 static void note_excluded(void *arg, const struct local_address *address)
 {
@@ -153,7 +165,7 @@ static void note_excluded(void *arg, const struct local_address *address)
 		const struct path_wish *wish = &breach->word->paths->wishes[i];
 
 		if (*wish->device ? strcmp(wish->device, name) == 0 : IN6_ARE_ADDR_EQUAL(&wish->address, &address->address))
-			breach->there[i] |= address->scope == RT_SCOPE_UNIVERSE;
+			breach->there[i] |= address->scope == RT_SCOPE_UNIVERSE && is_ready(breach, address);
 	}
 	if (IN6_IS_ADDR_V4MAPPED(&address->address) != sockaddr_ip_is_v4(breach->to))
 		return;

@@ -54,7 +54,7 @@ enum word_breach {
 	WORD_ENDPOINT,  /* an endpoint there has =never */
 	WORD_NO_BACKUP, /* an endpoint there has =backup, without the kernel's flag */
 	WORD_SERVICE,   /* the path service keeps one there, and makes it again at any time */
-	WORD_ABSENT,    /* the network isn't there now; its endpoint may come with it */
+	WORD_ABSENT,    /* the network isn't ready now; its endpoint may come with it */
 	WORD_ANNOUNCED, /* the kernel connects to addresses that the converter announces, over any network */
 	WORD_MANAGER,   /* a program in user space manages paths */
 	WORD_UNKNOWN,   /* the kernel doesn't tell */

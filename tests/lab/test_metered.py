@@ -14,6 +14,7 @@ SIZE = 1500000
 STANDBY = 4000  # bytes of a subflow that stands by, from its SYN to its end, both ways
 NOBODY = 65534
 MPTCP, TCP = "converted over MPTCP", "converted over TCP"
+LTE = {"down": "link set lte down", "up": "link set lte up", "route": "route add default via 10.2.0.1 dev lte metric 200"}
 COUNTERS = """add table inet metered
 add counter inet metered lte
 add chain inet metered out { type filter hook output priority 0; }
@@ -116,7 +117,9 @@ def test_situations():
             # the endpoints and limits, the wish, is it kept by Multipath TCP?
             ("no endpoint there", ["endpoint delete id %d" % number for number in (3, 4)] + ["limits set add_addr_accepted 0"], "lte=never", True),
             ("the same", [], "lte=backup", True),
-            ("the same, and a network that isn't there", [], "wwan9=never", False),
+            ("the same, while its device is down, with its address", ["down"], "lte=never", False),
+            ("the same, without a route", ["up"], "lte=never", False),
+            ("the same, and a network that isn't there", ["route"], "wwan9=never", False),
             ("the same, and a device without an address", [], "lo=never", False),
             ("addresses that a converter announces", ["limits set add_addr_accepted 2"], "lte=never", False),
             ("the same", [], "lte=backup", False),
@@ -128,7 +131,7 @@ def test_situations():
         ]
         for name, changes, wish, multipath in situations:
             for change in changes:
-                lab.client.ip("mptcp " + change)
+                lab.client.ip(LTE[change] if change in LTE else "mptcp " + change)
             count, log = transfer(lab, wish)
             equal((count, MPTCP in log, TCP in log), (0, multipath, not multipath), "%s, %s, in\n%s" % (name, wish, log))
         # a program that manages paths may do so at any time
