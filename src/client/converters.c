@@ -81,12 +81,14 @@ const union sockaddr_ip *converters_address(int index)
 	return &converters[index].addr;
 }
 
-bool converters_is_of(int index, size_t setting)
+/* Does converter @index come from the part @setting of CONVERT_ADDR? */
+static bool is_of(int index, size_t setting)
 {
 	return converters[index].setting == setting;
 }
 
-bool converters_include(const union sockaddr_ip *destination)
+/* Is @destination on the host of a converter, at whatever port? */
+static bool include(const union sockaddr_ip *destination)
 {
 	int count = converters_count();
 
@@ -96,12 +98,14 @@ bool converters_include(const union sockaddr_ip *destination)
 	return false;
 }
 
-bool converters_may_resolve(const struct settings *settings, size_t setting)
+/* Is that part a name that no thread has resolved within the last 30 s? For a name without an address the time is shorter. */
+static bool may_resolve(const struct settings *settings, size_t setting)
 {
 	return settings->converters[setting].name[0] && atomic_load(&resolve_at[setting]) <= clock_seconds();
 }
 
-void converters_resolve(const struct settings *settings, size_t setting, const char **reason)
+/* Resolves that name, and adds its addresses. Blocks, and allocates memory. @reason: set to a static text if there are none. */
+static void resolve(const struct settings *settings, size_t setting, const char **reason)
 {
 	const struct settings_converter *converter = &settings->converters[setting];
 	union sockaddr_ip found[CONVERTERS_MAX];
@@ -203,7 +207,8 @@ bool converters_forget_cookie(int index, converters_cookie_number number)
 	return true;
 }
 
-void converters_renew_cookie(int index, const struct cache_converter *found)
+/* Takes over the cookie that another process has learned. */
+static void renew_cookie(int index, const struct cache_converter *found)
 {
 	converters_cookie_number number = converters_cookie_current(index);
 	const struct cookie *cookie = cookie_of(index, number);
@@ -277,7 +282,7 @@ static void renew(int i)
 	converters_noted(i, CACHE_FACTS_ALL, &found);
 	converters_renew_facts(i, &found, now);
 	converters_renew_refusals(i, &found, now);
-	converters_renew_cookie(i, &found);
+	renew_cookie(i, &found);
 	converters_renew_path(i, &found);
 }
 
@@ -289,7 +294,7 @@ static int choose_of(const struct pass *pass, size_t setting)
 	for (int i = 0; i < count; i++) {
 		const char *why;
 
-		if (!converters_is_of(i, setting) || pass->query->tried >> i & 1)
+		if (!is_of(i, setting) || pass->query->tried >> i & 1)
 			continue;
 		renew(i);
 		why = obstacle(pass, i);
@@ -306,10 +311,10 @@ static int choose(const struct pass *pass)
 	for (size_t i = 0; i < pass->settings->converter_count; i++) {
 		int index = choose_of(pass, i);
 
-		if (index == CONVERTERS_NONE && converters_may_resolve(pass->settings, i)) {
+		if (index == CONVERTERS_NONE && may_resolve(pass->settings, i)) {
 			if (!pass->query->may_resolve)
 				return CONVERTERS_UNRESOLVED;
-			converters_resolve(pass->settings, i, pass->reason);
+			resolve(pass->settings, i, pass->reason);
 			index = choose_of(pass, i);
 		}
 		if (index != CONVERTERS_NONE)
@@ -359,7 +364,7 @@ int converters_choose(const struct settings *settings, const struct converters_q
 	index = choose_best(&pass);
 	if (!*reason)
 		*reason = "the converter's name has no address";
-	if (!converters_include(query->destination))
+	if (!include(query->destination))
 		return index;
 	*verdict = POLICY_DIRECT_CONVERTER;
 	*reason = policy_reason(*verdict);

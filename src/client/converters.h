@@ -23,24 +23,6 @@ int converters_count(void);
 /* Returns the address of converter @index, with its port. */
 const union sockaddr_ip *converters_address(int index);
 
-/* Does converter @index come from the part @setting of CONVERT_ADDR (settings.converters)? */
-bool converters_is_of(int index, size_t setting);
-
-/* Is @destination on the host of a converter, at whatever port? */
-bool converters_include(const union sockaddr_ip *destination);
-
-/*
- * Is the part @setting of CONVERT_ADDR a name that no thread has resolved within the last 30 s? For a name without an address the time is
- * shorter.
- */
-bool converters_may_resolve(const struct settings *settings, size_t setting);
-
-/*
- * converters_resolve() - resolve the name in the part @setting of CONVERT_ADDR, and add its addresses
- * Blocks, and allocates memory, as resolve_converter() does. @reason: set to a static text if there are none.
- */
-void converters_resolve(const struct settings *settings, size_t setting, const char **reason);
-
 /*
  * converters_note(), converters_noted() - write and read the facts about converter @index in the user's cache
  * As cache_converter_update() and cache_converter_get().
@@ -96,9 +78,6 @@ bool converters_learn_cookie(int index, struct convert_span cookie);
  * The converter has another key by now, or we have another address. Returns false if we didn't learn that cookie from the converter.
  */
 bool converters_forget_cookie(int index, converters_cookie_number number);
-
-/* Takes over the cookie in @found, from converters_noted(), if CACHE_COOKIE is known. */
-void converters_renew_cookie(int index, const struct cache_converter *found);
 
 /*
  * converters_forget() - forget the facts that this process has learned of converters, paths and destinations

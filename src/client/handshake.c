@@ -74,13 +74,22 @@ static struct handshake_step fail(enum handshake_fault fault, int error, const c
 	};
 }
 
+#define SERVER_CLASS_FIRST 96
+#define SERVER_CLASS_LAST 127
+
+/* Did the server cause it (96-127), rather than the client or the converter? */
+static bool is_server_error(uint8_t code)
+{
+	return code >= SERVER_CLASS_FIRST && code <= SERVER_CLASS_LAST;
+}
+
 static enum handshake_fault fault_of(uint8_t code)
 {
 	/*
 	 * A converter reports a server that never answers as Network Failure. If we blamed the converter, one dead server would keep
 	 * clients away from it.
 	 */
-	if (errno_map_is_server(code) || code == CONVERT_ERROR_NETWORK_FAILURE)
+	if (is_server_error(code) || code == CONVERT_ERROR_NETWORK_FAILURE)
 		return HANDSHAKE_FAULT_SERVER;
 	return code == CONVERT_ERROR_NOT_AUTHORIZED ? HANDSHAKE_FAULT_REFUSED :
 						      HANDSHAKE_FAULT_CONVERTER;
@@ -228,9 +237,6 @@ bool synack_is_silent(uint8_t options, bool whole)
 
 /* --- the errno for an Error TLV --- */
 
-#define SERVER_CLASS_FIRST 96
-#define SERVER_CLASS_LAST 127
-
 /* Linux's errno for each code of ICMP Destination Unreachable: icmp_err_convert[], net/ipv4/icmp.c. */
 static const int icmp_errno[] = {
 	ENETUNREACH, EHOSTUNREACH, ENOPROTOOPT,	 ECONNREFUSED, EMSGSIZE,     EOPNOTSUPP,
@@ -271,10 +277,5 @@ int errno_map_error(uint8_t code, uint8_t value, bool ipv4)
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		if (table[i].code == code)
 			return table[i].error;
-	return errno_map_is_server(code) ? EHOSTUNREACH : ECONNREFUSED;
-}
-
-bool errno_map_is_server(uint8_t code)
-{
-	return code >= SERVER_CLASS_FIRST && code <= SERVER_CLASS_LAST;
+	return is_server_error(code) ? EHOSTUNREACH : ECONNREFUSED;
 }

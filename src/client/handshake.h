@@ -52,33 +52,33 @@ enum handshake_server_mptcp {
 /* The content of a request beside the server's address. */
 struct handshake_ask {
 	struct convert_span cookie; /* length 0: none */
-	bool mptcp; /* Multipath TCP towards the server, too: an Extended Connect TLV (Section 7.5) */
-	bool info;  /* which TCP extensions does the converter support (Section 6.2.3)? */
-	unsigned int hold_ms; /* the converter may withhold the SYN for so many ms (Hold Time TLV, doc/private-tlvs.md); 0: no TLV */
+	bool mptcp;                 /* Multipath TCP towards the server, too: an Extended Connect TLV (Section 7.5) */
+	bool info;                  /* which TCP extensions does the converter support (Section 6.2.3)? */
+	unsigned int hold_ms;       /* the converter may withhold the SYN for so many ms (Hold Time TLV, doc/private-tlvs.md); 0: no TLV */
 	/* A Silence TLV (doc/private-tlvs.md), which excludes mptcp and info: */
-	bool silent;     /* no response if the SYN+ACK says it all: synack_is_silent() */
-	bool blind;      /* if silent: no response at all; the network's own means report errors */
-	bool over_mptcp; /* if silent: the request goes over Multipath TCP; the converter serves it that way or not at all */
-	uint64_t attempt; /* if blind: a random number, by which the converter recognizes a repeated request; 0: none */
+	bool silent;                /* no response if the SYN+ACK says it all: synack_is_silent() */
+	bool blind;                 /* if silent: no response at all; the network's own means report errors */
+	bool over_mptcp;            /* if silent: the request goes over Multipath TCP; the converter serves it that way or not at all */
+	uint64_t attempt;           /* if blind: a random number, by which the converter recognizes a repeated request; 0: none */
 };
 
 struct handshake_step {
 	enum handshake_verdict verdict;
 	enum handshake_fault fault;
-	size_t length;      /* bytes, counted from the start of the stream */
-	int error;          /* errno of connect(2), positive */
-	const char *reason; /* a static text for the log */
-	unsigned int rest;  /* FAIL: leave the converter alone for so many seconds; only for this server if fault is REFUSED or SERVER */
+	size_t length;                  /* bytes, counted from the start of the stream */
+	int error;                      /* errno of connect(2), positive */
+	const char *reason;             /* a static text for the log */
+	unsigned int rest;              /* FAIL: so many seconds nobody asks the converter; REFUSED, SERVER: for this server */
 	enum handshake_remedy remedy;
-	struct convert_span cookie; /* for the remedy; points into the bytes that were shown */
+	struct convert_span cookie;     /* for the remedy; points into the bytes that were shown */
 	enum handshake_server_mptcp server_mptcp;
-	bool has_supported;            /* DONE: the answer to an Info TLV is there, */
-	struct convert_span supported; /* TCP option kinds, padded with 0, in the bytes shown */
-	unsigned int withheld_ms;      /* with has_supported: the converter withholds SYNs for so many ms at most; 0: it doesn't */
-	bool corrects_windows;         /* with has_supported: it corrects windows of MPTCP SYNs with data (doc/private-tlvs.md) */
+	bool has_supported;             /* DONE: the answer to an Info TLV is there, */
+	struct convert_span supported;  /* TCP option kinds, padded with 0, in the bytes shown */
+	unsigned int withheld_ms;       /* with has_supported: the converter withholds SYNs for so many ms at most; 0: it doesn't */
+	bool corrects_windows;          /* with has_supported: it corrects windows of MPTCP SYNs with data (doc/private-tlvs.md) */
 	bool takes_silent, takes_blind; /* with has_supported: it takes silent requests, blind ones */
-	bool takes_repeats; /* the same: it recognizes repeated blind requests by their attempt */
-	bool takes_hold_times; /* the same: it understands Hold Time TLVs */
+	bool takes_repeats;             /* the same: it recognizes repeated blind requests by their attempt */
+	bool takes_hold_times;          /* the same: it understands Hold Time TLVs */
 };
 
 /*
@@ -192,8 +192,5 @@ bool synack_is_silent(uint8_t options, bool whole);
  * The same table is in libconvert.so(7).
  */
 int errno_map_error(uint8_t code, uint8_t value, bool ipv4);
-
-/* Did the server cause it (96-127), rather than the client or the converter? */
-bool errno_map_is_server(uint8_t code);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * attempt.c - one attempt at a converter: the contents of the request, the SYN, and its data
+ * attempt.c - which converter is asked, and one attempt at it: the contents of the request, the SYN, and its data
  *
  * The SYN carries the request, and early data behind it (MSG_FASTOPEN, without a cookie). If the kernel or the converter takes only part of
  * the data in the SYN, or none, we send the rest as soon as the handshake is over (attempt.want_output).
@@ -19,12 +19,80 @@
 #include <linux/tcp.h>
 #include <string.h>
 
+void dial_log(const struct dial *dial, const char *verdict, const char *detail)
+{
+	char server[SOCKADDR_STRLEN];
+
+	dial_host.log("%s: %s%s after %.1f ms", sockaddr_ip_format(&dial->server, server), verdict, detail,
+		      (double)(dial_host.clock() - dial->started) / 1e6);
+}
+
+void dial_stop(struct dial *dial)
+{
+	path_start_end(&dial->start);
+}
+
 void attempt_wake(struct dial *dial)
 {
 	const int64_t converter = dial->attempt.wake_at, path = dial->start.look_at;
 
 	dial->ops->wake(dial, path && (!converter || path < converter) ? path : converter);
 }
+
+/* --- which converter --- */
+
+static bool are_paths_forbidden(const struct dial *dial, const struct converters_query *query, struct dial_end *end)
+{
+	if (!dial->start.may_move || !path_list_is_forbidden(dial_host.settings, query))
+		return false;
+	end->reason = "CONVERT_PATHS allows no network that leads to a converter";
+	return true;
+}
+
+enum dial_state dial_next(struct dial *dial, bool hold, struct dial_end *end)
+{
+	struct converters_query query = dial->ops->query(dial);
+	char text[SOCKADDR_STRLEN];
+	const char *refused = NULL;
+	union sockaddr_ip addr;
+	int index, ret;
+
+	*end = (struct dial_end){ .verdict = POLICY_CONVERT, .error = ENETUNREACH };
+	if (are_paths_forbidden(dial, &query, end))
+		return DIAL_REFUSED;
+	for (;;) {
+		index = converters_choose(dial_host.settings, &query, &addr, &end->verdict, &end->reason);
+		if (index < 0)
+			break;
+		index = path_start_choose(&dial->start, &query, index, &addr);
+		dial->attempt = (struct attempt){ .addr = addr, .converter = (uint8_t)index };
+		ret = attempt_begin(dial, hold);
+		if (ret >= 0)
+			return (enum dial_state)ret;
+		/* An error at once is about routes or this socket: no reason to let the converter rest. */
+		end->error = -ret;
+		refused = error_text(-ret);
+		dial_host.log("converter %s: %s", sockaddr_ip_format(&dial->attempt.addr, text), refused);
+		dial->tried |= 1u << index;
+		query.tried = dial->tried;
+	}
+	/* converters_choose() doesn't know the errors of the converters that we tried; the program gets the last one. */
+	if (refused && end->verdict == POLICY_CONVERT)
+		end->reason = refused;
+	return index == CONVERTERS_UNRESOLVED ? DIAL_RESOLVING : DIAL_REFUSED;
+}
+
+enum dial_state dial_refused(const struct dial *dial, struct dial_end *end)
+{
+	const bool closed = dial_host.settings->fail_closed && end->verdict == POLICY_CONVERT;
+	char text[SOCKADDR_STRLEN];
+
+	dial_host.log("%s: %s: %s%s", sockaddr_ip_format(&dial->server, text), closed ? "failed" : "direct", end->reason,
+		      closed ? ", and CONVERT_FALLBACK is none" : "");
+	return closed ? DIAL_FAILED : DIAL_DIRECT;
+}
+
+/* --- the request --- */
 
 struct handshake_ask dial_ask(const struct dial *dial)
 {
@@ -252,7 +320,8 @@ static int ask_prepare(struct dial *dial)
 	if (ret < 0)
 		return ret;
 	attempt->way = dial->mptcp ? ASK_MPTCP_SYN : ASK_TCP;
-	ask = exchange_ask(dial_host.settings, &dial->start.own.id, &dial->server, dial->mptcp, converters_cookie_current(attempt->converter));
+	ask = exchange_ask(dial_host.settings, &dial->start.own.id, &dial->server, dial->mptcp,
+			   converters_cookie_current(attempt->converter));
 	if (dial->ops->allows(dial, DIAL_USE_BLIND) && dial_wants_syn_data(dial) && !paths_doubt_syn_data(&dial->start.own.id))
 		exchange_ask_blindly(dial_host.settings, &dial->start.own.id, &ask);
 	attempt->ask_info = ask.info;
@@ -305,6 +374,31 @@ int dial_send_held(struct dial *dial)
 	dial->attempt.syn_data = dial->attempt.sent > 0;
 	synack_expect(dial);
 	return ret == -EINPROGRESS || ret == -EAGAIN ? 0 : ret;
+}
+
+bool dial_is_unanswered(const struct dial *dial, const struct tcp_info *info)
+{
+	return info->tcpi_state == TCPINFO_SYN_SENT ||
+	       /* on a Multipath TCP socket's first subflow; other subflows exist only after the acknowledgement */
+	       (dial->start.request_at && info->tcpi_state == TCPINFO_ESTABLISHED && info->tcpi_unacked);
+}
+
+bool attempt_is_unanswered(void *owner)
+{
+	struct dial *dial = owner;
+	struct tcp_info info;
+
+	dial->ops->info(dial, &info);
+	return dial_is_unanswered(dial, &info);
+}
+
+enum survey_syn attempt_syn(const struct dial *dial)
+{
+	if (dial->start.request_at)
+		return SURVEY_BEHIND;
+	if (!dial->attempt.syn_data)
+		return SURVEY_PLAIN;
+	return dial->attempt.ask_blind ? SURVEY_DATA_ONLY : SURVEY_DATA;
 }
 
 void attempt_answered(struct dial *dial, const struct tcp_info *info)

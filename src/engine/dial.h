@@ -140,11 +140,11 @@ enum dial_state {
 };
 
 struct dial_end {
-	int error;          /* a positive errno: FAILED, BLIND */
-	const char *reason; /* static, for the log: REFUSED, DIRECT, FAILED, BLIND */
-	enum ask_way way;   /* BLIND: the way of asking to use next */
+	int error;                   /* a positive errno: FAILED, BLIND */
+	const char *reason;          /* static, for the log: REFUSED, DIRECT, FAILED, BLIND */
+	enum ask_way way;            /* BLIND: the way of asking to use next */
 	enum policy_verdict verdict; /* REFUSED: POLICY_CONVERT if it should have been converted */
-	bool told;          /* FAILED: the converter has reported the server's failure */
+	bool told;                   /* FAILED: the converter has reported the server's failure */
 };
 
 /*
@@ -226,6 +226,12 @@ int attempt_again(struct dial *dial);
 
 /* attempt_anew() - ask it again by @way. CONVERT_TIMEOUT continues, but at least half of it is left. Returns 0 or -errno. */
 int attempt_anew(struct dial *dial, enum ask_way way);
+
+/* Does dial_is_unanswered() hold of the socket of the dial @owner? */
+bool attempt_is_unanswered(void *owner);
+
+/* Returns the kind of the unanswered SYN or request. */
+enum survey_syn attempt_syn(const struct dial *dial);
 
 /* attempt_answered() - note, once, the round trip of the path after the SYN was answered. @info: of the socket */
 void attempt_answered(struct dial *dial, const struct tcp_info *info);

@@ -31,17 +31,17 @@ void dial_init(const struct dial_host *host);
 
 /* The path of a connection's SYN, and the watch over it until the SYN, or the request behind the handshake, is answered. */
 struct path_start {
-	struct path own;    /* the usual path while its source is :: */
-	bool may_move;      /* the program has chosen neither an address nor a device */
-	bool placed;        /* the socket is bound to a network that we chose */
-	bool tried_path;    /* the connection has begun a trial of a failed path */
-	uint8_t moves;      /* how often the connection has begun anew on another path */
-	uint8_t survey;     /* the number of this connection's survey; 0: none */
-	bool others_ask;    /* path_start_ask() has found another connection that asks */
+	struct path own;        /* the usual path while its source is :: */
+	bool may_move;          /* the program has chosen neither an address nor a device */
+	bool placed;            /* the socket is bound to a network that we chose */
+	bool tried_path;        /* the connection has begun a trial of a failed path */
+	uint8_t moves;          /* how often the connection has begun anew on another path */
+	uint8_t survey;         /* the number of this connection's survey; 0: none */
+	bool others_ask;        /* path_start_ask() has found another connection that asks */
 	_Atomic int64_t serial; /* identifies the connection in this process */
-	int64_t syn_at;     /* CLOCK_MONOTONIC in ns, like all below: when the SYN was sent */
-	int64_t request_at; /* when the request was sent behind the handshake; 0: it wasn't */
-	int64_t look_at;    /* when to look at the path; 0: never */
+	int64_t syn_at;         /* CLOCK_MONOTONIC in ns, like all below: when the SYN was sent */
+	int64_t request_at;     /* when the request was sent behind the handshake; 0: it wasn't */
+	int64_t look_at;        /* when to look at the path; 0: never */
 };
 
 /* path_start_init() - call it before the first SYN. @may_move: as in the struct; @source: the address that the program chose, or :: */

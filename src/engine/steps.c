@@ -28,17 +28,11 @@
 #include <linux/tcp.h>
 #include <stdio.h>
 
-void dial_log(const struct dial *dial, const char *verdict, const char *detail)
+static void converter_log(const struct dial *dial, const char *what, const char *more)
 {
-	char server[SOCKADDR_STRLEN];
+	char text[SOCKADDR_STRLEN];
 
-	dial_host.log("%s: %s%s after %.1f ms", sockaddr_ip_format(&dial->server, server), verdict, detail,
-		      (double)(dial_host.clock() - dial->started) / 1e6);
-}
-
-void dial_stop(struct dial *dial)
-{
-	path_start_end(&dial->start);
+	dial_host.log("converter %s: %s%s", sockaddr_ip_format(&dial->attempt.addr, text), what, more);
 }
 
 static void disconnect(struct dial *dial)
@@ -58,59 +52,6 @@ static enum dial_state fail(struct dial_end *end, int error, const char *reason)
 	end->error = error;
 	end->reason = reason;
 	return DIAL_FAILED;
-}
-
-/* --- which converter --- */
-
-static bool are_paths_forbidden(const struct dial *dial, const struct converters_query *query, struct dial_end *end)
-{
-	if (!dial->start.may_move || !path_list_is_forbidden(dial_host.settings, query))
-		return false;
-	end->reason = "CONVERT_PATHS allows no network that leads to a converter";
-	return true;
-}
-
-enum dial_state dial_next(struct dial *dial, bool hold, struct dial_end *end)
-{
-	struct converters_query query = dial->ops->query(dial);
-	char text[SOCKADDR_STRLEN];
-	const char *refused = NULL;
-	union sockaddr_ip addr;
-	int index, ret;
-
-	*end = (struct dial_end){ .verdict = POLICY_CONVERT, .error = ENETUNREACH };
-	if (are_paths_forbidden(dial, &query, end))
-		return DIAL_REFUSED;
-	for (;;) {
-		index = converters_choose(dial_host.settings, &query, &addr, &end->verdict, &end->reason);
-		if (index < 0)
-			break;
-		index = path_start_choose(&dial->start, &query, index, &addr);
-		dial->attempt = (struct attempt){ .addr = addr, .converter = (uint8_t)index };
-		ret = attempt_begin(dial, hold);
-		if (ret >= 0)
-			return (enum dial_state)ret;
-		/* An error at once is about routes or this socket: no reason to let the converter rest. */
-		end->error = -ret;
-		refused = error_text(-ret);
-		dial_host.log("converter %s: %s", sockaddr_ip_format(&dial->attempt.addr, text), refused);
-		dial->tried |= 1u << index;
-		query.tried = dial->tried;
-	}
-	/* converters_choose() doesn't know the errors of the converters that we tried; the program gets the last one. */
-	if (refused && end->verdict == POLICY_CONVERT)
-		end->reason = refused;
-	return index == CONVERTERS_UNRESOLVED ? DIAL_RESOLVING : DIAL_REFUSED;
-}
-
-enum dial_state dial_refused(const struct dial *dial, struct dial_end *end)
-{
-	const bool closed = dial_host.settings->fail_closed && end->verdict == POLICY_CONVERT;
-	char text[SOCKADDR_STRLEN];
-
-	dial_host.log("%s: %s: %s%s", sockaddr_ip_format(&dial->server, text), closed ? "failed" : "direct", end->reason,
-		      closed ? ", and CONVERT_FALLBACK is none" : "");
-	return closed ? DIAL_FAILED : DIAL_DIRECT;
 }
 
 /* Asks the next converter after one has failed with @error for @reason, or connects directly. */
@@ -134,22 +75,6 @@ enum dial_state dial_resolved(struct dial *dial, struct dial_end *end)
 
 /* --- ends of an attempt --- */
 
-bool dial_is_unanswered(const struct dial *dial, const struct tcp_info *info)
-{
-	return info->tcpi_state == TCPINFO_SYN_SENT ||
-	       /* on a Multipath TCP socket's first subflow; other subflows exist only after the acknowledgement */
-	       (dial->start.request_at && info->tcpi_state == TCPINFO_ESTABLISHED && info->tcpi_unacked);
-}
-
-static bool is_unanswered(void *owner)
-{
-	struct dial *dial = owner;
-	struct tcp_info info;
-
-	dial->ops->info(dial, &info);
-	return dial_is_unanswered(dial, &info);
-}
-
 /* Lets a converter rest that has failed, as @why says, and goes on without it. */
 static enum dial_state converter_failed(struct dial *dial, const struct handshake_step *why, struct dial_end *end)
 {
@@ -166,7 +91,7 @@ static enum dial_state converter_failed(struct dial *dial, const struct handshak
 		return fail(end, error, reason);
 	dial->tried |= 1u << dial->attempt.converter;
 	/* The usual path is silent, and so is the path that the dial has moved to without proof: no network is better. */
-	if (dial->start.placed && is_unanswered(dial) && !path_works(paths_facts_kept(&dial->start.own.id).state))
+	if (dial->start.placed && attempt_is_unanswered(dial) && !path_works(paths_facts_kept(&dial->start.own.id).state))
 		path_start_give_back(&dial->start);
 	disconnect(dial);
 	return go_on(dial, error, reason, end);
@@ -175,9 +100,7 @@ static enum dial_state converter_failed(struct dial *dial, const struct handshak
 /* The converter has failed on the network that the program has chosen, which tells nothing about others: nobody leaves it alone. */
 static enum dial_state network_failed(struct dial *dial, struct handshake_step why, struct dial_end *end)
 {
-	char text[SOCKADDR_STRLEN];
-
-	dial_host.log("converter %s: %s, on the network that the program has chosen", sockaddr_ip_format(&dial->attempt.addr, text), why.reason);
+	converter_log(dial, why.reason, ", on the network that the program has chosen");
 	why.rest = 0;
 	return converter_failed(dial, &why, end);
 }
@@ -213,11 +136,9 @@ static enum dial_state blind_lost(enum ask_way way, int error, const char *reaso
 static enum dial_state begin_anew(struct dial *dial, enum ask_way way, bool known, struct dial_end *end)
 {
 	const bool later = way == ASK_TCP && !known && !dial->attempt.ask_blind;
-	char text[SOCKADDR_STRLEN];
 
-	dial_host.log("converter %s: %s", sockaddr_ip_format(&dial->attempt.addr, text),
-		      way == ASK_TCP ? "Multipath TCP is lost on the way, asked over TCP" :
-					 "data in the SYN was not taken, asked behind the handshake");
+	converter_log(dial, way == ASK_TCP ? "Multipath TCP is lost on the way, asked over TCP" :
+					     "data in the SYN was not taken, asked behind the handshake", "");
 	dial->attempt.fell_back = later ? dial->start.syn_at : 0;
 	if (!stack_is_small() && !later)
 		exchange_way_failed(&dial->start.own.id, way, dial->start.syn_at);
@@ -248,10 +169,8 @@ static enum dial_state begin_at(struct dial *dial, const union sockaddr_ip *addr
 static enum dial_state begin_behind(struct dial *dial, struct dial_end *end)
 {
 	const enum ask_way way = dial->mptcp ? ASK_MPTCP : ASK_TCP;
-	char text[SOCKADDR_STRLEN];
 
-	dial_host.log("converter %s: SYNs with data are lost on the way, asked behind the handshake",
-		      sockaddr_ip_format(&dial->attempt.addr, text));
+	converter_log(dial, "SYNs with data are lost on the way, asked behind the handshake", "");
 	if (dial->attempt.ask_blind)
 		return blind_lost(way, ECONNRESET, "SYNs with data are lost on the way", end);
 	disconnect(dial);
@@ -293,14 +212,13 @@ static bool has_remedy(struct dial *dial, const struct handshake_step *told)
  */
 static enum dial_state refused(struct dial *dial, const struct handshake_step *why, struct dial_end *end)
 {
-	char text[SOCKADDR_STRLEN];
 	enum dial_state state;
 
 	if (leave_refused(dial, CACHE_PATH_REFUSES, why->reason, &state, end))
 		return state;
 	if (dial->wrote || dial->start.moves || dial->attempt.repeated)
 		return dial->start.may_move ? converter_failed(dial, why, end) : network_failed(dial, *why, end);
-	dial_host.log("converter %s: %s, asked once more", sockaddr_ip_format(&dial->attempt.addr, text), why->reason);
+	converter_log(dial, why->reason, ", asked once more");
 	dial->attempt.repeated = true;
 	return ask_again(dial, end);
 }
@@ -476,11 +394,8 @@ static enum dial_state confirm(struct dial *dial, struct dial_seen *seen)
 /* Ends a connection that the program was told of. To the program it looks like the reset of a server that is gone. */
 static enum dial_state unreached(struct dial *dial, const struct handshake_step *told, struct dial_end *end)
 {
-	char text[SOCKADDR_STRLEN];
-
 	if (told->fault != HANDSHAKE_FAULT_PROTOCOL) {
-		dial_host.log("converter %s: its SYN+ACK confirmed a server that it has not reached",
-			      sockaddr_ip_format(&dial->attempt.addr, text));
+		converter_log(dial, "its SYN+ACK confirmed a server that it has not reached", "");
 		converters_withholds_nothing(dial->attempt.converter);
 	}
 	return fail(end, ECONNRESET, told->reason);
@@ -559,19 +474,10 @@ static void probe(struct dial *dial, struct dial_seen *seen)
 		dial->attempt.probing_since = dial_host.clock();
 }
 
-static enum survey_syn unanswered(const struct dial *dial)
-{
-	if (dial->start.request_at)
-		return SURVEY_BEHIND;
-	if (!dial->attempt.syn_data)
-		return SURVEY_PLAIN;
-	return dial->attempt.ask_blind ? SURVEY_DATA_ONLY : SURVEY_DATA;
-}
-
 /* Checks the path. Returns false if the connection keeps it, else true with the state of the new attempt. */
 static bool path_step(struct dial *dial, struct dial_seen *seen, enum dial_state *state, struct dial_end *end)
 {
-	const struct path_start_syn syn = { unanswered(dial), is_unanswered, dial };
+	const struct path_start_syn syn = { attempt_syn(dial), attempt_is_unanswered, dial };
 	struct converters_query query;
 	union sockaddr_ip addr;
 	enum paths_do what = PATHS_WAIT;
@@ -579,7 +485,7 @@ static bool path_step(struct dial *dial, struct dial_seen *seen, enum dial_state
 	seen->path_looked = true;
 	if (stack_is_small()) {
 		path_start_put_off(&dial->start);
-	} else if (dial->wrote || !is_unanswered(dial)) {
+	} else if (dial->wrote || !attempt_is_unanswered(dial)) {
 		path_start_end(&dial->start);
 	} else {
 		query = dial->ops->query(dial);
@@ -612,7 +518,6 @@ static enum dial_state give_up(struct dial *dial, bool alive, struct dial_end *e
 	const enum path_answer answer = alive || dial->attempt.awaited ? PATH_SILENT : path_start_asked(&dial->start);
 	const int converter = dial->attempt.converter;
 	struct handshake_step why;
-	char text[SOCKADDR_STRLEN];
 
 	if (answer == PATH_SILENT && !alive && !dial->start.may_move && !path_is_usual(&dial->start.own.id))
 		return network_failed(dial, handshake_on_silence(false), end);
@@ -624,10 +529,9 @@ static enum dial_state give_up(struct dial *dial, bool alive, struct dial_end *e
 	why.rest = 0;
 	if (answer == PATH_UNASKED)
 		converters_rest_here(converter, HANDSHAKE_REST_SECONDS);
-	dial_host.log("converter %s: %s, %s", sockaddr_ip_format(&dial->attempt.addr, text), why.reason,
-		      answer == PATH_ANSWERS ? "but it answers others" :
-		      answer == PATH_UNASKED ? "left alone for 30 s by this process" :
-					       "another connection asks whether it answers");
+	converter_log(dial, why.reason, answer == PATH_ANSWERS ? ", but it answers others" :
+					answer == PATH_UNASKED ? ", left alone for 30 s by this process" :
+								 ", another connection asks whether it answers");
 	return converter_failed(dial, &why, end);
 }
 
