@@ -107,12 +107,13 @@ static void on_packet(void *arg, uint32_t id, uint8_t *bytes, size_t len)
 	enum syn_packet_status status = syn_packet_parse(bytes, len, &packet.syn);
 	uint8_t native = NATIVE_NONE;
 	enum hold_verdict verdict;
+	bool changed;
 
 	count_missed(hold, id);
 	if (status != SYN_PACKET_OK || !hold->configured) {
 		log_debug("SYN not looked at: %s", syn_packet_status_name(status));
 		hold->calls->on_unreadable(hold->arg);
-		hold_queue_pass(hold->queue, id);
+		hold_queue_verdict(hold->queue, id, true, NULL, 0);
 		return;
 	}
 	packet.flow = (struct hold_flow){ packet.syn.flow, packet.syn.isn };
@@ -122,14 +123,10 @@ static void on_packet(void *arg, uint32_t id, uint8_t *bytes, size_t len)
 	if (verdict == HOLD_WITHHOLD)
 		return;
 	hold->calls->on_verdict(hold->arg, verdict);
-	if (is_drop(verdict)) {
-		hold_queue_drop(hold->queue, id);
-	} else if (packet.syn.payload_len || verdict == HOLD_REFUSE) {
+	changed = !is_drop(verdict) && (packet.syn.payload_len || verdict == HOLD_REFUSE);
+	if (changed)
 		change(bytes, &packet.syn, verdict, native);
-		hold_queue_pass_changed(hold->queue, id, bytes, len);
-	} else {
-		hold_queue_pass(hold->queue, id);
-	}
+	hold_queue_verdict(hold->queue, id, !is_drop(verdict), changed ? bytes : NULL, changed ? len : 0);
 }
 
 /* ----- withheld SYNs ----- */
@@ -171,9 +168,9 @@ bool hold_release(struct hold *hold, struct hold_syn *syn, enum hold_verdict ver
 	/* Before the verdict, there is no connection that could take it. */
 	gone = keep || !hold_table_take_back(hold->table, syn);
 	if (is_drop(verdict))
-		hold_queue_drop(hold->queue, id);
+		hold_queue_verdict(hold->queue, id, false, NULL, 0);
 	else
-		hold_queue_pass_changed(hold->queue, id, bytes, len);
+		hold_queue_verdict(hold->queue, id, true, bytes, len);
 	event_active(hold->flush, EV_TIMEOUT, 0);
 	free(bytes);
 	return gone;

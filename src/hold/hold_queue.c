@@ -119,7 +119,7 @@ static int on_message(const struct nlmsghdr *header, void *data)
 		queue->handler(queue->arg, ntohl(packet->packet_id), mnl_attr_get_payload(payload),
 			       mnl_attr_get_payload_len(payload));
 	else
-		hold_queue_pass(queue, ntohl(packet->packet_id));
+		hold_queue_verdict(queue, ntohl(packet->packet_id), true, NULL, 0);
 	return MNL_CB_OK;
 }
 
@@ -137,9 +137,7 @@ bool hold_queue_read(struct hold_queue *queue)
 	return true;
 }
 
-/* Adds a verdict to those for the main process. @packet: the bytes to go on with; NULL: unchanged */
-static void give_verdict(struct hold_queue *queue, uint32_t id, bool accept, const uint8_t *packet,
-			 size_t len)
+void hold_queue_verdict(struct hold_queue *queue, uint32_t id, bool accept, const uint8_t *packet, size_t len)
 {
 	struct warden_verdict verdict = { .id = id, .len = (uint16_t)len, .accept = accept };
 	uint8_t *at;
@@ -151,21 +149,6 @@ static void give_verdict(struct hold_queue *queue, uint32_t id, bool accept, con
 	if (len)
 		memcpy(at + sizeof(verdict), packet, len);
 	queue->verdicts_len += sizeof(verdict) + len;
-}
-
-void hold_queue_pass(struct hold_queue *queue, uint32_t id)
-{
-	give_verdict(queue, id, true, NULL, 0);
-}
-
-void hold_queue_pass_changed(struct hold_queue *queue, uint32_t id, const uint8_t *packet, size_t len)
-{
-	give_verdict(queue, id, true, packet, len);
-}
-
-void hold_queue_drop(struct hold_queue *queue, uint32_t id)
-{
-	give_verdict(queue, id, false, NULL, 0);
 }
 
 #else /* no queue is ever opened */
@@ -193,19 +176,9 @@ bool hold_queue_read(struct hold_queue *queue)
 	return false;
 }
 
-void hold_queue_pass(struct hold_queue *queue, uint32_t id)
+void hold_queue_verdict(struct hold_queue *queue, uint32_t id, bool accept, const uint8_t *packet, size_t len)
 {
-	(void)queue, (void)id;
-}
-
-void hold_queue_pass_changed(struct hold_queue *queue, uint32_t id, const uint8_t *packet, size_t len)
-{
-	(void)queue, (void)id, (void)packet, (void)len;
-}
-
-void hold_queue_drop(struct hold_queue *queue, uint32_t id)
-{
-	(void)queue, (void)id;
+	(void)queue, (void)id, (void)accept, (void)packet, (void)len;
 }
 
 bool hold_queue_flush(struct hold_queue *queue)

@@ -41,13 +41,11 @@ int hold_queue_fd(const struct hold_queue *queue);
 bool hold_queue_read(struct hold_queue *queue);
 
 /*
- * Verdicts on a packet: hold_queue_pass() lets it go on unchanged, hold_queue_pass_changed() as the given bytes, and
- * hold_queue_drop() drops it. They are collected, and sent to the main process by hold_queue_flush() at the latest.
+ * hold_queue_verdict() - let a packet go on, or drop it
+ * @packet, @len: the bytes to go on with; NULL, 0: unchanged
+ * Verdicts are collected, and sent to the main process by hold_queue_flush() at the latest.
  */
-void hold_queue_pass(struct hold_queue *queue, uint32_t id);
-void hold_queue_pass_changed(struct hold_queue *queue, uint32_t id, const uint8_t *packet,
-			    size_t len);
-void hold_queue_drop(struct hold_queue *queue, uint32_t id);
+void hold_queue_verdict(struct hold_queue *queue, uint32_t id, bool accept, const uint8_t *packet, size_t len);
 
 /* Sends the collected verdicts. Returns false if there is no main process any more. */
 bool hold_queue_flush(struct hold_queue *queue);

@@ -89,33 +89,19 @@ bool hold_queue_flush(struct hold_queue *queue)
 	return true;
 }
 
-static void verdict(uint32_t id, int what)
-{
-	ck_assert_int_eq(packets[id], WAITS);
-	packets[id] = what;
-}
-
-void hold_queue_pass(struct hold_queue *queue, uint32_t id)
-{
-	(void)queue;
-	verdict(id, PASSED);
-}
-
-void hold_queue_pass_changed(struct hold_queue *queue, uint32_t id, const uint8_t *packet, size_t len)
+void hold_queue_verdict(struct hold_queue *queue, uint32_t id, bool accept, const uint8_t *packet, size_t len)
 {
 	struct syn_packet syn;
 
 	(void)queue;
+	ck_assert_int_eq(packets[id], WAITS);
+	packets[id] = !accept ? DROPPED : packet ? CHANGED : PASSED;
+	if (!packet)
+		return;
+	ck_assert(accept);
 	ck_assert_int_eq(syn_packet_parse(packet, len, &syn), SYN_PACKET_OK);
 	urgent[id] = (uint16_t)(packet[syn.tcp + 18] << 8 | packet[syn.tcp + 19]);
 	window[id] = syn.window;
-	verdict(id, CHANGED);
-}
-
-void hold_queue_drop(struct hold_queue *queue, uint32_t id)
-{
-	(void)queue;
-	verdict(id, DROPPED);
 }
 
 static bool with_mptcp; /* SYNs have MP_CAPABLE, and a window scale of 7 */
