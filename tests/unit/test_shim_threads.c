@@ -151,6 +151,13 @@ static void ask_for_error(void *arg)
 	app.second = world_error_of(app.fd);
 }
 
+/* So that the converter's next answer comes between any two calls of the other thread. */
+static void let_time_pass(void *arg)
+{
+	(void)arg;
+	fake_pass_ms(1);
+}
+
 static void close_it(void *arg)
 {
 	int fd = app.fd;
@@ -271,6 +278,15 @@ static void is_converted(void)
 	all_is_read(app.fd);
 }
 
+static void is_direct(void);
+
+/* The application isn't told of the converter's refusals. */
+static void is_direct_without_error(void)
+{
+	world_expect(app.second == 0, "SO_ERROR was %d", app.second);
+	is_direct();
+}
+
 static void is_converted_for_input(void)
 {
 	world_expect(world_wait(app.fd, 60000) == POLLOUT, "not writable");
@@ -375,6 +391,7 @@ static const struct pair pairs[] = {
 	{ "epoll_wait and EPOLL_CTL_MOD", response_is_there_and_registered, wait_in_epoll, register_for_input, is_converted_for_input, { 0 } },
 	{ "poll and EPOLL_CTL_DEL", response_is_there_and_registered, poll_it, unregister, is_converted_and_not_registered, { 0 } },
 	{ "a refusal: poll and SO_ERROR", refusal_is_there, poll_until_ready, ask_for_error, is_direct, { 0 } },
+	{ "a refusal: SO_ERROR while another refusal comes", refusal_is_there, ask_for_error, let_time_pass, is_direct_without_error, { 0 } },
 	{ "a refusal: poll and close", refusal_is_there, poll_it, close_it, nothing, { 0 } },
 	{ "early data: send and recv", held, send_it, receive_it, data_went_once, { .early_data = "1" } },
 	{ "early data: send and close", held, send_it, close_it, nothing, { .early_data = "1" } },

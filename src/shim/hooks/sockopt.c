@@ -57,8 +57,9 @@ static int get_error(struct conn *conn, int fd, int level, int name, void *value
 		conversion_progress(conn, fd);
 		if (told)
 			conversion_conclude_now(conn, fd);
-		if (conn_has_failed(conn)) {
-			error = conn_take_error(conn);
+		/* While it is pending, an error of the kernel is the attempt's: the next step needs it. */
+		if (conn_has_failed(conn) || conn_is_pending(conn)) {
+			error = conn_has_failed(conn) ? conn_take_error(conn) : 0;
 			return hook_result(usermem_answer(value, len, &error, sizeof(error)));
 		}
 	}
