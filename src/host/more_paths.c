@@ -140,13 +140,20 @@ static enum path_use word_about(const struct breach *breach, int device, const s
 	return host_word_of(breach->word, NULL, name, address, &preference);
 }
 
-/* Do packets from the address leave by its device? Otherwise the network isn't ready, and a manager may make its endpoint later. */
-static bool is_ready(const struct breach *breach, const struct local_address *address)
+/*
+ * Has the device @name a carrier, and do packets from its address leave by it? Otherwise the network isn't ready, and a manager may make its
+ * endpoint later.
+ */
+static bool is_ready(const struct breach *breach, const struct local_address *address, const char name[static IF_NAMESIZE])
 {
 	const bool v4 = IN6_IS_ADDR_V4MAPPED(&address->address);
 	const union sockaddr_ip anywhere = host_way_anywhere(v4 ? AF_INET : AF_INET6);
+	struct ifreq request = { .ifr_flags = 0 };
 	struct host_way way;
 
+	memcpy(request.ifr_name, name, IF_NAMESIZE);
+	if (raw_ioctl(breach->netlink, SIOCGIFFLAGS, &request) != 0 || !(request.ifr_flags & IFF_RUNNING))
+		return false;
 	/* by a socket of its own, since the other one is still listing addresses */
 	host_way_ask(-1, v4 == sockaddr_ip_is_v4(breach->to) ? breach->to : &anywhere, &address->address, (unsigned int)address->device, &way);
 	return host_way_leads(&way, (unsigned int)address->device);
@@ -165,7 +172,7 @@ static void note_excluded(void *arg, const struct local_address *address)
 		const struct path_wish *wish = &breach->word->paths->wishes[i];
 
 		if (*wish->device ? strcmp(wish->device, name) == 0 : IN6_ARE_ADDR_EQUAL(&wish->address, &address->address))
-			breach->there[i] |= address->scope == RT_SCOPE_UNIVERSE && is_ready(breach, address);
+			breach->there[i] |= address->scope == RT_SCOPE_UNIVERSE && is_ready(breach, address, name);
 	}
 	if (IN6_IS_ADDR_V4MAPPED(&address->address) != sockaddr_ip_is_v4(breach->to))
 		return;

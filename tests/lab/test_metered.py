@@ -7,7 +7,7 @@ network holds for each subflow, by whichever front end, whoever keeps the endpoi
 import contextlib
 import json
 
-from convertlab import Lab, Link, check, equal, long, main, wait_until
+from convertlab import Lab, Link, Veth, check, equal, long, main, wait_until
 from convertlab.paths import BULK, DEVICES, OURS, PathManager, bare, endpoints, ip, serve
 
 SIZE = 1500000
@@ -39,9 +39,9 @@ os.execvp(sys.argv[1], sys.argv[1:])
 
 
 @contextlib.contextmanager
-def metered():
+def metered(lte=Link(delay_ms=10, rate_mbit=50)):
     """Wifi has the default route; a converter and the server of transfers run."""
-    with Lab(wifi=Link(delay_ms=5, rate_mbit=50), lte=Link(delay_ms=10, rate_mbit=50), core=Link(delay_ms=1)) as lab:
+    with Lab(wifi=Link(delay_ms=5, rate_mbit=50), lte=lte, core=Link(delay_ms=1)) as lab:
         lab.client.run(["nft", "-f", "-"], input=COUNTERS)
         serve(lab)
         yield lab
@@ -140,6 +140,17 @@ def test_situations():
         count, log = transfer(lab, "lte=never")
         equal((count, TCP in log), (0, True), "a program manages paths, in\n" + log)
         check("since a program manages the paths of Multipath TCP" in log, log)
+
+
+def test_without_a_carrier():
+    """The network is there with address and routes, and a manager makes its endpoint as soon as it has a carrier."""
+    with metered(lte=Veth()) as lab:
+        lab.client.ip("mptcp endpoint delete id 3", "mptcp endpoint delete id 4", "mptcp limits set add_addr_accepted 0")
+        check(MPTCP in transfer(lab, "lte=never")[1], "with a carrier")
+        lab.converter.ip("link set lte down")
+        wait_until(lambda: "NO-CARRIER" in lab.client.run(["ip", "link", "show", "lte"]).stdout, 10, "no carrier")
+        count, log = transfer(lab, "lte=never")
+        equal((count, TCP in log), (0, True), log)
 
 
 @long
