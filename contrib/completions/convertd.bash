@@ -16,7 +16,7 @@ _convertd_value() {
 	--user) mapfile -t COMPREPLY < <(compgen -u -- "$cur") ;;
 	--config | --cookie-key | --cookie-list | --make-key) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
 	--listen | --shared-address | --hold-time | --allow-client | --deny-client | --allow-destination | --deny-destination | \
-		--own-address | --source | --cookie-lifetime | --cookie-demand | --max-* | --client-prefix-* | --retry-delay | *-timeout | \
+		--own-address | --source | --new-client | --remove-client | --cookie-lifetime | --cookie-demand | --max-* | --client-prefix-* | --retry-delay | *-timeout | \
 		--workers | --log-rate | --metrics) ;;
 	*) return 1 ;;
 	esac
@@ -30,7 +30,8 @@ _convertd() {
 		--max-pending-per-client --max-memory --max-memory-per-client --max-errors --max-errors-per-client --client-prefix-v4
 		--client-prefix-v6 --retry-delay --request-timeout --connect-timeout --stall-timeout --half-close-timeout --idle-timeout
 		--drain-timeout --user --no-syscall-filter --no-landlock --workers --congestion-client --congestion-server --log-level
-		--log-format --log-rate --metrics --config --check-config --make-key --help --version'
+		--log-format --log-rate --metrics --config --check-config --make-key --new-client
+		--remove-client --help --version'
 
 	COMPREPLY=()
 	# bash has split "--option=value" at the equals sign

@@ -64,5 +64,7 @@ complete -c convertd -n $serves -l log-format -x -a 'text json' -d 'Or an object
 complete -c convertd -n $serves -l log-rate -x -d 'Lines a second'
 complete -c convertd -n $serves -l check-config -d 'Are all options right?'
 complete -c convertd -n $serves -l make-key -r -F -d 'New file of keys'
+complete -c convertd -n $serves -l new-client -x -d 'A name: make its cookie'
+complete -c convertd -n $serves -l remove-client -x -d 'A name: withdraw its cookie'
 complete -c convertd -n $serves -l help -d 'Print a summary'
 complete -c convertd -n $serves -l version -d 'Print the version'

@@ -70,8 +70,8 @@ _convertize_command() {
 	local command=$1 manager=() directory=/etc/systemd/system i
 	local sets='--converter --port --bypass --paths --fallback --cookie --timeout --early-data --no-bypass-mptcp --withholding --silence
 		--cache --log --warn --library --beside-vpn'
-	local paths='--converter --port --cookie --timeout --json --manage --once --remove --dry-run --device --never-device --backup-device
-		--tables --beside-vpn'
+	local paths='--converter --port --cookie --timeout --json --manage --once --remove --dry-run --paths --device --never-device
+		--backup-device --tables --beside-vpn'
 	local units='--user' all='--config --help --version'
 
 	for ((i = 1; i < cword; i++)); do
