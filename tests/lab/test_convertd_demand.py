@@ -109,6 +109,7 @@ def servers_syns(lab, capture):
 
 
 @long
+@waits
 @kernel.needs("fastopen")
 @timeout(300)
 def test_demand():
@@ -178,6 +179,7 @@ def test_of_one_prefix():
 
 
 @long
+@waits
 @kernel.needs("fastopen")
 @timeout(300)
 def test_reload_and_restart():

@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 
-from convertlab import Lab, Link, check, equal, long, main, need
+from convertlab import Lab, Link, check, equal, long, main, need, waits
 from convertlab.harness import Unsuitable
 from convertlab.systemd import PLACE, UNITS, Systemd
 from convertlab.waiting import wait_until
@@ -199,6 +199,7 @@ def test_names():
 
 
 @long
+@waits
 def test_units_that_cannot_be_converted():
     """They are refused with the reason, and get no drop-in; --force insists, but never on what would break the service."""
     with services() as run:

@@ -61,6 +61,7 @@ def one_each(lab, first_converter, connect, ways, what):
 
 
 @long
+@waits
 @timeout(200)
 @kernel.needs("fastopen")
 def test_first_connections():
@@ -73,6 +74,7 @@ def test_first_connections():
 
 
 @long
+@waits
 @timeout(200)
 @kernel.needs("fastopen")
 def test_first_connections_of_supervised_programs():

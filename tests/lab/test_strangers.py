@@ -5,7 +5,7 @@ import contextlib
 import os
 import threading
 
-from convertlab import Lab, Link, Unsuitable, check, equal, kernel, long, main
+from convertlab import Lab, Link, Unsuitable, check, equal, kernel, long, main, waits
 from convertlab.forging import LINUX, MP_CAPABLE, Forge
 from convertlab.harness import timeout
 from convertlab.metrics import OPTIONS as METRICS, Metrics
@@ -63,6 +63,7 @@ def all_are_converted(lab, **env):
 
 
 @long
+@waits
 @kernel.needs("fastopen")
 @timeout(240)
 def test_forged_blind_syns():
@@ -80,6 +81,7 @@ def test_forged_blind_syns():
 
 
 @long
+@waits
 @kernel.needs("calls")
 @timeout(240)
 def test_dials_to_a_silent_host():

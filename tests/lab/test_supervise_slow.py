@@ -9,7 +9,7 @@ import re
 import signal
 import time
 
-from convertlab import Lab, Link, check, equal, kernel, long, main, need, timeout, wait_until
+from convertlab import Lab, Link, check, equal, kernel, long, main, need, timeout, wait_until, waits
 from convertlab.forging import LINUX, Forge, route_back, victim
 from convertlab.metrics import OPTIONS as METRICS, Metrics
 from convertlab.programs import c_program
@@ -50,6 +50,7 @@ def expect(got, count, what):
 
 
 @long
+@waits
 @timeout(300)
 @kernel.needs("fastopen")
 def test_first_connections():
@@ -108,6 +109,7 @@ def test_cookies_are_demanded():
 
 
 @long
+@waits
 @timeout(120)
 @kernel.needs("fastopen")
 def test_programs_that_poll():
@@ -124,6 +126,7 @@ def test_programs_that_poll():
 
 
 @long
+@waits
 @timeout(120)
 @kernel.needs("fastopen")
 def test_answers_between_two_syns():
@@ -137,6 +140,7 @@ def test_answers_between_two_syns():
 
 
 @long
+@waits
 @timeout(120)
 @kernel.needs("fastopen")
 def test_answers_to_far_clients():

@@ -186,6 +186,7 @@ def test_response_in_crumbs():
 
 
 @long
+@waits
 def test_broken_converters():
     """What isn't a Convert response means a direct connection, and a reset for the converter."""
     for script, response in (("whole", "48545450"), ("whole", "01002263"), ("whole", "0103226314010000" "14010000"),
@@ -203,6 +204,7 @@ def test_broken_converters():
 
 
 @long
+@waits
 def test_cookie_is_learned():
     """RFC 8803 6.2.7: a reset, then the request again with the cookie; the next connections bring it at once."""
     cookie = "00112233445566778899aabbccddeeff"
@@ -235,6 +237,7 @@ def test_cookie_that_is_configured():
 
 
 @long
+@waits
 def test_cookie_that_does_not_help():
     """Asked for a cookie again, the shim doesn't go round in circles: the converter is of no use."""
     for response, requests in (("01022263" "1e010300", 1), ("01032263" "1e020300" "aabbccdd", 2)):
