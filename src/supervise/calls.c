@@ -15,6 +15,7 @@
 #include "client/converters.h"
 #include "supervise/blind.h"
 #include "supervise/connection.h"
+#include "supervise/permission.h"
 #include "supervise/sockets.h"
 #include "supervise/stand_in.h"
 #include "supervise/tracee.h"
@@ -50,6 +51,11 @@ bool call_is_tcp(int fd, int *domain, int *protocol)
 	*domain = kernel_get(fd, SOL_SOCKET, SO_DOMAIN, -1);
 	*protocol = kernel_get(fd, SOL_SOCKET, SO_PROTOCOL, -1);
 	return (*domain == AF_INET || *domain == AF_INET6) && (*protocol == IPPROTO_TCP || *protocol == IPPROTO_MPTCP);
+}
+
+bool call_is_own(int fd)
+{
+	return kernel_get(fd, SOL_SOCKET, SO_PROTOCOL, 0) == IPPROTO_MPTCP && kernel_get(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 0);
 }
 
 /* Replaces socketcall(2), whose arguments are in an array, by the call that it stands for. Returns false if that is none of ours. */
@@ -95,6 +101,59 @@ static int open_socket(const struct call *call)
 	return fd < 0 ? -1 : fd;
 }
 
+/*
+ * Returns whether the socket is in the supervisor's network namespace. In another one, a container's or a sandbox's, we convert nothing: a
+ * stand-in of the supervisor's would break out of it.
+ */
+static bool is_here(int fd)
+{
+	static uint64_t own;
+	int made;
+
+	if (!own && (made = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) >= 0) {
+		own = kernel_network(made);
+		close(made);
+	}
+	return kernel_network(fd) == own;
+}
+
+/* Returns whether the socket can begin a connection. Otherwise the kernel has an errno for it, whatever the address is. */
+static bool is_fresh(int fd)
+{
+	return kernel_tcp_info(fd).tcpi_state == TCPINFO_CLOSE;
+}
+
+/*
+ * Leaves a call on a TCP socket to the kernel if the supervisor may not act for the program, and says why. The kernel's rules for the
+ * program may not know MPTCP sockets (Landlock's of Linux 6.18), so a TCP socket takes the place of ours. Returns whether it has.
+ */
+static bool leave_forbidden(const struct call *call, int fd)
+{
+	const bool here = is_here(fd);
+	const bool own = call_is_own(fd);
+	const char *reason = here ? permission_denial(call->tid, own) : "it has another network";
+	int made, ret = 0;
+
+	if (!reason)
+		return false;
+	if (!here || supervision.settings->fail_closed) {
+		leave(call, fd, reason);
+		return true;
+	}
+	log_line("directly, left to the kernel: %s", reason);
+	if (own && is_fresh(fd)) {
+		made = stand_in_make(call, fd, kernel_get(fd, SOL_SOCKET, SO_DOMAIN, AF_INET), false, stand_in_is_bound(fd));
+		ret = made < 0 ? made : stand_in_put(supervision.listener, call, fd, made);
+		if (made >= 0)
+			close(made);
+	}
+	if (ret < 0)
+		call_answer(call, fd, EACCES);
+	else
+		call_let_go(call, fd);
+	return true;
+}
+
 /* --- socket() --- */
 
 /*
@@ -119,7 +178,11 @@ static void handle_socket(const struct call *call)
 		leave(call, -1, "this process can't be looked into (it isn't dumpable, say), or has another network");
 		return;
 	}
-	fd = socket(domain, (type & SOCK_NONBLOCK) | SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_MPTCP);
+	if (permission_denial(call->tid, false)) {
+		call_let_go(call, -1); /* connect() says why */
+		return;
+	}
+	fd = permission_socket(call->tid, domain, (type & SOCK_NONBLOCK) | SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_MPTCP);
 	/* This option marks our sockets; the SYN needs it anyway. */
 	if (fd < 0 || !kernel_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1)) {
 		call_let_go(call, fd);
@@ -130,22 +193,6 @@ static void handle_socket(const struct call *call)
 }
 
 /* --- connect() --- */
-
-/*
- * Returns whether the socket is in the supervisor's network namespace. In another one, a container's or a sandbox's, we convert nothing: a
- * stand-in of the supervisor's would break out of it.
- */
-static bool is_here(int fd)
-{
-	static uint64_t own;
-	int made;
-
-	if (!own && (made = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) >= 0) {
-		own = kernel_network(made);
-		close(made);
-	}
-	return kernel_network(fd) == own;
-}
 
 /* Makes the program's call on our duplicate, without waiting, and answers with the result. */
 static void connect_natively(const struct call *call, int fd, const void *addr, socklen_t len)
@@ -196,7 +243,7 @@ static void begin(const struct call *call, int fd, enum connection_kind kind, co
 		.cookie = cookie,
 		.domain = domain,
 		.mptcp = protocol == IPPROTO_MPTCP,
-		.ours = protocol == IPPROTO_MPTCP && kernel_get(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 0),
+		.ours = call_is_own(fd),
 		.v6only = domain == AF_INET6 && kernel_get(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0),
 		.bound = stand_in_is_bound(fd),
 		.shut = kernel_is_shut(fd),
@@ -211,12 +258,6 @@ static void begin(const struct call *call, int fd, enum connection_kind kind, co
 	HASH_ADD(hh, supervision.connections, cookie, sizeof(connection->cookie), connection);
 	connection_operations_begin(connection, peer);
 	progress_begin(connection);
-}
-
-/* Returns whether the socket can begin a connection. Otherwise the kernel has an errno for it, whatever the address is. */
-static bool is_fresh(int fd)
-{
-	return kernel_tcp_info(fd).tcpi_state == TCPINFO_CLOSE;
 }
 
 /*
@@ -308,9 +349,9 @@ static void handle_connect(const struct call *call)
 	if (fd < 0)
 		return;
 	tcp = call_is_tcp(fd, &domain, &protocol);
-	if (tcp && !is_here(fd))
-		leave(call, fd, "this process has another network");
-	else if (len > sizeof(addr))
+	if (tcp && leave_forbidden(call, fd))
+		return;
+	if (len > sizeof(addr))
 		call_answer(call, fd, EINVAL);
 	else if (!tracee_read(call->tid, call->args[1], &addr, len))
 		call_answer(call, fd, EFAULT);
@@ -439,10 +480,8 @@ static void handle_output(const struct call *call)
 		output_other(call, fd);
 		return;
 	}
-	if (!is_here(fd)) {
-		leave(call, fd, "this process has another network");
+	if (leave_forbidden(call, fd))
 		return;
-	}
 	fresh = is_fresh(fd);
 	if (!(output_flags(call) & MSG_FASTOPEN)) {
 		if (fresh)
@@ -506,6 +545,7 @@ void calls_handle(struct call *call)
 		call_listen(call);
 		break;
 	default:
+		permission_note(call);
 		call_let_go(call, -1);
 		break;
 	}

@@ -168,10 +168,10 @@ static int traced_fit(struct dial *dial, union sockaddr_ip *to, bool mptcp)
 	int made;
 
 	if (connection->sock_domain != domain || dial->mptcp != mptcp || (connection->sock_was_mapped && !v4)) {
-		made = stand_in_make(connection->fd, domain, mptcp, connection->bound);
+		made = stand_in_make(&connection->call, connection->fd, domain, mptcp, connection->bound);
 		if (made < 0 && mptcp) {
 			mptcp = false;
-			made = stand_in_make(connection->fd, domain, false, connection->bound);
+			made = stand_in_make(&connection->call, connection->fd, domain, false, connection->bound);
 		}
 		if (made < 0)
 			return made;
@@ -197,7 +197,7 @@ static int hide_response(struct connection *connection)
 	if (connection->sock != connection->fd || (dial->attempt.ask_silent && dial_wants_syn_data(dial)) ||
 	    (!connection->shut && !tracee_has_threads(connection->call.tid)))
 		return 0;
-	made = stand_in_make(connection->fd, connection->domain, dial->mptcp, connection->bound);
+	made = stand_in_make(&connection->call, connection->fd, connection->domain, dial->mptcp, connection->bound);
 	if (made >= 0)
 		connection_use(connection, made, connection->domain, dial->mptcp);
 	return made < 0 ? made : 0;

@@ -23,6 +23,7 @@
 #include <linux/audit.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 
 #define X32 0x40000000 /* __X32_SYSCALL_BIT */
@@ -57,6 +58,10 @@ static const struct number amd64_numbers[] = {
 	{ 55, FILTER_GETSOCKOPT },
 	{ 50, FILTER_LISTEN },
 	{ 425, FILTER_IO_URING_SETUP },
+	{ 317, FILTER_SECCOMP },
+	{ 157, FILTER_PRCTL },
+	{ 444, FILTER_LANDLOCK_RULES },
+	{ 446, FILTER_LANDLOCK_RESTRICT },
 	{ X32 | 41, FILTER_SOCKET },
 	{ X32 | 42, FILTER_CONNECT },
 	{ X32 | 52, FILTER_GETPEERNAME },
@@ -67,6 +72,10 @@ static const struct number amd64_numbers[] = {
 	{ X32 | 542, FILTER_GETSOCKOPT },
 	{ X32 | 50, FILTER_LISTEN },
 	{ X32 | 425, FILTER_IO_URING_SETUP },
+	{ X32 | 317, FILTER_SECCOMP },
+	{ X32 | 157, FILTER_PRCTL },
+	{ X32 | 444, FILTER_LANDLOCK_RULES },
+	{ X32 | 446, FILTER_LANDLOCK_RESTRICT },
 	/* the kernel also takes amd64's numbers with the bit of x32, with amd64's layouts in memory */
 	{ X32 | 46, FILTER_SENDMSG },
 	{ X32 | 307, FILTER_SENDMMSG },
@@ -86,6 +95,10 @@ static const struct number i386_numbers[] = {
 	{ 363, FILTER_LISTEN },
 	{ 102, FILTER_SOCKETCALL },
 	{ 425, FILTER_IO_URING_SETUP },
+	{ 354, FILTER_SECCOMP },
+	{ 172, FILTER_PRCTL },
+	{ 444, FILTER_LANDLOCK_RULES },
+	{ 446, FILTER_LANDLOCK_RESTRICT },
 };
 #elif defined(__aarch64__)
 static const struct number arm64_numbers[] = {
@@ -99,6 +112,10 @@ static const struct number arm64_numbers[] = {
 	{ 209, FILTER_GETSOCKOPT },
 	{ 201, FILTER_LISTEN },
 	{ 425, FILTER_IO_URING_SETUP },
+	{ 277, FILTER_SECCOMP },
+	{ 167, FILTER_PRCTL },
+	{ 444, FILTER_LANDLOCK_RULES },
+	{ 446, FILTER_LANDLOCK_RESTRICT },
 };
 
 static const struct number arm_numbers[] = {
@@ -112,6 +129,10 @@ static const struct number arm_numbers[] = {
 	{ 295, FILTER_GETSOCKOPT },
 	{ 284, FILTER_LISTEN },
 	{ 425, FILTER_IO_URING_SETUP },
+	{ 383, FILTER_SECCOMP },
+	{ 172, FILTER_PRCTL },
+	{ 444, FILTER_LANDLOCK_RULES },
+	{ 446, FILTER_LANDLOCK_RESTRICT },
 };
 #endif
 
@@ -157,7 +178,18 @@ static const struct sock_filter fastopen_in_2[] = {
 };
 static const struct sock_filter fastopen_in_3[] = {
 	LOAD(ARGUMENT(3)), IF(BPF_JSET, MSG_FASTOPEN, 1, 0), RETURN(SECCOMP_RET_ALLOW), RETURN(SECCOMP_RET_USER_NOTIF),
+};/* A program is about to restrict itself, or to adopt orphans. */
+static const struct sock_filter new_filter[] = {
+	LOAD(ARGUMENT(0)), IF(BPF_JEQ, SECCOMP_SET_MODE_FILTER, 1, 0), RETURN(SECCOMP_RET_ALLOW), RETURN(SECCOMP_RET_USER_NOTIF),
 };
+static const struct sock_filter new_state[] = {
+	LOAD(ARGUMENT(0)), IF(BPF_JEQ, PR_SET_SECCOMP, 2, 0), IF(BPF_JEQ, PR_SET_CHILD_SUBREAPER, 1, 0), RETURN(SECCOMP_RET_ALLOW),
+	RETURN(SECCOMP_RET_USER_NOTIF),
+};
+static const struct sock_filter new_rules[] = { /* without a size it asks for the version */
+	LOAD(ARGUMENT(1)), IF(BPF_JEQ, 0, 0, 1), RETURN(SECCOMP_RET_ALLOW), RETURN(SECCOMP_RET_USER_NOTIF),
+};
+
 static const struct {
 	const struct sock_filter *steps;
 	size_t count;
@@ -172,6 +204,10 @@ static const struct {
 	[FILTER_GETSOCKOPT] = { NULL, 0 },
 	[FILTER_LISTEN] = { always, ARRAY_SIZE(always) },
 	[FILTER_SOCKETCALL] = { NULL, 0 }, /* write_socketcall() */
+	[FILTER_SECCOMP] = { new_filter, ARRAY_SIZE(new_filter) },
+	[FILTER_PRCTL] = { new_state, ARRAY_SIZE(new_state) },
+	[FILTER_LANDLOCK_RULES] = { new_rules, ARRAY_SIZE(new_rules) },
+	[FILTER_LANDLOCK_RESTRICT] = { always, ARRAY_SIZE(always) },
 	[FILTER_IO_URING_SETUP] = { never, ARRAY_SIZE(never) },
 };
 _Static_assert(ARRAY_SIZE(judgements) == FILTER_CALL_COUNT, "a judgement for each call");

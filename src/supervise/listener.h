@@ -23,6 +23,10 @@ enum filter_call {
 	FILTER_GETSOCKOPT,
 	FILTER_LISTEN,
 	FILTER_SOCKETCALL,     /* i386: the calls above under one number, with their arguments in memory (socketcall(2)) */
+	FILTER_SECCOMP,        /* these restrict the program; the kernel runs them after permission_note() */
+	FILTER_PRCTL,
+	FILTER_LANDLOCK_RULES,
+	FILTER_LANDLOCK_RESTRICT,
 	FILTER_IO_URING_SETUP, /* the filter answers this one itself */
 	FILTER_CALL_COUNT
 };

@@ -6,6 +6,7 @@ libsupervise_la_SOURCES = \
 	src/supervise/calls.c src/supervise/calls.h src/supervise/option_calls.c \
 	src/supervise/connection.c src/supervise/connection.h src/supervise/caller.c src/supervise/progress.c \
 	src/supervise/listener.c src/supervise/listener.h src/supervise/filter.c \
+	src/supervise/permission.c src/supervise/permission.h \
 	src/supervise/sockets.c src/supervise/sockets.h \
 	src/supervise/stand_in.c src/supervise/stand_in.h \
 	src/supervise/supervise.c src/supervise/supervise.h \

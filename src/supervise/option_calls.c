@@ -10,6 +10,7 @@
 
 #include "common/socket_options.h"
 #include "supervise/connection.h"
+#include "supervise/permission.h"
 #include "supervise/sockets.h"
 #include "supervise/stand_in.h"
 #include "supervise/tracee.h"
@@ -24,8 +25,7 @@ static int own_socket(const struct call *call)
 {
 	int fd = tracee_get_fd(call->tid, (int)call->args[0]);
 
-	if (fd < 0 || (kernel_get(fd, SOL_SOCKET, SO_PROTOCOL, 0) == IPPROTO_MPTCP &&
-		       kernel_get(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 0)))
+	if (fd < 0 || call_is_own(fd))
 		return fd;
 	close(fd);
 	return -1;
@@ -93,7 +93,7 @@ void call_getsockopt(const struct call *call)
 static int listen_by_tcp(const struct call *call, int fd)
 {
 	const int reuse = kernel_get(fd, SOL_SOCKET, SO_REUSEADDR, 0);
-	int made = stand_in_make(fd, kernel_get(fd, SOL_SOCKET, SO_DOMAIN, AF_INET), false, stand_in_is_bound(fd)), ret;
+	int made = stand_in_make(call, fd, kernel_get(fd, SOL_SOCKET, SO_DOMAIN, AF_INET), false, stand_in_is_bound(fd)), ret;
 
 	if (made < 0)
 		return made;
@@ -116,7 +116,7 @@ void call_listen(const struct call *call)
 {
 	int fd = own_socket(call);
 
-	if (fd >= 0 && kernel_tcp_info(fd).tcpi_state == TCPINFO_CLOSE && listener_is_waiting(supervision.listener, call) &&
+	if (fd >= 0 && kernel_tcp_info(fd).tcpi_state == TCPINFO_CLOSE && !permission_denial(call->tid, true) && listener_is_waiting(supervision.listener, call) &&
 	    listen_by_tcp(call, fd) == 0) {
 		call_answer(call, fd, 0);
 		return;

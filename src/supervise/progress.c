@@ -375,7 +375,7 @@ static int server_connect(struct connection *connection)
 
 	connection_use(connection, connection->fd, connection->domain, connection->mptcp);
 	if (connection->ours) {
-		made = stand_in_make(connection->fd, connection->domain, false, connection->bound);
+		made = stand_in_make(&connection->call, connection->fd, connection->domain, false, connection->bound);
 		if (made < 0)
 			return made;
 		connection_use(connection, made, connection->domain, false);

@@ -16,6 +16,7 @@
 
 #include "common/sockaddr.h"
 #include "common/socket_options.h"
+#include "supervise/permission.h"
 #include "supervise/sockets.h"
 #include "supervise/tracee.h"
 
@@ -126,13 +127,13 @@ bool stand_in_is_bound(int fd)
 	       !(IN6_IS_ADDR_UNSPECIFIED(&in6) || (IN6_IS_ADDR_V4MAPPED(&in6) && !in6.s6_addr32[3]));
 }
 
-int stand_in_make(int fd, int domain, bool mptcp, bool bound)
+int stand_in_make(const struct call *call, int fd, int domain, bool mptcp, bool bound)
 {
-	int made = socket(domain, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, mptcp ? IPPROTO_MPTCP : 0);
-	int ret = made < 0 ? -errno : 0;
+	int made = permission_socket_like(call->tid, fd, domain, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, mptcp ? IPPROTO_MPTCP : 0);
+	int ret = 0;
 
 	if (made < 0)
-		return ret;
+		return made;
 	program_options_copy(fd, made);
 	if (!mptcp)
 		advice_copy(fd, made);

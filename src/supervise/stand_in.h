@@ -10,11 +10,11 @@
 bool stand_in_is_bound(int fd);
 
 /*
- * stand_in_make() - make a socket with the options that the program has set on @fd
+ * stand_in_make() - make a socket with the owner of @fd and the options that the program has set on it
  * @domain: AF_INET or AF_INET6; @mptcp: make an MPTCP socket; @bound: bind it to the address of @fd.
  * Returns a non-blocking descriptor, or -errno.
  */
-int stand_in_make(int fd, int domain, bool mptcp, bool bound);
+int stand_in_make(const struct call *call, int fd, int domain, bool mptcp, bool bound);
 
 /*
  * stand_in_put() - replace the caller's socket by @made

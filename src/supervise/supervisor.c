@@ -20,6 +20,7 @@
 #include "supervise/calls.h"
 #include "supervise/connection.h"
 #include "supervise/listener.h"
+#include "supervise/permission.h"
 #include "supervise/tracee.h"
 
 #include <errno.h>
@@ -327,6 +328,7 @@ static bool try_access(const struct supervise_command *command, pid_t pid, int a
 	if (!tracee_read(pid, (uintptr_t)&probe, &copy, sizeof(copy)) || copy != probe)
 		return report(command, errno == EPERM ? trace_problem() : "process_vm_readv() isn't permitted here; run the container with "
 									  "another seccomp profile");
+	permission_begin(pid);
 	supervision.listener = tracee_get_fd(pid, at);
 	return supervision.listener >= 0 || report(command, "pidfd_getfd() isn't permitted here; run the container with --cap-add SYS_PTRACE "
 							    "or another seccomp profile");

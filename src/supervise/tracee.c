@@ -60,42 +60,121 @@ static const char *field(FILE *file, const char *name, char *line, int size)
 	return NULL;
 }
 
-/* Asks for the thread's process without /proc (Linux 6.13), since /proc formats much else and takes ten times as long. */
-static pid_t process_by_pidfd(pid_t tid)
+/* Asks for a thread's identity without /proc (Linux 6.13), since /proc formats much else and takes ten times as long. */
+static bool identify_by_pidfd(int pidfd, struct tracee_identity *out)
 {
 	struct info {
-		uint64_t mask, cgroup;
+		uint64_t mask, control_group;
 		uint32_t pid, tgid, ppid, ids[8], exit_code;
-	} info = { .mask = 1 }; /* struct pidfd_info, PIDFD_INFO_PID: linux/pidfd.h */
-	int pidfd = (int)syscall(SYS_pidfd_open, tid, PIDFD_THREAD);
-	bool told;
+	} info = { .mask = 7 }; /* struct pidfd_info, PIDFD_INFO_PID, _CREDS, _CGROUPID: linux/pidfd.h */
 
 	_Static_assert(sizeof(struct info) == 64, "PIDFD_INFO_SIZE_VER0");
-	if (pidfd < 0)
-		return 0;
-	told = ioctl(pidfd, _IOWR(0xff, 11, struct info), &info) == 0 && info.mask & 1;
-	close(pidfd);
-	return told ? (pid_t)info.tgid : 0;
+	if (pidfd < 0 || ioctl(pidfd, _IOWR(0xff, 11, struct info), &info) != 0 || (info.mask & 3) != 3 || !info.tgid)
+		return false;
+	*out = (struct tracee_identity){
+		.process = (pid_t)info.tgid,
+		.uid = info.ids[6], /* the file system's, as in /proc */
+		.gid = info.ids[7],
+		.control_group = info.mask & 4 ? info.control_group : 0,
+	};
+	return true;
+}
+
+/* Returns the last number in a line of the thread's status; @fallback if there is none. */
+static long last_number(pid_t tid, const char *name, long fallback)
+{
+	FILE *file = open_proc(tid, "status");
+	char line[4096], *at;
+	const char *value;
+
+	if (!file)
+		return fallback;
+	value = field(file, name, line, sizeof(line));
+	fclose(file);
+	while (value && *(value += strspn(value, " \t\n"))) {
+		fallback = strtol(value, &at, 10);
+		value = at == value ? NULL : at;
+	}
+	return fallback;
+}
+
+void tracee_identify(pid_t tid, struct tracee_identity *out)
+{
+	static int own = -1; /* kept open */
+	const bool self = tid == getpid();
+	const int pidfd = self && own >= 0 ? own : (int)syscall(SYS_pidfd_open, tid, PIDFD_THREAD);
+	const bool told = identify_by_pidfd(pidfd, out);
+
+	if (self)
+		own = pidfd;
+	else if (pidfd >= 0)
+		close(pidfd);
+	if (told)
+		return;
+	*out = (struct tracee_identity){
+		.process = (pid_t)last_number(tid, "Tgid", tid),
+		.uid = (uid_t)last_number(tid, "Uid", -1),
+		.gid = (gid_t)last_number(tid, "Gid", -1),
+	};
 }
 
 pid_t tracee_process(pid_t tid)
 {
-	pid_t pid = process_by_pidfd(tid);
-	const char *value;
-	char line[128];
-	FILE *file;
+	struct tracee_identity identity;
 
-	if (pid > 0)
-		return pid;
-	pid = tid;
-	file = open_proc(tid, "status");
+	tracee_identify(tid, &identity);
+	return identity.process;
+}
+
+long tracee_number(pid_t tid, const char *name)
+{
+	return last_number(tid, name, -1);
+}
+
+int tracee_groups(pid_t tid, gid_t *groups, int max)
+{
+	FILE *file = open_proc(tid, "status");
+	char line[4096], *at;
+	const char *value;
+	int count = 0;
+
 	if (!file)
-		return tid;
-	value = field(file, "Tgid", line, sizeof(line));
-	if (value)
-		pid = (pid_t)strtol(value, NULL, 10);
+		return -1;
+	value = field(file, "Groups", line, sizeof(line));
 	fclose(file);
-	return pid;
+	if (!value || !strchr(value, '\n'))
+		return -1;
+	while (*(value += strspn(value, " \t\n")) && count < max) {
+		groups[count++] = (gid_t)strtoul(value, &at, 10);
+		value = at;
+	}
+	return *value ? -1 : count;
+}
+
+ssize_t tracee_text(pid_t tid, const char *name, char *text, size_t size)
+{
+	char path[PATH_ROOM];
+	ssize_t len;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)tid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	len = read(fd, text, size - 1);
+	close(fd);
+	text[len > 0 ? len : 0] = '\0';
+	return len;
+}
+
+/* The state and numbers follow the name, which may contain any character. */
+bool tracee_started(pid_t pid, uint64_t *ticks, pid_t *parent)
+{
+	char text[1024];
+	const char *name_end = tracee_text(pid, "stat", text, sizeof(text)) > 0 ? strrchr(text, ')') : NULL;
+
+	return name_end && sscanf(name_end, ") %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
+				  parent, ticks) == 2;
 }
 
 /* A thread may have a descriptor table of its own (without CLONE_FILES), so we ask the thread itself where Linux can (6.9). */
@@ -157,19 +236,9 @@ bool tracee_has_threads(pid_t tid)
 pid_t tracee_name(pid_t tid, char out[static LOG_NAME_MAX])
 {
 	const pid_t process = tracee_process(tid);
-	char path[PATH_ROOM];
-	ssize_t len = -1;
-	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)process);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		len = read(fd, out, LOG_NAME_MAX - 1);
-		close(fd);
-	}
-	if (len <= 0)
-		len = stpcpy(out, "?") - out;
-	out[len] = '\0';
+	if (tracee_text(process, "comm", out, LOG_NAME_MAX) <= 0)
+		strcpy(out, "?");
 	out[strcspn(out, "\n")] = '\0';
 	return process;
 }
@@ -230,28 +299,10 @@ int tracee_interruption(pid_t tid)
 
 long tracee_call(pid_t tid)
 {
-	FILE *file = open_proc(tid, "syscall");
-	long number = -1;
+	char text[256];
+	long number;
 
-	if (!file)
-		return -1;
-	if (fscanf(file, "%ld", &number) != 1)
-		number = -1;
-	fclose(file);
-	return number;
-}
-
-/* Reads the only line of a file of the thread's directory below /proc, or its beginning. */
-static bool read_line(pid_t tid, const char *name, char *line, int size)
-{
-	FILE *file = open_proc(tid, name);
-	bool known;
-
-	if (!file)
-		return false;
-	known = fgets(line, size, file);
-	fclose(file);
-	return known;
+	return tracee_text(tid, "syscall", text, sizeof(text)) > 0 && sscanf(text, "%ld", &number) == 1 ? number : -1;
 }
 
 /*
@@ -261,10 +312,10 @@ static bool read_line(pid_t tid, const char *name, char *line, int size)
 bool tracee_is_interruptible(pid_t tid)
 {
 	char line[256];
-	const char *name_end = read_line(tid, "stat", line, sizeof(line)) ? strrchr(line, ')') : NULL;
+	const char *name_end = tracee_text(tid, "stat", line, sizeof(line)) > 0 ? strrchr(line, ')') : NULL;
 
 	return name_end && strncmp(name_end, ") S", 3) == 0 &&
-	       !(read_line(tid, "wchan", line, sizeof(line)) && strstr(line, "seccomp"));
+	       !(tracee_text(tid, "wchan", line, sizeof(line)) > 0 && strstr(line, "seccomp"));
 }
 
 /* Calls @found for each of the numbers in a directory below /proc. */

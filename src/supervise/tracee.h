@@ -27,6 +27,28 @@ int tracee_get_fd(pid_t tid, int fd);
 /* Returns the number of the thread's process, or @tid if that isn't known. */
 pid_t tracee_process(pid_t tid);
 
+/* A thread's process, user and group for the file system, which own its sockets, and control group in version 2 (0: unknown). */
+struct tracee_identity {
+	pid_t process;
+	uid_t uid;
+	gid_t gid;
+	uint64_t control_group;
+};
+
+void tracee_identify(pid_t tid, struct tracee_identity *out);
+
+/* Writes the thread's supplementary groups to @groups. Returns their count; -1 if it isn't known, or more than @max. */
+int tracee_groups(pid_t tid, gid_t *groups, int max);
+
+/* Returns the last number in the line @name of the thread's status in /proc; -1 if there is none. */
+long tracee_number(pid_t tid, const char *name);
+
+/* Reads the beginning of a file of the thread's in /proc, as a string. Returns its length; 0 or less if there is nothing to read. */
+ssize_t tracee_text(pid_t tid, const char *name, char *text, size_t size);
+
+/* Returns whether it could read when the process started, in ticks since the host's start, and its parent. */
+bool tracee_started(pid_t pid, uint64_t *ticks, pid_t *parent);
+
 /* Returns whether exec() closes the thread's descriptor @fd. */
 bool tracee_is_cloexec(pid_t tid, int fd);
 

@@ -3,9 +3,9 @@
 """test_supervise_forbidden.py - what a supervised program is forbidden stays forbidden: direct connections, and its own sandbox's limits"""
 import os
 
-from convertlab import check, equal, main
+from convertlab import Unsuitable, check, equal, main
 from convertlab.programs import c_program
-from convertlab.supervised import PORT, Run, bench
+from convertlab.supervised import MPTCP, PORT, TCP, Run, bench
 from test_supervise import INHERITS
 
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
@@ -13,11 +13,11 @@ CLOSED = ["--fallback", "none"]
 
 
 def own_syns(place, run):
-    """Runs something, and returns its result with the number of SYNs that the server's network gets from the client itself."""
+    """Runs something, and returns its result with the addresses other than the converter's that have sent a SYN to the server."""
     with place.lab.capture(place.lab.server, "core") as capture:
         result = run()
-        converted_or_not = {packet.src for packet in capture.packets() if packet.dport == int(PORT)}
-    return result, converted_or_not - {"10.3.0.1"}
+        clients = {packet.src for packet in capture.packets() if packet.syn and packet.dport == int(PORT)}
+    return result, clients - {"10.3.0.1"}
 
 
 def as_nobody(place, *words, options=(), **env):
@@ -71,6 +71,135 @@ def test_closed_leaves_others():
     with bench() as place:
         run = place.run("python3", "-c", OTHERS, options=["--method", "supervise", *CLOSED])
         check("unix=True udp=192.0.2.1" in run.stdout, run.stdout + run.stderr)
+
+
+# --- what the kernel forbids a program by its identity ---
+
+# What each program does before it connects, in Python; LIBC makes raw system calls.
+BEGINNING = """
+import ctypes, os, socket, struct, sys
+LIBC = ctypes.CDLL(None, use_errno=True)
+def call(*args):
+    result = LIBC.syscall(*(ctypes.c_long(arg) if isinstance(arg, int) else arg for arg in args))
+    if result < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return result
+def landlock(*ports):
+    rules = call(444, ctypes.create_string_buffer(struct.pack("=QQ", 0, 2)), 16, 0)  # LANDLOCK_ACCESS_NET_CONNECT_TCP
+    for port in ports:
+        call(445, rules, 2, ctypes.create_string_buffer(struct.pack("=QQ", 2, port)), 0)
+    LIBC.prctl(38, 1, 0, 0, 0)
+    call(446, rules, 0)
+def seccomp(protocol):
+    steps = ((0x20, 0, 0, 0), (0x15, 0, 3, SOCKET), (0x20, 0, 0, 32), (0x15, 0, 1, protocol), (6, 0, 0, 0x50001), (6, 0, 0, 0x7fff0000))
+    code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *step) for step in steps))
+    LIBC.prctl(38, 1, 0, 0, 0)
+    call(SECCOMP, 1, 0, ctypes.create_string_buffer(struct.pack("@HP", len(steps), ctypes.addressof(code))))
+SOCKET, SECCOMP = (41, 317) if os.uname().machine == "x86_64" else (198, 277)
+def connect(sock):
+    try:
+        sock.connect((sys.argv[1], int(sys.argv[2])))
+        return "connected protocol=%d" % sock.getsockopt(socket.SOL_SOCKET, socket.SO_PROTOCOL)
+    except OSError as error:
+        return os.strerror(error.errno)
+def child(*forks):
+    reading, writing = os.pipe()
+    if os.fork() == 0:
+        for fork in forks:
+            middle = os.getpid()
+            if os.fork():
+                os._exit(0)
+            while os.getppid() == middle:
+                pass
+        os.write(writing, b"child " + connect(socket.socket()).encode())
+        os._exit(0)
+    os.close(writing)
+    while text := os.read(reading, 100):
+        print(text.decode())
+"""
+
+
+def act(place, script, port=PORT, options=(), before=(), supervised=True):
+    """Runs a program under convertize, or without it."""
+    front = [place.convertize, "--method", "supervise", *options] if supervised else []
+    return Run(place.lab.client.run([*before, *front, "python3", "-c", BEGINNING + script, place.lab.server.addr4, port],
+                                    env=place.env(), check=False))
+
+
+def test_owner_rules():
+    """Firewalls' rules for users and groups, and policy rules for users, hold for a program that root supervises and that becomes this user."""
+    become = "os.setgroups([%d]); os.setresgid(%d, %d, %d); os.setresuid(%d, %d, %d)\n"
+    nobody = become % (65533, 65534, 65534, 65534, 65534, 65534, 65534)
+    with bench() as place:
+        converter = place.lab.converter.addr4
+        place.lab.client.run(["nft", "add table inet owner; add chain inet owner out { type filter hook output priority 0; }"])
+        action, own = " meta l4proto tcp reject with tcp reset", "print(connect(socket.socket()))"
+        for begin, end in ((["nft", "add rule inet owner out meta skuid 65534" + action], ["nft", "flush chain inet owner out"]),
+                           (["nft", "add rule inet owner out meta skgid 65534" + action], ["nft", "flush chain inet owner out"]),
+                           (["ip", "rule", "add", "uidrange", "65534-65534", "prohibit"],
+                            ["ip", "rule", "del", "uidrange", "65534-65534", "prohibit"])):
+            check("connected protocol=%s" % MPTCP in act(place, nobody + own).stdout, "without a rule")
+            place.lab.client.run(begin)
+            for options in ([], CLOSED):
+                ours, direct = (act(place, nobody + own, supervised=way, options=options) for way in (True, False))
+                equal(ours.stdout, direct.stdout, "%s %s: %s" % (begin, options, ours.stderr))
+                check("connected" not in direct.stdout, direct.stdout)
+            check("connected" in act(place, own).stdout, "root's own")
+            place.lab.client.run(end)
+        # a stand-in, where the converter can't be asked, belongs to the user as well
+        place.lab.client.run(["nft", "add rule inet owner out meta skuid 65534 tcp dport %s reject with tcp reset" % PORT])
+        place.lab.client.run(["nft", "add rule inet owner out ip daddr %s tcp dport 1234 reject with tcp reset" % converter])
+        ours = act(place, nobody + "print(connect(socket.socket()))")
+        check("connected" not in ours.stdout and "direct, the converter fails" in ours.stderr, ours.stdout + ours.stderr)
+
+
+RESTRICTED = (
+    # what restricts it, and what it then may do
+    ("sock = socket.socket(); landlock(443)", "print(connect(sock))", "Permission denied"),
+    ("landlock(443)", "print(connect(socket.socket()))", "Permission denied"),
+    ("landlock(443)", "child()", "child Permission denied"),
+    ("landlock(443)", "child(1)", "child Permission denied"),  # an orphan
+    ("LIBC.prctl(36, 1, 0, 0, 0); os.fork() and os.wait() and os._exit(0); landlock(443)", "child(1)", "child Permission denied"),
+    ("landlock(int(sys.argv[2]))", "print(connect(socket.socket()))", "connected protocol=" + TCP),
+    ("seccomp(262)", "print(connect(socket.socket()))", "connected protocol=" + TCP),
+    ("seccomp(262)", "child()", "child connected protocol=" + TCP),
+)
+
+
+def test_sandboxes():
+    """What Landlock or a seccomp filter of its own forbids a program and its children stays forbidden, and one line says that it connects
+    directly; where none may, it doesn't."""
+    with bench() as place:
+        for restrict, then, expected in RESTRICTED:
+            ours, direct = (act(place, restrict + "\n" + then, supervised=way) for way in (True, False))
+            equal(ours.stdout, direct.stdout, "%s: %s: as directly\n%s" % (restrict, then, ours.stderr))
+            equal(ours.stdout.strip(), expected, "%s: %s\n%s" % (restrict, then, ours.stderr))
+            equal(ours.logged("left to the kernel: "), 1, ours.stderr)
+            closed, syns = own_syns(place, lambda: act(place, restrict + "\n" + then, options=CLOSED))
+            check("Permission denied" in closed.stdout and not syns, "%s: %s, %s" % (restrict, then, closed.stdout + closed.stderr))
+        ours = act(place, "os.fork() or (landlock(443), os._exit(0)); os.wait(); print(connect(socket.socket())); child(); child(1)")
+        equal(ours.stdout.split("\n")[:2], ["connected protocol=" + MPTCP, "child connected protocol=" + MPTCP],
+              "only another child has restricted itself: " + ours.stdout + ours.stderr)
+
+
+def test_control_groups():
+    """A program that was moved to another control group has sockets of its own there, and rules for that group hold."""
+    directory = "/sys/fs/cgroup/unified" if os.path.isdir("/sys/fs/cgroup/unified") else "/sys/fs/cgroup"
+    group = os.path.join(directory, "convertlab-%d" % os.getpid())
+    try:
+        os.mkdir(group)
+    except OSError as error:
+        raise Unsuitable("no control groups can be made here: %s" % error) from error
+    try:
+        with bench() as place:
+            move = "open(%r, 'w').write(str(os.getpid()))\n" % os.path.join(group, "cgroup.procs")
+            run = act(place, move + "print(connect(socket.socket()))")
+            equal(run.stdout.strip(), "connected protocol=" + TCP, run.stderr)
+            equal(run.logged("left to the kernel: it is in another control group"), 1, run.stderr)
+            run = act(place, "sock = socket.socket()\n" + move + "print(connect(sock))")
+            equal(run.stdout.strip(), "connected protocol=" + MPTCP, "a socket stays in the group in which it was made: " + run.stderr)
+    finally:
+        os.rmdir(group)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 
 #define X32 0x40000000
@@ -208,6 +209,37 @@ START_TEST(other_architectures_pass)
 }
 END_TEST
 
+/* A program that restricts itself, or adopts orphans, stops for a moment; one that asks about that doesn't. */
+START_TEST(restrictions_stop)
+{
+	static const struct {
+		uint32_t arch;
+		int seccomp, prctl;
+	} numbers[] = {
+#if defined(__x86_64__) || defined(__i386__)
+		{ AUDIT_ARCH_X86_64, 317, 157 }, { AUDIT_ARCH_X86_64, X32 | 317, X32 | 157 }, { AUDIT_ARCH_I386, 354, 172 },
+#elif defined(__aarch64__)
+		{ AUDIT_ARCH_AARCH64, 277, 167 }, { AUDIT_ARCH_ARM, 383, 172 },
+#endif
+	};
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		const uint32_t arch = numbers[i].arch;
+		const int bit = numbers[i].prctl & X32;
+
+		for (uint64_t word = 0; word < 80; word++) {
+			ck_assert_uint_eq(judge(arch, numbers[i].seccomp, word, 0, 0, 0),
+					  word == SECCOMP_SET_MODE_FILTER ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ALLOW);
+			ck_assert_uint_eq(judge(arch, numbers[i].prctl, word, 2, 0, 0),
+					  word == PR_SET_SECCOMP || word == PR_SET_CHILD_SUBREAPER ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ALLOW);
+		}
+		ck_assert_uint_eq(judge(arch, bit | 444, 0, 0, 1, 0), SECCOMP_RET_ALLOW); /* the version */
+		ck_assert_uint_eq(judge(arch, bit | 444, 4096, 16, 0, 0), SECCOMP_RET_USER_NOTIF);
+		ck_assert_uint_eq(judge(arch, bit | 446, 3, 0, 0, 0), SECCOMP_RET_USER_NOTIF);
+	}
+}
+END_TEST
+
 #if defined(__x86_64__) || defined(__i386__)
 /* i386's socketcall(2): linux/net.h has the numbers. Of these send(), recv() and all others pass. */
 START_TEST(socketcall_stops_by_its_number)
@@ -243,6 +275,7 @@ int main(void)
 	tcase_add_loop_test(tcase, options_that_stop, 0, ARCHITECTURE_COUNT);
 	tcase_add_loop_test(tcase, nothing_else_stops, 0, ARCHITECTURE_COUNT);
 	tcase_add_test(tcase, other_architectures_pass);
+	tcase_add_test(tcase, restrictions_stop);
 #if defined(__x86_64__) || defined(__i386__)
 	tcase_add_test(tcase, socketcall_stops_by_its_number);
 #endif
