@@ -16,6 +16,7 @@
 #include "supervise/stand_in.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -226,6 +227,11 @@ void progress_begin(struct connection *connection)
 		end.verdict = POLICY_DIRECT_LOCAL;
 	if (end.verdict != POLICY_CONVERT) {
 		end.reason = policy_reason(end.verdict);
+		go_on(connection, DIAL_REFUSED, &end);
+		return;
+	}
+	if (fcntl(connection->fd, F_GETFL) & O_ASYNC && !supervision.settings->fail_closed) {
+		end.reason = "the program waits for signals, and Multipath TCP sends none";
 		go_on(connection, DIAL_REFUSED, &end);
 		return;
 	}

@@ -50,6 +50,17 @@ def test_server_sees_the_converter():
         equal({packet.src for packet in capture.packets() if packet.dport == 7}, {"10.3.0.1"}, "who has connected")
 
 
+def test_signals_of_a_socket():
+    """With O_ASYNC the signal comes when the server was reached, as directly."""
+    with bench() as place:
+        probe = ["python3", os.path.join(SRCDIR, "tests/lab/apps/signal_probe.py")]
+        for way in ("before", "ioctl", "process-group", "duplicate"):
+            words = [*probe, way, place.lab.server.addr4, PORT]
+            run = place.run(*words, options=["--method", "supervise"])
+            equal(run.stdout, place.lab.client.run(words).stdout, "%s: %s" % (way, run.stderr))
+            equal(run.logged("direct: the program waits for signals"), 1, run.stderr)
+
+
 def test_errors():
     """A refused port has the errno of a direct connection, blocking and not."""
     with bench() as place:
