@@ -54,7 +54,7 @@ def test_signals_of_a_socket():
     """With O_ASYNC the signal comes when the server was reached, as directly."""
     with bench() as place:
         probe = ["python3", os.path.join(SRCDIR, "tests/lab/apps/signal_probe.py")]
-        for way in ("before", "ioctl", "process-group", "duplicate"):
+        for way in ("before", "ioctl", "duplicate"):
             words = [*probe, way, place.lab.server.addr4, PORT]
             run = place.run(*words, options=["--method", "supervise"])
             equal(run.stdout, place.lab.client.run(words).stdout, "%s: %s" % (way, run.stderr))
