@@ -254,8 +254,12 @@ def test_other_roots():
             line, = (line for line in result.stderr.splitlines() if "ld.so" not in line)  # it can't preload a sanitizer's library there
             check(line.startswith("convertize: ") and line.endswith("; it is supervised"), line)
             equal(run.conversions(), 1, "conversions of %s" % words)
-        for name, missing in (("static", "convertize"), ("dynamic", "libconvert.so")):
-            result = run.run("sh", "-c", "chroot %s /%s \"$0\"; true" % (root, name), run.lab.server.addr4)
+        pivot = "unshare --mount sh -c 'mount --bind %s %s; cd %s; mkdir -p old; pivot_root . old; exec /%s \"$0\"' \"$0\"; true"
+        for name, missing, command in (("static", "convertize", "chroot %s /%s \"$0\"; true" % (root, "static")),
+                                       ("dynamic", "libconvert.so", "chroot %s /%s \"$0\"; true" % (root, "dynamic")),
+                                       ("static", "convertize", pivot % (root, root, root, "static")),
+                                       ("dynamic", "libconvert.so", pivot % (root, root, root, "dynamic"))):
+            result = run.run("sh", "-c", command, run.lab.server.addr4)
             check(result.returncode == 0 and result.stdout == "hello\n", result)
             said = [line for line in result.stderr.splitlines() if "ld.so" not in line]
             equal(said, ["convertize: %s: can't be converted: /%s is started where %s isn't, such as in another root directory or sandbox"
