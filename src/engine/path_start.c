@@ -438,7 +438,7 @@ enum paths_do path_start_look(struct path_start *start, const struct converters_
 
 /* --- is the converter silent, or this connection only? --- */
 
-void path_start_ask(struct path_start *start)
+void path_start_ask(struct path_start *start, bool whole)
 {
 	struct place *place = place_of(start);
 
@@ -451,7 +451,7 @@ void path_start_ask(struct path_start *start)
 			return;
 		atomic_store(&place->start, start);
 	}
-	survey_ask(&place->survey, &start->own);
+	survey_ask(&place->survey, &start->own, whole);
 	start->survey = (uint8_t)(place - places + 1);
 	atomic_store(&place->owner, start->serial);
 }

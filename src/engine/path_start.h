@@ -84,9 +84,9 @@ void path_start_served(const struct path_start *start);
 
 /*
  * path_start_ask() - send probes on the path of a connection that is silent, unless there are some
- * path_start_asked() tells the answer. Another connection needn't wait for it: it may try the converter itself.
+ * @whole: as for survey_ask(). path_start_asked() tells the answer. Another connection needn't wait for it: it may try the converter itself.
  */
-void path_start_ask(struct path_start *start);
+void path_start_ask(struct path_start *start, bool whole);
 
 enum path_answer {
 	PATH_ANSWERS, /* others get through on the path: the silence is this connection's alone */

@@ -553,7 +553,7 @@ static bool find_out(struct dial *dial, enum dial_do what, struct dial_seen *see
 		return false;
 	case DO_ASK_PATH:
 		dial->attempt.path_asked = true;
-		path_start_ask(&dial->start);
+		path_start_ask(&dial->start, dial->attempt.probing_since != 0);
 		return false;
 	case DO_READ:
 		return response_step(dial, seen, error, state, end);

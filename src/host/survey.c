@@ -294,12 +294,15 @@ enum paths_do survey_look(struct survey *survey, int64_t now, unsigned int waiti
 
 /* --- a question before a silent converter is blamed --- */
 
-void survey_ask(struct survey *survey, const struct path *own)
+void survey_ask(struct survey *survey, const struct path *own, bool whole)
 {
 	survey->own = *own;
 	survey->own.facts = paths_facts_kept(&own->id);
 	probe_own(survey);
-	path_probe_send(&survey->plain, own, true);
+	if (whole)
+		survey->probes[0].whole = true;
+	else
+		path_probe_send(&survey->plain, own, true);
 }
 
 enum survey_answer survey_answer(struct survey *survey, int64_t now)

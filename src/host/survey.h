@@ -65,10 +65,11 @@ enum paths_do survey_look(struct survey *survey, int64_t now, unsigned int waiti
 enum paths_do survey_leave(struct survey *survey, enum paths_do what, enum survey_syn syn, int *best);
 
 /*
- * survey_ask() - send a probe with data and one without on the path @own, whose connection is silent, after survey_reset() or survey_begin()
+ * survey_ask() - send probes on the path @own, whose connection is silent, after survey_reset() or survey_begin()
+ * @whole: the connection got its SYN+ACK and nothing since, so that only a response shows that others get through
  * survey.count stays 0 if the kernel refuses.
  */
-void survey_ask(struct survey *survey, const struct path *own);
+void survey_ask(struct survey *survey, const struct path *own, bool whole);
 
 /* The answer to the probes on a connection's own path. */
 enum survey_answer {

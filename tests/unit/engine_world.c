@@ -191,11 +191,11 @@ enum paths_do survey_leave(struct survey *survey, enum paths_do what, enum surve
 	return nets.leave;
 }
 
-void survey_ask(struct survey *survey, const struct path *own)
+void survey_ask(struct survey *survey, const struct path *own, bool whole)
 {
 	survey->own = *own;
 	survey->count = !nets.unasked;
-	note("ask %d %d; ", own->id.converter, own->id.source.s6_addr[15]);
+	note("ask%s %d %d; ", whole ? " for a response" : "", own->id.converter, own->id.source.s6_addr[15]);
 	nets.open++;
 }
 
