@@ -260,7 +260,7 @@ const char *path_complaint(const struct path_id *id)
 
 /* --- direct connections --- */
 
-/* What is known of a network, by the converters that answer over it. */
+/* The state of a network, by the converters that answer over it. */
 struct known {
 	bool works, silent;
 };

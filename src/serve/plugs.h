@@ -112,7 +112,7 @@ struct judgement_case {
 };
 
 /*
- * What becomes of a flow:
+ * The judge's actions, and how the caller carries them out:
  *
  *     action           STREAM                                   SYN
  *     REQUEST_WAIT     reads on                                 passes the SYN on: it asks for nothing yet

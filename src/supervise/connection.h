@@ -18,7 +18,7 @@ enum connection_state {
 	CONNECTION_DIRECT,    /* the server's SYN+ACK, without a converter */
 };
 
-/* Who makes the connection. */
+/* The maker of the connection. */
 enum connection_kind {
 	CONNECTION_CONVERTED, /* the supervisor, through a converter or, by its rules, directly */
 	CONNECTION_NATIVE,    /* the program, to a converter that it asks itself: the supervisor makes the call as it is */

@@ -75,7 +75,7 @@ def test_closed_leaves_others():
 
 # --- what the kernel forbids a program by its identity ---
 
-# What each program does before it connects, in Python; LIBC makes raw system calls.
+# Each program begins with these lines of Python; LIBC makes raw system calls.
 BEGINNING = """
 import ctypes, os, socket, struct, sys
 LIBC = ctypes.CDLL(None, use_errno=True)

@@ -3,7 +3,7 @@
  * check_server.c - the whole way to a server: through each converter that serves, and directly
  *
  * The request is a program's, with a Connect TLV. The direct connection beside it tells whether a failure is the server's or the
- * converter's. judge() has the table of both.
+ * converter's. verdicts[] has each combination.
  */
 #include "config.h"
 
@@ -91,7 +91,7 @@ static enum way_end end_of(const struct probe_result *result)
 	return result->outcome == PROBE_NO_SYN_ACK || result->outcome == PROBE_SILENT ? WAY_SILENT : WAY_FAILED;
 }
 
-/* What the two ways say together. */
+/* The verdict for each combination of the two ways. */
 static const struct {
 	enum fact_status status;
 	const char *text, *remedy;
