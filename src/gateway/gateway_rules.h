@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* gateway_rules.h - diverts clients' connections to the gateway: tables of nftables, a policy rule, a route (needs CAP_NET_ADMIN) */
+#ifndef GATEWAY_RULES_H
+#define GATEWAY_RULES_H
+
+#include "common/problems.h"
+#include "gateway/gateway_settings.h"
+#include "hold/hold_rules.h"
+
+#include <stdbool.h>
+
+struct gateway_rules;
+
+/*
+ * gateway_rules_install() - divert connections as @settings say, to their port, through @queues
+ * @rules: points to NULL the first time; later the rules are replaced in one step, and no connection is lost
+ * @refuses: set to whether SYNs that are marked so (syn_packet_refuse()) are refused
+ * Returns false, with everything as it was, after adding the error to @problems.
+ */
+bool gateway_rules_install(struct gateway_rules **rules, const struct gateway_settings *settings, const struct hold_rules_queues *queues,
+			   bool *refuses, struct problems *problems);
+
+/*
+ * gateway_rules_stop_diverting() - divert no new connection, but those on their way still; for a drain
+ * Their SYNs are routed from now on.
+ */
+void gateway_rules_stop_diverting(struct gateway_rules *rules);
+
+/* Removes all. If the process is killed, the kernel removes the tables, and the next start the policy rule and the route. NULL is fine. */
+void gateway_rules_remove(struct gateway_rules *rules);
+
+#endif

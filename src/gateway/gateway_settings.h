@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* gateway_settings.h - the operator's settings of convertgw, from the command line and its file; constant afterwards */
+#ifndef GATEWAY_SETTINGS_H
+#define GATEWAY_SETTINGS_H
+
+#include "client/settings.h"
+#include "common/problems.h"
+#include "daemon/limits.h"
+#include "daemon/listen_address.h"
+
+#include <limits.h>
+#include <net/if.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define GATEWAY_INTERFACES_MAX 32
+#define GATEWAY_WORKERS_MAX 64
+
+/* Bits of packet marks that no usual program on a router uses by default; --mark chooses others. */
+#define GATEWAY_MARK_DEFAULT 0x0c000000
+
+enum gateway_action { GATEWAY_RUN, GATEWAY_CHECK, GATEWAY_STATUS, GATEWAY_HELP, GATEWAY_VERSION };
+
+/* What becomes of a connection that a rule matches. */
+enum gateway_way {
+	GATEWAY_CONVERT, /* through the converter, or by routing if that isn't possible */
+	GATEWAY_ROUTE,   /* as without a gateway */
+	GATEWAY_REQUIRE, /* through the converter, or not at all */
+};
+
+/* A rule of --convert, --route or --require. A field that the operator left out matches everything. */
+struct gateway_rule {
+	enum gateway_way way;
+	struct prefix client;
+	struct prefix_rule destination;
+	char device[IFNAMSIZ];       /* the interface at which the SYN arrived; "": any */
+	bool has_dscp, has_mark;
+	uint8_t dscp;                /* 0 to 63 */
+	uint32_t mark, mark_mask;    /* of the packet */
+	struct place place;
+};
+
+struct gateway_settings {
+	enum gateway_action action;
+	char config[PATH_MAX];
+	char lan[GATEWAY_INTERFACES_MAX][IFNAMSIZ]; /* interfaces whose hosts are clients */
+	size_t lan_count;
+	bool host;                   /* this host's own programs are clients */
+	struct gateway_rule *rules;  /* the first one that matches decides; if none does: GATEWAY_CONVERT, but ROUTE for private networks */
+	size_t rule_count;
+	bool refuse_quic;            /* answer UDP to port 443 by ICMP */
+	uint32_t mark;               /* two bits: the lower one marks packets for the gateway, the higher one the gateway's own */
+	unsigned table;              /* number of the routing table */
+	unsigned first_queue;        /* number of the first netfilter queue */
+	unsigned port;               /* on loopback, to which TPROXY diverts */
+	unsigned workers;            /* 0: one for each CPU */
+	unsigned hold_time;          /* milliseconds for which a SYN is withheld at most */
+	unsigned connect_timeout, stall_timeout, half_close_timeout, idle_timeout, drain_timeout; /* seconds */
+	struct limits_settings limits;
+	unsigned log_level, log_format, log_rate;
+	struct metrics_address metrics[METRICS_ADDRESSES_MAX];
+	size_t metrics_count;
+	struct settings client;      /* what a client of the Convert Protocol needs: converters, cookie, networks, time-outs */
+};
+
+/*
+ * gateway_settings_read() - read the command line and the file that it names
+ * Returns settings that gateway_settings_free() frees, or NULL after adding the errors to @problems. A reload calls it again.
+ */
+struct gateway_settings *gateway_settings_read(int argc, char *argv[], struct problems *problems);
+
+/* NULL is fine. */
+void gateway_settings_free(struct gateway_settings *settings);
+
+void gateway_settings_print_help(void);
+
+/* The facts of a SYN by which rules decide. */
+struct gateway_flow {
+	struct in6_addr client, destination; /* IPv4 as v4-mapped */
+	uint16_t port;                       /* host byte order */
+	const char *device;
+	uint8_t dscp;
+	uint32_t mark;
+};
+
+/* gateway_decide() - decide by the rules which way a connection takes */
+enum gateway_way gateway_decide(const struct gateway_settings *settings, const struct gateway_flow *flow);
+
+#endif
