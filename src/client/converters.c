@@ -24,10 +24,11 @@
 #include <string.h>
 
 #define RESOLVE_AGAIN_SECONDS 30
+#define RETIRED UINT8_MAX /* the setting of an address that CONVERT_ADDR doesn't have any more */
 
 static struct {
 	union sockaddr_ip addr;
-	uint8_t setting; /* the part of CONVERT_ADDR that has it */
+	uint8_t setting; /* the part of CONVERT_ADDR that has it, or RETIRED */
 } converters[CONVERTERS_MAX];
 static _Atomic int converter_count;
 
@@ -52,8 +53,10 @@ static void table_add(uint8_t setting, const union sockaddr_ip *addr)
 		patience(&turn);
 	count = atomic_load(&converter_count);
 	for (int i = 0; i < count; i++)
-		if (converters[i].setting == setting && sockaddr_ip_equal(&converters[i].addr, addr))
+		if ((converters[i].setting == setting || converters[i].setting == RETIRED) && sockaddr_ip_equal(&converters[i].addr, addr)) {
+			converters[i].setting = setting;
 			goto out;
+		}
 	if (count < CONVERTERS_MAX) {
 		converters[count].addr = *addr;
 		converters[count].setting = setting;
@@ -69,6 +72,15 @@ void converters_init(const struct settings *settings)
 	for (size_t i = 0; i < settings->converter_count; i++)
 		if (!settings->converters[i].name[0])
 			table_add((uint8_t)i, &settings->converters[i].addr);
+}
+
+void converters_replace(const struct settings *settings)
+{
+	for (int i = 0; i < converters_count(); i++)
+		converters[i].setting = RETIRED;
+	for (size_t i = 0; i < SETTINGS_CONVERTERS_MAX; i++)
+		atomic_store(&resolve_at[i], 0);
+	converters_init(settings);
 }
 
 int converters_count(void)

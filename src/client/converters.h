@@ -14,6 +14,12 @@
 /* Adds the numeric addresses of CONVERT_ADDR. The front end calls it once, before any other function here. */
 void converters_init(const struct settings *settings);
 
+/*
+ * converters_replace() - take the converters of new settings in place of the present ones
+ * No thread may be in another function of this module. Indices stay valid: connections that are being made go on.
+ */
+void converters_replace(const struct settings *settings);
+
 /* After fork(): releases the table if a thread of the parent, which the child lacks, was adding an address. */
 void converters_repair_in_child(void);
 

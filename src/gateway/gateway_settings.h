@@ -75,6 +75,17 @@ void gateway_settings_free(struct gateway_settings *settings);
 
 void gateway_settings_print_help(void);
 
+/* Returns the mark of packets that the rules divert, the lower bit of --mark; and that of the gateway's own packets, the other one. */
+static inline uint32_t gateway_divert_mark(const struct gateway_settings *settings)
+{
+	return settings->mark & -settings->mark;
+}
+
+static inline uint32_t gateway_own_mark(const struct gateway_settings *settings)
+{
+	return settings->mark & ~gateway_divert_mark(settings);
+}
+
 /* The facts of a SYN by which rules decide. */
 struct gateway_flow {
 	struct in6_addr client, destination; /* IPv4 as v4-mapped */

@@ -82,6 +82,13 @@ bool path_probe_send(struct path_probe *probe, const struct path *path, bool pla
 	return sent;
 }
 
+static uint32_t probe_mark;
+
+void path_probe_mark(uint32_t mark)
+{
+	probe_mark = mark;
+}
+
 bool path_probe_send_to(struct path_probe *probe, const union sockaddr_ip *to, const struct in6_addr *source, int device, bool plain)
 {
 	static const struct linger reset = { .l_onoff = 1 };
@@ -91,6 +98,8 @@ bool path_probe_send_to(struct path_probe *probe, const union sockaddr_ip *to, c
 	if (fd < 0)
 		return false;
 	raw_set(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	if (probe_mark)
+		raw_set_int(fd, SOL_SOCKET, SO_MARK, (int)probe_mark);
 	if ((IN6_IS_ADDR_UNSPECIFIED(source) || network_bind(fd, source, device)) && syn_send(fd, to, plain)) {
 		probe->fd = fd;
 		probe->cookie = cookie_of(fd);

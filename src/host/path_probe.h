@@ -36,6 +36,9 @@ bool path_probe_send(struct path_probe *probe, const struct path *path, bool pla
  */
 bool path_probe_send_to(struct path_probe *probe, const union sockaddr_ip *to, const struct in6_addr *source, int device, bool plain);
 
+/* path_probe_mark() - give the packets of all later probes this mark (SO_MARK, needs CAP_NET_ADMIN); 0: none */
+void path_probe_mark(uint32_t mark);
+
 /* Looks for the answer. If it is there, notes it in @probe and closes the descriptor. Returns true if it was a SYN+ACK. */
 bool path_probe_look(struct path_probe *probe);
 

@@ -218,7 +218,7 @@ struct serve_plan {
 };
 
 struct serve_dialler {
-	/* Begins to connect. Sets @dial, whose fd is -1 unless 0 is returned; or returns -errno. */
+	/* Begins to connect. Sets @dial, whose fd is -1 unless 0 is returned; or returns -errno. The owner calls stop() in any case. */
 	int (*begin)(struct serve_context *context, const struct serve_plan *plan, struct serve_dial *dial);
 	/*
 	 * Goes on after an event of the socket, or at wake_ms. Returns 0 with TCP_INFO in @info once the server has answered, also when

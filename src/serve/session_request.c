@@ -267,7 +267,7 @@ static struct session_connection connect_now(struct session *s, const struct ser
 
 	s->dial_until_ms = 0;
 	s->trusted = s->confirmed;
-	s->dialling = !error;
+	s->dialling = true; /* also after an error: the dialler may have something to free */
 	if (!error && session_watch_downstream(s) < 0)
 		error = -ENOMEM;
 	return await_server(s, error, early, len, SESSION_TIMEOUT_CONNECT);

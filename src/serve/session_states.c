@@ -23,7 +23,7 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <netinet/tcp.h>
+#include <linux/tcp.h>
 #include <string.h>
 
 /* The most bytes that we read from the client before the server is reached: the rest waits in the kernel. */

@@ -20,7 +20,7 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <limits.h>
-#include <netinet/tcp.h>
+#include <linux/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -376,6 +376,7 @@ static void prepare(struct syn_attempt *a, const struct hold_packet *packet, con
 		.falls_back = packet->syn.mp_capable,
 		.numbered = verdict->attempt != 0,
 		.repeat = verdict->repeat,
+		.routes = a->judge->context->plugs->at_once,
 		.most_ms = verdict->hold_ms,
 	};
 	a->hold.flow = packet->flow;
@@ -408,15 +409,20 @@ enum hold_verdict syn_attempt_ask(struct syn_attempt *a, const struct hold_packe
 	if (repeat == SYN_REPEAT_NEW || !take_over(a, earlier))
 		error = connect_server(a, &packet->syn, packet->syn.payload_len > verdict->length);
 	/* Keeps Multipath TCP: when we accept the client there may be a descriptor again. */
-	if (error == -EMFILE)
+	if (error == -EMFILE) {
+		context->plugs->dial.stop(context, &a->dial);
 		return HOLD_PASS_UNCONFIRMED;
+	}
 	if (error && a->facts.blind) {
 		a->refusal = context->plugs->dial.refusal(context, &a->dial, &a->grant.server, client_is_v4(a), clock_now_ms(), error);
+		context->plugs->dial.stop(context, &a->dial);
 		*native = a->refusal.native;
 		return a->refusal.passes ? HOLD_PASS_UNCONFIRMED : HOLD_REFUSE;
 	}
-	if (error)
+	if (error) {
+		context->plugs->dial.stop(context, &a->dial);
 		return HOLD_PASS_PLAIN;
+	}
 	if (withhold(a, packet) == 0)
 		return HOLD_WITHHOLD;
 	context->plugs->dial.stop(context, &a->dial);

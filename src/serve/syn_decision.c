@@ -29,6 +29,9 @@
  * A client that numbers its attempt makes the request again before it is too late, by a SYN from another port. So there is always a SYN
  * that isn't late, unless packets are lost; we keep an answer that comes between two SYNs for the next one.
  *
+ * A gateway's clients are blind and know nothing of us: they ask for no server by name. Their SYNs wait for as long as the gateway's
+ * settings say, and are routed where withholding ends.
+ *
  * A SYN that we don't withhold passes at once. If its request is refused, it passes without MP_CAPABLE, and its session tells the client
  * the error. A blind one is refused by the network's own means, unless it lacks only proof of its address, or room among the SYNs: then it
  * passes, and its session connects to the server as soon as the third ACK has proved the address. So forged SYNs can't keep a blind client
@@ -137,13 +140,15 @@ struct syn_step syn_decide(const struct syn_facts *facts, enum syn_event event)
 		return release(facts->late ? HOLD_DROP_SILENT : HOLD_PASS_UNCONFIRMED, METRICS_SYN_STOPPED, false,
 			       "others need the room");
 	case SYN_NOT_GRANTED:
+		if (facts->routes)
+			return release(HOLD_PASS_UNCONFIRMED, METRICS_SYN_NOT_GRANTED, false, "no longer granted");
 		if (facts->blind)
 			return refuse(false, "no longer granted");
 		return release(HOLD_PASS_PLAIN, METRICS_SYN_NOT_GRANTED, true, "no longer granted");
 	case SYN_STOPPED:
-		if (facts->blind)
+		if (facts->blind && !facts->routes)
 			return refuse(true, "no longer withheld");
-		return release(HOLD_PASS_UNCONFIRMED, METRICS_SYN_STOPPED, true, "no longer withheld");
+		return release(HOLD_PASS_UNCONFIRMED, METRICS_SYN_STOPPED, !facts->routes, "no longer withheld");
 	case SYN_REPEATED:
 		return release(HOLD_DROP_REPEATED, METRICS_SYN_REPEATED, false, "its client has asked again");
 	case SYN_EVENTS:
@@ -213,7 +218,7 @@ unsigned syn_first_wait_ms(const struct syn_facts *facts, unsigned hold_ms, unsi
 	if (!facts->blind)
 		return hold_ms_until(facts, hold_ms, rtt_ms, HOLD_TIME_AGAIN_MS);
 	if (!facts->mptcp)
-		return ASK_MS;
+		return facts->routes ? facts->most_ms : ASK_MS;
 	most_ms = facts->numbered ? BLIND_REPEATED_MS : BLIND_MPTCP_MS;
 	hold_ms = hold_ms_until(facts, hold_ms, rtt_ms, facts->numbered ? HOLD_TIME_REPEATED_MS : HOLD_TIME_AGAIN_MS);
 	return hold_ms < most_ms ? hold_ms : most_ms;

@@ -21,6 +21,7 @@ struct syn_facts {
 	uint16_t repeat; /* how often the request was made before */
 	bool late;      /* blind: we can't release the SYN any more */
 	bool answered;  /* late, and the server has answered: we wait for the client's next SYN */
+	bool routes;    /* blind, of a gateway: the SYN is another host's, and goes on as it came where we can't answer it */
 	unsigned most_ms; /* how long the client lets us withhold the SYN, in milliseconds; UINT_MAX: it doesn't say */
 };
 

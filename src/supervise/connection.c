@@ -245,22 +245,6 @@ static int traced_connect(struct dial *dial, const union sockaddr_ip *to)
 	return connection_connect(sock, to);
 }
 
-ssize_t connection_send(int sock, const struct iovec iov[static 2], const union sockaddr_ip *to)
-{
-	struct iovec parts[2] = { iov[0], iov[1] };
-	struct msghdr header = { .msg_iov = parts, .msg_iovlen = 2 };
-	union sockaddr_ip addr;
-	ssize_t sent;
-
-	if (to) {
-		addr = *to;
-		header.msg_name = &addr;
-		header.msg_namelen = sockaddr_ip_len(to);
-	}
-	sent = sendmsg(sock, &header, (to ? MSG_FASTOPEN : 0) | MSG_DONTWAIT | MSG_NOSIGNAL);
-	return sent < 0 ? -errno : sent;
-}
-
 static ssize_t traced_send(struct dial *dial, const struct iovec iov[static 2], const union sockaddr_ip *to)
 {
 	struct connection *connection = connection_of_dial(dial);
@@ -268,11 +252,11 @@ static ssize_t traced_send(struct dial *dial, const struct iovec iov[static 2], 
 
 	if (to && !connection->cookieless)
 		return -EOPNOTSUPP;
-	sent = connection_send(connection->sock, iov, to);
+	sent = kernel_send(connection->sock, iov, to);
 	if (!to || sent != -ECONNABORTED)
 		return sent;
 	kernel_disconnect(connection->sock);
-	return connection_send(connection->sock, iov, to);
+	return kernel_send(connection->sock, iov, to);
 }
 
 static void traced_begun(struct dial *dial)
@@ -298,59 +282,24 @@ static int traced_error(struct dial *dial)
 
 static ssize_t traced_peek(struct dial *dial, uint8_t *buffer, size_t size, bool *ended)
 {
-	const int sock = connection_of_dial(dial)->sock;
-	struct pollfd end = { .fd = sock, .events = POLLRDHUP };
-	int readable;
-	ssize_t got;
-
-	if (ended) {
-		*ended = poll(&end, 1, 0) > 0 && end.revents & (POLLRDHUP | POLLHUP | POLLERR);
-		/* merges segments of which MSG_PEEK would show only the first (Linux 6.1 and 6.12) */
-		ioctl(sock, FIONREAD, &readable);
-	}
-	got = recv(sock, buffer, size, MSG_PEEK | MSG_DONTWAIT);
-	return got < 0 ? -errno : got;
+	return kernel_peek(connection_of_dial(dial)->sock, buffer, size, ended);
 }
 
 static bool traced_take(struct dial *dial, size_t bytes)
 {
-	const int sock = connection_of_dial(dial)->sock;
-	uint8_t response[CONVERT_MESSAGE_MAX];
-
-	while (bytes) {
-		ssize_t got = recv(sock, response, bytes, MSG_DONTWAIT);
-
-		if (got <= 0)
-			return false;
-		bytes -= (size_t)got;
-	}
-	return true;
+	return kernel_take(connection_of_dial(dial)->sock, bytes);
 }
-
-/* In this order: setting the last one sends a probe that is due. */
-static const int keepalives[CONNECTION_KEEPALIVES][2] = {
-	{ IPPROTO_TCP, TCP_KEEPINTVL }, { IPPROTO_TCP, TCP_KEEPCNT }, { SOL_SOCKET, SO_KEEPALIVE }, { IPPROTO_TCP, TCP_KEEPIDLE },
-};
 
 static bool traced_probe(struct dial *dial, int seconds)
 {
 	struct connection *connection = connection_of_dial(dial);
-	const int ours[CONNECTION_KEEPALIVES] = { seconds, 100, 1, seconds };
-	bool set = true;
 
-	for (int i = 0; i < CONNECTION_KEEPALIVES && !connection->probing; i++)
-		connection->kept[i] = kernel_get(connection->sock, keepalives[i][0], keepalives[i][1], -1);
-	connection->probing = true;
-	for (int i = 0; i < CONNECTION_KEEPALIVES; i++)
-		set &= kernel_set(connection->sock, keepalives[i][0], keepalives[i][1], ours[i]);
-	return set;
+	return kernel_probe(connection->sock, &connection->keepalive, seconds);
 }
 
 void connection_probes_end(struct connection *connection)
 {
-	for (int i = CONNECTION_KEEPALIVES - 1; i >= 0 && connection->probing; i--)
-		kernel_set(connection->sock, keepalives[i][0], keepalives[i][1], connection->kept[i]);
-	connection->probing = false;
+	kernel_probe_end(connection->sock, &connection->keepalive);
 }
 
 /* Does nothing: connection_watch() reports all events of the socket already, edge-triggered. */

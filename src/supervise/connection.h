@@ -3,6 +3,7 @@
 #ifndef SUPERVISE_CONNECTION_H
 #define SUPERVISE_CONNECTION_H
 
+#include "common/kernel_socket.h"
 #include "convert/convert.h"
 #include "engine/dial.h"
 #include "supervise/listener.h"
@@ -27,7 +28,6 @@ enum connection_kind {
 
 #define CONNECTION_EARLY_MAX 4096 /* bytes of early data that we take: more than a SYN can carry */
 #define CONNECTION_MESSAGE_MAX (CONVERT_MESSAGE_MAX + CONNECTION_EARLY_MAX)
-#define CONNECTION_KEEPALIVES 4
 
 struct connection {
 	struct call call;
@@ -52,8 +52,7 @@ struct connection {
 	int lookups;          /* of converters' names */
 	enum connection_state state;
 	struct dial dial;     /* the engine's: the server, the network, the attempt */
-	bool probing;         /* our keepalive values are set, not the program's */
-	int kept[CONNECTION_KEEPALIVES]; /* the program's keepalive values, while ours are set */
+	struct kernel_keepalive keepalive; /* the program's, while ours is set */
 	size_t taken;         /* bytes of early data that the SYN of a native connection carries */
 	uint8_t *early;       /* the call's data, dial.early_len bytes, owned, to be freed; NULL: the call is connect() */
 	uint64_t answer_at;   /* where sendmmsg() wants the count of bytes; 0: another call */
@@ -104,12 +103,6 @@ void connection_probes_end(struct connection *connection);
  * Returns 0 if the connection is under way, or -errno.
  */
 int connection_connect(int fd, const union sockaddr_ip *to);
-
-/*
- * connection_send() - send @iov, in the SYN if @to isn't NULL
- * Returns the number of bytes that were taken, or -errno.
- */
-ssize_t connection_send(int sock, const struct iovec iov[static 2], const union sockaddr_ip *to);
 
 /* Returns the connection that @dial is part of. */
 struct connection *connection_of_dial(const struct dial *dial);

@@ -359,7 +359,7 @@ void ends_go_natively(struct connection *connection)
 {
 	const struct iovec iov[2] = { { connection->early, connection->dial.early_len }, { 0 } };
 	const union sockaddr_ip *peer = &connection->dial.server;
-	ssize_t ret = connection->early ? connection_send(connection->sock, iov, peer) : connection_connect(connection->sock, peer);
+	ssize_t ret = connection->early ? kernel_send(connection->sock, iov, peer) : connection_connect(connection->sock, peer);
 
 	if (ret < 0 && (connection->nonblocking || (ret != -EINPROGRESS && ret != -EALREADY))) {
 		connection_answer(connection, 0, (int)-ret);

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * convertgw.c - convertgw, a transparent gateway: starts it, obeys signals, and stops it
+ *
+ * The gateway is a composition: hold withholds SYNs, serve accepts and relays connections, the engine asks the converter. One process:
+ *
+ *     main thread       signals, reloads, trials of failed paths
+ *     verdict thread    owns the netfilter queues, and carries the workers' verdicts out
+ *     resolver thread   looks up converters' names
+ *     workers           judge SYNs, dial, relay
+ *
+ * Nothing is diverted before all of that is ready. The kernel removes the tables of nftables when the process ends, however it ends, and
+ * the hosts behind the gateway go on by routing. A first SIGTERM or SIGINT drains: new connections are routed, open ones may end. A second
+ * one cuts them. SIGHUP reloads.
+ */
+#include "config.h"
+
+#include "client/cache.h"
+#include "client/converters.h"
+#include "common/clock.h"
+#include "daemon/far_clients.h"
+#include "daemon/log.h"
+#include "daemon/metrics.h"
+#include "gateway/gateway.h"
+#include "gateway/gateway_rights.h"
+#include "gateway/gateway_rules.h"
+#include "hold/hold_table.h"
+#include "serve/listening.h"
+#include "serve/syn_judge.h"
+#include "serve/worker.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define EXIT_USAGE 2
+#define LISTENERS 2
+#define DRAIN_LOOK_MS 100
+#define DESCRIPTORS_OWN 64 /* besides those of sessions */
+
+static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+
+#define SIGNALS (sizeof(signals) / sizeof(signals[0]))
+
+struct convertgw {
+	int argc;
+	char **argv;
+	struct event_base *base;
+	struct event *signals[SIGNALS];
+	struct event *trials;   /* when failed paths are looked at */
+	struct event *woken;    /* reads: */
+	int wake_fd;            /* an eventfd: the engine has begun a trial */
+	struct event *drain;    /* looks whether sessions are left; NULL: the gateway isn't stopping */
+	uint64_t drain_until_ms;
+	struct gateway gateway;
+	struct gateway_settings *settings, *earlier; /* those in force; those before, which the resolver may still read */
+	struct serve_settings serve;
+	struct serve_plugs plugs;
+	struct session_shared shared;
+	struct workers *workers;
+	struct syn_judge *judges[GATEWAY_WORKERS_MAX];
+	struct listener *listeners[LISTENERS];
+	struct acceptor *acceptors[LISTENERS][GATEWAY_WORKERS_MAX];
+	struct gateway_rules *rules;
+	pthread_barrier_t barrier; /* of all workers, for a reload */
+};
+
+static struct convertgw self = { .wake_fd = -1 };
+
+/* ----- the engine's surroundings ----- */
+
+static void log_engine(const char *format, ...)
+{
+	char text[512];
+	va_list args;
+
+	if (!log_enabled(LOG_LEVEL_DEBUG))
+		return;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	log_debug("%s", text);
+}
+
+static void trial_begins(void)
+{
+	eventfd_write(self.wake_fd, 1);
+}
+
+static void look_at_trials(evutil_socket_t fd, short what, void *arg)
+{
+	const int64_t at = path_trials_look(), now = clock_ns();
+	const int64_t ms = at > now ? (at - now) / CLOCK_NS_PER_MS + 1 : 1;
+	const struct timeval left = { .tv_sec = (time_t)(ms / 1000), .tv_usec = (suseconds_t)(ms % 1000 * 1000) };
+	eventfd_t ignored;
+
+	(void)arg;
+	if (what & EV_READ)
+		eventfd_read(fd, &ignored);
+	if (at)
+		event_add(self.trials, &left);
+}
+
+static void start_engine(const struct gateway_settings *settings)
+{
+	dial_init(&(struct dial_host){
+		.settings = &settings->client, .log = log_engine, .clock = clock_ns, .trial_begins = trial_begins,
+	});
+}
+
+/* ----- settings ----- */
+
+/* The times of src/serve for these settings. */
+static struct serve_settings serve_settings_of(const struct gateway_settings *settings, unsigned number, bool refuses)
+{
+	return (struct serve_settings){
+		.number = number,
+		.request_ms = settings->connect_timeout * 1000,
+		.connect_ms = settings->connect_timeout * 1000,
+		.patience_ms = settings->connect_timeout * 1000,
+		.hold_ms = settings->connect_timeout * 1000,
+		.watch = {
+			.stall_ms = settings->stall_timeout * UINT64_C(1000),
+			.half_close_ms = settings->half_close_timeout * UINT64_C(1000),
+			.idle_ms = settings->idle_timeout * UINT64_C(1000),
+		},
+		.log_rate = settings->log_rate,
+		.synacks = 6,
+		.pipes_max = SIZE_MAX,
+		.refuses_syns = refuses,
+	};
+}
+
+/* Takes over new settings, in the worker's thread. Worker 0 changes what the engine reads, while all others wait. */
+static void take_settings(const struct worker_context *worker, void *arg)
+{
+	const bool first = arg != NULL;
+
+	pthread_barrier_wait(&self.barrier);
+	if (worker->number == 0 && !first) {
+		converters_replace(&self.settings->client);
+		start_engine(self.settings);
+	}
+	pthread_barrier_wait(&self.barrier);
+	session_pool_configure(worker->pool, &self.serve);
+	syn_judge_again(self.judges[worker->number]);
+}
+
+static void apply_log(const struct gateway_settings *settings)
+{
+	log_set_level((enum log_level)settings->log_level);
+	log_set_format((enum log_format)settings->log_format);
+}
+
+/* Puts settings in force that the rules follow already. @first: at the start */
+static void put_in_force(struct gateway_settings *settings, bool refuses, bool first)
+{
+	gateway_settings_free(self.earlier);
+	self.earlier = self.settings;
+	self.settings = settings;
+	self.serve = serve_settings_of(settings, self.serve.number + 1, refuses);
+	atomic_store(&self.gateway.settings, settings);
+	limits_configure(self.shared.limits, &settings->limits);
+	apply_log(settings);
+	workers_order(self.workers, take_settings, first ? &self : NULL);
+}
+
+static struct hold_rules_queues queues(void)
+{
+	return (struct hold_rules_queues){ gateway_queues_first(), (uint16_t)workers_count(self.workers) };
+}
+
+static void print_log(const char *line)
+{
+	log_error("%s", line);
+}
+
+static void reload(void)
+{
+	struct problems problems = { .print = print_log };
+	struct gateway_settings *settings = gateway_settings_read(self.argc, self.argv, &problems);
+	const struct hold_rules_queues all = queues();
+	bool refuses;
+
+	gateway_notify("RELOADING=1\nMONOTONIC_USEC=%llu", (unsigned long long)clock_now_us());
+	if (settings && (settings->port != self.settings->port || settings->workers != self.settings->workers ||
+			 settings->mark != self.settings->mark))
+		log_warning("--port, --workers and --mark change with the next start");
+	if (settings) {
+		settings->port = self.settings->port;
+		settings->mark = self.settings->mark;
+	}
+	if (settings && gateway_rules_install(&self.rules, settings, &all, &refuses, &problems)) {
+		put_in_force(settings, refuses, false);
+		log_info("reloaded");
+	} else {
+		gateway_settings_free(settings);
+		log_error("not reloaded, the old configuration stays in force");
+	}
+	gateway_notify("READY=1");
+}
+
+/* ----- the end ----- */
+
+static void stop_withholding(const struct worker_context *worker, void *arg)
+{
+	(void)arg;
+	syn_judge_stop(self.judges[worker->number], true);
+}
+
+static void stop_accepting(const struct worker_context *worker, void *arg)
+{
+	(void)arg;
+	for (size_t i = 0; i < LISTENERS; i++) {
+		acceptor_destroy(self.acceptors[i][worker->number], true);
+		self.acceptors[i][worker->number] = NULL;
+	}
+}
+
+static void look_at_drain(evutil_socket_t fd, short what, void *arg)
+{
+	const size_t left = limits_members(self.shared.limits);
+
+	(void)fd, (void)what, (void)arg;
+	if (left && clock_now_ms() < self.drain_until_ms)
+		return;
+	if (left)
+		log_warning("stopping: %zu connection%s cut", left, left == 1 ? " is" : "s are");
+	event_base_loopbreak(self.base);
+}
+
+/* From now on connections are routed; those that are open may end by themselves. */
+static void drain(const char *reason)
+{
+	static const struct timeval often = { .tv_usec = DRAIN_LOOK_MS * 1000 };
+
+	gateway_notify("STOPPING=1");
+	gateway_rules_stop_diverting(self.rules);
+	workers_order(self.workers, stop_withholding, NULL);
+	workers_order(self.workers, stop_accepting, NULL);
+	self.drain_until_ms = clock_now_ms() + self.settings->drain_timeout * UINT64_C(1000);
+	self.drain = event_new(self.base, -1, EV_PERSIST, look_at_drain, NULL);
+	log_info("%s: stopping; new connections are routed, %zu may go on for %u s", reason, limits_members(self.shared.limits),
+		 self.settings->drain_timeout);
+	if (!self.drain || event_add(self.drain, &often) < 0)
+		event_base_loopbreak(self.base);
+	look_at_drain(-1, 0, NULL);
+}
+
+static void on_signal(evutil_socket_t number, short what, void *arg)
+{
+	(void)what, (void)arg;
+	if (number == SIGHUP && !self.drain)
+		reload();
+	else if (number != SIGHUP && self.drain)
+		event_base_loopbreak(self.base);
+	else if (number != SIGHUP)
+		drain(strsignal((int)number));
+}
+
+/* ----- the start ----- */
+
+static void begin_to_serve(const struct worker_context *worker, void *arg)
+{
+	bool *failed = arg;
+
+	if (syn_judge_start(self.judges[worker->number]) < 0)
+		*failed = true;
+	for (size_t i = 0; i < LISTENERS; i++)
+		if (self.acceptors[i][worker->number])
+			acceptor_start(self.acceptors[i][worker->number]);
+}
+
+/* Listens on loopback, where only diverted packets arrive. IPv6 may be off on this host. Returns false after adding the error. */
+static bool listen_on_loopback(struct problems *problems)
+{
+	static const char *const addresses[LISTENERS] = { "127.0.0.1", "::1" };
+	const size_t workers = workers_count(self.workers);
+	struct problems ignored = { 0 };
+
+	for (size_t i = 0; i < LISTENERS; i++) {
+		struct listen_address where = { 0 };
+		struct problems *to = i ? &ignored : problems;
+
+		sockaddr_ip_parse(&where.address, addresses[i], (uint16_t)self.settings->port);
+		self.listeners[i] = listener_create(&where, workers, NULL, 0, to);
+		if (!self.listeners[i] || !listener_listen(self.listeners[i], to)) {
+			if (i == 0)
+				return false;
+			continue;
+		}
+		for (size_t w = 0; w < workers; w++) {
+			self.acceptors[i][w] = acceptor_create(self.listeners[i], workers_context(self.workers, w));
+			if (!self.acceptors[i][w])
+				return false;
+		}
+	}
+	return true;
+}
+
+static bool create_shared(const struct gateway_settings *settings)
+{
+	self.gateway.log_limits = calloc(OUTCOME_COUNT, sizeof(struct log_limit));
+	self.plugs = gateway_plugs(&self.gateway);
+	self.shared.plugs = &self.plugs;
+	self.shared.limits = limits_create();
+	self.shared.withheld = hold_table_create();
+	self.shared.far_clients = far_clients_create();
+	self.base = event_base_new();
+	self.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (!self.gateway.log_limits || !self.shared.limits || !self.shared.withheld || !self.shared.far_clients || !self.base ||
+	    self.wake_fd < 0)
+		return false;
+	limits_configure(self.shared.limits, &settings->limits);
+	self.trials = event_new(self.base, -1, 0, look_at_trials, NULL);
+	self.woken = event_new(self.base, self.wake_fd, EV_READ | EV_PERSIST, look_at_trials, NULL);
+	for (size_t i = 0; i < SIGNALS; i++) {
+		self.signals[i] = evsignal_new(self.base, signals[i], on_signal, NULL);
+		if (!self.signals[i] || event_add(self.signals[i], NULL) < 0)
+			return false;
+	}
+	return self.trials && self.woken && event_add(self.woken, NULL) == 0;
+}
+
+static bool create_workers(const struct gateway_settings *settings, struct problems *problems)
+{
+	static const struct place queue_place = { .name = "queue" };
+	const size_t wished = settings->workers ? settings->workers : workers_default();
+	const size_t count = wished < GATEWAY_WORKERS_MAX ? wished : GATEWAY_WORKERS_MAX;
+	int error;
+
+	self.workers = workers_create(count, &self.shared);
+	if (!self.workers)
+		return false;
+	error = gateway_queues_own((uint16_t)settings->first_queue, count);
+	if (error)
+		problems_add(problems, &queue_place, "no netfilter queues: %s; the gateway needs CAP_NET_ADMIN and the kernel's nfnetlink_queue",
+			     strerror(-error));
+	for (size_t i = 0; i < count && !error; i++) {
+		self.judges[i] = syn_judge_create(&workers_context(self.workers, i)->pool->context);
+		error = self.judges[i] ? syn_judge_open(self.judges[i], i) : -ENOMEM;
+	}
+	pthread_barrier_init(&self.barrier, NULL, (unsigned)count);
+	return !error;
+}
+
+/* Returns false after adding the error to @problems, or logging it. Takes over @settings. */
+static bool start(struct gateway_settings *settings, struct problems *problems)
+{
+	struct hold_rules_queues all;
+	bool refuses = false, failed = false;
+
+	atomic_store(&self.gateway.settings, settings);
+	self.settings = settings;
+	if (!create_shared(settings) || !create_workers(settings, problems))
+		return false;
+	user_cache_init(&settings->client);
+	converters_init(&settings->client);
+	start_engine(settings);
+	path_probe_mark(gateway_own_mark(settings));
+	if (!listen_on_loopback(problems) || gateway_resolver_start(&self.gateway) < 0)
+		return false;
+	self.settings = NULL;
+	put_in_force(settings, true, true);
+	workers_order(self.workers, begin_to_serve, &failed);
+	all = queues();
+	if (failed || !gateway_rules_install(&self.rules, settings, &all, &refuses, problems))
+		return false;
+	if (!refuses)
+		log_warning("this kernel can't refuse SYNs (CONFIG_NFT_REJECT_INET): a client of a closed port waits");
+	return true;
+}
+
+static void stop(void)
+{
+	gateway_rules_remove(self.rules);
+	if (self.workers) {
+		workers_order(self.workers, stop_withholding, NULL);
+		workers_order(self.workers, stop_accepting, NULL);
+	}
+	for (size_t i = 0; i < GATEWAY_WORKERS_MAX; i++)
+		syn_judge_destroy(self.judges[i]);
+	workers_destroy(self.workers);
+	for (size_t i = 0; i < LISTENERS; i++)
+		listener_destroy(self.listeners[i]);
+}
+
+static void print_problem(const char *line)
+{
+	fprintf(stderr, "convertgw: %s\n", line);
+}
+
+/* Each connection takes two descriptors. */
+static void raise_open_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int main(int argc, char *argv[])
+{
+	struct problems problems = { .print = print_problem };
+	struct gateway_settings *settings = gateway_settings_read(argc, argv, &problems);
+	bool started;
+
+	if (!settings)
+		return EXIT_USAGE;
+	if (settings->action == GATEWAY_HELP) {
+		gateway_settings_print_help();
+		return EXIT_SUCCESS;
+	}
+	if (settings->action == GATEWAY_VERSION) {
+		puts("convertgw " PACKAGE_VERSION);
+		return EXIT_SUCCESS;
+	}
+	if (settings->action == GATEWAY_CHECK)
+		return EXIT_SUCCESS;
+	log_start();
+	apply_log(settings);
+	raise_open_files();
+	signal(SIGPIPE, SIG_IGN);
+	self.argc = argc;
+	self.argv = argv;
+	started = start(settings, &problems);
+	if (started) {
+		log_info("ready: %zu worker%s", workers_count(self.workers), workers_count(self.workers) == 1 ? "" : "s");
+		gateway_notify("READY=1");
+		event_base_dispatch(self.base);
+	}
+	stop();
+	return started ? EXIT_SUCCESS : EXIT_FAILURE;
+}

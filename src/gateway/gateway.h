@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* gateway.h - what makes the workers of src/serve a gateway: the packet's destination as the server, and the engine as the dialler */
+#ifndef GATEWAY_GATEWAY_H
+#define GATEWAY_GATEWAY_H
+
+#include "common/kernel_socket.h"
+#include "engine/dial.h"
+#include "gateway/gateway_settings.h"
+#include "serve/plugs.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ----- connections that were routed instead of converted, by the reason ----- */
+
+#define GATEWAY_REASONS_MAX 48
+
+struct gateway_reason {
+	_Atomic(const char *) text; /* static; compared as a pointer. NULL: this place and those behind it are unused */
+	_Atomic uint64_t count;
+};
+
+/* The state that all workers share. */
+struct gateway {
+	_Atomic(const struct gateway_settings *) settings; /* those in force */
+	struct gateway_reason routed[GATEWAY_REASONS_MAX];
+	int resolver; /* an eventfd: a converter's name is to be resolved */
+	struct metrics *metrics[GATEWAY_WORKERS_MAX]; /* of each worker */
+	_Atomic size_t workers;
+	struct log_limit *log_limits; /* by outcome */
+};
+
+/* Counts a connection that is routed for this reason, a static text. */
+void gateway_count_routed(struct gateway *gateway, const char *reason);
+
+/* Returns the plugs of a gateway, which must outlive them. */
+struct serve_plugs gateway_plugs(struct gateway *gateway);
+
+/* ----- the dialler: gateway_dialler.c ----- */
+
+extern const struct serve_dialler gateway_dialler;
+
+/* Starts the thread that resolves converters' names, and waits until it has tried once, if there is a name. Returns 0 or -errno. */
+int gateway_resolver_start(struct gateway *gateway);
+
+/* ----- the engine's operations on a socket of ours: gateway_socket.c ----- */
+
+struct gateway_socket {
+	int fd;          /* -1: none */
+	int domain;
+	uint32_t mark;   /* of all packets of this connection: they aren't diverted again */
+	int64_t wake_at; /* when the engine's next step is due, CLOCK_MONOTONIC in ns; 0: never */
+	bool used;       /* it was connected, and has to be replaced before it is connected again */
+	struct kernel_keepalive keepalive;
+};
+
+struct gateway_connection {
+	struct dial dial;
+	struct gateway_socket socket;
+	bool reached;       /* the server has answered */
+	const char *reason; /* why it failed, static */
+};
+
+extern const struct dial_ops gateway_operations;
+
+/* Restores keepalive to this host's defaults, if the engine has changed it. */
+void gateway_socket_settle(struct gateway_socket *socket);
+
+/* Closes it, and resets its connection. */
+void gateway_socket_close(struct gateway_socket *socket);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gateway_judge.c - the judge of a gateway: the packet's own destination is the server, and the operator's rules decide
+ *
+ * netfilter's rules have sorted out what never comes here (gateway_rules.c). A SYN that the judge doesn't have withheld is routed. So only
+ * sessions of withheld SYNs exist: another connection to the listener, from this host itself, is reset.
+ */
+#include "config.h"
+
+#include "gateway/gateway.h"
+
+#include "daemon/metrics.h"
+#include "hold/syn_packet.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct gateway *gateway_of(const struct serve_context *context)
+{
+	return context->own;
+}
+
+/* Counts the SYN. Returns NULL if it may be withheld, or why it is routed. */
+static const char *find_room(struct serve_context *context, const struct judgement_case *c)
+{
+	bool room;
+
+	if (limits_enter(context->limits, c->member, &c->client.address, LIMITS_WITHHELD) < 0)
+		return "out of memory";
+	room = limits_may_withhold(context->limits, c->member) && limits_admit(context->limits, c->member) == OUTCOME_NONE;
+	if (!room)
+		limits_leave(context->limits, c->member, c->now_ms);
+	return room ? NULL : "the client, or all clients, have too many connections";
+}
+
+static const char *why_routed(struct serve_context *context, const struct judgement_case *c)
+{
+	const struct gateway_settings *settings = atomic_load(&gateway_of(context)->settings);
+	const struct gateway_flow flow = {
+		.client = c->flow->source, .destination = c->flow->destination, .port = c->flow->destination_port, .device = "",
+	};
+
+	if (c->mptcp)
+		return "the client speaks Multipath TCP itself";
+	if (gateway_decide(settings, &flow) == GATEWAY_ROUTE)
+		return "a rule says so";
+	return c->place == JUDGEMENT_SYN ? find_room(context, c) : NULL;
+}
+
+static void judge_syn(struct serve_context *context, const struct judgement_case *c, struct serve_verdict *verdict)
+{
+	const char *reason = why_routed(context, c);
+
+	*verdict = (struct serve_verdict){ .action = REQUEST_WAIT };
+	if (reason) {
+		gateway_count_routed(gateway_of(context), reason);
+		return;
+	}
+	*verdict = (struct serve_verdict){
+		.action = REQUEST_CONNECT, .voice = JUDGEMENT_SILENT, .silent = true, .blind = true, .proven = true, .withhold = true,
+		.hold_ms = context->settings->connect_ms,
+	};
+	sockaddr_ip_set(&verdict->server, AF_UNSPEC, &c->flow->destination, c->flow->destination_port);
+}
+
+static void judge(struct serve_context *context, const struct judgement_case *c, struct serve_verdict *verdict, struct serve_answer *answer)
+{
+	(void)answer;
+	if (c->place != JUDGEMENT_STREAM) {
+		judge_syn(context, c, verdict);
+		return;
+	}
+	*verdict = (struct serve_verdict){ .action = REQUEST_RESET, .silent = true, .blind = true, .voice = JUDGEMENT_SILENT };
+	if (!c->grant)
+		return;
+	verdict->action = REQUEST_CONNECT;
+	verdict->server = c->grant->server;
+	verdict->by_grant = true;
+	verdict->grant = c->grant;
+}
+
+/* A gateway writes nothing of its own into a connection. */
+static void refused(struct serve_context *context, uint8_t mark, const struct serve_refusal *refusal, struct serve_answer *answer)
+{
+	(void)context, (void)mark;
+	answer->reason = refusal->reason ? refusal->reason : "the server can't be reached";
+	answer->outcome = OUTCOME_SERVER_UNREACHABLE;
+	answer->len = 0;
+}
+
+static int start(struct serve_context *context, void *arg)
+{
+	struct gateway *gateway = arg;
+	const size_t number = atomic_fetch_add(&gateway->workers, 1);
+
+	context->own = gateway;
+	context->log_limits = gateway->log_limits;
+	context->metrics = aligned_alloc(_Alignof(struct metrics), sizeof(struct metrics));
+	if (!context->metrics)
+		return -ENOMEM;
+	memset(context->metrics, 0, sizeof(struct metrics));
+	gateway->metrics[number] = context->metrics;
+	return 0;
+}
+
+static void stop(struct serve_context *context)
+{
+	free(context->metrics);
+	context->metrics = NULL;
+}
+
+static void configure(struct serve_context *context, const struct serve_settings *settings)
+{
+	(void)context, (void)settings;
+}
+
+struct serve_plugs gateway_plugs(struct gateway *gateway)
+{
+	return (struct serve_plugs){
+		.judge = judge,
+		.refused = refused,
+		.dial = gateway_dialler,
+		.start = start,
+		.stop = stop,
+		.configure = configure,
+		.arg = gateway,
+		.at_once = true,
+	};
+}
