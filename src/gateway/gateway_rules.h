@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gateway_rules.h - diverts clients' connections to the gateway: tables of nftables, a policy rule, a route (needs CAP_NET_ADMIN) */
+/*
+ * gateway_rules.h - diverts clients' connections to the gateway: tables of nftables, a policy rule, a route (needs CAP_NET_ADMIN)
+ *
+ * Only SYNs with an urgent pointer of 0 are candidates, since a withheld SYN that hold releases has its verdict there (syn_packet.h). The
+ * third ACK belongs to a request socket, which "socket transparent 1" matches and "socket wildcard 0" doesn't.
+ *
+ * What GATEWAY_REQUIRE demands has to hold while the gateway isn't there, too: a table that belongs to no process drops TCP connections
+ * that these rules match where they would be forwarded (or, of this host's programs, would leave). Converted ones are never forwarded. An
+ * orderly stop removes that table; after a kill it stays until the next start.
+ */
 #ifndef GATEWAY_RULES_H
 #define GATEWAY_RULES_H
 
