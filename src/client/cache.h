@@ -28,11 +28,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define CACHE_FILE "libconvert-cache-2" /* in the directory; the number is the layout's */
+#define CACHE_FILE "libconvert-cache-3" /* in the directory; the number is the layout's */
 #define CACHE_PATH_MAX 512              /* bytes of the file's path, with the NUL, in a process that may change its identity */
 #define CACHE_COOKIE_MAX 992            /* bytes that fit into a request beside a Connect TLV */
 #define CACHE_KINDS_MAX 32              /* TCP option kinds of an answer to an Info TLV */
-#define CACHE_LIFETIME_MAX (24 * 3600 * INT64_C(1000)) /* ms; no hint outlives this */
+#define CACHE_LIFETIME_MAX (24 * 3600 * INT64_C(1000)) /* ms; no hint outlives this, except notes (notes.h) */
 
 /* A cache. { 0 } is a cache that is off: it finds nothing and keeps nothing. */
 struct cache {

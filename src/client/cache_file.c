@@ -58,7 +58,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define LAYOUT 2     /* change it, and CACHE_FILE, whenever the file's layout changes */
+#define LAYOUT 3     /* change it, and CACHE_FILE, whenever the file's layout changes */
 #define READS_MAX 4  /* of a record that isn't whole */
 #define ATTEMPTS 4   /* each fails only if another process makes or replaces the file meanwhile */
 #define OPEN_FLAGS (O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) /* O_NONBLOCK: open() never waits, whatever the file is */
@@ -74,28 +74,32 @@ static_assert(offsetof(struct cache_record, value) == 56, "no padding");
 static_assert(sizeof(struct cache_record) == 56 + 1000, "no padding");
 static_assert(sizeof(struct cache_header) == 64, "no padding");
 
-/* Room for 1024 servers, 256 facts about converters, 32 cookies. */
+/* Room for 1024 servers, 256 facts about converters, 32 cookies, 2048 connections. The file has holes until they are used. */
 #define SERVER_SIZE 64u
 #define FACT_SIZE 96u
 #define COOKIE_SIZE 1056u
+#define NOTE_SIZE 168u
+#define NOTE_LIFETIME_MAX (30 * CACHE_LIFETIME_MAX) /* connections last longer than hints hold */
 static_assert(SIZE_UP_TO(server) <= SERVER_SIZE, "a server fits");
 static_assert(SIZE_UP_TO(info) <= FACT_SIZE && SIZE_UP_TO(silence) <= FACT_SIZE && SIZE_UP_TO(path) <= FACT_SIZE, "a fact fits");
 static_assert(SIZE_UP_TO(cookie) <= COOKIE_SIZE, "a cookie fits");
+static_assert(SIZE_UP_TO(note) <= NOTE_SIZE, "a note fits");
 static_assert(2 * COOKIE_SIZE <= CACHE_BUCKET_MAX, "the longest bucket");
 
-enum { SERVERS, FACTS, COOKIES };
+enum { SERVERS, FACTS, COOKIES, NOTES };
 static const struct cache_table tables[] = {
 	[SERVERS] = { CACHE_TABLES_OFFSET, 128, 8, SERVER_SIZE },
 	[FACTS] = { CACHE_TABLES_OFFSET + 128 * 8 * SERVER_SIZE, 32, 8, FACT_SIZE },
 	[COOKIES] = { CACHE_TABLES_OFFSET + 128 * 8 * SERVER_SIZE + 32 * 8 * FACT_SIZE, 16, 2,
 		      COOKIE_SIZE },
+	[NOTES] = { CACHE_TABLES_OFFSET + 128 * 8 * SERVER_SIZE + 32 * 8 * FACT_SIZE + 16 * 2 * COOKIE_SIZE, 256, 8, NOTE_SIZE },
 };
 
 /* --- records --- */
 
 uint32_t cache_file_size(void)
 {
-	const struct cache_table *last = &tables[COOKIES];
+	const struct cache_table *last = &tables[NOTES];
 
 	return last->offset + last->buckets * last->ways * last->record_size;
 }
@@ -118,7 +122,7 @@ bool cache_key_set(struct cache_key *out, enum cache_kind kind, const union sock
 
 const struct cache_table *cache_table_of(enum cache_kind kind)
 {
-	return &tables[kind == CACHE_KIND_COOKIE ? COOKIES : kind == CACHE_KIND_SERVER ? SERVERS : FACTS];
+	return &tables[kind == CACHE_KIND_COOKIE ? COOKIES : kind == CACHE_KIND_SERVER ? SERVERS : kind == CACHE_KIND_NOTE ? NOTES : FACTS];
 }
 
 /*
@@ -183,9 +187,17 @@ bool cache_value_is_valid(enum cache_kind kind, const union cache_value *value)
 		return value->silence.destinations > 0;
 	case CACHE_KIND_PATH:
 		return value->path.state > CACHE_PATH_UNKNOWN && value->path.state < CACHE_PATH_COUNT && value->path.asked <= INT64_MAX;
+	case CACHE_KIND_NOTE:
+		return memchr(value->note.reason, '\0', sizeof(value->note.reason));
 	default:
 		return true;
 	}
+}
+
+/* For how long a record of this kind may hold, in ms. */
+static int64_t lifetime_max(uint8_t kind)
+{
+	return kind == CACHE_KIND_NOTE ? NOTE_LIFETIME_MAX : CACHE_LIFETIME_MAX;
 }
 
 /* Is the record whole, with its times and its value in range at @now? */
@@ -194,7 +206,7 @@ static bool record_is_valid(const struct cache_record *record, const struct cach
 	/* in this order nothing overflows, whatever the numbers are */
 	return cache_record_is_whole(record, table) && record->learned > 0 &&
 	       record->learned <= now + CACHE_CLOCK_SLACK && record->until > now &&
-	       record->until <= record->learned + CACHE_LIFETIME_MAX &&
+	       record->until <= record->learned + lifetime_max(record->key.kind) &&
 	       cache_value_is_valid((enum cache_kind)record->key.kind, &record->value);
 }
 
@@ -313,6 +325,25 @@ static int file_get(int directory, const struct cache_header *header)
 			return ret;
 	}
 	return -EAGAIN;
+}
+
+int cache_file_peek(const char *path, uid_t *owner)
+{
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), ret = fd < 0 ? -errno : 0;
+	struct cache_header header;
+	struct stat st;
+
+	if (ret < 0)
+		return ret;
+	ret = header_make(&header);
+	if (ret == 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || !file_is_usable(fd, &header)))
+		ret = -EINVAL;
+	if (ret < 0) {
+		RAWCALL(SYS_close, fd);
+		return ret;
+	}
+	*owner = st.st_uid;
+	return fd;
 }
 
 /* May this process change its user without an exec? Any capability counts, since some bring the others. */
@@ -540,11 +571,12 @@ static uint32_t victim(const struct cache_bucket *bucket, int64_t now)
 
 int cache_bucket_put(struct cache_bucket *bucket, struct cache_record *record, int64_t now, int64_t until)
 {
+	const int64_t last = now + lifetime_max(record->key.kind);
 	bool done = until <= now;
 	int ret;
 
 	record->learned = now;
-	record->until = until < now + CACHE_LIFETIME_MAX ? until : now + CACHE_LIFETIME_MAX;
+	record->until = until < last ? until : last;
 	cache_record_seal(record);
 	ret = bucket_load(bucket, &record->key);
 	for (uint32_t way = 0; ret == 0 && way < bucket->table->ways; way++) {

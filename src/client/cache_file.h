@@ -18,6 +18,7 @@
 
 #define CACHE_TABLES_OFFSET 4096
 #define CACHE_BUCKET_MAX 2112 /* bytes of the longest bucket */
+#define CACHE_REASON_MAX 52   /* bytes of a note's reason, with the NUL */
 #define CACHE_BOOT_ID_LEN 36  /* a UUID in text, /proc/sys/kernel/random/boot_id */
 
 /* Tolerance for records of other processes that look younger than now: a process reads the clock before it calls. */
@@ -40,13 +41,14 @@ enum cache_kind {
 	CACHE_KIND_MPTCP,
 	CACHE_KIND_SILENCE,
 	CACHE_KIND_PATH,
+	CACHE_KIND_NOTE, /* of a connection: notes.c */
 	CACHE_KIND_COUNT
 };
 
 /* The subject of a record, and the kind of fact. */
 struct cache_key {
 	uint64_t origin; /* the path of CACHE_KIND_PATH and CACHE_KIND_MPTCP, the source of CACHE_KIND_SERVER; else 0 */
-	uint8_t address[16];
+	uint8_t address[16]; /* of CACHE_KIND_NOTE: the socket's SO_COOKIE */
 	uint16_t port; /* host byte order */
 	uint8_t kind;  /* enum cache_kind */
 	uint8_t zero;
@@ -75,6 +77,12 @@ union cache_value {
 		uint16_t rtt_ms;
 		uint8_t doubts, zero;
 	} path;
+	struct {
+		uint8_t server[16], converter[16], client[16]; /* IPv4 as v4-mapped; ::: none */
+		uint16_t server_port, converter_port, client_port, flags;
+		uint32_t connect_ms;
+		char reason[CACHE_REASON_MAX];
+	} note;
 };
 
 /* A record. Its first table->record_size bytes are in the file. */
@@ -147,6 +155,12 @@ int cache_bucket_put(struct cache_bucket *bucket, struct cache_record *record, i
  */
 int cache_bucket_read(const struct cache_bucket *bucket, uint32_t offset, void *buf, size_t len);
 int cache_bucket_write(const struct cache_bucket *bucket, uint32_t offset, const void *buf, size_t len);
+
+/*
+ * cache_file_peek() - open the file of whatever user at @path, to read it
+ * Returns a descriptor if it is a file of this boot and layout, with its owner in @owner; or -errno.
+ */
+int cache_file_peek(const char *path, uid_t *owner);
 
 /* Creates or finds the file in @directory, and maps it or notes its path: cache_open_at(). */
 int cache_file_open(struct cache *cache, int directory, const char *path);

@@ -7,6 +7,7 @@ libclient_la_SOURCES = \
 	src/client/converters.c src/client/converters.h src/client/converters_destinations.c src/client/converters_facts.c \
 	src/client/exchange.c src/client/exchange.h \
 	src/client/handshake.c src/client/handshake.h \
+	src/client/notes.c src/client/notes.h \
 	src/client/paths.c src/client/paths.h src/client/paths_facts.c \
 	src/client/resolve.c src/client/resolve.h src/client/srv.c \
 	src/client/settings.c src/client/settings.h

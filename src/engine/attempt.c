@@ -11,6 +11,7 @@
 
 #include "client/converters.h"
 #include "client/exchange.h"
+#include "client/notes.h"
 #include "common/thread.h"
 #include "convert/convert.h"
 #include "engine/decide.h"
@@ -25,6 +26,27 @@ void dial_log(const struct dial *dial, const char *verdict, const char *detail)
 
 	dial_host.log("%s: %s%s after %.1f ms", sockaddr_ip_format(&dial->server, server), verdict, detail,
 		      (double)(dial_host.clock() - dial->started) / 1e6);
+}
+
+void dial_note(const struct dial *dial)
+{
+	const struct attempt *attempt = &dial->attempt;
+	const struct note note = {
+		.cookie = dial->ops->cookie ? dial->ops->cookie(dial) : 0,
+		.server = dial->server,
+		.converter = attempt->addr,
+		.flags = (attempt->syn_data ? NOTE_SYN_DATA : 0) | (dial->early_len ? NOTE_EARLY_DATA : 0) |
+			 (attempt->ask_silent ? NOTE_SILENT : 0) | (dial->start.placed ? NOTE_PLACED : 0) | (dial->start.moves ? NOTE_MOVED : 0),
+		.connect_ms = (uint32_t)((dial_host.clock() - dial->started) / CLOCK_NS_PER_MS),
+	};
+
+	note_put(user_cache(), &note);
+}
+
+void dial_note_direct(const struct dial *dial)
+{
+	if (dial->direct_reason && dial->ops->cookie)
+		note_direct(dial->ops->cookie(dial), &dial->server, dial->direct_reason);
 }
 
 void dial_stop(struct dial *dial)
@@ -82,13 +104,14 @@ enum dial_state dial_next(struct dial *dial, bool hold, struct dial_end *end)
 	return index == CONVERTERS_UNRESOLVED ? DIAL_RESOLVING : DIAL_REFUSED;
 }
 
-enum dial_state dial_refused(const struct dial *dial, struct dial_end *end)
+enum dial_state dial_refused(struct dial *dial, struct dial_end *end)
 {
 	const bool closed = dial_host.settings->fail_closed && end->verdict == POLICY_CONVERT;
 	char text[SOCKADDR_STRLEN];
 
 	dial_host.log("%s: %s: %s%s", sockaddr_ip_format(&dial->server, text), closed ? "failed" : "direct", end->reason,
 		      closed ? ", and CONVERT_FALLBACK is none" : "");
+	dial->direct_reason = end->verdict == POLICY_DIRECT_LOCAL ? NULL : end->reason;
 	return closed ? DIAL_FAILED : DIAL_DIRECT;
 }
 

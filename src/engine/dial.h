@@ -72,6 +72,7 @@ struct dial {
 	/* the engine's */
 	_Atomic uint32_t tried;  /* a bit for each converter that has failed */
 	bool confirmed;          /* the SYN+ACK has confirmed the server, and the response is still to come */
+	const char *direct_reason; /* why it goes directly, static; NULL: no note says so. Front ends set it where they decide that */
 	struct path_start start;
 	struct attempt attempt;
 };
@@ -105,6 +106,8 @@ struct dial_ops {
 	/* The attempt has begun or failed: from now on the front end handles the socket's events. */
 	void (*begun)(struct dial *dial);
 
+	/* Optional: returns SO_COOKIE, for the note about the connection (client/notes.h). */
+	uint64_t (*cookie)(const struct dial *dial);
 	/* Gets TCP_INFO; for an MPTCP socket that of its first subflow. All zero if the kernel has none. */
 	void (*info)(struct dial *dial, struct tcp_info *out);
 	/* Has the connected Multipath TCP socket fallen back to TCP? */
@@ -158,7 +161,7 @@ enum dial_state dial_next(struct dial *dial, bool hold, struct dial_end *end);
  * dial_refused() - no converter could be asked, for the reason in @end: connect directly, or not at all (CONVERT_FALLBACK=none)?
  * Returns DIRECT or FAILED, and writes it into the log.
  */
-enum dial_state dial_refused(const struct dial *dial, struct dial_end *end);
+enum dial_state dial_refused(struct dial *dial, struct dial_end *end);
 
 /* dial_resolved() - go on after the resolver has finished. Returns as dial_next(), but DIRECT or FAILED instead of REFUSED. */
 enum dial_state dial_resolved(struct dial *dial, struct dial_end *end);
@@ -198,6 +201,12 @@ bool dial_wants_syn_data(struct dial *dial);
 
 /* Writes "SERVER: VERDICTDETAIL after MS ms" into the log. */
 void dial_log(const struct dial *dial, const char *verdict, const char *detail);
+
+/* Notes for "convertize status" how the connection began. The socket is the one that the program keeps. */
+void dial_note(const struct dial *dial);
+
+/* Notes that it goes to the server directly, unless no direct_reason is set. */
+void dial_note_direct(const struct dial *dial);
 
 /* Is there work as soon as the socket is writable? */
 static inline bool dial_wants_output(const struct dial *dial)

@@ -65,6 +65,7 @@ static enum dial_state go_on(struct dial *dial, int error, const char *reason, s
 	if (dial_host.settings->fail_closed)
 		return DIAL_FAILED;
 	dial_log(dial, "direct, the converter fails: ", reason);
+	dial->direct_reason = reason;
 	return DIAL_DIRECT;
 }
 
@@ -327,6 +328,7 @@ static void note_reached(struct dial *dial, struct dial_seen *seen, const char *
 		paths_note_syn_data(&dial->start.own.id, seen->options & TCPI_OPT_SYN_DATA, dial->start.syn_at);
 	snprintf(detail, sizeof(detail), "%s%s", way_text(dial, seen), how);
 	dial_log(dial, dial->mptcp ? "converted over MPTCP, " : "converted over TCP, ", detail);
+	dial_note(dial);
 }
 
 /* Notes the facts about the path that only a converter's response proves. */

@@ -47,6 +47,7 @@ static void out_of_time(struct connection *connection)
 		return;
 	}
 	dial_log(&connection->dial, "direct, ", reason);
+	connection->dial.direct_reason = reason;
 	ends_go_directly(connection);
 }
 
@@ -85,6 +86,7 @@ static void leave_call(struct connection *connection, int error, bool gone)
 		break;
 	case CALLER_DIRECTLY:
 		dial_log(&connection->dial, "direct, ", "the call was interrupted");
+		connection->dial.direct_reason = "the call was interrupted";
 		ends_go_directly(connection);
 		break;
 	case CALLER_ENDED:

@@ -325,6 +325,11 @@ static void traced_disconnect(struct dial *dial)
 	connection_disconnect(connection_of_dial(dial));
 }
 
+static uint64_t traced_cookie(const struct dial *dial)
+{
+	return kernel_cookie(connection_of_dial(dial)->sock);
+}
+
 static const struct dial_ops operations = {
 	.query = traced_query,
 	.allows = traced_allows,
@@ -334,6 +339,7 @@ static const struct dial_ops operations = {
 	.connect = traced_connect,
 	.send = traced_send,
 	.begun = traced_begun,
+	.cookie = traced_cookie,
 	.info = traced_info,
 	.fell_back = traced_fell_back,
 	.error = traced_error,

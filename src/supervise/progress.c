@@ -223,6 +223,7 @@ void progress_begin(struct connection *connection)
 		ends_go_natively(connection);
 		return;
 	}
+	user_cache_open(-1);
 	if (end.verdict == POLICY_CONVERT && networks_is_own(&connection->dial.server))
 		end.verdict = POLICY_DIRECT_LOCAL;
 	if (end.verdict != POLICY_CONVERT) {
@@ -235,7 +236,6 @@ void progress_begin(struct connection *connection)
 		go_on(connection, DIAL_REFUSED, &end);
 		return;
 	}
-	user_cache_open(-1);
 	go_on(connection, dial_next(&connection->dial, false, &end), &end);
 }
 
@@ -393,6 +393,7 @@ static int server_connect(struct connection *connection)
 	if (ret < 0)
 		return ret;
 	connection_watch(connection);
+	dial_note_direct(&connection->dial);
 	return connection_connect(connection->sock, &server);
 }
 
@@ -422,6 +423,7 @@ void ends_blindly(struct connection *connection)
 	const struct attempt *attempt = &connection->dial.attempt;
 
 	dial_log(&connection->dial, connection->dial.mptcp ? "converted over MPTCP, " : "converted over TCP, ", "request in the SYN, blindly");
+	dial_note(&connection->dial);
 	if (!ends_hand_over(connection))
 		return;
 	peers_note(connection->sock, &attempt->addr, &connection->dial.server);

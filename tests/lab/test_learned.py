@@ -13,7 +13,7 @@ from test_aggregation import BEHIND, TAKEN, serve, transfer
 APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
 SCRIPTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripted_converter.py")
 DIRECT = "direct: the server speaks Multipath TCP itself"
-CACHE = "libconvert-cache-2"
+CACHE = "libconvert-cache-3"
 
 
 def near(**options):

@@ -123,7 +123,7 @@ def test_cancelled_in_the_first_connect():
         os.mkdir(runtime, 0o700)
         direct = probe(lab, "cancelled-first", 7)
         equal(probe(lab, "cancelled-first", 7, lab.converted(XDG_RUNTIME_DIR=runtime)), direct, "what the threads see")
-        equal(os.listdir(runtime), ["libconvert-cache-2"], "what is in the cache's directory")
+        equal(os.listdir(runtime), ["libconvert-cache-3"], "what is in the cache's directory")
 
 
 def test_handlers_that_jump():

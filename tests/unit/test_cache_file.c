@@ -659,7 +659,7 @@ static void tests_add(TCase *tcase, SFun setup_function)
 	tcase_add_test(tcase, every_byte_of_the_header);
 	tcase_add_test(tcase, every_length_before_opening);
 	tcase_add_test(tcase, every_length_while_mapped);
-	tcase_add_loop_test(tcase, every_byte_of_a_record, CACHE_KIND_REST, CACHE_KIND_COUNT);
+	tcase_add_loop_test(tcase, every_byte_of_a_record, CACHE_KIND_REST, CACHE_KIND_NOTE);
 	tcase_add_loop_test(tcase, many_make_it_at_once, 0, 10);
 	tcase_add_test(tcase, file_system_is_full);
 	tcase_add_test(tcase, sandbox);

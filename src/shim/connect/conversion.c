@@ -14,10 +14,10 @@
 #include "shim/connect/conversion.h"
 
 #include "client/cache.h"
-#include "client/cache.h"
 #include "client/client_log.h"
 #include "client/converters.h"
 #include "client/exchange.h"
+#include "client/notes.h"
 #include "client/settings.h"
 #include "common/clock.h"
 #include "host/networks.h"
@@ -258,9 +258,15 @@ bool conversion_enabled(void)
 	return settings && settings->enabled;
 }
 
-static int go_directly(const union sockaddr_ip *server, const char *reason)
+/* Leaves @fd to the kernel. Notes that for "convertize status", but not that a connection stays on this host. */
+static int go_directly(int fd, const union sockaddr_ip *server, const char *reason)
 {
 	char text[SOCKADDR_STRLEN];
+
+	if (reason != policy_reason(POLICY_DIRECT_LOCAL)) {
+		user_cache_open(-1);
+		note_direct(conn_cookie(fd), server, reason);
+	}
 
 	log_line("%s: direct: %s", sockaddr_ip_format(server, text), reason);
 	return CONVERSION_DIRECT;
@@ -273,6 +279,8 @@ static int go_without_converter(struct conn *conn, int fd, const union sockaddr_
 		return -end->error;
 	if (end->verdict == POLICY_CONVERT && path_start_bind_directly(&conn->dial.start, fd, server) < 0)
 		return -ENETUNREACH;
+	if (conn->dial.direct_reason)
+		note_direct(conn_cookie(fd), server, conn->dial.direct_reason);
 	return CONVERSION_DIRECT;
 }
 
@@ -321,11 +329,11 @@ static int start_bypass(struct conn *conn, int fd, const union sockaddr_ip *serv
 	struct conn_claim claim;
 	int ret;
 
-	go_directly(server, "the server speaks Multipath TCP itself");
 	if (!conn_claim(conn, PHASE(IDLE), &claim))
 		return 0; /* another thread connects the same socket */
 	call_begin(conn, fd, server);
 	ret = bypass_begin(conn, fd);
+	go_directly(fd, server, "the server speaks Multipath TCP itself");
 	if (ret)
 		leave_unbegun(conn, fd);
 	conn_release(conn, ret ? CONN_IDLE : CONN_BYPASS, &claim);
@@ -435,12 +443,12 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server,
 	int ret;
 
 	if (reason)
-		return go_directly(server, reason);
+		return go_directly(fd, server, reason);
 	if (server->sa.sa_family != AF_INET &&
 	    sockopt_get(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC) == AF_INET)
 		return CONVERSION_DIRECT; /* the kernel reports the errno */
 	if (!is_of_our_network(fd))
-		return settings->fail_closed ? -ENETUNREACH : go_directly(server, "the socket is of another network namespace");
+		return settings->fail_closed ? -ENETUNREACH : go_directly(fd, server, "the socket is of another network namespace");
 	ret = rights_ask(server);
 	if (ret < 0)
 		return ret;

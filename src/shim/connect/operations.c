@@ -240,6 +240,11 @@ static void op_begun(struct dial *dial)
 	watch_resume(conn_of_dial(dial));
 }
 
+static uint64_t op_cookie(const struct dial *dial)
+{
+	return conn_cookie(conn_of_dial(dial)->dial_fd);
+}
+
 static void op_info(struct dial *dial, struct tcp_info *out)
 {
 	*out = tcpinfo_of(conn_of_dial(dial)->dial_fd);
@@ -327,6 +332,7 @@ static const struct dial_ops operations = {
 	.hold = op_hold,
 	.send = op_send,
 	.begun = op_begun,
+	.cookie = op_cookie,
 	.info = op_info,
 	.fell_back = op_fell_back,
 	.error = op_error,
@@ -382,6 +388,7 @@ void operations_begin(struct conn *conn, int fd, const union sockaddr_ip *server
 
 	dial->ops = &operations;
 	dial->server = *server;
+	dial->direct_reason = NULL;
 	dial->started = clock_ns();
 	path_start_init(&dial->start, !conn->call.bound && !network_is_chosen(fd), &source);
 }

@@ -84,6 +84,7 @@ static int connect_directly(struct conn *conn, int fd)
 	watch_resume(conn);
 	if (ret < 0 && ret != -EINPROGRESS)
 		return ret;
+	dial_note_direct(operations_dial(conn, fd));
 	if (conn->dial.attempt.want_output)
 		watch_mask(conn);
 	return 0;
@@ -134,6 +135,7 @@ static enum conn_phase settle_blind(struct conn *conn, int fd, struct dial_end *
 		}
 		if (!dial_host.settings->fail_closed) {
 			dial_log(&conn->dial, "direct, the converter fails: ", end->reason);
+			conn->dial.direct_reason = end->reason;
 			return settle_directly(conn, fd);
 		}
 	}
@@ -179,6 +181,7 @@ enum conn_phase settle_unfinished(struct conn *conn, int fd)
 	operations_end(conn, fd);
 	operations_disconnect(fd);
 	dial_log(&conn->dial, "direct, the converter fails: ", reason);
+	conn->dial.direct_reason = reason;
 	return settle_directly(conn, fd);
 }
 
@@ -228,6 +231,7 @@ static enum conn_phase fall_back(struct conn *conn, int fd)
 
 	log_line("%s: no Multipath TCP without the converter", sockaddr_ip_format(&conn->dial.server, text));
 	servers_note_no_bypass(&conn->dial.server);
+	conn->dial.direct_reason = "no Multipath TCP without the converter";
 	if (conn_has(conn, CONN_WROTE) || conn_is_confirmed(conn))
 		return settle_failed(conn, fd, ECONNRESET, "Multipath TCP was lost behind the handshake");
 	operations_end(conn, fd);
