@@ -25,6 +25,7 @@ convertize_SOURCES = src/convertize/main.c \
 	src/convertize/check/check_networks.c \
 	src/convertize/check/check_paths.c \
 	src/convertize/check/check_server.c \
+	src/convertize/check/check_unanswered.c \
 	src/convertize/check/remedies.h \
 	src/convertize/check/converter_probe.c src/convertize/check/converter_probe.h \
 	src/convertize/enable/own_files.c src/convertize/enable/own_files.h \

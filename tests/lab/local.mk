@@ -184,7 +184,7 @@ PLAIN_TESTS = tests/lab/test_wireshark.py tests/lab/test_losses.py tests/lab/tes
 	tests/lab/test_scapy.py tests/lab/test_harness.py tests/lab/test_link.py tests/lab/test_completions.py \
 	tests/lab/test_convertd_units.py tests/lab/test_applications_services.py tests/lab/test_applications_runtimes.py \
 	tests/lab/test_applications_static.py tests/lab/test_applications_go.py tests/lab/test_convertize_sessions.py \
-	tests/lab/test_convertize_units.py tests/lab/test_convertize_situations.py
+	tests/lab/test_convertize_units.py tests/lab/test_convertize_situations.py tests/lab/test_convertize_situations_here.py
 # These come last, one after the other, when nothing else of the tests runs any more. The first two make thousands of connections a
 # second, which takes all of the machine; everything in the others is a measurement, and says nothing under sanitizers.
 MEASURING_TESTS = tests/lab/test_convertd_fairness.py tests/lab/test_convertd_kernel_memory.py tests/lab/test_begin_times.py \

@@ -253,7 +253,8 @@ def test_one_network_and_none():
         lab.client.ip("link set wifi down")
         report = Report(lab)
         equal(report.bad(), [("network.interfaces", "fail"), ("converter", "fail")], "without a network")
-        check("unreachable" in report.one("converter")["text"], report.one("converter"))
+        equal(report.one("converter")["value"], "unreachable", "the outcome")
+        check("this machine has no IPv4 network" in report.one("converter")["text"], report.one("converter"))
 
 
 @long

@@ -108,7 +108,8 @@ struct check_path {
 	size_t syn_lost;                      /* the fewest bytes that got lost in each try; 0: none */
 	enum probe_mptcp mptcp;
 	bool mptcp_dropped;  /* SYNs that offer MPTCP get no answer, others do */
-	bool refused_here;   /* this machine's own firewall refuses the SYNs */
+	bool refused_here;   /* this machine's own firewall drops or rejects the SYNs */
+	bool mptcp_lost_here; /* it removes MPTCP, or drops SYNs with it */
 	bool unsteady;       /* some handshakes get through, and others don't */
 	unsigned int lost_percent; /* of the transfer's segments; 0: hardly any */
 	bool host_answers;   /* the port doesn't answer, but another port of the host does, over the same path */
@@ -151,6 +152,14 @@ struct check_converters {
 	size_t count;
 	bool any; /* some address serves */
 };
+
+/* --- check_unanswered.c ------------------------------------------------------------------ */
+
+/* Reports the reason why no converter answers at this address. */
+void check_report_unanswered(const struct check_converters *converters, struct check_candidate *candidate);
+
+/* Does a web server or TLS answer on the path, as captive portals do? */
+bool check_path_has_portal(const struct check_path *path);
 
 /* --- check_ask.c ---------------------------------------------------------------------- */
 
@@ -200,9 +209,6 @@ void check_paths_look(const struct check_converters *converters, struct check_ca
 /* For a candidate that doesn't answer over the first path: returns another path over which it answers, or NULL. */
 const struct check_path *check_paths_elsewhere(const struct check_converters *converters,
 					       struct check_candidate *candidate);
-
-/* Does a web server or TLS answer on the path, as captive portals do? */
-bool check_path_has_portal(const struct check_path *path);
 
 /* Adds the command that routes connections to the converter over this path. Returns false if there is none. */
 bool check_paths_prefer(const struct check_candidate *candidate, const struct check_path *path,

@@ -13,6 +13,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The length of a Connect TLV with the option for Multipath TCP, in bytes: a program's request has one, and a probe has none. */
 #define REQUEST_PADDING 24
@@ -21,8 +22,7 @@
 /* The time for a rung: the answer to the first SYN comes before Linux sends the second or, on a long path, soon after. */
 #define AGAIN_MS 1500
 
-/* The time for an answer of this machine: it isn't told of an ICMP message to the first SYN, which arrives while connect() runs. */
-#define NEAR_MS 1300
+#define HERE_MS 500 /* for the handshake of two sockets of this machine */
 
 bool check_serves(const struct check_candidate *candidate)
 {
@@ -113,6 +113,28 @@ static void settle_mptcp(struct check_path *path, const struct probe_result rung
 		path->mptcp = rungs[RUNG_BARE].mptcp;
 }
 
+/*
+ * Does Multipath TCP get lost even between two sockets of this machine, at the converter's port? Then this machine's own firewall removes
+ * it, or drops SYNs with it.
+ */
+static bool loses_mptcp_here(const struct probe_request *request)
+{
+	const bool is_v4 = sockaddr_ip_is_v4(&request->converter);
+	struct probe_request own = { .connect_only = true, .timeout_ms = HERE_MS };
+	struct in6_addr loopback = { .s6_addr = { [15] = 1 } };
+	struct probe_result result = { .outcome = PROBE_LOCAL };
+	int fd = socket(is_v4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_MPTCP);
+
+	if (is_v4)
+		loopback = (struct in6_addr){ .s6_addr = { [10] = 0xff, 0xff, 127, 0, 0, 1 } };
+	sockaddr_ip_set(&own.converter, request->converter.sa.sa_family, &loopback, sockaddr_ip_port(&request->converter));
+	if (fd >= 0 && bind(fd, &own.converter.sa, sockaddr_ip_len(&own.converter)) == 0 && listen(fd, 1) == 0)
+		probe_run(&own, &result);
+	if (fd >= 0)
+		close(fd);
+	return result.outcome == PROBE_NO_SYN_ACK || (probe_is_connected(&result) && result.mptcp == PROBE_MPTCP_LOST);
+}
+
 static void settle_syn_data(struct check_path *path, const struct probe_result rungs[])
 {
 	const struct probe_result *full = path->mptcp_dropped ? &rungs[RUNG_TCP] :
@@ -168,26 +190,11 @@ static void climb_down(struct probe_request request, struct check_path *path)
 	probe_run_all(requests, rungs, RUNG_COUNT);
 	for (int i = 0; i < RUNG_COUNT; i++)
 		path->connected = path->connected || probe_is_connected(&rungs[i]);
+	path->refused_here = path->probe.unsent && rungs[RUNG_AGAIN_LAST].unsent && rungs[RUNG_TCP].unsent;
 	settle_mptcp(path, rungs);
+	path->mptcp_lost_here = path->mptcp == PROBE_MPTCP_LOST && loses_mptcp_here(&request);
 	settle_syn_data(path, rungs);
 	settle_answer(path, rungs);
-}
-
-/* Does this machine's own firewall refuse connections to the converter? */
-static bool is_refused_here(const struct check_converters *converters, struct probe_request request)
-{
-	const struct host *host = &converters->networks->host;
-	const struct host_link *link = host_link_of(host, host->ways[HOST_WAY_CONVERTER]);
-	struct probe_result result;
-
-	if (link && strcmp(link->kind, "veth") == 0)
-		return false; /* the other end may answer as fast as this one */
-
-	request.near = true;
-	request.connect_only = true;
-	request.timeout_ms = NEAR_MS;
-	probe_run(&request, &result);
-	return result.refused_here;
 }
 
 /* --- asking ------------------------------------------------------------------------------ */
@@ -212,8 +219,6 @@ void check_ask(const struct check_converters *converters, struct check_candidate
 		path->syn_passed = path->probe.syn_bytes;
 	if (is_doubtful(&path->probe))
 		climb_down(request, path);
-	if (path->probe.outcome == PROBE_UNREACHABLE || path->probe.outcome == PROBE_NO_SYN_ACK)
-		path->refused_here = is_refused_here(converters, request);
 }
 
 /* Returns the cookie of a Missing Cookie error, which follows a zero byte (Section 6.2.8); empty if it has none. */

@@ -16,100 +16,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define QUOTED_MAX 24 /* bytes of another protocol's message */
-
 /* --- its answer -------------------------------------------------------------------- */
 
 static enum fact_status failure(const struct check_converters *converters)
 {
 	return converters->any ? FACT_WARN : FACT_FAIL;
-}
-
-static const struct {
-	const char *name, *text, *remedy;
-} outcomes[] = {
-	[PROBE_ANSWERED] = { "answered", NULL, NULL },
-	[PROBE_LOCAL] = { "local", "can't be asked from here", NULL },
-	[PROBE_UNREACHABLE] = { "unreachable", "can't be reached", NULL },
-	[PROBE_NO_SYN_ACK] = { "no-syn-ack", "nothing comes back",
-			       REMEDY_NO_SYN_ACK },
-	[PROBE_SILENT] = { "silent", "takes connections and then says nothing",
-			   REMEDY_NO_CONVERTER },
-	[PROBE_CLOSED] = { "closed", "closes the connection without an answer",
-			   REMEDY_NO_CONVERTER },
-	[PROBE_RESET] = { "reset", "resets the connection without an answer",
-			  REMEDY_NO_CONVERTER },
-	[PROBE_NOT_CONVERT] = { "not-convert",
-				"answers by something else than the Convert Protocol",
-				REMEDY_NO_CONVERTER },
-};
-static_assert(sizeof(outcomes) / sizeof(outcomes[0]) == PROBE_OUTCOME_COUNT, "one for each");
-
-/* Quotes the first bytes of a peer's message, with dots for those that aren't printable. */
-static void quote(const struct probe_result *probe, char out[static QUOTED_MAX + 3])
-{
-	size_t len = probe->message_len < QUOTED_MAX ? probe->message_len : QUOTED_MAX;
-	char *at = out;
-
-	*at++ = '"';
-	for (size_t i = 0; i < len; i++)
-		*at++ = (char)(probe->message[i] >= ' ' && probe->message[i] < 0x7f ?
-				       probe->message[i] : '.');
-	*at++ = '"';
-	*at = '\0';
-}
-
-static void report_outcome(const struct check_converters *converters, const struct check_candidate *candidate)
-{
-	const struct probe_result *probe = &candidate->first.probe;
-	char quoted[QUOTED_MAX + 3], detail[128] = "";
-	const char *remedy = outcomes[probe->outcome].remedy;
-	struct fact *fact;
-
-	switch (probe->outcome) {
-	case PROBE_LOCAL:
-	case PROBE_UNREACHABLE:
-		snprintf(detail, sizeof(detail), ": %s%s", strerror(probe->error),
-			 candidate->first.refused_here ? ", by this machine's own firewall" : "");
-		break;
-	case PROBE_NO_SYN_ACK:
-		if (candidate->first.refused_here) {
-			snprintf(detail, sizeof(detail), ": this machine's own firewall refuses connections to it");
-			break;
-		}
-		if (candidate->first.host_answers) {
-			snprintf(detail, sizeof(detail),
-				 " for %g s, though its host answers at another port",
-				 converters->settings->timeout_ms / 1e3);
-			remedy = REMEDY_LET_PORT;
-			break;
-		}
-		__attribute__((fallthrough));
-	case PROBE_SILENT:
-		snprintf(detail, sizeof(detail), " for %g s",
-			 converters->settings->timeout_ms / 1e3);
-		break;
-	case PROBE_NOT_CONVERT:
-		if (check_path_has_portal(&candidate->first))
-			remedy = REMEDY_PORTAL;
-		quote(probe, quoted);
-		snprintf(detail, sizeof(detail), " (%s: %s)", convert_status_name(probe->status),
-			 quoted);
-		break;
-	default:
-		break;
-	}
-	fact = report_fact(converters->report, failure(converters), "converter", candidate->about,
-			   "%s%s", outcomes[probe->outcome].text, detail);
-	fact_value_text(fact, outcomes[probe->outcome].name);
-	if (candidate->first.refused_here) {
-		fact_remedy(fact, REMEDY_OWN_FIREWALL, sockaddr_ip_port(&candidate->address));
-		return;
-	}
-	if (probe->outcome == PROBE_UNREACHABLE && probe->error == ECONNREFUSED)
-		remedy = REMEDY_START_CONVERTD;
-	if (remedy)
-		fact_remedy(fact, "%s", remedy);
 }
 
 static const struct {
@@ -198,7 +109,7 @@ static void report_answer(const struct check_converters *converters, const struc
 	} else {
 		fact = report_fact(report, FACT_OK, "converter", candidate->about,
 				   "answers after %.1f ms", probe->answer_ms);
-		fact_value_text(fact, outcomes[PROBE_ANSWERED].name);
+		fact_value_text(fact, "answered");
 	}
 	fact = report_fact(report, FACT_OK, "converter.round_trip_ms", candidate->about,
 			   "the round trip takes %.1f ms", probe->round_trip_ms);
@@ -328,6 +239,12 @@ static struct fact *report_lost_mptcp(const struct check_converters *converters,
 	const struct check_path *first = &candidate->first, *other = elsewhere(candidate, false);
 	struct fact *fact;
 
+	if (first->mptcp_lost_here) {
+		fact = report_fact(converters->report, FACT_WARN, "converter.mptcp", candidate->about,
+				   "this machine's own firewall removes Multipath TCP, or drops SYNs with it");
+		fact_remedy(fact, REMEDY_OPTION_30_HERE);
+		return fact;
+	}
 	if (first->mptcp_dropped) {
 		fact = report_fact(converters->report, FACT_WARN, "converter.mptcp",
 				   candidate->about,
@@ -408,71 +325,11 @@ static void report_rest(const struct check_converters *converters, const struct 
 	fact_value_number(fact, (double)(known.rest.until - now) / 1e3);
 }
 
-/*
- * If the converter doesn't answer over the network that connections take, reports another network over which it does.
- * Returns false, with nothing reported, if there is none.
- */
-static bool report_elsewhere(const struct check_converters *converters,
-			     struct check_candidate *candidate)
-{
-	const struct check_path *other = NULL;
-	struct fact *fact;
-	int error;
-
-	if (!converters->any && candidate->first.probe.outcome != PROBE_LOCAL && !candidate->first.refused_here)
-		other = check_paths_elsewhere(converters, candidate);
-	if (!other)
-		return false;
-	error = candidate->first.probe.error;
-	fact = report_fact(converters->report, FACT_FAIL, "converter", candidate->about,
-			   "%s over %s, which connections take, though it answers over %s: %s",
-			   error ? strerror(error) : check_path_has_portal(&candidate->first) ? "a web server answers" :
-						     outcomes[candidate->first.probe.outcome].text,
-			   check_path_name(&candidate->first), check_path_name(other),
-			   check_path_has_portal(&candidate->first) ? "a captive portal" :
-			   probe_is_connected(&candidate->first.probe) ? "something on the way takes its place" :
-			   error || candidate->first.host_answers ?
-				   "a firewall on the way lets no TCP to this port through" :
-				   "that network is down, or a firewall drops packets");
-	fact_value_text(fact, outcomes[candidate->first.probe.outcome].name);
-	if (!check_paths_prefer(candidate, other, fact))
-		fact_remedy(fact, REMEDY_OTHER_NETWORK, check_path_name(&candidate->first), check_path_name(other));
-	return true;
-}
-
-/*
- * Does another address of the same name serve? Then the name answers, by its other family, which is worth a warning at most, or
- * only a note if this machine has no network of the family that fails.
- */
-static bool report_other_family(const struct check_converters *converters, const struct check_candidate *candidate)
-{
-	const bool is_v4 = sockaddr_ip_is_v4(&candidate->address);
-	const bool lacking = !check_networks_have(converters->networks, is_v4);
-	const struct check_candidate *other = NULL;
-	const char *names[] = { "IPv6", "IPv4" };
-	struct fact *fact;
-
-	for (size_t i = 0; i < converters->count && !other; i++)
-		if (strcmp(converters->candidates[i].name, candidate->name) == 0 && check_serves(&converters->candidates[i]) &&
-		    sockaddr_ip_is_v4(&converters->candidates[i].address) != is_v4)
-			other = &converters->candidates[i];
-	if (!*candidate->name || !other || candidate->first.probe.outcome == PROBE_ANSWERED)
-		return false;
-	fact = report_fact(converters->report, lacking ? FACT_NOTE : FACT_WARN, "converter", candidate->about,
-			   "%s%s, and the same name answers by %s", lacking ? "this machine has no " : "doesn't answer by ",
-			   names[is_v4], names[!is_v4]);
-	if (!lacking)
-		fact_remedy(fact, REMEDY_BROKEN_FAMILY, names[is_v4]);
-	fact_value_text(fact, outcomes[candidate->first.probe.outcome].name);
-	return true;
-}
-
 static void report_candidate(const struct check_converters *converters,
 			     struct check_candidate *candidate)
 {
 	if (candidate->first.probe.outcome != PROBE_ANSWERED) {
-		if (!report_other_family(converters, candidate) && !report_elsewhere(converters, candidate))
-			report_outcome(converters, candidate);
+		check_report_unanswered(converters, candidate);
 		return;
 	}
 	report_answer(converters, candidate);

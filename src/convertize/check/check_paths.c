@@ -260,20 +260,6 @@ void check_paths_report_size(const struct check_converters *converters,
 
 /* --- another path ---------------------------------------------------------------------------- */
 
-bool check_path_has_portal(const struct check_path *path)
-{
-	static const struct {
-		const char *bytes;
-		size_t len;
-	} beginnings[] = { { "HTTP/", 5 }, { "<", 1 }, { "\x15\x03", 2 }, { "\x16\x03", 2 } }; /* TLS: alert, handshake */
-	const struct probe_result *probe = &path->probe;
-
-	for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]) && probe->outcome == PROBE_NOT_CONVERT; i++)
-		if (probe->message_len >= beginnings[i].len && memcmp(probe->message, beginnings[i].bytes, beginnings[i].len) == 0)
-			return true;
-	return false;
-}
-
 static void plan_route(const struct check_converters *converters, const struct check_path *path,
 		       struct fact *fact)
 {
@@ -407,6 +393,12 @@ static struct fact *report_dead(const struct check_converters *converters,
 	struct host_way way;
 	struct fact *fact;
 
+	if (path->refused_here) {
+		fact = report_fact(converters->report, FACT_WARN, "path", candidate->about,
+				   "this machine's own firewall lets no SYN to it out over %s", name);
+		fact_remedy(fact, REMEDY_OWN_FIREWALL, sockaddr_ip_port(&candidate->address));
+		return fact;
+	}
 	find_way(candidate, path, &way);
 	if (is_misrouted(candidate, path)) {
 		fact = report_fact(converters->report, FACT_WARN, "path", candidate->about,

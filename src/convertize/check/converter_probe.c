@@ -16,7 +16,6 @@
 #include "common/tcp.h"
 
 #include <errno.h>
-#include <linux/errqueue.h>
 #include <linux/mptcp.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
@@ -346,52 +345,16 @@ static int write_request(struct probe *probe)
 	return len < 0 ? (int)len : 0;
 }
 
-/* Lets packets get no further than the next hop, and queues errors with the address of the host that has sent them (ip(7)). */
-static bool stay_near(int fd, bool ipv4)
-{
-	const int level = ipv4 ? IPPROTO_IP : IPPROTO_IPV6, on = 1;
-
-	return setsockopt(fd, level, ipv4 ? IP_TTL : IPV6_UNICAST_HOPS, &on, sizeof(on)) == 0 &&
-	       setsockopt(fd, level, ipv4 ? IP_RECVERR : IPV6_RECVERR, &on, sizeof(on)) == 0;
-}
-
-/* Returns whether an address is one of this host's: a socket can be bound to it. */
-static bool is_own(const struct sockaddr *address)
-{
-	union sockaddr_ip own;
-	bool bound;
-	int fd;
-
-	if (!sockaddr_ip_from(&own, address, sizeof(own)))
-		return false;
-	sockaddr_ip_set_port(&own, 0);
-	fd = socket(own.sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	bound = fd >= 0 && bind(fd, &own.sa, sockaddr_ip_len(&own)) == 0;
-	if (fd >= 0)
-		close(fd);
-	return bound;
-}
-
 /*
- * Has this host itself refused the SYN of a near probe? Its firewall drops the SYN (EPERM), answers by an ICMP message of its own, or
- * resets the connection: such a reset is there when connect() returns (@at_once), which that of another host is only over a veth.
+ * Did this host itself drop the SYN? connect() hides the EPERM of a firewall's drop or reject, and of a service's IPAddressDeny=. But
+ * tcp_connect() then leaves the data that the SYN was to carry unsent.
  */
-static bool is_refused_here(int fd, int error, bool at_once)
+static bool is_unsent(int fd)
 {
-	char control[CMSG_SPACE(sizeof(struct sock_extended_err) + sizeof(struct sockaddr_in6))];
-	struct msghdr message = { .msg_control = control, .msg_controllen = sizeof(control) };
-	const struct sock_extended_err *report;
-	struct cmsghdr *header;
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
 
-	if (error == EPERM)
-		return true;
-	if (recvmsg(fd, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
-		return error == ECONNREFUSED && at_once;
-	header = CMSG_FIRSTHDR(&message);
-	if (!header)
-		return false;
-	report = (const struct sock_extended_err *)CMSG_DATA(header);
-	return report->ee_origin == SO_EE_ORIGIN_LOCAL || is_own(SO_EE_OFFENDER(report));
+	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 && info.tcpi_notsent_bytes;
 }
 
 /* Makes a non-blocking socket, with MPTCP if the kernel has it, and binds it as requested. Returns 0 or -errno. */
@@ -401,7 +364,7 @@ static int open_socket(struct probe *probe)
 	int family = request->converter.sa.sa_family;
 	int type = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
 
-	probe->fd = request->tcp || request->near ? -1 : socket(family, type, IPPROTO_MPTCP);
+	probe->fd = request->tcp ? -1 : socket(family, type, IPPROTO_MPTCP);
 	probe->mptcp = probe->fd >= 0;
 	if (probe->fd < 0)
 		probe->fd = socket(family, type, IPPROTO_TCP);
@@ -415,8 +378,6 @@ static int open_socket(struct probe *probe)
 		return -errno;
 	if (request->from.sa.sa_family != AF_UNSPEC &&
 	    bind(probe->fd, &request->from.sa, sockaddr_ip_len(&request->from)) < 0)
-		return -errno;
-	if (request->near && !stay_near(probe->fd, sockaddr_ip_is_v4(&request->converter)))
 		return -errno;
 	return 0;
 }
@@ -558,7 +519,6 @@ static enum probe_outcome run(struct probe *probe)
 {
 	struct probe_result *result = probe->result;
 	enum probe_outcome outcome;
-	bool at_once;
 
 	result->error = -write_request(probe);
 	if (!result->error)
@@ -566,19 +526,15 @@ static enum probe_outcome run(struct probe *probe)
 	if (result->error)
 		return PROBE_LOCAL;
 	result->error = -send_syn(probe);
-	if (result->error) {
-		result->refused_here = probe->request->near && is_refused_here(probe->fd, result->error, true);
+	result->unsent = probe->request->in_syn && is_unsent(probe->fd);
+	if (result->error)
 		return PROBE_UNREACHABLE;
-	}
-	at_once = poll(&(struct pollfd){ .fd = probe->fd }, 1, 0) > 0;
-	if (!wait_for(probe, POLLOUT, handshake_ms(probe->request)))
+	if (result->unsent || !wait_for(probe, POLLOUT, handshake_ms(probe->request)))
 		return PROBE_NO_SYN_ACK;
 	result->round_trip_ms = elapsed_ms(probe);
 	result->error = socket_error(probe->fd);
-	if (result->error) {
-		result->refused_here = probe->request->near && is_refused_here(probe->fd, result->error, at_once);
+	if (result->error)
 		return PROBE_UNREACHABLE;
-	}
 	look_at_connection(probe);
 	/* Linux also repeats data that the SYN+ACK doesn't acknowledge, and counts it likewise: so with data the counter tells nothing */
 	result->syn_again = result->syn_bytes ? result->syn_data == PROBE_SYN_DATA_LOST :

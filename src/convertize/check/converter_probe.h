@@ -36,7 +36,7 @@ enum probe_mptcp {
 struct probe_result {
 	enum probe_outcome outcome;
 	int error;                  /* of LOCAL and UNREACHABLE: a positive errno */
-	bool refused_here;          /* near: this host has refused the SYN, not a router or the peer */
+	bool unsent;                /* in_syn: this host itself dropped the SYN, by its firewall */
 	enum convert_status status; /* of NOT_CONVERT */
 	enum probe_syn_data syn_data;
 	size_t syn_bytes;           /* bytes of data in the SYN */
@@ -69,7 +69,6 @@ struct probe_request {
 	bool tcp;                   /* plain TCP, even where there is Multipath TCP */
 	bool in_syn;                /* try to put the request into the SYN */
 	bool connect_only;          /* stop after the handshake */
-	bool near;                  /* plain TCP whose SYN gets no further than the next hop (IP_TTL 1); sets refused_here */
 	union sockaddr_ip server;   /* ask for a connection to it, by a Connect TLV; AF_UNSPEC: ask for features, by an Info TLV */
 	struct convert_span cookie; /* empty: none */
 	size_t padding;             /* bytes after the request, in the SYN as far as they fit */

@@ -31,6 +31,12 @@
 /* the converter's name, address, and refusals */
 #define REMEDY_NAME_CONVERTER "name one with --converter ADDR, or with CONVERT_ADDR in the environment"
 #define REMEDY_NAME "see that the name is right, and that DNS works here"
+#define REMEDY_ADDRESS "see that the address is right"
+#define REMEDY_NAME_OWN "see that DNS is right: getent ahosts %s"
+#define REMEDY_START_HERE "systemctl start convertd here, or name the address of the converter's machine"
+#define REMEDY_OWN_ROUTE "delete that route: ip %sroute show table all"
+#define REMEDY_ADD_ROUTE "add one, such as ip %sroute add default via ROUTER"
+#define REMEDY_OWN_FAMILY "name the converter by an address of the family that this machine has"
 #define REMEDY_NO_SYN_ACK \
 	"see that the address and the port are right, that its machine runs, and that no firewall drops TCP to this port"
 #define REMEDY_NO_CONVERTER "see that the address and the port are those of a converter"
@@ -76,6 +82,7 @@
 #define REMEDY_SYN_BYTES "have the firewall that drops them let SYNs with data of any size through, " OTHER_PORT "%s"
 #define REMEDY_SYN_BYTES_EARLY "; or leave out --early-data, and unset CONVERT_EARLY_DATA"
 #define REMEDY_OPTION_30 "ask the operator of the network to let TCP option 30 through, " OTHER_PORT "%s"
+#define REMEDY_OPTION_30_HERE "have this machine's firewall let TCP option 30 (mptcp) through: nft list ruleset"
 #define REMEDY_OPTION_30_ENABLED "; see also that net.mptcp.enabled is still 1 there"
 #define REMEDY_OPTION_30_JOIN \
 	"ask the operator of the network to let TCP option 30 through in each SYN, " OTHER_PORT "; see also ip mptcp limits there"
