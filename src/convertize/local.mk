@@ -2,6 +2,7 @@
 # launcher and doctor; unit tests and fuzzers link libconvertize.la
 noinst_LTLIBRARIES += libconvertize.la
 libconvertize_la_SOURCES = \
+	src/common/columns.c src/common/columns.h \
 	src/common/problems.c src/common/problems.h \
 	src/common/quote.c src/common/quote.h \
 	src/convertize/check/report.c src/convertize/check/report.h \

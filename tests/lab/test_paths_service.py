@@ -211,8 +211,11 @@ def test_what_is_shown():
             equal((rows["10.1.0.2"]["works"], rows["10.2.0.2"]["works"], rows["10.2.0.2"]["problem"], rows["10.2.0.2"]["converter"]),
                   (True, False, "nothing comes back", "10.9.0.1:1234"), "lte is silent")
             table = shows(*asked, text=True)
-            check(re.search(r"^lte +10\.2\.0\.2 +10\.2\.0\.1 +\d+ subflow backup +88\d\d +unknown +no +\d{4}-", table, re.MULTILINE), table)
-            check(re.search(r"^wifi +10\.1\.0\.2 +10\.1\.0\.1 +\d+ subflow +88\d\d +unknown +\d+ ms ", table, re.MULTILINE), table)
+            check(re.search(r"^lte 10\.2\.0\.2 doesn't work: .*\n +gateway 10\.2\.0\.1, endpoint \d+ subflow backup, table 88\d\d, metered\s+unknown,"
+                            r"\s+since \d{4}-", table, re.MULTILINE), table)
+            check(re.search(r"^wifi 10\.1\.0\.2 works, \d+ ms\n +gateway 10\.1\.0\.1, endpoint \d+ subflow, table 88\d\d, metered\s+unknown,", table,
+                            re.MULTILINE), table)
+            equal([line for line in table.splitlines() if len(line) > 80], [], "lines of more than 80 columns")
             check("lte 10.2.0.2 doesn't work: nothing comes back (10.9.0.1:1234)" in table, table)
             lab.wifi.down()
             shows(*asked, status=1)

@@ -4,15 +4,18 @@
 
 #include "convertize/check/report.h"
 
+#include "common/columns.h"
 #include "common/quote.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define COMMANDS_MAX 4 /* of one fact */
 #define WORDS_MAX 24
+#define INDENT 6 /* columns of a status and two blanks */
 
 struct command {
 	enum command_place place;
@@ -71,7 +74,7 @@ static char *format_text(const char *format, va_list args)
 
 void report_init(struct report *report, FILE *out, bool json, bool quiet)
 {
-	*report = (struct report){ .out = out, .json = json, .quiet = quiet };
+	*report = (struct report){ .out = out, .json = json, .quiet = quiet, .width = columns_of(out) };
 	report->end = &report->first;
 }
 
@@ -286,38 +289,38 @@ void fact_value_bytes(struct fact *fact, const uint8_t *values, size_t count)
 	value_close(fact, stream);
 }
 
-/* Writes text with '?' for control characters: a terminal would obey those in a peer's message or a file's name. */
-static void write_plain(FILE *out, const char *text)
+/* Writes a fact: for a terminal in lines of its width, with the remedy in a new one; otherwise in one line. */
+static void write_fact(const struct report *report, const struct fact *fact)
 {
-	for (; *text; text++)
-		fputc((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text, out);
+	char *line = NULL;
+	size_t size;
+	FILE *stream = need(open_memstream(&line, &size));
+	const bool lines = report->width;
+
+	fprintf(stream, "%s%s%s", fact->about ? fact->about : "", fact->about ? ": " : "", fact->text);
+	if (fact->remedy && !lines)
+		fprintf(stream, "; remedy: %s", fact->remedy);
+	fclose(stream);
+	fprintf(report->out, "%-4s  ", status_names[fact->status]);
+	columns_wrap(report->out, need(line), lines ? report->width : UINT_MAX, INDENT, INDENT, "");
+	if (fact->remedy && lines) {
+		fprintf(report->out, "%*sremedy: ", INDENT, "");
+		/* a shell takes a command that is broken like this as one line */
+		columns_wrap(report->out, fact->remedy, report->width, INDENT + strlen("remedy: "), INDENT, fact->command_count ? " \\" : "");
+	}
+	free(line);
 }
 
 void report_flush(struct report *report)
 {
 	for (struct fact *fact = report->unwritten; fact; fact = fact->next)
 		settle_remedy(fact);
-	if (report->json) {
-		report->unwritten = NULL;
-		return;
-	}
-	for (const struct fact *fact = report->unwritten; fact; fact = fact->next) {
-		if (report->quiet && !needs_doing(fact))
-			continue;
-		fprintf(report->out, "%-4s  ", status_names[fact->status]);
-		if (fact->about) {
-			write_plain(report->out, fact->about);
-			fputs(": ", report->out);
-		}
-		write_plain(report->out, fact->text);
-		if (fact->remedy) {
-			fputs("; remedy: ", report->out);
-			write_plain(report->out, fact->remedy);
-		}
-		fputc('\n', report->out);
-	}
+	for (const struct fact *fact = report->unwritten; fact && !report->json; fact = fact->next)
+		if (!report->quiet || needs_doing(fact))
+			write_fact(report, fact);
 	report->unwritten = NULL;
-	fflush(report->out);
+	if (!report->json)
+		fflush(report->out);
 }
 
 static void write_member(FILE *out, const char *name, const char *text)

@@ -29,6 +29,7 @@ struct fact;
 
 struct report {
 	FILE *out;
+	unsigned int width; /* of the terminal that @out writes to; 0: no terminal, so each fact is one line */
 	bool json;
 	bool quiet;    /* print warnings and failures only */
 	bool commands; /* add each fact's commands to the JSON object */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* paths_print.c - prints the networks of "convertize paths", as a table or as a JSON object */
+/* paths_print.c - prints the networks of "convertize paths", as text of 80 columns or as a JSON object */
 #include "config.h"
 
 #include "convertize/paths/paths_command.h"
 
+#include "common/columns.h"
 #include "common/quote.h"
 #include "host/host_model.h"
 
@@ -16,28 +17,8 @@
 #include <string.h>
 #include <time.h>
 
-#define CELL_MAX 96
-
-enum column {
-	COLUMN_DEVICE,
-	COLUMN_ADDRESS,
-	COLUMN_GATEWAY,
-	COLUMN_ENDPOINT,
-	COLUMN_TABLE,
-	COLUMN_METERED,
-	COLUMN_WORKS,
-	COLUMN_SINCE,
-	COLUMN_SUBFLOWS,
-	COLUMN_RECEIVED,
-	COLUMN_SENT,
-	COLUMN_WISH,
-	COLUMN_LEARNED,
-	COLUMN_COUNT
-};
-
-static const char *const titles[] = { "DEVICE", "ADDRESS", "GATEWAY",  "ENDPOINT", "TABLE", "METERED",
-				      "WORKS",  "SINCE",   "SUBFLOWS", "RECEIVED", "SENT",  "PREFERRED", "LEARNED" };
-static_assert(sizeof(titles) / sizeof(titles[0]) == COLUMN_COUNT, "a title for each column");
+#define PART_MAX 96
+#define LINE_INDENT 4
 
 static const char *const metered_names[] = {
 	[HOST_METERED_UNKNOWN] = "unknown", [HOST_METERED_NO] = "no",		 [HOST_METERED_YES] = "yes",
@@ -87,22 +68,9 @@ static const char *describe_failure(const struct probe_result *probe)
 	}
 }
 
-/* --- the table -------------------------------------------------------------------------- */
+/* --- text -------------------------------------------------------------------------- */
 
-static void format_bytes(uint64_t bytes, char out[static CELL_MAX])
-{
-	static const char *const units[] = { "B", "kB", "MB", "GB", "TB" };
-	double value = (double)bytes;
-	size_t unit = 0;
-
-	while (value >= 999.5 && unit < 4) {
-		value /= 1000;
-		unit++;
-	}
-	snprintf(out, CELL_MAX, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
-}
-
-static void format_endpoint(const struct paths_row *row, char out[static CELL_MAX])
+static void format_endpoint(const struct paths_row *row, char out[static PART_MAX])
 {
 	size_t len;
 
@@ -110,14 +78,14 @@ static void format_endpoint(const struct paths_row *row, char out[static CELL_MA
 		strcpy(out, "none");
 		return;
 	}
-	len = (size_t)snprintf(out, CELL_MAX, "%u", row->endpoint.id);
+	len = (size_t)snprintf(out, PART_MAX, "%u", row->endpoint.id);
 	for (size_t i = 0; i < FLAG_COUNT; i++)
 		if (row->endpoint.flags & flags[i].flag)
-			len += (size_t)snprintf(out + len, CELL_MAX - len, " %s", flags[i].name);
+			len += (size_t)snprintf(out + len, PART_MAX - len, " %s", flags[i].name);
 }
 
 /* Formats the routing table for packets from the address: "main" for the kernel's main table, else its number. */
-static void format_table(const struct paths_row *row, char out[static CELL_MAX])
+static void format_table(const struct paths_row *row, char out[static PART_MAX])
 {
 	if (!row->way_table)
 		strcpy(out, "none");
@@ -126,38 +94,28 @@ static void format_table(const struct paths_row *row, char out[static CELL_MAX])
 	else if (row->way_table == RT_TABLE_MAIN)
 		strcpy(out, "main");
 	else
-		snprintf(out, CELL_MAX, "%u", row->way_table);
+		snprintf(out, PART_MAX, "%u", row->way_table);
 }
 
-static void format_works(const struct paths_row *row, char out[static CELL_MAX])
-{
-	if (row->works == PATHS_WORKS_UNASKED)
-		strcpy(out, "unknown");
-	else if (row->works == PATHS_WORKS_YES)
-		snprintf(out, CELL_MAX, "%.0f ms", row->probe.answer_ms);
-	else
-		strcpy(out, "no");
-}
-
-static void format_since(int64_t since, char out[static CELL_MAX])
+static void format_since(int64_t since, char out[static PART_MAX])
 {
 	time_t seconds = (time_t)since;
 	struct tm tm;
 
-	strcpy(out, "unknown");
-	if (since && localtime_r(&seconds, &tm))
-		strftime(out, CELL_MAX, "%Y-%m-%d %H:%M:%S", &tm);
+	out[0] = '\0';
+	if (localtime_r(&seconds, &tm))
+		strftime(out, PART_MAX, "%Y-%m-%d %H:%M:%S", &tm);
 }
 
 /* Formats the network's place in CONVERT_PATHS. */
-static void format_wish(const struct paths_row *row, char out[static CELL_MAX])
+static void format_wish(const struct paths_row *row, char out[static PART_MAX])
 {
 	if (row->use != PATH_USE_ORDERED)
 		strcpy(out, path_use_name(row->use));
 	else if (row->preference == PATH_PREFERENCE_NONE)
 		strcpy(out, "unnamed");
 	else
-		snprintf(out, CELL_MAX, "%u", row->preference + 1u);
+		snprintf(out, PART_MAX, "%u", row->preference + 1u);
 }
 
 static const char *const learned_names[] = {
@@ -182,70 +140,56 @@ static int64_t asked_ago(const struct paths_row *row)
 }
 
 /* Formats the entry of the user's cache: "works, 21 ms", "silent, asked 3 s ago". */
-static void format_learned(const struct paths_row *row, char out[static CELL_MAX])
+static void format_learned(const struct paths_row *row, char out[static PART_MAX])
 {
-	size_t len = (size_t)snprintf(out, CELL_MAX, "%s", learned_names[row->learned.path.state]);
+	size_t len = (size_t)snprintf(out, PART_MAX, "%s", learned_names[row->learned.path.state]);
 	int64_t ago = asked_ago(row);
 
 	if (row->learned.path.rtt_ms)
-		len += (size_t)snprintf(out + len, CELL_MAX - len, ", %u ms", row->learned.path.rtt_ms);
+		len += (size_t)snprintf(out + len, PART_MAX - len, ", %u ms", row->learned.path.rtt_ms);
 	if (data_lost(row))
-		len += (size_t)snprintf(out + len, CELL_MAX - len, ", lost the data of %u SYN%s", data_lost(row),
+		len += (size_t)snprintf(out + len, PART_MAX - len, ", lost the data of %u SYN%s", data_lost(row),
 					data_lost(row) == 1 ? "" : "s");
 	if (row->learned.path.state > CACHE_PATH_WORKS && ago >= 0)
-		snprintf(out + len, CELL_MAX - len, ", asked %" PRId64 " s ago", ago);
+		snprintf(out + len, PART_MAX - len, ", asked %" PRId64 " s ago", ago);
 }
 
-static void format_row(const struct paths_row *row, char cells[static COLUMN_COUNT][CELL_MAX])
+/* Writes a network: its first line says whether it works, the next ones all else. */
+static void print_row(FILE *out, const struct paths_row *row)
 {
 	const struct host_network *network = &row->network;
-	char address[SOCKADDR_STRLEN];
+	const bool guessed = row->metered == HOST_METERED_GUESSED_NO || row->metered == HOST_METERED_GUESSED_YES;
+	char address[SOCKADDR_STRLEN], part[PART_MAX], amount[AMOUNT_MAX];
 
-	snprintf(cells[COLUMN_DEVICE], CELL_MAX, "%s", network->link.name);
-	snprintf(cells[COLUMN_ADDRESS], CELL_MAX, "%s", host_format_address(&network->address, address));
-	strcpy(cells[COLUMN_GATEWAY], "none");
+	fprintf(out, "%s %s ", network->link.name, host_format_address(&network->address, address));
+	if (row->works == PATHS_WORKS_NO)
+		fprintf(out, "doesn't work: %s (%s)", describe_failure(&row->probe), row->converter);
+	else if (row->works == PATHS_WORKS_YES)
+		fprintf(out, "works, %.0f ms", row->probe.answer_ms);
+	else
+		fputs("wasn't asked", out);
+	fprintf(out, "\n%*s", LINE_INDENT, "");
+	strcpy(address, "none");
 	if (network->gateway.sa.sa_family != AF_UNSPEC)
-		snprintf(cells[COLUMN_GATEWAY], CELL_MAX, "%s", host_format_address(&network->gateway, address));
-	format_endpoint(row, cells[COLUMN_ENDPOINT]);
-	format_table(row, cells[COLUMN_TABLE]);
-	snprintf(cells[COLUMN_METERED], CELL_MAX, "%s%s", metered_names[row->metered],
-		 row->metered == HOST_METERED_GUESSED_NO || row->metered == HOST_METERED_GUESSED_YES ? " (guess)" : "");
-	format_works(row, cells[COLUMN_WORKS]);
-	format_since(row->since, cells[COLUMN_SINCE]);
-	snprintf(cells[COLUMN_SUBFLOWS], CELL_MAX, "%zu", row->subflows.count);
-	format_bytes(network->link.received, cells[COLUMN_RECEIVED]);
-	format_bytes(network->link.sent, cells[COLUMN_SENT]);
-	format_wish(row, cells[COLUMN_WISH]);
-	format_learned(row, cells[COLUMN_LEARNED]);
-}
-
-static void print_line(FILE *out, const size_t widths[static COLUMN_COUNT], const char cells[static COLUMN_COUNT][CELL_MAX])
-{
-	for (size_t i = 0; i + 1 < COLUMN_COUNT; i++)
-		fprintf(out, "%-*s  ", (int)widths[i], cells[i]);
-	fprintf(out, "%s\n", cells[COLUMN_COUNT - 1]);
-}
-
-static void print_table(FILE *out, const struct paths_view *view)
-{
-	char(*lines)[COLUMN_COUNT][CELL_MAX] = calloc(view->count + 1, sizeof(*lines));
-	size_t widths[COLUMN_COUNT] = { 0 };
-
-	for (size_t j = 0; lines && j < COLUMN_COUNT; j++)
-		snprintf(lines[0][j], CELL_MAX, "%s", titles[j]);
-	for (size_t i = 0; lines && i <= view->count; i++) {
-		if (i > 0)
-			format_row(&view->rows[i - 1], lines[i]);
-		for (size_t j = 0; j < COLUMN_COUNT; j++)
-			if (strlen(lines[i][j]) > widths[j])
-				widths[j] = strlen(lines[i][j]);
+		host_format_address(&network->gateway, address);
+	format_endpoint(row, part);
+	fprintf(out, "gateway %s, endpoint %s", address, part);
+	format_table(row, part);
+	fprintf(out, ", table %s, metered %s%s", part, metered_names[row->metered], guessed ? " (guess)" : "");
+	if (row->since) {
+		format_since(row->since, part);
+		fprintf(out, ", since %s", part);
 	}
-	for (size_t i = 0; lines && i <= view->count; i++)
-		print_line(out, widths, lines[i]);
-	free(lines);
+	fprintf(out, ", %zu subflow%s, received %s", row->subflows.count, row->subflows.count == 1 ? "" : "s",
+		amount_of_bytes(network->link.received, amount));
+	fprintf(out, ", sent %s", amount_of_bytes(network->link.sent, amount));
+	format_wish(row, part);
+	fprintf(out, ", preferred: %s", part);
+	format_learned(row, part);
+	fprintf(out, ", learned: %s\n", part);
 }
 
-/* Prints the lines below the table, for facts that need a sentence. */
+/* Writes the lines behind the networks, for facts that need a sentence. */
 static void print_remarks(FILE *out, const struct paths_view *view)
 {
 	char address[SOCKADDR_STRLEN];
@@ -253,10 +197,6 @@ static void print_remarks(FILE *out, const struct paths_view *view)
 	for (size_t i = 0; i < view->count; i++) {
 		const struct paths_row *row = &view->rows[i];
 
-		if (row->works == PATHS_WORKS_NO)
-			fprintf(out, "%s %s doesn't work: %s (%s)\n", row->network.link.name,
-				host_format_address(&row->network.address, address), describe_failure(&row->probe),
-				row->converter);
 		if (row->way_table && row->way_index != row->network.link.index)
 			fprintf(out, "%s %s: packets from there leave by another device, as a rule for it is missing\n",
 				row->network.link.name, host_format_address(&row->network.address, address));
@@ -288,19 +228,21 @@ static void print_remarks(FILE *out, const struct paths_view *view)
 
 void paths_print(FILE *out, const struct paths_view *view)
 {
-	char *text = NULL;
+	unsigned int width = columns_of(out);
+	char *text = NULL, *rest, *line;
 	size_t size;
 	FILE *stream = open_memstream(&text, &size);
 
 	if (!stream)
 		return;
-	if (view->count)
-		print_table(stream, view);
-	else
+	for (size_t i = 0; i < view->count; i++)
+		print_row(stream, &view->rows[i]);
+	if (!view->count)
 		fputs("there is no network with an address and a default route\n", stream);
 	print_remarks(stream, view);
-	if (fclose(stream) == 0)
-		fputs(shell_printable(text), out);
+	rest = fclose(stream) == 0 ? text : NULL;
+	while ((line = strsep(&rest, "\n")) && (rest || *line))
+		columns_wrap(out, line, width ? width : COLUMNS_USUAL, 0, LINE_INDENT, "");
 	free(text);
 }
 
