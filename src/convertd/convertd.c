@@ -397,7 +397,7 @@ static bool prepare(struct convertd *convertd, struct settings *settings)
 	struct problems problems = { .print = log_problem };
 
 	fill_standard_descriptors();
-	log_start();
+	log_start("convertd");
 	log_set_level((enum log_level)settings->log_level);
 	log_set_format((enum log_format)settings->log_format);
 	signal(SIGPIPE, SIG_IGN);

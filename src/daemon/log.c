@@ -60,16 +60,19 @@ void log_set_format(enum log_format format)
 	atomic_store_explicit(&line_format, format, memory_order_relaxed);
 }
 
+static const char *program = "convertd"; /* in front of each line */
+
 /*
  * JOURNAL_STREAM holds "DEVICE:INODE" of the journal's socket. They are compared, because standard error may have
  * been redirected since the service manager set the variable.
  */
-void log_start(void)
+void log_start(const char *name)
 {
 	const char *stream = getenv("JOURNAL_STREAM");
 	struct stat error;
 	char own[64];
 
+	program = name;
 	if (!stream || fstat(STDERR_FILENO, &error) < 0)
 		return;
 	snprintf(own, sizeof(own), "%ju:%ju", (uintmax_t)error.st_dev, (uintmax_t)error.st_ino);
@@ -110,7 +113,7 @@ static bool write_text(enum log_level level, const char *text)
 
 	if (to_journal)
 		snprintf(priority, sizeof(priority), "<%d>", levels[level].priority);
-	n = snprintf(line, sizeof(line), "%sconvertd: %s: %.*s\n", priority, levels[level].name,
+	n = snprintf(line, sizeof(line), "%s%s: %s: %.*s\n", priority, program, levels[level].name,
 		     MESSAGE_MAX, text);
 	return write_line(line, (size_t)n);
 }

@@ -37,11 +37,11 @@ void log_set_level(enum log_level level);
 void log_set_format(enum log_format format);
 
 /*
- * log_start() - find out where standard error goes
+ * log_start() - set the name in front of each line, a constant, and find out where standard error goes
  * If it is the journal's own socket (JOURNAL_STREAM, systemd.exec(5)), each line begins with its level as the journal
  * wants it, "<4>" for a warning.
  */
-void log_start(void);
+void log_start(const char *program);
 
 /* Tells whether a line of @level would be printed, so that costly texts are made only then. */
 bool log_enabled(enum log_level level);

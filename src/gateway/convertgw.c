@@ -426,7 +426,7 @@ int main(int argc, char *argv[])
 	}
 	if (settings->action == GATEWAY_CHECK)
 		return EXIT_SUCCESS;
-	log_start();
+	log_start("convertgw");
 	apply_log(settings);
 	raise_open_files();
 	signal(SIGPIPE, SIG_IGN);
