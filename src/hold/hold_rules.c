@@ -155,7 +155,7 @@ static void add_rules(struct nft_transaction *t, const struct listen_address *li
 static int transact(struct hold_rules *rules, const struct listen_address *listen, size_t count,
 		    const struct hold_rules_queues *queues, const struct forms *forms)
 {
-	static const int first = NF_IP_PRI_MANGLE, second = NF_IP_PRI_MANGLE + 1;
+	static const struct nft_hook first = { NF_INET_LOCAL_IN, NF_IP_PRI_MANGLE }, second = { NF_INET_LOCAL_IN, NF_IP_PRI_MANGLE + 1 };
 	struct nft_transaction t;
 
 	nft_transaction_begin(&t, &rules->table, 2 + (2 + NATIVE_CODES) + 4 * count);
@@ -168,21 +168,80 @@ static int transact(struct hold_rules *rules, const struct listen_address *liste
 	return nft_transaction_commit(&t);
 }
 
-int hold_rules_install(struct hold_rules *rules, const struct listen_address *listen, size_t count,
-		      const struct hold_rules_queues *queues, bool *refuses)
+static void add_marked_rule(struct nft_transaction *t, const char *chain, uint32_t mark)
+{
+	nft_transaction_begin_rule(t, chain);
+	nft_rule_match_tcp(t);
+	nft_rule_match_syn(t);
+	nft_rule_match_mark(t, mark);
+}
+
+/*
+ * The refusal comes before routing: an ICMP message about a packet that is routed to this host would have the packet's destination for its
+ * source, and IPv4 sends none from an address that isn't its own.
+ */
+static int transact_marked(struct hold_rules *rules, const struct hold_rules_marked *marked, const struct hold_rules_queues *queues,
+			   const struct forms *forms)
+{
+	static const struct {
+		const char *withhold, *refuse;
+		struct nft_hook queue, reject;
+	} ways[] = {
+		{ CHAIN_WITHHOLD, CHAIN_REFUSE "_forwarded", { NF_INET_PRE_ROUTING, HOLD_RULES_MARKED_PRIORITY },
+		  { NF_INET_PRE_ROUTING, HOLD_RULES_MARKED_PRIORITY + 1 } },
+		{ CHAIN_WITHHOLD "_own", CHAIN_REFUSE "_own", { NF_INET_LOCAL_OUT, HOLD_RULES_MARKED_PRIORITY },
+		  { NF_INET_LOCAL_OUT, HOLD_RULES_MARKED_PRIORITY + 1 } },
+	};
+	struct nft_transaction t;
+
+	nft_transaction_begin(&t, &rules->table, (2 + NATIVE_CODES) + 2 * 4);
+	if (forms->refuses)
+		add_refusals(&t);
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		nft_transaction_add_chain(&t, ways[i].withhold, &ways[i].queue);
+		if (queues && (i == 0 || marked->own)) {
+			add_marked_rule(&t, ways[i].withhold, marked->mark);
+			(forms->compat ? add_queue_target : add_queue_statement)(&t, queues);
+			nft_transaction_end_rule(&t);
+		}
+		nft_transaction_add_chain(&t, ways[i].refuse, &ways[i].reject);
+		if (forms->refuses) {
+			add_marked_rule(&t, ways[i].refuse, marked->mark);
+			nft_rule_jump(&t, CHAIN_REFUSE);
+			nft_transaction_end_rule(&t);
+		}
+	}
+	return nft_transaction_commit(&t);
+}
+
+/* Rules for SYNs to our listeners, or for marked SYNs. */
+static int install(struct hold_rules *rules, const struct listen_address *listen, size_t count, const struct hold_rules_marked *marked,
+		   const struct hold_rules_queues *queues, bool *refuses)
 {
 	/* The kernel doesn't say which of the expressions it lacks. */
 	static const struct forms forms[] = { { false, true }, { true, true }, { false, false }, { true, false } };
 	int error = -ENOENT;
 
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]) && (error == -ENOENT || error == -EOPNOTSUPP); i++) {
-		error = transact(rules, listen, count, queues, &forms[i]);
+		error = marked ? transact_marked(rules, marked, queues, &forms[i]) : transact(rules, listen, count, queues, &forms[i]);
 		*refuses = !error && forms[i].refuses;
 	}
 	return error;
 }
 
-int hold_rules_create(struct hold_rules **out, int kept)
+int hold_rules_install(struct hold_rules *rules, const struct listen_address *listen, size_t count,
+		      const struct hold_rules_queues *queues, bool *refuses)
+{
+	return install(rules, listen, count, NULL, queues, refuses);
+}
+
+int hold_rules_install_marked(struct hold_rules *rules, const struct hold_rules_marked *marked, const struct hold_rules_queues *queues,
+			      bool *refuses)
+{
+	return install(rules, NULL, 0, marked, queues, refuses);
+}
+
+int hold_rules_create(struct hold_rules **out, const char *program, int kept)
 {
 	struct hold_rules *rules = calloc(1, sizeof(*rules));
 	int error = rules ? nft_table_init(&rules->table, kept) : -ENOMEM;
@@ -192,7 +251,7 @@ int hold_rules_create(struct hold_rules **out, int kept)
 		return error;
 	}
 	/* Containers may have the same process ids: the socket's port is the namespace's own. */
-	snprintf(rules->table.name, sizeof(rules->table.name), "convertd_syns_%u",
+	snprintf(rules->table.name, sizeof(rules->table.name), "%s_syns_%u", program,
 		 nft_table_port(&rules->table));
 	*out = rules;
 	return 0;

@@ -13,11 +13,12 @@ struct hold_rules;
 
 /*
  * hold_rules_create() - prepare for rules, without installing any
+ * @program: the table's name begins with it
  * @kept: the hold_rules_fd() of a process before this one, whose rules these are to replace, or -1; it stays the
  *   caller's
  * Returns 0 with @rules set, or -errno, which is -EPERM or -EACCES without CAP_NET_ADMIN.
  */
-int hold_rules_create(struct hold_rules **rules, int kept);
+int hold_rules_create(struct hold_rules **rules, const char *program, int kept);
 
 /* Netfilter queues, with consecutive numbers. */
 struct hold_rules_queues {
@@ -36,6 +37,22 @@ struct hold_rules_queues {
  */
 int hold_rules_install(struct hold_rules *rules, const struct listen_address *listen, size_t count,
 		      const struct hold_rules_queues *queues, bool *refuses);
+
+/* SYNs that the daemon's own rules have marked, on their way through this host. */
+struct hold_rules_marked {
+	uint32_t mark; /* these bits of the packet's mark */
+	bool own;      /* SYNs of this host's programs as well */
+};
+
+/* The priority of the chains; those that refuse come next. -150 is that of the table "mangle" (netfilter_ipv4.h). */
+#define HOLD_RULES_MARKED_PRIORITY (-151)
+
+/*
+ * hold_rules_install_marked() - put marked SYNs into these queues, and refuse those that hold has marked so
+ * @queues: NULL: withhold none. Otherwise as hold_rules_install()
+ */
+int hold_rules_install_marked(struct hold_rules *rules, const struct hold_rules_marked *marked, const struct hold_rules_queues *queues,
+			      bool *refuses);
 
 /* Returns the descriptor of the rules, which last as long as some process has it open. */
 int hold_rules_fd(const struct hold_rules *rules);

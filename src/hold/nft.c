@@ -149,7 +149,7 @@ static void empty_chain(struct nft_transaction *t, const char *name)
 	nftnl_rule_free(rule);
 }
 
-void nft_transaction_add_chain(struct nft_transaction *t, const char *name, const int *priority)
+void nft_transaction_add_chain(struct nft_transaction *t, const char *name, const struct nft_hook *hook)
 {
 	struct nftnl_chain *chain = t->failed ? NULL : nftnl_chain_alloc();
 
@@ -159,10 +159,10 @@ void nft_transaction_add_chain(struct nft_transaction *t, const char *name, cons
 	}
 	nftnl_chain_set_str(chain, NFTNL_CHAIN_TABLE, t->table->name);
 	nftnl_chain_set_str(chain, NFTNL_CHAIN_NAME, name);
-	if (priority) {
+	if (hook) {
 		nftnl_chain_set_str(chain, NFTNL_CHAIN_TYPE, "filter");
-		nftnl_chain_set_u32(chain, NFTNL_CHAIN_HOOKNUM, NF_INET_LOCAL_IN);
-		nftnl_chain_set_s32(chain, NFTNL_CHAIN_PRIO, *priority);
+		nftnl_chain_set_u32(chain, NFTNL_CHAIN_HOOKNUM, hook->number);
+		nftnl_chain_set_s32(chain, NFTNL_CHAIN_PRIO, hook->priority);
 	}
 	nftnl_chain_nlmsg_build_payload(start_message(t, NFT_MSG_NEWCHAIN, NLM_F_CREATE), chain);
 	mnl_nlmsg_batch_next(t->batch);
@@ -318,6 +318,17 @@ void nft_rule_match_tcp(struct nft_transaction *t)
 	static const uint8_t tcp = IPPROTO_TCP;
 
 	match_meta(t, NFT_META_L4PROTO, &tcp, sizeof(tcp));
+}
+
+void nft_rule_match_mark(struct nft_transaction *t, uint32_t mark)
+{
+	static const uint32_t xor = 0;
+
+	nft_rule_put(t, "meta", NFT_U32(NFTNL_EXPR_META_KEY, NFT_META_MARK), NFT_U32(NFTNL_EXPR_META_DREG, NFT_REG_1));
+	nft_rule_put(t, "bitwise", NFT_U32(NFTNL_EXPR_BITWISE_SREG, NFT_REG_1), NFT_U32(NFTNL_EXPR_BITWISE_DREG, NFT_REG_1),
+		     NFT_U32(NFTNL_EXPR_BITWISE_LEN, sizeof(mark)), NFT_DATA(NFTNL_EXPR_BITWISE_MASK, &mark, sizeof(mark)),
+		     NFT_DATA(NFTNL_EXPR_BITWISE_XOR, &xor, sizeof(xor)));
+	nft_rule_compare(t, NFT_CMP_EQ, &mark, sizeof(mark));
 }
 
 void nft_rule_match_syn(struct nft_transaction *t)

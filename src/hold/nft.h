@@ -54,12 +54,17 @@ struct nft_transaction {
  */
 void nft_transaction_begin(struct nft_transaction *t, struct nft_table *table, size_t messages);
 
+struct nft_hook {
+	uint32_t number; /* NF_INET_… */
+	int priority;
+};
+
 /*
  * Makes a chain with this name, unless it is there, and removes its rules. Chains stay, since the kernel drops
  * all packets in the netfilter queues of the network namespace when a chain with a hook goes.
- * @priority: that of a chain at the hook "input", of the type "filter"; NULL: a chain without a hook
+ * @hook: where packets enter the chain, of the type "filter"; NULL: nowhere, it is jumped to
  */
-void nft_transaction_add_chain(struct nft_transaction *t, const char *name, const int *priority);
+void nft_transaction_add_chain(struct nft_transaction *t, const char *name, const struct nft_hook *hook);
 
 /* Begins a rule at the end of a chain; the nft_rule_* functions add its expressions. */
 void nft_transaction_begin_rule(struct nft_transaction *t, const char *chain);
@@ -117,6 +122,9 @@ void nft_rule_mask_byte(struct nft_transaction *t, uint8_t mask);
 
 /* "meta l4proto tcp" */
 void nft_rule_match_tcp(struct nft_transaction *t);
+
+/* "meta mark & MARK == MARK" */
+void nft_rule_match_mark(struct nft_transaction *t, uint32_t mark);
 
 /* "tcp flags & (fin | syn | rst | ack) == syn" */
 void nft_rule_match_syn(struct nft_transaction *t);

@@ -137,13 +137,13 @@ static void put_input(struct nft_transaction *t, const struct listen_address *li
 /* Replaces the rules. Returns 0 or -errno. */
 static int put_rules(struct syn_window *window, const struct listen_address *listen, size_t count)
 {
-	static const int priority = NF_IP_PRI_MANGLE;
+	static const struct nft_hook input = { NF_INET_LOCAL_IN, NF_IP_PRI_MANGLE };
 	struct nft_transaction t;
 	int error;
 
 	nft_transaction_begin(&t, &window->table, 2 + SCALE_MAX + 1 + count);
 	nft_transaction_add_chain(&t, CHAIN_SHIFT, NULL);
-	nft_transaction_add_chain(&t, CHAIN_INPUT, &priority);
+	nft_transaction_add_chain(&t, CHAIN_INPUT, &input);
 	/* The kernel reads a scale of 0 correctly: no rule. */
 	for (uint8_t scale = 1; scale <= SCALE_MAX; scale++)
 		put_shift(&t, scale);

@@ -49,7 +49,7 @@ struct warden_calls {
 /* Takes over the rules of the process before this one. @kept: the descriptor that owns them; it stays the caller's */
 static void take_over(struct warden_calls *calls, int kept)
 {
-	if (hold_rules_create(&calls->rules, kept) < 0)
+	if (hold_rules_create(&calls->rules, "convertd", kept) < 0)
 		log_debug("the rules of the process before this one are not taken over");
 }
 
@@ -72,7 +72,7 @@ static int set_rules(struct warden_calls *calls, const struct warden_call *call,
 		queues = (struct hold_rules_queues){ queue_owner_first(calls->queues),
 						    (uint16_t)queue_owner_count(calls->queues) };
 	if (!calls->rules)
-		error = hold_rules_create(&calls->rules, -1);
+		error = hold_rules_create(&calls->rules, "convertd", -1);
 	if (!error)
 		error = hold_rules_install(calls->rules, call->listen, call->count,
 					  call->queues ? &queues : NULL, &refuses);

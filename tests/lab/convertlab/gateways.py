@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""gateways.py - a LAN behind the lab's client, which is a router with two networks, and convertgw on it
+
+       lan  10.20.0.0/24 fd20::/64          wifi, lte
+   phone ========================== client ============ converter ------- server
+     .2                          .1 (router, masquerades)
+"""
+import contextlib
+import os
+
+from .links import Cable, Veth
+
+LAN = "lan"
+MASQUERADE = """table inet nat {
+ chain out { type nat hook postrouting priority srcnat; oifname { "wifi", "lte" } masquerade; }
+}
+"""
+
+
+def add_lan(lab, device=LAN, network=20, name="phone"):
+    """Makes the client a router, and returns a new host behind its device."""
+    phone = lab.add_host(name)
+    Cable(Veth(), device, lab.client, phone)
+    lab.client.ip("addr add 10.%d.0.1/24 dev %s" % (network, device), "addr add fd%d::1/64 dev %s nodad" % (network, device))
+    phone.ip("addr add 10.%d.0.2/24 dev %s" % (network, device), "addr add fd%d::2/64 dev %s nodad" % (network, device),
+             "route add default via 10.%d.0.1" % network, "route add default via fd%d::1" % network)
+    phone.lan4, phone.lan6 = "10.%d.0.2" % network, "fd%d::2" % network
+    lab.client.sysctl("net.ipv4.ip_forward", 1)
+    lab.client.sysctl("net.ipv6.conf.all.forwarding", 1)
+    lab.client.sysctl("net.ipv4.icmp_ratelimit", 0)
+    lab.client.sysctl("net.ipv6.icmp.ratelimit", 0)
+    return phone
+
+
+def masquerade(lab):
+    """The router's own masquerading: what is routed gets through."""
+    lab.client.run(["nft", "-f", "-"], input=MASQUERADE)
+
+
+def start_gateway(lab, args=("--lan", LAN), converter=None, wait=True, private=True):
+    """Starts convertgw on the client, by default with both addresses of the lab's converter; returns its Process once it is ready."""
+    converters = [converter] if converter else [lab.converter.addr4, lab.converter.addr6]
+    words = [lab.build.program("convertgw")]
+    for address in converters:
+        words += ["--converter", address]
+    if private:  # the lab's servers have private addresses, which are routed by default
+        words += ["--convert", "destination 10.8.0.0/24", "--convert", "destination fd08::/64"]
+    process = lab.client.popen([*words, "--log-level", "debug", "--cache", os.path.join(lab.directory, "gateway-cache"), *args],
+                               name="convertgw")
+    if wait:
+        process.wait_log("ready")
+    return process
+
+
+@contextlib.contextmanager
+def gateway(lab, *args, **options):
+    """A LAN, its phone, and convertgw: yields (phone, process)."""
+    phone = add_lan(lab)
+    masquerade(lab)
+    yield phone, start_gateway(lab, *args, **options)
