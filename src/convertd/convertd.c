@@ -502,7 +502,7 @@ static int answer(const struct settings *settings)
 {
 	switch (settings->action) {
 	case SETTINGS_HELP:
-		options_print_help();
+		options_print_help(&convertd_options);
 		break;
 	case SETTINGS_VERSION:
 		printf("convertd (%s) %s\n", PACKAGE_NAME, PACKAGE_VERSION);

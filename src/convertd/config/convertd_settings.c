@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * convertd_settings.c - reads the operator's settings from the command line and the files that it names
- *
- * The command line is read first. Its options take precedence: if the file has the same option, that is only checked.
- * Options that add a value (OPTION_REPEATS) add it from both places, so that a rule on the command line can't remove
- * one in the file.
- */
+/* convertd_settings.c - reads the operator's settings from the command line and the files that it names */
 #include "config.h"
 
 #include "convertd/config/convertd_settings.h"
 
+#include "daemon/log.h"
 #include "daemon/textfile.h"
 #include "convertd/policy/cookies.h"
 
-#include <assert.h>
-#include <getopt.h>
 #include <grp.h>
 #include <pwd.h>
 #include <sodium.h>
@@ -22,157 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* More than the number of options. */
-#define OPTIONS_MAX 64
-
-/* The state of reading. */
-struct reading {
-	struct settings *settings;
-	struct settings *overridden; /* takes the values that are overridden */
-	struct problems *problems;
-	bool on_command_line[OPTIONS_MAX];
-	unsigned in_file[OPTIONS_MAX]; /* its first line in the file; 0: none */
-};
-
-/* Reports a word that getopt_long() hasn't accepted. */
-static void tell_no_option(struct problems *problems, int c, const char *word)
-{
-	static const struct place nowhere;
-	char quote[PROBLEM_QUOTE_MAX], letter[] = { '-', (char)optopt, '\0' };
-
-	/* Of a word like -vx getopt reports only the letter. */
-	problems_quote(optopt && c != ':' ? letter : word, quote);
-	if (c == ':')
-		problems_add(problems, &nowhere, "%s needs a value; see convertd --help", quote);
-	else
-		problems_add(problems, &nowhere,
-			     "%s is no option, or it takes no value; see convertd --help", quote);
-}
-
-static void read_command_line(struct reading *reading, int argc, char *argv[])
-{
-	struct option table[OPTIONS_MAX + 1] = { 0 };
-	struct place place = { 0 };
-	char quote[PROBLEM_QUOTE_MAX];
-	int index = 0, c;
-
-	for (int i = 0; options_table[i].name; i++) {
-		assert(i < OPTIONS_MAX);
-		table[i].name = options_table[i].name;
-		table[i].has_arg = options_table[i].argument ? required_argument : no_argument;
-	}
-	optind = 0; /* start again, for a reload */
-	/* The leading colon silences getopt: its own messages name no remedy. */
-	while ((c = getopt_long(argc, argv, ":", table, &index)) != -1) {
-		const struct option_spec *spec = &options_table[index];
-
-		if (c != 0) {
-			tell_no_option(reading->problems, c, argv[optind - 1]);
-			return;
-		}
-		place.name = spec->name;
-		spec->apply(&(struct option_value){ spec, reading->settings, optarg, &place, reading->problems });
-		reading->on_command_line[index] = true;
-		if (spec->flags & OPTION_LAST)
-			return;
-	}
-	place.name = NULL;
-	if (optind < argc && strcmp(argv[optind], "status") == 0) {
-		reading->settings->action = SETTINGS_STATUS;
-		optind++;
-	}
-	if (optind < argc)
-		problems_add(reading->problems, &place,
-			     "%s is not an option; addresses go behind --listen",
-			     problems_quote(argv[optind], quote));
-}
-
-/* Tells whether this option's line of the file is right, apart from its value. */
-static bool check_line(struct reading *reading, int index, const char *value,
-		       const struct place *place)
-{
-	const struct option_spec *spec = &options_table[index];
-	char quote[PROBLEM_QUOTE_MAX];
-
-	if (spec->flags & OPTION_COMMAND_LINE)
-		problems_add(reading->problems, place,
-			     "only the command line has this; write --%s there", spec->name);
-	else if (spec->argument && !value)
-		problems_add(reading->problems, place, "needs a value; write \"%s %s\"", spec->name,
-			     spec->argument);
-	else if (!spec->argument && value)
-		problems_add(reading->problems, place,
-			     "%s: it takes no value; write \"%s\" alone, or leave it out",
-			     problems_quote(value, quote), spec->name);
-	else if (reading->in_file[index] && !(spec->flags & OPTION_REPEATS))
-		problems_add(reading->problems, place, "%s: line %u has it already; remove one",
-			     problems_quote(value ? value : "", quote), reading->in_file[index]);
-	else
-		return true;
-	return false;
-}
-
-static void read_line(struct reading *reading, struct place *place, char *line, bool has_nul)
-{
-	const struct option_spec *spec;
-	char quote[PROBLEM_QUOTE_MAX], *value;
-	bool overridden;
-	int index;
-
-	place->name = NULL;
-	if (has_nul) {
-		problems_add(reading->problems, place, "%s: there is a NUL byte; this is no text",
-			     problems_quote(line, quote));
-		return;
-	}
-	value = lines_split(line);
-	problems_quote(line, quote);
-	index = options_find(line[0] == '-' ? line + strspn(line, "-") : line);
-	if (index < 0) {
-		problems_add(reading->problems, place, "%s is no option; see convertd --help",
-			     quote);
-		return;
-	}
-	spec = &options_table[index];
-	if (line[0] == '-') {
-		problems_add(reading->problems, place, "%s has dashes; in a file, write \"%s\"",
-			     quote, spec->name);
-		return;
-	}
-	place->name = spec->name;
-	if (!check_line(reading, index, value, place))
-		return;
-	overridden = reading->on_command_line[index] && !(spec->flags & OPTION_REPEATS);
-	spec->apply(&(struct option_value){ spec, overridden ? reading->overridden : reading->settings, value, place,
-					    reading->problems });
-	reading->in_file[index] = place->line;
-}
-
-static void read_text(struct reading *reading, const char *path, char *text, size_t len)
-{
-	struct place place = { .file = path };
-	struct lines lines;
-	bool has_nul;
-	char *line;
-
-	lines_first(&lines, text, len);
-	while ((line = lines_next(&lines, &has_nul))) {
-		place.line = lines.number;
-		read_line(reading, &place, line, has_nul);
-	}
-}
-
-static void read_config(struct reading *reading)
-{
-	const struct settings_path *path = &reading->settings->config;
-	size_t len;
-	char *text = textfile_read(path->name, NULL, &len, &path->place, reading->problems);
-
-	if (text)
-		read_text(reading, path->name, text, len);
-	free(text);
-}
 
 /* Hands the text of a file with secrets to @add, and wipes it. */
 static void read_secrets(struct settings *settings, const struct settings_path *path,
@@ -243,8 +85,11 @@ static struct settings *settings_new(void)
 {
 	struct settings *settings = calloc(1, sizeof(*settings));
 
-	if (settings)
-		options_set_defaults(settings);
+	if (!settings)
+		return NULL;
+	options_set_numbers(convertd_options.table, settings);
+	settings->log_level = LOG_LEVEL_INFO;
+	settings->log_format = LOG_FORMAT_TEXT;
 	return settings;
 }
 
@@ -263,56 +108,50 @@ static void choose_config(struct settings *settings)
 
 struct settings *settings_read(int argc, char *argv[], struct problems *problems)
 {
-	struct reading reading = {
-		.settings = settings_new(),
-		.overridden = settings_new(),
-		.problems = problems,
-	};
+	struct settings *settings = settings_new(), *overridden = settings_new();
+	struct option_reading reading = { &convertd_options, settings, overridden, problems, { 0 }, { 0 } };
 	static const struct place nowhere;
 
-	if (!reading.settings || !reading.overridden) {
+	if (!settings || !overridden) {
 		problems_add(problems, &nowhere, "out of memory");
 	} else {
-		read_command_line(&reading, argc, argv);
-		if (is_about_client(reading.settings))
-			choose_config(reading.settings);
-		if (reading.settings->action <= SETTINGS_REMOVE_CLIENT && reading.settings->config.name[0])
-			read_config(&reading);
-		if (is_about_client(reading.settings)) {
-			finish(reading.settings, problems);
-			find_user(reading.settings, problems);
+		options_read_command_line(&reading, argc, argv);
+		if (is_about_client(settings))
+			choose_config(settings);
+		if (settings->action <= SETTINGS_REMOVE_CLIENT && settings->config.name[0])
+			options_read_file(&reading, &settings->config);
+		if (is_about_client(settings)) {
+			finish(settings, problems);
+			find_user(settings, problems);
 		}
-		if (reading.settings->action <= SETTINGS_CHECK) {
-			finish(reading.settings, problems);
-			set_source_key(&reading.settings->sources);
-			find_user(reading.settings, problems);
-			read_secrets(reading.settings, &reading.settings->cookie_key,
+		if (settings->action <= SETTINGS_CHECK) {
+			finish(settings, problems);
+			set_source_key(&settings->sources);
+			find_user(settings, problems);
+			read_secrets(settings, &settings->cookie_key,
 				     cookies_add_keys, problems);
-			read_secrets(reading.settings, &reading.settings->cookie_list,
+			read_secrets(settings, &settings->cookie_list,
 				     cookies_add_fixed, problems);
 		}
 	}
-	settings_destroy(reading.overridden);
+	settings_destroy(overridden);
 	if (!problems->count)
-		return reading.settings;
-	settings_destroy(reading.settings);
+		return settings;
+	settings_destroy(settings);
 	return NULL;
 }
 
 void settings_check_text(const char *name, char *text, size_t len, struct problems *problems)
 {
-	struct reading reading = {
-		.settings = settings_new(),
-		.overridden = settings_new(),
-		.problems = problems,
-	};
+	struct settings *settings = settings_new(), *overridden = settings_new();
+	struct option_reading reading = { &convertd_options, settings, overridden, problems, { 0 }, { 0 } };
 
-	if (reading.settings && reading.overridden) {
-		read_text(&reading, name, text, len);
-		finish(reading.settings, problems);
+	if (settings && overridden) {
+		options_read_text(&reading, name, text, len);
+		finish(settings, problems);
 	}
-	settings_destroy(reading.overridden);
-	settings_destroy(reading.settings);
+	settings_destroy(overridden);
+	settings_destroy(settings);
 }
 
 void settings_destroy(struct settings *settings)

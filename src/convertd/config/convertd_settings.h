@@ -10,6 +10,7 @@
 #define CONVERTD_SETTINGS_H
 
 #include "common/problems.h"
+#include "daemon/daemon_options.h"
 #include "daemon/listen_address.h"
 #include "daemon/warden_message.h"
 #include "convertd/net/downstream.h"
@@ -69,12 +70,6 @@ enum settings_hold {
 	SETTINGS_HOLD_AUTO, /* yes, if it is possible */
 	SETTINGS_HOLD_ON,   /* yes; if it isn't possible, convertd doesn't run */
 	SETTINGS_HOLD_OFF,
-};
-
-/* The path of a file, and the place that named it. */
-struct settings_path {
-	char name[PATH_MAX]; /* "": none */
-	struct place place;
 };
 
 struct settings {
@@ -139,52 +134,8 @@ void settings_check_text(const char *name, char *text, size_t len, struct proble
  */
 int clients_change(const struct settings *settings);
 
-/*
- * ----- the options of the command line and of the configuration file -----
- *
- * One table describes each option completely: the function that reads its value, its default, its help. The command
- * line writes "--name value" or "--name=value", the file "name value" or "name = value".
- */
+/* ----- the options of the command line and of the configuration file: option_table.c ----- */
 
-/* Flags of an option: where it is allowed, and how often. */
-#define OPTION_REPEATS 0x1      /* each one adds a value; without this flag, the command line's replaces the file's */
-#define OPTION_COMMAND_LINE 0x2 /* not allowed in a file */
-#define OPTION_LAST 0x4         /* the arguments behind it are ignored */
-
-struct option_spec;
-
-/* One option as it was written. */
-struct option_value {
-	const struct option_spec *spec;
-	struct settings *settings; /* the settings that it changes */
-	const char *text;          /* NULL: no argument */
-	const struct place *place;
-	struct problems *problems;
-};
-
-struct option_spec {
-	const char *group; /* heading of this option and those behind it; NULL: no new one */
-	const char *name;
-	const char *argument; /* NULL: takes no argument */
-	const char *help;     /* lines of text; don't repeat the default of a number */
-	/* Stores the value in the settings. Returns false after adding the error to its problems. */
-	bool (*apply)(const struct option_value *value);
-	size_t offset; /* of the member that stores the value */
-	const char *unit;
-	unsigned min, max, fallback; /* of a number; @fallback is its default */
-	unsigned flags;
-};
-
-/* The table ends with an option without a name. */
-extern const struct option_spec options_table[];
-
-/* Returns the index in options_table of the option with this name (without dashes), or -1. */
-int options_find(const char *name);
-
-/* Sets all defaults that aren't zero. */
-void options_set_defaults(struct settings *settings);
-
-/* Prints the summary for --help to standard output. */
-void options_print_help(void);
+extern const struct option_program convertd_options;
 
 #endif

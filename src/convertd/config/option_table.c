@@ -14,7 +14,6 @@
 #include <string.h>
 
 #define DAY 86400
-#define METRICS_PORT_EXAMPLE 9103
 #define LIMIT_MAX 100000000
 
 /* Linux permits more characters in the name of an interface, but none that anybody uses, or nft(8) could read. */
@@ -23,80 +22,23 @@
 
 #define MEMBER(member) .offset = offsetof(struct settings, member)
 
-static void *member(const struct option_spec *spec, struct settings *settings)
+static struct settings *settings_of(const struct option_value *v)
 {
-	return (char *)settings + spec->offset;
-}
-
-static void *target(const struct option_value *v)
-{
-	return member(v->spec, v->settings);
-}
-
-/* Adds an error that begins with the value in quotation marks. Returns false. */
-static bool __attribute__((format(printf, 2, 3)))
-refuse(const struct option_value *v, const char *format, ...)
-{
-	char quote[PROBLEM_QUOTE_MAX], text[1024];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	problems_add(v->problems, v->place, "%s %s", problems_quote(v->text, quote), text);
-	return false;
+	return v->settings;
 }
 
 /* ----- flags, numbers, words, files ----- */
 
-static bool apply_flag(const struct option_value *v)
-{
-	*(bool *)target(v) = true;
-	return true;
-}
-
 static bool apply_no_hairpin(const struct option_value *v)
 {
-	v->settings->access.no_hairpin_place = *v->place;
-	return apply_flag(v);
+	settings_of(v)->access.no_hairpin_place = *v->place;
+	return option_flag(v);
 }
 
 static bool apply_preserve(const struct option_value *v)
 {
-	v->settings->sources.preserve_place = *v->place;
-	return apply_flag(v);
-}
-
-static bool apply_number(const struct option_value *v)
-{
-	const struct option_spec *spec = v->spec;
-	unsigned long number;
-	char *end;
-
-	errno = 0;
-	number = strtoul(v->text, &end, 10);
-	if (errno || *end || v->text[0] < '0' || v->text[0] > '9' || number < spec->min || number > spec->max)
-		return refuse(v, "is not a number%s%s from %u to %u", spec->unit ? " of " : "",
-			      spec->unit ? spec->unit : "", spec->min, spec->max);
-	*(unsigned *)target(v) = (unsigned)number;
-	return true;
-}
-
-/* Sets the member to the index of the value among the words in the unit, which ", " separates. */
-static bool apply_word(const struct option_value *v)
-{
-	const char *words = v->spec->unit;
-	size_t len;
-
-	for (unsigned index = 0; *words; index++) {
-		len = strcspn(words, ",");
-		if (strlen(v->text) == len && memcmp(words, v->text, len) == 0) {
-			*(unsigned *)target(v) = index;
-			return true;
-		}
-		words += len + strspn(words + len, ", ");
-	}
-	return refuse(v, "is none of %s", v->spec->unit);
+	settings_of(v)->sources.preserve_place = *v->place;
+	return option_flag(v);
 }
 
 static bool apply_congestion(const struct option_value *v)
@@ -105,54 +47,41 @@ static bool apply_congestion(const struct option_value *v)
 	char list[CONGESTION_LIST_MAX];
 
 	if (error == -ENOENT)
-		return refuse(v, "is no congestion control of this kernel; it has: %s (and what modprobe tcp_NAME "
+		return option_refuse(v, "is no congestion control of this kernel; it has: %s (and what modprobe tcp_NAME "
 				 "loads)",
 			      congestion_available(list));
 	if (error == -EPERM)
-		return refuse(v, "needs CAP_NET_ADMIN, unless net.ipv4.tcp_allowed_congestion_control has it");
+		return option_refuse(v, "needs CAP_NET_ADMIN, unless net.ipv4.tcp_allowed_congestion_control has it");
 	if (error)
-		return refuse(v, "can't be tried: %s", strerror(-error));
-	strcpy(target(v), v->text);
+		return option_refuse(v, "can't be tried: %s", strerror(-error));
+	strcpy(option_target(v), v->text);
 	return true;
 }
 
 static bool apply_action(const struct option_value *v)
 {
-	v->settings->action = (enum settings_action)v->spec->fallback;
-	return true;
-}
-
-static bool apply_path(const struct option_value *v)
-{
-	struct settings_path *path = target(v);
-
-	if (!*v->text)
-		return refuse(v, "is not a file; write its path");
-	if (strlen(v->text) >= sizeof(path->name))
-		return refuse(v, "is too long for a path");
-	strcpy(path->name, v->text);
-	path->place = *v->place;
+	settings_of(v)->action = (enum settings_action)v->spec->fallback;
 	return true;
 }
 
 static bool apply_make_key(const struct option_value *v)
 {
-	v->settings->action = SETTINGS_MAKE_KEY;
-	return apply_path(v);
+	settings_of(v)->action = SETTINGS_MAKE_KEY;
+	return option_path(v);
 }
 
 static bool apply_client_name(const struct option_value *v)
 {
 	if (!cookies_name_is_right(v->text))
-		return refuse(v, "is no name of a client; write at most %d letters, digits, dots, underscores and dashes",
+		return option_refuse(v, "is no name of a client; write at most %d letters, digits, dots, underscores and dashes",
 			      COOKIES_NAME_MAX);
-	strcpy(target(v), v->text);
+	strcpy(option_target(v), v->text);
 	return apply_action(v);
 }
 
 static bool apply_user(const struct option_value *v)
 {
-	return user_parse(target(v), v->text, v->place, v->problems);
+	return user_parse(option_target(v), v->text, v->place, v->problems);
 }
 
 /* ----- addresses and prefixes ----- */
@@ -188,15 +117,15 @@ static bool parse_listen(const struct option_value *v, struct listen_address *li
 	/* A text that is too long is no address; it is cut here, and refused below. */
 	snprintf(text, sizeof(text), "%s", v->text);
 	if (!take_device(text, listen->device))
-		return refuse(v, "names no interface; write 192.0.2.1%%eth0:%d or [::]%%eth0:%d", SETTINGS_PORT,
+		return option_refuse(v, "names no interface; write 192.0.2.1%%eth0:%d or [::]%%eth0:%d", SETTINGS_PORT,
 			      SETTINGS_PORT);
 	/* Nobody can write the port 0: it stands for none. */
 	if (sockaddr_ip_parse(&listen->address, text, 0) < 0)
-		return refuse(v, "is not ADDR:PORT with a numeric address and a port from 1 to 65535; write "
+		return option_refuse(v, "is not ADDR:PORT with a numeric address and a port from 1 to 65535; write "
 				 "192.0.2.1:%d or [2001:db8::1]:%d",
 			      SETTINGS_PORT, SETTINGS_PORT);
 	if (sockaddr_ip_port(&listen->address) == 0)
-		return refuse(v, "has no port; write %s%.50s%s:%d", bare_v6 ? "[" : "", text, bare_v6 ? "]" : "",
+		return option_refuse(v, "has no port; write %s%.50s%s:%d", bare_v6 ? "[" : "", text, bare_v6 ? "]" : "",
 			      SETTINGS_PORT);
 	return true;
 }
@@ -210,7 +139,7 @@ static bool apply_listen(const struct option_value *v)
 	if (!parse_listen(v, &listen))
 		return false;
 	if (settings->listen_count == LISTEN_ADDRESSES_MAX)
-		return refuse(v, "is one too many, the limit is %d; [::]:PORT listens on all addresses of the host",
+		return option_refuse(v, "is one too many, the limit is %d; [::]:PORT listens on all addresses of the host",
 			      LISTEN_ADDRESSES_MAX);
 	if (address->sa.sa_family == AF_INET6 && sockaddr_ip_is_v4(address)) {
 		struct in6_addr mapped = address->in6.sin6_addr;
@@ -225,7 +154,7 @@ static bool refuse_bits(const struct option_value *v, const struct prefix *meant
 {
 	char text[PREFIX_STRLEN];
 
-	return refuse(v, "has bits behind its length; write %s if that is meant", prefix_format(meant, text));
+	return option_refuse(v, "has bits behind its length; write %s if that is meant", prefix_format(meant, text));
 }
 
 /* @parsed: the result of parsing @match */
@@ -236,9 +165,9 @@ static bool add_rule(const struct option_value *v, const struct prefix_rule *mat
 	if (parsed == -ERANGE)
 		return refuse_bits(v, &match->prefix);
 	if (parsed < 0)
-		return refuse(v, "is no %s; write 198.51.100.0/24 or 2001:db8::/32%s", v->spec->unit,
+		return option_refuse(v, "is no %s; write 198.51.100.0/24 or 2001:db8::/32%s", v->spec->unit,
 			      v->spec->max ? ", with ports 198.51.100.0/24:443, [2001:db8::/32]:80-90, :25" : "");
-	if (access_rules_add(target(v), &rule) == 0)
+	if (access_rules_add(option_target(v), &rule) == 0)
 		return true;
 	problems_add(v->problems, v->place, "out of memory");
 	return false;
@@ -262,8 +191,8 @@ static bool apply_destination(const struct option_value *v)
 
 static bool add_host(const struct option_value *v, const struct prefix *prefix)
 {
-	return access_add_host(&v->settings->access, prefix) ||
-	       refuse(v, "is one too many, the limit is %d; prefixes take many addresses at once", ACCESS_HOST_MAX);
+	return access_add_host(&settings_of(v)->access, prefix) ||
+	       option_refuse(v, "is one too many, the limit is %d; prefixes take many addresses at once", ACCESS_HOST_MAX);
 }
 
 static bool apply_shared_address(const struct option_value *v)
@@ -274,10 +203,10 @@ static bool apply_shared_address(const struct option_value *v)
 
 	/* A written port can't be 0, so port 0 means that the text has none. */
 	if (sockaddr_ip_parse(&parsed, v->text, 0) < 0 || sockaddr_ip_port(&parsed) != 0)
-		return refuse(v, "is no numeric address without a port; write 192.0.2.1 or 2001:db8::1");
+		return option_refuse(v, "is no numeric address without a port; write 192.0.2.1 or 2001:db8::1");
 	address = sockaddr_ip_in6(&parsed);
 	single = prefix_of(&address, 128);
-	return apply_flag(v) && add_host(v, &single);
+	return option_flag(v) && add_host(v, &single);
 }
 
 static bool apply_own_address(const struct option_value *v)
@@ -289,44 +218,30 @@ static bool apply_own_address(const struct option_value *v)
 	if (parsed == -ERANGE)
 		return refuse_bits(v, &prefix);
 	if (parsed < 0 || prefix.length == (v4 ? 96 : 0))
-		return refuse(v, "is no address by which this host can be reached; write 192.0.2.1 or 2001:db8::/64");
+		return option_refuse(v, "is no address by which this host can be reached; write 192.0.2.1 or 2001:db8::/64");
 	return add_host(v, &prefix);
 }
 
 static bool apply_source(const struct option_value *v)
 {
-	return sources_add(target(v), v->text, v->place, v->problems);
+	return sources_add(option_target(v), v->text, v->place, v->problems);
 }
 
 static bool apply_metrics(const struct option_value *v)
 {
-	struct settings *settings = v->settings;
-	struct metrics_address where = { 0 };
-	bool is_path = strncmp(v->text, "unix:", 5) == 0;
-
-	if (is_path && v->text[5] == '/' && strlen(v->text + 5) < sizeof(where.path))
-		strcpy(where.path, v->text + 5);
-	else if (is_path || sockaddr_ip_parse(&where.address, v->text, 0) < 0 ||
-		 sockaddr_ip_port(&where.address) == 0)
-		return refuse(v, "is neither ADDR:PORT nor unix:/PATH of at most %d bytes; write 127.0.0.1:%d or "
-				 "unix:/run/convertd/metrics.sock",
-			      METRICS_PATH_MAX - 1, METRICS_PORT_EXAMPLE);
-	if (settings->metrics_count == METRICS_ADDRESSES_MAX)
-		return refuse(v, "is one too many, the limit is %d", METRICS_ADDRESSES_MAX);
-	settings->metrics[settings->metrics_count++] = where;
-	return true;
+	return option_add_metrics(v, settings_of(v)->metrics, &settings_of(v)->metrics_count, "/run/convertd/metrics.sock");
 }
 
 /* ----- the table ----- */
 
 #define NUMBER(member, what, least, most, preset)                                                   \
-	apply_number, MEMBER(member), .unit = what, .min = least, .max = most, .fallback = preset
+	option_number, MEMBER(member), .unit = what, .min = least, .max = most, .fallback = preset
 
 /* A rule uses min for whether it allows, and max for whether it takes ports. */
 #define RULE(list, what, allows, ports)                                                            \
 	MEMBER(access.list), .unit = what, .min = allows, .max = ports, .flags = OPTION_REPEATS
 
-const struct option_spec options_table[] = {
+static const struct option_spec table[] = {
 	{ "Listening", "listen", "ADDR[%DEVICE]:PORT",
 	  "accept clients at this address, with DEVICE only\n"
 	  "those that arrive on that interface; repeatable\n"
@@ -338,21 +253,21 @@ const struct option_spec options_table[] = {
 	  apply_shared_address, MEMBER(shared_address), .flags = OPTION_REPEATS },
 	{ NULL, "no-syn-window-fix", NULL,
 	  "don't correct the windows of Multipath TCP SYNs",
-	  apply_flag, MEMBER(no_syn_window_fix) },
+	  option_flag, MEMBER(no_syn_window_fix) },
 	{ NULL, "hold-syn", "WHEN",
 	  "withhold SYNs until their servers have answered,\n"
 	  "which saves a round trip: auto (if possible), on,\n"
 	  "off (default auto)",
-	  apply_word, MEMBER(hold_syn), .unit = "auto, on, off" },
+	  option_word, MEMBER(hold_syn), .unit = "auto, on, off" },
 	{ NULL, "hold-time", "MILLISECONDS",
 	  "withhold each SYN for this long at most",
 	  NUMBER(hold_time, "milliseconds", 1, 2900, 700) },
 	{ NULL, "drop-foreign-syns", NULL,
-	  "drop SYNs that don't begin with a request", apply_flag,
+	  "drop SYNs that don't begin with a request", option_flag,
 	  MEMBER(drop_foreign_syns) },
 	{ NULL, "no-silence", NULL,
 	  "answer each request, also if the SYN+ACK says all",
-	  apply_flag, MEMBER(no_silence) },
+	  option_flag, MEMBER(no_silence) },
 
 	{ "Access (the longest matching prefix decides)", "allow-client", "PREFIX",
 	  "accept these clients, and no others that no rule\n"
@@ -387,12 +302,12 @@ const struct option_spec options_table[] = {
 	  MEMBER(sources.preserve) },
 
 	{ "Cookies (RFC 8803, section 6.2.7)", "cookie-key", "FILE",
-	  "require cookies made with the keys in this file", apply_path, MEMBER(cookie_key) },
+	  "require cookies made with the keys in this file", option_path, MEMBER(cookie_key) },
 	{ NULL, "cookie-lifetime", "SECONDS",
 	  "a computed cookie is valid for this long at least",
 	  NUMBER(cookie_lifetime, "seconds", 1, 30 * DAY, DAY) },
 	{ NULL, "cookie-list", "FILE",
-	  "accept the cookies in this file, one a line", apply_path,
+	  "accept the cookies in this file, one a line", option_path,
 	  MEMBER(cookie_list) },
 	{ NULL, "cookie-demand", "PERCENT",
 	  "demand cookies while unproven clients take this\n"
@@ -463,10 +378,10 @@ const struct option_spec options_table[] = {
 	  "become this user when root starts convertd",
 	  apply_user, MEMBER(user) },
 	{ NULL, "no-syscall-filter", NULL,
-	  "permit all system calls", apply_flag,
+	  "permit all system calls", option_flag,
 	  MEMBER(no_syscall_filter) },
 	{ NULL, "no-landlock", NULL,
-	  "permit all files that the user may open", apply_flag,
+	  "permit all files that the user may open", option_flag,
 	  MEMBER(no_landlock) },
 
 	{ "Speed", "workers", "N",
@@ -483,10 +398,10 @@ const struct option_spec options_table[] = {
 	{ "Monitoring", "log-level", "LEVEL",
 	  "print error, warning, info or debug, and what is\n"
 	  "more severe (default info)",
-	  apply_word, MEMBER(log_level), .unit = "error, warning, info, debug" },
+	  option_word, MEMBER(log_level), .unit = "error, warning, info, debug" },
 	{ NULL, "log-format", "FORMAT",
 	  "text, or json: an object a line (default text)",
-	  apply_word, MEMBER(log_format), .unit = "text, json" },
+	  option_word, MEMBER(log_format), .unit = "text, json" },
 	{ NULL, "log-rate", "N",
 	  "log lines a second about ends of one kind (0: all)",
 	  NUMBER(log_rate, NULL, 0, 100000, 200) },
@@ -499,7 +414,7 @@ const struct option_spec options_table[] = {
 	{ "Other", "config", "FILE",
 	  "read settings from this file; the command line\n"
 	  "overrides it",
-	  apply_path, MEMBER(config), .flags = OPTION_COMMAND_LINE },
+	  option_path, MEMBER(config), .flags = OPTION_COMMAND_LINE },
 	{ NULL, "check-config", NULL,
 	  "check all settings, and exit", apply_action,
 	  .fallback = SETTINGS_CHECK, .flags = OPTION_COMMAND_LINE },
@@ -522,54 +437,21 @@ const struct option_spec options_table[] = {
 	{ 0 },
 };
 
-int options_find(const char *name)
+static bool take_word(void *settings, const char *word)
 {
-	for (int i = 0; options_table[i].name; i++)
-		if (strcmp(options_table[i].name, name) == 0)
-			return i;
-	return -1;
+	if (strcmp(word, "status") != 0)
+		return false;
+	((struct settings *)settings)->action = SETTINGS_STATUS;
+	return true;
 }
 
-void options_set_defaults(struct settings *settings)
-{
-	for (const struct option_spec *spec = options_table; spec->name; spec++)
-		if (spec->apply == apply_number)
-			*(unsigned *)member(spec, settings) = spec->fallback;
-	settings->log_level = LOG_LEVEL_INFO;
-	settings->log_format = LOG_FORMAT_TEXT;
-}
-
-static void print_option(const struct option_spec *spec)
-{
-	const char *text = spec->help, *line_end;
-	char left[64];
-
-	snprintf(left, sizeof(left), "--%s%s%s", spec->name, spec->argument ? " " : "",
-		 spec->argument ? spec->argument : "");
-	/* A text too long for its column gets a line of its own. */
-	if (strlen(left) > 27) {
-		printf("  %s\n", left);
-		left[0] = '\0';
-	}
-	while ((line_end = strchr(text, '\n'))) {
-		printf("  %-27s %.*s\n", left, (int)(line_end - text), text);
-		left[0] = '\0';
-		text = line_end + 1;
-	}
-	printf("  %-27s %s\n", left, text);
-	if (spec->apply == apply_number)
-		printf("  %-27s (default %u)\n", "", spec->fallback);
-}
-
-void options_print_help(void)
-{
-	printf("Usage: convertd [OPTION]...\n"
-	       "       convertd status [--config FILE | --metrics ADDRESS]\n"
-	       "Convert TCP connections of RFC 8803 clients, over Multipath TCP, to plain TCP.\n");
-	for (const struct option_spec *spec = options_table; spec->name; spec++) {
-		if (spec->group)
-			printf("\n%s:\n", spec->group);
-		print_option(spec);
-	}
-	printf("\nManual: man 8 convertd, man 5 convertd.conf\n");
-}
+const struct option_program convertd_options = {
+	.name = "convertd",
+	.table = table,
+	.usage = "Usage: convertd [OPTION]...\n"
+		 "       convertd status [--config FILE | --metrics ADDRESS]\n"
+		 "Convert TCP connections of RFC 8803 clients, over Multipath TCP, to plain TCP.\n",
+	.more = "Manual: man 8 convertd, man 5 convertd.conf\n",
+	.instead = "addresses go behind --listen",
+	.take_word = take_word,
+};

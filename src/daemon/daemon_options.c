@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* daemon_options.c - reads the options of a daemon's command line and of its configuration file, by its table */
+#include "config.h"
+
+#include "daemon/daemon_options.h"
+
+#include "daemon/textfile.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define METRICS_PORT_EXAMPLE 9103
+
+/* ----- values ----- */
+
+static void *member(const struct option_spec *spec, void *settings)
+{
+	return (char *)settings + spec->offset;
+}
+
+void *option_target(const struct option_value *v)
+{
+	return member(v->spec, v->settings);
+}
+
+bool option_refuse(const struct option_value *v, const char *format, ...)
+{
+	char quote[PROBLEM_QUOTE_MAX], text[1024];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	problems_add(v->problems, v->place, "%s %s", problems_quote(v->text, quote), text);
+	return false;
+}
+
+bool option_flag(const struct option_value *v)
+{
+	*(bool *)option_target(v) = true;
+	return true;
+}
+
+bool option_number(const struct option_value *v)
+{
+	const struct option_spec *spec = v->spec;
+	unsigned long number;
+	char *end;
+
+	errno = 0;
+	number = strtoul(v->text, &end, 10);
+	if (errno || *end || v->text[0] < '0' || v->text[0] > '9' || number < spec->min || number > spec->max)
+		return option_refuse(v, "is not a number%s%s from %u to %u", spec->unit ? " of " : "",
+			      spec->unit ? spec->unit : "", spec->min, spec->max);
+	*(unsigned *)option_target(v) = (unsigned)number;
+	return true;
+}
+
+/* Sets the member to the index of the value among the words in the unit, which ", " separates. */
+bool option_word(const struct option_value *v)
+{
+	const char *words = v->spec->unit;
+	size_t len;
+
+	for (unsigned index = 0; *words; index++) {
+		len = strcspn(words, ",");
+		if (strlen(v->text) == len && memcmp(words, v->text, len) == 0) {
+			*(unsigned *)option_target(v) = index;
+			return true;
+		}
+		words += len + strspn(words + len, ", ");
+	}
+	return option_refuse(v, "is none of %s", v->spec->unit);
+}
+
+bool option_path(const struct option_value *v)
+{
+	struct settings_path *path = option_target(v);
+
+	if (!*v->text)
+		return option_refuse(v, "is not a file; write its path");
+	if (strlen(v->text) >= sizeof(path->name))
+		return option_refuse(v, "is too long for a path");
+	strcpy(path->name, v->text);
+	path->place = *v->place;
+	return true;
+}
+
+bool option_add_metrics(const struct option_value *v, struct metrics_address all[static METRICS_ADDRESSES_MAX], size_t *count,
+			const char *example)
+{
+	struct metrics_address where = { 0 };
+	bool is_path = strncmp(v->text, "unix:", 5) == 0;
+
+	if (is_path && v->text[5] == '/' && strlen(v->text + 5) < sizeof(where.path))
+		strcpy(where.path, v->text + 5);
+	else if (is_path || sockaddr_ip_parse(&where.address, v->text, 0) < 0 || sockaddr_ip_port(&where.address) == 0)
+		return option_refuse(v, "is neither ADDR:PORT nor unix:/PATH of at most %d bytes; write 127.0.0.1:%d or unix:%s",
+				     METRICS_PATH_MAX - 1, METRICS_PORT_EXAMPLE, example);
+	if (*count == METRICS_ADDRESSES_MAX)
+		return option_refuse(v, "is one too many, the limit is %d", METRICS_ADDRESSES_MAX);
+	all[(*count)++] = where;
+	return true;
+}
+
+/* ----- the table ----- */
+
+static int find(const struct option_spec *table, const char *name)
+{
+	for (int i = 0; table[i].name; i++)
+		if (strcmp(table[i].name, name) == 0)
+			return i;
+	return -1;
+}
+
+void options_set_numbers(const struct option_spec *table, void *settings)
+{
+	for (const struct option_spec *spec = table; spec->name; spec++)
+		if (spec->apply == option_number)
+			*(unsigned *)member(spec, settings) = spec->fallback;
+}
+
+static void print_option(const struct option_spec *spec)
+{
+	const char *text = spec->help, *line_end;
+	char left[64];
+
+	snprintf(left, sizeof(left), "--%s%s%s", spec->name, spec->argument ? " " : "",
+		 spec->argument ? spec->argument : "");
+	/* A text too long for its column gets a line of its own. */
+	if (strlen(left) > 27) {
+		printf("  %s\n", left);
+		left[0] = '\0';
+	}
+	while ((line_end = strchr(text, '\n'))) {
+		printf("  %-27s %.*s\n", left, (int)(line_end - text), text);
+		left[0] = '\0';
+		text = line_end + 1;
+	}
+	printf("  %-27s %s\n", left, text);
+	if (spec->apply == option_number)
+		printf("  %-27s (default %u)\n", "", spec->fallback);
+}
+
+void options_print_help(const struct option_program *program)
+{
+	fputs(program->usage, stdout);
+	for (const struct option_spec *spec = program->table; spec->name; spec++) {
+		if (spec->group)
+			printf("\n%s:\n", spec->group);
+		print_option(spec);
+	}
+	printf("\n%s", program->more);
+}
+
+/* ----- reading ----- */
+
+/* Reports a word that getopt_long() hasn't accepted. */
+static void tell_no_option(const struct option_reading *reading, int c, const char *word)
+{
+	static const struct place nowhere;
+	char quote[PROBLEM_QUOTE_MAX], letter[] = { '-', (char)optopt, '\0' };
+
+	/* Of a word like -vx getopt reports only the letter. */
+	problems_quote(optopt && c != ':' ? letter : word, quote);
+	if (c == ':')
+		problems_add(reading->problems, &nowhere, "%s needs a value; see %s --help", quote, reading->program->name);
+	else
+		problems_add(reading->problems, &nowhere, "%s is no option, or it takes no value; see %s --help", quote,
+			     reading->program->name);
+}
+
+void options_read_command_line(struct option_reading *reading, int argc, char *argv[])
+{
+	const struct option_spec *specs = reading->program->table;
+	struct option table[OPTIONS_MAX + 1] = { 0 };
+	struct place place = { 0 };
+	char quote[PROBLEM_QUOTE_MAX];
+	int index = 0, c;
+
+	for (int i = 0; specs[i].name; i++) {
+		assert(i < OPTIONS_MAX);
+		table[i].name = specs[i].name;
+		table[i].has_arg = specs[i].argument ? required_argument : no_argument;
+	}
+	optind = 0; /* start again, for a reload */
+	/* The leading colon silences getopt: its own messages name no remedy. */
+	while ((c = getopt_long(argc, argv, ":", table, &index)) != -1) {
+		const struct option_spec *spec = &specs[index];
+
+		if (c != 0) {
+			tell_no_option(reading, c, argv[optind - 1]);
+			return;
+		}
+		place.name = spec->name;
+		spec->apply(&(struct option_value){ spec, reading->settings, optarg, &place, reading->problems });
+		reading->on_command_line[index] = true;
+		if (spec->flags & OPTION_LAST)
+			return;
+	}
+	place.name = NULL;
+	if (optind < argc && reading->program->take_word && reading->program->take_word(reading->settings, argv[optind]))
+		optind++;
+	if (optind < argc)
+		problems_add(reading->problems, &place, "%s is not an option; %s", problems_quote(argv[optind], quote),
+			     reading->program->instead);
+}
+
+/* Tells whether this option's line of the file is right, apart from its value. */
+static bool check_line(struct option_reading *reading, int index, const char *value,
+		       const struct place *place)
+{
+	const struct option_spec *specs = reading->program->table;
+	const struct option_spec *spec = &specs[index];
+	char quote[PROBLEM_QUOTE_MAX];
+
+	if (spec->flags & OPTION_COMMAND_LINE)
+		problems_add(reading->problems, place,
+			     "only the command line has this; write --%s there", spec->name);
+	else if (spec->argument && !value)
+		problems_add(reading->problems, place, "needs a value; write \"%s %s\"", spec->name,
+			     spec->argument);
+	else if (!spec->argument && value)
+		problems_add(reading->problems, place,
+			     "%s: it takes no value; write \"%s\" alone, or leave it out",
+			     problems_quote(value, quote), spec->name);
+	else if (reading->in_file[index] && !(spec->flags & OPTION_REPEATS))
+		problems_add(reading->problems, place, "%s: line %u has it already; remove one",
+			     problems_quote(value ? value : "", quote), reading->in_file[index]);
+	else
+		return true;
+	return false;
+}
+
+static void read_line(struct option_reading *reading, struct place *place, char *line, bool has_nul)
+{
+	const struct option_spec *specs = reading->program->table;
+	const struct option_spec *spec;
+	char quote[PROBLEM_QUOTE_MAX], *value;
+	bool overridden;
+	int index;
+
+	place->name = NULL;
+	if (has_nul) {
+		problems_add(reading->problems, place, "%s: there is a NUL byte; this is no text",
+			     problems_quote(line, quote));
+		return;
+	}
+	value = lines_split(line);
+	problems_quote(line, quote);
+	index = find(specs, line[0] == '-' ? line + strspn(line, "-") : line);
+	if (index < 0) {
+		problems_add(reading->problems, place, "%s is no option; see %s --help", quote,
+			     reading->program->name);
+		return;
+	}
+	spec = &specs[index];
+	if (line[0] == '-') {
+		problems_add(reading->problems, place, "%s has dashes; in a file, write \"%s\"",
+			     quote, spec->name);
+		return;
+	}
+	place->name = spec->name;
+	if (!check_line(reading, index, value, place))
+		return;
+	overridden = reading->on_command_line[index] && !(spec->flags & OPTION_REPEATS);
+	spec->apply(&(struct option_value){ spec, overridden ? reading->overridden : reading->settings, value, place,
+					    reading->problems });
+	reading->in_file[index] = place->line;
+}
+
+void options_read_text(struct option_reading *reading, const char *path, char *text, size_t len)
+{
+	struct place place = { .file = path };
+	struct lines lines;
+	bool has_nul;
+	char *line;
+
+	lines_first(&lines, text, len);
+	while ((line = lines_next(&lines, &has_nul))) {
+		place.line = lines.number;
+		read_line(reading, &place, line, has_nul);
+	}
+}
+
+void options_read_file(struct option_reading *reading, const struct settings_path *path)
+{
+	size_t len;
+	char *text = textfile_read(path->name, NULL, &len, &path->place, reading->problems);
+
+	if (text)
+		options_read_text(reading, path->name, text, len);
+	free(text);
+}
