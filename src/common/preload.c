@@ -40,6 +40,8 @@ static const struct {
 				"is Bun, or made by it: it waits for sockets by system calls of its own, and with a preloaded library "
 				"would see them connected too early",
 				NULL },
+	[PRELOAD_OWN_CONNECTS] = { "own-connects", PRELOAD_LEVEL_DOUBTFUL,
+				   "has code that connects by system calls of its own, which no preloaded library sees", NULL },
 	[PRELOAD_GO] = { "go", PRELOAD_LEVEL_REFUSED,
 			 "is a Go program: it makes system calls of its own, which no preloaded "
 			 "library sees",
@@ -172,7 +174,7 @@ static bool is_of_this_kernel(const struct elf_facts *program)
 bool preload_leaves_to_supervisor(enum preload_verdict verdict, const struct elf_facts *program)
 {
 	return verdict == PRELOAD_STATIC || verdict == PRELOAD_GO || verdict == PRELOAD_GO_WITH_C || verdict == PRELOAD_OWN_WAITS ||
-	       verdict == PRELOAD_OTHER_LIBC || (verdict == PRELOAD_FOREIGN && is_of_this_kernel(program));
+	       verdict == PRELOAD_OWN_CONNECTS || verdict == PRELOAD_OTHER_LIBC || (verdict == PRELOAD_FOREIGN && is_of_this_kernel(program));
 }
 
 const char *preload_name(enum preload_verdict verdict)

@@ -131,6 +131,7 @@ enum preload_verdict {
 	PRELOAD_UNREADABLE,     /* it can't be read, so we know nothing */
 	PRELOAD_GO_WITH_C,      /* its Go code makes system calls without the C library, its C code doesn't */
 	PRELOAD_OWN_WAITS,      /* it waits for sockets without the C library, and does all else by it */
+	PRELOAD_OWN_CONNECTS,   /* it has code that connects without the C library: own_connects() */
 	PRELOAD_GO,
 	PRELOAD_STATIC,
 	PRELOAD_DAMAGED,

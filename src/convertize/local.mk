@@ -34,7 +34,8 @@ convertize_SOURCES = src/convertize/main.c \
 	src/convertize/enable/session.c src/convertize/enable/session.h \
 	src/convertize/paths/paths_command.c src/convertize/paths/paths_command.h \
 	src/convertize/paths/paths_print.c \
-	src/convertize/run/launch.c src/convertize/run/launch.h
+	src/convertize/run/launch.c src/convertize/run/launch.h \
+	src/convertize/run/own_connects.c src/convertize/run/own_connects.h
 convertize_CPPFLAGS = $(CONVERTIZE_CPPFLAGS)
 convertize_CFLAGS = $(AM_CFLAGS) $(MNL_CFLAGS)
 convertize_LDFLAGS = $(AM_LDFLAGS) -pthread

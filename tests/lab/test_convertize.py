@@ -360,6 +360,23 @@ def test_go_programs():
     return None
 
 
+def test_programs_that_connect_by_themselves():
+    """Past the C library, by the instruction, as Rust's rustix does: supervised; the doctor says so, too."""
+    if os.environ.get("SANITIZER_PRELOAD"):
+        return "nothing: it is a build under sanitizers"
+    with launcher() as run:
+        run.source = run.write("own-connects.c", "#include \"common/rawcall.h\"" + PROGRAM.replace("connect(", "RAWCALL(SYS_connect, "))
+        program = run.compile("own-connects", "-O1", "-I", os.path.join(SRCDIR, "src"))
+        result = run.run(program, run.lab.server.addr4)
+        check(result.stdout == "hello\n" and "has code that connects by system calls of its own" in result.stderr, result)
+        equal(run.conversions(), 1, "conversions")
+        run.works(program, warning="has code that connects by system calls", converted=0, options=["--method", "preload"])
+        said = run.lab.client.run([run.program, "check", "--library", run.library, "--converter", run.lab.converter.addr4, program],
+                                  env={"CONVERT_BESIDE_VPN": "1"}).stdout
+        check("convertize supervises it" in " ".join(said.split()), said)
+    return None
+
+
 def test_statuses_and_environment():
     """The program's status and signal are its own; what was preloaded stays so; an option is a variable."""
     with launcher() as run:

@@ -10,6 +10,7 @@
 #include "convertize/run/launch.h"
 
 #include "client/settings.h"
+#include "convertize/run/own_connects.h"
 #include "host/survey.h"
 #include "supervise/supervise.h"
 
@@ -386,6 +387,8 @@ int launch_plan(struct launch *out, const struct options *options, const struct 
 		return ret;
 	out->library = library ? library_for(library, &out->program) : &none;
 	out->verdict = preload_program_verdict(&out->program, &out->library->elf, caller, &out->index);
+	if (out->verdict == PRELOAD_WORKS && own_connects(out->program.files[out->index].path))
+		out->verdict = PRELOAD_OWN_CONNECTS;
 	out->way = way_of(out, caller);
 	return 0;
 }
