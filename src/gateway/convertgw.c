@@ -38,6 +38,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define EXIT_USAGE 2
@@ -427,6 +428,7 @@ int main(int argc, char *argv[])
 	if (settings->action == GATEWAY_CHECK)
 		return EXIT_SUCCESS;
 	log_start("convertgw");
+	mkdir(settings->texts.cache.name, 0700); /* the service manager may have made it; without one, nothing learned is kept */
 	apply_log(settings);
 	raise_open_files();
 	signal(SIGPIPE, SIG_IGN);

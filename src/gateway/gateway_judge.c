@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gateway_judge.c - the judge of a gateway: the packet's own destination is the server, and the operator's rules decide
+ * gateway_judge.c - the judge of a gateway: the packet's own destination is the server
  *
- * netfilter's rules have sorted out what never comes here (gateway_rules.c). A SYN that the judge doesn't have withheld is routed. So only
+ * netfilter has applied the operator's rules: what they route never comes here (gateway_rules.c). A SYN that the judge doesn't have withheld is routed. So only
  * sessions of withheld SYNs exist: another connection to the listener, from this host itself, is reset.
  */
 #include "config.h"
@@ -36,15 +36,8 @@ static const char *find_room(struct serve_context *context, const struct judgeme
 
 static const char *why_routed(struct serve_context *context, const struct judgement_case *c)
 {
-	const struct gateway_settings *settings = atomic_load(&gateway_of(context)->settings);
-	const struct gateway_flow flow = {
-		.client = c->flow->source, .destination = c->flow->destination, .port = c->flow->destination_port, .device = "",
-	};
-
 	if (c->mptcp)
 		return "the client speaks Multipath TCP itself";
-	if (gateway_decide(settings, &flow) == GATEWAY_ROUTE)
-		return "a rule says so";
 	return c->place == JUDGEMENT_SYN ? find_room(context, c) : NULL;
 }
 

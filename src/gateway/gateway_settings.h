@@ -5,10 +5,10 @@
 
 #include "client/settings.h"
 #include "common/problems.h"
+#include "daemon/daemon_options.h"
 #include "daemon/limits.h"
 #include "daemon/listen_address.h"
 
-#include <limits.h>
 #include <net/if.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,13 +20,23 @@
 /* Bits of packet marks that no usual program on a router uses by default; --mark chooses others. */
 #define GATEWAY_MARK_DEFAULT 0x0c000000
 
-enum gateway_action { GATEWAY_RUN, GATEWAY_CHECK, GATEWAY_STATUS, GATEWAY_HELP, GATEWAY_VERSION };
+enum gateway_action { GATEWAY_RUN, GATEWAY_CHECK, GATEWAY_HELP, GATEWAY_VERSION };
 
 /* What becomes of a connection that a rule matches. */
 enum gateway_way {
 	GATEWAY_CONVERT, /* through the converter, or by routing if that isn't possible */
 	GATEWAY_ROUTE,   /* as without a gateway */
 	GATEWAY_REQUIRE, /* through the converter, or not at all */
+};
+
+/* The options that become the client's settings, as texts for settings_read(). */
+struct gateway_texts {
+	char converters[SETTINGS_CONVERTERS_MAX * (SETTINGS_NAME_MAX + 8)]; /* with commas between them */
+	char cookie[SETTINGS_COOKIE_MAX + 1];
+	char paths[512]; /* likewise */
+	char timeout[16];
+	struct settings_path cookie_file, cache;
+	bool bypass_mptcp;
 };
 
 /* A rule of --convert, --route or --require. A field that the operator left out matches everything. */
@@ -43,24 +53,24 @@ struct gateway_rule {
 
 struct gateway_settings {
 	enum gateway_action action;
-	char config[PATH_MAX];
+	struct settings_path config;
 	char lan[GATEWAY_INTERFACES_MAX][IFNAMSIZ]; /* interfaces whose hosts are clients */
 	size_t lan_count;
 	bool host;                   /* this host's own programs are clients */
 	struct gateway_rule *rules;  /* the first one that matches decides; if none does: GATEWAY_CONVERT, but ROUTE for private networks */
 	size_t rule_count;
 	bool refuse_quic;            /* answer UDP to port 443 by ICMP */
-	uint32_t mark;               /* two bits: the lower one marks packets for the gateway, the higher one the gateway's own */
+	unsigned mark;               /* two bits: the lower one marks packets for the gateway, the higher one the gateway's own */
 	unsigned table;              /* number of the routing table */
 	unsigned first_queue;        /* number of the first netfilter queue */
 	unsigned port;               /* on loopback, to which TPROXY diverts */
 	unsigned workers;            /* 0: one for each CPU */
-	unsigned hold_time;          /* milliseconds for which a SYN is withheld at most */
 	unsigned connect_timeout, stall_timeout, half_close_timeout, idle_timeout, drain_timeout; /* seconds */
 	struct limits_settings limits;
 	unsigned log_level, log_format, log_rate;
 	struct metrics_address metrics[METRICS_ADDRESSES_MAX];
 	size_t metrics_count;
+	struct gateway_texts texts;
 	struct settings client;      /* what a client of the Convert Protocol needs: converters, cookie, networks, time-outs */
 };
 
@@ -85,17 +95,5 @@ static inline uint32_t gateway_own_mark(const struct gateway_settings *settings)
 {
 	return settings->mark & ~gateway_divert_mark(settings);
 }
-
-/* The facts of a SYN by which rules decide. */
-struct gateway_flow {
-	struct in6_addr client, destination; /* IPv4 as v4-mapped */
-	uint16_t port;                       /* host byte order */
-	const char *device;
-	uint8_t dscp;
-	uint32_t mark;
-};
-
-/* gateway_decide() - decide by the rules which way a connection takes */
-enum gateway_way gateway_decide(const struct gateway_settings *settings, const struct gateway_flow *flow);
 
 #endif

@@ -8,13 +8,24 @@
 import contextlib
 import os
 
-from .links import Cable, Veth
+from .harness import Unsuitable, need
+from .links import Cable, Link, Veth
+from .topology import Lab
 
 LAN = "lan"
 MASQUERADE = """table inet nat {
  chain out { type nat hook postrouting priority srcnat; oifname { "wifi", "lte" } masquerade; }
 }
 """
+
+
+def gateway_lab(**options):
+    """A lab for a gateway."""
+    need("nft", "nftables")
+    lab = Lab(**{"wifi": Link(delay_ms=10), "lte": Link(delay_ms=15), "core": Link(delay_ms=5), **options})
+    if not os.path.exists(os.path.join(lab.build.directory, "convertgw")):
+        raise Unsuitable("convertgw isn't built, since libnftables or libnetfilter_queue is missing")
+    return lab
 
 
 def add_lan(lab, device=LAN, network=20, name="phone"):

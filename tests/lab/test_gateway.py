@@ -1,0 +1,307 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_gateway.py - convertgw: stock clients on the LAN behind it, whose connections are converted, refused or routed"""
+import contextlib
+import errno
+import socket
+import struct
+
+from convertlab import Link, check, equal, main, wait_until, waits
+from convertlab.gateways import add_lan, gateway, gateway_lab, masquerade, start_gateway
+
+PORT = 8080
+
+
+def family(address):
+    return socket.AF_INET6 if ":" in address else socket.AF_INET
+
+
+def connect(host, address, port, timeout=15):
+    """Returns (errno, socket) of a stock client's connection; EAGAIN if there was no answer."""
+    sock = host.socket(family(address))
+    sock.settimeout(timeout)
+    return sock.connect_ex((address, port)), sock
+
+
+def outcome(host, address, port, timeout=15):
+    """Returns the name of the errno of connect(), "" for success."""
+    error, sock = connect(host, address, port, timeout)
+    sock.close()
+    return errno.errorcode[error] if error else ""
+
+
+@contextlib.contextmanager
+def listening(host, address, port=PORT):
+    """A server's socket that the test itself accepts from."""
+    with host.socket(family(address)) as sock:
+        sock.bind((address, port))
+        sock.listen()
+        sock.settimeout(15)
+        yield sock
+
+
+@contextlib.contextmanager
+def pair(phone, server, address, listener):
+    """Yields both ends of a connection from the phone, and the address that the server sees."""
+    error, client = connect(phone, address, PORT)
+    equal(error, 0, "errno of connect()")
+    accepted, peer = listener.accept()
+    accepted.settimeout(15)
+    with client, accepted:
+        yield client, accepted, peer[0]
+
+
+def fetch(host, address, size=100000, timeout=60):
+    """Downloads from the lab's HTTP server; returns the address that curl was connected to."""
+    url = "http://%s/bytes/%d" % ("[%s]" % address if ":" in address else address, size)
+    words = ["curl", "-sS", "-m", timeout, "-o", "/dev/null", "-w", "%{size_download} %{remote_ip}", url]
+    got, peer = host.run(words).stdout.split()
+    equal(int(got), size, "bytes")
+    return peer
+
+
+def test_converted():
+    """A LAN client's connection is converted, by IPv4 and IPv6: the server sees the converter, the client the server; one SYN to the server."""
+    with gateway_lab() as lab, gateway(lab) as (phone, process):
+        lab.convertd()
+        for address, source in ((lab.server.addr4, lab.converter.core4), (lab.server.addr6, lab.converter.core6)):
+            with listening(lab.server, address) as listener, lab.capture(lab.converter, "core", "tcp") as core, \
+                    lab.capture(lab.client, "lan", "tcp") as lan, pair(phone, lab.server, address, listener) as (client, server, peer):
+                equal(peer, source, "the server's client")
+                equal(client.getpeername()[0], address, "the client's server")
+                client.sendall(b"question")
+                equal(server.recv(100), b"question", "what the server gets")
+                server.sendall(b"answer")
+                equal(client.recv(100), b"answer", "what the client gets")
+                syns = [p for p in core.packets() if p.syn and p.dport == PORT]
+                equal(len(syns), 1, "SYNs to the server")
+                answered = min(p.time for p in core.packets() if p.synack and p.sport == PORT)
+                check(min(p.time for p in lan.packets() if p.synack) > answered, "the client's SYN+ACK came before the server's")
+        check("converted over MPTCP" in process.log_text(), process.log_text())
+
+
+def test_both_networks():
+    """A download by a LAN client takes both networks."""
+    with gateway_lab(wifi=Link(delay_ms=10, rate_mbit=20, queue=100), lte=Link(delay_ms=15, rate_mbit=20, queue=100)) as lab, \
+            gateway(lab) as (phone, _):
+        lab.convertd()
+        lab.http()
+        fetch(phone, lab.server.addr4, 1000)
+        with lab.capture(lab.client, "wifi", "tcp") as wifi, lab.capture(lab.client, "lte", "tcp") as lte:
+            fetch(phone, lab.server.addr4, 5000000)
+            for capture in (wifi, lte):
+                check(sum(p.size for p in capture.packets() if p.sport == 1234) > 500000, "one network carried too little")
+
+
+def test_errors_are_the_servers():
+    """Refused, unreachable, prohibited, no route: the same errno as by plain routing, in both families; no SYN+ACK comes before."""
+    with gateway_lab() as lab:
+        phone = add_lan(lab)
+        masquerade(lab)
+        bad = lab.addresses
+        cases = [(lab.server.addr4, bad.refused_port), (lab.server.addr6, bad.refused_port), (bad.unreachable4, 80), (bad.unreachable6, 80),
+                 (bad.prohibited4, 80), (bad.prohibited6, 80)]
+        plain = [outcome(phone, *case) for case in cases]
+        lab.convertd()
+        process = start_gateway(lab)
+        with lab.capture(lab.client, "lan", "tcp") as lan:
+            equal([outcome(phone, *case) for case in cases], plain, "errno by errno, with the gateway as by routing")
+            check(not any(p.synack for p in lan.packets()), "a SYN+ACK")
+        equal(process.log_text().count("goes on without us"), 0, "routed connections\n" + process.log_text())
+
+
+@waits
+def test_a_silent_server():
+    """A server that doesn't answer: the client gets no answer, and SYNs that it sends again make no second connection."""
+    with gateway_lab() as lab, gateway(lab) as (phone, process), listening(lab.server, lab.server.addr4) as listener:
+        lab.convertd()
+        with pair(phone, lab.server, lab.server.addr4, listener):
+            pass  # so the converter knows that its network works
+        silent = lab.addresses.blackhole4
+        with lab.capture(lab.client, "lan", "tcp") as lan, lab.capture(lab.converter, "core", "tcp port 80") as core:
+            error, sock = connect(phone, silent, 80, timeout=4)
+            equal(error, errno.EAGAIN, "connect() has no result")
+            wait_until(lambda: sum(p.syn for p in lan.packets()) >= 2, 10, "the client's second SYN")
+            sock.close()
+            check(not any(p.synack or p.rst for p in lan.packets() if p.sport == 80), "an answer")
+            equal(len({p.sport for p in core.packets() if p.syn}), 1, "connections to the server\n" + process.log_text())
+
+
+def test_ends():
+    """Each side may end first; a reset stays a reset; a server may speak first."""
+    with gateway_lab() as lab, gateway(lab) as (phone, _), listening(lab.server, lab.server.addr4) as listener:
+        lab.convertd()
+
+        def connected():
+            return pair(phone, lab.server, lab.server.addr4, listener)
+        with connected() as (client, server, _):
+            server.sendall(b"greeting")
+            equal(client.recv(100), b"greeting", "from a server that speaks first")
+            client.shutdown(socket.SHUT_WR)
+            equal(server.recv(1), b"", "the client's end")
+            server.sendall(b"more")
+            equal(client.recv(100), b"more", "after the client's end")
+        with connected() as (client, server, _):
+            server.shutdown(socket.SHUT_WR)
+            equal(client.recv(1), b"", "the server's end")
+            client.sendall(b"rest")
+            equal(server.recv(100), b"rest", "after the server's end")
+        for early in (False, True):
+            with connected() as (client, server, _):
+                if early:
+                    server.sendall(b"x")
+                    equal(client.recv(1), b"x", "a byte")
+                server.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                server.close()
+                with check_raises(ConnectionResetError):
+                    client.recv(1)
+            with connected() as (client, server, _):
+                client.sendall(b"y")
+                equal(server.recv(1), b"y", "a byte")
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                client.close()
+                with check_raises(ConnectionResetError):
+                    server.recv(1)
+
+
+@contextlib.contextmanager
+def check_raises(kind):
+    try:
+        yield
+    except kind:
+        return
+    raise AssertionError("no %s" % kind.__name__)
+
+
+@waits
+def test_routed_without_a_converter():
+    """No converter answers: a client's connection is routed, the next ones at once; once it runs, they are converted again."""
+    with gateway_lab() as lab, gateway(lab) as (phone, process), listening(lab.server, lab.server.addr4) as listener:
+        for _ in range(2):
+            with pair(phone, lab.server, lab.server.addr4, listener) as (client, server, peer):
+                equal(peer, lab.client.wifi4, "the server's client: the router")
+                client.sendall(b"x")
+                equal(server.recv(1), b"x", "a byte")
+        check("direct" in process.log_text(), process.log_text())
+
+
+def test_a_converter_that_refuses():
+    """A server that the converter refuses is reached by routing."""
+    with gateway_lab() as lab, gateway(lab) as (phone, _), listening(lab.server, lab.server.addr4) as listener:
+        lab.convertd(["--deny-destination", "10.8.0.1"])
+        with pair(phone, lab.server, lab.server.addr4, listener) as (_, _, peer):
+            equal(peer, lab.client.wifi4, "the server's client: the router")
+
+
+def test_private_destinations_are_routed():
+    """Without a rule, private networks are routed and the kernel forwards them: no SYN comes to the gateway."""
+    with gateway_lab() as lab, gateway(lab, private=False) as (phone, process), listening(lab.server, lab.server.addr4) as listener:
+        lab.convertd()
+        with pair(phone, lab.server, lab.server.addr4, listener) as (_, _, peer):
+            equal(peer, lab.client.wifi4, "the server's client: the router")
+        check("SYN of" not in process.log_text(), process.log_text())
+
+
+def test_a_client_with_multipath_tcp():
+    """A LAN client that speaks Multipath TCP itself is routed, and keeps it."""
+    with gateway_lab() as lab, gateway(lab) as (phone, _):
+        lab.convertd()
+        with lab.capture(lab.converter, "core", "tcp port %d" % PORT) as core, listening(lab.server, lab.server.addr4) as listener:
+            with phone.socket(protocol=262) as client:
+                client.settimeout(15)
+                client.connect((lab.server.addr4, PORT))
+                with listener.accept()[0]:
+                    syn = next(p for p in core.packets() if p.syn)
+                    equal(syn.src, lab.client.wifi4, "who connects to the server")
+                    check(syn.option(30), "Multipath TCP was stripped")
+
+
+def test_killed():
+    """kill -9 under a transfer: the next connection is routed at once, no table is left; the next start converts again."""
+    with gateway_lab() as lab, gateway(lab) as (phone, process), listening(lab.server, lab.server.addr4) as listener:
+        lab.convertd()
+        with pair(phone, lab.server, lab.server.addr4, listener) as (_, _, peer):
+            equal(peer, lab.converter.core4, "the server's client before")
+            process.kill()
+            process.wait()
+        check("convertgw" not in lab.client.run(["nft", "list", "tables"]).stdout, "tables are left")
+        with pair(phone, lab.server, lab.server.addr4, listener) as (_, _, peer):
+            equal(peer, lab.client.wifi4, "the server's client: the router")
+        again = start_gateway(lab)
+        with pair(phone, lab.server, lab.server.addr4, listener) as (_, _, peer):
+            equal(peer, lab.converter.core4, "the server's client afterwards")
+        again.stop()
+        equal(lab.client.run(["ip", "rule", "show"]).stdout.count("fwmark"), 0, "policy rules that are left")
+
+
+def test_drain():
+    """SIGTERM: open connections go on, new ones are routed, and the gateway ends with the last one."""
+    with gateway_lab() as lab, gateway(lab, args=("--lan", "lan", "--drain-timeout", "60")) as (phone, process), \
+            listening(lab.server, lab.server.addr4) as listener:
+        lab.convertd()
+        with pair(phone, lab.server, lab.server.addr4, listener) as (client, server, _):
+            process.terminate()
+            process.wait_log("stopping")
+            with pair(phone, lab.server, lab.server.addr4, listener) as (_, _, peer):
+                equal(peer, lab.client.wifi4, "a new connection's client: the router")
+            client.sendall(b"x")
+            equal(server.recv(1), b"x", "a byte on the open one")
+            check(process.poll() is None, "the gateway has ended too early")
+        equal(process.wait(10), 0, "status")
+
+
+def test_reload():
+    """SIGHUP during a connection: it goes on, and the new rules hold for the next one; wrong settings change nothing."""
+    with gateway_lab() as lab:
+        phone = add_lan(lab)
+        masquerade(lab)
+        lab.convertd()
+        path = lab.directory + "/convertgw.conf"
+        text = "converter %s\nlan lan\nconvert destination 10.8.0.0/24\n" % lab.converter.addr4
+
+        def write(lines):
+            with open(path, "w", encoding="ascii") as file:
+                file.write(lines)
+        write(text)
+        process = start_gateway(lab, args=("--config", path), converter=lab.converter.addr4, private=False)
+        with listening(lab.server, lab.server.addr4) as listener, \
+                pair(phone, lab.server, lab.server.addr4, listener) as (client, server, peer):
+            equal(peer, lab.converter.core4, "the server's client")
+            write("route destination 10.8.0.1\n" + text)
+            process.send_signal(1)
+            process.wait_log("reloaded")
+            with pair(phone, lab.server, lab.server.addr4, listener) as (_, _, peer):
+                equal(peer, lab.client.wifi4, "the server's client: the router")
+            write("nonsense\n")
+            process.send_signal(1)
+            process.wait_log("not reloaded")
+            client.sendall(b"x")
+            equal(server.recv(1), b"x", "a byte on the open connection")
+
+
+def test_this_host():
+    """--host: a program of the gateway's own host is converted, once; the gateway's own packets aren't diverted; what listens here is reached."""
+    with gateway_lab() as lab:
+        lab.convertd()
+        process = start_gateway(lab, args=("--host",))
+        with listening(lab.server, lab.server.addr4) as listener, listening(lab.client, lab.client.wifi4, 99) as own:
+            with pair(lab.client, lab.server, lab.server.addr4, listener) as (client, server, peer):
+                equal(peer, lab.converter.core4, "the server's client")
+                client.sendall(b"x")
+                equal(server.recv(1), b"x", "a byte")
+                server.sendall(b"y")
+                equal(client.recv(1), b"y", "a byte back")
+            error, sock = connect(lab.client, lab.client.wifi4, 99)
+            equal(error, 0, "a connection to this host itself")
+            sock.close()
+            error, sock = connect(lab.converter, lab.client.wifi4, 99)
+            equal(error, 0, "a connection from outside")
+            equal(own.accept()[0].getsockname()[0], lab.client.wifi4, "where it came")
+            sock.close()
+        lab.http()
+        lab.client.run(["curl", "-sS", "-o", "/dev/null", "http://%s/bytes/1000" % lab.server.addr4], env=lab.converted())
+        equal(process.log_text().count("SYN of"), 1, "SYNs that the gateway has withheld\n" + process.log_text())
+
+
+if __name__ == "__main__":
+    main()
