@@ -10,7 +10,7 @@ libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access
 	src/convertd/config/effective_settings.c src/convertd/config/effective_settings.h src/convertd/net/sources.c \
 	src/convertd/privilege/sandbox.c src/convertd/privilege/privilege.h \
 	src/convertd/process/host_checks.c src/convertd/process/service.h src/common/netlink.c src/common/netlink.h \
-	src/convertd/observe/status.c src/convertd/observe/monitor.h src/convertd/process/warden_policy.c \
+	src/convertd/observe/status.c src/convertd/observe/status_page.c src/convertd/observe/monitor.h src/convertd/process/warden_policy.c \
 	src/convertd/process/warden.h
 
 libconvertd_la_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(MNL_CFLAGS) $(SODIUM_CFLAGS) $(SECCOMP_CFLAGS) $(QRENCODE_CFLAGS) -pthread

@@ -147,6 +147,9 @@ uint64_t metrics_sessions(const struct metrics_sum *sum);
 uint64_t metrics_quantile_us(const struct metrics_sum *sum, enum metric metric, double quantile);
 uint64_t metrics_time_bound_max_us(void);
 
+/* Estimates the quantile itself within its bucket, as Prometheus does; -1 without any observation. */
+double metrics_quantile_estimate_us(const struct metrics_sum *sum, enum metric metric, double quantile);
+
 /* Returns the Error Code that METRIC_ERRORS + @i counts. */
 uint8_t metrics_error_code(unsigned i);
 

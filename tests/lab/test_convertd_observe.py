@@ -349,9 +349,15 @@ def alert_expressions():
 
 
 def test_dashboard_and_alerts_ask_for_what_is_there():
-    """Every name and label value in them is in the metrics."""
-    with near() as lab, converter(lab, *OPTIONS):
-        metrics = Metrics(lab.converter)
+    """Every name and label value in them is in the metrics, and the other way round."""
+    with near() as lab:
+        cookies = os.path.join(lab.directory, "cookies")
+        with open(cookies, "w", encoding="ascii", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+            file.write("secret # laptop\n")
+        with converter(lab, "--cookie-list", cookies, *OPTIONS):
+            metrics = Metrics(lab.converter)
+            equal(metrics("convertd_client_connections_total", client="laptop"), 0, "connections of the client with a name")
+            check("laptop" in Page(get(lab.converter, "/")[2]).cells, "the client isn't on the page")
     labels = {label for _, pairs in metrics.values for label in pairs}
     expressions = [*dashboard_expressions(), *alert_expressions()]
     check(len(expressions) >= 40, "%d expressions" % len(expressions))
@@ -408,6 +414,8 @@ def test_bad_requests():
         equal(ask(lab.converter, b"HEAD / HTTP/1.0\r\n\r\n")[2], "", "the body of HEAD")
         status, headers, _ = get(lab.converter, "/")
         equal((status, headers["connection"], headers["cache-control"]), (200, "close", "no-store"), "headers")
+        equal(headers["content-security-policy"], "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+              "frame-ancestors 'none'", "what a browser may load")
 
 
 def test_slow_questions():

@@ -191,14 +191,15 @@ END_TEST
 
 START_TEST(rates_and_bounds)
 {
+	struct sample before = { .at_ms = 5000, .sum.values[METRIC_ACCEPTED] = 30 };
 	struct status status;
 
 	metrics_add(&metrics, METRIC_ACCEPTED, 50);
 	metrics_add(&metrics, METRIC_BYTES + RELAY_DOWNSTREAM, 1250000);
 	metrics_add(&metrics, METRIC_STATE + SESSION_RELAY, 3);
 	status = make_status();
-	status.before_seconds = 10;
-	status.before.values[METRIC_ACCEPTED] = 30;
+	status.before = &before;
+	status.now_ms = 15000;
 	status.max_connections = 100;
 	status.draining = true;
 	write_with(status_write_text, &status);
@@ -230,6 +231,79 @@ START_TEST(page_is_escaped)
 }
 END_TEST
 
+/* How often is @part in what was written? */
+static size_t occurrences(const char *part)
+{
+	size_t count = 0;
+
+	for (const char *at = written; (at = strstr(at, part)); at++)
+		count++;
+	return count;
+}
+
+/* The pictures of a full hour: a column for each half minute, drawn inside the picture, and the figures of the busiest one. */
+START_TEST(page_of_an_hour)
+{
+	static struct sample history[HISTORY_MAX];
+	struct status status;
+
+	for (size_t i = 0; i < HISTORY_MAX; i++) {
+		unsigned busy = i == 60 ? 300 : 30;
+
+		history[i].at_ms = 1000 + i * 30000;
+		metrics_add_up(&history[i].sum, &metrics);
+		metrics_add(&metrics, METRIC_ACCEPTED, busy);
+		metrics_add(&metrics, METRIC_BYTES + RELAY_DOWNSTREAM, busy * 125000);
+		for (unsigned n = 0; n < busy; n++) {
+			metrics_observe_us(&metrics, METRIC_CONNECT_SECONDS, 7000);
+			metrics_observe_subflows(&metrics, 2);
+		}
+		metrics_add(&metrics, METRIC_TRANSPORT + RECORD_MPTCP, busy);
+		metrics_add(&metrics, METRIC_ENDED + OUTCOME_NOT_AUTHORIZED, busy);
+	}
+	status = make_status();
+	status.now = 4000000;
+	status.history = history;
+	status.history_count = HISTORY_MAX;
+	status.before = &history[HISTORY_MAX - 1];
+	status.now_ms = status.before->at_ms + 30000;
+	write_with(status_write_html, &status);
+	ck_assert_uint_eq(occurrences("<rect x="), 4 * (HISTORY_MAX - 1));
+	ck_assert_ptr_nonnull(strstr(written, "<b>1</b> a second <small>peak 10</small>"));
+	ck_assert_ptr_nonnull(strstr(written, "<b>1 Mbit/s</b> to clients <small>peak 10 Mbit/s</small>"));
+	ck_assert_ptr_nonnull(strstr(written, "<b>7.5 ms</b> half of them"));
+	ck_assert_ptr_nonnull(strstr(written, "0.5 ms to 100 ms, logarithmic"));
+	ck_assert_ptr_nonnull(strstr(written, "<th scope=\"row\">2 subflows</th><td>3900</td><td>100 %</td>"));
+	ck_assert_ptr_nonnull(strstr(written, "<th scope=\"row\">not authorized</th><td>3900</td>"));
+	/* the busiest interval reaches the upper edge of its pictures; the last column ends at the right edge */
+	ck_assert_uint_eq(occurrences(" 0.0H"), 4);
+	ck_assert_uint_eq(occurrences("H720V120\"/>"), 4);
+	ck_assert_uint_eq(occurrences("nan") + occurrences("inf") + occurrences("-0."), 0);
+}
+END_TEST
+
+/* Without a history, and without a server that has answered, the page has no figures that look like measurements. */
+START_TEST(page_at_the_start)
+{
+	struct sample first = { .at_ms = 1000 };
+	struct status status = make_status();
+
+	status.history = status.before = &first;
+	status.history_count = 1;
+	for (status.now_ms = 1000; status.now_ms <= 11000; status.now_ms += 10000) {
+		write_with(status_write_html, &status);
+		ck_assert_uint_eq(occurrences("<rect x="), 0);
+		ck_assert_ptr_nonnull(strstr(written, "<b>–</b> half of them"));
+		ck_assert_ptr_nonnull(strstr(written, "<p class=\"none\">none</p>"));
+		ck_assert_ptr_null(strstr(written, "nan"));
+	}
+	status.history_count = 0;
+	status.before = NULL;
+	write_with(status_write_html, &status);
+	ck_assert_ptr_null(strstr(written, "nan"));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("metrics");
@@ -244,6 +318,8 @@ int main(void)
 	tcase_add_test(tcase, threads);
 	tcase_add_test(tcase, rates_and_bounds);
 	tcase_add_test(tcase, page_is_escaped);
+	tcase_add_test(tcase, page_of_an_hour);
+	tcase_add_test(tcase, page_at_the_start);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
 }

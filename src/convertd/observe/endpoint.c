@@ -117,7 +117,8 @@ static enum MHD_Result send_answer(struct MHD_Connection *connection,
 		{ MHD_HTTP_HEADER_CONNECTION, "close" },
 		{ MHD_HTTP_HEADER_CACHE_CONTROL, "no-store" },
 		{ "X-Content-Type-Options", "nosniff" },
-		{ "Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'" },
+		{ "Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+		  "frame-ancestors 'none'" },
 	};
 	struct MHD_Response *response = MHD_create_response_from_buffer(answer->len, answer->body,
 									MHD_RESPMEM_MUST_FREE);

@@ -2,8 +2,9 @@
 /*
  * monitor.c - reports about the converter as a whole
  *
- * Every 10 s it copies all counters, and keeps the copies for a minute, so that one question is enough for a status
- * with rates. The answer uses the counters of that moment.
+ * Every HISTORY_SECONDS it copies all counters, and keeps the copies of the last hour, so that one question is enough
+ * for a status with rates and for pictures of that hour. The answer adds the counters of its moment. The history takes
+ * HISTORY_MAX copies of 1 kB, however busy the converter is.
  */
 #include "config.h"
 
@@ -13,6 +14,7 @@
 #include "daemon/limits.h"
 #include "daemon/outcome.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <event2/event.h>
 #include <stdlib.h>
@@ -21,20 +23,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* How often the counters are copied, and the number of lines that the log has left out is logged. */
+/* How often the number of lines that the log has left out is logged. The counters are copied every few ticks. */
 #define TICK_SECONDS 10
-
-/* The number of copies: one for each tick of the last minute. */
-#define SAMPLES 6
+static_assert(HISTORY_SECONDS % TICK_SECONDS == 0, "samples are taken at ticks");
 
 struct shard {
 	struct metrics metrics; /* first: it is aligned */
 	struct shard *next;
-};
-
-struct sample {
-	struct metrics_sum sum;
-	uint64_t at_ms;
 };
 
 struct monitor {
@@ -43,8 +38,9 @@ struct monitor {
 	struct demand *demand;
 	struct shard *shards;
 	struct log_limit log_limits[OUTCOME_COUNT];
-	struct sample samples[SAMPLES];
-	size_t sample_count; /* the number of all copies ever taken; the last ones are kept */
+	unsigned ticks;
+	struct sample history[HISTORY_MAX]; /* the oldest first */
+	size_t history_count;
 	struct endpoint *endpoints[METRICS_ADDRESSES_MAX];
 	struct endpoint *next[METRICS_ADDRESSES_MAX]; /* the endpoints of monitor_open() */
 	struct status facts; /* those that change rarely; the others are 0 */
@@ -59,18 +55,13 @@ static void sum_up(const struct monitor *monitor, struct metrics_sum *sum)
 
 static void take_sample(struct monitor *monitor)
 {
-	struct sample *sample = &monitor->samples[monitor->sample_count++ % SAMPLES];
+	struct sample *sample;
 
+	if (monitor->history_count == HISTORY_MAX)
+		memmove(monitor->history, monitor->history + 1, --monitor->history_count * sizeof(*sample));
+	sample = &monitor->history[monitor->history_count++];
 	sum_up(monitor, &sample->sum);
 	sample->at_ms = clock_now_ms();
-}
-
-/* Returns the oldest copy; there is at least one. */
-static const struct sample *oldest_sample(const struct monitor *monitor)
-{
-	size_t count = monitor->sample_count;
-
-	return &monitor->samples[count > SAMPLES ? count % SAMPLES : 0];
 }
 
 /* ----- the resources that this process uses ----- */
@@ -136,13 +127,14 @@ static void read_usage(struct resource_usage *usage)
 
 static void read_status(const struct monitor *monitor, struct status *status)
 {
-	const struct sample *before = oldest_sample(monitor);
-
 	*status = monitor->facts;
 	sum_up(monitor, &status->sum);
-	status->before = before->sum;
-	status->before_seconds = (double)(clock_now_ms() - before->at_ms) / 1000;
+	status->history = monitor->history;
+	status->history_count = monitor->history_count;
+	/* The last sample may be too young for a rate. */
+	status->before = &monitor->history[monitor->history_count > 1 ? monitor->history_count - 2 : 0];
 	status->now = time(NULL);
+	status->now_ms = clock_now_ms();
 	read_usage(&status->process);
 	if (monitor->demand)
 		demand_read(monitor->demand, &status->demand);
@@ -214,7 +206,8 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 	/* While no client comes, nothing else notices that cookies are no longer demanded. */
 	if (monitor->demand)
 		demand_in_force(monitor->demand);
-	take_sample(monitor);
+	if (++monitor->ticks % (HISTORY_SECONDS / TICK_SECONDS) == 0)
+		take_sample(monitor);
 }
 
 struct monitor *monitor_create(struct event_base *base)

@@ -3,7 +3,7 @@
  * monitor.h - reports about the converter as a whole: by HTTP, and by the log about lines that it has left out
  *
  * The main thread owns all of it, except the counters and limits that it hands out. monitor.c collects the facts,
- * status.c writes them, and endpoint.c speaks HTTP.
+ * status.c writes them as tables and metrics, status_page.c as a page, and endpoint.c speaks HTTP.
  */
 #ifndef CONVERTD_MONITOR_H
 #define CONVERTD_MONITOR_H
@@ -66,7 +66,17 @@ void monitor_close(struct monitor *monitor);
  */
 struct log_limit *monitor_log_limits(struct monitor *monitor);
 
-/* ----- the status, and how it is written (status.c; no I/O) ----- */
+/* ----- the status, and how it is written (status.c, status_page.c; no I/O) ----- */
+
+/* A copy of all counters. */
+struct sample {
+	struct metrics_sum sum;
+	uint64_t at_ms; /* clock_now_ms() */
+};
+
+/* The history of an hour: a sample every half minute, and one more where it begins. */
+#define HISTORY_SECONDS 30
+#define HISTORY_MAX (3600 / HISTORY_SECONDS + 1)
 
 /* The resources that this process uses (getrusage(2)). */
 struct resource_usage {
@@ -86,9 +96,11 @@ struct status {
 	uint64_t max_memory;                   /* bytes of kernel memory; 0: no limit */
 	/* facts of the moment */
 	time_t now;
+	uint64_t now_ms; /* of the same clock as samples */
 	struct metrics_sum sum;
-	struct metrics_sum before; /* the counters @before_seconds ago, for rates */
-	double before_seconds;     /* 0: there are no earlier counters yet */
+	const struct sample *before; /* the counters about a minute ago, for rates; NULL: there are none yet */
+	const struct sample *history; /* @history_count samples, the oldest first; the monitor's */
+	size_t history_count;
 	struct demand_facts demand;
 	struct resource_usage process;
 	struct {
@@ -102,7 +114,19 @@ struct status {
 /* Writes a line like "convertd 0.1.0: serving", and tables of figures with names. */
 void status_write_text(FILE *out, const struct status *status);
 
-/* Writes the same as an HTML page: one file without scripts, light or dark as the browser is. */
+/* How a format lays tables out. */
+struct status_layout {
+	void (*heading)(FILE *out, const char *text, bool first);
+	void (*row)(FILE *out, const char *name, const char *value);
+	void (*end)(FILE *out);
+};
+
+void status_write_tables(FILE *out, const struct status *status, const struct status_layout *layout);
+
+/* Returns "servers answer", or why they don't. */
+const char *status_family_text(const struct status *status, enum family family);
+
+/* Writes the same as an HTML page, with pictures of the last hour: one file without scripts, light or dark as the browser is. */
 void status_write_html(FILE *out, const struct status *status);
 
 /* Writes all metrics for Prometheus: those of metrics_write(), and those that aren't counters of sessions. */

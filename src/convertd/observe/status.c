@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * status.c - writes the status of the converter for people, as text or as an HTML page (no I/O)
+ * status.c - writes the status of the converter: tables for people, as text, and metrics for Prometheus (no I/O)
  *
- * The contents are written once, as headings and rows to a sink; each format is a sink that lays them out.
+ * The tables are written once, as headings and rows; each format has a layout of its own (status_page.c: HTML).
  */
 #include "config.h"
 
@@ -17,9 +17,7 @@
 
 struct sink {
 	FILE *out;
-	void (*heading)(FILE *out, const char *text, bool first);
-	void (*row)(FILE *out, const char *name, const char *value);
-	void (*end)(FILE *out);
+	const struct status_layout *layout;
 	bool started;
 };
 
@@ -28,8 +26,8 @@ struct sink {
 static void heading(struct sink *sink, const char *text)
 {
 	if (sink->started)
-		sink->end(sink->out);
-	sink->heading(sink->out, text, !sink->started);
+		sink->layout->end(sink->out);
+	sink->layout->heading(sink->out, text, !sink->started);
 	sink->started = true;
 }
 
@@ -44,7 +42,7 @@ static void row(struct sink *sink, const char *name, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(value, sizeof(value), format, args);
 	va_end(args);
-	sink->row(sink->out, name, value);
+	sink->layout->row(sink->out, name, value);
 }
 
 /* Writes a row like "1234567 (1.2 MB)". */
@@ -119,23 +117,28 @@ static void tell_now(struct sink *sink, const struct status *status)
 	    status->demand.in_force ? "now" : "no", (unsigned long long)status->demand.begun);
 }
 
+static double seconds_before(const struct status *status)
+{
+	return status->before ? (double)(status->now_ms - status->before->at_ms) / 1000 : 0;
+}
+
 /* Returns by how much per second the sum of @count counters from @first on has grown since the earlier copy. */
 static double rate(const struct status *status, unsigned first, unsigned count)
 {
 	double added = 0;
 
 	for (unsigned i = first; i < first + count; i++)
-		added += (double)(status->sum.values[i] - status->before.values[i]);
-	return added / status->before_seconds;
+		added += (double)(status->sum.values[i] - status->before->sum.values[i]);
+	return added / seconds_before(status);
 }
 
 static void tell_rates(struct sink *sink, const struct status *status)
 {
 	char text[64];
 
-	if (status->before_seconds <= 0)
+	if (seconds_before(status) <= 0)
 		return;
-	snprintf(text, sizeof(text), "In the last %.0f seconds", status->before_seconds);
+	snprintf(text, sizeof(text), "In the last %.0f seconds", seconds_before(status));
 	heading(sink, text);
 	row(sink, "new connections", "%.1f a second", rate(status, METRIC_ACCEPTED, 1));
 	row(sink, "from clients", "%.3f Mbit/s",
@@ -199,6 +202,17 @@ static void tell_errors(struct sink *sink, const struct status *status)
 	}
 }
 
+/* Writes the connections of clients whose cookies have names. */
+static void tell_clients(struct sink *sink)
+{
+	const struct cookies_client *first = cookies_clients();
+
+	if (first)
+		heading(sink, "Connections of clients with names");
+	for (const struct cookies_client *client = first; client; client = client->next)
+		row_of(sink, client->name, atomic_load_explicit(&client->connections, memory_order_relaxed), 0);
+}
+
 static void tell_syns(struct sink *sink, const struct status *status)
 {
 	const uint64_t *values = &status->sum.values[METRIC_SYNS];
@@ -214,8 +228,7 @@ static void tell_syns(struct sink *sink, const struct status *status)
 	}
 }
 
-/* Writes which address families work. */
-static void tell_network(struct sink *sink, const struct status *status)
+const char *status_family_text(const struct status *status, enum family family)
 {
 	static const char *const texts[] = {
 		[FAMILY_UNKNOWN] = "no server has answered yet",
@@ -224,11 +237,16 @@ static void tell_network(struct sink *sink, const struct status *status)
 		[FAMILY_SILENT] = "no server answers; clients are told to connect directly",
 	};
 
+	return status->families[family].routed ? texts[status->families[family].state] :
+						 "no route; clients are told to connect directly";
+}
+
+/* Writes which address families work. */
+static void tell_network(struct sink *sink, const struct status *status)
+{
 	heading(sink, "Network");
 	for (int i = 0; i < FAMILY_COUNT; i++)
-		row(sink, families_name((enum family)i), "%s",
-		    status->families[i].routed ? texts[status->families[i].state] :
-						 "no route; clients are told to connect directly");
+		row(sink, families_name((enum family)i), "%s", status_family_text(status, (enum family)i));
 }
 
 static void tell_process(struct sink *sink, const struct status *status)
@@ -262,19 +280,22 @@ static void tell_notices(struct sink *sink, const struct status *status)
 		row(sink, "none", "since the configuration was read");
 }
 
-static void tell(struct sink *sink, const struct status *status)
+void status_write_tables(FILE *out, const struct status *status, const struct status_layout *layout)
 {
-	tell_converter(sink, status);
-	tell_now(sink, status);
-	tell_rates(sink, status);
-	tell_start(sink, status);
-	tell_ended(sink, status);
-	tell_errors(sink, status);
-	tell_syns(sink, status);
-	tell_network(sink, status);
-	tell_process(sink, status);
-	tell_notices(sink, status);
-	sink->end(sink->out);
+	struct sink sink = { out, layout, false };
+
+	tell_converter(&sink, status);
+	tell_now(&sink, status);
+	tell_rates(&sink, status);
+	tell_start(&sink, status);
+	tell_ended(&sink, status);
+	tell_errors(&sink, status);
+	tell_clients(&sink);
+	tell_syns(&sink, status);
+	tell_network(&sink, status);
+	tell_process(&sink, status);
+	tell_notices(&sink, status);
+	layout->end(out);
 }
 
 static void text_heading(FILE *out, const char *text, bool first)
@@ -294,75 +315,11 @@ static void text_end(FILE *out)
 
 void status_write_text(FILE *out, const struct status *status)
 {
-	struct sink sink = { out, text_heading, text_row, text_end, false };
+	static const struct status_layout layout = { text_heading, text_row, text_end };
 
 	fprintf(out, "convertd %s: %s\n\n", PACKAGE_VERSION,
 		status->draining ? "draining" : "serving");
-	tell(&sink, status);
-}
-
-static void html_text(FILE *out, const char *text)
-{
-	for (; *text; text++) {
-		switch (*text) {
-		case '&':
-			fputs("&amp;", out);
-			break;
-		case '<':
-			fputs("&lt;", out);
-			break;
-		case '>':
-			fputs("&gt;", out);
-			break;
-		default:
-			fputc(*text, out);
-		}
-	}
-}
-
-static void html_heading(FILE *out, const char *text, bool first)
-{
-	(void)first;
-	fputs("<h2>", out);
-	html_text(out, text);
-	fputs("</h2>\n<table>\n", out);
-}
-
-static void html_row(FILE *out, const char *name, const char *value)
-{
-	fputs("<tr><th scope=\"row\">", out);
-	html_text(out, name);
-	fputs("</th><td>", out);
-	html_text(out, value);
-	fputs("</td></tr>\n", out);
-}
-
-static void html_end(FILE *out)
-{
-	fputs("</table>\n", out);
-}
-
-void status_write_html(FILE *out, const struct status *status)
-{
-	struct sink sink = { out, html_heading, html_row, html_end, false };
-
-	fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-	      "<meta name=\"viewport\" content=\"width=device-width\">\n"
-	      "<meta http-equiv=\"refresh\" content=\"10\">\n<title>convertd</title>\n<style>\n"
-	      ":root { color-scheme: light dark; font-family: sans-serif }\n"
-	      "body { max-width: 60em; margin: 1em auto; padding: 0 1em }\n"
-	      "table { border-collapse: collapse; width: 100% }\n"
-	      "th, td { text-align: left; vertical-align: top; padding: .2em 1em .2em 0; "
-	      "border-bottom: 1px solid #8884; font-variant-numeric: tabular-nums }\n"
-	      "th { width: 18em; font-weight: normal; opacity: .8 }\n"
-	      "</style>\n</head>\n<body>\n",
-	      out);
-	fprintf(out, "<h1>convertd %s: %s</h1>\n", PACKAGE_VERSION,
-		status->draining ? "draining" : "serving");
-	tell(&sink, status);
-	fputs("<p><a href=\"/metrics\">metrics</a> for Prometheus, <a href=\"/status\">status</a> "
-	      "as text</p>\n</body>\n</html>\n",
-	      out);
+	status_write_tables(out, status, &layout);
 }
 
 /* ----- writes the status of the converter for Prometheus ----- */
