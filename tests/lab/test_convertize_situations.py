@@ -146,7 +146,7 @@ def test_servers():
         convertd.stop()
         lab.convertd(["--allow-client", "::/0"], defaults=())
         report = Report(lab, lab.server.addr4 + ":7")
-        check("is forbidden by the converter's rules" in report.one("server")["text"], report.one("server"))
+        check("the converter's rules forbid it" in report.one("server")["text"], report.one("server"))
         equal(Report(lab, "no..name:7").one("server")["status"], "warn", "a name that isn't one")
 
 

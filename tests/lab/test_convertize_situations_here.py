@@ -1,11 +1,26 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """test_convertize_situations_here.py - one thing is wrong with this machine itself: the doctor doesn't blame the network or the converter"""
+import os
+
 from convertlab import check, equal, long, main, waits
 from test_convertize_check import DEGRADED, FAILED, OK, Report
 from test_convertize_doctor import two_networks
 
 FIREWALL = "add table inet lab; add chain inet lab out { type filter hook output priority 0; }; add rule inet lab out %s"
+
+# socket(AF_NETLINK) fails with EAFNOSUPPORT, by a filter of seccomp
+NO_NETLINK = """
+import ctypes, os, platform, struct, sys
+number = {"x86_64": 41, "aarch64": 198}[platform.machine()]
+steps = [(0x20, 0, 0, 0), (0x15, 0, 3, number), (0x20, 0, 0, 16), (0x15, 0, 1, 16), (0x06, 0, 0, 0x50061), (0x06, 0, 0, 0x7fff0000)]
+code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
+libc = ctypes.CDLL(None)
+filter = struct.pack("HxxxxxxP", len(steps), ctypes.addressof(code))
+if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, filter, 0, 0):
+    sys.exit("prctl")
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
 
 
 def blames(lab, cause, *words, name="converter", status=FAILED, **options):
@@ -69,6 +84,60 @@ def test_addresses_that_no_router_knows():
     with two_networks() as lab:
         fact = blames(lab, "Network is unreachable, says a router on the way", converter="192.168.77.1")
         equal(fact["remedy"], "see that the address is right", fact)
+
+
+def test_without_netlink():
+    """A sandbox without netlink sockets (RestrictAddressFamilies=) hides the networks; nothing else is wrong."""
+    with two_networks() as lab:
+        lab.convertd()
+        fact = blames(lab, "the networks can't be read", name="network.interfaces", status=DEGRADED, wrapper=["python3", "-c", NO_NETLINK])
+        check("AF_NETLINK" in fact["remedy"], fact)
+
+
+def test_library_that_no_loader_takes():
+    """It is whole, but on a file system without execution; or it is cut. The loader would ignore it, or crash."""
+    with two_networks() as lab:
+        lab.convertd()
+        place = os.path.join(lab.directory, "place")
+        os.mkdir(place)
+        copy = "mount -t tmpfs -o %s none \"$1\" && head -c %s \"$2\" >\"$1/libconvert.so\" && shift 2 && exec \"$@\""
+        for options, count, cause in (("noexec", "-0", "failed to map segment"), ("exec", "5000", "place/libconvert.so: ")):
+            wrapper = ["unshare", "--mount", "sh", "-c", copy % (options, count), "sh", place, lab.build.shim]
+            fact = blames(lab, cause, "--library", place + "/libconvert.so", name="library", wrapper=wrapper)
+            check(fact["remedy"].startswith("install it again"), fact)
+
+
+def test_rules_that_exclude_everything():
+    with two_networks() as lab:
+        lab.convertd()
+        blames(lab, "CONVERT_BYPASS excludes all destinations", "--bypass", "::/0", name="bypass")
+        blames(lab, "all destinations with IPv4 addresses", "--bypass", "0.0.0.0/0", name="bypass", status=DEGRADED)
+        equal(Report(lab, "--bypass", ":443,10.0.0.0/8,[::/0]:80").status, OK, "rules that leave something")
+
+
+@long
+@waits
+def test_path_manager_that_does_nothing():
+    with two_networks() as lab:
+        lab.convertd()
+        lab.client.sysctl("net.mptcp.pm_type", 1)
+        fact = blames(lab, "the path manager in user space makes no others", name="paths", status=DEGRADED)
+        equal(fact["remedy"], "sysctl -w net.mptcp.pm_type=0", fact)
+        lab.client.run(fact["remedy"].split())
+        report = Report(lab)
+        equal((report.status, report.one("paths")["value"]), (OK, 2), "cured")
+
+
+def test_what_no_server_shows():
+    """Without a server the doctor says what it hasn't tried; a converter that reaches none is found with one."""
+    with two_networks() as lab:
+        lab.convertd()
+        lab.echo()
+        lab.converter.run(["nft", FIREWALL % "oifname core tcp flags & (syn|ack) == syn drop"])
+        report = Report(lab)
+        equal((report.status, report.one("server")["status"]), (OK, "note"), report.facts)
+        check("convertize check SERVER[:PORT]" in report.one("server")["remedy"], report.one("server"))
+        equal(Report(lab, lab.server.addr4 + ":7").status, FAILED, "with a server")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define PREFIX "convertize: "
-#define SUPERVISE_TIMEOUT_MS 5000
+#define CHILD_TIMEOUT_MS 5000
 
 /* Runs a program under supervision to see whether kernel and container permit that. Returns NULL, or the problem, to free. */
 static char *supervision_problem(void)
@@ -24,7 +24,7 @@ static char *supervision_problem(void)
 					    "--", "true", NULL };
 	struct child_output said;
 	char *problem = NULL;
-	int ret = child_run(argv, SUPERVISE_TIMEOUT_MS, &said);
+	int ret = child_run(argv, CHILD_TIMEOUT_MS, &said);
 
 	if (ret < 0)
 		return strdup(strerror(-ret));
@@ -98,16 +98,45 @@ static void report_library(struct report *report, const struct library *library)
 	fact_value_text(fact, own->path);
 }
 
+/* Does the loader load the library? Only the loader knows. Else writes the reason. Returns true if it is for another machine. */
+static bool loads_library(const struct library_build *library, char problem[static LIBRARY_PROBLEM_MAX])
+{
+	static const char start[] = "ERROR: ld.so: ", reason[] = "cannot be preloaded (";
+	char variable[sizeof("LD_PRELOAD=") + PATH_MAX];
+	const char *const argv[] = { "env", variable, "true", NULL }, *found;
+	struct child_output said;
+	struct elf_facts own;
+
+	snprintf(variable, sizeof(variable), "LD_PRELOAD=%s", library->path);
+	if (program_read_elf(&own, "/proc/self/exe") < 0 || !elf_same_machine(&own, &library->elf) ||
+	    child_run(argv, CHILD_TIMEOUT_MS, &said) < 0)
+		return true;
+	found = strncmp(said.messages, start, strlen(start)) == 0 ? strstr(said.messages, reason) : NULL;
+	problem[0] = '\0';
+	if (found)
+		snprintf(problem, LIBRARY_PROBLEM_MAX, "%.*s", (int)strcspn(found + strlen(reason), "\n)"), found + strlen(reason));
+	else if (WIFSIGNALED(said.status))
+		snprintf(problem, LIBRARY_PROBLEM_MAX, "programs crash with it");
+	free(said.text);
+	free(said.messages);
+	return !problem[0];
+}
+
 static void check_library(struct report *report, const struct options *options)
 {
 	static char problem[LIBRARY_PROBLEM_MAX];
 	static struct library library;
+	bool loads;
 
 	if (!library_find(&library, options->library, problem)) {
 		report_fact(report, FACT_FAIL, "library", NULL, "%s", problem);
 		return;
 	}
-	report_library(report, &library);
+	loads = loads_library(&library.builds[0], problem);
+	if (loads)
+		report_library(report, &library);
+	else
+		fact_remedy(report_fact(report, FACT_FAIL, "library", NULL, "%s: %s", library.builds[0].path, problem), REMEDY_LIBRARY);
 	if (options->program)
 		check_program(report, options, &library);
 }
@@ -117,11 +146,12 @@ static void check_all(struct report *report, const struct options *options,
 {
 	static struct check_networks networks;
 
-	check_networks_read(&networks, settings);
+	networks.error = -check_networks_read(&networks, settings);
 	check_kernel(report);
 	check_networks_report(report, &networks);
 	check_wishes(report, settings);
 	check_library(report, options);
+	check_bypass(report, settings);
 	check_cache(report, settings);
 	report_flush(report); /* the connections may take seconds */
 	check_converters(report, settings, &networks, options->server);

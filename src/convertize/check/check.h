@@ -26,6 +26,7 @@ struct check_networks {
 	struct host host;
 	struct host_network *list;
 	size_t count;
+	int error; /* why there is no list: a positive errno; 0: there is one */
 	const struct host_link *vpn; /* the VPN that takes all traffic, or the traffic to a converter; NULL: there is none */
 };
 
@@ -57,6 +58,9 @@ void check_wishes(struct report *report, const struct settings *settings);
 
 /* @server: as check_server() takes it; NULL: none is tried */
 void check_converters(struct report *report, const struct settings *settings, const struct check_networks *networks, const char *server);
+
+/* Reports rules of CONVERT_BYPASS that exclude everything. */
+void check_bypass(struct report *report, const struct settings *settings);
 
 void check_cache(struct report *report, const struct settings *settings);
 

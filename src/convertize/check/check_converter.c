@@ -414,6 +414,9 @@ static void report_served(const struct check_converters *converters, const char 
 	check_families(converters->report, converters->networks, sockaddr_ip_is_v4(&converters->candidates[first].address));
 	if (server)
 		check_server(converters, server);
+	else
+		fact_remedy(report_fact(converters->report, FACT_NOTE, "server", NULL, "not tried: whether the converter reaches servers"),
+			    REMEDY_TRY_SERVER);
 }
 
 void check_converters(struct report *report, const struct settings *settings, const struct check_networks *networks, const char *server)

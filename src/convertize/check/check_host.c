@@ -178,6 +178,29 @@ void check_kernel(struct report *report)
 	check_fastopen_blackhole(report);
 }
 
+/* --- the rules of this user --------------------------------------------------------------- */
+
+/* Does the rule match each address, of IPv4 alone or of both families, and each port? */
+static bool excludes_all(const struct prefix_rule *rule, bool v4_only)
+{
+	const bool is_v4 = rule->prefix.length == 96 && IN6_IS_ADDR_V4MAPPED(&rule->prefix.address);
+
+	return (v4_only ? is_v4 : !rule->prefix.length) && rule->port_first <= 1 && rule->port_last == UINT16_MAX;
+}
+
+void check_bypass(struct report *report, const struct settings *settings)
+{
+	bool all = false, v4 = false;
+
+	for (size_t i = 0; i < settings->bypass_count; i++) {
+		all = all || excludes_all(&settings->bypass[i], false);
+		v4 = v4 || excludes_all(&settings->bypass[i], true);
+	}
+	if (all || v4)
+		fact_remedy(report_fact(report, all ? FACT_FAIL : FACT_WARN, "bypass", NULL, "CONVERT_BYPASS excludes all destinations%s",
+					all ? "" : " with IPv4 addresses"), REMEDY_BYPASS);
+}
+
 /* --- the cache of this user's programs --------------------------------------------------- */
 
 int check_cache_open(struct cache *cache, const struct settings *settings, struct cache_place *place)

@@ -402,6 +402,11 @@ static void report_endpoints(struct report *report, const struct check_networks 
 
 void check_networks_report(struct report *report, const struct check_networks *networks)
 {
+	if (networks->error) {
+		fact_remedy(report_fact(report, FACT_WARN, "network.interfaces", NULL, "the networks can't be read: %s",
+					strerror(networks->error)), REMEDY_ALLOW_NETLINK);
+		return;
+	}
 	report_addresses(report, networks);
 	report_routeless(report, networks);
 	report_vpn(report, networks);

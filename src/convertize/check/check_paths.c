@@ -546,7 +546,16 @@ static void report_all(const struct check_converters *converters,
 	 */
 	for (int i = 0; i < TRIES_OF_ALL && (!carried || result.subflows < expected); i++)
 		carried = check_measure_all(converters, candidate, expected, &result);
-	if (result.subflows < expected) {
+	if (result.subflows < expected && converters->networks->host.managers.userspace) {
+		fact = report_fact(converters->report, FACT_WARN, "paths", candidate->about,
+				   "a connection had %u more path%s than its first, and not %u: the path manager in user space makes no "
+				   "others (net.mptcp.pm_type = 1)",
+				   result.subflows, result.subflows == 1 ? "" : "s", expected);
+		if (converters->networks->host.managers.mptcpd)
+			fact_remedy(fact, REMEDY_MPTCPD);
+		else
+			fact_command(fact, COMMAND_HERE, "sysctl", "-w", "net.mptcp.pm_type=0", (char *)NULL);
+	} else if (result.subflows < expected) {
 		fact = report_fact(converters->report, FACT_WARN, "paths", candidate->about,
 				   "a connection had %u more path%s than its first, and not %u, "
 				   "though each works alone: something on the way drops the SYNs that "

@@ -17,6 +17,7 @@
 
 #define SERVER_ADDRESSES_MAX 4 /* of one server that the doctor tries */
 #define SERVER_PORT 443
+#define RULES_MS_MAX 1000
 #define SERVER_TIMEOUT_MS 5000 /* a converter waits for a server longer than a client for a converter */
 
 struct server {
@@ -86,7 +87,9 @@ static enum way_end end_of(const struct probe_result *result)
 {
 	if (result->outcome == PROBE_ANSWERED && !result->response.has_error)
 		return WAY_REACHED;
-	if (result->outcome == PROBE_ANSWERED && result->response.error_code == CONVERT_ERROR_NOT_AUTHORIZED)
+	/* convertd says so also if it has tried in vain, so that the client connects directly; its rules take no time */
+	if (result->outcome == PROBE_ANSWERED && result->response.error_code == CONVERT_ERROR_NOT_AUTHORIZED &&
+	    result->answer_ms < result->round_trip_ms + RULES_MS_MAX)
 		return WAY_FORBIDDEN;
 	return result->outcome == PROBE_NO_SYN_ACK || result->outcome == PROBE_SILENT ? WAY_SILENT : WAY_FAILED;
 }
@@ -101,8 +104,8 @@ static const struct {
 			 { FACT_FAIL, "can't be reached, though it answers directly", REMEDY_EGRESS } },
 	[WAY_SILENT] = { { FACT_WARN, "says nothing, and not directly either", REMEDY_SERVER },
 			 { FACT_FAIL, "says nothing, though it answers directly", REMEDY_EGRESS } },
-	[WAY_FORBIDDEN] = { { FACT_WARN, "is forbidden by the converter's rules", REMEDY_DESTINATION },
-			    { FACT_WARN, "is forbidden by the converter's rules", REMEDY_DESTINATION } },
+	[WAY_FORBIDDEN] = { { FACT_WARN, "is refused: the converter's rules forbid it, or it has no way there", REMEDY_DESTINATION },
+			    { FACT_WARN, "is refused: the converter's rules forbid it, or it has no way there", REMEDY_DESTINATION } },
 };
 
 static bool speaks_mptcp(const struct convert_response *response)

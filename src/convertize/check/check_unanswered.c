@@ -85,7 +85,8 @@ static bool report_own_fault(const struct check_converters *converters, const st
 	struct fact *fact;
 
 	host_way_ask(-1, &candidate->address, NULL, 0, &way);
-	if (way.error) {
+	/* connect() has the same error, unless the question itself failed, as without netlink sockets */
+	if (way.error && candidate->first.probe.outcome == PROBE_UNREACHABLE && candidate->first.probe.error == way.error) {
 		report_no_route(converters, candidate, way.error);
 	} else if (candidate->first.refused_here) {
 		fact = report_unanswered(converters, candidate, "this machine's own firewall lets no SYN to it out");
@@ -203,7 +204,8 @@ static void report_outcome(const struct check_converters *converters, const stru
 	case PROBE_UNREACHABLE:
 		snprintf(detail, sizeof(detail), ": %s%s", strerror(probe->error),
 			 probe->error == ENETUNREACH || probe->error == EHOSTUNREACH ? ", says a router on the way" : "");
-		remedy = probe->error == ECONNREFUSED ? REMEDY_START_CONVERTD : REMEDY_ADDRESS;
+		if (probe->outcome == PROBE_UNREACHABLE)
+			remedy = probe->error == ECONNREFUSED ? REMEDY_START_CONVERTD : REMEDY_ADDRESS;
 		break;
 	case PROBE_NO_SYN_ACK:
 		if (candidate->first.host_answers) {

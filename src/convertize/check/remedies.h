@@ -13,6 +13,9 @@
 #define REMEDY_KERNEL_WITH_MPTCP "upgrade to Linux 6.2 or newer, built with CONFIG_MPTCP"
 #define REMEDY_KERNEL_WITH_SYN_DATA "upgrade to Linux 6.2 or newer"
 #define REMEDY_ALLOW_MPTCP "let the security policy, such as a seccomp filter, allow it"
+#define REMEDY_ALLOW_NETLINK "let the security policy allow sockets of AF_NETLINK"
+#define REMEDY_LIBRARY "install it again, where files may be executed, and for this system's C library"
+#define REMEDY_BYPASS "leave that rule out of --bypass (CONVERT_BYPASS)"
 #define REMEDY_FIRST_NETWORK "connect this machine to a network"
 #define REMEDY_SECOND_NETWORK "connect this machine to a second network, for a second path"
 #define REMEDY_BESIDE_VPN "give --beside-vpn (CONVERT_BESIDE_VPN=1), if connections may leave it"
@@ -61,7 +64,9 @@
 /* a server */
 #define REMEDY_SERVER "see that the server's name and port are right, and that it runs"
 #define REMEDY_EGRESS "on the converter, see that it has a route to the server, and that its firewall lets TCP out: ip route get ADDRESS"
-#define REMEDY_DESTINATION "on the converter, see allow-destination in convertd.conf; or add the server to CONVERT_BYPASS"
+#define REMEDY_DESTINATION "on the converter, see allow-destination in convertd.conf, and ip route; or add the server to CONVERT_BYPASS"
+
+#define REMEDY_TRY_SERVER "name one that it has to reach: convertize check SERVER[:PORT]"
 
 /* something else answers, or this machine itself */
 #define REMEDY_PORTAL "log in to that network with a web browser, " OTHER_PORT
