@@ -7,49 +7,7 @@ import socket
 import struct
 
 from convertlab import Link, check, equal, main, wait_until, waits
-from convertlab.gateways import add_lan, gateway, gateway_lab, masquerade, start_gateway
-
-PORT = 8080
-
-
-def family(address):
-    return socket.AF_INET6 if ":" in address else socket.AF_INET
-
-
-def connect(host, address, port, timeout=15):
-    """Returns (errno, socket) of a stock client's connection; EAGAIN if there was no answer."""
-    sock = host.socket(family(address))
-    sock.settimeout(timeout)
-    return sock.connect_ex((address, port)), sock
-
-
-def outcome(host, address, port, timeout=15):
-    """Returns the name of the errno of connect(), "" for success."""
-    error, sock = connect(host, address, port, timeout)
-    sock.close()
-    return errno.errorcode[error] if error else ""
-
-
-@contextlib.contextmanager
-def listening(host, address, port=PORT):
-    """A server's socket that the test itself accepts from."""
-    with host.socket(family(address)) as sock:
-        sock.bind((address, port))
-        sock.listen()
-        sock.settimeout(15)
-        yield sock
-
-
-@contextlib.contextmanager
-def pair(phone, server, address, listener):
-    """Yields both ends of a connection from the phone, and the address that the server sees."""
-    error, client = connect(phone, address, PORT)
-    equal(error, 0, "errno of connect()")
-    accepted, peer = listener.accept()
-    accepted.settimeout(15)
-    with client, accepted:
-        yield client, accepted, peer[0]
-
+from convertlab.gateways import PORT, add_lan, connect, gateway, gateway_lab, listening, masquerade, outcome, pair, start_gateway
 
 def fetch(host, address, size=100000, timeout=60):
     """Downloads from the lab's HTTP server; returns the address that curl was connected to."""

@@ -6,13 +6,16 @@
      .2                          .1 (router, masquerades)
 """
 import contextlib
+import errno
 import os
+import socket
 
-from .harness import Unsuitable, need
+from .harness import Unsuitable, equal, need
 from .links import Cable, Link, Veth
 from .topology import Lab
 
 LAN = "lan"
+PORT = 8080  # of the test's own server
 MASQUERADE = """table inet nat {
  chain out { type nat hook postrouting priority srcnat; oifname { "wifi", "lte" } masquerade; }
 }
@@ -51,13 +54,12 @@ def masquerade(lab):
 def start_gateway(lab, args=("--lan", LAN), converter=None, wait=True, private=True):
     """Starts convertgw on the client, by default with both addresses of the lab's converter; returns its Process once it is ready."""
     converters = [converter] if converter else [lab.converter.addr4, lab.converter.addr6]
-    words = [lab.build.program("convertgw")]
+    words = [lab.build.program("convertgw"), *args]
     for address in converters:
         words += ["--converter", address]
     if private:  # the lab's servers have private addresses, which are routed by default
         words += ["--convert", "destination 10.8.0.0/24", "--convert", "destination fd08::/64"]
-    process = lab.client.popen([*words, "--log-level", "debug", "--cache", os.path.join(lab.directory, "gateway-cache"), *args],
-                               name="convertgw")
+    process = lab.client.popen([*words, "--log-level", "debug", "--cache", os.path.join(lab.directory, "gateway-cache")], name="convertgw")
     if wait:
         process.wait_log("ready")
     return process
@@ -69,3 +71,42 @@ def gateway(lab, *args, **options):
     phone = add_lan(lab)
     masquerade(lab)
     yield phone, start_gateway(lab, *args, **options)
+
+
+def family(address):
+    return socket.AF_INET6 if ":" in address else socket.AF_INET
+
+
+def connect(host, address, port, timeout=15):
+    """Returns (errno, socket) of a stock client's connection; EAGAIN if there was no answer."""
+    sock = host.socket(family(address))
+    sock.settimeout(timeout)
+    return sock.connect_ex((address, port)), sock
+
+
+def outcome(host, address, port, timeout=15):
+    """Returns the name of the errno of connect(), "" for success."""
+    error, sock = connect(host, address, port, timeout)
+    sock.close()
+    return errno.errorcode[error] if error else ""
+
+
+@contextlib.contextmanager
+def listening(host, address, port=PORT):
+    """A server's socket that the test itself accepts from."""
+    with host.socket(family(address)) as sock:
+        sock.bind((address, port))
+        sock.listen()
+        sock.settimeout(15)
+        yield sock
+
+
+@contextlib.contextmanager
+def pair(phone, server, address, listener):
+    """Yields both ends of a connection from the phone, and the address that the server sees."""
+    error, client = connect(phone, address, PORT)
+    equal(error, 0, "errno of connect()")
+    accepted, peer = listener.accept()
+    accepted.settimeout(15)
+    with client, accepted:
+        yield client, accepted, peer[0]

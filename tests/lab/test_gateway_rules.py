@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_gateway_rules.py - convertgw: the operator's rules, limits, other firewalls on the same host, containers, and what must not change"""
+import contextlib
+import errno
+import signal
+import socket
+
+from convertlab import check, equal, main, wait_until
+from convertlab.gateways import PORT, add_lan, connect, gateway_lab, listening, masquerade, pair, start_gateway
+
+CONVERTED, ROUTED, REFUSED = "converted", "routed", "refused"
+
+
+def way(lab, phone, address=None, port=PORT, tos=0, mark=0):
+    """Tells which way a connection takes to the listener of all_ports()."""
+    address = address or lab.server.addr4
+    sock = phone.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
+    with sock:
+        sock.settimeout(15)
+        if tos:
+            sock.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, tos)
+        if mark:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_MARK, mark)
+        error = sock.connect_ex((address, port))
+        if error:
+            return "%s: %s" % (REFUSED, errno.errorcode[error])
+        return CONVERTED if sock.recv(100).decode() in (lab.converter.core4, lab.converter.core6) else ROUTED
+
+
+TELLER = """import socket, sys, threading
+def serve(port):
+    s = socket.socket(socket.AF_INET6); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0); s.bind(("::", port)); s.listen(100)
+    while True:
+        c, a = s.accept(); c.sendall(a[0].replace("::ffff:", "").encode()); c.close()
+for port in map(int, sys.argv[1:]):
+    threading.Thread(target=serve, args=(port,)).start()
+"""
+
+
+def tellers(lab, *ports, host=None):
+    """Servers that tell each client the address that they see."""
+    lab.start_listening(host or lab.server, ["python3", "-c", TELLER, *ports], ports[-1], name="tellers")
+
+
+@contextlib.contextmanager
+def scene(*args, ports=(PORT,), lan=True, private=True):
+    """Yields (lab, phone, process) with a converter, tellers and a gateway."""
+    with gateway_lab() as lab:
+        lab.convertd()
+        tellers(lab, *ports)
+        phone = add_lan(lab)
+        masquerade(lab)
+        yield lab, phone, start_gateway(lab, args=(*(("--lan", "lan") if lan else ()), *args), private=private)
+
+
+def test_rules():
+    """The first rule that matches decides: clients, destinations, ports, devices, DSCP, marks; DNS and private networks are routed."""
+    with scene("--route", "destination 10.8.0.1:81", "--route", "client 10.21.0.0/24 destination :82", "--convert", "destination :53",
+               "--route", "dscp 46", "--convert", "client 10.20.0.0/24", "--convert", "device lan2", "--convert", "client fd20::/64",
+               "--lan", "lan2", ports=(81, 82, 83, 53, 853), private=False) as (lab, phone, _):
+        other = add_lan(lab, "lan2", 21, "tablet")
+        equal(way(lab, phone, port=81), ROUTED, "a destination and a port")
+        equal(way(lab, phone, port=82), CONVERTED, "another client's port")
+        equal(way(lab, other, port=82), ROUTED, "that client's port")
+        equal(way(lab, other, port=83), CONVERTED, "that client's device")
+        equal(way(lab, phone, port=53), CONVERTED, "DNS, which a rule names")
+        equal(way(lab, phone, port=83, tos=46 << 2), ROUTED, "a DSCP")
+        equal(way(lab, phone, lab.server.addr6, port=83), CONVERTED, "a client by IPv6")
+        equal(way(lab, other, lab.server.addr6, port=83), CONVERTED, "a device by IPv6")
+
+
+def test_dns_is_routed():
+    """Without a rule for them, the ports of DNS are routed, and so are private networks."""
+    with scene(ports=(PORT, 53, 853), private=False) as (lab, phone, _):
+        # the lab's servers get public addresses
+        lab.server.ip("addr add 11.22.33.44/32 dev lo")
+        lab.converter.ip("route add 11.22.33.0/24 via %s" % lab.server.core4)
+        equal([way(lab, phone, "11.22.33.44", port) for port in (PORT, 53, 853)], [CONVERTED, ROUTED, ROUTED], "a public server")
+        equal(way(lab, phone), ROUTED, "a private one")
+
+
+def test_require():
+    """--require: refused where the converter can't be asked, and also after kill -9; never past the converter. An orderly stop ends that."""
+    with scene("--require", "destination :81", ports=(PORT, 81)) as (lab, phone, process):
+        equal(way(lab, phone, port=81), CONVERTED, "with a converter")
+        lab.converter.run(["nft", "add table inet off; add chain inet off in { type filter hook input priority 0; }; "
+                           "add rule inet off in tcp dport 1234 reject with tcp reset"])
+        with lab.capture(lab.converter, "core", "tcp port 81") as core:
+            check(way(lab, phone, port=81).startswith(REFUSED), "it wasn't refused without a converter")
+            equal(way(lab, phone), ROUTED, "what isn't required")
+            process.kill()
+            process.wait()
+            check(way(lab, phone, port=81).startswith(REFUSED), "it wasn't refused without a gateway")
+            # the converter withholds SYNs before its firewall sees them, and has asked the server by then
+            equal({p.src for p in core.packets() if p.syn} - {lab.converter.core4}, set(), "who sent SYNs past the converter")
+        equal(way(lab, phone), ROUTED, "what isn't required, without a gateway")
+        start_gateway(lab, args=("--lan", "lan", "--require", "destination :81")).stop()
+        equal(way(lab, phone, port=81), ROUTED, "after an orderly stop")
+
+
+def test_refuse_quic():
+    """--refuse-quic answers UDP to port 443 by ICMP; other UDP, and all without the option, is untouched."""
+    with scene("--refuse-quic") as (lab, phone, process):
+        with phone.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock, lab.server.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+            server.bind((lab.server.addr4, 444))
+            server.settimeout(10)
+            sock.connect((lab.server.addr4, 444))
+            sock.send(b"x")
+            equal(server.recvfrom(10)[0], b"x", "another port")
+            sock.connect((lab.server.addr4, 443))
+            sock.settimeout(10)
+            sock.send(b"x")
+            with contextlib.suppress(ConnectionRefusedError):
+                raise AssertionError("an answer: %r" % sock.recv(10))
+        equal(process.stop(), 0, "status")
+
+
+def test_port_forwards():
+    """A port forward from outside, with its hairpin, stays as it is."""
+    with scene("--convert", "all") as (lab, phone, _):
+        lab.client.run(["nft", "add table ip forward; add chain ip forward in { type nat hook prerouting priority dstnat; }; "
+                        "add rule ip forward in ip daddr 10.1.0.2 tcp dport 2222 dnat to 10.20.0.2:22; "
+                        "add chain ip forward out { type nat hook postrouting priority srcnat; }; "
+                        "add rule ip forward out ip saddr 10.20.0.0/24 ip daddr 10.20.0.2 masquerade"])
+        with listening(phone, phone.lan4, 22) as listener:
+            for host in (lab.converter, phone):
+                error, sock = connect(host, lab.client.wifi4, 2222)
+                equal(error, 0, "connect() from %s" % host.name)
+                with sock, listener.accept()[0] as accepted:
+                    accepted.sendall(b"x")
+                    equal(sock.recv(1), b"x", "a byte")
+
+
+def test_flushed():
+    """Another program flushes the whole ruleset: the gateway's tables are its own, and stay."""
+    with scene() as (lab, phone, process):
+        lab.client.run(["nft", "flush ruleset"])
+        masquerade(lab)
+        equal(way(lab, phone), CONVERTED, "after a flush by another program")
+        equal(process.poll(), None, "the gateway's end")
+
+
+def test_limits():
+    """A client at its limit has more connections routed; the others' are converted."""
+    with gateway_lab() as lab:
+        lab.convertd()
+        phone, tablet = add_lan(lab), add_lan(lab, "lan2", 21, "tablet")
+        masquerade(lab)
+        process = start_gateway(lab, args=("--lan", "lan", "--lan", "lan2", "--max-connections-per-client", "2"))
+        with listening(lab.server, lab.server.addr4) as listener, contextlib.ExitStack() as stack:
+            def peer(host):
+                return stack.enter_context(pair(host, lab.server, lab.server.addr4, listener))[2]
+            equal([peer(phone) for _ in range(3)], [lab.converter.core4, lab.converter.core4, lab.client.wifi4], "who connects to the server")
+            equal(peer(tablet), lab.converter.core4, "who connects for another client")
+        check("Traceback" not in process.log_text(), process.log_text())
+
+
+def test_two_gateways():
+    """A second gateway on the host says so and changes nothing."""
+    with scene() as (lab, phone, _):
+        second = start_gateway(lab, wait=False)
+        wait_until(lambda: second.poll() is not None, 10, "the second gateway's end")
+        check("only once on a host" in second.log_text() or "in use" in second.log_text(), second.log_text())
+        equal(way(lab, phone), CONVERTED, "the first one's client")
+
+
+def test_overloaded():
+    """A gateway that stands still: once the queue is full, SYNs are routed at once; afterwards it converts again."""
+    with scene("--workers", "1") as (lab, phone, process):
+        equal(way(lab, phone), CONVERTED, "before")
+        process.send_signal(signal.SIGSTOP)
+        socks = []
+
+        def routed():
+            for _ in range(200):
+                socks.append(phone.socket())
+                socks[-1].setblocking(False)
+                socks[-1].connect_ex((lab.server.addr4, PORT))
+            return any(map(_connected, socks))
+        try:
+            wait_until(routed, 60, "a connection that is routed")
+        finally:
+            process.send_signal(signal.SIGCONT)
+            for sock in socks:
+                sock.close()
+        wait_until(lambda: way(lab, phone) == CONVERTED, 30, "the gateway to convert again")
+
+
+def _connected(sock):
+    with contextlib.suppress(OSError):
+        return bool(sock.getpeername())
+    return False
+
+
+if __name__ == "__main__":
+    main()
