@@ -85,12 +85,14 @@ _convertize_command() {
 	disable:-*) _convertize_offer "$all $units --quiet --session --dry-run" ;;
 	list:-*) _convertize_offer "$all $units" ;;
 	environment:-*) _convertize_offer "$sets $all --shell" ;;
+	status:-*) _convertize_offer "--converter --port --cache --watch --json $all" ;;
+	top:-*) _convertize_offer "--converter --port --cache --watch $all" ;;
 	paths:-*) _convertize_offer "$paths $all" ;;
 	:-*) _convertize_offer "$sets $all --quiet --force --method --executable" ;;
 	check:*) mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;
 	enable:*) _convertize_offer "$(_convertize_units "${manager[@]}")" ;;
 	disable:*) _convertize_offer "$(_convertize_enabled "$directory")" ;;
-	:*) mapfile -t COMPREPLY < <(compgen -W 'check enable disable list environment paths help version' -- "$cur"; compgen -c -- "$cur") ;;
+	:*) mapfile -t COMPREPLY < <(compgen -W 'check enable disable list environment paths status top help version' -- "$cur"; compgen -c -- "$cur") ;;
 	esac
 }
 
@@ -116,7 +118,7 @@ _convertize() {
 		--converter | --port | --bypass | --paths | --fallback | --cookie | --timeout | --withholding | --silence | --cache | --log | \
 			--library | --method | --executable | --config) ((i++)) ;;
 		-*) ;;
-		check | enable | disable | list | environment | paths) command=${words[i]} && break ;;
+		check | enable | disable | list | environment | paths | status | top) command=${words[i]} && break ;;
 		*) program=$i && break ;;
 		esac
 	done

@@ -34,7 +34,7 @@ end
 
 # Is a program to be run?
 function __convertize_runs
-    not __convertize_is; and not __convertize_is check enable disable list environment paths
+    not __convertize_is; and not __convertize_is check enable disable list environment paths status top
 end
 
 # Prints what is offered behind that program.
@@ -66,6 +66,8 @@ complete -c convertize -n __convertize_is -a disable -d 'Take that back'
 complete -c convertize -n __convertize_is -a list -d 'Show the services that are enabled'
 complete -c convertize -n __convertize_is -a environment -d 'Print the variables of a login session'
 complete -c convertize -n __convertize_is -a paths -d 'Show or manage the networks'
+complete -c convertize -n __convertize_is -a status -d 'Show converted connections'
+complete -c convertize -n __convertize_is -a top -d 'Show them until q is typed'
 complete -c convertize -n __convertize_is -a '(__fish_complete_command)'
 complete -c convertize -n __convertize_runs -a '(__convertize_program)'
 complete -c convertize -n '__convertize_is check; and not string match -q -- "-*" (commandline -ct)' -a '(__fish_complete_command)'
@@ -74,8 +76,9 @@ complete -c convertize -n '__convertize_is disable' -a '(__convertize_enabled)' 
 
 set -l sets '__convertize_is; or __convertize_is check enable environment'
 set -l asks '__convertize_is; or __convertize_is check enable environment paths'
-complete -c convertize -n $asks -l converter -x -a '(__fish_print_hostnames)' -d 'Its address or name'
-complete -c convertize -n $asks -l port -x -d 'Port of converters without one'
+set -l shows '__convertize_is; or __convertize_is check enable environment paths status top'
+complete -c convertize -n $shows -l converter -x -a '(__fish_print_hostnames)' -d 'Its address or name'
+complete -c convertize -n $shows -l port -x -d 'Port of converters without one'
 complete -c convertize -n $asks -l paths -x -d 'Networks that connections begin on'
 complete -c convertize -n $sets -l bypass -x -d 'Destinations connected to directly'
 complete -c convertize -n $sets -l fallback -x -a 'direct none' -d 'When no converter can be used'
@@ -86,7 +89,7 @@ complete -c convertize -n $sets -l early-data -d 'First bytes ride in the SYN'
 complete -c convertize -n $sets -l no-bypass-mptcp -d 'Convert to MPTCP servers, too'
 complete -c convertize -n $sets -l withholding -x -d 'Milliseconds'
 complete -c convertize -n $sets -l silence -x -a 'auto never' -d 'Converters may leave out answers'
-complete -c convertize -n $sets -l cache -x -a 'none (__fish_complete_directories)' -d 'What programs learn'
+complete -c convertize -n "$sets; or __convertize_is status top" -l cache -x -a 'none (__fish_complete_directories)' -d 'What programs learn'
 complete -c convertize -n $sets -l log -r -F -d 'A line for each connection'
 complete -c convertize -n $sets -l warn -d 'Name what can\'t be converted'
 complete -c convertize -n $sets -l library -r -F -d 'To preload'
@@ -94,7 +97,8 @@ complete -c convertize -n __convertize_is -l method -x -a 'preload supervise' -d
 complete -c convertize -n __convertize_is -l executable -r -F -d 'The file to run'
 complete -c convertize -n '__convertize_is; or __convertize_is check enable disable' -s q -l quiet -d 'No notes and warnings'
 complete -c convertize -n '__convertize_is; or __convertize_is enable' -l force -d 'In any case'
-complete -c convertize -n '__convertize_is check paths' -l json -d 'One JSON object'
+complete -c convertize -n '__convertize_is status top' -l watch -d 'Until q is typed'
+complete -c convertize -n '__convertize_is check paths status' -l json -d 'One JSON object'
 complete -c convertize -n '__convertize_is check' -l fix -d 'Print what mends it'
 complete -c convertize -n '__convertize_is check' -a --fix=run -d 'Run what mends it'
 complete -c convertize -n '__convertize_is enable disable list' -l user -d 'Own service manager'

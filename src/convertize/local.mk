@@ -10,7 +10,8 @@ libconvertize_la_SOURCES = \
 	src/convertize/options/command_line.c src/convertize/options/command_line.h \
 	src/convertize/options/conf.c src/convertize/options/conf.h \
 	src/convertize/run/library.c src/convertize/run/library.h \
-	src/convertize/run/wrapper.c src/convertize/run/wrapper.h
+	src/convertize/run/wrapper.c src/convertize/run/wrapper.h \
+	src/convertize/status/status_join.c src/convertize/status/status_print.c
 # the paths of the administrator's configuration, for messages, and of the library
 CONVERTIZE_CPPFLAGS = $(AM_CPPFLAGS) -DCONVERTIZE_SYSCONFDIR='"$(sysconfdir)"' -DLIBCONVERT_DIR='"$(pkglibdir)"'
 libconvertize_la_CPPFLAGS = $(CONVERTIZE_CPPFLAGS)
@@ -35,11 +36,15 @@ convertize_SOURCES = src/convertize/main.c \
 	src/convertize/paths/paths_command.c src/convertize/paths/paths_command.h \
 	src/convertize/paths/paths_print.c \
 	src/convertize/run/launch.c src/convertize/run/launch.h \
-	src/convertize/run/own_connects.c src/convertize/run/own_connects.h
+	src/convertize/run/own_connects.c src/convertize/run/own_connects.h \
+	src/convertize/status/screen.c \
+	src/convertize/status/status_command.c src/convertize/status/status.h \
+	src/convertize/status/status_notes.c \
+	src/convertize/status/status_sockets.c
 convertize_CPPFLAGS = $(CONVERTIZE_CPPFLAGS)
 convertize_CFLAGS = $(AM_CFLAGS) $(MNL_CFLAGS)
 convertize_LDFLAGS = $(AM_LDFLAGS) -pthread
 convertize_LDADD = libsupervise.la libengine.la libhost.la libpathskernel.la libpaths.la libconvertize.la libclient.la libcodec.la libcommon.la $(MNL_LIBS)
 dist_man_MANS += man/convertize.1 man/convertize.conf.5
 EXTRA_DIST += src/convertize/README.md src/convertize/check/README.md src/convertize/enable/README.md \
-	src/convertize/options/README.md src/convertize/paths/README.md src/convertize/run/README.md
+	src/convertize/options/README.md src/convertize/paths/README.md src/convertize/run/README.md src/convertize/status/README.md

@@ -8,6 +8,7 @@
 #include "convertize/options/conf.h"
 #include "convertize/paths/paths_command.h"
 #include "convertize/run/launch.h"
+#include "convertize/status/status.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,6 +48,9 @@ int main(int argc, char *argv[])
 		return session_environment(&options);
 	case COMMAND_PATHS:
 		return paths(&options);
+	case COMMAND_STATUS:
+	case COMMAND_TOP:
+		return status(&options);
 	default:
 		return load_defaults(&options) ? launch(&options) : STATUS_NOT_RUN;
 	}

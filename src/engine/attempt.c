@@ -36,7 +36,8 @@ void dial_note(const struct dial *dial)
 		.server = dial->server,
 		.converter = attempt->addr,
 		.flags = (attempt->syn_data ? NOTE_SYN_DATA : 0) | (dial->early_len ? NOTE_EARLY_DATA : 0) |
-			 (attempt->ask_silent ? NOTE_SILENT : 0) | (dial->start.placed ? NOTE_PLACED : 0) | (dial->start.moves ? NOTE_MOVED : 0),
+			 (attempt->ask_silent ? NOTE_SILENT : 0) | (dial->start.placed ? NOTE_PLACED : 0) | (dial->start.moves ? NOTE_MOVED : 0) |
+			 (dial->start.placed && dial_host.settings->paths.count ? NOTE_ORDERED : 0),
 		.connect_ms = (uint32_t)((dial_host.clock() - dial->started) / CLOCK_NS_PER_MS),
 	};
 

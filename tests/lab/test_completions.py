@@ -19,7 +19,7 @@ from convertlab import check, equal, long, main, need, waits
 from convertlab.build import SRCDIR, Build
 
 COMPLETIONS = os.path.join(SRCDIR, "contrib/completions")
-COMMANDS = ("", "check", "enable", "disable", "list", "environment", "paths")
+COMMANDS = ("", "check", "enable", "disable", "list", "environment", "paths", "status", "top")
 UNITS = ("apache.service", "nginx.service", "postfix@.service")
 OPTION = re.compile(r"--[a-z][a-z0-9-]*")
 

@@ -22,6 +22,7 @@
 	"       convertize enable|disable --session [OPTION]...\n" \
 	"       convertize list [OPTION]...\n" \
 	"       convertize environment [OPTION]...\n" \
+	"       convertize status [--watch | --json] [OPTION]...\n" \
 	"       convertize paths [--manage | --once | --remove] [OPTION]...\n"
 
 /* Commands that use the settings of libconvert.so. */
@@ -29,6 +30,7 @@
 /* Commands that ask converters. */
 #define ASKS (SETS | SCOPE(COMMAND_PATHS))
 #define PATHS SCOPE(COMMAND_PATHS)
+#define SHOWS (SCOPE(COMMAND_STATUS) | SCOPE(COMMAND_TOP))
 #define UNITS (SCOPE(COMMAND_ENABLE) | SCOPE(COMMAND_DISABLE) | SCOPE(COMMAND_LIST))
 
 const char *const command_names[] = {
@@ -39,6 +41,8 @@ const char *const command_names[] = {
 	[COMMAND_LIST] = "list",
 	[COMMAND_ENVIRONMENT] = "environment",
 	[COMMAND_PATHS] = "paths",
+	[COMMAND_STATUS] = "status",
+	[COMMAND_TOP] = "top",
 	[COMMAND_HELP] = "help",
 	[COMMAND_VERSION] = "version",
 };
@@ -48,9 +52,9 @@ const struct option_row option_table[] = {
 	[OPTION_CONVERTER] = { "converter", "ADDR[:PORT]",
 		"a converter's address or name; repeatable: the first\n"
 		"usable one is used",
-		ASKS, "CONVERT_ADDR", NULL, true },
+		ASKS | SHOWS, "CONVERT_ADDR", NULL, true },
 	[OPTION_PORT] = { "port", "PORT",
-		"the port of converters without one", ASKS,
+		"the port of converters without one", ASKS | SHOWS,
 		"CONVERT_PORT", NULL, false },
 	[OPTION_BYPASS] = { "bypass", "RULES",
 		"destinations to connect to directly, such as\n"
@@ -87,7 +91,7 @@ const struct option_row option_table[] = {
 		SETS, "CONVERT_SILENCE", NULL, false },
 	[OPTION_CACHE] = { "cache", "DIRECTORY|none",
 		"where this user's programs share what they learn",
-		SETS, "CONVERT_CACHE", NULL, false },
+		SETS | SHOWS, "CONVERT_CACHE", NULL, false },
 	[OPTION_LOG] = { "log", "FILE",
 		"log a line for each connection; - is standard error",
 		SETS, "CONVERT_LOG", NULL, false },
@@ -117,7 +121,7 @@ const struct option_row option_table[] = {
 		"can't be converted",
 		SCOPE(COMMAND_RUN) | SCOPE(COMMAND_ENABLE), NULL, NULL, false },
 	[OPTION_JSON] = { "json", NULL,
-		"check, paths: print a JSON object", SCOPE(COMMAND_CHECK) | PATHS, NULL, NULL,
+		"check, paths, status: print a JSON object", SCOPE(COMMAND_CHECK) | PATHS | SCOPE(COMMAND_STATUS), NULL, NULL,
 		false },
 	[OPTION_FIX] = { "fix", "[=run]",
 		"check: print the commands that mend what is wrong;\n"
@@ -136,6 +140,8 @@ const struct option_row option_table[] = {
 	[OPTION_SHELL] = { "shell", NULL,
 		"environment: print commands for a shell",
 		SCOPE(COMMAND_ENVIRONMENT), NULL, NULL, false },
+	[OPTION_WATCH] = { "watch", NULL,
+		"status: show them until q is typed (convertize top)", SHOWS, NULL, NULL, false },
 	[OPTION_MANAGE] = { "manage", NULL,
 		"paths: keep endpoints, rules and tables right until\n"
 		"stopped",
@@ -202,7 +208,7 @@ static void print_help(void)
 {
 	printf(SYNOPSIS
 	       "Run a program over Multipath TCP, through an RFC 8803 converter; test whether\n"
-	       "that works; convert services and login sessions; show and manage networks.\n\n");
+	       "that works; convert services and login sessions; show connections; manage networks.\n\n");
 	for (int i = 0; i < OPTION_COUNT; i++) {
 		const char *argument = option_table[i].argument, *text = option_table[i].help;
 		const char *line_end;
@@ -292,6 +298,9 @@ static enum options_result parse_option(struct options *options, enum option_id 
 		break;
 	case OPTION_SHELL:
 		options->shell = true;
+		break;
+	case OPTION_WATCH:
+		options->watch = true;
 		break;
 	case OPTION_MANAGE:
 		options->manage = true;
@@ -485,8 +494,7 @@ static enum options_result check_words(const struct options *options)
 		return usage("paths: --manage, --once and --remove are different things; say one of them");
 	if (options->command == COMMAND_PATHS && options->dry_run && !options->manage && !options->once && !options->remove)
 		return usage("paths: without --manage, --once or --remove nothing is changed anyway; leave --dry-run out");
-	if ((options->command == COMMAND_LIST || options->command == COMMAND_ENVIRONMENT || options->command == COMMAND_PATHS) &&
-	    options->units)
+	if (SCOPE(options->command) & (SCOPE(COMMAND_LIST) | SCOPE(COMMAND_ENVIRONMENT) | PATHS | SHOWS) && options->units)
 		return usage("%s: \"%s\" is one word too many; it takes options only", name, options->units[0]);
 	return OPTIONS_RUN;
 }

@@ -37,6 +37,7 @@ enum option_id {
 	OPTION_SESSION,
 	OPTION_DRY_RUN,
 	OPTION_SHELL,
+	OPTION_WATCH,
 	OPTION_MANAGE,
 	OPTION_ONCE,
 	OPTION_REMOVE,
@@ -59,6 +60,8 @@ enum command {
 	COMMAND_LIST,
 	COMMAND_ENVIRONMENT,
 	COMMAND_PATHS,
+	COMMAND_STATUS,
+	COMMAND_TOP,
 	COMMAND_HELP,
 	COMMAND_VERSION,
 	COMMAND_COUNT
@@ -129,6 +132,7 @@ struct options {
 	bool session;        /* login sessions, not units */
 	bool dry_run;        /* print files and commands, and change nothing */
 	bool shell;          /* print commands for a shell */
+	bool watch;          /* show connections until stopped */
 	bool manage, once, remove; /* the task of "paths"; none: show the networks */
 	uint64_t given;      /* a bit for each option of the command line: see options_has() */
 	struct options_origin origin[OPTION_COUNT];

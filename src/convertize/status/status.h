@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * status.h - "convertize status": the connections of this host that are converted, or go directly, now
+ *
+ * Each look has four parts: the sockets of this network namespace, by sock_diag(7); the notes of programs, by their sockets' cookies
+ * (client/notes.h); the processes that hold the sockets, by inode; and the networks of the sockets' addresses. A subflow has the inode of
+ * its Multipath TCP connection, and no privilege is needed to see that. Rates come from two looks.
+ */
+#ifndef CONVERTIZE_STATUS_H
+#define CONVERTIZE_STATUS_H
+
+#include "client/notes.h"
+#include "client/settings.h"
+#include "convertize/options/command_line.h"
+
+#include <net/if.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+/* --- the parts --- */
+
+/* A socket with a connection. */
+struct status_socket {
+	uint64_t cookie;
+	uint32_t inode;
+	uid_t uid;
+	bool mptcp;              /* a Multipath TCP connection; its subflows are sockets of their own */
+	union sockaddr_ip local, peer;
+	uint64_t received, sent; /* bytes; sent: those that the peer has acknowledged; 0 for a Multipath TCP connection */
+};
+
+struct status_sockets {
+	struct status_socket *list;
+	size_t count, room;
+	int64_t read; /* CLOCK_MONOTONIC in ns */
+};
+
+/* A note, and the user in whose cache it is. */
+struct status_note {
+	struct note note;
+	uid_t owner;
+};
+
+struct status_notes {
+	struct status_note *list;
+	size_t count, room;
+};
+
+#define STATUS_PROGRAM_MAX 64
+
+/* The process that holds a socket. */
+struct status_owner {
+	uint32_t inode;
+	pid_t pid; /* 0: not found: the process hides its descriptors, say */
+	char program[STATUS_PROGRAM_MAX];
+};
+
+/* The network that an address of this host belongs to. */
+struct status_home {
+	union sockaddr_ip address; /* port 0 */
+	char device[IF_NAMESIZE];
+};
+
+#define STATUS_CONVERTERS_MAX 8
+
+struct status_parts {
+	struct status_sockets sockets;
+	struct status_owner *owners; /* of the sockets that are to be shown, by inode */
+	size_t owner_count;
+	struct status_notes notes;
+	struct status_home *homes;
+	size_t home_count;
+	union sockaddr_ip converters[STATUS_CONVERTERS_MAX]; /* of this user's settings, for connections without a note */
+	size_t converter_count;
+	uid_t user;
+	bool all; /* show the connections of all users */
+};
+
+/* --- the whole --- */
+
+/* The bytes of a connection, or of all, over one network. */
+struct status_flow {
+	char device[IF_NAMESIZE]; /* or the address, if no device has it any more */
+	size_t subflows;
+	uint64_t received, sent;
+	uint64_t received_rate, sent_rate; /* bytes a second */
+};
+
+#define STATUS_FLOWS_MAX 8
+
+struct status_connection {
+	const struct status_socket *socket;
+	const struct note *note; /* NULL: there is none */
+	bool direct;
+	const struct status_owner *owner; /* NULL: not found */
+	struct status_flow flows[STATUS_FLOWS_MAX];
+	size_t flow_count;
+};
+
+struct status_view {
+	struct status_connection *list; /* points into the parts; converted ones first, then the oldest first */
+	size_t count, converted;
+	struct status_flow sums[STATUS_FLOWS_MAX]; /* of the converted connections */
+	size_t sum_count;
+	int64_t interval_ms; /* between the two looks that the rates are from; 0: there was only one */
+	bool all;
+};
+
+/*
+ * status_join() - make the view of the parts
+ * @before: the sockets of an earlier look, for the rates; NULL: there is none
+ * Returns false if memory runs out. status_view_fini() frees the view, and the parts must stay until then.
+ */
+bool status_join(struct status_view *out, const struct status_parts *parts, const struct status_sockets *before);
+void status_view_fini(struct status_view *view);
+
+/* Writes how a connection began, as an English phrase. */
+#define STATUS_BEGAN_MAX 256
+const char *status_began(const struct status_connection *connection, char buf[static STATUS_BEGAN_MAX]);
+
+/* --- from the kernel and the file system --- */
+
+/* Reads the connections of this network namespace. Returns 0 or -errno. */
+int status_sockets_read(struct status_sockets *out);
+
+/* Finds the addresses of this host and their networks. Returns 0 or -errno. */
+int status_homes_read(struct status_parts *out);
+
+/* Finds the process of each socket of parts->user, or of all users. Returns false if memory runs out. */
+bool status_owners_find(struct status_parts *parts);
+
+/*
+ * status_notes_read() - read the notes of all users whose caches this user may read
+ * @settings: name this user's own cache. Reads also the caches that parts->owners have in their environment (CONVERT_CACHE).
+ */
+void status_notes_read(struct status_parts *parts, const struct settings *settings);
+
+/* --- the command --- */
+
+/* Writes the view for people, in lines of @width columns, with @colours; or as a JSON object. */
+void status_print(FILE *out, const struct status_view *view, unsigned int width, bool colours);
+void status_print_json(FILE *out, const struct status_view *view);
+
+/* status() - run "convertize status"; returns the exit status */
+int status(struct options *options);
+
+/*
+ * screen_run() - show text on the terminal again and again, until q, Ctrl-C or a signal ends it; leaves the terminal as it was
+ * @draw: writes the text, of @width columns; @interval_ms: between two calls
+ */
+void screen_run(void (*draw)(FILE *out, unsigned int width, void *arg), void *arg, int interval_ms);
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* status_join.c - joins sockets, notes and networks to connections, with rates and sums (no I/O) */
+#include "config.h"
+
+#include "convertize/status/status.h"
+
+#include "common/clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Finds the youngest note about the socket, in the cache of its user. */
+static const struct note *note_of(const struct status_notes *notes, const struct status_socket *socket)
+{
+	const struct note *found = NULL;
+
+	for (size_t i = 0; i < notes->count; i++) {
+		const struct status_note *one = &notes->list[i];
+
+		/* root's programs may make connections for others */
+		if (one->note.cookie == socket->cookie && (one->owner == socket->uid || one->owner == 0) &&
+		    (!found || one->note.noted > found->noted))
+			found = &one->note;
+	}
+	return found;
+}
+
+/* Does the socket lead to a converter that this user's settings, or a note, name? */
+static bool leads_to_converter(const struct status_parts *parts, const struct status_socket *socket)
+{
+	for (size_t i = 0; i < parts->converter_count; i++)
+		if (sockaddr_ip_equal(&parts->converters[i], &socket->peer))
+			return true;
+	for (size_t i = 0; i < parts->notes.count; i++)
+		if (sockaddr_ip_equal(&parts->notes.list[i].note.converter, &socket->peer))
+			return true;
+	return false;
+}
+
+static const struct status_socket *socket_of(const struct status_sockets *sockets, uint64_t cookie)
+{
+	for (size_t i = 0; sockets && i < sockets->count; i++)
+		if (sockets->list[i].cookie == cookie)
+			return &sockets->list[i];
+	return NULL;
+}
+
+/* Is the TCP socket a subflow of a Multipath TCP connection? That has the same inode. */
+static bool is_subflow(const struct status_sockets *sockets, const struct status_socket *socket)
+{
+	for (size_t i = 0; i < sockets->count; i++)
+		if (sockets->list[i].mptcp && sockets->list[i].inode == socket->inode)
+			return true;
+	return false;
+}
+
+/* Returns the flow over the network, or a new one; the last one if there is no room. */
+static struct status_flow *flow_of(struct status_flow flows[static STATUS_FLOWS_MAX], size_t *count, const char *device)
+{
+	for (size_t i = 0; i < *count; i++)
+		if (strcmp(flows[i].device, device) == 0)
+			return &flows[i];
+	if (*count == STATUS_FLOWS_MAX)
+		return &flows[STATUS_FLOWS_MAX - 1];
+	flows[*count] = (struct status_flow){ .subflows = 0 };
+	strcpy(flows[*count].device, device);
+	return &flows[(*count)++];
+}
+
+static const char *device_of(const struct status_parts *parts, const union sockaddr_ip *local)
+{
+	for (size_t i = 0; i < parts->home_count; i++)
+		if (sockaddr_ip_equal(&parts->homes[i].address, local))
+			return parts->homes[i].device;
+	return "gone";
+}
+
+static const struct status_owner *owner_of(const struct status_parts *parts, uint32_t inode)
+{
+	for (size_t i = 0; i < parts->owner_count; i++)
+		if (parts->owners[i].inode == inode && parts->owners[i].pid)
+			return &parts->owners[i];
+	return NULL;
+}
+
+static uint64_t rate(uint64_t now, uint64_t before, int64_t ms)
+{
+	return now > before && ms > 0 ? (now - before) * 1000 / (uint64_t)ms : 0;
+}
+
+/* Adds the bytes of a TCP socket to its connection. A socket that is new since the last look has carried all its bytes since then. */
+static void add_bytes(struct status_connection *connection, const struct status_parts *parts, const struct status_socket *socket,
+		      const struct status_sockets *before, int64_t ms)
+{
+	struct status_flow *flow = flow_of(connection->flows, &connection->flow_count, device_of(parts, &socket->local));
+	const struct status_socket *earlier = socket_of(before, socket->cookie);
+
+	flow->subflows++;
+	flow->received += socket->received;
+	flow->sent += socket->sent;
+	flow->received_rate += rate(socket->received, earlier ? earlier->received : 0, ms);
+	flow->sent_rate += rate(socket->sent, earlier ? earlier->sent : 0, ms);
+}
+
+static void add_to_sums(struct status_view *view, const struct status_connection *connection)
+{
+	for (size_t i = 0; i < connection->flow_count; i++) {
+		const struct status_flow *flow = &connection->flows[i];
+		struct status_flow *sum = flow_of(view->sums, &view->sum_count, flow->device);
+
+		sum->subflows += flow->subflows;
+		sum->received += flow->received;
+		sum->sent += flow->sent;
+		sum->received_rate += flow->received_rate;
+		sum->sent_rate += flow->sent_rate;
+	}
+}
+
+/* Orders networks by name: the kernel has its sockets in another order at each look. */
+static int compare_flows(const void *a, const void *b)
+{
+	const struct status_flow *one = a, *other = b;
+
+	return strcmp(one->device, other->device);
+}
+
+/* Orders converted connections before direct ones, and the oldest first; those without a note come last. */
+static int compare(const void *a, const void *b)
+{
+	const struct status_connection *one = a, *other = b;
+	const int64_t first = one->note ? one->note->noted : INT64_MAX, second = other->note ? other->note->noted : INT64_MAX;
+
+	if (one->direct != other->direct)
+		return one->direct ? 1 : -1;
+	if (first != second)
+		return first < second ? -1 : 1;
+	return one->socket->cookie < other->socket->cookie ? -1 : 1;
+}
+
+bool status_join(struct status_view *out, const struct status_parts *parts, const struct status_sockets *before)
+{
+	const struct status_sockets *sockets = &parts->sockets;
+
+	*out = (struct status_view){ .all = parts->all, .list = calloc(sockets->count + 1, sizeof(*out->list)) };
+	if (!out->list)
+		return false;
+	out->interval_ms = before ? (sockets->read - before->read) / CLOCK_NS_PER_MS : 0;
+	for (size_t i = 0; i < sockets->count; i++) {
+		const struct status_socket *socket = &sockets->list[i];
+		struct status_connection *connection = &out->list[out->count];
+		const struct note *note;
+
+		if ((!parts->all && socket->uid != parts->user) || (!socket->mptcp && is_subflow(sockets, socket)))
+			continue;
+		note = note_of(&parts->notes, socket);
+		if (!note && !leads_to_converter(parts, socket))
+			continue;
+		*connection = (struct status_connection){ .socket = socket, .note = note, .direct = note && note->flags & NOTE_DIRECT,
+							  .owner = owner_of(parts, socket->inode) };
+		for (size_t j = 0; j < sockets->count; j++)
+			if (!sockets->list[j].mptcp && (socket == &sockets->list[j] || (socket->mptcp && sockets->list[j].inode == socket->inode)))
+				add_bytes(connection, parts, &sockets->list[j], before, out->interval_ms);
+		qsort(connection->flows, connection->flow_count, sizeof(connection->flows[0]), compare_flows);
+		out->count++;
+		out->converted += !connection->direct;
+		if (!connection->direct)
+			add_to_sums(out, connection);
+	}
+	qsort(out->sums, out->sum_count, sizeof(out->sums[0]), compare_flows);
+	qsort(out->list, out->count, sizeof(*out->list), compare);
+	return true;
+}
+
+void status_view_fini(struct status_view *view)
+{
+	free(view->list);
+	view->list = NULL;
+}
+
+const char *status_began(const struct status_connection *connection, char buf[static STATUS_BEGAN_MAX])
+{
+	const struct note *note = connection->note;
+	const unsigned int flags = note ? note->flags : 0;
+	const char *where = flags & NOTE_MOVED	 ? "began anew on another network, since the first was silent or refused it" :
+			    flags & NOTE_ORDERED ? "began on the network that CONVERT_PATHS prefers" :
+			    flags & NOTE_PLACED	 ? "began on another network, since the usual one was silent" :
+						   "began normally";
+
+	if (!note)
+		return strcpy(buf, "no note says how it began and where it leads");
+	if (flags & NOTE_DIRECT) {
+		snprintf(buf, STATUS_BEGAN_MAX, "directly: %s", note->reason);
+		return buf;
+	}
+	snprintf(buf, STATUS_BEGAN_MAX, "%s, connected after %u ms, request %s%s%s%s", where, note->connect_ms,
+		 flags & NOTE_SYN_DATA ? "in the SYN" : "behind the handshake", flags & NOTE_EARLY_DATA ? " with early data" : "",
+		 flags & NOTE_SILENT ? ", without a response" : "", connection->socket->mptcp ? "" : ", over plain TCP");
+	return buf;
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* status_print.c - prints the connections of "convertize status", for people or as a JSON object */
+#include "config.h"
+
+#include "convertize/status/status.h"
+
+#include "common/columns.h"
+#include "common/quote.h"
+
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INDENT 4
+#define BOLD "\x1b[1m"
+#define YELLOW "\x1b[33m"
+#define PLAIN "\x1b[0m"
+
+struct page {
+	FILE *out;
+	unsigned int width;
+	bool colours;
+};
+
+/* Writes a line, broken where need be, in a colour. */
+__attribute__((format(printf, 4, 5)))
+static void put_line(const struct page *page, const char *colour, unsigned int indent, const char *format, ...)
+{
+	char *text = NULL;
+	va_list args;
+
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0)
+		text = NULL;
+	va_end(args);
+	if (page->colours && colour)
+		fputs(colour, page->out);
+	fprintf(page->out, "%*s", (int)indent, "");
+	columns_wrap(page->out, text ? text : "", page->width, indent, INDENT, "");
+	if (page->colours && colour)
+		fputs(PLAIN, page->out);
+	free(text);
+}
+
+static const char *user_name(uid_t uid)
+{
+	static char number[16];
+	const struct passwd *user = getpwuid(uid);
+
+	snprintf(number, sizeof(number), "%u", (unsigned int)uid);
+	return user ? user->pw_name : number;
+}
+
+/* Returns the seconds since the note was left. */
+static int64_t age_of(const struct note *note)
+{
+	int64_t ms = cache_now() - note->noted;
+
+	return ms > 0 ? ms / 1000 : 0;
+}
+
+static void put_flow(const struct page *page, const struct status_flow *flow)
+{
+	char in[AMOUNT_MAX], in_rate[AMOUNT_MAX], out[AMOUNT_MAX], out_rate[AMOUNT_MAX];
+
+	put_line(page, NULL, INDENT, "%-15s  in %9s %9s/s  out %9s %9s/s", flow->device, amount_of_bytes(flow->received, in),
+		 amount_of_bytes(flow->received_rate, in_rate), amount_of_bytes(flow->sent, out), amount_of_bytes(flow->sent_rate, out_rate));
+}
+
+static void put_connection(const struct page *page, const struct status_connection *connection)
+{
+	const struct note *note = connection->note;
+	char to[SOCKADDR_STRLEN], by[SOCKADDR_STRLEN], client[SOCKADDR_STRLEN], age[AMOUNT_MAX], began[STATUS_BEGAN_MAX];
+	const bool moved = note && note->flags & (NOTE_MOVED | NOTE_PLACED) && !(note->flags & NOTE_ORDERED);
+
+	put_line(page, BOLD, 0, "%s[%d] of %s%s%s to %s%s%s%s%s", connection->owner ? connection->owner->program : "?", connection->owner ? (int)connection->owner->pid : 0,
+		 user_name(connection->socket->uid), note && note->client.sa.sa_family ? " for " : "",
+		 note && note->client.sa.sa_family ? sockaddr_ip_format(&note->client, client) : "",
+		 note ? sockaddr_ip_format(&note->server, to) : "an unknown server", connection->direct ? "" : ", by ",
+		 connection->direct ? "" : sockaddr_ip_format(&connection->socket->peer, by), note ? ", " : "",
+		 note ? amount_of_time(age_of(note), age) : "");
+	for (size_t i = 0; i < connection->flow_count; i++)
+		put_flow(page, &connection->flows[i]);
+	if (!connection->flow_count)
+		put_line(page, YELLOW, INDENT, "no network carries it now");
+	put_line(page, moved ? YELLOW : NULL, INDENT, "%s", status_began(connection, began));
+}
+
+void status_print(FILE *out, const struct status_view *view, unsigned int width, bool colours)
+{
+	const struct page page = { out, width, colours };
+	const size_t direct = view->count - view->converted;
+
+	put_line(&page, NULL, 0, "%zu connection%s converted, %zu known to go directly; %s", view->converted, view->converted == 1 ? "" : "s", direct,
+		 view->all ? "of all users" : "only yours: root sees all");
+	for (size_t i = 0; i < view->count; i++)
+		put_connection(&page, &view->list[i]);
+	if (view->sum_count)
+		put_line(&page, BOLD, 0, "All open converted connections");
+	for (size_t i = 0; i < view->sum_count; i++)
+		put_flow(&page, &view->sums[i]);
+}
+
+/* --- JSON ------------------------------------------------------------------------------- */
+
+static void put_string(FILE *out, const char *name, const char *value)
+{
+	fprintf(out, "\"%s\": ", name);
+	if (value)
+		json_string(out, value);
+	else
+		fputs("null", out);
+	fputs(", ", out);
+}
+
+static void put_address(FILE *out, const char *name, const union sockaddr_ip *address)
+{
+	char text[SOCKADDR_STRLEN];
+
+	put_string(out, name, address && address->sa.sa_family ? sockaddr_ip_format(address, text) : NULL);
+}
+
+/* Writes an array of the flows. */
+static void put_flows(FILE *out, const struct status_flow *flows, size_t count)
+{
+	fputs("\"networks\": [", out);
+	for (size_t i = 0; i < count; i++) {
+		fprintf(out, "%s{", i ? ", " : "");
+		put_string(out, "device", flows[i].device);
+		fprintf(out, "\"subflows\": %zu, \"received\": %" PRIu64 ", \"sent\": %" PRIu64 ", \"received_rate\": %" PRIu64
+			", \"sent_rate\": %" PRIu64 "}", flows[i].subflows, flows[i].received, flows[i].sent, flows[i].received_rate, flows[i].sent_rate);
+	}
+	fputc(']', out);
+}
+
+static void put_object(FILE *out, const struct status_connection *connection)
+{
+	static const struct {
+		unsigned int flag;
+		const char *name;
+	} names[] = { { NOTE_SYN_DATA, "syn-data" }, { NOTE_EARLY_DATA, "early-data" }, { NOTE_SILENT, "silent" },
+		      { NOTE_PLACED, "other-network" }, { NOTE_ORDERED, "ordered" }, { NOTE_MOVED, "anew" } };
+	const struct note *note = connection->note;
+	const char *separator = "";
+
+	fputc('{', out);
+	put_string(out, "program", connection->owner ? connection->owner->program : NULL);
+	fprintf(out, "\"pid\": %d, ", connection->owner ? (int)connection->owner->pid : 0);
+	put_string(out, "user", user_name(connection->socket->uid));
+	put_address(out, "client", note ? &note->client : NULL);
+	put_address(out, "server", note ? &note->server : NULL);
+	put_address(out, "converter", connection->direct ? NULL : &connection->socket->peer);
+	put_string(out, "direct", connection->direct ? note->reason : NULL);
+	fprintf(out, "\"mptcp\": %s, ", connection->socket->mptcp ? "true" : "false");
+	if (note)
+		fprintf(out, "\"age_s\": %" PRId64 ", \"connect_ms\": %u, ", age_of(note), note->connect_ms);
+	else
+		fputs("\"age_s\": null, \"connect_ms\": null, ", out);
+	fputs("\"began\": [", out);
+	for (size_t i = 0; note && i < sizeof(names) / sizeof(names[0]); i++)
+		if (note->flags & names[i].flag) {
+			fprintf(out, "%s\"%s\"", separator, names[i].name);
+			separator = ", ";
+		}
+	fputs("], ", out);
+	put_flows(out, connection->flows, connection->flow_count);
+	fputc('}', out);
+}
+
+void status_print_json(FILE *out, const struct status_view *view)
+{
+	fprintf(out, "{\"users\": \"%s\", \"interval_ms\": %" PRId64 ", \"connections\": [", view->all ? "all" : "own", view->interval_ms);
+	for (size_t i = 0; i < view->count; i++) {
+		fputs(i ? ",\n " : "\n ", out);
+		put_object(out, &view->list[i]);
+	}
+	fputs("],\n ", out);
+	put_flows(out, view->sums, view->sum_count);
+	fputs("}\n", out);
+}

@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_convertize_status.py - "convertize status": what is converted now, by whom, to which server, over which network
+
+Real programs have connections open, preloaded and supervised; the status is asked for by their user, another user, and root."""
+import contextlib
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import termios
+
+from convertlab import Lab, Link, check, equal, main, wait_until
+from convertlab.paths import BULK
+
+NOBODY = 65534
+COLUMNS = 80
+# Connects, says so, sends the bytes that it is told, and waits for a byte
+CLIENT = """
+import socket, sys
+sock = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+print("connected", flush=True)
+if len(sys.argv) > 3:
+    sock.sendall(b"put %d\\n" % int(sys.argv[3]) + b"x" * int(sys.argv[3]))
+    sock.recv(1)
+    print("done", flush=True)
+sys.stdin.readline()
+"""
+
+
+@contextlib.contextmanager
+def two_networks():
+    """Wifi has the default route; a converter, and a server that takes bytes at port 6000."""
+    with Lab(wifi=Link(delay_ms=5, rate_mbit=50), lte=Link(delay_ms=10, rate_mbit=50), core=Link(delay_ms=1)) as lab:
+        lab.convertd()
+        lab.start_listening(lab.server, ["python3", BULK, "serve", "tcp", 6000], 6000)
+        yield lab
+
+
+class Runs:
+    """Programs with a connection, each until it is told to end."""
+
+    def __init__(self, lab, directory):
+        self._lab = lab
+        self.env = {**lab.converted(CONVERT_CACHE=directory), "LD_PRELOAD": ""}
+        os.makedirs(directory, mode=0o700, exist_ok=True)
+
+    def begin(self, *words, method="preload", wrapper=(), size=0, **env):
+        """Starts one and waits until it is connected, and has sent its bytes."""
+        command = [*wrapper, self._lab.build.program("convertize"), "--config", "none", "--method", method, "python3", "-c", CLIENT,
+                   *(words or (self._lab.server.addr4, 6000)), *([size] if size else [])]
+        process = self._lab.client.popen(command, name="program", stdin=-1, env={**self.env, **env})
+        process.wait_log("done" if size else "connected", 20)
+        return process
+
+
+def ask(lab, *words, wrapper=(), text=False, env=None, check=True):  # pylint: disable=redefined-outer-name
+    result = lab.client.run([*wrapper, lab.build.program("convertize"), "status", "--config", "none", *([] if text else ["--json"]), *words],
+                            env=env, check=check)
+    return result.stdout if text else json.loads(result.stdout)
+
+
+def test_programs_servers_networks():
+    """A preloaded and a supervised program, one that goes directly, and the bytes of each network."""
+    with two_networks() as lab:
+        runs = Runs(lab, os.path.join(lab.directory, "cache"))
+        first = runs.begin(size=2000000)
+        second = runs.begin(lab.server.addr6, 6000, method="supervise")
+        direct = runs.begin(CONVERT_BYPASS=lab.server.addr4)
+        found = ask(lab)
+        equal((found["users"], len(found["connections"])), ("all", 3), found)
+        one, two, three = found["connections"]
+        equal((one["program"], one["pid"], one["user"], one["server"], one["converter"], one["direct"], one["mptcp"], one["client"]),
+              ("python3", first.pid, "root", "%s:6000" % lab.server.addr4, "%s:1234" % lab.converter.addr4, None, True, None), "the preloaded one")
+        equal((two["server"], two["mptcp"], two["direct"]), ("[%s]:6000" % lab.server.addr6, True, None), "the supervised one")
+        check(two["pid"] in [second.pid, *second.children()] or two["program"] == "python3", two)
+        equal((three["server"], three["converter"], three["direct"], three["mptcp"], three["pid"]),
+              ("%s:6000" % lab.server.addr4, None, "CONVERT_BYPASS says so", False, direct.pid), "the direct one")
+        check(0 <= one["age_s"] < 60 and 10 <= one["connect_ms"] < 5000, one)
+        networks = {network["device"]: network for network in one["networks"]}
+        equal(sorted(networks), ["lte", "wifi"], "networks")
+        sent = sum(network["sent"] for network in networks.values())
+        check(2000000 <= sent < 2200000 and all(network["sent"] > 100000 for network in networks.values()), networks)
+        sums = {network["device"]: network for network in found["networks"]}
+        equal({name: sums[name]["subflows"] for name in sums}, {"wifi": 2, "lte": 2}, "subflows of all")
+        check(sums["lte"]["sent"] >= networks["lte"]["sent"], sums)
+        text = ask(lab, text=True)
+        equal([line for line in text.splitlines() if len(line) > COLUMNS], [], "lines that are too long")
+        check("\x1b" not in text and text.startswith("2 connections converted, 1 known to go directly; of all users"), text)
+        check("python3[%d] of root to %s:6000, by %s:1234" % (first.pid, lab.server.addr4, lab.converter.addr4) in text and
+              "began normally, connected after" in text and "directly: CONVERT_BYPASS says so" in text, text)
+        for process in (first, second, direct):
+            process.stdin.close()
+            equal(process.wait(20), 0, "its end")
+        wait_until(lambda: not ask(lab)["connections"], 20, "the end of the connections")
+
+
+def test_users():
+    """A user sees their own connections with everything about them, though they have no privilege; and nobody else's."""
+    with two_networks() as lab:
+        wrapper = ("setpriv", "--reuid", NOBODY, "--clear-groups", "--bounding-set", "-all", "--inh-caps", "-all")
+        theirs = os.path.join("/dev/shm", "libconvert-test-%d" % os.getpid())
+        os.makedirs(theirs, mode=0o700)
+        os.chown(theirs, NOBODY, -1)
+        try:
+            mine = Runs(lab, os.path.join(lab.directory, "cache")).begin()
+            other = Runs(lab, theirs).begin(wrapper=wrapper, size=500000, CONVERT_LOG="")
+            found = ask(lab, wrapper=wrapper)
+            equal((found["users"], [one["pid"] for one in found["connections"]]), ("own", [other.pid]), found)
+            equal(found["connections"][0]["server"], "%s:6000" % lab.server.addr4, "its server")
+            equal(sorted(network["device"] for network in found["connections"][0]["networks"]), ["lte", "wifi"], "its networks")
+            check("only yours: root sees all" in ask(lab, text=True, wrapper=wrapper), "what it says")
+            equal(sorted(one["pid"] for one in ask(lab)["connections"]), sorted([mine.pid, other.pid]), "what root sees")
+        finally:
+            os.unlink(os.path.join(theirs, "libconvert-cache-3"))
+            os.rmdir(theirs)
+
+
+def test_without_a_note():
+    """Where programs keep no cache, the converter tells that a connection is converted; not where it leads."""
+    with two_networks() as lab:
+        process = Runs(lab, os.path.join(lab.directory, "cache")).begin(CONVERT_CACHE="none")
+        equal(ask(lab)["connections"], [], "without the converter")
+        found, = ask(lab, "--converter", lab.converter.addr4)["connections"]
+        equal((found["pid"], found["server"], found["age_s"], len(found["networks"])), (process.pid, None, None, 2), found)
+        text = ask(lab, "--converter", lab.converter.addr4, text=True)
+        check("to an unknown server, by %s:1234" % lab.converter.addr4 in text and "no note says" in text, text)
+
+
+def test_another_network():
+    """What began on another network, since the usual one was silent, says so."""
+    with two_networks() as lab:
+        lab.wifi.down()
+        Runs(lab, os.path.join(lab.directory, "cache")).begin()
+        found, = ask(lab)["connections"]
+        check("anew" in found["began"] or "other-network" in found["began"], found)
+        equal([network["device"] for network in found["networks"] if network["received"] or network["sent"]], ["lte"], "its networks")
+        check("another network, since the" in re.sub(r"\s+", " ", ask(lab, text=True)), "its text")
+
+
+class Terminal:
+    """The client's "convertize top" at a terminal of 80 columns."""
+
+    def __init__(self, lab, *words):
+        self._fd, side = pty.openpty()
+        fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
+        self.before = termios.tcgetattr(side)
+        self._side = side
+        self.shown = b""
+        self.process = lab.client.popen([lab.build.program("convertize"), "--config", "none", *words] if words else
+                                        [lab.build.program("convertize"), "top", "--config", "none"], stdin=side, stdout=side, stderr=side,
+                                        env={"TERM": "xterm"}, start_new_session=True)
+
+    def reads(self, text, times=1):
+        """Reads until the text was shown that often."""
+        def there():
+            if select.select([self._fd], [], [], 0)[0]:
+                self.shown += os.read(self._fd, 65536)
+            return self.shown.count(text) >= times
+        wait_until(there, 20, "%r on the terminal" % text)
+
+    def keys(self, keys):
+        os.write(self._fd, keys)
+
+    def ends(self):
+        status = self.process.wait(10)
+        self.reads(b"\x1b[?1049l")
+        return status, termios.tcgetattr(self._side) == self.before
+
+    def close(self):
+        os.close(self._fd)
+        os.close(self._side)
+
+
+def test_at_a_terminal():
+    """It draws again, in place; q, Ctrl-C and SIGTERM end it, and leave the terminal as it was. A pipe gets one answer."""
+    with two_networks() as lab:
+        Runs(lab, os.path.join(lab.directory, "cache")).begin()
+        for end in (b"q", signal.SIGINT, signal.SIGTERM):
+            terminal = Terminal(lab)
+            terminal.reads(b"\x1b[H", 2)
+            terminal.reads(b"1 connection converted", 2)
+            check(b"\x1b[1m" in terminal.shown and b"\x1b[2J" not in terminal.shown, "colours, and no cleared screen")
+            if isinstance(end, bytes):
+                terminal.keys(end)
+            else:
+                terminal.process.send_signal(end)
+            equal(terminal.ends(), (0, True), "status, and whether the terminal is as it was, after %r" % end)
+            terminal.close()
+        shown = lab.client.run([lab.build.program("convertize"), "top", "--config", "none"], env={"TERM": "xterm"}).stdout
+        check(shown.startswith("1 connection converted") and "\x1b" not in shown, shown)
+
+
+if __name__ == "__main__":
+    main()

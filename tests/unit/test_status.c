@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_status.c - sockets, notes and networks become connections, sums, rates, and lines of 80 columns */
+#include "config.h"
+
+#include "convertize/status/status.h"
+
+#include "common/clock.h"
+#include "run.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WIDTH 80
+
+static struct status_socket sockets[16], earlier[16];
+static struct status_note notes[16];
+static struct status_owner owners[16];
+static struct status_home homes[2];
+static struct status_parts parts;
+static struct status_sockets before;
+static struct status_view view;
+
+static union sockaddr_ip address(const char *text)
+{
+	union sockaddr_ip out;
+
+	ck_assert_int_eq(sockaddr_ip_parse(&out, text, 0), 0);
+	return out;
+}
+
+static void setup(void)
+{
+	parts = (struct status_parts){ .all = true, .user = 1000, .sockets.list = sockets, .notes.list = notes, .owners = owners, .homes = homes,
+				       .home_count = 2, .sockets.read = 3 * CLOCK_NS_PER_S };
+	before = (struct status_sockets){ .list = earlier, .read = CLOCK_NS_PER_S };
+	homes[0] = (struct status_home){ address("192.0.2.7"), "wlan0" };
+	homes[1] = (struct status_home){ address("198.51.100.9"), "wwan0" };
+}
+
+static void teardown(void)
+{
+	status_view_fini(&view);
+}
+
+static struct status_socket *add(uint64_t cookie, uint32_t inode, const char *local, uint64_t received)
+{
+	struct status_socket *out = &sockets[parts.sockets.count++];
+
+	*out = (struct status_socket){ .cookie = cookie, .inode = inode, .uid = 1000, .mptcp = !local, .local = address(local ? local : "0.0.0.0"),
+				       .peer = address("203.0.113.1:1234"), .received = received };
+	return out;
+}
+
+static struct note *note(uint64_t cookie, uid_t owner, unsigned int flags, int64_t noted)
+{
+	struct status_note *out = &notes[parts.notes.count++];
+
+	*out = (struct status_note){ { .cookie = cookie, .server = address("203.0.113.80:443"), .flags = flags, .noted = noted }, owner };
+	return &out->note;
+}
+
+static void join(bool with_rates)
+{
+	ck_assert(status_join(&view, &parts, with_rates ? &before : NULL));
+}
+
+/* A Multipath TCP connection with two subflows, one of them new since the last look. */
+START_TEST(test_flows_and_rates)
+{
+	add(1, 10, NULL, 0);
+	add(2, 10, "192.0.2.7", 5000);
+	add(3, 10, "198.51.100.9", 300);
+	note(1, 1000, 0, 5);
+	earlier[0] = sockets[1];
+	earlier[0].received = 1000;
+	before.count = 1;
+	join(true);
+	ck_assert_uint_eq(view.count, 1);
+	ck_assert_uint_eq(view.converted, 1);
+	ck_assert_int_eq(view.interval_ms, 2000);
+	ck_assert_uint_eq(view.list[0].flow_count, 2);
+	ck_assert_str_eq(view.list[0].flows[0].device, "wlan0");
+	ck_assert_uint_eq(view.list[0].flows[0].received, 5000);
+	ck_assert_uint_eq(view.list[0].flows[0].received_rate, 2000);
+	ck_assert_uint_eq(view.list[0].flows[1].received_rate, 150);
+	ck_assert_uint_eq(view.sum_count, 2);
+}
+END_TEST
+
+/* Two subflows over one network are one flow; a direct connection isn't in the sums; an address that has gone is named so. */
+START_TEST(test_sums)
+{
+	add(1, 10, NULL, 0);
+	add(2, 10, "192.0.2.7", 1000);
+	add(3, 10, "192.0.2.7", 100);
+	add(4, 11, "192.0.2.7", 10);
+	add(5, 12, "192.0.2.7", 1);
+	add(6, 13, "192.0.2.99", 7);
+	note(1, 1000, 0, 5);
+	note(4, 1000, 0, 4);
+	note(5, 1000, NOTE_DIRECT, 3);
+	note(6, 1000, 0, 6);
+	join(false);
+	ck_assert_uint_eq(view.count, 4);
+	ck_assert_uint_eq(view.converted, 3);
+	ck_assert_uint_eq(view.list[0].socket->cookie, 4); /* the oldest */
+	ck_assert(view.list[3].direct);
+	ck_assert_uint_eq(view.list[1].flows[0].subflows, 2);
+	ck_assert_uint_eq(view.sum_count, 2);
+	ck_assert_str_eq(view.sums[0].device, "gone");
+	ck_assert_uint_eq(view.sums[1].received, 1110);
+	ck_assert_uint_eq(view.sums[1].received_rate, 0);
+}
+END_TEST
+
+/* A user sees their own; another user's note says nothing about one's sockets; without a note the converter tells. */
+START_TEST(test_whose)
+{
+	add(1, 10, "192.0.2.7", 1);
+	add(2, 11, "192.0.2.7", 1)->uid = 1001;
+	add(3, 12, "192.0.2.7", 1)->peer = address("203.0.113.2:1234");
+	note(1, 1001, NOTE_DIRECT, 5);
+	note(2, 1001, 0, 5);
+	parts.all = false;
+	join(false);
+	ck_assert_uint_eq(view.count, 0);
+	status_view_fini(&view);
+	parts.converters[parts.converter_count++] = address("203.0.113.1:1234");
+	join(false);
+	ck_assert_uint_eq(view.count, 1);
+	ck_assert_ptr_null(view.list[0].note);
+	status_view_fini(&view);
+	parts.all = true;
+	note(1, 0, 0, 6);
+	join(false);
+	ck_assert_uint_eq(view.count, 2);
+	ck_assert_ptr_nonnull(view.list[0].note);
+}
+END_TEST
+
+/* With the longest of all names and addresses no line has more than 80 columns, and no byte is a command to the terminal. */
+START_TEST(test_lines)
+{
+	static const unsigned int kinds[] = { 0, NOTE_MOVED | NOTE_EARLY_DATA | NOTE_SILENT | NOTE_SYN_DATA, NOTE_PLACED, NOTE_PLACED | NOTE_ORDERED,
+					      NOTE_DIRECT };
+	const char long_address[] = "[2001:db8:1111:2222:3333:4444:5555:6666]:65535";
+	char *text = NULL, *rest, *line;
+	size_t size, lines = 0;
+	FILE *stream;
+
+	strcpy(homes[0].device, "a-long-device-1");
+	for (unsigned int i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		struct note *one;
+
+		add(i + 1, i + 1, "192.0.2.7", UINT64_MAX / 7)->peer = address(long_address);
+		one = note(i + 1, 1000, kinds[i], i);
+		one->server = one->client = address(long_address);
+		memset(one->reason, 'r', sizeof(one->reason) - 1);
+		owners[i] = (struct status_owner){ .inode = i + 1, .pid = 4194304 };
+		memset(owners[i].program, '\x1b', sizeof(owners[i].program) - 1);
+	}
+	parts.owner_count = sizeof(kinds) / sizeof(kinds[0]);
+	join(true);
+	stream = open_memstream(&text, &size);
+	status_print(stream, &view, WIDTH, false);
+	ck_assert_int_eq(fclose(stream), 0);
+	rest = text;
+	while ((line = strsep(&rest, "\n"))) {
+		ck_assert_msg(strlen(line) <= WIDTH || strstr(line, "????") == line, "%s", line);
+		ck_assert_ptr_null(strchr(line, '\x1b'));
+		lines++;
+	}
+	ck_assert_uint_gt(lines, 15);
+	free(text);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("status");
+	Suite *suite = suite_create("status");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, test_flows_and_rates);
+	tcase_add_test(tcase, test_sums);
+	tcase_add_test(tcase, test_whose);
+	tcase_add_test(tcase, test_lines);
+	suite_add_tcase(suite, tcase);
+	return test_run(suite);
+}
