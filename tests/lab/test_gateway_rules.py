@@ -3,10 +3,11 @@
 """test_gateway_rules.py - convertgw: the operator's rules, limits, other firewalls on the same host, containers, and what must not change"""
 import contextlib
 import errno
+import re
 import signal
 import socket
 
-from convertlab import check, equal, main, wait_until
+from convertlab import check, equal, long, main, wait_until, waits
 from convertlab.gateways import PORT, add_lan, connect, gateway_lab, listening, masquerade, pair, start_gateway
 
 CONVERTED, ROUTED, REFUSED = "converted", "routed", "refused"
@@ -142,6 +143,33 @@ def test_flushed():
         equal(process.poll(), None, "the gateway's end")
 
 
+DROPPING = """table inet firewall {
+ chain input { type filter hook input priority filter; policy drop; ct state established,related accept; iifname != "lan" accept;
+ }
+}
+"""
+
+
+@long
+@waits
+def test_a_firewall_that_drops():
+    """The host's own firewall drops what is diverted: clients are routed when they try again, and soon at once; the log names the remedy."""
+    with scene() as (lab, phone, process):
+        lab.client.run(["nft", "-f", "-"], input=DROPPING)
+
+        def at_once():
+            begun = len(process.log_text())
+            equal(way(lab, phone), ROUTED, "a connection")
+            return "SYN of" not in process.log_text()[begun:]
+        wait_until(at_once, 60, "connections to be routed at once")
+        remedy = re.search(r"accept packets with the mark (0x[0-9a-f]+)/", process.log_text())
+        check(remedy, process.log_text())
+        lab.client.run(["nft", "insert rule inet firewall input meta mark and %s == %s accept" % (remedy[1], remedy[1])])
+        process.stop()
+        start_gateway(lab)
+        equal(way(lab, phone), CONVERTED, "with the remedy")
+
+
 def test_limits():
     """A client at its limit has more connections routed; the others' are converted."""
     with gateway_lab() as lab:
@@ -166,6 +194,7 @@ def test_two_gateways():
         equal(way(lab, phone), CONVERTED, "the first one's client")
 
 
+@long
 def test_overloaded():
     """A gateway that stands still: once the queue is full, SYNs are routed at once; afterwards it converts again."""
     with scene("--workers", "1") as (lab, phone, process):
