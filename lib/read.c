@@ -140,6 +140,7 @@ static enum convert_status read_withholding(struct convert_span value, union mes
 	out.response->withholding.blind = out.response->withholding.silent && (flags & WIRE_WITHHOLDING_FLAG_BLIND);
 	out.response->withholding.repeats = out.response->withholding.blind && (flags & WIRE_WITHHOLDING_FLAG_REPEATS);
 	out.response->withholding.hold_times = out.response->withholding.withheld && (flags & WIRE_WITHHOLDING_FLAG_HOLD_TIMES);
+	out.response->withholding.no_way = flags & WIRE_WITHHOLDING_FLAG_NO_WAY;
 	/* The first versions of convertd sent neither flag, and corrected the windows of all withheld SYNs. */
 	out.response->withholding.corrects =
 		(flags & WIRE_WITHHOLDING_FLAG_CORRECTS) ||

@@ -26,6 +26,7 @@
 #define WIRE_WITHHOLDING_FLAG_BLIND 0x10       /* with SILENT */
 #define WIRE_WITHHOLDING_FLAG_REPEATS 0x20     /* with BLIND */
 #define WIRE_WITHHOLDING_FLAG_HOLD_TIMES 0x40  /* with WITHHELD */
+#define WIRE_WITHHOLDING_FLAG_NO_WAY 0x80
 #define WIRE_WITHHOLDING_MARK 0x6c63 /* "lc" */
 
 /* The Value of an Echo TLV, which has the same mark. */

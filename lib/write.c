@@ -180,6 +180,8 @@ void convert_write_withholding(struct convert_writer *w,
 		value[1] |= WIRE_WITHHOLDING_FLAG_BLIND | (withholding->repeats ? WIRE_WITHHOLDING_FLAG_REPEATS : 0);
 	if (withholding->withheld && withholding->hold_times)
 		value[1] |= WIRE_WITHHOLDING_FLAG_HOLD_TIMES;
+	if (withholding->no_way)
+		value[1] |= WIRE_WITHHOLDING_FLAG_NO_WAY;
 	wire_put_be16(value + 2, withholding->limit_ms);
 	wire_put_be16(value + 4, WIRE_WITHHOLDING_MARK);
 	tlv_write(w, CONVERT_TLV_WITHHOLDING, value, sizeof(value), NULL, 0);

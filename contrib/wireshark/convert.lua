@@ -137,6 +137,7 @@ field("withholding.silent", "bool", "Silent requests are understood", 8, nil, 0x
 field("withholding.blind", "bool", "Blind ones are, too", 8, nil, 0x10)
 field("withholding.repeats", "bool", "Blind ones that are made again are known", 8, nil, 0x20)
 field("withholding.hold_times", "bool", "Hold Time TLVs are understood", 8, nil, 0x40)
+field("withholding.no_way", "bool", "The converter reaches no server", 8, nil, 0x80)
 field("withholding.limit", "uint16", "Limit in milliseconds")
 field("echo.version", "uint8", "Version")
 field("echo.flags", "uint8", "Flags", base.HEX)
@@ -460,6 +461,7 @@ local function read_private(kind, read)
 end
 
 local read_withholding = read_private("withholding", function(_, tree, flags, limit)
+	tree:add(f["withholding.no_way"], flags)
 	tree:add(f["withholding.hold_times"], flags)
 	tree:add(f["withholding.repeats"], flags)
 	tree:add(f["withholding.blind"], flags)

@@ -183,6 +183,7 @@ struct convert_withholding {
 	bool blind;        /* silent: and blind ones */
 	bool repeats;      /* blind: it recognizes repeated blind requests by struct convert_silence's attempt */
 	bool hold_times;   /* withheld: it understands Hold Time TLVs, convert_write_hold_time() */
+	bool no_way;       /* it has no route to servers, or none answers it: it refuses requests now */
 };
 
 /* A converter's message to a client. A part whose has_… is false is zero. */

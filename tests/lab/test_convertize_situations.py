@@ -3,7 +3,7 @@
 """test_convertize_situations.py - networks, names and servers of which one thing is wrong: the doctor names it, and its remedy cures it"""
 import os
 
-from convertlab import Lab, Link, Veth, check, equal, long, main, waits
+from convertlab import Lab, Link, Veth, check, equal, long, main, wait_until, waits
 from test_convertize_check import DEGRADED, FAILED, OK, Report
 from test_convertize_doctor import two_networks
 
@@ -148,6 +148,32 @@ def test_servers():
         report = Report(lab, lab.server.addr4 + ":7")
         check("the converter's rules forbid it" in report.one("server")["text"], report.one("server"))
         equal(Report(lab, "no..name:7").one("server")["status"], "warn", "a name that isn't one")
+
+
+@long
+@waits
+def test_converter_that_reaches_no_server():
+    """The converter itself says so: it has no route, or its firewall lets nothing out, which the first clients show it."""
+    with two_networks() as lab:
+        lab.convertd()
+        lab.converter.run(["nft", "add table inet lab; add chain inet lab out { type filter hook output priority 0; }; "
+                           "add rule inet lab out oifname core tcp flags & (syn|ack) == syn drop"])
+        for server in (lab.server.addr4, "[%s]" % lab.server.addr6):  # what programs would do
+            for port in (7, 8):
+                Report(lab, "%s:%d" % (server, port))
+        report = Report(lab)
+        equal((report.status, report.bad()), (FAILED, [("converter.reach", "fail")]), report.facts)
+        check("its firewall lets TCP out" in report.remedies()[0], report.remedies())
+    with two_networks() as lab:
+        lab.converter.run(["sh", "-c", "ip route flush 10.8.0.0/24; ip -6 route flush fd08::/64"])
+        lab.convertd()
+        report = Report(lab)
+        equal((report.status, report.bad()), (FAILED, [("converter.reach", "fail")]), report.facts)
+        lab.converter.ip("route add default via 10.3.0.2")
+
+        def is_cured():
+            return Report(lab).status == OK
+        wait_until(is_cured, 20, "the converter to see its route")
 
 
 if __name__ == "__main__":

@@ -236,6 +236,11 @@ static void silence_attempt_padded(struct convert_writer *w)
 	convert_write_silence(w, &(struct convert_silence){ .blind = true, .attempt = 1, .padding = 1 });
 }
 
+static void withholding_no_way(struct convert_writer *w)
+{
+	convert_write_withholding(w, &(struct convert_withholding){ .no_way = true });
+}
+
 static void withholding_off(struct convert_writer *w)
 {
 	convert_write_withholding(w, &(struct convert_withholding){ 0 });
@@ -338,6 +343,7 @@ static const struct {
 	{ withholding_uncorrected, "01032263 f0020105 07d06c63" },
 	{ withholding_corrects, "01032263 f0020102 00006c63" },
 	{ withholding_off, "01032263 f0020100 00006c63" },
+	{ withholding_no_way, "01032263 f0020180 00006c63" },
 	{ withholding_silent, "01032263 f002010b 07d06c63" },
 	{ withholding_blind, "01032263 f002011b 07d06c63" },
 	{ withholding_repeats, "01032263 f002013b 07d06c63" },

@@ -183,7 +183,11 @@ START_TEST(routes_come_and_go)
 	families_set_routed(FAMILY_V6, false, true, AT(111));
 	ck_assert(!families_is_routed(FAMILY_V6));
 	ck_assert(families_is_routed(FAMILY_V4));
+	ck_assert(!families_reach_nothing());
+	families_set_routed(FAMILY_V4, false, true, AT(111));
+	ck_assert(families_reach_nothing());
 	families_set_routed(FAMILY_V6, true, true, AT(112));
+	ck_assert(!families_reach_nothing());
 	ck_assert(families_is_routed(FAMILY_V6));
 	ck_assert_int_eq(families_state(FAMILY_V6), FAMILY_UNKNOWN);
 	ck_assert(!refused(1, AT(112)));

@@ -192,9 +192,9 @@ class Withholding(TLV):
 
     name = "Withholding TLV"
     min_words = 2
-    fields_desc = head(240) + [ByteField("version", 1), BitField("reserved", 0, 1),
-                               FlagsField("flags", 0, 7, ["withheld", "corrects", "uncorrected", "silent", "blind", "repeats",
-                                                          "hold_times"]),
+    fields_desc = head(240) + [ByteField("version", 1), 
+                               FlagsField("flags", 0, 8, ["withheld", "corrects", "uncorrected", "silent", "blind", "repeats",
+                                                          "hold_times", "no_way"]),
                                ShortField("limit", 0), XShortField("mark", MARK),
                                StrLenField("more", b"", length_from=lambda pkt: rest_of(pkt, 8))]
 

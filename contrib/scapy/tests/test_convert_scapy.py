@@ -38,6 +38,7 @@ VECTORS = (
     ([Withholding(flags="withheld+corrects+silent+blind", limit=700)], "01032263 f002011b 02bc6c63"),
     ([Silence(flags="blind+mptcp"), Connect(address="192.0.2.80", port=443)], "01086c63 f2020103 00006c63 0a0501bb" + V4),
     ([Withholding(flags="withheld+corrects+hold_times", limit=700)], "01032263 f0020143 02bc6c63"),
+    ([Withholding(flags="corrects+no_way", limit=0)], "01032263 f0020182 00006c63"),
     ([HoldTime(limit=450), Connect(address="192.0.2.80", port=443)], "01082263 f3020100 01c26c63 0a0501bb" + V4),
     ([Silence(), HoldTime(limit=450), Connect(address="192.0.2.80", port=443)],
      "010a6c63 f2020100 00006c63 f3020100 01c26c63 0a0501bb" + V4),

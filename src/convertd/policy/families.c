@@ -210,6 +210,23 @@ static bool was_silent(const struct health *health, const struct in6_addr *addre
 	return false;
 }
 
+bool families_reach_nothing(void)
+{
+	bool all = true;
+
+	for (int i = 0; i < FAMILY_COUNT; i++) {
+		const enum family_state state = families_state((enum family)i);
+
+		if (!families_is_routed((enum family)i))
+			continue;
+		if (state == FAMILY_WORKS || state == FAMILY_DOUBTED)
+			return false;
+		all = all && state == FAMILY_SILENT;
+	}
+	/* a host whose IPv6 nobody has tried yet */
+	return all || (families_is_routed(FAMILY_V4) && families_state(FAMILY_V4) == FAMILY_SILENT);
+}
+
 bool families_refuse(const struct in6_addr *address, uint64_t now_ms)
 {
 	enum family family = IN6_IS_ADDR_V4MAPPED(address) ? FAMILY_V4 : FAMILY_V6;

@@ -19,6 +19,8 @@
 
 #include "convertd/policy/judgement.h"
 
+#include "convertd/policy/families.h"
+
 #include "hold/syn_packet.h"
 
 #include "common/tcp.h"
@@ -53,14 +55,16 @@ static void write_supported(const struct request_features *features, struct conv
 	static const uint8_t candidates[] = { TCP_KIND_SACK_PERMITTED, TCP_KIND_TIMESTAMPS,
 					      TCP_KIND_MPTCP };
 	uint8_t kinds[sizeof(candidates)];
+	struct convert_withholding withholding = features->withholding;
 	size_t count = 0;
 
 	for (size_t i = 0; i < sizeof(candidates); i++)
 		if (kind_is_supported(features, candidates[i]))
 			kinds[count++] = candidates[i];
 	convert_write_supported(writer, kinds, count);
-	if (features->withholding.withheld || features->withholding.corrects)
-		convert_write_withholding(writer, &features->withholding);
+	withholding.no_way = families_reach_nothing();
+	if (withholding.withheld || withholding.corrects || withholding.no_way)
+		convert_write_withholding(writer, &withholding);
 }
 
 static void answer_start(const struct request_features *features, bool info,

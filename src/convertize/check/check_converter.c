@@ -325,6 +325,23 @@ static void report_rest(const struct check_converters *converters, const struct 
 	fact_value_number(fact, (double)(known.rest.until - now) / 1e3);
 }
 
+/* Does it serve, and reach servers as far as it says? */
+static bool reaches_servers(const struct check_candidate *candidate)
+{
+	return check_serves(candidate) && !candidate->first.probe.response.withholding.no_way;
+}
+
+static void report_reach(const struct check_converters *converters, const struct check_candidate *candidate)
+{
+	bool others = false;
+
+	for (size_t i = 0; i < converters->count; i++)
+		others = others || reaches_servers(&converters->candidates[i]);
+	if (!reaches_servers(candidate))
+		fact_remedy(report_fact(converters->report, others ? FACT_WARN : FACT_FAIL, "converter.reach", candidate->about,
+					"has no route to servers, or none answers it: it refuses requests"), REMEDY_REACH);
+}
+
 static void report_candidate(const struct check_converters *converters,
 			     struct check_candidate *candidate)
 {
@@ -336,6 +353,7 @@ static void report_candidate(const struct check_converters *converters,
 	/* A converter that refuses removes Multipath TCP from the SYN: then we know nothing more. */
 	if (!check_serves(candidate))
 		return;
+	report_reach(converters, candidate);
 	report_rest(converters, candidate);
 	report_syn_data(converters, candidate);
 	report_syn_bytes(converters, candidate);
@@ -407,7 +425,7 @@ static void report_served(const struct check_converters *converters, const char 
 {
 	size_t first = 0;
 
-	while (first < converters->count && !check_serves(&converters->candidates[first]))
+	while (first < converters->count && !reaches_servers(&converters->candidates[first]))
 		first++;
 	if (first == converters->count)
 		return;

@@ -66,6 +66,7 @@
 #define REMEDY_EGRESS "on the converter, see that it has a route to the server, and that its firewall lets TCP out: ip route get ADDRESS"
 #define REMEDY_DESTINATION "on the converter, see allow-destination in convertd.conf, and ip route; or add the server to CONVERT_BYPASS"
 
+#define REMEDY_REACH "on the converter, see convertd status, ip route, and that its firewall lets TCP out"
 #define REMEDY_TRY_SERVER "name one that it has to reach: convertize check SERVER[:PORT]"
 
 /* something else answers, or this machine itself */
