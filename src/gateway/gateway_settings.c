@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <linux/rtnetlink.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #define LIMIT_MAX 100000000
 #define CACHE_DEFAULT "/run/convertgw"
 #define DSCP_MAX 63
+#define NUMBER_DEFAULT 8803 /* of the routing table, the first queue and the port */
 
 #define MEMBER(member) .offset = offsetof(struct gateway_settings, member)
 
@@ -70,6 +72,8 @@ static bool apply_lan(const struct option_value *v)
 
 	if (!is_interface(v->text))
 		return option_refuse(v, "can't be the name of an interface; see: ip link");
+	if (strcmp(v->text, "lo") == 0)
+		return option_refuse(v, "is this host itself; write --host for its own programs");
 	if (settings->lan_count == GATEWAY_INTERFACES_MAX)
 		return option_refuse(v, "is one too many, the limit is %d", GATEWAY_INTERFACES_MAX);
 	strcpy(settings->lan[settings->lan_count++], v->text);
@@ -98,6 +102,16 @@ static bool apply_mark(const struct option_value *v)
 		return option_refuse(v, "is no number with exactly two bits set; write 0x%x", GATEWAY_MARK_DEFAULT);
 	settings_of(v)->mark = mark;
 	return true;
+}
+
+/* The kernel's own tables, of which "main" would send all of this host's packets to itself. */
+static bool apply_table(const struct option_value *v)
+{
+	if (!option_number(v))
+		return false;
+	if (settings_of(v)->table < RT_TABLE_DEFAULT || settings_of(v)->table > RT_TABLE_LOCAL)
+		return true;
+	return option_refuse(v, "is a table that the kernel uses itself; write another number, such as %d", NUMBER_DEFAULT);
 }
 
 static bool apply_metrics(const struct option_value *v)
@@ -138,7 +152,8 @@ static bool rule_mark(struct gateway_rule *rule, const char *text)
 	const char *end;
 
 	rule->mark_mask = UINT32_MAX;
-	rule->has_mark = read_number(text, '/', &rule->mark, &end) && (!*end || read_number(end + 1, '\0', &rule->mark_mask, &end));
+	rule->has_mark = read_number(text, '/', &rule->mark, &end) && (!*end || read_number(end + 1, '\0', &rule->mark_mask, &end)) &&
+			 !(rule->mark & ~rule->mark_mask);
 	return rule->has_mark;
 }
 
@@ -249,7 +264,8 @@ static const struct option_spec table[] = {
 	  "networks in the order in which connections begin on\n"
 	  "them: DEVICE or ADDRESS, also =backup or =never", LIST(texts.paths) },
 	{ NULL, "converter-timeout", "SECONDS", "try the next converter if one is silent for so long\n(default 3)", TEXT(texts.timeout) },
-	{ NULL, "bypass-mptcp", NULL, "route to servers that speak Multipath TCP themselves", option_flag, MEMBER(texts.bypass_mptcp) },
+	{ NULL, "no-bypass-mptcp", NULL, "convert to servers that speak Multipath TCP\nthemselves, too, instead of routing to them", option_flag,
+	  MEMBER(texts.no_bypass_mptcp) },
 	{ NULL, "cache", "DIRECTORY", "keep here what is learned of converters and networks\n(default " CACHE_DEFAULT ")",
 	  option_path, MEMBER(texts.cache) },
 
@@ -276,9 +292,10 @@ static const struct option_spec table[] = {
 	{ "Netfilter and routing", "mark", "NUMBER",
 	  "two bits of packet marks that nobody else on this\n"
 	  "host uses (default 0x0c000000)", apply_mark, .flags = 0 },
-	{ NULL, "table", "NUMBER", "routing table for diverted packets", NUMBER(table, NULL, 1, 0xfffffffe, 8803) },
-	{ NULL, "queue", "NUMBER", "first netfilter queue to try", NUMBER(first_queue, NULL, 0, 65000, 8803) },
-	{ NULL, "port", "NUMBER", "port on loopback for diverted connections", NUMBER(port, NULL, 1, 65535, 8803) },
+	{ NULL, "table", "NUMBER", "routing table for diverted packets (default 8803)", apply_table, MEMBER(table), .min = 1,
+	  .max = 0xfffffffe },
+	{ NULL, "queue", "NUMBER", "first netfilter queue to try", NUMBER(first_queue, NULL, 0, 65000, NUMBER_DEFAULT) },
+	{ NULL, "port", "NUMBER", "port on loopback for diverted connections", NUMBER(port, NULL, 1, 65535, NUMBER_DEFAULT) },
 
 	{ "Other", "config", "FILE", "read settings from this file, too", option_path, MEMBER(config), .flags = OPTION_COMMAND_LINE },
 	{ NULL, "check-config", NULL, "check all settings, and exit", ACTION(GATEWAY_CHECK), .flags = OPTION_COMMAND_LINE },
@@ -326,19 +343,19 @@ static const char *look_up(const char *name)
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
 		if (strcmp(name, variables[i].variable) == 0)
 			return found[i][0] ? found[i] : NULL;
-	return strcmp(name, "CONVERT_BYPASS_MPTCP") == 0 && texts->bypass_mptcp ? "1" : NULL;
+	return strcmp(name, "CONVERT_BYPASS_MPTCP") == 0 && texts->no_bypass_mptcp ? "0" : NULL;
 }
 
-/* Adds the error of settings_read(), which begins with the variable. */
+/* Adds the error of settings_read(), which begins with the variable, and a colon or a word. */
 static void tell_problem(const char *problem, struct problems *problems)
 {
-	const size_t len = strcspn(problem, ":");
+	const size_t len = strcspn(problem, ": ");
 
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
 		if (strlen(variables[i].variable) == len && memcmp(problem, variables[i].variable, len) == 0) {
 			const struct place place = { .name = variables[i].option };
 
-			problems_add(problems, &place, "%s", problem + len + (problem[len] ? 2 : 0));
+			problems_add(problems, &place, "%s", problem + len + strspn(problem + len, ": "));
 			return;
 		}
 	problems_add(problems, &nowhere, "%s", problem);
@@ -352,6 +369,10 @@ static void read_cookie(struct gateway_texts *to, struct problems *problems)
 
 	if (!to->cookie_file.name[0])
 		return;
+	if (to->cookie[0]) {
+		problems_add(problems, &to->cookie_file.place, "there is a cookie in the settings already; remove one of them");
+		return;
+	}
 	text = textfile_read(to->cookie_file.name, &owner, &len, &to->cookie_file.place, problems);
 	if (!text)
 		return;
@@ -388,6 +409,7 @@ static struct gateway_settings *settings_new(void)
 		return NULL;
 	options_set_numbers(table, settings);
 	settings->mark = GATEWAY_MARK_DEFAULT;
+	settings->table = NUMBER_DEFAULT;
 	settings->log_level = LOG_LEVEL_INFO;
 	strcpy(settings->texts.cache.name, CACHE_DEFAULT);
 	return settings;
@@ -412,6 +434,17 @@ struct gateway_settings *gateway_settings_read(int argc, char *argv[], struct pr
 		return settings;
 	gateway_settings_free(settings);
 	return NULL;
+}
+
+void gateway_settings_check_text(const char *name, char *text, size_t len, struct problems *problems)
+{
+	struct gateway_settings *settings = settings_new(), *overridden = settings_new();
+	struct option_reading reading = { &program, settings, overridden, problems, { 0 }, { 0 } };
+
+	if (settings && overridden)
+		options_read_text(&reading, name, text, len);
+	gateway_settings_free(overridden);
+	gateway_settings_free(settings);
 }
 
 void gateway_settings_free(struct gateway_settings *settings)

@@ -36,7 +36,7 @@ struct gateway_texts {
 	char paths[512]; /* likewise */
 	char timeout[16];
 	struct settings_path cookie_file, cache;
-	bool bypass_mptcp;
+	bool no_bypass_mptcp;
 };
 
 /* A rule of --convert, --route or --require. A field that the operator left out matches everything. */
@@ -79,6 +79,9 @@ struct gateway_settings {
  * Returns settings that gateway_settings_free() frees, or NULL after adding the errors to @problems. A reload calls it again.
  */
 struct gateway_settings *gateway_settings_read(int argc, char *argv[], struct problems *problems);
+
+/* Checks the text of a configuration file, which it changes, without files that the text names. @name: the file's for the messages */
+void gateway_settings_check_text(const char *name, char *text, size_t len, struct problems *problems);
 
 /* NULL is fine. */
 void gateway_settings_free(struct gateway_settings *settings);

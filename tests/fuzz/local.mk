@@ -11,7 +11,15 @@ fuzz_tests = tests/fuzz/fuzz_request tests/fuzz/fuzz_response tests/fuzz/fuzz_ca
 	tests/fuzz/fuzz_warden
 check_PROGRAMS += $(fuzz_tests)
 TESTS += $(fuzz_tests)
-EXTRA_DIST += tests/fuzz/corpus
+EXTRA_DIST += tests/fuzz/corpus tests/fuzz/problem_lines.h
+
+if HAVE_GATEWAY
+check_PROGRAMS += tests/fuzz/fuzz_gateway
+TESTS += tests/fuzz/fuzz_gateway
+endif
+tests_fuzz_fuzz_gateway_SOURCES = tests/fuzz/fuzz_gateway.c tests/fuzz/driver.c
+tests_fuzz_fuzz_gateway_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_CORPUS='"gateway"'
+tests_fuzz_fuzz_gateway_LDADD = libgateway.la libserve.la libclient.la libcodec.la libcommon.la
 
 tests_fuzz_fuzz_request_SOURCES = tests/fuzz/fuzz_request.c tests/fuzz/driver.c
 tests_fuzz_fuzz_request_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_CORPUS='"request"'

@@ -156,6 +156,14 @@ convertd_unit_tests = tests/unit/test_request tests/unit/test_relay tests/unit/t
 check_PROGRAMS += $(convertd_unit_tests)
 TESTS += $(convertd_unit_tests)
 
+if HAVE_GATEWAY
+check_PROGRAMS += tests/unit/test_gateway_settings
+TESTS += tests/unit/test_gateway_settings
+endif
+tests_unit_test_gateway_settings_SOURCES = tests/unit/test_gateway_settings.c
+tests_unit_test_gateway_settings_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_gateway_settings_LDADD = libgateway.la libserve.la libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
+
 tests_unit_test_request_SOURCES = tests/unit/test_request.c
 tests_unit_test_request_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_request_LDADD = libtestbytes.la libconvertd.la $(CHECK_LIBS)
