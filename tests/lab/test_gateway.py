@@ -5,8 +5,9 @@ import contextlib
 import errno
 import socket
 import struct
+import subprocess
 
-from convertlab import Link, check, equal, main, wait_until, waits
+from convertlab import Link, check, equal, long, main, wait_until, waits
 from convertlab.gateways import PORT, add_lan, connect, gateway, gateway_lab, listening, masquerade, outcome, pair, start_gateway
 
 def fetch(host, address, size=100000, timeout=60):
@@ -259,6 +260,56 @@ def test_this_host():
         lab.http()
         lab.client.run(["curl", "-sS", "-o", "/dev/null", "http://%s/bytes/1000" % lab.server.addr4], env=lab.converted())
         equal(process.log_text().count("SYN of"), 1, "SYNs that the gateway has withheld\n" + process.log_text())
+
+
+def test_a_crowd_and_a_flood():
+    """200 clients at once are converted, while one of them floods the gateway with SYNs to a server that doesn't answer."""
+    with gateway_lab() as lab, gateway(lab) as (phone, process):
+        lab.convertd()
+        clients = ["10.20.0.%d" % number for number in range(10, 210)]
+        phone.ip(*("addr add %s/24 dev lan" % address for address in clients), "addr add 10.20.0.250/24 dev lan")
+        flood = []
+        with listening(lab.server, lab.server.addr4) as listener, contextlib.ExitStack() as stack:
+            with pair(phone, lab.server, lab.server.addr4, listener):
+                pass  # so the converter knows that its network works
+            for _ in range(3000):
+                flood.append(stack.enter_context(phone.socket()))
+                flood[-1].setblocking(False)
+                flood[-1].bind(("10.20.0.250", 0))
+                flood[-1].connect_ex((lab.addresses.blackhole4, 80))
+            socks = []
+            for address in clients:
+                socks.append(stack.enter_context(phone.socket()))
+                socks[-1].bind((address, 0))
+                socks[-1].setblocking(False)
+                socks[-1].connect_ex((lab.server.addr4, PORT))
+            peers = []
+            for _ in clients:
+                accepted, peer = listener.accept()
+                stack.enter_context(accepted)
+                accepted.sendall(b"x")
+                peers.append(peer[0])
+            equal(set(peers), {lab.converter.core4}, "who connects to the server")
+            for sock in socks:
+                sock.settimeout(15)
+                equal(sock.recv(1), b"x", "what a client gets")
+        equal(process.poll(), None, "the gateway's end")
+
+
+@long
+def test_a_network_dies():
+    """A download by a LAN client outlives the network that it began on."""
+    with gateway_lab(wifi=Link(delay_ms=10, rate_mbit=20, queue=100), lte=Link(delay_ms=15, rate_mbit=20, queue=100)) as lab, \
+            gateway(lab) as (phone, _):
+        lab.convertd()
+        lab.http()
+        fetch(phone, lab.server.addr4, 1000)
+        words = ["curl", "-sS", "-m", "60", "-o", "/dev/null", "-w", "%{size_download}", "http://%s/bytes/10000000" % lab.server.addr4]
+        download = phone.popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        with lab.capture(lab.client, "wifi", "tcp") as wifi:
+            wait_until(lambda: sum(p.size for p in wifi.packets()) > 1000000, 30, "a megabyte over wifi")
+        lab.wifi.set(loss=1)
+        equal(download.communicate(timeout=90)[0], "10000000", "bytes")
 
 
 if __name__ == "__main__":
