@@ -67,14 +67,21 @@ static void put_interfaces(FILE *out, const struct gateway_settings *settings)
 	fputs(" } ", out);
 }
 
+/* Returns "ip" or "ip6"; NULL for all addresses. */
+static const char *family_of(const struct prefix *prefix)
+{
+	if (!prefix->length)
+		return NULL;
+	return IN6_IS_ADDR_V4MAPPED(&prefix->address) && prefix->length >= 96 ? "ip" : "ip6";
+}
+
 /* Writes "ip saddr PREFIX", or daddr; nothing for all addresses. */
 static void put_prefix(FILE *out, const char *end, const struct prefix *prefix)
 {
 	char text[PREFIX_STRLEN];
 
 	if (prefix->length)
-		fprintf(out, "%s %s %s ", IN6_IS_ADDR_V4MAPPED(&prefix->address) && prefix->length >= 96 ? "ip" : "ip6", end,
-			prefix_format(prefix, text));
+		fprintf(out, "%s %s %s ", family_of(prefix), end, prefix_format(prefix, text));
 }
 
 /* Writes the conditions of an operator's rule. */
@@ -92,12 +99,15 @@ static void put_conditions(FILE *out, const struct gateway_rule *rule)
 		fprintf(out, "meta mark & 0x%x == 0x%x ", rule->mark_mask, rule->mark & rule->mark_mask);
 }
 
-/* Writes a rule. One that names a DSCP is written for each family. */
+/* Writes a rule. One that names a DSCP but no address is written for each family. */
 static void put_rule(FILE *out, const struct gateway_rule *rule, const char *verdict)
 {
 	static const char *const families[] = { "ip", "ip6" };
+	const char *client = family_of(&rule->client), *only = client ? client : family_of(&rule->destination.prefix);
 
 	for (size_t i = 0; i < (rule->has_dscp ? 2 : 1); i++) {
+		if (rule->has_dscp && only && strcmp(only, families[i]) != 0)
+			continue;
 		fputs("  ", out);
 		if (rule->has_dscp)
 			fprintf(out, "%s dscp %u ", families[i], rule->dscp);

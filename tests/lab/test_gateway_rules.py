@@ -59,7 +59,7 @@ def scene(*args, ports=(PORT,), lan=True, private=True):
 def test_rules():
     """The first rule that matches decides: clients, destinations, ports, devices, DSCP, marks; DNS and private networks are routed."""
     with scene("--route", "destination 10.8.0.1:81", "--route", "client 10.21.0.0/24 destination :82", "--convert", "destination :53",
-               "--route", "dscp 46", "--convert", "client 10.20.0.0/24", "--convert", "device lan2", "--convert", "client fd20::/64",
+               "--route", "dscp 46", "--route", "client 10.20.0.2 dscp 8", "--convert", "client 10.20.0.0/24", "--convert", "device lan2", "--convert", "client fd20::/64",
                "--lan", "lan2", ports=(81, 82, 83, 53, 853), private=False) as (lab, phone, _):
         other = add_lan(lab, "lan2", 21, "tablet")
         equal(way(lab, phone, port=81), ROUTED, "a destination and a port")
@@ -68,6 +68,7 @@ def test_rules():
         equal(way(lab, other, port=83), CONVERTED, "that client's device")
         equal(way(lab, phone, port=53), CONVERTED, "DNS, which a rule names")
         equal(way(lab, phone, port=83, tos=46 << 2), ROUTED, "a DSCP")
+        equal([way(lab, host, port=83, tos=8 << 2) for host in (phone, other)], [ROUTED, CONVERTED], "one client's DSCP")
         equal(way(lab, phone, lab.server.addr6, port=83), CONVERTED, "a client by IPv6")
         equal(way(lab, other, lab.server.addr6, port=83), CONVERTED, "a device by IPv6")
 
