@@ -22,6 +22,7 @@
 #include "daemon/log.h"
 #include "daemon/metrics.h"
 #include "gateway/gateway.h"
+#include "gateway/gateway_checks.h"
 #include "gateway/gateway_rights.h"
 #include "gateway/gateway_rules.h"
 #include "hold/hold_table.h"
@@ -398,6 +399,11 @@ static void print_problem(const char *line)
 	fprintf(stderr, "convertgw: %s\n", line);
 }
 
+static void log_finding(const char *line)
+{
+	log_warning("%s", line);
+}
+
 /* Each connection takes two descriptors. */
 static void raise_open_files(void)
 {
@@ -425,8 +431,10 @@ int main(int argc, char *argv[])
 		puts("convertgw " PACKAGE_VERSION);
 		return EXIT_SUCCESS;
 	}
-	if (settings->action == GATEWAY_CHECK)
+	if (settings->action == GATEWAY_CHECK) {
+		gateway_check_host(settings, print_problem);
 		return EXIT_SUCCESS;
+	}
 	log_start("convertgw");
 	mkdir(settings->texts.cache.name, 0700); /* the service manager may have made it; without one, nothing learned is kept */
 	apply_log(settings);
@@ -437,6 +445,7 @@ int main(int argc, char *argv[])
 	started = start(settings, &problems);
 	if (started) {
 		log_info("ready: %zu worker%s", workers_count(self.workers), workers_count(self.workers) == 1 ? "" : "s");
+		gateway_check_host(settings, log_finding);
 		gateway_notify("READY=1");
 		event_base_dispatch(self.base);
 	}

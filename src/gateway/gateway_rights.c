@@ -9,6 +9,7 @@
 
 #include "gateway/gateway_rights.h"
 
+#include "common/os.h"
 #include "daemon/warden_message.h"
 #include "hold/hold_queue.h"
 
@@ -23,7 +24,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 static struct queue_owner *owner;
@@ -105,24 +105,18 @@ int congestion_set(int fd, const char *name)
 
 void gateway_notify(const char *format, ...)
 {
-	const char *path = getenv("NOTIFY_SOCKET");
-	struct sockaddr_un to = { .sun_family = AF_UNIX };
-	const size_t len = path ? strlen(path) : 0;
+	struct service_manager manager;
 	char text[512];
 	va_list args;
 	int fd;
 
-	if (!len || len >= sizeof(to.sun_path))
+	service_manager_read(&manager, getenv("NOTIFY_SOCKET"));
+	fd = service_manager_connect(&manager);
+	if (fd < 0)
 		return;
-	memcpy(to.sun_path, path, len);
-	if (to.sun_path[0] == '@')
-		to.sun_path[0] = '\0';
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return;
-	(void)!sendto(fd, text, strlen(text), MSG_NOSIGNAL, (const struct sockaddr *)&to, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
+	(void)!sendto(fd, text, strlen(text), MSG_NOSIGNAL, (const struct sockaddr *)&manager.address, manager.len);
 	close(fd);
 }

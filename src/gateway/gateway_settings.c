@@ -298,7 +298,7 @@ static const struct option_spec table[] = {
 	{ NULL, "port", "NUMBER", "port on loopback for diverted connections", NUMBER(port, NULL, 1, 65535, NUMBER_DEFAULT) },
 
 	{ "Other", "config", "FILE", "read settings from this file, too", option_path, MEMBER(config), .flags = OPTION_COMMAND_LINE },
-	{ NULL, "check-config", NULL, "check all settings, and exit", ACTION(GATEWAY_CHECK), .flags = OPTION_COMMAND_LINE },
+	{ NULL, "check-config", NULL, "check all settings and this host, and exit", ACTION(GATEWAY_CHECK), .flags = OPTION_COMMAND_LINE },
 	{ NULL, "workers", "N", "threads that serve clients (0: one for each CPU)", NUMBER(workers, NULL, 0, GATEWAY_WORKERS_MAX, 0) },
 	{ NULL, "log-level", "LEVEL", "print error, warning, info or debug, and what is\nmore severe (default info)", option_word,
 	  MEMBER(log_level), .unit = "error, warning, info, debug" },

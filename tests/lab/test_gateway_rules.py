@@ -186,6 +186,19 @@ def test_limits():
         check("Traceback" not in process.log_text(), process.log_text())
 
 
+def test_what_is_wrong_with_the_host():
+    """--check-config, and the log at the start, name what on this host keeps a gateway from working."""
+    with gateway_lab() as lab:
+        add_lan(lab)
+        words = [lab.build.program("convertgw"), "--check-config", "--lan", "lan", "--converter", lab.converter.addr4]
+        equal(lab.client.run(words).stderr, "", "a host as it should be")
+        lab.client.sysctl("net.ipv4.ip_forward", 0)
+        lab.client.sysctl("net.mptcp.enabled", 0)
+        found = lab.client.run([*words, "--lan", "nosuch0", "--converter", "10.20.0.2"]).stderr
+        for text in ("sysctl -w net.ipv4.ip_forward=1", "sysctl -w net.mptcp.enabled=1", "no interface nosuch0", "10.20.0.2:1234 is reached by lan"):
+            check(text in found, found)
+
+
 def test_two_gateways():
     """A second gateway on the host says so and changes nothing."""
     with scene() as (lab, phone, _):
