@@ -150,6 +150,36 @@ def test_servers():
         equal(Report(lab, "no..name:7").one("server")["status"], "warn", "a name that isn't one")
 
 
+def test_firewall_of_the_converter():
+    """It rejects by ICMP: no daemon that is down, and no wrong address."""
+    with two_networks() as lab:
+        lab.convertd()
+        for rule in ("reject", "reject with icmpx type admin-prohibited"):
+            lab.converter.run(["nft", "add table inet lab; add chain inet lab in { type filter hook input priority 0; }; "
+                               "add rule inet lab in tcp dport 1234 " + rule])
+            for address in (lab.converter.addr4, lab.converter.addr6):
+                report = Report(lab, converter=address)
+                equal((report.status, report.bad()), (FAILED, [("converter", "fail")]), report.facts)
+                check("a firewall at %s rejects connections to it" % address in report.one("converter")["text"], report.one("converter"))
+                check("have the firewall of %s let TCP to port 1234 through" % address in report.remedies()[0], report.remedies())
+            lab.converter.run(["nft", "delete", "table", "inet", "lab"])
+        equal(Report(lab).status, OK, "mended")
+
+
+def test_load_balancer():
+    """One address of the name loses Multipath TCP, the other doesn't."""
+    with two_networks() as lab:
+        lab.convertd()
+        lab.converter.ip("addr add 10.9.0.2/32 dev lo")
+        lab.names("one.example A " + lab.converter.addr4, "one.example A 10.9.0.2")
+        lab.converter.run(["nft", "add table inet lab; add chain inet lab pre { type filter hook prerouting priority -300; }; "
+                           "add rule inet lab pre ip daddr 10.9.0.2 reset tcp option mptcp"])
+        report = Report(lab, converter="one.example")
+        equal((report.status, report.bad()), (DEGRADED, [("converter.mptcp", "warn")]), report.facts)
+        fact, = [fact for fact in report.all("converter.mptcp") if fact["status"] == "warn"]
+        check(fact["about"].startswith("10.9.0.2:") and "though it does to 10.9.0.1:1234" in fact["text"], fact)
+
+
 @long
 @waits
 def test_converter_that_reaches_no_server():

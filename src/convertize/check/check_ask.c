@@ -191,6 +191,11 @@ static void climb_down(struct probe_request request, struct check_path *path)
 	for (int i = 0; i < RUNG_COUNT; i++)
 		path->connected = path->connected || probe_is_connected(&rungs[i]);
 	path->refused_here = path->probe.unsent && rungs[RUNG_AGAIN_LAST].unsent && rungs[RUNG_TCP].unsent;
+	for (int i = RUNG_TCP; i <= RUNG_TCP_BARE; i++)
+		if (rungs[i].icmp_from.sa.sa_family != AF_UNSPEC) {
+			path->icmp_from = rungs[i].icmp_from;
+			path->icmp_forbids = rungs[i].icmp_forbids;
+		}
 	settle_mptcp(path, rungs);
 	path->mptcp_lost_here = path->mptcp == PROBE_MPTCP_LOST && loses_mptcp_here(&request);
 	settle_syn_data(path, rungs);

@@ -233,6 +233,16 @@ static bool offers_mptcp(const struct convert_response *response)
 	       memchr(response->supported.data, TCP_KIND_MPTCP, response->supported.len);
 }
 
+/* Returns another address of the same name to which Multipath TCP gets through over the first path; NULL: there is none. */
+static const struct check_candidate *twin(const struct check_converters *converters, const struct check_candidate *candidate)
+{
+	for (size_t i = 0; i < converters->count && *candidate->name; i++)
+		if (strcmp(converters->candidates[i].name, candidate->name) == 0 && converters->candidates[i].first.mptcp == PROBE_MPTCP_KEPT &&
+		    sockaddr_ip_is_v4(&converters->candidates[i].address) == sockaddr_ip_is_v4(&candidate->address))
+			return &converters->candidates[i];
+	return NULL;
+}
+
 static struct fact *report_lost_mptcp(const struct check_converters *converters,
 				      const struct check_candidate *candidate)
 {
@@ -243,6 +253,12 @@ static struct fact *report_lost_mptcp(const struct check_converters *converters,
 		fact = report_fact(converters->report, FACT_WARN, "converter.mptcp", candidate->about,
 				   "this machine's own firewall removes Multipath TCP, or drops SYNs with it");
 		fact_remedy(fact, REMEDY_OPTION_30_HERE);
+		return fact;
+	}
+	if (twin(converters, candidate)) {
+		fact = report_fact(converters->report, FACT_WARN, "converter.mptcp", candidate->about,
+				   "Multipath TCP does not get through to this address, though it does to %s", twin(converters, candidate)->about);
+		fact_remedy(fact, REMEDY_TWIN);
 		return fact;
 	}
 	if (first->mptcp_dropped) {

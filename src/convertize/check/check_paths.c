@@ -362,6 +362,12 @@ static struct fact *report_unanswered(const struct check_converters *converters,
 	char to[SOCKADDR_STRLEN];
 	struct fact *fact;
 
+	if (path->probe.outcome == PROBE_LOCAL) {
+		fact = report_fact(converters->report, FACT_WARN, "path", candidate->about, "this machine can't connect over %s: %s", name,
+				   strerror(path->probe.error));
+		fact_remedy(fact, REMEDY_OWN_ADDRESS, name);
+		return fact;
+	}
 	if (path->probe.error) {
 		fact = report_fact(converters->report, FACT_WARN, "path", candidate->about,
 				   "refused over %s (%s), by the network there", name,

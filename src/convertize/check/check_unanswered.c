@@ -40,10 +40,12 @@ static const struct {
 static_assert(sizeof(outcomes) / sizeof(outcomes[0]) == PROBE_OUTCOME_COUNT, "one for each");
 
 /* Adds the fact that this address doesn't serve. */
-static struct fact *report_unanswered(const struct check_converters *converters, const struct check_candidate *candidate, const char *format, ...)
+static struct fact *report_unanswered(const struct check_converters *converters, const struct check_candidate *candidate,
+				      const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-static struct fact *report_unanswered(const struct check_converters *converters, const struct check_candidate *candidate, const char *format, ...)
+static struct fact *report_unanswered(const struct check_converters *converters, const struct check_candidate *candidate,
+				      const char *format, ...)
 {
 	char text[256];
 	struct fact *fact;
@@ -143,6 +145,7 @@ static bool report_elsewhere(const struct check_converters *converters,
 			   probe_is_connected(&candidate->first.probe) ? "something on the way takes its place" :
 			   error || candidate->first.host_answers ?
 				   "a firewall on the way lets no TCP to this port through" :
+			   !candidate->first.home->carrier ? "that network has no carrier" :
 				   "that network is down, or a firewall drops packets");
 	if (!check_paths_prefer(candidate, other, fact))
 		fact_remedy(fact, REMEDY_OTHER_NETWORK, check_path_name(&candidate->first), check_path_name(other));
@@ -192,6 +195,36 @@ static void quote(const struct probe_result *probe, char out[static QUOTED_MAX +
 	*at = '\0';
 }
 
+/* Reports that the first hop of the converter's route doesn't work, or what a host on the way says; returns false without either. */
+static bool report_on_the_way(const struct check_converters *converters, const struct check_candidate *candidate)
+{
+	const struct check_path *first = &candidate->first;
+	const char *error = strerror(first->probe.error);
+	const struct host_link *link;
+	char from[SOCKADDR_STRLEN];
+	struct host_way way;
+
+	host_way_ask(-1, &candidate->address, NULL, 0, &way);
+	link = way.error ? NULL : host_link_of(&converters->networks->host, way.index);
+	if (first->icmp_from.sa.sa_family != AF_UNSPEC) {
+		host_format_address(&first->icmp_from, from);
+		if (first->icmp_forbids)
+			fact_remedy(report_unanswered(converters, candidate, "a firewall at %s rejects connections to it: %s", from, error),
+				    REMEDY_LET_PORT_AT, from, sockaddr_ip_port(&candidate->address));
+		else
+			fact_remedy(report_unanswered(converters, candidate, "the router %s has no way to it: %s", from, error), REMEDY_ADDRESS);
+	} else if (link && !link->carrier && !probe_is_connected(&first->probe)) {
+		fact_remedy(report_unanswered(converters, candidate, "%s, which connections take, has no carrier", link->name), REMEDY_CARRIER,
+			    link->name);
+	} else if (link && !probe_is_connected(&first->probe) && host_router_is_silent(&way.gateway, way.index)) {
+		fact_remedy(report_unanswered(converters, candidate, "the router of its route, %s, does not answer on %s",
+					      host_format_address(&way.gateway, from), link->name), REMEDY_ROUTER, link->name);
+	} else {
+		return false;
+	}
+	return true;
+}
+
 static void report_outcome(const struct check_converters *converters, const struct check_candidate *candidate)
 {
 	const struct probe_result *probe = &candidate->first.probe;
@@ -203,7 +236,7 @@ static void report_outcome(const struct check_converters *converters, const stru
 	case PROBE_LOCAL:
 	case PROBE_UNREACHABLE:
 		snprintf(detail, sizeof(detail), ": %s%s", strerror(probe->error),
-			 probe->error == ENETUNREACH || probe->error == EHOSTUNREACH ? ", says a router on the way" : "");
+			 probe->error == ENETUNREACH || probe->error == EHOSTUNREACH ? ", says a host on the way" : "");
 		if (probe->outcome == PROBE_UNREACHABLE)
 			remedy = probe->error == ECONNREFUSED ? REMEDY_START_CONVERTD : REMEDY_ADDRESS;
 		break;
@@ -234,6 +267,7 @@ static void report_outcome(const struct check_converters *converters, const stru
 
 void check_report_unanswered(const struct check_converters *converters, struct check_candidate *candidate)
 {
-	if (!report_other_family(converters, candidate) && !report_own_fault(converters, candidate) && !report_elsewhere(converters, candidate))
+	if (!report_other_family(converters, candidate) && !report_own_fault(converters, candidate) && !report_elsewhere(converters, candidate) &&
+	    !report_on_the_way(converters, candidate))
 		report_outcome(converters, candidate);
 }

@@ -16,6 +16,9 @@
 #include "common/tcp.h"
 
 #include <errno.h>
+#include <linux/errqueue.h>
+#include <linux/icmp.h>
+#include <linux/icmpv6.h>
 #include <linux/mptcp.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
@@ -357,6 +360,35 @@ static bool is_unsent(int fd)
 	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 && info.tcpi_notsent_bytes;
 }
 
+/* Keeps the ICMP message that refused the SYN, if it was one: stay_informed() queued it (ip(7)). */
+static void look_at_icmp(int fd, struct probe_result *result)
+{
+	/* port unreachable, and the codes of prohibited communication: RFC 792, RFC 1812, RFC 4443 */
+	static const uint8_t forbid4[] = { ICMP_PORT_UNREACH, ICMP_NET_ANO, ICMP_HOST_ANO, ICMP_PKT_FILTERED };
+	static const uint8_t forbid6[] = { ICMPV6_ADM_PROHIBITED, ICMPV6_PORT_UNREACH, ICMPV6_POLICY_FAIL };
+	char control[CMSG_SPACE(sizeof(struct sock_extended_err) + sizeof(struct sockaddr_in6))];
+	struct msghdr message = { .msg_control = control, .msg_controllen = sizeof(control) };
+	const struct cmsghdr *header = recvmsg(fd, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0 ? NULL : CMSG_FIRSTHDR(&message);
+	struct sock_extended_err report;
+
+	if (!header)
+		return;
+	memcpy(&report, CMSG_DATA(header), sizeof(report));
+	if (report.ee_origin != SO_EE_ORIGIN_ICMP && report.ee_origin != SO_EE_ORIGIN_ICMP6)
+		return;
+	sockaddr_ip_from(&result->icmp_from, SO_EE_OFFENDER((const struct sock_extended_err *)CMSG_DATA(header)), sizeof(result->icmp_from));
+	sockaddr_ip_set_port(&result->icmp_from, 0);
+	result->icmp_forbids = report.ee_origin == SO_EE_ORIGIN_ICMP ? memchr(forbid4, report.ee_code, sizeof(forbid4)) :
+								       memchr(forbid6, report.ee_code, sizeof(forbid6));
+}
+
+static int stay_informed(int fd, bool ipv4)
+{
+	const int on = 1;
+
+	return setsockopt(fd, ipv4 ? IPPROTO_IP : IPPROTO_IPV6, ipv4 ? IP_RECVERR : IPV6_RECVERR, &on, sizeof(on));
+}
+
 /* Makes a non-blocking socket, with MPTCP if the kernel has it, and binds it as requested. Returns 0 or -errno. */
 static int open_socket(struct probe *probe)
 {
@@ -379,6 +411,8 @@ static int open_socket(struct probe *probe)
 	if (request->from.sa.sa_family != AF_UNSPEC &&
 	    bind(probe->fd, &request->from.sa, sockaddr_ip_len(&request->from)) < 0)
 		return -errno;
+	if (request->tcp)
+		stay_informed(probe->fd, sockaddr_ip_is_v4(&request->converter));
 	return 0;
 }
 
@@ -533,8 +567,10 @@ static enum probe_outcome run(struct probe *probe)
 		return PROBE_NO_SYN_ACK;
 	result->round_trip_ms = elapsed_ms(probe);
 	result->error = socket_error(probe->fd);
-	if (result->error)
+	if (result->error) {
+		look_at_icmp(probe->fd, result);
 		return PROBE_UNREACHABLE;
+	}
 	look_at_connection(probe);
 	/* Linux also repeats data that the SYN+ACK doesn't acknowledge, and counts it likewise: so with data the counter tells nothing */
 	result->syn_again = result->syn_bytes ? result->syn_data == PROBE_SYN_DATA_LOST :

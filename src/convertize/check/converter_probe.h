@@ -37,6 +37,8 @@ struct probe_result {
 	enum probe_outcome outcome;
 	int error;                  /* of LOCAL and UNREACHABLE: a positive errno */
 	bool unsent;                /* in_syn: this host itself dropped the SYN, by its firewall */
+	union sockaddr_ip icmp_from; /* tcp and UNREACHABLE: the host whose ICMP message refused the SYN; AF_UNSPEC: none did */
+	bool icmp_forbids;          /* its message is that of a firewall, and not of a missing route */
 	enum convert_status status; /* of NOT_CONVERT */
 	enum probe_syn_data syn_data;
 	size_t syn_bytes;           /* bytes of data in the SYN */

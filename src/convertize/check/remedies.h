@@ -34,7 +34,9 @@
 /* the converter's name, address, and refusals */
 #define REMEDY_NAME_CONVERTER "name one with --converter ADDR, or with CONVERT_ADDR in the environment"
 #define REMEDY_NAME "see that the name is right, and that DNS works here"
-#define REMEDY_ADDRESS "see that the address is right"
+#define REMEDY_CARRIER "connect %s: see its cable, or join its wireless network"
+#define REMEDY_LET_PORT_AT "have the firewall of %s let TCP to port %u through, " OTHER_PORT
+#define REMEDY_ADDRESS "see that the address is right, and that no firewall on the way rejects TCP to this port"
 #define REMEDY_NAME_OWN "see that DNS is right: getent ahosts %s"
 #define REMEDY_START_HERE "systemctl start convertd here, or name the address of the converter's machine"
 #define REMEDY_OWN_ROUTE "delete that route: ip %sroute show table all"
@@ -88,10 +90,12 @@
 #define REMEDY_SYN_BYTES "have the firewall that drops them let SYNs with data of any size through, " OTHER_PORT "%s"
 #define REMEDY_SYN_BYTES_EARLY "; or leave out --early-data, and unset CONVERT_EARLY_DATA"
 #define REMEDY_OPTION_30 "ask the operator of the network to let TCP option 30 through, " OTHER_PORT "%s"
+#define REMEDY_TWIN "see the load balancer or firewall in front of this address, or leave the address out of the name"
 #define REMEDY_OPTION_30_HERE "have this machine's firewall let TCP option 30 (mptcp) through: nft list ruleset"
 #define REMEDY_OPTION_30_ENABLED "; see also that net.mptcp.enabled is still 1 there"
 #define REMEDY_OPTION_30_JOIN \
-	"ask the operator of the network to let TCP option 30 through in each SYN, " OTHER_PORT "; see also ip mptcp limits there"
+	"ask the operator of the network to let TCP option 30 through in each SYN, " OTHER_PORT "; see also ip mptcp limits and " \
+	"net.mptcp.allow_join_initial_addr_port there"
 #define REMEDY_PORT_OVER "have the firewall let TCP to port %u through, " OTHER_PORT
 #define REMEDY_IPV6_MTU "use another network: IPv6 needs packets of %d bytes"
 #define REMEDY_TRANSFER "use another network than %s, where something on the way drops its packets, " OTHER_PORT
@@ -103,6 +107,7 @@
 #define REMEDY_DEFAULT_ROUTE \
 	"add a default route for the address, by its router, which isn't known here: ip %sroute add default via ROUTER dev %s table %s%s%s%s%s"
 #define REMEDY_OTHER_RULE "see ip rule and ip route show table %s: they send packets from %s elsewhere"
+#define REMEDY_OWN_ADDRESS "see ip address show dev %s: an address may be tentative, or a duplicate (dadfailed)"
 #define REMEDY_PING "see what comes back: ping -I %s %s"
 
 #endif
