@@ -140,6 +140,13 @@ static struct serve_settings serve_settings_of(const struct gateway_settings *se
 	};
 }
 
+/* The addresses of a converter whose name stays are known already. */
+static bool same_converters(const struct settings *a, const struct settings *b)
+{
+	return a->converter_count == b->converter_count &&
+	       memcmp(a->converters, b->converters, a->converter_count * sizeof(a->converters[0])) == 0;
+}
+
 /* Takes over new settings, in the worker's thread. Worker 0 changes what the engine reads, while all others wait. */
 static void take_settings(const struct worker_context *worker, void *arg)
 {
@@ -147,7 +154,8 @@ static void take_settings(const struct worker_context *worker, void *arg)
 
 	pthread_barrier_wait(&self.barrier);
 	if (worker->number == 0 && !first) {
-		converters_replace(&self.settings->client);
+		if (!same_converters(&self.settings->client, &self.earlier->client))
+			converters_replace(&self.settings->client);
 		start_engine(self.settings);
 	}
 	pthread_barrier_wait(&self.barrier);
@@ -172,6 +180,7 @@ static void put_in_force(struct gateway_settings *settings, bool refuses, bool f
 	limits_configure(self.shared.limits, &settings->limits);
 	apply_log(settings);
 	workers_order(self.workers, take_settings, first ? &self : NULL);
+	eventfd_write(self.gateway.resolver, 1);
 }
 
 static struct hold_rules_queues queues(void)

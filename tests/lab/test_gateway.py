@@ -86,6 +86,26 @@ def test_a_silent_server():
             equal(len({p.sport for p in core.packets() if p.syn}), 1, "connections to the server\n" + process.log_text())
 
 
+def test_data_in_the_syn():
+    """A client's data in its SYN (Fast Open) arrives once, converted as well as routed."""
+    for private in (True, False):
+        with gateway_lab() as lab, gateway(lab, private=private) as (phone, _), listening(lab.server, lab.server.addr4) as listener:
+            lab.convertd()
+            lab.server.sysctl("net.ipv4.tcp_fastopen", 3)
+            for _ in range(2):
+                with phone.socket() as client:
+                    client.settimeout(15)
+                    client.setsockopt(socket.IPPROTO_TCP, 34, 1)  # TCP_FASTOPEN_NO_COOKIE
+                    client.sendto(b"early", socket.MSG_FASTOPEN, (lab.server.addr4, PORT))
+                    client.sendall(b"late")
+                    client.shutdown(socket.SHUT_WR)
+                    with listener.accept()[0] as server:
+                        got = b""
+                        while (data := server.recv(100)):
+                            got += data
+                        equal(got, b"earlylate", "what the server gets")
+
+
 def test_ends():
     """Each side may end first; a reset stays a reset; a server may speak first."""
     with gateway_lab() as lab, gateway(lab) as (phone, _), listening(lab.server, lab.server.addr4) as listener:

@@ -3,6 +3,7 @@
 """test_gateway_rules.py - convertgw: the operator's rules, limits, other firewalls on the same host, containers, and what must not change"""
 import contextlib
 import errno
+import os
 import re
 import signal
 import socket
@@ -184,6 +185,34 @@ def test_limits():
             equal([peer(phone) for _ in range(3)], [lab.converter.core4, lab.converter.core4, lab.client.wifi4], "who connects to the server")
             equal(peer(tablet), lab.converter.core4, "who connects for another client")
         check("Traceback" not in process.log_text(), process.log_text())
+
+
+def test_converters():
+    """A converter by name, with a cookie from a file; a reload replaces it by another one, and connections go on."""
+    with gateway_lab() as lab:
+        cookies, config, mine = (lab.directory + "/" + name for name in ("cookies", "convertgw.conf", "cookie"))
+        for path, text in ((cookies, "secret\n"), (mine, "secret\n")):
+            with open(path, "w", encoding="ascii") as file:
+                file.write(text)
+            os.chmod(path, 0o600)
+        lab.convertd(["--cookie-list", cookies])
+        tellers(lab, PORT)
+        lab.names("near.example A 10.9.0.1", "_convert._tcp.example SRV 1 1 1234 near.example")
+        phone = add_lan(lab)
+        masquerade(lab)
+
+        def configure(*lines):
+            with open(config, "w", encoding="ascii") as file:
+                file.write("\n".join(("lan lan", "convert destination 10.8.0.0/24", "cookie-file " + mine, *lines, "")))
+        configure("converter near.example")
+        process = start_gateway(lab, args=("--config", config), converter=False, private=False)
+        equal(way(lab, phone), CONVERTED, "by name")
+        for number, converter in enumerate(("_convert._tcp.example", lab.converter.addr6), 1):
+            configure("converter " + converter)
+            process.send_signal(signal.SIGHUP)
+            wait_until(lambda number=number: process.log_text().count("info: reloaded") == number, 10, "the reload")
+            wait_until(lambda: way(lab, phone) == CONVERTED, 10, "a connection through " + converter)  # once its name is resolved
+        check("from [%s]" % lab.client.wifi6 in process.log_text(), process.log_text())
 
 
 def test_what_is_wrong_with_the_host():

@@ -52,8 +52,9 @@ def masquerade(lab):
 
 
 def start_gateway(lab, args=("--lan", LAN), converter=None, wait=True, private=True):
-    """Starts convertgw on the client, by default with both addresses of the lab's converter; returns its Process once it is ready."""
-    converters = [converter] if converter else [lab.converter.addr4, lab.converter.addr6]
+    """Starts convertgw on the client, by default with both addresses of the lab's converter, with False
+    as args say; returns its Process once it is ready."""
+    converters = [converter] if converter else [lab.converter.addr4, lab.converter.addr6] if converter is None else []
     words = [lab.build.program("convertgw"), *args]
     for address in converters:
         words += ["--converter", address]
