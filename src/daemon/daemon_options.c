@@ -4,6 +4,7 @@
 
 #include "daemon/daemon_options.h"
 
+#include "common/similar.h"
 #include "daemon/textfile.h"
 
 #include <assert.h>
@@ -160,19 +161,65 @@ void options_print_help(const struct option_program *program)
 
 /* ----- reading ----- */
 
+#define REMEDY_MAX 64
+
+/*
+ * Writes a remedy for a word that is no option: the one that is similar to it, or the manual.
+ * @dashes: what stands in front of an option here
+ */
+static const char *find_remedy(const struct option_program *program, const char *word, const char *dashes,
+			       char remedy[static REMEDY_MAX])
+{
+	struct similar best = { 0 };
+
+	for (const struct option_spec *spec = program->table; spec->name; spec++)
+		similar_compare(&best, word, spec->name);
+	if (best.name && *dashes)
+		snprintf(remedy, REMEDY_MAX, "did you mean %s%s?", dashes, best.name);
+	else if (best.name)
+		snprintf(remedy, REMEDY_MAX, "did you mean \"%s\"?", best.name);
+	else
+		snprintf(remedy, REMEDY_MAX, "see %s --help", program->name);
+	return remedy;
+}
+
 /* Reports a word that getopt_long() hasn't accepted. */
 static void tell_no_option(const struct option_reading *reading, int c, const char *word)
 {
 	static const struct place nowhere;
-	char quote[PROBLEM_QUOTE_MAX], letter[] = { '-', (char)optopt, '\0' };
+	char quote[PROBLEM_QUOTE_MAX], letter[] = { '-', (char)optopt, '\0' }, name[REMEDY_MAX], remedy[REMEDY_MAX];
 
 	/* Of a word like -vx getopt reports only the letter. */
 	problems_quote(optopt && c != ':' ? letter : word, quote);
 	if (c == ':')
 		problems_add(reading->problems, &nowhere, "%s needs a value; see %s --help", quote, reading->program->name);
+	else if (optopt)
+		problems_add(reading->problems, &nowhere, "%s is no option; see %s --help", quote, reading->program->name);
+	else {
+		word += strspn(word, "-");
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
+		problems_add(reading->problems, &nowhere, "%s is no option, or it takes no value; %s", quote,
+			     find_remedy(reading->program, name, "--", remedy));
+	}
+}
+
+/* Reports a word behind the options that is no command. */
+static void tell_no_command(const struct option_reading *reading, const char *word)
+{
+	const struct option_program *program = reading->program;
+	char quote[PROBLEM_QUOTE_MAX], remedy[REMEDY_MAX];
+	static const struct place nowhere;
+	struct similar best = { 0 };
+
+	problems_quote(word, quote);
+	if (program->command)
+		similar_compare(&best, word, program->command);
+	if (best.name)
+		problems_add(reading->problems, &nowhere, "%s is not an option; did you mean \"%s\"?", quote, best.name);
+	else if (strncmp(find_remedy(program, word, "--", remedy), "did", 3) == 0)
+		problems_add(reading->problems, &nowhere, "%s is not an option; %s", quote, remedy);
 	else
-		problems_add(reading->problems, &nowhere, "%s is no option, or it takes no value; see %s --help", quote,
-			     reading->program->name);
+		problems_add(reading->problems, &nowhere, "%s is not an option; %s", quote, program->instead);
 }
 
 void options_read_command_line(struct option_reading *reading, int argc, char *argv[])
@@ -180,7 +227,6 @@ void options_read_command_line(struct option_reading *reading, int argc, char *a
 	const struct option_spec *specs = reading->program->table;
 	struct option table[OPTIONS_MAX + 1] = { 0 };
 	struct place place = { 0 };
-	char quote[PROBLEM_QUOTE_MAX];
 	int index = 0, c;
 
 	for (int i = 0; specs[i].name; i++) {
@@ -203,12 +249,10 @@ void options_read_command_line(struct option_reading *reading, int argc, char *a
 		if (spec->flags & OPTION_LAST)
 			return;
 	}
-	place.name = NULL;
 	if (optind < argc && reading->program->take_word && reading->program->take_word(reading->settings, argv[optind]))
 		optind++;
 	if (optind < argc)
-		problems_add(reading->problems, &place, "%s is not an option; %s", problems_quote(argv[optind], quote),
-			     reading->program->instead);
+		tell_no_command(reading, argv[optind]);
 }
 
 /* Tells whether this option's line of the file is right, apart from its value. */
@@ -241,7 +285,7 @@ static void read_line(struct option_reading *reading, struct place *place, char 
 {
 	const struct option_spec *specs = reading->program->table;
 	const struct option_spec *spec;
-	char quote[PROBLEM_QUOTE_MAX], *value;
+	char quote[PROBLEM_QUOTE_MAX], remedy[REMEDY_MAX], *value;
 	bool overridden;
 	int index;
 
@@ -255,8 +299,8 @@ static void read_line(struct option_reading *reading, struct place *place, char 
 	problems_quote(line, quote);
 	index = find(specs, line[0] == '-' ? line + strspn(line, "-") : line);
 	if (index < 0) {
-		problems_add(reading->problems, place, "%s is no option; see %s --help", quote,
-			     reading->program->name);
+		problems_add(reading->problems, place, "%s is no option; %s", quote,
+			     find_remedy(reading->program, line, "", remedy));
 		return;
 	}
 	spec = &specs[index];

@@ -49,9 +49,15 @@ def test_check_config():
             lines = result.stderr.splitlines()
             for number, (line, quoted, remedy) in enumerate(zip(
                     lines, ("\"10.9.0.1\"", "\"loud\"", "\"lisen\"", "\"--listen\""),
-                    ("10.9.0.1:1234", "warning", "--help", "write \"listen\"")), 2):
+                    ("10.9.0.1:1234", "warning", "did you mean \"listen\"?", "write \"listen\"")), 2):
                 check(line.startswith("convertd: %s:%d: " % (path, number)) and quoted in line and remedy in line, line)
             equal(len(lines), 4, "lines")
+        for words, said in ((["--allow-clients", "::/0"], "did you mean --allow-client?"), (["statsu"], "did you mean \"status\"?"),
+                            (["check-config"], "did you mean --check-config?"), (["--listen", "::1:1234"], "write [::1]:1234"),
+                            (["--allow-client", "::/0", "-V"], "see convertd --help"), (["nonsense"], "addresses go behind --listen"),
+                            (["--config", write(lab, "hold_time 5"), "--check-config"], "did you mean \"hold-time\"?")):
+            result = lab.converter.run([program, *words], check=False)
+            check(result.returncode == 2 and said in result.stderr and result.stderr.count("\n") == 1, (words, result))
         result = lab.converter.run([program, "--config", "/nonexistent", "--check-config"], check=False)
         check(result.returncode == 2 and "\"/nonexistent\"" in result.stderr, result)
 

@@ -460,6 +460,9 @@ def test_habits():
             check(result.stdout.startswith(first) and not result.stderr, result)
         cases = ((["chek"], 127, "did you mean \"convertize check\"?"), (["--convertor", "a", "true"], 125, "did you mean --converter?"),
                  (["enable", "--sesion"], 2, "did you mean --session?"), (["--json=x", "true"], 125, "--json takes no value"),
+                 (["--check", "true"], 125, "did you mean \"convertize check\"?"), (["check", "-converter", "a"], 2, "did you mean --converter?"),
+                 (["check", "sh", "http://www.example.com/x"], 2, "write www.example.com:80"),
+                 (["check", "sh", "https://www.example.com:8443"], 2, "write www.example.com:8443"),
                  (["--converter", "2001:db8::1:1234", "true"], 125, "write [2001:db8::1]:1234"),
                  (["check", "--converter", "192.0.2.1,2001:db8::1:1234"], 2, "write [2001:db8::1]:1234"),
                  (["--converter", "192.0.2.1", "--log", "yes", "true"], 125, "\"yes\" would be a file"),
@@ -469,6 +472,13 @@ def test_habits():
             result = run.lab.client.run([run.program, *words], check=False, env={"CONVERT_LIBRARY": run.library, "CONVERT_CONFIG": "none"})
             lines = result.stderr.splitlines()
             check(result.returncode == status and len(lines) == 1 and lines[0].startswith("convertize: ") and said in lines[0], (words, result))
+        # a name that nobody has may be right later: this is a warning
+        for option in ("--never-device", "--backup-device"):
+            result = run.lab.client.run([run.program, "paths", "--once", "--dry-run", option, "wlan7"], env={"CONVERT_CONFIG": "none"})
+            check("warning: %s: there is no device \"wlan7\" now" % option in result.stderr, result)
+        result = run.run("true", options=["--converter", "192.0.2.1"], env={"CONVERT_FALBACK": "none", "CONVERT_OF_MINE": "1"})
+        equal((result.returncode, result.stderr), (0, "convertize: warning: CONVERT_FALBACK is no variable of convertize; did you mean "
+                                                      "CONVERT_FALLBACK?\n"), "a variable that is mistyped")
         # addresses that mean one thing only
         for address in ("[2001:db8::1:1234]", "[2001:db8::1]:1234", "2001:db8::1", "2001:db8::1:12", "2001:db8:1:2:3:4:5:1234"):
             result = run.run("true", options=["--converter", address])

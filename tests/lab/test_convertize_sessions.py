@@ -220,6 +220,14 @@ def test_all_agree_what_a_session_is():
         run.write(run.system, *base)
         equal(run.run("sh", "-l", "-c", run.program + " list").stdout.splitlines()[-1],
               "Login sessions of this user are converted, by %s: 192.0.2.1." % run.system, "list in a session")
+        # a variable from elsewhere stays, and keeps sessions as they are: enable --session says so, and takes its value over
+        os.unlink(run.system)
+        for env, warned in (({}, False), ({"CONVERT_ADDR": "192.0.2.9"}, True)):
+            said = run.run(run.program, "enable", "--session", *([] if env else ["--converter", "192.0.2.9"]), "--library", run.library, env=env)
+            equal(said.returncode, 0, said)
+            equal("Sessions that have CONVERT_ADDR already" in said.stdout, warned, said)
+        run.convertize("disable", "--session")
+        run.write(run.system, *base)
         # enable --session takes no wrong value, and says so where its file alone doesn't convert sessions
         for option, value in (("--timeout", "-1"), ("--bypass", "\"10.0.0.0/8\""), ("--converter", "\"192.0.2.1\"")):
             said = run.run(run.program, "enable", "--session", "--converter", "192.0.2.1", option, value)

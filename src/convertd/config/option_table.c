@@ -6,6 +6,7 @@
 
 #include "daemon/log.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -109,10 +110,27 @@ static bool take_device(char *text, char device[static IFNAMSIZ])
 	return true;
 }
 
+/* Cuts four decimal digits off the end of an IPv6 address that is one without them, too: the user may mean a port. */
+static bool ends_with_port(char *text, const char **port)
+{
+	char *colon = strrchr(text, ':');
+	struct in6_addr address;
+
+	*port = colon + 1;
+	if (strlen(*port) != 4 || strspn(*port, "0123456789") != 4 || **port == '0')
+		return false;
+	*colon = '\0';
+	if (inet_pton(AF_INET6, text, &address) == 1)
+		return true;
+	*colon = ':';
+	return false;
+}
+
 static bool parse_listen(const struct option_value *v, struct listen_address *listen)
 {
 	bool bare_v6 = v->text[0] != '[' && strchr(v->text, ':') != strrchr(v->text, ':');
 	char text[SOCKADDR_STRLEN + IFNAMSIZ];
+	const char *port;
 
 	/* A text that is too long is no address; it is cut here, and refused below. */
 	snprintf(text, sizeof(text), "%s", v->text);
@@ -124,6 +142,9 @@ static bool parse_listen(const struct option_value *v, struct listen_address *li
 		return option_refuse(v, "is not ADDR:PORT with a numeric address and a port from 1 to 65535; write "
 				 "192.0.2.1:%d or [2001:db8::1]:%d",
 			      SETTINGS_PORT, SETTINGS_PORT);
+	if (sockaddr_ip_port(&listen->address) == 0 && bare_v6 && ends_with_port(text, &port))
+		return option_refuse(v, "has no brackets; write [%s]:%s for port %s, or [%s:%s]:%d for the address", text, port, port,
+				     text, port, SETTINGS_PORT);
 	if (sockaddr_ip_port(&listen->address) == 0)
 		return option_refuse(v, "has no port; write %s%.50s%s:%d", bare_v6 ? "[" : "", text, bare_v6 ? "]" : "",
 			      SETTINGS_PORT);
@@ -453,5 +474,6 @@ const struct option_program convertd_options = {
 		 "Convert TCP connections of RFC 8803 clients, over Multipath TCP, to plain TCP.\n",
 	.more = "Manual: man 8 convertd, man 5 convertd.conf\n",
 	.instead = "addresses go behind --listen",
+	.command = "status",
 	.take_word = take_word,
 };

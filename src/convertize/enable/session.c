@@ -293,7 +293,10 @@ int session_enable(struct options *options)
 	static struct settings settings;
 	static struct conf_files files;
 	static struct library library;
+	const char *set = options_has(options, OPTION_CONVERTER) ? NULL : getenv(ADDRESS_VARIABLE), *preloads = getenv("LD_PRELOAD");
+	bool elsewhere = set && *set && !(preloads && strstr(preloads, LIBRARY_NAME));
 	char path[PATH_MAX];
+	int status;
 
 	/* the settings of the user's own file don't count: we replace it */
 	if (!find_file(path, "session yes") || !conf_load(&files, options, true) || !launch_read_settings(&settings, options, true))
@@ -303,7 +306,10 @@ int session_enable(struct options *options)
 		fprintf(stderr, "convertize: %s\n", problem);
 		return STATUS_FAILED;
 	}
-	return write_file(options, path, true);
+	status = write_file(options, path, true);
+	if (status == EXIT_SUCCESS && elsewhere && !options->quiet && !options->dry_run)
+		puts("Sessions that have " ADDRESS_VARIABLE " already, as this one, stay as they are; unset it there, such as in /etc/environment.");
+	return status;
 }
 
 int session_disable(struct options *options)

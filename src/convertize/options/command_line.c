@@ -5,6 +5,7 @@
 #include "convertize/options/command_line.h"
 
 #include "common/program.h"
+#include "common/similar.h"
 #include "common/sockaddr.h"
 
 #include <assert.h>
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SYNOPSIS \
 	"Usage: convertize [OPTION]... [--] PROGRAM [ARGUMENT]...\n" \
@@ -323,73 +325,37 @@ static enum options_result parse_option(struct options *options, enum option_id 
 	return result;
 }
 
-#define SIMILAR_MAX 24 /* letters of a word; longer ones are similar to none */
-
-static size_t least(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
-/* Returns the number of letters to add, remove, replace or swap with their neighbour that turns one word into the other. */
-static size_t distance(const char *a, const char *b)
-{
-	size_t len_a = strlen(a), len_b = strlen(b), rows[SIMILAR_MAX + 1][SIMILAR_MAX + 1];
-
-	if (len_a > SIMILAR_MAX || len_b > SIMILAR_MAX)
-		return SIZE_MAX;
-	for (size_t i = 0; i <= len_a; i++)
-		for (size_t j = 0; j <= len_b; j++) {
-			if (!i || !j) {
-				rows[i][j] = i + j;
-				continue;
-			}
-			rows[i][j] = least(least(rows[i - 1][j], rows[i][j - 1]) + 1, rows[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-				rows[i][j] = least(rows[i][j], rows[i - 2][j - 2] + 1);
-		}
-	return rows[len_a][len_b];
-}
-
-/* Makes @name the best so far if it is more similar to @word than those before. A short word may have only one wrong letter. */
-static void compare(const char *word, const char *name, const char **best, size_t *best_distance)
-{
-	size_t wrong = distance(word, name);
-
-	if (wrong < *best_distance && wrong <= (strlen(name) < 6 ? 1 : 2)) {
-		*best_distance = wrong;
-		*best = name;
-	}
-}
-
 const char *options_similar(const char *word, bool setting)
 {
-	const char *best = NULL;
-	size_t found = SIZE_MAX;
+	struct similar best = { 0 };
 
 	for (int i = COMMAND_CHECK; !setting && i < COMMAND_COUNT; i++)
-		compare(word, command_names[i], &best, &found);
+		similar_compare(&best, word, command_names[i]);
 	for (int i = 0; setting && i < OPTION_COUNT; i++)
 		if (option_is_setting((enum option_id)i))
-			compare(word, option_table[i].name, &best, &found);
+			similar_compare(&best, word, option_table[i].name);
 	if (setting)
-		compare(word, "session", &best, &found); /* a setting of files, without an option */
-	return found ? best : NULL;
+		similar_compare(&best, word, "session"); /* a setting of files, without an option */
+	return best.wrong ? best.name : NULL;
 }
 
 /* Names the mistake in an option that getopt doesn't know. */
 static enum options_result unknown_option(const char *word)
 {
-	char name[SIMILAR_MAX + 2];
-	const char *best = NULL;
-	size_t found = SIZE_MAX;
+	const char *bare = word + strspn(word, "-");
+	char name[OPTIONS_EXPLAIN_MAX];
+	struct similar best = { 0 };
 
-	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(bare, "="), bare);
+	for (int i = COMMAND_CHECK; i < COMMAND_COUNT; i++)
+		if (strcmp(name, command_names[i]) == 0)
+			return usage("%s: no such option; did you mean \"convertize %s\"?", word, name);
 	for (int i = 0; i < OPTION_COUNT; i++)
-		compare(name, option_table[i].name, &best, &found);
-	if (best && !found)
-		return usage("%s: --%s takes no value", word, best);
-	if (best)
-		return usage("%s: no such option; did you mean --%s?", word, best);
+		similar_compare(&best, name, option_table[i].name);
+	if (best.name && !best.wrong && word[1] == '-')
+		return usage("%s: --%s takes no value", word, best.name);
+	if (best.name)
+		return usage("%s: no such option; did you mean --%s?", word, best.name);
 	return usage("%s: no such option; see convertize --help", word);
 }
 
@@ -404,7 +370,7 @@ static enum options_result parse_options(struct options *options, int argc, char
 {
 	struct option getopt_table[OPTION_COUNT + 1] = { 0 };
 	enum options_result result;
-	int index = 0, c;
+	int index = 0, at = optind ? optind : 1, c;
 
 	for (int i = 0; i < OPTION_COUNT; i++) {
 		getopt_table[i].name = option_table[i].name;
@@ -421,13 +387,12 @@ static enum options_result parse_options(struct options *options, int argc, char
 		}
 		if (c == ':')
 			return usage("%s needs a value; see convertize --help", argv[optind - 1]);
-		if (c != 0 && optopt)
-			return usage("-%c: no such option; see convertize --help", optopt);
 		if (c != 0)
-			return unknown_option(argv[optind - 1]);
+			return unknown_option(argv[optopt ? at : optind - 1]);
 		result = parse_option(options, (enum option_id)index, optarg);
 		if (result != OPTIONS_RUN)
 			return result;
+		at = optind;
 	}
 	return OPTIONS_RUN;
 }
@@ -475,6 +440,21 @@ static enum options_result parse_words(struct options *options, int argc, char *
 	return OPTIONS_RUN;
 }
 
+/* Tells how to write the server of a URL. Returns false if @word is none. */
+static bool is_url(const char *word)
+{
+	const char *host = strstr(word, "://");
+	size_t len;
+
+	if (!host)
+		return false;
+	host += strlen("://");
+	len = strcspn(host, "/?#");
+	usage("check: \"%s\" is a URL; to try its server, write %.*s%s", word, (int)len, host,
+	      strncmp(word, "http:", 5) == 0 && !memchr(host, ':', len) ? ":80" : "");
+	return true;
+}
+
 static enum options_result check_words(const struct options *options)
 {
 	const char *name = command_names[options->command];
@@ -487,6 +467,9 @@ static enum options_result check_words(const struct options *options)
 			     options->units[0]);
 	if (options->session && options->user)
 		return usage("%s: --session is about this user's sessions; leave --user out", name);
+	for (char **word = options->command == COMMAND_CHECK ? options->program : NULL; word && *word; word++)
+		if (is_url(*word))
+			return OPTIONS_USAGE;
 	if (options->command == COMMAND_CHECK && options->program && options->program[1])
 		return usage("check: \"%s\" is one word too many; it takes one program, without arguments, and one server",
 			     options->program[1]);
@@ -532,6 +515,28 @@ static enum command command_of(const char *word)
 	return COMMAND_RUN;
 }
 
+/* Warns of a variable whose name is nearly one of ours: nothing would read it. */
+static void warn_of_variables(void)
+{
+	static const char prefix[] = "CONVERT_";
+	const size_t len = sizeof(prefix) - 1;
+	char name[64];
+
+	for (char **variable = environ; *variable; variable++) {
+		struct similar best = { 0 };
+
+		if (strncmp(*variable, prefix, len) != 0)
+			continue;
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(*variable + len, "="), *variable + len);
+		for (int i = 0; i < OPTION_COUNT; i++)
+			if (option_table[i].variable && strncmp(option_table[i].variable, prefix, len) == 0)
+				similar_compare(&best, name, option_table[i].variable + len);
+		if (best.wrong)
+			fprintf(stderr, "convertize: warning: %s%s is no variable of convertize; did you mean %s%s?\n", prefix, name,
+				prefix, best.name);
+	}
+}
+
 enum options_result options_parse(struct options *options, int argc, char *argv[])
 {
 	enum options_result result;
@@ -558,6 +563,9 @@ enum options_result options_parse(struct options *options, int argc, char *argv[
 		fputs(SYNOPSIS "See convertize --help.\n", stderr);
 		return OPTIONS_USAGE;
 	}
+	if (result == OPTIONS_RUN && !options->quiet &&
+	    SCOPE(options->command) & (SCOPE(COMMAND_RUN) | SCOPE(COMMAND_CHECK) | SCOPE(COMMAND_ENABLE)))
+		warn_of_variables();
 	return result;
 }
 

@@ -377,27 +377,24 @@ static int show(const struct options *options, const struct paths_choice *choice
 	return fflush(stdout) == 0 ? status : STATUS_FAILED;
 }
 
-/*
- * Looks for the devices that the command line names, and reports a missing one. With --manage it only warns, since a device may
- * appear later, as a modem's does.
- */
-static bool check_devices(const struct options *options)
+/* Looks for the devices that an option names, and reports a missing one. @warning: only warn. Returns whether all are there. */
+static bool check_devices(const struct options *options, enum option_id option, bool warning)
 {
 	char list[1024], *rest = list;
 	const char *word;
+	bool all = true;
 
-	if (!options_has(options, OPTION_DEVICE))
+	if (!options_has(options, option))
 		return true;
-	snprintf(list, sizeof(list), "%s", value_of(OPTION_DEVICE));
+	snprintf(list, sizeof(list), "%s", value_of(option));
 	while ((word = strsep(&rest, ", "))) {
 		if (!*word || strchr(word, '*') || if_nametoindex(word))
 			continue;
-		fprintf(stderr, "convertize: %s--device: there is no device \"%.*s\" now; \"ip link\" shows those that there are\n",
-			options->manage ? "warning: " : "", IF_NAMESIZE, word);
-		if (!options->manage)
-			return false;
+		all = false;
+		fprintf(stderr, "convertize: %s--%s: there is no device \"%.*s\" now; \"ip link\" shows those that there are\n",
+			warning ? "warning: " : "", option_table[option].name, IF_NAMESIZE, word);
 	}
-	return true;
+	return all;
 }
 
 int paths(struct options *options)
@@ -417,7 +414,10 @@ int paths(struct options *options)
 		tell_problem(options, problem);
 		return STATUS_USAGE;
 	}
-	if (!check_devices(options))
+	/* A device may appear later, as a modem's does; then --manage finds it, and the words never and backup concern it. */
+	check_devices(options, OPTION_NEVER_DEVICE, true);
+	check_devices(options, OPTION_BACKUP_DEVICE, true);
+	if (!check_devices(options, OPTION_DEVICE, options->manage) && !options->manage)
 		return STATUS_USAGE;
 	if (!changes)
 		choice.word.paths = NULL; /* the table shows the networks that a user excludes, too */
