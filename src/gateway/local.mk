@@ -8,6 +8,7 @@ libgateway_la_SOURCES = src/gateway/gateway.h src/gateway/gateway_checks.c src/g
 	src/gateway/gateway_settings.h src/gateway/gateway_socket.c src/common/netlink.c src/common/netlink.h
 libgateway_la_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(MNL_CFLAGS) $(NFTABLES_CFLAGS) -pthread
 sbin_PROGRAMS += convertgw
+dist_man_MANS += man/convertgw.8
 convertgw_SOURCES = src/gateway/convertgw.c
 convertgw_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) -pthread
 convertgw_LDFLAGS = $(AM_LDFLAGS) -pthread

@@ -24,6 +24,7 @@ ELSEWHERE = re.compile(r"referenced manual not found|outdated mandoc\.db|mandoc\
 PAGES = (
     ("*/user-environment-generators/60-convertize", "convertize.1"),
     ("*/convertize-paths.service", "convertize.1"), ("*/convertd.service", "convertd.8"), ("*/convertd.socket", "convertd.8"),
+    ("*/convertgw.service", "convertgw.8"), ("*/sysusers.d/convertgw.conf", "convertgw.8"), ("*/etc/convertgw/convertgw.conf", "convertgw.8"),
     ("*/sysctl.d/*convertd.conf", "convertd.8"), ("*/sysusers.d/convertd.conf", "convertd.8"),
     ("*/lib*/libconvertproto.*", "convertproto.3"), ("*/pkgconfig/convertproto.pc", "convertproto.3"),
     ("*/convert/convert.h", "convertproto.3"),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_completions.py - what bash, zsh and fish offer behind "convertize" and "convertd", typed at a terminal or asked for"""
+"""test_completions.py - what bash, zsh and fish offer behind "convertize", "convertd" and "convertgw", typed at a terminal or asked for"""
 import contextlib
 import fcntl
 import os
@@ -275,10 +275,30 @@ def offers_of_convertd(kind):
             ("convertd status --config %s/cook" % run.home, ("cookie.keys",), ())))
 
 
+def offers_of_convertgw(kind):
+    """What one shell offers is what convertgw takes, if it is built."""
+    if not os.path.exists(os.path.join(Build().directory, "convertgw")):
+        return
+    said = subprocess.run([Build().program("convertgw"), "--help"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    options = re.findall(r"^  (--[a-z0-9-]+)", said, re.MULTILINE)
+    check(len(options) > 30, "options in --help: %s" % options)
+    with shell(kind, "convertgw") as run:
+        with open(os.path.join(run.home, "cookie.text"), "w", encoding="ascii"):
+            pass
+        offers_options(run, "convertgw --", options)
+        offers_options(run, "convertgw --workers 2 --", set(options) - {"--workers"} if run.name == "zsh" else options)
+        offers_words(run, (
+            ("convertgw --lan ", ("lo",), ("all",)), ("convertgw --host --log-level ", ("error", "debug"), ("json",)),
+            ("convertgw --log-format j", ("json",), ("text",)), ("convertgw --log-level=w", ("warning",), ("error",)),
+            ("convertgw --lan br0 --route d", ("destination", "device", "dscp"), ("all",)),
+            ("convertgw --converter ", (), ("--lan", "all")), ("convertgw --cookie-file %s/cook" % run.home, ("cookie.text",), ())))
+
+
 def test_bash():
     """bash, at a terminal."""
     offers_of_convertize(Bash)
     offers_of_convertd(Bash)
+    offers_of_convertgw(Bash)
 
 
 @long
@@ -287,12 +307,14 @@ def test_zsh():
     """zsh, at a terminal."""
     offers_of_convertize(Zsh)
     offers_of_convertd(Zsh)
+    offers_of_convertgw(Zsh)
 
 
 def test_fish():
     """fish."""
     offers_of_convertize(Fish)
     offers_of_convertd(Fish)
+    offers_of_convertgw(Fish)
 
 
 if __name__ == "__main__":

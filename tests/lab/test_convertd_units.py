@@ -1,20 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_units.py - systemd's units are without faults, and as restricted as convertd allows"""
+"""test_convertd_units.py - systemd's units of convertd and convertgw are without faults, and as restricted as they allow"""
 import os
 import re
 import shutil
 import tempfile
 
 from convertlab import Lab, Skip, check, equal, main, need
-from convertlab.build import SRCDIR, Build
+from convertlab.build import SRCDIR
 
 # What is left: the host's network and its two capabilities, /proc/sys, no limits of addresses (who may come is convertd's to say), and
 # capset() as a call of @privileged, by which the process that serves gives its capabilities up
-EXPOSURE_MAX = {252: 1.7}
+EXPOSURE_MAX = {252: 1.7}  # convertgw has one capability and no call of @privileged
 EXPOSURE_MAX_ELSEWHERE = 2.0  # each systemd weighs a little differently
 
 SYSTEMD = os.path.join(SRCDIR, "contrib/systemd")
+
+
+def daemons(lab):
+    """Those that are built."""
+    return [name for name in ("convertd", "convertgw") if os.path.exists(os.path.join(lab.build.directory, name))]
 
 
 def systemd_analyze(lab, *words):
@@ -22,11 +27,12 @@ def systemd_analyze(lab, *words):
     need("systemd-analyze", "systemd")
     with tempfile.TemporaryDirectory(dir=lab.directory) as directory:
         shutil.copy(os.path.join(SYSTEMD, "convertd.socket"), directory)
-        with open(os.path.join(Build().directory, "contrib/systemd/convertd.service"), encoding="ascii") as file:
-            unit = file.read()
-        unit = re.sub(r"/\S*/convertd --config", lab.build.program("convertd") + " --config", unit)
-        with open(os.path.join(directory, "convertd.service"), "w", encoding="ascii") as file:
-            file.write(unit)
+        for name in daemons(lab):
+            with open(os.path.join(lab.build.directory, "contrib/systemd/%s.service" % name), encoding="ascii") as file:
+                unit = file.read()
+            unit = re.sub(r"/\S*/%s --config" % name, lab.build.program(name) + " --config", unit)
+            with open(os.path.join(directory, name + ".service"), "w", encoding="ascii") as file:
+                file.write(unit)
         result = lab.converter.run(["sh", "-c", "cd %s && exec systemd-analyze --no-pager \"$@\"" % directory, "sh", *words],
                                    check=False)
     return result
@@ -41,24 +47,27 @@ def version(lab):
 def test_units_are_understood():
     """systemd-analyze verify has nothing to say, but that an older systemd doesn't know MPTCP."""
     with Lab(lte=None) as lab:
-        result = systemd_analyze(lab, "verify", "--man=no", "./convertd.service", "./convertd.socket")
-        said = [line for line in (result.stdout + result.stderr).splitlines() if "convertd" in line]
+        result = systemd_analyze(lab, "verify", "--man=no", "./convertd.socket", *("./%s.service" % name for name in daemons(lab)))
+        said = [line for line in (result.stdout + result.stderr).splitlines() if "convertd" in line or "convertgw" in line]
         if version(lab) < 257:
             said = [line for line in said if "SocketProtocol" not in line and "socket protocol" not in line]
         equal(said, [], "what systemd-analyze verify says of the units")
 
 
 def test_exposure():
-    """systemd-analyze security: no more than what convertd needs."""
+    """systemd-analyze security: no more than what the daemons need."""
     with Lab(lte=None) as lab:
         if version(lab) < 250:
             raise Skip("systemd-analyze security --offline needs systemd 250")
         most = EXPOSURE_MAX.get(version(lab), EXPOSURE_MAX_ELSEWHERE)
-        result = systemd_analyze(lab, "security", "--offline=true", "--threshold=%d" % (most * 10), "./convertd.service")
-        exposure = re.search(r"Overall exposure level for convertd.service: ([0-9.]+)", result.stdout)
-        check(exposure, "no exposure level:\n" + result.stdout + result.stderr)
-        check(result.returncode == 0 and float(exposure[1]) <= most, result.stdout)
-        return "exposure %s" % exposure[1]
+        found = {}
+        for name in daemons(lab):
+            result = systemd_analyze(lab, "security", "--offline=true", "--threshold=%d" % (most * 10), "./%s.service" % name)
+            exposure = re.search(r"Overall exposure level for %s.service: ([0-9.]+)" % name, result.stdout)
+            check(exposure, "no exposure level:\n" + result.stdout + result.stderr)
+            check(result.returncode == 0 and float(exposure[1]) <= most, result.stdout)
+            found[name] = exposure[1]
+        return "exposure %s" % found
 
 
 def test_the_configuration_that_is_installed():

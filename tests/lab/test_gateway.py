@@ -3,11 +3,16 @@
 """test_gateway.py - convertgw: stock clients on the LAN behind it, whose connections are converted, refused or routed"""
 import contextlib
 import errno
+import os
+import pwd
+import re
+import shutil
 import socket
 import struct
 import subprocess
 
 from convertlab import Link, check, equal, long, main, wait_until, waits
+from convertlab.build import SRCDIR
 from convertlab.gateways import PORT, add_lan, connect, gateway, gateway_lab, listening, masquerade, outcome, pair, start_gateway
 
 def fetch(host, address, size=100000, timeout=60):
@@ -314,6 +319,37 @@ def test_a_crowd_and_a_flood():
                 sock.settimeout(15)
                 equal(sock.recv(1), b"x", "what a client gets")
         equal(process.poll(), None, "the gateway's end")
+
+
+def test_as_the_unit_starts_it():
+    """An ordinary user with CAP_NET_ADMIN alone, and a configuration: the example with all that it has as comments."""
+    user = pwd.getpwnam("nobody")
+    with gateway_lab() as lab:
+        lab.convertd()
+        phone = add_lan(lab)
+        masquerade(lab)
+        with open(os.path.join(SRCDIR, "contrib/convertgw.conf"), encoding="ascii") as file:
+            text = re.sub(r"^#([a-z])", r"\1", file.read(), flags=re.MULTILINE)
+        place = os.path.join(lab.directory, "gw")
+        os.mkdir(place)
+        os.chmod(lab.directory, 0o711)
+        shutil.copy(lab.build.program("convertgw"), place)  # where the build is, other users may have no way in
+        for name, content in (("cookie", "abc\n"), ("example.conf", text.replace("/etc/convertgw", place)),
+                              ("convertgw.conf", "lan lan\nhost\nconverter %s\nconvert destination 10.8.0.0/24\ncache %s/cache\n" % (
+                                  lab.converter.addr4, place))):
+            with open(os.path.join(place, name), "w", encoding="ascii") as file:
+                file.write(content)
+            os.chmod(os.path.join(place, name), 0o600)
+        for path in (place, *(os.path.join(place, name) for name in os.listdir(place))):
+            os.chown(path, user.pw_uid, user.pw_gid)
+        words = ["setpriv", "--reuid", user.pw_uid, "--regid", user.pw_gid, "--clear-groups", "--inh-caps", "-all,+net_admin", "--bounding-set",
+                 "-all,+net_admin", "--ambient-caps", "-all,+net_admin", "--no-new-privs", place + "/convertgw", "--config"]
+        lab.client.run([*words, place + "/example.conf", "--check-config"])
+        process = lab.client.popen([*words, place + "/convertgw.conf"], name="convertgw")
+        process.wait_log("ready")
+        with listening(lab.server, lab.server.addr4) as listener, pair(phone, lab.server, lab.server.addr4, listener) as (_, _, peer):
+            equal(peer, lab.converter.core4, "the server's client")
+        equal(process.stop(), 0, "the status")
 
 
 @long

@@ -16,11 +16,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "lab"))
 
 # pylint: disable=wrong-import-position
-from convertlab import Skip, check, equal, main
+from convertlab import Skip, Unsuitable, check, equal, main
 from convertlab.build import SRCDIR, Build
 
 FEED = os.path.join(SRCDIR, "contrib/openwrt/libconvert")
 INIT, CONFIG = FEED + "/files/convertd.init", FEED + "/files/convertd.config"
+GATEWAY_INIT, GATEWAY_CONFIG = FEED + "/files/convertgw.init", FEED + "/files/convertgw.config"
 PLACE = "/run/convertlab/openwrt"
 
 EVERYTHING = """
@@ -42,6 +43,21 @@ config convertd 'main'
 """
 TRANSLATED = ["listen [::]:1234", "listen 127.0.0.1:4321", "allow-client 198.51.100.0/24", "deny-destination :25", "hold-syn auto",
               "cookie-demand 0", "no-hairpin", "max-connections-per-client 20"]
+
+GATEWAY = """
+config convertgw 'main'
+	option enabled '1'
+	list converter '192.0.2.1'
+	list converter 'converter.example:443'
+	list lan 'br-lan'
+	option host '0'
+	option refuse_quic '1'
+	list rule 'route client 192.168.1.20'
+	list rule 'convert all'
+	option converter_timeout '2'
+"""
+GATEWAY_TRANSLATED = ["converter 192.0.2.1", "converter converter.example:443", "lan br-lan", "refuse-quic", "route client 192.168.1.20",
+                      "convert all", "converter-timeout 2"]
 
 MAKE = """
 INSTALL_DIR=mkdir -p
@@ -67,16 +83,16 @@ def shells():
 
 
 class Service:
-    """convertd.init, run by one shell for one configuration."""
+    """A daemon's script, run by one shell for one configuration."""
 
-    def __init__(self, shell, text, jailer="/nonexistent"):
+    def __init__(self, shell, text, jailer="/nonexistent", init=INIT, program="convertd"):
         shutil.rmtree(PLACE, ignore_errors=True)
         os.makedirs(PLACE)
-        self.uci, self.made = PLACE + "/config", PLACE + "/etc/convertd.conf"
-        self._shell = shell
+        self.uci, self.made = PLACE + "/config", PLACE + "/etc/%s.conf" % program
+        self._shell, self._init = shell, init
         # "nobody" is a user that every machine has; the script's own needs OpenWrt's package
-        self.environment = {**os.environ, "UCI_FILE": self.uci, "CONVERTD_PROGRAM": Build().program("convertd"),
-                            "CONVERTD_DIRECTORY": PLACE + "/etc", "CONVERTD_SOCKETS": PLACE + "/run", "CONVERTD_JAILER": jailer}
+        self.environment = {**os.environ, "UCI_FILE": self.uci, program.upper() + "_PROGRAM": Build().program(program),
+                            program.upper() + "_DIRECTORY": PLACE + "/etc", "CONVERTD_SOCKETS": PLACE + "/run", "CONVERTD_JAILER": jailer}
         self.write(text)
 
     def write(self, text):
@@ -86,7 +102,7 @@ class Service:
 
     def run(self, action, status=0, **environment):
         """Does what rc.common does for an action; returns the lines that it said."""
-        result = subprocess.run([*self._shell, "-c", '. "$1"; . "$2"; "$3"', "sh", os.path.join(HERE, "openwrt_stubs.sh"), INIT, action],
+        result = subprocess.run([*self._shell, "-c", '. "$1"; . "$2"; "$3"', "sh", os.path.join(HERE, "openwrt_stubs.sh"), self._init, action],
                                 env={**self.environment, **environment}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                 check=False)
         equal(result.returncode, status, "status of %s by %s: %s" % (action, self._shell, result.stdout))
@@ -201,11 +217,37 @@ def test_every_option_is_known():
     check("no-hairpin" in flags and "drop-foreign-syns" in flags and "listen" not in flags, flags)
 
 
+def test_gateway():
+    """convertgw.init: settings, flags and rules in their order; faults; a reload; the configuration that is installed."""
+    if not os.path.exists(os.path.join(Build().directory, "convertgw")):
+        raise Unsuitable("convertgw isn't built, since libnftables or libnetfilter_queue is missing")
+    with open(GATEWAY_CONFIG, encoding="ascii") as file:
+        shipped = file.read()
+    everything = re.sub(r"^.*cookie_file.*\n", "", re.sub(r"^\t#(list|option)", r"\t\1", shipped, flags=re.MULTILINE), flags=re.MULTILINE)
+    for shell in shells():
+        service = Service(shell, GATEWAY, init=GATEWAY_INIT, program="convertgw")
+        said = service.run("start_service")
+        equal(service.lines(), GATEWAY_TRANSLATED, "what %s has made" % shell)
+        check("set_param command %s --config %s" % (Build().program("convertgw"), service.made) in said, said)
+        equal(service.run("service_triggers"), ["add_reload_trigger convertgw"], "triggers")
+        check("send_signal convertgw" in service.run("reload_service", RUNNING="1"), "no signal for a service that runs")
+        for fault in ("\tlist rule 'route nowhere'\n", "\toption no_bypass_mptcp 'perhaps'\n", "\toption cookei 'x'\n"):
+            service.write(GATEWAY + fault)
+            said = service.run("start_service", status=1)
+            check(any(line.startswith("log: -t convertgw -p daemon.err") for line in said) and not any("instance" in line for line in said), said)
+            equal(service.lines(), GATEWAY_TRANSLATED, "the configuration in force")
+        for text in (shipped, everything):
+            service.write(text)
+            check("the configuration is right" in service.run("check"), "check")
+        check(any("not started" in line for line in service.run("start_service")), "it starts by itself")
+
+
 def test_packages():
     """GNU make reads the Makefile, and its recipes find what they install."""
     os.makedirs(PLACE, exist_ok=True)
     installed = PLACE + "/installed"
-    for path in ("usr/lib/libconvert/libconvert.so", "usr/bin/convertize", "usr/sbin/convertd", "etc/sysctl.d/50-convertd.conf", "etc/convertize.conf"):
+    for path in ("usr/lib/libconvert/libconvert.so", "usr/bin/convertize", "usr/sbin/convertd", "usr/sbin/convertgw",
+                 "etc/sysctl.d/50-convertd.conf", "etc/convertize.conf"):
         os.makedirs(os.path.dirname(os.path.join(installed, path)), exist_ok=True)
         open(os.path.join(installed, path), "w", encoding="ascii").close()
     for name, text in (("rules.mk", MAKE), ("package.mk", "")):
@@ -219,6 +261,7 @@ def test_packages():
                    for where, _, names in os.walk(PLACE + "/to") for name in names)
     equal(found, ["convertd/etc/capabilities/convertd.json", "convertd/etc/config/convertd", "convertd/etc/init.d/convertd",
                   "convertd/etc/sysctl.d/50-convertd.conf", "convertd/usr/sbin/convertd", "convertd/usr/share/convertd/firewall",
+                  "convertgw/etc/config/convertgw", "convertgw/etc/init.d/convertgw", "convertgw/usr/sbin/convertgw",
                   "convertize/etc/convertize.conf", "convertize/usr/bin/convertize", "libconvert/usr/lib/libconvert/libconvert.so"], "files of the packages")
     check(os.access(PLACE + "/to/convertd/etc/init.d/convertd", os.X_OK), "the script can't be executed")
     with open(FEED + "/Makefile", encoding="ascii") as file, open(os.path.join(SRCDIR, "configure.ac"), encoding="utf-8") as configure:
