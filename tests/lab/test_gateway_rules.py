@@ -212,7 +212,7 @@ def test_converters():
             process.send_signal(signal.SIGHUP)
             wait_until(lambda number=number: process.log_text().count("info: reloaded") == number, 10, "the reload")
             wait_until(lambda: way(lab, phone) == CONVERTED, 10, "a connection through " + converter)  # once its name is resolved
-        check("from [%s]" % lab.client.wifi6 in process.log_text(), process.log_text())
+        process.wait_log("from [%s]" % lab.client.wifi6)
 
 
 def test_what_is_wrong_with_the_host():
