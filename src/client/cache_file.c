@@ -346,6 +346,13 @@ int cache_file_peek(const char *path, uid_t *owner)
 	return fd;
 }
 
+static bool keeps_user;
+
+void cache_keep_user(void)
+{
+	keeps_user = true;
+}
+
 /* May this process change its user without an exec? Any capability counts, since some bring the others. */
 static bool may_change_identity(void)
 {
@@ -391,7 +398,7 @@ int cache_file_open(struct cache *cache, int directory, const char *path)
 	if (fd < 0)
 		return fd;
 	cache->user = geteuid();
-	ret = may_change_identity() ? file_note(cache, path) : file_map(cache, fd);
+	ret = !keeps_user && may_change_identity() ? file_note(cache, path) : file_map(cache, fd);
 	RAWCALL(SYS_close, fd);
 	return ret;
 }

@@ -430,6 +430,9 @@ int main(int argc, char *argv[])
 	struct gateway_settings *settings = gateway_settings_read(argc, argv, &problems);
 	bool started;
 
+	/* This process is ours alone: no library replaces the C library's clock_gettime(), and nobody changes the user. */
+	clock_use_library();
+	cache_keep_user();
 	if (!settings)
 		return EXIT_USAGE;
 	if (settings->action == GATEWAY_HELP) {

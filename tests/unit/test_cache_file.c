@@ -539,6 +539,20 @@ START_TEST(whoever_may_change_the_user_has_no_mapping)
 }
 END_TEST
 
+/* Unless it says that it never will: then each call is spared the opening of the file. */
+START_TEST(whoever_keeps_the_user_has_a_mapping)
+{
+	struct cache cache;
+
+	cache_keep_user();
+	cache = opened();
+	ck_assert_int_eq(put(&cache, 1), 0);
+	ck_assert(has(&cache, 1));
+	ck_assert(is_mapped());
+	cache_close(&cache);
+}
+END_TEST
+
 /* In a user namespace whoever has no rights may become another user: the mapping goes with the next call, or with cache_check_identity(). */
 START_TEST(a_mapping_goes_with_its_user)
 {
@@ -664,6 +678,7 @@ static void tests_add(TCase *tcase, SFun setup_function)
 	tcase_add_test(tcase, file_system_is_full);
 	tcase_add_test(tcase, sandbox);
 	tcase_add_test(tcase, whoever_may_change_the_user_has_no_mapping);
+	tcase_add_test(tcase, whoever_keeps_the_user_has_a_mapping);
 	tcase_add_loop_test(tcase, a_mapping_goes_with_its_user, 0, 2);
 }
 
