@@ -4,8 +4,8 @@
 
 Three hosts in network namespaces: a client with two links (wifi and lte), a converter, and a web server that speaks plain TCP
 only. Stock curl, under LD_PRELOAD=libconvert.so, downloads a file; what left the client is read from captured packets. Then
-the same curl measures direct TCP, the shim and a SOCKS5 server with a password against each other, and connects while wifi is silent. The machine's own network
-isn't touched. Ends with 1 if anything measured is not as it should be.
+the same curl measures direct TCP, the shim and a SOCKS5 server with a password against each other, and connects while wifi is silent; and
+a phone behind the client downloads with plain curl through convertgw. The machine's own network isn't touched. Ends with 1 if anything measured is not as it should be.
 """
 import hashlib
 import os
@@ -23,6 +23,7 @@ os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 
 # pylint: disable=wrong-import-position
 from convertlab import Lab, LabError, Link, mptcp_subflows, sandbox
+from convertlab.gateways import NOT_BUILT, add_lan, is_built, start_gateway
 from convertlab.leftovers import Leftovers
 from convertlab.pcap import OPT_FASTOPEN, OPT_MPTCP
 from convertlab.report import Report
@@ -34,6 +35,7 @@ CORE = Link(delay_ms=20)
 RATE_MBIT = WIFI.rate_mbit + LTE.rate_mbit
 
 FILE_SIZE = 32000000
+MEDIUM_SIZE = 8000000
 SMALL_SIZE = 1000
 ROUNDS = 9
 BEGIN_MS = 900  # before a SYN would be sent again
@@ -72,7 +74,7 @@ class Demo:
         self.content = os.path.join(lab.directory, "www")
         self.url = "http://%s/" % lab.server.addr4
         os.mkdir(self.content)
-        for name, size in (("file", FILE_SIZE), ("small", SMALL_SIZE)):
+        for name, size in (("file", FILE_SIZE), ("medium", MEDIUM_SIZE), ("small", SMALL_SIZE)):
             with open(os.path.join(self.content, name), "wb") as file:
                 file.write(os.urandom(size))
         for host in lab.hosts.values():
@@ -86,10 +88,10 @@ class Demo:
             user, password = SOCKS_USER.split(":")
             lab.start_listening(lab.converter, ["microsocks", "-p", SOCKS_PORT, "-u", user, "-P", password], SOCKS_PORT)
 
-    def curl(self, name, *options, env=None, output="/dev/null"):
-        """Runs stock curl on the client, without anybody's ~/.curlrc."""
+    def curl(self, name, *options, env=None, output="/dev/null", host=None):
+        """Runs stock curl on a host, by default the client, without anybody's ~/.curlrc."""
         command = ["curl", "-q", "-sS", "-o", output, "-w", WRITE_OUT, *options, self.url + name]
-        return Result(self.lab.client.run(command, env=env).stdout)
+        return Result((host or self.lab.client).run(command, env=env).stdout)
 
     def ours(self):
         """The environment for LD_PRELOAD=libconvert.so; there is no other setting than the converter's address.
@@ -277,6 +279,28 @@ class Demo:
         report.verdict(max(times) < BEGIN_MS, "connected over lte all the same: after %.0f ms, the next one after %.0f" % tuple(times),
                        "connected after %.0f and %.0f ms only" % tuple(times))
 
+    def show_gateway(self):
+        """A phone in the client's LAN, and convertgw on the client."""
+        report, lab, captures = self.report, self.lab, {}
+        report.heading("A gateway", "convertgw on the client; behind it a phone with stock curl and no setting at all")
+        if not is_built(lab):
+            report.line(report.style("dim", "  not shown: " + NOT_BUILT))
+            return
+        phone = add_lan(lab)
+        try:
+            start_gateway(lab)
+        except LabError as error:
+            report.line(report.style("dim", "  not shown: " + str(error).strip().splitlines()[-1]))
+            return
+        self.curl("small", host=phone)
+        with lab.capture(lab.client, "wifi", "tcp") as captures["wifi"], lab.capture(lab.client, "lte", "tcp") as captures["lte"]:
+            result = self.curl("medium", host=phone)
+        wifi, lte = (_arrived(captures[name].packets()) for name in ("wifi", "lte"))
+        total = wifi + lte or 1
+        report.verdict(min(wifi, lte) > total / 20, "%.0f MB at %.0f Mbit/s, %.0f%% of it over wifi and %.0f%% over lte; connected to the server after %.0f ms" % (
+            MEDIUM_SIZE / 1e6, result.goodput, 100 * wifi / total, 100 * lte / total, result.connected),
+                       "not both networks carried the phone's download: wifi %.1f MB, lte %.1f MB" % (wifi / 1e6, lte / 1e6))
+
     def show_server(self):
         """What the server has seen of all this."""
         self.report.heading("Afterwards")
@@ -329,6 +353,7 @@ def _inside(report):
         demo.show_times()
         demo.show_goodput(result)
         demo.show_begin()
+        demo.show_gateway()
         demo.show_server()
     return 1 if report.problems else 0
 

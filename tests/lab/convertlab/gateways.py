@@ -22,12 +22,20 @@ MASQUERADE = """table inet nat {
 """
 
 
+NOT_BUILT = "convertgw isn't built, since libnftables or libnetfilter_queue is missing"
+
+
+def is_built(lab):
+    """Tells whether there is a convertgw; NOT_BUILT says why not."""
+    return os.path.exists(os.path.join(lab.build.directory, "convertgw"))
+
+
 def gateway_lab(**options):
     """A lab for a gateway."""
     need("nft", "nftables")
     lab = Lab(**{"wifi": Link(delay_ms=10), "lte": Link(delay_ms=15), "core": Link(delay_ms=5), **options})
-    if not os.path.exists(os.path.join(lab.build.directory, "convertgw")):
-        raise Unsuitable("convertgw isn't built, since libnftables or libnetfilter_queue is missing")
+    if not is_built(lab):
+        raise Unsuitable(NOT_BUILT)
     return lab
 
 
@@ -51,7 +59,7 @@ def masquerade(lab):
     lab.client.run(["nft", "-f", "-"], input=MASQUERADE)
 
 
-def start_gateway(lab, args=("--lan", LAN), converter=None, wait=True, private=True):
+def start_gateway(lab, args=("--lan", LAN), converter=None, wait=True, private=True, log_level="debug"):
     """Starts convertgw on the client, by default with both addresses of the lab's converter, with False
     as args say; returns its Process once it is ready."""
     converters = [converter] if converter else [lab.converter.addr4, lab.converter.addr6] if converter is None else []
@@ -60,7 +68,7 @@ def start_gateway(lab, args=("--lan", LAN), converter=None, wait=True, private=T
         words += ["--converter", address]
     if private:  # the lab's servers have private addresses, which are routed by default
         words += ["--convert", "destination 10.8.0.0/24", "--convert", "destination fd08::/64"]
-    process = lab.client.popen([*words, "--log-level", "debug", "--cache", os.path.join(lab.directory, "gateway-cache")], name="convertgw")
+    process = lab.client.popen([*words, "--log-level", log_level, "--cache", os.path.join(lab.directory, "gateway-cache")], name="convertgw")
     if wait:
         process.wait_log("ready")
     return process
