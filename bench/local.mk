@@ -39,6 +39,7 @@ EXTRA_DIST += \
 	bench/benchlib/__init__.py \
 	bench/benchlib/examination.py \
 	bench/benchlib/field.py \
+	bench/benchlib/gateways.py \
 	bench/benchlib/interpreter.py \
 	bench/benchlib/machine.py \
 	bench/benchlib/mixed.py \
@@ -59,6 +60,7 @@ EXTRA_DIST += \
 	bench/experiments/calls.py \
 	bench/experiments/connections.py \
 	bench/experiments/exam.py \
+	bench/experiments/gateway.py \
 	bench/experiments/begin.py bench/experiments/failover.py \
 	bench/experiments/goodput.py \
 	bench/experiments/grid.py \

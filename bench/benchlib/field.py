@@ -84,7 +84,7 @@ class Field(Lab):
         command = self.load_command(proxy, *options)
 
         def run():
-            said = self.client.run(command, timeout=timeout, check=False)
+            said = proxy.host.run(command, timeout=timeout, check=False)
             if not said.stdout:
                 raise CommandError("%s: %s" % (" ".join(map(str, command)), said.stderr), said)
             return Result(json.loads(said.stdout), status=said.returncode)
@@ -148,7 +148,7 @@ class Held:
 
     def __init__(self, field, proxy, count, *options):
         self._field, self._proxy = field, proxy
-        self._process = field.client.popen(
+        self._process = proxy.host.popen(
             field.load_command(proxy, "--hold", "--connections", count, "--concurrency", min(count, OPENING), *options),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         line = self._process.stdout.readline()

@@ -13,11 +13,15 @@ SYSTEMS = {
     "convertd": ("#d94801", "o", "-"),
     "convertd, response": ("#d94801", "s", "--"),
     "convertd, early data": ("#7f2704", "D", "-"),
+    "convertgw": ("#d94801", "o", "-"),
     "direct TCP": ("#404040", "s", "-"),
     "direct": ("#404040", "s", "-"),
+    "plain routing": ("#404040", "s", "-"),
     "SOCKS5": ("#0072b2", "^", "-"),
     "SOCKS5, password": ("#56b4e9", "v", "-"),
     "shadowsocks": ("#009e73", "P", "-"),
+    "ss-redir": ("#009e73", "P", "-"),
+    "hev-socks5-tproxy": ("#0072b2", "^", "-"),
     "redsocks": ("#cc79a7", "X", "-"),
     "haproxy": ("#332288", "<", "-"),
     "haproxy-splice": ("#7a6fc0", ">", "-"),
@@ -32,7 +36,7 @@ SYSTEMS = {
     "TCP over LTE": ("#44aa99", "v", "-"),
     "TCP over 5G": ("#e0a800", "X", "-"),
 }
-OURS = ("libconvert", "convertd")
+OURS = ("libconvert", "convertd", "convertgw")
 # for names that are no system's, in this order
 REST = (("#0072b2", "o", "-"), ("#e0a800", "s", "-"), ("#009e73", "^", "-"), ("#aa4499", "v", "-"), ("#56b4e9", "D", "-"),
         ("#404040", "P", "-"), ("#999933", "<", "-"))

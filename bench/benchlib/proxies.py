@@ -43,6 +43,11 @@ class Proxy:
         self.threads = threads
         self.roots = []  # processes
 
+    @property
+    def host(self):
+        """The host that the load runs on."""
+        return self.lab.client
+
     @classmethod
     def is_there(cls):
         """Tells whether its program is installed."""
@@ -368,7 +373,8 @@ def available(bench, among=ALL, mptcp=False):
         if proxy.is_there():
             found.append(proxy)
         else:
-            bench.remark("%s is not measured: it is missing; on Debian: apt-get install %s" % (proxy.name, proxy.package))
+            bench.remark("%s is not measured: it is missing%s" % (
+                proxy.name, "; on Debian: apt-get install " + proxy.package if proxy.package else ""))
     if len(found) < 2:
         raise Skip("nothing to compare with")
     return found
