@@ -201,7 +201,8 @@ def test_laptop():
 
 @kernel.needs("fastopen")
 def test_router():
-    need("haproxy")
+    if not os.path.exists(os.path.join(Build().directory, "convertgw")):
+        raise Unsuitable("convertgw isn't built, since libnftables or libnetfilter_queue is missing")
     if sandbox.in_user_namespace():
         return "nothing, since systemd-networkd needs a user of its own, and there is but one here; run it as root"
     need("/lib/systemd/systemd-networkd", "systemd")
@@ -281,8 +282,6 @@ def test_units_are_understood():
             with tempfile.TemporaryDirectory() as directory:
                 path = os.path.join(directory, os.path.basename(step.detail))
                 text = re.sub(r"ExecStart=\S*/convertize", "ExecStart=" + build.program("convertize"), step.text)
-                # it may not be installed here
-                text = re.sub(r"/usr/sbin/haproxy", "/bin/true", text)
                 with open(path, "w", encoding="utf-8") as file:
                     file.write(text)
                 done = subprocess.run(["systemd-analyze", "verify", "--man=no", path], text=True, stdout=subprocess.PIPE,

@@ -36,8 +36,8 @@ MOUNTS = """
 mount -t tmpfs none /mnt
 mkdir /mnt/etc /mnt/convertd
 cp -a /etc/. /mnt/etc 2>/dev/null
-rm -rf /mnt/etc/sysctl.d /mnt/etc/sysctl.conf /mnt/etc/systemd/system /mnt/etc/haproxy
-mkdir -p /mnt/etc/sysctl.d /mnt/etc/systemd/system /mnt/etc/convertd /mnt/etc/haproxy
+rm -rf /mnt/etc/sysctl.d /mnt/etc/sysctl.conf /mnt/etc/systemd/system
+mkdir -p /mnt/etc/sysctl.d /mnt/etc/systemd/system /mnt/etc/convertd /mnt/etc/convertgw
 cp {source}/contrib/convertd.conf /mnt/etc/convertd
 printf '%s' {hosts} >/mnt/etc/hosts
 rm -f /mnt/etc/resolv.conf
@@ -134,8 +134,8 @@ class Scene:
         """A directory in front of PATH with this build's programs and the stand-ins."""
         place = os.path.join(self.directory, "bin")
         os.makedirs(place)
-        for name in ("convertize", "convertd"):
-            os.symlink(self._build.program(name), os.path.join(place, name))
+        for name in ("convertize", "convertd", "convertgw"):
+            os.symlink(os.path.join(self._build.directory, name), os.path.join(place, name))
         standins = os.path.join(SRCDIR, "tests/lab/standins")
         for name in os.listdir(standins):
             os.symlink(os.path.join(standins, name), os.path.join(place, name))
