@@ -27,6 +27,7 @@ convertize_SOURCES = src/convertize/main.c \
 	src/convertize/check/check_measure.c \
 	src/convertize/check/check_networks.c \
 	src/convertize/check/check_paths.c \
+	src/convertize/check/check_paths_all.c \
 	src/convertize/check/check_server.c \
 	src/convertize/check/check_unanswered.c \
 	src/convertize/check/remedies.h \

@@ -180,6 +180,36 @@ def test_load_balancer():
         check(fact["about"].startswith("10.9.0.2:") and "though it does to 10.9.0.1:1234" in fact["text"], fact)
 
 
+def test_proxy_in_front_of_the_converter():
+    """As SYNPROXY answers in its place: neither data in SYNs nor Multipath TCP arrives."""
+    with two_networks() as lab:
+        lab.convertd()
+        for option in ("strip_mptcp", "strip_syn_data"):
+            lab.wifi.set("a-to-b", **{option: True})
+            lab.lte.set("a-to-b", **{option: True})
+        report = Report(lab)
+        equal((report.status, report.bad()), (DEGRADED, [("converter.mptcp", "warn")]), report.facts)
+        check("something in front of the converter takes its connections" in report.one("converter.mptcp")["text"], report.facts)
+
+
+@long
+@waits
+def test_limit_on_new_connections():
+    """A firewall that takes six connections in thirty seconds, as ufw limit does."""
+    with two_networks() as lab:
+        lab.convertd()
+        said = []
+        while len(said) < 5 and not any("a firewall limits how many begin in a time" in text for text in said):  # which one is too many may vary
+            lab.converter.run(["nft", "add table inet lab; add chain inet lab in { type filter hook input priority 0; }; "
+                               "add rule inet lab in tcp dport 1234 ct state new limit rate over 6/minute burst 5 packets reject"])
+            report = Report(lab)
+            equal(report.status, DEGRADED, report.facts)
+            said.append(report.one("paths")["text"])
+            lab.converter.run(["nft", "delete", "table", "inet", "lab"])
+        check("a firewall limits how many begin in a time" in said[-1], said)
+        equal(Report(lab).status, OK, "without it")
+
+
 @long
 @waits
 def test_converter_that_reaches_no_server():

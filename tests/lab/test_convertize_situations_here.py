@@ -149,6 +149,33 @@ def test_rules_that_exclude_everything():
         equal(Report(lab, "--bypass", ":443,10.0.0.0/8,[::/0]:80").status, OK, "rules that leave something")
 
 
+def test_full_cache():
+    """A file system without room for the cache, and one that can't be written."""
+    with two_networks() as lab:
+        lab.convertd()
+        place = os.path.join(lab.directory, "cache")
+        os.mkdir(place, 0o700)
+        for options in ("size=4k", "ro"):
+            wrapper = ["unshare", "--mount", "sh", "-c", "mount -t tmpfs -o mode=700,%s none \"$0\" && exec \"$@\"" % options, place]
+            fact = blames(lab, "it is full or read-only", name="cache", status=DEGRADED, wrapper=wrapper, env={"CONVERT_CACHE": place})
+            check("--cache DIRECTORY" in fact["remedy"], fact)
+
+
+@long
+@waits
+def test_endpoint_on_the_wrong_device():
+    with two_networks() as lab:
+        lab.convertd()
+        lab.client.ip("mptcp endpoint flush", "mptcp endpoint add 10.2.0.2 dev wifi subflow", "mptcp endpoint add fd02::2 dev lte subflow")
+        report = Report(lab)
+        fact, = [fact for fact in report.all("network.endpoint") if fact["status"] == "warn"]
+        check("MPTCP endpoint 10.2.0.2 is bound to another device" in fact["text"], fact)
+        for command in fact["remedy"].split(" && "):
+            lab.client.run(command.split())
+        report = Report(lab)
+        equal((report.status, report.one("paths")["value"]), (OK, 2), "cured")
+
+
 @long
 @waits
 def test_path_manager_that_does_nothing():

@@ -225,6 +225,12 @@ void check_paths_report_size(const struct check_converters *converters,
 			     const struct check_candidate *candidate,
 			     const struct check_path *path);
 
+/* Does the converter refuse connections that begin on this path? Subflows may join all the same. */
+bool check_path_is_refused(const struct check_path *path);
+
+/* Reports whether one connection uses all paths that work alone (check_paths_all.c). */
+void check_paths_report_all(const struct check_converters *converters, const struct check_candidate *candidate);
+
 /* Reports on the other paths, and on all of them at once. */
 void check_paths_report(const struct check_converters *converters,
 			const struct check_candidate *candidate);

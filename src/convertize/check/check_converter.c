@@ -131,6 +131,18 @@ static const struct check_path *elsewhere(const struct check_candidate *candidat
 	return NULL;
 }
 
+/*
+ * Does something in front of it take its connections, so that neither data in SYNs nor Multipath TCP gets there over any path? Only a
+ * converter whose host takes data in SYNs offers silence.
+ */
+static bool is_proxied(const struct check_candidate *candidate)
+{
+	const struct check_path *first = &candidate->first;
+
+	return first->probe.response.withholding.silent && first->syn_data == PROBE_SYN_DATA_REFUSED && first->mptcp == PROBE_MPTCP_LOST &&
+	       !first->mptcp_dropped && !elsewhere(candidate, true) && !elsewhere(candidate, false);
+}
+
 static struct fact *report_refused_data(const struct check_converters *converters,
 					const struct check_candidate *candidate)
 {
@@ -191,7 +203,9 @@ static void report_syn_data(const struct check_converters *converters,
 				   candidate->about, "took the data in the SYN");
 		break;
 	case PROBE_SYN_DATA_REFUSED:
-		fact = report_refused_data(converters, candidate);
+		fact = is_proxied(candidate) ? report_fact(converters->report, FACT_NOTE, "converter.syn_data", candidate->about,
+							   "did not take the data in the SYN") :
+					       report_refused_data(converters, candidate);
 		break;
 	case PROBE_SYN_DATA_LOST:
 		fact = report_lost_data(converters, candidate);
@@ -253,6 +267,12 @@ static struct fact *report_lost_mptcp(const struct check_converters *converters,
 		fact = report_fact(converters->report, FACT_WARN, "converter.mptcp", candidate->about,
 				   "this machine's own firewall removes Multipath TCP, or drops SYNs with it");
 		fact_remedy(fact, REMEDY_OPTION_30_HERE);
+		return fact;
+	}
+	if (is_proxied(candidate)) {
+		fact = report_fact(converters->report, FACT_WARN, "converter.mptcp", candidate->about,
+				   "something in front of the converter takes its connections: neither Multipath TCP nor data in SYNs gets there");
+		fact_remedy(fact, REMEDY_PROXY);
 		return fact;
 	}
 	if (twin(converters, candidate)) {

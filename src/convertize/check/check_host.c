@@ -2,6 +2,7 @@
 /* check_host.c - "convertize check" without a converter: the kernel, the networks, the cache, and the addresses of converters */
 #include "config.h"
 
+#include "client/cache_file.h"
 #include "client/resolve.h"
 #include "common/os.h"
 #include "convertize/check/check.h"
@@ -11,6 +12,7 @@
 #include <linux/tcp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -219,6 +221,15 @@ static void report_refused(struct report *report, const struct cache_place *plac
 	fact_value_text(fact, place->refused);
 }
 
+/* Can a file of the cache's size be made in the directory? */
+static bool has_room(const char *path)
+{
+	struct statvfs mount;
+
+	return statvfs(path, &mount) < 0 ||
+	       (!(mount.f_flag & ST_RDONLY) && (uint64_t)mount.f_bavail * mount.f_frsize >= cache_file_size());
+}
+
 void check_cache(struct report *report, const struct settings *settings)
 {
 	struct cache_place place;
@@ -229,7 +240,10 @@ void check_cache(struct report *report, const struct settings *settings)
 	cache_close(&cache);
 	if (place.refused)
 		report_refused(report, &place);
-	if (place.path) {
+	if (place.path && ret == -ENOENT && !has_room(place.path)) {
+		fact = report_fact(report, FACT_WARN, "cache", NULL, "what programs learn is not kept in %s: it is full or read-only", place.path);
+		fact_remedy(fact, REMEDY_ROOM);
+	} else if (place.path) {
 		fact = report_fact(report, FACT_OK, "cache", NULL, "what programs learn is kept in %s", place.path);
 		fact_value_text(fact, place.path);
 	} else if (ret == -ECANCELED) {

@@ -342,24 +342,31 @@ static void report_endpoint(struct report *report, const struct mptcp_endpoint *
 {
 	const bool refused = network && check_network_is_refused(network);
 	const bool first = network && network->backup && !(endpoint->flags & MPTCP_PM_ADDR_FLAG_BACKUP);
+	const bool astray = network && endpoint->bound && endpoint->bound != network->link.index;
 	const char *remedy = network ? remedy_of(endpoint, network) : NULL;
 	char text[PREFIX_STRLEN];
 	struct fact *fact;
 
 	host_format_address(&endpoint->address, text);
-	fact = report_fact(report, network && !refused && !first ? FACT_OK : FACT_WARN, "network.endpoint", network ? network->link.name : NULL,
+	fact = report_fact(report, network && !refused && !first && !astray ? FACT_OK : FACT_WARN, "network.endpoint", network ? network->link.name : NULL,
 			   "MPTCP endpoint %s%s", text,
 			   !network			      ? " is not an address of this machine" :
 			   network->verdict == HOST_VPN ? " takes connections out of the VPN" :
 			   refused			      ? " takes connections to a network that is not to be used" :
+			   astray ? " is bound to another device, so that no second path uses it" :
 			   first ? " takes connections to a network that is to be used only if no other works" :
 					 "");
-	if ((refused || first) && remedy)
+	if ((refused || first || astray) && remedy)
 		fact_remedy(fact, "%s", remedy);
 	else if (!network || refused)
 		add_command(fact, endpoint, "delete", NULL);
-	else if (first)
+	else if (first && !astray)
 		add_command(fact, endpoint, "change", "backup");
+	if (astray && !refused && !remedy) {
+		add_command(fact, endpoint, "delete", NULL);
+		fact_command(fact, COMMAND_HERE, "ip", "mptcp", "endpoint", "add", text, "dev", network->link.name, "subflow",
+			     network->backup ? "backup" : NULL, (char *)NULL);
+	}
 	fact_value_text(fact, text);
 }
 

@@ -15,7 +15,6 @@
 #define PORT_OF_OTHERS 443 /* of web servers: hardly any firewall drops it; we send only a SYN there */
 #define HOST_ANSWER_MS 1000
 #define IPV6_MTU_MIN 1280
-#define TRIES_OF_ALL 3 /* of a transfer over all paths at once, before we report its failure */
 
 const char *check_path_name(const struct check_path *path)
 {
@@ -241,7 +240,8 @@ void check_paths_report_size(const struct check_converters *converters,
 
 	if (path->lost_percent || path->unsteady)
 		report_loss(converters, candidate, path);
-	if (path->size == CHECK_SIZE_UNKNOWN)
+	/* nothing got through: the loss explains that */
+	if (path->size == CHECK_SIZE_UNKNOWN || (path->size != CHECK_SIZE_CARRIED && !path->mtu && path->lost_percent))
 		return;
 	if (path->size != CHECK_SIZE_CARRIED) {
 		report_lost(converters, candidate, path);
@@ -431,7 +431,7 @@ static struct fact *report_dead(const struct check_converters *converters,
  * Does the converter refuse connections from the path's address? It may admit other addresses, or have given the cookie to another
  * one. It removes Multipath TCP from SYNs that it refuses, but doesn't refuse joins to other connections.
  */
-static bool is_refused(const struct check_path *path)
+bool check_path_is_refused(const struct check_path *path)
 {
 	return path->probe.outcome == PROBE_ANSWERED && path->probe.response.has_error &&
 	       (path->probe.response.error_code == CONVERT_ERROR_NOT_AUTHORIZED ||
@@ -452,7 +452,7 @@ static struct fact *report_mptcp(const struct check_converters *converters,
 		fact_remedy(fact, REMEDY_PORTAL);
 		return fact;
 	}
-	if (is_refused(path))
+	if (check_path_is_refused(path))
 		return report_fact(converters->report, FACT_NOTE, "path", candidate->about,
 				   "answers over %s too, and refuses connections that begin there (error "
 				   "%u, %s); to join one needs no permission",
@@ -522,68 +522,6 @@ static void report_syn_bytes(const struct check_converters *converters,
 	fact_value_number(fact, (double)path->syn_passed);
 }
 
-/* --- all of them ------------------------------------------------------------------------------ */
-
-static bool is_good(const struct check_path *path)
-{
-	return path->mptcp == PROBE_MPTCP_KEPT && path->size == CHECK_SIZE_CARRIED;
-}
-
-static void report_all(const struct check_converters *converters,
-		       const struct check_candidate *candidate)
-{
-	unsigned int expected = 0;
-	static struct probe_result result;
-	struct fact *fact;
-	bool carried = false;
-
-	for (size_t i = 0; i < candidate->path_count; i++)
-		expected += candidate->paths[i].endpoint &&
-			    (is_good(&candidate->paths[i]) || is_refused(&candidate->paths[i]));
-	if (expected > converters->networks->host.endpoints.subflow_limit)
-		expected = converters->networks->host.endpoints.subflow_limit;
-	/* the fault of the first path, already reported, explains the rest */
-	if (!is_good(&candidate->first) || !candidate->first.both_ways)
-		return;
-	report_flush(converters->report);
-	/*
-	 * Packets get lost at times. With one lost in thirty, each way, 41 of 538 tries failed: if the SYN+ACK to data in a SYN is lost, Linux
-	 * falls back to TCP, and a join that loses its packets twice comes too late.
-	 */
-	for (int i = 0; i < TRIES_OF_ALL && (!carried || result.subflows < expected); i++)
-		carried = check_measure_all(converters, candidate, expected, &result);
-	if (result.subflows < expected && converters->networks->host.managers.userspace) {
-		fact = report_fact(converters->report, FACT_WARN, "paths", candidate->about,
-				   "a connection had %u more path%s than its first, and not %u: the path manager in user space makes no "
-				   "others (net.mptcp.pm_type = 1)",
-				   result.subflows, result.subflows == 1 ? "" : "s", expected);
-		if (converters->networks->host.managers.mptcpd)
-			fact_remedy(fact, REMEDY_MPTCPD);
-		else
-			fact_command(fact, COMMAND_HERE, "sysctl", "-w", "net.mptcp.pm_type=0", (char *)NULL);
-	} else if (result.subflows < expected) {
-		fact = report_fact(converters->report, FACT_WARN, "paths", candidate->about,
-				   "a connection had %u more path%s than its first, and not %u, "
-				   "though each works alone: something on the way drops the SYNs that "
-				   "join a connection, or the converter takes none",
-				   result.subflows, result.subflows == 1 ? "" : "s", expected);
-		fact_remedy(fact, REMEDY_OPTION_30_JOIN);
-	} else if (!carried) {
-		fact = report_fact(converters->report, FACT_WARN, "paths", candidate->about,
-				   "a transfer by Multipath TCP over %u path%s stalls, and by TCP it "
-				   "does not",
-				   result.subflows + 1, result.subflows ? "s at once" : "");
-		fact_remedy(fact, REMEDY_STALL);
-	} else {
-		fact = report_fact(converters->report, FACT_OK, "paths", candidate->about,
-				   "a connection by Multipath TCP uses %u path%s (%.0f ms for %zu KiB, "
-				   "there and back)",
-				   result.subflows + 1, result.subflows ? "s" : "",
-				   result.transfer_ms, result.returned / 1024);
-	}
-	fact_value_number(fact, result.subflows + 1);
-}
-
 void check_paths_report(const struct check_converters *converters,
 			const struct check_candidate *candidate)
 {
@@ -593,12 +531,12 @@ void check_paths_report(const struct check_converters *converters,
 		struct fact *fact = alive ? report_mptcp(converters, candidate, path) :
 					    report_dead(converters, candidate, path);
 
-		fact_value_bool(fact, alive && (path->mptcp == PROBE_MPTCP_KEPT || is_refused(path)));
-		if (!alive || is_refused(path) || path->probe.outcome != PROBE_ANSWERED)
+		fact_value_bool(fact, alive && (path->mptcp == PROBE_MPTCP_KEPT || check_path_is_refused(path)));
+		if (!alive || check_path_is_refused(path) || path->probe.outcome != PROBE_ANSWERED)
 			continue;
 		report_syn_data(converters, candidate, path);
 		report_syn_bytes(converters, candidate, path);
 		check_paths_report_size(converters, candidate, path);
 	}
-	report_all(converters, candidate);
+	check_paths_report_all(converters, candidate);
 }

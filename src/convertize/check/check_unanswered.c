@@ -28,7 +28,7 @@ static const struct {
 	[PROBE_NO_SYN_ACK] = { "no-syn-ack", "nothing comes back",
 			       REMEDY_NO_SYN_ACK },
 	[PROBE_SILENT] = { "silent", "takes connections and then says nothing",
-			   REMEDY_NO_CONVERTER },
+			   REMEDY_SILENT },
 	[PROBE_CLOSED] = { "closed", "closes the connection without an answer",
 			   REMEDY_NO_CONVERTER },
 	[PROBE_RESET] = { "reset", "resets the connection without an answer",

@@ -7,6 +7,7 @@
 #ifndef CONVERTIZE_REMEDIES_H
 #define CONVERTIZE_REMEDIES_H
 
+#define RESTART "on the converter, systemctl restart convertd"
 #define OTHER_PORT "or use another port of the converter"
 
 /* this machine */
@@ -27,6 +28,7 @@
 #define REMEDY_WORD_ENDPOINT "see ip mptcp endpoint: delete the one there, or change it to backup"
 #define REMEDY_WORD_SERVICE "say the same by paths in /etc/convertize.conf, and systemctl restart convertize-paths"
 #define REMEDY_CACHE_OWNER "make it a directory of this user's alone, or give --cache DIRECTORY"
+#define REMEDY_ROOM "make room there, or give --cache DIRECTORY"
 #define REMEDY_CACHE "give --cache DIRECTORY, one of this user's alone"
 #define REMEDY_PATH_NAMES "name one of those that \"ip address\" shows, unless it comes later"
 #define REMEDY_SUPERVISION "run it where supervision is permitted: see SUPERVISED PROGRAMS in convertize(1)"
@@ -44,9 +46,10 @@
 #define REMEDY_OWN_FAMILY "name the converter by an address of the family that this machine has"
 #define REMEDY_NO_SYN_ACK \
 	"see that the address and the port are right, that its machine runs, and that no firewall drops TCP to this port"
+#define REMEDY_SILENT "see that the address and the port are those of a converter; " RESTART
 #define REMEDY_NO_CONVERTER "see that the address and the port are those of a converter"
 #define REMEDY_START_CONVERTD "on the converter, systemctl start convertd; or see that the port is right"
-#define REMEDY_LET_PORT "have the firewall on the way let TCP to this port through, " OTHER_PORT
+#define REMEDY_LET_PORT "have the firewall on the way let TCP to this port through, " OTHER_PORT "; without one, " RESTART
 #define REMEDY_VERSION "use a converter that speaks version 1"
 #define REMEDY_INFO "use a converter that answers Info TLVs"
 #define REMEDY_COOKIE "ask its operator for one, and set CONVERT_COOKIE"
@@ -61,7 +64,7 @@
 #define REMEDY_REST "wait, or run rm %s/" CACHE_FILE
 #define REMEDY_HOLD_SYN "on the converter, start convertd with --hold-syn on, and see what it lacks"
 #define REMEDY_NET_ADMIN \
-	"on the converter, start convertd with CAP_NET_ADMIN, as its systemd unit does; with --hold-syn on it says what it lacks besides"
+	"if it is convertd, start it with CAP_NET_ADMIN there, as its systemd unit does: with --hold-syn on it says what it lacks besides"
 
 /* a server */
 #define REMEDY_SERVER "see that the server's name and port are right, and that it runs"
@@ -91,11 +94,13 @@
 #define REMEDY_SYN_BYTES_EARLY "; or leave out --early-data, and unset CONVERT_EARLY_DATA"
 #define REMEDY_OPTION_30 "ask the operator of the network to let TCP option 30 through, " OTHER_PORT "%s"
 #define REMEDY_TWIN "see the load balancer or firewall in front of this address, or leave the address out of the name"
+#define REMEDY_PROXY "see the load balancer or SYN proxy in front of it, " OTHER_PORT
 #define REMEDY_OPTION_30_HERE "have this machine's firewall let TCP option 30 (mptcp) through: nft list ruleset"
 #define REMEDY_OPTION_30_ENABLED "; see also that net.mptcp.enabled is still 1 there"
 #define REMEDY_OPTION_30_JOIN \
 	"ask the operator of the network to let TCP option 30 through in each SYN, " OTHER_PORT "; see also ip mptcp limits and " \
 	"net.mptcp.allow_join_initial_addr_port there"
+#define REMEDY_RATE "on the converter, let TCP to port %u through without a limit on new connections, such as that of ufw limit"
 #define REMEDY_PORT_OVER "have the firewall let TCP to port %u through, " OTHER_PORT
 #define REMEDY_IPV6_MTU "use another network: IPv6 needs packets of %d bytes"
 #define REMEDY_TRANSFER "use another network than %s, where something on the way drops its packets, " OTHER_PORT
