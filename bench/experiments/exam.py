@@ -201,11 +201,16 @@ def _carried(trial, path):
     return (notes[-1][1] - notes[0][1]) * 8e-6 / (notes[-1][0] - notes[0][0])
 
 
-def _paths_table(bench, runs):
-    bench.table("What each path has carried to the client while threads started, Mbit/s, and requests that were answered then",
-                ["started within s", "", "path 1", "path 2", "requests/s"],
-                [["%g" % trial.ramp, trial.system, "%.1f" % _carried(trial, "wifi"), "%.1f" % _carried(trial, "lte"),
-                  "%.0f" % _outcome(trial).throughput] for trial in runs], key="paths")
+def _paths_table(bench, runs, wire):
+    rows = []
+    for trial in runs:
+        first, second = (_carried(trial, path) for path in ("wifi", "lte"))
+        pages = _outcome(trial).throughput * wire * 8e-6
+        rows.append(["%g" % trial.ramp, trial.system, "%.1f" % first, "%.1f" % second, "%.0f" % _outcome(trial).throughput,
+                     "%.0f" % (100 * ((first + second) / pages - 1))])
+    bench.table("What each path has carried to the client while threads started, Mbit/s, the requests that were answered then, and how much "
+                "more was carried than these take",
+                ["started within s", "", "path 1", "path 2", "requests/s", "more, %"], rows, key="paths")
     reference = [_outcome(trial).throughput for trial in runs if trial.system == REFERENCE]
     ours = _by(runs, runs[-1].ramp, "libconvert")
     bench.value("of-plain-mptcp", "%.2f times that of plain MPTCP" % (_outcome(ours).throughput / reference[0]) if reference else
@@ -317,7 +322,7 @@ def run(bench):
             bench.samples("second, requests answered, requests failed: " + found.name, jtl.by_second(found.samples))
     _main_table(bench, runs, ramps, threads)
     _compare(bench, runs, ramps)
-    _paths_table(bench, runs)
+    _paths_table(bench, runs, wire)
     _errors_table(bench, runs)
     _waits_table(bench, runs)
     _cpu_table(bench, runs)

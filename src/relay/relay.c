@@ -30,6 +30,8 @@
  * EAGAIN: a reset or an end that has come with the bytes raises no other edge, and a read stops in front of urgent
  * data. The FIN of the second direction is sent by close(), which comes next anyway.
  *
+ * Multipath TCP: a write to a client with several networks may be sent in two parts (relay_steer.c).
+ *
  * A cap (relay_cap()): while a client hasn't proved its address, the relay writes a limited number of bytes to it, in
  * order, and no FIN. It doesn't read bytes beyond the limit: they stay in the socket that they come from, so a cap
  * costs no memory.
@@ -152,6 +154,31 @@ int relay_prepend(struct relay *relay, enum relay_end from, const uint8_t *data,
 	return 0;
 }
 
+/* Sends like send(2), again after signals. */
+static ssize_t side_send(const struct relay_side *to, const uint8_t *data, size_t len, int flags)
+{
+	ssize_t n;
+
+	do
+		n = send(to->fd, data, len, flags);
+	while (n < 0 && errno == EINTR);
+	return n;
+}
+
+/* Sends like side_send(), in two parts if that brings the second one to a faster subflow. */
+static ssize_t side_send_steered(const struct relay_side *to, const uint8_t *data, size_t len, int flags)
+{
+	size_t lead = relay_steer(to, len);
+	ssize_t n = lead ? side_send(to, data, lead, flags) : 0, rest;
+
+	if (n < (ssize_t)lead)
+		return n;
+	rest = side_send(to, data + lead, len - lead, flags);
+	if (rest < 0)
+		return lead && errno == EAGAIN ? n : rest;
+	return n + rest;
+}
+
 /* Writes to @to as much as it takes. Returns the bytes written, 0 if the socket is full, or -errno. */
 static ssize_t side_write(struct relay_side *to, struct relay_flow *flow, const uint8_t *data,
 			  size_t len)
@@ -167,9 +194,7 @@ static ssize_t side_write(struct relay_side *to, struct relay_flow *flow, const 
 		to->writable = false;
 		return 0;
 	}
-	do
-		n = send(to->fd, data, most, flags);
-	while (n < 0 && errno == EINTR);
+	n = side_send_steered(to, data, most, flags);
 	if (n < 0 && errno != EAGAIN)
 		return -errno;
 	if (n < 0)

@@ -117,6 +117,13 @@ bool relay_side_note(struct relay_side *side, uint32_t events);
 bool relay_side_is_garbled(struct relay_side *side, size_t got);
 
 /*
+ * relay_steer() - tell how many bytes of a write should go first, on their own (relay_steer.c)
+ * @len: the number of bytes to be written
+ * Returns 0 if all should be written at once.
+ */
+size_t relay_steer(const struct relay_side *to, size_t len);
+
+/*
  * Resets a connection: its peer gets an RST, with MP_FASTCLOSE on MPTCP, now or at the latest when the caller closes the descriptor. @fd may
  * be any TCP or MPTCP socket.
  */

@@ -158,7 +158,7 @@ LAB_TESTS = \
 	tests/lab/test_convertd_families.py \
 	tests/lab/test_convertd_sources.py \
 	tests/lab/test_several_converters.py \
-	tests/lab/test_upload_round_trips.py \
+	tests/lab/test_upload_round_trips.py tests/lab/test_slow_first_network.py \
 	tests/lab/test_convertd_fallback.py \
 	tests/lab/test_convertd_observe.py \
 	tests/lab/test_convertd_warden.py \
