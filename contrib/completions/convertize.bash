@@ -60,7 +60,7 @@ _convertize_value() {
 	--cache) mapfile -t COMPREPLY < <(compgen -W none -- "$cur"; compgen -d -- "$cur") ;;
 	--executable | --library | --log) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
 	--device | --never-device | --backup-device) _convertize_offer "$(_convertize_devices)" ;;
-	--converter | --port | --bypass | --paths | --cookie | --timeout | --withholding | --tables) ;;
+	--converter | --port | --bypass | --paths | --cookie | --timeout | --withholding | --tables | --quota) ;;
 	*) return 1 ;;
 	esac
 }
@@ -71,7 +71,7 @@ _convertize_command() {
 	local sets='--converter --port --bypass --paths --fallback --cookie --timeout --early-data --no-bypass-mptcp --withholding --silence
 		--cache --log --warn --library --beside-vpn'
 	local paths='--converter --port --cookie --timeout --json --manage --once --remove --dry-run --paths --device --never-device
-		--backup-device --tables --beside-vpn'
+		--backup-device --tables --quota --beside-vpn'
 	local units='--user' all='--config --help --version'
 
 	for ((i = 1; i < cword; i++)); do

@@ -8,7 +8,7 @@ function __convertize_rest
     while set -q words[1]
         switch $words[1]
             case --converter --port --bypass --paths --fallback --cookie --timeout --withholding --silence --cache --log --library \
-                    --method --executable --config --device --never-device --backup-device --tables
+                    --method --executable --config --device --never-device --backup-device --tables --quota
                 set -e words[1]
             case --
                 set -e words[1]
@@ -112,6 +112,7 @@ complete -c convertize -n '__convertize_is paths' -l device -x -a '(__fish_print
 complete -c convertize -n '__convertize_is paths' -l never-device -x -a '(__fish_print_interfaces)' -d 'Left alone'
 complete -c convertize -n '__convertize_is paths' -l backup-device -x -a '(__fish_print_interfaces)' -d 'When no other works'
 complete -c convertize -n '__convertize_is paths' -l tables -x -d 'Routing tables'
+complete -c convertize -n '__convertize_is paths' -l quota -x -d 'Bytes for a network'
 complete -c convertize -n 'not __convertize_runs' -l config -r -F -a none -d 'Defaults'
 complete -c convertize -n 'not __convertize_runs' -l help -d 'Print a summary'
 complete -c convertize -n 'not __convertize_runs' -l version -d 'Print the version'

@@ -12,7 +12,7 @@ libconvertize_la_SOURCES = \
 	src/convertize/options/conf.c src/convertize/options/conf.h \
 	src/convertize/run/library.c src/convertize/run/library.h \
 	src/convertize/run/wrapper.c src/convertize/run/wrapper.h \
-	src/convertize/status/status_join.c src/convertize/status/status_print.c
+	src/convertize/status/status_join.c
 # the paths of the administrator's configuration, for messages, and of the library
 CONVERTIZE_CPPFLAGS = $(AM_CPPFLAGS) -DCONVERTIZE_SYSCONFDIR='"$(sysconfdir)"' -DLIBCONVERT_DIR='"$(pkglibdir)"'
 libconvertize_la_CPPFLAGS = $(CONVERTIZE_CPPFLAGS)
@@ -42,6 +42,7 @@ convertize_SOURCES = src/convertize/main.c \
 	src/convertize/status/screen.c \
 	src/convertize/status/status_command.c src/convertize/status/status.h \
 	src/convertize/status/status_notes.c \
+	src/convertize/status/status_print.c \
 	src/convertize/status/status_sockets.c
 convertize_CPPFLAGS = $(CONVERTIZE_CPPFLAGS)
 convertize_CFLAGS = $(AM_CFLAGS) $(MNL_CFLAGS)

@@ -15,6 +15,7 @@
 #include "common/thread.h"
 #include "convert/convert.h"
 #include "engine/decide.h"
+#include "host/networks.h"
 
 #include <errno.h>
 #include <linux/tcp.h>
@@ -37,7 +38,7 @@ void dial_note(const struct dial *dial)
 		.converter = attempt->addr,
 		.flags = (attempt->syn_data ? NOTE_SYN_DATA : 0) | (dial->early_len ? NOTE_EARLY_DATA : 0) |
 			 (attempt->ask_silent ? NOTE_SILENT : 0) | (dial->start.placed ? NOTE_PLACED : 0) | (dial->start.moves ? NOTE_MOVED : 0) |
-			 (dial->start.placed && dial_host.settings->paths.count ? NOTE_ORDERED : 0),
+			 (dial->start.placed && host_preferences(dial_host.settings)->count ? NOTE_ORDERED : 0),
 		.connect_ms = (uint32_t)((dial_host.clock() - dial->started) / CLOCK_NS_PER_MS),
 	};
 

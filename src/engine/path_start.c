@@ -26,6 +26,7 @@
 
 #include "client/converters.h"
 #include "common/thread.h"
+#include "host/networks.h"
 #include "host/path_list.h"
 
 #include <errno.h>
@@ -213,7 +214,7 @@ int path_start_choose(struct path_start *start, const struct converters_query *q
 	const bool stays = !start->may_move || (start->placed && IN6_IS_ADDR_V4MAPPED(&start->own.id.source) == sockaddr_ip_is_v4(addr));
 
 	start->own.id.converter = converter;
-	if (!stays && (!path_is_sound(paths_facts_usual(converter).state) || dial_host.settings->paths.count || start->placed)) {
+	if (!stays && (!path_is_sound(paths_facts_usual(converter).state) || host_preferences(dial_host.settings)->count || start->placed)) {
 		start->own = (struct path){ .id.converter = converter };
 		converter = choose_of_all(start, query, converter, addr);
 	} else if (!start->may_move && !path_is_usual(&start->own.id)) {

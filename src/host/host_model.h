@@ -113,6 +113,10 @@ struct host_rule {
 #define HOST_WORD_NEVER_PRIORITY 8804
 #define HOST_WORD_BACKUP_PRIORITY 8805
 
+/* Devices that programs, too, must not use, or use only as a backup, since their quota is used up (paths/traffic.h). */
+#define HOST_QUOTA_NEVER_PRIORITY 8806
+#define HOST_QUOTA_BACKUP_PRIORITY 8807
+
 /* Three destinations: any IPv4 host, any IPv6 host, the converter. struct host has the device for each; 0: no route, or not asked. */
 enum host_way_to { HOST_WAY_V4, HOST_WAY_V6, HOST_WAY_CONVERTER, HOST_WAY_COUNT };
 
@@ -170,6 +174,9 @@ struct netlink;
  * Overwrites @out; host_fini() frees it. Returns 0, or -errno with nothing to free.
  */
 int host_read(struct host *out, struct netlink *netlink, const union sockaddr_ip *converter);
+
+/* Fills in only the links of a zeroed host. @netlink: as above. Returns as host_read(). */
+int host_links_read(struct host *out, struct netlink *netlink);
 void host_fini(struct host *host);
 
 /* Looks for other managers. If NetworkManager runs, asks nmcli(1), which takes some hundredths of a second. */

@@ -304,11 +304,11 @@ static int on_rule(const struct nlmsghdr *message, void *arg)
 
 /* --- all of it -------------- */
 
-static int read_lists(struct netlink *netlink, struct reading *reading)
+static int read_lists(struct netlink *netlink, struct reading *reading, bool links_only)
 {
 	int ret = netlink_dump(netlink, RTM_GETLINK, AF_UNSPEC, on_link, reading);
 
-	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]) && !links_only; i++) {
 		static const struct {
 			uint16_t type;
 			mnl_cb_t on_message;
@@ -341,7 +341,8 @@ static void read_ways(struct host *out, const union sockaddr_ip *converter)
 		out->ways[HOST_WAY_CONVERTER] = way_to(converter);
 }
 
-int host_read(struct host *out, struct netlink *netlink, const union sockaddr_ip *converter)
+/* Reads all lists, or only the links. @netlink: NULL: open a socket. Repeats it if a list has changed meanwhile. Returns 0 or -errno. */
+static int read_all(struct host *out, struct netlink *netlink, bool links_only)
 {
 	struct netlink *own = netlink ? NULL : calloc(1, sizeof(*own));
 	int ret = netlink ? -EINTR : !own ? -ENOMEM : netlink_open(own, NETLINK_ROUTE);
@@ -352,13 +353,25 @@ int host_read(struct host *out, struct netlink *netlink, const union sockaddr_ip
 	for (int i = 0; i < TRIES && ret == -EINTR; i++) {
 		struct reading reading = { .host = out };
 
-		ret = read_lists(netlink ? netlink : own, &reading);
+		ret = read_lists(netlink ? netlink : own, &reading, links_only);
 		if (ret < 0)
 			host_fini(out);
 	}
 	if (own)
 		netlink_close(own);
 	free(own);
+	return ret;
+}
+
+int host_links_read(struct host *out, struct netlink *netlink)
+{
+	return read_all(out, netlink, true);
+}
+
+int host_read(struct host *out, struct netlink *netlink, const union sockaddr_ip *converter)
+{
+	int ret = read_all(out, netlink, false);
+
 	if (ret == 0) {
 		read_ways(out, converter);
 		out->endpoints_error = endpoints_read(&out->endpoints);

@@ -7,6 +7,7 @@ libhost_la_SOURCES = \
 	src/host/more_paths.c \
 	src/host/networks.c src/host/networks.h \
 	src/host/path_list.c src/host/path_list.h \
+	src/host/quota_word.c \
 	src/host/path_probe.c src/host/path_probe.h \
 	src/host/raw_io.c src/host/raw_io.h \
 	src/host/survey.c src/host/survey.h \

@@ -228,7 +228,7 @@ static void read_rule(void *arg, uint16_t type, const uint8_t *body, size_t len)
 		visit->visitor(visit->arg, &parts.found);
 }
 
-int service_rules_visit(int netlink, service_rule_visitor *visitor, void *arg)
+int service_rules_visit(int netlink, int family, service_rule_visitor *visitor, void *arg)
 {
 	struct rule_visit visit = { visitor, arg };
 	struct {
@@ -236,6 +236,7 @@ int service_rules_visit(int netlink, service_rule_visitor *visitor, void *arg)
 		struct fib_rule_hdr message;
 	} question = {
 		.header = { .nlmsg_len = sizeof(question), .nlmsg_type = RTM_GETRULE, .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
+		.message.family = (uint8_t)family,
 	};
 	const int ret = nl_ask(netlink, &question.header, read_rule, &visit);
 

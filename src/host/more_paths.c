@@ -244,7 +244,7 @@ static void look_for_breach(struct breach *breach)
 	struct mptcp_limits limits = { .accepted = 0 };
 
 	if (addresses_visit(breach->netlink, AF_UNSPEC, note_excluded, breach) < 0 ||
-	    service_rules_visit(breach->netlink, note_service, breach) < 0 || endpoints_visit(find_breach, breach, &limits) < 0)
+	    service_rules_visit(breach->netlink, AF_UNSPEC, note_service, breach) < 0 || endpoints_visit(find_breach, breach, &limits) < 0)
 		breach->found = WORD_UNKNOWN;
 	if (limits.accepted && !breach->found)
 		breach->found = WORD_ANNOUNCED;

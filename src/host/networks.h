@@ -17,6 +17,7 @@
 
 struct host_word;
 struct path_preferences;
+struct settings;
 
 struct network {
 	struct in6_addr source; /* this machine's address there; IPv4 as v4-mapped */
@@ -47,6 +48,12 @@ bool networks_is_own(const union sockaddr_ip *to);
  * Takes some ten system calls. True if it can't know that: netlink or /proc is forbidden, or a program manages the paths.
  */
 bool paths_may_be_several(int fd, const union sockaddr_ip *to);
+
+/*
+ * host_preferences() - return CONVERT_PATHS, with the devices in front whose quota is used up, by the service's rules
+ * It asks the kernel at most once a second. Works in hooks, with signals blocked. The result stays valid for the present step.
+ */
+const struct path_preferences *host_preferences(const struct settings *settings);
 
 /* How further subflows of a connection could break the user's word about a network. */
 enum word_breach {

@@ -19,7 +19,7 @@
 /* Returns this user's settings for networks. */
 static struct host_word word_of(const struct settings *settings)
 {
-	return (struct host_word){ .paths = &settings->paths, .beside_vpn = settings->beside_vpn, .any_kind = true };
+	return (struct host_word){ .paths = host_preferences(settings), .beside_vpn = settings->beside_vpn, .any_kind = true };
 }
 
 static enum path_use use_of(const struct settings *settings, const struct network *network, uint8_t *preference)
@@ -43,7 +43,7 @@ static void list_add(struct path_list *list, const struct settings *settings, in
 
 	if (list->count == PATHS_MAX)
 		return;
-	if (!network && network_usual_is_never(&settings->paths, addr)) {
+	if (!network && network_usual_is_never(host_preferences(settings), addr)) {
 		list->forbidden = !list->count;
 		return;
 	}
@@ -137,7 +137,7 @@ int path_list_choose(struct path_list *list, const struct settings *settings, co
 
 	path_list_make(list, settings, query);
 	best = paths_best(list->paths, list->count, 0);
-	return best >= 0 && path_has_failed(list->paths[best].facts.state) && !settings->paths.count ? -1 : best;
+	return best >= 0 && path_has_failed(list->paths[best].facts.state) && !host_preferences(settings)->count ? -1 : best;
 }
 
 /* Has path @i failed, and would we have chosen it instead of @best otherwise? For @best itself: has it failed? */
@@ -166,7 +166,7 @@ bool path_list_is_forbidden(const struct settings *settings, const struct conver
 {
 	struct path_list list;
 
-	if (!path_preferences_forbid(&settings->paths))
+	if (!path_preferences_forbid(host_preferences(settings)))
 		return false;
 	path_list_make(&list, settings, query);
 	return list.forbidden;
@@ -351,10 +351,10 @@ static int bind_to_allowed(int fd, const struct settings *settings, const union 
 	enum path_use usual;
 	size_t count, best;
 
-	if (!path_preferences_restrict(&settings->paths) || !IN6_IS_ADDR_UNSPECIFIED(&source))
+	if (!path_preferences_restrict(host_preferences(settings)) || !IN6_IS_ADDR_UNSPECIFIED(&source))
 		return 0;
 	count = networks_find(settings, server, networks);
-	if (!count && network_usual_is_never(&settings->paths, server))
+	if (!count && network_usual_is_never(host_preferences(settings), server))
 		return -ENETUNREACH;
 	usual = count && networks[0].usual ? use_of(settings, &networks[0], &preference) : PATH_USE_ORDERED;
 	if (usual == PATH_USE_ORDERED)

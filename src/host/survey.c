@@ -7,6 +7,7 @@
 #include "client/cache.h"
 #include "client/converters.h"
 #include "common/clock.h"
+#include "host/networks.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -385,7 +386,7 @@ static int find_due(const struct settings *settings, struct path due[PATHS_TRIED
 	struct path_list list;
 	int best, missed = 0, count = 0;
 
-	if (converter < 0 || (path_is_sound(paths_facts_usual(converter).state) && !settings->paths.count))
+	if (converter < 0 || (path_is_sound(paths_facts_usual(converter).state) && !host_preferences(settings)->count))
 		return 0;
 	best = path_list_choose(&list, settings, &query);
 	if (best < 0) /* all have failed: compare each with the last */

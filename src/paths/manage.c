@@ -42,6 +42,7 @@
 struct manager {
 	struct paths_mender mender;
 	struct paths_renewer renewer;
+	struct traffic_keeper keeper;
 	int watch, signals, clock;
 	int64_t look_at;     /* when to read the kernel's state: CLOCK_MONOTONIC in nanoseconds, as all times here */
 	int64_t settled_at;  /* the latest time for that after the first of several messages; 0: there were none */
@@ -239,6 +240,8 @@ static int timeout_ms(const struct manager *manager)
 		at = manager->watchdog_at;
 	if (manager->renew_at < at)
 		at = manager->renew_at;
+	if (manager->keeper.look_at < at)
+		at = manager->keeper.look_at;
 	at -= clock_ns();
 	return at <= 0 ? 0 : (int)(at / CLOCK_NS_PER_MS) + 1;
 }
@@ -266,6 +269,8 @@ static void run(struct manager *manager, int watchdog_ms)
 			notify("WATCHDOG=1\n");
 			manager->watchdog_at = in_ms(watchdog_ms);
 		}
+		if (clock_ns() >= manager->keeper.look_at && traffic_keeper_look(&manager->keeper, &manager->mender))
+			manager->look_at = clock_ns();
 		if (clock_ns() >= manager->look_at)
 			look(manager);
 		if (clock_ns() >= manager->renew_at)
@@ -288,6 +293,7 @@ static int manage(struct manager *manager)
 	look(manager);
 	run(manager, watchdog_ms);
 	notify("STOPPING=1\n");
+	traffic_keeper_end(&manager->keeper, &manager->mender);
 	/* if the kernel doesn't show subflows, remove all endpoints */
 	ret = paths_kernel_subflows(&manager->renewer.subflows);
 	ret = paths_unmend(&manager->mender, ret < 0 ? NULL : &manager->renewer.subflows);
@@ -312,10 +318,10 @@ int paths_manage(const struct paths_choice *choice, enum paths_task task, bool d
 		ret = 1;
 	else if (task == PATHS_TASK_REMOVE)
 		ret = paths_unmend(&manager.mender, NULL) < 0;
-	else if (task == PATHS_TASK_ONCE || dry_run)
-		ret = paths_mend(&manager.mender) < 0;
-	else
-		ret = manage(&manager);
+	else {
+		traffic_keeper_begin(&manager.keeper, &manager.mender, !dry_run);
+		ret = task == PATHS_TASK_ONCE || dry_run ? paths_mend(&manager.mender) < 0 : manage(&manager);
+	}
 	paths_mender_fini(&manager.mender);
 	if (held >= 0)
 		paths_memory_unlock(held);

@@ -20,11 +20,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #define TEXT_MAX 16384
+#define TRAFFIC_TEXT_MAX (96 * 1024)
+#define STATE_DIRECTORY "/var/lib/convertize"
 
 static_assert(PREFIX_STRLEN >= 50, "room for what parse_line() reads of an address");
 
@@ -186,13 +189,11 @@ int paths_memory_load(struct paths_memory *out)
 	return 0;
 }
 
-/* Writes the text to a new file and renames it: a reader finds the old or the new one. */
-static int replace(const char *path, const char *text, size_t len)
+/* Writes the text to the new file @draft and renames it: a reader finds the old or the new one. */
+static int replace(const char *path, const char *draft, const char *text, size_t len)
 {
-	char draft[PATHS_MEMORY_PATH_MAX];
 	int fd, ret = 0;
 
-	name_file(".new", draft);
 	fd = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return -errno;
@@ -209,14 +210,81 @@ static int replace(const char *path, const char *text, size_t len)
 
 int paths_memory_save(const struct paths_memory *memory)
 {
-	char path[PATHS_MEMORY_PATH_MAX], text[TEXT_MAX];
+	char path[PATHS_MEMORY_PATH_MAX], draft[PATHS_MEMORY_PATH_MAX], text[TEXT_MAX];
 	ssize_t len;
 
 	paths_memory_path(path);
 	if (!memory->count && !memory->limit_set && !memory->table_first)
 		return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
 	len = paths_memory_format(memory, text, sizeof(text));
-	return len < 0 ? (int)len : replace(path, text, (size_t)len);
+	return len < 0 ? (int)len : replace(path, name_file(".new", draft), text, (size_t)len);
+}
+
+/* --- the bytes of each network ----------------------------------------------------------- */
+
+/* Is this the host's own network namespace? Its cookie is the first one. */
+static bool is_first_namespace(void)
+{
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	uint64_t cookie = 0;
+	socklen_t len = sizeof(cookie);
+
+	if (fd < 0)
+		return false;
+	if (getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &len) < 0)
+		cookie = 0;
+	close(fd);
+	return cookie == 1;
+}
+
+/* Writes the file's path. A namespace other than the host's may share /var, and ends at the next boot at the latest: it needs no more. */
+static const char *name_traffic(const char *suffix, char path[static PATHS_MEMORY_PATH_MAX])
+{
+	const char *directory = getenv("STATE_DIRECTORY");
+	char whole[32];
+
+	if ((!directory || !*directory) && !is_first_namespace()) {
+		snprintf(whole, sizeof(whole), ".traffic%s", suffix);
+		return name_file(whole, path);
+	}
+	snprintf(path, PATHS_MEMORY_PATH_MAX, "%s/traffic%s", directory && *directory ? directory : STATE_DIRECTORY, suffix);
+	return path;
+}
+
+int traffic_load(struct traffic *out)
+{
+	static char text[TRAFFIC_TEXT_MAX];
+	char path[PATHS_MEMORY_PATH_MAX];
+	ssize_t len;
+	int fd;
+
+	memset(out, 0, sizeof(*out));
+	fd = open(name_traffic("", path), O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	len = read(fd, text, sizeof(text) - 1);
+	if (len < 0)
+		len = -errno;
+	close(fd);
+	if (len < 0)
+		return (int)len;
+	text[len] = '\0';
+	traffic_parse(out, text);
+	return 0;
+}
+
+int traffic_save(const struct traffic *traffic)
+{
+	static char text[TRAFFIC_TEXT_MAX];
+	char path[PATHS_MEMORY_PATH_MAX], draft[PATHS_MEMORY_PATH_MAX];
+	ssize_t len = traffic_format(traffic, text, sizeof(text));
+
+	if (!getenv("STATE_DIRECTORY"))
+		mkdir(STATE_DIRECTORY, 0755);
+	if (len < 0)
+		return (int)len;
+	name_traffic(".new", draft);
+	return replace(name_traffic("", path), draft, text, (size_t)len);
 }
 
 /* --- the lock --------------------------------------------------------------------------- */

@@ -91,6 +91,29 @@ size_t paths_managed_addresses(const struct paths_mender *mender, struct paths_m
  */
 int paths_renew_endpoints(struct paths_mender *mender, const struct paths_renewal *renewals, size_t count);
 
+/* --- traffic_keeper.c --- */
+
+#define TRAFFIC_LISTS_MAX 2048
+
+struct traffic_keeper {
+	struct traffic traffic;
+	enum quota_state states[QUOTAS_MAX];
+	const char *own_never, *own_backup; /* the lists of the settings */
+	char never[TRAFFIC_LISTS_MAX], backup[TRAFFIC_LISTS_MAX]; /* with the quotas' devices */
+	char quota_never[QUOTA_LIST_MAX], quota_backup[QUOTA_LIST_MAX];
+	int64_t look_at, save_at; /* CLOCK_MONOTONIC in ns */
+	bool keeps, told;         /* the file is written; we have reported that it can't be */
+};
+
+/* Reads the file and looks for the first time. The mender's choice points into @keeper from then on. @keeps: write the file */
+void traffic_keeper_begin(struct traffic_keeper *keeper, struct paths_mender *mender, bool keeps);
+
+/* Counts, and judges the quotas; call it at look_at. Returns whether the mender's choice has changed: paths_mend() is due. */
+bool traffic_keeper_look(struct traffic_keeper *keeper, struct paths_mender *mender);
+
+/* Counts for the last time and writes the file. */
+void traffic_keeper_end(struct traffic_keeper *keeper, struct paths_mender *mender);
+
 /* --- renew.c --- */
 
 /* SYNs of plain TCP that wait for an answer, at most one for each network. */

@@ -10,6 +10,7 @@
 
 #include "host/host_model.h"
 #include "host/lookup.h"
+#include "paths/traffic.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -86,6 +87,8 @@ struct paths_choice {
 	struct host_word word; /* may point to @paths: copies of this struct share that of the first one */
 	struct path_preferences paths;
 	uint32_t table_first, table_last;
+	struct quotas quotas;
+	const char *quota_never, *quota_backup; /* devices whose quota is used up; NULL: none. They are in @word, too */
 };
 
 /* The settings; NULL: not set. */
@@ -94,6 +97,7 @@ struct paths_texts {
 	const char *paths;                   /* as CONVERT_PATHS; must not contradict the lists */
 	const char *tables;                  /* "FIRST-LAST"; by default PATHS_TABLE_FIRST and _LAST */
 	const char *beside_vpn;              /* "1" or "0" */
+	const char *quota;                   /* as quotas_read() reads it */
 };
 
 #define PATHS_PROBLEM_MAX 256
@@ -117,7 +121,7 @@ struct paths_wanted {
 	bool keeps;               /* no network is left: all endpoints stay (paths_wanted_keeps()) */
 	union sockaddr_ip needed[HOST_ENDPOINTS_USED_MAX]; /* endpoints that stay while a connection has no other subflow */
 	size_t needed_count;
-	struct host_rule words[PATHS_WORDS_MAX]; /* the excluded devices; none if others make endpoints, which don't keep to that */
+	struct host_rule words[PATHS_WORDS_MAX]; /* the excluded devices, for endpoints unless others make those; for programs by quotas */
 	size_t word_count;
 	bool ends;                /* the manager ends: keep these for open connections, make nothing, and restore the limit */
 };

@@ -145,7 +145,7 @@ bool paths_choice_read(struct paths_choice *out, const struct paths_texts *texts
 	}
 	return check_list("device", device, problem) && check_list("never-device", texts->never, problem) &&
 	       check_list("backup-device", texts->backup, problem) && (!texts->tables || read_tables(out, texts->tables, problem)) &&
-	       (!texts->paths || read_paths(out, texts->paths, problem)) &&
+	       (!texts->paths || read_paths(out, texts->paths, problem)) && quotas_read(&out->quotas, texts->quota, problem) &&
 	       check_agreement(out, "never-device", texts->never, PATH_USE_NEVER, problem) &&
 	       check_agreement(out, "backup-device", texts->backup, PATH_USE_BACKUP, problem);
 }
@@ -271,14 +271,13 @@ static bool does_nm_keep(const struct host_managers *managers)
 }
 
 /* Adds a device to the published word, unless it is there or too long for a rule: then programs don't rely on it. */
-static void add_word(struct paths_wanted *out, const char *name, size_t len, enum path_use use)
+static void add_word(struct paths_wanted *out, const char *name, size_t len, uint32_t priority)
 {
 	struct host_rule *word = &out->words[out->word_count];
 
 	if (!len || len >= sizeof(word->device) || out->word_count == PATHS_WORDS_MAX)
 		return;
-	*word = (struct host_rule){ .protocol = HOST_PROTOCOL_OURS,
-				    .priority = use == PATH_USE_NEVER ? HOST_WORD_NEVER_PRIORITY : HOST_WORD_BACKUP_PRIORITY };
+	*word = (struct host_rule){ .protocol = HOST_PROTOCOL_OURS, .priority = priority };
 	memcpy(word->device, name, len);
 	for (size_t i = 0; i < out->word_count; i++)
 		if (out->words[i].priority == word->priority && strcmp(out->words[i].device, word->device) == 0)
@@ -286,19 +285,28 @@ static void add_word(struct paths_wanted *out, const char *name, size_t len, enu
 	out->word_count++;
 }
 
-static void find_words(struct paths_wanted *out, const struct host_word *word)
+static void add_words(struct paths_wanted *out, const char *list, uint32_t priority)
 {
-	const char *const lists[] = { [PATH_USE_BACKUP] = word->backup, [PATH_USE_NEVER] = word->never };
 	size_t len;
 
-	for (int use = PATH_USE_BACKUP; use <= PATH_USE_NEVER; use++) {
-		for (const char *at = lists[use]; at && *(at += strspn(at, ", ")); at += len) {
-			len = strcspn(at, ", ");
-			add_word(out, at, len, (enum path_use)use);
-		}
+	for (const char *at = list; at && *(at += strspn(at, ", ")); at += len) {
+		len = strcspn(at, ", ");
+		add_word(out, at, len, priority);
+	}
+}
+
+static void find_words(struct paths_wanted *out, const struct host_word *word)
+{
+	static const struct {
+		enum path_use use;
+		uint32_t priority;
+	} uses[] = { { PATH_USE_BACKUP, HOST_WORD_BACKUP_PRIORITY }, { PATH_USE_NEVER, HOST_WORD_NEVER_PRIORITY } };
+
+	for (size_t use = 0; use < 2; use++) {
+		add_words(out, uses[use].use == PATH_USE_NEVER ? word->never : word->backup, uses[use].priority);
 		for (size_t i = 0; word->paths && i < word->paths->count; i++)
-			if ((int)word->paths->wishes[i].use == use)
-				add_word(out, word->paths->wishes[i].device, strlen(word->paths->wishes[i].device), (enum path_use)use);
+			if (word->paths->wishes[i].use == uses[use].use)
+				add_words(out, word->paths->wishes[i].device, uses[use].priority);
 	}
 }
 
@@ -322,6 +330,8 @@ int paths_wanted_find(struct paths_wanted *out, const struct host *host, const s
 	out->may_keep = !host_vpn(host, &choice->word) && !host->managers.mptcpd && !host->managers.userspace;
 	if (!host->managers.mptcpd && !host->managers.userspace && !does_nm_keep(&host->managers))
 		find_words(out, &choice->word);
+	add_words(out, choice->quota_never, HOST_QUOTA_NEVER_PRIORITY);
+	add_words(out, choice->quota_backup, HOST_QUOTA_BACKUP_PRIORITY);
 	out->keeps = out->may_keep && !is_any_used(out);
 	return 0;
 }

@@ -603,9 +603,9 @@ def test_what_is_shown_of_each_network():
         found = rows()
         equal((found[wifi]["learned"]["state"], found[lte]["learned"]["state"]), ("silent", "works"), "wifi is silent")
         check(0 <= found[wifi]["learned"]["asked_seconds_ago"] <= 60, found[wifi])
-        table = told(lab, "paths", "--device", "wifi,lte", wishes="lte wifi=backup").stdout
-        check(re.search(r"^wifi .* backup +silent, \d+ ms, asked \d+ s ago$", table, re.MULTILINE), table)
-        check(re.search(r"^lte .* 1 +works, \d+ ms$", table, re.MULTILINE), table)
+        table = re.sub(r"\n +", " ", told(lab, "paths", "--device", "wifi,lte", wishes="lte wifi=backup").stdout)
+        check(re.search(r"^wifi .*, preferred: backup, learned: silent, \d+ ms, asked \d+ s ago$", table, re.MULTILINE), table)
+        check(re.search(r"^lte .*, preferred: 1, learned: works, \d+ ms$", table, re.MULTILINE), table)
 
 
 if __name__ == "__main__":

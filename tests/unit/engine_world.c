@@ -64,6 +64,11 @@ static int64_t clock_of_script(void)
 
 /* --- networks: in the place of src/host --- */
 
+const struct path_preferences *host_preferences(const struct settings *with)
+{
+	return &with->paths;
+}
+
 void list_of(unsigned int source)
 {
 	nets.list = (struct path_list){ .count = 1, .names = { "wlan0" } };

@@ -30,6 +30,11 @@ bool paths_may_be_several(int fd, const union sockaddr_ip *to)
 	return fake_several_paths;
 }
 
+const struct path_preferences *host_preferences(const struct settings *with)
+{
+	return &with->paths;
+}
+
 enum word_breach networks_break_word(const struct host_word *word, const union sockaddr_ip *to)
 {
 	(void)word, (void)to;

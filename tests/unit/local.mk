@@ -297,7 +297,7 @@ endif
 if HAVE_CHECK
 convertize_unit_tests = tests/unit/test_conf tests/unit/test_host tests/unit/test_managed_paths tests/unit/test_managed_choice tests/unit/test_outages \
 	tests/unit/test_outages_held tests/unit/test_units tests/unit/test_elf tests/unit/test_script tests/unit/test_preload \
-	tests/unit/test_report tests/unit/test_columns tests/unit/test_status tests/unit/test_wrapper tests/unit/test_netlink tests/unit/test_library
+	tests/unit/test_report tests/unit/test_columns tests/unit/test_status tests/unit/test_traffic tests/unit/test_wrapper tests/unit/test_netlink tests/unit/test_library
 check_PROGRAMS += $(convertize_unit_tests)
 TESTS += $(convertize_unit_tests)
 
@@ -355,9 +355,12 @@ tests_unit_test_wrapper_LDADD = libconvertize.la libcommon.la $(CHECK_LIBS)
 tests_unit_test_columns_SOURCES = tests/unit/test_columns.c
 tests_unit_test_columns_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_columns_LDADD = libconvertize.la libcommon.la $(CHECK_LIBS)
-tests_unit_test_status_SOURCES = tests/unit/test_status.c
+tests_unit_test_traffic_SOURCES = tests/unit/test_traffic.c
+tests_unit_test_traffic_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(MNL_CFLAGS)
+tests_unit_test_traffic_LDADD = libpaths.la libconvertize.la libcommon.la $(CHECK_LIBS)
+tests_unit_test_status_SOURCES = tests/unit/test_status.c src/convertize/status/status_print.c
 tests_unit_test_status_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_status_LDADD = libconvertize.la libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
+tests_unit_test_status_LDADD = libpaths.la libconvertize.la libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
 tests_unit_test_report_SOURCES = tests/unit/test_report.c
 tests_unit_test_report_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_report_LDADD = libconvertize.la libcommon.la $(CHECK_LIBS)

@@ -332,11 +332,11 @@ START_TEST(test_choice_is_read)
 	char problem[PATHS_PROBLEM_MAX];
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		ck_assert(!paths_choice_read(&choice, &(struct paths_texts){ wrong[i].device, wrong[i].never, NULL, NULL, wrong[i].tables, wrong[i].vpn }, problem));
+		ck_assert(!paths_choice_read(&choice, &(struct paths_texts){ wrong[i].device, wrong[i].never, NULL, NULL, wrong[i].tables, wrong[i].vpn, NULL }, problem));
 		ck_assert_str_eq(problem, wrong[i].problem);
 	}
-	ck_assert(paths_choice_read(&choice, &(struct paths_texts){ "wl*, eth[0-9],", NULL, NULL, NULL, "1-4294967295", "1" }, problem) == false);
-	ck_assert(paths_choice_read(&choice, &(struct paths_texts){ "wl*, eth[0-9],", "", NULL, NULL, "4294967290-4294967295", "1" }, problem));
+	ck_assert(paths_choice_read(&choice, &(struct paths_texts){ "wl*, eth[0-9],", NULL, NULL, NULL, "1-4294967295", "1", NULL }, problem) == false);
+	ck_assert(paths_choice_read(&choice, &(struct paths_texts){ "wl*, eth[0-9],", "", NULL, NULL, "4294967290-4294967295", "1", NULL }, problem));
 	ck_assert(host_word_names(choice.word.device, "wlp2s0") && host_word_names(choice.word.device, "eth3"));
 	ck_assert(!host_word_names(choice.word.device, "eth33") && !host_word_names(choice.word.never, "") && choice.word.beside_vpn);
 }

@@ -166,6 +166,10 @@ const struct option_row option_table[] = {
 		"paths: the routing tables that may be used\n"
 		"(default 8803-8866)",
 		PATHS, "CONVERTIZE_TABLES", NULL, false },
+	[OPTION_QUOTA] = { "quota", "QUOTAS",
+		"paths: bytes for a network, as in wwan0=5G/month: then\n"
+		"it is for backup; behind a colon, a limit: repeatable",
+		PATHS, "CONVERTIZE_QUOTA", NULL, true },
 	[OPTION_BESIDE_VPN] = { "beside-vpn", NULL,
 		"use networks beside a VPN that takes all traffic",
 		ASKS, "CONVERT_BESIDE_VPN", "1", false },

@@ -410,7 +410,8 @@ int paths(struct options *options)
 		return STATUS_USAGE;
 	if (!paths_choice_read(&choice, &(struct paths_texts){ value_of(OPTION_DEVICE), value_of(OPTION_NEVER_DEVICE),
 							       value_of(OPTION_BACKUP_DEVICE), value_of(OPTION_PATHS),
-							       value_of(OPTION_TABLES), value_of(OPTION_BESIDE_VPN) }, problem)) {
+							       value_of(OPTION_TABLES), value_of(OPTION_BESIDE_VPN),
+							       value_of(OPTION_QUOTA) }, problem)) {
 		tell_problem(options, problem);
 		return STATUS_USAGE;
 	}

@@ -12,6 +12,7 @@
 #include "client/notes.h"
 #include "client/settings.h"
 #include "convertize/options/command_line.h"
+#include "paths/traffic.h"
 
 #include <net/if.h>
 #include <stdbool.h>
@@ -105,6 +106,10 @@ struct status_view {
 	size_t sum_count;
 	int64_t interval_ms; /* between the two looks that the rates are from; 0: there was only one */
 	bool all;
+	const struct traffic *traffic; /* the service's sums, up to now; NULL: there are none, by @traffic_error */
+	int traffic_error;             /* 0: no service has counted; -EACCES: this user may not read it */
+	const struct quotas *quotas;
+	unsigned int today;
 };
 
 /*

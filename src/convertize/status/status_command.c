@@ -21,6 +21,8 @@
 static struct settings settings;
 static struct status_parts parts;
 static struct status_sockets earlier;
+static struct traffic traffic;
+static struct quotas quotas;
 
 static void on_address(const union sockaddr_ip *address, const char *name, void *arg)
 {
@@ -46,6 +48,16 @@ static int look(void)
 	return status_sockets_read(&parts.sockets);
 }
 
+/* Reads the service's sums, and adds what the devices have counted since it wrote them. */
+static void find_traffic(struct status_view *out)
+{
+	out->traffic_error = traffic_load(&traffic);
+	out->today = traffic_today();
+	out->quotas = &quotas;
+	if (out->traffic_error == 0 && *traffic.boot && traffic_look(&traffic, NULL) == 0)
+		out->traffic = &traffic;
+}
+
 /* Makes the view of the last look. Returns false if memory runs out. */
 static bool find(struct status_view *out)
 {
@@ -53,7 +65,10 @@ static bool find(struct status_view *out)
 	if (!status_owners_find(&parts))
 		return false;
 	status_notes_read(&parts, &settings);
-	return status_join(out, &parts, earlier.read ? &earlier : NULL);
+	if (!status_join(out, &parts, earlier.read ? &earlier : NULL))
+		return false;
+	find_traffic(out);
+	return true;
 }
 
 static bool wants_colours(void)
@@ -103,9 +118,14 @@ int status(struct options *options)
 {
 	static struct conf_files files; /* messages name them */
 	const bool watch = options->watch || options->command == COMMAND_TOP;
+	char problem[QUOTA_PROBLEM_MAX];
 
 	if (!conf_load(&files, options, false) || !launch_read_settings(&settings, options, false))
 		return STATUS_USAGE;
+	if (!quotas_read(&quotas, getenv(option_table[OPTION_QUOTA].variable), problem)) {
+		fprintf(stderr, "convertize: %s\n", problem);
+		return STATUS_USAGE;
+	}
 	parts.user = geteuid();
 	parts.all = parts.user == 0;
 	if (settings.enabled)

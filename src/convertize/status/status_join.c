@@ -182,7 +182,7 @@ const char *status_began(const struct status_connection *connection, char buf[st
 	const struct note *note = connection->note;
 	const unsigned int flags = note ? note->flags : 0;
 	const char *where = flags & NOTE_MOVED	 ? "began anew on another network, since the first was silent or refused it" :
-			    flags & NOTE_ORDERED ? "began on the network that CONVERT_PATHS prefers" :
+			    flags & NOTE_ORDERED ? "began on the network that CONVERT_PATHS or a quota orders" :
 			    flags & NOTE_PLACED	 ? "began on another network, since the usual one was silent" :
 						   "began normally";
 

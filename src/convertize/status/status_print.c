@@ -88,6 +88,32 @@ static void put_connection(const struct page *page, const struct status_connecti
 	put_line(page, moved ? YELLOW : NULL, INDENT, "%s", status_began(connection, began));
 }
 
+/* Writes what the path service has counted today: all bytes of the devices, as a provider bills them. */
+static void put_today(const struct page *page, const struct status_view *view)
+{
+	char in[AMOUNT_MAX], out[AMOUNT_MAX], text[QUOTA_TEXT_MAX];
+
+	if (!view->traffic) {
+		put_line(page, NULL, 0, "%s", view->traffic_error ? "today's sums of each network: root may read them" :
+			 "today's sums of each network: convertize paths --manage counts them; connections that have ended are in none of the above");
+		return;
+	}
+	put_line(page, BOLD, 0, "Today, all traffic of each network");
+	for (size_t i = 0; i < view->traffic->record_count; i++) {
+		const struct traffic_record *record = &view->traffic->records[i];
+
+		if (record->date == view->today)
+			put_line(page, NULL, INDENT, "%-15s  in %9s %11s  out %9s", record->device, amount_of_bytes(record->received, in), "",
+				 amount_of_bytes(record->sent, out));
+	}
+	for (size_t i = 0; view->quotas && i < view->quotas->count; i++) {
+		const struct quota *quota = &view->quotas->list[i];
+		const uint64_t used = quota_used(quota, view->traffic, view->today);
+
+		put_line(page, quota_judge(quota, used) ? YELLOW : NULL, INDENT, "%-15s  %s", quota->device, quota_text(quota, used, text));
+	}
+}
+
 void status_print(FILE *out, const struct status_view *view, unsigned int width, bool colours)
 {
 	const struct page page = { out, width, colours };
@@ -101,6 +127,7 @@ void status_print(FILE *out, const struct status_view *view, unsigned int width,
 		put_line(&page, BOLD, 0, "All open converted connections");
 	for (size_t i = 0; i < view->sum_count; i++)
 		put_flow(&page, &view->sums[i]);
+	put_today(&page, view);
 }
 
 /* --- JSON ------------------------------------------------------------------------------- */
@@ -169,6 +196,42 @@ static void put_object(FILE *out, const struct status_connection *connection)
 	fputc('}', out);
 }
 
+/* Writes "today": null, or an array of the devices with their bytes; and the quotas. */
+static void put_traffic(FILE *out, const struct status_view *view)
+{
+	static const char *const states[] = { [QUOTA_FREE] = "free", [QUOTA_NEAR] = "near", [QUOTA_BACKUP] = "backup", [QUOTA_NEVER] = "never" };
+	const char *separator = "";
+
+	fputs(",\n \"today\": ", out);
+	if (!view->traffic) {
+		fputs("null, \"quotas\": []", out);
+		return;
+	}
+	fputc('[', out);
+	for (size_t i = 0; i < view->traffic->record_count; i++) {
+		const struct traffic_record *record = &view->traffic->records[i];
+
+		if (record->date != view->today)
+			continue;
+		fprintf(out, "%s{", separator);
+		put_string(out, "device", record->device);
+		fprintf(out, "\"received\": %" PRIu64 ", \"sent\": %" PRIu64 "}", record->received, record->sent);
+		separator = ", ";
+	}
+	fputs("], \"quotas\": [", out);
+	for (size_t i = 0; view->quotas && i < view->quotas->count; i++) {
+		const struct quota *quota = &view->quotas->list[i];
+		const uint64_t used = quota_used(quota, view->traffic, view->today);
+
+		fprintf(out, "%s{", i ? ", " : "");
+		put_string(out, "device", quota->device);
+		put_string(out, "period", quota->period == QUOTA_DAY ? "day" : "month");
+		put_string(out, "state", states[quota_judge(quota, used)]);
+		fprintf(out, "\"bytes\": %" PRIu64 ", \"limit\": %" PRIu64 ", \"used\": %" PRIu64 "}", quota->bytes, quota->limit, used);
+	}
+	fputc(']', out);
+}
+
 void status_print_json(FILE *out, const struct status_view *view)
 {
 	fprintf(out, "{\"users\": \"%s\", \"interval_ms\": %" PRId64 ", \"connections\": [", view->all ? "all" : "own", view->interval_ms);
@@ -178,5 +241,6 @@ void status_print_json(FILE *out, const struct status_view *view)
 	}
 	fputs("],\n ", out);
 	put_flows(out, view->sums, view->sum_count);
+	put_traffic(out, view);
 	fputs("}\n", out);
 }

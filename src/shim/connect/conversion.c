@@ -312,7 +312,8 @@ static void call_begin(struct conn *conn, int fd, const union sockaddr_ip *serve
 /* Is Multipath TCP to the server itself, without a converter, the better way (Section 5.1)? */
 static bool is_bypassed(const struct conn *conn, const union sockaddr_ip *server)
 {
-	return exchange_bypasses(settings, server) && (conn->socket.mptcp || replace_may_be_mptcp(conn));
+	return exchange_bypasses(settings, server) && !path_preferences_restrict(host_preferences(settings)) &&
+	       (conn->socket.mptcp || replace_may_be_mptcp(conn));
 }
 
 /* Restores options and registrations if no connection was begun, so that the caller can leave the socket to the kernel. */

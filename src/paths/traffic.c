@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* traffic.c - the bytes of each network by date, from the devices' counters, and the text of the file that keeps them (no I/O) */
+#include "config.h"
+
+#include "paths/traffic.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define FIRST_YEAR 2020 /* a clock with an earlier one isn't set yet */
+
+/* --- counting --- */
+
+unsigned int traffic_today(void)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+
+	if (!localtime_r(&now, &tm))
+		return 0;
+	return (unsigned int)(tm.tm_year + 1900) * 10000 + (unsigned int)(tm.tm_mon + 1) * 100 + (unsigned int)tm.tm_mday;
+}
+
+static struct traffic_counter *counter_of(struct traffic *traffic, const char *device)
+{
+	for (size_t i = 0; i < traffic->counter_count; i++)
+		if (strcmp(traffic->counters[i].device, device) == 0)
+			return &traffic->counters[i];
+	return NULL;
+}
+
+/* Forgets the months before the last one, and the oldest record if there is still no room. */
+static void make_room(struct traffic *traffic, unsigned int date)
+{
+	const unsigned int month = date / 100, last = month % 100 == 1 ? month - 100 + 11 : month - 1;
+	size_t gone = 0;
+
+	while (gone < traffic->record_count && traffic->records[gone].date / 100 < last)
+		gone++;
+	if (!gone && traffic->record_count == TRAFFIC_RECORDS_MAX)
+		gone = 1;
+	traffic->record_count -= gone;
+	memmove(traffic->records, traffic->records + gone, traffic->record_count * sizeof(traffic->records[0]));
+}
+
+static struct traffic_record *record_of(struct traffic *traffic, const char *device, unsigned int date)
+{
+	struct traffic_record *record;
+	size_t at;
+
+	for (at = traffic->record_count; at > 0 && traffic->records[at - 1].date >= date; at--)
+		if (traffic->records[at - 1].date == date && strcmp(traffic->records[at - 1].device, device) == 0)
+			return &traffic->records[at - 1];
+	make_room(traffic, date);
+	for (at = traffic->record_count; at > 0 && traffic->records[at - 1].date > date; at--)
+		traffic->records[at] = traffic->records[at - 1];
+	record = &traffic->records[at];
+	traffic->record_count++;
+	*record = (struct traffic_record){ .date = date };
+	strcpy(record->device, device);
+	return record;
+}
+
+static void count_link(struct traffic *traffic, const struct host_link *link, bool first, bool same_boot, unsigned int date)
+{
+	struct traffic_counter *counter = counter_of(traffic, link->name), before = { .received = link->received, .sent = link->sent };
+	struct traffic_record *record;
+
+	if (counter && same_boot && counter->index == link->index && counter->received <= link->received && counter->sent <= link->sent)
+		before = *counter;
+	else if (!first && (counter || !same_boot || link->index > traffic->last_index))
+		before = (struct traffic_counter){ .received = 0 }; /* the kernel has made it, or its counters, since */
+	if (!counter && traffic->counter_count < TRAFFIC_DEVICES_MAX)
+		counter = &traffic->counters[traffic->counter_count++];
+	if (!counter)
+		return;
+	*counter = (struct traffic_counter){ .index = link->index, .received = link->received, .sent = link->sent };
+	strcpy(counter->device, link->name);
+	if (link->received == before.received && link->sent == before.sent)
+		return;
+	record = record_of(traffic, link->name, date);
+	record->received += link->received - before.received;
+	record->sent += link->sent - before.sent;
+}
+
+static bool is_there(const struct host_link *links, size_t count, const char *device)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(links[i].name, device) == 0)
+			return true;
+	return false;
+}
+
+void traffic_count(struct traffic *traffic, const char *boot, const struct host_link *links, size_t count, unsigned int date)
+{
+	const bool first = !*traffic->boot, same = strcmp(traffic->boot, boot) == 0;
+	unsigned int last = 0;
+
+	if (date < FIRST_YEAR * 10000 && traffic->record_count)
+		date = traffic->records[traffic->record_count - 1].date;
+	for (size_t i = traffic->counter_count; i-- > 0;)
+		if (!is_there(links, count, traffic->counters[i].device))
+			traffic->counters[i] = traffic->counters[--traffic->counter_count];
+	for (size_t i = 0; i < count; i++) {
+		if (!links[i].loopback)
+			count_link(traffic, &links[i], first, same, date);
+		last = links[i].index > last ? links[i].index : last;
+	}
+	if (!same || last > traffic->last_index)
+		traffic->last_index = last;
+	snprintf(traffic->boot, sizeof(traffic->boot), "%s", boot);
+}
+
+void traffic_sum(const struct traffic *traffic, const char *device, unsigned int first, unsigned int last, uint64_t *received, uint64_t *sent)
+{
+	*received = *sent = 0;
+	for (size_t i = 0; i < traffic->record_count; i++) {
+		const struct traffic_record *record = &traffic->records[i];
+
+		if (record->date < first || record->date > last || strcmp(record->device, device) != 0)
+			continue;
+		*received += record->received;
+		*sent += record->sent;
+	}
+}
+
+/* --- the text --- */
+
+static void parse_line(struct traffic *out, const char *line)
+{
+	struct traffic_counter counter = { .index = 0 };
+	struct traffic_record record = { .date = 0 }, *known;
+
+	if (sscanf(line, "boot %39s %u", out->boot, &out->last_index) == 2)
+		return;
+	if (sscanf(line, "counter %15s %u %" SCNu64 " %" SCNu64, counter.device, &counter.index, &counter.received, &counter.sent) == 4 &&
+	    out->counter_count < TRAFFIC_DEVICES_MAX)
+		out->counters[out->counter_count++] = counter;
+	else if (sscanf(line, "day %u %15s %" SCNu64 " %" SCNu64, &record.date, record.device, &record.received, &record.sent) == 4) {
+		known = record_of(out, record.device, record.date);
+		known->received += record.received;
+		known->sent += record.sent;
+	}
+}
+
+void traffic_parse(struct traffic *out, char *text)
+{
+	char *rest;
+
+	memset(out, 0, sizeof(*out));
+	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+		parse_line(out, line);
+}
+
+ssize_t traffic_format(const struct traffic *traffic, char *out, size_t size)
+{
+	FILE *stream = fmemopen(out, size, "w");
+	long len;
+
+	if (!stream)
+		return -ENOSPC;
+	fprintf(stream, "# bytes of each network by day: received, sent; and the counters of the last look\nboot %s %u\n", traffic->boot,
+		traffic->last_index);
+	for (size_t i = 0; i < traffic->counter_count; i++)
+		fprintf(stream, "counter %s %u %" PRIu64 " %" PRIu64 "\n", traffic->counters[i].device, traffic->counters[i].index,
+			traffic->counters[i].received, traffic->counters[i].sent);
+	for (size_t i = 0; i < traffic->record_count; i++)
+		fprintf(stream, "day %u %s %" PRIu64 " %" PRIu64 "\n", traffic->records[i].date, traffic->records[i].device,
+			traffic->records[i].received, traffic->records[i].sent);
+	len = fflush(stream) == 0 ? ftell(stream) : -1;
+	fclose(stream);
+	return len >= 0 && (size_t)len < size - 1 ? (ssize_t)len : -ENOSPC;
+}

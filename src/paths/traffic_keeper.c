@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * traffic_keeper.c - inside the service: counts bytes, keeps the sums in the file, and makes the quotas' states part of the choice
+ *
+ * A look costs one list of devices. With quotas we look each second, so that a fast network exceeds its limit by a second's bytes at most;
+ * without, each ten seconds. The file is written each minute, when a state changes, and at the end. A kill loses nothing, as the kernel
+ * counts on; the loss of power loses a minute.
+ */
+#include "config.h"
+
+#include "paths/mend.h"
+
+#include "common/clock.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LOOK_NS (10 * CLOCK_NS_PER_S)
+#define QUOTA_LOOK_NS CLOCK_NS_PER_S
+#define SAVE_NS (60 * CLOCK_NS_PER_S)
+
+static void boot_read(char boot[static TRAFFIC_BOOT_MAX])
+{
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd < 0 ? -1 : read(fd, boot, TRAFFIC_BOOT_MAX - 1);
+
+	if (fd >= 0)
+		close(fd);
+	boot[len > 0 ? len : 0] = '\0';
+	boot[strcspn(boot, "\n")] = '\0';
+	if (!*boot)
+		strcpy(boot, "unknown");
+}
+
+int traffic_look(struct traffic *traffic, struct netlink *netlink)
+{
+	struct host host = { .link_count = 0 };
+	char boot[TRAFFIC_BOOT_MAX];
+	int ret = host_links_read(&host, netlink);
+
+	boot_read(boot);
+	if (ret == 0)
+		traffic_count(traffic, boot, host.links, host.link_count, traffic_today());
+	host_fini(&host);
+	return ret;
+}
+
+/* Writes the user's list and the quota's, one behind the other. Returns @buf, or NULL if both are empty. */
+static const char *join(const char *own, const char *quota, char buf[static TRAFFIC_LISTS_MAX])
+{
+	snprintf(buf, TRAFFIC_LISTS_MAX, "%s%s%s", own ? own : "", own && quota ? "," : "", quota ? quota : "");
+	return *buf ? buf : NULL;
+}
+
+/* Judges the quotas, reports changes, and sets the mender's choice. Returns whether it has changed. */
+static bool judge(struct traffic_keeper *keeper, struct paths_choice *choice)
+{
+	const unsigned int today = traffic_today();
+	bool changed = false;
+
+	for (size_t i = 0; i < choice->quotas.count; i++) {
+		const struct quota *quota = &choice->quotas.list[i];
+		const uint64_t used = quota_used(quota, &keeper->traffic, today);
+		const enum quota_state state = quota_judge(quota, used);
+		char text[QUOTA_TEXT_MAX];
+
+		if (state == keeper->states[i])
+			continue;
+		paths_say("%s: %s", quota->device, quota_text(quota, used, text));
+		keeper->states[i] = state;
+		changed = true;
+	}
+	if (!changed)
+		return false;
+	choice->quota_never = quotas_devices(&choice->quotas, &keeper->traffic, today, QUOTA_NEVER, keeper->quota_never);
+	choice->quota_backup = quotas_devices(&choice->quotas, &keeper->traffic, today, QUOTA_BACKUP, keeper->quota_backup);
+	choice->word.never = join(keeper->own_never, choice->quota_never, keeper->never);
+	choice->word.backup = join(keeper->own_backup, choice->quota_backup, keeper->backup);
+	return true;
+}
+
+static void save(struct traffic_keeper *keeper)
+{
+	int ret = keeper->keeps ? traffic_save(&keeper->traffic) : 0;
+
+	if (ret < 0 && !keeper->told)
+		paths_say("the bytes of each network can't be kept over restarts: %s", strerror(-ret));
+	keeper->told = ret < 0;
+	keeper->save_at = clock_ns() + SAVE_NS;
+}
+
+void traffic_keeper_begin(struct traffic_keeper *keeper, struct paths_mender *mender, bool keeps)
+{
+	int ret = traffic_load(&keeper->traffic);
+
+	if (ret < 0)
+		paths_say("the bytes that were counted before can't be read: %s", strerror(-ret));
+	keeper->keeps = keeps;
+	keeper->own_never = mender->choice.word.never;
+	keeper->own_backup = mender->choice.word.backup;
+	traffic_keeper_look(keeper, mender);
+}
+
+bool traffic_keeper_look(struct traffic_keeper *keeper, struct paths_mender *mender)
+{
+	bool changed;
+
+	keeper->look_at = clock_ns() + (mender->choice.quotas.count ? QUOTA_LOOK_NS : LOOK_NS);
+	if (traffic_look(&keeper->traffic, &mender->kernel.route) < 0)
+		return false; /* at the next look */
+	changed = judge(keeper, &mender->choice);
+	if (changed || clock_ns() >= keeper->save_at)
+		save(keeper);
+	return changed;
+}
+
+void traffic_keeper_end(struct traffic_keeper *keeper, struct paths_mender *mender)
+{
+	if (traffic_look(&keeper->traffic, &mender->kernel.route) == 0)
+		save(keeper);
+}

@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_quota.py - a network's quota: what the service counts, and what becomes of the network at 80%, at 100% and at the limit
+
+Each network is a device of its own, whose bytes a firewall counts, too. A plain program uses up lte; then programs through the converter,
+preloaded and supervised, and connections that are open, keep off it."""
+import contextlib
+import json
+import os
+import re
+
+from convertlab import Lab, Link, check, equal, long, main, wait_until
+from convertlab.paths import BULK, DEVICES, PathManager, arrives, bare, endpoints, ip, serve
+
+QUOTA = ("--quota", "lte=2M:4M/day")
+COUNTERS = """add table inet bytes_of
+add counter inet bytes_of lte
+add counter inet bytes_of wifi
+add chain inet bytes_of out { type filter hook output priority 0; }
+add chain inet bytes_of in { type filter hook input priority 0; }
+add rule inet bytes_of out oifname lte counter name lte
+add rule inet bytes_of in iifname lte counter name lte
+add rule inet bytes_of out oifname wifi counter name wifi
+add rule inet bytes_of in iifname wifi counter name wifi
+"""
+
+
+@contextlib.contextmanager
+def two_networks():
+    with Lab(wifi=Link(delay_ms=5, rate_mbit=50), lte=Link(delay_ms=10, rate_mbit=50), core=Link(delay_ms=1)) as lab:
+        bare(lab)
+        lab.client.run(["nft", "-f", "-"], input=COUNTERS)
+        serve(lab)
+        lab.state = os.path.join(lab.directory, "state")
+        os.mkdir(lab.state)
+        yield lab
+
+
+def manager_of(lab, *words):
+    return PathManager(lab, *DEVICES, *words, env={"STATE_DIRECTORY": lab.state})
+
+
+def bytes_on(lab, name):
+    """What the firewall has counted on a network, both ways."""
+    listed = json.loads(lab.client.run(["nft", "-j", "list", "counters", "table", "inet", "bytes_of"]).stdout)["nftables"]
+    return next(entry["counter"]["bytes"] for entry in listed if entry.get("counter", {}).get("name") == name)
+
+
+def status(lab):
+    return json.loads(lab.client.run([lab.build.program("convertize"), "status", "--config", "none", "--json"],
+                                     env={"STATE_DIRECTORY": lab.state, "CONVERTIZE_QUOTA": QUOTA[1]}).stdout)
+
+
+def use_up(lab, size):
+    """A plain program uses so much of lte."""
+    lab.client.run(["ip", "route", "add", lab.server.addr4, "via", "10.2.0.1", "dev", "lte"])
+    lab.client.run(["python3", BULK, "get", "tcp", lab.server.addr4, 6000, size])
+    lab.client.run(["ip", "route", "del", lab.server.addr4])
+    connections_end(lab)
+
+
+def connections_end(lab):
+    wait_until(lambda: not lab.client.run(["ss", "-Htn", "state", "connected", "exclude", "time-wait"]).stdout, 20, "the end of connections")
+
+
+def transfer(lab, method, size=1500000):
+    """Makes a transfer through the converter. Returns (the bytes on lte meanwhile, the log)."""
+    connections_end(lab)
+    before = bytes_on(lab, "lte")
+    env = {**lab.converted(CONVERT_CACHE="none", CONVERT_LOG="-"), "LD_PRELOAD": ""}
+    log = lab.client.run([lab.build.program("convertize"), "--config", "none", "--method", method, "python3", BULK, "get", "tcp",
+                          lab.server.addr4, 6000, size], env=env).stderr
+    connections_end(lab)
+    return bytes_on(lab, "lte") - before, log
+
+
+def words(lab):
+    """The devices that the service tells programs to avoid, by the priorities of its rules."""
+    return sorted(re.findall(r"^(880[4-7]):.* oif (\S+)", "\n".join(ip(lab, "rule")), re.MULTILINE))
+
+
+@long
+def test_from_warning_to_never():
+    """80% is said, 100% makes it a backup, the limit ends its use; a new day gives it back."""
+    with two_networks() as lab, manager_of(lab, *QUOTA) as manager:
+        use_up(lab, 1650000)
+        manager.said(" MB of 2.0 MB today, nearly used up")
+        equal(words(lab), [], "words at 80%")
+        use_up(lab, 400000)
+        manager.said("used up: only for backup")
+        wait_until(lambda: words(lab) == [("8805", "lte"), ("8807", "lte")], 10, "the words at 100%")
+        wait_until(lambda: "backup" in endpoints(lab)[lab.client.lte4][1], 10, "the flag of its endpoint")
+        for method in ("preload", "supervise"):
+            count, log = transfer(lab, method)
+            check(count < 6000, "%d bytes on a backup, by %s\n%s" % (count, method, log))
+        use_up(lab, 2100000)
+        manager.said("its limit is reached: not used until the period ends")
+        wait_until(lambda: words(lab) == [("8804", "lte"), ("8806", "lte")] and lab.client.lte4 not in endpoints(lab), 10, "never")
+        for method in ("preload", "supervise"):
+            equal(transfer(lab, method)[0], 0, "bytes on lte, by " + method)
+        quota, = status(lab)["quotas"]
+        equal((quota["device"], quota["state"], quota["bytes"], quota["limit"]), ("lte", "never", 2000000, 4000000), "what status says")
+        # a new day: the sums are of yesterday
+        manager.stop()
+        equal(words(lab), [], "words after the end")
+        path = os.path.join(lab.state, "traffic")
+        with open(path, encoding="ascii") as file:
+            text = file.read()
+        with open(path, "w", encoding="ascii") as file:
+            file.write(re.sub(r"^day \d+", "day 20261001", text, flags=re.MULTILINE))
+        manager.start()
+        wait_until(lambda: lab.client.lte4 in endpoints(lab), 10, "its endpoint")
+        equal(words(lab), [], "words on a new day")
+        check(transfer(lab, "preload", 3000000)[0] > 100000, "lte carries its share again")
+
+
+def test_programs_keep_off_the_usual_network():
+    """Where the quota is of the network with the default route, connections begin on the other one, and none is left they fail."""
+    with two_networks() as lab:
+        lab.client.ip("route del default dev lte", "route add default via 10.2.0.1 dev lte metric 50")
+        with manager_of(lab, *QUOTA) as manager:
+            use_up(lab, 4200000)
+            manager.said("its limit is reached")
+            wait_until(lambda: ("8806", "lte") in words(lab), 10, "the word")
+            for method in ("preload", "supervise"):
+                count, log = transfer(lab, method)
+                equal(count, 0, "bytes on lte, by %s, in\n%s" % (method, log))
+                check("converted over MPTCP" in log and "begins on wifi" in log, log)
+
+
+@long
+def test_open_connections_leave():
+    """A transfer that has begun on lte, and goes on there and on wifi, carries nothing over lte once the limit is reached."""
+    with two_networks() as lab:
+        lab.client.ip("route del default dev lte", "route add default via 10.2.0.1 dev lte metric 50")
+        with manager_of(lab, "--quota", "lte=4M:4M/day") as manager:
+            running = lab.client.popen(["python3", BULK, "get", "tcp", lab.server.addr4, 6000, 60000000], name="download",
+                                       env=lab.converted(CONVERT_CACHE="none"))
+            wait_until(lambda: bytes_on(lab, "lte") > 500000, 20, "bytes on lte")
+            manager.said("its limit is reached")
+            wait_until(lambda: lab.client.lte4 not in endpoints(lab), 10, "the end of its endpoint")
+            wait_until(lambda: not lab.client.run(["ss", "-Htn", "state", "connected", "exclude", "time-wait", "src", lab.client.lte4]).stdout, 10,
+                       "the end of its subflows")
+            before, wifi = bytes_on(lab, "lte"), bytes_on(lab, "wifi")
+            arrives(running)
+            equal(bytes_on(lab, "lte") - before, 0, "bytes on lte since")
+            check(bytes_on(lab, "wifi") - wifi > 1000000, "wifi carries the rest")
+            check(before < 20000000, "%d bytes on lte until then" % before)
+
+
+def test_counts_are_exact():
+    """The sums are those of the firewall, to the byte, also over a kill and a restart."""
+    with two_networks() as lab, manager_of(lab) as manager:
+        start = {name: bytes_on(lab, name) for name in ("wifi", "lte")}
+        first = {entry["device"]: entry["received"] + entry["sent"] for entry in status(lab)["today"]}
+        transfer(lab, "preload")
+        manager.process.kill()
+        manager.process.wait()
+        transfer(lab, "preload")
+        manager.start()
+        transfer(lab, "preload")
+        manager.stop()
+
+        def agree():
+            before = {name: bytes_on(lab, name) for name in start}
+            found = {entry["device"]: entry["received"] + entry["sent"] for entry in status(lab)["today"]}
+            return all(found[name] - first.get(name, 0) == before[name] - start[name] for name in start)
+        wait_until(agree, 10, lambda: "the same sums: %s, %s of %s" % (status(lab)["today"], {name: bytes_on(lab, name) for name in start}, start))
+        check(bytes_on(lab, "wifi") > 1500000, "bytes that were counted")
+
+
+def test_what_is_wrong_is_named():
+    with two_networks() as lab:
+        result = lab.client.run([lab.build.program("convertize"), "paths", "--config", "none", "--once", "--quota", "lte=5G"], check=False)
+        equal((result.returncode, result.stderr), (2, "convertize: --quota: \"lte=5G\" doesn't end with /day or /month\n"), "a wrong quota")
+
+
+if __name__ == "__main__":
+    main()
