@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_convertize_situations_here.py - one thing is wrong with this machine itself: the doctor blames neither network nor converter"""
 import os
+import shutil
 
 from convertlab import Lab, Veth, check, equal, long, main, wait_until, waits
 from test_convertize_check import DEGRADED, FAILED, OK, Report
@@ -147,6 +148,31 @@ def test_rules_that_exclude_everything():
         blames(lab, "CONVERT_BYPASS excludes all destinations", "--bypass", "::/0", name="bypass")
         blames(lab, "all destinations with IPv4 addresses", "--bypass", "0.0.0.0/0", name="bypass", status=DEGRADED)
         equal(Report(lab, "--bypass", ":443,10.0.0.0/8,[::/0]:80").status, OK, "rules that leave something")
+
+
+def test_programs_in_sandboxes():
+    """A snap's program is a link to snap(8), or a script starts one; Flatpak's are scripts; torsocks takes connections for itself."""
+    with two_networks() as lab:
+        lab.convertd()
+        shutil.copy("/bin/true", os.path.join(lab.directory, "snap"))
+        os.symlink("snap", os.path.join(lab.directory, "browser"))
+        for name, text in (("browser.sh", "#!/bin/sh\nexec /snap/bin/browser \"$@\"\n"), ("torsocks", "#!/bin/sh\n"),
+                           ("org.example.App", "#!/bin/sh\nexec /usr/bin/flatpak run --branch=stable org.example.App \"$@\"\n")):
+            with open(os.path.join(lab.directory, name), "w", encoding="ascii") as file:
+                file.write(text)
+            os.chmod(file.name, 0o755)
+        for name, status, cause in (("browser", FAILED, "snap starts its program by a launcher with privileges"),
+                                    ("browser.sh", FAILED, "snap starts its program by a launcher with privileges"),
+                                    ("torsocks", FAILED, "torsocks takes the program's connections to Tor"),
+                                    ("org.example.App", DEGRADED, "flatpak starts its program in a sandbox"), ("snap", OK, None)):
+            path = os.path.join(lab.directory, name)
+            if cause:
+                blames(lab, cause, path, name="program", status=status)
+            else:
+                equal(Report(lab, path).status, status, name)
+            run = lab.client.run([lab.build.program("convertize"), "--converter", lab.converter.addr4, path], check=False)
+            equal(run.returncode == 126, status == FAILED, "%s: %s" % (name, run))
+            check(not cause or cause in run.stderr or name == "org.example.App", run)
 
 
 def test_full_cache():

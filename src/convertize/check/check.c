@@ -74,6 +74,11 @@ static void check_program(struct report *report, const struct options *options, 
 	preload_describe(plan.verdict, &plan.program, plan.index, &plan.library->elf, text);
 	if (plan.way == LAUNCH_SUPERVISED) {
 		fact = report_supervised(report, text);
+	} else if (plan.wrapper && (plan.wrapper->refused || preload_level(plan.verdict) == PRELOAD_LEVEL_WORKS)) {
+		fact = report_fact(report, plan.wrapper->refused ? FACT_FAIL : FACT_WARN, "program", NULL, "%s %s", plan.wrapper->command,
+				   plan.wrapper->problem);
+		if (plan.wrapper->remedy)
+			fact_remedy(fact, "%s", plan.wrapper->remedy);
 	} else {
 		fact = report_fact(report, statuses[preload_level(plan.verdict)], "program", NULL, "%s", text);
 		if (preload_remedy(plan.verdict))

@@ -348,7 +348,8 @@ static void report_endpoint(struct report *report, const struct mptcp_endpoint *
 	struct fact *fact;
 
 	host_format_address(&endpoint->address, text);
-	fact = report_fact(report, network && !refused && !first && !astray ? FACT_OK : FACT_WARN, "network.endpoint", network ? network->link.name : NULL,
+	fact = report_fact(report, network && !refused && !first && !astray ? FACT_OK : FACT_WARN, "network.endpoint",
+			   network ? network->link.name : NULL,
 			   "MPTCP endpoint %s%s", text,
 			   !network			      ? " is not an address of this machine" :
 			   network->verdict == HOST_VPN ? " takes connections out of the VPN" :

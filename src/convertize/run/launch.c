@@ -199,7 +199,7 @@ static int judge(const struct launch *launch, bool *preload)
 	enum preload_verdict verdict = launch->verdict;
 	const bool refused = preload_level(verdict) == PRELOAD_LEVEL_REFUSED && !launch->options->force;
 
-	if (preload_level(verdict) == PRELOAD_LEVEL_WORKS)
+	if (preload_level(verdict) == PRELOAD_LEVEL_WORKS || (launch->wrapper && launch->wrapper->refused))
 		return judge_wrapper(launch->options, launch->wrapper);
 	if (refused || !launch->options->quiet)
 		explain(launch, refused ? "" : "warning: ", preload_remedy(verdict), refused ? "; --force runs it unconverted" : "");
@@ -367,6 +367,8 @@ static enum launch_way way_of(const struct launch *launch, const struct preload_
 
 	if (method == METHOD_SUPERVISE)
 		return needs_privileges(launch->verdict) ? LAUNCH_UNREACHED : LAUNCH_SUPERVISED;
+	if (method == METHOD_AUTO && launch->wrapper && launch->wrapper->refused && launch->wrapper->supervised == WRAPPER_UNSUPERVISED)
+		return LAUNCH_UNREACHED;
 	if (method == METHOD_AUTO && (launch->verdict == PRELOAD_FOREIGN || wrapper_leaves_to_supervisor(launch, caller) ||
 				      preload_leaves_to_supervisor(launch->verdict, &launch->program.files[launch->index].elf)))
 		return LAUNCH_SUPERVISED;
@@ -385,6 +387,8 @@ int launch_plan(struct launch *out, const struct options *options, const struct 
 	ret = program_inspect(&out->program, file_of(options));
 	if (ret < 0)
 		return ret;
+	if (!out->wrapper)
+		out->wrapper = wrapper_of_file(out->program.files[0].path);
 	out->library = library ? library_for(library, &out->program) : &none;
 	out->verdict = preload_program_verdict(&out->program, &out->library->elf, caller, &out->index);
 	if (out->verdict == PRELOAD_WORKS && own_connects(out->program.files[out->index].path))

@@ -11,9 +11,12 @@
 
 #include "common/program.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define SCRIPT_BYTES 8192 /* of a script, in which we look for a wrapper */
 #define SEPARATORS ": \t\n" /* of LD_PRELOAD; ld.so(8) documents the first two; glibc and musl accept all blanks */
 #define TO_PROXIES \
 	"takes the program's connections to its proxies: only those to the proxies are converted, and " \
@@ -40,6 +43,14 @@ static const struct wrapper wrappers[] = {
 	  WRAPPER_SUPERVISED_BY_ROOT },
 	{ "pkexec", NULL, true, NO_PRELOAD, "put convertize in between: pkexec convertize ...",
 	  WRAPPER_SUPERVISED_BY_ROOT },
+};
+
+/* Their programs run in sandboxes; other commands of theirs are ordinary programs. */
+static const struct wrapper sandboxes[] = {
+	{ "snap", NULL, true, "starts its program by a launcher with privileges, whose loader ignores LD_PRELOAD",
+	  "take the program from another package than the snap", WRAPPER_UNSUPERVISED },
+	{ "flatpak", NULL, false, "starts its program in a sandbox, where libconvert.so may be missing",
+	  "see Flatpak in doc/applications.md", WRAPPER_UNSUPERVISED },
 };
 
 static const struct wrapper env_preload = {
@@ -113,6 +124,9 @@ const struct wrapper *wrapper_of_command(char *const words[])
 		for (size_t i = 0; i < sizeof(wrappers) / sizeof(wrappers[0]); i++)
 			if (is_command(&wrappers[i], name))
 				return &wrappers[i];
+		for (size_t i = 0; i < sizeof(sandboxes) / sizeof(sandboxes[0]); i++)
+			if (strcmp(name, sandboxes[i].command) == 0 && words[1] && strcmp(words[1], "run") == 0)
+				return &sandboxes[i];
 		if (strcmp(name, unshare_root.command) == 0 && changes_root(words + 1))
 			return &unshare_root;
 		if (!is_transparent(name))
@@ -122,6 +136,28 @@ const struct wrapper *wrapper_of_command(char *const words[])
 				return &env_preload;
 	}
 	return NULL;
+}
+
+/* Does the script, such as Ubuntu's /usr/bin/firefox, mention this text in its first lines? */
+static bool mentions(const char *path, const char *text)
+{
+	char start[SCRIPT_BYTES];
+	FILE *file = fopen(path, "re");
+	size_t len = file ? fread(start, 1, sizeof(start), file) : 0;
+
+	if (file)
+		fclose(file);
+	return len > 2 && memcmp(start, "#!", 2) == 0 && memmem(start, len, text, strlen(text));
+}
+
+const struct wrapper *wrapper_of_file(const char *path)
+{
+	char real[PATH_MAX];
+
+	/* each program of a snap is a link to snap(8) */
+	if ((realpath(path, real) && strcmp(real, path) != 0 && strcmp(base_name(real), sandboxes[0].command) == 0) || mentions(path, "/snap/bin/"))
+		return &sandboxes[0];
+	return mentions(path, "flatpak run ") ? &sandboxes[1] : NULL;
 }
 
 /* Returns the next name in a list, with its length in bytes; NULL at the end. */

@@ -20,6 +20,9 @@ struct wrapper {
  */
 const struct wrapper *wrapper_of_command(char *const words[]);
 
+/* wrapper_of_file() - find the wrapper that a program's file is, or that a script starts. Returns NULL if there is none. */
+const struct wrapper *wrapper_of_file(const char *path);
+
 /*
  * wrapper_of_preloads() - find a wrapper whose library LD_PRELOAD contains
  * @list: LD_PRELOAD, or NULL. Returns NULL if there is none.
