@@ -37,6 +37,7 @@
 #define LOOK_MS 30000
 #define RETRY_MS 1000
 #define RETRY_MAX_MS 60000
+#define STATUS_BYTES (64 + QUOTAS_MAX * (IF_NAMESIZE + QUOTA_TEXT_MAX + 4)) /* of the report to the service manager */
 #define PROBES 3 /* index of the first probe in the array for poll(2) */
 
 struct manager {
@@ -49,8 +50,7 @@ struct manager {
 	int64_t watchdog_at; /* 0: there is none */
 	int64_t renew_at;    /* when to look at the subflows */
 	int retry_ms;        /* 0: nothing has failed */
-	size_t told_used;    /* number of used addresses, as last reported to the service manager */
-	bool told;           /* we have reported it */
+	char told[STATUS_BYTES]; /* the last report to the service manager */
 };
 
 static int tell(const char *text)
@@ -160,16 +160,19 @@ static int64_t in_ms(int ms)
 /* Reports the result of a look to the service manager, but nothing that it knows already: it may be slow to read. */
 static void tell_used(struct manager *manager)
 {
-	size_t used = 0;
-	char status[64];
+	const struct paths_choice *choice = &manager->mender.choice;
+	char status[STATUS_BYTES], text[QUOTA_TEXT_MAX];
+	size_t used = 0, len;
 
 	for (size_t i = 0; i < manager->mender.wanted.count; i++)
 		used += manager->mender.wanted.networks[i].verdict == HOST_USED;
-	if (manager->told && used == manager->told_used)
-		return;
-	snprintf(status, sizeof(status), "READY=1\nSTATUS=%zu network addresses used\n", used);
-	manager->told = notify(status);
-	manager->told_used = used;
+	len = (size_t)snprintf(status, sizeof(status), "READY=1\nSTATUS=%zu network addresses used", used);
+	for (size_t i = 0; i < choice->quotas.count; i++)
+		len += (size_t)snprintf(status + len, sizeof(status) - len, "; %s %s", choice->quotas.list[i].device,
+					quota_text(&choice->quotas.list[i],
+						   quota_used(&choice->quotas.list[i], &manager->keeper.traffic, traffic_today()), text));
+	if (strcmp(status, manager->told) != 0 && notify(status))
+		memcpy(manager->told, status, sizeof(status));
 }
 
 static void look(struct manager *manager)

@@ -9,6 +9,7 @@
 
 #include "paths/plan.h"
 
+#include "common/kernel_socket.h"
 #include "host/host_model.h"
 
 #include <assert.h>
@@ -226,15 +227,11 @@ int paths_memory_save(const struct paths_memory *memory)
 static bool is_first_namespace(void)
 {
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	uint64_t cookie = 0;
-	socklen_t len = sizeof(cookie);
+	bool first = fd >= 0 && kernel_network(fd) == 1;
 
-	if (fd < 0)
-		return false;
-	if (getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &len) < 0)
-		cookie = 0;
-	close(fd);
-	return cookie == 1;
+	if (fd >= 0)
+		close(fd);
+	return first;
 }
 
 /* Writes the file's path. A namespace other than the host's may share /var, and ends at the next boot at the latest: it needs no more. */
@@ -322,7 +319,7 @@ bool paths_memory_is_locked(void)
 	FILE *file;
 
 	if (stat(name_file(".owner", path), &st) < 0)
-		return false;
+		return false; /* also to an ordinary user where systemd keeps the directory of a dynamic user */
 	file = fopen("/proc/locks", "re");
 	while (file && !locked && fgets(line, sizeof(line), file))
 		locked = sscanf(line, "%*s FLOCK %*s %*s %*s %x:%x:%lu", &major, &minor, &inode) == 3 && inode == st.st_ino &&

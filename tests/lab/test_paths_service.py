@@ -143,7 +143,7 @@ def test_the_unit():
             equal([line for line in said.splitlines() if "convertize-paths" in line and "not executable" not in line], [], "systemd-analyze verify")
             systemd.run("cp", lab.build.program("convertize"), PLACE + "/convertize")
             unit = re.sub(r"ExecStart=\S*/convertize paths --manage", "ExecStart=%s/convertize paths --manage --config none %s" % (
-                PLACE, " ".join(DEVICES)), unit)
+                PLACE, " ".join((*DEVICES, "--quota", "lte=5G/month"))), unit)
             systemd.write("convertize-paths.service", unit)
             systemd.systemctl("daemon-reload")
             systemd.systemctl("start", "convertize-paths")
@@ -152,7 +152,10 @@ def test_the_unit():
             status = systemd.run("cat", "/proc/%s/status" % main_pid).stdout
             equal(re.search(r"CapEff:\s*(\w+)", status)[1], "%016x" % (1 << 12), "capabilities")
             check(re.search(r"Uid:\s*(\d+)", status)[1] != "0", status)
-            equal(systemd.systemctl("show", "-P", "StatusText", "convertize-paths").stdout.strip(), "4 network addresses used", "its status")
+            said = systemd.systemctl("show", "-P", "StatusText", "convertize-paths").stdout.strip()
+            check(re.fullmatch(r"4 network addresses used; lte \d\.\d MB of 5\.00 GB this month", said), said)
+            user = ("setpriv", "--reuid", str(NOBODY), "--clear-groups", PLACE + "/convertize")
+            check('"managed": true' in systemd.run(*user, "paths", "--json", "--config", "none").stdout, "what an ordinary user sees")
             lab.client.ip("mptcp endpoint del id %d" % endpoints(lab)["10.1.0.2"][0])
             systemd.systemctl("reload", "convertize-paths")
             wait_until(lambda: len(endpoints(lab)) == 4, 10, "the endpoint that was taken")
@@ -164,6 +167,7 @@ def test_the_unit():
             equal(endpoints(lab), known, "endpoints after a kill")
             systemd.systemctl("stop", "convertize-paths")
             equal(state(lab), before, "what there is when it has been stopped")
+            check('"managed": false' in systemd.run(*user, "paths", "--json", "--config", "none").stdout, "what a user sees then")
             return "exposure %s" % level[1]
 
 

@@ -25,6 +25,7 @@
 #include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define ESTABLISHED (1u << 1) /* enum of include/net/tcp_states.h, as a bit */
 #define ANSWER_MS 2000 /* a path that takes longer for an answer is of no use */
@@ -264,6 +265,22 @@ static void ask(struct paths_view *view, const struct converters *converters, co
 	free(questions);
 }
 
+/*
+ * Does a path manager run? An ordinary user can't see the lock of a dynamic user's service, whose directory systemd hides; but its rules,
+ * which it removes when it ends.
+ */
+static bool is_managed(const struct host *host)
+{
+	if (paths_memory_is_locked())
+		return true;
+	if (access(PATHS_MEMORY_DIRECTORY "/.", F_OK) == 0 || errno != EACCES)
+		return false;
+	for (size_t i = 0; i < host->rule_count; i++)
+		if (host->rules[i].protocol == HOST_PROTOCOL_OURS)
+			return true;
+	return false;
+}
+
 /* --- all of it -------------------------------------------------------------------------- */
 
 static int read_host(struct paths_view *out, const struct paths_choice *choice)
@@ -293,10 +310,10 @@ static int paths_look(struct paths_view *out, const struct paths_choice *choice,
 
 	memset(out, 0, sizeof(*out));
 	out->mptcp = sysctl_read("net.mptcp.enabled");
-	out->is_managed = paths_memory_is_locked();
 	ret = read_host(out, choice);
 	if (ret < 0)
 		return ret;
+	out->is_managed = is_managed(&out->host);
 	if (settings->enabled)
 		converter_addresses(settings, on_address, on_unresolved, &converters);
 	out->converter_count = converters.count;

@@ -94,7 +94,7 @@ static void put_today(const struct page *page, const struct status_view *view)
 	char in[AMOUNT_MAX], out[AMOUNT_MAX], text[QUOTA_TEXT_MAX];
 
 	if (!view->traffic) {
-		put_line(page, NULL, 0, "%s", view->traffic_error ? "today's sums of each network: root may read them" :
+		put_line(page, NULL, 0, "%s", view->traffic_error ? "today's sums of each network: root may read them; systemctl status convertize-paths shows quotas" :
 			 "today's sums of each network: convertize paths --manage counts them; connections that have ended are in none of the above");
 		return;
 	}
