@@ -223,7 +223,8 @@ static void reload(void)
 static void stop_withholding(const struct worker_context *worker, void *arg)
 {
 	(void)arg;
-	syn_judge_stop(self.judges[worker->number], true);
+	if (self.judges[worker->number])
+		syn_judge_stop(self.judges[worker->number], true);
 }
 
 static void stop_accepting(const struct worker_context *worker, void *arg)
@@ -350,9 +351,10 @@ static bool create_workers(const struct gateway_settings *settings, struct probl
 	self.workers = workers_create(count, &self.shared);
 	if (!self.workers)
 		return false;
-	error = gateway_queues_own((uint16_t)settings->first_queue, count);
+	error = gateway_queues_own((uint16_t)settings->first_queue, count, settings->mark);
 	if (error)
-		problems_add(problems, &queue_place, "no netfilter queues: %s; the gateway needs CAP_NET_ADMIN and the kernel's nfnetlink_queue",
+		problems_add(problems, &queue_place, "no netfilter queues: %s; the gateway needs CAP_NET_ADMIN, CAP_NET_RAW and the kernel's "
+			     "nfnetlink_queue",
 			     strerror(-error));
 	for (size_t i = 0; i < count && !error; i++) {
 		self.judges[i] = syn_judge_create(&workers_context(self.workers, i)->pool->context);

@@ -26,9 +26,6 @@ struct gateway_reason {
 struct gateway {
 	_Atomic(const struct gateway_settings *) settings; /* those in force */
 	struct gateway_reason routed[GATEWAY_REASONS_MAX];
-	_Atomic unsigned untaken;         /* released SYNs that no connection has taken, since one did */
-	_Atomic uint64_t taken_ms;        /* when one did, as clock_now_ms() */
-	_Atomic uint64_t suspended_ms;    /* until then, all connections are routed */
 	int resolver; /* an eventfd: a converter's name is to be resolved */
 	struct metrics *metrics[GATEWAY_WORKERS_MAX]; /* of each worker */
 	_Atomic size_t workers;

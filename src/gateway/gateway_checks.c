@@ -20,8 +20,8 @@ static const struct {
 } sysctls[] = {
 	{ "net.mptcp.enabled", "net.mptcp.enabled=1", false, "connections to the converter use one network" },
 	{ "net.ipv4.tcp_fastopen", "net.ipv4.tcp_fastopen=1", false, "each connection takes a round trip more" },
-	{ "net.ipv4.ip_forward", "net.ipv4.ip_forward=1", true, "what isn't converted doesn't get through" },
-	{ "net.ipv6.conf.all.forwarding", "net.ipv6.conf.all.forwarding=1", true, "IPv6 that isn't converted doesn't get through" },
+	{ "net.ipv4.ip_forward", "net.ipv4.ip_forward=1", true, "this host forwards nothing, and converts nothing of hosts behind it" },
+	{ "net.ipv6.conf.all.forwarding", "net.ipv6.conf.all.forwarding=1", true, "it forwards no IPv6, and converts none of hosts behind it" },
 };
 
 static void tell(gateway_warn *warn, const char *format, ...) __attribute__((format(printf, 2, 3)));

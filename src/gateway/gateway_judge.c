@@ -9,8 +9,6 @@
 
 #include "gateway/gateway.h"
 
-#include "common/clock.h"
-#include "daemon/log.h"
 #include "daemon/metrics.h"
 #include "hold/syn_packet.h"
 
@@ -38,39 +36,9 @@ static const char *find_room(struct serve_context *context, const struct judgeme
 
 static const char *why_routed(struct serve_context *context, const struct judgement_case *c)
 {
-	if (c->now_ms < atomic_load_explicit(&gateway_of(context)->suspended_ms, memory_order_relaxed))
-		return "this host's firewall drops diverted connections";
 	if (c->mptcp)
 		return "the client speaks Multipath TCP itself";
 	return c->place == JUDGEMENT_SYN ? find_room(context, c) : NULL;
-}
-
-/*
- * A SYN that is released to the listener passes the chains "input" of this host's firewall. If these drop it, its client sends it again a
- * second later, and is routed. We would cost each connection that second, so after UNTAKEN_MAX of them, and not one connection within
- * SUSPEND_MS, we route all connections for a while. A client that only sends SYNs can't bring that about while others are served.
- */
-#define UNTAKEN_MAX 3
-#define SUSPEND_MS 60000
-
-static void untaken(struct serve_context *context)
-{
-	struct gateway *gateway = gateway_of(context);
-	const uint64_t now_ms = clock_now_ms();
-
-	if (atomic_fetch_add(&gateway->untaken, 1) + 1 < UNTAKEN_MAX || now_ms - atomic_load(&gateway->taken_ms) < SUSPEND_MS)
-		return;
-	atomic_store(&gateway->untaken, 0);
-	atomic_store(&gateway->suspended_ms, now_ms + SUSPEND_MS);
-	log_warning("diverted connections don't arrive, all are routed for %d s: a firewall on this host drops them; have its chain \"input\" "
-		    "accept packets with the mark 0x%x/0x%x", SUSPEND_MS / 1000, gateway_divert_mark(atomic_load(&gateway->settings)),
-		    gateway_divert_mark(atomic_load(&gateway->settings)));
-}
-
-static void note_taken(struct gateway *gateway, uint64_t now_ms)
-{
-	atomic_store_explicit(&gateway->untaken, 0, memory_order_relaxed);
-	atomic_store_explicit(&gateway->taken_ms, now_ms, memory_order_relaxed);
 }
 
 static void judge_syn(struct serve_context *context, const struct judgement_case *c, struct serve_verdict *verdict)
@@ -99,7 +67,6 @@ static void judge(struct serve_context *context, const struct judgement_case *c,
 	*verdict = (struct serve_verdict){ .action = REQUEST_RESET, .silent = true, .blind = true, .voice = JUDGEMENT_SILENT };
 	if (!c->grant)
 		return;
-	note_taken(gateway_of(context), c->now_ms);
 	verdict->action = REQUEST_CONNECT;
 	verdict->server = c->grant->server;
 	verdict->by_grant = true;
@@ -146,7 +113,6 @@ struct serve_plugs gateway_plugs(struct gateway *gateway)
 	return (struct serve_plugs){
 		.judge = judge,
 		.refused = refused,
-		.untaken = untaken,
 		.dial = gateway_dialler,
 		.start = start,
 		.stop = stop,

@@ -3,7 +3,7 @@
  * gateway_rights.c - the calls of src/hold and src/serve that need a right, in a process that has it; the service manager
  *
  * convertd's workers ask another process, which has the rights (daemon/warden_message.h). A gateway has them itself, since it marks each
- * packet: that needs CAP_NET_ADMIN.
+ * packet: that needs CAP_NET_ADMIN. It sends released SYNs from raw sockets: CAP_NET_RAW.
  */
 #include "config.h"
 
@@ -12,10 +12,11 @@
 #include "common/os.h"
 #include "daemon/warden_message.h"
 #include "hold/hold_queue.h"
+#include "hold/syn_packet.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/tcp.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -27,6 +28,41 @@
 #include <unistd.h>
 
 static struct queue_owner *owner;
+
+/* ----- released SYNs ----- */
+
+/* Raw sockets, by which released SYNs go to this host itself; -1: none. */
+static int raw_v4 = -1, raw_v6 = -1;
+
+static int open_raw(int family, uint32_t mark)
+{
+	const int fd = socket(family, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW);
+
+	if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof(mark)) == 0)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* Sends a SYN that is for the listener. One that is to be refused stays with the kernel's rules. */
+static bool send_syn(const uint8_t *packet, size_t len)
+{
+	union sockaddr_ip to = { 0 };
+	struct syn_packet syn;
+	uint16_t urgent;
+	int fd;
+
+	if (syn_packet_parse(packet, len, &syn) != SYN_PACKET_OK)
+		return false;
+	memcpy(&urgent, packet + syn.tcp + offsetof(struct tcphdr, urg_ptr), sizeof(urgent));
+	if (urgent != htons(SYN_PACKET_MARK))
+		return false;
+	/* The port of a raw socket's peer is a protocol, and stays 0. */
+	sockaddr_ip_set(&to, AF_UNSPEC, &syn.flow.destination, 0);
+	fd = to.sa.sa_family == AF_INET ? raw_v4 : raw_v6;
+	return fd >= 0 && sendto(fd, packet, len, MSG_DONTWAIT, &to.sa, sockaddr_ip_len(&to)) == (ssize_t)len;
+}
 
 /* ----- netfilter queues ----- */
 
@@ -59,11 +95,17 @@ static void *serve_queues(void *arg)
 	return NULL;
 }
 
-int gateway_queues_own(uint16_t from, size_t count)
+int gateway_queues_own(uint16_t from, size_t count, uint32_t mark)
 {
 	pthread_t thread;
 	int error = queue_owner_create(&owner, from, count);
 
+	if (!error) {
+		queue_owner_set_send(owner, send_syn);
+		raw_v6 = open_raw(AF_INET6, mark);
+		raw_v4 = open_raw(AF_INET, mark);
+		error = raw_v4 < 0 ? -errno : 0;
+	}
 	if (!error)
 		error = -pthread_create(&thread, NULL, serve_queues, NULL);
 	if (!error)

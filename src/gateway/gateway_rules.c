@@ -1,20 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gateway_rules.c - diverts clients' connections to the gateway: tables of nftables, a policy rule, a route
+ * gateway_rules.c - diverts clients' connections to the gateway: tables of nftables, policy rules, a route
  *
- * A SYN of a client passes three steps, in this order (prerouting for the LAN, output for this host's own programs):
+ * A client's SYN passes these chains, in "forward" for the LAN and in "output" for this host's own programs:
  *
- *     -152  table convertgw         marks it if the operator's rules have it converted: what they don't is never touched again
- *     -151  table convertgw_syns_N  marked: into a netfilter queue, where it waits for the judge and the dialler (hold_rules.c)
- *     -149  table convertgw         released with hold's verdict in its urgent pointer: to the gateway's listener (TPROXY, and a policy rule
- *                                   that routes marked packets to this host). As it came: the mark is removed, and it is routed.
+ *     other programs'   NAT, the firewall: a connection that they forbid or redirect is never converted
+ *     40  convertgw          marks it (low bit) if the operator's rules have it converted
+ *     41  convertgw_syns_N   marked: into a netfilter queue, where it waits for the judge and the dialler (hold_rules.c)
+ *     42  convertgw_syns_N   refused by the server: a reset, or an ICMP message
+ *     43  convertgw          it came out as it was, or never went in: the mark is removed, and it is routed
  *
- * Later packets of a converted connection find the gateway's transparent socket. Those of this host's programs are recognised by a bit of
- * the conntrack mark, since no socket can be looked up in output.
+ * A SYN that the server has answered doesn't come out. The gateway sends it anew from a raw socket with both bits (gateway_rights.c), a
+ * policy rule routes it to "lo", and there TPROXY hands it to the listener. Why not in "prerouting", as other gateways do it:
  *
- * Both tables belong to sockets of this process (flags owner): no other program changes them, "nft flush ruleset" included, and the kernel
- * removes them when the process ends or is killed. The policy rule and the route, without which no packet has the mark, are harmless then;
- * the next start replaces them. The table of hold has the one rule that libnftables can't write on kernels without CONFIG_NFT_QUEUE.
+ *     - Firewalls drop new connections in "input" unless they come from "lo".
+ *     - With br_netfilter (Docker, Kubernetes), chains see a bridge's packet before the bridge does, and the socket that TPROXY has assigned
+ *       is lost on the way up.
+ *     - In "forward" the kernel has decided already which packets are for this host, and NAT which go elsewhere.
+ *
+ * Later packets of a converted connection find the gateway's transparent socket, and get the low bit in "prerouting". Those of this host's
+ * programs are recognised by a bit of the conntrack mark in "output", since no socket can be looked up there.
+ *
+ * The policy rules name the interface and both bits: so they match no reverse lookup of a source address, which the kernel makes with the
+ * packet's mark (src_valid_mark, which WireGuard's tools set; firewalld's rpfilter), nor the lookup of an answer (tcp_fwmark_accept).
+ *
+ * The tables belong to sockets of this process (flags owner): no other program changes them, "nft flush ruleset" included, and the kernel
+ * removes them when the process ends or is killed. So they also tell that there is a gateway on this host. The policy rules and the route,
+ * without which no packet has the mark, are harmless then; the next start replaces them. The table of hold has the one rule that
+ * libnftables can't write on kernels without CONFIG_NFT_QUEUE.
  *
  * The table convertgw_require is another matter: it is there to hold while the gateway isn't (gateway_rules.h).
  */
@@ -37,11 +50,14 @@
 
 #define TABLE "convertgw"
 #define TABLE_REQUIRE "convertgw_require"
+/* Removes that table, if it is there: a killed process may have left it. */
+#define NO_REQUIREMENTS "table inet " TABLE_REQUIRE "\ndelete table inet " TABLE_REQUIRE "\n"
 
 /* The protocol number of our policy rules and routes, by which we find what a killed process has left. */
 #define PROTOCOL_OURS 89
 #define RULE_PRIORITY 90 /* before those of all other programs, behind the table "local" */
-#define RULES_MAX 32     /* policy rules that earlier processes have left */
+#define FOUND_MAX 32     /* policy rules that are removed at a time */
+#define LISTED_MAX 512   /* bytes of a policy rule as the kernel lists it */
 
 /* Private networks, and networks of providers: RFC 1918, 6598, 3927, 4193. They are routed unless a rule names them. */
 #define PRIVATE_V4 "10.0.0.0/8, 100.64.0.0/10, 169.254.0.0/16, 172.16.0.0/12, 192.168.0.0/16"
@@ -50,14 +66,9 @@
 struct gateway_rules {
 	struct nft_ctx *nft;
 	struct hold_rules *syns;
-	struct hold_rules_marked marked;
-	uint32_t mark;
-	unsigned table;
-	bool requires; /* there is the table convertgw_require */
 };
 
 /* ----- the text of the rules ----- */
-
 
 static void put_interfaces(FILE *out, const struct gateway_settings *settings)
 {
@@ -122,12 +133,16 @@ static void put_choice(FILE *out, const struct gateway_settings *settings)
 	fprintf(out,
 		" chain take { meta mark set meta mark | 0x%x; }\n"
 		" chain choose {\n"
-		"  fib daddr type { local, broadcast, multicast, anycast, blackhole, unreachable, prohibit } return\n"
 		"  ct status dnat return\n"
 		"  ip6 daddr fe80::/10 return\n",
 		gateway_divert_mark(settings));
 	for (size_t i = 0; i < settings->rule_count; i++)
 		put_rule(out, &settings->rules[i], settings->rules[i].way == GATEWAY_ROUTE ? "return" : "goto take");
+	/* From one LAN to another. A LAN's own interface may also lead to the Internet, if this host isn't the LAN's only router. */
+	for (size_t i = 0; i < settings->lan_count; i++)
+		for (size_t o = 0; o < settings->lan_count; o++)
+			if (i != o)
+				fprintf(out, "  iifname \"%s\" oifname \"%s\" return\n", settings->lan[i], settings->lan[o]);
 	fputs("  ip daddr { " PRIVATE_V4 " } return\n"
 	      "  ip6 daddr { " PRIVATE_V6 " } return\n"
 	      "  tcp dport { 53, 853 } return\n"
@@ -135,50 +150,94 @@ static void put_choice(FILE *out, const struct gateway_settings *settings)
 	      out);
 }
 
+#define SYN "tcp flags & (fin|syn|rst|ack) == syn "
+
 /* The conditions of a SYN that may be converted: hold's verdicts have urgent pointers, and a client's own Multipath TCP stays its own. */
-#define NEW_SYN "tcp flags & (fin|syn|rst|ack) == syn tcp urgptr 0 tcp option 30 missing "
+#define NEW_SYN SYN "tcp urgptr 0 tcp option 30 missing "
 
 static void put_lan(FILE *out, const struct gateway_settings *settings, uint32_t mark)
 {
-	fputs(" chain choose_lan {\n  type filter hook prerouting priority -152; policy accept;\n", out);
+	fputs(" chain choose_lan {\n  type filter hook forward priority 40; policy accept;\n", out);
 	if (settings->lan_count) {
 		fputs("  ", out);
 		put_interfaces(out, settings);
 		fputs(NEW_SYN "jump choose\n", out);
 	}
-	fputs(" }\n chain divert {\n  type filter hook prerouting priority -149; policy accept;\n", out);
-	if (settings->lan_count) {
-		fputs("  ", out);
-		put_interfaces(out, settings);
-		fprintf(out, "tcp flags & (fin|syn|rst|ack) == syn meta mark & 0x%x == 0x%x tcp urgptr 0 meta mark set meta mark & 0x%x accept\n",
-			mark, mark, ~mark);
-	}
-	fprintf(out, "  tcp flags & (fin|syn|rst|ack) == syn meta mark & 0x%x == 0x%x meta nfproto ipv4 tproxy ip to 127.0.0.1:%u accept\n", mark,
-		mark, settings->port);
-	fprintf(out, "  tcp flags & (fin|syn|rst|ack) == syn meta mark & 0x%x == 0x%x meta nfproto ipv6 tproxy ip6 to [::1]:%u accept\n", mark,
-		mark, settings->port);
-	if (settings->lan_count) {
-		fputs("  ", out);
-		put_interfaces(out, settings);
-		fprintf(out, "meta l4proto tcp socket transparent 1 meta mark set meta mark | 0x%x accept\n", mark);
-	}
+	fprintf(out, " }\n chain route_lan {\n  type filter hook forward priority 43; policy accept;\n"
+		     "  " SYN "meta mark & 0x%x == 0x%x meta mark set meta mark & 0x%x\n }\n", mark, mark, ~mark);
+}
+
+static void put_host(FILE *out, const struct gateway_settings *settings, uint32_t mark, uint32_t both)
+{
+	const uint32_t own = both & ~mark;
+
+	fputs(" chain choose_host {\n  type filter hook output priority 40; policy accept;\n", out);
+	if (settings->host)
+		fprintf(out, "  meta mark & 0x%x != 0x%x oifname != \"lo\" " NEW_SYN "jump choose\n", own, own);
+	fprintf(out, " }\n chain route_host {\n  type filter hook output priority 43; policy accept;\n"
+		     "  " SYN "meta mark & 0x%x == 0x%x meta mark set meta mark & 0x%x\n }\n", both, mark, ~mark);
+	/* The type "route": the kernel routes a packet anew if the chain changes its mark. */
+	fputs(" chain follow_host {\n  type route hook output priority -80; policy accept;\n", out);
+	if (settings->host)
+		fprintf(out,
+			"  " SYN "meta mark & 0x%x == 0x%x ct mark set ct mark | 0x%x accept\n"
+			"  meta l4proto tcp ct direction original ct mark & 0x%x == 0x%x meta mark set meta mark | 0x%x\n",
+			both, both, mark, mark, mark, both);
 	fputs(" }\n", out);
 }
 
-static void put_host(FILE *out, const struct gateway_settings *settings, uint32_t mark, uint32_t own)
+/*
+ * Writes the chain by which packets reach the gateway's sockets, behind all other programs' NAT, marks, and checks of source addresses
+ * (firewalld: 10), which exempt "lo" but not a packet with a socket. The SYN on "lo" has its route already: it does without the mark, which
+ * a connection could inherit (tcp_fwmark_accept).
+ *
+ * The third ACK belongs to a request socket, which "socket transparent 1" matches and "socket wildcard 0" doesn't. A listener of another
+ * program, which is transparent as well, has nothing to do with connections that are routed.
+ *
+ * A SYN that was sent again belongs to its socket. A new one may reuse the ports of a socket in TIME_WAIT, which the kernel would find before
+ * it forwards the SYN, and drop it. So it is withheld here. If it comes out of the queue, TPROXY removes that socket, and the kernel drops
+ * this SYN, but not the next one, which the client sends a second later.
+ */
+static void put_arrivals(FILE *out, const struct gateway_settings *settings, uint32_t mark, uint32_t both)
 {
-	/* Chains of the type "route": the kernel routes a packet anew where they change its mark. */
-	fputs(" chain choose_host {\n  type route hook output priority -152; policy accept;\n", out);
-	if (settings->host)
-		fprintf(out, "  meta mark & 0x%x != 0x%x oifname != \"lo\" " NEW_SYN "jump choose\n", own, own);
-	fputs(" }\n chain divert_host {\n  type route hook output priority -149; policy accept;\n", out);
-	if (settings->host)
-		fprintf(out,
-			"  tcp flags & (fin|syn|rst|ack) == syn meta mark & 0x%x == 0x%x tcp urgptr 0 meta mark set meta mark & 0x%x accept\n"
-			"  tcp flags & (fin|syn|rst|ack) == syn meta mark & 0x%x == 0x%x ct mark set ct mark | 0x%x accept\n"
-			"  meta l4proto tcp ct direction original ct mark & 0x%x == 0x%x meta mark set meta mark | 0x%x\n",
-			mark, mark, ~mark, mark, mark, mark, mark, mark, mark);
+	static const struct {
+		const char *protocol, *family, *to;
+	} ways[] = { { "ipv4", "ip", "127.0.0.1" }, { "ipv6", "ip6", "[::1]" } };
+
+	fputs(" chain arrive {\n  type filter hook prerouting priority 40; policy accept;\n", out);
+	for (size_t i = 0; i < 2; i++)
+		fprintf(out, "  iifname \"lo\" " SYN "meta mark & 0x%x == 0x%x tcp urgptr != 0 meta nfproto %s tproxy %s to %s:%u "
+			     "meta mark set meta mark & 0x%x accept\n", both, both, ways[i].protocol, ways[i].family, ways[i].to, settings->port, ~both);
+	if (settings->lan_count) {
+		fputs("  ", out);
+		put_interfaces(out, settings);
+		fputs("meta l4proto tcp jump keep\n", out);
+	}
+	fprintf(out, " }\n chain keep {\n  socket wildcard 1 return\n  " NEW_SYN "ct state new socket transparent 1 jump choose\n"
+		     "  " SYN "ct state new return\n"
+		     "  socket transparent 1 meta mark set meta mark | 0x%x\n }\n", mark);
+	fputs(" chain route_early {\n  type filter hook prerouting priority 43; policy accept;\n", out);
+	for (size_t i = 0; i < 2; i++)
+		fprintf(out, "  " SYN "meta mark & 0x%x == 0x%x ct state new meta nfproto %s tproxy %s to %s:%u meta mark set meta mark & 0x%x\n", both,
+			mark, ways[i].protocol, ways[i].family, ways[i].to, settings->port, ~mark);
 	fputs(" }\n", out);
+}
+
+/* Writes chains that leave the SYN on its way to this host alone, whichever NAT other programs' rules would do to it. */
+static void put_no_nat(FILE *out, uint32_t both)
+{
+	static const struct {
+		const char *hook, *priority, *statement, *field;
+	} chains[] = { { "output", "-110", "dnat", "daddr" }, { "postrouting", "90", "snat", "saddr" } };
+
+	for (size_t i = 0; i < 2; i++) {
+		fprintf(out, " chain no_%s {\n  type nat hook %s priority %s; policy accept;\n", chains[i].statement, chains[i].hook,
+			chains[i].priority);
+		for (size_t v6 = 0; v6 < 2; v6++)
+			fprintf(out, "  oifname \"lo\" meta mark & 0x%x == 0x%x %s ip%s to ip%s %s\n", both, both, chains[i].statement, v6 ? "6" : "",
+				v6 ? "6" : "", chains[i].field);
+		fputs(" }\n", out);
+	}
 }
 
 static void put_quic(FILE *out, const struct gateway_settings *settings)
@@ -213,7 +272,7 @@ static void put_requirements(FILE *out, const struct gateway_settings *settings,
 
 	fputs("table inet " TABLE_REQUIRE "\nflush table inet " TABLE_REQUIRE "\ntable inet " TABLE_REQUIRE " {\n", out);
 	for (size_t i = 0; i < 2; i++) {
-		fprintf(out, " chain %s {\n  type filter hook %s priority -1; policy accept;\n", chains[i].name, chains[i].hook);
+		fprintf(out, " chain %s {\n  type filter hook %s priority 45; policy accept;\n", chains[i].name, chains[i].hook);
 		if (i)
 			fprintf(out, "  meta mark & 0x%x == 0x%x accept\n  oifname \"lo\" accept\n", own, own);
 		for (size_t r = 0; r < settings->rule_count && (i == 0 || settings->host); r++)
@@ -225,9 +284,9 @@ static void put_requirements(FILE *out, const struct gateway_settings *settings,
 }
 
 /* Returns the commands that put the rules of @settings in place of the present ones, to be freed; NULL without memory. */
-static char *commands(const struct gateway_settings *settings, bool had_requirements)
+static char *commands(const struct gateway_settings *settings)
 {
-	const uint32_t mark = gateway_divert_mark(settings), own = gateway_own_mark(settings);
+	const uint32_t mark = gateway_divert_mark(settings), both = settings->mark;
 	char *text = NULL;
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
@@ -237,13 +296,15 @@ static char *commands(const struct gateway_settings *settings, bool had_requirem
 	fputs("table inet " TABLE " { flags owner; }\nflush table inet " TABLE "\ntable inet " TABLE " {\n flags owner;\n", out);
 	put_choice(out, settings);
 	put_lan(out, settings, mark);
-	put_host(out, settings, mark, own);
+	put_host(out, settings, mark, both);
+	put_arrivals(out, settings, mark, both);
+	put_no_nat(out, both);
 	put_quic(out, settings);
 	fputs("}\n", out);
 	if (has_requirements(settings))
-		put_requirements(out, settings, own);
-	else if (had_requirements)
-		fputs("delete table inet " TABLE_REQUIRE "\n", out);
+		put_requirements(out, settings, gateway_own_mark(settings));
+	else
+		fputs(NO_REQUIREMENTS, out);
 	return fclose(out) == 0 ? text : NULL;
 }
 
@@ -260,9 +321,10 @@ static bool run(struct nft_ctx *nft, const char *text, struct problems *problems
 	first[strcspn(first, "\n")] = '\0';
 	log_debug("nftables refused:\n%s\n%s", text, nft_ctx_get_error_buffer(nft));
 	if (strstr(first, "Operation not permitted"))
-		problems_add(problems, &nowhere, "nftables: %s; start it as root or with CAP_NET_ADMIN, and only once on a host", first);
+		problems_add(problems, &nowhere, "nftables: %s; start it as root or with CAP_NET_ADMIN", first);
 	else
-		problems_add(problems, &nowhere, "nftables: %s; the kernel needs CONFIG_NFT_TPROXY, NFT_SOCKET, NFT_FIB_INET, NFT_CT and NFT_REJECT",
+		problems_add(problems, &nowhere, "nftables: %s; the kernel needs CONFIG_NFT_TPROXY, NFT_SOCKET, NFT_CT, NFT_NAT and "
+			     "NFT_REJECT",
 			     first);
 	return false;
 }
@@ -292,80 +354,118 @@ static int put_route(struct netlink *netlink, uint8_t family, unsigned table, ui
 	return netlink_ask(netlink, NULL, NULL);
 }
 
-static int put_policy(struct netlink *netlink, uint8_t family, uint32_t mark, unsigned table)
+/* Routes packets from this interface, with these bits of @both, by @table. */
+static int put_policy(struct netlink *netlink, uint8_t family, const char *device, uint32_t mark, uint32_t both, unsigned table)
 {
 	struct nlmsghdr *request = begin_request(netlink, RTM_NEWRULE, NLM_F_CREATE | NLM_F_EXCL);
 	struct fib_rule_hdr *rule = mnl_nlmsg_put_extra_header(request, sizeof(*rule));
+	int error;
 
 	rule->family = family;
 	rule->action = FR_ACT_TO_TBL;
 	mnl_attr_put_u32(request, FRA_TABLE, table);
 	mnl_attr_put_u32(request, FRA_PRIORITY, RULE_PRIORITY);
+	mnl_attr_put_strz(request, FRA_IIFNAME, device);
 	mnl_attr_put_u32(request, FRA_FWMARK, mark);
-	mnl_attr_put_u32(request, FRA_FWMASK, mark);
+	mnl_attr_put_u32(request, FRA_FWMASK, both);
 	mnl_attr_put_u8(request, FRA_PROTOCOL, PROTOCOL_OURS);
-	return netlink_ask(netlink, NULL, NULL);
+	error = netlink_ask(netlink, NULL, NULL);
+	return error == -EEXIST ? 0 : error;
 }
 
-/* Policy rules of ours, as the kernel lists them. */
+/* Adds the route and the policy rules of a family, unless they are there. */
+static int put_policies(struct netlink *netlink, uint8_t family, const struct gateway_settings *settings)
+{
+	int error = put_route(netlink, family, settings->table, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE);
+
+	if (!error)
+		error = put_policy(netlink, family, "lo", settings->mark, settings->mark, settings->table);
+	for (size_t i = 0; i < settings->lan_count && !error; i++)
+		error = put_policy(netlink, family, settings->lan[i], gateway_divert_mark(settings), settings->mark, settings->table);
+	return error;
+}
+
+/* Policy rules of ours that aren't wanted. */
 struct leftovers {
+	const struct gateway_settings *wanted; /* the rules of these settings are; NULL: none are */
 	size_t count;
 	struct {
-		uint8_t family;
-		uint32_t mark, table;
-	} rules[RULES_MAX];
+		uint32_t table;
+		uint32_t len; /* bytes of the rule, as the kernel lists it */
+		_Alignas(struct nlmsghdr) char listed[LISTED_MAX];
+	} rules[FOUND_MAX];
 };
+
+static bool is_wanted(const struct gateway_settings *wanted, const char *device, uint32_t mark, uint32_t mask, uint32_t table)
+{
+	if (!wanted || table != wanted->table || mask != wanted->mark)
+		return false;
+	if (strcmp(device, "lo") == 0)
+		return mark == mask;
+	for (size_t i = 0; i < wanted->lan_count; i++)
+		if (strcmp(device, wanted->lan[i]) == 0)
+			return mark == gateway_divert_mark(wanted);
+	return false;
+}
 
 static int note_leftover(const struct nlmsghdr *message, void *arg)
 {
 	const struct fib_rule_hdr *header = mnl_nlmsg_get_payload(message);
+	const size_t len = mnl_nlmsg_get_payload_len(message);
+	uint32_t mark = 0, mask = 0, table = header->table;
 	struct leftovers *found = arg;
-	uint32_t mark = 0, table = header->table;
 	const struct nlattr *attr;
+	const char *device = "";
 	bool ours = false;
 
 	mnl_attr_for_each(attr, message, sizeof(*header)) {
-		if (mnl_attr_get_type(attr) == FRA_PROTOCOL)
-			ours = mnl_attr_get_payload_len(attr) == 1 && mnl_attr_get_u8(attr) == PROTOCOL_OURS;
-		else if (mnl_attr_get_type(attr) == FRA_FWMARK)
-			mark = netlink_read_u32(attr);
-		else if (mnl_attr_get_type(attr) == FRA_TABLE)
-			table = netlink_read_u32(attr);
+		switch (mnl_attr_get_type(attr)) {
+		case FRA_PROTOCOL: ours = mnl_attr_get_payload_len(attr) == 1 && mnl_attr_get_u8(attr) == PROTOCOL_OURS; break;
+		case FRA_IIFNAME: device = mnl_attr_get_str(attr); break;
+		case FRA_FWMARK: mark = netlink_read_u32(attr); break;
+		case FRA_FWMASK: mask = netlink_read_u32(attr); break;
+		case FRA_TABLE: table = netlink_read_u32(attr); break;
+		default: break;
+		}
 	}
-	if (ours && found->count < RULES_MAX) {
-		found->rules[found->count].family = header->family;
-		found->rules[found->count].mark = mark;
-		found->rules[found->count++].table = table;
-	}
+	if (!ours || is_wanted(found->wanted, device, mark, mask, table) || found->count == FOUND_MAX || len > LISTED_MAX)
+		return MNL_CB_OK;
+	memcpy(found->rules[found->count].listed, header, len);
+	found->rules[found->count].len = (uint32_t)len;
+	found->rules[found->count++].table = table;
 	return MNL_CB_OK;
 }
 
-/* Removes our policy rules and routes, whoever has left them. */
-static void remove_policies(struct netlink *netlink)
+/* Removes our policy rules and routes but those of @wanted, whoever has left them. Returns false if there may be more. */
+static bool remove_policies(struct netlink *netlink, const struct gateway_settings *wanted)
 {
 	static const int families[] = { AF_INET, AF_INET6 };
-	struct leftovers found = { 0 };
+	struct leftovers *found = calloc(1, sizeof(*found));
+	bool full;
 
+	if (!found)
+		return true;
+	found->wanted = wanted;
 	for (size_t i = 0; i < 2; i++)
-		netlink_dump(netlink, RTM_GETRULE, families[i], note_leftover, &found);
-	for (size_t i = 0; i < found.count; i++) {
-		struct nlmsghdr *request = begin_request(netlink, RTM_DELRULE, 0);
-		struct fib_rule_hdr *rule = mnl_nlmsg_put_extra_header(request, sizeof(*rule));
+		netlink_dump(netlink, RTM_GETRULE, families[i], note_leftover, found);
+	for (size_t i = 0; i < found->count; i++) {
+		const uint32_t len = found->rules[i].len;
+		const struct fib_rule_hdr *rule = (const struct fib_rule_hdr *)found->rules[i].listed;
 
-		rule->family = found.rules[i].family;
-		rule->action = FR_ACT_TO_TBL;
-		mnl_attr_put_u32(request, FRA_TABLE, found.rules[i].table);
-		mnl_attr_put_u32(request, FRA_PRIORITY, RULE_PRIORITY);
-		mnl_attr_put_u32(request, FRA_FWMARK, found.rules[i].mark);
-		mnl_attr_put_u32(request, FRA_FWMASK, found.rules[i].mark);
-		mnl_attr_put_u8(request, FRA_PROTOCOL, PROTOCOL_OURS);
+		memcpy(mnl_nlmsg_put_extra_header(begin_request(netlink, RTM_DELRULE, 0), len), rule, len);
 		netlink_ask(netlink, NULL, NULL);
-		put_route(netlink, found.rules[i].family, found.rules[i].table, RTM_DELROUTE, 0);
+		if (!wanted || found->rules[i].table != wanted->table)
+			put_route(netlink, rule->family, found->rules[i].table, RTM_DELROUTE, 0);
 	}
+	full = found->count == FOUND_MAX;
+	free(found);
+	return !full;
 }
 
-/* Routes marked packets to this host. IPv6 may be off. Returns 0 or -errno. */
-static int route_marked(uint32_t mark, unsigned table)
+enum policies_step { POLICIES_ADD, POLICIES_REMOVE_OTHERS };
+
+/* Routes marked packets to this host, or ends that for others than @settings say, NULL: for all. IPv6 may be off. Returns 0 or -errno. */
+static int change_policies(enum policies_step step, const struct gateway_settings *settings)
 {
 	struct netlink *netlink = malloc(sizeof(*netlink));
 	int error = netlink ? netlink_open(netlink, NETLINK_ROUTE) : -ENOMEM;
@@ -374,13 +474,12 @@ static int route_marked(uint32_t mark, unsigned table)
 		free(netlink);
 		return error;
 	}
-	remove_policies(netlink);
-	if (mark) {
-		error = put_route(netlink, AF_INET, table, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE);
-		if (!error)
-			error = put_policy(netlink, AF_INET, mark, table);
-		if (put_route(netlink, AF_INET6, table, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE) == 0)
-			put_policy(netlink, AF_INET6, mark, table);
+	if (step == POLICIES_ADD) {
+		put_policies(netlink, AF_INET6, settings);
+		error = put_policies(netlink, AF_INET, settings);
+	} else {
+		for (size_t rounds = 0; rounds < FOUND_MAX && !remove_policies(netlink, settings); rounds++)
+			;
 	}
 	netlink_close(netlink);
 	free(netlink);
@@ -389,64 +488,89 @@ static int route_marked(uint32_t mark, unsigned table)
 
 /* ----- all together ----- */
 
-static bool create(struct gateway_rules **out, struct problems *problems)
+/* Claims the table, which tells other gateways that there is one. Returns false after adding the error. */
+static bool claim(struct nft_ctx *nft, struct problems *problems)
+{
+	if (nft_run_cmd_from_buffer(nft, "add table inet " TABLE " { flags owner; }\n") == 0)
+		return true;
+	if (nft_run_cmd_from_buffer(nft, "list table inet " TABLE "\n") == 0)
+		problems_add(problems, &nowhere, "another convertgw runs here, and has the table \"" TABLE "\" of nftables; end it first, or give this "
+						 "one a network namespace of its own");
+	else
+		problems_add(problems, &nowhere, "nftables can't be used: %s; start it as root or with CAP_NET_ADMIN; the kernel needs "
+			     "CONFIG_NF_TABLES_INET, and tables with owners (Linux 5.12)", strtok(strdupa(nft_ctx_get_error_buffer(nft)), "\n"));
+	return false;
+}
+
+/* Frees the rules' memory; the kernel removes the tables. */
+static void destroy(struct gateway_rules *rules)
+{
+	if (rules->nft)
+		nft_ctx_free(rules->nft);
+	hold_rules_destroy(rules->syns);
+	free(rules);
+}
+
+static struct gateway_rules *create(struct problems *problems)
 {
 	struct gateway_rules *rules = calloc(1, sizeof(*rules));
 	int error = rules ? hold_rules_create(&rules->syns, "convertgw", -1) : -ENOMEM;
 
-	if (rules && !error)
+	if (!error)
 		rules->nft = nft_ctx_new(NFT_CTX_DEFAULT);
-	if (!error && rules->nft) {
+	if (!error && !rules->nft)
+		error = -ENOMEM;
+	if (error)
+		problems_add(problems, &nowhere, "no netlink socket for nftables: %s", strerror(-error));
+	if (!error) {
 		nft_ctx_buffer_error(rules->nft);
-		*out = rules;
-		return true;
+		nft_ctx_buffer_output(rules->nft);
+		if (claim(rules->nft, problems))
+			return rules;
 	}
-	problems_add(problems, &nowhere, "nftables can't be used: %s; start it as root or with CAP_NET_ADMIN", strerror(error ? -error : ENOMEM));
-	free(rules);
-	return false;
+	if (rules)
+		destroy(rules);
+	return NULL;
 }
 
 /* Installs everything but the table that makes SYNs candidates. Returns false after adding the error. */
 static bool prepare(struct gateway_rules *rules, const struct gateway_settings *settings, const struct hold_rules_queues *queues,
 		    bool *refuses, struct problems *problems)
 {
-	int error;
+	const struct hold_rules_marked marked = { gateway_divert_mark(settings), settings->host };
+	int error = hold_rules_install_marked(rules->syns, &marked, queues, refuses);
 
-	rules->marked = (struct hold_rules_marked){ gateway_divert_mark(settings), settings->host };
-	error = hold_rules_install_marked(rules->syns, &rules->marked, queues, refuses);
-	if (error)
-		problems_add(problems, &nowhere, "nftables' rules for SYNs: %s; the kernel needs nft_queue, or nft_compat and xt_NFQUEUE, and "
-			     "this process CAP_NET_ADMIN", strerror(-error));
-	if (error || (rules->mark == rules->marked.mark && rules->table == settings->table))
-		return !error;
-	error = route_marked(rules->marked.mark, settings->table);
-	if (error)
-		problems_add(problems, &nowhere, "the policy rule for marked packets: %s; the kernel needs CONFIG_IP_MULTIPLE_TABLES",
+	if (error) {
+		problems_add(problems, &nowhere, "nftables' rules for SYNs: %s; the kernel needs nft_queue, or nft_compat and xt_NFQUEUE",
 			     strerror(-error));
-	rules->mark = rules->marked.mark;
-	rules->table = settings->table;
+		return false;
+	}
+	error = change_policies(POLICIES_ADD, settings);
+	if (error)
+		problems_add(problems, &nowhere, "the policy rules for marked packets: %s; the kernel needs CONFIG_IP_MULTIPLE_TABLES",
+			     strerror(-error));
 	return !error;
 }
 
 bool gateway_rules_install(struct gateway_rules **at, const struct gateway_settings *settings, const struct hold_rules_queues *queues,
 			   bool *refuses, struct problems *problems)
 {
-	const bool first = !*at;
+	struct gateway_rules *rules = *at ? *at : create(problems);
 	char *text;
 	bool done;
 
-	if (first && !create(at, problems))
+	if (!rules)
 		return false;
-	text = commands(settings, (*at)->requires);
-	done = text && prepare(*at, settings, queues, refuses, problems) && run((*at)->nft, text, problems);
+	text = commands(settings);
+	done = text && prepare(rules, settings, queues, refuses, problems) && run(rules->nft, text, problems);
 	if (!text)
 		problems_add(problems, &nowhere, "out of memory");
 	free(text);
-	if (done)
-		(*at)->requires = has_requirements(settings);
-	else if (first) {
-		gateway_rules_remove(*at);
-		*at = NULL;
+	if (done) {
+		change_policies(POLICIES_REMOVE_OTHERS, settings);
+		*at = rules;
+	} else if (!*at) {
+		gateway_rules_remove(rules);
 	}
 	return done;
 }
@@ -464,10 +588,7 @@ void gateway_rules_remove(struct gateway_rules *rules)
 
 	if (!rules)
 		return;
-	if (rules->requires)
-		run(rules->nft, "delete table inet " TABLE_REQUIRE "\n", &ignored);
-	nft_ctx_free(rules->nft);
-	hold_rules_destroy(rules->syns);
-	route_marked(0, 0);
-	free(rules);
+	run(rules->nft, NO_REQUIREMENTS, &ignored);
+	change_policies(POLICIES_REMOVE_OTHERS, NULL);
+	destroy(rules);
 }

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gateway_rules.h - diverts clients' connections to the gateway: tables of nftables, a policy rule, a route (needs CAP_NET_ADMIN)
- *
- * Only SYNs with an urgent pointer of 0 are candidates, since a withheld SYN that hold releases has its verdict there (syn_packet.h). The
- * third ACK belongs to a request socket, which "socket transparent 1" matches and "socket wildcard 0" doesn't.
+ * gateway_rules.h - diverts clients' connections to the gateway: tables of nftables, policy rules, a route (needs CAP_NET_ADMIN)
  *
  * What GATEWAY_REQUIRE demands has to hold while the gateway isn't there, too: a table that belongs to no process drops TCP connections
  * that these rules match where they would be forwarded (or, of this host's programs, would leave). Converted ones are never forwarded. An
@@ -24,7 +21,7 @@ struct gateway_rules;
  * gateway_rules_install() - divert connections as @settings say, to their port, through @queues
  * @rules: points to NULL the first time; later the rules are replaced in one step, and no connection is lost
  * @refuses: set to whether SYNs that are marked so (syn_packet_refuse()) are refused
- * Returns false, with everything as it was, after adding the error to @problems.
+ * Returns false, with everything as it was, after adding the error to @problems: if a gateway runs in this network namespace already, too.
  */
 bool gateway_rules_install(struct gateway_rules **rules, const struct gateway_settings *settings, const struct hold_rules_queues *queues,
 			   bool *refuses, struct problems *problems);
@@ -35,7 +32,7 @@ bool gateway_rules_install(struct gateway_rules **rules, const struct gateway_se
  */
 void gateway_rules_stop_diverting(struct gateway_rules *rules);
 
-/* Removes all. If the process is killed, the kernel removes the tables, and the next start the policy rule and the route. NULL is fine. */
+/* Removes all. If the process is killed, the kernel removes the tables, and the next start the policy rules and the route. NULL is fine. */
 void gateway_rules_remove(struct gateway_rules *rules);
 
 #endif

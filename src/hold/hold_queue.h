@@ -63,6 +63,13 @@ typedef bool queue_owner_policy(const void *policy, const struct in6_addr *desti
  */
 int queue_owner_create(struct queue_owner **out, uint16_t from, size_t count);
 
+/*
+ * queue_owner_set_send() - have @send send released SYNs that were changed, and the kernel drop its own
+ * @send: gets the packet from the IP header on; returns false for a SYN that the kernel is to send. NULL: the kernel sends all
+ */
+typedef bool queue_owner_send(const uint8_t *packet, size_t len);
+void queue_owner_set_send(struct queue_owner *owner, queue_owner_send *send);
+
 /* Gives up the queues; the kernel drops packets that still wait in them. NULL is fine. */
 void queue_owner_destroy(struct queue_owner *owner);
 

@@ -176,10 +176,6 @@ static void add_marked_rule(struct nft_transaction *t, const char *chain, uint32
 	nft_rule_match_mark(t, mark);
 }
 
-/*
- * The refusal comes before routing: an ICMP message about a packet that is routed to this host would have the packet's destination for its
- * source, and IPv4 sends none from an address that isn't its own.
- */
 static int transact_marked(struct hold_rules *rules, const struct hold_rules_marked *marked, const struct hold_rules_queues *queues,
 			   const struct forms *forms)
 {
@@ -187,19 +183,21 @@ static int transact_marked(struct hold_rules *rules, const struct hold_rules_mar
 		const char *withhold, *refuse;
 		struct nft_hook queue, reject;
 	} ways[] = {
-		{ CHAIN_WITHHOLD, CHAIN_REFUSE "_forwarded", { NF_INET_PRE_ROUTING, HOLD_RULES_MARKED_PRIORITY },
+		{ CHAIN_WITHHOLD "_early", CHAIN_REFUSE "_early", { NF_INET_PRE_ROUTING, HOLD_RULES_MARKED_PRIORITY },
 		  { NF_INET_PRE_ROUTING, HOLD_RULES_MARKED_PRIORITY + 1 } },
+		{ CHAIN_WITHHOLD, CHAIN_REFUSE "_forwarded", { NF_INET_FORWARD, HOLD_RULES_MARKED_PRIORITY },
+		  { NF_INET_FORWARD, HOLD_RULES_MARKED_PRIORITY + 1 } },
 		{ CHAIN_WITHHOLD "_own", CHAIN_REFUSE "_own", { NF_INET_LOCAL_OUT, HOLD_RULES_MARKED_PRIORITY },
 		  { NF_INET_LOCAL_OUT, HOLD_RULES_MARKED_PRIORITY + 1 } },
 	};
 	struct nft_transaction t;
 
-	nft_transaction_begin(&t, &rules->table, (2 + NATIVE_CODES) + 2 * 4);
+	nft_transaction_begin(&t, &rules->table, (2 + NATIVE_CODES) + 3 * 4);
 	if (forms->refuses)
 		add_refusals(&t);
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		nft_transaction_add_chain(&t, ways[i].withhold, &ways[i].queue);
-		if (queues && (i == 0 || marked->own)) {
+		if (queues && (ways[i].queue.number != NF_INET_LOCAL_OUT || marked->own)) {
 			add_marked_rule(&t, ways[i].withhold, marked->mark);
 			(forms->compat ? add_queue_target : add_queue_statement)(&t, queues);
 			nft_transaction_end_rule(&t);

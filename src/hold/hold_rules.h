@@ -38,14 +38,14 @@ struct hold_rules_queues {
 int hold_rules_install(struct hold_rules *rules, const struct listen_address *listen, size_t count,
 		      const struct hold_rules_queues *queues, bool *refuses);
 
-/* SYNs that the daemon's own rules have marked, on their way through this host. */
+/* SYNs that the daemon's own rules have marked. */
 struct hold_rules_marked {
 	uint32_t mark; /* these bits of the packet's mark */
 	bool own;      /* SYNs of this host's programs as well */
 };
 
-/* The priority of the chains; those that refuse come next. -150 is that of the table "mangle" (netfilter_ipv4.h). */
-#define HOLD_RULES_MARKED_PRIORITY (-151)
+/* The priority of the chains, in "prerouting", "forward" and "output"; those that refuse come next. Firewalls have decided by then (firewalld: 10). */
+#define HOLD_RULES_MARKED_PRIORITY 41
 
 /*
  * hold_rules_install_marked() - put marked SYNs into these queues, and refuse those that hold has marked so

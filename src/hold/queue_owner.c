@@ -62,6 +62,7 @@ struct queue {
 struct queue_owner {
 	uint16_t first; /* the number of the first queue */
 	size_t count;
+	queue_owner_send *send; /* or NULL */
 	uint8_t in[WARDEN_VERDICTS_MAX];
 	uint8_t out[SEND_AT + UINT16_MAX + VERDICT_ROOM] __attribute__((aligned(NLMSG_ALIGNTO)));
 	struct queue queue[];
@@ -208,6 +209,11 @@ void queue_owner_destroy(struct queue_owner *owner)
 	free(owner);
 }
 
+void queue_owner_set_send(struct queue_owner *owner, queue_owner_send *send)
+{
+	owner->send = send;
+}
+
 size_t queue_owner_count(const struct queue_owner *owner)
 {
 	return owner->count;
@@ -273,6 +279,10 @@ static bool carry_out(struct queue_owner *owner, size_t index, size_t len,
 	while (warden_verdict_next(owner->in, len, &at, &verdict, &packet)) {
 		if (packet && !may_go_on_as(allows, policy, packet, verdict.len))
 			packet = NULL;
+		if (packet && verdict.accept && owner->send && owner->send(packet, verdict.len)) {
+			verdict.accept = false;
+			packet = NULL;
+		}
 		used += write_verdict(owner->out + used, number, &verdict, packet);
 		if (used >= SEND_AT) {
 			mnl_socket_sendto(owner->queue[index].netlink, owner->out, used);

@@ -260,8 +260,6 @@ struct serve_plugs {
 	void (*lacking)(struct serve_context *context, const union sockaddr_ip *server);
 	/* Optional: a client was turned away, since all connections are taken. */
 	void (*full)(struct serve_context *context);
-	/* Optional: no connection has taken a SYN that was released with an answer: its client has gone, or the SYN has got lost. */
-	void (*untaken)(struct serve_context *context);
 	/* Optional: returns whether another process resets the connections that this one has when it ends. */
 	bool (*outlived)(void);
 	struct serve_dialler dial;

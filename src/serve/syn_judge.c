@@ -127,11 +127,7 @@ static enum hold_verdict on_syn(void *arg, const struct hold_packet *packet, uin
 
 static void on_expired(void *arg, struct hold_syn *syn)
 {
-	struct syn_judge *judge = arg;
-
-	if (judge->context->plugs->untaken)
-		judge->context->plugs->untaken(judge->context);
-	syn_attempt_free(judge, (struct syn_attempt *)syn);
+	syn_attempt_free(arg, (struct syn_attempt *)syn);
 }
 
 static void on_verdict(void *arg, enum hold_verdict verdict)

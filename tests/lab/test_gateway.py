@@ -322,7 +322,7 @@ def test_a_crowd_and_a_flood():
 
 
 def test_as_the_unit_starts_it():
-    """An ordinary user with CAP_NET_ADMIN alone, and a configuration: the example with all that it has as comments."""
+    """An ordinary user with CAP_NET_ADMIN and CAP_NET_RAW alone, and a configuration: the example with all that it has as comments."""
     user = pwd.getpwnam("nobody")
     with gateway_lab() as lab:
         lab.convertd()
@@ -342,8 +342,8 @@ def test_as_the_unit_starts_it():
             os.chmod(os.path.join(place, name), 0o600)
         for path in (place, *(os.path.join(place, name) for name in os.listdir(place))):
             os.chown(path, user.pw_uid, user.pw_gid)
-        words = ["setpriv", "--reuid", user.pw_uid, "--regid", user.pw_gid, "--clear-groups", "--inh-caps", "-all,+net_admin", "--bounding-set",
-                 "-all,+net_admin", "--ambient-caps", "-all,+net_admin", "--no-new-privs", place + "/convertgw", "--config"]
+        words = ["setpriv", "--reuid", user.pw_uid, "--regid", user.pw_gid, "--clear-groups", "--inh-caps", "-all,+net_admin,+net_raw", "--bounding-set",
+                 "-all,+net_admin,+net_raw", "--ambient-caps", "-all,+net_admin,+net_raw", "--no-new-privs", place + "/convertgw", "--config"]
         lab.client.run([*words, place + "/example.conf", "--check-config"])
         process = lab.client.popen([*words, place + "/convertgw.conf"], name="convertgw")
         process.wait_log("ready")

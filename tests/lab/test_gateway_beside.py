@@ -1,0 +1,289 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_gateway_beside.py - convertgw beside other software on its host: firewalls, NAT, bridges of containers, WireGuard, other proxies"""
+import contextlib
+import errno
+import socket
+
+from convertlab import check, equal, main, wait_until, waits
+from convertlab.gateways import PORT, add_lan, connect, gateway_lab, listening, masquerade, outcome, pair, start_gateway
+from convertlab.links import Cable, Veth
+from test_gateway_rules import CONVERTED, REFUSED, ROUTED, scene, tellers, way
+
+
+def nft(host, rules):
+    host.run(["nft", "-f", "-"], input=rules)
+
+
+def ways(lab, phone):
+    """Which way connections take by IPv4 and IPv6."""
+    return [way(lab, phone), way(lab, phone, lab.server.addr6)]
+
+
+# As ufw and firewalld have it, firewalld's check of IPv6 source addresses included.
+DROPPING = """table inet firewall {
+ chain sources {
+  type filter hook prerouting priority filter + 10; policy accept;
+  icmpv6 type { nd-router-advert, nd-neighbor-solicit } accept
+  meta nfproto ipv6 fib saddr . mark . iif oif missing drop
+ }
+ chain input {
+  type filter hook input priority filter; policy drop;
+  ct state established,related accept
+  iifname "lo" accept
+  icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert, nd-router-advert } accept
+ }
+ chain forward {
+  type filter hook forward priority filter + 10; policy drop;
+  ct state established,related accept
+  ct state invalid drop
+  iifname "lan" tcp dport != 81 accept
+  iifname "lan" reject with icmpx admin-prohibited
+ }
+ chain output {
+  type filter hook output priority filter + 10; policy drop;
+  ct state established,related accept
+  oifname "lo" accept
+  tcp dport != 81 accept
+  meta l4proto { icmp, icmpv6 } accept
+  reject with icmpx admin-prohibited
+ }
+}
+"""
+
+
+def test_firewalls():
+    """A firewall that drops new connections to the host: clients are converted at once. What it doesn't forward, or let out, isn't converted."""
+    with scene("--host", ports=(PORT, 81)) as (lab, phone, process):
+        nft(lab.client, DROPPING)
+        equal(ways(lab, phone), [CONVERTED] * 2, "clients")
+        equal(ways(lab, lab.client), [CONVERTED] * 2, "this host's programs")
+        refused = "%s: %s" % (REFUSED, errno.errorcode[errno.EHOSTUNREACH])
+        withheld = process.log_text().count("SYN of")
+        equal(way(lab, phone, port=81), refused, "a client's connection that the firewall forbids")
+        equal(way(lab, lab.client, port=81), refused, "a program's")
+        equal(process.log_text().count("SYN of"), withheld, "withheld SYNs")
+
+
+def test_nat_of_others():
+    """Masquerading that names no interface, as Docker's, changes no converted connection; what NAT sends elsewhere isn't converted."""
+    with scene("--host", ports=(PORT, 99)) as (lab, phone, _):
+        tellers(lab, 98, host=lab.client)
+        nft(lab.client, """table inet docker {
+ chain out {
+  type nat hook postrouting priority srcnat;
+  oifname != "lan" masquerade
+ }
+ chain in {
+  type nat hook prerouting priority dstnat;
+  tcp dport 97 dnat ip to %s:99
+  tcp dport 96 redirect to :98
+ }
+ chain own {
+  type nat hook output priority -100;
+  meta skuid 0 tcp dport 97 dnat ip to %s:99
+ }
+}
+""" % (lab.server.addr4, lab.server.addr4))
+        equal(ways(lab, phone), [CONVERTED] * 2, "clients")
+        equal(ways(lab, lab.client), [CONVERTED] * 2, "this host's programs")
+        equal([way(lab, phone, "10.8.0.77", 97), way(lab, phone, port=96), way(lab, lab.client, "10.8.0.77", 97)], [ROUTED] * 3,
+              "a virtual address, a proxy on this host, and a virtual address for this host's programs")
+
+
+def add_container(lab, name, number):
+    """A host on the client's bridge docker9, whose packets netfilter sees (br_netfilter)."""
+    host = lab.add_host(name)
+    Cable(Veth(), "port%d" % number, lab.client, host)
+    lab.client.ip("link set port%d master docker9" % number)
+    host.ip("addr add 10.29.0.%d/24 dev port%d" % (number, number), "addr add fd29::%d/64 dev port%d nodad" % (number, number),
+            "route add default via 10.29.0.1", "route add default via fd29::1")
+    return host
+
+
+def test_a_bridge_of_containers():
+    """A bridge whose packets netfilter sees, as Docker's and Kubernetes' do: converted by both families; between containers nothing changes."""
+    with gateway_lab() as lab:
+        lab.convertd()
+        tellers(lab, PORT)
+        lab.client.sysctl("net.ipv4.ip_forward", 1)
+        lab.client.sysctl("net.ipv6.conf.all.forwarding", 1)
+        lab.client.ip("link add docker9 type bridge", "link set docker9 up", "addr add 10.29.0.1/24 dev docker9",
+                      "addr add fd29::1/64 dev docker9 nodad")
+        one, two = add_container(lab, "one", 2), add_container(lab, "two", 3)
+        for name in ("iptables", "ip6tables"):
+            if not lab.client.has_sysctl("net.bridge.bridge-nf-call-" + name):
+                return "this kernel has no br_netfilter"
+            lab.client.sysctl("net.bridge.bridge-nf-call-" + name, 1)
+        masquerade(lab)
+        process = start_gateway(lab, args=("--lan", "docker9"))
+        equal(ways(lab, one), [CONVERTED] * 2, "a container's connections")
+        withheld = process.log_text().count("SYN of")
+        with listening(two, "10.29.0.3") as listener:
+            error, sock = connect(one, "10.29.0.3", PORT)
+            equal(error, 0, "errno of connect() to another container")
+            with sock, listener.accept()[0]:
+                pass
+        equal(process.log_text().count("SYN of"), withheld, "withheld SYNs")
+    return None
+
+
+def test_marks_in_lookups():
+    """Source addresses are validated with the packet's mark (WireGuard's src_valid_mark), and connections inherit it (Android): converted."""
+    with scene("--host") as (lab, phone, _):
+        for name in ("net.ipv4.conf.all.src_valid_mark", "net.ipv4.conf.all.rp_filter", "net.ipv4.tcp_fwmark_accept", "net.ipv4.fwmark_reflect",
+                     "net.ipv6.fwmark_reflect"):
+            lab.client.sysctl(name, 1)
+            equal(ways(lab, phone), [CONVERTED] * 2, "clients, with " + name)
+            equal(ways(lab, lab.client), [CONVERTED] * 2, "this host's programs, with " + name)
+
+
+def test_another_proxy():
+    """Another program's transparent listener, as Squid's, gets no packet of a routed connection to its port."""
+    with scene(ports=(3129,), private=False) as (lab, phone, _):
+        with lab.client.socket() as proxy:
+            proxy.setsockopt(socket.IPPROTO_IP, 19, 1)  # IP_TRANSPARENT
+            proxy.bind(("0.0.0.0", 3129))
+            proxy.listen()
+            equal(way(lab, phone, port=3129), ROUTED, "a connection to the server")
+
+
+def test_another_gateway():
+    """A second gateway with a port, a table and marks of its own names the first one, and leaves it alone."""
+    with scene() as (lab, phone, _):
+        rules = lab.client.run(["ip", "rule"]).stdout
+        for words in (("--port", "8804"), ("--port", "8804", "--table", "8804", "--mark", "0x3")):
+            second = start_gateway(lab, args=("--lan", "lan", *words), wait=False)
+            equal(second.wait(10), 1, "status")
+            check("another convertgw runs here" in second.log_text(), second.log_text())
+            equal(lab.client.run(["ip", "rule"]).stdout, rules, "policy rules")
+            equal(way(lab, phone), CONVERTED, "the first one's client")
+
+
+def test_without_a_right():
+    """Without one of the rights that it needs, it names the right, changes nothing, and ends."""
+    with gateway_lab() as lab:
+        add_lan(lab)
+        for right in ("net_admin", "net_raw"):
+            process = lab.client.popen(["setpriv", "--bounding-set", "-" + right, "--", lab.build.program("convertgw"), "--lan", "lan", "--converter",
+                                        lab.converter.addr4], name="convertgw")
+            equal(process.wait(10), 1, "status without " + right)
+            check("CAP_" + right.upper() in process.log_text(), process.log_text())
+        check("convertgw" not in lab.client.run(["nft", "list", "tables"]).stdout, "tables")
+        equal(lab.client.run(["ip", "rule"]).stdout.count("fwmark"), 0, "policy rules")
+
+
+def test_left_by_a_killed_one():
+    """What a killed gateway with other interfaces, table and marks has left goes with the next start; all goes with its end."""
+    with scene("--lan", "lan2", "--table", "77", "--mark", "0x3", "--require", "destination :81") as (lab, phone, process):
+        process.kill()
+        process.wait()
+        check("lookup 77" in lab.client.run(["ip", "rule"]).stdout, "the first one's policy rules")
+        again = start_gateway(lab)
+        for words in ((), ("-6",)):
+            rules = lab.client.run(["ip", *words, "rule"]).stdout
+            check("lookup 77" not in rules, rules)
+            equal([rules.count("iif lan fwmark") + rules.count("fwmark 0x4000000/0xc000000 iif lan"), rules.count("lookup 8803")], [1, 2],
+                  "the policy rules of the second one\n" + rules)
+        equal(lab.client.run(["ip", "route", "show", "table", "all", "proto", "89"]).stdout.count("table 77"), 0, "routes that are left")
+        check("convertgw_require" not in lab.client.run(["nft", "list", "tables"]).stdout, "the table of requirements is left")
+        equal(way(lab, phone), CONVERTED, "a client")
+        again.stop()
+        equal([lab.client.run(["ip", *words, "rule"]).stdout.count("fwmark") for words in ((), ("-6",))], [0, 0], "policy rules that are left")
+        check("convertgw" not in lab.client.run(["nft", "list", "tables"]).stdout, "tables are left")
+
+
+@waits
+def test_a_lost_answer():
+    """The SYN+ACK to a client gets lost, so that its SYN comes again: it belongs to its connection, and none goes to the server past that."""
+    with scene() as (lab, phone, _), listening(lab.server, lab.server.addr4, 90) as listener:
+        nft(phone, "table inet lossy {\n chain input { type filter hook input priority 0; tcp flags & (syn|ack) == syn|ack drop; }\n}\n")
+        with lab.capture(lab.converter, "core", "tcp port 90") as core, lab.capture(lab.client, "lan", "tcp") as lan, phone.socket() as client:
+            client.setblocking(False)
+            client.connect_ex((lab.server.addr4, 90))
+            wait_until(lambda: sum(p.syn for p in lan.packets()) >= 2, 10, "the client's second SYN")
+            phone.run(["nft", "delete table inet lossy"])
+            client.settimeout(15)
+            wait_until(lambda: connected(client), 15, "the connection")
+            with listener.accept()[0] as accepted:
+                accepted.sendall(b"x")
+                equal(client.recv(1), b"x", "a byte")
+            equal([p.src for p in core.packets() if p.syn], [lab.converter.core4], "who sent SYNs to the server")
+
+
+def connected(sock):
+    with contextlib.suppress(OSError):
+        return bool(sock.getpeername())
+    return False
+
+
+@waits
+def test_ports_used_again():
+    """A client connects again from the same port, for which the gateway has a socket in TIME_WAIT: converted at once, or routed."""
+    with scene() as (lab, phone, _), lab.capture(lab.client, "lan", "tcp") as lan:
+        def again():
+            with phone.socket() as client:
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                client.settimeout(15)
+                client.bind((phone.lan4, 5555))
+                client.connect((lab.server.addr4, PORT))
+                peer = client.recv(100).decode()
+                equal(client.recv(100), b"", "the end, from the server's side first")
+            if peer == lab.converter.core4:
+                wait_until(lambda: "TIME-WAIT" in lab.client.run(["ss", "-tanH", "dport", "= 5555"]).stdout, 10, "the gateway's TIME_WAIT")
+            return peer
+        equal([again() for _ in range(3)], [lab.converter.core4] * 3, "the server's client")
+        equal(sum(p.syn for p in lan.packets()), 3, "SYNs of the client")
+        nft(lab.converter, "table inet off {\n chain input { type filter hook input priority 0; tcp dport 1234 reject with tcp reset; }\n}\n")
+        equal(again(), lab.client.wifi4, "the server's client, without a converter")
+
+
+def test_other_lans():
+    """From one LAN to another: routed, although its address is public."""
+    with scene("--lan", "lan2", private=False) as (lab, phone, process):
+        other = add_lan(lab, "lan2", 21, "other")
+        other.ip("addr add 11.22.33.44/32 dev lo")
+        lab.client.ip("route add 11.22.33.44 via 10.21.0.2")
+        tellers(lab, PORT, host=other)
+        equal(way(lab, phone, "11.22.33.44"), ROUTED, "to another LAN")
+        check("SYN of" not in process.log_text(), process.log_text())
+
+
+def test_a_routed_connection_stays_routed():
+    """A connection that was routed, as no converter ran, goes on when there is one, and when the gateway is killed."""
+    with gateway_lab() as lab:
+        phone = add_lan(lab)
+        masquerade(lab)
+        process = start_gateway(lab, args=("--lan", "lan", "--converter-timeout", "1"))
+        with listening(lab.server, lab.server.addr4) as listener:
+            with pair(phone, lab.server, lab.server.addr4, listener) as (client, server, peer):
+                equal(peer, lab.client.wifi4, "the server's client: the router")
+                lab.convertd()
+                client.sendall(b"x")
+                equal(server.recv(1), b"x", "a byte once there is a converter")
+                process.kill()
+                process.wait()
+                server.sendall(b"y")
+                equal(client.recv(1), b"y", "a byte without a gateway")
+
+
+def test_programs_of_this_host():
+    """--host: refused and unreachable as the server says; a program's own packets don't loop; its marks, and its firewall's, stay."""
+    with gateway_lab() as lab:
+        bad = lab.addresses
+        cases = [(lab.server.addr4, bad.refused_port), (lab.server.addr6, bad.refused_port), (bad.unreachable4, 80), (bad.unreachable6, 80),
+                 (bad.prohibited4, 80), (bad.prohibited6, 80)]
+        direct = [outcome(lab.client, *case) for case in cases]
+        lab.convertd()
+        tellers(lab, PORT)
+        process = start_gateway(lab, args=("--host",))
+        equal([outcome(lab.client, *case) for case in cases], direct, "errno by errno, with the gateway as without")
+        with lab.capture(lab.client, "wifi", "tcp port %d" % PORT) as wifi, lab.capture(lab.client, "lte", "tcp port %d" % PORT) as lte:
+            equal(ways(lab, lab.client), [CONVERTED] * 2, "both families")
+            equal(way(lab, lab.client, mark=0x20), CONVERTED, "a program that marks its packets")
+            equal([str(p) for c in (wifi, lte) for p in c.packets()], [], "packets to the server past the converter")
+        check("goes on without us" not in process.log_text(), process.log_text())
+
+
+if __name__ == "__main__":
+    main()
