@@ -8,7 +8,7 @@ libconvertize_la_SOURCES = \
 	src/common/similar.c src/common/similar.h \
 	src/convertize/check/report.c src/convertize/check/report.h \
 	src/convertize/enable/unit_text.c src/convertize/enable/unit_text.h \
-	src/convertize/options/command_line.c src/convertize/options/command_line.h \
+	src/convertize/options/command_line.c src/convertize/options/command_line.h src/convertize/options/option_rows.c \
 	src/convertize/options/conf.c src/convertize/options/conf.h \
 	src/convertize/run/library.c src/convertize/run/library.h \
 	src/convertize/run/wrapper.c src/convertize/run/wrapper.h \

@@ -55,9 +55,13 @@ def test_check_config():
         for words, said in ((["--allow-clients", "::/0"], "did you mean --allow-client?"), (["statsu"], "did you mean \"status\"?"),
                             (["check-config"], "did you mean --check-config?"), (["--listen", "::1:1234"], "write [::1]:1234"),
                             (["--allow-client", "::/0", "-V"], "see convertd --help"), (["nonsense"], "addresses go behind --listen"),
+                            *((["--allow-destination", prefix, "--check-config"], "can't be allowed") for prefix in (
+                                "127.0.0.1", "127.0.0.0/8:80", "[::1]:80", "::1/128", "224.0.0.0/4", "ff02::/16")),
                             (["--config", write(lab, "hold_time 5"), "--check-config"], "did you mean \"hold-time\"?")):
             result = lab.converter.run([program, *words], check=False)
             check(result.returncode == 2 and said in result.stderr and result.stderr.count("\n") == 1, (words, result))
+        for prefix in ("0.0.0.0/0", "::/0", "0.0.0.0/1", "10.0.0.0/8", "192.0.2.1", "[2001:db8::/32]:443", ":25"):
+            lab.converter.run([program, "--allow-destination", prefix, "--check-config"])
         result = lab.converter.run([program, "--config", "/nonexistent", "--check-config"], check=False)
         check(result.returncode == 2 and "\"/nonexistent\"" in result.stderr, result)
 

@@ -4,6 +4,7 @@
 
 #include "convertd/config/convertd_settings.h"
 
+#include "convert/convert.h"
 #include "daemon/log.h"
 
 #include <arpa/inet.h>
@@ -202,11 +203,27 @@ static bool apply_client(const struct option_value *v)
 	return add_rule(v, &match, parsed);
 }
 
+#define SHORTEST_INVALID 4 /* bits of the shortest prefix without a valid server: 224.0.0.0/4 */
+
+/* Does the prefix have only addresses that no request may name, such as loopback ones? */
+static bool is_never_valid(const struct prefix *prefix)
+{
+	struct in6_addr last = prefix->address;
+
+	if (prefix->length < (IN6_IS_ADDR_V4MAPPED(&prefix->address) ? 96 : 0) + SHORTEST_INVALID)
+		return false;
+	for (int bit = prefix->length; bit < 128; bit++)
+		last.s6_addr[bit / 8] |= (uint8_t)(0x80 >> bit % 8);
+	return !convert_address_is_valid(&prefix->address) && !convert_address_is_valid(&last);
+}
+
 static bool apply_destination(const struct option_value *v)
 {
 	struct prefix_rule match;
 	int parsed = prefix_rule_parse(&match, v->text);
 
+	if (parsed == 0 && v->spec->min && is_never_valid(&match.prefix))
+		return option_refuse(v, "can't be allowed: RFC 8803 forbids such addresses as servers");
 	return add_rule(v, &match, parsed);
 }
 

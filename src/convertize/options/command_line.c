@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* command_line.c - convertize's command line: one table of options, which the parser and --help use */
+/* command_line.c - reads convertize's command line */
 #include "config.h"
 
 #include "convertize/options/command_line.h"
@@ -8,7 +8,6 @@
 #include "common/similar.h"
 #include "common/sockaddr.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
@@ -16,184 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define SYNOPSIS \
-	"Usage: convertize [OPTION]... [--] PROGRAM [ARGUMENT]...\n" \
-	"       convertize check [OPTION]... [PROGRAM] [SERVER[:PORT]]\n" \
-	"       convertize enable|disable [OPTION]... UNIT...\n" \
-	"       convertize enable|disable --session [OPTION]...\n" \
-	"       convertize list [OPTION]...\n" \
-	"       convertize environment [OPTION]...\n" \
-	"       convertize status [--watch | --json] [OPTION]...\n" \
-	"       convertize paths [--manage | --once | --remove] [OPTION]...\n"
-
-/* Commands that use the settings of libconvert.so. */
-#define SETS (SCOPE(COMMAND_RUN) | SCOPE(COMMAND_CHECK) | SCOPE(COMMAND_ENABLE) | SCOPE(COMMAND_ENVIRONMENT))
-/* Commands that ask converters. */
-#define ASKS (SETS | SCOPE(COMMAND_PATHS))
-#define PATHS SCOPE(COMMAND_PATHS)
-#define SHOWS (SCOPE(COMMAND_STATUS) | SCOPE(COMMAND_TOP))
-#define UNITS (SCOPE(COMMAND_ENABLE) | SCOPE(COMMAND_DISABLE) | SCOPE(COMMAND_LIST))
-
-const char *const command_names[] = {
-	[COMMAND_RUN] = "",
-	[COMMAND_CHECK] = "check",
-	[COMMAND_ENABLE] = "enable",
-	[COMMAND_DISABLE] = "disable",
-	[COMMAND_LIST] = "list",
-	[COMMAND_ENVIRONMENT] = "environment",
-	[COMMAND_PATHS] = "paths",
-	[COMMAND_STATUS] = "status",
-	[COMMAND_TOP] = "top",
-	[COMMAND_HELP] = "help",
-	[COMMAND_VERSION] = "version",
-};
-static_assert(sizeof(command_names) / sizeof(command_names[0]) == COMMAND_COUNT, "a name for each command");
-
-const struct option_row option_table[] = {
-	[OPTION_CONVERTER] = { "converter", "ADDR[:PORT]",
-		"a converter's address or name; repeatable: the first\n"
-		"usable one is used",
-		ASKS | SHOWS, "CONVERT_ADDR", NULL, true },
-	[OPTION_PORT] = { "port", "PORT",
-		"the port of converters without one", ASKS | SHOWS,
-		"CONVERT_PORT", NULL, false },
-	[OPTION_BYPASS] = { "bypass", "RULES",
-		"destinations to connect to directly, such as\n"
-		"10.0.0.0/8 or :22; repeatable",
-		SETS, "CONVERT_BYPASS", NULL, true },
-	[OPTION_PATHS] = { "paths", "NETWORKS",
-		"devices or addresses that connections begin on, in\n"
-		"this order, with =backup or =never; repeatable",
-		ASKS, "CONVERT_PATHS", NULL, true },
-	[OPTION_FALLBACK] = { "fallback", "direct|none",
-		"without a usable converter, connect directly or fail", SETS,
-		"CONVERT_FALLBACK", NULL, false },
-	[OPTION_COOKIE] = { "cookie", "TEXT",
-		"the cookie for the converter; process lists show\n"
-		"this option, but not the variable",
-		ASKS, "CONVERT_COOKIE", NULL, false },
-	[OPTION_TIMEOUT] = { "timeout", "SECONDS",
-		"how long a converter may be silent (default 3)",
-		ASKS, "CONVERT_TIMEOUT", NULL, false },
-	[OPTION_EARLY_DATA] = { "early-data", NULL,
-		"send the program's first bytes in the SYN; they may\n"
-		"arrive twice: see libconvert.so(7)",
-		SETS, "CONVERT_EARLY_DATA", "1", false },
-	[OPTION_NO_BYPASS_MPTCP] = { "no-bypass-mptcp", NULL,
-		"use the converter also for servers that speak\n"
-		"Multipath TCP",
-		SETS, "CONVERT_BYPASS_MPTCP", "0", false },
-	[OPTION_WITHHOLDING] = { "withholding", "MS",
-		"how long the converter withholds SYNs; 0: not at all\n"
-		"(default: the converter is asked)",
-		SETS, "CONVERT_WITHHOLDING", NULL, false },
-	[OPTION_SILENCE] = { "silence", "auto|never",
-		"whether converters may omit their responses",
-		SETS, "CONVERT_SILENCE", NULL, false },
-	[OPTION_CACHE] = { "cache", "DIRECTORY|none",
-		"where this user's programs share what they learn",
-		SETS | SHOWS, "CONVERT_CACHE", NULL, false },
-	[OPTION_LOG] = { "log", "FILE",
-		"log a line for each connection; - is standard error",
-		SETS, "CONVERT_LOG", NULL, false },
-	[OPTION_WARN] = { "warn", NULL,
-		"name on standard error each started program that\n"
-		"can't be converted (default but in sessions, services)",
-		SETS, "CONVERT_WARN", "1", false },
-	[OPTION_LIBRARY] = { "library", "FILE",
-		"the libconvert.so to preload", SETS,
-		"CONVERT_LIBRARY", NULL, false },
-	[OPTION_METHOD] = { "method", "preload|supervise",
-		"preload the library, or supervise the program\n"
-		"(default: as the program needs)",
-		SCOPE(COMMAND_RUN), NULL, NULL, false },
-	[OPTION_EXECUTABLE] = { "executable", "FILE",
-		"the file to run, if PROGRAM is only its name",
-		SCOPE(COMMAND_RUN), NULL, NULL, false },
-	[OPTION_CONFIG] = { "config", "FILE|none",
-		"read defaults only from this file; see\n"
-		"convertize.conf(5)",
-		SCOPE_ANY, "CONVERT_CONFIG", NULL, false },
-	[OPTION_QUIET] = { "quiet", NULL, "print no notes and warnings; check: only what is\n"
-			   "wrong (-q)",
-			   SCOPE(COMMAND_RUN) | SCOPE(COMMAND_CHECK) | SCOPE(COMMAND_ENABLE) | SCOPE(COMMAND_DISABLE), NULL, NULL, false },
-	[OPTION_FORCE] = { "force", NULL,
-		"run the program, or enable the unit, although it\n"
-		"can't be converted",
-		SCOPE(COMMAND_RUN) | SCOPE(COMMAND_ENABLE), NULL, NULL, false },
-	[OPTION_JSON] = { "json", NULL,
-		"check, paths, status: print a JSON object", SCOPE(COMMAND_CHECK) | PATHS | SCOPE(COMMAND_STATUS), NULL, NULL,
-		false },
-	[OPTION_FIX] = { "fix", "[=run]",
-		"check: print the commands that mend what is wrong;\n"
-		"with =run, run those for this machine and check\n"
-		"again",
-		SCOPE(COMMAND_CHECK), NULL, NULL, false },
-	[OPTION_USER] = { "user", NULL,
-		"units of this user's own service manager", UNITS, NULL, NULL, false },
-	[OPTION_SESSION] = { "session", NULL,
-		"this user's login sessions, from the next one on",
-		SCOPE(COMMAND_ENABLE) | SCOPE(COMMAND_DISABLE), NULL, NULL, false },
-	[OPTION_DRY_RUN] = { "dry-run", NULL,
-		"print the files, or the commands of ip(8), and\n"
-		"change nothing",
-		SCOPE(COMMAND_ENABLE) | SCOPE(COMMAND_DISABLE) | PATHS, NULL, NULL, false },
-	[OPTION_SHELL] = { "shell", NULL,
-		"environment: print commands for a shell",
-		SCOPE(COMMAND_ENVIRONMENT), NULL, NULL, false },
-	[OPTION_WATCH] = { "watch", NULL,
-		"status: show them until q is typed (convertize top)", SHOWS, NULL, NULL, false },
-	[OPTION_MANAGE] = { "manage", NULL,
-		"paths: keep endpoints, rules and tables right until\n"
-		"stopped",
-		PATHS, NULL, NULL, false },
-	[OPTION_ONCE] = { "once", NULL,
-		"paths: make them right once", PATHS, NULL, NULL, false },
-	[OPTION_REMOVE] = { "remove", NULL,
-		"paths: remove what an earlier run left", PATHS, NULL, NULL, false },
-	[OPTION_DEVICE] = { "device", "NAMES",
-		"paths: use only these devices, of whatever kind;\n"
-		"repeatable; * matches anything",
-		PATHS, "CONVERTIZE_DEVICE", NULL, true },
-	[OPTION_NEVER_DEVICE] = { "never-device", "NAMES",
-		"paths: devices to leave alone", PATHS,
-		"CONVERTIZE_NEVER_DEVICE", NULL, true },
-	[OPTION_BACKUP_DEVICE] = { "backup-device", "NAMES",
-		"paths: devices to use only if no other works", PATHS,
-		"CONVERTIZE_BACKUP_DEVICE", NULL, true },
-	[OPTION_TABLES] = { "tables", "FIRST-LAST",
-		"paths: the routing tables that may be used\n"
-		"(default 8803-8866)",
-		PATHS, "CONVERTIZE_TABLES", NULL, false },
-	[OPTION_QUOTA] = { "quota", "QUOTAS",
-		"paths: bytes for a network, as in wwan0=5G/month: then\n"
-		"it is for backup; behind a colon, a limit: repeatable",
-		PATHS, "CONVERTIZE_QUOTA", NULL, true },
-	[OPTION_BESIDE_VPN] = { "beside-vpn", NULL,
-		"use networks beside a VPN that takes all traffic",
-		ASKS, "CONVERT_BESIDE_VPN", "1", false },
-	[OPTION_HELP] = { "help", NULL,
-		"print this, and exit (-h)", SCOPE_ANY, NULL, NULL, false },
-	[OPTION_VERSION] = { "version", NULL,
-		"print the version, and exit (-V)", SCOPE_ANY, NULL, NULL,
-		false },
-};
-static_assert(sizeof(option_table) / sizeof(option_table[0]) == OPTION_COUNT,
-	      "an entry for each option");
-static_assert(OPTION_COUNT <= 64, "a bit for each in struct options");
-
-bool option_is_setting(enum option_id id)
-{
-	return option_table[id].variable && id != OPTION_CONFIG;
-}
-
-bool option_is_library_variable(enum option_id id)
-{
-	return option_is_setting(id) && id != OPTION_LIBRARY && option_table[id].scope & SCOPE(COMMAND_RUN);
-}
-
-/* --- parsing ---------------------------------------------------------------------------- */
 
 static enum options_result usage(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
@@ -208,37 +29,6 @@ static enum options_result usage(const char *format, ...)
 	va_end(args);
 	fputc('\n', stderr);
 	return OPTIONS_USAGE;
-}
-
-static void print_help(void)
-{
-	printf(SYNOPSIS
-	       "Run a program over Multipath TCP, through an RFC 8803 converter; test whether\n"
-	       "that works; convert services and login sessions; show connections; manage networks.\n\n");
-	for (int i = 0; i < OPTION_COUNT; i++) {
-		const char *argument = option_table[i].argument, *text = option_table[i].help;
-		const char *line_end;
-		char left[64];
-
-		snprintf(left, sizeof(left), "--%s%s%s", option_table[i].name,
-			 argument && *argument != '[' ? " " : "",
-			 argument ? argument : "");
-		while ((line_end = strchr(text, '\n'))) {
-			printf("  %-25s %.*s\n", left, (int)(line_end - text), text);
-			left[0] = '\0';
-			text = line_end + 1;
-		}
-		printf("  %-25s %s\n", left, text);
-		if (option_table[i].variable)
-			printf("  %-25s [%s%s%s]\n", "", option_table[i].variable,
-			       option_table[i].value ? "=" : "",
-			       option_table[i].value ? option_table[i].value : "");
-	}
-	printf("\n[NAME] is the environment variable that has the same effect."
-	       "\nDefaults are read from ~/.config/convertize.conf and " CONF_SYSTEM "."
-	       "\nExit status: the program's, or 125 to 127 if it isn't run; with a command, 0 done, 1 failed,"
-	       "\n2 wrong options or settings, 3 degraded (check)."
-	       "\nManual: man 1 convertize\n");
 }
 
 /* Sets the variable of an option, which libconvert.so and settings_read() read. */
@@ -318,7 +108,7 @@ static enum options_result parse_option(struct options *options, enum option_id 
 		options->remove = true;
 		break;
 	case OPTION_HELP:
-		print_help();
+		options_print_all();
 		return OPTIONS_EXIT;
 	case OPTION_VERSION:
 		printf("convertize (%s) %s\n", PACKAGE_NAME, PACKAGE_VERSION);
@@ -450,13 +240,29 @@ static bool is_url(const char *word)
 	const char *host = strstr(word, "://");
 	size_t len;
 
-	if (!host)
+	if (!host || strchr(word, ' '))
 		return false;
 	host += strlen("://");
 	len = strcspn(host, "/?#");
 	usage("check: \"%s\" is a URL; to try its server, write %.*s%s", word, (int)len, host,
 	      strncmp(word, "http:", 5) == 0 && !memchr(host, ':', len) ? ":80" : "");
 	return true;
+}
+
+/* Tells whether the port behind a server's name is right, if there is one. */
+static enum options_result check_server(const char *server)
+{
+	const char *colon = strrchr(server, ':');
+	union sockaddr_ip address;
+	unsigned long port;
+	char *end;
+
+	if (!colon || sockaddr_ip_parse(&address, server, 1) == 0)
+		return OPTIONS_RUN;
+	port = strtoul(colon + 1, &end, 10);
+	if (colon[1] >= '0' && colon[1] <= '9' && !*end && port >= 1 && port <= UINT16_MAX)
+		return OPTIONS_RUN;
+	return usage("check: %s: \"%s\" is not a port; say a number from 1 to 65535", server, colon + 1);
 }
 
 static enum options_result check_words(const struct options *options)
@@ -471,6 +277,8 @@ static enum options_result check_words(const struct options *options)
 			     options->units[0]);
 	if (options->session && options->user)
 		return usage("%s: --session is about this user's sessions; leave --user out", name);
+	if (options->server && check_server(options->server) != OPTIONS_RUN)
+		return OPTIONS_USAGE;
 	for (char **word = options->command == COMMAND_CHECK ? options->program : NULL; word && *word; word++)
 		if (is_url(*word))
 			return OPTIONS_USAGE;
@@ -479,9 +287,18 @@ static enum options_result check_words(const struct options *options)
 			     options->program[1]);
 	if (options->command == COMMAND_PATHS && options->manage + options->once + options->remove > 1)
 		return usage("paths: --manage, --once and --remove are different things; say one of them");
+	if (options->command == COMMAND_PATHS && options->json && (options->manage || options->once || options->remove))
+		return usage("paths: --json shows networks; leave it out where they are changed");
+	if (options->json && options->watch)
+		return usage("%s: --json and --watch are different things; say one of them", name);
+	if (options->command == COMMAND_CHECK && options->program && options->program[0] && strchr(options->program[0], ' ') &&
+	    access(options->program[0], F_OK) < 0)
+		return usage("check: \"%s\": there is no such program; leave the quotes out, and the program's arguments",
+			     options->program[0]);
 	if (options->command == COMMAND_PATHS && options->dry_run && !options->manage && !options->once && !options->remove)
 		return usage("paths: without --manage, --once or --remove nothing is changed anyway; leave --dry-run out");
-	if (SCOPE(options->command) & (SCOPE(COMMAND_LIST) | SCOPE(COMMAND_ENVIRONMENT) | PATHS | SHOWS) && options->units)
+	if (SCOPE(options->command) & (SCOPE(COMMAND_LIST) | SCOPE(COMMAND_ENVIRONMENT) | SCOPE(COMMAND_PATHS) |
+					SCOPE(COMMAND_STATUS) | SCOPE(COMMAND_TOP)) && options->units)
 		return usage("%s: \"%s\" is one word too many; it takes options only", name, options->units[0]);
 	return OPTIONS_RUN;
 }
@@ -564,7 +381,7 @@ enum options_result options_parse(struct options *options, int argc, char *argv[
 	if (result == OPTIONS_RUN)
 		result = check_words(options);
 	if (result == OPTIONS_RUN && options->command == COMMAND_RUN && !options->program) {
-		fputs(SYNOPSIS "See convertize --help.\n", stderr);
+		fprintf(stderr, "%sSee convertize --help.\n", options_synopsis);
 		return OPTIONS_USAGE;
 	}
 	if (result == OPTIONS_RUN && !options->quiet &&

@@ -86,6 +86,11 @@ struct option_row {
 
 extern const struct option_row option_table[OPTION_COUNT];
 
+extern const char options_synopsis[]; /* lines of text */
+
+/* Prints the answer to --help. */
+void options_print_all(void);
+
 /* May a configuration file set the option? It may set those of libconvert.so, the library's path, and the choice of managed paths. */
 bool option_is_setting(enum option_id id);
 

@@ -397,14 +397,22 @@ int launch_plan(struct launch *out, const struct options *options, const struct 
 	return 0;
 }
 
-/* Suggests a command of convertize if the word is similar to one and no program has that name. */
+/*
+ * If no program has that name, suggests the command of convertize that is similar, or that a program and its arguments are several
+ * words. Returns whether it has.
+ */
 static bool is_mistyped(const struct options *options)
 {
 	const char *word = options->program[0], *similar = options->executable ? NULL : options_similar(word, false);
 	static struct program program;
 
-	if (!similar || program_inspect(&program, word) != -ENOENT)
+	if ((!similar && !strchr(word, ' ')) || program_inspect(&program, word) != -ENOENT)
 		return false;
+	if (strchr(word, ' ')) {
+		fprintf(stderr, "convertize: \"%s\": there is no such program; leave the quotes out: its arguments are words of their own\n",
+			word);
+		return true;
+	}
 	fprintf(stderr, "convertize: %s: there is no such command or program; did you mean \"convertize %s\"?\n", word, similar);
 	return true;
 }
