@@ -34,7 +34,7 @@ convertize_SOURCES = src/convertize/main.c \
 	src/convertize/check/converter_probe.c src/convertize/check/converter_probe.h \
 	src/convertize/enable/own_files.c src/convertize/enable/own_files.h \
 	src/convertize/enable/services.c src/convertize/enable/services.h \
-	src/convertize/enable/session.c src/convertize/enable/session.h \
+	src/convertize/enable/login_session.c src/convertize/enable/login_session.h \
 	src/convertize/paths/paths_command.c src/convertize/paths/paths_command.h \
 	src/convertize/paths/paths_print.c \
 	src/convertize/run/launch.c src/convertize/run/launch.h \

@@ -4,7 +4,7 @@
 
 #include "convertize/check/check.h"
 #include "convertize/enable/services.h"
-#include "convertize/enable/session.h"
+#include "convertize/enable/login_session.h"
 #include "convertize/options/conf.h"
 #include "convertize/paths/paths_command.h"
 #include "convertize/run/launch.h"
@@ -39,13 +39,13 @@ int main(int argc, char *argv[])
 	case COMMAND_CHECK:
 		return load_defaults(&options) ? check(&options) : STATUS_USAGE;
 	case COMMAND_ENABLE:
-		return options.session ? session_enable(&options) : services_enable(&options);
+		return options.session ? login_session_enable(&options) : services_enable(&options);
 	case COMMAND_DISABLE:
-		return options.session ? session_disable(&options) : services_disable(&options);
+		return options.session ? login_session_disable(&options) : services_disable(&options);
 	case COMMAND_LIST:
 		return services_list(&options);
 	case COMMAND_ENVIRONMENT:
-		return session_environment(&options);
+		return login_session_environment(&options);
 	case COMMAND_PATHS:
 		return paths(&options);
 	case COMMAND_STATUS:

@@ -125,7 +125,7 @@ static const struct {
 START_TEST(sessions_are_decided)
 {
 	static const char *const groups[] = { "users", "mobile", NULL };
-	struct session_user user = { .uid = sessions[_i].uid, .name = "alice", .groups = groups };
+	struct login_user user = { .uid = sessions[_i].uid, .name = "alice", .groups = groups };
 	struct problems problems = { 0 };
 	static struct conf_files files;
 	const char *file;

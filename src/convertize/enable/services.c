@@ -13,7 +13,7 @@
 
 #include "common/os.h"
 #include "convertize/enable/own_files.h"
-#include "convertize/enable/session.h"
+#include "convertize/enable/login_session.h"
 #include "convertize/enable/unit_text.h"
 #include "convertize/options/conf.h"
 #include "convertize/run/launch.h"
@@ -559,6 +559,6 @@ int services_list(const struct options *options)
 		fprintf(stderr, "convertize: %d service%s run%s with the drop-in and without the library: see the journal for ld.so's "
 				"messages, and whether the sandbox hides the library or an EnvironmentFile= sets LD_PRELOAD\n",
 			wrong, wrong == 1 ? "" : "s", wrong == 1 ? "s" : "");
-	wrong += !session_list();
+	wrong += !login_session_list();
 	return fflush(stdout) == 0 && !wrong ? EXIT_SUCCESS : STATUS_FAILED;
 }

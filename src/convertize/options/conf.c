@@ -205,7 +205,7 @@ static bool is_in(const char *list, const char *name)
 	return false;
 }
 
-static bool is_meant(const struct conf *conf, const struct session_user *user)
+static bool is_meant(const struct conf *conf, const struct login_user *user)
 {
 	if (!conf->users && !conf->groups)
 		return user->uid != 0;
@@ -217,7 +217,7 @@ static bool is_meant(const struct conf *conf, const struct session_user *user)
 	return false;
 }
 
-bool conf_session(const struct conf_files *files, const struct session_user *user, const char **file)
+bool conf_session(const struct conf_files *files, const struct login_user *user, const char **file)
 {
 	*file = NULL;
 	for (size_t i = 0; i < files->count; i++) {

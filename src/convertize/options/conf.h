@@ -58,7 +58,7 @@ bool conf_load(struct conf_files *out, struct options *options, bool system_only
 bool conf_user_path(char path[static PATH_MAX]);
 
 /* The user of a session. */
-struct session_user {
+struct login_user {
 	uid_t uid;
 	const char *name;          /* NULL: unknown */
 	const char *const *groups; /* names, ending with NULL */
@@ -69,6 +69,6 @@ struct session_user {
  * @file: set to the file that decides; NULL: none does
  * The user's own file overrides the administrator's. That applies to the users and groups that it names, or to all users but root.
  */
-bool conf_session(const struct conf_files *files, const struct session_user *user, const char **file);
+bool conf_session(const struct conf_files *files, const struct login_user *user, const char **file);
 
 #endif

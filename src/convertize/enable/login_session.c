@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * session.c - converts login sessions by default
+ * login_session.c - converts login sessions by default
  *
  * convertize.conf says whether a user's sessions are converted. profile.d and systemd's environment generators take the variables from
  * "convertize environment". A session must start in any case: after a mistake "environment" prints no variable, its scripts throw the
@@ -9,7 +9,7 @@
  */
 #include "config.h"
 
-#include "convertize/enable/session.h"
+#include "convertize/enable/login_session.h"
 
 #include "convertize/enable/own_files.h"
 #include "convertize/enable/unit_text.h"
@@ -27,22 +27,22 @@
 #define ADDRESS_VARIABLE "CONVERT_ADDR"
 #define LIBRARY_NAME "libconvert.so"
 
-enum session_state {
-	SESSION_OFF,       /* no file wants it converted */
-	SESSION_DECLINED,  /* the user has set an empty CONVERT_ADDR */
-	SESSION_INHERITED, /* it is part of a converted session */
-	SESSION_ON,
-	SESSION_WRONG,     /* a file wants it converted, or is unreadable, and a mistake prevents that: it starts unconverted */
+enum login_session_state {
+	LOGIN_SESSION_OFF,       /* no file wants it converted */
+	LOGIN_SESSION_DECLINED,  /* the user has set an empty CONVERT_ADDR */
+	LOGIN_SESSION_INHERITED, /* it is part of a converted session */
+	LOGIN_SESSION_ON,
+	LOGIN_SESSION_WRONG,     /* a file wants it converted, or is unreadable, and a mistake prevents that: it starts unconverted */
 };
 
-struct session {
+struct login_session {
 	struct conf_files files;
 	const char *file; /* that decides; NULL: none */
 	struct library library;
 };
 
 /* Finds the user of this process. The names stay allocated. */
-static void find_user(struct session_user *user)
+static void find_user(struct login_user *user)
 {
 	static const char *names[GROUPS_MAX + 2];
 	static gid_t groups[GROUPS_MAX + 1];
@@ -88,41 +88,41 @@ static bool values_are_plain(const struct options *options)
  * Determines the state of a session; all commands use it. Names each mistake on standard error.
  * @next: judge the next login session, which doesn't inherit the variables of a converted session around this process
  */
-static enum session_state find_session(struct session *out, struct options *options, bool next)
+static enum login_session_state find_session(struct login_session *out, struct options *options, bool next)
 {
 	static char problem[LIBRARY_PROBLEM_MAX];
 	static struct settings settings;
 	const char *preloads = getenv("LD_PRELOAD"), *set;
-	struct session_user user;
+	struct login_user user;
 
 	memset(out, 0, sizeof(*out));
 	set = options_has(options, OPTION_CONVERTER) ? NULL : getenv(ADDRESS_VARIABLE);
 	if (set && *set && preloads && strstr(preloads, LIBRARY_NAME)) {
 		if (!next)
-			return SESSION_INHERITED;
+			return LOGIN_SESSION_INHERITED;
 		clear_variables(false);
 		set = NULL;
 	}
 	if (set && !*set)
-		return SESSION_DECLINED;
+		return LOGIN_SESSION_DECLINED;
 	if (!conf_load(&out->files, options, false))
-		return SESSION_WRONG;
+		return LOGIN_SESSION_WRONG;
 	find_user(&user);
 	if (!conf_session(&out->files, &user, &out->file))
-		return SESSION_OFF;
+		return LOGIN_SESSION_OFF;
 	if (set) {
 		fprintf(stderr, "convertize: %s converts sessions, and " ADDRESS_VARIABLE " is set to \"%.200s\" outside of it, so that they "
 				"stay as they are; unset it there, such as in /etc/environment\n",
 			out->file, set);
-		return SESSION_WRONG;
+		return LOGIN_SESSION_WRONG;
 	}
 	if (!launch_read_settings(&settings, options, true) || !values_are_plain(options))
-		return SESSION_WRONG;
+		return LOGIN_SESSION_WRONG;
 	options_find_library(options);
 	if (library_find(&out->library, options->library, problem))
-		return SESSION_ON;
+		return LOGIN_SESSION_ON;
 	fprintf(stderr, "convertize: %s\n", problem);
-	return SESSION_WRONG;
+	return LOGIN_SESSION_WRONG;
 }
 
 /* Prints a variable in double quotes, in which shells and systemd take the same escapes. */
@@ -134,14 +134,14 @@ static void print_variable(bool shell, const char *name, const char *value)
 	fputs("\"\n", stdout);
 }
 
-int session_environment(struct options *options)
+int login_session_environment(struct options *options)
 {
-	static struct session session;
-	enum session_state state = find_session(&session, options, false);
+	static struct login_session session;
+	enum login_session_state state = find_session(&session, options, false);
 	char *preload;
 
-	if (state != SESSION_ON)
-		return state == SESSION_WRONG ? STATUS_USAGE : EXIT_SUCCESS;
+	if (state != LOGIN_SESSION_ON)
+		return state == LOGIN_SESSION_WRONG ? STATUS_USAGE : EXIT_SUCCESS;
 	preload = wrapper_preloads_with(getenv("LD_PRELOAD"), library_preload(&session.library, &session.library.builds[0]));
 	if (!preload || !unit_value_is_plain(preload)) {
 		fputs("convertize: LD_PRELOAD has a control character; correct it\n", stderr);
@@ -158,27 +158,27 @@ int session_environment(struct options *options)
 	return fflush(stdout) == 0 ? EXIT_SUCCESS : STATUS_FAILED;
 }
 
-bool session_list(void)
+bool login_session_list(void)
 {
 	static struct options options = { .command = COMMAND_ENVIRONMENT };
-	static struct session session;
-	enum session_state state = find_session(&session, &options, true);
+	static struct login_session session;
+	enum login_session_state state = find_session(&session, &options, true);
 
 	switch (state) {
-	case SESSION_ON:
+	case LOGIN_SESSION_ON:
 		printf("Login sessions of this user are converted, by %s: %s.\n", session.file, getenv(ADDRESS_VARIABLE));
 		break;
-	case SESSION_WRONG:
+	case LOGIN_SESSION_WRONG:
 		printf("Login sessions of this user are not converted: see the reason on standard error.\n");
 		break;
-	case SESSION_DECLINED:
+	case LOGIN_SESSION_DECLINED:
 		printf("Login sessions with an empty " ADDRESS_VARIABLE ", as here, are not converted.\n");
 		break;
 	default:
 		printf("Login sessions of this user are not converted%s%s.\n", session.file ? ", by " : "",
 		       session.file ? session.file : "");
 	}
-	return state != SESSION_WRONG;
+	return state != LOGIN_SESSION_WRONG;
 }
 
 /* Can a line of the file contain the value as it is? A # after a blank would begin a comment. */
@@ -253,14 +253,14 @@ static bool find_file(char path[static PATH_MAX], const char *line)
 static int verify(bool on, bool quiet, const char *path)
 {
 	static struct options options = { .command = COMMAND_ENVIRONMENT };
-	static struct session session;
-	enum session_state state;
+	static struct login_session session;
+	enum login_session_state state;
 
 	clear_variables(true);
 	state = find_session(&session, &options, true);
-	if ((state == SESSION_ON) != on || state == SESSION_WRONG) {
+	if ((state == LOGIN_SESSION_ON) != on || state == LOGIN_SESSION_WRONG) {
 		fprintf(stderr, "convertize: %s is written, and sessions are %s all the same\n", path,
-			state == SESSION_ON ? "converted" : "not converted");
+			state == LOGIN_SESSION_ON ? "converted" : "not converted");
 		return STATUS_FAILED;
 	}
 	if (!quiet)
@@ -287,7 +287,7 @@ static int write_file(const struct options *options, const char *path, bool on)
 	return verify(on, options->quiet, path);
 }
 
-int session_enable(struct options *options)
+int login_session_enable(struct options *options)
 {
 	static char problem[LIBRARY_PROBLEM_MAX];
 	static struct settings settings;
@@ -312,10 +312,10 @@ int session_enable(struct options *options)
 	return status;
 }
 
-int session_disable(struct options *options)
+int login_session_disable(struct options *options)
 {
 	static struct conf_files files;
-	struct session_user user;
+	struct login_user user;
 	char path[PATH_MAX];
 	const char *file;
 
