@@ -15,7 +15,8 @@
 #include "config.h"
 
 #include "common/clock.h"
-#include "convertd/observe/monitor.h"
+#include "convertd/observe/converter_status.h"
+#include "observe/endpoint.h"
 #include "convertd/privilege/privilege.h"
 #include "convertd/policy/cookies.h"
 #include "convertd/process/systemd.h"
@@ -331,7 +332,7 @@ static bool start(struct convertd *convertd, size_t workers)
 	}
 	if (convertd->survivor_fd >= 0)
 		convertd->survivor = survivor_watch(convertd->base, convertd->survivor_fd);
-	convertd->monitor = monitor_create(convertd->base);
+	convertd->monitor = monitor_create(convertd->base, &converter_status, NULL);
 	if (!convertd->monitor) {
 		log_error("out of memory");
 		return false;
@@ -494,7 +495,7 @@ static int ask(const struct settings *settings)
 {
 	static const struct metrics_address usual = { .path = SETTINGS_STATUS_DEFAULT };
 
-	return ask_status(settings->metrics_count ? &settings->metrics[0] : &usual);
+	return endpoint_ask("convertd", settings->metrics_count ? &settings->metrics[0] : &usual);
 }
 
 /* Carries out another action of the command line than to run. Returns the exit status. */

@@ -10,16 +10,16 @@ libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access
 	src/convertd/config/effective_settings.c src/convertd/config/effective_settings.h src/convertd/net/sources.c \
 	src/convertd/privilege/sandbox.c src/convertd/privilege/privilege.h \
 	src/convertd/process/host_checks.c src/convertd/process/service.h src/common/netlink.c src/common/netlink.h \
-	src/convertd/observe/status.c src/convertd/observe/status_page.c src/convertd/observe/monitor.h src/convertd/process/warden_policy.c \
+	src/convertd/observe/converter_status.c src/convertd/observe/converter_status.h src/convertd/process/warden_policy.c \
 	src/convertd/process/warden.h
 
 libconvertd_la_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(MNL_CFLAGS) $(SODIUM_CFLAGS) $(SECCOMP_CFLAGS) $(QRENCODE_CFLAGS) -pthread
-libconvertd_la_LIBADD = libserve.la libcodec.la libcommon.la $(EVENT_LIBS) $(MNL_LIBS) $(SODIUM_LIBS) $(SECCOMP_LIBS) $(QRENCODE_LIBS) $(LIBM)
+libconvertd_la_LIBADD = libobserve.la libserve.la libcodec.la libcommon.la $(EVENT_LIBS) $(MNL_LIBS) $(SODIUM_LIBS) $(SECCOMP_LIBS) $(QRENCODE_LIBS) $(LIBM)
 
 sbin_PROGRAMS = convertd
 convertd_SOURCES = src/convertd/convertd.c src/convertd/process/converter.c src/convertd/process/converter.h \
 	src/convertd/process/blame.c src/convertd/net/downstream.c src/convertd/net/downstream.h \
-	src/convertd/observe/endpoint.c src/convertd/process/withholding.c src/convertd/observe/monitor.c \
+	src/convertd/process/withholding.c \
 	src/convertd/privilege/privileges.c src/convertd/process/service.c src/convertd/privilege/survivor.c \
 	src/convertd/process/warden.c src/convertd/process/warden_calls.c
 convertd_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(MNL_CFLAGS) $(NFTNL_CFLAGS) $(NFQUEUE_CFLAGS) $(CAP_NG_CFLAGS) $(MICROHTTPD_CFLAGS) -pthread

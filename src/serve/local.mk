@@ -25,3 +25,11 @@ endif
 libserve_la_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(MNL_CFLAGS) $(NFTNL_CFLAGS) $(NFQUEUE_CFLAGS) $(SODIUM_CFLAGS) -pthread
 libserve_la_LIBADD = libcodec.la libcommon.la $(EVENT_LIBS) $(MNL_LIBS) $(NFTNL_LIBS) $(NFQUEUE_LIBS) $(SODIUM_LIBS) $(LIBM)
 EXTRA_DIST += src/daemon/README.md src/hold/README.md src/relay/README.md src/serve/README.md
+
+# how a daemon tells its status
+noinst_LTLIBRARIES += libobserve.la
+libobserve_la_SOURCES = src/observe/endpoint.c src/observe/endpoint.h src/observe/monitor.c src/observe/monitor.h src/observe/status_page.c \
+	src/observe/status_write.c
+libobserve_la_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(MICROHTTPD_CFLAGS) -pthread
+libobserve_la_LIBADD = libserve.la $(MICROHTTPD_LIBS) $(LIBM)
+EXTRA_DIST += src/observe/README.md

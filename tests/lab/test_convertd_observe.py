@@ -543,6 +543,8 @@ def test_status():
             cells = Page(get(lab.converter, "/")[2]).cells
             equal(cells[cells.index("bytes from clients") + 1], "5 (0.0 kB)", "a row of the page")
             equal(ask(lab.converter, b"GET /healthz HTTP/1.0\r\n\r\n", path=path)[::2], (200, "ok\n"), "health")
+            tables = json.loads(get(lab.converter, "/status.json")[2])
+            equal((tables["Converter"]["state"], tables["Connections now"]["pending"]), ("serving", "0"), "the same as JSON")
         check(not os.path.exists(path), "the socket is left behind")
 
 

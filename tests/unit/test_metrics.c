@@ -4,7 +4,7 @@
 
 #include "convert/convert.h"
 #include "daemon/metrics.h"
-#include "convertd/observe/monitor.h"
+#include "convertd/observe/converter_status.h"
 
 #include "run.h"
 
@@ -24,7 +24,7 @@ static void forget(void)
 
 static struct status make_status(void)
 {
-	struct status status = { .listening = "[::]:1234", .now = 1000, .started = 900,
+	struct status status = { .program = &converter_status, .listening = "[::]:1234", .now = 1000, .started = 900,
 				 .configured = 950 };
 
 	metrics_add_up(&status.sum, &metrics);

@@ -14,7 +14,7 @@
 #include "convertd/config/effective_settings.h"
 #include "convertd/config/convertd_settings.h"
 #include "convertd/net/downstream.h"
-#include "convertd/observe/monitor.h"
+#include "observe/monitor.h"
 #include "convertd/policy/cookies.h"
 #include "convertd/policy/families.h"
 #include "convertd/privilege/privilege.h"

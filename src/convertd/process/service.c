@@ -22,7 +22,8 @@
 #include "convertd/config/convertd_settings.h"
 #include "convertd/config/effective_settings.h"
 #include "convertd/net/downstream.h"
-#include "convertd/observe/monitor.h"
+#include "convertd/observe/converter_status.h"
+#include "observe/endpoint.h"
 #include "convertd/policy/cookies.h"
 #include "convertd/process/converter.h"
 #include "convertd/process/systemd.h"
@@ -99,7 +100,7 @@ struct service *service_create(struct event_base *base, size_t workers,
 	service->converter.monitor = monitor;
 	service->plugs = converter_plugs(&service->converter);
 	service->shared.plugs = &service->plugs;
-	monitor_watch_demand(monitor, service->converter.demand);
+	converter_status_watch(service->converter.demand);
 	service->workers = workers_create(workers ? workers : workers_default(), &service->shared);
 	if (service->workers) {
 		service->withholding = withholding_create(service->workers, inherited->rules);
@@ -489,7 +490,7 @@ void service_destroy(struct service *service)
 	workers_destroy(service->workers);
 	hold_table_destroy(service->shared.withheld);
 	limits_destroy(service->shared.limits);
-	monitor_watch_demand(service->converter.monitor, NULL);
+	converter_status_watch(NULL);
 	demand_destroy(service->converter.demand);
 	far_clients_destroy(service->shared.far_clients);
 	effective_settings_unref(service->effective);

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * monitor.c - reports about the converter as a whole
+ * monitor.c - reports about a daemon as a whole
  *
  * Every HISTORY_SECONDS it copies all counters, and keeps the copies of the last hour, so that one question is enough
  * for a status with rates and for pictures of that hour. The answer adds the counters of its moment. The history takes
- * HISTORY_MAX copies of 1 kB, however busy the converter is.
+ * HISTORY_MAX copies of 1 kB, however busy the daemon is.
  */
 #include "config.h"
 
-#include "convertd/observe/monitor.h"
+#include "observe/monitor.h"
 
 #include "common/clock.h"
 #include "daemon/limits.h"
 #include "daemon/outcome.h"
+#include "observe/endpoint.h"
 
 #include <assert.h>
 #include <dirent.h>
@@ -35,7 +36,7 @@ struct shard {
 struct monitor {
 	struct event_base *base;
 	struct event *tick;
-	struct demand *demand;
+	void *own; /* for the program's functions */
 	struct shard *shards;
 	struct log_limit log_limits[OUTCOME_COUNT];
 	unsigned ticks;
@@ -136,12 +137,6 @@ static void read_status(const struct monitor *monitor, struct status *status)
 	status->now = time(NULL);
 	status->now_ms = clock_now_ms();
 	read_usage(&status->process);
-	if (monitor->demand)
-		demand_read(monitor->demand, &status->demand);
-	for (int i = 0; i < FAMILY_COUNT; i++) {
-		status->families[i].state = families_state((enum family)i);
-		status->families[i].routed = families_is_routed((enum family)i);
-	}
 	status->notice_count = notices_copy(status->notices);
 }
 
@@ -158,6 +153,7 @@ static const struct page {
 } pages[] = {
 	{ "/", "text/html; charset=utf-8", status_write_html, false },
 	{ "/status", "text/plain; charset=utf-8", status_write_text, false },
+	{ "/status.json", "application/json", status_write_json, false },
 	{ "/metrics", "text/plain; version=0.0.4; charset=utf-8", status_write_metrics, false },
 	{ "/healthz", "text/plain; charset=utf-8", write_health, true },
 };
@@ -203,14 +199,13 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	tell_left_out(monitor);
-	/* While no client comes, nothing else notices that cookies are no longer demanded. */
-	if (monitor->demand)
-		demand_in_force(monitor->demand);
+	if (monitor->facts.program->tick)
+		monitor->facts.program->tick(monitor->own);
 	if (++monitor->ticks % (HISTORY_SECONDS / TICK_SECONDS) == 0)
 		take_sample(monitor);
 }
 
-struct monitor *monitor_create(struct event_base *base)
+struct monitor *monitor_create(struct event_base *base, const struct status_program *program, void *own)
 {
 	static const struct timeval tick = { .tv_sec = TICK_SECONDS };
 	struct monitor *monitor = calloc(1, sizeof(*monitor));
@@ -218,6 +213,9 @@ struct monitor *monitor_create(struct event_base *base)
 	if (!monitor)
 		return NULL;
 	monitor->base = base;
+	monitor->own = own;
+	monitor->facts.program = program;
+	monitor->facts.own = own;
 	monitor->facts.started = time(NULL);
 	take_sample(monitor);
 	monitor->tick = event_new(base, -1, EV_PERSIST, on_tick, monitor);
@@ -327,11 +325,6 @@ void monitor_commit(struct monitor *monitor, const char *listening, size_t worke
 	monitor->facts.max_pending = limits->pending.total;
 	monitor->facts.max_memory = limits->memory.total;
 	monitor->facts.configured = time(NULL);
-}
-
-void monitor_watch_demand(struct monitor *monitor, struct demand *demand)
-{
-	monitor->demand = demand;
 }
 
 void monitor_count_reload(struct monitor *monitor, bool ok)

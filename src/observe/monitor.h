@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * monitor.h - reports about the converter as a whole: by HTTP, and by the log about lines that it has left out
+ * monitor.h - reports about a daemon as a whole: by HTTP, and by the log about lines that it has left out
  *
  * The main thread owns all of it, except the counters and limits that it hands out. monitor.c collects the facts,
- * status.c writes them as tables and metrics, status_page.c as a page, and endpoint.c speaks HTTP.
+ * status_write.c writes them as tables and metrics, status_page.c as a page, and endpoint.c speaks HTTP.
  */
-#ifndef CONVERTD_MONITOR_H
-#define CONVERTD_MONITOR_H
+#ifndef OBSERVE_MONITOR_H
+#define OBSERVE_MONITOR_H
 
+#include "common/problems.h"
+#include "daemon/limits.h"
 #include "daemon/listen_address.h"
 #include "daemon/log.h"
 #include "daemon/metrics.h"
-#include "convertd/policy/cookies.h"
-#include "convertd/policy/families.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,8 +23,13 @@
 struct event_base;
 struct monitor;
 
-/* Returns a monitor, which answers in @base's loop, or NULL without memory. */
-struct monitor *monitor_create(struct event_base *base);
+struct status_program;
+
+/*
+ * Returns a monitor, which answers in @base's loop, or NULL without memory.
+ * @program: what the daemon's status has of its own, a constant. @own: for its functions
+ */
+struct monitor *monitor_create(struct event_base *base, const struct status_program *program, void *own);
 
 /* Call it after all that counts in the monitor. Logs the number of lines left out. NULL is fine. */
 void monitor_destroy(struct monitor *monitor);
@@ -48,16 +53,13 @@ void monitor_abandon(struct monitor *monitor);
 void monitor_commit(struct monitor *monitor, const char *listening, size_t workers,
 		    const struct limits_settings *limits);
 
-/* Reports the state of @demand from now on, and checks it now and then; NULL: no longer. */
-void monitor_watch_demand(struct monitor *monitor, struct demand *demand);
-
 /* Counts a reload. @ok: its settings are in force */
 void monitor_count_reload(struct monitor *monitor, bool ok);
 
-/* Makes /healthz answer 503 from now on, so that balancers look for another converter. */
+/* Makes /healthz answer 503 from now on, so that balancers look for another one. */
 void monitor_set_draining(struct monitor *monitor);
 
-/* Stops listening and answering, so that the next convertd can listen. */
+/* Stops listening and answering, so that the next process can listen. */
 void monitor_close(struct monitor *monitor);
 
 /*
@@ -66,7 +68,7 @@ void monitor_close(struct monitor *monitor);
  */
 struct log_limit *monitor_log_limits(struct monitor *monitor);
 
-/* ----- the status, and how it is written (status.c, status_page.c; no I/O) ----- */
+/* ----- the status, and how it is written (status_write.c, status_page.c; no I/O) ----- */
 
 /* A copy of all counters. */
 struct sample {
@@ -86,6 +88,8 @@ struct resource_usage {
 };
 
 struct status {
+	const struct status_program *program;
+	const void *own; /* for its functions */
 	/* facts that change rarely: the monitor keeps them here */
 	time_t started, configured;
 	uint64_t reloads, reloads_failed;
@@ -101,74 +105,61 @@ struct status {
 	const struct sample *before; /* the counters about a minute ago, for rates; NULL: there are none yet */
 	const struct sample *history; /* @history_count samples, the oldest first; the monitor's */
 	size_t history_count;
-	struct demand_facts demand;
 	struct resource_usage process;
-	struct {
-		enum family_state state;
-		bool routed;
-	} families[FAMILY_COUNT];
 	size_t notice_count;
 	struct notice notices[NOTICES_MAX];
 };
 
-/* Writes a line like "convertd 0.1.0: serving", and tables of figures with names. */
+/* Writes a line like "convertd 0.1.0: serving", and tables of figures with names; the same as JSON. */
 void status_write_text(FILE *out, const struct status *status);
+void status_write_json(FILE *out, const struct status *status);
 
 /* How a format lays tables out. */
 struct status_layout {
 	void (*heading)(FILE *out, const char *text, bool first);
-	void (*row)(FILE *out, const char *name, const char *value);
+	void (*row)(FILE *out, const char *name, const char *value, bool first);
 	void (*end)(FILE *out);
 };
 
 void status_write_tables(FILE *out, const struct status *status, const struct status_layout *layout);
 
-/* Returns "servers answer", or why they don't. */
-const char *status_family_text(const struct status *status, enum family family);
+/* What writes tables: rows go below the latest heading. */
+struct status_sink {
+	FILE *out;
+	const struct status_layout *layout;
+	bool started, has_row;
+};
+
+void status_heading(struct status_sink *sink, const char *text);
+void status_row(struct status_sink *sink, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Writes a row like "7 of 100", or "7" if @limit is 0 or UINT64_MAX. */
+void status_row_of(struct status_sink *sink, const char *name, uint64_t value, uint64_t limit);
+
+/* Writes a table of the fates of SYNs, if there were any. */
+void status_tell_syns(struct status_sink *sink, const struct status *status);
+
+/* What a daemon's status has of its own. Functions may be NULL. */
+struct status_program {
+	const char *name, *title; /* "convertd", "Converter" */
+	struct {
+		const char *row, *figure; /* "errors sent", "errors a second": what an operator watches beside new connections */
+		unsigned metric, count; /* the counters that add up to it */
+	} failures;
+	void (*tick)(void *own); /* now and then */
+	void (*write_marks)(FILE *out, const struct status *status); /* <span>s of the page's head */
+	void (*tell_now)(struct status_sink *sink, const struct status *status); /* rows about the connections now */
+	void (*tell_tables)(struct status_sink *sink, const struct status *status); /* tables behind that of the ends */
+	void (*write_metrics)(FILE *out, const struct status *status);
+};
+
+/* Writes a metric without labels. @name: without the program's name and "_" in front */
+void status_write_value(FILE *out, const struct status *status, const char *name, const char *type, const char *help, double value);
 
 /* Writes the same as an HTML page, with pictures of the last hour: one file without scripts, light or dark as the browser is. */
 void status_write_html(FILE *out, const struct status *status);
 
 /* Writes all metrics for Prometheus: those of metrics_write(), and those that aren't counters of sessions. */
 void status_write_metrics(FILE *out, const struct status *status);
-
-/* ----- answers HTTP requests about the converter, without delaying the converter (endpoint.c) ----- */
-
-struct endpoint;
-
-/* The most descriptors that an endpoint uses. */
-#define ENDPOINT_FILES_MAX 20
-
-struct endpoint_answer {
-	unsigned status;   /* the HTTP status code */
-	const char *type;  /* the Content-Type, a constant */
-	char *body;        /* from malloc(); the endpoint frees it */
-	size_t len;        /* of the body, in bytes */
-};
-
-/* Fills the answer to GET @path. Returns false if there is no such page. */
-typedef bool endpoint_answer_fn(void *arg, const char *path, struct endpoint_answer *answer);
-
-/*
- * endpoint_create() - listen at @where, and answer from now on
- * @answer: called with @arg for each request
- * Returns the endpoint, for endpoint_destroy(), or NULL after adding the error to @problems.
- */
-struct endpoint *endpoint_create(struct event_base *base, const struct metrics_address *where,
-				 endpoint_answer_fn *answer, void *arg, struct problems *problems);
-
-/* Returns the address at which the endpoint listens. */
-const struct metrics_address *endpoint_address(const struct endpoint *endpoint);
-
-/* Ends all connections and stops listening. NULL is fine. */
-void endpoint_destroy(struct endpoint *endpoint);
-
-/* ----- "convertd status": asks the running converter for its status and prints it ----- */
-
-/*
- * ask_status() - print the status of the converter whose --metrics address is @where
- * Returns the exit status: EXIT_FAILURE after saying why on standard error.
- */
-int ask_status(const struct metrics_address *where);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * endpoint.c - answers HTTP requests about the converter, without delaying the converter
+ * endpoint.c - answers HTTP requests about a daemon, without delaying the daemon
  *
  * The problem: HTTP clients that are slow, many or hostile must neither stop the main thread nor keep the operator's
  * own requests from being answered.
@@ -18,7 +18,7 @@
  */
 #include "config.h"
 
-#include "convertd/observe/monitor.h"
+#include "observe/endpoint.h"
 
 #include "common/problems.h"
 #include "common/clock.h"
@@ -166,7 +166,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
 	}
 	if (!endpoint->answer(endpoint->arg, url, &answer))
 		make_refusal(&answer, MHD_HTTP_NOT_FOUND,
-			     "there are /, /status, /metrics and /healthz\n");
+			     "there are /, /status, /status.json, /metrics and /healthz\n");
 	return send_answer(connection, &answer);
 }
 
@@ -327,8 +327,7 @@ static const char *explain(const struct metrics_address *where, int error)
 	if (error == ENOENT)
 		return "there is no such directory; make it, or leave this out";
 	if (error == EACCES && where->path[0])
-		return "Permission denied: convertd's user can't make files in that directory; chown it to "
-		       "that user";
+		return "Permission denied: this process's user can't make files in that directory; chown it to that user";
 	return strerror(error);
 }
 
@@ -388,8 +387,7 @@ struct endpoint *endpoint_create(struct event_base *base, const struct metrics_a
 	(void)answer;
 	(void)arg;
 	tell_problem(problems, where,
-		     "this convertd was built without libmicrohttpd; build it with, or leave "
-		     "--metrics out");
+		     "this program was built without libmicrohttpd; build it with, or leave --metrics out");
 	return NULL;
 }
 
@@ -407,10 +405,10 @@ const struct metrics_address *endpoint_address(const struct endpoint *endpoint)
 #endif
 
 /*
- * "convertd status": asks the running converter for its status and prints it
+ * "convertd status": asks the running daemon for its status and prints it
  *
  * It sends one request of HTTP/1.0, whose answer ends with the connection, so that we have to understand only the
- * status line and the empty line. The process at that address may not be a converter, so the answer is read up to a
+ * status line and the empty line. The process at that address may not be a daemon of ours, so the answer is read up to a
  * limit, and printed without control characters.
  */
 
@@ -448,7 +446,7 @@ static int open_connection(const struct metrics_address *where)
 /* Sends the request and reads the answer to its end. Returns the number of its bytes, or -errno. */
 static ssize_t exchange(int fd, char answer[static ANSWER_MAX + 1])
 {
-	static const char request[] = "GET /status HTTP/1.0\r\nHost: convertd\r\n\r\n";
+	static const char request[] = "GET /status HTTP/1.0\r\nHost: localhost\r\n\r\n";
 	size_t len = 0;
 	ssize_t n;
 
@@ -479,7 +477,7 @@ static void print_body(const char *body)
 		putchar((*body >= ' ' && *body < 127) || *body == '\n' ? *body : '?');
 }
 
-int ask_status(const struct metrics_address *where)
+int endpoint_ask(const char *program, const struct metrics_address *where)
 {
 	char *answer = malloc(ANSWER_MAX + 1), name[METRICS_ADDRESS_STRLEN];
 	int fd = answer ? open_connection(where) : -ENOMEM;
@@ -493,10 +491,10 @@ int ask_status(const struct metrics_address *where)
 		print_body(body);
 	else if (len < 0)
 		fprintf(stderr,
-			"convertd: status: %s: %s; is convertd running, with --metrics %s?\n", name,
-			strerror((int)-len), name);
+			"%s: status: %s: %s; is %s running, with --metrics %s?\n", program, name,
+			strerror((int)-len), program, name);
 	else
-		fprintf(stderr, "convertd: status: %s: no convertd answers there\n", name);
+		fprintf(stderr, "%s: status: %s: no %s answers there\n", program, name, program);
 	free(answer);
 	return body && fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

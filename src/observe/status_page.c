@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * status_page.c - writes the status of the converter as an HTML page with pictures of the last hour (no I/O)
+ * status_page.c - writes the status of a daemon as an HTML page with pictures of the last hour (no I/O)
  *
  * The page is one answer and needs no script: we draw the pictures as SVG, a column's <title> tells its figures where
  * the pointer rests, and the browser asks again every ten seconds. The answer forbids it everything else (endpoint.c).
@@ -11,7 +11,7 @@
  */
 #include "config.h"
 
-#include "convertd/observe/monitor.h"
+#include "observe/monitor.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -71,11 +71,6 @@ static double pending(const struct sample *from, const struct sample *to)
 static double accepted(const struct sample *from, const struct sample *to)
 {
 	return per_second(from, to, METRIC_ACCEPTED, 1);
-}
-
-static double errors(const struct sample *from, const struct sample *to)
-{
-	return per_second(from, to, METRIC_ERRORS, METRICS_ERRORS);
 }
 
 static double to_clients(const struct sample *from, const struct sample *to)
@@ -143,7 +138,7 @@ static void write_time(char text[static VALUE_TEXT_MAX], double us)
 static const struct picture {
 	const char *title;
 	struct {
-		const char *name;
+		const char *name; /* NULL: the failures of the daemon */
 		double (*value)(const struct sample *from, const struct sample *to);
 	} figures[FIGURES];
 	void (*write)(char text[static VALUE_TEXT_MAX], double value);
@@ -151,7 +146,7 @@ static const struct picture {
 	double top;    /* the least value at the upper edge */
 } pictures[] = {
 	{ "Connections", { { "open", open_connections }, { "pending", pending } }, write_number, 0, 4 },
-	{ "New connections", { { "a second", accepted }, { "errors a second", errors } }, write_number, 0, 1 },
+	{ "New connections", { { "a second", accepted }, { NULL, NULL } }, write_number, 0, 1 },
 	{ "Traffic", { { "to clients", to_clients }, { "from clients", from_clients } }, write_bits, 0, 1e6 },
 	{ "Servers answer within", { { "half of them", answer_median }, { "99 % of them", answer_slowest } },
 	  write_time, 500, 1e5 },
@@ -172,15 +167,27 @@ struct curve {
 	size_t count;
 };
 
-static void read_curve(struct curve *curve, const struct status *status,
-		       double (*value)(const struct sample *from, const struct sample *to))
+static double value_of(const struct picture *picture, unsigned figure, const struct status *status, const struct sample *from,
+		       const struct sample *to)
+{
+	if (picture->figures[figure].value)
+		return picture->figures[figure].value(from, to);
+	return per_second(from, to, status->program->failures.metric, status->program->failures.count);
+}
+
+static const char *name_of(const struct picture *picture, unsigned figure, const struct status *status)
+{
+	return picture->figures[figure].name ? picture->figures[figure].name : status->program->failures.figure;
+}
+
+static void read_curve(struct curve *curve, const struct status *status, const struct picture *picture, unsigned figure)
 {
 	const struct sample now = { status->sum, status->now_ms };
 
 	curve->count = 0;
-	curve->now = curve->peak = status->before ? value(status->before, &now) : NAN;
+	curve->now = curve->peak = status->before ? value_of(picture, figure, status, status->before, &now) : NAN;
 	for (size_t i = 1; i < status->history_count; i++) {
-		double added = value(&status->history[i - 1], &status->history[i]);
+		double added = value_of(picture, figure, status, &status->history[i - 1], &status->history[i]);
 
 		curve->values[curve->count++] = added;
 		curve->peak = fmax(curve->peak, added);
@@ -254,7 +261,7 @@ static void write_columns(FILE *out, const struct status *status, const struct p
 		for (unsigned f = 0; f < FIGURES; f++)
 			write_value(picture, values[f], curves[f].values[i]);
 		fprintf(out, "<rect x=\"%.0f\"><title>%s UTC\n%s: %s\n%s: %s</title></rect>", left_edge(&curves[0], i), text,
-			picture->figures[0].name, values[0], picture->figures[1].name, values[1]);
+			name_of(picture, 0, status), values[0], name_of(picture, 1, status), values[1]);
 	}
 }
 
@@ -266,11 +273,11 @@ static void write_picture(FILE *out, const struct status *status, const struct p
 
 	fprintf(out, "<section><h2>%s</h2><p class=\"figures\">", picture->title);
 	for (unsigned f = 0; f < FIGURES; f++) {
-		read_curve(&curves[f], status, picture->figures[f].value);
+		read_curve(&curves[f], status, picture, f);
 		top = fmax(top, curves[f].peak);
 		write_value(picture, text, curves[f].now);
 		write_value(picture, peak, curves[f].peak);
-		fprintf(out, "<span class=\"f%u\"><b>%s</b> %s <small>peak %s</small></span>", f, text, picture->figures[f].name, peak);
+		fprintf(out, "<span class=\"f%u\"><b>%s</b> %s <small>peak %s</small></span>", f, text, name_of(picture, f, status), peak);
 	}
 	top = round_up(top);
 	write_value(picture, text, picture->bottom);
@@ -357,8 +364,9 @@ static void html_heading(FILE *out, const char *text, bool first)
 	fputs("</h2>\n<table>\n", out);
 }
 
-static void html_row(FILE *out, const char *name, const char *value)
+static void html_row(FILE *out, const char *name, const char *value, bool first)
 {
+	(void)first;
 	fputs("<tr><th scope=\"row\">", out);
 	html_text(out, name);
 	fputs("</th><td>", out);
@@ -374,7 +382,7 @@ static void html_end(FILE *out)
 static const char head[] =
 	"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
 	"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-	"<meta http-equiv=\"refresh\" content=\"10\">\n<title>convertd</title>\n<style>\n"
+	"<meta http-equiv=\"refresh\" content=\"10\">\n<style>\n"
 	":root { color-scheme: light dark; --page: #f3f6fa; --card: #fff; --text: #1b2733; --dim: #54616e;\n"
 	"  --rule: #dce3ea; --f0: #1769aa; --f1: #c2601f; --good: #1f7a43; --bad: #b3372b }\n"
 	"@media (prefers-color-scheme: dark) { :root { --page: #0d1117; --card: #161d26; --text: #e3eaf1;\n"
@@ -404,18 +412,14 @@ static const char head[] =
 	".bars th { width: auto; overflow-wrap: break-word } .bars td { width: 1%; text-align: right; padding-left: 1em; white-space: nowrap }\n"
 	".bars td:last-child { width: 33% } .bars svg { width: 100%; height: .7em } .bars rect { fill: var(--f0) }\n"
 	"footer { margin: 1rem 0 } a { color: var(--f0) }\n"
-	"</style>\n</head>\n<body>\n";
+	"</style>\n";
 
 static void write_header(FILE *out, const struct status *status)
 {
-	fprintf(out, "<header><h1>convertd %s: %s</h1>\n", PACKAGE_VERSION, status->draining ? "draining" : "serving");
-	for (int i = 0; i < FAMILY_COUNT; i++) {
-		const char *mark = status->families[i].state == FAMILY_WORKS ? "good" :
-				   status->families[i].state == FAMILY_SILENT ? "bad" : "";
-
-		fprintf(out, "<span class=\"%s\">%s: %s</span>\n", status->families[i].routed ? mark : "",
-			families_name((enum family)i), status_family_text(status, (enum family)i));
-	}
+	fprintf(out, "<title>%s</title>\n</head>\n<body>\n<header><h1>%s %s: %s</h1>\n", status->program->name,
+		status->program->name, PACKAGE_VERSION, status->draining ? "draining" : "serving");
+	if (status->program->write_marks)
+		status->program->write_marks(out, status);
 	if (status->notice_count)
 		fprintf(out, "<span class=\"bad\">warnings and errors: %zu, at the end of the page</span>\n", status->notice_count);
 	fputs("</header>\n", out);
