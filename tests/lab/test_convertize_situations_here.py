@@ -140,6 +140,9 @@ def test_library_that_no_loader_takes():
             wrapper = ["unshare", "--mount", "sh", "-c", copy % (options, count), "sh", place, lab.build.shim]
             fact = blames(lab, cause, "--library", place + "/libconvert.so", name="library", wrapper=wrapper)
             check(fact["remedy"].startswith("install it again"), fact)
+        said = lab.client.run([lab.build.program("convertize"), "check", "--json", "--converter", lab.converter.addr4],
+                              env={"CONVERT_BESIDE_VPN": "1", "CONVERT_CACHE": "none", "LD_PRELOAD": "/nonexistent.so"}, check=False)
+        equal(said.returncode, OK, "another library that isn't there: " + said.stdout)
 
 
 def test_rules_that_exclude_everything():
@@ -148,6 +151,9 @@ def test_rules_that_exclude_everything():
         blames(lab, "CONVERT_BYPASS excludes all destinations", "--bypass", "::/0", name="bypass")
         blames(lab, "all destinations with IPv4 addresses", "--bypass", "0.0.0.0/0", name="bypass", status=DEGRADED)
         equal(Report(lab, "--bypass", ":443,10.0.0.0/8,[::/0]:80").status, OK, "rules that leave something")
+        lab.client.ip("mptcp endpoint flush")
+        fact = blames(lab, "CONVERT_PATHS allows no network", "--paths", "wifi=never,lte=never", name="network.interfaces")
+        check("--paths" in fact["remedy"], fact)
 
 
 def test_programs_in_sandboxes():

@@ -106,20 +106,21 @@ static void report_library(struct report *report, const struct library *library)
 /* Does the loader load the library? Only the loader knows. Else writes the reason. Returns true if it is for another machine. */
 static bool loads_library(const struct library_build *library, char problem[static LIBRARY_PROBLEM_MAX])
 {
-	static const char start[] = "ERROR: ld.so: ", reason[] = "cannot be preloaded (";
-	char variable[sizeof("LD_PRELOAD=") + PATH_MAX];
+	char variable[sizeof("LD_PRELOAD=") + PATH_MAX], start[PATH_MAX + 64];
 	const char *const argv[] = { "env", variable, "true", NULL }, *found;
 	struct child_output said;
 	struct elf_facts own;
 
 	snprintf(variable, sizeof(variable), "LD_PRELOAD=%s", library->path);
+	/* env(1) itself may complain of another library, which is preloaded here */
+	snprintf(start, sizeof(start), "object '%s' from LD_PRELOAD cannot be preloaded (", library->path);
 	if (program_read_elf(&own, "/proc/self/exe") < 0 || !elf_same_machine(&own, &library->elf) ||
 	    child_run(argv, CHILD_TIMEOUT_MS, &said) < 0)
 		return true;
-	found = strncmp(said.messages, start, strlen(start)) == 0 ? strstr(said.messages, reason) : NULL;
+	found = strstr(said.messages, start);
 	problem[0] = '\0';
 	if (found)
-		snprintf(problem, LIBRARY_PROBLEM_MAX, "%.*s", (int)strcspn(found + strlen(reason), "\n)"), found + strlen(reason));
+		snprintf(problem, LIBRARY_PROBLEM_MAX, "%.*s", (int)strcspn(found + strlen(start), "\n)"), found + strlen(start));
 	else if (WIFSIGNALED(said.status))
 		snprintf(problem, LIBRARY_PROBLEM_MAX, "programs crash with it");
 	free(said.text);

@@ -134,6 +134,15 @@ const struct host_network *check_network_of(const struct check_networks *network
 
 /* --- addresses --- */
 
+/* Does the user exclude a network that is there? */
+static bool allows_none(const struct check_networks *networks)
+{
+	for (size_t i = 0; i < networks->count; i++)
+		if (networks->list[i].verdict == HOST_NEVER || networks->list[i].verdict == HOST_NOT_NAMED)
+			return true;
+	return false;
+}
+
 static void report_addresses(struct report *report, const struct check_networks *networks)
 {
 	static const enum fact_status statuses[] = { FACT_FAIL, FACT_NOTE, FACT_OK };
@@ -160,6 +169,12 @@ static void report_addresses(struct report *report, const struct check_networks 
 		}
 	}
 	fclose(stream);
+	if (!count && allows_none(networks)) {
+		fact = report_fact(report, FACT_FAIL, "network.interfaces", NULL, "CONVERT_PATHS allows no network");
+		fact_remedy(fact, REMEDY_ALLOW_NETWORK);
+		free(list);
+		return;
+	}
 	fact = report_fact(report, statuses[count < 2 ? count : 2], "network.interfaces", NULL,
 			   "%zu network%s%s", count, count == 1 ? "" : "s", list ? list : "");
 	if (count < 2 && !networks->vpn)

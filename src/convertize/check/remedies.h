@@ -17,6 +17,7 @@
 #define REMEDY_ALLOW_NETLINK "let the security policy allow sockets of AF_NETLINK"
 #define REMEDY_LIBRARY "install it again, where files may be executed, and for this system's C library"
 #define REMEDY_BYPASS "leave that rule out of --bypass (CONVERT_BYPASS)"
+#define REMEDY_ALLOW_NETWORK "allow one in --paths (CONVERT_PATHS), or in /etc/convertize.conf"
 #define REMEDY_FIRST_NETWORK "connect this machine to a network"
 #define REMEDY_SECOND_NETWORK "connect this machine to a second network, for a second path"
 #define REMEDY_BESIDE_VPN "give --beside-vpn (CONVERT_BESIDE_VPN=1), if connections may leave it"
