@@ -36,6 +36,7 @@ void dial_note(const struct dial *dial)
 		.cookie = dial->ops->cookie ? dial->ops->cookie(dial) : 0,
 		.server = dial->server,
 		.converter = attempt->addr,
+		.client = dial->client,
 		.flags = (attempt->syn_data ? NOTE_SYN_DATA : 0) | (dial->early_len ? NOTE_EARLY_DATA : 0) |
 			 (attempt->ask_silent ? NOTE_SILENT : 0) | (dial->start.placed ? NOTE_PLACED : 0) | (dial->start.moves ? NOTE_MOVED : 0) |
 			 (dial->start.placed && host_preferences(dial_host.settings)->count ? NOTE_ORDERED : 0),

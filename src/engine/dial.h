@@ -63,6 +63,7 @@ struct dial {
 	/* set once by the front end */
 	union sockaddr_ip server;
 	int64_t started;         /* CLOCK_MONOTONIC in ns */
+	union sockaddr_ip client; /* whose connection it is, for the note; AF_UNSPEC: this process's or the traced program's own */
 	/* set by the front end before each call */
 	bool mptcp;              /* the socket is a Multipath TCP one */
 	bool wrote;              /* the program has sent bytes of which there is no copy, so we can't ask anybody else */

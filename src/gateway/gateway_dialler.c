@@ -174,6 +174,7 @@ static int begin(struct serve_context *context, const struct serve_plan *plan, s
 	connection->socket = (struct gateway_socket){ .fd = -1, .mark = gateway_own_mark(settings) };
 	connection->dial.ops = &gateway_operations;
 	connection->dial.server = *plan->server;
+	connection->dial.client = *plan->client;
 	connection->dial.started = clock_ns();
 	path_start_init(&connection->dial.start, true, &in6addr_any);
 	connection->reason = obstacle(settings, plan->server);

@@ -143,6 +143,11 @@ static bool probe(struct dial *dial, int seconds)
 	return kernel_probe(socket->fd, &socket->keepalive, seconds);
 }
 
+static uint64_t get_cookie(const struct dial *dial)
+{
+	return kernel_cookie(socket_of(dial)->fd);
+}
+
 static void wake(struct dial *dial, int64_t at)
 {
 	socket_of(dial)->wake_at = at;
@@ -167,6 +172,7 @@ const struct dial_ops gateway_operations = {
 	.peek = peek,
 	.take = take,
 	.probe = probe,
+	.cookie = get_cookie,
 	.watch = unneeded,
 	.wake = wake,
 	.disconnect = disconnect,

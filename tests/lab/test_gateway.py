@@ -3,6 +3,7 @@
 """test_gateway.py - convertgw: stock clients on the LAN behind it, whose connections are converted, refused or routed"""
 import contextlib
 import errno
+import json
 import os
 import pwd
 import re
@@ -89,6 +90,17 @@ def test_a_silent_server():
             sock.close()
             check(not any(p.synack or p.rst for p in lan.packets() if p.sport == 80), "an answer")
             equal(len({p.sport for p in core.packets() if p.syn}), 1, "connections to the server\n" + process.log_text())
+
+
+def test_status():
+    """"convertize status" shows whose connections the gateway has: the LAN client, the server, the converter."""
+    with gateway_lab() as lab, gateway(lab) as (phone, process), listening(lab.server, lab.server.addr4) as listener:
+        lab.convertd()
+        with pair(phone, lab.server, lab.server.addr4, listener) as (client, _, _):
+            said = lab.client.run([lab.build.program("convertize"), "--config", "none", "--converter", lab.converter.addr4, "status", "--json"],
+                                  env={"CONVERT_CACHE": os.path.join(lab.directory, "gateway-cache")}).stdout
+            equal([(c["program"], c["client"], c["server"], c["converter"]) for c in json.loads(said)["connections"]],
+                  [("convertgw", "%s:%d" % client.getsockname(), "%s:%d" % (lab.server.addr4, PORT), lab.converter.addr4 + ":1234")], said)
 
 
 def test_data_in_the_syn():
