@@ -11,7 +11,8 @@
  *     43  convertgw          it came out as it was, or never went in: the mark is removed, and it is routed
  *
  * A SYN that the server has answered doesn't come out. The gateway sends it anew from a raw socket with both bits (gateway_rights.c), a
- * policy rule routes it to "lo", and there TPROXY hands it to the listener. Why not in "prerouting", as other gateways do it:
+ * policy rule routes it to "lo" (gateway_policies.c), and there TPROXY hands it to the listener. Other gateways do all that to the SYN from
+ * the LAN, in "prerouting". But:
  *
  *     - Firewalls drop new connections in "input" unless they come from "lo".
  *     - With br_netfilter (Docker, Kubernetes), chains see a bridge's packet before the bridge does, and the socket that TPROXY has assigned
@@ -20,9 +21,6 @@
  *
  * Later packets of a converted connection find the gateway's transparent socket, and get the low bit in "prerouting". Those of this host's
  * programs are recognised by a bit of the conntrack mark in "output", since no socket can be looked up there.
- *
- * The policy rules name the interface and both bits: so they match no reverse lookup of a source address, which the kernel makes with the
- * packet's mark (src_valid_mark, which WireGuard's tools set; firewalld's rpfilter), nor the lookup of an answer (tcp_fwmark_accept).
  *
  * The tables belong to sockets of this process (flags owner): no other program changes them, "nft flush ruleset" included, and the kernel
  * removes them when the process ends or is killed. So they also tell that there is a gateway on this host. The policy rules and the route,
@@ -35,12 +33,9 @@
 
 #include "gateway/gateway_rules.h"
 
-#include "common/netlink.h"
 #include "daemon/log.h"
 
 #include <errno.h>
-#include <linux/fib_rules.h>
-#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <nftables/libnftables.h>
 #include <stdarg.h>
@@ -52,12 +47,6 @@
 #define TABLE_REQUIRE "convertgw_require"
 /* Removes that table, if it is there: a killed process may have left it. */
 #define NO_REQUIREMENTS "table inet " TABLE_REQUIRE "\ndelete table inet " TABLE_REQUIRE "\n"
-
-/* The protocol number of our policy rules and routes, by which we find what a killed process has left. */
-#define PROTOCOL_OURS 89
-#define RULE_PRIORITY 90 /* before those of all other programs, behind the table "local" */
-#define FOUND_MAX 32     /* policy rules that are removed at a time */
-#define LISTED_MAX 512   /* bytes of a policy rule as the kernel lists it */
 
 /* Private networks, and networks of providers: RFC 1918, 6598, 3927, 4193. They are routed unless a rule names them. */
 #define PRIVATE_V4 "10.0.0.0/8, 100.64.0.0/10, 169.254.0.0/16, 172.16.0.0/12, 192.168.0.0/16"
@@ -194,8 +183,8 @@ static void put_host(FILE *out, const struct gateway_settings *settings, uint32_
  * The third ACK belongs to a request socket, which "socket transparent 1" matches and "socket wildcard 0" doesn't. A listener of another
  * program, which is transparent as well, has nothing to do with connections that are routed.
  *
- * A SYN that was sent again belongs to its socket. A new one may reuse the ports of a socket in TIME_WAIT, which the kernel would find before
- * it forwards the SYN, and drop it. So it is withheld here. If it comes out of the queue, TPROXY removes that socket, and the kernel drops
+ * A SYN that was sent again belongs to its socket. A new one may reuse the ports of a socket in TIME_WAIT, which the kernel would find
+ * before it forwards the SYN, and drop it. So it is withheld here. If it comes out of the queue, TPROXY removes that socket, and the kernel drops
  * this SYN, but not the next one, which the client sends a second later.
  */
 static void put_arrivals(FILE *out, const struct gateway_settings *settings, uint32_t mark, uint32_t both)
@@ -207,7 +196,8 @@ static void put_arrivals(FILE *out, const struct gateway_settings *settings, uin
 	fputs(" chain arrive {\n  type filter hook prerouting priority 40; policy accept;\n", out);
 	for (size_t i = 0; i < 2; i++)
 		fprintf(out, "  iifname \"lo\" " SYN "meta mark & 0x%x == 0x%x tcp urgptr != 0 meta nfproto %s tproxy %s to %s:%u "
-			     "meta mark set meta mark & 0x%x accept\n", both, both, ways[i].protocol, ways[i].family, ways[i].to, settings->port, ~both);
+			     "meta mark set meta mark & 0x%x accept\n",
+			both, both, ways[i].protocol, ways[i].family, ways[i].to, settings->port, ~both);
 	if (settings->lan_count) {
 		fputs("  ", out);
 		put_interfaces(out, settings);
@@ -218,8 +208,8 @@ static void put_arrivals(FILE *out, const struct gateway_settings *settings, uin
 		     "  socket transparent 1 meta mark set meta mark | 0x%x\n }\n", mark);
 	fputs(" chain route_early {\n  type filter hook prerouting priority 43; policy accept;\n", out);
 	for (size_t i = 0; i < 2; i++)
-		fprintf(out, "  " SYN "meta mark & 0x%x == 0x%x ct state new meta nfproto %s tproxy %s to %s:%u meta mark set meta mark & 0x%x\n", both,
-			mark, ways[i].protocol, ways[i].family, ways[i].to, settings->port, ~mark);
+		fprintf(out, "  " SYN "meta mark & 0x%x == 0x%x ct state new meta nfproto %s tproxy %s to %s:%u "
+			     "meta mark set meta mark & 0x%x\n", both, mark, ways[i].protocol, ways[i].family, ways[i].to, settings->port, ~mark);
 	fputs(" }\n", out);
 }
 
@@ -234,8 +224,8 @@ static void put_no_nat(FILE *out, uint32_t both)
 		fprintf(out, " chain no_%s {\n  type nat hook %s priority %s; policy accept;\n", chains[i].statement, chains[i].hook,
 			chains[i].priority);
 		for (size_t v6 = 0; v6 < 2; v6++)
-			fprintf(out, "  oifname \"lo\" meta mark & 0x%x == 0x%x %s ip%s to ip%s %s\n", both, both, chains[i].statement, v6 ? "6" : "",
-				v6 ? "6" : "", chains[i].field);
+			fprintf(out, "  oifname \"lo\" meta mark & 0x%x == 0x%x %s ip%s to ip%s %s\n", both, both, chains[i].statement,
+				v6 ? "6" : "", v6 ? "6" : "", chains[i].field);
 		fputs(" }\n", out);
 	}
 }
@@ -323,167 +313,9 @@ static bool run(struct nft_ctx *nft, const char *text, struct problems *problems
 	if (strstr(first, "Operation not permitted"))
 		problems_add(problems, &nowhere, "nftables: %s; start it as root or with CAP_NET_ADMIN", first);
 	else
-		problems_add(problems, &nowhere, "nftables: %s; the kernel needs CONFIG_NFT_TPROXY, NFT_SOCKET, NFT_CT, NFT_NAT and "
-			     "NFT_REJECT",
-			     first);
+		problems_add(problems, &nowhere, "nftables: %s; the kernel has to be Linux 5.12 or newer, with CONFIG_NF_TABLES_INET, NFT_TPROXY, "
+			     "NFT_SOCKET, NFT_CT, NFT_NAT and NFT_REJECT", first);
 	return false;
-}
-
-/* ----- the policy rule and the route ----- */
-
-static struct nlmsghdr *begin_request(struct netlink *netlink, uint16_t type, uint16_t flags)
-{
-	struct nlmsghdr *request = mnl_nlmsg_put_header(netlink->buf);
-
-	request->nlmsg_type = type;
-	request->nlmsg_flags = (uint16_t)(NLM_F_REQUEST | NLM_F_ACK | flags);
-	return request;
-}
-
-static int put_route(struct netlink *netlink, uint8_t family, unsigned table, uint16_t type, uint16_t flags)
-{
-	struct nlmsghdr *request = begin_request(netlink, type, flags);
-	struct rtmsg *route = mnl_nlmsg_put_extra_header(request, sizeof(*route));
-
-	route->rtm_family = family;
-	route->rtm_protocol = PROTOCOL_OURS;
-	route->rtm_scope = RT_SCOPE_HOST;
-	route->rtm_type = RTN_LOCAL;
-	mnl_attr_put_u32(request, RTA_OIF, if_nametoindex("lo"));
-	mnl_attr_put_u32(request, RTA_TABLE, table);
-	return netlink_ask(netlink, NULL, NULL);
-}
-
-/* Routes packets from this interface, with these bits of @both, by @table. */
-static int put_policy(struct netlink *netlink, uint8_t family, const char *device, uint32_t mark, uint32_t both, unsigned table)
-{
-	struct nlmsghdr *request = begin_request(netlink, RTM_NEWRULE, NLM_F_CREATE | NLM_F_EXCL);
-	struct fib_rule_hdr *rule = mnl_nlmsg_put_extra_header(request, sizeof(*rule));
-	int error;
-
-	rule->family = family;
-	rule->action = FR_ACT_TO_TBL;
-	mnl_attr_put_u32(request, FRA_TABLE, table);
-	mnl_attr_put_u32(request, FRA_PRIORITY, RULE_PRIORITY);
-	mnl_attr_put_strz(request, FRA_IIFNAME, device);
-	mnl_attr_put_u32(request, FRA_FWMARK, mark);
-	mnl_attr_put_u32(request, FRA_FWMASK, both);
-	mnl_attr_put_u8(request, FRA_PROTOCOL, PROTOCOL_OURS);
-	error = netlink_ask(netlink, NULL, NULL);
-	return error == -EEXIST ? 0 : error;
-}
-
-/* Adds the route and the policy rules of a family, unless they are there. */
-static int put_policies(struct netlink *netlink, uint8_t family, const struct gateway_settings *settings)
-{
-	int error = put_route(netlink, family, settings->table, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE);
-
-	if (!error)
-		error = put_policy(netlink, family, "lo", settings->mark, settings->mark, settings->table);
-	for (size_t i = 0; i < settings->lan_count && !error; i++)
-		error = put_policy(netlink, family, settings->lan[i], gateway_divert_mark(settings), settings->mark, settings->table);
-	return error;
-}
-
-/* Policy rules of ours that aren't wanted. */
-struct leftovers {
-	const struct gateway_settings *wanted; /* the rules of these settings are; NULL: none are */
-	size_t count;
-	struct {
-		uint32_t table;
-		uint32_t len; /* bytes of the rule, as the kernel lists it */
-		_Alignas(struct nlmsghdr) char listed[LISTED_MAX];
-	} rules[FOUND_MAX];
-};
-
-static bool is_wanted(const struct gateway_settings *wanted, const char *device, uint32_t mark, uint32_t mask, uint32_t table)
-{
-	if (!wanted || table != wanted->table || mask != wanted->mark)
-		return false;
-	if (strcmp(device, "lo") == 0)
-		return mark == mask;
-	for (size_t i = 0; i < wanted->lan_count; i++)
-		if (strcmp(device, wanted->lan[i]) == 0)
-			return mark == gateway_divert_mark(wanted);
-	return false;
-}
-
-static int note_leftover(const struct nlmsghdr *message, void *arg)
-{
-	const struct fib_rule_hdr *header = mnl_nlmsg_get_payload(message);
-	const size_t len = mnl_nlmsg_get_payload_len(message);
-	uint32_t mark = 0, mask = 0, table = header->table;
-	struct leftovers *found = arg;
-	const struct nlattr *attr;
-	const char *device = "";
-	bool ours = false;
-
-	mnl_attr_for_each(attr, message, sizeof(*header)) {
-		switch (mnl_attr_get_type(attr)) {
-		case FRA_PROTOCOL: ours = mnl_attr_get_payload_len(attr) == 1 && mnl_attr_get_u8(attr) == PROTOCOL_OURS; break;
-		case FRA_IIFNAME: device = mnl_attr_get_str(attr); break;
-		case FRA_FWMARK: mark = netlink_read_u32(attr); break;
-		case FRA_FWMASK: mask = netlink_read_u32(attr); break;
-		case FRA_TABLE: table = netlink_read_u32(attr); break;
-		default: break;
-		}
-	}
-	if (!ours || is_wanted(found->wanted, device, mark, mask, table) || found->count == FOUND_MAX || len > LISTED_MAX)
-		return MNL_CB_OK;
-	memcpy(found->rules[found->count].listed, header, len);
-	found->rules[found->count].len = (uint32_t)len;
-	found->rules[found->count++].table = table;
-	return MNL_CB_OK;
-}
-
-/* Removes our policy rules and routes but those of @wanted, whoever has left them. Returns false if there may be more. */
-static bool remove_policies(struct netlink *netlink, const struct gateway_settings *wanted)
-{
-	static const int families[] = { AF_INET, AF_INET6 };
-	struct leftovers *found = calloc(1, sizeof(*found));
-	bool full;
-
-	if (!found)
-		return true;
-	found->wanted = wanted;
-	for (size_t i = 0; i < 2; i++)
-		netlink_dump(netlink, RTM_GETRULE, families[i], note_leftover, found);
-	for (size_t i = 0; i < found->count; i++) {
-		const uint32_t len = found->rules[i].len;
-		const struct fib_rule_hdr *rule = (const struct fib_rule_hdr *)found->rules[i].listed;
-
-		memcpy(mnl_nlmsg_put_extra_header(begin_request(netlink, RTM_DELRULE, 0), len), rule, len);
-		netlink_ask(netlink, NULL, NULL);
-		if (!wanted || found->rules[i].table != wanted->table)
-			put_route(netlink, rule->family, found->rules[i].table, RTM_DELROUTE, 0);
-	}
-	full = found->count == FOUND_MAX;
-	free(found);
-	return !full;
-}
-
-enum policies_step { POLICIES_ADD, POLICIES_REMOVE_OTHERS };
-
-/* Routes marked packets to this host, or ends that for others than @settings say, NULL: for all. IPv6 may be off. Returns 0 or -errno. */
-static int change_policies(enum policies_step step, const struct gateway_settings *settings)
-{
-	struct netlink *netlink = malloc(sizeof(*netlink));
-	int error = netlink ? netlink_open(netlink, NETLINK_ROUTE) : -ENOMEM;
-
-	if (error) {
-		free(netlink);
-		return error;
-	}
-	if (step == POLICIES_ADD) {
-		put_policies(netlink, AF_INET6, settings);
-		error = put_policies(netlink, AF_INET, settings);
-	} else {
-		for (size_t rounds = 0; rounds < FOUND_MAX && !remove_policies(netlink, settings); rounds++)
-			;
-	}
-	netlink_close(netlink);
-	free(netlink);
-	return error;
 }
 
 /* ----- all together ----- */
@@ -491,14 +323,10 @@ static int change_policies(enum policies_step step, const struct gateway_setting
 /* Claims the table, which tells other gateways that there is one. Returns false after adding the error. */
 static bool claim(struct nft_ctx *nft, struct problems *problems)
 {
-	if (nft_run_cmd_from_buffer(nft, "add table inet " TABLE " { flags owner; }\n") == 0)
-		return true;
-	if (nft_run_cmd_from_buffer(nft, "list table inet " TABLE "\n") == 0)
-		problems_add(problems, &nowhere, "another convertgw runs here, and has the table \"" TABLE "\" of nftables; end it first, or give this "
-						 "one a network namespace of its own");
-	else
-		problems_add(problems, &nowhere, "nftables can't be used: %s; start it as root or with CAP_NET_ADMIN; the kernel needs "
-			     "CONFIG_NF_TABLES_INET, and tables with owners (Linux 5.12)", strtok(strdupa(nft_ctx_get_error_buffer(nft)), "\n"));
+	if (nft_run_cmd_from_buffer(nft, "list table inet " TABLE "\n") < 0)
+		return run(nft, "add table inet " TABLE " { flags owner; }\n", problems);
+	problems_add(problems, &nowhere, "another convertgw runs here, and has the table \"" TABLE "\" of nftables; end it first, or give this one "
+					 "a network namespace of its own");
 	return false;
 }
 
@@ -545,7 +373,7 @@ static bool prepare(struct gateway_rules *rules, const struct gateway_settings *
 			     strerror(-error));
 		return false;
 	}
-	error = change_policies(POLICIES_ADD, settings);
+	error = gateway_policies_add(settings);
 	if (error)
 		problems_add(problems, &nowhere, "the policy rules for marked packets: %s; the kernel needs CONFIG_IP_MULTIPLE_TABLES",
 			     strerror(-error));
@@ -567,7 +395,7 @@ bool gateway_rules_install(struct gateway_rules **at, const struct gateway_setti
 		problems_add(problems, &nowhere, "out of memory");
 	free(text);
 	if (done) {
-		change_policies(POLICIES_REMOVE_OTHERS, settings);
+		gateway_policies_keep(settings);
 		*at = rules;
 	} else if (!*at) {
 		gateway_rules_remove(rules);
@@ -589,6 +417,6 @@ void gateway_rules_remove(struct gateway_rules *rules)
 	if (!rules)
 		return;
 	run(rules->nft, NO_REQUIREMENTS, &ignored);
-	change_policies(POLICIES_REMOVE_OTHERS, NULL);
+	gateway_policies_keep(NULL);
 	destroy(rules);
 }

@@ -35,4 +35,12 @@ void gateway_rules_stop_diverting(struct gateway_rules *rules);
 /* Removes all. If the process is killed, the kernel removes the tables, and the next start the policy rules and the route. NULL is fine. */
 void gateway_rules_remove(struct gateway_rules *rules);
 
+/* ----- policy rules and the route that bring packets with the gateway's mark to this host: gateway_policies.c ----- */
+
+/* Adds those that @settings need, unless they are there. Returns 0 or -errno. */
+int gateway_policies_add(const struct gateway_settings *settings);
+
+/* Removes all gateways' policy rules and routes but those that @settings need; NULL: needs none. */
+void gateway_policies_keep(const struct gateway_settings *settings);
+
 #endif

@@ -53,7 +53,7 @@ DROPPING = """table inet firewall {
 
 
 def test_firewalls():
-    """A firewall that drops new connections to the host: clients are converted at once. What it doesn't forward, or let out, isn't converted."""
+    """A firewall that drops new connections to the host: clients are converted at once, but not what it forbids."""
     with scene("--host", ports=(PORT, 81)) as (lab, phone, process):
         nft(lab.client, DROPPING)
         equal(ways(lab, phone), [CONVERTED] * 2, "clients")
@@ -102,7 +102,7 @@ def add_container(lab, name, number):
 
 
 def test_a_bridge_of_containers():
-    """A bridge whose packets netfilter sees, as Docker's and Kubernetes' do: converted by both families; between containers nothing changes."""
+    """A bridge whose packets netfilter sees, as Docker's: converted by both families; between containers nothing changes."""
     with gateway_lab() as lab:
         lab.convertd()
         tellers(lab, PORT)
@@ -129,11 +129,11 @@ def test_a_bridge_of_containers():
 
 
 def test_marks_in_lookups():
-    """Source addresses are validated with the packet's mark (WireGuard's src_valid_mark), and connections inherit it (Android): converted."""
+    """Converted where source addresses are validated with the packet's mark (WireGuard's src_valid_mark), and connections inherit it."""
     with scene("--host") as (lab, phone, _):
-        for name in ("net.ipv4.conf.all.src_valid_mark", "net.ipv4.conf.all.rp_filter", "net.ipv4.tcp_fwmark_accept", "net.ipv4.fwmark_reflect",
-                     "net.ipv6.fwmark_reflect"):
-            lab.client.sysctl(name, 1)
+        for name in ("ipv4.conf.all.src_valid_mark", "ipv4.conf.all.rp_filter", "ipv4.tcp_fwmark_accept", "ipv4.fwmark_reflect",
+                     "ipv6.fwmark_reflect"):
+            lab.client.sysctl("net." + name, 1)
             equal(ways(lab, phone), [CONVERTED] * 2, "clients, with " + name)
             equal(ways(lab, lab.client), [CONVERTED] * 2, "this host's programs, with " + name)
 
@@ -165,8 +165,8 @@ def test_without_a_right():
     with gateway_lab() as lab:
         add_lan(lab)
         for right in ("net_admin", "net_raw"):
-            process = lab.client.popen(["setpriv", "--bounding-set", "-" + right, "--", lab.build.program("convertgw"), "--lan", "lan", "--converter",
-                                        lab.converter.addr4], name="convertgw")
+            words = [lab.build.program("convertgw"), "--lan", "lan", "--converter", lab.converter.addr4]
+            process = lab.client.popen(["setpriv", "--bounding-set", "-" + right, "--", *words], name="convertgw")
             equal(process.wait(10), 1, "status without " + right)
             check("CAP_" + right.upper() in process.log_text(), process.log_text())
         check("convertgw" not in lab.client.run(["nft", "list", "tables"]).stdout, "tables")
@@ -189,16 +189,18 @@ def test_left_by_a_killed_one():
         check("convertgw_require" not in lab.client.run(["nft", "list", "tables"]).stdout, "the table of requirements is left")
         equal(way(lab, phone), CONVERTED, "a client")
         again.stop()
-        equal([lab.client.run(["ip", *words, "rule"]).stdout.count("fwmark") for words in ((), ("-6",))], [0, 0], "policy rules that are left")
+        left = [lab.client.run(["ip", *words, "rule"]).stdout.count("fwmark") for words in ((), ("-6",))]
+        equal(left, [0, 0], "policy rules that are left")
         check("convertgw" not in lab.client.run(["nft", "list", "tables"]).stdout, "tables are left")
 
 
 @waits
 def test_a_lost_answer():
-    """The SYN+ACK to a client gets lost, so that its SYN comes again: it belongs to its connection, and none goes to the server past that."""
+    """The SYN+ACK to a client gets lost, so that its SYN comes again: it belongs to its connection, and isn't sent to the server."""
     with scene() as (lab, phone, _), listening(lab.server, lab.server.addr4, 90) as listener:
         nft(phone, "table inet lossy {\n chain input { type filter hook input priority 0; tcp flags & (syn|ack) == syn|ack drop; }\n}\n")
-        with lab.capture(lab.converter, "core", "tcp port 90") as core, lab.capture(lab.client, "lan", "tcp") as lan, phone.socket() as client:
+        with lab.capture(lab.converter, "core", "tcp port 90") as core, lab.capture(lab.client, "lan", "tcp") as lan, \
+                phone.socket() as client:
             client.setblocking(False)
             client.connect_ex((lab.server.addr4, 90))
             wait_until(lambda: sum(p.syn for p in lan.packets()) >= 2, 10, "the client's second SYN")
@@ -234,7 +236,7 @@ def test_ports_used_again():
             return peer
         equal([again() for _ in range(3)], [lab.converter.core4] * 3, "the server's client")
         equal(sum(p.syn for p in lan.packets()), 3, "SYNs of the client")
-        nft(lab.converter, "table inet off {\n chain input { type filter hook input priority 0; tcp dport 1234 reject with tcp reset; }\n}\n")
+        nft(lab.converter, "table inet off {\n chain input { type filter hook input priority 0; tcp dport 1234 reject; }\n}\n")
         equal(again(), lab.client.wifi4, "the server's client, without a converter")
 
 
