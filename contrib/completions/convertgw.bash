@@ -33,7 +33,11 @@ _convertgw() {
 		before=${COMP_WORDS[COMP_CWORD - 2]}
 	fi
 	_convertgw_value "$before" && return
-	[[ -n $cur && $cur != -* ]] || mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
+	((COMP_CWORD > 1)) || options="status $options"
+	# no other word but the first one stands without an option
+	if ((COMP_CWORD == 1)) || [[ $cur == -* ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
+	fi
 }
 
 complete -F _convertgw convertgw

@@ -2,6 +2,7 @@
 # convertgw.fish - what fish offers behind "convertgw"
 
 complete -c convertgw -f
+complete -c convertgw -n 'test (count (commandline -opc)) = 1' -a status -d 'How the gateway that runs here is'
 complete -c convertgw -l lan -x -a '(command ls /sys/class/net)' -d 'Interface of clients'
 complete -c convertgw -l host -d 'Convert this host\'s own programs'
 complete -c convertgw -l convert -x -a 'all client destination device dscp mark' -d 'Rule: convert'

@@ -25,7 +25,9 @@
 #include "gateway/gateway_checks.h"
 #include "gateway/gateway_rights.h"
 #include "gateway/gateway_rules.h"
+#include "gateway/gateway_status.h"
 #include "hold/hold_table.h"
+#include "observe/endpoint.h"
 #include "serve/listening.h"
 #include "serve/syn_judge.h"
 #include "serve/worker.h"
@@ -169,9 +171,25 @@ static void apply_log(const struct gateway_settings *settings)
 	log_set_format((enum log_format)settings->log_format);
 }
 
-/* Puts settings in force that the rules follow already. @first: at the start */
+#define CLIENTS_TEXT_MAX (GATEWAY_INTERFACES_MAX * (IFNAMSIZ + 2) + sizeof("this host"))
+
+/* Writes whose connections arrive: "br0, docker0, this host". */
+static void describe_clients(const struct gateway_settings *settings, char text[static CLIENTS_TEXT_MAX])
+{
+	char *end = text;
+
+	*end = '\0';
+	for (size_t i = 0; i < settings->lan_count; i++)
+		end += sprintf(end, "%s%s", i ? ", " : "", settings->lan[i]);
+	if (settings->host)
+		sprintf(end, "%sthis host", end > text ? ", " : "");
+}
+
+/* Puts settings in force that the rules follow already, and the monitor. @first: at the start */
 static void put_in_force(struct gateway_settings *settings, bool refuses, bool first)
 {
+	char clients[CLIENTS_TEXT_MAX];
+
 	gateway_settings_free(self.earlier);
 	self.earlier = self.settings;
 	self.settings = settings;
@@ -181,6 +199,8 @@ static void put_in_force(struct gateway_settings *settings, bool refuses, bool f
 	apply_log(settings);
 	workers_order(self.workers, take_settings, first ? &self : NULL);
 	eventfd_write(self.gateway.resolver, 1);
+	describe_clients(settings, clients);
+	monitor_commit(self.gateway.monitor, clients, workers_count(self.workers), &settings->limits);
 }
 
 static struct hold_rules_queues queues(void)
@@ -208,10 +228,14 @@ static void reload(void)
 		settings->port = self.settings->port;
 		settings->mark = self.settings->mark;
 	}
-	if (settings && gateway_rules_install(&self.rules, settings, &all, &refuses, &problems)) {
+	if (settings && monitor_open(self.gateway.monitor, settings->metrics, settings->metrics_count, &problems) &&
+	    gateway_rules_install(&self.rules, settings, &all, &refuses, &problems)) {
 		put_in_force(settings, refuses, false);
+		monitor_count_reload(self.gateway.monitor, true);
 		log_info("reloaded");
 	} else {
+		monitor_abandon(self.gateway.monitor);
+		monitor_count_reload(self.gateway.monitor, false);
 		gateway_settings_free(settings);
 		log_error("not reloaded, the old configuration stays in force");
 	}
@@ -254,6 +278,7 @@ static void drain(const char *reason)
 	static const struct timeval often = { .tv_usec = DRAIN_LOOK_MS * 1000 };
 
 	gateway_notify("STOPPING=1");
+	monitor_set_draining(self.gateway.monitor);
 	gateway_rules_stop_diverting(self.rules);
 	workers_order(self.workers, stop_withholding, NULL);
 	workers_order(self.workers, stop_accepting, NULL);
@@ -319,15 +344,15 @@ static bool listen_on_loopback(struct problems *problems)
 
 static bool create_shared(const struct gateway_settings *settings)
 {
-	self.gateway.log_limits = calloc(OUTCOME_COUNT, sizeof(struct log_limit));
 	self.plugs = gateway_plugs(&self.gateway);
 	self.shared.plugs = &self.plugs;
 	self.shared.limits = limits_create();
 	self.shared.withheld = hold_table_create();
 	self.shared.far_clients = far_clients_create();
 	self.base = event_base_new();
+	self.gateway.monitor = self.base ? monitor_create(self.base, &gateway_status, &self.gateway) : NULL;
 	self.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (!self.gateway.log_limits || !self.shared.limits || !self.shared.withheld || !self.shared.far_clients || !self.base ||
+	if (!self.gateway.monitor || !self.shared.limits || !self.shared.withheld || !self.shared.far_clients || !self.base ||
 	    self.wake_fd < 0)
 		return false;
 	limits_configure(self.shared.limits, &settings->limits);
@@ -378,7 +403,7 @@ static bool start(struct gateway_settings *settings, struct problems *problems)
 	converters_init(&settings->client);
 	start_engine(settings);
 	path_probe_mark(gateway_own_mark(settings));
-	if (!listen_on_loopback(problems) || gateway_resolver_start(&self.gateway) < 0)
+	if (!monitor_open(self.gateway.monitor, settings->metrics, settings->metrics_count, problems) || !listen_on_loopback(problems) || gateway_resolver_start(&self.gateway) < 0)
 		return false;
 	self.settings = NULL;
 	put_in_force(settings, true, true);
@@ -403,6 +428,7 @@ static void stop(void)
 	workers_destroy(self.workers);
 	for (size_t i = 0; i < LISTENERS; i++)
 		listener_destroy(self.listeners[i]);
+	monitor_destroy(self.gateway.monitor);
 }
 
 static void print_problem(const char *line)
@@ -428,6 +454,7 @@ static void raise_open_files(void)
 
 int main(int argc, char *argv[])
 {
+	static const struct metrics_address usual = { .path = GATEWAY_METRICS_DEFAULT };
 	struct problems problems = { .print = print_problem };
 	struct gateway_settings *settings = gateway_settings_read(argc, argv, &problems);
 	bool started;
@@ -445,6 +472,8 @@ int main(int argc, char *argv[])
 		puts("convertgw " PACKAGE_VERSION);
 		return EXIT_SUCCESS;
 	}
+	if (settings->action == GATEWAY_STATUS)
+		return endpoint_ask("convertgw", settings->metrics_count ? &settings->metrics[0] : &usual);
 	if (settings->action == GATEWAY_CHECK) {
 		gateway_check_host(settings, print_problem);
 		return EXIT_SUCCESS;

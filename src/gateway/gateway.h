@@ -27,9 +27,7 @@ struct gateway {
 	_Atomic(const struct gateway_settings *) settings; /* those in force */
 	struct gateway_reason routed[GATEWAY_REASONS_MAX];
 	int resolver; /* an eventfd: a converter's name is to be resolved */
-	struct metrics *metrics[GATEWAY_WORKERS_MAX]; /* of each worker */
-	_Atomic size_t workers;
-	struct log_limit *log_limits; /* by outcome */
+	struct monitor *monitor;
 };
 
 /* Counts a connection that is routed for this reason, a static text. */

@@ -10,6 +10,7 @@
 #include "gateway/gateway.h"
 
 #include "common/clock.h"
+#include "gateway/gateway_status.h"
 #include "hold/syn_packet.h"
 #include "host/networks.h"
 
@@ -210,10 +211,13 @@ static int step(struct serve_context *context, struct serve_dial *dial, struct t
 static void settle(struct serve_context *context, struct serve_dial *dial, const union sockaddr_ip *server)
 {
 	struct gateway_connection *connection = dial->state;
+	struct tcp_info info;
 
 	(void)context, (void)server;
 	if (connection)
 		gateway_socket_settle(&connection->socket);
+	info = kernel_tcp_info(dial->fd);
+	gateway_status_count(dial->fd, &info);
 	forget(dial);
 }
 

@@ -11,6 +11,7 @@
 
 #include "daemon/metrics.h"
 #include "hold/syn_packet.h"
+#include "observe/monitor.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -85,22 +86,16 @@ static void refused(struct serve_context *context, uint8_t mark, const struct se
 static int start(struct serve_context *context, void *arg)
 {
 	struct gateway *gateway = arg;
-	const size_t number = atomic_fetch_add(&gateway->workers, 1);
 
 	context->own = gateway;
-	context->log_limits = gateway->log_limits;
-	context->metrics = aligned_alloc(_Alignof(struct metrics), sizeof(struct metrics));
-	if (!context->metrics)
-		return -ENOMEM;
-	memset(context->metrics, 0, sizeof(struct metrics));
-	gateway->metrics[number] = context->metrics;
-	return 0;
+	context->log_limits = monitor_log_limits(gateway->monitor);
+	context->metrics = monitor_add_metrics(gateway->monitor);
+	return context->metrics ? 0 : -ENOMEM;
 }
 
 static void stop(struct serve_context *context)
 {
-	free(context->metrics);
-	context->metrics = NULL;
+	(void)context;
 }
 
 static void configure(struct serve_context *context, const struct serve_settings *settings)

@@ -116,7 +116,7 @@ static bool apply_table(const struct option_value *v)
 
 static bool apply_metrics(const struct option_value *v)
 {
-	return option_add_metrics(v, settings_of(v)->metrics, &settings_of(v)->metrics_count, "/run/convertgw/metrics.sock");
+	return option_add_metrics(v, settings_of(v)->metrics, &settings_of(v)->metrics_count, GATEWAY_METRICS_DEFAULT);
 }
 
 /* ----- rules ----- */
@@ -312,14 +312,24 @@ static const struct option_spec table[] = {
 	{ 0 },
 };
 
+static bool take_word(void *settings, const char *word)
+{
+	if (strcmp(word, "status") != 0)
+		return false;
+	((struct gateway_settings *)settings)->action = GATEWAY_STATUS;
+	return true;
+}
+
 static const struct option_program program = {
 	.name = "convertgw",
 	.table = table,
 	.usage = "Usage: convertgw --converter ADDR {--lan INTERFACE | --host} [OPTION]...\n"
+		 "       convertgw status [--config FILE | --metrics ADDRESS]\n"
 		 "Convert the TCP connections of hosts behind this one, or of its own programs,\n"
 		 "through a converter (RFC 8803), over Multipath TCP.\n",
 	.more = "Manual: man 8 convertgw\n",
 	.instead = "interfaces go behind --lan",
+	.take_word = take_word,
 };
 
 /* ----- the client's settings ----- */
@@ -424,7 +434,7 @@ struct gateway_settings *gateway_settings_read(int argc, char *argv[], struct pr
 		problems_add(problems, &nowhere, "out of memory");
 	} else {
 		options_read_command_line(&reading, argc, argv);
-		if (settings->action <= GATEWAY_CHECK && settings->config.name[0])
+		if (settings->action <= GATEWAY_STATUS && settings->config.name[0])
 			options_read_file(&reading, &settings->config);
 		if (settings->action <= GATEWAY_CHECK && !problems->count)
 			finish(settings, problems);

@@ -20,7 +20,10 @@
 /* Bits of packet marks that no usual program on a router uses by default; --mark chooses others. */
 #define GATEWAY_MARK_DEFAULT 0x0c000000
 
-enum gateway_action { GATEWAY_RUN, GATEWAY_CHECK, GATEWAY_HELP, GATEWAY_VERSION };
+/* Where "convertgw status" asks if no address is named. */
+#define GATEWAY_METRICS_DEFAULT "/run/convertgw/metrics.sock"
+
+enum gateway_action { GATEWAY_RUN, GATEWAY_CHECK, GATEWAY_STATUS, GATEWAY_HELP, GATEWAY_VERSION };
 
 /* What becomes of a connection that a rule matches. */
 enum gateway_way {

@@ -288,7 +288,7 @@ def offers_of_convertgw(kind):
         offers_options(run, "convertgw --", options)
         offers_options(run, "convertgw --workers 2 --", set(options) - {"--workers"} if run.name == "zsh" else options)
         offers_words(run, (
-            ("convertgw --lan ", ("lo",), ("all",)), ("convertgw --host --log-level ", ("error", "debug"), ("json",)),
+            ("convertgw st", ("status",), ("--stall-timeout",)), ("convertgw --lan ", ("lo",), ("all",)), ("convertgw --host --log-level ", ("error", "debug"), ("json",)),
             ("convertgw --log-format j", ("json",), ("text",)), ("convertgw --log-level=w", ("warning",), ("error",)),
             ("convertgw --lan br0 --route d", ("destination", "device", "dscp"), ("all",)),
             ("convertgw --converter ", (), ("--lan", "all")), ("convertgw --cookie-file %s/cook" % run.home, ("cookie.text",), ())))

@@ -364,6 +364,49 @@ def test_as_the_unit_starts_it():
         equal(process.stop(), 0, "the status")
 
 
+def test_status():
+    """Metrics, the page, text and JSON tell what was converted, on which network, and what was routed and why; a reload opens addresses."""
+    with gateway_lab() as lab:
+        config = os.path.join(lab.directory, "convertgw.conf")
+        path = os.path.join(lab.directory, "metrics.sock")
+
+        def get(page):
+            return lab.client.run(["curl", "-sS", "--unix-socket", path, "http://localhost" + page]).stdout
+
+        def write(text):
+            with open(config, "w", encoding="ascii") as file:
+                file.write("lan lan\nconvert destination 10.8.0.0/24\n" + text)
+        write("")
+        lab.convertd()
+        with gateway(lab, args=("--config", config), converter=lab.converter.addr4, private=False) as (phone, process), \
+                listening(lab.server, lab.server.addr4) as listener:
+            write("metrics unix:%s\n" % path)
+            process.send_signal(1)
+            process.wait_log("reloaded")
+            with pair(phone, lab.server, lab.server.addr4, listener) as (client, _, peer):
+                equal(peer, lab.converter.core4, "the server's client")
+                client.sendall(b"x" * 1000)
+                wait_until(lambda: "bytes from clients                         1000" in get("/status"), 10, "bytes")
+                tables = json.loads(get("/status.json"))
+                equal((tables["Gateway"]["state"], tables["Gateway"]["listening on"], tables["Connections now"]["relay"]), ("serving", "lan", "1"),
+                      "JSON")
+                check(tables["Connections by the network that they began on"][lab.client.wifi4].startswith("1, round trip "), tables)
+                check("<h1>convertgw" in get("/") and "</html>" in get("/"), "the page")
+            lab.converter.run(["nft", "add table inet off; add chain inet off in { type filter hook input priority -400; }; "
+                               "add rule inet off in tcp dport 1234 reject with tcp reset"])
+            with pair(phone, lab.server, lab.server.addr4, listener) as (_, _, peer):
+                equal(peer, lab.client.wifi4, "the server's client: the router")
+            text = get("/metrics")
+            check(re.search(r"^convertgw_routed_total{reason=\"[^\"]+\"} 1$", text, re.MULTILINE), text)
+            check(re.search(r"^convertgw_network_connections_total{network=\"%s\"} 1$" % re.escape(lab.client.wifi4), text, re.MULTILINE), text)
+            check(re.search(r"^convertgw_network_round_trip_seconds{network=\"%s\"} 0.0[1-9]" % re.escape(lab.client.wifi4), text, re.MULTILINE), text)
+            check('convertgw_reloads_total{result="ok"} 1\n' in text and "convertgw_draining 0\n" in text, text)
+            said = lab.client.run([lab.build.program("convertgw"), "status", "--config", config]).stdout
+            check(said.startswith("convertgw ") and "Routed instead of converted" in said, said)
+            equal(process.stop(), 0, "the status")
+            check(not os.path.exists(path), "the socket is left behind")
+
+
 @long
 def test_a_network_dies():
     """A download by a LAN client outlives the network that it began on."""

@@ -57,7 +57,7 @@ config convertgw 'main'
 	option converter_timeout '2'
 """
 GATEWAY_TRANSLATED = ["converter 192.0.2.1", "converter converter.example:443", "lan br-lan", "refuse-quic", "route client 192.168.1.20",
-                      "convert all", "converter-timeout 2"]
+                      "convert all", "converter-timeout 2", "cache /var/run/convertgw", "metrics unix:/var/run/convertgw/metrics.sock"]
 
 MAKE = """
 INSTALL_DIR=mkdir -p

@@ -356,6 +356,10 @@ START_TEST(actions)
 	settings = create_right("--version", NULL);
 	ck_assert_int_eq(settings->action, GATEWAY_VERSION);
 	gateway_settings_free(settings);
+	settings = create_right("status", "metrics 127.0.0.1:9103\n");
+	ck_assert_int_eq(settings->action, GATEWAY_STATUS);
+	ck_assert_uint_eq(settings->metrics_count, 1);
+	gateway_settings_free(settings);
 	settings = create_right(LEAST "|--check-config", NULL);
 	ck_assert_int_eq(settings->action, GATEWAY_CHECK);
 	gateway_settings_free(settings);

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* gateway_status.h - what a gateway's status has of its own: what was routed and why, and the networks that connections began on */
+#ifndef GATEWAY_GATEWAY_STATUS_H
+#define GATEWAY_GATEWAY_STATUS_H
+
+#include "observe/monitor.h"
+
+#include <linux/tcp.h>
+
+/* For monitor_create(), with the struct gateway. */
+extern const struct status_program gateway_status;
+
+/* Counts a connection to a converter whose server has answered, by the network that it began on. Any thread may call it. */
+void gateway_status_count(int fd, const struct tcp_info *info);
+
+#endif
