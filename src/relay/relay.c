@@ -329,6 +329,7 @@ static ssize_t flow_read(struct relay_flow *flow, struct relay_side *source, uin
 		errno = EBADMSG;
 		return -1;
 	}
+	relay_widen(source);
 	if (more == 0)
 		flow_end(flow, source);
 	return got;

@@ -95,6 +95,7 @@ struct relay_side {
 	bool garbled; /* the kernel has lost bytes of its stream (fallback.c); failed is set as well */
 	bool looked; /* a read has found out @mptcp; a caller that wants to know when clears it */
 	struct fallback_look mptcp;
+	uint8_t widened; /* the number of subflows that relay_widen() has seen */
 	bool failed; /* a read or write has failed: see "Ends" in relay.c */
 	bool capped; /* relay_cap() is in force, with the following values */
 	uint16_t overhead, segment;
@@ -122,6 +123,9 @@ bool relay_side_is_garbled(struct relay_side *side, size_t got);
  * Returns 0 if all should be written at once.
  */
 size_t relay_steer(const struct relay_side *to, size_t len);
+
+/* Opens the receive window if the bytes read so far are those of an upload (relay_window.c). Call it after a read. */
+void relay_widen(struct relay_side *side);
 
 /*
  * Resets a connection: its peer gets an RST, with MP_FASTCLOSE on MPTCP, now or at the latest when the caller closes the descriptor. @fd may

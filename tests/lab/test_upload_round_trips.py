@@ -3,15 +3,16 @@
 """test_upload_round_trips.py - an upload takes no more round trips to the converter than a direct one takes there
 
 They are counted in captured packets, by their order (pcap.round_trips()). Up to 64 KiB, neither the windows of a kernel that has just
-measured nothing limit an upload, nor the send buffer that the program asks for.
+measured nothing limit an upload, nor the send buffer that the program asks for. For longer uploads convertd opens its window.
 """
 from convertlab import Lab, Link, check, equal, kernel, main
-from convertlab.pcap import ACK, SYN, Packet, round_trips
+from convertlab.pcap import ACK, OPT_WSCALE, SYN, Packet, round_trips
 from convertlab.peers import Server, read_exactly
 from test_silence_shim import SILENTLY, learn, remembering
 
 PORT = 80
 SIZES = 1000, 16384, 65536
+LONG, LOOK, OPENED = 131072, 45000, 120000
 UPLOAD = """
 import socket, sys
 with socket.socket() as sock:
@@ -87,6 +88,29 @@ def test_with_a_response():
         check(SILENTLY not in lab.shim_log(), "silent connections in\n" + lab.shim_log())
         with_nagle = [upload(lab, server, SIZES[-1], False, variables) for variables in (None, env)]
         return "64 KiB with Nagle's algorithm: %d round trips, %d directly" % (with_nagle[1], with_nagle[0])
+
+
+def windows(packets):
+    """(bytes acknowledged, the window announced) of each packet to the host that opened the first connection."""
+    syn = next(packet for packet in packets if packet.syn)
+    scale = next(packet for packet in packets if packet.synack).option(OPT_WSCALE)[0]
+    return [(packet.ack - syn.seq & 0xffffffff, packet.window << scale) for packet in packets
+            if (packet.dst, packet.dport) == (syn.src, syn.sport) and not packet.synack]
+
+
+@kernel.needs("fastopen")
+def test_window():
+    """convertd opens the window of an upload at its first bytes. By itself Linux announces 91 KB at most where this test looks."""
+    with far(1) as lab, Server(lab, PORT) as server:
+        lab.convertd()
+        with lab.capture(lab.client, "wifi", "tcp port 1234") as capture:
+            client = lab.client.popen(["python3", "-c", UPLOAD, lab.server.addr4, PORT, LONG, 1], env=lab.converted(), name="upload")
+            with server.accept() as sock:
+                equal(len(read_exactly(sock, LONG)), LONG, "bytes that the server reads")
+                sock.sendall(b".")
+                equal(client.wait(10), 0, "status of the program")
+        acknowledged, window = next(each for each in windows(capture.packets()) if LOOK <= each[0] <= LONG)
+        check(window >= OPENED, "a window of %d bytes when %d were acknowledged" % (window, acknowledged))
 
 
 if __name__ == "__main__":
