@@ -16,6 +16,7 @@ from convertlab import Link, check, equal, long, main, wait_until, waits
 from convertlab.build import SRCDIR
 from convertlab.gateways import PORT, add_lan, connect, gateway, gateway_lab, listening, masquerade, outcome, pair, start_gateway
 
+
 def fetch(host, address, size=100000, timeout=60):
     """Downloads from the lab's HTTP server; returns the address that curl was connected to."""
     url = "http://%s/bytes/%d" % ("[%s]" % address if ":" in address else address, size)
