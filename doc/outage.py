@@ -5,8 +5,8 @@
     outage.py            draws bench/results/survive/outage.txt
     outage.py --measure  measures it anew in network namespaces, as root, and then draws it
 
-bench/results/survive/outage.txt has what arrived over each network in each quarter of a second, in Mbit/s: a download by stock curl with
-libconvert over wifi and lte, with the service convertize-paths, and one by TCP alone. doc/overview.svg is the picture's upper part.
+bench/results/survive/outage.txt has the rate of each network in each quarter of a second, in Mbit/s: of a download by stock curl with
+libconvert over wifi and lte, with the service convertize-paths, and of one by TCP alone. doc/overview.svg is the picture's upper part.
 """
 import os
 import re
