@@ -184,8 +184,8 @@ static void put_host(FILE *out, const struct gateway_settings *settings, uint32_
  * program, which is transparent as well, has nothing to do with connections that are routed.
  *
  * A SYN that was sent again belongs to its socket. A new one may reuse the ports of a socket in TIME_WAIT, which the kernel would find
- * before it forwards the SYN, and drop it. So it is withheld here. If it comes out of the queue, TPROXY removes that socket, and the kernel drops
- * this SYN, but not the next one, which the client sends a second later.
+ * before it forwards the SYN, and drop it. So it is withheld here. If it is to be routed, TPROXY removes that socket. The kernel drops this SYN,
+ * but not the next one, which the client sends a second later.
  */
 static void put_arrivals(FILE *out, const struct gateway_settings *settings, uint32_t mark, uint32_t both)
 {
@@ -205,11 +205,16 @@ static void put_arrivals(FILE *out, const struct gateway_settings *settings, uin
 	}
 	fprintf(out, " }\n chain keep {\n  socket wildcard 1 return\n  " NEW_SYN "ct state new socket transparent 1 jump choose\n"
 		     "  " SYN "ct state new return\n"
-		     "  socket transparent 1 meta mark set meta mark | 0x%x\n }\n", mark);
-	fputs(" chain route_early {\n  type filter hook prerouting priority 43; policy accept;\n", out);
+		     "  socket transparent 1 meta mark set meta mark | 0x%x\n }\n chain forget {\n  socket wildcard 1 return\n", mark);
 	for (size_t i = 0; i < 2; i++)
-		fprintf(out, "  " SYN "meta mark & 0x%x == 0x%x ct state new meta nfproto %s tproxy %s to %s:%u "
-			     "meta mark set meta mark & 0x%x\n", both, mark, ways[i].protocol, ways[i].family, ways[i].to, settings->port, ~mark);
+		fprintf(out, "  meta l4proto tcp socket transparent 1 meta nfproto %s tproxy %s to %s:%u meta mark set meta mark & 0x%x\n",
+			ways[i].protocol, ways[i].family, ways[i].to, settings->port, ~mark);
+	fputs(" }\n chain route_early {\n  type filter hook prerouting priority 43; policy accept;\n", out);
+	if (settings->lan_count) {
+		fputs("  ", out);
+		put_interfaces(out, settings);
+		fputs(SYN "ct state new jump forget\n", out);
+	}
 	fputs(" }\n", out);
 }
 

@@ -5,7 +5,7 @@ import contextlib
 import errno
 import socket
 
-from convertlab import check, equal, main, wait_until, waits
+from convertlab import check, equal, long, main, wait_until, waits
 from convertlab.gateways import PORT, add_lan, connect, gateway_lab, listening, masquerade, outcome, pair, start_gateway
 from convertlab.links import Cable, Veth
 from test_gateway_rules import CONVERTED, REFUSED, ROUTED, scene, tellers, way
@@ -219,25 +219,27 @@ def connected(sock):
     return False
 
 
+@long
 @waits
 def test_ports_used_again():
     """A client connects again from the same port, for which the gateway has a socket in TIME_WAIT: converted at once, or routed."""
     with scene() as (lab, phone, _), lab.capture(lab.client, "lan", "tcp") as lan:
-        def again():
-            with phone.socket() as client:
+        def again(port, protocol=0):
+            with phone.socket(protocol=protocol) as client:
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 client.settimeout(15)
-                client.bind((phone.lan4, 5555))
+                client.bind((phone.lan4, port))
                 client.connect((lab.server.addr4, PORT))
                 peer = client.recv(100).decode()
                 equal(client.recv(100), b"", "the end, from the server's side first")
             if peer == lab.converter.core4:
-                wait_until(lambda: "TIME-WAIT" in lab.client.run(["ss", "-tanH", "dport", "= 5555"]).stdout, 10, "the gateway's TIME_WAIT")
+                wait_until(lambda: "TIME-WAIT" in lab.client.run(["ss", "-tanH", "dport", "= %d" % port]).stdout, 10, "the gateway's TIME_WAIT")
             return peer
-        equal([again() for _ in range(3)], [lab.converter.core4] * 3, "the server's client")
+        equal([again(5555) for _ in range(3)], [lab.converter.core4] * 3, "the server's client")
         equal(sum(p.syn for p in lan.packets()), 3, "SYNs of the client")
+        equal([again(5556), again(5556, 262)], [lab.converter.core4, lab.client.wifi4], "the server's client, and with Multipath TCP")
         nft(lab.converter, "table inet off {\n chain input { type filter hook input priority 0; tcp dport 1234 reject; }\n}\n")
-        equal(again(), lab.client.wifi4, "the server's client, without a converter")
+        equal(again(5555), lab.client.wifi4, "the server's client, without a converter")
 
 
 def test_other_lans():
