@@ -141,6 +141,7 @@ def test_programs():
         for program, value, status in (("sh", "works", OK), ("no-such-command", "missing", FAILED), (lab.directory, "missing", FAILED)):
             report = Report(lab, program)
             equal((report.status, report.one("program")["value"]), (status, value), program)
+            equal("remedy" in report.one("program"), status == FAILED, "a remedy for " + program)
         script = os.path.join(lab.directory, "script")
         with open(script, "w", encoding="utf-8") as file:
             file.write("#!/nonexistent/x \xff\n")

@@ -67,6 +67,9 @@ def test_own_routes():
                         "ip -6 route add default via fd01::1 dev wifi"])
         check("this machine has no IPv4 network" in Report(lab).one("converter")["text"], "a laptop with IPv6 only")
         equal(Report(lab, converter=lab.converter.addr6).status, OK, "with an address of the family that it has")
+        lab.client.run(["sh", "-c", "ip -6 route flush default; ip -6 route flush table 101"])
+        report = Report(lab, converter=lab.converter.addr6)
+        check("this machine has no route to it" in report.one("converter")["text"], "a router that went silent")
 
 
 def test_names_with_an_address_of_this_machine():

@@ -68,6 +68,7 @@ static void check_program(struct report *report, const struct options *options, 
 
 	if (error) {
 		fact = report_fact(report, FACT_FAIL, "program", command, "can't be executed: %s", strerror(error));
+		fact_remedy(fact, "%s", error == ENOENT ? REMEDY_PROGRAM : REMEDY_EXECUTABLE);
 		fact_value_text(fact, "missing");
 		return;
 	}

@@ -61,6 +61,14 @@ static struct fact *report_unanswered(const struct check_converters *converters,
 
 /* --- faults of this machine ------------------------------------------------------------ */
 
+static bool has_address(const struct check_networks *networks, bool is_v4)
+{
+	for (size_t i = 0; i < networks->count; i++)
+		if (sockaddr_ip_is_v4(&networks->list[i].address) == is_v4 && networks->list[i].link.carrier)
+			return true;
+	return false;
+}
+
 /* Reports that this machine has no route to the address, or one that forbids it. */
 static void report_no_route(const struct check_converters *converters, const struct check_candidate *candidate, int error)
 {
@@ -71,7 +79,7 @@ static void report_no_route(const struct check_converters *converters, const str
 	if (error != ENETUNREACH) {
 		fact = report_unanswered(converters, candidate, "a route of this machine forbids it: %s", strerror(error));
 		fact_remedy(fact, REMEDY_OWN_ROUTE, is_v4 ? "" : "-6 ");
-	} else if (check_networks_have(networks, is_v4)) {
+	} else if (has_address(networks, is_v4)) {
 		fact = report_unanswered(converters, candidate, "this machine has no route to it");
 		fact_remedy(fact, REMEDY_ADD_ROUTE, is_v4 ? "" : "-6 ");
 	} else {

@@ -15,6 +15,8 @@
 #define REMEDY_KERNEL_WITH_SYN_DATA "upgrade to Linux 6.2 or newer"
 #define REMEDY_ALLOW_MPTCP "let the security policy, such as a seccomp filter, allow it"
 #define REMEDY_ALLOW_NETLINK "let the security policy allow sockets of AF_NETLINK"
+#define REMEDY_PROGRAM "see that its name is right, and that it is installed"
+#define REMEDY_EXECUTABLE "name a program's file, with the permission to execute it (chmod +x)"
 #define REMEDY_LIBRARY "install it again, where files may be executed, and for this system's C library"
 #define REMEDY_BYPASS "leave that rule out of --bypass (CONVERT_BYPASS)"
 #define REMEDY_ALLOW_NETWORK "allow one in --paths (CONVERT_PATHS), or in /etc/convertize.conf"

@@ -155,7 +155,8 @@ const struct wrapper *wrapper_of_file(const char *path)
 	char real[PATH_MAX];
 
 	/* each program of a snap is a link to snap(8) */
-	if ((realpath(path, real) && strcmp(real, path) != 0 && strcmp(base_name(real), sandboxes[0].command) == 0) || mentions(path, "/snap/bin/"))
+	if ((realpath(path, real) && strcmp(real, path) != 0 && strcmp(base_name(real), sandboxes[0].command) == 0) ||
+	    mentions(path, "/snap/bin/"))
 		return &sandboxes[0];
 	return mentions(path, "flatpak run ") ? &sandboxes[1] : NULL;
 }
