@@ -43,7 +43,7 @@ static void html_text(FILE *out, const char *text)
 	}
 }
 
-/* ----- figures: what an interval between two samples shows ----- */
+/* ----- figures of an interval between two samples ----- */
 
 #define VALUE_TEXT_MAX 32
 
@@ -294,7 +294,7 @@ static void write_picture(FILE *out, const struct status *status, const struct p
 	fputs("</svg></div><p class=\"axis\"><span>1 hour ago</span><span>30 min</span><span>now</span></p></section>\n", out);
 }
 
-/* ----- bars: how the connections of the last hour were ----- */
+/* ----- bars: subflows and outcomes of the last hour ----- */
 
 static void begin_bars(FILE *out, const char *title)
 {
