@@ -93,7 +93,7 @@ def test_a_silent_server():
             equal(len({p.sport for p in core.packets() if p.syn}), 1, "connections to the server\n" + process.log_text())
 
 
-def test_status():
+def test_notes_for_convertize_status():
     """"convertize status" shows whose connections the gateway has: the LAN client, the server, the converter."""
     with gateway_lab() as lab, gateway(lab) as (phone, process), listening(lab.server, lab.server.addr4) as listener:
         lab.convertd()

@@ -295,6 +295,8 @@ static enum options_result check_words(const struct options *options)
 	    access(options->program[0], F_OK) < 0)
 		return usage("check: \"%s\": there is no such program; leave the quotes out, and the program's arguments",
 			     options->program[0]);
+	if (options->watch && options->json)
+		return usage("status: --watch shows a screen, and --json prints an object once; say one of them");
 	if (options->command == COMMAND_PATHS && options->dry_run && !options->manage && !options->once && !options->remove)
 		return usage("paths: without --manage, --once or --remove nothing is changed anyway; leave --dry-run out");
 	if (SCOPE(options->command) & (SCOPE(COMMAND_LIST) | SCOPE(COMMAND_ENVIRONMENT) | SCOPE(COMMAND_PATHS) |
