@@ -121,6 +121,12 @@ int rights_own_queues(size_t count, uint16_t *first);
 /* Gets the caller's sockets for the packets and the verdicts of one of them (hold_queue.c). */
 int rights_get_queue(size_t index, int *packets, int *verdicts);
 
+/* Carries out verdicts, as warden_verdict_next() reads them; @fd is @verdicts of rights_get_queue(). Returns false if nobody does. */
+bool rights_give_verdicts(size_t index, int fd, const uint8_t *verdicts, size_t len);
+
+/* Gives the queue up, and waits until its owner has closed it; closes @fd, but not @packets, which the caller has closed before. */
+void rights_give_queue_up(size_t index, int fd);
+
 /* Does what bind(2) does, for a port below 1024 as well if the settings name it. Returns 0 or -errno. */
 int rights_bind(int fd, const union sockaddr_ip *address);
 

@@ -5,7 +5,6 @@
  * The gateway is a composition: hold withholds SYNs, serve accepts and relays connections, the engine asks the converter. One process:
  *
  *     main thread       signals, reloads, trials of failed paths
- *     verdict thread    owns the netfilter queues, and carries the workers' verdicts out
  *     resolver thread   looks up converters' names
  *     workers           judge SYNs, dial, relay
  *

@@ -8,8 +8,8 @@
 
 /*
  * gateway_queues_own() - become the owner of @count netfilter queues, the first free ones from @from on
- * A thread carries verdicts out until all queues are closed. It sends released SYNs to this host itself, with @mark (gateway_rules.c).
- * Returns 0 or -errno, which is -EPERM without CAP_NET_ADMIN and CAP_NET_RAW.
+ * Each worker carries its verdicts out itself, since it has the right to, and sends released SYNs to this host itself, with @mark
+ * (gateway_rules.c). Returns 0 or -errno, which is -EPERM without CAP_NET_ADMIN and CAP_NET_RAW.
  */
 int gateway_queues_own(uint16_t from, size_t count, uint32_t mark);
 

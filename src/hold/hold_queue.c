@@ -3,9 +3,9 @@
  * hold_queue.c - a netfilter queue in the serving process: reads packets and gives verdicts on them
  *
  * A nftables rule puts SYNs into the queue, and each waits in the kernel until it gets a verdict. The serving process
- * reads packets from the kernel's socket itself. Verdicts need CAP_NET_ADMIN, so the serving process sends them to
- * the main process (queue_owner.c) by a socket for each queue. It collects them until hold_queue_flush(), as each
- * message wakes up both processes. hold_queue_close() waits until the main process has given up the queue; the kernel
+ * reads packets from the kernel's socket itself. Verdicts need CAP_NET_ADMIN, so a serving process without it sends them
+ * to the main process (queue_owner.c) by a socket for each queue; one that has it carries them out itself
+ * (rights_give_verdicts()). It collects them until hold_queue_flush(), as each message wakes up both processes. hold_queue_close() waits until the main process has given up the queue; the kernel
  * drops packets without a verdict then.
  */
 #include "config.h"
@@ -39,7 +39,8 @@
 
 struct hold_queue {
 	struct mnl_socket *netlink;
-	int verdicts_fd;
+	size_t index;
+	int verdicts_fd; /* rights_get_queue() */
 	hold_queue_handler *handler;
 	void *arg;
 	size_t verdicts_len;
@@ -54,6 +55,7 @@ int hold_queue_open(struct hold_queue **out, size_t index, hold_queue_handler *h
 
 	if (!queue)
 		return -ENOMEM;
+	queue->index = index;
 	queue->handler = handler;
 	queue->arg = arg;
 	error = rights_get_queue(index, &packets, &queue->verdicts_fd);
@@ -68,33 +70,26 @@ int hold_queue_open(struct hold_queue **out, size_t index, hold_queue_handler *h
 	}
 	error = -errno;
 	close(packets);
-	close(queue->verdicts_fd);
+	rights_give_queue_up(index, queue->verdicts_fd);
 	free(queue);
 	return error;
 }
 
 bool hold_queue_flush(struct hold_queue *queue)
 {
-	ssize_t sent = queue->verdicts_len ?
-			       fdpass_send(queue->verdicts_fd, queue->verdicts, queue->verdicts_len, -1) :
-			       0;
+	const size_t len = queue->verdicts_len;
 
 	queue->verdicts_len = 0;
-	return sent >= 0;
+	return !len || rights_give_verdicts(queue->index, queue->verdicts_fd, queue->verdicts, len);
 }
 
 void hold_queue_close(struct hold_queue *queue)
 {
-	char end;
-
 	if (!queue)
 		return;
 	hold_queue_flush(queue);
 	mnl_socket_close(queue->netlink);
-	shutdown(queue->verdicts_fd, SHUT_WR);
-	while (recv(queue->verdicts_fd, &end, sizeof(end), 0) < 0 && errno == EINTR)
-		;
-	close(queue->verdicts_fd);
+	rights_give_queue_up(queue->index, queue->verdicts_fd);
 	free(queue);
 }
 

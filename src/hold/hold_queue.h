@@ -81,6 +81,9 @@ uint16_t queue_owner_first(const struct queue_owner *owner);
 /* Returns the netlink socket from which the packets of queue @index come, which stays the owner's; -1: the queue is closed. */
 int queue_owner_packets(const struct queue_owner *owner, size_t index);
 
+/* Gives up queue @index, once the reader of its packets has closed its socket; the kernel drops packets that still wait in it. */
+void queue_owner_close(struct queue_owner *owner, size_t index);
+
 /* Returns the serving process's end of the socket for verdicts of queue @index, which the caller closes; -1: it was taken before. */
 int queue_owner_take_verdicts(struct queue_owner *owner, size_t index);
 
@@ -88,9 +91,16 @@ int queue_owner_take_verdicts(struct queue_owner *owner, size_t index);
 int queue_owner_socket(const struct queue_owner *owner, size_t index);
 
 /*
- * queue_owner_serve() - carry out the verdicts that have come, or close the queue if the other end was closed
- * A packet that @allows, which gets @policy, doesn't allow in its changed form goes on as it came. Returns false for a
- * message that doesn't consist of verdicts.
+ * queue_owner_carry_out() - carry out verdicts on packets of queue @index, as warden_verdict_next() reads them
+ * A packet that @allows, which gets @policy, doesn't allow in its changed form goes on as it came; NULL allows all. Threads may call it at
+ * once for several queues. Returns false for bytes that aren't verdicts.
+ */
+bool queue_owner_carry_out(struct queue_owner *owner, size_t index, const uint8_t *verdicts, size_t len, queue_owner_policy *allows,
+			   const void *policy);
+
+/*
+ * queue_owner_serve() - carry out the verdicts that have come by its socket, or close the queue if the other end was closed
+ * For the process that has the rights, on behalf of another one. Returns as queue_owner_carry_out().
  */
 bool queue_owner_serve(struct queue_owner *owner, size_t index, queue_owner_policy *allows, const void *policy);
 

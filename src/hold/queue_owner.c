@@ -57,6 +57,7 @@ struct queue {
 	struct mnl_socket *netlink; /* NULL: closed */
 	int verdicts; /* this process's end of the socket for verdicts; -1: closed */
 	int other;    /* the serving process's end, until that takes it; then -1 */
+	uint8_t out[SEND_AT + UINT16_MAX + VERDICT_ROOM] __attribute__((aligned(NLMSG_ALIGNTO)));
 };
 
 struct queue_owner {
@@ -64,7 +65,6 @@ struct queue_owner {
 	size_t count;
 	queue_owner_send *send; /* or NULL */
 	uint8_t in[WARDEN_VERDICTS_MAX];
-	uint8_t out[SEND_AT + UINT16_MAX + VERDICT_ROOM] __attribute__((aligned(NLMSG_ALIGNTO)));
 	struct queue queue[];
 };
 
@@ -129,7 +129,8 @@ static void queue_close(struct queue *queue)
 		close(queue->verdicts);
 	if (queue->other >= 0)
 		close(queue->other);
-	*queue = (struct queue){ .verdicts = -1, .other = -1 };
+	queue->netlink = NULL;
+	queue->verdicts = queue->other = -1;
 }
 
 /* Opens a queue, and the socket for its verdicts. Returns 0, or -errno with nothing open. */
@@ -186,7 +187,7 @@ int queue_owner_create(struct queue_owner **out, uint16_t from, size_t count)
 		return -ENOMEM;
 	owner->count = count;
 	for (size_t i = 0; i < count; i++)
-		owner->queue[i] = (struct queue){ .verdicts = -1, .other = -1 };
+		owner->queue[i].verdicts = owner->queue[i].other = -1;
 	for (unsigned i = 0; i < NUMBERS_TRIED && (error == -EBUSY || error == -EPERM); i++) {
 		unsigned failed = 0;
 
@@ -200,6 +201,11 @@ int queue_owner_create(struct queue_owner **out, uint16_t from, size_t count)
 	free(owner);
 	/* -ERANGE: all numbers up to the last one are taken. */
 	return error == -ERANGE ? -EBUSY : error;
+}
+
+void queue_owner_close(struct queue_owner *owner, size_t index)
+{
+	queue_close(&owner->queue[index]);
 }
 
 void queue_owner_destroy(struct queue_owner *owner)
@@ -254,43 +260,40 @@ static size_t write_verdict(uint8_t *at, uint16_t number, const struct warden_ve
 	return NLMSG_ALIGN(header->nlmsg_len);
 }
 
-/* Tells whether a changed packet is a SYN that the policy allows. */
+/* Tells whether a changed packet is a SYN that the policy allows. Without a policy each packet is. */
 static bool may_go_on_as(queue_owner_policy *allows, const void *policy, const uint8_t *packet, size_t len)
 {
 	struct syn_packet syn;
 
-	return syn_packet_parse(packet, len, &syn) == SYN_PACKET_OK &&
-	       allows(policy, &syn.flow.destination,
-					syn.flow.destination_port);
+	return !allows || (syn_packet_parse(packet, len, &syn) == SYN_PACKET_OK &&
+			   allows(policy, &syn.flow.destination, syn.flow.destination_port));
 }
 
-/*
- * Sends the @len bytes of verdicts in @owner->in to the kernel. Errors are ignored: they are about packets whose device is
- * gone, and the connections with it. Returns false for bytes that aren't verdicts.
- */
-static bool carry_out(struct queue_owner *owner, size_t index, size_t len,
-		      queue_owner_policy *allows, const void *policy)
+/* Errors of the kernel are ignored: they are about packets whose device is gone, and the connections with it. */
+bool queue_owner_carry_out(struct queue_owner *owner, size_t index, const uint8_t *verdicts, size_t len, queue_owner_policy *allows,
+			   const void *policy)
 {
+	struct queue *queue = &owner->queue[index];
 	uint16_t number = (uint16_t)(owner->first + index);
 	struct warden_verdict verdict;
 	const uint8_t *packet;
 	size_t at = 0, used = 0;
 
-	while (warden_verdict_next(owner->in, len, &at, &verdict, &packet)) {
+	while (warden_verdict_next(verdicts, len, &at, &verdict, &packet)) {
 		if (packet && !may_go_on_as(allows, policy, packet, verdict.len))
 			packet = NULL;
 		if (packet && verdict.accept && owner->send && owner->send(packet, verdict.len)) {
 			verdict.accept = false;
 			packet = NULL;
 		}
-		used += write_verdict(owner->out + used, number, &verdict, packet);
+		used += write_verdict(queue->out + used, number, &verdict, packet);
 		if (used >= SEND_AT) {
-			mnl_socket_sendto(owner->queue[index].netlink, owner->out, used);
+			mnl_socket_sendto(queue->netlink, queue->out, used);
 			used = 0;
 		}
 	}
 	if (used)
-		mnl_socket_sendto(owner->queue[index].netlink, owner->out, used);
+		mnl_socket_sendto(queue->netlink, queue->out, used);
 	return at == len;
 }
 
@@ -303,7 +306,7 @@ bool queue_owner_serve(struct queue_owner *owner, size_t index, queue_owner_poli
 	if (passed >= 0)
 		close(passed);
 	if (len > 0)
-		return carry_out(owner, index, (size_t)len, allows, policy);
+		return queue_owner_carry_out(owner, index, owner->in, (size_t)len, allows, policy);
 	if (len == 0 || len == -ECONNRESET)
 		queue_close(queue);
 	return len == 0 || len == -EAGAIN || len == -ECONNRESET;

@@ -40,8 +40,20 @@ static struct queue_owner *owner;
 int rights_get_queue(size_t index, int *packets, int *verdicts)
 {
 	*packets = fcntl(queue_owner_packets(owner, index), F_DUPFD_CLOEXEC, 0);
-	*verdicts = queue_owner_take_verdicts(owner, index);
+	*verdicts = -1;
 	return *packets < 0 ? -errno : 0;
+}
+
+bool rights_give_verdicts(size_t index, int fd, const uint8_t *verdicts, size_t len)
+{
+	(void)fd;
+	return queue_owner_carry_out(owner, index, verdicts, len, NULL, NULL);
+}
+
+void rights_give_queue_up(size_t index, int fd)
+{
+	(void)fd;
+	queue_owner_close(owner, index);
 }
 
 int rights_bind(int fd, const union sockaddr_ip *address)
@@ -264,12 +276,6 @@ static void serve(const struct worker_context *worker, void *arg)
 	acceptor_start(acceptor);
 }
 
-static bool allows(const void *policy, const struct in6_addr *destination, uint16_t port)
-{
-	(void)policy, (void)destination, (void)port;
-	return true;
-}
-
 int main(int argc, char **argv)
 {
 	const struct limits_settings limits = { .pending.total = 4096, .prefix_v4 = 32, .prefix_v6 = 64 };
@@ -296,10 +302,6 @@ int main(int argc, char **argv)
 	if (!syns || !acceptor || syn_judge_open(syns, 0) < 0)
 		return 2;
 	workers_order(workers, serve, NULL);
-	for (;;) {
-		struct pollfd verdicts = { .fd = queue_owner_socket(owner, 0), .events = POLLIN };
-
-		if (poll(&verdicts, 1, -1) > 0 && !queue_owner_serve(owner, 0, allows, NULL))
-			return 1;
-	}
+	for (;;)
+		pause();
 }
