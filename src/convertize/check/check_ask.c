@@ -190,7 +190,8 @@ static void climb_down(struct probe_request request, struct check_path *path)
 	probe_run_all(requests, rungs, RUNG_COUNT);
 	for (int i = 0; i < RUNG_COUNT; i++)
 		path->connected = path->connected || probe_is_connected(&rungs[i]);
-	path->refused_here = path->probe.unsent && rungs[RUNG_AGAIN_LAST].unsent && rungs[RUNG_TCP].unsent;
+	/* by TCP, since before Linux 6.2 Multipath TCP has no data in SYNs, which would show it */
+	path->refused_here = rungs[RUNG_TCP].unsent && !path->connected;
 	for (int i = RUNG_TCP; i <= RUNG_TCP_BARE; i++)
 		if (rungs[i].icmp_from.sa.sa_family != AF_UNSPEC) {
 			path->icmp_from = rungs[i].icmp_from;
