@@ -3,16 +3,29 @@
  * gateway_status.c - what a gateway's status has of its own: what was routed and why, and the networks that connections began on
  *
  * A network is this host's address there. We keep the first STATUS_NETWORKS_MAX; their number never shrinks.
+ *
+ * The kernel counts the bytes of each subflow. We ask for those of open ones when somebody asks us, and add up those of closed ones: the
+ * kernel tells us of each socket of this host that it destroys (SKNLGRP_INET_TCP_DESTROY). A subflow is known by its peer, which is an
+ * address at which a converter was reached; so a preloaded program's to the same converter are among them. The kernel forgets the bytes
+ * of a connection that this host resets.
  */
 #include "config.h"
 
 #include "gateway/gateway_status.h"
 
+#include "common/netlink.h"
 #include "common/sockaddr.h"
+#include "daemon/log.h"
 #include "gateway/gateway.h"
 
+#include <errno.h>
+#include <event2/event.h>
+#include <linux/inet_diag.h>
+#include <linux/sock_diag.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #define STATUS_NETWORKS_MAX 16
 #define US_PER_S 1e6
@@ -21,44 +34,162 @@ struct status_network {
 	struct in6_addr address; /* IPv4 as v4-mapped */
 	uint64_t connections;
 	uint32_t round_trip_us;  /* of the latest one */
+	uint64_t received, sent; /* bytes of closed subflows; of all in a copy */
+	uint64_t told_received, told_sent; /* what we have told of all */
+};
+
+/* The networks, and the addresses at which converters were reached. */
+struct known {
+	struct status_network networks[STATUS_NETWORKS_MAX];
+	struct in6_addr converters[STATUS_NETWORKS_MAX];
+	size_t network_count, converter_count;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct status_network networks[STATUS_NETWORKS_MAX];
-static size_t network_count;
+static struct known known; /* behind the lock */
+
+/* Returns the network with this address, a new one if it has none; NULL if there is no room. */
+static struct status_network *network_of(struct known *in, struct in6_addr address)
+{
+	for (size_t i = 0; i < in->network_count; i++)
+		if (memcmp(&in->networks[i].address, &address, sizeof(address)) == 0)
+			return &in->networks[i];
+	if (in->network_count == STATUS_NETWORKS_MAX)
+		return NULL;
+	in->networks[in->network_count].address = address;
+	return &in->networks[in->network_count++];
+}
+
+static bool is_converter(const struct known *in, const union sockaddr_ip *peer)
+{
+	const struct in6_addr address = sockaddr_ip_in6(peer);
+
+	for (size_t i = 0; i < in->converter_count; i++)
+		if (memcmp(&in->converters[i], &address, sizeof(address)) == 0)
+			return true;
+	return false;
+}
 
 void gateway_status_count(int fd, const struct tcp_info *info)
 {
-	union sockaddr_ip local = { 0 };
-	socklen_t len = sizeof(local);
-	struct in6_addr address;
-	size_t i = 0;
+	union sockaddr_ip local = { 0 }, peer = { 0 };
+	socklen_t local_len = sizeof(local), peer_len = sizeof(peer);
+	struct status_network *network;
 
-	if (getsockname(fd, &local.sa, &len) < 0)
+	if (getsockname(fd, &local.sa, &local_len) < 0 || getpeername(fd, &peer.sa, &peer_len) < 0)
 		return;
-	address = sockaddr_ip_in6(&local);
 	pthread_mutex_lock(&lock);
-	while (i < network_count && memcmp(&networks[i].address, &address, sizeof(address)) != 0)
-		i++;
-	if (i < STATUS_NETWORKS_MAX) {
-		if (i == network_count)
-			networks[network_count++].address = address;
-		networks[i].connections++;
-		networks[i].round_trip_us = info->tcpi_rtt;
+	if (!is_converter(&known, &peer) && known.converter_count < STATUS_NETWORKS_MAX)
+		known.converters[known.converter_count++] = sockaddr_ip_in6(&peer);
+	network = network_of(&known, sockaddr_ip_in6(&local));
+	if (network) {
+		network->connections++;
+		network->round_trip_us = info->tcpi_rtt;
 	}
 	pthread_mutex_unlock(&lock);
 }
 
-/* Copies the networks. Returns their number. */
-static size_t copy_networks(struct status_network out[static STATUS_NETWORKS_MAX])
+/* ----- bytes ----- */
+
+/* Adds a socket's bytes to its network's, if its peer is a converter. */
+static int add_bytes(const struct nlmsghdr *message, void *arg)
 {
-	size_t count;
+	const struct inet_diag_msg *socket = mnl_nlmsg_get_payload(message);
+	struct status_network *network;
+	struct known *in = arg;
+	struct tcp_info info = { 0 };
+	union sockaddr_ip local, peer;
+	const struct nlattr *attr;
+
+	if (mnl_nlmsg_get_payload_len(message) < sizeof(*socket))
+		return MNL_CB_OK;
+	mnl_attr_for_each(attr, message, sizeof(*socket)) {
+		const size_t len = mnl_attr_get_payload_len(attr);
+
+		if (mnl_attr_get_type(attr) == INET_DIAG_INFO)
+			memcpy(&info, mnl_attr_get_payload(attr), len < sizeof(info) ? len : sizeof(info));
+	}
+	local = netlink_socket_address(socket, false);
+	peer = netlink_socket_address(socket, true);
+	network = is_converter(in, &peer) ? network_of(in, sockaddr_ip_in6(&local)) : NULL;
+	if (network) {
+		network->received += info.tcpi_bytes_received;
+		network->sent += info.tcpi_bytes_acked ? info.tcpi_bytes_acked - 1 : 0; /* without the SYN, which it counts */
+	}
+	return MNL_CB_OK;
+}
+
+/* Reads what the kernel tells of destroyed sockets. If there were too many to tell, theirs are missing. */
+static void on_destroyed(evutil_socket_t fd, short what, void *arg)
+{
+	char buf[8192];
+	ssize_t len;
+
+	(void)what, (void)arg;
+	while ((len = recv(fd, buf, sizeof(buf), MSG_DONTWAIT)) > 0 || (len < 0 && errno == ENOBUFS)) {
+		int rest = (int)len;
+
+		pthread_mutex_lock(&lock);
+		for (const struct nlmsghdr *message = (const void *)buf; len > 0 && mnl_nlmsg_ok(message, rest);
+		     message = mnl_nlmsg_next(message, &rest))
+			add_bytes(message, &known);
+		pthread_mutex_unlock(&lock);
+	}
+}
+
+void gateway_status_watch(struct event_base *base)
+{
+	const struct sockaddr_nl address = {
+		.nl_family = AF_NETLINK, .nl_groups = 1u << (SKNLGRP_INET_TCP_DESTROY - 1) | 1u << (SKNLGRP_INET6_TCP_DESTROY - 1),
+	};
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG);
+	struct event *event = NULL;
+
+	if (fd >= 0 && bind(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
+		event = event_new(base, fd, EV_READ | EV_PERSIST, on_destroyed, NULL);
+	if (event && event_add(event, NULL) == 0)
+		return;
+	log_warning("the bytes of networks are those of open connections: %s", strerror(errno));
+	if (event)
+		event_free(event);
+	if (fd >= 0)
+		close(fd);
+}
+
+#define OPEN_STATES 0xffe /* bits of include/net/tcp_states.h: all states */
+
+static void keep_growing(uint64_t *value, uint64_t *told)
+{
+	if (*value < *told)
+		*value = *told;
+	*told = *value;
+}
+
+/*
+ * Copies what is known, with the bytes of open subflows. The lock is free while we ask the kernel, so a subflow that ends meanwhile is in
+ * neither list until the next time: what we tell never shrinks.
+ */
+static void copy_known(struct known *out)
+{
+	static struct netlink netlink;
 
 	pthread_mutex_lock(&lock);
-	count = network_count;
-	memcpy(out, networks, sizeof(networks));
+	*out = known;
 	pthread_mutex_unlock(&lock);
-	return count;
+	if (netlink_open(&netlink, NETLINK_SOCK_DIAG) == 0) {
+		netlink_dump_sockets(&netlink, IPPROTO_TCP, OPEN_STATES, 0, add_bytes, out);
+		netlink_close(&netlink);
+	}
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < out->network_count; i++) {
+		struct status_network *network = network_of(&known, out->networks[i].address);
+
+		if (!network)
+			continue;
+		keep_growing(&out->networks[i].received, &network->told_received);
+		keep_growing(&out->networks[i].sent, &network->told_sent);
+	}
+	pthread_mutex_unlock(&lock);
 }
 
 static const char *name_of(const struct status_network *network, char text[static PREFIX_STRLEN])
@@ -88,15 +219,19 @@ static void tell_routed(struct status_sink *sink, const struct gateway *gateway)
 
 static void tell_networks(struct status_sink *sink)
 {
-	struct status_network all[STATUS_NETWORKS_MAX];
-	const size_t count = copy_networks(all);
 	char text[PREFIX_STRLEN];
+	struct known now;
 
-	if (count)
-		status_heading(sink, "Connections by the network that they began on");
-	for (size_t i = 0; i < count; i++)
-		status_row(sink, name_of(&all[i], text), "%llu, round trip %.1f ms", (unsigned long long)all[i].connections,
-			   all[i].round_trip_us / 1e3);
+	copy_known(&now);
+	if (now.network_count)
+		status_heading(sink, "Networks, and connections that began there");
+	for (size_t i = 0; i < now.network_count; i++) {
+		const struct status_network *network = &now.networks[i];
+
+		status_row(sink, name_of(network, text), "%llu, round trip %.1f ms, %llu bytes received, %llu sent",
+			   (unsigned long long)network->connections, network->round_trip_us / 1e3, (unsigned long long)network->received,
+			   (unsigned long long)network->sent);
+	}
 }
 
 static void tell_tables(struct status_sink *sink, const struct status *status)
@@ -108,29 +243,47 @@ static void tell_tables(struct status_sink *sink, const struct status *status)
 
 /* ----- for Prometheus ----- */
 
-static void write_metrics(FILE *out, const struct status *status)
+static void write_routed(FILE *out, const struct gateway *gateway)
 {
-	static const char routed[] = "convertgw_routed_total", connections[] = "convertgw_network_connections_total",
-			  round_trip[] = "convertgw_network_round_trip_seconds";
-	const struct gateway *gateway = status->own;
-	struct status_network all[STATUS_NETWORKS_MAX];
-	const size_t count = copy_networks(all);
-	char text[PREFIX_STRLEN];
+	static const char name[] = "convertgw_routed_total";
 
-	metrics_write_head(out, routed, "counter", "Connections that were routed instead of converted, by the reason.");
+	metrics_write_head(out, name, "counter", "Connections that were routed instead of converted, by the reason.");
 	for (size_t i = 0; i < GATEWAY_REASONS_MAX; i++) {
 		const char *reason = atomic_load(&gateway->routed[i].text);
 
 		if (!reason)
 			break;
-		fprintf(out, "%s{reason=\"%s\"} %llu\n", routed, reason, (unsigned long long)atomic_load(&gateway->routed[i].count));
+		fprintf(out, "%s{reason=\"%s\"} %llu\n", name, reason, (unsigned long long)atomic_load(&gateway->routed[i].count));
 	}
+}
+
+static void write_networks(FILE *out)
+{
+	static const char connections[] = "convertgw_network_connections_total", round_trip[] = "convertgw_network_round_trip_seconds",
+			  bytes[] = "convertgw_network_bytes_total";
+	char text[PREFIX_STRLEN];
+	struct known now;
+
+	copy_known(&now);
 	metrics_write_head(out, connections, "counter", "Connections that began on this network, whose server has answered.");
-	for (size_t i = 0; i < count; i++)
-		fprintf(out, "%s{network=\"%s\"} %llu\n", connections, name_of(&all[i], text), (unsigned long long)all[i].connections);
+	for (size_t i = 0; i < now.network_count; i++)
+		fprintf(out, "%s{network=\"%s\"} %llu\n", connections, name_of(&now.networks[i], text),
+			(unsigned long long)now.networks[i].connections);
 	metrics_write_head(out, round_trip, "gauge", "The round trip to the converter of the latest of these.");
-	for (size_t i = 0; i < count; i++)
-		fprintf(out, "%s{network=\"%s\"} %g\n", round_trip, name_of(&all[i], text), all[i].round_trip_us / US_PER_S);
+	for (size_t i = 0; i < now.network_count; i++)
+		fprintf(out, "%s{network=\"%s\"} %g\n", round_trip, name_of(&now.networks[i], text), now.networks[i].round_trip_us / US_PER_S);
+	metrics_write_head(out, bytes, "counter", "Bytes of subflows to converters on this network.");
+	for (size_t i = 0; i < now.network_count; i++) {
+		name_of(&now.networks[i], text);
+		fprintf(out, "%s{network=\"%s\",direction=\"received\"} %llu\n", bytes, text, (unsigned long long)now.networks[i].received);
+		fprintf(out, "%s{network=\"%s\",direction=\"sent\"} %llu\n", bytes, text, (unsigned long long)now.networks[i].sent);
+	}
+}
+
+static void write_metrics(FILE *out, const struct status *status)
+{
+	write_routed(out, status->own);
+	write_networks(out);
 }
 
 const struct status_program gateway_status = {

@@ -13,4 +13,7 @@ extern const struct status_program gateway_status;
 /* Counts a connection to a converter whose server has answered, by the network that it began on. Any thread may call it. */
 void gateway_status_count(int fd, const struct tcp_info *info);
 
+/* Adds up the bytes of closed connections by network from now on. */
+void gateway_status_watch(struct event_base *base);
+
 #endif

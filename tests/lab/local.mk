@@ -6,7 +6,7 @@ linkem_SOURCES = tests/lab/linkem/main.c tests/lab/linkem/settings.c tests/lab/l
 
 EXTRA_DIST += tests/lab/lab tests/lab/convertlab/__init__.py tests/lab/convertlab/build.py \
 	tests/lab/convertlab/capture.py tests/lab/convertlab/cli.py tests/lab/convertlab/dissector.py tests/lab/convertlab/faults.py \
-	tests/lab/convertlab/forging.py tests/lab/convertlab/golden.py tests/lab/convertlab/harness.py \
+	tests/lab/convertlab/forging.py tests/lab/convertlab/gateways.py tests/lab/convertlab/golden.py tests/lab/convertlab/harness.py \
 	tests/lab/convertlab/hosts.py \
 	tests/lab/convertlab/kernel.py \
 	tests/lab/convertlab/links.py tests/lab/convertlab/manager.py tests/lab/convertlab/metrics.py \

@@ -374,6 +374,9 @@ def test_status():
         def get(page):
             return lab.client.run(["curl", "-sS", "--unix-socket", path, "http://localhost" + page]).stdout
 
+        def sent():
+            return int(re.search(r"network_bytes_total{network=\"%s\",direction=\"sent\"} (\d+)" % re.escape(lab.client.wifi4), get("/metrics"))[1])
+
         def write(text):
             with open(config, "w", encoding="ascii") as file:
                 file.write("lan lan\nconvert destination 10.8.0.0/24\n" + text)
@@ -384,15 +387,19 @@ def test_status():
             write("metrics unix:%s\n" % path)
             process.send_signal(1)
             process.wait_log("reloaded")
-            with pair(phone, lab.server, lab.server.addr4, listener) as (client, _, peer):
+            with pair(phone, lab.server, lab.server.addr4, listener) as (client, server, peer):
                 equal(peer, lab.converter.core4, "the server's client")
                 client.sendall(b"x" * 1000)
+                equal(len(server.recv(1000, socket.MSG_WAITALL)), 1000, "bytes at the server")
                 wait_until(lambda: "bytes from clients                         1000" in get("/status"), 10, "bytes")
                 tables = json.loads(get("/status.json"))
                 equal((tables["Gateway"]["state"], tables["Gateway"]["listening on"], tables["Connections now"]["relay"]), ("serving", "lan", "1"),
                       "JSON")
-                check(tables["Connections by the network that they began on"][lab.client.wifi4].startswith("1, round trip "), tables)
+                check(tables["Networks, and connections that began there"][lab.client.wifi4].startswith("1, round trip "), tables)
+                check(sent() >= 1000, "bytes while the connection is open")
                 check("<h1>convertgw" in get("/") and "</html>" in get("/"), "the page")
+            wait_until(lambda: "  relay                                      0\n" in get("/status"), 10, "the end")
+            wait_until(lambda: sent() >= 1000, 5, "bytes of a connection that has ended")
             lab.converter.run(["nft", "add table inet off; add chain inet off in { type filter hook input priority -400; }; "
                                "add rule inet off in tcp dport 1234 reject with tcp reset"])
             with pair(phone, lab.server, lab.server.addr4, listener) as (_, _, peer):
