@@ -86,6 +86,20 @@ static void count_link(struct traffic *traffic, const struct host_link *link, bo
 	record->sent += link->sent - before.sent;
 }
 
+static bool is_chosen(const struct traffic *traffic, const struct traffic_choice *choice, const char *device)
+{
+	for (size_t i = 0; i < choice->network_count; i++)
+		if (choice->networks[i].has_route && strcmp(choice->networks[i].link.name, device) == 0)
+			return true;
+	for (size_t i = 0; choice->quotas && i < choice->quotas->count; i++)
+		if (strcmp(choice->quotas->list[i].device, device) == 0)
+			return true;
+	for (size_t i = traffic->record_count; i-- > 0;)
+		if (strcmp(traffic->records[i].device, device) == 0)
+			return true;
+	return false;
+}
+
 static bool is_there(const struct host_link *links, size_t count, const char *device)
 {
 	for (size_t i = 0; i < count; i++)
@@ -94,7 +108,8 @@ static bool is_there(const struct host_link *links, size_t count, const char *de
 	return false;
 }
 
-void traffic_count(struct traffic *traffic, const char *boot, const struct host_link *links, size_t count, unsigned int date)
+void traffic_count(struct traffic *traffic, const struct traffic_choice *choice, const char *boot, const struct host_link *links, size_t count,
+		   unsigned int date)
 {
 	const bool first = !*traffic->boot, same = strcmp(traffic->boot, boot) == 0;
 	unsigned int last = 0;
@@ -105,7 +120,7 @@ void traffic_count(struct traffic *traffic, const char *boot, const struct host_
 		if (!is_there(links, count, traffic->counters[i].device))
 			traffic->counters[i] = traffic->counters[--traffic->counter_count];
 	for (size_t i = 0; i < count; i++) {
-		if (!links[i].loopback)
+		if (!links[i].loopback && is_chosen(traffic, choice, links[i].name))
 			count_link(traffic, &links[i], first, same, date);
 		last = links[i].index > last ? links[i].index : last;
 	}

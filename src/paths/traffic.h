@@ -37,6 +37,8 @@ struct traffic_record {
 	uint64_t received, sent;
 };
 
+struct quotas;
+
 struct traffic {
 	char boot[TRAFFIC_BOOT_MAX]; /* the boot that the counters are of; empty: nothing has been counted */
 	unsigned int last_index;     /* the highest index of a device: one with a higher index was made since */
@@ -49,11 +51,19 @@ struct traffic {
 /* Returns today's date by this host's clock and zone. */
 unsigned int traffic_today(void);
 
+/* The devices to count: those with a default route, with a quota, or with a record. Others, such as containers', have no place in the file. */
+struct traffic_choice {
+	const struct host_network *networks;
+	size_t network_count;
+	const struct quotas *quotas; /* NULL: none */
+};
+
 /*
  * traffic_count() - add the bytes since the last look to @date
  * @boot: identifies the present boot; @links: all devices. A device that was there before the first look begins at zero.
  */
-void traffic_count(struct traffic *traffic, const char *boot, const struct host_link *links, size_t count, unsigned int date);
+void traffic_count(struct traffic *traffic, const struct traffic_choice *choice, const char *boot, const struct host_link *links, size_t count,
+		   unsigned int date);
 
 /* Sums up a device's bytes from @first to @last. Sets @received and @sent. */
 void traffic_sum(const struct traffic *traffic, const char *device, unsigned int first, unsigned int last, uint64_t *received, uint64_t *sent);
@@ -72,7 +82,7 @@ int traffic_load(struct traffic *out);
 int traffic_save(const struct traffic *traffic);
 
 /* traffic_look() - read the devices and count their bytes, today and in this boot (traffic_keeper.c). @netlink: NULL: open one. Returns 0 or -errno. */
-int traffic_look(struct traffic *traffic, struct netlink *netlink);
+int traffic_look(struct traffic *traffic, const struct traffic_choice *choice, struct netlink *netlink);
 
 /* --- quotas --- */
 

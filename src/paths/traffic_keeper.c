@@ -34,7 +34,7 @@ static void boot_read(char boot[static TRAFFIC_BOOT_MAX])
 		strcpy(boot, "unknown");
 }
 
-int traffic_look(struct traffic *traffic, struct netlink *netlink)
+int traffic_look(struct traffic *traffic, const struct traffic_choice *choice, struct netlink *netlink)
 {
 	struct host host = { .link_count = 0 };
 	char boot[TRAFFIC_BOOT_MAX];
@@ -42,7 +42,7 @@ int traffic_look(struct traffic *traffic, struct netlink *netlink)
 
 	boot_read(boot);
 	if (ret == 0)
-		traffic_count(traffic, boot, host.links, host.link_count, traffic_today());
+		traffic_count(traffic, choice, boot, host.links, host.link_count, traffic_today());
 	host_fini(&host);
 	return ret;
 }
@@ -81,6 +81,13 @@ static bool judge(struct traffic_keeper *keeper, struct paths_choice *choice)
 	return true;
 }
 
+static int look(struct traffic_keeper *keeper, struct paths_mender *mender)
+{
+	const struct traffic_choice choice = { mender->wanted.networks, mender->wanted.count, &mender->choice.quotas };
+
+	return traffic_look(&keeper->traffic, &choice, &mender->kernel.route);
+}
+
 static void save(struct traffic_keeper *keeper)
 {
 	int ret = keeper->keeps ? traffic_save(&keeper->traffic) : 0;
@@ -101,6 +108,7 @@ void traffic_keeper_begin(struct traffic_keeper *keeper, struct paths_mender *me
 	keeper->own_never = mender->choice.word.never;
 	keeper->own_backup = mender->choice.word.backup;
 	traffic_keeper_look(keeper, mender);
+	keeper->look_at = keeper->save_at = 0; /* at once after paths_mend(), when the networks are known */
 }
 
 bool traffic_keeper_look(struct traffic_keeper *keeper, struct paths_mender *mender)
@@ -108,7 +116,7 @@ bool traffic_keeper_look(struct traffic_keeper *keeper, struct paths_mender *men
 	bool changed;
 
 	keeper->look_at = clock_ns() + (mender->choice.quotas.count ? QUOTA_LOOK_NS : LOOK_NS);
-	if (traffic_look(&keeper->traffic, &mender->kernel.route) < 0)
+	if (look(keeper, mender) < 0)
 		return false; /* at the next look */
 	changed = judge(keeper, &mender->choice);
 	if (changed || clock_ns() >= keeper->save_at)
@@ -118,6 +126,6 @@ bool traffic_keeper_look(struct traffic_keeper *keeper, struct paths_mender *men
 
 void traffic_keeper_end(struct traffic_keeper *keeper, struct paths_mender *mender)
 {
-	if (traffic_look(&keeper->traffic, &mender->kernel.route) == 0)
+	if (look(keeper, mender) == 0)
 		save(keeper);
 }

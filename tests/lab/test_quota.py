@@ -40,6 +40,13 @@ def manager_of(lab, *words):
     return PathManager(lab, *DEVICES, *words, env={"STATE_DIRECTORY": lab.state})
 
 
+def sums_kept(lab):
+    """The service's file."""
+    with contextlib.suppress(FileNotFoundError), open(os.path.join(lab.state, "traffic"), encoding="ascii") as file:
+        return file.read()
+    return ""
+
+
 def bytes_on(lab, name):
     """What the firewall has counted on a network, both ways."""
     listed = json.loads(lab.client.run(["nft", "-j", "list", "counters", "table", "inet", "bytes_of"]).stdout)["nftables"]
@@ -103,10 +110,8 @@ def test_from_warning_to_never():
         # a new day: the sums are of yesterday
         manager.stop()
         equal(words(lab), [], "words after the end")
-        path = os.path.join(lab.state, "traffic")
-        with open(path, encoding="ascii") as file:
-            text = file.read()
-        with open(path, "w", encoding="ascii") as file:
+        text = sums_kept(lab)
+        with open(os.path.join(lab.state, "traffic"), "w", encoding="ascii") as file:
             file.write(re.sub(r"^day \d+", "day 20261001", text, flags=re.MULTILINE))
         manager.start()
         wait_until(lambda: lab.client.lte4 in endpoints(lab), 10, "its endpoint")
@@ -151,6 +156,7 @@ def test_open_connections_leave():
 def test_counts_are_exact():
     """The sums are those of the firewall, to the byte, also over a kill and a restart."""
     with two_networks() as lab, manager_of(lab) as manager:
+        wait_until(lambda: "counter wifi" in sums_kept(lab), 10, "the first look")
         start = {name: bytes_on(lab, name) for name in ("wifi", "lte")}
         first = {entry["device"]: entry["received"] + entry["sent"] for entry in status(lab)["today"]}
         transfer(lab, "preload")

@@ -16,11 +16,14 @@
 
 static struct traffic traffic;
 static struct host_link links[3];
+static struct host_network networks[3];
+static struct traffic_choice choice;
 
 static void setup(void)
 {
 	memset(&traffic, 0, sizeof(traffic));
 	memset(links, 0, sizeof(links));
+	choice = (struct traffic_choice){ networks, 3, NULL };
 	links[0] = (struct host_link){ .index = 1, .name = "lo", .loopback = true, .received = 1 << 20 };
 	links[1] = (struct host_link){ .index = 2, .name = "wlan0", .received = 1000, .sent = 100 };
 	links[2] = (struct host_link){ .index = 3, .name = "wwan0", .received = 5000, .sent = 500 };
@@ -28,7 +31,9 @@ static void setup(void)
 
 static void look(const char *boot, size_t count, unsigned int date)
 {
-	traffic_count(&traffic, boot, links, count, date);
+	for (size_t i = 0; i < 3; i++)
+		networks[i] = (struct host_network){ .link = links[i], .has_route = true };
+	traffic_count(&traffic, &choice, boot, links, count, date);
 }
 
 static uint64_t sum_of(const char *device, unsigned int first, unsigned int last)
@@ -78,6 +83,32 @@ START_TEST(test_counters_begin_anew)
 	strcpy(links[1].name, "wlan9");
 	look("b", 3, TODAY);
 	ck_assert_uint_eq(sum_of("wlan9", TODAY, TODAY), 0);
+}
+END_TEST
+
+/* Only devices with a route, a quota or a record have a place; one that gets a route later begins at zero then. */
+START_TEST(test_which_devices)
+{
+	char problem[QUOTA_PROBLEM_MAX];
+	struct quotas quotas;
+
+	choice.network_count = 0;
+	look("a", 3, TODAY);
+	links[1].received += 9;
+	links[2].received += 9;
+	look("a", 3, TODAY);
+	ck_assert_uint_eq(traffic.record_count + traffic.counter_count, 0);
+	ck_assert(quotas_read(&quotas, "wwan0=5G/month", problem));
+	choice.quotas = &quotas;
+	look("a", 3, TODAY);
+	links[1].received += 9;
+	links[2].received += 9;
+	look("a", 3, TODAY);
+	choice.quotas = NULL;
+	links[2].received += 9;
+	look("a", 3, TODAY);
+	ck_assert_uint_eq(sum_of("wwan0", TODAY, TODAY), 18000000);
+	ck_assert_uint_eq(sum_of("wlan0", TODAY, TODAY), 0);
 }
 END_TEST
 
@@ -206,6 +237,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, NULL);
 	tcase_add_test(tcase, test_differences);
 	tcase_add_test(tcase, test_counters_begin_anew);
+	tcase_add_test(tcase, test_which_devices);
 	tcase_add_test(tcase, test_dates);
 	tcase_add_test(tcase, test_file);
 	tcase_add_test(tcase, test_quotas_are_read);

@@ -51,10 +51,12 @@ static int look(void)
 /* Reads the service's sums, and adds what the devices have counted since it wrote them. */
 static void find_traffic(struct status_view *out)
 {
+	const struct traffic_choice choice = { .quotas = &quotas };
+
 	out->traffic_error = traffic_load(&traffic);
 	out->today = traffic_today();
 	out->quotas = &quotas;
-	if (out->traffic_error == 0 && *traffic.boot && traffic_look(&traffic, NULL) == 0)
+	if (out->traffic_error == 0 && *traffic.boot && traffic_look(&traffic, &choice, NULL) == 0)
 		out->traffic = &traffic;
 }
 
