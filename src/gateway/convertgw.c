@@ -60,6 +60,8 @@ struct convertgw {
 	struct event *trials;   /* when failed paths are looked at */
 	struct event *woken;    /* reads: */
 	int wake_fd;            /* an eventfd: the engine has begun a trial */
+	struct event *policies; /* reads: */
+	int policies_fd;        /* a program has changed policy rules; -1: none is told */
 	struct event *drain;    /* looks whether sessions are left; NULL: the gateway isn't stopping */
 	uint64_t drain_until_ms;
 	struct gateway gateway;
@@ -75,7 +77,7 @@ struct convertgw {
 	pthread_barrier_t barrier; /* of all workers, for a reload */
 };
 
-static struct convertgw self = { .wake_fd = -1 };
+static struct convertgw self = { .wake_fd = -1, .policies_fd = -1 };
 
 /* ----- the engine's surroundings ----- */
 
@@ -239,6 +241,23 @@ static void reload(void)
 		log_error("not reloaded, the old configuration stays in force");
 	}
 	gateway_notify("READY=1");
+}
+
+/* ----- policy rules that another program has removed ----- */
+
+static void on_policies(evutil_socket_t fd, short what, void *arg)
+{
+	(void)what, (void)arg;
+	gateway_policies_restore(fd, self.settings);
+}
+
+static bool watch_policies(void)
+{
+	self.policies_fd = gateway_policies_watch();
+	if (self.policies_fd < 0)
+		return false;
+	self.policies = event_new(self.base, self.policies_fd, EV_READ | EV_PERSIST, on_policies, NULL);
+	return self.policies && event_add(self.policies, NULL) == 0;
 }
 
 /* ----- the end ----- */
@@ -413,6 +432,8 @@ static bool start(struct gateway_settings *settings, struct problems *problems)
 		return false;
 	if (!refuses)
 		log_warning("this kernel can't refuse SYNs (CONFIG_NFT_REJECT_INET): a client of a closed port waits");
+	if (!watch_policies())
+		log_warning("policy rules that another program removes don't come back, as there is no netlink socket");
 	return true;
 }
 

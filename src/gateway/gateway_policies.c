@@ -20,6 +20,8 @@
 #include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 /* The protocol number of our policy rules and routes, by which we find what a killed process has left. */
 #define PROTOCOL_OURS 89
@@ -198,4 +200,28 @@ void gateway_policies_keep(const struct gateway_settings *settings)
 		;
 	if (netlink)
 		close_netlink(netlink);
+}
+
+int gateway_policies_watch(void)
+{
+	const struct sockaddr_nl groups = { .nl_family = AF_NETLINK, .nl_groups = RTMGRP_IPV4_RULE | 1u << (RTNLGRP_IPV6_RULE - 1) };
+	const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+	int error;
+
+	if (fd >= 0 && bind(fd, (const struct sockaddr *)&groups, sizeof(groups)) == 0)
+		return fd;
+	error = -errno;
+	if (fd >= 0)
+		close(fd);
+	return error;
+}
+
+void gateway_policies_restore(int fd, const struct gateway_settings *settings)
+{
+	char unread[8192];
+
+	/* ENOBUFS: some messages got lost. */
+	while (recv(fd, unread, sizeof(unread), 0) > 0 || errno == ENOBUFS)
+		;
+	gateway_policies_add(settings);
 }

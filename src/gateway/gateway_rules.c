@@ -218,7 +218,10 @@ static void put_arrivals(FILE *out, const struct gateway_settings *settings, uin
 	fputs(" }\n", out);
 }
 
-/* Writes chains that leave the SYN on its way to this host alone, whichever NAT other programs' rules would do to it. */
+/*
+ * Writes chains that leave the SYN on its way to this host alone, whichever NAT other programs' rules would do to it. Without the policy rule,
+ * which another program may remove, it would leave this host.
+ */
 static void put_no_nat(FILE *out, uint32_t both)
 {
 	static const struct {
@@ -233,6 +236,8 @@ static void put_no_nat(FILE *out, uint32_t both)
 				v6 ? "6" : "", v6 ? "6" : "", chains[i].field);
 		fputs(" }\n", out);
 	}
+	fprintf(out, " chain stay {\n  type filter hook postrouting priority 90; policy accept;\n"
+		     "  oifname != \"lo\" meta mark & 0x%x == 0x%x drop\n }\n", both, both);
 }
 
 static void put_quic(FILE *out, const struct gateway_settings *settings)
@@ -370,7 +375,7 @@ static struct gateway_rules *create(struct problems *problems)
 static bool prepare(struct gateway_rules *rules, const struct gateway_settings *settings, const struct hold_rules_queues *queues,
 		    bool *refuses, struct problems *problems)
 {
-	const struct hold_rules_marked marked = { gateway_divert_mark(settings), settings->host };
+	const struct hold_rules_marked marked = { gateway_divert_mark(settings), settings->mark, settings->host };
 	int error = hold_rules_install_marked(rules->syns, &marked, queues, refuses);
 
 	if (error) {

@@ -40,6 +40,15 @@ void gateway_rules_remove(struct gateway_rules *rules);
 /* Adds those that @settings need, unless they are there. Returns 0 or -errno. */
 int gateway_policies_add(const struct gateway_settings *settings);
 
+/*
+ * gateway_policies_watch() - open a socket that is readable after a program has changed policy rules
+ * systemd-networkd removes those that it doesn't know when it starts. Returns the descriptor, for gateway_policies_restore(), or -errno.
+ */
+int gateway_policies_watch(void);
+
+/* Reads from that socket, and adds what @settings need and a program has removed. */
+void gateway_policies_restore(int fd, const struct gateway_settings *settings);
+
 /* Removes all gateways' policy rules and routes but those that @settings need; NULL: needs none. */
 void gateway_policies_keep(const struct gateway_settings *settings);
 

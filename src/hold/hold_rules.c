@@ -168,12 +168,12 @@ static int transact(struct hold_rules *rules, const struct listen_address *liste
 	return nft_transaction_commit(&t);
 }
 
-static void add_marked_rule(struct nft_transaction *t, const char *chain, uint32_t mark)
+static void add_marked_rule(struct nft_transaction *t, const char *chain, const struct hold_rules_marked *marked)
 {
 	nft_transaction_begin_rule(t, chain);
 	nft_rule_match_tcp(t);
 	nft_rule_match_syn(t);
-	nft_rule_match_mark(t, mark);
+	nft_rule_match_mark(t, marked->mark, marked->mask);
 }
 
 static int transact_marked(struct hold_rules *rules, const struct hold_rules_marked *marked, const struct hold_rules_queues *queues,
@@ -198,13 +198,13 @@ static int transact_marked(struct hold_rules *rules, const struct hold_rules_mar
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		nft_transaction_add_chain(&t, ways[i].withhold, &ways[i].queue);
 		if (queues && (ways[i].queue.number != NF_INET_LOCAL_OUT || marked->own)) {
-			add_marked_rule(&t, ways[i].withhold, marked->mark);
+			add_marked_rule(&t, ways[i].withhold, marked);
 			(forms->compat ? add_queue_target : add_queue_statement)(&t, queues);
 			nft_transaction_end_rule(&t);
 		}
 		nft_transaction_add_chain(&t, ways[i].refuse, &ways[i].reject);
 		if (forms->refuses) {
-			add_marked_rule(&t, ways[i].refuse, marked->mark);
+			add_marked_rule(&t, ways[i].refuse, marked);
 			nft_rule_jump(&t, CHAIN_REFUSE);
 			nft_transaction_end_rule(&t);
 		}

@@ -320,13 +320,13 @@ void nft_rule_match_tcp(struct nft_transaction *t)
 	match_meta(t, NFT_META_L4PROTO, &tcp, sizeof(tcp));
 }
 
-void nft_rule_match_mark(struct nft_transaction *t, uint32_t mark)
+void nft_rule_match_mark(struct nft_transaction *t, uint32_t mark, uint32_t mask)
 {
 	static const uint32_t xor = 0;
 
 	nft_rule_put(t, "meta", NFT_U32(NFTNL_EXPR_META_KEY, NFT_META_MARK), NFT_U32(NFTNL_EXPR_META_DREG, NFT_REG_1));
 	nft_rule_put(t, "bitwise", NFT_U32(NFTNL_EXPR_BITWISE_SREG, NFT_REG_1), NFT_U32(NFTNL_EXPR_BITWISE_DREG, NFT_REG_1),
-		     NFT_U32(NFTNL_EXPR_BITWISE_LEN, sizeof(mark)), NFT_DATA(NFTNL_EXPR_BITWISE_MASK, &mark, sizeof(mark)),
+		     NFT_U32(NFTNL_EXPR_BITWISE_LEN, sizeof(mask)), NFT_DATA(NFTNL_EXPR_BITWISE_MASK, &mask, sizeof(mask)),
 		     NFT_DATA(NFTNL_EXPR_BITWISE_XOR, &xor, sizeof(xor)));
 	nft_rule_compare(t, NFT_CMP_EQ, &mark, sizeof(mark));
 }

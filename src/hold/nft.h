@@ -123,8 +123,8 @@ void nft_rule_mask_byte(struct nft_transaction *t, uint8_t mask);
 /* "meta l4proto tcp" */
 void nft_rule_match_tcp(struct nft_transaction *t);
 
-/* "meta mark & MARK == MARK" */
-void nft_rule_match_mark(struct nft_transaction *t, uint32_t mark);
+/* "meta mark & MASK == MARK" */
+void nft_rule_match_mark(struct nft_transaction *t, uint32_t mark, uint32_t mask);
 
 /* "tcp flags & (fin | syn | rst | ack) == syn" */
 void nft_rule_match_syn(struct nft_transaction *t);

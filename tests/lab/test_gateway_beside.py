@@ -3,6 +3,7 @@
 """test_gateway_beside.py - convertgw beside other software on its host: firewalls, NAT, bridges of containers, WireGuard, other proxies"""
 import contextlib
 import errno
+import signal
 import socket
 
 from convertlab import check, equal, long, main, wait_until, waits
@@ -158,6 +159,30 @@ def test_another_gateway():
             check("another convertgw runs here" in second.log_text(), second.log_text())
             equal(lab.client.run(["ip", "rule"]).stdout, rules, "policy rules")
             equal(way(lab, phone), CONVERTED, "the first one's client")
+
+
+def test_policy_rules_that_others_remove():
+    """Policy rules that another program removes, as systemd-networkd does, come back; meanwhile no released SYN leaves this host."""
+    def remove():
+        for words in ((), ("-6",)):
+            while lab.client.run(["ip", *words, "rule", "del", "pref", "90"], check=False).returncode == 0:
+                pass
+    with scene("--host") as (lab, phone, process):
+        equal(ways(lab, phone), [CONVERTED] * 2, "before")
+        rules = lab.client.run(["ip", "rule"]).stdout
+        process.send_signal(signal.SIGSTOP)
+        remove()
+        with lab.capture(lab.client, "wifi", "dst host " + lab.server.addr4) as wifi, lab.client.socket() as sock, \
+                lab.client.socket(kind=socket.SOCK_DGRAM) as other:
+            sock.setblocking(False)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_MARK, 0x0c000000)  # as a released SYN has it
+            sock.connect_ex((lab.server.addr4, PORT))
+            other.sendto(b"x", (lab.server.addr4, PORT))
+            wait_until(wifi.packets, 10, "a packet without the mark")
+            check(not any(p.syn for p in wifi.packets()), "the SYN left this host")
+        process.send_signal(signal.SIGCONT)
+        wait_until(lambda: lab.client.run(["ip", "rule"]).stdout == rules, 10, "the policy rules")
+        equal(ways(lab, phone), [CONVERTED] * 2, "afterwards")
 
 
 def test_without_a_right():
