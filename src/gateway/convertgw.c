@@ -422,7 +422,8 @@ static bool start(struct gateway_settings *settings, struct problems *problems)
 	start_engine(settings);
 	gateway_status_watch(self.base);
 	path_probe_mark(gateway_own_mark(settings));
-	if (!monitor_open(self.gateway.monitor, settings->metrics, settings->metrics_count, problems) || !listen_on_loopback(problems) || gateway_resolver_start(&self.gateway) < 0)
+	if (!monitor_open(self.gateway.monitor, settings->metrics, settings->metrics_count, problems) || !listen_on_loopback(problems) ||
+	    gateway_resolver_start(&self.gateway) < 0)
 		return false;
 	self.settings = NULL;
 	put_in_force(settings, true, true);
