@@ -7,7 +7,7 @@
     founding.py --store DIR             first copies the results of a run (bench/run --output DIR) into results/
     founding.py --results DIR --output FILE   makes the page of the results of a run, to look at it
 
-The page is founding/head.md and, for each experiment, founding/NAME.md. These may contain ${table:KEY}, ${plot:KEY} and ${value:KEY}, which
+The page is founding/head.md and, for each experiment, founding/NAME.md. In the head ${NAME:KEY} is a figure of results/NAME. The others may contain ${table:KEY}, ${plot:KEY} and ${value:KEY}, which
 stand for a table, a plot and a figure of results/NAME, and ${provenance}: what was run where, and how quiet the machine was. Links in
 them are written as seen from founding/.
 """
@@ -35,6 +35,7 @@ REPRODUCED = (
 )
 NAMES = REPRODUCED + ("operator",)  # what no document has comes last
 PLACE = re.compile(r"\$\{(?:(table|plot|value):([\w.-]+)|(provenance))\}")
+HEAD_PLACE = re.compile(r"\$\{([\w]+):([\w.-]+)\}")
 LINK = re.compile(r"(\]\()([^)#:\s]+)([)#])")
 
 
@@ -88,6 +89,16 @@ def fill(template, results, name, plot_link):
     return text
 
 
+def fill_head(template, find):
+    """The head with its places filled. find: from an experiment's name to its results, or None, whose figures are "not measured"."""
+    def replace(place):
+        name, key = place.groups()
+        results = find(name)
+        return fill("${value:%s}" % key, results, name, None) if results else "not measured"
+
+    return HEAD_PLACE.sub(replace, template)
+
+
 def unmeasured(template, name):
     """The section of an experiment whose results aren't stored: its heading, and a sentence that says so."""
     return "%s\n\nNot measured yet: results of a full run of `make bench-%s` have not been stored.\n" % (template.split("\n", 1)[0], name)
@@ -95,7 +106,8 @@ def unmeasured(template, name):
 
 def make_page(results_directory, page_directory):
     """The text of the page."""
-    parts = [relinked(_read(os.path.join(TEMPLATES, "head.md")), TEMPLATES, page_directory)]
+    head = relinked(_read(os.path.join(TEMPLATES, "head.md")), TEMPLATES, page_directory)
+    parts = [fill_head(head, lambda name: load(results_directory, name))]
     for name in NAMES:
         path = os.path.join(TEMPLATES, name + ".md")
         if not os.path.exists(path):

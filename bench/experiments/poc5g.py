@@ -24,11 +24,11 @@ from convertlab import Lab, LabError, Link, need
 from convertlab.topology import ACCESS, CONVERT_PORT
 from models import poc5g as model
 
-DURATION = "4 minutes"
+DURATION = "27 minutes"
 NEEDS = ("poc5g",)
 PROGRAMS = ("redsocks", "microsocks", "mptcpize", "nft:nftables")
 
-CONNECTIONS, CONNECTIONS_QUICK = 120, 10  # of each system in each setting
+CONNECTIONS, CONNECTIONS_QUICK = 1000, 10  # of each system in each setting
 SWEEP, SWEEP_QUICK = 15, 3                # of each system at each of RATIOS
 RATIOS = (0, 0.25, 0.5, 1, 2)             # c / a
 SEED = 105

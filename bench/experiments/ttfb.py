@@ -20,8 +20,8 @@ from benchlib.proxies import SERVER_PORT, Microsocks, MicrosocksPassword, Shadow
 from convertlab import Lab, LabError, Link, Skip
 from models import mobile_rtts, round_trips
 
-DURATION, NEEDS = "5 minutes", ("bench-peers",)
-PHONES, PHONES_QUICK = 5000, 200  # six connections each
+DURATION, NEEDS = "27 minutes", ("bench-peers",)
+PHONES, PHONES_QUICK = 30000, 200  # six connections each
 PLACES = 24                       # phones that ask at a time
 CORE_MS = 10                      # the round trip from the converter to the server
 SEED = 1

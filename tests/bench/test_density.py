@@ -122,7 +122,7 @@ def test_paths():
 
 def test_verdict():
     equal([block_delay.verdict(holds) for holds in (True, False)], ["confirmed", "contradicted"], "verdicts")
-    equal([block_delay.verdict_without(holds) for holds in (True, False)], ["confirmed, without them", "not reached without them"], "without a mechanism")
+    equal([block_delay.verdict_without(holds) for holds in (True, False)], ["confirmed, without them", "not testable: mainline lacks the mechanisms"], "without a mechanism")
     check(math.isclose(density.area([(0, 0), (1, 1), (3, 1)]), 2.5), "an area by trapezoids")
 
 

@@ -44,6 +44,12 @@ def test_places_are_filled():
     equal(fill("${plot:cdf}"), "![How long it takes](results/some/cdf.svg)", "a plot")
 
 
+def test_head_is_filled():
+    text = founding.fill_head("${some:gain} ${other:gain}", lambda name: RESULTS if name == "some" else None)
+    equal(text, "1.50 not measured", "the head")
+    check("no value \"speed\"" in refused(lambda template: founding.fill_head(template, lambda name: RESULTS), "${some:speed}"), "a missing value")
+
+
 def test_what_results_lack_is_refused():
     for place, word in (("${value:speed}", "no value \"speed\", only count, gain"), ("${table:cdf}", "no table \"cdf\", only delays"),
                         ("${plot:delays}", "no plot \"delays\", only cdf"), ("so ${figure:cdf}\nends", "stands for nothing: ${figure:cdf}")):
