@@ -169,25 +169,30 @@ static void forget_namespaces(void)
 	globfree(&found);
 }
 
-int paths_memory_load(struct paths_memory *out)
+/* Reads a file into @text, with a NUL behind it. A missing file is an empty one. Returns 0 or -errno. */
+static int read_file(const char *path, char *text, size_t size)
 {
-	char path[PATHS_MEMORY_PATH_MAX], text[TEXT_MAX];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t len;
-	int fd;
 
-	memset(out, 0, sizeof(*out));
-	fd = open(paths_memory_path(path), O_RDONLY | O_CLOEXEC);
+	text[0] = '\0';
 	if (fd < 0)
 		return errno == ENOENT ? 0 : -errno;
-	len = read(fd, text, sizeof(text) - 1);
+	len = read(fd, text, size - 1);
 	if (len < 0)
 		len = -errno;
 	close(fd);
-	if (len < 0)
-		return (int)len;
-	text[len] = '\0';
+	text[len > 0 ? len : 0] = '\0';
+	return len < 0 ? (int)len : 0;
+}
+
+int paths_memory_load(struct paths_memory *out)
+{
+	char path[PATHS_MEMORY_PATH_MAX], text[TEXT_MAX];
+	int ret = read_file(paths_memory_path(path), text, sizeof(text));
+
 	paths_memory_parse(out, text);
-	return 0;
+	return ret;
 }
 
 /* Writes the text to the new file @draft and renames it: a reader finds the old or the new one. */
@@ -252,22 +257,10 @@ int traffic_load(struct traffic *out)
 {
 	static char text[TRAFFIC_TEXT_MAX];
 	char path[PATHS_MEMORY_PATH_MAX];
-	ssize_t len;
-	int fd;
+	int ret = read_file(name_traffic("", path), text, sizeof(text));
 
-	memset(out, 0, sizeof(*out));
-	fd = open(name_traffic("", path), O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT ? 0 : -errno;
-	len = read(fd, text, sizeof(text) - 1);
-	if (len < 0)
-		len = -errno;
-	close(fd);
-	if (len < 0)
-		return (int)len;
-	text[len] = '\0';
 	traffic_parse(out, text);
-	return 0;
+	return ret;
 }
 
 int traffic_save(const struct traffic *traffic)

@@ -108,8 +108,8 @@ static void look_at_processes(const struct status_parts *parts)
 void status_notes_read(struct status_parts *parts, const struct settings *settings)
 {
 	/* the places of cache_find(), and convertgw's */
-	static const char *const usual[] = { "/run/user/*/" CACHE_FILE, "/run/libconvert/" CACHE_FILE, "/run/convertgw/" CACHE_FILE, "/dev/shm/libconvert-*/" CACHE_FILE,
-					     "/tmp/libconvert-*/" CACHE_FILE, "/run/convertgw/" CACHE_FILE };
+	static const char *const usual[] = { "/run/user/*/" CACHE_FILE, "/run/libconvert/" CACHE_FILE, "/run/convertgw/" CACHE_FILE,
+					     "/dev/shm/libconvert-*/" CACHE_FILE, "/tmp/libconvert-*/" CACHE_FILE };
 	struct status_notes *out = &parts->notes;
 	glob_t found = { 0 };
 

@@ -75,7 +75,8 @@ static void put_connection(const struct page *page, const struct status_connecti
 	char to[SOCKADDR_STRLEN], by[SOCKADDR_STRLEN], client[SOCKADDR_STRLEN], age[AMOUNT_MAX], began[STATUS_BEGAN_MAX];
 	const bool moved = note && note->flags & (NOTE_MOVED | NOTE_PLACED) && !(note->flags & NOTE_ORDERED);
 
-	put_line(page, BOLD, 0, "%s[%d] of %s%s%s to %s%s%s%s%s", connection->owner ? connection->owner->program : "?", connection->owner ? (int)connection->owner->pid : 0,
+	put_line(page, BOLD, 0, "%s[%d] of %s%s%s to %s%s%s%s%s", connection->owner ? connection->owner->program : "?",
+		 connection->owner ? (int)connection->owner->pid : 0,
 		 user_name(connection->socket->uid), note && note->client.sa.sa_family ? " for " : "",
 		 note && note->client.sa.sa_family ? sockaddr_ip_format(&note->client, client) : "",
 		 note ? sockaddr_ip_format(&note->server, to) : "an unknown server", connection->direct ? "" : ", by ",
@@ -94,8 +95,9 @@ static void put_today(const struct page *page, const struct status_view *view)
 	char in[AMOUNT_MAX], out[AMOUNT_MAX], text[QUOTA_TEXT_MAX];
 
 	if (!view->traffic) {
-		put_line(page, NULL, 0, "%s", view->traffic_error ? "today's sums of each network: root may read them; systemctl status convertize-paths shows quotas" :
-			 "today's sums of each network: convertize paths --manage counts them; connections that have ended are in none of the above");
+		put_line(page, NULL, 0, "today's sums of each network: %s", view->traffic_error ?
+			 "root may read them; systemctl status convertize-paths shows quotas" :
+			 "convertize paths --manage counts them; connections that have ended are in none of the above");
 		return;
 	}
 	put_line(page, BOLD, 0, "Today, all traffic of each network");
@@ -119,7 +121,8 @@ void status_print(FILE *out, const struct status_view *view, unsigned int width,
 	const struct page page = { out, width, colours };
 	const size_t direct = view->count - view->converted;
 
-	put_line(&page, NULL, 0, "%zu connection%s converted, %zu known to go directly; %s", view->converted, view->converted == 1 ? "" : "s", direct,
+	put_line(&page, NULL, 0, "%zu connection%s converted, %zu known to go directly; %s", view->converted,
+		 view->converted == 1 ? "" : "s", direct,
 		 view->all ? "of all users" : "only yours: root sees all");
 	for (size_t i = 0; i < view->count; i++)
 		put_connection(&page, &view->list[i]);
