@@ -396,7 +396,7 @@ def test_status():
                 equal((tables["Gateway"]["state"], tables["Gateway"]["listening on"], tables["Connections now"]["relay"]), ("serving", "lan", "1"),
                       "JSON")
                 check(tables["Networks, and connections that began there"][lab.client.wifi4].startswith("1, round trip "), tables)
-                check(sent() >= 1000, "bytes while the connection is open")
+                wait_until(lambda: sent() >= 1000, 10, "bytes of an open connection, which the converter has acknowledged")
                 check("<h1>convertgw" in get("/") and "</html>" in get("/"), "the page")
             wait_until(lambda: "  relay                                      0\n" in get("/status"), 10, "the end")
             wait_until(lambda: sent() >= 1000, 5, "bytes of a connection that has ended")
