@@ -18,7 +18,10 @@ FIRST_NETWORK = 20  # 10.20.0.0/24 is the first way's LAN
 TPROXY_MARK, TPROXY_TABLE = 1, 300
 MPTCPIZE = ("mptcpize", "run")
 REDSOCKS = """\
-base { log_debug = off; log_info = off; log = "file:/dev/null"; daemon = off; redirector = iptables; rlimit_nofile = 20000; redsocks_conn_max = 6000; }
+base {
+    log_debug = off; log_info = off; log = "file:/dev/null"; daemon = off; redirector = iptables;
+    rlimit_nofile = 20000; redsocks_conn_max = 6000;
+}
 redsocks { local_ip = 0.0.0.0; local_port = %d; listenq = 4096; ip = %s; port = %d; type = socks5; }
 """
 HEV = """\
@@ -199,7 +202,8 @@ class PlainMptcp(Direct):
         super().__init__(lab, mptcp=True)
 
     def start(self):
-        self.lab.start_listening(self.lab.converter, [self.lab.build.program(LOAD), "serve", "--mptcp", SERVER_PORT_MPTCP], SERVER_PORT_MPTCP)
+        self.lab.start_listening(self.lab.converter, [self.lab.build.program(LOAD), "serve", "--mptcp", SERVER_PORT_MPTCP],
+                                 SERVER_PORT_MPTCP)
         return self
 
     def arguments(self):

@@ -9,9 +9,9 @@ How long a host waits is measured on links with delay, the first connection of w
 nothing listens shows who says "connected" before the server has answered: connect() succeeds, and the host learns of the refusal
 later, or sees only an end. Goodput is measured on links with a rate. On both networks it stands beside plain MPTCP from the router itself
 to a server in the converter's place, which is the most that there is to have. New connections, bulk transfers and memory are
-measured on veth pairs without a limit. CPU time is that of the gateway's processes on the router; "all CPU" is that of the whole machine: the
-proxy's at the converter's place, both ends, and the kernel's own work. Memory in the kernel is that of gateway and proxy together. In the end
-all ways download at once while wifi falls silent.
+measured on veth pairs without a limit. CPU time is that of the gateway's processes on the router; "all CPU" is that of the whole
+machine: the proxy's at the converter's place, both ends, and the kernel's own work. Memory in the kernel is that of gateway and proxy
+together. In the end all ways download at once while wifi falls silent.
 """
 import errno
 import json
@@ -21,8 +21,8 @@ import subprocess
 import time
 
 from benchlib import gateways, median, processes
-from benchlib.field import LOAD, Field
-from benchlib.gateways import Convertgw, PlainMptcp, Routing, start_ways
+from benchlib.field import Field
+from benchlib.gateways import PlainMptcp, Routing, start_ways
 from benchlib.proxies import SERVER_PORT, available
 from convertlab import LabError, Link
 from models.gaps import longest_gap
@@ -250,8 +250,8 @@ class Gateways:
                 # processes keep what they have allocated once, for later rounds
                 user, kernel = memory_each(max(users), median(kernels), ends, HELD)
                 rows.append([name, "%.1f" % user, None if kernel is None else "%.1f" % kernel])
-        self.bench.table("KB of an idle connection, %d open" % HELD, ["", "the gateway's processes", "the kernel, proxy's end included"], rows,
-                         key="memory")
+        self.bench.table("KB of an idle connection, %d open" % HELD, [
+            "", "the gateway's processes", "the kernel, proxy's end included"], rows, key="memory")
 
     # --- the death of a network ---------------------------------------------------------------------
 
@@ -267,8 +267,8 @@ class Gateways:
                 for way in ways.values():
                     self._answered(way)
                 begin = time.monotonic()
-                loads = {name: way.host.popen([lab.build.program(LOAD), "run", *way.arguments(), "--response", ENDLESS, "--seconds", seconds,
-                                               "--timeline", INTERVAL_MS], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                loads = {name: way.host.popen(lab.load_command(way, "--response", ENDLESS, "--seconds", seconds, "--timeline", INTERVAL_MS),
+                                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
                          for name, way in ways.items()}
                 time.sleep(max(0, begin + SILENT_AT - time.monotonic()))
                 lab.wifi.down()

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * queue_owner.c - owns the netfilter queues in the main process, and passes verdicts on to the kernel
+ * queue_owner.c - owns the netfilter queues in the process that has the right, and passes verdicts on to the kernel
  *
- * The kernel checks the rights of the process that sends a netlink message, not of the one that receives it. So the
- * serving process has the same sockets and reads the packets by itself (hold_queue.c), but sends its verdicts to the
- * main process, by a socket for each queue. That process makes the netlink messages, so that an attacker in the
- * serving process can't use netfilter's messages for anything else: another queue, a mark, other packets than SYNs to
- * our listeners.
+ * The kernel checks the rights of the process that sends a netlink message, not of the one that receives it. So a
+ * serving process without rights has the same sockets and reads the packets by itself (hold_queue.c), but sends its
+ * verdicts to the main process, by a socket for each queue. That process makes the netlink messages, so that an
+ * attacker in the serving process can't use netfilter's messages for anything else: another queue, a mark, other
+ * packets than SYNs to our listeners.
  *
  * If anything fails, packets pass: the rule that fills the queue has "bypass" for a queue without an owner, and the
  * queue itself has NFQA_CFG_F_FAIL_OPEN for when it is full. The kernel completes the checksums of packets whose

@@ -5,7 +5,8 @@
 Three hosts in network namespaces: a client with two links (wifi and lte), a converter, and a web server that speaks plain TCP
 only. Stock curl, under LD_PRELOAD=libconvert.so, downloads a file; what left the client is read from captured packets. Then
 the same curl measures direct TCP, the shim and a SOCKS5 server with a password against each other, and connects while wifi is silent; and
-a phone behind the client downloads with plain curl through convertgw. The machine's own network isn't touched. Ends with 1 if anything measured is not as it should be.
+a phone behind the client downloads with plain curl through convertgw. The machine's own network isn't touched. Ends with 1 if anything
+measured is not as it should be.
 """
 import hashlib
 import os
@@ -297,8 +298,9 @@ class Demo:
             result = self.curl("medium", host=phone)
         wifi, lte = (_arrived(captures[name].packets()) for name in ("wifi", "lte"))
         total = wifi + lte or 1
-        report.verdict(min(wifi, lte) > total / 20, "%.0f MB at %.0f Mbit/s, %.0f%% of it over wifi and %.0f%% over lte; connected to the server after %.0f ms" % (
-            MEDIUM_SIZE / 1e6, result.goodput, 100 * wifi / total, 100 * lte / total, result.connected),
+        report.verdict(min(wifi, lte) > total / 20,
+                       "%.0f MB at %.0f Mbit/s, %.0f%% of it over wifi and %.0f%% over lte; connected to the server after %.0f ms" % (
+                           MEDIUM_SIZE / 1e6, result.goodput, 100 * wifi / total, 100 * lte / total, result.connected),
                        "not both networks carried the phone's download: wifi %.1f MB, lte %.1f MB" % (wifi / 1e6, lte / 1e6))
 
     def show_server(self):
