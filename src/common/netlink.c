@@ -9,6 +9,7 @@
 #include <linux/inet_diag.h>
 #include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
+#include <linux/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -91,24 +92,79 @@ int netlink_dump(struct netlink *netlink, uint16_t type, int family, mnl_cb_t on
 	return netlink_ask(netlink, on_message, arg);
 }
 
+bool netlink_read_socket_info(const struct nlmsghdr *message, void *out, size_t size)
+{
+	const struct nlattr *attr;
+	bool found = false;
+
+	memset(out, 0, size);
+	mnl_attr_for_each(attr, message, sizeof(struct inet_diag_msg))
+		if (mnl_attr_get_type(attr) == INET_DIAG_INFO) {
+			memcpy(out, mnl_attr_get_payload(attr), mnl_attr_get_payload_len(attr) < size ? mnl_attr_get_payload_len(attr) : size);
+			found = true;
+		}
+	return found;
+}
+
+static struct inet_diag_req_v2 *put_socket_request(struct netlink *netlink, uint16_t flags, int family, uint8_t protocol, uint32_t states)
+{
+	struct nlmsghdr *message = mnl_nlmsg_put_header(netlink->buf);
+	struct inet_diag_req_v2 *request = mnl_nlmsg_put_extra_header(message, sizeof(*request));
+
+	message->nlmsg_type = SOCK_DIAG_BY_FAMILY;
+	message->nlmsg_flags = (uint16_t)(NLM_F_REQUEST | flags);
+	request->sdiag_family = (uint8_t)family;
+	request->sdiag_protocol = protocol;
+	request->idiag_ext = 1 << (INET_DIAG_INFO - 1);
+	request->idiag_states = states;
+	return request;
+}
+
+static int on_found_socket(const struct nlmsghdr *message, void *arg)
+{
+	struct tcp_info *out = arg;
+
+	if (mnl_nlmsg_get_payload_len(message) < sizeof(struct inet_diag_msg)) {
+		errno = EBADMSG;
+		return MNL_CB_ERROR;
+	}
+	netlink_read_socket_info(message, out, sizeof(*out));
+	out->tcpi_state = ((const struct inet_diag_msg *)mnl_nlmsg_get_payload(message))->idiag_state;
+	return MNL_CB_STOP; /* the kernel sends nothing behind it */
+}
+
+static void copy_address(__be32 out[4], const union sockaddr_ip *address, bool v4)
+{
+	const struct in6_addr in6 = sockaddr_ip_in6(address);
+
+	memcpy(out, v4 ? &in6.s6_addr[12] : in6.s6_addr, v4 ? 4 : sizeof(in6));
+}
+
+int netlink_find_socket(struct netlink *netlink, const union sockaddr_ip *own, const union sockaddr_ip *peer, struct tcp_info *out)
+{
+	const bool v4 = sockaddr_ip_is_v4(peer);
+	struct inet_diag_req_v2 *request = put_socket_request(netlink, 0, v4 ? AF_INET : AF_INET6, IPPROTO_TCP, ~0u);
+
+	copy_address(request->id.idiag_src, own, v4);
+	copy_address(request->id.idiag_dst, peer, v4);
+	request->id.idiag_sport = htons(sockaddr_ip_port(own));
+	request->id.idiag_dport = htons(sockaddr_ip_port(peer));
+	request->id.idiag_cookie[0] = request->id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
+	return netlink_ask(netlink, on_found_socket, out);
+}
+
 int netlink_dump_sockets(struct netlink *netlink, uint32_t protocol, uint32_t states, uint16_t port, mnl_cb_t on_message, void *arg)
 {
 	static const uint8_t families[] = { AF_INET, AF_INET6 };
 	int ret = 0;
 
 	for (size_t i = 0; i < 2 && ret == 0; i++) {
-		struct nlmsghdr *message = mnl_nlmsg_put_header(netlink->buf);
-		struct inet_diag_req_v2 *request = mnl_nlmsg_put_extra_header(message, sizeof(*request));
+		struct inet_diag_req_v2 *request = put_socket_request(netlink, NLM_F_DUMP, families[i],
+								      (uint8_t)(protocol <= UINT8_MAX ? protocol : UINT8_MAX), states);
 
-		message->nlmsg_type = SOCK_DIAG_BY_FAMILY;
-		message->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-		request->sdiag_family = families[i];
-		request->sdiag_protocol = (uint8_t)(protocol <= UINT8_MAX ? protocol : UINT8_MAX);
-		request->idiag_ext = 1 << (INET_DIAG_INFO - 1);
-		request->idiag_states = states;
 		request->id.idiag_dport = htons(port);
 		if (protocol > UINT8_MAX)
-			mnl_attr_put_u32(message, INET_DIAG_REQ_PROTOCOL, protocol);
+			mnl_attr_put_u32((struct nlmsghdr *)netlink->buf, INET_DIAG_REQ_PROTOCOL, protocol);
 		ret = netlink_ask(netlink, on_message, arg);
 	}
 	return ret;

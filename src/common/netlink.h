@@ -38,6 +38,16 @@ int netlink_dump(struct netlink *netlink, uint16_t type, int family, mnl_cb_t on
 int netlink_dump_sockets(struct netlink *netlink, uint32_t protocol, uint32_t states, uint16_t port, mnl_cb_t on_message, void *arg);
 
 struct inet_diag_msg;
+struct tcp_info;
+
+/*
+ * Copies a listed socket's INET_DIAG_INFO: newer kernels append fields, and those that an older one doesn't know are 0. Returns false if it
+ * has none.
+ */
+bool netlink_read_socket_info(const struct nlmsghdr *message, void *out, size_t size);
+
+/* netlink_find_socket() - ask for the TCP socket with these addresses; returns as netlink_ask(), -ENOENT: there is none */
+int netlink_find_socket(struct netlink *netlink, const union sockaddr_ip *own, const union sockaddr_ip *peer, struct tcp_info *out);
 
 /* Returns a listed socket's own address, or its peer's, with the port. */
 union sockaddr_ip netlink_socket_address(const struct inet_diag_msg *socket, bool peer);

@@ -234,13 +234,11 @@ static_assert(offsetof(struct connection_info, token) == offsetof(struct mptcp_i
 #define ESTABLISHED 1
 #define SYN_SENT 2
 
-static void read_info(struct paths_subflow *out, const struct nlattr *attr)
+static void read_info(struct paths_subflow *out, const struct nlmsghdr *message)
 {
-	struct tcp_info info = { 0 };
-	size_t len = mnl_attr_get_payload_len(attr);
+	struct tcp_info info;
 
-	/* newer kernels append members to struct tcp_info */
-	memcpy(&info, mnl_attr_get_payload(attr), len < sizeof(info) ? len : sizeof(info));
+	netlink_read_socket_info(message, &info, sizeof(info));
 	out->unanswered = info.tcpi_backoff > 0 && info.tcpi_unacked > 0;
 	out->rtt_ms = info.tcpi_rtt / 1000;
 	/* for a packet the kernel notes either the time of data or that of an acknowledgement: use the later one */
@@ -296,12 +294,10 @@ static int on_socket(const struct nlmsghdr *message, void *arg)
 
 	if (mnl_nlmsg_get_payload_len(message) < sizeof(*found))
 		return MNL_CB_OK;
-	mnl_attr_for_each(attr, message, sizeof(*found)) {
-		if (mnl_attr_get_type(attr) == INET_DIAG_INFO)
-			read_info(&subflow, attr);
+	read_info(&subflow, message);
+	mnl_attr_for_each(attr, message, sizeof(*found))
 		if (mnl_attr_get_type(attr) == INET_DIAG_ULP_INFO)
 			is_subflow = read_protocol(&subflow, attr);
-	}
 	if (!is_subflow)
 		return MNL_CB_OK;
 	if (out->count == PATHS_SUBFLOWS_MAX) {
@@ -321,15 +317,9 @@ static int on_socket(const struct nlmsghdr *message, void *arg)
 static int on_connection(const struct nlmsghdr *message, void *arg)
 {
 	struct paths_subflows *subflows = arg;
-	struct connection_info info = { 0 };
-	const struct nlattr *attr;
+	struct connection_info info;
 
-	mnl_attr_for_each(attr, message, sizeof(struct inet_diag_msg)) {
-		size_t len = mnl_attr_get_payload_len(attr);
-
-		if (mnl_attr_get_type(attr) == INET_DIAG_INFO)
-			memcpy(&info, mnl_attr_get_payload(attr), len < sizeof(info) ? len : sizeof(info));
-	}
+	netlink_read_socket_info(message, &info, sizeof(info));
 	for (size_t i = 0; i < subflows->count && info.rcv_nxt; i++) {
 		struct paths_subflow *subflow = &subflows->list[i];
 

@@ -7,14 +7,12 @@
 #include "client/client_log.h"
 #include "client/converters.h"
 #include "common/clock.h"
+#include "common/netlink.h"
 #include "host/path_probe.h"
 #include "supervise/connection.h"
 #include "supervise/sockets.h"
 
-#include <linux/inet_diag.h>
-#include <linux/netlink.h>
-#include <linux/rtnetlink.h>
-#include <linux/sock_diag.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -42,7 +40,6 @@
 
 #define EXPECTED_MAX 4096
 #define GONE_MAX 4
-#define ANSWER_MAX 8192
 
 static struct expected {
 	struct blind_request request;
@@ -63,11 +60,6 @@ static struct {
 	struct path_id path;
 	int64_t syn_at;
 } last_gone; /* of the gone_in_a_row */
-
-struct question {
-	struct nlmsghdr header;
-	struct inet_diag_req_v2 request;
-};
 
 static bool local_address(int fd, union sockaddr_ip *out)
 {
@@ -135,65 +127,15 @@ void blind_requests_expect(struct connection *connection)
 	look_later(one, first_look(one, now));
 }
 
-static void address_fill(__be32 out[4], const union sockaddr_ip *addr)
-{
-	const struct in6_addr in6 = sockaddr_ip_in6(addr);
-
-	memset(out, 0, 4 * sizeof(out[0]));
-	if (sockaddr_ip_is_v4(addr))
-		memcpy(out, &in6.s6_addr[12], 4);
-	else
-		memcpy(out, &in6, sizeof(in6));
-}
-
-/* Reads TCP_INFO from an answer. Returns false if the answer says that the connection doesn't exist. */
-static bool answer_read(const struct nlmsghdr *header, ssize_t len, struct tcp_info *info)
-{
-	const struct inet_diag_msg *message = NLMSG_DATA(header);
-	const struct rtattr *attribute = (const struct rtattr *)(message + 1);
-	int left;
-
-	if (!NLMSG_OK(header, (uint32_t)len) || header->nlmsg_type != SOCK_DIAG_BY_FAMILY)
-		return false;
-	left = (int)(header->nlmsg_len - NLMSG_LENGTH(sizeof(*message)));
-	memset(info, 0, sizeof(*info));
-	info->tcpi_state = message->idiag_state;
-	for (; RTA_OK(attribute, left); attribute = RTA_NEXT(attribute, left))
-		if (attribute->rta_type == INET_DIAG_INFO)
-			memcpy(info, RTA_DATA(attribute),
-			       RTA_PAYLOAD(attribute) < sizeof(*info) ? RTA_PAYLOAD(attribute) : sizeof(*info));
-	return true;
-}
-
 /* Asks the kernel about the connection. Returns 1 with @info set, 0 if it doesn't exist, -1 if the kernel doesn't answer. */
 static int ask(const struct expected *one, struct tcp_info *info)
 {
-	static int netlink = -1;
-	_Alignas(struct nlmsghdr) char answer[ANSWER_MAX];
-	struct question question = {
-		.header = { .nlmsg_len = sizeof(question), .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST },
-		.request = {
-			.sdiag_family = sockaddr_ip_is_v4(&one->repeat.to) ? AF_INET : AF_INET6,
-			.sdiag_protocol = IPPROTO_TCP,
-			.idiag_ext = 1 << (INET_DIAG_INFO - 1),
-			.idiag_states = ~0u,
-			.id = {
-				.idiag_sport = htons(sockaddr_ip_port(&one->local)),
-				.idiag_dport = htons(sockaddr_ip_port(&one->repeat.to)),
-				.idiag_cookie = { INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE },
-			},
-		},
-	};
-	ssize_t got;
+	static struct netlink netlink;
+	int ret = netlink.socket ? 0 : netlink_open(&netlink, NETLINK_SOCK_DIAG);
 
-	if (netlink < 0)
-		netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-	address_fill(question.request.id.idiag_src, &one->local);
-	address_fill(question.request.id.idiag_dst, &one->repeat.to);
-	if (netlink < 0 || send(netlink, &question, sizeof(question), 0) != sizeof(question))
-		return -1;
-	got = recv(netlink, answer, sizeof(answer), MSG_DONTWAIT);
-	return got < 0 ? -1 : answer_read((const struct nlmsghdr *)answer, got, info);
+	if (ret == 0)
+		ret = netlink_find_socket(&netlink, &one->local, &one->repeat.to, info);
+	return ret == 0 ? 1 : ret == -ENOENT ? 0 : -1;
 }
 
 /* Marks the request to be made again. blind_requests_made_again() takes the result. */

@@ -11,6 +11,7 @@ libsupervise_la_SOURCES = \
 	src/supervise/stand_in.c src/supervise/stand_in.h \
 	src/supervise/supervise.c src/supervise/supervise.h \
 	src/supervise/supervisor.c src/supervise/supervisor.h \
-	src/supervise/tracee.c src/supervise/tracee.h src/supervise/pause.c
+	src/supervise/tracee.c src/supervise/tracee.h src/supervise/pause.c src/common/netlink.c src/common/netlink.h
 libsupervise_la_CFLAGS = $(AM_CFLAGS) $(MNL_CFLAGS) -pthread
+libsupervise_la_LIBADD = $(MNL_LIBS)
 EXTRA_DIST += src/supervise/README.md
