@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,21 @@ static enum options_result set_variable(struct options *options, enum option_id 
 	return ret == 0 ? OPTIONS_RUN : usage("--%s: %s", option_table[id].name, strerror(errno));
 }
 
+/* The member that an option without a variable and an argument sets to true; 0: none. */
+static const size_t flags[OPTION_COUNT] = {
+	[OPTION_QUIET] = offsetof(struct options, quiet),
+	[OPTION_FORCE] = offsetof(struct options, force),
+	[OPTION_JSON] = offsetof(struct options, json),
+	[OPTION_USER] = offsetof(struct options, user),
+	[OPTION_SESSION] = offsetof(struct options, session),
+	[OPTION_DRY_RUN] = offsetof(struct options, dry_run),
+	[OPTION_SHELL] = offsetof(struct options, shell),
+	[OPTION_WATCH] = offsetof(struct options, watch),
+	[OPTION_MANAGE] = offsetof(struct options, manage),
+	[OPTION_ONCE] = offsetof(struct options, once),
+	[OPTION_REMOVE] = offsetof(struct options, remove),
+};
+
 static enum options_result parse_option(struct options *options, enum option_id id,
 					const char *argument)
 {
@@ -58,13 +74,9 @@ static enum options_result parse_option(struct options *options, enum option_id 
 	if (option_table[id].variable)
 		result = set_variable(options, id, argument ? argument : option_table[id].value);
 	options->given |= UINT64_C(1) << id;
+	if (flags[id])
+		*(bool *)((char *)options + flags[id]) = true;
 	switch (id) {
-	case OPTION_QUIET:
-		options->quiet = true;
-		break;
-	case OPTION_FORCE:
-		options->force = true;
-		break;
 	case OPTION_METHOD:
 		options->method_word = argument;
 		options->method = strcmp(argument, "preload") == 0   ? METHOD_PRELOAD :
@@ -74,38 +86,11 @@ static enum options_result parse_option(struct options *options, enum option_id 
 	case OPTION_EXECUTABLE:
 		options->executable = argument;
 		break;
-	case OPTION_JSON:
-		options->json = true;
-		break;
 	case OPTION_FIX:
 		if (argument && strcmp(argument, "run") != 0)
 			return usage("--fix=%s: it is --fix, which prints, or --fix=run", argument);
 		options->fix = true;
 		options->fix_run = argument;
-		break;
-	case OPTION_USER:
-		options->user = true;
-		break;
-	case OPTION_SESSION:
-		options->session = true;
-		break;
-	case OPTION_DRY_RUN:
-		options->dry_run = true;
-		break;
-	case OPTION_SHELL:
-		options->shell = true;
-		break;
-	case OPTION_WATCH:
-		options->watch = true;
-		break;
-	case OPTION_MANAGE:
-		options->manage = true;
-		break;
-	case OPTION_ONCE:
-		options->once = true;
-		break;
-	case OPTION_REMOVE:
-		options->remove = true;
 		break;
 	case OPTION_HELP:
 		options_print_all();
