@@ -68,21 +68,10 @@
 #define HOOK_TIMED_PASSING(type, name, params, args)                                               \
 	HOOK_PASSING_BY(HOOK_TIMED, type, name, params, args)
 
-/*
- * VARIADIC_HOOK(name, type, call) defines a hook whose third argument is an int, a pointer, or missing. It passes that to @call as a
- * pointer, the widest type that it can have, as the C library does.
- */
+/* VARIADIC_HOOK(name, type, call) defines a hook like fcntl(2): see VARIADIC_BODY(). */
 #define VARIADIC_HOOK(name, type, call)                                                            \
 	HOOK(int, name, (int fd, type command, ...))                                               \
-	{                                                                                          \
-		va_list args;                                                                      \
-		void *arg;                                                                         \
-                                                                                                   \
-		va_start(args, command);                                                           \
-		arg = va_arg(args, void *);                                                        \
-		va_end(args);                                                                      \
-		return call(fd, command, arg);                                                     \
-	}
+	VARIADIC_BODY(call)
 
 /* Turns 0, a positive value or -errno into the C library's return value and errno. */
 static inline int hook_result(int ret)

@@ -92,21 +92,14 @@ static void raw_closefrom(int first)
 #define SYS_FCNTL SYS_fcntl
 #endif
 
-/* The third argument is an int, a pointer, or missing: passed on as a pointer. */
-#define RAW_VARIADIC(name, type, call)                                                             \
-	static int raw_##name(int fd, type command, ...)                                           \
-	{                                                                                          \
-		va_list args;                                                                      \
-		void *arg;                                                                         \
-                                                                                                   \
-		va_start(args, command);                                                           \
-		arg = va_arg(args, void *);                                                        \
-		va_end(args);                                                                      \
-		return (int)RAWCALL(call, fd, command, arg);                                       \
-	}
+#define CALL_FCNTL(fd, command, arg) (int)RAWCALL(SYS_FCNTL, fd, command, arg)
+#define CALL_IOCTL(fd, command, arg) (int)RAWCALL(SYS_ioctl, fd, command, arg)
 
-RAW_VARIADIC(fcntl, int, SYS_FCNTL)
-RAW_VARIADIC(ioctl, unsigned long, SYS_ioctl)
+static int raw_fcntl(int fd, int command, ...)
+VARIADIC_BODY(CALL_FCNTL)
+
+static int raw_ioctl(int fd, unsigned long command, ...)
+VARIADIC_BODY(CALL_IOCTL)
 
 static int raw_dup2(int fd, int to)
 {

@@ -122,6 +122,21 @@ struct next_functions {
 extern struct next_functions next;
 
 /*
+ * The body of a function like fcntl(2), (int fd, TYPE command, ...): the third argument is an int, a pointer, or missing. It passes that to
+ * @call as a pointer, the widest type that it can have, as the C library does.
+ */
+#define VARIADIC_BODY(call)                                                                        \
+	{                                                                                          \
+		va_list args;                                                                      \
+		void *arg;                                                                         \
+                                                                                                   \
+		va_start(args, command);                                                           \
+		arg = va_arg(args, void *);                                                        \
+		va_end(args);                                                                      \
+		return call(fd, command, arg);                                                     \
+	}
+
+/*
  * next_poll_now() - poll(2) without waiting
  * Unlike next.poll it isn't a cancellation point (pthreads(7)). Returns as poll(2) does, with errno set.
  */
