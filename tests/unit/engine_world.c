@@ -57,6 +57,20 @@ bool is_logged(const char *text)
 	return strstr(lines, text);
 }
 
+/* --- notes: in the place of src/client/notes.c --- */
+
+void note_put(const struct cache *cache, const struct note *of)
+{
+	(void)cache;
+	kernel.note = *of;
+}
+
+void note_direct(uint64_t cookie, const union sockaddr_ip *server, const char *reason)
+{
+	kernel.note = (struct note){ .cookie = cookie, .server = *server };
+	kernel.direct_reason = reason;
+}
+
 static int64_t clock_of_script(void)
 {
 	return kernel.now;
@@ -306,6 +320,11 @@ static ssize_t output(struct dial *of, const struct iovec iov[static 2], const u
 	return (ssize_t)len;
 }
 
+static uint64_t cookie(const struct dial *of)
+{
+	return of->ops ? 4711 : 0;
+}
+
 static void begun(struct dial *of)
 {
 	(void)of;
@@ -382,7 +401,7 @@ static void disconnect(struct dial *of)
 
 const struct dial_ops ops = {
 	.query = query, .allows = allows, .number = number, .fit = fit, .prepare = prepare, .connect = connect_to, .hold = hold,
-	.send = output, .begun = begun, .info = info, .fell_back = fell_back, .error = socket_error, .peek = peek, .take = take,
+	.send = output, .begun = begun, .cookie = cookie, .info = info, .fell_back = fell_back, .error = socket_error, .peek = peek, .take = take,
 	.probe = probe, .watch = watch, .wake = wake, .disconnect = disconnect,
 };
 

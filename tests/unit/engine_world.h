@@ -7,6 +7,7 @@
 #ifndef TESTS_UNIT_ENGINE_WORLD_H
 #define TESTS_UNIT_ENGINE_WORLD_H
 
+#include "client/notes.h"
 #include "convert/convert.h"
 #include "engine/dial.h"
 
@@ -38,6 +39,8 @@ extern struct kernel {
 	uint8_t message[CONVERT_MESSAGE_MAX + 4096];
 	size_t message_len;
 	unsigned int watched, begun;
+	struct note note;       /* the last one that was left for "convertize status" */
+	const char *direct_reason; /* likewise, of note_direct() */
 	char done[512];
 } kernel;
 

@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "client/converters.h"
+#include "client/exchange.h"
 #include "engine_world.h"
 #include "run.h"
 
@@ -185,6 +186,140 @@ START_TEST(response_restores_a_path_that_refused)
 	answer(WHOLE);
 	ck_assert_int_eq(step(), DIAL_REACHED);
 	ck_assert_int_eq(paths_facts_kept(&usual).state, CACHE_PATH_WORKS);
+}
+END_TEST
+
+/* So does a SYN+ACK that confirms the server of a silent request, but neither says anything about a path that was silent. */
+START_TEST(silent_answer_restores_a_path_that_refused)
+{
+	const struct path_id usual = { .converter = 0 };
+	struct path_start start;
+
+	learn(SILENCE);
+	paths_note_failure(&usual, CACHE_PATH_REFUSES);
+	expect_on(dial_begin(false));
+	synack(TAKEN);
+	ck_assert_int_eq(step(), DIAL_REACHED);
+	ck_assert_int_eq(paths_facts_kept(&usual).state, CACHE_PATH_WORKS);
+	list_of(5);
+	path_start_init(&start, true, &nets.list.paths[0].id.source);
+	paths_note_failure(&start.own.id, CACHE_PATH_SILENT);
+	path_start_served(&start);
+	ck_assert_int_eq(paths_facts_kept(&start.own.id).state, CACHE_PATH_SILENT);
+}
+END_TEST
+
+/* A direct connection would use the usual path: better one that refuses only the converter than one that is silent. */
+START_TEST(refusal_elsewhere_gives_back_what_only_refuses)
+{
+	static const enum cache_path states[] = { CACHE_PATH_SILENT, CACHE_PATH_REFUSES };
+	const struct path_id usual = { .converter = 1 };
+	const struct converters_query query = { 0 };
+	struct path_start start;
+	union sockaddr_ip addr;
+
+	list_of(5);
+	for (int i = 0; i < 2; i++) {
+		converters_forget();
+		paths_note_failure(&usual, states[i]);
+		path_start_init(&start, true, &in6addr_any);
+		start.own = nets.list.paths[0];
+		start.placed = true;
+		ck_assert(!path_start_refused(&start, &query, CACHE_PATH_REFUSES, "why", &addr));
+		ck_assert_int_eq(path_is_usual(&start.own.id), states[i] == CACHE_PATH_REFUSES);
+	}
+}
+END_TEST
+
+/* The next converter is asked on the network on which this one has answered with an error. */
+START_TEST(network_of_a_converter_that_answers_is_kept)
+{
+	list_of(5);
+	nets.elsewhere = 0;
+	expect_on(dial_begin(false));
+	expect_on(dial_failed(&dial, EHOSTUNREACH, &end));
+	nets.elsewhere = -1;
+	synack(TAKEN);
+	kernel.info.tcpi_min_rtt = 0; /* nothing is known of the path */
+	answer(FULL);
+	expect_on(step());
+	ck_assert_ptr_nonnull(strstr(said(), "end; bind 5 0; syn 1 data; "));
+	ck_assert_uint_eq(dial.start.own.id.source.s6_addr[15], 5);
+}
+END_TEST
+
+START_TEST(cookie_is_asked_for_once_on_all_paths)
+{
+	list_of(5);
+	nets.elsewhere = 0;
+	nets.list.paths[0].id.converter = 0;
+	nets.list.addrs[0] = *converters_address(0);
+	expect_on(dial_begin(false));
+	synack(TAKEN);
+	answer(COOKIE);
+	expect_on(step());
+	ck_assert(dial.attempt.cookie_asked);
+	expect_on(dial_failed(&dial, EHOSTUNREACH, &end));
+	ck_assert(dial.start.placed);
+	ck_assert(dial.attempt.cookie_asked);
+}
+END_TEST
+
+START_TEST(loss_of_multipath_tcp_is_noted_when_a_converter_has_answered)
+{
+	const struct path_id usual = { .converter = 0 };
+
+	kernel.syn_takes = -EOPNOTSUPP;
+	expect_on(dial_begin(false));
+	synack(0);
+	kernel.fell_back = true;
+	expect_on(step());
+	ck_assert(!dial.mptcp);
+	ck_assert_int_eq(paths_mptcp(&usual), CACHE_MPTCP_UNKNOWN);
+	synack(0);
+	answer(WHOLE);
+	ck_assert_int_eq(step(), DIAL_REACHED);
+	ck_assert_int_eq(paths_mptcp(&usual), CACHE_MPTCP_LOST);
+	/* data that isn't taken is another loss */
+	converters_forget();
+	kernel.syn_takes = 4096;
+	expect_on(dial_begin(false));
+	synack(TCPI_OPT_TIMESTAMPS);
+	expect_on(step());
+	synack(TCPI_OPT_TIMESTAMPS);
+	answer(WHOLE);
+	ck_assert_int_eq(step(), DIAL_REACHED);
+	ck_assert(dial.mptcp);
+	ck_assert_int_ne(paths_mptcp(&usual), CACHE_MPTCP_LOST);
+	ck_assert(exchange_keeps_mptcp(&settings, &usual));
+}
+END_TEST
+
+/* A converter that refuses this client has answered: it isn't something else in its place. */
+START_TEST(converter_that_refuses_has_answered)
+{
+	expect_on(dial_begin(false));
+	list_of(5);
+	nets.elsewhere = 0;
+	synack(TAKEN);
+	answer(NOT_AUTHORIZED);
+	expect_on(step());
+	ck_assert(converters_is_proven(0));
+	ck_assert(!is_logged("asked once more") && !is_logged("the path to it refuses"));
+	expect_said("peek; end; syn 2 data; ");
+}
+END_TEST
+
+START_TEST(subflows_that_would_break_the_word_keep_it_on_tcp)
+{
+	expect_on(dial_begin(false));
+	ck_assert(dial.mptcp);
+	ck_assert(!is_logged("asked over TCP"));
+	dial_stop(&dial);
+	nets.breaks_word = "wlan0 may have none";
+	expect_on(dial_begin(false));
+	ck_assert(!dial.mptcp);
+	ck_assert(is_logged("converter 192.0.2.1:1234: asked over TCP, since wlan0 may have none\n"));
 }
 END_TEST
 
@@ -421,7 +556,10 @@ int main(void)
 	const TTest *const tests[] = {
 		silent_path_is_left, path_that_stays, path_that_works_is_kept_for_the_next_converter, syns_with_data_are_lost,
 		network_that_refuses_is_left, path_that_refuses_is_left, response_restores_a_path_that_refused,
-		no_more_than_so_many_moves, connection_begins_on_a_path_that_works, paths_that_are_forbidden,
+		silent_answer_restores_a_path_that_refused, refusal_elsewhere_gives_back_what_only_refuses,
+		network_of_a_converter_that_answers_is_kept, cookie_is_asked_for_once_on_all_paths,
+		loss_of_multipath_tcp_is_noted_when_a_converter_has_answered, converter_that_refuses_has_answered,
+		subflows_that_would_break_the_word_keep_it_on_tcp, no_more_than_so_many_moves, connection_begins_on_a_path_that_works, paths_that_are_forbidden,
 		direct_connections_take_a_network_that_works, networks_that_the_user_has_named_are_looked_for,
 		network_is_kept_for_addresses_of_its_family, program_that_has_chosen_its_network_is_told_of_no_other,
 		answer_on_the_usual_path_restores_it, answer_that_waited_for_its_server_tells_no_longer_round_trip,

@@ -92,6 +92,37 @@ START_TEST(silence_on_a_network_that_the_program_has_chosen)
 }
 END_TEST
 
+/* Where the program has chosen nothing, or only the usual network, silence is the converter's. */
+START_TEST(silence_on_a_network_that_nobody_has_chosen)
+{
+	for (int placed = 0; placed < 2; placed++) {
+		const int converter = placed ? 1 : 0;
+
+		learn(WHOLE);
+		expect_on(dial_begin(false));
+		path_start_init(&dial.start, false, &in6addr_any);
+		if (placed) {
+			list_of(5);
+			nets.elsewhere = 0;
+			path_start_init(&dial.start, true, &in6addr_any);
+			expect_on(dial_failed(&dial, EHOSTUNREACH, &end));
+			nets.elsewhere = -1;
+			ck_assert(dial.start.placed);
+			dial.attempt.path_asked = true; /* with the answer SURVEY_SILENT */
+			path_start_end(&dial.start);
+			path_start_ask(&dial.start, false);
+		}
+		said();
+		be_silent();
+		ck_assert(!is_logged("on the network that the program has chosen"));
+		ck_assert(is_logged("no answer in time, left alone for 30 s"));
+		ck_assert(converters_rests(converter, clock_seconds()));
+		dial_stop(&dial);
+		converters_forget();
+	}
+}
+END_TEST
+
 /* Each process may find out for itself where the path can't be asked: the cache says nothing. */
 START_TEST(silence_on_a_path_that_cannot_be_asked)
 {
@@ -153,6 +184,7 @@ START_TEST(host_is_asked_behind_the_synack)
 	kernel.now += S;
 	expect_on(step());
 	ck_assert(dial.attempt.path_asked);
+	ck_assert_ptr_nonnull(strstr(said(), "ask for a response 0 0; "));
 	kernel.info.tcpi_last_ack_recv = kernel.info.tcpi_last_data_recv = 9000;
 	kernel.now += S;
 	expect_on(step());
@@ -360,7 +392,7 @@ int main(void)
 {
 	const TTest *const tests[] = {
 		no_synack_is_the_converters_fault, silence_of_one_connection_blames_nobody, silence_on_a_network_that_the_program_has_chosen,
-		silence_on_a_path_that_cannot_be_asked,
+		silence_on_a_network_that_nobody_has_chosen, silence_on_a_path_that_cannot_be_asked,
 		two_silent_connections_ask_once, host_is_asked_behind_the_synack, host_that_has_proved_nothing, silent_request,
 		silent_request_that_is_reset_is_made_again, synack_confirms_the_server, synack_that_lied, confirmed_connection_that_ends,
 		blind_request, blind_request_behind_another,

@@ -85,6 +85,53 @@ START_TEST(survey_that_was_left_behind)
 }
 END_TEST
 
+/* A connection whose path is looked at waits for what that finds. */
+START_TEST(path_is_asked_once_at_a_time)
+{
+	const struct path_start_syn syn = { SURVEY_DATA, NULL, NULL };
+	const struct converters_query none = { 0 };
+	struct path_start start, other;
+	union sockaddr_ip addr;
+	uint8_t place;
+
+	dial_host.is_waiting = is_waiting;
+	is_somebody_waiting = true;
+	path_start_init(&start, true, &in6addr_any);
+	path_start_init(&other, true, &in6addr_any);
+	ck_assert_int_eq(path_start_asked(&start), PATH_UNASKED);
+	path_start_sent(&start, kernel.now);
+	path_start_ask(&start, false);
+	expect_said("");
+	ck_assert_int_eq(path_start_asked(&start), PATH_UNKNOWN);
+	/* the look has a place, and has sent no probes: they take its place */
+	ck_assert_int_eq(path_start_look(&start, &none, &syn, &addr), PATHS_WAIT);
+	place = start.survey;
+	nets.unasked = true;
+	path_start_ask(&start, false);
+	expect_said("ask 0 0; ");
+	ck_assert_uint_eq(start.survey, place);
+	ck_assert_int_eq(path_start_asked(&start), PATH_UNASKED);
+	nets.unasked = false;
+	path_start_ask(&start, true);
+	expect_said("ask for a response 0 0; ");
+	path_start_ask(&start, true);
+	expect_said("");
+	ck_assert_int_eq(path_start_asked(&start), PATH_SILENT);
+	nets.answer = SURVEY_PENDING;
+	ck_assert_int_eq(path_start_asked(&start), PATH_UNKNOWN);
+	nets.answer = SURVEY_ANSWERS;
+	ck_assert_int_eq(path_start_asked(&start), PATH_ANSWERS);
+	path_start_end(&start);
+	/* nor does a second connection ask while the first one does */
+	start.look_at = other.look_at = 0;
+	path_start_ask(&start, false);
+	expect_said("ask 0 0; ");
+	path_start_ask(&other, false);
+	expect_said("");
+	ck_assert_int_eq(path_start_asked(&other), PATH_UNKNOWN);
+}
+END_TEST
+
 START_TEST(path_that_is_known_is_looked_at_when_its_answer_is_due)
 {
 	expect_on(dial_begin(false));
@@ -225,6 +272,7 @@ START_TEST(converter_that_fails_takes_its_probes_along)
 	synack(TAKEN);
 	answer(FULL);
 	ck_assert_int_eq(step(), DIAL_DIRECT);
+	ck_assert_ptr_eq(dial.direct_reason, end.reason);
 	ck_assert_uint_eq(nets.open, 0);
 }
 END_TEST
@@ -378,7 +426,8 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {
-		one_connection_asks_about_a_path, survey_that_was_left_behind, path_that_is_known_is_looked_at_when_its_answer_is_due,
+		one_connection_asks_about_a_path, survey_that_was_left_behind, path_is_asked_once_at_a_time,
+		path_that_is_known_is_looked_at_when_its_answer_is_due,
 		look_is_told_what_waits_and_for_how_long, request_behind_the_handshake_is_looked_after_anew,
 		answer_that_comes_while_the_probes_are_looked_at_is_gone_on_with, path_that_loses_data_is_left_for_one_that_is_better,
 		look_that_decides_ends_the_survey, converter_that_fails_takes_its_probes_along, six_paths_are_asked_about_at_a_time,
