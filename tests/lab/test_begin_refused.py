@@ -40,26 +40,26 @@ def is_taken(lab, way, ask, wanted):
     check("converted over TCP" not in log, "a portal's lack of Multipath TCP was noted of the converter, %s, in\n%s" % (way, log))
 
 
+def is_taken_meanwhile(way):
+    """lte is taken while wifi refuses in this way, and wifi afterwards."""
+    with lab_for() as lab:
+        served(lab)
+        refuses(lab, way)
+        is_taken(lab, way, lambda: curl(lab)[1], lab.client.lte4)
+        lab.converter.run(["nft", "delete table inet hotel"])
+        wait_until(lambda: curl(lab)[1] == lab.client.wifi4, 10, lambda: "wifi to be used again:\n" + lab.shim_log())
+
+
 @kernel.needs("fastopen")
 def test_firewall():
     """Wifi's router resets the converter's port: lte is taken, and wifi once it is open again."""
-    with lab_for() as lab:
-        served(lab)
-        refuses(lab, "firewall")
-        is_taken(lab, "firewall", lambda: curl(lab)[1], lab.client.lte4)
-        lab.converter.run(["nft", "delete table inet hotel"])
-        wait_until(lambda: curl(lab)[1] == lab.client.wifi4, 10, lambda: "wifi to be used again:\n" + lab.shim_log())
+    is_taken_meanwhile("firewall")
 
 
 @kernel.needs("fastopen")
 def test_portal():
     """Wifi's router leads all to a portal, which speaks HTTP: lte is taken, and wifi once the user has logged in."""
-    with lab_for() as lab:
-        served(lab)
-        refuses(lab, "http")
-        is_taken(lab, "http", lambda: curl(lab)[1], lab.client.lte4)
-        lab.converter.run(["nft", "delete table inet hotel"])
-        wait_until(lambda: curl(lab)[1] == lab.client.wifi4, 10, lambda: "wifi to be used again:\n" + lab.shim_log())
+    is_taken_meanwhile("http")
 
 
 @long
