@@ -22,7 +22,7 @@ size_t columns_taken(const char *text);
  */
 void columns_wrap(FILE *out, const char *text, unsigned int width, size_t used, unsigned int indent, const char *joint);
 
-#define AMOUNT_MAX 16
+#define AMOUNT_MAX 32
 
 /* Writes "12.3 MB" in at most 8 columns, with decimal units. Returns @buf. */
 const char *amount_of_bytes(uint64_t bytes, char buf[static AMOUNT_MAX]);
