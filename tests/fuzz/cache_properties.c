@@ -14,6 +14,7 @@
 #include "../unit/tempdir.h"
 #include "client/cache.h"
 #include "client/cache_file.h"
+#include "client/notes.h"
 
 #include <sys/mman.h>
 
@@ -314,8 +315,38 @@ static void file_check(const uint8_t *data, size_t size, bool cut, int64_t now)
 	cache_close(&damaged);
 }
 
+/* Uses the bytes as notes about connections: each that is read has its reason within bounds, and one that is left is found. */
+static void note_check(const uint8_t *data, size_t size, bool sealed)
+{
+	static struct note notes[4096];
+	const struct cache_table *table = cache_table_of(CACHE_KIND_NOTE);
+	const size_t length = (size_t)table->ways * table->record_size;
+	struct note ours = { .cookie = 42, .reason = "no converter" };
+	char path[sizeof(directory) + sizeof(CACHE_FILE) + 1];
+	uint8_t before[CACHE_BUCKET_MAX] = { 0 };
+	bool found = false;
+	uid_t owner;
+	int count;
+
+	memcpy(before, data, size < length ? size : length);
+	if (sealed)
+		seal(before, table, CACHE_KIND_NOTE);
+	memcpy(file + table->offset, before, length);
+	REQUIRE(sockaddr_ip_parse(&ours.server, CACHE_INPUT_ADDRESS, 0) == 0);
+	note_put(&cache, &ours);
+	snprintf(path, sizeof(path), "%s/" CACHE_FILE, directory);
+	count = notes_read(path, atomic_load(&cache.network), notes, sizeof(notes) / sizeof(notes[0]), &owner);
+	REQUIRE(count > 0 && owner == geteuid());
+	for (int i = 0; i < count; i++) {
+		REQUIRE(memchr(notes[i].reason, '\0', sizeof(notes[i].reason)));
+		found |= notes[i].cookie == ours.cookie && sockaddr_ip_equal(&notes[i].server, &ours.server);
+	}
+	REQUIRE(found);
+}
+
 void cache_check(const uint8_t *data, size_t size)
 {
+	const enum cache_kind kind = size ? (enum cache_kind)(1 + (data[0] & 7) % (CACHE_KIND_COUNT - 1)) : CACHE_KIND_NONE;
 	int64_t now;
 	int16_t time;
 
@@ -327,8 +358,8 @@ void cache_check(const uint8_t *data, size_t size)
 	if (data[0] & CACHE_INPUT_FILE)
 		file_check(data + CACHE_INPUT_HEAD, size - CACHE_INPUT_HEAD,
 			   data[0] & CACHE_INPUT_CUT, now);
+	else if (kind == CACHE_KIND_NOTE)
+		note_check(data + CACHE_INPUT_HEAD, size - CACHE_INPUT_HEAD, data[0] & CACHE_INPUT_SEALED);
 	else
-		bucket_check(data + CACHE_INPUT_HEAD, size - CACHE_INPUT_HEAD,
-			     (enum cache_kind)(1 + (data[0] & 7) % (CACHE_KIND_COUNT - 1)),
-			     data[0] & CACHE_INPUT_SEALED, now);
+		bucket_check(data + CACHE_INPUT_HEAD, size - CACHE_INPUT_HEAD, kind, data[0] & CACHE_INPUT_SEALED, now);
 }
