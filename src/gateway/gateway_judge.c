@@ -113,6 +113,7 @@ struct serve_plugs gateway_plugs(struct gateway *gateway)
 		.stop = stop,
 		.configure = configure,
 		.arg = gateway,
+		.alone = true,
 		.at_once = true,
 	};
 }

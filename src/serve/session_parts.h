@@ -175,6 +175,9 @@ int session_watch_downstream(struct session *s);
 /* Takes over the registration of the server's socket, with the @events so far. */
 void session_adopt_downstream(struct session *s, int registration, uint32_t events);
 
+/* If nobody outlives this process, has the kernel reset both connections at its end. */
+void session_guard_sockets(struct session *s);
+
 /* Closes a socket, if it is open, and its registration. */
 void session_close_socket(struct session *s, enum relay_end end);
 

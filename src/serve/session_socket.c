@@ -85,12 +85,32 @@ static int session_take_socket(struct session *s, enum relay_end end)
 	return fd;
 }
 
+/* Has the kernel reset or close the connection when the descriptor is closed, by the end of the process as well (socket(7)). */
+static void set_linger(int fd, bool reset)
+{
+	const struct linger linger = { .l_onoff = reset };
+
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+}
+
+void session_guard_sockets(struct session *s)
+{
+	if (!s->pool->context.plugs->alone)
+		return;
+	for (int end = 0; end < RELAY_ENDS; end++)
+		if (s->relay.side[end].fd >= 0)
+			set_linger(s->relay.side[end].fd, true);
+}
+
 void session_close_socket(struct session *s, enum relay_end end)
 {
 	int fd = session_take_socket(s, end);
 
-	if (fd >= 0)
-		close(fd);
+	if (fd < 0)
+		return;
+	if (s->pool->context.plugs->alone)
+		set_linger(fd, false);
+	close(fd);
 }
 
 void session_reset_socket(struct session *s, enum relay_end end)

@@ -337,6 +337,7 @@ static void session_start_relay(struct session *s, const struct tcp_info *info)
 
 	context->plugs->dial.settle(context, &s->dial, &s->server);
 	s->dialling = false;
+	session_guard_sockets(s);
 	if (s->silence.voice == JUDGEMENT_SILENT) {
 		session_cap_answer(s, 0);
 	} else if (!queue_response(s, info)) {

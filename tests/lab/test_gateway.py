@@ -214,13 +214,18 @@ def test_a_client_with_multipath_tcp():
 
 
 def test_killed():
-    """kill -9 under a transfer: the next connection is routed at once, no table is left; the next start converts again."""
+    """kill -9 under a transfer: it is reset, the next connection is routed at once, no table is left; the next start converts again."""
     with gateway_lab() as lab, gateway(lab) as (phone, process), listening(lab.server, lab.server.addr4) as listener:
         lab.convertd()
-        with pair(phone, lab.server, lab.server.addr4, listener) as (_, _, peer):
+        with pair(phone, lab.server, lab.server.addr4, listener) as (client, server, peer):
             equal(peer, lab.converter.core4, "the server's client before")
+            server.sendall(b"x")
+            equal(client.recv(1), b"x", "a byte")
             process.kill()
             process.wait()
+            for end in (client, server):
+                with check_raises(ConnectionResetError):
+                    equal(end.recv(1), "a reset", "what an end gets")
         check("convertgw" not in lab.client.run(["nft", "list", "tables"]).stdout, "tables are left")
         with pair(phone, lab.server, lab.server.addr4, listener) as (_, _, peer):
             equal(peer, lab.client.wifi4, "the server's client: the router")
