@@ -389,6 +389,8 @@ static const struct {
 	  METRIC_REQUEST_SECONDS, METRICS_TIME_BUCKETS, time_bounds_us, 1e-6 },
 	{ "connect_duration_seconds", "From the request to the server's answer.",
 	  METRIC_CONNECT_SECONDS, METRICS_TIME_BUCKETS, time_bounds_us, 1e-6 },
+	{ "client_round_trip_seconds", "The round trip of each client's handshake.",
+	  METRIC_ROUND_TRIP_SECONDS, METRICS_TIME_BUCKETS, time_bounds_us, 1e-6 },
 	{ "connection_subflows",
 	  "The most subflows that were seen, of Multipath TCP connections that ended.",
 	  METRIC_SUBFLOWS, METRICS_SUBFLOW_BUCKETS, subflow_bounds, 1 },

@@ -83,26 +83,36 @@ static double from_clients(const struct sample *from, const struct sample *to)
 	return per_second(from, to, METRIC_BYTES + RELAY_UPSTREAM, 1) * 8;
 }
 
-/* Returns the time in microseconds within which a part @quantile of the servers answered, NAN if none did. */
-static double answer_time(const struct sample *from, const struct sample *to, double quantile)
+/* Returns the time in microseconds below which a part @quantile of what the histogram has counted lies, NAN without any. */
+static double time_of(const struct sample *from, const struct sample *to, enum metric histogram, double quantile)
 {
 	struct metrics_sum added = to->sum;
 	double us;
 
 	for (unsigned i = 0; i < METRICS_TIME_BUCKETS; i++)
-		added.values[METRIC_CONNECT_SECONDS + i] -= from->sum.values[METRIC_CONNECT_SECONDS + i];
-	us = metrics_quantile_estimate_us(&added, METRIC_CONNECT_SECONDS, quantile);
+		added.values[histogram + i] -= from->sum.values[histogram + i];
+	us = metrics_quantile_estimate_us(&added, histogram, quantile);
 	return us < 0 ? NAN : us;
 }
 
 static double answer_median(const struct sample *from, const struct sample *to)
 {
-	return answer_time(from, to, 0.5);
+	return time_of(from, to, METRIC_CONNECT_SECONDS, 0.5);
 }
 
 static double answer_slowest(const struct sample *from, const struct sample *to)
 {
-	return answer_time(from, to, 0.99);
+	return time_of(from, to, METRIC_CONNECT_SECONDS, 0.99);
+}
+
+static double trip_median(const struct sample *from, const struct sample *to)
+{
+	return time_of(from, to, METRIC_ROUND_TRIP_SECONDS, 0.5);
+}
+
+static double trip_slowest(const struct sample *from, const struct sample *to)
+{
+	return time_of(from, to, METRIC_ROUND_TRIP_SECONDS, 0.99);
 }
 
 static void write_number(char text[static VALUE_TEXT_MAX], double value)
@@ -148,6 +158,7 @@ static const struct picture {
 	{ "Connections", { { "open", open_connections }, { "pending", pending } }, write_number, 0, 4 },
 	{ "New connections", { { "a second", accepted }, { NULL, NULL } }, write_number, 0, 1 },
 	{ "Traffic", { { "to clients", to_clients }, { "from clients", from_clients } }, write_bits, 0, 1e6 },
+	{ "Round trips to clients", { { "half of them", trip_median }, { "99 % of them", trip_slowest } }, write_time, 500, 1e5 },
 	{ "Servers answer within", { { "half of them", answer_median }, { "99 % of them", answer_slowest } },
 	  write_time, 500, 1e5 },
 };

@@ -162,6 +162,7 @@ static void tell_start(struct status_sink *sink, const struct status *status)
 	row_bytes(sink, "bytes to clients", values[METRIC_BYTES + RELAY_DOWNSTREAM]);
 	status_row_of(sink, "requests with data in the SYN", values[METRIC_REQUESTS + 1], 0);
 	status_row_of(sink, "requests without", values[METRIC_REQUESTS], 0);
+	row_quantile(sink, "round trip to clients, median", status, METRIC_ROUND_TRIP_SECONDS, 0.5);
 	row_quantile(sink, "servers answered, median", status, METRIC_CONNECT_SECONDS, 0.5);
 	row_quantile(sink, "servers answered, 99 %", status, METRIC_CONNECT_SECONDS, 0.99);
 }

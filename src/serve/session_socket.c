@@ -184,11 +184,12 @@ bool session_client_is_lost(const struct session *s)
 	return poll(&client, 1, 0) > 0 && client.revents & (POLLERR | POLLHUP | POLLNVAL);
 }
 
-/* Notes the round trip of a far client, so that we don't withhold its next SYN for too long. */
+/* Counts the round trip to the client, and notes it if the client is far, so that we don't withhold its next SYN for too long. */
 static void note_round_trip(const struct session *s, const struct tcp_info *info)
 {
 	struct in6_addr client;
 
+	metrics_observe_us(s->pool->context.metrics, METRIC_ROUND_TRIP_SECONDS, info->tcpi_rtt);
 	if (!far_clients_concern(info->tcpi_rtt, s->syn.far))
 		return;
 	client = sockaddr_ip_in6(&s->client);

@@ -256,6 +256,7 @@ START_TEST(page_of_an_hour)
 		metrics_add(&metrics, METRIC_BYTES + RELAY_DOWNSTREAM, busy * 125000);
 		for (unsigned n = 0; n < busy; n++) {
 			metrics_observe_us(&metrics, METRIC_CONNECT_SECONDS, 7000);
+			metrics_observe_us(&metrics, METRIC_ROUND_TRIP_SECONDS, 15000);
 			metrics_observe_subflows(&metrics, 2);
 		}
 		metrics_add(&metrics, METRIC_TRANSPORT + RECORD_MPTCP, busy);
@@ -268,16 +269,17 @@ START_TEST(page_of_an_hour)
 	status.before = &history[HISTORY_MAX - 1];
 	status.now_ms = status.before->at_ms + 30000;
 	write_with(status_write_html, &status);
-	ck_assert_uint_eq(occurrences("<rect x="), 4 * (HISTORY_MAX - 1));
+	ck_assert_uint_eq(occurrences("<rect x="), 5 * (HISTORY_MAX - 1));
 	ck_assert_ptr_nonnull(strstr(written, "<b>1</b> a second <small>peak 10</small>"));
 	ck_assert_ptr_nonnull(strstr(written, "<b>1 Mbit/s</b> to clients <small>peak 10 Mbit/s</small>"));
 	ck_assert_ptr_nonnull(strstr(written, "<b>7.5 ms</b> half of them"));
+	ck_assert_ptr_nonnull(strstr(written, "<b>18 ms</b> half of them"));
 	ck_assert_ptr_nonnull(strstr(written, "0.5 ms to 100 ms, logarithmic"));
 	ck_assert_ptr_nonnull(strstr(written, "<th scope=\"row\">2 subflows</th><td>3900</td><td>100 %</td>"));
 	ck_assert_ptr_nonnull(strstr(written, "<th scope=\"row\">not authorized</th><td>3900</td>"));
 	/* the busiest interval reaches the upper edge of its pictures; the last column ends at the right edge */
 	ck_assert_uint_eq(occurrences(" 0.0H"), 4);
-	ck_assert_uint_eq(occurrences("H720V120\"/>"), 4);
+	ck_assert_uint_eq(occurrences("H720V120\"/>"), 5);
 	ck_assert_uint_eq(occurrences("nan") + occurrences("inf") + occurrences("-0."), 0);
 }
 END_TEST
