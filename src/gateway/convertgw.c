@@ -504,6 +504,7 @@ int main(int argc, char *argv[])
 	mkdir(settings->texts.cache.name, 0700); /* the service manager may have made it; without one, nothing learned is kept */
 	apply_log(settings);
 	raise_open_files();
+	gateway_rights_keep();
 	signal(SIGPIPE, SIG_IGN);
 	self.argc = argc;
 	self.argv = argv;

@@ -236,6 +236,16 @@ def test_killed():
         equal(lab.client.run(["ip", "rule", "show"]).stdout.count("fwmark"), 0, "policy rules that are left")
 
 
+def test_rights():
+    """Root's gateway keeps CAP_NET_ADMIN and CAP_NET_RAW, in each of its threads."""
+    with gateway_lab() as lab, gateway(lab) as (_, process):
+        held = set()
+        for task in os.listdir("/proc/%d/task" % process.pid):
+            with open("/proc/%d/task/%s/status" % (process.pid, task), encoding="ascii") as file:
+                held |= {line.split()[1] for line in file if line.startswith(("CapEff", "CapPrm"))}
+        equal({int(caps, 16) for caps in held}, {1 << 12 | 1 << 13}, "capabilities")
+
+
 def test_drain():
     """SIGTERM: open connections go on, new ones are routed, and the gateway ends with the last one."""
     with gateway_lab() as lab, gateway(lab, args=("--lan", "lan", "--drain-timeout", "60")) as (phone, process), \
