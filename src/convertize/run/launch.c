@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -377,6 +378,14 @@ static enum launch_way way_of(const struct launch *launch, const struct preload_
 		       LAUNCH_PRELOADED;
 }
 
+/* Is it the file of this program? convertize has such calls, but makes none on behalf of the program that it starts. */
+static bool is_ourselves(const char *path)
+{
+	struct stat file, self;
+
+	return stat(path, &file) == 0 && stat("/proc/self/exe", &self) == 0 && file.st_dev == self.st_dev && file.st_ino == self.st_ino;
+}
+
 int launch_plan(struct launch *out, const struct options *options, const struct library *library, const struct preload_caller *caller)
 {
 	static const struct library_build none;
@@ -391,7 +400,8 @@ int launch_plan(struct launch *out, const struct options *options, const struct 
 		out->wrapper = wrapper_of_file(out->program.files[0].path);
 	out->library = library ? library_for(library, &out->program) : &none;
 	out->verdict = preload_program_verdict(&out->program, &out->library->elf, caller, &out->index);
-	if (out->verdict == PRELOAD_WORKS && own_connects(out->program.files[out->index].path))
+	if (out->verdict == PRELOAD_WORKS && !is_ourselves(out->program.files[out->index].path) &&
+	    own_connects(out->program.files[out->index].path))
 		out->verdict = PRELOAD_OWN_CONNECTS;
 	out->way = way_of(out, caller);
 	return 0;
