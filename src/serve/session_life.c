@@ -122,6 +122,8 @@ static void session_start_proof(struct session *s)
 	s->syn.data = info.tcpi_options & TCPI_OPT_SYN_DATA;
 	s->syn.timestamps = info.tcpi_options & TCPI_OPT_TIMESTAMPS;
 	s->established = s->confirmed || client->tcp;
+	if (s->confirmed)
+		metrics_observe_us(s->pool->context.metrics, METRIC_ROUND_TRIP_SECONDS, info.tcpi_rtt);
 	if (!s->proof.missing)
 		return;
 	if (s->pool->context.plugs->unproven)
