@@ -474,9 +474,24 @@ static void raise_open_files(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-int main(int argc, char *argv[])
+/* Does what the command line asks for instead of running. Returns the exit status. */
+static int act(const struct gateway_settings *settings)
 {
 	static const struct metrics_address usual = { .path = GATEWAY_METRICS_DEFAULT };
+
+	if (settings->action == GATEWAY_STATUS)
+		return endpoint_ask("convertgw", settings->metrics_count ? &settings->metrics[0] : &usual);
+	if (settings->action == GATEWAY_HELP)
+		gateway_settings_print_help();
+	else if (settings->action == GATEWAY_VERSION)
+		puts("convertgw " PACKAGE_VERSION);
+	else
+		gateway_check_host(settings, print_problem);
+	return EXIT_SUCCESS;
+}
+
+int main(int argc, char *argv[])
+{
 	struct problems problems = { .print = print_problem };
 	struct gateway_settings *settings = gateway_settings_read(argc, argv, &problems);
 	bool started;
@@ -486,19 +501,11 @@ int main(int argc, char *argv[])
 	cache_keep_user();
 	if (!settings)
 		return EXIT_USAGE;
-	if (settings->action == GATEWAY_HELP) {
-		gateway_settings_print_help();
-		return EXIT_SUCCESS;
-	}
-	if (settings->action == GATEWAY_VERSION) {
-		puts("convertgw " PACKAGE_VERSION);
-		return EXIT_SUCCESS;
-	}
-	if (settings->action == GATEWAY_STATUS)
-		return endpoint_ask("convertgw", settings->metrics_count ? &settings->metrics[0] : &usual);
-	if (settings->action == GATEWAY_CHECK) {
-		gateway_check_host(settings, print_problem);
-		return EXIT_SUCCESS;
+	if (settings->action != GATEWAY_RUN) {
+		const int status = act(settings);
+
+		gateway_settings_free(settings);
+		return status;
 	}
 	log_start("convertgw");
 	mkdir(settings->texts.cache.name, 0700); /* the service manager may have made it; without one, nothing learned is kept */

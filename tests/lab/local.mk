@@ -166,7 +166,7 @@ LAB_TESTS = \
 	tests/lab/test_convertd_counts.py \
 	tests/lab/test_resolve.py \
 	tests/lab/test_shim_confined.py tests/lab/test_shim_names.py \
-	tests/lab/test_convertize.py tests/lab/test_convertize_status.py tests/lab/test_quota.py \
+	tests/lab/test_convertize.py \
 	tests/lab/test_supervise.py tests/lab/test_supervise_forbidden.py tests/lab/test_supervise_processes.py \
 	tests/lab/test_supervise_again.py tests/lab/test_gateway_parts.py tests/lab/test_gateway.py tests/lab/test_gateway_rules.py \
 	tests/lab/test_gateway_beside.py \
@@ -183,6 +183,7 @@ LONG_TESTS = tests/lab/test_supervise_streams.py tests/lab/test_begin_behind.py 
 # These test the lab itself, documents, what isn't written in C, and large applications: sanitizers would find nothing more, and slow them down.
 PLAIN_TESTS = tests/lab/test_wireshark.py tests/lab/test_losses.py tests/lab/test_bench.py tests/lab/test_documents.py \
 	tests/lab/test_scapy.py tests/lab/test_harness.py tests/lab/test_link.py tests/lab/test_completions.py \
+	tests/lab/test_convertize_status.py tests/lab/test_quota.py \
 	tests/lab/test_convertd_units.py tests/lab/test_applications_services.py tests/lab/test_applications_runtimes.py \
 	tests/lab/test_applications_static.py tests/lab/test_applications_go.py tests/lab/test_convertize_sessions.py \
 	tests/lab/test_convertize_units.py tests/lab/test_convertize_situations.py tests/lab/test_convertize_situations_here.py
