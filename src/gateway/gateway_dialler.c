@@ -3,7 +3,7 @@
  * gateway_dialler.c - connects to a server through a converter, by the engine
  *
  * A connection that the engine can't convert fails here with ROUTED. Its SYN goes on to where it was sent, and the client doesn't notice
- * that there is a gateway. With --fallback none, it is refused.
+ * that there is a gateway. Connections that --require names are refused on that way (gateway_rules.c).
  */
 #include "config.h"
 
@@ -268,12 +268,12 @@ static struct serve_refusal refusal(struct serve_context *context, const struct 
 	const char *reason = connection && connection->reason ? connection->reason : "the gateway lacks memory or descriptors";
 
 	(void)server, (void)asked_ms;
-	if (error == -ROUTED || (fails_here && !atomic_load(&gateway->settings)->client.fail_closed)) {
+	if (error == -ROUTED || fails_here) {
 		gateway_count_routed(gateway, reason);
 		return (struct serve_refusal){ .passes = true, .reason = reason };
 	}
 	return (struct serve_refusal){
-		.native = fails_here ? native_prohibited(client_v4) : native_of(-error, client_v4), .reason = reason,
+		.native = native_of(-error, client_v4), .reason = reason,
 	};
 }
 

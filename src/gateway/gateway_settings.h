@@ -25,7 +25,7 @@
 
 enum gateway_action { GATEWAY_RUN, GATEWAY_CHECK, GATEWAY_STATUS, GATEWAY_HELP, GATEWAY_VERSION };
 
-/* What becomes of a connection that a rule matches. */
+/* The way that a rule chooses for a connection. */
 enum gateway_way {
 	GATEWAY_CONVERT, /* through the converter, or by routing if that isn't possible */
 	GATEWAY_ROUTE,   /* as without a gateway */

@@ -123,7 +123,7 @@ struct status_layout {
 
 void status_write_tables(FILE *out, const struct status *status, const struct status_layout *layout);
 
-/* What writes tables: rows go below the latest heading. */
+/* Writes tables: a row goes below the latest heading. */
 struct status_sink {
 	FILE *out;
 	const struct status_layout *layout;
@@ -139,7 +139,7 @@ void status_row_of(struct status_sink *sink, const char *name, uint64_t value, u
 /* Writes a table of the fates of SYNs, if there were any. */
 void status_tell_syns(struct status_sink *sink, const struct status *status);
 
-/* What a daemon's status has of its own. Functions may be NULL. */
+/* The facts that a daemon adds to its status. Functions may be NULL. */
 struct status_program {
 	const char *name, *title; /* "convertd", "Converter" */
 	struct {

@@ -102,7 +102,7 @@ struct quotas {
 	size_t count;
 };
 
-/* What becomes of the network; stricter states have higher values. */
+/* How far the quota restricts a network; stricter states have higher values. */
 enum quota_state { QUOTA_FREE, QUOTA_NEAR, QUOTA_BACKUP, QUOTA_NEVER, QUOTA_STATE_COUNT };
 
 #define QUOTA_PROBLEM_MAX 256
