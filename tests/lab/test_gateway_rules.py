@@ -32,7 +32,7 @@ def way(lab, phone, address=None, port=PORT, tos=0, mark=0):
 TELLER = """import socket, sys, threading
 def serve(port):
     s = socket.socket(socket.AF_INET6); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0); s.bind(("::", port)); s.listen(100)
+    s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0); s.bind(("::", port)); s.listen(4096)
     while True:
         c, a = s.accept(); c.sendall(a[0].replace("::ffff:", "").encode()); c.close()
 for port in map(int, sys.argv[1:]):
