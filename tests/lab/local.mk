@@ -241,14 +241,13 @@ PY_LOG_COMPILER = $(SHELL) -c 'echo "SKIP: configure found no Python 3.9 or newe
 	test -z "$$CONVERT_NO_SKIP" && exit 77; exit 1'
 endif
 
-# automake allows one AM_TESTS_ENVIRONMENT in the whole package: this one. (Check ends a test after four seconds otherwise,
-# which the longest take on a machine that runs four of them on each CPU.)
+# automake allows one AM_TESTS_ENVIRONMENT in the whole package: this one.
 AM_TESTS_ENVIRONMENT = CONVERT_BUILDDIR='$(abs_top_builddir)'; export CONVERT_BUILDDIR; \
 	CONVERT_SRCDIR='$(abs_top_srcdir)'; export CONVERT_SRCDIR; \
 	CONVERT_LAB_PART='$(LAB_PART)'; export CONVERT_LAB_PART; \
 	SANITIZER_PRELOAD='$(SANITIZER_PRELOAD)'; export SANITIZER_PRELOAD; \
 	PYTHONDONTWRITEBYTECODE=1; export PYTHONDONTWRITEBYTECODE; \
-	CONVERT_CONSOLE=9; export CONVERT_CONSOLE; CK_DEFAULT_TIMEOUT=120; export CK_DEFAULT_TIMEOUT;
+	CONVERT_CONSOLE=9; export CONVERT_CONSOLE;
 # The terminal, to which harness.py reports each skip.
 AM_TESTS_FD_REDIRECT = 9>&2
 

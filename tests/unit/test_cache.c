@@ -664,7 +664,6 @@ int main(int argc, char **argv)
 		open_privileged(argv[1]);
 	suite = suite_create("cache");
 	tcase = tcase_create("cache");
-	tcase_set_timeout(tcase, 30);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, off);
 	tcase_add_loop_test(tcase, everything_comes_back, 0, (int)ARRAY_SIZE(converters));

@@ -661,7 +661,6 @@ END_TEST
 
 static void tests_add(TCase *tcase, SFun setup_function)
 {
-	tcase_set_timeout(tcase, 240);
 	tcase_add_checked_fixture(tcase, setup_function, teardown);
 	tcase_add_test(tcase, no_directory);
 	tcase_add_test(tcase, a_file_is_made_and_no_descriptor_kept);

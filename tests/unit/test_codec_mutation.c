@@ -89,7 +89,6 @@ int main(void)
 	Suite *suite = suite_create("codec_mutation");
 	TCase *tcase = tcase_create("mutation");
 
-	tcase_set_timeout(tcase, 60);
 	tcase_add_loop_test(tcase, every_byte, 0, (int)ARRAY_SIZE(messages));
 	tcase_add_loop_test(tcase, every_truncation, 0, (int)ARRAY_SIZE(messages));
 	tcase_add_loop_test(tcase, every_type_and_length, 0, (int)ARRAY_SIZE(messages));

@@ -365,7 +365,6 @@ int main(void)
 	TCase *tcase = tcase_create("table");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, life);
 	tcase_add_test(tcase, whole_key);
 	tcase_add_test(tcase, found_by_its_attempt);

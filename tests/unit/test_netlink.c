@@ -72,7 +72,6 @@ int main(void)
 	Suite *suite = suite_create("netlink");
 	TCase *tcase = tcase_create("netlink");
 
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, dump_that_is_interrupted);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);

@@ -375,7 +375,6 @@ int main(void)
 	Suite *suite = suite_create("shim_faults");
 	TCase *tcase = tcase_create("shim_faults");
 
-	tcase_set_timeout(tcase, 240);
 	tcase_add_loop_test(tcase, each_call_fails, 0, SCENARIOS);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);

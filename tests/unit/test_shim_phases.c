@@ -61,7 +61,6 @@ int main(void)
 	Suite *suite = suite_create("shim_phases");
 	TCase *tcase = tcase_create("shim_phases");
 
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, output_before_the_synack_was_seen);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);

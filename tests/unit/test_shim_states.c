@@ -361,7 +361,6 @@ int main(void)
 	Suite *suite = suite_create("shim_states");
 	TCase *tcase = tcase_create("shim_states");
 
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, a_converted_connection);
 	tcase_add_test(tcase, a_server_that_refuses);
 	tcase_add_loop_test(tcase, a_converter_that_fails, 0, BAD);

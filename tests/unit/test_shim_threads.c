@@ -465,7 +465,6 @@ int main(void)
 	Suite *suite = suite_create("shim_threads");
 	TCase *tcase = tcase_create("shim_threads");
 
-	tcase_set_timeout(tcase, 240);
 	tcase_add_loop_test(tcase, in_every_order, 0, PAIRS);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);

@@ -72,7 +72,6 @@ int main(void)
 	Suite *suite = suite_create("shim_transitions");
 	TCase *tcase = tcase_create("shim_transitions");
 
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, each_transition);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);

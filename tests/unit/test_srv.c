@@ -370,7 +370,6 @@ int main(void)
 	Suite *suite = suite_create("srv");
 	TCase *tcase = tcase_create("srv");
 
-	tcase_set_timeout(tcase, 60);
 	tcase_add_loop_test(tcase, response_says_what_it_says, 0, ARRAY_SIZE(responses));
 	tcase_add_test(tcase, longest_name);
 	tcase_add_test(tcase, owner_may_be_written_in_other_ways);

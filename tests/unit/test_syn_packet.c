@@ -330,7 +330,6 @@ int main(void)
 	Suite *suite = suite_create("syn_packet");
 	TCase *tcase = tcase_create("packets");
 
-	tcase_set_timeout(tcase, 60);
 	tcase_add_loop_test(tcase, reads, 0, (int)ARRAY_SIZE(good));
 	tcase_add_loop_test(tcase, truncated, 0, (int)ARRAY_SIZE(good));
 	tcase_add_loop_test(tcase, what_the_header_does_not_count, 0, (int)ARRAY_SIZE(good));
