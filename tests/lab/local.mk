@@ -104,15 +104,6 @@ libnss_nested_la_LDFLAGS = $(AM_LDFLAGS) -module -shared -rpath /nowhere -versio
 libnss_nested_la_LIBADD = libclient.la libcodec.la libcommon.la
 endif
 
-# for test_gateway_parts.py
-if HAVE_NETFILTER_QUEUE
-check_PROGRAMS += tests/lab/tiny_gateway
-tests_lab_tiny_gateway_SOURCES = tests/lab/tiny_gateway.c
-tests_lab_tiny_gateway_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(MNL_CFLAGS) -pthread
-tests_lab_tiny_gateway_LDFLAGS = $(AM_LDFLAGS) -pthread
-tests_lab_tiny_gateway_LDADD = libserve.la
-endif
-
 # It lets a program see as many CPUs as a test wants; -rpath makes it a shared library.
 check_LTLIBRARIES += libmanycpus.la
 libmanycpus_la_SOURCES = tests/lab/many_cpus.c
@@ -168,7 +159,7 @@ LAB_TESTS = \
 	tests/lab/test_shim_confined.py tests/lab/test_shim_names.py \
 	tests/lab/test_convertize.py \
 	tests/lab/test_supervise.py tests/lab/test_supervise_forbidden.py tests/lab/test_supervise_processes.py \
-	tests/lab/test_supervise_again.py tests/lab/test_gateway_parts.py tests/lab/test_gateway.py tests/lab/test_gateway_rules.py \
+	tests/lab/test_supervise_again.py tests/lab/test_gateway.py tests/lab/test_gateway_rules.py \
 	tests/lab/test_gateway_beside.py \
 	tests/lab/test_examples.py \
 	tests/lab/test_convertize_check.py tests/lab/test_without_fastopen.py \
