@@ -11,7 +11,7 @@
  *     43  convertgw          it came out as it was, or never went in: the mark is removed, and it is routed
  *
  * A SYN that the server has answered doesn't come out. The gateway sends it anew from a raw socket with both bits (gateway_rights.c), a
- * policy rule routes it to "lo" (gateway_policies.c), and there TPROXY hands it to the listener. Other gateways do all that to the SYN from
+ * policy rule routes it to "lo" (gateway_policies.c), and there TPROXY hands it to the listener, whichever mark it has by then. Other gateways do all that to the SYN from
  * the LAN, in "prerouting". But:
  *
  *     - Firewalls drop new connections in "input" unless they come from "lo".
@@ -144,6 +144,12 @@ static void put_choice(FILE *out, const struct gateway_settings *settings)
 /* The conditions of a SYN that may be converted: hold's verdicts have urgent pointers, and a client's own Multipath TCP stays its own. */
 #define NEW_SYN SYN "tcp urgptr 0 tcp option 30 missing "
 
+/*
+ * The conditions of a SYN that gateway_rights.c has sent: SYN_PACKET_MARK. Its packet mark has the only purpose to route it to "lo", since
+ * other programs' rules may set marks, save them for the connection, and restore them.
+ */
+#define RELEASED_SYN "tcp flags & (fin|syn|rst|ack|urg) == syn tcp urgptr 0x6c63 "
+
 static void put_lan(FILE *out, const struct gateway_settings *settings, uint32_t mark)
 {
 	fputs(" chain choose_lan {\n  type filter hook forward priority 40; policy accept;\n", out);
@@ -162,16 +168,17 @@ static void put_host(FILE *out, const struct gateway_settings *settings, uint32_
 
 	fputs(" chain choose_host {\n  type filter hook output priority 40; policy accept;\n", out);
 	if (settings->host)
-		fprintf(out, "  meta mark & 0x%x != 0x%x oifname != \"lo\" " NEW_SYN "jump choose\n", own, own);
+		fprintf(out, "  meta mark & 0x%x != 0x%x oifname != \"lo\" ct state new " NEW_SYN "jump choose\n", own, own);
 	fprintf(out, " }\n chain route_host {\n  type filter hook output priority 43; policy accept;\n"
 		     "  " SYN "meta mark & 0x%x == 0x%x meta mark set meta mark & 0x%x\n }\n", both, mark, ~mark);
-	/* The type "route": the kernel routes a packet anew if the chain changes its mark. */
-	fputs(" chain follow_host {\n  type route hook output priority -80; policy accept;\n", out);
+	/* The type "route": the kernel routes a packet anew if the chain changes its mark. It is behind the chains of others that do so. */
+	fprintf(out, " chain follow {\n  type route hook output priority 44; policy accept;\n"
+		     "  oifname \"lo\" " RELEASED_SYN "meta mark set meta mark | 0x%x\n", both);
 	if (settings->host)
 		fprintf(out,
-			"  " SYN "meta mark & 0x%x == 0x%x ct mark set ct mark | 0x%x accept\n"
+			"  oifname \"lo\" " RELEASED_SYN "ct mark set ct mark | 0x%x accept\n"
 			"  meta l4proto tcp ct direction original ct mark & 0x%x == 0x%x meta mark set meta mark | 0x%x\n",
-			both, both, mark, mark, mark, both);
+			mark, mark, mark, both);
 	fputs(" }\n", out);
 }
 
@@ -195,17 +202,16 @@ static void put_arrivals(FILE *out, const struct gateway_settings *settings, uin
 
 	fputs(" chain arrive {\n  type filter hook prerouting priority 40; policy accept;\n", out);
 	for (size_t i = 0; i < 2; i++)
-		fprintf(out, "  iifname \"lo\" " SYN "meta mark & 0x%x == 0x%x tcp urgptr != 0 meta nfproto %s tproxy %s to %s:%u "
-			     "meta mark set meta mark & 0x%x accept\n",
-			both, both, ways[i].protocol, ways[i].family, ways[i].to, settings->port, ~both);
+		fprintf(out, "  iifname \"lo\" " RELEASED_SYN "meta nfproto %s tproxy %s to %s:%u meta mark set meta mark & 0x%x accept\n",
+			ways[i].protocol, ways[i].family, ways[i].to, settings->port, ~both);
 	if (settings->lan_count) {
 		fputs("  ", out);
 		put_interfaces(out, settings);
 		fputs("meta l4proto tcp jump keep\n", out);
 	}
-	fprintf(out, " }\n chain keep {\n  socket wildcard 1 return\n  " NEW_SYN "ct state new socket transparent 1 jump choose\n"
-		     "  " SYN "ct state new return\n"
-		     "  socket transparent 1 meta mark set meta mark | 0x%x\n }\n chain forget {\n  socket wildcard 1 return\n", mark);
+	fprintf(out, " }\n chain keep {\n  socket wildcard 1 return\n  " NEW_SYN "ct state { new, untracked } socket transparent 1 jump choose\n"
+		     "  " SYN "ct state { new, untracked } return\n"
+		     "  socket transparent 1 meta mark set meta mark & 0x%x | 0x%x\n }\n chain forget {\n  socket wildcard 1 return\n", ~both, mark);
 	for (size_t i = 0; i < 2; i++)
 		fprintf(out, "  meta l4proto tcp socket transparent 1 meta nfproto %s tproxy %s to %s:%u meta mark set meta mark & 0x%x\n",
 			ways[i].protocol, ways[i].family, ways[i].to, settings->port, ~mark);
@@ -213,7 +219,7 @@ static void put_arrivals(FILE *out, const struct gateway_settings *settings, uin
 	if (settings->lan_count) {
 		fputs("  ", out);
 		put_interfaces(out, settings);
-		fputs(SYN "ct state new jump forget\n", out);
+		fputs(SYN "ct state { new, untracked } jump forget\n", out);
 	}
 	fputs(" }\n", out);
 }
@@ -222,7 +228,7 @@ static void put_arrivals(FILE *out, const struct gateway_settings *settings, uin
  * Writes chains that leave the SYN on its way to this host alone, whichever NAT other programs' rules would do to it. Without the policy rule,
  * which another program may remove, it would leave this host.
  */
-static void put_no_nat(FILE *out, uint32_t both)
+static void put_no_nat(FILE *out, uint32_t mark, uint32_t both)
 {
 	static const struct {
 		const char *hook, *priority, *statement, *field;
@@ -232,12 +238,15 @@ static void put_no_nat(FILE *out, uint32_t both)
 		fprintf(out, " chain no_%s {\n  type nat hook %s priority %s; policy accept;\n", chains[i].statement, chains[i].hook,
 			chains[i].priority);
 		for (size_t v6 = 0; v6 < 2; v6++)
-			fprintf(out, "  oifname \"lo\" meta mark & 0x%x == 0x%x %s ip%s to ip%s %s\n", both, both, chains[i].statement,
-				v6 ? "6" : "", v6 ? "6" : "", chains[i].field);
+			fprintf(out, "  oifname \"lo\" " RELEASED_SYN "%s ip%s to ip%s %s\n", chains[i].statement, v6 ? "6" : "", v6 ? "6" : "",
+				chains[i].field);
 		fputs(" }\n", out);
 	}
-	fprintf(out, " chain stay {\n  type filter hook postrouting priority 90; policy accept;\n"
-		     "  oifname != \"lo\" meta mark & 0x%x == 0x%x drop\n }\n", both, both);
+	/* The marks are of no more use; saved as the connection's, they would route its later packets. A program's connection keeps its bit. */
+	fprintf(out, " chain stay {\n  type filter hook postrouting priority -160; policy accept;\n"
+		     "  oifname != \"lo\" meta mark & 0x%x == 0x%x drop\n"
+		     "  oifname \"lo\" meta mark & 0x%x == 0x%x meta mark set meta mark & 0x%x\n"
+		     "  oifname \"lo\" ct mark & 0x%x == 0x%x meta mark set meta mark | 0x%x\n }\n", both, both, both, both, ~both, mark, mark, mark);
 }
 
 static void put_quic(FILE *out, const struct gateway_settings *settings)
@@ -298,7 +307,7 @@ static char *commands(const struct gateway_settings *settings)
 	put_lan(out, settings, mark);
 	put_host(out, settings, mark, both);
 	put_arrivals(out, settings, mark, both);
-	put_no_nat(out, both);
+	put_no_nat(out, mark, both);
 	put_quic(out, settings);
 	fputs("}\n", out);
 	if (has_requirements(settings))

@@ -139,6 +139,40 @@ def test_marks_in_lookups():
             equal(ways(lab, lab.client), [CONVERTED] * 2, "this host's programs, with " + name)
 
 
+# What rules of other programs do with marks, in prerouting, output and postrouting.
+MARKING = {
+    "saved": ("", "", "ct mark set meta mark"),
+    "saved and restored": ("meta mark set ct mark", "meta mark set ct mark", "ct mark set meta mark"),
+    "set": ("meta mark set 0x2", "meta mark set 0x2", "meta mark set 0x2"),
+    "added, with tables": ("meta mark set ct mark meta mark set meta mark | 0x2 ct mark set meta mark",
+                           "meta mark set ct mark meta mark set meta mark | 0x2 ct mark set meta mark", ""),
+}
+
+
+def test_marks_of_others():
+    """Whichever marks other programs set, save and restore: all is converted. Of untracked connections, clients' are."""
+    with scene("--host") as (lab, phone, _):
+        for words in ((), ("-6",)):
+            lab.client.run(["ip", *words, "rule", "add", "fwmark", "0x2/0x2", "lookup", "102", "pref", "2000"])
+            lab.client.run(["ip", *words, "rule", "add", "lookup", "main", "suppress_prefixlength", "0", "pref", "1000"])
+        with lab.capture(lab.client, "wifi", "tcp port %d" % PORT) as wifi, lab.capture(lab.client, "lte", "tcp port %d" % PORT) as lte:
+            for name, rules in MARKING.items():
+                nft(lab.client, """table inet marking {
+ chain one { type filter hook prerouting priority mangle; %s; }
+ chain two { type route hook output priority mangle; %s; }
+ chain three { type filter hook postrouting priority mangle; %s; }
+}""" % rules)
+                equal(ways(lab, phone), [CONVERTED] * 2, "clients, with marks " + name)
+                equal(ways(lab, lab.client), [CONVERTED] * 2, "this host's programs, with marks " + name)
+                nft(lab.client, "delete table inet marking")
+        equal([str(p) for c in (wifi, lte) for p in c.packets()], [], "packets to the server past the converter")
+        nft(lab.client, """table inet untracked {
+ chain one { type filter hook prerouting priority raw; iifname "lan" notrack; }
+ chain two { type filter hook output priority raw; notrack; }
+}""")
+        equal([way(lab, phone), way(lab, lab.client)], [CONVERTED, ROUTED], "untracked connections of a client, and of a program")
+
+
 def test_another_proxy():
     """Another program's transparent listener, as Squid's, gets no packet of a routed connection to its port."""
     with scene(ports=(3129,), private=False) as (lab, phone, _):
