@@ -228,12 +228,20 @@ int paths_memory_save(const struct paths_memory *memory)
 
 /* --- the bytes of each network ----------------------------------------------------------- */
 
-/* Is this the host's own network namespace? Its cookie is the first one. */
-static bool is_first_namespace(void)
+/*
+ * Is this the network namespace of the host, or of a container that has an init of its own? It is that of process 1. Only root may look
+ * there; for others it is the first namespace, which has the first cookie.
+ */
+static bool is_hosts_namespace(void)
 {
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	bool first = fd >= 0 && kernel_network(fd) == 1;
+	struct stat own, init;
+	bool first;
+	int fd;
 
+	if (stat("/proc/self/ns/net", &own) == 0 && stat("/proc/1/ns/net", &init) == 0)
+		return own.st_ino == init.st_ino;
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	first = fd >= 0 && kernel_network(fd) == 1;
 	if (fd >= 0)
 		close(fd);
 	return first;
@@ -245,7 +253,7 @@ static const char *name_traffic(const char *suffix, char path[static PATHS_MEMOR
 	const char *directory = getenv("STATE_DIRECTORY");
 	char whole[32];
 
-	if ((!directory || !*directory) && !is_first_namespace()) {
+	if ((!directory || !*directory) && !is_hosts_namespace()) {
 		snprintf(whole, sizeof(whole), ".traffic%s", suffix);
 		return name_file(whole, path);
 	}

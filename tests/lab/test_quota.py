@@ -175,6 +175,17 @@ def test_counts_are_exact():
         check(bytes_on(lab, "wifi") > 1500000, "bytes that were counted")
 
 
+def test_in_a_container():
+    """Status finds what a container's service manager has the service keep, although the container's network namespace isn't the first."""
+    with two_networks() as lab:
+        with manager_of(lab):
+            use_up(lab, 100000)
+        script = "mount -t tmpfs none /var/lib; ln -s %s /var/lib/convertize; %s status --config none" % (
+            lab.state, lab.build.program("convertize"))
+        text = lab.client.run(["unshare", "--mount", "--pid", "--fork", "--mount-proc", "sh", "-c", script]).stdout
+        check("Today, all traffic of each network" in text, text)
+
+
 def test_what_is_wrong_is_named():
     with two_networks() as lab:
         result = lab.client.run([lab.build.program("convertize"), "paths", "--config", "none", "--once", "--quota", "lte=5G"], check=False)
