@@ -110,9 +110,10 @@ static int on_message(const struct nlmsghdr *header, void *data)
 		return MNL_CB_OK;
 	packet = mnl_attr_get_payload(attributes[NFQA_PACKET_HDR]);
 	payload = attributes[NFQA_PAYLOAD];
+	/* With br_netfilter, packets between two ports of a bridge arrive here, too. A routed one has no port yet. */
 	if (payload)
 		queue->handler(queue->arg, ntohl(packet->packet_id), mnl_attr_get_payload(payload),
-			       mnl_attr_get_payload_len(payload));
+			       attributes[NFQA_IFINDEX_PHYSOUTDEV] ? 0 : mnl_attr_get_payload_len(payload));
 	else
 		hold_queue_verdict(queue, ntohl(packet->packet_id), true, NULL, 0);
 	return MNL_CB_OK;

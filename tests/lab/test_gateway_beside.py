@@ -98,7 +98,7 @@ def add_container(lab, name, number):
     Cable(Veth(), "port%d" % number, lab.client, host)
     lab.client.ip("link set port%d master docker9" % number)
     host.ip("addr add 10.29.0.%d/24 dev port%d" % (number, number), "addr add fd29::%d/64 dev port%d nodad" % (number, number),
-            "route add default via 10.29.0.1", "route add default via fd29::1")
+            "addr add 2001:db8:29::%d/64 dev port%d nodad" % (number, number), "route add default via 10.29.0.1", "route add default via fd29::1")
     return host
 
 
@@ -120,11 +120,12 @@ def test_a_bridge_of_containers():
         process = start_gateway(lab, args=("--lan", "docker9"))
         equal(ways(lab, one), [CONVERTED] * 2, "a container's connections")
         withheld = process.log_text().count("SYN of")
-        with listening(two, "10.29.0.3") as listener:
-            error, sock = connect(one, "10.29.0.3", PORT)
-            equal(error, 0, "errno of connect() to another container")
-            with sock, listener.accept()[0]:
-                pass
+        for address in ("10.29.0.3", "2001:db8:29::3"):
+            with listening(two, address) as listener:
+                error, sock = connect(one, address, PORT)
+                equal(error, 0, "errno of connect() to another container at " + address)
+                with sock, listener.accept()[0]:
+                    pass
         equal(process.log_text().count("SYN of"), withheld, "withheld SYNs")
     return None
 
