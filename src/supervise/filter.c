@@ -40,114 +40,63 @@ static const struct {
 	{ 20, FILTER_SENDMMSG, 4 },   { 14, FILTER_SETSOCKOPT, 5 }, { 15, FILTER_GETSOCKOPT, 5 },
 };
 
-struct number {
-	int number;
+/* The number of each call on each architecture, one in a column; 0: it hasn't got the call. */
+static const struct row {
 	enum filter_call call;
-};
-
-/* The arrays' names end in _numbers, as compilers for i386 define "i386" as a macro. */
+	int numbers[3];
+} rows[] = {
 #if defined(__x86_64__) || defined(__i386__)
-static const struct number amd64_numbers[] = {
-	{ 41, FILTER_SOCKET },
-	{ 42, FILTER_CONNECT },
-	{ 52, FILTER_GETPEERNAME },
-	{ 44, FILTER_SENDTO },
-	{ 46, FILTER_SENDMSG },
-	{ 307, FILTER_SENDMMSG },
-	{ 54, FILTER_SETSOCKOPT },
-	{ 55, FILTER_GETSOCKOPT },
-	{ 50, FILTER_LISTEN },
-	{ 425, FILTER_IO_URING_SETUP },
-	{ 317, FILTER_SECCOMP },
-	{ 157, FILTER_PRCTL },
-	{ 444, FILTER_LANDLOCK_RULES },
-	{ 446, FILTER_LANDLOCK_RESTRICT },
-	{ X32 | 41, FILTER_SOCKET },
-	{ X32 | 42, FILTER_CONNECT },
-	{ X32 | 52, FILTER_GETPEERNAME },
-	{ X32 | 44, FILTER_SENDTO },
-	{ X32 | 518, FILTER_SENDMSG },
-	{ X32 | 538, FILTER_SENDMMSG },
-	{ X32 | 541, FILTER_SETSOCKOPT },
-	{ X32 | 542, FILTER_GETSOCKOPT },
-	{ X32 | 50, FILTER_LISTEN },
-	{ X32 | 425, FILTER_IO_URING_SETUP },
-	{ X32 | 317, FILTER_SECCOMP },
-	{ X32 | 157, FILTER_PRCTL },
-	{ X32 | 444, FILTER_LANDLOCK_RULES },
-	{ X32 | 446, FILTER_LANDLOCK_RESTRICT },
+	/*                           amd64  x32        i386 */
+	{ FILTER_SOCKET,            { 41,  X32 | 41,  359 } },
+	{ FILTER_CONNECT,           { 42,  X32 | 42,  362 } },
+	{ FILTER_GETPEERNAME,       { 52,  X32 | 52,  368 } },
+	{ FILTER_SENDTO,            { 44,  X32 | 44,  369 } },
+	{ FILTER_SENDMSG,           { 46,  X32 | 518, 370 } },
+	{ FILTER_SENDMMSG,          { 307, X32 | 538, 345 } },
+	{ FILTER_SETSOCKOPT,        { 54,  X32 | 541, 366 } },
+	{ FILTER_GETSOCKOPT,        { 55,  X32 | 542, 365 } },
+	{ FILTER_LISTEN,            { 50,  X32 | 50,  363 } },
+	{ FILTER_SOCKETCALL,        { 0,   0,         102 } },
+	{ FILTER_IO_URING_SETUP,    { 425, X32 | 425, 425 } },
+	{ FILTER_SECCOMP,           { 317, X32 | 317, 354 } },
+	{ FILTER_PRCTL,             { 157, X32 | 157, 172 } },
+	{ FILTER_LANDLOCK_RULES,    { 444, X32 | 444, 444 } },
+	{ FILTER_LANDLOCK_RESTRICT, { 446, X32 | 446, 446 } },
 	/* the kernel also takes amd64's numbers with the bit of x32, with amd64's layouts in memory */
-	{ X32 | 46, FILTER_SENDMSG },
-	{ X32 | 307, FILTER_SENDMMSG },
-	{ X32 | 54, FILTER_SETSOCKOPT },
-	{ X32 | 55, FILTER_GETSOCKOPT },
-};
-
-static const struct number i386_numbers[] = {
-	{ 359, FILTER_SOCKET },
-	{ 362, FILTER_CONNECT },
-	{ 368, FILTER_GETPEERNAME },
-	{ 369, FILTER_SENDTO },
-	{ 370, FILTER_SENDMSG },
-	{ 345, FILTER_SENDMMSG },
-	{ 366, FILTER_SETSOCKOPT },
-	{ 365, FILTER_GETSOCKOPT },
-	{ 363, FILTER_LISTEN },
-	{ 102, FILTER_SOCKETCALL },
-	{ 425, FILTER_IO_URING_SETUP },
-	{ 354, FILTER_SECCOMP },
-	{ 172, FILTER_PRCTL },
-	{ 444, FILTER_LANDLOCK_RULES },
-	{ 446, FILTER_LANDLOCK_RESTRICT },
-};
+	{ FILTER_SENDMSG,           { 0,   X32 | 46,  0 } },
+	{ FILTER_SENDMMSG,          { 0,   X32 | 307, 0 } },
+	{ FILTER_SETSOCKOPT,        { 0,   X32 | 54,  0 } },
+	{ FILTER_GETSOCKOPT,        { 0,   X32 | 55,  0 } },
 #elif defined(__aarch64__)
-static const struct number arm64_numbers[] = {
-	{ 198, FILTER_SOCKET },
-	{ 203, FILTER_CONNECT },
-	{ 205, FILTER_GETPEERNAME },
-	{ 206, FILTER_SENDTO },
-	{ 211, FILTER_SENDMSG },
-	{ 269, FILTER_SENDMMSG },
-	{ 208, FILTER_SETSOCKOPT },
-	{ 209, FILTER_GETSOCKOPT },
-	{ 201, FILTER_LISTEN },
-	{ 425, FILTER_IO_URING_SETUP },
-	{ 277, FILTER_SECCOMP },
-	{ 167, FILTER_PRCTL },
-	{ 444, FILTER_LANDLOCK_RULES },
-	{ 446, FILTER_LANDLOCK_RESTRICT },
-};
-
-static const struct number arm_numbers[] = {
-	{ 281, FILTER_SOCKET },
-	{ 283, FILTER_CONNECT },
-	{ 287, FILTER_GETPEERNAME },
-	{ 290, FILTER_SENDTO },
-	{ 296, FILTER_SENDMSG },
-	{ 374, FILTER_SENDMMSG },
-	{ 294, FILTER_SETSOCKOPT },
-	{ 295, FILTER_GETSOCKOPT },
-	{ 284, FILTER_LISTEN },
-	{ 425, FILTER_IO_URING_SETUP },
-	{ 383, FILTER_SECCOMP },
-	{ 172, FILTER_PRCTL },
-	{ 444, FILTER_LANDLOCK_RULES },
-	{ 446, FILTER_LANDLOCK_RESTRICT },
-};
+	/*                           arm64  arm */
+	{ FILTER_SOCKET,            { 198, 281 } },
+	{ FILTER_CONNECT,           { 203, 283 } },
+	{ FILTER_GETPEERNAME,       { 205, 287 } },
+	{ FILTER_SENDTO,            { 206, 290 } },
+	{ FILTER_SENDMSG,           { 211, 296 } },
+	{ FILTER_SENDMMSG,          { 269, 374 } },
+	{ FILTER_SETSOCKOPT,        { 208, 294 } },
+	{ FILTER_GETSOCKOPT,        { 209, 295 } },
+	{ FILTER_LISTEN,            { 201, 284 } },
+	{ FILTER_IO_URING_SETUP,    { 425, 425 } },
+	{ FILTER_SECCOMP,           { 277, 383 } },
+	{ FILTER_PRCTL,             { 167, 172 } },
+	{ FILTER_LANDLOCK_RULES,    { 444, 444 } },
+	{ FILTER_LANDLOCK_RESTRICT, { 446, 446 } },
 #endif
+};
 
 static const struct architecture {
 	uint32_t audit;
 	bool narrow;
-	const struct number *numbers;
-	size_t count;
+	size_t first, end; /* its columns */
 } architectures[] = {
 #if defined(__x86_64__) || defined(__i386__)
-	{ AUDIT_ARCH_X86_64, false, amd64_numbers, ARRAY_SIZE(amd64_numbers) },
-	{ AUDIT_ARCH_I386, true, i386_numbers, ARRAY_SIZE(i386_numbers) },
+	{ AUDIT_ARCH_X86_64, false, 0, 2 },
+	{ AUDIT_ARCH_I386, true, 2, 3 },
 #elif defined(__aarch64__)
-	{ AUDIT_ARCH_AARCH64, false, arm64_numbers, ARRAY_SIZE(arm64_numbers) },
-	{ AUDIT_ARCH_ARM, true, arm_numbers, ARRAY_SIZE(arm_numbers) },
+	{ AUDIT_ARCH_AARCH64, false, 0, 1 },
+	{ AUDIT_ARCH_ARM, true, 1, 2 },
 #endif
 };
 
@@ -173,12 +122,13 @@ static const struct sock_filter tcp_socket[] = {
 	LOAD(ARGUMENT(2)), IF(BPF_JEQ, 0, 2, 0), IF(BPF_JEQ, IPPROTO_TCP, 1, 0),
 	RETURN(SECCOMP_RET_ALLOW), RETURN(SECCOMP_RET_USER_NOTIF),
 };
-static const struct sock_filter fastopen_in_2[] = {
+static const struct sock_filter fastopen_in_2[] = { /* the flags are argument 2 */
 	LOAD(ARGUMENT(2)), IF(BPF_JSET, MSG_FASTOPEN, 1, 0), RETURN(SECCOMP_RET_ALLOW), RETURN(SECCOMP_RET_USER_NOTIF),
 };
 static const struct sock_filter fastopen_in_3[] = {
 	LOAD(ARGUMENT(3)), IF(BPF_JSET, MSG_FASTOPEN, 1, 0), RETURN(SECCOMP_RET_ALLOW), RETURN(SECCOMP_RET_USER_NOTIF),
-};/* A program is about to restrict itself, or to adopt orphans. */
+};
+/* A program is about to restrict itself, or to adopt orphans. */
 static const struct sock_filter new_filter[] = {
 	LOAD(ARGUMENT(0)), IF(BPF_JEQ, SECCOMP_SET_MODE_FILTER, 1, 0), RETURN(SECCOMP_RET_ALLOW), RETURN(SECCOMP_RET_USER_NOTIF),
 };
@@ -277,17 +227,24 @@ static void write_judgement(struct writer *writer, enum filter_call call)
 		write_step(writer, judgements[call].steps[i]);
 }
 
+/* Writes the check of a call with this number. */
+static void write_call(struct writer *writer, int number, enum filter_call call)
+{
+	const size_t step = writer->length;
+
+	write_step(writer, (struct sock_filter)IF(BPF_JEQ, (uint32_t)number, 0, 0));
+	write_judgement(writer, call);
+	writer->out[step].jf = (uint8_t)(writer->length - step - 1);
+}
+
 /* Writes one architecture's calls; all others pass. */
 static void write_architecture(struct writer *writer, const struct architecture *architecture)
 {
 	write_step(writer, (struct sock_filter)LOAD(offsetof(struct seccomp_data, nr)));
-	for (size_t i = 0; i < architecture->count; i++) {
-		size_t number = writer->length;
-
-		write_step(writer, (struct sock_filter)IF(BPF_JEQ, (uint32_t)architecture->numbers[i].number, 0, 0));
-		write_judgement(writer, architecture->numbers[i].call);
-		writer->out[number].jf = (uint8_t)(writer->length - number - 1);
-	}
+	for (size_t column = architecture->first; column < architecture->end; column++)
+		for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+			if (rows[i].numbers[column])
+				write_call(writer, rows[i].numbers[column], rows[i].call);
 	write_step(writer, (struct sock_filter)RETURN(SECCOMP_RET_ALLOW));
 }
 
@@ -313,15 +270,13 @@ size_t filter_build(struct sock_filter out[static FILTER_LENGTH_MAX])
 
 enum filter_call filter_call_of(uint32_t arch, int number, bool *narrow)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(architectures); i++) {
-		if (architectures[i].audit != arch)
-			continue;
-		for (size_t j = 0; j < architectures[i].count; j++)
-			if (architectures[i].numbers[j].number == number) {
-				*narrow = architectures[i].narrow || (number & X32 && (number & ~X32) >= 512);
-				return architectures[i].numbers[j].call;
-			}
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(architectures); i++)
+		for (size_t j = 0; j < ARRAY_SIZE(rows) && architectures[i].audit == arch && number; j++)
+			for (size_t column = architectures[i].first; column < architectures[i].end; column++)
+				if (rows[j].numbers[column] == number) {
+					*narrow = architectures[i].narrow || (number & X32 && (number & ~X32) >= 512);
+					return rows[j].call;
+				}
 	return FILTER_CALL_COUNT;
 }
 
