@@ -406,6 +406,7 @@ static const char *const reasons[] = {
 	[POLICY_DIRECT_CONVERTER] = "the destination is the converter itself",
 	[POLICY_DIRECT_RESOLVER] = "it is to find the converter's address",
 	[POLICY_DIRECT_BYPASS] = "CONVERT_BYPASS says so",
+	[POLICY_DIRECT_SIGNALS] = "the program waits for signals, and Multipath TCP sends none",
 };
 static_assert(sizeof(reasons) / sizeof(reasons[0]) == POLICY_VERDICT_COUNT,
 	      "a reason for each verdict");

@@ -137,6 +137,7 @@ enum policy_verdict {
 	POLICY_DIRECT_CONVERTER,  /* the converter itself */
 	POLICY_DIRECT_RESOLVER,   /* a server that helps to resolve the converter's own name */
 	POLICY_DIRECT_BYPASS,     /* a rule of CONVERT_BYPASS matches */
+	POLICY_DIRECT_SIGNALS,    /* O_ASYNC is set on the socket */
 	POLICY_VERDICT_COUNT
 };
 

@@ -29,6 +29,17 @@ void dial_log(const struct dial *dial, const char *verdict, const char *detail)
 		      (double)(dial_host.clock() - dial->started) / 1e6);
 }
 
+void dial_log_converted(const struct dial *dial, const char *detail)
+{
+	dial_log(dial, dial->mptcp ? "converted over MPTCP, " : "converted over TCP, ", detail);
+}
+
+void dial_log_direct(struct dial *dial, bool converter_fails, const char *reason)
+{
+	dial_log(dial, converter_fails ? "direct, the converter fails: " : "direct, ", reason);
+	dial->direct_reason = reason;
+}
+
 void dial_note(const struct dial *dial)
 {
 	const struct attempt *attempt = &dial->attempt;

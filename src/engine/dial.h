@@ -64,7 +64,8 @@ struct dial {
 	union sockaddr_ip server;
 	int64_t started;         /* CLOCK_MONOTONIC in ns */
 	union sockaddr_ip client; /* whose connection it is, for the note; AF_UNSPEC: this process's or the traced program's own */
-	/* set by the front end before each call */
+	/* set by the front end before each call, and by its operations when they replace the socket */
+	int fd;                  /* the socket */
 	bool mptcp;              /* the socket is a Multipath TCP one */
 	bool wrote;              /* the program has sent bytes of which there is no copy, so we can't ask anybody else */
 	bool may_confirm;        /* the front end may report the server as reached before the response is off the stream */
@@ -202,6 +203,12 @@ bool dial_wants_syn_data(struct dial *dial);
 
 /* Writes "SERVER: VERDICTDETAIL after MS ms" into the log. */
 void dial_log(const struct dial *dial, const char *verdict, const char *detail);
+
+/* The same for a connection that a converter has made. */
+void dial_log_converted(const struct dial *dial, const char *detail);
+
+/* The same for one that goes directly after all, for @reason, static, which it keeps for dial_note_direct(). */
+void dial_log_direct(struct dial *dial, bool converter_fails, const char *reason);
 
 /* Notes for "convertize status" how the connection began. The socket is the one that the program keeps. */
 void dial_note(const struct dial *dial);

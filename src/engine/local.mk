@@ -4,7 +4,7 @@ noinst_LTLIBRARIES += libengine.la
 libengine_la_SOURCES = \
 	src/engine/attempt.c \
 	src/engine/decide.c src/engine/decide.h \
-	src/engine/dial.h \
+	src/engine/dial.h src/engine/dial_socket.h \
 	src/engine/path_start.c src/engine/path_start.h \
 	src/engine/steps.c
 EXTRA_DIST += src/engine/README.md

@@ -64,8 +64,7 @@ static enum dial_state go_on(struct dial *dial, int error, const char *reason, s
 	fail(end, error, reason);
 	if (dial_host.settings->fail_closed)
 		return DIAL_FAILED;
-	dial_log(dial, "direct, the converter fails: ", reason);
-	dial->direct_reason = reason;
+	dial_log_direct(dial, true, reason);
 	return DIAL_DIRECT;
 }
 
@@ -327,7 +326,7 @@ static void note_reached(struct dial *dial, struct dial_seen *seen, const char *
 	if (!stack_is_small() && dial->attempt.syn_data && seen->state != TCPINFO_UNKNOWN && seen->state != TCPINFO_CLOSE)
 		paths_note_syn_data(&dial->start.own.id, seen->options & TCPI_OPT_SYN_DATA, dial->start.syn_at);
 	snprintf(detail, sizeof(detail), "%s%s", way_text(dial, seen), how);
-	dial_log(dial, dial->mptcp ? "converted over MPTCP, " : "converted over TCP, ", detail);
+	dial_log_converted(dial, detail);
 	dial_note(dial);
 }
 

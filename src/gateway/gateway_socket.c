@@ -9,7 +9,7 @@
 
 #include "gateway/gateway.h"
 
-#include "common/kernel_socket.h"
+#include "engine/dial_socket.h"
 #include "host/networks.h"
 
 #include <unistd.h>
@@ -75,6 +75,7 @@ static int fit(struct dial *dial, union sockaddr_ip *to, bool mptcp)
 		error = replace(socket, to->sa.sa_family, false);
 	}
 	dial->mptcp = mptcp;
+	dial->fd = socket->fd;
 	return error;
 }
 
@@ -85,7 +86,8 @@ static int prepare(struct dial *dial)
 
 	if (error)
 		return error;
-	kernel_set(socket->fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1);
+	dial->fd = socket->fd;
+	kernel_set(dial->fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1);
 	return path_start_bind(&dial->start, socket->fd);
 }
 
@@ -111,41 +113,11 @@ static void unneeded(struct dial *dial)
 	(void)dial;
 }
 
-static void get_info(struct dial *dial, struct tcp_info *out)
-{
-	*out = kernel_tcp_info(socket_of(dial)->fd);
-}
-
-static bool fell_back(struct dial *dial)
-{
-	return kernel_has_fallen_back(socket_of(dial)->fd);
-}
-
-static int get_error(struct dial *dial)
-{
-	return kernel_get(socket_of(dial)->fd, SOL_SOCKET, SO_ERROR, 0);
-}
-
-static ssize_t peek(struct dial *dial, uint8_t *buffer, size_t size, bool *ended)
-{
-	return kernel_peek(socket_of(dial)->fd, buffer, size, ended);
-}
-
-static bool take(struct dial *dial, size_t bytes)
-{
-	return kernel_take(socket_of(dial)->fd, bytes);
-}
-
 static bool probe(struct dial *dial, int seconds)
 {
 	struct gateway_socket *socket = socket_of(dial);
 
 	return kernel_probe(socket->fd, &socket->keepalive, seconds);
-}
-
-static uint64_t get_cookie(const struct dial *dial)
-{
-	return kernel_cookie(socket_of(dial)->fd);
 }
 
 static void wake(struct dial *dial, int64_t at)
@@ -166,13 +138,9 @@ const struct dial_ops gateway_operations = {
 	.connect = connect_to,
 	.send = send_to,
 	.begun = unneeded,
-	.info = get_info,
-	.fell_back = fell_back,
-	.error = get_error,
-	.peek = peek,
-	.take = take,
+	.error = dial_socket_error,
 	.probe = probe,
-	.cookie = get_cookie,
+	DIAL_SOCKET_OPERATIONS,
 	.watch = unneeded,
 	.wake = wake,
 	.disconnect = disconnect,

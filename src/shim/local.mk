@@ -13,7 +13,7 @@ libconvert_la_SOURCES = \
 	src/shim/process/init.c src/shim/process/leave.c src/shim/process/leave.h src/shim/process/socket_record.c \
 	src/shim/wait/registrations.c src/shim/wait/watch.c src/shim/wait/watch.h \
 	src/shim/socket/app_options.c src/shim/socket/app_options.h src/shim/socket/conn.c src/shim/socket/conn.h src/shim/socket/conn_phase.c \
-	src/shim/socket/phase.h src/shim/socket/tcpinfo.h \
+	src/shim/socket/phase.h \
 	src/shim/system/native_times.h src/shim/system/next.c src/shim/system/next.h src/shim/system/rights.c src/shim/system/rights.h src/shim/system/rings.c src/shim/system/rings.h \
 	src/shim/system/usermem.c src/shim/system/usermem.h src/shim/system/waiting.h
 # It lives in other people's processes: hidden but for the hooks, bound at once, static TLS, never unloaded;

@@ -100,7 +100,7 @@ void blind_requests_expect(struct connection *connection)
 	const int64_t now = clock_ns();
 	const unsigned int withheld_ms = converters_withholds_ms(supervision.settings, attempt->converter);
 
-	if (!one || !local_address(connection->sock, &one->local)) {
+	if (!one || !local_address(connection->dial.fd, &one->local)) {
 		free(one);
 		return;
 	}
@@ -114,7 +114,7 @@ void blind_requests_expect(struct connection *connection)
 	one->server = connection->dial.server;
 	one->converter = attempt->converter;
 	if (connection->dial.mptcp && dial_message(&connection->dial, message, sizeof(message)) >= (ssize_t)attempt->sent)
-		blind_retry_note(&one->repeat, connection->sock, message, attempt->sent);
+		blind_retry_note(&one->repeat, connection->dial.fd, message, attempt->sent);
 	one->request.repeat_after = repeat_after(one);
 	one->repeat.counted = attempt->number;
 	one->request.repeatable = one->repeat.message;

@@ -19,13 +19,10 @@
 
 void caller_begin(struct connection *connection)
 {
-	const int64_t timeout = connection->nonblocking ? supervision.settings->timeout_ms * CLOCK_NS_PER_MS :
-							  kernel_send_timeout(connection->fd);
-
 	connection->caller_at = connection->dial.started + FIRST_LOOK_NS;
 	connection->unfinished = connection->kind == CONNECTION_UNDER_WAY && !connection->early ? EALREADY : EINPROGRESS;
-	if (timeout)
-		connection->limit = connection->dial.started + timeout;
+	connection->limit = connection->nonblocking ? connection->dial.started + supervision.settings->timeout_ms * CLOCK_NS_PER_MS :
+						      kernel_deadline(connection->fd, SO_SNDTIMEO, connection->dial.started);
 }
 
 /* Ends the attempt of a non-blocking call after CONVERT_TIMEOUT: connects directly, or fails. */
@@ -34,7 +31,7 @@ static void out_of_time(struct connection *connection)
 	static const char reason[] = "no answer within CONVERT_TIMEOUT";
 	struct handshake_step why;
 
-	if (connection->state == CONNECTION_ASKED && kernel_tcp_info(connection->sock).tcpi_state == TCPINFO_SYN_SENT) {
+	if (connection->state == CONNECTION_ASKED && kernel_tcp_info(connection->dial.fd).tcpi_state == TCPINFO_SYN_SENT) {
 		why = exchange_silent(connection->dial.attempt.converter, &connection->dial.server, false);
 		exchange_failed(connection->dial.attempt.converter, &connection->dial.server, &why);
 	} else if (connection->state == CONNECTION_ASKED) {
@@ -46,8 +43,7 @@ static void out_of_time(struct connection *connection)
 		ends_fail(connection, ETIMEDOUT, reason);
 		return;
 	}
-	dial_log(&connection->dial, "direct, ", reason);
-	connection->dial.direct_reason = reason;
+	dial_log_direct(&connection->dial, false, reason);
 	ends_go_directly(connection);
 }
 
@@ -59,7 +55,7 @@ static void leave_call(struct connection *connection, int error, bool gone)
 {
 	struct caller_left left = {
 		.direct = connection->state == CONNECTION_DIRECT,
-		.stand_in = connection->sock != connection->fd,
+		.stand_in = connection->dial.fd != connection->fd,
 		.gone = gone,
 		.blind = connection->state == CONNECTION_ASKED,
 		.closed = supervision.settings->fail_closed,
@@ -68,12 +64,11 @@ static void leave_call(struct connection *connection, int error, bool gone)
 
 	connection->unfinished = error == EINPROGRESS ? connection->unfinished : error;
 	connection->nonblocking = true;
-	if (way != CALLER_AS_IT_IS) {
+	if (way != CALLER_AS_IT_IS)
 		connection_disconnect(connection);
-	}
 	if (way == CALLER_BLINDLY && !dial_blindly(&connection->dial)) {
 		left.blind = false;
-		left.stand_in = connection->sock != connection->fd;
+		left.stand_in = connection->dial.fd != connection->fd;
 		way = caller_way(&left);
 	}
 	switch (way) {
@@ -85,8 +80,7 @@ static void leave_call(struct connection *connection, int error, bool gone)
 		ends_blindly(connection);
 		break;
 	case CALLER_DIRECTLY:
-		dial_log(&connection->dial, "direct, ", "the call was interrupted");
-		connection->dial.direct_reason = "the call was interrupted";
+		dial_log_direct(&connection->dial, false, "the call was interrupted");
 		ends_go_directly(connection);
 		break;
 	case CALLER_ENDED:
@@ -98,7 +92,7 @@ static void leave_call(struct connection *connection, int error, bool gone)
 /* Returns whether the program has shut its socket down while we connect a stand-in. Nobody else changes that socket. */
 static bool was_shut(const struct connection *connection)
 {
-	return connection->sock != connection->fd && !connection->shut && kernel_is_shut(connection->fd);
+	return connection->dial.fd != connection->fd && !connection->shut && kernel_is_shut(connection->fd);
 }
 
 bool caller_look(struct connection *connection, bool caller, int64_t now)

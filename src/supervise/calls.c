@@ -142,7 +142,7 @@ static bool leave_forbidden(const struct call *call, int fd)
 	}
 	log_line("directly, left to the kernel: %s", reason);
 	if (own && is_fresh(fd)) {
-		made = stand_in_make(call, fd, kernel_get(fd, SOL_SOCKET, SO_DOMAIN, AF_INET), false, stand_in_is_bound(fd));
+		made = stand_in_make(call, fd, kernel_get(fd, SOL_SOCKET, SO_DOMAIN, AF_INET), false, kernel_is_bound(fd));
 		ret = made < 0 ? made : stand_in_put(supervision.listener, call, fd, made);
 		if (made >= 0)
 			close(made);
@@ -239,18 +239,17 @@ static void begin(const struct call *call, int fd, enum connection_kind kind, co
 		.at = (int)call->args[0],
 		.kind = kind,
 		.fd = fd,
-		.sock = fd,
 		.cookie = cookie,
 		.domain = domain,
 		.mptcp = protocol == IPPROTO_MPTCP,
 		.ours = call_is_own(fd),
 		.v6only = domain == AF_INET6 && kernel_get(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0),
-		.bound = stand_in_is_bound(fd),
+		.bound = kernel_is_bound(fd),
 		.shut = kernel_is_shut(fd),
 		.nonblocking = early->nonblocking || fcntl(fd, F_GETFL) & O_NONBLOCK,
 		.sock_domain = domain,
 		.early = early->bytes,
-		.dial = { .early = early->bytes, .early_len = early->len },
+		.dial = { .fd = fd, .early = early->bytes, .early_len = early->len },
 		.answer_at = early->answer_at,
 	};
 	if (kind != CONNECTION_UNDER_WAY)

@@ -5,6 +5,7 @@
 #include "supervise/connection.h"
 
 #include "client/converters.h"
+#include "engine/dial_socket.h"
 #include "host/networks.h"
 #include "supervise/blind.h"
 #include "supervise/sockets.h"
@@ -26,7 +27,7 @@ struct supervision supervision;
 static void unwatch(struct connection *connection)
 {
 	if (connection->watched)
-		epoll_ctl(supervision.epoll, EPOLL_CTL_DEL, connection->sock, NULL);
+		epoll_ctl(supervision.epoll, EPOLL_CTL_DEL, connection->dial.fd, NULL);
 	connection->watched = false;
 }
 
@@ -35,15 +36,15 @@ void connection_watch(struct connection *connection)
 	struct epoll_event event = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = connection };
 
 	if (!connection->watched)
-		connection->watched = epoll_ctl(supervision.epoll, EPOLL_CTL_ADD, connection->sock, &event) == 0;
+		connection->watched = epoll_ctl(supervision.epoll, EPOLL_CTL_ADD, connection->dial.fd, &event) == 0;
 }
 
 void connection_use(struct connection *connection, int sock, int domain, bool mptcp)
 {
 	unwatch(connection);
-	if (connection->sock != connection->fd)
-		close(connection->sock);
-	connection->sock = sock;
+	if (connection->dial.fd != connection->fd)
+		close(connection->dial.fd);
+	connection->dial.fd = sock;
 	connection->sock_domain = domain;
 	connection->dial.mptcp = mptcp;
 	connection->sock_was_mapped = false;
@@ -52,8 +53,8 @@ void connection_use(struct connection *connection, int sock, int domain, bool mp
 void connection_forget(struct connection *connection)
 {
 	unwatch(connection);
-	if (connection->sock != connection->fd)
-		close(connection->sock);
+	if (connection->dial.fd != connection->fd)
+		close(connection->dial.fd);
 	close(connection->fd);
 	dial_stop(&connection->dial);
 	HASH_DEL(supervision.connections, connection);
@@ -103,7 +104,7 @@ void connection_succeed(struct connection *connection, size_t taken)
  * connect a stand-in, which takes the place of the program's socket once the server has answered.
  */
 
-struct connection *connection_of_dial(const struct dial *dial)
+static struct connection *connection_of_dial(const struct dial *dial)
 {
 	return (struct connection *)((char *)(uintptr_t)dial - offsetof(struct connection, dial));
 }
@@ -141,10 +142,10 @@ static bool traced_allows(struct dial *dial, enum dial_use use)
 		return connection->mptcp && advice_allows_mptcp(connection->fd);
 	case DIAL_USE_BLIND:
 		/* We don't repeat a lost SYN of a TCP stand-in, so that it would fail a connection that need not fail. */
-		return connection->nonblocking && (connection->sock == connection->fd || dial->mptcp) &&
+		return connection->nonblocking && (connection->dial.fd == connection->fd || dial->mptcp) &&
 		       !blind_memory_is_slow(&dial->server) && is_likely_served(dial);
 	case DIAL_USE_PATHS:
-		return paths_may_be_several(connection->sock, &dial->attempt.addr);
+		return paths_may_be_several(connection->dial.fd, &dial->attempt.addr);
 	}
 	return false;
 }
@@ -194,7 +195,7 @@ static int hide_response(struct connection *connection)
 	struct dial *dial = &connection->dial;
 	int made;
 
-	if (connection->sock != connection->fd || (dial->attempt.ask_silent && dial_wants_syn_data(dial)) ||
+	if (connection->dial.fd != connection->fd || (dial->attempt.ask_silent && dial_wants_syn_data(dial)) ||
 	    (!connection->shut && !tracee_has_threads(connection->call.tid)))
 		return 0;
 	made = stand_in_make(&connection->call, connection->fd, connection->domain, dial->mptcp, connection->bound);
@@ -212,10 +213,10 @@ static int traced_prepare(struct dial *dial)
 	ret = hide_response(connection);
 	if (ret < 0)
 		return ret;
-	kernel_set(connection->sock, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0); /* the program's option must not delay our SYN */
-	connection->cookieless = (connection->ours && connection->sock == connection->fd) ||
-				 kernel_set(connection->sock, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1);
-	return path_start_bind(&dial->start, connection->sock);
+	kernel_set(connection->dial.fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0); /* the program's option must not delay our SYN */
+	connection->cookieless = (connection->ours && connection->dial.fd == connection->fd) ||
+				 kernel_set(connection->dial.fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1);
+	return path_start_bind(&dial->start, connection->dial.fd);
 }
 
 int connection_connect(int fd, const union sockaddr_ip *to)
@@ -236,27 +237,25 @@ int connection_connect(int fd, const union sockaddr_ip *to)
  */
 static int traced_connect(struct dial *dial, const union sockaddr_ip *to)
 {
-	const int sock = connection_of_dial(dial)->sock;
-	int ret = connection_connect(sock, to);
+	int ret = connection_connect(dial->fd, to);
 
 	if (ret != -ECONNABORTED)
 		return ret;
-	kernel_disconnect(sock);
-	return connection_connect(sock, to);
+	kernel_disconnect(dial->fd);
+	return connection_connect(dial->fd, to);
 }
 
 static ssize_t traced_send(struct dial *dial, const struct iovec iov[static 2], const union sockaddr_ip *to)
 {
-	struct connection *connection = connection_of_dial(dial);
 	ssize_t sent;
 
-	if (to && !connection->cookieless)
+	if (to && !connection_of_dial(dial)->cookieless)
 		return -EOPNOTSUPP;
-	sent = kernel_send(connection->sock, iov, to);
+	sent = kernel_send(dial->fd, iov, to);
 	if (!to || sent != -ECONNABORTED)
 		return sent;
-	kernel_disconnect(connection->sock);
-	return kernel_send(connection->sock, iov, to);
+	kernel_disconnect(dial->fd);
+	return kernel_send(dial->fd, iov, to);
 }
 
 static void traced_begun(struct dial *dial)
@@ -265,41 +264,16 @@ static void traced_begun(struct dial *dial)
 		connection_watch(connection_of_dial(dial));
 }
 
-static void traced_info(struct dial *dial, struct tcp_info *out)
-{
-	*out = kernel_tcp_info(connection_of_dial(dial)->sock);
-}
-
-static bool traced_fell_back(struct dial *dial)
-{
-	return kernel_has_fallen_back(connection_of_dial(dial)->sock);
-}
-
-static int traced_error(struct dial *dial)
-{
-	return kernel_get(connection_of_dial(dial)->sock, SOL_SOCKET, SO_ERROR, 0);
-}
-
-static ssize_t traced_peek(struct dial *dial, uint8_t *buffer, size_t size, bool *ended)
-{
-	return kernel_peek(connection_of_dial(dial)->sock, buffer, size, ended);
-}
-
-static bool traced_take(struct dial *dial, size_t bytes)
-{
-	return kernel_take(connection_of_dial(dial)->sock, bytes);
-}
-
 static bool traced_probe(struct dial *dial, int seconds)
 {
 	struct connection *connection = connection_of_dial(dial);
 
-	return kernel_probe(connection->sock, &connection->keepalive, seconds);
+	return kernel_probe(connection->dial.fd, &connection->keepalive, seconds);
 }
 
 void connection_probes_end(struct connection *connection)
 {
-	kernel_probe_end(connection->sock, &connection->keepalive);
+	kernel_probe_end(connection->dial.fd, &connection->keepalive);
 }
 
 /* Does nothing: connection_watch() reports all events of the socket already, edge-triggered. */
@@ -317,17 +291,12 @@ void connection_disconnect(struct connection *connection)
 {
 	dial_stop(&connection->dial);
 	connection_probes_end(connection);
-	kernel_disconnect(connection->sock);
+	kernel_disconnect(connection->dial.fd);
 }
 
 static void traced_disconnect(struct dial *dial)
 {
 	connection_disconnect(connection_of_dial(dial));
-}
-
-static uint64_t traced_cookie(const struct dial *dial)
-{
-	return kernel_cookie(connection_of_dial(dial)->sock);
 }
 
 static const struct dial_ops operations = {
@@ -339,13 +308,9 @@ static const struct dial_ops operations = {
 	.connect = traced_connect,
 	.send = traced_send,
 	.begun = traced_begun,
-	.cookie = traced_cookie,
-	.info = traced_info,
-	.fell_back = traced_fell_back,
-	.error = traced_error,
-	.peek = traced_peek,
-	.take = traced_take,
+	.error = dial_socket_error,
 	.probe = traced_probe,
+	DIAL_SOCKET_OPERATIONS,
 	.watch = traced_watch,
 	.wake = traced_wake,
 	.disconnect = traced_disconnect,

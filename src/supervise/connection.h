@@ -34,24 +34,23 @@ struct connection {
 	int at;               /* the program's descriptor number */
 	enum connection_kind kind;
 	int fd;               /* our duplicate of the program's socket */
-	int sock;             /* the socket that we connect: @fd, or a stand-in that will take its place */
 	uint64_t cookie;      /* SO_COOKIE of the program's socket: the key */
 	int domain;           /* of the program's socket */
 	bool mptcp;           /* the program's socket is an MPTCP socket */
 	bool ours;            /* and the supervisor made it */
 	bool v6only, bound, nonblocking;
 	bool shut;            /* the program has shut it down for reading before it connects */
-	bool watched;         /* @sock is registered with supervision.epoll */
-	int sock_domain;      /* of @sock; dial.mptcp says whether it is an MPTCP socket */
-	bool sock_was_mapped; /* @sock was connected to a v4-mapped address once */
-	bool cookieless;      /* @sock sends data in its SYN without a Fast Open cookie */
+	bool watched;         /* dial.fd is registered with supervision.epoll */
+	int sock_domain;      /* of dial.fd; dial.mptcp says whether it is an MPTCP socket */
+	bool sock_was_mapped; /* dial.fd was connected to a v4-mapped address once */
+	bool cookieless;      /* dial.fd sends data in its SYN without a Fast Open cookie */
 	int64_t limit;        /* when the call has to be answered, in ns of CLOCK_MONOTONIC, as all times below; 0: no limit */
 	int unfinished;       /* the call's errno while the socket still connects, unless a signal ends a blocking call */
 	int64_t look_at;      /* when to look at the connection even without an event */
 	int64_t caller_at;    /* when to see whether the caller still waits */
 	int lookups;          /* of converters' names */
 	enum connection_state state;
-	struct dial dial;     /* the engine's: the server, the network, the attempt */
+	struct dial dial;     /* the engine's; dial.fd, the socket that we connect, is @fd, or a stand-in that will take its place */
 	struct kernel_keepalive keepalive; /* the program's, while ours is set */
 	size_t taken;         /* bytes of early data that the SYN of a native connection carries */
 	uint8_t *early;       /* the call's data, dial.early_len bytes, owned, to be freed; NULL: the call is connect() */
@@ -63,7 +62,7 @@ struct connection {
 struct supervision {
 	const struct settings *settings;
 	int listener;
-	int epoll;                    /* watches @sock of each connection; data.ptr is the connection */
+	int epoll;                    /* watches dial.fd of each connection; data.ptr is the connection */
 	struct connection *connections;
 	int resolver_ready;           /* an eventfd, readable after a name was looked up */
 	int retry_ready;              /* likewise, after requests were made again (blind_retry.c) */
@@ -103,9 +102,6 @@ void connection_probes_end(struct connection *connection);
  * Returns 0 if the connection is under way, or -errno.
  */
 int connection_connect(int fd, const union sockaddr_ip *to);
-
-/* Returns the connection that @dial is part of. */
-struct connection *connection_of_dial(const struct dial *dial);
 
 /* --- progress.c: from the call to the answer; each of these may answer the call, and free the connection --- */
 

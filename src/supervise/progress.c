@@ -151,12 +151,12 @@ static bool was_shut(const struct connection *connection, int *error)
 	struct tcp_info info;
 
 	*error = 0;
-	if (connection->sock != connection->fd)
+	if (connection->dial.fd != connection->fd)
 		return false;
-	info = kernel_tcp_info(connection->sock);
+	info = kernel_tcp_info(connection->dial.fd);
 	if (info.tcpi_state != TCPINFO_CLOSE || info.tcpi_segs_in)
 		return false;
-	*error = kernel_get(connection->sock, SOL_SOCKET, SO_ERROR, 0);
+	*error = kernel_get(connection->dial.fd, SOL_SOCKET, SO_ERROR, 0);
 	return !*error;
 }
 
@@ -176,19 +176,19 @@ static void step_asked(struct connection *connection)
 
 static void step_direct(struct connection *connection)
 {
-	struct pollfd ready = { .fd = connection->sock, .events = POLLOUT };
+	struct pollfd ready = { .fd = connection->dial.fd, .events = POLLOUT };
 	int error = -1;
 
 	blind_retry_lock(); /* or the retry thread may have disconnected the socket for a moment */
 	if (poll(&ready, 1, 0) > 0) {
-		error = kernel_get(connection->sock, SOL_SOCKET, SO_ERROR, 0);
-		if (!error && kernel_tcp_info(connection->sock).tcpi_state == TCPINFO_CLOSE)
+		error = kernel_get(connection->dial.fd, SOL_SOCKET, SO_ERROR, 0);
+		if (!error && kernel_tcp_info(connection->dial.fd).tcpi_state == TCPINFO_CLOSE)
 			error = ECONNABORTED;
 	}
 	blind_retry_unlock();
 	if (error < 0)
 		return;
-	if (error && connection->sock == connection->fd)
+	if (error && connection->dial.fd == connection->fd)
 		kernel_disconnect(connection->fd); /* as after the kernel's own answer, it can be connected again */
 	if (error)
 		connection_answer(connection, 0, error);
@@ -226,17 +226,10 @@ void progress_begin(struct connection *connection)
 	user_cache_open(-1);
 	if (end.verdict == POLICY_CONVERT && networks_is_own(&connection->dial.server))
 		end.verdict = POLICY_DIRECT_LOCAL;
-	if (end.verdict != POLICY_CONVERT) {
-		end.reason = policy_reason(end.verdict);
-		go_on(connection, DIAL_REFUSED, &end);
-		return;
-	}
-	if (fcntl(connection->fd, F_GETFL) & O_ASYNC && !supervision.settings->fail_closed) {
-		end.reason = "the program waits for signals, and Multipath TCP sends none";
-		go_on(connection, DIAL_REFUSED, &end);
-		return;
-	}
-	go_on(connection, dial_next(&connection->dial, false, &end), &end);
+	if (end.verdict == POLICY_CONVERT && !supervision.settings->fail_closed && fcntl(connection->fd, F_GETFL) & O_ASYNC)
+		end.verdict = POLICY_DIRECT_SIGNALS;
+	end.reason = policy_reason(end.verdict);
+	go_on(connection, end.verdict == POLICY_CONVERT ? dial_next(&connection->dial, false, &end) : DIAL_REFUSED, &end);
 }
 
 void progress_resolved(void)
@@ -304,7 +297,7 @@ void ends_fail(struct connection *connection, int error, const char *reason)
 {
 	dial_log(&connection->dial, "failed: ", reason);
 	connection_probes_end(connection);
-	if (connection->sock == connection->fd)
+	if (connection->dial.fd == connection->fd)
 		connection_disconnect(connection);
 	connection_answer(connection, 0, error == ECONNREFUSED && refuse_later(connection) ? connection->unfinished : error);
 }
@@ -319,9 +312,9 @@ bool ends_hand_over(struct connection *connection)
 {
 	int ret;
 
-	if (connection->sock == connection->fd)
+	if (connection->dial.fd == connection->fd)
 		return true;
-	ret = stand_in_put(supervision.listener, &connection->call, connection->fd, connection->sock);
+	ret = stand_in_put(supervision.listener, &connection->call, connection->fd, connection->dial.fd);
 	if (ret == 0)
 		return true;
 	dial_log(&connection->dial, "failed: the socket can't be replaced: ", error_text(-ret));
@@ -335,7 +328,7 @@ static size_t send_early(struct connection *connection, size_t sent)
 	ssize_t more = 0;
 
 	if (sent < connection->dial.early_len)
-		more = send(connection->sock, connection->early + sent, connection->dial.early_len - sent,
+		more = send(connection->dial.fd, connection->early + sent, connection->dial.early_len - sent,
 			    MSG_DONTWAIT | MSG_NOSIGNAL);
 	return sent + (more > 0 ? (size_t)more : 0);
 }
@@ -344,7 +337,7 @@ static size_t send_early(struct connection *connection, size_t sent)
 static void tell_kernel(const struct connection *connection, const union sockaddr_ip *peer)
 {
 	if (!connection->nonblocking)
-		(void)connect(connection->sock, &peer->sa, sockaddr_ip_len(peer));
+		(void)connect(connection->dial.fd, &peer->sa, sockaddr_ip_len(peer));
 }
 
 void ends_directly(struct connection *connection)
@@ -359,7 +352,7 @@ void ends_go_natively(struct connection *connection)
 {
 	const struct iovec iov[2] = { { connection->early, connection->dial.early_len }, { 0 } };
 	const union sockaddr_ip *peer = &connection->dial.server;
-	ssize_t ret = connection->early ? kernel_send(connection->sock, iov, peer) : connection_connect(connection->sock, peer);
+	ssize_t ret = connection->early ? kernel_send(connection->dial.fd, iov, peer) : connection_connect(connection->dial.fd, peer);
 
 	if (ret < 0 && (connection->nonblocking || (ret != -EINPROGRESS && ret != -EALREADY))) {
 		connection_answer(connection, 0, (int)-ret);
@@ -389,12 +382,12 @@ static int server_connect(struct connection *connection)
 	connection->state = CONNECTION_DIRECT;
 	connection->look_at = 0;
 	dial_stop(&connection->dial);
-	ret = path_start_bind_directly(&connection->dial.start, connection->sock, &server);
+	ret = path_start_bind_directly(&connection->dial.start, connection->dial.fd, &server);
 	if (ret < 0)
 		return ret;
 	connection_watch(connection);
 	dial_note_direct(&connection->dial);
-	return connection_connect(connection->sock, &server);
+	return connection_connect(connection->dial.fd, &server);
 }
 
 void ends_go_directly(struct connection *connection)
@@ -412,7 +405,7 @@ void ends_reached(struct connection *connection)
 	connection_probes_end(connection);
 	if (!ends_hand_over(connection))
 		return;
-	peers_note(connection->sock, &connection->dial.attempt.addr, &connection->dial.server);
+	peers_note(connection->dial.fd, &connection->dial.attempt.addr, &connection->dial.server);
 	tell_kernel(connection, &connection->dial.attempt.addr);
 	connection_succeed(connection, connection->dial.early_len);
 }
@@ -422,11 +415,11 @@ void ends_blindly(struct connection *connection)
 {
 	const struct attempt *attempt = &connection->dial.attempt;
 
-	dial_log(&connection->dial, connection->dial.mptcp ? "converted over MPTCP, " : "converted over TCP, ", "request in the SYN, blindly");
+	dial_log_converted(&connection->dial, "request in the SYN, blindly");
 	dial_note(&connection->dial);
 	if (!ends_hand_over(connection))
 		return;
-	peers_note(connection->sock, &attempt->addr, &connection->dial.server);
+	peers_note(connection->dial.fd, &attempt->addr, &connection->dial.server);
 	blind_requests_expect(connection);
 	if (converters_silence_ends_soon(attempt->converter))
 		enquiry_start(&connection->dial.start, clock_ns());

@@ -94,39 +94,6 @@ static void program_options_copy(int from, int to)
 	}
 }
 
-/* Binds @to to the address of @from. Linux lets both have it while both have SO_REUSEADDR, so nobody else can take it in between. */
-static int bound_address_copy(int from, int to)
-{
-	union sockaddr_ip addr;
-	socklen_t len = sizeof(addr);
-	int before = kernel_get(from, SOL_SOCKET, SO_REUSEADDR, -1), ret = 0;
-
-	if (before < 0 || getsockname(from, &addr.sa, &len) != 0)
-		return -EADDRNOTAVAIL;
-	if (!before && (!kernel_set(from, SOL_SOCKET, SO_REUSEADDR, 1) || !kernel_set(to, SOL_SOCKET, SO_REUSEADDR, 1)))
-		return -EADDRINUSE;
-	if (bind(to, &addr.sa, len) != 0)
-		ret = -errno;
-	if (!before) {
-		kernel_set(from, SOL_SOCKET, SO_REUSEADDR, 0);
-		kernel_set(to, SOL_SOCKET, SO_REUSEADDR, 0);
-	}
-	return ret;
-}
-
-bool stand_in_is_bound(int fd)
-{
-	union sockaddr_ip addr = { 0 };
-	socklen_t len = sizeof(addr);
-	struct in6_addr in6;
-
-	if (getsockname(fd, &addr.sa, &len) != 0)
-		return false;
-	in6 = sockaddr_ip_in6(&addr);
-	return sockaddr_ip_port(&addr) ||
-	       !(IN6_IS_ADDR_UNSPECIFIED(&in6) || (IN6_IS_ADDR_V4MAPPED(&in6) && !in6.s6_addr32[3]));
-}
-
 int stand_in_make(const struct call *call, int fd, int domain, bool mptcp, bool bound)
 {
 	int made = permission_socket_like(call->tid, fd, domain, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, mptcp ? IPPROTO_MPTCP : 0);
@@ -138,7 +105,7 @@ int stand_in_make(const struct call *call, int fd, int domain, bool mptcp, bool 
 	if (!mptcp)
 		advice_copy(fd, made);
 	if (bound)
-		ret = bound_address_copy(fd, made);
+		ret = kernel_copy_address(fd, made);
 	if (ret == 0)
 		return made;
 	close(made);
@@ -160,29 +127,12 @@ static int put_at(int listener, const struct call *call, const struct places *pl
 	return there ? listener_put_fd(listener, call, made, at, cloexec) : 0;
 }
 
-/*
- * Copies the owner, whom the kernel signals events of the socket (F_SETOWN). O_ASYNC alone, one of the file status flags, would have no
- * effect.
- */
-static void owner_copy(int from, int to)
-{
-	struct f_owner_ex owner;
-	int number;
-
-	if (fcntl(from, F_GETOWN_EX, &owner) != 0 || !owner.pid)
-		return;
-	number = fcntl(from, F_GETSIG);
-	if (number > 0)
-		(void)fcntl(to, F_SETSIG, number);
-	(void)fcntl(to, F_SETOWN_EX, &owner);
-}
-
 int stand_in_put(int listener, const struct call *call, int fd, int made)
 {
 	struct places places;
 	int flags = fcntl(fd, F_GETFL), ret;
 
-	owner_copy(fd, made);
+	kernel_copy_owner(fd, made); /* O_ASYNC alone, one of the flags, would have no effect */
 	if (flags < 0 || fcntl(made, F_SETFL, flags) != 0)
 		return -errno;
 	ret = places_find(&places, call->tid, fd);

@@ -6,9 +6,6 @@
 #include "supervise/listener.h"
 #include "supervise/tracee.h"
 
-/* Returns whether the socket is bound to an address or a port. */
-bool stand_in_is_bound(int fd);
-
 /*
  * stand_in_make() - make a socket with the owner of @fd and the options that the program has set on it
  * @domain: AF_INET or AF_INET6; @mptcp: make an MPTCP socket; @bound: bind it to the address of @fd.

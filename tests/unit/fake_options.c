@@ -4,7 +4,6 @@
 
 #include "fake_private.h"
 
-#include "shim/socket/tcpinfo.h"
 
 #include <errno.h>
 #include <linux/tcp.h>
@@ -91,7 +90,7 @@ static int tell_tcp_info(struct fake_socket *socket, void *value, socklen_t *len
 /* Of a socket that has fallen back Linux answers as TCP does. */
 static int tell_mptcp_info(const struct fake_socket *socket, void *value, socklen_t *len)
 {
-	struct mptcpinfo info = { .flags = 0 };
+	struct kernel_mptcp_info info = { .flags = 0 };
 
 	if (socket->protocol != IPPROTO_MPTCP)
 		return fail(ENOPROTOOPT);
@@ -131,7 +130,7 @@ int fake_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 		case SO_RCVTIMEO:
 			return tell(&no_limit, sizeof(no_limit), value, len);
 		}
-	if (level == SOL_MPTCP && name == MPTCPINFO_OPTION)
+	if (level == SOL_MPTCP && name == MPTCP_INFO)
 		return tell_mptcp_info(socket, value, len);
 	if (level == IPPROTO_TCP && name == TCP_INFO)
 		return tell_tcp_info(socket, value, len);

@@ -89,9 +89,9 @@ START_TEST(its_own)
 	ck_assert_ptr_nonnull(conn);
 	ck_assert_ptr_eq(conn_of(fd), conn);
 	ck_assert_ptr_eq(conn_of_phase(fd, PHASE(IDLE) | PHASES_UNFINISHED), conn);
-	ck_assert_ptr_eq(conn_named(conn_cookie(fd)), conn);
+	ck_assert_ptr_eq(conn_named(kernel_cookie(fd)), conn);
 	ck_assert_ptr_null(conn_of(other));
-	ck_assert_ptr_null(conn_named(conn_cookie(other)));
+	ck_assert_ptr_null(conn_named(kernel_cookie(other)));
 	ck_assert_ptr_null(conn_named(0));
 }
 END_TEST
@@ -162,7 +162,7 @@ START_TEST(descriptors_come_and_go)
 	ck_assert_int_eq(abandoned, -1);
 	ck_assert_int_eq(forgotten, 1);
 	ck_assert_int_eq(conn_phase(conn), CONN_FREE);
-	ck_assert_ptr_null(conn_named(conn_cookie(fd)));
+	ck_assert_ptr_null(conn_named(kernel_cookie(fd)));
 	/* and its place is used again, without what was there */
 	conn->dial.tried = 7;
 	next_one = conn_add(other);
@@ -184,7 +184,7 @@ START_TEST(many)
 	for (int i = 0; i < MANY; i++) {
 		ck_assert_ptr_eq(conn_of(fds[i]), conns[i]);
 		ck_assert_ptr_eq(conn_by_index(conns[i]->index), conns[i]);
-		ck_assert_ptr_eq(conn_named(conn_cookie(fds[i])), conns[i]);
+		ck_assert_ptr_eq(conn_named(kernel_cookie(fds[i])), conns[i]);
 	}
 	conn_forget_range((unsigned int)fds[1], (unsigned int)fds[MANY - 2]);
 	for (int i = 0; i < MANY; i++)

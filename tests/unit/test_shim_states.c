@@ -13,7 +13,7 @@
 #include <check.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
+#include <linux/tcp.h>
 #include <stdio.h>
 #include <string.h>
 

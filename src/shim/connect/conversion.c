@@ -265,7 +265,7 @@ static int go_directly(int fd, const union sockaddr_ip *server, const char *reas
 
 	if (reason != policy_reason(POLICY_DIRECT_LOCAL)) {
 		user_cache_open(-1);
-		note_direct(conn_cookie(fd), server, reason);
+		note_direct(kernel_cookie(fd), server, reason);
 	}
 
 	log_line("%s: direct: %s", sockaddr_ip_format(server, text), reason);
@@ -280,7 +280,7 @@ static int go_without_converter(struct conn *conn, int fd, const union sockaddr_
 	if (end->verdict == POLICY_CONVERT && path_start_bind_directly(&conn->dial.start, fd, server) < 0)
 		return -ENETUNREACH;
 	if (conn->dial.direct_reason)
-		note_direct(conn_cookie(fd), server, conn->dial.direct_reason);
+		note_direct(kernel_cookie(fd), server, conn->dial.direct_reason);
 	return CONVERSION_DIRECT;
 }
 
@@ -294,8 +294,8 @@ static bool wants_signals(int fd)
 static void call_begin(struct conn *conn, int fd, const union sockaddr_ip *server)
 {
 	struct conn_call call = {
-		.bound = replace_is_bound(fd),
-		.fastopen_connect = sockopt_get(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0),
+		.bound = kernel_is_bound(fd),
+		.fastopen_connect = kernel_get(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0),
 		.wants_signals = settings->fail_closed && wants_signals(fd),
 	};
 	bool ring_may_use;
@@ -347,7 +347,7 @@ static const char *obstacle(const struct conn *conn, int fd, const union sockadd
 	enum policy_verdict verdict = policy_decide(settings, server);
 
 	/* The kernel reports the errno. */
-	if (server->sa.sa_family == AF_INET6 && sockaddr_ip_is_v4(server) && sockopt_get(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0))
+	if (server->sa.sa_family == AF_INET6 && sockaddr_ip_is_v4(server) && kernel_get(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0))
 		return "the socket is for IPv6 alone";
 	if (verdict == POLICY_CONVERT && networks_is_own(server))
 		verdict = POLICY_DIRECT_LOCAL;
@@ -355,7 +355,7 @@ static const char *obstacle(const struct conn *conn, int fd, const union sockadd
 		return policy_reason(verdict);
 	if (conn->socket.shut_for_reading)
 		return "the socket was shut down before";
-	return !settings->fail_closed && wants_signals(fd) ? "the program waits for signals, and Multipath TCP sends none" : NULL;
+	return !settings->fail_closed && wants_signals(fd) ? policy_reason(POLICY_DIRECT_SIGNALS) : NULL;
 }
 
 /* Is the socket of the network namespace that this thread is in, whose networks we know? */
@@ -446,7 +446,7 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server,
 	if (reason)
 		return go_directly(fd, server, reason);
 	if (server->sa.sa_family != AF_INET &&
-	    sockopt_get(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC) == AF_INET)
+	    kernel_get(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC) == AF_INET)
 		return CONVERSION_DIRECT; /* the kernel reports the errno */
 	if (!is_of_our_network(fd))
 		return settings->fail_closed ? -ENETUNREACH : go_directly(fd, server, "the socket is of another network namespace");

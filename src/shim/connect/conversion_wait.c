@@ -183,16 +183,14 @@ static int wait_until(struct conn *conn, int fd, int64_t end, enum wait_for what
 
 int conversion_wait(struct conn *conn, int fd)
 {
-	int ret = wait_until(conn, fd, sockopt_limit_end(fd, SO_SNDTIMEO, conn->dial.started),
-			     FOR_SERVER);
+	int ret = wait_until(conn, fd, kernel_deadline(fd, SO_SNDTIMEO, conn->dial.started), FOR_SERVER);
 
 	return ret == -ETIME ? -EINPROGRESS : ret;
 }
 
 int conversion_wait_for(struct conn *conn, int fd, int option)
 {
-	int ret = wait_until(conn, fd, sockopt_limit_end(fd, option, clock_ns()),
-			     option == SO_RCVTIMEO ? FOR_INPUT : FOR_SERVER);
+	int ret = wait_until(conn, fd, kernel_deadline(fd, option, clock_ns()), option == SO_RCVTIMEO ? FOR_INPUT : FOR_SERVER);
 
 	return ret == -ETIME ? -EAGAIN : ret;
 }

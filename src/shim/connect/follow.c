@@ -31,7 +31,6 @@
 
 #include "common/clock.h"
 #include "shim/connect/settle.h"
-#include "shim/socket/tcpinfo.h"
 #include "shim/system/next.h"
 
 static uint16_t local_port(int fd)
@@ -87,10 +86,10 @@ void follow_adopt(struct conn *conn)
 
 enum silence follow_look(const struct conn *conn, int fd)
 {
-	const struct tcp_info info = tcpinfo_of(fd);
+	const struct tcp_info info = kernel_tcp_info(fd);
 	const enum silence silence = silence_of(conn, &info);
 
-	if (silence == SILENCE_KEPT && conn->socket.mptcp && mptcpinfo_has_fallen_back(fd))
+	if (silence == SILENCE_KEPT && conn->socket.mptcp && kernel_has_fallen_back(fd))
 		return SILENCE_NONE;
 	return local_port(fd) == conn->dial.attempt.local_port ? silence : SILENCE_NONE;
 }

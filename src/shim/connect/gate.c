@@ -15,7 +15,6 @@
 #include "shim/connect/conversion.h"
 #include "shim/connect/operations.h"
 #include "shim/connect/replace.h"
-#include "shim/socket/tcpinfo.h"
 #include "shim/system/next.h"
 #include "shim/wait/watch.h"
 
@@ -148,7 +147,7 @@ bool input_has_ended(int fd)
 	if (errno != ENOTCONN)
 		return false;
 	conn = mptcp_conn(fd);
-	return conn && conn_in(conn, PHASE(DONE) | PHASE(DIRECT) | PHASES_FAILED) && sockopt_get(fd, SOL_SOCKET, SO_ACCEPTCONN, 0) == 0;
+	return conn && conn_in(conn, PHASE(DONE) | PHASE(DIRECT) | PHASES_FAILED) && kernel_get(fd, SOL_SOCKET, SO_ACCEPTCONN, 0) == 0;
 }
 
 /* --- MSG_PEEK on an MPTCP socket, as on TCP (Linux before 6.18) --- */
@@ -166,14 +165,14 @@ static bool is_blocking(int fd, int flags)
  */
 static bool wait_for(int fd, int want)
 {
-	const int64_t end = sockopt_limit_end(fd, SO_RCVTIMEO, clock_ns());
+	const int64_t end = kernel_deadline(fd, SO_RCVTIMEO, clock_ns());
 	int tick = 1;
 
-	while (mptcpinfo_gather(fd) < want) {
+	while (kernel_gather(fd) < want) {
 		struct pollfd ended = { .fd = fd, .events = POLLRDHUP };
 
 		if ((end && clock_ns() >= end) || next.poll(&ended, 1, tick) != 0)
-			return mptcpinfo_gather(fd) >= want;
+			return kernel_gather(fd) >= want;
 		tick = tick < TICK_MAX_MS ? tick * 2 : TICK_MAX_MS;
 	}
 	return true;
@@ -193,7 +192,7 @@ bool peek_prepare(int fd, size_t want, int *flags)
 		if (!wait_for(fd, want < INT_MAX ? (int)want : INT_MAX))
 			*flags |= MSG_DONTWAIT;
 	} else {
-		mptcpinfo_gather(fd);
+		kernel_gather(fd);
 	}
 	errno = saved_errno;
 	return true;

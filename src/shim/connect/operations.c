@@ -12,12 +12,13 @@
 
 #include "shim/connect/operations.h"
 
+#include "shim/system/next.h" /* before dial_socket.h: kernel_socket.h */
+
+#include "client/client_log.h"
+#include "engine/dial_socket.h"
 #include "host/networks.h"
 #include "shim/socket/app_options.h"
 #include "shim/connect/replace.h"
-#include "shim/socket/tcpinfo.h"
-#include "client/client_log.h"
-#include "shim/system/next.h"
 #include "shim/system/rights.h"
 #include "shim/wait/watch.h"
 
@@ -38,12 +39,12 @@ static struct converters_query query_of(const struct conn *conn, int fd, const u
 {
 	struct converters_query query = {
 		.destination = server,
-		.family = sockopt_get(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC),
+		.family = kernel_get(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC),
 		.tried = conn->dial.tried,
 		.any = replace_is_possible(conn),
 	};
 
-	query.v6only = query.family == AF_INET6 && sockopt_get(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+	query.v6only = query.family == AF_INET6 && kernel_get(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
 	return query;
 }
 
@@ -90,32 +91,21 @@ bool operations_may_block(const struct conn *conn, int fd, int flags)
 	return conn && ((mode_changes & 1) || atomic_load(&conn->mode_changes) != mode_changes);
 }
 
-void operations_disconnect(int fd)
-{
-	struct sockaddr unspec = { .sa_family = AF_UNSPEC };
-
-	next.connect(fd, &unspec, sizeof(unspec));
-	sockopt_get(fd, SOL_SOCKET, SO_ERROR, 0); /* drops the error of our own reset */
-	/* Drops routers' errors about our SYN: TCP queues them even without IP_RECVERR (seen on Linux 6.18), and poll() reports them. */
-	while (next.recv(fd, NULL, 0, MSG_ERRQUEUE | MSG_DONTWAIT) >= 0)
-		;
-}
-
 int operations_error(struct conn *conn, int fd, int fallback)
 {
 	int seen = conn_take_error(conn); /* the kernel reports it once, and a waiting thread may have got it */
-	int pending = sockopt_get(fd, SOL_SOCKET, SO_ERROR, 0);
+	int pending = kernel_get(fd, SOL_SOCKET, SO_ERROR, 0);
 
 	return seen ? seen : pending ? pending : fallback;
 }
 
 int operations_fit(struct conn *conn, int fd, union sockaddr_ip *to, bool mptcp)
 {
-	int domain = sockopt_get(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC);
+	int domain = kernel_get(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC);
 	bool v4 = sockaddr_ip_is_v4(to);
 	struct in6_addr in6 = sockaddr_ip_in6(to);
 	bool other = domain == AF_INET ? !v4 :
-		     v4		       ? sockopt_get(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0) :
+		     v4		       ? kernel_get(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0) :
 					 conn->socket.was_mapped;
 	int wanted = other ? AF_INET6 : domain;
 
@@ -127,7 +117,7 @@ int operations_fit(struct conn *conn, int fd, union sockaddr_ip *to, bool mptcp)
 		conn->socket.shown_ipv4 |= domain == AF_INET;
 		conn->socket.was_mapped = false;
 		if (v4)
-			sockopt_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+			kernel_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
 	}
 	conn->socket.was_mapped |= wanted == AF_INET6 && v4;
 	sockaddr_ip_set(to, wanted, &in6, sockaddr_ip_port(to));
@@ -137,14 +127,14 @@ int operations_fit(struct conn *conn, int fd, union sockaddr_ip *to, bool mptcp)
 void operations_fastopen_off(struct conn *conn, int fd)
 {
 	if (conn->call.fastopen_connect)
-		sockopt_set(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0);
+		kernel_set(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0);
 	conn->call.fastopen_connect = false;
 }
 
 void operations_end(struct conn *conn, int fd)
 {
 	conn->hung_up = true; /* or soon will be: our attempt, and not the server, makes event loops see that */
-	keepalive_end(conn, fd);
+	kernel_probe_end(fd, &conn->socket.keepalive);
 	dial_stop(&conn->dial);
 	lowat_restore(conn, fd);
 }
@@ -155,7 +145,7 @@ static struct converters_query op_query(const struct dial *dial)
 {
 	const struct conn *conn = conn_of_dial(dial);
 
-	return query_of(conn, conn->dial_fd, &dial->server);
+	return query_of(conn, dial->fd, &dial->server);
 }
 
 static bool op_allows(struct dial *dial, enum dial_use use)
@@ -168,7 +158,7 @@ static bool op_allows(struct dial *dial, enum dial_use use)
 	case DIAL_USE_BLIND:
 		return conn->call.at_once;
 	case DIAL_USE_PATHS:
-		return paths_may_be_several(conn->dial_fd, &dial->attempt.addr);
+		return paths_may_be_several(dial->fd, &dial->attempt.addr);
 	}
 	return false;
 }
@@ -179,7 +169,7 @@ static int op_fit(struct dial *dial, union sockaddr_ip *to, bool mptcp)
 	int ret = rights_ask(to);
 
 	if (ret == 0)
-		ret = operations_fit(conn, conn->dial_fd, to, mptcp);
+		ret = operations_fit(conn, dial->fd, to, mptcp);
 	dial->mptcp = conn->socket.mptcp;
 	return ret;
 }
@@ -188,16 +178,16 @@ static int op_prepare(struct dial *dial)
 {
 	struct conn *conn = conn_of_dial(dial);
 
-	lowat_hold(conn, conn->dial_fd);
-	operations_fastopen_off(conn, conn->dial_fd);
+	lowat_hold(conn, dial->fd);
+	operations_fastopen_off(conn, dial->fd);
 	watch_mask(conn); /* before any event that the application would see */
-	return path_start_bind(&dial->start, conn->dial_fd);
+	return path_start_bind(&dial->start, dial->fd);
 }
 
 static int op_connect(struct dial *dial, const union sockaddr_ip *to)
 {
 	struct conn *conn = conn_of_dial(dial);
-	int ret = operations_connect(conn, conn->dial_fd, to);
+	int ret = operations_connect(conn, dial->fd, to);
 
 	return ret == -EINPROGRESS ? 0 : ret;
 }
@@ -205,11 +195,11 @@ static int op_connect(struct dial *dial, const union sockaddr_ip *to)
 static int op_hold(struct dial *dial, const union sockaddr_ip *to)
 {
 	struct conn *conn = conn_of_dial(dial);
-	const int fd = conn->dial_fd;
+	const int fd = dial->fd;
 	int ret;
 
 	lowat_hold(conn, fd);
-	if (!sockopt_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1) || !sockopt_set(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 1))
+	if (!kernel_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1) || !kernel_set(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 1))
 		return 1;
 	conn->call.fastopen_connect = true;
 	ret = path_start_bind(&dial->start, fd);
@@ -218,21 +208,9 @@ static int op_hold(struct dial *dial, const union sockaddr_ip *to)
 
 static ssize_t op_send(struct dial *dial, const struct iovec iov[static 2], const union sockaddr_ip *to)
 {
-	const int fd = conn_of_dial(dial)->dial_fd;
-	struct iovec parts[2] = { iov[0], iov[1] };
-	struct msghdr header = { .msg_iov = parts, .msg_iovlen = 2 };
-	union sockaddr_ip addr;
-	ssize_t sent;
-
-	if (to) {
-		if (!sockopt_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1))
-			return -EOPNOTSUPP;
-		addr = *to;
-		header.msg_name = &addr;
-		header.msg_namelen = sockaddr_ip_len(to);
-	}
-	sent = next.sendmsg(fd, &header, (to ? MSG_FASTOPEN : 0) | MSG_DONTWAIT | MSG_NOSIGNAL);
-	return sent < 0 ? -errno : sent;
+	if (to && !kernel_set(dial->fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1))
+		return -EOPNOTSUPP;
+	return kernel_send(dial->fd, iov, to);
 }
 
 static void op_begun(struct dial *dial)
@@ -240,64 +218,16 @@ static void op_begun(struct dial *dial)
 	watch_resume(conn_of_dial(dial));
 }
 
-static uint64_t op_cookie(const struct dial *dial)
-{
-	return conn_cookie(conn_of_dial(dial)->dial_fd);
-}
-
-static void op_info(struct dial *dial, struct tcp_info *out)
-{
-	*out = tcpinfo_of(conn_of_dial(dial)->dial_fd);
-}
-
-static bool op_fell_back(struct dial *dial)
-{
-	return mptcpinfo_has_fallen_back(conn_of_dial(dial)->dial_fd);
-}
-
 static int op_error(struct dial *dial)
 {
 	struct conn *conn = conn_of_dial(dial);
 
-	return operations_error(conn, conn->dial_fd, 0);
-}
-
-static ssize_t op_peek(struct dial *dial, uint8_t *buffer, size_t size, bool *ended)
-{
-	const int fd = conn_of_dial(dial)->dial_fd;
-	struct pollfd end = { .fd = fd, .events = POLLRDHUP };
-	ssize_t got;
-
-	if (ended) {
-		*ended = next_poll_now(&end, 1) > 0 && end.revents;
-		if (dial->mptcp)
-			mptcpinfo_gather(fd);
-	}
-	got = next.recv(fd, buffer, size, MSG_PEEK | MSG_DONTWAIT);
-	return got < 0 ? -errno : got;
-}
-
-/* Not inlined, so that its buffer isn't on the stack later. */
-__attribute__((noinline)) static bool op_take(struct dial *dial, size_t bytes)
-{
-	const int fd = conn_of_dial(dial)->dial_fd;
-	uint8_t response[CONVERT_MESSAGE_MAX];
-
-	while (bytes) {
-		ssize_t got = next.recv(fd, response, bytes, MSG_DONTWAIT);
-
-		if (got <= 0)
-			return false;
-		bytes -= (size_t)got;
-	}
-	return true;
+	return operations_error(conn, dial->fd, 0);
 }
 
 static bool op_probe(struct dial *dial, int seconds)
 {
-	struct conn *conn = conn_of_dial(dial);
-
-	return keepalive_start(conn, conn->dial_fd, seconds);
+	return kernel_probe(dial->fd, &conn_of_dial(dial)->socket.keepalive, seconds);
 }
 
 /* After part of the response, SO_RCVLOWAT makes the socket readable only when the rest has come. */
@@ -306,7 +236,7 @@ static void op_watch(struct dial *dial)
 	struct conn *conn = conn_of_dial(dial);
 
 	if (dial->attempt.awaited)
-		lowat_raise(conn, conn->dial_fd, dial->attempt.awaited);
+		lowat_raise(conn, dial->fd, dial->attempt.awaited);
 	watch_mask(conn);
 }
 
@@ -319,8 +249,8 @@ static void op_disconnect(struct dial *dial)
 {
 	struct conn *conn = conn_of_dial(dial);
 
-	operations_end(conn, conn->dial_fd);
-	operations_disconnect(conn->dial_fd);
+	operations_end(conn, dial->fd);
+	kernel_disconnect(dial->fd);
 }
 
 static const struct dial_ops operations = {
@@ -332,13 +262,9 @@ static const struct dial_ops operations = {
 	.hold = op_hold,
 	.send = op_send,
 	.begun = op_begun,
-	.cookie = op_cookie,
-	.info = op_info,
-	.fell_back = op_fell_back,
 	.error = op_error,
-	.peek = op_peek,
-	.take = op_take,
 	.probe = op_probe,
+	DIAL_SOCKET_OPERATIONS,
 	.watch = op_watch,
 	.wake = op_wake,
 	.disconnect = op_disconnect,
@@ -397,7 +323,7 @@ struct dial *operations_dial(struct conn *conn, int fd)
 {
 	struct dial *dial = &conn->dial;
 
-	conn->dial_fd = fd;
+	dial->fd = fd;
 	dial->mptcp = conn->socket.mptcp;
 	dial->wrote = conn_has(conn, CONN_WROTE);
 	/* a ring may read past us, and the C library's streams do */

@@ -45,9 +45,6 @@ void operations_fastopen_off(struct conn *conn, int fd);
 /* Ends the attempt: restores the socket's options, and stops watching the path. */
 void operations_end(struct conn *conn, int fd);
 
-/* Disconnects the socket, by a reset if it is connected. Then it can be connected again, and has no error of the attempt. */
-void operations_disconnect(int fd);
-
 /* Returns the error of the socket, a positive errno, once; @fallback if there is none. */
 int operations_error(struct conn *conn, int fd, int fallback);
 

@@ -13,9 +13,6 @@
  *
  * The new socket gets the same options, flags and address; dup3() puts it under each descriptor; and we make the epoll registrations again,
  * which went with the old socket. Nobody can notice while the socket isn't connected and we know all of its descriptors and registrations.
- *
- * The address: Linux lets two sockets have the same one while both have SO_REUSEADDR and neither listens, so there is no moment at which
- * another process could take it.
  */
 #include "config.h"
 
@@ -24,7 +21,6 @@
 #include "common/sockaddr.h"
 #include "shim/system/next.h"
 #include "shim/socket/app_options.h"
-#include "shim/socket/tcpinfo.h"
 #include "shim/wait/watch.h"
 
 #include <errno.h>
@@ -39,54 +35,9 @@ static int socket_make(int domain, int protocol)
 /* Copies the file status flags and the receiver of signals. The flags come last, since with O_ASYNC the signals begin. */
 static bool flags_copy(int from, int to)
 {
-	int flags = next.fcntl(from, F_GETFL), number = next.fcntl(from, F_GETSIG);
-	struct f_owner_ex whom = { .pid = 0 };
+	const int flags = next.fcntl(from, F_GETFL);
 
-	if (flags < 0 || number < 0 || next.fcntl(from, F_GETOWN_EX, &whom) < 0)
-		return false;
-	return (!whom.pid || next.fcntl(to, F_SETOWN_EX, &whom) == 0) &&
-	       (!number || next.fcntl(to, F_SETSIG, number) == 0) &&
-	       (flags == O_RDWR || next.fcntl(to, F_SETFL, flags) == 0); /* a new socket has O_RDWR alone */
-}
-
-static bool is_bound(const union sockaddr_ip *addr)
-{
-	if (sockaddr_ip_port(addr))
-		return true;
-	if (addr->sa.sa_family == AF_INET)
-		return addr->in.sin_addr.s_addr != htonl(INADDR_ANY);
-	return !IN6_IS_ADDR_UNSPECIFIED(&addr->in6.sin6_addr);
-}
-
-bool replace_is_bound(int fd)
-{
-	union sockaddr_ip addr;
-	socklen_t len = sizeof(addr);
-
-	return next.getsockname(fd, &addr.sa, &len) == 0 && is_bound(&addr);
-}
-
-/* Binds @to to the address that the application has bound @from to. The port of an earlier attempt doesn't count. */
-static bool address_copy(const struct conn *conn, int from, int to)
-{
-	union sockaddr_ip addr;
-	socklen_t len = sizeof(addr);
-	int reuse;
-	bool bound;
-
-	if (!conn->call.bound)
-		return true;
-	reuse = sockopt_get(from, SOL_SOCKET, SO_REUSEADDR, -1);
-	if (next.getsockname(from, &addr.sa, &len) != 0 || reuse < 0)
-		return false;
-	if (sockopt_get(to, SOL_SOCKET, SO_DOMAIN, -1) != sockopt_get(from, SOL_SOCKET, SO_DOMAIN, -1))
-		return false;
-	if (!reuse && (!sockopt_set(from, SOL_SOCKET, SO_REUSEADDR, 1) || !sockopt_set(to, SOL_SOCKET, SO_REUSEADDR, 1)))
-		return false;
-	bound = next.bind(to, &addr.sa, len) == 0;
-	if (!reuse && (!sockopt_set(from, SOL_SOCKET, SO_REUSEADDR, 0) || !sockopt_set(to, SOL_SOCKET, SO_REUSEADDR, 0)))
-		return false;
-	return bound;
+	return flags >= 0 && kernel_copy_owner(from, to) && (flags == O_RDWR || next.fcntl(to, F_SETFL, flags) == 0); /* a new socket has O_RDWR alone */
 }
 
 /* dup3(2) of @made onto @fd, which keeps its FD_CLOEXEC. */
@@ -98,7 +49,7 @@ static int dup_alike(int made, int fd)
 /* Makes @fd refer to the socket of @made. Fails if @fd was closed by a call that the hooks didn't see. */
 static bool descriptor_put(const struct conn *conn, int fd, int made)
 {
-	return next.fcntl(fd, F_GETFD) >= 0 && conn_cookie(fd) == conn->cookie && dup_alike(made, fd) >= 0;
+	return next.fcntl(fd, F_GETFD) >= 0 && kernel_cookie(fd) == conn->cookie && dup_alike(made, fd) >= 0;
 }
 
 /* Makes the socket's other descriptors, which the application has made by dup(), refer to the new socket as well. */
@@ -116,7 +67,7 @@ static void duplicates_put(const struct conn *conn, int fd, int made)
 
 static bool put_in_place(struct conn *conn, int fd, int made)
 {
-	const uint64_t cookie = conn_cookie(made);
+	const uint64_t cookie = kernel_cookie(made);
 
 	if (!cookie) /* we could no longer find the conn */
 		return false;
@@ -133,7 +84,7 @@ static bool put_in_place(struct conn *conn, int fd, int made)
 /* Is the socket unconnected: new, or disconnected by connect() to AF_UNSPEC? */
 static bool is_unconnected(int fd)
 {
-	return tcpinfo_of(fd).tcpi_state == TCPINFO_CLOSE;
+	return kernel_tcp_info(fd).tcpi_state == TCPINFO_CLOSE;
 }
 
 bool replace_is_possible(const struct conn *conn)
@@ -159,7 +110,7 @@ bool replace_socket(struct conn *conn, int fd, int domain, int protocol)
 	if (made >= 0) {
 		/* firewalls and routing rules know a socket by the user who has made it, or to whom it was given */
 		replaced = next_same_owner(fd, made) && options_copy(conn, fd, made, mptcp) && flags_copy(fd, made) &&
-			   address_copy(conn, fd, made) && put_in_place(conn, fd, made);
+			   (!conn->call.bound || kernel_copy_address(fd, made) == 0) && put_in_place(conn, fd, made);
 		next_close_now(made);
 	}
 	if (replaced)
@@ -173,13 +124,13 @@ void replace_with_tcp(struct conn *conn, int fd)
 
 	if (!conn->socket.mptcp || !conn_claim(conn, PHASE(IDLE), &claim))
 		return;
-	replace_socket(conn, fd, sockopt_get(fd, SOL_SOCKET, SO_DOMAIN, -1), IPPROTO_TCP);
+	replace_socket(conn, fd, kernel_get(fd, SOL_SOCKET, SO_DOMAIN, -1), IPPROTO_TCP);
 	conn_release(conn, CONN_IDLE, &claim);
 }
 
 void replace_descriptor(int fd)
 {
-	int made = socket_make(sockopt_get(fd, SOL_SOCKET, SO_DOMAIN, AF_INET), IPPROTO_TCP);
+	int made = socket_make(kernel_get(fd, SOL_SOCKET, SO_DOMAIN, AF_INET), IPPROTO_TCP);
 
 	if (made >= 0)
 		flags_copy(fd, made);
@@ -199,12 +150,12 @@ void replace_sever(struct conn *conn)
 		if (conn_unverified(fd) != conn)
 			continue;
 		left--;
-		if (conn_cookie(fd) != cookie)
+		if (kernel_cookie(fd) != cookie)
 			continue;
 		if (made < 0) {
 			replace_descriptor(fd);
 			made = fd;
-			conn_renew(conn, conn_cookie(fd));
+			conn_renew(conn, kernel_cookie(fd));
 		} else {
 			dup_alike(made, fd);
 		}
@@ -214,7 +165,7 @@ void replace_sever(struct conn *conn)
 
 int replace_stand_in(const struct conn *conn, int fd)
 {
-	int made = socket_make(sockopt_get(fd, SOL_SOCKET, SO_DOMAIN, -1), IPPROTO_TCP);
+	int made = socket_make(kernel_get(fd, SOL_SOCKET, SO_DOMAIN, -1), IPPROTO_TCP);
 
 	if (made >= 0)
 		options_copy_advice(conn, made);

@@ -43,9 +43,6 @@ void replace_sever(struct conn *conn);
 /* replace_descriptor() - put an unconnected TCP socket under @fd alone, or close it: for the program that a vfork() child starts */
 void replace_descriptor(int fd);
 
-/* Has the application bound the socket? Call it before the first attempt to connect. */
-bool replace_is_bound(int fd);
-
 /*
  * replace_stand_in() - make a TCP socket with the options that we remember as advice for @conn (app_options.h)
  * The caller can ask it for options that Multipath TCP lacks. Returns a descriptor, which the caller closes, or -1.

@@ -33,7 +33,6 @@
 
 #include "shim/connect/operations.h"
 #include "shim/connect/replace.h"
-#include "shim/socket/tcpinfo.h"
 #include "shim/system/next.h"
 #include "shim/wait/watch.h"
 
@@ -54,12 +53,14 @@ static _Atomic uint32_t last_sent;
  */
 static bool is_used(const struct conn *conn, int fd, uint32_t sent, bool shut)
 {
-	const struct tcp_info info = tcpinfo_of(fd);
+	const struct tcp_info info = kernel_tcp_info(fd);
 	const uint64_t unsent = info.tcpi_notsent_bytes - (shut && info.tcpi_notsent_bytes);
-	struct mptcpinfo whole;
+	struct kernel_mptcp_info whole;
+	socklen_t len = sizeof(whole);
 
 	return info.tcpi_bytes_sent - info.tcpi_bytes_retrans + unsent > sent ||
-	       (conn->socket.mptcp && mptcpinfo_of(fd, &whole) && whole.bytes_sent > sent);
+	       (conn->socket.mptcp && next.getsockopt(fd, SOL_MPTCP, MPTCP_INFO, &whole, &len) == 0 && len >= sizeof(whole) &&
+		whole.bytes_sent > sent);
 }
 
 bool ring_use_may_return(const struct conn *conn)
@@ -110,13 +111,13 @@ bool ring_use_take_back(struct conn *conn, int fd)
 	if (used)
 		atomic_store(&habit, USES);
 	operations_end(conn, fd);
-	operations_disconnect(fd);
+	kernel_disconnect(fd);
 	return !used;
 }
 
 bool ring_use_renew(struct conn *conn, int fd)
 {
-	const int domain = sockopt_get(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC);
+	const int domain = kernel_get(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC);
 
 	if (!replace_is_possible(conn) || !replace_socket(conn, fd, domain, conn->socket.mptcp ? IPPROTO_MPTCP : IPPROTO_TCP))
 		return false;

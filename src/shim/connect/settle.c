@@ -11,7 +11,6 @@
 #include "shim/connect/operations.h"
 #include "shim/connect/replace.h"
 #include "shim/connect/ring_use.h"
-#include "shim/socket/tcpinfo.h"
 #include "shim/system/next.h"
 #include "shim/wait/watch.h"
 
@@ -35,7 +34,7 @@ void settle_let_go(struct conn *conn, int fd)
 
 static enum conn_phase settle_confirmed(struct conn *conn, int fd)
 {
-	keepalive_end(conn, fd);
+	kernel_probe_end(fd, &conn->socket.keepalive);
 	conn_drop_early(conn);
 	watch_show(conn);
 	return CONN_CONFIRMED;
@@ -48,7 +47,7 @@ enum conn_phase settle_failed(struct conn *conn, int fd, int error, const char *
 	operations_end(conn, fd);
 	conn_drop_early(conn);
 	dial_log(&conn->dial, "failed: ", reason);
-	operations_disconnect(fd);
+	kernel_disconnect(fd);
 	atomic_store(&conn->error, error);
 	watch_resume(conn);
 	watch_fail(conn);
@@ -77,7 +76,7 @@ static int connect_directly(struct conn *conn, int fd)
 	};
 	conn_set_deadline(conn, 0);
 	operations_fastopen_off(conn, fd);
-	sockopt_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 0);
+	kernel_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 0);
 	ret = path_start_bind_directly(&conn->dial.start, fd, &server);
 	if (ret == 0)
 		ret = operations_connect(conn, fd, &server);
@@ -134,8 +133,7 @@ static enum conn_phase settle_blind(struct conn *conn, int fd, struct dial_end *
 			return settle(conn, fd, dial_anew(operations_dial(conn, fd), end->way, end), end);
 		}
 		if (!dial_host.settings->fail_closed) {
-			dial_log(&conn->dial, "direct, the converter fails: ", end->reason);
-			conn->dial.direct_reason = end->reason;
+			dial_log_direct(&conn->dial, true, end->reason);
 			return settle_directly(conn, fd);
 		}
 	}
@@ -179,9 +177,8 @@ enum conn_phase settle_unfinished(struct conn *conn, int fd)
 	if (dial_host.settings->fail_closed)
 		return settle_failed(conn, fd, ETIMEDOUT, reason);
 	operations_end(conn, fd);
-	operations_disconnect(fd);
-	dial_log(&conn->dial, "direct, the converter fails: ", reason);
-	conn->dial.direct_reason = reason;
+	kernel_disconnect(fd);
+	dial_log_direct(&conn->dial, true, reason);
 	return settle_directly(conn, fd);
 }
 
@@ -191,7 +188,7 @@ enum conn_phase settle_given_up_here(struct conn *conn)
 	watch_forget(conn);
 	conn_drop_early(conn);
 	conn->socket.rcvlowat = 0;
-	conn->socket.keepalive.on = false;
+	conn->socket.keepalive.probing = false;
 	conn_set_deadline(conn, 0);
 	replace_sever(conn);
 	atomic_store(&conn->error, ECONNREFUSED); /* only the other process knows the result */
@@ -235,13 +232,13 @@ static enum conn_phase fall_back(struct conn *conn, int fd)
 	if (conn_has(conn, CONN_WROTE) || conn_is_confirmed(conn))
 		return settle_failed(conn, fd, ECONNRESET, "Multipath TCP was lost behind the handshake");
 	operations_end(conn, fd);
-	operations_disconnect(fd);
+	kernel_disconnect(fd);
 	return settle_directly(conn, fd);
 }
 
 enum conn_phase bypass_step(struct conn *conn, int fd)
 {
-	const struct tcp_info info = tcpinfo_of(fd);
+	const struct tcp_info info = kernel_tcp_info(fd);
 	const bool accepted = conn_is_confirmed(conn);
 	bool lost;
 	char byte;
@@ -250,7 +247,7 @@ enum conn_phase bypass_step(struct conn *conn, int fd)
 		return CONN_BYPASS;
 	if (info.tcpi_state == TCPINFO_CLOSE && !accepted)
 		return settle_broken(conn, fd, ECONNREFUSED);
-	lost = mptcpinfo_has_fallen_back(fd);
+	lost = kernel_has_fallen_back(fd);
 	if (!accepted && !lost && !conn->socket.streamed) {
 		conn->dial.attempt.synack_due = false;
 		watch_show(conn);

@@ -143,7 +143,7 @@ static bool follow_to_its_end(const struct conn *conn, int fd)
  */
 static void deny(int fd, bool informed)
 {
-	const struct conn *conn = conn_named(conn_cookie(fd));
+	const struct conn *conn = conn_named(kernel_cookie(fd));
 
 	if (!conn || !conn_in(conn, PHASES_UNFINISHED) || next.fcntl(fd, F_GETFD) & FD_CLOEXEC)
 		return;
@@ -255,7 +255,7 @@ static void list_walk(struct list *list, struct choice choice)
 	}
 	/* A vfork() child may have rearranged its descriptors, which the table doesn't know. */
 	for (int fd = 0; fd < LOW_FDS && !conn_is_owner(); fd++) {
-		conn = conn_of(fd) ? NULL : conn_named(conn_cookie(fd));
+		conn = conn_of(fd) ? NULL : conn_named(kernel_cookie(fd));
 		if (conn && is_chosen(conn, fd, choice))
 			list_add(list, conn, fd);
 	}
@@ -321,7 +321,7 @@ static void adopt(int fd, const struct socket_record *record)
 /* Takes over the socket of @fd, a descriptor of the new program, if there is a record of it. */
 static void adopt_fd(int fd, const char *text)
 {
-	uint64_t cookie = conn_cookie(fd);
+	uint64_t cookie = kernel_cookie(fd);
 	struct socket_record record;
 
 	while (cookie && (text = socket_record_read(&record, text))) {

@@ -17,7 +17,6 @@
 #include "shim/connect/ring_use.h"
 #include "shim/socket/app_options.h"
 #include "shim/socket/conn.h"
-#include "shim/socket/tcpinfo.h"
 #include "shim/system/next.h"
 #include "shim/wait/watch.h"
 
@@ -144,7 +143,7 @@ static enum conn_phase give_up(struct conn *conn, int fd)
 	operations_end(conn, fd);
 	conn_drop_early(conn);
 	atomic_store(&conn->error, ECONNRESET);
-	operations_disconnect(fd);
+	kernel_disconnect(fd);
 	watch_restore(conn);
 	return CONN_DISSOLVED;
 }
@@ -212,7 +211,7 @@ static bool is_connected(int fd)
 
 	if (next_poll_now(&poller, 1) != 0)
 		return false;
-	info = tcpinfo_of(fd);
+	info = kernel_tcp_info(fd);
 	for (size_t i = 0; i < sizeof(states); i++)
 		if (info.tcpi_state == states[i])
 			return true;

@@ -231,86 +231,34 @@ void options_advise(struct conn *conn, int level, int name, const void *value, s
 	atomic_fetch_or(&conn->socket.options.advised, 1u << i);
 }
 
-/* --- options that have our values while the connection is pending: TCP's keepalive --- */
+/* --- TCP's keepalive, which probes a converter that is silent after its SYN+ACK --- */
 
-#define PROBES 100 /* Linux must not end the connection before us; 127 at most */
-
-/* The options in the order in which we set them. The idle time comes last, since setting it sends a probe that is due at once. */
-static const struct {
-	int level, name;
-} keepalive_options[] = {
-	{ IPPROTO_TCP, TCP_KEEPINTVL },
-	{ IPPROTO_TCP, TCP_KEEPCNT },
-	{ SOL_SOCKET, SO_KEEPALIVE },
-	{ IPPROTO_TCP, TCP_KEEPIDLE },
-};
-#define KEEPALIVE_OPTIONS (sizeof(keepalive_options) / sizeof(keepalive_options[0]))
-static_assert(KEEPALIVE_OPTIONS == CONN_KEEPALIVE_COUNT, "a value for each");
-
-/*
- * Sets our keepalive, even if it is on already: if the idle time is over when it is set, Linux sends a probe at once. So we can send
- * several a second.
- */
-static bool keepalive_set(struct conn *conn, int fd)
+static int keepalive_index(const struct conn *conn, int level, int name)
 {
-	const int interval = conn->socket.keepalive.interval;
-	const int values[KEEPALIVE_OPTIONS] = { interval, PROBES, 1, interval };
-
-	for (size_t i = 0; i < KEEPALIVE_OPTIONS; i++)
-		if (!sockopt_set(fd, keepalive_options[i].level, keepalive_options[i].name, values[i]))
-			return false;
-	return true;
-}
-
-bool keepalive_start(struct conn *conn, int fd, int seconds)
-{
-	struct conn_keepalive *ours = &conn->socket.keepalive;
-
-	for (size_t i = 0; i < KEEPALIVE_OPTIONS && !ours->on; i++) {
-		ours->kept[i] = sockopt_get(fd, keepalive_options[i].level, keepalive_options[i].name, -1);
-		if (ours->kept[i] < 0)
-			return false;
-	}
-	ours->interval = seconds;
-	ours->on = true;
-	if (keepalive_set(conn, fd))
-		return true;
-	keepalive_end(conn, fd);
-	return false;
-}
-
-void keepalive_end(struct conn *conn, int fd)
-{
-	for (size_t i = KEEPALIVE_OPTIONS; conn->socket.keepalive.on && i-- > 0;)
-		sockopt_set(fd, keepalive_options[i].level, keepalive_options[i].name, conn->socket.keepalive.kept[i]);
-	conn->socket.keepalive.on = false;
-}
-
-static int keepalive_index(int level, int name)
-{
-	for (size_t i = 0; i < KEEPALIVE_OPTIONS; i++)
-		if (keepalive_options[i].name == name && keepalive_options[i].level == level)
-			return (int)i;
+	for (int i = 0; i < KERNEL_KEEPALIVES && conn->socket.keepalive.probing; i++)
+		if (kernel_keepalive_options[i].name == name && kernel_keepalive_options[i].level == level)
+			return i;
 	return -1;
 }
 
 void keepalive_note(struct conn *conn, int fd, int level, int name)
 {
-	int i = conn->socket.keepalive.on ? keepalive_index(level, name) : -1;
+	struct kernel_keepalive *keepalive = &conn->socket.keepalive;
+	const int i = keepalive_index(conn, level, name);
 	struct conn_claim claim;
 
 	if (i < 0 || !conn_claim(conn, PHASES_PENDING, &claim))
 		return;
-	if (conn->socket.keepalive.on) {
-		conn->socket.keepalive.kept[i] = sockopt_get(fd, level, name, conn->socket.keepalive.kept[i]);
-		keepalive_set(conn, fd);
+	if (keepalive->probing) {
+		keepalive->kept[i] = kernel_get(fd, level, name, keepalive->kept[i]);
+		kernel_probe_again(fd, keepalive);
 	}
 	conn_release(conn, claim.from, &claim);
 }
 
 bool keepalive_kept(const struct conn *conn, int level, int name, int *value)
 {
-	int i = conn->socket.keepalive.on ? keepalive_index(level, name) : -1;
+	const int i = keepalive_index(conn, level, name);
 
 	if (i >= 0)
 		*value = conn->socket.keepalive.kept[i];
@@ -324,7 +272,7 @@ void lowat_raise(struct conn *conn, int fd, size_t bytes)
 	const int want = (int)bytes;
 
 	if (!conn->socket.rcvlowat)
-		conn->socket.rcvlowat = sockopt_get(fd, SOL_SOCKET, SO_RCVLOWAT, 1);
+		conn->socket.rcvlowat = kernel_get(fd, SOL_SOCKET, SO_RCVLOWAT, 1);
 	next.setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &want, sizeof(want));
 }
 

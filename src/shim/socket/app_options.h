@@ -64,18 +64,9 @@ void options_advise(struct conn *conn, int level, int name, const void *value, s
 /* --- TCP's keepalive, which probes a converter that is silent after its SYN+ACK --- */
 
 /*
- * Our values are in force while a connection is pending and its converter has been silent for a while. Meanwhile we keep the application's
- * values, report them when it asks, and restore them when the socket becomes the application's again.
+ * The engine's values (kernel_probe()) are in force while a connection is pending and its converter has been silent for a while. Meanwhile we
+ * keep the application's values, report them when it asks, and restore them when the socket becomes the application's again.
  */
-
-/*
- * keepalive_start() - let the kernel send a probe each @seconds. @conn is claimed
- * A further call sends a probe that is due. Returns false if the socket has no keepalive: MPTCP sockets have it since Linux 6.10.
- */
-bool keepalive_start(struct conn *conn, int fd, int seconds);
-
-/* Restores the application's options. @conn is claimed. */
-void keepalive_end(struct conn *conn, int fd);
 
 /* Call it after the application has set an option. If that is one of keepalive's, it keeps the value and sets ours again. */
 void keepalive_note(struct conn *conn, int fd, int level, int name);

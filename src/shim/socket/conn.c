@@ -170,14 +170,6 @@ static void slot_clear(int fd)
 	slot_set(slot_of(fd, false), NULL);
 }
 
-uint64_t conn_cookie(int fd)
-{
-	uint64_t cookie = 0;
-	socklen_t len = sizeof(cookie);
-
-	return next.getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &len) == 0 ? cookie : 0;
-}
-
 void conn_begin(struct conn *conn, int fd, struct conn_call call)
 {
 	conn_drop_early(conn);
@@ -197,7 +189,7 @@ struct conn *conn_add(int fd)
 
 	if (!slot || getpid() != owner)
 		return NULL;
-	cookie = conn_cookie(fd);
+	cookie = kernel_cookie(fd);
 	if (!cookie) /* any other descriptor without a cookie would look like this socket later */
 		return NULL;
 	conn = conn_alloc();
@@ -221,10 +213,10 @@ struct conn *conn_add(int fd)
  */
 static bool is_of(const struct conn *conn, int fd)
 {
-	if (conn->cookie == conn_cookie(fd))
+	if (conn->cookie == kernel_cookie(fd))
 		return true;
 	conn_phase_unclaimed(conn);
-	return conn->cookie == conn_cookie(fd);
+	return conn->cookie == kernel_cookie(fd);
 }
 
 struct conn *conn_of(int fd)

@@ -21,6 +21,7 @@
 
 #include "engine/dial.h"
 #include "shim/socket/phase.h"
+#include "shim/system/next.h"
 #include "shim/system/waiting.h"
 
 #include <stdatomic.h>
@@ -68,15 +69,6 @@ struct conn_options {
 	_Atomic uint8_t late[CONN_LATE_COUNT]; /* options_note_late(): 0, or the value and 1 */
 };
 
-#define CONN_KEEPALIVE_COUNT 4
-
-/* While our keepalive is in force (liveness.c): the application's settings. */
-struct conn_keepalive {
-	_Atomic bool on;
-	_Atomic int kept[CONN_KEEPALIVE_COUNT];
-	int interval; /* ours, in seconds */
-};
-
 #define EARLY_MAX 4096u /* bytes */
 
 /*
@@ -100,7 +92,7 @@ struct conn_socket {
 	_Atomic bool watches_lost; /* it has epoll registrations that we can't make again */
 	_Atomic bool suspended;    /* its epoll registrations are removed: watch_suspend() */
 	_Atomic int rcvlowat;      /* the application's SO_RCVLOWAT while ours is set, in bytes; 0: ours isn't */
-	struct conn_keepalive keepalive;
+	struct kernel_keepalive keepalive; /* the application's, while the engine probes the converter */
 	struct conn_options options;
 };
 
@@ -140,7 +132,6 @@ struct conn {
 	struct conn_socket socket;
 	struct conn_call call;
 	struct dial dial; /* only for the claiming thread, except the server, which is written in STARTING */
-	int dial_fd;      /* the descriptor that a step of the dial uses */
 };
 
 /* Number of conns in PHASES_ATTENTIVE. Zero is the fast path of every hook. */
@@ -269,9 +260,6 @@ struct conn *conn_named(uint64_t cookie);
 
 /* Returns the next descriptor from @fd on that has a conn, -1 if there is none. */
 int conn_next_fd(int fd);
-
-/* Returns SO_COOKIE of @fd, 0 if it is no socket. */
-uint64_t conn_cookie(int fd);
 
 /* Is this the process that the tables belong to, and not a vfork() child? */
 bool conn_is_owner(void);

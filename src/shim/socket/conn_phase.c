@@ -196,7 +196,7 @@ bool conn_claim_of(struct conn *conn, int fd, uint32_t phases, struct conn_claim
 {
 	if (!conn_claim(conn, phases, claim))
 		return false;
-	if (conn->cookie == conn_cookie(fd))
+	if (conn->cookie == kernel_cookie(fd))
 		return true;
 	conn_release(conn, claim->from, claim);
 	return false;

@@ -12,8 +12,6 @@
 #ifndef SHIM_NEXT_H
 #define SHIM_NEXT_H
 
-#include "common/clock.h"
-
 #include <poll.h>
 #include <spawn.h>
 #include <stdarg.h>
@@ -168,37 +166,10 @@ bool next_same_owner(int fd, int other);
 /* next_bind() - fill the table with the functions that the dynamic linker finds behind each hook; called once, by the constructor */
 void next_bind(void);
 
-/* --- socket options that are a number --- */
-
-/* getsockopt(2) of an int, past the hooks. If the kernel refuses, returns @fallback, with the kernel's errno. */
-static inline int sockopt_get(int fd, int level, int name, int fallback)
-{
-	socklen_t len = sizeof(int);
-	int value;
-
-	return next.getsockopt(fd, level, name, &value, &len) == 0 ? value : fallback;
-}
-
-/* setsockopt(2) of an int, past the hooks. Returns whether the kernel has accepted it. */
-static inline bool sockopt_set(int fd, int level, int name, int value)
-{
-	return next.setsockopt(fd, level, name, &value, sizeof(value)) == 0;
-}
-
-/*
- * sockopt_limit_end() - return the end of the time limit @option of a socket, SO_RCVTIMEO or SO_SNDTIMEO
- * Counted from @start; both in ns of CLOCK_MONOTONIC. 0: no limit.
- */
-static inline int64_t sockopt_limit_end(int fd, int option, int64_t start)
-{
-	struct timeval limit = { 0 };
-	socklen_t len = sizeof(limit);
-
-	next.getsockopt(fd, SOL_SOCKET, option, &limit, &len);
-	if (!limit.tv_sec && !limit.tv_usec)
-		return 0;
-	return start + limit.tv_sec * CLOCK_NS_PER_S + limit.tv_usec * INT64_C(1000);
-}
+/* The functions of kernel_socket.h call those of this table. */
+#define KERNEL(call) next.call
+#define KERNEL_POLL_NOW(fds, count) next_poll_now(fds, count)
+#include "common/kernel_socket.h"
 
 /* --- the C library and other preloaded libraries, in front of our hooks and behind them --- */
 
