@@ -177,7 +177,7 @@ static void put_host(FILE *out, const struct gateway_settings *settings, uint32_
 	if (settings->host)
 		fprintf(out,
 			"  oifname \"lo\" " RELEASED_SYN "ct mark set ct mark | 0x%x accept\n"
-			"  meta l4proto tcp ct direction original ct mark & 0x%x == 0x%x meta mark set meta mark | 0x%x\n",
+			"  meta l4proto tcp ct direction original ct status seen-reply ct mark & 0x%x == 0x%x meta mark set meta mark | 0x%x\n",
 			mark, mark, mark, both);
 	fputs(" }\n", out);
 }

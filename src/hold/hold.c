@@ -9,6 +9,7 @@
  *     a join                passes
  *     it is withheld        dropped: a repetition; the kernel has the first one
  *     it was released       passes and confirms nothing: its connection may be another one than the first SYN would have made
+ *                           (without_data: as the first one did, which a firewall may have dropped, until its connection is there)
  *     it was refused        refused again: the kernel limits ICMP messages, and the client may not have got the first one
  *     it was dropped        dropped again
  *     unreadable            passes
@@ -76,6 +77,8 @@ static enum hold_verdict look(struct hold *hold, const struct hold_packet *packe
 		return HOLD_DROP_REPEATED;
 	case HOLD_WAS_REFUSED:
 		return HOLD_REFUSE;
+	case HOLD_IS_RELEASED:
+		return hold->settings.without_data ? HOLD_PASS_CONFIRMED : HOLD_PASS_UNCONFIRMED;
 	case HOLD_WAS_RELEASED:
 		return HOLD_PASS_UNCONFIRMED;
 	case HOLD_NEW:
@@ -123,7 +126,7 @@ static void on_packet(void *arg, uint32_t id, uint8_t *bytes, size_t len)
 	if (verdict == HOLD_WITHHOLD)
 		return;
 	hold->calls->on_verdict(hold->arg, verdict);
-	changed = !is_drop(verdict) && (packet.syn.payload_len || verdict == HOLD_REFUSE);
+	changed = !is_drop(verdict) && (packet.syn.payload_len || verdict == HOLD_REFUSE || verdict == HOLD_PASS_CONFIRMED);
 	if (changed)
 		change(bytes, &packet.syn, verdict, native);
 	hold_queue_verdict(hold->queue, id, !is_drop(verdict), changed ? bytes : NULL, changed ? len : 0);
@@ -181,8 +184,11 @@ static void expire(struct hold *hold, uint64_t before_ms)
 {
 	struct hold_syn *syn;
 
-	while ((syn = hold_table_expire(hold->table, before_ms)))
+	while ((syn = hold_table_expire(hold->table, before_ms))) {
+		if (hold->settings.without_data)
+			hold_table_forget(hold->table, &syn->flow);
 		hold->calls->on_expired(hold->arg, syn);
+	}
 }
 
 /* ----- the queue ----- */

@@ -137,7 +137,7 @@ enum hold_known hold_table_look(struct hold_table *table, const struct hold_flow
 	recent = *recent_place(table, hash);
 	*native = (uint8_t)(recent & FATE_MASK);
 	if (syn)
-		known = syn->withheld ? HOLD_IS_WITHHELD : HOLD_WAS_RELEASED;
+		known = syn->withheld ? HOLD_IS_WITHHELD : HOLD_IS_RELEASED;
 	else if ((recent & ~FATE_MASK) == hash)
 		known = known_by_fate(*native);
 	pthread_mutex_unlock(&table->lock);
@@ -216,13 +216,23 @@ void hold_table_release(struct hold_table *table, struct hold_syn *syn, bool dro
 	pthread_mutex_unlock(&table->lock);
 }
 
+static void note(struct hold_table *table, uint64_t hash, uint64_t value)
+{
+	pthread_mutex_lock(&table->lock);
+	*recent_place(table, hash) = value;
+	pthread_mutex_unlock(&table->lock);
+}
+
+void hold_table_forget(struct hold_table *table, const struct hold_flow *flow)
+{
+	note(table, hash_flow(table, flow), 0);
+}
+
 void hold_table_note_refusal(struct hold_table *table, const struct hold_flow *flow, uint8_t native)
 {
-	uint64_t hash = hash_flow(table, flow);
+	const uint64_t hash = hash_flow(table, flow);
 
-	pthread_mutex_lock(&table->lock);
-	*recent_place(table, hash) = hash | native;
-	pthread_mutex_unlock(&table->lock);
+	note(table, hash, hash | native);
 }
 
 /* Removes a released entry, and returns it. The caller holds the lock. */

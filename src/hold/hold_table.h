@@ -56,6 +56,7 @@ void hold_table_destroy(struct hold_table *table);
 enum hold_known {
 	HOLD_NEW,          /* nothing */
 	HOLD_IS_WITHHELD,  /* it is withheld: this is a repetition */
+	HOLD_IS_RELEASED,  /* it was released, and nobody has taken its connection yet */
 	HOLD_WAS_RELEASED, /* it was released before */
 	HOLD_WAS_REFUSED,  /* the network has refused it */
 	HOLD_WAS_DROPPED,  /* it was dropped for good: nobody answers for it */
@@ -68,6 +69,9 @@ enum hold_known {
  * @native: set with HOLD_WAS_REFUSED: how it was refused
  */
 enum hold_known hold_table_look(struct hold_table *table, const struct hold_flow *flow, uint8_t *native);
+
+/* Forgets a SYN that isn't in the table: a repetition is new. */
+void hold_table_forget(struct hold_table *table, const struct hold_flow *flow);
 
 /* Notes that the network refuses a SYN that was never withheld; it will refuse repetitions, too. */
 void hold_table_note_refusal(struct hold_table *table, const struct hold_flow *flow, uint8_t native);

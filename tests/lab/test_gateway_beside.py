@@ -254,6 +254,7 @@ def test_left_by_a_killed_one():
         check("convertgw" not in lab.client.run(["nft", "list", "tables"]).stdout, "tables are left")
 
 
+@long
 @waits
 def test_a_lost_answer():
     """The SYN+ACK to a client gets lost, so that its SYN comes again: it belongs to its connection, and isn't sent to the server."""
@@ -271,6 +272,25 @@ def test_a_lost_answer():
                 accepted.sendall(b"x")
                 equal(client.recv(1), b"x", "a byte")
             equal([p.src for p in core.packets() if p.syn], [lab.converter.core4], "who sent SYNs to the server")
+
+
+@long
+@waits
+def test_a_released_syn_is_lost():
+    """A firewall that reloads drops the SYN that the gateway has released: the client's next SYN makes the same connection."""
+    for own in (False, True):
+        with scene("--host") as (lab, phone, process), listening(lab.server, lab.server.addr4, 90) as listener:
+            nft(lab.client, "table inet reload {\n chain input { type filter hook input priority 0; iifname lo tcp flags syn drop; }\n}\n")
+            with lab.capture(lab.converter, "core", "tcp port 90") as core, (lab.client if own else phone).socket() as client:
+                client.setblocking(False)
+                client.connect_ex((lab.server.addr4, 90))
+                process.wait_log("the server has answered")
+                lab.client.run(["nft", "delete table inet reload"])
+                with listener.accept()[0] as accepted:
+                    accepted.sendall(b"x")
+                    client.settimeout(15)
+                    equal(client.recv(1), b"x", "a byte")
+                equal([p.src for p in core.packets() if p.syn], [lab.converter.core4], "who sent SYNs to the server")
 
 
 def connected(sock):
