@@ -137,20 +137,17 @@ enum convert_status convert_tlv_next(struct convert_span *list, struct convert_t
 
 bool wire_take_silence(struct convert_span *list, struct convert_silence *silence)
 {
-	uint8_t version = 0, flags = 0;
-	uint16_t repeat = 0, mark = 0;
-	uint8_t byte;
+	uint8_t flags = 0, byte;
+	uint16_t repeat = 0;
 	struct convert_span rest = *list;
 	struct convert_tlv tlv;
 
 	if (convert_tlv_next(&rest, &tlv) != CONVERT_STATUS_OK || tlv.type != CONVERT_TLV_SILENCE ||
-	    !wire_get_u8(&tlv.value, &version) || !wire_get_u8(&tlv.value, &flags) ||
-	    !wire_get_be16(&tlv.value, &repeat) || !wire_get_be16(&tlv.value, &mark) ||
-	    version != WIRE_SILENCE_VERSION || mark != WIRE_SILENCE_MARK)
+	    !wire_get_private(&tlv.value, &flags, &repeat))
 		return false;
 	silence->blind = flags & WIRE_SILENCE_FLAG_BLIND;
 	silence->mptcp = flags & WIRE_SILENCE_FLAG_MPTCP;
-	if (tlv.value.len >= WIRE_SILENCE_ATTEMPT_LEN - WIRE_SILENCE_LEN)
+	if (tlv.value.len >= WIRE_SILENCE_ATTEMPT_LEN - WIRE_PRIVATE_LEN)
 		for (size_t i = 0; i < sizeof(silence->attempt) && wire_get_u8(&tlv.value, &byte); i++)
 			silence->attempt = silence->attempt << 8 | byte;
 	silence->repeat = silence->attempt ? repeat : 0;

@@ -127,12 +127,10 @@ static enum convert_status read_error(struct convert_span value, union message o
  */
 static enum convert_status read_withholding(struct convert_span value, union message out)
 {
-	uint8_t version = 0, flags = 0;
-	uint16_t limit_ms = 0, mark = 0;
+	uint8_t flags = 0;
+	uint16_t limit_ms = 0;
 
-	if (!wire_get_u8(&value, &version) || !wire_get_u8(&value, &flags) ||
-	    !wire_get_be16(&value, &limit_ms) || !wire_get_be16(&value, &mark) ||
-	    version != WIRE_WITHHOLDING_VERSION || mark != WIRE_WITHHOLDING_MARK)
+	if (!wire_get_private(&value, &flags, &limit_ms))
 		return CONVERT_STATUS_OK;
 	out.response->withholding.withheld = flags & WIRE_WITHHOLDING_FLAG_WITHHELD;
 	out.response->withholding.limit_ms = limit_ms;
@@ -150,22 +148,6 @@ static enum convert_status read_withholding(struct convert_span value, union mes
 	return CONVERT_STATUS_OK;
 }
 
-/* Reads the Value that Echo and Hold Time TLVs have: Version, Flags, a limit, and the mark. */
-static bool take_limit(struct convert_span value, uint8_t expected_version, uint16_t expected_mark, uint16_t *limit)
-{
-	uint8_t version = 0, flags = 0;
-	uint16_t mark = 0;
-
-	return wire_get_u8(&value, &version) && wire_get_u8(&value, &flags) &&
-	       wire_get_be16(&value, limit) && wire_get_be16(&value, &mark) &&
-	       version == expected_version && mark == expected_mark;
-}
-
-static bool is_echo(struct convert_span value, uint16_t *limit_kib)
-{
-	return take_limit(value, WIRE_ECHO_VERSION, WIRE_ECHO_MARK, limit_kib);
-}
-
 /*
  * In a request, a TLV of this type without the mark is unknown to the library, and a converter must say so. In a response, a client ignores
  * it.
@@ -173,8 +155,9 @@ static bool is_echo(struct convert_span value, uint16_t *limit_kib)
 static enum convert_status read_echo_request(struct convert_span value, union message out)
 {
 	uint16_t limit_kib = 0;
+	uint8_t flags = 0;
 
-	if (!is_echo(value, &limit_kib))
+	if (!wire_get_private(&value, &flags, &limit_kib))
 		return CONVERT_STATUS_TLV_UNKNOWN;
 	out.request->has_echo = true;
 	return CONVERT_STATUS_OK;
@@ -183,8 +166,9 @@ static enum convert_status read_echo_request(struct convert_span value, union me
 static enum convert_status read_echo_response(struct convert_span value, union message out)
 {
 	uint16_t limit_kib = 0;
+	uint8_t flags = 0;
 
-	if (is_echo(value, &limit_kib)) {
+	if (wire_get_private(&value, &flags, &limit_kib)) {
 		out.response->has_echo = true;
 		out.response->echo_kib = limit_kib;
 	}
@@ -195,8 +179,9 @@ static enum convert_status read_echo_response(struct convert_span value, union m
 static enum convert_status read_hold_time(struct convert_span value, union message out)
 {
 	uint16_t limit_ms = 0;
+	uint8_t flags = 0;
 
-	if (!take_limit(value, WIRE_HOLD_TIME_VERSION, WIRE_HOLD_TIME_MARK, &limit_ms))
+	if (!wire_get_private(&value, &flags, &limit_ms))
 		return CONVERT_STATUS_TLV_UNKNOWN;
 	out.request->has_hold_time = true;
 	out.request->hold_ms = limit_ms;
@@ -412,28 +397,6 @@ static const struct request_answer {
 };
 static_assert(ARRAY_SIZE(request_answers) == CONVERT_STATUS_COUNT, "an answer for each status");
 
-/* A client's reaction: it has no message to report a fault, and Sections 6.1, 6.2.1, 6.2.2 and 6.2.8 demand resets. */
-static const enum convert_answer response_answers[] = {
-	[CONVERT_STATUS_OK] = CONVERT_ANSWER_NONE,
-	[CONVERT_STATUS_END] = CONVERT_ANSWER_NONE,
-	[CONVERT_STATUS_NEED_MORE] = CONVERT_ANSWER_NONE,
-	[CONVERT_STATUS_BAD_MAGIC] = CONVERT_ANSWER_RESET,
-	[CONVERT_STATUS_BAD_VERSION] = CONVERT_ANSWER_RESET,
-	[CONVERT_STATUS_ZERO_TOTAL_LENGTH] = CONVERT_ANSWER_RESET,
-	[CONVERT_STATUS_NO_TLV] = CONVERT_ANSWER_RESET,
-	[CONVERT_STATUS_TLV_PAST_END] = CONVERT_ANSWER_RESET,
-	[CONVERT_STATUS_TLV_ZERO_LENGTH] = CONVERT_ANSWER_RESET,
-	[CONVERT_STATUS_TLV_TYPE_RESERVED] = CONVERT_ANSWER_RESET,
-	[CONVERT_STATUS_TLV_TWICE] = CONVERT_ANSWER_RESET,
-	[CONVERT_STATUS_TLV_UNKNOWN] = CONVERT_ANSWER_RESET,
-	[CONVERT_STATUS_TLV_WRONG_DIRECTION] = CONVERT_ANSWER_RESET,
-	[CONVERT_STATUS_TLV_BAD_LENGTH] = CONVERT_ANSWER_RESET,
-	[CONVERT_STATUS_TLV_BAD_VALUE] = CONVERT_ANSWER_RESET,
-	[CONVERT_STATUS_BAD_ADDRESS] = CONVERT_ANSWER_RESET,
-	[CONVERT_STATUS_BAD_SILENCE] = CONVERT_ANSWER_RESET,
-};
-static_assert(ARRAY_SIZE(response_answers) == CONVERT_STATUS_COUNT, "an answer for each status");
-
 enum convert_answer convert_request_answer(enum convert_status status,
 					   enum convert_error_code *code)
 {
@@ -447,9 +410,10 @@ enum convert_answer convert_request_answer(enum convert_status status,
 	return found->answer;
 }
 
+/* A client has no message to report a fault, and Sections 6.1, 6.2.1, 6.2.2 and 6.2.8 demand resets. */
 enum convert_answer convert_response_answer(enum convert_status status)
 {
-	if ((size_t)status >= ARRAY_SIZE(response_answers))
-		return CONVERT_ANSWER_RESET;
-	return response_answers[status];
+	if (status == CONVERT_STATUS_OK || status == CONVERT_STATUS_END || status == CONVERT_STATUS_NEED_MORE)
+		return CONVERT_ANSWER_NONE;
+	return CONVERT_ANSWER_RESET;
 }

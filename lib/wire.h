@@ -15,10 +15,14 @@
 #define WIRE_WORD 4 /* bytes; the unit of every Length field, Sections 6.1 and 6.2.1 */
 
 /*
- * The Value of a Withholding TLV (doc/private-tlvs.md). Types of private use aren't registered, so its last 16 bits are a mark that
- * distinguishes it from another implementation's TLV of the same type.
+ * The Values of our private-use TLVs (doc/private-tlvs.md) begin with Version, Flags and 16 bits. Types of private use aren't registered, so a
+ * mark follows, which distinguishes them from another implementation's TLVs of the same type.
  */
-#define WIRE_WITHHOLDING_VERSION 1
+#define WIRE_PRIVATE_VERSION 1
+#define WIRE_PRIVATE_MARK 0x6c63 /* "lc" */
+#define WIRE_PRIVATE_LEN 6       /* bytes, with the mark */
+
+/* The flags of a Withholding TLV; its 16 bits are the limit in milliseconds. */
 #define WIRE_WITHHOLDING_FLAG_WITHHELD 0x01
 #define WIRE_WITHHOLDING_FLAG_CORRECTS 0x02
 #define WIRE_WITHHOLDING_FLAG_UNCORRECTED 0x04 /* WITHHELD without this flag implies CORRECTS */
@@ -27,26 +31,11 @@
 #define WIRE_WITHHOLDING_FLAG_REPEATS 0x20     /* with BLIND */
 #define WIRE_WITHHOLDING_FLAG_HOLD_TIMES 0x40  /* with WITHHELD */
 #define WIRE_WITHHOLDING_FLAG_NO_WAY 0x80
-#define WIRE_WITHHOLDING_MARK 0x6c63 /* "lc" */
 
-/* The Value of an Echo TLV, which has the same mark. */
-#define WIRE_ECHO_VERSION 1
-#define WIRE_ECHO_MARK WIRE_WITHHOLDING_MARK
-
-/* The Value of a Hold Time TLV, which has the same mark. */
-#define WIRE_HOLD_TIME_VERSION 1
-#define WIRE_HOLD_TIME_MARK WIRE_WITHHOLDING_MARK
-
-/*
- * The Value of a Silence TLV, which has the same mark, with the number of the repeat before it, and the attempt's number, if any, behind
- * it.
- */
-#define WIRE_SILENCE_VERSION 1
+/* The flags of a Silence TLV; its 16 bits are the number of the repeat. The attempt's number, if any, follows the mark. */
 #define WIRE_SILENCE_FLAG_BLIND 0x01
 #define WIRE_SILENCE_FLAG_MPTCP 0x02
-#define WIRE_SILENCE_MARK WIRE_WITHHOLDING_MARK
-#define WIRE_SILENCE_LEN 6          /* bytes without the attempt */
-#define WIRE_SILENCE_ATTEMPT_LEN 14 /* and with it */
+#define WIRE_SILENCE_ATTEMPT_LEN (WIRE_PRIVATE_LEN + 8) /* bytes, with the attempt */
 
 /*
  * wire_read_header() - read the fixed header of a message with this Magic Number (Section 6.1)
@@ -86,6 +75,16 @@ static inline bool wire_get_be16(struct convert_span *in, uint16_t *out)
 		return false;
 	*out = (uint16_t)(b[0] << 8 | b[1]);
 	return true;
+}
+
+/* Takes the beginning of a private-use TLV's Value off @in. Returns false if it is another implementation's. */
+static inline bool wire_get_private(struct convert_span *in, uint8_t *flags, uint16_t *number)
+{
+	uint8_t version;
+	uint16_t mark;
+
+	return wire_get_u8(in, &version) && wire_get_u8(in, flags) && wire_get_be16(in, number) && wire_get_be16(in, &mark) &&
+	       version == WIRE_PRIVATE_VERSION && mark == WIRE_PRIVATE_MARK;
 }
 
 /* Writes @value to the 2 bytes at @p. */

@@ -163,67 +163,67 @@ void convert_write_cookie(struct convert_writer *w, const uint8_t *cookie, size_
 	tlv_write(w, CONVERT_TLV_COOKIE, zero, sizeof(zero), cookie, cookie_len);
 }
 
+/* Writes the Value with which our private-use TLVs begin. */
+static void put_private(uint8_t value[static WIRE_PRIVATE_LEN], uint8_t flags, uint16_t limit)
+{
+	value[0] = WIRE_PRIVATE_VERSION;
+	value[1] = flags;
+	wire_put_be16(value + 2, limit);
+	wire_put_be16(value + 4, WIRE_PRIVATE_MARK);
+}
+
+static void private_write(struct convert_writer *w, uint8_t type, uint8_t flags, uint16_t limit)
+{
+	uint8_t value[WIRE_PRIVATE_LEN];
+
+	put_private(value, flags, limit);
+	tlv_write(w, type, value, sizeof(value), NULL, 0);
+}
+
 void convert_write_withholding(struct convert_writer *w,
 			       const struct convert_withholding *withholding)
 {
-	uint8_t value[6] = { WIRE_WITHHOLDING_VERSION };
+	uint8_t flags = withholding->withheld ? WIRE_WITHHOLDING_FLAG_WITHHELD : 0;
 
-	if (withholding->withheld)
-		value[1] = WIRE_WITHHOLDING_FLAG_WITHHELD;
 	if (withholding->corrects)
-		value[1] |= WIRE_WITHHOLDING_FLAG_CORRECTS;
+		flags |= WIRE_WITHHOLDING_FLAG_CORRECTS;
 	else if (withholding->withheld)
-		value[1] |= WIRE_WITHHOLDING_FLAG_UNCORRECTED;
+		flags |= WIRE_WITHHOLDING_FLAG_UNCORRECTED;
 	if (withholding->withheld && withholding->silent)
-		value[1] |= WIRE_WITHHOLDING_FLAG_SILENT;
+		flags |= WIRE_WITHHOLDING_FLAG_SILENT;
 	if (withholding->withheld && withholding->silent && withholding->blind)
-		value[1] |= WIRE_WITHHOLDING_FLAG_BLIND | (withholding->repeats ? WIRE_WITHHOLDING_FLAG_REPEATS : 0);
+		flags |= WIRE_WITHHOLDING_FLAG_BLIND | (withholding->repeats ? WIRE_WITHHOLDING_FLAG_REPEATS : 0);
 	if (withholding->withheld && withholding->hold_times)
-		value[1] |= WIRE_WITHHOLDING_FLAG_HOLD_TIMES;
+		flags |= WIRE_WITHHOLDING_FLAG_HOLD_TIMES;
 	if (withholding->no_way)
-		value[1] |= WIRE_WITHHOLDING_FLAG_NO_WAY;
-	wire_put_be16(value + 2, withholding->limit_ms);
-	wire_put_be16(value + 4, WIRE_WITHHOLDING_MARK);
-	tlv_write(w, CONVERT_TLV_WITHHOLDING, value, sizeof(value), NULL, 0);
+		flags |= WIRE_WITHHOLDING_FLAG_NO_WAY;
+	private_write(w, CONVERT_TLV_WITHHOLDING, flags, withholding->limit_ms);
 }
 
 void convert_write_echo(struct convert_writer *w, uint16_t limit_kib)
 {
-	uint8_t value[6] = { WIRE_ECHO_VERSION };
-
-	wire_put_be16(value + 2, limit_kib);
-	wire_put_be16(value + 4, WIRE_ECHO_MARK);
-	tlv_write(w, CONVERT_TLV_ECHO, value, sizeof(value), NULL, 0);
+	private_write(w, CONVERT_TLV_ECHO, 0, limit_kib);
 }
 
 void convert_write_hold_time(struct convert_writer *w, uint16_t limit_ms)
 {
-	uint8_t value[6] = { WIRE_HOLD_TIME_VERSION };
-
-	wire_put_be16(value + 2, limit_ms);
-	wire_put_be16(value + 4, WIRE_HOLD_TIME_MARK);
-	tlv_write(w, CONVERT_TLV_HOLD_TIME, value, sizeof(value), NULL, 0);
+	private_write(w, CONVERT_TLV_HOLD_TIME, 0, limit_ms);
 }
 
 void convert_write_silence(struct convert_writer *w, const struct convert_silence *silence)
 {
 	static const uint8_t zeros[UINT8_MAX * WIRE_WORD];
-	uint8_t value[WIRE_SILENCE_ATTEMPT_LEN] = { WIRE_SILENCE_VERSION };
+	uint8_t value[WIRE_SILENCE_ATTEMPT_LEN];
 
 	if (w->error == 0 && w->len > CONVERT_HEADER_LEN && !tlv_is_there(w, CONVERT_TLV_SILENCE)) {
 		fail(w, -EINVAL);
 		return;
 	}
-	if (silence->blind)
-		value[1] |= WIRE_SILENCE_FLAG_BLIND;
-	if (silence->mptcp)
-		value[1] |= WIRE_SILENCE_FLAG_MPTCP;
-	if (silence->attempt)
-		wire_put_be16(value + 2, silence->repeat);
-	wire_put_be16(value + 4, WIRE_SILENCE_MARK);
+	put_private(value, (uint8_t)((silence->blind ? WIRE_SILENCE_FLAG_BLIND : 0) | (silence->mptcp ? WIRE_SILENCE_FLAG_MPTCP : 0)),
+		    silence->attempt ? silence->repeat : 0);
 	for (size_t i = 0; i < sizeof(silence->attempt); i++)
-		value[WIRE_SILENCE_LEN + i] = (uint8_t)(silence->attempt >> (8 * (sizeof(silence->attempt) - 1 - i)));
-	tlv_write(w, CONVERT_TLV_SILENCE, value, silence->attempt ? WIRE_SILENCE_ATTEMPT_LEN : WIRE_SILENCE_LEN, zeros,
+		value[WIRE_PRIVATE_LEN + i] = (uint8_t)(silence->attempt >> (8 * (sizeof(silence->attempt) - 1 - i)));
+	tlv_write(w, CONVERT_TLV_SILENCE, value, silence->attempt ? WIRE_SILENCE_ATTEMPT_LEN : WIRE_PRIVATE_LEN, zeros,
 		  silence->padding * WIRE_WORD);
 	if (w->error == 0)
 		wire_put_be16(w->buf + MAGIC_OFFSET, CONVERT_MAGIC_SILENT);
