@@ -190,37 +190,27 @@ int cache_converter_update(const struct cache *cache, const union sockaddr_ip *a
 			   uint64_t path, unsigned int facts, int64_t now,
 			   const struct cache_converter *in);
 
-/* --- servers --- */
+/* --- answers to questions about a destination --- */
 
-enum cache_server_verdict {
-	CACHE_SERVER_UNKNOWN,
-	CACHE_SERVER_MPTCP,     /* it speaks MPTCP: clients can reach it directly (Section 5.1) */
-	CACHE_SERVER_NO_BYPASS, /* a client tried that, and MPTCP or the connection failed */
-	CACHE_SERVER_PLAIN,     /* it doesn't speak MPTCP */
-	CACHE_SERVER_VERDICT_COUNT
-};
-
-struct cache_server {
-	enum cache_server_verdict verdict;
-	int64_t learned, until; /* as in struct cache_converter */
+enum cache_answer {
+	CACHE_UNKNOWN,
+	CACHE_YES,
+	CACHE_NO,
+	CACHE_ANSWER_COUNT
 };
 
 /*
- * cache_server_get() - look up the verdict on the server at @address; zero (UNKNOWN) if there is none
- * @source: fingerprint of the converter that said so; the cache finds only verdicts noted with the same value
- * Returns @out->verdict.
+ * cache_answer_get() - look up an answer about the destination at @address; UNKNOWN if there is none
+ * @source: a number for the question, and for the converter that it is about. The cache finds only answers noted with the same value.
  */
-enum cache_server_verdict cache_server_get(const struct cache *cache, const union sockaddr_ip *address, uint64_t source, int64_t now,
-					   struct cache_server *out);
+enum cache_answer cache_answer_get(const struct cache *cache, const union sockaddr_ip *address, uint64_t source, int64_t now);
 
 /*
- * cache_server_put() - note @verdict until @until; the last one noted counts
- * UNKNOWN, or an @until that has passed, makes the cache forget the server. Returns as cache_converter_update().
+ * cache_answer_put() - note an answer until @until; the last one noted counts
+ * UNKNOWN, or an @until that has passed, makes the cache forget it. Returns as cache_converter_update().
  */
-int cache_server_put(const struct cache *cache, const union sockaddr_ip *address, uint64_t source, enum cache_server_verdict verdict,
-		     int64_t now, int64_t until);
-
-/* --- the cache that all of a user's processes share, opened at its first use --- */
+int cache_answer_put(const struct cache *cache, const union sockaddr_ip *address, uint64_t source, enum cache_answer answer, int64_t now,
+		     int64_t until);
 
 /* --- the directory of the cache --- */
 
@@ -255,6 +245,8 @@ int cache_open(struct cache *cache, const char *path);
  * Returns as cache_open(), with all of @place set; -ECANCELED if the wish is "none"; without search->make -ENOENT if there is no file yet.
  */
 int cache_find(struct cache *cache, const struct cache_search *search, struct cache_place *place);
+
+/* --- the cache that all of a user's processes share, opened at its first use --- */
 
 /*
  * user_cache_init() - prepare this module; call it before any other function here

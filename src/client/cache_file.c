@@ -74,25 +74,25 @@ static_assert(offsetof(struct cache_record, value) == 56, "no padding");
 static_assert(sizeof(struct cache_record) == 56 + 1000, "no padding");
 static_assert(sizeof(struct cache_header) == 64, "no padding");
 
-/* Room for 1024 servers, 256 facts about converters, 32 cookies, 2048 connections. The file has holes until they are used. */
-#define SERVER_SIZE 64u
+/* Room for 1024 answers, 256 facts about converters, 32 cookies, 2048 connections. The file has holes until they are used. */
+#define ANSWER_SIZE 64u
 #define FACT_SIZE 96u
 #define COOKIE_SIZE 1056u
 #define NOTE_SIZE 168u
 #define NOTE_LIFETIME_MAX (30 * CACHE_LIFETIME_MAX) /* connections last longer than hints hold */
-static_assert(SIZE_UP_TO(server) <= SERVER_SIZE, "a server fits");
+static_assert(SIZE_UP_TO(answer) <= ANSWER_SIZE, "an answer fits");
 static_assert(SIZE_UP_TO(info) <= FACT_SIZE && SIZE_UP_TO(silence) <= FACT_SIZE && SIZE_UP_TO(path) <= FACT_SIZE, "a fact fits");
 static_assert(SIZE_UP_TO(cookie) <= COOKIE_SIZE, "a cookie fits");
 static_assert(SIZE_UP_TO(note) <= NOTE_SIZE, "a note fits");
 static_assert(2 * COOKIE_SIZE <= CACHE_BUCKET_MAX, "the longest bucket");
 
-enum { SERVERS, FACTS, COOKIES, NOTES };
+enum { ANSWERS, FACTS, COOKIES, NOTES };
 static const struct cache_table tables[] = {
-	[SERVERS] = { CACHE_TABLES_OFFSET, 128, 8, SERVER_SIZE },
-	[FACTS] = { CACHE_TABLES_OFFSET + 128 * 8 * SERVER_SIZE, 32, 8, FACT_SIZE },
-	[COOKIES] = { CACHE_TABLES_OFFSET + 128 * 8 * SERVER_SIZE + 32 * 8 * FACT_SIZE, 16, 2,
+	[ANSWERS] = { CACHE_TABLES_OFFSET, 128, 8, ANSWER_SIZE },
+	[FACTS] = { CACHE_TABLES_OFFSET + 128 * 8 * ANSWER_SIZE, 32, 8, FACT_SIZE },
+	[COOKIES] = { CACHE_TABLES_OFFSET + 128 * 8 * ANSWER_SIZE + 32 * 8 * FACT_SIZE, 16, 2,
 		      COOKIE_SIZE },
-	[NOTES] = { CACHE_TABLES_OFFSET + 128 * 8 * SERVER_SIZE + 32 * 8 * FACT_SIZE + 16 * 2 * COOKIE_SIZE, 256, 8, NOTE_SIZE },
+	[NOTES] = { CACHE_TABLES_OFFSET + 128 * 8 * ANSWER_SIZE + 32 * 8 * FACT_SIZE + 16 * 2 * COOKIE_SIZE, 256, 8, NOTE_SIZE },
 };
 
 /* --- records --- */
@@ -116,13 +116,13 @@ bool cache_key_set(struct cache_key *out, enum cache_kind kind, const union sock
 	out->port = sockaddr_ip_port(address);
 	out->kind = (uint8_t)kind;
 	out->network = (uint32_t)(network * UINT64_C(0x9e3779b97f4a7c15) >> 32);
-	out->origin = kind == CACHE_KIND_PATH || kind == CACHE_KIND_MPTCP || kind == CACHE_KIND_SERVER ? origin : 0;
+	out->origin = kind == CACHE_KIND_PATH || kind == CACHE_KIND_MPTCP || kind == CACHE_KIND_ANSWER ? origin : 0;
 	return true;
 }
 
 const struct cache_table *cache_table_of(enum cache_kind kind)
 {
-	return &tables[kind == CACHE_KIND_COOKIE ? COOKIES : kind == CACHE_KIND_SERVER ? SERVERS : kind == CACHE_KIND_NOTE ? NOTES : FACTS];
+	return &tables[kind == CACHE_KIND_COOKIE ? COOKIES : kind == CACHE_KIND_ANSWER ? ANSWERS : kind == CACHE_KIND_NOTE ? NOTES : FACTS];
 }
 
 /*
@@ -179,8 +179,8 @@ bool cache_value_is_valid(enum cache_kind kind, const union cache_value *value)
 		return value->info.count <= CACHE_KINDS_MAX && !memchr(value->info.kinds, 0, value->info.count);
 	case CACHE_KIND_COOKIE:
 		return value->cookie.len > 0 && value->cookie.len <= CACHE_COOKIE_MAX;
-	case CACHE_KIND_SERVER:
-		return value->server.verdict > CACHE_SERVER_UNKNOWN && value->server.verdict < CACHE_SERVER_VERDICT_COUNT;
+	case CACHE_KIND_ANSWER:
+		return value->answer.verdict > CACHE_UNKNOWN && value->answer.verdict < CACHE_ANSWER_COUNT;
 	case CACHE_KIND_MPTCP:
 		return value->mptcp.verdict > CACHE_MPTCP_UNKNOWN && value->mptcp.verdict < CACHE_MPTCP_COUNT;
 	case CACHE_KIND_SILENCE:

@@ -37,7 +37,7 @@ enum cache_kind {
 	CACHE_KIND_REST,
 	CACHE_KIND_INFO,
 	CACHE_KIND_COOKIE,
-	CACHE_KIND_SERVER,
+	CACHE_KIND_ANSWER,
 	CACHE_KIND_MPTCP,
 	CACHE_KIND_SILENCE,
 	CACHE_KIND_PATH,
@@ -47,7 +47,7 @@ enum cache_kind {
 
 /* The subject of a record, and the kind of fact. */
 struct cache_key {
-	uint64_t origin; /* the path of CACHE_KIND_PATH and CACHE_KIND_MPTCP, the source of CACHE_KIND_SERVER; else 0 */
+	uint64_t origin; /* the path of CACHE_KIND_PATH and CACHE_KIND_MPTCP, the source of CACHE_KIND_ANSWER; else 0 */
 	uint8_t address[16]; /* of CACHE_KIND_NOTE: the socket's SO_COOKIE */
 	uint16_t port; /* host byte order */
 	uint8_t kind;  /* enum cache_kind */
@@ -66,7 +66,7 @@ union cache_value {
 	} cookie;
 	struct {
 		uint32_t verdict, zero;
-	} server, mptcp;
+	} answer, mptcp;
 	struct {
 		uint64_t destination;
 		uint32_t destinations, zero;

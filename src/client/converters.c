@@ -253,7 +253,7 @@ struct pass {
 	union sockaddr_ip *out;
 	const char **reason;
 	enum fit fit;
-	int64_t now; /* clock_seconds(); INT64_MAX: also choose converters that rest */
+	int64_t now; /* clock_seconds(); INT64_MAX: also choose converters that rest or refuse */
 };
 
 static bool address_for(const struct pass *pass, const union sockaddr_ip *addr)
@@ -276,9 +276,9 @@ static const char *obstacle(const struct pass *pass, int i)
 {
 	if (converters_rests(i, pass->now))
 		return "the converter is left alone for a while";
-	if (converters_has_refused(i, pass->query->destination, pass->now))
+	if (pass->now < INT64_MAX && converters_has_refused(i, pass->query->destination))
 		return "the converter has refused this destination";
-	if (converters_has_refused_family(i, pass->query->destination, pass->now))
+	if (pass->now < INT64_MAX && converters_has_refused_family(i, pass->query->destination))
 		return "the converter has refused several destinations of this address family";
 	if (!address_for(pass, converters_address(i)))
 		return "the converter has no address of the socket's family";
@@ -293,7 +293,7 @@ static void renew(int i)
 
 	converters_noted(i, CACHE_FACTS_ALL, &found);
 	converters_renew_facts(i, &found, now);
-	converters_renew_refusals(i, &found, now);
+	converters_renew_refusals(i, &found);
 	renew_cookie(i, &found);
 	converters_renew_path(i, &found);
 }

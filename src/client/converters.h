@@ -206,11 +206,11 @@ void converters_reached(int index, const union sockaddr_ip *destination);
  */
 void converters_silent(int index, const union sockaddr_ip *destination);
 
-/* Has converter @index refused @destination, so that nobody asks it at the time @now? With INT64_MAX no refusal counts. */
-bool converters_has_refused(int index, const union sockaddr_ip *destination, int64_t now);
+/* Has converter @index refused @destination, so that nobody asks it for now? */
+bool converters_has_refused(int index, const union sockaddr_ip *destination);
 
 /* Has it refused the address family of @destination in the same way? */
-bool converters_has_refused_family(int index, const union sockaddr_ip *destination, int64_t now);
+bool converters_has_refused_family(int index, const union sockaddr_ip *destination);
 
 /*
  * converters_admitted() - note that converter @index tried to reach @destination
@@ -222,8 +222,8 @@ void converters_admitted(int index, const union sockaddr_ip *destination);
 /* Has it tried to reach that host lately? If not, it may refuse the host. */
 bool converters_admits(int index, const union sockaddr_ip *destination);
 
-/* Takes over the silence in @found, from converters_noted(), if CACHE_SILENCE is known. @now: clock_seconds() */
-void converters_renew_refusals(int index, const struct cache_converter *found, int64_t now);
+/* Takes over the silence in @found, from converters_noted(), if CACHE_SILENCE is known. */
+void converters_renew_refusals(int index, const struct cache_converter *found);
 
 /* --- which servers are known to speak Multipath TCP themselves (RFC 8803, Section 5.1) --- */
 

@@ -127,7 +127,7 @@ static void value_trim(enum cache_kind kind, union cache_value *value)
 		from = value->info.kinds + value->info.count;
 	else if (kind == CACHE_KIND_COOKIE)
 		from = value->cookie.bytes + value->cookie.len;
-	else if (kind == CACHE_KIND_MPTCP || kind == CACHE_KIND_SERVER)
+	else if (kind == CACHE_KIND_MPTCP || kind == CACHE_KIND_ANSWER)
 		from = (uint8_t *)&value->mptcp.zero;
 	else if (kind == CACHE_KIND_SILENCE)
 		from = (uint8_t *)&value->silence.zero;
@@ -232,44 +232,39 @@ int cache_converter_update(const struct cache *cache, const union sockaddr_ip *a
 	return ret;
 }
 
-/* --- servers --- */
+/* --- answers to questions about a destination --- */
 
-enum cache_server_verdict cache_server_get(const struct cache *cache, const union sockaddr_ip *address, uint64_t source, int64_t now,
-					   struct cache_server *out)
+enum cache_answer cache_answer_get(const struct cache *cache, const union sockaddr_ip *address, uint64_t source, int64_t now)
 {
+	enum cache_answer answer = CACHE_UNKNOWN;
 	struct cache_bucket bucket;
 	struct cache_record record;
 	struct cache_key key;
 
-	memset(out, 0, sizeof(*out));
-	if (!time_is_valid(now) || !cache_key_set(&key, CACHE_KIND_SERVER, address, atomic_load(&cache->network), source) ||
+	if (!time_is_valid(now) || !cache_key_set(&key, CACHE_KIND_ANSWER, address, atomic_load(&cache->network), source) ||
 	    !cache_bucket_begin(&bucket, cache))
-		return CACHE_SERVER_UNKNOWN;
-	if (cache_bucket_find(&bucket, &key, now, &record)) {
-		out->verdict = (enum cache_server_verdict)record.value.server.verdict;
-		out->learned = record.learned;
-		out->until = record.until;
-	}
+		return CACHE_UNKNOWN;
+	if (cache_bucket_find(&bucket, &key, now, &record))
+		answer = (enum cache_answer)record.value.answer.verdict;
 	cache_bucket_end(&bucket);
-	return out->verdict;
+	return answer;
 }
 
-int cache_server_put(const struct cache *cache, const union sockaddr_ip *address, uint64_t source, enum cache_server_verdict verdict,
-		     int64_t now, int64_t until)
+int cache_answer_put(const struct cache *cache, const union sockaddr_ip *address, uint64_t source, enum cache_answer answer, int64_t now,
+		     int64_t until)
 {
-	struct cache_record record = { 0 };
+	struct cache_record record = { .value.answer.verdict = answer };
 	struct cache_bucket bucket;
 	int ret;
 
 	if (!cache_is_on(cache))
 		return -ENOENT;
-	if (!time_is_valid(now) || (unsigned int)verdict >= CACHE_SERVER_VERDICT_COUNT ||
-	    !cache_key_set(&record.key, CACHE_KIND_SERVER, address, atomic_load(&cache->network), source))
+	if (!time_is_valid(now) || (unsigned int)answer >= CACHE_ANSWER_COUNT ||
+	    !cache_key_set(&record.key, CACHE_KIND_ANSWER, address, atomic_load(&cache->network), source))
 		return -EINVAL;
 	if (!cache_bucket_begin(&bucket, cache))
 		return -ENOENT;
-	record.value.server.verdict = verdict;
-	ret = cache_bucket_put(&bucket, &record, now, verdict == CACHE_SERVER_UNKNOWN ? 0 : until);
+	ret = cache_bucket_put(&bucket, &record, now, answer == CACHE_UNKNOWN ? 0 : until);
 	cache_bucket_end(&bucket);
 	return ret;
 }

@@ -103,7 +103,7 @@ static bool naive_is_valid(const uint8_t *record, size_t size, int64_t now)
 	case CACHE_KIND_MPTCP:
 		return word >= CACHE_MPTCP_HOLDS && word <= CACHE_MPTCP_DOUBTED;
 	default:
-		return word >= CACHE_SERVER_MPTCP && word <= CACHE_SERVER_PLAIN;
+		return word >= CACHE_YES && word <= CACHE_NO;
 	}
 }
 
@@ -232,22 +232,19 @@ static void converter_check(const union sockaddr_ip *address, enum cache_kind ki
 	REQUIRE(cache_converter_get(&cache, address, CACHE_INPUT_PATH, fact, now, &got) == 0);
 }
 
-static void server_check(const union sockaddr_ip *address, const uint8_t *record, int64_t now)
+static void answer_check(const union sockaddr_ip *address, const uint8_t *record, int64_t now)
 {
-	struct cache_server got;
 	uint32_t verdict = 0;
 
 	if (record)
 		memcpy(&verdict, record + 56, sizeof(verdict));
-	REQUIRE(cache_server_get(&cache, address, 0, now, &got) == verdict);
-	REQUIRE(got.verdict == verdict);
-	REQUIRE(got.learned == (record ? integer_at(record, 8) : 0));
-	REQUIRE(got.until == (record ? integer_at(record, 16) : 0));
-	REQUIRE(cache_server_put(&cache, address, 0, CACHE_SERVER_MPTCP, now, INT64_MAX) == 0);
-	REQUIRE(cache_server_get(&cache, address, 0, now, &got) == CACHE_SERVER_MPTCP);
-	REQUIRE(got.learned == now && got.until == now + CACHE_LIFETIME_MAX);
-	REQUIRE(cache_server_put(&cache, address, 0, CACHE_SERVER_UNKNOWN, now, INT64_MAX) == 0);
-	REQUIRE(cache_server_get(&cache, address, 0, now, &got) == CACHE_SERVER_UNKNOWN);
+	REQUIRE(cache_answer_get(&cache, address, 0, now) == verdict);
+	REQUIRE(cache_answer_put(&cache, address, 0, CACHE_YES, now, INT64_MAX) == 0);
+	REQUIRE(cache_answer_get(&cache, address, 0, now) == CACHE_YES);
+	REQUIRE(cache_answer_get(&cache, address, 0, now + CACHE_LIFETIME_MAX - 1) == CACHE_YES);
+	REQUIRE(cache_answer_get(&cache, address, 0, now + CACHE_LIFETIME_MAX) == CACHE_UNKNOWN);
+	REQUIRE(cache_answer_put(&cache, address, 0, CACHE_UNKNOWN, now, INT64_MAX) == 0);
+	REQUIRE(cache_answer_get(&cache, address, 0, now) == CACHE_UNKNOWN);
 }
 
 /* Writes right checksums into those records of @bytes that the input says should have them. */
@@ -284,8 +281,8 @@ static void bucket_check(const uint8_t *data, size_t size, enum cache_kind kind,
 	memcpy(guards[1], bucket + length, GUARD);
 	memcpy(bucket, before, length);
 	record = naive_find(before, &key, now);
-	if (kind == CACHE_KIND_SERVER)
-		server_check(&address, record, now);
+	if (kind == CACHE_KIND_ANSWER)
+		answer_check(&address, record, now);
 	else
 		converter_check(&address, kind, record, now);
 	REQUIRE(memcmp(guards[0], bucket - GUARD, GUARD) == 0);
@@ -309,9 +306,8 @@ static void file_check(const uint8_t *data, size_t size, bool cut, int64_t now)
 	cache_close(&damaged);
 	REQUIRE(cache_open(&damaged, other) == 0);
 	REQUIRE(sockaddr_ip_parse(&address, CACHE_INPUT_ADDRESS, 0) == 0);
-	REQUIRE(cache_server_put(&damaged, &address, 0, CACHE_SERVER_NO_BYPASS, now, now + 1) == 0);
-	REQUIRE(cache_server_get(&damaged, &address, 0, now, &(struct cache_server){ 0 }) ==
-		CACHE_SERVER_NO_BYPASS);
+	REQUIRE(cache_answer_put(&damaged, &address, 0, CACHE_NO, now, now + 1) == 0);
+	REQUIRE(cache_answer_get(&damaged, &address, 0, now) == CACHE_NO);
 	cache_close(&damaged);
 }
 

@@ -110,14 +110,12 @@ START_TEST(off)
 	struct cache none = { 0 };
 	union sockaddr_ip addr = address("192.0.2.1");
 	struct cache_converter all = everything();
-	struct cache_server out = { .until = 1 };
 
 	ck_assert_int_eq(cache_converter_update(&none, &addr, 0, CACHE_REST, NOW, &all), -ENOENT);
 	ck_assert_uint_eq(cache_converter_get(&none, &addr, 0, CACHE_REST, NOW, &all), 0);
 	ck_assert_uint_eq(all.rest.until, 0);
-	ck_assert_int_eq(cache_server_put(&none, &addr, 0, CACHE_SERVER_MPTCP, NOW, LATER), -ENOENT);
-	ck_assert_int_eq(cache_server_get(&none, &addr, 0, NOW, &out), CACHE_SERVER_UNKNOWN);
-	ck_assert_int_eq(out.until, 0);
+	ck_assert_int_eq(cache_answer_put(&none, &addr, 0, CACHE_YES, NOW, LATER), -ENOENT);
+	ck_assert_int_eq(cache_answer_get(&none, &addr, 0, NOW), CACHE_UNKNOWN);
 	cache_close(&none);
 }
 END_TEST
@@ -157,7 +155,7 @@ START_TEST(the_key_is_address_and_port)
 	scoped.sa.sa_family = AF_UNIX;
 	ck_assert_uint_eq(cache_converter_get(&cache, &scoped, 0, CACHE_REST, NOW, &all), 0);
 	ck_assert_int_eq(cache_converter_update(&cache, &scoped, 0, CACHE_REST, NOW, &all), -EINVAL);
-	ck_assert_int_eq(cache_server_put(&cache, &scoped, 0, CACHE_SERVER_MPTCP, NOW, LATER), -EINVAL);
+	ck_assert_int_eq(cache_answer_put(&cache, &scoped, 0, CACHE_YES, NOW, LATER), -EINVAL);
 }
 END_TEST
 
@@ -211,20 +209,19 @@ START_TEST(network_namespaces_are_told_apart)
 	static const uint64_t networks[] = { 1, 2, UINT64_C(1) << 32, UINT64_MAX };
 	struct cache_converter all = everything();
 	union sockaddr_ip addr = server(1);
-	struct cache_server out;
 
 	for (size_t i = 0; i < ARRAY_SIZE(networks); i++) {
 		cache.network = networks[i];
 		ck_assert_uint_eq(known("192.0.2.1", NOW), 0);
-		ck_assert_int_eq(cache_server_get(&cache, &addr, 0, NOW, &out), CACHE_SERVER_UNKNOWN);
+		ck_assert_int_eq(cache_answer_get(&cache, &addr, 0, NOW), CACHE_UNKNOWN);
 		all.rest.until = LATER + (int64_t)i;
 		update("192.0.2.1", CACHE_REST | CACHE_PATH, &all); /* few, so that all stay wherever their buckets are */
-		ck_assert_int_eq(cache_server_put(&cache, &addr, 0, CACHE_SERVER_MPTCP, NOW, LATER), 0);
+		ck_assert_int_eq(cache_answer_put(&cache, &addr, 0, CACHE_YES, NOW, LATER), 0);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(networks); i++) {
 		cache.network = networks[i];
 		ck_assert_int_eq(get("192.0.2.1", PATH, CACHE_REST, NOW).rest.until, LATER + (int64_t)i);
-		ck_assert_int_eq(cache_server_get(&cache, &addr, 0, NOW, &out), CACHE_SERVER_MPTCP);
+		ck_assert_int_eq(cache_answer_get(&cache, &addr, 0, NOW), CACHE_YES);
 	}
 }
 END_TEST
@@ -232,13 +229,12 @@ END_TEST
 START_TEST(sources_are_told_apart)
 {
 	union sockaddr_ip addr = server(1);
-	struct cache_server out;
 
-	ck_assert_int_eq(cache_server_put(&cache, &addr, 1, CACHE_SERVER_MPTCP, NOW, LATER), 0);
-	ck_assert_int_eq(cache_server_get(&cache, &addr, 2, NOW, &out), CACHE_SERVER_UNKNOWN);
-	ck_assert_int_eq(cache_server_put(&cache, &addr, 2, CACHE_SERVER_PLAIN, NOW, LATER), 0);
-	ck_assert_int_eq(cache_server_get(&cache, &addr, 1, NOW, &out), CACHE_SERVER_MPTCP);
-	ck_assert_int_eq(cache_server_get(&cache, &addr, 2, NOW, &out), CACHE_SERVER_PLAIN);
+	ck_assert_int_eq(cache_answer_put(&cache, &addr, 1, CACHE_YES, NOW, LATER), 0);
+	ck_assert_int_eq(cache_answer_get(&cache, &addr, 2, NOW), CACHE_UNKNOWN);
+	ck_assert_int_eq(cache_answer_put(&cache, &addr, 2, CACHE_NO, NOW, LATER), 0);
+	ck_assert_int_eq(cache_answer_get(&cache, &addr, 1, NOW), CACHE_YES);
+	ck_assert_int_eq(cache_answer_get(&cache, &addr, 2, NOW), CACHE_NO);
 }
 END_TEST
 
@@ -288,9 +284,9 @@ START_TEST(values_out_of_range_are_refused)
 	}
 	ck_assert_int_eq(cache_converter_update(&cache, &addr, 0, CACHE_PATH << 1, NOW, &all), -EINVAL);
 	ck_assert_int_eq(cache_converter_update(&cache, &addr, 0, 0, NOW, &all), 0);
-	ck_assert_int_eq(cache_server_put(&cache, &addr, 0, CACHE_SERVER_VERDICT_COUNT, NOW, LATER),
+	ck_assert_int_eq(cache_answer_put(&cache, &addr, 0, CACHE_ANSWER_COUNT, NOW, LATER),
 			 -EINVAL);
-	ck_assert_int_eq(cache_server_put(&cache, &addr, 0, (enum cache_server_verdict)-1, NOW, LATER),
+	ck_assert_int_eq(cache_answer_put(&cache, &addr, 0, (enum cache_answer)-1, NOW, LATER),
 			 -EINVAL);
 }
 END_TEST
@@ -339,7 +335,6 @@ START_TEST(clocks)
 	static const int64_t senseless[] = { 0, -1, INT64_MIN, INT64_MAX, INT64_MAX / 2 };
 	struct cache_converter all = everything();
 	union sockaddr_ip addr = address("192.0.2.1");
-	struct cache_server out;
 	int64_t first = cache_now();
 
 	update("192.0.2.1", CACHE_INFO, &all);
@@ -349,10 +344,10 @@ START_TEST(clocks)
 		int64_t now = senseless[i];
 
 		ck_assert_uint_eq(known("192.0.2.1", now), 0);
-		ck_assert_int_eq(cache_server_get(&cache, &addr, 0, now, &out), CACHE_SERVER_UNKNOWN);
+		ck_assert_int_eq(cache_answer_get(&cache, &addr, 0, now), CACHE_UNKNOWN);
 		ck_assert_int_eq(cache_converter_update(&cache, &addr, 0, CACHE_REST, now, &all),
 				 -EINVAL);
-		ck_assert_int_eq(cache_server_put(&cache, &addr, 0, CACHE_SERVER_MPTCP, now, now),
+		ck_assert_int_eq(cache_answer_put(&cache, &addr, 0, CACHE_YES, now, now),
 				 -EINVAL);
 	}
 	ck_assert_int_gt(first, 0);
@@ -360,27 +355,24 @@ START_TEST(clocks)
 }
 END_TEST
 
-START_TEST(servers)
+START_TEST(answers)
 {
 	union sockaddr_ip v6 = address("[2001:db8::1]:443"), v4 = address("192.0.2.1:443");
 	union sockaddr_ip mapped = address("[::ffff:192.0.2.1]:443");
-	struct cache_server out;
 
-	ck_assert_int_eq(cache_server_get(&cache, &v6, 0, NOW, &out), CACHE_SERVER_UNKNOWN);
-	ck_assert_int_eq(cache_server_put(&cache, &v6, 0, CACHE_SERVER_MPTCP, NOW, LATER), 0);
-	ck_assert_int_eq(cache_server_put(&cache, &v4, 0, CACHE_SERVER_NO_BYPASS, NOW, INT64_MAX), 0);
-	ck_assert_int_eq(cache_server_get(&cache, &v6, 0, LATER - 1, &out), CACHE_SERVER_MPTCP);
-	ck_assert_int_eq(out.learned, NOW);
-	ck_assert_int_eq(out.until, LATER);
-	ck_assert_int_eq(cache_server_get(&cache, &mapped, 0, LATER, &out), CACHE_SERVER_NO_BYPASS);
-	ck_assert_int_eq(out.until, NOW + CACHE_LIFETIME_MAX);
-	ck_assert_int_eq(cache_server_get(&cache, &v6, 0, LATER, &out), CACHE_SERVER_UNKNOWN);
-	ck_assert_int_eq(out.learned, 0);
+	ck_assert_int_eq(cache_answer_get(&cache, &v6, 0, NOW), CACHE_UNKNOWN);
+	ck_assert_int_eq(cache_answer_put(&cache, &v6, 0, CACHE_YES, NOW, LATER), 0);
+	ck_assert_int_eq(cache_answer_put(&cache, &v4, 0, CACHE_NO, NOW, INT64_MAX), 0);
+	ck_assert_int_eq(cache_answer_get(&cache, &v6, 0, LATER - 1), CACHE_YES);
+	ck_assert_int_eq(cache_answer_get(&cache, &mapped, 0, LATER), CACHE_NO);
+	ck_assert_int_eq(cache_answer_get(&cache, &mapped, 0, NOW + CACHE_LIFETIME_MAX - 1), CACHE_NO);
+	ck_assert_int_eq(cache_answer_get(&cache, &mapped, 0, NOW + CACHE_LIFETIME_MAX), CACHE_UNKNOWN);
+	ck_assert_int_eq(cache_answer_get(&cache, &v6, 0, LATER), CACHE_UNKNOWN);
 	/* the last verdict counts, an earlier clock or not */
-	ck_assert_int_eq(cache_server_put(&cache, &v4, 0, CACHE_SERVER_MPTCP, NOW - 5, LATER), 0);
-	ck_assert_int_eq(cache_server_get(&cache, &v4, 0, NOW, &out), CACHE_SERVER_MPTCP);
-	ck_assert_int_eq(cache_server_put(&cache, &v4, 0, CACHE_SERVER_UNKNOWN, NOW, LATER), 0);
-	ck_assert_int_eq(cache_server_get(&cache, &v4, 0, NOW, &out), CACHE_SERVER_UNKNOWN);
+	ck_assert_int_eq(cache_answer_put(&cache, &v4, 0, CACHE_YES, NOW - 5, LATER), 0);
+	ck_assert_int_eq(cache_answer_get(&cache, &v4, 0, NOW), CACHE_YES);
+	ck_assert_int_eq(cache_answer_put(&cache, &v4, 0, CACHE_UNKNOWN, NOW, LATER), 0);
+	ck_assert_int_eq(cache_answer_get(&cache, &v4, 0, NOW), CACHE_UNKNOWN);
 	/* a converter at the same address is something else */
 	ck_assert_uint_eq(known("192.0.2.1:443", NOW), 0);
 }
@@ -390,26 +382,25 @@ END_TEST
 START_TEST(the_oldest_makes_room)
 {
 	enum { COUNT = 4000 };
-	const struct cache_table *table = cache_table_of(CACHE_KIND_SERVER);
+	const struct cache_table *table = cache_table_of(CACHE_KIND_ANSWER);
 	unsigned int kept = 0, younger[COUNT] = { 0 };
 	uint32_t bucket[COUNT];
-	struct cache_server out;
 
 	for (uint32_t i = 0; i < COUNT; i++) {
 		union sockaddr_ip addr = server(i);
 		struct cache_key key;
 
-		cache_key_set(&key, CACHE_KIND_SERVER, &addr, 0, 0);
+		cache_key_set(&key, CACHE_KIND_ANSWER, &addr, 0, 0);
 		bucket[i] = cache_bucket_offset(&key);
-		ck_assert_int_eq(cache_server_put(&cache, &addr, 0, CACHE_SERVER_MPTCP, NOW + i,
+		ck_assert_int_eq(cache_answer_put(&cache, &addr, 0, CACHE_YES, NOW + i,
 						  INT64_MAX), 0);
-		ck_assert_int_eq(cache_server_get(&cache, &addr, 0, NOW + i, &out), CACHE_SERVER_MPTCP);
+		ck_assert_int_eq(cache_answer_get(&cache, &addr, 0, NOW + i), CACHE_YES);
 		for (uint32_t older = 0; older < i; older++)
 			younger[older] += bucket[older] == bucket[i];
 	}
 	for (uint32_t i = 0; i < COUNT; i++) {
 		union sockaddr_ip addr = server(i);
-		bool found = cache_server_get(&cache, &addr, 0, NOW + COUNT, &out) == CACHE_SERVER_MPTCP;
+		bool found = cache_answer_get(&cache, &addr, 0, NOW + COUNT) == CACHE_YES;
 
 		ck_assert_int_eq(found, younger[i] < table->ways);
 		kept += found;
@@ -427,7 +418,7 @@ static void bucket_fill(union sockaddr_ip *out, size_t count)
 	for (uint32_t i = 0, found = 0; found < count; i++) {
 		union sockaddr_ip addr = server(i);
 
-		cache_key_set(&key, CACHE_KIND_SERVER, &addr, 0, 0);
+		cache_key_set(&key, CACHE_KIND_ANSWER, &addr, 0, 0);
 		if (found == 0)
 			offset = cache_bucket_offset(&key);
 		if (cache_bucket_offset(&key) == offset)
@@ -437,21 +428,20 @@ static void bucket_fill(union sockaddr_ip *out, size_t count)
 
 START_TEST(what_has_ended_makes_room_first)
 {
-	struct cache_server out;
 	union sockaddr_ip same[9]; /* one more than a bucket holds */
 
 	bucket_fill(same, ARRAY_SIZE(same));
 	for (size_t i = 0; i < 8; i++)
-		cache_server_put(&cache, &same[i], 0, CACHE_SERVER_MPTCP, NOW + (int64_t)i,
+		cache_answer_put(&cache, &same[i], 0, CACHE_YES, NOW + (int64_t)i,
 				 i == 5 ? NOW + 50 : LATER);
-	cache_server_put(&cache, &same[8], 0, CACHE_SERVER_MPTCP, NOW + 50, LATER);
+	cache_answer_put(&cache, &same[8], 0, CACHE_YES, NOW + 50, LATER);
 	for (size_t i = 0; i < 9; i++)
-		ck_assert_int_eq(cache_server_get(&cache, &same[i], 0, NOW + 50, &out),
-				 i == 5 ? CACHE_SERVER_UNKNOWN : CACHE_SERVER_MPTCP);
+		ck_assert_int_eq(cache_answer_get(&cache, &same[i], 0, NOW + 50),
+				 i == 5 ? CACHE_UNKNOWN : CACHE_YES);
 	/* the same again takes no other's place */
 	for (int again = 0; again < 20; again++)
-		cache_server_put(&cache, &same[8], 0, CACHE_SERVER_MPTCP, NOW + 60, LATER);
-	ck_assert_int_eq(cache_server_get(&cache, &same[0], 0, NOW + 60, &out), CACHE_SERVER_MPTCP);
+		cache_answer_put(&cache, &same[8], 0, CACHE_YES, NOW + 60, LATER);
+	ck_assert_int_eq(cache_answer_get(&cache, &same[0], 0, NOW + 60), CACHE_YES);
 }
 END_TEST
 
@@ -603,14 +593,14 @@ END_TEST
 START_TEST(the_youngest_of_two)
 {
 	union sockaddr_ip addr = server(1);
-	const struct cache_table *table = cache_table_of(CACHE_KIND_SERVER);
+	const struct cache_table *table = cache_table_of(CACHE_KIND_ANSWER);
 	struct cache_bucket bucket;
 	struct cache_record record = { .learned = 0 };
 	struct cache_key key;
 	uint32_t first;
 
-	ck_assert(cache_key_set(&key, CACHE_KIND_SERVER, &addr, 0, 0));
-	ck_assert_int_eq(cache_server_put(&cache, &addr, 0, CACHE_SERVER_MPTCP, NOW, LATER), 0);
+	ck_assert(cache_key_set(&key, CACHE_KIND_ANSWER, &addr, 0, 0));
+	ck_assert_int_eq(cache_answer_put(&cache, &addr, 0, CACHE_YES, NOW, LATER), 0);
 	ck_assert(cache_bucket_begin(&bucket, &cache));
 	ck_assert(cache_bucket_find(&bucket, &key, NOW, &record));
 	first = cache_bucket_offset(&key);
@@ -623,7 +613,7 @@ START_TEST(the_youngest_of_two)
 	ck_assert(cache_bucket_find(&bucket, &key, NOW, &record));
 	ck_assert_int_eq(record.learned, NOW);
 
-	ck_assert_int_eq(cache_server_put(&cache, &addr, 0, CACHE_SERVER_PLAIN, NOW + 1, LATER), 0);
+	ck_assert_int_eq(cache_answer_put(&cache, &addr, 0, CACHE_NO, NOW + 1, LATER), 0);
 	for (uint32_t way = 0, whole = 0; way < table->ways; way++) {
 		ck_assert_int_eq(cache_bucket_read(&bucket, first + way * table->record_size, &record, table->record_size), 0);
 		whole += cache_record_is_whole(&record, table);
@@ -642,8 +632,8 @@ START_TEST(a_file_that_has_shrunk)
 	struct cache_key key;
 	char path[PATH_MAX + sizeof(CACHE_FILE)];
 
-	ck_assert(cache_key_set(&key, CACHE_KIND_SERVER, &addr, 0, 0));
-	ck_assert_int_eq(cache_server_put(&cache, &addr, 0, CACHE_SERVER_MPTCP, NOW, LATER), 0);
+	ck_assert(cache_key_set(&key, CACHE_KIND_ANSWER, &addr, 0, 0));
+	ck_assert_int_eq(cache_answer_put(&cache, &addr, 0, CACHE_YES, NOW, LATER), 0);
 	ck_assert(cache_bucket_begin(&bucket, &cache));
 	ck_assert(cache_bucket_find(&bucket, &key, NOW, &record));
 	snprintf(path, sizeof(path), "%s/" CACHE_FILE, directory);
@@ -677,7 +667,7 @@ int main(int argc, char **argv)
 	tcase_add_test(tcase, each_fact_has_its_end);
 	tcase_add_test(tcase, nothing_outlives_a_day);
 	tcase_add_test(tcase, clocks);
-	tcase_add_test(tcase, servers);
+	tcase_add_test(tcase, answers);
 	tcase_add_test(tcase, the_oldest_makes_room);
 	tcase_add_test(tcase, what_has_ended_makes_room_first);
 	tcase_add_test(tcase, a_child_and_its_parent);

@@ -68,15 +68,14 @@ static int put(const struct cache *cache, uint16_t port)
 {
 	union sockaddr_ip addr = address(port);
 
-	return cache_server_put(cache, &addr, 0, CACHE_SERVER_MPTCP, NOW, LATER);
+	return cache_answer_put(cache, &addr, 0, CACHE_YES, NOW, LATER);
 }
 
 static bool has(const struct cache *cache, uint16_t port)
 {
 	union sockaddr_ip addr = address(port);
-	struct cache_server out;
 
-	return cache_server_get(cache, &addr, 0, NOW, &out) == CACHE_SERVER_MPTCP;
+	return cache_answer_get(cache, &addr, 0, NOW) == CACHE_YES;
 }
 
 static struct cache opened(void)
@@ -423,7 +422,7 @@ static bool is_known(const struct cache *cache, enum cache_kind kind)
 	union sockaddr_ip addr = address(1);
 	struct cache_converter out;
 
-	return kind == CACHE_KIND_SERVER ?
+	return kind == CACHE_KIND_ANSWER ?
 		       has(cache, 1) :
 		       cache_converter_get(cache, &addr, 0, facts[kind], NOW, &out) != 0;
 }
