@@ -10,7 +10,6 @@
 
 #include "client/converters.h"
 
-#include "client/converters.h"
 #include "common/clock.h"
 #include "common/tcp.h"
 
@@ -19,7 +18,7 @@
 
 #define PROOF_SECONDS 3600        /* until a request asks it again for the supported extensions */
 
-/* The facts from private-use TLVs that the cache keeps: converters_withholds_ms(), converters_corrects_windows(). */
+/* A converter's answer to Info, as the cache keeps it: for how many ms it withholds SYNs at most (0: it doesn't), and: */
 #define INFO_WITHHELD_MS 0xffffu
 #define INFO_CORRECTS 0x10000u
 #define INFO_SILENT 0x20000u
@@ -42,13 +41,9 @@
 static struct facts {
 	_Atomic int64_t rest_until;
 	_Atomic int64_t proven_until;
-	_Atomic uint32_t withheld_ms; /* for how long it withholds SYNs until the server has answered; 0: it doesn't */
-	_Atomic bool no_mptcp;
-	_Atomic bool corrects_windows;
 	_Atomic int64_t silent_until; /* it takes silent requests; 0: it never said so, or we forgot it */
-	_Atomic bool blind;           /* and blind ones */
-	_Atomic bool repeats;         /* and recognizes repeated ones */
-	_Atomic bool hold_times;      /* it understands Hold Time TLVs */
+	_Atomic uint32_t info;        /* INFO_… */
+	_Atomic bool no_mptcp;
 } learned[CONVERTERS_MAX];
 
 static void later(_Atomic int64_t *until, int64_t seconds)
@@ -96,37 +91,35 @@ void converters_doubt(int index)
 	converters_note(index, CACHE_INFO, &nothing);
 }
 
-/* Notes the offer to take silent requests. @flags: as in the cache. A converter that withholds no SYNs can't take them. */
-static void silence_set(struct facts *facts, uint32_t flags, int64_t until)
+/* Keeps an answer to Info that is good until @until. A converter that withholds no SYNs can't take silent requests. */
+static void info_keep(struct facts *facts, uint32_t info, int64_t until)
 {
-	const bool silent = (flags & INFO_SILENT) && (flags & INFO_WITHHELD_MS);
+	const bool silent = (info & INFO_SILENT) && (info & INFO_WITHHELD_MS);
 
-	if (flags & INFO_DOUBTED)
-		until = SILENCE_DOUBTED;
-	atomic_store(&facts->blind, (flags & INFO_BLIND) != 0);
-	atomic_store(&facts->repeats, (flags & INFO_REPEATS) != 0);
-	atomic_store(&facts->silent_until, silent ? until : 0);
+	atomic_store(&facts->info, info);
+	atomic_store(&facts->silent_until, !silent ? 0 : info & INFO_DOUBTED ? SILENCE_DOUBTED : until);
+}
+
+static uint32_t info_of(const struct handshake_step *told)
+{
+	uint32_t info = told->withheld_ms & INFO_WITHHELD_MS;
+
+	info |= told->corrects_windows ? INFO_CORRECTS : 0;
+	info |= told->takes_hold_times ? INFO_HOLD_TIMES : 0;
+	if (told->takes_silent)
+		info |= INFO_SILENT | (told->takes_blind ? INFO_BLIND : 0) | (told->takes_repeats ? INFO_REPEATS : 0);
+	return info;
 }
 
 void converters_answered(int index, const struct handshake_step *told)
 {
-	struct cache_converter note = { .info.until = cache_in(CORRECTS_SECONDS) };
+	struct cache_converter note = { .info.until = cache_in(CORRECTS_SECONDS), .info.flags = info_of(told) };
 	const struct convert_span *supported = &told->supported;
 
 	converters_proved(index);
 	if (!told->has_supported)
 		return;
-	note.info.flags = told->withheld_ms & INFO_WITHHELD_MS;
-	atomic_store(&learned[index].withheld_ms, note.info.flags);
-	atomic_store(&learned[index].corrects_windows, told->corrects_windows);
-	if (told->corrects_windows)
-		note.info.flags |= INFO_CORRECTS;
-	if (told->takes_silent)
-		note.info.flags |= INFO_SILENT | (told->takes_blind ? INFO_BLIND : 0) | (told->takes_repeats ? INFO_REPEATS : 0);
-	if (told->takes_hold_times)
-		note.info.flags |= INFO_HOLD_TIMES;
-	atomic_store(&learned[index].hold_times, told->takes_hold_times);
-	silence_set(&learned[index], note.info.flags, clock_seconds() + SILENCE_SECONDS);
+	info_keep(&learned[index], note.info.flags, clock_seconds() + SILENCE_SECONDS);
 	for (size_t i = 0; i < supported->len && note.info.count < CACHE_KINDS_MAX; i++)
 		if (supported->data[i])
 			note.info.kinds[note.info.count++] = supported->data[i];
@@ -135,46 +128,45 @@ void converters_answered(int index, const struct handshake_step *told)
 	converters_note(index, CACHE_INFO | CACHE_SILENCE, &note); /* this forgets an earlier silence */
 }
 
+static bool info_has(int index, uint32_t flag)
+{
+	return atomic_load(&learned[index].info) & flag;
+}
+
 unsigned int converters_withholds_ms(const struct settings *settings, int index)
 {
 	if (settings->withheld_ms != SETTINGS_WITHHELD_LEARNED)
 		return (unsigned int)settings->withheld_ms;
-	return atomic_load(&learned[index].withheld_ms);
+	return atomic_load(&learned[index].info) & INFO_WITHHELD_MS;
 }
 
-/* Clears flags @out and sets flags @in in the cached answer to Info. */
+/* Clears flags @out and sets flags @in in the answer to Info, here and in the cache. */
 static void info_change(int index, uint32_t out, uint32_t in)
 {
 	struct cache_converter found;
 
+	atomic_fetch_and(&learned[index].info, ~out);
 	if (!(converters_noted(index, CACHE_INFO, &found) & CACHE_INFO))
 		return;
 	found.info.flags = (found.info.flags & ~out) | in;
 	converters_note(index, CACHE_INFO, &found);
 }
 
-static void info_clear(int index, uint32_t flags)
-{
-	info_change(index, flags, 0);
-}
-
 void converters_withholds_nothing(int index)
 {
-	atomic_store(&learned[index].withheld_ms, 0);
 	atomic_store(&learned[index].silent_until, 0);
-	info_clear(index, INFO_WITHHELD_MS | INFO_SILENCE | INFO_HOLD_TIMES);
+	info_change(index, INFO_WITHHELD_MS | INFO_SILENCE | INFO_HOLD_TIMES, 0);
 }
 
 enum converters_silence converters_silence(const struct settings *settings, int index)
 {
-	const struct facts *facts = &learned[index];
-	const int64_t until = atomic_load(&facts->silent_until);
+	const int64_t until = atomic_load(&learned[index].silent_until);
 
 	if (!settings->silence || !until || !converters_withholds_ms(settings, index))
 		return CONVERTERS_ANSWERS;
 	if (until <= clock_seconds())
 		return CONVERTERS_OUTDATED;
-	return atomic_load(&facts->blind) ? CONVERTERS_BLIND : CONVERTERS_SILENT;
+	return info_has(index, INFO_BLIND) ? CONVERTERS_BLIND : CONVERTERS_SILENT;
 }
 
 bool converters_silence_ends_soon(int index)
@@ -186,24 +178,23 @@ bool converters_silence_ends_soon(int index)
 
 bool converters_takes_repeats(int index)
 {
-	return atomic_load(&learned[index].repeats);
+	return info_has(index, INFO_REPEATS);
 }
 
 bool converters_takes_hold_times(int index)
 {
-	return atomic_load(&learned[index].hold_times);
+	return info_has(index, INFO_HOLD_TIMES);
 }
 
 void converters_forget_hold_times(int index)
 {
-	atomic_store(&learned[index].hold_times, false);
-	info_clear(index, INFO_HOLD_TIMES);
+	info_change(index, INFO_HOLD_TIMES, 0);
 }
 
 void converters_forget_silence(int index)
 {
 	atomic_store(&learned[index].silent_until, 0);
-	info_clear(index, INFO_SILENCE);
+	info_change(index, INFO_SILENCE, 0);
 }
 
 void converters_doubt_silence(int index)
@@ -216,7 +207,7 @@ void converters_doubt_silence(int index)
 
 bool converters_corrects_windows(const struct settings *settings, int index)
 {
-	return settings->withheld_ms > 0 || atomic_load(&learned[index].corrects_windows);
+	return settings->withheld_ms > 0 || info_has(index, INFO_CORRECTS);
 }
 
 /* --- Multipath TCP --- */
@@ -240,28 +231,26 @@ void converters_facts_forget(void)
 
 		atomic_store(&facts->rest_until, 0);
 		atomic_store(&facts->proven_until, 0);
-		atomic_store(&facts->withheld_ms, 0);
-		atomic_store(&facts->no_mptcp, false);
-		atomic_store(&facts->corrects_windows, false);
 		atomic_store(&facts->silent_until, 0);
-		atomic_store(&facts->hold_times, false);
+		atomic_store(&facts->info, 0);
+		atomic_store(&facts->no_mptcp, false);
 	}
 }
 
 /* @now, @boot: clock_seconds() and cache_now() */
 static void renew_info(struct facts *facts, const struct cache_converter *found, int64_t now, int64_t boot)
 {
-	int64_t proven = found->info.learned + PROOF_SECONDS * INT64_C(1000) - boot;
+	const int64_t age = boot - found->info.learned;
 
-	atomic_store(&facts->corrects_windows, (found->info.flags & INFO_CORRECTS) != 0);
-	if (proven <= 0)
+	if (age >= PROOF_SECONDS * INT64_C(1000)) {
+		atomic_fetch_and(&facts->info, ~INFO_CORRECTS);
+		atomic_fetch_or(&facts->info, found->info.flags & INFO_CORRECTS);
 		return;
-	later(&facts->proven_until, now + proven / 1000);
+	}
+	later(&facts->proven_until, now + (PROOF_SECONDS * INT64_C(1000) - age) / 1000);
 	if (!memchr(found->info.kinds, TCP_KIND_MPTCP, found->info.count))
 		atomic_store(&facts->no_mptcp, true);
-	atomic_store(&facts->withheld_ms, found->info.flags & INFO_WITHHELD_MS);
-	atomic_store(&facts->hold_times, (found->info.flags & INFO_HOLD_TIMES) != 0);
-	silence_set(facts, found->info.flags, now + (found->info.learned + SILENCE_SECONDS * INT64_C(1000) - boot) / 1000);
+	info_keep(facts, found->info.flags, now + (SILENCE_SECONDS * INT64_C(1000) - age) / 1000);
 }
 
 void converters_renew_facts(int index, const struct cache_converter *found, int64_t now)
