@@ -392,7 +392,7 @@ static int call_fcntl(int fd, int command, ...)
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
-#define FAKE_MISSING(ret, name, params)                                                            \
+#define FAKE_MISSING(ret, name, params, ...)                                                            \
 	__attribute__((unused)) static ret missing_##name params                                   \
 	{                                                                                          \
 		fake_die(#name "() isn't modelled");                                               \
@@ -403,7 +403,7 @@ NEXT_FUNCTIONS(FAKE_MISSING)
 /* First all that isn't modelled, then what is. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverride-init"
-#define FAKE_ENTRY(ret, name, params) .name = missing_##name,
+#define FAKE_ENTRY(ret, name, params, ...) .name = missing_##name,
 struct next_functions next = {
 	NEXT_FUNCTIONS(FAKE_ENTRY)
 	FAKE_TABLE_SOCKET, FAKE_TABLE_EPOLL,

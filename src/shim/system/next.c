@@ -28,47 +28,13 @@
 
 #define KERNEL_SIGSET_BYTES (_NSIG / 8)
 
-/*
- * The system calls behind the names: those with the same name and arguments. Newer architectures lack dup2, poll, select and epoll_wait, so
- * we build these from the system calls that all architectures have.
- */
+/* Newer architectures lack dup2, poll, select and epoll_wait, so we build these from the system calls that all architectures have. */
 #define RAW(type, name, params, ...)                                                               \
 	static type raw_##name params                                                              \
 	{                                                                                          \
 		return (type)RAWCALL(SYS_##name, __VA_ARGS__);                                     \
 	}
-
-RAW(int, socket, (int domain, int type, int protocol), domain, type, protocol)
-RAW(int, connect, (int fd, const struct sockaddr *addr, socklen_t len), fd, addr, len)
-RAW(int, bind, (int fd, const struct sockaddr *addr, socklen_t len), fd, addr, len)
-RAW(int, listen, (int fd, int backlog), fd, backlog)
-RAW(int, getsockname, (int fd, struct sockaddr *addr, socklen_t *len), fd, addr, len)
-RAW(int, getpeername, (int fd, struct sockaddr *addr, socklen_t *len), fd, addr, len)
-RAW(int, getsockopt, (int fd, int level, int name, void *value, socklen_t *len), fd, level, name, value, len)
-RAW(int, setsockopt, (int fd, int level, int name, const void *value, socklen_t len), fd, level, name, value, len)
-RAW(int, shutdown, (int fd, int how), fd, how)
-RAW(int, close, (int fd), fd)
-RAW(int, dup, (int fd), fd)
-RAW(int, dup3, (int fd, int to, int flags), fd, to, flags)
-RAW(ssize_t, read, (int fd, void *buf, size_t count), fd, buf, count)
-RAW(ssize_t, readv, (int fd, const struct iovec *iov, int count), fd, iov, count)
-RAW(ssize_t, recvfrom, (int fd, void *buf, size_t len, int flags, struct sockaddr *addr, socklen_t *addrlen),
-    fd, buf, len, flags, addr, addrlen)
-RAW(ssize_t, recvmsg, (int fd, struct msghdr *msg, int flags), fd, msg, flags)
-RAW(ssize_t, write, (int fd, const void *buf, size_t count), fd, buf, count)
-RAW(ssize_t, writev, (int fd, const struct iovec *iov, int count), fd, iov, count)
-RAW(ssize_t, sendto, (int fd, const void *buf, size_t len, int flags, const struct sockaddr *addr, socklen_t addrlen),
-    fd, buf, len, flags, addr, addrlen)
-RAW(ssize_t, sendmsg, (int fd, const struct msghdr *msg, int flags), fd, msg, flags)
-RAW(int, sendmmsg, (int fd, struct mmsghdr *msgs, unsigned int count, int flags), fd, msgs, count, flags)
-RAW(ssize_t, sendfile, (int out, int in, native_off_t *offset, size_t count), out, in, offset, count)
-RAW(ssize_t, splice, (int in, off64_t *in_offset, int out, off64_t *out_offset, size_t len, unsigned int flags),
-    in, in_offset, out, out_offset, len, flags)
-RAW(int, epoll_ctl, (int epfd, int op, int fd, struct epoll_event *event), epfd, op, fd, event)
-RAW(int, epoll_pwait, (int epfd, struct epoll_event *events, int max, int timeout_ms, const sigset_t *mask),
-    epfd, events, max, timeout_ms, mask, KERNEL_SIGSET_BYTES)
-RAW(int, execve, (const char *path, char *const argv[], char *const envp[]), path, argv, envp)
-RAW(int, execveat, (int dirfd, const char *path, char *const argv[], char *const envp[], int flags), dirfd, path, argv, envp, flags)
+NEXT_SYSCALLS(RAW)
 
 static int raw_close_range(unsigned int first, unsigned int last, int flags)
 {
@@ -234,10 +200,6 @@ static void raw__exit(int status)
 	RAWCALL(SYS_exit_group, status);
 }
 
-/*
- * These functions make more than one system call, so a call before next_bind() looks up the C library's function. dlsym() may allocate
- * here: no allocator starts a program or makes a stream of a socket.
- */
 #define RAW_LATE(ret, name, params, args, otherwise)                                               \
 	static ret raw_##name params                                                               \
 	{                                                                                          \
@@ -249,26 +211,7 @@ static void raw__exit(int status)
 		memcpy(&function, &found, sizeof(found));                                          \
 		return function args;                                                              \
 	}
-
-RAW_LATE(int, execvpe, (const char *file, char *const argv[], char *const envp[]), (file, argv, envp),
-	 raw_execve(file, argv, envp))
-RAW_LATE(int, posix_spawn, (pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
-			    const posix_spawnattr_t *attributes, char *const argv[],
-			    char *const envp[]),
-	 (pid, path, actions, attributes, argv, envp), ENOSYS)
-RAW_LATE(int, posix_spawnp, (pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
-			     const posix_spawnattr_t *attributes, char *const argv[],
-			     char *const envp[]),
-	 (pid, file, actions, attributes, argv, envp), ENOSYS)
-RAW_LATE(int, posix_spawn_file_actions_adddup2,
-	 (posix_spawn_file_actions_t *actions, int fd, int to), (actions, fd, to), ENOSYS)
-RAW_LATE(int, system, (const char *command), (command), (errno = ENOSYS, -1))
-RAW_LATE(FILE *, popen, (const char *command, const char *mode), (command, mode), (errno = ENOSYS, NULL))
-RAW_LATE(FILE *, fdopen, (int fd, const char *mode), (fd, mode), (errno = ENOSYS, NULL))
-RAW_LATE(int, vdprintf, (int fd, const char *format, va_list args), (fd, format, args),
-	 (errno = ENOSYS, -1))
-RAW_LATE(int, __vdprintf_chk, (int fd, int flag, const char *format, va_list args),
-	 (fd, flag, format, args), next.vdprintf(fd, format, args))
+NEXT_LATE(RAW_LATE)
 
 static long raw_syscall(long number, ...)
 {
@@ -282,7 +225,7 @@ static long raw_syscall(long number, ...)
 	return RAWCALL(number, args[0], args[1], args[2], args[3], args[4], args[5]);
 }
 
-#define NEXT_RAW(ret, name, params) .name = raw_##name,
+#define NEXT_RAW(ret, name, params, ...) .name = raw_##name,
 struct next_functions next = { NEXT_FUNCTIONS(NEXT_RAW) };
 #undef NEXT_RAW
 
@@ -335,7 +278,7 @@ void next_bind(void)
 	void *found;
 
 /* dlsym() returns a pointer to an object, which ISO C doesn't convert to a function's: copy its bytes. */
-#define NEXT_BIND(ret, name, params)                                                               \
+#define NEXT_BIND(ret, name, params, ...)                                                             \
 	found = dlsym(RTLD_NEXT, #name);                                                           \
 	if (found)                                                                                 \
 		memcpy(&next.name, &found, sizeof(found));

@@ -33,85 +33,86 @@ typedef __off_t native_off_t;
 typedef off_t native_off_t;
 #endif
 
-/* X(return type, name, parameters) */
-#define NEXT_FUNCTIONS(X)                                                                          \
-	X(int, socket, (int domain, int type, int protocol))                                       \
-	X(int, connect, (int fd, const struct sockaddr *addr, socklen_t len))                      \
-	X(int, bind, (int fd, const struct sockaddr *addr, socklen_t len))                         \
-	X(int, listen, (int fd, int backlog))                                                      \
-	X(int, getpeername, (int fd, struct sockaddr *addr, socklen_t *len))                       \
-	X(int, getsockname, (int fd, struct sockaddr *addr, socklen_t *len))                       \
-	X(int, getsockopt, (int fd, int level, int name, void *value, socklen_t *len))             \
-	X(int, setsockopt, (int fd, int level, int name, const void *value, socklen_t len))        \
-	X(int, shutdown, (int fd, int how))                                                        \
-	X(int, close, (int fd))                                                                    \
-	X(long, syscall, (long number, ...))                                                       \
-	X(int, close_range, (unsigned int first, unsigned int last, int flags))                    \
-	X(void, closefrom, (int first))                                                            \
-	X(int, dup, (int fd))                                                                      \
-	X(int, dup2, (int fd, int to))                                                             \
-	X(int, dup3, (int fd, int to, int flags))                                                  \
-	X(int, fcntl, (int fd, int command, ...))                                                  \
-	X(int, ioctl, (int fd, unsigned long request, ...))                                        \
-	X(ssize_t, read, (int fd, void *buf, size_t count))                                        \
-	X(ssize_t, readv, (int fd, const struct iovec *iov, int count))                            \
-	X(ssize_t, preadv64v2, (int fd, const struct iovec *iov, int count, off64_t offset,        \
-				int flags))                                                        \
-	X(ssize_t, recv, (int fd, void *buf, size_t len, int flags))                               \
-	X(ssize_t, recvfrom, (int fd, void *buf, size_t len, int flags, struct sockaddr *addr,     \
-			      socklen_t *addrlen))                                                 \
-	X(ssize_t, recvmsg, (int fd, struct msghdr *msg, int flags))                               \
-	X(int, recvmmsg, (int fd, struct mmsghdr *msgs, unsigned int count, int flags,             \
-			  struct timespec *timeout))                                               \
-	X(ssize_t, write, (int fd, const void *buf, size_t count))                                 \
-	X(ssize_t, writev, (int fd, const struct iovec *iov, int count))                           \
-	X(ssize_t, pwritev64v2, (int fd, const struct iovec *iov, int count, off64_t offset,       \
-				 int flags))                                                       \
-	X(ssize_t, send, (int fd, const void *buf, size_t len, int flags))                         \
-	X(ssize_t, sendto, (int fd, const void *buf, size_t len, int flags,                        \
-			    const struct sockaddr *addr, socklen_t addrlen))                       \
-	X(ssize_t, sendmsg, (int fd, const struct msghdr *msg, int flags))                         \
-	X(int, sendmmsg, (int fd, struct mmsghdr *msgs, unsigned int count, int flags))            \
-	X(ssize_t, sendfile, (int out, int in, native_off_t *offset, size_t count))                \
-	X(ssize_t, sendfile64, (int out, int in, off64_t *offset, size_t count))                   \
-	X(ssize_t, splice, (int in, off64_t *in_offset, int out, off64_t *out_offset, size_t len,  \
-			    unsigned int flags))                                                   \
-	X(int, poll, (struct pollfd *fds, nfds_t count, int timeout_ms))                           \
-	X(int, ppoll, (struct pollfd *fds, nfds_t count, const struct timespec *timeout,           \
-		       const sigset_t *mask))                                                      \
-	X(int, select, (int nfds, fd_set *in, fd_set *out, fd_set *except,                         \
-			struct timeval *timeout))                                                  \
-	X(int, pselect, (int nfds, fd_set *in, fd_set *out, fd_set *except,                        \
-			 const struct timespec *timeout, const sigset_t *mask))                    \
-	X(int, epoll_ctl, (int epfd, int op, int fd, struct epoll_event *event))                   \
-	X(int, epoll_wait, (int epfd, struct epoll_event *events, int max, int timeout_ms))        \
-	X(int, epoll_pwait, (int epfd, struct epoll_event *events, int max, int timeout_ms,        \
-			     const sigset_t *mask))                                                \
-	X(FILE *, fdopen, (int fd, const char *mode))                                              \
-	X(int, vdprintf, (int fd, const char *format, va_list args))                               \
-	X(int, __vdprintf_chk, (int fd, int flag, const char *format, va_list args))               \
-	X(void, _exit, (int status))                                                               \
-	X(int, execve, (const char *path, char *const argv[], char *const envp[]))                 \
-	X(int, execvpe, (const char *file, char *const argv[], char *const envp[]))                \
-	X(int, fexecve, (int fd, char *const argv[], char *const envp[]))                          \
-	X(int, execveat, (int dirfd, const char *path, char *const argv[], char *const envp[],     \
-			  int flags))                                                              \
-	X(int, posix_spawn, (pid_t *pid, const char *path,                                         \
-			     const posix_spawn_file_actions_t *actions,                            \
-			     const posix_spawnattr_t *attributes, char *const argv[],              \
-			     char *const envp[]))                                                  \
-	X(int, posix_spawnp, (pid_t *pid, const char *file,                                        \
-			      const posix_spawn_file_actions_t *actions,                           \
-			      const posix_spawnattr_t *attributes, char *const argv[],             \
-			      char *const envp[]))                                                 \
-	X(int, posix_spawn_file_actions_adddup2, (posix_spawn_file_actions_t *actions, int fd,     \
-						  int to))                                         \
-	X(int, system, (const char *command))                                                      \
-	X(FILE *, popen, (const char *command, const char *mode))                                  \
-	X(int, epoll_pwait2, (int epfd, struct epoll_event *events, int max,                       \
-			      const struct timespec *timeout, const sigset_t *mask))
+/* The system calls with the same name and arguments: X(return type, name, parameters, arguments) */
+#define NEXT_SYSCALLS(X)													\
+	X(int, socket, (int domain, int type, int protocol), domain, type, protocol)						\
+	X(int, connect, (int fd, const struct sockaddr *addr, socklen_t len), fd, addr, len)					\
+	X(int, bind, (int fd, const struct sockaddr *addr, socklen_t len), fd, addr, len)					\
+	X(int, listen, (int fd, int backlog), fd, backlog)									\
+	X(int, getpeername, (int fd, struct sockaddr *addr, socklen_t *len), fd, addr, len)					\
+	X(int, getsockname, (int fd, struct sockaddr *addr, socklen_t *len), fd, addr, len)					\
+	X(int, getsockopt, (int fd, int level, int name, void *value, socklen_t *len), fd, level, name, value, len)		\
+	X(int, setsockopt, (int fd, int level, int name, const void *value, socklen_t len), fd, level, name, value, len)	\
+	X(int, shutdown, (int fd, int how), fd, how)										\
+	X(int, close, (int fd), fd)												\
+	X(int, dup, (int fd), fd)												\
+	X(int, dup3, (int fd, int to, int flags), fd, to, flags)								\
+	X(ssize_t, read, (int fd, void *buf, size_t count), fd, buf, count)							\
+	X(ssize_t, readv, (int fd, const struct iovec *iov, int count), fd, iov, count)						\
+	X(ssize_t, recvfrom, (int fd, void *buf, size_t len, int flags, struct sockaddr *addr, socklen_t *addrlen),		\
+	  fd, buf, len, flags, addr, addrlen)											\
+	X(ssize_t, recvmsg, (int fd, struct msghdr *msg, int flags), fd, msg, flags)						\
+	X(ssize_t, write, (int fd, const void *buf, size_t count), fd, buf, count)						\
+	X(ssize_t, writev, (int fd, const struct iovec *iov, int count), fd, iov, count)					\
+	X(ssize_t, sendto, (int fd, const void *buf, size_t len, int flags, const struct sockaddr *addr, socklen_t addrlen),	\
+	  fd, buf, len, flags, addr, addrlen)											\
+	X(ssize_t, sendmsg, (int fd, const struct msghdr *msg, int flags), fd, msg, flags)					\
+	X(int, sendmmsg, (int fd, struct mmsghdr *msgs, unsigned int count, int flags), fd, msgs, count, flags)			\
+	X(ssize_t, sendfile, (int out, int in, native_off_t *offset, size_t count), out, in, offset, count)			\
+	X(ssize_t, splice, (int in, off64_t *in_offset, int out, off64_t *out_offset, size_t len, unsigned int flags),		\
+	  in, in_offset, out, out_offset, len, flags)										\
+	X(int, epoll_ctl, (int epfd, int op, int fd, struct epoll_event *event), epfd, op, fd, event)				\
+	X(int, epoll_pwait, (int epfd, struct epoll_event *events, int max, int timeout_ms, const sigset_t *mask),		\
+	  epfd, events, max, timeout_ms, mask, KERNEL_SIGSET_BYTES)								\
+	X(int, execve, (const char *path, char *const argv[], char *const envp[]), path, argv, envp)				\
+	X(int, execveat, (int dirfd, const char *path, char *const argv[], char *const envp[], int flags), dirfd, path, argv, envp, flags)
 
-#define NEXT_FIELD(ret, name, params) ret(*name) params;
+/*
+ * Those that make more than one system call: X(return type, name, parameters, (arguments), result without the C library's function). A call
+ * before next_bind() looks that up. dlsym() may allocate here: no allocator starts a program or makes a stream of a socket.
+ */
+#define NEXT_LATE(X)														\
+	X(int, execvpe, (const char *file, char *const argv[], char *const envp[]), (file, argv, envp), raw_execve(file, argv, envp))	\
+	X(int, posix_spawn, (pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,					\
+			     const posix_spawnattr_t *attributes, char *const argv[], char *const envp[]),				\
+	  (pid, path, actions, attributes, argv, envp), ENOSYS)										\
+	X(int, posix_spawnp, (pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,					\
+			      const posix_spawnattr_t *attributes, char *const argv[], char *const envp[]),				\
+	  (pid, file, actions, attributes, argv, envp), ENOSYS)										\
+	X(int, posix_spawn_file_actions_adddup2, (posix_spawn_file_actions_t *actions, int fd, int to), (actions, fd, to), ENOSYS)	\
+	X(int, system, (const char *command), (command), (errno = ENOSYS, -1))							\
+	X(FILE *, popen, (const char *command, const char *mode), (command, mode), (errno = ENOSYS, NULL))			\
+	X(FILE *, fdopen, (int fd, const char *mode), (fd, mode), (errno = ENOSYS, NULL))					\
+	X(int, vdprintf, (int fd, const char *format, va_list args), (fd, format, args), (errno = ENOSYS, -1))			\
+	X(int, __vdprintf_chk, (int fd, int flag, const char *format, va_list args),							\
+	  (fd, flag, format, args), next.vdprintf(fd, format, args))
+
+/* The others: X(return type, name, parameters) */
+#define NEXT_OTHERS(X)														\
+	X(long, syscall, (long number, ...))											\
+	X(int, close_range, (unsigned int first, unsigned int last, int flags))							\
+	X(void, closefrom, (int first))												\
+	X(int, dup2, (int fd, int to))												\
+	X(int, fcntl, (int fd, int command, ...))										\
+	X(int, ioctl, (int fd, unsigned long request, ...))									\
+	X(ssize_t, preadv64v2, (int fd, const struct iovec *iov, int count, off64_t offset, int flags))				\
+	X(ssize_t, recv, (int fd, void *buf, size_t len, int flags))								\
+	X(int, recvmmsg, (int fd, struct mmsghdr *msgs, unsigned int count, int flags, struct timespec *timeout))		\
+	X(ssize_t, pwritev64v2, (int fd, const struct iovec *iov, int count, off64_t offset, int flags))			\
+	X(ssize_t, send, (int fd, const void *buf, size_t len, int flags))							\
+	X(ssize_t, sendfile64, (int out, int in, off64_t *offset, size_t count))						\
+	X(int, poll, (struct pollfd *fds, nfds_t count, int timeout_ms))							\
+	X(int, ppoll, (struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask))			\
+	X(int, select, (int nfds, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout))				\
+	X(int, pselect, (int nfds, fd_set *in, fd_set *out, fd_set *except, const struct timespec *timeout, const sigset_t *mask))	\
+	X(int, epoll_wait, (int epfd, struct epoll_event *events, int max, int timeout_ms))					\
+	X(int, epoll_pwait2, (int epfd, struct epoll_event *events, int max, const struct timespec *timeout, const sigset_t *mask))	\
+	X(void, _exit, (int status))												\
+	X(int, fexecve, (int fd, char *const argv[], char *const envp[]))
+
+#define NEXT_FUNCTIONS(X) NEXT_SYSCALLS(X) NEXT_LATE(X) NEXT_OTHERS(X)
+
+#define NEXT_FIELD(ret, name, params, ...) ret(*name) params;
 struct next_functions {
 	NEXT_FUNCTIONS(NEXT_FIELD)
 };
