@@ -198,17 +198,11 @@ void conversion_send_held(struct conn *conn, int fd)
 		conn_mark_unseen(conn, true);
 }
 
-static bool send_held_visit(struct conn *conn, void *arg)
-{
-	if (conn_phase(conn) == CONN_HELD && conn_of(conn->fd) == conn &&
-	    watch_may_be_in(conn, *(const int *)arg))
-		conversion_send_held(conn, conn->fd);
-	return true;
-}
-
 void conversion_send_all_held(int epfd)
 {
-	conn_each_pending(send_held_visit, &epfd);
+	EACH_CONN (conn, PHASE(HELD))
+		if (conn_of(conn->fd) == conn && watch_may_be_in(conn, epfd))
+			conversion_send_held(conn, conn->fd);
 }
 
 void conversion_let_go(struct conn *conn, int fd)
@@ -221,21 +215,15 @@ void conversion_let_go(struct conn *conn, int fd)
 	conn_release(conn, CONN_DIRECT, &claim);
 }
 
-static bool expire_visit(struct conn *conn, void *arg)
-{
-	(void)arg;
-	if (conn_is_pending(conn) && conn_is_overdue(conn) && conn_of(conn->fd) == conn)
-		conversion_progress(conn, conn->fd);
-	return true;
-}
-
 void conversion_expire(void)
 {
 	int64_t first = conn_first_deadline();
 
 	if (!first || clock_ns() < first)
 		return;
-	conn_each_pending(expire_visit, NULL);
+	EACH_CONN (conn, PHASES_PENDING)
+		if (conn_is_overdue(conn) && conn_of(conn->fd) == conn)
+			conversion_progress(conn, conn->fd);
 	conn_renew_deadlines();
 }
 
@@ -395,22 +383,16 @@ void conversion_conclude_now(struct conn *conn, int fd)
 	quiet_end(&quiet);
 }
 
-static bool conclude_visit(struct conn *conn, void *arg)
-{
-	bool (*const *concerns)(const struct conn *conn) = arg;
-	struct conn_claim claim;
-
-	if (conn_claim_of(conn, conn->fd, PHASES_PENDING | PHASES_CONFIRMED, &claim))
-		conn_release(conn, (*concerns)(conn) ? settle_unfinished(conn, conn->fd) : claim.from, &claim);
-	return true;
-}
-
 void conversion_conclude_all(bool (*concerns)(const struct conn *conn))
 {
+	struct conn_claim claim;
+
 	if (conn_none_attentive())
 		return;
 	conversion_finish_all(concerns, settings->timeout_ms);
-	conn_each_pending(conclude_visit, &concerns);
+	EACH_CONN (conn, PHASES_PENDING | PHASES_CONFIRMED)
+		if (conn_claim_of(conn, conn->fd, PHASES_PENDING | PHASES_CONFIRMED, &claim))
+			conn_release(conn, concerns(conn) ? settle_unfinished(conn, conn->fd) : claim.from, &claim);
 }
 
 static bool has_to_be_finished(const struct conn *conn)
@@ -418,19 +400,13 @@ static bool has_to_be_finished(const struct conn *conn)
 	return !follow_is_silent(conn) && !conn->call.follows;
 }
 
-static bool note_visit(struct conn *conn, void *arg)
-{
-	(void)arg;
-	follow_note(conn, conn->fd);
-	return true;
-}
-
 void conversion_before_fork(void)
 {
 	if (conn_none_attentive() || !conn_is_owner())
 		return;
 	conversion_finish_all(has_to_be_finished, settings->timeout_ms);
-	conn_each_pending(note_visit, NULL);
+	EACH_CONN (conn, PHASE(SYN_SENT))
+		follow_note(conn, conn->fd);
 }
 
 int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server, bool fastopen)

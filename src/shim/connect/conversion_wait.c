@@ -234,25 +234,24 @@ static int64_t finish_end(struct conn *conn, int fd, const struct finishing *fin
 	return end;
 }
 
-static bool finish_visit(struct conn *conn, void *arg)
+/* Takes the steps of @conn that are possible now, and notes whether to wait for it. */
+static void finish_one(struct conn *conn, struct finishing *finishing)
 {
-	struct finishing *finishing = arg;
 	int fd = conn->fd;
 	int64_t end = finish_end(conn, fd, finishing);
 
 	if (end && conn_phase(conn) == CONN_HELD) /* its time begins now */
 		conversion_finish(conn, fd, (int)(finishing->limit / CLOCK_NS_PER_MS));
 	if (clock_ns() >= end)
-		return true;
+		return;
 	if (conn_phase(conn) != CONN_BYPASSED)
 		conversion_progress(conn, fd);
 	conversion_let_go(conn, fd);
 	if (clock_ns() >= finish_end(conn, fd, finishing))
-		return true;
+		return;
 	finishing->any = true;
 	if (finishing->count < TOGETHER)
 		finishing->fds[finishing->count++] = (struct pollfd){ .fd = fd, .events = conversion_poll_events(conn) };
-	return true;
 }
 
 void conversion_finish_all(bool (*concerns)(const struct conn *conn), unsigned int ms)
@@ -265,7 +264,8 @@ void conversion_finish_all(bool (*concerns)(const struct conn *conn), unsigned i
 	do {
 		finishing.count = 0;
 		finishing.any = false;
-		conn_each_pending(finish_visit, &finishing);
+		EACH_CONN (conn, PHASES_UNFINISHED)
+			finish_one(conn, &finishing);
 		if (finishing.any)
 			next.poll(finishing.fds, finishing.count, STRETCH_MS);
 	} while (finishing.any);

@@ -112,20 +112,16 @@ enum conn_phase follow_step(struct conn *conn, int fd)
 	return settle_given_up_here(conn);
 }
 
-static bool child_visit(struct conn *conn, void *arg)
+void follow_in_child(void)
 {
 	struct conn_claim claim;
 
-	(void)arg;
-	conn->call.follows = true;
-	if (!follow_is_possible(conn) && conn_claim(conn, PHASES_UNFINISHED, &claim))
-		conn_release(conn, settle_given_up_here(conn), &claim);
-	return true;
-}
-
-void follow_in_child(void)
-{
 	path_start_repair_in_child();
-	if (!conn_none_attentive())
-		conn_each_pending(child_visit, NULL);
+	if (conn_none_attentive())
+		return;
+	EACH_CONN (conn, PHASES_UNFINISHED) {
+		conn->call.follows = true;
+		if (!follow_is_possible(conn) && conn_claim(conn, PHASES_UNFINISHED, &claim))
+			conn_release(conn, settle_given_up_here(conn), &claim);
+	}
 }

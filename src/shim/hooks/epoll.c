@@ -156,23 +156,18 @@ static int events_sift(int epfd, struct epoll_event *events, int count)
 }
 
 /*
- * Takes the step of a pending socket whose registration was made past the hooks and wasn't found. Leaves a socket that a ring waits for
+ * Takes the steps of pending sockets whose registrations were made past the hooks and weren't found. Leaves a socket that a ring waits for
  * alone until its application asks about it: it may be in use by now, and only in a wait of the application can it begin anew.
  */
-static bool sweep_visit(struct conn *conn, void *arg)
+static void unseen_progress(void)
 {
-	(void)arg;
-	if (conn->unseen && conn_of(conn->fd) == conn && !conn_ring_may_use(conn)) {
-		conn_note(conn, CONN_TOLD_WRITABLE);
-		conversion_progress(conn, conn->fd);
-	}
-	return true;
-}
-
-static void sweep(void)
-{
-	if (atomic_load(&conn_unseen))
-		conn_each_pending(sweep_visit, NULL);
+	if (!atomic_load(&conn_unseen))
+		return;
+	EACH_CONN (conn, PHASES_PENDING)
+		if (conn->unseen && conn_of(conn->fd) == conn && !conn_ring_may_use(conn)) {
+			conn_note(conn, CONN_TOLD_WRITABLE);
+			conversion_progress(conn, conn->fd);
+		}
 }
 
 static int wait_until(const struct epoll_call *wait, int64_t deadline)
@@ -256,34 +251,20 @@ static int wait_once(const struct epoll_call *wait)
 	return count;
 }
 
-/* A search for pending sockets that may be registered in an instance and can take a step. */
-struct step_search {
-	int epfd;
-	bool any;
-};
-
-static bool step_visit(struct conn *conn, void *arg)
-{
-	struct step_search *search = arg;
-
-	if (conn_of(conn->fd) == conn && watch_may_be_in(conn, search->epfd) &&
-	    conversion_can_step(conn, conn->fd)) {
-		conversion_progress(conn, conn->fd);
-		search->any = true;
-	}
-	return true;
-}
-
 /*
  * Takes the steps that are due after the kernel has said EFAULT about the application's array: if the kernel had only events of ours to
  * write, the application must not get the error. Returns whether there were any.
  */
 static bool steps_taken(int epfd)
 {
-	struct step_search search = { .epfd = epfd };
+	bool any = false;
 
-	conn_each_pending(step_visit, &search);
-	return search.any;
+	EACH_CONN (conn, PHASES_UNFINISHED)
+		if (conn_of(conn->fd) == conn && watch_may_be_in(conn, epfd) && conversion_can_step(conn, conn->fd)) {
+			conversion_progress(conn, conn->fd);
+			any = true;
+		}
+	return any;
 }
 
 #define STEPS_MAX 16 /* how often to repeat a wait with an unwritable array after a step */
@@ -295,7 +276,7 @@ static int wait_sift(const struct epoll_call *wait, int count)
 		int saved_errno = errno;
 		int left = count > 0 ? events_sift(wait->epfd, wait->events, count) : count;
 
-		sweep();
+		unseen_progress();
 		if (left < 0 && saved_errno == EFAULT && steps < STEPS_MAX && steps_taken(wait->epfd))
 			left = 0;
 		errno = saved_errno;

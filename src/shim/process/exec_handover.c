@@ -93,13 +93,6 @@ static bool is_given_unfollowed(const struct conn *conn)
 	return conn->socket.given && !follow_is_silent(conn);
 }
 
-static bool given_forget(struct conn *conn, void *arg)
-{
-	(void)arg;
-	conn->socket.given = false;
-	return true;
-}
-
 /*
  * Marks the conns whose sockets the program gets through descriptors below @fds: conn.socket.given. posix_spawn_file_actions_adddup2() has
  * already marked those whose descriptors are duplicated for the program.
@@ -107,22 +100,14 @@ static bool given_forget(struct conn *conn, void *arg)
 static void given_find(enum exec_handover_way way, int fds)
 {
 	if (way == EXEC_HANDOVER_AS_THEY_ARE)
-		conn_each_pending(given_forget, NULL);
+		EACH_CONN (conn, PHASES_UNFINISHED)
+			conn->socket.given = false;
 	for (int fd = conn_next_fd(0); fd >= 0 && fd < fds; fd = conn_next_fd(fd + 1)) {
 		struct conn *conn = conn_attentive(fd);
 
 		if (conn && !(next.fcntl(fd, F_GETFD) & FD_CLOEXEC))
 			conn->socket.given = true;
 	}
-}
-
-static bool given_note(struct conn *conn, void *arg)
-{
-	(void)arg;
-	if (conn->socket.given)
-		follow_note(conn, conn->fd);
-	conn->socket.given = false;
-	return true;
 }
 
 /* Watches a silent request until CONVERT_TIMEOUT. Returns whether the stream is the server's. */
@@ -161,7 +146,11 @@ void exec_handover_prepare(enum exec_handover_way way, bool informed)
 	if (conn_is_owner()) {
 		given_find(way, fds);
 		conversion_conclude_all(informed ? is_given_unfollowed : is_given);
-		conn_each_pending(given_note, NULL);
+		EACH_CONN (conn, PHASES_UNFINISHED) {
+			if (conn->socket.given)
+				follow_note(conn, conn->fd);
+			conn->socket.given = false;
+		}
 	} else {
 		for (int fd = 0; fd < (informed ? LOW_FDS : standard); fd++)
 			deny(fd, informed);

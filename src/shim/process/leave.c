@@ -80,30 +80,19 @@ void leave_by_close(int fd)
 	conn_forget(fd);
 }
 
-struct closing {
-	enum leave_which which;
-	int64_t start; /* the start of the time that they share */
-};
-
-static bool closing_visit(struct conn *conn, void *arg)
-{
-	const struct closing *closing = arg;
-	int64_t past = (clock_ns() - closing->start) / CLOCK_NS_PER_MS, left;
-
-	if (conn->call.follows || conn_of(conn->fd) != conn ||
-	    (closing->which == LEAVE_CLOEXEC && !(next.fcntl(conn->fd, F_GETFD) & FD_CLOEXEC)))
-		return true;
-	left = closing_ms(conn, conn->fd) - past;
-	leave(conn, conn->fd, left > 0 ? (int)left : 0);
-	return true;
-}
-
 void leave_all(enum leave_which which)
 {
 	ERRNO_KEPT;
-	struct closing closing = { which, clock_ns() };
+	const int64_t start = clock_ns(); /* of the time that they share */
+	int64_t left;
 
-	conn_each_pending(closing_visit, &closing);
+	EACH_CONN (conn, PHASES_UNFINISHED) {
+		if (conn->call.follows || conn_of(conn->fd) != conn ||
+		    (which == LEAVE_CLOEXEC && !(next.fcntl(conn->fd, F_GETFD) & FD_CLOEXEC)))
+			continue;
+		left = closing_ms(conn, conn->fd) - (clock_ns() - start) / CLOCK_NS_PER_MS;
+		leave(conn, conn->fd, left > 0 ? (int)left : 0);
+	}
 }
 
 void leave_to_stdio(int fd)

@@ -255,14 +255,10 @@ struct conn *conn_attentive(int fd)
 
 struct conn *conn_named(uint64_t cookie)
 {
-	uint32_t count = atomic_load(&conn_count);
-
-	for (uint32_t i = 0; cookie && i < count; i++) {
-		struct conn *conn = conn_by_index(i);
-
-		if (conn && conn_phase(conn) != CONN_FREE && conn->cookie == cookie)
-			return conn;
-	}
+	if (cookie)
+		EACH_CONN (conn, ~PHASE(FREE))
+			if (conn->cookie == cookie)
+				return conn;
 	return NULL;
 }
 
@@ -390,21 +386,17 @@ void conn_forget_range(unsigned int first, unsigned int last)
 	}
 }
 
-void conn_each_in(uint32_t set, bool (*visit)(struct conn *conn, void *arg), void *arg)
+struct conn *conn_next_in(uint32_t set, uint32_t index)
 {
-	uint32_t count = atomic_load(&conn_count);
+	const uint32_t count = atomic_load(&conn_count);
 
-	for (uint32_t i = 0; i < count; i++) {
-		struct conn *conn = conn_by_index(i);
+	for (; index < count; index++) {
+		struct conn *conn = conn_by_index(index);
 
-		if (conn && conn_in(conn, set) && !visit(conn, arg))
-			return;
+		if (conn && conn_in(conn, set))
+			return conn;
 	}
-}
-
-void conn_each_pending(bool (*visit)(struct conn *conn, void *arg), void *arg)
-{
-	conn_each_in(PHASES_UNFINISHED, visit, arg);
+	return NULL;
 }
 
 /* --- how long pending conns wait for their converters (CONVERT_TIMEOUT) --- */
@@ -439,19 +431,15 @@ int64_t conn_first_deadline(void)
 	return atomic_load(&first_deadline);
 }
 
-static bool deadline_visit(struct conn *conn, void *arg)
-{
-	int64_t at = atomic_load(&conn->deadline);
-
-	if (at > *(const int64_t *)arg && conn_is_pending(conn))
-		deadline_lower(at);
-	return true;
-}
-
 void conn_renew_deadlines(void)
 {
-	int64_t now = clock_ns();
+	const int64_t now = clock_ns();
 
 	atomic_store(&first_deadline, 0);
-	conn_each_pending(deadline_visit, &now);
+	EACH_CONN (conn, PHASES_PENDING) {
+		int64_t at = atomic_load(&conn->deadline);
+
+		if (at > now)
+			deadline_lower(at);
+	}
 }

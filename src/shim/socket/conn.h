@@ -364,11 +364,11 @@ enum conn_phase conn_phase_unclaimed(const struct conn *conn);
 /* Returns the conn with this index, in any phase, for tables that store indices. */
 struct conn *conn_by_index(uint32_t index);
 
-/* Calls @visit for each conn in the phases of @set until it returns false. */
-void conn_each_in(uint32_t set, bool (*visit)(struct conn *conn, void *arg), void *arg);
+/* Returns the first conn from @index on that is in one of the phases of @set; NULL: there is none. */
+struct conn *conn_next_in(uint32_t set, uint32_t index);
 
-/* Calls @visit for each conn in PHASES_UNFINISHED until it returns false. */
-void conn_each_pending(bool (*visit)(struct conn *conn, void *arg), void *arg);
+/* Executes the statement behind it for each conn in the phases of @set. */
+#define EACH_CONN(each, set) for (struct conn *each = conn_next_in(set, 0); each; each = conn_next_in(set, each->index + 1))
 
 /* --- how long pending conns wait for their converters (CONVERT_TIMEOUT) --- */
 

@@ -447,11 +447,9 @@ struct watch_search {
 	struct watch_found found;
 };
 
-/* Stops at a registration that certainly belongs to the event. */
-static bool search_visit(struct conn *conn, void *arg)
+/* Looks for the registration among those of @conn. Returns whether it certainly belongs to the event. */
+static bool search_in(struct conn *conn, struct watch_search *search)
 {
-	struct watch_search *search = arg;
-
 	EACH_WATCH (conn, watch) {
 		enum watch_owner owner;
 
@@ -462,7 +460,7 @@ static bool search_visit(struct conn *conn, void *arg)
 			search->found =
 				(struct watch_found){ owner, conn, watch->fd, watch->events, watch->failed };
 	}
-	return search->found.owner != WATCH_OURS;
+	return search->found.owner == WATCH_OURS;
 }
 
 struct watch_found watch_find(int epfd, epoll_data_t data)
@@ -474,32 +472,34 @@ struct watch_found watch_find(int epfd, epoll_data_t data)
 	if (atomic_load(&buckets[bucket].count) == 0)
 		return search.found;
 	last = conn_by_index(atomic_load(&buckets[bucket].last));
-	if (!last || !conn_in(last, PHASES_ATTENTIVE) || search_visit(last, &search))
-		conn_each_in(PHASES_ATTENTIVE, search_visit, &search);
+	if (last && conn_in(last, PHASES_ATTENTIVE) && search_in(last, &search))
+		return search.found;
+	EACH_CONN (conn, PHASES_ATTENTIVE)
+		if (search_in(conn, &search))
+			break;
 	return search.found;
 }
 
-static bool arm_visit(struct conn *conn, void *arg)
+static void arm(struct conn *conn, uint64_t data)
 {
-	const uint64_t *data = arg;
 	struct conn_claim claim;
 
 	EACH_WATCH (conn, watch) {
-		if (watch->data != *data || !(watch->events & EPOLLONESHOT) || watch->adopted ||
+		if (watch->data != data || !(watch->events & EPOLLONESHOT) || watch->adopted ||
 		    !conn_claim(conn, PHASES_PENDING, &claim))
 			continue;
 		if (watch->epfd != -1 && watch->masked)
 			apply(watch->epfd, watch, masked_events(conn, watch->events, false));
 		conn_release(conn, claim.from, &claim);
 	}
-	return true;
 }
 
 void watch_arm(struct conn *conn, epoll_data_t data)
 {
-	arm_visit(conn, &data.u64);
+	arm(conn, data.u64);
 	if (atomic_load(&buckets[bucket_of(data.u64)].count) > 1)
-		conn_each_pending(arm_visit, &data.u64);
+		EACH_CONN (other, PHASES_UNFINISHED)
+			arm(other, data.u64);
 }
 
 bool watch_may_be_in(const struct conn *conn, int epfd)
@@ -546,22 +546,16 @@ static bool adopt_visit(int epfd, const struct registration *found, void *arg)
 	return true;
 }
 
-/* Sets @arg, a bool, if we have looked for the socket fewer than LOOKS_MAX times, and counts this time. */
-static bool wanted_visit(struct conn *conn, void *arg)
-{
-	if (conn->unseen && conn->looks < LOOKS_MAX) {
-		conn->looks++;
-		*(bool *)arg = true;
-	}
-	return true;
-}
-
 void watch_adopt_unseen(int epfd)
 {
 	ERRNO_KEPT;
 	bool wanted = false;
 
-	conn_each_pending(wanted_visit, &wanted);
+	EACH_CONN (conn, PHASES_PENDING)
+		if (conn->unseen && conn->looks < LOOKS_MAX) {
+			conn->looks++;
+			wanted = true;
+		}
 	if (wanted)
 		registrations_visit(epfd, adopt_visit, NULL);
 }
