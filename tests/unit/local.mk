@@ -7,13 +7,13 @@ libtestbytes_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 
 EXTRA_DIST += tests/unit/run.h tests/unit/tempdir.h
 unit_tests = tests/unit/test_codec_names tests/unit/test_codec_read tests/unit/test_codec_private \
-	tests/unit/test_codec_write tests/unit/test_codec_mutation tests/unit/test_sockaddr \
+	tests/unit/test_codec_write tests/unit/test_codec_write_private tests/unit/test_codec_write_messages tests/unit/test_codec_mutation tests/unit/test_sockaddr \
 	tests/unit/test_prefix tests/unit/test_handshake tests/unit/test_client_settings \
 	tests/unit/test_cache tests/unit/test_cache_file tests/unit/test_cache_race tests/unit/test_notes \
 	tests/unit/test_srv tests/unit/test_socket_record tests/unit/test_converters tests/unit/test_paths tests/unit/test_paths_facts \
 	tests/unit/test_front_end tests/unit/test_front_end_silence tests/unit/test_front_end_ways \
 	tests/unit/test_supervise_filter tests/unit/test_supervise_blind \
-	tests/unit/test_engine_decide tests/unit/test_engine_dial tests/unit/test_engine_silence tests/unit/test_engine_paths tests/unit/test_engine_surveys tests/unit/test_engine_notes tests/unit/test_engine_faults tests/unit/test_engine_front_end tests/unit/test_supervise_caller tests/unit/test_supervise_pause
+	tests/unit/test_engine_decide tests/unit/test_engine_attempt tests/unit/test_engine_dial tests/unit/test_engine_silence tests/unit/test_engine_paths tests/unit/test_engine_surveys tests/unit/test_engine_notes tests/unit/test_engine_faults tests/unit/test_engine_front_end tests/unit/test_supervise_caller tests/unit/test_supervise_pause
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)
 
@@ -31,6 +31,10 @@ tests_unit_test_supervise_caller_LDADD = libsupervise.la $(engine_libs) $(CHECK_
 
 engine_libs = libengine.la libhost.la libclient.la libcodec.la libcommon.la
 engine_world = tests/unit/engine_world.c tests/unit/engine_world.h
+tests_unit_test_engine_attempt_SOURCES = tests/unit/test_engine_attempt.c $(engine_world)
+tests_unit_test_engine_attempt_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_engine_attempt_LDADD = libengine.la libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
+
 tests_unit_test_engine_dial_SOURCES = tests/unit/test_engine_dial.c $(engine_world)
 tests_unit_test_engine_dial_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_engine_dial_LDADD = libengine.la libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
@@ -78,9 +82,17 @@ tests_unit_test_codec_private_SOURCES = tests/unit/test_codec_private.c
 tests_unit_test_codec_private_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_codec_private_LDADD = libtestbytes.la libcodec.la $(CHECK_LIBS)
 
-tests_unit_test_codec_write_SOURCES = tests/unit/test_codec_write.c
+tests_unit_test_codec_write_SOURCES = tests/unit/test_codec_write.c tests/unit/codec_fixture.h
 tests_unit_test_codec_write_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_codec_write_LDADD = libtestbytes.la libcodec.la $(CHECK_LIBS)
+
+tests_unit_test_codec_write_private_SOURCES = tests/unit/test_codec_write_private.c tests/unit/codec_fixture.h
+tests_unit_test_codec_write_private_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_codec_write_private_LDADD = libtestbytes.la libcodec.la $(CHECK_LIBS)
+
+tests_unit_test_codec_write_messages_SOURCES = tests/unit/test_codec_write_messages.c tests/unit/codec_fixture.h
+tests_unit_test_codec_write_messages_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_codec_write_messages_LDADD = libtestbytes.la libcodec.la $(CHECK_LIBS)
 
 tests_unit_test_codec_mutation_SOURCES = tests/unit/test_codec_mutation.c
 tests_unit_test_codec_mutation_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

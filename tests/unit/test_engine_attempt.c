@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_engine_attempt.c - what one attempt keeps of the one before, when it is looked at, and how it ends if it can't begin */
+#include "config.h"
+
+#include "client/converters.h"
+#include "engine_world.h"
+#include "run.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void server_is(const char *text)
+{
+	dial = (struct dial){ .ops = &ops, .started = kernel.now, .may_confirm = true };
+	ck_assert_int_eq(sockaddr_ip_parse(&dial.server, text, 443), 0);
+	path_start_init(&dial.start, true, &in6addr_any);
+	lines[0] = kernel.done[0] = '\0';
+}
+
+START_TEST(request_that_the_rfc_forbids_is_never_sent)
+{
+	uint8_t message[64];
+
+	server_is("127.0.0.1");
+	ck_assert_int_eq(dial_next(&dial, false, &end), DIAL_REFUSED);
+	ck_assert_int_eq(end.error, EINVAL);
+	expect_said("");
+	ck_assert_int_eq(dial_message(&dial, message, sizeof(message)), -EINVAL);
+	dial.early = (const uint8_t *)"early";
+	dial.early_len = 5;
+	ck_assert_int_eq(dial_message(&dial, message, sizeof(message)), -EINVAL);
+	server_is("203.0.113.1");
+	expect_on(dial_next(&dial, false, &end));
+	ck_assert_int_eq(dial_message(&dial, message, sizeof(message)), dial.attempt.request_len);
+}
+END_TEST
+
+START_TEST(safer_way_that_fails_is_the_converters_failure)
+{
+	expect_on(dial_begin(false));
+	kernel.connects = -EPERM;
+	said();
+	expect_on(dial_anew(&dial, ASK_MPTCP, &end));
+	ck_assert(is_logged("converter 192.0.2.1:1234: Operation not permitted, left alone for 30 s"));
+	expect_said("connect 1; end; syn 2 data; ");
+	/* and one that succeeds is none */
+	kernel.connects = 0;
+	expect_on(dial_anew(&dial, ASK_MPTCP, &end));
+	expect_said("connect 2; ");
+	ck_assert_int_eq(dial.attempt.way, ASK_MPTCP);
+}
+END_TEST
+
+START_TEST(first_look_leaves_time_to_ask_the_path)
+{
+	settings.timeout_ms = 1500;
+	expect_on(dial_begin(false));
+	ck_assert_int_eq(dial.attempt.ends, kernel.now + 1500 * MS);
+	ck_assert_int_eq(dial.attempt.wake_at, kernel.now + 750 * MS);
+	settings.timeout_ms = 2000; /* as long as an interval */
+	expect_on(dial_begin(false));
+	ck_assert_int_eq(dial.attempt.wake_at, kernel.now + S);
+	settings.timeout_ms = 9000;
+	expect_on(dial_begin(false));
+	ck_assert_int_eq(dial.attempt.wake_at, kernel.now + 3 * S);
+}
+END_TEST
+
+START_TEST(front_end_wakes_for_the_earlier_of_converter_and_path)
+{
+	expect_on(dial_begin(false));
+	dial.attempt.wake_at = kernel.now + 5;
+	dial.start.look_at = kernel.now + 6;
+	attempt_wake(&dial);
+	ck_assert_int_eq(kernel.wake_at, kernel.now + 5);
+	dial.start.look_at = kernel.now + 4;
+	attempt_wake(&dial);
+	ck_assert_int_eq(kernel.wake_at, kernel.now + 4);
+	dial.start.look_at = 0;
+	attempt_wake(&dial);
+	ck_assert_int_eq(kernel.wake_at, kernel.now + 5);
+	dial.attempt.wake_at = 0;
+	attempt_wake(&dial);
+	ck_assert_int_eq(kernel.wake_at, 0);
+	dial.start.look_at = kernel.now + 4;
+	attempt_wake(&dial);
+	ck_assert_int_eq(kernel.wake_at, kernel.now + 4);
+}
+END_TEST
+
+/* The number of surveys is small: one that nobody needs any more must be free for others. */
+START_TEST(survey_of_the_attempt_before_ends)
+{
+	list_of(9);
+	expect_on(dial_begin(false));
+	kernel.now = dial.start.look_at;
+	expect_on(step());
+	ck_assert_uint_eq(nets.open, 1);
+	kernel.takes = -EAGAIN; /* as before a SYN+ACK */
+	expect_on(dial_anew(&dial, ASK_MPTCP, &end));
+	ck_assert_uint_eq(nets.open, 0);
+	kernel.now = dial.start.look_at;
+	expect_on(step());
+	ck_assert_uint_eq(nets.open, 1);
+	dial_stop(&dial);
+	ck_assert_uint_eq(nets.open, 0);
+}
+END_TEST
+
+START_TEST(blind_request_forgets_the_attempt_before)
+{
+	learn(SILENCE);
+	kernel.blind = true;
+	expect_on(dial_begin(false));
+	dial.attempt.repeated = dial.attempt.cookie_asked = true;
+	dial.attempt.fell_back = 1;
+	said();
+	ck_assert(dial_blindly(&dial));
+	expect_said("syn 1 data; ");
+	ck_assert(dial.attempt.ask_blind && !dial.attempt.repeated && !dial.attempt.cookie_asked);
+	ck_assert_int_eq(dial.attempt.fell_back, 0);
+	ck_assert_uint_eq(dial.attempt.number, 77);
+	ck_assert_int_eq(dial.attempt.wake_at, 0); /* silence is the server's */
+	/* a converter that no longer takes them */
+	converters_forget_silence(0);
+	ck_assert(!dial_blindly(&dial));
+	expect_said("");
+}
+END_TEST
+
+START_TEST(other_ways_keep_what_was_learned)
+{
+	expect_on(dial_begin(false));
+	dial.attempt.repeated = dial.attempt.cookie_asked = dial.attempt.path_asked = true;
+	dial.attempt.fell_back = 1;
+	ck_assert_int_eq(attempt_again(&dial), 0);
+	ck_assert(dial.attempt.repeated && dial.attempt.cookie_asked && !dial.attempt.path_asked);
+	ck_assert_int_eq(dial.attempt.fell_back, 1);
+	ck_assert_int_eq(dial.attempt.way, ASK_MPTCP_SYN);
+}
+END_TEST
+
+START_TEST(held_syn_carries_the_learned_cookie)
+{
+	expect_on(dial_begin(false));
+	synack(TAKEN);
+	answer(COOKIE);
+	expect_on(step());
+	dial_stop(&dial);
+	ck_assert_int_eq(dial_begin(true), DIAL_HELD);
+	ck_assert_int_eq(dial_send_held(&dial), 0);
+	ck_assert(kernel.request.has_cookie);
+}
+END_TEST
+
+int main(void)
+{
+	const TTest *const tests[] = {
+		request_that_the_rfc_forbids_is_never_sent, safer_way_that_fails_is_the_converters_failure, first_look_leaves_time_to_ask_the_path,
+		front_end_wakes_for_the_earlier_of_converter_and_path, survey_of_the_attempt_before_ends, blind_request_forgets_the_attempt_before,
+		other_ways_keep_what_was_learned, held_syn_carries_the_learned_cookie,
+	};
+	Suite *suite = suite_create("engine_attempt");
+	TCase *tcase = tcase_create("engine_attempt");
+
+	tcase_add_checked_fixture(tcase, setup, NULL);
+	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
+		tcase_add_test(tcase, tests[i]);
+	suite_add_tcase(suite, tcase);
+	return test_run(suite);
+}
