@@ -51,8 +51,6 @@ const char *elf_machine_format(const struct elf_facts *facts, char buf[static EL
 /* Returns the name: "glibc", "musl", … */
 const char *elf_libc_name(enum elf_libc libc);
 
-/* --- the files that execute a command, and their properties --- */
-
 /* --- the #! line of a script, which names its interpreter --- */
 
 #define SCRIPT_LINE_MAX 256 /* bytes that the kernel reads: BINPRM_BUF_SIZE */
@@ -75,6 +73,8 @@ bool script_parse(struct script *out, const char *text, size_t len);
  * @out: its name, to be looked up in PATH. Returns false if there is none.
  */
 bool script_env_program(const char *argument, char out[static SCRIPT_LINE_MAX]);
+
+/* --- the files that execute a command, and their properties --- */
 
 #define PROGRAM_FILES_MAX 12 /* the kernel follows 4 interpreters, and "env" doubles them */
 

@@ -199,7 +199,7 @@ static int message_send(struct dial *dial, const union sockaddr_ip *to)
 
 bool dial_wants_syn_data(struct dial *dial)
 {
-	enum syn_data_use may = ask_way_syn_data(dial->attempt.way, dial->mptcp, paths_take_syn_data(&dial->start.own.id),
+	enum syn_data_use may = ask_way_syn_data(dial->attempt.way, dial->mptcp, paths_take_syn_data(&dial->start.path.id),
 					       converters_corrects_windows(dial_host.settings, dial->attempt.converter));
 
 	return may == SYN_DATA_ALWAYS || (may == SYN_DATA_ON_ONE_PATH && !dial->ops->allows(dial, DIAL_USE_PATHS));
@@ -209,7 +209,7 @@ bool dial_wants_syn_data(struct dial *dial)
 static void hold_time_choose(struct dial *dial)
 {
 	if (!dial->attempt.ask_info)
-		dial->attempt.hold_ms = (uint16_t)exchange_hold_ms(dial_host.settings, &dial->start.own.id, dial->mptcp,
+		dial->attempt.hold_ms = (uint16_t)exchange_hold_ms(dial_host.settings, &dial->start.path.id, dial->mptcp,
 								   dial->attempt.number != 0);
 }
 
@@ -269,7 +269,7 @@ static void synack_expect(struct dial *dial)
 	attempt->silence_due = attempt->ask_silent && attempt->sent >= attempt->request_len;
 	attempt->withheld_ms = (uint16_t)converters_withholds_ms(dial_host.settings, attempt->converter);
 	attempt->confirmable = dial->may_confirm && attempt->withheld_ms && !attempt->ask_info && attempt->syn_data && !attempt->ask_silent &&
-			       !attempt->want_output && (!dial->mptcp || exchange_keeps_mptcp(dial_host.settings, &dial->start.own.id));
+			       !attempt->want_output && (!dial->mptcp || exchange_keeps_mptcp(dial_host.settings, &dial->start.path.id));
 	if (dial_wants_output(dial))
 		dial->ops->watch(dial);
 	path_start_sent(&dial->start, dial_host.clock());
@@ -349,7 +349,7 @@ static int syn_hold(struct dial *dial)
 static int ask_prepare(struct dial *dial)
 {
 	struct attempt *attempt = &dial->attempt;
-	const bool mptcp = dial->ops->allows(dial, DIAL_USE_MPTCP) && paths_mptcp(&dial->start.own.id) != CACHE_MPTCP_LOST &&
+	const bool mptcp = dial->ops->allows(dial, DIAL_USE_MPTCP) && paths_mptcp(&dial->start.path.id) != CACHE_MPTCP_LOST &&
 			   path_start_may_have_more(&attempt->addr);
 	struct handshake_ask ask;
 	int ret = dial->ops->fit(dial, &attempt->addr, mptcp);
@@ -357,10 +357,10 @@ static int ask_prepare(struct dial *dial)
 	if (ret < 0)
 		return ret;
 	attempt->way = dial->mptcp ? ASK_MPTCP_SYN : ASK_TCP;
-	ask = exchange_ask(dial_host.settings, &dial->start.own.id, &dial->server, dial->mptcp,
+	ask = exchange_ask(dial_host.settings, &dial->start.path.id, &dial->server, dial->mptcp,
 			   converters_cookie_current(attempt->converter));
-	if (dial->ops->allows(dial, DIAL_USE_BLIND) && dial_wants_syn_data(dial) && !paths_doubt_syn_data(&dial->start.own.id))
-		exchange_ask_blindly(dial_host.settings, &dial->start.own.id, &ask);
+	if (dial->ops->allows(dial, DIAL_USE_BLIND) && dial_wants_syn_data(dial) && !paths_doubt_syn_data(&dial->start.path.id))
+		exchange_ask_blindly(dial_host.settings, &dial->start.path.id, &ask);
 	attempt->ask_info = ask.info;
 	attempt->ask_mptcp = ask.mptcp;
 	attempt->ask_silent = ask.silent;

@@ -57,7 +57,7 @@ static atomic_flag beginning = ATOMIC_FLAG_INIT;
 
 void path_start_init(struct path_start *start, bool may_move, const struct in6_addr *source)
 {
-	*start = (struct path_start){ .own.id.source = *source, .may_move = may_move };
+	*start = (struct path_start){ .path.id.source = *source, .may_move = may_move };
 	start->serial = atomic_fetch_add(&serials, 1) + 1;
 }
 
@@ -183,7 +183,7 @@ int64_t path_trials_look(void)
 
 static void take(struct path_start *start, const struct path *path)
 {
-	start->own = *path;
+	start->path = *path;
 	start->placed |= !path_is_usual(&path->id);
 }
 
@@ -211,14 +211,14 @@ __attribute__((noinline)) static int choose_of_all(struct path_start *start, con
 int path_start_choose(struct path_start *start, const struct converters_query *query, int converter, union sockaddr_ip *addr)
 {
 	const struct path_id usual = { .converter = converter };
-	const bool stays = !start->may_move || (start->placed && IN6_IS_ADDR_V4MAPPED(&start->own.id.source) == sockaddr_ip_is_v4(addr));
+	const bool stays = !start->may_move || (start->placed && IN6_IS_ADDR_V4MAPPED(&start->path.id.source) == sockaddr_ip_is_v4(addr));
 
-	start->own.id.converter = converter;
+	start->path.id.converter = converter;
 	if (!stays && (!path_is_sound(paths_facts_usual(converter).state) || host_preferences(dial_host.settings)->count || start->placed)) {
-		start->own = (struct path){ .id.converter = converter };
+		start->path = (struct path){ .id.converter = converter };
 		converter = choose_of_all(start, query, converter, addr);
-	} else if (!start->may_move && !path_is_usual(&start->own.id)) {
-		paths_facts(&start->own.id); /* takes over the facts that other processes know of it */
+	} else if (!start->may_move && !path_is_usual(&start->path.id)) {
+		paths_facts(&start->path.id); /* takes over the facts that other processes know of it */
 	}
 	if (start->placed && !start->tried_path && paths_is_trial_due(&usual))
 		try_path(start, &(struct path){ .id = usual });
@@ -228,14 +228,14 @@ int path_start_choose(struct path_start *start, const struct converters_query *q
 void path_start_give_back(struct path_start *start)
 {
 	if (start->placed)
-		start->own = (struct path){ .id.converter = start->own.id.converter };
+		start->path = (struct path){ .id.converter = start->path.id.converter };
 }
 
 /* Not inlined, so that the list isn't on the stack of each connection that fails. */
 __attribute__((noinline)) static bool leave_refused(struct path_start *start, const struct converters_query *query, enum cache_path how,
 						     const char *reason, union sockaddr_ip *addr)
 {
-	const struct path left = start->own;
+	const struct path left = start->path;
 	char text[SOCKADDR_STRLEN];
 	struct path_list list;
 	int best = path_list_refused(&list, dial_host.settings, query, &left.id, how);
@@ -260,7 +260,7 @@ bool path_start_refused(struct path_start *start, const struct converters_query 
 	if (start->moves < PATHS_MOVES_MAX && leave_refused(start, query, how, reason, addr))
 		return true;
 	/* After a refusal here a usual path that is silent is no better. One that refuses the converter's port may serve a direct connection. */
-	if (how == CACHE_PATH_SILENT || paths_facts_usual(start->own.id.converter).state == CACHE_PATH_REFUSES)
+	if (how == CACHE_PATH_SILENT || paths_facts_usual(start->path.id.converter).state == CACHE_PATH_REFUSES)
 		path_start_give_back(start);
 	return false;
 }
@@ -277,7 +277,7 @@ bool path_start_may_have_more(const union sockaddr_ip *addr)
 
 int path_start_bind(const struct path_start *start, int fd)
 {
-	if (!start->placed || network_bind(fd, &start->own.id.source, start->own.bind_device ? start->own.device : 0))
+	if (!start->placed || network_bind(fd, &start->path.id.source, start->path.bind_device ? start->path.device : 0))
 		return 0;
 	return errno ? -errno : -EADDRNOTAVAIL;
 }
@@ -288,11 +288,11 @@ int path_start_bind_directly(const struct path_start *start, int fd, const union
 	char text[SOCKADDR_STRLEN];
 	int ret;
 
-	if (start->placed && path_is_usual(&start->own.id))
+	if (start->placed && path_is_usual(&start->path.id))
 		path_start_bind(start, fd);
 	if (!start->may_move)
 		return 0;
-	ret = path_direct_take(fd, dial_host.settings, server, start->placed, start->own.device, &taken);
+	ret = path_direct_take(fd, dial_host.settings, server, start->placed, start->path.device, &taken);
 	if (ret > 0)
 		dial_host.log("%s: directly by %s, since the usual network %s", sockaddr_ip_format(server, text), taken.name, taken.why);
 	else if (ret < 0)
@@ -316,7 +316,7 @@ void path_start_put_off(struct path_start *start)
 /* Sets the time of the first look, after the SYN or the request was sent at @at. */
 static void first_look(struct path_start *start, int64_t at)
 {
-	const struct path_facts facts = paths_facts_kept(&start->own.id);
+	const struct path_facts facts = paths_facts_kept(&start->path.id);
 
 	start->look_at = 0;
 	if (start->may_move && start->moves < PATHS_MOVES_MAX)
@@ -343,7 +343,7 @@ static void move(struct path_start *start, const struct path_list *list, int bes
 	char text[SOCKADDR_STRLEN];
 
 	dial_host.log("converter %s: the path to it %s, asked by %s",
-		      sockaddr_ip_format(converters_address(start->own.id.converter), text), path_complaint(&start->own.id),
+		      sockaddr_ip_format(converters_address(start->path.id.converter), text), path_complaint(&start->path.id),
 		      list->names[best]);
 	*addr = list->addrs[best];
 	take(start, &list->paths[best]);
@@ -359,9 +359,9 @@ __attribute__((noinline)) static bool has_failed_since(struct path_start *start,
 	struct path_list list;
 	int best;
 
-	if (paths_facts(&start->own.id).state != CACHE_PATH_SILENT)
+	if (paths_facts(&start->path.id).state != CACHE_PATH_SILENT)
 		return false;
-	best = path_list_elsewhere(&list, dial_host.settings, query, &start->own);
+	best = path_list_elsewhere(&list, dial_host.settings, query, &start->path);
 	if (best < 0)
 		return false;
 	move(start, &list, best, addr);
@@ -377,7 +377,7 @@ static enum paths_do place_begin(struct path_start *start, const struct converte
 	if (!place)
 		return PATHS_WAIT;
 	atomic_store(&place->start, start);
-	open = survey_begin(&place->survey, &start->own, dial_host.settings, query);
+	open = survey_begin(&place->survey, &start->path, dial_host.settings, query);
 	start->survey = (uint8_t)(place - places + 1);
 	atomic_store(&place->owner, start->serial);
 	return open ? PATHS_PROBE : PATHS_STAY;
@@ -394,7 +394,7 @@ static enum paths_do place_begin_alone(struct path_start *start, const struct co
 	look_in(start, WAIT_FOR_OTHER_MS);
 	if (atomic_flag_test_and_set(&beginning))
 		return what;
-	if (!is_being_asked(&start->own.id))
+	if (!is_being_asked(&start->path.id))
 		what = place_begin(start, query);
 	atomic_flag_clear(&beginning);
 	return what;
@@ -446,13 +446,13 @@ void path_start_ask(struct path_start *start, bool whole)
 	if (place && place->survey.count)
 		return;
 	if (!place) {
-		place = start->look_at || is_being_asked(&start->own.id) ? NULL : place_take();
+		place = start->look_at || is_being_asked(&start->path.id) ? NULL : place_take();
 		start->others_ask = !place;
 		if (!place)
 			return;
 		atomic_store(&place->start, start);
 	}
-	survey_ask(&place->survey, &start->own, whole);
+	survey_ask(&place->survey, &start->path, whole);
 	start->survey = (uint8_t)(place - places + 1);
 	atomic_store(&place->owner, start->serial);
 }
@@ -472,7 +472,7 @@ enum path_answer path_start_asked(struct path_start *start)
 
 void path_start_answered(const struct path_start *start, unsigned int ms, bool alone)
 {
-	const struct path_id *id = &start->own.id;
+	const struct path_id *id = &start->path.id;
 
 	if (!start->may_move)
 		return;
@@ -484,6 +484,6 @@ void path_start_answered(const struct path_start *start, unsigned int ms, bool a
 
 void path_start_served(const struct path_start *start)
 {
-	if (paths_facts_kept(&start->own.id).state == CACHE_PATH_REFUSES)
-		paths_note_trial(&start->own.id, true);
+	if (paths_facts_kept(&start->path.id).state == CACHE_PATH_REFUSES)
+		paths_note_trial(&start->path.id, true);
 }

@@ -31,7 +31,7 @@ void dial_init(const struct dial_host *host);
 
 /* The path of a connection's SYN, and the watch over it until the SYN, or the request behind the handshake, is answered. */
 struct path_start {
-	struct path own;        /* the usual path while its source is :: */
+	struct path path;       /* the usual path while its source is :: */
 	bool may_move;          /* the program has chosen neither an address nor a device */
 	bool placed;            /* the socket is bound to a network that we chose */
 	bool tried_path;        /* the connection has begun a trial of a failed path */
@@ -74,7 +74,7 @@ void path_start_give_back(struct path_start *start);
  * path_start_refused() - look for another path after the connection was refused, for @reason
  * @how: CACHE_PATH_SILENT if the network has refused the SYN (path_is_refused()). CACHE_PATH_REFUSES if a reset or other bytes than a
  * response have come. These may concern this connection alone, so a trial asks that path at once.
- * Returns whether there is another path: then start->own is that one, and @addr its converter's address.
+ * Returns whether there is another path: then start->path is that one, and @addr its converter's address.
  */
 bool path_start_refused(struct path_start *start, const struct converters_query *query, enum cache_path how, const char *reason,
 			union sockaddr_ip *addr);
@@ -113,7 +113,7 @@ struct path_start_syn {
 /*
  * path_start_look() - check whether the path of @syn works; call it at look_at
  * @query: selects the converters that may be asked
- * Returns PATHS_MOVE, with start->own the new path, and its converter's address in @addr; PATHS_BEHIND; or another value, after which there
+ * Returns PATHS_MOVE, with start->path the new path, and its converter's address in @addr; PATHS_BEHIND; or another value, after which there
  * is nothing to do before look_at.
  */
 enum paths_do path_start_look(struct path_start *start, const struct converters_query *query, const struct path_start_syn *syn,

@@ -91,7 +91,7 @@ static enum dial_state converter_failed(struct dial *dial, const struct handshak
 		return fail(end, error, reason);
 	dial->tried |= 1u << dial->attempt.converter;
 	/* The usual path is silent, and so is the path that the dial has moved to without proof: no network is better. */
-	if (dial->start.placed && attempt_is_unanswered(dial) && !path_works(paths_facts_kept(&dial->start.own.id).state))
+	if (dial->start.placed && attempt_is_unanswered(dial) && !path_works(paths_facts_kept(&dial->start.path.id).state))
 		path_start_give_back(&dial->start);
 	disconnect(dial);
 	return go_on(dial, error, reason, end);
@@ -141,7 +141,7 @@ static enum dial_state begin_anew(struct dial *dial, enum ask_way way, bool know
 					     "data in the SYN was not taken, asked behind the handshake", "");
 	dial->attempt.fell_back = later ? dial->start.syn_at : 0;
 	if (!stack_is_small() && !later)
-		exchange_way_failed(&dial->start.own.id, way, dial->start.syn_at);
+		exchange_way_failed(&dial->start.path.id, way, dial->start.syn_at);
 	if (dial->attempt.ask_blind)
 		return blind_lost(way, ECONNRESET, "the connection would not stay Multipath TCP", end);
 	if (cannot_begin_anew(dial))
@@ -158,7 +158,7 @@ static enum dial_state begin_at(struct dial *dial, const union sockaddr_ip *addr
 	disconnect(dial);
 	dial->attempt = (struct attempt){
 		.addr = *addr,
-		.converter = (uint8_t)dial->start.own.id.converter,
+		.converter = (uint8_t)dial->start.path.id.converter,
 		.cookie_asked = dial->attempt.cookie_asked,
 	};
 	ret = attempt_begin(dial, false);
@@ -324,7 +324,7 @@ static void note_reached(struct dial *dial, struct dial_seen *seen, const char *
 	if (!seen->looked)
 		look(dial, seen);
 	if (!stack_is_small() && dial->attempt.syn_data && seen->state != TCPINFO_UNKNOWN && seen->state != TCPINFO_CLOSE)
-		paths_note_syn_data(&dial->start.own.id, seen->options & TCPI_OPT_SYN_DATA, dial->start.syn_at);
+		paths_note_syn_data(&dial->start.path.id, seen->options & TCPI_OPT_SYN_DATA, dial->start.syn_at);
 	snprintf(detail, sizeof(detail), "%s%s", way_text(dial, seen), how);
 	dial_log_converted(dial, detail);
 	dial_note(dial);
@@ -337,7 +337,7 @@ static void note_converter(const struct dial *dial)
 		return;
 	path_start_served(&dial->start);
 	if (dial->attempt.fell_back)
-		exchange_way_failed(&dial->start.own.id, ASK_TCP, dial->attempt.fell_back);
+		exchange_way_failed(&dial->start.path.id, ASK_TCP, dial->attempt.fell_back);
 }
 
 static enum dial_state reached(struct dial *dial, struct dial_seen *seen, const struct handshake_step *told, struct dial_end *end)
@@ -346,7 +346,7 @@ static enum dial_state reached(struct dial *dial, struct dial_seen *seen, const 
 		return fail(end, ECONNRESET, "the response can't be taken off the stream");
 	note_converter(dial);
 	if (!stack_is_small())
-		exchange_done(&dial->start.own.id, &dial->server, told, dial->mptcp);
+		exchange_done(&dial->start.path.id, &dial->server, told, dial->mptcp);
 	if (!dial->confirmed)
 		note_reached(dial, seen, "");
 	dial_stop(dial);
@@ -520,7 +520,7 @@ static enum dial_state give_up(struct dial *dial, bool alive, struct dial_end *e
 	const int converter = dial->attempt.converter;
 	struct handshake_step why;
 
-	if (answer == PATH_SILENT && !alive && !dial->start.may_move && !path_is_usual(&dial->start.own.id))
+	if (answer == PATH_SILENT && !alive && !dial->start.may_move && !path_is_usual(&dial->start.path.id))
 		return network_failed(dial, handshake_on_silence(false), end);
 	if (answer == PATH_SILENT) {
 		why = exchange_silent(converter, &dial->server, alive);

@@ -87,7 +87,7 @@ struct blind_request {
 	int64_t waiting_at;      /* when we last saw that no SYN+ACK had come; 0: never */
 };
 
-enum blind_fate {
+enum blind_verdict {
 	BLIND_OPEN,    /* look again at *@look_at */
 	BLIND_REPEAT,  /* make the request again, now */
 	BLIND_TAKEN,   /* the converter has the request */
@@ -112,7 +112,7 @@ int64_t blind_first_look(int64_t now);
  * blind_judge() - decide how to proceed with @request, whose connection looks like @seen at the time @now
  * @patience: how long a converter may be silent, in nanoseconds.
  */
-enum blind_fate blind_judge(struct blind_request *request, const struct blind_seen *seen, int64_t now, int64_t patience,
+enum blind_verdict blind_judge(struct blind_request *request, const struct blind_seen *seen, int64_t now, int64_t patience,
 		     int64_t *look_at);
 
 /* --- servers that were too slow for a blind request, or for which one has failed --- */

@@ -6,8 +6,6 @@
 
 #include "common/clock.h"
 
-
-
 #define FIRST_LOOK_NS (50 * CLOCK_NS_PER_MS)
 #define KERNEL_REPEATS_NS CLOCK_NS_PER_S /* Linux's initial time-out of retransmission */
 #define PROBE_NS (BLIND_PROBE_MS * CLOCK_NS_PER_MS)
@@ -36,7 +34,7 @@ static int64_t limit_of(const struct blind_request *request)
 	return request->syn_at + request->withheld - MARGIN_NS;
 }
 
-static enum blind_fate judge_syn_sent(struct blind_request *request, int64_t now, int64_t patience, int64_t *look_at)
+static enum blind_verdict judge_syn_sent(struct blind_request *request, int64_t now, int64_t patience, int64_t *look_at)
 {
 	const int64_t waited = now - request->syn_at;
 	const bool may_repeat = request->repeatable && request->repeats < request->repeats_max;
@@ -64,7 +62,7 @@ static enum blind_fate judge_syn_sent(struct blind_request *request, int64_t now
  * have lost a SYN and been late with the next one, so that the converter reset the kernel's own SYN: that says nothing about the server.
  * Nor does a reset after which the converter would still have waited for our next SYN.
  */
-static enum blind_fate judge_gone(const struct blind_request *request, int64_t now)
+static enum blind_verdict judge_gone(const struct blind_request *request, int64_t now)
 {
 	if (request->repeats == request->repeats_max)
 		return BLIND_UNTAKEN;
@@ -73,7 +71,7 @@ static enum blind_fate judge_gone(const struct blind_request *request, int64_t n
 	return request->waiting_at >= limit_of(request) ? BLIND_SLOW : BLIND_GONE;
 }
 
-enum blind_fate blind_judge(struct blind_request *request, const struct blind_seen *seen, int64_t now, int64_t patience, int64_t *look_at)
+enum blind_verdict blind_judge(struct blind_request *request, const struct blind_seen *seen, int64_t now, int64_t patience, int64_t *look_at)
 {
 	if (!seen->there)
 		return judge_gone(request, now);

@@ -89,7 +89,7 @@ static int64_t first_look(const struct expected *one, int64_t now)
 
 static int64_t repeat_after(const struct expected *one)
 {
-	return blind_repeat_after(one->request.withheld, paths_facts_kept(&one->start.own.id).rtt_ms * CLOCK_NS_PER_MS);
+	return blind_repeat_after(one->request.withheld, paths_facts_kept(&one->start.path.id).rtt_ms * CLOCK_NS_PER_MS);
 }
 
 void blind_requests_expect(struct connection *connection)
@@ -241,7 +241,7 @@ static void path_answered(const struct expected *one, const struct tcp_info *inf
 static void note_untaken(const struct expected *one)
 {
 	gone_in_a_row = 0;
-	paths_note_syn_data(&one->start.own.id, false, one->request.syn_at);
+	paths_note_syn_data(&one->start.path.id, false, one->request.syn_at);
 	converters_forget_silence(one->converter);
 }
 
@@ -297,7 +297,7 @@ static bool request_look(struct expected *one, int64_t now)
 	case BLIND_TAKEN:
 		gone_in_a_row = 0;
 		if (seen.taken) {
-			paths_note_syn_data(&one->start.own.id, true, one->request.syn_at);
+			paths_note_syn_data(&one->start.path.id, true, one->request.syn_at);
 			converters_admitted(one->converter, &one->server);
 		}
 		path_answered(one, &info);
@@ -308,7 +308,7 @@ static bool request_look(struct expected *one, int64_t now)
 		note_untaken(one);
 		break;
 	case BLIND_SILENT:
-		if (!path_probe_send(&one->probe, &one->start.own, false))
+		if (!path_probe_send(&one->probe, &one->start.path, false))
 			converters_doubt(one->converter);
 		look_later(one, with_path(one, look_at));
 		return true;
@@ -320,7 +320,7 @@ static bool request_look(struct expected *one, int64_t now)
 	case BLIND_GONE:
 		if (!seen.there && !converters_admits(one->converter, &one->server))
 			blind_memory_note_failed(&one->server);
-		last_gone.path = one->start.own.id;
+		last_gone.path = one->start.path.id;
 		last_gone.syn_at = one->request.syn_at;
 		if (++gone_in_a_row < GONE_MAX)
 			break;
@@ -379,7 +379,7 @@ void blind_requests_leave(void)
 		paths_note_syn_data(&last_gone.path, false, last_gone.syn_at);
 	for (int i = 0; i < expected_count; i++)
 		if (!expected[i]->cancelled && ask(expected[i], &info) == 0)
-			paths_note_syn_data(&expected[i]->start.own.id, false, expected[i]->request.syn_at);
+			paths_note_syn_data(&expected[i]->start.path.id, false, expected[i]->request.syn_at);
 }
 
 void blind_requests_made_again(void)

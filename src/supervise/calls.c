@@ -219,7 +219,7 @@ struct early {
 };
 
 /* Begins a connection of the socket @fd. Takes ownership of @fd and of the early data. */
-static void begin(const struct call *call, int fd, enum connection_kind kind, const union sockaddr_ip *peer, const struct early *early)
+static void connection_begin(const struct call *call, int fd, enum connection_kind kind, const union sockaddr_ip *peer, const struct early *early)
 {
 	struct connection *connection = calloc(1, sizeof(*connection)), *other;
 	const uint64_t cookie = kernel_cookie(fd);
@@ -325,7 +325,7 @@ static void connect_tcp(const struct call *call, int fd, int domain, const struc
 	if (!is_fresh(fd) && addr->ss_family != AF_UNSPEC) {
 		set_nowhere(&peer, domain);
 		if (is_under_way(fd) && !(fcntl(fd, F_GETFL) & O_NONBLOCK))
-			begin(call, fd, CONNECTION_UNDER_WAY, &peer, &(struct early){ 0 });
+			connection_begin(call, fd, CONNECTION_UNDER_WAY, &peer, &(struct early){ 0 });
 		else
 			connect_natively(call, fd, &peer, sockaddr_ip_len(&peer));
 	} else if (!sockaddr_ip_from(&peer, (const struct sockaddr *)addr, len) || peer.sa.sa_family != domain ||
@@ -334,7 +334,7 @@ static void connect_tcp(const struct call *call, int fd, int domain, const struc
 	} else if ((error = kernel_get(fd, SOL_SOCKET, SO_ERROR, 0))) {
 		answer_ended(call, fd, error);
 	} else {
-		begin(call, fd, is_converter(&peer) ? CONNECTION_NATIVE : CONNECTION_CONVERTED, &peer, &(struct early){ 0 });
+		connection_begin(call, fd, is_converter(&peer) ? CONNECTION_NATIVE : CONNECTION_CONVERTED, &peer, &(struct early){ 0 });
 	}
 }
 
@@ -509,7 +509,7 @@ static void handle_output(const struct call *call)
 	early.nonblocking = output_flags(call) & MSG_DONTWAIT;
 	if (!fresh)
 		set_nowhere(&peer, domain);
-	begin(call, fd, !fresh ? CONNECTION_UNDER_WAY : is_converter(&peer) ? CONNECTION_NATIVE : CONNECTION_CONVERTED, &peer, &early);
+	connection_begin(call, fd, !fresh ? CONNECTION_UNDER_WAY : is_converter(&peer) ? CONNECTION_NATIVE : CONNECTION_CONVERTED, &peer, &early);
 }
 
 void calls_handle(struct call *call)

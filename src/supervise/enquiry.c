@@ -45,14 +45,14 @@ static bool syn_send(int fd, const union sockaddr_ip *converter)
 
 bool enquiry_start(const struct path_start *start, int64_t now)
 {
-	const int converter = start->own.id.converter;
+	const int converter = start->path.id.converter;
 	const union sockaddr_ip *addr = converters_address(converter);
 	int fd;
 
 	if (enquiry.good.converter == converter && now < enquiry.good.until)
 		return true;
 	if (enquiry.begun)
-		return enquiry.start.own.id.converter == converter;
+		return enquiry.start.path.id.converter == converter;
 	fd = socket(addr->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_MPTCP);
 	if (fd < 0)
 		return false;
@@ -72,7 +72,7 @@ bool enquiry_start(const struct path_start *start, int64_t now)
 static bool answered(const uint8_t *bytes, size_t len)
 {
 	static const struct handshake_ask ask = { .info = true };
-	const struct path_id *path = &enquiry.start.own.id;
+	const struct path_id *path = &enquiry.start.path.id;
 	const struct handshake_step told = handshake_on_bytes(bytes, len, converters_address(path->converter), &ask);
 	const struct tcp_info info = kernel_tcp_info(enquiry.fd);
 	const bool taken = info.tcpi_options & TCPI_OPT_SYN_DATA;
@@ -89,7 +89,7 @@ static bool answered(const uint8_t *bytes, size_t len)
 
 static void end(bool blind, int64_t now)
 {
-	const int converter = enquiry.start.own.id.converter;
+	const int converter = enquiry.start.path.id.converter;
 	char text[SOCKADDR_STRLEN];
 
 	close(enquiry.fd);

@@ -103,7 +103,7 @@ static void fail(struct connection *connection, const struct dial_end *end)
 {
 	/* A connection that carries an error has no Multipath TCP, so that we learn less from it. */
 	if (end->told && connection->nonblocking && connection->dial.mptcp &&
-	    !exchange_keeps_mptcp(supervision.settings, &connection->dial.start.own.id))
+	    !exchange_keeps_mptcp(supervision.settings, &connection->dial.start.path.id))
 		enquiry_start(&connection->dial.start, clock_ns());
 	ends_fail(connection, end->error, end->reason);
 }

@@ -30,7 +30,7 @@ START_TEST(response_reaches_the_server)
 	ck_assert_int_eq(step(), DIAL_REACHED);
 	expect_said("peek; take 8; ");
 	ck_assert(is_logged("203.0.113.1:443: converted over MPTCP, request taken in the SYN after "));
-	ck_assert_uint_eq(paths_facts_kept(&dial.start.own.id).rtt_ms, 11);
+	ck_assert_uint_eq(paths_facts_kept(&dial.start.path.id).rtt_ms, 11);
 }
 END_TEST
 
@@ -39,12 +39,12 @@ START_TEST(round_trip_of_an_unknown_connection_is_none)
 	expect_on(dial_begin(false));
 	kernel.info = (struct tcp_info){ .tcpi_state = TCPINFO_UNKNOWN, .tcpi_min_rtt = 99000 };
 	step();
-	ck_assert_uint_eq(paths_facts_kept(&dial.start.own.id).rtt_ms, 0);
+	ck_assert_uint_eq(paths_facts_kept(&dial.start.path.id).rtt_ms, 0);
 	expect_on(dial_begin(false));
 	synack(TAKEN);
 	kernel.info.tcpi_min_rtt = UINT32_MAX;
 	step();
-	ck_assert_uint_eq(paths_facts_kept(&dial.start.own.id).rtt_ms, 0);
+	ck_assert_uint_eq(paths_facts_kept(&dial.start.path.id).rtt_ms, 0);
 }
 END_TEST
 
@@ -256,7 +256,7 @@ START_TEST(connection_that_was_reset_since)
 		answer(WHOLE);
 		ck_assert_int_eq(step(), DIAL_REACHED);
 		ck_assert(is_logged("converted over MPTCP, reset since"));
-		ck_assert(paths_take_syn_data(&dial.start.own.id));
+		ck_assert(paths_take_syn_data(&dial.start.path.id));
 		kernel.now += S;
 	}
 }
@@ -375,7 +375,7 @@ START_TEST(request_follows_a_syn_that_takes_no_data)
 	ck_assert_int_eq(dial.start.request_at, kernel.now);
 	ck_assert_int_gt(dial.start.look_at, kernel.now);
 	ck_assert_int_eq(kernel.wake_at, dial.start.look_at);
-	ck_assert_uint_eq(paths_facts_kept(&dial.start.own.id).rtt_ms, 11);
+	ck_assert_uint_eq(paths_facts_kept(&dial.start.path.id).rtt_ms, 11);
 	ck_assert(kernel.request.has_info);
 	answer(WHOLE);
 	ck_assert_int_eq(step(), DIAL_REACHED);

@@ -119,7 +119,7 @@ START_TEST(syn_is_not_held_where_the_request_may_not_be_in_it)
 	kernel.no_mptcp = true;
 	ck_assert_int_eq(dial_begin(true), DIAL_HELD);
 	expect_said("hold 1; ");
-	paths_note_failure(&dial.start.own.id, CACHE_PATH_DATALESS);
+	paths_note_failure(&dial.start.path.id, CACHE_PATH_DATALESS);
 	expect_on(dial_begin(true));
 	expect_said("connect 1; ");
 	ck_assert(dial.attempt.want_output && !dial.mptcp);
@@ -154,8 +154,8 @@ START_TEST(response_of_a_connection_that_was_reset_since_says_nothing_of_the_pat
 		kernel.now += 12500 * CLOCK_NS_PER_MS / 1000;
 		ck_assert_int_eq(step(), DIAL_REACHED);
 		ck_assert(is_logged("converted over MPTCP, reset since after 12.5 ms\n"));
-		ck_assert(!paths_doubt_syn_data(&dial.start.own.id));
-		ck_assert_uint_eq(paths_facts_kept(&dial.start.own.id).rtt_ms, 0);
+		ck_assert(!paths_doubt_syn_data(&dial.start.path.id));
+		ck_assert_uint_eq(paths_facts_kept(&dial.start.path.id).rtt_ms, 0);
 	}
 }
 END_TEST
@@ -168,7 +168,7 @@ START_TEST(request_that_was_not_taken_in_the_syn_is_noted_of_the_path)
 	answer(WHOLE);
 	ck_assert_int_eq(step(), DIAL_REACHED);
 	ck_assert(is_logged("converted over TCP, request not taken in the SYN after "));
-	ck_assert(paths_doubt_syn_data(&dial.start.own.id));
+	ck_assert(paths_doubt_syn_data(&dial.start.path.id));
 	ck_assert_int_eq(paths_mptcp(&(struct path_id){ .converter = 0 }), CACHE_MPTCP_UNKNOWN);
 }
 END_TEST
@@ -183,18 +183,18 @@ START_TEST(round_trip_that_the_kernel_does_not_know_is_not_noted)
 		kernel.info.tcpi_min_rtt = unknown[i];
 		expect_on(step());
 		ck_assert(!dial.attempt.answered);
-		ck_assert_uint_eq(paths_facts_kept(&dial.start.own.id).rtt_ms, 0);
+		ck_assert_uint_eq(paths_facts_kept(&dial.start.path.id).rtt_ms, 0);
 	}
 	kernel.info.tcpi_min_rtt = 10000;
 	dial.attempt.synack_due = true;
 	expect_on(step());
 	ck_assert(dial.attempt.answered);
-	ck_assert_uint_eq(paths_facts_kept(&dial.start.own.id).rtt_ms, 11);
+	ck_assert_uint_eq(paths_facts_kept(&dial.start.path.id).rtt_ms, 11);
 	/* once: what is acknowledged later isn't the SYN */
 	kernel.info.tcpi_min_rtt = 2000;
 	dial.attempt.synack_due = true;
 	expect_on(step());
-	ck_assert_uint_eq(paths_facts_kept(&dial.start.own.id).rtt_ms, 11);
+	ck_assert_uint_eq(paths_facts_kept(&dial.start.path.id).rtt_ms, 11);
 }
 END_TEST
 
@@ -208,7 +208,7 @@ START_TEST(round_trip_over_tcp_is_noted_when_the_request_follows)
 	expect_on(step());
 	expect_said("send 28; peek; ");
 	ck_assert(dial.attempt.answered);
-	ck_assert_uint_eq(paths_facts_kept(&dial.start.own.id).rtt_ms, 11);
+	ck_assert_uint_eq(paths_facts_kept(&dial.start.path.id).rtt_ms, 11);
 }
 END_TEST
 
@@ -219,7 +219,7 @@ START_TEST(converter_that_has_closed_its_end_has_answered_the_syn)
 	kernel.info.tcpi_state = 8; /* TCP_CLOSE_WAIT */
 	answer(WHOLE);
 	ck_assert_int_eq(step(), DIAL_REACHED);
-	ck_assert_uint_eq(paths_facts_kept(&dial.start.own.id).rtt_ms, 11);
+	ck_assert_uint_eq(paths_facts_kept(&dial.start.path.id).rtt_ms, 11);
 }
 END_TEST
 
@@ -267,7 +267,7 @@ END_TEST
 START_TEST(request_says_for_how_long_its_syn_may_be_withheld)
 {
 	learn(HOLDING);
-	ck_assert_uint_eq(paths_facts_kept(&dial.start.own.id).rtt_ms, 11);
+	ck_assert_uint_eq(paths_facts_kept(&dial.start.path.id).rtt_ms, 11);
 	expect_on(dial_begin(false));
 	ck_assert(kernel.request.has_hold_time);
 	ck_assert_uint_eq(kernel.request.hold_ms, 888); /* 1000, less 11, an eighth of that, and 100 */
@@ -294,7 +294,7 @@ START_TEST(blind_request_is_not_risked_on_a_path_whose_last_data_was_lost)
 	expect_on(dial_begin(false));
 	ck_assert(dial.attempt.ask_blind);
 	ck_assert_uint_eq(dial.attempt.number, 77);
-	paths_note_syn_data(&dial.start.own.id, false, kernel.now);
+	paths_note_syn_data(&dial.start.path.id, false, kernel.now);
 	expect_on(dial_begin(false));
 	ck_assert(!dial.attempt.ask_blind && dial.attempt.syn_data);
 	ck_assert_uint_eq(dial.attempt.number, 0);
@@ -518,7 +518,7 @@ START_TEST(small_stack_learns_nothing_from_a_response)
 	ck_assert_int_eq(step_on_small_stack(), DIAL_REACHED);
 	expect_said("peek; take 8; ");
 	ck_assert(!converters_is_proven(0));
-	ck_assert_uint_eq(paths_facts_kept(&dial.start.own.id).rtt_ms, 0);
+	ck_assert_uint_eq(paths_facts_kept(&dial.start.path.id).rtt_ms, 0);
 	ck_assert(is_logged("converted over MPTCP, request taken in the SYN after "));
 	/* nor that the SYN's data wasn't taken */
 	kernel.no_mptcp = true;
@@ -526,7 +526,7 @@ START_TEST(small_stack_learns_nothing_from_a_response)
 	synack(TCPI_OPT_TIMESTAMPS);
 	answer(WHOLE);
 	ck_assert_int_eq(step_on_small_stack(), DIAL_REACHED);
-	ck_assert(!paths_doubt_syn_data(&dial.start.own.id));
+	ck_assert(!paths_doubt_syn_data(&dial.start.path.id));
 }
 END_TEST
 
@@ -549,11 +549,11 @@ START_TEST(small_stack_learns_nothing_from_a_way_that_fails)
 	synack(TCPI_OPT_TIMESTAMPS);
 	expect_on(step_on_small_stack());
 	expect_said("end; connect 1; ");
-	ck_assert(!paths_doubt_syn_data(&dial.start.own.id));
+	ck_assert(!paths_doubt_syn_data(&dial.start.path.id));
 	expect_on(dial_begin(false));
 	synack(TCPI_OPT_TIMESTAMPS);
 	expect_on(step());
-	ck_assert(paths_doubt_syn_data(&dial.start.own.id));
+	ck_assert(paths_doubt_syn_data(&dial.start.path.id));
 }
 END_TEST
 

@@ -35,7 +35,7 @@ START_TEST(silent_path_is_left)
 	nets.what = PATHS_STAY;
 	kernel.now += 4 * S;
 	ck_assert_int_eq(step(), DIAL_ON);
-	ck_assert(path_is_usual(&dial.start.own.id));
+	ck_assert(path_is_usual(&dial.start.path.id));
 }
 END_TEST
 
@@ -78,13 +78,13 @@ START_TEST(path_that_works_is_kept_for_the_next_converter)
 	expect_on(dial_begin(false));
 	expect_on(dial_failed(&dial, EHOSTUNREACH, &end));
 	ck_assert(dial.start.placed);
-	paths_note_answer(&dial.start.own.id, 10, true);
+	paths_note_answer(&dial.start.path.id, 10, true);
 	nets.elsewhere = -1;
 	dial.start.look_at = 0;
 	kernel.now += 3 * S;
 	expect_on(step());
 	ck_assert_uint_eq(dial.attempt.converter, 0);
-	ck_assert_uint_eq(dial.start.own.id.source.s6_addr[15], 5);
+	ck_assert_uint_eq(dial.start.path.id.source.s6_addr[15], 5);
 }
 END_TEST
 
@@ -125,7 +125,7 @@ START_TEST(network_that_refuses_is_left)
 	ck_assert(is_logged("the path to it leads nowhere (No route to host), begins on wlan0"));
 	nets.elsewhere = -1; /* there is no other one */
 	ck_assert_int_eq(dial_failed(&dial, EHOSTUNREACH, &end), DIAL_ON);
-	ck_assert(path_is_usual(&dial.start.own.id));
+	ck_assert(path_is_usual(&dial.start.path.id));
 	expect_said("end; bind 0 0; syn 1 data; ");
 	ck_assert_int_eq(nets.refused, CACHE_PATH_SILENT);
 }
@@ -203,9 +203,9 @@ START_TEST(silent_answer_restores_a_path_that_refused)
 	ck_assert_int_eq(paths_facts_kept(&usual).state, CACHE_PATH_WORKS);
 	list_of(5);
 	path_start_init(&start, true, &nets.list.paths[0].id.source);
-	paths_note_failure(&start.own.id, CACHE_PATH_SILENT);
+	paths_note_failure(&start.path.id, CACHE_PATH_SILENT);
 	path_start_served(&start);
-	ck_assert_int_eq(paths_facts_kept(&start.own.id).state, CACHE_PATH_SILENT);
+	ck_assert_int_eq(paths_facts_kept(&start.path.id).state, CACHE_PATH_SILENT);
 }
 END_TEST
 
@@ -223,10 +223,10 @@ START_TEST(refusal_elsewhere_gives_back_what_only_refuses)
 		converters_forget();
 		paths_note_failure(&usual, states[i]);
 		path_start_init(&start, true, &in6addr_any);
-		start.own = nets.list.paths[0];
+		start.path = nets.list.paths[0];
 		start.placed = true;
 		ck_assert(!path_start_refused(&start, &query, CACHE_PATH_REFUSES, "why", &addr));
-		ck_assert_int_eq(path_is_usual(&start.own.id), states[i] == CACHE_PATH_REFUSES);
+		ck_assert_int_eq(path_is_usual(&start.path.id), states[i] == CACHE_PATH_REFUSES);
 	}
 }
 END_TEST
@@ -244,7 +244,7 @@ START_TEST(network_of_a_converter_that_answers_is_kept)
 	answer(FULL);
 	expect_on(step());
 	ck_assert_ptr_nonnull(strstr(said(), "end; bind 5 0; syn 1 data; "));
-	ck_assert_uint_eq(dial.start.own.id.source.s6_addr[15], 5);
+	ck_assert_uint_eq(dial.start.path.id.source.s6_addr[15], 5);
 }
 END_TEST
 
@@ -334,7 +334,7 @@ START_TEST(no_more_than_so_many_moves)
 	ck_assert_int_eq(dial.start.look_at, 0);
 	dial_failed(&dial, EHOSTUNREACH, &end);
 	ck_assert_uint_eq(dial.start.moves, PATHS_MOVES_MAX);
-	ck_assert(path_is_usual(&dial.start.own.id));
+	ck_assert(path_is_usual(&dial.start.path.id));
 }
 END_TEST
 
@@ -402,7 +402,7 @@ START_TEST(direct_connections_take_a_network_that_works)
 	ck_assert_int_eq(path_start_bind_directly(&dial.start, 3, &dial.server), 0);
 	expect_said("bind 0 0; direct 3 1 0; ");
 	list_of(5);
-	dial.start.own = nets.list.paths[0]; /* it has moved, and stays there */
+	dial.start.path = nets.list.paths[0]; /* it has moved, and stays there */
 	said();
 	ck_assert_int_eq(path_start_bind_directly(&dial.start, 3, &dial.server), 0);
 	expect_said("direct 3 1 7; ");
@@ -451,17 +451,17 @@ START_TEST(network_is_kept_for_addresses_of_its_family)
 	/* IPv4, as its source is */
 	nets.list.paths[0].id.source.s6_addr[15] = 6;
 	ck_assert_int_eq(path_start_choose(&start, &query, 0, &addr), 0);
-	ck_assert_uint_eq(start.own.id.source.s6_addr[15], 5);
-	ck_assert_int_eq(start.own.id.converter, 0);
+	ck_assert_uint_eq(start.path.id.source.s6_addr[15], 5);
+	ck_assert_int_eq(start.path.id.converter, 0);
 	/* IPv6 needs another one */
 	ck_assert_int_eq(sockaddr_ip_parse(&addr, "2001:db8::1", 1234), 0);
 	ck_assert_int_eq(path_start_choose(&start, &query, 0, &addr), 1);
-	ck_assert_uint_eq(start.own.id.source.s6_addr[15], 6);
+	ck_assert_uint_eq(start.path.id.source.s6_addr[15], 6);
 	/* and so does IPv4 where the source is of IPv6 */
-	start.own.id.source = (struct in6_addr){ .s6_addr = { 0xfd, [15] = 9 } };
+	start.path.id.source = (struct in6_addr){ .s6_addr = { 0xfd, [15] = 9 } };
 	ck_assert_int_eq(sockaddr_ip_parse(&addr, "192.0.2.1", 1234), 0);
 	ck_assert_int_eq(path_start_choose(&start, &query, 0, &addr), 1);
-	ck_assert_uint_eq(start.own.id.source.s6_addr[15], 6);
+	ck_assert_uint_eq(start.path.id.source.s6_addr[15], 6);
 }
 END_TEST
 
@@ -477,7 +477,7 @@ START_TEST(program_that_has_chosen_its_network_is_told_of_no_other)
 	ck_assert(!path_start_refused(&start, &query, CACHE_PATH_SILENT, "why", &addr));
 	ck_assert_uint_eq(start.moves, 0);
 	path_start_answered(&start, 10, true);
-	ck_assert_uint_eq(paths_facts_kept(&start.own.id).rtt_ms, 0);
+	ck_assert_uint_eq(paths_facts_kept(&start.path.id).rtt_ms, 0);
 	path_start_init(&start, true, &in6addr_any);
 	ck_assert(path_start_refused(&start, &query, CACHE_PATH_SILENT, "why", &addr));
 	ck_assert_uint_eq(start.moves, 1);
@@ -498,10 +498,10 @@ START_TEST(answer_on_the_usual_path_restores_it)
 	paths_note_failure(&usual, CACHE_PATH_SILENT);
 	list_of(5);
 	path_start_init(&start, true, &nets.list.paths[0].id.source);
-	paths_note_failure(&start.own.id, CACHE_PATH_SILENT);
+	paths_note_failure(&start.path.id, CACHE_PATH_SILENT);
 	path_start_answered(&start, 10, true);
 	ck_assert_int_eq(paths_facts_usual(0).state, CACHE_PATH_SILENT);
-	ck_assert_int_eq(paths_facts_kept(&start.own.id).state, CACHE_PATH_SILENT); /* that takes a trial */
+	ck_assert_int_eq(paths_facts_kept(&start.path.id).state, CACHE_PATH_SILENT); /* that takes a trial */
 }
 END_TEST
 
@@ -510,13 +510,13 @@ START_TEST(answer_that_waited_for_its_server_tells_no_longer_round_trip)
 	expect_on(dial_begin(false));
 	synack(TAKEN);
 	expect_on(step());
-	ck_assert_uint_eq(paths_facts_kept(&dial.start.own.id).rtt_ms, 11);
+	ck_assert_uint_eq(paths_facts_kept(&dial.start.path.id).rtt_ms, 11);
 	settings.withheld_ms = 700;
 	expect_on(dial_begin(false));
 	synack(TAKEN & ~TCPI_OPT_TIMESTAMPS);
 	kernel.info.tcpi_min_rtt = 500000;
 	expect_on(step());
-	ck_assert_uint_eq(paths_facts_kept(&dial.start.own.id).rtt_ms, 11);
+	ck_assert_uint_eq(paths_facts_kept(&dial.start.path.id).rtt_ms, 11);
 	settings.withheld_ms = 0;
 	kernel.no_mptcp = true;
 	expect_on(dial_begin(false));
@@ -524,7 +524,7 @@ START_TEST(answer_that_waited_for_its_server_tells_no_longer_round_trip)
 	kernel.info.tcpi_min_rtt = 500000;
 	kernel.now += S;
 	expect_on(step());
-	ck_assert_uint_gt(paths_facts_kept(&dial.start.own.id).rtt_ms, 11);
+	ck_assert_uint_gt(paths_facts_kept(&dial.start.path.id).rtt_ms, 11);
 }
 END_TEST
 
@@ -536,18 +536,18 @@ START_TEST(move_that_did_not_help_is_given_back)
 
 	path_start_init(&start, true, &in6addr_any);
 	list_of(5);
-	start.own = nets.list.paths[0];
+	start.path = nets.list.paths[0];
 	path_start_give_back(&start); /* the program's own, which wasn't moved */
-	ck_assert(!path_is_usual(&start.own.id));
+	ck_assert(!path_is_usual(&start.path.id));
 	start.placed = true;
 	path_start_give_back(&start);
-	ck_assert(path_is_usual(&start.own.id));
-	ck_assert_int_eq(start.own.id.converter, 1);
+	ck_assert(path_is_usual(&start.path.id));
+	ck_assert_int_eq(start.path.id.converter, 1);
 	ck_assert(start.placed);
 	/* nor is there a network behind the one that refuses */
-	start.own = nets.list.paths[0];
+	start.path = nets.list.paths[0];
 	ck_assert(!path_start_refused(&start, &query, CACHE_PATH_SILENT, "why", &addr));
-	ck_assert(path_is_usual(&start.own.id));
+	ck_assert(path_is_usual(&start.path.id));
 }
 END_TEST
 

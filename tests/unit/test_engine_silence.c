@@ -74,7 +74,7 @@ START_TEST(silence_on_a_network_that_the_program_has_chosen)
 	for (int refuses = 0; refuses < 2; refuses++) {
 		expect_on(dial_begin(false));
 		path_start_init(&dial.start, false, &source);
-		dial.start.own.id.converter = 0;
+		dial.start.path.id.converter = 0;
 		said();
 		if (refuses) {
 			expect_on(dial_failed(&dial, ECONNREFUSED, &end));

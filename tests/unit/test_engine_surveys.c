@@ -33,14 +33,14 @@ START_TEST(one_connection_asks_about_a_path)
 	ck_assert_uint_eq(nets.open, 0);
 	/* what that has found out */
 	expect_on(dial_begin(false));
-	paths_note_failure(&dial.start.own.id, CACHE_PATH_SILENT);
+	paths_note_failure(&dial.start.path.id, CACHE_PATH_SILENT);
 	list_of(6);
 	nets.elsewhere = 0;
 	kernel.now = dial.start.look_at;
 	expect_on(step());
 	ck_assert_uint_eq(nets.looks, 1);
-	ck_assert_uint_eq(dial.start.own.id.source.s6_addr[15], 6);
-	ck_assert_int_eq(dial.start.own.device, 7);
+	ck_assert_uint_eq(dial.start.path.id.source.s6_addr[15], 6);
+	ck_assert_int_eq(dial.start.path.device, 7);
 }
 END_TEST
 
@@ -136,7 +136,7 @@ START_TEST(path_that_is_known_is_looked_at_when_its_answer_is_due)
 {
 	expect_on(dial_begin(false));
 	ck_assert_int_eq(dial.start.look_at, kernel.now + paths_patience(0, false) * MS);
-	paths_note_answer(&dial.start.own.id, 400, true);
+	paths_note_answer(&dial.start.path.id, 400, true);
 	expect_on(dial_begin(false));
 	ck_assert_int_eq(dial.start.look_at, kernel.now + paths_patience(400, true) * MS);
 	ck_assert_uint_ne(paths_patience(400, true), paths_patience(0, false));
@@ -286,7 +286,7 @@ START_TEST(six_paths_are_asked_about_at_a_time)
 
 	for (int i = 0; i < 7; i++) {
 		path_start_init(&starts[i], true, &in6addr_any);
-		starts[i].own.id.source.s6_addr[15] = (uint8_t)(i + 1);
+		starts[i].path.id.source.s6_addr[15] = (uint8_t)(i + 1);
 		path_start_sent(&starts[i], kernel.now);
 		ck_assert_int_eq(path_start_look(&starts[i], &none, &syn, &addr), PATHS_WAIT);
 	}

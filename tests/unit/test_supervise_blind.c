@@ -35,7 +35,7 @@ static struct unanswered_run run_unanswered(bool repeatable, int repeats_max, in
 	struct unanswered_run run = { 0 };
 
 	for (int looks = 0; looks < 1000; looks++) {
-		enum blind_fate fate = blind_judge(&request, &unanswered, now + late, PATIENCE_NS, &next);
+		enum blind_verdict fate = blind_judge(&request, &unanswered, now + late, PATIENCE_NS, &next);
 
 		if (fate == BLIND_SILENT) {
 			run.silent++;
@@ -111,7 +111,7 @@ START_TEST(what_cannot_be_repeated_is_left_alone)
 }
 END_TEST
 
-static enum blind_fate judge(int repeats, const struct blind_seen *seen)
+static enum blind_verdict judge(int repeats, const struct blind_seen *seen)
 {
 	struct blind_request request = {
 		.started = STARTED, .syn_at = STARTED, .repeats = repeats, .repeats_max = BLIND_REPEATS_MAX, .repeatable = true,

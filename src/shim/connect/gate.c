@@ -206,7 +206,7 @@ static void reset_seen(int fd)
 	const struct conn *conn = mptcp_conn(fd);
 
 	if (conn && conn_in(conn, PHASE(DONE)) && conn->dial.attempt.ask_silent)
-		exchange_reset_silently(&conn->dial.start.own.id);
+		exchange_reset_silently(&conn->dial.start.path.id);
 }
 
 void reset_told(int fd, int error)

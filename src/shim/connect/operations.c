@@ -61,15 +61,15 @@ bool operations_resolve(struct conn *conn, int fd, const union sockaddr_ip *serv
 int operations_connect(struct conn *conn, int fd, const union sockaddr_ip *to)
 {
 	int flags = next.fcntl(fd, F_GETFL);
-	bool lend = !(flags & O_NONBLOCK);
+	bool blocking = !(flags & O_NONBLOCK);
 	int ret;
 
-	if (lend) {
+	if (blocking) {
 		atomic_fetch_add(&conn->mode_changes, 1);
 		next.fcntl(fd, F_SETFL, flags | O_NONBLOCK);
 	}
 	ret = next.connect(fd, &to->sa, sockaddr_ip_len(to)) == 0 ? 0 : -errno;
-	if (lend) {
+	if (blocking) {
 		next.fcntl(fd, F_SETFL, flags);
 		atomic_fetch_add(&conn->mode_changes, 1);
 	}
@@ -270,7 +270,7 @@ static const struct dial_ops operations = {
 	.disconnect = op_disconnect,
 };
 
-/* --- --- */
+/* --- what the engine shares with all connections of the process --- */
 
 static bool is_waiting(const struct path_start *start)
 {

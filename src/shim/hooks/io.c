@@ -2,8 +2,8 @@
 /*
  * io.c - sending and receiving while a connection is pending
  *
- * gate.c decides whether the application may send or receive now, and output.c handles early data. The hooks here ask them. They let the
- * kernel refuse a call whenever it would do so before it looks at the socket's state. They keep no state.
+ * gate.c decides whether the application may send or receive now, and handles early data. The hooks here ask it. They let the kernel refuse
+ * a call whenever it would do so before it looks at the socket's state. They keep no state.
  */
 #include "config.h"
 
