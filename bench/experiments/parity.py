@@ -104,7 +104,7 @@ def _without_rights(lab):
 
 
 def _told_not_to(lab):
-    lab.convertd([*convertd_options(lab.build), "--hold-syn", "off", "--no-syn-window-fix"])
+    lab.convertd([*convertd_options(lab.build), "--hold-syn", "off"])
     return {}
 
 
@@ -114,7 +114,7 @@ def _other_make(lab):
     return {"CONVERT_ADDR": lab.converter.addr4}
 
 
-UNCORRECTED = (("convertd without CAP_NET_ADMIN", _without_rights), ("convertd --no-syn-window-fix", _told_not_to),
+UNCORRECTED = (("convertd without CAP_NET_ADMIN", _without_rights), ("convertd --hold-syn off", _told_not_to),
                ("a converter of another make", _other_make))
 
 

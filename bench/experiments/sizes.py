@@ -61,7 +61,7 @@ CASES = (
     Case("%d + 6 Mbit/s" % MBIT, second_mbit=6),
     Case("%d + %d Mbit/s, far server" % (MBIT, MBIT), second_mbit=MBIT, core_ms=FAR_MS),
     # a client with several paths sends no data in SYNs to a converter that doesn't correct their windows
-    Case("%d + %d Mbit/s, no data in SYNs" % (MBIT, MBIT), second_mbit=MBIT, options=("--hold-syn", "off", "--no-syn-window-fix")),
+    Case("%d + %d Mbit/s, no data in SYNs" % (MBIT, MBIT), second_mbit=MBIT, options=("--hold-syn", "off")),
     Case("one path, Nagle", nagle=True),
 )
 CASES_QUICK = CASES[0], CASES[-1]

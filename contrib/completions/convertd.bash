@@ -24,7 +24,7 @@ _convertd_value() {
 
 _convertd() {
 	local cur=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
-	local options='--listen --shared-address --no-syn-window-fix --no-silence --hold-syn --hold-time --drop-foreign-syns
+	local options='--listen --shared-address --no-silence --hold-syn --hold-time --drop-foreign-syns
 		--allow-client --deny-client --allow-destination --deny-destination --own-address --no-hairpin --source --preserve-client-address
 		--cookie-key --cookie-lifetime --cookie-list --cookie-demand --max-connections --max-connections-per-client --max-pending
 		--max-pending-per-client --max-memory --max-memory-per-client --max-errors --max-errors-per-client --client-prefix-v4

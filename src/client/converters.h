@@ -166,7 +166,7 @@ void converters_doubt_silence(int index);
 /*
  * converters_corrects_windows() - may an MPTCP SYN to it carry data, if several paths come up?
  * A converter on Linux misreads the window of such a SYN unless convertd corrects it, and a download over several paths is then slower
- * than over one (src/hold/syn_window.c). False unless the converter
+ * than over one (src/hold/syn_packet.h). False unless the converter
  * has said so within a day, in its answer to an Info TLV, or the user says that it withholds SYNs.
  */
 bool converters_corrects_windows(const struct settings *settings, int index);

@@ -58,13 +58,6 @@ static struct warden_call make_call(enum warden_call_kind kind)
 	return call;
 }
 
-static void add_addresses(struct warden_call *call, const struct listen_address *listen,
-			  size_t count)
-{
-	memcpy(call->listen, listen, count * sizeof(*listen));
-	call->count = (uint32_t)count;
-}
-
 int rights_set_rules(const struct listen_address *listen, size_t count, bool to_queues, bool *refuses,
 		     int *fd)
 {
@@ -72,20 +65,12 @@ int rights_set_rules(const struct listen_address *listen, size_t count, bool to_
 	struct warden_answer answer;
 	int error;
 
-	add_addresses(&call, listen, count);
+	memcpy(call.listen, listen, count * sizeof(*listen));
+	call.count = (uint32_t)count;
 	call.queues = to_queues;
 	error = ask(&call, -1, &answer, fd);
 	*refuses = !error && answer.number;
 	return error;
-}
-
-int rights_correct_windows(const struct listen_address *listen, size_t count)
-{
-	struct warden_call call = make_call(WARDEN_CALL_WINDOW);
-	struct warden_answer answer;
-
-	add_addresses(&call, listen, count);
-	return ask_plainly(&call, -1, &answer);
 }
 
 int rights_own_queues(size_t count, uint16_t *first)

@@ -19,7 +19,6 @@ static const struct {
 	bool name;
 } kinds[] = {
 	[WARDEN_CALL_RULES] = { .addresses = true, .least = 1, .most = LISTEN_ADDRESSES_MAX, .flag_max = 1 },
-	[WARDEN_CALL_WINDOW] = { .addresses = true, .most = LISTEN_ADDRESSES_MAX },
 	[WARDEN_CALL_QUEUES] = { .most = WARDEN_QUEUES_MAX },
 	[WARDEN_CALL_QUEUE] = { .index_max = WARDEN_QUEUES_MAX - 1 },
 	[WARDEN_CALL_VERDICTS] = { .index_max = WARDEN_QUEUES_MAX - 1 },

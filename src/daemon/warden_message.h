@@ -25,7 +25,6 @@ struct warden_order {
 /* The calls to the main process, which answers each before the next is made. */
 enum warden_call_kind {
 	WARDEN_CALL_RULES,  /* put SYNs to these addresses into the queues, or without @queues remove their marks */
-	WARDEN_CALL_WINDOW, /* correct the windows of SYNs to these addresses; without any: no windows */
 	WARDEN_CALL_QUEUES, /* own @count netfilter queues; the answer has the number of the first */
 	WARDEN_CALL_QUEUE,  /* for each queue two calls, @index's packets and its verdicts; the answer has a descriptor */
 	WARDEN_CALL_VERDICTS,
@@ -111,9 +110,6 @@ void rights_init(int calls);
  * @fd: on success, the caller's descriptor; the rules last as long as any process has it open
  */
 int rights_set_rules(const struct listen_address *listen, size_t count, bool to_queues, bool *refuses, int *fd);
-
-/* Corrects the windows of SYNs to these addresses by syn_window_install(); without addresses, no longer corrects any. */
-int rights_correct_windows(const struct listen_address *listen, size_t count);
 
 /* Owns this many netfilter queues, in place of earlier ones; sets the number of the first. */
 int rights_own_queues(size_t count, uint16_t *first);

@@ -58,7 +58,7 @@ struct hold_calls {
 };
 
 struct hold_settings {
-	bool shift_windows; /* corrects the windows of SYNs with MP_CAPABLE and data (syn_window.c) */
+	bool shift_windows; /* corrects the windows of SYNs with MP_CAPABLE and data (syn_packet.h) */
 	bool drop_foreign;  /* drops SYNs without data */
 	bool without_data;  /* withholds SYNs without data, too */
 };

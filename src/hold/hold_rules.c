@@ -102,10 +102,8 @@ static void add_unconfirmed(struct nft_transaction *t, uint16_t number)
 static void begin_rule(struct nft_transaction *t, const char *chain, const struct listen_address *listen)
 {
 	nft_transaction_begin_rule(t, chain);
-	nft_rule_match_tcp(t);
-	nft_rule_match_port(t, listen);
 	nft_rule_match_syn(t);
-	nft_rule_match_address(t, listen);
+	nft_rule_match_listener(t, listen);
 }
 
 /* Makes the chain to which the SYNs of all addresses go, with a rule for each way of refusing a SYN. */
@@ -171,7 +169,6 @@ static int transact(struct hold_rules *rules, const struct listen_address *liste
 static void add_marked_rule(struct nft_transaction *t, const char *chain, const struct hold_rules_marked *marked)
 {
 	nft_transaction_begin_rule(t, chain);
-	nft_rule_match_tcp(t);
 	nft_rule_match_syn(t);
 	nft_rule_match_mark(t, marked->mark, marked->mask);
 }
@@ -250,14 +247,14 @@ int hold_rules_create(struct hold_rules **out, const char *program, int kept)
 	}
 	/* Containers may have the same process ids: the socket's port is the namespace's own. */
 	snprintf(rules->table.name, sizeof(rules->table.name), "%s_syns_%u", program,
-		 nft_table_port(&rules->table));
+		 mnl_socket_get_portid(rules->table.netlink));
 	*out = rules;
 	return 0;
 }
 
 int hold_rules_fd(const struct hold_rules *rules)
 {
-	return nft_table_fd(&rules->table);
+	return mnl_socket_get_fd(rules->table.netlink);
 }
 
 void hold_rules_destroy(struct hold_rules *rules)

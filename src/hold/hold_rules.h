@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hold_rules.h - installs the nftables rules for SYNs to our listeners: into netfilter queues, and with the right window */
+/* hold_rules.h - installs the nftables rules that put SYNs to our listeners into netfilter queues */
 #ifndef HOLD_HOLD_RULES_H
 #define HOLD_HOLD_RULES_H
 
@@ -59,20 +59,5 @@ int hold_rules_fd(const struct hold_rules *rules);
 
 /* Removes the rules; the kernel also does so when the process ends or is killed. NULL is fine. */
 void hold_rules_destroy(struct hold_rules *rules);
-
-/* ----- rules that correct the window of MPTCP SYNs before the kernel misreads it: syn_window.c ----- */
-
-struct syn_window;
-
-/*
- * syn_window_install() - correct the windows of SYNs to these addresses from now on
- * @window: set by an earlier call, whose addresses these replace in one step; points to NULL the first time
- * Returns 0, or -errno with *@window set to NULL: then no windows are corrected; -ENOSYS: convertd was built without
- * nftables. Does nothing if the addresses are the same as before.
- */
-int syn_window_install(struct syn_window **window, const struct listen_address *listen, size_t count);
-
-/* Removes the rules; the kernel also does so when the process ends. NULL is fine. */
-void syn_window_remove(struct syn_window *window);
 
 #endif

@@ -80,16 +80,6 @@ int nft_table_init(struct nft_table *table, int kept)
 	return table->netlink ? 0 : -errno;
 }
 
-uint32_t nft_table_port(const struct nft_table *table)
-{
-	return mnl_socket_get_portid(table->netlink);
-}
-
-int nft_table_fd(const struct nft_table *table)
-{
-	return mnl_socket_get_fd(table->netlink);
-}
-
 void nft_table_fini(struct nft_table *table)
 {
 	mnl_socket_close(table->netlink);
@@ -195,7 +185,7 @@ void nft_transaction_end_rule(struct nft_transaction *t)
 /* Reads the kernel's answers, which it has given within the call that sends. Returns 0, or the first error. */
 static int read_answers(const struct nft_transaction *t)
 {
-	int fd = nft_table_fd(t->table), error = 0;
+	int fd = mnl_socket_get_fd(t->table->netlink), error = 0;
 	unsigned answers = 0;
 	char reply[8192] __attribute__((aligned(NLMSG_ALIGNTO)));
 
@@ -271,83 +261,76 @@ void nft_rule_put_all(struct nft_transaction *t, const char *type, const struct 
 	nftnl_rule_add_expr(t->rule, expr);
 }
 
-void nft_rule_compare(struct nft_transaction *t, enum nft_cmp_ops op, const void *data, size_t len)
-{
-	nft_rule_put(t, "cmp", NFT_U32(NFTNL_EXPR_CMP_SREG, NFT_REG_1), NFT_U32(NFTNL_EXPR_CMP_OP, op),
-		     NFT_DATA(NFTNL_EXPR_CMP_DATA, data, len));
-}
-
-/* Matches packets by a fact that the kernel knows about them. */
-static void match_meta(struct nft_transaction *t, enum nft_meta_keys key, const void *data, size_t len)
+/* Loads a fact that the kernel knows about the packet into register 1. */
+static void load_meta(struct nft_transaction *t, enum nft_meta_keys key)
 {
 	nft_rule_put(t, "meta", NFT_U32(NFTNL_EXPR_META_KEY, key), NFT_U32(NFTNL_EXPR_META_DREG, NFT_REG_1));
-	nft_rule_compare(t, NFT_CMP_EQ, data, len);
 }
 
-void nft_rule_match_payload(struct nft_transaction *t, enum nft_payload_bases base, uint32_t offset, enum nft_cmp_ops op,
-			    const void *data, size_t len)
-{
-	nft_rule_load_payload(t, base, offset, len);
-	nft_rule_compare(t, op, data, len);
-}
-
-void nft_rule_load_payload(struct nft_transaction *t, enum nft_payload_bases base, uint32_t offset, size_t len)
+/* Loads a field of a header; the rule ends if the packet has no such field. */
+static void load_payload(struct nft_transaction *t, enum nft_payload_bases base, uint32_t offset, size_t len)
 {
 	nft_rule_put(t, "payload", NFT_U32(NFTNL_EXPR_PAYLOAD_BASE, base), NFT_U32(NFTNL_EXPR_PAYLOAD_OFFSET, offset),
 		     NFT_U32(NFTNL_EXPR_PAYLOAD_LEN, len), NFT_U32(NFTNL_EXPR_PAYLOAD_DREG, NFT_REG_1));
 }
 
-void nft_rule_load_tcp_option(struct nft_transaction *t, uint8_t kind, uint32_t offset)
-{
-	nft_rule_put(t, "exthdr", NFT_U8(NFTNL_EXPR_EXTHDR_TYPE, kind), NFT_U32(NFTNL_EXPR_EXTHDR_OP, NFT_EXTHDR_OP_TCPOPT),
-		     NFT_U32(NFTNL_EXPR_EXTHDR_OFFSET, offset), NFT_U32(NFTNL_EXPR_EXTHDR_LEN, 1),
-		     NFT_U32(NFTNL_EXPR_EXTHDR_DREG, NFT_REG_1));
-}
-
-void nft_rule_mask_byte(struct nft_transaction *t, uint8_t mask)
-{
-	static const uint8_t xor = 0;
-
-	nft_rule_put(t, "bitwise", NFT_U32(NFTNL_EXPR_BITWISE_SREG, NFT_REG_1), NFT_U32(NFTNL_EXPR_BITWISE_DREG, NFT_REG_1),
-		     NFT_U32(NFTNL_EXPR_BITWISE_LEN, sizeof(mask)), NFT_DATA(NFTNL_EXPR_BITWISE_MASK, &mask, sizeof(mask)),
-		     NFT_DATA(NFTNL_EXPR_BITWISE_XOR, &xor, sizeof(xor)));
-}
-
-void nft_rule_match_tcp(struct nft_transaction *t)
-{
-	static const uint8_t tcp = IPPROTO_TCP;
-
-	match_meta(t, NFT_META_L4PROTO, &tcp, sizeof(tcp));
-}
-
-void nft_rule_match_mark(struct nft_transaction *t, uint32_t mark, uint32_t mask)
+/* Clears all bits of register 1 outside the @len bytes at @mask, 4 at most. */
+static void mask(struct nft_transaction *t, const void *mask, size_t len)
 {
 	static const uint32_t xor = 0;
 
-	nft_rule_put(t, "meta", NFT_U32(NFTNL_EXPR_META_KEY, NFT_META_MARK), NFT_U32(NFTNL_EXPR_META_DREG, NFT_REG_1));
 	nft_rule_put(t, "bitwise", NFT_U32(NFTNL_EXPR_BITWISE_SREG, NFT_REG_1), NFT_U32(NFTNL_EXPR_BITWISE_DREG, NFT_REG_1),
-		     NFT_U32(NFTNL_EXPR_BITWISE_LEN, sizeof(mask)), NFT_DATA(NFTNL_EXPR_BITWISE_MASK, &mask, sizeof(mask)),
-		     NFT_DATA(NFTNL_EXPR_BITWISE_XOR, &xor, sizeof(xor)));
-	nft_rule_compare(t, NFT_CMP_EQ, &mark, sizeof(mark));
+		     NFT_U32(NFTNL_EXPR_BITWISE_LEN, len), NFT_DATA(NFTNL_EXPR_BITWISE_MASK, mask, len),
+		     NFT_DATA(NFTNL_EXPR_BITWISE_XOR, &xor, len));
+}
+
+/* Continues the rule only if register 1 compares to @data by @op. */
+static void compare(struct nft_transaction *t, enum nft_cmp_ops op, const void *data, size_t len)
+{
+	nft_rule_put(t, "cmp", NFT_U32(NFTNL_EXPR_CMP_SREG, NFT_REG_1), NFT_U32(NFTNL_EXPR_CMP_OP, op),
+		     NFT_DATA(NFTNL_EXPR_CMP_DATA, data, len));
+}
+
+static void match_meta(struct nft_transaction *t, enum nft_meta_keys key, const void *data, size_t len)
+{
+	load_meta(t, key);
+	compare(t, NFT_CMP_EQ, data, len);
+}
+
+void nft_rule_match_payload(struct nft_transaction *t, enum nft_payload_bases base, uint32_t offset, enum nft_cmp_ops op,
+			    const void *data, size_t len)
+{
+	load_payload(t, base, offset, len);
+	compare(t, op, data, len);
+}
+
+void nft_rule_match_mark(struct nft_transaction *t, uint32_t mark, uint32_t bits)
+{
+	load_meta(t, NFT_META_MARK);
+	mask(t, &bits, sizeof(bits));
+	compare(t, NFT_CMP_EQ, &mark, sizeof(mark));
 }
 
 void nft_rule_match_syn(struct nft_transaction *t)
 {
-	static const uint8_t syn = TCP_SYN_ONLY;
+	static const uint8_t tcp = IPPROTO_TCP, flags = TCP_FIN_SYN_RST_ACK, syn = TCP_SYN_ONLY;
 
-	nft_rule_load_payload(t, NFT_PAYLOAD_TRANSPORT_HEADER, TCP_FLAGS_OFFSET, sizeof(syn));
-	nft_rule_mask_byte(t, TCP_FIN_SYN_RST_ACK);
-	nft_rule_compare(t, NFT_CMP_EQ, &syn, sizeof(syn));
+	match_meta(t, NFT_META_L4PROTO, &tcp, sizeof(tcp));
+	load_payload(t, NFT_PAYLOAD_TRANSPORT_HEADER, TCP_FLAGS_OFFSET, sizeof(flags));
+	mask(t, &flags, sizeof(flags));
+	compare(t, NFT_CMP_EQ, &syn, sizeof(syn));
 }
 
-void nft_rule_match_address(struct nft_transaction *t, const struct listen_address *listen)
+void nft_rule_match_listener(struct nft_transaction *t, const struct listen_address *listen)
 {
 	static const uint8_t ipv4 = NFPROTO_IPV4, ipv6 = NFPROTO_IPV6;
 	const union sockaddr_ip *address = &listen->address;
 	const struct in_addr *in = &address->in.sin_addr;
 	const struct in6_addr *in6 = &address->in6.sin6_addr;
+	const uint16_t port = htons(sockaddr_ip_port(address));
 	uint8_t device[IFNAMSIZ] = { 0 };
 
+	nft_rule_match_payload(t, NFT_PAYLOAD_TRANSPORT_HEADER, TCP_DPORT_OFFSET, NFT_CMP_EQ, &port, sizeof(port));
 	if (listen->device[0]) {
 		memcpy(device, listen->device, strlen(listen->device));
 		match_meta(t, NFT_META_IIFNAME, device, sizeof(device));
@@ -360,18 +343,6 @@ void nft_rule_match_address(struct nft_transaction *t, const struct listen_addre
 		match_meta(t, NFT_META_NFPROTO, &ipv6, sizeof(ipv6));
 		nft_rule_match_payload(t, NFT_PAYLOAD_NETWORK_HEADER, IP6_DADDR_OFFSET, NFT_CMP_EQ, in6, sizeof(*in6));
 	}
-}
-
-void nft_rule_match_port(struct nft_transaction *t, const struct listen_address *listen)
-{
-	const uint16_t port = htons(sockaddr_ip_port(&listen->address));
-
-	nft_rule_match_payload(t, NFT_PAYLOAD_TRANSPORT_HEADER, TCP_DPORT_OFFSET, NFT_CMP_EQ, &port, sizeof(port));
-}
-
-void nft_rule_accept(struct nft_transaction *t)
-{
-	nft_rule_put(t, "immediate", NFT_U32(NFTNL_EXPR_IMM_DREG, NFT_REG_VERDICT), NFT_U32(NFTNL_EXPR_IMM_VERDICT, NF_ACCEPT));
 }
 
 void nft_rule_jump(struct nft_transaction *t, const char *chain)

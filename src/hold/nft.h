@@ -16,23 +16,17 @@
 /* ----- a table of nftables that belongs to a netlink socket, and transactions that change it ----- */
 
 struct nft_table {
-	struct mnl_socket *netlink; /* owns the table */
+	struct mnl_socket *netlink; /* owns the table, which lasts as long as some process has it open */
 	uint32_t sequence;	    /* of the next message */
 	char name[48];		    /* set by the caller, before the first transaction */
 };
 
 /*
  * nft_table_init() - open the socket of a table, without making the table
- * @kept: the nft_table_fd() of a process before this one, whose table this becomes, or -1; it stays the caller's
+ * @kept: the descriptor of a process before this one, whose table this becomes, or -1; it stays the caller's
  * Returns 0 or -errno. nft_table_fini() closes it.
  */
 int nft_table_init(struct nft_table *table, int kept);
-
-/* Returns the socket's port: no other socket of the network namespace has it. */
-uint32_t nft_table_port(const struct nft_table *table);
-
-/* Returns the socket's descriptor. The table lasts as long as some process has it open. */
-int nft_table_fd(const struct nft_table *table);
 
 /* Closes the socket: the kernel removes the table, as it does when the process ends or is killed. */
 void nft_table_fini(struct nft_table *table);
@@ -104,39 +98,18 @@ struct nft_attribute {
 			 sizeof((const struct nft_attribute[]){ __VA_ARGS__ }) / sizeof(struct nft_attribute))
 void nft_rule_put_all(struct nft_transaction *t, const char *type, const struct nft_attribute *attributes, size_t count);
 
-/* Continues the rule only if register 1 compares to @data by @op. */
-void nft_rule_compare(struct nft_transaction *t, enum nft_cmp_ops op, const void *data, size_t len);
-
-/* Loads a field of a header; the rule ends if the packet has no such field. */
-void nft_rule_load_payload(struct nft_transaction *t, enum nft_payload_bases base, uint32_t offset, size_t len);
-
-/* Continues the rule only if a field of a header compares to @data by @op. */
+/* Continues the rule only if a field of a header compares to @data by @op; a packet without the field doesn't. */
 void nft_rule_match_payload(struct nft_transaction *t, enum nft_payload_bases base, uint32_t offset, enum nft_cmp_ops op,
 			    const void *data, size_t len);
 
-/* Loads a byte of a TCP option; the rule ends if the segment has no such option. */
-void nft_rule_load_tcp_option(struct nft_transaction *t, uint8_t kind, uint32_t offset);
-
-/* Clears all bits of register 1 outside @mask. */
-void nft_rule_mask_byte(struct nft_transaction *t, uint8_t mask);
-
-/* "meta l4proto tcp" */
-void nft_rule_match_tcp(struct nft_transaction *t);
-
-/* "meta mark & MASK == MARK" */
-void nft_rule_match_mark(struct nft_transaction *t, uint32_t mark, uint32_t mask);
-
-/* "tcp flags & (fin | syn | rst | ack) == syn" */
+/* "meta l4proto tcp tcp flags & (fin | syn | rst | ack) == syn" */
 void nft_rule_match_syn(struct nft_transaction *t);
 
-/* Matches the interface and the address of packets to one of the converter's addresses; :: stands for all of both families. */
-void nft_rule_match_address(struct nft_transaction *t, const struct listen_address *listen);
+/* "meta mark & BITS == MARK" */
+void nft_rule_match_mark(struct nft_transaction *t, uint32_t mark, uint32_t bits);
 
-/* "tcp dport PORT", of that address */
-void nft_rule_match_port(struct nft_transaction *t, const struct listen_address *listen);
-
-/* "accept" */
-void nft_rule_accept(struct nft_transaction *t);
+/* Matches the port, the interface and the address of packets to one of our listeners; :: stands for all addresses of both families. */
+void nft_rule_match_listener(struct nft_transaction *t, const struct listen_address *listen);
 
 /* "reject with tcp reset", or "reject with icmp CODE", icmpv6 by the packet's family; @code: a number that has a meaning in both */
 void nft_rule_reject(struct nft_transaction *t, enum nft_reject_types type, uint8_t code);

@@ -53,8 +53,10 @@ const char *syn_packet_status_name(enum syn_packet_status status);
 
 /*
  * syn_packet_shift_window() - write the window as segments after the SYN would
- * Linux needs this for SYNs with MP_CAPABLE and data: see syn_window.c. The result is at least 1, unless the window
- * is 0.
+ * The window in a SYN is in bytes; scaling begins with the segments after it (RFC 7323 2.2). If a SYN with MP_CAPABLE
+ * carries data, Linux (6.18) takes its window for a scaled one: with a scale of 10, 64240 bytes become 65 MB. The
+ * server's side then overruns the client's buffer on the faster path, and a download over two paths is slower than
+ * over one. The third ACK brings the right window. The result is at least 1, unless the window is 0.
  * @packet: the bytes from which @syn was read; the checksum stays right
  */
 void syn_packet_shift_window(uint8_t *packet, struct syn_packet *syn);

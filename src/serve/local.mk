@@ -9,7 +9,7 @@ libserve_la_SOURCES = src/common/os.c src/common/os.h src/common/problems.c src/
 	src/daemon/shares.c src/daemon/shares.h src/daemon/textfile.c \
 	src/daemon/textfile.h src/daemon/warden_ask.c src/daemon/warden_message.c src/daemon/warden_message.h src/hold/hold.c src/hold/hold.h \
 	src/hold/hold_queue.c src/hold/hold_queue.h src/hold/hold_table.c src/hold/hold_table.h src/hold/syn_packet.c \
-	src/hold/syn_packet.h src/hold/syn_window.c src/relay/fallback.c src/relay/relay.c src/relay/relay.h \
+	src/hold/syn_packet.h src/relay/fallback.c src/relay/relay.c src/relay/relay.h \
 	src/relay/relay_look.c src/relay/relay_pipe.c src/relay/relay_steer.c src/relay/relay_window.c src/serve/listening.c src/serve/listening.h \
 	src/serve/plugs.h src/serve/session.h src/serve/session_decision.c src/serve/session_decision.h \
 	src/serve/session_life.c src/serve/session_parts.h src/serve/session_pool.c src/serve/session_report.c \

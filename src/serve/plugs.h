@@ -41,7 +41,6 @@ struct serve_settings {
 	unsigned log_rate;   /* lines a second in the log for each outcome; 0: no limit */
 	unsigned synacks;    /* SYN+ACKs that the kernel sends for a SYN with data before it gives up */
 	size_t pipes_max;    /* of all workers, besides one for each worker: relay.h */
-	bool shift_windows;  /* correct the windows of SYNs: hold.h */
 	bool drop_foreign;   /* drop SYNs that ask for nothing */
 	bool refuses_syns;   /* the netfilter rules refuse SYNs that we mark so */
 };

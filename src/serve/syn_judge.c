@@ -80,10 +80,10 @@ static bool is_still_granted(const struct syn_judge *judge, const struct syn_att
 
 static void configure(struct syn_judge *judge)
 {
-	const struct serve_settings *settings = judge->context->settings;
+	const bool at_once = judge->context->plugs->at_once;
+	/* A gateway doesn't change SYNs that it routes. */
 	const struct hold_settings hold = {
-		.shift_windows = settings->shift_windows, .drop_foreign = settings->drop_foreign,
-		.without_data = judge->context->plugs->at_once,
+		.shift_windows = !at_once, .drop_foreign = judge->context->settings->drop_foreign, .without_data = at_once,
 	};
 
 	hold_configure(judge->hold, &hold);

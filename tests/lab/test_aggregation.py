@@ -139,7 +139,7 @@ def test_converter_without_rights():
 
 @measures
 def test_converter_that_is_told_not_to():
-    return uncorrected(lambda lab: lab.convertd(["--hold-syn", "off", "--no-syn-window-fix"]))
+    return uncorrected(lambda lab: lab.convertd(["--hold-syn", "off"]))
 
 
 @measures
@@ -157,7 +157,7 @@ def test_converter_that_announces_an_address():
     with Lab(wifi=Link(delay_ms=10, rate_mbit=50, queue=200), lte=None, core=Link(delay_ms=1)) as lab:
         lab.client.ip("mptcp limits set subflows 2 add_addr_accepted 2")
         lab.converter.ip("mptcp endpoint add %s dev wifi signal" % lab.converter.wifi4)
-        lab.convertd(["--hold-syn", "off", "--no-syn-window-fix"])
+        lab.convertd(["--hold-syn", "off"])
         serve(lab)
         transfer(lab, "get", lab.converted())
         check(lab.client.counters()["MPTcpExtMPJoinSynAckRx"] == 1, "no second subflow")

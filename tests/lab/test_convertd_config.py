@@ -39,7 +39,7 @@ def test_check_config():
     """Right: status 0. Wrong: status 2, and each thing that is wrong in a line with its place and what to do."""
     with near() as lab:
         program = lab.build.program("convertd")
-        path = write(lab, "# ours", "listen 10.9.0.1:1234", "log-level = debug", "no-syn-window-fix")
+        path = write(lab, "# ours", "listen 10.9.0.1:1234", "log-level = debug", "drop-foreign-syns")
         result = lab.converter.run([program, "--config", path, "--check-config"])
         check("right" in result.stdout and not result.stderr, result)
         path = write(lab, "", "listen 10.9.0.1", "log-level loud", "lisen [::]:1", "--listen [::]:1")
@@ -180,21 +180,22 @@ def test_reload_moves_the_syn_rules():
 
         def handles():
             return re.findall(r"^\s*(?:table|chain) .*# handle \d+", lab.converter.run(["nft", "-a", "list", "ruleset"]).stdout, re.MULTILINE)
-        for hold, off in (("on", "hold-syn off"), ("off", "hold-syn = off")):
-            path = write(lab, "listen 10.9.0.1:1234", "hold-syn " + hold)
-            with converter(lab, "--config", path) as process:
-                check("10.9.0.1" in tables(), "no rule for the address")
-                before = handles()
-                write(lab, "listen 10.9.0.1:1235", "listen [::]%wifi:1236", "hold-syn " + hold)
-                reload(process)
-                rules = tables()
-                check("1235" in rules and "iifname \"wifi\"" in rules and "tcp dport 1234" not in rules, rules)
-                equal(rules.count("table inet convertd_"), 1, "tables")
-                equal(handles(), before, "table and chains: where one goes, the kernel drops SYNs that are withheld, another convertd's as well")
-                write(lab, "listen 10.9.0.1:1235", "no-syn-window-fix", off)
-                reload(process)
-                check(("chain unconfirmed" in tables()) == (hold == "on") and "wifi" not in tables(), tables())
-            equal(tables(), "", "tables at the end")
+        path = write(lab, "listen 10.9.0.1:1234", "hold-syn on")
+        with converter(lab, "--config", path) as process:
+            check("10.9.0.1" in tables(), "no rule for the address")
+            before = handles()
+            write(lab, "listen 10.9.0.1:1235", "listen [::]%wifi:1236", "hold-syn on")
+            reload(process)
+            rules = tables()
+            check("1235" in rules and "iifname \"wifi\"" in rules and "tcp dport 1234" not in rules, rules)
+            equal(rules.count("table inet convertd_"), 1, "tables")
+            equal(handles(), before, "table and chains: where one goes, the kernel drops SYNs that are withheld, another convertd's as well")
+            write(lab, "listen 10.9.0.1:1235", "hold-syn = off")
+            reload(process)
+            check("chain unconfirmed" in tables() and "wifi" not in tables(), tables())
+        equal(tables(), "", "tables at the end")
+        with converter(lab, "--hold-syn", "off"):
+            equal(tables(), "", "tables where no SYN was ever withheld")
 
 
 def test_reload_many_times():

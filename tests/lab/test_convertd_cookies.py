@@ -250,7 +250,7 @@ def test_files():
         for mode, owner, option, words in cases:
             os.chmod(path, mode)
             os.chown(path, owner, owner)
-            for last in ("--check-config", "--no-syn-window-fix"):
+            for last in ("--check-config", "--no-silence"):
                 result = lab.converter.run([program, option, path, last], check=False)
                 check(result.returncode == 2 and all(word in result.stderr for word in (option, path[:40]) + words), result)
         path = write(lab, "keys", new_key(), "0011")

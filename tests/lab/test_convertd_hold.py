@@ -109,7 +109,7 @@ def test_windows_of_syns():
     """An MPTCP SYN with data gets the window that Linux takes it to have; all others stay as they are."""
     need("nft", "nftables")
     with far(core_ms=1) as lab, Server(lab, 80) as server:
-        for arguments in ((), ("--no-syn-window-fix",)):
+        for arguments in ((), ("--hold-syn", "off")):
             for protocol, delivery in ((MPTCP, "syn"), (MPTCP, "behind"), (TCP, "syn")):
                 lab.converter.run(["nft", "-f", "-"], input=COUNT_WINDOWS)
                 with converter(lab, *arguments), Client(lab.client, lab.converter.addr4, protocol, delivery) as client:
@@ -291,13 +291,12 @@ def test_ordinary_way():
 
 @kernel.needs("fastopen")
 def test_info_tells():
-    """Whoever asks is told that SYNs are withheld, that windows are corrected, or neither; whoever doesn't isn't."""
+    """Whoever asks is told that SYNs are withheld and their windows corrected, or nothing; whoever doesn't isn't."""
     need("setpriv", "util-linux")
     with far() as lab, Server(lab, 80) as server:
-        for arguments, value, wrapper in (((), "017b 02bc 6c63", ()), (("--no-syn-window-fix",), "017d 02bc 6c63", ()),
+        for arguments, value, wrapper in (((), "017b 02bc 6c63", ()),
                                           (("--no-silence",), "0143 02bc 6c63", ()),
-                                          (("--hold-syn", "off"), "0102 0000 6c63", ()),
-                                          (("--hold-syn", "off", "--no-syn-window-fix"), None, ()), ((), None, WITHOUT_NET_ADMIN)):
+                                          (("--hold-syn", "off"), None, ()), ((), None, WITHOUT_NET_ADMIN)):
             with converter(lab, *arguments, wrapper=wrapper):
                 for request, asked in ((message(INFO, connect_tlv(lab.server.addr4, 80)), True), (server.connect(), False)):
                     with Client(lab.client, lab.converter.addr4, MPTCP) as client:

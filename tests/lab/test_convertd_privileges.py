@@ -107,13 +107,13 @@ def test_group_and_no_rules():
     """A group of its own; without nftables rules there is no CAP_NET_ADMIN to keep. To change the user takes a restart."""
     nobody()
     with near() as lab, Server(lab, 80) as server:
-        path = write(lab, "convertd.conf", "user nobody:daemon\nno-syn-window-fix\nhold-syn off\n")
+        path = write(lab, "convertd.conf", "user nobody:daemon\nhold-syn off\n")
         with converter(lab, "--config", path) as process:
             for thread in status(process.pid) + status(process.serving):
                 equal(int(thread["CapEff"], 16), CAP_NET_BIND_SERVICE if thread["Pid"] == str(process.pid) else 0, "CapEff")
                 equal(thread["Gid"].split(), [str(grp.getgrnam("daemon").gr_gid)] * 4, "the group")
             converts(lab, server, protocol=TCP)
-            write(lab, "convertd.conf", "user daemon\nno-syn-window-fix\nhold-syn off\n")
+            write(lab, "convertd.conf", "user daemon\nhold-syn off\n")
             reload(process, "--user has changed, which takes a restart")
             process.wait_log("reloaded")
 

@@ -36,7 +36,7 @@ BAD_OPTIONS = (
     (["--connect-timeout", "1s"], "\"1s\""), (["--connect-timeout", " 1"], "\" 1\""), (["--request-timeout", ""], "\"\""),
     (["--request-timeout", "99999999999999999999"], "\"99999999999999999999\""), (["--request-timeout"], "--request-timeout"),
     (["--log-level", "loud"], "\"loud\""), (["--log-level", ""], "\"\""), (["--no-such-option"], "--no-such-option"),
-    (["--no-syn-window-fix=1"], "--no-syn-window-fix"), (["-x"], "-x"), (["-vx"], "-v"),
+    (["--no-silence=1"], "--no-silence"), (["-x"], "-x"), (["-vx"], "-v"),
     (["10.9.0.1:1234"], "\"10.9.0.1:1234\""),
     (["--listen", "[::]:1"] * 65, "[::]:1"),
 )
@@ -56,7 +56,7 @@ def test_options():
             result = lab.converter.run([program, word])
             check(result.stdout.startswith(first) and not result.stderr, result)
         options = lab.converter.run([program, "--help"]).stdout
-        for word in ("--listen", "--connect-timeout", "--request-timeout", "--log-level", "--no-syn-window-fix", "--version"):
+        for word in ("--listen", "--connect-timeout", "--request-timeout", "--log-level", "--no-silence", "--version"):
             check(word in options, "--help without %s" % word)
         # a full disk is no success
         equal(lab.converter.run(["sh", "-c", "%s --help >/dev/full" % program], check=False).returncode, 1, "status")

@@ -217,7 +217,7 @@ def test_preserving_as_another_user():
         raise Unsuitable("in a user namespace of an ordinary user there is only one user; run it as root")
     with near() as lab, Server(lab, 80) as server:
         preserving(lab)
-        with converter(lab, "--preserve-client-address", "--no-syn-window-fix", "--user", "nobody") as process:
+        with converter(lab, "--preserve-client-address", "--user", "nobody") as process:
             equal(seen_from(lab, server, lab.client.wifi4)[0], lab.client.wifi4, "what the server sees")
             process.send_signal(signal.SIGHUP)
             process.wait_log("reloaded")

@@ -41,7 +41,7 @@ def test_two_processes():
             equal(process.children(), [process.serving], "the children")
         without = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
         process = \
-            lab.start_listening(lab.converter, [*without, lab.build.program("convertd"), "--hold-syn", "off", "--no-syn-window-fix",
+            lab.start_listening(lab.converter, [*without, lab.build.program("convertd"), "--hold-syn", "off",
                                                 "--allow-client", "::/0", "--allow-destination", "10.0.0.0/8"], 1234, name="convertd")
         equal((process.serving, names(process.children())), (process.pid, ["rfc8803-resets"]), "the process without rights, its children")
         with Client(lab.client, lab.converter.addr4) as client:

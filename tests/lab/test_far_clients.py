@@ -219,7 +219,7 @@ def test_reload():
 
         def configure(text):
             with open(path, "w", encoding="ascii") as file:
-                file.write("no-syn-window-fix\n" + text)
+                file.write(text)
         configure("")
         with converter(lab, "--config", path) as process:
             lab.http()

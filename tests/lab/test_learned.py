@@ -340,7 +340,7 @@ def test_one_network():
     """There is no second path, so data goes into the first SYN, as to any converter; plain TCP does that with several, too."""
     for options, verdict in (({"lte": None}, TAKEN), ({"wifi": Link(delay_ms=5, strip_mptcp=True)}, TAKEN.replace("MPTCP", "TCP"))):
         with Lab(**{"wifi": Link(delay_ms=5), "core": Link(delay_ms=1), **options}) as lab:
-            lab.convertd(["--hold-syn", "off", "--no-syn-window-fix"])
+            lab.convertd(["--hold-syn", "off"])
             serve(lab)
             transfer(lab, "get", lab.converted(), 100000)
             equal(lab.shim_log().count(verdict), 1, lab.shim_log())
@@ -351,7 +351,7 @@ def test_one_network():
 def test_what_is_remembered():
     """That windows are corrected, for a day; after an hour the converter is asked again, and what it says then counts."""
     need("unshare", "util-linux")
-    correcting, other = ["--hold-syn", "off"], ["--hold-syn", "off", "--no-syn-window-fix"]
+    correcting, other = ["--no-silence"], ["--hold-syn", "off"]
     with Lab(wifi=Link(delay_ms=5), lte=Link(delay_ms=5), core=Link(delay_ms=1)) as lab:
         serve(lab)
         for arguments, verdicts in ((correcting, [(0, BEHIND), (0, TAKEN), (2, TAKEN), (27, BEHIND), (27, TAKEN)]),

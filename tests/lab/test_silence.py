@@ -66,11 +66,11 @@ def test_offered():
     """In the answer to an Info TLV, where SYNs are withheld; not with --no-silence, nor where nothing is withheld or taken."""
     with far() as lab:
         for fastopen, arguments, want in ((3, (), WITHHOLDING), (3, ("--no-silence",), octets("f0020143 02bc 6c63")),
-                                          (3, ("--hold-syn", "off"), octets("f0020102 0000 6c63")), (1, (), octets("f0020103 02bc 6c63"))):
+                                          (3, ("--hold-syn", "off"), None), (1, (), octets("f0020103 02bc 6c63"))):
             lab.converter.sysctl("net.ipv4.tcp_fastopen", fastopen)
             with converter(lab, *arguments), Client(lab.client, lab.converter.addr4) as client:
                 client.send(message(INFO))
-                equal(dict(tlvs(client.answer()))[0xf0], want[2:], "what it withholds, with %s, tcp_fastopen %d" % (arguments, fastopen))
+                equal(dict(tlvs(client.answer())).get(0xf0), want and want[2:], "what it withholds, with %s, tcp_fastopen %d" % (arguments, fastopen))
 
 
 @kernel.needs("fastopen")

@@ -101,7 +101,7 @@ def test_convertd():
                 file.write("listen 10.9.0.1:1234\nlisten 10.9.0.1:%d\nmax-pending 8\nidle-timeout %d\nmax-errors-per-client 5\n"
                            % (1235 + number % 2, number + 5))
         write(0)
-        with converter(lab, "--workers", "3", "--log-level", "debug", "--no-syn-window-fix", "--config", path, *metrics.OPTIONS,
+        with converter(lab, "--workers", "3", "--log-level", "debug", "--config", path, *metrics.OPTIONS,
                        env={"TSAN_OPTIONS": "exitcode=66"},
                        defaults=("--allow-client", "::/0", "--allow-destination", "10.0.0.0/8")) as process:
             churn = [Churn(lab) for _ in range(4)] + [Asker(lab)]

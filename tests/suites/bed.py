@@ -32,7 +32,7 @@ def start_converter(convertd, log_path, withhold):
     for name, value in (("ipv4/tcp_fastopen", "3"), ("mptcp/blackhole_timeout", "0")):
         with open("/proc/sys/net/" + name, "w", encoding="ascii") as file:
             file.write(value)
-    command = [convertd, "--listen", CONVERTER + ":1234", "--no-syn-window-fix", "--hold-syn", withhold]
+    command = [convertd, "--listen", CONVERTER + ":1234", "--hold-syn", withhold]
     for destination in DESTINATIONS:
         command += ["--allow-destination", destination]
     with open(log_path, "w", encoding="utf-8") as log:

@@ -74,7 +74,6 @@ START_TEST(defaults)
 	ck_assert_int_eq(settings->hold_syn, SETTINGS_HOLD_AUTO);
 	ck_assert_uint_eq(settings->hold_time, 700);
 	ck_assert_uint_eq(settings->log_level, LOG_LEVEL_INFO);
-	ck_assert(!settings->no_syn_window_fix);
 	ck_assert(!settings->no_silence);
 	ck_assert_uint_eq(settings->drain_timeout, 30);
 	ck_assert_str_eq(settings->user.name, "");
@@ -111,7 +110,6 @@ START_TEST(file_in_all_its_forms)
 			     "\tlisten = [2001:db8::1]:81 # and one behind it\r\n"
 			     "listen=[::]%br-lan.7:82\n"
 			     "  connect-timeout   =   7  \n"
-			     "no-syn-window-fix\n"
 			     "no-silence\n"
 			     "log-level\tdebug",
 			     nothing);
@@ -124,7 +122,6 @@ START_TEST(file_in_all_its_forms)
 	ck_assert_str_eq(sockaddr_ip_format(&settings->listen[2].address, text), "[::]:82");
 	ck_assert_str_eq(settings->listen[2].device, "br-lan.7");
 	ck_assert_uint_eq(settings->connect_timeout, 7);
-	ck_assert(settings->no_syn_window_fix);
 	ck_assert(settings->no_silence);
 	ck_assert_uint_eq(settings->log_level, LOG_LEVEL_DEBUG);
 	settings_destroy(settings);
@@ -225,7 +222,7 @@ static const struct {
 	{ "listen [::]%a-name-too-long-for-it:1\n", 1, { "\"[::]%a-name", "%eth0" } },
 	{ "listen [::]%\"eth0\":1\n", 1, { "%eth0" } },
 	{ "listen [::]%a/b:1\n", 1, { "%eth0" } },
-	{ "no-syn-window-fix yes\n", 1, { "\"yes\"", "alone" } },
+	{ "no-silence yes\n", 1, { "\"yes\"", "alone" } },
 	{ "connect-timeout 0\n", 1, { "\"0\"", "seconds from 1 to 86400" } },
 	{ "connect-timeout 86401\n", 1, { "\"86401\"" } },
 	{ "connect-timeout -1\n", 1, { "\"-1\"" } },

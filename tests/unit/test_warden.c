@@ -140,9 +140,6 @@ START_TEST(permissions)
 	ck_assert(!allows(WARDEN_CALL_RULES, "0.0.0.0:1234"));
 	/* With another device. */
 	ck_assert(!allows(WARDEN_CALL_RULES, "192.0.2.1:80"));
-	ck_assert(!allows(WARDEN_CALL_WINDOW, "[::]:22"));
-	ck_assert(allows(WARDEN_CALL_WINDOW, "[::]:1234"));
-	ck_assert(allows(WARDEN_CALL_WINDOW, NULL));
 	ck_assert(allows(WARDEN_CALL_BIND, "192.0.2.1:80"));
 	ck_assert(allows(WARDEN_CALL_BIND, "127.0.0.1:99"));
 	ck_assert(!allows(WARDEN_CALL_BIND, "127.0.0.1:22"));

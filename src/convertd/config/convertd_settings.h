@@ -102,7 +102,6 @@ struct settings {
 	struct metrics_address metrics[METRICS_ADDRESSES_MAX];
 	size_t metrics_count;
 	struct user user;
-	bool no_syn_window_fix;
 	enum settings_hold hold_syn;
 	unsigned hold_time; /* milliseconds */
 	bool drop_foreign_syns;

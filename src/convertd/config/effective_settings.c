@@ -50,7 +50,7 @@ static struct request_features read_features(const struct settings *settings, co
 		.mptcp = sysctl_read("net.mptcp.enabled") > 0,
 		.withholding = { .withheld = syns->withheld,
 				 .limit_ms = syns->withheld ? (uint16_t)settings->hold_time : 0,
-				 .corrects = syns->corrected,
+				 .corrects = syns->withheld,
 				 .silent = silent,
 				 .blind = silent && syns->refused, .repeats = silent && syns->refused,
 				 .hold_times = carried },
@@ -139,7 +139,6 @@ static void set_serve(struct effective_settings *effective, const struct setting
 	};
 	serve->log_rate = settings->log_rate;
 	serve->synacks = read_synacks();
-	serve->shift_windows = !settings->no_syn_window_fix;
 	serve->drop_foreign = settings->drop_foreign_syns;
 	serve->refuses_syns = effective->features.withholding.blind;
 }

@@ -34,7 +34,6 @@ struct effective_syns {
 	bool withheld;  /* they are withheld until servers have answered */
 	bool taken;     /* their data is taken at all addresses where clients arrive */
 	bool refused;   /* withheld, and the rules refuse those that are marked so */
-	bool corrected; /* the windows of MPTCP SYNs that carry data are corrected */
 };
 
 /*

@@ -289,9 +289,6 @@ static const struct option_spec table[] = {
 	  "other converters have this address, too: deny it\n"
 	  "as a destination; repeatable",
 	  apply_shared_address, MEMBER(shared_address), .flags = OPTION_REPEATS },
-	{ NULL, "no-syn-window-fix", NULL,
-	  "don't correct the windows of Multipath TCP SYNs",
-	  option_flag, MEMBER(no_syn_window_fix) },
 	{ NULL, "hold-syn", "WHEN",
 	  "withhold SYNs until their servers have answered,\n"
 	  "which saves a round trip: auto (if possible), on,\n"

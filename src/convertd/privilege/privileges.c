@@ -28,8 +28,7 @@
 static bool change_user(const struct settings *settings, struct problems *problems)
 {
 	const unsigned kept[] = { CAP_NET_BIND_SERVICE, CAP_NET_ADMIN };
-	bool admin = !settings->no_syn_window_fix || settings->hold_syn != SETTINGS_HOLD_OFF ||
-		     settings->sources.preserve;
+	bool admin = settings->hold_syn != SETTINGS_HOLD_OFF || settings->sources.preserve;
 	size_t count = admin ? 2 : 1;
 	bool has[2], bounding;
 	int error;

@@ -68,7 +68,6 @@ struct service {
 	struct site *sites; /* in the order of the settings; NULL after service_stop_accepting() */
 	bool told_standing; /* it was logged that a worker stands still */
 	struct withholding *withholding;
-	bool windows_corrected; /* the rules of syn_window.c are in force */
 	struct family_routes *family_routes;
 };
 
@@ -199,36 +198,6 @@ static bool make_sites(struct service *service, const struct settings *settings,
 		site->wanted = true;
 		DL_APPEND(service->sites, site);
 	}
-	return true;
-}
-
-/* Installs nftables rules that correct the windows of SYNs, unless SYNs are withheld: these are corrected before they are released. */
-static void set_syn_window(struct service *service, const struct settings *settings)
-{
-	bool wanted = !settings->no_syn_window_fix && !withholding_is_on(service->withholding);
-
-	if (wanted || service->windows_corrected)
-		service->windows_corrected = windows_correct(settings, wanted);
-}
-
-/*
- * Tells whether this converter corrects the windows of SYNs. If so, clients learn it and send data in their SYNs
- * (doc/private-tlvs.md), so it must be certain: with --no-syn-window-fix it depends on the operator, so the answer is
- * no.
- */
-static bool corrects_windows(const struct service *service, const struct settings *settings)
-{
-	return !settings->no_syn_window_fix &&
-	       (withholding_is_on(service->withholding) || service->windows_corrected);
-}
-
-/* Installs the rules for SYNs, before new listeners answer the first one. Returns false after adding the error to @problems. */
-static bool set_syns(struct service *service, const struct settings *settings,
-		     struct problems *problems)
-{
-	if (!withholding_apply(service->withholding, settings, problems))
-		return false;
-	set_syn_window(service, settings);
 	return true;
 }
 
@@ -406,12 +375,11 @@ bool service_apply(struct service *service, struct settings *settings, struct pr
 	    !make_sites(service, settings, problems))
 		return false;
 	if (monitor_open(service->converter.monitor, settings->metrics, settings->metrics_count, problems) &&
-	    set_syns(service, settings, problems) && listen_all(service, problems)) {
+	    withholding_apply(service->withholding, settings, problems) && listen_all(service, problems)) {
 		const struct effective_syns syns = {
 			.withheld = withholding_is_on(service->withholding),
 			.taken = takes_syn_data(service),
 			.refused = withholding_refuses(service->withholding),
-			.corrected = corrects_windows(service, settings),
 		};
 
 		effective = effective_settings_create(settings, files, &syns);
@@ -420,7 +388,7 @@ bool service_apply(struct service *service, struct settings *settings, struct pr
 		monitor_abandon(service->converter.monitor);
 		remove_sites(service, true);
 		if (service->settings)
-			set_syns(service, service->settings, problems);
+			withholding_apply(service->withholding, service->settings, problems);
 		/* All other failures have added an error to @problems. */
 		if (!problems->count)
 			problems_add(problems, &nowhere, "out of memory");
@@ -454,9 +422,6 @@ void service_stop_accepting(struct service *service)
 {
 	/* SYNs come first: clients of withheld SYNs are accepted here, where connections to their servers are prepared. */
 	withholding_stop(service->withholding);
-	/* The next convertd has a table of its own, and two tables would correct windows twice. */
-	if (service->windows_corrected)
-		service->windows_corrected = windows_correct(service->settings, false);
 	end_sites(service, true);
 }
 

@@ -105,13 +105,6 @@ bool withholding_refuses(const struct withholding *w);
 /* Returns the descriptor with which the rules end; they make SYN+ACKs show that they confirm nothing. -1 without rules. */
 int withholding_rules_fd(const struct withholding *w);
 
-/*
- * windows_correct() - install the rules of syn_window.c for the addresses of @settings, or remove them
- * @wanted: true to install them, false to remove them
- * Returns whether windows are corrected. If they can't be, a warning names the consequences and the remedy.
- */
-bool windows_correct(const struct settings *settings, bool wanted);
-
 /* ----- which address families have a route out of this host, and the sysctls that convertd wants: host_checks.c ----- */
 
 struct family_routes;

@@ -118,7 +118,7 @@ struct warden_grant {
 	union sockaddr_ip metrics[METRICS_ADDRESSES_MAX]; /* the IP addresses of --metrics */
 	size_t metrics_count;
 	char congestion[2][CONGESTION_NAME_MAX]; /* of connections to clients and to servers */
-	bool withhold, window, transparent; /* queues of SYNs; rules of the SYN window fix; IP_TRANSPARENT */
+	bool withhold, transparent; /* queues of SYNs; IP_TRANSPARENT */
 };
 
 /*

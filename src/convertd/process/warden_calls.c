@@ -39,7 +39,6 @@ struct warden_calls {
 	struct warden_policy policy;
 	struct listen_address units[LISTEN_ADDRESSES_MAX]; /* the addresses of sockets from socket units */
 	size_t units_count;
-	struct syn_window *window;   /* the rules that correct SYN windows; NULL: none */
 	struct hold_rules *rules;    /* NULL: neither this process nor the one before it has installed any */
 	struct queue_owner *queues;  /* NULL: there are none */
 };
@@ -186,7 +185,6 @@ void warden_calls_destroy(struct warden_calls *calls)
 {
 	if (!calls)
 		return;
-	syn_window_remove(calls->window);
 	give_up(calls);
 	free(calls);
 }
@@ -208,15 +206,6 @@ void warden_calls_reload(struct warden_calls *calls)
 static int result(int ret)
 {
 	return ret < 0 ? -errno : 0;
-}
-
-static int correct_windows(struct warden_calls *calls, const struct warden_call *call)
-{
-	if (call->count)
-		return syn_window_install(&calls->window, call->listen, call->count);
-	syn_window_remove(calls->window);
-	calls->window = NULL;
-	return 0;
 }
 
 static int set_transparent(int fd, bool v4)
@@ -243,8 +232,6 @@ static int carry_out(struct warden_calls *calls, const struct warden_call *call,
 	case WARDEN_CALL_QUEUE:
 	case WARDEN_CALL_VERDICTS:
 		return answer_syns(calls, call, answer, passed);
-	case WARDEN_CALL_WINDOW:
-		return correct_windows(calls, call);
 	case WARDEN_CALL_BIND:
 		return result(bind(given, &address->sa, sockaddr_ip_len(address)));
 	case WARDEN_CALL_TRANSPARENT:

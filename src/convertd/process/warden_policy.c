@@ -32,7 +32,6 @@ void warden_grant_init(struct warden_grant *grant, const struct settings *settin
 	memcpy(grant->congestion[0], settings->congestion_client, CONGESTION_NAME_MAX);
 	memcpy(grant->congestion[1], settings->congestion_server, CONGESTION_NAME_MAX);
 	grant->withhold = settings->hold_syn != SETTINGS_HOLD_OFF;
-	grant->window = !settings->no_syn_window_fix;
 	grant->transparent = settings->sources.preserve;
 }
 
@@ -64,10 +63,6 @@ static bool grants(const struct warden_grant *grant, const struct warden_call *c
 		 * confirming data, without queues.
 		 */
 		if (call->queues && !grant->withhold)
-			return false;
-		break;
-	case WARDEN_CALL_WINDOW:
-		if (call->count && !grant->window)
 			return false;
 		break;
 	case WARDEN_CALL_QUEUES:

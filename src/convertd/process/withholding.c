@@ -153,12 +153,12 @@ static int start(struct withholding *w, const struct settings *settings)
 	return error;
 }
 
-/* Returns the remedy for an error of the rules or queues. @libraries, @kernel: what they need */
-static const char *remedy(int error, const char *libraries, const char *kernel)
+/* Returns the remedy for an error of the rules or queues. */
+static const char *remedy(int error)
 {
 	switch (error) {
 	case -ENOSYS:
-		return libraries;
+		return "build convertd with libnetfilter_queue and libnftnl";
 	case -EPERM:
 	case -EACCES:
 		return "give convertd CAP_NET_ADMIN";
@@ -167,15 +167,9 @@ static const char *remedy(int error, const char *libraries, const char *kernel)
 	case -EBUSY:
 		return "free a netfilter queue (see /proc/net/netfilter/nfnetlink_queue)";
 	default:
-		return kernel;
+		return "use Linux 5.18 or later with CONFIG_NETFILTER_NETLINK_QUEUE and CONFIG_NFT_QUEUE, or CONFIG_NFT_COMPAT "
+		       "and CONFIG_NETFILTER_XT_TARGET_NFQUEUE";
 	}
-}
-
-static const char *queues_remedy(int error)
-{
-	return remedy(error, "build convertd with libnetfilter_queue and libnftnl",
-		      "use Linux 5.18 or later with CONFIG_NETFILTER_NETLINK_QUEUE and CONFIG_NFT_QUEUE, or CONFIG_NFT_COMPAT "
-		      "and CONFIG_NETFILTER_XT_TARGET_NFQUEUE");
 }
 
 bool withholding_apply(struct withholding *w, const struct settings *settings, struct problems *problems)
@@ -202,13 +196,13 @@ bool withholding_apply(struct withholding *w, const struct settings *settings, s
 	if (!error)
 		return true;
 	if (settings->hold_syn == SETTINGS_HOLD_ON) {
-		problems_add(problems, &place, "on: %s; %s", strerror(-error), queues_remedy(error));
+		problems_add(problems, &place, "on: %s; %s", strerror(-error), remedy(error));
 		return false;
 	}
 	withholding_stop(w);
 	log_warning("SYNs are not withheld (%s): connections may take a round trip more; %s, or pass "
 		    "--hold-syn off",
-		    strerror(-error), queues_remedy(error));
+		    strerror(-error), remedy(error));
 	return true;
 }
 
@@ -260,20 +254,4 @@ void withholding_destroy(struct withholding *w)
 	if (w->rules >= 0)
 		close(w->rules);
 	free(w);
-}
-
-/* ----- windows of SYNs that aren't withheld: syn_window.c ----- */
-
-bool windows_correct(const struct settings *settings, bool wanted)
-{
-	int error = rights_correct_windows(settings->listen, wanted ? settings->listen_count : 0);
-
-	if (!error || !wanted)
-		return !error && wanted;
-	log_warning("SYN windows are not corrected (%s): clients with several paths may need a round "
-		    "trip more, and MPTCP downloads of others that send data in the SYN may be slower over "
-		    "several paths than over one; %s, or pass --no-syn-window-fix to do without",
-		    error == -ENOSYS ? "convertd was built without libnftnl" : strerror(-error),
-		    remedy(error, "build it with libnftnl", "use Linux 5.12 or later with CONFIG_NF_TABLES_INET"));
-	return false;
 }
