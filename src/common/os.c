@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* os.c - sysctls, child programs, and the service manager (without libsystemd) */
+/* os.c - sysctls, capabilities, child programs, and the service manager (without libsystemd) */
 #include "config.h"
 
 #include "common/os.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -42,6 +44,44 @@ int sysctl_read(const char *name)
 	text[n] = '\0';
 	value = atoi(text);
 	return value < 0 ? -ERANGE : value;
+}
+
+/* --- capabilities --- */
+
+#define WORDS _LINUX_CAPABILITY_U32S_3
+
+static int read_capabilities(struct __user_cap_data_struct data[static WORDS])
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+
+	return syscall(SYS_capget, &header, data) < 0 ? -errno : 0;
+}
+
+bool capabilities_has(uint64_t set)
+{
+	struct __user_cap_data_struct data[WORDS] = { 0 };
+
+	return read_capabilities(data) == 0 && (((uint64_t)data[1].effective << 32 | data[0].effective) & set) != 0;
+}
+
+int capabilities_keep(uint64_t set)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[WORDS] = { 0 };
+	int error = read_capabilities(data);
+
+	if (error)
+		return error;
+	/* Goes on until it fails behind the last capability: a kernel newer than the headers may have more of them. */
+	for (unsigned long i = 0; prctl(PR_CAPBSET_DROP, i, 0, 0, 0) == 0; i++)
+		;
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	for (int i = 0; i < WORDS; i++) {
+		data[i].permitted &= (uint32_t)(set >> (32 * i));
+		data[i].effective = data[i].permitted;
+		data[i].inheritable = 0;
+	}
+	return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
 }
 
 /* --- another program's output --- */

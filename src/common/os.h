@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* os.h - sysctls, child programs, and the service manager */
+/* os.h - sysctls, capabilities, child programs, and the service manager */
 #ifndef COMMON_OS_H
 #define COMMON_OS_H
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -14,6 +16,21 @@
  * Returns the value (0 or more), or -errno: -ENOENT if this kernel has none.
  */
 int sysctl_read(const char *name);
+
+/* --- capabilities of this thread: capabilities(7) --- */
+
+/* A set of capabilities, by the numbers of linux/capability.h. */
+#define CAPABILITIES_BIT(capability) ((uint64_t)1 << (capability))
+
+/* Tells whether at least one capability of @set is in effect. */
+bool capabilities_has(uint64_t set);
+
+/*
+ * capabilities_keep() - give up all capabilities outside @set, for good
+ * Call it before any thread is started, as each thread has its own capabilities. The bounding set is emptied as well,
+ * where CAP_SETPCAP permits that. Returns 0 or -errno.
+ */
+int capabilities_keep(uint64_t set);
 
 /* --- another program's output --- */
 

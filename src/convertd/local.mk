@@ -22,9 +22,9 @@ convertd_SOURCES = src/convertd/convertd.c src/convertd/process/converter.c src/
 	src/convertd/process/withholding.c \
 	src/convertd/privilege/privileges.c src/convertd/process/service.c src/convertd/privilege/survivor.c \
 	src/convertd/process/warden.c src/convertd/process/warden_calls.c
-convertd_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(MNL_CFLAGS) $(NFTNL_CFLAGS) $(NFQUEUE_CFLAGS) $(CAP_NG_CFLAGS) $(MICROHTTPD_CFLAGS) -pthread
+convertd_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(MNL_CFLAGS) $(NFTNL_CFLAGS) $(NFQUEUE_CFLAGS) $(MICROHTTPD_CFLAGS) -pthread
 convertd_LDFLAGS = $(AM_LDFLAGS) -pthread
-convertd_LDADD = libconvertd.la $(EVENT_LIBS) $(MNL_LIBS) $(NFTNL_LIBS) $(NFQUEUE_LIBS) $(CAP_NG_LIBS) $(MICROHTTPD_LIBS)
+convertd_LDADD = libconvertd.la $(EVENT_LIBS) $(MNL_LIBS) $(NFTNL_LIBS) $(NFQUEUE_LIBS) $(MICROHTTPD_LIBS)
 dist_man_MANS += man/convertd.8
 dist_man_MANS += man/convertd.conf.5
 EXTRA_DIST += src/convertd/README.md \

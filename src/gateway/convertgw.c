@@ -17,6 +17,7 @@
 #include "client/cache.h"
 #include "client/converters.h"
 #include "common/clock.h"
+#include "common/os.h"
 #include "daemon/far_clients.h"
 #include "daemon/log.h"
 #include "daemon/metrics.h"
@@ -33,6 +34,7 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <linux/capability.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -511,7 +513,7 @@ int main(int argc, char *argv[])
 	mkdir(settings->texts.cache.name, 0700); /* the service manager may have made it; without one, nothing learned is kept */
 	apply_log(settings);
 	raise_open_files();
-	gateway_rights_keep();
+	capabilities_keep(CAPABILITIES_BIT(CAP_NET_ADMIN) | CAPABILITIES_BIT(CAP_NET_RAW));
 	signal(SIGPIPE, SIG_IGN);
 	self.argc = argc;
 	self.argv = argv;

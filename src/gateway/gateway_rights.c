@@ -14,9 +14,6 @@
 #include "hold/hold_queue.h"
 #include "hold/syn_packet.h"
 
-#ifdef HAVE_LIBCAP_NG
-#include <cap-ng.h>
-#endif
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
@@ -119,26 +116,6 @@ int rights_bind(int fd, const union sockaddr_ip *address)
 int congestion_set(int fd, const char *name)
 {
 	return *name && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, (socklen_t)strlen(name)) < 0 ? -errno : 0;
-}
-
-/* ----- capabilities ----- */
-
-void gateway_rights_keep(void)
-{
-#ifdef HAVE_LIBCAP_NG
-	static const unsigned needed[] = { CAP_NET_ADMIN, CAP_NET_RAW };
-	bool has[2];
-
-	if (capng_get_caps_process() < 0)
-		return;
-	for (size_t i = 0; i < 2; i++)
-		has[i] = capng_have_capability(CAPNG_EFFECTIVE, needed[i]);
-	capng_clear(CAPNG_SELECT_CAPS);
-	for (size_t i = 0; i < 2; i++)
-		if (has[i])
-			capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, needed[i]);
-	capng_apply(CAPNG_SELECT_CAPS);
-#endif
 }
 
 /* ----- the service manager ----- */

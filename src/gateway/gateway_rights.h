@@ -16,12 +16,6 @@ int gateway_queues_own(uint16_t from, size_t count, uint32_t mark);
 /* Returns the number of the first queue. */
 uint16_t gateway_queues_first(void);
 
-/*
- * gateway_rights_keep() - give up all capabilities but those that a gateway needs
- * Call it before there are threads: capabilities are a thread's. A user without capabilities has nothing to give up.
- */
-void gateway_rights_keep(void);
-
 /* Tells the service manager, if there is one: sd_notify(3). */
 void gateway_notify(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -12,13 +12,10 @@
 
 #include "hold/hold_queue.h"
 
-#include <errno.h>
-
-#ifdef HAVE_NETFILTER_QUEUE
-
 #include "daemon/warden_message.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <libmnl/libmnl.h>
 #include <libnetfilter_queue/libnetfilter_queue.h>
 #include <linux/netfilter/nfnetlink_queue.h>
@@ -146,41 +143,3 @@ void hold_queue_verdict(struct hold_queue *queue, uint32_t id, bool accept, cons
 		memcpy(at + sizeof(verdict), packet, len);
 	queue->verdicts_len += sizeof(verdict) + len;
 }
-
-#else /* no queue is ever opened */
-
-int hold_queue_open(struct hold_queue **queue, size_t index, hold_queue_handler *handler, void *arg)
-{
-	(void)queue, (void)index, (void)handler, (void)arg;
-	return -ENOSYS;
-}
-
-void hold_queue_close(struct hold_queue *queue)
-{
-	(void)queue;
-}
-
-int hold_queue_fd(const struct hold_queue *queue)
-{
-	(void)queue;
-	return -1;
-}
-
-bool hold_queue_read(struct hold_queue *queue)
-{
-	(void)queue;
-	return false;
-}
-
-void hold_queue_verdict(struct hold_queue *queue, uint32_t id, bool accept, const uint8_t *packet, size_t len)
-{
-	(void)queue, (void)id, (void)accept, (void)packet, (void)len;
-}
-
-bool hold_queue_flush(struct hold_queue *queue)
-{
-	(void)queue;
-	return true;
-}
-
-#endif

@@ -30,7 +30,7 @@ COMPILERS = {"musl-gcc": None, "i686-linux-gnu-gcc": "i686-linux-gnu"}
 # what configure reads of the source tree
 CONFIGURED_FROM = ("configure", "build-aux", "config.h.in", "lib")
 # what sources include of other libraries, besides uthash
-LIBRARIES = ("cap-ng.h", "event2", "libmnl", "libnetfilter_queue", "libnfnetlink", "libnftnl", "microhttpd.h", "nftables",
+LIBRARIES = ("event2", "libmnl", "libnetfilter_queue", "libnfnetlink", "libnftnl", "microhttpd.h", "nftables",
              "qrencode.h", "seccomp-syscalls.h", "seccomp.h", "sodium", "sodium.h")
 # what Makefile gives the compiler for some folders
 DEFINED = {"src/shim/": ["-DNATIVE_TIMES"],

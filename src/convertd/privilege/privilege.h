@@ -3,11 +3,11 @@
 #ifndef CONVERTD_PRIVILEGE_H
 #define CONVERTD_PRIVILEGE_H
 
+#include "common/os.h"
 #include "common/problems.h"
 
 #include <linux/capability.h>
 #include <stdbool.h>
-#include <stdint.h>
 
 struct event;
 struct event_base;
@@ -23,25 +23,12 @@ struct settings;
  */
 bool privileges_drop(const struct settings *settings, struct problems *problems);
 
-/* A set of capabilities, by the bits of linux/capability.h. */
-#define CAPABILITIES_BIT(capability) ((uint64_t)1 << (capability))
-
 /*
  * The capabilities of the main process: CAP_NET_ADMIN for nftables, netfilter queues, IP_TRANSPARENT and restricted
  * congestion controls; CAP_NET_BIND_SERVICE for ports below 1024.
  */
-#define CAPABILITIES_OF_WARDEN                                                                     \
+#define CAPABILITIES_OF_WARDEN \
 	(CAPABILITIES_BIT(CAP_NET_ADMIN) | CAPABILITIES_BIT(CAP_NET_BIND_SERVICE))
-
-/* Tells whether this thread has at least one capability of @set in effect. */
-bool capabilities_has(uint64_t set);
-
-/*
- * capabilities_keep() - give up all capabilities outside @set, for good
- * Call it before any thread is started, as each thread has its own capabilities. The bounding set is emptied as well,
- * where CAP_SETPCAP permits that. Returns 0 or -errno.
- */
-int capabilities_keep(uint64_t set);
 
 /* ----- what a process can reach, in case an attacker takes it over: sandbox.c ----- */
 

@@ -11,64 +11,38 @@
 
 #include "convertd/privilege/privilege.h"
 
+#include "common/os.h"
 #include "daemon/log.h"
 #include "daemon/textfile.h"
 #include "convertd/config/convertd_settings.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#ifdef HAVE_LIBCAP_NG
-#include <cap-ng.h>
-
+/* Becomes the user of --user. Returns false after adding the error to @problems. */
 static bool change_user(const struct settings *settings, struct problems *problems)
 {
-	const unsigned kept[] = { CAP_NET_BIND_SERVICE, CAP_NET_ADMIN };
-	bool admin = settings->hold_syn != SETTINGS_HOLD_OFF || settings->sources.preserve;
-	size_t count = admin ? 2 : 1;
-	bool has[2], bounding;
-	int error;
+	const struct user *user = &settings->user;
+	const bool admin = settings->hold_syn != SETTINGS_HOLD_OFF || settings->sources.preserve;
+	const uint64_t kept = CAPABILITIES_BIT(CAP_NET_BIND_SERVICE) | (admin ? CAPABILITIES_BIT(CAP_NET_ADMIN) : 0);
+	/* The bounding set can be emptied only before the change. */
+	int error = capabilities_keep(kept | CAPABILITIES_BIT(CAP_SETUID) | CAPABILITIES_BIT(CAP_SETGID));
 
-	/* In a container even root may lack some capabilities. */
-	if (capng_get_caps_process() < 0) {
-		problems_add(problems, &settings->user.place, "\"%s\": what rights this process has can't be read: %s",
-			     settings->user.name, strerror(errno));
-		return false;
-	}
-	bounding = capng_have_capability(CAPNG_EFFECTIVE, CAP_SETPCAP);
-	for (size_t i = 0; i < count; i++)
-		has[i] = capng_have_capability(CAPNG_PERMITTED, kept[i]);
-	capng_clear(CAPNG_SELECT_BOTH);
-	for (size_t i = 0; i < count; i++)
-		if (has[i])
-			capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, kept[i]);
-	error = capng_change_id((int)settings->user.uid, (int)settings->user.gid,
-				CAPNG_INIT_SUPP_GRP | (bounding ? CAPNG_CLEAR_BOUNDING : 0));
+	if (!error && (prctl(PR_SET_KEEPCAPS, 1) < 0 || initgroups(user->name, user->gid) < 0 || setgid(user->gid) < 0 ||
+		       setuid(user->uid) < 0))
+		error = -errno;
 	if (!error)
-		return true;
-	problems_add(problems, &settings->user.place,
-		     "\"%s\": rights can't be given up (libcap-ng says %d); it takes CAP_SETUID and "
-		     "CAP_SETGID",
-		     settings->user.name, error);
-	return false;
+		error = capabilities_keep(kept);
+	if (error)
+		problems_add(problems, &user->place, "\"%s\": rights can't be given up: %s; it takes CAP_SETUID and CAP_SETGID", user->name,
+			     strerror(-error));
+	return !error;
 }
-
-#else
-
-static bool change_user(const struct settings *settings, struct problems *problems)
-{
-	problems_add(problems, &settings->user.place,
-		     "\"%s\": convertd was built without libcap-ng; leave it out and let the service "
-		     "manager set the user (User=, AmbientCapabilities=)",
-		     settings->user.name);
-	return false;
-}
-
-#endif
 
 /* If root didn't start convertd: adds an error to @problems and returns false if --user names another user. */
 static bool check_user(const struct settings *settings, struct problems *problems)
@@ -125,48 +99,4 @@ bool privileges_drop(const struct settings *settings, struct problems *problems)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		log_warning("no_new_privs can't be set: %s", strerror(errno));
 	return true;
-}
-
-/*
- * the capabilities of this process: capabilities(7)
- *
- * It makes the system calls itself, so that a process can drop all capabilities even if convertd was built without
- * libcap-ng.
- */
-
-#define WORDS _LINUX_CAPABILITY_U32S_3
-
-static int get(struct __user_cap_data_struct data[static WORDS])
-{
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-
-	return syscall(SYS_capget, &header, data) < 0 ? -errno : 0;
-}
-
-bool capabilities_has(uint64_t set)
-{
-	struct __user_cap_data_struct data[WORDS] = { 0 };
-
-	return get(data) == 0 &&
-	       (((uint64_t)data[1].effective << 32 | data[0].effective) & set) != 0;
-}
-
-int capabilities_keep(uint64_t set)
-{
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[WORDS] = { 0 };
-	int error = get(data);
-
-	if (error)
-		return error;
-	/* Goes on until it fails behind the last capability: a kernel newer than the headers may have more of them. */
-	for (unsigned long i = 0; prctl(PR_CAPBSET_DROP, i, 0, 0, 0) == 0; i++)
-		;
-	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	for (int i = 0; i < WORDS; i++) {
-		data[i].permitted &= (uint32_t)(set >> (32 * i));
-		data[i].effective = data[i].permitted;
-		data[i].inheritable = 0;
-	}
-	return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
 }

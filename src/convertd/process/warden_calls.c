@@ -43,21 +43,6 @@ struct warden_calls {
 	struct queue_owner *queues;  /* NULL: there are none */
 };
 
-#ifdef HAVE_NETFILTER_QUEUE
-
-/* Takes over the rules of the process before this one. @kept: the descriptor that owns them; it stays the caller's */
-static void take_over(struct warden_calls *calls, int kept)
-{
-	if (hold_rules_create(&calls->rules, "convertd", kept) < 0)
-		log_debug("the rules of the process before this one are not taken over");
-}
-
-static void give_up(struct warden_calls *calls)
-{
-	queue_owner_destroy(calls->queues);
-	hold_rules_destroy(calls->rules);
-}
-
 /* Installs rules for a call, with or without queues. Returns 0 with @passed set, or -errno. */
 static int set_rules(struct warden_calls *calls, const struct warden_call *call, struct warden_answer *answer, int *passed)
 {
@@ -142,26 +127,6 @@ bool warden_calls_serve(struct warden_calls *calls, const struct pollfd fds[WARD
 	return right;
 }
 
-#else /* a build without libnetfilter_queue: there are neither rules nor queues */
-
-#define take_over(calls, kept) ((void)0)
-#define give_up(calls) ((void)0)
-#define answer_syns(calls, call, answer, passed) ((void)(answer), (void)(passed), -ENOSYS)
-
-size_t warden_calls_poll(const struct warden_calls *calls, struct pollfd fds[WARDEN_QUEUES_MAX])
-{
-	(void)calls, (void)fds;
-	return 0;
-}
-
-bool warden_calls_serve(struct warden_calls *calls, const struct pollfd fds[WARDEN_QUEUES_MAX])
-{
-	(void)calls, (void)fds;
-	return true;
-}
-
-#endif
-
 struct warden_calls *warden_calls_create(int argc, char **argv, const struct settings *settings,
 					 const struct inherited *inherited)
 {
@@ -169,8 +134,8 @@ struct warden_calls *warden_calls_create(int argc, char **argv, const struct set
 
 	if (!calls)
 		return NULL;
-	if (inherited->rules >= 0)
-		take_over(calls, inherited->rules);
+	if (inherited->rules >= 0 && hold_rules_create(&calls->rules, "convertd", inherited->rules) < 0)
+		log_debug("the rules of the process before this one are not taken over");
 	calls->argc = argc;
 	calls->argv = argv;
 	for (size_t i = 0; i < inherited->count && calls->units_count < LISTEN_ADDRESSES_MAX; i++)
@@ -185,7 +150,8 @@ void warden_calls_destroy(struct warden_calls *calls)
 {
 	if (!calls)
 		return;
-	give_up(calls);
+	queue_owner_destroy(calls->queues);
+	hold_rules_destroy(calls->rules);
 	free(calls);
 }
 

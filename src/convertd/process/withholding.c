@@ -157,8 +157,6 @@ static int start(struct withholding *w, const struct settings *settings)
 static const char *remedy(int error)
 {
 	switch (error) {
-	case -ENOSYS:
-		return "build convertd with libnetfilter_queue and libnftnl";
 	case -EPERM:
 	case -EACCES:
 		return "give convertd CAP_NET_ADMIN";
