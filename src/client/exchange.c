@@ -61,6 +61,39 @@ bool exchange_keeps_mptcp(const struct settings *settings, const struct path_id 
 	return settings->withheld_ms > 0 || paths_mptcp(path) == CACHE_MPTCP_HOLDS;
 }
 
+/*
+ * How long a converter may withhold the SYN of a distant client
+ *
+ * A Linux client repeats a SYN that isn't answered within a second, and gives up Multipath TCP for that connection. A client that numbers
+ * its attempt repeats its request before that (doc/private-tlvs.md). Both then make another connection, and the server, which has already
+ * been asked, sees two. So the time of withholding plus the round trip to the client must be shorter than that.
+ */
+
+/* When a Linux client repeats its SYN; and when a client that numbers its attempt repeats its request. In milliseconds. */
+#define HOLD_AGAIN_MS 1000
+#define HOLD_REPEATED_MS 900
+
+/*
+ * The margin besides the round trip: an eighth of the round trip for its variation, and this constant for the machines at both ends, where
+ * a process may wait for a CPU for some tens of milliseconds.
+ */
+#define HOLD_MARGIN_MS 100
+
+/* The shortest limit in milliseconds, whatever the client's round trip: most servers answer by then. */
+#define HOLD_MIN_MS 50
+
+/*
+ * hold_time_left_ms() - return for how many milliseconds a SYN may be withheld, so that its SYN+ACK comes in time
+ * @rtt_ms: the round trip to its client
+ * @until_ms: when the SYN+ACK must be there, in milliseconds after the client's SYN
+ */
+static unsigned int hold_time_left_ms(unsigned int rtt_ms, unsigned int until_ms)
+{
+	const unsigned int taken_ms = rtt_ms + rtt_ms / 8 + HOLD_MARGIN_MS;
+
+	return taken_ms + HOLD_MIN_MS < until_ms ? until_ms - taken_ms : HOLD_MIN_MS;
+}
+
 unsigned int exchange_hold_ms(const struct settings *settings, const struct path_id *path, bool mptcp, bool numbered)
 {
 	const unsigned int limit_ms = converters_withholds_ms(settings, path->converter);
@@ -69,7 +102,7 @@ unsigned int exchange_hold_ms(const struct settings *settings, const struct path
 	if (!mptcp || !limit_ms || !converters_takes_hold_times(path->converter))
 		return 0;
 	rtt_ms = paths_facts_kept(path).rtt_ms;
-	most_ms = hold_time_left_ms(rtt_ms, numbered ? HOLD_TIME_REPEATED_MS : HOLD_TIME_AGAIN_MS);
+	most_ms = hold_time_left_ms(rtt_ms, numbered ? HOLD_REPEATED_MS : HOLD_AGAIN_MS);
 	return rtt_ms && most_ms < limit_ms ? most_ms : 0;
 }
 

@@ -15,10 +15,11 @@
 #include "config.h"
 
 #include "common/clock.h"
-#include "convertd/observe/converter_status.h"
 #include "observe/endpoint.h"
+#include "observe/monitor.h"
 #include "convertd/privilege/privilege.h"
 #include "convertd/policy/cookies.h"
+#include "convertd/process/converter.h"
 #include "convertd/process/systemd.h"
 #include "daemon/log.h"
 #include "convertd/config/convertd_settings.h"
@@ -60,7 +61,9 @@ struct convertd {
 	struct inherited inherited;
 	struct monitor *monitor;
 	struct service *service;
-	struct drain *drain; /* NULL until convertd is to stop */
+	struct event *drain;         /* looks at the sessions that are left; NULL until convertd is to stop */
+	uint64_t drain_end_ms, drain_report_ms; /* when the drain ends, and when the log tells of it next */
+	size_t told; /* the number of sessions left in the last message to the service manager */
 };
 
 /* Opens /dev/null at closed descriptors from 0 to 2: otherwise the next socket would get such a number, and the log's lines. */
@@ -133,10 +136,10 @@ static void reload(struct convertd *convertd)
  * end by themselves. A restart is a stop and a start: the next convertd is to serve at once, beside the sessions of
  * this one, and no client may be refused in between.
  *
- * States: serving (no struct drain), draining, and the end of the main loop. drain_start() accepts the clients that
+ * States: serving, draining, and the end of the main loop. drain() accepts the clients that
  * are in the listeners' queues, and closes the listeners; clients that had connected before are served as ever, in
  * whatever state their sessions are. The drain ends when no session is left, when --drain-timeout is over, or by a
- * second signal (drain_cut()); service_destroy() then resets the sessions that are left. Sessions don't know that the
+ * second signal (end_drain()); service_destroy() then resets the sessions that are left. Sessions don't know that the
  * process drains: we look at their number ten times a second, which works the same for any number of workers and
  * costs nothing at other times.
  *
@@ -157,110 +160,76 @@ static void reload(struct convertd *convertd)
 /* How often the log says how many sessions are left. */
 #define REPORT_MS 10000
 
-struct drain {
-	struct event_base *base;
-	struct service *service;
-	struct event *look;
-	uint64_t end_ms, report_ms;
-	size_t told; /* the number of sessions left in the last message to the service manager */
-};
-
 static const char *plural(size_t count)
 {
 	return count == 1 ? "" : "s";
 }
 
-static void drain_end(struct event_base *base, size_t left, const char *reason)
+/* Ends the main loop. @reason: for the log */
+static void end_drain(struct convertd *convertd, const char *reason)
 {
+	const size_t left = service_sessions(convertd->service);
+
 	if (left)
-		log_warning("%s: stopping; %zu session%s cut", reason, left,
-			    left == 1 ? " is" : "s are");
+		log_warning("%s: stopping; %zu session%s cut", reason, left, left == 1 ? " is" : "s are");
 	else
 		log_info("%s: stopping", reason);
-	event_base_loopbreak(base);
+	event_base_loopbreak(convertd->base);
 }
 
 static void on_look(evutil_socket_t fd, short what, void *arg)
 {
-	struct drain *drain = arg;
-	size_t left = service_sessions(drain->service);
+	struct convertd *convertd = arg;
+	size_t left = service_sessions(convertd->service);
 	uint64_t now = clock_now_ms();
 
 	(void)fd;
 	(void)what;
-	if (left != drain->told)
+	if (left != convertd->told)
 		notify_send("STATUS=Stopping: %zu session%s left", left, plural(left));
-	drain->told = left;
-	if (!left || now >= drain->end_ms) {
-		drain_end(drain->base, left,
-			  left ? "the time to drain is over" : "all sessions have ended");
-	} else if (now >= drain->report_ms) {
+	convertd->told = left;
+	if (!left || now >= convertd->drain_end_ms) {
+		end_drain(convertd, left ? "the time to drain is over" : "all sessions have ended");
+	} else if (now >= convertd->drain_report_ms) {
 		log_info("stopping: %zu session%s left, %llu s", left, plural(left),
-			 (unsigned long long)(drain->end_ms - now + 999) / 1000);
-		drain->report_ms += REPORT_MS;
+			 (unsigned long long)(convertd->drain_end_ms - now + 999) / 1000);
+		convertd->drain_report_ms += REPORT_MS;
 	}
-}
-
-static void drain_destroy(struct drain *drain)
-{
-	if (!drain)
-		return;
-	if (drain->look)
-		event_free(drain->look);
-	free(drain);
 }
 
 /*
- * Stops accepting clients, and ends the loop of @base once no session is left, or after --drain-timeout;
- * service_destroy() resets sessions that are left then. @reason: why convertd stops, for the log. Returns NULL after
- * ending the loop at once, if there is no session or no time to wait for.
+ * Stops accepting clients, and ends the loop once no session is left, or after --drain-timeout; service_destroy()
+ * resets sessions that are left then. @reason: why convertd stops, for the log
  */
-static struct drain *drain_start(struct event_base *base, struct service *service, const char *reason)
+static void drain(struct convertd *convertd, const char *reason)
 {
 	static const struct timeval interval = { .tv_usec = LOOK_MS * 1000 };
-	unsigned seconds = service_settings(service)->drain_timeout;
-	struct drain *drain = seconds ? calloc(1, sizeof(*drain)) : NULL;
+	unsigned seconds = service_settings(convertd->service)->drain_timeout;
 	size_t left;
 
+	monitor_set_draining(convertd->monitor);
 	/* The service manager may have a shorter time-out of its own (TimeoutStopSec=). */
 	notify_send("STOPPING=1\nEXTEND_TIMEOUT_USEC=%llu", (seconds + END_SECONDS) * 1000000ULL);
-	service_stop_accepting(service);
-	left = service_sessions(service);
-	if (drain)
-		drain->look = event_new(base, -1, EV_PERSIST, on_look, drain);
-	if (!left || !drain || !drain->look || event_add(drain->look, &interval) < 0) {
-		drain_destroy(drain);
-		drain_end(base, left, reason);
-		return NULL;
+	service_stop_accepting(convertd->service);
+	left = service_sessions(convertd->service);
+	convertd->drain = event_new(convertd->base, -1, EV_PERSIST, on_look, convertd);
+	if (!left || !seconds || !convertd->drain || event_add(convertd->drain, &interval) < 0) {
+		end_drain(convertd, reason);
+		return;
 	}
-	drain->base = base;
-	drain->service = service;
-	drain->report_ms = clock_now_ms() + REPORT_MS;
-	drain->end_ms = clock_now_ms() + seconds * 1000ULL;
+	convertd->drain_report_ms = clock_now_ms() + REPORT_MS;
+	convertd->drain_end_ms = clock_now_ms() + seconds * 1000ULL;
 	log_info("%s: stopping; no new clients, %zu session%s may go on for %u s; a second signal cuts "
 		 "%s at once",
 		 reason, left, plural(left), seconds, left == 1 ? "it" : "them");
-	return drain;
-}
-
-/* Ends the loop now, whatever sessions are left. */
-static void drain_cut(struct drain *drain, const char *reason)
-{
-	drain_end(drain->base, service_sessions(drain->service), reason);
-}
-
-/* ----- signals ----- */
-
-static void drain(struct convertd *convertd, const char *reason)
-{
-	monitor_set_draining(convertd->monitor);
-	convertd->drain = drain_start(convertd->base, convertd->service, reason);
 	/* The service manager starts the next convertd once the main process has ended (see above). */
-	if (convertd->drain && notify_keeps_descriptors() && ward_has_warden(&convertd->ward)) {
+	if (notify_keeps_descriptors() && ward_has_warden(&convertd->ward)) {
 		monitor_close(convertd->monitor);
 		ward_leave(&convertd->ward);
 	}
 }
+
+/* ----- signals ----- */
 
 static void obey(int signum, void *arg)
 {
@@ -271,7 +240,7 @@ static void obey(int signum, void *arg)
 	else if (signum == SIGHUP)
 		reload(convertd);
 	else if (convertd->drain)
-		drain_cut(convertd->drain, strsignal(signum));
+		end_drain(convertd, strsignal(signum));
 	else
 		drain(convertd, strsignal(signum));
 }
@@ -345,7 +314,8 @@ static bool start(struct convertd *convertd, size_t workers)
 
 static void stop(struct convertd *convertd)
 {
-	drain_destroy(convertd->drain);
+	if (convertd->drain)
+		event_free(convertd->drain);
 	if (convertd->watchdog)
 		event_free(convertd->watchdog);
 	service_destroy(convertd->service);

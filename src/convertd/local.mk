@@ -10,14 +10,14 @@ libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access
 	src/convertd/config/effective_settings.c src/convertd/config/effective_settings.h src/convertd/net/sources.c \
 	src/convertd/privilege/sandbox.c src/convertd/privilege/privilege.h \
 	src/convertd/process/host_checks.c src/convertd/process/service.h src/common/netlink.c src/common/netlink.h \
-	src/convertd/observe/converter_status.c src/convertd/observe/converter_status.h src/convertd/process/warden_policy.c \
+	src/convertd/process/converter_status.c src/convertd/process/converter.h src/convertd/process/warden_policy.c \
 	src/convertd/process/warden.h
 
 libconvertd_la_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(MNL_CFLAGS) $(SODIUM_CFLAGS) $(SECCOMP_CFLAGS) $(QRENCODE_CFLAGS) -pthread
 libconvertd_la_LIBADD = libobserve.la libserve.la libcodec.la libcommon.la $(EVENT_LIBS) $(MNL_LIBS) $(SODIUM_LIBS) $(SECCOMP_LIBS) $(QRENCODE_LIBS) $(LIBM)
 
 sbin_PROGRAMS = convertd
-convertd_SOURCES = src/convertd/convertd.c src/convertd/process/converter.c src/convertd/process/converter.h \
+convertd_SOURCES = src/convertd/convertd.c src/convertd/process/converter.c \
 	src/convertd/process/blame.c src/convertd/net/downstream.c src/convertd/net/downstream.h \
 	src/convertd/process/withholding.c \
 	src/convertd/privilege/privileges.c src/convertd/process/service.c src/convertd/privilege/survivor.c \
@@ -32,5 +32,4 @@ EXTRA_DIST += src/convertd/README.md \
 	src/convertd/policy/README.md \
 	src/convertd/config/README.md \
 	src/convertd/privilege/README.md \
-	src/convertd/observe/README.md \
 	src/convertd/process/README.md

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* daemon_options.c - reads the options of a daemon's command line and of its configuration file, by its table */
+/* daemon_options.c - reads the options of a daemon's command line and of its configuration file, by its table, and whole files */
 #include "config.h"
 
 #include "daemon/daemon_options.h"
 
 #include "common/similar.h"
-#include "daemon/textfile.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define METRICS_PORT_EXAMPLE 9103
 
@@ -157,6 +159,90 @@ void options_print_help(const struct option_program *program)
 		print_option(spec);
 	}
 	printf("\n%s", program->more);
+}
+
+/* ----- whole files: the configuration, keys, cookies ----- */
+
+/* A secret's group may not write it, and others may do nothing with it; a daemon's group may read it. */
+#define FORBIDDEN_MODE (S_IWGRP | S_IXGRP | S_IRWXO)
+
+/* Tells whether it is a regular file, not too large and, if it is a secret, protected; if not, adds the error to @problems. */
+static bool check_kind(const struct stat *st, const char *path, const uid_t *owner,
+		       const struct place *place, struct problems *problems)
+{
+	char quote[PROBLEM_QUOTE_MAX];
+
+	problems_quote(path, quote);
+	if (!S_ISREG(st->st_mode))
+		problems_add(problems, place, "%s is not a regular file", quote);
+	else if (st->st_size > TEXTFILE_MAX)
+		problems_add(problems, place, "%s has %lld bytes; %d are the most", quote,
+			     (long long)st->st_size, TEXTFILE_MAX);
+	else if (owner && st->st_uid != 0 && st->st_uid != *owner)
+		problems_add(problems, place,
+			     "%s belongs to user %u, who could change it; chown it to root", quote,
+			     (unsigned)st->st_uid);
+	else if (owner && st->st_mode & FORBIDDEN_MODE)
+		problems_add(problems, place,
+			     "%s has mode %04o, and it is a secret: chmod 600 it, or 640", quote,
+			     (unsigned)st->st_mode & 07777);
+	else
+		return true;
+	return false;
+}
+
+/* Reads until @len bytes or the end of the file. Returns the bytes read, or -1 with errno set. */
+static ssize_t read_all(int fd, char *out, size_t len)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t n = read(fd, out + done, len - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		if (n == 0)
+			break;
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
+char *textfile_read(const char *path, const uid_t *owner, size_t *len, const struct place *place,
+		    struct problems *problems)
+{
+	char quote[PROBLEM_QUOTE_MAX], *text = NULL;
+	ssize_t n = -1;
+	struct stat st;
+	int fd;
+
+	/* O_NONBLOCK: without it, the open of a FIFO would wait for a writer. Anything but a regular file is refused below. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		problems_add(problems, place, "%s can't be read: %s", problems_quote(path, quote),
+			     strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return NULL;
+	}
+	if (check_kind(&st, path, owner, place, problems)) {
+		text = malloc((size_t)st.st_size + 1);
+		if (text)
+			n = read_all(fd, text, (size_t)st.st_size);
+		if (n < 0)
+			problems_add(problems, place, "%s can't be read: %s",
+				     problems_quote(path, quote), strerror(errno));
+	}
+	close(fd);
+	if (n < 0) {
+		free(text);
+		return NULL;
+	}
+	text[n] = '\0';
+	*len = (size_t)n;
+	return text;
 }
 
 /* ----- reading ----- */

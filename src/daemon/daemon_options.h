@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * daemon_options.h - the options of a daemon's command line and of its configuration file
+ * daemon_options.h - the options of a daemon's command line and of its configuration file, and whole files
  *
  * One table describes each option completely: the function that reads its value, its default, its help. The command line writes
  * "--name value" or "--name=value", the file "name value" or "name = value".
@@ -17,6 +17,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 /* Flags of an option: where it is allowed, and how often. */
 #define OPTION_REPEATS 0x1      /* each one adds a value; without this flag, the command line's replaces the file's */
@@ -92,6 +93,22 @@ void options_set_numbers(const struct option_spec *table, void *settings);
 
 /* Prints the summary for --help to standard output. */
 void options_print_help(const struct option_program *program);
+
+/* ----- whole files: the configuration, keys, cookies ----- */
+
+/* A larger file is refused; in bytes. */
+#define TEXTFILE_MAX (4 * 1024 * 1024)
+
+/*
+ * textfile_read() - read the whole of a regular file
+ * @owner: for a secret: the user who may own the file, besides root, and nobody outside its group may read it;
+ * NULL for a file that isn't secret
+ * @len: set to the number of bytes that were read
+ * @place: where the settings name the file, for messages
+ * Returns the text, which the caller frees, with a NUL behind it; or NULL after adding the error to @problems.
+ */
+char *textfile_read(const char *path, const uid_t *owner, size_t *len, const struct place *place,
+		    struct problems *problems);
 
 /* ----- functions for a table's apply ----- */
 

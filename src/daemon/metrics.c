@@ -31,11 +31,6 @@ static const char *const transport_names[] = {
 static_assert(sizeof(transport_names) / sizeof(transport_names[0]) == RECORD_TRANSPORT_COUNT,
 	      "a name for each transport");
 
-const char *record_transport_name(enum record_transport transport)
-{
-	return transport_names[transport];
-}
-
 /* Appends to the text in @buf, cut where the buffer is full. @len: the text's length, which grows */
 static void append(char buf[static RECORD_TEXT_MAX], size_t *len, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -130,7 +125,7 @@ void record_json(FILE *out, const void *arg)
 	json_seconds(out, "duration_seconds", record->duration_us);
 	if (record->connect_us != RECORD_NEVER)
 		json_seconds(out, "connect_seconds", record->connect_us);
-	fprintf(out, ",\"transport\":\"%s\"", record_transport_name(record->transport));
+	fprintf(out, ",\"transport\":\"%s\"", transport_names[record->transport]);
 	if (record->transport == RECORD_MPTCP)
 		fprintf(out, ",\"subflows\":%u,\"subflows_max\":%u", record->subflows,
 			record->subflows_max);

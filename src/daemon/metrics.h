@@ -50,9 +50,6 @@ struct record {
 
 #define RECORD_TEXT_MAX 512
 
-/* Returns "tcp", "mptcp" or "fallback". */
-const char *record_transport_name(enum record_transport transport);
-
 /* Writes the record to @buf for people. Returns @buf. */
 const char *record_text(const struct record *record, char buf[static RECORD_TEXT_MAX]);
 
@@ -70,7 +67,7 @@ void record_json(FILE *out, const void *record);
 enum metrics_syn {
 	METRICS_SYN_ANSWERED,    /* released: the server has answered */
 	METRICS_SYN_FAILED,      /* released: the server can't be reached */
-	METRICS_SYN_LATE,        /* released: the server was silent for --hold-time, or for the part of it that a far client leaves */
+	METRICS_SYN_LATE,        /* released: the server was silent for --hold-time, or for the time that the client allows */
 	METRICS_SYN_STOPPED,     /* released: SYNs are no longer withheld */
 	METRICS_SYN_PASSED,      /* passed: not a first SYN with a request to connect */
 	METRICS_SYN_NOT_GRANTED, /* passed: its session will refuse it */

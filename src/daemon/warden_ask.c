@@ -34,9 +34,8 @@ static int ask(const struct warden_call *call, int passed, struct warden_answer 
 	if (len >= 0)
 		len = fdpass_receive(calls, answer, sizeof(*answer), true, given);
 	pthread_mutex_unlock(&asking);
-	if (len == (ssize_t)sizeof(*answer))
-		return answer->error;
-	return len < 0 ? (int)len : -EPIPE;
+	/* Otherwise the main process is gone. */
+	return len == (ssize_t)sizeof(*answer) ? answer->error : -EPERM;
 }
 
 /* Likewise, for an answer without a descriptor; closes one that comes nevertheless. */
@@ -151,15 +150,6 @@ int rights_set_transparent(int fd, bool v4)
 	return ask_plainly(&call, fd, &answer);
 }
 
-int rights_set_congestion(int fd, const char *name)
-{
-	struct warden_call call = make_call(WARDEN_CALL_CONGESTION);
-	struct warden_answer answer;
-
-	snprintf(call.congestion, sizeof(call.congestion), "%s", name);
-	return ask_plainly(&call, fd, &answer);
-}
-
 void rights_settings_in_force(void)
 {
 	struct warden_call call = make_call(WARDEN_CALL_IN_FORCE);
@@ -189,7 +179,9 @@ static void read_line(const char *path, char *buf, int size)
 
 int congestion_set(int fd, const char *name)
 {
+	struct warden_call call = make_call(WARDEN_CALL_CONGESTION);
 	char preset[CONGESTION_NAME_MAX + 1];
+	struct warden_answer answer;
 
 	if (!*name) {
 		read_line("/proc/sys/net/ipv4/tcp_congestion_control", preset, sizeof(preset));
@@ -197,7 +189,11 @@ int congestion_set(int fd, const char *name)
 	}
 	if (setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, (socklen_t)strlen(name)) == 0)
 		return 0;
-	return errno == EPERM ? rights_set_congestion(fd, name) : -errno;
+	if (errno != EPERM)
+		return -errno;
+	/* net.ipv4.tcp_allowed_congestion_control forbids the name. */
+	memcpy(call.congestion, name, strnlen(name, sizeof(call.congestion) - 1));
+	return ask_plainly(&call, fd, &answer);
 }
 
 int congestion_check(const char *name)

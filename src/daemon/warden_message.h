@@ -132,9 +132,6 @@ int rights_bind(int fd, const union sockaddr_ip *address);
  */
 int rights_set_transparent(int fd, bool v4);
 
-/* Sets TCP_CONGESTION to a name in the settings that net.ipv4.tcp_allowed_congestion_control forbids. Returns 0 or -errno. */
-int rights_set_congestion(int fd, const char *name);
-
 /* Tells the main process that the settings read last are in force: it no longer permits calls that only older ones need. */
 void rights_settings_in_force(void);
 

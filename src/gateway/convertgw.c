@@ -18,7 +18,6 @@
 #include "client/converters.h"
 #include "common/clock.h"
 #include "common/os.h"
-#include "daemon/far_clients.h"
 #include "daemon/log.h"
 #include "daemon/metrics.h"
 #include "gateway/gateway.h"
@@ -368,11 +367,10 @@ static bool create_shared(const struct gateway_settings *settings)
 	self.shared.plugs = &self.plugs;
 	self.shared.limits = limits_create();
 	self.shared.withheld = hold_table_create();
-	self.shared.far_clients = far_clients_create();
 	self.base = event_base_new();
 	self.gateway.monitor = self.base ? monitor_create(self.base, &gateway_status, &self.gateway) : NULL;
 	self.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (!self.gateway.monitor || !self.shared.limits || !self.shared.withheld || !self.shared.far_clients || !self.base ||
+	if (!self.gateway.monitor || !self.shared.limits || !self.shared.withheld || !self.base ||
 	    self.wake_fd < 0)
 		return false;
 	limits_configure(self.shared.limits, &settings->limits);

@@ -5,7 +5,6 @@
 #include "gateway/gateway_settings.h"
 
 #include "daemon/log.h"
-#include "daemon/textfile.h"
 
 #include <assert.h>
 #include <errno.h>

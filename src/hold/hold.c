@@ -26,8 +26,10 @@
 
 #include "common/clock.h"
 #include "daemon/log.h"
+#include "daemon/metrics.h"
 #include "hold/hold_queue.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <event2/event.h>
 #include <stdlib.h>
@@ -38,6 +40,7 @@
 
 struct hold {
 	struct hold_table *table;
+	struct metrics *metrics;
 	const struct hold_calls *calls;
 	void *arg;
 	struct event_base *base;
@@ -51,6 +54,25 @@ struct hold {
 };
 
 /* ----- packets ----- */
+
+/* The counters of SYNs that aren't withheld; METRICS_SYN_COUNT stands for verdicts that they don't get. */
+static const enum metrics_syn counters[] = {
+	[HOLD_WITHHOLD] = METRICS_SYN_COUNT,
+	[HOLD_DROP_REPEATED] = METRICS_SYN_REPEATED,
+	[HOLD_DROP_FOREIGN] = METRICS_SYN_FOREIGN,
+	[HOLD_DROP_SILENT] = METRICS_SYN_COUNT,
+	[HOLD_PASS] = METRICS_SYN_PASSED,
+	[HOLD_PASS_CONFIRMED] = METRICS_SYN_PASSED,
+	[HOLD_PASS_UNCONFIRMED] = METRICS_SYN_UNCONFIRMED,
+	[HOLD_PASS_PLAIN] = METRICS_SYN_NOT_GRANTED,
+	[HOLD_REFUSE] = METRICS_SYN_REFUSED,
+};
+static_assert(sizeof(counters) / sizeof(counters[0]) == HOLD_VERDICTS, "each verdict is counted");
+
+static void count(const struct hold *hold, enum metrics_syn syn, uint32_t packets)
+{
+	metrics_add(hold->metrics, METRIC_SYNS + syn, packets);
+}
 
 static void change(uint8_t *bytes, struct syn_packet *syn, enum hold_verdict verdict, uint8_t native)
 {
@@ -98,7 +120,7 @@ static enum hold_verdict look(struct hold *hold, const struct hold_packet *packe
 static void count_missed(struct hold *hold, uint32_t id)
 {
 	if (hold->next_id && id != hold->next_id)
-		hold->calls->on_missed(hold->arg, id - hold->next_id);
+		count(hold, METRICS_SYN_MISSED, id - hold->next_id);
 	hold->next_id = id + 1;
 }
 
@@ -115,7 +137,7 @@ static void on_packet(void *arg, uint32_t id, uint8_t *bytes, size_t len)
 	count_missed(hold, id);
 	if (status != SYN_PACKET_OK || !hold->configured) {
 		log_debug("SYN not looked at: %s", syn_packet_status_name(status));
-		hold->calls->on_unreadable(hold->arg);
+		count(hold, METRICS_SYN_UNREADABLE, 1);
 		hold_queue_verdict(hold->queue, id, true, NULL, 0);
 		return;
 	}
@@ -125,7 +147,7 @@ static void on_packet(void *arg, uint32_t id, uint8_t *bytes, size_t len)
 	verdict = look(hold, &packet, &native);
 	if (verdict == HOLD_WITHHOLD)
 		return;
-	hold->calls->on_verdict(hold->arg, verdict);
+	count(hold, counters[verdict], 1);
 	changed = !is_drop(verdict) && (packet.syn.payload_len || verdict == HOLD_REFUSE || verdict == HOLD_PASS_CONFIRMED);
 	if (changed)
 		change(bytes, &packet.syn, verdict, native);
@@ -259,13 +281,13 @@ void hold_close(struct hold *hold)
 
 /* ----- its life ----- */
 
-struct hold *hold_create(struct event_base *base, struct hold_table *table, const struct hold_calls *calls, void *arg)
+struct hold *hold_create(struct event_base *base, struct hold_table *table, struct metrics *metrics, const struct hold_calls *calls, void *arg)
 {
 	struct hold *hold = calloc(1, sizeof(*hold));
 
 	if (!hold)
 		return NULL;
-	*hold = (struct hold){ .table = table, .calls = calls, .arg = arg, .base = base };
+	*hold = (struct hold){ .table = table, .metrics = metrics, .calls = calls, .arg = arg, .base = base };
 	hold->expire = event_new(base, -1, 0, on_expire, hold);
 	hold->flush = event_new(base, -1, 0, on_flush, hold);
 	if (hold->expire && hold->flush)

@@ -17,6 +17,7 @@
 
 struct event_base;
 struct hold;
+struct metrics;
 
 /* A verdict on a SYN. */
 enum hold_verdict {
@@ -41,7 +42,7 @@ struct hold_packet {
 	struct hold_flow flow;
 };
 
-/* Questions and notices to the owner; @arg is that of hold_create(). */
+/* Calls to the owner; @arg is that of hold_create(). */
 struct hold_calls {
 	/*
 	 * Returns the verdict on an unknown SYN with data; HOLD_WITHHOLD only after hold_withhold().
@@ -50,11 +51,6 @@ struct hold_calls {
 	enum hold_verdict (*on_syn)(void *arg, const struct hold_packet *packet, uint8_t *native);
 	/* Hands back a released SYN that no connection has taken in time; the owner frees it. */
 	void (*on_expired)(void *arg, struct hold_syn *syn);
-	/* Reports the verdict on a SYN that wasn't withheld. */
-	void (*on_verdict)(void *arg, enum hold_verdict verdict);
-	/* Reports that @count packets passed since the queue was full, or that a packet passed that isn't a readable SYN. */
-	void (*on_missed)(void *arg, uint32_t count);
-	void (*on_unreadable)(void *arg);
 };
 
 struct hold_settings {
@@ -63,8 +59,8 @@ struct hold_settings {
 	bool without_data;  /* withholds SYNs without data, too */
 };
 
-/* Returns NULL without memory. All SYNs pass until hold_configure(). */
-struct hold *hold_create(struct event_base *base, struct hold_table *table, const struct hold_calls *calls, void *arg);
+/* Returns NULL without memory. All SYNs pass until hold_configure(). @metrics: counts the SYNs that aren't withheld */
+struct hold *hold_create(struct event_base *base, struct hold_table *table, struct metrics *metrics, const struct hold_calls *calls, void *arg);
 
 /* Frees @hold, which must have no queue any more, and forgets released SYNs. NULL is fine. */
 void hold_destroy(struct hold *hold);

@@ -36,7 +36,6 @@
 
 struct listener {
 	struct listen_address where;
-	unsigned device_index; /* 0: no interface */
 	bool mptcp;
 	bool fastopen;
 	bool congestion_set; /* the sockets don't follow the system's setting any more */
@@ -122,16 +121,10 @@ static int socket_bind(struct listener *listener, int fd)
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (address.sa.sa_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6only, sizeof(v6only));
-	if (device_len) {
-		listener->device_index = if_nametoindex(device);
-		if (!listener->device_index)
-			return -ENODEV;
-		if (setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, device, device_len) < 0)
-			return -errno;
-		if (address.sa.sa_family == AF_INET6 &&
-		    IN6_IS_ADDR_LINKLOCAL(&address.in6.sin6_addr))
-			address.in6.sin6_scope_id = listener->device_index;
-	}
+	if (device_len && setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, device, device_len) < 0)
+		return -errno;
+	if (device_len && address.sa.sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&address.in6.sin6_addr))
+		address.in6.sin6_scope_id = if_nametoindex(device);
 	return rights_bind(fd, &address);
 }
 
@@ -167,8 +160,6 @@ static int socket_inherit(struct listener *listener, struct listener_socket *soc
 	    getsockopt(socket->fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) < 0)
 		return -errno;
 	listener->mptcp = protocol == IPPROTO_MPTCP;
-	if (listener->where.device[0])
-		listener->device_index = if_nametoindex(listener->where.device);
 	set_options(listener, socket->fd);
 	return 0;
 }
@@ -260,12 +251,6 @@ void listener_set_congestion(struct listener *listener, const char *name)
 			    listen_address_format(&listener->where, text), strerror(-error));
 		return;
 	}
-}
-
-bool listener_is_at(const struct listener *listener, const struct listen_address *where)
-{
-	return listen_address_equal(&listener->where, where) &&
-	       (!where->device[0] || if_nametoindex(where->device) == listener->device_index);
 }
 
 /* A socket keeps its protocol until a restart. We don't promise that for inherited sockets, which another process makes. */

@@ -65,9 +65,6 @@ void listener_set_pending(struct listener *listener, unsigned pending);
 /* Sets the congestion control of connections accepted from now on; see congestion_set(). */
 void listener_set_congestion(struct listener *listener, const char *name);
 
-/* Returns whether it listens on @where. False if the interface has gone and come back with another index. */
-bool listener_is_at(const struct listener *listener, const struct listen_address *where);
-
 /* Returns whether the kernel accepts data in SYNs, by the sockets' options and the present net.ipv4.tcp_fastopen. */
 bool listener_takes_syn_data(const struct listener *listener);
 

@@ -21,7 +21,6 @@
 #include <stdint.h>
 
 struct event_base;
-struct far_clients;
 struct hold_table;
 struct log_limit;
 struct metrics;
@@ -57,7 +56,6 @@ struct serve_context {
 	const struct serve_plugs *plugs;
 	struct limits *limits;           /* all workers' */
 	struct hold_table *withheld;     /* withheld and released SYNs; all workers' */
-	struct far_clients *far_clients; /* clients whose SYNs we withhold for a shorter time; all workers' */
 	struct limits_owner owner;       /* of this worker's sessions and withheld SYNs */
 	/* set by the daemon's start(): */
 	struct metrics *metrics;         /* this worker's counters */

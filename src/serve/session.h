@@ -20,7 +20,6 @@
 
 struct event;
 struct event_base;
-struct far_clients;
 struct hold_table;
 struct session;
 struct session_pool;
@@ -44,7 +43,6 @@ struct session_shared {
 	const struct serve_plugs *plugs;
 	struct limits *limits;
 	struct hold_table *withheld;     /* withheld and released SYNs */
-	struct far_clients *far_clients; /* clients whose SYNs we withhold for a shorter time */
 	struct log_limit drops, memory;  /* for warnings, each of which stands for many sessions */
 	_Atomic uint64_t last_id;
 	size_t pool_count; /* set before the first session begins */

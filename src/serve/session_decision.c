@@ -9,9 +9,6 @@
 /* The longest interval between two looks at a relay. */
 #define LOOK_MAX_MS 60000
 
-/* We put off no deadline by less: timers may be late by some of it. */
-#define PUT_OFF_MIN_MS 20
-
 /* The kernel gives up a handshake after 3 s if it may repeat the SYN+ACK once. */
 #define NO_RESET_MS 4000
 
@@ -64,15 +61,13 @@ enum session_way session_decide_room(enum session_state state, bool answered, bo
 	return state == SESSION_CONNECTING && confirmed ? SESSION_WAY_REFUSE : SESSION_WAY_DROP;
 }
 
-enum session_patience session_decide_patience(int error, bool rest, bool ours, bool far, uint64_t taken_ms, uint64_t may_ms)
+enum session_patience session_decide_patience(int error, bool rest, bool ours)
 {
 	if (!error)
 		return SESSION_HAS_CONNECTED;
-	if (error != -EINPROGRESS)
+	if (error != -EINPROGRESS || !rest)
 		return SESSION_FAILS;
-	if (rest)
-		return ours ? SESSION_BLAMES_US : SESSION_WAITS_REST;
-	return far && taken_ms + PUT_OFF_MIN_MS < may_ms ? SESSION_WAITS_FAR : SESSION_FAILS;
+	return ours ? SESSION_BLAMES_US : SESSION_WAITS_REST;
 }
 
 bool session_ends_in_order(enum relay_end end, enum outcome outcome, bool answered)

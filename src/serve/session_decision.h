@@ -47,7 +47,6 @@ enum session_patience {
 	SESSION_HAS_CONNECTED,  /* nothing: the event of the connection is on its way */
 	SESSION_BLAMES_US,      /* tell the client that this host can't reach the server */
 	SESSION_WAITS_REST,     /* begin the second part of the time */
-	SESSION_WAITS_FAR,      /* wait on: the SYN of a far client was withheld for a shorter time, so that time is left */
 	SESSION_FAILS,          /* fail: the server has failed, or has been silent for all of the time */
 };
 
@@ -55,9 +54,8 @@ enum session_patience {
  * session_decide_patience() - decide what to do about a server that hasn't answered in time
  * @error: of the server's socket: 0, -EINPROGRESS or -errno
  * @rest: there is a second part; @ours: the silence is more likely this host's fault
- * @far: the client is far; @taken_ms, @may_ms: the time that connecting has taken, and may take
  */
-enum session_patience session_decide_patience(int error, bool rest, bool ours, bool far, uint64_t taken_ms, uint64_t may_ms);
+enum session_patience session_decide_patience(int error, bool rest, bool ours);
 
 /*
  * Returns whether to close the socket at @end when the session ends; otherwise it is reset. We close it if the peer has got all that it can

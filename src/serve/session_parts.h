@@ -29,7 +29,6 @@ struct session_proof {
 struct session_syn {
 	bool data;       /* the kernel took its data */
 	bool timestamps; /* the connection has timestamps: with @data this means that the SYN+ACK has confirmed the server */
-	bool far;        /* the client was known to be far when we withheld the SYN */
 	bool answered;   /* CONNECTING: the server had answered before the release */
 };
 
@@ -193,10 +192,7 @@ void session_cut(struct session *s);
 /* Returns whether the client has reset the connection; a FIN doesn't count. */
 bool session_client_is_lost(const struct session *s);
 
-/*
- * Returns whether the client has completed its handshake, and not ended the connection since. Its socket must be open. If so, notes the
- * round trip of a far client (far_clients.h).
- */
+/* Returns whether the client has completed its handshake, and not ended the connection since. Its socket must be open. Counts its round trip. */
 bool session_client_is_established(const struct session *s);
 
 /* Discards the bytes that a refused client still sends. Returns false if we needn't wait for the client any more. */
@@ -330,9 +326,6 @@ void session_look_source(struct session *s);
 
 /* Returns the microseconds since the client was accepted; 1 at least, so that 0 stands for never. */
 uint64_t session_age_us(const struct session *s);
-
-/* Returns the bytes carried from the end @from to the other one, without our own answer. */
-uint64_t session_relayed(const struct session *s, enum relay_end from);
 
 /* Warns that we reset a client that exceeds a limit; one line stands for many. */
 void session_report_drop(const struct session *s, enum outcome outcome);

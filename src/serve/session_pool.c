@@ -241,7 +241,6 @@ int session_pool_init(struct session_pool *pool, struct event_base *base,
 	memset(pool, 0, sizeof(*pool));
 	pool->context = (struct serve_context){
 		.base = base, .plugs = shared->plugs, .limits = shared->limits, .withheld = shared->withheld,
-		.far_clients = shared->far_clients,
 	};
 	pool->shared = shared;
 	error = watch_told(pool);

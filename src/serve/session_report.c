@@ -52,7 +52,8 @@ uint64_t session_age_us(const struct session *s)
 	return age ? age : 1;
 }
 
-uint64_t session_relayed(const struct session *s, enum relay_end from)
+/* Returns the bytes carried from the end @from to the other one, without our own answer. */
+static uint64_t relayed(const struct session *s, enum relay_end from)
 {
 	uint64_t bytes = s->relay.flow[from].bytes;
 
@@ -69,8 +70,8 @@ static struct record make_record(const struct session *s)
 		.name = s->name,
 		.server = s->server,
 		.source = s->line.source,
-		.bytes_up = session_relayed(s, RELAY_UPSTREAM),
-		.bytes_down = session_relayed(s, RELAY_DOWNSTREAM),
+		.bytes_up = relayed(s, RELAY_UPSTREAM),
+		.bytes_down = relayed(s, RELAY_DOWNSTREAM),
 		.duration_us = clock_now_us() - s->started_us,
 		.connect_us = s->connect_us ? s->connect_us : RECORD_NEVER,
 		.transport = (enum record_transport)s->line.transport,
@@ -183,13 +184,13 @@ bool session_relay_unsent(const struct session *s, enum relay_end end)
 
 enum relay_result session_relay_run(struct session *s)
 {
-	uint64_t before[RELAY_ENDS] = { session_relayed(s, RELAY_UPSTREAM),
-					session_relayed(s, RELAY_DOWNSTREAM) };
+	uint64_t before[RELAY_ENDS] = { relayed(s, RELAY_UPSTREAM),
+					relayed(s, RELAY_DOWNSTREAM) };
 	enum relay_result result = relay_run(&s->relay, s->pool->scratch);
 
 	for (int end = 0; end < RELAY_ENDS; end++)
 		metrics_add(s->pool->context.metrics, METRIC_BYTES + (unsigned)end,
-			    session_relayed(s, (enum relay_end)end) - before[end]);
+			    relayed(s, (enum relay_end)end) - before[end]);
 	return result;
 }
 

@@ -57,7 +57,6 @@ void session_take_withheld(struct session *s)
 	if (!s->withheld)
 		return;
 	s->started_us = s->withheld->came_us;
-	s->syn.far = s->withheld->far;
 }
 
 void session_drop_withheld(struct session *s)
@@ -86,7 +85,6 @@ static void choose_withheld(struct session *s, const struct judgement_grant *gra
 	chosen->hold.next = NULL;
 	s->withheld = chosen;
 	s->started_us = chosen->came_us;
-	s->syn.far = chosen->far;
 }
 
 /* ----- the request ----- */

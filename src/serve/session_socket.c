@@ -18,7 +18,6 @@
 
 #include "common/clock.h"
 #include "daemon/poller.h"
-#include "daemon/far_clients.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -184,18 +183,6 @@ bool session_client_is_lost(const struct session *s)
 	return poll(&client, 1, 0) > 0 && client.revents & (POLLERR | POLLHUP | POLLNVAL);
 }
 
-/* Counts the round trip to the client, and notes it if the client is far, so that we don't withhold its next SYN for too long. */
-static void note_round_trip(const struct session *s, const struct tcp_info *info)
-{
-	struct in6_addr client;
-
-	metrics_observe_us(s->pool->context.metrics, METRIC_ROUND_TRIP_SECONDS, info->tcpi_rtt);
-	if (!far_clients_concern(info->tcpi_rtt, s->syn.far))
-		return;
-	client = sockaddr_ip_in6(&s->client);
-	far_clients_note(s->pool->context.far_clients, &client, info->tcpi_rtt, clock_now_ms());
-}
-
 bool session_client_is_established(const struct session *s)
 {
 	struct tcp_info info = { 0 };
@@ -204,7 +191,7 @@ bool session_client_is_established(const struct session *s)
 	if (getsockopt(s->relay.side[RELAY_UPSTREAM].fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0 ||
 	    info.tcpi_state == TCP_SYN_RECV || info.tcpi_state == TCP_CLOSE)
 		return false;
-	note_round_trip(s, &info);
+	metrics_observe_us(s->pool->context.metrics, METRIC_ROUND_TRIP_SECONDS, info.tcpi_rtt);
 	return true;
 }
 

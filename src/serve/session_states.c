@@ -542,14 +542,13 @@ void session_handle_no_proof(struct session *s)
 /* Handles the end of the time to connect. The server may have answered by now, with its event still to come. */
 static void give_up_connecting(struct session *s)
 {
-	const uint64_t taken_ms = clock_now_ms() - s->started_us / 1000, may_ms = s->pool->timeout_ms[SESSION_TIMEOUT_CONNECT];
 	static const struct serve_refusal our_fault = { .fault = SERVE_FAULT_OURS };
 	struct serve_context *context = &s->pool->context;
 	struct tcp_info info;
 	const int error = session_dial(s, &info);
 	const bool ours = error == -EINPROGRESS && s->rest && context->plugs->dial.silence(context, &s->server, asked_ms(s));
 
-	switch (session_decide_patience(error, s->rest, ours, s->syn.far, taken_ms, may_ms)) {
+	switch (session_decide_patience(error, s->rest, ours)) {
 	case SESSION_HAS_CONNECTED:
 		break;
 	case SESSION_BLAMES_US:
@@ -558,9 +557,6 @@ static void give_up_connecting(struct session *s)
 	case SESSION_WAITS_REST:
 		session_set_connect_deadline(s, (enum session_timeout)s->rest);
 		s->rest = 0;
-		break;
-	case SESSION_WAITS_FAR:
-		session_put_off_deadline(s, (unsigned)(may_ms - taken_ms));
 		break;
 	case SESSION_FAILS:
 		session_fail_server(s, error == -EINPROGRESS ? -ETIMEDOUT : error);

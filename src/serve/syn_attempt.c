@@ -14,7 +14,6 @@
 #include "common/clock.h"
 #include "daemon/log.h"
 #include "daemon/poller.h"
-#include "daemon/far_clients.h"
 #include "serve/plugs.h"
 
 #include <errno.h>
@@ -297,23 +296,12 @@ struct syn_attempt *syn_attempt_create(struct syn_judge *judge)
 	return a;
 }
 
-static unsigned first_wait_ms(struct syn_attempt *a)
-{
-	const struct serve_context *context = a->judge->context;
-	unsigned rtt_ms = 0;
-
-	if (a->facts.falls_back && (!a->facts.blind || a->facts.mptcp))
-		rtt_ms = far_clients_rtt_ms(context->far_clients, &a->hold.flow.addresses.source, clock_now_ms());
-	a->far = rtt_ms > 0;
-	return syn_first_wait_ms(&a->facts, context->settings->hold_ms, rtt_ms);
-}
-
 /* Withholds the SYN, and watches the server's socket. Returns 0, or -errno with nothing withheld. */
 static int withhold(struct syn_attempt *a, const struct hold_packet *packet)
 {
 	struct serve_context *context = a->judge->context;
 	int registration = poller_add(context->poller, a->dial.fd, on_server, a);
-	int error = registration < 0 ? registration : wait_for(a, first_wait_ms(a)) < 0 ? -ENOMEM : 0;
+	int error = registration < 0 ? registration : wait_for(a, syn_first_wait_ms(&a->facts, context->settings->hold_ms)) < 0 ? -ENOMEM : 0;
 
 	if (!a->came_us)
 		a->came_us = clock_now_us();
@@ -373,7 +361,6 @@ static void prepare(struct syn_attempt *a, const struct hold_packet *packet, con
 		.blind = verdict->blind,
 		.mptcp = verdict->needs_mptcp,
 		.asks = verdict->mptcp,
-		.falls_back = packet->syn.mp_capable,
 		.numbered = verdict->attempt != 0,
 		.repeat = verdict->repeat,
 		.routes = a->judge->context->plugs->at_once,

@@ -41,9 +41,6 @@
 
 #include "serve/syn_decision.h"
 
-#include "common/tcp.h"
-#include "daemon/far_clients.h"
-
 #include <assert.h>
 
 /* Less than the second after which a Linux client sends its SYN again. */
@@ -200,28 +197,15 @@ enum hold_verdict syn_decide_judged(const struct serve_verdict *verdict, const s
 	return HOLD_PASS;
 }
 
-/*
- * Returns how long we may withhold the SYN so that the SYN+ACK reaches the client within @until_ms after it sent the SYN. Without
- * MP_CAPABLE it may come later, unless the client sets a limit: a SYN that it sends again makes the same connection then.
- */
-static unsigned hold_ms_until(const struct syn_facts *facts, unsigned hold_ms, unsigned rtt_ms, unsigned until_ms)
+unsigned syn_first_wait_ms(const struct syn_facts *facts, unsigned hold_ms)
 {
+	const unsigned most_ms = facts->numbered ? BLIND_REPEATED_MS : BLIND_MPTCP_MS;
+
+	if (facts->blind && !facts->mptcp)
+		return facts->routes ? facts->most_ms : ASK_MS;
 	if (facts->most_ms < hold_ms)
 		hold_ms = facts->most_ms;
-	return facts->falls_back ? far_clients_hold_ms(hold_ms, rtt_ms, until_ms) : hold_ms;
-}
-
-unsigned syn_first_wait_ms(const struct syn_facts *facts, unsigned hold_ms, unsigned rtt_ms)
-{
-	unsigned most_ms;
-
-	if (!facts->blind)
-		return hold_ms_until(facts, hold_ms, rtt_ms, HOLD_TIME_AGAIN_MS);
-	if (!facts->mptcp)
-		return facts->routes ? facts->most_ms : ASK_MS;
-	most_ms = facts->numbered ? BLIND_REPEATED_MS : BLIND_MPTCP_MS;
-	hold_ms = hold_ms_until(facts, hold_ms, rtt_ms, facts->numbered ? HOLD_TIME_REPEATED_MS : HOLD_TIME_AGAIN_MS);
-	return hold_ms < most_ms ? hold_ms : most_ms;
+	return facts->blind && most_ms < hold_ms ? most_ms : hold_ms;
 }
 
 enum syn_repeat syn_decide_repeat(const struct syn_facts *facts, const struct syn_facts *earlier, bool same_server)

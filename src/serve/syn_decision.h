@@ -16,7 +16,6 @@ struct syn_facts {
 	bool blind;     /* the client can't take a response off: the network's own means report all errors */
 	bool mptcp;     /* blind: the client needs Multipath TCP */
 	bool asks;      /* the client asks whether the server speaks Multipath TCP */
-	bool falls_back; /* the SYN has MP_CAPABLE: if the client sends it again, it may fall back to TCP */
 	bool numbered;  /* blind: the client repeats the request by SYNs from other ports */
 	uint16_t repeat; /* how often the request was made before */
 	bool late;      /* blind: we can't release the SYN any more */
@@ -60,11 +59,8 @@ struct syn_step syn_decide(const struct syn_facts *facts, enum syn_event event);
  */
 enum hold_verdict syn_decide_judged(const struct serve_verdict *verdict, const struct serve_settings *settings, uint8_t *native);
 
-/*
- * syn_first_wait_ms() - return how long to withhold a SYN at first
- * @hold_ms: that of the settings; @rtt_ms: the round trip of a client that is known to be far, or 0
- */
-unsigned syn_first_wait_ms(const struct syn_facts *facts, unsigned hold_ms, unsigned rtt_ms);
+/* Returns how long to withhold a SYN at first. @hold_ms: that of the settings */
+unsigned syn_first_wait_ms(const struct syn_facts *facts, unsigned hold_ms);
 
 /* What to do with the SYN of @facts if there is an earlier one with the same number. */
 enum syn_repeat {

@@ -12,9 +12,9 @@
  * We withhold silent requests like all others. Only a whole one may be released with a mark, as its client takes the SYN+ACK's timestamps
  * for the promise that no response follows.
  *
- * Limits. We withhold no SYN for longer than hold_ms, as a Linux client sends its third SYN after 3 s without MP_CAPABLE. If the client
- * says so, or if its round trip is known to be long, we release the SYN so early that the SYN+ACK reaches the client before it sends its
- * second one (far_clients.c). A SYN tells nothing else about its sender. We check whether client and server are allowed, and the proof of
+ * Limits. We withhold no SYN for longer than hold_ms, as a Linux client sends its third SYN after 3 s without MP_CAPABLE. A client with a
+ * long round trip says for how long we may withhold its SYN, so that the SYN+ACK reaches it before it sends its second one. A SYN tells
+ * nothing else about its sender. We check whether client and server are allowed, and the proof of
  * an address, before we connect to the server, and a withheld SYN counts as a pending session of its client. Forged SYNs can't take all
  * room for pending sessions: a quarter may be withheld SYNs, and half may wait in the kernel for their third ACK (listener_set_pending()).
  * Beyond that, limits.h chooses a SYN to be released as if we had never withheld it, or we don't withhold the newcomer. Such clients have
@@ -25,26 +25,10 @@
 #include "serve/syn_judge.h"
 
 #include "common/clock.h"
-#include "daemon/metrics.h"
 #include "serve/plugs.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <utlist.h>
-
-/* The counters of SYNs that we don't withhold; METRICS_SYN_COUNT stands for verdicts that they don't get. */
-static const enum metrics_syn verdict_metrics[] = {
-	[HOLD_WITHHOLD] = METRICS_SYN_COUNT,
-	[HOLD_DROP_REPEATED] = METRICS_SYN_REPEATED,
-	[HOLD_DROP_FOREIGN] = METRICS_SYN_FOREIGN,
-	[HOLD_DROP_SILENT] = METRICS_SYN_COUNT,
-	[HOLD_PASS] = METRICS_SYN_PASSED,
-	[HOLD_PASS_CONFIRMED] = METRICS_SYN_PASSED,
-	[HOLD_PASS_UNCONFIRMED] = METRICS_SYN_UNCONFIRMED,
-	[HOLD_PASS_PLAIN] = METRICS_SYN_NOT_GRANTED,
-	[HOLD_REFUSE] = METRICS_SYN_REFUSED,
-};
-static_assert(sizeof(verdict_metrics) / sizeof(verdict_metrics[0]) == HOLD_VERDICTS, "each verdict is counted");
 
 /* ----- judgement ----- */
 
@@ -130,27 +114,6 @@ static void on_expired(void *arg, struct hold_syn *syn)
 	syn_attempt_free(arg, (struct syn_attempt *)syn);
 }
 
-static void on_verdict(void *arg, enum hold_verdict verdict)
-{
-	struct syn_judge *judge = arg;
-
-	metrics_add(judge->context->metrics, METRIC_SYNS + verdict_metrics[verdict], 1);
-}
-
-static void on_missed(void *arg, uint32_t count)
-{
-	struct syn_judge *judge = arg;
-
-	metrics_add(judge->context->metrics, METRIC_SYNS + METRICS_SYN_MISSED, count);
-}
-
-static void on_unreadable(void *arg)
-{
-	struct syn_judge *judge = arg;
-
-	metrics_add(judge->context->metrics, METRIC_SYNS + METRICS_SYN_UNREADABLE, 1);
-}
-
 /* ----- on and off ----- */
 
 int syn_judge_open(struct syn_judge *judge, size_t index)
@@ -176,16 +139,13 @@ void syn_judge_stop(struct syn_judge *judge, bool read)
 
 struct syn_judge *syn_judge_create(struct serve_context *context)
 {
-	static const struct hold_calls calls = {
-		.on_syn = on_syn, .on_expired = on_expired, .on_verdict = on_verdict, .on_missed = on_missed,
-		.on_unreadable = on_unreadable,
-	};
+	static const struct hold_calls calls = { .on_syn = on_syn, .on_expired = on_expired };
 	struct syn_judge *judge = calloc(1, sizeof(*judge));
 
 	if (!judge)
 		return NULL;
 	judge->context = context;
-	judge->hold = hold_create(context->base, context->withheld, &calls, judge);
+	judge->hold = hold_create(context->base, context->withheld, context->metrics, &calls, judge);
 	if (judge->hold)
 		return judge;
 	free(judge);

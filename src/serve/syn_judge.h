@@ -61,7 +61,6 @@ struct syn_attempt {
 	uint64_t came_us;
 	struct limits_member member; /* it counts as one pending session of its client */
 	bool unproven;               /* it counts as an unproven client, too */
-	bool far;                    /* its client is known to be far (far_clients.h) */
 
 	struct judgement_grant grant; /* the server's family is AF_UNSPEC if new settings have withdrawn the grant */
 	struct serve_dial dial;       /* fd -1: the server can't be reached, for this reason: */

@@ -167,7 +167,7 @@ convertd_unit_tests = tests/unit/test_request tests/unit/test_relay tests/unit/t
 	tests/unit/test_access tests/unit/test_limits tests/unit/test_limits_room tests/unit/test_limits_memory tests/unit/test_shares tests/unit/test_cookies \
 	tests/unit/test_relay_watch tests/unit/test_sources tests/unit/test_sysctls tests/unit/test_warden \
 	tests/unit/test_syn_packet tests/unit/test_log tests/unit/test_metrics tests/unit/test_hold_table tests/unit/test_hold_serve tests/unit/test_session_decision tests/unit/test_syn_decision \
-	tests/unit/test_judgement tests/unit/test_blocks tests/unit/test_poller tests/unit/test_families tests/unit/test_proof tests/unit/test_native_refusal tests/unit/test_demand tests/unit/test_far_clients
+	tests/unit/test_judgement tests/unit/test_blocks tests/unit/test_poller tests/unit/test_families tests/unit/test_proof tests/unit/test_native_refusal tests/unit/test_demand
 check_PROGRAMS += $(convertd_unit_tests)
 TESTS += $(convertd_unit_tests)
 
@@ -257,9 +257,6 @@ tests_unit_test_demand_SOURCES = tests/unit/test_demand.c
 tests_unit_test_demand_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 tests_unit_test_demand_LDADD = libconvertd.la $(CHECK_LIBS)
 
-tests_unit_test_far_clients_SOURCES = tests/unit/test_far_clients.c
-tests_unit_test_far_clients_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_far_clients_LDADD = libconvertd.la $(CHECK_LIBS)
 
 tests_unit_test_hold_table_SOURCES = tests/unit/test_hold_table.c
 tests_unit_test_hold_table_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(SODIUM_CFLAGS) -pthread

@@ -9,7 +9,6 @@
 
 #include "daemon/log.h"
 #include "daemon/metrics.h"
-#include "daemon/far_clients.h"
 #include "hold/hold.h"
 #include "hold/hold_queue.h"
 #include "serve/plugs.h"
@@ -266,7 +265,7 @@ static void setup(void)
 	settings = (struct serve_settings){ .number = 1, .hold_ms = 700, .refuses_syns = true };
 	table = hold_table_create();
 	context = (struct serve_context){
-		.settings = &settings, .metrics = &metrics, .plugs = &plugs, .withheld = table, .far_clients = far_clients_create(),
+		.settings = &settings, .metrics = &metrics, .plugs = &plugs, .withheld = table,
 		.owner = { .wake = on_wake }, .limits = limits_create(),
 	};
 	limits_configure(context.limits, &limits);
@@ -284,7 +283,6 @@ static void teardown(void)
 	ck_assert_int_eq(unproven, 0);
 	ck_assert_uint_eq(fake_poller_count(), 0);
 	limits_destroy(context.limits);
-	far_clients_destroy(context.far_clients);
 	hold_table_destroy(table);
 }
 

@@ -4,7 +4,8 @@
 
 #include "convert/convert.h"
 #include "daemon/metrics.h"
-#include "convertd/observe/converter_status.h"
+#include "convertd/process/converter.h"
+#include "observe/monitor.h"
 
 #include "run.h"
 

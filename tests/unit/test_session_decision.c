@@ -125,29 +125,21 @@ END_TEST
 
 static const struct {
 	int error;
-	bool rest, ours, far;
-	uint64_t taken_ms, may_ms;
+	bool rest, ours;
 	enum session_patience want;
 } patience[] = {
-	{ 0, true, true, true, 0, 100, SESSION_HAS_CONNECTED },
-	{ -ECONNREFUSED, true, false, true, 0, 1000, SESSION_FAILS },
-	{ -ESTALE, false, false, true, 0, 1000, SESSION_FAILS }, /* an errno above it */
-	{ -EINPROGRESS, true, true, false, 2800, 30000, SESSION_BLAMES_US },
-	{ -EINPROGRESS, true, false, false, 2800, 30000, SESSION_WAITS_REST },
-	{ -EINPROGRESS, true, false, true, 2800, 30000, SESSION_WAITS_REST },
-	{ -EINPROGRESS, false, false, false, 2800, 30000, SESSION_FAILS },
-	{ -EINPROGRESS, false, true, false, 30000, 30000, SESSION_FAILS },
-	{ -EINPROGRESS, false, false, true, 29300, 30000, SESSION_WAITS_FAR },
-	{ -EINPROGRESS, false, false, true, 29979, 30000, SESSION_WAITS_FAR },
-	{ -EINPROGRESS, false, false, true, 29980, 30000, SESSION_FAILS },
-	{ -EINPROGRESS, false, false, true, 31000, 30000, SESSION_FAILS },
+	{ 0, true, true, SESSION_HAS_CONNECTED },
+	{ -ECONNREFUSED, true, false, SESSION_FAILS },
+	{ -ESTALE, false, false, SESSION_FAILS }, /* an errno above it */
+	{ -EINPROGRESS, true, true, SESSION_BLAMES_US },
+	{ -EINPROGRESS, true, false, SESSION_WAITS_REST },
+	{ -EINPROGRESS, false, false, SESSION_FAILS },
+	{ -EINPROGRESS, false, true, SESSION_FAILS },
 };
 
 START_TEST(silent_server)
 {
-	ck_assert_int_eq(session_decide_patience(patience[_i].error, patience[_i].rest, patience[_i].ours, patience[_i].far,
-						 patience[_i].taken_ms, patience[_i].may_ms),
-			 patience[_i].want);
+	ck_assert_int_eq(session_decide_patience(patience[_i].error, patience[_i].rest, patience[_i].ours), patience[_i].want);
 }
 END_TEST
 

@@ -4,7 +4,6 @@
 
 #include "daemon/log.h"
 #include "convertd/config/convertd_settings.h"
-#include "daemon/textfile.h"
 
 #include "run.h"
 

@@ -112,7 +112,7 @@ START_TEST(silence_ends)
 	for (int numbered = 0; numbered < 2; numbered++)
 		for (int mptcp = 0; mptcp < 2; mptcp++) {
 			struct syn_facts facts = { .silent = true, .blind = true, .mptcp = mptcp, .numbered = numbered, .most_ms = UINT_MAX };
-			unsigned now_ms = syn_first_wait_ms(&facts, 700, 0);
+			unsigned now_ms = syn_first_wait_ms(&facts, 700);
 			struct syn_step step = syn_decide(&facts, SYN_TIME_IS_OVER);
 
 			while (step.verdict == HOLD_WITHHOLD) {
@@ -130,40 +130,23 @@ END_TEST
 
 static const struct {
 	struct syn_facts facts;
-	unsigned hold_ms, rtt_ms, wait_ms;
+	unsigned hold_ms, wait_ms;
 } waits[] = {
-	{ { .most_ms = UINT_MAX }, 700, 0, 700 },
-	{ { .most_ms = 300 }, 700, 0, 300 },
-	{ { .most_ms = 900 }, 700, 0, 700 },
-	{ { .most_ms = 0 }, 700, 0, 0 },
-	{ { .most_ms = UINT_MAX }, 700, 600, 700 }, /* without MP_CAPABLE a repeated SYN does no harm */
-	{ { .blind = true, .most_ms = UINT_MAX }, 700, 0, 3500 },
-	{ { .blind = true, .most_ms = 100 }, 700, 0, 3500 },
-	{ { .blind = true, .mptcp = true, .most_ms = UINT_MAX }, 2000, 0, 900 },
-	{ { .blind = true, .mptcp = true, .most_ms = UINT_MAX }, 500, 0, 500 },
-	{ { .blind = true, .mptcp = true, .numbered = true, .most_ms = UINT_MAX }, 2000, 0, 700 },
-	{ { .blind = true, .mptcp = true, .numbered = true, .most_ms = 250 }, 2000, 0, 250 },
+	{ { .most_ms = UINT_MAX }, 700, 700 },
+	{ { .most_ms = 300 }, 700, 300 },
+	{ { .most_ms = 900 }, 700, 700 },
+	{ { .most_ms = 0 }, 700, 0 },
+	{ { .blind = true, .most_ms = UINT_MAX }, 700, 3500 },
+	{ { .blind = true, .most_ms = 100 }, 700, 3500 },
+	{ { .blind = true, .mptcp = true, .most_ms = UINT_MAX }, 2000, 900 },
+	{ { .blind = true, .mptcp = true, .most_ms = UINT_MAX }, 500, 500 },
+	{ { .blind = true, .mptcp = true, .numbered = true, .most_ms = UINT_MAX }, 2000, 700 },
+	{ { .blind = true, .mptcp = true, .numbered = true, .most_ms = 250 }, 2000, 250 },
 };
 
 START_TEST(first_wait)
 {
-	ck_assert_uint_eq(syn_first_wait_ms(&waits[_i].facts, waits[_i].hold_ms, waits[_i].rtt_ms), waits[_i].wait_ms);
-}
-END_TEST
-
-/* A far client's SYN+ACK is with it before it sends its SYN again; one that repeats its request by itself does so earlier. */
-START_TEST(first_wait_of_far_clients)
-{
-	struct syn_facts facts = { .falls_back = true, .most_ms = UINT_MAX };
-	unsigned ordinary = syn_first_wait_ms(&facts, 700, 400), numbered;
-
-	ck_assert_uint_gt(ordinary, 0);
-	ck_assert_uint_le(ordinary, 600);
-	facts.blind = facts.mptcp = true;
-	ck_assert_uint_eq(syn_first_wait_ms(&facts, 700, 400), ordinary);
-	facts.numbered = true;
-	numbered = syn_first_wait_ms(&facts, 700, 400);
-	ck_assert_uint_lt(numbered, ordinary);
+	ck_assert_uint_eq(syn_first_wait_ms(&waits[_i].facts, waits[_i].hold_ms), waits[_i].wait_ms);
 }
 END_TEST
 
@@ -282,7 +265,6 @@ int main(void)
 	tcase_add_test(tcase, blind_clients_get_no_response);
 	tcase_add_test(tcase, silence_ends);
 	tcase_add_loop_test(tcase, first_wait, 0, (int)ARRAY_SIZE(waits));
-	tcase_add_test(tcase, first_wait_of_far_clients);
 	tcase_add_test(tcase, repeats);
 	tcase_add_loop_test(tcase, each_judgement, 0, (int)ARRAY_SIZE(judged));
 	tcase_add_loop_test(tcase, log_says_why_a_syn_is_withheld_no_longer, 0, (int)ARRAY_SIZE(reasons));

@@ -250,12 +250,11 @@ static bool speak_to_netfilter(void)
 	       says_enosys(direct_socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE));
 }
 
-/* When a restart ends it, it goes on as a copy of itself: so it may fork, and nothing else. */
-static bool start_no_thread(void)
+static bool start_neither_thread_nor_process(void)
 {
 	return says_enosys(syscall(SYS_clone, CLONE_THREAD | CLONE_SIGHAND | CLONE_VM, NULL, NULL,
 				   NULL, NULL)) &&
-	       clone_into_namespace();
+	       make_process() && clone_into_namespace();
 }
 
 static bool end_by_signal(void)
@@ -266,7 +265,7 @@ static bool end_by_signal(void)
 	       says_enosys(setrlimit(RLIMIT_NOFILE, &none));
 }
 
-static bool (*const of_main[])(void) = { speak_to_netfilter,	 start_no_thread, end_by_signal,
+static bool (*const of_main[])(void) = { speak_to_netfilter,	 start_neither_thread_nor_process, end_by_signal,
 					 make_memory_executable, write_file,	  read_sysctl,
 					 change_user,		 attach_filter };
 

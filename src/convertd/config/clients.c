@@ -14,7 +14,6 @@
 #include "convertd/config/convertd_settings.h"
 
 #include "convertd/policy/cookies.h"
-#include "daemon/textfile.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,6 @@
 #include "convertd/config/convertd_settings.h"
 
 #include "daemon/log.h"
-#include "daemon/textfile.h"
 #include "convertd/policy/cookies.h"
 
 #include <grp.h>

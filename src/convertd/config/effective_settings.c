@@ -163,19 +163,12 @@ struct effective_settings *effective_settings_create(struct settings *settings, 
 	if (effective->syn_retries < 1)
 		effective->syn_retries = SYN_RETRIES_DEFAULT;
 	set_serve(effective, settings);
-	effective->references = 1;
 	return effective;
 }
 
-struct effective_settings *effective_settings_ref(struct effective_settings *effective)
+void effective_settings_destroy(struct effective_settings *effective)
 {
-	atomic_fetch_add(&effective->references, 1);
-	return effective;
-}
-
-void effective_settings_unref(struct effective_settings *effective)
-{
-	if (!effective || atomic_fetch_sub(&effective->references, 1) != 1)
+	if (!effective)
 		return;
 	settings_destroy((struct settings *)effective->settings);
 	free(effective);
@@ -244,13 +237,17 @@ static uint64_t read_limit(const char *directory, const char *name)
 	return end == text || errno ? UINT64_MAX : value;
 }
 
-uint64_t memory_budget_cgroup(const char *root, const char *cgroup)
+/*
+ * Returns the lowest limit of a control group and the groups around it (cgroups(7), version 2), in bytes; UINT64_MAX
+ * without a limit. @cgroup: the text of /proc/self/cgroup
+ */
+static uint64_t cgroup_limit(const char *cgroup)
 {
+	static const char root[] = "/sys/fs/cgroup";
 	static const char *const names[] = { "memory.max", "memory.high" };
 	const char *line = strncmp(cgroup, "0::/", 4) == 0 ? cgroup : strstr(cgroup, "\n0::/");
 	uint64_t least = UINT64_MAX;
 	char directory[PATH_MAX];
-	size_t base = strlen(root);
 
 	if (!line)
 		return least;
@@ -259,7 +256,7 @@ uint64_t memory_budget_cgroup(const char *root, const char *cgroup)
 	    (int)sizeof(directory))
 		return least;
 	/* From the group up to the root, which has no limit. */
-	while (strlen(directory) > base) {
+	while (strlen(directory) >= sizeof(root)) {
 		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 			uint64_t limit = read_limit(directory, names[i]);
 
@@ -302,5 +299,5 @@ struct limits_memory memory_budget(uint64_t total, uint64_t per_client)
 		snprintf(tcp_mem, sizeof(tcp_mem), "0 %ld", sysconf(_SC_PHYS_PAGES) / 16);
 	read_text("/proc/self/cgroup", cgroup, sizeof(cgroup));
 	return memory_budget_of(total, per_client, tcp_mem, (uint64_t)sysconf(_SC_PAGESIZE),
-				memory_budget_cgroup("/sys/fs/cgroup", cgroup));
+				cgroup_limit(cgroup));
 }

@@ -4,7 +4,7 @@
  *
  * Settings (convertd_settings.h) are the operator's text. When they come into force, effective settings are made from them:
  * limits that the open files allow, memory that the kernel has, TCP options that the sysctls switch on. They never
- * change; a reload makes new ones, and the old ones live as long as a worker has a reference to them.
+ * change; a reload makes new ones. The service frees the old ones when all workers have the new ones.
  */
 #ifndef CONVERTD_EFFECTIVE_SETTINGS_H
 #define CONVERTD_EFFECTIVE_SETTINGS_H
@@ -13,7 +13,6 @@
 #include "daemon/limits.h"
 #include "serve/plugs.h"
 
-#include <stdatomic.h>
 #include <stddef.h>
 
 struct settings;
@@ -26,7 +25,6 @@ struct effective_settings {
 	struct request_features features; /* options that clients may ask for towards servers, and what clients learn about SYNs */
 	int last_fd;                      /* the highest descriptor possible */
 	int syn_retries;                  /* net.ipv4.tcp_syn_retries */
-	atomic_uint references;
 };
 
 /* How convertd treats SYNs. */
@@ -39,22 +37,18 @@ struct effective_syns {
 /*
  * effective_settings_create() - compute the effective settings on this host from @settings
  * @files_own: descriptors that convertd needs for other purposes than sessions
- * Warns of limits that can't be kept. Returns one reference, and frees @settings with the last one; or NULL without
- * memory, and @settings stays the caller's.
+ * Warns of limits that can't be kept. Returns NULL without memory; otherwise the result owns @settings.
  */
 struct effective_settings *effective_settings_create(struct settings *settings, size_t files_own, const struct effective_syns *syns);
 
 /* Returns the effective settings that @serve is a part of. */
-static inline struct effective_settings *effective_settings_of(const struct serve_settings *serve)
+static inline const struct effective_settings *effective_settings_of(const struct serve_settings *serve)
 {
-	return (struct effective_settings *)((char *)serve - offsetof(struct effective_settings, serve));
+	return (const struct effective_settings *)((const char *)serve - offsetof(struct effective_settings, serve));
 }
 
-/* Adds one reference, which it returns. */
-struct effective_settings *effective_settings_ref(struct effective_settings *effective);
-
-/* Drops one reference; the last one frees these settings and the operator's. NULL is fine. */
-void effective_settings_unref(struct effective_settings *effective);
+/* Frees these settings and the operator's. NULL is fine. */
+void effective_settings_destroy(struct effective_settings *effective);
 
 /*
  * Warns the operator that we refused a client since the limit of connections is reached, with the remedy: at once, then once per
@@ -77,12 +71,5 @@ struct limits_memory memory_budget(uint64_t total, uint64_t per_client);
  */
 struct limits_memory memory_budget_of(uint64_t total, uint64_t per_client, const char *tcp_mem,
 				      uint64_t page, uint64_t cgroup_max);
-
-/*
- * memory_budget_cgroup() - return the lowest limit of a control group and the groups around it (cgroups(7), version 2)
- * @root: where the hierarchy is mounted; @cgroup: the text of /proc/self/cgroup
- * Returns bytes, UINT64_MAX without a limit.
- */
-uint64_t memory_budget_cgroup(const char *root, const char *cgroup);
 
 #endif

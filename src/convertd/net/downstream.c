@@ -268,22 +268,11 @@ struct downstream_error downstream_refusal(int fd, const union sockaddr_ip *serv
 	return refusal;
 }
 
-bool downstream_asks_mptcp(int fd)
-{
-	int protocol = 0;
-	socklen_t len = sizeof(protocol);
-
-	return getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) == 0 &&
-	       protocol == IPPROTO_MPTCP;
-}
-
 bool downstream_fell_back(int fd)
 {
 	struct mptcp_info info = { 0 };
 	socklen_t len = sizeof(info);
 
-	if (!downstream_asks_mptcp(fd))
-		return false;
 	/*
 	 * After a fallback the MPTCP socket passes SOL_MPTCP on to TCP, which fails: EOPNOTSUPP over IPv4, ENOPROTOOPT
 	 * over IPv6. Before Linux 5.16 no socket knows the option.

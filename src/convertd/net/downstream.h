@@ -163,11 +163,8 @@ int downstream_connect(const struct downstream_plan *plan);
  */
 void downstream_confirm(int fd, int retries);
 
-/* Tells whether the socket was made to ask for Multipath TCP. */
-bool downstream_asks_mptcp(int fd);
-
 /*
- * downstream_fell_back() - tell whether the socket has asked for Multipath TCP and become plain TCP
+ * downstream_fell_back() - tell whether a Multipath TCP socket has become plain TCP
  * Linux may lose bytes on such a socket (doc/kernel-mptcp-fallback-overlap.md); see fallback.h.
  */
 bool downstream_fell_back(int fd);

@@ -287,13 +287,6 @@ bool cookies_make(const struct cookies *cookies, const struct in6_addr *client, 
 	return cookies->key_count > 0;
 }
 
-void cookies_add_random_key(struct cookies *cookies)
-{
-	memcpy(cookies->keys[1], cookies->keys[0], COOKIES_KEY_LEN);
-	randombytes_buf(cookies->keys[0], COOKIES_KEY_LEN);
-	cookies->key_count = cookies->key_count ? 2 : 1;
-}
-
 bool cookies_prove(const struct cookies *cookies, const struct in6_addr *client, uint64_t epoch,
 		   const uint8_t *cookie, size_t len)
 {
@@ -491,13 +484,20 @@ bool demand_take_error(struct demand *demand)
 
 /* ----- cookies ----- */
 
-/* Draws a key if a new epoch has begun. Returns the number of the epoch. The caller holds the lock. */
+/*
+ * Draws a key if a new epoch has begun; of the earlier ones, the last still verifies. Returns the number of the epoch.
+ * The caller holds the lock.
+ */
 static uint64_t renew_key(struct demand *demand)
 {
 	uint64_t epoch = (uint64_t)time(NULL) / demand->lifetime;
+	struct cookies *cookies = demand->cookies;
 
-	if (epoch != demand->epoch)
-		cookies_add_random_key(demand->cookies);
+	if (epoch == demand->epoch)
+		return epoch;
+	memcpy(cookies->keys[1], cookies->keys[0], COOKIES_KEY_LEN);
+	randombytes_buf(cookies->keys[0], COOKIES_KEY_LEN);
+	cookies->key_count = cookies->key_count ? 2 : 1;
 	demand->epoch = epoch;
 	return epoch;
 }

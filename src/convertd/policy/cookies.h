@@ -92,9 +92,6 @@ struct cookies_client *cookies_client(const struct cookies *cookies, const uint8
 /* Returns the first of all clients with a name; for the thread that reads settings. */
 const struct cookies_client *cookies_clients(void);
 
-/* Draws a new key that signs from now on. The one that has signed so far still verifies; all others are dropped. */
-void cookies_add_random_key(struct cookies *cookies);
-
 /* Writes the text of a key file with one new key. Returns 0 or -errno. */
 int cookies_write_key(FILE *out);
 

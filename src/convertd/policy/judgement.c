@@ -155,8 +155,9 @@ static bool check_cookie(const struct admission *admission, const struct judgeme
 	return false;
 }
 
-void admission_check(const struct admission *admission, const struct judgement_client *client, const uint8_t *message,
-		     struct request_decision *decision)
+/* Decides whether a client gets what its valid request asks for. If not, @decision becomes REQUEST_ANSWER or REQUEST_PROVE. @message: the request */
+static void check_admission(const struct admission *admission, const struct judgement_client *client, const uint8_t *message,
+			    struct request_decision *decision)
 {
 	const struct admission_rules *rules = admission->rules;
 
@@ -295,7 +296,7 @@ void judgement_make(const struct admission *admission, const struct judgement_ca
 	/* A request that was granted while its SYN was withheld needs no cookie now. */
 	client.proven |= granted || c->place == JUDGEMENT_WITHHELD;
 	if (request->valid)
-		admission_check(admission, &client, c->bytes, request);
+		check_admission(admission, &client, c->bytes, request);
 	/* A grant by other rules holds only if these rules grant the request, too. */
 	judgement->by_grant = granted && request->action == REQUEST_CONNECT;
 	if (judgement->by_grant || c->place == JUDGEMENT_WITHHELD)

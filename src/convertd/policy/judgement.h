@@ -141,15 +141,6 @@ struct admission {
 };
 
 /*
- * admission_check() - decide whether a client gets what it asks for
- * @message: the request
- * @decision: the result of request_decide(), valid. Stays as it is if the request is granted, becomes an answer with
- *   an Error TLV if it isn't, and REQUEST_PROVE if a cookie is demanded and we can't give one
- */
-void admission_check(const struct admission *admission, const struct judgement_client *client, const uint8_t *message,
-		     struct request_decision *decision);
-
-/*
  * Tells whether clients may still be connected to @server, for which one has asked before: rules and routes may have
  * changed since.
  */

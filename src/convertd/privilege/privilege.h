@@ -50,8 +50,7 @@ int syscall_filter_install(enum syscall_filter_role role);
 
 /*
  * sandbox_shed_inherited() - shed properties inherited from the process that started convertd
- * It closes descriptors, changes to "/" (names in the settings keep their meaning, textfile_start_from()), and keeps
- * new files from being writable by others.
+ * It closes descriptors, and keeps new files from being writable by others.
  * @first_fd: this descriptor and all behind it are closed
  */
 void sandbox_shed_inherited(int first_fd);

@@ -13,7 +13,6 @@
 
 #include "common/os.h"
 #include "daemon/log.h"
-#include "daemon/textfile.h"
 #include "convertd/config/convertd_settings.h"
 
 #include <errno.h>
@@ -61,10 +60,7 @@ static bool check_user(const struct settings *settings, struct problems *problem
 /* Warns of a file that root could read and the user can't. */
 static void check_readable(const struct settings_path *path, const char *user)
 {
-	char absolute[PATH_MAX];
-
-	if (path->name[0] && textfile_path(path->name, absolute) &&
-	    faccessat(AT_FDCWD, absolute, R_OK, AT_EACCESS) < 0)
+	if (path->name[0] && faccessat(AT_FDCWD, path->name, R_OK, AT_EACCESS) < 0)
 		log_warning("\"%.200s\" (%s) can't be read by user %s (%s): no reload will work; give "
 			    "the file to a group of that user's and chmod 640 it, and chmod +x the "
 			    "directories above",

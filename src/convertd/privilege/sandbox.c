@@ -16,7 +16,6 @@
 #include "convertd/privilege/privilege.h"
 
 #include "daemon/log.h"
-#include "daemon/textfile.h"
 #include "convertd/config/convertd_settings.h"
 
 #include <errno.h>
@@ -107,19 +106,13 @@ static const char *const allowed[] = {
 /* Calls of the processes that serve: they relay bytes, answer HTTP, and remove the paths of Unix sockets. */
 static const char *const serving[] = { "sendfile", "sendfile64", "splice", "unlink", "unlinkat" };
 
-/*
- * Calls of the main process, which waits for the serving one. It starts no threads, and no process except a copy of
- * itself (ward_leave()), by the call that the C library uses for fork().
- */
-static const char *const watching[] = { "fork", "wait4", "waitid", "waitpid" };
-
-/* These end a process that serves. */
-static const char *const fatal_serving[] = { "fork" };
+/* Calls of the main process, which waits for the serving one. It starts neither threads nor processes. */
+static const char *const watching[] = { "wait4", "waitid", "waitpid" };
 
 /* These end any process. */
 static const char *const fatal[] = {
 	"add_key", "bpf", "chroot", "delete_module", "execve", "execveat", "finit_module",
-	"init_module", "kexec_file_load", "kexec_load", "keyctl", "mount", "move_mount", "open_tree",
+	"fork", "init_module", "kexec_file_load", "kexec_load", "keyctl", "mount", "move_mount", "open_tree",
 	"perf_event_open", "pivot_root", "process_vm_readv", "process_vm_writev", "ptrace", "reboot",
 	"request_key", "setns", "swapon", "umount2", "unshare", "userfaultfd", "vfork",
 };
@@ -249,8 +242,6 @@ static const struct rule watching_rules[] = {
 	{ "socket", 2, { IS(0, AF_NETLINK), IS(2, NETLINK_NETFILTER) } },
 	{ "setsockopt", 2, { IS(1, SOL_SOCKET), IS(2, SO_RCVBUFFORCE) } },
 	{ "kill", 1, { IS(1, SIGKILL) } },
-	{ "clone", 1, { IS(CLONE_FLAGS, SIGCHLD) } },
-	{ "clone", 1, { IS(CLONE_FLAGS, CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD) } },
 	{ "setrlimit", 1, { IS(0, RLIMIT_CORE) } },
 	{ "prlimit64", 2, { IS(0, 0), IS(1, RLIMIT_CORE) } },
 };
@@ -286,8 +277,6 @@ static int add_role(scmp_filter_ctx filter, enum syscall_filter_role role)
 	int error = watches ? add_all(filter, watching, COUNT(watching), SCMP_ACT_ALLOW) :
 			      add_all(filter, serving, COUNT(serving), SCMP_ACT_ALLOW);
 
-	if (!error && !watches)
-		error = add_all(filter, fatal_serving, COUNT(fatal_serving), SCMP_ACT_KILL_PROCESS);
 	if (!error)
 		error = watches ? add_rules(filter, watching_rules, COUNT(watching_rules)) :
 				  add_rules(filter, serving_rules, COUNT(serving_rules));
@@ -381,18 +370,9 @@ struct path_beneath_attr {
 
 void sandbox_shed_inherited(int first_fd)
 {
-	char directory[PATH_MAX];
-	struct stat st;
-
 	if (syscall(SYS_close_range, (unsigned)first_fd, ~0u, 0) < 0)
 		for (long fd = first_fd; fd < sysconf(_SC_OPEN_MAX); fd++)
 			close((int)fd);
-	/* A daemon in "/" keeps no file system from being unmounted and holds no removed directory. */
-	if (getcwd(directory, sizeof(directory)) && stat("/", &st) == 0) {
-		textfile_start_from(directory);
-		if (chdir("/") < 0)
-			log_warning("\"/\" can't be entered: %s", strerror(errno));
-	}
 	umask(umask(0) | (S_IWGRP | S_IWOTH));
 }
 
@@ -429,13 +409,13 @@ static int allow_directory_of(int ruleset, const char *path, uint64_t rights)
 /* Allows reading the directory of the file and, as the file may be a symbolic link, the directory to which it leads. */
 static int allow_file(int ruleset, const struct settings_path *file)
 {
-	char path[PATH_MAX], real[PATH_MAX];
+	char real[PATH_MAX];
 	int error;
 
-	if (!file->name[0] || !textfile_path(file->name, path))
+	if (!file->name[0])
 		return 0;
-	error = allow_directory_of(ruleset, path, FS_READ_FILE);
-	if (!error && realpath(path, real))
+	error = allow_directory_of(ruleset, file->name, FS_READ_FILE);
+	if (!error && realpath(file->name, real))
 		error = allow_directory_of(ruleset, real, FS_READ_FILE);
 	return error;
 }

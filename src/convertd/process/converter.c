@@ -327,7 +327,6 @@ static void stop(struct serve_context *context)
 		return;
 	blame_fini(converter);
 	route_destroy(converter->route);
-	effective_settings_unref(converter->effective);
 	free(converter);
 	context->own = NULL;
 }
@@ -335,12 +334,9 @@ static void stop(struct serve_context *context)
 static void configure(struct serve_context *context, const struct serve_settings *settings)
 {
 	struct converter *converter = context->own;
-	struct effective_settings *effective = effective_settings_of(settings);
 
-	effective_settings_ref(effective);
-	effective_settings_unref(converter->effective);
-	converter->effective = effective;
-	converter->admission.rules = &effective->admission;
+	converter->effective = effective_settings_of(settings);
+	converter->admission.rules = &converter->effective->admission;
 }
 
 struct serve_plugs converter_plugs(struct converter_shared *shared)

@@ -12,6 +12,7 @@ struct blame;
 struct effective_settings;
 struct monitor;
 struct route;
+struct status_program;
 
 /* The state that all workers share; the argument of converter_plugs.start(). */
 struct converter_shared {
@@ -24,7 +25,7 @@ struct converter_shared {
 struct converter {
 	struct serve_context *context;
 	struct converter_shared *shared;
-	struct effective_settings *effective; /* the settings in force; NULL before the first ones */
+	const struct effective_settings *effective; /* the settings in force; NULL before the first ones */
 	struct admission admission;           /* the basis of judgements: part of the settings, limits, demand, routes */
 	struct route *route;
 	struct blame *blame; /* tests of servers: blame.c */
@@ -32,6 +33,14 @@ struct converter {
 
 /* Returns the plugs. @shared: must outlive the workers */
 struct serve_plugs converter_plugs(struct converter_shared *shared);
+
+/* ----- what a converter's status has of its own: converter_status.c ----- */
+
+/* For monitor_create(). */
+extern const struct status_program converter_status;
+
+/* Reports the state of @demand from now on, and checks it now and then; NULL: no longer. */
+void converter_status_watch(struct demand *demand);
 
 /* ----- who is to blame when a server isn't reached, the server or this converter: blame.c ----- */
 

@@ -22,12 +22,11 @@
 #include "convertd/config/convertd_settings.h"
 #include "convertd/config/effective_settings.h"
 #include "convertd/net/downstream.h"
-#include "convertd/observe/converter_status.h"
 #include "observe/endpoint.h"
+#include "observe/monitor.h"
 #include "convertd/policy/cookies.h"
 #include "convertd/process/converter.h"
 #include "convertd/process/systemd.h"
-#include "daemon/far_clients.h"
 #include "daemon/log.h"
 #include "daemon/warden_message.h"
 #include "hold/hold_table.h"
@@ -87,10 +86,9 @@ struct service *service_create(struct event_base *base, size_t workers,
 		service->shared.limits = limits_create();
 		service->shared.withheld = hold_table_create();
 		service->converter.demand = demand_create();
-		service->shared.far_clients = far_clients_create();
 	}
 	if (!service || !service->shared.limits || !service->shared.withheld ||
-	    !service->converter.demand || !service->shared.far_clients) {
+	    !service->converter.demand) {
 		log_error("out of memory, or no source of random numbers");
 		service_destroy(service);
 		return NULL;
@@ -331,7 +329,7 @@ static void take_force(struct service *service, struct effective_settings *effec
 	remove_sites(service, false);
 	DL_FOREACH(service->sites, site)
 		site->running = true;
-	effective_settings_unref(service->effective);
+	effective_settings_destroy(service->effective);
 	service->effective = effective;
 	service->settings = settings;
 }
@@ -457,7 +455,6 @@ void service_destroy(struct service *service)
 	limits_destroy(service->shared.limits);
 	converter_status_watch(NULL);
 	demand_destroy(service->converter.demand);
-	far_clients_destroy(service->shared.far_clients);
-	effective_settings_unref(service->effective);
+	effective_settings_destroy(service->effective);
 	free(service);
 }

@@ -15,8 +15,7 @@
  *       $NOTIFY_SOCKET          <───── notices ──────────   READY=1, descriptors to keep …
  *       exits likewise          <───── exit status ──────   exits, or is killed
  *       is killed               ────── PR_SET_PDEATHSIG ─>  is killed: nothing serves without a main process
- *       exits with 0            <───── WARDEN_LEAVE ─────   goes on serving (ward_leave()); a copy of the main
- *                                                           process stays, for the calls that need rights
+ *       exits with 0            <───── WARDEN_LEAVE ─────   goes on serving, without rights (ward_leave())
  *
  * The service manager listens to the main process only (NotifyAccess=main), so this process passes on the serving
  * process's messages, if they are of the kinds that convertd sends. warden_calls.c carries out calls that need
@@ -53,9 +52,8 @@ struct warden {
 	int orders, notices, calls;
 	struct warden_calls *rights;
 	sigset_t before; /* the signal mask before warden_split(), which is restored */
-	bool ended; /* the serving process has ended; for the copy, also its connection */
+	bool ended; /* the serving process has ended */
 	bool left;  /* the serving process goes on without this one (ward_leave()) */
-	bool copy;  /* this process is the copy that stays for the serving process */
 	int status; /* as waitpid() has set it */
 };
 
@@ -67,11 +65,7 @@ bool warden_is_needed(void)
 /* Kills the serving process: it has sent a message that convertd never sends, so an attacker has taken it over. */
 static void end_child(struct warden *warden)
 {
-	/* The copy isn't the parent, so the process ID may be another process's by now: the copy ends instead. */
-	if (warden->copy)
-		warden->ended = true;
-	else
-		kill(warden->child, SIGKILL);
+	kill(warden->child, SIGKILL);
 }
 
 /* Returns the signals that are passed on, and SIGCHLD. */
@@ -184,31 +178,6 @@ static bool pass_notice(struct warden *warden)
 	return len > 0;
 }
 
-/*
- * Makes the main process end while the serving process goes on. A copy of the main process stays for the calls that
- * need rights. As the serving process isn't the copy's child, the copy ends when their connection does.
- */
-static void leave(struct warden *warden)
-{
-	pid_t pid;
-
-	/* The service manager doesn't listen to the copy, so all messages go out first. */
-	while (warden->notices >= 0 && pass_notice(warden))
-		;
-	pid = fork();
-	if (pid < 0)
-		log_warning("no copy of the main process: %s; sessions go on without its rights",
-			    strerror(errno));
-	warden->left = pid != 0;
-	if (pid)
-		return;
-	warden->copy = true;
-	prctl(PR_SET_NAME, "convertd-rights");
-	/* From now on the serving process gets signals itself, and there is no service manager to notify. */
-	close_if_open(&warden->signals);
-	notify_stop();
-}
-
 /* Reads from the socket for orders, where the serving process sends nothing but WARDEN_LEAVE. */
 static void on_word(struct warden *warden)
 {
@@ -216,11 +185,9 @@ static void on_word(struct warden *warden)
 	ssize_t len = recv(warden->orders, &order, sizeof(order), MSG_DONTWAIT);
 
 	if (len == (ssize_t)sizeof(order) && order.signum == WARDEN_LEAVE)
-		leave(warden);
-	if (len == 0 || (len < 0 && errno != EAGAIN)) {
+		warden->left = true;
+	if (len == 0 || (len < 0 && errno != EAGAIN))
 		close_if_open(&warden->orders);
-		warden->ended |= warden->copy;
-	}
 }
 
 static void watch(struct warden *warden)
@@ -247,7 +214,7 @@ static void watch(struct warden *warden)
 		if (fds[2].revents)
 			on_word(warden);
 	}
-	/* Passes on the messages that the serving process sent before its end. */
+	/* Passes on the messages that the serving process sent before its end, or before it left. */
 	while (warden->notices >= 0 && pass_notice(warden))
 		;
 }
@@ -291,11 +258,9 @@ int warden_run(struct warden *warden)
 	int status;
 
 	watch(warden);
-	/* The copy still uses the rules and queues, so nothing is undone here. */
-	if (warden->left)
-		_exit(EXIT_SUCCESS);
-	await_survivor(warden);
-	status = end_status(warden);
+	if (!warden->left)
+		await_survivor(warden);
+	status = warden->left ? EXIT_SUCCESS : end_status(warden);
 	warden_destroy(warden);
 	return status;
 }
@@ -378,7 +343,6 @@ static void on_order(evutil_socket_t fd, short what, void *arg)
 	if (len == (ssize_t)sizeof(order))
 		ward->on_signal((int)order.signum, ward->arg);
 	else if (len == 0 && ward->left)
-		/* The copy of the main process couldn't be made, or was killed: this process goes on without rights. */
 		disconnect(ward);
 	else if (len == 0)
 		/* The main process is gone, so PR_SET_PDEATHSIG is about to kill this one anyway. */

@@ -2,10 +2,11 @@
 /* converter_status.c - what a converter's status has of its own: cookies demanded, errors sent, named clients, address families (no I/O) */
 #include "config.h"
 
-#include "convertd/observe/converter_status.h"
+#include "convertd/process/converter.h"
 
-#include "convert/convert.h"
+#include "convertd/policy/cookies.h"
 #include "convertd/policy/families.h"
+#include "observe/monitor.h"
 
 static struct demand *watched;
 
