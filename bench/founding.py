@@ -8,8 +8,8 @@
     founding.py --results DIR --output FILE   makes the page of the results of a run, to look at it
 
 The page is founding/head.md and, for each experiment, founding/NAME.md. In the head ${NAME:KEY} is a figure of results/NAME. The others may contain ${table:KEY}, ${plot:KEY} and ${value:KEY}, which
-stand for a table, a plot and a figure of results/NAME, and ${provenance}: what was run where, and how quiet the machine was. Links in
-them are written as seen from founding/.
+stand for a table, a plot and a figure of results/NAME, and ${provenance}: what was run where, and how quiet the machine was. Behind a
+KEY "?" allows for results that are older than it. Links in them are written as seen from founding/.
 """
 import argparse
 import json
@@ -25,17 +25,19 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PAGE = os.path.join(HERE, "FOUNDING.md")
 RESULTS = os.path.join(HERE, "results")
 TEMPLATES = os.path.join(HERE, "founding")
-# those after the documents, in the order of the page
-REPRODUCED = (
+# in the order of the page: those after a document, then what none has
+NAMES = (
     "ttfb",
     "poc5g",
     "blocks",
     "benefit",
     "exam",
+    "crowd",
+    "operator",
 )
-NAMES = REPRODUCED + ("operator",)  # what no document has comes last
-PLACE = re.compile(r"\$\{(?:(table|plot|value):([\w.-]+)|(provenance))\}")
-HEAD_PLACE = re.compile(r"\$\{([\w]+):([\w.-]+)\}")
+ABSENT = "*not in the stored run*"
+PLACE = re.compile(r"\$\{(?:(table|plot|value):([\w.-]+)(\??)|(provenance))\}")
+HEAD_PLACE = re.compile(r"\$\{([\w]+):([\w.-]+\??)\}")
 LINK = re.compile(r"(\]\()([^)#:\s]+)([)#])")
 
 
@@ -69,10 +71,17 @@ def _by_key(parts, key, name, kind):
 
 def fill(template, results, name, plot_link):
     """The section of one experiment: its template with the places filled from its results. plot_link: from a key to the link to its file."""
+    parts = {"value": results["values"], "table": results["findings"], "plot": results["plots"]}
+
+    def is_there(kind, key):
+        return key in (parts[kind] if kind == "value" else [part.get("key") for part in parts[kind]])
+
     def replace(place):
-        kind, key = place.group(1), place.group(2)
-        if place.group(3):
+        kind, key, optional, is_provenance = place.groups()
+        if is_provenance:
             return provenance(results)
+        if optional and not is_there(kind, key):
+            return ABSENT
         if kind == "value":
             if key not in results["values"]:
                 raise Wrong("founding/%s.md: the results have no value \"%s\", only %s" % (

@@ -59,6 +59,7 @@ EXTRA_DIST += \
 	bench/experiments/blocks.py \
 	bench/experiments/calls.py \
 	bench/experiments/connections.py \
+	bench/experiments/crowd.py \
 	bench/experiments/exam.py \
 	bench/experiments/gateway.py \
 	bench/experiments/begin.py bench/experiments/failover.py \

@@ -9,29 +9,35 @@ import os
 import shutil
 import threading
 import time
+from typing import NamedTuple
 
 from convertlab import LabError, Skip, Veth, sandbox, wait_until
-from convertlab.links import Cable
+from convertlab.links import Switch
+from models.highload import MBIT, MTU
 
 from . import processes
 from .field import SYSCTLS
 
 TOOLS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "tools", "exam")
-HTTP_PORT, HTTP_PORT_MPTCP, DATABASE_PORT = 8080, 8081, 3306
-SERVER_ADDRESS, DATABASE_ADDRESS = "10.6.0.1", "10.6.0.2"  # of the link between the web server and the database
+DATABASE_PORT = 3306
+# the links between web server and database: {device: (the server's address, the database's)}
+DATABASE_LINKS = {"data1": ("10.6.0.1", "10.6.0.2"), "data2": ("10.5.0.1", "10.5.0.2")}
+DATABASE_ADDRESS = DATABASE_LINKS["data1"][1]
 JMETER_HOME = "/usr/share/jmeter"
 QUESTIONS = 9           # of the plan
 REQUESTS = 20           # that a thread of the plan makes
 PHP_PROCESSES = 8
 NOBODY = 65534          # the user nobody, of most systems
 PASSAGE = "In the year of the examination the candidates read this passage with care before they answer what is asked about it. "
-MPTCPIZE = ("mptcpize", "run")
 WARM_UP = 10            # of the application's pages
 PACKAGES = {"nginx": "nginx", "mariadbd": "mariadb-server", "mariadb-install-db": "mariadb-server", "mariadb": "mariadb-client",
-            "java": "default-jdk-headless"}
+            "java": "default-jdk-headless", "mptcpize": "mptcpize"}
 # what Debian has in packages of their own, by a file of each
 FILES = {JMETER_HOME + "/lib/ext/ApacheJMeter_core.jar": "jmeter", JMETER_HOME + "/lib/ext/ApacheJMeter_http.jar": "jmeter-http",
          "/usr/lib/jvm/*/bin/javac": "default-jdk-headless", "/usr/lib/php/*/mysqli.so": "php-mysql"}
+
+QUEUE = 1000            # packets
+UNLIMITED = 10000       # Mbit/s
 
 NGINX = """
 daemon off;
@@ -52,7 +58,7 @@ http {
             include /etc/nginx/fastcgi_params;
             fastcgi_param SCRIPT_FILENAME %(dir)s/exam.php;
             fastcgi_param EXAM_DATABASE %(database)s;
-            fastcgi_pass unix:%(dir)s/php.socket;
+            fastcgi_pass unix:%(dir)s/%(socket)s;
             fastcgi_buffers 8 16k;
         }
     }
@@ -61,11 +67,11 @@ http {
 
 PHP = """
 [global]
-error_log = %(dir)s/php-error.log
+error_log = %(dir)s/%(socket)s-error.log
 log_level = warning
 daemonize = no
 [exam]
-listen = %(dir)s/php.socket
+listen = %(dir)s/%(socket)s
 listen.backlog = 16384
 pm = static
 pm.max_children = %(processes)d
@@ -78,12 +84,22 @@ php_admin_value[opcache.enable] = 1
 MARIADB = ["--skip-name-resolve", "--innodb-log-file-size=32M", "--innodb-buffer-pool-size=64M", "--innodb-flush-log-at-trx-commit=2"]
 
 
+def path():
+    """A path as Mininet makes it: a switch with rate and queue by the kernel's own qdisc, packets of 1500 bytes, no delay."""
+    return Veth(rate_mbit=MBIT, burst="%d" % (4 * MTU), limit="%d" % (QUEUE * MTU), switched=True)
+
+
 def _php_fpm():
     """Debian adds PHP's version to the name of the program."""
     found = shutil.which("php-fpm") or max(glob.glob("/usr/sbin/php-fpm*"), default=None)
     if not found:
         raise Skip("php-fpm is missing; on Debian: apt-get install php-fpm")
     return found
+
+
+def mptcpize():
+    """The words in front of a command that make its sockets Multipath TCP's."""
+    return (shutil.which("mptcpize"), "run")
 
 
 def files():
@@ -99,6 +115,19 @@ def need_programs():
     if missing:
         raise Skip("not all programs are there; on Debian: apt-get install --no-install-recommends %s" % " ".join(sorted(set(missing))))
     _php_fpm()
+
+
+class Web(NamedTuple):
+    """A web server, by what it speaks: nginx to clients, and PHP to the database."""
+
+    name: str
+    port: int
+    to_clients: bool = False   # over Multipath TCP?
+    to_database: bool = False
+
+
+# one for each system that is measured; who is behind a converter, is so as ever
+WEBS = (Web("TCP", 8080), Web("TCP, database over MPTCP", 8081, to_database=True), Web("MPTCP", 8082, True, True))
 
 
 class Examination:
@@ -123,10 +152,14 @@ class Examination:
         self._start_web()
 
     def _connect(self):
-        """Joins the web server and the database by a link without limits."""
-        Cable(Veth(), "data", self.lab.server, self.database)
-        self.lab.server.ip("addr add %s/24 dev data" % SERVER_ADDRESS)
-        self.database.ip("addr add %s/24 dev data" % DATABASE_ADDRESS)
+        """Joins the web server and the database by two links like the clients'; by Multipath TCP the database announces its second address."""
+        self._links = []
+        for device, addresses in DATABASE_LINKS.items():
+            self._links.append(Switch(path(), device, self.lab.server, self.database, self.lab.add_host("switch-" + device)))
+            for host, address in zip((self.lab.server, self.database), addresses):
+                host.ip("addr add %s/24 dev %s" % (address, device))
+        self.lab.server.ip("mptcp limits set subflows 2 add_addr_accepted 2")
+        self.database.ip("mptcp limits set subflows 2", "mptcp endpoint add %s dev data2 signal" % DATABASE_LINKS["data2"][1])
 
     def _path(self, *names):
         return os.path.join(self.directory, *names)
@@ -154,7 +187,7 @@ class Examination:
         self.database.run(self._as_user(["mariadb-install-db", "--no-defaults", "--datadir=" + data, "--skip-test-db",
                                          "--auth-root-authentication-method=normal", *as_root, *MARIADB]))
         self.processes["MariaDB"] = self.lab.start_listening(
-            self.database, self._as_user([shutil.which("mariadbd"), "--no-defaults", "--datadir=" + data, "--socket=%s/socket" % data,
+            self.database, self._as_user([*mptcpize(), shutil.which("mariadbd"), "--no-defaults", "--datadir=" + data, "--socket=%s/socket" % data,
                                           "--bind-address=" + DATABASE_ADDRESS, "--port=%d" % DATABASE_PORT, "--pid-file=pid",
                                           *as_root, *MARIADB]), DATABASE_PORT, name="mariadbd", timeout=60)
         with open(os.path.join(TOOLS, "exam.sql"), encoding="utf-8") as file:
@@ -176,34 +209,52 @@ class Examination:
         shutil.copy(os.path.join(TOOLS, "exam.php"), work)
         words = {"dir": work, "database": DATABASE_ADDRESS, "processes": PHP_PROCESSES, "files": 20000,
                  "connections": 9000, "user": "" if self._alone else "user root;"}
-        self._write("php.conf", PHP % words)
-        self.processes["PHP"] = php = self.lab.server.popen(
-            self._as_user([_php_fpm(), "--fpm-config", self._path("php.conf")] + ([] if self._alone else ["--allow-to-run-as-root"])),
-            name="php-fpm")
-        wait_until(lambda: os.path.exists(self._path("web/php.socket")) or php.poll() is not None, 10, "PHP to listen")
+        # all are there in all runs, with processes of their own, so that direct TCP has nothing of Multipath TCP
+        for web in WEBS:
+            pool = "php-%s.socket" % ("mptcp" if web.to_database else "tcp")
+            if pool not in self.processes:
+                self.processes[pool] = self._start_php(dict(words, socket=pool), mptcpize() if web.to_database else ())
+            self.processes[web.name] = self._start_nginx(dict(words, socket=pool, port=web.port), mptcpize() if web.to_clients else ())
+
+    def _start_php(self, words, wrapper):
+        configuration = words["socket"] + ".conf"
+        self._write(configuration, PHP % words)
+        php = self.lab.server.popen(self._as_user([*wrapper, _php_fpm(), "--fpm-config", self._path(configuration)]
+                                                  + ([] if self._alone else ["--allow-to-run-as-root"])), name=words["socket"])
+        wait_until(lambda: os.path.exists(self._path("web", words["socket"])) or php.poll() is not None, 10, "PHP to listen")
         if php.poll() is not None:
             raise LabError("%s ended with %d:\n%s" % (php.title, php.returncode, php.log_text()))
-        self.processes["nginx"] = self._start_nginx(words, HTTP_PORT)
-        if shutil.which(MPTCPIZE[0]):
-            # one that speaks MPTCP as well, of its own, so that direct TCP has nothing of it
-            self.processes["nginx, MPTCP"] = self._start_nginx(words, HTTP_PORT_MPTCP, MPTCPIZE)
+        return php
 
-    def _start_nginx(self, words, port, wrapper=()):
-        configuration = "nginx-%d.conf" % port
-        self._write(configuration, NGINX % dict(words, port=port))
+    def _start_nginx(self, words, wrapper):
+        configuration = "nginx-%d.conf" % words["port"]
+        self._write(configuration, NGINX % words)
         return self.lab.start_listening(self.lab.server, self._as_user([
             *wrapper, shutil.which("nginx"), "-c", self._path(configuration), "-p", words["dir"], "-e", words["dir"] + "/nginx-error.log"]),
-            port, name="nginx")
+            words["port"], name="nginx")
+
+    def pids(self, web):
+        """{the name of a program: its first process} for those that answer for a Web."""
+        return {"nginx": self.processes[web.name].pid, "MariaDB": self.processes["MariaDB"].pid,
+                "PHP": self.processes["php-%s.socket" % ("mptcp" if web.to_database else "tcp")].pid}
 
     # --- a run ------------------------------------------------------------------------------------
 
-    def reset(self):
-        """Forgets all answers and sessions, and makes sure that the application works."""
+    def _limit_database(self, limited):
+        """Gives the database's links the paths' rate, or none worth the name."""
+        for link in self._links:
+            for host in (self.lab.server, self.database):
+                link.host.run(["tc", "qdisc", "change", "dev", "to-" + host.name, "root", "tbf", "rate", "%dmbit" % (MBIT if limited else UNLIMITED),
+                               "burst", path().burst if limited else "256kb", "limit", path().limit])
+
+    def reset(self, limited=True):
+        """Forgets all answers and sessions, and makes sure that the application works. limited: are the database's links?"""
+        self._limit_database(limited)
         shutil.rmtree(self._path("web/sessions"))
         self._own("web/sessions")
         self.sql("TRUNCATE exam.answers;")
-        for _ in range(WARM_UP):
-            self.lab.server.run(["curl", "-sS", "--fail", "-o", "/dev/null", "-d", "student=1", "http://127.0.0.1:%d/sign-in" % HTTP_PORT])
+        for web in WEBS * WARM_UP:
+            self.lab.server.run(["curl", "-sS", "--fail", "-o", "/dev/null", "-d", "student=1", "http://127.0.0.1:%d/sign-in" % web.port])
 
     def answers(self):
         """How many answers the database has."""
@@ -212,10 +263,9 @@ class Examination:
     def errors(self):
         """What nginx and PHP have complained about."""
         found = ""
-        for name in ("nginx-error.log", "php-error.log"):
-            if os.path.exists(self._path("web", name)):
-                with open(self._path("web", name), encoding="utf-8", errors="replace") as file:
-                    found += file.read()
+        for path_of_log in sorted(glob.glob(self._path("web", "*-error.log"))):
+            with open(path_of_log, encoding="utf-8", errors="replace") as file:
+                found += file.read()
         return found
 
 
@@ -236,7 +286,7 @@ JMETER = {
 def jmeter(lab, env, directory, properties, wrapper=()):
     """Starts JMeter on the client with the examination's plan; returns its Process and the path of what it records.
 
-    wrapper: words in front of the command, such as MPTCPIZE.
+    wrapper: words in front of the command, such as those of mptcpize().
     """
     os.mkdir(directory)
     records = os.path.join(directory, "results.jtl")
@@ -247,7 +297,7 @@ def jmeter(lab, env, directory, properties, wrapper=()):
 
 
 class Meter(threading.Thread):
-    """Reads every second what the client's links have carried to it, until it is stopped.
+    """Reads every second, and when it is stopped, what a host's links have carried to it.
 
     It notes [seconds since its start, {link: bytes}, CPU seconds of the whole machine].
     """
@@ -275,9 +325,11 @@ class Meter(threading.Thread):
     def run(self):
         with self._host.entered(), open("/proc/thread-self/net/dev", encoding="ascii") as file:
             while True:
+                is_last = self._ended.is_set()
                 self.notes.append([time.time() - self.epoch, self._read(file), processes.system_cpu_seconds()])
-                if self._ended.wait(self.INTERVAL):
+                if is_last:
                     return
+                self._ended.wait(self.INTERVAL)
 
     def stop(self):
         """Ends it; returns its notes."""

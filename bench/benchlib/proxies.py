@@ -270,11 +270,12 @@ class Microsocks(Proxy):
     port = 1080
     speaks_mptcp = False
     options = []
+    wrapper = ()  # words in front of the command
 
     def start(self):
         # it logs each connection, and can't be told not to
         with open(os.devnull, "wb") as null:
-            self._run_silent(["microsocks", "-p", self.port, *self.options], null)
+            self._run_silent([*self.wrapper, "microsocks", "-p", self.port, *self.options], null)
         return self
 
     def _run_silent(self, command, null):

@@ -7,6 +7,7 @@ drawn from results.json by ../plot.py.
 import contextlib
 import json
 import os
+import re
 import sys
 import time
 
@@ -74,8 +75,19 @@ def markdown(columns, rows):
 
 
 def duration(seconds):
-    """A time as people say it, "40 s" or "3 min"."""
-    return "%.0f s" % seconds if seconds < 100 else "%.0f min" % (seconds / 60)
+    """A time as people say it, "40 s", "3 min" or "3 h 40 min"."""
+    minutes = round(seconds / 60)
+    return "%.0f s" % seconds if seconds < 100 else "%d min" % minutes if minutes < 120 else "%d h %02d min" % divmod(minutes, 60)
+
+
+QUICK_SECONDS = 60  # at most, of each experiment with --quick
+
+
+def expected_seconds(durations, quick=False, sample=1.0):
+    """How long experiments take that say they take so long: "8 minutes"."""
+    if quick:
+        return QUICK_SECONDS * len(durations)
+    return 60 * sample * sum(int(re.fullmatch(r"(\d+) minutes", text).group(1)) for text in durations)
 
 
 class _Progress:
@@ -125,23 +137,30 @@ class _Progress:
 
 
 class Report:
-    """The findings of one experiment; `quick` asks for a short run that shows only that everything works.
+    """The findings of one experiment; `quick` asks for a short run that shows only that everything works, and `sample` for this share of
+    what a full run counts.
 
     `cpu_matters`: an experiment sets it where links and round trips are to be the limit, so that its figures are wrong where the CPUs
     were; the run is then called noisy if the experiment itself has left no CPU idle.
     """
 
-    def __init__(self, name, title, quick):
+    def __init__(self, name, title, quick, sample=1.0):
         self.quick = quick
+        self.sample = sample
         self.cpu_matters = False
         self._section = ""
         self._progress = None
         self._start = time.monotonic()
-        self._results = {"experiment": name, "title": title, "quick": quick, "command": "bench/run " + name + (" --quick" if quick else ""),
+        options = (" --quick" if quick else "") + (" --sample %g" % sample if sample != 1 else "")
+        self._results = {"experiment": name, "title": title, "quick": quick, "sample": sample, "command": "bench/run " + name + options,
                          "machine": machine.facts(), "load at the start": machine.load(), "versions": {}, "settings": {}, "noise": {},
                          "values": {}, "findings": [], "plots": [], "samples": {}}
 
     # --- what experiments call --------------------------------------------------------------------
+
+    def count(self, full, quick):
+        """How many of something this run measures, where a full run has `full` and a quick one `quick`: one at least."""
+        return quick if self.quick else max(1, round(full * self.sample))
 
     @contextlib.contextmanager
     def section(self, title):
@@ -262,4 +281,6 @@ def provenance(results):
                 results["command"], duration(results["seconds"]), where["date"], where["processor"], where["cores"], where["memory"],
                 " (virtual machine)" if where["virtual"] else "", where["kernel"], where["system"], where["libc"], where["congestion control"],
                 results["load at the start"], results["load at the end"]))
-    return text + (" " + results["noise"]["text"] if results.get("noise") else "")
+    share = results.get("sample", 1)
+    return text + (" A sample: %g of what a full run counts." % share if share != 1 else "") + (
+        " " + results["noise"]["text"] if results.get("noise") else "")

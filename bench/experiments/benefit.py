@@ -73,8 +73,8 @@ def size_text(size):
 class Plan:
     """The points of this run, and the grids that they make."""
 
-    def __init__(self, quick, controls):
-        self.rounds = ROUNDS_QUICK if quick else ROUNDS
+    def __init__(self, quick, rounds, controls):
+        self.rounds = rounds
         self.sizes = SIZES_QUICK if quick else SIZES
         self.capacities = CAPACITIES_QUICK if quick else CAPACITIES
         self.delays = DELAYS_QUICK if quick else DELAYS
@@ -99,6 +99,11 @@ class Plan:
     def _add(self, points, sizes=None, ways=WAYS):
         for point in points:
             self.points.setdefault(point, (sizes or self.sizes, ways))
+
+    @property
+    def transfers(self):
+        """How many files are transferred."""
+        return self.rounds * sum(len(sizes) * len(ways) for sizes, ways in self.points.values())
 
     @property
     def largest(self):
@@ -333,7 +338,7 @@ def _settings(bench, plan):
     bench.setting("rounds", plan.rounds)
     bench.setting("congestion control of the grids", plan.main)
     bench.setting("congestion controls allowed here", " ".join(plan.controls))
-    for key, value in (("rounds", plan.rounds), ("congestion", plan.main), ("controls", " and ".join(plan.controls)),
+    for key, value in (("rounds", plan.rounds), ("transfers", "{:,}".format(plan.transfers)), ("congestion", plan.main), ("controls", " and ".join(plan.controls)),
                        ("largest", size_text(plan.largest))):
         bench.value(key, value)
 
@@ -341,7 +346,7 @@ def _settings(bench, plan):
 def run(bench):
     """The experiment."""
     bench.cpu_matters = True
-    plan = Plan(bench.quick, allowed_congestion_controls(CONGESTION))
+    plan = Plan(bench.quick, bench.count(ROUNDS, ROUNDS_QUICK), allowed_congestion_controls(CONGESTION))
     _settings(bench, plan)
     findings = Findings(_measure(bench, plan))
     _capacity(bench, plan, findings)

@@ -212,7 +212,7 @@ class Labs:
 def _cases(bench):
     if bench.quick:
         return [dataclasses.replace(case, rounds=1, seconds=SECONDS_QUICK) for case in (MAIN, LARGE, FASTER[-1])]
-    return CASES
+    return [dataclasses.replace(case, rounds=bench.count(case.rounds, 1)) for case in CASES]
 
 
 def _measure(bench):
@@ -411,6 +411,8 @@ def run(bench):
     _paths_table(bench, found)
     _force_table(bench, found)
     _remark_still(bench, found, still)
+    bench.value("connections", sum(len(runs) for ways in found.values() for runs in ways.values()))
+    bench.value("rounds", len(found[MAIN.name][LIBCONVERT]))
     _claims(bench, found)
     curves = _pdf(bench, "pdf", "Density of the delay of 8 KB blocks, receive buffer 32 KB (each area is 1)", found[MAIN.name])
     bench.value("areas", ", ".join("%.2f" % density.area(curve) for curve in curves.values()))

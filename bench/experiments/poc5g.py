@@ -5,8 +5,10 @@ After "0-RTT Converter PoC over Real 5G" by SungHoon Seo et al. of KT and M. Bae
 IETF 105). A phone has 5G, or WiFi and 5G with Multipath TCP. Stock curl fetches 1,000 bytes, in turns
 
 - under libconvert.so, by way of convertd;
+- under libconvert.so from a server that speaks Multipath TCP, for which the client bypasses the converter once it knows;
 - untouched: nftables redirects its connection to redsocks, as on the phone of the slides, which speaks SOCKS5 with a password to
-  microsocks on the converter's host; mptcpize makes both speak Multipath TCP.
+  microsocks on the converter's host; mptcpize makes both speak Multipath TCP. Over IPv6, which redsocks doesn't know, curl speaks
+  SOCKS5 itself.
 
 Packets are captured on the phone; models/poc5g.py finds in them the moments that the slides define, and derives the links from the
 published figures.
@@ -24,7 +26,7 @@ from convertlab import Lab, LabError, Link, need
 from convertlab.topology import ACCESS, CONVERT_PORT
 from models import poc5g as model
 
-DURATION = "27 minutes"
+DURATION = "75 minutes"
 NEEDS = ("poc5g",)
 PROGRAMS = ("redsocks", "microsocks", "mptcpize", "nft:nftables")
 
@@ -34,9 +36,11 @@ RATIOS = (0, 0.25, 0.5, 1, 2)             # c / a
 SEED = 105
 PHONE = 2                                 # the client's number in each of its networks
 
-OURS, THEIRS = "libconvert", "redsocks (SOCKS5, password)"
-SYSTEMS = {OURS: model.TRIPS_CONVERT, THEIRS: model.TRIPS_SOCKS}
+OURS, BYPASS, THEIRS = "libconvert", "libconvert, bypass", "SOCKS5, password"
+SYSTEMS = {OURS: model.TRIPS_CONVERT, BYPASS: model.TRIPS_CONVERT, THEIRS: model.TRIPS_SOCKS}
+OF_SLIDES = (OURS, THEIRS)
 HTTP_PORT, REDIRECTED_PORT = 80, 8080     # the same server; connections to the second go to redsocks
+ABLE_PORT = 8081                          # a server that speaks Multipath TCP
 REDSOCKS_PORT, SOCKS_PORT = 12345, 1080
 USER, PASSWORD = "somebody", "secret"
 REDSOCKS = """\
@@ -56,13 +60,23 @@ class Setting(NamedTuple):
     wifi: bool
     first: str            # the device of the default route
     backup: bool = False  # is 5G for backup only, once a connection has WiFi as well?
+    family: int = 4       # of all addresses
+
+    def over_ipv6(self):
+        """The same over IPv6."""
+        return self._replace(name=self.name + "; IPv6", category=self.category + "\nIPv6", family=6)
+
+    def address(self, host, device="addr"):
+        """An address of a host of the lab: its own, or that of a device."""
+        return getattr(host, "%s%d" % (device, self.family))
 
 
 ONLY_5G = Setting("5G only", "5G only", False, "lte")
 WIFI_FIRST = Setting("WiFi + 5G, WiFi first", "WiFi + 5G,\nWiFi first", True, "wifi")
 FIRST_5G = Setting("WiFi + 5G, 5G first", "WiFi + 5G,\n5G first", True, "lte")
 THEN_WIFI = Setting("WiFi + 5G, 5G first, then WiFi", "5G first,\nthen WiFi", True, "lte", True)
-SETTINGS = (ONLY_5G, WIFI_FIRST, FIRST_5G, THEN_WIFI)
+SETTINGS_IPV4 = (ONLY_5G, WIFI_FIRST, FIRST_5G, THEN_WIFI)
+SETTINGS = SETTINGS_IPV4 + tuple(setting.over_ipv6() for setting in SETTINGS_IPV4)
 
 # (mean, min, max) in ms, from page 5 of the slides: these are published figures, and nothing else in here is. Of SOCKS5 over both
 # networks the slides say that 5G was the primary route, which both of the last two settings are.
@@ -74,6 +88,9 @@ PUBLISHED = {
     (THEIRS, THEN_WIFI): (120.5, 97.9, 142.9),
 }
 SOURCE = "KT and Tessares"
+FIGURES = ("mean", "min", "max")
+# those of the published figures that the links follow from
+FITTED = {(OURS, ONLY_5G): ("mean", "min", "max"), (OURS, WIFI_FIRST): ("mean", "max"), (THEIRS, ONLY_5G): ("mean",)}
 # The published minimum over WiFi, 5.4 ms, is less than c, so that it can't say what WiFi's least round-trip time is.
 WIFI_LEAST = 2
 
@@ -106,15 +123,19 @@ class Phone:
         for host in lab.hosts.values():
             host.sysctl("net.ipv4.tcp_no_metrics_save", 1)
         if setting.wifi and setting.first == "lte":
-            lab.client.ip("route add default via %s dev lte metric 50" % lab.converter.lte4)
+            lab.client.ip("route add default via %s dev lte metric 50" % setting.address(lab.converter, "lte"))
         if setting.backup:
-            lab.client.ip("mptcp endpoint change %s backup" % lab.client.lte4)
+            lab.client.ip("mptcp endpoint change %s backup" % setting.address(lab.client, "lte"))
+        self._setting = setting
+        self._converter, self._server = setting.address(lab.converter), setting.address(lab.server)
         for port in (HTTP_PORT, REDIRECTED_PORT):
             lab.http(port)
+        lab.serve("mptcp-http", ABLE_PORT)
         self._start_converter()
         self._start_socks()
         for system in SYSTEMS:
-            self.connect(system)  # the first one of each finds cold caches, and libconvert learns from it that SYNs are withheld
+            # the first one of each finds cold caches, and libconvert learns from it that SYNs are withheld, and what the server speaks
+            self.connect(system)
 
     def _start_converter(self):
         lab = self.lab
@@ -123,11 +144,14 @@ class Phone:
         self.withheld = bool(queues.stdout.strip())
         runtime = os.path.join(lab.directory, "runtime")
         os.mkdir(runtime, 0o700)
-        self._env = lab.converted(XDG_RUNTIME_DIR=runtime)
+        self._env = lab.converted(XDG_RUNTIME_DIR=runtime, CONVERT_ADDR=self._converter)
 
     def _start_socks(self):
         lab = self.lab
-        lab.start_listening(lab.converter, ["mptcpize", "run", "microsocks", "-p", SOCKS_PORT, "-u", USER, "-P", PASSWORD], SOCKS_PORT)
+        lab.start_listening(lab.converter, ["mptcpize", "run", "microsocks", "-i", self._converter, "-p", SOCKS_PORT, "-u", USER,
+                                            "-P", PASSWORD], SOCKS_PORT)
+        if self._setting.family == 6:
+            return
         path = os.path.join(lab.directory, "redsocks.conf")
         with open(path, "w", encoding="ascii") as file:
             file.write(REDSOCKS % (REDSOCKS_PORT, lab.converter.addr4, SOCKS_PORT, USER, PASSWORD))
@@ -136,26 +160,36 @@ class Phone:
                         "add rule ip phone out ip daddr %s tcp dport %d redirect to :%d"
                         % (lab.server.addr4, REDIRECTED_PORT, REDSOCKS_PORT)])
 
+    def _command(self, system):
+        """(words in front of curl, its options, the port that it asks)"""
+        if system != THEIRS:
+            return [], ["--noproxy", "*"], HTTP_PORT if system == OURS else ABLE_PORT
+        if self._setting.family == 4:
+            return [], ["--noproxy", "*"], REDIRECTED_PORT
+        return ["mptcpize", "run"], ["--socks5", "[%s]:%d" % (self._converter, SOCKS_PORT), "--proxy-user", "%s:%s" % (USER, PASSWORD)], HTTP_PORT
+
     def connect(self, system):
         """Has curl fetch something."""
-        port, env = (HTTP_PORT, self._env) if system == OURS else (REDIRECTED_PORT, None)
-        said = self.lab.client.run(["curl", "-q", "-sS", "--noproxy", "*", "-o", "/dev/null", "-w", "%{http_code}",
-                                    "http://%s:%d/bytes/1000" % (self.lab.server.addr4, port)], env=env)
+        wrapper, options, port = self._command(system)
+        host = "[%s]" % self._server if self._setting.family == 6 else self._server
+        said = self.lab.client.run([*wrapper, "curl", "-q", "-sS", *options, "-o", "/dev/null", "-w", "%{http_code}",
+                                    "http://%s:%d/bytes/1000" % (host, port)], env=None if system == THEIRS else self._env)
         if said.stdout != "200":
             raise LabError("%s: the server answered %s" % (system, said.stdout))
 
     def measure(self, count):
         """Has each system make so many connections, in turns; returns {system: [(Connection, Moments), …]}."""
-        address = self.lab.converter.addr4
+        hosts = "tcp and (host %s or host %s)" % (self._converter, self._server)
         with contextlib.ExitStack() as stack:
-            captures = [stack.enter_context(self.lab.capture(self.lab.client, device, "tcp and host " + address))
+            captures = [stack.enter_context(self.lab.capture(self.lab.client, device, hosts))
                         for device in self._devices]
             for _ in range(count):
                 for system in SYSTEMS:
                     self.connect(system)
         packets = [packet for capture in captures for packet in capture.packets()]
         found = {}
-        for system, port in ((OURS, CONVERT_PORT), (THEIRS, SOCKS_PORT)):
+        for system, address, port in ((OURS, self._converter, CONVERT_PORT), (BYPASS, self._server, ABLE_PORT),
+                                      (THEIRS, self._converter, SOCKS_PORT)):
             connections = model.connections(packets, address, port)
             if len(connections) != count:
                 raise LabError("%s: %d connections were captured, of %d" % (system, len(connections), count))
@@ -164,7 +198,8 @@ class Phone:
 
     def _moments(self, system, connection):
         try:
-            found = model.convert_moments(connection, self.withheld) if system == OURS else model.socks_moments(connection)
+            found = {OURS: lambda: model.convert_moments(connection, self.withheld), BYPASS: lambda: model.direct_moments(connection),
+                     THEIRS: lambda: model.socks_moments(connection)}[system]()
         except ValueError as error:
             raise LabError("%s: %s" % (system, error)) from error
         if found.request < found.accepted:
@@ -183,7 +218,7 @@ def _measure_setting(bench, setting, links):
             stack.enter_context(VaryingLink(getattr(lab, device), links.delays[device], SEED + number))
         phone = Phone(lab, setting)
         bench.setting("SYNs are withheld", "yes" if phone.withheld else "no")
-        return phone.measure(CONNECTIONS_QUICK if bench.quick else CONNECTIONS)
+        return phone.measure(bench.count(CONNECTIONS, CONNECTIONS_QUICK))
 
 
 def _sweep(bench, a):
@@ -193,12 +228,17 @@ def _sweep(bench, a):
         phone = Phone(lab, ONLY_5G)
         for ratio in RATIOS:
             lab.core.set(delay_ms=ratio * a / 2)
-            measured = phone.measure(SWEEP_QUICK if bench.quick else SWEEP)
+            measured = phone.measure(bench.count(SWEEP, SWEEP_QUICK))
             found[ratio] = {system: [moments for _, moments in pairs] for system, pairs in measured.items()}
     return found
 
 
 # --- what is found ----------------------------------------------------------------------------------------------
+
+
+def _published(system, setting):
+    """(mean, min, max) that the slides have of it, whose network speaks IPv6; None where they have nothing."""
+    return next((figures for (name, of), figures in PUBLISHED.items() if name == system and setting in (of, of.over_ipv6())), None)
 
 
 def _figures(values):
@@ -224,7 +264,7 @@ def _table_times(bench, found, links):
             ttfb, ttgtfb = [each.ttfb for each in moments], [each.ttgtfb for each in moments]
             bench.samples("ms until accepted, ms until the first byte: %s, %s" % (system, setting.name), list(zip(ttfb, ttgtfb)))
             expected = _expected(model.ttfb, system, setting, links), _expected(model.ttgtfb, system, setting, links)
-            rows.append([system, setting.name, *_words(_figures(ttfb)), *_words(PUBLISHED.get((system, setting))),
+            rows.append([system, setting.name, *_words(_figures(ttfb)), *_words(_published(system, setting)),
                          expected[0] and "%.1f" % expected[0]])
             late.append([system, setting.name, *_words(_figures(ttgtfb)), expected[1] and "%.1f" % expected[1]])
     bench.table("TTFB: ms from the SYN until the connection is accepted; %d connections each" % len(moments), [
@@ -233,13 +273,35 @@ def _table_times(bench, found, links):
         "", "networks", "mean", "min", "max", "mean by the model"], late, key="ttgtfb")
 
 
+def _table_figures(bench, found, links):
+    """Each figure of the slides' table beside ours, and whether it is met."""
+    rows, met, impossible = [], {4: 0, 6: 0}, 0
+    for (system, setting), published in PUBLISHED.items():
+        # no round trip is shorter than the least of a network that there is
+        networks = ["lte", "wifi"] if setting.wifi else ["lte"]
+        least = model.ttfb(SYSTEMS[system], min(links.delays[network].least for network in networks), links.c)
+        ours = [_figures([moments.ttfb for _, moments in found[each][system]]) for each in (setting, setting.over_ipv6())]
+        for number, figure in enumerate(FIGURES):
+            each = [figures[number] for figures in ours]
+            verdict = model.figure_verdict(figure, published[number], each, least, figure in FITTED.get((system, setting), ()))
+            rows.append([system, setting.name, figure, "%.1f" % published[number], *["%.1f" % value for value in each], verdict])
+            impossible += published[number] < least
+            for family, value in zip(met, each):
+                met[family] += model.is_near(figure, value, published[number])
+    bench.table("The slides' table, figure by figure, ms: a mean is met within a tenth, an extreme, which is one connection, within a quarter. "
+                "\"5G first, then WiFi\" is the same column of the slides once more", [
+                    "", "networks", "", "published", "IPv4", "IPv6", "verdict"], rows, key="figures")
+    bench.value("figures-met", "%d of %d over IPv4, %d over IPv6" % (met[4], len(rows), met[6]))
+    bench.value("figures-impossible", impossible)
+
+
 def _plot_times(bench, found):
-    times = {system: [_figures([moments.ttfb for _, moments in found[setting][system]]) for setting in SETTINGS] for system in SYSTEMS}
+    times = {system: [_figures([moments.ttfb for _, moments in found[setting][system]]) for setting in SETTINGS] for system in OF_SLIDES}
     bench.plot("bars", "From the SYN until the connection is accepted (TTFB): mean, min and max", times, key="times",
                categories=[setting.category for setting in SETTINGS], ylabel="ms",
                xlabel="the phone's networks, and which of them a connection begins on",
-               published={"%s: %s" % (system, SOURCE): [PUBLISHED.get((system, setting), [None])[0] for setting in SETTINGS]
-                          for system in SYSTEMS})
+               published={"%s: %s" % (system, SOURCE): [(_published(system, setting) or [None])[0] for setting in SETTINGS]
+                          for system in OF_SLIDES})
 
 
 def _ratio(found, ours, theirs, attribute):
@@ -255,8 +317,8 @@ def _table_ratios(bench, found, links):
               ("WiFi first for Convert, 5G first, then WiFi for SOCKS5", WIFI_FIRST, THEN_WIFI)]
     for name, ours, theirs in pairs:
         ttfb, ttgtfb = (_ratio(found, ours, theirs, attribute) for attribute in ("ttfb", "ttgtfb"))
-        published = (PUBLISHED[THEIRS, theirs][0] / PUBLISHED[OURS, ours][0]
-                     if (THEIRS, theirs) in PUBLISHED and (OURS, ours) in PUBLISHED else None)
+        pair = _published(THEIRS, theirs), _published(OURS, ours)
+        published = pair[0][0] / pair[1][0] if all(pair) else None
         expected = None if ours.backup or theirs.backup else (
             _expected(model.ttfb, THEIRS, theirs, links) / _expected(model.ttfb, OURS, ours, links))
         rows.append([name, "%.2f" % ttfb.value, "%.2f to %.2f" % (ttfb.low, ttfb.high), published and "%.2f" % published,
@@ -272,7 +334,7 @@ def _table_paths(bench, found, addresses):
     for system in SYSTEMS:
         for setting in SETTINGS:
             pairs = found[setting][system]
-            wifi, lte = (sum(connection.messages(addresses[device], moments.first_byte) for connection, moments in pairs)
+            wifi, lte = (sum(connection.messages(addresses[device, setting.family], moments.first_byte) for connection, moments in pairs)
                          for device in ("wifi", "lte"))
             shares[system, setting] = wifi / (wifi + lte)
             rows.append([system, setting.name, "%d of %d" % (sum(connection.mptcp for connection, _ in pairs), len(pairs)),
@@ -335,7 +397,7 @@ def _values(bench, found, links, ratio, late, shares, worst):
     def mean(system, setting):
         return statistics.fmean(moments.ttfb for _, moments in found[setting][system])
 
-    extremes = {system: [extreme(moments.ttfb for _, moments in found[ONLY_5G][system]) for extreme in (min, max)] for system in SYSTEMS}
+    extremes = {system: [extreme(moments.ttfb for _, moments in found[ONLY_5G][system]) for extreme in (min, max)] for system in OF_SLIDES}
     for key, pattern, value in (
             ("connections", "%d", len(found[ONLY_5G][OURS])), ("a", "%.1f", a), ("c", "%.1f", links.c), ("c_of_a", "%.2f", links.c / a),
             ("ratio", "%.2f", ratio.value), ("ratio_low", "%.2f", ratio.low),
@@ -349,9 +411,13 @@ def _values(bench, found, links, ratio, late, shares, worst):
             ("wifi_share", "%.0f%%", 100 * shares[THEIRS, FIRST_5G]), ("wifi_share_then", "%.0f%%", 100 * shares[THEIRS, THEN_WIFI]),
             ("spread", "%.1f", model.spread_ratio(*extremes.values())),
             ("socks_min", "%.1f", extremes[THEIRS][0]), ("socks_max", "%.1f", extremes[THEIRS][1]), ("sweep_worst", "%.1f%%", 100 * worst),
-            ("published_spread", "%.1f", model.spread_ratio(*(PUBLISHED[system, ONLY_5G][1:] for system in SYSTEMS))),
+            ("published_spread", "%.1f", model.spread_ratio(*(PUBLISHED[system, ONLY_5G][1:] for system in OF_SLIDES))),
             ("switch_model", "%.0f", 2 * a + 2 * links.delays["wifi"].mean + links.c)):
         bench.value(key, pattern % value)
+    bypass = {setting.family: mean(BYPASS, setting) / mean(OURS, setting) for setting in (ONLY_5G, ONLY_5G.over_ipv6())}
+    bench.value("bypass", "%.2f" % bypass[4])
+    bench.value("bypass-ipv6", "%.2f" % bypass[6])
+    bench.value("ratio-ipv6", "%.2f" % _ratio(found, ONLY_5G.over_ipv6(), ONLY_5G.over_ipv6(), "ttfb").value)
     bench.value("verdict", "confirmed" if abs(ratio.value / theirs - 1) < 0.1 else "not confirmed")
 
 
@@ -364,14 +430,16 @@ def run(bench):
     _describe(bench, links)
     found, sweep = {}, {}
     for item in bench.over(SETTINGS + ("sweep",), label=lambda item: getattr(item, "name", "the sweep of c/a"),
-                           weight=lambda item: {WIFI_FIRST: 1, THEN_WIFI: 2, "sweep": 1.5}.get(item, 2.5)):
+                           weight=lambda item: 0.1 if item == "sweep" else 1 if item.first == "wifi" else 2):
         if item == "sweep":
             sweep = _sweep(bench, a)
         else:
             found[item] = _measure_setting(bench, item, links)
     _table_times(bench, found, links)
     ratio, late = _table_ratios(bench, found, links)
-    shares = _table_paths(bench, found, {device: access.address4(PHONE) for device, access in ACCESS.items()})
+    _table_figures(bench, found, links)
+    shares = _table_paths(bench, found, {(device, family): address(PHONE) for device, access in ACCESS.items()
+                                         for family, address in ((4, access.address4), (6, access.address6))})
     worst = _report_sweep(bench, sweep, a, links.c)
     _plot_times(bench, found)
     _values(bench, found, links, ratio, late, shares, worst)

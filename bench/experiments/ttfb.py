@@ -4,29 +4,33 @@
 After the blog post "Performance analysis - MPTCP deployment options" of Tessares. Phones at many distances from the proxy
 (models/mobile_rtts.py) ask a server: directly, by libconvert, by libconvert with the request in the SYN, by SOCKS5 without and with a
 password, by shadowsocks. Each phone does it in all six ways, in an order of its own. The application is an ordinary program
-(tools/first_byte.c), which is the same in all of them; what it waits for is timed there.
+(tools/first_byte.c), which is the same in all of them; what it waits for is timed there. A second set of phones has WiFi and a mobile
+network, and all proxies are asked by Multipath TCP over both.
 
 Then stock curl does the same once in each way over links of great length, packets are captured at both ends of them, and the round
 trips that led to the request and to the first byte of the response are counted (models/round_trips.py).
 """
+import collections
 import dataclasses
 import os
 import shutil
 
 from benchlib import median, quantile
 from benchlib.field import LOAD, SYSCTLS
-from benchlib.phones import Application, address, ask_in_turn, make_places
+from benchlib.phones import Application, address, ask_in_turn, make_hosts, make_places
 from benchlib.proxies import SERVER_PORT, Microsocks, MicrosocksPassword, Shadowsocks, convertd_options
 from convertlab import Lab, LabError, Link, Skip
 from models import mobile_rtts, round_trips
 
-DURATION, NEEDS = "27 minutes", ("bench-peers",)
-PHONES, PHONES_QUICK = 30000, 200  # six connections each
+DURATION, NEEDS = "60 minutes", ("bench-peers",)
+PHONES, PHONES_QUICK = 30000, 200  # of each set, six connections each
 PLACES = 24                       # phones that ask at a time
 CORE_MS = 10                      # the round trip from the converter to the server
 SEED = 1
 HOLD_MS = 700                     # convertd's --hold-time; libconvert takes a SYN+ACK that is later for no answer of the server
 FAR_ACCESS_MS, FAR_CORE_MS = 200, 70  # round trips of the captured connections, of which no few add up to the same
+
+MPTCPIZE = ("mptcpize", "run")    # programs that don't know of Multipath TCP speak it
 
 DIRECT, CONVERT, EARLY = "direct TCP", "libconvert", "libconvert, early data"
 SOCKS, PASSWORD, SHADOWSOCKS = "SOCKS5", "SOCKS5, password", "shadowsocks"
@@ -72,21 +76,23 @@ def _ways(bench):
     return [way for way in WORDS if way != SHADOWSOCKS]
 
 
-def _start_proxies(lab, ways):
-    """Starts all that runs on the converter, and gives all hosts the sysctls of busy ones."""
+def _start_proxies(lab, ways, wrapper=()):
+    """Starts all that runs on the converter, and gives all hosts the sysctls of busy ones. wrapper: words in front of SOCKS servers."""
     for host in lab.hosts.values():
         for name, value in SYSCTLS.items():
             host.sysctl(name, value)
     lab.convertd(convertd_options(lab.build))
     for kind in (Microsocks, MicrosocksPassword):
-        kind(lab).start()
+        proxy = kind(lab)
+        proxy.wrapper = wrapper
+        proxy.start()
     if SHADOWSOCKS in ways:
-        lab.start_listening(lab.converter, ["ss-server", "-s", "0.0.0.0", "-p", Shadowsocks.port, "-n", 20000, "-t", 3600,
+        lab.start_listening(lab.converter, [*wrapper, "ss-server", "-s", "0.0.0.0", "-p", Shadowsocks.port, "-n", 20000, "-t", 3600,
                                             *Shadowsocks.options], Shadowsocks.port)
 
 
-def _start_ss_local(lab, server, port):
-    lab.start_listening(lab.client, ["ss-local", "-s", server, "-p", Shadowsocks.port, "-b", "127.0.0.1", "-l", port, "-n", 20000,
+def _start_ss_local(lab, host, server, port, wrapper=()):
+    lab.start_listening(host, [*wrapper, "ss-local", "-s", server, "-p", Shadowsocks.port, "-b", "127.0.0.1", "-l", port, "-n", 20000,
                                      "-t", 3600, *Shadowsocks.options], port)
 
 
@@ -99,72 +105,104 @@ def _shadowsocks_places(lab, places):
     for place in range(places):
         server = "10.9.1.%d" % (place + 1)
         lab.client.ip("route add %s via %s src %s" % (server, lab.converter.wifi4, address(place)))
-        _start_ss_local(lab, server, Shadowsocks.local_port + place)
+        _start_ss_local(lab, lab.client, server, Shadowsocks.local_port + place)
 
 
-def _applications(lab, ways, places):
-    """Starts one for each way."""
+def _applications(lab, ways, hosts, wrapper):
+    """Starts one for each way. hosts: those of the places; wrapper: words in front of what asks a proxy."""
+    local_port_step = 0 if wrapper else 1  # of ss-local, where all are on one host
     converted = lab.shim_env(CONVERT_ADDR=lab.converter.addr4)
 
     def to(host, port):
         return lambda place: (address(place), host, port)
 
     def to_ss_local(place):
-        return "127.0.0.1", "127.0.0.1", Shadowsocks.local_port + place
+        return "127.0.0.1", "127.0.0.1", Shadowsocks.local_port + place * local_port_step
     server = to(lab.server.addr4, SERVER_PORT)
     arguments = {
         DIRECT: (server,), CONVERT: (server, (), converted), EARLY: (server, ["--fast-open"], converted),
-        SOCKS: (to(lab.converter.addr4, Microsocks.port), ["--socks5"]),
-        PASSWORD: (to(lab.converter.addr4, MicrosocksPassword.port), ["--socks5", "--user", ":".join(MicrosocksPassword.user)]),
+        SOCKS: (to(lab.converter.addr4, Microsocks.port), ["--socks5"], None, wrapper),
+        PASSWORD: (to(lab.converter.addr4, MicrosocksPassword.port), ["--socks5", "--user", ":".join(MicrosocksPassword.user)], None, wrapper),
         SHADOWSOCKS: (to_ss_local, ["--socks5"])}
-    return [Application(lab, way, places, *arguments[way]) for way in ways]
+    return [Application(lab, way, hosts, *arguments[way]) for way in ways]
 
 
-def _check_converted(before, after, connections):
-    """Both of libconvert's ways went by Multipath TCP, with data in the SYN: a connection that fell back would be another one."""
-    changes = {name: after[name] - before[name] for name in after}
-    if changes["MPTcpExtMPCapableSYNACKRX"] < connections:
-        raise LabError("only %d of %d connections through libconvert were Multipath TCP"
-                       % (changes["MPTcpExtMPCapableSYNACKRX"], connections))
-    return changes["TcpRetransSegs"]
+class _Counters:
+    """The kernel's counters of several hosts together, since it was made."""
+
+    def __init__(self, hosts):
+        self._hosts = list(dict.fromkeys(hosts))
+        self._before = self._now()
+
+    def _now(self):
+        return sum((collections.Counter(host.counters()) for host in self._hosts), collections.Counter())
+
+    def changes(self):
+        now = self._now()
+        return {name: count - self._before[name] for name, count in now.items()}
 
 
-def _measure(bench, ways):
-    """Returns [the phone's round trip to the proxy, {way: times}], in ms, of the phones of which no connection failed."""
-    count = PHONES_QUICK if bench.quick else PHONES
+@dataclasses.dataclass
+class _Set:
+    """Phones with these networks, and what was found of them: [(the round trip to the proxy on the first network, {way: times})] in ms."""
+
+    networks: tuple
+    key: str       # what keys of tables, plots and values end with
+    caption: str   # and their captions
+    found: list = None
+
+
+ONE, TWO = (("wifi",), "", ""), (("wifi", "lte"), "-two", "; WiFi and a mobile network, Multipath TCP to all proxies")
+
+
+def _start_phones(lab, ways, phones):
+    """Starts all programs; returns (the hosts of the places, the applications)."""
+    is_one = len(phones.networks) == 1
+    wrapper = () if is_one else MPTCPIZE
+    hosts = (make_places if is_one else make_hosts)(lab, PLACES)
+    lab.start_listening(lab.server, [lab.build.program(LOAD), "serve", "--verify", SERVER_PORT], SERVER_PORT)
+    _start_proxies(lab, ways, wrapper)
+    if SHADOWSOCKS in ways and is_one:
+        _shadowsocks_places(lab, PLACES)
+    for host in hosts if SHADOWSOCKS in ways and not is_one else ():
+        _start_ss_local(lab, host, lab.converter.addr4, Shadowsocks.local_port, wrapper)
+    return hosts, _applications(lab, ways, hosts, wrapper)
+
+
+def _measure(bench, ways, phones):
+    """Measures a _Set; phones of which a connection failed are left out."""
+    count = bench.count(PHONES, PHONES_QUICK)
     # the first phone at each place finds cold caches, and isn't measured
-    round_trip = [mobile_rtts.rtt_ms(0.5)] * PLACES + mobile_rtts.draw(count, SEED)
-    found, failed = [None] * len(round_trip), []
-    with Lab(wifi=Link(), lte=None, core=Link(delay_ms=CORE_MS / 2)) as lab:
-        make_places(lab, PLACES)
-        lab.start_listening(lab.server, [lab.build.program(LOAD), "serve", "--verify", SERVER_PORT], SERVER_PORT)
-        _start_proxies(lab, ways)
-        if SHADOWSOCKS in ways:
-            _shadowsocks_places(lab, PLACES)
-        applications = _applications(lab, ways, PLACES)
-        before = lab.client.counters()
-        answers = ask_in_turn(lab, applications, round_trip, PLACES, SEED)
-        for _ in bench.over(range(len(round_trip)), label=lambda done: "phone %d" % (done + 1)):
+    round_trips = {network: [mobile_rtts.rtt_ms(0.5)] * PLACES + mobile_rtts.draw(count, SEED + number)
+                   for number, network in enumerate(phones.networks)}
+    found, failed = [None] * (PLACES + count), []
+    with Lab(wifi=Link(), lte=Link() if "lte" in phones.networks else None, core=Link(delay_ms=CORE_MS / 2)) as lab:
+        hosts, applications = _start_phones(lab, ways, phones)
+        client, converter = _Counters(hosts), _Counters([lab.converter])
+        answers = ask_in_turn(lab, applications, round_trips, PLACES, SEED)
+        for _ in bench.over(range(len(found)), label=lambda done: "phone %d" % (done + 1)):
             number, times, reasons = next(answers)
-            found[number] = None if reasons else (round_trip[number], times)
+            found[number] = None if reasons else (round_trips["wifi"][number], times)
             failed += reasons
-        if len(failed) > FAILED_MAX * len(ways) * len(round_trip):
+        if len(failed) > FAILED_MAX * len(ways) * len(found):
             raise LabError("%d connections failed, such as %s" % (len(failed), failed[0]))
-        again = _check_converted(before, lab.client.counters(), 2 * len(round_trip) - len(failed))
+        # a connection of libconvert's that fell back would be another one; over both networks all but direct ones are Multipath TCP
+        expected = (2 if len(phones.networks) == 1 else len(ways) - 1) * len(found) - len(failed)
+        asked, joined = client.changes(), converter.changes().get("MPTcpExtMPJoinAckRx", 0)
+        if asked.get("MPTcpExtMPCapableSYNACKRX", 0) < expected:
+            raise LabError("only %d of %d connections were Multipath TCP" % (asked.get("MPTcpExtMPCapableSYNACKRX", 0), expected))
         late = {way: stats["late_us"] for way, stats in lab.wifi.stats().items()}
         for application in applications:
             application.close()
-    bench.setting("phones", count)
-    bench.setting("connections", count * len(ways))
-    bench.setting("failed connections, whose phones are left out", len(failed))
-    bench.setting("phones at a time", PLACES)
-    bench.setting("round trip from the converter to the server", "%d ms" % CORE_MS)
-    bench.setting("seed", SEED)
-    bench.remark("Round trips from the phones to the converter: %s; in between their logarithm grows linearly with the share. The client sent "
-                 "%d segments again. The emulated link passed packets on %d µs (from the phones) and %d µs (to them) too late, on average."
-                 % (", ".join("%g%% up to %g ms" % (100 * share, rtt) for share, rtt in mobile_rtts.QUANTILES), again,
-                    late["a-to-b"], late["b-to-a"]))
-    return [phone for phone in found[PLACES:] if phone]
+    phones.found = [phone for phone in found[PLACES:] if phone]
+    bench.setting("phones" + phones.caption, count)
+    bench.setting("failed connections, whose phones are left out" + phones.caption, len(failed))
+    for name, value in (("phones", len(phones.found)), ("connections", len(phones.found) * len(ways))):
+        bench.value(name + phones.key, "{:,}".format(value))
+    bench.value("joined" + phones.key, "%.0f%%" % (100 * joined / expected))
+    bench.remark("%d phones%s: their hosts sent %d segments again. The emulated link passed packets on %d µs (from the phones) and %d µs (to them) "
+                 "too late, on average. The second network joined %d of %d Multipath TCP connections." % (
+                     count, phones.caption, asked.get("TcpRetransSegs", 0), late["a-to-b"], late["b-to-a"], joined, expected))
 
 
 # --- tables and plots of the phones -------------------------------------------------------------------------------------------
@@ -192,31 +230,31 @@ def _within(values, limit):
     return sum(value < limit for value in values) / len(values)
 
 
-def _tell_connected(bench, found):
+def _tell_connected(bench, phones):
     """Figure 3: how long it takes until the server is connected."""
-    rows, series = [], {}
+    found, rows, series = phones.found, [], {}
     for way in KNOWING:
         values = _column(found, way, CONNECTED)
         series[way] = _curve(values)
         ratio = "%.2f" % _of_direct(found, way, CONNECTED)
-        bench.value("connected-of-direct-" + WORDS[way], ratio)
-        bench.value("connected-median-" + WORDS[way], "%.0f" % median(values))
+        bench.value("connected-of-direct-" + WORDS[way] + phones.key, ratio)
+        bench.value("connected-median-" + WORDS[way] + phones.key, "%.0f" % median(values))
         rows.append([way, *["%.1f" % quantile(values, share) for share in (0.5, 0.85, 0.95)], ratio,
                      "%.1f%%" % (100 * _within(values, GOOGLE_MS))])
-    bench.table("Until the application knows that the server is connected, %d phones" % len(found), [
-        "", "median ms", "85% within", "95% within", "of direct, phone by phone", "within %d ms" % GOOGLE_MS], rows, key="connected")
+    bench.table("Until the application knows that the server is connected, %d phones%s" % (len(found), phones.caption), [
+        "", "median ms", "85% within", "95% within", "of direct, phone by phone", "within %d ms" % GOOGLE_MS], rows, key="connected" + phones.key)
     far = [phone for phone in found if phone[0] + CORE_MS > HOLD_MS]
-    bench.value("share-above-hold-time", "%.1f%%" % (100 * len(far) / len(found)))
-    bench.value("connected-of-direct-above-hold-time", "%.2f" % _of_direct(far, CONVERT, CONNECTED) if far else "not measured")
-    bench.value("hold-time", HOLD_MS)
-    bench.value("verdict-as-direct", _verdict(abs(_of_direct(found, CONVERT, CONNECTED) - 1) < TOLERANCE))
-    bench.plot("cdf", "Time to connect to the server (the blog post's figure 3)", series, key="fig3", xlog=True,
+    bench.value("share-above-hold-time" + phones.key, "%.1f%%" % (100 * len(far) / len(found)))
+    bench.value("connected-of-direct-above-hold-time" + phones.key, "%.2f" % _of_direct(far, CONVERT, CONNECTED) if far else "not measured")
+    bench.value("verdict-as-direct" + phones.key, _verdict(abs(_of_direct(found, CONVERT, CONNECTED) - 1) < TOLERANCE))
+    bench.plot("cdf", "Time to connect to the server (the blog post's figure 3)" + phones.caption, series, key="fig3" + phones.key, xlog=True,
                xlabel=SINCE + WITH_CORE, ylabel=SHARE,
                published={CONVERT + " (blog post)": PUBLISHED_CONVERT, PASSWORD + " (blog post)": PUBLISHED_SOCKS})
 
 
-def _tell_commands(bench, found):
+def _tell_commands(bench, phones):
     """Figure 4: what SOCKS5's commands take, and by how much they delay a phone's connection."""
+    found = phones.found
     commands = {way: [times[way][CONNECTED] - times[way][TCP] for _, times in found] for way in (SOCKS, PASSWORD)}
     delays = {way: [times[way][CONNECTED] - times[CONVERT][CONNECTED] for _, times in found] for way in (SOCKS, PASSWORD)}
     rows = []
@@ -226,50 +264,51 @@ def _tell_commands(bench, found):
         shares = [100 * (1 - _within(values, limit)) for limit, _ in PUBLISHED_DELAYS]
         rows.append([way, "%.1f" % median(commands[way]), "%.1f" % median(values), "%.2f" % trips,
                      *["%.1f%%" % share for share in shares]])
-        bench.value("delay-in-round-trips-" + WORDS[way], "%.2f" % trips)
+        bench.value("delay-in-round-trips-" + WORDS[way] + phones.key, "%.2f" % trips)
         for (limit, _), share in zip(PUBLISHED_DELAYS, shares):
-            bench.value("share-delayed-%d-%s" % (limit, WORDS[way]), "%.1f%%" % share)
+            bench.value("share-delayed-%d-%s%s" % (limit, WORDS[way], phones.key), "%.1f%%" % share)
     rows.append(["the blog post: SOCKS5, authentication", None, None, "3",
                  *["%.0f%%" % (100 * (1 - share)) for _, share in PUBLISHED_DELAYS]])
-    bench.table("SOCKS5's commands, and how much later than by libconvert the same phone is connected", [
+    bench.table("SOCKS5's commands, and how much later than by libconvert the same phone is connected" + phones.caption, [
         "", "commands, median ms", "later, median ms", "later, in round trips of the phone",
-        *["%d ms later or more" % limit for limit, _ in PUBLISHED_DELAYS]], rows, key="delays")
+        *["%d ms later or more" % limit for limit, _ in PUBLISHED_DELAYS]], rows, key="delays" + phones.key)
     for limit, share in PUBLISHED_DELAYS:
         # a delay of three round trips is at least `limit` for the phones whose round trip is at least a third of it
         last = [delay for delay, (round_trip, _) in zip(delays[PASSWORD], found) if 3 * round_trip >= limit]
         delayed = 1 - _within(last, limit)
-        percent = "%.0f" % (100 * (1 - share))
+        percent = "%.0f%s" % (100 * (1 - share), phones.key)
         bench.value("delayed-of-last-" + percent, "%.1f%%" % (100 * delayed))
         bench.value("least-delay-last-" + percent, "%.0f ms" % quantile(delays[PASSWORD], share))
-        bench.value("verdict-%d" % limit, _verdict(delayed > DELAYED_MIN))
-    bench.plot("cdf", "Time that SOCKS5's commands take (the blog post's figure 4)",
-               {way: _curve(values) for way, values in commands.items()}, key="fig4", xlog=True, ylabel=SHARE,
+        bench.value("verdict-%d%s" % (limit, phones.key), _verdict(delayed > DELAYED_MIN))
+    bench.plot("cdf", "Time that SOCKS5's commands take (the blog post's figure 4)" + phones.caption,
+               {way: _curve(values) for way, values in commands.items()}, key="fig4" + phones.key, xlog=True, ylabel=SHARE,
                xlabel="ms from TCP's connection to the proxy's last answer" + WITH_CORE,
                published={PASSWORD + " (blog post)": PUBLISHED_DELAYS})
-    bench.plot("cdf", "How much later a phone is connected by SOCKS5 than by libconvert",
-               {way: _curve(values) for way, values in delays.items()}, key="delay", xlog=True, xlim=DELAY_LIMITS,
+    bench.plot("cdf", "How much later a phone is connected by SOCKS5 than by libconvert" + phones.caption,
+               {way: _curve(values) for way, values in delays.items()}, key="delay" + phones.key, xlog=True, xlim=DELAY_LIMITS,
                xlabel="ms later", ylabel=SHARE, published={PASSWORD + " (blog post)": PUBLISHED_DELAYS})
 
 
-def _tell_first_byte(bench, found, trips):
-    """What the user waits for; and what the machine adds to the links' own time, which says whether it was disturbed."""
-    rows, series, added_rows = [], {}, []
+def _tell_first_byte(bench, phones, trips):
+    """What the user waits for; and, where one network counts, what the machine adds to the links' own time: was it disturbed?"""
+    found, rows, series, added_rows = phones.found, [], {}, []
     for way in trips:
         values = _column(found, way, FIRST)
         series[way] = _curve(values)
         ratio = "%.2f" % _of_direct(found, way, FIRST)
-        bench.value("first-byte-of-direct-" + WORDS[way], ratio)
+        bench.value("first-byte-of-direct-" + WORDS[way] + phones.key, ratio)
         rows.append([way, *["%.1f" % quantile(values, share) for share in (0.5, 0.85, 0.95)], ratio,
                      "%.1f%%" % (100 * _within(values, GOOGLE_MS))])
         counted = trips[way]
         added = [times[way][FIRST] - counted.get("access", 0) * round_trip - counted.get("core", 0) * CORE_MS
                  for round_trip, times in found]
         added_rows.append([way, *["%.2f" % quantile(added, share) for share in (0.05, 0.5, 0.95, 0.99)]])
-        bench.value("added-" + WORDS[way], "%.1f ms" % median(added))
-    bench.table("Until the first byte of the response is there, %d phones" % len(found), [
-        "", "median ms", "85% within", "95% within", "of direct, phone by phone", "within %d ms" % GOOGLE_MS], rows, key="first_byte")
-    bench.plot("cdf", "Time to the first byte of the response", series, key="first_byte", xlog=True, xlabel=SINCE,
+    bench.table("Until the first byte of the response is there, %d phones%s" % (len(found), phones.caption), [
+        "", "median ms", "85% within", "95% within", "of direct, phone by phone", "within %d ms" % GOOGLE_MS], rows, key="first_byte" + phones.key)
+    bench.plot("cdf", "Time to the first byte of the response" + phones.caption, series, key="first_byte" + phones.key, xlog=True, xlabel=SINCE,
                ylabel=SHARE)
+    if len(phones.networks) > 1:
+        return
     bench.table("First byte: ms beyond the round trips that were counted, of the links as they were set", [
         "", "5% within", "median", "95% within", "99% within"], added_rows, key="added")
 
@@ -327,7 +366,7 @@ def _count(bench, ways):
         lab.http()
         _start_proxies(lab, ways)
         if SHADOWSOCKS in ways:
-            _start_ss_local(lab, lab.converter.addr4, Shadowsocks.local_port)
+            _start_ss_local(lab, lab.client, lab.converter.addr4, Shadowsocks.local_port)
         for name, curl in bench.over(_curls(lab, ways).items(), label=lambda item: "curl, captured: " + item[0]):
             first, found = _captured(lab, curl)
             request = round_trips.critical_path(found, round_trips.first_hop(found, "access", "client", curl.request))
@@ -356,14 +395,20 @@ def run(bench):
     bench.cpu_matters = True
     ways = _ways(bench)
     trips = _count(bench, ways)
-    found = _measure(bench, ways)
-    for key, value in (("phones", len(found)), ("connections", len(found) * len(ways)), ("places", PLACES), ("core-ms", CORE_MS)):
-        bench.value(key, "{:,}".format(value))
-    bench.samples("ms of round trip from the phone to the converter", [round(round_trip, 1) for round_trip, _ in found])
-    for way in ways:
-        for which, name in ((TCP, "TCP is connected"), (CONNECTED, "the server is connected"), (FIRST, "the first byte")):
-            if which == FIRST or way in KNOWING and (which == CONNECTED or "SOCKS5" in way):
-                bench.samples("ms until %s: %s" % (name, way), [round(times[way][which], 1) for _, times in found])
-    _tell_connected(bench, found)
-    _tell_commands(bench, found)
-    _tell_first_byte(bench, found, trips)
+    bench.setting("phones at a time", PLACES)
+    bench.setting("round trip from the converter to the server", "%d ms" % CORE_MS)
+    bench.setting("round trips from the phones to the converter", "%s; in between their logarithm grows linearly with the share" % ", ".join(
+        "%g%% up to %g ms" % (100 * share, rtt) for share, rtt in mobile_rtts.QUANTILES))
+    bench.setting("seed", SEED)
+    for key, value in (("places", PLACES), ("core-ms", CORE_MS), ("hold-time", HOLD_MS)):
+        bench.value(key, value)
+    for phones in [_Set(*ONE)] + ([_Set(*TWO)] if shutil.which(MPTCPIZE[0]) else []):
+        _measure(bench, ways, phones)
+        bench.samples("ms of round trip from the phone to the converter" + phones.caption, [round(round_trip, 1) for round_trip, _ in phones.found])
+        for way in ways:
+            for which, name in ((TCP, "TCP is connected"), (CONNECTED, "the server is connected"), (FIRST, "the first byte")):
+                if which == FIRST or way in KNOWING and (which == CONNECTED or "SOCKS5" in way):
+                    bench.samples("ms until %s: %s%s" % (name, way, phones.caption), [round(times[way][which], 1) for _, times in phones.found])
+        _tell_connected(bench, phones)
+        _tell_commands(bench, phones)
+        _tell_first_byte(bench, phones, trips)

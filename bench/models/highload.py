@@ -15,6 +15,10 @@ PUBLISHED = {
 NEAR = 0.10      # a ratio is confirmed that is as near to the published one as that
 AT_ONCE = 0.05   # "almost immediately" after the threads have started: this share of that time, or AT_ONCE_S
 AT_ONCE_S = 2
+MBIT = 50                           # of each path
+THREADS, REQUESTS = 4000, 20        # and of each thread
+RAMPS = (160, 150, 140, 130, 120, 110, 100)  # the seconds within which they start
+MTU, DATA = 1500, 1448              # bytes of a full packet, and of data in it, where it has time stamps
 CONFIRMED, DIRECTION, CONTRADICTED = "confirmed", "in direction only", "contradicted"
 
 
@@ -45,6 +49,16 @@ def bytes_per_request(mbit, requests_per_second, growth):
     The path carries requests_per_second, all that is asked for, at the least load, and `growth` times that when it is full.
     """
     return mbit * 1e6 / 8 / (requests_per_second * growth)
+
+
+def wire_bytes():
+    """Bytes that a request of the paper takes of a path, by its figures."""
+    return bytes_per_request(MBIT, THREADS * REQUESTS / RAMPS[0], PUBLISHED["TCP's growth"])
+
+
+def more_carried(carried, requests, wire):
+    """How much more was carried than the answered requests take, as a share: 0.05 for 5% more."""
+    return carried / (requests * wire) - 1
 
 
 def published_throughput(least, greatest):

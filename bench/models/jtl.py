@@ -6,6 +6,7 @@ Times are in seconds, from the start of the first request on. A request belongs 
 import collections
 import csv
 import dataclasses
+from typing import NamedTuple
 
 OK = "200"
 # JMeter's response code of what has failed without a response is the Java class of the exception; its message tells more
@@ -26,7 +27,7 @@ CAUSES = (
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-    """A request. size: bytes of its response as JMeter counts them, headers included."""
+    """A request. size: bytes of its response as JMeter counts them, headers included; first_byte: seconds until its first one, of elapsed."""
 
     start: float
     elapsed: float
@@ -35,6 +36,7 @@ class Sample:
     message: str
     success: bool
     size: int
+    first_byte: float = 0.0
 
     @property
     def end(self):
@@ -62,7 +64,8 @@ def parse(lines):
         raise ValueError("JMeter has recorded no request")
     epoch = min(int(row["timeStamp"]) for row in rows)
     return [Sample((int(row["timeStamp"]) - epoch) / 1000, int(row["elapsed"]) / 1000, row["label"], row["responseCode"],
-                   row["responseMessage"], row["success"] == "true", int(row["bytes"])) for row in rows], epoch / 1000
+                   row["responseMessage"], row["success"] == "true", int(row["bytes"]), int(row.get("Latency") or 0) / 1000)
+            for row in rows], epoch / 1000
 
 
 def running_time(samples):
@@ -121,6 +124,21 @@ def most_active(samples):
         active += step
         most = max(most, active)
     return most
+
+
+class Tail(NamedTuple):
+    """The slowest requests: how long the quickest of them took, their median start, and the share whose time passed before the first byte."""
+
+    least: float
+    start: float
+    waited: float
+
+
+def tail(samples, share=0.01):
+    """The Tail of this share of the requests, one at least."""
+    slowest = sorted(samples, key=lambda sample: sample.elapsed)[-max(1, round(len(samples) * share)):]
+    return Tail(slowest[0].elapsed, sorted(sample.start for sample in slowest)[len(slowest) // 2],
+                sum(2 * sample.first_byte > sample.elapsed for sample in slowest) / len(slowest))
 
 
 def by_second(samples):

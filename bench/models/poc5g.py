@@ -18,6 +18,7 @@ TRIPS_CONVERT = 1
 TRIPS_SOCKS = 4        # TCP's handshake, the choice of a method, the password, CONNECT (RFC 1928, RFC 1929)
 
 MAGIC = 0x2263         # RFC 8803 Section 4.1
+MAGIC_SILENT = 0x6c63  # of a request that wants no response where the SYN+ACK confirms the server: doc/private-tlvs.md
 TLV_ERROR = 30
 OPTION_MPTCP, MP_CAPABLE, MP_JOIN, DSS = 30, 0, 1, 2   # RFC 8684
 MS = 1000
@@ -79,6 +80,28 @@ def ratio(above, below):
     error = NORMAL.inv_cdf(0.975) * math.hypot(*(
         statistics.stdev(values) / math.sqrt(len(values)) / statistics.fmean(values) for values in (above, below)))
     return Ratio(value, value * (1 - error), value * (1 + error))
+
+
+# --- published figures ------------------------------------------------------------------------------------------
+
+MEAN_NEAR, EXTREME_NEAR = 0.1, 0.25  # how far a mean, and a least or greatest time, which is a single connection's, may be from a published one
+
+
+def is_near(figure, ours, published):
+    """Is a "mean", "min" or "max" met?"""
+    return abs(ours / published - 1) <= (MEAN_NEAR if figure == "mean" else EXTREME_NEAR)
+
+
+def figure_verdict(figure, published, ours, least, fitted):
+    """What becomes of a published figure. ours: those over IPv4 and over IPv6; least: the shortest time that the links allow;
+    fitted: whether a link follows from this figure.
+    """
+    if published < least:
+        return "can't be met: the links, from the other figures, allow for %.1f ms at least" % least
+    met = [is_near(figure, value, published) for value in ours]
+    if all(met):
+        return "met; a link follows from it" if fitted else "met"
+    return "not met" if not any(met) else "met over IPv%d only" % (4 if met[0] else 6)
 
 
 # --- how the round-trip time varies -----------------------------------------------------------------------------
@@ -290,11 +313,12 @@ class Moments:
         return (self.first_byte - self.syn) * MS
 
 
-def _convert_size(data, what):
-    """The length of the Convert message that the data begins with."""
-    if len(data) < 4 or data[0] != 1 or int.from_bytes(data[2:4], "big") != MAGIC:
+def _convert_message(data, what, magics):
+    """(the length, the magic number) of the Convert message that the data begins with."""
+    magic = int.from_bytes(data[2:4], "big")
+    if len(data) < 4 or data[0] != 1 or magic not in magics:
         raise ValueError("%s doesn't begin with a Convert message: %s" % (what, data[:12].hex() or "nothing"))
-    return data[1] * 4
+    return data[1] * 4, magic
 
 
 def _refuse_error(message):
@@ -310,17 +334,25 @@ def convert_moments(connection, withheld):
     """The Moments of a connection by Convert (RFC 8803).
 
     withheld: does this converter withhold SYNs until the server has answered? Then B is the SYN+ACK, if that acknowledges the request
-    that the SYN had with it (Section 4.2). Otherwise B is the end of the converter's response.
+    that the SYN had with it (Section 4.2); of a silent request no response follows. Otherwise B is the end of the converter's response.
     """
     syn, up, down = connection.packets[0], connection.stream(True), connection.stream(False)
-    asked = _convert_size(up.data, "what the phone sent")
-    response = _convert_size(down.data, "what the converter sent")
-    _refuse_error(down.data[:response])
-    accepted = down.when(response)
+    asked, magic = _convert_message(up.data, "what the phone sent", (MAGIC, MAGIC_SILENT))
     answer = next(packet for packet in connection.packets if packet.synack)
-    if withheld and len(syn.payload) >= asked and answer.ack == syn.seq + 1 + len(syn.payload) & 0xffffffff:
-        accepted = answer.time
-    return Moments(syn.time, accepted, down.when(response + 1), up.when(asked + 1))
+    confirmed = withheld and len(syn.payload) >= asked and answer.ack == syn.seq + 1 + len(syn.payload) & 0xffffffff
+    response = 0
+    if not confirmed or magic != MAGIC_SILENT:
+        response = _convert_message(down.data, "what the converter sent", (MAGIC,))[0]
+        _refuse_error(down.data[:response])
+    return Moments(syn.time, answer.time if confirmed else down.when(response), down.when(response + 1), up.when(asked + 1))
+
+
+def direct_moments(connection):
+    """The Moments of a connection to the server itself: B is the SYN+ACK."""
+    answer = next((packet for packet in connection.packets if packet.synack), None)
+    if answer is None:
+        raise ValueError("the server hasn't answered the SYN")
+    return Moments(connection.packets[0].time, answer.time, connection.stream(False).when(1), connection.stream(True).when(1))
 
 
 def _address_size(data, at):

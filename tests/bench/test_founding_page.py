@@ -44,6 +44,12 @@ def test_places_are_filled():
     equal(fill("${plot:cdf}"), "![How long it takes](results/some/cdf.svg)", "a plot")
 
 
+def test_results_may_be_older():
+    equal(fill("${value:speed?}, ${table:cdf?}, ${plot:delays?}"), ", ".join(["*not in the stored run*"] * 3), "what older results lack")
+    equal(fill("${value:gain?}"), "1.50", "what they have")
+    equal(founding.fill_head("${some:speed?} ${some:gain?}", lambda name: RESULTS), "*not in the stored run* 1.50", "the head")
+
+
 def test_head_is_filled():
     text = founding.fill_head("${some:gain} ${other:gain}", lambda name: RESULTS if name == "some" else None)
     equal(text, "1.50 not measured", "the head")

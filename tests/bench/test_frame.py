@@ -152,6 +152,18 @@ def test_keys_are_unique():
             check(False, "a key was taken twice")
 
 
+def test_samples_of_runs():
+    counts = [Report("some", "a title", quick, sample).count(30000, 200) for quick, sample in ((False, 1.0), (False, 0.25), (False, 1e-9), (True, 0.25))]
+    equal(counts, [30000, 7500, 1, 200], "a full run, samples, and a quick one")
+
+
+def test_how_long_runs_take():
+    equal(report.expected_seconds(["8 minutes", "25 minutes"]), 33 * 60, "both")
+    equal(report.expected_seconds(["8 minutes", "25 minutes"], sample=0.1), 198, "a sample")
+    equal(report.expected_seconds(["8 minutes", "25 minutes"], quick=True), 120, "quick ones")
+    equal([report.duration(seconds) for seconds in (40, 180, 119 * 60, 220 * 60)], ["40 s", "3 min", "119 min", "3 h 40 min"], "as people say it")
+
+
 def test_progress_without_a_terminal():
     stream = io.StringIO()
     progress = report._Progress(10, stream)  # pylint: disable=protected-access

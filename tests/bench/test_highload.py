@@ -56,6 +56,12 @@ def test_ratios_that_agree_in_direction_only():
     equal(highload.ratio_verdict(1.0, 1.45), highload.CONTRADICTED, "nothing")
 
 
+def test_more_carried():
+    check(abs(highload.more_carried(1050 * highload.wire_bytes(), 1000, highload.wire_bytes()) - 0.05) < 1e-9, "5% more")
+    # 500 requests each second and 16% more fill a path of 50 Mbit/s
+    check(abs(highload.wire_bytes() * 580 * 8 - 50e6) < 1, "bytes of a request")
+
+
 def test_published_curves_have_the_published_ratios():
     curves = highload.published_throughput(500, 800)
     (least, tcp_least), (greatest, tcp_greatest) = curves["TCP"]

@@ -92,6 +92,14 @@ def test_how_many_at_once():
     equal(jtl.most_active(samples()), 2, "requests at once; one that begins as another ends is not beside it")
 
 
+def test_tail():
+    found = jtl.tail([jtl.Sample(start, elapsed, "", "200", "OK", True, 1, first) for start, elapsed, first in (
+        (0.0, 0.1, 0.1), (1.0, 2.0, 1.9), (2.0, 3.0, 0.2), (3.0, 4.0, 3.9), (4.0, 0.2, 0.1))], 0.6)
+    equal((found.least, found.start), (2.0, 2.0), "the three slowest")
+    near(found.waited, 2 / 3, "those that waited for the first byte")
+    equal(jtl.tail(samples()).least, max(sample.elapsed for sample in samples()), "one at least")
+
+
 def test_rates_of_a_counter():
     found = jtl.rates_of_counter([(0.0, 1000), (1.0, 1000), (1.5, 126000), (1.5, 126000), (3.5, 626000)])
     equal([time for time, _ in found], [0.5, 1.25, 2.5], "middles; no interval without a length")

@@ -122,6 +122,14 @@ def test_ratios_depend_on_the_links():
     near(poc5g.ttgtfb(4, 40, 20), 240, "SOCKS5's five to the proxy and two to the server")
 
 
+def test_published_figures():
+    equal(poc5g.figure_verdict("mean", 64.7, [65.7, 60.0], 44, True), "met; a link follows from it", "both are near")
+    equal(poc5g.figure_verdict("mean", 64.7, [65.7, 75.0], 44, False), "met over IPv4 only", "one is near")
+    equal(poc5g.figure_verdict("max", 107.7, [140.0, 86.0], 44, False), "met over IPv6 only", "an extreme may be further away")
+    equal(poc5g.figure_verdict("mean", 120.5, [195.9, 195.0], 44, False), "not met", "none is near")
+    check("44.0 ms at least" in poc5g.figure_verdict("min", 5.4, [45.0, 45.0], 44, False), "less than links allow")
+
+
 def test_spreads():
     near(poc5g.spread_ratio((10, 20), (100, 140)), 4, "one round-trip time a connection")
     near(poc5g.spread_ratio((49.2, 107.7), (160.9, 258.8)), 1.6735, "published", 1e-4)
@@ -209,6 +217,16 @@ def test_convert_withheld():
     moments(poc5g.convert_moments(one(exchange(handshake(REQUEST, answered=44), *said)), False), 109, 130, 65)
 
 
+def test_convert_silent():
+    """A silent request has no response where the SYN+ACK confirms the server, and one where it doesn't."""
+    sent = REQUEST[:2] + b"\x6c\x63" + REQUEST[4:]
+    silent = exchange(handshake(sent, answered=64), [(65, GET)], [(130, ANSWER)])
+    moments(poc5g.convert_moments(one(silent), True), 64, 130, 65)
+    lost = exchange(handshake(sent, taken=False), [(45, sent), (110, GET)], [(109, RESPONSE), (175, ANSWER)])
+    moments(poc5g.convert_moments(one(lost), True), 109, 175, 110)
+    check("what the converter sent doesn't begin" in refused(poc5g.convert_moments, one(silent), False), "no response of one that doesn't withhold")
+
+
 def test_convert_behind_the_handshake():
     """A request that the SYN+ACK doesn't acknowledge, or that comes behind it, is confirmed by the response."""
     later = exchange(handshake(), [(45, REQUEST), (110, GET)], [(109, RESPONSE), (175, ANSWER)])
@@ -238,6 +256,11 @@ def test_convert_refused():
         check("what the phone sent doesn't begin with a Convert message" in text, text)
     packets = exchange(handshake(REQUEST), [(110, GET)], [(109, RESPONSE)])
     check("before byte %d" % (len(RESPONSE) + 1) in refused(poc5g.convert_moments, one(packets), False), "no answer")
+
+
+def test_direct():
+    moments(poc5g.direct_moments(one(exchange(handshake(answered=64), [(65, GET)], [(130, ANSWER)]))), 64, 130, 65)
+    check("hasn't answered" in refused(poc5g.direct_moments, one(handshake()[:1])), "a SYN alone")
 
 
 # --- SOCKS5 -----------------------------------------------------------------------------------------------------

@@ -119,6 +119,22 @@ def test_replies_in_pieces():
         equal((found["connections"], found["errors"]), (1, {}), "result")
 
 
+def test_connections_at_their_own_times():
+    """With --over connections begin evenly, though those before them aren't over: the server keeps each waiting longer than all take."""
+    program = ("import socket, threading\n"
+               "listener = socket.create_server(('', %d))\n"
+               "socks = []\n"
+               "for number in range(4):\n"
+               "    socks.append(listener.accept()[0])\n"
+               "    socks[-1].recv(24)\n"
+               "for sock in socks: sock.sendall(bytes(1)); sock.close()\n" % PORT)
+    with field() as lab:
+        lab.start_listening(lab.server, [sys.executable, "-c", program], PORT)
+        found = load(lab, "--to", address(lab.server.addr4, PORT), "--connections", 4, "--over", 0.2)
+        equal((found["connections"], found["errors"]), (4, {}), "result")
+        check(found["seconds_all"] >= 0.15, "the last one began after %g s" % found["seconds_all"])
+
+
 def test_failures_have_their_errno():
     with field() as lab:
         start_proxies(lab)

@@ -6,7 +6,8 @@
  * its way, makes its requests, waits for the end of the stream (so that the port is free again: the
  * server closes first) and starts over. What fails is counted by its errno, and the slot starts
  * over as well. With --hold, connections stay open instead; with --seconds as well they have busy
- * times, in which each of them makes requests one after the other.
+ * times, in which each of them makes requests one after the other. With --over each connection has
+ * a slot, which opens at the connection's own time, whatever has become of the others.
  *
  * Latency is the time from connect(), or from the sending of a later request on the same
  * connection, to the last byte of the response. Only what both began and ended within the measured
@@ -409,7 +410,8 @@ static void slot_end(struct slot *slot, enum outcome outcome)
 	} else if (tally_measures(&found, slot->opened, now)) {
 		found.connections++;
 	}
-	slot_open(slot);
+	if (!options->over_ns)
+		slot_open(slot);
 }
 
 static void slot_run(struct loop_handle *handle)
@@ -499,6 +501,20 @@ static void slot_open(struct slot *slot)
 	}
 }
 
+/* With --over: opens the connections whose time has come. Returns ms until the next one's. */
+static int open_due(void)
+{
+	while (options->over_ns && opened_count < options->connections) {
+		int64_t interval = options->over_ns / (int64_t)options->connections;
+		int64_t left = found.start + (int64_t)opened_count * interval - loop_now();
+
+		if (left > 0)
+			return (int)(left / 1000000) + 1;
+		slot_open(&slots[opened_count]);
+	}
+	return WAIT_MS;
+}
+
 static bool is_over(void)
 {
 	return options->duration_ns ? loop_now() >= found.to
@@ -572,12 +588,12 @@ int client_run(const struct client_options *wanted)
 	payload_init();
 	payload_head_write(head, &options->payload);
 	loop_init();
-	slots = calloc(options->hold ? options->connections : options->concurrency, sizeof(*slots));
+	slots = calloc(options->hold || options->over_ns ? options->connections : options->concurrency, sizeof(*slots));
 	if (!slots)
 		errx(1, "no memory");
 	tally_init(&found, options->timeline_ns);
 	tally_begin(&found, options->warmup_ns, options->hold ? 0 : options->duration_ns);
-	for (unsigned int i = 0; !options->hold && i < options->concurrency; i++)
+	for (unsigned int i = 0; !options->hold && !options->over_ns && i < options->concurrency; i++)
 		slot_open(&slots[i]);
 	while (!is_over()) {
 		/* those to be held have a slot each, and are opened so many at a time */
@@ -589,7 +605,7 @@ int client_run(const struct client_options *wanted)
 				return 1;
 			break;
 		}
-		loop_once(WAIT_MS);
+		loop_once(open_due());
 		if (is_stalled()) {
 			tally_print(&found, loop_now(), opened_count, running);
 			return 1;

@@ -21,6 +21,7 @@ struct client_options {
 	bool hold; /* connections stay open behind their response, until the standard input ends */
 	unsigned int concurrency;
 	uint64_t connections;  /* so many in all; 0: until the time is over */
+	int64_t over_ns;       /* opened evenly within this time, a slot each; 0: concurrency decides */
 	unsigned int requests; /* on each connection */
 	struct payload_request payload;
 	int64_t warmup_ns;   /* before anything is counted */

@@ -31,6 +31,8 @@ static const char usage_text[] =
 	"  --concurrency N       so many connections at a time (1)\n"
 	"  --connections N       so many in all\n"
 	"  --seconds S           or: measure for so long, behind --warmup S (0)\n"
+	"  --over S              with --connections: open them evenly within so many seconds, however\n"
+	"                        many others there still are\n"
 	"  --requests N          on each connection (1)\n"
 	"  --request BYTES       its size, 24 or more (24)\n"
 	"  --response BYTES      and its response's (1)\n"
@@ -57,6 +59,7 @@ enum option_id {
 	OPTION_CONNECTIONS,
 	OPTION_SECONDS,
 	OPTION_WARMUP,
+	OPTION_OVER,
 	OPTION_REQUESTS,
 	OPTION_REQUEST,
 	OPTION_RESPONSE,
@@ -81,6 +84,7 @@ static const struct option option_table[] = {
 	[OPTION_CONNECTIONS] = { .name = "connections", .has_arg = 1 },
 	[OPTION_SECONDS] = { .name = "seconds", .has_arg = 1 },
 	[OPTION_WARMUP] = { .name = "warmup", .has_arg = 1 },
+	[OPTION_OVER] = { .name = "over", .has_arg = 1 },
 	[OPTION_REQUESTS] = { .name = "requests", .has_arg = 1 },
 	[OPTION_REQUEST] = { .name = "request", .has_arg = 1 },
 	[OPTION_RESPONSE] = { .name = "response", .has_arg = 1 },
@@ -164,6 +168,7 @@ static void option_read(struct arguments *arguments, enum option_id id, const ch
 	case OPTION_CONNECTIONS: client->connections = number_read(id, text, 1, false); break;
 	case OPTION_SECONDS: client->duration_ns = seconds_read(id, text, 1e9); break;
 	case OPTION_WARMUP: client->warmup_ns = seconds_read(id, text, 1e9); break;
+	case OPTION_OVER: client->over_ns = seconds_read(id, text, 1e9); break;
 	case OPTION_REQUESTS:
 		client->requests = (unsigned int)number_read(id, text, 1, false);
 		break;
@@ -203,6 +208,8 @@ static void options_check(struct arguments *arguments)
 		errx(2, "for how long? say either --connections or --seconds");
 	if (client->hold && (!client->connections || client->requests != 1))
 		errx(2, "--hold goes with --connections, and one request each");
+	if (client->over_ns && (!client->connections || client->hold))
+		errx(2, "--over goes with --connections, and not with --hold");
 	if (client->early && (client->payload.request > CLIENT_EARLY_MAX || client->requests != 1))
 		errx(2, "--early goes with one request of up to %d bytes", CLIENT_EARLY_MAX);
 	if (arguments->server.sa.sa_family == AF_UNSPEC)
