@@ -272,24 +272,28 @@ static bool has_requirements(const struct gateway_settings *settings)
 	return false;
 }
 
-/* Writes the table that refuses what must go through the converter, wherever it would go past it. */
+/*
+ * Writes the table that refuses what must go through the converter, wherever it would go past it. Answers to connections from outside, such
+ * as port forwards, are none of its business.
+ */
 static void put_requirements(FILE *out, const struct gateway_settings *settings, uint32_t own)
 {
-	static const struct {
-		const char *name, *hook;
-	} chains[] = { { "lan", "forward" }, { "host", "output" } };
-
-	fputs("table inet " TABLE_REQUIRE "\nflush table inet " TABLE_REQUIRE "\ntable inet " TABLE_REQUIRE " {\n", out);
-	for (size_t i = 0; i < 2; i++) {
-		fprintf(out, " chain %s {\n  type filter hook %s priority 45; policy accept;\n", chains[i].name, chains[i].hook);
-		if (i)
-			fprintf(out, "  meta mark & 0x%x == 0x%x accept\n  oifname \"lo\" accept\n", own, own);
-		for (size_t r = 0; r < settings->rule_count && (i == 0 || settings->host); r++)
-			put_rule(out, &settings->rules[r],
-				 settings->rules[r].way == GATEWAY_REQUIRE ? "meta l4proto tcp reject with icmpx admin-prohibited" : "accept");
-		fputs(" }\n", out);
+	fputs("table inet " TABLE_REQUIRE "\nflush table inet " TABLE_REQUIRE "\ntable inet " TABLE_REQUIRE " {\n"
+	      " chain refuse {\n  ct direction reply accept\n",
+	      out);
+	for (size_t r = 0; r < settings->rule_count; r++)
+		put_rule(out, &settings->rules[r],
+			 settings->rules[r].way == GATEWAY_REQUIRE ? "meta l4proto tcp reject with icmpx admin-prohibited" : "accept");
+	fputs(" }\n chain lan {\n  type filter hook forward priority 45; policy accept;\n", out);
+	if (settings->lan_count) {
+		fputs("  ", out);
+		put_interfaces(out, settings);
+		fputs("jump refuse\n", out);
 	}
-	fputs("}\n", out);
+	fputs(" }\n chain host {\n  type filter hook output priority 45; policy accept;\n", out);
+	if (settings->host)
+		fprintf(out, "  meta mark & 0x%x != 0x%x oifname != \"lo\" jump refuse\n", own, own);
+	fputs(" }\n}\n", out);
 }
 
 /* Returns the commands that put the rules of @settings in place of the present ones, to be freed; NULL without memory. */

@@ -8,7 +8,7 @@ import signal
 import socket
 
 from convertlab import check, equal, long, main, wait_until
-from convertlab.gateways import PORT, add_lan, connect, gateway_lab, listening, masquerade, pair, start_gateway
+from convertlab.gateways import PORT, add_lan, connect, gateway_lab, listening, masquerade, outcome, pair, start_gateway
 
 CONVERTED, ROUTED, REFUSED = "converted", "routed", "refused"
 
@@ -100,6 +100,20 @@ def test_require():
         equal(way(lab, phone), ROUTED, "what isn't required, without a gateway")
         start_gateway(lab, args=("--lan", "lan", "--require", "destination :81")).stop()
         equal(way(lab, phone, port=81), ROUTED, "after an orderly stop")
+
+
+def test_require_all():
+    """--require all: what arrives from outside, for this host or a LAN client, is answered; what leaves is converted or refused."""
+    with scene("--host", "--require", "all", private=False) as (lab, phone, _):
+        lab.converter.ip("route add 10.20.0.0/24 via 10.1.0.2")
+        tellers(lab, 99, host=lab.client)
+        tellers(lab, 99, host=phone)
+        for client, address in ((lab.converter, lab.client.wifi4), (phone, "10.20.0.1"), (lab.converter, phone.lan4)):
+            equal(outcome(client, address, 99, 5), "", "a connection from %s to %s" % (client.name, address))
+        equal([way(lab, host) for host in (phone, lab.client)], [CONVERTED] * 2, "what leaves")
+        nft = "table inet off {\n chain input { type filter hook input priority -450; tcp dport 1234 reject; }\n}\n"
+        lab.converter.run(["nft", "-f", "-"], input=nft)
+        check(all(way(lab, host).startswith(REFUSED) for host in (phone, lab.client)), "it wasn't refused without a converter")
 
 
 def test_refuse_quic():
