@@ -15,6 +15,7 @@
 #include "host/networks.h"
 
 #include <errno.h>
+#include <netinet/ip_icmp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -126,7 +127,7 @@ static int result(struct gateway *gateway, struct gateway_connection *connection
 		return fail(connection, end->told || end->error != ROUTED ? end->error : EIO, end->reason);
 	case DIAL_DIRECT:
 	case DIAL_BLIND:
-		return fail(connection, ROUTED, end->reason);
+		return fail(connection, ROUTED, end->error == ELOOP ? "the converter is on this host, as the client is" : end->reason);
 	case DIAL_ON:
 	case DIAL_HELD:
 	case DIAL_CONFIRMED:
@@ -254,6 +255,8 @@ static uint8_t native_of(int error, bool client_v4)
 		return native_unreachable(0, client_v4, client_v4);
 	case EACCES:
 		return native_prohibited(client_v4);
+	case ENOPROTOOPT:
+		return client_v4 ? ICMP_PROT_UNREACH : native_no_host(false);
 	default:
 		return native_no_host(client_v4);
 	}

@@ -116,14 +116,19 @@ static void put_rule(FILE *out, const struct gateway_rule *rule, const char *ver
 	}
 }
 
-/* Writes the chain that says which SYNs are converted. The first rule that matches decides. */
+/*
+ * Writes the chain that says which SYNs are converted. The first rule that matches decides. A SYN with few hops left, as traceroute sends
+ * them, asks for the routers on its way.
+ */
 static void put_choice(FILE *out, const struct gateway_settings *settings)
 {
 	fprintf(out,
 		" chain take { meta mark set meta mark | 0x%x; }\n"
 		" chain choose {\n"
 		"  ct status dnat return\n"
-		"  ip6 daddr fe80::/10 return\n",
+		"  ip6 daddr fe80::/10 return\n"
+		"  ip ttl < 32 return\n"
+		"  ip6 hoplimit < 32 return\n",
 		gateway_divert_mark(settings));
 	for (size_t i = 0; i < settings->rule_count; i++)
 		put_rule(out, &settings->rules[i], settings->rules[i].way == GATEWAY_ROUTE ? "return" : "goto take");

@@ -67,6 +67,9 @@ static int fit(struct dial *dial, union sockaddr_ip *to, bool mptcp)
 	int error = 0;
 
 	sockaddr_ip_set(to, AF_UNSPEC, &address, sockaddr_ip_port(to));
+	/* The connection of a converter on this host to its server would be ours, too. */
+	if (networks_is_own(to) && networks_is_own(&dial->client))
+		return -ELOOP;
 	if (socket->fd >= 0 && !socket->used && socket->domain == to->sa.sa_family && dial->mptcp == mptcp)
 		return 0;
 	error = replace(socket, to->sa.sa_family, mptcp);

@@ -15,6 +15,7 @@ import subprocess
 from convertlab import Link, check, equal, long, main, wait_until, waits
 from convertlab.build import SRCDIR
 from convertlab.gateways import PORT, add_lan, connect, gateway, gateway_lab, listening, masquerade, outcome, pair, start_gateway
+from convertlab.topology import CONVERTD_OPEN
 
 
 def fetch(host, address, size=100000, timeout=60):
@@ -60,13 +61,17 @@ def test_both_networks():
 
 
 def test_errors_are_the_servers():
-    """Refused, unreachable, prohibited, no route: the same errno as by plain routing, in both families; no SYN+ACK comes before."""
+    """Refused, unreachable, prohibited, too many hops: the same errno as by plain routing, in both families; no SYN+ACK comes before."""
     with gateway_lab() as lab:
         phone = add_lan(lab)
         masquerade(lab)
         bad = lab.addresses
         cases = [(lab.server.addr4, bad.refused_port), (lab.server.addr6, bad.refused_port), (bad.unreachable4, 80), (bad.unreachable6, 80),
-                 (bad.prohibited4, 80), (bad.prohibited6, 80)]
+                 (bad.prohibited4, 80), (bad.prohibited6, 80), (lab.server.addr4, 91),
+                 *((address, bad.refused_port, 15, 2) for address in (lab.server.addr4, lab.server.addr6))]
+        lab.server.run(["nft", "-f", "-"], input="""table inet odd {
+ chain input { type filter hook input priority 0; tcp dport 91 reject with icmp type prot-unreachable; }
+}""")
         plain = [outcome(phone, *case) for case in cases]
         lab.convertd()
         process = start_gateway(lab)
@@ -313,6 +318,19 @@ def test_this_host():
         lab.http()
         lab.client.run(["curl", "-sS", "-o", "/dev/null", "http://%s/bytes/1000" % lab.server.addr4], env=lab.converted())
         equal(process.log_text().count("SYN of"), 1, "SYNs that the gateway has withheld\n" + process.log_text())
+
+
+def test_a_converter_of_this_host():
+    """With --host and a converter on the same host, a connection isn't converted again and again: one SYN to the server."""
+    with gateway_lab() as lab, gateway(lab, args=("--lan", "lan", "--host"), converter="10.1.0.2") as (phone, _), \
+            listening(lab.server, lab.server.addr4) as listener:
+        lab.start_listening(lab.client, [lab.build.program("convertd"), *CONVERTD_OPEN], 1234, name="convertd")
+        with lab.capture(lab.converter, "core", "tcp port %d" % PORT) as core:
+            for number, host in enumerate((phone, lab.client), 1):
+                with pair(host, lab.server, lab.server.addr4, listener) as (client, server, _):
+                    client.sendall(b"x")
+                    equal(server.recv(1), b"x", "a byte")
+                equal(sum(p.syn for p in core.packets()), number, "SYNs to the server")
 
 
 def test_a_crowd_and_a_flood():

@@ -86,16 +86,18 @@ def family(address):
     return socket.AF_INET6 if ":" in address else socket.AF_INET
 
 
-def connect(host, address, port, timeout=15):
-    """Returns (errno, socket) of a stock client's connection; EAGAIN if there was no answer."""
+def connect(host, address, port, timeout=15, hops=0):
+    """Returns (errno, socket) of a stock client's connection; EAGAIN if there was no answer. hops: how far its packets go; 0: as usual"""
     sock = host.socket(family(address))
     sock.settimeout(timeout)
+    if hops:
+        sock.setsockopt(*((socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS) if ":" in address else (socket.IPPROTO_IP, socket.IP_TTL)), hops)
     return sock.connect_ex((address, port)), sock
 
 
-def outcome(host, address, port, timeout=15):
+def outcome(host, address, port, timeout=15, hops=0):
     """Returns the name of the errno of connect(), "" for success."""
-    error, sock = connect(host, address, port, timeout)
+    error, sock = connect(host, address, port, timeout, hops)
     sock.close()
     return errno.errorcode[error] if error else ""
 
