@@ -46,7 +46,7 @@ int gateway_policies_add(const struct gateway_settings *settings);
  */
 int gateway_policies_watch(void);
 
-/* Reads from that socket, and adds what @settings need and a program has removed. */
+/* Reads from that socket, adds what @settings need and a program has removed, and moves it before other programs' policy rules. */
 void gateway_policies_restore(int fd, const struct gateway_settings *settings);
 
 /* Removes all gateways' policy rules and routes but those that @settings need; NULL: needs none. */

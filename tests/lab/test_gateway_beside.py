@@ -220,6 +220,24 @@ def test_policy_rules_that_others_remove():
         equal(ways(lab, phone), [CONVERTED] * 2, "afterwards")
 
 
+def test_policy_rules_that_others_add():
+    """A policy rule for the LAN that comes later, and first, takes no packet of a converted connection: the gateway's move before it."""
+    with scene() as (lab, phone, _), listening(lab.server, lab.server.addr4, 90) as listener:
+        lab.client.ip("route add unreachable default table 77")
+        with phone.socket() as client:
+            client.connect((lab.server.addr4, 90))
+            with listener.accept()[0] as accepted:
+                for words in (["ip"], ["ip", "-6"]):
+                    for more in ([], ["pref", "3"]):
+                        lab.client.run([*words, "rule", "add", *more, "iif", "lan", "tos", "0x10", "lookup", "77"])
+                        wait_until(lambda words=words: "fwmark" in lab.client.run([*words, "rule"]).stdout.splitlines()[1], 10, "the rules' move")
+                client.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, 0x10)
+                client.sendall(b"x")
+                equal(accepted.recv(1), b"x", "a byte")
+        for words in ((), ("-6",)):
+            equal(lab.client.run(["ip", *words, "rule"]).stdout.count("fwmark"), 2, "policy rules of the gateway")
+
+
 def test_without_a_right():
     """Without one of the rights that it needs, it names the right, changes nothing, and ends."""
     with gateway_lab() as lab:
