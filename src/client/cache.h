@@ -8,8 +8,9 @@
  *
  * After cache_open_at() any thread, any signal handler and any child of fork() or vfork() may call every function: the cache has no lock,
  * no allocation, no global state and no cancellation point, and never waits for another process. errno stays as it was. A process that
- * can't change its identity, or says that it won't (cache_keep_user()), maps the file: a look-up takes 1.5 µs (3.5 with a cookie), noting
- * a fact 3, opening the cache 20. Any other process opens the file for each call, with its identity of that moment, which takes 3 µs more.
+ * can't change its identity maps the file: a look-up takes 1.5 µs (3.5 with a cookie), noting a fact 3, opening the cache 20. Any other
+ * process opens the file for each call, with its identity of that moment, which takes 3 µs more; but one of ours alone keeps it open
+ * (thread_process_is_ours).
  *
  * Other processes may truncate or overwrite the file, or its file system may be full. A call then finds nothing, or a wrong value within
  * the limits stated here. It never raises SIGBUS.
@@ -36,7 +37,8 @@
 
 /* A cache. { 0 } is a cache that is off: it finds nothing and keeps nothing. */
 struct cache {
-	uint8_t *file; /* the mapping; NULL: the file is opened for each call */
+	uint8_t *file; /* the mapping; NULL: the file is opened for each call, or */
+	int kept;      /* its descriptor, which a process of ours keeps; 0: none */
 	char path[CACHE_PATH_MAX]; /* of the file, if it isn't mapped; empty: mapped, or the cache is off */
 	uid_t user; /* the effective user who opened it; the cache is off for all others */
 	_Atomic uint64_t network; /* the namespace to read and write: cache_network() */
@@ -44,7 +46,7 @@ struct cache {
 
 static inline bool cache_is_on(const struct cache *cache)
 {
-	return cache->file || *cache->path;
+	return cache->file || cache->kept || *cache->path;
 }
 
 /*
@@ -60,9 +62,6 @@ static inline bool cache_is_on(const struct cache *cache)
  * point.
  */
 int cache_open_at(struct cache *cache, int directory, const char *path);
-
-/* This process never changes its user, though it may have the right: caches are mapped all the same. Called before there are threads. */
-void cache_keep_user(void);
 
 /* Closes the cache and leaves the file in place. No other call may be under way. */
 void cache_close(struct cache *cache);

@@ -67,6 +67,9 @@ static inline void patience(unsigned int *turn)
 
 /* --- is there room on the stack for optional work? --- */
 
+/* Whether this process is one of ours: nobody changes its user, and no signal handler of it connects. Set it before there are threads. */
+extern bool thread_process_is_ours;
+
 /*
  * stack_is_small() - is this a signal handler on a stack of its own (sigaltstack(2))?
  * Such a stack may have only 8 KiB (SIGSTKSZ), and a wait of ours takes more than half of it. We leave work that takes as much again to
@@ -77,7 +80,7 @@ static inline bool stack_is_small(void)
 {
 	stack_t stack;
 
-	return sigaltstack(NULL, &stack) == 0 && stack.ss_flags & SS_ONSTACK;
+	return !thread_process_is_ours && sigaltstack(NULL, &stack) == 0 && stack.ss_flags & SS_ONSTACK;
 }
 
 /* --- an errno in words, from any thread or signal handler --- */

@@ -18,6 +18,7 @@
 #include "client/converters.h"
 #include "common/clock.h"
 #include "common/os.h"
+#include "common/thread.h"
 #include "daemon/log.h"
 #include "daemon/metrics.h"
 #include "gateway/gateway.h"
@@ -498,7 +499,7 @@ int main(int argc, char *argv[])
 
 	/* This process is ours alone: no library replaces the C library's clock_gettime(), and nobody changes the user. */
 	clock_use_library();
-	cache_keep_user();
+	thread_process_is_ours = true;
 	if (!settings)
 		return EXIT_USAGE;
 	if (settings->action != GATEWAY_RUN) {

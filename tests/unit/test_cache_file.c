@@ -538,17 +538,22 @@ START_TEST(whoever_may_change_the_user_has_no_mapping)
 }
 END_TEST
 
-/* Unless it says that it never will: then each call is spared the opening of the file. */
-START_TEST(whoever_keeps_the_user_has_a_mapping)
+/* A process of ours alone opens the file once: it goes on with it, whatever becomes of the file's name, until the file is cut. */
+START_TEST(a_process_of_ours_keeps_the_file_open)
 {
 	struct cache cache;
 
-	cache_keep_user();
+	thread_process_is_ours = true;
 	cache = opened();
+	ck_assert_int_eq(unlink(file), 0);
 	ck_assert_int_eq(put(&cache, 1), 0);
 	ck_assert(has(&cache, 1));
-	ck_assert(is_mapped());
+	ck_assert(!is_mapped());
+	ck_assert_int_eq(ftruncate(cache.kept, 0), 0);
+	ck_assert(!has(&cache, 1));
+	ck_assert_int_eq(put(&cache, 1), -EFAULT);
 	cache_close(&cache);
+	thread_process_is_ours = false;
 }
 END_TEST
 
@@ -676,7 +681,7 @@ static void tests_add(TCase *tcase, SFun setup_function)
 	tcase_add_test(tcase, file_system_is_full);
 	tcase_add_test(tcase, sandbox);
 	tcase_add_test(tcase, whoever_may_change_the_user_has_no_mapping);
-	tcase_add_test(tcase, whoever_keeps_the_user_has_a_mapping);
+	tcase_add_test(tcase, a_process_of_ours_keeps_the_file_open);
 	tcase_add_loop_test(tcase, a_mapping_goes_with_its_user, 0, 2);
 }
 
