@@ -347,7 +347,7 @@ static bool listen_on_loopback(struct problems *problems)
 		struct problems *to = i ? &ignored : problems;
 
 		sockaddr_ip_parse(&where.address, addresses[i], (uint16_t)self.settings->port);
-		self.listeners[i] = listener_create(&where, workers, NULL, 0, to);
+		self.listeners[i] = listener_create(&where, false, workers, NULL, 0, to);
 		if (!self.listeners[i] || !listener_listen(self.listeners[i], to)) {
 			if (i == 0)
 				return false;

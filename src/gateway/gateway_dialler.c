@@ -12,7 +12,6 @@
 #include "common/clock.h"
 #include "gateway/gateway_status.h"
 #include "hold/syn_packet.h"
-#include "host/networks.h"
 
 #include <errno.h>
 #include <netinet/ip_icmp.h>
@@ -152,13 +151,11 @@ static void show(struct serve_dial *dial)
 	dial->wake_ms = at ? (uint64_t)((at + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS) : 0;
 }
 
-/* Returns why the engine isn't asked at all, or NULL. */
+/* Returns why the engine isn't asked at all, or NULL. The kernel has routed the SYN already: its server isn't this host. */
 static const char *obstacle(const struct gateway_settings *settings, const union sockaddr_ip *server)
 {
-	enum policy_verdict verdict = policy_decide(&settings->client, server);
+	const enum policy_verdict verdict = policy_decide(&settings->client, server);
 
-	if (verdict == POLICY_CONVERT && networks_is_own(server))
-		verdict = POLICY_DIRECT_LOCAL;
 	return verdict == POLICY_CONVERT ? NULL : policy_reason(verdict);
 }
 
@@ -204,21 +201,19 @@ static int step(struct serve_context *context, struct serve_dial *dial, struct t
 	}
 	if (connection && connection->reached)
 		dial->wake_ms = 0;
-	if (!error)
-		*info = kernel_tcp_info(dial->fd);
+	(void)info; /* only a response would need it */
 	return error;
 }
 
 static void settle(struct serve_context *context, struct serve_dial *dial, const union sockaddr_ip *server)
 {
 	struct gateway_connection *connection = dial->state;
-	struct tcp_info info;
 
 	(void)context, (void)server;
-	if (connection)
+	if (connection) {
 		gateway_socket_settle(&connection->socket);
-	info = kernel_tcp_info(dial->fd);
-	gateway_status_count(dial->fd, &info);
+		gateway_status_count(dial->fd, &connection->dial.attempt.addr, kernel_tcp_info(dial->fd).tcpi_rtt);
+	}
 	forget(dial);
 }
 

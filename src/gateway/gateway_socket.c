@@ -54,7 +54,6 @@ static int replace(struct gateway_socket *socket_, int domain, bool mptcp)
 		return -error;
 	}
 	kernel_set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-	kernel_set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
 	gateway_socket_close(socket_);
 	*socket_ = (struct gateway_socket){ .fd = fd, .domain = domain, .mark = socket_->mark, .wake_at = socket_->wake_at };
 	return 0;

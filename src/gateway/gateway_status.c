@@ -70,21 +70,21 @@ static bool is_converter(const struct known *in, const union sockaddr_ip *peer)
 	return false;
 }
 
-void gateway_status_count(int fd, const struct tcp_info *info)
+void gateway_status_count(int fd, const union sockaddr_ip *converter, uint32_t round_trip_us)
 {
-	union sockaddr_ip local = { 0 }, peer = { 0 };
-	socklen_t local_len = sizeof(local), peer_len = sizeof(peer);
+	union sockaddr_ip local = { 0 };
+	socklen_t len = sizeof(local);
 	struct status_network *network;
 
-	if (getsockname(fd, &local.sa, &local_len) < 0 || getpeername(fd, &peer.sa, &peer_len) < 0)
+	if (getsockname(fd, &local.sa, &len) < 0)
 		return;
 	pthread_mutex_lock(&lock);
-	if (!is_converter(&known, &peer) && known.converter_count < STATUS_NETWORKS_MAX)
-		known.converters[known.converter_count++] = sockaddr_ip_in6(&peer);
+	if (!is_converter(&known, converter) && known.converter_count < STATUS_NETWORKS_MAX)
+		known.converters[known.converter_count++] = sockaddr_ip_in6(converter);
 	network = network_of(&known, sockaddr_ip_in6(&local));
 	if (network) {
 		network->connections++;
-		network->round_trip_us = info->tcpi_rtt;
+		network->round_trip_us = round_trip_us;
 	}
 	pthread_mutex_unlock(&lock);
 }

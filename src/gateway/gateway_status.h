@@ -3,15 +3,14 @@
 #ifndef GATEWAY_GATEWAY_STATUS_H
 #define GATEWAY_GATEWAY_STATUS_H
 
+#include "common/sockaddr.h"
 #include "observe/monitor.h"
-
-#include <linux/tcp.h>
 
 /* For monitor_create(), with the struct gateway. */
 extern const struct status_program gateway_status;
 
-/* Counts a connection to a converter whose server has answered, by the network that it began on. Any thread may call it. */
-void gateway_status_count(int fd, const struct tcp_info *info);
+/* Counts a connection to a converter whose server has answered, by the network that its socket began on. Any thread may call it. */
+void gateway_status_count(int fd, const union sockaddr_ip *converter, uint32_t round_trip_us);
 
 /* Adds up the bytes of closed connections by network from now on. */
 void gateway_status_watch(struct event_base *base);

@@ -2,7 +2,7 @@
 /*
  * listening.c - the sockets on which clients of one address arrive, and each worker's part of them
  *
- * A listener has MPTCP sockets, which accept plain TCP clients as well, or TCP sockets if the kernel has no MPTCP. Fast Open without a
+ * A listener has MPTCP sockets, which accept plain TCP clients as well, or TCP sockets if its owner or the kernel has no MPTCP. Fast Open without a
  * cookie lets the first SYN carry the request: the daemon's judge proves addresses by its own means (RFC 8803 Section 6, note 1).
  *
  * Each worker has a socket of its own, bound to the same address by SO_REUSEPORT: the kernel spreads clients over them by a hash, and a new
@@ -46,15 +46,15 @@ struct listener {
 
 static const int on = 1;
 
-/* Opens an MPTCP socket, or else a TCP socket, with one warning for the whole process. */
+/* Opens the socket that is wanted, or a TCP socket in place of an MPTCP one, with one warning for the whole process. */
 static int open_socket(int family, bool *mptcp)
 {
 	static bool warned;
-	int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_MPTCP);
+	int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, *mptcp ? IPPROTO_MPTCP : IPPROTO_TCP);
 
-	*mptcp = fd >= 0;
-	if (fd >= 0 || (errno != EPROTONOSUPPORT && errno != ENOPROTOOPT && errno != EINVAL))
+	if (fd >= 0 || !*mptcp || (errno != EPROTONOSUPPORT && errno != ENOPROTOOPT && errno != EINVAL))
 		return fd;
+	*mptcp = false;
 	if (!warned)
 		log_warning("no MPTCP sockets (%s): listening with TCP, clients use one path only; "
 			    "the kernel needs CONFIG_MPTCP and net.mptcp.enabled=1, and convertd "
@@ -74,6 +74,8 @@ static void set_options(struct listener *listener, int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_SYNCNT, &retries, sizeof(retries));
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	if (!listener->mptcp)
+		setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on)); /* relay_set_tcp() */
 	listener->fastopen =
 		setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN, &backlog, sizeof(backlog)) == 0 &&
 		setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, &on, sizeof(on)) == 0;
@@ -164,9 +166,8 @@ static int socket_inherit(struct listener *listener, struct listener_socket *soc
 	return 0;
 }
 
-struct listener *listener_create(const struct listen_address *where, size_t count,
-				 const int *inherited, size_t inherited_count,
-				 struct problems *problems)
+struct listener *listener_create(const struct listen_address *where, bool mptcp, size_t count, const int *inherited,
+				 size_t inherited_count, struct problems *problems)
 {
 	struct listener *listener =
 		calloc(1, sizeof(*listener) + count * sizeof(struct listener_socket));
@@ -177,6 +178,7 @@ struct listener *listener_create(const struct listen_address *where, size_t coun
 		return NULL;
 	}
 	listener->where = *where;
+	listener->mptcp = mptcp;
 	listener->inherited = inherited_count > 0;
 	listener->count = inherited_count ? inherited_count : count;
 	for (size_t i = 0; i < count; i++)
@@ -289,6 +291,7 @@ const char *listener_describe(const struct listener *listener,
 struct acceptor {
 	struct session_pool *pool;
 	struct listener_socket *socket;
+	bool mptcp;     /* clients may use Multipath TCP */
 	unsigned batch; /* clients to accept in the next round */
 };
 
@@ -318,10 +321,10 @@ static bool accept_one(struct acceptor *acceptor)
 {
 	union sockaddr_ip client = { 0 };
 	socklen_t len = sizeof(client);
-	int accepted = accept4(acceptor->socket->fd, &client.sa, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	const int accepted = accept4(acceptor->socket->fd, &client.sa, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 	if (accepted >= 0) {
-		session_accept(acceptor->pool, accepted, &client);
+		session_accept(acceptor->pool, accepted, acceptor->mptcp, &client);
 		return true;
 	}
 	switch (errno) {
@@ -372,6 +375,7 @@ struct acceptor *acceptor_create(struct listener *listener, const struct worker_
 		return NULL;
 	acceptor->pool = worker->pool;
 	acceptor->batch = 1;
+	acceptor->mptcp = listener->mptcp;
 	acceptor->socket = listener_socket(listener, worker->number);
 	atomic_fetch_add(&acceptor->socket->users, 1);
 	event_assign(readable_event(acceptor), worker->base, acceptor->socket->fd,

@@ -32,13 +32,13 @@ struct listener_socket {
 /*
  * listener_create() - bind sockets, or duplicate inherited ones, without listening yet
  * @where: :: takes IPv4 as well
+ * @mptcp: whether clients may use Multipath TCP
  * @count: the number of sockets that share the address, one at least
  * @inherited, @inherited_count: sockets that listen there already, @count at most, to be duplicated; none: bind new ones
  * Returns NULL after it has added the error to @problems.
  */
-struct listener *listener_create(const struct listen_address *where, size_t count,
-				 const int *inherited, size_t inherited_count,
-				 struct problems *problems);
+struct listener *listener_create(const struct listen_address *where, bool mptcp, size_t count, const int *inherited,
+				 size_t inherited_count, struct problems *problems);
 
 /* Closes all sockets that are still open. All acceptors must have been destroyed. NULL is fine. */
 void listener_destroy(struct listener *listener);

@@ -92,7 +92,8 @@ void session_pool_fini(struct session_pool *pool);
 /*
  * session_accept() - begins the session of a client that has connected
  * @fd: its non-blocking socket, which the pool owns from now on, even if this fails
+ * @mptcp: whether the listener takes Multipath TCP; if not, @fd has SO_OOBINLINE of it
  */
-void session_accept(struct session_pool *pool, int fd, const union sockaddr_ip *client);
+void session_accept(struct session_pool *pool, int fd, bool mptcp, const union sockaddr_ip *client);
 
 #endif

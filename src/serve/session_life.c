@@ -301,8 +301,7 @@ static void make_room(struct limits_member *member, enum outcome reason)
 static const struct limits_member_kind member_kind = { .make_room = make_room };
 
 /* Creates the session of an accepted socket, in REQUEST. Returns NULL if memory is short. */
-static struct session *session_create(struct session_pool *pool, int fd,
-				      const union sockaddr_ip *client)
+static struct session *session_create(struct session_pool *pool, int fd, bool mptcp, const union sockaddr_ip *client)
 {
 	struct in6_addr address = sockaddr_ip_in6(client);
 	struct session *s;
@@ -327,7 +326,8 @@ static struct session *session_create(struct session_pool *pool, int fd,
 	session_count_pending(s, LIMITS_PENDING, 1);
 	relay_init(&s->relay, &pool->pipes);
 	s->relay.side[RELAY_UPSTREAM].fd = fd;
-	if (is_tcp(fd))
+	s->relay.side[RELAY_UPSTREAM].tcp = !mptcp;
+	if (mptcp && is_tcp(fd))
 		relay_set_tcp(&s->relay, RELAY_UPSTREAM);
 	DL_APPEND(pool->sessions, s);
 	event_assign(session_deadline_event(s), pool->context.base, -1, 0, on_deadline, s);
@@ -335,9 +335,9 @@ static struct session *session_create(struct session_pool *pool, int fd,
 	return s;
 }
 
-void session_accept(struct session_pool *pool, int fd, const union sockaddr_ip *client)
+void session_accept(struct session_pool *pool, int fd, bool mptcp, const union sockaddr_ip *client)
 {
-	struct session *s = session_create(pool, fd, client);
+	struct session *s = session_create(pool, fd, mptcp, client);
 
 	if (!s) {
 		relay_reset(fd);

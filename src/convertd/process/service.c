@@ -143,7 +143,7 @@ static struct site *site_create(struct service *service, const struct listen_add
 	bool complete = site != NULL;
 
 	if (site)
-		site->listener = listener_create(where, workers, inherited, inherited_count, problems);
+		site->listener = listener_create(where, true, workers, inherited, inherited_count, problems);
 	if (site && !site->listener) {
 		free(site);
 		return NULL;
