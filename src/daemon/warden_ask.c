@@ -150,12 +150,28 @@ int rights_set_transparent(int fd, bool v4)
 	return ask_plainly(&call, fd, &answer);
 }
 
-void rights_settings_in_force(void)
+static void tell(enum warden_call_kind kind, const char *text, int fd)
 {
-	struct warden_call call = make_call(WARDEN_CALL_IN_FORCE);
+	struct warden_call call = make_call(kind);
 	struct warden_answer answer;
 
-	ask_plainly(&call, -1, &answer);
+	memcpy(call.text, text, strnlen(text, sizeof(call.text) - 1));
+	ask_plainly(&call, fd, &answer);
+}
+
+void rights_settings_in_force(void)
+{
+	tell(WARDEN_CALL_IN_FORCE, "", -1);
+}
+
+void rights_notify(const char *text, int fd)
+{
+	tell(WARDEN_CALL_NOTICE, text, fd);
+}
+
+void rights_leave(void)
+{
+	tell(WARDEN_CALL_LEAVE, "", -1);
 }
 
 /*

@@ -13,19 +13,22 @@
 
 /* What a call of each kind contains. */
 static const struct {
-	bool addresses, passed;
+	bool addresses;
+	enum { NO_DESCRIPTOR, A_DESCRIPTOR, ANY_DESCRIPTOR } passed;
 	uint32_t least, most; /* of count */
 	uint32_t index_max, flag_max;
-	bool name;
+	bool name, text;
 } kinds[] = {
 	[WARDEN_CALL_RULES] = { .addresses = true, .least = 1, .most = LISTEN_ADDRESSES_MAX, .flag_max = 1 },
 	[WARDEN_CALL_QUEUES] = { .most = WARDEN_QUEUES_MAX },
 	[WARDEN_CALL_QUEUE] = { .index_max = WARDEN_QUEUES_MAX - 1 },
 	[WARDEN_CALL_VERDICTS] = { .index_max = WARDEN_QUEUES_MAX - 1 },
-	[WARDEN_CALL_BIND] = { .addresses = true, .passed = true, .least = 1, .most = 1 },
-	[WARDEN_CALL_TRANSPARENT] = { .passed = true, .flag_max = 1 },
-	[WARDEN_CALL_CONGESTION] = { .passed = true, .name = true },
+	[WARDEN_CALL_BIND] = { .addresses = true, .passed = A_DESCRIPTOR, .least = 1, .most = 1 },
+	[WARDEN_CALL_TRANSPARENT] = { .passed = A_DESCRIPTOR, .flag_max = 1 },
+	[WARDEN_CALL_CONGESTION] = { .passed = A_DESCRIPTOR, .name = true },
 	[WARDEN_CALL_IN_FORCE] = { .least = 0 },
+	[WARDEN_CALL_NOTICE] = { .passed = ANY_DESCRIPTOR, .text = true },
+	[WARDEN_CALL_LEAVE] = { .least = 0 },
 };
 static_assert(sizeof(kinds) / sizeof(kinds[0]) == WARDEN_CALL_KIND_COUNT, "a line for each kind");
 
@@ -43,11 +46,14 @@ bool warden_call_is_right(const struct warden_call *call, size_t len, bool passe
 		return false;
 	if (call->count < kinds[call->kind].least || call->count > kinds[call->kind].most ||
 	    call->index > kinds[call->kind].index_max || call->queues > kinds[call->kind].flag_max ||
-	    call->v4 > kinds[call->kind].flag_max || passed != kinds[call->kind].passed)
+	    call->v4 > kinds[call->kind].flag_max ||
+	    (kinds[call->kind].passed != ANY_DESCRIPTOR && passed != (kinds[call->kind].passed == A_DESCRIPTOR)))
 		return false;
 	for (uint32_t i = 0; kinds[call->kind].addresses && i < call->count; i++)
 		if (!address_is_right(&call->listen[i]))
 			return false;
+	if (kinds[call->kind].text && !memchr(call->text, '\0', sizeof(call->text)))
+		return false;
 	return !kinds[call->kind].name ||
 	       (call->congestion[0] && memchr(call->congestion, '\0', sizeof(call->congestion)));
 }

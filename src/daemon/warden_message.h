@@ -16,11 +16,8 @@
 /* Room for the name of a congestion control: TCP_CA_NAME_MAX of the kernel. */
 #define CONGESTION_NAME_MAX 16
 
-/* To the serving process: a signal has come. To the main process: the serving one goes on by itself. */
-struct warden_order {
-	uint32_t signum; /* or WARDEN_LEAVE */
-};
-#define WARDEN_LEAVE UINT32_MAX
+/* Bytes of a message to the service manager, with the NUL; systemd ignores longer ones (PIPE_BUF). */
+#define NOTIFY_MAX 4096
 
 /* The calls to the main process, which answers each before the next is made. */
 enum warden_call_kind {
@@ -32,6 +29,8 @@ enum warden_call_kind {
 	WARDEN_CALL_TRANSPARENT, /* let the descriptor, of an IPv4 socket or not (@v4), have any address */
 	WARDEN_CALL_CONGESTION,  /* give the descriptor this congestion control */
 	WARDEN_CALL_IN_FORCE,    /* the settings read last are in force */
+	WARDEN_CALL_NOTICE,      /* tell the service manager this text, and give it the descriptor if there is one */
+	WARDEN_CALL_LEAVE,       /* end: the serving process goes on without rights */
 	WARDEN_CALL_KIND_COUNT
 };
 
@@ -42,7 +41,10 @@ struct warden_call {
 	uint32_t index; /* of a queue, from 0 on */
 	uint32_t queues, v4; /* 0 or 1 */
 	char congestion[CONGESTION_NAME_MAX];
-	struct listen_address listen[LISTEN_ADDRESSES_MAX];
+	union {
+		struct listen_address listen[LISTEN_ADDRESSES_MAX];
+		char text[NOTIFY_MAX];
+	};
 };
 
 struct warden_answer {
@@ -134,6 +136,12 @@ int rights_set_transparent(int fd, bool v4);
 
 /* Tells the main process that the settings read last are in force: it no longer permits calls that only older ones need. */
 void rights_settings_in_force(void);
+
+/* Has the main process tell the service manager @text, with the descriptor @fd unless that is -1. */
+void rights_notify(const char *text, int fd);
+
+/* Makes the main process end. */
+void rights_leave(void);
 
 /* ----- sets the congestion control of TCP and MPTCP sockets, by the kernel's names ----- */
 

@@ -16,22 +16,19 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define IS_RIGHT(text) notify_message_is_right(text, sizeof(text) - 1)
-
 START_TEST(notices)
 {
-	ck_assert(IS_RIGHT("READY=1"));
-	ck_assert(IS_RIGHT("READY=1\nSTATUS=Not reloaded: \"x\""));
-	ck_assert(IS_RIGHT("FDSTORE=1\nFDPOLL=0\nFDNAME=convertd-rules"));
-	ck_assert(IS_RIGHT("STOPPING=1\nEXTEND_TIMEOUT_USEC=40000000\n"));
-	ck_assert(!IS_RIGHT(""));
-	ck_assert(!IS_RIGHT("\n"));
-	ck_assert(!IS_RIGHT("READY=12"));
-	ck_assert(!IS_RIGHT("READY=1\n\nSTATUS=x"));
-	ck_assert(!IS_RIGHT("STATUS=x\nMAINPID=1"));
-	ck_assert(!IS_RIGHT("STATUS=x\0MAINPID=1"));
-	ck_assert(!IS_RIGHT("FDSTORE=1\nFDNAME=another"));
-	ck_assert(!IS_RIGHT("FDNAME=convertd-rulesx"));
+	ck_assert(notify_message_is_right("READY=1"));
+	ck_assert(notify_message_is_right("READY=1\nSTATUS=Not reloaded: \"x\""));
+	ck_assert(notify_message_is_right("FDSTORE=1\nFDPOLL=0\nFDNAME=convertd-rules"));
+	ck_assert(notify_message_is_right("STOPPING=1\nEXTEND_TIMEOUT_USEC=40000000\n"));
+	ck_assert(!notify_message_is_right(""));
+	ck_assert(!notify_message_is_right("\n"));
+	ck_assert(!notify_message_is_right("READY=12"));
+	ck_assert(!notify_message_is_right("READY=1\n\nSTATUS=x"));
+	ck_assert(!notify_message_is_right("STATUS=x\nMAINPID=1"));
+	ck_assert(!notify_message_is_right("FDSTORE=1\nFDNAME=another"));
+	ck_assert(!notify_message_is_right("FDNAME=convertd-rulesx"));
 }
 END_TEST
 
@@ -99,6 +96,15 @@ START_TEST(forms)
 	ck_assert(!FORM_IS_RIGHT(call, true));
 	strcpy(call.congestion, "bbr");
 	ck_assert(FORM_IS_RIGHT(call, true));
+	call = make_call(WARDEN_CALL_NOTICE, NULL);
+	strcpy(call.text, "READY=1");
+	ck_assert(FORM_IS_RIGHT(call, false));
+	ck_assert(FORM_IS_RIGHT(call, true));
+	memset(call.text, 'x', sizeof(call.text));
+	ck_assert(!FORM_IS_RIGHT(call, false));
+	call = make_call(WARDEN_CALL_LEAVE, NULL);
+	ck_assert(FORM_IS_RIGHT(call, false));
+	ck_assert(!FORM_IS_RIGHT(call, true));
 	call = make_call(WARDEN_CALL_KIND_COUNT, NULL);
 	ck_assert(!FORM_IS_RIGHT(call, false));
 }

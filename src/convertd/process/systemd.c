@@ -30,7 +30,7 @@
 static struct service_manager manager;
 static uint64_t watchdog_us; /* 0: not wanted */
 static bool keeps;           /* the manager keeps descriptors for the next process */
-static int relay = -1;       /* a socket to the process to which the manager listens; -1: this process */
+static bool relays;          /* the manager listens to the main process, not to this one */
 
 void notify_init(void)
 {
@@ -46,56 +46,51 @@ void notify_init(void)
 	unsetenv("FDSTORE");
 }
 
-void notify_relay(int fd)
+void notify_relay(void)
 {
-	relay = fd;
+	relays = true;
 }
 
 void notify_stop(void)
 {
-	relay = -1;
 	manager.len = 0;
 }
 
-void notify_forward(const char *text, size_t len, int passed)
+void notify_forward(const char *text, int passed)
 {
-	int fd;
+	int fd = relays ? -1 : service_manager_connect(&manager);
 
-	if (relay >= 0) {
-		fdpass_send(relay, text, len, passed);
-		return;
-	}
-	fd = service_manager_connect(&manager);
+	if (relays)
+		rights_notify(text, passed);
 	if (fd < 0)
 		return;
-	fdpass_send(fd, text, len, passed);
+	fdpass_send(fd, text, strlen(text), passed);
 	close(fd);
 }
 
 void notify_send(const char *format, ...)
 {
 	char text[NOTIFY_MAX];
-	int saved = errno, len;
+	int saved = errno;
 	va_list args;
 
 	if (!manager.len)
 		return;
 	va_start(args, format);
-	len = vsnprintf(text, sizeof(text), format, args);
+	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	if (len > 0)
-		notify_forward(text, len < NOTIFY_MAX ? (size_t)len : NOTIFY_MAX - 1, -1);
+	notify_forward(text, -1);
 	errno = saved;
 }
 
 void notify_keep(int fd, const char *name)
 {
-	char text[NAME_MAX + sizeof("FDSTORE=1\nFDPOLL=0\nFDNAME=")];
-	/* FDPOLL=0: keep it also while it is readable, as a listening socket with clients in its queue is. */
-	int len = snprintf(text, sizeof(text), "FDSTORE=1\nFDPOLL=0\nFDNAME=%s", name);
+	char text[NOTIFY_MAX];
 
-	if (manager.len && len < (int)sizeof(text))
-		notify_forward(text, (size_t)len, fd);
+	/* FDPOLL=0: keep it also while it is readable, as a listening socket with clients in its queue is. */
+	snprintf(text, sizeof(text), "FDSTORE=1\nFDPOLL=0\nFDNAME=%s", name);
+	if (manager.len)
+		notify_forward(text, fd);
 }
 
 bool notify_keeps_descriptors(void)
@@ -149,21 +144,17 @@ static bool line_is_right(const char *line, size_t len)
 	return false;
 }
 
-bool notify_message_is_right(const char *text, size_t len)
+bool notify_message_is_right(const char *text)
 {
-	const char *end = text + len;
+	bool right = *text != '\0';
 
-	if (memchr(text, '\0', len))
-		return false;
-	while (text < end) {
-		const char *newline = memchr(text, '\n', (size_t)(end - text));
-		const char *line_end = newline ? newline : end;
+	while (*text && right) {
+		size_t len = strcspn(text, "\n");
 
-		if (!line_is_right(text, (size_t)(line_end - text)))
-			return false;
-		text = newline ? newline + 1 : end;
+		right = line_is_right(text, len);
+		text += len + (text[len] == '\n');
 	}
-	return len > 0;
+	return right;
 }
 
 /*

@@ -10,9 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of a message; systemd ignores longer ones (PIPE_BUF). */
-#define NOTIFY_MAX 4096
-
 /* The names under which the service manager keeps descriptors for the next process (FDNAME=): */
 #define NOTIFY_KEPT_NAME "convertd-listen" /* listening sockets that convertd has made itself */
 #define NOTIFY_RULES_NAME "convertd-rules" /* the owner of the rules for SYNs: withholding_rules_fd() */
@@ -26,15 +23,11 @@ void notify_init(void);
  */
 void notify_send(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/*
- * notify_relay() - send messages through this socket from now on, to the process to which the manager listens
- * @fd: stays the caller's; -1: send to the manager itself
- * Call it before any thread is started.
- */
-void notify_relay(int fd);
+/* Makes this process send messages by the main process from now on, to which the manager listens: rights_notify(). */
+void notify_relay(void);
 
-/* Sends the manager a message of @len bytes, with the descriptor @passed unless that is -1. */
-void notify_forward(const char *text, size_t len, int passed);
+/* Sends the manager a message, with the descriptor @passed unless that is -1. */
+void notify_forward(const char *text, int passed);
 
 /* Stops all messages: the manager doesn't listen to this process any more. */
 void notify_stop(void);
@@ -58,11 +51,11 @@ void notify_reloading(void);
 uint64_t notify_watchdog_us(void);
 
 /*
- * notify_message_is_right() - tell whether the @len bytes are a message that convertd sends
+ * notify_message_is_right() - tell whether this is a message that convertd sends
  * So an attacker in the serving process can neither name another main process nor have the manager keep descriptors
  * under other names (sd_notify(3)). No I/O.
  */
-bool notify_message_is_right(const char *text, size_t len);
+bool notify_message_is_right(const char *text);
 
 /* ----- sockets that this process is started with: sd_listen_fds(3) ----- */
 

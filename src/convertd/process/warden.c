@@ -11,15 +11,14 @@
  * processes:
  *
  *     main process                                        serving process
- *       SIGTERM, SIGINT, SIGHUP ────── orders ──────────>   drains, stops, reloads
- *       $NOTIFY_SOCKET          <───── notices ──────────   READY=1, descriptors to keep …
+ *       SIGTERM, SIGINT, SIGHUP ────── their numbers ───>   drains, stops, reloads
+ *       warden_calls.c          <───── calls ────────────   what needs rights; READY=1, descriptors to keep …
  *       exits likewise          <───── exit status ──────   exits, or is killed
  *       is killed               ────── PR_SET_PDEATHSIG ─>  is killed: nothing serves without a main process
- *       exits with 0            <───── WARDEN_LEAVE ─────   goes on serving, without rights (ward_leave())
+ *       exits with 0            <───── WARDEN_CALL_LEAVE    goes on serving, without rights (ward_leave())
  *
- * The service manager listens to the main process only (NotifyAccess=main), so this process passes on the serving
- * process's messages, if they are of the kinds that convertd sends. warden_calls.c carries out calls that need
- * rights. If the serving process sends anything that convertd doesn't send, the main process kills it.
+ * The service manager listens to the main process only (NotifyAccess=main), so the main process passes on the serving
+ * process's messages. If the serving process sends anything that convertd doesn't send, the main process kills it.
  */
 #include "config.h"
 
@@ -43,13 +42,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The number of descriptors that we poll besides those of the queues: signals, notices, orders, calls. */
-#define OWN_SOCKETS 4
+/* The number of descriptors that we poll besides those of the queues: signals, calls. */
+#define OWN_SOCKETS 2
 
 struct warden {
 	pid_t child;
 	int signals; /* a signalfd */
-	int orders, notices, calls;
+	int passed;  /* takes the numbers of signals to the serving process */
+	int calls;   /* brings its calls */
 	struct warden_calls *rights;
 	sigset_t before; /* the signal mask before warden_split(), which is restored */
 	bool ended; /* the serving process has ended */
@@ -60,12 +60,6 @@ struct warden {
 bool warden_is_needed(void)
 {
 	return capabilities_has(CAPABILITIES_OF_WARDEN);
-}
-
-/* Kills the serving process: it has sent a message that convertd never sends, so an attacker has taken it over. */
-static void end_child(struct warden *warden)
-{
-	kill(warden->child, SIGKILL);
 }
 
 /* Returns the signals that are passed on, and SIGCHLD. */
@@ -81,13 +75,11 @@ static sigset_t watched_signals(void)
 	return set;
 }
 
-/* Makes a signalfd and three pairs of sockets, one end for each process. Returns 0 or -errno. */
+/* Makes a signalfd and two pairs of sockets, one end for each process. Returns 0 or -errno. */
 static int make_sockets(struct warden *warden, struct ward *ward)
 {
 	sigset_t watched = watched_signals();
-	int *const pairs[][2] = { { &warden->orders, &ward->orders },
-				  { &warden->notices, &ward->notices },
-				  { &warden->calls, &ward->calls } };
+	int *const pairs[][2] = { { &warden->passed, &ward->signals }, { &warden->calls, &ward->calls } };
 	int ends[2];
 
 	warden->signals = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -112,8 +104,7 @@ static void close_if_open(int *fd)
 static void warden_destroy(struct warden *warden)
 {
 	close_if_open(&warden->signals);
-	close_if_open(&warden->orders);
-	close_if_open(&warden->notices);
+	close_if_open(&warden->passed);
 	close_if_open(&warden->calls);
 	warden_calls_destroy(warden->rights);
 	free(warden);
@@ -146,48 +137,15 @@ static void on_signals(struct warden *warden)
 	struct signalfd_siginfo info;
 
 	while (read(warden->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-		struct warden_order order = { .signum = info.ssi_signo };
+		const int signum = (int)info.ssi_signo;
 
-		if (info.ssi_signo == SIGHUP)
+		if (signum == SIGHUP)
 			warden_calls_reload(warden->rights);
-		if (info.ssi_signo == SIGCHLD)
+		if (signum == SIGCHLD)
 			read_child(warden);
-		else if (send(warden->orders, &order, sizeof(order), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-			log_warning("%s isn't passed on: %s", strsignal((int)info.ssi_signo),
-				    strerror(errno));
+		else if (send(warden->passed, &signum, sizeof(signum), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+			log_warning("%s isn't passed on: %s", strsignal(signum), strerror(errno));
 	}
-}
-
-/* Passes one message to the service manager. Returns false if there are no more. */
-static bool pass_notice(struct warden *warden)
-{
-	char text[NOTIFY_MAX + 1];
-	int passed;
-	ssize_t len = fdpass_receive(warden->notices, text, NOTIFY_MAX, false, &passed);
-
-	if (len > 0 && notify_message_is_right(text, (size_t)len)) {
-		notify_forward(text, (size_t)len, passed);
-	} else if (len > 0) {
-		log_error("the serving process sends what is no message of convertd's");
-		end_child(warden);
-	}
-	if (passed >= 0)
-		close(passed);
-	if (len == 0)
-		close_if_open(&warden->notices);
-	return len > 0;
-}
-
-/* Reads from the socket for orders, where the serving process sends nothing but WARDEN_LEAVE. */
-static void on_word(struct warden *warden)
-{
-	struct warden_order order;
-	ssize_t len = recv(warden->orders, &order, sizeof(order), MSG_DONTWAIT);
-
-	if (len == (ssize_t)sizeof(order) && order.signum == WARDEN_LEAVE)
-		warden->left = true;
-	if (len == 0 || (len < 0 && errno != EAGAIN))
-		close_if_open(&warden->orders);
 }
 
 static void watch(struct warden *warden)
@@ -195,8 +153,6 @@ static void watch(struct warden *warden)
 	while (!warden->ended && !warden->left) {
 		struct pollfd fds[OWN_SOCKETS + WARDEN_QUEUES_MAX] = {
 			{ .fd = warden->signals, .events = POLLIN },
-			{ .fd = warden->notices, .events = POLLIN },
-			{ .fd = warden->orders, .events = POLLIN },
 			{ .fd = warden->calls, .events = POLLIN },
 		};
 		size_t queues = warden_calls_poll(warden->rights, fds + OWN_SOCKETS);
@@ -205,32 +161,26 @@ static void watch(struct warden *warden)
 			continue;
 		/* Verdicts first: clients wait for them, and a call may close the queue that they are for. */
 		if (!warden_calls_serve(warden->rights, fds + OWN_SOCKETS) ||
-		    (fds[3].revents && !warden_calls_answer(warden->rights, &warden->calls)))
-			end_child(warden);
-		if (fds[1].revents)
-			pass_notice(warden);
+		    (fds[1].revents && !warden_calls_answer(warden->rights, &warden->calls, &warden->left)))
+			/* An attacker has taken the serving process over: convertd never sends such messages. */
+			kill(warden->child, SIGKILL);
 		if (fds[0].revents)
 			on_signals(warden);
-		if (fds[2].revents)
-			on_word(warden);
 	}
-	/* Passes on the messages that the serving process sent before its end, or before it left. */
-	while (warden->notices >= 0 && pass_notice(warden))
-		;
 }
 
 /*
  * Waits for the survivor's end. If the serving process was killed, the survivor (survivor.c) has its sockets for a
  * moment, listening ones as well. When this process ends, the service manager starts another convertd, which must
- * find their addresses free. The survivor also has the other end of the socket for notices, so the end of that
+ * find their addresses free. The survivor also has the other end of the socket for calls, so the end of that
  * connection shows the end of the survivor.
  */
 static void await_survivor(const struct warden *warden)
 {
-	struct pollfd notices = { .fd = warden->notices };
+	struct pollfd calls = { .fd = warden->calls };
 
-	if (warden->notices >= 0)
-		poll(&notices, 1, SURVIVOR_MAX_MS);
+	if (warden->calls >= 0)
+		poll(&calls, 1, SURVIVOR_MAX_MS);
 }
 
 /* Ends this process by the signal that has ended the serving process, which has dumped core already; this process doesn't. */
@@ -278,7 +228,7 @@ static int split(struct warden *warden, struct ward *ward)
 		return -errno;
 	if (warden->child == 0) {
 		become_ward(warden, self);
-		notify_relay(ward->notices);
+		notify_relay();
 		rights_init(ward->calls);
 		return 0;
 	}
@@ -297,7 +247,7 @@ bool warden_split(struct warden **out, struct ward *ward, struct warden_calls *r
 	if (!warden)
 		warden_calls_destroy(rights);
 	if (warden && rights) {
-		*warden = (struct warden){ .signals = -1, .orders = -1, .notices = -1, .calls = -1, .rights = rights };
+		*warden = (struct warden){ .signals = -1, .passed = -1, .calls = -1, .rights = rights };
 		sigprocmask(SIG_BLOCK, &watched, &warden->before);
 		error = split(warden, ward);
 	}
@@ -319,29 +269,28 @@ bool warden_split(struct warden **out, struct ward *ward, struct warden_calls *r
 
 bool ward_has_warden(const struct ward *ward)
 {
-	return ward->orders >= 0;
+	return ward->signals >= 0;
 }
 
 static void disconnect(struct ward *ward)
 {
-	if (ward->order)
-		event_free(ward->order);
-	ward->order = NULL;
-	close_if_open(&ward->orders);
-	close_if_open(&ward->notices);
+	if (ward->signalled)
+		event_free(ward->signalled);
+	ward->signalled = NULL;
+	close_if_open(&ward->signals);
 	close_if_open(&ward->calls);
 	rights_init(-1);
 }
 
-static void on_order(evutil_socket_t fd, short what, void *arg)
+static void on_passed_signal(evutil_socket_t fd, short what, void *arg)
 {
 	struct ward *ward = arg;
-	struct warden_order order;
-	ssize_t len = recv(fd, &order, sizeof(order), MSG_DONTWAIT);
+	int signum;
+	ssize_t len = recv(fd, &signum, sizeof(signum), MSG_DONTWAIT);
 
 	(void)what;
-	if (len == (ssize_t)sizeof(order))
-		ward->on_signal((int)order.signum, ward->arg);
+	if (len == (ssize_t)sizeof(signum))
+		ward->on_signal(signum, ward->arg);
 	else if (len == 0 && ward->left)
 		disconnect(ward);
 	else if (len == 0)
@@ -354,8 +303,8 @@ bool ward_listen(struct ward *ward, struct event_base *base,
 {
 	ward->on_signal = on_signal;
 	ward->arg = arg;
-	ward->order = event_new(base, ward->orders, EV_READ | EV_PERSIST, on_order, ward);
-	return ward->order && event_add(ward->order, NULL) == 0;
+	ward->signalled = event_new(base, ward->signals, EV_READ | EV_PERSIST, on_passed_signal, ward);
+	return ward->signalled && event_add(ward->signalled, NULL) == 0;
 }
 
 static void on_direct_signal(evutil_socket_t signum, short what, void *arg)
@@ -369,21 +318,20 @@ static void on_direct_signal(evutil_socket_t signum, short what, void *arg)
 void ward_leave(struct ward *ward)
 {
 	static const int signals[] = { SIGTERM, SIGINT };
-	struct warden_order order = { .signum = WARDEN_LEAVE };
 
 	if (!ward_has_warden(ward) || ward->left)
 		return;
 	ward->left = true;
 	prctl(PR_SET_PDEATHSIG, 0);
-	for (size_t i = 0; ward->order && i < sizeof(signals) / sizeof(signals[0]); i++) {
-		ward->direct[i] = evsignal_new(event_get_base(ward->order), signals[i],
+	for (size_t i = 0; ward->signalled && i < sizeof(signals) / sizeof(signals[0]); i++) {
+		ward->direct[i] = evsignal_new(event_get_base(ward->signalled), signals[i],
 					       on_direct_signal, ward);
 		if (ward->direct[i])
 			evsignal_add(ward->direct[i], NULL);
 	}
 	/* The service manager listens to the main process only. */
 	notify_stop();
-	fdpass_send(ward->orders, &order, sizeof(order), -1);
+	rights_leave();
 }
 
 void ward_fini(struct ward *ward)

@@ -20,17 +20,16 @@ struct settings;
 
 /* Sockets to the main process. They are -1 if there is none, and this process does everything itself. */
 struct ward {
-	int orders;  /* brings the signals that the main process gets */
-	int notices; /* takes messages for the service manager */
-	int calls;   /* takes calls that need rights (warden_ask.c) */
-	struct event *order;
+	int signals; /* brings the numbers of signals that the main process gets */
+	int calls;   /* takes calls that the main process carries out (warden_ask.c) */
+	struct event *signalled;
 	struct event *direct[2]; /* SIGTERM and SIGINT to this process, after ward_leave() */
 	void (*on_signal)(int signum, void *arg);
 	void *arg;
 	bool left; /* ward_leave() was called */
 };
 
-#define WARD_NONE ((struct ward){ .orders = -1, .notices = -1, .calls = -1 })
+#define WARD_NONE ((struct ward){ .signals = -1, .calls = -1 })
 
 /* Tells whether there is a main process besides this one. */
 bool ward_has_warden(const struct ward *ward);
@@ -101,8 +100,9 @@ void warden_calls_reload(struct warden_calls *calls);
  * warden_calls_answer() - read one call from the socket @fd, carry it out, and answer it
  * A call that no settings need is refused. Returns false, after logging it, for a message that isn't a call: then the
  * serving process isn't convertd any more. At the end of the connection, @fd is closed and set to -1.
+ * @left: set to whether the serving process goes on by itself
  */
-bool warden_calls_answer(struct warden_calls *calls, int *fd);
+bool warden_calls_answer(struct warden_calls *calls, int *fd, bool *left);
 
 /* Fills @fds with the descriptors on which poll() waits for verdicts about withheld SYNs. Returns their number. */
 size_t warden_calls_poll(const struct warden_calls *calls, struct pollfd fds[WARDEN_QUEUES_MAX]);

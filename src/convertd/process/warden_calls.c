@@ -207,6 +207,11 @@ static int carry_out(struct warden_calls *calls, const struct warden_call *call,
 	case WARDEN_CALL_IN_FORCE:
 		calls->policy.in_force = calls->policy.latest;
 		return 0;
+	case WARDEN_CALL_NOTICE:
+		notify_forward(call->text, given);
+		return 0;
+	case WARDEN_CALL_LEAVE:
+		return 0;
 	case WARDEN_CALL_KIND_COUNT:
 		break;
 	}
@@ -239,7 +244,7 @@ static void answer_one(struct warden_calls *calls, int fd, const struct warden_c
 		close(passed);
 }
 
-bool warden_calls_answer(struct warden_calls *calls, int *fd)
+bool warden_calls_answer(struct warden_calls *calls, int *fd, bool *left)
 {
 	struct warden_call call;
 	int given;
@@ -247,7 +252,9 @@ bool warden_calls_answer(struct warden_calls *calls, int *fd)
 	bool right = len == 0 || len == -EAGAIN || len == -ECONNRESET;
 
 	if (len > 0) {
-		right = warden_call_is_right(&call, (size_t)len, given >= 0);
+		right = warden_call_is_right(&call, (size_t)len, given >= 0) &&
+			(call.kind != WARDEN_CALL_NOTICE || notify_message_is_right(call.text));
+		*left = right && call.kind == WARDEN_CALL_LEAVE;
 		if (right)
 			answer_one(calls, *fd, &call, given);
 		else

@@ -77,6 +77,8 @@ static bool grants(const struct warden_grant *grant, const struct warden_call *c
 		return strcmp(call->congestion, grant->congestion[0]) == 0 ||
 		       strcmp(call->congestion, grant->congestion[1]) == 0;
 	case WARDEN_CALL_IN_FORCE:
+	case WARDEN_CALL_NOTICE:
+	case WARDEN_CALL_LEAVE:
 		return true;
 	case WARDEN_CALL_KIND_COUNT:
 		return false;
