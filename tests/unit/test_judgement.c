@@ -221,29 +221,29 @@ static void end(void)
 
 /* Judges @request, which is to be freed once the judgement isn't looked at any more. */
 static void judge(enum judgement_place place, const struct bytes *request, bool proven, struct limits_member *member,
-		  const struct judgement_grant *grant, struct judgement *judgement)
+		  const struct judgement_grant *grant, struct request_decision *decision)
 {
 	const struct judgement_case c = {
 		.place = place, .bytes = request->data, .len = request->len, .now_ms = 1000000,
 		.client = { .address = client_address(), .proven = proven }, .member = member, .grant = grant,
 	};
 
-	memset(judgement, 0xa5, sizeof(*judgement));
-	judgement_make(&admission, &c, judgement);
+	memset(decision, 0xa5, sizeof(*decision));
+	judgement_make(&admission, &c, decision);
 }
 
 static int error_of(const struct request_decision *decision)
 {
 	struct convert_response response;
 
-	if (decision->action != REQUEST_ANSWER ||
+	if (decision->verdict.action != REQUEST_ANSWER ||
 	    convert_response_parse(decision->answer, decision->answer_len, &response) != CONVERT_STATUS_OK || !response.has_error)
 		return NO_ERROR;
 	return response.error_code;
 }
 
 /* A session that has been accepted, whose client may have had all of its errors already. */
-static void judge_stream(const struct bytes *request, unsigned before, struct judgement *judgement)
+static void judge_stream(const struct bytes *request, unsigned before, struct request_decision *decision)
 {
 	struct limits_member member = { .owner = &owner };
 	struct in6_addr address = client_address();
@@ -251,7 +251,7 @@ static void judge_stream(const struct bytes *request, unsigned before, struct ju
 	ck_assert_int_eq(limits_enter(admission.limits, &member, &address, LIMITS_PENDING), 0);
 	while (before & SPENT && limits_take_error(admission.limits, &member, 1000000))
 		;
-	judge(JUDGEMENT_STREAM, request, before & PROVEN, &member, NULL, judgement);
+	judge(JUDGEMENT_STREAM, request, before & PROVEN, &member, NULL, decision);
 	limits_leave(admission.limits, &member, 1000000);
 }
 
@@ -259,15 +259,15 @@ START_TEST(in_a_stream)
 {
 	struct bytes request = bytes_hex(cases[_i].request);
 	const char *name = cases[_i].name;
-	struct judgement judgement;
+	struct request_decision decision;
 
 	begin(cases[_i].words, cases[_i].before);
-	judge_stream(&request, cases[_i].before, &judgement);
-	ck_assert_msg(judgement.request.action == cases[_i].action, "%s: action %d", name, judgement.request.action);
-	ck_assert_msg(error_of(&judgement.request) == cases[_i].error, "%s: error %d", name, error_of(&judgement.request));
-	ck_assert_msg(judgement.exceeded == cases[_i].exceeded, "%s: %s", name, outcome_text(judgement.exceeded));
-	ck_assert_msg(judgement.error_taken == (cases[_i].error == CONVERT_ERROR_MISSING_COOKIE), "%s", name);
-	ck_assert_msg(!judgement.by_grant && !judgement.withhold, "%s", name);
+	judge_stream(&request, cases[_i].before, &decision);
+	ck_assert_msg(decision.verdict.action == cases[_i].action, "%s: action %d", name, decision.verdict.action);
+	ck_assert_msg(error_of(&decision) == cases[_i].error, "%s: error %d", name, error_of(&decision));
+	ck_assert_msg(decision.verdict.exceeded == cases[_i].exceeded, "%s: %s", name, outcome_text(decision.verdict.exceeded));
+	ck_assert_msg(decision.verdict.error_taken == (cases[_i].error == CONVERT_ERROR_MISSING_COOKIE), "%s", name);
+	ck_assert_msg(!decision.verdict.by_grant && !decision.verdict.withhold, "%s", name);
 	end();
 	bytes_fini(&request);
 }
@@ -281,17 +281,17 @@ START_TEST(in_a_syn)
 	struct bytes request = bytes_hex(cases[_i].request);
 	struct limits_member member = { .owner = &owner };
 	const char *name = cases[_i].name;
-	struct judgement judgement;
+	struct request_decision decision;
 
 	begin(cases[_i].words, cases[_i].before);
-	judge(JUDGEMENT_SYN, &request, false, &member, NULL, &judgement);
-	ck_assert_msg(judgement.request.action == action, "%s: action %d", name, judgement.request.action);
+	judge(JUDGEMENT_SYN, &request, false, &member, NULL, &decision);
+	ck_assert_msg(decision.verdict.action == action, "%s: action %d", name, decision.verdict.action);
 	if (!cases[_i].syn_differs)
-		ck_assert_msg(error_of(&judgement.request) == cases[_i].error, "%s: error %d", name,
-			      error_of(&judgement.request));
-	ck_assert_msg(judgement.exceeded == cases[_i].exceeded, "%s: %s", name, outcome_text(judgement.exceeded));
-	ck_assert_msg(judgement.withhold == withhold, "%s", name);
-	ck_assert_msg(!judgement.by_grant && !judgement.error_taken, "%s", name);
+		ck_assert_msg(error_of(&decision) == cases[_i].error, "%s: error %d", name,
+			      error_of(&decision));
+	ck_assert_msg(decision.verdict.exceeded == cases[_i].exceeded, "%s: %s", name, outcome_text(decision.verdict.exceeded));
+	ck_assert_msg(decision.verdict.withhold == withhold, "%s", name);
+	ck_assert_msg(!decision.verdict.by_grant && !decision.verdict.error_taken, "%s", name);
 	ck_assert_uint_eq(limits_members(admission.limits), other_count + withhold);
 	if (withhold)
 		limits_leave(admission.limits, &member, 1000000);
@@ -305,14 +305,14 @@ START_TEST(while_withheld)
 {
 	enum request_action action = cases[_i].action;
 	struct bytes request = bytes_hex(cases[_i].request);
-	struct judgement judgement;
+	struct request_decision decision;
 
 	if (cases[_i].before & DEMANDED || cases[_i].exceeded != OUTCOME_NONE)
 		action = REQUEST_CONNECT;
 	begin(cases[_i].words, cases[_i].before);
-	judge(JUDGEMENT_WITHHELD, &request, false, NULL, NULL, &judgement);
-	ck_assert_msg(judgement.request.action == action, "%s: action %d", cases[_i].name, judgement.request.action);
-	ck_assert_msg(!judgement.withhold && !judgement.error_taken && !judgement.by_grant, "%s", cases[_i].name);
+	judge(JUDGEMENT_WITHHELD, &request, false, NULL, NULL, &decision);
+	ck_assert_msg(decision.verdict.action == action, "%s: action %d", cases[_i].name, decision.verdict.action);
+	ck_assert_msg(!decision.verdict.withhold && !decision.verdict.error_taken && !decision.verdict.by_grant, "%s", cases[_i].name);
 	ck_assert_uint_eq(limits_members(admission.limits), other_count);
 	end();
 	bytes_fini(&request);
@@ -331,7 +331,7 @@ static struct judgement_grant grant_of(unsigned number, const char *server, bool
 
 /* Judges a request for 8.8.8.8:80 with that grant; the client's requests that are pending are one too many. */
 static void judge_granted(const char *words, const char *hex, const struct judgement_grant *grant,
-			  struct judgement *judgement)
+			  struct request_decision *decision)
 {
 	struct limits_member member = { .owner = &owner };
 	struct in6_addr address = client_address();
@@ -339,7 +339,7 @@ static void judge_granted(const char *words, const char *hex, const struct judge
 
 	begin(words, FULL | DEMANDED);
 	ck_assert_int_eq(limits_enter(admission.limits, &member, &address, LIMITS_PENDING), 0);
-	judge(JUDGEMENT_STREAM, &request, false, &member, grant, judgement);
+	judge(JUDGEMENT_STREAM, &request, false, &member, grant, decision);
 	limits_leave(admission.limits, &member, 1000000);
 	end();
 	bytes_fini(&request);
@@ -348,24 +348,24 @@ static void judge_granted(const char *words, const char *hex, const struct judge
 START_TEST(granted_by_these_rules)
 {
 	struct judgement_grant grant = grant_of(7, "8.8.8.8:80", false);
-	struct judgement judgement;
+	struct request_decision decision;
 
 	/* It isn't looked at again, as the rules can't have changed. */
-	judge_granted("--max-pending-per-client 1 --deny-client " CLIENT, CONNECT, &grant, &judgement);
-	ck_assert(judgement.by_grant && judgement.request.action == REQUEST_CONNECT);
+	judge_granted("--max-pending-per-client 1 --deny-client " CLIENT, CONNECT, &grant, &decision);
+	ck_assert(decision.verdict.by_grant && decision.verdict.action == REQUEST_CONNECT);
 }
 END_TEST
 
 START_TEST(granted_by_other_rules)
 {
 	struct judgement_grant grant = grant_of(6, "8.8.8.8:80", false);
-	struct judgement judgement;
+	struct request_decision decision;
 
-	judge_granted("--max-pending-per-client 1", CONNECT, &grant, &judgement);
-	ck_assert(judgement.by_grant && judgement.request.action == REQUEST_CONNECT);
-	judge_granted("--max-pending-per-client 1 --deny-client " CLIENT, CONNECT, &grant, &judgement);
-	ck_assert(!judgement.by_grant);
-	ck_assert_int_eq(error_of(&judgement.request), CONVERT_ERROR_NOT_AUTHORIZED);
+	judge_granted("--max-pending-per-client 1", CONNECT, &grant, &decision);
+	ck_assert(decision.verdict.by_grant && decision.verdict.action == REQUEST_CONNECT);
+	judge_granted("--max-pending-per-client 1 --deny-client " CLIENT, CONNECT, &grant, &decision);
+	ck_assert(!decision.verdict.by_grant);
+	ck_assert_int_eq(error_of(&decision), CONVERT_ERROR_NOT_AUTHORIZED);
 }
 END_TEST
 
@@ -376,17 +376,17 @@ START_TEST(granted_something_else)
 	struct judgement_grant address = grant_of(7, "8.8.8.9:80", false);
 	struct judgement_grant mptcp = grant_of(7, "8.8.8.8:80", true);
 	const struct judgement_grant *grants[] = { &port, &address, &mptcp };
-	struct judgement judgement;
+	struct request_decision decision;
 
 	for (size_t i = 0; i < ARRAY_SIZE(grants); i++) {
-		judge_granted(NULL, CONNECT, grants[i], &judgement);
-		ck_assert(!judgement.by_grant);
-		ck_assert_int_eq(error_of(&judgement.request), CONVERT_ERROR_MISSING_COOKIE);
+		judge_granted(NULL, CONNECT, grants[i], &decision);
+		ck_assert(!decision.verdict.by_grant);
+		ck_assert_int_eq(error_of(&decision), CONVERT_ERROR_MISSING_COOKIE);
 	}
-	judge_granted(NULL, "4745 5420", &address, &judgement);
-	ck_assert(!judgement.by_grant && judgement.request.action == REQUEST_IGNORE);
-	judge_granted(NULL, "0107 2263 " SERVER_4 "1e02 0000", &mptcp, &judgement);
-	ck_assert(judgement.by_grant);
+	judge_granted(NULL, "4745 5420", &address, &decision);
+	ck_assert(!decision.verdict.by_grant && decision.verdict.action == REQUEST_IGNORE);
+	judge_granted(NULL, "0107 2263 " SERVER_4 "1e02 0000", &mptcp, &decision);
+	ck_assert(decision.verdict.by_grant);
 }
 END_TEST
 
@@ -394,10 +394,10 @@ END_TEST
 START_TEST(granted_and_incomplete)
 {
 	struct judgement_grant grant = grant_of(7, "8.8.8.8:80", false);
-	struct judgement judgement;
+	struct request_decision decision;
 
-	judge_granted(NULL, "0106 2263 0a05", &grant, &judgement);
-	ck_assert(!judgement.by_grant && judgement.request.action == REQUEST_WAIT);
+	judge_granted(NULL, "0106 2263 0a05", &grant, &decision);
+	ck_assert(!decision.verdict.by_grant && decision.verdict.action == REQUEST_WAIT);
 }
 END_TEST
 
@@ -407,14 +407,14 @@ START_TEST(cookie_of_ours)
 	struct in6_addr address = client_address();
 	struct bytes connect = bytes_hex("010b 2263 " SERVER COOKIE);
 	struct limits_member member = { .owner = &owner };
-	struct judgement judgement;
+	struct request_decision decision;
 
 	begin(NULL, DEMANDED);
 	ck_assert(demand_make(admission.demand, &address, NULL, 0, connect.data + connect.len - COOKIES_LEN));
-	judge_stream(&connect, 0, &judgement);
-	ck_assert(judgement.request.action == REQUEST_CONNECT && judgement.request.proven);
-	judge(JUDGEMENT_SYN, &connect, false, &member, NULL, &judgement);
-	ck_assert(judgement.request.action == REQUEST_CONNECT && judgement.request.proven && judgement.withhold);
+	judge_stream(&connect, 0, &decision);
+	ck_assert(decision.verdict.action == REQUEST_CONNECT && decision.verdict.proven);
+	judge(JUDGEMENT_SYN, &connect, false, &member, NULL, &decision);
+	ck_assert(decision.verdict.action == REQUEST_CONNECT && decision.verdict.proven && decision.verdict.withhold);
 	limits_leave(admission.limits, &member, 1000000);
 	end();
 	bytes_fini(&connect);
@@ -447,7 +447,7 @@ START_TEST(voice)
 	struct bytes request = bytes_hex(voices[_i].request);
 	struct limits_member member = { .owner = &owner };
 	struct in6_addr address = client_address();
-	struct judgement judgement;
+	struct request_decision decision;
 	struct judgement_case c = {
 		.place = JUDGEMENT_STREAM, .bytes = request.data, .len = request.len, .now_ms = 1000000,
 		.client = { .address = address, .proven = true }, .member = &member, .mptcp = voices[_i].mptcp,
@@ -458,17 +458,17 @@ START_TEST(voice)
 	ck_assert_int_eq(limits_enter(admission.limits, &member, &address, LIMITS_PENDING), 0);
 	for (int confirmed = 0; confirmed < 2; confirmed++) {
 		c.confirmed = confirmed;
-		judgement_make(&admission, &c, &judgement);
-		ck_assert_int_eq(judgement.request.action, REQUEST_CONNECT);
-		ck_assert_msg(judgement.voice == (confirmed ? voices[_i].confirmed : voices[_i].unconfirmed), "%s", voices[_i].name);
+		judgement_make(&admission, &c, &decision);
+		ck_assert_int_eq(decision.verdict.action, REQUEST_CONNECT);
+		ck_assert_msg(decision.verdict.voice == (confirmed ? voices[_i].confirmed : voices[_i].unconfirmed), "%s", voices[_i].name);
 	}
 	limits_leave(admission.limits, &member, 1000000);
 	c.place = JUDGEMENT_SYN;
-	judgement_make(&admission, &c, &judgement);
-	ck_assert_msg(judgement.voice == voices[_i].syn, "%s", voices[_i].name);
+	judgement_make(&admission, &c, &decision);
+	ck_assert_msg(decision.verdict.voice == voices[_i].syn, "%s", voices[_i].name);
 	/* What isn't to be silent isn't withheld: nothing may confirm it. */
-	ck_assert_msg(judgement.withhold == (!judgement.request.silent || judgement.voice == JUDGEMENT_SILENT), "%s", voices[_i].name);
-	if (judgement.withhold)
+	ck_assert_msg(decision.verdict.withhold == (!decision.verdict.silent || decision.verdict.voice == JUDGEMENT_SILENT), "%s", voices[_i].name);
+	if (decision.verdict.withhold)
 		limits_leave(admission.limits, &member, 1000000);
 	end();
 	bytes_fini(&request);
@@ -500,7 +500,7 @@ START_TEST(connected_blindly)
 	struct bytes request = bytes_hex(connected[_i].request);
 	struct limits_member member = { .owner = &owner };
 	struct in6_addr address = client_address();
-	struct judgement judgement;
+	struct request_decision decision;
 	const struct judgement_case c = {
 		.place = JUDGEMENT_STREAM, .bytes = request.data, .len = request.len, .now_ms = 1000000,
 		.client = { .address = address, .proven = connected[_i].proven }, .member = &member, .mptcp = connected[_i].mptcp,
@@ -510,9 +510,9 @@ START_TEST(connected_blindly)
 	begin(NULL, connected[_i].demanded ? DEMANDED : 0);
 	features.withholding = (struct convert_withholding){ .withheld = true, .silent = true, .blind = true };
 	ck_assert_int_eq(limits_enter(admission.limits, &member, &address, LIMITS_PENDING), 0);
-	judgement_make(&admission, &c, &judgement);
-	ck_assert_int_eq(judgement.voice, connected[_i].voice);
-	ck_assert_int_eq(judgement.request.action, connected[_i].action);
+	judgement_make(&admission, &c, &decision);
+	ck_assert_int_eq(decision.verdict.voice, connected[_i].voice);
+	ck_assert_int_eq(decision.verdict.action, connected[_i].action);
 	limits_leave(admission.limits, &member, 1000000);
 	end();
 	bytes_fini(&request);
@@ -525,7 +525,7 @@ START_TEST(grant_of_several)
 	struct bytes request = bytes_hex(CONNECT);
 	struct limits_member member = { .owner = &owner };
 	struct in6_addr address = client_address();
-	struct judgement judgement;
+	struct request_decision decision;
 	struct judgement_grant forged, own;
 	struct judgement_case c = {
 		.place = JUDGEMENT_STREAM, .bytes = request.data, .len = request.len, .now_ms = 1000000,
@@ -538,13 +538,13 @@ START_TEST(grant_of_several)
 	ck_assert_int_eq(sockaddr_ip_parse(&forged.server, "8.8.8.8", 81), 0);
 	forged.next = &own;
 	ck_assert_int_eq(limits_enter(admission.limits, &member, &address, LIMITS_PENDING), 0);
-	judgement_make(&admission, &c, &judgement);
-	ck_assert(judgement.by_grant);
-	ck_assert_ptr_eq(judgement.grant, &own);
+	judgement_make(&admission, &c, &decision);
+	ck_assert(decision.verdict.by_grant);
+	ck_assert_ptr_eq(decision.verdict.grant, &own);
 	c.grant = NULL;
-	judgement_make(&admission, &c, &judgement);
-	ck_assert(!judgement.by_grant);
-	ck_assert_ptr_null(judgement.grant);
+	judgement_make(&admission, &c, &decision);
+	ck_assert(!decision.verdict.by_grant);
+	ck_assert_ptr_null(decision.verdict.grant);
 	limits_leave(admission.limits, &member, 1000000);
 	end();
 	bytes_fini(&request);

@@ -36,20 +36,20 @@
  * converter supports, nor what is wrong with the options or the server of its request.
  */
 
-static enum access_verdict judge_destination(const struct admission *admission, const struct in6_addr *address,
-					     uint16_t port, const char **reason)
+static enum access_verdict judge_destination(const struct admission *admission, const union sockaddr_ip *server, const char **reason)
 {
-	return access_destination(admission->rules->access, address, port, admission->find_route, admission->route,
+	const struct in6_addr address = sockaddr_ip_in6(server);
+
+	return access_destination(admission->rules->access, &address, sockaddr_ip_port(server), admission->find_route, admission->route,
 				  reason);
 }
 
 bool admission_still_allows(const struct admission *admission, const union sockaddr_ip *server)
 {
-	struct in6_addr address = sockaddr_ip_in6(server);
 	const char *reason;
 
 	/* If the kernel can't tell now, the earlier check stands. */
-	switch (judge_destination(admission, &address, sockaddr_ip_port(server), &reason)) {
+	switch (judge_destination(admission, server, &reason)) {
 	case ACCESS_ALLOWED:
 	case ACCESS_UNKNOWN:
 		return true;
@@ -63,13 +63,13 @@ bool admission_still_allows(const struct admission *admission, const union socka
 /* Refuses a server of a family that doesn't work here: the client does better to connect directly. */
 static void check_family(const struct request_features *features, struct request_decision *decision)
 {
-	bool v4 = IN6_IS_ADDR_V4MAPPED(&decision->address);
+	const struct in6_addr address = sockaddr_ip_in6(&decision->verdict.server);
 
-	if (!families_refuse(&decision->address, clock_now_ms()))
+	if (!families_refuse(&address, clock_now_ms()))
 		return;
-	request_refuse(features, decision->info, CONVERT_ERROR_NOT_AUTHORIZED, 0,
-		       v4 ? "IPv4 doesn't work here" : "IPv6 doesn't work here", decision);
-	decision->lacking = true;
+	request_refuse(features, decision->verdict.responds, CONVERT_ERROR_NOT_AUTHORIZED, 0,
+		       IN6_IS_ADDR_V4MAPPED(&address) ? "IPv4 doesn't work here" : "IPv6 doesn't work here", decision);
+	decision->verdict.lacking = true;
 }
 
 static void check_destination(const struct admission *admission, const uint8_t *message,
@@ -78,19 +78,19 @@ static void check_destination(const struct admission *admission, const uint8_t *
 	const struct request_features *features = admission->rules->features;
 	const char *reason = NULL;
 
-	switch (judge_destination(admission, &decision->address, decision->port, &reason)) {
+	switch (judge_destination(admission, &decision->verdict.server, &reason)) {
 	case ACCESS_ALLOWED:
 		check_family(features, decision);
 		return;
 	case ACCESS_DENIED:
-		request_refuse(features, decision->info, CONVERT_ERROR_NOT_AUTHORIZED, 0, reason,
+		request_refuse(features, decision->verdict.responds, CONVERT_ERROR_NOT_AUTHORIZED, 0, reason,
 			       decision);
 		return;
 	case ACCESS_BROADCAST:
 		request_refuse_malformed(message, reason, decision);
 		return;
 	case ACCESS_UNKNOWN:
-		request_refuse(features, decision->info, CONVERT_ERROR_RESOURCE_EXCEEDED,
+		request_refuse(features, decision->verdict.responds, CONVERT_ERROR_RESOURCE_EXCEEDED,
 			       admission->rules->retry_delay, reason, decision);
 		return;
 	}
@@ -105,8 +105,8 @@ static bool check_required(const struct admission_rules *rules, const struct in6
 	uint8_t computed[COOKIES_LEN];
 
 	if (decision->has_cookie)
-		decision->proven = cookies_prove(rules->cookies, client, epoch, cookie->data, cookie->len);
-	if (decision->proven ||
+		decision->verdict.proven = cookies_prove(rules->cookies, client, epoch, cookie->data, cookie->len);
+	if (decision->verdict.proven ||
 	    (decision->has_cookie && cookies_check(rules->cookies, client, epoch, cookie->data, cookie->len)))
 		return true;
 	if (decision->has_cookie)
@@ -130,11 +130,11 @@ static void demand_cookie(const struct admission *admission, const struct in6_ad
 	/* A request has room for one cookie, and here that is the fixed one. */
 	if (admission->rules->cookies ||
 	    !demand_make(admission->demand, client, cookie, decision->cookie.len, computed)) {
-		decision->action = REQUEST_PROVE;
+		decision->verdict.action = REQUEST_PROVE;
 		return;
 	}
 	request_refuse_cookie(computed, sizeof(computed), "missing cookie", decision);
-	decision->demanded = true;
+	decision->verdict.demanded = true;
 }
 
 /* Returns false if it has refused the request, or if the client has to prove its address first. */
@@ -146,9 +146,9 @@ static bool check_cookie(const struct admission *admission, const struct judgeme
 	if (rules->cookies && !check_required(rules, &client->address, decision))
 		return false;
 	if (!rules->cookies && decision->has_cookie)
-		decision->proven = demand_check(admission->demand, &client->address, decision->cookie.data,
+		decision->verdict.proven = demand_check(admission->demand, &client->address, decision->cookie.data,
 						decision->cookie.len);
-	if (client->proven || decision->proven ||
+	if (client->proven || decision->verdict.proven ||
 	    !demand_is_for(admission->demand, admission->limits, &client->address))
 		return true;
 	demand_cookie(admission, &client->address, decision);
@@ -166,7 +166,7 @@ static void check_admission(const struct admission *admission, const struct judg
 			       decision);
 		return;
 	}
-	if (check_cookie(admission, client, decision) && decision->connect)
+	if (check_cookie(admission, client, decision) && decision->verdict.server.sa.sa_family)
 		check_destination(admission, message, decision);
 }
 
@@ -174,13 +174,11 @@ static void check_admission(const struct admission *admission, const struct judg
 #define CROWD 16
 
 /* Returns the grant for this request, or NULL. */
-static const struct judgement_grant *find_grant(const struct judgement_case *c, const struct request_decision *request)
+static const struct judgement_grant *find_grant(const struct judgement_case *c, const struct serve_verdict *verdict)
 {
-	const struct judgement_grant *grant = request->action == REQUEST_CONNECT ? c->grant : NULL;
-	union sockaddr_ip server;
+	const struct judgement_grant *grant = verdict->action == REQUEST_CONNECT ? c->grant : NULL;
 
-	sockaddr_ip_set(&server, AF_UNSPEC, &request->address, request->port);
-	while (grant && (grant->mptcp != request->mptcp || !sockaddr_ip_equal(&grant->server, &server)))
+	while (grant && (grant->mptcp != verdict->mptcp || !sockaddr_ip_equal(&grant->server, &verdict->server)))
 		grant = grant->next;
 	return grant;
 }
@@ -196,29 +194,29 @@ static bool may_demand(const struct admission *admission, const struct judgement
 	       limits_take_error(admission->limits, c->member, c->now_ms);
 }
 
-static void demand(const struct admission *admission, const struct judgement_case *c, struct judgement *judgement)
+static void demand(const struct admission *admission, const struct judgement_case *c, struct serve_verdict *verdict)
 {
-	judgement->error_taken = may_demand(admission, c);
-	if (!judgement->error_taken)
-		judgement->request.action = REQUEST_PROVE;
+	verdict->error_taken = may_demand(admission, c);
+	if (!verdict->error_taken)
+		verdict->action = REQUEST_PROVE;
 }
 
-static void refuse_exceeding(const struct admission *admission, enum outcome exceeded, struct judgement *judgement)
+static void refuse_exceeding(const struct admission *admission, enum outcome exceeded, struct request_decision *decision)
 {
-	judgement->exceeded = exceeded;
-	request_refuse(admission->rules->features, judgement->request.info, CONVERT_ERROR_RESOURCE_EXCEEDED,
-		       admission->rules->retry_delay, outcome_text(exceeded), &judgement->request);
+	decision->verdict.exceeded = exceeded;
+	request_refuse(admission->rules->features, decision->verdict.responds, CONVERT_ERROR_RESOURCE_EXCEEDED,
+		       admission->rules->retry_delay, outcome_text(exceeded), decision);
 }
 
 /* Counts a session, which was counted when it was accepted, among the pending requests. */
-static void find_room(const struct admission *admission, const struct judgement_case *c, struct judgement *judgement)
+static void find_room(const struct admission *admission, const struct judgement_case *c, struct request_decision *decision)
 {
 	enum outcome exceeded;
 
 	limits_move(admission->limits, c->member, LIMITS_PENDING);
 	exceeded = limits_admit(admission->limits, c->member);
 	if (exceeded != OUTCOME_NONE)
-		refuse_exceeding(admission, exceeded, judgement);
+		refuse_exceeding(admission, exceeded, decision);
 }
 
 /*
@@ -227,21 +225,21 @@ static void find_room(const struct admission *admission, const struct judgement_
  * no use to it.
  */
 static void find_room_for_syn(const struct admission *admission, const struct judgement_case *c,
-			      struct judgement *judgement)
+			      struct request_decision *decision)
 {
+	struct serve_verdict *verdict = &decision->verdict;
 	enum outcome exceeded = OUTCOME_NONE;
 
-	if (judgement->request.info ||
-	    (judgement->request.silent && judgement->voice != JUDGEMENT_SILENT) ||
+	if (verdict->responds || (verdict->silent && verdict->voice != JUDGEMENT_SILENT) ||
 	    limits_enter(admission->limits, c->member, &c->client.address, LIMITS_WITHHELD) < 0)
 		return;
-	judgement->withhold = limits_may_withhold(admission->limits, c->member);
-	if (judgement->withhold)
+	verdict->withhold = limits_may_withhold(admission->limits, c->member);
+	if (verdict->withhold)
 		exceeded = limits_admit(admission->limits, c->member);
 	if (exceeded != OUTCOME_NONE)
-		refuse_exceeding(admission, exceeded, judgement);
-	judgement->withhold = judgement->withhold && exceeded == OUTCOME_NONE;
-	if (!judgement->withhold)
+		refuse_exceeding(admission, exceeded, decision);
+	verdict->withhold = verdict->withhold && exceeded == OUTCOME_NONE;
+	if (!verdict->withhold)
 		limits_leave(admission->limits, c->member, c->now_ms);
 }
 
@@ -251,10 +249,9 @@ static void find_room_for_syn(const struct admission *admission, const struct ju
  * connection for established, so a reset would cost it a connection that it can have: we serve it in silence once it
  * has proved its address.
  */
-static bool is_connected_blindly(const struct judgement_case *c, const struct request_decision *request)
+static bool is_connected_blindly(const struct judgement_case *c, const struct serve_verdict *verdict)
 {
-	return request->silence.blind && c->place == JUDGEMENT_STREAM && c->syn_data && !c->confirmed &&
-	       (c->mptcp || !request->silence.mptcp);
+	return verdict->blind && c->place == JUDGEMENT_STREAM && c->syn_data && !c->confirmed && (c->mptcp || !verdict->needs_mptcp);
 }
 
 /*
@@ -262,52 +259,50 @@ static bool is_connected_blindly(const struct judgement_case *c, const struct re
  * got it: such a client doesn't check for bytes that its kernel may lose then. If a response can still reach it, it
  * gets one.
  */
-static enum judgement_voice voice_of(const struct judgement_case *c, const struct request_decision *request)
+static enum judgement_voice voice_of(const struct judgement_case *c, const struct serve_verdict *verdict)
 {
 	bool confirmed = c->place != JUDGEMENT_STREAM || c->confirmed;
 
-	if (!request->silent)
+	if (!verdict->silent)
 		return JUDGEMENT_RESPONSE;
-	if (confirmed && (c->mptcp || !request->silence.mptcp))
+	if (confirmed && (c->mptcp || !verdict->needs_mptcp))
 		return JUDGEMENT_SILENT;
-	if (is_connected_blindly(c, request))
+	if (is_connected_blindly(c, verdict))
 		return JUDGEMENT_SILENT;
 	/* The client takes this connection for a silent one, so it would take a response for the server's bytes. */
-	if (request->silence.blind || (c->place == JUDGEMENT_STREAM && c->confirmed))
+	if (verdict->blind || (c->place == JUDGEMENT_STREAM && c->confirmed))
 		return JUDGEMENT_RESET;
 	return JUDGEMENT_RESPONSE;
 }
 
-void judgement_make(const struct admission *admission, const struct judgement_case *c, struct judgement *judgement)
+void judgement_make(const struct admission *admission, const struct judgement_case *c, struct request_decision *decision)
 {
-	struct request_decision *request = &judgement->request;
+	struct serve_verdict *verdict = &decision->verdict;
 	struct judgement_client client = c->client;
 	bool granted;
 
-	judgement->exceeded = OUTCOME_NONE;
-	judgement->by_grant = judgement->error_taken = judgement->withhold = false;
-	request_decide(admission->rules->features, c->bytes, c->len, request);
-	judgement->voice = voice_of(c, request);
-	judgement->grant = find_grant(c, request);
-	granted = judgement->grant != NULL;
-	judgement->by_grant = granted && judgement->grant->rules == admission->rules->number;
-	if (judgement->by_grant)
+	request_decide(admission->rules->features, c->bytes, c->len, decision);
+	verdict->voice = voice_of(c, verdict);
+	verdict->grant = find_grant(c, verdict);
+	granted = verdict->grant != NULL;
+	verdict->by_grant = granted && verdict->grant->rules == admission->rules->number;
+	if (verdict->by_grant)
 		return;
 	/* A request that was granted while its SYN was withheld needs no cookie now. */
 	client.proven |= granted || c->place == JUDGEMENT_WITHHELD;
-	if (request->valid)
-		check_admission(admission, &client, c->bytes, request);
+	if (decision->valid)
+		check_admission(admission, &client, c->bytes, decision);
 	/* A grant by other rules holds only if these rules grant the request, too. */
-	judgement->by_grant = granted && request->action == REQUEST_CONNECT;
-	if (judgement->by_grant || c->place == JUDGEMENT_WITHHELD)
+	verdict->by_grant = granted && verdict->action == REQUEST_CONNECT;
+	if (verdict->by_grant || c->place == JUDGEMENT_WITHHELD)
 		return;
-	if (is_connected_blindly(c, request) && !client.proven && !request->proven &&
-	    (request->demanded || request->action == REQUEST_CONNECT))
-		request->action = REQUEST_PROVE;
-	else if (c->place == JUDGEMENT_STREAM && request->demanded)
-		demand(admission, c, judgement);
-	else if (c->place == JUDGEMENT_STREAM && request->action == REQUEST_CONNECT)
-		find_room(admission, c, judgement);
-	else if (request->action == REQUEST_CONNECT)
-		find_room_for_syn(admission, c, judgement);
+	if (is_connected_blindly(c, verdict) && !client.proven && !verdict->proven &&
+	    (verdict->demanded || verdict->action == REQUEST_CONNECT))
+		verdict->action = REQUEST_PROVE;
+	else if (c->place == JUDGEMENT_STREAM && verdict->demanded)
+		demand(admission, c, verdict);
+	else if (c->place == JUDGEMENT_STREAM && verdict->action == REQUEST_CONNECT)
+		find_room(admission, c, decision);
+	else if (verdict->action == REQUEST_CONNECT)
+		find_room_for_syn(admission, c, decision);
 }

@@ -35,33 +35,13 @@ struct request_features {
 /* The most KiB behind an Echo TLV that come back. */
 #define REQUEST_ECHO_KIB 256
 
+/* A request, and the verdict on it. */
 struct request_decision {
-	enum request_action action;
-	const char *reason; /* for the log; NULL for WAIT and CONNECT */
-	size_t length;      /* bytes of the stream that a valid request takes */
-
-	bool silent; /* the client wants no response where its SYN+ACK says all (doc/private-tlvs.md); also with WAIT */
-	struct convert_silence silence; /* its terms, if the request is valid */
-
-	bool has_hold_time; /* the valid request says for how long its SYN may be withheld (doc/private-tlvs.md): */
-	uint16_t hold_ms;   /* at most this many milliseconds */
-
-	bool valid; /* the bytes are a request, granted or not */
+	struct serve_verdict verdict; /* all but mark and client; plugs.h explains it. With @responds the answer tells what the converter supports */
+	bool valid;                   /* the bytes are a request, granted or not */
 	bool has_cookie;
-	struct convert_span cookie; /* in the request, with its padding */
-
-	bool connect; /* there is a Connect TLV; the following are set with CONNECT, and for the log with ANSWER: */
-	struct in6_addr address; /* IPv4 as v4-mapped */
-	uint16_t port;           /* host byte order */
-	bool mptcp;              /* the client wants MPTCP towards the server */
-	bool info;               /* the answer starts with what the converter supports */
-	bool echo;               /* ANSWER: the bytes behind the request are to come back */
-
-	bool refused;  /* ANSWER: the message is an Error TLV */
-	bool proven;   /* the request's cookie proves the client's address */
-	bool demanded; /* ANSWER: the request has no cookie, and for now one is demanded (cookies.h) */
-	bool lacking;  /* ANSWER: refused since this converter lacks something that the client may have */
-	uint8_t answer[CONVERT_MESSAGE_MAX];
+	struct convert_span cookie;   /* in the request, with its padding */
+	uint8_t answer[CONVERT_MESSAGE_MAX]; /* ANSWER */
 	size_t answer_len;
 };
 
@@ -146,17 +126,6 @@ struct admission {
  */
 bool admission_still_allows(const struct admission *admission, const union sockaddr_ip *server);
 
-/* The verdict; serve/plugs.h explains its actions, and all members but the first. */
-struct judgement {
-	struct request_decision request;
-	enum judgement_voice voice;
-	enum outcome exceeded; /* ANSWER: the limit that is exceeded, or OUTCOME_NONE */
-	bool by_grant;         /* CONNECT: an earlier grant to the SYN allows it; the server was asked then. That grant: */
-	const struct judgement_grant *grant;
-	bool error_taken;      /* ANSWER: limits_take_error() has counted this error already */
-	bool withhold;         /* CONNECT, SYN: the member is counted among the withheld SYNs */
-};
-
 /*
  * judgement_make() - judge a request
  *
@@ -164,6 +133,6 @@ struct judgement {
  * whether there is room. A refused request uses up no limit, except the rates of errors if it gets the error that
  * demands a cookie.
  */
-void judgement_make(const struct admission *admission, const struct judgement_case *c, struct judgement *judgement);
+void judgement_make(const struct admission *admission, const struct judgement_case *c, struct request_decision *decision);
 
 #endif

@@ -25,6 +25,7 @@
 
 #include "common/tcp.h"
 
+#include <limits.h>
 #include <string.h>
 
 /* The most kinds that an option list can hold without repetition: all of them. */
@@ -127,8 +128,9 @@ static void refuse_message(enum convert_error_code code, const uint8_t *message,
 		convert_write_error_versions(&writer);
 	else
 		convert_write_error_echo(&writer, code, message, len);
-	decision->action = REQUEST_ANSWER;
-	decision->refused = true;
+	decision->verdict.action = REQUEST_ANSWER;
+	decision->verdict.refused = true;
+	decision->verdict.echo = 0;
 	decision->answer_len = answer_finish(&writer);
 }
 
@@ -136,9 +138,10 @@ void request_refuse(const struct request_features *features, bool info,
 		    enum convert_error_code code, uint8_t value, const char *reason,
 		    struct request_decision *decision)
 {
-	decision->action = REQUEST_ANSWER;
-	decision->refused = true;
-	decision->reason = reason;
+	decision->verdict.action = REQUEST_ANSWER;
+	decision->verdict.refused = true;
+	decision->verdict.echo = 0;
+	decision->verdict.reason = reason;
 	decision->answer_len = request_write_error(features, info, code, value, decision->answer);
 }
 
@@ -149,17 +152,18 @@ void request_refuse_cookie(const uint8_t *cookie, size_t len, const char *reason
 
 	convert_writer_init(&writer, decision->answer, sizeof(decision->answer));
 	convert_write_error_cookie(&writer, cookie, len);
-	decision->action = REQUEST_ANSWER;
-	decision->refused = true;
-	decision->reason = reason;
+	decision->verdict.action = REQUEST_ANSWER;
+	decision->verdict.refused = true;
+	decision->verdict.echo = 0;
+	decision->verdict.reason = reason;
 	decision->answer_len = answer_finish(&writer);
 }
 
 void request_refuse_malformed(const uint8_t *message, const char *reason,
 			      struct request_decision *decision)
 {
-	decision->reason = reason;
-	refuse_message(CONVERT_ERROR_MALFORMED_MESSAGE, message, decision->length, decision);
+	decision->verdict.reason = reason;
+	refuse_message(CONVERT_ERROR_MALFORMED_MESSAGE, message, decision->verdict.length, decision);
 }
 
 /* Decides as the RFC wants for a fault that the message library found. */
@@ -169,23 +173,23 @@ static void decide_fault(enum convert_status status, const uint8_t *buf, size_t 
 	enum convert_error_code code = CONVERT_ERROR_MALFORMED_MESSAGE;
 	size_t header_len = 0;
 
-	decision->reason = convert_status_name(status);
+	decision->verdict.reason = convert_status_name(status);
 	/* Section 6.1 wants a reset for a Total Length of 0, whatever the version is. */
 	if (status == CONVERT_STATUS_BAD_VERSION &&
 	    convert_message_length(buf, len, &header_len) == status && header_len == 0) {
-		decision->action = REQUEST_RESET;
+		decision->verdict.action = REQUEST_RESET;
 		return;
 	}
 	switch (convert_request_answer(status, &code)) {
 	case CONVERT_ANSWER_NONE:
-		decision->action = REQUEST_WAIT;
-		decision->reason = NULL;
+		decision->verdict.action = REQUEST_WAIT;
+		decision->verdict.reason = NULL;
 		return;
 	case CONVERT_ANSWER_IGNORE:
-		decision->action = REQUEST_IGNORE;
+		decision->verdict.action = REQUEST_IGNORE;
 		return;
 	case CONVERT_ANSWER_RESET:
-		decision->action = REQUEST_RESET;
+		decision->verdict.action = REQUEST_RESET;
 		return;
 	case CONVERT_ANSWER_ERROR:
 		refuse_message(code, buf, message_len < len ? message_len : len, decision);
@@ -213,7 +217,7 @@ static size_t options_unsupported(const struct request_features *features,
 			continue;
 		/* Section 6.2.5: the client leaves the value to us. */
 		if (!option.value.len && kind_is_supported(features, option.kind))
-			decision->mptcp |= option.kind == TCP_KIND_MPTCP;
+			decision->verdict.mptcp |= option.kind == TCP_KIND_MPTCP;
 		else if (!memchr(kinds, option.kind, count))
 			kinds[count++] = option.kind;
 	}
@@ -226,20 +230,18 @@ static void decide_connect(const struct request_features *features,
 	uint8_t kinds[KINDS_MAX];
 	size_t count;
 
-	decision->connect = true;
-	decision->info = request->has_info;
-	decision->address = request->address;
-	decision->port = request->port;
-	decision->action = REQUEST_ANSWER;
+	decision->verdict.responds = request->has_info;
+	sockaddr_ip_set(&decision->verdict.server, AF_UNSPEC, &request->address, request->port);
+	decision->verdict.action = REQUEST_ANSWER;
 	count = options_unsupported(features, request, decision, kinds);
 	if (count) {
-		decision->reason = "unsupported TCP option";
-		decision->refused = true;
+		decision->verdict.reason = "unsupported TCP option";
+		decision->verdict.refused = true;
 		decision->answer_len = request_write_unsupported(features, request->has_info, kinds,
 								 count, decision->answer);
 		return;
 	}
-	decision->action = REQUEST_CONNECT;
+	decision->verdict.action = REQUEST_CONNECT;
 }
 
 /* A client to which we never offered silence takes any answer for the server's. */
@@ -258,18 +260,21 @@ void request_decide(const struct request_features *features, const uint8_t *buf,
 	memset(decision, 0, offsetof(struct request_decision, answer));
 	decision->answer_len = 0;
 	status = convert_request_parse(buf, len, &request);
-	decision->silent = request.has_silence;
-	decision->silence = request.silence;
+	decision->verdict.silent = request.has_silence;
+	decision->verdict.blind = request.silence.blind;
+	decision->verdict.needs_mptcp = request.silence.mptcp;
+	decision->verdict.attempt = request.silence.blind ? request.silence.attempt : 0;
+	decision->verdict.repeat = request.silence.repeat;
 	if (request.has_silence && !silence_is_offered(features, &request.silence)) {
-		decision->action = REQUEST_RESET;
-		decision->reason = "silence that isn't offered";
+		decision->verdict.action = REQUEST_RESET;
+		decision->verdict.reason = "silence that isn't offered";
 		return;
 	}
 	if (status != CONVERT_STATUS_OK) {
 		decide_fault(status, buf, len, request.length, decision);
 		return;
 	}
-	decision->length = request.length;
+	decision->verdict.length = request.length;
 	decision->valid = request.has_connect || request.has_info;
 	decision->has_cookie = request.has_cookie;
 	decision->cookie = request.cookie;
@@ -277,20 +282,19 @@ void request_decide(const struct request_features *features, const uint8_t *buf,
 	 * This holds even if we don't offer it: a client remembers an offer longer than until the next reload, and
 	 * the value harms nobody.
 	 */
-	decision->has_hold_time = request.has_hold_time;
-	decision->hold_ms = request.hold_ms;
+	decision->verdict.hold_ms = request.has_hold_time ? request.hold_ms : UINT_MAX;
 	if (request.has_connect) {
 		decide_connect(features, &request, decision);
 	} else if (request.has_info) {
 		answer_start(features, true, &writer, decision->answer);
-		decision->echo = request.has_echo;
-		if (decision->echo)
+		if (request.has_echo)
 			convert_write_echo(&writer, REQUEST_ECHO_KIB);
-		decision->action = REQUEST_ANSWER;
-		decision->reason = "information";
+		decision->verdict.echo = request.has_echo ? REQUEST_ECHO_KIB * 1024 : 0;
+		decision->verdict.action = REQUEST_ANSWER;
+		decision->verdict.reason = "information";
 		decision->answer_len = answer_finish(&writer);
 	} else {
-		decision->reason = "nothing asked for";
+		decision->verdict.reason = "nothing asked for";
 		refuse_message(CONVERT_ERROR_MALFORMED_MESSAGE, buf, request.length, decision);
 	}
 }

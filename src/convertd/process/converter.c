@@ -78,56 +78,26 @@ static void read_answer(struct serve_answer *answer)
 	answer->counter = metrics_error_metric(response.error_code);
 }
 
-static void copy_answer(const struct request_decision *request, struct serve_answer *answer)
-{
-	answer->reason = request->reason;
-	answer->len = request->answer_len;
-	memcpy(answer->bytes, request->answer, request->answer_len);
-	read_answer(answer);
-}
-
 static void judge(struct serve_context *context, const struct judgement_case *c, struct serve_verdict *verdict, struct serve_answer *answer)
 {
 	const struct converter *converter = context->own;
-	struct judgement judgement;
-	const struct request_decision *request = &judgement.request;
+	struct request_decision request;
 	struct cookies_client *client = NULL;
 
-	judgement_make(&converter->admission, c, &judgement);
-	if (request->has_cookie && converter->admission.rules->cookies)
-		client = cookies_client(converter->admission.rules->cookies, request->cookie.data, request->cookie.len);
-	if (client && c->place == JUDGEMENT_STREAM && request->action == REQUEST_CONNECT)
+	judgement_make(&converter->admission, c, &request);
+	*verdict = request.verdict;
+	if (request.has_cookie && converter->admission.rules->cookies)
+		client = cookies_client(converter->admission.rules->cookies, request.cookie.data, request.cookie.len);
+	if (client && c->place == JUDGEMENT_STREAM && verdict->action == REQUEST_CONNECT)
 		atomic_fetch_add_explicit(&client->connections, 1, memory_order_relaxed);
-	*verdict = (struct serve_verdict){
-		.action = request->action,
-		.voice = judgement.voice,
-		.reason = request->reason,
-		.length = request->length,
-		.mark = request->info ? MARK_INFO : 0,
-		.mptcp = request->mptcp,
-		.responds = request->info,
-		.silent = request->silent,
-		.blind = request->silence.blind,
-		.needs_mptcp = request->silence.mptcp,
-		.attempt = request->silence.blind ? request->silence.attempt : 0,
-		.repeat = request->silence.repeat,
-		.hold_ms = request->has_hold_time ? request->hold_ms : UINT_MAX,
-		.client = client ? client->name : NULL,
-		.proven = request->proven,
-		.refused = request->refused,
-		.demanded = request->demanded,
-		.lacking = request->lacking,
-		.error_taken = judgement.error_taken,
-		.exceeded = judgement.exceeded,
-		.echo = request->echo && !request->refused ? REQUEST_ECHO_KIB * 1024 : 0,
-		.by_grant = judgement.by_grant,
-		.grant = judgement.grant,
-		.withhold = judgement.withhold,
-	};
-	if (request->connect)
-		sockaddr_ip_set(&verdict->server, AF_UNSPEC, &request->address, request->port);
-	if (answer && request->action == REQUEST_ANSWER)
-		copy_answer(request, answer);
+	verdict->client = client ? client->name : NULL;
+	verdict->mark = verdict->responds ? MARK_INFO : 0;
+	if (!answer || verdict->action != REQUEST_ANSWER)
+		return;
+	answer->reason = verdict->reason;
+	answer->len = request.answer_len;
+	memcpy(answer->bytes, request.answer, request.answer_len);
+	read_answer(answer);
 }
 
 /* ----- answers ----- */
