@@ -8,23 +8,13 @@
 #include "config.h"
 
 #include "convertize/options/conf.h"
+#include "problem_lines.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check_line(const char *line)
-{
-	size_t len = strlen(line);
-
-	if (len >= PROBLEM_MAX || strncmp(line, "fuzz:", 5) != 0)
-		abort();
-	for (size_t i = 0; i < len; i++)
-		if (line[i] < ' ' || line[i] > '~')
-			abort();
-}
 
 static void check_list(const char *list)
 {
@@ -48,14 +38,10 @@ static void check_conf(const struct conf *conf)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	for (int is_system = 0; is_system < 2; is_system++) {
-		struct conf conf = { .path = "fuzz", .is_system = is_system };
+		struct conf conf = { .path = FUZZ_FILE, .is_system = is_system };
 		struct problems problems = { .print = check_line };
-		char *text = malloc(size + 1);
+		char *text = text_of(data, size);
 
-		if (!text)
-			abort();
-		memcpy(text, data, size);
-		text[size] = '\0';
 		conf_parse(&conf, text, size, &problems);
 		check_conf(&conf);
 		conf_fini(&conf);

@@ -14,6 +14,7 @@
 #include "convertd/process/systemd.h"
 #include "daemon/warden_message.h"
 #include "hold/syn_packet.h"
+#include "problem_lines.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,14 +41,10 @@ static struct warden_policy make_policy(void)
 
 static void check_notice(const char *text, size_t len)
 {
-	/* The copy ends with a NUL, for strstr(). */
-	char *copy = malloc(len + 1);
+	char *copy = text_of((const uint8_t *)text, len);
 
-	REQUIRE(copy);
-	memcpy(copy, text, len);
-	copy[len] = '\0';
-	if (notify_message_is_right(text, len)) {
-		REQUIRE(len > 0 && strlen(copy) == len);
+	if (notify_message_is_right(copy)) {
+		REQUIRE(copy[0]);
 		/* No line may begin with either of these. */
 		REQUIRE(strncmp(copy, "MAINPID", 7) != 0 && !strstr(copy, "\nMAINPID"));
 		REQUIRE(strncmp(copy, "NOTIFYACCESS", 12) != 0 && !strstr(copy, "\nNOTIFYACCESS"));

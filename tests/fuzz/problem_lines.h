@@ -22,16 +22,23 @@ static inline void check_line(const char *line)
 			abort();
 }
 
-/* Reads a copy of the data, since these parsers write into the text that they read. */
-static inline void read_as(void (*read)(char *text, size_t len, struct problems *problems), const uint8_t *data, size_t size)
+/* Returns a copy of the data with a NUL behind it, to be freed: parsers write into the text that they read. */
+static inline char *text_of(const uint8_t *data, size_t size)
 {
-	struct problems problems = { .print = check_line };
 	char *text = malloc(size + 1);
 
 	if (!text)
 		abort();
 	memcpy(text, data, size);
 	text[size] = '\0';
+	return text;
+}
+
+static inline void read_as(void (*read)(char *text, size_t len, struct problems *problems), const uint8_t *data, size_t size)
+{
+	struct problems problems = { .print = check_line };
+	char *text = text_of(data, size);
+
 	read(text, size, &problems);
 	free(text);
 }

@@ -166,7 +166,7 @@ if HAVE_CHECK
 convertd_unit_tests = tests/unit/test_request tests/unit/test_relay tests/unit/test_relay_events tests/unit/test_settings \
 	tests/unit/test_access tests/unit/test_limits tests/unit/test_limits_room tests/unit/test_limits_memory tests/unit/test_shares tests/unit/test_cookies \
 	tests/unit/test_relay_watch tests/unit/test_sources tests/unit/test_sysctls tests/unit/test_warden \
-	tests/unit/test_syn_packet tests/unit/test_log tests/unit/test_metrics tests/unit/test_hold_table tests/unit/test_hold_serve tests/unit/test_session_decision tests/unit/test_syn_decision \
+	tests/unit/test_syn_packet tests/unit/test_log tests/unit/test_metrics tests/unit/test_hold_table tests/unit/test_hold_serve tests/unit/test_hold_plugs tests/unit/test_session_decision tests/unit/test_syn_decision \
 	tests/unit/test_judgement tests/unit/test_blocks tests/unit/test_poller tests/unit/test_families tests/unit/test_proof tests/unit/test_native_refusal tests/unit/test_demand
 check_PROGRAMS += $(convertd_unit_tests)
 TESTS += $(convertd_unit_tests)
@@ -262,10 +262,14 @@ tests_unit_test_hold_table_SOURCES = tests/unit/test_hold_table.c
 tests_unit_test_hold_table_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(SODIUM_CFLAGS) -pthread
 tests_unit_test_hold_table_LDADD = libconvertd.la $(CHECK_LIBS)
 
-tests_unit_test_hold_serve_SOURCES = tests/unit/test_hold_serve.c tests/unit/fake_events.c tests/unit/fake_events.h \
-	tests/unit/syn_build.c tests/unit/syn_build.h
+syn_world = tests/unit/syn_world.c tests/unit/syn_world.h tests/unit/fake_events.c tests/unit/fake_events.h tests/unit/syn_build.c \
+	tests/unit/syn_build.h
+tests_unit_test_hold_serve_SOURCES = tests/unit/test_hold_serve.c $(syn_world)
 tests_unit_test_hold_serve_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(EVENT_CFLAGS) $(SODIUM_CFLAGS) -pthread
 tests_unit_test_hold_serve_LDADD = libconvertd.la $(CHECK_LIBS)
+tests_unit_test_hold_plugs_SOURCES = tests/unit/test_hold_plugs.c $(syn_world)
+tests_unit_test_hold_plugs_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(EVENT_CFLAGS) $(SODIUM_CFLAGS) -pthread
+tests_unit_test_hold_plugs_LDADD = libconvertd.la $(CHECK_LIBS)
 
 tests_unit_test_session_decision_SOURCES = tests/unit/test_session_decision.c
 tests_unit_test_session_decision_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(EVENT_CFLAGS)

@@ -63,6 +63,38 @@ static struct gateway_settings *create_right(const char *line, const char *text)
 
 #define LEAST "--lan|br0|--converter|192.0.2.1"
 
+/* The numbers: preset, and as test each_option sets them. */
+#define NUMBER(member, preset, set) { #member, offsetof(struct gateway_settings, member), preset, set }
+
+static const struct {
+	const char *name;
+	size_t offset;
+	unsigned preset, set;
+} numbers[] = {
+	NUMBER(table, 8803, 20),
+	NUMBER(first_queue, 8803, 21),
+	NUMBER(port, 8803, 22),
+	NUMBER(workers, 0, 3),
+	NUMBER(connect_timeout, 130, 15),
+	NUMBER(stall_timeout, 900, 16),
+	NUMBER(half_close_timeout, 7200, 17),
+	NUMBER(idle_timeout, 0, 18),
+	NUMBER(drain_timeout, 30, 19),
+	NUMBER(limits.pending.total, 4096, 13),
+	NUMBER(limits.pending.per_client, 256, 14),
+	NUMBER(limits.prefix_v6, 128, 64),
+	NUMBER(log_level, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG),
+};
+
+static void check_numbers(const struct gateway_settings *settings, bool set)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
+		const unsigned *found = (const unsigned *)((const char *)settings + numbers[i].offset);
+
+		ck_assert_msg(*found == (set ? numbers[i].set : numbers[i].preset), "%s is %u", numbers[i].name, *found);
+	}
+}
+
 START_TEST(defaults)
 {
 	struct gateway_settings *settings = create_right(LEAST, NULL);
@@ -74,24 +106,12 @@ START_TEST(defaults)
 	ck_assert_uint_eq(settings->mark, GATEWAY_MARK_DEFAULT);
 	ck_assert_uint_eq(gateway_divert_mark(settings), 0x04000000);
 	ck_assert_uint_eq(gateway_own_mark(settings), 0x08000000);
-	ck_assert_uint_eq(settings->table, 8803);
-	ck_assert_uint_eq(settings->first_queue, 8803);
-	ck_assert_uint_eq(settings->port, 8803);
-	ck_assert_uint_eq(settings->workers, 0);
-	ck_assert_uint_eq(settings->connect_timeout, 130);
-	ck_assert_uint_eq(settings->stall_timeout, 900);
-	ck_assert_uint_eq(settings->half_close_timeout, 7200);
-	ck_assert_uint_eq(settings->idle_timeout, 0);
-	ck_assert_uint_eq(settings->drain_timeout, 30);
-	ck_assert_uint_eq(settings->limits.pending.total, 4096);
-	ck_assert_uint_eq(settings->limits.pending.per_client, 256);
-	ck_assert_uint_eq(settings->limits.prefix_v6, 128);
-	ck_assert_uint_eq(settings->log_level, LOG_LEVEL_INFO);
 	ck_assert(settings->client.enabled);
 	ck_assert(settings->client.bypass_mptcp);
 	ck_assert_int_eq(settings->client.timeout_ms, 3000);
 	ck_assert_str_eq(settings->client.cache, "/run/convertgw");
 	ck_assert_uint_eq(settings->client.cookie_len, 0);
+	check_numbers(settings, false);
 	gateway_settings_free(settings);
 }
 END_TEST
@@ -126,23 +146,11 @@ START_TEST(each_option)
 	ck_assert_uint_eq(gateway_own_mark(settings), 0x20);
 	ck_assert_uint_eq(settings->limits.connections.total, 11);
 	ck_assert_uint_eq(settings->limits.connections.per_client, 12);
-	ck_assert_uint_eq(settings->limits.pending.total, 13);
-	ck_assert_uint_eq(settings->limits.pending.per_client, 14);
 	ck_assert_uint_eq(settings->limits.prefix_v4, 24);
-	ck_assert_uint_eq(settings->limits.prefix_v6, 64);
-	ck_assert_uint_eq(settings->connect_timeout, 15);
-	ck_assert_uint_eq(settings->stall_timeout, 16);
-	ck_assert_uint_eq(settings->half_close_timeout, 17);
-	ck_assert_uint_eq(settings->idle_timeout, 18);
-	ck_assert_uint_eq(settings->drain_timeout, 19);
-	ck_assert_uint_eq(settings->table, 20);
-	ck_assert_uint_eq(settings->first_queue, 21);
-	ck_assert_uint_eq(settings->port, 22);
-	ck_assert_uint_eq(settings->workers, 3);
-	ck_assert_uint_eq(settings->log_level, LOG_LEVEL_DEBUG);
 	ck_assert_uint_eq(settings->log_format, LOG_FORMAT_JSON);
 	ck_assert_uint_eq(settings->log_rate, 23);
 	ck_assert_uint_eq(settings->metrics_count, 2);
+	check_numbers(settings, true);
 	gateway_settings_free(settings);
 }
 END_TEST

@@ -58,6 +58,14 @@ static bool has_line(const char *text, const char *line)
 	return false;
 }
 
+#define ASSERT_LINES(text, ...) assert_lines(text, (const char *const[]){ __VA_ARGS__, NULL })
+
+static void assert_lines(const char *text, const char *const *line)
+{
+	for (; *line; line++)
+		ck_assert_msg(has_line(text, *line), "no line %s", *line);
+}
+
 static const char *exposition(void)
 {
 	struct status status = make_status();
@@ -67,24 +75,23 @@ static const char *exposition(void)
 
 START_TEST(histogram_of_times)
 {
+	static const uint64_t times_us[] = { 0, 500, 501, 30000000, 30000001 };
 	const char *text;
 
 	/* bounds are inclusive: 500 us is in the first bucket, 501 in the next */
-	metrics_observe_us(&metrics, METRIC_CONNECT_SECONDS, 0);
-	metrics_observe_us(&metrics, METRIC_CONNECT_SECONDS, 500);
-	metrics_observe_us(&metrics, METRIC_CONNECT_SECONDS, 501);
-	metrics_observe_us(&metrics, METRIC_CONNECT_SECONDS, 30000000);
-	metrics_observe_us(&metrics, METRIC_CONNECT_SECONDS, 30000001);
+	for (size_t i = 0; i < sizeof(times_us) / sizeof(times_us[0]); i++)
+		metrics_observe_us(&metrics, METRIC_CONNECT_SECONDS, times_us[i]);
 	text = exposition();
-	ck_assert(has_line(text, "# TYPE convertd_connect_duration_seconds histogram"));
-	ck_assert(has_line(text, "convertd_connect_duration_seconds_bucket{le=\"0.0005\"} 2"));
-	ck_assert(has_line(text, "convertd_connect_duration_seconds_bucket{le=\"0.001\"} 3"));
-	ck_assert(has_line(text, "convertd_connect_duration_seconds_bucket{le=\"10\"} 3"));
-	ck_assert(has_line(text, "convertd_connect_duration_seconds_bucket{le=\"30\"} 4"));
-	ck_assert(has_line(text, "convertd_connect_duration_seconds_bucket{le=\"+Inf\"} 5"));
-	ck_assert(has_line(text, "convertd_connect_duration_seconds_count 5"));
-	ck_assert(has_line(text, "convertd_connect_duration_seconds_sum 60.001002"));
-	ck_assert(has_line(text, "convertd_request_duration_seconds_count 0"));
+	ASSERT_LINES(text,
+		     "# TYPE convertd_connect_duration_seconds histogram",
+		     "convertd_connect_duration_seconds_bucket{le=\"0.0005\"} 2",
+		     "convertd_connect_duration_seconds_bucket{le=\"0.001\"} 3",
+		     "convertd_connect_duration_seconds_bucket{le=\"10\"} 3",
+		     "convertd_connect_duration_seconds_bucket{le=\"30\"} 4",
+		     "convertd_connect_duration_seconds_bucket{le=\"+Inf\"} 5",
+		     "convertd_connect_duration_seconds_count 5",
+		     "convertd_connect_duration_seconds_sum 60.001002",
+		     "convertd_request_duration_seconds_count 0");
 }
 END_TEST
 
@@ -95,11 +102,12 @@ START_TEST(histogram_of_subflows)
 	for (unsigned subflows = 1; subflows <= 10; subflows++)
 		metrics_observe_subflows(&metrics, subflows);
 	text = exposition();
-	ck_assert(has_line(text, "convertd_connection_subflows_bucket{le=\"1\"} 1"));
-	ck_assert(has_line(text, "convertd_connection_subflows_bucket{le=\"4\"} 4"));
-	ck_assert(has_line(text, "convertd_connection_subflows_bucket{le=\"8\"} 8"));
-	ck_assert(has_line(text, "convertd_connection_subflows_bucket{le=\"+Inf\"} 10"));
-	ck_assert(has_line(text, "convertd_connection_subflows_sum 55"));
+	ASSERT_LINES(text,
+		     "convertd_connection_subflows_bucket{le=\"1\"} 1",
+		     "convertd_connection_subflows_bucket{le=\"4\"} 4",
+		     "convertd_connection_subflows_bucket{le=\"8\"} 8",
+		     "convertd_connection_subflows_bucket{le=\"+Inf\"} 10",
+		     "convertd_connection_subflows_sum 55");
 }
 END_TEST
 
@@ -129,8 +137,9 @@ START_TEST(errors)
 			metrics_add(&metrics, metrics_error_metric((uint8_t)code), 1);
 	metrics_add(&metrics, metrics_error_metric(CONVERT_ERROR_CONNECTION_RESET), 1);
 	text = exposition();
-	ck_assert(has_line(text, "convertd_errors_sent_total{code=\"0\",name=\"Unsupported Version\"} 1"));
-	ck_assert(has_line(text, "convertd_errors_sent_total{code=\"96\",name=\"Connection Reset\"} 2"));
+	ASSERT_LINES(text,
+		     "convertd_errors_sent_total{code=\"0\",name=\"Unsupported Version\"} 1",
+		     "convertd_errors_sent_total{code=\"96\",name=\"Connection Reset\"} 2");
 	for (unsigned i = 0; i < METRICS_ERRORS; i++)
 		ck_assert_str_ne(convert_error_name(metrics_error_code(i)), "unknown");
 }
@@ -147,12 +156,13 @@ START_TEST(records)
 	record.outcome = OUTCOME_LIMIT_PENDING;
 	metrics_count_record(&metrics, &record);
 	text = exposition();
-	ck_assert(has_line(text, "convertd_connections_ended_total{outcome=\"done\"} 1"));
-	ck_assert(has_line(text, "convertd_connections_ended_total{outcome=\"limit_pending\"} 1"));
-	ck_assert(has_line(text, "convertd_connections_ended_total{outcome=\"idle\"} 0"));
-	ck_assert(has_line(text, "convertd_client_transports_total{transport=\"mptcp\"} 1"));
-	ck_assert(has_line(text, "convertd_client_transports_total{transport=\"fallback\"} 1"));
-	ck_assert(has_line(text, "convertd_connection_subflows_count 1"));
+	ASSERT_LINES(text,
+		     "convertd_connections_ended_total{outcome=\"done\"} 1",
+		     "convertd_connections_ended_total{outcome=\"limit_pending\"} 1",
+		     "convertd_connections_ended_total{outcome=\"idle\"} 0",
+		     "convertd_client_transports_total{transport=\"mptcp\"} 1",
+		     "convertd_client_transports_total{transport=\"fallback\"} 1",
+		     "convertd_connection_subflows_count 1");
 	ck_assert_ptr_null(strstr(text, "unknown"));
 }
 END_TEST
@@ -205,13 +215,14 @@ START_TEST(rates_and_bounds)
 	status.draining = true;
 	write_with(status_write_text, &status);
 	ck_assert(has_line(written, "convertd " PACKAGE_VERSION ": draining"));
-	ck_assert(has_line(written, "  all                                        3 of 100"));
-	ck_assert(has_line(written, "  pending                                    0"));
-	ck_assert(has_line(written, "  new connections                            2.0 a second"));
-	ck_assert(has_line(written, "  to clients                                 1.000 Mbit/s"));
-	ck_assert(has_line(written, "  bytes to clients                           1250000 (1.2 MB)"));
-	ck_assert(has_line(written, "  running since                              "
-				    "1970-01-01 00:15:00 UTC, 1 min 40 s ago"));
+	ASSERT_LINES(written,
+		     "  all                                        3 of 100",
+		     "  pending                                    0",
+		     "  new connections                            2.0 a second",
+		     "  to clients                                 1.000 Mbit/s",
+		     "  bytes to clients                           1250000 (1.2 MB)",
+		     "  running since                              "
+				    "1970-01-01 00:15:00 UTC, 1 min 40 s ago");
 	write_with(status_write_metrics, &status);
 	ck_assert(has_line(written, "convertd_draining 1"));
 }

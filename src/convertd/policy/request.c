@@ -258,6 +258,7 @@ void request_decide(const struct request_features *features, const uint8_t *buf,
 	enum convert_status status;
 
 	memset(decision, 0, offsetof(struct request_decision, answer));
+	decision->verdict.hold_ms = UINT_MAX;
 	decision->answer_len = 0;
 	status = convert_request_parse(buf, len, &request);
 	decision->verdict.silent = request.has_silence;
@@ -282,7 +283,8 @@ void request_decide(const struct request_features *features, const uint8_t *buf,
 	 * This holds even if we don't offer it: a client remembers an offer longer than until the next reload, and
 	 * the value harms nobody.
 	 */
-	decision->verdict.hold_ms = request.has_hold_time ? request.hold_ms : UINT_MAX;
+	if (request.has_hold_time)
+		decision->verdict.hold_ms = request.hold_ms;
 	if (request.has_connect) {
 		decide_connect(features, &request, decision);
 	} else if (request.has_info) {

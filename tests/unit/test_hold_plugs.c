@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_hold_plugs.c - withheld SYNs by what a daemon brings: its judge, its dialler, its settings
+ *
+ * The judge of a transparent gateway reads no payload: the packet's own destination is the server.
+ */
+#include "config.h"
+
+#include "syn_world.h"
+
+#include "common/clock.h"
+#include "fake_events.h"
+#include "run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+/* The judge is told who asks, how and when. */
+START_TEST(case_of_a_syn)
+{
+	const struct ask ask = { .server = 1 };
+	struct in6_addr client;
+	union sockaddr_ip address;
+
+	ck_assert_int_eq(sockaddr_ip_parse(&address, "198.51.100.7", 1000), 0);
+	client = sockaddr_ip_in6(&address);
+	for (int i = 0; i < 2; i++) {
+		with_mptcp = i;
+		send_syn((uint16_t)(1000 + i), 1, &ask);
+		ck_assert_int_eq(last_case.place, JUDGEMENT_SYN);
+		ck_assert_mem_eq(&last_case.client.address, &client, sizeof(client));
+		ck_assert(!last_case.client.proven);
+		ck_assert_ptr_nonnull(last_case.member);
+		ck_assert_ptr_nonnull(last_case.flow);
+		ck_assert_uint_eq(last_case.now_ms, clock_now_ms());
+		ck_assert_int_eq(last_case.mptcp, i);
+	}
+	syn_judge_again(judge);
+	ck_assert_int_eq(last_case.place, JUDGEMENT_WITHHELD);
+	ck_assert_ptr_null(last_case.member);
+}
+END_TEST
+
+/* The dialler goes from socket to socket: the events of the latest count, and each is closed once. */
+START_TEST(dialler_replaces_its_socket)
+{
+	const struct ask ask = { .server = 1 };
+	uint32_t id = send_syn(1000, 1, &ask);
+	const int first = last_fd;
+
+	replaces_sockets = true;
+	server_says(-EINPROGRESS);
+	ck_assert_int_ne(last_fd, first);
+	ck_assert_int_eq(fcntl(first, F_GETFD), -1);
+	server_says(-EINPROGRESS);
+	ck_assert_uint_eq(fake_poller_count(), 1);
+	ck_assert_int_eq(packets[id], WAITS);
+	server_says(0);
+	ck_assert_int_eq(packets[id], CHANGED);
+	ck_assert_uint_eq(urgent[id], CONFIRMED);
+	ck_assert_int_eq(dials, 1);
+	ck_assert_uint_eq(take(1000), 1);
+	ck_assert_int_eq(resets, 1);
+}
+END_TEST
+
+/* A dialler with times of its own: its steps come when they are due, and the end of the SYN's time when that is. */
+START_TEST(dialler_has_times_of_its_own)
+{
+	const struct ask ask = { .server = 1 };
+	uint32_t id;
+
+	step_ms = 250;
+	id = send_syn(1000, 1, &ask);
+	fake_clock_advance(249);
+	ck_assert_int_eq(steps, 0);
+	fake_clock_advance(1);
+	ck_assert_int_eq(steps, 1);
+	fake_clock_advance(250);
+	ck_assert_int_eq(steps, 2);
+	fake_clock_advance(199);
+	ck_assert_int_eq(packets[id], WAITS);
+	fake_clock_advance(1);
+	ck_assert_int_eq(packets[id], CHANGED);
+	ck_assert_uint_eq(urgent[id], 0);
+	ck_assert_int_eq(steps, 2);
+	ck_assert_uint_eq(take(1000), 1);
+	/* a step may be the last one */
+	id = send_syn(1001, 1, &ask);
+	server_result = -ECONNREFUSED;
+	fake_clock_advance(250);
+	ck_assert_int_eq(packets[id], CHANGED);
+	ck_assert_uint_eq(take(1001), 1);
+}
+END_TEST
+
+/* ----- a transparent gateway: the packet's own destination is the server, the network tells all errors ----- */
+
+static void judge_by_destination(struct serve_context *of, const struct judgement_case *c, struct serve_verdict *verdict, struct serve_answer *answer)
+{
+	(void)answer;
+	*verdict = (struct serve_verdict){
+		.action = REQUEST_CONNECT, .voice = JUDGEMENT_SILENT, .silent = true, .blind = true, .hold_ms = UINT_MAX,
+	};
+	sockaddr_ip_set(&verdict->server, AF_UNSPEC, &c->flow->destination, c->flow->destination_port);
+	ck_assert_int_eq(limits_enter(of->limits, c->member, &c->client.address, LIMITS_WITHHELD), 0);
+	verdict->withhold = true;
+}
+
+static union sockaddr_ip asked;
+
+static int dial_asked(struct serve_context *of, const struct serve_plan *plan, struct serve_dial *dial)
+{
+	asked = *plan->server;
+	return dial_begin(of, plan, dial);
+}
+
+START_TEST(server_by_the_packets_destination)
+{
+	struct serve_plugs gateway = plugs;
+	char text[SOCKADDR_STRLEN];
+	uint32_t first, second, third;
+
+	gateway.judge = judge_by_destination;
+	gateway.dial.begin = dial_asked;
+	gateway.at_once = true;
+	context.plugs = &gateway;
+	syn_judge_again(judge);
+	first = send_syn(1000, 1, NULL);
+	ck_assert_str_eq(sockaddr_ip_format(&asked, text), "192.0.2.1:1234");
+	ck_assert_int_eq(packets[first], WAITS);
+	/* sent again meanwhile: no other connection */
+	ck_assert_int_eq(packets[send_syn(1000, 1, NULL)], DROPPED);
+	server_says(0);
+	ck_assert_int_eq(packets[first], CHANGED);
+	ck_assert_uint_eq(take(1000), 1);
+	second = send_syn(1001, 1, NULL);
+	server_says(-ECONNREFUSED);
+	ck_assert_uint_eq(urgent[second], SYN_PACKET_REFUSED | NATIVE_RESET);
+	third = send_syn(1002, 1, NULL);
+	server_says(-EHOSTUNREACH);
+	ck_assert_uint_eq(urgent[third], SYN_PACKET_REFUSED | 13);
+	/* what the dialler can't do is routed: the SYN goes on as it came, and what repeats it does, too */
+	first = send_syn(1003, 1, NULL);
+	server_says(-ENETDOWN);
+	ck_assert_int_eq(packets[first], CHANGED);
+	ck_assert_uint_eq(urgent[first], 0);
+	second = send_syn(1003, 1, NULL);
+	ck_assert_int_ne(packets[second], DROPPED);
+	ck_assert_uint_eq(urgent[second], 0);
+	ck_assert_uint_eq(take(1003), 0);
+	ck_assert_int_eq(dials, 4);
+}
+END_TEST
+
+/* Which settings count for SYNs: those in force, for a newcomer and for one that is withheld. */
+START_TEST(settings_in_force)
+{
+	const struct ask blind = { .server = 1, .flags = BLIND };
+	struct syn_attempt *a;
+
+	send_syn(1000, 1, &blind);
+	a = judge->attempts;
+	ck_assert_uint_eq(a->grant.rules, 1);
+	settings.number = 2;
+	syn_judge_again(judge);
+	ck_assert_uint_eq(a->grant.rules, 2);
+	server_says(0);
+	ck_assert_uint_eq(take(1000), 1);
+	/* rules that can't refuse let a blind SYN pass */
+	settings.refuses_syns = false;
+	demanded = true;
+	ck_assert_uint_eq(urgent[send_syn(1001, 1, &blind)], 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("hold_plugs");
+	TCase *tcase = tcase_create("SYNs");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, case_of_a_syn);
+	tcase_add_test(tcase, dialler_replaces_its_socket);
+	tcase_add_test(tcase, dialler_has_times_of_its_own);
+	tcase_add_test(tcase, server_by_the_packets_destination);
+	tcase_add_test(tcase, settings_in_force);
+	suite_add_tcase(suite, tcase);
+	return test_run(suite);
+}
