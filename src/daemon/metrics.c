@@ -158,19 +158,6 @@ static const uint8_t error_codes[] = {
 };
 static_assert(sizeof(error_codes) == METRICS_ERRORS, "all codes of Section 6.2.8");
 
-static const char *const state_names[] = {
-	[SESSION_REQUEST] = "request",	   [SESSION_CONNECTING] = "connecting",
-	[SESSION_RELAY] = "relay",	   [SESSION_RESETTING] = "resetting",
-	[SESSION_REFUSING] = "refusing",   [SESSION_CLOSED] = "closed",
-};
-static_assert(sizeof(state_names) / sizeof(state_names[0]) == SESSION_STATE_COUNT,
-	      "a name for each state");
-
-const char *metrics_state_name(unsigned state)
-{
-	return state_names[state];
-}
-
 static const struct {
 	const char *name, *text;
 } syns[] = {
@@ -334,7 +321,7 @@ static const struct {
 	{ "connections_accepted_total", "counter", "Clients that connected.",
 	  METRIC_ACCEPTED, .count = 1 },
 	{ "connections", "gauge", "Connections that there are, by their state.",
-	  METRIC_STATE, SESSION_CLOSED, .label = "state", .words = state_names },
+	  METRIC_STATE, SESSION_CLOSED, .label = "state", .words = session_state_names },
 	{ "pending_requests", "gauge",
 	  "Connections that --max-pending counts: without their server's answer, or the client's "
 	  "third ACK.",

@@ -158,7 +158,4 @@ void metrics_write_head(FILE *out, const char *name, const char *type, const cha
 void metrics_write(FILE *out, const char *program, const struct metrics_sum *sum);
 const char *metrics_syn_text(unsigned syn);
 
-/* Returns a word such as "request": the state's name in a label. */
-const char *metrics_state_name(unsigned state);
-
 #endif

@@ -66,15 +66,14 @@ const char *outcome_text(enum outcome outcome)
 
 #define BIT(state) (1U << (state))
 
-static const char *const names[] = {
-	[SESSION_REQUEST] = "REQUEST",
-	[SESSION_CONNECTING] = "CONNECTING",
-	[SESSION_RELAY] = "RELAY",
-	[SESSION_RESETTING] = "RESETTING",
-	[SESSION_REFUSING] = "REFUSING",
-	[SESSION_CLOSED] = "CLOSED",
+const char *const session_state_names[SESSION_STATE_COUNT] = {
+	[SESSION_REQUEST] = "request",
+	[SESSION_CONNECTING] = "connecting",
+	[SESSION_RELAY] = "relay",
+	[SESSION_RESETTING] = "resetting",
+	[SESSION_REFUSING] = "refusing",
+	[SESSION_CLOSED] = "closed",
 };
-static_assert(sizeof(names) / sizeof(names[0]) == SESSION_STATE_COUNT, "each state has a name");
 
 static const unsigned successors[] = {
 	[SESSION_REQUEST] = BIT(SESSION_CONNECTING) | BIT(SESSION_REFUSING) | BIT(SESSION_CLOSED),
@@ -85,11 +84,6 @@ static const unsigned successors[] = {
 	[SESSION_CLOSED] = 0,
 };
 static_assert(sizeof(successors) / sizeof(successors[0]) == SESSION_STATE_COUNT, "each state has successors");
-
-const char *session_state_name(enum session_state state)
-{
-	return names[state];
-}
 
 bool session_state_allows(enum session_state state, enum session_state next)
 {

@@ -103,8 +103,8 @@ enum session_state {
 	SESSION_STATE_COUNT
 };
 
-/* Returns a word such as "REQUEST", for the log. */
-const char *session_state_name(enum session_state state);
+/* Words such as "request", for labels and the log. */
+extern const char *const session_state_names[SESSION_STATE_COUNT];
 
 /* Tells whether a session may go from @state to @next. A session begins in REQUEST. */
 bool session_state_allows(enum session_state state, enum session_state next);

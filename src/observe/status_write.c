@@ -100,7 +100,7 @@ static void tell_now(struct status_sink *sink, const struct status *status)
 	status_row_of(sink, "all", metrics_sessions(&status->sum), status->max_connections);
 	status_row_of(sink, "pending", status->sum.values[METRIC_PENDING], status->max_pending);
 	for (unsigned i = 0; i < SESSION_CLOSED; i++)
-		status_row_of(sink, metrics_state_name(i), status->sum.values[METRIC_STATE + i], 0);
+		status_row_of(sink, session_state_names[i], status->sum.values[METRIC_STATE + i], 0);
 	status_row_of(sink, "withheld SYNs", status->sum.values[METRIC_SYNS_WITHHELD], 0);
 	row_bytes(sink, "kernel memory that they hold", status->sum.values[METRIC_MEMORY]);
 	if (status->max_memory)

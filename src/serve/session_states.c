@@ -35,8 +35,8 @@ static void session_set_state(struct session *s, enum session_state state)
 	enum session_state before = (enum session_state)s->state;
 
 	assert(session_state_allows(before, state));
-	log_debug("session %llu: %s -> %s", (unsigned long long)s->id, session_state_name(before),
-		  session_state_name(state));
+	log_debug("session %llu: %s -> %s", (unsigned long long)s->id, session_state_names[before],
+		  session_state_names[state]);
 	metrics_add(s->pool->context.metrics, METRIC_STATE + before, (uint64_t)-1);
 	metrics_add(s->pool->context.metrics, METRIC_STATE + state, 1);
 	s->state = (uint8_t)state;
