@@ -35,6 +35,7 @@ NAMES = (
     "crowd",
     "operator",
 )
+SAMPLES_MAX = 5000  # of a list that is stored: a run's own directory has all
 ABSENT = "*not in the stored run*"
 PLACE = re.compile(r"\$\{(?:(table|plot|value):([\w.-]+)(\??)|(provenance))\}")
 HEAD_PLACE = re.compile(r"\$\{([\w]+):([\w.-]+\??)\}")
@@ -159,6 +160,7 @@ def store(directory, too_quick=False):
         for file in sorted(os.listdir(os.path.join(directory, name))):
             if file == "table.md" or file.endswith(".svg"):
                 shutil.copy(os.path.join(directory, name, file), there)
+        results["samples"] = {key: values[:SAMPLES_MAX] for key, values in results["samples"].items()}
         with open(os.path.join(there, "results.json"), "w", encoding="utf-8") as file:
             file.write(as_json(results))
         stored.append(name)

@@ -94,6 +94,7 @@ EXTRA_DIST += \
 EXTRA_DIST += \
 	bench/founding/benefit.md \
 	bench/founding/blocks.md \
+	bench/founding/crowd.md \
 	bench/founding/exam.md \
 	bench/founding/head.md \
 	bench/founding/operator.md \

@@ -152,7 +152,7 @@ class Examination:
         self._start_web()
 
     def _connect(self):
-        """Joins the web server and the database by two links like the clients'; by Multipath TCP the database announces its second address."""
+        """Joins the web server and the database by two links like the clients'. The database announces its second address to Multipath TCP."""
         self._links = []
         for device, addresses in DATABASE_LINKS.items():
             self._links.append(Switch(path(), device, self.lab.server, self.database, self.lab.add_host("switch-" + device)))
@@ -187,8 +187,8 @@ class Examination:
         self.database.run(self._as_user(["mariadb-install-db", "--no-defaults", "--datadir=" + data, "--skip-test-db",
                                          "--auth-root-authentication-method=normal", *as_root, *MARIADB]))
         self.processes["MariaDB"] = self.lab.start_listening(
-            self.database, self._as_user([*mptcpize(), shutil.which("mariadbd"), "--no-defaults", "--datadir=" + data, "--socket=%s/socket" % data,
-                                          "--bind-address=" + DATABASE_ADDRESS, "--port=%d" % DATABASE_PORT, "--pid-file=pid",
+            self.database, self._as_user([*mptcpize(), shutil.which("mariadbd"), "--no-defaults", "--datadir=" + data,
+                                          "--socket=%s/socket" % data, "--bind-address=" + DATABASE_ADDRESS, "--port=%d" % DATABASE_PORT, "--pid-file=pid",
                                           *as_root, *MARIADB]), DATABASE_PORT, name="mariadbd", timeout=60)
         with open(os.path.join(TOOLS, "exam.sql"), encoding="utf-8") as file:
             self.sql(file.read())
@@ -242,10 +242,11 @@ class Examination:
 
     def _limit_database(self, limited):
         """Gives the database's links the paths' rate, or none worth the name."""
+        rate, burst = ("%dmbit" % MBIT, path().burst) if limited else ("%dmbit" % UNLIMITED, "256kb")
         for link in self._links:
             for host in (self.lab.server, self.database):
-                link.host.run(["tc", "qdisc", "change", "dev", "to-" + host.name, "root", "tbf", "rate", "%dmbit" % (MBIT if limited else UNLIMITED),
-                               "burst", path().burst if limited else "256kb", "limit", path().limit])
+                link.host.run(["tc", "qdisc", "change", "dev", "to-" + host.name, "root", "tbf", "rate", rate, "burst", burst,
+                               "limit", path().limit])
 
     def reset(self, limited=True):
         """Forgets all answers and sessions, and makes sure that the application works. limited: are the database's links?"""

@@ -101,11 +101,6 @@ class Plan:
             self.points.setdefault(point, (sizes or self.sizes, ways))
 
     @property
-    def transfers(self):
-        """How many files are transferred."""
-        return self.rounds * sum(len(sizes) * len(ways) for sizes, ways in self.points.values())
-
-    @property
     def largest(self):
         """The largest file."""
         return self.sizes[-1]
@@ -338,7 +333,7 @@ def _settings(bench, plan):
     bench.setting("rounds", plan.rounds)
     bench.setting("congestion control of the grids", plan.main)
     bench.setting("congestion controls allowed here", " ".join(plan.controls))
-    for key, value in (("rounds", plan.rounds), ("transfers", "{:,}".format(plan.transfers)), ("congestion", plan.main), ("controls", " and ".join(plan.controls)),
+    for key, value in (("rounds", plan.rounds), ("congestion", plan.main), ("controls", " and ".join(plan.controls)),
                        ("largest", size_text(plan.largest))):
         bench.value(key, value)
 

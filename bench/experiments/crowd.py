@@ -148,8 +148,8 @@ def _tell_crowds(bench, found):
         rows.append(["%g" % ramp, system, "%.0f" % crowd.rate, *["%.0f" % crowd.wait(quantile) for quantile in ("p50", "p99", "max")],
                      "%.1f" % (crowd.found["seconds_all"] - ramp), *["%.1f" % mbit for mbit in crowd.mbit],
                      "%.1f" % (100 * crowd.more), crowd.counters["MPTcpExtMPTCPRetrans"], crowd.counters["TcpRetransSegs"]])
-    bench.table("Clients with %d requests each over two paths of %d Mbit/s, by the seconds within which they begin. More: bytes that the paths "
-                "have carried beyond full packets of the pages; sent again: by Multipath TCP on another path, by TCP on the same one" % (
+    bench.table("Clients with %d requests each over two paths of %d Mbit/s, by the seconds within which they begin. More: bytes that the "
+                "paths have carried beyond full packets of the pages; sent again: by Multipath TCP on another path, by TCP on the same one" % (
                     highload.REQUESTS, highload.MBIT),
                 ["begun within s", "", "answered /s", "median ms", "99 of 100, ms", "longest ms", "last answer, s later", "path 1, Mbit/s",
                  "path 2", "more, %", "sent again, pieces", "segments"], rows, key="crowd")
@@ -221,7 +221,7 @@ def _tell_pages(bench, found):
             mbit = [mbit for _, mbit in rounds if mbit is not None]
             rows.append([name, "32 MB" if beside else "nothing", system, *["%.0f" % _wait(rounds, percent) for percent in (50, 90, 99)],
                          "%.2f" % (_wait(rounds, 99) / _wait(systems[DIRECT], 99)), "%.1f" % median(mbit) if mbit else None])
-    bench.table("Pages one after the other, beside a download and alone: ms from the request to the last byte, medians of %d rounds" % len(rounds),
+    bench.table("Pages one after the other, beside a download and alone: ms from the request to the last byte; rounds: %d" % len(rounds),
                 ["page", "beside", "", "median", "9 of 10", "99 of 100", "99 of 100, of direct TCP", "download, Mbit/s"], rows, key="pages")
     for name in PAGES:
         beside = found[name, True]

@@ -214,8 +214,8 @@ def _paths_table(bench, runs, wire):
         rows.append(["%g" % trial.ramp, trial.label, "%.1f" % first, "%.1f" % second,
                      *["%.1f" % _carried(trial, link, True) for link in DATABASE_LINKS], "%.0f" % _outcome(trial).throughput,
                      "%.1f" % (100 * highload.more_carried(first + second, _outcome(trial).throughput, wire * 8e-6))])
-    bench.table("What each path has carried to the client, and each link from the database to the web server, while threads started, Mbit/s; "
-                "the requests that were answered then, and how much more was carried to the client than these take",
+    bench.table("What each path has carried to the client, and each link from the database to the web server, while threads started, "
+                "Mbit/s; the requests that were answered then, and how much more was carried to the client than these take",
                 ["started within s", "", "path 1", "path 2", "database 1", "database 2", "requests/s", "more, %"], rows, key="paths")
     reference, ours = (_by(runs, runs[-1].ramp, system) for system in (REFERENCE, "libconvert"))
     bench.value("of-plain-mptcp", "%.2f times that of plain MPTCP" % (_outcome(ours).throughput / _outcome(reference).throughput))
@@ -227,10 +227,10 @@ def _tail_table(bench, runs):
         tail = jtl.tail(trial.samples)
         rows.append(["%g" % trial.ramp, trial.label, "%.1f" % (jtl.running_time(trial.samples) - trial.ramp), "%.0f" % (1000 * tail.least),
                      "%.0f" % tail.start, "%.0f" % (100 * tail.waited), *trial.again.values()])
-    bench.table("Where the tail comes from: seconds from the last start to the last answer; of the slowest hundredth of the requests the least time, "
-                "the median start, and the share that waited for their first byte rather than for the rest; and what all hosts sent again",
-                ["started within s", "", "last answer, s later", "slowest: ms at least", "begun at s", "for the first byte, %", "TCP, segments",
-                 "TCP, time-outs", "Multipath TCP, pieces"], rows, key="tail")
+    bench.table("Where the tail comes from: seconds from the last start to the last answer; of the slowest hundredth of the requests the least "
+                "time, the median start, and the share that waited for their first byte rather than for the rest; and what all hosts sent again",
+                ["started within s", "", "last answer, s later", "slowest: ms at least", "begun at s", "for the first byte, %",
+                 "TCP, segments", "TCP, time-outs", "Multipath TCP, pieces"], rows, key="tail")
 
 
 def _rates(notes, link):
@@ -306,6 +306,7 @@ def _compare(bench, runs, ramps):
 
 def _settings(bench, wire, page, congestion):
     bench.setting("paths", "two of %d Mbit/s to the client, and two to the database, queues of %d packets, no delay" % (MBIT, QUEUE))
+    bench.value("database", "two links of %d Mbit/s" % MBIT)
     bench.setting("page", "a request takes %.0f bytes of a path, %d of them the passage of a question" % (wire, page))
     bench.setting("congestion control", congestion)
     bench.value("congestion", {"cubic": "CUBIC", "reno": "Reno"}[congestion])

@@ -17,7 +17,7 @@ import shutil
 
 from benchlib import median, quantile
 from benchlib.field import LOAD, SYSCTLS
-from benchlib.phones import Application, address, ask_in_turn, make_hosts, make_places
+from benchlib.phones import Application, address, ask_in_turn, make_hosts
 from benchlib.proxies import SERVER_PORT, Microsocks, MicrosocksPassword, Shadowsocks, convertd_options
 from convertlab import Lab, LabError, Link, Skip
 from models import mobile_rtts, round_trips
@@ -99,30 +99,21 @@ def _start_ss_local(lab, host, server, port, wrapper=()):
 # --- many phones --------------------------------------------------------------------------------------------------------------
 
 
-def _shadowsocks_places(lab, places):
-    """Starts an ss-local for each place, since it can't be told its own address: a route to an address of the converter does that."""
-    lab.converter.ip("route add local 10.9.1.0/24 dev lo")
-    for place in range(places):
-        server = "10.9.1.%d" % (place + 1)
-        lab.client.ip("route add %s via %s src %s" % (server, lab.converter.wifi4, address(place)))
-        _start_ss_local(lab, lab.client, server, Shadowsocks.local_port + place)
-
-
 def _applications(lab, ways, hosts, wrapper):
     """Starts one for each way. hosts: those of the places; wrapper: words in front of what asks a proxy."""
-    local_port_step = 0 if wrapper else 1  # of ss-local, where all are on one host
     converted = lab.shim_env(CONVERT_ADDR=lab.converter.addr4)
 
     def to(host, port):
         return lambda place: (address(place), host, port)
 
-    def to_ss_local(place):
-        return "127.0.0.1", "127.0.0.1", Shadowsocks.local_port + place * local_port_step
+    def to_ss_local(_):
+        return "127.0.0.1", "127.0.0.1", Shadowsocks.local_port
     server = to(lab.server.addr4, SERVER_PORT)
     arguments = {
         DIRECT: (server,), CONVERT: (server, (), converted), EARLY: (server, ["--fast-open"], converted),
         SOCKS: (to(lab.converter.addr4, Microsocks.port), ["--socks5"], None, wrapper),
-        PASSWORD: (to(lab.converter.addr4, MicrosocksPassword.port), ["--socks5", "--user", ":".join(MicrosocksPassword.user)], None, wrapper),
+        PASSWORD: (to(lab.converter.addr4, MicrosocksPassword.port), ["--socks5", "--user", ":".join(MicrosocksPassword.user)], None,
+                   wrapper),
         SHADOWSOCKS: (to_ss_local, ["--socks5"])}
     return [Application(lab, way, hosts, *arguments[way]) for way in ways]
 
@@ -157,14 +148,11 @@ ONE, TWO = (("wifi",), "", ""), (("wifi", "lte"), "-two", "; WiFi and a mobile n
 
 def _start_phones(lab, ways, phones):
     """Starts all programs; returns (the hosts of the places, the applications)."""
-    is_one = len(phones.networks) == 1
-    wrapper = () if is_one else MPTCPIZE
-    hosts = (make_places if is_one else make_hosts)(lab, PLACES)
+    wrapper = MPTCPIZE if len(phones.networks) > 1 else ()
+    hosts = make_hosts(lab, PLACES, phones.networks)
     lab.start_listening(lab.server, [lab.build.program(LOAD), "serve", "--verify", SERVER_PORT], SERVER_PORT)
     _start_proxies(lab, ways, wrapper)
-    if SHADOWSOCKS in ways and is_one:
-        _shadowsocks_places(lab, PLACES)
-    for host in hosts if SHADOWSOCKS in ways and not is_one else ():
+    for host in hosts if SHADOWSOCKS in ways else ():
         _start_ss_local(lab, host, lab.converter.addr4, Shadowsocks.local_port, wrapper)
     return hosts, _applications(lab, ways, hosts, wrapper)
 
@@ -200,8 +188,8 @@ def _measure(bench, ways, phones):
     for name, value in (("phones", len(phones.found)), ("connections", len(phones.found) * len(ways))):
         bench.value(name + phones.key, "{:,}".format(value))
     bench.value("joined" + phones.key, "%.0f%%" % (100 * joined / expected))
-    bench.remark("%d phones%s: their hosts sent %d segments again. The emulated link passed packets on %d µs (from the phones) and %d µs (to them) "
-                 "too late, on average. The second network joined %d of %d Multipath TCP connections." % (
+    bench.remark("%d phones%s: their hosts sent %d segments again. The emulated link passed packets on %d µs (from the phones) and %d µs "
+                 "(to them) too late, on average. The second network joined %d of %d Multipath TCP connections." % (
                      count, phones.caption, asked.get("TcpRetransSegs", 0), late["a-to-b"], late["b-to-a"], joined, expected))
 
 
@@ -242,13 +230,14 @@ def _tell_connected(bench, phones):
         rows.append([way, *["%.1f" % quantile(values, share) for share in (0.5, 0.85, 0.95)], ratio,
                      "%.1f%%" % (100 * _within(values, GOOGLE_MS))])
     bench.table("Until the application knows that the server is connected, %d phones%s" % (len(found), phones.caption), [
-        "", "median ms", "85% within", "95% within", "of direct, phone by phone", "within %d ms" % GOOGLE_MS], rows, key="connected" + phones.key)
+        "", "median ms", "85% within", "95% within", "of direct, phone by phone", "within %d ms" % GOOGLE_MS], rows,
+                key="connected" + phones.key)
     far = [phone for phone in found if phone[0] + CORE_MS > HOLD_MS]
     bench.value("share-above-hold-time" + phones.key, "%.1f%%" % (100 * len(far) / len(found)))
     bench.value("connected-of-direct-above-hold-time" + phones.key, "%.2f" % _of_direct(far, CONVERT, CONNECTED) if far else "not measured")
     bench.value("verdict-as-direct" + phones.key, _verdict(abs(_of_direct(found, CONVERT, CONNECTED) - 1) < TOLERANCE))
-    bench.plot("cdf", "Time to connect to the server (the blog post's figure 3)" + phones.caption, series, key="fig3" + phones.key, xlog=True,
-               xlabel=SINCE + WITH_CORE, ylabel=SHARE,
+    bench.plot("cdf", "Time to connect to the server (the blog post's figure 3)" + phones.caption, series, key="fig3" + phones.key,
+               xlog=True, xlabel=SINCE + WITH_CORE, ylabel=SHARE,
                published={CONVERT + " (blog post)": PUBLISHED_CONVERT, PASSWORD + " (blog post)": PUBLISHED_SOCKS})
 
 
@@ -304,9 +293,10 @@ def _tell_first_byte(bench, phones, trips):
                  for round_trip, times in found]
         added_rows.append([way, *["%.2f" % quantile(added, share) for share in (0.05, 0.5, 0.95, 0.99)]])
     bench.table("Until the first byte of the response is there, %d phones%s" % (len(found), phones.caption), [
-        "", "median ms", "85% within", "95% within", "of direct, phone by phone", "within %d ms" % GOOGLE_MS], rows, key="first_byte" + phones.key)
-    bench.plot("cdf", "Time to the first byte of the response" + phones.caption, series, key="first_byte" + phones.key, xlog=True, xlabel=SINCE,
-               ylabel=SHARE)
+        "", "median ms", "85% within", "95% within", "of direct, phone by phone", "within %d ms" % GOOGLE_MS], rows,
+                key="first_byte" + phones.key)
+    bench.plot("cdf", "Time to the first byte of the response" + phones.caption, series, key="first_byte" + phones.key, xlog=True,
+               xlabel=SINCE, ylabel=SHARE)
     if len(phones.networks) > 1:
         return
     bench.table("First byte: ms beyond the round trips that were counted, of the links as they were set", [
@@ -404,11 +394,13 @@ def run(bench):
         bench.value(key, value)
     for phones in [_Set(*ONE)] + ([_Set(*TWO)] if shutil.which(MPTCPIZE[0]) else []):
         _measure(bench, ways, phones)
-        bench.samples("ms of round trip from the phone to the converter" + phones.caption, [round(round_trip, 1) for round_trip, _ in phones.found])
+        bench.samples("ms of round trip from the phone to the converter" + phones.caption,
+                      [round(round_trip, 1) for round_trip, _ in phones.found])
         for way in ways:
             for which, name in ((TCP, "TCP is connected"), (CONNECTED, "the server is connected"), (FIRST, "the first byte")):
                 if which == FIRST or way in KNOWING and (which == CONNECTED or "SOCKS5" in way):
-                    bench.samples("ms until %s: %s%s" % (name, way, phones.caption), [round(times[way][which], 1) for _, times in phones.found])
+                    bench.samples("ms until %s: %s%s" % (name, way, phones.caption),
+                                  [round(times[way][which], 1) for _, times in phones.found])
         _tell_connected(bench, phones)
         _tell_commands(bench, phones)
         _tell_first_byte(bench, phones, trips)

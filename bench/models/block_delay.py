@@ -36,6 +36,12 @@ def verdict(holds):
     return "confirmed" if holds else "contradicted"
 
 
+def verdict_by_way(holds):
+    """The same for a finding on several ways, {way: does it hold?}: one word where they agree."""
+    words = {way: verdict(each) for way, each in holds.items()}
+    return words[next(iter(words))] if len(set(words.values())) == 1 else "; ".join("%s: %s" % pair for pair in words.items())
+
+
 def verdict_without(holds):
     """The same for a finding about mechanisms that are missing here: it can be confirmed without them, but not contradicted."""
     return "confirmed, without them" if holds else NOT_TESTABLE

@@ -27,7 +27,7 @@ CAUSES = (
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-    """A request. size: bytes of its response as JMeter counts them, headers included; first_byte: seconds until its first one, of elapsed."""
+    """A request. size: bytes of its response as JMeter counts them, headers included; first_byte: seconds until the first of them."""
 
     start: float
     elapsed: float
@@ -127,7 +127,7 @@ def most_active(samples):
 
 
 class Tail(NamedTuple):
-    """The slowest requests: how long the quickest of them took, their median start, and the share whose time passed before the first byte."""
+    """The slowest requests: what the quickest of them took, their median start, and the share that waited for the first byte above all."""
 
     least: float
     start: float

@@ -84,7 +84,8 @@ def ratio(above, below):
 
 # --- published figures ------------------------------------------------------------------------------------------
 
-MEAN_NEAR, EXTREME_NEAR = 0.1, 0.25  # how far a mean, and a least or greatest time, which is a single connection's, may be from a published one
+# how far a mean, and a least or greatest time, which is a single connection's, may be from a published one
+MEAN_NEAR, EXTREME_NEAR = 0.1, 0.25
 
 
 def is_near(figure, ours, published):

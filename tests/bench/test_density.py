@@ -123,6 +123,8 @@ def test_paths():
 def test_verdict():
     equal([block_delay.verdict(holds) for holds in (True, False)], ["confirmed", "contradicted"], "verdicts")
     equal([block_delay.verdict_without(holds) for holds in (True, False)], ["confirmed, without them", "not testable: mainline lacks the mechanisms"], "without a mechanism")
+    equal(block_delay.verdict_by_way({"a": True, "b": True}), "confirmed", "both ways")
+    equal(block_delay.verdict_by_way({"a": True, "b": False}), "a: confirmed; b: contradicted", "one of them")
     check(math.isclose(density.area([(0, 0), (1, 1), (3, 1)]), 2.5), "an area by trapezoids")
 
 
