@@ -19,8 +19,8 @@
  *       is lost on the way up.
  *     - In "forward" the kernel has decided already which packets are for this host, and NAT which go elsewhere.
  *
- * Later packets of a converted connection find the gateway's transparent socket, and get the low bit in "prerouting". Those of this host's
- * programs are recognised by a bit of the conntrack mark in "output", since no socket can be looked up there.
+ * Later packets of a converted connection find the gateway's transparent socket, and get the low bit in "prerouting". Where no socket can be
+ * looked up, that bit of the conntrack mark tells them: those of this host's programs in "output", and ICMP errors.
  *
  * The tables belong to sockets of this process (flags owner): no other program changes them, "nft flush ruleset" included, and the kernel
  * removes them when the process ends or is killed. So they also tell that there is a gateway on this host. The policy rules and the route,
@@ -178,12 +178,11 @@ static void put_host(FILE *out, const struct gateway_settings *settings, uint32_
 		     "  " SYN "meta mark & 0x%x == 0x%x meta mark set meta mark & 0x%x\n }\n", both, mark, ~mark);
 	/* The type "route": the kernel routes a packet anew if the chain changes its mark. It is behind the chains of others that do so. */
 	fprintf(out, " chain follow {\n  type route hook output priority 44; policy accept;\n"
-		     "  oifname \"lo\" " RELEASED_SYN "meta mark set meta mark | 0x%x\n", both);
+		     "  oifname \"lo\" " RELEASED_SYN "meta mark set meta mark | 0x%x ct mark set ct mark | 0x%x accept\n", both, mark);
 	if (settings->host)
 		fprintf(out,
-			"  oifname \"lo\" " RELEASED_SYN "ct mark set ct mark | 0x%x accept\n"
 			"  meta l4proto tcp ct direction original ct status seen-reply ct mark & 0x%x == 0x%x meta mark set meta mark | 0x%x\n",
-			mark, mark, mark, both);
+			mark, mark, both);
 	fputs(" }\n", out);
 }
 
@@ -194,6 +193,9 @@ static void put_host(FILE *out, const struct gateway_settings *settings, uint32_
  *
  * The third ACK belongs to a request socket, which "socket transparent 1" matches and "socket wildcard 0" doesn't. A listener of another
  * program, which is transparent as well, has nothing to do with connections that are routed.
+ *
+ * ICMP errors about packets of these sockets arrive for them, not for the server, whose address those packets have: a router between the
+ * client and this host may need smaller ones.
  *
  * A SYN that was sent again belongs to its socket. A new one may reuse the ports of a socket in TIME_WAIT, which the kernel would find
  * before it forwards the SYN, and drop it. So it is withheld here. If it is to be routed, TPROXY removes that socket. The kernel drops this SYN,
@@ -212,7 +214,10 @@ static void put_arrivals(FILE *out, const struct gateway_settings *settings, uin
 	if (settings->lan_count) {
 		fputs("  ", out);
 		put_interfaces(out, settings);
-		fputs("meta l4proto tcp jump keep\n", out);
+		fputs("meta l4proto tcp jump keep\n  ", out);
+		put_interfaces(out, settings);
+		fprintf(out, "meta l4proto { icmp, ipv6-icmp } ct state related ct mark & 0x%x == 0x%x meta mark set meta mark & 0x%x | 0x%x\n",
+			mark, mark, ~both, mark);
 	}
 	fprintf(out, " }\n chain keep {\n  socket wildcard 1 return\n  " NEW_SYN "ct state { new, untracked } socket transparent 1 jump choose\n"
 		     "  " SYN "ct state { new, untracked } return\n"

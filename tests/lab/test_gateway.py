@@ -15,6 +15,7 @@ import subprocess
 from convertlab import Link, check, equal, long, main, wait_until, waits
 from convertlab.build import SRCDIR
 from convertlab.gateways import PORT, add_lan, connect, gateway, gateway_lab, listening, masquerade, outcome, pair, start_gateway
+from convertlab.links import Cable, Veth
 from convertlab.topology import CONVERTD_OPEN
 
 
@@ -216,6 +217,27 @@ def test_a_client_with_multipath_tcp():
                     syn = next(p for p in core.packets() if p.syn)
                     equal(syn.src, lab.client.wifi4, "who connects to the server")
                     check(syn.option(30), "Multipath TCP was stripped")
+
+
+def test_a_smaller_mtu_before_the_client():
+    """A router between the client and the gateway says by ICMP that packets are too large for its link: the gateway sends smaller ones."""
+    with gateway_lab() as lab, gateway(lab) as (router, _), listening(lab.server, lab.server.addr4) as listener, \
+            listening(lab.server, lab.server.addr6) as listener6:
+        lab.convertd()
+        client = lab.add_host("deep")
+        Cable(Veth(), "inner", router, client)
+        router.ip("link set inner mtu 1300", "addr add 10.21.0.1/24 dev inner", "addr add fd21::1/64 dev inner nodad")
+        client.ip("addr add 10.21.0.2/24 dev inner", "addr add fd21::2/64 dev inner nodad", "route add default via 10.21.0.1",
+                  "route add default via fd21::1")
+        router.sysctl("net.ipv4.ip_forward", 1)
+        router.sysctl("net.ipv6.conf.all.forwarding", 1)
+        lab.client.ip("route add 10.21.0.0/24 via 10.20.0.2", "route add fd21::/64 via fd20::2")
+        for address, listens in ((lab.server.addr4, listener), (lab.server.addr6, listener6)):
+            with pair(client, lab.server, address, listens) as (sock, server, _):
+                server.sendall(bytes(20000))
+                left = 20000
+                while left:
+                    left -= len(sock.recv(left))
 
 
 def test_killed():
