@@ -11,7 +11,7 @@
  *     it was released       passes and confirms nothing: its connection may be another one than the first SYN would have made
  *                           (without_data: as the first one did, which a firewall may have dropped, until its connection is there)
  *     it was refused        refused again: the kernel limits ICMP messages, and the client may not have got the first one
- *     it was dropped        dropped again
+ *     it was dropped        dropped again (without_data: it is new, as its client goes on to ask for the server)
  *     unreadable            passes
  *
  * Each verdict changes the packet accordingly (hold_rules.c has the rules for the marks). Verdicts are collected, and
@@ -190,6 +190,8 @@ bool hold_release(struct hold *hold, struct hold_syn *syn, enum hold_verdict ver
 	if (!event_pending(hold->expire, EV_TIMEOUT, NULL))
 		event_add(hold->expire, &expire);
 	hold_table_release(hold->table, syn, verdict == HOLD_DROP_SILENT, now_ms);
+	if (verdict == HOLD_DROP_SILENT && hold->settings.without_data)
+		hold_table_forget(hold->table, &syn->flow);
 	/* Before the verdict, there is no connection that could take it. */
 	gone = keep || !hold_table_take_back(hold->table, syn);
 	if (is_drop(verdict))

@@ -99,6 +99,26 @@ def test_a_silent_server():
             equal(len({p.sport for p in core.packets() if p.syn}), 1, "connections to the server\n" + process.log_text())
 
 
+@waits
+def test_a_server_that_answers_late():
+    """The converter has given a silent server up when that begins to answer: the client's next SYN asks anew, and it is connected."""
+    with gateway_lab() as lab, gateway(lab) as (phone, process), listening(lab.server, lab.server.addr4) as listener:
+        lab.convertd(["--connect-timeout", "1"])
+        with pair(phone, lab.server, lab.server.addr4, listener):
+            pass  # so the converter knows that its network works
+        lab.server.run(["nft", "-f", "-"], input="table inet deaf {\n chain input { type filter hook input priority 0; tcp dport %d drop; }\n}\n" % PORT)
+        with phone.socket() as client:
+            client.setblocking(False)
+            client.connect_ex((lab.server.addr4, PORT))
+            process.wait_log("nobody has said anything")
+            lab.server.run(["nft", "delete table inet deaf"])
+            accepted, peer = listener.accept()
+            with accepted:
+                accepted.sendall(b"x")
+                client.settimeout(15)
+                equal((client.recv(1), peer[0]), (b"x", lab.converter.core4), "a byte, and who has connected to the server")
+
+
 def test_notes_for_convertize_status():
     """"convertize status" shows whose connections the gateway has: the LAN client, the server, the converter."""
     with gateway_lab() as lab, gateway(lab) as (phone, process), listening(lab.server, lab.server.addr4) as listener:
