@@ -33,6 +33,17 @@ void problems_add(struct problems *problems, const struct place *place, const ch
 /* Writes @text to @buf in double quotes, printable, shortened if it is long, and fit for a line of the log. Returns @buf. */
 const char *problems_quote(const char *text, char buf[static PROBLEM_QUOTE_MAX]);
 
+/* --- the name that the user may have meant by a mistyped word --- */
+
+/* The name most similar to a word so far: { 0 } at first. */
+struct similar {
+	const char *name; /* NULL: none is similar */
+	size_t wrong;     /* letters to add, remove, replace or swap with their neighbour; 0: @name is the word */
+};
+
+/* Makes @name the best so far if it is more similar to @word. A short name may have one wrong letter, a long one two. */
+void similar_compare(struct similar *best, const char *word, const char *name);
+
 /* --- the lines of a configuration file: without comments, split into names and values --- */
 
 /* A walk through a text, line by line. lines_first() starts it. */

@@ -5,7 +5,6 @@ libconvertize_la_SOURCES = \
 	src/common/columns.c src/common/columns.h \
 	src/common/problems.c src/common/problems.h \
 	src/common/quote.c src/common/quote.h \
-	src/common/similar.c src/common/similar.h \
 	src/convertize/check/report.c src/convertize/check/report.h \
 	src/convertize/enable/unit_text.c src/convertize/enable/unit_text.h \
 	src/convertize/options/command_line.c src/convertize/options/command_line.h src/convertize/options/option_rows.c \

@@ -4,7 +4,7 @@
 
 #include "daemon/daemon_options.h"
 
-#include "common/similar.h"
+#include "common/problems.h"
 
 #include <assert.h>
 #include <errno.h>

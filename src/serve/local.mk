@@ -2,7 +2,7 @@
 # what programs share that serve clients: workers and sessions, withheld SYNs, the relay, and src/daemon
 noinst_LTLIBRARIES += libserve.la
 libserve_la_SOURCES = src/common/os.c src/common/os.h src/common/problems.c src/common/problems.h src/common/quote.c \
-	src/common/quote.h src/common/similar.c src/common/similar.h src/daemon/blocks.c src/daemon/blocks.h src/daemon/daemon_options.c src/daemon/daemon_options.h \
+	src/common/quote.h src/daemon/blocks.c src/daemon/blocks.h src/daemon/daemon_options.c src/daemon/daemon_options.h \
 	src/daemon/heap.c src/daemon/heap.h src/daemon/limits.c src/daemon/limits.h src/daemon/listen_address.c \
 	src/daemon/listen_address.h src/daemon/log.c src/daemon/log.h src/daemon/metrics.c src/daemon/metrics.h \
 	src/daemon/outcome.c src/daemon/outcome.h src/daemon/poller.c src/daemon/poller.h src/daemon/proof.c src/daemon/proof.h \

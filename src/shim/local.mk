@@ -6,11 +6,10 @@ libconvert_la_SOURCES = \
 	src/shim/hooks/alias.c src/shim/hooks/dlopen.c src/shim/hooks/epoll.c src/shim/hooks/exec.c src/shim/hooks/hook.h src/shim/hooks/io.c \
 	src/shim/hooks/poll.c src/shim/hooks/select.c src/shim/hooks/socket.c src/shim/hooks/sockopt.c src/shim/hooks/syscall.c \
 	src/shim/connect/conversion.c src/shim/connect/conversion.h src/shim/connect/conversion_wait.c src/shim/connect/follow.c \
-	src/shim/connect/follow.h src/shim/connect/gate.c src/shim/connect/gate.h src/shim/connect/operations.c src/shim/connect/operations.h \
-	src/shim/connect/replace.c src/shim/connect/replace.h src/shim/connect/ring_use.c src/shim/connect/ring_use.h src/shim/connect/settle.c \
-	src/shim/connect/settle.h \
-	src/shim/process/children.c src/shim/process/children.h src/shim/process/exec_handover.c src/shim/process/exec_handover.h \
-	src/shim/process/init.c src/shim/process/leave.c src/shim/process/leave.h src/shim/process/socket_record.c \
+	src/shim/connect/gate.c src/shim/connect/gate.h src/shim/connect/operations.c src/shim/connect/connect.h \
+	src/shim/connect/replace.c src/shim/connect/ring_use.c src/shim/connect/settle.c \
+	src/shim/process/children.c src/shim/process/exec_handover.c \
+	src/shim/process/init.c src/shim/process/leave.c src/shim/process/process.h src/shim/process/socket_record.c src/shim/process/socket_record.h \
 	src/shim/wait/registrations.c src/shim/wait/watch.c src/shim/wait/watch.h \
 	src/shim/socket/app_options.c src/shim/socket/app_options.h src/shim/socket/conn.c src/shim/socket/conn.h src/shim/socket/conn_phase.c \
 	src/shim/socket/phase.h \

@@ -35,8 +35,6 @@ void blind_requests_leave(void);
 /* Takes the results of blind_retry_start(), when supervision.retry_ready is readable. */
 void blind_requests_made_again(void);
 
-/* --- enquiry.c --- */
-
 /*
  * enquiry_start() - ask the converter of @start over its network
  * The answer is noted as if a connection had learned it. Returns true if the question is under way, or if the converter has answered within

@@ -10,8 +10,6 @@
 
 #include "supervise/supervise.h"
 
-#include "supervise/supervisor.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>

@@ -4,9 +4,16 @@
 #define SUPERVISE_SUPERVISE_H
 
 #include "client/settings.h"
-#include "supervise/supervisor.h"
 
+#include <signal.h>
 #include <stdbool.h>
+
+struct supervise_command {
+	const char *file; /* as for execvp(3), like @argv; a path, if @binary */
+	bool binary;      /* the file isn't a script: if the kernel can't run it, no shell may read it */
+	char *const *argv;
+	const char *otherwise; /* the user's alternative if we can't supervise the program, as the end of a sentence */
+};
 
 /*
  * supervise() - run a command, and wait for it
@@ -19,5 +26,31 @@ int supervise(const struct settings *settings, const struct supervise_command *c
  * Returns whether a supervisor of another convertize answers this process's calls already.
  */
 bool supervise_is_done(void);
+
+/* --- supervisor.c: the process that starts the program, and answers its calls until the last program has ended --- */
+
+/* The messages between the supervisor and the front, one each on a SOCK_SEQPACKET socket. All but the last are the supervisor's. */
+enum supervisor_news {
+	SUPERVISOR_FAILED,  /* the program wasn't started, and the problem was reported; @value: the exit status */
+	SUPERVISOR_PREPARED, /* the first message, if all is well; @value: the process ID that the program will have */
+	SUPERVISOR_STARTED, /* the second one */
+	SUPERVISOR_STOPPED, /* the program has stopped; @value: by which signal */
+	SUPERVISOR_EXITED,  /* @value: its exit status */
+	SUPERVISOR_KILLED,  /* @value: the signal */
+	SUPERVISOR_SIGNAL,  /* from the front: send the program the signal @value */
+};
+
+struct supervisor_message {
+	enum supervisor_news news;
+	int value;
+	bool last; /* EXITED, KILLED: no other program is left */
+};
+
+/*
+ * supervisor_run() - start the program of @command under supervision, report to @front, answer its calls and its children's
+ * The caller has blocked all signals; the program gets @mask. Never returns.
+ */
+_Noreturn void supervisor_run(const struct settings *settings, const struct supervise_command *command, int front,
+			      const sigset_t *mask);
 
 #endif

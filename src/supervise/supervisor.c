@@ -8,7 +8,7 @@
  */
 #include "config.h"
 
-#include "supervise/supervisor.h"
+#include "supervise/supervise.h"
 
 #include "client/cache.h"
 #include "client/client_log.h"

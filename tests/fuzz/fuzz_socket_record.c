@@ -10,7 +10,7 @@
  *         src/common/sockaddr.c
  *   mkdir -p new && ./fuzz_socket_record -max_len=1100 new tests/fuzz/corpus/socket_record
  */
-#include "shim/process/exec_handover.h"
+#include "shim/process/socket_record.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -58,7 +58,7 @@ tests_fuzz_fuzz_elf_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_CORPUS='"elf"'
 tests_fuzz_fuzz_elf_LDADD = libconvertize.la libcommon.la
 
 tests_fuzz_fuzz_socket_record_SOURCES = tests/fuzz/fuzz_socket_record.c tests/fuzz/driver.c \
-	src/shim/process/socket_record.c src/shim/process/exec_handover.h
+	src/shim/process/socket_record.c
 tests_fuzz_fuzz_socket_record_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_CORPUS='"socket_record"'
 tests_fuzz_fuzz_socket_record_LDADD = libcommon.la
 

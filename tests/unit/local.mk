@@ -115,7 +115,7 @@ tests_unit_test_client_settings_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_client_settings_LDADD = libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
 
 tests_unit_test_socket_record_SOURCES = tests/unit/test_socket_record.c \
-	src/shim/process/socket_record.c src/shim/process/exec_handover.h
+	src/shim/process/socket_record.c
 tests_unit_test_socket_record_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_socket_record_LDADD = libcommon.la $(CHECK_LIBS)
 

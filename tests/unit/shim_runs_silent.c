@@ -7,7 +7,7 @@
 #include "client/converters.h"
 #include "client/settings.h"
 #include "convert/convert.h"
-#include "shim/connect/follow.h"
+#include "shim/connect/connect.h"
 #include "shim/system/next.h"
 
 #include <errno.h>

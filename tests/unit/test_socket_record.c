@@ -2,7 +2,7 @@
 /* test_socket_record.c - the state of sockets written as text, and read again */
 #include "config.h"
 
-#include "shim/process/exec_handover.h"
+#include "shim/process/socket_record.h"
 
 #include "run.h"
 

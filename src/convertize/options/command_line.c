@@ -5,7 +5,7 @@
 #include "convertize/options/command_line.h"
 
 #include "common/program.h"
-#include "common/similar.h"
+#include "common/problems.h"
 #include "common/sockaddr.h"
 
 #include <errno.h>

@@ -27,10 +27,8 @@
  */
 #include "config.h"
 
-#include "shim/connect/follow.h"
-
 #include "common/clock.h"
-#include "shim/connect/settle.h"
+#include "shim/connect/connect.h"
 #include "shim/system/next.h"
 
 static uint16_t local_port(int fd)

@@ -13,8 +13,7 @@
 #include "client/exchange.h"
 #include "common/clock.h"
 #include "shim/connect/conversion.h"
-#include "shim/connect/operations.h"
-#include "shim/connect/replace.h"
+#include "shim/connect/connect.h"
 #include "shim/system/next.h"
 #include "shim/wait/watch.h"
 

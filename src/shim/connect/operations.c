@@ -10,7 +10,7 @@
  */
 #include "config.h"
 
-#include "shim/connect/operations.h"
+#include "shim/connect/connect.h"
 
 #include "shim/system/next.h" /* before dial_socket.h: kernel_socket.h */
 
@@ -18,7 +18,6 @@
 #include "engine/dial_socket.h"
 #include "host/networks.h"
 #include "shim/socket/app_options.h"
-#include "shim/connect/replace.h"
 #include "shim/system/rights.h"
 #include "shim/wait/watch.h"
 

@@ -16,7 +16,7 @@
  */
 #include "config.h"
 
-#include "shim/connect/replace.h"
+#include "shim/connect/connect.h"
 
 #include "common/sockaddr.h"
 #include "shim/system/next.h"

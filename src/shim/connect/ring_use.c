@@ -29,10 +29,7 @@
  */
 #include "config.h"
 
-#include "shim/connect/ring_use.h"
-
-#include "shim/connect/operations.h"
-#include "shim/connect/replace.h"
+#include "shim/connect/connect.h"
 #include "shim/system/next.h"
 #include "shim/wait/watch.h"
 

@@ -2,15 +2,11 @@
 /* settle.c - shows the end of a dial to the application, and connects to the server itself */
 #include "config.h"
 
-#include "shim/connect/settle.h"
-
 #include "client/client_log.h"
 #include "client/converters.h"
 #include "common/thread.h"
 #include "shim/socket/app_options.h"
-#include "shim/connect/operations.h"
-#include "shim/connect/replace.h"
-#include "shim/connect/ring_use.h"
+#include "shim/connect/connect.h"
 #include "shim/system/next.h"
 #include "shim/wait/watch.h"
 
@@ -114,7 +110,7 @@ enum conn_phase settle_early_data(struct conn *conn, int fd)
 }
 
 /*
- * Goes on after a failed blind request. If the application hasn't used the connection and waits for it now (ring_use.h), we make the
+ * Goes on after a failed blind request. If the application hasn't used the connection and waits for it now (ring_use.c), we make the
  * request again, not blindly. If it was reset or refused after CONVERT_TIMEOUT, or we can't replace the socket, we connect directly.
  * Otherwise the application gets the error, and the next request isn't silent, so that it shows a failure of the converter.
  */

@@ -2,7 +2,7 @@
 /*
  * exec.c - starts programs, and tells them about the sockets that they inherit
  *
- * If the program may inherit a socket of ours, we copy its environment and add a variable (exec_handover.h). The copy is a mapping; in a
+ * If the program may inherit a socket of ours, we copy its environment and add a variable (exec_handover.c). The copy is a mapping; in a
  * vfork() child, which must leave no trace in its parent's memory, it is on the stack. We pass on all other arguments unchanged: the C
  * library searches PATH. If the new program lacks our library, we end the connections' handshakes before.
  *
@@ -13,9 +13,7 @@
 
 #include "shim/connect/conversion.h"
 #include "shim/hooks/hook.h"
-#include "shim/process/children.h"
-#include "shim/process/exec_handover.h"
-#include "shim/process/leave.h"
+#include "shim/process/process.h"
 #include "shim/socket/conn.h"
 #include "client/client_log.h"
 #include "shim/system/next.h"

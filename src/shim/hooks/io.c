@@ -9,7 +9,7 @@
 
 #include "shim/connect/gate.h"
 #include "shim/hooks/hook.h"
-#include "shim/process/leave.h"
+#include "shim/process/process.h"
 #include "shim/socket/conn.h"
 #include "shim/system/next.h"
 #include "shim/system/usermem.h"
@@ -390,7 +390,7 @@ HOOK(ssize_t, sendto, (int fd, const void *buf, size_t len, int flags, const str
 	GATED_OUTPUT(fd, &iov, 1, flags, true, next.sendto(fd, buf, len, flags, addr, addrlen));
 }
 
-/* sendmsg() while there are pending connections. Any socket may carry descriptors, which we prepare first (leave.h). */
+/* sendmsg() while there are pending connections. Any socket may carry descriptors, which we prepare first (leave.c). */
 HOOK_SLOW ssize_t slow_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	struct sockaddr_storage address, *name;

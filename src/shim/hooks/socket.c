@@ -3,10 +3,9 @@
 #include "config.h"
 
 #include "shim/connect/conversion.h"
-#include "shim/connect/operations.h"
-#include "shim/connect/replace.h"
+#include "shim/connect/connect.h"
 #include "shim/hooks/hook.h"
-#include "shim/process/leave.h"
+#include "shim/process/process.h"
 #include "shim/socket/conn.h"
 #include "shim/system/next.h"
 #include "shim/system/usermem.h"

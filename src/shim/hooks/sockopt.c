@@ -15,8 +15,7 @@
 #include "shim/socket/app_options.h"
 #include "shim/system/next.h"
 #include "shim/socket/app_options.h"
-#include "shim/connect/replace.h"
-#include "shim/connect/ring_use.h"
+#include "shim/connect/connect.h"
 #include "shim/system/rings.h"
 #include "shim/system/usermem.h"
 

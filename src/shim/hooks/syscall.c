@@ -18,7 +18,7 @@
 
 #include "common/rawcall.h"
 #include "shim/hooks/hook.h"
-#include "shim/process/leave.h"
+#include "shim/process/process.h"
 #include "shim/system/next.h"
 #include "shim/connect/conversion.h"
 #include "shim/system/rights.h"

@@ -9,7 +9,7 @@
  */
 #include "config.h"
 
-#include "shim/process/children.h"
+#include "shim/process/process.h"
 
 #include "client/client_log.h"
 #include "common/program.h"

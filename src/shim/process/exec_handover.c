@@ -21,14 +21,12 @@
  */
 #include "config.h"
 
-#include "shim/process/exec_handover.h"
-
-#include "shim/process/children.h"
+#include "shim/process/process.h"
+#include "shim/process/socket_record.h"
 #include "common/clock.h"
 #include "shim/socket/conn.h"
 #include "shim/connect/conversion.h"
-#include "shim/connect/follow.h"
-#include "shim/connect/replace.h"
+#include "shim/connect/connect.h"
 #include "client/client_log.h"
 #include "shim/system/next.h"
 

@@ -8,13 +8,12 @@
  */
 #include "config.h"
 
-#include "shim/process/leave.h"
+#include "shim/process/process.h"
 
 #include "client/client_log.h"
 #include "common/clock.h"
 #include "shim/connect/conversion.h"
-#include "shim/connect/operations.h"
-#include "shim/connect/ring_use.h"
+#include "shim/connect/connect.h"
 #include "shim/socket/app_options.h"
 #include "shim/socket/conn.h"
 #include "shim/system/next.h"

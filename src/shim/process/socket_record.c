@@ -8,7 +8,7 @@
  */
 #include "config.h"
 
-#include "shim/process/exec_handover.h"
+#include "shim/process/socket_record.h"
 
 #include <endian.h>
 #include <inttypes.h>
