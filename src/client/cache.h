@@ -154,7 +154,7 @@ struct cache_converter {
 		uint32_t destinations; /* 1 or more, as the caller counts them */
 		uint32_t zero;
 	} silence;
-	struct {
+	struct cache_path_fact {
 		int64_t learned, until;
 		int64_t asked;         /* when a process last asked whether it works again, or when it lost data */
 		enum cache_path state; /* not UNKNOWN */

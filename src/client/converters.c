@@ -293,7 +293,6 @@ static void renew(int i)
 
 	converters_noted(i, CACHE_FACTS_ALL, &found);
 	converters_renew_facts(i, &found, now);
-	converters_renew_refusals(i, &found);
 	renew_cookie(i, &found);
 	converters_renew_path(i, &found);
 }

@@ -201,8 +201,8 @@ void converters_reached(int index, const union sockaddr_ip *destination);
 
 /*
  * converters_silent() - note that converter @index, which accepts connections and has never answered, gave no answer about @destination
- * The caller calls converters_refused(), too. The user's other processes learn of the silence. If it concerns several destinations, the
- * converter is the cause and not a server, and nobody uses the converter for a while.
+ * The caller calls converters_refused(), too. If silence concerns several destinations, of whatever processes of the user, the converter is
+ * the cause and not a server, and nobody uses the converter for a while.
  */
 void converters_silent(int index, const union sockaddr_ip *destination);
 
@@ -221,9 +221,6 @@ void converters_admitted(int index, const union sockaddr_ip *destination);
 
 /* Has it tried to reach that host lately? If not, it may refuse the host. */
 bool converters_admits(int index, const union sockaddr_ip *destination);
-
-/* Takes over the silence in @found, from converters_noted(), if CACHE_SILENCE is known. */
-void converters_renew_refusals(int index, const struct cache_converter *found);
 
 /* --- which servers are known to speak Multipath TCP themselves (RFC 8803, Section 5.1) --- */
 

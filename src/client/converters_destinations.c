@@ -158,14 +158,6 @@ void converters_silent(int index, const union sockaddr_ip *destination)
 	converters_note(index, CACHE_SILENCE, &note);
 }
 
-void converters_renew_refusals(int index, const struct cache_converter *found)
-{
-	const int64_t left = found->silence.learned + HANDSHAKE_REST_SECONDS * 1000 - cache_now();
-
-	if ((found->known & CACHE_SILENCE) && left > 0)
-		answer_keep(index, REFUSES, found->silence.destination, CACHE_YES, (left + 999) / 1000);
-}
-
 /* --- served --- */
 
 static union sockaddr_ip host_of(const union sockaddr_ip *destination)

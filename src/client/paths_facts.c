@@ -44,15 +44,6 @@ static struct {
 	_Atomic int64_t mptcp_doubted_at; /* of cache_now(): a connection fell back while MPTCP held; 0: none since the last success */
 } table[CONVERTERS_MAX + PLACES];
 
-/* A path's state, without its key. */
-struct entry {
-	enum cache_path state;
-	uint16_t rtt_ms;
-	uint8_t doubts;
-	int64_t asked;
-	bool heard;
-};
-
 uint64_t path_fingerprint(const struct in6_addr *source)
 {
 	union sockaddr_ip address = { 0 };
@@ -76,22 +67,19 @@ static unsigned int place_of(const struct path_id *id, uint64_t key)
 	return IN6_IS_ADDR_UNSPECIFIED(&id->source) ? (unsigned int)id->converter : CONVERTERS_MAX + (unsigned int)(key >> 40) % PLACES;
 }
 
-static struct entry entry_read(const struct path_id *id)
+static struct cache_path_fact entry_read(const struct path_id *id)
 {
 	uint64_t key = key_of(id), word;
 	unsigned int place = place_of(id, key);
-	int64_t heard;
 
 	if (atomic_load(&table[place].key) != key)
-		return (struct entry){ .state = CACHE_PATH_UNKNOWN };
+		return (struct cache_path_fact){ .state = CACHE_PATH_UNKNOWN };
 	word = atomic_load(&table[place].word);
-	heard = cache_now() - atomic_load(&table[place].heard);
-	return (struct entry){
+	return (struct cache_path_fact){
 		.state = (enum cache_path)(word & 0xff),
 		.doubts = (uint8_t)(word >> 8),
 		.rtt_ms = (uint16_t)(word >> 16),
 		.asked = atomic_load(&table[place].asked),
-		.heard = heard >= 0 && heard < PATHS_HEARD_MS,
 	};
 }
 
@@ -114,7 +102,7 @@ static unsigned int place_claim(const struct path_id *id)
 	return place;
 }
 
-static void entry_keep(const struct path_id *id, const struct entry *entry)
+static void entry_keep(const struct path_id *id, const struct cache_path_fact *entry)
 {
 	unsigned int place = place_claim(id);
 
@@ -143,20 +131,13 @@ static void mptcp_take_over(const struct path_id *id, const struct cache_convert
 
 static void entry_take_over(const struct path_id *id, const struct cache_converter *found)
 {
-	struct entry entry = {
-		.state = found->path.state,
-		.doubts = found->path.doubts,
-		.rtt_ms = found->path.rtt_ms,
-		.asked = found->path.asked,
-	};
-
 	if (found->known & CACHE_PATH)
-		entry_keep(id, &entry);
+		entry_keep(id, &found->path);
 	mptcp_take_over(id, found);
 }
 
 /* Returns the path's entry, after taking over other processes' notes. */
-static struct entry entry_renewed(const struct path_id *id)
+static struct cache_path_fact entry_renewed(const struct path_id *id)
 {
 	struct cache_converter found;
 
@@ -166,16 +147,11 @@ static struct entry entry_renewed(const struct path_id *id)
 	return entry_read(id);
 }
 
-static void entry_note(const struct path_id *id, const struct entry *entry)
+static void entry_note(const struct path_id *id, const struct cache_path_fact *entry)
 {
-	const struct cache_converter note = { .path = {
-		.until = cache_in(entry->state == CACHE_PATH_WORKS ? WORKS_SECONDS : FAILED_SECONDS),
-		.state = entry->state,
-		.doubts = entry->doubts,
-		.rtt_ms = entry->rtt_ms,
-		.asked = entry->asked,
-	} };
+	struct cache_converter note = { .path = *entry };
 
+	note.path.until = cache_in(entry->state == CACHE_PATH_WORKS ? WORKS_SECONDS : FAILED_SECONDS);
 	entry_keep(id, entry);
 	cache_converter_update(user_cache(), converters_address(id->converter), path_fingerprint(&id->source), CACHE_PATH, cache_now(), &note);
 }
@@ -186,19 +162,20 @@ void paths_facts_forget(void)
 		atomic_store(&table[i].key, 0);
 }
 
-static struct path_facts facts_of(struct entry entry)
+struct path_facts paths_facts_kept(const struct path_id *id)
 {
-	return (struct path_facts){ .state = entry.state, .rtt_ms = entry.rtt_ms, .heard = entry.heard };
+	const struct cache_path_fact entry = entry_read(id);
+	const int64_t heard = cache_now() - atomic_load(&table[place_of(id, key_of(id))].heard);
+
+	return (struct path_facts){
+		.state = entry.state, .rtt_ms = entry.rtt_ms, .heard = entry.state && heard >= 0 && heard < PATHS_HEARD_MS,
+	};
 }
 
 struct path_facts paths_facts(const struct path_id *id)
 {
-	return facts_of(entry_renewed(id));
-}
-
-struct path_facts paths_facts_kept(const struct path_id *id)
-{
-	return facts_of(entry_read(id));
+	entry_renewed(id);
+	return paths_facts_kept(id);
 }
 
 struct path_facts paths_facts_usual(int converter)
@@ -226,7 +203,7 @@ static uint16_t rtt_after(uint16_t known, unsigned int ms, bool alone)
 
 void paths_note_answer(const struct path_id *id, unsigned int ms, bool alone)
 {
-	struct entry entry = entry_read(id);
+	struct cache_path_fact entry = entry_read(id);
 	uint16_t before = entry.rtt_ms;
 	bool news = entry.state == CACHE_PATH_UNKNOWN;
 
@@ -245,7 +222,7 @@ static uint8_t doubts_of(enum cache_path state)
 
 void paths_note_failure(const struct path_id *id, enum cache_path state)
 {
-	struct entry entry = entry_read(id);
+	struct cache_path_fact entry = entry_read(id);
 
 	entry.state = state;
 	entry.doubts = doubts_of(state);
@@ -260,14 +237,14 @@ bool paths_take_syn_data(const struct path_id *id)
 
 bool paths_doubt_syn_data(const struct path_id *id)
 {
-	const struct entry entry = entry_read(id);
+	const struct cache_path_fact entry = entry_read(id);
 
 	return entry.state == CACHE_PATH_DATALESS || (entry.state == CACHE_PATH_WORKS && entry.doubts);
 }
 
 void paths_note_syn_data(const struct path_id *id, bool taken, int64_t syn_at)
 {
-	struct entry entry = entry_read(id);
+	struct cache_path_fact entry = entry_read(id);
 	const int64_t now = cache_now(), sent = now - (clock_ns() - syn_at) / CLOCK_NS_PER_MS;
 
 	if (!taken)
@@ -280,19 +257,19 @@ void paths_note_syn_data(const struct path_id *id, bool taken, int64_t syn_at)
 	entry.asked = now;
 	entry.state = CACHE_PATH_WORKS;
 	if (entry.doubts >= PATHS_SYN_DATA_MISSES)
-		entry = (struct entry){ .state = CACHE_PATH_DATALESS, .rtt_ms = entry.rtt_ms, .asked = now };
+		entry = (struct cache_path_fact){ .state = CACHE_PATH_DATALESS, .rtt_ms = entry.rtt_ms, .asked = now };
 	entry_note(id, &entry);
 }
 
 /* Do trials ask whether the path works again? */
-static bool is_tried(const struct entry *entry)
+static bool is_tried(const struct cache_path_fact *entry)
 {
 	return path_has_failed(entry->state) || (entry->state == CACHE_PATH_DATALESS && entry->doubts);
 }
 
 bool paths_is_trial_due(const struct path_id *id)
 {
-	struct entry entry = entry_renewed(id);
+	struct cache_path_fact entry = entry_renewed(id);
 	int64_t now = cache_now();
 
 	/* A future time isn't of this clock: a damaged hint must not prevent trials. */
@@ -305,7 +282,7 @@ bool paths_is_trial_due(const struct path_id *id)
 
 bool paths_note_trial(const struct path_id *id, bool answered)
 {
-	struct entry entry = entry_renewed(id);
+	struct cache_path_fact entry = entry_renewed(id);
 
 	if (!is_tried(&entry))
 		return entry.state == CACHE_PATH_WORKS;

@@ -18,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 
 /*
  * The calling thread's resolver, saved while another one is in its place
@@ -178,7 +177,7 @@ struct search {
 	union sockaddr_ip *out;
 	size_t count, max;
 	struct resolver_state aside;
-	struct timespec deadline;
+	int64_t deadline; /* of clock_ns() */
 	const char *reason; /* the latest reason for finding nothing */
 };
 
@@ -205,22 +204,11 @@ static const struct {
 	{ -EBADMSG, "the answer for the SRV records is malformed" },
 };
 
-static void deadline_set(struct search *search, int timeout_ms)
-{
-	clock_read(CLOCK_MONOTONIC, &search->deadline);
-	search->deadline.tv_sec += timeout_ms / 1000;
-	search->deadline.tv_nsec += timeout_ms % 1000 * 1000000L;
-}
-
 static int milliseconds_left(const struct search *search)
 {
-	struct timespec now;
-	int64_t ms;
+	int64_t ns = search->deadline - clock_ns();
 
-	clock_read(CLOCK_MONOTONIC, &now);
-	ms = ((int64_t)search->deadline.tv_sec - now.tv_sec) * 1000 +
-	     (search->deadline.tv_nsec - now.tv_nsec) / 1000000;
-	return ms > 0 ? (int)ms : 0;
+	return ns > 0 ? (int)(ns / CLOCK_NS_PER_MS) : 0;
 }
 
 /* Filtering name servers answer 0.0.0.0 and ::, and Linux would connect these to itself. */
@@ -304,14 +292,11 @@ static void host_add(struct search *search, const char *name, uint16_t port, siz
 
 static uint32_t random_below(void *unused, uint32_t limit)
 {
-	struct timespec now;
 	uint32_t number;
 
 	(void)unused;
-	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != (ssize_t)sizeof(number)) {
-		clock_read(CLOCK_MONOTONIC, &now); /* early in the boot any number will do */
-		number = (uint32_t)now.tv_nsec * 2654435761u;
-	}
+	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != (ssize_t)sizeof(number))
+		number = (uint32_t)clock_ns() * 2654435761u; /* early in the boot any number will do */
 	return (uint32_t)((uint64_t)number * limit >> 32);
 }
 
@@ -388,7 +373,7 @@ size_t resolve_converter(const char *name, uint16_t port, int timeout_ms, union 
 		search.reason = "the converter's name is being resolved";
 	} else if (resolver_state_set_aside(&search.aside)) {
 		running = true;
-		deadline_set(&search, timeout_ms);
+		search.deadline = clock_ns() + timeout_ms * CLOCK_NS_PER_MS;
 		if (srv_is_service(name))
 			service_add(&search, name);
 		else

@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <ctype.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,6 +120,17 @@ enum path_use path_preferences_of(const struct path_preferences *wanted, const c
 
 #define SEPARATORS ", \t\n"
 
+/* Notes what is wrong with a setting, in words for the user. Returns false. */
+static bool __attribute__((format(printf, 2, 3))) problem(struct settings *out, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(out->problem, sizeof(out->problem), format, args);
+	va_end(args);
+	return false;
+}
+
 static bool port_read(uint16_t *port, const char *text)
 {
 	char *end;
@@ -190,18 +202,12 @@ static bool converter_add(struct settings *out, const char *text, const void *po
 {
 	const char *wrong;
 
-	if (out->converter_count == SETTINGS_CONVERTERS_MAX) {
-		snprintf(out->problem, sizeof(out->problem), "CONVERT_ADDR: more than %d converters",
-			 SETTINGS_CONVERTERS_MAX);
-		return false;
-	}
+	if (out->converter_count == SETTINGS_CONVERTERS_MAX)
+		return problem(out, "CONVERT_ADDR: more than %d converters", SETTINGS_CONVERTERS_MAX);
 	wrong = converter_read(&out->converters[out->converter_count], text,
 			       *(const uint16_t *)port);
-	if (wrong) {
-		snprintf(out->problem, sizeof(out->problem), "CONVERT_ADDR: \"%.60s\" %s", text,
-			 wrong);
-		return false;
-	}
+	if (wrong)
+		return problem(out, "CONVERT_ADDR: \"%.60s\" %s", text, wrong);
 	out->converter_count++;
 	return true;
 }
@@ -209,18 +215,11 @@ static bool converter_add(struct settings *out, const char *text, const void *po
 static bool bypass_add(struct settings *out, const char *text, const void *unused)
 {
 	(void)unused;
-	if (out->bypass_count == SETTINGS_BYPASS_MAX) {
-		snprintf(out->problem, sizeof(out->problem), "CONVERT_BYPASS: more than %d rules",
-			 SETTINGS_BYPASS_MAX);
-		return false;
-	}
-	if (prefix_rule_parse(&out->bypass[out->bypass_count], text) < 0) {
-		snprintf(out->problem, sizeof(out->problem),
-			 "CONVERT_BYPASS: \"%.60s\" is no prefix and no port; "
-			 "say 10.0.0.0/8, [2001:db8::/32]:443 or :8000-8999",
-			 text);
-		return false;
-	}
+	if (out->bypass_count == SETTINGS_BYPASS_MAX)
+		return problem(out, "CONVERT_BYPASS: more than %d rules", SETTINGS_BYPASS_MAX);
+	if (prefix_rule_parse(&out->bypass[out->bypass_count], text) < 0)
+		return problem(out, "CONVERT_BYPASS: \"%.60s\" is no prefix and no port; say 10.0.0.0/8, [2001:db8::/32]:443 or :8000-8999",
+			       text);
 	out->bypass_count++;
 	return true;
 }
@@ -230,9 +229,7 @@ static bool path_add(struct settings *out, const char *text, const void *unused)
 	const char *wrong = path_preferences_add(&out->paths, text);
 
 	(void)unused;
-	if (wrong)
-		snprintf(out->problem, sizeof(out->problem), "CONVERT_PATHS: \"%.60s\" %s", text, wrong);
-	return !wrong;
+	return !wrong || problem(out, "CONVERT_PATHS: \"%.60s\" %s", text, wrong);
 }
 
 /* Calls @add with each element; returns false as soon as @add does, which has noted the problem. */
@@ -257,20 +254,15 @@ static bool port_setting_read(struct settings *out, const char *text, uint16_t *
 {
 	if (!text || !*text || port_read(port, text))
 		return true;
-	snprintf(out->problem, sizeof(out->problem),
-		 "CONVERT_PORT: \"%.40s\" is not a port; say a number from 1 to 65535", text);
-	return false;
+	return problem(out, "CONVERT_PORT: \"%.40s\" is not a port; say a number from 1 to 65535", text);
 }
 
 static bool cookie_read(struct settings *out, const char *cookie)
 {
 	size_t len = cookie ? strlen(cookie) : 0;
 
-	if (len > sizeof(out->cookie)) {
-		snprintf(out->problem, sizeof(out->problem),
-			 "CONVERT_COOKIE has %zu bytes; %zu are the most", len, sizeof(out->cookie));
-		return false;
-	}
+	if (len > sizeof(out->cookie))
+		return problem(out, "CONVERT_COOKIE has %zu bytes; %zu are the most", len, sizeof(out->cookie));
 	if (len)
 		memcpy(out->cookie, cookie, len);
 	out->cookie_len = len;
@@ -303,10 +295,7 @@ static bool timeout_read(struct settings *out, const char *text)
 		out->timeout_ms = (int)(seconds * 1000 + ms);
 		return true;
 	}
-	snprintf(out->problem, sizeof(out->problem),
-		 "CONVERT_TIMEOUT: \"%.40s\" is not a time; say seconds, from 0.001 to %d", text,
-		 SETTINGS_TIMEOUT_MAX_SECONDS);
-	return false;
+	return problem(out, "CONVERT_TIMEOUT: \"%.40s\" is not a time; say seconds, from 0.001 to %d", text, SETTINGS_TIMEOUT_MAX_SECONDS);
 }
 
 /* Reads a variable with the value @yes or @no; leaves *@value as it is if it is unset or empty. */
@@ -317,8 +306,7 @@ static bool choice_read(struct settings *out, const char *name, const char *text
 	*value = strcmp(text, yes) == 0;
 	if (*value || strcmp(text, no) == 0)
 		return true;
-	snprintf(out->problem, sizeof(out->problem), "%s: \"%.40s\" is neither %s nor %s", name, text, no, yes);
-	return false;
+	return problem(out, "%s: \"%.40s\" is neither %s nor %s", name, text, no, yes);
 }
 
 static bool switch_read(struct settings *out, const char *name, const char *text, bool *value)
@@ -339,10 +327,7 @@ static bool withholding_read(struct settings *out, const char *text)
 		out->withheld_ms = (int)ms;
 		return true;
 	}
-	snprintf(out->problem, sizeof(out->problem),
-		 "CONVERT_WITHHOLDING: \"%.40s\" is not a time in milliseconds from 0 to %d", text,
-		 SETTINGS_WITHHELD_MAX_MS);
-	return false;
+	return problem(out, "CONVERT_WITHHOLDING: \"%.40s\" is not a time in milliseconds from 0 to %d", text, SETTINGS_WITHHELD_MAX_MS);
 }
 
 static bool cache_read(struct settings *out, const char *text)
@@ -350,9 +335,7 @@ static bool cache_read(struct settings *out, const char *text)
 	path_read(out->cache, text);
 	if (!text || !*text || strcmp(text, "none") == 0 || (*text == '/' && *out->cache))
 		return true;
-	snprintf(out->problem, sizeof(out->problem),
-		 "CONVERT_CACHE: \"%.40s\" is neither an absolute path nor none", text);
-	return false;
+	return problem(out, "CONVERT_CACHE: \"%.40s\" is neither an absolute path nor none", text);
 }
 
 void settings_read(struct settings *out, settings_lookup *lookup)
@@ -367,8 +350,7 @@ void settings_read(struct settings *out, settings_lookup *lookup)
 	path_read(out->log, lookup("CONVERT_LOG"));
 	path_read(out->runtime_dir, lookup("XDG_RUNTIME_DIR"));
 	if (!list) {
-		snprintf(out->problem, sizeof(out->problem),
-			 "CONVERT_ADDR is not set: set it to the converter's address");
+		problem(out, "CONVERT_ADDR is not set: set it to the converter's address");
 		return;
 	}
 	if (!port_setting_read(out, lookup("CONVERT_PORT"), &port) ||
@@ -387,12 +369,7 @@ void settings_read(struct settings *out, settings_lookup *lookup)
 	    !switch_read(out, "CONVERT_BESIDE_VPN", lookup("CONVERT_BESIDE_VPN"), &out->beside_vpn) ||
 	    !switch_read(out, "CONVERT_WARN", lookup("CONVERT_WARN"), &out->warn))
 		return;
-	if (!out->converter_count) {
-		snprintf(out->problem, sizeof(out->problem),
-			 "CONVERT_ADDR is empty: set it to the converter's address");
-		return;
-	}
-	out->enabled = true;
+	out->enabled = out->converter_count || problem(out, "CONVERT_ADDR is empty: set it to the converter's address");
 }
 
 /* --- which connections are converted --- */

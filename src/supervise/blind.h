@@ -115,20 +115,22 @@ enum blind_verdict blind_judge(struct blind_request *request, const struct blind
 
 /* --- servers that were too slow for a blind request, or for which one has failed --- */
 
-/* Notes that the converter gave up a blind request for this server. */
-void blind_memory_note_slow(const union sockaddr_ip *server);
+enum blind_trouble {
+	/* The converter gave up a blind request. The next request waits for its response, however long that takes. */
+	BLIND_TROUBLE_SLOW,
+	/*
+	 * A blind request ended before our first look, for a server that the converter isn't known to serve (converters_admits()): the
+	 * program may have closed the socket, or the server or the converter has refused. The next request waits for its response, unless the
+	 * converter is known to serve the server by then.
+	 */
+	BLIND_TROUBLE_FAILED,
+	BLIND_TROUBLES
+};
 
-/* Returns whether that happened lately. Then the next request waits for its response, however long that takes. */
-bool blind_memory_is_slow(const union sockaddr_ip *server);
+void blind_memory_note(const union sockaddr_ip *server, enum blind_trouble trouble);
 
-/*
- * Notes that a blind request ended before our first look, for a server that the converter isn't known to serve (converters_admits()). The
- * program may have closed the socket, or the server or the converter has refused.
- */
-void blind_memory_note_failed(const union sockaddr_ip *server);
-
-/* Returns whether that happened lately. Then the next request waits for its response, unless the converter is known to serve it by now. */
-bool blind_memory_has_failed(const union sockaddr_ip *server);
+/* Has a blind request for this server had this trouble lately? */
+bool blind_memory_has(const union sockaddr_ip *server, enum blind_trouble trouble);
 
 /* --- blind_retry.c --- */
 

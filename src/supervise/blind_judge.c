@@ -84,63 +84,34 @@ enum blind_verdict blind_judge(struct blind_request *request, const struct blind
 
 /* --- servers that were too slow for a blind request, or for which one has failed --- */
 
-#define SERVERS_MAX 256
 #define REMEMBERED_SECONDS 600
+#define PLACES 1024 /* by the hash of the address; of two servers with the same place we forget the older */
 
-struct server {
+static struct server {
 	struct in6_addr address;
-	int64_t until; /* in seconds of CLOCK_MONOTONIC; 0: the slot is free */
-};
+	int64_t until[BLIND_TROUBLES]; /* in seconds of CLOCK_MONOTONIC */
+} servers[PLACES];
 
-static struct servers {
-	struct server list[SERVERS_MAX];
-	int next; /* the oldest entry */
-} slow, failed;
-
-static struct server *find(struct servers *servers, const struct in6_addr *address)
+static struct server *place_of(union sockaddr_ip server)
 {
-	for (int i = 0; i < SERVERS_MAX && servers->list[i].until; i++)
-		if (IN6_ARE_ADDR_EQUAL(&servers->list[i].address, address))
-			return &servers->list[i];
-	return NULL;
+	sockaddr_ip_set_port(&server, 0);
+	return &servers[sockaddr_ip_hash(&server) % PLACES];
 }
 
-static void note(struct servers *servers, const union sockaddr_ip *server)
+void blind_memory_note(const union sockaddr_ip *server, enum blind_trouble trouble)
 {
+	struct server *place = place_of(*server);
 	const struct in6_addr address = sockaddr_ip_in6(server);
-	struct server *found = find(servers, &address);
 
-	if (!found) {
-		found = &servers->list[servers->next];
-		servers->next = (servers->next + 1) % SERVERS_MAX;
-	}
-	*found = (struct server){ address, clock_seconds() + REMEMBERED_SECONDS };
+	if (!IN6_ARE_ADDR_EQUAL(&place->address, &address))
+		*place = (struct server){ .address = address };
+	place->until[trouble] = clock_seconds() + REMEMBERED_SECONDS;
 }
 
-static bool has(struct servers *servers, const union sockaddr_ip *server)
+bool blind_memory_has(const union sockaddr_ip *server, enum blind_trouble trouble)
 {
+	const struct server *place = place_of(*server);
 	const struct in6_addr address = sockaddr_ip_in6(server);
-	const struct server *found = find(servers, &address);
 
-	return found && found->until > clock_seconds();
-}
-
-void blind_memory_note_slow(const union sockaddr_ip *server)
-{
-	note(&slow, server);
-}
-
-bool blind_memory_is_slow(const union sockaddr_ip *server)
-{
-	return has(&slow, server);
-}
-
-void blind_memory_note_failed(const union sockaddr_ip *server)
-{
-	note(&failed, server);
-}
-
-bool blind_memory_has_failed(const union sockaddr_ip *server)
-{
-	return has(&failed, server);
+	return IN6_ARE_ADDR_EQUAL(&place->address, &address) && place->until[trouble] > clock_seconds();
 }

@@ -360,7 +360,7 @@ static void note_slow(const struct expected *one)
 {
 	char text[SOCKADDR_STRLEN];
 
-	blind_memory_note_slow(&one->server);
+	blind_memory_note(&one->server, BLIND_TROUBLE_SLOW);
 	log_about(one->repeat.tid);
 	log_line("%s: answers later than the converter waits, the next connections wait for it", sockaddr_ip_format(&one->server, text));
 }
@@ -430,7 +430,7 @@ static bool request_look(struct expected *one, int64_t now)
 		break;
 	case BLIND_GONE:
 		if (!seen.there && !converters_admits(one->converter, &one->server))
-			blind_memory_note_failed(&one->server);
+			blind_memory_note(&one->server, BLIND_TROUBLE_FAILED);
 		last_gone.path = one->start.path.id;
 		last_gone.syn_at = one->request.syn_at;
 		if (++gone_in_a_row < GONE_MAX)

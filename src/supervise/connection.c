@@ -130,7 +130,7 @@ static struct converters_query traced_query(const struct dial *dial)
 static bool is_likely_served(const struct dial *dial)
 {
 	return converters_admits(dial->attempt.converter, &dial->server) ||
-	       (!policy_is_private(&dial->server) && !blind_memory_has_failed(&dial->server));
+	       (!policy_is_private(&dial->server) && !blind_memory_has(&dial->server, BLIND_TROUBLE_FAILED));
 }
 
 static bool traced_allows(struct dial *dial, enum dial_use use)
@@ -143,7 +143,7 @@ static bool traced_allows(struct dial *dial, enum dial_use use)
 	case DIAL_USE_BLIND:
 		/* We don't repeat a lost SYN of a TCP stand-in, so that it would fail a connection that need not fail. */
 		return connection->nonblocking && (connection->dial.fd == connection->fd || dial->mptcp) &&
-		       !blind_memory_is_slow(&dial->server) && is_likely_served(dial);
+		       !blind_memory_has(&dial->server, BLIND_TROUBLE_SLOW) && is_likely_served(dial);
 	case DIAL_USE_PATHS:
 		return paths_may_be_several(connection->dial.fd, &dial->attempt.addr);
 	}

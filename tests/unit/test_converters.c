@@ -205,8 +205,9 @@ START_TEST(what_others_have_learned)
 	};
 	const struct cache_converter tired = { .rest.until = now + 60000 };
 
-	/* a silence, about that destination only */
-	converters_silent(0, &where);
+	/* a refusal, about that destination only */
+	converters_refused(0, &where, SECONDS);
+	converters_forget();
 	ck_assert_int_eq(chosen(1), 1);
 	ck_assert_int_eq(chosen(2), 0);
 
