@@ -20,6 +20,7 @@ unsigned int columns_of(FILE *out)
 	return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : COLUMNS_USUAL;
 }
 
+/* Returns how many columns UTF-8 text takes, for characters of one column. */
 static size_t taken(const char *text, size_t bytes)
 {
 	size_t count = 0;
@@ -29,14 +30,9 @@ static size_t taken(const char *text, size_t bytes)
 	return count;
 }
 
-size_t columns_taken(const char *text)
-{
-	return taken(text, strlen(text));
-}
-
 void columns_wrap(FILE *out, const char *text, unsigned int width, size_t used, unsigned int indent, const char *joint)
 {
-	const size_t room = width - columns_taken(joint);
+	const size_t room = width - taken(joint, strlen(joint));
 	size_t at = used, len, blanks;
 
 	for (bool begun = false; *text; text += len, begun = true) {

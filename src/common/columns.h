@@ -12,9 +12,6 @@
 /* Returns the width of the terminal that @out writes to; 0 if it writes to something else. */
 unsigned int columns_of(FILE *out);
 
-/* Returns how many columns UTF-8 text takes, for characters of one column. */
-size_t columns_taken(const char *text);
-
 /*
  * columns_wrap() - write text in lines of at most @width columns, broken at blanks, and a newline
  * @used: columns of the first line that are written already; @indent: blanks before all other lines; @joint: written before each break,

@@ -413,20 +413,15 @@ int dial_send_held(struct dial *dial)
 	return ret == -EINPROGRESS || ret == -EAGAIN ? 0 : ret;
 }
 
-bool dial_is_unanswered(const struct dial *dial, const struct tcp_info *info)
-{
-	return info->tcpi_state == TCPINFO_SYN_SENT ||
-	       /* on a Multipath TCP socket's first subflow; other subflows exist only after the acknowledgement */
-	       (dial->start.request_at && info->tcpi_state == TCPINFO_ESTABLISHED && info->tcpi_unacked);
-}
-
 bool attempt_is_unanswered(void *owner)
 {
 	struct dial *dial = owner;
 	struct tcp_info info;
 
 	dial->ops->info(dial, &info);
-	return dial_is_unanswered(dial, &info);
+	return info.tcpi_state == TCPINFO_SYN_SENT ||
+	       /* on a Multipath TCP socket's first subflow; other subflows exist only after the acknowledgement */
+	       (dial->start.request_at && info.tcpi_state == TCPINFO_ESTABLISHED && info.tcpi_unacked);
 }
 
 enum survey_syn attempt_syn(const struct dial *dial)

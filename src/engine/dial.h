@@ -224,9 +224,6 @@ static inline bool dial_wants_output(const struct dial *dial)
 	return attempt->want_output || attempt->synack_due || attempt->confirmable || attempt->silence_due;
 }
 
-/* Returns whether, by @info, the SYN or the request behind the handshake is unanswered. */
-bool dial_is_unanswered(const struct dial *dial, const struct tcp_info *info);
-
 /* --- from attempt.c to steps.c --- */
 
 /* Sets the front end's timer for the next step, after a change of the attempt's times. */
@@ -244,7 +241,7 @@ int attempt_again(struct dial *dial);
 /* attempt_anew() - ask it again by @way. CONVERT_TIMEOUT continues, but at least half of it is left. Returns 0 or -errno. */
 int attempt_anew(struct dial *dial, enum ask_way way);
 
-/* Does dial_is_unanswered() hold of the socket of the dial @owner? */
+/* Is the SYN, or the request behind the handshake, of the dial @owner unanswered? */
 bool attempt_is_unanswered(void *owner);
 
 /* Returns the kind of the unanswered SYN or request. */

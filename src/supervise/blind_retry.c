@@ -16,6 +16,7 @@
 #include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -195,12 +196,12 @@ static void make(struct blind_retry_order *order, const struct holder *holder, c
 	union sockaddr_ip local = { 0 };
 	socklen_t len = sizeof(local);
 
-	places_withdraw(places, holder->sock);
+	places_change(places, holder->sock, EPOLL_CTL_DEL);
 	blind_retry_lock();
 	order->sent_at = clock_ns();
 	order->sent = !holder->cancelled && blind_retry_send(order->repeat, holder->sock, order->start, order->count);
 	blind_retry_unlock();
-	places_register(places, holder->sock);
+	places_change(places, holder->sock, EPOLL_CTL_ADD);
 	order->sent = order->sent && getsockname(holder->sock, &local.sa, &len) == 0 && sockaddr_ip_from(&order->local, &local.sa, len);
 }
 

@@ -50,18 +50,6 @@ void connection_use(struct connection *connection, int sock, int domain, bool mp
 	connection->sock_was_mapped = false;
 }
 
-void connection_forget(struct connection *connection)
-{
-	unwatch(connection);
-	if (connection->dial.fd != connection->fd)
-		close(connection->dial.fd);
-	close(connection->fd);
-	dial_stop(&connection->dial);
-	HASH_DEL(supervision.connections, connection);
-	free(connection->early);
-	free(connection);
-}
-
 /*
  * Closes the duplicates before it answers: the program may close the socket next, and then the kernel has to send the FIN, and to forget
  * the registrations with epoll instances, at once.
@@ -70,7 +58,14 @@ void connection_answer(struct connection *connection, int64_t value, int error)
 {
 	const struct call call = connection->call;
 
-	connection_forget(connection);
+	unwatch(connection);
+	if (connection->dial.fd != connection->fd)
+		close(connection->dial.fd);
+	close(connection->fd);
+	dial_stop(&connection->dial);
+	HASH_DEL(supervision.connections, connection);
+	free(connection->early);
+	free(connection);
 	listener_answer(supervision.listener, &call, value, error);
 }
 

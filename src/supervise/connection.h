@@ -82,9 +82,6 @@ void connection_answer(struct connection *connection, int64_t value, int error);
 /* Answers that @taken bytes of early data were sent, or that connect() succeeded, and forgets the connection. */
 void connection_succeed(struct connection *connection, size_t taken);
 
-/* Forgets the connection: its call has ended. */
-void connection_forget(struct connection *connection);
-
 /* --- the engine's operations on a supervised program's socket (engine/dial.h) --- */
 
 /* Prepares the connection's dial to reach @peer, the server. */
@@ -126,17 +123,8 @@ void ends_shut(struct connection *connection);
 /* Puts the connected socket under the program's descriptors. On failure answers the call and returns false. */
 bool ends_hand_over(struct connection *connection);
 
-/* Makes the program's own call, or waits for its earlier one. A non-blocking call is answered at once. */
-void ends_go_natively(struct connection *connection);
-
 /* Begins a direct connection. A non-blocking call is answered at once, and the kernel reports the rest. */
 void ends_go_directly(struct connection *connection);
-
-/* Answers the call after the direct connection was made. */
-void ends_directly(struct connection *connection);
-
-/* Answers the call after the converter has reached the server. */
-void ends_reached(struct connection *connection);
 
 /* Answers the call after a blind request was sent. The kernel reports the rest, and the stream has no bytes of Convert. */
 void ends_blindly(struct connection *connection);

@@ -81,6 +81,175 @@ static bool resolver_start(const struct converters_query *query)
 	return started;
 }
 
+/* --- answers: success, an error, or a direct connection --- */
+
+#define IN6ADDR_V4MAPPED_LOOPBACK { { { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 1 } } }
+
+/*
+ * Makes the kernel report the server's refusal on the socket, for a non-blocking call: event loops expect it there, not from connect(). So
+ * we connect the program's socket to a port of this host on which nobody listens. Returns whether that was refused.
+ */
+static bool refuse_later(const struct connection *connection)
+{
+	static int reserved = -1; /* bound to the port, and never listens */
+	static union sockaddr_ip closed = { .in = { .sin_family = AF_INET } };
+	const struct in6_addr loopback = IN6ADDR_V4MAPPED_LOOPBACK;
+	struct pollfd refused = { .fd = connection->fd };
+	union sockaddr_ip to;
+	socklen_t len = sizeof(closed);
+
+	if (reserved < 0) {
+		reserved = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		closed.in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+		if (bind(reserved, &closed.sa, sizeof(closed.in)) != 0 || getsockname(reserved, &closed.sa, &len) != 0)
+			return false;
+	}
+	sockaddr_ip_set(&to, connection->domain, &loopback, sockaddr_ip_port(&closed));
+	if (connection->early || !connection->nonblocking || connection->v6only ||
+	    connect(connection->fd, &to.sa, sockaddr_ip_len(&to)) == 0 || errno != EINPROGRESS)
+		return false;
+	if (poll(&refused, 1, 0) == 1 && refused.revents & POLLERR)
+		return true;
+	kernel_disconnect(connection->fd);
+	return false;
+}
+
+void ends_fail(struct connection *connection, int error, const char *reason)
+{
+	dial_log(&connection->dial, "failed: ", reason);
+	connection_probes_end(connection);
+	if (connection->dial.fd == connection->fd)
+		connection_disconnect(connection);
+	connection_answer(connection, 0, error == ECONNREFUSED && refuse_later(connection) ? connection->unfinished : error);
+}
+
+void ends_shut(struct connection *connection)
+{
+	kernel_disconnect(connection->fd); /* otherwise, with a stand-in, the program's own socket would stay shut down for good */
+	ends_fail(connection, ECONNRESET, "the program has shut the socket down");
+}
+
+bool ends_hand_over(struct connection *connection)
+{
+	int ret;
+
+	if (connection->dial.fd == connection->fd)
+		return true;
+	ret = stand_in_put(supervision.listener, &connection->call, connection->fd, connection->dial.fd);
+	if (ret == 0)
+		return true;
+	dial_log(&connection->dial, "failed: the socket can't be replaced: ", error_text(-ret));
+	connection_answer(connection, 0, ECONNABORTED);
+	return false;
+}
+
+/* Sends the early data behind the first @sent bytes. Returns the bytes sent in total; an output call may take a part only. */
+static size_t send_early(struct connection *connection, size_t sent)
+{
+	ssize_t more = 0;
+
+	if (sent < connection->dial.early_len)
+		more = send(connection->dial.fd, connection->early + sent, connection->dial.early_len - sent,
+			    MSG_DONTWAIT | MSG_NOSIGNAL);
+	return sent + (more > 0 ? (size_t)more : 0);
+}
+
+/* Completes our non-blocking connect() for a program that blocks, so that its next connect() gets EISCONN. */
+static void tell_kernel(const struct connection *connection, const union sockaddr_ip *peer)
+{
+	if (!connection->nonblocking)
+		(void)connect(connection->dial.fd, &peer->sa, sockaddr_ip_len(peer));
+}
+
+/* Answers the call after the direct connection was made. */
+static void ends_directly(struct connection *connection)
+{
+	if (!ends_hand_over(connection))
+		return;
+	tell_kernel(connection, &connection->dial.server);
+	connection_succeed(connection, send_early(connection, connection->taken));
+}
+
+/* Makes the program's own call, or waits for its earlier one. A non-blocking call is answered at once. */
+static void ends_go_natively(struct connection *connection)
+{
+	const struct iovec iov[2] = { { connection->early, connection->dial.early_len }, { 0 } };
+	const union sockaddr_ip *peer = &connection->dial.server;
+	ssize_t ret = connection->early ? kernel_send(connection->dial.fd, iov, peer) : connection_connect(connection->dial.fd, peer);
+
+	if (ret < 0 && (connection->nonblocking || (ret != -EINPROGRESS && ret != -EALREADY))) {
+		connection_answer(connection, 0, (int)-ret);
+		return;
+	}
+	connection->state = CONNECTION_DIRECT;
+	connection->taken = ret > 0 ? (size_t)ret : 0;
+	if (connection->nonblocking)
+		connection_succeed(connection, connection->taken);
+	else
+		connection_watch(connection);
+}
+
+/* Connects to the server by plain TCP, unless the program itself made an MPTCP socket. Returns 0 if that is under way, or -errno. */
+static int server_connect(struct connection *connection)
+{
+	const union sockaddr_ip server = connection->dial.server;
+	int made, ret;
+
+	connection_use(connection, connection->fd, connection->domain, connection->mptcp);
+	if (connection->ours) {
+		made = stand_in_make(&connection->call, connection->fd, connection->domain, false, connection->bound);
+		if (made < 0)
+			return made;
+		connection_use(connection, made, connection->domain, false);
+	}
+	connection->state = CONNECTION_DIRECT;
+	connection->look_at = 0;
+	dial_stop(&connection->dial);
+	ret = path_start_bind_directly(&connection->dial.start, connection->dial.fd, &server);
+	if (ret < 0)
+		return ret;
+	connection_watch(connection);
+	dial_note_direct(&connection->dial);
+	return connection_connect(connection->dial.fd, &server);
+}
+
+void ends_go_directly(struct connection *connection)
+{
+	int ret = server_connect(connection);
+
+	if (ret < 0)
+		connection_answer(connection, 0, -ret);
+	else if (connection->nonblocking && ends_hand_over(connection)) /* early data isn't taken yet, as without a cookie */
+		connection_answer(connection, 0, connection->unfinished);
+}
+
+/* Answers the call after the converter has reached the server. */
+static void ends_reached(struct connection *connection)
+{
+	connection_probes_end(connection);
+	if (!ends_hand_over(connection))
+		return;
+	peers_note(connection->dial.fd, &connection->dial.attempt.addr, &connection->dial.server);
+	tell_kernel(connection, &connection->dial.attempt.addr);
+	connection_succeed(connection, connection->dial.early_len);
+}
+
+/* blind_requests.c looks later how the request fared, when we have no descriptor of the socket any more. */
+void ends_blindly(struct connection *connection)
+{
+	const struct attempt *attempt = &connection->dial.attempt;
+
+	dial_log_converted(&connection->dial, "request in the SYN, blindly");
+	dial_note(&connection->dial);
+	if (!ends_hand_over(connection))
+		return;
+	peers_note(connection->dial.fd, &attempt->addr, &connection->dial.server);
+	blind_requests_expect(connection);
+	if (converters_silence_ends_soon(attempt->converter))
+		enquiry_start(&connection->dial.start, clock_ns());
+	connection_succeed(connection, (size_t)(attempt->sent - attempt->request_len));
+}
+
 /* --- progress --- */
 
 #define LOOKUPS_MAX 3 /* for one connection; some of them may be lookups of another connection */
@@ -258,170 +427,4 @@ int progress_look(void)
 	for (connection = supervision.connections; connection; connection = connection->hh.next)
 		at = caller_sooner(caller_sooner(at, connection->caller_at), caller_sooner(connection->look_at, connection->limit));
 	return caller_wait_ms(at, now);
-}
-
-/* --- answers: success, an error, or a direct connection --- */
-
-#define IN6ADDR_V4MAPPED_LOOPBACK { { { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 1 } } }
-
-/*
- * Makes the kernel report the server's refusal on the socket, for a non-blocking call: event loops expect it there, not from connect(). So
- * we connect the program's socket to a port of this host on which nobody listens. Returns whether that was refused.
- */
-static bool refuse_later(const struct connection *connection)
-{
-	static int reserved = -1; /* bound to the port, and never listens */
-	static union sockaddr_ip closed = { .in = { .sin_family = AF_INET } };
-	const struct in6_addr loopback = IN6ADDR_V4MAPPED_LOOPBACK;
-	struct pollfd refused = { .fd = connection->fd };
-	union sockaddr_ip to;
-	socklen_t len = sizeof(closed);
-
-	if (reserved < 0) {
-		reserved = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		closed.in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-		if (bind(reserved, &closed.sa, sizeof(closed.in)) != 0 || getsockname(reserved, &closed.sa, &len) != 0)
-			return false;
-	}
-	sockaddr_ip_set(&to, connection->domain, &loopback, sockaddr_ip_port(&closed));
-	if (connection->early || !connection->nonblocking || connection->v6only ||
-	    connect(connection->fd, &to.sa, sockaddr_ip_len(&to)) == 0 || errno != EINPROGRESS)
-		return false;
-	if (poll(&refused, 1, 0) == 1 && refused.revents & POLLERR)
-		return true;
-	kernel_disconnect(connection->fd);
-	return false;
-}
-
-void ends_fail(struct connection *connection, int error, const char *reason)
-{
-	dial_log(&connection->dial, "failed: ", reason);
-	connection_probes_end(connection);
-	if (connection->dial.fd == connection->fd)
-		connection_disconnect(connection);
-	connection_answer(connection, 0, error == ECONNREFUSED && refuse_later(connection) ? connection->unfinished : error);
-}
-
-void ends_shut(struct connection *connection)
-{
-	kernel_disconnect(connection->fd); /* otherwise, with a stand-in, the program's own socket would stay shut down for good */
-	ends_fail(connection, ECONNRESET, "the program has shut the socket down");
-}
-
-bool ends_hand_over(struct connection *connection)
-{
-	int ret;
-
-	if (connection->dial.fd == connection->fd)
-		return true;
-	ret = stand_in_put(supervision.listener, &connection->call, connection->fd, connection->dial.fd);
-	if (ret == 0)
-		return true;
-	dial_log(&connection->dial, "failed: the socket can't be replaced: ", error_text(-ret));
-	connection_answer(connection, 0, ECONNABORTED);
-	return false;
-}
-
-/* Sends the early data behind the first @sent bytes. Returns the bytes sent in total; an output call may take a part only. */
-static size_t send_early(struct connection *connection, size_t sent)
-{
-	ssize_t more = 0;
-
-	if (sent < connection->dial.early_len)
-		more = send(connection->dial.fd, connection->early + sent, connection->dial.early_len - sent,
-			    MSG_DONTWAIT | MSG_NOSIGNAL);
-	return sent + (more > 0 ? (size_t)more : 0);
-}
-
-/* Completes our non-blocking connect() for a program that blocks, so that its next connect() gets EISCONN. */
-static void tell_kernel(const struct connection *connection, const union sockaddr_ip *peer)
-{
-	if (!connection->nonblocking)
-		(void)connect(connection->dial.fd, &peer->sa, sockaddr_ip_len(peer));
-}
-
-void ends_directly(struct connection *connection)
-{
-	if (!ends_hand_over(connection))
-		return;
-	tell_kernel(connection, &connection->dial.server);
-	connection_succeed(connection, send_early(connection, connection->taken));
-}
-
-void ends_go_natively(struct connection *connection)
-{
-	const struct iovec iov[2] = { { connection->early, connection->dial.early_len }, { 0 } };
-	const union sockaddr_ip *peer = &connection->dial.server;
-	ssize_t ret = connection->early ? kernel_send(connection->dial.fd, iov, peer) : connection_connect(connection->dial.fd, peer);
-
-	if (ret < 0 && (connection->nonblocking || (ret != -EINPROGRESS && ret != -EALREADY))) {
-		connection_answer(connection, 0, (int)-ret);
-		return;
-	}
-	connection->state = CONNECTION_DIRECT;
-	connection->taken = ret > 0 ? (size_t)ret : 0;
-	if (connection->nonblocking)
-		connection_succeed(connection, connection->taken);
-	else
-		connection_watch(connection);
-}
-
-/* Connects to the server by plain TCP, unless the program itself made an MPTCP socket. Returns 0 if that is under way, or -errno. */
-static int server_connect(struct connection *connection)
-{
-	const union sockaddr_ip server = connection->dial.server;
-	int made, ret;
-
-	connection_use(connection, connection->fd, connection->domain, connection->mptcp);
-	if (connection->ours) {
-		made = stand_in_make(&connection->call, connection->fd, connection->domain, false, connection->bound);
-		if (made < 0)
-			return made;
-		connection_use(connection, made, connection->domain, false);
-	}
-	connection->state = CONNECTION_DIRECT;
-	connection->look_at = 0;
-	dial_stop(&connection->dial);
-	ret = path_start_bind_directly(&connection->dial.start, connection->dial.fd, &server);
-	if (ret < 0)
-		return ret;
-	connection_watch(connection);
-	dial_note_direct(&connection->dial);
-	return connection_connect(connection->dial.fd, &server);
-}
-
-void ends_go_directly(struct connection *connection)
-{
-	int ret = server_connect(connection);
-
-	if (ret < 0)
-		connection_answer(connection, 0, -ret);
-	else if (connection->nonblocking && ends_hand_over(connection)) /* early data isn't taken yet, as without a cookie */
-		connection_answer(connection, 0, connection->unfinished);
-}
-
-void ends_reached(struct connection *connection)
-{
-	connection_probes_end(connection);
-	if (!ends_hand_over(connection))
-		return;
-	peers_note(connection->dial.fd, &connection->dial.attempt.addr, &connection->dial.server);
-	tell_kernel(connection, &connection->dial.attempt.addr);
-	connection_succeed(connection, connection->dial.early_len);
-}
-
-/* blind_requests.c looks later how the request fared, when we have no descriptor of the socket any more. */
-void ends_blindly(struct connection *connection)
-{
-	const struct attempt *attempt = &connection->dial.attempt;
-
-	dial_log_converted(&connection->dial, "request in the SYN, blindly");
-	dial_note(&connection->dial);
-	if (!ends_hand_over(connection))
-		return;
-	peers_note(connection->dial.fd, &attempt->addr, &connection->dial.server);
-	blind_requests_expect(connection);
-	if (converters_silence_ends_soon(attempt->converter))
-		enquiry_start(&connection->dial.start, clock_ns());
-	connection_succeed(connection, (size_t)(attempt->sent - attempt->request_len));
 }

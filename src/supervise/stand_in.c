@@ -112,39 +112,6 @@ int stand_in_make(const struct call *call, int fd, int domain, bool mptcp, bool 
 	return ret;
 }
 
-/*
- * Puts @made under the program's number @at, if the socket is still there: another thread may have closed it meanwhile, and opened another
- * file under that number.
- */
-static int put_at(int listener, const struct call *call, const struct places *places, int at, int made)
-{
-	const bool cloexec = tracee_is_cloexec(call->tid, at);
-	int now = tracee_get_fd(call->tid, at);
-	const bool there = now >= 0 && places_socket(now) == places->socket;
-
-	if (now >= 0)
-		close(now);
-	return there ? listener_put_fd(listener, call, made, at, cloexec) : 0;
-}
-
-int stand_in_put(int listener, const struct call *call, int fd, int made)
-{
-	struct places places;
-	int flags = fcntl(fd, F_GETFL), ret;
-
-	kernel_copy_owner(fd, made); /* O_ASYNC alone, one of the flags, would have no effect */
-	if (flags < 0 || fcntl(made, F_SETFL, flags) != 0)
-		return -errno;
-	ret = places_find(&places, call->tid, fd);
-	if (ret < 0)
-		return ret;
-	for (int i = 0; i < places.fd_count && ret == 0; i++)
-		ret = put_at(listener, call, &places, places.fds[i], made);
-	if (ret == 0)
-		places_register_anew(&places, made);
-	return ret;
-}
-
 /* --- where a program has a socket: its descriptors, and its registrations in epoll instances --- */
 
 /*
@@ -214,15 +181,6 @@ void places_find_all(struct places *all, int count, pid_t tid)
 	tracee_each_fd(tid, note_fd, &search);
 }
 
-int places_find(struct places *places, pid_t tid, int fd)
-{
-	places->socket = places_socket(fd);
-	if (!places->socket)
-		return -errno;
-	places_find_all(places, 1, tid);
-	return 0;
-}
-
 int places_limit(const struct places *places)
 {
 	int limit = 0;
@@ -241,8 +199,7 @@ static int beyond(int fd, int limit)
 	return moved;
 }
 
-/* Applies @operation of epoll_ctl() to all registrations of the socket. */
-static void watches_change(const struct places *places, int sock, int operation)
+void places_change(const struct places *places, int sock, int operation)
 {
 	const int limit = places_limit(places);
 
@@ -260,17 +217,8 @@ static void watches_change(const struct places *places, int sock, int operation)
 	}
 }
 
-void places_withdraw(const struct places *places, int sock)
-{
-	watches_change(places, sock, EPOLL_CTL_DEL);
-}
-
-void places_register(const struct places *places, int sock)
-{
-	watches_change(places, sock, EPOLL_CTL_ADD);
-}
-
-void places_register_anew(const struct places *places, int made)
+/* Registers @made, the socket's replacement, in place of the registrations that ended with the socket. */
+static void register_anew(const struct places *places, int made)
 {
 	pid_t child;
 	int sock;
@@ -281,9 +229,45 @@ void places_register_anew(const struct places *places, int made)
 	if (child == 0) {
 		sock = beyond(made, places_limit(places));
 		if (sock >= 0)
-			places_register(places, sock);
+			places_change(places, sock, EPOLL_CTL_ADD);
 		_exit(0);
 	}
 	if (child > 0)
 		waitpid(child, NULL, 0);
+}
+
+/* --- the replacement --- */
+
+/*
+ * Puts @made under the program's number @at, if the socket is still there: another thread may have closed it meanwhile, and opened another
+ * file under that number.
+ */
+static int put_at(int listener, const struct call *call, const struct places *places, int at, int made)
+{
+	const bool cloexec = tracee_is_cloexec(call->tid, at);
+	int now = tracee_get_fd(call->tid, at);
+	const bool there = now >= 0 && places_socket(now) == places->socket;
+
+	if (now >= 0)
+		close(now);
+	return there ? listener_put_fd(listener, call, made, at, cloexec) : 0;
+}
+
+int stand_in_put(int listener, const struct call *call, int fd, int made)
+{
+	struct places places;
+	int flags = fcntl(fd, F_GETFL), ret = 0;
+
+	kernel_copy_owner(fd, made); /* O_ASYNC alone, one of the flags, would have no effect */
+	if (flags < 0 || fcntl(made, F_SETFL, flags) != 0)
+		return -errno;
+	places.socket = places_socket(fd);
+	if (!places.socket)
+		return -errno;
+	places_find_all(&places, 1, call->tid);
+	for (int i = 0; i < places.fd_count && ret == 0; i++)
+		ret = put_at(listener, call, &places, places.fds[i], made);
+	if (ret == 0)
+		register_anew(&places, made);
+	return ret;
 }

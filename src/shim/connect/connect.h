@@ -119,19 +119,6 @@ void settle_let_go(struct conn *conn, int fd);
 /* settle_unfinished() - connect directly, or fail, since no thread will continue the handshake */
 enum conn_phase settle_unfinished(struct conn *conn, int fd);
 
-/* Disconnects a socket whose server wasn't reached. @error: the errno for the application */
-enum conn_phase settle_failed(struct conn *conn, int fd, int error, const char *reason);
-
-/* Does the same with the kernel's error for the socket, or else with @error. */
-enum conn_phase settle_broken(struct conn *conn, int fd, int error);
-
-/*
- * settle_directly() - connect to the server over plain TCP
- * Returns EARLY_DIRECT if there is early data to send, or the application believes that it is connected; else DIRECT, which leaves the
- * socket to the kernel; FAILED if the kernel refuses.
- */
-enum conn_phase settle_directly(struct conn *conn, int fd);
-
 /* settle_early_data() - send early data to the server itself, and then leave the connection to the kernel */
 enum conn_phase settle_early_data(struct conn *conn, int fd);
 

@@ -36,7 +36,8 @@ static enum conn_phase settle_confirmed(struct conn *conn, int fd)
 	return CONN_CONFIRMED;
 }
 
-enum conn_phase settle_failed(struct conn *conn, int fd, int error, const char *reason)
+/* Disconnects a socket whose server wasn't reached. @error: the errno for the application */
+static enum conn_phase settle_failed(struct conn *conn, int fd, int error, const char *reason)
 {
 	if (conn_is_confirmed(conn) || conn_has(conn, CONN_WROTE))
 		watch_mask(conn); /* so that the kernel reports its events anew */
@@ -50,7 +51,8 @@ enum conn_phase settle_failed(struct conn *conn, int fd, int error, const char *
 	return CONN_FAILED;
 }
 
-enum conn_phase settle_broken(struct conn *conn, int fd, int error)
+/* Does the same with the kernel's error for the socket, or else with @error. */
+static enum conn_phase settle_broken(struct conn *conn, int fd, int error)
 {
 	error = operations_error(conn, fd, error);
 	return settle_failed(conn, fd, error, error_text(error));
@@ -85,7 +87,12 @@ static int connect_directly(struct conn *conn, int fd)
 	return 0;
 }
 
-enum conn_phase settle_directly(struct conn *conn, int fd)
+/*
+ * settle_directly() - connect to the server over plain TCP
+ * Returns EARLY_DIRECT if there is early data to send, or the application believes that it is connected; else DIRECT, which leaves the
+ * socket to the kernel; FAILED if the kernel refuses.
+ */
+static enum conn_phase settle_directly(struct conn *conn, int fd)
 {
 	int ret = connect_directly(conn, fd);
 
