@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cache.h - what a user's processes learned of converters and servers, shared between them
+ * cache.h - facts about converters and servers that all of a user's processes share
  *
  * A file of fixed size in a directory of the user (cache_open()) holds hints. A hint may be lost at any moment and may be wrong, so a
- * caller must do without hints and must notice by itself when one misleads it. The caller decides when to note a hint and how to use it. A
- * hint noted in one network namespace is found only there.
+ * caller must work without hints and must notice by itself when one misleads it. The caller decides when to note a hint and how to use it.
+ * The cache finds a hint only in the network namespace in which it was noted.
  *
  * After cache_open_at() any thread, any signal handler and any child of fork() or vfork() may call every function: the cache has no lock,
  * no allocation, no global state and no cancellation point, and never waits for another process. errno stays as it was. A process that

@@ -157,7 +157,7 @@ int cache_bucket_read(const struct cache_bucket *bucket, uint32_t offset, void *
 int cache_bucket_write(const struct cache_bucket *bucket, uint32_t offset, const void *buf, size_t len);
 
 /*
- * cache_file_peek() - open the file of whatever user at @path, to read it
+ * cache_file_peek() - open the file at @path, of any user, to read it
  * Returns a descriptor if it is a file of this boot and layout, with its owner in @owner; or -errno.
  */
 int cache_file_peek(const char *path, uid_t *owner);

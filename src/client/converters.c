@@ -2,7 +2,7 @@
 /*
  * converters.c - the addresses of the configured converters, each with an index that stays
  *
- * The table only grows: each address is a converter of its own, from whatever name it came, and its index stays valid as long as the
+ * The table only grows: each address is a converter of its own, even if one name has several, and its index stays valid as long as the
  * process runs. So connections, and the modules that keep facts about converters, name a converter by its index and need no lock. One
  * thread at a time adds entries, and readers see only those below converter_count.
  *
@@ -99,7 +99,7 @@ static bool is_of(int index, size_t setting)
 	return converters[index].setting == setting;
 }
 
-/* Is @destination on the host of a converter, at whatever port? */
+/* Is @destination on the host of a converter, at any port? */
 static bool include(const union sockaddr_ip *destination)
 {
 	int count = converters_count();

@@ -201,8 +201,8 @@ void converters_reached(int index, const union sockaddr_ip *destination);
 
 /*
  * converters_silent() - note that converter @index, which accepts connections and has never answered, gave no answer about @destination
- * The caller calls converters_refused(), too. If silence concerns several destinations, of whatever processes of the user, the converter is
- * the cause and not a server, and nobody uses the converter for a while.
+ * The caller calls converters_refused(), too. If the silences of all the user's processes concern several destinations,
+ * the converter is the cause and not a server, and nobody uses the converter for a while.
  */
 void converters_silent(int index, const union sockaddr_ip *destination);
 

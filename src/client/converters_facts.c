@@ -70,7 +70,7 @@ bool converters_rests(int index, int64_t now)
 	return atomic_load(&learned[index].rest_until) > now;
 }
 
-/* --- what it has answered --- */
+/* --- its answers --- */
 
 void converters_proved(int index)
 {
@@ -222,7 +222,7 @@ bool converters_take_mptcp(int index)
 	return !atomic_load(&learned[index].no_mptcp);
 }
 
-/* --- what others have learned --- */
+/* --- facts that other processes have learned --- */
 
 void converters_facts_forget(void)
 {

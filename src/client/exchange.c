@@ -79,7 +79,7 @@ bool exchange_keeps_mptcp(const struct settings *settings, const struct path_id 
  */
 #define HOLD_MARGIN_MS 100
 
-/* The shortest limit in milliseconds, whatever the client's round trip: most servers answer by then. */
+/* The shortest limit in milliseconds, also for a client with a long round trip: most servers answer by then. */
 #define HOLD_MIN_MS 50
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * notes.h - notes about connections, for "convertize status": what the kernel's tables of sockets can't know
+ * notes.h - notes about connections, for "convertize status"
  *
  * The kernel knows a socket's peer, bytes and process. It doesn't know the server behind a converter, nor why a connection goes directly.
  * So a front end leaves a note in its user's cache: a record named by the socket's SO_COOKIE, which sock_diag(7) shows, too. Nobody

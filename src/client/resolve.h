@@ -20,8 +20,8 @@
  * @reason: set to a static text if 0 is returned; may be NULL
  *
  * Returns the number of addresses, or 0 if there is none now. Leaves the calling thread's resolver (_res, h_errno) and errno unchanged, and
- * works whatever state the application has put that resolver into. Uses the C library's files, nsswitch modules and name servers. Allocates
- * memory, and blocks.
+ * works with any state into which the application has put that resolver. Uses the C library's files, nsswitch modules and name servers.
+ * Allocates memory, and blocks.
  */
 size_t resolve_converter(const char *name, uint16_t port, int timeout_ms, union sockaddr_ip *out,
 			 size_t max, const char **reason);
@@ -43,7 +43,7 @@ struct srv_target {
 	uint16_t priority, weight; /* as RFC 2782 has them: the lowest priority comes first */
 };
 
-/* Is @name "_convert._tcp." and a domain, in whatever case? */
+/* Is @name "_convert._tcp." and a domain, in upper or lower case? */
 bool srv_is_service(const char *name);
 
 /*

@@ -155,7 +155,7 @@ enum policy_verdict policy_decide(const struct settings *settings,
  */
 bool policy_is_private(const union sockaddr_ip *destination);
 
-/* Is @destination on the host that has @converter's address, at whatever port? */
+/* Is @destination on the host that has @converter's address, at any port? */
 bool policy_is_converter(const union sockaddr_ip *converter,
 			 const union sockaddr_ip *destination);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* user_cache.c - what a user's processes learned of converters and servers, shared between them; cache_file.c has the theory */
+/* user_cache.c - facts about converters and servers that all of a user's processes share; cache_file.c explains the file */
 #include "config.h"
 
 #include "client/cache.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * elf.c - what an ELF file says about preloading: its machine, its loader, its C library, Go, Bun
+ * elf.c - facts in an ELF file that matter for preloading: its machine, its loader, its C library, Go, Bun
  *
  * We read files of either class and byte order, through one description of each field (struct field), since we look for the wrong kind of
  * file. Each read is bounded and checked, and so is the number of reads: the kernel's limit applies to program headers, and a limit above

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* program.h - what executes a command, and whether preloading a library reaches it */
+/* program.h - the program that executes a command, and whether a preloaded library reaches it */
 #ifndef COMMON_PROGRAM_H
 #define COMMON_PROGRAM_H
 
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/types.h>
 
-/* --- what an ELF file says about preloading: its machine, its loader, its C library, Go, Bun --- */
+/* --- facts in an ELF file that matter for preloading: its machine, its loader, its C library, Go, Bun --- */
 
 #define ELF_LOADER_MAX 4096 /* bytes, NUL included: PATH_MAX, as in the kernel */
 #define ELF_MACHINE_STRLEN 48

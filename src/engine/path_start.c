@@ -468,7 +468,7 @@ enum path_answer path_start_asked(struct path_start *start)
 	return answer == SURVEY_ANSWERS ? PATH_ANSWERS : answer == SURVEY_SILENT ? PATH_SILENT : PATH_UNKNOWN;
 }
 
-/* --- what is learned --- */
+/* --- facts that an attempt shows about its path --- */
 
 void path_start_answered(const struct path_start *start, unsigned int ms, bool alone)
 {

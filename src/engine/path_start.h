@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* --- what all dials of a process share --- */
+/* --- shared by all dials of a process --- */
 
 struct path_start;
 

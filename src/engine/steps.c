@@ -316,7 +316,7 @@ static const char *way_text(const struct dial *dial, const struct dial_seen *see
 	return seen->options & TCPI_OPT_SYN_DATA ? "request taken in the SYN" : "request not taken in the SYN";
 }
 
-/* Notes how the path treats data in SYNs, and logs the connection. @how: what confirmed the server; empty: the response */
+/* Notes how the path treats data in SYNs, and logs the connection. @how: words for how the server was confirmed, or none */
 static void note_reached(struct dial *dial, struct dial_seen *seen, const char *how)
 {
 	char detail[96];
@@ -536,7 +536,7 @@ static enum dial_state give_up(struct dial *dial, bool alive, struct dial_end *e
 	return converter_failed(dial, &why, end);
 }
 
-/* Does @what, which finds out more. Returns false if the step goes on, else true with its end in @state. */
+/* Does the action @what, which finds out more facts. Returns false if the step goes on, else true with its end in @state. */
 static bool find_out(struct dial *dial, enum dial_do what, struct dial_seen *seen, int *error, enum dial_state *state, struct dial_end *end)
 {
 	switch (what) {

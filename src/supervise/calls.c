@@ -117,7 +117,7 @@ static bool is_here(int fd)
 	return kernel_network(fd) == own;
 }
 
-/* Returns whether the socket can begin a connection. Otherwise the kernel has an errno for it, whatever the address is. */
+/* Returns whether the socket can begin a connection. Otherwise the kernel has an errno for it, for any address. */
 static bool is_fresh(int fd)
 {
 	return kernel_tcp_info(fd).tcpi_state == TCPINFO_CLOSE;

@@ -197,7 +197,7 @@ bool peek_prepare(int fd, size_t want, int *flags)
 	return true;
 }
 
-/* --- what the reset of a connection shows of the path to its converter --- */
+/* --- the reset of a connection, which may be the fault of its path to the converter --- */
 
 static void reset_seen(int fd)
 {

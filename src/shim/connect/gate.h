@@ -27,7 +27,7 @@ struct gate gate_output(int fd, int flags);
 /* Does the kernel say that @fd is writable? */
 bool gate_is_writable(int fd);
 
-/* --- what the reset of a connection shows of the path to its converter --- */
+/* --- the reset of a connection, which may be the fault of its path to the converter --- */
 
 /*
  * reset_told() - note that a call of the application on @fd ends with @error, an errno

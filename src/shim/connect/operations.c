@@ -269,7 +269,7 @@ static const struct dial_ops operations = {
 	.disconnect = op_disconnect,
 };
 
-/* --- what the engine shares with all connections of the process --- */
+/* --- shared by all connections of the process --- */
 
 static bool is_waiting(const struct path_start *start)
 {

@@ -6,7 +6,7 @@
  * have direct connections. But some calls matter:
  *
  * - libuv, and with it Node and others, closes all of its descriptors by syscall(). A close() before the response was read would cause a
- *   reset, which loses the application's last bytes: so we do here what the hook of close() does.
+ *   reset, which loses the application's last bytes: so we do the same here as the hook of close().
  * - A program that makes an io_uring calls hooks for connect(), and none for later operations (system/rings.h).
  * - A program restricts itself by Landlock (system/rights.h).
  * - mptcpize's library makes its sockets by syscall(). In front of ours it would hide them from us.

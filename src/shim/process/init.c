@@ -40,7 +40,7 @@ static void before_fork(void)
 	conn_note_fork();
 }
 
-/* The other threads don't exist in the child: this repairs what they were changing. */
+/* The other threads don't exist in the child: this repairs the data that they were changing. */
 static void in_child(void)
 {
 	conn_repair_in_child();

@@ -121,8 +121,8 @@ enum exec_handover_way {
 
 /*
  * exec_handover_prepare() - end pending connections that we can't hand over to a program
- * @informed: exec_handover_write() will tell the program about its sockets. For other programs we handle only the standard descriptors:
- * such a program doesn't know that it inherits more, unless somebody told it so on purpose.
+ * @informed: exec_handover_write() will tell the program about its sockets. For other programs we handle only the standard descriptors,
+ * since they don't look for more.
  * Waits for CONVERT_TIMEOUT at most. errno stays as it was. Also for vfork() children.
  */
 void exec_handover_prepare(enum exec_handover_way way, bool informed);

@@ -15,7 +15,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-/* What older headers lack. */
+/* Constants that older headers lack. */
 #ifndef IPV6_TRANSPARENT
 #define IPV6_TRANSPARENT 75
 #endif
