@@ -15,8 +15,8 @@
 #define WIRE_WORD 4 /* bytes; the unit of every Length field, Sections 6.1 and 6.2.1 */
 
 /*
- * The Values of our private-use TLVs (doc/private-tlvs.md) begin with Version, Flags and 16 bits. Types of private use aren't registered, so a
- * mark follows, which distinguishes them from another implementation's TLVs of the same type.
+ * The Values of our private-use TLVs (doc/private-tlvs.md) begin with Version, Flags and 16 bits. Types of private use aren't registered,
+ * so a mark follows, which distinguishes them from another implementation's TLVs of the same type.
  */
 #define WIRE_PRIVATE_VERSION 1
 #define WIRE_PRIVATE_MARK 0x6c63 /* "lc" */

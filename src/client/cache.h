@@ -167,8 +167,8 @@ struct cache_converter {
 /*
  * cache_converter_get() - look up the facts about the converter at @address
  * @address: with its port; an IPv4 address equals its v4-mapped form, the scope doesn't count
- * @path: fingerprint of the client's path to the converter, for CACHE_PATH and CACHE_MPTCP; 0: the usual path, or the caller doesn't distinguish
- * paths. The cache finds only facts that were noted with the same value.
+ * @path: fingerprint of the client's path to the converter, for CACHE_PATH and CACHE_MPTCP; 0: the usual path, or the caller doesn't
+ * distinguish paths. The cache finds only facts that were noted with the same value.
  * @facts: bits of enum cache_fact to look for
  * @out: written completely
  * Returns @out->known.

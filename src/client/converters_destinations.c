@@ -5,8 +5,8 @@
  * Each is the answer to a question about one converter and one destination. We believe a converter for its own connections only: one that
  * lies about a server must not take connections away from the others.
  *
- * A small hash table has this process's answers. If two have the same place, we forget the older, and learn it again. An answer with its key
- * is one atomic word, so that no reader sees half of one. The cache has the answers of the user's other processes.
+ * A small hash table has this process's answers. If two have the same place, we forget the older, and learn it again. An answer with its
+ * key is one atomic word, so that no reader sees half of one. The cache has the answers of the user's other processes.
  */
 #include "config.h"
 

@@ -141,9 +141,10 @@ static void value_trim(enum cache_kind kind, union cache_value *value)
 /* --- converters --- */
 
 #define TIMES (2 * sizeof(int64_t)) /* @learned and @until, in front of each fact's value */
-#define FACT(bit, name) { CACHE_##bit, CACHE_KIND_##bit, offsetof(struct cache_converter, name), sizeof(((struct cache_converter *)0)->name) - TIMES }
+#define SIZE_OF(name) sizeof(((struct cache_converter *)0)->name)
+#define FACT(bit, name) { CACHE_##bit, CACHE_KIND_##bit, offsetof(struct cache_converter, name), SIZE_OF(name) - TIMES }
 #define SAME_VALUE(name) \
-	static_assert(sizeof(((struct cache_converter *)0)->name) == TIMES + sizeof(((union cache_value *)0)->name), "no padding")
+	static_assert(SIZE_OF(name) == TIMES + sizeof(((union cache_value *)0)->name), "no padding")
 SAME_VALUE(info);
 SAME_VALUE(cookie);
 SAME_VALUE(mptcp);

@@ -121,8 +121,8 @@ struct kernel_mptcp_info {
 };
 
 /*
- * Returns whether the connected MPTCP socket @fd has fallen back to TCP. Then the kernel offers only TCP's options for it. Before Linux 5.16
- * every socket looks as if it had fallen back, and we don't use any.
+ * Returns whether the connected MPTCP socket @fd has fallen back to TCP. Then the kernel offers only TCP's options for it. Before Linux
+ * 5.16 every socket looks as if it had fallen back, and we don't use any.
  */
 static inline bool kernel_has_fallen_back(int fd)
 {

@@ -84,7 +84,8 @@ void path_start_served(const struct path_start *start);
 
 /*
  * path_start_ask() - send probes on the path of a connection that is silent, unless there are some
- * @whole: as for survey_ask(). path_start_asked() tells the answer. Another connection needn't wait for it: it may try the converter itself.
+ * @whole: as for survey_ask(). path_start_asked() tells the answer. Another connection needn't wait for it: it may try the converter
+ * itself.
  */
 void path_start_ask(struct path_start *start, bool whole);
 
@@ -113,8 +114,8 @@ struct path_start_syn {
 /*
  * path_start_look() - check whether the path of @syn works; call it at look_at
  * @query: selects the converters that may be asked
- * Returns PATHS_MOVE, with start->path the new path, and its converter's address in @addr; PATHS_BEHIND; or another value, after which there
- * is nothing to do before look_at.
+ * Returns PATHS_MOVE, with start->path the new path, and its converter's address in @addr; PATHS_BEHIND; or another value, after which
+ * there is nothing to do before look_at.
  */
 enum paths_do path_start_look(struct path_start *start, const struct converters_query *query, const struct path_start_syn *syn,
 			      union sockaddr_ip *addr);

@@ -71,7 +71,8 @@ static enum blind_verdict judge_gone(const struct blind_request *request, int64_
 	return request->waiting_at >= limit_of(request) ? BLIND_SLOW : BLIND_GONE;
 }
 
-enum blind_verdict blind_judge(struct blind_request *request, const struct blind_seen *seen, int64_t now, int64_t patience, int64_t *look_at)
+enum blind_verdict blind_judge(struct blind_request *request, const struct blind_seen *seen, int64_t now, int64_t patience,
+			       int64_t *look_at)
 {
 	if (!seen->there)
 		return judge_gone(request, now);

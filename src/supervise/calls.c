@@ -219,7 +219,8 @@ struct early {
 };
 
 /* Begins a connection of the socket @fd. Takes ownership of @fd and of the early data. */
-static void connection_begin(const struct call *call, int fd, enum connection_kind kind, const union sockaddr_ip *peer, const struct early *early)
+static void connection_begin(const struct call *call, int fd, enum connection_kind kind, const union sockaddr_ip *peer,
+			     const struct early *early)
 {
 	struct connection *connection = calloc(1, sizeof(*connection)), *other;
 	const uint64_t cookie = kernel_cookie(fd);
@@ -431,8 +432,8 @@ static int early_read(const struct call *call, const struct message *message, st
 }
 
 /*
- * Returns the output call's flags. Under its own number it has MSG_FASTOPEN, or the filter would not have stopped it; under socketcall(2) the
- * flags are in memory.
+ * Returns the output call's flags. Under its own number it has MSG_FASTOPEN, or the filter would not have stopped it; under socketcall(2)
+ * the flags are in memory.
  */
 static int output_flags(const struct call *call)
 {

@@ -46,8 +46,8 @@ size_t filter_build(struct sock_filter out[static FILTER_LENGTH_MAX]);
 enum filter_call filter_call_of(uint32_t arch, int number, bool *narrow);
 
 /*
- * Identifies a call by its number in socketcall(2), and sets @count to the count of its arguments. Returns FILTER_CALL_COUNT for a call that
- * the supervisor doesn't handle.
+ * Identifies a call by its number in socketcall(2), and sets @count to the count of its arguments. Returns FILTER_CALL_COUNT for a call
+ * that the supervisor doesn't handle.
  */
 enum filter_call filter_socketcall_of(unsigned int number, int *count);
 

@@ -116,8 +116,8 @@ void call_listen(const struct call *call)
 {
 	int fd = own_socket(call);
 
-	if (fd >= 0 && kernel_tcp_info(fd).tcpi_state == TCPINFO_CLOSE && !permission_denial(call->tid, true) && listener_is_waiting(supervision.listener, call) &&
-	    listen_by_tcp(call, fd) == 0) {
+	if (fd >= 0 && kernel_tcp_info(fd).tcpi_state == TCPINFO_CLOSE && !permission_denial(call->tid, true) &&
+	    listener_is_waiting(supervision.listener, call) && listen_by_tcp(call, fd) == 0) {
 		call_answer(call, fd, 0);
 		return;
 	}

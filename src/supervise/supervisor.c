@@ -350,7 +350,7 @@ static int end_child(int child, int status)
 	return status;
 }
 
-/* Makes the child of which the program will be made, and @child, a socket to it. Returns 0, or the exit status after it has reported why. */
+/* Makes the child that will execute the program, and @child, a socket to it. Returns 0, or the exit status after it has reported why. */
 static int prepare(const struct supervise_command *command, const sigset_t *mask, int *child)
 {
 	int pair[2], word;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * connect.h - the parts of one connection, for src/shim/connect and those above it: the engine's operations, another socket in its place, the
- * end, other processes, io_uring. conversion.h and gate.h have the calls of the hooks.
+ * connect.h - the parts of one connection, for src/shim/connect and those above it: the engine's operations, another socket in its place,
+ * the end, other processes, io_uring. conversion.h and gate.h have the calls of the hooks.
  */
 #ifndef SHIM_CONNECT_H
 #define SHIM_CONNECT_H

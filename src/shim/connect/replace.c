@@ -37,7 +37,8 @@ static bool flags_copy(int from, int to)
 {
 	const int flags = next.fcntl(from, F_GETFL);
 
-	return flags >= 0 && kernel_copy_owner(from, to) && (flags == O_RDWR || next.fcntl(to, F_SETFL, flags) == 0); /* a new socket has O_RDWR alone */
+	/* a new socket has O_RDWR alone */
+	return flags >= 0 && kernel_copy_owner(from, to) && (flags == O_RDWR || next.fcntl(to, F_SETFL, flags) == 0);
 }
 
 /* dup3(2) of @made onto @fd, which keeps its FD_CLOEXEC. */
