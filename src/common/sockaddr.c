@@ -124,37 +124,42 @@ static uint16_t port_parse(const char *text)
 	return (uint16_t)port;
 }
 
+/*
+ * Splits "HOST", "HOST:PORT", "[HOST]" or "[HOST]:PORT"; with two colons and no brackets all of it is an IPv6 address. Moves *@text to the
+ * host, and sets @len, the host's bytes, and @port, NULL without one. Returns false for a bracket without its other half.
+ */
+static bool host_split(const char **text, size_t *len, const char **port)
+{
+	const char *bracket = strchr(*text, ']'), *colon = strchr(*text, ':');
+
+	*port = NULL;
+	*len = strlen(*text);
+	if (**text == '[') {
+		if (!bracket || (bracket[1] && bracket[1] != ':'))
+			return false;
+		*port = bracket[1] ? bracket + 2 : NULL;
+		++*text;
+		*len = (size_t)(bracket - *text);
+	} else if (colon && !strchr(colon + 1, ':')) {
+		*port = colon + 1;
+		*len = (size_t)(colon - *text);
+	}
+	return true;
+}
+
 int sockaddr_ip_parse(union sockaddr_ip *out, const char *text, uint16_t default_port)
 {
 	char host[INET6_ADDRSTRLEN];
-	const char *port_text = NULL;
-	const char *end = text + strlen(text);
 	uint16_t port = default_port;
+	const char *port_text;
 	struct in6_addr in6;
 	struct in_addr in;
+	size_t len;
 
-	if (text[0] == '[') {
-		const char *bracket = strchr(text, ']');
-
-		if (!bracket || (bracket[1] && bracket[1] != ':'))
-			return -EINVAL;
-		port_text = bracket[1] ? bracket + 2 : NULL;
-		text++;
-		end = bracket;
-	} else {
-		const char *colon = strchr(text, ':');
-
-		if (colon && !strchr(colon + 1, ':')) { /* two colons: bare IPv6 */
-			port_text = colon + 1;
-			end = colon;
-		}
-	}
-	if ((size_t)(end - text) >= sizeof(host))
+	if (!host_split(&text, &len, &port_text) || len >= sizeof(host) || (port_text && !(port = port_parse(port_text))))
 		return -EINVAL;
-	memcpy(host, text, (size_t)(end - text));
-	host[end - text] = '\0';
-	if (port_text && !(port = port_parse(port_text)))
-		return -EINVAL;
+	memcpy(host, text, len);
+	host[len] = '\0';
 
 	memset(out, 0, sizeof(*out));
 	if (inet_pton(AF_INET, host, &in) == 1) {
@@ -284,25 +289,12 @@ static int ports_parse(struct prefix_rule *out, const char *text)
 
 int prefix_rule_parse(struct prefix_rule *out, const char *text)
 {
-	const char *ports = strrchr(text, ':');
-	size_t len = strlen(text);
+	const char *ports;
+	size_t len;
 
 	memset(out, 0, sizeof(*out));
 	out->port_last = 65535;
-	if (text[0] == '[') {
-		const char *bracket = strchr(text, ']');
-
-		if (!bracket || (bracket[1] && bracket[1] != ':'))
-			return -EINVAL;
-		ports = bracket[1] ? bracket + 1 : NULL;
-		text++;
-		len = (size_t)(bracket - text);
-	} else if (ports && strchr(text, ':') == ports) {
-		len = (size_t)(ports - text);
-	} else {
-		ports = NULL; /* no colon, or a bare IPv6 prefix */
-	}
-	if (ports && ports_parse(out, ports + 1) < 0)
+	if (!host_split(&text, &len, &ports) || (ports && ports_parse(out, ports) < 0))
 		return -EINVAL;
 	if (!len && ports && text[0] == ':')
 		return 0; /* ports of every address */
