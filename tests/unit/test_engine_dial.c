@@ -178,6 +178,7 @@ START_TEST(servers_failure_is_final)
 	ck_assert(end.told);
 	expect_said("peek; ");
 	ck_assert(converters_is_proven(0));
+	ck_assert(converters_admits(0, &dial.server)); /* it has tried */
 }
 END_TEST
 
@@ -316,7 +317,7 @@ START_TEST(multipath_tcp_may_be_lost_behind_the_handshake)
 END_TEST
 
 /* CONVERT_TIMEOUT goes on, but half of it is left. */
-START_TEST(time_goes_on_over_rides)
+START_TEST(timeout_goes_on_when_it_is_asked_again)
 {
 	int64_t ends;
 
@@ -517,7 +518,7 @@ int main(void)
 		stream_that_ends_early_is_no_response, servers_failure_is_final, refusal_is_about_one_server,
 		nothing_goes_directly_where_it_must_not, cookie_is_given_once, option_that_is_refused_is_left_out,
 		connection_that_was_reset_since, response_that_cannot_be_taken_fails, each_way_of_asking_is_safer,
-		multipath_tcp_may_be_lost_behind_the_handshake, time_goes_on_over_rides, what_was_written_cannot_be_asked_again,
+		multipath_tcp_may_be_lost_behind_the_handshake, timeout_goes_on_when_it_is_asked_again, what_was_written_cannot_be_asked_again,
 		request_follows_a_syn_that_takes_no_data, early_data_follows_the_request, held_syn_waits, syn_that_cannot_be_held_goes,
 		converter_that_cannot_be_reached_is_passed_over, reset_of_a_converter,
 	};
