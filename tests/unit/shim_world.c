@@ -260,7 +260,7 @@ void world_is_empty(void)
 	observe();
 	world_expect(fake_open_count() == 0, "%u descriptors are open", fake_open_count());
 	world_expect(!conn_next_in(PHASES_UNFINISHED, 0), "a conn is pending");
-	world_expect(conn_attention == 0, "%u", conn_attention);
+	world_expect(conn_handled_count == 0, "%u", conn_handled_count);
 	world_expect(conn_unseen == 0, "%u", conn_unseen);
 	world_expect(conn_held == 0, "%u", conn_held);
 	for (uint32_t i = 0; i < CONNS_SEEN; i++) {

@@ -124,12 +124,12 @@ START_TEST(a_number_that_is_anothers_now)
 	ck_assert_ptr_eq(conn_of_phase(fd, PHASE(IDLE)), conn);
 	if (_i)
 		ck_assert(bring(conn, CONN_ASKED));
-	ck_assert_ptr_eq(conn_attentive(fd), _i ? conn : NULL);
+	ck_assert_ptr_eq(conn_handled(fd), _i ? conn : NULL);
 	ck_assert_int_eq(dup2(other, fd), fd);
 	ck_assert_ptr_null(conn_of_phase(fd, PHASE(IDLE)));
 	ck_assert_ptr_null(conn_of(fd));
 	ck_assert_ptr_null(conn_of_phase(fd, PHASE(IDLE) | PHASES_UNFINISHED));
-	ck_assert_ptr_null(conn_attentive(fd));
+	ck_assert_ptr_null(conn_handled(fd));
 	/* nor when it is no socket, or nothing at all */
 	ck_assert_int_eq(dup2(STDIN_FILENO, fd), fd);
 	ck_assert_ptr_null(conn_of(fd));
@@ -196,11 +196,11 @@ START_TEST(many)
 END_TEST
 
 /* What the hooks look at first: how many conns want more than a jump to the C library. */
-START_TEST(attention)
+START_TEST(conns_that_hooks_handle_are_counted)
 {
 	static const struct {
 		enum conn_phase phase;
-		bool attentive, settled;
+		bool handled, settled;
 	} phases[] = {
 		{ CONN_HELD, true, false },	     { CONN_RESOLVING, true, false }, { CONN_SYN_SENT, true, false },
 		{ CONN_ASKED, true, false },	     { CONN_BYPASS, true, false },    { CONN_EARLY_DIRECT, true, false },
@@ -213,17 +213,17 @@ START_TEST(attention)
 		struct conn *conn = conn_add(fd);
 		enum conn_phase phase = phases[i].phase;
 
-		ck_assert(conn_none_attentive());
+		ck_assert(conn_none_handled());
 		ck_assert(bring(conn, phase));
 		ck_assert(!bring(conn, CONN_ASKED));
 		ck_assert(!conn_move(conn, CONN_IDLE, CONN_DIRECT));
-		ck_assert_int_eq(conn_none_attentive(), !phases[i].attentive);
+		ck_assert_int_eq(conn_none_handled(), !phases[i].handled);
 		ck_assert_uint_eq(conn_held, phase == CONN_HELD);
-		ck_assert_ptr_eq(conn_attentive(fd), phases[i].attentive ? conn : NULL);
+		ck_assert_ptr_eq(conn_handled(fd), phases[i].handled ? conn : NULL);
 		ck_assert_ptr_eq(conn_of_phase(fd, PHASE(IDLE) | PHASES_UNFINISHED), phases[i].settled ? NULL : conn);
 		ck_assert_ptr_null(conn_of_phase(fd, PHASE(IDLE)));
 		conn_forget(fd);
-		ck_assert(conn_none_attentive());
+		ck_assert(conn_none_handled());
 		ck_assert_uint_eq(conn_held, 0);
 	}
 }
@@ -241,7 +241,7 @@ START_TEST(one_takes_the_next_step)
 	ck_assert(conn_claim(conn, PHASE(IDLE), &claim));
 	ck_assert_int_eq(claim.from, CONN_IDLE);
 	ck_assert_int_eq(conn_phase(conn), CONN_STARTING);
-	ck_assert(conn_is_pending(conn) && conn_is_claimed(conn) && !conn_none_attentive());
+	ck_assert(conn_is_pending(conn) && conn_is_claimed(conn) && !conn_none_handled());
 	ck_assert_ptr_null(conn_of_phase(fd, PHASE(IDLE)));
 	ck_assert(!conn_move(conn, CONN_STARTING, CONN_IDLE));
 	conn_release(conn, CONN_SYN_SENT, &claim);
@@ -260,7 +260,7 @@ START_TEST(one_takes_the_next_step)
 	ck_assert(conn_claim_of(conn, fd, PHASES_CONFIRMED, &claim));
 	ck_assert_int_eq(claim.from, CONN_CONFIRMED);
 	conn_release(conn, CONN_DONE, &claim);
-	ck_assert(conn_none_attentive());
+	ck_assert(conn_none_handled());
 	/* and in IDLE all of it is forgotten */
 	ck_assert(conn_move(conn, CONN_DONE, CONN_IDLE));
 	ck_assert(!conn_has(conn, CONN_TOLD_WRITABLE) && !conn_has(conn, CONN_WROTE));
@@ -281,7 +281,7 @@ START_TEST(an_error_is_told_once)
 	ck_assert(conn_move(conn, CONN_FAILED, CONN_DISSOLVED));
 	ck_assert_int_eq(conn_take_error(conn), ECONNRESET);
 	ck_assert_int_eq(conn_phase(conn), CONN_IDLE);
-	ck_assert(conn_none_attentive());
+	ck_assert(conn_none_handled());
 }
 END_TEST
 
@@ -336,7 +336,7 @@ static int check_child(struct conn *idle, struct conn *claimed, int fd)
 	if (conn_of(fd) != idle || conn_unverified(fd + 1))
 		return 1;
 	conn_repair_in_child();
-	if (!conn_is_owner() || !conn_is_pending(claimed) || conn_is_claimed(claimed) || conn_attention != 1 || conn_is_private(idle))
+	if (!conn_is_owner() || !conn_is_pending(claimed) || conn_is_claimed(claimed) || conn_handled_count != 1 || conn_is_private(idle))
 		return 1;
 	conn_forget(fd);
 	return conn_unverified(fd) != NULL;
@@ -386,7 +386,7 @@ int main(void)
 	tcase_add_test(tcase, descriptors_come_and_go);
 	tcase_add_test(tcase, many);
 	tcase_add_test(tcase, a_socket_without_a_cookie);
-	tcase_add_test(tcase, attention);
+	tcase_add_test(tcase, conns_that_hooks_handle_are_counted);
 	tcase_add_test(tcase, one_takes_the_next_step);
 	tcase_add_test(tcase, an_error_is_told_once);
 	tcase_add_test(tcase, phases);

@@ -383,7 +383,7 @@ void conversion_conclude_all(bool (*concerns)(const struct conn *conn))
 {
 	struct conn_claim claim;
 
-	if (conn_none_attentive())
+	if (conn_none_handled())
 		return;
 	conversion_finish_all(concerns, settings->timeout_ms);
 	EACH_CONN (conn, PHASES_PENDING | PHASES_CONFIRMED)
@@ -398,7 +398,7 @@ static bool has_to_be_finished(const struct conn *conn)
 
 void conversion_before_fork(void)
 {
-	if (conn_none_attentive() || !conn_is_owner())
+	if (conn_none_handled() || !conn_is_owner())
 		return;
 	conversion_finish_all(has_to_be_finished, settings->timeout_ms);
 	EACH_CONN (conn, PHASE(SYN_SENT))
@@ -461,7 +461,7 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server,
 
 void conversion_before_signals(int fd)
 {
-	struct conn *conn = conn_attentive(fd);
+	struct conn *conn = conn_handled(fd);
 	struct conn_claim claim;
 
 	if (!conn || settings->fail_closed || !phase_in(conversion_progress(conn, fd), PHASES_WITHOUT_SIGNAL) ||

@@ -115,7 +115,7 @@ void follow_in_child(void)
 	struct conn_claim claim;
 
 	path_start_repair_in_child();
-	if (conn_none_attentive())
+	if (conn_none_handled())
 		return;
 	EACH_CONN (conn, PHASES_UNFINISHED) {
 		conn->call.follows = true;

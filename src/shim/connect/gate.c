@@ -32,7 +32,7 @@ static struct gate gate_closed(int ret)
 struct gate gate_input(int fd, int flags)
 {
 	ERRNO_KEPT;
-	struct conn *conn = conn_attentive(fd);
+	struct conn *conn = conn_handled(fd);
 	enum conn_phase phase;
 	int ret;
 
@@ -104,7 +104,7 @@ static struct gate gate_output_pending(struct conn *conn, int fd, int flags)
 struct gate gate_output(int fd, int flags)
 {
 	ERRNO_KEPT;
-	struct conn *conn = conn_attentive(fd);
+	struct conn *conn = conn_handled(fd);
 	struct gate gate = gate_open;
 	int error = 0;
 
@@ -254,7 +254,7 @@ static ssize_t send_rest(int fd, const struct iovec *iov, size_t count, int flag
 
 bool output_takes_early(int fd)
 {
-	struct conn *conn = conn_attentive(fd);
+	struct conn *conn = conn_handled(fd);
 
 	return conn && conversion_takes_early(conn);
 }
@@ -284,7 +284,7 @@ static bool is_early(struct conn *conn, int fd, const struct iovec *iov, size_t 
 bool output_is_early(int fd, const struct iovec *iov, size_t count, int flags, ssize_t *result)
 {
 	ERRNO_KEPT;
-	struct conn *conn = conn_attentive(fd);
+	struct conn *conn = conn_handled(fd);
 
 	return (iov || !count) && conn && conversion_takes_early(conn) && is_early(conn, fd, iov, count, flags, result);
 }

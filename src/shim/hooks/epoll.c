@@ -319,7 +319,7 @@ HOOK(int, epoll_ctl, (int epfd, int op, int fd, struct epoll_event *event))
 	int saved_errno = errno;
 
 	if (!conn)
-		conn = conn_attentive(fd);
+		conn = conn_handled(fd);
 	/* The kernel refuses a pointer to an unreadable event. */
 	if (!conn || (asked && !usermem_read(asked, event, sizeof(copy))))
 		return next.epoll_ctl(epfd, op, fd, event);
@@ -341,9 +341,9 @@ HOOK(int, epoll_ctl, (int epfd, int op, int fd, struct epoll_event *event))
 	{                                                                                          \
 		int count = -1;                                                                    \
                                                                                                    \
-		if (conn_none_attentive()) {                                                       \
+		if (conn_none_handled()) {                                                         \
 			count = next.name args;                                                    \
-			if (count <= 0 || conn_none_attentive())                                   \
+			if (count <= 0 || conn_none_handled())                                     \
 				return count;                                                      \
 		}                                                                                  \
 		return sifted_##name(count, UNPACK args);                                          \

@@ -188,7 +188,7 @@ static int start_program(const struct start *start, char *const envp[])
 /* Takes the response off each connection that exec() closes: the kernel resets a socket that is closed with unread bytes. */
 static int become_program(const struct start *start, char *const envp[])
 {
-	if (!conn_none_attentive() && conn_is_owner())
+	if (!conn_none_handled() && conn_is_owner())
 		leave_all(LEAVE_CLOEXEC);
 	return start_program(start, envp);
 }

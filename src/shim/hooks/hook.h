@@ -59,7 +59,7 @@
 	HOOK_SLOW type slow_##name params;                                                         \
 	hook(type, name, params)                                                                   \
 	{                                                                                          \
-		return conn_none_attentive() ? next.name args : slow_##name args;                  \
+		return conn_none_handled() ? next.name args : slow_##name args;                    \
 	}                                                                                          \
 	HOOK_SLOW type slow_##name params
 

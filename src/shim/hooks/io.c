@@ -50,7 +50,7 @@ static struct gate output_gate(int fd, int flags)
 	do {                                                                                       \
 		ssize_t early;                                                                     \
                                                                                                    \
-		if (!conn_attentive(fd) || !(sound))                                               \
+		if (!conn_handled(fd) || !(sound))                                                 \
 			return next_call;                                                          \
 		if (output_is_early(fd, iov, count, flags, &early))                                \
 			return hook_result_long(early);                                            \
@@ -66,7 +66,7 @@ static struct gate output_gate(int fd, int flags)
 		struct gate gate = { .pass = true };                                               \
 		ssize_t got;                                                                       \
                                                                                                    \
-		if (((flags)&MSG_OOB || conn_attentive(fd)) && (sound))                            \
+		if (((flags)&MSG_OOB || conn_handled(fd)) && (sound))                              \
 			gate = input_gate(fd, flags);                                              \
 		if (!gate.pass && gate.ret)                                                        \
 			return hook_result(gate.ret);                                              \
@@ -94,7 +94,7 @@ HOOK_SLOW ssize_t input_failed(int fd)
 	{                                                                                          \
 		ssize_t got;                                                                       \
                                                                                                    \
-		if (!conn_none_attentive() || !(plain))                                            \
+		if (!conn_none_handled() || !(plain))                                              \
 			return slow_##name args;                                                   \
 		got = next.name args;                                                              \
 		return got >= 0 ? got : input_failed(fd);                                          \
@@ -113,7 +113,7 @@ HOOK_SLOW ssize_t output_failed(int fd)
 	HOOK_SLOW ssize_t slow_##name params;                                                      \
 	HOOK(ssize_t, name, params)                                                                \
 	{                                                                                          \
-		ssize_t sent = conn_none_attentive() ? next.name args : slow_##name args;          \
+		ssize_t sent = conn_none_handled() ? next.name args : slow_##name args;            \
                                                                                                    \
 		return sent >= 0 ? sent : output_failed(fd);                                       \
 	}                                                                                          \
@@ -263,7 +263,7 @@ HOOK(ssize_t, recvmsg, (int fd, struct msghdr *msg, int flags))
 /* Checks, like the kernel, first the time-out, then the socket's error, then the first header. */
 static bool are_messages(int fd, const struct mmsghdr *msgs, unsigned int count, const struct timespec *timeout)
 {
-	const struct conn *conn = conn_attentive(fd);
+	const struct conn *conn = conn_handled(fd);
 	struct timespec copy;
 
 	if (timeout && (!usermem_read(&copy, timeout, sizeof(copy)) || !timeout_is_valid(&copy)))
@@ -356,7 +356,7 @@ OUTPUT_HOOK(send, (int fd, const void *buf, size_t len, int flags), (fd, buf, le
  */
 static int fastopen_refused(int fd, int flags, const struct sockaddr_storage *name, socklen_t len)
 {
-	const struct conn *conn = flags & MSG_FASTOPEN ? conn_of(fd) : conn_attentive(fd);
+	const struct conn *conn = flags & MSG_FASTOPEN ? conn_of(fd) : conn_handled(fd);
 	enum conn_phase phase = conn ? conn_phase(conn) : CONN_FREE;
 
 	if (phase != CONN_HELD &&
@@ -377,7 +377,7 @@ HOOK(ssize_t, sendto, (int fd, const void *buf, size_t len, int flags, const str
 	ssize_t sent;
 	int refused;
 
-	if ((!(flags & MSG_FASTOPEN) && !conn_attentive(fd)) || !usermem_is_address(buf) ||
+	if ((!(flags & MSG_FASTOPEN) && !conn_handled(fd)) || !usermem_is_address(buf) ||
 	    (addr && !usermem_has_address(addr, addrlen, &copy))) {
 		sent = next.sendto(fd, buf, len, flags, addr, addrlen);
 		return sent >= 0 ? sent : output_failed(fd);
@@ -420,7 +420,7 @@ HOOK(ssize_t, sendmsg, (int fd, const struct msghdr *msg, int flags))
 {
 	ssize_t sent;
 
-	if (!conn_none_attentive() || flags & MSG_FASTOPEN)
+	if (!conn_none_handled() || flags & MSG_FASTOPEN)
 		return slow_sendmsg(fd, msg, flags);
 	sent = next.sendmsg(fd, msg, flags);
 	if (sent < 0)
@@ -466,7 +466,7 @@ HOOK(int, sendmmsg, (int fd, struct mmsghdr *msgs, unsigned int count, int flags
 {
 	int sent;
 
-	if (!conn_none_attentive() || flags & MSG_FASTOPEN)
+	if (!conn_none_handled() || flags & MSG_FASTOPEN)
 		return slow_sendmmsg(fd, msgs, count, flags);
 	sent = next.sendmmsg(fd, msgs, count, flags);
 	for (int i = 0; i < sent; i++)
@@ -478,7 +478,7 @@ HOOK(int, sendmmsg, (int fd, struct mmsghdr *msgs, unsigned int count, int flags
 #define SENDFILE_HOOK(name, offset_type)                                                           \
 	HOOK_PASSING(ssize_t, name, (int out, int in, offset_type *offset, size_t count), (out, in, offset, count)) \
 	{                                                                                          \
-		if (!conn_attentive(out) || (offset && !usermem_is_readable(offset, sizeof(*offset)))) \
+		if (!conn_handled(out) || (offset && !usermem_is_readable(offset, sizeof(*offset))))   \
 			return next.name(out, in, offset, count);                                  \
 		GATED(gate_output(out, 0), next.name(out, in, offset, count));                     \
 	}
@@ -555,7 +555,7 @@ HOOK(int, __dprintf_chk, (int fd, int flag, const char *format, ...))
 /* _exit() runs no destructor (init.c has one for exit(), which ends the process by a call that is no hook). */
 HOOK(void, _exit, (int status))
 {
-	if (!conn_none_attentive() && conn_is_owner())
+	if (!conn_none_handled() && conn_is_owner())
 		leave_all(LEAVE_ALL);
 	next._exit(status);
 	__builtin_unreachable();

@@ -37,7 +37,7 @@ struct scratch {
 	struct pollfd local_fds[ON_STACK];
 	struct conn *local_conns[ON_STACK];
 	struct pollfd *fds;  /* our question to the kernel */
-	struct conn **conns; /* the attentive conn of each, or NULL */
+	struct conn **conns; /* conn_handled() of each */
 	size_t mapped;       /* bytes */
 };
 
@@ -84,7 +84,7 @@ static short failed_revents(const struct conn *conn, const struct pollfd *fd)
 static void conns_find(struct scratch *scratch, const struct pollfd *fds, nfds_t count)
 {
 	for (nfds_t i = 0; i < count; i++) {
-		struct conn *conn = fds[i].fd < 0 ? NULL : conn_attentive(fds[i].fd);
+		struct conn *conn = fds[i].fd < 0 ? NULL : conn_handled(fds[i].fd);
 
 		if (conn && conn_phase(conn) == CONN_HELD &&
 		    !(fds[i].events & (POLLOUT | POLLWRNORM)))
@@ -212,10 +212,10 @@ int poll_pending(struct pollfd *fds, nfds_t count, int64_t deadline, const sigse
 	return ready;
 }
 
-static inline bool any_attentive(const struct pollfd *fds, nfds_t count)
+static inline bool any_handled(const struct pollfd *fds, nfds_t count)
 {
 	for (nfds_t i = 0; i < count; i++)
-		if (fds[i].fd >= 0 && conn_attentive(fds[i].fd))
+		if (fds[i].fd >= 0 && conn_handled(fds[i].fd))
 			return true;
 	return false;
 }
@@ -227,7 +227,7 @@ static inline bool any_attentive(const struct pollfd *fds, nfds_t count)
 static inline bool is_kernels(struct pollfd *fds, nfds_t count, int *ready)
 {
 	*ready = next.poll(fds, count, 0); /* a cancellation point, as the call is */
-	return *ready < 0 || !any_attentive(fds, count);
+	return *ready < 0 || !any_handled(fds, count);
 }
 
 HOOK_PASSING(int, poll, (struct pollfd *fds, nfds_t count, int timeout_ms),

@@ -106,13 +106,13 @@ static bool sets_have_word(const struct sets *sets, int fd)
 	return false;
 }
 
-/* Returns the highest descriptor in the sets whose connection needs our attention, or -1. */
-static int sets_last_attentive(const struct sets *sets)
+/* Returns the highest descriptor in the sets whose connection hooks handle, or -1. */
+static int sets_last_handled(const struct sets *sets)
 {
 	int last = -1;
 
 	for (int fd = conn_next_fd(0); fd >= 0 && fd < sets->nfds; fd = conn_next_fd(fd + 1))
-		if (sets_ask(sets, fd) && conn_attentive(fd))
+		if (sets_ask(sets, fd) && conn_handled(fd))
 			last = fd;
 	return last;
 }
@@ -241,7 +241,7 @@ static bool select_pending(int nfds, fd_set *in, fd_set *out, fd_set *except, in
 		*ret = -ENOMEM;
 		return true;
 	}
-	last = sets_last_attentive(&sets);
+	last = sets_last_handled(&sets);
 	if (last >= 0) {
 		ours = true;
 		*ret = sets_fit(&sets, nfds, last);

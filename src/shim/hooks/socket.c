@@ -244,7 +244,7 @@ HOOK(int, listen, (int fd, int backlog))
 
 HOOK(int, shutdown, (int fd, int how))
 {
-	struct conn *conn = conn_attentive(fd);
+	struct conn *conn = conn_handled(fd);
 	int saved_errno = errno;
 
 	if (how < SHUT_RD || how > SHUT_RDWR)
@@ -302,7 +302,7 @@ static int dup_followed(int fd, int to, int ret)
  */
 static struct conn *overwrite_begin(int fd, int to, struct conn_claim *claim)
 {
-	struct conn *conn = fd == to ? NULL : conn_attentive(to);
+	struct conn *conn = fd == to ? NULL : conn_handled(to);
 
 	return conn && conn_is_owner() && conn_claim(conn, PHASES_UNFINISHED, claim) ? conn : NULL;
 }

@@ -51,7 +51,7 @@ static int get_error(struct conn *conn, int fd, int level, int name, void *value
 	bool told;
 	int error;
 
-	if (conn_attentive(fd) == conn && usermem_read(&room, len, sizeof(room)) && (int)room >= 0) {
+	if (conn_handled(fd) == conn && usermem_read(&room, len, sizeof(room)) && (int)room >= 0) {
 		told = is_told_by_ring(conn, fd);
 		conversion_progress(conn, fd);
 		if (told)
@@ -293,7 +293,7 @@ HOOK(int, setsockopt, (int fd, int level, int name, const void *value, socklen_t
 	int saved_errno = errno, ret;
 	struct conn *conn;
 
-	if (level == SOL_SOCKET && name == SO_RCVLOWAT && (conn = conn_attentive(fd)) &&
+	if (level == SOL_SOCKET && name == SO_RCVLOWAT && (conn = conn_handled(fd)) &&
 	    lowat_keep(conn, value, len))
 		return 0;
 	ret = next.setsockopt(fd, level, name, value, len);
@@ -336,12 +336,12 @@ static int answer_nothing(int *answer)
 
 static int ioctl_available(int fd, unsigned int request, int *answer)
 {
-	struct conn *conn = conn_attentive(fd);
+	struct conn *conn = conn_handled(fd);
 	int saved_errno = errno;
 
 	if (conn)
 		conversion_progress(conn, fd);
-	if (conn && conn_attentive(fd)) {
+	if (conn && conn_handled(fd)) {
 		errno = saved_errno;
 		return hook_result(answer_nothing(answer));
 	}
@@ -355,7 +355,7 @@ static int ioctl_available(int fd, unsigned int request, int *answer)
 /* SIOCOUTQ, SIOCOUTQNSD: bytes that are not acknowledged, or not sent, yet. The request isn't counted. */
 static int ioctl_unsent(int fd, unsigned int request, int *answer)
 {
-	struct conn *conn = conn_attentive(fd);
+	struct conn *conn = conn_handled(fd);
 	int ret = next.ioctl(fd, request, answer);
 
 	if (ret == 0 && conn && conn_is_pending(conn) && !conn_has(conn, CONN_WROTE))
@@ -368,7 +368,7 @@ static int ioctl_async(int fd, unsigned int request, int *on)
 {
 	int value;
 
-	if (conn_attentive(fd) && usermem_read(&value, on, sizeof(value)) && value)
+	if (conn_handled(fd) && usermem_read(&value, on, sizeof(value)) && value)
 		conversion_before_signals(fd);
 	return next.ioctl(fd, request, on);
 }

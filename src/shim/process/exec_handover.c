@@ -101,7 +101,7 @@ static void given_find(enum exec_handover_way way, int fds)
 		EACH_CONN (conn, PHASES_UNFINISHED)
 			conn->socket.given = false;
 	for (int fd = conn_next_fd(0); fd >= 0 && fd < fds; fd = conn_next_fd(fd + 1)) {
-		struct conn *conn = conn_attentive(fd);
+		struct conn *conn = conn_handled(fd);
 
 		if (conn && !(next.fcntl(fd, F_GETFD) & FD_CLOEXEC))
 			conn->socket.given = true;
@@ -139,7 +139,7 @@ void exec_handover_prepare(enum exec_handover_way way, bool informed)
 	ERRNO_KEPT;
 	const int standard = STDERR_FILENO + 1, fds = informed ? INT_MAX : standard;
 
-	if (conn_none_attentive())
+	if (conn_none_handled())
 		return;
 	if (conn_is_owner()) {
 		given_find(way, fds);
@@ -231,7 +231,7 @@ static void list_walk(struct list *list, struct choice choice)
 {
 	struct conn *conn;
 
-	if (!choice.settled && conn_none_attentive())
+	if (!choice.settled && conn_none_handled())
 		return;
 	for (int fd = conn_next_fd(0); fd >= 0; fd = conn_next_fd(fd + 1)) {
 		if (choice.settled && fd >= SETTLED_FDS)

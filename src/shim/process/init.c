@@ -91,6 +91,6 @@ __attribute__((constructor)) static void init(void)
 
 __attribute__((destructor)) static void fini(void)
 {
-	if (!conn_none_attentive())
+	if (!conn_none_handled())
 		leave_all(LEAVE_ALL);
 }

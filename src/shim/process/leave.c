@@ -72,7 +72,7 @@ static void leave(struct conn *conn, int fd, int ms)
 void leave_by_close(int fd)
 {
 	ERRNO_KEPT;
-	struct conn *conn = conn_attentive(fd);
+	struct conn *conn = conn_handled(fd);
 
 	if (conn && atomic_load(&conn->refs) == 1 && conn_is_owner())
 		leave(conn, fd, closing_ms(conn, fd));
@@ -251,7 +251,7 @@ static void socket_leaves(int fd)
 
 	if (!conn)
 		return;
-	if (conn_attentive(fd))
+	if (conn_handled(fd))
 		conversion_conclude(conn, fd);
 	conn_mark_shared(conn);
 }

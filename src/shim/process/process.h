@@ -36,7 +36,7 @@ void leave_to_stdio(int fd);
 /* --- the application dissolves a connection: shutdown(), and connect() to AF_UNSPEC --- */
 
 /*
- * dissolve_shutdown() - shutdown(2) on the attentive @conn
+ * dissolve_shutdown() - shutdown(2) on a @conn in PHASES_HANDLED
  * In SYN_SENT it dissolves the connection, whatever @how says, and leaves ECONNRESET behind. If the application believes that it is
  * connected (early data), it waits for the connection. Returns 0 or -errno.
  */

@@ -22,7 +22,7 @@
 #define CONN_CHUNK 256u /* conns in a mapping */
 #define CONN_CHUNKS 4096u
 
-_Atomic uint32_t conn_attention;
+_Atomic uint32_t conn_handled_count;
 static void (*_Atomic lingering)(void);
 _Atomic uint32_t conn_unseen;
 _Atomic uint32_t conn_held;
@@ -238,19 +238,19 @@ void conn_linger(void (*look)(void))
 	void (*before)(void) = atomic_exchange(&lingering, look);
 
 	if (!before != !look)
-		atomic_fetch_add(&conn_attention, look ? 1 : -1u);
+		atomic_fetch_add(&conn_handled_count, look ? 1 : -1u);
 }
 
-struct conn *conn_attentive(int fd)
+struct conn *conn_handled(int fd)
 {
 	void (*look)(void);
 
-	if (conn_none_attentive())
+	if (conn_none_handled())
 		return NULL;
 	look = atomic_load(&lingering);
 	if (look)
 		look();
-	return conn_of_phase(fd, PHASES_ATTENTIVE);
+	return conn_of_phase(fd, PHASES_HANDLED);
 }
 
 struct conn *conn_named(uint64_t cookie)
@@ -323,11 +323,11 @@ static void repair(struct conn *conn)
 
 void conn_repair_in_child(void)
 {
-	uint32_t attention = 0, held = 0;
+	uint32_t handled = 0, held = 0;
 
 	owner = getpid();
 	conn_note_fork();
-	if (conn_none_attentive())
+	if (conn_none_handled())
 		return;
 	for (uint32_t i = 0; i < atomic_load(&conn_count); i++) {
 		struct conn *conn = conn_by_index(i);
@@ -335,11 +335,11 @@ void conn_repair_in_child(void)
 		if (!conn)
 			continue;
 		repair(conn);
-		attention += conn_in(conn, PHASES_ATTENTIVE);
+		handled += conn_in(conn, PHASES_HANDLED);
 		held += conn_phase(conn) == CONN_HELD;
 	}
 	atomic_store(&lingering, NULL);
-	atomic_store(&conn_attention, attention);
+	atomic_store(&conn_handled_count, handled);
 	atomic_store(&conn_held, held);
 	atomic_store(&conn_unseen, 0);
 }

@@ -134,8 +134,8 @@ struct conn {
 	struct dial dial; /* only for the claiming thread, except the server, which is written in STARTING */
 };
 
-/* Number of conns in PHASES_ATTENTIVE. Zero is the fast path of every hook. */
-extern _Atomic uint32_t conn_attention;
+/* Number of conns in PHASES_HANDLED. Zero is the fast path of every hook. */
+extern _Atomic uint32_t conn_handled_count;
 
 /*
  * Number of pending conns of a non-blocking connect() that have no known epoll registration. While there are any, each wait with epoll also
@@ -144,7 +144,7 @@ extern _Atomic uint32_t conn_attention;
 extern _Atomic uint32_t conn_unseen;
 
 /*
- * conn_linger() - make hooks call @look, even while no conn is in PHASES_ATTENTIVE; NULL: no longer
+ * conn_linger() - make hooks call @look, even while no conn is in PHASES_HANDLED; NULL: no longer
  * For work that a connection has begun and that remains when it is settled. Called with whatever the calling hook has claimed.
  */
 void conn_linger(void (*look)(void));
@@ -152,9 +152,9 @@ void conn_linger(void (*look)(void));
 /* Number of conns in HELD: a wait may have to send their SYNs first. */
 extern _Atomic uint32_t conn_held;
 
-static inline bool conn_none_attentive(void)
+static inline bool conn_none_handled(void)
 {
-	return atomic_load_explicit(&conn_attention, memory_order_acquire) == 0;
+	return atomic_load_explicit(&conn_handled_count, memory_order_acquire) == 0;
 }
 
 static inline uint32_t conn_word(const struct conn *conn)
@@ -243,8 +243,8 @@ void conn_drop_early(struct conn *conn);
 /* conn_of() - return the conn of @fd in any phase, with its cookie verified by a system call; NULL, without one, if there is none */
 struct conn *conn_of(int fd);
 
-/* conn_attentive() - as conn_of(), but only if the conn is in PHASES_ATTENTIVE; cheap if none is */
-struct conn *conn_attentive(int fd);
+/* conn_handled() - as conn_of(), but only if the conn is in PHASES_HANDLED; cheap if none is */
+struct conn *conn_handled(int fd);
 
 /* conn_of_phase() - as conn_of(), but only if the conn is in one of @phases; cheap otherwise */
 struct conn *conn_of_phase(int fd, uint32_t phases);

@@ -68,12 +68,12 @@ bool phase_may_follow(enum conn_phase from, enum conn_phase to)
 
 /* --- the word of a conn --- */
 
-static void attention_follow(enum conn_phase from, enum conn_phase to)
+static void counts_follow(enum conn_phase from, enum conn_phase to)
 {
-	bool was = phase_in(from, PHASES_ATTENTIVE), is = phase_in(to, PHASES_ATTENTIVE);
+	bool was = phase_in(from, PHASES_HANDLED), is = phase_in(to, PHASES_HANDLED);
 
 	if (was != is)
-		atomic_fetch_add(&conn_attention, is ? 1 : -1u);
+		atomic_fetch_add(&conn_handled_count, is ? 1 : -1u);
 	if ((from == CONN_HELD) != (to == CONN_HELD))
 		atomic_fetch_add(&conn_held, to == CONN_HELD ? 1 : -1u);
 }
@@ -109,7 +109,7 @@ static void phase_follow(struct conn *conn, enum conn_phase from, enum conn_phas
 		return;
 	if (!phase_may_follow(from, to))
 		phase_forbidden(from, to);
-	if (phase_in(from, PHASES_ATTENTIVE) && !phase_in(to, PHASES_PENDING | PHASE(HELD)))
+	if (phase_in(from, PHASES_HANDLED) && !phase_in(to, PHASES_PENDING | PHASE(HELD)))
 		conn_mark_unseen(conn, false);
 }
 
@@ -121,21 +121,21 @@ static bool word_replace(struct conn *conn, uint32_t *before, enum conn_phase to
 {
 	enum conn_phase from = phase_of(*before);
 	uint32_t after = to | claimed | (to == CONN_IDLE ? 0 : *before & CONN_NOTES);
-	bool rises = phase_in(to, PHASES_ATTENTIVE);
+	bool rises = phase_in(to, PHASES_HANDLED);
 
 	/* After its last phase the conn may belong to another socket at once, so set this first. */
 	if (from != to && phase_in(to, PHASE(DIRECT) | PHASE(DONE) | PHASES_FAILED))
 		conn->socket.watches_lost = true; /* epoll_ctl() isn't followed there */
 	/* Increase before and decrease after: a fork() in between copies a count that is too high, never too low. */
 	if (rises)
-		attention_follow(from, to);
+		counts_follow(from, to);
 	if (!atomic_compare_exchange_strong(&conn->word, before, after)) {
 		if (rises)
-			attention_follow(to, from);
+			counts_follow(to, from);
 		return false;
 	}
 	if (!rises)
-		attention_follow(from, to);
+		counts_follow(from, to);
 	phase_follow(conn, from, to);
 	return true;
 }

@@ -472,9 +472,9 @@ struct watch_found watch_find(int epfd, epoll_data_t data)
 	if (atomic_load(&buckets[bucket].count) == 0)
 		return search.found;
 	last = conn_by_index(atomic_load(&buckets[bucket].last));
-	if (last && conn_in(last, PHASES_ATTENTIVE) && search_in(last, &search))
+	if (last && conn_in(last, PHASES_HANDLED) && search_in(last, &search))
 		return search.found;
-	EACH_CONN (conn, PHASES_ATTENTIVE)
+	EACH_CONN (conn, PHASES_HANDLED)
 		if (search_in(conn, &search))
 			break;
 	return search.found;

@@ -9,7 +9,7 @@
 void watch_init(void);
 
 /*
- * watch_control() - epoll_ctl(2) on a socket in CONN_IDLE or PHASES_ATTENTIVE
+ * watch_control() - epoll_ctl(2) on a socket in CONN_IDLE or PHASES_HANDLED
  * Notes the registration, so that we can mask it while the connection is pending. Return value and errno as epoll_ctl().
  */
 int watch_control(struct conn *conn, int epfd, int op, int fd, struct epoll_event *event);
