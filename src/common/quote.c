@@ -6,7 +6,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -73,31 +72,17 @@ char *shell_printable(char *text)
 /* Returns the bytes of the UTF-8 character at @text, 0 if it is none (RFC 3629 4); stops at the NUL. */
 static size_t utf8_len(const unsigned char *text)
 {
-	static const struct {
-		uint8_t first, last;   /* of the first byte */
-		uint8_t second_first, second_last;
-		uint8_t len;
-	} forms[] = {
-		{ 0x01, 0x7f, 0x00, 0x00, 1 }, { 0xc2, 0xdf, 0x80, 0xbf, 2 },
-		{ 0xe0, 0xe0, 0xa0, 0xbf, 3 }, { 0xe1, 0xec, 0x80, 0xbf, 3 },
-		{ 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 },
-		{ 0xf0, 0xf0, 0x90, 0xbf, 4 }, { 0xf1, 0xf3, 0x80, 0xbf, 4 },
-		{ 0xf4, 0xf4, 0x80, 0x8f, 4 },
-	};
+	const unsigned char first = text[0];
+	const size_t len = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
 
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-		if (text[0] < forms[i].first || text[0] > forms[i].last)
-			continue;
-		if (forms[i].len == 1)
-			return 1;
-		if (text[1] < forms[i].second_first || text[1] > forms[i].second_last)
+	for (size_t n = 1; n < len; n++)
+		if ((text[n] & 0xc0) != 0x80)
 			return 0;
-		for (size_t n = 2; n < forms[i].len; n++)
-			if (text[n] < 0x80 || text[n] > 0xbf)
-				return 0;
-		return forms[i].len;
-	}
-	return 0;
+	/* a longer form than necessary, half a pair of UTF-16, a number above the last */
+	if ((first == 0xe0 && text[1] < 0xa0) || (first == 0xf0 && text[1] < 0x90) || (first == 0xed && text[1] > 0x9f) ||
+	    (first == 0xf4 && text[1] > 0x8f))
+		return 0;
+	return len;
 }
 
 /* Returns the number of bytes at @text that a string contains unchanged. */
