@@ -93,12 +93,6 @@ const union sockaddr_ip *converters_address(int index)
 	return &converters[index].addr;
 }
 
-/* Does converter @index come from the part @setting of CONVERT_ADDR? */
-static bool is_of(int index, size_t setting)
-{
-	return converters[index].setting == setting;
-}
-
 /* Is @destination on the host of a converter, at any port? */
 static bool include(const union sockaddr_ip *destination)
 {
@@ -305,7 +299,7 @@ static int choose_of(const struct pass *pass, size_t setting)
 	for (int i = 0; i < count; i++) {
 		const char *why;
 
-		if (!is_of(i, setting) || pass->query->tried >> i & 1)
+		if (converters[i].setting != setting || pass->query->tried >> i & 1)
 			continue;
 		renew(i);
 		why = obstacle(pass, i);

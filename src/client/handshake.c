@@ -95,11 +95,6 @@ static enum handshake_fault fault_of(uint8_t code)
 						      HANDSHAKE_FAULT_CONVERTER;
 }
 
-static bool lists_kind(struct convert_span kinds, uint8_t kind)
-{
-	return memchr(kinds.data, kind, kinds.len) != NULL;
-}
-
 static struct handshake_step fail_by_error(const struct convert_response *response,
 					   const union sockaddr_ip *server,
 					   const struct handshake_ask *ask)
@@ -123,7 +118,7 @@ static struct handshake_step fail_by_error(const struct convert_response *respon
 		step.cookie = (struct convert_span){ value.data + 1, value.len - 1 };
 		break;
 	case CONVERT_ERROR_UNSUPPORTED_TCP_OPTION:
-		if (ask->mptcp && lists_kind(value, TCP_KIND_MPTCP))
+		if (ask->mptcp && memchr(value.data, TCP_KIND_MPTCP, value.len))
 			step.remedy = HANDSHAKE_REMEDY_NO_OPTION;
 		break;
 	case CONVERT_ERROR_UNSUPPORTED_MESSAGE: /* the converter that offered it was replaced by another one, or by another version */

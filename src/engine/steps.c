@@ -41,12 +41,6 @@ static void disconnect(struct dial *dial)
 	dial->ops->disconnect(dial);
 }
 
-/* Has the program used the connection in a way that can't be repeated on another one? */
-static bool cannot_begin_anew(const struct dial *dial)
-{
-	return dial->wrote || dial->confirmed;
-}
-
 static enum dial_state fail(struct dial_end *end, int error, const char *reason)
 {
 	end->error = error;
@@ -144,7 +138,7 @@ static enum dial_state begin_anew(struct dial *dial, enum ask_way way, bool know
 		exchange_way_failed(&dial->start.path.id, way, dial->start.syn_at);
 	if (dial->attempt.ask_blind)
 		return blind_lost(way, ECONNRESET, "the connection would not stay Multipath TCP", end);
-	if (cannot_begin_anew(dial))
+	if (dial->wrote || dial->confirmed) /* the program has used the connection in a way that can't be repeated on another one */
 		return fail(end, ECONNRESET, "Multipath TCP was lost behind the handshake");
 	disconnect(dial);
 	return dial_anew(dial, way, end);

@@ -292,13 +292,6 @@ static bool is_converter(const union sockaddr_ip *peer)
 	return false;
 }
 
-/* Answers with the error of the previous attempt. As after the kernel's own answer, the socket can be connected again. */
-static void answer_ended(const struct call *call, int fd, int error)
-{
-	kernel_disconnect(fd);
-	call_answer(call, fd, error);
-}
-
 /*
  * Handles connect() of a socket that isn't TCP's. The kernel has to resolve a Unix socket's path as the program. With CONVERT_FALLBACK=none
  * another thread could put a TCP socket in the place of a UDP one, so we connect that ourselves. SMC sockets connect by TCP.
@@ -333,7 +326,9 @@ static void connect_tcp(const struct call *call, int fd, int domain, const struc
 		   (domain == AF_INET6 && sockaddr_ip_is_v4(&peer) && kernel_get(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0))) {
 		connect_natively(call, fd, addr, len); /* the kernel has an errno for that address */
 	} else if ((error = kernel_get(fd, SOL_SOCKET, SO_ERROR, 0))) {
-		answer_ended(call, fd, error);
+		/* the error of the previous attempt; as after the kernel's own answer, the socket can be connected again */
+		kernel_disconnect(fd);
+		call_answer(call, fd, error);
 	} else {
 		connection_begin(call, fd, is_converter(&peer) ? CONNECTION_NATIVE : CONNECTION_CONVERTED, &peer, &(struct early){ 0 });
 	}

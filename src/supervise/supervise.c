@@ -43,25 +43,19 @@ static _Noreturn void end_by_signal(int number)
 	_exit(128 + number); /* not reached */
 }
 
-static void hand_on(int supervisor, int number)
-{
-	struct supervisor_message message = { .news = SUPERVISOR_SIGNAL, .value = number };
-
-	(void)!send(supervisor, &message, sizeof(message), MSG_NOSIGNAL);
-}
-
 /* Passes a signal on, but for the terminal's, which have SI_KERNEL, and SIGCHLD, which is about the supervisor. */
 static void take_signal(int signals, int supervisor)
 {
+	struct supervisor_message message = { .news = SUPERVISOR_SIGNAL };
 	struct signalfd_siginfo info;
 
 	if (read(signals, &info, sizeof(info)) != sizeof(info) || info.ssi_code == SI_KERNEL || info.ssi_signo == SIGCHLD)
 		return;
-	hand_on(supervisor, (int)info.ssi_signo);
+	message.value = (int)info.ssi_signo;
+	(void)!send(supervisor, &message, sizeof(message), MSG_NOSIGNAL);
 }
 
-/* Closes our copies of the program's descriptors: a reader of its output waits until the last writer has closed it. */
-static void let_go(void)
+void supervise_close_standard(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -187,6 +181,6 @@ int supervise(const struct settings *settings, const struct supervise_command *c
 	}
 	signals = signalfd(-1, &all, SFD_CLOEXEC);
 	standard_error = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	let_go();
+	supervise_close_standard();
 	wait_for_program(pair[0], pid, program, signals, standard_error);
 }

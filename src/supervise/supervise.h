@@ -22,10 +22,11 @@ struct supervise_command {
  */
 int supervise(const struct settings *settings, const struct supervise_command *command);
 
-/*
- * Returns whether a supervisor of another convertize answers this process's calls already.
- */
+/* Does a supervisor of another convertize answer this process's calls already? */
 bool supervise_is_done(void);
+
+/* Closes our copies of the program's standard descriptors: a reader of its output waits until the last writer has closed it. */
+void supervise_close_standard(void);
 
 /* --- supervisor.c: the process that starts the program, and answers its calls until the last program has ended --- */
 

@@ -211,16 +211,13 @@ static void raise_limit(void)
 }
 
 /*
- * Gives up all that belongs to the program: a reader of its output waits for the last writer, the terminal's signals are for the program,
- * and its directory may be on a file system that somebody wants to unmount.
+ * Gives up all that belongs to the program: its standard descriptors; the terminal, whose signals are for the program; and its directory,
+ * which may be on a file system that somebody wants to unmount.
  */
 static void detach(void)
 {
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
 	setsid();
-	for (int fd = 0; fd <= STDERR_FILENO && null >= 0; fd++)
-		dup2(null, fd);
+	supervise_close_standard();
 	if (chdir("/") != 0) {
 		/* it stays where it is */
 	}

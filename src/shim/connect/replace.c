@@ -82,12 +82,6 @@ static bool put_in_place(struct conn *conn, int fd, int made)
 	return true;
 }
 
-/* Is the socket unconnected: new, or disconnected by connect() to AF_UNSPEC? */
-static bool is_unconnected(int fd)
-{
-	return kernel_tcp_info(fd).tcpi_state == TCPINFO_CLOSE;
-}
-
 bool replace_is_possible(const struct conn *conn)
 {
 	return !conn->call.held && conn_is_private(conn) && options_can_copy(conn) && watch_can_suspend(conn);
@@ -105,7 +99,8 @@ bool replace_socket(struct conn *conn, int fd, int domain, int protocol)
 	int made;
 	bool replaced = false;
 
-	made = options_can_copy(conn) && watch_can_suspend(conn) && is_unconnected(fd) ?
+	/* unconnected: new, or disconnected by connect() to AF_UNSPEC */
+	made = options_can_copy(conn) && watch_can_suspend(conn) && kernel_tcp_info(fd).tcpi_state == TCPINFO_CLOSE ?
 		       socket_make(domain, protocol) :
 		       -1;
 	if (made >= 0) {

@@ -77,11 +77,6 @@ static bool sets_copy(struct sets *sets, int nfds, fd_set *in, fd_set *out, fd_s
 	return true;
 }
 
-static void sets_drop(struct sets *sets)
-{
-	next_unmap(sets->mapped, 3 * sets->bytes);
-}
-
 static bool set_has(const unsigned long *words, int fd)
 {
 	return words && (words[fd / WORD_BITS] >> (fd % WORD_BITS) & 1);
@@ -248,7 +243,7 @@ static bool select_pending(int nfds, fd_set *in, fd_set *out, fd_set *except, in
 		if (*ret == 0)
 			*ret = sets_wait(&sets, deadline, mask);
 	}
-	sets_drop(&sets);
+	next_unmap(sets.mapped, 3 * sets.bytes);
 	return ours;
 }
 

@@ -63,11 +63,6 @@ static void bucket_add(const struct conn *conn, const struct conn_watch *watch)
 	atomic_fetch_add(&buckets[bucket].count, 1);
 }
 
-static void bucket_remove(const struct conn_watch *watch)
-{
-	atomic_fetch_sub(&buckets[bucket_of(watch->data)].count, 1);
-}
-
 /* Returns the registration of @fd in @epfd, or with @epfd -1 an unused place; NULL if there is none. */
 static struct conn_watch *watch_on(struct conn *conn, int epfd, int fd)
 {
@@ -113,7 +108,7 @@ static bool is_mask(uint32_t events)
 static void watch_unlist(struct conn_watch *watch)
 {
 	if (atomic_exchange(&watch->listed, false))
-		bucket_remove(watch);
+		atomic_fetch_sub(&buckets[bucket_of(watch->data)].count, 1);
 }
 
 static void watch_drop(struct conn_watch *watch)
