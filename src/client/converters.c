@@ -268,12 +268,13 @@ static bool address_for(const struct pass *pass, const union sockaddr_ip *addr)
 /* Returns why we must not ask converter @i, or NULL with its address in *out. */
 static const char *obstacle(const struct pass *pass, int i)
 {
+	const char *refusal;
+
 	if (converters_rests(i, pass->now))
 		return "the converter is left alone for a while";
-	if (pass->now < INT64_MAX && converters_has_refused(i, pass->query->destination))
-		return "the converter has refused this destination";
-	if (pass->now < INT64_MAX && converters_has_refused_family(i, pass->query->destination))
-		return "the converter has refused several destinations of this address family";
+	refusal = pass->now < INT64_MAX ? converters_refusal(i, pass->query->destination) : NULL;
+	if (refusal)
+		return refusal;
 	if (!address_for(pass, converters_address(i)))
 		return "the converter has no address of the socket's family";
 	return NULL;

@@ -206,11 +206,8 @@ void converters_reached(int index, const union sockaddr_ip *destination);
  */
 void converters_silent(int index, const union sockaddr_ip *destination);
 
-/* Has converter @index refused @destination, so that nobody asks it for now? */
-bool converters_has_refused(int index, const union sockaddr_ip *destination);
-
-/* Has it refused the address family of @destination in the same way? */
-bool converters_has_refused_family(int index, const union sockaddr_ip *destination);
+/* Returns why nobody asks converter @index about @destination for now: it has refused it, or its address family. NULL: it hasn't. */
+const char *converters_refusal(int index, const union sockaddr_ip *destination);
 
 /*
  * converters_admitted() - note that converter @index tried to reach @destination

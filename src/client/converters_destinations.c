@@ -109,16 +109,13 @@ static union sockaddr_ip family_of(const union sockaddr_ip *destination)
 	return (union sockaddr_ip){ .sa.sa_family = sockaddr_ip_is_v4(destination) ? AF_INET : AF_INET6 };
 }
 
-bool converters_has_refused(int index, const union sockaddr_ip *destination)
-{
-	return answer_of(index, REFUSES, destination) == CACHE_YES;
-}
-
-bool converters_has_refused_family(int index, const union sockaddr_ip *destination)
+const char *converters_refusal(int index, const union sockaddr_ip *destination)
 {
 	const union sockaddr_ip family = family_of(destination);
 
-	return answer_of(index, REFUSES, &family) == CACHE_YES;
+	if (answer_of(index, REFUSES, destination) == CACHE_YES)
+		return "the converter has refused this destination";
+	return answer_of(index, REFUSES, &family) == CACHE_YES ? "the converter has refused several destinations of this address family" : NULL;
 }
 
 void converters_refused(int index, const union sockaddr_ip *destination, unsigned int seconds)
