@@ -83,7 +83,7 @@ int netlink_dump(struct netlink *netlink, uint16_t type, int family, mnl_cb_t on
 {
 	struct nlmsghdr *request = mnl_nlmsg_put_header(netlink->buf);
 	/* every header begins with the family; the kernel would take the bytes behind a header of the wrong length for attributes */
-	size_t size = type == RTM_GETLINK ? sizeof(struct ifinfomsg) : sizeof(struct rtmsg);
+	size_t size = type == RTM_GETLINK ? sizeof(struct ifinfomsg) : type < RTM_MAX ? sizeof(struct rtmsg) : sizeof(struct rtgenmsg);
 	struct rtgenmsg *header = mnl_nlmsg_put_extra_header(request, size);
 
 	request->nlmsg_type = type;

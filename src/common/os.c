@@ -30,9 +30,8 @@ int sysctl_read(const char *name)
 	n = snprintf(path, sizeof(path), "/proc/sys/%s", name);
 	if (n >= (ssize_t)sizeof(path))
 		return -ENAMETOOLONG;
-	for (char *p = path; *p; p++)
-		if (*p == '.')
-			*p = '/';
+	for (char *p = path + sizeof("/proc/sys/") - 1; *p; p++)
+		*p = (char)(*p == '.' ? '/' : *p == '/' ? '.' : *p);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;

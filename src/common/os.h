@@ -12,7 +12,7 @@
 
 /*
  * sysctl_read() - read an integer sysctl
- * @name: as sysctl(8) spells it, such as "net.ipv4.tcp_fastopen"
+ * @name: as sysctl(8) spells it, such as "net.ipv4.tcp_fastopen", with "/" for the dots of an interface's name
  * Returns the value (0 or more), or -errno: -ENOENT if this kernel has none.
  */
 int sysctl_read(const char *name);

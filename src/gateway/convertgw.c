@@ -339,18 +339,22 @@ static void begin_to_serve(const struct worker_context *worker, void *arg)
 static bool listen_on_loopback(struct problems *problems)
 {
 	static const char *const addresses[LISTENERS] = { "127.0.0.1", "::1" };
+	static const struct place port_place = { .name = "port" };
 	const size_t workers = workers_count(self.workers);
-	struct problems ignored = { 0 };
 
 	for (size_t i = 0; i < LISTENERS; i++) {
 		struct listen_address where = { 0 };
-		struct problems *to = i ? &ignored : problems;
+		struct problems found = { 0 };
 
 		sockaddr_ip_parse(&where.address, addresses[i], (uint16_t)self.settings->port);
-		self.listeners[i] = listener_create(&where, false, workers, NULL, 0, to);
-		if (!self.listeners[i] || !listener_listen(self.listeners[i], to)) {
-			if (i == 0)
+		self.listeners[i] = listener_create(&where, false, workers, NULL, 0, &found);
+		if (!self.listeners[i] || !listener_listen(self.listeners[i], &found)) {
+			if (i == 0) {
+				problems_add(problems, &port_place, "another program listens on port %u of %s, as another convertgw would (see: "
+					     "ss -tlnp sport = %u); end it, or choose another port",
+					     self.settings->port, addresses[i], self.settings->port);
 				return false;
+			}
 			continue;
 		}
 		for (size_t w = 0; w < workers; w++) {
@@ -395,7 +399,7 @@ static bool create_workers(const struct gateway_settings *settings, struct probl
 	self.workers = workers_create(count, &self.shared);
 	if (!self.workers)
 		return false;
-	error = gateway_queues_own((uint16_t)settings->first_queue, count, settings->mark);
+	error = gateway_queues_own((uint16_t)settings->first_queue, count, settings->mark, (uint16_t)settings->port);
 	if (error)
 		problems_add(problems, &queue_place, "no netfilter queues: %s; the gateway needs CAP_NET_ADMIN, CAP_NET_RAW and the kernel's "
 			     "nfnetlink_queue",

@@ -32,6 +32,9 @@ static struct queue_owner *owner;
 /* Raw sockets, by which released SYNs go to this host itself; -1: none. */
 static int raw_v4 = -1, raw_v6 = -1;
 
+/* The port of the transparent listener. */
+static uint16_t listener_port;
+
 static int open_raw(int family, uint32_t mark)
 {
 	const int fd = socket(family, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW);
@@ -64,10 +67,11 @@ static bool send_syn(const uint8_t *packet, size_t len)
 
 /* ----- netfilter queues: each worker carries its verdicts out itself, which spares two wake-ups for each connection ----- */
 
-int gateway_queues_own(uint16_t from, size_t count, uint32_t mark)
+int gateway_queues_own(uint16_t from, size_t count, uint32_t mark, uint16_t port)
 {
 	int error = queue_owner_create(&owner, from, count);
 
+	listener_port = port;
 	if (error)
 		return error;
 	queue_owner_set_send(owner, send_syn);
@@ -102,13 +106,14 @@ void rights_give_queue_up(size_t index, int fd)
 
 /* ----- sockets ----- */
 
-/* The listener takes connections to any address: packets come to it only if the rules divert them. */
+/* The listener takes connections to any address: packets come to it only if the rules divert them. Others serve the metrics. */
 int rights_bind(int fd, const union sockaddr_ip *address)
 {
 	static const int on = 1;
 	const bool v4 = address->sa.sa_family == AF_INET;
 
-	if (setsockopt(fd, v4 ? SOL_IP : SOL_IPV6, v4 ? IP_TRANSPARENT : IPV6_TRANSPARENT, &on, sizeof(on)) < 0)
+	if (sockaddr_ip_port(address) == listener_port &&
+	    setsockopt(fd, v4 ? SOL_IP : SOL_IPV6, v4 ? IP_TRANSPARENT : IPV6_TRANSPARENT, &on, sizeof(on)) < 0)
 		return -errno;
 	return bind(fd, &address->sa, sockaddr_ip_len(address)) < 0 ? -errno : 0;
 }

@@ -251,6 +251,21 @@ def test_without_a_right():
         equal(lab.client.run(["ip", "rule"]).stdout.count("fwmark"), 0, "policy rules")
 
 
+def test_a_port_that_is_taken():
+    """It names the port that another program has; and on its own metrics no option of its listeners is set."""
+    with scene("--metrics", "127.0.0.1:9100") as (lab, _, process):
+        listeners = lab.client.run(["ss", "-tlnHO", "--inet-sockopt"], check=False).stdout
+        equal(["transparent" in line for line in listeners.splitlines() if ":9100" in line], [False], listeners)
+        check(any("transparent" in line for line in listeners.splitlines() if ":8803" in line), listeners)
+        process.stop()
+        with lab.client.socket() as other:
+            other.bind(("127.0.0.1", 8803))
+            other.listen()
+            again = start_gateway(lab, wait=False)
+            equal(again.wait(10), 1, "status")
+            check("--port: another program listens on port 8803" in again.log_text(), again.log_text())
+
+
 def test_left_by_a_killed_one():
     """What a killed gateway with other interfaces, table and marks has left goes with the next start; all goes with its end."""
     with scene("--lan", "lan2", "--table", "77", "--mark", "0x3", "--require", "destination :81") as (lab, phone, process):

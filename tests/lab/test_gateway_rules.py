@@ -202,16 +202,39 @@ def test_converters():
 
 
 def test_what_is_wrong_with_the_host():
-    """--check-config, and the log at the start, name what on this host keeps a gateway from working."""
+    """--check-config, and the log at the start, name what on this host keeps a gateway from working. Each remedy cures, as it is printed."""
     with gateway_lab() as lab:
         add_lan(lab)
+        masquerade(lab)
         words = [lab.build.program("convertgw"), "--check-config", "--lan", "lan", "--converter", lab.converter.addr4]
-        equal(lab.client.run(words).stderr, "", "a host as it should be")
-        lab.client.sysctl("net.ipv4.ip_forward", 0)
-        lab.client.sysctl("net.mptcp.enabled", 0)
-        found = lab.client.run([*words, "--lan", "nosuch0", "--converter", "10.20.0.2"]).stderr
-        for text in ("sysctl -w net.ipv4.ip_forward=1", "sysctl -w net.mptcp.enabled=1", "no interface nosuch0", "10.20.0.2:1234 is reached by lan"):
-            check(text in found, found)
+
+        def found(*more):
+            return lab.client.run([*words, *more]).stderr
+
+        def cured(text, start="sysctl -w ", end="\n"):
+            said = found()
+            check(text in said, "no \"%s\": %s" % (text, said))
+            lab.client.run(["sh", "-c", start + said.split(start)[1].split(end)[0]])
+            equal(found(), "", "findings after the remedy for: " + text)
+        equal(found(), "", "a host as it should be")
+        for name in ("net.ipv4.ip_forward", "net.ipv4.conf.lan.forwarding", "net.mptcp.enabled", "net.ipv4.tcp_fastopen",
+                     "net.ipv6.conf.all.forwarding"):
+            lab.client.sysctl(name, 0)
+            cured("sysctl -w %s=1" % name if "ipv6" not in name else name + "=1")
+        lab.client.run(["ip", "-6", "route", "replace", "default", "via", lab.converter.wifi6, "dev", "wifi", "metric", "1"])
+        lab.client.sysctl("net.ipv6.conf.all.forwarding", 0)
+        lab.client.sysctl("net.ipv6.conf.wifi.accept_ra", 1)
+        cured("net.ipv6.conf.wifi.accept_ra=2 ")
+        lab.client.run(["nft", "flush ruleset"])
+        cured("no rule translates the private addresses of lan", "nft '")
+        lab.client.run(["nft", "add table inet drops; add chain inet drops input { type filter hook input priority 0; policy drop; }"])
+        check("a firewall drops new connections from lo" in found(), found())
+        lab.client.run(["nft", "add rule inet drops input iifname \"lo\" accept"])
+        equal(found(), "", "with the firewall's exception for lo")
+        for more, text in (("--lan", "nosuch0"), "no interface nosuch0"), (("--converter", "10.20.0.2"), "10.20.0.2:1234 is reached by lan"), \
+                (("--convert", "device lan9"), "the rule for device lan9 matches nothing; add: --lan lan9"), \
+                (("--route", "all", "--convert", "client 10.20.0.2"), "behind \"route all\" never decide"):
+            check(text in found(*more), found(*more))
 
 
 def test_two_gateways():
@@ -219,7 +242,7 @@ def test_two_gateways():
     with scene() as (lab, phone, _):
         second = start_gateway(lab, wait=False)
         wait_until(lambda: second.poll() is not None, 10, "the second gateway's end")
-        check("only once on a host" in second.log_text() or "in use" in second.log_text(), second.log_text())
+        check("another convertgw" in second.log_text(), second.log_text())
         equal(way(lab, phone), CONVERTED, "the first one's client")
 
 
