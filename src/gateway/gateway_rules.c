@@ -171,11 +171,12 @@ static void put_host(FILE *out, const struct gateway_settings *settings, uint32_
 {
 	const uint32_t own = both & ~mark;
 
-	fputs(" chain choose_host {\n  type filter hook output priority 40; policy accept;\n", out);
+	/* Each chain takes time for each packet of this host's own. An earlier configuration's stays, without rules. */
 	if (settings->host)
-		fprintf(out, "  meta mark & 0x%x != 0x%x oifname != \"lo\" ct state new " NEW_SYN "jump choose\n", own, own);
-	fprintf(out, " }\n chain route_host {\n  type filter hook output priority 43; policy accept;\n"
-		     "  " SYN "meta mark & 0x%x == 0x%x meta mark set meta mark & 0x%x\n }\n", both, mark, ~mark);
+		fprintf(out, " chain choose_host {\n  type filter hook output priority 40; policy accept;\n"
+			     "  meta mark & 0x%x != 0x%x oifname != \"lo\" ct state new " NEW_SYN "jump choose\n }\n"
+			     " chain route_host {\n  type filter hook output priority 43; policy accept;\n"
+			     "  " SYN "meta mark & 0x%x == 0x%x meta mark set meta mark & 0x%x\n }\n", own, own, both, mark, ~mark);
 	/* The type "route": the kernel routes a packet anew if the chain changes its mark. It is behind the chains of others that do so. */
 	fprintf(out, " chain follow {\n  type route hook output priority 44; policy accept;\n"
 		     "  oifname \"lo\" " RELEASED_SYN "meta mark set meta mark | 0x%x ct mark set ct mark | 0x%x accept\n", both, mark);
@@ -262,16 +263,14 @@ static void put_no_nat(FILE *out, uint32_t mark, uint32_t both)
 static void put_quic(FILE *out, const struct gateway_settings *settings)
 {
 	/* Port unreachable: a browser takes it for a server without HTTP/3, and uses TCP at once. */
-	fputs(" chain quic_lan {\n  type filter hook forward priority -1; policy accept;\n", out);
 	if (settings->refuse_quic && settings->lan_count) {
-		fputs("  ", out);
+		fputs(" chain quic_lan {\n  type filter hook forward priority -1; policy accept;\n  ", out);
 		put_interfaces(out, settings);
-		fputs("udp dport 443 reject with icmpx port-unreachable\n", out);
+		fputs("udp dport 443 reject with icmpx port-unreachable\n }\n", out);
 	}
-	fputs(" }\n chain quic_host {\n  type filter hook output priority -1; policy accept;\n", out);
 	if (settings->refuse_quic && settings->host)
-		fputs("  oifname != \"lo\" udp dport 443 reject with icmpx port-unreachable\n", out);
-	fputs(" }\n", out);
+		fputs(" chain quic_host {\n  type filter hook output priority -1; policy accept;\n"
+		      "  oifname != \"lo\" udp dport 443 reject with icmpx port-unreachable\n }\n", out);
 }
 
 static bool has_requirements(const struct gateway_settings *settings)
@@ -440,7 +439,8 @@ void gateway_rules_stop_diverting(struct gateway_rules *rules)
 {
 	struct problems ignored = { 0 };
 
-	run(rules->nft, "flush chain inet " TABLE " choose_lan\nflush chain inet " TABLE " choose_host\n", &ignored);
+	run(rules->nft, "flush chain inet " TABLE " choose_lan\n", &ignored);
+	run(rules->nft, "flush chain inet " TABLE " choose_host\n", &ignored); /* there is none without --host */
 }
 
 void gateway_rules_remove(struct gateway_rules *rules)
