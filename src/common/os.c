@@ -21,26 +21,32 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+ssize_t file_read_text(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd < 0 ? -errno : read(fd, text, size - 1);
+
+	if (fd >= 0 && len < 0)
+		len = -errno;
+	if (fd >= 0)
+		close(fd);
+	text[len > 0 ? len : 0] = '\0';
+	return len;
+}
+
 int sysctl_read(const char *name)
 {
 	char path[128], text[32];
-	int fd, error, value;
-	ssize_t n;
+	ssize_t n = snprintf(path, sizeof(path), "/proc/sys/%s", name);
+	int value;
 
-	n = snprintf(path, sizeof(path), "/proc/sys/%s", name);
 	if (n >= (ssize_t)sizeof(path))
 		return -ENAMETOOLONG;
 	for (char *p = path + sizeof("/proc/sys/") - 1; *p; p++)
 		*p = (char)(*p == '.' ? '/' : *p == '/' ? '.' : *p);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	n = read(fd, text, sizeof(text) - 1);
-	error = errno;
-	close(fd);
+	n = file_read_text(path, text, sizeof(text));
 	if (n <= 0)
-		return n < 0 ? -error : -EINVAL;
-	text[n] = '\0';
+		return n < 0 ? (int)n : -EINVAL;
 	value = atoi(text);
 	return value < 0 ? -ERANGE : value;
 }

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* os.h - sysctls, capabilities, child programs, and the service manager */
+/* os.h - small files, sysctls, capabilities, child programs, and the service manager */
 #ifndef COMMON_OS_H
 #define COMMON_OS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 #include <sys/un.h>
 
-/* --- integers under /proc/sys --- */
+/* --- small files, and integers under /proc/sys --- */
+
+/* Reads up to @size - 1 bytes of a file into @text, with a NUL behind them. Returns their number, or -errno with an empty text. */
+ssize_t file_read_text(const char *path, char *text, size_t size);
 
 /*
  * sysctl_read() - read an integer sysctl

@@ -4,6 +4,7 @@
 
 #include "common/quote.h"
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -117,6 +118,28 @@ void json_string(FILE *out, const char *text)
 		at++;
 	}
 	fputc('"', out);
+}
+
+void json_member(FILE *out, const char *name, const char *text)
+{
+	fprintf(out, ", \"%s\": ", name);
+	if (text)
+		json_string(out, text);
+	else
+		fputs("null", out);
+}
+
+void json_member_number(FILE *out, const char *name, bool known, int64_t value)
+{
+	if (known)
+		fprintf(out, ", \"%s\": %" PRId64, name, value);
+	else
+		fprintf(out, ", \"%s\": null", name);
+}
+
+void json_member_bool(FILE *out, const char *name, bool value)
+{
+	fprintf(out, ", \"%s\": %s", name, value ? "true" : "false");
 }
 
 void json_number(FILE *out, double value)

@@ -3,7 +3,9 @@
 #ifndef COMMON_QUOTE_H
 #define COMMON_QUOTE_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 /* --- shells and terminals --- */
@@ -27,6 +29,13 @@ char *shell_printable(char *text);
  * Valid JSON for any @text: writes a byte that isn't UTF-8 as U+FFFD.
  */
 void json_string(FILE *out, const char *text);
+
+/* json_member() - write a further member of an object, with a comma in front. @text: NULL: null */
+void json_member(FILE *out, const char *name, const char *text);
+
+/* Likewise, a whole number, or null unless @known; and a truth value. */
+void json_member_number(FILE *out, const char *name, bool known, int64_t value);
+void json_member_bool(FILE *out, const char *name, bool value);
 
 /* json_number() - write a number with three decimals, and a point in any locale */
 void json_number(FILE *out, double value);

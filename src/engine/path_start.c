@@ -27,7 +27,7 @@
 #include "client/converters.h"
 #include "common/thread.h"
 #include "host/networks.h"
-#include "host/path_list.h"
+#include "host/survey.h"
 
 #include <errno.h>
 

@@ -24,6 +24,8 @@
 
 /* --- the word: never, backup, this one first --- */
 
+struct host_nm_device;
+
 /* All settings for networks, from all sources. Zeroed: none. */
 struct host_word {
 	const struct path_preferences *paths; /* CONVERT_PATHS, the user's; NULL: none */
@@ -35,21 +37,21 @@ struct host_word {
 	bool any_kind;   /* use devices of any kind: set for programs, but not for the path service, which wants separate networks */
 };
 
-/* The settings of NetworkManager's user for a device. */
-struct host_nm_word {
-	bool disabled; /* connection.mptcp-flags disabled: don't use it as a path */
-	bool metered;  /* set by the user; NetworkManager's guess doesn't count, so it costs nobody a path */
-};
+/*
+ * host_word_next() - take the next name or pattern from a list
+ * @list: moved behind it; NULL: an empty list. Returns it, with its length in bytes; NULL at the end.
+ */
+const char *host_word_next(const char **list, size_t *len);
 
 /* Does a device's name match a pattern of the list? No if @list is NULL. */
 bool host_word_names(const char *list, const char *name);
 
 /*
  * host_word_of() - find the setting for the network with this device and address
- * The strictest setting of all sources counts. @nm: NULL: NetworkManager has none; @preference: set to the place in CONVERT_PATHS, lower
- * is better, or to PATH_PREFERENCE_NONE. Works in hooks.
+ * The strictest setting of all sources counts. @nm: NetworkManager's, NULL: none; its guess that a network is metered doesn't count, so
+ * that it costs nobody a path. @preference: set to the place in CONVERT_PATHS, lower is better, or to PATH_PREFERENCE_NONE. Works in hooks.
  */
-enum path_use host_word_of(const struct host_word *word, const struct host_nm_word *nm, const char *device,
+enum path_use host_word_of(const struct host_word *word, const struct host_nm_device *nm, const char *device,
 			   const struct in6_addr *address, uint8_t *preference);
 
 /*

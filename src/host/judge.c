@@ -213,12 +213,11 @@ static struct host_network judge(const struct host *host, const struct host_addr
 				 const struct host_link *vpn, const struct host_word *word)
 {
 	const struct host_nm_device *nm = host_nm_of(&host->managers, link->name);
-	const struct host_nm_word nm_word = { nm && nm->disabled, nm && nm->metered == HOST_METERED_YES };
 	const struct host_route *route = find_default(host, link->index, address->address.sa.sa_family);
 	const struct mptcp_endpoint *endpoint = host_endpoint_of(host, &address->address);
 	const struct in6_addr in6 = sockaddr_ip_in6(&address->address);
 	uint8_t preference;
-	const enum path_use use = host_word_of(word, &nm_word, link->name, &in6, &preference);
+	const enum path_use use = host_word_of(word, nm, link->name, &in6, &preference);
 	struct host_network network = { .address = address->address, .link = *link, .verdict = judge_link(link, word),
 					.backup = use == PATH_USE_BACKUP, .keeper = find_keeper(host, endpoint, nm) };
 
@@ -229,7 +228,7 @@ static struct host_network judge(const struct host *host, const struct host_addr
 		network.metric = route->metric;
 	}
 	if (use == PATH_USE_NEVER)
-		network.verdict = nm_word.disabled ? HOST_DISABLED : HOST_NEVER;
+		network.verdict = nm && nm->disabled ? HOST_DISABLED : HOST_NEVER;
 	if (network.verdict == HOST_USED)
 		network.verdict = judge_address(address, endpoint);
 	if (network.verdict == HOST_USED && !route)

@@ -6,9 +6,8 @@ libhost_la_SOURCES = \
 	src/host/lookup.c src/host/lookup.h \
 	src/host/more_paths.c \
 	src/host/networks.c src/host/networks.h \
-	src/host/path_list.c src/host/path_list.h \
-	src/host/quota_word.c \
-	src/host/path_probe.c src/host/path_probe.h \
+	src/host/path_list.c \
+	src/host/path_probe.c \
 	src/host/raw_io.c src/host/raw_io.h \
 	src/host/survey.c src/host/survey.h \
 	src/host/word.c

@@ -118,6 +118,14 @@ union sockaddr_ip host_way_anywhere(int family)
 	return address;
 }
 
+/* A caller's function for each element of a list. */
+struct visit {
+	address_visitor *address;
+	service_rule_visitor *rule;
+	endpoint_visitor *endpoint;
+	void *arg;
+};
+
 /* --- addresses --- */
 
 static struct in6_addr in6_of(int family, const uint8_t *bytes)
@@ -127,11 +135,6 @@ static struct in6_addr in6_of(int family, const uint8_t *bytes)
 	memcpy(&in6.s6_addr[family == AF_INET ? 12 : 0], bytes, family == AF_INET ? 4 : 16);
 	return in6;
 }
-
-struct address_visit {
-	address_visitor *visitor;
-	void *arg;
-};
 
 struct address_parts {
 	struct local_address found;
@@ -155,7 +158,7 @@ static void read_address_part(void *arg, uint16_t type, const uint8_t *value, si
 
 static void read_address(void *arg, uint16_t type, const uint8_t *body, size_t len)
 {
-	const struct address_visit *visit = arg;
+	const struct visit *visit = arg;
 	struct address_parts parts = { .known = false };
 	struct ifaddrmsg message;
 
@@ -168,12 +171,12 @@ static void read_address(void *arg, uint16_t type, const uint8_t *body, size_t l
 	parts.found = (struct local_address){ .device = (int)message.ifa_index, .flags = message.ifa_flags, .scope = message.ifa_scope };
 	nl_attributes(body, len, sizeof(message), read_address_part, &parts);
 	if (parts.known)
-		visit->visitor(visit->arg, &parts.found);
+		visit->address(visit->arg, &parts.found);
 }
 
 int addresses_visit(int netlink, int family, address_visitor *visitor, void *arg)
 {
-	struct address_visit visit = { visitor, arg };
+	struct visit visit = { .address = visitor, .arg = arg };
 	struct {
 		struct nlmsghdr header;
 		struct ifaddrmsg message;
@@ -186,11 +189,6 @@ int addresses_visit(int netlink, int family, address_visitor *visitor, void *arg
 }
 
 /* --- the path service's rules --- */
-
-struct rule_visit {
-	service_rule_visitor *visitor;
-	void *arg;
-};
 
 struct rule_parts {
 	struct service_rule found;
@@ -214,7 +212,7 @@ static void read_rule_part(void *arg, uint16_t type, const uint8_t *value, size_
 
 static void read_rule(void *arg, uint16_t type, const uint8_t *body, size_t len)
 {
-	const struct rule_visit *visit = arg;
+	const struct visit *visit = arg;
 	struct fib_rule_hdr header;
 	struct rule_parts parts = { .protocol = 0 };
 
@@ -225,12 +223,12 @@ static void read_rule(void *arg, uint16_t type, const uint8_t *body, size_t len)
 	nl_attributes(body, len, sizeof(header), read_rule_part, &parts);
 	parts.found.device[sizeof(parts.found.device) - 1] = '\0';
 	if (parts.protocol == HOST_PROTOCOL_OURS)
-		visit->visitor(visit->arg, &parts.found);
+		visit->rule(visit->arg, &parts.found);
 }
 
 int service_rules_visit(int netlink, int family, service_rule_visitor *visitor, void *arg)
 {
-	struct rule_visit visit = { visitor, arg };
+	struct visit visit = { .rule = visitor, .arg = arg };
 	struct {
 		struct nlmsghdr header;
 		struct fib_rule_hdr message;
@@ -319,11 +317,6 @@ static void read_endpoint_part(void *arg, uint16_t type, const uint8_t *value, s
 	}
 }
 
-struct visit {
-	endpoint_visitor *visitor;
-	void *arg;
-};
-
 static void read_list_part(void *arg, uint16_t type, const uint8_t *value, size_t len)
 {
 	const struct visit *visit = arg;
@@ -333,7 +326,7 @@ static void read_list_part(void *arg, uint16_t type, const uint8_t *value, size_
 		return;
 	nl_attributes(value, len, 0, read_endpoint_part, &endpoint);
 	if (endpoint.address.sa.sa_family != AF_UNSPEC)
-		visit->visitor(visit->arg, &endpoint);
+		visit->endpoint(visit->arg, &endpoint);
 }
 
 static void read_list(void *arg, uint16_t type, const uint8_t *body, size_t len)
@@ -370,7 +363,7 @@ static int ask_all(int netlink, struct visit *visit, struct mptcp_limits *limits
 
 int endpoints_visit(endpoint_visitor *visitor, void *arg, struct mptcp_limits *limits)
 {
-	struct visit visit = { visitor, arg };
+	struct visit visit = { .endpoint = visitor, .arg = arg };
 	int netlink = nl_open(NETLINK_GENERIC), ret;
 
 	if (netlink < 0)

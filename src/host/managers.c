@@ -29,16 +29,10 @@
 
 static bool is_called(unsigned int pid, const char *name)
 {
-	char path[64], comm[32] = "";
-	FILE *file;
+	char path[64], comm[32];
 
 	snprintf(path, sizeof(path), "/proc/%u/comm", pid);
-	file = fopen(path, "re");
-	if (!file)
-		return false;
-	if (!fgets(comm, sizeof(comm), file))
-		comm[0] = '\0';
-	fclose(file);
+	file_read_text(path, comm, sizeof(comm));
 	comm[strcspn(comm, "\n")] = '\0';
 	return strcmp(comm, name) == 0;
 }

@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "host/path_list.h"
+#include "host/survey.h"
 
 #include "client/converters.h"
 #include "client/paths.h"

@@ -12,7 +12,7 @@
  */
 #include "config.h"
 
-#include "host/path_probe.h"
+#include "host/survey.h"
 
 #include "client/converters.h"
 #include "common/clock.h"

@@ -12,16 +12,25 @@
 
 #define PATTERN_MAX 64 /* room for a pattern with brackets, for a name of IF_NAMESIZE - 1 bytes */
 
+const char *host_word_next(const char **list, size_t *len)
+{
+	const char *found = *list ? *list + strspn(*list, ", ") : "";
+
+	*len = strcspn(found, ", ");
+	*list = found + *len;
+	return *len ? found : NULL;
+}
+
 bool host_word_names(const char *list, const char *name)
 {
 	char pattern[PATTERN_MAX];
+	const char *found;
 	size_t len;
 
-	for (; list && *(list += strspn(list, ", ")); list += len) {
-		len = strcspn(list, ", ");
+	while ((found = host_word_next(&list, &len))) {
 		if (len >= sizeof(pattern))
 			continue;
-		memcpy(pattern, list, len);
+		memcpy(pattern, found, len);
 		pattern[len] = '\0';
 		if (fnmatch(pattern, name, 0) == 0)
 			return true;
@@ -29,7 +38,7 @@ bool host_word_names(const char *list, const char *name)
 	return false;
 }
 
-enum path_use host_word_of(const struct host_word *word, const struct host_nm_word *nm, const char *device,
+enum path_use host_word_of(const struct host_word *word, const struct host_nm_device *nm, const char *device,
 			   const struct in6_addr *address, uint8_t *preference)
 {
 	enum path_use use = PATH_USE_ORDERED;
@@ -39,7 +48,7 @@ enum path_use host_word_of(const struct host_word *word, const struct host_nm_wo
 		use = path_preferences_of(word->paths, device, address, preference);
 	if (use == PATH_USE_NEVER || host_word_names(word->never, device) || (nm && nm->disabled))
 		return PATH_USE_NEVER;
-	return host_word_names(word->backup, device) || (nm && nm->metered) ? PATH_USE_BACKUP : use;
+	return host_word_names(word->backup, device) || (nm && nm->metered == HOST_METERED_YES) ? PATH_USE_BACKUP : use;
 }
 
 /* --- is it there? --- */

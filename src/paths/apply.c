@@ -161,22 +161,21 @@ int paths_kernel_apply(struct paths_kernel *kernel, const struct paths_operation
 
 /* --- changes --- */
 
+#define GROUP(number) (1u << ((number) - 1))
+
 int paths_kernel_watch(void)
 {
-	static const int groups[] = { RTNLGRP_LINK,	 RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR, RTNLGRP_IPV4_ROUTE,
-				      RTNLGRP_IPV6_ROUTE, RTNLGRP_IPV4_RULE,   RTNLGRP_IPV6_RULE };
-	const struct sockaddr_nl any = { .nl_family = AF_NETLINK };
+	/* with an address: a socket without one would count as the sender of the kernel's messages, and get none */
+	const struct sockaddr_nl address = {
+		.nl_family = AF_NETLINK,
+		.nl_groups = GROUP(RTNLGRP_LINK) | GROUP(RTNLGRP_IPV4_IFADDR) | GROUP(RTNLGRP_IPV6_IFADDR) | GROUP(RTNLGRP_IPV4_ROUTE) |
+			     GROUP(RTNLGRP_IPV6_ROUTE) | GROUP(RTNLGRP_IPV4_RULE) | GROUP(RTNLGRP_IPV6_RULE),
+	};
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE), error;
 
-	if (fd < 0)
-		return -errno;
-	/* bind the socket: without an address of its own it would count as the sender of the kernel's messages, and get none */
-	error = bind(fd, (const struct sockaddr *)&any, sizeof(any)) < 0 ? errno : 0;
-	for (size_t i = 0; !error && i < sizeof(groups) / sizeof(groups[0]); i++)
-		if (setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &groups[i], sizeof(groups[i])) < 0)
-			error = errno;
-	if (!error)
-		return fd;
+	if (fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
+		return fd < 0 ? -errno : fd;
+	error = errno;
 	close(fd);
 	return -error;
 }

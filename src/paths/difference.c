@@ -4,7 +4,8 @@
  *
  * Additions come first, in an order in which nothing depends on a later one: the limit of subflows, routes, rules, endpoints.
  * Deletions follow, endpoints first: so a connection gets its new subflow before it loses the old one, and no subflow leaves by
- * a wrong route because its rule is gone. The service's word comes last, when it is true. Only an endpoint that changes its device must be deleted before it is added.
+ * a wrong route because its rule is gone. The service's word comes last, when it is true. Only an endpoint that changes its device must be
+ * deleted before it is added.
  */
 #include "config.h"
 
@@ -60,49 +61,36 @@ static void add_endpoint(const struct difference *difference, enum paths_operati
 
 /* --- routes ----------------------------------------------------------------------------- */
 
-typedef void on_wanted_route(const struct difference *difference, const struct host_route *route, void *arg);
-
-/* Calls @each for the routes of a network's table: its default route, and the networks on its link. */
-static void each_route_of(const struct difference *difference, const struct host_network *network, on_wanted_route *each,
-			  void *arg)
+/*
+ * Writes a route that a network's table needs: for route @at of the host, if that leads to a network on its link; or the default route, if
+ * @at is the number of the host's routes. Returns false if there is none.
+ */
+static bool wanted_route(const struct difference *difference, const struct host_network *network, size_t at, struct host_route *out)
 {
 	const struct host *host = difference->host;
-	int family = network->address.sa.sa_family;
-	struct host_route route = { .family = family,
-				     .table = network->table,
-				     .protocol = HOST_PROTOCOL_OURS,
-				     .index = network->link.index };
+	const int family = network->address.sa.sa_family;
 
-	for (size_t i = 0; i < host->route_count; i++) {
-		const struct host_route *main = &host->routes[i];
+	if (!host_network_is_routed(network) || !network->table_is_ours || !network->table)
+		return false;
+	*out = (struct host_route){ .family = family, .table = network->table, .protocol = HOST_PROTOCOL_OURS,
+				    .index = network->link.index };
+	if (at < host->route_count) {
+		const struct host_route *main = &host->routes[at];
 
-		if (main->table != RT_TABLE_MAIN || main->index != network->link.index || main->family != family ||
-		    main->gateway.sa.sa_family != AF_UNSPEC || host_route_is_wide(main) ||
-		    main->protocol == HOST_PROTOCOL_OURS)
-			continue;
-		route.to = main->to;
-		each(difference, &route, arg);
+		out->to = main->to;
+		return main->table == RT_TABLE_MAIN && main->index == network->link.index && main->family == family &&
+		       main->gateway.sa.sa_family == AF_UNSPEC && !host_route_is_wide(main) && main->protocol != HOST_PROTOCOL_OURS;
 	}
-	route.to = prefix_of(&(struct in6_addr)IN6ADDR_ANY_INIT, 0);
+	out->to = prefix_of(&(struct in6_addr)IN6ADDR_ANY_INIT, 0);
 	if (family == AF_INET) {
 		union sockaddr_ip any = { .in.sin_family = AF_INET };
 		struct in6_addr mapped = sockaddr_ip_in6(&any);
 
-		route.to = prefix_of(&mapped, HOST_V4_BITS);
+		out->to = prefix_of(&mapped, HOST_V4_BITS);
 	}
-	route.gateway = network->gateway;
-	route.onlink = network->onlink;
-	each(difference, &route, arg);
-}
-
-static void each_wanted_route(const struct difference *difference, on_wanted_route *each, void *arg)
-{
-	for (size_t i = 0; difference->wanted && i < difference->wanted->count; i++) {
-		const struct host_network *network = &difference->wanted->networks[i];
-
-		if (host_network_is_routed(network) && network->table_is_ours && network->table)
-			each_route_of(difference, network, each, arg);
-	}
+	out->gateway = network->gateway;
+	out->onlink = network->onlink;
+	return true;
 }
 
 /* Ignores the metric: we make only one route of each kind. */
@@ -119,45 +107,44 @@ static bool is_own_route(const struct difference *difference, const struct host_
 	return paths_wanted_is_own(route->protocol, route->table, difference->choice, difference->memory);
 }
 
-static void add_if_missing(const struct difference *difference, const struct host_route *route, void *arg)
+/* Is the route there, or will one of the operations so far add it? */
+static bool has_route(const struct difference *difference, const struct host_route *route)
 {
-	(void)arg;
 	for (size_t i = 0; i < difference->host->route_count; i++)
-		if (is_own_route(difference, &difference->host->routes[i]) &&
-		    is_same_route(&difference->host->routes[i], route))
-			return;
+		if (is_own_route(difference, &difference->host->routes[i]) && is_same_route(&difference->host->routes[i], route))
+			return true;
 	for (size_t i = 0; i < difference->out->count; i++)
-		if (difference->out->list[i].kind == PATHS_ROUTE_ADD &&
-		    is_same_route(&difference->out->list[i].route, route))
-			return;
-	add_route(difference, PATHS_ROUTE_ADD, route);
+		if (difference->out->list[i].kind == PATHS_ROUTE_ADD && is_same_route(&difference->out->list[i].route, route))
+			return true;
+	return false;
 }
 
-struct search {
-	const struct host_route *route;
-	bool found;
-};
-
-static void compare_route(const struct difference *difference, const struct host_route *route, void *arg)
+static void add_routes(const struct difference *difference)
 {
-	struct search *search = arg;
+	struct host_route route;
 
-	(void)difference;
-	search->found = search->found || is_same_route(search->route, route);
+	for (size_t i = 0; difference->wanted && i < difference->wanted->count; i++)
+		for (size_t at = 0; at <= difference->host->route_count; at++)
+			if (wanted_route(difference, &difference->wanted->networks[i], at, &route) && !has_route(difference, &route))
+				add_route(difference, PATHS_ROUTE_ADD, &route);
+}
+
+static bool is_wanted_route(const struct difference *difference, const struct host_route *route)
+{
+	struct host_route other;
+
+	for (size_t i = 0; difference->wanted && i < difference->wanted->count; i++)
+		for (size_t at = 0; at <= difference->host->route_count; at++)
+			if (wanted_route(difference, &difference->wanted->networks[i], at, &other) && is_same_route(route, &other))
+				return true;
+	return false;
 }
 
 static void delete_routes(const struct difference *difference)
 {
-	for (size_t i = 0; i < difference->host->route_count; i++) {
-		const struct host_route *route = &difference->host->routes[i];
-		struct search search = { .route = route };
-
-		if (!is_own_route(difference, route))
-			continue;
-		each_wanted_route(difference, compare_route, &search);
-		if (!search.found)
-			add_route(difference, PATHS_ROUTE_DELETE, route);
-	}
+	for (size_t i = 0; i < difference->host->route_count; i++)
+		if (is_own_route(difference, &difference->host->routes[i]) && !is_wanted_route(difference, &difference->host->routes[i]))
+			add_route(difference, PATHS_ROUTE_DELETE, &difference->host->routes[i]);
 }
 
 /* --- rules ------------------------------------------------------------------------------ */
@@ -332,7 +319,7 @@ void paths_difference_find(struct paths_operations *out, const struct paths_want
 
 	out->count = 0;
 	mend_limit(&difference);
-	each_wanted_route(&difference, add_if_missing, NULL);
+	add_routes(&difference);
 	add_rules(&difference);
 	for (size_t i = 0; wanted && i < wanted->count; i++)
 		if (is_wanted_endpoint(&wanted->networks[i]))

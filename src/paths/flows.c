@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* flows.c - what the kernel's facts say about subflows, at one look and since the last one (no I/O) */
+/* flows.c - facts about subflows, at one look and since the last one (no I/O) */
 #include "config.h"
 
 #include "paths/outage.h"

@@ -4,7 +4,7 @@ noinst_LTLIBRARIES += libpaths.la
 libpaths_la_SOURCES = \
 	src/paths/difference.c src/paths/plan.h src/paths/wanted.c \
 	src/paths/memory.c \
-	src/paths/quota.c src/paths/traffic.c src/paths/traffic.h \
+	src/paths/traffic.c src/paths/traffic.h \
 	src/paths/flows.c src/paths/outage.c src/paths/outage.h \
 	src/common/os.c src/common/os.h
 libpaths_la_CFLAGS = $(AM_CFLAGS) $(MNL_CFLAGS)
@@ -15,7 +15,6 @@ libpathskernel_la_SOURCES = \
 	src/paths/apply.c \
 	src/paths/manage.c \
 	src/paths/mend.c src/paths/mend.h \
-	src/paths/renew.c \
 	src/paths/traffic_keeper.c \
 	src/common/netlink.c src/common/netlink.h
 libpathskernel_la_CFLAGS = $(AM_CFLAGS) $(MNL_CFLAGS)

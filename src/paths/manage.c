@@ -17,6 +17,7 @@
 
 #include "common/clock.h"
 #include "common/os.h"
+#include "host/survey.h"
 #include "paths/mend.h"
 
 #include <errno.h>
@@ -28,7 +29,6 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -40,9 +40,168 @@
 #define STATUS_BYTES (64 + QUOTAS_MAX * (IF_NAMESIZE + QUOTA_TEXT_MAX + 4)) /* of the report to the service manager */
 #define PROBES 3 /* index of the first probe in the array for poll(2) */
 
+/* --- subflows over silent networks ------------------------------------------------------ */
+
+/*
+ * When a silent network works again, its subflow shows that only after its retransmission timer expires, or after Linux repeats its SYN,
+ * perhaps many seconds later. A SYN of our own to the same peer and port shows it at once, and passes all firewalls that the subflow's SYN
+ * passed (host/path_probe.c). outage.c decides when.
+ */
+
+#define AGAIN_MS 1000 /* the next look after the kernel failed to answer */
+#define NEEDED_MS 100 /* while a connection waits for its subflow over another network */
+
+/* SYNs of plain TCP that wait for an answer, at most one for each network. */
+struct probes {
+	struct {
+		union sockaddr_ip local;
+		struct path_probe probe;
+	} list[PATHS_OUTAGES_MAX];
+	size_t count;
+};
+
+struct renewer {
+	struct paths_outages outages;
+	struct paths_subflows subflows;
+	struct probes probes;
+};
+
+static void drop(struct probes *probes, size_t at)
+{
+	path_probe_close(&probes->list[at].probe);
+	probes->list[at] = probes->list[--probes->count];
+}
+
+/* Sends a SYN over the device @index, and drops an earlier one from the same address. */
+static void probe_send(struct probes *probes, const union sockaddr_ip *local, unsigned int index, const union sockaddr_ip *peer)
+{
+	const struct in6_addr source = sockaddr_ip_in6(local);
+
+	for (size_t i = probes->count; i-- > 0;)
+		if (sockaddr_ip_equal(&probes->list[i].local, local))
+			drop(probes, i);
+	if (probes->count < PATHS_OUTAGES_MAX &&
+	    path_probe_send_to(&probes->list[probes->count].probe, peer, &source, (int)index, true))
+		probes->list[probes->count++].local = *local;
+}
+
+/* Sets @out to the probes' descriptors for poll(2), so that each answer counts at once. Returns their number. */
+static size_t probes_poll(const struct probes *probes, struct pollfd out[static PATHS_OUTAGES_MAX])
+{
+	for (size_t i = 0; i < probes->count; i++)
+		out[i] = (struct pollfd){ .fd = probes->list[i].probe.fd, .events = POLLOUT };
+	return probes->count;
+}
+
+static void probes_end(struct probes *probes)
+{
+	while (probes->count)
+		drop(probes, 0);
+}
+
+static void say_of(const struct paths_mender *mender, const union sockaddr_ip *address, const char *what)
+{
+	const struct host_network *network = paths_wanted_used(&mender->wanted, address);
+	char text[PREFIX_STRLEN];
+
+	if (network)
+		paths_say("%s %s: %s", network->link.name, host_format_address(address, text), what);
+}
+
+/* Returns the message about a silent network; NULL: it isn't silent. */
+static const char *silence_of(const struct paths_outage *outage)
+{
+	if (outage->held)
+		return "silent, as all are; subflows are kept here, and their peers are asked until an answer comes";
+	if (outage->silent)
+		return "silent; connections go on over the others, and ask here until an answer comes";
+	return NULL;
+}
+
+/* Prints the networks that have fallen silent or are heard again since @before. */
+static void tell_silence(const struct renewer *renewer, const struct paths_mender *mender, const struct paths_outages *before)
+{
+	for (size_t i = 0; i < renewer->outages.count; i++) {
+		const struct paths_outage *outage = &renewer->outages.list[i];
+		const char *now = silence_of(outage), *earlier = NULL;
+
+		for (size_t j = 0; j < before->count; j++)
+			if (sockaddr_ip_equal(&before->list[j].local, &outage->local))
+				earlier = silence_of(&before->list[j]);
+		if (now != earlier)
+			say_of(mender, &outage->local, now ? now : "an answer has come");
+	}
+}
+
+static void send_probes(struct renewer *renewer, const struct paths_mender *mender, const struct paths_renewal *renewals,
+			size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct host_network *network = paths_wanted_used(&mender->wanted, &renewals[i].local);
+
+		if (renewals[i].ask && network)
+			probe_send(&renewer->probes, &renewals[i].local, network->link.index, &renewals[i].peer);
+	}
+}
+
+/* Takes the answers to probes, without waiting; a refusal is an answer, too. */
+static void take_answers(struct renewer *renewer, int64_t now)
+{
+	struct probes *probes = &renewer->probes;
+
+	for (size_t i = probes->count; i-- > 0;) {
+		struct path_probe *probe = &probes->list[i].probe;
+
+		if (path_probe_look(probe) || probe->refused)
+			paths_outages_answered(&renewer->outages, &probes->list[i].local, now);
+		if (probe->fd < 0)
+			drop(probes, i);
+	}
+}
+
+/* Do fewer of the networks that are gone now carry a connection's last subflow? */
+static bool are_spared(const struct renewer *renewer, const struct paths_wanted *wanted)
+{
+	bool needed[PATHS_OUTAGES_MAX];
+
+	return wanted->needed_count &&
+	       paths_needed_find(&renewer->subflows, wanted->needed, wanted->needed_count, needed) < wanted->needed_count;
+}
+
+/*
+ * Looks at all subflows, and renews those of networks that have fallen silent, by their endpoints. paths_mend() has run before.
+ * Returns the milliseconds until the next look, or -errno if an endpoint is missing, which paths_mend() cures.
+ */
+static int renew_silent(struct renewer *renewer, struct paths_mender *mender)
+{
+	static struct paths_outages before;
+	struct paths_managed own[PATHS_OUTAGES_MAX];
+	struct paths_renewal renewals[PATHS_OUTAGES_MAX];
+	int64_t now = clock_ns();
+	size_t count = paths_managed_addresses(mender, own), due;
+	int ret, interval;
+
+	if (paths_kernel_subflows(&renewer->subflows) < 0)
+		return AGAIN_MS;
+	before.count = renewer->outages.count;
+	memcpy(before.list, renewer->outages.list, sizeof(before.list));
+	take_answers(renewer, now);
+	due = paths_outages_find(&renewer->outages, &renewer->subflows, own, count, now, renewals);
+	tell_silence(renewer, mender, &before);
+	send_probes(renewer, mender, renewals, due);
+	ret = due ? paths_renew_endpoints(mender, renewals, due) : 0;
+	if (ret < 0)
+		return ret;
+	mender->is_due = are_spared(renewer, &mender->wanted);
+	interval = paths_outages_interval_ms(&renewer->outages, &renewer->subflows, now);
+	return mender->wanted.needed_count && interval > NEEDED_MS ? NEEDED_MS : interval;
+}
+
+/* --- the manager ------------------------------------------------------------------------ */
+
 struct manager {
 	struct paths_mender mender;
-	struct paths_renewer renewer;
+	struct renewer renewer;
 	struct traffic_keeper keeper;
 	int watch, signals, clock;
 	int64_t look_at;     /* when to read the kernel's state: CLOCK_MONOTONIC in nanoseconds, as all times here */
@@ -61,14 +220,6 @@ static int tell(const char *text)
 
 /* --- requirements ----------------------------------------------------------------------- */
 
-static bool has_net_admin(void)
-{
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
-
-	return syscall(SYS_capget, &header, data) == 0 && data[0].effective & 1u << CAP_NET_ADMIN;
-}
-
 /* Checks the requirements. Returns 0, or an exit status after naming the missing one, with the remedy. */
 static int check_host(enum paths_task task, bool dry_run)
 {
@@ -78,7 +229,7 @@ static int check_host(enum paths_task task, bool dry_run)
 		return tell("this kernel has no Multipath TCP (CONFIG_MPTCP): there is nothing to manage; take another kernel");
 	if (enabled == 0 && task != PATHS_TASK_REMOVE)
 		return tell("Multipath TCP is switched off (net.mptcp.enabled = 0); remedy: sysctl -w net.mptcp.enabled=1");
-	if (!dry_run && !has_net_admin())
+	if (!dry_run && !capabilities_has(CAPABILITIES_BIT(CAP_NET_ADMIN)))
 		return tell("endpoints, rules and routes are changed with CAP_NET_ADMIN, which this process has not; run it as root, "
 			    "or systemctl enable --now convertize-paths; --dry-run shows what would be done");
 	return 0;
@@ -190,7 +341,7 @@ static void look(struct manager *manager)
 /* Looks at the subflows. If an endpoint couldn't be made again, the next reading of the kernel's state finds that. */
 static void renew(struct manager *manager)
 {
-	int ret = paths_renew(&manager->renewer, &manager->mender);
+	int ret = renew_silent(&manager->renewer, &manager->mender);
 
 	if (ret < 0 || manager->mender.is_due)
 		manager->look_at = clock_ns();
@@ -255,7 +406,7 @@ static void run(struct manager *manager, int watchdog_ms)
 		struct pollfd ready[PROBES + PATHS_OUTAGES_MAX] = { { .fd = manager->watch, .events = POLLIN },
 								    { .fd = manager->signals, .events = POLLIN },
 								    { .fd = manager->clock, .events = POLLIN } };
-		size_t probes = paths_probes_poll(&manager->renewer.probes, ready + PROBES);
+		size_t probes = probes_poll(&manager->renewer.probes, ready + PROBES);
 
 		if (poll(ready, PROBES + probes, timeout_ms(manager)) < 0 && errno != EINTR)
 			return;
@@ -300,7 +451,7 @@ static int manage(struct manager *manager)
 	/* if the kernel doesn't show subflows, remove all endpoints */
 	ret = paths_kernel_subflows(&manager->renewer.subflows);
 	ret = paths_unmend(&manager->mender, ret < 0 ? NULL : &manager->renewer.subflows);
-	paths_probes_end(&manager->renewer.probes);
+	probes_end(&manager->renewer.probes);
 	close(manager->watch);
 	close(manager->signals);
 	if (manager->clock >= 0)

@@ -10,6 +10,7 @@
 #include "paths/plan.h"
 
 #include "common/kernel_socket.h"
+#include "common/os.h"
 #include "host/host_model.h"
 
 #include <assert.h>
@@ -74,8 +75,17 @@ void paths_memory_mark(struct paths_memory *memory, struct endpoints *endpoints)
 
 /* --- the text --------------------------------------------------------------------------- */
 
-static void parse_line(struct paths_memory *out, const char *line)
+void each_line(char *text, void (*parse)(void *arg, const char *line), void *arg)
 {
+	char *rest;
+
+	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+		parse(arg, line);
+}
+
+static void parse_line(void *arg, const char *line)
+{
+	struct paths_memory *out = arg;
 	struct paths_memory_endpoint endpoint = { 0 };
 	char address[PREFIX_STRLEN];
 	unsigned int first, second;
@@ -96,11 +106,8 @@ static void parse_line(struct paths_memory *out, const char *line)
 
 void paths_memory_parse(struct paths_memory *out, char *text)
 {
-	char *rest;
-
 	memset(out, 0, sizeof(*out));
-	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-		parse_line(out, line);
+	each_line(text, parse_line, out);
 }
 
 ssize_t paths_memory_format(const struct paths_memory *memory, char *out, size_t size)
@@ -169,21 +176,12 @@ static void forget_namespaces(void)
 	globfree(&found);
 }
 
-/* Reads a file into @text, with a NUL behind it. A missing file is an empty one. Returns 0 or -errno. */
+/* Reads a file into @text. A missing file is an empty one. Returns 0 or -errno. */
 static int read_file(const char *path, char *text, size_t size)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t len;
+	ssize_t len = file_read_text(path, text, size);
 
-	text[0] = '\0';
-	if (fd < 0)
-		return errno == ENOENT ? 0 : -errno;
-	len = read(fd, text, size - 1);
-	if (len < 0)
-		len = -errno;
-	close(fd);
-	text[len > 0 ? len : 0] = '\0';
-	return len < 0 ? (int)len : 0;
+	return len < 0 && len != -ENOENT ? (int)len : 0;
 }
 
 int paths_memory_load(struct paths_memory *out)

@@ -269,6 +269,19 @@ static void keep_needed(struct paths_mender *mender, const struct host *host, st
 		paths_difference_find(operations, wanted, host, &mender->choice, &mender->memory);
 }
 
+int paths_host_read(struct host *out, struct paths_memory *memory)
+{
+	int ret = host_read(out, NULL, NULL);
+
+	if (ret < 0)
+		return ret;
+	if (paths_memory_load(memory) < 0)
+		memset(memory, 0, sizeof(*memory));
+	paths_memory_mark(memory, &out->endpoints);
+	host_managers_read(&out->managers);
+	return 0;
+}
+
 static int read_host(struct paths_mender *mender, struct host *host)
 {
 	int ret = host_read(host, &mender->kernel.route, NULL);
@@ -352,12 +365,12 @@ static int renew_endpoint(struct paths_mender *mender, const struct paths_memory
 		return 0;
 	operation.endpoint.flags = host_network_flags(network);
 	operation.kind = PATHS_ENDPOINT_DELETE;
-	if (renewal->take)
+	if (renewal->remove)
 		ret = paths_kernel_apply(&mender->kernel, &operation);
 	operation.kind = PATHS_ENDPOINT_ADD;
 	if (renewal->announce)
 		operation.endpoint.flags = MPTCP_PM_ADDR_FLAG_SIGNAL;
-	if ((renewal->make || renewal->announce) && ret == 0)
+	if ((renewal->add || renewal->announce) && ret == 0)
 		ret = paths_kernel_apply(&mender->kernel, &operation);
 	/* Linux sends MP_PRIO, with an acknowledgement, when the backup flag changes: so change it, and change it back */
 	operation.kind = PATHS_ENDPOINT_CHANGE;

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * mend.h - inside the service: changes the kernel (apply.c), brings it into the wanted state (mend.c), renews subflows over silent networks
- * (renew.c)
- */
+/* mend.h - inside the service: changes the kernel (apply.c), brings it into the wanted state (mend.c), counts bytes (traffic_keeper.c) */
 #ifndef PATHS_MEND_H
 #define PATHS_MEND_H
 
 #include "common/netlink.h"
-#include "host/path_probe.h"
 #include "paths/outage.h"
 #include "paths/plan.h"
-
-#include <poll.h>
 
 /* --- the kernel --- */
 
@@ -113,35 +107,5 @@ bool traffic_keeper_look(struct traffic_keeper *keeper, struct paths_mender *men
 
 /* Counts for the last time and writes the file. */
 void traffic_keeper_end(struct traffic_keeper *keeper, struct paths_mender *mender);
-
-/* --- renew.c --- */
-
-/* SYNs of plain TCP that wait for an answer, at most one for each network. */
-struct paths_probes {
-	struct {
-		union sockaddr_ip local;
-		struct path_probe probe;
-	} list[PATHS_OUTAGES_MAX];
-	size_t count;
-};
-
-struct paths_renewer {
-	struct paths_outages outages;
-	struct paths_subflows subflows;
-	struct paths_probes probes;
-};
-
-/*
- * paths_renew() - look at all subflows, and renew those of networks that have fallen silent
- * @mender: paths_mend() has run before; this renews its endpoints
- * Returns the milliseconds until the next look, or -errno if an endpoint is missing, which paths_mend() cures.
- */
-int paths_renew(struct paths_renewer *renewer, struct paths_mender *mender);
-
-/* Sets @out to the probes' descriptors for poll(2), so that each answer counts at once. Returns their number. */
-size_t paths_probes_poll(const struct paths_probes *probes, struct pollfd out[static PATHS_OUTAGES_MAX]);
-
-/* Closes all probes. */
-void paths_probes_end(struct paths_probes *probes);
 
 #endif

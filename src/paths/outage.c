@@ -97,11 +97,11 @@ static struct paths_outage *find_outage(struct paths_outages *outages, const uni
 /* Notes that a subflow came from the address. Forgets the oldest address if there are too many. */
 static void note_address(struct paths_outages *outages, const union sockaddr_ip *local)
 {
-	if (paths_is_among(local, outages->left, outages->left_count))
+	if (paths_is_among(local, outages->seen, outages->seen_count))
 		return;
-	if (outages->left_count == PATHS_OUTAGES_MAX)
-		memmove(outages->left, outages->left + 1, --outages->left_count * sizeof(outages->left[0]));
-	outages->left[outages->left_count++] = *local;
+	if (outages->seen_count == PATHS_OUTAGES_MAX)
+		memmove(outages->seen, outages->seen + 1, --outages->seen_count * sizeof(outages->seen[0]));
+	outages->seen[outages->seen_count++] = *local;
 }
 
 static void note_addresses(struct paths_outages *outages, const struct paths_subflows *subflows)
@@ -120,7 +120,7 @@ static bool can_spare(const struct paths_outages *outages, const struct paths_su
 	size_t count = 1;
 
 	for (size_t i = 0; i < outages->count; i++)
-		if (outages->list[i].lasts)
+		if (outages->list[i].silent)
 			without[count++] = outages->list[i].local;
 	for (size_t i = 0; i < subflows->count; i++)
 		if (paths_subflow_is_from(&subflows->list[i], address) &&
@@ -150,7 +150,7 @@ static void end_outage(struct paths_outage *outage, int64_t now)
 
 	if (outage->alone)
 		outage->prompt_until = now + PROMPT_MS * CLOCK_NS_PER_MS;
-	outage->lasts = false;
+	outage->silent = false;
 	if (!mistake) {
 		outage->mistakes = 0;
 		return;
@@ -192,18 +192,18 @@ static int64_t when_told(const struct paths_subflows *subflows, const union sock
 }
 
 /* Deletes the endpoint, and makes it again once the peer may know that. */
-static void take(struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
+static void replace_endpoint(struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
 {
-	out->take = true;
+	out->remove = true;
 	outage->withdraw_at = 0;
-	outage->make_at = when_told(subflows, &outage->local, now);
-	out->make = !outage->make_at;
+	outage->add_at = when_told(subflows, &outage->local, now);
+	out->add = !outage->add_at;
 }
 
 static void renew(struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
 {
-	take(outage, subflows, now, out);
-	outage->alone = out->make;
+	replace_endpoint(outage, subflows, now, out);
+	outage->alone = out->add;
 	outage->renewed = outage->asked = now;
 	outage->joins = 0;
 	outage->join_at = now + JOIN_MS * CLOCK_NS_PER_MS;
@@ -261,7 +261,7 @@ static bool is_among_silent(const struct paths_outages *outages, const struct pa
 
 		if (paths_subflows_are_heard(subflows, &other->local))
 			return false;
-		found = found || (i >= from && (other->lasts || other->held || has_fallen_silent(outages, subflows, &other->local, false)));
+		found = found || (i >= from && (other->silent || other->held || has_fallen_silent(outages, subflows, &other->local, false)));
 	}
 	return found;
 }
@@ -269,7 +269,7 @@ static bool is_among_silent(const struct paths_outages *outages, const struct pa
 static void begin_outage(struct paths_outage *outage, int64_t since, const struct paths_subflows *subflows, int64_t now,
 			 struct paths_renewal *out)
 {
-	outage->lasts = true;
+	outage->silent = true;
 	outage->futile = false;
 	outage->since = since;
 	if (!outage->held)
@@ -364,11 +364,11 @@ static bool lacks_subflow(const struct paths_outages *outages, const struct path
 static void join(struct paths_outages *outages, struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now,
 		 struct paths_renewal *out)
 {
-	take(outage, subflows, now, out);
-	if (outage->make_at && paths_is_among(&outage->local, outages->left, outages->left_count)) {
+	replace_endpoint(outage, subflows, now, out);
+	if (outage->add_at && paths_is_among(&outage->local, outages->seen, outages->seen_count)) {
 		out->announce = true;
-		outage->withdraw_at = outage->make_at;
-		outage->make_at = 0;
+		outage->withdraw_at = outage->add_at;
+		outage->add_at = 0;
 	}
 	outage->join_at = now + (JOIN_MS * CLOCK_NS_PER_MS << ++outage->joins);
 }
@@ -381,11 +381,11 @@ static void resend(struct paths_outages *outages, const struct paths_subflows *s
 	for (size_t i = outages->count; i-- > 0;) {
 		struct paths_outage *outage = &outages->list[i];
 
-		if (outage->gone || outage->lasts || outage->held || outage->make_at || outage->withdraw_at || out[i].take ||
+		if (outage->gone || outage->silent || outage->held || outage->add_at || outage->withdraw_at || out[i].remove ||
 		    !paths_flows_have_stalled(&outages->flows, subflows, &outage->local) ||
 		    !can_spare(outages, subflows, &outage->local))
 			continue;
-		take(outage, subflows, now, &out[i]);
+		replace_endpoint(outage, subflows, now, &out[i]);
 		outage->join_at = now + JOIN_MS * CLOCK_NS_PER_MS;
 		outages->resent = now;
 		return;
@@ -401,8 +401,8 @@ static void leave(struct paths_outage *outage, int64_t now)
 	if (!outage->gone)
 		outage->held = now;
 	outage->gone = true;
-	outage->lasts = false;
-	outage->answered = outage->make_at = outage->withdraw_at = 0;
+	outage->silent = false;
+	outage->answered = outage->add_at = outage->withdraw_at = 0;
 }
 
 /* The network is back. Its subflows lost their data in flight even in a short absence: so it counts as held for long enough to renew. */
@@ -429,11 +429,11 @@ static void tell_again(struct paths_outages *outages, const struct paths_subflow
 	for (size_t i = 0; i < outages->count; i++) {
 		struct paths_outage *outage = &outages->list[i];
 
-		if (i == answered || !outage->lasts || outage->make_at)
+		if (i == answered || !outage->silent || outage->add_at)
 			continue;
 		renew(outage, subflows, now, &out[i]);
-		outage->make_at = now + (MAKE_MS + 2 * rtt) * CLOCK_NS_PER_MS;
-		outage->alone = out[i].make = false;
+		outage->add_at = now + (MAKE_MS + 2 * rtt) * CLOCK_NS_PER_MS;
+		outage->alone = out[i].add = false;
 	}
 }
 
@@ -442,13 +442,13 @@ static void judge(struct paths_outages *outages, size_t at, const struct paths_s
 {
 	struct paths_outage *outage = &outages->list[at];
 
-	if (outage->make_at) {
-		out->make = now >= outage->make_at;
-		outage->make_at = out->make ? 0 : outage->make_at;
+	if (outage->add_at) {
+		out->add = now >= outage->add_at;
+		outage->add_at = out->add ? 0 : outage->add_at;
 	} else if (outage->withdraw_at) {
 		if (now >= outage->withdraw_at)
-			take(outage, subflows, now, out);
-	} else if (outage->lasts) {
+			replace_endpoint(outage, subflows, now, out);
+	} else if (outage->silent) {
 		go_on(outage, subflows, now, out);
 	} else if (outage->held) {
 		hold(outages, outage, subflows, now, out);
@@ -482,7 +482,7 @@ static size_t collect(struct paths_renewal list[], size_t count)
 
 	for (int last = 0; last <= 1; last++)
 		for (size_t i = 0; i < count; i++)
-			if (list[i].last == last && (list[i].take || list[i].make || list[i].ask || list[i].prompt))
+			if (list[i].last == last && (list[i].remove || list[i].add || list[i].ask || list[i].prompt))
 				in_order[found++] = list[i];
 	memcpy(list, in_order, found * sizeof(list[0]));
 	return found;
@@ -510,7 +510,7 @@ size_t paths_outages_find(struct paths_outages *outages, const struct paths_subf
 	for (size_t i = 0; i < outages->count; i++) {
 		if (out[i].last)
 			tell_again(outages, subflows, i, now, out);
-		out[i].prompt = !out[i].take && now < outages->list[i].prompt_until &&
+		out[i].prompt = !out[i].remove && now < outages->list[i].prompt_until &&
 				paths_flows_are_fresh(&outages->flows, subflows, &outages->list[i].local);
 	}
 	resend(outages, subflows, now, out);
@@ -521,7 +521,7 @@ void paths_outages_answered(struct paths_outages *outages, const union sockaddr_
 {
 	struct paths_outage *outage = find_outage(outages, local);
 
-	if (outage && (outage->held || outage->lasts) && !outage->answered)
+	if (outage && (outage->held || outage->silent) && !outage->answered)
 		outage->answered = now;
 }
 
@@ -533,7 +533,7 @@ static bool is_alone(const struct paths_outages *outages, const struct paths_sub
 	for (size_t i = 0; i < outages->count; i++) {
 		if (paths_subflows_are_heard(subflows, &outages->list[i].local))
 			return false;
-		asked = asked || outages->list[i].lasts || outages->list[i].held;
+		asked = asked || outages->list[i].silent || outages->list[i].held;
 	}
 	return asked;
 }
@@ -555,10 +555,10 @@ int paths_outages_interval_ms(const struct paths_outages *outages, const struct 
 	if (is_alone(outages, subflows) && interval > LOOK_ALONE_MS)
 		interval = LOOK_ALONE_MS;
 	for (size_t i = 0; i < outages->count; i++) {
-		int64_t next = outages->list[i].make_at ? outages->list[i].make_at : outages->list[i].withdraw_at;
+		int64_t next = outages->list[i].add_at ? outages->list[i].add_at : outages->list[i].withdraw_at;
 		int64_t left = (next - now) / CLOCK_NS_PER_MS;
 
-		if ((outages->list[i].lasts || outages->list[i].held) && interval > LOOK_BUSY_MS)
+		if ((outages->list[i].silent || outages->list[i].held) && interval > LOOK_BUSY_MS)
 			interval = LOOK_BUSY_MS;
 		if (outages->list[i].answered && now - outages->list[i].answered < ANSWER_MS * CLOCK_NS_PER_MS)
 			interval = LOOK_SOON_MS;

@@ -135,9 +135,9 @@ bool paths_flows_may_return(const struct paths_flows *flows, const struct paths_
 /* A network with an endpoint of ours. Times are of CLOCK_MONOTONIC, in nanoseconds. */
 struct paths_outage {
 	union sockaddr_ip local;
-	bool lasts;             /* it is silent */
+	bool silent;
 	int64_t since, renewed; /* when we found it silent, and when we last deleted its endpoint */
-	int64_t make_at;        /* when to make the deleted endpoint again; 0: it is there */
+	int64_t add_at;         /* when to add the deleted endpoint again; 0: it is there */
 	int64_t withdraw_at;    /* when to delete the announced endpoint again; 0: we didn't announce it */
 	int64_t trusted_until;  /* until then its pauses don't count: we took it for silent by mistake */
 	unsigned int mistakes;
@@ -163,7 +163,7 @@ struct paths_managed {
 /* The actions for an address: to its endpoint, or without touching it. */
 struct paths_renewal {
 	union sockaddr_ip local;
-	bool take, make;
+	bool remove, add;
 	bool last;              /* delete the others' endpoints first: their RM_ADDR travels over this network */
 	bool announce;          /* after the deletion: make an endpoint that announces the address and opens no subflow */
 	bool prompt;            /* make its subflows send an acknowledgement, so that the peer sends its data */
@@ -176,8 +176,8 @@ struct paths_outages {
 	size_t count;
 	struct paths_flows flows;
 	int64_t resent; /* when we last closed a subflow of a stalled connection; 0: never */
-	union sockaddr_ip left[PATHS_OUTAGES_MAX]; /* addresses that had subflows: peers may still count those that ended */
-	size_t left_count;
+	union sockaddr_ip seen[PATHS_OUTAGES_MAX]; /* addresses that had subflows: peers may still count those that ended */
+	size_t seen_count;
 };
 
 /*

@@ -198,7 +198,13 @@ void paths_difference_find(struct paths_operations *out, const struct paths_want
 /* Formats an operation as the command of ip(8) that does the same. Returns @buf. */
 const char *paths_operation_format(const struct paths_operation *operation, char buf[static PATHS_COMMAND_MAX]);
 
-/* --- the service (manage.c) --- */
+/* --- with the kernel --- */
+
+/*
+ * paths_host_read() (mend.c) - read this host as it is now, for programs other than the service
+ * With its managers, and its endpoints marked by the memory; counts all as somebody else's if that can't be read. Returns as host_read().
+ */
+int paths_host_read(struct host *out, struct paths_memory *memory);
 
 enum paths_task {
 	PATHS_TASK_MANAGE, /* run until a signal comes, then remove all that we made */
@@ -206,7 +212,7 @@ enum paths_task {
 	PATHS_TASK_REMOVE, /* remove all that another manager left */
 };
 
-/* paths_manage() - do the task; returns an exit status: 0, or 1 after reporting the failure */
+/* paths_manage() (manage.c) - do the task; returns an exit status: 0, or 1 after reporting the failure */
 int paths_manage(const struct paths_choice *choice, enum paths_task task, bool dry_run);
 
 #endif

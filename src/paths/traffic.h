@@ -68,6 +68,9 @@ void traffic_count(struct traffic *traffic, const struct traffic_choice *choice,
 /* Sums up a device's bytes from @first to @last. Sets @received and @sent. */
 void traffic_sum(const struct traffic *traffic, const char *device, unsigned int first, unsigned int last, uint64_t *received, uint64_t *sent);
 
+/* Calls @parse for each line of a text that isn't empty; overwrites the text (memory.c). */
+void each_line(char *text, void (*parse)(void *arg, const char *line), void *arg);
+
 /* Parses the file's text, which it overwrites; skips lines that it doesn't understand. */
 void traffic_parse(struct traffic *out, char *text);
 

@@ -11,11 +11,10 @@
 #include "paths/mend.h"
 
 #include "common/clock.h"
+#include "common/os.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define LOOK_NS (10 * CLOCK_NS_PER_S)
 #define QUOTA_LOOK_NS CLOCK_NS_PER_S
@@ -23,12 +22,7 @@
 
 static void boot_read(char boot[static TRAFFIC_BOOT_MAX])
 {
-	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	ssize_t len = fd < 0 ? -1 : read(fd, boot, TRAFFIC_BOOT_MAX - 1);
-
-	if (fd >= 0)
-		close(fd);
-	boot[len > 0 ? len : 0] = '\0';
+	file_read_text("/proc/sys/kernel/random/boot_id", boot, TRAFFIC_BOOT_MAX);
 	boot[strcspn(boot, "\n")] = '\0';
 	if (!*boot)
 		strcpy(boot, "unknown");

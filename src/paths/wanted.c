@@ -26,24 +26,15 @@
 
 #define PATTERN_MAX 64 /* room for a pattern with brackets, for a name of IF_NAMESIZE - 1 bytes */
 
-/* Copies the next pattern of a list; returns the rest of the list, or NULL at its end. */
-static const char *next_pattern(const char *list, char pattern[static PATTERN_MAX], size_t *len)
-{
-	list += strspn(list, ", ");
-	*len = strcspn(list, ", ");
-	if (!*len)
-		return NULL;
-	snprintf(pattern, PATTERN_MAX, "%.*s", (int)(*len < PATTERN_MAX ? *len : PATTERN_MAX - 1), list);
-	return list + *len;
-}
-
 /* Rejects names that no device can have. A pattern without special characters is a name. */
 static bool check_list(const char *option, const char *list, char problem[static PATHS_PROBLEM_MAX])
 {
 	char pattern[PATTERN_MAX], quote[PROBLEM_QUOTE_MAX];
+	const char *found;
 	size_t len;
 
-	while (list && (list = next_pattern(list, pattern, &len))) {
+	while ((found = host_word_next(&list, &len))) {
+		snprintf(pattern, sizeof(pattern), "%.*s", (int)(len < PATTERN_MAX ? len : PATTERN_MAX - 1), found);
 		if (len >= PATTERN_MAX || (len >= IF_NAMESIZE && !strpbrk(pattern, "*?["))) {
 			snprintf(problem, PATHS_PROBLEM_MAX,
 				 "%s: %s is longer than a device's name, %d characters; \"ip link\" shows the names",
@@ -287,12 +278,11 @@ static void add_word(struct paths_wanted *out, const char *name, size_t len, uin
 
 static void add_words(struct paths_wanted *out, const char *list, uint32_t priority)
 {
+	const char *name;
 	size_t len;
 
-	for (const char *at = list; at && *(at += strspn(at, ", ")); at += len) {
-		len = strcspn(at, ", ");
-		add_word(out, at, len, priority);
-	}
+	while ((name = host_word_next(&list, &len)))
+		add_word(out, name, len, priority);
 }
 
 static void find_words(struct paths_wanted *out, const struct host_word *word)

@@ -9,7 +9,7 @@
 #include "client/exchange.h"
 #include "common/clock.h"
 #include "common/netlink.h"
-#include "host/path_probe.h"
+#include "host/survey.h"
 #include "supervise/connection.h"
 #include "supervise/sockets.h"
 

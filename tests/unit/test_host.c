@@ -260,7 +260,7 @@ END_TEST
 /* The strictest word counts, whoever has said it. */
 START_TEST(test_word)
 {
-	const struct host_nm_word metered = { .metered = true }, disabled = { .disabled = true };
+	const struct host_nm_device metered = { .metered = HOST_METERED_YES }, disabled = { .disabled = true };
 	const struct in6_addr address = { .s6_addr = { [10] = 0xff, 0xff, 192, 0, 2, 2 } };
 	struct host_word word = { .paths = &wishes };
 	uint8_t preference;

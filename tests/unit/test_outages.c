@@ -39,7 +39,7 @@ START_TEST(test_upload)
 		ck_assert_uint_eq(done, 0);
 	}
 	look_after(LOOK_MS);
-	ck_assert(renewal_of(WIFI)->take && !renewal_of(WIFI)->make && !renewal_of(LTE)->take);
+	ck_assert(renewal_of(WIFI)->remove && !renewal_of(WIFI)->add && !renewal_of(LTE)->remove);
 	/* it is made when RM_ADDR has arrived over lte */
 	renewed(wifi);
 	subflows.count = 1;
@@ -48,7 +48,7 @@ START_TEST(test_upload)
 	ck_assert_uint_eq(done, 0);
 	hear(&subflows.list[0], 0);
 	look_after(paths_outages_interval_ms(&outages, &subflows, now));
-	ck_assert(!renewal_of(WIFI)->take && renewal_of(WIFI)->make);
+	ck_assert(!renewal_of(WIFI)->remove && renewal_of(WIFI)->add);
 }
 END_TEST
 
@@ -64,7 +64,7 @@ START_TEST(test_download)
 		if (!done)
 			hear(lte, MUCH);
 	}
-	ck_assert(renewal_of(WIFI)->take);
+	ck_assert(renewal_of(WIFI)->remove);
 	ck_assert_int_lt(ms, 1500);
 }
 END_TEST
@@ -83,7 +83,7 @@ START_TEST(test_when_to_look)
 		look_after(next);
 		ms += next;
 	}
-	ck_assert(renewal_of(WIFI)->take);
+	ck_assert(renewal_of(WIFI)->remove);
 	ck_assert_int_lt(ms, 750);
 	ck_assert_uint_eq(paths_subflow_quiet_in_ms(wifi), 0);
 	wifi->heard_ms -= 30;
@@ -99,9 +99,9 @@ static int count_renewals(int ms, int *asked)
 	for (; ms > 0; ms -= LOOK_MS) {
 		hear(&subflows.list[LTE], MUCH);
 		look_after(LOOK_MS);
-		taken += renewal_of(WIFI)->take;
+		taken += renewal_of(WIFI)->remove;
 		*asked += renewal_of(WIFI)->ask && sockaddr_ip_port(&renewal_of(WIFI)->peer) == PEER_PORT;
-		if (renewal_of(WIFI)->take)
+		if (renewal_of(WIFI)->remove)
 			renewed(&subflows.list[WIFI]);
 	}
 	return taken;
@@ -132,7 +132,7 @@ START_TEST(test_asks_beside_others)
 	wifi->established = true;
 	hear(wifi, 0);
 	ck_assert_int_eq(count_renewals(400, &asked), 0);
-	ck_assert(!outages.list[WIFI].lasts);
+	ck_assert(!outages.list[WIFI].silent);
 }
 END_TEST
 
@@ -144,7 +144,7 @@ START_TEST(test_missing_bytes)
 	/* all is quiet, and the peer has said that it sends more: nobody is left to wait for, so the SYN goes out at once */
 	wifi->incomplete = true;
 	look_after(1000);
-	ck_assert(renewal_of(WIFI)->take && renewal_of(WIFI)->make && !renewal_of(LTE)->take);
+	ck_assert(renewal_of(WIFI)->remove && renewal_of(WIFI)->add && !renewal_of(LTE)->remove);
 }
 END_TEST
 
@@ -172,16 +172,16 @@ START_TEST(test_last_subflow)
 	add_subflow(2, WIFI);
 	for (int i = 0; i < 20; i++) {
 		look_after(LOOK_MS);
-		ck_assert(!renewal_of(WIFI)->take && !renewal_of(LTE)->take);
+		ck_assert(!renewal_of(WIFI)->remove && !renewal_of(LTE)->remove);
 	}
 	/* it has another one now; but who knows of those that there was no room for? */
 	add_subflow(2, LTE);
 	subflows.more = true;
 	look_after(LOOK_MS);
-	ck_assert(!renewal_of(WIFI)->take);
+	ck_assert(!renewal_of(WIFI)->remove);
 	subflows.more = false;
 	look_after(LOOK_MS);
-	ck_assert(renewal_of(WIFI)->take);
+	ck_assert(renewal_of(WIFI)->remove);
 }
 END_TEST
 
@@ -191,15 +191,15 @@ START_TEST(test_no_prompt)
 	struct paths_subflow *wifi = add_subflow(1, WIFI), *lte = add_subflow(1, LTE);
 
 	wifi->joined = wifi->unanswered = true;
-	for (done = 0; !renewal_of(WIFI)->make; hear(lte, MUCH)) {
+	for (done = 0; !renewal_of(WIFI)->add; hear(lte, MUCH)) {
 		look_after(LOOK_MS);
-		if (renewal_of(WIFI)->take)
+		if (renewal_of(WIFI)->remove)
 			renewed(wifi);
 	}
 	wifi->established = wifi->confirmed = true;
 	hear(wifi, 0);
 	look_after(20);
-	ck_assert(!outages.list[WIFI].lasts && !renewal_of(WIFI)->prompt);
+	ck_assert(!outages.list[WIFI].silent && !renewal_of(WIFI)->prompt);
 }
 END_TEST
 
@@ -214,7 +214,7 @@ START_TEST(test_mistakes)
 		wifi->incomplete = true;
 		wifi->heard_ms = 1000;
 		look_after(LOOK_MS);
-		if (!renewal_of(WIFI)->take)
+		if (!renewal_of(WIFI)->remove)
 			continue;
 		asked[i >= 1500]++;
 		hear(wifi, 0);
@@ -227,7 +227,7 @@ START_TEST(test_mistakes)
 	wifi->unanswered = true;
 	wifi->heard_ms = 1000;
 	look_after(LOOK_MS);
-	ck_assert(renewal_of(WIFI)->take);
+	ck_assert(renewal_of(WIFI)->remove);
 }
 END_TEST
 
@@ -240,8 +240,8 @@ START_TEST(test_joins)
 	for (int i = 0; i < 1000; i++) {
 		hear(lte, MUCH);
 		look_after(LOOK_MS);
-		asked += renewal_of(WIFI)->take;
-		ck_assert(!renewal_of(LTE)->take);
+		asked += renewal_of(WIFI)->remove;
+		ck_assert(!renewal_of(LTE)->remove);
 	}
 	ck_assert_int_ge(asked, 3);
 	ck_assert_int_le(asked, 8);
@@ -261,14 +261,14 @@ START_TEST(test_joins_tell)
 	lte = &subflows.list[0];
 	for (done = 0; !done; hear(lte, MUCH))
 		look_after(LOOK_MS);
-	ck_assert(renewal_of(WIFI)->take && renewal_of(WIFI)->announce && !renewal_of(WIFI)->make);
+	ck_assert(renewal_of(WIFI)->remove && renewal_of(WIFI)->announce && !renewal_of(WIFI)->add);
 	look_after(100);
 	ck_assert_uint_eq(done, 0);
 	look_after(paths_outages_interval_ms(&outages, &subflows, now));
-	ck_assert(renewal_of(WIFI)->take && !renewal_of(WIFI)->announce && !renewal_of(WIFI)->make);
+	ck_assert(renewal_of(WIFI)->remove && !renewal_of(WIFI)->announce && !renewal_of(WIFI)->add);
 	for (done = 0; !done; hear(lte, MUCH))
 		look_after(paths_outages_interval_ms(&outages, &subflows, now));
-	ck_assert(!renewal_of(WIFI)->take && !renewal_of(WIFI)->announce && renewal_of(WIFI)->make);
+	ck_assert(!renewal_of(WIFI)->remove && !renewal_of(WIFI)->announce && renewal_of(WIFI)->add);
 }
 END_TEST
 
@@ -281,8 +281,8 @@ static int count_taken(int ms)
 		for (size_t i = 0; i < subflows.count; i++)
 			hear(&subflows.list[i], 0);
 		look_after(LOOK_MS);
-		ck_assert(!renewal_of(WIFI)->take);
-		taken += renewal_of(LTE)->take;
+		ck_assert(!renewal_of(WIFI)->remove);
+		taken += renewal_of(LTE)->remove;
 	}
 	return taken;
 }
@@ -323,7 +323,7 @@ START_TEST(test_stalled_alone)
 	outages.list[WIFI].joins = 100;
 	for (int i = 0; i < 20; i++, hear(lte, 0)) {
 		look_after(LOOK_MS);
-		ck_assert(!renewal_of(LTE)->take);
+		ck_assert(!renewal_of(LTE)->remove);
 	}
 }
 END_TEST

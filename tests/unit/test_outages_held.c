@@ -13,10 +13,10 @@ START_TEST(test_both)
 	wifi->unanswered = lte->unanswered = true;
 	for (int i = 0; i < 50; i++) {
 		look_after(LOOK_MS);
-		ck_assert(!renewal_of(LTE)->take);
-		if (!renewal_of(WIFI)->take)
+		ck_assert(!renewal_of(LTE)->remove);
+		if (!renewal_of(WIFI)->remove)
 			continue;
-		ck_assert(renewal_of(WIFI)->make);
+		ck_assert(renewal_of(WIFI)->add);
 		renewed(wifi);
 		asked++;
 	}
@@ -24,7 +24,7 @@ START_TEST(test_both)
 	wifi->established = true;
 	hear(wifi, 0);
 	look_after(0);
-	ck_assert(!outages.list[WIFI].lasts);
+	ck_assert(!outages.list[WIFI].silent);
 }
 END_TEST
 
@@ -35,9 +35,9 @@ static int count_asked(int ms)
 
 	for (; ms > 0; ms -= LOOK_MS) {
 		look_after(LOOK_MS);
-		ck_assert(!renewal_of(LTE)->take);
+		ck_assert(!renewal_of(LTE)->remove);
 		asked += renewal_of(LTE)->ask && sockaddr_ip_port(&renewal_of(LTE)->peer) == PEER_PORT;
-		if (renewal_of(WIFI)->take)
+		if (renewal_of(WIFI)->remove)
 			renewed(&subflows.list[WIFI]);
 	}
 	return asked;
@@ -64,9 +64,9 @@ START_TEST(test_kept_answers)
 	paths_outages_answered(&outages, &addresses[LTE], now);
 	ck_assert_int_le(paths_outages_interval_ms(&outages, &subflows, now), 50);
 	look_after(LOOK_MS);
-	ck_assert(renewal_of(LTE)->take && renewal_of(LTE)->make);
+	ck_assert(renewal_of(LTE)->remove && renewal_of(LTE)->add);
 	/* before that goes, the peer is told by it that wifi's subflows have gone; whose SYN is to come when that has arrived */
-	ck_assert(renewal_of(WIFI)->take && !renewal_of(WIFI)->make);
+	ck_assert(renewal_of(WIFI)->remove && !renewal_of(WIFI)->add);
 	ck_assert(renewal_of(WIFI) < renewal_of(LTE));
 	renewed(&subflows.list[LTE]);
 	subflows.list[WIFI] = subflows.list[LTE];
@@ -74,7 +74,7 @@ START_TEST(test_kept_answers)
 	look_after(100);
 	ck_assert_uint_eq(done, 0);
 	look_after(LOOK_MS);
-	ck_assert(!renewal_of(WIFI)->take && renewal_of(WIFI)->make);
+	ck_assert(!renewal_of(WIFI)->remove && renewal_of(WIFI)->add);
 	subflows.count = 2;
 	renewed(put_subflow(WIFI, 1, WIFI));
 	renewed(put_subflow(LTE, 1, LTE));
@@ -82,8 +82,8 @@ START_TEST(test_kept_answers)
 	subflows.list[LTE].joined = subflows.list[WIFI].joined = true;
 	for (int i = 0; i < 50; i++) {
 		look_after(LOOK_MS);
-		taken += renewal_of(LTE)->take;
-		if (renewal_of(LTE)->take)
+		taken += renewal_of(LTE)->remove;
+		if (renewal_of(LTE)->remove)
 			renewed(&subflows.list[LTE]);
 	}
 	ck_assert_int_ge(taken, 2);
@@ -91,7 +91,7 @@ START_TEST(test_kept_answers)
 	subflows.list[LTE].established = true;
 	hear(&subflows.list[LTE], MUCH);
 	look_after(LOOK_MS);
-	ck_assert(!outages.list[LTE].lasts && !renewal_of(LTE)->take);
+	ck_assert(!outages.list[LTE].silent && !renewal_of(LTE)->remove);
 }
 END_TEST
 
@@ -102,7 +102,7 @@ START_TEST(test_prompt)
 	count_asked(10000);
 	paths_outages_answered(&outages, &addresses[LTE], now);
 	look_after(0);
-	ck_assert(renewal_of(LTE)->take && !renewal_of(LTE)->prompt);
+	ck_assert(renewal_of(LTE)->remove && !renewal_of(LTE)->prompt);
 	subflows.count = 1;
 	renewed(put_subflow(0, 1, LTE));
 	subflows.list[0].joined = true;
@@ -114,7 +114,7 @@ START_TEST(test_prompt)
 	ck_assert_uint_eq(done, 0);
 	subflows.list[0].confirmed = true;
 	look_after(20);
-	ck_assert(renewal_of(LTE)->prompt && !renewal_of(LTE)->take);
+	ck_assert(renewal_of(LTE)->prompt && !renewal_of(LTE)->remove);
 	/* once, and so is one of another connection that comes later */
 	look_after(20);
 	ck_assert(!renewal_of(LTE)->prompt);
@@ -134,7 +134,7 @@ START_TEST(test_kept_is_heard)
 	hear(&subflows.list[LTE], 0);
 	subflows.list[LTE].unanswered = false;
 	look_after(LOOK_MS);
-	ck_assert(renewal_of(LTE)->take && renewal_of(LTE)->make);
+	ck_assert(renewal_of(LTE)->remove && renewal_of(LTE)->add);
 }
 END_TEST
 
@@ -146,11 +146,11 @@ START_TEST(test_kept_is_spared)
 	count_asked(10000);
 	hear(&subflows.list[LTE], 0);
 	look_after(LOOK_MS);
-	ck_assert(!renewal_of(LTE)->take);
+	ck_assert(!renewal_of(LTE)->remove);
 	subflows.list[WIFI].established = true;
 	hear(&subflows.list[WIFI], MUCH);
 	look_after(LOOK_MS);
-	ck_assert(renewal_of(LTE)->take && !renewal_of(LTE)->make);
+	ck_assert(renewal_of(LTE)->remove && !renewal_of(LTE)->add);
 }
 END_TEST
 
@@ -175,7 +175,7 @@ START_TEST(test_kept_has_begun_and_others_joined)
 	ck_assert(!subflows.list[WIFI].established);
 	paths_outages_answered(&outages, &addresses[LTE], now);
 	look_after(LOOK_MS);
-	ck_assert(renewal_of(LTE)->take && renewal_of(LTE)->make);
+	ck_assert(renewal_of(LTE)->remove && renewal_of(LTE)->add);
 }
 END_TEST
 
@@ -188,11 +188,11 @@ START_TEST(test_kept_is_quiet)
 	subflows.list[LTE].unanswered = false;
 	for (int i = 0; i < 3000; i++) {
 		look_after(LOOK_MS);
-		ck_assert(!renewal_of(LTE)->take);
+		ck_assert(!renewal_of(LTE)->remove);
 		asked += renewal_of(LTE)->ask;
 		if (renewal_of(LTE)->ask)
 			paths_outages_answered(&outages, &addresses[LTE], now);
-		if (renewal_of(WIFI)->take)
+		if (renewal_of(WIFI)->remove)
 			renewed(&subflows.list[WIFI]);
 	}
 	ck_assert_int_ge(asked, 3);
@@ -214,12 +214,12 @@ START_TEST(test_gone)
 	}
 	own[WIFI].usable = own[LTE].usable = true;
 	look_after(0);
-	ck_assert(renewal_of(WIFI)->take && renewal_of(WIFI)->make);
-	ck_assert(renewal_of(LTE)->ask && !renewal_of(LTE)->take);
+	ck_assert(renewal_of(WIFI)->remove && renewal_of(WIFI)->add);
+	ck_assert(renewal_of(LTE)->ask && !renewal_of(LTE)->remove);
 	renewed(&subflows.list[WIFI]);
 	paths_outages_answered(&outages, &addresses[LTE], now);
 	look_after(100);
-	ck_assert(renewal_of(LTE)->take && renewal_of(LTE)->make);
+	ck_assert(renewal_of(LTE)->remove && renewal_of(LTE)->add);
 }
 END_TEST
 
@@ -236,10 +236,10 @@ START_TEST(test_gone_and_one_returns)
 	subflows.count = 1;
 	subflows.list[WIFI].peer = subflows.list[LTE].peer;
 	done = paths_outages_find(&outages, &subflows, own, 1, now += LOOK_MS * CLOCK_NS_PER_MS, renewals);
-	ck_assert(renewal_of(WIFI)->ask && !renewal_of(WIFI)->take);
+	ck_assert(renewal_of(WIFI)->ask && !renewal_of(WIFI)->remove);
 	paths_outages_answered(&outages, &addresses[WIFI], now);
 	done = paths_outages_find(&outages, &subflows, own, 1, now += LOOK_MS * CLOCK_NS_PER_MS, renewals);
-	ck_assert(renewal_of(WIFI)->take && renewal_of(WIFI)->make);
+	ck_assert(renewal_of(WIFI)->remove && renewal_of(WIFI)->add);
 }
 END_TEST
 
