@@ -15,7 +15,6 @@
 #include "config.h"
 
 #include "common/clock.h"
-#include "observe/endpoint.h"
 #include "observe/monitor.h"
 #include "convertd/privilege/privilege.h"
 #include "convertd/policy/cookies.h"

@@ -27,7 +27,7 @@
 #include "gateway/gateway_rules.h"
 #include "gateway/gateway_status.h"
 #include "hold/hold_table.h"
-#include "observe/endpoint.h"
+#include "observe/monitor.h"
 #include "serve/listening.h"
 #include "serve/syn_judge.h"
 #include "serve/worker.h"

@@ -18,7 +18,7 @@
  */
 #include "config.h"
 
-#include "observe/endpoint.h"
+#include "observe/monitor.h"
 
 #include "common/problems.h"
 #include "common/clock.h"

@@ -13,7 +13,6 @@
 #include "common/clock.h"
 #include "daemon/limits.h"
 #include "daemon/outcome.h"
-#include "observe/endpoint.h"
 
 #include <assert.h>
 #include <dirent.h>

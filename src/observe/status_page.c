@@ -56,33 +56,6 @@ static double per_second(const struct sample *from, const struct sample *to, uns
 	return to->at_ms > from->at_ms ? (double)added * 1000 / (double)(to->at_ms - from->at_ms) : 0;
 }
 
-static double open_connections(const struct sample *from, const struct sample *to)
-{
-	(void)from;
-	return (double)metrics_sessions(&to->sum);
-}
-
-static double pending(const struct sample *from, const struct sample *to)
-{
-	(void)from;
-	return (double)to->sum.values[METRIC_PENDING];
-}
-
-static double accepted(const struct sample *from, const struct sample *to)
-{
-	return per_second(from, to, METRIC_ACCEPTED, 1);
-}
-
-static double to_clients(const struct sample *from, const struct sample *to)
-{
-	return per_second(from, to, METRIC_BYTES + RELAY_DOWNSTREAM, 1) * 8;
-}
-
-static double from_clients(const struct sample *from, const struct sample *to)
-{
-	return per_second(from, to, METRIC_BYTES + RELAY_UPSTREAM, 1) * 8;
-}
-
 /* Returns the time in microseconds below which a part @quantile of what the histogram has counted lies, NAN without any. */
 static double time_of(const struct sample *from, const struct sample *to, enum metric histogram, double quantile)
 {
@@ -93,26 +66,6 @@ static double time_of(const struct sample *from, const struct sample *to, enum m
 		added.values[histogram + i] -= from->sum.values[histogram + i];
 	us = metrics_quantile_estimate_us(&added, histogram, quantile);
 	return us < 0 ? NAN : us;
-}
-
-static double answer_median(const struct sample *from, const struct sample *to)
-{
-	return time_of(from, to, METRIC_CONNECT_SECONDS, 0.5);
-}
-
-static double answer_slowest(const struct sample *from, const struct sample *to)
-{
-	return time_of(from, to, METRIC_CONNECT_SECONDS, 0.99);
-}
-
-static double trip_median(const struct sample *from, const struct sample *to)
-{
-	return time_of(from, to, METRIC_ROUND_TRIP_SECONDS, 0.5);
-}
-
-static double trip_slowest(const struct sample *from, const struct sample *to)
-{
-	return time_of(from, to, METRIC_ROUND_TRIP_SECONDS, 0.99);
 }
 
 static void write_number(char text[static VALUE_TEXT_MAX], double value)
@@ -145,22 +98,29 @@ static void write_time(char text[static VALUE_TEXT_MAX], double us)
 
 #define FIGURES 2
 
+/* The value of a line in an interval: a gauge at its end, a counter's growth, or a time of a histogram. */
+enum kind { OPEN, GAUGE, RATE, BITS, HALF, SLOWEST, FAILURES };
+
 static const struct picture {
 	const char *title;
 	struct {
 		const char *name; /* NULL: the failures of the daemon */
-		double (*value)(const struct sample *from, const struct sample *to);
+		enum kind kind;
+		enum metric metric;
 	} figures[FIGURES];
 	void (*write)(char text[static VALUE_TEXT_MAX], double value);
 	double bottom; /* the value at the lower edge of a logarithmic scale; 0: the scale is linear */
 	double top;    /* the least value at the upper edge */
 } pictures[] = {
-	{ "Connections", { { "open", open_connections }, { "pending", pending } }, write_number, 0, 4 },
-	{ "New connections", { { "a second", accepted }, { NULL, NULL } }, write_number, 0, 1 },
-	{ "Traffic", { { "to clients", to_clients }, { "from clients", from_clients } }, write_bits, 0, 1e6 },
-	{ "Round trips to clients", { { "half of them", trip_median }, { "99 % of them", trip_slowest } }, write_time, 500, 1e5 },
-	{ "Servers answer within", { { "half of them", answer_median }, { "99 % of them", answer_slowest } },
+	{ "Connections", { { "open", OPEN, 0 }, { "pending", GAUGE, METRIC_PENDING } }, write_number, 0, 4 },
+	{ "New connections", { { "a second", RATE, METRIC_ACCEPTED }, { NULL, FAILURES, 0 } }, write_number, 0, 1 },
+	{ "Traffic", { { "to clients", BITS, METRIC_BYTES + RELAY_DOWNSTREAM }, { "from clients", BITS, METRIC_BYTES + RELAY_UPSTREAM } },
+	  write_bits, 0, 1e6 },
+	{ "Round trips to clients",
+	  { { "half of them", HALF, METRIC_ROUND_TRIP_SECONDS }, { "99 % of them", SLOWEST, METRIC_ROUND_TRIP_SECONDS } },
 	  write_time, 500, 1e5 },
+	{ "Servers answer within",
+	  { { "half of them", HALF, METRIC_CONNECT_SECONDS }, { "99 % of them", SLOWEST, METRIC_CONNECT_SECONDS } }, write_time, 500, 1e5 },
 };
 
 static void write_value(const struct picture *picture, char text[static VALUE_TEXT_MAX], double value)
@@ -181,8 +141,24 @@ struct curve {
 static double value_of(const struct picture *picture, unsigned figure, const struct status *status, const struct sample *from,
 		       const struct sample *to)
 {
-	if (picture->figures[figure].value)
-		return picture->figures[figure].value(from, to);
+	const enum metric metric = picture->figures[figure].metric;
+
+	switch (picture->figures[figure].kind) {
+	case OPEN:
+		return (double)metrics_sessions(&to->sum);
+	case GAUGE:
+		return (double)to->sum.values[metric];
+	case RATE:
+		return per_second(from, to, metric, 1);
+	case BITS:
+		return per_second(from, to, metric, 1) * 8;
+	case HALF:
+		return time_of(from, to, metric, 0.5);
+	case SLOWEST:
+		return time_of(from, to, metric, 0.99);
+	case FAILURES:
+		break;
+	}
 	return per_second(from, to, status->program->failures.metric, status->program->failures.count);
 }
 

@@ -22,7 +22,7 @@ EXTRA_DIST += src/daemon/README.md src/hold/README.md src/relay/README.md src/se
 
 # how a daemon tells its status
 noinst_LTLIBRARIES += libobserve.la
-libobserve_la_SOURCES = src/observe/endpoint.c src/observe/endpoint.h src/observe/monitor.c src/observe/monitor.h src/observe/status_page.c \
+libobserve_la_SOURCES = src/observe/endpoint.c src/observe/monitor.c src/observe/monitor.h src/observe/status_page.c \
 	src/observe/status_write.c
 libobserve_la_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(MICROHTTPD_CFLAGS) -pthread
 libobserve_la_LIBADD = libserve.la $(MICROHTTPD_LIBS) $(LIBM)

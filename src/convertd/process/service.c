@@ -22,7 +22,6 @@
 #include "convertd/config/convertd_settings.h"
 #include "convertd/config/effective_settings.h"
 #include "convertd/net/downstream.h"
-#include "observe/endpoint.h"
 #include "observe/monitor.h"
 #include "convertd/policy/cookies.h"
 #include "convertd/process/converter.h"
