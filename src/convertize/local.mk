@@ -6,12 +6,11 @@ libconvertize_la_SOURCES = \
 	src/common/problems.c src/common/problems.h \
 	src/common/quote.c src/common/quote.h \
 	src/convertize/check/report.c src/convertize/check/report.h \
-	src/convertize/enable/unit_text.c src/convertize/enable/unit_text.h \
+	src/convertize/enable/unit_text.c src/convertize/enable/enable.h \
 	src/convertize/options/command_line.c src/convertize/options/command_line.h src/convertize/options/option_rows.c \
-	src/convertize/options/conf.c src/convertize/options/conf.h \
-	src/convertize/run/library.c src/convertize/run/library.h \
-	src/convertize/run/wrapper.c src/convertize/run/wrapper.h \
-	src/convertize/status/status_join.c
+	src/convertize/options/conf.c \
+	src/convertize/run/library.c src/convertize/run/launch.h \
+	src/convertize/run/wrapper.c
 # the paths of the administrator's configuration, for messages, and of the library
 CONVERTIZE_CPPFLAGS = $(AM_CPPFLAGS) -DCONVERTIZE_SYSCONFDIR='"$(sysconfdir)"' -DLIBCONVERT_DIR='"$(pkglibdir)"'
 libconvertize_la_CPPFLAGS = $(CONVERTIZE_CPPFLAGS)
@@ -26,21 +25,18 @@ convertize_SOURCES = src/convertize/main.c \
 	src/convertize/check/check_measure.c \
 	src/convertize/check/check_networks.c \
 	src/convertize/check/check_paths.c \
-	src/convertize/check/check_paths_all.c \
 	src/convertize/check/check_server.c \
 	src/convertize/check/check_unanswered.c \
-	src/convertize/check/remedies.h \
 	src/convertize/check/converter_probe.c src/convertize/check/converter_probe.h \
-	src/convertize/enable/own_files.c src/convertize/enable/own_files.h \
-	src/convertize/enable/services.c src/convertize/enable/services.h \
-	src/convertize/enable/login_session.c src/convertize/enable/login_session.h \
+	src/convertize/enable/own_files.c \
+	src/convertize/enable/services.c \
+	src/convertize/enable/login_session.c \
 	src/convertize/paths/paths_command.c src/convertize/paths/paths_command.h \
 	src/convertize/paths/paths_print.c \
-	src/convertize/run/launch.c src/convertize/run/launch.h \
-	src/convertize/run/own_connects.c src/convertize/run/own_connects.h \
-	src/convertize/status/screen.c \
+	src/convertize/run/launch.c \
+	src/convertize/run/own_connects.c \
 	src/convertize/status/status_command.c src/convertize/status/status.h \
-	src/convertize/status/status_notes.c \
+	src/convertize/status/status_join.c \
 	src/convertize/status/status_print.c \
 	src/convertize/status/status_sockets.c
 convertize_CPPFLAGS = $(CONVERTIZE_CPPFLAGS)

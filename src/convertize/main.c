@@ -3,9 +3,8 @@
 #include "config.h"
 
 #include "convertize/check/check.h"
-#include "convertize/enable/services.h"
-#include "convertize/enable/login_session.h"
-#include "convertize/options/conf.h"
+#include "convertize/enable/enable.h"
+#include "convertize/options/command_line.h"
 #include "convertize/paths/paths_command.h"
 #include "convertize/run/launch.h"
 #include "convertize/status/status.h"
@@ -13,18 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Reads the defaults for running and checking. Returns false after naming the mistake. */
-static bool load_defaults(struct options *options)
-{
-	static struct conf_files files; /* messages name them */
-	bool right = conf_load(&files, options, false);
-
-	options_find_library(options);
-	return right;
-}
-
 int main(int argc, char *argv[])
 {
+	static struct conf_files files; /* messages name them */
 	static struct options options;
 
 	switch (options_parse(&options, argc, argv)) {
@@ -37,7 +27,7 @@ int main(int argc, char *argv[])
 	}
 	switch (options.command) {
 	case COMMAND_CHECK:
-		return load_defaults(&options) ? check(&options) : STATUS_USAGE;
+		return conf_load(&files, &options, false) ? check(&options) : STATUS_USAGE;
 	case COMMAND_ENABLE:
 		return options.session ? login_session_enable(&options) : services_enable(&options);
 	case COMMAND_DISABLE:
@@ -52,6 +42,6 @@ int main(int argc, char *argv[])
 	case COMMAND_TOP:
 		return status(&options);
 	default:
-		return load_defaults(&options) ? launch(&options) : STATUS_NOT_RUN;
+		return conf_load(&files, &options, false) ? launch(&options) : STATUS_NOT_RUN;
 	}
 }

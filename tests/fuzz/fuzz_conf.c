@@ -7,7 +7,7 @@
  */
 #include "config.h"
 
-#include "convertize/options/conf.h"
+#include "convertize/options/command_line.h"
 #include "problem_lines.h"
 
 #include <stdint.h>

@@ -6,7 +6,7 @@
  */
 #include "config.h"
 
-#include "convertize/enable/unit_text.h"
+#include "convertize/enable/enable.h"
 
 #include <stdint.h>
 #include <stdlib.h>

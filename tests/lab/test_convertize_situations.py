@@ -9,7 +9,6 @@ from test_convertize_doctor import two_networks
 
 PORTAL = 8080
 REDIRECTED = "HTTP/1.1 302 Found\r\nLocation: http://portal.example/\r\nContent-Length: 0\r\n\r\n"
-FILTER = "add table inet lab; add chain inet lab out { type filter hook output priority 0; }; add rule inet lab out tcp dport 1234 %s"
 
 
 def named(lab):
@@ -76,22 +75,6 @@ def test_captive_portals():
         check("a web server answers over wifi, which connections take, though it answers over lte: a captive portal" in fact["text"], fact)
         lab.converter.run(["nft", "delete", "table", "ip", "portal"])
         equal(Report(lab).status, OK, "logged in")
-
-
-def test_own_firewall():
-    with two_networks() as lab:
-        lab.convertd()
-        for verdict in ("reject with tcp reset", "reject with icmpx type admin-prohibited", "reject"):
-            lab.client.run(["nft", FILTER % verdict])
-            report = Report(lab)
-            equal((report.status, report.bad()), (FAILED, [("converter", "fail")]), verdict)
-            check("this machine's own firewall" in report.one("converter")["text"], report.one("converter"))
-            check("this machine's firewall" in report.remedies()[0], report.remedies())
-            lab.client.run(["nft", "delete", "table", "inet", "lab"])
-        equal(Report(lab).status, OK, "without it")
-        lab.converter.run(["nft", "add table inet lab; add chain inet lab in { type filter hook input priority 0; }; "
-                           "add rule inet lab in tcp dport 1234 reject with tcp reset"])
-        check("own firewall" not in Report(lab).one("converter")["text"], "the converter's firewall isn't this machine's")
 
 
 @long

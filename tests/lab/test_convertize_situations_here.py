@@ -33,6 +33,19 @@ def blames(lab, cause, *words, name="converter", status=FAILED, **options):
     return fact
 
 
+def test_own_firewall_rejects():
+    with two_networks() as lab:
+        lab.convertd()
+        for verdict in ("reject with tcp reset", "reject with icmpx type admin-prohibited", "reject"):
+            lab.client.run(["nft", FIREWALL % ("tcp dport 1234 " + verdict)])
+            check("this machine's firewall" in blames(lab, "this machine's own firewall")["remedy"], verdict)
+            lab.client.run(["nft", "delete", "table", "inet", "lab"])
+        equal(Report(lab).status, OK, "without it")
+        lab.converter.run(["nft", "add table inet lab; add chain inet lab in { type filter hook input priority 0; }; "
+                           "add rule inet lab in tcp dport 1234 reject with tcp reset"])
+        check("own firewall" not in Report(lab).one("converter")["text"], "the converter's firewall isn't this machine's")
+
+
 @long
 @waits
 def test_own_firewall_drops():

@@ -2,7 +2,7 @@
 /* test_conf.c - convertize.conf: what it sets, what is wrong with it, and whose sessions are converted */
 #include "config.h"
 
-#include "convertize/options/conf.h"
+#include "convertize/options/command_line.h"
 
 #include "run.h"
 

@@ -2,7 +2,7 @@
 /* test_library.c - which files a path with $LIB stands for, and what of them LD_PRELOAD gets */
 #include "config.h"
 
-#include "convertize/run/library.h"
+#include "convertize/run/launch.h"
 
 #include "elf_image.h"
 #include "run.h"

@@ -162,14 +162,14 @@ START_TEST(commands_as_text)
 			 "warn  x:1: bad; remedy: ip link set dev 'a b' && sysctl -w net.x=1\n"
 			 "fail  y:1: worse; remedy: in words\n"
 			 "note  as well; remedy: true\n"
-			 "warn  there; remedy: on the converter, 'it'\\''s' '' '$(x)' '`;?'\n");
+			 "warn  there; remedy: on the converter, 'it'\\''s' '$(x)' '`;?'\n");
 	rewind(stream);
 	ck_assert_uint_eq(report_commands(&report, COMMAND_HERE, write_one, stream), 2);
 	ck_assert_uint_eq(report_commands(&report, COMMAND_CONVERTER, write_one, stream), 2);
 	fclose(stream);
 	report_fini(&report);
 	ck_assert_ptr_nonnull(strstr(written, "x:1: ip link set dev 'a b'\nx:1: sysctl -w net.x=1\n"
-					      "y:1: systemctl restart convertd\n-: 'it'\\''s' '' '$(x)' '`;\n'\n"));
+					      "y:1: systemctl restart convertd\n-: 'it'\\''s' '$(x)' '`;\n'\n"));
 }
 END_TEST
 

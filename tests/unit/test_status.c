@@ -16,7 +16,10 @@
 static struct status_socket sockets[16], earlier[16];
 static struct status_note notes[16];
 static struct status_owner owners[16];
-static struct status_home homes[2];
+static struct host_link links[] = { { .index = 1 }, { .index = 2 } };
+static struct host_address addresses[2];
+static struct host host = { .links = links, .link_count = 2, .addresses = addresses, .address_count = 2 };
+static union sockaddr_ip converter;
 static struct status_parts parts;
 static struct status_sockets before;
 static struct status_view view;
@@ -31,11 +34,13 @@ static union sockaddr_ip address(const char *text)
 
 static void setup(void)
 {
-	parts = (struct status_parts){ .all = true, .user = 1000, .sockets.list = sockets, .notes.list = notes, .owners = owners, .homes = homes,
-				       .home_count = 2, .sockets.read = 3 * CLOCK_NS_PER_S };
+	parts = (struct status_parts){ .all = true, .user = 1000, .sockets.list = sockets, .notes.list = notes, .owners = owners,
+				      .host = &host, .sockets.read = 3 * CLOCK_NS_PER_S };
 	before = (struct status_sockets){ .list = earlier, .read = CLOCK_NS_PER_S };
-	homes[0] = (struct status_home){ address("192.0.2.7"), "wlan0" };
-	homes[1] = (struct status_home){ address("198.51.100.9"), "wwan0" };
+	strcpy(links[0].name, "wlan0");
+	strcpy(links[1].name, "wwan0");
+	addresses[0] = (struct host_address){ .index = 1, .address = address("192.0.2.7") };
+	addresses[1] = (struct host_address){ .index = 2, .address = address("198.51.100.9") };
 }
 
 static void teardown(void)
@@ -126,7 +131,9 @@ START_TEST(test_whose)
 	join(false);
 	ck_assert_uint_eq(view.count, 0);
 	status_view_fini(&view);
-	parts.converters[parts.converter_count++] = address("203.0.113.1:1234");
+	converter = address("203.0.113.1:1234");
+	parts.converters = &converter;
+	parts.converter_count = 1;
 	join(false);
 	ck_assert_uint_eq(view.count, 1);
 	ck_assert_ptr_null(view.list[0].note);
@@ -149,7 +156,7 @@ START_TEST(test_lines)
 	size_t size, lines = 0;
 	FILE *stream;
 
-	strcpy(homes[0].device, "a-long-device-1");
+	strcpy(links[0].name, "a-long-device-1");
 	for (unsigned int i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		struct note *one;
 

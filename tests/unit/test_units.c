@@ -2,7 +2,7 @@
 /* test_units.c - systemd's units: their names, their properties, their filters of system calls, and their drop-ins */
 #include "config.h"
 
-#include "convertize/enable/unit_text.h"
+#include "convertize/enable/enable.h"
 
 #include "run.h"
 

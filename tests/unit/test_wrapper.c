@@ -2,7 +2,7 @@
 /* test_wrapper.c - commands and libraries that set LD_PRELOAD, and where libconvert.so is put in it */
 #include "config.h"
 
-#include "convertize/run/wrapper.h"
+#include "convertize/run/launch.h"
 
 #include "run.h"
 

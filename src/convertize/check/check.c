@@ -45,7 +45,7 @@ static struct fact *report_supervised(struct report *report, const char *text)
 
 	if (problem) {
 		fact = report_fact(report, FACT_FAIL, "program", NULL, "%s, and it can't be supervised here: %s", text, problem);
-		fact_remedy(fact, REMEDY_SUPERVISION);
+		fact_remedy(fact, "run it where supervision is permitted: see SUPERVISED PROGRAMS in convertize(1)");
 	} else {
 		fact = report_fact(report, FACT_OK, "program", NULL, "%s; convertize supervises it", text);
 	}
@@ -68,7 +68,8 @@ static void check_program(struct report *report, const struct options *options, 
 
 	if (error) {
 		fact = report_fact(report, FACT_FAIL, "program", command, "can't be executed: %s", strerror(error));
-		fact_remedy(fact, "%s", error == ENOENT ? REMEDY_PROGRAM : REMEDY_EXECUTABLE);
+		fact_remedy(fact, "%s", error == ENOENT ? "see that its name is right, and that it is installed" :
+			    "name a program's file, with the permission to execute it (chmod +x)");
 		fact_value_text(fact, "missing");
 		return;
 	}
@@ -135,7 +136,7 @@ static void check_library(struct report *report, const struct options *options)
 	static struct library library;
 	bool loads;
 
-	if (!library_find(&library, options->library, problem)) {
+	if (!library_find(&library, option_value(OPTION_LIBRARY), problem)) {
 		report_fact(report, FACT_FAIL, "library", NULL, "%s", problem);
 		return;
 	}
@@ -143,25 +144,27 @@ static void check_library(struct report *report, const struct options *options)
 	if (loads)
 		report_library(report, &library);
 	else
-		fact_remedy(report_fact(report, FACT_FAIL, "library", NULL, "%s: %s", library.builds[0].path, problem), REMEDY_LIBRARY);
+		fact_remedy(report_fact(report, FACT_FAIL, "library", NULL, "%s: %s", library.builds[0].path, problem),
+			    "install it again, where files may be executed, and for this system's C library");
 	if (options->program)
 		check_program(report, options, &library);
 }
 
-static void check_all(struct report *report, const struct options *options,
-		      const struct settings *settings)
+static void check_all(struct report *report, const struct options *options, const struct settings *settings)
 {
+	static struct check_addresses addresses;
 	static struct check_networks networks;
 
-	networks.error = -check_networks_read(&networks, settings);
+	check_addresses_find(&addresses, settings);
+	networks.error = -check_networks_read(&networks, settings, &addresses);
 	check_kernel(report);
 	check_networks_report(report, &networks);
-	check_wishes(report, settings);
+	check_wishes(report, settings, &addresses);
 	check_library(report, options);
 	check_bypass(report, settings);
 	check_cache(report, settings);
 	report_flush(report); /* the connections may take seconds */
-	check_converters(report, settings, &networks, options->server);
+	check_converters(report, settings, &networks, &addresses, options->server);
 	check_networks_fini(&networks);
 }
 
@@ -181,19 +184,12 @@ static void print_comment(char *const words[], const char *about, void *arg)
 	fputc('\n', arg);
 }
 
-static void ignore_command(char *const words[], const char *about, void *arg)
-{
-	(void)words;
-	(void)about;
-	(void)arg;
-}
-
 /* Prints the commands as lines for a shell, and those for the converter as comments. Prints nothing if the report is JSON. */
 static void check_fix_print(const struct report *report)
 {
 	if (report->json)
 		return;
-	if (report_commands(report, COMMAND_HERE, ignore_command, NULL))
+	if (report_commands(report, COMMAND_HERE, NULL, NULL))
 		fputs("# here, as root:\n", report->out);
 	report_commands(report, COMMAND_HERE, print_command, report->out);
 	report_commands(report, COMMAND_CONVERTER, print_comment, report->out);

@@ -10,15 +10,54 @@
 #include "client/cache.h"
 #include "client/settings.h"
 #include "convertize/check/converter_probe.h"
-#include "convertize/check/remedies.h"
 #include "convertize/check/report.h"
 #include "convertize/options/command_line.h"
 #include "host/host_model.h"
+#include "host/lookup.h"
 
 /* check() - examine this host, the program and the converters, and report facts on standard output; returns the exit status */
 int check(const struct options *options);
 
-/* The parts of check(). Each adds facts to @report. */
+/* Remedies of several faults. Each is an imperative. */
+#define RESTART "on the converter, systemctl restart convertd"
+#define OTHER_PORT "or use another port of the converter"
+#define REMEDY_FIRST_NETWORK "connect this machine to a network"
+#define REMEDY_MPTCPD "see the configuration of mptcpd, which keeps it"
+#define REMEDY_NAME "see that the name is right, and that DNS works here"
+#define REMEDY_ADDRESS "see that the address is right, and that no firewall on the way rejects TCP to this port"
+#define REMEDY_NO_CONVERTER "see that the address and the port are those of a converter"
+#define REMEDY_PORTAL "log in to that network with a web browser, " OTHER_PORT
+#define REMEDY_OWN_FIREWALL "have this machine's firewall let TCP to port %u out: nft list ruleset"
+#define REMEDY_PORT "have the firewall let TCP to port %u through, " OTHER_PORT
+#define REMEDY_ROUTER "see that %s is connected, and that this is its router"
+#define REMEDY_SYN_DATA \
+	"have the firewall that drops them let SYNs with data of any size through, " OTHER_PORT "; programs do without once they have " \
+	"learned it"
+#define REMEDY_SYN_BYTES "have the firewall that drops them let SYNs with data of any size through, " OTHER_PORT "%s"
+#define REMEDY_OPTION_30 "ask the operator of the network to let TCP option 30 through, " OTHER_PORT "%s"
+
+/* --- the addresses of converters (check_host.c) --- */
+
+#define CHECK_ADDRESSES_MAX 32 /* as many as libconvert.so knows */
+
+struct check_addresses {
+	union sockaddr_ip list[CHECK_ADDRESSES_MAX]; /* in the order in which programs try them */
+	const char *names[CHECK_ADDRESSES_MAX];      /* "" if the user gave the address */
+	size_t count;
+	struct check_unresolved {
+		const char *name, *reason;
+	} unresolved[SETTINGS_CONVERTERS_MAX]; /* names that have no address now */
+	size_t unresolved_count;
+};
+
+/* Resolves the names of all converters, which may take seconds. None without settings->enabled. */
+void check_addresses_find(struct check_addresses *out, const struct settings *settings);
+
+/* Prints the names without an address on standard error. */
+void check_addresses_warn(const struct check_addresses *addresses);
+
+/* --- this host: each function adds facts to @report --- */
+
 void check_kernel(struct report *report);
 
 /* This host as the doctor sees it. */
@@ -32,9 +71,9 @@ struct check_networks {
 
 /*
  * check_networks_read() - read the networks from the kernel, and judge them by the settings of this user and of the administrator
- * @settings: name the converters. Returns 0, or -errno: then the list is empty. check_networks_fini() frees @out.
+ * @addresses: of the converters. Returns 0, or -errno: then the list is empty. check_networks_fini() frees @out.
  */
-int check_networks_read(struct check_networks *out, const struct settings *settings);
+int check_networks_read(struct check_networks *out, const struct settings *settings, const struct check_addresses *addresses);
 void check_networks_fini(struct check_networks *networks);
 void check_networks_report(struct report *report, const struct check_networks *networks);
 
@@ -53,11 +92,12 @@ bool check_network_is_refused(const struct host_network *network);
 /* Returns the network that has this address, ignoring the port; NULL: none has it. */
 const struct host_network *check_network_of(const struct check_networks *networks, const union sockaddr_ip *address);
 
-/* Reports the networks that CONVERT_PATHS names and this host doesn't have. */
-void check_wishes(struct report *report, const struct settings *settings);
+/* Reports the networks that CONVERT_PATHS names and this host doesn't have, and whether connections keep off those that it excludes. */
+void check_wishes(struct report *report, const struct settings *settings, const struct check_addresses *addresses);
 
 /* @server: as check_server() takes it; NULL: none is tried */
-void check_converters(struct report *report, const struct settings *settings, const struct check_networks *networks, const char *server);
+void check_converters(struct report *report, const struct settings *settings, const struct check_networks *networks,
+		      const struct check_addresses *addresses, const char *server);
 
 /* Reports rules of CONVERT_BYPASS that exclude everything. */
 void check_bypass(struct report *report, const struct settings *settings);
@@ -67,28 +107,8 @@ void check_cache(struct report *report, const struct settings *settings);
 /* Opens the cache that programs use (cache_find()), but makes neither directory nor file. */
 int check_cache_open(struct cache *cache, const struct settings *settings, struct cache_place *place);
 
-/*
- * check_supported() - report the features that converter @about announces in its answer
- * A part of check_converters(). @mptcp: Multipath TCP gets through to it.
- */
-void check_supported(struct report *report, const char *about, const struct probe_result *probe,
-		     bool mptcp);
-
-/* --- check_host.c: the addresses of converters --------------------------------------------- */
-
-/* Called for each address; @name: its name, "" if the user gave the address. */
-typedef void converter_on_address(const union sockaddr_ip *address, const char *name, void *arg);
-
-/* Called for each name that has no address now. */
-typedef void converter_on_unresolved(const char *name, const char *reason, void *arg);
-
-/* converter_addresses() - find all addresses, in the order in which programs try them; resolves names, which may take seconds */
-void converter_addresses(const struct settings *settings, converter_on_address *each, converter_on_unresolved *unresolved,
-			 void *arg);
-
 /* --- the paths to a converter, and our observations ------------------------------------- */
 
-#define CHECK_ADDRESSES_MAX 32 /* as many as libconvert.so knows */
 #define CHECK_PATHS_MAX 32
 
 /* Does the path carry full segments? */
@@ -101,10 +121,12 @@ enum check_size {
 
 /* A way from here to an address of a converter. */
 struct check_path {
+	const struct check_candidate *candidate;
 	union sockaddr_ip from;               /* AF_UNSPEC: as the kernel chooses */
 	const char *device;                   /* that its sockets are bound to; NULL: to none */
-	const struct host_link *home; /* the device that its packets leave by; NULL: unknown */
+	const struct host_link *home;         /* the device that its packets leave by; NULL: unknown */
 	bool endpoint;                        /* subflows use it */
+	struct host_way way;                  /* of a subflow's packets, by the kernel's routes; not of the first path */
 	struct probe_result probe;            /* of a request like a program's, or of the best rung (check_ask.c) */
 	bool connected;                       /* the converter's host answers at least one kind of connection */
 	enum probe_syn_data syn_data;
@@ -136,6 +158,7 @@ enum check_cookie {
 
 /* One address of a converter. */
 struct check_candidate {
+	const struct check_converters *converters;
 	union sockaddr_ip address;
 	const char *name; /* "" if the user gave the address */
 	char about[SOCKADDR_STRLEN + SETTINGS_NAME_MAX + 4]; /* "192.0.2.1:1234 (name)" */
@@ -159,10 +182,18 @@ struct check_converters {
 	bool any; /* some address serves */
 };
 
+/* Add a fact about a candidate, or about a path to it, with a format and its arguments behind @name; see report_fact(). */
+#define check_fact(candidate, status, name, ...) \
+	report_fact((candidate)->converters->report, status, name, (candidate)->about, __VA_ARGS__)
+#define path_fact(path, status, name, ...) check_fact((path)->candidate, status, name, __VA_ARGS__)
+
+/* Returns the status of an address that doesn't serve: a warning if another one does. */
+enum fact_status check_failure(const struct check_candidate *candidate);
+
 /* --- check_unanswered.c ------------------------------------------------------------------ */
 
 /* Reports the reason why no converter answers at this address. */
-void check_report_unanswered(const struct check_converters *converters, struct check_candidate *candidate);
+void check_report_unanswered(struct check_candidate *candidate);
 
 /* Does a web server or TLS answer on the path, as captive portals do? */
 bool check_path_has_portal(const struct check_path *path);
@@ -170,31 +201,27 @@ bool check_path_has_portal(const struct check_path *path);
 /* --- check_ask.c ---------------------------------------------------------------------- */
 
 /* Returns a probe of this path, over Multipath TCP and without data in the SYN; the caller adds the rest. */
-struct probe_request check_request(const struct check_converters *converters,
-				   const struct check_candidate *candidate,
-				   const struct check_path *path);
+struct probe_request check_request(const struct check_path *path);
 
 /* Asks the converter over a path, and determines the part of a request that doesn't get through. */
-void check_ask(const struct check_converters *converters, struct check_candidate *candidate,
-	       struct check_path *path);
+void check_ask(struct check_path *path);
 
 /* Does the same over the first path. If the converter refuses, asks again with the cookie that it gave, or determines the reason. */
-void check_ask_first(const struct check_converters *converters,
-		     struct check_candidate *candidate);
+void check_ask_first(struct check_candidate *candidate);
 
 /* Does this address serve? */
 bool check_serves(const struct check_candidate *candidate);
 
+/* Reports the features that the converter announces in its answer. */
+void check_supported(const struct check_candidate *candidate);
+
 /* --- check_measure.c -------------------------------------------------------------------- */
 
 /* Makes a short transfer in each direction over a path on which the converter answers. */
-void check_measure(const struct check_converters *converters,
-		   const struct check_candidate *candidate, struct check_path *path);
+void check_measure(struct check_path *path);
 
-/* Makes a transfer over all paths at once. Returns false if not all bytes came back. */
-bool check_measure_all(const struct check_converters *converters,
-		       const struct check_candidate *candidate, unsigned int subflows,
-		       struct probe_result *out);
+/* Reports whether one connection uses all paths that work alone, by a transfer over all of them at once. */
+void check_measure_all(const struct check_candidate *candidate);
 
 /* --- check_server.c --------------------------------------------------------------------- */
 
@@ -204,35 +231,27 @@ void check_server(const struct check_converters *converters, const char *word);
 /* --- check_paths.c ---------------------------------------------------------------------- */
 
 /* Returns the device that has the address; NULL: none, or the loopback device, if the converter is on this machine. */
-const struct host_link *check_home_of(const struct check_converters *converters, const union sockaddr_ip *address);
+const struct host_link *check_home_of(const struct check_candidate *candidate, const union sockaddr_ip *address);
 
 /* Returns the name of the path's device, or "this network". */
 const char *check_path_name(const struct check_path *path);
 
 /* Finds the other paths to a candidate that serves, asks it over each, and measures them. */
-void check_paths_look(const struct check_converters *converters, struct check_candidate *candidate);
+void check_paths_look(struct check_candidate *candidate);
 
 /* For a candidate that doesn't answer over the first path: returns another path over which it answers, or NULL. */
-const struct check_path *check_paths_elsewhere(const struct check_converters *converters,
-					       struct check_candidate *candidate);
+const struct check_path *check_paths_elsewhere(struct check_candidate *candidate);
 
 /* Adds the command that routes connections to the converter over this path. Returns false if there is none. */
-bool check_paths_prefer(const struct check_candidate *candidate, const struct check_path *path,
-			struct fact *fact);
+bool check_paths_prefer(const struct check_path *path, struct fact *fact);
 
 /* Reports the measurements of a path, which may be the first one. */
-void check_paths_report_size(const struct check_converters *converters,
-			     const struct check_candidate *candidate,
-			     const struct check_path *path);
+void check_paths_report_size(const struct check_path *path);
 
 /* Does the converter refuse connections that begin on this path? Subflows may join all the same. */
 bool check_path_is_refused(const struct check_path *path);
 
-/* Reports whether one connection uses all paths that work alone (check_paths_all.c). */
-void check_paths_report_all(const struct check_converters *converters, const struct check_candidate *candidate);
-
 /* Reports on the other paths, and on all of them at once. */
-void check_paths_report(const struct check_converters *converters,
-			const struct check_candidate *candidate);
+void check_paths_report(const struct check_candidate *candidate);
 
 #endif

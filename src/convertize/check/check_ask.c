@@ -35,16 +35,16 @@ bool check_serves(const struct check_candidate *candidate)
 		probe->response.error_code == CONVERT_ERROR_MALFORMED_MESSAGE);
 }
 
-struct probe_request check_request(const struct check_converters *converters,
-				   const struct check_candidate *candidate,
-				   const struct check_path *path)
+struct probe_request check_request(const struct check_path *path)
 {
+	const struct check_candidate *candidate = path->candidate;
+
 	return (struct probe_request){
 		.converter = candidate->address,
 		.from = path->from,
 		.device = path->device,
 		.cookie = { candidate->cookie, candidate->cookie_len },
-		.timeout_ms = converters->settings->timeout_ms,
+		.timeout_ms = candidate->converters->settings->timeout_ms,
 	};
 }
 
@@ -205,10 +205,9 @@ static void climb_down(struct probe_request request, struct check_path *path)
 
 /* --- asking ------------------------------------------------------------------------------ */
 
-void check_ask(const struct check_converters *converters, struct check_candidate *candidate,
-	       struct check_path *path)
+void check_ask(struct check_path *path)
 {
-	struct probe_request request = check_request(converters, candidate, path);
+	struct probe_request request = check_request(path);
 
 	request.in_syn = true;
 	request.padding = REQUEST_PADDING;
@@ -239,13 +238,12 @@ static struct convert_span given_cookie(const struct probe_result *probe)
 }
 
 /* Connects again without a cookie to determine whether the converter refuses the client or the cookie. */
-static void look_at_refusal(const struct check_converters *converters,
-			    struct check_candidate *candidate)
+static void look_at_refusal(struct check_candidate *candidate)
 {
-	struct probe_request request = check_request(converters, candidate, &candidate->first);
+	struct probe_request request = check_request(&candidate->first);
 	struct probe_result without;
 
-	if (!converters->settings->cookie_len) {
+	if (!candidate->converters->settings->cookie_len) {
 		candidate->refused = CHECK_COOKIE_CLIENT;
 		return;
 	}
@@ -260,26 +258,26 @@ static void look_at_refusal(const struct check_converters *converters,
 		candidate->refused = CHECK_COOKIE_WRONG;
 }
 
-void check_ask_first(const struct check_converters *converters, struct check_candidate *candidate)
+void check_ask_first(struct check_candidate *candidate)
 {
-	const struct settings *settings = converters->settings;
+	const struct settings *settings = candidate->converters->settings;
 	struct convert_span cookie;
 
 	if (settings->cookie_len && settings->cookie_len <= sizeof(candidate->cookie)) {
 		memcpy(candidate->cookie, settings->cookie, settings->cookie_len);
 		candidate->cookie_len = settings->cookie_len;
 	}
-	check_ask(converters, candidate, &candidate->first);
+	check_ask(&candidate->first);
 	cookie = given_cookie(&candidate->first.probe);
 	if (cookie.len) {
 		memcpy(candidate->cookie, cookie.data, cookie.len);
 		candidate->cookie_len = cookie.len;
 		candidate->cookie_learned = true;
-		candidate->first = (struct check_path){ 0 };
-		check_ask(converters, candidate, &candidate->first);
+		candidate->first = (struct check_path){ .candidate = candidate };
+		check_ask(&candidate->first);
 	}
 	if (refuses(&candidate->first.probe))
-		look_at_refusal(converters, candidate);
+		look_at_refusal(candidate);
 }
 
 /* --- the answer to an Info TLV --------------------------------------------------- */
@@ -302,10 +300,9 @@ static const char *kind_name(uint8_t kind)
 	return "TCP option";
 }
 
-static void report_options(struct report *report, const char *about,
-			   const struct convert_response *response)
+static void report_options(const struct check_candidate *candidate)
 {
-	struct convert_span kinds = response->supported;
+	struct convert_span kinds = candidate->first.probe.response.supported;
 	size_t size;
 	char *list = NULL;
 	FILE *stream;
@@ -317,27 +314,23 @@ static void report_options(struct report *report, const char *about,
 	if (!stream)
 		return;
 	for (size_t i = 0; i < kinds.len; i++)
-		fprintf(stream, "%s%s (%u)", i ? ", " : " ", kind_name(kinds.data[i]),
-			kinds.data[i]);
+		fprintf(stream, "%s%s (%u)", i ? ", " : " ", kind_name(kinds.data[i]), kinds.data[i]);
 	fclose(stream);
-	fact = report_fact(report, FACT_OK, "converter.supports", about,
-			   "supports towards servers:%s",
-			   list && kinds.len ? list : " no TCP option");
+	fact = check_fact(candidate, FACT_OK, "converter.supports", "supports towards servers:%s",
+			  list && kinds.len ? list : " no TCP option");
 	fact_value_bytes(fact, kinds.data, kinds.len);
 	free(list);
 }
 
 /* Reports TLVs of the answer that libconvert doesn't know, probably private ones. */
-static void report_unknown(struct report *report, const char *about,
-			   const struct probe_result *probe)
+static void report_unknown(const struct check_candidate *candidate)
 {
 	uint8_t types[CONVERT_MESSAGE_MAX / 4];
-	struct convert_span tlvs = probe->response.tlvs;
+	struct convert_span tlvs = candidate->first.probe.response.tlvs;
 	size_t size, count = 0;
 	struct convert_tlv tlv;
 	char *list = NULL;
 	FILE *stream = open_memstream(&list, &size);
-	struct fact *fact;
 
 	if (!stream)
 		return;
@@ -349,29 +342,25 @@ static void report_unknown(struct report *report, const char *about,
 		types[count++] = tlv.type;
 	}
 	fclose(stream);
-	if (count && list) {
-		fact = report_fact(report, FACT_NOTE, "converter.unknown_tlvs", about,
-				   "sends TLVs that mean nothing to libconvert: type%s", list);
-		fact_value_bytes(fact, types, count);
-	}
+	if (count && list)
+		fact_value_bytes(check_fact(candidate, FACT_NOTE, "converter.unknown_tlvs",
+					    "sends TLVs that mean nothing to libconvert: type%s", list), types, count);
 	free(list);
 }
 
 /* Reports whether its SYN+ACK confirms the server (doc/private-tlvs.md). Converters of other projects don't tell. */
-static void report_withholding(struct report *report, const char *about,
-			       const struct convert_response *response)
+static void report_withholding(const struct check_candidate *candidate)
 {
-	bool withheld = response->withholding.withheld;
+	const bool withheld = candidate->first.probe.response.withholding.withheld;
 	struct fact *fact;
 
-	if (!response->has_withholding)
+	if (!candidate->first.probe.response.has_withholding)
 		return;
-	fact = report_fact(report, withheld ? FACT_OK : FACT_NOTE, "converter.withholds", about,
-			   withheld ? "withholds SYNs until servers have answered" :
-				      "withholds no SYNs: connections over Multipath TCP take a "
-				      "round trip to it more");
+	fact = check_fact(candidate, withheld ? FACT_OK : FACT_NOTE, "converter.withholds", withheld ?
+			  "withholds SYNs until servers have answered" :
+			  "withholds no SYNs: connections over Multipath TCP take a round trip to it more");
 	if (!withheld)
-		fact_remedy(fact, REMEDY_HOLD_SYN);
+		fact_remedy(fact, "on the converter, start convertd with --hold-syn on, and see what it lacks");
 	fact_value_bool(fact, withheld);
 }
 
@@ -379,30 +368,28 @@ static void report_withholding(struct report *report, const char *about,
  * Linux misreads the window of an MPTCP SYN with data as many times larger, and floods clients that have several paths. If the
  * converter doesn't correct that, programs send no such SYNs.
  */
-static void report_windows(struct report *report, const char *about,
-			   const struct convert_response *response)
+static void report_windows(const struct check_candidate *candidate)
 {
-	bool corrects = response->withholding.corrects;
+	const bool corrects = candidate->first.probe.response.withholding.corrects;
 	struct fact *fact;
 
-	fact = report_fact(report, corrects ? FACT_OK : FACT_WARN, "converter.windows", about,
-			   corrects ? "corrects the windows of SYNs with data, so that requests may "
-				      "ride in those of Multipath TCP" :
-				      "doesn't say that it corrects the windows of SYNs with data: "
-				      "over Multipath TCP requests follow the handshake, a round "
-				      "trip more, since downloads over several networks would crawl");
+	fact = check_fact(candidate, corrects ? FACT_OK : FACT_WARN, "converter.windows", corrects ?
+			  "corrects the windows of SYNs with data, so that requests may ride in those of Multipath TCP" :
+			  "doesn't say that it corrects the windows of SYNs with data: over Multipath TCP requests follow the handshake, a "
+			  "round trip more, since downloads over several networks would crawl");
 	if (!corrects)
-		fact_remedy(fact, REMEDY_NET_ADMIN);
+		fact_remedy(fact,
+			    "if it is convertd, start it with CAP_NET_ADMIN there, as its systemd unit does: with --hold-syn on it says "
+			    "what it lacks besides");
 	fact_value_bool(fact, corrects);
 }
 
-void check_supported(struct report *report, const char *about, const struct probe_result *probe,
-		     bool mptcp)
+void check_supported(const struct check_candidate *candidate)
 {
-	if (probe->response.has_supported)
-		report_options(report, about, &probe->response);
-	report_withholding(report, about, &probe->response);
-	if (mptcp)
-		report_windows(report, about, &probe->response);
-	report_unknown(report, about, probe);
+	if (candidate->first.probe.response.has_supported)
+		report_options(candidate);
+	report_withholding(candidate);
+	if (candidate->first.mptcp == PROBE_MPTCP_KEPT)
+		report_windows(candidate);
+	report_unknown(candidate);
 }

@@ -40,13 +40,13 @@ static void check_mptcp(struct report *report, const char *release)
 				   "Linux %s has no Multipath TCP: connections are converted over "
 				   "plain TCP, on one path",
 				   release);
-		fact_remedy(fact, REMEDY_KERNEL_WITH_MPTCP);
+		fact_remedy(fact, "upgrade to Linux 6.2 or newer, built with CONFIG_MPTCP");
 	} else {
 		fact = report_fact(report, FACT_WARN, "kernel.mptcp", NULL,
 				   "no Multipath TCP for this process (%s): connections are "
 				   "converted over plain TCP, on one path",
 				   strerror(error));
-		fact_remedy(fact, REMEDY_ALLOW_MPTCP);
+		fact_remedy(fact, "let the security policy, such as a seccomp filter, allow it");
 	}
 	fact_value_bool(fact, fd >= 0);
 }
@@ -87,7 +87,7 @@ static void check_syn_data(struct report *report, const char *release)
 				   "Linux %s puts no data into SYNs of Multipath TCP: each "
 				   "connection takes a round trip more",
 				   release);
-		fact_remedy(fact, REMEDY_KERNEL_WITH_SYN_DATA);
+		fact_remedy(fact, "upgrade to Linux 6.2 or newer");
 		fact_value_bool(fact, false);
 		return;
 	}
@@ -200,7 +200,7 @@ void check_bypass(struct report *report, const struct settings *settings)
 	}
 	if (all || v4)
 		fact_remedy(report_fact(report, all ? FACT_FAIL : FACT_WARN, "bypass", NULL, "CONVERT_BYPASS excludes all destinations%s",
-					all ? "" : " with IPv4 addresses"), REMEDY_BYPASS);
+					all ? "" : " with IPv4 addresses"), "leave that rule out of --bypass (CONVERT_BYPASS)");
 }
 
 /* --- the cache of this user's programs --------------------------------------------------- */
@@ -217,7 +217,7 @@ static void report_refused(struct report *report, const struct cache_place *plac
 	struct fact *fact = report_fact(report, FACT_WARN, "cache.refused", NULL, "what programs learn is not kept in %s: %s",
 					place->refused, cache_problem(place->refusal));
 
-	fact_remedy(fact, REMEDY_CACHE_OWNER);
+	fact_remedy(fact, "make it a directory of this user's alone, or give --cache DIRECTORY");
 	fact_value_text(fact, place->refused);
 }
 
@@ -242,7 +242,7 @@ void check_cache(struct report *report, const struct settings *settings)
 		report_refused(report, &place);
 	if (place.path && ret == -ENOENT && !has_room(place.path)) {
 		fact = report_fact(report, FACT_WARN, "cache", NULL, "what programs learn is not kept in %s: it is full or read-only", place.path);
-		fact_remedy(fact, REMEDY_ROOM);
+		fact_remedy(fact, "make room there, or give --cache DIRECTORY");
 	} else if (place.path) {
 		fact = report_fact(report, FACT_OK, "cache", NULL, "what programs learn is kept in %s", place.path);
 		fact_value_text(fact, place.path);
@@ -252,27 +252,34 @@ void check_cache(struct report *report, const struct settings *settings)
 	} else if (!place.refused) {
 		fact = report_fact(report, FACT_WARN, "cache", NULL, "what a program learns is not kept for the next one%s%s",
 				   ret == -ENOENT ? "" : ": ", ret == -ENOENT ? "" : cache_problem(ret));
-		fact_remedy(fact, REMEDY_CACHE);
+		fact_remedy(fact, "give --cache DIRECTORY, one of this user's alone");
 	}
 }
 
 /* --- the addresses of converters ---------------------------------------------------------- */
 
-void converter_addresses(const struct settings *settings, converter_on_address *each, converter_on_unresolved *unresolved,
-			 void *arg)
+void check_addresses_find(struct check_addresses *out, const struct settings *settings)
 {
-	for (size_t i = 0; i < settings->converter_count; i++) {
+	out->count = out->unresolved_count = 0;
+	for (size_t i = 0; settings->enabled && i < settings->converter_count; i++) {
 		const struct settings_converter *setting = &settings->converters[i];
-		union sockaddr_ip addresses[CHECK_ADDRESSES_MAX] = { setting->addr };
+		const size_t first = out->count, room = CHECK_ADDRESSES_MAX - first;
 		const char *reason = NULL;
-		size_t count = 1;
 
-		if (setting->name[0])
-			count = resolve_converter(setting->name, setting->port, settings->timeout_ms, addresses, CHECK_ADDRESSES_MAX,
-						  &reason);
-		for (size_t j = 0; j < count; j++)
-			each(&addresses[j], setting->name, arg);
-		if (!count)
-			unresolved(setting->name, reason, arg);
+		if (!setting->name[0] && room)
+			out->list[out->count++] = setting->addr;
+		else if (setting->name[0])
+			out->count += resolve_converter(setting->name, setting->port, settings->timeout_ms, out->list + first, room,
+							&reason);
+		for (size_t j = first; j < out->count; j++)
+			out->names[j] = setting->name;
+		if (reason)
+			out->unresolved[out->unresolved_count++] = (struct check_unresolved){ setting->name, reason };
 	}
+}
+
+void check_addresses_warn(const struct check_addresses *addresses)
+{
+	for (size_t i = 0; i < addresses->unresolved_count; i++)
+		fprintf(stderr, "convertize: %s can't be resolved: %s\n", addresses->unresolved[i].name, addresses->unresolved[i].reason);
 }

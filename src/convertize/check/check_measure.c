@@ -21,13 +21,14 @@
 #define LOST_HANDSHAKES 3 /* in a row, before we give up a measurement */
 #define STALL_MS 2000     /* three retransmissions, or four */
 #define ONE_WAY_BYTES 4096
+#define TRIES_OF_ALL 3 /* of a transfer over all paths at once, before we report its failure */
+#define LIMIT_TRIES 3  /* at once, of connections that may be one too many */
+#define LIMIT_MS 1000
 
 #define SEARCH_BYTES 4096
 #define SEARCH_STALL_MS 900
 #define SEARCH_SIZES 8 /* at once: convertd refuses a client that asks more than 20 times in a second */
 #define SEARCH_MIN 576 /* RFC 791 */
-#define IPV4_HEADERS (20 + 20)
-#define IPV6_HEADERS (40 + 20)
 
 /* Did all @bytes arrive and come back? Sets *@both_ways if the converter sends bytes back at all. */
 static bool carries(const struct probe_result *result, size_t bytes, bool *both_ways)
@@ -100,9 +101,7 @@ static void search_round(struct search *search, const unsigned int sizes[], size
  */
 static unsigned int search_size(struct probe_request request, unsigned int mtu, bool *both_ways)
 {
-	bool ipv4 = sockaddr_ip_is_v4(&request.converter);
-	struct search search = { .headers = ipv4 ? IPV4_HEADERS : IPV6_HEADERS,
-				 .lost = mtu + 1 };
+	struct search search = { .headers = probe_headers(&request.converter), .lost = mtu + 1 };
 	unsigned int sizes[SEARCH_SIZES + 1];
 	size_t count = SEARCH_SIZES + 1;
 
@@ -183,10 +182,9 @@ static void transfer(struct probe_request request, struct check_path *path,
 	probe_run(&request, result);
 }
 
-void check_measure(const struct check_converters *converters,
-		   const struct check_candidate *candidate, struct check_path *path)
+void check_measure(struct check_path *path)
 {
-	struct probe_request request = check_request(converters, candidate, path);
+	struct probe_request request = check_request(path);
 	static struct probe_result result;
 	bool carried;
 
@@ -234,11 +232,10 @@ void check_measure(const struct check_converters *converters,
 
 /* --- all paths ------------------------------------------------------------------------- */
 
-bool check_measure_all(const struct check_converters *converters,
-		       const struct check_candidate *candidate, unsigned int subflows,
-		       struct probe_result *out)
+/* Makes a transfer over all paths at once. Returns false if not all bytes came back. */
+static bool measure_all(const struct check_candidate *candidate, unsigned int subflows, struct probe_result *out)
 {
-	struct probe_request request = check_request(converters, candidate, &candidate->first);
+	struct probe_request request = check_request(&candidate->first);
 	bool both_ways;
 
 	request.echo = true;
@@ -247,4 +244,96 @@ bool check_measure_all(const struct check_converters *converters,
 	request.subflows = subflows;
 	probe_run(&request, out);
 	return carries(out, TRANSFER_ALL_BYTES, &both_ways);
+}
+
+static bool is_good(const struct check_path *path)
+{
+	return path->mptcp == PROBE_MPTCP_KEPT && path->size == CHECK_SIZE_CARRIED;
+}
+
+/* Does no connection get through any more, where each did before? */
+static bool is_limited(const struct check_candidate *candidate)
+{
+	struct probe_request requests[LIMIT_TRIES];
+	struct probe_result results[LIMIT_TRIES];
+	bool any = candidate->first.unsteady || candidate->first.lost_percent;
+
+	for (int i = 0; i < LIMIT_TRIES; i++) {
+		requests[i] = check_request(&candidate->first);
+		requests[i].connect_only = true;
+		requests[i].timeout_ms = LIMIT_MS;
+	}
+	probe_run_all(requests, results, LIMIT_TRIES);
+	for (int i = 0; i < LIMIT_TRIES; i++)
+		any = any || probe_is_connected(&results[i]);
+	return !any;
+}
+
+/* Reports why a connection has fewer subflows than there are paths. */
+static struct fact *report_missing(const struct check_candidate *candidate, unsigned int subflows, unsigned int expected)
+{
+	const struct host_managers *managers = &candidate->converters->networks->host.managers;
+	struct fact *fact;
+
+	if (managers->userspace) {
+		fact = check_fact(candidate, FACT_WARN, "paths",
+				  "a connection had %u more path%s than its first, and not %u: the path manager in user space makes no "
+				  "others (net.mptcp.pm_type = 1)", subflows, subflows == 1 ? "" : "s", expected);
+		if (managers->mptcpd)
+			fact_remedy(fact, REMEDY_MPTCPD);
+		else
+			fact_command(fact, COMMAND_HERE, "sysctl", "-w", "net.mptcp.pm_type=0", (char *)NULL);
+	} else if (is_limited(candidate)) {
+		fact = check_fact(candidate, FACT_WARN, "paths",
+				  "connections were made, and then no more: a firewall limits how many begin in a time");
+		fact_remedy(fact,
+			    "on the converter, let TCP to port %u through without a limit on new connections, such as that of ufw limit",
+			    sockaddr_ip_port(&candidate->address));
+	} else {
+		fact = check_fact(candidate, FACT_WARN, "paths",
+				  "a connection had %u more path%s than its first, and not %u, though each works alone: something on the "
+				  "way drops the SYNs that join a connection, or the converter takes none", subflows,
+				  subflows == 1 ? "" : "s", expected);
+		fact_remedy(fact, "ask the operator of the network to let TCP option 30 through in each SYN, "
+			    OTHER_PORT "; see also ip mptcp limits and net.mptcp.allow_join_initial_addr_port there");
+	}
+	return fact;
+}
+
+void check_measure_all(const struct check_candidate *candidate)
+{
+	const unsigned int limit = candidate->converters->networks->host.endpoints.subflow_limit;
+	unsigned int expected = 0;
+	static struct probe_result result;
+	struct fact *fact;
+	bool carried = false;
+
+	for (size_t i = 0; i < candidate->path_count; i++)
+		expected += candidate->paths[i].endpoint &&
+			    (is_good(&candidate->paths[i]) || check_path_is_refused(&candidate->paths[i]));
+	if (expected > limit)
+		expected = limit;
+	/* the fault of the first path, already reported, explains the rest */
+	if (!is_good(&candidate->first) || !candidate->first.both_ways)
+		return;
+	report_flush(candidate->converters->report);
+	/*
+	 * Packets get lost at times. With one lost in thirty, each way, 41 of 538 tries failed: if the SYN+ACK to data in a SYN is lost, Linux
+	 * falls back to TCP, and a join that loses its packets twice comes too late.
+	 */
+	for (int i = 0; i < TRIES_OF_ALL && (!carried || result.subflows < expected); i++)
+		carried = measure_all(candidate, expected, &result);
+	if (result.subflows < expected) {
+		fact = report_missing(candidate, result.subflows, expected);
+	} else if (!carried) {
+		fact = check_fact(candidate, FACT_WARN, "paths",
+				  "a transfer by Multipath TCP over %u path%s stalls, and by TCP it does not", result.subflows + 1,
+				  result.subflows ? "s at once" : "");
+		fact_remedy(fact, "try again, since packets are lost at times; if it stays so, use another network, " OTHER_PORT);
+	} else {
+		fact = check_fact(candidate, FACT_OK, "paths",
+				  "a connection by Multipath TCP uses %u path%s (%.0f ms for %zu KiB, there and back)", result.subflows + 1,
+				  result.subflows ? "s" : "", result.transfer_ms, result.returned / 1024);
+	}
+	fact_value_number(fact, result.subflows + 1);
 }

@@ -22,48 +22,36 @@
 
 /* --- the networks --- */
 
-static void on_converter(const union sockaddr_ip *address, const char *name, void *arg)
+/* Finds the device by which packets to the converters leave: among several, one behind a VPN decides. */
+static unsigned int find_way(const struct host *host, const struct check_addresses *addresses)
 {
-	struct host *host = arg;
-	struct host_way way;
-	const struct host_link *link;
+	unsigned int found = 0;
 
-	(void)name;
-	host_way_ask(-1, address, NULL, 0, &way);
-	link = way.error || way.type != RTN_UNICAST ? NULL : host_link_of(host, way.index);
-	/* among several converters, one behind a VPN decides */
-	if (link && (!host->ways[HOST_WAY_CONVERTER] || host_kind_is_vpn(link->kind)))
-		host->ways[HOST_WAY_CONVERTER] = link->index;
+	for (size_t i = 0; i < addresses->count; i++) {
+		const struct host_link *link;
+		struct host_way way;
+
+		host_way_ask(-1, &addresses->list[i], NULL, 0, &way);
+		link = way.error || way.type != RTN_UNICAST ? NULL : host_link_of(host, way.index);
+		if (link && (!found || host_kind_is_vpn(link->kind)))
+			found = link->index;
+	}
+	return found;
 }
 
-static void on_unresolved(const char *name, const char *reason, void *arg)
+int check_networks_read(struct check_networks *out, const struct settings *settings, const struct check_addresses *addresses)
 {
-	(void)name, (void)reason, (void)arg; /* check_converters() reports it */
-}
-
-static const char *setting(enum option_id id)
-{
-	const char *value = getenv(option_table[id].variable);
-
-	return value && *value ? value : NULL;
-}
-
-int check_networks_read(struct check_networks *out, const struct settings *settings)
-{
-	const struct host_word word = { .paths = &settings->paths, .device = setting(OPTION_DEVICE), .never = setting(OPTION_NEVER_DEVICE),
-					.backup = setting(OPTION_BACKUP_DEVICE), .beside_vpn = settings->beside_vpn, .any_kind = true };
+	const struct host_word word = { .paths = &settings->paths, .device = option_value(OPTION_DEVICE),
+				       .never = option_value(OPTION_NEVER_DEVICE), .backup = option_value(OPTION_BACKUP_DEVICE),
+				       .beside_vpn = settings->beside_vpn, .any_kind = true };
 	struct paths_memory memory;
 	int ret;
 
 	memset(out, 0, sizeof(*out));
-	ret = host_read(&out->host, NULL, NULL);
+	ret = paths_host_read(&out->host, &memory);
 	if (ret < 0)
 		return ret;
-	if (paths_memory_load(&memory) == 0)
-		paths_memory_mark(&memory, &out->host.endpoints);
-	host_managers_read(&out->host.managers);
-	if (settings->enabled)
-		converter_addresses(settings, on_converter, on_unresolved, &out->host);
+	out->host.ways[HOST_WAY_CONVERTER] = find_way(&out->host, addresses);
 	out->vpn = host_vpn(&out->host, &word);
 	out->count = host_networks_find(&out->list, &out->host, &word);
 	return 0;
@@ -171,14 +159,14 @@ static void report_addresses(struct report *report, const struct check_networks 
 	fclose(stream);
 	if (!count && allows_none(networks)) {
 		fact = report_fact(report, FACT_FAIL, "network.interfaces", NULL, "CONVERT_PATHS allows no network");
-		fact_remedy(fact, REMEDY_ALLOW_NETWORK);
+		fact_remedy(fact, "allow one in --paths (CONVERT_PATHS), or in /etc/convertize.conf");
 		free(list);
 		return;
 	}
 	fact = report_fact(report, statuses[count < 2 ? count : 2], "network.interfaces", NULL,
 			   "%zu network%s%s", count, count == 1 ? "" : "s", list ? list : "");
 	if (count < 2 && !networks->vpn)
-		fact_remedy(fact, count ? REMEDY_SECOND_NETWORK : REMEDY_FIRST_NETWORK);
+		fact_remedy(fact, "%s", count ? "connect this machine to a second network, for a second path" : REMEDY_FIRST_NETWORK);
 	fact_value_number(fact, (double)count);
 	free(list);
 }
@@ -213,7 +201,7 @@ void check_families(struct report *report, const struct check_networks *networks
 			continue;
 		fact = report_fact(report, FACT_WARN, "network.family", link->name,
 				   "has no %s, by which connections go to the converter: they don't use it", names[is_v4]);
-		fact_remedy(fact, REMEDY_FAMILY);
+		fact_remedy(fact, "name a converter's address of the family that all networks have");
 	}
 }
 
@@ -225,7 +213,7 @@ static void report_vpn(struct report *report, const struct check_networks *netwo
 		return;
 	fact = report_fact(report, FACT_NOTE, "network.vpn", networks->vpn->name,
 			   "all traffic goes through this VPN, and the networks beside it are left alone");
-	fact_remedy(fact, REMEDY_BESIDE_VPN);
+	fact_remedy(fact, "give --beside-vpn (CONVERT_BESIDE_VPN=1), if connections may leave it");
 	fact_value_text(fact, networks->vpn->name);
 }
 
@@ -243,17 +231,12 @@ static bool is_fullmesh_only(const struct mptcp_endpoint *endpoint)
 	return !begins_subflows(endpoint) && endpoint->flags & MPTCP_PM_ADDR_FLAG_FULLMESH;
 }
 
-static const struct host_link *home_of(const struct check_networks *networks, const struct mptcp_endpoint *endpoint)
-{
-	return host_home_of(&networks->host, &endpoint->address);
-}
-
 /* Does an address of this network's device have an endpoint from which the kernel opens subflows? */
 static bool has_endpoint(const struct check_networks *networks, const struct host_network *network)
 {
 	for (size_t i = 0; i < networks->host.endpoints.count; i++) {
 		const struct mptcp_endpoint *endpoint = &networks->host.endpoints.endpoint[i];
-		const struct host_link *home = home_of(networks, endpoint);
+		const struct host_link *home = host_home_of(&networks->host, &endpoint->address);
 
 		if ((begins_subflows(endpoint) || is_fullmesh_only(endpoint)) && home && home->index == network->link.index &&
 		    sockaddr_ip_is_v4(&endpoint->address) == sockaddr_ip_is_v4(&network->address))
@@ -284,13 +267,12 @@ static size_t report_missing(struct report *report, const struct check_networks 
 		fact = report_fact(report, FACT_WARN, "network.endpoint", network->link.name,
 				   "no MPTCP endpoint has its address %s, so that no second path uses it", text);
 		if (network->keeper == HOST_KEEPER_NM || network->keeper == HOST_KEEPER_MPTCPD)
-			fact_remedy(fact, network->keeper == HOST_KEEPER_NM ? REMEDY_KEEPER_NM : REMEDY_KEEPER_MPTCPD);
-		else if (network->backup)
-			fact_command(fact, COMMAND_HERE, "ip", "mptcp", "endpoint", "add", text, "dev", network->link.name, "subflow", "backup",
-				     (char *)NULL);
+			fact_remedy(fact, "%s", network->keeper == HOST_KEEPER_NM ?
+				    "have NetworkManager make it, which keeps endpoints here: connection.mptcp-flags" :
+				    "have mptcpd make it, which keeps endpoints here");
 		else
 			fact_command(fact, COMMAND_HERE, "ip", "mptcp", "endpoint", "add", text, "dev", network->link.name, "subflow",
-				     (char *)NULL);
+				     network->backup ? "backup" : "", (char *)NULL);
 		fact_value_text(fact, text);
 	}
 	return wanted;
@@ -310,7 +292,8 @@ static void report_routeless(struct report *report, const struct check_networks 
 		fact = report_fact(report, FACT_WARN, "network.route", network->link.name,
 				   "has the address %s, and %s: no connection uses it", host_format_address(&network->address, text),
 				   host_verdict_text(network->verdict));
-		fact_remedy(fact, REMEDY_ROUTE_OF_NETWORK, network->link.name);
+		fact_remedy(fact, "add it, by that network's router: ip route add default via ROUTER dev %s metric 1000",
+			    network->link.name);
 		fact_value_text(fact, text);
 	}
 }
@@ -332,7 +315,7 @@ static void report_fullmesh(struct report *report, const struct mptcp_endpoint *
 	host_format_address(&endpoint->address, text);
 	fact = report_fact(report, FACT_WARN, "network.endpoint", network ? network->link.name : NULL,
 			   "MPTCP endpoint %s is fullmesh alone: no second path uses it, unless the converter announces an address", text);
-	add_command(fact, endpoint, "delete", NULL);
+	add_command(fact, endpoint, "delete", "");
 	if (network)
 		fact_command(fact, COMMAND_HERE, "ip", "mptcp", "endpoint", "add", text, "dev", network->link.name, "subflow", "fullmesh",
 			     (char *)NULL);
@@ -343,10 +326,10 @@ static void report_fullmesh(struct report *report, const struct mptcp_endpoint *
 static const char *remedy_of(const struct mptcp_endpoint *endpoint, const struct host_network *network)
 {
 	if (network->keeper == HOST_KEEPER_NM)
-		return REMEDY_NM_DISABLE;
+		return "set connection.mptcp-flags disabled by nmcli connection modify: NetworkManager keeps it";
 	if (network->keeper == HOST_KEEPER_MPTCPD)
 		return REMEDY_MPTCPD;
-	return endpoint->is_ours ? REMEDY_SERVICE : NULL;
+	return endpoint->is_ours ? "say the same by paths in /etc/convertize.conf: convertize paths --manage keeps it" : NULL;
 }
 
 /*
@@ -375,13 +358,13 @@ static void report_endpoint(struct report *report, const struct mptcp_endpoint *
 	if ((refused || first || astray) && remedy)
 		fact_remedy(fact, "%s", remedy);
 	else if (!network || refused)
-		add_command(fact, endpoint, "delete", NULL);
+		add_command(fact, endpoint, "delete", "");
 	else if (first && !astray)
 		add_command(fact, endpoint, "change", "backup");
 	if (astray && !refused && !remedy) {
-		add_command(fact, endpoint, "delete", NULL);
+		add_command(fact, endpoint, "delete", "");
 		fact_command(fact, COMMAND_HERE, "ip", "mptcp", "endpoint", "add", text, "dev", network->link.name, "subflow",
-			     network->backup ? "backup" : NULL, (char *)NULL);
+			     network->backup ? "backup" : "", (char *)NULL);
 	}
 	fact_value_text(fact, text);
 }
@@ -427,7 +410,7 @@ void check_networks_report(struct report *report, const struct check_networks *n
 {
 	if (networks->error) {
 		fact_remedy(report_fact(report, FACT_WARN, "network.interfaces", NULL, "the networks can't be read: %s",
-					strerror(networks->error)), REMEDY_ALLOW_NETLINK);
+					strerror(networks->error)), "let the security policy allow sockets of AF_NETLINK");
 		return;
 	}
 	report_addresses(report, networks);
@@ -443,51 +426,42 @@ void check_networks_report(struct report *report, const struct check_networks *n
 			    "MPTCP's endpoints and limits can't be read: %s", strerror(-networks->host.endpoints_error));
 }
 
-/* The breach of the word at the first converter where there is one. */
-struct word_look {
-	struct host_word word;
-	enum word_breach breach;
-};
-
-static void look_at_word(const union sockaddr_ip *address, const char *name, void *arg)
-{
-	struct word_look *look = arg;
-
-	(void)name;
-	if (!look->breach)
-		look->breach = networks_break_word(&look->word, address);
-}
-
 /* Reports whether connections can be Multipath TCP's, and keep off the networks that the user excludes. */
-static void report_word(struct report *report, const struct settings *settings)
+static void report_word(struct report *report, const struct settings *settings, const struct check_addresses *addresses)
 {
 	static const char *const remedies[] = {
-		[WORD_ENDPOINT] = REMEDY_WORD_ENDPOINT, [WORD_NO_BACKUP] = REMEDY_WORD_ENDPOINT, [WORD_SERVICE] = REMEDY_WORD_SERVICE,
-		[WORD_ABSENT] = REMEDY_WORD_SERVICE,    [WORD_MANAGER] = REMEDY_MPTCPD,          [WORD_BREACH_COUNT] = NULL,
+		[WORD_ENDPOINT] = "see ip mptcp endpoint: delete the one there, or change it to backup",
+		[WORD_NO_BACKUP] = "see ip mptcp endpoint: delete the one there, or change it to backup",
+		[WORD_SERVICE] = "say the same by paths in /etc/convertize.conf, and systemctl restart convertize-paths",
+		[WORD_ABSENT] = "say the same by paths in /etc/convertize.conf, and systemctl restart convertize-paths",
+		[WORD_MANAGER] = REMEDY_MPTCPD,
+		[WORD_BREACH_COUNT] = NULL,
 	};
-	struct word_look look = { .word = { .paths = &settings->paths } };
+	const struct host_word word = { .paths = &settings->paths };
+	enum word_breach breach = WORD_HOLDS;
 	struct fact *fact;
 
 	if (!settings->enabled || !path_preferences_restrict(&settings->paths))
 		return;
-	converter_addresses(settings, look_at_word, on_unresolved, &look);
-	if (!look.breach) {
+	for (size_t i = 0; i < addresses->count && !breach; i++)
+		breach = networks_break_word(&word, &addresses->list[i]);
+	if (!breach) {
 		report_fact(report, FACT_OK, "paths.word", NULL, "no subflow takes a network that CONVERT_PATHS excludes");
 		return;
 	}
 	fact = report_fact(report, FACT_WARN, "paths.word", NULL, "connections use TCP instead of Multipath TCP, since %s",
-			   word_breach_text(look.breach));
-	if (look.breach == WORD_ANNOUNCED)
+			   word_breach_text(breach));
+	if (breach == WORD_ANNOUNCED)
 		fact_command(fact, COMMAND_HERE, "ip", "mptcp", "limits", "set", "add_addr_accepted", "0", (char *)NULL);
-	else if (remedies[look.breach])
-		fact_remedy(fact, "%s", remedies[look.breach]);
+	else if (remedies[breach])
+		fact_remedy(fact, "%s", remedies[breach]);
 }
 
-void check_wishes(struct report *report, const struct settings *settings)
+void check_wishes(struct report *report, const struct settings *settings, const struct check_addresses *addresses)
 {
 	const struct path_preferences *wanted = &settings->paths;
 
-	report_word(report, settings);
+	report_word(report, settings, addresses);
 	for (size_t i = 0; i < wanted->count; i++) {
 		const struct path_wish *wish = &wanted->wishes[i];
 		char name[SOCKADDR_STRLEN];
@@ -499,7 +473,7 @@ void check_wishes(struct report *report, const struct settings *settings)
 		/* a missing network with =never does no harm */
 		fact = report_fact(report, wish->use == PATH_USE_NEVER ? FACT_NOTE : FACT_WARN, "paths.missing", name,
 				   "CONVERT_PATHS names it, and there is no such %s now", *wish->device ? "device" : "address");
-		fact_remedy(fact, REMEDY_PATH_NAMES);
+		fact_remedy(fact, "name one of those that \"ip address\" shows, unless it comes later");
 		fact_value_text(fact, name);
 	}
 }

@@ -5,7 +5,6 @@
 #include "common/os.h"
 #include "convertize/check/check.h"
 #include "host/host_model.h"
-#include "host/lookup.h"
 
 #include <errno.h>
 #include <linux/mptcp.h>
@@ -23,19 +22,19 @@ const char *check_path_name(const struct check_path *path)
 
 /* --- which there are --------------------------------------------------------------------- */
 
-static void add_path(struct check_candidate *candidate, const union sockaddr_ip *from,
-		     const struct host_link *home, bool bound, bool endpoint)
+static void add_path(struct check_candidate *candidate, const union sockaddr_ip *from, const struct host_link *home, bool bound,
+		     bool endpoint)
 {
 	union sockaddr_ip first = candidate->first.probe.local;
 
 	sockaddr_ip_set_port(&first, 0);
-	if (candidate->path_count == CHECK_PATHS_MAX || home == candidate->first.home ||
-	    sockaddr_ip_equal(&first, from))
+	if (candidate->path_count == CHECK_PATHS_MAX || home == candidate->first.home || sockaddr_ip_equal(&first, from))
 		return;
 	for (size_t i = 0; i < candidate->path_count; i++)
 		if (sockaddr_ip_equal(&candidate->paths[i].from, from))
 			return;
 	candidate->paths[candidate->path_count++] = (struct check_path){
+		.candidate = candidate,
 		.from = *from,
 		.device = bound ? home->name : NULL,
 		.home = home,
@@ -43,16 +42,17 @@ static void add_path(struct check_candidate *candidate, const union sockaddr_ip 
 	};
 }
 
-const struct host_link *check_home_of(const struct check_converters *converters, const union sockaddr_ip *address)
+const struct host_link *check_home_of(const struct check_candidate *candidate, const union sockaddr_ip *address)
 {
-	const struct host_link *home = host_home_of(&converters->networks->host, address);
+	const struct host_link *home = host_home_of(&candidate->converters->networks->host, address);
 
 	return home && !home->loopback ? home : NULL;
 }
 
 /* Adds the paths of endpoints, bound as the kernel binds their subflows, then those of networks without an endpoint. */
-static void find_paths(const struct check_networks *networks, struct check_candidate *candidate)
+static void find_paths(struct check_candidate *candidate)
 {
+	const struct check_networks *networks = candidate->converters->networks;
 	const struct endpoints *endpoints = &networks->host.endpoints;
 
 	for (size_t i = 0; i < endpoints->count; i++) {
@@ -73,10 +73,9 @@ static void find_paths(const struct check_networks *networks, struct check_candi
 }
 
 /* Determines whether the converter's host answers at another port, after the converter's port was silent. */
-static void look_at_host(const struct check_converters *converters,
-			 const struct check_candidate *candidate, struct check_path *path)
+static void look_at_host(struct check_path *path)
 {
-	struct probe_request request = check_request(converters, candidate, path);
+	struct probe_request request = check_request(path);
 	struct probe_result result;
 
 	sockaddr_ip_set_port(&request.converter, PORT_OF_OTHERS);
@@ -87,46 +86,6 @@ static void look_at_host(const struct check_converters *converters,
 	path->host_answers = probe_is_connected(&result) || result.error == ECONNREFUSED;
 }
 
-static void ask_path(const struct check_converters *converters, struct check_candidate *candidate,
-		     struct check_path *path)
-{
-	check_ask(converters, candidate, path);
-	if (!path->connected && path->probe.outcome == PROBE_NO_SYN_ACK)
-		look_at_host(converters, candidate, path);
-}
-
-void check_paths_look(const struct check_converters *converters, struct check_candidate *candidate)
-{
-	if (!candidate->first.home)
-		return; /* the converter is on this machine */
-	find_paths(converters->networks, candidate);
-	for (size_t i = 0; i < candidate->path_count; i++) {
-		struct check_path *path = &candidate->paths[i];
-
-		ask_path(converters, candidate, path);
-		if (path->probe.outcome == PROBE_ANSWERED && !path->probe.response.has_error)
-			check_measure(converters, candidate, path);
-	}
-}
-
-const struct check_path *check_paths_elsewhere(const struct check_converters *converters,
-					       struct check_candidate *candidate)
-{
-	const struct host *host = &converters->networks->host;
-
-	candidate->first.home = host_link_of(host, host->ways[sockaddr_ip_is_v4(&candidate->address) ? HOST_WAY_V4 : HOST_WAY_V6]);
-	if (!candidate->first.home)
-		return NULL;
-	look_at_host(converters, candidate, &candidate->first);
-	find_paths(converters->networks, candidate);
-	for (size_t i = 0; i < candidate->path_count; i++) {
-		check_ask(converters, candidate, &candidate->paths[i]);
-		if (candidate->paths[i].probe.outcome == PROBE_ANSWERED)
-			return &candidate->paths[i];
-	}
-	return NULL;
-}
-
 /* Asks the kernel for the route to the candidate from this address. @index: of the device that the socket is bound to; 0: none */
 static void ask_way(const struct check_candidate *candidate, const union sockaddr_ip *from, unsigned int index, struct host_way *out)
 {
@@ -135,185 +94,185 @@ static void ask_way(const struct check_candidate *candidate, const union sockadd
 	host_way_ask(-1, &candidate->address, from->sa.sa_family == AF_UNSPEC ? NULL : &source, index, out);
 }
 
-/* Adds an ip command, as "ip -6" unless @ipv4. */
-static void add_ip(struct fact *fact, bool ipv4, const char *object, const char *const words[8])
+void check_paths_look(struct check_candidate *candidate)
 {
-	if (ipv4)
-		fact_command(fact, COMMAND_HERE, "ip", object, words[0], words[1], words[2], words[3],
-			     words[4], words[5], words[6], words[7], (char *)NULL);
-	else
-		fact_command(fact, COMMAND_HERE, "ip", "-6", object, words[0], words[1], words[2],
-			     words[3], words[4], words[5], words[6], words[7], (char *)NULL);
+	if (!candidate->first.home)
+		return; /* the converter is on this machine */
+	find_paths(candidate);
+	for (size_t i = 0; i < candidate->path_count; i++) {
+		struct check_path *path = &candidate->paths[i];
+
+		ask_way(candidate, &path->from, path->device ? path->home->index : 0, &path->way);
+		check_ask(path);
+		if (!path->connected && path->probe.outcome == PROBE_NO_SYN_ACK)
+			look_at_host(path);
+		if (path->probe.outcome == PROBE_ANSWERED && !path->probe.response.has_error)
+			check_measure(path);
+	}
 }
 
-bool check_paths_prefer(const struct check_candidate *candidate, const struct check_path *path,
-			struct fact *fact)
+const struct check_path *check_paths_elsewhere(struct check_candidate *candidate)
 {
+	const struct host *host = &candidate->converters->networks->host;
+
+	candidate->first.home = host_link_of(host, host->ways[sockaddr_ip_is_v4(&candidate->address) ? HOST_WAY_V4 : HOST_WAY_V6]);
+	if (!candidate->first.home)
+		return NULL;
+	look_at_host(&candidate->first);
+	find_paths(candidate);
+	for (size_t i = 0; i < candidate->path_count; i++) {
+		check_ask(&candidate->paths[i]);
+		if (candidate->paths[i].probe.outcome == PROBE_ANSWERED)
+			return &candidate->paths[i];
+	}
+	return NULL;
+}
+
+/* The option of ip(8) for a family. */
+static const char *family_option(const union sockaddr_ip *address)
+{
+	return sockaddr_ip_is_v4(address) ? "" : "-6";
+}
+
+bool check_paths_prefer(const struct check_path *path, struct fact *fact)
+{
+	const union sockaddr_ip *address = &path->candidate->address;
 	char gateway[SOCKADDR_STRLEN], to[SOCKADDR_STRLEN];
 	struct host_way way;
 
-	ask_way(candidate, &path->from, path->home->index, &way);
+	ask_way(path->candidate, &path->from, path->home->index, &way);
 	if (way.error || way.gateway.sa.sa_family == AF_UNSPEC)
 		return false;
-	add_ip(fact, sockaddr_ip_is_v4(&candidate->address), "route",
-	       (const char *const[8]){ "replace", host_format_address(&candidate->address, to),
-				       "via", host_format_address(&way.gateway, gateway), "dev",
-				       path->home->name });
+	fact_command(fact, COMMAND_HERE, "ip", family_option(address), "route", "replace", host_format_address(address, to), "via",
+		     host_format_address(&way.gateway, gateway), "dev", path->home->name, (char *)NULL);
 	return true;
 }
 
 /* --- packets that are too large ---------------------------------------------------------------------- */
 
 /* Adds the command that limits the packets that this host sends and asks for to the size that the path carries. */
-static void shrink(const struct check_candidate *candidate, const struct check_path *path,
-		   struct fact *fact)
+static void shrink(const struct check_path *path, struct fact *fact)
 {
 	char mtu[16], to[SOCKADDR_STRLEN], gateway[SOCKADDR_STRLEN], table[16];
-	bool ipv4 = sockaddr_ip_is_v4(&candidate->address);
+	bool ipv4 = sockaddr_ip_is_v4(&path->candidate->address);
 	union sockaddr_ip from = path->probe.local;
 	struct host_way way;
 
 	snprintf(mtu, sizeof(mtu), "%u", path->mtu);
 	if (path->mtu >= IPV6_MTU_MIN && path->home) {
-		fact_command(fact, COMMAND_HERE, "ip", "link", "set", "dev", path->home->name,
-			     "mtu", mtu, (char *)NULL);
+		fact_command(fact, COMMAND_HERE, "ip", "link", "set", "dev", path->home->name, "mtu", mtu, (char *)NULL);
 		return;
 	}
 	/* ask with the path's address, since a rule for that address may choose another table than the usual one */
 	sockaddr_ip_set_port(&from, 0);
-	ask_way(candidate, &from, path->device ? path->home->index : 0, &way);
+	ask_way(path->candidate, &from, path->device ? path->home->index : 0, &way);
 	if (!ipv4 || way.error || !path->home || way.gateway.sa.sa_family != AF_INET) {
-		fact_remedy(fact, REMEDY_IPV6_MTU, IPV6_MTU_MIN);
+		fact_remedy(fact, "use another network: IPv6 needs packets of %d bytes", IPV6_MTU_MIN);
 		return;
 	}
 	/* a device with an MTU below IPv6's minimum loses its IPv6 addresses: so set the MTU of the route only */
 	snprintf(table, sizeof(table), "%u", way.table);
-	fact_command(fact, COMMAND_HERE, "ip", "route", "replace",
-		     host_format_address(&candidate->address, to), "via",
-		     host_format_address(&way.gateway, gateway), "dev", path->home->name, "table",
-		     table, "mtu", mtu, (char *)NULL);
+	fact_command(fact, COMMAND_HERE, "ip", "route", "replace", host_format_address(&path->candidate->address, to), "via",
+		     host_format_address(&way.gateway, gateway), "dev", path->home->name, "table", table, "mtu", mtu, (char *)NULL);
 }
 
-static void report_lost(const struct check_converters *converters,
-			const struct check_candidate *candidate, const struct check_path *path)
+static void report_lost(const struct check_path *path)
 {
 	const char *name = check_path_name(path);
 	const char *way = path->size == CHECK_SIZE_LOST_BACK ? "from" : "to";
 	struct fact *fact;
 
 	if (!path->mtu) {
-		fact = report_fact(converters->report, FACT_WARN, "path.mtu", candidate->about,
-				   "over %s connections are made, but nothing of a transfer %s the "
-				   "converter gets through, however small its packets are",
-				   name, way);
-		fact_remedy(fact, REMEDY_TRANSFER, name);
+		fact = path_fact(path, FACT_WARN, "path.mtu",
+				 "over %s connections are made, but nothing of a transfer %s the converter gets through, however small "
+				 "its packets are", name, way);
+		fact_remedy(fact, "use another network than %s, where something on the way drops its packets, " OTHER_PORT, name);
 	} else {
-		fact = report_fact(converters->report, FACT_WARN, "path.mtu", candidate->about,
-				   "over %s packets of up to %u bytes get through, and larger ones "
-				   "%s the converter vanish without a word (a path MTU black hole): "
-				   "transfers hang",
-				   name, path->mtu, way);
-		shrink(candidate, path, fact);
+		fact = path_fact(path, FACT_WARN, "path.mtu",
+				 "over %s packets of up to %u bytes get through, and larger ones %s the converter vanish without a word "
+				 "(a path MTU black hole): transfers hang", name, path->mtu, way);
+		shrink(path, fact);
 	}
 	fact_value_number(fact, path->mtu);
 }
 
-static void report_loss(const struct check_converters *converters, const struct check_candidate *candidate, const struct check_path *path)
+static void report_loss(const struct check_path *path)
 {
 	const char *name = check_path_name(path);
 	struct fact *fact;
 
 	if (path->lost_percent)
-		fact = report_fact(converters->report, FACT_WARN, "path.loss", candidate->about,
-				   "over %s a transfer lost %u%% of its packets: connections are slow there", name, path->lost_percent);
+		fact = path_fact(path, FACT_WARN, "path.loss",
+				 "over %s a transfer lost %u%% of its packets: connections are slow there", name, path->lost_percent);
 	else
-		fact = report_fact(converters->report, FACT_WARN, "path.loss", candidate->about,
-				   "over %s some connections get no answer: it loses packets", name);
-	fact_remedy(fact, REMEDY_LOSS, name, name);
+		fact = path_fact(path, FACT_WARN, "path.loss", "over %s some connections get no answer: it loses packets", name);
+	fact_remedy(fact, "see why %s loses packets, such as a weak signal; --paths %s=backup keeps connections off it while others work",
+		    name, name);
 	fact_value_number(fact, path->lost_percent);
 }
 
-void check_paths_report_size(const struct check_converters *converters,
-			     const struct check_candidate *candidate, const struct check_path *path)
+void check_paths_report_size(const struct check_path *path)
 {
 	struct fact *fact;
 
 	if (path->lost_percent || path->unsteady)
-		report_loss(converters, candidate, path);
+		report_loss(path);
 	/* nothing got through: the loss explains that */
 	if (path->size == CHECK_SIZE_UNKNOWN || (path->size != CHECK_SIZE_CARRIED && !path->mtu && path->lost_percent))
 		return;
 	if (path->size != CHECK_SIZE_CARRIED) {
-		report_lost(converters, candidate, path);
+		report_lost(path);
 		return;
 	}
-	fact = report_fact(converters->report, FACT_OK, "path.mtu", candidate->about,
-			   path->both_ways ? "over %s packets of up to %u bytes get through both "
-					     "ways (%zu KiB there and back in %.0f ms)" :
-					     "over %s packets of up to %u bytes get through to the "
-					     "converter, which has no way to try it back (%zu KiB, "
-					     "%.0f ms)",
-			   check_path_name(path), path->mtu, path->carried / 1024,
-			   path->transfer_ms);
+	fact = path_fact(path, FACT_OK, "path.mtu", path->both_ways ?
+			 "over %s packets of up to %u bytes get through both ways (%zu KiB there and back in %.0f ms)" :
+			 "over %s packets of up to %u bytes get through to the converter, which has no way to try it back (%zu KiB, %.0f "
+			 "ms)", check_path_name(path), path->mtu, path->carried / 1024, path->transfer_ms);
 	fact_value_number(fact, path->mtu);
 }
 
 /* --- another path ---------------------------------------------------------------------------- */
 
-static void plan_route(const struct check_converters *converters, const struct check_path *path,
-		       struct fact *fact)
+/* Adds the commands that make packets from the path's address leave by its own device. */
+static void plan_route(const struct check_path *path, struct fact *fact)
 {
-	char from[SOCKADDR_STRLEN], gateway[SOCKADDR_STRLEN], table[16];
-	const char *name = path->home->name;
-	bool ipv4 = sockaddr_ip_is_v4(&path->from);
+	char from[SOCKADDR_STRLEN], gateway[SOCKADDR_STRLEN] = "", table[16];
+	const char *const name = path->home->name, *const family = family_option(&path->from);
 	struct host_route_plan plan;
 
-	host_route_plan(&converters->networks->host, &path->from, path->home, &plan);
+	host_route_plan(&path->candidate->converters->networks->host, &path->from, path->home, &plan);
 	snprintf(table, sizeof(table), "%u", plan.table);
 	host_format_address(&path->from, from);
 	if (plan.add_route && !plan.has_gateway && !path->home->point_to_point) {
-		fact_remedy(fact, REMEDY_DEFAULT_ROUTE, ipv4 ? "" : "-6 ", name, table, plan.add_rule ? ", ip rule add from " : "",
-			    plan.add_rule ? from : "", plan.add_rule ? " table " : "",
+		fact_remedy(fact,
+			    "add a default route for the address, by its router, which isn't known here: ip %s%sroute add default via "
+			    "ROUTER dev %s table %s%s%s%s%s", family, *family ? " " : "", name, table,
+			    plan.add_rule ? ", ip rule add from " : "", plan.add_rule ? from : "", plan.add_rule ? " table " : "",
 			    plan.add_rule ? table : "");
 		return;
 	}
-	if (plan.add_route && plan.has_gateway)
-		add_ip(fact, ipv4, "route",
-		       (const char *const[8]){ "replace", "default", "via",
-					       host_format_address(&plan.gateway, gateway), "dev",
-					       name, "table", table });
-	else if (plan.add_route)
-		add_ip(fact, ipv4, "route",
-		       (const char *const[8]){ "replace", "default", "dev", name, "table", table });
+	if (plan.has_gateway)
+		host_format_address(&plan.gateway, gateway);
+	if (plan.add_route)
+		fact_command(fact, COMMAND_HERE, "ip", family, "route", "replace", "default", *gateway ? "via" : "", gateway, "dev", name,
+			     "table", table, (char *)NULL);
 	if (plan.add_rule)
-		add_ip(fact, ipv4, "rule",
-		       (const char *const[8]){ "add", "from", from, "table", table });
+		fact_command(fact, COMMAND_HERE, "ip", family, "rule", "add", "from", from, "table", table, (char *)NULL);
 	if (!plan.add_route && !plan.add_rule)
-		fact_remedy(fact, REMEDY_OTHER_RULE, table, from);
-}
-
-/* Finds the route for packets of a subflow from the path's address. */
-static void find_way(const struct check_candidate *candidate, const struct check_path *path,
-		     struct host_way *out)
-{
-	ask_way(candidate, &path->from, path->device ? path->home->index : 0, out);
+		fact_remedy(fact, "see ip rule and ip route show table %s: they send packets from %s elsewhere", table, from);
 }
 
 /* Do packets from the path's address leave by another network? Then it isn't a separate path, even if the converter answers. */
-static bool is_misrouted(const struct check_candidate *candidate, const struct check_path *path)
+static bool is_misrouted(const struct check_path *path)
 {
-	struct host_way way;
-
-	find_way(candidate, path, &way);
-	return way.error ? !path->connected :
-	       way.assumed ? !path->connected : way.index != path->home->index;
+	return path->way.error || path->way.assumed ? !path->connected : path->way.index != path->home->index;
 }
 
 /*
  * Does this host drop the answers? It does if its reverse path filter is strict (ip-sysctl.rst, rp_filter) and packets
  * from the address, without a socket bound to this device, would leave by another.
  */
-static bool is_filtered(const struct check_candidate *candidate, const struct check_path *path)
+static bool is_filtered(const struct check_path *path)
 {
 	char name[sizeof("net.ipv4.conf..rp_filter") + IF_NAMESIZE];
 	int all = sysctl_read("net.ipv4.conf.all.rp_filter"), own;
@@ -321,110 +280,81 @@ static bool is_filtered(const struct check_candidate *candidate, const struct ch
 
 	snprintf(name, sizeof(name), "net.ipv4.conf.%s.rp_filter", path->home->name);
 	own = sysctl_read(name);
-	ask_way(candidate, &path->from, 0, &way);
+	ask_way(path->candidate, &path->from, 0, &way);
 	return sockaddr_ip_is_v4(&path->from) && (all > own ? all : own) == 1 && !way.error &&
 	       way.index != path->home->index;
 }
 
 /* Reports that the router of the path's own route doesn't answer on the link. */
-static struct fact *report_silent_router(const struct check_converters *converters,
-					 const struct check_candidate *candidate,
-					 const struct check_path *path,
-					 const struct host_way *way)
+static struct fact *report_silent_router(const struct check_path *path)
 {
+	const struct host_way *way = &path->way;
 	char router[SOCKADDR_STRLEN], table[16];
 	union sockaddr_ip other;
 	struct fact *fact;
 
-	host_format_address(&way->gateway, router);
-	fact = report_fact(converters->report, FACT_WARN, "path", candidate->about,
-			   "no answer over %s: the router of its route, %s, does not answer there",
-			   check_path_name(path), router);
-	if (!host_other_router(&converters->networks->host, &way->gateway, path->home->index, &other)) {
-		fact_remedy(fact, REMEDY_ROUTER, check_path_name(path));
-		return fact;
-	}
+	fact = path_fact(path, FACT_WARN, "path", "no answer over %s: the router of its route, %s, does not answer there",
+			 check_path_name(path), host_format_address(&way->gateway, router));
 	snprintf(table, sizeof(table), "%u", way->table);
-	add_ip(fact, sockaddr_ip_is_v4(&path->from), "route",
-	       (const char *const[8]){ "replace", "default", "via",
-				       host_format_address(&other, router), "dev",
-				       path->home->name, "table", table });
+	if (host_other_router(&path->candidate->converters->networks->host, &way->gateway, path->home->index, &other))
+		fact_command(fact, COMMAND_HERE, "ip", family_option(&path->from), "route", "replace", "default", "via",
+			     host_format_address(&other, router), "dev", path->home->name, "table", table, (char *)NULL);
+	else
+		fact_remedy(fact, REMEDY_ROUTER, check_path_name(path));
 	return fact;
 }
 
 /* Reports a path with correct routes on which nothing comes back. */
-static struct fact *report_unanswered(const struct check_converters *converters,
-				      const struct check_candidate *candidate,
-				      const struct check_path *path)
+static struct fact *report_unanswered(const struct check_path *path)
 {
-	unsigned int port = sockaddr_ip_port(&candidate->address);
+	unsigned int port = sockaddr_ip_port(&path->candidate->address);
 	const char *name = check_path_name(path);
 	char to[SOCKADDR_STRLEN];
 	struct fact *fact;
 
 	if (path->probe.outcome == PROBE_LOCAL) {
-		fact = report_fact(converters->report, FACT_WARN, "path", candidate->about, "this machine can't connect over %s: %s", name,
-				   strerror(path->probe.error));
-		fact_remedy(fact, REMEDY_OWN_ADDRESS, name);
-		return fact;
-	}
-	if (path->probe.error) {
-		fact = report_fact(converters->report, FACT_WARN, "path", candidate->about,
-				   "refused over %s (%s), by the network there", name,
-				   strerror(path->probe.error));
+		fact = path_fact(path, FACT_WARN, "path", "this machine can't connect over %s: %s", name, strerror(path->probe.error));
+		fact_remedy(fact, "see ip address show dev %s: an address may be tentative, or a duplicate (dadfailed)", name);
+	} else if (path->probe.error) {
+		fact = path_fact(path, FACT_WARN, "path", "refused over %s (%s), by the network there", name, strerror(path->probe.error));
+		fact_remedy(fact, REMEDY_PORT, port);
 	} else if (path->host_answers) {
-		fact = report_fact(converters->report, FACT_WARN, "path", candidate->about,
-				   "no answer over %s, though its host answers there at another "
-				   "port: a firewall on the way drops TCP to port %u",
-				   name, port);
+		fact = path_fact(path, FACT_WARN, "path",
+				 "no answer over %s, though its host answers there at another port: a firewall on the way drops TCP to "
+				 "port %u", name, port);
+		fact_remedy(fact, REMEDY_PORT, port);
 	} else {
-		fact = report_fact(converters->report, FACT_WARN, "path", candidate->about,
-				   "no answer over %s, though packets leave there: that network is "
-				   "down, or a firewall drops them",
-				   name);
-		fact_remedy(fact, REMEDY_PING, name,
-			    host_format_address(&candidate->address, to));
-		return fact;
+		fact = path_fact(path, FACT_WARN, "path",
+				 "no answer over %s, though packets leave there: that network is down, or a firewall drops them", name);
+		fact_remedy(fact, "see what comes back: ping -I %s %s", name, host_format_address(&path->candidate->address, to));
 	}
-	fact_remedy(fact, REMEDY_PORT_OVER, port);
 	return fact;
 }
 
 /* Reports why nothing answers over a path. */
-static struct fact *report_dead(const struct check_converters *converters,
-				const struct check_candidate *candidate,
-				const struct check_path *path)
+static struct fact *report_dead(const struct check_path *path)
 {
 	const char *name = check_path_name(path);
-	struct host_way way;
 	struct fact *fact;
 
 	if (path->refused_here) {
-		fact = report_fact(converters->report, FACT_WARN, "path", candidate->about,
-				   "this machine's own firewall lets no SYN to it out over %s", name);
-		fact_remedy(fact, REMEDY_OWN_FIREWALL, sockaddr_ip_port(&candidate->address));
-		return fact;
+		fact = path_fact(path, FACT_WARN, "path", "this machine's own firewall lets no SYN to it out over %s", name);
+		fact_remedy(fact, REMEDY_OWN_FIREWALL, sockaddr_ip_port(&path->candidate->address));
+	} else if (is_misrouted(path)) {
+		fact = path_fact(path, FACT_WARN, "path", "no route to it over %s: what is sent from the address there %s", name,
+				 path->way.error || path->way.assumed ? "goes nowhere" : "leaves by another network");
+		plan_route(path, fact);
+	} else if (is_filtered(path)) {
+		fact = path_fact(path, FACT_WARN, "path",
+				 "no answer over %s: this machine drops it, as it would send to the converter by another network "
+				 "(net.ipv4.conf.*.rp_filter = 1)", name);
+		plan_route(path, fact);
+	} else if (host_router_is_silent(&path->way.gateway, path->home->index)) {
+		fact = report_silent_router(path);
+	} else {
+		fact = report_unanswered(path);
 	}
-	find_way(candidate, path, &way);
-	if (is_misrouted(candidate, path)) {
-		fact = report_fact(converters->report, FACT_WARN, "path", candidate->about,
-				   "no route to it over %s: what is sent from the address there %s",
-				   name, way.error || way.assumed ? "goes nowhere" :
-								    "leaves by another network");
-		plan_route(converters, path, fact);
-		return fact;
-	}
-	if (is_filtered(candidate, path)) {
-		fact = report_fact(converters->report, FACT_WARN, "path", candidate->about,
-				   "no answer over %s: this machine drops it, as it would send to "
-				   "the converter by another network (net.ipv4.conf.*.rp_filter = 1)",
-				   name);
-		plan_route(converters, path, fact);
-		return fact;
-	}
-	if (host_router_is_silent(&way.gateway, path->home->index))
-		return report_silent_router(converters, candidate, path, &way);
-	return report_unanswered(converters, candidate, path);
+	return fact;
 }
 
 /*
@@ -438,105 +368,86 @@ bool check_path_is_refused(const struct check_path *path)
 		path->probe.response.error_code == CONVERT_ERROR_MISSING_COOKIE);
 }
 
-static struct fact *report_mptcp(const struct check_converters *converters,
-				 const struct check_candidate *candidate,
-				 const struct check_path *path)
+static struct fact *report_mptcp(const struct check_path *path)
 {
-	bool same = path->mptcp == candidate->first.mptcp; /* already reported as the converter's */
+	bool same = path->mptcp == path->candidate->first.mptcp; /* already reported as the converter's */
+	const char *name = check_path_name(path);
 	struct fact *fact;
 
 	if (path->probe.outcome != PROBE_ANSWERED) {
-		fact = report_fact(converters->report, FACT_WARN, "path", candidate->about, "over %s %s", check_path_name(path),
-				   check_path_has_portal(path) ? "a web server answers instead: a captive portal" :
-								 "something else answers, or only connections are taken");
+		fact = path_fact(path, FACT_WARN, "path", "over %s %s", name,
+				 check_path_has_portal(path) ? "a web server answers instead: a captive portal" :
+							       "something else answers, or only connections are taken");
 		fact_remedy(fact, REMEDY_PORTAL);
 		return fact;
 	}
 	if (check_path_is_refused(path))
-		return report_fact(converters->report, FACT_NOTE, "path", candidate->about,
-				   "answers over %s too, and refuses connections that begin there (error "
-				   "%u, %s); to join one needs no permission",
-				   check_path_name(path), path->probe.response.error_code,
-				   convert_error_name(path->probe.response.error_code));
+		return path_fact(path, FACT_NOTE, "path",
+				 "answers over %s too, and refuses connections that begin there (error %u, %s); to join one needs no "
+				 "permission", name, path->probe.response.error_code, convert_error_name(path->probe.response.error_code));
 	if (path->mptcp == PROBE_MPTCP_KEPT)
-		return report_fact(converters->report, FACT_OK, "path", candidate->about,
-				   "Multipath TCP gets through over %s too, in %.1f ms",
-				   check_path_name(path), path->probe.round_trip_ms);
+		return path_fact(path, FACT_OK, "path", "Multipath TCP gets through over %s too, in %.1f ms", name,
+				 path->probe.round_trip_ms);
 	if (same)
-		return report_fact(converters->report, FACT_NOTE, "path", candidate->about,
-				   "is reached over %s too, and not by Multipath TCP either",
-				   check_path_name(path));
-	fact = report_fact(converters->report, FACT_WARN, "path",
-			   candidate->about, path->mptcp_dropped ?
-			   "SYNs with Multipath TCP get no answer over %s, those without do: "
-			   "something on the way drops them" :
-			   "Multipath TCP does not get through over %s: something on the way "
-			   "removes it",
-			   check_path_name(path));
+		return path_fact(path, FACT_NOTE, "path", "is reached over %s too, and not by Multipath TCP either", name);
+	fact = path_fact(path, FACT_WARN, "path", path->mptcp_dropped ?
+			 "SYNs with Multipath TCP get no answer over %s, those without do: something on the way drops them" :
+			 "Multipath TCP does not get through over %s: something on the way removes it", name);
 	fact_remedy(fact, REMEDY_OPTION_30, "");
 	return fact;
 }
 
-static void report_syn_data(const struct check_converters *converters,
-			    const struct check_candidate *candidate, const struct check_path *path)
+static void report_syn_data(const struct check_path *path)
 {
 	const char *name = check_path_name(path);
 	struct fact *fact;
 
-	if (path->syn_data == candidate->first.syn_data || path->syn_data == PROBE_SYN_DATA_TAKEN ||
+	if (path->syn_data == path->candidate->first.syn_data || path->syn_data == PROBE_SYN_DATA_TAKEN ||
 	    path->syn_data == PROBE_SYN_DATA_UNUSED)
 		return;
 	if (path->syn_data == PROBE_SYN_DATA_REFUSED)
-		fact = report_fact(converters->report, FACT_WARN, "path.syn_data", candidate->about,
-				   "data in SYNs over %s does not arrive: something on the way "
-				   "removes it, and connections over it take a round trip more",
-				   name);
+		fact = path_fact(path, FACT_WARN, "path.syn_data",
+				 "data in SYNs over %s does not arrive: something on the way removes it, and connections over it take a "
+				 "round trip more", name);
 	else if (path->syn_passed)
-		fact = report_fact(converters->report, FACT_WARN, "path.syn_data", candidate->about,
-				   "SYNs over %s with %zu bytes of data, as a request has, get no "
-				   "answer, with %zu they do: connections over it begin a second late",
-				   name, path->syn_lost, path->syn_passed);
+		fact = path_fact(path, FACT_WARN, "path.syn_data",
+				 "SYNs over %s with %zu bytes of data, as a request has, get no answer, with %zu they do: connections "
+				 "over it begin a second late", name, path->syn_lost, path->syn_passed);
 	else
-		fact = report_fact(converters->report, FACT_WARN, "path.syn_data", candidate->about,
-				   "SYNs with data over %s get no answer, those without do: "
-				   "connections over it begin a second late",
-				   name);
+		fact = path_fact(path, FACT_WARN, "path.syn_data",
+				 "SYNs with data over %s get no answer, those without do: connections over it begin a second late", name);
 	fact_remedy(fact, REMEDY_SYN_DATA);
 	fact_value_bool(fact, false);
 }
 
 /* Reports that requests get through in SYNs and more data doesn't, unless the first path has the same fault. */
-static void report_syn_bytes(const struct check_converters *converters,
-			     const struct check_candidate *candidate, const struct check_path *path)
+static void report_syn_bytes(const struct check_path *path)
 {
 	struct fact *fact;
 
-	if (path->syn_data != PROBE_SYN_DATA_TAKEN || !path->syn_lost || candidate->first.syn_lost ||
+	if (path->syn_data != PROBE_SYN_DATA_TAKEN || !path->syn_lost || path->candidate->first.syn_lost ||
 	    path->size != CHECK_SIZE_CARRIED)
 		return;
-	fact = report_fact(converters->report, FACT_WARN, "path.syn_bytes", candidate->about,
-			   "SYNs over %s with %zu bytes of data get no answer, with %zu they do: requests "
-			   "get through, and with early data of programs begin a second late",
-			   check_path_name(path), path->syn_lost, path->syn_passed);
+	fact = path_fact(path, FACT_WARN, "path.syn_bytes",
+			 "SYNs over %s with %zu bytes of data get no answer, with %zu they do: requests get through, and with early data "
+			 "of programs begin a second late", check_path_name(path), path->syn_lost, path->syn_passed);
 	fact_remedy(fact, REMEDY_SYN_BYTES, "");
 	fact_value_number(fact, (double)path->syn_passed);
 }
 
-void check_paths_report(const struct check_converters *converters,
-			const struct check_candidate *candidate)
+void check_paths_report(const struct check_candidate *candidate)
 {
 	for (size_t i = 0; i < candidate->path_count; i++) {
 		const struct check_path *path = &candidate->paths[i];
-		bool alive = path->connected && !is_misrouted(candidate, path);
-		struct fact *fact = alive ? report_mptcp(converters, candidate, path) :
-					    report_dead(converters, candidate, path);
+		bool alive = path->connected && !is_misrouted(path);
+		struct fact *fact = alive ? report_mptcp(path) : report_dead(path);
 
 		fact_value_bool(fact, alive && (path->mptcp == PROBE_MPTCP_KEPT || check_path_is_refused(path)));
 		if (!alive || check_path_is_refused(path) || path->probe.outcome != PROBE_ANSWERED)
 			continue;
-		report_syn_data(converters, candidate, path);
-		report_syn_bytes(converters, candidate, path);
-		check_paths_report_size(converters, candidate, path);
+		report_syn_data(path);
+		report_syn_bytes(path);
+		check_paths_report_size(path);
 	}
-	check_paths_report_all(converters, candidate);
+	check_measure_all(candidate);
 }

@@ -94,6 +94,10 @@ static enum way_end end_of(const struct probe_result *result)
 	return result->outcome == PROBE_NO_SYN_ACK || result->outcome == PROBE_SILENT ? WAY_SILENT : WAY_FAILED;
 }
 
+#define REMEDY_SERVER "see that the server's name and port are right, and that it runs"
+#define REMEDY_EGRESS "on the converter, see that it has a route to the server, and that its firewall lets TCP out: ip route get ADDRESS"
+#define REMEDY_RULES "on the converter, see allow-destination in convertd.conf, and ip route; or add the server to CONVERT_BYPASS"
+
 /* The verdict for each combination of the two ways. */
 static const struct {
 	enum fact_status status;
@@ -104,8 +108,8 @@ static const struct {
 			 { FACT_FAIL, "can't be reached, though it answers directly", REMEDY_EGRESS } },
 	[WAY_SILENT] = { { FACT_WARN, "says nothing, and not directly either", REMEDY_SERVER },
 			 { FACT_FAIL, "says nothing, though it answers directly", REMEDY_EGRESS } },
-	[WAY_FORBIDDEN] = { { FACT_WARN, "is refused: the converter's rules forbid it, or it has no way there", REMEDY_DESTINATION },
-			    { FACT_WARN, "is refused: the converter's rules forbid it, or it has no way there", REMEDY_DESTINATION } },
+	[WAY_FORBIDDEN] = { { FACT_WARN, "is refused: the converter's rules forbid it, or it has no way there", REMEDY_RULES },
+			    { FACT_WARN, "is refused: the converter's rules forbid it, or it has no way there", REMEDY_RULES } },
 };
 
 static bool speaks_mptcp(const struct convert_response *response)
@@ -136,7 +140,7 @@ static void report_ways(const struct check_converters *converters, const char *a
 	if (answers)
 		snprintf(detail + strlen(detail), sizeof(detail) - strlen(detail), "; directly after %.1f ms", direct->round_trip_ms);
 	fact = report_fact(converters->report, verdicts[end][answers].status, "server", about, "through %s it %s%s", candidate->about,
-			   verdicts[end][answers].text, detail);
+			  verdicts[end][answers].text, detail);
 	if (verdicts[end][answers].remedy)
 		fact_remedy(fact, "%s", verdicts[end][answers].remedy);
 	fact_value_bool(fact, end == WAY_REACHED);
@@ -156,7 +160,7 @@ static void try_address(const struct check_converters *converters, const union s
 
 		if (!check_serves(candidate))
 			continue;
-		requests[count] = check_request(converters, candidate, &candidate->first);
+		requests[count] = check_request(&candidate->first);
 		requests[count].server = *address;
 		requests[count].in_syn = candidate->first.syn_data == PROBE_SYN_DATA_TAKEN;
 		requests[count].timeout_ms = SERVER_TIMEOUT_MS;

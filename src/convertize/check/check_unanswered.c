@@ -14,7 +14,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <linux/rtnetlink.h>
-#include <stdarg.h>
 #include <string.h>
 
 #define QUOTED_MAX 24 /* bytes of another protocol's message */
@@ -26,38 +25,16 @@ static const struct {
 	[PROBE_LOCAL] = { "local", "can't be asked from here", NULL },
 	[PROBE_UNREACHABLE] = { "unreachable", "can't be reached", NULL },
 	[PROBE_NO_SYN_ACK] = { "no-syn-ack", "nothing comes back",
-			       REMEDY_NO_SYN_ACK },
-	[PROBE_SILENT] = { "silent", "takes connections and then says nothing",
-			   REMEDY_SILENT },
-	[PROBE_CLOSED] = { "closed", "closes the connection without an answer",
-			   REMEDY_NO_CONVERTER },
-	[PROBE_RESET] = { "reset", "resets the connection without an answer",
-			  REMEDY_NO_CONVERTER },
-	[PROBE_NOT_CONVERT] = { "not-convert",
-				"answers by something else than the Convert Protocol",
-				REMEDY_NO_CONVERTER },
+		"see that the address and the port are right, that its machine runs, and that no firewall drops TCP to this port" },
+	[PROBE_SILENT] = { "silent", "takes connections and then says nothing", REMEDY_NO_CONVERTER "; " RESTART },
+	[PROBE_CLOSED] = { "closed", "closes the connection without an answer", REMEDY_NO_CONVERTER },
+	[PROBE_RESET] = { "reset", "resets the connection without an answer", REMEDY_NO_CONVERTER },
+	[PROBE_NOT_CONVERT] = { "not-convert", "answers by something else than the Convert Protocol", REMEDY_NO_CONVERTER },
 };
 static_assert(sizeof(outcomes) / sizeof(outcomes[0]) == PROBE_OUTCOME_COUNT, "one for each");
 
-/* Adds the fact that this address doesn't serve. */
-static struct fact *report_unanswered(const struct check_converters *converters, const struct check_candidate *candidate,
-				      const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static struct fact *report_unanswered(const struct check_converters *converters, const struct check_candidate *candidate,
-				      const char *format, ...)
-{
-	char text[256];
-	struct fact *fact;
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	fact = report_fact(converters->report, converters->any ? FACT_WARN : FACT_FAIL, "converter", candidate->about, "%s", text);
-	fact_value_text(fact, outcomes[candidate->first.probe.outcome].name);
-	return fact;
-}
+/* The fact that this address doesn't serve, in words that complete "192.0.2.1:1234: ". */
+#define unanswered(candidate, ...) check_fact(candidate, check_failure(candidate), "converter", __VA_ARGS__)
 
 /* --- faults of this machine ------------------------------------------------------------ */
 
@@ -70,47 +47,47 @@ static bool has_address(const struct check_networks *networks, bool is_v4)
 }
 
 /* Reports that this machine has no route to the address, or one that forbids it. */
-static void report_no_route(const struct check_converters *converters, const struct check_candidate *candidate, int error)
+static struct fact *report_no_route(const struct check_candidate *candidate, int error)
 {
 	const bool is_v4 = sockaddr_ip_is_v4(&candidate->address);
-	const struct check_networks *networks = converters->networks;
+	const struct check_networks *networks = candidate->converters->networks;
 	struct fact *fact;
 
 	if (error != ENETUNREACH) {
-		fact = report_unanswered(converters, candidate, "a route of this machine forbids it: %s", strerror(error));
-		fact_remedy(fact, REMEDY_OWN_ROUTE, is_v4 ? "" : "-6 ");
+		fact = unanswered(candidate, "a route of this machine forbids it: %s", strerror(error));
+		fact_remedy(fact, "delete that route: ip %sroute show table all", is_v4 ? "" : "-6 ");
 	} else if (has_address(networks, is_v4)) {
-		fact = report_unanswered(converters, candidate, "this machine has no route to it");
-		fact_remedy(fact, REMEDY_ADD_ROUTE, is_v4 ? "" : "-6 ");
+		fact = unanswered(candidate, "this machine has no route to it");
+		fact_remedy(fact, "add one, such as ip %sroute add default via ROUTER", is_v4 ? "" : "-6 ");
 	} else {
-		fact = report_unanswered(converters, candidate, "this machine has no %s network", is_v4 ? "IPv4" : "IPv6");
-		fact_remedy(fact, check_networks_have(networks, !is_v4) ? REMEDY_OWN_FAMILY : REMEDY_FIRST_NETWORK);
+		fact = unanswered(candidate, "this machine has no %s network", is_v4 ? "IPv4" : "IPv6");
+		fact_remedy(fact, "%s", check_networks_have(networks, !is_v4) ?
+			    "name the converter by an address of the family that this machine has" : REMEDY_FIRST_NETWORK);
 	}
+	return fact;
 }
 
-/* Reports a fault of this machine itself; returns false if there is none. */
-static bool report_own_fault(const struct check_converters *converters, const struct check_candidate *candidate)
+/* Reports a fault of this machine itself. @way: its route to the address. Returns NULL if there is none. */
+static struct fact *report_own_fault(const struct check_candidate *candidate, const struct host_way *way)
 {
-	struct host_way way;
 	struct fact *fact;
 
-	host_way_ask(-1, &candidate->address, NULL, 0, &way);
 	/* connect() has the same error, unless the question itself failed, as without netlink sockets */
-	if (way.error && candidate->first.probe.outcome == PROBE_UNREACHABLE && candidate->first.probe.error == way.error) {
-		report_no_route(converters, candidate, way.error);
-	} else if (candidate->first.refused_here) {
-		fact = report_unanswered(converters, candidate, "this machine's own firewall lets no SYN to it out");
+	if (way->error && candidate->first.probe.outcome == PROBE_UNREACHABLE && candidate->first.probe.error == way->error)
+		return report_no_route(candidate, way->error);
+	if (candidate->first.refused_here) {
+		fact = unanswered(candidate, "this machine's own firewall lets no SYN to it out");
 		fact_remedy(fact, REMEDY_OWN_FIREWALL, sockaddr_ip_port(&candidate->address));
-	} else if (way.type == RTN_LOCAL) {
-		fact = report_unanswered(converters, candidate, "is this machine's own address, and no converter answers there");
-		if (*candidate->name)
-			fact_remedy(fact, REMEDY_NAME_OWN, candidate->name);
-		else
-			fact_remedy(fact, REMEDY_START_HERE);
-	} else {
-		return false;
+		return fact;
 	}
-	return true;
+	if (way->type != RTN_LOCAL)
+		return NULL;
+	fact = unanswered(candidate, "is this machine's own address, and no converter answers there");
+	if (*candidate->name)
+		fact_remedy(fact, "see that DNS is right: getent ahosts %s", candidate->name);
+	else
+		fact_remedy(fact, "systemctl start convertd here, or name the address of the converter's machine");
+	return fact;
 }
 
 bool check_path_has_portal(const struct check_path *path)
@@ -131,60 +108,57 @@ bool check_path_has_portal(const struct check_path *path)
 
 /*
  * If the converter doesn't answer over the network that connections take, reports another network over which it does.
- * Returns false, with nothing reported, if there is none.
+ * Returns NULL if there is none.
  */
-static bool report_elsewhere(const struct check_converters *converters,
-			     struct check_candidate *candidate)
+static struct fact *report_elsewhere(struct check_candidate *candidate)
 {
-	const struct check_path *other = NULL;
+	const struct check_path *first = &candidate->first, *other = NULL;
+	const bool portal = check_path_has_portal(first);
+	const int error = first->probe.error;
 	struct fact *fact;
-	int error;
 
-	if (!converters->any && candidate->first.probe.outcome != PROBE_LOCAL)
-		other = check_paths_elsewhere(converters, candidate);
+	if (!candidate->converters->any && first->probe.outcome != PROBE_LOCAL)
+		other = check_paths_elsewhere(candidate);
 	if (!other)
-		return false;
-	error = candidate->first.probe.error;
-	fact = report_unanswered(converters, candidate, "%s over %s, which connections take, though it answers over %s: %s",
-			   error ? strerror(error) : check_path_has_portal(&candidate->first) ? "a web server answers" :
-						     outcomes[candidate->first.probe.outcome].text,
-			   check_path_name(&candidate->first), check_path_name(other),
-			   check_path_has_portal(&candidate->first) ? "a captive portal" :
-			   probe_is_connected(&candidate->first.probe) ? "something on the way takes its place" :
-			   error || candidate->first.host_answers ?
-				   "a firewall on the way lets no TCP to this port through" :
-			   !candidate->first.home->carrier ? "that network has no carrier" :
-				   "that network is down, or a firewall drops packets");
-	if (!check_paths_prefer(candidate, other, fact))
-		fact_remedy(fact, REMEDY_OTHER_NETWORK, check_path_name(&candidate->first), check_path_name(other));
-	return true;
+		return NULL;
+	fact = unanswered(candidate, "%s over %s, which connections take, though it answers over %s: %s",
+			  error ? strerror(error) : portal ? "a web server answers" : outcomes[first->probe.outcome].text,
+			  check_path_name(first), check_path_name(other),
+			  portal			     ? "a captive portal" :
+			  probe_is_connected(&first->probe)  ? "something on the way takes its place" :
+			  error || first->host_answers	     ? "a firewall on the way lets no TCP to this port through" :
+			  !first->home->carrier		     ? "that network has no carrier" :
+							       "that network is down, or a firewall drops packets");
+	if (!check_paths_prefer(other, fact))
+		fact_remedy(fact, "find the fault of %s, or route the converter over %s", check_path_name(first), check_path_name(other));
+	return fact;
 }
 
 /*
  * Does another address of the same name serve? Then the name answers, by its other family, which is worth a warning at most, or
  * only a note if this machine has no network of the family that fails.
  */
-static bool report_other_family(const struct check_converters *converters, const struct check_candidate *candidate)
+static struct fact *report_other_family(const struct check_candidate *candidate)
 {
 	const bool is_v4 = sockaddr_ip_is_v4(&candidate->address);
-	const bool lacking = !check_networks_have(converters->networks, is_v4);
-	const struct check_candidate *other = NULL;
+	const bool lacking = !check_networks_have(candidate->converters->networks, is_v4);
 	const char *names[] = { "IPv6", "IPv4" };
 	struct fact *fact;
+	bool found = false;
 
-	for (size_t i = 0; i < converters->count && !other; i++)
-		if (strcmp(converters->candidates[i].name, candidate->name) == 0 && check_serves(&converters->candidates[i]) &&
-		    sockaddr_ip_is_v4(&converters->candidates[i].address) != is_v4)
-			other = &converters->candidates[i];
-	if (!*candidate->name || !other || candidate->first.probe.outcome == PROBE_ANSWERED)
-		return false;
-	fact = report_fact(converters->report, lacking ? FACT_NOTE : FACT_WARN, "converter", candidate->about,
-			   "%s%s, and the same name answers by %s", lacking ? "this machine has no " : "doesn't answer by ",
-			   names[is_v4], names[!is_v4]);
+	for (size_t i = 0; i < candidate->converters->count && *candidate->name; i++) {
+		const struct check_candidate *other = &candidate->converters->candidates[i];
+
+		found = found || (strcmp(other->name, candidate->name) == 0 && sockaddr_ip_is_v4(&other->address) != is_v4 &&
+				  check_serves(other));
+	}
+	if (!found)
+		return NULL;
+	fact = check_fact(candidate, lacking ? FACT_NOTE : FACT_WARN, "converter", "%s%s, and the same name answers by %s",
+			  lacking ? "this machine has no " : "doesn't answer by ", names[is_v4], names[!is_v4]);
 	if (!lacking)
-		fact_remedy(fact, REMEDY_BROKEN_FAMILY, names[is_v4]);
-	fact_value_text(fact, outcomes[candidate->first.probe.outcome].name);
-	return true;
+		fact_remedy(fact, "mend %s here, or name the converter by the address that answers", names[is_v4]);
+	return fact;
 }
 
 /* --- the rest -------------------------------------------------------------------------- */
@@ -203,37 +177,36 @@ static void quote(const struct probe_result *probe, char out[static QUOTED_MAX +
 	*at = '\0';
 }
 
-/* Reports that the first hop of the converter's route doesn't work, or what a host on the way says; returns false without either. */
-static bool report_on_the_way(const struct check_converters *converters, const struct check_candidate *candidate)
+/* Reports that the first hop of the converter's route doesn't work, or the refusal of a host on the way; returns NULL without either. */
+static struct fact *report_on_the_way(const struct check_candidate *candidate, const struct host_way *way)
 {
 	const struct check_path *first = &candidate->first;
+	const struct host_link *link = way->error ? NULL : host_link_of(&candidate->converters->networks->host, way->index);
 	const char *error = strerror(first->probe.error);
-	const struct host_link *link;
 	char from[SOCKADDR_STRLEN];
-	struct host_way way;
+	struct fact *fact = NULL;
 
-	host_way_ask(-1, &candidate->address, NULL, 0, &way);
-	link = way.error ? NULL : host_link_of(&converters->networks->host, way.index);
-	if (first->icmp_from.sa.sa_family != AF_UNSPEC) {
+	if (first->icmp_from.sa.sa_family != AF_UNSPEC && first->icmp_forbids) {
 		host_format_address(&first->icmp_from, from);
-		if (first->icmp_forbids)
-			fact_remedy(report_unanswered(converters, candidate, "a firewall at %s rejects connections to it: %s", from, error),
-				    REMEDY_LET_PORT_AT, from, sockaddr_ip_port(&candidate->address));
-		else
-			fact_remedy(report_unanswered(converters, candidate, "the router %s has no way to it: %s", from, error), REMEDY_ADDRESS);
+		fact = unanswered(candidate, "a firewall at %s rejects connections to it: %s", from, error);
+		fact_remedy(fact, "have the firewall of %s let TCP to port %u through, " OTHER_PORT, from,
+			    sockaddr_ip_port(&candidate->address));
+	} else if (first->icmp_from.sa.sa_family != AF_UNSPEC) {
+		host_format_address(&first->icmp_from, from);
+		fact = unanswered(candidate, "the router %s has no way to it: %s", from, error);
+		fact_remedy(fact, REMEDY_ADDRESS);
 	} else if (link && !link->carrier && !probe_is_connected(&first->probe)) {
-		fact_remedy(report_unanswered(converters, candidate, "%s, which connections take, has no carrier", link->name), REMEDY_CARRIER,
-			    link->name);
-	} else if (link && !probe_is_connected(&first->probe) && host_router_is_silent(&way.gateway, way.index)) {
-		fact_remedy(report_unanswered(converters, candidate, "the router of its route, %s, does not answer on %s",
-					      host_format_address(&way.gateway, from), link->name), REMEDY_ROUTER, link->name);
-	} else {
-		return false;
+		fact = unanswered(candidate, "%s, which connections take, has no carrier", link->name);
+		fact_remedy(fact, "connect %s: see its cable, or join its wireless network", link->name);
+	} else if (link && !probe_is_connected(&first->probe) && host_router_is_silent(&way->gateway, way->index)) {
+		fact = unanswered(candidate, "the router of its route, %s, does not answer on %s", host_format_address(&way->gateway, from),
+				  link->name);
+		fact_remedy(fact, REMEDY_ROUTER, link->name);
 	}
-	return true;
+	return fact;
 }
 
-static void report_outcome(const struct check_converters *converters, const struct check_candidate *candidate)
+static struct fact *report_outcome(const struct check_candidate *candidate)
 {
 	const struct probe_result *probe = &candidate->first.probe;
 	char quoted[QUOTED_MAX + 3], detail[128] = "";
@@ -246,18 +219,19 @@ static void report_outcome(const struct check_converters *converters, const stru
 		snprintf(detail, sizeof(detail), ": %s%s", strerror(probe->error),
 			 probe->error == ENETUNREACH || probe->error == EHOSTUNREACH ? ", says a host on the way" : "");
 		if (probe->outcome == PROBE_UNREACHABLE)
-			remedy = probe->error == ECONNREFUSED ? REMEDY_START_CONVERTD : REMEDY_ADDRESS;
+			remedy = probe->error == ECONNREFUSED ? "on the converter, systemctl start convertd; or see that the port is right"
+				: REMEDY_ADDRESS;
 		break;
 	case PROBE_NO_SYN_ACK:
 		if (candidate->first.host_answers) {
 			snprintf(detail, sizeof(detail), " for %g s, though its host answers at another port",
-				 converters->settings->timeout_ms / 1e3);
-			remedy = REMEDY_LET_PORT;
+				 candidate->converters->settings->timeout_ms / 1e3);
+			remedy = "have the firewall on the way let TCP to this port through, " OTHER_PORT "; without one, " RESTART;
 			break;
 		}
 		__attribute__((fallthrough));
 	case PROBE_SILENT:
-		snprintf(detail, sizeof(detail), " for %g s", converters->settings->timeout_ms / 1e3);
+		snprintf(detail, sizeof(detail), " for %g s", candidate->converters->settings->timeout_ms / 1e3);
 		break;
 	case PROBE_NOT_CONVERT:
 		if (check_path_has_portal(&candidate->first))
@@ -268,14 +242,25 @@ static void report_outcome(const struct check_converters *converters, const stru
 	default:
 		break;
 	}
-	fact = report_unanswered(converters, candidate, "%s%s", outcomes[probe->outcome].text, detail);
+	fact = unanswered(candidate, "%s%s", outcomes[probe->outcome].text, detail);
 	if (remedy)
 		fact_remedy(fact, "%s", remedy);
+	return fact;
 }
 
-void check_report_unanswered(const struct check_converters *converters, struct check_candidate *candidate)
+void check_report_unanswered(struct check_candidate *candidate)
 {
-	if (!report_other_family(converters, candidate) && !report_own_fault(converters, candidate) && !report_elsewhere(converters, candidate) &&
-	    !report_on_the_way(converters, candidate))
-		report_outcome(converters, candidate);
+	struct fact *fact = report_other_family(candidate);
+	struct host_way way;
+
+	host_way_ask(-1, &candidate->address, NULL, 0, &way);
+	if (!fact)
+		fact = report_own_fault(candidate, &way);
+	if (!fact)
+		fact = report_elsewhere(candidate);
+	if (!fact)
+		fact = report_on_the_way(candidate, &way);
+	if (!fact)
+		fact = report_outcome(candidate);
+	fact_value_text(fact, outcomes[candidate->first.probe.outcome].name);
 }

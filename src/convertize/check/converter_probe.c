@@ -13,6 +13,7 @@
 
 #include "convertize/check/converter_probe.h"
 
+#include "common/os.h"
 #include "common/tcp.h"
 
 #include <errno.h>
@@ -32,41 +33,25 @@
 
 /* --- the kernel's counters ----------------------------------------------------------------- */
 
-/* Finds the value of the counter @wanted in two lines, "Group: NAME …" and "Group: NUMBER …"; 0 if it isn't there. */
-static uint64_t find(char *names, char *values, const char *wanted)
-{
-	char *names_left, *values_left;
-	char *group = strtok_r(names, ": \n", &names_left);
-	size_t len = group ? strlen(group) : 0;
-	char *value = strtok_r(values, " \n", &values_left);
-
-	if (!group || strncmp(wanted, group, len) != 0)
-		return 0;
-	while (value) {
-		char *name = strtok_r(NULL, " :\n", &names_left);
-
-		value = strtok_r(NULL, " \n", &values_left);
-		if (name && value && strcmp(name, wanted + len) == 0)
-			return strtoull(value, NULL, 10);
-	}
-	return 0;
-}
-
+/* In /proc/net/netstat each group has two lines, "Group: NAME …" and "Group: NUMBER …". */
 uint64_t counters_read(const char *name)
 {
-	FILE *file = fopen("/proc/net/netstat", "re");
-	char *names = NULL, *values = NULL;
-	size_t names_size = 0, values_size = 0;
+	char text[16 * 1024], *rest = text, *names, *values, *group;
 	uint64_t value = 0;
 
-	if (!file)
-		return 0;
-	while (!value && getline(&names, &names_size, file) > 0 &&
-	       getline(&values, &values_size, file) > 0)
-		value = find(names, values, name);
-	free(names);
-	free(values);
-	fclose(file);
+	file_read_text("/proc/net/netstat", text, sizeof(text));
+	while (!value && (names = strsep(&rest, "\n")) && (values = strsep(&rest, "\n"))) {
+		group = strsep(&names, ":");
+		if (strncmp(name, group, strlen(group)) != 0)
+			continue;
+		strsep(&values, " ");
+		for (char *one; (one = strsep(&names, " ")) && !value;) {
+			char *number = *one ? strsep(&values, " ") : NULL;
+
+			if (number && strcmp(name + strlen(group), one) == 0)
+				value = strtoull(number, NULL, 10);
+		}
+	}
 	return value;
 }
 
@@ -74,6 +59,17 @@ uint64_t counters_read(const char *name)
 static double probe_now_ms(void)
 {
 	return (double)clock_ns() / (double)CLOCK_NS_PER_MS;
+}
+
+/* Reads the kernel's facts about a connection; all zero if it has none any more. */
+static struct tcp_info tcp_facts(int fd)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0)
+		memset(&info, 0, sizeof(info));
+	return info;
 }
 
 /* --- results ----------------------------------------------------------------------------- */
@@ -107,7 +103,7 @@ bool probe_is_connected(const struct probe_result *result)
 /* --- bytes to a converter and back --------------------------------------------------------- */
 
 /*
- * bytes to a converter and back, over a connection that a probe has made
+ * The request with its padding, and the answer, over a connection that a probe has made
  *
  * Progress shows in the bytes that come back, and in those that the peer's kernel acknowledges. We read the latter by SIOCOUTQ at
  * intervals, since no event tells of them. They distinguish a path that carries full segments one way from one that carries none.
@@ -116,7 +112,7 @@ struct transfer {
 	int fd;
 	const uint8_t *bytes; /* to send; the request comes first */
 	size_t len, sent;
-	size_t echo;           /* bytes that should come back after the answer */
+	size_t echo;           /* bytes that should come back after the answer; 0: none */
 	unsigned int subflows; /* the second half of them waits for this number of subflows besides the first, at most a few seconds */
 	int stall_ms;
 	struct probe_result *result;
@@ -173,17 +169,22 @@ static bool send_some(struct transfer *transfer, size_t end)
 	return sent >= 0 || errno == EAGAIN || errno == EINTR;
 }
 
-/* Appends the bytes of the answer to the message, and counts those after it. */
-static enum probe_outcome take(struct transfer *transfer, const uint8_t *bytes, size_t len,
-			       enum probe_outcome outcome)
+/* Appends bytes to the message until it is an answer, and counts those behind the answer. */
+static enum probe_outcome take(struct probe_result *result, const uint8_t *bytes, size_t len, enum probe_outcome outcome)
 {
-	struct probe_result *result = transfer->result;
+	size_t room = sizeof(result->message) - result->message_len, kept = len < room ? len : room, whole;
 
-	for (; len && outcome == PROBE_SILENT; len--) {
-		result->message[result->message_len++] = *bytes++;
-		outcome = probe_judge(result);
+	if (outcome != PROBE_SILENT) {
+		result->returned += len;
+		return outcome;
 	}
-	result->returned += len;
+	memcpy(result->message + result->message_len, bytes, kept);
+	result->message_len += kept;
+	outcome = probe_judge(result);
+	if (outcome == PROBE_ANSWERED && convert_message_length(result->message, result->message_len, &whole) == CONVERT_STATUS_OK) {
+		result->returned = result->message_len - whole + len - kept;
+		result->message_len = whole;
+	}
 	return outcome;
 }
 
@@ -194,7 +195,7 @@ static bool receive_some(struct transfer *transfer, enum probe_outcome *outcome)
 	ssize_t got = recv(transfer->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 
 	if (got > 0) {
-		*outcome = take(transfer, bytes, (size_t)got, *outcome);
+		*outcome = take(transfer->result, bytes, (size_t)got, *outcome);
 		return true;
 	}
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
@@ -219,11 +220,8 @@ static void look_at_acknowledged(struct transfer *transfer)
 /* Counts the segments that got lost on the way there, or whose acknowledgements did: Linux has sent them again. */
 static void count_lost(struct transfer *transfer)
 {
-	struct tcp_info info = { 0 };
-	socklen_t len = sizeof(info);
+	const struct tcp_info info = tcp_facts(transfer->fd);
 
-	if (getsockopt(transfer->fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0)
-		return;
 	transfer->result->segments = info.tcpi_data_segs_out;
 	transfer->result->lost = info.tcpi_total_retrans;
 }
@@ -249,7 +247,7 @@ static enum probe_outcome transfer_run(struct transfer *transfer)
 	size_t before = 0, so_far;
 
 	while (!is_over(transfer, outcome) && now - moved < transfer->stall_ms &&
-	       now - start < ALL_MS) {
+	       now - start < ALL_MS + transfer->stall_ms) {
 		size_t end = may_send(transfer, now - start);
 		struct pollfd ready = { .fd = transfer->fd,
 					.events = (short)(POLLIN |
@@ -281,8 +279,6 @@ static enum probe_outcome transfer_run(struct transfer *transfer)
 #define WITHHELD_COUNTER "MPTcpExtMPCapableSYNTXDisabled"
 #define SYN_RETRANSMITTED 3 /* TFO_SYN_RETRANSMITTED, include/linux/tcp.h */
 
-#define IPV4_HEADERS (20 + 20)
-#define IPV6_HEADERS (40 + 20)
 #define TIMESTAMPS_SIZE 12
 
 #define PROBES_A_SECOND 16
@@ -309,10 +305,11 @@ static double elapsed_ms(const struct probe *probe)
 	return probe_now_ms() - probe->start;
 }
 
-/* Waits for the events or an error. Returns false @limit_ms after the SYN. */
-static bool wait_for(const struct probe *probe, short events, int limit_ms)
+/* Waits for the answer to the SYN, or an error. Returns false if the time is up. */
+static bool wait_for_answer(const struct probe *probe)
 {
-	struct pollfd ready = { .fd = probe->fd, .events = events };
+	const int limit_ms = probe->request->timeout_ms < HANDSHAKE_MS_MAX ? probe->request->timeout_ms : HANDSHAKE_MS_MAX;
+	struct pollfd ready = { .fd = probe->fd, .events = POLLOUT };
 	double left;
 	int ret;
 
@@ -346,18 +343,6 @@ static int write_request(struct probe *probe)
 	len = convert_writer_finish(&writer);
 	probe->len = len < 0 ? 0 : (size_t)len + probe->request->padding;
 	return len < 0 ? (int)len : 0;
-}
-
-/*
- * Did this host itself drop the SYN? connect() hides the EPERM of a firewall's drop or reject, and of a service's IPAddressDeny=. But
- * tcp_connect() then leaves the data that the SYN was to carry unsent.
- */
-static bool is_unsent(int fd)
-{
-	struct tcp_info info = { 0 };
-	socklen_t len = sizeof(info);
-
-	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 && info.tcpi_notsent_bytes;
 }
 
 /* Keeps the ICMP message that refused the SYN, if it was one: stay_informed() queued it (ip(7)). */
@@ -455,7 +440,7 @@ static void look_at_size(const struct tcp_info *info, struct probe_result *resul
 	/* Linux subtracts the room for timestamps from the maximum segment size that it told the peer */
 	unsigned int received = info->tcpi_advmss +
 				(info->tcpi_options & TCPI_OPT_TIMESTAMPS ? TIMESTAMPS_SIZE : 0) +
-				(sockaddr_ip_is_v4(&result->local) ? IPV4_HEADERS : IPV6_HEADERS);
+				probe_headers(&result->local);
 
 	result->mtu = info->tcpi_pmtu < received ? info->tcpi_pmtu : received;
 }
@@ -464,12 +449,10 @@ static void look_at_size(const struct tcp_info *info, struct probe_result *resul
 static void look_at_connection(struct probe *probe)
 {
 	struct probe_result *result = probe->result;
-	struct tcp_info info = { 0 };
-	socklen_t len = sizeof(info), local_len = sizeof(result->local);
+	const struct tcp_info info = tcp_facts(probe->fd);
+	socklen_t len = sizeof(result->local);
 
-	getsockname(probe->fd, &result->local.sa, &local_len);
-	if (getsockopt(probe->fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0)
-		memset(&info, 0, sizeof(info));
+	getsockname(probe->fd, &result->local.sa, &len);
 	look_at_size(&info, result);
 	if (info.tcpi_state && result->syn_bytes)
 		result->syn_data = info.tcpi_options & TCPI_OPT_SYN_DATA ? PROBE_SYN_DATA_TAKEN :
@@ -483,75 +466,10 @@ static void look_at_connection(struct probe *probe)
 									   PROBE_MPTCP_LOST;
 }
 
-/* Sends the bytes that the SYN had no room for. Returns false if the connection has failed. */
-static bool send_rest(struct probe *probe)
-{
-	ssize_t sent = send(probe->fd, probe->bytes + probe->sent, probe->len - probe->sent,
-			    MSG_NOSIGNAL);
-
-	/* the kernel may not accept all of the padding at once: only the first segments matter */
-	return sent > 0 || probe->len == probe->sent;
-}
-
-static enum probe_outcome read_answer(struct probe *probe)
-{
-	struct probe_result *result = probe->result;
-	enum probe_outcome outcome = PROBE_SILENT;
-
-	while (outcome == PROBE_SILENT) {
-		size_t room = sizeof(result->message) - result->message_len;
-		ssize_t got;
-
-		if (!wait_for(probe, POLLIN, probe->request->timeout_ms))
-			return PROBE_SILENT;
-		got = recv(probe->fd, result->message + result->message_len, room, 0);
-		if (got == 0)
-			return PROBE_CLOSED;
-		if (got < 0 && (errno == EAGAIN || errno == EINTR))
-			continue;
-		if (got < 0)
-			return PROBE_RESET;
-		result->message_len += (size_t)got;
-		outcome = probe_judge(result);
-	}
-	result->answer_ms = elapsed_ms(probe);
-	return outcome;
-}
-
-static enum probe_outcome carry(struct probe *probe)
-{
-	struct transfer transfer = { .fd = probe->fd,
-				     .bytes = probe->bytes,
-				     .len = probe->len,
-				     .sent = probe->sent,
-				     .echo = probe->request->padding,
-				     .subflows = probe->mptcp ? probe->request->subflows : 0,
-				     .stall_ms = probe->request->stall_ms,
-				     .result = probe->result };
-
-	if (!probe->request->echo)
-		return probe->sent < probe->len && !send_rest(probe) ? PROBE_RESET :
-								       read_answer(probe);
-	return transfer_run(&transfer);
-}
-
-/* Did Linux repeat the SYN before the answer? */
-static bool look_again(int fd)
-{
-	struct tcp_info info = { 0 };
-	socklen_t len = sizeof(info);
-
-	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 && info.tcpi_total_retrans;
-}
-
-static int handshake_ms(const struct probe_request *request)
-{
-	return request->timeout_ms < HANDSHAKE_MS_MAX ? request->timeout_ms : HANDSHAKE_MS_MAX;
-}
-
 static enum probe_outcome run(struct probe *probe)
 {
 	struct probe_result *result = probe->result;
+	struct transfer transfer;
 	enum probe_outcome outcome;
 
 	result->error = -write_request(probe);
@@ -560,10 +478,14 @@ static enum probe_outcome run(struct probe *probe)
 	if (result->error)
 		return PROBE_LOCAL;
 	result->error = -send_syn(probe);
-	result->unsent = probe->request->in_syn && is_unsent(probe->fd);
+	/*
+	 * If this host itself drops the SYN, by a firewall or a service's IPAddressDeny=, connect() hides the EPERM. But tcp_connect() then
+	 * leaves the data unsent that the SYN was to carry.
+	 */
+	result->unsent = probe->request->in_syn && tcp_facts(probe->fd).tcpi_notsent_bytes;
 	if (result->error)
 		return PROBE_UNREACHABLE;
-	if (result->unsent || !wait_for(probe, POLLOUT, handshake_ms(probe->request)))
+	if (result->unsent || !wait_for_answer(probe))
 		return PROBE_NO_SYN_ACK;
 	result->round_trip_ms = elapsed_ms(probe);
 	result->error = socket_error(probe->fd);
@@ -573,11 +495,18 @@ static enum probe_outcome run(struct probe *probe)
 	}
 	look_at_connection(probe);
 	/* Linux also repeats data that the SYN+ACK doesn't acknowledge, and counts it likewise: so with data the counter tells nothing */
-	result->syn_again = result->syn_bytes ? result->syn_data == PROBE_SYN_DATA_LOST :
-						look_again(probe->fd);
+	result->syn_again = result->syn_bytes ? result->syn_data == PROBE_SYN_DATA_LOST : tcp_facts(probe->fd).tcpi_total_retrans > 0;
 	if (probe->request->connect_only)
 		return PROBE_SILENT;
-	outcome = carry(probe);
+	transfer = (struct transfer){ .fd = probe->fd,
+				      .bytes = probe->bytes,
+				      .len = probe->len,
+				      .sent = probe->sent,
+				      .echo = probe->request->echo ? probe->request->padding : 0,
+				      .subflows = probe->mptcp && probe->request->echo ? probe->request->subflows : 0,
+				      .stall_ms = probe->request->echo ? probe->request->stall_ms : probe->request->timeout_ms,
+				      .result = result };
+	outcome = transfer_run(&transfer);
 	/* a fallback may follow the SYN+ACK, so look again; a connection after a reset has no facts any more */
 	if (outcome != PROBE_RESET)
 		look_at_connection(probe);

@@ -84,6 +84,12 @@ struct probe_request {
 /* probe_run() - make the connection, and wait for the answer within the time limits */
 void probe_run(const struct probe_request *request, struct probe_result *out);
 
+/* Returns the bytes of a packet's headers, without options. */
+static inline unsigned int probe_headers(const union sockaddr_ip *address)
+{
+	return (sockaddr_ip_is_v4(address) ? 20 : 40) + 20;
+}
+
 /* probe_run_all() - run several probes at once */
 void probe_run_all(const struct probe_request *requests, struct probe_result *out, size_t count);
 

@@ -142,7 +142,8 @@ void fact_command(struct fact *fact, enum command_place place, ...)
 	va_start(args, place);
 	while ((word = va_arg(args, const char *))) {
 		assert(count < WORDS_MAX);
-		command->words[count++] = need(strdup(word));
+		if (*word)
+			command->words[count++] = need(strdup(word));
 	}
 	va_end(args);
 }
@@ -156,6 +157,18 @@ void report_write_command(FILE *out, char *const words[])
 		fprintf(out, "%s%s", i ? " " : "", shell_quote(words[i], word));
 		free(word);
 	}
+}
+
+/* Returns the same as a text, which the caller frees. */
+static char *command_text(char *const words[])
+{
+	char *text = NULL;
+	size_t size;
+	FILE *stream = need(open_memstream(&text, &size));
+
+	report_write_command(stream, words);
+	fclose(stream);
+	return need(text);
 }
 
 static bool words_equal(char *const a[], char *const b[])
@@ -195,7 +208,8 @@ size_t report_commands(const struct report *report, enum command_place place,
 
 			if (command->place != place || was_before(report, fact, command))
 				continue;
-			each(command->words, fact->about, arg);
+			if (each)
+				each(command->words, fact->about, arg);
 			count++;
 		}
 	return count;
@@ -224,15 +238,12 @@ static void settle_remedy(struct fact *fact)
 
 void report_ran(struct report *report, char *const words[], int status)
 {
-	char *before = report->ran, *command = NULL;
+	char *before = report->ran, *command = command_text(words);
 	size_t size;
-	FILE *stream = need(open_memstream(&command, &size));
+	FILE *stream = need(open_memstream(&report->ran, &size));
 
-	report_write_command(stream, words);
-	fclose(stream);
-	stream = need(open_memstream(&report->ran, &size));
 	fprintf(stream, "%s%s{\"command\": ", before ? before : "", before ? ", " : "");
-	json_string(stream, need(command));
+	json_string(stream, command);
 	fprintf(stream, ", \"status\": %d}", status);
 	fclose(stream);
 	need(report->ran);
@@ -323,29 +334,19 @@ void report_flush(struct report *report)
 		fflush(report->out);
 }
 
-static void write_member(FILE *out, const char *name, const char *text)
-{
-	fprintf(out, ", \"%s\": ", name);
-	json_string(out, text);
-}
-
 static void write_commands(FILE *out, const struct fact *fact, enum command_place place,
 			   const char *member)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < fact->command_count; i++) {
-		char *text = NULL;
-		size_t size;
-		FILE *stream;
+		char *text;
 
 		if (fact->commands[i].place != place)
 			continue;
-		stream = need(open_memstream(&text, &size));
-		report_write_command(stream, fact->commands[i].words);
-		fclose(stream);
+		text = command_text(fact->commands[i].words);
 		fprintf(out, count++ ? ", " : ", \"%s\": [", member);
-		json_string(out, need(text));
+		json_string(out, text);
 		free(text);
 	}
 	if (count)
@@ -365,12 +366,12 @@ static void write_json(const struct report *report)
 		fprintf(out, "%s\n  {\"name\": \"%s\", \"status\": \"%s\"",
 			fact == report->first ? "" : ",", fact->name, status_names[fact->status]);
 		if (fact->about)
-			write_member(out, "about", fact->about);
+			json_member(out, "about", fact->about);
 		if (fact->value)
 			fprintf(out, ", \"value\": %s", fact->value);
-		write_member(out, "text", fact->text);
+		json_member(out, "text", fact->text);
 		if (fact->remedy)
-			write_member(out, "remedy", fact->remedy);
+			json_member(out, "remedy", fact->remedy);
 		if (report->commands && needs_doing(fact)) {
 			write_commands(out, fact, COMMAND_HERE, "commands");
 			write_commands(out, fact, COMMAND_CONVERTER, "converter_commands");

@@ -57,7 +57,7 @@ void fact_remedy(struct fact *fact, const char *format, ...) __attribute__((form
 
 /*
  * fact_command() - add a command that cures the fault, to run after those added before
- * @...: its words, ending with NULL; copied
+ * @...: its words, ending with NULL; copied; leaves out empty ones
  * Without a fact_remedy() the commands are the remedy.
  */
 void fact_command(struct fact *fact, enum command_place place, ...) __attribute__((sentinel));
@@ -73,7 +73,7 @@ void report_flush(struct report *report);
 
 /*
  * report_commands() - visit the commands of the facts with FACT_WARN and FACT_FAIL, each command once
- * @each: gets the words, ending with NULL, and the fact's @about, which may be NULL
+ * @each: gets the words, ending with NULL, and the fact's @about, which may be NULL; NULL: only count them
  * Returns the number of commands.
  */
 typedef void report_on_command(char *const words[], const char *about, void *arg);

@@ -9,11 +9,9 @@
  */
 #include "config.h"
 
-#include "convertize/enable/login_session.h"
 
-#include "convertize/enable/own_files.h"
-#include "convertize/enable/unit_text.h"
-#include "convertize/options/conf.h"
+#include "convertize/enable/enable.h"
+#include "convertize/options/command_line.h"
 #include "convertize/run/launch.h"
 
 #include <grp.h>
@@ -90,7 +88,6 @@ static bool values_are_plain(const struct options *options)
  */
 static enum login_session_state find_session(struct login_session *out, struct options *options, bool next)
 {
-	static char problem[LIBRARY_PROBLEM_MAX];
 	static struct settings settings;
 	const char *preloads = getenv("LD_PRELOAD"), *set;
 	struct login_user user;
@@ -118,20 +115,13 @@ static enum login_session_state find_session(struct login_session *out, struct o
 	}
 	if (!launch_read_settings(&settings, options, true) || !values_are_plain(options))
 		return LOGIN_SESSION_WRONG;
-	options_find_library(options);
-	if (library_find(&out->library, options->library, problem))
-		return LOGIN_SESSION_ON;
-	fprintf(stderr, "convertize: %s\n", problem);
-	return LOGIN_SESSION_WRONG;
+	return launch_find_library(&out->library) ? LOGIN_SESSION_ON : LOGIN_SESSION_WRONG;
 }
 
-/* Prints a variable in double quotes, in which shells and systemd take the same escapes. */
 static void print_variable(bool shell, const char *name, const char *value)
 {
-	printf("%s%s=\"", shell ? "export " : "", name);
-	for (; *value; value++)
-		printf("%s%c", strchr("\"\\`$", *value) ? "\\" : "", *value);
-	fputs("\"\n", stdout);
+	fputs(shell ? "export " : "", stdout);
+	unit_write_quoted(stdout, name, value);
 }
 
 int login_session_environment(struct options *options)
@@ -223,11 +213,7 @@ static char *compose(const struct options *options, bool on)
 		}
 		fprintf(out, "%s = %s\n", row->name, value);
 	}
-	right = !ferror(out) && right;
-	if (fclose(out) == 0 && right)
-		return text;
-	free(text);
-	return NULL;
+	return unit_text_finish(out, &text, right);
 }
 
 /* Finds the user's file. Returns false, with the reason printed, if there is no home directory or if the user wrote the file by hand. */
@@ -236,7 +222,7 @@ static bool find_file(char path[static PATH_MAX], const char *line)
 	char *text;
 	bool exists, ours;
 
-	if (!conf_user_path(path)) {
+	if (!conf_user_path(path, CONF_NAME)) {
 		fputs("convertize: --session: HOME is not set to a directory; set it\n", stderr);
 		return false;
 	}
@@ -289,7 +275,6 @@ static int write_file(const struct options *options, const char *path, bool on)
 
 int login_session_enable(struct options *options)
 {
-	static char problem[LIBRARY_PROBLEM_MAX];
 	static struct settings settings;
 	static struct conf_files files;
 	static struct library library;
@@ -301,11 +286,8 @@ int login_session_enable(struct options *options)
 	/* the settings of the user's own file don't count: we replace it */
 	if (!find_file(path, "session yes") || !conf_load(&files, options, true) || !launch_read_settings(&settings, options, true))
 		return STATUS_USAGE;
-	options_find_library(options);
-	if (!library_find(&library, options->library, problem)) {
-		fprintf(stderr, "convertize: %s\n", problem);
+	if (!launch_find_library(&library))
 		return STATUS_FAILED;
-	}
 	status = write_file(options, path, true);
 	if (status == EXIT_SUCCESS && elsewhere && !options->quiet && !options->dry_run)
 		puts("Sessions that have " ADDRESS_VARIABLE " already, as this one, stay as they are; unset it there, such as in /etc/environment.");

@@ -2,9 +2,10 @@
 /* own_files.c - the files that convertize makes for units and sessions */
 #include "config.h"
 
-#include "convertize/enable/own_files.h"
+#include "convertize/enable/enable.h"
 
-#include "convertize/enable/unit_text.h"
+#include "convertize/options/command_line.h"
+
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,16 +31,9 @@ static enum own_result failed(const char *path)
 
 bool own_units(char path[static PATH_MAX], bool user)
 {
-	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-	int len = 0;
-
 	if (!user)
-		len = snprintf(path, PATH_MAX, "%s", SYSTEM_UNITS);
-	else if (config && *config == '/')
-		len = snprintf(path, PATH_MAX, "%s/%s", config, USER_UNITS);
-	else if (home && *home == '/')
-		len = snprintf(path, PATH_MAX, "%s/.config/%s", home, USER_UNITS);
-	if (len > 0 && len < PATH_MAX)
+		strcpy(path, SYSTEM_UNITS);
+	if (!user || conf_user_path(path, USER_UNITS))
 		return true;
 	fputs("convertize: --user: HOME is not set to a directory; set it\n", stderr);
 	return false;

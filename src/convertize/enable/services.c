@@ -9,13 +9,10 @@
  */
 #include "config.h"
 
-#include "convertize/enable/services.h"
 
 #include "common/os.h"
-#include "convertize/enable/own_files.h"
-#include "convertize/enable/login_session.h"
-#include "convertize/enable/unit_text.h"
-#include "convertize/options/conf.h"
+#include "convertize/enable/enable.h"
+#include "convertize/options/command_line.h"
 #include "convertize/run/launch.h"
 
 #include <dirent.h>
@@ -354,18 +351,17 @@ static bool reload(const struct work *work)
 /* Accepts only absolute paths for the log: a service doesn't run in convertize's directory. */
 static bool check_log(const struct options *options, const char *log)
 {
-	char variable[] = "CONVERT_LOG", option[OPTIONS_EXPLAIN_MAX];
+	char place[OPTIONS_PLACE_MAX];
 
 	if (!*log || *log == '/' || strcmp(log, "-") == 0)
 		return true;
-	options_explain(options, variable, option);
-	fprintf(stderr, "convertize: %s: \"%s\" is not an absolute path; - is the journal\n", option, log);
+	fprintf(stderr, "convertize: %s: \"%s\" is not an absolute path; - is the journal\n", options_place(options, OPTION_LOG, place),
+		log);
 	return false;
 }
 
 int services_enable(struct options *options)
 {
-	static char problem[LIBRARY_PROBLEM_MAX];
 	static struct settings settings;
 	static struct conf_files files;
 	static struct work work;
@@ -375,11 +371,8 @@ int services_enable(struct options *options)
 	if (!own_units(work.units, options->user) || !conf_load(&files, options, !options->user) ||
 	    !launch_read_settings(&settings, options, true) || !check_log(options, settings.log))
 		return STATUS_USAGE;
-	options_find_library(options);
-	if (!library_find(&work.library, options->library, problem)) {
-		fprintf(stderr, "convertize: %s\n", problem);
+	if (!launch_find_library(&work.library))
 		return STATUS_FAILED;
-	}
 	for (char **word = options->units; *word; word++)
 		right = enable(&work, *word) && right;
 	right = reload(&work) && right;

@@ -2,7 +2,7 @@
 /* unit_text.c - the texts that convertize and systemd exchange: units' names, their properties, and our drop-ins */
 #include "config.h"
 
-#include "convertize/enable/unit_text.h"
+#include "convertize/enable/enable.h"
 
 #include "convertize/options/command_line.h"
 
@@ -219,8 +219,15 @@ static void write_assignment(FILE *out, const char *name, const char *value)
 	fputs("\"\n", out);
 }
 
-/* Closes @out and returns its text, or NULL if a write failed or @right is false. */
-static char *finish(FILE *out, char **text, bool right)
+void unit_write_quoted(FILE *out, const char *name, const char *value)
+{
+	fprintf(out, "%s=\"", name);
+	for (; *value; value++)
+		fprintf(out, "%s%c", strchr("\"\\`$", *value) ? "\\" : "", *value);
+	fputs("\"\n", out);
+}
+
+char *unit_text_finish(FILE *out, char **text, bool right)
 {
 	right = !ferror(out) && right;
 	if (fclose(out) == 0 && right)
@@ -260,7 +267,7 @@ char *unit_dropin_text(const char *unit, const char *preload, const char *cookie
 		write_path(out, cookie_path);
 		fputc('\n', out);
 	}
-	return finish(out, &text, right);
+	return unit_text_finish(out, &text, right);
 }
 
 char *unit_cookie_text(const char *unit, const char *cookie)
@@ -271,11 +278,9 @@ char *unit_cookie_text(const char *unit, const char *cookie)
 
 	if (!out)
 		return NULL;
-	fprintf(out, UNIT_MARKER ": the cookie of %s, for no other eyes than its own\n" COOKIE_VARIABLE "=\"", unit);
-	for (const char *at = cookie; *at; at++)
-		fprintf(out, "%s%c", strchr("\"\\`$", *at) ? "\\" : "", *at);
-	fputs("\"\n", out);
-	return finish(out, &text, unit_value_is_plain(cookie));
+	fprintf(out, UNIT_MARKER ": the cookie of %s, for no other eyes than its own\n", unit);
+	unit_write_quoted(out, COOKIE_VARIABLE, cookie);
+	return unit_text_finish(out, &text, unit_value_is_plain(cookie));
 }
 
 char *unit_dropin_variable(const char *text, const char *name)

@@ -78,10 +78,9 @@ static enum options_result parse_option(struct options *options, enum option_id 
 		*(bool *)((char *)options + flags[id]) = true;
 	switch (id) {
 	case OPTION_METHOD:
-		options->method_word = argument;
-		options->method = strcmp(argument, "preload") == 0   ? METHOD_PRELOAD :
-				  strcmp(argument, "supervise") == 0 ? METHOD_SUPERVISE :
-								       METHOD_UNKNOWN;
+		options->method = strcmp(argument, "supervise") == 0 ? METHOD_SUPERVISE : METHOD_PRELOAD;
+		if (options->method == METHOD_PRELOAD && strcmp(argument, "preload") != 0)
+			return usage("--method: \"%s\" is no method; it is preload or supervise", argument);
 		break;
 	case OPTION_EXECUTABLE:
 		options->executable = argument;
@@ -122,7 +121,7 @@ const char *options_similar(const char *word, bool setting)
 static enum options_result unknown_option(const char *word)
 {
 	const char *bare = word + strspn(word, "-");
-	char name[OPTIONS_EXPLAIN_MAX];
+	char name[OPTIONS_PLACE_MAX];
 	struct similar best = { 0 };
 
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(bare, "="), bare);
@@ -280,21 +279,11 @@ static enum options_result check_words(const struct options *options)
 	    access(options->program[0], F_OK) < 0)
 		return usage("check: \"%s\": there is no such program; leave the quotes out, and the program's arguments",
 			     options->program[0]);
-	if (options->watch && options->json)
-		return usage("status: --watch shows a screen, and --json prints an object once; say one of them");
 	if (options->command == COMMAND_PATHS && options->dry_run && !options->manage && !options->once && !options->remove)
 		return usage("paths: without --manage, --once or --remove nothing is changed anyway; leave --dry-run out");
 	if (SCOPE(options->command) & (SCOPE(COMMAND_LIST) | SCOPE(COMMAND_ENVIRONMENT) | SCOPE(COMMAND_PATHS) |
 					SCOPE(COMMAND_STATUS) | SCOPE(COMMAND_TOP)) && options->units)
 		return usage("%s: \"%s\" is one word too many; it takes options only", name, options->units[0]);
-	return OPTIONS_RUN;
-}
-
-/* Checks the value of --method. check_scopes() comes first: a command without --method rejects the option itself. */
-static enum options_result check_method(const struct options *options)
-{
-	if (options->method == METHOD_UNKNOWN)
-		return usage("--method: \"%s\" is no method; it is preload or supervise", options->method_word);
 	return OPTIONS_RUN;
 }
 
@@ -364,8 +353,6 @@ enum options_result options_parse(struct options *options, int argc, char *argv[
 	if (result == OPTIONS_RUN)
 		result = check_scopes(options);
 	if (result == OPTIONS_RUN)
-		result = check_method(options);
-	if (result == OPTIONS_RUN)
 		result = check_words(options);
 	if (result == OPTIONS_RUN && options->command == COMMAND_RUN && !options->program) {
 		fprintf(stderr, "%sSee convertize --help.\n", options_synopsis);
@@ -377,29 +364,37 @@ enum options_result options_parse(struct options *options, int argc, char *argv[
 	return result;
 }
 
-void options_find_library(struct options *options)
+const char *option_value(enum option_id id)
 {
-	options->library = getenv(option_table[OPTION_LIBRARY].variable);
-	if (options->library && !*options->library)
-		options->library = NULL;
+	const char *value = getenv(option_table[id].variable);
+
+	return value && *value ? value : NULL;
 }
 
-const char *options_explain(const struct options *options, const char *problem, char option[static OPTIONS_EXPLAIN_MAX])
+const char *options_place(const struct options *options, enum option_id id, char place[static OPTIONS_PLACE_MAX])
 {
-	size_t len = strcspn(problem, ": ");
+	const struct options_origin *origin = &options->origin[id];
 
-	snprintf(option, OPTIONS_EXPLAIN_MAX, "%.*s", (int)(len < 31 ? len : 31), problem);
-	for (int i = 0; i < OPTION_COUNT; i++) {
-		const struct options_origin *origin = &options->origin[i];
+	if (origin->file)
+		snprintf(place, OPTIONS_PLACE_MAX, "%.250s:%u: %s", origin->file, origin->line, option_table[id].name);
+	else if (options_has(options, id))
+		snprintf(place, OPTIONS_PLACE_MAX, "--%s", option_table[id].name);
+	else
+		snprintf(place, OPTIONS_PLACE_MAX, "%s", option_table[id].variable);
+	return place;
+}
 
-		if (!option_table[i].variable || strcmp(option_table[i].variable, option) != 0)
-			continue;
-		if (origin->file)
-			snprintf(option, OPTIONS_EXPLAIN_MAX, "%.250s:%u: %s", origin->file, origin->line,
-				 option_table[i].name);
-		else if (options_has(options, (enum option_id)i))
-			snprintf(option, OPTIONS_EXPLAIN_MAX, "--%s", option_table[i].name);
-		break;
-	}
-	return problem + len;
+void options_explain(const struct options *options, const char *problem)
+{
+	const size_t len = strcspn(problem, ": ");
+	char place[OPTIONS_PLACE_MAX];
+
+	snprintf(place, sizeof(place), "%.*s", (int)(len < 31 ? len : 31), problem);
+	for (int i = 0; i < OPTION_COUNT; i++)
+		if (option_table[i].variable &&
+		    (strcmp(option_table[i].variable, place) == 0 || strcmp(option_table[i].name, place) == 0)) {
+			options_place(options, (enum option_id)i, place);
+			break;
+		}
+	fprintf(stderr, "convertize: %s%s\n", place, problem + len);
 }

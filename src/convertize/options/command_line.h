@@ -3,10 +3,15 @@
 #ifndef CONVERTIZE_COMMAND_LINE_H
 #define CONVERTIZE_COMMAND_LINE_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "common/problems.h"
 
-/* Files with defaults, a user's and the administrator's: conf.h. */
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Files with defaults, a user's and the administrator's: conf.c. */
 #define CONF_NAME "convertize.conf"
 #define CONF_SYSTEM CONVERTIZE_SYSCONFDIR "/" CONF_NAME /* see local.mk */
 
@@ -117,7 +122,7 @@ struct options_origin {
 };
 
 /* --method: the way in which convertize reaches a program's connections. */
-enum options_method { METHOD_AUTO, METHOD_PRELOAD, METHOD_SUPERVISE, METHOD_UNKNOWN };
+enum options_method { METHOD_AUTO, METHOD_PRELOAD, METHOD_SUPERVISE };
 
 struct options {
 	enum command command;
@@ -126,9 +131,7 @@ struct options {
 	const char *server;  /* of "check": HOST or HOST:PORT; NULL: none */
 	const char *executable; /* the program's file; NULL: its name leads to the file */
 	char **units;        /* of "enable" and "disable", ending with NULL; NULL: none */
-	const char *library; /* the file to preload; NULL: library_find() looks for it */
 	enum options_method method;
-	const char *method_word; /* as the user wrote it */
 	bool quiet;          /* print no notes and warnings */
 	bool force;          /* run even a program that convertize can't convert */
 	bool json;           /* print the facts as one JSON object */
@@ -150,7 +153,7 @@ static inline bool options_has(const struct options *options, enum option_id id)
 	return options->given & UINT64_C(1) << id;
 }
 
-#define OPTIONS_EXPLAIN_MAX 320
+#define OPTIONS_PLACE_MAX 320
 
 enum options_result {
 	OPTIONS_RUN,
@@ -171,15 +174,73 @@ enum options_result options_parse(struct options *options, int argc, char *argv[
  */
 const char *options_similar(const char *word, bool setting);
 
-/* Sets @options->library. To call after conf_load(). */
-void options_find_library(struct options *options);
+/* Returns the value of an option with a variable, after conf_load(); NULL: it is unset or empty. */
+const char *option_value(enum option_id id);
 
 /*
- * options_explain() - translate a problem with a variable: name the option that has set it
- * @problem: as settings_read() words it, the variable first
- * @option: set to "--converter", to "FILE:LINE: converter", or to the variable if that came from the environment
- * Returns the part of @problem behind the variable's name.
+ * options_place() - write the place where an option with a variable was set
+ * It is "--converter", or "FILE:LINE: converter", or the variable if that came from the environment. Returns @place.
  */
-const char *options_explain(const struct options *options, const char *problem, char option[static OPTIONS_EXPLAIN_MAX]);
+const char *options_place(const struct options *options, enum option_id id, char place[static OPTIONS_PLACE_MAX]);
+
+/* Prints a problem, which begins with an option's name or variable, with the place in place of that. */
+void options_explain(const struct options *options, const char *problem);
+
+/* --- convertize.conf (conf.c): the defaults of an administrator and of a user, and whose sessions are converted --- */
+
+#define CONF_BYTES_MAX (256 * 1024)
+
+enum conf_session { CONF_SESSION_UNSET, CONF_SESSION_NO, CONF_SESSION_YES };
+
+struct conf {
+	char path[PATH_MAX];
+	bool is_system;                   /* the administrator's file, which may choose the users whose sessions are converted */
+	char *values[OPTION_COUNT];       /* of the variables; NULL: not in the file */
+	unsigned int lines[OPTION_COUNT]; /* the first line that has it; 0: none */
+	enum conf_session session;
+	unsigned int session_line;
+	char *users, *groups;             /* names with blanks between them; NULL: the file names none */
+};
+
+/*
+ * conf_parse() - parse the text of a file; without I/O
+ * @conf: path and is_system are set, the rest is zero. conf_fini() frees the values.
+ * @text: has @len bytes and room for one more; the parser overwrites it
+ * Adds each mistake to @problems, with its line. settings_read() checks the values later.
+ */
+void conf_parse(struct conf *conf, char *text, size_t len, struct problems *problems);
+
+void conf_fini(struct conf *conf);
+
+/* The files, in the order of precedence: the user's before the administrator's. */
+struct conf_files {
+	struct conf files[2];
+	size_t count;
+};
+
+/*
+ * conf_load() - read the files and set the variables that the environment doesn't have
+ * @options: origin gets the file and line of each variable
+ * @system_only: leave the user's own file out
+ * Returns false after naming the mistakes on standard error. A missing file is no mistake, unless CONVERT_CONFIG names it.
+ */
+bool conf_load(struct conf_files *out, struct options *options, bool system_only);
+
+/* Writes the path of a file or directory in the user's directory of configurations. Returns false if the user has no home directory. */
+bool conf_user_path(char path[static PATH_MAX], const char *name);
+
+/* The user of a session. */
+struct login_user {
+	uid_t uid;
+	const char *name;          /* NULL: unknown */
+	const char *const *groups; /* names, ending with NULL */
+};
+
+/*
+ * conf_session() - do the files want the user's sessions converted? Without I/O.
+ * @file: set to the file that decides; NULL: none does
+ * The user's own file overrides the administrator's. That applies to the users and groups that it names, or to all users but root.
+ */
+bool conf_session(const struct conf_files *files, const struct login_user *user, const char **file);
 
 #endif

@@ -2,13 +2,16 @@
 /*
  * conf.c - convertize.conf: the defaults of an administrator and of a user, and whose sessions are converted
  *
+ * convertize reads the files; libconvert.so, which lives in other people's processes, never does. The command line and the
+ * environment override the user's file, and that overrides the administrator's.
+ *
  * A file decides to which host a program's connections go. So it must belong to the administrator or to the user:
  * convertize reads no file that somebody else owns or may write to. It doesn't check directories, since an attacker who may write to
  * /etc needs no such file. A file that --config names is the user's own choice.
  */
 #include "config.h"
 
-#include "convertize/options/conf.h"
+#include "convertize/options/command_line.h"
 
 #include "common/problems.h"
 
@@ -20,23 +23,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Appends @text to a list, with @separator between the two or, if @trailing, at the end. Returns false if memory runs out. */
-static bool append(char **list, const char *text, char separator, bool trailing)
+/* Appends @text to a list, with @separator between its elements. Returns false if memory runs out. */
+static bool append(char **list, const char *text, char separator)
 {
-	size_t before = *list ? strlen(*list) : 0, len = strlen(text);
-	char *joined = realloc(*list, before + len + 2), *end;
+	size_t before = *list ? strlen(*list) : 0;
+	char *joined = realloc(*list, before + strlen(text) + 2);
 
 	if (!joined)
 		return false;
 	*list = joined;
-	end = joined + before;
-	if (before && !trailing)
-		*end++ = separator;
-	memcpy(end, text, len);
-	end += len;
-	if (trailing)
-		*end++ = separator;
-	*end = '\0';
+	if (before)
+		joined[before++] = separator;
+	strcpy(joined + before, text);
 	return true;
 }
 
@@ -92,7 +90,7 @@ static void read_setting(struct conf *conf, int id, const char *value, const str
 	}
 	if (!conf->lines[id])
 		conf->lines[id] = place->line;
-	if (!append(&conf->values[id], value, ',', false))
+	if (!append(&conf->values[id], value, ','))
 		problems_add(problems, place, "out of memory");
 }
 
@@ -123,7 +121,7 @@ static void read_who(struct conf *conf, char **list, const char *value, const st
 	else if (!value || strpbrk(value, " \t"))
 		problems_add(problems, place, "%s is not one name; write a line for each",
 			     problems_quote(value ? value : "", quote));
-	else if (!append(list, value, ' ', true))
+	else if (!append(list, value, ' '))
 		problems_add(problems, place, "out of memory");
 }
 
@@ -194,13 +192,13 @@ void conf_fini(struct conf *conf)
 	memset(conf, 0, sizeof(*conf));
 }
 
-/* Does the list contain the name? Each name has a blank behind it. */
+/* Does the list contain the name? Blanks separate names. */
 static bool is_in(const char *list, const char *name)
 {
 	size_t len = strlen(name);
 
-	for (; list && *list; list += strcspn(list, " ") + 1)
-		if (strncmp(list, name, len) == 0 && list[len] == ' ')
+	for (; list; list = strchr(list, ' ') ? strchr(list, ' ') + 1 : NULL)
+		if (strncmp(list, name, len) == 0 && (list[len] == ' ' || !list[len]))
 			return true;
 	return false;
 }
@@ -328,18 +326,13 @@ static bool apply(struct options *options, const struct conf *conf)
 	return true;
 }
 
-bool conf_user_path(char path[static PATH_MAX])
+bool conf_user_path(char path[static PATH_MAX], const char *name)
 {
 	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-	int len;
 
 	if (config && *config == '/')
-		len = snprintf(path, PATH_MAX, "%s/%s", config, CONF_NAME);
-	else if (home && *home == '/')
-		len = snprintf(path, PATH_MAX, "%s/.config/%s", home, CONF_NAME);
-	else
-		return false;
-	return len < PATH_MAX;
+		return snprintf(path, PATH_MAX, "%s/%s", config, name) < PATH_MAX;
+	return home && *home == '/' && snprintf(path, PATH_MAX, "%s/.config/%s", home, name) < PATH_MAX;
 }
 
 bool conf_load(struct conf_files *out, struct options *options, bool system_only)
@@ -357,7 +350,7 @@ bool conf_load(struct conf_files *out, struct options *options, bool system_only
 		}
 		right = read_file(out, OWNER_NAMED);
 	} else {
-		if (!system_only && conf_user_path(out->files[0].path))
+		if (!system_only && conf_user_path(out->files[0].path, CONF_NAME))
 			right = read_file(out, OWNER_USER);
 		strcpy(out->files[out->count].path, CONF_SYSTEM);
 		right = read_file(out, OWNER_SYSTEM) && right;

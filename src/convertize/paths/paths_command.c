@@ -11,98 +11,38 @@
 #include "convertize/paths/paths_command.h"
 
 #include "client/paths.h"
-#include "common/netlink.h"
 #include "common/os.h"
 #include "convertize/check/check.h"
-#include "convertize/options/conf.h"
+#include "convertize/options/command_line.h"
 #include "convertize/run/launch.h"
+#include "convertize/status/status.h"
 #include "host/lookup.h"
 #include "paths/plan.h"
 
 #include <errno.h>
-#include <linux/inet_diag.h>
-#include <linux/tcp.h>
 #include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define ESTABLISHED (1u << 1) /* enum of include/net/tcp_states.h, as a bit */
 #define ANSWER_MS 2000 /* a path that takes longer for an answer is of no use */
 
-struct converters {
-	union sockaddr_ip address[PATHS_CONVERTERS_MAX];
-	size_t count;
-};
-
-static void on_address(const union sockaddr_ip *address, const char *name, void *arg)
+/* Adds up the connections to converters over the row's network. An IPv6 socket shows IPv4 addresses as v4-mapped ones. */
+static void find_subflows(struct paths_row *row, const struct status_sockets *sockets, const struct check_addresses *converters)
 {
-	struct converters *converters = arg;
+	for (size_t i = 0; i < sockets->count; i++) {
+		const struct status_socket *socket = &sockets->list[i];
+		bool known = false;
 
-	(void)name;
-	if (converters->count < PATHS_CONVERTERS_MAX)
-		converters->address[converters->count++] = *address;
-}
-
-static void on_unresolved(const char *name, const char *reason, void *arg)
-{
-	(void)arg;
-	fprintf(stderr, "convertize: %s can't be resolved: %s\n", name, reason);
-}
-
-/* --- subflows, by sock_diag(7) ------------------------------------------------------------ */
-
-struct subflow_search {
-	const union sockaddr_ip *local, *converter;
-	struct subflows *out;
-};
-
-static void add_subflow(struct subflows *out, const struct nlattr *attr)
-{
-	struct tcp_info info = { 0 };
-	size_t len = mnl_attr_get_payload_len(attr);
-
-	/* newer kernels append fields to struct tcp_info */
-	memcpy(&info, mnl_attr_get_payload(attr), len < sizeof(info) ? len : sizeof(info));
-	out->received += info.tcpi_bytes_received;
-	out->sent += info.tcpi_bytes_acked;
-	if (out->count++ == 0 || info.tcpi_last_ack_recv < out->heard_ms)
-		out->heard_ms = info.tcpi_last_ack_recv;
-}
-
-static int on_socket(const struct nlmsghdr *message, void *arg)
-{
-	const struct inet_diag_msg *found = mnl_nlmsg_get_payload(message);
-	struct subflow_search *search = arg;
-	union sockaddr_ip local, peer;
-	const struct nlattr *attr;
-
-	if (mnl_nlmsg_get_payload_len(message) < sizeof(*found))
-		return MNL_CB_OK;
-	local = netlink_socket_address(found, false);
-	sockaddr_ip_set_port(&local, sockaddr_ip_port(search->local));
-	peer = netlink_socket_address(found, true);
-	/* an IPv6 socket shows IPv4 addresses as v4-mapped ones */
-	if (!sockaddr_ip_equal(&local, search->local) || !sockaddr_ip_equal(&peer, search->converter))
-		return MNL_CB_OK;
-	mnl_attr_for_each(attr, message, sizeof(*found))
-		if (mnl_attr_get_type(attr) == INET_DIAG_INFO)
-			add_subflow(search->out, attr);
-	return MNL_CB_OK;
-}
-
-/* Adds the subflows between two addresses to @out, of any local port. Needs no privilege. Returns 0 or -errno. */
-static int read_subflows(const union sockaddr_ip *local, const union sockaddr_ip *converter, struct subflows *out)
-{
-	struct subflow_search search = { local, converter, out };
-	struct netlink netlink;
-	int ret = netlink_open(&netlink, NETLINK_SOCK_DIAG);
-
-	if (ret < 0)
-		return ret;
-	ret = netlink_dump_sockets(&netlink, IPPROTO_TCP, ESTABLISHED, sockaddr_ip_port(converter), on_socket, &search);
-	netlink_close(&netlink);
-	return ret;
+		for (size_t j = 0; j < converters->count; j++)
+			known = known || sockaddr_ip_equal(&socket->peer, &converters->list[j]);
+		if (!known || socket->mptcp || !socket->established || !sockaddr_ip_equal(&socket->local, &row->network.address))
+			continue;
+		row->subflows.received += socket->received;
+		row->subflows.sent += socket->sent;
+		if (row->subflows.count++ == 0 || socket->heard_ms < row->subflows.heard_ms)
+			row->subflows.heard_ms = socket->heard_ms;
+	}
 }
 
 /* --- each network ----------------------------------------------------------------------- */
@@ -137,7 +77,7 @@ static void find_metered(struct paths_row *row, const struct host_managers *othe
 }
 
 /* Finds the kernel's route for packets from the address to the first converter of its family, or else the default route. */
-static void find_way(struct paths_row *row, const struct converters *converters)
+static void find_way(struct paths_row *row, const struct check_addresses *converters)
 {
 	const union sockaddr_ip *address = &row->network.address;
 	const struct in6_addr from = sockaddr_ip_in6(address);
@@ -145,8 +85,8 @@ static void find_way(struct paths_row *row, const struct converters *converters)
 	struct host_way way;
 
 	for (size_t i = converters->count; i-- > 0;)
-		if (sockaddr_ip_is_v4(&converters->address[i]) == sockaddr_ip_is_v4(address))
-			to = converters->address[i];
+		if (sockaddr_ip_is_v4(&converters->list[i]) == sockaddr_ip_is_v4(address))
+			to = converters->list[i];
 	host_way_ask(-1, &to, &from, 0, &way);
 	if (!way.error) {
 		row->way_table = way.table;
@@ -165,10 +105,8 @@ static void fill_row(struct paths_row *row, const struct host_network *network, 
 		row->has_endpoint = true;
 		row->endpoint = *endpoint;
 	}
-	if (remembered) {
-		row->endpoint_is_ours = true;
+	if (remembered)
 		row->since = remembered->since;
-	}
 	find_metered(row, &host->managers);
 }
 
@@ -184,12 +122,12 @@ static bool is_usual(const struct paths_row *row, const union sockaddr_ip *conve
 }
 
 /* Finds the cache's entry about the path to the first converter that has one. */
-static void find_learned(struct paths_row *row, const struct converters *converters, const struct cache *cache)
+static void find_learned(struct paths_row *row, const struct check_addresses *converters, const struct cache *cache)
 {
 	struct in6_addr own = sockaddr_ip_in6(&row->network.address);
 
 	for (size_t i = 0; i < converters->count && !*row->learned_of; i++) {
-		const union sockaddr_ip *converter = &converters->address[i];
+		const union sockaddr_ip *converter = &converters->list[i];
 
 		if (sockaddr_ip_is_v4(&row->network.address) != sockaddr_ip_is_v4(converter) || row->use == PATH_USE_NEVER)
 			continue;
@@ -199,7 +137,7 @@ static void find_learned(struct paths_row *row, const struct converters *convert
 	}
 }
 
-static void find_knowledge(struct paths_view *view, const struct converters *converters, const struct settings *settings)
+static void find_knowledge(struct paths_view *view, const struct check_addresses *converters, const struct settings *settings)
 {
 	struct cache_place place;
 	struct cache cache;
@@ -223,7 +161,7 @@ struct question {
 };
 
 /* Asks all converters over all networks of their family, and keeps the answers in the rows. */
-static void ask(struct paths_view *view, const struct converters *converters, const struct settings *settings)
+static void ask(struct paths_view *view, const struct check_addresses *converters, const struct settings *settings)
 {
 	size_t most = view->count * converters->count, count = 0;
 	struct probe_request *requests = calloc(most + 1, sizeof(*requests));
@@ -232,7 +170,7 @@ static void ask(struct paths_view *view, const struct converters *converters, co
 
 	for (size_t i = 0; requests && results && questions && i < most; i++) {
 		const struct paths_row *row = &view->rows[i / converters->count];
-		const union sockaddr_ip *converter = &converters->address[i % converters->count];
+		const union sockaddr_ip *converter = &converters->list[i % converters->count];
 
 		if (sockaddr_ip_is_v4(&row->network.address) != sockaddr_ip_is_v4(converter))
 			continue;
@@ -250,7 +188,7 @@ static void ask(struct paths_view *view, const struct converters *converters, co
 		probe_run_all(requests, results, count);
 	for (size_t i = 0; i < count; i++) {
 		struct paths_row *row = &view->rows[questions[i].row];
-		const union sockaddr_ip *converter = &converters->address[questions[i].converter];
+		const union sockaddr_ip *converter = &converters->list[questions[i].converter];
 		bool works = results[i].outcome == PROBE_ANSWERED;
 
 		/* keep the first answer, or else the first failure */
@@ -286,15 +224,10 @@ static bool is_managed(const struct host *host)
 static int read_host(struct paths_view *out, const struct paths_choice *choice)
 {
 	struct paths_memory memory;
-	int ret = host_read(&out->host, NULL, NULL);
+	int ret = paths_host_read(&out->host, &memory);
 
 	if (ret < 0)
 		return ret;
-	/* treat an unreadable file as an empty one: all endpoints then count as somebody else's */
-	if (paths_memory_load(&memory) < 0)
-		memset(&memory, 0, sizeof(memory));
-	paths_memory_mark(&memory, &out->host.endpoints);
-	host_managers_read(&out->host.managers);
 	ret = paths_wanted_find(&out->wanted, &out->host, choice, &memory);
 	out->rows = calloc(out->wanted.count + 1, sizeof(*out->rows));
 	for (size_t i = 0; out->rows && i < out->wanted.count; i++)
@@ -305,7 +238,8 @@ static int read_host(struct paths_view *out, const struct paths_choice *choice)
 
 static int paths_look(struct paths_view *out, const struct paths_choice *choice, const struct settings *settings)
 {
-	struct converters converters = { .count = 0 };
+	struct status_sockets sockets = { .count = 0 };
+	struct check_addresses converters;
 	int ret;
 
 	memset(out, 0, sizeof(*out));
@@ -314,14 +248,15 @@ static int paths_look(struct paths_view *out, const struct paths_choice *choice,
 	if (ret < 0)
 		return ret;
 	out->is_managed = is_managed(&out->host);
-	if (settings->enabled)
-		converter_addresses(settings, on_address, on_unresolved, &converters);
+	check_addresses_find(&converters, settings);
+	check_addresses_warn(&converters);
 	out->converter_count = converters.count;
+	status_sockets_read(&sockets);
 	for (size_t i = 0; i < out->count; i++) {
 		find_way(&out->rows[i], &converters);
-		for (size_t j = 0; j < converters.count; j++)
-			read_subflows(&out->rows[i].network.address, &converters.address[j], &out->rows[i].subflows);
+		find_subflows(&out->rows[i], &sockets, &converters);
 	}
+	free(sockets.list);
 	find_knowledge(out, &converters, settings);
 	ask(out, &converters, settings);
 	return 0;
@@ -340,23 +275,6 @@ static void paths_view_fini(struct paths_view *view)
 static const char *value_of(enum option_id id)
 {
 	return getenv(option_table[id].variable);
-}
-
-/* Prints a problem of a setting, with the place where it was set. @problem begins with the setting's name. */
-static void tell_problem(const struct options *options, const char *problem)
-{
-	size_t len = strcspn(problem, ":");
-
-	for (int i = 0; i < OPTION_COUNT; i++) {
-		if (strlen(option_table[i].name) != len || strncmp(option_table[i].name, problem, len) != 0)
-			continue;
-		if (options->origin[i].file)
-			fprintf(stderr, "convertize: %s:%u: %s\n", options->origin[i].file, options->origin[i].line, problem);
-		else if (options_has(options, (enum option_id)i))
-			fprintf(stderr, "convertize: --%s\n", problem);
-		else
-			fprintf(stderr, "convertize: %s%s\n", option_table[i].variable, problem + len);
-	}
 }
 
 /* Returns the exit status, which tells whether a path works. */
@@ -397,19 +315,18 @@ static int show(const struct options *options, const struct paths_choice *choice
 /* Looks for the devices that an option names, and reports a missing one. @warning: only warn. Returns whether all are there. */
 static bool check_devices(const struct options *options, enum option_id option, bool warning)
 {
-	char list[1024], *rest = list;
-	const char *word;
+	const char *list = options_has(options, option) ? value_of(option) : NULL, *found;
+	char name[64];
 	bool all = true;
+	size_t len;
 
-	if (!options_has(options, option))
-		return true;
-	snprintf(list, sizeof(list), "%s", value_of(option));
-	while ((word = strsep(&rest, ", "))) {
-		if (!*word || strchr(word, '*') || if_nametoindex(word))
+	while ((found = host_word_next(&list, &len))) {
+		snprintf(name, sizeof(name), "%.*s", (int)len, found);
+		if (strchr(name, '*') || if_nametoindex(name))
 			continue;
 		all = false;
 		fprintf(stderr, "convertize: %s--%s: there is no device \"%.*s\" now; \"ip link\" shows those that there are\n",
-			warning ? "warning: " : "", option_table[option].name, IF_NAMESIZE, word);
+			warning ? "warning: " : "", option_table[option].name, IF_NAMESIZE, name);
 	}
 	return all;
 }
@@ -429,7 +346,7 @@ int paths(struct options *options)
 							       value_of(OPTION_BACKUP_DEVICE), value_of(OPTION_PATHS),
 							       value_of(OPTION_TABLES), value_of(OPTION_BESIDE_VPN),
 							       value_of(OPTION_QUOTA) }, problem)) {
-		tell_problem(options, problem);
+		options_explain(options, problem);
 		return STATUS_USAGE;
 	}
 	/* A device may appear later, as a modem's does; then --manage finds it, and the words never and backup concern it. */

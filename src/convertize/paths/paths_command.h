@@ -11,8 +11,6 @@
 
 #include <stdio.h>
 
-#define PATHS_CONVERTERS_MAX 8
-
 /* The open connections to converters over one network. */
 struct subflows {
 	size_t count;            /* of subflows and plain TCP connections */
@@ -29,7 +27,7 @@ enum paths_metered_by { PATHS_BY_NOBODY, PATHS_BY_NETWORK_MANAGER, PATHS_BY_KIND
 /* All facts of a network. */
 struct paths_row {
 	struct host_network network;
-	bool has_endpoint, endpoint_is_ours;
+	bool has_endpoint;
 	struct mptcp_endpoint endpoint;
 	int64_t since;           /* seconds of CLOCK_REALTIME when our path manager made the endpoint; 0: it didn't */
 	uint32_t way_table;      /* the routing table for packets from the address; 0: none has a route */

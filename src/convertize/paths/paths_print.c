@@ -248,24 +248,6 @@ void paths_print(FILE *out, const struct paths_view *view)
 
 /* --- JSON ------------------------------------------------------------------------------- */
 
-static void put_string(FILE *out, const char *name, const char *value)
-{
-	fprintf(out, ", \"%s\": ", name);
-	if (value)
-		json_string(out, value);
-	else
-		fputs("null", out);
-}
-
-/* Writes a number, or null if there is none. */
-static void put_number(FILE *out, const char *name, bool known, int64_t value)
-{
-	if (known)
-		fprintf(out, ", \"%s\": %" PRId64, name, value);
-	else
-		fprintf(out, ", \"%s\": null", name);
-}
-
 static void put_endpoint(FILE *out, const struct paths_row *row)
 {
 	const char *separator = "";
@@ -280,8 +262,9 @@ static void put_endpoint(FILE *out, const struct paths_row *row)
 			fprintf(out, "%s\"%s\"", separator, flags[i].name);
 			separator = ", ";
 		}
-	fprintf(out, "], \"ours\": %s", row->endpoint_is_ours ? "true" : "false");
-	put_number(out, "since", row->since, row->since);
+	fputc(']', out);
+	json_member_bool(out, "ours", row->endpoint.is_ours);
+	json_member_number(out, "since", row->since, row->since);
 	fputc('}', out);
 }
 
@@ -294,31 +277,31 @@ static void put_works(FILE *out, const struct paths_row *row)
 	fprintf(out, ", \"works\": %s", names[row->works]);
 	if (row->works == PATHS_WORKS_UNASKED)
 		return;
-	put_string(out, "converter", row->converter);
-	put_string(out, "problem", row->works == PATHS_WORKS_NO ? describe_failure(&row->probe) : NULL);
+	json_member(out, "converter", row->converter);
+	json_member(out, "problem", row->works == PATHS_WORKS_NO ? describe_failure(&row->probe) : NULL);
 	if (row->works == PATHS_WORKS_YES) {
 		fputs(", \"answer_ms\": ", out);
 		json_number(out, row->probe.answer_ms);
 	}
-	fprintf(out, ", \"mptcp\": %s", row->probe.mptcp == PROBE_MPTCP_KEPT ? "true" : "false");
+	json_member_bool(out, "mptcp", row->probe.mptcp == PROBE_MPTCP_KEPT);
 }
 
 static void put_knowledge(FILE *out, const struct paths_row *row)
 {
 	const bool ordered = row->use == PATH_USE_ORDERED;
 
-	put_string(out, "preferred", ordered ? NULL : path_use_name(row->use));
-	put_number(out, "order", ordered && row->preference != PATH_PREFERENCE_NONE, row->preference + 1);
+	json_member(out, "preferred", ordered ? NULL : path_use_name(row->use));
+	json_member_number(out, "order", ordered && row->preference != PATH_PREFERENCE_NONE, row->preference + 1);
 	if (!*row->learned_of) {
 		fputs(", \"learned\": null", out);
 		return;
 	}
 	fputs(", \"learned\": {\"converter\": ", out);
 	json_string(out, row->learned_of);
-	put_string(out, "state", learned_names[row->learned.path.state]);
-	put_number(out, "rtt_ms", row->learned.path.rtt_ms, row->learned.path.rtt_ms);
-	put_number(out, "syn_data_lost", true, data_lost(row));
-	put_number(out, "asked_seconds_ago", asked_ago(row) >= 0, asked_ago(row));
+	json_member(out, "state", learned_names[row->learned.path.state]);
+	json_member_number(out, "rtt_ms", row->learned.path.rtt_ms, row->learned.path.rtt_ms);
+	json_member_number(out, "syn_data_lost", true, data_lost(row));
+	json_member_number(out, "asked_seconds_ago", asked_ago(row) >= 0, asked_ago(row));
 	fputc('}', out);
 }
 
@@ -344,20 +327,20 @@ static void put_row(FILE *out, const struct paths_row *row)
 
 	fputs("{\"device\": ", out);
 	json_string(out, network->link.name);
-	put_string(out, "kind", network->link.kind);
-	put_string(out, "address", host_format_address(&network->address, text));
-	put_string(out, "gateway", has_gateway ? host_format_address(&network->gateway, text) : NULL);
-	put_string(out, "verdict", host_verdict_name(network->verdict));
-	put_string(out, "keeper", keeper_names[network->keeper]);
+	json_member(out, "kind", network->link.kind);
+	json_member(out, "address", host_format_address(&network->address, text));
+	json_member(out, "gateway", has_gateway ? host_format_address(&network->gateway, text) : NULL);
+	json_member(out, "verdict", host_verdict_name(network->verdict));
+	json_member(out, "keeper", keeper_names[network->keeper]);
 	put_endpoint(out, row);
-	fprintf(out, ", \"table\": %u, \"leaves_by_device\": %s", row->way_table,
-		row->way_table && row->way_index == network->link.index ? "true" : "false");
-	put_string(out, "metered", metered_names[row->metered]);
-	put_string(out, "metered_by", metered_by_names[row->metered_by]);
+	json_member_number(out, "table", true, row->way_table);
+	json_member_bool(out, "leaves_by_device", row->way_table && row->way_index == network->link.index);
+	json_member(out, "metered", metered_names[row->metered]);
+	json_member(out, "metered_by", metered_by_names[row->metered_by]);
 	put_works(out, row);
 	fprintf(out, ", \"subflows\": {\"count\": %zu, \"received\": %" PRIu64 ", \"sent\": %" PRIu64, row->subflows.count,
 		row->subflows.received, row->subflows.sent);
-	put_number(out, "heard_ms", row->subflows.count, row->subflows.heard_ms);
+	json_member_number(out, "heard_ms", row->subflows.count, row->subflows.heard_ms);
 	fputc('}', out);
 	put_knowledge(out, row);
 	fprintf(out, ", \"device_received\": %" PRIu64 ", \"device_sent\": %" PRIu64 "}", network->link.received,
@@ -376,9 +359,9 @@ static void put_left_alone(FILE *out, const struct paths_view *view)
 			continue;
 		fprintf(out, "%s{\"device\": ", separator);
 		json_string(out, network->link.name);
-		put_string(out, "address", host_format_address(&network->address, text));
-		put_string(out, "verdict", host_verdict_name(network->verdict));
-		put_string(out, "text", host_verdict_text(network->verdict));
+		json_member(out, "address", host_format_address(&network->address, text));
+		json_member(out, "verdict", host_verdict_name(network->verdict));
+		json_member(out, "text", host_verdict_text(network->verdict));
 		fputc('}', out);
 		separator = ", ";
 	}

@@ -10,7 +10,6 @@
 #include "convertize/run/launch.h"
 
 #include "client/settings.h"
-#include "convertize/run/own_connects.h"
 #include "host/survey.h"
 #include "supervise/supervise.h"
 
@@ -67,7 +66,7 @@ static bool suit_sanitizer(const struct program *program)
 /* Checks that the log is writable, as the library doesn't report that. A FIFO without a reader (ENXIO) may get one later. */
 static bool check_log(const struct options *options, const char *path)
 {
-	char variable[] = "CONVERT_LOG", option[OPTIONS_EXPLAIN_MAX];
+	char place[OPTIONS_PLACE_MAX];
 	int fd;
 
 	if (!*path || strcmp(path, "-") == 0)
@@ -77,9 +76,8 @@ static bool check_log(const struct options *options, const char *path)
 		close(fd);
 	if (fd >= 0 || errno == ENXIO)
 		return true;
-	options_explain(options, variable, option);
 	fprintf(stderr, "convertize: %s: %s: %s; name a file that can be written, in a directory that is there\n",
-		option, path, strerror(errno));
+		options_place(options, OPTION_LOG, place), path, strerror(errno));
 	return false;
 }
 
@@ -89,7 +87,7 @@ static bool check_log(const struct options *options, const char *path)
  */
 static bool check_ports(const struct options *options, const char *list)
 {
-	char variable[] = ADDRESS_VARIABLE, option[OPTIONS_EXPLAIN_MAX], word[INET6_ADDRSTRLEN + 1];
+	char place[OPTIONS_PLACE_MAX], word[INET6_ADDRSTRLEN + 1];
 	struct in6_addr address;
 
 	for (const char *end; *list; list = end + (*end != '\0')) {
@@ -104,10 +102,9 @@ static bool check_ports(const struct options *options, const char *list)
 		word[port - word] = '\0';
 		if (inet_pton(AF_INET6, word, &address) != 1)
 			continue;
-		options_explain(options, variable, option);
 		fprintf(stderr, "convertize: %s: \"%s:%s\" may be an address or an address with a port; write [%s]:%s for port %s, or "
 				"[%s:%s] for the address\n",
-			option, word, port + 1, word, port + 1, port + 1, word, port + 1);
+			options_place(options, OPTION_CONVERTER, place), word, port + 1, word, port + 1, port + 1, word, port + 1);
 		return false;
 	}
 	return true;
@@ -117,14 +114,13 @@ static bool check_ports(const struct options *options, const char *list)
 static bool check_log_name(const struct options *options, const char *log)
 {
 	static const char *const switches[] = { "yes", "no", "on", "off", "true", "false", "none" };
-	char variable[] = "CONVERT_LOG", option[OPTIONS_EXPLAIN_MAX];
+	char place[OPTIONS_PLACE_MAX];
 
 	for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++)
 		if (strcmp(log, switches[i]) == 0) {
-			options_explain(options, variable, option);
 			fprintf(stderr, "convertize: %s: \"%s\" would be a file; name a file, or - for standard error, or leave it out for no "
 					"log; ./%s is the file\n",
-				option, log, log);
+				options_place(options, OPTION_LOG, place), log, log);
 			return false;
 		}
 	return true;
@@ -132,20 +128,17 @@ static bool check_log_name(const struct options *options, const char *log)
 
 bool launch_read_settings(struct settings *settings, const struct options *options, bool needs_converter)
 {
-	const char *rest, *list = getenv(ADDRESS_VARIABLE);
-	char option[OPTIONS_EXPLAIN_MAX];
+	const char *list = getenv(ADDRESS_VARIABLE);
 
 	settings_read(settings, environment);
 	if (settings->enabled)
 		return check_ports(options, list) && check_log_name(options, settings->log);
 	if (!list && !needs_converter)
 		return true;
-	if (!list) {
+	if (list)
+		options_explain(options, settings->problem);
+	else
 		fprintf(stderr, "convertize: no converter: name it with --converter, in " CONF_SYSTEM ", or set " ADDRESS_VARIABLE "\n");
-		return false;
-	}
-	rest = options_explain(options, settings->problem, option);
-	fprintf(stderr, "convertize: %s%s\n", option, rest);
 	return false;
 }
 
@@ -407,6 +400,16 @@ int launch_plan(struct launch *out, const struct options *options, const struct 
 	return 0;
 }
 
+bool launch_find_library(struct library *out)
+{
+	static char problem[LIBRARY_PROBLEM_MAX];
+
+	if (library_find(out, option_value(OPTION_LIBRARY), problem))
+		return true;
+	fprintf(stderr, "convertize: %s\n", problem);
+	return false;
+}
+
 /*
  * If no program has that name, suggests the command of convertize that is similar, or that a program and its arguments are several
  * words. Returns whether it has.
@@ -442,7 +445,6 @@ static void announce_shell(const struct options *options)
 
 int launch(const struct options *options)
 {
-	static char problem[LIBRARY_PROBLEM_MAX];
 	static struct library library;
 	static struct settings settings;
 	static struct launch launch;
@@ -456,10 +458,8 @@ int launch(const struct options *options)
 		return STATUS_NOT_RUN;
 	if (supervise_is_done())
 		return launch_as_is(options);
-	if (preloads && !library_find(&library, options->library, problem)) {
-		fprintf(stderr, "convertize: %s\n", problem);
+	if (preloads && !launch_find_library(&library))
 		return STATUS_NOT_RUN;
-	}
 	status = launch_plan(&launch, options, preloads ? &library : NULL, &caller);
 	if (status < 0)
 		return cannot_run(file_of(options), -status);

@@ -2,13 +2,17 @@
 /*
  * library.c - where libconvert.so is, and for which machines
  *
+ * A system may have programs for several machines, for example amd64 and i386, and one may start another. So LD_PRELOAD contains the
+ * library's path with "$LIB", which each program's loader replaces with its own directory of libraries (ld.so(8)): for amd64 programs
+ * /usr/$LIB/libconvert/libconvert.so is in /usr/lib/x86_64-linux-gnu, for i386 programs in /usr/lib/i386-linux-gnu.
+ *
  * Only the loader knows the value of $LIB. configure asks the loader of our own machine (LIBCONVERT_LOADER_LIB). The loaders for
  * other machines may not run here: their value is "lib" with more letters ("lib32"), or a directory below "lib" that has the
  * machine's name ("lib/i386-linux-gnu"). We search all of these. The ELF header of each file tells its machine.
  */
 #include "config.h"
 
-#include "convertize/run/library.h"
+#include "convertize/run/launch.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -10,7 +10,7 @@
  */
 #include "config.h"
 
-#include "convertize/run/own_connects.h"
+#include "convertize/run/launch.h"
 
 #include <elf.h>
 #include <fcntl.h>

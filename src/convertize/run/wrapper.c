@@ -7,7 +7,7 @@
  */
 #include "config.h"
 
-#include "convertize/run/wrapper.h"
+#include "convertize/run/launch.h"
 
 #include "common/program.h"
 

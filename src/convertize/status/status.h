@@ -12,6 +12,7 @@
 #include "client/notes.h"
 #include "client/settings.h"
 #include "convertize/options/command_line.h"
+#include "host/host_model.h"
 #include "paths/traffic.h"
 
 #include <net/if.h>
@@ -28,7 +29,9 @@ struct status_socket {
 	uid_t uid;
 	bool mptcp;              /* a Multipath TCP connection; its subflows are sockets of their own */
 	union sockaddr_ip local, peer;
+	bool established;
 	uint64_t received, sent; /* bytes; sent: those that the peer has acknowledged; 0 for a Multipath TCP connection */
+	uint32_t heard_ms;       /* milliseconds since the peer's last acknowledgement */
 };
 
 struct status_sockets {
@@ -57,22 +60,13 @@ struct status_owner {
 	char program[STATUS_PROGRAM_MAX];
 };
 
-/* The network that an address of this host belongs to. */
-struct status_home {
-	union sockaddr_ip address; /* port 0 */
-	char device[IF_NAMESIZE];
-};
-
-#define STATUS_CONVERTERS_MAX 8
-
 struct status_parts {
 	struct status_sockets sockets;
 	struct status_owner *owners; /* of the sockets that are to be shown, by inode */
 	size_t owner_count;
 	struct status_notes notes;
-	struct status_home *homes;
-	size_t home_count;
-	union sockaddr_ip converters[STATUS_CONVERTERS_MAX]; /* of this user's settings, for connections without a note */
+	const struct host *host; /* the networks of the sockets' addresses */
+	const union sockaddr_ip *converters; /* of this user's settings, for connections without a note */
 	size_t converter_count;
 	uid_t user;
 	bool all; /* show the connections of all users */
@@ -126,11 +120,8 @@ const char *status_began(const struct status_connection *connection, char buf[st
 
 /* --- from the kernel and the file system --- */
 
-/* Reads the connections of this network namespace. Returns 0 or -errno. */
+/* Reads the connections of this network namespace; needs no privilege. @out: zeroed, or of an earlier look. Returns 0 or -errno. */
 int status_sockets_read(struct status_sockets *out);
-
-/* Finds the addresses of this host and their networks. Returns 0 or -errno. */
-int status_homes_read(struct status_parts *out);
 
 /* Finds the process of each socket of parts->user, or of all users. Returns false if memory runs out. */
 bool status_owners_find(struct status_parts *parts);
@@ -149,11 +140,5 @@ void status_print_json(FILE *out, const struct status_view *view);
 
 /* status() - run "convertize status"; returns the exit status */
 int status(struct options *options);
-
-/*
- * screen_run() - show text on the terminal again and again, until q, Ctrl-C or a signal ends it; leaves the terminal as it was
- * @draw: writes the text, of @width columns; @interval_ms: between two calls
- */
-void screen_run(void (*draw)(FILE *out, unsigned int width, void *arg), void *arg, int interval_ms);
 
 #endif

@@ -69,10 +69,9 @@ static struct status_flow *flow_of(struct status_flow flows[static STATUS_FLOWS_
 
 static const char *device_of(const struct status_parts *parts, const union sockaddr_ip *local)
 {
-	for (size_t i = 0; i < parts->home_count; i++)
-		if (sockaddr_ip_equal(&parts->homes[i].address, local))
-			return parts->homes[i].device;
-	return "gone";
+	const struct host_link *link = host_home_of(parts->host, local);
+
+	return link ? link->name : "gone";
 }
 
 static const struct status_owner *owner_of(const struct status_parts *parts, uint32_t inode)

@@ -89,7 +89,7 @@ static void put_connection(const struct page *page, const struct status_connecti
 	put_line(page, moved ? YELLOW : NULL, INDENT, "%s", status_began(connection, began));
 }
 
-/* Writes what the path service has counted today: all bytes of the devices, as a provider bills them. */
+/* Writes the path service's sums of today: all bytes of the devices, as a provider bills them. */
 static void put_today(const struct page *page, const struct status_view *view)
 {
 	char in[AMOUNT_MAX], out[AMOUNT_MAX], text[QUOTA_TEXT_MAX];
@@ -135,21 +135,18 @@ void status_print(FILE *out, const struct status_view *view, unsigned int width,
 
 /* --- JSON ------------------------------------------------------------------------------- */
 
-static void put_string(FILE *out, const char *name, const char *value)
-{
-	fprintf(out, "\"%s\": ", name);
-	if (value)
-		json_string(out, value);
-	else
-		fputs("null", out);
-	fputs(", ", out);
-}
-
 static void put_address(FILE *out, const char *name, const union sockaddr_ip *address)
 {
 	char text[SOCKADDR_STRLEN];
 
-	put_string(out, name, address && address->sa.sa_family ? sockaddr_ip_format(address, text) : NULL);
+	json_member(out, name, address && address->sa.sa_family ? sockaddr_ip_format(address, text) : NULL);
+}
+
+/* Writes the first member of an object in an array: the name of a device. */
+static void begin_device(FILE *out, const char *separator, const char *device)
+{
+	fprintf(out, "%s{\"device\": ", separator);
+	json_string(out, device);
 }
 
 /* Writes an array of the flows. */
@@ -157,9 +154,8 @@ static void put_flows(FILE *out, const struct status_flow *flows, size_t count)
 {
 	fputs("\"networks\": [", out);
 	for (size_t i = 0; i < count; i++) {
-		fprintf(out, "%s{", i ? ", " : "");
-		put_string(out, "device", flows[i].device);
-		fprintf(out, "\"subflows\": %zu, \"received\": %" PRIu64 ", \"sent\": %" PRIu64 ", \"received_rate\": %" PRIu64
+		begin_device(out, i ? ", " : "", flows[i].device);
+		fprintf(out, ", \"subflows\": %zu, \"received\": %" PRIu64 ", \"sent\": %" PRIu64 ", \"received_rate\": %" PRIu64
 			", \"sent_rate\": %" PRIu64 "}", flows[i].subflows, flows[i].received, flows[i].sent, flows[i].received_rate, flows[i].sent_rate);
 	}
 	fputc(']', out);
@@ -175,20 +171,17 @@ static void put_object(FILE *out, const struct status_connection *connection)
 	const struct note *note = connection->note;
 	const char *separator = "";
 
-	fputc('{', out);
-	put_string(out, "program", connection->owner ? connection->owner->program : NULL);
-	fprintf(out, "\"pid\": %d, ", connection->owner ? (int)connection->owner->pid : 0);
-	put_string(out, "user", user_name(connection->socket->uid));
+	fprintf(out, "{\"pid\": %d", connection->owner ? (int)connection->owner->pid : 0);
+	json_member(out, "program", connection->owner ? connection->owner->program : NULL);
+	json_member(out, "user", user_name(connection->socket->uid));
 	put_address(out, "client", note ? &note->client : NULL);
 	put_address(out, "server", note ? &note->server : NULL);
 	put_address(out, "converter", connection->direct ? NULL : &connection->socket->peer);
-	put_string(out, "direct", connection->direct ? note->reason : NULL);
-	fprintf(out, "\"mptcp\": %s, ", connection->socket->mptcp ? "true" : "false");
-	if (note)
-		fprintf(out, "\"age_s\": %" PRId64 ", \"connect_ms\": %u, ", age_of(note), note->connect_ms);
-	else
-		fputs("\"age_s\": null, \"connect_ms\": null, ", out);
-	fputs("\"began\": [", out);
+	json_member(out, "direct", connection->direct ? note->reason : NULL);
+	json_member_bool(out, "mptcp", connection->socket->mptcp);
+	json_member_number(out, "age_s", note, note ? age_of(note) : 0);
+	json_member_number(out, "connect_ms", note, note ? note->connect_ms : 0);
+	fputs(", \"began\": [", out);
 	for (size_t i = 0; note && i < sizeof(names) / sizeof(names[0]); i++)
 		if (note->flags & names[i].flag) {
 			fprintf(out, "%s\"%s\"", separator, names[i].name);
@@ -216,9 +209,8 @@ static void put_traffic(FILE *out, const struct status_view *view)
 
 		if (record->date != view->today)
 			continue;
-		fprintf(out, "%s{", separator);
-		put_string(out, "device", record->device);
-		fprintf(out, "\"received\": %" PRIu64 ", \"sent\": %" PRIu64 "}", record->received, record->sent);
+		begin_device(out, separator, record->device);
+		fprintf(out, ", \"received\": %" PRIu64 ", \"sent\": %" PRIu64 "}", record->received, record->sent);
 		separator = ", ";
 	}
 	fputs("], \"quotas\": [", out);
@@ -226,11 +218,10 @@ static void put_traffic(FILE *out, const struct status_view *view)
 		const struct quota *quota = &view->quotas->list[i];
 		const uint64_t used = quota_used(quota, view->traffic, view->today);
 
-		fprintf(out, "%s{", i ? ", " : "");
-		put_string(out, "device", quota->device);
-		put_string(out, "period", quota->period == QUOTA_DAY ? "day" : "month");
-		put_string(out, "state", states[quota_judge(quota, used)]);
-		fprintf(out, "\"bytes\": %" PRIu64 ", \"limit\": %" PRIu64 ", \"used\": %" PRIu64 "}", quota->bytes, quota->limit, used);
+		begin_device(out, i ? ", " : "", quota->device);
+		json_member(out, "period", quota->period == QUOTA_DAY ? "day" : "month");
+		json_member(out, "state", states[quota_judge(quota, used)]);
+		fprintf(out, ", \"bytes\": %" PRIu64 ", \"limit\": %" PRIu64 ", \"used\": %" PRIu64 "}", quota->bytes, quota->limit, used);
 	}
 	fputc(']', out);
 }

@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* status_sockets.c - the sockets of this network namespace, the networks of their addresses, and the processes that hold them */
+/* status_sockets.c - the sockets of this network namespace, the processes that hold them, and the notes in users' caches */
 #include "config.h"
 
 #include "convertize/status/status.h"
 
 #include "common/clock.h"
 #include "common/netlink.h"
-#include "host/host_model.h"
+#include "common/os.h"
+#include "convertize/check/check.h"
 
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <glob.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <linux/inet_diag.h>
 #include <linux/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Bits of include/net/tcp_states.h: ESTABLISHED, FIN_WAIT1, FIN_WAIT2, CLOSE_WAIT, LAST_ACK, CLOSING. */
-#define STATES (1u << 1 | 1u << 4 | 1u << 5 | 1u << 8 | 1u << 9 | 1u << 11)
+#define ESTABLISHED 1 /* enum of include/net/tcp_states.h */
+/* Bits for ESTABLISHED, FIN_WAIT1, FIN_WAIT2, CLOSE_WAIT, LAST_ACK, CLOSING. */
+#define STATES (1u << ESTABLISHED | 1u << 4 | 1u << 5 | 1u << 8 | 1u << 9 | 1u << 11)
 #define READS_MAX 3 /* of a list that changes meanwhile */
 
 struct reading {
@@ -35,8 +38,6 @@ static int on_socket(const struct nlmsghdr *message, void *arg)
 	struct status_sockets *out = reading->out;
 	struct status_socket *socket;
 	struct tcp_info info = { 0 };
-	const struct nlattr *attr;
-	size_t len;
 
 	/* without an inode the program has closed it, and the kernel sends the rest */
 	if (mnl_nlmsg_get_payload_len(message) < sizeof(*found) || !found->idiag_inode)
@@ -49,11 +50,8 @@ static int on_socket(const struct nlmsghdr *message, void *arg)
 		out->list = more;
 		out->room = out->room * 2 + 64;
 	}
-	mnl_attr_for_each(attr, message, sizeof(*found))
-		if (mnl_attr_get_type(attr) == INET_DIAG_INFO && !reading->mptcp) {
-			len = mnl_attr_get_payload_len(attr);
-			memcpy(&info, mnl_attr_get_payload(attr), len < sizeof(info) ? len : sizeof(info));
-		}
+	if (!reading->mptcp)
+		netlink_read_socket_info(message, &info, sizeof(info));
 	socket = &out->list[out->count++];
 	*socket = (struct status_socket){
 		.cookie = (uint64_t)found->id.idiag_cookie[1] << 32 | found->id.idiag_cookie[0],
@@ -62,8 +60,10 @@ static int on_socket(const struct nlmsghdr *message, void *arg)
 		.mptcp = reading->mptcp,
 		.local = netlink_socket_address(found, false),
 		.peer = netlink_socket_address(found, true),
+		.established = found->idiag_state == ESTABLISHED,
 		.received = info.tcpi_bytes_received,
 		.sent = info.tcpi_bytes_acked ? info.tcpi_bytes_acked - 1 : 0, /* without the SYN, which it counts */
+		.heard_ms = info.tcpi_last_ack_recv,
 	};
 	sockaddr_ip_set_port(&socket->local, 0);
 	return MNL_CB_OK;
@@ -88,30 +88,6 @@ int status_sockets_read(struct status_sockets *out)
 	return ret == -EINTR ? 0 : ret;
 }
 
-int status_homes_read(struct status_parts *out)
-{
-	struct host host;
-	int ret = host_read(&host, NULL, NULL);
-
-	out->home_count = 0;
-	if (ret < 0)
-		return ret;
-	free(out->homes);
-	out->homes = calloc(host.address_count + 1, sizeof(*out->homes));
-	for (size_t i = 0; out->homes && i < host.address_count; i++) {
-		const struct host_link *link = host_link_of(&host, host.addresses[i].index);
-		struct status_home *home = &out->homes[out->home_count];
-
-		if (!link)
-			continue;
-		home->address = host.addresses[i].address;
-		strcpy(home->device, link->name);
-		out->home_count++;
-	}
-	host_fini(&host);
-	return out->homes ? 0 : -ENOMEM;
-}
-
 /* --- processes --- */
 
 static int compare(const void *a, const void *b)
@@ -125,15 +101,9 @@ static int compare(const void *a, const void *b)
 static void program_read(const char *number, char name[static STATUS_PROGRAM_MAX])
 {
 	char path[64];
-	ssize_t len;
-	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%.20s/comm", number);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	len = fd < 0 ? -1 : read(fd, name, STATUS_PROGRAM_MAX - 1);
-	if (fd >= 0)
-		close(fd);
-	name[len > 0 ? len : 0] = '\0';
+	file_read_text(path, name, STATUS_PROGRAM_MAX);
 	name[strcspn(name, "\n")] = '\0';
 }
 
@@ -189,4 +159,112 @@ bool status_owners_find(struct status_parts *parts)
 	if (proc)
 		closedir(proc);
 	return true;
+}
+
+/* --- notes --- */
+
+/* Root may read the caches of all users, a user only their own. A program with another cache has CONVERT_CACHE in its environment. */
+
+#define NOTES_MAX 2048 /* of one file */
+#define ELSEWHERE_MAX 16
+#define SEEN_MAX 1024
+#define ENVIRONMENT_MAX (256 * 1024)
+
+/* Directories that programs have named. */
+static char elsewhere[ELSEWHERE_MAX][PATH_MAX];
+static size_t elsewhere_count;
+
+static void read_file(struct status_notes *out, const char *path)
+{
+	static struct note notes[NOTES_MAX];
+	uid_t owner;
+	int count = notes_read(path, cache_network(-1), notes, NOTES_MAX, &owner);
+	struct status_note *more;
+
+	if (count <= 0)
+		return;
+	if (out->count + (size_t)count > out->room) {
+		more = realloc(out->list, (out->count + (size_t)count) * sizeof(*more));
+		if (!more)
+			return;
+		out->list = more;
+		out->room = out->count + (size_t)count;
+	}
+	for (int i = 0; i < count; i++)
+		out->list[out->count++] = (struct status_note){ notes[i], owner };
+}
+
+static void read_in(struct status_notes *out, const char *directory)
+{
+	char path[PATH_MAX + sizeof("/" CACHE_FILE)];
+
+	snprintf(path, sizeof(path), "%s/" CACHE_FILE, directory);
+	read_file(out, path);
+}
+
+/* Adds a directory, unless it is there. */
+static void add_elsewhere(const char *directory)
+{
+	if (*directory != '/' || elsewhere_count == ELSEWHERE_MAX || strlen(directory) >= PATH_MAX)
+		return;
+	for (size_t i = 0; i < elsewhere_count; i++)
+		if (strcmp(elsewhere[i], directory) == 0)
+			return;
+	strcpy(elsewhere[elsewhere_count++], directory);
+}
+
+/* Adds the directory that the process has in its environment, if any. */
+static void add_of_process(pid_t pid)
+{
+	static const char name[] = "CONVERT_CACHE=";
+	static char environment[ENVIRONMENT_MAX];
+	char path[64];
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+	len = file_read_text(path, environment, sizeof(environment));
+	for (const char *one = environment; one < environment + len; one += strlen(one) + 1)
+		if (strncmp(one, name, strlen(name)) == 0)
+			add_elsewhere(one + strlen(name));
+}
+
+/* Looks into the environment of each process that holds a socket, once. */
+static void look_at_processes(const struct status_parts *parts)
+{
+	static pid_t seen[SEEN_MAX];
+	static size_t next;
+
+	for (size_t i = 0; i < parts->owner_count; i++) {
+		const pid_t pid = parts->owners[i].pid;
+		bool known = !pid;
+
+		for (size_t j = 0; j < SEEN_MAX && !known; j++)
+			known = seen[j] == pid;
+		if (known)
+			continue;
+		seen[next++ % SEEN_MAX] = pid;
+		add_of_process(pid);
+	}
+}
+
+void status_notes_read(struct status_parts *parts, const struct settings *settings)
+{
+	/* the places of cache_find(), and convertgw's */
+	static const char *const usual[] = { "/run/user/*/" CACHE_FILE, "/run/libconvert/" CACHE_FILE, "/run/convertgw/" CACHE_FILE,
+					     "/dev/shm/libconvert-*/" CACHE_FILE, "/tmp/libconvert-*/" CACHE_FILE };
+	struct status_notes *out = &parts->notes;
+	glob_t found = { 0 };
+
+	out->count = 0;
+	for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
+		glob(usual[i], i ? GLOB_APPEND : 0, NULL, &found);
+	for (size_t i = 0; i < found.gl_pathc; i++)
+		read_file(out, found.gl_pathv[i]);
+	globfree(&found);
+	add_elsewhere(settings->cache);
+	if (strncmp(settings->runtime_dir, "/run/user/", strlen("/run/user/")) != 0)
+		add_elsewhere(settings->runtime_dir);
+	look_at_processes(parts);
+	for (size_t i = 0; i < elsewhere_count; i++)
+		read_in(out, elsewhere[i]);
 }

@@ -1,16 +1,66 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * unit_text.h - the texts that convertize and systemd exchange: units' names, their properties, and our drop-ins; without I/O
- *
- * "systemctl show" prints a property as a line NAME=VALUE. It prints several values as several lines (ExecStart) or as one list of
- * words (Environment).
- */
-#ifndef CONVERTIZE_UNIT_TEXT_H
-#define CONVERTIZE_UNIT_TEXT_H
+/* enable.h - converts systemd's services and login sessions by default */
+#ifndef CONVERTIZE_ENABLE_H
+#define CONVERTIZE_ENABLE_H
+
+#include "convertize/options/command_line.h"
 
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+/* --- "convertize enable", "disable" and "list" (services.c) --- */
+
+/* Each returns the exit status: 0, STATUS_FAILED or STATUS_USAGE. */
+int services_enable(struct options *options);
+int services_disable(const struct options *options);
+int services_list(const struct options *options);
+
+/* --- "convertize enable --session" and "convertize environment" (login_session.c) --- */
+
+/* Each returns the exit status. */
+int login_session_enable(struct options *options);
+int login_session_disable(struct options *options);
+int login_session_environment(struct options *options);
+
+/*
+ * Prints a line for "convertize list". Returns false if a file wants sessions converted and a mistake prevents that, with the reason on
+ * standard error.
+ */
+bool login_session_list(void);
+
+/* --- the files that convertize makes: it writes each whole or not at all, and removes only its own (own_files.c) --- */
+
+enum own_result {
+	OWN_DONE,
+	OWN_NOTHING, /* nothing had to change */
+	OWN_FAILED,  /* the function has printed the reason on standard error */
+};
+
+/*
+ * own_units() - find the directory in which the administrator, or with @user the user, adds and changes units
+ * Returns false, with the reason on standard error, if the user has no home directory.
+ */
+bool own_units(char path[static PATH_MAX], bool user);
+
+/* Writes the path of a file beside a unit's drop-ins: "UNIT.d/NAME". Returns false if it is too long. */
+bool own_path(char path[static PATH_MAX], const char *units, const char *unit, const char *name);
+
+/*
+ * own_write() - make the file's directories, write it under another name, and rename it
+ * Fails, and changes nothing, if somebody else made the file that is there.
+ */
+enum own_result own_write(const char *path, const char *text, mode_t mode);
+
+/* own_remove() - remove a file that is ours and, with @directory, its directory if that is empty then */
+enum own_result own_remove(const char *path, bool directory);
+
+/* own_read() - read a file that is ours; returns its text, which the caller frees, or NULL */
+char *own_read(const char *path);
+
+/* --- texts that convertize and systemd exchange, without I/O (unit_text.c) --- */
 
 #define UNIT_NAME_MAX 256 /* with the NUL: systemd's own limit */
 #define UNIT_SERVICE ".service"
@@ -88,6 +138,12 @@ char *unit_cookie_text(const char *unit, const char *cookie);
 
 /* Can a line of a file contain the value? It can if it has no control characters. */
 bool unit_value_is_plain(const char *value);
+
+/* Writes a line NAME="VALUE", in which shells and systemd take the same escapes. */
+void unit_write_quoted(FILE *out, const char *name, const char *value);
+
+/* Closes a memory stream, and returns its @text, which the caller frees; or NULL if a write failed or @right is false. */
+char *unit_text_finish(FILE *out, char **text, bool right);
 
 /* Returns the value of a variable in a text of unit_dropin_text(); the caller frees it. NULL: the text doesn't have it. */
 char *unit_dropin_variable(const char *text, const char *name);
