@@ -130,16 +130,16 @@ static void add_commands(struct report *report)
 {
 	struct fact *fact = report_fact(report, FACT_WARN, "a", "x:1", "bad");
 
-	fact_command(fact, COMMAND_HERE, "ip", "link", "set", "dev", "a b", (char *)NULL);
-	fact_command(fact, COMMAND_HERE, "sysctl", "-w", "net.x=1", (char *)NULL);
+	fact_command(fact, COMMAND_HERE, "ip", "link", "set", "dev", "a b");
+	fact_command(fact, COMMAND_HERE, "sysctl", "-w", "net.x=1");
 	fact = report_fact(report, FACT_FAIL, "b", "y:1", "worse");
-	fact_command(fact, COMMAND_CONVERTER, "systemctl", "restart", "convertd", (char *)NULL);
-	fact_command(fact, COMMAND_HERE, "sysctl", "-w", "net.x=1", (char *)NULL); /* again */
+	fact_command(fact, COMMAND_CONVERTER, "systemctl", "restart", "convertd");
+	fact_command(fact, COMMAND_HERE, "sysctl", "-w", "net.x=1"); /* again */
 	fact_remedy(fact, "in words");
 	fact = report_fact(report, FACT_NOTE, "c", NULL, "as well");
-	fact_command(fact, COMMAND_HERE, "true", (char *)NULL);
+	fact_command(fact, COMMAND_HERE, "true");
 	fact = report_fact(report, FACT_WARN, "d", NULL, "there");
-	fact_command(fact, COMMAND_CONVERTER, "it's", "", "$(x)", "`;\n", (char *)NULL);
+	fact_command(fact, COMMAND_CONVERTER, "it's", "", "$(x)", "`;\n");
 }
 
 static void write_one(char *const words[], const char *about, void *arg)

@@ -44,10 +44,10 @@ static struct fact *report_supervised(struct report *report, const char *text)
 	struct fact *fact;
 
 	if (problem) {
-		fact = report_fact(report, FACT_FAIL, "program", NULL, "%s, and it can't be supervised here: %s", text, problem);
+		fact = report_plain(report, FACT_FAIL, "program", "%s, and it can't be supervised here: %s", text, problem);
 		fact_remedy(fact, "run it where supervision is permitted: see SUPERVISED PROGRAMS in convertize(1)");
 	} else {
-		fact = report_fact(report, FACT_OK, "program", NULL, "%s; convertize supervises it", text);
+		fact = report_plain(report, FACT_OK, "program", "%s; convertize supervises it", text);
 	}
 	free(problem);
 	return fact;
@@ -77,12 +77,12 @@ static void check_program(struct report *report, const struct options *options, 
 	if (plan.way == LAUNCH_SUPERVISED) {
 		fact = report_supervised(report, text);
 	} else if (plan.wrapper && (plan.wrapper->refused || preload_level(plan.verdict) == PRELOAD_LEVEL_WORKS)) {
-		fact = report_fact(report, plan.wrapper->refused ? FACT_FAIL : FACT_WARN, "program", NULL, "%s %s", plan.wrapper->command,
-				   plan.wrapper->problem);
+		fact = report_plain(report, plan.wrapper->refused ? FACT_FAIL : FACT_WARN, "program", "%s %s", plan.wrapper->command,
+				    plan.wrapper->problem);
 		if (plan.wrapper->remedy)
 			fact_remedy(fact, "%s", plan.wrapper->remedy);
 	} else {
-		fact = report_fact(report, statuses[preload_level(plan.verdict)], "program", NULL, "%s", text);
+		fact = report_plain(report, statuses[preload_level(plan.verdict)], "program", "%s", text);
 		if (preload_remedy(plan.verdict))
 			fact_remedy(fact, "%s", preload_remedy(plan.verdict));
 	}
@@ -100,8 +100,8 @@ static void report_library(struct report *report, const struct library *library)
 	for (size_t i = 0; library->count > 1 && i < library->count; i++)
 		len += (size_t)snprintf(machines + len, sizeof(machines) - len, "%s%s", i ? "; " : ", for ",
 					elf_machine_format(&library->builds[i].elf, machine));
-	fact = report_fact(report, FACT_OK, "library", NULL, "the library is %s%s",
-			   library->count > 1 ? library_preload(library, own) : own->path, machines);
+	fact = report_plain(report, FACT_OK, "library", "the library is %s%s", library->count > 1 ? library_preload(library, own) :
+			    own->path, machines);
 	fact_value_text(fact, own->path);
 }
 
@@ -137,14 +137,14 @@ static void check_library(struct report *report, const struct options *options)
 	bool loads;
 
 	if (!library_find(&library, option_value(OPTION_LIBRARY), problem)) {
-		report_fact(report, FACT_FAIL, "library", NULL, "%s", problem);
+		report_plain(report, FACT_FAIL, "library", "%s", problem);
 		return;
 	}
 	loads = loads_library(&library.builds[0], problem);
 	if (loads)
 		report_library(report, &library);
 	else
-		fact_remedy(report_fact(report, FACT_FAIL, "library", NULL, "%s: %s", library.builds[0].path, problem),
+		fact_remedy(report_plain(report, FACT_FAIL, "library", "%s: %s", library.builds[0].path, problem),
 			    "install it again, where files may be executed, and for this system's C library");
 	if (options->program)
 		check_program(report, options, &library);

@@ -138,7 +138,7 @@ static struct fact *report_refused_data(const struct check_candidate *candidate)
 		fact_remedy(fact, "ask the operator of %s to let data in SYNs through, " OTHER_PORT, check_path_name(&candidate->first));
 		return fact;
 	}
-	fact_command(fact, COMMAND_CONVERTER, "sysctl", "-w", "net.ipv4.tcp_fastopen=3", (char *)NULL);
+	fact_command(fact, COMMAND_CONVERTER, "sysctl", "-w", "net.ipv4.tcp_fastopen=3");
 	fact_remedy(fact,
 		    "on the converter, sysctl -w net.ipv4.tcp_fastopen=3; if it is 3 already, upgrade that machine to Linux 6.2 or newer, "
 		    "or ask the operator of the network to let data in SYNs through");
@@ -263,8 +263,8 @@ static struct fact *report_lost_mptcp(const struct check_candidate *candidate)
 	} else {
 		fact = check_fact(candidate, FACT_WARN, "converter.mptcp",
 				  "Multipath TCP does not get through, or the converter has it off, as it says nothing of having it");
-		fact_command(fact, COMMAND_CONVERTER, "sysctl", "-w", "net.mptcp.enabled=1", (char *)NULL);
-		fact_command(fact, COMMAND_CONVERTER, "systemctl", "restart", "convertd", (char *)NULL);
+		fact_command(fact, COMMAND_CONVERTER, "sysctl", "-w", "net.mptcp.enabled=1");
+		fact_command(fact, COMMAND_CONVERTER, "systemctl", "restart", "convertd");
 		return fact;
 	}
 	fact_remedy(fact, REMEDY_OPTION_30, other || first->mptcp_dropped ? "" : "; see also that net.mptcp.enabled is still 1 there");
@@ -407,7 +407,7 @@ static void report_served(const struct check_converters *converters, const char 
 	if (server)
 		check_server(converters, server);
 	else
-		fact_remedy(report_fact(converters->report, FACT_NOTE, "server", NULL, "not tried: whether the converter reaches servers"),
+		fact_remedy(report_plain(converters->report, FACT_NOTE, "server", "not tried: whether the converter reaches servers"),
 			    "name one that it has to reach: convertize check SERVER[:PORT]");
 }
 
@@ -421,7 +421,7 @@ void check_converters(struct report *report, const struct settings *settings, co
 	converters.settings = settings;
 	converters.networks = networks;
 	if (!settings->enabled) {
-		fact_remedy(report_fact(report, FACT_FAIL, "converter", NULL, "no converter is named"),
+		fact_remedy(report_plain(report, FACT_FAIL, "converter", "no converter is named"),
 			    "name one with --converter ADDR, or with CONVERT_ADDR in the environment");
 		return;
 	}
@@ -436,7 +436,7 @@ void check_converters(struct report *report, const struct settings *settings, co
 	for (size_t i = 0; i < converters.count; i++)
 		report_candidate(&converters.candidates[i]);
 	if (!converters.count)
-		report_fact(report, FACT_FAIL, "converter", NULL, "no converter has an address");
+		report_plain(report, FACT_FAIL, "converter", "no converter has an address");
 	report_flush(report);
 	for (size_t i = 0; i < converters.count; i++)
 		if (check_serves(&converters.candidates[i]))

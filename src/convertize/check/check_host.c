@@ -27,25 +27,20 @@ static void check_mptcp(struct report *report, const char *release)
 	struct fact *fact;
 
 	if (fd >= 0) {
-		fact = report_fact(report, FACT_OK, "kernel.mptcp", NULL,
-				   "Linux %s speaks Multipath TCP", release);
+		fact = report_plain(report, FACT_OK, "kernel.mptcp", "Linux %s speaks Multipath TCP", release);
 		close(fd);
 	} else if (enabled == 0) {
-		fact = report_fact(report, FACT_WARN, "kernel.mptcp", NULL,
-				   "Multipath TCP is off (net.mptcp.enabled = 0): connections are "
-				   "converted over plain TCP, on one path");
-		fact_command(fact, COMMAND_HERE, "sysctl", "-w", "net.mptcp.enabled=1", (char *)NULL);
+		fact = report_plain(report, FACT_WARN, "kernel.mptcp",
+				    "Multipath TCP is off (net.mptcp.enabled = 0): connections are converted over plain TCP, on one path");
+		fact_command(fact, COMMAND_HERE, "sysctl", "-w", "net.mptcp.enabled=1");
 	} else if (enabled < 0) {
-		fact = report_fact(report, FACT_WARN, "kernel.mptcp", NULL,
-				   "Linux %s has no Multipath TCP: connections are converted over "
-				   "plain TCP, on one path",
-				   release);
+		fact = report_plain(report, FACT_WARN, "kernel.mptcp",
+				    "Linux %s has no Multipath TCP: connections are converted over plain TCP, on one path", release);
 		fact_remedy(fact, "upgrade to Linux 6.2 or newer, built with CONFIG_MPTCP");
 	} else {
-		fact = report_fact(report, FACT_WARN, "kernel.mptcp", NULL,
-				   "no Multipath TCP for this process (%s): connections are "
-				   "converted over plain TCP, on one path",
-				   strerror(error));
+		fact = report_plain(report, FACT_WARN, "kernel.mptcp",
+				    "no Multipath TCP for this process (%s): connections are converted over plain TCP, on one path",
+				    strerror(error));
 		fact_remedy(fact, "let the security policy, such as a seccomp filter, allow it");
 	}
 	fact_value_bool(fact, fd >= 0);
@@ -72,27 +67,23 @@ static void check_syn_data(struct report *report, const char *release)
 	struct fact *fact;
 
 	if (fastopen >= 0 && !(fastopen & SYSCTL_FASTOPEN_CLIENT)) {
-		fact = report_fact(report, FACT_WARN, "kernel.syn_data", NULL,
-				   "Fast Open is off for clients (net.ipv4.tcp_fastopen = %d): "
-				   "each connection takes a round trip more",
-				   fastopen);
+		fact = report_plain(report, FACT_WARN, "kernel.syn_data",
+				    "Fast Open is off for clients (net.ipv4.tcp_fastopen = %d): each connection takes a round trip more",
+				    fastopen);
 		snprintf(setting, sizeof(setting), "net.ipv4.tcp_fastopen=%d",
 			 fastopen | SYSCTL_FASTOPEN_CLIENT);
-		fact_command(fact, COMMAND_HERE, "sysctl", "-w", setting, (char *)NULL);
+		fact_command(fact, COMMAND_HERE, "sysctl", "-w", setting);
 		fact_value_bool(fact, false);
 		return;
 	}
 	if (!takes_syn_data(IPPROTO_MPTCP)) {
-		fact = report_fact(report, FACT_WARN, "kernel.syn_data", NULL,
-				   "Linux %s puts no data into SYNs of Multipath TCP: each "
-				   "connection takes a round trip more",
-				   release);
+		fact = report_plain(report, FACT_WARN, "kernel.syn_data",
+				    "Linux %s puts no data into SYNs of Multipath TCP: each connection takes a round trip more", release);
 		fact_remedy(fact, "upgrade to Linux 6.2 or newer");
 		fact_value_bool(fact, false);
 		return;
 	}
-	fact = report_fact(report, FACT_OK, "kernel.syn_data", NULL,
-			   "Fast Open is on for clients (net.ipv4.tcp_fastopen = %d)", fastopen);
+	fact = report_plain(report, FACT_OK, "kernel.syn_data", "Fast Open is on for clients (net.ipv4.tcp_fastopen = %d)", fastopen);
 	fact_value_bool(fact, true);
 }
 
@@ -132,22 +123,17 @@ static void check_mptcp_blackhole(struct report *report)
 	if (timeout < 0)
 		return;
 	if (withheld)
-		fact = report_fact(report, FACT_WARN, "kernel.mptcp_blackhole", NULL,
-				   "Multipath TCP is off for a while, because SYNs with it were "
-				   "lost (net.mptcp.blackhole_timeout = %d)",
-				   timeout);
+		fact = report_plain(report, FACT_WARN, "kernel.mptcp_blackhole",
+				    "Multipath TCP is off for a while, because SYNs with it were lost (net.mptcp.blackhole_timeout = %d)",
+				    timeout);
 	else if (timeout > 0)
-		fact = report_fact(report, FACT_NOTE, "kernel.mptcp_blackhole", NULL,
-				   "three lost SYNs switch Multipath TCP off for %d s or more "
-				   "(net.mptcp.blackhole_timeout)",
-				   timeout);
+		fact = report_plain(report, FACT_NOTE, "kernel.mptcp_blackhole",
+				    "three lost SYNs switch Multipath TCP off for %d s or more (net.mptcp.blackhole_timeout)", timeout);
 	else
-		fact = report_fact(report, FACT_OK, "kernel.mptcp_blackhole", NULL,
-				   "lost SYNs don't switch Multipath TCP off "
-				   "(net.mptcp.blackhole_timeout = 0)");
+		fact = report_plain(report, FACT_OK, "kernel.mptcp_blackhole",
+				    "lost SYNs don't switch Multipath TCP off (net.mptcp.blackhole_timeout = 0)");
 	if (timeout > 0)
-		fact_command(fact, COMMAND_HERE, "sysctl", "-w", "net.mptcp.blackhole_timeout=0",
-			     (char *)NULL);
+		fact_command(fact, COMMAND_HERE, "sysctl", "-w", "net.mptcp.blackhole_timeout=0");
 	fact_value_bool(fact, withheld);
 }
 
@@ -160,12 +146,10 @@ static void check_fastopen_blackhole(struct report *report)
 
 	if (timeout <= 0 || !times)
 		return;
-	fact = report_fact(report, FACT_WARN, "kernel.fastopen_blackhole", NULL,
-			   "Fast Open was off for %d s or more after failures, %llu times since "
-			   "this system started, and may be now",
-			   timeout, (unsigned long long)times);
-	fact_command(fact, COMMAND_HERE, "sysctl", "-w",
-		     "net.ipv4.tcp_fastopen_blackhole_timeout_sec=0", (char *)NULL);
+	fact = report_plain(report, FACT_WARN, "kernel.fastopen_blackhole",
+			    "Fast Open was off for %d s or more after failures, %llu times since this system started, and may be now",
+			    timeout, (unsigned long long)times);
+	fact_command(fact, COMMAND_HERE, "sysctl", "-w", "net.ipv4.tcp_fastopen_blackhole_timeout_sec=0");
 	fact_value_number(fact, (double)times);
 }
 
@@ -199,8 +183,8 @@ void check_bypass(struct report *report, const struct settings *settings)
 		v4 = v4 || excludes_all(&settings->bypass[i], true);
 	}
 	if (all || v4)
-		fact_remedy(report_fact(report, all ? FACT_FAIL : FACT_WARN, "bypass", NULL, "CONVERT_BYPASS excludes all destinations%s",
-					all ? "" : " with IPv4 addresses"), "leave that rule out of --bypass (CONVERT_BYPASS)");
+		fact_remedy(report_plain(report, all ? FACT_FAIL : FACT_WARN, "bypass", "CONVERT_BYPASS excludes all destinations%s",
+					 all ? "" : " with IPv4 addresses"), "leave that rule out of --bypass (CONVERT_BYPASS)");
 }
 
 /* --- the cache of this user's programs --------------------------------------------------- */
@@ -214,8 +198,8 @@ int check_cache_open(struct cache *cache, const struct settings *settings, struc
 
 static void report_refused(struct report *report, const struct cache_place *place)
 {
-	struct fact *fact = report_fact(report, FACT_WARN, "cache.refused", NULL, "what programs learn is not kept in %s: %s",
-					place->refused, cache_problem(place->refusal));
+	struct fact *fact = report_plain(report, FACT_WARN, "cache.refused", "what programs learn is not kept in %s: %s", place->refused,
+					 cache_problem(place->refusal));
 
 	fact_remedy(fact, "make it a directory of this user's alone, or give --cache DIRECTORY");
 	fact_value_text(fact, place->refused);
@@ -241,17 +225,17 @@ void check_cache(struct report *report, const struct settings *settings)
 	if (place.refused)
 		report_refused(report, &place);
 	if (place.path && ret == -ENOENT && !has_room(place.path)) {
-		fact = report_fact(report, FACT_WARN, "cache", NULL, "what programs learn is not kept in %s: it is full or read-only", place.path);
+		fact = report_plain(report, FACT_WARN, "cache", "what programs learn is not kept in %s: it is full or read-only",
+				    place.path);
 		fact_remedy(fact, "make room there, or give --cache DIRECTORY");
 	} else if (place.path) {
-		fact = report_fact(report, FACT_OK, "cache", NULL, "what programs learn is kept in %s", place.path);
+		fact = report_plain(report, FACT_OK, "cache", "what programs learn is kept in %s", place.path);
 		fact_value_text(fact, place.path);
 	} else if (ret == -ECANCELED) {
-		report_fact(report, FACT_NOTE, "cache", NULL,
-			    "what a program learns is not kept for the next one (CONVERT_CACHE=none)");
+		report_plain(report, FACT_NOTE, "cache", "what a program learns is not kept for the next one (CONVERT_CACHE=none)");
 	} else if (!place.refused) {
-		fact = report_fact(report, FACT_WARN, "cache", NULL, "what a program learns is not kept for the next one%s%s",
-				   ret == -ENOENT ? "" : ": ", ret == -ENOENT ? "" : cache_problem(ret));
+		fact = report_plain(report, FACT_WARN, "cache", "what a program learns is not kept for the next one%s%s",
+				    ret == -ENOENT ? "" : ": ", ret == -ENOENT ? "" : cache_problem(ret));
 		fact_remedy(fact, "give --cache DIRECTORY, one of this user's alone");
 	}
 }

@@ -282,7 +282,7 @@ static struct fact *report_missing(const struct check_candidate *candidate, unsi
 		if (managers->mptcpd)
 			fact_remedy(fact, REMEDY_MPTCPD);
 		else
-			fact_command(fact, COMMAND_HERE, "sysctl", "-w", "net.mptcp.pm_type=0", (char *)NULL);
+			fact_command(fact, COMMAND_HERE, "sysctl", "-w", "net.mptcp.pm_type=0");
 	} else if (is_limited(candidate)) {
 		fact = check_fact(candidate, FACT_WARN, "paths",
 				  "connections were made, and then no more: a firewall limits how many begin in a time");

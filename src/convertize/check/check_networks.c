@@ -158,13 +158,13 @@ static void report_addresses(struct report *report, const struct check_networks 
 	}
 	fclose(stream);
 	if (!count && allows_none(networks)) {
-		fact = report_fact(report, FACT_FAIL, "network.interfaces", NULL, "CONVERT_PATHS allows no network");
+		fact = report_plain(report, FACT_FAIL, "network.interfaces", "CONVERT_PATHS allows no network");
 		fact_remedy(fact, "allow one in --paths (CONVERT_PATHS), or in /etc/convertize.conf");
 		free(list);
 		return;
 	}
-	fact = report_fact(report, statuses[count < 2 ? count : 2], "network.interfaces", NULL,
-			   "%zu network%s%s", count, count == 1 ? "" : "s", list ? list : "");
+	fact = report_plain(report, statuses[count < 2 ? count : 2], "network.interfaces", "%zu network%s%s", count, count == 1 ? "" : "s",
+			    list ? list : "");
 	if (count < 2 && !networks->vpn)
 		fact_remedy(fact, "%s", count ? "connect this machine to a second network, for a second path" : REMEDY_FIRST_NETWORK);
 	fact_value_number(fact, (double)count);
@@ -272,7 +272,7 @@ static size_t report_missing(struct report *report, const struct check_networks 
 				    "have mptcpd make it, which keeps endpoints here");
 		else
 			fact_command(fact, COMMAND_HERE, "ip", "mptcp", "endpoint", "add", text, "dev", network->link.name, "subflow",
-				     network->backup ? "backup" : "", (char *)NULL);
+				     network->backup ? "backup" : "");
 		fact_value_text(fact, text);
 	}
 	return wanted;
@@ -303,7 +303,7 @@ static void add_command(struct fact *fact, const struct mptcp_endpoint *endpoint
 	char id[8];
 
 	snprintf(id, sizeof(id), "%u", endpoint->id);
-	fact_command(fact, COMMAND_HERE, "ip", "mptcp", "endpoint", verb, "id", id, flag, (char *)NULL);
+	fact_command(fact, COMMAND_HERE, "ip", "mptcp", "endpoint", verb, "id", id, flag);
 }
 
 /* Reports an endpoint from which Linux 6.18 opens no subflow to the address that a connection was made to. */
@@ -317,8 +317,7 @@ static void report_fullmesh(struct report *report, const struct mptcp_endpoint *
 			   "MPTCP endpoint %s is fullmesh alone: no second path uses it, unless the converter announces an address", text);
 	add_command(fact, endpoint, "delete", "");
 	if (network)
-		fact_command(fact, COMMAND_HERE, "ip", "mptcp", "endpoint", "add", text, "dev", network->link.name, "subflow", "fullmesh",
-			     (char *)NULL);
+		fact_command(fact, COMMAND_HERE, "ip", "mptcp", "endpoint", "add", text, "dev", network->link.name, "subflow", "fullmesh");
 	fact_value_text(fact, text);
 }
 
@@ -364,7 +363,7 @@ static void report_endpoint(struct report *report, const struct mptcp_endpoint *
 	if (astray && !refused && !remedy) {
 		add_command(fact, endpoint, "delete", "");
 		fact_command(fact, COMMAND_HERE, "ip", "mptcp", "endpoint", "add", text, "dev", network->link.name, "subflow",
-			     network->backup ? "backup" : "", (char *)NULL);
+			     network->backup ? "backup" : "");
 	}
 	fact_value_text(fact, text);
 }
@@ -375,14 +374,14 @@ static void report_limit(struct report *report, unsigned int limit, size_t wante
 	struct fact *fact;
 
 	if (limit >= wanted) {
-		fact = report_fact(report, FACT_OK, "network.subflow_limit", NULL,
-				   "a connection may have %u more path%s than its first", limit, limit == 1 ? "" : "s");
+		fact = report_plain(report, FACT_OK, "network.subflow_limit", "a connection may have %u more path%s than its first", limit,
+				    limit == 1 ? "" : "s");
 	} else {
-		fact = report_fact(report, FACT_WARN, "network.subflow_limit", NULL,
-				   "a connection may have %u more path%s than its first, and there could be %zu", limit, limit == 1 ? "" : "s",
-				   wanted);
+		fact = report_plain(report, FACT_WARN, "network.subflow_limit",
+				    "a connection may have %u more path%s than its first, and there could be %zu", limit,
+				    limit == 1 ? "" : "s", wanted);
 		snprintf(count, sizeof(count), "%zu", wanted);
-		fact_command(fact, COMMAND_HERE, "ip", "mptcp", "limits", "set", "subflows", count, (char *)NULL);
+		fact_command(fact, COMMAND_HERE, "ip", "mptcp", "limits", "set", "subflows", count);
 	}
 	fact_value_number(fact, limit);
 }
@@ -409,21 +408,21 @@ static void report_endpoints(struct report *report, const struct check_networks 
 void check_networks_report(struct report *report, const struct check_networks *networks)
 {
 	if (networks->error) {
-		fact_remedy(report_fact(report, FACT_WARN, "network.interfaces", NULL, "the networks can't be read: %s",
-					strerror(networks->error)), "let the security policy allow sockets of AF_NETLINK");
+		fact_remedy(report_plain(report, FACT_WARN, "network.interfaces", "the networks can't be read: %s",
+					 strerror(networks->error)), "let the security policy allow sockets of AF_NETLINK");
 		return;
 	}
 	report_addresses(report, networks);
 	report_routeless(report, networks);
 	report_vpn(report, networks);
 	if (networks->host.managers.userspace)
-		report_fact(report, FACT_NOTE, "network.path_manager", NULL,
-			    "a path manager in user space, such as mptcpd, has the say about paths (net.mptcp.pm_type = 1)");
+		report_plain(report, FACT_NOTE, "network.path_manager",
+			     "a path manager in user space, such as mptcpd, has the say about paths (net.mptcp.pm_type = 1)");
 	else if (!networks->host.endpoints_error)
 		report_endpoints(report, networks);
 	else if (sysctl_read("net.mptcp.enabled") >= 0) /* check_kernel() has reported a kernel without MPTCP */
-		report_fact(report, FACT_WARN, "network.path_manager", NULL,
-			    "MPTCP's endpoints and limits can't be read: %s", strerror(-networks->host.endpoints_error));
+		report_plain(report, FACT_WARN, "network.path_manager", "MPTCP's endpoints and limits can't be read: %s",
+			     strerror(-networks->host.endpoints_error));
 }
 
 /* Reports whether connections can be Multipath TCP's, and keep off the networks that the user excludes. */
@@ -446,13 +445,13 @@ static void report_word(struct report *report, const struct settings *settings, 
 	for (size_t i = 0; i < addresses->count && !breach; i++)
 		breach = networks_break_word(&word, &addresses->list[i]);
 	if (!breach) {
-		report_fact(report, FACT_OK, "paths.word", NULL, "no subflow takes a network that CONVERT_PATHS excludes");
+		report_plain(report, FACT_OK, "paths.word", "no subflow takes a network that CONVERT_PATHS excludes");
 		return;
 	}
-	fact = report_fact(report, FACT_WARN, "paths.word", NULL, "connections use TCP instead of Multipath TCP, since %s",
-			   word_breach_text(breach));
+	fact = report_plain(report, FACT_WARN, "paths.word", "connections use TCP instead of Multipath TCP, since %s",
+			    word_breach_text(breach));
 	if (breach == WORD_ANNOUNCED)
-		fact_command(fact, COMMAND_HERE, "ip", "mptcp", "limits", "set", "add_addr_accepted", "0", (char *)NULL);
+		fact_command(fact, COMMAND_HERE, "ip", "mptcp", "limits", "set", "add_addr_accepted", "0");
 	else if (remedies[breach])
 		fact_remedy(fact, "%s", remedies[breach]);
 }

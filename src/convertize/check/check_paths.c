@@ -144,7 +144,7 @@ bool check_paths_prefer(const struct check_path *path, struct fact *fact)
 	if (way.error || way.gateway.sa.sa_family == AF_UNSPEC)
 		return false;
 	fact_command(fact, COMMAND_HERE, "ip", family_option(address), "route", "replace", host_format_address(address, to), "via",
-		     host_format_address(&way.gateway, gateway), "dev", path->home->name, (char *)NULL);
+		     host_format_address(&way.gateway, gateway), "dev", path->home->name);
 	return true;
 }
 
@@ -160,7 +160,7 @@ static void shrink(const struct check_path *path, struct fact *fact)
 
 	snprintf(mtu, sizeof(mtu), "%u", path->mtu);
 	if (path->mtu >= IPV6_MTU_MIN && path->home) {
-		fact_command(fact, COMMAND_HERE, "ip", "link", "set", "dev", path->home->name, "mtu", mtu, (char *)NULL);
+		fact_command(fact, COMMAND_HERE, "ip", "link", "set", "dev", path->home->name, "mtu", mtu);
 		return;
 	}
 	/* ask with the path's address, since a rule for that address may choose another table than the usual one */
@@ -173,7 +173,7 @@ static void shrink(const struct check_path *path, struct fact *fact)
 	/* a device with an MTU below IPv6's minimum loses its IPv6 addresses: so set the MTU of the route only */
 	snprintf(table, sizeof(table), "%u", way.table);
 	fact_command(fact, COMMAND_HERE, "ip", "route", "replace", host_format_address(&path->candidate->address, to), "via",
-		     host_format_address(&way.gateway, gateway), "dev", path->home->name, "table", table, "mtu", mtu, (char *)NULL);
+		     host_format_address(&way.gateway, gateway), "dev", path->home->name, "table", table, "mtu", mtu);
 }
 
 static void report_lost(const struct check_path *path)
@@ -255,9 +255,9 @@ static void plan_route(const struct check_path *path, struct fact *fact)
 		host_format_address(&plan.gateway, gateway);
 	if (plan.add_route)
 		fact_command(fact, COMMAND_HERE, "ip", family, "route", "replace", "default", *gateway ? "via" : "", gateway, "dev", name,
-			     "table", table, (char *)NULL);
+			     "table", table);
 	if (plan.add_rule)
-		fact_command(fact, COMMAND_HERE, "ip", family, "rule", "add", "from", from, "table", table, (char *)NULL);
+		fact_command(fact, COMMAND_HERE, "ip", family, "rule", "add", "from", from, "table", table);
 	if (!plan.add_route && !plan.add_rule)
 		fact_remedy(fact, "see ip rule and ip route show table %s: they send packets from %s elsewhere", table, from);
 }
@@ -298,7 +298,7 @@ static struct fact *report_silent_router(const struct check_path *path)
 	snprintf(table, sizeof(table), "%u", way->table);
 	if (host_other_router(&path->candidate->converters->networks->host, &way->gateway, path->home->index, &other))
 		fact_command(fact, COMMAND_HERE, "ip", family_option(&path->from), "route", "replace", "default", "via",
-			     host_format_address(&other, router), "dev", path->home->name, "table", table, (char *)NULL);
+			     host_format_address(&other, router), "dev", path->home->name, "table", table);
 	else
 		fact_remedy(fact, REMEDY_ROUTER, check_path_name(path));
 	return fact;

@@ -129,7 +129,7 @@ void fact_remedy(struct fact *fact, const char *format, ...)
 
 /* --- commands ----------------------------------------------------------------------- */
 
-void fact_command(struct fact *fact, enum command_place place, ...)
+void fact_add_command(struct fact *fact, enum command_place place, ...)
 {
 	struct command *command = &fact->commands[fact->command_count];
 	size_t count = 0;

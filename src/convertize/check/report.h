@@ -52,15 +52,19 @@ struct fact *report_fact(struct report *report, enum fact_status status, const c
 			 const char *about, const char *format, ...)
 	__attribute__((format(printf, 5, 6)));
 
+/* Likewise, without a subject. */
+#define report_plain(report, status, name, ...) report_fact(report, status, name, NULL, __VA_ARGS__)
+
 /* Sets the remedy of a fact, and replaces the one before. */
 void fact_remedy(struct fact *fact, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
  * fact_command() - add a command that cures the fault, to run after those added before
- * @...: its words, ending with NULL; copied; leaves out empty ones
+ * @...: its words; copied; leaves out empty ones
  * Without a fact_remedy() the commands are the remedy.
  */
-void fact_command(struct fact *fact, enum command_place place, ...) __attribute__((sentinel));
+#define fact_command(fact, place, ...) fact_add_command(fact, place, __VA_ARGS__, (char *)NULL)
+void fact_add_command(struct fact *fact, enum command_place place, ...) __attribute__((sentinel));
 
 /* Set the fact's value for scripts. The caller calls one of these, once. */
 void fact_value_bool(struct fact *fact, bool value);
