@@ -160,7 +160,7 @@ LAB_TESTS = \
 	tests/lab/test_convertize.py \
 	tests/lab/test_supervise.py tests/lab/test_supervise_forbidden.py tests/lab/test_supervise_processes.py \
 	tests/lab/test_supervise_again.py tests/lab/test_gateway.py tests/lab/test_gateway_rules.py \
-	tests/lab/test_gateway_beside.py \
+	tests/lab/test_gateway_beside.py tests/lab/test_gateway_real.py \
 	tests/lab/test_examples.py \
 	tests/lab/test_convertize_check.py tests/lab/test_without_fastopen.py \
 	tests/lab/test_paths_others.py \
@@ -169,7 +169,7 @@ LAB_TESTS = \
 	tests/lab/test_applications_loops.py \
 	tests/lab/test_supervise_yama.py
 # All tests of these are long.
-LONG_TESTS = tests/lab/test_supervise_streams.py tests/lab/test_begin_behind.py tests/lab/test_begin_busy.py tests/lab/test_convertd_memory.py \
+LONG_TESTS = tests/lab/test_gateway_real.py tests/lab/test_supervise_streams.py tests/lab/test_begin_behind.py tests/lab/test_begin_busy.py tests/lab/test_convertd_memory.py \
 	tests/lab/test_convertd_reflection.py tests/lab/test_strangers.py tests/lab/test_valgrind.py
 # These test the lab itself, documents, what isn't written in C, and large applications: sanitizers would find nothing more, and slow them down.
 PLAIN_TESTS = tests/lab/test_wireshark.py tests/lab/test_losses.py tests/lab/test_bench.py tests/lab/test_documents.py \
