@@ -14,8 +14,7 @@ nobase_dist_doc_DATA += contrib/grafana/convertd.json contrib/prometheus/alerts.
 EXTRA_DIST += contrib/arch/PKGBUILD contrib/rpm/libconvert.spec contrib/rpm/rpmlint.toml
 EXTRA_DIST += contrib/openwrt/README.md contrib/openwrt/libconvert/Makefile contrib/openwrt/libconvert/files/convertd.capabilities \
 	contrib/openwrt/libconvert/files/convertd.config contrib/openwrt/libconvert/files/convertd.firewall \
-	contrib/openwrt/libconvert/files/convertd.init contrib/openwrt/libconvert/files/convertgw.config \
-	contrib/openwrt/libconvert/files/convertgw.init
+	contrib/openwrt/libconvert/files/convert.init contrib/openwrt/libconvert/files/convertgw.config
 
 noinst_DATA = contrib/systemd/convertd.service contrib/systemd/convertize-paths.service contrib/profile.d/convertize.sh contrib/systemd/60-convertize
 CLEANFILES += contrib/systemd/convertd.service contrib/systemd/convertize-paths.service contrib/profile.d/convertize.sh contrib/systemd/60-convertize

@@ -20,8 +20,7 @@ from convertlab import Skip, Unsuitable, check, equal, main
 from convertlab.build import SRCDIR, Build
 
 FEED = os.path.join(SRCDIR, "contrib/openwrt/libconvert")
-INIT, CONFIG = FEED + "/files/convertd.init", FEED + "/files/convertd.config"
-GATEWAY_INIT, GATEWAY_CONFIG = FEED + "/files/convertgw.init", FEED + "/files/convertgw.config"
+INIT, CONFIG, GATEWAY_CONFIG = (FEED + "/files/" + name for name in ("convert.init", "convertd.config", "convertgw.config"))
 PLACE = "/run/convertlab/openwrt"
 
 EVERYTHING = """
@@ -57,7 +56,7 @@ config convertgw 'main'
 	option converter_timeout '2'
 """
 GATEWAY_TRANSLATED = ["converter 192.0.2.1", "converter converter.example:443", "lan br-lan", "refuse-quic", "route client 192.168.1.20",
-                      "convert all", "converter-timeout 2", "cache /var/run/convertgw", "metrics unix:/var/run/convertgw/metrics.sock"]
+                      "convert all", "converter-timeout 2", "cache %s/run" % PLACE, "metrics unix:%s/run/metrics.sock" % PLACE]
 
 MAKE = """
 INSTALL_DIR=mkdir -p
@@ -85,14 +84,17 @@ def shells():
 class Service:
     """A daemon's script, run by one shell for one configuration."""
 
-    def __init__(self, shell, text, jailer="/nonexistent", init=INIT, program="convertd"):
+    def __init__(self, shell, text, jailer="/nonexistent", program="convertd"):
         shutil.rmtree(PLACE, ignore_errors=True)
         os.makedirs(PLACE)
         self.uci, self.made = PLACE + "/config", PLACE + "/etc/%s.conf" % program
-        self._shell, self._init = shell, init
+        # as the package installs it, and as it is started at boot
+        self._shell, self._init, installed = shell, PLACE + "/S95" + program, PLACE + "/" + program
+        shutil.copy(INIT, installed)
+        os.symlink(installed, self._init)
         # "nobody" is a user that every machine has; the script's own needs OpenWrt's package
-        self.environment = {**os.environ, "UCI_FILE": self.uci, program.upper() + "_PROGRAM": Build().program(program),
-                            program.upper() + "_DIRECTORY": PLACE + "/etc", "CONVERTD_SOCKETS": PLACE + "/run", "CONVERTD_JAILER": jailer}
+        self.environment = {**os.environ, "UCI_FILE": self.uci, "CONVERT_PROGRAM": Build().program(program), "CONVERT_JAILER": jailer,
+                            "CONVERT_DIRECTORY": PLACE + "/etc", "CONVERT_STATE": PLACE + "/run", "initscript": self._init}
         self.write(text)
 
     def write(self, text):
@@ -142,13 +144,13 @@ def test_user_is_convertd():
         with open(program, "w", encoding="ascii") as file:
             file.write("#!/bin/sh\nexit 0\n")
         os.chmod(program, 0o755)
-        service.environment["CONVERTD_PROGRAM"] = program  # this machine may have no user of that name
+        service.environment["CONVERT_PROGRAM"] = program  # this machine may have no user of that name
         service.run("start_service")
         check("user convertd" in service.lines(), "it would run as root: %s" % service.lines())
         service.write(EVERYTHING + "\toption jail '1'\n")
         service.run("start_service")
         check("user convertd" in service.lines(), "without a jailer it would run as root: %s" % service.lines())
-        said = service.run("start_service", CONVERTD_JAILER="/bin/sh")
+        said = service.run("start_service", CONVERT_JAILER="/bin/sh")
         check("set_param user convertd" in said and "set_param no_new_privs 1" in said and "user convertd" not in service.lines(), said)
 
 
@@ -218,14 +220,14 @@ def test_every_option_is_known():
 
 
 def test_gateway():
-    """convertgw.init: settings, flags and rules in their order; faults; a reload; the configuration that is installed."""
+    """convertgw: settings, flags and rules in their order; faults; a reload; the configuration that is installed."""
     if not os.path.exists(os.path.join(Build().directory, "convertgw")):
         raise Unsuitable("convertgw isn't built, since libnftables or libnetfilter_queue is missing")
     with open(GATEWAY_CONFIG, encoding="ascii") as file:
         shipped = file.read()
     everything = re.sub(r"^.*cookie_file.*\n", "", re.sub(r"^\t#(list|option)", r"\t\1", shipped, flags=re.MULTILINE), flags=re.MULTILINE)
     for shell in shells():
-        service = Service(shell, GATEWAY, init=GATEWAY_INIT, program="convertgw")
+        service = Service(shell, GATEWAY, program="convertgw")
         said = service.run("start_service")
         equal(service.lines(), GATEWAY_TRANSLATED, "what %s has made" % shell)
         check("set_param command %s --config %s" % (Build().program("convertgw"), service.made) in said, said)
@@ -238,8 +240,27 @@ def test_gateway():
             equal(service.lines(), GATEWAY_TRANSLATED, "the configuration in force")
         for text in (shipped, everything):
             service.write(text)
-            check("the configuration is right" in service.run("check"), "check")
+            said = service.run("check")
+            check("the configuration is right" in said and any("br-lan" in line for line in said), said)
         check(any("not started" in line for line in service.run("start_service")), "it starts by itself")
+
+
+PACKAGES = {"libc": None, "libm": None, "libqrencode": None, "libcap-ng": None, "libevent_core-2": "libevent2-core",
+            "libnetfilter_queue": "libnetfilter-queue", "libmicrohttpd": "libmicrohttpd-no-ssl", "libnftables": "nftables"}  # None: OpenWrt has it anyway, or the build does without
+
+
+def test_dependencies():
+    """Each package depends on the libraries that its program is linked with: OpenWrt's build refuses it otherwise."""
+    with open(FEED + "/Makefile", encoding="ascii") as file:
+        makefile = file.read().replace("\\\n", " ")
+    for name in ("convertd", "convertgw", "convertize"):
+        program = Build().program(name)
+        program = os.path.join(os.path.dirname(program), ".libs", name) if open(program, "rb").read(2) == b"#!" else program
+        said = subprocess.run(["readelf", "-d", program], stdout=subprocess.PIPE, text=True, check=True).stdout
+        needed = re.findall(r"NEEDED.*\[(.*?)[.]", said)
+        depends = re.search(r"define Package/%s\n.*?DEPENDS:=(.*?)\n" % name, makefile, re.DOTALL)[1].split()
+        wanted = {PACKAGES.get(library, library) for library in needed} - {None}
+        equal(sorted(wanted - {word.lstrip("+") for word in depends}), [], "libraries that %s lacks among %s" % (name, depends))
 
 
 def test_packages():

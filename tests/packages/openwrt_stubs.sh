@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: BSD-3-Clause
-# openwrt_stubs.sh - stand-ins for OpenWrt's rc.common, functions.sh and procd.sh, as far as convertd.init uses them
+# openwrt_stubs.sh - stand-ins for OpenWrt's rc.common, functions.sh and procd.sh, as far as convert.init uses them
 #
 # They say on standard output what they are called with. UCI_FILE names the configuration; RUNNING says that procd runs the service.
 # /lib/functions.sh reads a file of UCI as these do: config, option and list are functions that call config_cb, option_cb and list_cb.
