@@ -10,8 +10,10 @@
 #include "gateway/gateway.h"
 
 #include "common/clock.h"
+#include "common/netlink.h"
 #include "gateway/gateway_status.h"
 #include "hold/syn_packet.h"
+#include "host/networks.h"
 
 #include <errno.h>
 #include <netinet/ip_icmp.h>
@@ -151,11 +153,28 @@ static void show(struct serve_dial *dial)
 	dial->wake_ms = at ? (uint64_t)((at + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS) : 0;
 }
 
-/* Returns why the engine isn't asked at all, or NULL. The kernel has routed the SYN already: its server isn't this host. */
-static const char *obstacle(const struct gateway_settings *settings, const union sockaddr_ip *server)
+/* Does this host have a socket with these addresses that takes packets from "lo"? One that is bound to another device doesn't. */
+static bool takes_from_loopback(const union sockaddr_ip *own, const union sockaddr_ip *peer)
 {
-	const enum policy_verdict verdict = policy_decide(&settings->client, server);
+	struct netlink *netlink = malloc(sizeof(*netlink));
+	struct tcp_info ignored;
+	int error = netlink ? netlink_open(netlink, NETLINK_SOCK_DIAG) : -ENOMEM;
 
+	if (!error) {
+		error = netlink_find_socket(netlink, own, peer, &ignored);
+		netlink_close(netlink);
+	}
+	free(netlink);
+	return error != -ENOENT;
+}
+
+/* Returns why the engine isn't asked at all, or NULL. The kernel has routed the SYN already: its server isn't this host. */
+static const char *obstacle(const struct gateway_settings *settings, const struct serve_plan *plan)
+{
+	const enum policy_verdict verdict = policy_decide(&settings->client, plan->server);
+
+	if (verdict == POLICY_CONVERT && settings->host && networks_is_own(plan->client) && !takes_from_loopback(plan->client, plan->server))
+		return "the program has bound its socket to a network";
 	return verdict == POLICY_CONVERT ? NULL : policy_reason(verdict);
 }
 
@@ -176,7 +195,7 @@ static int begin(struct serve_context *context, const struct serve_plan *plan, s
 	connection->dial.client = *plan->client;
 	connection->dial.started = clock_ns();
 	path_start_init(&connection->dial.start, true, &in6addr_any);
-	connection->reason = obstacle(settings, plan->server);
+	connection->reason = obstacle(settings, plan);
 	if (connection->reason)
 		return -ROUTED;
 	user_cache_open(-1);

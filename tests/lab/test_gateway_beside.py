@@ -385,7 +385,7 @@ def test_a_routed_connection_stays_routed():
 
 
 def test_programs_of_this_host():
-    """--host: refused and unreachable as the server says; a program's own packets don't loop; its marks, and its firewall's, stay."""
+    """--host: refused and unreachable as the server says; a program's packets don't loop; its marks and its choice of a device hold."""
     with gateway_lab() as lab:
         bad = lab.addresses
         cases = [(lab.server.addr4, bad.refused_port), (lab.server.addr6, bad.refused_port), (bad.unreachable4, 80), (bad.unreachable6, 80),
@@ -399,6 +399,14 @@ def test_programs_of_this_host():
             equal(ways(lab, lab.client), [CONVERTED] * 2, "both families")
             equal(way(lab, lab.client, mark=0x20), CONVERTED, "a program that marks its packets")
             equal([str(p) for c in (wifi, lte) for p in c.packets()], [], "packets to the server past the converter")
+        with listening(lab.server, lab.server.addr4, 92) as listener:
+            for device, address in (("lte", lab.client.lte4), ("wifi", lab.client.wifi4)):
+                with lab.client.socket() as sock:
+                    sock.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, device.encode())
+                    sock.settimeout(5)
+                    equal(sock.connect_ex((lab.server.addr4, 92)), 0, "errno of connect() by " + device)
+                    with listener.accept()[0] as accepted:
+                        equal(accepted.getpeername()[0], address, "the server's client")
         check("goes on without us" not in process.log_text(), process.log_text())
 
 
