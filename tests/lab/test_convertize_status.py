@@ -142,6 +142,21 @@ def test_another_network():
         check("another network, since the" in re.sub(r"\s+", " ", ask(lab, text=True)), "its text")
 
 
+def test_a_network_ends():
+    """A connection that goes on without the network on which it began says so, and is counted."""
+    with two_networks() as lab:
+        Runs(lab, os.path.join(lab.directory, "cache")).begin(size=200000)
+        equal((ask(lab)["outlived"], ask(lab)["connections"][0]["outlived"]), (0, False), "before")
+        check("outlived" not in ask(lab, text=True), "its text before")
+        wait_until(lambda: len(ask(lab)["connections"][0]["networks"]) == 2, 20, "the second network")
+        lab.client.ip("mptcp endpoint delete id 0 %s" % lab.client.wifi4)  # as path managers do when an address goes
+        wait_until(lambda: ask(lab)["outlived"] == 1, 20, "the end of its first subflow: %s" % ask(lab))
+        found, = ask(lab)["connections"]
+        equal((found["outlived"], [network["device"] for network in found["networks"]]), (True, ["lte"]), "afterwards")
+        text = re.sub(r"\s+", " ", ask(lab, text=True))
+        check("1 of them has outlived the network on which it began" in text, text)
+
+
 class Terminal:
     """The client's "convertize top" at a terminal of 80 columns."""
 

@@ -93,6 +93,26 @@ START_TEST(test_flows_and_rates)
 }
 END_TEST
 
+/* A connection has outlived the network on which it began if only others carry it. */
+START_TEST(test_outlived)
+{
+	add(1, 10, NULL, 0)->local = address("192.0.2.7");
+	add(2, 10, "198.51.100.9", 300)->established = true;
+	add(3, 10, "192.0.2.7", 5000)->established = true;
+	add(4, 11, NULL, 0)->local = address("192.0.2.7"); /* nothing carries it */
+	note(1, 1000, 0, 5);
+	note(4, 1000, 0, 6);
+	join(false);
+	ck_assert_uint_eq(view.outlived, 0);
+	status_view_fini(&view);
+	sockets[2].established = false; /* given up */
+	join(false);
+	ck_assert_uint_eq(view.outlived, 1);
+	ck_assert(view.list[0].outlived);
+	ck_assert(!view.list[1].outlived);
+}
+END_TEST
+
 /* Two subflows over one network are one flow; a direct connection isn't in the sums; an address that has gone is named so. */
 START_TEST(test_sums)
 {
@@ -190,6 +210,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, test_flows_and_rates);
+	tcase_add_test(tcase, test_outlived);
 	tcase_add_test(tcase, test_sums);
 	tcase_add_test(tcase, test_whose);
 	tcase_add_test(tcase, test_lines);

@@ -88,6 +88,7 @@ struct status_connection {
 	const struct status_socket *socket;
 	const struct note *note; /* NULL: there is none */
 	bool direct;
+	bool outlived; /* the network on which it began carries it no longer, but others do */
 	const struct status_owner *owner; /* NULL: not found */
 	struct status_flow flows[STATUS_FLOWS_MAX];
 	size_t flow_count;
@@ -95,7 +96,7 @@ struct status_connection {
 
 struct status_view {
 	struct status_connection *list; /* points into the parts; converted ones first, then the oldest first */
-	size_t count, converted;
+	size_t count, converted, outlived;
 	struct status_flow sums[STATUS_FLOWS_MAX]; /* of the converted connections */
 	size_t sum_count;
 	int64_t interval_ms; /* between the two looks that the rates are from; 0: there was only one */

@@ -101,6 +101,28 @@ static void add_bytes(struct status_connection *connection, const struct status_
 	flow->sent_rate += rate(socket->sent, earlier ? earlier->sent : 0, ms);
 }
 
+/*
+ * Has none of its subflows the address that it began with? A Multipath TCP connection keeps that as its own. Then the kernel, or a path
+ * manager, has given up the first subflow.
+ */
+static bool has_outlived(const struct status_sockets *sockets, const struct status_socket *connection)
+{
+	const struct in6_addr first = sockaddr_ip_in6(&connection->local);
+	bool goes_on = false;
+
+	for (size_t i = 0; i < sockets->count && connection->mptcp; i++) {
+		const struct status_socket *subflow = &sockets->list[i];
+		const struct in6_addr local = sockaddr_ip_in6(&subflow->local);
+
+		if (subflow->mptcp || subflow->inode != connection->inode || !subflow->established)
+			continue;
+		if (IN6_ARE_ADDR_EQUAL(&local, &first))
+			return false;
+		goes_on = true;
+	}
+	return goes_on;
+}
+
 static void add_to_sums(struct status_view *view, const struct status_connection *connection)
 {
 	for (size_t i = 0; i < connection->flow_count; i++) {
@@ -160,7 +182,9 @@ bool status_join(struct status_view *out, const struct status_parts *parts, cons
 			if (!sockets->list[j].mptcp && (socket == &sockets->list[j] || (socket->mptcp && sockets->list[j].inode == socket->inode)))
 				add_bytes(connection, parts, &sockets->list[j], before, out->interval_ms);
 		qsort(connection->flows, connection->flow_count, sizeof(connection->flows[0]), compare_flows);
+		connection->outlived = has_outlived(sockets, socket);
 		out->count++;
+		out->outlived += connection->outlived;
 		out->converted += !connection->direct;
 		if (!connection->direct)
 			add_to_sums(out, connection);

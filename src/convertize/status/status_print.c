@@ -86,6 +86,8 @@ static void put_connection(const struct page *page, const struct status_connecti
 		put_flow(page, &connection->flows[i]);
 	if (!connection->flow_count)
 		put_line(page, YELLOW, INDENT, "no network carries it now");
+	if (connection->outlived)
+		put_line(page, YELLOW, INDENT, "has outlived the network on which it began");
 	put_line(page, moved ? YELLOW : NULL, INDENT, "%s", status_began(connection, began));
 }
 
@@ -124,6 +126,9 @@ void status_print(FILE *out, const struct status_view *view, unsigned int width,
 	put_line(&page, NULL, 0, "%zu connection%s converted, %zu known to go directly; %s", view->converted,
 		 view->converted == 1 ? "" : "s", direct,
 		 view->all ? "of all users" : "only yours: root sees all");
+	if (view->outlived)
+		put_line(&page, NULL, 0, "%zu of them %s outlived the network on which %s began", view->outlived,
+			 view->outlived == 1 ? "has" : "have", view->outlived == 1 ? "it" : "they");
 	for (size_t i = 0; i < view->count; i++)
 		put_connection(&page, &view->list[i]);
 	if (view->sum_count)
@@ -179,6 +184,7 @@ static void put_object(FILE *out, const struct status_connection *connection)
 	put_address(out, "converter", connection->direct ? NULL : &connection->socket->peer);
 	json_member(out, "direct", connection->direct ? note->reason : NULL);
 	json_member_bool(out, "mptcp", connection->socket->mptcp);
+	json_member_bool(out, "outlived", connection->outlived);
 	json_member_number(out, "age_s", note, note ? age_of(note) : 0);
 	json_member_number(out, "connect_ms", note, note ? note->connect_ms : 0);
 	fputs(", \"began\": [", out);
@@ -228,7 +234,8 @@ static void put_traffic(FILE *out, const struct status_view *view)
 
 void status_print_json(FILE *out, const struct status_view *view)
 {
-	fprintf(out, "{\"users\": \"%s\", \"interval_ms\": %" PRId64 ", \"connections\": [", view->all ? "all" : "own", view->interval_ms);
+	fprintf(out, "{\"users\": \"%s\", \"interval_ms\": %" PRId64 ", \"outlived\": %zu, \"connections\": [", view->all ? "all" : "own",
+		view->interval_ms, view->outlived);
 	for (size_t i = 0; i < view->count; i++) {
 		fputs(i ? ",\n " : "\n ", out);
 		put_object(out, &view->list[i]);
