@@ -118,6 +118,7 @@ struct kernel_mptcp_info {
 	uint8_t local_addresses, checksum;
 	uint32_t retransmits;
 	uint64_t bytes_retrans, bytes_sent, bytes_received, bytes_acked;
+	uint8_t all_subflows, reserved[3]; /* counts[0], and the first one if it is there */
 };
 
 /*

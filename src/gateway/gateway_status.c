@@ -13,6 +13,7 @@
 
 #include "gateway/gateway_status.h"
 
+#include "common/kernel_socket.h"
 #include "common/netlink.h"
 #include "common/sockaddr.h"
 #include "daemon/log.h"
@@ -43,6 +44,7 @@ struct known {
 	struct status_network networks[STATUS_NETWORKS_MAX];
 	struct in6_addr converters[STATUS_NETWORKS_MAX];
 	size_t network_count, converter_count;
+	unsigned outlived; /* open connections that have lost their first subflow, but not all; in a copy */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -183,7 +185,22 @@ void gateway_status_watch(struct event_base *base)
 		close(fd);
 }
 
-#define OPEN_STATES 0xffe /* bits of include/net/tcp_states.h: all states */
+/* Counts a Multipath TCP connection to a converter that has outlived the network on which it began. */
+static int count_outlived(const struct nlmsghdr *message, void *arg)
+{
+	const union sockaddr_ip peer = netlink_socket_address(mnl_nlmsg_get_payload(message), true);
+	struct kernel_mptcp_info info = { .flags = 0 };
+	struct known *in = arg;
+
+	if (is_converter(in, &peer) && netlink_read_socket_info(message, &info, sizeof(info)) && info.counts[0] &&
+	    info.counts[0] == info.all_subflows)
+		in->outlived++;
+	return MNL_CB_OK;
+}
+
+/* Bits of include/net/tcp_states.h. */
+#define ESTABLISHED_STATE 2
+#define OPEN_STATES 0xffe /* all */
 
 static void keep_growing(uint64_t *value, uint64_t *told)
 {
@@ -206,6 +223,7 @@ static void copy_known(struct known *out)
 	pthread_mutex_unlock(&lock);
 	if (netlink_open(&netlink, NETLINK_SOCK_DIAG) == 0) {
 		netlink_dump_sockets(&netlink, IPPROTO_TCP, OPEN_STATES, 0, add_bytes, out);
+		netlink_dump_sockets(&netlink, IPPROTO_MPTCP, ESTABLISHED_STATE, 0, count_outlived, out);
 		netlink_close(&netlink);
 	}
 	pthread_mutex_lock(&lock);
@@ -260,6 +278,9 @@ static void tell_networks(struct status_sink *sink)
 			   (unsigned long long)network->connections, network->round_trip_us / 1e3, (unsigned long long)network->received,
 			   (unsigned long long)network->sent);
 	}
+	if (now.outlived)
+		status_row(sink, "outlived", "%u open connection%s the network on which %s began", now.outlived,
+			   now.outlived == 1 ? " has outlived" : "s have outlived", now.outlived == 1 ? "it" : "they");
 }
 
 static void tell_tables(struct status_sink *sink, const struct status *status)
@@ -288,7 +309,7 @@ static void write_routed(FILE *out, const struct gateway *gateway)
 static void write_networks(FILE *out)
 {
 	static const char connections[] = "convertgw_network_connections_total", round_trip[] = "convertgw_network_round_trip_seconds",
-			  bytes[] = "convertgw_network_bytes_total";
+			  bytes[] = "convertgw_network_bytes_total", outlived[] = "convertgw_outlived_connections";
 	char text[PREFIX_STRLEN];
 	struct known now;
 
@@ -306,6 +327,8 @@ static void write_networks(FILE *out)
 		fprintf(out, "%s{network=\"%s\",direction=\"received\"} %llu\n", bytes, text, (unsigned long long)now.networks[i].received);
 		fprintf(out, "%s{network=\"%s\",direction=\"sent\"} %llu\n", bytes, text, (unsigned long long)now.networks[i].sent);
 	}
+	metrics_write_head(out, outlived, "gauge", "Open connections that have outlived the network on which they began.");
+	fprintf(out, "%s %u\n", outlived, now.outlived);
 }
 
 static void write_metrics(FILE *out, const struct status *status)

@@ -473,6 +473,11 @@ def test_status():
                 check(tables["Networks, and connections that began there"][lab.client.wifi4].startswith("1, round trip "), tables)
                 wait_until(lambda: sent() >= 1000, 10, "bytes of an open connection, which the converter has acknowledged")
                 check("<h1>convertgw" in get("/") and "</html>" in get("/"), "the page")
+                check("\nconvertgw_outlived_connections 0\n" in get("/metrics") and "outlived" not in get("/status"), get("/metrics"))
+                wait_until(lambda: "subflows:1" in lab.client.run(["ss", "-Mni"]).stdout, 10, "the second subflow")
+                lab.client.ip("mptcp endpoint delete id 0 " + lab.client.wifi4)
+                wait_until(lambda: "\nconvertgw_outlived_connections 1\n" in get("/metrics"), 10, "the first subflow's end")
+                check("1 open connection has outlived the network on which it began" in get("/status"), get("/status"))
             wait_until(lambda: "  relay                                      0\n" in get("/status"), 10, "the end")
             wait_until(lambda: sent() >= 1000, 5, "bytes of a connection that has ended")
             lab.converter.run(["nft", "add table inet off; add chain inet off in { type filter hook input priority -400; }; "
