@@ -11,16 +11,16 @@
  *     43  convertgw          it came out as it was, or never went in: the mark is removed, and it is routed
  *
  * A SYN that the server has answered doesn't come out. The gateway sends it anew from a raw socket with both bits (gateway_rights.c), a
- * policy rule routes it to "lo" (gateway_policies.c), and there TPROXY hands it to the listener, whichever mark it has by then. Other gateways do all that to the SYN from
- * the LAN, in "prerouting". But:
+ * policy rule routes it to "lo" (gateway_policies.c), and there TPROXY hands it to the listener, whichever mark it has by then. Other
+ * gateways do all that to the SYN from the LAN, in "prerouting". But:
  *
  *     - Firewalls drop new connections in "input" unless they come from "lo".
  *     - With br_netfilter (Docker, Kubernetes), chains see a bridge's packet before the bridge does, and the socket that TPROXY has assigned
  *       is lost on the way up.
  *     - In "forward" the kernel has decided already which packets are for this host, and NAT which go elsewhere.
  *
- * Later packets of a converted connection find the gateway's transparent socket, and get the low bit in "prerouting". Where no socket can be
- * looked up, that bit of the conntrack mark tells them: those of this host's programs in "output", and ICMP errors.
+ * Later packets of a converted connection find the gateway's transparent socket, and get the low bit in "prerouting". Where there is no
+ * socket, that bit of the conntrack mark tells them: in "output" those of this host's programs, ICMP errors, and third ACKs with SYN cookies.
  *
  * The tables belong to sockets of this process (flags owner): no other program changes them, "nft flush ruleset" included, and the kernel
  * removes them when the process ends or is killed. So they also tell that there is a gateway on this host. The policy rules and the route,
@@ -164,7 +164,7 @@ static void put_lan(FILE *out, const struct gateway_settings *settings, uint32_t
 		fputs(NEW_SYN "jump choose\n", out);
 	}
 	fprintf(out, " }\n chain route_lan {\n  type filter hook forward priority 43; policy accept;\n"
-		     "  " SYN "meta mark & 0x%x == 0x%x meta mark set meta mark & 0x%x\n }\n", mark, mark, ~mark);
+		     "  " SYN "meta mark & 0x%x == 0x%x meta mark set meta mark & 0x%x ct mark set ct mark & 0x%x\n }\n", mark, mark, ~mark, ~mark);
 }
 
 static void put_host(FILE *out, const struct gateway_settings *settings, uint32_t mark, uint32_t both)
@@ -195,6 +195,8 @@ static void put_host(FILE *out, const struct gateway_settings *settings, uint32_
  * The third ACK belongs to a request socket, which "socket transparent 1" matches and "socket wildcard 0" doesn't. A listener of another
  * program, which is transparent as well, has nothing to do with connections that are routed.
  *
+ * Packets of a connection that has no socket are the listener's: it knows the third ACK by its SYN cookie, and resets what came too late.
+ *
  * ICMP errors about packets of these sockets arrive for them, not for the server, whose address those packets have: a router between the
  * client and this host may need smaller ones.
  *
@@ -212,6 +214,8 @@ static void put_arrivals(FILE *out, const struct gateway_settings *settings, uin
 	for (size_t i = 0; i < 2; i++)
 		fprintf(out, "  iifname \"lo\" " RELEASED_SYN "meta nfproto %s tproxy %s to %s:%u meta mark set meta mark & 0x%x accept\n",
 			ways[i].protocol, ways[i].family, ways[i].to, settings->port, ~both);
+	if (settings->host)
+		fputs("  iifname \"lo\" meta l4proto tcp jump adopt\n", out);
 	if (settings->lan_count) {
 		fputs("  ", out);
 		put_interfaces(out, settings);
@@ -222,7 +226,12 @@ static void put_arrivals(FILE *out, const struct gateway_settings *settings, uin
 	}
 	fprintf(out, " }\n chain keep {\n  socket wildcard 1 return\n  " NEW_SYN "ct state { new, untracked } socket transparent 1 jump choose\n"
 		     "  " SYN "ct state { new, untracked } return\n"
-		     "  socket transparent 1 meta mark set meta mark & 0x%x | 0x%x\n }\n chain forget {\n  socket wildcard 1 return\n", ~both, mark);
+		     "  socket transparent 1 meta mark set meta mark & 0x%x | 0x%x return\n  jump adopt\n }\n chain adopt {\n", ~both, mark);
+	for (size_t i = 0; i < 2; i++)
+		fprintf(out, "  tcp flags & syn == 0 ct direction original ct mark & 0x%x == 0x%x meta nfproto %s tproxy %s to %s:%u "
+			     "meta mark set meta mark & 0x%x | 0x%x\n",
+			mark, mark, ways[i].protocol, ways[i].family, ways[i].to, settings->port, ~both, mark);
+	fputs(" }\n chain forget {\n  socket wildcard 1 return\n", out);
 	for (size_t i = 0; i < 2; i++)
 		fprintf(out, "  meta l4proto tcp socket transparent 1 meta nfproto %s tproxy %s to %s:%u meta mark set meta mark & 0x%x\n",
 			ways[i].protocol, ways[i].family, ways[i].to, settings->port, ~mark);

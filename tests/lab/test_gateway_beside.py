@@ -140,6 +140,15 @@ def test_marks_in_lookups():
             equal(ways(lab, lab.client), [CONVERTED] * 2, "this host's programs, with " + name)
 
 
+def test_syn_cookies():
+    """SYN cookies leave no socket for the third ACK: converted all the same, and no packet goes to the server by routing."""
+    with scene("--host") as (lab, phone, _), lab.capture(lab.client, "wifi", "tcp port %d" % PORT) as wifi:
+        lab.client.sysctl("net.ipv4.tcp_syncookies", 2)
+        equal(ways(lab, phone), [CONVERTED] * 2, "clients")
+        equal(ways(lab, lab.client), [CONVERTED] * 2, "this host's programs")
+        equal([str(p) for p in wifi.packets()], [], "packets to the server")
+
+
 # What rules of other programs do with marks, in prerouting, output and postrouting.
 MARKING = {
     "saved": ("", "", "ct mark set meta mark"),
