@@ -14,18 +14,34 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LINE_BYTES 256 /* more than three times the length of a line */
 
+/* Reads the number behind @label and moves *@text behind it. */
+static bool number_read(const char **text, const char *label, int base, unsigned long long *number)
+{
+	const char *found = strstr(*text, label);
+	char *end;
+
+	if (!found)
+		return false;
+	found += strlen(label);
+	*number = strtoull(found, &end, base);
+	*text = end;
+	return end != found;
+}
+
 static bool line_parse(const char *line, struct registration *found)
 {
-	unsigned long long data;
-	unsigned int events;
+	unsigned long long fd, events, data;
 
-	if (sscanf(line, "tfd: %d events: %x data: %llx", &found->fd, &events, &data) != 3)
+	if (!number_read(&line, "tfd:", 10, &fd) || !number_read(&line, "events:", 16, &events) ||
+	    !number_read(&line, "data:", 16, &data))
 		return false;
-	found->event.events = events;
+	found->fd = (int)fd;
+	found->event.events = (uint32_t)events;
 	found->event.data.u64 = data;
 	return true;
 }
