@@ -11,6 +11,7 @@
 
 #include "common/clock.h"
 #include "common/netlink.h"
+#include "daemon/log.h"
 #include "gateway/gateway_status.h"
 #include "hold/syn_packet.h"
 #include "host/networks.h"
@@ -26,6 +27,9 @@
 
 /* The connection is to be routed. No server's failure has this errno. */
 #define ROUTED ENOLINK
+
+/* So many connections in a row that never came are no accident. */
+#define UNFINISHED_MANY 8
 
 /* ----- routed connections ----- */
 
@@ -238,9 +242,12 @@ static void settle(struct serve_context *context, struct serve_dial *dial, const
 
 static void stop(struct serve_context *context, struct serve_dial *dial)
 {
+	const struct gateway_connection *connection = dial->state;
 	struct gateway_socket socket = { .fd = dial->fd };
 
-	(void)context;
+	if (connection && connection->reached && atomic_fetch_add(&gateway_of(context)->unfinished, 1) + 1 == UNFINISHED_MANY)
+		log_warning("%d clients in a row didn't complete their connections; this host's firewall has to accept established "
+			    "connections from them (nftables, iptables: chain \"input\")", UNFINISHED_MANY);
 	forget(dial);
 	gateway_socket_close(&socket);
 	dial->fd = -1;

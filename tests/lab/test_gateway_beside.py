@@ -66,6 +66,18 @@ def test_firewalls():
         equal(process.log_text().count("SYN of"), withheld, "withheld SYNs")
 
 
+@long
+@waits
+def test_a_firewall_without_states():
+    """A firewall that drops all packets of clients to this host, established connections included: the log says so."""
+    with scene() as (lab, phone, process):
+        nft(lab.client, "table inet stateless {\n chain input { type filter hook input priority 0; iifname \"lan\" drop; }\n}\n")
+        with contextlib.ExitStack() as stack:
+            for _ in range(8):
+                stack.enter_context(connect(phone, lab.server.addr4, PORT)[1])
+            process.wait_log("has to accept established connections", timeout=20)
+
+
 def test_nat_of_others():
     """Masquerading that names no interface, as Docker's, changes no converted connection; what NAT sends elsewhere isn't converted."""
     with scene("--host", ports=(PORT, 99)) as (lab, phone, _):
