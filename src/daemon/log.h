@@ -85,7 +85,7 @@ void log_shortage(int error, const char *what);
 #define log_error(...) log_printf(LOG_LEVEL_ERROR, __VA_ARGS__)
 #define log_warning(...) log_printf(LOG_LEVEL_WARNING, __VA_ARGS__)
 #define log_info(...) log_printf(LOG_LEVEL_INFO, __VA_ARGS__)
-#define log_debug(...) log_printf(LOG_LEVEL_DEBUG, __VA_ARGS__)
+#define log_debug(...) (log_enabled(LOG_LEVEL_DEBUG) ? log_printf(LOG_LEVEL_DEBUG, __VA_ARGS__) : (void)0)
 
 /* ----- the latest warnings and errors, kept for the status page ----- */
 
