@@ -30,6 +30,9 @@
  * EAGAIN: a reset or an end that has come with the bytes raises no other edge, and a read stops in front of urgent
  * data. The FIN of the second direction is sent by close(), which comes next anyway.
  *
+ * Nagle: the kernel never holds back the first write to a socket, and many connections have no second one in that direction. So a server's
+ * plain TCP socket gets TCP_NODELAY before its second write.
+ *
  * Multipath TCP: a write to a client with several networks may be sent in two parts (relay_steer.c).
  *
  * A cap (relay_cap()): while a client hasn't proved its address, the relay writes a limited number of bytes to it, in
@@ -43,8 +46,9 @@
 
 #include "relay/relay.h"
 
-
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -87,6 +91,7 @@ void relay_set_tcp(struct relay *relay, enum relay_end end)
 	struct relay_side *side = &relay->side[end];
 
 	side->tcp = true;
+	side->delays = end == RELAY_DOWNSTREAM;
 	setsockopt(side->fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
 }
 
@@ -154,6 +159,17 @@ int relay_prepend(struct relay *relay, enum relay_end from, const uint8_t *data,
 	return 0;
 }
 
+/* Call it before each write to @to. */
+static void side_hurry(struct relay_side *to, const struct relay_flow *flow)
+{
+	static const int on = 1;
+
+	if (!to->delays || !flow->bytes)
+		return;
+	to->delays = false;
+	setsockopt(to->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
 /* Sends like send(2), again after signals. */
 static ssize_t side_send(const struct relay_side *to, const uint8_t *data, size_t len, int flags)
 {
@@ -194,6 +210,7 @@ static ssize_t side_write(struct relay_side *to, struct relay_flow *flow, const 
 		to->writable = false;
 		return 0;
 	}
+	side_hurry(to, flow);
 	n = side_send_steered(to, data, most, flags);
 	if (n < 0 && errno != EAGAIN)
 		return -errno;
@@ -216,6 +233,7 @@ static int flush_pipe(struct relay *relay, struct relay_flow *flow, struct relay
 
 		if (!to->writable)
 			return -EAGAIN;
+		side_hurry(to, flow);
 		n = relay_pipe_drain(flow->pipe, to->fd);
 		if (n > 0)
 			flow->bytes += (size_t)n;

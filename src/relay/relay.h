@@ -96,6 +96,7 @@ struct relay_side {
 	bool looked; /* a read has found out @mptcp; a caller that wants to know when clears it */
 	struct fallback_look mptcp;
 	uint8_t widened; /* the number of subflows that relay_widen() has seen */
+	bool delays; /* TCP_NODELAY isn't set yet: see "Nagle" in relay.c */
 	bool failed; /* a read or write has failed: see "Ends" in relay.c */
 	bool capped; /* relay_cap() is in force, with the following values */
 	uint16_t overhead, segment;
@@ -166,7 +167,8 @@ void relay_init(struct relay *relay, struct relay_pipes *pipes);
 
 /*
  * relay_set_tcp() - tell the relay that the socket of @end, which is set already, is plain TCP
- * Bulk data from it is spliced from now on. It gets SO_OOBINLINE, so that urgent data stays in the stream.
+ * Bulk data from it is spliced from now on. It gets SO_OOBINLINE, so that urgent data stays in the stream. RELAY_DOWNSTREAM gets
+ * TCP_NODELAY before its second write; a client's socket has inherited that from its listener.
  */
 void relay_set_tcp(struct relay *relay, enum relay_end end);
 

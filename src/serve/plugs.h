@@ -201,6 +201,7 @@ struct serve_refusal {
  */
 struct serve_dial {
 	int fd;           /* its socket, whose events the owner watches; each step may replace it; -1: none */
+	bool writable;    /* the latest event of the socket was EPOLLOUT without an error: it is connected */
 	bool mptcp;       /* the socket asks for Multipath TCP */
 	uint64_t wake_ms; /* when step() is due without an event, as clock_now_ms(); 0: never */
 	void *state;      /* the dialler's own; NULL: it needs none */
@@ -218,8 +219,8 @@ struct serve_dialler {
 	/* Begins to connect. Sets @dial, whose fd is -1 unless 0 is returned; or returns -errno. The owner calls stop() in any case. */
 	int (*begin)(struct serve_context *context, const struct serve_plan *plan, struct serve_dial *dial);
 	/*
-	 * Goes on after an event of the socket, or at wake_ms. Returns 0 with TCP_INFO in @info once the server has answered, also when
-	 * asked again; -EINPROGRESS; or -errno if the connection has failed.
+	 * Goes on after an event of the socket, or at wake_ms. Returns 0 with TCP_INFO in @info, unless that is NULL, once the server has
+	 * answered, also when asked again; -EINPROGRESS; or -errno if the connection has failed.
 	 */
 	int (*step)(struct serve_context *context, struct serve_dial *dial, struct tcp_info *info);
 	/* The client has proved its address, or has repeated its request @repeat times: the server may be sent more SYNs. */

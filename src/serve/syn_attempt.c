@@ -22,6 +22,7 @@
 #include <linux/tcp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 #include <utlist.h>
 
@@ -241,13 +242,12 @@ static void dial_on(struct syn_attempt *a)
 	struct serve_context *context = a->judge->context;
 	const struct serve_dialler *dialler = &context->plugs->dial;
 	const int fd_before = a->dial.fd;
-	struct tcp_info info;
 	int error;
 
 	/* We wait for the client's next SYN. */
 	if (a->facts.answered)
 		return;
-	error = dialler->step(context, &a->dial, &info);
+	error = dialler->step(context, &a->dial, NULL);
 	if (follow_dialler(a, fd_before) < 0)
 		error = -ENOMEM;
 	if (!error) {
@@ -263,8 +263,10 @@ static void dial_on(struct syn_attempt *a)
 
 static void on_server(void *arg, uint32_t events)
 {
-	(void)events;
-	dial_on(arg);
+	struct syn_attempt *a = arg;
+
+	a->dial.writable = (events & EPOLLOUT) && !(events & (EPOLLERR | EPOLLHUP));
+	dial_on(a);
 }
 
 static void on_timer(evutil_socket_t fd, short what, void *arg)

@@ -150,6 +150,7 @@ static void count_unproven(struct serve_context *of, bool more)
 /* ----- the dialler: a socket is a descriptor of /dev/null ----- */
 
 int server_result, dials, last_fd, resets, steps;
+bool last_writable;
 unsigned step_ms;
 bool replaces_sockets;
 
@@ -165,7 +166,8 @@ int dial_begin(struct serve_context *of, const struct serve_plan *plan, struct s
 static int dial_step(struct serve_context *of, struct serve_dial *dial, struct tcp_info *info)
 {
 	(void)of;
-	memset(info, 0, sizeof(*info));
+	ck_assert_ptr_null(info);
+	last_writable = dial->writable;
 	steps++;
 	if (step_ms)
 		dial->wake_ms = clock_now_ms() + step_ms;

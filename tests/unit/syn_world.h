@@ -53,6 +53,7 @@ extern bool demanded, has_room, refuses;
 extern struct judgement_case last_case;
 
 extern int server_result, dials, last_fd, resets, steps;
+extern bool last_writable;    /* of the dial at the latest step */
 extern unsigned step_ms;      /* after so many ms each, steps are due without an event; 0: never */
 extern bool replaces_sockets; /* each step goes on with another socket */
 extern const struct serve_plugs plugs;

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/epoll.h>
 
 /* The judge is told who asks, how and when. */
 START_TEST(case_of_a_syn)
@@ -61,6 +62,27 @@ START_TEST(dialler_replaces_its_socket)
 	ck_assert_int_eq(dials, 1);
 	ck_assert_uint_eq(take(1000), 1);
 	ck_assert_int_eq(resets, 1);
+}
+END_TEST
+
+/* An event without an error says that the server has answered, so that the dialler needn't ask the kernel. */
+START_TEST(dialler_knows_the_event)
+{
+	const struct ask ask = { .server = 1 };
+	static const struct {
+		uint32_t events;
+		bool writable;
+	} cases[] = { { EPOLLOUT, true }, { EPOLLOUT | EPOLLIN | EPOLLRDHUP, true }, { EPOLLIN, false },
+		      { EPOLLOUT | EPOLLERR | EPOLLHUP, false }, { EPOLLOUT | EPOLLIN | EPOLLRDHUP | EPOLLHUP, false } };
+
+	send_syn(1000, 1, &ask);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		fake_poller_tell(last_fd, cases[i].events);
+		ck_assert_int_eq(steps, (int)i + 1);
+		ck_assert_int_eq(last_writable, cases[i].writable);
+	}
+	server_says(0);
+	ck_assert_uint_eq(take(1000), 1);
 }
 END_TEST
 
@@ -182,6 +204,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, case_of_a_syn);
 	tcase_add_test(tcase, dialler_replaces_its_socket);
+	tcase_add_test(tcase, dialler_knows_the_event);
 	tcase_add_test(tcase, dialler_has_times_of_its_own);
 	tcase_add_test(tcase, server_by_the_packets_destination);
 	tcase_add_test(tcase, settings_in_force);

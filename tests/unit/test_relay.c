@@ -476,6 +476,32 @@ START_TEST(nothing_is_read_for_a_side_that_is_full)
 }
 END_TEST
 
+static int no_delay(enum relay_end end)
+{
+	int value = -1;
+	socklen_t len = sizeof(value);
+
+	ck_assert_int_eq(getsockopt(relay.side[end].fd, IPPROTO_TCP, TCP_NODELAY, &value, &len), 0);
+	return value;
+}
+
+/* Nagle's algorithm could hold back the second write to a server, copied or spliced, and never the first one. */
+START_TEST(no_delay_from_the_second_write_on)
+{
+	put(client, "first");
+	ck_assert_int_eq(run(), RELAY_WAIT);
+	expect(server, "first");
+	ck_assert_int_eq(no_delay(RELAY_DOWNSTREAM), 0);
+	relay.flow[RELAY_UPSTREAM].bulk = _i;
+	put(client, "second");
+	ck_assert_int_eq(run(), RELAY_WAIT);
+	expect(server, "second");
+	ck_assert_int_eq(no_delay(RELAY_DOWNSTREAM), 1);
+	/* A client's socket has what its listener had. */
+	ck_assert_int_eq(no_delay(RELAY_UPSTREAM), 0);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
 	tcase_add_loop_test(tcase, capped, 0, 2);
@@ -513,6 +539,7 @@ int main(void)
 	tcase_add_checked_fixture(spliced, setup_pipes, teardown_pipes);
 	add_tests(spliced);
 	tcase_add_test(spliced, pipes_are_few);
+	tcase_add_loop_test(spliced, no_delay_from_the_second_write_on, 0, 2);
 	suite_add_tcase(suite, spliced);
 	return test_run(suite);
 }

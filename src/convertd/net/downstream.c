@@ -84,7 +84,9 @@ static int connect_from(const struct downstream_plan *plan, const union sockaddr
 		return -EMFILE;
 	}
 	set_recverr(fd, plan->server, &on);
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	/* The relay does it for plain TCP. */
+	if (plan->mptcp)
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	if (!plan->confirmed)
 		downstream_confirm(fd, 1); /* the fewest repetitions that TCP_SYNCNT takes */
 	/* The name was tried when the settings were read. An error is ignored: the connection is slower at most. */

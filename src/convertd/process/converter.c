@@ -26,6 +26,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <event2/event.h>
+#include <linux/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -174,8 +175,12 @@ static int begin(struct serve_context *context, const struct serve_plan *plan, s
 
 static int step(struct serve_context *context, struct serve_dial *dial, struct tcp_info *info)
 {
+	struct tcp_info unwanted;
+
 	(void)context;
-	return downstream_result(dial->fd, info);
+	if (!info && dial->writable)
+		return 0;
+	return downstream_result(dial->fd, info ? info : &unwanted);
 }
 
 static void proven(struct serve_context *context, struct serve_dial *dial, unsigned repeat)
