@@ -23,7 +23,7 @@
 
 ssize_t file_read_text(const char *path, char *text, size_t size)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	ssize_t len = fd < 0 ? -errno : read(fd, text, size - 1);
 
 	if (fd >= 0 && len < 0)
@@ -32,6 +32,26 @@ ssize_t file_read_text(const char *path, char *text, size_t size)
 		close(fd);
 	text[len > 0 ? len : 0] = '\0';
 	return len;
+}
+
+int file_replace(const char *path, const char *draft, const char *text, size_t len, mode_t mode, bool durable)
+{
+	int fd, ret = 0;
+
+	unlink(draft); /* a process that was killed may have left it */
+	fd = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+	if (fd < 0)
+		return -errno;
+	errno = EIO; /* of a write that isn't complete */
+	if (write(fd, text, len) != (ssize_t)len || (durable && fsync(fd) < 0))
+		ret = -errno;
+	if (close(fd) < 0 && ret == 0)
+		ret = -errno;
+	if (ret == 0 && rename(draft, path) < 0)
+		ret = -errno;
+	if (ret < 0)
+		unlink(draft);
+	return ret;
 }
 
 int sysctl_read(const char *name)

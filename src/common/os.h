@@ -15,6 +15,12 @@
 ssize_t file_read_text(const char *path, char *text, size_t size);
 
 /*
+ * file_replace() - write a whole file as @draft, in place of any file there, and rename it: a reader of @path finds the old or the new one
+ * @mode: for open(2); @durable: wait until the disk has it. Returns 0, or -errno with the old file as it was.
+ */
+int file_replace(const char *path, const char *draft, const char *text, size_t len, mode_t mode, bool durable);
+
+/*
  * sysctl_read() - read an integer sysctl
  * @name: as sysctl(8) spells it, such as "net.ipv4.tcp_fastopen", with "/" for the dots of an interface's name
  * Returns the value (0 or more), or -errno: -ENOENT if this kernel has none.

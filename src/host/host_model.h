@@ -304,6 +304,9 @@ struct host_route_plan {
 	uint32_t table;
 };
 
+/* Does the table have routes or rules that aren't the service's, or a route over another device than @index? 0: over any */
+bool host_table_is_taken(const struct host *host, uint32_t table, unsigned int index);
+
 /* Finds the missing parts for packets from @from, an address of @link. */
 void host_route_plan(const struct host *host, const union sockaddr_ip *from, const struct host_link *link, struct host_route_plan *out);
 

@@ -121,13 +121,13 @@ static bool find_gateway(const struct host *host, int family, unsigned int index
 	return true;
 }
 
-static bool is_taken(const struct host *host, uint32_t table)
+bool host_table_is_taken(const struct host *host, uint32_t table, unsigned int index)
 {
 	for (size_t i = 0; i < host->table_count; i++)
 		if (host->tables[i] == table)
 			return true;
 	for (size_t i = 0; i < host->route_count; i++)
-		if (host->routes[i].table == table)
+		if (host->routes[i].table == table && host->routes[i].index != index)
 			return true;
 	return false;
 }
@@ -138,7 +138,7 @@ void host_route_plan(const struct host *host, const union sockaddr_ip *from, con
 	const struct host_route *own = find_default(host, family, link->index, 0);
 
 	*out = (struct host_route_plan){ .add_rule = true, .table = own ? own->table : TABLE_FIRST + link->index % 100 };
-	while (!own && is_taken(host, out->table))
+	while (!own && host_table_is_taken(host, out->table, 0))
 		out->table++;
 	for (size_t i = 0; i < host->rule_count && out->add_rule; i++)
 		if (sockaddr_ip_equal(&host->rules[i].from, from)) {

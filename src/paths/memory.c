@@ -193,25 +193,6 @@ int paths_memory_load(struct paths_memory *out)
 	return ret;
 }
 
-/* Writes the text to the new file @draft and renames it: a reader finds the old or the new one. */
-static int replace(const char *path, const char *draft, const char *text, size_t len)
-{
-	int fd, ret = 0;
-
-	fd = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	if (fd < 0)
-		return -errno;
-	if (write(fd, text, len) != (ssize_t)len)
-		ret = -EIO;
-	if (close(fd) < 0 && ret == 0)
-		ret = -errno;
-	if (ret == 0 && rename(draft, path) < 0)
-		ret = -errno;
-	if (ret < 0)
-		unlink(draft);
-	return ret;
-}
-
 int paths_memory_save(const struct paths_memory *memory)
 {
 	char path[PATHS_MEMORY_PATH_MAX], draft[PATHS_MEMORY_PATH_MAX], text[TEXT_MAX];
@@ -221,7 +202,7 @@ int paths_memory_save(const struct paths_memory *memory)
 	if (!memory->count && !memory->limit_set && !memory->table_first)
 		return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
 	len = paths_memory_format(memory, text, sizeof(text));
-	return len < 0 ? (int)len : replace(path, name_file(".new", draft), text, (size_t)len);
+	return len < 0 ? (int)len : file_replace(path, name_file(".new", draft), text, (size_t)len, 0644, false);
 }
 
 /* --- the bytes of each network ----------------------------------------------------------- */
@@ -280,7 +261,7 @@ int traffic_save(const struct traffic *traffic)
 	if (len < 0)
 		return (int)len;
 	name_traffic(".new", draft);
-	return replace(name_traffic("", path), draft, text, (size_t)len);
+	return file_replace(name_traffic("", path), draft, text, (size_t)len, 0644, false);
 }
 
 /* --- the lock --------------------------------------------------------------------------- */

@@ -156,16 +156,10 @@ bool paths_wanted_is_own(uint8_t protocol, uint32_t table, const struct paths_ch
 
 static bool is_taken(uint32_t table, unsigned int index, const struct paths_wanted *wanted, const struct host *host)
 {
-	for (size_t i = 0; i < host->table_count; i++)
-		if (host->tables[i] == table)
-			return true;
-	for (size_t i = 0; i < host->route_count; i++)
-		if (host->routes[i].table == table && host->routes[i].index != index)
-			return true;
 	for (size_t i = 0; i < wanted->count; i++)
 		if (wanted->networks[i].table == table && wanted->networks[i].link.index != index)
 			return true;
-	return false;
+	return host_table_is_taken(host, table, index);
 }
 
 /* Returns the device's table: the one that it has, or the first free one, searching from the place of the device's index. */

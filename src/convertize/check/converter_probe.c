@@ -572,13 +572,12 @@ void probe_run_all(const struct probe_request *requests, struct probe_result *ou
 	struct job *jobs = calloc(count, sizeof(*jobs));
 
 	for (size_t i = 0; i < count; i++) {
-		struct job alone = { .request = &requests[i], .result = &out[i] };
-		struct job *job = jobs ? &jobs[i] : &alone;
-
-		*job = alone;
-		job->threaded = jobs && pthread_create(&job->thread, NULL, do_job, job) == 0;
-		if (!job->threaded)
-			do_job(job);
+		if (jobs) {
+			jobs[i] = (struct job){ .request = &requests[i], .result = &out[i] };
+			jobs[i].threaded = pthread_create(&jobs[i].thread, NULL, do_job, &jobs[i]) == 0;
+		}
+		if (!jobs || !jobs[i].threaded)
+			probe_run(&requests[i], &out[i]);
 	}
 	for (size_t i = 0; i < count && jobs; i++)
 		if (jobs[i].threaded)

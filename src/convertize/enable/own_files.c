@@ -4,11 +4,10 @@
 
 #include "convertize/enable/enable.h"
 
+#include "common/os.h"
 #include "convertize/options/command_line.h"
 
-
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,20 +46,14 @@ bool own_path(char path[static PATH_MAX], const char *units, const char *unit, c
 /* Reads at most FILE_MAX bytes of a file. Returns a text, which the caller frees, or NULL with errno. */
 static char *read_file(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	char *text = fd >= 0 ? malloc(FILE_MAX + 1) : NULL;
-	ssize_t n = text ? read(fd, text, FILE_MAX) : -1;
-	int error = errno;
+	char *text = malloc(FILE_MAX + 1);
+	ssize_t len = text ? file_read_text(path, text, FILE_MAX + 1) : -ENOMEM;
 
-	if (fd >= 0)
-		close(fd);
-	if (n < 0) {
-		free(text);
-		errno = error;
-		return NULL;
-	}
-	text[n] = '\0';
-	return text;
+	if (len >= 0)
+		return text;
+	free(text);
+	errno = (int)-len;
+	return NULL;
 }
 
 char *own_read(const char *path)
@@ -86,34 +79,6 @@ static bool make_directories(const char *path)
 	return true;
 }
 
-/* Writes a new file. Returns 0, or -1 with errno. */
-static int write_new(const char *path, const char *text, mode_t mode)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	size_t len = strlen(text);
-	bool right = fd >= 0;
-	int error;
-
-	while (right && len) {
-		ssize_t n = write(fd, text, len);
-
-		right = n > 0 || (n < 0 && errno == EINTR);
-		if (n > 0) {
-			text += n;
-			len -= (size_t)n;
-		}
-	}
-	/* override the umask: a drop-in that systemd's clients can't read would only confuse */
-	right = right && fchmod(fd, mode) == 0 && fsync(fd) == 0;
-	error = errno;
-	if (fd >= 0 && close(fd) < 0 && right) {
-		right = false;
-		error = errno;
-	}
-	errno = error;
-	return right ? 0 : -1;
-}
-
 /* Is there a file that isn't ours or unreadable? If so, prints that. *@before: the file's text, which the caller frees; or NULL */
 static bool is_foreign(const char *path, char **before)
 {
@@ -134,6 +99,7 @@ enum own_result own_write(const char *path, const char *text, mode_t mode)
 {
 	char other[PATH_MAX], *before;
 	struct stat st;
+	mode_t mask;
 	bool same;
 
 	if (is_foreign(path, &before)) {
@@ -151,12 +117,11 @@ enum own_result own_write(const char *path, const char *text, mode_t mode)
 	}
 	if (!make_directories(path))
 		return failed(path);
-	unlink(other); /* a process that was killed may have left it */
-	if (write_new(other, text, mode) < 0 || rename(other, path) < 0) {
-		failed(path);
-		unlink(other);
-		return OWN_FAILED;
-	}
+	mask = umask(0); /* a drop-in that systemd's clients can't read would only confuse */
+	errno = -file_replace(path, other, text, strlen(text), mode, true);
+	umask(mask);
+	if (errno)
+		return failed(path);
 	return OWN_DONE;
 }
 

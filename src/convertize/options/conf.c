@@ -143,18 +143,14 @@ static void tell_no_setting(const char *name, const struct place *place, struct 
 
 static void read_line(struct conf *conf, char *line, struct place *place, struct problems *problems)
 {
+	static const char *const others[] = { "session", "session-user", "session-group" };
 	char *value = lines_split(line);
 	int id = find_setting(line);
 
-	if (id >= 0)
-		place->name = option_table[id].name;
-	else if (strcmp(line, "session") == 0)
-		place->name = "session";
-	else if (strcmp(line, "session-user") == 0)
-		place->name = "session-user";
-	else if (strcmp(line, "session-group") == 0)
-		place->name = "session-group";
-
+	place->name = id >= 0 ? option_table[id].name : NULL;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strcmp(line, others[i]) == 0)
+			place->name = others[i];
 	if (id >= 0)
 		read_setting(conf, id, value, place, problems);
 	else if (!place->name)

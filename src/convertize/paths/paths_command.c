@@ -131,8 +131,8 @@ static void find_learned(struct paths_row *row, const struct check_addresses *co
 
 		if (sockaddr_ip_is_v4(&row->network.address) != sockaddr_ip_is_v4(converter) || row->use == PATH_USE_NEVER)
 			continue;
-		row->usual = is_usual(row, converter);
-		if (cache_converter_get(cache, converter, row->usual ? 0 : path_fingerprint(&own), CACHE_PATH, cache_now(), &row->learned))
+		if (cache_converter_get(cache, converter, is_usual(row, converter) ? 0 : path_fingerprint(&own), CACHE_PATH, cache_now(),
+					&row->learned))
 			sockaddr_ip_format(converter, row->learned_of);
 	}
 }

@@ -40,7 +40,6 @@ struct paths_row {
 	struct subflows subflows; /* to all converters */
 	enum path_use use;        /* by CONVERT_PATHS */
 	uint8_t preference;       /* its place in CONVERT_PATHS, from 0 on; PATH_PREFERENCE_NONE: it has none */
-	bool usual;               /* the kernel chooses it for unbound sockets */
 	char learned_of[SOCKADDR_STRLEN]; /* the converter that "learned" is about; empty: no program has learned anything */
 	struct cache_converter learned;   /* the cache's entry about the path to that converter (CACHE_PATH) */
 };
