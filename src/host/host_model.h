@@ -242,6 +242,18 @@ const char *host_verdict_name(enum host_verdict verdict);
 /* Returns the verdict's text for people, which completes "left alone:", with the remedy if there is one. */
 const char *host_verdict_text(enum host_verdict verdict);
 
+/* Can hosts beyond the link answer to the address? @scope: RT_SCOPE_… */
+bool host_address_is_global(const struct in6_addr *address, uint8_t scope);
+
+/* Is duplicate address detection over, by the address's flags (IFA_F_…)? */
+bool host_address_is_ready(uint32_t flags);
+
+/*
+ * host_address_is_usable() - may a new connection have this address?
+ * A deprecated one serves only existing connections (RFC 4862, 5.5.4). The three functions work in hooks.
+ */
+bool host_address_is_usable(const struct local_address *address);
+
 /* Are devices of this kind ends of VPN tunnels? */
 bool host_kind_is_vpn(const char *kind);
 

@@ -64,6 +64,17 @@ bool host_route_is_wide(const struct host_route *route)
 	return length_of(route) <= 1;
 }
 
+bool host_table_is_taken(const struct host *host, uint32_t table, unsigned int index)
+{
+	for (size_t i = 0; i < host->table_count; i++)
+		if (host->tables[i] == table)
+			return true;
+	for (size_t i = 0; i < host->route_count; i++)
+		if (host->routes[i].table == table && host->routes[i].index != index)
+			return true;
+	return false;
+}
+
 const struct mptcp_endpoint *host_endpoint_of(const struct host *host, const union sockaddr_ip *address)
 {
 	for (size_t i = 0; i < host->endpoints.count; i++)
@@ -164,22 +175,10 @@ static enum host_verdict judge_link(const struct host_link *link, const struct h
 	return link->up ? HOST_USED : HOST_DOWN;
 }
 
-/* Can hosts beyond the link answer to the address? */
-static bool is_global(const struct host_address *address)
-{
-	struct in6_addr in6 = sockaddr_ip_in6(&address->address);
-
-	if (address->scope >= RT_SCOPE_LINK)
-		return false;
-	/* an address of 169.254.0.0/16 that was set by hand may have any scope */
-	return !sockaddr_ip_is_v4(&address->address) || in6.s6_addr[12] != 169 || in6.s6_addr[13] != 254;
-}
-
 /* Judges an address alone. @has_endpoint: of any manager */
 static enum host_verdict judge_address(const struct host_address *address, bool has_endpoint)
 {
-	/* an optimistic address (RFC 4429) is also tentative, but usable */
-	if (address->flags & IFA_F_DADFAILED || (address->flags & IFA_F_TENTATIVE && !(address->flags & IFA_F_OPTIMISTIC)))
+	if (!host_address_is_ready(address->flags))
 		return HOST_NOT_READY;
 	/* RFC 4862, 5.5.4: a deprecated address serves existing connections only */
 	return address->flags & IFA_F_DEPRECATED && !has_endpoint ? HOST_DEPRECATED : HOST_USED;
@@ -366,8 +365,9 @@ size_t host_networks_find(struct host_network **out, const struct host *host, co
 	for (size_t i = 0; networks && i < host->address_count; i++) {
 		const struct host_address *address = &host->addresses[i];
 		const struct host_link *link = host_link_of(host, address->index);
+		const struct in6_addr in6 = sockaddr_ip_in6(&address->address);
 
-		if (link && !link->loopback && is_global(address))
+		if (link && !link->loopback && host_address_is_global(&in6, address->scope))
 			networks[count++] = judge(host, address, link, vpn, word);
 	}
 	leave_one(networks, count, host);

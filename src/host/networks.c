@@ -18,13 +18,10 @@
 #include "host/raw_io.h"
 
 #include <errno.h>
-#include <linux/if_addr.h>
 #include <linux/mptcp.h>
 #include <linux/rtnetlink.h>
 #include <stdatomic.h>
 #include <string.h>
-
-#define ADDRESS_UNUSABLE (IFA_F_TENTATIVE | IFA_F_DADFAILED | IFA_F_DEPRECATED | IFA_F_OPTIMISTIC)
 
 /* The state of the search. */
 struct search {
@@ -38,7 +35,7 @@ static void note_address(void *arg, const struct local_address *address)
 {
 	struct search *search = arg;
 
-	if (search->count == NETWORKS_MAX || address->scope != RT_SCOPE_UNIVERSE || address->flags & ADDRESS_UNUSABLE)
+	if (search->count == NETWORKS_MAX || !host_address_is_usable(address))
 		return;
 	for (size_t i = 0; i < search->count; i++)
 		if (search->found[i].device == address->device)

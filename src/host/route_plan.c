@@ -121,17 +121,6 @@ static bool find_gateway(const struct host *host, int family, unsigned int index
 	return true;
 }
 
-bool host_table_is_taken(const struct host *host, uint32_t table, unsigned int index)
-{
-	for (size_t i = 0; i < host->table_count; i++)
-		if (host->tables[i] == table)
-			return true;
-	for (size_t i = 0; i < host->route_count; i++)
-		if (host->routes[i].table == table && host->routes[i].index != index)
-			return true;
-	return false;
-}
-
 void host_route_plan(const struct host *host, const union sockaddr_ip *from, const struct host_link *link, struct host_route_plan *out)
 {
 	const int family = from->sa.sa_family;

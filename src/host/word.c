@@ -8,6 +8,8 @@
 
 #include <errno.h>
 #include <fnmatch.h>
+#include <linux/if_addr.h>
+#include <linux/rtnetlink.h>
 #include <string.h>
 
 #define PATTERN_MAX 64 /* room for a pattern with brackets, for a name of IF_NAMESIZE - 1 bytes */
@@ -90,6 +92,28 @@ void networks_tell_missing(const struct path_preferences *wanted, client_log *sa
 	for (size_t i = 0; i < wanted->count; i++)
 		if (!network_is_there(&wanted->wishes[i]))
 			say("CONVERT_PATHS names %s: there is no such device or address now", path_wish_format(&wanted->wishes[i], name));
+}
+
+/* --- addresses --- */
+
+bool host_address_is_global(const struct in6_addr *address, uint8_t scope)
+{
+	if (scope >= RT_SCOPE_LINK)
+		return false;
+	/* an address of 169.254.0.0/16 that was set by hand may have any scope */
+	return !IN6_IS_ADDR_V4MAPPED(address) || address->s6_addr[12] != 169 || address->s6_addr[13] != 254;
+}
+
+bool host_address_is_ready(uint32_t flags)
+{
+	/* an optimistic address (RFC 4429) is also tentative, but usable */
+	return !(flags & IFA_F_DADFAILED) && (!(flags & IFA_F_TENTATIVE) || flags & IFA_F_OPTIMISTIC);
+}
+
+bool host_address_is_usable(const struct local_address *address)
+{
+	return host_address_is_global(&address->address, address->scope) && host_address_is_ready(address->flags) &&
+	       !(address->flags & IFA_F_DEPRECATED);
 }
 
 /* --- VPNs --- */

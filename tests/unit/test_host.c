@@ -11,6 +11,7 @@
 #include "paths_world.h"
 
 #include <errno.h>
+#include <linux/if_addr.h>
 #include <linux/rtnetlink.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -235,6 +236,53 @@ START_TEST(test_all_agree)
 }
 END_TEST
 
+/* One network with an address in each state: the library begins connections there if the doctor and the service use it. */
+START_TEST(test_all_agree_about_addresses)
+{
+	static const struct {
+		const char *address;
+		uint8_t scope;
+		uint32_t flags;
+		enum host_verdict verdict;
+	} cases[] = {
+		{ "192.0.2.7", RT_SCOPE_UNIVERSE, 0, HOST_USED },
+		{ "192.0.2.7", RT_SCOPE_UNIVERSE, IFA_F_PERMANENT, HOST_USED },
+		{ "192.0.2.7", RT_SCOPE_SITE, 0, HOST_USED },
+		{ "2001:db8::7", RT_SCOPE_UNIVERSE, IFA_F_TEMPORARY, HOST_USED },
+		{ "2001:db8::7", RT_SCOPE_UNIVERSE, IFA_F_TENTATIVE, HOST_NOT_READY },
+		{ "2001:db8::7", RT_SCOPE_UNIVERSE, IFA_F_TENTATIVE | IFA_F_OPTIMISTIC, HOST_USED },
+		{ "2001:db8::7", RT_SCOPE_UNIVERSE, IFA_F_OPTIMISTIC, HOST_USED },
+		{ "2001:db8::7", RT_SCOPE_UNIVERSE, IFA_F_DADFAILED, HOST_NOT_READY },
+		{ "2001:db8::7", RT_SCOPE_UNIVERSE, IFA_F_TENTATIVE | IFA_F_OPTIMISTIC | IFA_F_DADFAILED, HOST_NOT_READY },
+		{ "2001:db8::7", RT_SCOPE_UNIVERSE, IFA_F_DEPRECATED, HOST_DEPRECATED },
+		{ "169.254.1.7", RT_SCOPE_UNIVERSE, 0, HOST_VERDICT_COUNT }, /* no network at all */
+		{ "fe80::7", RT_SCOPE_LINK, 0, HOST_VERDICT_COUNT },
+	};
+	const struct host_word word = { .any_kind = true };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const union sockaddr_ip address = address_of(cases[i].address);
+		const struct local_address local = { .address = sockaddr_ip_in6(&address), .flags = cases[i].flags, .scope = cases[i].scope };
+		struct host_network *networks;
+		struct host_address *added;
+		enum host_verdict verdict;
+
+		begin();
+		add_link("wlan0", "");
+		added = add_address("wlan0", cases[i].address);
+		added->scope = cases[i].scope;
+		added->flags = cases[i].flags;
+		add_route("wlan0", address.sa.sa_family, sockaddr_ip_is_v4(&address) ? "0.0.0.0/0" : "::/0",
+			  sockaddr_ip_is_v4(&address) ? "192.0.2.1" : "2001:db8::1", 0);
+		verdict = host_networks_find(&networks, &host, &word) ? networks[0].verdict : HOST_VERDICT_COUNT;
+		free(networks);
+		ck_assert_msg(verdict == cases[i].verdict, "case %zu: the doctor says %s", i,
+			      verdict == HOST_VERDICT_COUNT ? "no network" : host_verdict_name(verdict));
+		ck_assert_msg(host_address_is_usable(&local) == (verdict == HOST_USED), "case %zu: the library", i);
+	}
+}
+END_TEST
+
 START_TEST(test_what_is_used)
 {
 	const struct host_word word = { .any_kind = true };
@@ -400,6 +448,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, begin, NULL);
 	tcase_add_test(tcase, test_all_agree);
+	tcase_add_test(tcase, test_all_agree_about_addresses);
 	tcase_add_test(tcase, test_what_is_used);
 	tcase_add_test(tcase, test_word);
 	tcase_add_test(tcase, test_long_patterns_name_nothing);
