@@ -85,8 +85,8 @@ static void name_sysctl(char text[static 64], unsigned version, const char *devi
 }
 
 /*
- * The kernel removes the default routes of router advertisements once it forwards IPv6, unless accept_ra is 2. So the remedy sets that, too,
- * on the device by which IPv6 leaves.
+ * The kernel removes the default routes of router advertisements once it forwards IPv6, unless accept_ra is 2. So the remedy sets that,
+ * too, for the interface by which IPv6 leaves.
  */
 static void check_forwarding_v6(const char *lan, gateway_warn *warn)
 {
