@@ -139,12 +139,14 @@ class Convertd(Proxy):
     name = "convertd"
     has_threads = True
     withholds = False  # SYNs
+    port = 1234
+    more = ()          # options
 
     def version(self):
         return machine.version([self.lab.build.program("convertd"), "--version"])
 
     def start(self):
-        process = self.lab.convertd(convertd_options(self.lab.build, self.threads))
+        process = self.lab.convertd([*convertd_options(self.lab.build, self.threads), *self.more], self.port)
         self.roots.append(process.pid)
         self._look()
         return self
@@ -157,7 +159,7 @@ class Convertd(Proxy):
         return ["convert-silent"] if self.withholds else ["convert-syn"]
 
     def arguments(self):
-        return self.to(self.lab.converter.addr4, 1234) + ["--server", self._target, "--via", *self._via()]
+        return self.to(self.lab.converter.addr4, self.port) + ["--server", self._target, "--via", *self._via()]
 
 
 class ConvertdAgain(Convertd):
@@ -167,7 +169,7 @@ class ConvertdAgain(Convertd):
         return ""
 
     def start(self):
-        self.roots = [process.pid for process in self.lab.converter.processes if process.title.startswith("convertd ")]
+        self.roots = [process.pid for process in self.lab.converter.processes if process.title.startswith("convertd ")][:1]
         if not self.roots:
             raise LabError("%s: Convertd is to be started before it" % self.name)
         self._look()
@@ -190,6 +192,20 @@ class ConvertdEarly(ConvertdAgain):
 
     def arguments(self):
         return super().arguments() + ["--early"]
+
+
+class ConvertdOff(Convertd):
+    """A convertd of its own that withholds no SYN: each client waits for its response."""
+
+    name = "convertd, hold-syn off"
+    port = 1235
+    more = ("--hold-syn", "off", "--listen", "0.0.0.0:%d" % port)
+
+    def version(self):
+        return ""
+
+    def _look(self):
+        """A queue would be the other convertd's."""
 
 
 class Haproxy(Proxy):
