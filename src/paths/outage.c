@@ -261,7 +261,8 @@ static bool is_among_silent(const struct paths_outages *outages, const struct pa
 
 		if (paths_subflows_are_heard(subflows, &other->local))
 			return false;
-		found = found || (i >= from && (other->silent || other->held || has_fallen_silent(outages, subflows, &other->local, false)));
+		found = found || (i >= from && (other->silent || other->held ||
+						has_fallen_silent(outages, subflows, &other->local, false)));
 	}
 	return found;
 }
@@ -567,4 +568,3 @@ int paths_outages_interval_ms(const struct paths_outages *outages, const struct 
 	}
 	return interval;
 }
-

@@ -318,8 +318,8 @@ void check_measure_all(const struct check_candidate *candidate)
 		return;
 	report_flush(candidate->converters->report);
 	/*
-	 * Packets get lost at times. With one lost in thirty, each way, 41 of 538 tries failed: if the SYN+ACK to data in a SYN is lost, Linux
-	 * falls back to TCP, and a join that loses its packets twice comes too late.
+	 * Packets get lost at times. With one lost in thirty, each way, 41 of 538 tries failed: if the SYN+ACK to data in a SYN is lost,
+	 * Linux falls back to TCP, and a join that loses its packets twice comes too late.
 	 */
 	for (int i = 0; i < TRIES_OF_ALL && (!carried || result.subflows < expected); i++)
 		carried = measure_all(candidate, expected, &result);
