@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* os.c - sysctls, capabilities, child programs, and the service manager (without libsystemd) */
+/* os.c - sysctls, limits, capabilities, child programs, and the service manager (without libsystemd) */
 #include "config.h"
 
 #include "common/os.h"
@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -190,6 +191,16 @@ int child_run(const char *const words[], int timeout_ms, struct child_output *ou
 	}
 	out->status = ret;
 	return 0;
+}
+
+bool open_files_raise(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return false;
+	limit.rlim_cur = limit.rlim_max;
+	return setrlimit(RLIMIT_NOFILE, &limit) == 0;
 }
 
 /* --- the service manager --- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* os.h - small files, sysctls, capabilities, child programs, and the service manager */
+/* os.h - small files, sysctls, limits, capabilities, child programs, and the service manager */
 #ifndef COMMON_OS_H
 #define COMMON_OS_H
 
@@ -26,6 +26,9 @@ int file_replace(const char *path, const char *draft, const char *text, size_t l
  * Returns the value (0 or more), or -errno: -ENOENT if this kernel has none.
  */
 int sysctl_read(const char *name);
+
+/* Raises this process's limit of open files to its hard limit, since each connection takes two. Returns false with errno set. */
+bool open_files_raise(void);
 
 /* --- capabilities of this thread: capabilities(7) --- */
 

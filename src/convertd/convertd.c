@@ -15,6 +15,7 @@
 #include "config.h"
 
 #include "common/clock.h"
+#include "common/os.h"
 #include "observe/monitor.h"
 #include "convertd/privilege/privilege.h"
 #include "convertd/policy/cookies.h"
@@ -32,7 +33,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #define EXIT_USAGE 2
@@ -62,7 +62,7 @@ struct convertd {
 	struct service *service;
 	struct event *drain;         /* looks at the sessions that are left; NULL until convertd is to stop */
 	uint64_t drain_end_ms, drain_report_ms; /* when the drain ends, and when the log tells of it next */
-	size_t told; /* the number of sessions left in the last message to the service manager */
+	size_t reported; /* the number of sessions left in the last message to the service manager */
 };
 
 /* Opens /dev/null at closed descriptors from 0 to 2: otherwise the next socket would get such a number, and the log's lines. */
@@ -75,18 +75,6 @@ static void fill_standard_descriptors(void)
 	while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd >= 0)
 		close(fd);
-}
-
-/* Raises the limit of open files to the hard limit, since each session takes two descriptors. */
-static void raise_open_files(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
-		log_warning("the limit of open files can't be raised: %s", strerror(errno));
 }
 
 /* Puts new settings in force; if it returns true, it owns them. Otherwise it adds the error to @problems. */
@@ -184,9 +172,9 @@ static void on_look(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (left != convertd->told)
+	if (left != convertd->reported)
 		notify_send("STATUS=Stopping: %zu session%s left", left, plural(left));
-	convertd->told = left;
+	convertd->reported = left;
 	if (!left || now >= convertd->drain_end_ms) {
 		end_drain(convertd, left ? "the time to drain is over" : "all sessions have ended");
 	} else if (now >= convertd->drain_report_ms) {
@@ -371,7 +359,8 @@ static bool prepare(struct convertd *convertd, struct settings *settings)
 	log_set_level((enum log_level)settings->log_level);
 	log_set_format((enum log_format)settings->log_format);
 	signal(SIGPIPE, SIG_IGN);
-	raise_open_files();
+	if (!open_files_raise())
+		log_warning("the limit of open files can't be raised: %s", strerror(errno));
 	notify_init();
 	if (!inherit_sockets(&convertd->inherited, &problems))
 		return false;

@@ -2,10 +2,9 @@
 /*
  * blocks.c - an allocator for blocks of one size that returns its memory to the system
  *
- * The problem: malloc() returns a page when nothing in it is in use any more. libevent keeps a few bytes for each
- * descriptor that it has ever seen, until its end, and allocates them when a session begins. If sessions came from
- * malloc() too, each page would hold some of these bytes, and no page went back after a peak of connections (glibc
- * 2.36; malloc_trim() makes no difference). So sessions have pages of their own.
+ * The problem: glibc's malloc() gives memory back to the system from the end of its heap only, so after a peak of
+ * connections a few bytes that stay in use keep all that was taken before them (tests/lab/test_convertd_memory.py
+ * fails with it). So sessions have pages of their own.
  *
  * A slab is mapped at a multiple of its size, so that the address of a block yields its slab. Slabs with free blocks
  * stand in a list: blocks are taken from the first, and a slab that was full goes to the end of the list when one of

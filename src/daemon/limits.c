@@ -17,8 +17,8 @@
  * Where all have equally much, the one that has had it for longest makes room. So a flood from more prefixes than
  * there is room for pushes itself out, and leaves a newcomer the time of one round.
  *
- * A member may belong to another thread. We tell it to go: from then on it isn't counted, and we wake its owner,
- * which ends it. It may also have ended by itself meanwhile.
+ * A member may belong to another thread. We evict it: from then on it isn't counted, and we wake its owner, which
+ * ends it. It may also have ended by itself meanwhile.
  *
  * We know a client as long as it has a member, and afterwards until its whole burst of errors is allowed again. There are no
  * more clients with a member than members. Of those without, we remember LIMITS_IDLE_MAX, and then forget the one
@@ -42,7 +42,7 @@ struct limits_client {
 	struct shares_node node; /* first */
 	struct limits_member *members[LIMITS_CLASS_COUNT]; /* by class; the first is the first to go */
 	struct heap stalled;     /* members with memory that doesn't move */
-	size_t count;            /* the number of its members, including those that have to go */
+	size_t count;            /* the number of its members, including evicted ones */
 	bool is_idle;            /* it is in limits->idle */
 	struct limits_client *prev, *next; /* in limits->idle */
 };
@@ -53,7 +53,7 @@ struct limits {
 	struct shares shares; /* its leaves are the clients */
 	struct limits_client *idle; /* clients without a member; the one that lost its last member first is the first */
 	size_t idle_count;
-	size_t members, told; /* the number of members, and of those that have to go */
+	size_t members, evicted; /* the number of members, evicted ones included; the number of evicted ones */
 };
 
 /* Returns what all clients use of a share. */
@@ -156,26 +156,26 @@ static void recount(struct limits *limits, struct limits_member *member, unsigne
 		set_memory(limits, member, 0, 0);
 }
 
-/* Removes a member from those that have to go. */
-static void untell(struct limits *limits, struct limits_member *member)
+/* Makes an evicted member an uncounted one. */
+static void undo_eviction(struct limits *limits, struct limits_member *member)
 {
-	/* limits_next_told() may have removed it. */
+	/* limits_next_evicted() may have removed it. */
 	if (member->prev)
-		DL_DELETE(member->owner->told, member);
+		DL_DELETE(member->owner->evicted, member);
 	member->prev = member->next = NULL;
 	member->reason = OUTCOME_NONE;
-	limits->told--;
+	limits->evicted--;
 }
 
-static void tell_to_go(struct limits *limits, struct limits_member *member, enum outcome reason)
+static void evict(struct limits *limits, struct limits_member *member, enum outcome reason)
 {
 	struct limits_owner *owner = member->owner;
 
 	recount(limits, member, member->class, UNCOUNTED);
 	member->reason = (uint8_t)reason;
-	limits->told++;
-	DL_APPEND(owner->told, member);
-	if (owner->told == member)
+	limits->evicted++;
+	DL_APPEND(owner->evicted, member);
+	if (owner->evicted == member)
 		owner->wake(owner);
 }
 
@@ -211,7 +211,7 @@ void limits_move(struct limits *limits, struct limits_member *member, enum limit
 		recount(limits, member, member->class, class);
 	} else if (class == LIMITS_REFUSING ||
 		   (class == LIMITS_OPEN && member->reason == OUTCOME_LIMIT_PENDING)) {
-		untell(limits, member);
+		undo_eviction(limits, member);
 		recount(limits, member, UNCOUNTED, class);
 	}
 	member->class = (uint8_t)class;
@@ -247,7 +247,7 @@ void limits_leave(struct limits *limits, struct limits_member *member, uint64_t 
 
 	LOCK(limits);
 	if (member->reason != OUTCOME_NONE)
-		untell(limits, member);
+		undo_eviction(limits, member);
 	else
 		recount(limits, member, member->class, UNCOUNTED);
 	member->client = NULL;
@@ -256,17 +256,16 @@ void limits_leave(struct limits *limits, struct limits_member *member, uint64_t 
 		set_idle(limits, client, now_ms);
 }
 
-struct limits_member *limits_next_told(struct limits *limits, struct limits_owner *owner,
-				       enum outcome *reason)
+struct limits_member *limits_next_evicted(struct limits *limits, struct limits_owner *owner, enum outcome *reason)
 {
 	struct limits_member *member;
 
 	LOCK(limits);
 	do {
-		member = owner->told;
+		member = owner->evicted;
 		if (!member)
 			break;
-		DL_DELETE(owner->told, member);
+		DL_DELETE(owner->evicted, member);
 		member->prev = member->next = NULL;
 		*reason = (enum outcome)member->reason;
 	} while (member->kind && member->kind->claim && !member->kind->claim(member));
@@ -353,7 +352,7 @@ static enum outcome make_room(struct limits *limits, enum share share, uint64_t 
 
 		if (!victim)
 			return reason;
-		tell_to_go(limits, victim, reason);
+		evict(limits, victim, reason);
 	}
 	return OUTCOME_NONE;
 }
@@ -370,7 +369,7 @@ enum outcome limits_admit(struct limits *limits, struct limits_member *member)
 	const struct shares_node *node = &member->client->node;
 	enum outcome reason = (enum outcome)member->reason;
 
-	/* A member that has to go itself is refused meanwhile. */
+	/* A member that is evicted itself is refused meanwhile. */
 	if (reason != OUTCOME_NONE)
 		return reason;
 	if (exceeds(shares_of(node, SHARE_PENDING), settings->pending.per_client))
@@ -396,7 +395,7 @@ bool limits_may_withhold(struct limits *limits, struct limits_member *member)
 bool limits_may_stay(struct limits *limits, struct limits_member *newcomer)
 {
 	LOCK(limits);
-	size_t sockets = limits->members - limits->told - total(limits, SHARE_WITHHELD);
+	size_t sockets = limits->members - limits->evicted - total(limits, SHARE_WITHHELD);
 	struct limits_client *client;
 	struct limits_member *victim;
 
@@ -405,7 +404,7 @@ bool limits_may_stay(struct limits *limits, struct limits_member *newcomer)
 	client = greediest(limits, SHARE_REFUSING);
 	victim = client ? client->members[LIMITS_REFUSING] : choose(limits, SHARE_CONNECTIONS, newcomer);
 	if (victim)
-		tell_to_go(limits, victim, OUTCOME_LIMIT_CONNECTIONS);
+		evict(limits, victim, OUTCOME_LIMIT_CONNECTIONS);
 	return victim != NULL;
 }
 
@@ -422,7 +421,7 @@ bool limits_may_refuse(struct limits *limits, struct limits_member *member)
 	client = greediest(limits, SHARE_REFUSING);
 	if (!client || client == member->client)
 		return false;
-	tell_to_go(limits, client->members[LIMITS_REFUSING], OUTCOME_LIMIT_REFUSED);
+	evict(limits, client->members[LIMITS_REFUSING], OUTCOME_LIMIT_REFUSED);
 	return true;
 }
 
@@ -455,7 +454,7 @@ static void relieve(struct limits *limits, struct shares_node *node)
 
 		if (member->stalled_ms < enough_ms)
 			return;
-		tell_to_go(limits, member, OUTCOME_LIMIT_MEMORY);
+		evict(limits, member, OUTCOME_LIMIT_MEMORY);
 	}
 }
 

@@ -55,8 +55,8 @@ struct limits_member;
 
 /* The owner of members: a thread. */
 struct limits_owner {
-	struct limits_member *told; /* its members that have to go */
-	/* Makes that thread call limits_next_told() soon. Any thread may call this, with a lock held. */
+	struct limits_member *evicted; /* its members that it has to end */
+	/* Makes that thread call limits_next_evicted() soon. Any thread may call this, with a lock held. */
 	void (*wake)(struct limits_owner *owner);
 };
 
@@ -64,7 +64,7 @@ struct limits_owner {
 struct limits_member_kind {
 	/* Tells whether the owner may still end it. The owner's thread calls this with a lock held; NULL: always. */
 	bool (*claim)(struct limits_member *member);
-	/* Ends a member that limits_next_told() has returned. The owner calls this, limits.c doesn't. */
+	/* Ends a member that limits_next_evicted() has returned. The owner calls this, limits.c doesn't. */
 	void (*make_room)(struct limits_member *member, enum outcome reason);
 };
 
@@ -79,7 +79,7 @@ struct limits_member {
 	uint64_t memory;     /* bytes */
 	uint32_t stalled_ms;
 	uint8_t class;       /* enum limits_class */
-	uint8_t reason;      /* enum outcome: why it has to go, and is no longer counted; or OUTCOME_NONE */
+	uint8_t reason;      /* enum outcome: why it is evicted, and no longer counted; OUTCOME_NONE: it isn't */
 };
 
 /* Makes limits that limit nothing yet. Returns NULL without memory or a source of random numbers. */
@@ -138,20 +138,19 @@ uint64_t limits_pending_apart(struct limits *limits, const struct in6_addr *addr
 
 /*
  * limits_hold() - note how much kernel memory a member holds, and for how long its bytes haven't moved
- * If its client, a prefix above it, or all clients hold too much, this tells a member that doesn't move to go.
+ * If its client, a prefix above it, or all clients hold too much, this evicts a member whose bytes don't move.
  */
 void limits_hold(struct limits *limits, struct limits_member *member, uint64_t bytes,
 		 uint32_t stalled_ms);
 
 /*
- * limits_next_told() - return the next of this owner's members that has to go; NULL if there is none
+ * limits_next_evicted() - return the next of this owner's members that it has to end; NULL if there is none
  * The owner ends it by limits_leave(), or by limits_move() to LIMITS_REFUSING. If a pending member became open before
  * this call, it has made room that way, and stays.
  */
-struct limits_member *limits_next_told(struct limits *limits, struct limits_owner *owner,
-				       enum outcome *reason);
+struct limits_member *limits_next_evicted(struct limits *limits, struct limits_owner *owner, enum outcome *reason);
 
-/* The number of members, including those that have to go; the number of its client's; the number of known clients. */
+/* The number of members, including evicted ones; the number of its client's; the number of known clients. */
 size_t limits_members(struct limits *limits);
 size_t limits_members_of(struct limits *limits, const struct limits_member *member);
 size_t limits_clients(struct limits *limits);

@@ -233,46 +233,22 @@ uint64_t metrics_sessions(const struct metrics_sum *sum)
 	return sessions;
 }
 
-uint64_t metrics_time_bound_max_us(void)
+double metrics_quantile_us(const struct metrics_sum *sum, enum metric metric, double quantile)
 {
-	return time_bounds_us[METRICS_TIME_BUCKETS - 2];
-}
-
-/* Finds the bucket that has the quantile. @part: set to the part of its observations below. Returns METRICS_TIME_BUCKETS without any. */
-static unsigned find_quantile(const uint64_t *values, double quantile, double *part)
-{
-	uint64_t count = 0, below = 0;
+	const uint64_t *values = &sum->values[metric];
+	double rank, from, width;
+	uint64_t count = 0;
 	unsigned bucket = 0;
 
 	for (unsigned i = 0; i < METRICS_TIME_BUCKETS; i++)
 		count += values[i];
 	if (!count)
-		return METRICS_TIME_BUCKETS;
-	while (bucket < METRICS_TIME_BUCKETS - 1 && (double)(below + values[bucket]) < quantile * (double)count)
-		below += values[bucket++];
-	*part = values[bucket] ? (quantile * (double)count - (double)below) / (double)values[bucket] : 0;
-	return bucket;
-}
-
-uint64_t metrics_quantile_us(const struct metrics_sum *sum, enum metric metric, double quantile)
-{
-	double part;
-	unsigned bucket = find_quantile(&sum->values[metric], quantile, &part);
-
-	if (bucket == METRICS_TIME_BUCKETS)
-		return 0;
-	return bucket < METRICS_TIME_BUCKETS - 1 ? time_bounds_us[bucket] : UINT64_MAX;
-}
-
-double metrics_quantile_estimate_us(const struct metrics_sum *sum, enum metric metric, double quantile)
-{
-	double part;
-	unsigned bucket = find_quantile(&sum->values[metric], quantile, &part);
-	uint64_t from = bucket > 0 && bucket < METRICS_TIME_BUCKETS ? time_bounds_us[bucket - 1] : 0;
-
-	if (bucket == METRICS_TIME_BUCKETS)
 		return -1;
-	return bucket < METRICS_TIME_BUCKETS - 1 ? (double)from + part * (double)(time_bounds_us[bucket] - from) : (double)from;
+	for (rank = quantile * (double)count; bucket < METRICS_TIME_BUCKETS - 1 && (double)values[bucket] < rank; bucket++)
+		rank -= (double)values[bucket];
+	from = bucket ? (double)time_bounds_us[bucket - 1] : 0;
+	width = bucket < METRICS_TIME_BUCKETS - 1 ? (double)time_bounds_us[bucket] - from : 0;
+	return values[bucket] ? from + width * rank / (double)values[bucket] : from;
 }
 
 uint8_t metrics_error_code(unsigned i)

@@ -139,14 +139,10 @@ void metrics_add_up(struct metrics_sum *sum, const struct metrics *metrics);
 uint64_t metrics_sessions(const struct metrics_sum *sum);
 
 /*
- * Returns the bound below which a part @quantile of all observations lies (0.5: the median), 0 without any,
- * UINT64_MAX beyond metrics_time_bound_max_us().
+ * Estimates, as Prometheus does, the time in microseconds below which a part @quantile of all observations lies (0.5:
+ * the median); -1 without any observation. What is beyond the last bound counts as that bound.
  */
-uint64_t metrics_quantile_us(const struct metrics_sum *sum, enum metric metric, double quantile);
-uint64_t metrics_time_bound_max_us(void);
-
-/* Estimates the quantile itself within its bucket, as Prometheus does; -1 without any observation. */
-double metrics_quantile_estimate_us(const struct metrics_sum *sum, enum metric metric, double quantile);
+double metrics_quantile_us(const struct metrics_sum *sum, enum metric metric, double quantile);
 
 /* Returns the Error Code that METRIC_ERRORS + @i counts. */
 uint8_t metrics_error_code(unsigned i);

@@ -41,7 +41,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -468,17 +467,6 @@ static void log_finding(const char *line)
 	log_warning("%s", line);
 }
 
-/* Each connection takes two descriptors. */
-static void raise_open_files(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 /* Does what the command line asks for instead of running. Returns the exit status. */
 static int act(const struct gateway_settings *settings)
 {
@@ -515,7 +503,7 @@ int main(int argc, char *argv[])
 	log_start("convertgw");
 	mkdir(settings->texts.cache.name, 0700); /* the service manager may have made it; without one, nothing learned is kept */
 	apply_log(settings);
-	raise_open_files();
+	open_files_raise();
 	capabilities_keep(CAPABILITIES_BIT(CAP_NET_ADMIN) | CAPABILITIES_BIT(CAP_NET_RAW));
 	signal(SIGPIPE, SIG_IGN);
 	self.argc = argc;

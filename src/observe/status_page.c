@@ -64,7 +64,7 @@ static double time_of(const struct sample *from, const struct sample *to, enum m
 
 	for (unsigned i = 0; i < METRICS_TIME_BUCKETS; i++)
 		added.values[histogram + i] -= from->sum.values[histogram + i];
-	us = metrics_quantile_estimate_us(&added, histogram, quantile);
+	us = metrics_quantile_us(&added, histogram, quantile);
 	return us < 0 ? NAN : us;
 }
 

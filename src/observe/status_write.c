@@ -144,12 +144,10 @@ static void tell_rates(struct status_sink *sink, const struct status *status)
 static void row_quantile(struct status_sink *sink, const char *name, const struct status *status,
 			 enum metric metric, double quantile)
 {
-	uint64_t us = metrics_quantile_us(&status->sum, metric, quantile);
+	double us = metrics_quantile_us(&status->sum, metric, quantile);
 
-	if (us == UINT64_MAX)
-		status_row(sink, name, "more than %g ms", (double)metrics_time_bound_max_us() / 1000);
-	else if (us)
-		status_row(sink, name, "within %g ms", (double)us / 1000);
+	if (us >= 0)
+		status_row(sink, name, "about %.3g ms", us / 1000);
 }
 
 static void tell_start(struct status_sink *sink, const struct status *status)

@@ -67,8 +67,8 @@ struct session_pool {
 	uint8_t *scratch;
 	struct relay_pipes pipes;
 
-	int room_fd; /* an eventfd: readable when the limits have told some of this worker's members to go */
-	struct event *room; /* reads it */
+	int evictions_fd; /* an eventfd: readable when the limits have evicted some of this worker's members */
+	struct event *evictions; /* reads it */
 };
 
 /*

@@ -289,7 +289,7 @@ static bool is_tcp(int fd)
 	       protocol == IPPROTO_TCP;
 }
 
-/* Ends a session that the limits have told to go. */
+/* Ends a session that the limits have evicted. */
 static void make_room(struct limits_member *member, enum outcome reason)
 {
 	struct session *s = (struct session *)((char *)member - offsetof(struct session, member));

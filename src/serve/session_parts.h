@@ -54,7 +54,7 @@ struct session_line {
 struct session_memory {
 	struct session *prev, *next; /* pool->heavy */
 	struct relay_memory seen;    /* at the last look, while it is in pool->heavy */
-	uint64_t told;               /* bytes of it that the metrics count */
+	uint64_t reported;           /* bytes of it that the metrics count */
 	bool heavy;                  /* in pool->heavy */
 };
 

@@ -69,12 +69,12 @@ static void on_run(evutil_socket_t fd, short what, void *arg)
 #define WORTH_MIN (64 * 1024)
 
 /* Reports the session's memory to the metrics and the limits. */
-static void tell(struct session *s)
+static void report_memory(struct session *s)
 {
 	const struct relay_memory *memory = &s->memory.seen;
 
-	metrics_add(s->pool->context.metrics, METRIC_MEMORY, memory->bytes - s->memory.told);
-	s->memory.told = memory->bytes;
+	metrics_add(s->pool->context.metrics, METRIC_MEMORY, memory->bytes - s->memory.reported);
+	s->memory.reported = memory->bytes;
 	limits_hold(s->pool->context.limits, &s->member, memory->bytes, memory->stalled_ms);
 }
 
@@ -83,7 +83,7 @@ static void look_no_more(struct session *s)
 	DL_DELETE2(s->pool->heavy, s, memory.prev, memory.next);
 	s->memory.heavy = false;
 	s->memory.seen = (struct relay_memory){ 0 };
-	tell(s);
+	report_memory(s);
 }
 
 void session_memory_note(struct session *s)
@@ -136,7 +136,7 @@ static void look_at(struct session *s)
 	if (s->memory.seen.bytes < WORTH_MIN)
 		look_no_more(s);
 	else
-		tell(s);
+		report_memory(s);
 	/* The last bytes may have arrived. */
 	if (s->state == SESSION_RELAY && s->relay.flow[RELAY_UPSTREAM].shut &&
 	    s->relay.flow[RELAY_DOWNSTREAM].shut)
@@ -177,18 +177,18 @@ static void session_memory_fini(struct session_pool *pool)
 		event_free(pool->look);
 }
 
-/* ----- sessions that have to go ----- */
+/* ----- evicted sessions ----- */
 
 static void wake(struct limits_owner *owner)
 {
 	struct session_pool *pool = (struct session_pool *)((char *)owner - offsetof(struct session_pool, context.owner));
 
 	/* The write fails only if the eventfd's counter is full, and then the worker is awake already. */
-	if (eventfd_write(pool->room_fd, 1) < 0)
+	if (eventfd_write(pool->evictions_fd, 1) < 0)
 		(void)0;
 }
 
-static void on_room_needed(evutil_socket_t fd, short what, void *arg)
+static void on_evictions(evutil_socket_t fd, short what, void *arg)
 {
 	struct session_pool *pool = arg;
 	struct limits_member *member;
@@ -198,7 +198,7 @@ static void on_room_needed(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (eventfd_read(fd, &count) < 0)
 		return;
-	while ((member = limits_next_told(pool->context.limits, &pool->context.owner, &reason)))
+	while ((member = limits_next_evicted(pool->context.limits, &pool->context.owner, &reason)))
 		member->kind->make_room(member, reason);
 }
 
@@ -223,14 +223,14 @@ static void set_timeout(struct session_pool *pool, enum session_timeout which, u
 	pool->timeout_ms[which] = ms;
 }
 
-static int watch_told(struct session_pool *pool)
+static int watch_evictions(struct session_pool *pool)
 {
 	pool->context.owner.wake = wake;
-	pool->room_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (pool->room_fd < 0)
+	pool->evictions_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (pool->evictions_fd < 0)
 		return -errno;
-	pool->room = event_new(pool->context.base, pool->room_fd, EV_READ | EV_PERSIST, on_room_needed, pool);
-	return pool->room && event_add(pool->room, NULL) == 0 ? 0 : -ENOMEM;
+	pool->evictions = event_new(pool->context.base, pool->evictions_fd, EV_READ | EV_PERSIST, on_evictions, pool);
+	return pool->evictions && event_add(pool->evictions, NULL) == 0 ? 0 : -ENOMEM;
 }
 
 int session_pool_init(struct session_pool *pool, struct event_base *base,
@@ -243,7 +243,7 @@ int session_pool_init(struct session_pool *pool, struct event_base *base,
 		.base = base, .plugs = shared->plugs, .limits = shared->limits, .withheld = shared->withheld,
 	};
 	pool->shared = shared;
-	error = watch_told(pool);
+	error = watch_evictions(pool);
 	if (!error)
 		error = session_memory_init(pool) < 0 ? -ENOMEM : 0;
 	pool->run = event_new(base, -1, 0, on_run, pool);
@@ -301,10 +301,10 @@ void session_pool_fini(struct session_pool *pool)
 	if (pool->run)
 		event_free(pool->run);
 	session_memory_fini(pool);
-	if (pool->room)
-		event_free(pool->room);
-	if (pool->room_fd >= 0)
-		close(pool->room_fd);
+	if (pool->evictions)
+		event_free(pool->evictions);
+	if (pool->evictions_fd >= 0)
+		close(pool->evictions_fd);
 	free(pool->scratch);
 	blocks_fini(&pool->blocks);
 	relay_pipes_fini(&pool->pipes);

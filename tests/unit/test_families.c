@@ -50,7 +50,7 @@ static void tested_in_vain(uint64_t now_ms)
 	union sockaddr_ip address;
 
 	ck_assert(families_take_test(FAMILY_V6, now_ms, &address));
-	families_tested_in_vain(&address, now_ms);
+	families_test_failed(&address, now_ms);
 }
 
 static void setup(void)
@@ -85,7 +85,7 @@ START_TEST(first_server_is_tested_once_more)
 	ck_assert(is_silent(1, AT(100)));
 	ck_assert(families_take_test(FAMILY_V6, AT(100), &tested));
 	ck_assert(sockaddr_ip_equal(&first, &tested));
-	families_tested_in_vain(&tested, AT(104));
+	families_test_failed(&tested, AT(104));
 	ck_assert_int_eq(families_state(FAMILY_V6), FAMILY_SILENT);
 }
 END_TEST

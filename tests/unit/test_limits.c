@@ -276,7 +276,7 @@ static void *come_and_go(void *arg)
 		if (i % 3)
 			limits_move(limits, &m.member, i % 2 ? LIMITS_OPEN : LIMITS_REFUSING);
 		if (i % 5 == 0)
-			while (limits_next_told(limits, &m.owner, &reason))
+			while (limits_next_evicted(limits, &m.owner, &reason))
 				;
 		limits_leave(limits, &m.member, (uint64_t)i + 1);
 	}

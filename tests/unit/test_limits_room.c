@@ -66,11 +66,11 @@ START_TEST(greedy_attackers)
 }
 END_TEST
 
-static bool told(struct member *m)
+static bool is_evicted(struct member *m)
 {
 	enum outcome reason;
 
-	return limits_next_told(limits, &m->owner, &reason) == &m->member;
+	return limits_next_evicted(limits, &m->owner, &reason) == &m->member;
 }
 
 START_TEST(waiting_ones_first)
@@ -86,16 +86,16 @@ START_TEST(waiting_ones_first)
 		ck_assert_int_eq(admit(&m[i]), OUTCOME_NONE);
 	}
 	/* The oldest waiting session is given up, even if it belongs to the newcomer's own client. */
-	ck_assert(told(&m[1]) && !m[0].woken && !m[2].woken);
+	ck_assert(is_evicted(&m[1]) && !m[0].woken && !m[2].woken);
 	/* Most sessions have a request again; of the greediest client, waiting sessions are given up first. */
 	move(&m[2], LIMITS_PENDING);
 	enter(&m[4], "10.0.0.2");
 	ck_assert_int_eq(admit(&m[4]), OUTCOME_NONE);
-	ck_assert(told(&m[3]) && !m[0].woken && !m[2].woken);
+	ck_assert(is_evicted(&m[3]) && !m[0].woken && !m[2].woken);
 	/* Then the oldest of the others. */
 	enter(&m[5], "10.0.0.2");
 	ck_assert_int_eq(admit(&m[5]), OUTCOME_NONE);
-	ck_assert(told(&m[0]) && !m[2].woken && !m[4].woken);
+	ck_assert(is_evicted(&m[0]) && !m[2].woken && !m[4].woken);
 	for (int i = 0; i < 6; i++)
 		leave(&m[i]);
 	finish();
@@ -121,7 +121,7 @@ START_TEST(open_ones_make_room)
 	limits_touch(limits, &m[1].member);
 	enter(&n[0], "10.1.0.1");
 	ck_assert_int_eq(admit(&n[0]), OUTCOME_NONE);
-	ck_assert(told(&m[2]) && !m[0].woken && !m[1].woken && !m[3].woken);
+	ck_assert(is_evicted(&m[2]) && !m[0].woken && !m[1].woken && !m[3].woken);
 	/* 4 of 10.0/16 are no more than twice the 2 of 10.1/16. */
 	enter(&n[1], "10.1.0.2");
 	ck_assert_int_eq(admit(&n[1]), OUTCOME_LIMIT_CONNECTIONS);
@@ -199,18 +199,18 @@ START_TEST(told_to_go)
 	ck_assert(a.woken);
 	/* Its server has answered: that makes room as well. */
 	move(&a, LIMITS_OPEN);
-	ck_assert_ptr_null(limits_next_told(limits, &a.owner, &reason));
+	ck_assert_ptr_null(limits_next_evicted(limits, &a.owner, &reason));
 	ck_assert_int_eq(admit(&b), OUTCOME_NONE);
 	/* It goes by itself. */
 	enter(&c, "10.0.0.3");
 	ck_assert_int_eq(admit(&c), OUTCOME_NONE);
 	ck_assert(b.woken);
 	leave(&b);
-	ck_assert_ptr_null(limits_next_told(limits, &b.owner, &reason));
+	ck_assert_ptr_null(limits_next_evicted(limits, &b.owner, &reason));
 	/* It isn't counted until it is refused. */
 	enter(&b, "10.0.0.2");
 	ck_assert_int_eq(admit(&b), OUTCOME_NONE);
-	ck_assert_ptr_eq(limits_next_told(limits, &c.owner, &reason), &c.member);
+	ck_assert_ptr_eq(limits_next_evicted(limits, &c.owner, &reason), &c.member);
 	ck_assert_int_eq(reason, OUTCOME_LIMIT_PENDING);
 	ck_assert_int_eq(admit(&c), OUTCOME_LIMIT_PENDING);
 	move(&c, LIMITS_REFUSING);
@@ -241,7 +241,7 @@ START_TEST(told_but_claimed)
 	enter(&b, "10.0.0.2");
 	ck_assert_int_eq(admit(&b), OUTCOME_NONE);
 	ck_assert(a.woken);
-	ck_assert_ptr_null(limits_next_told(limits, &a.owner, &reason));
+	ck_assert_ptr_null(limits_next_evicted(limits, &a.owner, &reason));
 	leave(&a);
 	leave(&b);
 	finish();

@@ -321,7 +321,6 @@ END_TEST
 START_TEST(answers)
 {
 	static const uint8_t options[] = { 2, 4, 5, 0xb4, 4, 2 };
-	static const uint8_t kind = TCP_KIND_MPTCP;
 	uint8_t out[CONVERT_MESSAGE_MAX];
 	size_t len;
 
@@ -333,7 +332,7 @@ START_TEST(answers)
 	bytes_assert_hex(out, len, "0102 2263 1e01 61 0d");
 	len = request_write_error(&all, true, CONVERT_ERROR_CONNECTION_RESET, 0, out);
 	bytes_assert_hex(out, len, "0104 2263 1502 0000 04 08 1e 00 1e01 60 00");
-	len = request_write_unsupported(&all, false, &kind, 1, out);
+	len = request_write_error(&all, false, CONVERT_ERROR_UNSUPPORTED_TCP_OPTION, TCP_KIND_MPTCP, out);
 	bytes_assert_hex(out, len, "0102 2263 1e01 21 1e");
 }
 END_TEST

@@ -134,7 +134,7 @@ void route_destroy(struct route *route)
  * Empties the memory if there was a message, or if we can't know whether there was. If messages come faster than we
  * read them, the next look finds the rest, and empties it again.
  */
-static void hear(struct route *route)
+static void forget_if_changed(struct route *route)
 {
 	char byte;
 
@@ -197,7 +197,7 @@ enum route_kind route_find(struct route *route, const struct in6_addr *address)
 
 	if (route->changes < 0)
 		return ask_kind(route, address);
-	hear(route);
+	forget_if_changed(route);
 	if (noted->age == route->age && noted->until_ms > now_ms && IN6_ARE_ADDR_EQUAL(&noted->address, address))
 		return noted->kind;
 	kind = ask_kind(route, address);

@@ -297,7 +297,7 @@ bool families_take_test(enum family family, uint64_t now_ms, union sockaddr_ip *
 	return due;
 }
 
-void families_tested_in_vain(const union sockaddr_ip *server, uint64_t now_ms)
+void families_test_failed(const union sockaddr_ip *server, uint64_t now_ms)
 {
 	enum family family = families_of(server);
 	struct health *health = &families[family];

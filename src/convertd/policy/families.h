@@ -70,10 +70,10 @@ void families_asked(const union sockaddr_ip *server, uint64_t now_ms);
 /*
  * families_take_test() - take the server that is to be tested now
  * Returns false if there is none: the family works, or it is too early. After true, the caller tests @server and
- * reports the result by families_answered() or families_tested_in_vain().
+ * reports the result by families_answered() or families_test_failed().
  */
 bool families_take_test(enum family family, uint64_t now_ms, union sockaddr_ip *server);
-void families_tested_in_vain(const union sockaddr_ip *server, uint64_t now_ms);
+void families_test_failed(const union sockaddr_ip *server, uint64_t now_ms);
 
 /* Returns when the next test is due; 0: none is. */
 uint64_t families_next_test_ms(enum family family);

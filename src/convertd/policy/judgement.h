@@ -79,15 +79,10 @@ size_t request_write_connected(const struct request_features *features, bool inf
 			       const uint8_t *options, size_t options_len,
 			       uint8_t out[static CONVERT_MESSAGE_MAX]);
 
-/* Likewise writes an Error TLV; if @info, behind a Supported TCP Extensions TLV. */
+/* Likewise writes an Error TLV, in which @value may be an unsupported kind; if @info, behind a Supported TCP Extensions TLV. */
 size_t request_write_error(const struct request_features *features, bool info,
 			   enum convert_error_code code, uint8_t value,
 			   uint8_t out[static CONVERT_MESSAGE_MAX]);
-
-/* Likewise writes the error Unsupported TCP Option with @count unsupported @kinds. */
-size_t request_write_unsupported(const struct request_features *features, bool info,
-				 const uint8_t *kinds, size_t count,
-				 uint8_t out[static CONVERT_MESSAGE_MAX]);
 
 /*
  * request_native_refusal() - translate an Error TLV with this code and value into a refusal by the network (syn_packet.h)

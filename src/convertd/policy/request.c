@@ -102,23 +102,25 @@ size_t request_write_error(const struct request_features *features, bool info,
 	struct convert_writer writer;
 
 	answer_start(features, info, &writer, out);
-	convert_write_error(&writer, code, value);
+	if (code == CONVERT_ERROR_UNSUPPORTED_TCP_OPTION)
+		convert_write_error_options(&writer, &value, 1);
+	else
+		convert_write_error(&writer, code, value);
 	return answer_finish(&writer);
 }
 
-size_t request_write_unsupported(const struct request_features *features, bool info,
-				 const uint8_t *kinds, size_t count,
-				 uint8_t out[static CONVERT_MESSAGE_MAX])
+/* Makes it a refusal with the answer that was written. */
+static void refuse(struct request_decision *decision, struct convert_writer *writer, const char *reason)
 {
-	struct convert_writer writer;
-
-	answer_start(features, info, &writer, out);
-	convert_write_error_options(&writer, kinds, count);
-	return answer_finish(&writer);
+	decision->verdict.action = REQUEST_ANSWER;
+	decision->verdict.refused = true;
+	decision->verdict.echo = 0;
+	decision->verdict.reason = reason;
+	decision->answer_len = answer_finish(writer);
 }
 
 /* Answers a message that isn't a valid request with an Error TLV (Section 6.2.8). */
-static void refuse_message(enum convert_error_code code, const uint8_t *message, size_t len,
+static void refuse_message(enum convert_error_code code, const uint8_t *message, size_t len, const char *reason,
 			   struct request_decision *decision)
 {
 	struct convert_writer writer;
@@ -128,21 +130,18 @@ static void refuse_message(enum convert_error_code code, const uint8_t *message,
 		convert_write_error_versions(&writer);
 	else
 		convert_write_error_echo(&writer, code, message, len);
-	decision->verdict.action = REQUEST_ANSWER;
-	decision->verdict.refused = true;
-	decision->verdict.echo = 0;
-	decision->answer_len = answer_finish(&writer);
+	refuse(decision, &writer, reason);
 }
 
 void request_refuse(const struct request_features *features, bool info,
 		    enum convert_error_code code, uint8_t value, const char *reason,
 		    struct request_decision *decision)
 {
-	decision->verdict.action = REQUEST_ANSWER;
-	decision->verdict.refused = true;
-	decision->verdict.echo = 0;
-	decision->verdict.reason = reason;
-	decision->answer_len = request_write_error(features, info, code, value, decision->answer);
+	struct convert_writer writer;
+
+	answer_start(features, info, &writer, decision->answer);
+	convert_write_error(&writer, code, value);
+	refuse(decision, &writer, reason);
 }
 
 void request_refuse_cookie(const uint8_t *cookie, size_t len, const char *reason,
@@ -152,18 +151,13 @@ void request_refuse_cookie(const uint8_t *cookie, size_t len, const char *reason
 
 	convert_writer_init(&writer, decision->answer, sizeof(decision->answer));
 	convert_write_error_cookie(&writer, cookie, len);
-	decision->verdict.action = REQUEST_ANSWER;
-	decision->verdict.refused = true;
-	decision->verdict.echo = 0;
-	decision->verdict.reason = reason;
-	decision->answer_len = answer_finish(&writer);
+	refuse(decision, &writer, reason);
 }
 
 void request_refuse_malformed(const uint8_t *message, const char *reason,
 			      struct request_decision *decision)
 {
-	decision->verdict.reason = reason;
-	refuse_message(CONVERT_ERROR_MALFORMED_MESSAGE, message, decision->verdict.length, decision);
+	refuse_message(CONVERT_ERROR_MALFORMED_MESSAGE, message, decision->verdict.length, reason, decision);
 }
 
 /* Decides as the RFC wants for a fault that the message library found. */
@@ -192,7 +186,7 @@ static void decide_fault(enum convert_status status, const uint8_t *buf, size_t 
 		decision->verdict.action = REQUEST_RESET;
 		return;
 	case CONVERT_ANSWER_ERROR:
-		refuse_message(code, buf, message_len < len ? message_len : len, decision);
+		refuse_message(code, buf, message_len < len ? message_len : len, decision->verdict.reason, decision);
 		return;
 	}
 }
@@ -227,21 +221,18 @@ static size_t options_unsupported(const struct request_features *features,
 static void decide_connect(const struct request_features *features,
 			   const struct convert_request *request, struct request_decision *decision)
 {
+	struct convert_writer writer;
 	uint8_t kinds[KINDS_MAX];
-	size_t count;
+	size_t count = options_unsupported(features, request, decision, kinds);
 
 	decision->verdict.responds = request->has_info;
 	sockaddr_ip_set(&decision->verdict.server, AF_UNSPEC, &request->address, request->port);
-	decision->verdict.action = REQUEST_ANSWER;
-	count = options_unsupported(features, request, decision, kinds);
-	if (count) {
-		decision->verdict.reason = "unsupported TCP option";
-		decision->verdict.refused = true;
-		decision->answer_len = request_write_unsupported(features, request->has_info, kinds,
-								 count, decision->answer);
-		return;
-	}
 	decision->verdict.action = REQUEST_CONNECT;
+	if (count) {
+		answer_start(features, request->has_info, &writer, decision->answer);
+		convert_write_error_options(&writer, kinds, count);
+		refuse(decision, &writer, "unsupported TCP option");
+	}
 }
 
 /* A client to which we never offered silence takes any answer for the server's. */
@@ -296,8 +287,7 @@ void request_decide(const struct request_features *features, const uint8_t *buf,
 		decision->verdict.reason = "information";
 		decision->answer_len = answer_finish(&writer);
 	} else {
-		decision->verdict.reason = "nothing asked for";
-		refuse_message(CONVERT_ERROR_MALFORMED_MESSAGE, buf, request.length, decision);
+		refuse_message(CONVERT_ERROR_MALFORMED_MESSAGE, buf, request.length, "nothing asked for", decision);
 	}
 }
 

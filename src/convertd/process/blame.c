@@ -56,7 +56,7 @@ static void note_result(const union sockaddr_ip *server, int error)
 	if (!error || error == -ECONNREFUSED)
 		families_answered(server, clock_now_ms());
 	else
-		families_tested_in_vain(server, clock_now_ms());
+		families_test_failed(server, clock_now_ms());
 }
 
 static void probe_end(struct probe *probe)

@@ -116,7 +116,6 @@ static void connected(struct serve_context *context, uint8_t mark, const struct 
 static void refused(struct serve_context *context, uint8_t mark, const struct serve_refusal *refusal, struct serve_answer *answer)
 {
 	const struct effective_settings *effective = ((const struct converter *)context->own)->effective;
-	const struct request_features *features = &effective->features;
 	enum convert_error_code code = (enum convert_error_code)refusal->code;
 	uint8_t value = refusal->value;
 
@@ -126,9 +125,7 @@ static void refused(struct serve_context *context, uint8_t mark, const struct se
 		code = CONVERT_ERROR_NOT_AUTHORIZED;
 	if (code == CONVERT_ERROR_RESOURCE_EXCEEDED)
 		value = (uint8_t)effective->settings->retry_delay;
-	answer->len = code == CONVERT_ERROR_UNSUPPORTED_TCP_OPTION ?
-			      request_write_unsupported(features, mark & MARK_INFO, &value, 1, answer->bytes) :
-			      request_write_error(features, mark & MARK_INFO, code, value, answer->bytes);
+	answer->len = request_write_error(&effective->features, mark & MARK_INFO, code, value, answer->bytes);
 	answer->reason = convert_error_name(code);
 	read_answer(answer);
 }

@@ -64,7 +64,7 @@ struct service {
 	struct workers *workers;
 	const struct inherited *inherited;
 	struct site *sites; /* in the order of the settings; NULL after service_stop_accepting() */
-	bool told_standing; /* it was logged that a worker stands still */
+	bool warned; /* it was logged that a worker stands still */
 	struct withholding *withholding;
 	struct family_routes *family_routes;
 };
@@ -427,11 +427,11 @@ bool service_is_well(struct service *service)
 	size_t standing = workers_turn(service->workers);
 	bool well = standing == workers_count(service->workers);
 
-	if (!well && !service->told_standing)
+	if (!well && !service->warned)
 		log_warning("worker-%zu stands still: the service manager's watchdog is not told that "
 			    "all is well",
 			    standing);
-	service->told_standing = !well;
+	service->warned = !well;
 	return well;
 }
 

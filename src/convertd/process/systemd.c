@@ -387,10 +387,10 @@ static bool add_place(struct settings *settings, const struct listen_address *wh
 bool inherit_join(const struct inherited *inherited, struct settings *settings,
 		  struct problems *problems)
 {
-	struct listen_address told[LISTEN_ADDRESSES_MAX];
-	size_t told_count = settings->listen_count;
+	struct listen_address own[LISTEN_ADDRESSES_MAX];
+	size_t own_count = settings->listen_count;
 
-	memcpy(told, settings->listen, sizeof(told));
+	memcpy(own, settings->listen, sizeof(own));
 	memset(settings->listen, 0, sizeof(settings->listen));
 	settings->listen_count = 0;
 	for (size_t i = 0; i < inherited->count; i++)
@@ -399,8 +399,8 @@ bool inherit_join(const struct inherited *inherited, struct settings *settings,
 			return false;
 	if (settings->listen_count && settings->listen_is_default)
 		return true;
-	for (size_t i = 0; i < told_count; i++)
-		if (!inherit_is_unit(inherited, &told[i]) && !add_place(settings, &told[i], problems))
+	for (size_t i = 0; i < own_count; i++)
+		if (!inherit_is_unit(inherited, &own[i]) && !add_place(settings, &own[i], problems))
 			return false;
 	return true;
 }
