@@ -174,9 +174,10 @@ static void put_host(FILE *out, const struct gateway_settings *settings, uint32_
 	/* Each chain takes time for each packet of this host's own. An earlier configuration's stays, without rules. */
 	if (settings->host)
 		fprintf(out, " chain choose_host {\n  type filter hook output priority 40; policy accept;\n"
-			     "  meta mark & 0x%x != 0x%x oifname != \"lo\" ct state new " NEW_SYN "jump choose\n }\n"
+			     "  meta mark & 0x%x != 0x%x oifname != \"lo\" ct state new " NEW_SYN "fib saddr type local jump choose\n }\n"
 			     " chain route_host {\n  type filter hook output priority 43; policy accept;\n"
-			     "  " SYN "meta mark & 0x%x == 0x%x meta mark set meta mark & 0x%x\n }\n", own, own, both, mark, ~mark);
+			     "  " SYN "meta mark & 0x%x == 0x%x meta mark set meta mark & 0x%x ct mark set ct mark & 0x%x\n }\n",
+			own, own, both, mark, ~mark, ~mark);
 	/* The type "route": the kernel routes a packet anew if the chain changes its mark. It is behind the chains of others that do so. */
 	fprintf(out, " chain follow {\n  type route hook output priority 44; policy accept;\n"
 		     "  oifname \"lo\" " RELEASED_SYN "meta mark set meta mark | 0x%x ct mark set ct mark | 0x%x accept\n", both, mark);
@@ -355,7 +356,7 @@ static bool run(struct nft_ctx *nft, const char *text, struct problems *problems
 		problems_add(problems, &nowhere, "nftables: %s; start it as root or with CAP_NET_ADMIN", first);
 	else
 		problems_add(problems, &nowhere, "nftables: %s; the kernel has to be Linux 5.12 or newer, with CONFIG_NF_TABLES_INET, NFT_TPROXY, "
-			     "NFT_SOCKET, NFT_CT, NFT_NAT and NFT_REJECT", first);
+			     "NFT_SOCKET, NFT_CT, NFT_FIB, NFT_NAT and NFT_REJECT", first);
 	return false;
 }
 

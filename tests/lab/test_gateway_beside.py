@@ -205,6 +205,22 @@ def test_another_proxy():
             equal(way(lab, phone, port=3129), ROUTED, "a connection to the server")
 
 
+def test_a_proxy_with_its_clients_addresses():
+    """--host: a proxy on this host that connects with its client's address, as haproxy with usesrc, gets its answers: routed."""
+    with scene("--host") as (lab, phone, _):
+        lab.converter.ip("route add 10.20.0.0/24 via 10.1.0.2")
+        nft(lab.client, """table inet proxy {
+ chain in { type filter hook prerouting priority mangle; iifname "wifi" socket transparent 1 meta mark set 1; }
+}""")
+        lab.client.ip("rule add fwmark 1 lookup 55 pref 300", "route add local default dev lo table 55")
+        with lab.client.socket() as sock:
+            sock.setsockopt(socket.IPPROTO_IP, 19, 1)  # IP_TRANSPARENT
+            sock.settimeout(5)
+            sock.bind((phone.lan4, 0))
+            sock.connect((lab.server.addr4, PORT))
+            equal(sock.recv(100).decode(), lab.client.wifi4, "the server's client")
+
+
 def test_another_gateway():
     """A second gateway with a port, a table and marks of its own names the first one, and leaves it alone."""
     with scene() as (lab, phone, _):
