@@ -31,6 +31,7 @@ VALUES_MAX = 24   # with more bars than that their values aren't written at them
 LEGEND_CHARS = 30  # of a line in the legend; longer names have several lines
 CHAR_WIDTH = 0.075  # inches, about
 LABELS_MAX = 80   # characters of all categories together: with more they are turned
+TITLE_MAX = 85    # of a line of the title
 
 try:
     import matplotlib
@@ -207,7 +208,7 @@ def _heatmap(figure, plot):
     panels[0].set_ylabel(plot.get("ylabel", ""))
     figure.colorbar(image, ax=list(panels), label=plot.get("zlabel", ""), format=ticker.FuncFormatter(plain))
     about = ["(in parentheses: %s)" % key for key in plot.get("published") or {}]
-    figure.suptitle("\n".join([plot["title"]] + about), fontsize="medium")
+    figure.suptitle("\n".join([textwrap.fill(plot["title"], TITLE_MAX)] + about), fontsize="medium")
 
 
 def _log_axis(axis):
@@ -259,7 +260,7 @@ def _draw_into(figure, plots):
             continue
         axes = part.subplots()
         KINDS[plot["kind"]](axes, plot)
-        axes.set_title(plot["title"], fontsize="medium")
+        axes.set_title(textwrap.fill(plot["title"], TITLE_MAX), fontsize="medium")
         _axes(axes, plot)
 
 
