@@ -252,27 +252,37 @@ def test_application_that_fails():
             equal(first_byte(lab, *options, **target, jobs=1), ["failed: " + reason], "%s %s" % (options, target))
 
 
-def test_phones_in_turn():
-    """Every phone asks once by each application, and meets its own round trip, though they share places. One of these always fails."""
-    round_trips = [40, 10, 80, 20, 60]
-    with Lab(wifi=Link(), lte=None, core=Link()) as lab:
+def ask_by_phones(round_trips):
+    """What phones with these round trips, by network, find when they ask in turn, at two places."""
+    with Lab(wifi=Link(), lte=Link() if "lte" in round_trips else None, core=Link()) as lab:
         start_proxies(lab)
-        phones.make_places(lab, 2)
-        applications = [phones.Application(lab, name, 2, lambda place, host=host, port=port: (phones.address(place), host, port), options)
-                        for name, host, port, options in (("direct", lab.server.addr4, PORT, []),
-                                                          ("socks", lab.converter.addr4, SOCKS_PORT, ["--socks5"]),
-                                                          ("closed", lab.server.addr4, CLOSED_PORT, []))]
+        hosts = phones.make_hosts(lab, 2, tuple(round_trips))
+        applications = [phones.Application(lab, name, hosts, lambda place, host=host, port=port, network=network: (
+            phones.address(place, network), host, port), options) for name, host, port, options, network in (
+                ("direct", lab.server.addr4, PORT, [], "wifi"), ("last", lab.server.addr4, PORT, [], list(round_trips)[-1]),
+                ("socks", lab.converter.addr4, SOCKS_PORT, ["--socks5"], "wifi"), ("closed", lab.server.addr4, CLOSED_PORT, [], "wifi"))]
         found = list(phones.ask_in_turn(lab, applications, round_trips, 2, 1))
         for application in applications:
             application.close()
+    return found
+
+
+def test_phones_in_turn():
+    """Every phone asks once by each application, and meets its own round trips, though they share places. One of these always fails."""
+    for networks in ({"wifi": [40, 10, 80, 20, 60]}, {"wifi": [40, 10, 80, 20, 60], "lte": [50, 90, 30, 70, 40]}):
+        check_phones(ask_by_phones(networks), networks["wifi"], list(networks.values())[-1])
+
+
+def check_phones(found, round_trips, last):
+    """Checks what phones have found against their round trips on the first network and on the last."""
     equal(sorted(number for number, _, _ in found), [0, 1, 2, 3, 4], "the phones")
     for number, times, reasons in found:
         round_trip = round_trips[number]
-        equal(sorted(times), ["closed", "direct", "socks"], "the applications of phone %d" % number)
+        equal(sorted(times), ["closed", "direct", "last", "socks"], "the applications of phone %d" % number)
         equal((times["closed"], reasons), (None, ["closed: failed: Connection refused"]), "what failed")
-        for name, least in (("direct", (1, 1, 2)), ("socks", (1, 3, 4))):
-            check(all(time >= trips * round_trip for time, trips in zip(times[name], least)),
-                  "%s, %d ms of round trip: %s" % (name, round_trip, times[name]))
+        for name, each, least in (("direct", round_trip, (1, 1, 2)), ("last", last[number], (1, 1, 2)), ("socks", round_trip, (1, 3, 4))):
+            check(all(time >= trips * each for time, trips in zip(times[name], least)),
+                  "%s, %d ms of round trip: %s" % (name, each, times[name]))
 
 
 @long
