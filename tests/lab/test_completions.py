@@ -212,7 +212,7 @@ def permitted():
     for command, line in words.items():
         found[command] = set()
         for option, value in options.items():
-            result = subprocess.run([program, option, *(["x"] if value else []), *line], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            result = subprocess.run([program, option, *([{"--method": "preload"}.get(option, "x")] if value else []), *line], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                     text=True, check=False)
             if "has no meaning" not in result.stderr and "belongs to" not in result.stderr:
                 found[command].add(option)
