@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_list(const char *list)
 {
-	if (list && (!*list || *list == ' ' || list[strlen(list) - 1] != ' ' || strstr(list, "  ")))
+	if (list && (!*list || *list == ' ' || list[strlen(list) - 1] == ' ' || strstr(list, "  ")))
 		abort();
 }
 
