@@ -10,8 +10,8 @@ Early data saves the client a wait and a packet: then convertd is sent the reque
 proxy with a fixed target gets. "convertd" is asked as libconvert.so asks it, silently: the SYN+ACK says that the server was reached
 (doc/private-tlvs.md). With "response" it is asked as RFC 8803 has it. "hold-syn off" is asked so, too, and withholds no SYN: the row
 above it says what withholding costs. CPU time isn't all of it: a withheld SYN's handshake is charged to convertd, since it goes on when
-convertd says so; without withholding, and for all other proxies, it is charged to the client, who sends the SYN. What withholding gains
-is a round trip (zero_rtt).
+convertd says so; without withholding, and for all other proxies, it is charged to the client, who sends the SYN. Withholding
+gains a round trip (zero_rtt).
 
 Clients speak TCP to the proxy first, and MPTCP afterwards; proxies speak TCP to the server. haproxy and nginx are handed an MPTCP
 listener; "direct" is MPTCP all the way then. A part of what MPTCP costs is done in workers of the kernel and is charged to no process: see

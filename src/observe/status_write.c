@@ -147,7 +147,7 @@ static void row_quantile(struct status_sink *sink, const char *name, const struc
 	double us = metrics_quantile_us(&status->sum, metric, quantile);
 
 	if (us >= 0)
-		status_row(sink, name, "about %.3g ms", us / 1000);
+		status_row(sink, name, "about %.*f ms", us < 1e4 ? 1 : 0, us / 1000);
 }
 
 static void tell_start(struct status_sink *sink, const struct status *status)
