@@ -261,13 +261,13 @@ static void on_processes(void)
 
 /* ----- the main process ----- */
 
-/* The sockets to the main process were made one after another (ward.h): orders, notices, calls. */
+/* The sockets to the main process were made one after another (warden.h): signals, calls. */
 static int socket_for_calls(void)
 {
 	int seen = 0;
 
 	for (int fd = 3; fd < DESCRIPTORS; fd++)
-		if (get(fd, SO_DOMAIN) == AF_UNIX && get(fd, SO_TYPE) == SOCK_SEQPACKET && ++seen == 3)
+		if (get(fd, SO_DOMAIN) == AF_UNIX && get(fd, SO_TYPE) == SOCK_SEQPACKET && ++seen == 2)
 			return fd;
 	return -1;
 }
