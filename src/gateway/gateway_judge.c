@@ -2,8 +2,9 @@
 /*
  * gateway_judge.c - the judge of a gateway: the packet's own destination is the server
  *
- * netfilter has applied the operator's rules: what they route never comes here (gateway_rules.c). A SYN that the judge doesn't have withheld is routed. So only
- * sessions of withheld SYNs exist: another connection to the listener, from this host itself, is reset.
+ * netfilter applies the operator's rules first, so that connections that they route never come here (gateway_rules.c). The kernel routes a
+ * SYN that the judge doesn't withhold. So only sessions of withheld SYNs exist: the judge resets any other connection to the listener, which
+ * comes from this host itself.
  */
 #include "config.h"
 

@@ -9,7 +9,8 @@
 /*
  * gateway_queues_own() - become the owner of @count netfilter queues, the first free ones from @from on
  * Each worker carries its verdicts out itself, since it has the right to, and sends released SYNs to this host itself, with @mark
- * (gateway_rules.c). rights_bind() makes the sockets with @port transparent. Returns 0 or -errno, which is -EPERM without CAP_NET_ADMIN and CAP_NET_RAW.
+ * (gateway_rules.c). rights_bind() makes the sockets with @port transparent. Returns 0 or -errno, which is -EPERM without CAP_NET_ADMIN and
+ * CAP_NET_RAW.
  */
 int gateway_queues_own(uint16_t from, size_t count, uint32_t mark, uint16_t port);
 

@@ -150,8 +150,8 @@ static void put_choice(FILE *out, const struct gateway_settings *settings)
 #define NEW_SYN SYN "tcp urgptr 0 tcp option 30 missing "
 
 /*
- * The conditions of a SYN that gateway_rights.c has sent: SYN_PACKET_MARK. Its packet mark has the only purpose to route it to "lo", since
- * other programs' rules may set marks, save them for the connection, and restore them.
+ * The conditions of a SYN that gateway_rights.c has sent: SYN_PACKET_MARK. Its packet mark only routes it to "lo": other programs' rules may
+ * set marks, save them for the connection, and restore them.
  */
 #define RELEASED_SYN "tcp flags & (fin|syn|rst|ack|urg) == syn tcp urgptr 0x6c63 "
 

@@ -103,7 +103,9 @@ static void add_key(struct cookies *cookies, const char *line, const char *end, 
 		cookies->key_count++;
 }
 
-/* Calls @add for each line of a file, which has its comment before @end, with "" for one that has a NUL byte. Returns whether no line was wrong. */
+/*
+ * Calls @add for each line of a file, without its comment; "" stands for a line with a NUL byte. Returns whether all lines were right.
+ */
 static bool add_lines(struct cookies *cookies, const char *file, char *text, size_t len,
 		      void (*add)(struct cookies *cookies, const char *line, const char *end,
 				  const struct place *place, struct problems *problems),

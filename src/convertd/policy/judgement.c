@@ -155,7 +155,10 @@ static bool check_cookie(const struct admission *admission, const struct judgeme
 	return false;
 }
 
-/* Decides whether a client gets what its valid request asks for. If not, @decision becomes REQUEST_ANSWER or REQUEST_PROVE. @message: the request */
+/*
+ * Decides whether a valid request is granted. If not, @decision becomes REQUEST_ANSWER or REQUEST_PROVE.
+ * @message: the request
+ */
 static void check_admission(const struct admission *admission, const struct judgement_client *client, const uint8_t *message,
 			    struct request_decision *decision)
 {
