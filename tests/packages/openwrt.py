@@ -245,8 +245,10 @@ def test_gateway():
         check(any("not started" in line for line in service.run("start_service")), "it starts by itself")
 
 
-PACKAGES = {"libc": None, "libm": None, "libqrencode": None, "libcap-ng": None, "libevent_core-2": "libevent2-core",
-            "libnetfilter_queue": "libnetfilter-queue", "libmicrohttpd": "libmicrohttpd-no-ssl", "libnftables": "nftables"}  # None: OpenWrt has it anyway, or the build does without
+# None: OpenWrt has it anyway, or its build does without
+PACKAGES = {"libc": None, "libm": None, "libqrencode": None, "libasan": None, "libubsan": None, "libtsan": None,
+            "libevent_core-2": "libevent2-core", "libnetfilter_queue": "libnetfilter-queue", "libmicrohttpd": "libmicrohttpd-no-ssl",
+            "libnftables": "nftables"}
 
 
 def test_dependencies():
