@@ -106,17 +106,30 @@ def test_a_server_that_answers_late():
         lab.convertd(["--connect-timeout", "1"])
         with pair(phone, lab.server, lab.server.addr4, listener):
             pass  # so the converter knows that its network works
-        lab.server.run(["nft", "-f", "-"], input="table inet deaf {\n chain input { type filter hook input priority 0; tcp dport %d drop; }\n}\n" % PORT)
-        with phone.socket() as client:
+        # The set has room for one port: the server drops each SYN of the converter's first connection and takes the next connection.
+        lab.server.run(["nft", "-f", "-"], input="""table inet deaf {
+ set first { type inet_service; size 1; flags dynamic; }
+ chain input { type filter hook input priority 0; tcp dport %d tcp flags & (syn | ack) == syn add @first { tcp sport } drop; }
+}""" % PORT)
+        listener.setblocking(False)
+        accepted = []
+
+        def is_served():
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    accepted.append(listener.accept())
+                    accepted[-1][0].sendall(b"x")
+            with contextlib.suppress(BlockingIOError):
+                return client.recv(1) == b"x"
+
+        with phone.socket() as client, contextlib.ExitStack() as sockets:
             client.setblocking(False)
             client.connect_ex((lab.server.addr4, PORT))
-            process.wait_log("nobody has said anything")
-            lab.server.run(["nft", "delete table inet deaf"])
-            accepted, peer = listener.accept()
-            with accepted:
-                accepted.sendall(b"x")
-                client.settimeout(15)
-                equal((client.recv(1), peer[0]), (b"x", lab.converter.core4), "a byte, and who has connected to the server")
+            wait_until(is_served, 15, "a byte from the server\n" + process.log_text())
+            for sock, peer in accepted:
+                sockets.enter_context(sock)
+                equal(peer[0], lab.converter.core4, "who has connected to the server")
+        check("nobody has said anything" in process.log_text(), "the gateway never gave the silent server up")
 
 
 def test_notes_for_convertize_status():
