@@ -462,9 +462,20 @@ static void print_problem(const char *line)
 	fprintf(stderr, "convertgw: %s\n", line);
 }
 
+/* Facts go to the standard output, since they are no faults. */
+static void print_fact(const char *line)
+{
+	printf("convertgw: %s\n", line);
+}
+
 static void log_finding(const char *line)
 {
 	log_warning("%s", line);
+}
+
+static void log_fact(const char *line)
+{
+	log_info("%s", line);
 }
 
 /* Does what the command line asks for instead of running. Returns the exit status. */
@@ -479,7 +490,7 @@ static int act(const struct gateway_settings *settings)
 	else if (settings->action == GATEWAY_VERSION)
 		puts("convertgw " PACKAGE_VERSION);
 	else
-		gateway_check_host(settings, print_problem);
+		gateway_check_host(settings, print_problem, print_fact);
 	return EXIT_SUCCESS;
 }
 
@@ -511,7 +522,7 @@ int main(int argc, char *argv[])
 	started = start(settings, &problems);
 	if (started) {
 		log_info("ready: %zu worker%s", workers_count(self.workers), workers_count(self.workers) == 1 ? "" : "s");
-		gateway_check_host(settings, log_finding);
+		gateway_check_host(settings, log_finding, log_fact);
 		gateway_notify("READY=1");
 		event_base_dispatch(self.base);
 	}

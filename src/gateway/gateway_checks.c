@@ -7,16 +7,23 @@
 #include "client/settings.h"
 #include "common/netlink.h"
 #include "common/os.h"
-#include "host/lookup.h"
+#include "host/host_model.h"
 
 #include <ifaddrs.h>
+#include <limits.h>
+#include <linux/ethtool.h>
+#include <linux/neighbour.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -227,6 +234,162 @@ static void check_converters(const struct gateway_settings *settings, gateway_wa
 	}
 }
 
+/* ----- NAT of other routers ----- */
+
+/* Tells whether a converter may be beyond NAT: its address is public, or its name may be resolved to such an address. */
+static bool has_public_converter(const struct gateway_settings *settings)
+{
+	for (size_t i = 0; i < settings->client.converter_count; i++) {
+		const struct settings_converter *converter = &settings->client.converters[i];
+
+		if (converter->name[0] || (sockaddr_ip_is_v4(&converter->addr) && !policy_is_private(&converter->addr)))
+			return true;
+	}
+	return false;
+}
+
+/* Another router translates a private address of a network that leads to the converter. */
+static void check_outer_nat(const struct gateway_settings *settings, const struct host_network *network, gateway_warn *note)
+{
+	char text[PREFIX_STRLEN];
+
+	if (!sockaddr_ip_is_v4(&network->address) || !policy_is_private(&network->address) || !has_public_converter(settings))
+		return;
+	tell(note, "another router translates %s, the address of %s (double NAT): a converter %scounts all hosts behind that router as one client",
+	     host_format_address(&network->address, text), network->link.name,
+	     settings->client.cookie_len ? "" : "has to admit this host by a cookie, not by its address, and ");
+}
+
+struct routers_of {
+	const char *device;
+	unsigned index;
+	gateway_warn *note;
+};
+
+/* Notes a neighbour that says it is a router (RFC 4861, 4.4). We can't see whether it translates addresses. */
+static int note_router(const struct nlmsghdr *message, void *arg)
+{
+	const struct ndmsg *neighbour = mnl_nlmsg_get_payload(message);
+	const struct routers_of *lan = arg;
+	union sockaddr_ip address;
+	const struct nlattr *attr;
+	char text[PREFIX_STRLEN];
+
+	if (mnl_nlmsg_get_payload_len(message) < sizeof(*neighbour) || (unsigned)neighbour->ndm_ifindex != lan->index ||
+	    !(neighbour->ndm_flags & NTF_ROUTER))
+		return MNL_CB_OK;
+	mnl_attr_for_each(attr, message, sizeof(*neighbour))
+		if (mnl_attr_get_type(attr) == NDA_DST && netlink_read_address(&address, attr, neighbour->ndm_family))
+			tell(lan->note, "%s at %s is a router: if it translates addresses (double NAT), all hosts behind it are one client for "
+					"max-pending-per-client and max-connections-per-client",
+			     host_format_address(&address, text), lan->device);
+	return MNL_CB_OK;
+}
+
+static void check_inner_nat(const char *device, gateway_warn *note)
+{
+	static struct netlink netlink;
+	struct routers_of lan = { device, if_nametoindex(device), note };
+
+	if (!lan.index || netlink_open(&netlink, NETLINK_ROUTE) < 0)
+		return;
+	netlink_dump(&netlink, RTM_GETNEIGH, AF_INET6, note_router, &lan);
+	netlink_close(&netlink);
+}
+
+/* ----- offloads ----- */
+
+/* Tells whether ethtool(8) shows the offload as @on; false if the kernel doesn't tell. @command: reads a value that has @bit for it */
+static bool has_offload(const char *device, uint32_t command, uint32_t bit, bool on)
+{
+	const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ethtool_value value = { .cmd = command };
+	struct ifreq request = { .ifr_data = (char *)&value };
+	bool told;
+
+	strcpy(request.ifr_name, device);
+	told = ioctl(fd, SIOCETHTOOL, &request) == 0;
+	if (fd >= 0)
+		close(fd);
+	return told && !(value.data & bit) != on;
+}
+
+/* The networks of this host. */
+struct uplinks {
+	struct host host;
+	struct host_network *networks;
+	size_t count;
+};
+
+/* Does the link carry packets of the device called @upper: itself, as a port of a bridge or bond, or below a VLAN? */
+static bool is_below(const struct host *host, const struct host_link *link, const char *upper)
+{
+	char path[PATH_MAX];
+
+	if (strcmp(link->name, upper) == 0)
+		return true;
+	for (size_t i = 0; i < host->link_count; i++) {
+		const struct host_link *next = &host->links[i];
+
+		snprintf(path, sizeof(path), "/sys/class/net/%s/upper_%s", link->name, next->name);
+		if (next != link && (link->master == next->index || access(path, F_OK) == 0) && is_below(host, next, upper))
+			return true;
+	}
+	return false;
+}
+
+/* Does the link carry the clients' packets, or those of a network that leads away? */
+static bool carries(const struct gateway_settings *settings, const struct uplinks *uplinks, const struct host_link *link)
+{
+	for (size_t i = 0; i < settings->lan_count; i++)
+		if (is_below(&uplinks->host, link, settings->lan[i]))
+			return true;
+	for (size_t i = 0; i < uplinks->count; i++)
+		if (uplinks->networks[i].verdict == HOST_USED && is_below(&uplinks->host, link, uplinks->networks[i].link.name))
+			return true;
+	return false;
+}
+
+/*
+ * TSO and GSO matter little: the kernel's TCP makes large packets in any case, and drivers that switch TSO off have their reasons. Devices
+ * of other kinds have no GRO of their own, or the kernel's default for them is off.
+ */
+static void check_offloads(const struct gateway_settings *settings, const struct uplinks *uplinks, const struct host_link *link,
+			   gateway_warn *warn)
+{
+	const bool joins = !link->kind[0] || strcmp(link->kind, "vxlan") == 0 || strcmp(link->kind, "wireguard") == 0;
+	const bool lro = settings->lan_count && has_offload(link->name, ETHTOOL_GFLAGS, ETH_FLAG_LRO, true);
+	const bool gro = !joins || !has_offload(link->name, ETHTOOL_GGRO, 1, false);
+
+	if ((!lro && gro) || !carries(settings, uplinks, link))
+		return;
+	if (lro)
+		tell(warn, "%s joins packets by LRO, and the kernel forwards none that are joined; switch it off with: ethtool -K %s lro off",
+		     link->name, link->name);
+	if (!gro)
+		tell(warn, "%s doesn't join packets by GRO, and each packet costs CPU time of its own; switch it on with: ethtool -K %s gro on",
+		     link->name, link->name);
+}
+
+static void check_networks(const struct gateway_settings *settings, gateway_warn *warn, gateway_warn *note)
+{
+	const struct host_word word = { .paths = &settings->client.paths, .device = "*" };
+	struct uplinks uplinks;
+
+	if (host_read(&uplinks.host, NULL, NULL) < 0)
+		return;
+	uplinks.count = host_networks_find(&uplinks.networks, &uplinks.host, &word);
+	for (size_t i = 0; i < uplinks.count; i++)
+		if (uplinks.networks[i].verdict == HOST_USED && !is_lan(settings, uplinks.networks[i].link.name))
+			check_outer_nat(settings, &uplinks.networks[i], note);
+	for (size_t i = 0; i < settings->lan_count; i++)
+		check_inner_nat(settings->lan[i], note);
+	for (size_t i = 0; i < uplinks.host.link_count; i++)
+		check_offloads(settings, &uplinks, &uplinks.host.links[i], warn);
+	free(uplinks.networks);
+	host_fini(&uplinks.host);
+}
+
 /* ----- the operator's rules ----- */
 
 static bool matches_all(const struct gateway_rule *rule)
@@ -247,7 +410,7 @@ static void check_rules(const struct gateway_settings *settings, gateway_warn *w
 	}
 }
 
-void gateway_check_host(const struct gateway_settings *settings, gateway_warn *warn)
+void gateway_check_host(const struct gateway_settings *settings, gateway_warn *warn, gateway_warn *note)
 {
 	for (size_t i = 0; i < sizeof(sysctls) / sizeof(sysctls[0]); i++) {
 		const int value = sysctls[i].lan && !settings->lan_count ? 1 : sysctl_read(sysctls[i].name);
@@ -256,6 +419,7 @@ void gateway_check_host(const struct gateway_settings *settings, gateway_warn *w
 			tell(warn, "%s is %d: %s; set it with: sysctl -w %s", sysctls[i].name, value, sysctls[i].otherwise, sysctls[i].remedy);
 	}
 	check_interfaces(settings, warn);
+	check_networks(settings, warn, note);
 	check_loopback(warn);
 	check_rules(settings, warn);
 	check_converters(settings, warn);

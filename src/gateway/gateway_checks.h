@@ -8,7 +8,10 @@
 /* Called with each finding and its remedy. */
 typedef void gateway_warn(const char *text);
 
-/* gateway_check_host() - look at sysctls, interfaces, and routes to converters; changes nothing */
-void gateway_check_host(const struct gateway_settings *settings, gateway_warn *warn);
+/*
+ * gateway_check_host() - look at sysctls, interfaces, NAT, and routes to converters; changes nothing
+ * @note: called with each fact that is no fault, but matters to limits, or to the converter's operator
+ */
+void gateway_check_host(const struct gateway_settings *settings, gateway_warn *warn, gateway_warn *note);
 
 #endif

@@ -13,7 +13,7 @@ dist_man_MANS += man/convertgw.8
 convertgw_SOURCES = src/gateway/convertgw.c
 convertgw_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) -pthread
 convertgw_LDFLAGS = $(AM_LDFLAGS) -pthread
-convertgw_LDADD = libgateway.la libobserve.la libserve.la libengine.la libhost.la libclient.la libcodec.la libcommon.la $(EVENT_LIBS) $(MNL_LIBS) \
-	$(NFTNL_LIBS) $(NFQUEUE_LIBS) $(NFTABLES_LIBS)
+convertgw_LDADD = libgateway.la libobserve.la libserve.la libengine.la libhostlists.la libhost.la libclient.la libcodec.la libcommon.la \
+	$(EVENT_LIBS) $(MNL_LIBS) $(NFTNL_LIBS) $(NFQUEUE_LIBS) $(NFTABLES_LIBS)
 endif
 EXTRA_DIST += src/gateway/README.md

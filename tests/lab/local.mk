@@ -19,7 +19,7 @@ EXTRA_DIST += tests/lab/lab tests/lab/convertlab/__init__.py tests/lab/convertla
 	tests/lab/apps/confined_probe.py tests/lab/apps/signal_probe.py \
 	tests/lab/apps/duplex.py tests/lab/apps/early_probe.py tests/lab/apps/interrupt_probe.py tests/lab/apps/many.py \
 	tests/lab/apps/process_probe.py tests/lab/apps/shared_probe.py tests/lab/apps/supervised.c tests/lab/apps/changing.c tests/lab/apps/deny.c \
-	tests/lab/apps/no_fastopen.c
+	tests/lab/apps/lro.c tests/lab/apps/no_fastopen.c
 
 # What the test of the documents needs.
 EXTRA_DIST += tests/lab/convertlab/documents.py tests/lab/convertlab/scenes.py tests/lab/standins/journalctl \

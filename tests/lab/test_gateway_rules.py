@@ -2,13 +2,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_gateway_rules.py - convertgw: the operator's rules, limits, other firewalls on the same host, containers, and what must not change"""
 import contextlib
+import ctypes
 import errno
+import fcntl
 import os
 import signal
 import socket
+import struct
 
 from convertlab import check, equal, long, main, wait_until
 from convertlab.gateways import PORT, add_lan, connect, gateway_lab, listening, masquerade, outcome, pair, start_gateway
+from convertlab.programs import c_program
 
 CONVERTED, ROUTED, REFUSED = "converted", "routed", "refused"
 
@@ -235,6 +239,63 @@ def test_what_is_wrong_with_the_host():
                 (("--convert", "device lan9"), "the rule for device lan9 matches nothing; add: --lan lan9"), \
                 (("--route", "all", "--convert", "client 10.20.0.2"), "behind \"route all\" never decide"):
             check(text in found(*more), found(*more))
+
+
+def checked(lab, *words, env=None):
+    """Returns what --check-config finds: (facts, faults)."""
+    result = lab.client.run([lab.build.program("convertgw"), "--check-config", *words], env=env)
+    return result.stdout, result.stderr
+
+
+def test_nat_of_others():
+    """--check-config tells as facts which networks another router translates, and which clients may be many behind one address."""
+    with gateway_lab() as lab:
+        phone = add_lan(lab)
+        masquerade(lab)
+        for converter in ("203.0.113.1", "converter.example"):
+            facts, faults = checked(lab, "--lan", "lan", "--converter", converter)
+            equal([line.split(" (double NAT)")[0] for line in facts.splitlines()],
+                  ["convertgw: another router translates %s, the address of %s" % pair for pair in
+                   ((lab.client.wifi4, "wifi"), (lab.client.lte4, "lte"))], "facts with %s; faults: %s" % (converter, faults))
+            check(facts.count("admit this host by a cookie, not by its address, and counts all hosts") == 2, facts)
+        facts = checked(lab, "--lan", "lan", "--converter", "203.0.113.1", "--cookie", "secret", "--paths", "lte=never")[0]
+        check("wifi" in facts and "lte" not in facts and "admit" not in facts, facts)
+        for converter in (lab.converter.addr4, "2001:db8::1"):
+            equal(checked(lab, "--lan", "lan", "--converter", converter)[0], "", "facts with " + converter)
+        phone.sysctl("net.ipv6.conf.all.forwarding", 1)
+        lab.client.run(["ping", "-c1", phone.lan6])
+        equal(checked(lab, "--host", "--converter", lab.converter.addr4)[0], "", "facts without a LAN")
+        wait_until(lambda: "%s at lan is a router: if it translates addresses (double NAT), all hosts behind it are one client" % phone.lan6 in
+                   checked(lab, "--lan", "lan", "--converter", lab.converter.addr4)[0], 10, "the router among the clients")
+
+
+def set_gro(host, device, value):
+    """As "ethtool -K DEVICE gro on|off", which isn't everywhere."""
+    with host.socket() as sock:
+        command = ctypes.create_string_buffer(struct.pack("II", 0x2c, value))  # ETHTOOL_SGRO
+        fcntl.ioctl(sock, 0x8946, struct.pack("16sP", device.encode(), ctypes.addressof(command)))  # SIOCETHTOOL
+
+
+def test_offloads():
+    """--check-config names the devices without GRO, and those with LRO: of clients, of networks, and of parts of theirs."""
+    with gateway_lab() as lab:
+        add_lan(lab)
+        masquerade(lab)
+        lab.client.ip("link add name vx type vxlan id 5 dstport 4789 local %s" % lab.client.wifi4, "addr add 10.21.0.1/24 dev vx", "link set dev vx up",
+                      "link add name br type bridge", "addr add 10.22.0.1/24 dev br", "link set dev br up")
+        words = ("--lan", "lan", "--converter", lab.converter.addr4)
+        equal(checked(lab, *words, "--lan", "vx", "--lan", "br")[1], "", "faults with GRO")
+        set_gro(lab.client, "vx", 0)
+        equal(checked(lab, *words)[1], "", "faults without GRO of a device that matters to nobody")
+        check("switch it on with: ethtool -K vx gro on" in checked(lab, *words, "--lan", "vx")[1], "the device of clients")
+        lab.client.ip("link set dev vx master br")
+        check("switch it on with: ethtool -K vx gro on" in checked(lab, *words, "--lan", "br")[1], "a port of the clients' bridge")
+        set_gro(lab.client, "vx", 1)
+        equal(checked(lab, *words, "--lan", "br")[1], "", "after the remedy")
+        lro = {"LD_PRELOAD": c_program("lro.so", "lro.c", flags=("-shared", "-fPIC"))}
+        equal(checked(lab, "--host", "--converter", lab.converter.addr4, env=lro)[1], "", "LRO of a host that forwards nothing")
+        faults = checked(lab, *words, env=lro)[1]
+        check("switch it off with: ethtool -K lte lro off" in faults and faults.count("\n") == 1, faults)
 
 
 def test_two_gateways():
