@@ -121,6 +121,12 @@ struct kernel_mptcp_info {
 	uint8_t all_subflows, reserved[3]; /* counts[0], and the first one if it is there */
 };
 
+/* Returns whether the connection goes on without the subflow on which it began. Before Linux 6.5 the kernel doesn't tell. */
+static inline bool kernel_has_outlived(const struct kernel_mptcp_info *info)
+{
+	return info->counts[0] && info->counts[0] == info->all_subflows;
+}
+
 /*
  * Returns whether the connected MPTCP socket @fd has fallen back to TCP. Then the kernel offers only TCP's options for it. Before Linux
  * 5.16 every socket looks as if it had fallen back, and we don't use any.

@@ -192,8 +192,7 @@ static int count_outlived(const struct nlmsghdr *message, void *arg)
 	struct kernel_mptcp_info info = { .flags = 0 };
 	struct known *in = arg;
 
-	if (is_converter(in, &peer) && netlink_read_socket_info(message, &info, sizeof(info)) && info.counts[0] &&
-	    info.counts[0] == info.all_subflows)
+	if (is_converter(in, &peer) && netlink_read_socket_info(message, &info, sizeof(info)) && kernel_has_outlived(&info))
 		in->outlived++;
 	return MNL_CB_OK;
 }

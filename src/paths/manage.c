@@ -331,6 +331,7 @@ static void look(struct manager *manager)
 	int ret = paths_mend(&manager->mender);
 
 	manager->settled_at = 0;
+	manager->keeper.look_at = clock_ns(); /* connections may have outlived a network */
 	manager->retry_ms = ret == 0 ? 0 : !manager->retry_ms ? RETRY_MS : manager->retry_ms * 2;
 	if (manager->retry_ms > RETRY_MAX_MS)
 		manager->retry_ms = RETRY_MAX_MS;

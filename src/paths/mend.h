@@ -88,6 +88,14 @@ int paths_renew_endpoints(struct paths_mender *mender, const struct paths_renewa
 /* --- traffic_keeper.c --- */
 
 #define TRAFFIC_LISTS_MAX 2048
+#define TRAFFIC_TOKENS_MAX 1024
+
+/* Open Multipath TCP connections that have outlived the network on which they began, by the kernel's tokens for them. */
+struct traffic_tokens {
+	uint32_t list[TRAFFIC_TOKENS_MAX];
+	size_t count;
+	bool known; /* false before the first look: an earlier process has counted those */
+};
 
 struct traffic_keeper {
 	struct traffic traffic;
@@ -96,6 +104,7 @@ struct traffic_keeper {
 	char never[TRAFFIC_LISTS_MAX], backup[TRAFFIC_LISTS_MAX]; /* with the quotas' devices */
 	char quota_never[QUOTA_LIST_MAX], quota_backup[QUOTA_LIST_MAX];
 	int64_t look_at, save_at; /* CLOCK_MONOTONIC in ns */
+	struct traffic_tokens outlived; /* at the last look */
 	bool keeps, told;         /* the file is written; we have reported that it can't be */
 };
 

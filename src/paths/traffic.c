@@ -146,6 +146,17 @@ void traffic_sum(const struct traffic *traffic, const char *device, unsigned int
 	}
 }
 
+void traffic_add_outlived(struct traffic *traffic, size_t count, unsigned int date)
+{
+	traffic->outlived = traffic_outlived(traffic, date) + count;
+	traffic->outlived_date = date;
+}
+
+uint64_t traffic_outlived(const struct traffic *traffic, unsigned int date)
+{
+	return traffic->outlived_date == date ? traffic->outlived : 0;
+}
+
 /* --- the text --- */
 
 static void parse_line(void *arg, const char *line)
@@ -154,7 +165,8 @@ static void parse_line(void *arg, const char *line)
 	struct traffic_counter counter = { .index = 0 };
 	struct traffic_record record = { .date = 0 }, *known;
 
-	if (sscanf(line, "boot %39s %u", out->boot, &out->last_index) == 2)
+	if (sscanf(line, "boot %39s %u", out->boot, &out->last_index) == 2 ||
+	    sscanf(line, "outlived %u %" SCNu64, &out->outlived_date, &out->outlived) == 2)
 		return;
 	if (sscanf(line, "counter %15s %u %" SCNu64 " %" SCNu64, counter.device, &counter.index, &counter.received, &counter.sent) == 4 &&
 	    out->counter_count < TRAFFIC_DEVICES_MAX)
@@ -187,6 +199,8 @@ ssize_t traffic_format(const struct traffic *traffic, char *out, size_t size)
 	for (size_t i = 0; i < traffic->record_count; i++)
 		fprintf(stream, "day %u %s %" PRIu64 " %" PRIu64 "\n", traffic->records[i].date, traffic->records[i].device,
 			traffic->records[i].received, traffic->records[i].sent);
+	if (traffic->outlived_date)
+		fprintf(stream, "outlived %u %" PRIu64 "\n", traffic->outlived_date, traffic->outlived);
 	len = fflush(stream) == 0 ? ftell(stream) : -1;
 	fclose(stream);
 	return len >= 0 && (size_t)len < size - 1 ? (ssize_t)len : -ENOSPC;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * traffic.h - the bytes of each network by date, and quotas for them (no I/O but the file's)
+ * traffic.h - the bytes of each network by date, quotas for them, and connections that outlive a network (no I/O but the file's)
  *
  * We count by the devices' own counters: they have all packets, with their headers and repetitions, of all programs, which is what a
  * provider bills. The kernel sets them to zero when it makes a device. So we keep the counters of the last look, and add what has come since
@@ -46,6 +46,8 @@ struct traffic {
 	size_t counter_count;
 	struct traffic_record records[TRAFFIC_RECORDS_MAX]; /* in the order of their dates; this month and the last */
 	size_t record_count;
+	unsigned int outlived_date; /* … and the Multipath TCP connections that have outlived, on that date, the network on which they began */
+	uint64_t outlived;
 };
 
 /* Returns today's date by this host's clock and zone. */
@@ -67,6 +69,12 @@ void traffic_count(struct traffic *traffic, const struct traffic_choice *choice,
 
 /* Sums up a device's bytes from @first to @last. Sets @received and @sent. */
 void traffic_sum(const struct traffic *traffic, const char *device, unsigned int first, unsigned int last, uint64_t *received, uint64_t *sent);
+
+/* Adds connections that have outlived the network on which they began. */
+void traffic_add_outlived(struct traffic *traffic, size_t count, unsigned int date);
+
+/* Returns how many have on that date, the last one that the file has. */
+uint64_t traffic_outlived(const struct traffic *traffic, unsigned int date);
 
 /* Calls @parse for each line of a text that isn't empty; overwrites the text (memory.c). */
 void each_line(char *text, void (*parse)(void *arg, const char *line), void *arg);

@@ -2,7 +2,7 @@
 /*
  * traffic_keeper.c - inside the service: counts bytes, keeps the sums in the file, and makes the quotas' states part of the choice
  *
- * A look costs one list of devices. With quotas we look each second, so that a fast network exceeds its limit by a second's bytes at most;
+ * A look costs one list of devices, and one of Multipath TCP connections. With quotas we look each second, so that a fast network exceeds its limit by a second's bytes at most;
  * without, each ten seconds. The file is written each minute, when a state changes, and at the end. A kill loses nothing, as the kernel
  * counts on; the loss of power loses a minute.
  */
@@ -11,6 +11,7 @@
 #include "paths/mend.h"
 
 #include "common/clock.h"
+#include "common/kernel_socket.h"
 #include "common/os.h"
 
 #include <stdio.h>
@@ -75,6 +76,53 @@ static bool judge(struct traffic_keeper *keeper, struct paths_choice *choice)
 	return true;
 }
 
+/* --- connections that outlive a network --- */
+
+#define ESTABLISHED_STATE (1u << 1) /* a bit of include/net/tcp_states.h: a connection that is closed loses subflows, too */
+
+static int note_outlived(const struct nlmsghdr *message, void *arg)
+{
+	struct kernel_mptcp_info info = { .flags = 0 };
+	struct traffic_tokens *out = arg;
+
+	if (netlink_read_socket_info(message, &info, sizeof(info)) && kernel_has_outlived(&info) && out->count < TRAFFIC_TOKENS_MAX)
+		out->list[out->count++] = info.token;
+	return MNL_CB_OK;
+}
+
+static bool has_token(const struct traffic_tokens *tokens, uint32_t token)
+{
+	for (size_t i = 0; i < tokens->count; i++)
+		if (tokens->list[i] == token)
+			return true;
+	return false;
+}
+
+/* Counts the connections that have outlived a network since the last look. Those that end between two looks are missing. */
+static void count_outlived(struct traffic_keeper *keeper)
+{
+	struct traffic_tokens now = { .known = true };
+	static struct netlink netlink;
+	size_t fresh = 0;
+	int ret;
+
+	if (netlink_open(&netlink, NETLINK_SOCK_DIAG) < 0)
+		return;
+	ret = netlink_dump_sockets(&netlink, IPPROTO_MPTCP, ESTABLISHED_STATE, 0, note_outlived, &now);
+	netlink_close(&netlink);
+	if (ret < 0)
+		return;
+	for (size_t i = 0; i < now.count && keeper->outlived.known; i++)
+		fresh += !has_token(&keeper->outlived, now.list[i]);
+	keeper->outlived = now;
+	if (!fresh)
+		return;
+	traffic_add_outlived(&keeper->traffic, fresh, traffic_today());
+	keeper->save_at = 0; /* nobody else can tell it */
+}
+
+/* --- looks --- */
+
 static int look(struct traffic_keeper *keeper, struct paths_mender *mender)
 {
 	const struct traffic_choice choice = { mender->wanted.networks, mender->wanted.count, &mender->choice.quotas };
@@ -110,6 +158,7 @@ bool traffic_keeper_look(struct traffic_keeper *keeper, struct paths_mender *men
 	bool changed;
 
 	keeper->look_at = clock_ns() + (mender->choice.quotas.count ? QUOTA_LOOK_NS : LOOK_NS);
+	count_outlived(keeper);
 	if (look(keeper, mender) < 0)
 		return false; /* at the next look */
 	changed = judge(keeper, &mender->choice);

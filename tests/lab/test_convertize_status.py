@@ -15,7 +15,7 @@ import struct
 import termios
 
 from convertlab import Lab, Link, check, equal, main, wait_until
-from convertlab.paths import BULK
+from convertlab.paths import BULK, PathManager, bare
 
 NOBODY = 65534
 COLUMNS = 80
@@ -155,6 +155,29 @@ def test_a_network_ends():
         equal((found["outlived"], [network["device"] for network in found["networks"]]), (True, ["lte"]), "afterwards")
         text = re.sub(r"\s+", " ", ask(lab, text=True))
         check("1 of them has outlived the network on which it began" in text, text)
+
+
+def test_outlived_today():
+    """The path service counts the connections that go on when a network ends, each once; they count on when they have ended."""
+    with two_networks() as lab:
+        bare(lab)
+        env = {"STATE_DIRECTORY": os.path.join(lab.directory, "state")}
+        os.mkdir(env["STATE_DIRECTORY"])
+        with PathManager(lab, env=env) as manager:
+            wait_until(lambda: ask(lab, env=env)["outlived_today"] == 0, 20, "the service's sums")
+            runs = Runs(lab, os.path.join(lab.directory, "cache"))
+            programs = [runs.begin(size=100000), runs.begin(size=100000, method="supervise")]
+            wait_until(lambda: all(len(one["networks"]) == 2 for one in ask(lab)["connections"]), 20, "the second network")
+            lab.client.ip("link set dev wifi down")
+            wait_until(lambda: ask(lab, env=env)["outlived_today"] == 2, 20, "the count")
+            for process in programs:
+                process.stdin.close()
+                equal(process.wait(20), 0, "its end")
+            text = re.sub(r"\s+", " ", ask(lab, env=env, text=True))
+            check("2 connections have outlived the network on which they began" in text, text)
+            equal(ask(lab, env=env)["outlived"], 0, "open ones")
+            manager.stop()
+        equal(ask(lab, env=env)["outlived_today"], 2, "after the service's end")
 
 
 class Terminal:

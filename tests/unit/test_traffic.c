@@ -159,6 +159,24 @@ START_TEST(test_file)
 }
 END_TEST
 
+/* Connections that have outlived a network count on their day, also after a restart. */
+START_TEST(test_outlived)
+{
+	char text[4096];
+
+	look("a", 3, TODAY);
+	ck_assert_uint_eq(traffic_outlived(&traffic, TODAY), 0);
+	traffic_add_outlived(&traffic, 2, TODAY);
+	traffic_add_outlived(&traffic, 1, TODAY);
+	ck_assert_int_gt(traffic_format(&traffic, text, sizeof(text)), 0);
+	traffic_parse(&traffic, text);
+	ck_assert_uint_eq(traffic_outlived(&traffic, TODAY), 3);
+	traffic_add_outlived(&traffic, 1, TODAY + 1);
+	ck_assert_uint_eq(traffic_outlived(&traffic, TODAY + 1), 1);
+	ck_assert_uint_eq(traffic_outlived(&traffic, TODAY), 0);
+}
+END_TEST
+
 START_TEST(test_quotas_are_read)
 {
 	static const struct {
@@ -240,6 +258,7 @@ int main(void)
 	tcase_add_test(tcase, test_which_devices);
 	tcase_add_test(tcase, test_dates);
 	tcase_add_test(tcase, test_file);
+	tcase_add_test(tcase, test_outlived);
 	tcase_add_test(tcase, test_quotas_are_read);
 	tcase_add_test(tcase, test_quotas_decide);
 	suite_add_tcase(suite, tcase);

@@ -95,6 +95,7 @@ static void put_connection(const struct page *page, const struct status_connecti
 static void put_today(const struct page *page, const struct status_view *view)
 {
 	char in[AMOUNT_MAX], out[AMOUNT_MAX], text[QUOTA_TEXT_MAX];
+	uint64_t outlived;
 
 	if (!view->traffic) {
 		put_line(page, NULL, 0, "today's sums of each network: %s", view->traffic_error ?
@@ -110,6 +111,10 @@ static void put_today(const struct page *page, const struct status_view *view)
 			put_line(page, NULL, INDENT, "%-15s  in %9s %11s  out %9s", record->device, amount_of_bytes(record->received, in), "",
 				 amount_of_bytes(record->sent, out));
 	}
+	outlived = traffic_outlived(view->traffic, view->today);
+	if (outlived)
+		put_line(page, NULL, INDENT, "%" PRIu64 " connection%s outlived the network on which %s began", outlived,
+			 outlived == 1 ? " has" : "s have", outlived == 1 ? "it" : "they");
 	for (size_t i = 0; view->quotas && i < view->quotas->count; i++) {
 		const struct quota *quota = &view->quotas->list[i];
 		const uint64_t used = quota_used(quota, view->traffic, view->today);
@@ -198,7 +203,7 @@ static void put_object(FILE *out, const struct status_connection *connection)
 	fputc('}', out);
 }
 
-/* Writes "today": null, or an array of the devices with their bytes; and the quotas. */
+/* Writes "today": null, or an array of the devices with their bytes; the connections that have outlived a network today; and the quotas. */
 static void put_traffic(FILE *out, const struct status_view *view)
 {
 	static const char *const states[] = { [QUOTA_FREE] = "free", [QUOTA_NEAR] = "near", [QUOTA_BACKUP] = "backup", [QUOTA_NEVER] = "never" };
@@ -206,7 +211,7 @@ static void put_traffic(FILE *out, const struct status_view *view)
 
 	fputs(",\n \"today\": ", out);
 	if (!view->traffic) {
-		fputs("null, \"quotas\": []", out);
+		fputs("null, \"outlived_today\": null, \"quotas\": []", out);
 		return;
 	}
 	fputc('[', out);
@@ -219,7 +224,7 @@ static void put_traffic(FILE *out, const struct status_view *view)
 		fprintf(out, ", \"received\": %" PRIu64 ", \"sent\": %" PRIu64 "}", record->received, record->sent);
 		separator = ", ";
 	}
-	fputs("], \"quotas\": [", out);
+	fprintf(out, "], \"outlived_today\": %" PRIu64 ", \"quotas\": [", traffic_outlived(view->traffic, view->today));
 	for (size_t i = 0; view->quotas && i < view->quotas->count; i++) {
 		const struct quota *quota = &view->quotas->list[i];
 		const uint64_t used = quota_used(quota, view->traffic, view->today);
