@@ -12,6 +12,7 @@
 
 #include "daemon/metrics.h"
 #include "hold/syn_packet.h"
+#include "host/lookup.h"
 #include "observe/monitor.h"
 
 #include <errno.h>
@@ -36,10 +37,28 @@ static const char *find_room(struct serve_context *context, const struct judgeme
 	return room ? NULL : "the client, or all clients, have too many connections";
 }
 
+/*
+ * Is the server of a SYN that is to leave by the LAN's own device a neighbour of the client, in the LAN or behind another router there? If
+ * this host isn't the LAN's router to the Internet, the default route leads by that device, too.
+ */
+static bool is_neighbour(const struct in6_addr *server)
+{
+	const union sockaddr_ip anywhere = host_way_anywhere(IN6_IS_ADDR_V4MAPPED(server) ? AF_INET : AF_INET6);
+	struct host_way there, beyond;
+	union sockaddr_ip to = { 0 };
+
+	sockaddr_ip_set(&to, AF_UNSPEC, server, 0);
+	host_way_ask(-1, &to, NULL, 0, &there);
+	host_way_ask(-1, &anywhere, NULL, 0, &beyond);
+	return beyond.error || there.index != beyond.index || memcmp(&there.gateway, &beyond.gateway, sizeof(there.gateway)) != 0;
+}
+
 static const char *why_routed(struct serve_context *context, const struct judgement_case *c)
 {
 	if (c->mptcp)
 		return "the client speaks Multipath TCP itself";
+	if (c->returns && is_neighbour(&c->flow->destination))
+		return "the server is in the client's network";
 	return c->place == JUDGEMENT_SYN ? find_room(context, c) : NULL;
 }
 
