@@ -48,9 +48,12 @@
 /* Removes that table, if it is there: a killed process may have left it. */
 #define NO_REQUIREMENTS "table inet " TABLE_REQUIRE "\ndelete table inet " TABLE_REQUIRE "\n"
 
-/* Private networks, and networks of providers: RFC 1918, 6598, 3927, 4193. They are routed unless a rule names them. */
+/*
+ * Private networks, and networks of providers: RFC 1918, 6598, 3927, 4193; NAT64, RFC 6052 and 8215, whose translator the converter may lack.
+ * They are routed unless a rule names them.
+ */
 #define PRIVATE_V4 "10.0.0.0/8, 100.64.0.0/10, 169.254.0.0/16, 172.16.0.0/12, 192.168.0.0/16"
-#define PRIVATE_V6 "fc00::/7, fe80::/10"
+#define PRIVATE_V6 "64:ff9b::/96, 64:ff9b:1::/48, fc00::/7, fe80::/10"
 
 struct gateway_rules {
 	struct nft_ctx *nft;
@@ -118,7 +121,7 @@ static void put_rule(FILE *out, const struct gateway_rule *rule, const char *ver
 
 /*
  * Writes the chain that says which SYNs are converted. The first rule that matches decides. A SYN with few hops left, as traceroute sends
- * them, asks for the routers on its way.
+ * them, asks for the routers on its way. In a VRF, the listener would answer by the routes outside it.
  */
 static void put_choice(FILE *out, const struct gateway_settings *settings)
 {
@@ -126,6 +129,7 @@ static void put_choice(FILE *out, const struct gateway_settings *settings)
 		" chain take { meta mark set meta mark | 0x%x; }\n"
 		" chain choose {\n"
 		"  ct status dnat return\n"
+		"  meta iifkind \"vrf\" return\n"
 		"  ip6 daddr fe80::/10 return\n"
 		"  ip ttl < 32 return\n"
 		"  ip6 hoplimit < 32 return\n",
