@@ -157,29 +157,42 @@ static bool has_nat(void)
 	return found;
 }
 
-static void check_interfaces(const struct gateway_settings *settings, gateway_warn *warn)
+static void check_interface(const char *device, gateway_warn *warn)
 {
+	const struct lan lan = read_addresses(device);
 	char name[64];
 
-	for (size_t i = 0; i < settings->lan_count; i++) {
-		const char *device = settings->lan[i];
-		const struct lan lan = read_addresses(device);
+	name_sysctl(name, 4, device, "forwarding");
+	if (sysctl_read(name) == 0 && sysctl_read("net.ipv4.ip_forward") == 1)
+		tell(warn, "%s is 0: this host converts nothing of the hosts at %s; set it with: sysctl -w %s=1", name, device, name);
+	if (lan.has_v6)
+		check_forwarding_v6(device, warn);
+	if (lan.is_private && !has_nat())
+		tell(warn, "no rule translates the private addresses of %s: routed connections get no answer, unless the next router has a "
+			   "route to them; add: nft 'table ip lan_nat { chain out { type nat hook postrouting priority srcnat; "
+			   "iifname \"%s\" oifname != \"%s\" masquerade; }; }'",
+		     device, device, device);
+}
 
-		if (!if_nametoindex(device)) {
-			tell(warn, "there is no interface %s yet (see: ip link); its hosts' connections are converted once there is", device);
-			continue;
+static void check_interfaces(const struct gateway_settings *settings, gateway_warn *warn)
+{
+	struct if_nameindex *all = if_nameindex();
+
+	for (size_t i = 0; all && i < settings->lan_count; i++) {
+		bool found = false;
+
+		for (const struct if_nameindex *one = all; one->if_name; one++) {
+			if (!gateway_device_matches(settings->lan[i], one->if_name))
+				continue;
+			found = true;
+			check_interface(one->if_name, warn);
 		}
-		name_sysctl(name, 4, device, "forwarding");
-		if (sysctl_read(name) == 0 && sysctl_read("net.ipv4.ip_forward") == 1)
-			tell(warn, "%s is 0: this host converts nothing of the hosts at %s; set it with: sysctl -w %s=1", name, device, name);
-		if (lan.has_v6)
-			check_forwarding_v6(device, warn);
-		if (lan.is_private && !has_nat())
-			tell(warn, "no rule translates the private addresses of %s: routed connections get no answer, unless the next router has a "
-				   "route to them; add: nft 'table ip lan_nat { chain out { type nat hook postrouting priority srcnat; "
-				   "iifname \"%s\" oifname != \"%s\" masquerade; }; }'",
-			     device, device, device);
+		if (!found)
+			tell(warn, "there is no interface %s yet (see: ip link); its hosts' connections are converted once there is",
+			     settings->lan[i]);
 	}
+	if (all)
+		if_freenameindex(all);
 }
 
 /* ----- the firewall ----- */
@@ -207,14 +220,6 @@ static void check_loopback(gateway_warn *warn)
 		close(client);
 }
 
-static bool is_lan(const struct gateway_settings *settings, const char *device)
-{
-	for (size_t i = 0; i < settings->lan_count; i++)
-		if (strcmp(settings->lan[i], device) == 0)
-			return true;
-	return false;
-}
-
 /* A converter that is reached through the LAN isn't beyond this router, so that its clients can reach it themselves. */
 static void check_converters(const struct gateway_settings *settings, gateway_warn *warn)
 {
@@ -229,7 +234,7 @@ static void check_converters(const struct gateway_settings *settings, gateway_wa
 		host_way_ask(-1, &converter->addr, NULL, 0, &way);
 		if (way.error)
 			tell(warn, "there is no route to converter %s: all connections are routed", sockaddr_ip_format(&converter->addr, text));
-		else if (if_indextoname(way.index, device) && is_lan(settings, device))
+		else if (if_indextoname(way.index, device) && gateway_settings_have_lan(settings, device))
 			tell(warn, "converter %s is reached by %s, where the clients are", sockaddr_ip_format(&converter->addr, text), device);
 	}
 }
@@ -321,12 +326,12 @@ struct uplinks {
 	size_t count;
 };
 
-/* Does the link carry packets of the device called @upper: itself, as a port of a bridge or bond, or below a VLAN? */
+/* Does the link carry packets of the device called @upper, or of one of this pattern: itself, as a port of a bridge or bond, or below a VLAN? */
 static bool is_below(const struct host *host, const struct host_link *link, const char *upper)
 {
 	char path[PATH_MAX];
 
-	if (strcmp(link->name, upper) == 0)
+	if (gateway_device_matches(upper, link->name))
 		return true;
 	for (size_t i = 0; i < host->link_count; i++) {
 		const struct host_link *next = &host->links[i];
@@ -380,12 +385,15 @@ static void check_networks(const struct gateway_settings *settings, gateway_warn
 		return;
 	uplinks.count = host_networks_find(&uplinks.networks, &uplinks.host, &word);
 	for (size_t i = 0; i < uplinks.count; i++)
-		if (uplinks.networks[i].verdict == HOST_USED && !is_lan(settings, uplinks.networks[i].link.name))
+		if (uplinks.networks[i].verdict == HOST_USED && !gateway_settings_have_lan(settings, uplinks.networks[i].link.name))
 			check_outer_nat(settings, &uplinks.networks[i], note);
-	for (size_t i = 0; i < settings->lan_count; i++)
-		check_inner_nat(settings->lan[i], note);
-	for (size_t i = 0; i < uplinks.host.link_count; i++)
-		check_offloads(settings, &uplinks, &uplinks.host.links[i], warn);
+	for (size_t i = 0; i < uplinks.host.link_count; i++) {
+		const struct host_link *link = &uplinks.host.links[i];
+
+		if (gateway_settings_have_lan(settings, link->name))
+			check_inner_nat(link->name, note);
+		check_offloads(settings, &uplinks, link, warn);
+	}
 	free(uplinks.networks);
 	host_fini(&uplinks.host);
 }
@@ -403,7 +411,7 @@ static void check_rules(const struct gateway_settings *settings, gateway_warn *w
 	for (size_t i = 0; i < settings->rule_count; i++) {
 		const struct gateway_rule *rule = &settings->rules[i];
 
-		if (rule->device[0] && !is_lan(settings, rule->device))
+		if (rule->device[0] && !gateway_settings_have_lan(settings, rule->device))
 			tell(warn, "the rule for device %s matches nothing; add: --lan %s", rule->device, rule->device);
 		if (matches_all(rule) && i + 1 < settings->rule_count)
 			tell(warn, "the rules behind \"%s all\" never decide, as the first one that matches does; put it last", rule->place.name);

@@ -2,9 +2,10 @@
 /*
  * gateway_policies.c - policy rules and the route that bring packets with the gateway's mark to this host
  *
- * The rules name the interface and both bits of the mark: "lo" for what this host sends to itself, with both bits; a LAN's interface for
- * packets of converted connections, with the lower one. So they match no reverse lookup of a source address, which the kernel makes with
- * the packet's mark (src_valid_mark, which WireGuard's tools set; firewalld's rpfilter), nor the lookup of an answer (tcp_fwmark_accept).
+ * Two rules lead to the route. One is for what this host sends to itself, from "lo" with both bits of the mark; the other one for packets
+ * of converted connections, with the lower bit, from whichever interface: a rule can't name a pattern of interfaces. Two more lead lookups
+ * from "lo" past the latter: reverse lookups of a source address, which the kernel makes with the packet's mark (src_valid_mark, which
+ * WireGuard's tools set; firewalld's rpfilter), and the lookup of an answer (tcp_fwmark_accept).
  *
  * They have to precede all others, as one that names the LAN would take the connections' packets elsewhere. "ip rule add" without a number
  * puts a rule before those that are there: then ours move.
@@ -28,7 +29,7 @@
 
 /* The protocol number of our policy rules and routes, by which we find what a killed process has left. */
 #define PROTOCOL_OURS 89
-#define RULE_PRIORITY 90 /* unless another program has a lower one; behind the table "local", which has 0 */
+#define PRIORITY_LAST 90 /* of the last of our policy rules, unless another program has a lower one; behind the table "local", which has 0 */
 #define FOUND_MAX 32     /* policy rules that are removed at a time */
 #define LISTED_MAX 512   /* bytes of a policy rule as the kernel lists it */
 
@@ -55,19 +56,41 @@ static int put_route(struct netlink *netlink, uint8_t family, unsigned table, ui
 	return netlink_ask(netlink, NULL, NULL);
 }
 
-/* ----- reading policy rules ----- */
+/* ----- policy rules ----- */
 
-/* A policy rule; the name is part of the message. */
 struct policy {
-	const char *device;
-	uint32_t mark, mask, table, priority;
+	const char *device;     /* "": all */
+	uint32_t mark, mask;    /* 0, 0: all */
+	uint32_t table, target; /* where the action leads to; the other one is 0 */
+	uint32_t priority;
+	uint8_t action;         /* FR_ACT_… */
 	bool ours;
 };
 
+#define POLICIES 4
+
+/* Writes the policy rules that @settings need, in their order. @last: the priority of the last one */
+static void plan_policies(const struct gateway_settings *settings, uint32_t last, struct policy out[static POLICIES])
+{
+	const uint32_t both = settings->mark, mark = gateway_divert_mark(settings);
+	const struct policy policies[POLICIES] = {
+		{ .action = FR_ACT_TO_TBL, .device = "lo", .mark = both, .mask = both, .table = settings->table },
+		{ .action = FR_ACT_GOTO, .device = "lo", .mark = mark, .mask = both, .target = last },
+		{ .action = FR_ACT_TO_TBL, .device = "", .mark = mark, .mask = both, .table = settings->table },
+		{ .action = FR_ACT_NOP, .device = "" },
+	};
+
+	for (uint32_t i = 0, after = POLICIES - 1; i < POLICIES; i++, after--) {
+		out[i] = policies[i];
+		out[i].priority = last > after ? last - after : 0; /* the kernel puts a rule behind those of the same priority */
+	}
+}
+
+/* Reads a policy rule, whose name is part of the message. */
 static struct policy read_policy(const struct nlmsghdr *message)
 {
 	const struct fib_rule_hdr *header = mnl_nlmsg_get_payload(message);
-	struct policy policy = { .device = "", .table = header->table };
+	struct policy policy = { .device = "", .table = header->table, .action = header->action };
 	const struct nlattr *attr;
 
 	mnl_attr_for_each(attr, message, sizeof(*header)) {
@@ -78,6 +101,7 @@ static struct policy read_policy(const struct nlmsghdr *message)
 		case FRA_FWMASK: policy.mask = netlink_read_u32(attr); break;
 		case FRA_TABLE: policy.table = netlink_read_u32(attr); break;
 		case FRA_PRIORITY: policy.priority = netlink_read_u32(attr); break;
+		case FRA_GOTO: policy.target = netlink_read_u32(attr); break;
 		default: break;
 		}
 	}
@@ -90,14 +114,14 @@ static int note_priority(const struct nlmsghdr *message, void *arg)
 	uint32_t *ours = arg;
 
 	if (!policy.ours && policy.priority && policy.priority <= *ours)
-		*ours = policy.priority - 1;
+		*ours = policy.priority > 1 ? policy.priority - 1 : 1;
 	return MNL_CB_OK;
 }
 
-/* Returns the priority of our policy rules, which is before all others'. */
+/* Returns the priority of our last policy rule, which is before all others'. */
 static uint32_t find_priority(struct netlink *netlink, int family)
 {
-	uint32_t priority = RULE_PRIORITY;
+	uint32_t priority = PRIORITY_LAST;
 
 	netlink_dump(netlink, RTM_GETRULE, family, note_priority, &priority);
 	return priority;
@@ -105,21 +129,22 @@ static uint32_t find_priority(struct netlink *netlink, int family)
 
 /* ----- changing them ----- */
 
-/* Routes packets from this interface, with these bits of @settings' mark, to this host. */
-static int put_policy(struct netlink *netlink, uint8_t family, uint32_t priority, const char *device, uint32_t mark,
-		      const struct gateway_settings *settings)
+static int put_policy(struct netlink *netlink, uint8_t family, const struct policy *policy)
 {
 	struct nlmsghdr *request = begin_request(netlink, RTM_NEWRULE, NLM_F_CREATE | NLM_F_EXCL);
 	struct fib_rule_hdr *rule = mnl_nlmsg_put_extra_header(request, sizeof(*rule));
 	int error;
 
 	rule->family = family;
-	rule->action = FR_ACT_TO_TBL;
-	mnl_attr_put_u32(request, FRA_TABLE, settings->table);
-	mnl_attr_put_u32(request, FRA_PRIORITY, priority);
-	mnl_attr_put_strz(request, FRA_IIFNAME, device);
-	mnl_attr_put_u32(request, FRA_FWMARK, mark);
-	mnl_attr_put_u32(request, FRA_FWMASK, settings->mark);
+	rule->action = policy->action;
+	if (policy->device[0])
+		mnl_attr_put_strz(request, FRA_IIFNAME, policy->device);
+	mnl_attr_put_u32(request, FRA_FWMARK, policy->mark);
+	mnl_attr_put_u32(request, FRA_FWMASK, policy->mask);
+	mnl_attr_put_u32(request, FRA_TABLE, policy->table);
+	if (policy->target)
+		mnl_attr_put_u32(request, FRA_GOTO, policy->target);
+	mnl_attr_put_u32(request, FRA_PRIORITY, policy->priority);
 	mnl_attr_put_u8(request, FRA_PROTOCOL, PROTOCOL_OURS);
 	error = netlink_ask(netlink, NULL, NULL);
 	return error == -EEXIST ? 0 : error;
@@ -128,20 +153,18 @@ static int put_policy(struct netlink *netlink, uint8_t family, uint32_t priority
 /* Adds the route and the policy rules of a family, unless they are there. */
 static int put_policies(struct netlink *netlink, uint8_t family, const struct gateway_settings *settings)
 {
-	const uint32_t priority = find_priority(netlink, family);
 	int error = put_route(netlink, family, settings->table, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE);
+	struct policy policies[POLICIES];
 
-	if (!error)
-		error = put_policy(netlink, family, priority, "lo", settings->mark, settings);
-	for (size_t i = 0; i < settings->lan_count && !error; i++)
-		error = put_policy(netlink, family, priority, settings->lan[i], gateway_divert_mark(settings), settings);
+	plan_policies(settings, find_priority(netlink, family), policies);
+	for (size_t i = 0; i < POLICIES && !error; i++)
+		error = put_policy(netlink, family, &policies[i]);
 	return error;
 }
 
 /* Policy rules of ours that aren't wanted. */
 struct leftovers {
-	const struct gateway_settings *wanted; /* the rules of these settings are; NULL: none are */
-	uint32_t priority;                     /* of those in the family that we read */
+	struct policy wanted[POLICIES]; /* in the family that we read; without devices: none is */
 	size_t count;
 	struct {
 		uint32_t table;
@@ -150,15 +173,13 @@ struct leftovers {
 	} rules[FOUND_MAX];
 };
 
-static bool is_wanted(const struct policy *policy, const struct gateway_settings *wanted, uint32_t priority)
+static bool is_wanted(const struct policy *policy, const struct policy wanted[static POLICIES])
 {
-	if (!wanted || policy->table != wanted->table || policy->mask != wanted->mark || policy->priority != priority)
-		return false;
-	if (strcmp(policy->device, "lo") == 0)
-		return policy->mark == policy->mask;
-	for (size_t i = 0; i < wanted->lan_count; i++)
-		if (strcmp(policy->device, wanted->lan[i]) == 0)
-			return policy->mark == gateway_divert_mark(wanted);
+	for (size_t i = 0; i < POLICIES; i++)
+		if (wanted[i].device && strcmp(policy->device, wanted[i].device) == 0 && policy->action == wanted[i].action &&
+		    policy->mark == wanted[i].mark && policy->mask == wanted[i].mask && policy->table == wanted[i].table &&
+		    policy->target == wanted[i].target && policy->priority == wanted[i].priority)
+			return true;
 	return false;
 }
 
@@ -168,7 +189,7 @@ static int note_leftover(const struct nlmsghdr *message, void *arg)
 	const size_t len = mnl_nlmsg_get_payload_len(message);
 	struct leftovers *found = arg;
 
-	if (!policy.ours || is_wanted(&policy, found->wanted, found->priority) || found->count == FOUND_MAX || len > LISTED_MAX)
+	if (!policy.ours || is_wanted(&policy, found->wanted) || found->count == FOUND_MAX || len > LISTED_MAX)
 		return MNL_CB_OK;
 	memcpy(found->rules[found->count].listed, mnl_nlmsg_get_payload(message), len);
 	found->rules[found->count].len = (uint32_t)len;
@@ -185,9 +206,9 @@ static bool remove_policies(struct netlink *netlink, const struct gateway_settin
 
 	if (!found)
 		return true;
-	found->wanted = wanted;
 	for (size_t i = 0; i < 2; i++) {
-		found->priority = find_priority(netlink, families[i]);
+		if (wanted)
+			plan_policies(wanted, find_priority(netlink, families[i]), found->wanted);
 		netlink_dump(netlink, RTM_GETRULE, families[i], note_leftover, found);
 	}
 	for (size_t i = 0; i < found->count; i++) {
@@ -196,7 +217,7 @@ static bool remove_policies(struct netlink *netlink, const struct gateway_settin
 
 		memcpy(mnl_nlmsg_put_extra_header(begin_request(netlink, RTM_DELRULE, 0), len), rule, len);
 		netlink_ask(netlink, NULL, NULL);
-		if (!wanted || found->rules[i].table != wanted->table)
+		if (rule->action == FR_ACT_TO_TBL && (!wanted || found->rules[i].table != wanted->table))
 			put_route(netlink, rule->family, found->rules[i].table, RTM_DELROUTE, 0);
 	}
 	full = found->count == FOUND_MAX;
@@ -248,7 +269,9 @@ void gateway_policies_keep(const struct gateway_settings *settings)
 
 int gateway_policies_watch(void)
 {
-	const struct sockaddr_nl groups = { .nl_family = AF_NETLINK, .nl_groups = RTMGRP_IPV4_RULE | 1u << (RTNLGRP_IPV6_RULE - 1) };
+	/* The addresses of "lo" come back after it was down, or IPv6 was off: then our route was removed. */
+	const struct sockaddr_nl groups = { .nl_family = AF_NETLINK, .nl_groups = RTMGRP_IPV4_RULE | 1u << (RTNLGRP_IPV6_RULE - 1) |
+										  RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR };
 	const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
 	int error;
 

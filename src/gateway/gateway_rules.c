@@ -62,12 +62,26 @@ struct gateway_rules {
 
 /* ----- the text of the rules ----- */
 
-static void put_interfaces(FILE *out, const struct gateway_settings *settings)
+static bool is_pattern(const char *device)
 {
-	fputs("iifname {", out);
+	return strchr(device, '*') != NULL;
+}
+
+/* Writes a rule for packets from the LANs: one for all names, and one for each pattern, which older versions of nft(8) take in no set. */
+static void put_lan_rule(FILE *out, const struct gateway_settings *settings, const char *rule)
+{
+	const char *before = "  iifname {";
+
 	for (size_t i = 0; i < settings->lan_count; i++)
-		fprintf(out, "%s \"%s\"", i ? "," : "", settings->lan[i]);
-	fputs(" } ", out);
+		if (!is_pattern(settings->lan[i])) {
+			fprintf(out, "%s \"%s\"", before, settings->lan[i]);
+			before = ",";
+		}
+	if (*before == ',')
+		fprintf(out, " } %s\n", rule);
+	for (size_t i = 0; i < settings->lan_count; i++)
+		if (is_pattern(settings->lan[i]))
+			fprintf(out, "  iifname \"%s\" %s\n", settings->lan[i], rule);
 }
 
 /* Returns "ip" or "ip6"; NULL for all addresses. */
@@ -136,10 +150,10 @@ static void put_choice(FILE *out, const struct gateway_settings *settings)
 		gateway_divert_mark(settings));
 	for (size_t i = 0; i < settings->rule_count; i++)
 		put_rule(out, &settings->rules[i], settings->rules[i].way == GATEWAY_ROUTE ? "return" : "goto take");
-	/* From one LAN to another. A LAN's own interface may also lead to the Internet, if this host isn't the LAN's only router. */
+	/* From one LAN to another. A LAN's own interface may also lead to the Internet: then the judge looks at the route. */
 	for (size_t i = 0; i < settings->lan_count; i++)
 		for (size_t o = 0; o < settings->lan_count; o++)
-			if (i != o)
+			if (i != o || is_pattern(settings->lan[i]))
 				fprintf(out, "  iifname \"%s\" oifname \"%s\" return\n", settings->lan[i], settings->lan[o]);
 	fputs("  ip daddr { " PRIVATE_V4 " } return\n"
 	      "  ip6 daddr { " PRIVATE_V6 " } return\n"
@@ -162,11 +176,7 @@ static void put_choice(FILE *out, const struct gateway_settings *settings)
 static void put_lan(FILE *out, const struct gateway_settings *settings, uint32_t mark)
 {
 	fputs(" chain choose_lan {\n  type filter hook forward priority 40; policy accept;\n", out);
-	if (settings->lan_count) {
-		fputs("  ", out);
-		put_interfaces(out, settings);
-		fputs(NEW_SYN "jump choose\n", out);
-	}
+	put_lan_rule(out, settings, NEW_SYN "jump choose");
 	fprintf(out, " }\n chain route_lan {\n  type filter hook forward priority 43; policy accept;\n"
 		     "  " SYN "meta mark & 0x%x == 0x%x meta mark set meta mark & 0x%x ct mark set ct mark & 0x%x\n }\n", mark, mark, ~mark, ~mark);
 }
@@ -214,6 +224,7 @@ static void put_arrivals(FILE *out, const struct gateway_settings *settings, uin
 	static const struct {
 		const char *protocol, *family, *to;
 	} ways[] = { { "ipv4", "ip", "127.0.0.1" }, { "ipv6", "ip6", "[::1]" } };
+	char errors[160];
 
 	fputs(" chain arrive {\n  type filter hook prerouting priority 40; policy accept;\n", out);
 	for (size_t i = 0; i < 2; i++)
@@ -221,14 +232,10 @@ static void put_arrivals(FILE *out, const struct gateway_settings *settings, uin
 			ways[i].protocol, ways[i].family, ways[i].to, settings->port, ~both);
 	if (settings->host)
 		fputs("  iifname \"lo\" meta l4proto tcp jump adopt\n", out);
-	if (settings->lan_count) {
-		fputs("  ", out);
-		put_interfaces(out, settings);
-		fputs("meta l4proto tcp jump keep\n  ", out);
-		put_interfaces(out, settings);
-		fprintf(out, "meta l4proto { icmp, ipv6-icmp } ct state related ct mark & 0x%x == 0x%x meta mark set meta mark & 0x%x | 0x%x\n",
-			mark, mark, ~both, mark);
-	}
+	snprintf(errors, sizeof(errors), "meta l4proto { icmp, ipv6-icmp } ct state related ct mark & 0x%x == 0x%x "
+					 "meta mark set meta mark & 0x%x | 0x%x", mark, mark, ~both, mark);
+	put_lan_rule(out, settings, "meta l4proto tcp jump keep");
+	put_lan_rule(out, settings, errors);
 	fprintf(out, " }\n chain keep {\n  socket wildcard 1 return\n  " NEW_SYN "ct state { new, untracked } socket transparent 1 jump choose\n"
 		     "  " SYN "ct state { new, untracked } return\n"
 		     "  socket transparent 1 meta mark set meta mark & 0x%x | 0x%x return\n  jump adopt\n }\n chain adopt {\n", ~both, mark);
@@ -241,11 +248,7 @@ static void put_arrivals(FILE *out, const struct gateway_settings *settings, uin
 		fprintf(out, "  meta l4proto tcp socket transparent 1 meta nfproto %s tproxy %s to %s:%u meta mark set meta mark & 0x%x\n",
 			ways[i].protocol, ways[i].family, ways[i].to, settings->port, ~mark);
 	fputs(" }\n chain route_early {\n  type filter hook prerouting priority 43; policy accept;\n", out);
-	if (settings->lan_count) {
-		fputs("  ", out);
-		put_interfaces(out, settings);
-		fputs(SYN "ct state { new, untracked } jump forget\n", out);
-	}
+	put_lan_rule(out, settings, SYN "ct state { new, untracked } jump forget");
 	fputs(" }\n", out);
 }
 
@@ -278,9 +281,9 @@ static void put_quic(FILE *out, const struct gateway_settings *settings)
 {
 	/* Port unreachable: a browser takes it for a server without HTTP/3, and uses TCP at once. */
 	if (settings->refuse_quic && settings->lan_count) {
-		fputs(" chain quic_lan {\n  type filter hook forward priority -1; policy accept;\n  ", out);
-		put_interfaces(out, settings);
-		fputs("udp dport 443 reject with icmpx port-unreachable\n }\n", out);
+		fputs(" chain quic_lan {\n  type filter hook forward priority -1; policy accept;\n", out);
+		put_lan_rule(out, settings, "udp dport 443 reject with icmpx port-unreachable");
+		fputs(" }\n", out);
 	}
 	if (settings->refuse_quic && settings->host)
 		fputs(" chain quic_host {\n  type filter hook output priority -1; policy accept;\n"
@@ -308,11 +311,7 @@ static void put_requirements(FILE *out, const struct gateway_settings *settings,
 		put_rule(out, &settings->rules[r],
 			 settings->rules[r].way == GATEWAY_REQUIRE ? "meta l4proto tcp reject with icmpx admin-prohibited" : "accept");
 	fputs(" }\n chain lan {\n  type filter hook forward priority 45; policy accept;\n", out);
-	if (settings->lan_count) {
-		fputs("  ", out);
-		put_interfaces(out, settings);
-		fputs("jump refuse\n", out);
-	}
+	put_lan_rule(out, settings, "jump refuse");
 	fputs(" }\n chain host {\n  type filter hook output priority 45; policy accept;\n", out);
 	if (settings->host)
 		fprintf(out, "  meta mark & 0x%x != 0x%x oifname != \"lo\" jump refuse\n", own, own);

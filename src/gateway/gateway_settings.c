@@ -57,12 +57,28 @@ static bool apply_text(const struct option_value *v)
 	return true;
 }
 
-/* Is it a name that Linux permits for an interface, and nft(8) can read between quotation marks? */
+/* Is it a name that Linux permits for an interface, and nft(8) can read between quotation marks? Or the beginning of names, and "*"? */
 static bool is_interface(const char *text)
 {
-	const size_t len = strlen(text);
+	const size_t len = strlen(text), name_len = strcspn(text, "*");
 
-	return len > 0 && len < IFNAMSIZ && !strpbrk(text, " \t\n\"\\/:*") && strcmp(text, ".") != 0 && strcmp(text, "..") != 0;
+	return name_len > 0 && len < IFNAMSIZ && len - name_len <= 1 && !strpbrk(text, " \t\n\"\\/:") && strcmp(text, ".") != 0 &&
+	       strcmp(text, "..") != 0;
+}
+
+bool gateway_device_matches(const char *pattern, const char *name)
+{
+	const size_t len = strcspn(pattern, "*");
+
+	return strncmp(pattern, name, len) == 0 && (pattern[len] || !name[len]);
+}
+
+bool gateway_settings_have_lan(const struct gateway_settings *settings, const char *device)
+{
+	for (size_t i = 0; i < settings->lan_count; i++)
+		if (gateway_device_matches(settings->lan[i], device) || gateway_device_matches(device, settings->lan[i]))
+			return true;
+	return false;
 }
 
 static bool apply_lan(const struct option_value *v)
@@ -71,7 +87,7 @@ static bool apply_lan(const struct option_value *v)
 
 	if (!is_interface(v->text))
 		return option_refuse(v, "can't be the name of an interface; see: ip link");
-	if (strcmp(v->text, "lo") == 0)
+	if (gateway_device_matches(v->text, "lo"))
 		return option_refuse(v, "is this host itself; write --host for its own programs");
 	if (settings->lan_count == GATEWAY_INTERFACES_MAX)
 		return option_refuse(v, "is one too many, the limit is %d", GATEWAY_INTERFACES_MAX);
@@ -229,8 +245,8 @@ static bool apply_rule(const struct option_value *v)
 static const struct option_spec table[] = {
 	{ "Clients", "lan", "INTERFACE",
 	  "convert the connections of hosts that arrive at this\n"
-	  "interface, a bridge of containers included;\n"
-	  "repeatable",
+	  "interface, a bridge of containers included; cali* are\n"
+	  "all whose names begin so; repeatable",
 	  apply_lan, .flags = OPTION_REPEATS },
 	{ NULL, "host", NULL, "convert those of this host's own programs", option_flag, MEMBER(host) },
 

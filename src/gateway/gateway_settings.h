@@ -47,7 +47,7 @@ struct gateway_rule {
 	enum gateway_way way;
 	struct prefix client;
 	struct prefix_rule destination;
-	char device[IFNAMSIZ];       /* the interface at which the SYN arrived; "": any */
+	char device[IFNAMSIZ];       /* the interface at which the SYN arrived, or a pattern; "": any */
 	bool has_dscp, has_mark;
 	uint8_t dscp;                /* 0 to 63 */
 	uint32_t mark, mark_mask;    /* of the packet */
@@ -57,7 +57,7 @@ struct gateway_rule {
 struct gateway_settings {
 	enum gateway_action action;
 	struct settings_path config;
-	char lan[GATEWAY_INTERFACES_MAX][IFNAMSIZ]; /* interfaces whose hosts are clients */
+	char lan[GATEWAY_INTERFACES_MAX][IFNAMSIZ]; /* interfaces whose hosts are clients, or patterns: "cali*" */
 	size_t lan_count;
 	bool host;                   /* this host's own programs are clients */
 	struct gateway_rule *rules;  /* the first one that matches decides; if none does: GATEWAY_CONVERT, but ROUTE for private networks */
@@ -90,6 +90,12 @@ void gateway_settings_check_text(const char *name, char *text, size_t len, struc
 void gateway_settings_free(struct gateway_settings *settings);
 
 void gateway_settings_print_help(void);
+
+/* Does an interface have this name, or one that begins as the pattern says? Of two patterns, is @name the narrower one? */
+bool gateway_device_matches(const char *pattern, const char *name);
+
+/* Are hosts at this interface, or at one of this pattern, clients? */
+bool gateway_settings_have_lan(const struct gateway_settings *settings, const char *device);
 
 /* Returns the mark of packets that the rules divert, the lower bit of --mark; and that of the gateway's own packets, the other one. */
 static inline uint32_t gateway_divert_mark(const struct gateway_settings *settings)

@@ -249,6 +249,25 @@ START_TEST(a_rule_without_words_matches_all)
 }
 END_TEST
 
+/* ----- patterns of interfaces ----- */
+
+static const struct {
+	const char *device;
+	bool is_lan;
+} devices[] = {
+	{ "br0", true }, { "br", false }, { "br01", false }, { "br*", true }, { "b*", true }, { "br1*", false },
+	{ "cali", true }, { "cali7", true }, { "cal", false }, { "cali*", true }, { "cali7*", true }, { "xcali7", false }, { "", false },
+};
+
+START_TEST(interfaces_of_clients)
+{
+	struct gateway_settings *settings = create_right(LEAST "|--lan|cali*", NULL);
+
+	ck_assert_int_eq(gateway_settings_have_lan(settings, devices[_i].device), devices[_i].is_lan);
+	gateway_settings_free(settings);
+}
+END_TEST
+
 /* ----- errors ----- */
 
 static const struct {
@@ -267,6 +286,12 @@ static const struct {
 	{ LEAST "|--lan|a\"b", "can't be the name of an interface" },
 	{ LEAST "|--lan|sixteenbytes0123", "can't be the name of an interface" },
 	{ LEAST "|--lan|..", "can't be the name of an interface" },
+	{ LEAST "|--lan|cali*|--route|device cali*", NULL },
+	{ LEAST "|--lan|*", "--lan: \"*\" can't be the name of an interface" },
+	{ LEAST "|--lan|ca*li", "can't be the name of an interface" },
+	{ LEAST "|--lan|cali**", "can't be the name of an interface" },
+	{ LEAST "|--lan|l*", "--lan: \"l*\" is this host itself; write --host" },
+	{ LEAST "|--route|device *", "has no right value behind \"device\"; write device br0" },
 	{ LEAST "|--cookie=", "--cookie: \"\" has to have from 1 to 255 bytes" },
 	{ LEAST "|--cookie-file|/nonexistent", "--cookie-file: \"/nonexistent\" can't be read" },
 	{ LEAST "|--paths|eth0=first", "--paths: \"eth0=first\" has something else behind the =" },
@@ -386,6 +411,7 @@ int main(void)
 	tcase_add_test(tcase, cookie_of_a_file);
 	tcase_add_test(tcase, a_rule_has_all_its_words);
 	tcase_add_test(tcase, a_rule_without_words_matches_all);
+	tcase_add_loop_test(tcase, interfaces_of_clients, 0, (int)ARRAY_SIZE(devices));
 	tcase_add_loop_test(tcase, wrong_words_are_told, 0, (int)ARRAY_SIZE(cases));
 	tcase_add_test(tcase, lists_end);
 	tcase_add_test(tcase, errors_of_a_file);

@@ -43,6 +43,12 @@ def add_lan(lab, device=LAN, network=20, name="phone"):
     """Makes the client a router, and returns a new host behind its device."""
     phone = lab.add_host(name)
     Cable(Veth(), device, lab.client, phone)
+    give_addresses(lab, phone, device, network)
+    return phone
+
+
+def give_addresses(lab, phone, device=LAN, network=20):
+    """Makes the client the router of a host with a device of the same name."""
     lab.client.ip("addr add 10.%d.0.1/24 dev %s" % (network, device), "addr add fd%d::1/64 dev %s nodad" % (network, device))
     phone.ip("addr add 10.%d.0.2/24 dev %s" % (network, device), "addr add fd%d::2/64 dev %s nodad" % (network, device),
              "route add default via 10.%d.0.1" % network, "route add default via fd%d::1" % network)
@@ -51,7 +57,6 @@ def add_lan(lab, device=LAN, network=20, name="phone"):
     lab.client.sysctl("net.ipv6.conf.all.forwarding", 1)
     lab.client.sysctl("net.ipv4.icmp_ratelimit", 0)
     lab.client.sysctl("net.ipv6.icmp.ratelimit", 0)
-    return phone
 
 
 def masquerade(lab):

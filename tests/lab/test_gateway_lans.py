@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_gateway_lans.py - convertgw with LANs of many kinds: tunnels, VLANs' names, patterns, public prefixes; devices that come and go"""
+import contextlib
+import socket
+import struct
+
+from convertlab import Link, check, equal, main, wait_until
+from convertlab.gateways import PORT, add_lan, connect, gateway_lab, give_addresses, listening, masquerade, pair, start_gateway
+from convertlab.links import Cable, RunningLink, Veth
+from test_gateway_beside import DROPPING, nft, ways
+from test_gateway_rules import CONVERTED, REFUSED, ROUTED, scene, tellers, way
+
+PUBLIC4, PUBLIC6 = "11.22.33.44", "2600:22:33::44"
+
+
+@contextlib.contextmanager
+def lans(**options):
+    """A lab with a converter and tellers, for LANs of the test's own, and for public servers."""
+    with gateway_lab(**options) as lab:
+        lab.convertd()
+        tellers(lab, PORT)
+        masquerade(lab)
+        yield lab
+
+
+def test_patterns():
+    """--lan cali*: each interface whose name begins so, from its beginning on; between them connections are routed, by public addresses, too."""
+    with lans() as lab:
+        first, second = add_lan(lab, "cali1", 20, "first"), add_lan(lab, "cali2", 21, "second")
+        other = add_lan(lab, "cal", 22, "other")
+        process = start_gateway(lab, args=("--lan", "cali*", "--lan", "br0", "--route", "device cali7*", "--require", "destination :81"))
+        for pod in (first, second):
+            equal(ways(lab, pod), [CONVERTED] * 2, "of a matching name")
+        equal(ways(lab, other), [ROUTED] * 2, "of another name")
+        later = add_lan(lab, "cali3", 23, "later")
+        equal(ways(lab, later), [CONVERTED] * 2, "of an interface that came later")
+        equal(ways(lab, add_lan(lab, "cali71", 24, "last")), [ROUTED] * 2, "of a rule with a pattern")
+        second.ip("addr add %s/32 dev lo" % PUBLIC4, "addr add %s/128 dev lo nodad" % PUBLIC6)
+        lab.client.ip("route add %s via 10.21.0.2" % PUBLIC4, "route add %s via fd21::2" % PUBLIC6)
+        tellers(lab, PORT, host=second)
+        withheld = process.log_text().count("SYN of")
+        equal([way(lab, first, PUBLIC4), way(lab, first, PUBLIC6)], [ROUTED] * 2, "between two of the pattern")
+        equal(process.log_text().count("SYN of"), withheld, "withheld SYNs")
+        lab.client.ip("link set cali3 down", "link set cali3 name lan3", "link set lan3 up")
+        later.ip("route replace default via 10.23.0.1", "route replace default via fd23::1")
+        wait_until(lambda: way(lab, later) == ROUTED, 10, "the renamed interface's connections to be routed")
+        nft(lab.converter, "table inet off {\n chain input { type filter hook input priority -450; tcp dport 1234 reject; }\n}\n")
+        check(way(lab, first, port=81).startswith(REFUSED), "it wasn't refused without a converter")
+        said = lab.client.run([lab.build.program("convertgw"), "--check-config", "--lan", "cali*", "--lan", "dock*", "--route", "device cali2",
+                               "--converter", lab.converter.addr4]).stderr
+        check("no interface dock* yet" in said, said)
+        check("cali" not in said.replace("the private addresses of cali", ""), said)
+
+
+def test_marks_in_lookups_of_patterns():
+    """--lan with a pattern: converted where source addresses are validated with the packet's mark, as WireGuard's tools have it."""
+    with lans() as lab:
+        pod = add_lan(lab, "cali1")
+        start_gateway(lab, args=("--lan", "cali*"))
+        for name in ("ipv4.conf.all.src_valid_mark", "ipv4.conf.all.rp_filter", "ipv4.tcp_fwmark_accept"):
+            lab.client.sysctl("net." + name, 1)
+            equal(ways(lab, pod), [CONVERTED] * 2, "clients, with " + name)
+
+
+def test_a_tunnel():
+    """A LAN whose device has no link-layer header, as WireGuard's and other tunnels' (here a TUN), with a smaller MTU: converted, refused."""
+    with lans() as lab:
+        phone = lab.add_host("phone")
+        link = RunningLink(lab.build.program("linkem"), Link(delay_ms=5, mtu=1420), "wg0", lab.client, phone, lab.directory)
+        with contextlib.closing(link):
+            give_addresses(lab, phone, "wg0")
+            start_gateway(lab, args=("--lan", "wg0"))
+            equal(ways(lab, phone), [CONVERTED] * 2, "both families")
+            for address in (lab.server.addr4, lab.server.addr6):
+                check(way(lab, phone, address, lab.addresses.refused_port).startswith(REFUSED), "a closed port")
+                exchange(lab, phone, address)
+
+
+def exchange(lab, phone, address, size=300000):
+    """Moves bytes over a converted connection in both directions."""
+    with listening(lab.server, address, 90) as listener:
+        error, client = connect(phone, address, 90)
+        equal(error, 0, "errno of connect()")
+        with client, listener.accept()[0] as server:
+            server.settimeout(15)
+            for one, two in ((client, server), (server, client)):
+                one.settimeout(15)
+                sent = got = 0
+                while got < size:
+                    if sent < size:
+                        sent += one.send(bytes(min(size - sent, 16000)))
+                    with contextlib.suppress(BlockingIOError):
+                        part = len(two.recv(65536, socket.MSG_DONTWAIT if sent < size else 0))
+                        check(part, "the connection ended")
+                        got += part
+
+
+def test_small_networks():
+    """Uplinks with the MTU of PPPoE and IPv6's least one: bytes pass in both directions, by both families, converted and routed."""
+    with lans(wifi=Link(delay_ms=10, mtu=1280), lte=Link(delay_ms=15, mtu=1492)) as lab:
+        phone = add_lan(lab)
+        start_gateway(lab, args=("--lan", "lan", "--route", "destination :90 dscp 8"))
+        for address in (lab.server.addr4, lab.server.addr6):
+            equal(way(lab, phone, address), CONVERTED, address)
+            exchange(lab, phone, address)
+
+
+def test_macvlan():
+    """A LAN that is a macvlan, and one whose name is a VLAN's."""
+    with lans() as lab:
+        phone, tablet = lab.add_host("phone"), add_lan(lab, "eth0.10", 21, "tablet")
+        Cable(Veth(), "trunk", lab.client, phone)
+        lab.client.ip("link add link trunk name mac0 type macvlan mode bridge", "link set mac0 up")
+        lab.client.sysctl("net.ipv4.conf.trunk.arp_ignore", 1)  # or it would answer for the macvlan
+        phone.ip("link set trunk down", "link set trunk name mac0", "link set mac0 up")
+        give_addresses(lab, phone, "mac0")
+        start_gateway(lab, args=("--lan", "mac0", "--lan", "eth0.10"))
+        for host in (phone, tablet):
+            equal(ways(lab, host), [CONVERTED] * 2, host.name)
+
+
+def unreachable_from_the_converter(lab, *prefixes):
+    """The converter has a route to these networks, and another router refuses them."""
+    for prefix in prefixes:
+        lab.converter.ip("route add %s via %s" % (prefix, lab.server.core6 if ":" in prefix else lab.server.core4))
+        lab.server.ip("route add unreachable " + prefix)
+
+
+def test_only_ipv6():
+    """A LAN with IPv6 alone and a delegated public prefix: converted, also to a converter by IPv4; what NAT64 translates is routed."""
+    with lans() as lab:
+        phone = add_lan(lab)
+        lab.client.ip("addr del 10.20.0.1/24 dev lan", "addr add 2600:20::1/64 dev lan nodad")
+        phone.ip("addr flush dev lan scope global", "addr add 2600:20::2/64 dev lan nodad", "route replace default via 2600:20::1")
+        translator = lab.add_host("translator")
+        Cable(Veth(), "clat", lab.client, translator)
+        translator.ip("addr add fd64::2/64 dev clat nodad", "addr add 64:ff9b::808:808/128 dev lo nodad", "route add default via fd64::1")
+        lab.client.ip("addr add fd64::1/64 dev clat nodad", "route add 64:ff9b::/96 via fd64::2")
+        tellers(lab, PORT, host=translator)
+        unreachable_from_the_converter(lab, "64:ff9b::/96")
+        start_gateway(lab, converter=lab.converter.addr4)
+        equal(way(lab, phone, lab.server.addr6), CONVERTED, "to a server with IPv6")
+        equal(way(lab, phone, "64:ff9b::808:808"), ROUTED, "to a server with IPv4")
+
+
+def test_neighbours():
+    """Two public prefixes on one LAN, and one behind another router there: routed. If the way to the Internet is there, too: converted."""
+    with lans() as lab:
+        lab.client.ip("link add lan type bridge", "link set lan up")
+        hosts = []
+        for number, name in ((2, "phone"), (3, "neighbour")):
+            hosts.append(lab.add_host(name))
+            Cable(Veth(), "port%d" % number, lab.client, hosts[-1])
+            lab.client.ip("link set port%d master lan" % number)
+            hosts[-1].ip("link set port%d down" % number, "link set port%d name lan" % number, "link set lan up")
+            hosts[-1].sysctl("net.ipv4.conf.all.accept_redirects", 0)
+            hosts[-1].sysctl("net.ipv6.conf.all.accept_redirects", 0)
+            hosts[-1].ip("addr add 10.20.0.%d/24 dev lan" % number, "addr add fd20::%d/64 dev lan nodad" % number,
+                         "addr add fe80::%d/64 dev lan nodad" % number)
+        phone, neighbour = hosts
+        lab.client.ip("addr add 10.20.0.1/24 dev lan", "addr add fd20::1/64 dev lan nodad", "addr add fe80::1/64 dev lan nodad",
+                      "addr add 11.22.33.1/24 dev lan",
+                      "addr add 2600:22:33::1/64 dev lan nodad", "route add 11.22.34.0/24 via 10.20.0.3", "route add 2600:22:34::/64 via fd20::3")
+        lab.client.sysctl("net.ipv4.ip_forward", 1)
+        lab.client.sysctl("net.ipv6.conf.all.forwarding", 1)
+        phone.ip("route add default via 10.20.0.1", "route add default via fd20::1")
+        neighbour.ip("addr add %s/24 dev lan" % PUBLIC4, "addr add %s/64 dev lan nodad" % PUBLIC6, "addr add 11.22.34.5/32 dev lo",
+                     "addr add 2600:22:34::5/128 dev lo nodad")
+        tellers(lab, PORT, host=neighbour)
+        unreachable_from_the_converter(lab, "11.22.0.0/16", "2600:22::/32")
+        start_gateway(lab)
+        for address in (PUBLIC4, PUBLIC6, "11.22.34.5", "2600:22:34::5"):
+            equal(way(lab, phone, address), ROUTED, address)
+        equal(ways(lab, phone), [CONVERTED] * 2, "to the Internet")
+        uplink = lab.add_host("uplink")
+        Cable(Veth(), "port4", lab.client, uplink)
+        Cable(Veth(), "north", uplink, lab.converter)
+        lab.client.ip("link set port4 master lan", "route add default via 10.20.0.4 metric 1")
+        uplink.ip("addr add 10.20.0.4/24 dev port4", "addr add 10.30.0.2/24 dev north", "route add default via 10.30.0.1")
+        uplink.sysctl("net.ipv4.ip_forward", 1)
+        lab.converter.ip("addr add 10.30.0.1/24 dev north", "route add 10.20.0.0/24 via 10.30.0.2")
+        equal([way(lab, phone), way(lab, phone, PUBLIC4)], [CONVERTED, ROUTED], "to the Internet by the LAN, and to the neighbour")
+
+
+def test_two_lans():
+    """Rules and LANs that overlap: a name and a pattern of it, both families, one network on two interfaces."""
+    with lans() as lab:
+        phone, tablet = add_lan(lab), add_lan(lab, "lan2", 21, "tablet")
+        start_gateway(lab, args=("--lan", "lan", "--lan", "la*", "--lan", "lan2", "--route", "client 10.20.0.0/15 destination :82",
+                                 "--convert", "device lan", "--route", "client 10.21.0.0/24", "--route", "device lan2"))
+        equal(ways(lab, phone), [CONVERTED] * 2, "the first one's")
+        equal(ways(lab, tablet), [ROUTED] * 2, "the second one's")
+
+
+def forget_connections(host):
+    """As "conntrack -F"."""
+    with host.socket(socket.AF_NETLINK, socket.SOCK_RAW, 12) as netlink:  # NETLINK_NETFILTER
+        netlink.send(struct.pack("=LHHLLBBH", 20, 1 << 8 | 2, 5, 1, 0, 0, 0, 0))  # IPCTNL_MSG_CT_DELETE; a request with an answer
+        equal(struct.unpack_from("=i", netlink.recv(1000), 16)[0], 0, "errno of the flush")
+
+
+def test_forgotten_by_conntrack():
+    """conntrack -F while connections are under way: bytes go on in both directions, and no packet leaves past the converter."""
+    with lans() as lab, contextlib.ExitStack() as stack:
+        phone = add_lan(lab)
+        start_gateway(lab)
+        wifi = stack.enter_context(lab.capture(lab.client, "wifi", "tcp port %d" % PORT))
+        listeners = [stack.enter_context(listening(lab.server, address, 90)) for address in (lab.server.addr4, lab.server.addr6)]
+        pairs = []
+        for listener in listeners:
+            error, client = connect(phone, listener.getsockname()[0], 90)
+            equal(error, 0, "errno of connect()")
+            pairs.append((stack.enter_context(client), stack.enter_context(listener.accept()[0])))
+        for first in (0, 1):
+            forget_connections(lab.client)
+            for ends in pairs:
+                for one, two in (ends, ends[::-1]) if first else (ends[::-1], ends):
+                    one.sendall(b"x")
+                    two.settimeout(5)
+                    equal(two.recv(1), b"x", "a byte")
+        equal(ways(lab, phone), [CONVERTED] * 2, "afterwards")
+        equal([str(p) for p in wifi.packets()], [], "packets past the converter")
+
+
+def test_a_device_that_comes_back():
+    """The LAN's interface goes away under a connection and comes back: the connection goes on, and new ones are converted."""
+    with lans() as lab, listening(lab.server, lab.server.addr4, 90) as listener:
+        start_gateway(lab)
+        phone = add_lan(lab)
+        equal(ways(lab, phone), [CONVERTED] * 2, "of an interface that came after the gateway")
+        error, client = connect(phone, lab.server.addr4, 90)
+        equal(error, 0, "errno of connect()")
+        with client, listener.accept()[0] as server:
+            lab.client.ip("link del lan")
+            server.sendall(b"x")
+            Cable(Veth(), "lan", lab.client, phone)
+            give_addresses(lab, phone)
+            client.settimeout(15)
+            equal(client.recv(1), b"x", "a byte to the client")
+            client.sendall(b"y")
+            equal(server.recv(1), b"y", "a byte from the client")
+        equal(ways(lab, phone), [CONVERTED] * 2, "afterwards")
+
+
+def test_ipv6_off_and_on():
+    """IPv6 is switched off on the whole host and on again, which removes the route to the gateway: it comes back."""
+    with scene() as (lab, phone, _):
+        equal(ways(lab, phone), [CONVERTED] * 2, "before")
+        lab.client.sysctl("net.ipv6.conf.lo.disable_ipv6", 1)
+        lab.client.sysctl("net.ipv6.conf.lo.disable_ipv6", 0)
+        wait_until(lambda: "local default" in lab.client.run(["ip", "-6", "route", "show", "table", "8803"], check=False).stdout, 10, "the route")
+        equal(ways(lab, phone), [CONVERTED] * 2, "afterwards")
+
+
+if __name__ == "__main__":
+    main()
