@@ -67,20 +67,6 @@ void networks_tell_missing(const struct path_preferences *wanted, client_log *sa
 
 #define HOST_V4_BITS 96 /* of an IPv4 prefix's length in struct prefix */
 
-#define HOST_KIND_MAX 16
-
-struct host_link {
-	unsigned int index;
-	char name[IF_NAMESIZE];
-	char kind[HOST_KIND_MAX]; /* "veth", "wireguard" …, as in "ip -details link"; empty: a device with a hardware driver */
-	bool loopback;
-	bool point_to_point;
-	bool up;                   /* the administrator has set it up */
-	bool carrier;              /* it is up and the medium works: RFC 2863's "up", not "dormant" */
-	unsigned int master;       /* the bridge, bond or VRF to which it belongs; 0: none */
-	uint64_t received, sent;   /* bytes since the kernel made the device */
-};
-
 struct host_address {
 	unsigned int index;
 	union sockaddr_ip address; /* port 0 */
@@ -245,14 +231,20 @@ const char *host_verdict_text(enum host_verdict verdict);
 /* Can hosts beyond the link answer to the address? @scope: RT_SCOPE_… */
 bool host_address_is_global(const struct in6_addr *address, uint8_t scope);
 
-/* Is duplicate address detection over, by the address's flags (IFA_F_…)? */
-bool host_address_is_ready(uint32_t flags);
+/*
+ * host_address_judge() - may connections have this global address?
+ * @flags: IFA_F_…; @has_endpoint: an MPTCP endpoint has the address, whoever keeps it
+ * Returns HOST_USED, HOST_NOT_READY or HOST_DEPRECATED.
+ */
+enum host_verdict host_address_judge(uint32_t flags, bool has_endpoint);
 
 /*
- * host_address_is_usable() - may a new connection have this address?
- * A deprecated one serves only existing connections (RFC 4862, 5.5.4). The three functions work in hooks.
+ * host_address_fitness() - rate an address among those of its family and device, of which connections have the fittest
+ * @has_rule: the path service has a rule for the address, so that the endpoint is the service's
+ * Returns at least 1; higher is better. In order: the address will last; another manager keeps an endpoint for it; it is temporary and
+ * hides our identity (RFC 8981); the service uses it already, so that connections keep it. These functions work in hooks.
  */
-bool host_address_is_usable(const struct local_address *address);
+unsigned int host_address_fitness(const struct in6_addr *address, uint32_t flags, bool has_endpoint, bool has_rule);
 
 /* Are devices of this kind ends of VPN tunnels? */
 bool host_kind_is_vpn(const char *kind);
@@ -287,6 +279,7 @@ struct host_network {
 	uint32_t metric;
 	bool backup;               /* use it only if all others fail */
 	enum host_keeper keeper;
+	unsigned int fitness;      /* host_address_fitness() */
 	/* The service (wanted.c) sets the rest, if host_network_is_routed(). */
 	uint32_t table;            /* 0: none is free */
 	bool table_is_ours;        /* otherwise somebody else has a rule for the address */

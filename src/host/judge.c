@@ -15,7 +15,6 @@
 #include "host/host_model.h"
 
 #include <assert.h>
-#include <linux/if_addr.h>
 #include <linux/rtnetlink.h>
 #include <stdlib.h>
 #include <string.h>
@@ -175,13 +174,13 @@ static enum host_verdict judge_link(const struct host_link *link, const struct h
 	return link->up ? HOST_USED : HOST_DOWN;
 }
 
-/* Judges an address alone. @has_endpoint: of any manager */
-static enum host_verdict judge_address(const struct host_address *address, bool has_endpoint)
+/* Does the path service have a rule for packets from the address? */
+static bool has_service_rule(const struct host *host, const union sockaddr_ip *address)
 {
-	if (!host_address_is_ready(address->flags))
-		return HOST_NOT_READY;
-	/* RFC 4862, 5.5.4: a deprecated address serves existing connections only */
-	return address->flags & IFA_F_DEPRECATED && !has_endpoint ? HOST_DEPRECATED : HOST_USED;
+	for (size_t i = 0; i < host->rule_count; i++)
+		if (host->rules[i].protocol == HOST_PROTOCOL_OURS && sockaddr_ip_equal(&host->rules[i].from, address))
+			return true;
+	return false;
 }
 
 /* Returns the default route over the device with the lowest metric, in any table, that isn't the service's. */
@@ -218,7 +217,9 @@ static struct host_network judge(const struct host *host, const struct host_addr
 	uint8_t preference;
 	const enum path_use use = host_word_of(word, nm, link->name, &in6, &preference);
 	struct host_network network = { .address = address->address, .link = *link, .verdict = judge_link(link, word),
-					.backup = use == PATH_USE_BACKUP, .keeper = find_keeper(host, endpoint, nm) };
+					.backup = use == PATH_USE_BACKUP, .keeper = find_keeper(host, endpoint, nm),
+					.fitness = host_address_fitness(&in6, address->flags, endpoint,
+									has_service_rule(host, &address->address)) };
 
 	if (route) {
 		network.has_route = true;
@@ -229,7 +230,7 @@ static struct host_network judge(const struct host *host, const struct host_addr
 	if (use == PATH_USE_NEVER)
 		network.verdict = nm && nm->disabled ? HOST_DISABLED : HOST_NEVER;
 	if (network.verdict == HOST_USED)
-		network.verdict = judge_address(address, endpoint);
+		network.verdict = host_address_judge(address->flags, endpoint);
 	if (network.verdict == HOST_USED && !route)
 		network.verdict = HOST_NO_ROUTE;
 	if (network.verdict == HOST_USED && !host_may_leave(vpn, link->index, host->ways[HOST_WAY_CONVERTER]))
@@ -239,31 +240,8 @@ static struct host_network judge(const struct host *host, const struct host_addr
 
 /* --- comparisons --- */
 
-static const struct host_address *address_of(const struct host_network *network, const struct host *host)
-{
-	for (size_t i = 0; i < host->address_count; i++)
-		if (host->addresses[i].index == network->link.index && sockaddr_ip_equal(&host->addresses[i].address, &network->address))
-			return &host->addresses[i];
-	return NULL;
-}
-
-/*
- * Rates an address among those of its device; higher is better. In order: it will last; another manager keeps an endpoint for it; it is
- * temporary and hides our identity (RFC 8981); we use it already, so that connections keep it.
- */
-static unsigned int fitness(const struct host_network *network, const struct host *host)
-{
-	const struct host_address *address = address_of(network, host);
-	const struct mptcp_endpoint *endpoint = host_endpoint_of(host, &network->address);
-	bool lasts = address && !(address->flags & IFA_F_DEPRECATED);
-	bool is_temporary = address && !sockaddr_ip_is_v4(&network->address) && address->flags & IFA_F_TEMPORARY;
-
-	return (lasts ? 8u : 0) + (endpoint && !endpoint->is_ours ? 4u : 0) + (is_temporary ? 2u : 0) +
-	       (endpoint && endpoint->is_ours ? 1u : 0);
-}
-
 /* Keeps one address of each family for each device. */
-static void leave_one(struct host_network *networks, size_t count, const struct host *host)
+static void leave_one(struct host_network *networks, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		for (size_t j = i + 1; j < count && networks[i].verdict == HOST_USED; j++) {
@@ -271,7 +249,7 @@ static void leave_one(struct host_network *networks, size_t count, const struct 
 
 			if (b->verdict != HOST_USED || a->link.index != b->link.index || a->address.sa.sa_family != b->address.sa.sa_family)
 				continue;
-			if (fitness(b, host) > fitness(a, host))
+			if (b->fitness > a->fitness)
 				a->verdict = HOST_SECOND;
 			else
 				b->verdict = HOST_SECOND;
@@ -370,7 +348,7 @@ size_t host_networks_find(struct host_network **out, const struct host *host, co
 		if (link && !link->loopback && host_address_is_global(&in6, address->scope))
 			networks[count++] = judge(host, address, link, vpn, word);
 	}
-	leave_one(networks, count, host);
+	leave_one(networks, count);
 	leave_one_home(networks, count);
 	leave_carriers(networks, count);
 	leave_room(networks, count, count_foreign(&host->endpoints));

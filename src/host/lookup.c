@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lookup.c - asks the kernel for the route of a packet, this host's addresses, the service's rules, and MPTCP's endpoints */
+/* lookup.c - asks the kernel for the route of a packet, devices, addresses, the service's rules, and MPTCP's endpoints */
 #include "config.h"
 
 #include "host/lookup.h"
@@ -116,6 +116,65 @@ union sockaddr_ip host_way_anywhere(int family)
 			family == AF_INET ? &(struct in6_addr){ .s6_addr = { [10] = 0xff, 0xff, 192, 175, 48, 1 } } :
 					    &(struct in6_addr){ .s6_addr = { 0x26, 0x20, 0x00, 0x4f, 0x80, [15] = 1 } }, 0);
 	return address;
+}
+
+/* --- links --- */
+
+static void read_kind(void *arg, uint16_t type, const uint8_t *value, size_t len)
+{
+	struct host_link *link = arg;
+
+	if (type == IFLA_INFO_KIND && len < sizeof(link->kind))
+		memcpy(link->kind, value, len);
+}
+
+static void read_link_part(void *arg, uint16_t type, const uint8_t *value, size_t len)
+{
+	struct host_link *link = arg;
+
+	if (type == IFLA_LINKINFO)
+		nl_attributes(value, len, 0, read_kind, link);
+	if (type == IFLA_IFNAME && len <= sizeof(link->name))
+		memcpy(link->name, value, len);
+	if (type == IFLA_MASTER)
+		link->master = nl_u32(value, len);
+}
+
+static void read_link(void *arg, uint16_t type, const uint8_t *body, size_t len)
+{
+	struct host_link *link = arg;
+	struct ifinfomsg message;
+
+	if (type != RTM_NEWLINK || len < sizeof(message))
+		return;
+	memcpy(&message, body, sizeof(message));
+	link->carrier = message.ifi_flags & IFF_RUNNING;
+	nl_attributes(body, len, sizeof(message), read_link_part, link);
+}
+
+struct host_link host_link_ask(int netlink, unsigned int index)
+{
+	struct {
+		struct nlmsghdr header;
+		struct ifinfomsg message;
+	} question = {
+		.header = { .nlmsg_len = sizeof(question), .nlmsg_type = RTM_GETLINK, .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK },
+		.message.ifi_index = (int)index,
+	};
+	struct host_link link = { .index = index };
+
+	nl_ask(netlink, &question.header, read_link, &link);
+	return link;
+}
+
+bool host_device_name(int fd, unsigned int index, char name[static IF_NAMESIZE])
+{
+	struct ifreq request = { .ifr_ifindex = (int)index };
+	const bool there = raw_ioctl(fd, SIOCGIFNAME, &request) == 0;
+
+	memcpy(name, request.ifr_name, IF_NAMESIZE);
+	name[there ? IF_NAMESIZE - 1 : 0] = '\0';
+	return there;
 }
 
 /* A caller's function for each element of a list. */

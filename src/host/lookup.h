@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lookup.h - asks the kernel for the route of a packet, this host's addresses, the service's rules, and MPTCP's endpoints; works in hooks */
+/* lookup.h - asks the kernel for the route of a packet, devices, addresses, the service's rules, and MPTCP's endpoints; works in hooks */
 #ifndef HOST_LOOKUP_H
 #define HOST_LOOKUP_H
 
@@ -40,6 +40,31 @@ bool host_way_leads(const struct host_way *way, unsigned int index);
 
 /* Returns an address without a specific route: its route is the default one. We never send packets there. @family: AF_INET or AF_INET6 */
 union sockaddr_ip host_way_anywhere(int family);
+
+/* --- links --- */
+
+#define HOST_KIND_MAX 16
+
+struct host_link {
+	unsigned int index;
+	char name[IF_NAMESIZE];
+	char kind[HOST_KIND_MAX]; /* "veth", "wireguard" …, as in "ip -details link"; empty: a device with a hardware driver */
+	bool loopback;
+	bool point_to_point;
+	bool up;                   /* the administrator has set it up */
+	bool carrier;              /* it is up and the medium works: RFC 2863's "up", not "dormant" */
+	unsigned int master;       /* the bridge, bond or VRF to which it belongs; 0: none */
+	uint64_t received, sent;   /* bytes since the kernel made the device */
+};
+
+/*
+ * host_link_ask() - ask the kernel for a device's name, kind, master and carrier; the other members are 0
+ * @netlink: of nl_open(NETLINK_ROUTE). Works in hooks. If there is none, only the index is set.
+ */
+struct host_link host_link_ask(int netlink, unsigned int index);
+
+/* Asks any socket for a device's name, also while it lists something. Returns false, with an empty name, if there is no such device. */
+bool host_device_name(int fd, unsigned int index, char name[static IF_NAMESIZE]);
 
 /* --- addresses --- */
 

@@ -129,14 +129,9 @@ struct breach {
 /* Asks the word about a device and an address. A device without a name, as it has gone meanwhile, has only its address. */
 static enum path_use word_about(const struct breach *breach, int device, const struct in6_addr *address, char name[static IF_NAMESIZE])
 {
-	struct ifreq request = { .ifr_ifindex = device };
 	uint8_t preference;
 
-	name[0] = '\0';
-	if (device && raw_ioctl(breach->netlink, SIOCGIFNAME, &request) == 0) {
-		memcpy(name, request.ifr_name, IF_NAMESIZE);
-		name[IF_NAMESIZE - 1] = '\0';
-	}
+	host_device_name(breach->netlink, (unsigned int)device, name);
 	return host_word_of(breach->word, NULL, name, address, &preference);
 }
 

@@ -23,26 +23,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* The state of the search. */
-struct search {
-	int family;
-	struct network *found;
-	size_t count;
-};
-
-/* Notes the first usable address of each interface. */
-static void note_address(void *arg, const struct local_address *address)
-{
-	struct search *search = arg;
-
-	if (search->count == NETWORKS_MAX || !host_address_is_usable(address))
-		return;
-	for (size_t i = 0; i < search->count; i++)
-		if (search->found[i].device == address->device)
-			return;
-	search->found[search->count++] = (struct network){ .source = address->address, .device = address->device };
-}
-
 /* --- is it this host? --- */
 
 /* Recent answers, by a hash of the address. Each is one atomic word: 40 bits of the hash, 22 of the time in seconds, the answer. */
@@ -107,20 +87,77 @@ bool networks_is_own(const union sockaddr_ip *to)
 
 /* --- the search --- */
 
-static void note_backup(void *arg, const struct mptcp_endpoint *endpoint)
+#define ENDPOINTS_NOTED 16 /* the kernel takes HOST_ENDPOINTS_USED_MAX */
+
+struct noted_endpoint {
+	struct in6_addr address;
+	bool backup;
+	bool has_rule; /* the path service has a rule for the address */
+};
+
+/* The state of the search. */
+struct search {
+	int netlink;
+	const struct host_word *word;
+	struct noted_endpoint endpoints[ENDPOINTS_NOTED];
+	size_t endpoint_count;
+	struct network *found; /* one for each interface, with its fittest address */
+	size_t count;
+};
+
+static void note_endpoint(void *arg, const struct mptcp_endpoint *endpoint)
 {
 	struct search *search = arg;
-	const struct in6_addr address = sockaddr_ip_in6(&endpoint->address);
 
-	for (size_t i = 0; i < search->count; i++)
-		if ((endpoint->flags & MPTCP_PM_ADDR_FLAG_BACKUP) && IN6_ARE_ADDR_EQUAL(&search->found[i].source, &address))
-			search->found[i].backup = true;
+	if (search->endpoint_count < ENDPOINTS_NOTED && !sockaddr_ip_port(&endpoint->address))
+		search->endpoints[search->endpoint_count++] = (struct noted_endpoint){
+			.address = sockaddr_ip_in6(&endpoint->address), .backup = endpoint->flags & MPTCP_PM_ADDR_FLAG_BACKUP };
 }
 
+static struct noted_endpoint *endpoint_of(struct search *search, const struct in6_addr *address)
+{
+	for (size_t i = 0; i < search->endpoint_count; i++)
+		if (IN6_ARE_ADDR_EQUAL(&search->endpoints[i].address, address))
+			return &search->endpoints[i];
+	return NULL;
+}
+
+static void note_rule(void *arg, const struct service_rule *rule)
+{
+	struct noted_endpoint *endpoint = endpoint_of(arg, &rule->from);
+
+	if (endpoint)
+		endpoint->has_rule = true;
+}
+
+/* Notes the address if it is the fittest of its interface so far. The first of equals stays. */
+static void note_address(void *arg, const struct local_address *address)
+{
+	struct search *search = arg;
+	const struct in6_addr *source = &address->address;
+	const struct noted_endpoint *endpoint = endpoint_of(search, source);
+	struct network network = { .source = *source, .device = address->device, .backup = endpoint && endpoint->backup };
+	uint8_t preference;
+	size_t i = 0;
+
+	if (!host_address_is_global(source, address->scope) || host_address_judge(address->flags, endpoint) != HOST_USED ||
+	    !host_device_name(search->netlink, (unsigned int)address->device, network.name))
+		return;
+	if (host_word_of(search->word, NULL, network.name, source, &preference) != PATH_USE_NEVER)
+		network.fitness = host_address_fitness(source, address->flags, endpoint, endpoint && endpoint->has_rule);
+	while (i < search->count && search->found[i].device != address->device)
+		i++;
+	if (i == NETWORKS_MAX || (i < search->count && network.fitness <= search->found[i].fitness))
+		return;
+	search->found[i] = network;
+	search->count += i == search->count;
+}
+
+/* Asks for the route to @to. A part of a bridge, a bond or a VRF is a network only if the kernel chooses it. */
 static bool network_leads(int netlink, const union sockaddr_ip *to, unsigned int usual, struct network *network)
 {
-	struct ifreq request = { .ifr_ifindex = network->device };
 	const unsigned int device = (unsigned int)network->device;
+	struct host_link link;
 	struct host_way way;
 
 	network->usual = device == usual;
@@ -128,50 +165,11 @@ static bool network_leads(int netlink, const union sockaddr_ip *to, unsigned int
 	network->bind_device = !network->usual && !host_way_leads(&way, device);
 	if (network->bind_device)
 		host_way_ask(netlink, to, &network->source, device, &way);
-	if (!host_way_leads(&way, device) || raw_ioctl(netlink, SIOCGIFNAME, &request) != 0)
+	if (!host_way_leads(&way, device))
 		return false;
-	memcpy(network->name, request.ifr_name, sizeof(network->name));
-	network->name[sizeof(network->name) - 1] = '\0';
-	return true;
-}
-
-static void read_kind(void *arg, uint16_t type, const uint8_t *value, size_t len)
-{
-	struct host_link *link = arg;
-
-	if (type == IFLA_INFO_KIND && len < sizeof(link->kind))
-		memcpy(link->kind, value, len);
-}
-
-static void read_link_part(void *arg, uint16_t type, const uint8_t *value, size_t len)
-{
-	struct host_link *link = arg;
-
-	if (type == IFLA_LINKINFO)
-		nl_attributes(value, len, 0, read_kind, link);
-	if (type == IFLA_IFNAME && len <= sizeof(link->name))
-		memcpy(link->name, value, len);
-}
-
-static void read_link(void *arg, uint16_t type, const uint8_t *body, size_t len)
-{
-	if (type == RTM_NEWLINK)
-		nl_attributes(body, len, sizeof(struct ifinfomsg), read_link_part, arg);
-}
-
-static struct host_link link_ask(int netlink, unsigned int device)
-{
-	struct {
-		struct nlmsghdr header;
-		struct ifinfomsg message;
-	} question = {
-		.header = { .nlmsg_len = sizeof(question), .nlmsg_type = RTM_GETLINK, .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK },
-		.message.ifi_index = (int)device,
-	};
-	struct host_link link = { .index = device };
-
-	nl_ask(netlink, &question.header, read_link, &link);
-	return link;
+	link = host_link_ask(netlink, device);
+	network->carrier = link.carrier;
+	return network->usual || !link.master;
 }
 
 /* Asks for the routes to @to and to anywhere. Returns true if one goes through a VPN beside which we may use no network. */
@@ -190,48 +188,75 @@ static bool is_in_vpn(int netlink, const union sockaddr_ip *to, const struct hos
 	for (int i = 0; i < HOST_WAY_COUNT; i++) {
 		if (!ways[i] || (i && ways[i] == vpn->index))
 			continue;
-		*vpn = link_ask(netlink, ways[i]);
+		*vpn = host_link_ask(netlink, ways[i]);
 		if (host_vpn_among(vpn, 1, ways, word))
 			return true;
 	}
 	return false;
 }
 
-/* Moves the usual network to the front. */
-static void usual_first(struct network *found, size_t count)
+/* Of two devices with the same address uses the better one, and devices without a carrier only if no network has one: see judge.c. */
+static void compare(struct network *found, size_t count)
 {
-	for (size_t i = 1; i < count; i++) {
-		struct network usual = found[i];
+	bool any = false;
 
-		if (!usual.usual)
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = i + 1; j < count; j++) {
+			struct network *a = &found[i], *b = &found[j];
+			const bool first = a->carrier != b->carrier ? a->carrier : !b->usual;
+
+			if (a->fitness && b->fitness && IN6_ARE_ADDR_EQUAL(&a->source, &b->source))
+				*(first ? &b->unused : &a->unused) = true;
+		}
+	for (size_t i = 0; i < count; i++)
+		any |= found[i].carrier && found[i].fitness && !found[i].unused;
+	for (size_t i = 0; i < count; i++)
+		found[i].unused |= any && found[i].fitness && !found[i].carrier;
+}
+
+/* Removes those that aren't used, except the usual one, which it moves to the front. Returns their number. */
+static size_t usual_first(struct network *found, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct network network = found[i];
+		const size_t place = network.usual ? 0 : kept;
+
+		if (network.unused && !network.usual)
 			continue;
-		memmove(found + 1, found, i * sizeof(*found));
-		found[0] = usual;
+		memmove(found + place + 1, found + place, (kept - place) * sizeof(*found));
+		found[place] = network;
+		kept++;
 	}
+	return kept;
 }
 
 size_t networks_to(const union sockaddr_ip *to, const struct host_word *word, struct network out[NETWORKS_MAX])
 {
-	struct search search = { .family = sockaddr_ip_is_v4(to) ? AF_INET : AF_INET6, .found = out };
-	int netlink = nl_open(NETLINK_ROUTE);
+	const int family = sockaddr_ip_is_v4(to) ? AF_INET : AF_INET6;
+	struct search search = { .netlink = nl_open(NETLINK_ROUTE), .word = word, .found = out };
 	struct host_link vpn = { .index = 0 };
 	unsigned int usual;
 	size_t count = 0;
 	bool in_vpn;
 
-	if (netlink < 0)
+	if (search.netlink < 0)
 		return 0;
-	in_vpn = is_in_vpn(netlink, to, word, &vpn, &usual);
-	addresses_visit(netlink, search.family, note_address, &search);
+	in_vpn = is_in_vpn(search.netlink, to, word, &vpn, &usual);
+	endpoints_visit(note_endpoint, &search, NULL);
+	if (search.endpoint_count)
+		service_rules_visit(search.netlink, family, note_rule, &search);
+	addresses_visit(search.netlink, family, note_address, &search);
 	for (size_t i = 0; i < search.count; i++)
-		if (network_leads(netlink, to, usual, &out[i]) &&
+		if (network_leads(search.netlink, to, usual, &out[i]) &&
 		    host_may_leave(in_vpn ? &vpn : NULL, (unsigned int)out[i].device, usual))
 			out[count++] = out[i];
-	raw_close(netlink);
-	search.count = count;
-	usual_first(out, count);
-	if (count > 1)
-		endpoints_visit(note_backup, &search, NULL);
+	raw_close(search.netlink);
+	compare(out, count);
+	count = usual_first(out, count);
+	if (count == 1)
+		out->backup = false; /* there is no other one that it could stand back for */
 	return count;
 }
 

@@ -24,15 +24,18 @@ struct network {
 	int device;             /* index of the interface */
 	char name[IF_NAMESIZE]; /* of the interface */
 	bool usual;             /* the kernel chooses it for unbound sockets */
+	bool unused;            /* the usual one only: it has no carrier, or shares its address with a better device */
 	bool bind_device;       /* binding to the address isn't enough: bind the socket to the interface, too */
 	bool backup;            /* its address is an MPTCP endpoint with the flag "backup" */
+	bool carrier;
+	unsigned int fitness;   /* host_address_fitness(); 0: the user forbids it */
 };
 
 /*
  * networks_to() - find the networks that lead to @to
- * Finds one address, of @to's family, of each interface with a route to @to. The usual one comes first, and is the only one if
- * host_vpn_among() finds a VPN. Asks the kernel by netlink: some ten system calls, and three for each network. Returns their number, 0
- * if netlink is forbidden.
+ * Finds the fittest address, of @to's family, of each interface with a route to @to, by the rules of host_model.h. The usual one comes
+ * first, and is the only one if host_vpn_among() finds a VPN. Asks the kernel by netlink: some thirty system calls, and ten for each
+ * network. Returns their number, 0 if netlink is forbidden.
  */
 size_t networks_to(const union sockaddr_ip *to, const struct host_word *word, struct network out[NETWORKS_MAX]);
 

@@ -41,7 +41,7 @@ static void list_add(struct path_list *list, const struct settings *settings, in
 {
 	struct path path = { .id.converter = converter, .preference = PATH_PREFERENCE_NONE };
 
-	if (list->count == PATHS_MAX)
+	if (list->count == PATHS_MAX || (network && network->unused))
 		return;
 	if (!network && network_usual_is_never(host_preferences(settings), addr)) {
 		list->forbidden = !list->count;

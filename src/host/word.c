@@ -104,16 +104,22 @@ bool host_address_is_global(const struct in6_addr *address, uint8_t scope)
 	return !IN6_IS_ADDR_V4MAPPED(address) || address->s6_addr[12] != 169 || address->s6_addr[13] != 254;
 }
 
-bool host_address_is_ready(uint32_t flags)
+enum host_verdict host_address_judge(uint32_t flags, bool has_endpoint)
 {
 	/* an optimistic address (RFC 4429) is also tentative, but usable */
-	return !(flags & IFA_F_DADFAILED) && (!(flags & IFA_F_TENTATIVE) || flags & IFA_F_OPTIMISTIC);
+	if (flags & IFA_F_DADFAILED || (flags & IFA_F_TENTATIVE && !(flags & IFA_F_OPTIMISTIC)))
+		return HOST_NOT_READY;
+	/* RFC 4862, 5.5.4: a deprecated address serves existing connections only */
+	return flags & IFA_F_DEPRECATED && !has_endpoint ? HOST_DEPRECATED : HOST_USED;
 }
 
-bool host_address_is_usable(const struct local_address *address)
+unsigned int host_address_fitness(const struct in6_addr *address, uint32_t flags, bool has_endpoint, bool has_rule)
 {
-	return host_address_is_global(&address->address, address->scope) && host_address_is_ready(address->flags) &&
-	       !(address->flags & IFA_F_DEPRECATED);
+	/* IPv4 has the same flag for secondary addresses */
+	const bool is_temporary = !IN6_IS_ADDR_V4MAPPED(address) && flags & IFA_F_TEMPORARY;
+
+	return 1 + (flags & IFA_F_DEPRECATED ? 0u : 8u) + (has_endpoint && !has_rule ? 4u : 0) + (is_temporary ? 2u : 0) +
+	       (has_endpoint && has_rule ? 1u : 0);
 }
 
 /* --- VPNs --- */

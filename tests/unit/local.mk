@@ -334,7 +334,8 @@ tests_unit_test_library_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_library_LDADD = libconvertize.la libcommon.la $(CHECK_LIBS)
 
 paths_world = tests/unit/paths_world.c tests/unit/paths_world.h
-tests_unit_test_host_SOURCES = tests/unit/test_host.c $(paths_world)
+tests_unit_test_host_SOURCES = tests/unit/test_host.c tests/unit/fake_lookup.h src/host/networks.c src/host/networks.h $(paths_world)
+tests_unit_test_host_CPPFLAGS = $(AM_CPPFLAGS) -include $(srcdir)/tests/unit/fake_lookup.h
 tests_unit_test_host_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(MNL_CFLAGS)
 tests_unit_test_host_LDADD = libpaths.la libconvertize.la libcommon.la $(CHECK_LIBS)
 tests_unit_test_managed_paths_SOURCES = tests/unit/test_managed_paths.c $(paths_world)

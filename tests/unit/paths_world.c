@@ -135,8 +135,7 @@ struct mptcp_endpoint *add_endpoint(const char *address, uint8_t id, const char 
 
 #define WG_QUICK 51820
 
-/* Returns the device by which the kernel sends a packet that has no source yet; 0: none. */
-static unsigned int find_way(const union sockaddr_ip *to)
+unsigned int find_way(const union sockaddr_ip *to, unsigned int index)
 {
 	const int family = sockaddr_ip_is_v4(to) ? AF_INET : AF_INET6;
 	const struct in6_addr address = sockaddr_ip_in6(to);
@@ -148,7 +147,7 @@ static unsigned int find_way(const union sockaddr_ip *to)
 		const unsigned int rank = route->to.length + (route->table == WG_QUICK ? 1000u : 0);
 		const unsigned int best_rank = best ? best->to.length + (best->table == WG_QUICK ? 1000u : 0) : 0;
 
-		if (route->family == family && (route->table == RT_TABLE_MAIN || route->table == WG_QUICK) && link && link->up &&
+		if (route->family == family && (!index || route->index == index) && (route->table == RT_TABLE_MAIN || route->table == WG_QUICK) && link && link->up &&
 		    prefix_contains(&route->to, &address) &&
 		    (!best || rank > best_rank || (rank == best_rank && route->metric < best->metric)))
 			best = route;
@@ -160,9 +159,9 @@ void find_ways(const union sockaddr_ip *converter)
 {
 	const union sockaddr_ip v4 = host_way_anywhere(AF_INET), v6 = host_way_anywhere(AF_INET6);
 
-	host.ways[HOST_WAY_V4] = find_way(&v4);
-	host.ways[HOST_WAY_V6] = find_way(&v6);
-	host.ways[HOST_WAY_CONVERTER] = converter ? find_way(converter) : 0;
+	host.ways[HOST_WAY_V4] = find_way(&v4, 0);
+	host.ways[HOST_WAY_V6] = find_way(&v6, 0);
+	host.ways[HOST_WAY_CONVERTER] = converter ? find_way(converter, 0) : 0;
 }
 
 void look(void)

@@ -53,6 +53,9 @@ void look(void);
 /* Does what is to be done; afterwards there is nothing left to do. */
 void settle(void);
 
+/* Returns the device by which the kernel sends a packet whose source doesn't matter, over any device or only over @index; 0: none. */
+unsigned int find_way(const union sockaddr_ip *to, unsigned int index);
+
 /* Finds the ways as the kernel would: anywhere, and to the converter unless that is NULL. A table of wg-quick comes before the main one. */
 void find_ways(const union sockaddr_ip *converter);
 

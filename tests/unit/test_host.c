@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_host.c - library, doctor and service agree on what each of a table of hosts may use
+ * test_host.c - library, doctor and service agree on the networks that they use on each of a table of hosts
  *
- * A host is lists of devices, addresses and routes. For each, and each word that somebody may say, all three judge all networks: the library
- * by the rules that run in hooks, the doctor and the service by host_networks_find().
+ * A host is lists of devices, addresses and routes. For each, and each setting of a user, all three judge all networks: the library by
+ * networks_to(), which asks the kernel in hooks, and here the lists (fake_lookup.h); the doctor and the service by host_networks_find().
  */
 #include "config.h"
 
 #include "host/lookup.h"
+#include "host/networks.h"
 #include "paths_world.h"
 
 #include <errno.h>
 #include <linux/if_addr.h>
+#include <linux/mptcp.h>
 #include <linux/rtnetlink.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -132,7 +134,103 @@ static void network_manager(void)
 	host.managers.nm[1] = (struct host_nm_device){ .name = "wwan0", .disabled = true };
 }
 
-/* @used: what a connection to the converter may use with nobody's word */
+/* A device with two IPv6 addresses, of which the kernel lists @first first. */
+static void two_addresses(uint32_t first, uint32_t second)
+{
+	two_networks();
+	add_address("wwan0", "2001:db8:2::1")->flags = first;
+	add_address("wwan0", "2001:db8:2::2")->flags = second;
+	add_route("wwan0", AF_INET6, NULL, "fe80::1", 700);
+}
+
+static void temporary_address_behind(void)
+{
+	two_addresses(0, IFA_F_TEMPORARY);
+}
+
+static void deprecated_address_in_front(void)
+{
+	two_addresses(IFA_F_DEPRECATED | IFA_F_TEMPORARY, 0);
+}
+
+static void deprecated_address_with_endpoint(void)
+{
+	two_addresses(IFA_F_DEPRECATED, IFA_F_DADFAILED);
+	add_endpoint("2001:db8:2::1", 1, "wwan0");
+}
+
+static void endpoint_of_another_manager(void)
+{
+	two_addresses(IFA_F_TEMPORARY, 0);
+	add_endpoint("2001:db8:2::2", 1, "wwan0");
+}
+
+static void endpoint_of_the_service(void)
+{
+	two_addresses(0, 0);
+	add_endpoint("2001:db8:2::2", 1, "wwan0");
+	lists.rules[host.rule_count++] = (struct host_rule){ .from = address_of("2001:db8:2::2"), .protocol = HOST_PROTOCOL_OURS, .table = 8810 };
+}
+
+static void temporary_address_beside_the_services(void)
+{
+	endpoint_of_the_service();
+	lists.addresses[2].flags = IFA_F_TEMPORARY;
+}
+
+static void address_of_the_link_in_front(void)
+{
+	add_network("wlan0", "", "192.0.2", 600);
+	add_link("wwan0", "wwan");
+	add_address("wwan0", "198.51.100.3")->scope = RT_SCOPE_LINK;
+	add_address("wwan0", "198.51.100.2");
+	add_route("wwan0", AF_INET, NULL, "198.51.100.1", 700);
+}
+
+static void two_addresses_of_a_network(void)
+{
+	two_networks();
+	add_address("wwan0", "198.51.100.3");
+}
+
+static void usual_network_without_carrier(void)
+{
+	two_networks();
+	link_called("wlan0")->carrier = false;
+}
+
+static void second_network_without_carrier(void)
+{
+	two_networks();
+	link_called("wwan0")->carrier = false;
+}
+
+static void no_carrier_at_all(void)
+{
+	second_network_without_carrier();
+	link_called("wlan0")->carrier = false;
+}
+
+static void network_in_a_vrf(void)
+{
+	two_networks();
+	add_link("red", "vrf");
+	link_called("wwan0")->master = link_called("red")->index;
+}
+
+static void two_devices_with_one_address(void)
+{
+	two_networks();
+	add_network("eth0", "", "192.0.2", 100);
+}
+
+static void better_device_without_carrier(void)
+{
+	two_devices_with_one_address();
+	link_called("eth0")->carrier = false;
+}
+
+/* @used: the networks of a connection to the converter if no user says anything */
 static const struct {
 	const char *name;
 	void (*make)(void);
@@ -152,23 +250,91 @@ static const struct {
 	{ "VPN elsewhere", vpn_elsewhere, "wlan0 wwan0" },
 	{ "VPN that is down", vpn_that_is_down, "wlan0 wwan0" },
 	{ "NetworkManager", network_manager, "wlan0" },
+	{ "temporary address behind", temporary_address_behind, "wlan0 wwan0 2001:db8:2::2" },
+	{ "deprecated address in front", deprecated_address_in_front, "wlan0 wwan0 2001:db8:2::2" },
+	{ "deprecated address with an endpoint", deprecated_address_with_endpoint, "wlan0 wwan0 2001:db8:2::1" },
+	{ "endpoint of another manager", endpoint_of_another_manager, "wlan0 wwan0 2001:db8:2::2" },
+	{ "endpoint of the service", endpoint_of_the_service, "wlan0 wwan0 2001:db8:2::2" },
+	{ "temporary address beside the service's", temporary_address_beside_the_services, "wlan0 wwan0 2001:db8:2::1" },
+	{ "address of the link in front", address_of_the_link_in_front, "wlan0 wwan0" },
+	{ "two addresses of a network", two_addresses_of_a_network, "wlan0 wwan0" },
+	{ "usual network without carrier", usual_network_without_carrier, "wwan0" },
+	{ "second network without carrier", second_network_without_carrier, "wlan0" },
+	{ "no carrier at all", no_carrier_at_all, "wlan0 wwan0" },
+	{ "network in a VRF", network_in_a_vrf, "wlan0" },
+	{ "two devices with one address", two_devices_with_one_address, "wwan0 eth0" },
+	{ "better device without carrier", better_device_without_carrier, "wlan0 wwan0" },
 };
 
 /* --- the three --- */
 
-/* What the library does with a network that leads to the converter: networks_to() and path_list.c, without the kernel. */
-static bool library_uses(const struct host_network *network, const struct host_word *word)
+/* The library's questions to the kernel (fake_lookup.h), with the host's answers. */
+
+void host_way_ask(int netlink, const union sockaddr_ip *to, const struct in6_addr *from, unsigned int index, struct host_way *out)
 {
-	const struct host_link *vpn = host_vpn_among(host.links, host.link_count, host.ways, word);
+	(void)netlink, (void)from; /* no host of the table has rules that send packets by another device */
+	*out = (struct host_way){ .type = RTN_UNICAST, .index = find_way(to, index) };
+	out->assumed = index && !out->index;
+	out->error = out->index ? 0 : ENETUNREACH;
+}
+
+struct host_link host_link_ask(int netlink, unsigned int index)
+{
+	const struct host_link *link = host_link_of(&host, index);
+
+	(void)netlink;
+	return link ? *link : (struct host_link){ .index = index };
+}
+
+bool host_device_name(int fd, unsigned int index, char name[static IF_NAMESIZE])
+{
+	(void)fd;
+	strcpy(name, host_link_ask(fd, index).name);
+	return *name;
+}
+
+int addresses_visit(int netlink, int family, address_visitor *visitor, void *arg)
+{
+	(void)netlink;
+	for (size_t i = 0; i < host.address_count; i++) {
+		const struct host_address *address = &host.addresses[i];
+
+		if (address->address.sa.sa_family == family)
+			visitor(arg, &(struct local_address){ .device = (int)address->index, .address = sockaddr_ip_in6(&address->address),
+							      .flags = address->flags, .scope = address->scope });
+	}
+	return 0;
+}
+
+int service_rules_visit(int netlink, int family, service_rule_visitor *visitor, void *arg)
+{
+	(void)netlink;
+	for (size_t i = 0; i < host.rule_count; i++)
+		if (host.rules[i].protocol == HOST_PROTOCOL_OURS && host.rules[i].from.sa.sa_family == family)
+			visitor(arg, &(struct service_rule){ .from = sockaddr_ip_in6(&host.rules[i].from) });
+	return 0;
+}
+
+int endpoints_visit(endpoint_visitor *visitor, void *arg, struct mptcp_limits *limits)
+{
+	(void)limits;
+	for (size_t i = 0; i < host.endpoints.count; i++)
+		visitor(arg, &host.endpoints.endpoint[i]);
+	return 0;
+}
+
+/* Does the library use the network for connections to @converter? NetworkManager's list, which takes a program to read, isn't its. */
+static bool library_uses(const struct host_network *network, const struct host_word *word, const union sockaddr_ip *converter)
+{
 	const struct in6_addr address = sockaddr_ip_in6(&network->address);
-	const struct host_nm_device *nm = host_nm_of(&host.managers, network->link.name);
+	struct network found[NETWORKS_MAX];
+	const size_t count = networks_to(converter, word, found);
 	uint8_t preference;
 
-	/* NetworkManager's word reaches it as the flags of an endpoint */
-	if (nm && nm->disabled)
-		return false;
-	return network->has_route && host_may_leave(vpn, network->link.index, host.ways[HOST_WAY_CONVERTER]) &&
-	       host_word_of(word, NULL, network->link.name, &address, &preference) != PATH_USE_NEVER;
+	for (size_t i = 0; i < count; i++)
+		if (IN6_ARE_ADDR_EQUAL(&found[i].source, &address) && found[i].device == (int)network->link.index)
+			return !found[i].unused && host_word_of(word, NULL, found[i].name, &address, &preference) != PATH_USE_NEVER;
+	return false;
 }
 
 static bool is_kind_of_service(const char *kind)
@@ -176,30 +342,34 @@ static bool is_kind_of_service(const char *kind)
 	return !*kind || strcmp(kind, "wwan") == 0 || strcmp(kind, "bridge") == 0;
 }
 
-static void compare(const char *name, const struct host_word *word)
+static void compare(const char *name, const struct host_word *word, const union sockaddr_ip *converter)
 {
 	struct host_word doctors = *word;
 	struct host_network *doctor, *service;
 	size_t count;
 
+	find_ways(converter);
 	doctors.any_kind = true;
 	count = host_networks_find(&doctor, &host, &doctors);
 	ck_assert_uint_eq(host_networks_find(&service, &host, word), count);
 	for (size_t i = 0; i < count; i++) {
 		const char *device = doctor[i].link.name;
-		const bool library = library_uses(&doctor[i], &doctors);
+		char address[PREFIX_STRLEN];
 
+		host_format_address(&doctor[i].address, address);
 		if (host_kind_is_vpn(doctor[i].link.kind)) {
 			ck_assert_msg((doctor[i].verdict != HOST_USED || word->beside_vpn) && service[i].verdict != HOST_USED, "%s: %s", name, device);
 			continue;
 		}
-		ck_assert_msg((doctor[i].verdict == HOST_USED) == library, "%s: %s: the doctor says %s, the library %d", name, device,
-			      host_verdict_name(doctor[i].verdict), library);
+		if (doctor[i].address.sa.sa_family == converter->sa.sa_family && doctor[i].verdict != HOST_DISABLED)
+			ck_assert_msg((doctor[i].verdict == HOST_USED) == library_uses(&doctor[i], &doctors, converter),
+				      "%s: %s %s: the doctor says %s, the library differs", name, device, address,
+				      host_verdict_name(doctor[i].verdict));
 		if (is_kind_of_service(doctor[i].link.kind))
-			ck_assert_msg(service[i].verdict == doctor[i].verdict, "%s: %s: the service says %s, the doctor %s", name, device,
-				      host_verdict_name(service[i].verdict), host_verdict_name(doctor[i].verdict));
+			ck_assert_msg(service[i].verdict == doctor[i].verdict, "%s: %s %s: the service says %s, the doctor %s", name, device,
+				      address, host_verdict_name(service[i].verdict), host_verdict_name(doctor[i].verdict));
 		else
-			ck_assert_msg(service[i].verdict != HOST_USED, "%s: %s", name, device);
+			ck_assert_msg(service[i].verdict != HOST_USED, "%s: %s %s", name, device, address);
 	}
 	free(doctor);
 	free(service);
@@ -216,6 +386,8 @@ static void make(size_t i)
 
 START_TEST(test_all_agree)
 {
+	const union sockaddr_ip converters[] = { address_of("203.0.113.7"), address_of("2001:db8:7::7") };
+	struct path_preferences addresses = { .count = 0 };
 	const struct host_word words[] = {
 		{ .paths = &none },
 		{ .paths = &none, .beside_vpn = true },
@@ -223,15 +395,19 @@ START_TEST(test_all_agree)
 		{ .paths = &none, .backup = "wwan0" },
 		{ .paths = &wishes },
 		{ .paths = &wishes, .beside_vpn = true, .never = "eth1" },
+		{ .paths = &addresses },
 	};
 
 	wishes.count = 0;
 	ck_assert_ptr_null(path_preferences_add(&wishes, "wwan0=never"));
 	ck_assert_ptr_null(path_preferences_add(&wishes, "wlan0=backup"));
+	ck_assert_ptr_null(path_preferences_add(&addresses, "198.51.100.2=never"));
+	ck_assert_ptr_null(path_preferences_add(&addresses, "2001:db8:2::2=never"));
 	for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++)
 		for (size_t j = 0; j < sizeof(words) / sizeof(words[0]); j++) {
 			make(i);
-			compare(hosts[i].name, &words[j]);
+			for (size_t k = 0; k < sizeof(converters) / sizeof(converters[0]); k++)
+				compare(hosts[i].name, &words[j], &converters[k]);
 		}
 }
 END_TEST
@@ -258,11 +434,12 @@ START_TEST(test_all_agree_about_addresses)
 		{ "169.254.1.7", RT_SCOPE_UNIVERSE, 0, HOST_VERDICT_COUNT }, /* no network at all */
 		{ "fe80::7", RT_SCOPE_LINK, 0, HOST_VERDICT_COUNT },
 	};
-	const struct host_word word = { .any_kind = true };
+	const struct host_word word = { .paths = &none, .any_kind = true };
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const union sockaddr_ip address = address_of(cases[i].address);
-		const struct local_address local = { .address = sockaddr_ip_in6(&address), .flags = cases[i].flags, .scope = cases[i].scope };
+		const union sockaddr_ip converter = address_of(sockaddr_ip_is_v4(&address) ? "203.0.113.7" : "2001:db8:7::7");
+		struct network found[NETWORKS_MAX];
 		struct host_network *networks;
 		struct host_address *added;
 		enum host_verdict verdict;
@@ -278,7 +455,7 @@ START_TEST(test_all_agree_about_addresses)
 		free(networks);
 		ck_assert_msg(verdict == cases[i].verdict, "case %zu: the doctor says %s", i,
 			      verdict == HOST_VERDICT_COUNT ? "no network" : host_verdict_name(verdict));
-		ck_assert_msg(host_address_is_usable(&local) == (verdict == HOST_USED), "case %zu: the library", i);
+		ck_assert_msg(networks_to(&converter, &word, found) == (verdict == HOST_USED), "case %zu: the library", i);
 	}
 }
 END_TEST
@@ -297,7 +474,10 @@ START_TEST(test_what_is_used)
 		for (size_t j = 0; j < count; j++)
 			if (networks[j].verdict == HOST_USED) {
 				strcat(used, *used ? " " : "");
-				strcat(used, networks[j].link.name);
+				if (sockaddr_ip_is_v4(&networks[j].address))
+					strcat(used, networks[j].link.name);
+				else
+					host_format_address(&networks[j].address, used + strlen(used));
 			}
 		ck_assert_msg(strcmp(used, hosts[i].used) == 0, "%s: \"%s\" is used, and not \"%s\"", hosts[i].name, used, hosts[i].used);
 		free(networks);
