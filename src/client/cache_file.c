@@ -371,6 +371,17 @@ static int file_map(struct cache *cache, int fd)
 	return 0;
 }
 
+/* Keeps a descriptor above the standard streams: in place of a closed one the file would get the program's output. */
+static int file_keep(struct cache *cache, int fd)
+{
+	int kept = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+
+	if (kept < 0)
+		return -errno;
+	cache->kept = kept;
+	return 0;
+}
+
 /* Notes the path by which each call opens the file. */
 static int file_note(struct cache *cache, const char *path)
 {
@@ -394,11 +405,10 @@ int cache_file_open(struct cache *cache, int directory, const char *path)
 	if (fd < 0)
 		return fd;
 	cache->user = geteuid();
-	if (thread_process_is_ours) {
-		cache->kept = fd;
-		return 0;
-	}
-	ret = may_change_identity() ? file_note(cache, path) : file_map(cache, fd);
+	if (thread_process_is_ours)
+		ret = file_keep(cache, fd);
+	else
+		ret = may_change_identity() ? file_note(cache, path) : file_map(cache, fd);
 	RAWCALL(SYS_close, fd);
 	return ret;
 }

@@ -557,7 +557,27 @@ START_TEST(a_process_of_ours_keeps_the_file_open)
 }
 END_TEST
 
-/* In a user namespace whoever has no rights may become another user: the mapping goes with the next call, or with cache_check_identity(). */
+/* A program without standard streams keeps the file open as well, and not in place of one. */
+START_TEST(a_file_that_is_kept_is_no_standard_stream)
+{
+	const int input = dup(STDIN_FILENO);
+	struct cache cache;
+
+	thread_process_is_ours = true;
+	close(STDIN_FILENO);
+	cache = opened();
+	ck_assert_int_gt(cache.kept, STDERR_FILENO);
+	ck_assert_int_eq(fcntl(STDIN_FILENO, F_GETFD), -1);
+	ck_assert_int_eq(put(&cache, 1), 0);
+	ck_assert(has(&cache, 1));
+	cache_close(&cache);
+	dup2(input, STDIN_FILENO);
+	close(input);
+	thread_process_is_ours = false;
+}
+END_TEST
+
+/* In a user namespace a process without rights may become another user: the next call, or cache_check_identity(), removes the mapping. */
 START_TEST(a_mapping_goes_with_its_user)
 {
 	struct cache cache = opened();
@@ -682,6 +702,7 @@ static void tests_add(TCase *tcase, SFun setup_function)
 	tcase_add_test(tcase, sandbox);
 	tcase_add_test(tcase, whoever_may_change_the_user_has_no_mapping);
 	tcase_add_test(tcase, a_process_of_ours_keeps_the_file_open);
+	tcase_add_test(tcase, a_file_that_is_kept_is_no_standard_stream);
 	tcase_add_loop_test(tcase, a_mapping_goes_with_its_user, 0, 2);
 }
 
