@@ -139,7 +139,7 @@ static enum dial_state begin_anew(struct dial *dial, enum ask_way way, bool know
 	if (dial->attempt.ask_blind)
 		return blind_lost(way, ECONNRESET, "the connection would not stay Multipath TCP", end);
 	if (dial->wrote || dial->confirmed) /* the program has used the connection in a way that can't be repeated on another one */
-		return fail(end, ECONNRESET, "Multipath TCP was lost behind the handshake");
+		return fail(end, ECONNRESET, "Multipath TCP to the converter was lost behind the handshake");
 	disconnect(dial);
 	return dial_anew(dial, way, end);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_engine_silence.c - what a dial makes of silence: of a converter, of a silent request, behind a SYN+ACK that confirms, of a blind one */
+/* test_engine_silence.c - a dial judges silence: of a converter, of a silent request, behind a SYN+ACK that confirms, of a blind one */
 #include "config.h"
 
 #include "client/converters.h"
@@ -304,7 +304,7 @@ START_TEST(confirmed_connection_that_ends)
 	answer(WHOLE);
 	kernel.fell_back = true;
 	ck_assert_int_eq(step(), DIAL_FAILED);
-	ck_assert_str_eq(end.reason, "Multipath TCP was lost behind the handshake");
+	ck_assert_str_eq(end.reason, "Multipath TCP to the converter was lost behind the handshake");
 }
 END_TEST
 

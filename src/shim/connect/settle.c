@@ -233,7 +233,7 @@ static enum conn_phase fall_back(struct conn *conn, int fd)
 	servers_note_no_bypass(&conn->dial.server);
 	conn->dial.direct_reason = "no Multipath TCP without the converter";
 	if (conn_has(conn, CONN_WROTE) || conn_is_confirmed(conn))
-		return settle_failed(conn, fd, ECONNRESET, "Multipath TCP was lost behind the handshake");
+		return settle_failed(conn, fd, ECONNRESET, "Multipath TCP to the server was lost behind the handshake");
 	operations_end(conn, fd);
 	kernel_disconnect(fd);
 	return settle_directly(conn, fd);
