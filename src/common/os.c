@@ -35,6 +35,29 @@ ssize_t file_read_text(const char *path, char *text, size_t size)
 	return len;
 }
 
+char *file_take_text(int fd, size_t size, size_t *len)
+{
+	char *text = malloc(size + 1);
+	ssize_t n = -1;
+	int error;
+
+	*len = 0;
+	while (text && (n = pread(fd, text + *len, size - *len, (off_t)*len)) != 0)
+		if (n > 0)
+			*len += (size_t)n;
+		else if (errno != EINTR)
+			break;
+	error = errno;
+	close(fd);
+	errno = error;
+	if (n < 0) {
+		free(text);
+		return NULL;
+	}
+	text[*len] = '\0';
+	return text;
+}
+
 int file_replace(const char *path, const char *draft, const char *text, size_t len, mode_t mode, bool durable)
 {
 	int fd, ret = 0;
@@ -117,19 +140,15 @@ int capabilities_keep(uint64_t set)
 extern char **environ;
 
 /* Reads a whole memory file, and closes it. Returns a text to be freed, or NULL. */
-static char *take_text(int fd)
+static char *take_output(int fd)
 {
-	off_t size = lseek(fd, 0, SEEK_END);
-	char *text = size >= 0 && size <= OUTPUT_MAX ? malloc((size_t)size + 1) : NULL;
-	ssize_t n = text ? pread(fd, text, (size_t)size, 0) : -1;
+	const off_t size = lseek(fd, 0, SEEK_END);
+	size_t len;
 
+	if (size >= 0 && size <= OUTPUT_MAX)
+		return file_take_text(fd, (size_t)size, &len);
 	close(fd);
-	if (n < 0) {
-		free(text);
-		return NULL;
-	}
-	text[n] = '\0';
-	return text;
+	return NULL;
 }
 
 /* Starts it with its output in memory files, which take any amount without a reader. Returns 0 or a positive errno. */
@@ -180,8 +199,8 @@ int child_run(const char *const words[], int timeout_ms, struct child_output *ou
 	ret = text < 0 || messages < 0 ? -errno : -start((char *const *)words, text, messages, &pid);
 	if (ret == 0)
 		ret = wait_for(pid, timeout_ms);
-	out->text = text >= 0 ? take_text(text) : NULL;
-	out->messages = messages >= 0 ? take_text(messages) : NULL;
+	out->text = text >= 0 ? take_output(text) : NULL;
+	out->messages = messages >= 0 ? take_output(messages) : NULL;
 	if (ret >= 0 && (!out->text || !out->messages))
 		ret = -ENOMEM;
 	if (ret < 0) {

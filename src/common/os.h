@@ -15,6 +15,12 @@
 ssize_t file_read_text(const char *path, char *text, size_t size);
 
 /*
+ * file_take_text() - read up to @size bytes from the beginning of a file, and close it
+ * Returns a text to be freed, with a NUL behind its @len bytes; or NULL with errno set.
+ */
+char *file_take_text(int fd, size_t size, size_t *len);
+
+/*
  * file_replace() - write a whole file as @draft, in place of any file there, and rename it: a reader of @path finds the old or the new one
  * @mode: for open(2); @durable: wait until the disk has it. Returns 0, or -errno with the old file as it was.
  */

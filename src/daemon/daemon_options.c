@@ -4,6 +4,7 @@
 
 #include "daemon/daemon_options.h"
 
+#include "common/os.h"
 #include "common/problems.h"
 
 #include <assert.h>
@@ -191,30 +192,10 @@ static bool check_kind(const struct stat *st, const char *path, const uid_t *own
 	return false;
 }
 
-/* Reads until @len bytes or the end of the file. Returns the bytes read, or -1 with errno set. */
-static ssize_t read_all(int fd, char *out, size_t len)
-{
-	size_t done = 0;
-
-	while (done < len) {
-		ssize_t n = read(fd, out + done, len - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -1;
-		if (n == 0)
-			break;
-		done += (size_t)n;
-	}
-	return (ssize_t)done;
-}
-
 char *textfile_read(const char *path, const uid_t *owner, size_t *len, const struct place *place,
 		    struct problems *problems)
 {
-	char quote[PROBLEM_QUOTE_MAX], *text = NULL;
-	ssize_t n = -1;
+	char quote[PROBLEM_QUOTE_MAX], *text;
 	struct stat st;
 	int fd;
 
@@ -227,21 +208,13 @@ char *textfile_read(const char *path, const uid_t *owner, size_t *len, const str
 			close(fd);
 		return NULL;
 	}
-	if (check_kind(&st, path, owner, place, problems)) {
-		text = malloc((size_t)st.st_size + 1);
-		if (text)
-			n = read_all(fd, text, (size_t)st.st_size);
-		if (n < 0)
-			problems_add(problems, place, "%s can't be read: %s",
-				     problems_quote(path, quote), strerror(errno));
-	}
-	close(fd);
-	if (n < 0) {
-		free(text);
+	if (!check_kind(&st, path, owner, place, problems)) {
+		close(fd);
 		return NULL;
 	}
-	text[n] = '\0';
-	*len = (size_t)n;
+	text = file_take_text(fd, (size_t)st.st_size, len);
+	if (!text)
+		problems_add(problems, place, "%s can't be read: %s", problems_quote(path, quote), strerror(errno));
 	return text;
 }
 
