@@ -120,12 +120,14 @@ enum blind_trouble {
 	BLIND_TROUBLE_SLOW,
 	/*
 	 * A blind request ended before our first look, for a server that the converter isn't known to serve (converters_admits()): the
-	 * program may have closed the socket, or the server or the converter has refused. The next request waits for its response, unless the
-	 * converter is known to serve the server by then.
+	 * program may have closed the socket, or the server or the converter has refused. The next request waits for its response, unless
+	 * the converter is known to serve the server by then.
 	 */
 	BLIND_TROUBLE_FAILED,
 	BLIND_TROUBLES
 };
+
+#define BLIND_MEMORY_PLACES 1024 /* by sockaddr_ip_hash() without port; of two servers with the same place we forget the older */
 
 void blind_memory_note(const union sockaddr_ip *server, enum blind_trouble trouble);
 

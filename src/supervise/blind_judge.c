@@ -86,17 +86,15 @@ enum blind_verdict blind_judge(struct blind_request *request, const struct blind
 /* --- servers that were too slow for a blind request, or for which one has failed --- */
 
 #define REMEMBERED_SECONDS 600
-#define PLACES 1024 /* by the hash of the address; of two servers with the same place we forget the older */
-
 static struct server {
 	struct in6_addr address;
 	int64_t until[BLIND_TROUBLES]; /* in seconds of CLOCK_MONOTONIC */
-} servers[PLACES];
+} servers[BLIND_MEMORY_PLACES];
 
 static struct server *place_of(union sockaddr_ip server)
 {
 	sockaddr_ip_set_port(&server, 0);
-	return &servers[sockaddr_ip_hash(&server) % PLACES];
+	return &servers[sockaddr_ip_hash(&server) % BLIND_MEMORY_PLACES];
 }
 
 void blind_memory_note(const union sockaddr_ip *server, enum blind_trouble trouble)

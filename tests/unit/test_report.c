@@ -152,9 +152,11 @@ static void write_one(char *const words[], const char *about, void *arg)
 /* A shell gets each word as it is; as remedies they stand for themselves where there is none in words. */
 START_TEST(commands_as_text)
 {
+	char word[SHELL_WORD_MAX(0)];
 	FILE *stream = stream_open();
 	struct report report;
 
+	ck_assert_str_eq(shell_quote("", word), "''"); /* fact_command() leaves empty words out */
 	report_init(&report, stream, false, false);
 	add_commands(&report);
 	report_flush(&report);
