@@ -259,7 +259,7 @@ bool path_start_refused(struct path_start *start, const struct converters_query 
 		return false;
 	if (start->moves < PATHS_MOVES_MAX && leave_refused(start, query, how, reason, addr))
 		return true;
-	/* After a refusal here a usual path that is silent is no better. One that refuses the converter's port may serve a direct connection. */
+	/* After a refusal here a silent usual path is no better. One that refuses the converter's port may serve a direct connection. */
 	if (how == CACHE_PATH_SILENT || paths_facts_usual(start->path.id.converter).state == CACHE_PATH_REFUSES)
 		path_start_give_back(start);
 	return false;

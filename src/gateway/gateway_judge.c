@@ -3,8 +3,8 @@
  * gateway_judge.c - the judge of a gateway: the packet's own destination is the server
  *
  * netfilter applies the operator's rules first, so that connections that they route never come here (gateway_rules.c). The kernel routes a
- * SYN that the judge doesn't withhold. So only sessions of withheld SYNs exist: the judge resets any other connection to the listener, which
- * comes from this host itself.
+ * SYN that the judge doesn't withhold. So only sessions of withheld SYNs exist: the judge resets any other connection to the listener,
+ * which comes from this host itself.
  */
 #include "config.h"
 

@@ -15,12 +15,13 @@
  * gateways do all that to the SYN from the LAN, in "prerouting". But:
  *
  *     - Firewalls drop new connections in "input" unless they come from "lo".
- *     - With br_netfilter (Docker, Kubernetes), chains see a bridge's packet before the bridge does, and the socket that TPROXY has assigned
- *       is lost on the way up.
+ *     - With br_netfilter (Docker, Kubernetes), chains see a bridge's packet before the bridge does, and the socket that TPROXY has
+ *       assigned is lost on the way up.
  *     - In "forward" the kernel has decided already which packets are for this host, and NAT which go elsewhere.
  *
  * Later packets of a converted connection find the gateway's transparent socket, and get the low bit in "prerouting". Where there is no
- * socket, that bit of the conntrack mark tells them: in "output" those of this host's programs, ICMP errors, and third ACKs with SYN cookies.
+ * socket, that bit of the conntrack mark tells them: in "output" those of this host's programs, ICMP errors, and third ACKs with SYN
+ * cookies.
  *
  * The tables belong to sockets of this process (flags owner): no other program changes them, "nft flush ruleset" included, and the kernel
  * removes them when the process ends or is killed. So they also tell that there is a gateway on this host. The policy rules and the route,
@@ -168,8 +169,8 @@ static void put_choice(FILE *out, const struct gateway_settings *settings)
 #define NEW_SYN SYN "tcp urgptr 0 tcp option 30 missing "
 
 /*
- * The conditions of a SYN that gateway_rights.c has sent: SYN_PACKET_MARK. Its packet mark only routes it to "lo": other programs' rules may
- * set marks, save them for the connection, and restore them.
+ * The conditions of a SYN that gateway_rights.c has sent: SYN_PACKET_MARK. Its packet mark only routes it to "lo": other programs' rules
+ * may set marks, save them for the connection, and restore them.
  */
 #define RELEASED_SYN "tcp flags & (fin|syn|rst|ack|urg) == syn tcp urgptr 0x6c63 "
 
@@ -216,8 +217,8 @@ static void put_host(FILE *out, const struct gateway_settings *settings, uint32_
  * client and this host may need smaller ones.
  *
  * A SYN that was sent again belongs to its socket. A new one may reuse the ports of a socket in TIME_WAIT, which the kernel would find
- * before it forwards the SYN, and drop it. So it is withheld here. If it is to be routed, TPROXY removes that socket. The kernel drops this SYN,
- * but not the next one, which the client sends a second later.
+ * before it forwards the SYN, and drop it. So it is withheld here. If it is to be routed, TPROXY removes that socket. The kernel drops this
+ * SYN, but not the next one, which the client sends a second later.
  */
 static void put_arrivals(FILE *out, const struct gateway_settings *settings, uint32_t mark, uint32_t both)
 {
@@ -253,8 +254,8 @@ static void put_arrivals(FILE *out, const struct gateway_settings *settings, uin
 }
 
 /*
- * Writes chains that leave the SYN on its way to this host alone, whichever NAT other programs' rules would do to it. Without the policy rule,
- * which another program may remove, it would leave this host.
+ * Writes chains that leave the SYN on its way to this host alone, whichever NAT other programs' rules would do to it. Without the policy
+ * rule, which another program may remove, it would leave this host.
  */
 static void put_no_nat(FILE *out, uint32_t mark, uint32_t both)
 {
@@ -270,7 +271,7 @@ static void put_no_nat(FILE *out, uint32_t mark, uint32_t both)
 				chains[i].field);
 		fputs(" }\n", out);
 	}
-	/* The marks are of no more use; saved as the connection's, they would route its later packets. A program's connection keeps its bit. */
+	/* Removes the marks: saved as the connection's, they would route its later packets. A program's connection keeps its bit. */
 	fprintf(out, " chain stay {\n  type filter hook postrouting priority -160; policy accept;\n"
 		     "  oifname != \"lo\" meta mark & 0x%x == 0x%x drop\n"
 		     "  oifname \"lo\" meta mark & 0x%x == 0x%x meta mark set meta mark & 0x%x\n"

@@ -5,8 +5,8 @@
  * A nftables rule puts SYNs into the queue, and each waits in the kernel until it gets a verdict. The serving process
  * reads packets from the kernel's socket itself. Verdicts need CAP_NET_ADMIN, so a serving process without it sends them
  * to the main process (queue_owner.c) by a socket for each queue; one that has it carries them out itself
- * (rights_give_verdicts()). It collects them until hold_queue_flush(), as each message wakes up both processes. hold_queue_close() waits until the main process has given up the queue; the kernel
- * drops packets without a verdict then.
+ * (rights_give_verdicts()). It collects them until hold_queue_flush(), as each message wakes up both processes. hold_queue_close() waits
+ * until the main process has given up the queue; the kernel drops packets without a verdict then.
  */
 #include "config.h"
 

@@ -44,7 +44,7 @@ struct hold_rules_marked {
 	bool own;            /* SYNs of this host's programs as well */
 };
 
-/* The priority of the chains, in "prerouting", "forward" and "output"; those that refuse come next. Firewalls come before (firewalld: 10). */
+/* The priority of the chains, in "prerouting", "forward" and "output"; those that refuse come next. Firewalls come before: firewalld 10. */
 #define HOLD_RULES_MARKED_PRIORITY 41
 
 /*

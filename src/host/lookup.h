@@ -90,7 +90,10 @@ struct service_rule {
 
 typedef void service_rule_visitor(void *arg, const struct service_rule *rule);
 
-/* Calls @visitor for each rule that the path service has made; its words are AF_INET's. @netlink: of nl_open(NETLINK_ROUTE). Returns 0 or -errno. */
+/*
+ * service_rules_visit() - call @visitor for each rule that the path service has made
+ * @netlink: of nl_open(NETLINK_ROUTE); @family: its words are AF_INET's. Returns 0 or -errno.
+ */
 int service_rules_visit(int netlink, int family, service_rule_visitor *visitor, void *arg);
 
 /* --- endpoints, as ip-mptcp(8) shows them --- */

@@ -136,8 +136,8 @@ static enum path_use word_about(const struct breach *breach, int device, const s
 }
 
 /*
- * Has the device @name a carrier, and do packets from its address leave by it? Otherwise the network isn't ready, and a manager may make its
- * endpoint later.
+ * Has the device @name a carrier, and do packets from its address leave by it? Otherwise the network isn't ready, and a manager may make
+ * its endpoint later.
  */
 static bool is_ready(const struct breach *breach, const struct local_address *address, const char name[static IF_NAMESIZE])
 {

@@ -3,8 +3,8 @@
  * traffic.h - the bytes of each network by date, quotas for them, and connections that outlive a network (no I/O but the file's)
  *
  * We count by the devices' own counters: they have all packets, with their headers and repetitions, of all programs, which is what a
- * provider bills. The kernel sets them to zero when it makes a device. So we keep the counters of the last look, and add what has come since
- * then; also while no service ran. Bytes of a device that came and went between two looks are lost.
+ * provider bills. The kernel sets them to zero when it makes a device. So we keep the counters of the last look, and add what has come
+ * since then; also while no service ran. Bytes of a device that came and went between two looks are lost.
  */
 #ifndef PATHS_TRAFFIC_H
 #define PATHS_TRAFFIC_H
@@ -53,7 +53,7 @@ struct traffic {
 /* Returns today's date by this host's clock and zone. */
 unsigned int traffic_today(void);
 
-/* The devices to count: those with a default route, with a quota, or with a record. Others, such as containers', have no place in the file. */
+/* The devices to count: those with a default route, a quota, or a record. Others, such as containers', have no place in the file. */
 struct traffic_choice {
 	const struct host_network *networks;
 	size_t network_count;
@@ -92,7 +92,10 @@ ssize_t traffic_format(const struct traffic *traffic, char *out, size_t size);
 int traffic_load(struct traffic *out);
 int traffic_save(const struct traffic *traffic);
 
-/* traffic_look() - read the devices and count their bytes, today and in this boot (traffic_keeper.c). @netlink: NULL: open one. Returns 0 or -errno. */
+/*
+ * traffic_look() - read the devices and count their bytes, today and in this boot (traffic_keeper.c)
+ * @netlink: NULL: open one. Returns 0 or -errno.
+ */
 int traffic_look(struct traffic *traffic, const struct traffic_choice *choice, struct netlink *netlink);
 
 /* --- quotas --- */

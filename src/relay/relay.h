@@ -129,8 +129,8 @@ size_t relay_steer(const struct relay_side *to, size_t len);
 void relay_widen(struct relay_side *side);
 
 /*
- * Resets a connection: its peer gets an RST, with MP_FASTCLOSE on MPTCP, now or at the latest when the caller closes the descriptor. @fd may
- * be any TCP or MPTCP socket.
+ * Resets a connection: its peer gets an RST, with MP_FASTCLOSE on MPTCP, now or at the latest when the caller closes the descriptor. @fd
+ * may be any TCP or MPTCP socket.
  */
 void relay_reset(int fd);
 

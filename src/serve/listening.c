@@ -2,8 +2,8 @@
 /*
  * listening.c - the sockets on which clients of one address arrive, and each worker's part of them
  *
- * A listener has MPTCP sockets, which accept plain TCP clients as well, or TCP sockets if its owner or the kernel has no MPTCP. Fast Open without a
- * cookie lets the first SYN carry the request: the daemon's judge proves addresses by its own means (RFC 8803 Section 6, note 1).
+ * A listener has MPTCP sockets, which accept plain TCP clients as well, or TCP sockets if its owner or the kernel has no MPTCP. Fast Open
+ * without a cookie lets the first SYN carry the request: the daemon's judge proves addresses by its own means (RFC 8803 Section 6, note 1).
  *
  * Each worker has a socket of its own, bound to the same address by SO_REUSEPORT: the kernel spreads clients over them by a hash, and a new
  * client wakes one thread. The kernel finds the connection of an MPTCP join by its token, on any of the sockets. If there are fewer sockets

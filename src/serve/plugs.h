@@ -270,7 +270,7 @@ struct serve_plugs {
 	void (*stop)(struct serve_context *context);
 	void (*configure)(struct serve_context *context, const struct serve_settings *settings);
 	void *arg;     /* of start() */
-	bool alone;    /* nobody outlives this process: if it is killed, the kernel resets its connections, whose streams would seem whole */
+	bool alone;    /* no process outlives this one: if it is killed, the kernel resets connections whose streams would seem whole */
 	bool at_once;  /* clients send no request: the addresses of a flow say all. SYNs without data are withheld, too */
 };
 

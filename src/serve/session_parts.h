@@ -192,7 +192,10 @@ void session_cut(struct session *s);
 /* Returns whether the client has reset the connection; a FIN doesn't count. */
 bool session_client_is_lost(const struct session *s);
 
-/* Returns whether the client has completed its handshake, and not ended the connection since. Its socket must be open. Counts its round trip. */
+/*
+ * Returns whether the client has completed its handshake, and not ended the connection since. Its socket must be open. Counts its round
+ * trip.
+ */
 bool session_client_is_established(const struct session *s);
 
 /* Discards the bytes that a refused client still sends. Returns false if we needn't wait for the client any more. */

@@ -141,9 +141,9 @@ int64_t enquiry_look(int64_t now)
  * 	reset after the converter has waited  the server is too slow for blind requests (blind_judge.c remembers it)
  * 	  as long as it may
  * 	no SYN+ACK in CONVERT_TIMEOUT         we probe the converter; if it doesn't answer, it has to prove itself
- * 	the connection doesn't exist          it may have been reset: after GONE_MAX of these in a row we ask the converter (enquiry_start()).
- * 	                                      Or the converter has refused: if it isn't known to serve the server, the next request for
- * 	                                      that one has a response
+ * 	the connection doesn't exist          it may have been reset: after GONE_MAX of these in a row we ask the converter
+ * 	                                      (enquiry_start()). Or the converter has refused: if it isn't known to serve the server, the
+ * 	                                      next request for that one has a response
  * 	the same, and its program has ended   the user's next connection isn't blind
  *
  * We follow EXPECTED_MAX requests at most. The kernel alone takes care of any further ones.

@@ -5,8 +5,8 @@
  * The supervisor makes sockets and connections in its own name. So they would escape all that the kernel forbids the program by its
  * identity:
  *
- *	owner rules of firewalls, uid    a socket belongs to the file system user and groups of the thread that makes it. permission_socket()
- *	  ranges of policy rules         takes the program's for that moment. Only root's supervisor meets other users.
+ *	owner rules of firewalls, uid    a socket belongs to the file system user and groups of the thread that makes it.
+ *	  ranges of policy rules         permission_socket() takes the program's for that moment. Only root's supervisor meets other users.
  *	cgroup programs, net_cls         the supervisor acts only for programs in its own control group
  *	AppArmor, SELinux, Smack         the supervisor acts only for programs with its own label
  *	a seccomp filter                 /proc counts a process's filters. It acts only for processes with no more than at the start

@@ -3,9 +3,9 @@
  * fake_threads.c - threads that take turns as a test says
  *
  * One thread runs at a time. At each point, that is before each call of the fake kernel and where a thread blocks or lets in
- * signals (it does around each claim of a conn), the turn goes to the other one if the test's schedule has this point; and always where the one
- * that runs has to wait, or spins in sched_yield() for a claim of the other's. So a run repeats exactly, and all orders up to a
- * number of unforced changes can be gone through.
+ * signals (it does around each claim of a conn), the turn goes to the other one if the test's schedule has this point; and always where the
+ * one that runs has to wait, or spins in sched_yield() for a claim of the other's. So a run repeats exactly, and all orders up to a number
+ * of unforced changes can be gone through.
  */
 #include "config.h"
 

@@ -160,7 +160,8 @@ START_TEST(path_that_refuses_is_left)
 		ck_assert_int_eq(paths_facts_kept(&usual).state, CACHE_PATH_REFUSES);
 		ck_assert(is_logged("the path to it refuses ("));
 		ck_assert(!converters_rests(0, clock_seconds()));
-		ck_assert_int_eq(paths_mptcp(&(struct path_id){ .converter = 0 }), CACHE_MPTCP_UNKNOWN); /* as for a converter that nobody has asked */
+		/* as for a converter that nobody has asked */
+		ck_assert_int_eq(paths_mptcp(&(struct path_id){ .converter = 0 }), CACHE_MPTCP_UNKNOWN);
 		expect_said(bytes ? "send 28; peek; try 0 0; end; bind 5 0; syn 1 data; " : "try 0 0; end; bind 5 0; syn 1 data; ");
 		ck_assert(dial.mptcp);
 		nets.elsewhere = -1; /* the other path confirms it */

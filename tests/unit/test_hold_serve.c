@@ -67,7 +67,10 @@ START_TEST(forged_syn_of_the_same_port)
 }
 END_TEST
 
-/* A blind client whose server is silent: 3.5 s, then nothing is counted any more, and what repeats the SYN is dropped for as long as it may come. */
+/*
+ * A blind client whose server is silent: 3.5 s, then nothing is counted any more, and repetitions of the SYN are dropped for as long as they
+ * may come.
+ */
 START_TEST(silence)
 {
 	for (int i = 0; i < 2; i++) {

@@ -151,7 +151,7 @@ START_TEST(test_announced)
 }
 END_TEST
 
-/* A network that has gone keeps its endpoint for as long as a connection needs it, though another one is back; not if somebody wants it gone. */
+/* A network that has gone keeps its endpoint while a connection needs it, though another one is back; not if a setting excludes it. */
 START_TEST(test_needed_by_a_connection)
 {
 	two_networks();

@@ -248,7 +248,8 @@ START_TEST(path_whose_round_trip_explains_it_is_waited_for)
 		ck_assert_uint_gt(view.waiting, rtt);
 		view.other_answered = true;
 		ck_assert_int_eq(decided(&view).what, PATHS_MOVE);
-		ck_assert_uint_gt(view.missing[1], rtt); /* the probes had their time, too: two of them, as one may be lost where nothing is wrong */
+		/* two probes had their time, too: one may be lost where nothing is wrong */
+		ck_assert_uint_gt(view.missing[1], rtt);
 		ck_assert_uint_ge(view.waiting, rtt + 120); /* and a queue that has filled up */
 	}
 }
@@ -476,9 +477,9 @@ static enum paths_do standstill_go_on(struct standstill still)
 }
 
 /*
- * Whenever it does, and for how long: nothing but its answers is late, and those of the nearer path are there first. Where nothing was heard
- * of a path lately, two cases are left out: a long one has to be left before its answer can be told from a late one, so that a dead one
- * costs no more than 0.3 s; and another path that is far is taken before it can have answered, for the same reason.
+ * Whenever it does, and for how long: nothing but its answers is late, and those of the nearer path are there first. Where nothing was
+ * heard of a path lately, two cases are left out: a long one has to be left before its answer can be told from a late one, so that a dead
+ * one costs no more than 0.3 s; and another path that is far is taken before it can have answered, for the same reason.
  */
 START_TEST(converter_that_stands_still_moves_nobody)
 {

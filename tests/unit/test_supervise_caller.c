@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_supervise_caller.c - what a supervised connection does next: when its call ends, how its socket goes on, what its SYN+ACK leads to */
+/* test_supervise_caller.c - a supervised connection's next step: when its call ends, how its socket goes on, what its SYN+ACK leads to */
 #include "config.h"
 
 #include "common/clock.h"

@@ -9,7 +9,8 @@
  * server (servers.py: chorus) sends each byte from 0x80 to 0xff once: together the two must get each
  * byte once and nothing else. With "kill" one of the two is killed at some moment within two SPAN-US: what it
  * had read is gone then, but the other must see nothing wrong. With "exec" the child goes on as a program of
- * its own, this one. With "handler" the process forks in a signal handler, while it waits. Prints "clean PAIRS", or what was wrong, and ends with 1.
+ * its own, this one. With "handler" the process forks in a signal handler, while it waits. Prints "clean PAIRS", or what was wrong, and
+ * ends with 1.
  */
 #include "config.h"
 

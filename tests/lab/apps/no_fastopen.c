@@ -5,8 +5,9 @@
  *	no_fastopen CGROUP PROGRAM [ARGUMENT]...
  *
  * CGROUP is a directory of a cgroup2 file system. The program runs in that group, whose setsockopt() and getsockopt() a BPF program
- * refuses: BPF_CGROUP_SETSOCKOPT and BPF_CGROUP_GETSOCKOPT, with bpf_set_retval() of Linux 5.18. MSG_FASTOPEN itself stays as it is; nothing
- * of libconvert uses it on Multipath TCP before it has set TCP_FASTOPEN_NO_COOKIE. Ends with 77 if the kernel doesn't allow that to us.
+ * refuses: BPF_CGROUP_SETSOCKOPT and BPF_CGROUP_GETSOCKOPT, with bpf_set_retval() of Linux 5.18. MSG_FASTOPEN itself stays as it is;
+ * nothing of libconvert uses it on Multipath TCP before it has set TCP_FASTOPEN_NO_COOKIE. Ends with 77 if the kernel doesn't allow that to
+ * us.
  */
 #include <errno.h>
 #include <fcntl.h>

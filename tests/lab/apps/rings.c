@@ -6,12 +6,13 @@
  * call of the program's own or by the C library's syscall(), before the first connection or behind the first connect(). "files": as "raw"
  * and "first", and the ring holds each socket itself, as a registered file, from before its connect().
  *
- * The ways: connect() blocks ("blocking"), or doesn't, and the program waits until the socket is writable by the ring ("waiting"), by poll()
- * or by epoll_wait() ("polling", "epolling"), and asks for SO_ERROR then; or it sends by the ring, which waits, and asks nobody ("sending"),
- * or asks for SO_ERROR behind that ("late"). "changing" is "waiting", and "late" for the last connection. "together": as "waiting", and all
- * connections are begun first.
+ * The ways: connect() blocks ("blocking"), or doesn't, and the program waits until the socket is writable by the ring ("waiting"), by
+ * poll() or by epoll_wait() ("polling", "epolling"), and asks for SO_ERROR then; or it sends by the ring, which waits, and asks nobody
+ * ("sending"), or asks for SO_ERROR behind that ("late"). "changing" is "waiting", and "late" for the last connection. "together": as
+ * "waiting", and all connections are begun first.
  *
- * Then a line on standard error says how long connect() has taken for all of them. For each connection a line: "right", "failed: ERROR", or "wrong: " and the bytes that no echo server sends.
+ * Then a line on standard error says how long connect() has taken for all of them. For each connection a line: "right", "failed: ERROR", or
+ * "wrong: " and the bytes that no echo server sends.
  */
 #include "common/rawcall.h"
 

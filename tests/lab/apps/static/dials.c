@@ -4,7 +4,8 @@
  *
  *     dials SILENT-ADDRESS PORT RATE SECONDS LIVE-ADDRESS PORT COUNT
  *
- * Each dial has 3 s, and the first one is to the live host. Prints how many of the COUNT dials to the live host got their echo, and why the others didn't.
+ * Each dial has 3 s, and the first one is to the live host. Prints how many of the COUNT dials to the live host got their echo, and why the
+ * others didn't.
  */
 #include <arpa/inet.h>
 #include <errno.h>
