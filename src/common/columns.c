@@ -30,6 +30,16 @@ static size_t taken(const char *text, size_t bytes)
 	return count;
 }
 
+/* Returns how many bytes at @text are a control character; 0: none. U+0080 to U+009F are some, too: a terminal obeys U+009B as it does ESC [. */
+static size_t control_bytes(const char *text)
+{
+	const unsigned char *at = (const unsigned char *)text;
+
+	if (*at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0)
+		return 2;
+	return *at < ' ' || *at == 0x7f;
+}
+
 void columns_wrap(FILE *out, const char *text, unsigned int width, size_t used, unsigned int indent, const char *joint)
 {
 	const size_t room = width - taken(joint, strlen(joint));
@@ -46,8 +56,12 @@ void columns_wrap(FILE *out, const char *text, unsigned int width, size_t used, 
 			fprintf(out, "%*s", (int)blanks, "");
 			at += blanks;
 		}
-		for (size_t i = 0; i < len; i++)
-			fputc((unsigned char)text[i] < ' ' || text[i] == 0x7f ? '?' : text[i], out);
+		for (size_t i = 0; i < len; i++) {
+			const size_t bytes = control_bytes(text + i);
+
+			fputc(bytes ? '?' : text[i], out);
+			i += bytes == 2;
+		}
 		at += taken(text, len);
 	}
 	fputc('\n', out);

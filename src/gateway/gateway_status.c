@@ -272,10 +272,12 @@ static void tell_networks(struct status_sink *sink)
 		status_heading(sink, "Networks, and connections that began there");
 	for (size_t i = 0; i < now.network_count; i++) {
 		const struct status_network *network = &now.networks[i];
+		char round_trip[48] = ""; /* unknown where no connection has begun */
 
-		status_row(sink, name_of(network, text), "%llu, round trip %.1f ms, %llu bytes received, %llu sent",
-			   (unsigned long long)network->connections, network->round_trip_us / 1e3, (unsigned long long)network->received,
-			   (unsigned long long)network->sent);
+		if (network->connections)
+			snprintf(round_trip, sizeof(round_trip), ", round trip %.1f ms", network->round_trip_us / 1e3);
+		status_row(sink, name_of(network, text), "%llu%s, %llu bytes received, %llu sent", (unsigned long long)network->connections,
+			   round_trip, (unsigned long long)network->received, (unsigned long long)network->sent);
 	}
 	if (now.outlived)
 		status_row(sink, "outlived", "%u open connection%s the network on which %s began", now.outlived,
@@ -319,7 +321,8 @@ static void write_networks(FILE *out)
 			(unsigned long long)now.networks[i].connections);
 	metrics_write_head(out, round_trip, "gauge", "The round trip to the converter of the latest of these.");
 	for (size_t i = 0; i < now.network_count; i++)
-		fprintf(out, "%s{network=\"%s\"} %g\n", round_trip, name_of(&now.networks[i], text), now.networks[i].round_trip_us / US_PER_S);
+		if (now.networks[i].connections)
+			fprintf(out, "%s{network=\"%s\"} %g\n", round_trip, name_of(&now.networks[i], text), now.networks[i].round_trip_us / US_PER_S);
 	metrics_write_head(out, bytes, "counter", "Bytes of subflows to converters on this network.");
 	for (size_t i = 0; i < now.network_count; i++) {
 		name_of(&now.networks[i], text);

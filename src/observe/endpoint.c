@@ -477,6 +477,18 @@ static void print_body(const char *body)
 		putchar((*body >= ' ' && *body < 127) || *body == '\n' ? *body : '?');
 }
 
+/* Reports that the program can't be asked, with the likely remedy. */
+static void tell_failure(const char *program, const char *name, int error)
+{
+	fprintf(stderr, "%s: status: %s: %s; ", program, name, strerror(error));
+	if (error == EACCES || error == EPERM)
+		fprintf(stderr, "ask as root, or as the user of %s\n", program);
+	else if (error == ETIMEDOUT || error == EAGAIN)
+		fprintf(stderr, "is %s stopped or overloaded?\n", program);
+	else
+		fprintf(stderr, "is %s running, with --metrics %s?\n", program, name);
+}
+
 int endpoint_ask(const char *program, const struct metrics_address *where)
 {
 	char *answer = malloc(ANSWER_MAX + 1), name[METRICS_ADDRESS_STRLEN];
@@ -490,9 +502,7 @@ int endpoint_ask(const char *program, const struct metrics_address *where)
 	if (body)
 		print_body(body);
 	else if (len < 0)
-		fprintf(stderr,
-			"%s: status: %s: %s; is %s running, with --metrics %s?\n", program, name,
-			strerror((int)-len), program, name);
+		tell_failure(program, name, (int)-len);
 	else
 		fprintf(stderr, "%s: status: %s: no %s answers there\n", program, name, program);
 	free(answer);

@@ -534,6 +534,9 @@ def test_status():
             process.wait_log("reloaded")
             transfer(lab, server, TCP, "behind", 5, 7)
             wait_metrics(lab.converter, lambda metrics: metrics("convertd_connections_ended_total", outcome="done"), "the end")
+            refusal = lab.converter.run(["setpriv", "--reuid", "65534", "--clear-groups", lab.build.program("convertd"), "status", "--metrics",
+                                         "unix:" + path], check=False)
+            check("Permission denied; ask as root, or as the user of convertd" in refusal.stderr, refusal.stderr)
             for how in (("--config", config), ("--metrics", "unix:" + path), OPTIONS):
                 code, text, errors = status(lab, *how)
                 equal((code, errors), (0, ""), "convertd status")

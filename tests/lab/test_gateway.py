@@ -133,14 +133,30 @@ def test_a_server_that_answers_late():
 
 
 def test_notes_for_convertize_status():
-    """"convertize status" shows whose connections the gateway has: the LAN client, the server, the converter."""
-    with gateway_lab() as lab, gateway(lab) as (phone, process), listening(lab.server, lab.server.addr4) as listener:
+    """"convertize status" shows whose connections the gateway has: the LAN client or this host's program, the server, the converter."""
+    connects = """import socket, sys
+sock = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+print("connected", flush=True)
+sys.stdin.readline()"""
+    with gateway_lab() as lab, gateway(lab, args=("--lan", "lan", "--host")) as (phone, _), listening(lab.server, lab.server.addr4) as listener:
         lab.convertd()
+
+        def ask(*words):
+            return lab.client.run([lab.build.program("convertize"), "--config", "none", "status", *words]).stdout
         with pair(phone, lab.server, lab.server.addr4, listener) as (client, _, _):
-            said = lab.client.run([lab.build.program("convertize"), "--config", "none", "--converter", lab.converter.addr4, "status", "--json"],
-                                  env={"CONVERT_CACHE": os.path.join(lab.directory, "gateway-cache")}).stdout
-            equal([(c["program"], c["client"], c["server"], c["converter"]) for c in json.loads(said)["connections"]],
-                  [("convertgw", "%s:%d" % client.getsockname(), "%s:%d" % (lab.server.addr4, PORT), lab.converter.addr4 + ":1234")], said)
+            said = ask("--json")
+            equal([(c["program"], c["client"], c["client_program"], c["server"], c["converter"]) for c in json.loads(said)["connections"]],
+                  [("convertgw", "%s:%d" % client.getsockname(), None, "%s:%d" % (lab.server.addr4, PORT), lab.converter.addr4 + ":1234")], said)
+        wait_until(lambda: not json.loads(ask("--json"))["connections"], 10, "the connection's end")
+        program = lab.client.popen(["setpriv", "--reuid", "65534", "--clear-groups", "python3", "-c", connects, lab.server.addr4, PORT],
+                                   name="program", stdin=-1)
+        with listener.accept()[0]:
+            program.wait_log("connected")
+            found, = json.loads(ask("--json"))["connections"]
+            equal((found["program"], found["client_program"], found["client_pid"], found["client_user"], found["client"].split(":")[0]),
+                  ("convertgw", "python3", program.pid, "nobody", lab.client.wifi4), found)
+            text = ask()
+            check("] of root for python3[%d] of nobody to %s:%d" % (program.pid, lab.server.addr4, PORT) in text, text)
 
 
 def test_data_in_the_syn():
@@ -488,6 +504,9 @@ def test_status():
                 check("<h1>convertgw" in get("/") and "</html>" in get("/"), "the page")
                 check("\nconvertgw_outlived_connections 0\n" in get("/metrics") and "outlived" not in get("/status"), get("/metrics"))
                 wait_until(lambda: "subflows:1" in lab.client.run(["ss", "-Mni"]).stdout, 10, "the second subflow")
+                joined = json.loads(get("/status.json"))["Networks, and connections that began there"][lab.client.lte4]
+                check(joined.startswith("0, ") and "round trip" not in joined, "a network where none began: " + joined)
+                check("round_trip_seconds{network=\"%s\"" % lab.client.lte4 not in get("/metrics"), get("/metrics"))
                 lab.client.ip("mptcp endpoint delete id 0 " + lab.client.wifi4)
                 wait_until(lambda: "\nconvertgw_outlived_connections 1\n" in get("/metrics"), 10, "the first subflow's end")
                 check("1 open connection has outlived the network on which it began" in get("/status"), get("/status"))

@@ -166,15 +166,54 @@ START_TEST(test_whose)
 }
 END_TEST
 
-/* With the longest of all names and addresses no line has more than 80 columns, and no byte is a command to the terminal. */
+/* A gateway's connection is its client's: a program of this host, if one has such a socket, or another host's. */
+START_TEST(test_clients)
+{
+	add(1, 10, "192.0.2.7", 0)->uid = 0;
+	add(2, 20, "192.0.2.7", 0)->uid = 0;
+	add(3, 30, "192.0.2.7:4000", 0)->peer = address("203.0.113.80:443");
+	add(4, 40, "192.0.2.7:4000", 0)->peer = address("203.0.113.81:443");
+	owners[0] = (struct status_owner){ 30, 300, "curl" };
+	parts.owner_count = 1;
+	note(1, 0, 0, 5)->client = address("192.0.2.7:4000");
+	note(2, 0, 0, 6)->client = address("192.168.1.20:4000");
+	join(false);
+	ck_assert_uint_eq(view.count, 2);
+	ck_assert_ptr_eq(view.list[0].client, &sockets[2]);
+	ck_assert_ptr_eq(view.list[0].client_owner, &owners[0]);
+	ck_assert_ptr_null(view.list[1].client);
+	ck_assert_ptr_null(view.list[1].client_owner);
+}
+END_TEST
+
+/* The busiest connections come first when asked for, then the oldest, and at last those that go directly. */
+START_TEST(test_order)
+{
+	static const uint64_t wanted[] = { 3, 4, 1, 2, 5 };
+
+	for (uint64_t i = 1; i <= 5; i++) {
+		add(i, (uint32_t)i, "192.0.2.7", i == 3 ? 9000 : i == 4 || i == 5 ? 4000 : 0);
+		note(i, 1000, i == 5 ? NOTE_DIRECT : 0, (int64_t)i);
+		earlier[i - 1] = (struct status_socket){ .cookie = i };
+	}
+	before.count = 5;
+	join(true);
+	for (size_t i = 0; i < 5; i++)
+		ck_assert_uint_eq(view.list[i].socket->cookie, i + 1);
+	status_view_order(&view);
+	for (size_t i = 0; i < 5; i++)
+		ck_assert_uint_eq(view.list[i].socket->cookie, wanted[i]);
+}
+END_TEST
+
+/* With the longest of all names and addresses no line is too long, no byte is a command to the terminal, and the sums come first or last. */
 START_TEST(test_lines)
 {
 	static const unsigned int kinds[] = { 0, NOTE_MOVED | NOTE_EARLY_DATA | NOTE_SILENT | NOTE_SYN_DATA, NOTE_PLACED, NOTE_PLACED | NOTE_ORDERED,
 					      NOTE_DIRECT };
+	static const char sums[] = "All open converted connections", controls[] = "\x1b\xc2\x9b\xc2\x80";
+	static const struct status_style styles[] = { { 60, false, false }, { WIDTH, false, true }, { 200, false, false } };
 	const char long_address[] = "[2001:db8:1111:2222:3333:4444:5555:6666]:65535";
-	char *text = NULL, *rest, *line;
-	size_t size, lines = 0;
-	FILE *stream;
 
 	strcpy(links[0].name, "a-long-device-1");
 	for (unsigned int i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
@@ -185,21 +224,32 @@ START_TEST(test_lines)
 		one->server = one->client = address(long_address);
 		memset(one->reason, 'r', sizeof(one->reason) - 1);
 		owners[i] = (struct status_owner){ .inode = i + 1, .pid = 4194304 };
-		memset(owners[i].program, '\x1b', sizeof(owners[i].program) - 1);
+		for (size_t at = 0; at < sizeof(owners[i].program) - 1; at++)
+			owners[i].program[at] = controls[at % (sizeof(controls) - 1)];
 	}
 	parts.owner_count = sizeof(kinds) / sizeof(kinds[0]);
 	join(true);
-	stream = open_memstream(&text, &size);
-	status_print(stream, &view, WIDTH, false);
-	ck_assert_int_eq(fclose(stream), 0);
-	rest = text;
-	while ((line = strsep(&rest, "\n"))) {
-		ck_assert_msg(strlen(line) <= WIDTH || strstr(line, "????") == line, "%s", line);
-		ck_assert_ptr_null(strchr(line, '\x1b'));
-		lines++;
+	for (size_t i = 0; i < sizeof(styles) / sizeof(styles[0]); i++) {
+		char *text = NULL, *rest, *line, *found;
+		size_t size, lines = 0;
+		FILE *stream = open_memstream(&text, &size);
+
+		status_print(stream, &view, &styles[i]);
+		ck_assert_int_eq(fclose(stream), 0);
+		ck_assert_ptr_null(strchr(text, '\x1b'));
+		ck_assert_ptr_null(strchr(text, '\x9b'));
+		ck_assert_ptr_null(strchr(text, '\x80'));
+		found = strstr(text, sums);
+		ck_assert_ptr_nonnull(found);
+		ck_assert_int_eq(found < strstr(text, "????"), styles[i].sums_first);
+		rest = text;
+		while ((line = strsep(&rest, "\n"))) {
+			ck_assert_msg(strlen(line) <= styles[i].width || strstr(line, "????") == line, "%s", line);
+			lines++;
+		}
+		ck_assert_uint_gt(lines, 15);
+		free(text);
 	}
-	ck_assert_uint_gt(lines, 15);
-	free(text);
 }
 END_TEST
 
@@ -213,6 +263,8 @@ int main(void)
 	tcase_add_test(tcase, test_outlived);
 	tcase_add_test(tcase, test_sums);
 	tcase_add_test(tcase, test_whose);
+	tcase_add_test(tcase, test_clients);
+	tcase_add_test(tcase, test_order);
 	tcase_add_test(tcase, test_lines);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);

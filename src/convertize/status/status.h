@@ -90,6 +90,8 @@ struct status_connection {
 	bool direct;
 	bool outlived; /* the network on which it began carries it no longer, but others do */
 	const struct status_owner *owner; /* NULL: not found */
+	const struct status_socket *client; /* of the program of this host for which a gateway has made the connection; NULL: there is none */
+	const struct status_owner *client_owner;
 	struct status_flow flows[STATUS_FLOWS_MAX];
 	size_t flow_count;
 };
@@ -115,6 +117,9 @@ struct status_view {
 bool status_join(struct status_view *out, const struct status_parts *parts, const struct status_sockets *before);
 void status_view_fini(struct status_view *view);
 
+/* Orders the converted connections by the bytes that they carry now. */
+void status_view_order(struct status_view *view);
+
 /* Writes how a connection began, as an English phrase. */
 #define STATUS_BEGAN_MAX 256
 const char *status_began(const struct status_connection *connection, char buf[static STATUS_BEGAN_MAX]);
@@ -135,8 +140,14 @@ void status_notes_read(struct status_parts *parts, const struct settings *settin
 
 /* --- the command --- */
 
-/* Writes the view for people, in lines of @width columns, with @colours; or as a JSON object. */
-void status_print(FILE *out, const struct status_view *view, unsigned int width, bool colours);
+/* How to write for people: in lines of @width columns; @sums_first: above the connections, which may be more than fit. */
+struct status_style {
+	unsigned int width;
+	bool colours, sums_first;
+};
+
+/* Writes the view for people, or as a JSON object. */
+void status_print(FILE *out, const struct status_view *view, const struct status_style *style);
 void status_print_json(FILE *out, const struct status_view *view);
 
 /* status() - run "convertize status"; returns the exit status */

@@ -77,13 +77,15 @@ static bool wants_colours(void)
 
 static void draw(FILE *out, unsigned int width)
 {
+	const struct status_style style = { width ? width : COLUMNS_USUAL, wants_colours(), true };
 	struct status_view view;
 	int ret = look();
 
 	if (ret < 0)
 		fprintf(out, "connections can't be read: %s\n", strerror(-ret));
 	else if (find(&view)) {
-		status_print(out, &view, width ? width : COLUMNS_USUAL, wants_colours());
+		status_view_order(&view);
+		status_print(out, &view, &style);
 		status_view_fini(&view);
 	}
 }
@@ -216,7 +218,8 @@ static void watch(void)
 
 static int show_once(bool json)
 {
-	unsigned int width = columns_of(stdout);
+	const unsigned int width = columns_of(stdout);
+	const struct status_style style = { width ? width : COLUMNS_USUAL, wants_colours(), false };
 	struct status_view view;
 	int ret = look();
 
@@ -231,7 +234,7 @@ static int show_once(bool json)
 	if (json)
 		status_print_json(stdout, &view);
 	else
-		status_print(stdout, &view, width ? width : COLUMNS_USUAL, wants_colours());
+		status_print(stdout, &view, &style);
 	status_view_fini(&view);
 	return fflush(stdout) == 0 ? EXIT_SUCCESS : STATUS_FAILED;
 }

@@ -82,6 +82,15 @@ static const struct status_owner *owner_of(const struct status_parts *parts, uin
 	return NULL;
 }
 
+/* Returns the socket of a program of this host whose connection a gateway has accepted in the server's place. */
+static const struct status_socket *client_of(const struct status_sockets *sockets, const struct note *note)
+{
+	for (size_t i = 0; note && note->client.sa.sa_family && i < sockets->count; i++)
+		if (sockaddr_ip_equal(&sockets->list[i].local, &note->client) && sockaddr_ip_equal(&sockets->list[i].peer, &note->server))
+			return &sockets->list[i];
+	return NULL;
+}
+
 static uint64_t rate(uint64_t now, uint64_t before, int64_t ms)
 {
 	return now > before && ms > 0 ? (now - before) * 1000 / (uint64_t)ms : 0;
@@ -158,6 +167,29 @@ static int compare(const void *a, const void *b)
 	return one->socket->cookie < other->socket->cookie ? -1 : 1;
 }
 
+static uint64_t rate_of(const struct status_connection *connection)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < connection->flow_count; i++)
+		sum += connection->flows[i].received_rate + connection->flows[i].sent_rate;
+	return sum;
+}
+
+/* Orders the busiest connections first, and the others as compare() does. */
+static int compare_rates(const void *a, const void *b)
+{
+	const struct status_connection *one = a, *other = b;
+	const uint64_t first = one->direct ? 0 : rate_of(one), second = other->direct ? 0 : rate_of(other);
+
+	return first != second ? (first > second ? -1 : 1) : compare(a, b);
+}
+
+void status_view_order(struct status_view *view)
+{
+	qsort(view->list, view->count, sizeof(*view->list), compare_rates);
+}
+
 bool status_join(struct status_view *out, const struct status_parts *parts, const struct status_sockets *before)
 {
 	const struct status_sockets *sockets = &parts->sockets;
@@ -177,7 +209,8 @@ bool status_join(struct status_view *out, const struct status_parts *parts, cons
 		if (!note && !leads_to_converter(parts, socket))
 			continue;
 		*connection = (struct status_connection){ .socket = socket, .note = note, .direct = note && note->flags & NOTE_DIRECT,
-							  .owner = owner_of(parts, socket->inode) };
+							  .owner = owner_of(parts, socket->inode), .client = client_of(sockets, note) };
+		connection->client_owner = connection->client ? owner_of(parts, connection->client->inode) : NULL;
 		for (size_t j = 0; j < sockets->count; j++)
 			if (!sockets->list[j].mptcp && (socket == &sockets->list[j] || (socket->mptcp && sockets->list[j].inode == socket->inode)))
 				add_bytes(connection, parts, &sockets->list[j], before, out->interval_ms);

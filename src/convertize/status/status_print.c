@@ -18,10 +18,12 @@
 #define YELLOW "\x1b[33m"
 #define PLAIN "\x1b[0m"
 
+#define FLOW_WIDTH 72 /* of a network's line with all numbers below each other */
+#define CLIENT_MAX 192
+
 struct page {
 	FILE *out;
-	unsigned int width;
-	bool colours;
+	struct status_style style;
 };
 
 /* Writes a line, broken where need be, in a colour. */
@@ -35,11 +37,11 @@ static void put_line(const struct page *page, const char *colour, unsigned int i
 	if (vasprintf(&text, format, args) < 0)
 		text = NULL;
 	va_end(args);
-	if (page->colours && colour)
+	if (page->style.colours && colour)
 		fputs(colour, page->out);
 	fprintf(page->out, "%*s", (int)indent, "");
-	columns_wrap(page->out, text ? text : "", page->width, indent, INDENT, "");
-	if (page->colours && colour)
+	columns_wrap(page->out, text ? text : "", page->style.width, indent, INDENT, "");
+	if (page->style.colours && colour)
 		fputs(PLAIN, page->out);
 	free(text);
 }
@@ -65,30 +67,45 @@ static void put_flow(const struct page *page, const struct status_flow *flow)
 {
 	char in[AMOUNT_MAX], in_rate[AMOUNT_MAX], out[AMOUNT_MAX], out_rate[AMOUNT_MAX];
 
-	put_line(page, NULL, INDENT, "%-15s  in %9s %9s/s  out %9s %9s/s", flow->device, amount_of_bytes(flow->received, in),
+	put_line(page, NULL, INDENT, page->style.width < FLOW_WIDTH ? "%s  in %s %s/s  out %s %s/s" : "%-15s  in %9s %9s/s  out %9s %9s/s",
+		 flow->device, amount_of_bytes(flow->received, in),
 		 amount_of_bytes(flow->received_rate, in_rate), amount_of_bytes(flow->sent, out), amount_of_bytes(flow->sent_rate, out_rate));
+}
+
+/* Writes for whom a gateway has made the connection: a program of this host, or another host. */
+static const char *client_text(const struct status_connection *connection, char buf[static CLIENT_MAX])
+{
+	const struct status_owner *owner = connection->client_owner;
+	char address[SOCKADDR_STRLEN];
+
+	buf[0] = '\0';
+	if (owner)
+		snprintf(buf, CLIENT_MAX, " for %s[%d] of %s", owner->program, (int)owner->pid, user_name(connection->client->uid));
+	else if (connection->note && connection->note->client.sa.sa_family)
+		snprintf(buf, CLIENT_MAX, " for %s", sockaddr_ip_format(&connection->note->client, address));
+	return buf;
 }
 
 static void put_connection(const struct page *page, const struct status_connection *connection)
 {
 	const struct note *note = connection->note;
-	char to[SOCKADDR_STRLEN], by[SOCKADDR_STRLEN], client[SOCKADDR_STRLEN], age[AMOUNT_MAX], began[STATUS_BEGAN_MAX];
+	char to[SOCKADDR_STRLEN], by[SOCKADDR_STRLEN], client[CLIENT_MAX], age[AMOUNT_MAX], began[STATUS_BEGAN_MAX];
 	const bool moved = note && note->flags & (NOTE_MOVED | NOTE_PLACED) && !(note->flags & NOTE_ORDERED);
 
-	put_line(page, BOLD, 0, "%s[%d] of %s%s%s to %s%s%s%s%s", connection->owner ? connection->owner->program : "?",
+	client_text(connection, client);
+	put_line(page, BOLD, 0, "%s[%d] of %s%s to %s%s%s", connection->owner ? connection->owner->program : "?",
 		 connection->owner ? (int)connection->owner->pid : 0,
-		 user_name(connection->socket->uid), note && note->client.sa.sa_family ? " for " : "",
-		 note && note->client.sa.sa_family ? sockaddr_ip_format(&note->client, client) : "",
+		 user_name(connection->socket->uid), client,
 		 note ? sockaddr_ip_format(&note->server, to) : "an unknown server", connection->direct ? "" : ", by ",
-		 connection->direct ? "" : sockaddr_ip_format(&connection->socket->peer, by), note ? ", " : "",
-		 note ? amount_of_time(age_of(note), age) : "");
+		 connection->direct ? "" : sockaddr_ip_format(&connection->socket->peer, by));
 	for (size_t i = 0; i < connection->flow_count; i++)
 		put_flow(page, &connection->flows[i]);
 	if (!connection->flow_count)
 		put_line(page, YELLOW, INDENT, "no network carries it now");
 	if (connection->outlived)
 		put_line(page, YELLOW, INDENT, "has outlived the network on which it began");
-	put_line(page, moved ? YELLOW : NULL, INDENT, "%s", status_began(connection, began));
+	put_line(page, moved ? YELLOW : NULL, INDENT, "%s%s%s", note ? amount_of_time(age_of(note), age) : "", note ? ": " : "",
+		 status_began(connection, began));
 }
 
 /* Writes the path service's sums of today: all bytes of the devices, as a provider bills them. */
@@ -123,9 +140,18 @@ static void put_today(const struct page *page, const struct status_view *view)
 	}
 }
 
-void status_print(FILE *out, const struct status_view *view, unsigned int width, bool colours)
+static void put_sums(const struct page *page, const struct status_view *view)
 {
-	const struct page page = { out, width, colours };
+	if (view->sum_count)
+		put_line(page, BOLD, 0, "All open converted connections");
+	for (size_t i = 0; i < view->sum_count; i++)
+		put_flow(page, &view->sums[i]);
+	put_today(page, view);
+}
+
+void status_print(FILE *out, const struct status_view *view, const struct status_style *style)
+{
+	const struct page page = { out, *style };
 	const size_t direct = view->count - view->converted;
 
 	put_line(&page, NULL, 0, "%zu connection%s converted, %zu known to go directly; %s", view->converted,
@@ -134,13 +160,12 @@ void status_print(FILE *out, const struct status_view *view, unsigned int width,
 	if (view->outlived)
 		put_line(&page, NULL, 0, "%zu of them %s outlived the network on which %s began", view->outlived,
 			 view->outlived == 1 ? "has" : "have", view->outlived == 1 ? "it" : "they");
+	if (style->sums_first)
+		put_sums(&page, view);
 	for (size_t i = 0; i < view->count; i++)
 		put_connection(&page, &view->list[i]);
-	if (view->sum_count)
-		put_line(&page, BOLD, 0, "All open converted connections");
-	for (size_t i = 0; i < view->sum_count; i++)
-		put_flow(&page, &view->sums[i]);
-	put_today(&page, view);
+	if (!style->sums_first)
+		put_sums(&page, view);
 }
 
 /* --- JSON ------------------------------------------------------------------------------- */
@@ -185,6 +210,9 @@ static void put_object(FILE *out, const struct status_connection *connection)
 	json_member(out, "program", connection->owner ? connection->owner->program : NULL);
 	json_member(out, "user", user_name(connection->socket->uid));
 	put_address(out, "client", note ? &note->client : NULL);
+	json_member(out, "client_program", connection->client_owner ? connection->client_owner->program : NULL);
+	json_member(out, "client_user", connection->client ? user_name(connection->client->uid) : NULL);
+	json_member_number(out, "client_pid", connection->client_owner, connection->client_owner ? connection->client_owner->pid : 0);
 	put_address(out, "server", note ? &note->server : NULL);
 	put_address(out, "converter", connection->direct ? NULL : &connection->socket->peer);
 	json_member(out, "direct", connection->direct ? note->reason : NULL);

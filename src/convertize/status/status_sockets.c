@@ -65,7 +65,6 @@ static int on_socket(const struct nlmsghdr *message, void *arg)
 		.sent = info.tcpi_bytes_acked ? info.tcpi_bytes_acked - 1 : 0, /* without the SYN, which it counts */
 		.heard_ms = info.tcpi_last_ack_recv,
 	};
-	sockaddr_ip_set_port(&socket->local, 0);
 	return MNL_CB_OK;
 }
 
@@ -88,6 +87,25 @@ int status_sockets_read(struct status_sockets *out)
 	return ret == -EINTR ? 0 : ret;
 }
 
+/* --- caches that aren't in the usual places --- */
+
+#define ELSEWHERE_MAX 16
+
+/* Directories that programs name in their environment, or where daemons have their cache open. */
+static char elsewhere[ELSEWHERE_MAX][PATH_MAX];
+static size_t elsewhere_count;
+
+/* Adds a directory, unless it is there. */
+static void add_elsewhere(const char *directory)
+{
+	if (*directory != '/' || elsewhere_count == ELSEWHERE_MAX || strlen(directory) >= PATH_MAX)
+		return;
+	for (size_t i = 0; i < elsewhere_count; i++)
+		if (strcmp(elsewhere[i], directory) == 0)
+			return;
+	strcpy(elsewhere[elsewhere_count++], directory);
+}
+
 /* --- processes --- */
 
 static int compare(const void *a, const void *b)
@@ -107,10 +125,21 @@ static void program_read(const char *number, char name[static STATUS_PROGRAM_MAX
 	name[strcspn(name, "\n")] = '\0';
 }
 
+/* Is the link to a daemon's cache? Then cuts the file's name from it. */
+static bool cut_cache(char *link)
+{
+	char *end = strstr(link, "/" CACHE_FILE);
+
+	if (!end || end[sizeof("/" CACHE_FILE) - 1])
+		return false;
+	*end = '\0';
+	return true;
+}
+
 /* Finds the sockets among a process's descriptors. A supervisor holds its programs' sockets only for a moment, and doesn't count. */
 static void process_look(struct status_parts *parts, const char *number)
 {
-	char path[64], link[64];
+	char path[64], link[PATH_MAX];
 	struct status_owner key = { 0 }, *owner;
 	struct dirent *entry;
 	DIR *directory;
@@ -121,6 +150,8 @@ static void process_look(struct status_parts *parts, const char *number)
 		ssize_t len = readlinkat(dirfd(directory), entry->d_name, link, sizeof(link) - 1);
 
 		link[len > 0 ? len : 0] = '\0';
+		if (cut_cache(link))
+			add_elsewhere(link);
 		if (sscanf(link, "socket:[%" SCNu32 "]", &key.inode) != 1)
 			continue;
 		owner = bsearch(&key, parts->owners, parts->owner_count, sizeof(key), compare);
@@ -166,13 +197,8 @@ bool status_owners_find(struct status_parts *parts)
 /* Root may read the caches of all users, a user only their own. A program with another cache has CONVERT_CACHE in its environment. */
 
 #define NOTES_MAX 2048 /* of one file */
-#define ELSEWHERE_MAX 16
 #define SEEN_MAX 1024
 #define ENVIRONMENT_MAX (256 * 1024)
-
-/* Directories that programs have named. */
-static char elsewhere[ELSEWHERE_MAX][PATH_MAX];
-static size_t elsewhere_count;
 
 static void read_file(struct status_notes *out, const char *path)
 {
@@ -200,17 +226,6 @@ static void read_in(struct status_notes *out, const char *directory)
 
 	snprintf(path, sizeof(path), "%s/" CACHE_FILE, directory);
 	read_file(out, path);
-}
-
-/* Adds a directory, unless it is there. */
-static void add_elsewhere(const char *directory)
-{
-	if (*directory != '/' || elsewhere_count == ELSEWHERE_MAX || strlen(directory) >= PATH_MAX)
-		return;
-	for (size_t i = 0; i < elsewhere_count; i++)
-		if (strcmp(elsewhere[i], directory) == 0)
-			return;
-	strcpy(elsewhere[elsewhere_count++], directory);
 }
 
 /* Adds the directory that the process has in its environment, if any. */
