@@ -19,9 +19,8 @@
  *       assigned is lost on the way up.
  *     - In "forward" the kernel has decided already which packets are for this host, and NAT which go elsewhere.
  *
- * Later packets of a converted connection find the gateway's transparent socket, and get the low bit in "prerouting". Where there is no
- * socket, that bit of the conntrack mark tells them: in "output" those of this host's programs, ICMP errors, and third ACKs with SYN
- * cookies.
+ * Later packets of a converted connection have the low bit in their conntrack mark, and get it as their own in "prerouting" or "output".
+ * Connections that aren't tracked are known by the gateway's transparent socket.
  *
  * The tables belong to sockets of this process (flags owner): no other program changes them, "nft flush ruleset" included, and the kernel
  * removes them when the process ends or is killed. So they also tell that there is a gateway on this host. The policy rules and the route,
@@ -208,10 +207,12 @@ static void put_host(FILE *out, const struct gateway_settings *settings, uint32_
  * (firewalld: 10), which exempt "lo" but not a packet with a socket. The SYN on "lo" has its route already: it does without the mark, which
  * a connection could inherit (tcp_fwmark_accept).
  *
- * The third ACK belongs to a request socket, which "socket transparent 1" matches and "socket wildcard 0" doesn't. A listener of another
- * program, which is transparent as well, has nothing to do with connections that are routed.
+ * Packets of a converted connection that has no socket are the listener's: it knows the third ACK by its SYN cookie, and resets what came too
+ * late. The rule that looks for the socket stands in front, since a lookup may fail while another CPU turns a request socket into a
+ * connection; TPROXY's would be the only one, and the listener would reset the connection.
  *
- * Packets of a connection that has no socket are the listener's: it knows the third ACK by its SYN cookie, and resets what came too late.
+ * An untracked third ACK belongs to a request socket, which "socket transparent 1" matches and "socket wildcard 0" doesn't. A listener of
+ * another program, which is transparent as well, has nothing to do with connections that are routed.
  *
  * ICMP errors about packets of these sockets arrive for them, not for the server, whose address those packets have: a router between the
  * client and this host may need smaller ones.
@@ -228,6 +229,7 @@ static void put_arrivals(FILE *out, const struct gateway_settings *settings, uin
 	char errors[160];
 
 	fputs(" chain arrive {\n  type filter hook prerouting priority 40; policy accept;\n", out);
+	put_lan_rule(out, settings, "meta l4proto tcp goto keep");
 	for (size_t i = 0; i < 2; i++)
 		fprintf(out, "  iifname \"lo\" " RELEASED_SYN "meta nfproto %s tproxy %s to %s:%u meta mark set meta mark & 0x%x accept\n",
 			ways[i].protocol, ways[i].family, ways[i].to, settings->port, ~both);
@@ -235,15 +237,17 @@ static void put_arrivals(FILE *out, const struct gateway_settings *settings, uin
 		fputs("  iifname \"lo\" meta l4proto tcp jump adopt\n", out);
 	snprintf(errors, sizeof(errors), "meta l4proto { icmp, ipv6-icmp } ct state related ct mark & 0x%x == 0x%x "
 					 "meta mark set meta mark & 0x%x | 0x%x", mark, mark, ~both, mark);
-	put_lan_rule(out, settings, "meta l4proto tcp jump keep");
 	put_lan_rule(out, settings, errors);
-	fprintf(out, " }\n chain keep {\n  socket wildcard 1 return\n  " NEW_SYN "ct state { new, untracked } socket transparent 1 jump choose\n"
-		     "  " SYN "ct state { new, untracked } return\n"
-		     "  socket transparent 1 meta mark set meta mark & 0x%x | 0x%x return\n  jump adopt\n }\n chain adopt {\n", ~both, mark);
+	fprintf(out, " }\n chain keep {\n  " SYN "ct state { new, untracked } goto keep_syn\n  jump adopt\n"
+		     "  socket transparent 1 goto keep_untracked\n }\n"
+		     " chain keep_syn {\n  socket wildcard 1 return\n  " NEW_SYN "socket transparent 1 jump choose\n }\n"
+		     " chain keep_untracked {\n  socket wildcard 1 return\n  meta mark set meta mark & 0x%x | 0x%x\n }\n"
+		     " chain adopt {\n  tcp flags & syn == 0 ct direction original ct mark & 0x%x == 0x%x goto adopt_ours\n }\n"
+		     " chain adopt_ours {\n  socket transparent 1 meta mark set meta mark & 0x%x | 0x%x accept\n",
+		~both, mark, mark, mark, ~both, mark);
 	for (size_t i = 0; i < 2; i++)
-		fprintf(out, "  tcp flags & syn == 0 ct direction original ct mark & 0x%x == 0x%x meta nfproto %s tproxy %s to %s:%u "
-			     "meta mark set meta mark & 0x%x | 0x%x\n",
-			mark, mark, ways[i].protocol, ways[i].family, ways[i].to, settings->port, ~both, mark);
+		fprintf(out, "  meta l4proto tcp meta nfproto %s tproxy %s to %s:%u meta mark set meta mark & 0x%x | 0x%x accept\n",
+			ways[i].protocol, ways[i].family, ways[i].to, settings->port, ~both, mark);
 	fputs(" }\n chain forget {\n  socket wildcard 1 return\n", out);
 	for (size_t i = 0; i < 2; i++)
 		fprintf(out, "  meta l4proto tcp socket transparent 1 meta nfproto %s tproxy %s to %s:%u meta mark set meta mark & 0x%x\n",
