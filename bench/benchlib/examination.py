@@ -188,7 +188,7 @@ class Examination:
                                          "--auth-root-authentication-method=normal", *as_root, *MARIADB]))
         self.processes["MariaDB"] = self.lab.start_listening(
             self.database, self._as_user([*mptcpize(), shutil.which("mariadbd"), "--no-defaults", "--datadir=" + data,
-                                          "--socket=%s/socket" % data, "--bind-address=" + DATABASE_ADDRESS, "--port=%d" % DATABASE_PORT, "--pid-file=pid",
+                                          "--socket=%s/socket" % data, "--bind-address=0.0.0.0", "--port=%d" % DATABASE_PORT, "--pid-file=pid",
                                           *as_root, *MARIADB]), DATABASE_PORT, name="mariadbd", timeout=60)
         with open(os.path.join(TOOLS, "exam.sql"), encoding="utf-8") as file:
             self.sql(file.read())
