@@ -207,8 +207,8 @@ static void put_host(FILE *out, const struct gateway_settings *settings, uint32_
  * (firewalld: 10), which exempt "lo" but not a packet with a socket. The SYN on "lo" has its route already: it does without the mark, which
  * a connection could inherit (tcp_fwmark_accept).
  *
- * Packets of a converted connection that has no socket are the listener's: it knows the third ACK by its SYN cookie, and resets what came too
- * late. The rule that looks for the socket stands in front, since a lookup may fail while another CPU turns a request socket into a
+ * Packets of a converted connection that has no socket are the listener's: it knows the third ACK by its SYN cookie, and resets what came
+ * too late. The rule that looks for the socket stands in front, since a lookup may fail while another CPU turns a request socket into a
  * connection; TPROXY's would be the only one, and the listener would reset the connection.
  *
  * An untracked third ACK belongs to a request socket, which "socket transparent 1" matches and "socket wildcard 0" doesn't. A listener of
