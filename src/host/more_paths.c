@@ -63,22 +63,11 @@ static bool kernel_manages_paths(void)
 	return known && type == '0';
 }
 
-static bool is_any(const struct in6_addr *address)
-{
-	return IN6_IS_ADDR_UNSPECIFIED(address) ||
-	       (IN6_IS_ADDR_V4MAPPED(address) && memcmp(address->s6_addr + 12, "\0\0\0", 4) == 0);
-}
-
 /* Finds the connection's source address: the one that the socket is bound to, or the one that the routes give. */
 static bool source_of(int fd, const union sockaddr_ip *to, struct in6_addr *source)
 {
-	union sockaddr_ip own;
-	socklen_t len = sizeof(own);
-
-	if (raw_getsockname(fd, &own.sa, &len) != 0)
-		return false;
-	*source = sockaddr_ip_in6(&own);
-	return !is_any(source) || (!network_is_chosen(fd) && network_usual_source(to, 0, source));
+	*source = network_source(fd);
+	return !IN6_IS_ADDR_UNSPECIFIED(source) || (!network_is_chosen(fd) && network_usual_source(to, 0, source));
 }
 
 bool paths_may_be_several(int fd, const union sockaddr_ip *to)

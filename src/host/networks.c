@@ -342,11 +342,9 @@ struct in6_addr network_source(int fd)
 	socklen_t len = sizeof(addr);
 	struct in6_addr source = in6addr_any;
 
-	if (raw_getsockname(fd, &addr.sa, &len) == 0 && addr.sa.sa_family == AF_INET6)
-		source = addr.in6.sin6_addr;
-	else if (addr.sa.sa_family == AF_INET && addr.in.sin_addr.s_addr != htonl(INADDR_ANY))
+	if (raw_getsockname(fd, &addr.sa, &len) == 0 && (addr.sa.sa_family == AF_INET6 || addr.sa.sa_family == AF_INET))
 		source = sockaddr_ip_in6(&addr);
-	return source;
+	return IN6_IS_ADDR_V4MAPPED(&source) && !source.s6_addr32[3] ? in6addr_any : source;
 }
 
 bool network_is_chosen(int fd)

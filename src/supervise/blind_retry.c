@@ -11,7 +11,6 @@
 #include "supervise/stand_in.h"
 #include "supervise/tracee.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>
@@ -232,15 +231,6 @@ static int process_find(pid_t process, int which[static BLIND_RETRY_MAX], struct
 	return count;
 }
 
-/* Moves the descriptor to a number beyond @limit. Returns the new one, or -1. */
-static int move_beyond(int fd, int limit)
-{
-	int moved = fcntl(fd, F_DUPFD_CLOEXEC, limit + 1);
-
-	close(fd);
-	return moved;
-}
-
 /* Makes all requests of a process again. Stops its threads before it looks for the sockets' places. */
 static void process_act(pid_t process, struct places *places)
 {
@@ -250,9 +240,9 @@ static void process_act(pid_t process, struct places *places)
 	count = process_find(process, which, places);
 	for (int i = 0; i < count; i++)
 		limit = places_limit(&places[i]) > limit ? places_limit(&places[i]) : limit;
-	work.ready = move_beyond(work.ready, limit);
+	work.ready = places_move_beyond(work.ready, limit);
 	for (int i = 0; i < count; i++)
-		work.holders[which[i]].sock = move_beyond(work.holders[which[i]].sock, limit);
+		work.holders[which[i]].sock = places_move_beyond(work.holders[which[i]].sock, limit);
 	for (int i = 0; i < count; i++) {
 		const struct holder *holder = &work.holders[which[i]];
 

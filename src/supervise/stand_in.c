@@ -190,7 +190,7 @@ int places_limit(const struct places *places)
 	return limit;
 }
 
-static int beyond(int fd, int limit)
+int places_move_beyond(int fd, int limit)
 {
 	int moved = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, limit + 1);
 
@@ -206,7 +206,7 @@ void places_change(const struct places *places, int sock, int operation)
 	for (int i = 0; i < places->watch_count; i++) {
 		const struct tracee_watch *watch = &places->watches[i];
 		struct epoll_event event = { .events = watch->events, .data.u64 = watch->data };
-		const int epoll = beyond(tracee_get_fd(places->tid, places->epolls[i]), limit);
+		const int epoll = places_move_beyond(tracee_get_fd(places->tid, places->epolls[i]), limit);
 
 		if (epoll >= 0 && dup2(sock, watch->fd) == watch->fd) {
 			(void)epoll_ctl(epoll, operation, watch->fd, &event);
@@ -227,7 +227,7 @@ static void register_anew(const struct places *places, int made)
 		return;
 	child = fork();
 	if (child == 0) {
-		sock = beyond(made, places_limit(places));
+		sock = places_move_beyond(made, places_limit(places));
 		if (sock >= 0)
 			places_change(places, sock, EPOLL_CTL_ADD);
 		_exit(0);

@@ -50,4 +50,7 @@ uint64_t places_socket(int fd);
 void places_change(const struct places *places, int sock, int operation);
 int places_limit(const struct places *places);
 
+/* Moves the descriptor to a number beyond @limit. Returns the new one, or -1. */
+int places_move_beyond(int fd, int limit);
+
 #endif

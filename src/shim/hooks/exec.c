@@ -329,47 +329,38 @@ __attribute__((used)) vfork_function *vfork_prepare(void)
 
 HOOK_NAME(vfork)
 
+#define VFORK_ENTRY(type, ...)             \
+	__asm__(".pushsection .text\n"     \
+		".globl vfork\n"           \
+		".type vfork, " type "\n"  \
+		".p2align 4\n"             \
+		"vfork:\n"                 \
+		"	.cfi_startproc\n"   \
+		__VA_ARGS__                \
+		"	.cfi_endproc\n"     \
+		".size vfork, . - vfork\n" \
+		".popsection\n")
+
 #if defined(__x86_64__)
-__asm__(".pushsection .text\n"
-	".globl vfork\n"
-	".type vfork, @function\n"
-	".p2align 4\n"
-	"vfork:\n"
-	"	.cfi_startproc\n"
+VFORK_ENTRY("@function",
 	"	endbr64\n"
 	"	subq $8, %rsp\n"
 	"	.cfi_adjust_cfa_offset 8\n"
 	"	call vfork_prepare\n"
 	"	addq $8, %rsp\n"
 	"	.cfi_adjust_cfa_offset -8\n"
-	"	jmp *%rax\n"
-	"	.cfi_endproc\n"
-	".size vfork, . - vfork\n"
-	".popsection\n");
+	"	jmp *%rax\n");
 #elif defined(__i386__)
-__asm__(".pushsection .text\n"
-	".globl vfork\n"
-	".type vfork, @function\n"
-	".p2align 4\n"
-	"vfork:\n"
-	"	.cfi_startproc\n"
+VFORK_ENTRY("@function",
 	"	endbr32\n"
 	"	subl $12, %esp\n"
 	"	.cfi_adjust_cfa_offset 12\n"
 	"	call vfork_prepare\n"
 	"	addl $12, %esp\n"
 	"	.cfi_adjust_cfa_offset -12\n"
-	"	jmp *%eax\n"
-	"	.cfi_endproc\n"
-	".size vfork, . - vfork\n"
-	".popsection\n");
+	"	jmp *%eax\n");
 #else
-__asm__(".pushsection .text\n"
-	".globl vfork\n"
-	".type vfork, %function\n"
-	".p2align 4\n"
-	"vfork:\n"
-	"	.cfi_startproc\n"
+VFORK_ENTRY("%function",
 	"	hint #34\n" /* bti c */
 	"	stp x29, x30, [sp, #-16]!\n"
 	"	.cfi_def_cfa_offset 16\n"
@@ -381,10 +372,7 @@ __asm__(".pushsection .text\n"
 	"	.cfi_restore 29\n"
 	"	.cfi_restore 30\n"
 	"	mov x16, x0\n"
-	"	br x16\n"
-	"	.cfi_endproc\n"
-	".size vfork, . - vfork\n"
-	".popsection\n");
+	"	br x16\n");
 #endif
 
 #endif
