@@ -32,11 +32,13 @@ static void find_subflows(struct paths_row *row, const struct status_sockets *so
 {
 	for (size_t i = 0; i < sockets->count; i++) {
 		const struct status_socket *socket = &sockets->list[i];
+		union sockaddr_ip local = socket->local;
 		bool known = false;
 
+		sockaddr_ip_set_port(&local, 0);
 		for (size_t j = 0; j < converters->count; j++)
 			known = known || sockaddr_ip_equal(&socket->peer, &converters->list[j]);
-		if (!known || socket->mptcp || !socket->established || !sockaddr_ip_equal(&socket->local, &row->network.address))
+		if (!known || socket->mptcp || !socket->established || !sockaddr_ip_equal(&local, &row->network.address))
 			continue;
 		row->subflows.received += socket->received;
 		row->subflows.sent += socket->sent;
