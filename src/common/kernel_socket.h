@@ -279,14 +279,22 @@ static inline bool kernel_probe(int fd, struct kernel_keepalive *keepalive, int 
 
 /* --- another socket in its place --- */
 
-/* Returns whether the socket is bound to an address or a port. */
-static inline bool kernel_is_bound(int fd)
+/* Gets the socket's own address. Returns false if it has none of IP. */
+static inline bool kernel_address(int fd, union sockaddr_ip *out)
 {
 	union sockaddr_ip addr = { 0 };
 	socklen_t len = sizeof(addr);
+
+	return KERNEL(getsockname)(fd, &addr.sa, &len) == 0 && sockaddr_ip_from(out, &addr.sa, len);
+}
+
+/* Returns whether the socket is bound to an address or a port. */
+static inline bool kernel_is_bound(int fd)
+{
+	union sockaddr_ip addr;
 	struct in6_addr in6;
 
-	if (KERNEL(getsockname)(fd, &addr.sa, &len) != 0)
+	if (!kernel_address(fd, &addr))
 		return false;
 	in6 = sockaddr_ip_in6(&addr);
 	return sockaddr_ip_port(&addr) || !(IN6_IS_ADDR_UNSPECIFIED(&in6) || (IN6_IS_ADDR_V4MAPPED(&in6) && !in6.s6_addr32[3]));

@@ -9,6 +9,8 @@
 
 #include "paths/mend.h"
 
+#include "common/kernel_socket.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <linux/fib_rules.h>
@@ -214,19 +216,9 @@ bool paths_kernel_heard(int fd)
 
 /* --- subflows, by sock_diag(7) --- */
 
-/* struct mptcp_info of Linux 6.5, since the headers may be older. Members that the kernel doesn't fill are zero. */
-struct connection_info {
-	uint8_t counts[6];
-	uint32_t flags;
-	uint32_t token;
-	uint64_t write_seq, snd_una, rcv_nxt;
-	uint8_t more_counts[3];
-	uint32_t retransmits;
-	uint64_t bytes_retrans, bytes_sent, bytes_received, bytes_acked;
-};
-static_assert(offsetof(struct connection_info, token) == offsetof(struct mptcp_info, mptcpi_token) &&
-		      offsetof(struct connection_info, rcv_nxt) == offsetof(struct mptcp_info, mptcpi_rcv_nxt) &&
-		      offsetof(struct connection_info, bytes_sent) == 56,
+static_assert(offsetof(struct kernel_mptcp_info, token) == offsetof(struct mptcp_info, mptcpi_token) &&
+		      offsetof(struct kernel_mptcp_info, rcv_nxt) == offsetof(struct mptcp_info, mptcpi_rcv_nxt) &&
+		      offsetof(struct kernel_mptcp_info, bytes_sent) == 56,
 	      "the kernel's layout");
 
 /* enum of include/net/tcp_states.h */
@@ -316,7 +308,7 @@ static int on_socket(const struct nlmsghdr *message, void *arg)
 static int on_connection(const struct nlmsghdr *message, void *arg)
 {
 	struct paths_subflows *subflows = arg;
-	struct connection_info info;
+	struct kernel_mptcp_info info;
 
 	netlink_read_socket_info(message, &info, sizeof(info));
 	for (size_t i = 0; i < subflows->count && info.rcv_nxt; i++) {

@@ -86,6 +86,7 @@ enum blind_verdict blind_judge(struct blind_request *request, const struct blind
 /* --- servers that were too slow for a blind request, or for which one has failed --- */
 
 #define REMEMBERED_SECONDS 600
+
 static struct server {
 	struct in6_addr address;
 	int64_t until[BLIND_TROUBLES]; /* in seconds of CLOCK_MONOTONIC */

@@ -172,14 +172,6 @@ static struct {
 	int64_t syn_at;
 } last_gone; /* of the gone_in_a_row */
 
-static bool local_address(int fd, union sockaddr_ip *out)
-{
-	union sockaddr_ip local = { 0 };
-	socklen_t len = sizeof(local);
-
-	return getsockname(fd, &local.sa, &len) == 0 && sockaddr_ip_from(out, &local.sa, len);
-}
-
 static void look_later(struct expected *one, int64_t look_at)
 {
 	one->look_at = look_at;
@@ -211,7 +203,7 @@ void blind_requests_expect(struct connection *connection)
 	const int64_t now = clock_ns();
 	const unsigned int withheld_ms = converters_withholds_ms(supervision.settings, attempt->converter);
 
-	if (!one || !local_address(connection->dial.fd, &one->local)) {
+	if (!one || !kernel_address(connection->dial.fd, &one->local)) {
 		free(one);
 		return;
 	}

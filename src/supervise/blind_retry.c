@@ -192,16 +192,13 @@ static void holder_find(int order)
 /* Makes one request again, with the socket's registrations withdrawn meanwhile. */
 static void make(struct blind_retry_order *order, const struct holder *holder, const struct places *places)
 {
-	union sockaddr_ip local = { 0 };
-	socklen_t len = sizeof(local);
-
 	places_change(places, holder->sock, EPOLL_CTL_DEL);
 	blind_retry_lock();
 	order->sent_at = clock_ns();
 	order->sent = !holder->cancelled && blind_retry_send(order->repeat, holder->sock, order->start, order->count);
 	blind_retry_unlock();
 	places_change(places, holder->sock, EPOLL_CTL_ADD);
-	order->sent = order->sent && getsockname(holder->sock, &local.sa, &len) == 0 && sockaddr_ip_from(&order->local, &local.sa, len);
+	order->sent = order->sent && kernel_address(holder->sock, &order->local);
 }
 
 /* Opens the sockets of the process, and finds their places in it. Returns the number of its orders, whose indices are in @which. */

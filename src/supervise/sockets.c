@@ -153,12 +153,7 @@ static struct peer *ports[65536];
 /* Returns the list for the socket's port, and writes its address to @local. Returns NULL if it has none. */
 static struct peer **list_of(int fd, union sockaddr_ip *local)
 {
-	union sockaddr_ip addr = { 0 };
-	socklen_t len = sizeof(addr);
-
-	if (getsockname(fd, &addr.sa, &len) != 0 || !sockaddr_ip_from(local, &addr.sa, len))
-		return NULL;
-	return &ports[sockaddr_ip_port(local)];
+	return kernel_address(fd, local) ? &ports[sockaddr_ip_port(local)] : NULL;
 }
 
 void peers_note_at(const union sockaddr_ip *local, uint64_t cookie, const union sockaddr_ip *converter, const union sockaddr_ip *server)

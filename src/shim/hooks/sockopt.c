@@ -14,7 +14,6 @@
 #include "shim/connect/gate.h"
 #include "shim/socket/app_options.h"
 #include "shim/system/next.h"
-#include "shim/socket/app_options.h"
 #include "shim/connect/connect.h"
 #include "shim/system/rings.h"
 #include "shim/system/usermem.h"
