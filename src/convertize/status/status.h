@@ -24,9 +24,9 @@
 
 /* A socket with a connection. */
 struct status_socket {
-	uint64_t cookie;
 	uint32_t inode;
 	uid_t uid;
+	uint64_t cookie;
 	bool mptcp;              /* a Multipath TCP connection; its subflows are sockets of their own */
 	union sockaddr_ip local, peer;
 	bool established;
@@ -35,7 +35,7 @@ struct status_socket {
 };
 
 struct status_sockets {
-	struct status_socket *list;
+	struct status_socket *list; /* in the order of inodes, so that many thousands are joined in no time */
 	size_t count, room;
 	int64_t read; /* CLOCK_MONOTONIC in ns */
 };
@@ -119,6 +119,9 @@ void status_view_fini(struct status_view *view);
 
 /* Orders the converted connections by the bytes that they carry now. */
 void status_view_order(struct status_view *view);
+
+/* Compares the inodes of sockets, or of owners, of which they are the first member: for qsort() and bsearch(). */
+int status_compare_inodes(const void *a, const void *b);
 
 /* Writes how a connection began, as an English phrase. */
 #define STATUS_BEGAN_MAX 256

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NAMED_MAX 64 /* converters */
+
 /* Finds the youngest note about the socket, in the cache of its user. */
 static const struct note *note_of(const struct status_notes *notes, const struct status_socket *socket)
 {
@@ -25,31 +27,78 @@ static const struct note *note_of(const struct status_notes *notes, const struct
 	return found;
 }
 
-/* Does the socket lead to a converter that this user's settings, or a note, name? */
-static bool leads_to_converter(const struct status_parts *parts, const struct status_socket *socket)
+/* The addresses of converters that this user's settings, or notes, name. */
+struct named {
+	const union sockaddr_ip *list[NAMED_MAX];
+	size_t count;
+};
+
+static bool leads_to_converter(const struct named *named, const struct status_socket *socket)
 {
-	for (size_t i = 0; i < parts->converter_count; i++)
-		if (sockaddr_ip_equal(&parts->converters[i], &socket->peer))
-			return true;
-	for (size_t i = 0; i < parts->notes.count; i++)
-		if (sockaddr_ip_equal(&parts->notes.list[i].note.converter, &socket->peer))
+	for (size_t i = 0; i < named->count; i++)
+		if (sockaddr_ip_equal(named->list[i], &socket->peer))
 			return true;
 	return false;
 }
 
-static const struct status_socket *socket_of(const struct status_sockets *sockets, uint64_t cookie)
+static void add_named(struct named *named, const union sockaddr_ip *converter)
 {
-	for (size_t i = 0; sockets && i < sockets->count; i++)
-		if (sockets->list[i].cookie == cookie)
-			return &sockets->list[i];
+	bool known = named->count == NAMED_MAX || converter->sa.sa_family == AF_UNSPEC;
+
+	for (size_t i = 0; i < named->count && !known; i++)
+		known = sockaddr_ip_equal(named->list[i], converter);
+	if (!known)
+		named->list[named->count++] = converter;
+}
+
+static void find_named(struct named *named, const struct status_parts *parts)
+{
+	named->count = 0;
+	for (size_t i = 0; i < parts->converter_count; i++)
+		add_named(named, &parts->converters[i]);
+	for (size_t i = 0; i < parts->notes.count; i++)
+		add_named(named, &parts->notes.list[i].note.converter);
+}
+
+/* Returns the first socket from @at on with the inode; NULL: there is none. A connection and its subflows have the same one. */
+static const struct status_socket *next_of(const struct status_sockets *sockets, uint32_t inode, size_t at)
+{
+	return at < sockets->count && sockets->list[at].inode == inode ? &sockets->list[at] : NULL;
+}
+
+/* Returns the place of the first socket with an inode as high, or higher. */
+static size_t place_of(const struct status_sockets *sockets, uint32_t inode)
+{
+	size_t low = 0, high = sockets->count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (sockets->list[middle].inode < inode)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static const struct status_socket *socket_of(const struct status_sockets *sockets, const struct status_socket *same)
+{
+	const struct status_socket *found;
+
+	for (size_t i = sockets ? place_of(sockets, same->inode) : 0; sockets && (found = next_of(sockets, same->inode, i)); i++)
+		if (found->cookie == same->cookie)
+			return found;
 	return NULL;
 }
 
-/* Is the TCP socket a subflow of a Multipath TCP connection? That has the same inode. */
+/* Is the TCP socket a subflow of a Multipath TCP connection? */
 static bool is_subflow(const struct status_sockets *sockets, const struct status_socket *socket)
 {
-	for (size_t i = 0; i < sockets->count; i++)
-		if (sockets->list[i].mptcp && sockets->list[i].inode == socket->inode)
+	const struct status_socket *found;
+
+	for (size_t i = place_of(sockets, socket->inode); (found = next_of(sockets, socket->inode, i)); i++)
+		if (found->mptcp)
 			return true;
 	return false;
 }
@@ -74,19 +123,27 @@ static const char *device_of(const struct status_parts *parts, const union socka
 	return link ? link->name : "gone";
 }
 
+int status_compare_inodes(const void *a, const void *b)
+{
+	const uint32_t *one = a, *other = b;
+
+	return *one < *other ? -1 : *one > *other;
+}
+
 static const struct status_owner *owner_of(const struct status_parts *parts, uint32_t inode)
 {
-	for (size_t i = 0; i < parts->owner_count; i++)
-		if (parts->owners[i].inode == inode && parts->owners[i].pid)
-			return &parts->owners[i];
-	return NULL;
+	const struct status_owner *found = parts->owner_count ?
+		bsearch(&inode, parts->owners, parts->owner_count, sizeof(*found), status_compare_inodes) : NULL;
+
+	return found && found->pid ? found : NULL;
 }
 
 /* Returns the socket of a program of this host whose connection a gateway has accepted in the server's place. */
 static const struct status_socket *client_of(const struct status_sockets *sockets, const struct note *note)
 {
 	for (size_t i = 0; note && note->client.sa.sa_family && i < sockets->count; i++)
-		if (sockaddr_ip_equal(&sockets->list[i].local, &note->client) && sockaddr_ip_equal(&sockets->list[i].peer, &note->server))
+		if (sockaddr_ip_port(&sockets->list[i].local) == sockaddr_ip_port(&note->client) &&
+		    sockaddr_ip_equal(&sockets->list[i].local, &note->client) && sockaddr_ip_equal(&sockets->list[i].peer, &note->server))
 			return &sockets->list[i];
 	return NULL;
 }
@@ -101,7 +158,7 @@ static void add_bytes(struct status_connection *connection, const struct status_
 		      const struct status_sockets *before, int64_t ms)
 {
 	struct status_flow *flow = flow_of(connection->flows, &connection->flow_count, device_of(parts, &socket->local));
-	const struct status_socket *earlier = socket_of(before, socket->cookie);
+	const struct status_socket *earlier = socket_of(before, socket);
 
 	flow->subflows++;
 	flow->received += socket->received;
@@ -117,13 +174,13 @@ static void add_bytes(struct status_connection *connection, const struct status_
 static bool has_outlived(const struct status_sockets *sockets, const struct status_socket *connection)
 {
 	const struct in6_addr first = sockaddr_ip_in6(&connection->local);
+	const struct status_socket *subflow;
 	bool goes_on = false;
 
-	for (size_t i = 0; i < sockets->count && connection->mptcp; i++) {
-		const struct status_socket *subflow = &sockets->list[i];
+	for (size_t i = place_of(sockets, connection->inode); connection->mptcp && (subflow = next_of(sockets, connection->inode, i)); i++) {
 		const struct in6_addr local = sockaddr_ip_in6(&subflow->local);
 
-		if (subflow->mptcp || subflow->inode != connection->inode || !subflow->established)
+		if (subflow->mptcp || !subflow->established)
 			continue;
 		if (IN6_ARE_ADDR_EQUAL(&local, &first))
 			return false;
@@ -193,27 +250,29 @@ void status_view_order(struct status_view *view)
 bool status_join(struct status_view *out, const struct status_parts *parts, const struct status_sockets *before)
 {
 	const struct status_sockets *sockets = &parts->sockets;
+	struct named named;
 
+	find_named(&named, parts);
 	*out = (struct status_view){ .all = parts->all, .list = calloc(sockets->count + 1, sizeof(*out->list)) };
 	if (!out->list)
 		return false;
 	out->interval_ms = before ? (sockets->read - before->read) / CLOCK_NS_PER_MS : 0;
 	for (size_t i = 0; i < sockets->count; i++) {
-		const struct status_socket *socket = &sockets->list[i];
+		const struct status_socket *socket = &sockets->list[i], *part;
 		struct status_connection *connection = &out->list[out->count];
 		const struct note *note;
 
 		if ((!parts->all && socket->uid != parts->user) || (!socket->mptcp && is_subflow(sockets, socket)))
 			continue;
 		note = note_of(&parts->notes, socket);
-		if (!note && !leads_to_converter(parts, socket))
+		if (!note && !leads_to_converter(&named, socket))
 			continue;
 		*connection = (struct status_connection){ .socket = socket, .note = note, .direct = note && note->flags & NOTE_DIRECT,
 							  .owner = owner_of(parts, socket->inode), .client = client_of(sockets, note) };
 		connection->client_owner = connection->client ? owner_of(parts, connection->client->inode) : NULL;
-		for (size_t j = 0; j < sockets->count; j++)
-			if (!sockets->list[j].mptcp && (socket == &sockets->list[j] || (socket->mptcp && sockets->list[j].inode == socket->inode)))
-				add_bytes(connection, parts, &sockets->list[j], before, out->interval_ms);
+		for (size_t j = place_of(sockets, socket->inode); (part = next_of(sockets, socket->inode, j)); j++)
+			if (!part->mptcp)
+				add_bytes(connection, parts, part, before, out->interval_ms);
 		qsort(connection->flows, connection->flow_count, sizeof(connection->flows[0]), compare_flows);
 		connection->outlived = has_outlived(sockets, socket);
 		out->count++;

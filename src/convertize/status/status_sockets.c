@@ -83,6 +83,7 @@ int status_sockets_read(struct status_sockets *out)
 		ret = tcp;
 	}
 	out->read = clock_ns();
+	qsort(out->list, out->count, sizeof(*out->list), status_compare_inodes);
 	netlink_close(&netlink);
 	return ret == -EINTR ? 0 : ret;
 }
@@ -107,13 +108,6 @@ static void add_elsewhere(const char *directory)
 }
 
 /* --- processes --- */
-
-static int compare(const void *a, const void *b)
-{
-	const struct status_owner *one = a, *other = b;
-
-	return one->inode < other->inode ? -1 : one->inode > other->inode;
-}
 
 /* Reads the name that a program has given itself, or its file's. */
 static void program_read(const char *number, char name[static STATUS_PROGRAM_MAX])
@@ -154,7 +148,7 @@ static void process_look(struct status_parts *parts, const char *number)
 			add_elsewhere(link);
 		if (sscanf(link, "socket:[%" SCNu32 "]", &key.inode) != 1)
 			continue;
-		owner = bsearch(&key, parts->owners, parts->owner_count, sizeof(key), compare);
+		owner = bsearch(&key, parts->owners, parts->owner_count, sizeof(key), status_compare_inodes);
 		if (!owner || (owner->pid && strcmp(owner->program, "convertize") != 0))
 			continue;
 		owner->pid = (pid_t)strtol(number, NULL, 10);
@@ -176,7 +170,7 @@ bool status_owners_find(struct status_parts *parts)
 	for (size_t i = 0; i < parts->sockets.count; i++)
 		if (parts->all || parts->sockets.list[i].uid == parts->user)
 			owners[count++].inode = parts->sockets.list[i].inode;
-	qsort(owners, count, sizeof(*owners), compare);
+	qsort(owners, count, sizeof(*owners), status_compare_inodes);
 	free(parts->owners);
 	parts->owners = owners;
 	parts->owner_count = 0;
