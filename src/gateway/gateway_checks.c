@@ -376,6 +376,19 @@ static void check_offloads(const struct gateway_settings *settings, const struct
 		     link->name, link->name);
 }
 
+/* The kernel routes no packets of a port: they are those of its bridge, bond or VRF. */
+static void check_port(const struct host *host, const struct host_link *link, gateway_warn *warn)
+{
+	const struct host_link *master = host_link_of(host, link->master);
+	const struct host_link *vrf = master ? master : link;
+
+	if (strcmp(vrf->kind, "vrf") == 0)
+		tell(warn, "%s is a VRF: the connections of its hosts are routed", vrf->name);
+	else if (master)
+		tell(warn, "%s is a port of %s, by whose name the kernel knows the packets of its hosts: write --lan %s in its place", link->name,
+		     master->name, master->name);
+}
+
 static void check_networks(const struct gateway_settings *settings, gateway_warn *warn, gateway_warn *note)
 {
 	const struct host_word word = { .paths = &settings->client.paths, .device = "*" };
@@ -390,8 +403,10 @@ static void check_networks(const struct gateway_settings *settings, gateway_warn
 	for (size_t i = 0; i < uplinks.host.link_count; i++) {
 		const struct host_link *link = &uplinks.host.links[i];
 
-		if (gateway_settings_have_lan(settings, link->name))
+		if (gateway_settings_have_lan(settings, link->name)) {
 			check_inner_nat(link->name, note);
+			check_port(&uplinks.host, link, warn);
+		}
 		check_offloads(settings, &uplinks, link, warn);
 	}
 	free(uplinks.networks);
