@@ -223,7 +223,7 @@ static void check_loopback(gateway_warn *warn)
 /* A converter that is reached through the LAN isn't beyond this router, so that its clients can reach it themselves. */
 static void check_converters(const struct gateway_settings *settings, gateway_warn *warn)
 {
-	char device[IF_NAMESIZE], text[SOCKADDR_STRLEN];
+	char device[IF_NAMESIZE], text[SOCKADDR_STRLEN], name[64];
 
 	for (size_t i = 0; i < settings->client.converter_count; i++) {
 		const struct settings_converter *converter = &settings->client.converters[i];
@@ -234,8 +234,13 @@ static void check_converters(const struct gateway_settings *settings, gateway_wa
 		host_way_ask(-1, &converter->addr, NULL, 0, &way);
 		if (way.error)
 			tell(warn, "there is no route to converter %s: all connections are routed", sockaddr_ip_format(&converter->addr, text));
-		else if (if_indextoname(way.index, device) && gateway_settings_have_lan(settings, device))
-			tell(warn, "converter %s is reached by %s, where the clients are", sockaddr_ip_format(&converter->addr, text), device);
+		if (way.error || !if_indextoname(way.index, device) || !gateway_settings_have_lan(settings, device))
+			continue;
+		tell(warn, "converter %s is reached by %s, where the clients are", sockaddr_ip_format(&converter->addr, text), device);
+		name_sysctl(name, 4, device, "send_redirects");
+		if (sysctl_read(name) == 1 || sysctl_read("net.ipv4.conf.all.send_redirects") == 1)
+			tell(warn, "ICMP errors to clients wait for the redirects that this host sends in their place; set: sysctl -w "
+				   "net.ipv4.conf.all.send_redirects=0 %s=0", name);
 	}
 }
 

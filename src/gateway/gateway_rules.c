@@ -67,21 +67,24 @@ static bool is_pattern(const char *device)
 	return strchr(device, '*') != NULL;
 }
 
-/* Writes a rule for packets from the LANs: one for all names, and one for each pattern, which older versions of nft(8) take in no set. */
-static void put_lan_rule(FILE *out, const struct gateway_settings *settings, const char *rule)
+/*
+ * Writes a rule for packets from the LANs ("iifname"), or to them: one for all names, and one for each pattern, which older versions of nft(8)
+ * take in no set.
+ */
+static void put_lan_rule(FILE *out, const struct gateway_settings *settings, const char *end, const char *rule)
 {
-	const char *before = "  iifname {";
+	bool any = false;
 
 	for (size_t i = 0; i < settings->lan_count; i++)
 		if (!is_pattern(settings->lan[i])) {
-			fprintf(out, "%s \"%s\"", before, settings->lan[i]);
-			before = ",";
+			fprintf(out, "%s%s \"%s\"", any ? "" : end, any ? "," : " {", settings->lan[i]);
+			any = true;
 		}
-	if (*before == ',')
+	if (any)
 		fprintf(out, " } %s\n", rule);
 	for (size_t i = 0; i < settings->lan_count; i++)
 		if (is_pattern(settings->lan[i]))
-			fprintf(out, "  iifname \"%s\" %s\n", settings->lan[i], rule);
+			fprintf(out, "  %s \"%s\" %s\n", end, settings->lan[i], rule);
 }
 
 /* Returns "ip" or "ip6"; NULL for all addresses. */
@@ -176,7 +179,7 @@ static void put_choice(FILE *out, const struct gateway_settings *settings)
 static void put_lan(FILE *out, const struct gateway_settings *settings, uint32_t mark)
 {
 	fputs(" chain choose_lan {\n  type filter hook forward priority 40; policy accept;\n", out);
-	put_lan_rule(out, settings, NEW_SYN "jump choose");
+	put_lan_rule(out, settings, "iifname", NEW_SYN "jump choose");
 	fprintf(out, " }\n chain route_lan {\n  type filter hook forward priority 43; policy accept;\n"
 		     "  " SYN "meta mark & 0x%x == 0x%x meta mark set meta mark & 0x%x ct mark set ct mark & 0x%x\n }\n", mark, mark, ~mark, ~mark);
 }
@@ -199,6 +202,9 @@ static void put_host(FILE *out, const struct gateway_settings *settings, uint32_
 		fprintf(out,
 			"  meta l4proto tcp ct direction original ct status seen-reply ct mark & 0x%x == 0x%x meta mark set meta mark | 0x%x\n",
 			mark, mark, both);
+	/* A redirect to another router in the LAN, sent for any packet to a server, would lead its converted connections past this host. */
+	put_lan_rule(out, settings, "oifname", "icmp type redirect drop");
+	put_lan_rule(out, settings, "oifname", "icmpv6 type nd-redirect drop");
 	fputs(" }\n", out);
 }
 
@@ -229,7 +235,7 @@ static void put_arrivals(FILE *out, const struct gateway_settings *settings, uin
 	char errors[160];
 
 	fputs(" chain arrive {\n  type filter hook prerouting priority 40; policy accept;\n", out);
-	put_lan_rule(out, settings, "meta l4proto tcp goto keep");
+	put_lan_rule(out, settings, "iifname", "meta l4proto tcp goto keep");
 	for (size_t i = 0; i < 2; i++)
 		fprintf(out, "  iifname \"lo\" " RELEASED_SYN "meta nfproto %s tproxy %s to %s:%u meta mark set meta mark & 0x%x accept\n",
 			ways[i].protocol, ways[i].family, ways[i].to, settings->port, ~both);
@@ -237,7 +243,7 @@ static void put_arrivals(FILE *out, const struct gateway_settings *settings, uin
 		fputs("  iifname \"lo\" meta l4proto tcp jump adopt\n", out);
 	snprintf(errors, sizeof(errors), "meta l4proto { icmp, ipv6-icmp } ct state related ct mark & 0x%x == 0x%x "
 					 "meta mark set meta mark & 0x%x | 0x%x", mark, mark, ~both, mark);
-	put_lan_rule(out, settings, errors);
+	put_lan_rule(out, settings, "iifname", errors);
 	fprintf(out, " }\n chain keep {\n  " SYN "ct state { new, untracked } goto keep_syn\n  jump adopt\n"
 		     "  socket transparent 1 goto keep_untracked\n }\n"
 		     " chain keep_syn {\n  socket wildcard 1 return\n  " NEW_SYN "socket transparent 1 jump choose\n }\n"
@@ -253,7 +259,7 @@ static void put_arrivals(FILE *out, const struct gateway_settings *settings, uin
 		fprintf(out, "  meta l4proto tcp socket transparent 1 meta nfproto %s tproxy %s to %s:%u meta mark set meta mark & 0x%x\n",
 			ways[i].protocol, ways[i].family, ways[i].to, settings->port, ~mark);
 	fputs(" }\n chain route_early {\n  type filter hook prerouting priority 43; policy accept;\n", out);
-	put_lan_rule(out, settings, SYN "ct state { new, untracked } jump forget");
+	put_lan_rule(out, settings, "iifname", SYN "ct state { new, untracked } jump forget");
 	fputs(" }\n", out);
 }
 
@@ -287,7 +293,7 @@ static void put_quic(FILE *out, const struct gateway_settings *settings)
 	/* Port unreachable: a browser takes it for a server without HTTP/3, and uses TCP at once. */
 	if (settings->refuse_quic && settings->lan_count) {
 		fputs(" chain quic_lan {\n  type filter hook forward priority -1; policy accept;\n", out);
-		put_lan_rule(out, settings, "udp dport 443 reject with icmpx port-unreachable");
+		put_lan_rule(out, settings, "iifname", "udp dport 443 reject with icmpx port-unreachable");
 		fputs(" }\n", out);
 	}
 	if (settings->refuse_quic && settings->host)
@@ -316,7 +322,7 @@ static void put_requirements(FILE *out, const struct gateway_settings *settings,
 		put_rule(out, &settings->rules[r],
 			 settings->rules[r].way == GATEWAY_REQUIRE ? "meta l4proto tcp reject with icmpx admin-prohibited" : "accept");
 	fputs(" }\n chain lan {\n  type filter hook forward priority 45; policy accept;\n", out);
-	put_lan_rule(out, settings, "jump refuse");
+	put_lan_rule(out, settings, "iifname", "jump refuse");
 	fputs(" }\n chain host {\n  type filter hook output priority 45; policy accept;\n", out);
 	if (settings->host)
 		fprintf(out, "  meta mark & 0x%x != 0x%x oifname != \"lo\" jump refuse\n", own, own);

@@ -144,43 +144,64 @@ def test_only_ipv6():
         equal(way(lab, phone, "64:ff9b::808:808"), ROUTED, "to a server with IPv4")
 
 
+def shared_lan(lab):
+    """Makes the client a router of a LAN with several hosts; returns two. The second has addresses of another prefix and behind a router."""
+    lab.client.ip("link add lan type bridge", "link set lan up")
+    hosts = [shared_host(lab, number, name) for number, name in ((2, "phone"), (3, "neighbour"))]
+    lab.client.ip("addr add 10.20.0.1/24 dev lan", "addr add fd20::1/64 dev lan nodad", "addr add fe80::1/64 dev lan nodad",
+                  "addr add 11.22.33.1/24 dev lan", "addr add 2600:22:33::1/64 dev lan nodad",
+                  "route add 11.22.34.0/24 via 10.20.0.3", "route add 2600:22:34::/64 via fd20::3")
+    lab.client.sysctl("net.ipv4.ip_forward", 1)
+    lab.client.sysctl("net.ipv6.conf.all.forwarding", 1)
+    hosts[0].ip("route add default via 10.20.0.1", "route add default via fe80::1 dev lan")
+    hosts[1].ip("addr add %s/24 dev lan" % PUBLIC4, "addr add %s/64 dev lan nodad" % PUBLIC6, "addr add 11.22.34.5/32 dev lo",
+                "addr add 2600:22:34::5/128 dev lo nodad")
+    tellers(lab, PORT, host=hosts[1])
+    return hosts
+
+
+def shared_host(lab, number, name):
+    """One more host of the shared LAN."""
+    host = lab.add_host(name)
+    Cable(Veth(), "port%d" % number, lab.client, host)
+    lab.client.ip("link set port%d master lan" % number)
+    host.ip("link set port%d down" % number, "link set port%d name lan" % number, "link set lan up", "addr add 10.20.0.%d/24 dev lan" % number,
+            "addr add fd20::%d/64 dev lan nodad" % number, "addr add fe80::%d/64 dev lan nodad" % number)
+    return host
+
+
 def test_neighbours():
-    """Two public prefixes on one LAN, and one behind another router there: routed. If the way to the Internet is there, too: converted."""
+    """Two public prefixes on one LAN, and one behind another router there: routed."""
     with lans() as lab:
-        lab.client.ip("link add lan type bridge", "link set lan up")
-        hosts = []
-        for number, name in ((2, "phone"), (3, "neighbour")):
-            hosts.append(lab.add_host(name))
-            Cable(Veth(), "port%d" % number, lab.client, hosts[-1])
-            lab.client.ip("link set port%d master lan" % number)
-            hosts[-1].ip("link set port%d down" % number, "link set port%d name lan" % number, "link set lan up")
-            hosts[-1].sysctl("net.ipv4.conf.all.accept_redirects", 0)
-            hosts[-1].sysctl("net.ipv6.conf.all.accept_redirects", 0)
-            hosts[-1].ip("addr add 10.20.0.%d/24 dev lan" % number, "addr add fd20::%d/64 dev lan nodad" % number,
-                         "addr add fe80::%d/64 dev lan nodad" % number)
-        phone, neighbour = hosts
-        lab.client.ip("addr add 10.20.0.1/24 dev lan", "addr add fd20::1/64 dev lan nodad", "addr add fe80::1/64 dev lan nodad",
-                      "addr add 11.22.33.1/24 dev lan",
-                      "addr add 2600:22:33::1/64 dev lan nodad", "route add 11.22.34.0/24 via 10.20.0.3", "route add 2600:22:34::/64 via fd20::3")
-        lab.client.sysctl("net.ipv4.ip_forward", 1)
-        lab.client.sysctl("net.ipv6.conf.all.forwarding", 1)
-        phone.ip("route add default via 10.20.0.1", "route add default via fd20::1")
-        neighbour.ip("addr add %s/24 dev lan" % PUBLIC4, "addr add %s/64 dev lan nodad" % PUBLIC6, "addr add 11.22.34.5/32 dev lo",
-                     "addr add 2600:22:34::5/128 dev lo nodad")
-        tellers(lab, PORT, host=neighbour)
+        phone, _ = shared_lan(lab)
         unreachable_from_the_converter(lab, "11.22.0.0/16", "2600:22::/32")
         start_gateway(lab)
         for address in (PUBLIC4, PUBLIC6, "11.22.34.5", "2600:22:34::5"):
             equal(way(lab, phone, address), ROUTED, address)
         equal(ways(lab, phone), [CONVERTED] * 2, "to the Internet")
-        uplink = lab.add_host("uplink")
-        Cable(Veth(), "port4", lab.client, uplink)
+
+
+def test_one_arm():
+    """The way to the Internet is a router in the LAN: converted; no redirect to that router leads a converted connection past the gateway."""
+    with lans() as lab:
+        phone, _ = shared_lan(lab)
+        uplink = shared_host(lab, 4, "uplink")
         Cable(Veth(), "north", uplink, lab.converter)
-        lab.client.ip("link set port4 master lan", "route add default via 10.20.0.4 metric 1")
-        uplink.ip("addr add 10.20.0.4/24 dev port4", "addr add 10.30.0.2/24 dev north", "route add default via 10.30.0.1")
+        uplink.ip("addr add 10.30.0.2/24 dev north", "addr add fd30::2/64 dev north nodad", "route add default via 10.30.0.1",
+                  "route add default via fd30::1")
         uplink.sysctl("net.ipv4.ip_forward", 1)
-        lab.converter.ip("addr add 10.30.0.1/24 dev north", "route add 10.20.0.0/24 via 10.30.0.2")
-        equal([way(lab, phone), way(lab, phone, PUBLIC4)], [CONVERTED, ROUTED], "to the Internet by the LAN, and to the neighbour")
+        uplink.sysctl("net.ipv6.conf.all.forwarding", 1)
+        lab.client.ip("route add default via 10.20.0.4 metric 1", "route add default via fe80::4 dev lan metric 1")
+        lab.converter.ip("addr add 10.30.0.1/24 dev north", "addr add fd30::1/64 dev north nodad", "route add 10.20.0.0/24 via 10.30.0.2",
+                         "route add fd20::/64 via fd30::2")
+        start_gateway(lab)
+        equal(ways(lab, phone) + [way(lab, phone, PUBLIC4)], [CONVERTED, CONVERTED, ROUTED], "to the Internet, and to the neighbour")
+        for address in (lab.server.addr4, lab.server.addr6):
+            with listening(lab.server, address, 90) as listener, connect(phone, address, 90)[1] as client, listener.accept()[0] as server:
+                phone.ping(address, count=4, interval=0.05)
+                client.sendall(b"x")
+                server.settimeout(5)
+                equal(server.recv(1), b"x", "a byte after other packets to the server")
 
 
 def test_two_lans():

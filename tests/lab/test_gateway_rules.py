@@ -237,6 +237,7 @@ def test_what_is_wrong_with_the_host():
         equal(found(), "", "with the firewall's exception for lo")
         lab.client.ip("link add br9 type bridge", "link add port9 type veth peer name peer9", "link set port9 master br9")
         for more, text in (("--lan", "nosuch0"), "no interface nosuch0"), (("--lan", "port*"), "port9 is a port of br9"), (("--converter", "10.20.0.2"), "10.20.0.2:1234 is reached by lan"), \
+                (("--converter", "10.20.0.2"), "all.send_redirects=0 net.ipv4.conf.lan.send_redirects=0"), \
                 (("--convert", "device lan9"), "the rule for device lan9 matches nothing; add: --lan lan9"), \
                 (("--route", "all", "--convert", "client 10.20.0.2"), "behind \"route all\" never decide"):
             check(text in found(*more), found(*more))
