@@ -9,6 +9,7 @@
 #include "common/os.h"
 #include "host/host_model.h"
 
+#include <errno.h>
 #include <ifaddrs.h>
 #include <limits.h>
 #include <linux/ethtool.h>
@@ -27,6 +28,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define OWN_TABLES "convertgw" /* the beginning of their names: gateway_rules.c */
 #define LOOPBACK_MS 200 /* for a connection of this host to itself, which takes less than 1 ms */
 
 /* A sysctl that has to have a bit, or the value 1, and for whom. */
@@ -129,32 +131,38 @@ static bool has_legacy_nat(void)
 	return found;
 }
 
-/* Looks for the names of expressions and targets that translate addresses. */
+/* Looks for the names of expressions and targets that translate addresses, but not in the rules of a gateway that runs. */
 static int note_nat(const struct nlmsghdr *rule, void *arg)
 {
 	static const struct {
 		size_t len;
 		char name[12];
 	} names[] = { { 5, "masq" }, { 4, "nat" }, { 5, "SNAT" }, { 11, "MASQUERADE" } };
+	const struct nlattr *attr;
 	bool *found = arg;
 
+	mnl_attr_for_each(attr, rule, sizeof(struct nfgenmsg))
+		if (mnl_attr_get_type(attr) == NFTA_RULE_TABLE && strncmp(mnl_attr_get_str(attr), OWN_TABLES, strlen(OWN_TABLES)) == 0)
+			return MNL_CB_OK;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		*found |= memmem(rule, rule->nlmsg_len, names[i].name, names[i].len) != NULL;
 	return MNL_CB_OK;
 }
 
 /* Returns whether there are rules for NAT; also if we can't tell. */
-static bool has_nat(void)
+static bool has_nat(gateway_warn *warn)
 {
 	static struct netlink netlink;
 	bool found = has_legacy_nat();
+	int ret;
 
 	if (found || netlink_open(&netlink, NETLINK_NETFILTER) < 0)
 		return true;
-	if (netlink_dump(&netlink, NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_GETRULE, AF_UNSPEC, note_nat, &found) < 0)
-		found = true;
+	ret = netlink_dump(&netlink, NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_GETRULE, AF_UNSPEC, note_nat, &found);
 	netlink_close(&netlink);
-	return found;
+	if (ret < 0 && ret != -EINTR)
+		tell(warn, "rules for NAT can't be read: %s; check as root", strerror(-ret));
+	return found || ret < 0;
 }
 
 static void check_interface(const char *device, gateway_warn *warn)
@@ -167,7 +175,7 @@ static void check_interface(const char *device, gateway_warn *warn)
 		tell(warn, "%s is 0: this host converts nothing of the hosts at %s; set it with: sysctl -w %s=1", name, device, name);
 	if (lan.has_v6)
 		check_forwarding_v6(device, warn);
-	if (lan.is_private && !has_nat())
+	if (lan.is_private && !has_nat(warn))
 		tell(warn, "no rule translates the private addresses of %s: routed connections get no answer, unless the next router has a "
 			   "route to them; add: nft 'table ip lan_nat { chain out { type nat hook postrouting priority srcnat; "
 			   "iifname \"%s\" oifname != \"%s\" masquerade; }; }'",

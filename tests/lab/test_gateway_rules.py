@@ -243,6 +243,16 @@ def test_what_is_wrong_with_the_host():
             check(text in found(*more), found(*more))
 
 
+def test_what_is_wrong_at_the_start():
+    """The log at the start names a router without masquerading, in spite of the gateway's own rules; nobody is told that they can't be read."""
+    with gateway_lab() as lab:
+        add_lan(lab)
+        words = ["setpriv", "--reuid", "65534", "--clear-groups", "--bounding-set", "-all", "--inh-caps", "-all",
+                 lab.build.program("convertgw"), "--check-config", "--lan", "lan", "--converter", lab.converter.addr4]
+        check("rules for NAT can't be read: Operation not permitted; check as root" in lab.client.run(words).stderr, "a user without rights")
+        start_gateway(lab).wait_log("warning: no rule translates the private addresses of lan")
+
+
 def checked(lab, *words, env=None):
     """Returns what --check-config finds: (facts, faults)."""
     result = lab.client.run([lab.build.program("convertgw"), "--check-config", *words], env=env)
