@@ -202,9 +202,13 @@ static void put_host(FILE *out, const struct gateway_settings *settings, uint32_
 		fprintf(out,
 			"  meta l4proto tcp ct direction original ct status seen-reply ct mark & 0x%x == 0x%x meta mark set meta mark | 0x%x\n",
 			mark, mark, both);
-	/* A redirect to another router in the LAN, sent for any packet to a server, would lead its converted connections past this host. */
-	put_lan_rule(out, settings, "oifname", "icmp type redirect drop");
-	put_lan_rule(out, settings, "oifname", "icmpv6 type nd-redirect drop");
+	/*
+	 * A redirect to another router in the LAN, sent for any packet to a server, would lead its converted connections past this host. Those for
+	 * private networks (PRIVATE_V4, without link-local addresses, and fc00::/7) are sent: the field is the packet's destination.
+	 */
+	put_lan_rule(out, settings, "oifname", "icmp type redirect @th,192,32 != { 0x0a000000-0x0affffff, 0x64400000-0x647fffff, "
+		     "0xac100000-0xac1fffff, 0xc0a80000-0xc0a8ffff } drop");
+	put_lan_rule(out, settings, "oifname", "icmpv6 type nd-redirect @th,192,8 & 0xfe != 0xfc drop");
 	fputs(" }\n", out);
 }
 

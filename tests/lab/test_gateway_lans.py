@@ -122,9 +122,13 @@ def test_macvlan():
 
 def unreachable_from_the_converter(lab, *prefixes):
     """The converter has a route to these networks, and another router refuses them."""
+    routes_of_the_converter(lab, *prefixes)
+    lab.server.ip(*("route add unreachable " + prefix for prefix in prefixes))
+
+
+def routes_of_the_converter(lab, *prefixes):
     for prefix in prefixes:
         lab.converter.ip("route add %s via %s" % (prefix, lab.server.core6 if ":" in prefix else lab.server.core4))
-        lab.server.ip("route add unreachable " + prefix)
 
 
 def test_only_ipv6():
@@ -150,12 +154,13 @@ def shared_lan(lab):
     hosts = [shared_host(lab, number, name) for number, name in ((2, "phone"), (3, "neighbour"))]
     lab.client.ip("addr add 10.20.0.1/24 dev lan", "addr add fd20::1/64 dev lan nodad", "addr add fe80::1/64 dev lan nodad",
                   "addr add 11.22.33.1/24 dev lan", "addr add 2600:22:33::1/64 dev lan nodad",
-                  "route add 11.22.34.0/24 via 10.20.0.3", "route add 2600:22:34::/64 via fd20::3")
+                  "route add 11.22.34.0/24 via 10.20.0.3", "route add 2600:22:34::/64 via fd20::3", "route add 10.21.0.0/24 via 10.20.0.3",
+                  "route add fd21::/64 via fe80::3 dev lan")
     lab.client.sysctl("net.ipv4.ip_forward", 1)
     lab.client.sysctl("net.ipv6.conf.all.forwarding", 1)
     hosts[0].ip("route add default via 10.20.0.1", "route add default via fe80::1 dev lan")
     hosts[1].ip("addr add %s/24 dev lan" % PUBLIC4, "addr add %s/64 dev lan nodad" % PUBLIC6, "addr add 11.22.34.5/32 dev lo",
-                "addr add 2600:22:34::5/128 dev lo nodad")
+                "addr add 2600:22:34::5/128 dev lo nodad", "addr add 10.21.0.3/32 dev lo", "addr add fd21::3/128 dev lo nodad")
     tellers(lab, PORT, host=hosts[1])
     return hosts
 
@@ -179,6 +184,9 @@ def test_neighbours():
         for address in (PUBLIC4, PUBLIC6, "11.22.34.5", "2600:22:34::5"):
             equal(way(lab, phone, address), ROUTED, address)
         equal(ways(lab, phone), [CONVERTED] * 2, "to the Internet")
+        for address, router in (("10.21.0.3", "10.20.0.3"), ("fd21::3", "fe80::3")):
+            phone.ping(address, count=6, interval=0.1)
+            check("via " + router in phone.run(["ip", "route", "get", address]).stdout, "no redirect to a private network's router")
 
 
 def test_one_arm():
@@ -194,9 +202,11 @@ def test_one_arm():
         lab.client.ip("route add default via 10.20.0.4 metric 1", "route add default via fe80::4 dev lan metric 1")
         lab.converter.ip("addr add 10.30.0.1/24 dev north", "addr add fd30::1/64 dev north nodad", "route add 10.20.0.0/24 via 10.30.0.2",
                          "route add fd20::/64 via fd30::2")
+        lab.server.ip("addr add 11.99.0.1/32 dev lo", "addr add 2600:99::1/128 dev lo nodad")
+        routes_of_the_converter(lab, "11.99.0.0/24", "2600:99::/64")
         start_gateway(lab)
         equal(ways(lab, phone) + [way(lab, phone, PUBLIC4)], [CONVERTED, CONVERTED, ROUTED], "to the Internet, and to the neighbour")
-        for address in (lab.server.addr4, lab.server.addr6):
+        for address in ("11.99.0.1", "2600:99::1"):
             with listening(lab.server, address, 90) as listener, connect(phone, address, 90)[1] as client, listener.accept()[0] as server:
                 phone.ping(address, count=4, interval=0.05)
                 client.sendall(b"x")
