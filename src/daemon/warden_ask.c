@@ -4,11 +4,12 @@
 
 #include "daemon/warden_message.h"
 
+#include "common/os.h"
+
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -182,14 +183,9 @@ void rights_leave(void)
  */
 
 /* Reads the first line of a file to @buf, without the newline; "" if it can't be read. */
-static void read_line(const char *path, char *buf, int size)
+static void read_line(const char *path, char *buf, size_t size)
 {
-	FILE *file = fopen(path, "re");
-
-	if (!file || !fgets(buf, size, file))
-		buf[0] = '\0';
-	if (file)
-		fclose(file);
+	file_read_text(path, buf, size);
 	buf[strcspn(buf, "\n")] = '\0';
 }
 

@@ -2,6 +2,7 @@
 # the second front end: a supervisor by seccomp user notification, which convertize links
 noinst_LTLIBRARIES += libsupervise.la
 libsupervise_la_SOURCES = \
+	src/common/os.c src/common/os.h \
 	src/supervise/blind.h src/supervise/blind_judge.c src/supervise/blind_requests.c src/supervise/blind_retry.c \
 	src/supervise/calls.c src/supervise/calls.h src/supervise/option_calls.c \
 	src/supervise/connection.c src/supervise/connection.h src/supervise/caller.c src/supervise/progress.c \

@@ -14,6 +14,7 @@
 #include "client/client_log.h"
 #include "client/converters.h"
 #include "common/clock.h"
+#include "common/os.h"
 #include "engine/path_start.h"
 #include "host/host_model.h"
 #include "supervise/blind.h"
@@ -33,7 +34,6 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -199,17 +199,6 @@ static void loop(void)
 	}
 }
 
-/* Raises our own limit, as many connections at once need many descriptors. The program keeps its limits. */
-static void raise_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 /*
  * Gives up all that belongs to the program: its standard descriptors; the terminal, whose signals are for the program; and its directory,
  * which may be on a file system that somebody wants to unmount.
@@ -287,24 +276,10 @@ static bool report(const struct supervise_command *command, const char *problem)
 	return false;
 }
 
-/* Returns Yama's sysctl, by which a host restricts who may trace processes; -1 if this kernel has no Yama. */
-static int yama_scope(void)
-{
-	FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
-	int scope = -1;
-
-	if (!file)
-		return -1;
-	if (fscanf(file, "%d", &scope) != 1)
-		scope = -1;
-	fclose(file);
-	return scope;
-}
-
-/* Says why this user may not trace processes, with the remedy that Yama's value leaves: 3 can't be lowered, and holds for root as well. */
+/* Says why this user may not trace processes, with the remedy that Yama's sysctl leaves: 3 can't be lowered, and holds for root as well. */
 static const char *trace_problem(void)
 {
-	switch (yama_scope()) {
+	switch (sysctl_read("kernel.yama.ptrace_scope")) {
 	case 2:
 		return "the sysctl kernel.yama.ptrace_scope is 2, which forbids to trace processes without CAP_SYS_PTRACE; set it to 1, "
 		       "or run a container with --cap-add SYS_PTRACE";
@@ -408,7 +383,7 @@ _Noreturn void supervisor_run(const struct settings *settings, const struct supe
 	sigemptyset(&children);
 	sigaddset(&children, SIGCHLD);
 	self.children = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
-	raise_limit();
+	open_files_raise(); /* many connections at once need many descriptors; the program keeps its limits */
 	choose_clock();
 	log_open_for_good(settings->log, tracee_name);
 	detach();

@@ -4,6 +4,8 @@
 
 #include "supervise/tracee.h"
 
+#include "common/os.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -60,6 +62,17 @@ static const char *field(FILE *file, const char *name, char *line, int size)
 	return NULL;
 }
 
+/* Likewise, in the first such line of a file of the thread's directory. */
+static const char *field_of(pid_t tid, const char *name_of_file, const char *name, char *line, int size)
+{
+	FILE *file = open_proc(tid, name_of_file);
+	const char *value = file ? field(file, name, line, size) : NULL;
+
+	if (file)
+		fclose(file);
+	return value;
+}
+
 /* Asks for a thread's identity without /proc (Linux 6.13), since /proc formats much else and takes ten times as long. */
 static bool identify_by_pidfd(int pidfd, struct tracee_identity *out)
 {
@@ -83,14 +96,9 @@ static bool identify_by_pidfd(int pidfd, struct tracee_identity *out)
 /* Returns the last number in a line of the thread's status; @fallback if there is none. */
 static long last_number(pid_t tid, const char *name, long fallback)
 {
-	FILE *file = open_proc(tid, "status");
 	char line[4096], *at;
-	const char *value;
+	const char *value = field_of(tid, "status", name, line, sizeof(line));
 
-	if (!file)
-		return fallback;
-	value = field(file, name, line, sizeof(line));
-	fclose(file);
 	while (value && *(value += strspn(value, " \t\n"))) {
 		fallback = strtol(value, &at, 10);
 		value = at == value ? NULL : at;
@@ -133,15 +141,10 @@ long tracee_number(pid_t tid, const char *name)
 
 int tracee_groups(pid_t tid, gid_t *groups, int max)
 {
-	FILE *file = open_proc(tid, "status");
 	char line[4096], *at;
-	const char *value;
+	const char *value = field_of(tid, "status", "Groups", line, sizeof(line));
 	int count = 0;
 
-	if (!file)
-		return -1;
-	value = field(file, "Groups", line, sizeof(line));
-	fclose(file);
 	if (!value || !strchr(value, '\n'))
 		return -1;
 	while (*(value += strspn(value, " \t\n")) && count < max) {
@@ -154,17 +157,9 @@ int tracee_groups(pid_t tid, gid_t *groups, int max)
 ssize_t tracee_text(pid_t tid, const char *name, char *text, size_t size)
 {
 	char path[PATH_ROOM];
-	ssize_t len;
-	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", (int)tid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	len = read(fd, text, size - 1);
-	close(fd);
-	text[len > 0 ? len : 0] = '\0';
-	return len;
+	return file_read_text(path, text, size);
 }
 
 /* The state and numbers follow the name, which may contain any character. */
@@ -197,18 +192,10 @@ bool tracee_is_cloexec(pid_t tid, int fd)
 {
 	char name[PATH_ROOM / 2], line[128];
 	const char *value;
-	bool cloexec = false;
-	FILE *file;
 
 	snprintf(name, sizeof(name), "fdinfo/%d", fd);
-	file = open_proc(tid, name);
-	if (!file)
-		return false;
-	value = field(file, "flags", line, sizeof(line));
-	if (value)
-		cloexec = strtoul(value, NULL, 8) & O_CLOEXEC;
-	fclose(file);
-	return cloexec;
+	value = field_of(tid, name, "flags", line, sizeof(line));
+	return value && strtoul(value, NULL, 8) & O_CLOEXEC;
 }
 
 bool tracee_is_open(pid_t tid)
@@ -256,14 +243,10 @@ static uint64_t signal_field(FILE *file, const char *name)
 /* Returns the signals that the thread has blocked; none if that isn't known. */
 static uint64_t blocked_signals(pid_t tid)
 {
-	FILE *file = open_proc(tid, "status");
-	uint64_t blocked;
+	char line[128];
+	const char *value = field_of(tid, "status", "SigBlk", line, sizeof(line));
 
-	if (!file)
-		return 0;
-	blocked = signal_field(file, "SigBlk");
-	fclose(file);
-	return blocked;
+	return value ? strtoull(value, NULL, 16) : 0;
 }
 
 /*

@@ -41,6 +41,12 @@ enum word_breach networks_break_word(const struct host_word *word, const union s
 	return WORD_HOLDS;
 }
 
+bool network_usual_source(const union sockaddr_ip *to, int device, struct in6_addr *source)
+{
+	(void)to, (void)device, (void)source;
+	return false;
+}
+
 bool network_usual_is_never(const struct path_preferences *wanted, const union sockaddr_ip *to)
 {
 	(void)wanted, (void)to;

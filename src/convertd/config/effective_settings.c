@@ -10,7 +10,6 @@
 #include "daemon/log.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -211,18 +210,6 @@ void shortage_of_connections(const struct effective_settings *effective)
 #define CLIENT_PART 8
 #define CLIENT_MIN (16ULL << 20)
 
-/* Reads a small file of /proc or /sys; "" if it can't be read. */
-static const char *read_text(const char *path, char *text, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
-
-	if (fd >= 0)
-		close(fd);
-	text[n > 0 ? n : 0] = '\0';
-	return text;
-}
-
 /* "max" isn't a number: no limit. */
 static uint64_t read_limit(const char *directory, const char *name)
 {
@@ -231,7 +218,7 @@ static uint64_t read_limit(const char *directory, const char *name)
 
 	if (snprintf(path, sizeof(path), "%s/%s", directory, name) >= (int)sizeof(path))
 		return UINT64_MAX;
-	read_text(path, text, sizeof(text));
+	file_read_text(path, text, sizeof(text));
 	errno = 0;
 	value = strtoull(text, &end, 10);
 	return end == text || errno ? UINT64_MAX : value;
@@ -290,14 +277,14 @@ struct limits_memory memory_budget(uint64_t total, uint64_t per_client)
 {
 	char tcp_mem[128], cgroup[4096];
 
-	read_text("/proc/sys/net/ipv4/tcp_mem", tcp_mem, sizeof(tcp_mem));
+	file_read_text("/proc/sys/net/ipv4/tcp_mem", tcp_mem, sizeof(tcp_mem));
 	/*
 	 * Only the host's own network namespace has this file. Otherwise we take Linux's default for the second
 	 * number, as far as it can be known:
 	 */
 	if (!tcp_mem[0])
 		snprintf(tcp_mem, sizeof(tcp_mem), "0 %ld", sysconf(_SC_PHYS_PAGES) / 16);
-	read_text("/proc/self/cgroup", cgroup, sizeof(cgroup));
+	file_read_text("/proc/self/cgroup", cgroup, sizeof(cgroup));
 	return memory_budget_of(total, per_client, tcp_mem, (uint64_t)sysconf(_SC_PAGESIZE),
 				cgroup_limit(cgroup));
 }

@@ -2,6 +2,7 @@
 /* socket.c - socket(), connect(), listen(), shutdown(), and the functions that copy or close a socket */
 #include "config.h"
 
+#include "host/networks.h"
 #include "shim/connect/conversion.h"
 #include "shim/connect/connect.h"
 #include "shim/hooks/hook.h"
@@ -366,22 +367,14 @@ static int name_ask(name_function *ask, int fd, union sockaddr_ip *name)
 /* Finds this host's address for a direct connection to @server. Returns false if there is no route. */
 static bool route_source(const union sockaddr_ip *server, struct in6_addr *out)
 {
-	union sockaddr_ip found;
-	socklen_t len = sizeof(found);
-	int saved_errno = errno, fd;
+	int saved_errno = errno;
 	struct quiet quiet;
 	bool is_known;
 
 	quiet_all(&quiet);
-	fd = next_socket_now(server->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	is_known = fd >= 0 && next.connect(fd, &server->sa, sockaddr_ip_len(server)) == 0 &&
-		   next.getsockname(fd, &found.sa, &len) == 0;
-	if (fd >= 0)
-		next_close_now(fd);
+	is_known = network_usual_source(server, 0, out);
 	errno = saved_errno;
 	quiet_end(&quiet);
-	if (is_known)
-		*out = sockaddr_ip_in6(&found);
 	return is_known;
 }
 
