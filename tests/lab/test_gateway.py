@@ -159,6 +159,19 @@ sys.stdin.readline()"""
             check("] of root for python3[%d] of nobody to %s:%d" % (program.pid, lab.server.addr4, PORT) in text, text)
 
 
+def test_the_doctor_notes_a_gateway():
+    """"convertize check" says that a gateway runs, since its own direct connections are converted, too."""
+    with gateway_lab() as lab:
+        lab.convertd()
+
+        def notes():
+            said = lab.client.run([lab.build.program("convertize"), "--config", "none", "--converter", lab.converter.addr4, "check"]).stdout
+            return [line for line in said.splitlines() if "a gateway runs here" in line]
+        equal(notes(), [], "before")
+        start_gateway(lab, args=("--host",))
+        check(notes()[0].startswith("note  ") and "convertgw --config /etc/convertgw/convertgw.conf --check-config" in notes()[0], notes())
+
+
 def test_data_in_the_syn():
     """A client's data in its SYN (Fast Open) arrives once, converted as well as routed."""
     for private in (True, False):

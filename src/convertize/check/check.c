@@ -163,6 +163,7 @@ static void check_all(struct report *report, const struct options *options, cons
 	check_library(report, options);
 	check_bypass(report, settings);
 	check_cache(report, settings);
+	check_gateway(report);
 	report_flush(report); /* the connections may take seconds */
 	check_converters(report, settings, &networks, &addresses, options->server);
 	check_networks_fini(&networks);

@@ -104,6 +104,9 @@ void check_bypass(struct report *report, const struct settings *settings);
 
 void check_cache(struct report *report, const struct settings *settings);
 
+/* Notes a gateway that runs on this host: the connections that we make directly may be converted, too. */
+void check_gateway(struct report *report);
+
 /* Opens the cache that programs use (cache_find()), but makes neither directory nor file. */
 int check_cache_open(struct cache *cache, const struct settings *settings, struct cache_place *place);
 

@@ -4,11 +4,14 @@
 
 #include "client/cache_file.h"
 #include "client/resolve.h"
+#include "common/netlink.h"
 #include "common/os.h"
 #include "convertize/check/check.h"
 #include "convertize/check/converter_probe.h"
 
 #include <errno.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
 #include <linux/tcp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -238,6 +241,38 @@ void check_cache(struct report *report, const struct settings *settings)
 				    ret == -ENOENT ? "" : ": ", ret == -ENOENT ? "" : cache_problem(ret));
 		fact_remedy(fact, "give --cache DIRECTORY, one of this user's alone");
 	}
+}
+
+/* --- a gateway on this host ----------------------------------------------------------------- */
+
+static int note_table(const struct nlmsghdr *table, void *arg)
+{
+	const struct nlattr *attr;
+	bool *found = arg;
+
+	mnl_attr_for_each(attr, table, sizeof(struct nfgenmsg))
+		if (mnl_attr_get_type(attr) == NFTA_TABLE_NAME)
+			*found |= strcmp(mnl_attr_get_str(attr), "convertgw") == 0;
+	return MNL_CB_OK;
+}
+
+/* The kernel shows a gateway's table to root only. */
+void check_gateway(struct report *report)
+{
+	static struct netlink netlink;
+	bool found = false;
+	struct fact *fact;
+
+	if (netlink_open(&netlink, NETLINK_NETFILTER) < 0)
+		return;
+	netlink_dump(&netlink, NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_GETTABLE, AF_UNSPEC, note_table, &found);
+	netlink_close(&netlink);
+	if (!found)
+		return;
+	fact = report_plain(report, FACT_NOTE, "gateway", "a gateway runs here: with its setting host, it converts the connections of all "
+			    "programs, those below that are made directly, too");
+	fact_remedy(fact, "check it by: convertgw --config /etc/convertgw/convertgw.conf --check-config");
+	fact_value_bool(fact, true);
 }
 
 /* --- the addresses of converters ---------------------------------------------------------- */
