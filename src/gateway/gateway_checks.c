@@ -419,6 +419,8 @@ static void check_networks(const struct gateway_settings *settings, gateway_warn
 		if (gateway_settings_have_lan(settings, link->name)) {
 			check_inner_nat(link->name, note);
 			check_port(&uplinks.host, link, warn);
+			if (!link->up)
+				tell(warn, "%s is down, and its hosts reach nothing; set it up with: ip link set dev %s up", link->name, link->name);
 		}
 		check_offloads(settings, &uplinks, link, warn);
 	}

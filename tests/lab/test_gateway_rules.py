@@ -229,6 +229,8 @@ def test_what_is_wrong_with_the_host():
         lab.client.sysctl("net.ipv6.conf.all.forwarding", 0)
         lab.client.sysctl("net.ipv6.conf.wifi.accept_ra", 1)
         cured("net.ipv6.conf.wifi.accept_ra=2 ")
+        lab.client.ip("link set dev lan down")
+        cured("lan is down, and its hosts reach nothing", "ip link set ")
         lab.client.run(["nft", "flush ruleset"])
         cured("no rule translates the private addresses of lan", "nft '")
         lab.client.run(["nft", "add table inet drops; add chain inet drops input { type filter hook input priority 0; policy drop; }"])
