@@ -49,10 +49,10 @@
 #define NO_REQUIREMENTS "table inet " TABLE_REQUIRE "\ndelete table inet " TABLE_REQUIRE "\n"
 
 /*
- * Private networks, and networks of providers: RFC 1918, 6598, 3927, 4193; NAT64, RFC 6052 and 8215, whose translator the converter may lack.
- * They are routed unless a rule names them.
+ * Private networks, and networks of providers: RFC 1918, 6598, 3927, 4193, 2544, which proxies answer DNS with; NAT64, RFC 6052 and 8215, whose
+ * translator the converter may lack. They are routed unless a rule names them.
  */
-#define PRIVATE_V4 "10.0.0.0/8, 100.64.0.0/10, 169.254.0.0/16, 172.16.0.0/12, 192.168.0.0/16"
+#define PRIVATE_V4 "10.0.0.0/8, 100.64.0.0/10, 169.254.0.0/16, 172.16.0.0/12, 192.168.0.0/16, 198.18.0.0/15"
 #define PRIVATE_V6 "64:ff9b::/96, 64:ff9b:1::/48, fc00::/7, fe80::/10"
 
 struct gateway_rules {
@@ -204,7 +204,7 @@ static void put_host(FILE *out, const struct gateway_settings *settings, uint32_
 			mark, mark, both);
 	/*
 	 * A redirect to another router in the LAN, sent for any packet to a server, would lead its converted connections past this host. Those for
-	 * private networks (PRIVATE_V4, without link-local addresses, and fc00::/7) are sent: the field is the packet's destination.
+	 * private networks (PRIVATE_V4 without link-local addresses and RFC 2544, and fc00::/7) are sent: the field is the packet's destination.
 	 */
 	put_lan_rule(out, settings, "oifname", "icmp type redirect @th,192,32 != { 0x0a000000-0x0affffff, 0x64400000-0x647fffff, "
 		     "0xac100000-0xac1fffff, 0xc0a80000-0xc0a8ffff } drop");

@@ -79,12 +79,13 @@ def test_rules():
 
 def test_dns_is_routed():
     """Without a rule for them, the ports of DNS are routed, and so are private networks."""
-    with scene(ports=(PORT, 53, 853), private=False) as (lab, phone, _):
+    with scene(ports=(PORT, 53, 853), private=False) as (lab, phone, process):
         # the lab's servers get public addresses
-        lab.server.ip("addr add 11.22.33.44/32 dev lo")
-        lab.converter.ip("route add 11.22.33.0/24 via %s" % lab.server.core4)
+        lab.server.ip("addr add 11.22.33.44/32 dev lo", "addr add 198.18.0.1/32 dev lo")
+        lab.converter.ip("route add 11.22.33.0/24 via %s" % lab.server.core4, "route add 198.18.0.0/15 via %s" % lab.server.core4)
         equal([way(lab, phone, "11.22.33.44", port) for port in (PORT, 53, 853)], [CONVERTED, ROUTED, ROUTED], "a public server")
-        equal(way(lab, phone), ROUTED, "a private one")
+        equal([way(lab, phone), way(lab, phone, "198.18.0.1")], [ROUTED] * 2, "a private one, and one of a proxy that answers DNS")
+        check("198.18" not in process.log_text(), "its SYN was withheld")
 
 
 def test_require():
