@@ -339,7 +339,10 @@ struct uplinks {
 	size_t count;
 };
 
-/* Does the link carry packets of the device called @upper, or of one of this pattern: itself, as a port of a bridge or bond, or below a VLAN? */
+/*
+ * Does the link carry packets of the device called @upper, or of one of this pattern: itself, as a port of a bridge or bond, or below a
+ * VLAN?
+ */
 static bool is_below(const struct host *host, const struct host_link *link, const char *upper)
 {
 	char path[PATH_MAX];

@@ -2,7 +2,8 @@
 /*
  * gateway_judge.c - the judge of a gateway: the packet's own destination is the server
  *
- * netfilter applies the operator's rules first, so that connections that they route never come here (gateway_rules.c). The kernel routes a
+ * netfilter applies the operator's rules first, so that connections that they route never come here (gateway_rules.c). The judge applies
+ * this host's routes, which those rules can't see: what no rule names, and leads into the LAN or a VPN, isn't converted. The kernel routes a
  * SYN that the judge doesn't withhold. So only sessions of withheld SYNs exist: the judge resets any other connection to the listener,
  * which comes from this host itself.
  */
@@ -10,14 +11,21 @@
 
 #include "gateway/gateway.h"
 
+#include "common/clock.h"
 #include "daemon/metrics.h"
 #include "hold/syn_packet.h"
 #include "host/lookup.h"
 #include "observe/monitor.h"
 
 #include <errno.h>
+#include <net/if_arp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define WAYS 64u       /* remembered answers about devices */
+#define WAY_SECONDS 10 /* for so long; routes change */
 
 static struct gateway *gateway_of(const struct serve_context *context)
 {
@@ -53,12 +61,77 @@ static bool is_neighbour(const struct in6_addr *server)
 	return beyond.error || there.index != beyond.index || memcmp(&there.gateway, &beyond.gateway, sizeof(there.gateway)) != 0;
 }
 
+/* Returns whether a device has neither Ethernet's nor PPP's headers, as VPNs' have none. */
+static bool is_tunnel(unsigned device)
+{
+	const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq request = { .ifr_ifindex = (int)device };
+	const bool told = ioctl(fd, SIOCGIFNAME, &request) == 0 && ioctl(fd, SIOCGIFHWADDR, &request) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	return told && request.ifr_hwaddr.sa_family != ARPHRD_ETHER && request.ifr_hwaddr.sa_family != ARPHRD_PPP;
+}
+
+/* Is the device a tunnel without a default route, so that only some networks' or some clients' packets leave by it? */
+static bool ask_elsewhere(unsigned device, int family)
+{
+	const union sockaddr_ip anywhere = host_way_anywhere(family);
+	struct host_way usual, bound;
+
+	if (!is_tunnel(device))
+		return false;
+	host_way_ask(-1, &anywhere, NULL, 0, &usual);
+	host_way_ask(-1, &anywhere, NULL, device, &bound);
+	return !host_way_leads(&usual, device) && !host_way_leads(&bound, device);
+}
+
+/* Likewise; remembers the answer: 32 bits of the device and the family, 31 of the time in seconds, the answer. */
+static bool leads_elsewhere(unsigned device, bool v4)
+{
+	static _Atomic uint64_t ways[WAYS];
+	const uint32_t key = device << 1 | v4, now = (uint32_t)clock_seconds();
+	const uint64_t known = atomic_load(&ways[key % WAYS]);
+	bool elsewhere;
+
+	if (known >> 32 == key && now - ((uint32_t)known >> 1) < WAY_SECONDS)
+		return known & 1;
+	elsewhere = ask_elsewhere(device, v4 ? AF_INET : AF_INET6);
+	atomic_store(&ways[key % WAYS], (uint64_t)key << 32 | (now << 1 | elsewhere));
+	return elsewhere;
+}
+
+/* Do the addresses match a rule of the operator's that has the connection converted? */
+static bool is_named(const struct gateway_settings *settings, const struct syn_packet_flow *flow)
+{
+	union sockaddr_ip server = { 0 };
+
+	sockaddr_ip_set(&server, AF_UNSPEC, &flow->destination, flow->destination_port);
+	for (size_t i = 0; i < settings->rule_count; i++)
+		if (settings->rules[i].way != GATEWAY_ROUTE && prefix_contains(&settings->rules[i].client, &flow->source) &&
+		    prefix_rule_matches(&settings->rules[i].destination, &server))
+			return true;
+	return false;
+}
+
+/* Returns why this host's routes, in place of the operator's rules, keep the connection from being converted; NULL: they don't. */
+static const char *why_elsewhere(struct serve_context *context, const struct judgement_case *c)
+{
+	if (!c->out || is_named(atomic_load(&gateway_of(context)->settings), c->flow))
+		return NULL;
+	if (c->in == c->out && is_neighbour(&c->flow->destination))
+		return "the server is in the client's network";
+	return leads_elsewhere(c->out, IN6_IS_ADDR_V4MAPPED(&c->flow->destination)) ? "this host's routes lead it into a tunnel" : NULL;
+}
+
 static const char *why_routed(struct serve_context *context, const struct judgement_case *c)
 {
+	const char *elsewhere = why_elsewhere(context, c);
+
 	if (c->mptcp)
 		return "the client speaks Multipath TCP itself";
-	if (c->returns && is_neighbour(&c->flow->destination))
-		return "the server is in the client's network";
+	if (elsewhere)
+		return elsewhere;
 	return c->place == JUDGEMENT_SYN ? find_room(context, c) : NULL;
 }
 

@@ -29,7 +29,7 @@
 
 /* The protocol number of our policy rules and routes, by which we find what a killed process has left. */
 #define PROTOCOL_OURS 89
-#define PRIORITY_LAST 90 /* of the last of our policy rules, unless another program has a lower one; behind the table "local", which has 0 */
+#define PRIORITY_LAST 90 /* of our last policy rule, unless another program has a lower one; behind the table "local", which has 0 */
 #define FOUND_MAX 32     /* policy rules that are removed at a time */
 #define LISTED_MAX 512   /* bytes of a policy rule as the kernel lists it */
 

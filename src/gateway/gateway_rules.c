@@ -49,8 +49,8 @@
 #define NO_REQUIREMENTS "table inet " TABLE_REQUIRE "\ndelete table inet " TABLE_REQUIRE "\n"
 
 /*
- * Private networks, and networks of providers: RFC 1918, 6598, 3927, 4193, 2544, which proxies answer DNS with; NAT64, RFC 6052 and 8215, whose
- * translator the converter may lack. They are routed unless a rule names them.
+ * Private networks, and networks of providers: RFC 1918, 6598, 3927, 4193, 2544, which proxies answer DNS with; NAT64, RFC 6052 and 8215,
+ * whose translator the converter may lack. They are routed unless a rule names them.
  */
 #define PRIVATE_V4 "10.0.0.0/8, 100.64.0.0/10, 169.254.0.0/16, 172.16.0.0/12, 192.168.0.0/16, 198.18.0.0/15"
 #define PRIVATE_V6 "64:ff9b::/96, 64:ff9b:1::/48, fc00::/7, fe80::/10"
@@ -68,8 +68,8 @@ static bool is_pattern(const char *device)
 }
 
 /*
- * Writes a rule for packets from the LANs ("iifname"), or to them: one for all names, and one for each pattern, which older versions of nft(8)
- * take in no set.
+ * Writes a rule for packets from the LANs ("iifname"), or to them: one for all names, and one for each pattern, which older versions of
+ * nft(8) take in no set.
  */
 static void put_lan_rule(FILE *out, const struct gateway_settings *settings, const char *end, const char *rule)
 {

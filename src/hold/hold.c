@@ -125,10 +125,10 @@ static void count_missed(struct hold *hold, uint32_t id)
 }
 
 /* Handles a packet of the queue. */
-static void on_packet(void *arg, uint32_t id, uint8_t *bytes, size_t len, bool returns)
+static void on_packet(void *arg, uint32_t id, uint8_t *bytes, size_t len, unsigned in, unsigned out)
 {
 	struct hold *hold = arg;
-	struct hold_packet packet = { .id = id, .bytes = bytes, .len = len, .returns = returns };
+	struct hold_packet packet = { .id = id, .bytes = bytes, .len = len, .in = in, .out = out };
 	enum syn_packet_status status = syn_packet_parse(bytes, len, &packet.syn);
 	uint8_t native = NATIVE_NONE;
 	enum hold_verdict verdict;

@@ -40,7 +40,7 @@ struct hold_packet {
 	size_t len;
 	struct syn_packet syn;
 	struct hold_flow flow;
-	bool returns; /* it is to leave by the device at which it arrived */
+	unsigned in, out; /* indexes of the devices at which it arrived and by which it is to leave; 0: none yet */
 };
 
 /* Calls to the owner; @arg is that of hold_create(). */

@@ -95,26 +95,28 @@ int hold_queue_fd(const struct hold_queue *queue)
 	return mnl_socket_get_fd(queue->netlink);
 }
 
+static unsigned read_device(const struct nlattr *index)
+{
+	return index ? ntohl(mnl_attr_get_u32(index)) : 0;
+}
+
 /* Hands the packet in a netlink message to the handler; called by mnl_cb_run(). */
 static int on_message(const struct nlmsghdr *header, void *data)
 {
 	struct hold_queue *queue = data;
 	struct nlattr *attributes[NFQA_MAX + 1] = { 0 };
 	const struct nfqnl_msg_packet_hdr *packet;
-	const struct nlattr *in, *to;
 	struct nlattr *payload;
 
 	if (nfq_nlmsg_parse(header, attributes) < 0 || !attributes[NFQA_PACKET_HDR])
 		return MNL_CB_OK;
 	packet = mnl_attr_get_payload(attributes[NFQA_PACKET_HDR]);
 	payload = attributes[NFQA_PAYLOAD];
-	in = attributes[NFQA_IFINDEX_INDEV];
-	to = attributes[NFQA_IFINDEX_OUTDEV];
 	/* With br_netfilter, packets between two ports of a bridge arrive here, too. A routed one has no port yet. */
 	if (payload)
 		queue->handler(queue->arg, ntohl(packet->packet_id), mnl_attr_get_payload(payload),
 			       attributes[NFQA_IFINDEX_PHYSOUTDEV] ? 0 : mnl_attr_get_payload_len(payload),
-			       in && to && mnl_attr_get_u32(in) == mnl_attr_get_u32(to));
+			       read_device(attributes[NFQA_IFINDEX_INDEV]), read_device(attributes[NFQA_IFINDEX_OUTDEV]));
 	else
 		hold_queue_verdict(queue, ntohl(packet->packet_id), true, NULL, 0);
 	return MNL_CB_OK;

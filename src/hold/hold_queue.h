@@ -15,9 +15,9 @@ struct hold_queue;
  * verdict with its @id.
  * @packet, @len: a copy, from the IP header on; the handler may change it, and must not use it after it has returned. 0 bytes: a
  *   bridge has the packet, which isn't routed by this host
- * @returns: the packet is to leave by the device at which it arrived
+ * @in, @out: indexes of the devices at which the packet arrived and by which it is to leave; 0: none yet
  */
-typedef void hold_queue_handler(void *arg, uint32_t id, uint8_t *packet, size_t len, bool returns);
+typedef void hold_queue_handler(void *arg, uint32_t id, uint8_t *packet, size_t len, unsigned in, unsigned out);
 
 /*
  * hold_queue_open() - read from a queue that the main process owns (rights_own_queues())

@@ -100,7 +100,7 @@ struct judgement_case {
 	struct limits_member *member;
 	uint64_t now_ms; /* clock_now_ms() */
 	bool mptcp;      /* the client's connection uses Multipath TCP, or its SYN asks for it */
-	bool returns;    /* SYN: it is to leave by the device at which it arrived */
+	unsigned in, out; /* SYN: indexes of the devices at which it arrived and by which it is to leave; 0: none yet */
 	/*
 	 * STREAM: the SYN+ACK has acknowledged the SYN's data and has timestamps, which says that the server was reached. The client sees
 	 * the same, so both sides know whether a silent client has a response. SYN: unused, since this is still open.

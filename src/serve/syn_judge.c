@@ -32,12 +32,9 @@
 
 /* ----- judgement ----- */
 
-/*
- * @a: the attempt for the limits to count, or NULL if they count it already
- * @returns: the SYN is to leave by the device at which it arrived
- */
+/* @a, @packet: the attempt for the limits to count, and its SYN; or NULL if they count it already */
 static void judge_request(const struct syn_judge *judge, enum judgement_place place, const struct syn_packet *syn,
-			  struct syn_attempt *a, bool returns, struct serve_verdict *verdict)
+			  struct syn_attempt *a, const struct hold_packet *packet, struct serve_verdict *verdict)
 {
 	const struct judgement_case c = {
 		.place = place,
@@ -47,7 +44,8 @@ static void judge_request(const struct syn_judge *judge, enum judgement_place pl
 		.flow = &syn->flow,
 		.member = a ? &a->member : NULL,
 		.mptcp = syn->mp_capable,
-		.returns = returns,
+		.in = packet ? packet->in : 0,
+		.out = packet ? packet->out : 0,
 		.now_ms = clock_now_ms(),
 	};
 
@@ -62,7 +60,7 @@ static bool is_still_granted(const struct syn_judge *judge, const struct syn_att
 
 	if (syn_packet_parse(a->hold.packet, a->hold.packet_len, &syn) != SYN_PACKET_OK)
 		return false;
-	judge_request(judge, JUDGEMENT_WITHHELD, &syn, NULL, false, &verdict);
+	judge_request(judge, JUDGEMENT_WITHHELD, &syn, NULL, NULL, &verdict);
 	return verdict.action == REQUEST_CONNECT;
 }
 
@@ -100,7 +98,7 @@ static enum hold_verdict on_syn(void *arg, const struct hold_packet *packet, uin
 	judge->spare = a;
 	if (!a)
 		return HOLD_PASS_UNCONFIRMED;
-	judge_request(judge, JUDGEMENT_SYN, &packet->syn, a, packet->returns, &judged);
+	judge_request(judge, JUDGEMENT_SYN, &packet->syn, a, packet, &judged);
 	*native = native_prohibited(IN6_IS_ADDR_V4MAPPED(&packet->flow.addresses.source));
 	verdict = syn_decide_judged(&judged, judge->context->settings, native);
 	if (verdict != HOLD_WITHHOLD)

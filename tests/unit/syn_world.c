@@ -100,7 +100,7 @@ uint32_t send_syn(uint16_t port, uint32_t isn, const struct ask *ask)
 		memcpy(packet + 40 + options_len, ask, sizeof(*ask));
 	syn_build_checksums(packet, len);
 	ck_assert_uint_lt(++last_id, PACKETS_MAX);
-	handler(handler_arg, last_id, packet, len, false);
+	handler(handler_arg, last_id, packet, len, 0, 0);
 	fake_events_run();
 	return last_id;
 }

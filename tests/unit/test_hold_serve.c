@@ -225,7 +225,7 @@ START_TEST(what_passes)
 	last_id += 5;
 	ck_assert_int_eq(packets[send_syn(1001, 1, NULL)], PASSED);
 	ck_assert_uint_eq(counted(METRICS_SYN_MISSED), missed + 5);
-	handler(handler_arg, ++last_id, cut, sizeof(cut), false);
+	handler(handler_arg, ++last_id, cut, sizeof(cut), 0, 0);
 	ck_assert_int_eq(packets[last_id], PASSED);
 	ck_assert_uint_eq(counted(METRICS_SYN_UNREADABLE), unreadable + 1);
 	ck_assert_uint_eq(counted(METRICS_SYN_MISSED), missed + 5);
