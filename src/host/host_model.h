@@ -105,9 +105,6 @@ struct host_rule {
 #define HOST_QUOTA_NEVER_PRIORITY 8806
 #define HOST_QUOTA_BACKUP_PRIORITY 8807
 
-/* Three destinations: any IPv4 host, any IPv6 host, the converter. struct host has the device for each; 0: no route, or not asked. */
-enum host_way_to { HOST_WAY_V4, HOST_WAY_V6, HOST_WAY_CONVERTER, HOST_WAY_COUNT };
-
 enum host_metered {
 	HOST_METERED_UNKNOWN,
 	HOST_METERED_NO,
@@ -148,7 +145,7 @@ struct host {
 	size_t rule_count;
 	uint32_t *tables; /* tables with routes or rules that aren't the service's; with duplicates */
 	size_t table_count;
-	unsigned int ways[HOST_WAY_COUNT];
+	unsigned int ways[HOST_WAY_COUNT]; /* host_ways_ask() */
 	struct endpoints endpoints;
 	int endpoints_error; /* 0, or -errno: endpoints and limits are unknown */
 	struct host_managers managers;

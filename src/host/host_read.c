@@ -323,24 +323,6 @@ static int read_lists(struct netlink *netlink, struct reading *reading, bool lin
 	return reading->error ? reading->error : ret;
 }
 
-static unsigned int way_to(const union sockaddr_ip *to)
-{
-	struct host_way way;
-
-	host_way_ask(-1, to, NULL, 0, &way);
-	return !way.error && way.type == RTN_UNICAST ? way.index : 0;
-}
-
-static void read_ways(struct host *out, const union sockaddr_ip *converter)
-{
-	const union sockaddr_ip v4 = host_way_anywhere(AF_INET), v6 = host_way_anywhere(AF_INET6);
-
-	out->ways[HOST_WAY_V4] = way_to(&v4);
-	out->ways[HOST_WAY_V6] = way_to(&v6);
-	if (converter)
-		out->ways[HOST_WAY_CONVERTER] = way_to(converter);
-}
-
 /* Reads all lists, or only the links. @netlink: NULL: open a socket. Repeats it if a list has changed meanwhile. Returns 0 or -errno. */
 static int read_all(struct host *out, struct netlink *netlink, bool links_only)
 {
@@ -373,7 +355,7 @@ int host_read(struct host *out, struct netlink *netlink, const union sockaddr_ip
 	int ret = read_all(out, netlink, false);
 
 	if (ret == 0) {
-		read_ways(out, converter);
+		host_ways_ask(-1, converter, out->ways);
 		out->endpoints_error = endpoints_read(&out->endpoints);
 	}
 	return ret;

@@ -118,6 +118,20 @@ union sockaddr_ip host_way_anywhere(int family)
 	return address;
 }
 
+void host_ways_ask(int netlink, const union sockaddr_ip *converter, unsigned int ways[static HOST_WAY_COUNT])
+{
+	const union sockaddr_ip v4 = host_way_anywhere(AF_INET), v6 = host_way_anywhere(AF_INET6);
+	const union sockaddr_ip *const to[] = { [HOST_WAY_V4] = &v4, [HOST_WAY_V6] = &v6, [HOST_WAY_CONVERTER] = converter };
+
+	for (int i = 0; i < HOST_WAY_COUNT; i++) {
+		struct host_way way = { .error = EHOSTUNREACH };
+
+		if (to[i])
+			host_way_ask(netlink, to[i], NULL, 0, &way);
+		ways[i] = !way.error && way.type == RTN_UNICAST ? way.index : 0;
+	}
+}
+
 /* --- links --- */
 
 static void read_kind(void *arg, uint16_t type, const uint8_t *value, size_t len)

@@ -41,6 +41,15 @@ bool host_way_leads(const struct host_way *way, unsigned int index);
 /* Returns an address without a specific route: its route is the default one. We never send packets there. @family: AF_INET or AF_INET6 */
 union sockaddr_ip host_way_anywhere(int family);
 
+/* Three destinations: any IPv4 host, any IPv6 host, the converter. */
+enum host_way_to { HOST_WAY_V4, HOST_WAY_V6, HOST_WAY_CONVERTER, HOST_WAY_COUNT };
+
+/*
+ * host_ways_ask() - ask for the device to each of these; 0: no route leads there
+ * @netlink: as for host_way_ask(); @converter: NULL: none. Works in hooks.
+ */
+void host_ways_ask(int netlink, const union sockaddr_ip *converter, unsigned int ways[static HOST_WAY_COUNT]);
+
 /* --- links --- */
 
 #define HOST_KIND_MAX 16

@@ -175,15 +175,9 @@ static bool network_leads(int netlink, const union sockaddr_ip *to, unsigned int
 /* Asks for the routes to @to and to anywhere. Returns true if one goes through a VPN beside which we may use no network. */
 static bool is_in_vpn(int netlink, const union sockaddr_ip *to, const struct host_word *word, struct host_link *vpn, unsigned int *usual)
 {
-	const union sockaddr_ip v4 = host_way_anywhere(AF_INET), v6 = host_way_anywhere(AF_INET6);
-	const union sockaddr_ip *const destinations[] = { [HOST_WAY_V4] = &v4, [HOST_WAY_V6] = &v6, [HOST_WAY_CONVERTER] = to };
 	unsigned int ways[HOST_WAY_COUNT];
-	struct host_way way;
 
-	for (int i = HOST_WAY_COUNT - 1; i >= 0; i--) {
-		host_way_ask(netlink, destinations[i], NULL, 0, &way);
-		ways[i] = !way.error && way.type == RTN_UNICAST ? way.index : 0;
-	}
+	host_ways_ask(netlink, to, ways);
 	*usual = ways[HOST_WAY_CONVERTER];
 	for (int i = 0; i < HOST_WAY_COUNT; i++) {
 		if (!ways[i] || (i && ways[i] == vpn->index))

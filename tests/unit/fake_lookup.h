@@ -4,6 +4,7 @@
 #define FAKE_LOOKUP_TESTS_H
 
 #define host_way_ask fake_host_way_ask
+#define host_ways_ask fake_host_ways_ask
 #define host_link_ask fake_host_link_ask
 #define host_device_name fake_host_device_name
 #define addresses_visit fake_addresses_visit

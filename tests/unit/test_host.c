@@ -278,6 +278,13 @@ void host_way_ask(int netlink, const union sockaddr_ip *to, const struct in6_add
 	out->error = out->index ? 0 : ENETUNREACH;
 }
 
+void host_ways_ask(int netlink, const union sockaddr_ip *converter, unsigned int ways[static HOST_WAY_COUNT])
+{
+	(void)netlink;
+	find_ways(converter);
+	memcpy(ways, host.ways, sizeof(host.ways));
+}
+
 struct host_link host_link_ask(int netlink, unsigned int index)
 {
 	const struct host_link *link = host_link_of(&host, index);
