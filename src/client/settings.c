@@ -70,13 +70,9 @@ const char *path_preferences_add(struct path_preferences *out, const char *text)
 
 const char *path_wish_format(const struct path_wish *wish, char buf[static SOCKADDR_STRLEN])
 {
-	struct in6_addr address = wish->address;
-	const bool v4 = IN6_IS_ADDR_V4MAPPED(&address);
+	const struct prefix whole = { .address = wish->address, .length = 128 };
 
-	if (*wish->device)
-		return strcpy(buf, wish->device);
-	inet_ntop(v4 ? AF_INET : AF_INET6, &address.s6_addr[v4 ? 12 : 0], buf, SOCKADDR_STRLEN);
-	return buf;
+	return *wish->device ? strcpy(buf, wish->device) : prefix_format(&whole, buf);
 }
 
 const char *path_use_name(enum path_use use)

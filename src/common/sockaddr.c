@@ -177,15 +177,10 @@ int sockaddr_ip_parse(union sockaddr_ip *out, const char *text, uint16_t default
 
 const char *sockaddr_ip_format(const union sockaddr_ip *addr, char buf[static SOCKADDR_STRLEN])
 {
-	char host[INET6_ADDRSTRLEN] = "?";
-	struct in6_addr in6 = sockaddr_ip_in6(addr);
-	bool v4 = IN6_IS_ADDR_V4MAPPED(&in6);
+	const struct prefix whole = { .address = sockaddr_ip_in6(addr), .length = 128 };
+	char host[PREFIX_STRLEN];
 
-	if (v4)
-		inet_ntop(AF_INET, &in6.s6_addr[12], host, sizeof(host));
-	else
-		inet_ntop(AF_INET6, &in6, host, sizeof(host));
-	snprintf(buf, SOCKADDR_STRLEN, v4 ? "%s:%u" : "[%s]:%u", host,
+	snprintf(buf, SOCKADDR_STRLEN, IN6_IS_ADDR_V4MAPPED(&whole.address) ? "%s:%u" : "[%s]:%u", prefix_format(&whole, host),
 		 (unsigned)sockaddr_ip_port(addr));
 	return buf;
 }

@@ -93,13 +93,10 @@ const char *record_text(const struct record *record, char buf[static RECORD_TEXT
 
 static void json_address(FILE *out, const char *name, const union sockaddr_ip *address)
 {
-	struct in6_addr ip = sockaddr_ip_in6(address);
-	bool v4 = sockaddr_ip_is_v4(address);
-	char text[INET6_ADDRSTRLEN];
+	const struct prefix whole = { .address = sockaddr_ip_in6(address), .length = 128 };
+	char text[PREFIX_STRLEN];
 
-	inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? &ip.s6_addr[12] : &ip.s6_addr[0], text, sizeof(text));
-	fprintf(out, ",\"%s\":\"%s\",\"%s_port\":%u", name, text, name,
-		(unsigned)sockaddr_ip_port(address));
+	fprintf(out, ",\"%s\":\"%s\",\"%s_port\":%u", name, prefix_format(&whole, text), name, (unsigned)sockaddr_ip_port(address));
 }
 
 static void json_seconds(FILE *out, const char *name, uint64_t us)

@@ -84,8 +84,7 @@ const struct mptcp_endpoint *host_endpoint_of(const struct host *host, const uni
 
 const char *host_format_address(const union sockaddr_ip *address, char buf[static PREFIX_STRLEN])
 {
-	struct in6_addr in6 = sockaddr_ip_in6(address);
-	struct prefix whole = prefix_of(&in6, 128);
+	const struct prefix whole = { .address = sockaddr_ip_in6(address), .length = 128 };
 
 	return prefix_format(&whole, buf);
 }
