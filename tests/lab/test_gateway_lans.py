@@ -221,16 +221,17 @@ def test_a_vpn():
         phone, tablet = add_lan(lab), add_lan(lab, "lan2", 21, "tablet")
         lab.client.ip("addr add 10.66.0.1/24 dev wg1", "addr add fd66::1/64 dev wg1 nodad", "route add 11.22.0.0/16 dev wg1",
                       "route add 2600:22::/32 dev wg1", "route add default dev wg1 table 66")
-        lab.client.ip("rule add from 10.21.0.0/24 lookup 66 pref 1000")
+        lab.client.ip("rule add from 10.21.0.0/24 lookup 66 pref 1000", "rule add fwmark 0x20 lookup 66 pref 1001")
         office.ip("route add default dev wg1", "route add fd20::/64 dev wg1", "addr add %s/32 dev lo" % PUBLIC4,
                   "addr add %s/128 dev lo nodad" % PUBLIC6, "addr add 11.99.0.1/32 dev lo")
         lab.server.ip("addr add 11.99.0.1/32 dev lo")
         routes_of_the_converter(lab, "11.99.0.0/24")
         unreachable_from_the_converter(lab, "11.22.0.0/16", "2600:22::/32")
         tellers(lab, PORT, 90, host=office)
-        start_gateway(lab, args=("--lan", "lan", "--lan", "lan2", "--convert", "destination :90"))
+        start_gateway(lab, args=("--lan", "lan", "--lan", "lan2", "--host", "--convert", "destination :90"))
         equal([way(lab, phone, PUBLIC4), way(lab, phone, PUBLIC6), way(lab, tablet, "11.99.0.1")], [ROUTED] * 3, "into the tunnel")
-        equal(ways(lab, phone) + [way(lab, phone, "11.99.0.1")], [CONVERTED] * 3, "to the Internet")
+        equal([way(lab, lab.client, PUBLIC4), way(lab, lab.client, "11.99.0.1", mark=0x20)], [ROUTED] * 2, "of this host's programs")
+        equal(ways(lab, phone) + [way(lab, host, "11.99.0.1") for host in (phone, lab.client)], [CONVERTED] * 4, "to the Internet")
         check(way(lab, phone, PUBLIC4, 90).startswith(REFUSED), "the converter wasn't asked for a server that a rule names")
 
 
