@@ -6,7 +6,6 @@
 
 #include "client/resolve.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <ctype.h>
 #include <errno.h>

@@ -30,7 +30,10 @@ static size_t taken(const char *text, size_t bytes)
 	return count;
 }
 
-/* Returns how many bytes at @text are a control character; 0: none. U+0080 to U+009F are some, too: a terminal obeys U+009B as it does ESC [. */
+/*
+ * Returns how many bytes at @text are a control character; 0: none. U+0080 to U+009F are some, too: a terminal obeys U+009B as it does
+ * ESC [.
+ */
 static size_t control_bytes(const char *text)
 {
 	const unsigned char *at = (const unsigned char *)text;

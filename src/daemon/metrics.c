@@ -12,7 +12,6 @@
 #include "common/quote.h"
 #include "convert/convert.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <stdarg.h>
 #include <string.h>

@@ -21,7 +21,8 @@ from .machine import HERE, NICENESS, Machine
 # What is needed to get and to build it.
 PROGRAMS = ("make", "gcc", "flex", "bison", "bc", "xz", "dpkg-deb", "apt-get", "apt-cache")
 CONFIG = os.path.join(HERE, "usermode.config")
-# Each page of a program in there can take a memory mapping out here. Go's compiler needs more of them than the 65530 that Linux allows by default.
+# Each page of a program in there can take a memory mapping out here. Go's compiler needs more of them than the
+# 65530 that Linux allows by default.
 MAPPINGS = "/proc/sys/vm/max_map_count", 1 << 20
 
 

@@ -9,8 +9,8 @@ import re
 
 LIMIT = 2400  # seconds for a part
 ENVIRONMENT = {}
-# The client's own address is one towards the converter (active FTP over IPv6 in 253 and 255, "local ip" in 435). 492: its server confuses two
-# connections if the end of one is seen after the beginning of the next, which no network promises; it waits for ever then.
+# The client's own address is one towards the converter (active FTP over IPv6 in 253 and 255, "local ip" in 435). 492: its server confuses
+# two connections if the end of one is seen after the beginning of the next, which no network promises; it waits for ever then.
 EXPLAINED = [" test (253|255|435|492)$"]
 SIZE = 250    # tests in a part
 LAST = 3100

@@ -11,8 +11,8 @@ import tap
 
 LIMIT = 1800  # seconds for a part
 # An accepted connection's peer is the converter. A server closes a connection while the client's first bytes are on their way to it, as it
-# would with any delay: its end comes before its reset then, which Linux calls EPIPE (instead of ECONNRESET). net-error-twice: Linux takes data
-# for a closed Multipath TCP socket for a minute (net.mptcp.close_timeout) before it resets.
+# would with any delay: its end comes before its reset then, which Linux calls EPIPE (instead of ECONNRESET). net-error-twice: Linux takes
+# data for a closed Multipath TCP socket for a minute (net.mptcp.close_timeout) before it resets.
 EXPLAINED = [" parallel/test-net-socket-local-address$", " parallel/test-https?-localaddress$", " parallel/test-http-conn-reset$",
              " parallel/test-net-server-max-connections-close-makes-more-available$", " parallel/test-tls-psk-errors$",
              " parallel/test-http2-(client-destroy|server-shutdown-options-errors|server-stream-session-destroy|zero-length-header)$",

@@ -11,7 +11,8 @@ import xml.etree.ElementTree
 
 LIMIT = 600  # seconds for a part
 ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": "1"}
-# trio: the peer of each end of a connection is the converter. gevent: counts on a transfer to be done within 0.1 s; EPIPE for ECONNRESET, as in suite_node.py
+# trio: the peer of each end of a connection is the converter. gevent: counts on a transfer to be done within 0.1 s; EPIPE for ECONNRESET,
+# as in suite_node.py
 EXPLAINED = [r" \.TestTCP\.test_fullduplex$", r"Spawn\.test_server_closes_client_sockets$",
              r" \.test_(SocketType_simple_server\[.*|local_address_real|SocketListener|SocketStream_basics)$"]
 PACKAGES = {
