@@ -219,6 +219,10 @@ def _paths_table(bench, runs, wire):
                 ["started within s", "", "path 1", "path 2", "database 1", "database 2", "requests/s", "more, %"], rows, key="paths")
     reference, ours = (_by(runs, runs[-1].ramp, system) for system in (REFERENCE, "libconvert"))
     bench.value("of-plain-mptcp", "%.2f times that of plain MPTCP" % (_outcome(ours).throughput / _outcome(reference).throughput))
+    direct = _outcome(_by(runs, runs[-1].ramp, "direct TCP")).throughput
+    unlimited, most = (_outcome(trial).throughput for trial in runs if not trial.limited)
+    bench.value("unlimited", "%.2f times that of direct TCP by libconvert, %.2f times by plain MPTCP" % (unlimited / direct, most / direct))
+    bench.value("most", "%.2f" % (_load(THREADS, RAMPS[-1]) / direct))
 
 
 def _tail_table(bench, runs):
