@@ -83,7 +83,8 @@ int status_sockets_read(struct status_sockets *out)
 		ret = tcp;
 	}
 	out->read = clock_ns();
-	qsort(out->list, out->count, sizeof(*out->list), status_compare_inodes);
+	if (out->count) /* without sockets there is no list */
+		qsort(out->list, out->count, sizeof(*out->list), status_compare_inodes);
 	netlink_close(&netlink);
 	return ret == -EINTR ? 0 : ret;
 }
