@@ -86,7 +86,10 @@ static bool ask_elsewhere(unsigned device, int family)
 	return !host_way_leads(&usual, device) && !host_way_leads(&bound, device);
 }
 
-/* Likewise; remembers the answer: 32 bits of the device and the family, 31 of the time in seconds, the answer. */
+/*
+ * Does what ask_elsewhere() does, and remembers the answer for WAY_SECONDS. A place holds 32 bits of the device and the family, 31 of the time
+ * in seconds, and the answer.
+ */
 static bool leads_elsewhere(unsigned device, bool v4)
 {
 	static _Atomic uint64_t ways[WAYS];

@@ -91,7 +91,10 @@ void gateway_settings_free(struct gateway_settings *settings);
 
 void gateway_settings_print_help(void);
 
-/* Does an interface have this name, or one that begins as the pattern says? Of two patterns, is @name the narrower one? */
+/*
+ * gateway_device_matches() - return whether an interface has this name, or a name that begins as the pattern does ("cali*")
+ * If @name is a pattern as well: whether each interface that it matches has such a name.
+ */
 bool gateway_device_matches(const char *pattern, const char *name);
 
 /* Are hosts at this interface, or at one of this pattern, clients? */

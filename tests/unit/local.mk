@@ -9,7 +9,8 @@ EXTRA_DIST += tests/unit/run.h tests/unit/tempdir.h
 unit_tests = tests/unit/test_codec_names tests/unit/test_codec_read tests/unit/test_codec_private \
 	tests/unit/test_codec_write tests/unit/test_codec_write_private tests/unit/test_codec_write_messages tests/unit/test_codec_mutation tests/unit/test_sockaddr \
 	tests/unit/test_prefix tests/unit/test_handshake tests/unit/test_client_settings \
-	tests/unit/test_cache tests/unit/test_cache_file tests/unit/test_cache_race tests/unit/test_notes \
+	tests/unit/test_cache tests/unit/test_cache_file tests/unit/test_cache_damage tests/unit/test_cache_race \
+	tests/unit/test_notes \
 	tests/unit/test_srv tests/unit/test_socket_record tests/unit/test_converters tests/unit/test_paths tests/unit/test_paths_facts \
 	tests/unit/test_front_end tests/unit/test_front_end_silence tests/unit/test_front_end_ways \
 	tests/unit/test_supervise_filter tests/unit/test_supervise_blind \
@@ -126,9 +127,13 @@ tests_unit_test_cache_LDADD = libclient.la libcodec.la libcommon.la $(CHECK_LIBS
 tests_unit_test_notes_SOURCES = tests/unit/test_notes.c
 tests_unit_test_notes_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_notes_LDADD = libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
-tests_unit_test_cache_file_SOURCES = tests/unit/test_cache_file.c
+tests_unit_test_cache_file_SOURCES = tests/unit/test_cache_file.c tests/unit/cache_fixture.h
 tests_unit_test_cache_file_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_cache_file_LDADD = libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
+
+tests_unit_test_cache_damage_SOURCES = tests/unit/test_cache_damage.c tests/unit/cache_fixture.h
+tests_unit_test_cache_damage_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_cache_damage_LDADD = libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
 
 tests_unit_test_cache_race_SOURCES = tests/unit/test_cache_race.c
 tests_unit_test_cache_race_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread

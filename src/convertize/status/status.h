@@ -35,7 +35,7 @@ struct status_socket {
 };
 
 struct status_sockets {
-	struct status_socket *list; /* in the order of inodes, so that many thousands are joined in no time */
+	struct status_socket *list; /* in the order of inodes, for a binary search */
 	size_t count, room;
 	int64_t read; /* CLOCK_MONOTONIC in ns */
 };

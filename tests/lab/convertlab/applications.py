@@ -124,8 +124,8 @@ def _check_log(lab, opened, given_up, refused, method):
     # Without Fast Open on Multipath TCP, in Linux 6.1, supervised programs are converted over TCP; where
     # convertize chooses ("auto") it is either.
     over = "MPTCP" if method == "shim" or kernel.has("fastopen") else "TCP" if method == "supervise" else ""
-    # A child inherits connections, as Git's do, or is one that can't be converted; then it has none, or they are counted. Which of the
-    # converter's addresses a connection begins with says nothing of how it ends.
+    # A program may take over its parent's connections, as Git's do. A child that the shim can't convert opens none, or the server counts
+    # them. The address on which a connection begins doesn't tell how it ends.
     lines = [line for line in lab.shim_log().splitlines()
              if not line.endswith("taken over from the program before") and ": can't be converted: " not in line and ": begins on " not in line]
     refusals = [line for line in lines if ":%d: " % REFUSED_PORT in line]

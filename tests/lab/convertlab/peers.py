@@ -24,8 +24,8 @@ TCP_FASTOPEN_NO_COOKIE = 34
 TCPI_OPT_TIMESTAMPS, TCPI_OPT_SYN_DATA = 1, 32
 PORT = 1234
 
-# What the answer to an Info TLV has besides where SYNs are withheld, by default: doc/private-tlvs.md. Without
-# Fast Open there is no silence.
+# A converter that withholds SYNs adds this TLV to its answer to an Info TLV (doc/private-tlvs.md). Without Fast Open it takes no silent
+# requests.
 WITHHOLDING_SILENTLY = bytes.fromhex("f002017b 02bc 6c63")
 WITHHOLDING = WITHHOLDING_SILENTLY if kernel.has("fastopen") else bytes.fromhex("f0020103 02bc 6c63")
 
