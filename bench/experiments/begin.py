@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """begin - connections begun while a network fails
 
-Curl after curl, each a process of its own, through libconvert and convertd over wifi (20 ms, the default route) and lte (50 ms), while
-one of them fails in some way. Beside each stand plain TCP, which takes the default route, and plain TCP bound to the network that works,
-which is as good as it gets. A connection that the converter was asked for twice was begun anew although its first SYN had arrived.
+Curl after curl, each a separate process, connects through libconvert and convertd over wifi (20 ms, the default route) and lte (50 ms),
+while one of them fails in some way. Beside it we measure plain TCP over the default route, and plain TCP bound to the network that works,
+the best possible case. If the converter was asked for a connection twice, the client began it anew although its first SYN had arrived.
 """
 import os
 import time

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """benefit - what a second path gains or costs, by capacity ratio, delay ratio and file size
 
-After Cordero (Multi-path TCP performance evaluation in dual-homed (wired/wireless) devices), whose metrics ../models/benefit.py has.
-A file is transferred over the better of two paths by plain TCP, over the worse one by plain TCP, and over both by libconvert: with
-the shim in the client and convertd in front of a plain TCP server. Multipath TCP begins with the path of the default route. With
-"libconvert" that is the better path, as it should be; with "libconvert, worse path first" it is the other one. "plain MPTCP" talks
-to an MPTCP server in the converter's place over the same links, and shows what Multipath TCP itself gives.
+After Cordero (Multi-path TCP performance evaluation in dual-homed (wired/wireless) devices); ../models/benefit.py has the metrics.
+We transfer a file over the better of two paths by plain TCP, over the worse one by plain TCP, and over both by libconvert: with
+the shim in the client and convertd in front of a plain TCP server. Multipath TCP begins with the path of the default route: with
+"libconvert" the better path, with "libconvert, worse path first" the other one. "plain MPTCP" talks
+to an MPTCP server in the converter's place over the same links, and shows the kernel's own performance.
 
-The benefits are computed in each round from the transfers of that round. The time of a transfer is that from connect() to the last
-byte, and its goodput is its size by the time from the established connection to the last byte.
+Each round's benefits are computed from its own transfers. A transfer's time runs from connect() to the last
+byte; its goodput is its size divided by the time from the established connection to the last byte.
 """
 import dataclasses
 import statistics

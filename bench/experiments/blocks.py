@@ -3,13 +3,13 @@
 
 The experiment of figure 7 of Raiciu et al., How Hard Can It Be? Designing and Implementing a Deployable Multipath TCP (NSDI 2012), with
 the links and buffers of its reproduction by Wen-Chien Chen and Kevin Han, Reproducing the 3G/WiFi application level latency results in
-MPTCP (Stanford's CS 244, 2015). An application on the client never stops to send blocks of 8 KB to a server; the age of a block is taken
-when its last byte has arrived. It goes by TCP over either network, through libconvert and convertd over both, and by plain Multipath TCP
-over both to a server in the converter's place, which shows what the converter adds.
+MPTCP (Stanford's CS 244, 2015). An application on the client sends blocks of 8 KB to a server without a pause. The server notes a block's
+age when its last byte arrives. Blocks go by TCP over either network, through libconvert and convertd over both, and by plain Multipath
+TCP over both to a server in the converter's place, which shows the converter's part.
 
-The receive buffer that counts is the one at the end of the Multipath TCP connection: that is the converter's. It, and the server's, are
-set by net.ipv4.tcp_rmem in their namespaces, since convertd has no option for it. The network between converter and server has no limit,
-so that nothing piles up behind the converter.
+The receive buffer at the end of the Multipath TCP connection counts: the converter's. convertd has no option for it, so
+net.ipv4.tcp_rmem in its namespace sets it, and the server's likewise. The network between converter and server has no limit,
+so nothing queues behind the converter.
 """
 import contextlib
 import dataclasses

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """calls - instructions that the shim adds to an I/O call
 
-A small program (tools/calls.c) makes each call with and without libconvert.so in front of the C library, and is single-stepped
-through it: the figures are exact, and no other process can disturb them. Once nothing in the process waits for a converter's
-answer; once a connection elsewhere in the process, to a server that never answers, does.
+A small program (tools/calls.c) makes each call with and without libconvert.so in front of the C library. The experiment single-steps
+it, so the figures are exact, and no other process can disturb them. In one run nothing in the process waits for a converter's
+answer; in another, a connection elsewhere in the process, to a server that never answers, does.
 """
 from benchlib import machine
 from convertlab import Lab, LabError, Link

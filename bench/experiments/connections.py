@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """connections - how long new connections take through convertd and its peers, and how many there are a second
 
-Each connection carries one small request and its response, then the server closes. So many are under way at a time. Latency is
-from connect() to the last byte of the response. CPU time is the proxy's own for one connection; "all CPU" is that of the
-whole machine: the client, the server, interrupts, and whatever else ran. "of direct" is the median of the ratios within
+Each connection carries one small request and its response, then the server closes it. A fixed number is under way at a time. Latency runs
+from connect() to the last byte of the response. CPU time is the proxy's own for one connection; "all CPU" is the
+whole machine's: client, server, interrupts and all other programs. "of direct" is the median of the ratios within
 each round.
 
-Early data saves the client a wait and a packet: then convertd is sent the request and where it is to go at once, which is what a
-proxy with a fixed target gets. "convertd" is asked as libconvert.so asks it, silently: the SYN+ACK says that the server was reached
-(doc/private-tlvs.md). With "response" it is asked as RFC 8803 has it. "hold-syn off" is asked so, too, and withholds no SYN: the row
-above it says what withholding costs. CPU time isn't all of it: a withheld SYN's handshake is charged to convertd, since it goes on when
-convertd says so; without withholding, and for all other proxies, it is charged to the client, who sends the SYN. Withholding
-gains a round trip (zero_rtt).
+Early data saves the client a wait and a packet: convertd gets the request together with the destination, as a proxy with a fixed target
+does. The client asks "convertd" silently, as libconvert.so does: the SYN+ACK says that the server was reached (doc/private-tlvs.md). With
+"response" it asks as RFC 8803 describes. "hold-syn off" is asked likewise, and withholds no SYN: compare it with the row above for the
+cost of withholding. CPU time doesn't show all of that cost. The kernel charges a withheld SYN's handshake to convertd, whose verdict
+continues it. Without withholding, and for all other proxies, it charges the client, which sends the SYN. Withholding saves a round trip
+(zero_rtt).
 
-Clients speak TCP to the proxy first, and MPTCP afterwards; proxies speak TCP to the server. haproxy and nginx are handed an MPTCP
-listener; "direct" is MPTCP all the way then. A part of what MPTCP costs is done in workers of the kernel and is charged to no process: see
+Clients speak TCP to the proxy first, and MPTCP afterwards; proxies speak TCP to the server. haproxy and nginx inherit an MPTCP
+listener; "direct" is then MPTCP all the way. Kernel workers do a part of MPTCP's work, which no process is charged with: see
 all CPU.
 """
 from benchlib import median

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""crowd - what becomes of 4,000 clients' requests over two paths, and of a page beside a download
+"""crowd - 4,000 clients' requests over two paths, and a page beside a download
 
-The load of `exam` without its programs: so many clients with 20 requests each, which begin evenly within 160 s down to 100 s, ask by the
-load generator for pages as large as there, over two paths of 50 Mbit/s: by TCP over one of them, by libconvert, and by plain MPTCP to the
-same server. Each link counts what it carries, so that bytes which were sent for nothing show.
+The load of `exam` without its programs: 4,000 clients with 20 requests each begin evenly within 160 s down to 100 s. The load generator
+asks for pages of the same size over two paths of 50 Mbit/s: by TCP over one of them, by libconvert, and by plain MPTCP to the same
+server. Each link counts its bytes, so bytes sent in vain show.
 
-Then one application downloads 32 MB again and again over a fast path and a slow one with a deep queue, and another one asks for pages, one
-after the other. Does a page wait behind the download on the slower path?
+Then one application downloads 32 MB again and again over a fast path and a slow one with a deep queue, while another one asks for pages,
+one after the other. Does a page wait behind the download on the slower path?
 """
 import json
 import os

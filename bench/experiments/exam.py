@@ -2,11 +2,11 @@
 """exam - an online examination under high load: 4,000 JMeter threads, one path against two
 
 Hou et al. (Performance Analysis of MPTCP Under High Load Based on SDN Environment, figures 2 to 5): JMeter starts 4,000 threads with 20
-requests each within 160 s, and within ever less time down to 100 s; a web server answers them from a database behind it. Direct TCP
-has one path of 50 Mbit/s to the web server, and one from there to the database. libconvert has two, through convertd, while client and web
-server are the same; the web server reaches the database by Multipath TCP over two. At the greatest load "plain MPTCP" shows what the kernel
-gives by itself: client and web server both speak it, without a converter. There both are measured once more with links to the database
-that have no limit, which tells what the database's links are to blame for.
+requests each within 160 s, and within ever less time down to 100 s; a web server answers them from a database behind it. Direct TCP has
+one path of 50 Mbit/s to the web server, and one from there to the database. libconvert has two, through convertd, with the same client
+and web server; the web server reaches the database by Multipath TCP over two. At the greatest load "plain MPTCP" shows the kernel's own
+performance: client and web server both speak it, without a converter. There we measure both once more with links of unlimited rate to the
+database, which shows the effect of these links.
 
 BENCH_EXAM_RAMPS="160 130 100" in the environment measures only these times.
 """

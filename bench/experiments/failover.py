@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """failover - one network loses all packets during a transfer
 
-A download, and an upload, over wifi (50 Mbit/s, 10 ms) and lte (30 Mbit/s, 25 ms) through libconvert and convertd; then
-nothing passes one of the two any more, in either direction and without a word to the hosts, and later it does again. Plain TCP
-over wifi alone stands beside. The gap is the longest time without a byte.
+A download, and an upload, over wifi (50 Mbit/s, 10 ms) and lte (30 Mbit/s, 25 ms) through libconvert and convertd. One of the two
+networks drops all packets in both directions, without telling the hosts, and later recovers. We measure plain TCP
+over wifi alone as well. The gap is the longest time without a byte.
 """
 import json
 import subprocess

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """gateway - stock hosts behind a router with two networks: convertgw beside plain routing, redsocks, ss-redir and hev-socks5-tproxy
 
-Each way has a LAN of its own behind the same router, so that all are measured in one lab, in turn. "of routing" is the median of the
-ratios to plain routing within each round. redsocks and hev-socks5-tproxy have microsocks at the converter's place, ss-redir has
-ss-server there; "MPTCP" is both ends under mptcpize, which is how OpenMPTCProuter has it.
+Each way has its own LAN behind the same router, so one lab measures all in turn. "of routing" is the median of the
+ratios to plain routing within each round. redsocks and hev-socks5-tproxy use microsocks in the converter's place, ss-redir
+ss-server; with "MPTCP", mptcpize runs both ends, as OpenMPTCProuter does.
 
-How long a host waits is measured on links with delay, the first connection of ways that were started just now apart. A port where
-nothing listens shows who says "connected" before the server has answered: connect() succeeds, and the host learns of the refusal
-later, or sees only an end. Goodput is measured on links with a rate. On both networks it stands beside plain MPTCP from the router itself
-to a server in the converter's place, which is the most that there is to have. New connections, bulk transfers and memory are
-measured on veth pairs without a limit. CPU time is that of the gateway's processes on the router; "all CPU" is that of the whole
-machine: the proxy's at the converter's place, both ends, and the kernel's own work. Memory in the kernel is that of gateway and proxy
-together. In the end all ways download at once while wifi falls silent.
+Links with delay show how long a host waits; the first connection of a way that has just started is listed apart. A port where
+nothing listens shows which way says "connected" before the server has answered: connect() succeeds, and the host learns of the refusal
+later, or sees only an end. Links with a rate show goodput. Over both networks it stands beside plain MPTCP from the router itself
+to a server in the converter's place, the best possible case. New connections, bulk transfers and memory are
+measured on veth pairs without a limit. CPU time is that of the gateway's processes on the router; "all CPU" is the whole
+machine's: the proxy's at the converter's place, both ends, and the kernel's own work. Memory in the kernel is that of gateway and proxy
+together. At the end all ways download at once while wifi falls silent.
 """
 import errno
 import json

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """goodput - bulk transfers through convertd and its peers, by direction, congestion control and number of streams
 
-Client, proxy and server on veth pairs without a limit: what is measured is CPU. One transfer after the other, through each
-proxy in turn, several rounds. CPU seconds are the proxy's own (user and system); "all CPU" is that of the whole machine: both
-ends, interrupts, and whatever else ran. "of direct" is the median of the ratios within each round, so that what slows a whole
-round down is not mistaken for a proxy's doing.
+Client, proxy and server are on veth pairs without a limit, so CPUs are the limit. One transfer follows the other, through each
+proxy in turn, in several rounds. CPU seconds are the proxy's own (user and system); "all CPU" is the whole machine's: both
+ends, interrupts and all other programs. "of direct" is the median of the ratios within each round, so a disturbance of a whole
+round isn't attributed to one proxy.
 
-Clients speak TCP to the proxy first, and MPTCP afterwards; proxies speak TCP to the server. haproxy and nginx are handed an MPTCP
-listener; "direct" is MPTCP all the way then. Over veth pairs without a limit Linux 6.18 with BBR is noisy with MPTCP: each
+Clients speak TCP to the proxy first, and MPTCP afterwards; proxies speak TCP to the server. haproxy and nginx inherit an MPTCP
+listener; "direct" is then MPTCP all the way. Over veth pairs without a limit Linux 6.18 with BBR is noisy with MPTCP: each
 retransmission costs about 0.2 s.
 """
 from benchlib import median

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """grid - downloads over two paths and over one, whatever the round trip, the rates and the queues
 
-Downloads of one size, from the SYN to the last byte: goodput through libconvert.so and convertd to a plain TCP server, as a ratio to
-plain MPTCP to an MPTCP server in the converter's place, over the same links. The first path is where the SYN goes; lte is the
-faster one in half of the cases, which is where a window that was read wrong overruns the client's buffer. On one path, which is
-fast, a window that is too small would be seen. Queues are given in bandwidth-delay products of their link.
+Downloads of one size, from the SYN to the last byte. We divide the goodput through libconvert.so and convertd to a plain TCP server by
+that of plain MPTCP to an MPTCP server in the converter's place, over the same links. The SYN takes the first path. lte is the faster one
+in half of the cases: there a misread window overruns the client's buffer. The rows with one fast path would show a window that is too
+small. Queues are given in bandwidth-delay products of their link.
 """
 import json
 

@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """operator - what a core carries and a connection occupies: convertd beside haproxy, nginx, dante, shadowsocks and microsocks
 
-Client, proxy and server on veth pairs without a limit: what is measured is CPU and memory. Each system has a lab of its own, and they
-are measured in turn, several rounds. Connections are opened and stay: 10 of them, then 100, up to 9,000. With so many open,
+Client, proxy and server are on veth pairs without a limit, so CPU and memory are measured. Each system has its own lab; all
+are measured in turn, in several rounds. Connections are opened and stay: 10 of them, then 100, up to 9,000. At each number
 
-- their memory is read while they are idle. User space is what the proxy's processes occupy (Pss). The kernel's part is what its
-  objects, stacks and page tables have grown by, without what client and server have of it themselves. It takes memory in pieces
-  that are larger than what a few connections need, so its part is given from KERNEL_FROM connections on;
-- others are opened, NEW at a time, each with one small request and its response: new connections a second while those stay idle;
-- all of them ask for OBJECT bytes again and again: goodput with so many active connections.
+- we read their memory while they are idle. User space is the memory of the proxy's processes (Pss). The kernel's part is the growth of
+  its objects, stacks and page tables, less that of client and server. The kernel takes memory in pieces larger than a few connections
+  need, so the table gives its part from KERNEL_FROM connections on;
+- we open others, NEW at a time, each with one small request and its response: new connections a second beside the idle ones;
+- all of them ask for OBJECT bytes again and again: goodput with that many active connections.
 
-"For each core" is that divided by the CPU seconds that the proxy itself was charged with meanwhile. Within one machine the sender of a
-packet is charged with its reception, too, and a part of what Multipath TCP costs is done by workers of the kernel, which are charged
-to nobody. This is alike for all systems, but to show it there is the CPU time of the whole machine as well, and by how much it is more
-than without a proxy.
+"For each core" is the figure divided by the CPU seconds charged to the proxy itself meanwhile. Within one machine the kernel charges a
+packet's reception to its sender, and kernel workers do a part of Multipath TCP's work, which nobody is charged with.
+This is alike for all systems; another table shows it by the CPU time of the whole machine, and its excess over a run
+without a proxy.
 
-How many connections a second there were in fact is given as a share of what client and server reach without a proxy: on two cores
-these two need most of the CPUs themselves. So growth with the number of workers has to be seen in the CPU time of each connection, which is
-to stay as it is, rather than in the rate.
+The rate of connections is given as a share of the rate without a proxy: on two cores
+client and server need most of the CPUs themselves. So growth with the number of workers shows in the CPU time of each connection, which
+should stay constant, rather than in the rate.
 """
 from benchlib import median, processes
 from benchlib.field import Field

@@ -2,9 +2,9 @@
 """parity - two paths through a converter give what two paths give without it
 
 Transfers from connect() to the last byte, of an application under libconvert.so through the converter to a plain TCP server, as a
-share of what a plain MPTCP connect() without data in the SYN gets from an MPTCP server in the converter's place, over the same links:
-what is lost between the two is lost to the Convert protocol. Both kinds alternate, so that what disturbs one disturbs the other; each
-is compared with its neighbour, and the median of these ratios counts. The client's sysctls are the kernel's.
+share of plain MPTCP: a connect() without data in the SYN to an MPTCP server in the converter's place, over the same links. The
+difference is the Convert protocol's loss. Both kinds alternate, so a disturbance affects both. Each
+transfer is compared with its neighbour, and the median of these ratios counts. The client's sysctls are the kernel's defaults.
 
 Converters that don't correct the windows of SYNs (doc/decisions.md) get no data in the SYN, from applications that know nothing of the
 converter yet ("first") and from later ones.

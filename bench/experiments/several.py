@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """several - three converters behind one address, spread by ECMP; one is drained, one is killed
 
-A client with two networks has many connections through the address that the three share. In which of them has a subflow over the
-second network arrived? A subflow that reaches another node than its connection is refused there. Then the route to one node
-is withdrawn while it stays up, and the process of another is killed; each time something is said over all connections, and what
-doesn't come back within some seconds is lost. doc/several-converters.md says what the set-ups are.
+A client with two networks has many connections through the address that the three share. We find which of them got a subflow over the
+second network: a node refuses a subflow of another node's connection. Then the route to one node
+is withdrawn while it stays up, and the process of another is killed. Each time the client sends over all connections, and those
+without an echo within some seconds are lost. doc/several-converters.md describes the set-ups.
 """
 import re
 import signal

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """shaped - bulk transfers over links of 2 Gbit/s, by TCP and by MPTCP
 
-Where the link is the limit no proxy should be: the share of direct is to be 1, and CPU seconds a gigabyte tell how much each needs
-for that.
+If the link is the limit, no proxy should be: the share of direct should be 1, and CPU seconds for each gigabyte show what each
+needs for it.
 """
 from benchlib.proxies import Convertd, Direct, Haproxy, Nginx, Socat
 

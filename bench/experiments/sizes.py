@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """sizes - what a transfer costs by its size, in both directions, beside a direct one
 
-A connection transfers one file: the time is that from connect() to the last byte. Directly by TCP, by libconvert and convertd to a
-plain TCP server, and by plain MPTCP to a server in the converter's place, in turn; each round compares neighbours. A round trip to the
-converter of 60 ms dwarfs what programs compute: a round trip that is lost is a step of 60 ms.
+A connection transfers one file; its time runs from connect() to the last byte. We transfer directly by TCP, by libconvert and convertd to
+a plain TCP server, and by plain MPTCP to a server in the converter's place, in turn; each round compares neighbours. The round trip to
+the converter, 60 ms, dwarfs the programs' computing, so a lost round trip is a step of 60 ms.
 
-"with responses" is a client whose requests aren't silent (CONVERT_SILENCE=never): its first transfer ever, or one through a
-converter of another make. Plain MPTCP isn't measured towards far servers, since its server would be near.
+"with responses" is a client whose requests aren't silent (CONVERT_SILENCE=never): its first transfer ever, or one through
+another make of converter. We don't measure plain MPTCP towards far servers, since its server would be near.
 
-Client and server set TCP_NODELAY, as browsers, curl, Go and nginx do. "Nagle" is a pair that doesn't; the head of a request is in a
-segment of its own. Nagle's algorithm keeps a last short segment back while another short one is unacknowledged: a round trip. Multipath TCP sends
-short segments where TCP doesn't (doc/limits.md).
+Client and server set TCP_NODELAY, as browsers, curl, Go and nginx do. "Nagle" is a pair that doesn't, and sends the head of a request in
+a separate segment. Nagle's algorithm keeps back a last short segment while another short one is unacknowledged: a round trip. Multipath
+TCP sends short segments where TCP doesn't (doc/limits.md).
 
-Captures show the wait in the rows of uploads above 1.03. 192 to 384 KiB over two paths: Linux's scheduler gives a subflow up to 64 KB at
-once, whatever its congestion window is. A second subflow has a window of 14 KB at first, so the last bytes wait there for one or two round
-trips, while the first subflow has sent all and could take them. Plain MPTCP does the same; the receiver's window changes how often, and
-tcp_notsent_lowat of the client doesn't change it. "No data in SYNs": the request follows the handshake, and the client waits for its
-response: one round trip, whatever the size.
+Captures explain the rows of uploads above 1.03. 192 to 384 KiB over two paths: Linux's scheduler gives a subflow up to 64 KB at once,
+whatever its congestion window. A second subflow has a window of 14 KB at first, so the last bytes wait there for one or two round trips,
+while the first subflow has sent everything and could take them. Plain MPTCP does the same. The receiver's window changes how often; the
+client's tcp_notsent_lowat doesn't. "No data in SYNs": the request follows the handshake, and the client waits for its response: one round
+trip, whatever the size.
 """
 import dataclasses
 import statistics

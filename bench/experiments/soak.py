@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """soak - resources of convertd under a mixed load over a long time
 
-Clients of many kinds at a modest rate (benchlib/mixed.py), reloads in between. What convertd and its host have is sampled
-all the time, and compared at the end, when all clients have gone, with what it was when they had gone after the first two minutes.
-BENCH_SOAK_SECONDS in the environment is how long; 3600 for an hour.
+Many kinds of clients connect at a modest rate (benchlib/mixed.py), with reloads in between. The experiment samples the resources of
+convertd and its host. It compares those after all clients have gone with those after the clients of the first two minutes had gone.
+BENCH_SOAK_SECONDS in the environment sets the duration; 3600 for an hour.
 """
 import contextlib
 import json

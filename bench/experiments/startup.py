@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """startup - what a preloaded library adds to the start of a process
 
-A program that does nothing (tools/nothing.c) is run many times, in turn without a preload, with a library that is empty (the
-least that any preload costs), and with libconvert.so, torsocks and proxychains4, each configured so that it would act on a
-connect(). Times are of the whole process; what is said to be added is the difference of medians to no preload.
+A program that does nothing (tools/nothing.c) runs many times, in turn without a preload, with an empty library (the
+least cost of any preload), and with libconvert.so, torsocks and proxychains4, each configured to act on a
+connect(). Times are those of the whole process; a library adds the difference of the medians to no preload.
 """
 import os
 import subprocess

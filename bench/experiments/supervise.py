@@ -3,11 +3,11 @@
 
 The same programs, dynamic ones so that all ways reach them, run directly, under libconvert.so, by `convertize --method
 supervise`, by graftcp, which traces the program by ptrace(2) and sends its connections to a SOCKS5 proxy, and by
-proxychains4. The proxy is microsocks, where the converter is.
+proxychains4. The proxy is microsocks, on the converter's host.
 
-What a call takes is measured on links without delay, so that the call is all there is; how long a program waits on a link
-with 50 ms to the converter and 5 ms from there to the server. Failures are those of connections that are counted by an event
-loop on the same link with loss: what a way fails more often than direct connections do is its own doing.
+Links without delay show the cost of a call. A link with 50 ms to the converter and 5 ms from there to the server shows how
+long a program waits. To count failures, an event loop opens connections over the same link with loss; a way causes the
+failures beyond those of direct connections.
 """
 import os
 import re

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """survive - a transfer while something happens to its networks
 
-A download, and an upload, over wifi (50 Mbit/s, 20 ms, where the connection begins) and lte (30 Mbit/s, 50 ms): plain MPTCP to a server
-in the converter's place, with endpoints typed as ip(8) has them; libconvert and convertd with the same; and both with "convertize paths
---manage", which finds bare addresses and routes; and these on hosts that bound the time between two retransmissions. In the rows in
-which both networks lose their carrier the links are slow, and direct TCP over the network that comes back stands beside them, where that
-network keeps its address. Every byte is checked. The gap is the longest time in which nothing arrived, from the fault on, or, where no network was left, from when one worked
-again. Afterwards, in the last seconds, each network that works is to carry bytes again. Several labs run side by side, since the links
-are the limit and most of the time is waited.
+A download, and an upload, over wifi (50 Mbit/s, 20 ms, where the connection begins) and lte (30 Mbit/s, 50 ms), in four ways: plain MPTCP
+to a server in the converter's place, with endpoints typed as in ip(8); libconvert and convertd with the same; both with "convertize paths
+--manage", which finds bare addresses and routes; and these on hosts that bound the time between two retransmissions. Where both networks
+lose their carrier the links are slow, and direct TCP over the network that comes back stands beside them, if that network keeps its
+address. We check every byte. The gap is the longest time without a byte, from the fault on, or, where no network was left, from the
+moment when one worked again. In the last seconds each network that works must carry bytes again. Several labs run side by side, since the
+links are the limit and most of the time passes in waits.
 """
 import concurrent.futures
 import ctypes

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """syscalls - system calls that a proxy makes for one new connection
 
-strace counts them while connections with one small request each go through, 64 at a time, TCP and MPTCP to the proxy. The figures
-don't depend on the machine, and hardly on what else it does: only how many events one wait brings does.
+strace counts them during connections with one small request each, 64 at a time, by TCP and MPTCP to the proxy. The figures
+don't depend on the machine, and hardly on its load, which changes only how many events one wait returns.
 """
 import os
 import re

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ways - moving bytes between two sockets: copies of several sizes, splice, MSG_ZEROCOPY, SO_RCVLOWAT
 
-What convertd's relay could do, each way by a proxy that does nothing else (bench/tools/ways.c), and convertd beside them. One bulk
-transfer after the other in each way, several rounds, for each pair of kinds of sockets that bytes come from and go to. "of direct"
+Ways that convertd's relay could use, each in a proxy that does nothing else (bench/tools/ways.c), with convertd beside them. One bulk
+transfer follows the other in each way, in several rounds, for each pair of socket kinds between which bytes move. "of direct"
 is the median of the ratios within each round; CPU seconds are the proxy's own.
 """
 from benchlib import median

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """zero_rtt - withholding SYNs: round trips that it saves, what it costs, and how it behaves under loss and load
 
-Round trips: a program connects to a server that accepts, to a closed port, to an unreachable host; then it asks for something. As
+Round trips: a program connects to a server that accepts, to a closed port, and to an unreachable host, then sends a request. We give
 ratios to direct TCP over the same links, for several pairs of round trips (client to converter + converter to server), by a
 blocking program and by one with epoll. The client of RFC 8803 in tools/connects.py takes the SYN+ACK for the confirmation where
-it may; libconvert.so does what it does.
+it may; libconvert.so uses its own rules.
 
 Loss: many connections over a first leg that loses packets; none may fail or stall. Then connections a second, and many SYNs
 withheld at once towards a server that never answers.
