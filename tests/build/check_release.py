@@ -35,6 +35,7 @@ BROKEN = (
     ("NEWS", "2026-01-31", "unreleased", "NEWS: the section of 1.2.3 has \"unreleased\""),
     ("debian/changelog", "1.2.3", "1.2.2", "debian/changelog:1: 1.2.2"),
     ("contrib/arch/PKGBUILD", "pkgver=1.2.3", "pkgver=x", "contrib/arch/PKGBUILD: no version"),
+    ("README.md", "The version", "This is unreleased. The version", "README.md:1: says \"is unreleased\""),
     ("SECURITY.md", "Text", "There has been no release yet", "SECURITY.md:1: says \"no release yet\""),
     ("man/page.1", "January 31", "January 30", "man/page.1: .Dd is 2026-01-30, and it was changed on 2026-01-31"),
     ("man/page.1", ".Dd January", ".Dd Januar", "man/page.1: no date"),
