@@ -245,7 +245,7 @@ static bool apply_rule(const struct option_value *v)
 static const struct option_spec table[] = {
 	{ "Clients", "lan", "INTERFACE",
 	  "convert the connections of hosts that arrive at this\n"
-	  "interface, a bridge of containers included; cali* are\n"
+	  "interface, such as a bridge of containers; cali*: at\n"
 	  "all whose names begin so; repeatable",
 	  apply_lan, .flags = OPTION_REPEATS },
 	{ NULL, "host", NULL, "convert those of this host's own programs", option_flag, MEMBER(host) },
@@ -258,9 +258,9 @@ static const struct option_spec table[] = {
 	  "dscp NUMBER, mark NUMBER[/MASK]",
 	  RULE(GATEWAY_CONVERT) },
 	{ NULL, "route", "RULE",
-	  "route these connections, as without a gateway; so are\n"
-	  "those to private networks, and to the ports of DNS,\n"
-	  "that no rule matches",
+	  "route these connections, as without a gateway; if no\n"
+	  "rule matches, those to private networks and to the\n"
+	  "ports of DNS are routed as well",
 	  RULE(GATEWAY_ROUTE) },
 	{ NULL, "require", "RULE",
 	  "convert these connections, or refuse them: they never\n"
@@ -278,10 +278,10 @@ static const struct option_spec table[] = {
 	{ NULL, "paths", "LIST",
 	  "networks in the order in which connections begin on\n"
 	  "them: DEVICE or ADDRESS, also =backup or =never", LIST(texts.paths) },
-	{ NULL, "converter-timeout", "SECONDS", "try the next converter if one is silent for so long\n(default 3)", TEXT(texts.timeout) },
-	{ NULL, "no-bypass-mptcp", NULL, "convert to servers that speak Multipath TCP\nthemselves, too, instead of routing to them", option_flag,
+	{ NULL, "converter-timeout", "SECONDS", "try the next converter if one is silent for this long\n(default 3)", TEXT(texts.timeout) },
+	{ NULL, "no-bypass-mptcp", NULL, "convert connections to servers that speak Multipath\nTCP as well, instead of routing them", option_flag,
 	  MEMBER(texts.no_bypass_mptcp) },
-	{ NULL, "cache", "DIRECTORY", "keep here what is learned of converters and networks\n(default " CACHE_DEFAULT ")",
+	{ NULL, "cache", "DIRECTORY", "keep facts about converters and networks here\n(default " CACHE_DEFAULT ")",
 	  option_path, MEMBER(texts.cache) },
 
 	{ "Limits (0: none)", "max-connections", "N", "connections of all clients", NUMBER(limits.connections.total, NULL, 0, LIMIT_MAX, 0) },
@@ -315,11 +315,11 @@ static const struct option_spec table[] = {
 	{ "Other", "config", "FILE", "read settings from this file, too", option_path, MEMBER(config), .flags = OPTION_COMMAND_LINE },
 	{ NULL, "check-config", NULL, "check all settings and this host, and exit", ACTION(GATEWAY_CHECK), .flags = OPTION_COMMAND_LINE },
 	{ NULL, "workers", "N", "threads that serve clients (0: one for each CPU)", NUMBER(workers, NULL, 0, GATEWAY_WORKERS_MAX, 0) },
-	{ NULL, "log-level", "LEVEL", "print error, warning, info or debug, and what is\nmore severe (default info)", option_word,
+	{ NULL, "log-level", "LEVEL", "print this level and more severe ones: error,\nwarning, info or debug (default info)", option_word,
 	  MEMBER(log_level), .unit = "error, warning, info, debug" },
 	{ NULL, "log-format", "FORMAT", "text, or json: an object a line (default text)", option_word, MEMBER(log_format),
 	  .unit = "text, json" },
-	{ NULL, "log-rate", "N", "log lines a second about ends of one kind (0: all)", NUMBER(log_rate, NULL, 0, 100000, 20) },
+	{ NULL, "log-rate", "N", "log lines a second for each outcome (0: all)", NUMBER(log_rate, NULL, 0, 100000, 20) },
 	{ NULL, "metrics", "ADDRESS", "serve metrics by HTTP at ADDR:PORT or unix:/PATH;\nrepeatable (default: nowhere)", apply_metrics,
 	  .flags = OPTION_REPEATS },
 	{ NULL, "help", NULL, "print this, and exit", ACTION(GATEWAY_HELP), .flags = OPTION_COMMAND_LINE | OPTION_LAST },

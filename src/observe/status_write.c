@@ -104,7 +104,7 @@ static void tell_now(struct status_sink *sink, const struct status *status)
 	status_row_of(sink, "withheld SYNs", status->sum.values[METRIC_SYNS_WITHHELD], 0);
 	row_bytes(sink, "kernel memory that they hold", status->sum.values[METRIC_MEMORY]);
 	if (status->max_memory)
-		row_bytes(sink, "of that, before what stands still is ended", status->max_memory);
+		row_bytes(sink, "of that, before stalled ones are reset", status->max_memory);
 	if (status->program->tell_now)
 		status->program->tell_now(sink, status);
 }
@@ -325,21 +325,21 @@ static void write_daemon(FILE *out, const struct status *status)
 	snprintf(reloads, sizeof(reloads), "%s_reloads_total", status->program->name);
 	metrics_write_head(out, build, "gauge", "Always 1; the version is a label.");
 	fprintf(out, "%s{version=\"%s\"} 1\n", build, PACKAGE_VERSION);
-	status_write_value(out, status, "draining", "gauge", "1 while it accepts nobody and waits for its connections to end.",
+	status_write_value(out, status, "draining", "gauge", "1 while it takes no new clients and lets connections end.",
 			   status->draining);
-	metrics_write_head(out, reloads, "counter", "Configurations read again, by how that went.");
+	metrics_write_head(out, reloads, "counter", "Reloads of the configuration, by result.");
 	fprintf(out, "%s{result=\"ok\"} %llu\n%s{result=\"failed\"} %llu\n", reloads, (unsigned long long)status->reloads, reloads,
 		(unsigned long long)status->reloads_failed);
 	status_write_value(out, status, "configured_timestamp_seconds", "gauge", "When the configuration in force was read.",
 			   (double)status->configured);
 	status_write_value(out, status, "workers", "gauge", "Threads that serve clients.", (double)status->workers);
 	status_write_value(out, status, "max_connections", "gauge",
-			   "Connections that there may be, as --max-connections or the limit of open files has it; 0: no limit.",
+			   "The limit of connections, by --max-connections or open files; 0: none.",
 			   status->max_connections);
 	status_write_value(out, status, "max_pending_requests", "gauge",
-			   "Pending requests that there may be (--max-pending); 0: no limit.", status->max_pending);
+			   "The limit of pending requests (--max-pending); 0: none.", status->max_pending);
 	status_write_value(out, status, "max_kernel_memory_bytes", "gauge",
-			   "Kernel memory that connections may hold before what stands still is ended; 0: no limit.",
+			   "The limit of kernel memory, above which stalled connections are reset; 0: none.",
 			   (double)status->max_memory);
 	status_write_value(out, status, "notices", "gauge",
 			   "Different warnings and errors since the configuration was read, 16 at most.", (double)status->notice_count);

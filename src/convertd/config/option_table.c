@@ -431,14 +431,14 @@ static const struct option_spec table[] = {
 	  MEMBER(congestion_server) },
 
 	{ "Monitoring", "log-level", "LEVEL",
-	  "print error, warning, info or debug, and what is\n"
-	  "more severe (default info)",
+	  "print this level and more severe ones: error,\n"
+	  "warning, info or debug (default info)",
 	  option_word, MEMBER(log_level), .unit = "error, warning, info, debug" },
 	{ NULL, "log-format", "FORMAT",
 	  "text, or json: an object a line (default text)",
 	  option_word, MEMBER(log_format), .unit = "text, json" },
 	{ NULL, "log-rate", "N",
-	  "log lines a second about ends of one kind (0: all)",
+	  "log lines a second for each outcome (0: all)",
 	  NUMBER(log_rate, NULL, 0, 100000, 200) },
 	{ NULL, "metrics", "ADDRESS",
 	  "serve metrics and a status page by HTTP, without a\n"

@@ -258,7 +258,7 @@ static void check_hairpin(const struct access *access, struct problems *problems
 
 	if (!access->clients.closed)
 		problems_add(problems, place,
-			     "nothing says who the clients are; add allow-client PREFIX");
+			     "no rule names the clients; add allow-client PREFIX");
 	for (size_t i = 0; i < access->clients.count; i++) {
 		const struct access_rule *rule = &access->clients.rule[i];
 		const struct prefix *prefix = &rule->match.prefix;

@@ -80,7 +80,7 @@ bool privileges_drop(const struct settings *settings, struct problems *problems)
 		if (settings->user.name[0] && !check_user(settings, problems))
 			return false;
 	} else if (!settings->user.name[0]) {
-		log_warning("convertd runs as root, and so would whoever finds a fault in it; pass --user "
+		log_warning("convertd runs as root, and so would an attacker who finds a fault in it; pass --user "
 			    "NAME (make one with: useradd --system --no-create-home --shell "
 			    "/usr/sbin/nologin convertd), or have the service manager set the user");
 	} else if (!change_user(settings, problems)) {

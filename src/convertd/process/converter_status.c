@@ -40,7 +40,7 @@ static void tell_now(struct status_sink *sink, const struct status *status)
 
 	(void)status;
 	status_row_of(sink, "addresses not proved", demand.unproven, demand.most);
-	status_row(sink, "cookies demanded by themselves", "%s, %llu times since the start", demand.in_force ? "now" : "no",
+	status_row(sink, "cookies demanded automatically", "%s, %llu times since the start", demand.in_force ? "now" : "no",
 		   (unsigned long long)demand.begun);
 }
 
@@ -121,10 +121,10 @@ static void write_demand(FILE *out, const struct status *status)
 			   "Clients that haven't proved their addresses: SYNs that are withheld, and connections without a third ACK or a "
 			   "valid cookie.", demand.unproven);
 	status_write_value(out, status, "max_unproven_clients", "gauge",
-			   "As many have cookies demanded (--cookie-demand); 0: never.", demand.most);
-	status_write_value(out, status, "cookies_demanded", "gauge", "1 while requests in SYNs need a cookie because of these.",
+			   "The number of unproven clients from which cookies are demanded (--cookie-demand); 0: never.", demand.most);
+	status_write_value(out, status, "cookies_demanded", "gauge", "1 while requests in SYNs need a cookie for that reason.",
 			   demand.in_force);
-	status_write_value(out, status, "cookie_demands_total", "counter", "Times that cookies came to be demanded.", (double)demand.begun);
+	status_write_value(out, status, "cookie_demands_total", "counter", "How often convertd began to demand cookies.", (double)demand.begun);
 }
 
 static void write_network(FILE *out)
@@ -132,7 +132,7 @@ static void write_network(FILE *out)
 	static const char works[] = "convertd_family_works";
 
 	metrics_write_head(out, works, "gauge",
-			   "0 where there is no route to servers of this address family, or none answers.");
+			   "0 if there is no route to servers of this address family, or none answers.");
 	for (int i = 0; i < FAMILY_COUNT; i++)
 		fprintf(out, "%s{family=\"%s\"} %d\n", works, families_name((enum family)i),
 			families_is_routed((enum family)i) && families_state((enum family)i) != FAMILY_SILENT);

@@ -272,8 +272,8 @@ static void check_open(const struct settings *settings)
 	bool fixed_cookies = settings->cookie_list.name[0] && !settings->cookie_key.name[0];
 
 	if (!settings->access.clients.count && !fixed_cookies)
-		log_warning("any client that reaches it may use this converter; say who may with "
-			    "--allow-client PREFIX, or --allow-client ::/0 if that is meant");
+		log_warning("everybody may use this converter; name its clients with --allow-client PREFIX, "
+			    "or write --allow-client ::/0 if that is meant");
 }
 
 /* Warns of each valid setting, and each property of this host, that makes the converter worse than it could be. */

@@ -221,7 +221,7 @@ static int carry_out(struct warden_calls *calls, const struct warden_call *call,
 /* Logs that a call is refused. This may not be an attack: the files may have changed after one process has read them. */
 static int refuse(const struct warden_call *call)
 {
-	log_warning("the serving process asks for what no settings need (%u); if they have just been "
+	log_warning("the serving process asks for something that no settings need (%u); if they have just "
 		    "changed, reload them once more",
 		    (unsigned)call->kind);
 	return -EACCES;
@@ -258,7 +258,7 @@ bool warden_calls_answer(struct warden_calls *calls, int *fd, bool *left)
 		if (right)
 			answer_one(calls, *fd, &call, given);
 		else
-			log_error("the serving process sends what is no call of convertd's");
+			log_error("the serving process sends an unknown message");
 	}
 	if (given >= 0)
 		close(given);

@@ -360,7 +360,7 @@ static void report_withholding(const struct check_candidate *candidate)
 			  "withholds SYNs until servers have answered" :
 			  "withholds no SYNs: connections over Multipath TCP take a round trip to it more");
 	if (!withheld)
-		fact_remedy(fact, "on the converter, start convertd with --hold-syn on, and see what it lacks");
+		fact_remedy(fact, "on the converter, start convertd with --hold-syn on, which says what is missing");
 	fact_value_bool(fact, withheld);
 }
 
@@ -374,13 +374,13 @@ static void report_windows(const struct check_candidate *candidate)
 	struct fact *fact;
 
 	fact = check_fact(candidate, corrects ? FACT_OK : FACT_WARN, "converter.windows", corrects ?
-			  "corrects the windows of SYNs with data, so that requests may ride in those of Multipath TCP" :
+			  "corrects the windows of SYNs with data, so SYNs of Multipath TCP may carry requests" :
 			  "doesn't say that it corrects the windows of SYNs with data: over Multipath TCP requests follow the handshake, a "
 			  "round trip more, since downloads over several networks would crawl");
 	if (!corrects)
 		fact_remedy(fact,
-			    "if it is convertd, start it with CAP_NET_ADMIN there, as its systemd unit does: with --hold-syn on it says "
-			    "what it lacks besides");
+			    "if it is convertd, start it with CAP_NET_ADMIN there, as its systemd unit does; with --hold-syn on it says "
+			    "what else is missing");
 	fact_value_bool(fact, corrects);
 }
 

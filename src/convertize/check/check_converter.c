@@ -262,7 +262,7 @@ static struct fact *report_lost_mptcp(const struct check_candidate *candidate)
 				  other ? " over " : "", other ? check_path_name(first) : "");
 	} else {
 		fact = check_fact(candidate, FACT_WARN, "converter.mptcp",
-				  "Multipath TCP does not get through, or the converter has it off, as it says nothing of having it");
+				  "Multipath TCP does not get through, or is off at the converter, which doesn't announce it");
 		fact_command(fact, COMMAND_CONVERTER, "sysctl", "-w", "net.mptcp.enabled=1");
 		fact_command(fact, COMMAND_CONVERTER, "systemctl", "restart", "convertd");
 		return fact;
@@ -408,7 +408,7 @@ static void report_served(const struct check_converters *converters, const char 
 		check_server(converters, server);
 	else
 		fact_remedy(report_plain(converters->report, FACT_NOTE, "server", "not tried: whether the converter reaches servers"),
-			    "name one that it has to reach: convertize check SERVER[:PORT]");
+			    "name one to try: convertize check SERVER[:PORT]");
 }
 
 void check_converters(struct report *report, const struct settings *settings, const struct check_networks *networks,

@@ -350,9 +350,9 @@ static void report_endpoint(struct report *report, const struct mptcp_endpoint *
 			   "MPTCP endpoint %s%s", text,
 			   !network			      ? " is not an address of this machine" :
 			   network->verdict == HOST_VPN ? " takes connections out of the VPN" :
-			   refused			      ? " takes connections to a network that is not to be used" :
+			   refused			      ? " takes connections to a network that they must not use" :
 			   astray ? " is bound to another device, so that no second path uses it" :
-			   first ? " takes connections to a network that is to be used only if no other works" :
+			   first ? " takes connections to a network that is only a backup" :
 					 "");
 	if ((refused || first || astray) && remedy)
 		fact_remedy(fact, "%s", remedy);
@@ -417,7 +417,7 @@ void check_networks_report(struct report *report, const struct check_networks *n
 	report_vpn(report, networks);
 	if (networks->host.managers.userspace)
 		report_plain(report, FACT_NOTE, "network.path_manager",
-			     "a path manager in user space, such as mptcpd, has the say about paths (net.mptcp.pm_type = 1)");
+			     "a path manager in user space, such as mptcpd, manages the paths (net.mptcp.pm_type = 1)");
 	else if (!networks->host.endpoints_error)
 		report_endpoints(report, networks);
 	else if (sysctl_read("net.mptcp.enabled") >= 0) /* check_kernel() has reported a kernel without MPTCP */

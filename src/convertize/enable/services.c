@@ -174,7 +174,7 @@ static bool find(const struct work *work, struct unit *unit, const char *word)
 	if (strcmp(state, "loaded") == 0)
 		return true;
 	if (strcmp(state, "masked") == 0)
-		fprintf(stderr, "convertize: %s: is masked, so that it is never started; systemctl %sunmask it first\n", unit->name,
+		fprintf(stderr, "convertize: %s: is masked, so systemd never starts it; systemctl %sunmask it first\n", unit->name,
 			manager_option(work));
 	else
 		fprintf(stderr, "convertize: %s: systemd can't load it (%s%s%s)\n", unit->name, state, *error ? ": " : "", error);

@@ -241,7 +241,7 @@ static bool may_read(const struct stat *st, const char *path, enum owner owner, 
 	if (owner != OWNER_NAMED && st->st_uid != 0 && st->st_uid != geteuid()) {
 		*failed = owner == OWNER_SYSTEM;
 		fprintf(stderr, "convertize: %s%s: belongs to user %u, and is not read; %s\n", *failed ? "" : "warning: ", path,
-			(unsigned int)st->st_uid, *failed ? "chown it to root" : "--config none says that none is wanted");
+			(unsigned int)st->st_uid, *failed ? "chown it to root" : "--config none reads no file");
 		return false;
 	}
 	*failed = true;

@@ -77,7 +77,7 @@ const struct option_row option_table[] = {
 		SETS, "CONVERT_BYPASS_MPTCP", "0", false },
 	[OPTION_WITHHOLDING] = { "withholding", "MS",
 		"how long the converter withholds SYNs; 0: not at all\n"
-		"(default: the converter is asked)",
+		"(default: ask the converter)",
 		SETS, "CONVERT_WITHHOLDING", NULL, false },
 	[OPTION_SILENCE] = { "silence", "auto|never",
 		"whether converters may omit their responses",
@@ -89,8 +89,8 @@ const struct option_row option_table[] = {
 		"log a line for each connection; - is standard error",
 		SETS, "CONVERT_LOG", NULL, false },
 	[OPTION_WARN] = { "warn", NULL,
-		"name on standard error each started program that\n"
-		"can't be converted (default but in sessions, services)",
+		"name started programs that can't be converted on\n"
+		"stderr (default except in sessions and services)",
 		SETS, "CONVERT_WARN", "1", false },
 	[OPTION_LIBRARY] = { "library", "FILE",
 		"the libconvert.so to preload", SETS,
@@ -106,8 +106,8 @@ const struct option_row option_table[] = {
 		"read defaults only from this file; see\n"
 		"convertize.conf(5)",
 		SCOPE_ANY, "CONVERT_CONFIG", NULL, false },
-	[OPTION_QUIET] = { "quiet", NULL, "print no notes and warnings; check: only what is\n"
-			   "wrong (-q)",
+	[OPTION_QUIET] = { "quiet", NULL, "print no notes and warnings; check: only faults\n"
+			   "(-q)",
 			   SCOPE(COMMAND_RUN) | SCOPE(COMMAND_CHECK) | SCOPE(COMMAND_ENABLE) | SCOPE(COMMAND_DISABLE), NULL, NULL, false },
 	[OPTION_FORCE] = { "force", NULL,
 		"run the program, or enable the unit, although it\n"
@@ -117,7 +117,7 @@ const struct option_row option_table[] = {
 		"check, paths, status: print a JSON object", SCOPE(COMMAND_CHECK) | PATHS | SCOPE(COMMAND_STATUS), NULL, NULL,
 		false },
 	[OPTION_FIX] = { "fix", "[=run]",
-		"check: print the commands that mend what is wrong;\n"
+		"check: print the commands that repair the faults;\n"
 		"with =run, run those for this machine and check\n"
 		"again",
 		SCOPE(COMMAND_CHECK), NULL, NULL, false },
@@ -134,13 +134,13 @@ const struct option_row option_table[] = {
 		"environment: print commands for a shell",
 		SCOPE(COMMAND_ENVIRONMENT), NULL, NULL, false },
 	[OPTION_WATCH] = { "watch", NULL,
-		"status: show them until q is typed (convertize top)", SHOWS, NULL, NULL, false },
+		"status: show connections until q is typed, as top", SHOWS, NULL, NULL, false },
 	[OPTION_MANAGE] = { "manage", NULL,
-		"paths: keep endpoints, rules and tables right until\n"
-		"stopped",
+		"paths: adapt endpoints, rules and tables to the\n"
+		"networks until stopped",
 		PATHS, NULL, NULL, false },
 	[OPTION_ONCE] = { "once", NULL,
-		"paths: make them right once", PATHS, NULL, NULL, false },
+		"paths: adapt them once", PATHS, NULL, NULL, false },
 	[OPTION_REMOVE] = { "remove", NULL,
 		"paths: remove what an earlier run left", PATHS, NULL, NULL, false },
 	[OPTION_DEVICE] = { "device", "NAMES",
@@ -158,8 +158,8 @@ const struct option_row option_table[] = {
 		"(default 8803-8866)",
 		PATHS, "CONVERTIZE_TABLES", NULL, false },
 	[OPTION_QUOTA] = { "quota", "QUOTAS",
-		"paths: bytes for a network, as in wwan0=5G/month: then\n"
-		"it is for backup; behind a colon, a limit: repeatable",
+		"paths: bytes after which a network is a backup, such\n"
+		"as wwan0=5G/month; 5G:6G adds a limit; repeatable",
 		PATHS, "CONVERTIZE_QUOTA", NULL, true },
 	[OPTION_BESIDE_VPN] = { "beside-vpn", NULL,
 		"use networks beside a VPN that takes all traffic",

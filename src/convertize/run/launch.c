@@ -422,7 +422,7 @@ static bool is_mistyped(const struct options *options)
 	if ((!similar && !strchr(word, ' ')) || program_inspect(&program, word) != -ENOENT)
 		return false;
 	if (strchr(word, ' ')) {
-		fprintf(stderr, "convertize: \"%s\": there is no such program; leave the quotes out: its arguments are words of their own\n",
+		fprintf(stderr, "convertize: \"%s\": there is no such program; leave the quotes out: its arguments are separate words\n",
 			word);
 		return true;
 	}
