@@ -7,9 +7,10 @@
     founding.py --store DIR             first copies the results of a run (bench/run --output DIR) into results/
     founding.py --results DIR --output FILE   makes the page of the results of a run, to look at it
 
-The page is founding/head.md and, for each experiment, founding/NAME.md. In the head ${NAME:KEY} is a figure of results/NAME. The others may contain ${table:KEY}, ${plot:KEY} and ${value:KEY}, which
-stand for a table, a plot and a figure of results/NAME, and ${provenance}: what was run where, and how quiet the machine was. Behind a
-KEY "?" allows for results that are older than it. Links in them are written as seen from founding/.
+The page consists of founding/head.md and, for each experiment, founding/NAME.md. In the head ${NAME:KEY} stands for a figure of
+results/NAME. In the others ${table:KEY}, ${plot:KEY} and ${value:KEY} stand for a table, a plot and a figure of results/NAME, and
+${provenance} for the command, the machine and its noise. A "?" behind a KEY permits older results that lack it. Links are relative to
+founding/.
 """
 import argparse
 import json

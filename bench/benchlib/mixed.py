@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """mixed.py - a mix of well-behaved and misbehaving clients, such as a converter on the Internet has
 
-Each kind is a function that has one or a few connections, checks what comes of each, and says how each has ended. Load runs them,
-each kind in a thread of its own; whatever isn't as it should be is a failure, with its text.
+Each kind is a function that makes one or a few connections, checks each, and reports how each ended. Load runs each kind in its own
+thread, and records every deviation as a failure, with its text.
 """
 import collections
 import contextlib

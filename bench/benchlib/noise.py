@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """noise.py - was the machine quiet enough for a run to be believed?
 
-Once a second a watcher looks who has used the CPUs: the experiment (bench/run and all that it has started), the kernel's own threads,
-which work for the experiment (packets of Multipath TCP are moved by them) and are reported but not held against it, other programs,
-and the hypervisor. It is a process outside of the experiment's namespaces, since inside of them no other processes are to be seen.
-Processes that it can't see either, such as those of other containers, show in the user time of the whole machine: kernel threads and
-interrupts have none.
+Once a second a watcher records which processes used the CPUs: the experiment (bench/run and all its descendants), the kernel's own
+threads, other programs, and the hypervisor. Kernel threads move the experiment's packets of Multipath TCP, so the verdict states their
+share but doesn't count it as noise. The watcher runs outside of the experiment's namespaces, which hide other processes. It can't see
+processes of other containers either; these show in the user time of the whole machine, as kernel threads and interrupts have none.
 
 The verdict depends on the constants below and on nothing else.
 """

@@ -140,7 +140,7 @@ class Report:
     """The findings of one experiment; `quick` asks for a short run that shows only that everything works, and `sample` for this share of
     what a full run counts.
 
-    `cpu_matters`: an experiment sets it where links and round trips are to be the limit, so that its figures are wrong where the CPUs
+    `cpu_matters`: an experiment sets it if links and round trips should be the limit, so that its figures are wrong where the CPUs
     were; the run is then called noisy if the experiment itself has left no CPU idle.
     """
 

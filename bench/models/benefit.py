@@ -2,11 +2,11 @@
 """benefit.py - what a second path gains or costs: the bandwidth aggregation benefit, the delay benefit, and what they tell
 
 Both metrics say where a transfer over all paths lies between the better path alone, which is 0, and what the paths would give if
-they added up, which is 1. What is worse than the better path alone is negative, and -1 would be a transfer that never ends.
+they added up, which is 1. A result worse than the better path alone is negative; -1 would be a transfer that never ends.
 
 The bandwidth aggregation benefit is Kaspar's (Multipath Aggregation of Heterogeneous Access Networks), as Paasch, Khalili and
-Bonaventure have it (On the Benefits of Applying Experimental Design to Improve Multipath TCP). There a path counts with its
-capacity. Cordero's variant puts what was measured over each path in the capacity's place, and so do the experiments here.
+Bonaventure use it (On the Benefits of Applying Experimental Design to Improve Multipath TCP). There a path counts with its
+capacity. Cordero's variant, and the experiments here, use the goodput measured over each path instead.
 
 Cordero's delay benefit follows the same intuition, but its formula is not in the public part of the article. delay_benefit() is
 therefore this project's own.

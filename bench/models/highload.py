@@ -2,8 +2,8 @@
 """highload.py - what Hou et al. publish on MPTCP under high load, and how measured figures compare with it
 
 The paper (Performance Analysis of MPTCP Under High Load Based on SDN Environment, sections 5 and 6) gives ratios in its text; its figures
-have no table behind them. Throughput is taken while threads start: by the paper, TCP's throughput and its total running time both
-rise with the load, for a fixed number of requests, which can't be of the throughput over the whole running time.
+have no table behind them. We count throughput while threads start. In the paper TCP's throughput and its total running time both rise with
+the load, for a fixed number of requests, so its throughput can't be that of the whole running time.
 """
 import dataclasses
 

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """round_trips.py - counts the round trips that an exchange of packets has needed, from captures at both ends of each link
 
-A host sends a packet because of something that has arrived there: the packet that arrived last before it was sent, where what
-programs compute takes far less time than a link does. Followed backwards from the first byte of the response to the SYN, these
-packets are the critical path. It crosses each link a number of times, and two crossings of a link are a round trip. Nothing is
-divided by a link's round trip, so that the count holds for what a link is not known to do as well; how much of the time that
-passed the crossings explain tells whether the path is the right one.
+A host sends a packet because of the packet that arrived last before it, where programs compute for far less time than a link takes.
+Followed backwards from the first byte of the response to the SYN, these packets are the critical path. It crosses each link a number of
+times, and two crossings of a link are a round trip. We divide nothing by a link's round trip, so the count doesn't depend on it. The
+share of the elapsed time that the crossings explain tells whether the path is right.
 """
 import collections
 import dataclasses
