@@ -376,7 +376,7 @@ static const char *const reasons[] = {
 	[POLICY_DIRECT_LINK] = "a link-local address means nothing to the converter",
 	[POLICY_DIRECT_GROUP] = "the destination is a multicast or broadcast address",
 	[POLICY_DIRECT_CONVERTER] = "the destination is the converter itself",
-	[POLICY_DIRECT_RESOLVER] = "it is to find the converter's address",
+	[POLICY_DIRECT_RESOLVER] = "it looks up the converter's address",
 	[POLICY_DIRECT_BYPASS] = "CONVERT_BYPASS says so",
 	[POLICY_DIRECT_SIGNALS] = "the program waits for signals, and Multipath TCP sends none",
 };

@@ -117,7 +117,7 @@ static const struct {
 	[HOST_NO_ROUTE] = { "no-route", "there is no default route over it" },
 	[HOST_SECOND] = { "second", "another address of this device is used" },
 	[HOST_TWICE] = { "twice", "another device has the same address" },
-	[HOST_VPN] = { "vpn", "all traffic goes through a VPN; --beside-vpn (beside-vpn in convertize.conf) has paths beside it" },
+	[HOST_VPN] = { "vpn", "all traffic goes through a VPN; --beside-vpn (beside-vpn in convertize.conf) uses networks beside it" },
 	[HOST_FULL] = { "full", "MPTCP takes no more endpoints" },
 };
 static_assert(sizeof(verdicts) / sizeof(verdicts[0]) == HOST_VERDICT_COUNT, "a name for each verdict");

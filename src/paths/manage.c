@@ -226,12 +226,12 @@ static int check_host(enum paths_task task, bool dry_run)
 	int enabled = sysctl_read("net.mptcp.enabled");
 
 	if (enabled == -ENOENT && task != PATHS_TASK_REMOVE)
-		return tell("this kernel has no Multipath TCP (CONFIG_MPTCP): there is nothing to manage; take another kernel");
+		return tell("this kernel has no Multipath TCP (CONFIG_MPTCP): there is nothing to manage; use another kernel");
 	if (enabled == 0 && task != PATHS_TASK_REMOVE)
 		return tell("Multipath TCP is switched off (net.mptcp.enabled = 0); remedy: sysctl -w net.mptcp.enabled=1");
 	if (!dry_run && !capabilities_has(CAPABILITIES_BIT(CAP_NET_ADMIN)))
-		return tell("endpoints, rules and routes are changed with CAP_NET_ADMIN, which this process has not; run it as root, "
-			    "or systemctl enable --now convertize-paths; --dry-run shows what would be done");
+		return tell("changing endpoints, rules and routes needs CAP_NET_ADMIN; run it as root, or systemctl enable --now "
+			    "convertize-paths; --dry-run shows the commands");
 	return 0;
 }
 
@@ -240,7 +240,7 @@ static int lock(void)
 	int fd = paths_memory_lock();
 
 	if (fd == -EWOULDBLOCK)
-		tell("another one manages paths here already; systemctl status convertize-paths tells of it");
+		tell("another one manages paths here already; see systemctl status convertize-paths");
 	else if (fd < 0)
 		fprintf(stderr, "convertize: paths: " PATHS_MEMORY_DIRECTORY ": %s; the directory must be writable, and be made by "
 				"RuntimeDirectory= for a service\n",

@@ -155,7 +155,7 @@ static int save(struct paths_mender *mender)
 	int ret = paths_memory_save(&mender->memory);
 
 	if (ret < 0)
-		paths_say("%s: %s; what isn't written down can't be taken away after a kill, so nothing is done",
+		paths_say("%s: %s; without this file nobody could remove the changes after a kill, so nothing is done",
 		    paths_memory_path(path), strerror(-ret));
 	return ret;
 }
