@@ -55,9 +55,9 @@ struct handshake_ask {
 	bool mptcp;                 /* Multipath TCP towards the server, too: an Extended Connect TLV (Section 7.5) */
 	bool info;                  /* which TCP extensions does the converter support (Section 6.2.3)? */
 	unsigned int hold_ms;       /* the converter may withhold the SYN for so many ms (Hold Time TLV, doc/private-tlvs.md); 0: no TLV */
-	/* A Silence TLV (doc/private-tlvs.md), which excludes mptcp and info: */
+	/* A Silence TLV (doc/private-tlvs.md), which excludes info: */
 	bool silent;                /* no response if the SYN+ACK says it all: synack_is_silent() */
-	bool blind;                 /* if silent: no response at all; the network's own means report errors */
+	bool blind;                 /* if silent and not mptcp: no response at all; the network's own means report errors */
 	bool over_mptcp;            /* if silent: the request goes over Multipath TCP; the converter serves it that way or not at all */
 	uint64_t attempt;           /* if blind: a random number, by which the converter recognizes a repeated request; 0: none */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * metrics.c - counts events, and writes the counters for Prometheus (no I/O)
+ * metrics.c - counts events, and writes the counters for Prometheus, and a session's line in the log (no I/O)
  *
  * Names follow https://prometheus.io/docs/practices/naming/: base units, "_total" for values that only grow. A
  * family's labels are a closed set of constants, and none comes from a client.

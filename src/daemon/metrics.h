@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * metrics.h - counts events, and writes the counters for Prometheus (no I/O)
+ * metrics.h - counts events, and writes the counters for Prometheus, and a session's line in the log (no I/O)
  *
  * Each thread that runs sessions has a struct metrics of its own, to which it adds by relaxed atomic operations; no
  * other thread writes it. A reader adds up those of all threads. Values that go up and down wrap modulo 2^64, so that

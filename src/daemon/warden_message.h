@@ -96,7 +96,11 @@ ssize_t fdpass_receive(int fd, void *buf, size_t size, bool wait, int *passed);
  */
 ssize_t fdpass_send(int fd, const void *buf, size_t len, int passed);
 
-/* ----- asks the main process to carry out calls that need a right: warden_ask.c ----- */
+/*
+ * ----- calls that need a right -----
+ *
+ * warden_ask.c asks the main process to carry them out. gateway_rights.c defines those that a gateway needs, which has the rights itself.
+ */
 
 /*
  * rights_init() - ask by this socket (warden.h); -1, as before this call: there is no main process

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * steps.c - the steps of a dial, from the choice of a converter to the end
+ * steps.c - the steps of a dial, from its SYN (attempt.c) to the end
  *
  * A step looks and decides (decide.c) until there is nothing more to find out, and then acts on the decision:
  *

@@ -2,8 +2,8 @@
 /*
  * syn_judge.c - one worker's part of withholding SYNs: judges each SYN, and connects to its server
  *
- * withholding.c describes the problem and the solution: a SYN whose request is granted stays in a netfilter queue (hold.c) while the
- * dialler connects to the server (syn_attempt.c). The same function judges SYNs and streams.
+ * convertd/process/withholding.c describes the problem and the solution: a SYN whose request is granted stays in a netfilter queue
+ * (hold/hold.c) while the dialler connects to the server (syn_attempt.c). The same function judges SYNs and streams.
  *
  * After the release the kernel makes the connection at once (Fast Open), some worker accepts it, and its session takes the server's socket,
  * or the error, out of the table (hold_table.h). The session still reads its request from the stream; if that differs from the SYN's, it

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* blind_requests.c - follows blind requests, and makes lost ones again */
+/* blind_requests.c - asks converters about blind requests, follows these, and lets blind_retry.c repeat lost ones */
 #include "config.h"
 
 #include "supervise/blind.h"

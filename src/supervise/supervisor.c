@@ -227,7 +227,7 @@ static void choose_clock(void)
  * once.
  */
 
-/* The same as env(1)'s; see convertize's options.h. */
+/* The same as env(1)'s, and convertize's (command_line.h). */
 #define STATUS_FAILED 125
 #define STATUS_CANNOT_RUN 126
 #define STATUS_NOT_FOUND 127

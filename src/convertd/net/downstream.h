@@ -165,7 +165,7 @@ void downstream_confirm(int fd, int retries);
 
 /*
  * downstream_fell_back() - tell whether a Multipath TCP socket has become plain TCP
- * Linux may lose bytes on such a socket (doc/kernel-mptcp-fallback-overlap.md); see fallback.h.
+ * Linux may lose bytes on such a socket (doc/kernel-mptcp-fallback-overlap.md); see relay/fallback.c.
  */
 bool downstream_fell_back(int fd);
 

@@ -2,7 +2,8 @@
 /*
  * judgement.h - decides what the converter does with a request; no other place does (no I/O)
  *
- * request.c reads the request and writes the answer; judgement.c decides who gets what, and whether there is room.
+ * request.c reads the request and writes the answer; judgement.c decides who gets what, and whether there is room. serve/plugs.h defines
+ * the case and the verdict, since a gateway's judge has them, too.
  */
 #ifndef CONVERTD_JUDGEMENT_H
 #define CONVERTD_JUDGEMENT_H
