@@ -244,7 +244,7 @@ void log_shortage(int error, const char *what)
 }
 
 /*
- * the latest warnings and errors, kept for the status page
+ * ----- the latest warnings and errors, kept for the status page -----
  *
  * The page shows present problems to readers without the log. Equal texts share one entry with a count, so that one
  * warning that comes each second doesn't displace the others; the entries stand in the order of their last

@@ -17,7 +17,7 @@
 #include <string.h>
 
 /*
- * writes the line of the log about a session that has ended (no I/O)
+ * ----- writes the line of the log about a session that has ended (no I/O) -----
  *
  * The line consists of addresses, numbers and constants only, so that no peer can put text into the log.
  */
@@ -133,6 +133,8 @@ void record_json(FILE *out, const void *arg)
 	if (record->error != RECORD_NO_ERROR)
 		fprintf(out, ",\"error_code\":%d", record->error);
 }
+
+/* ----- counters ----- */
 
 /* The upper bounds, inclusive: from a local network's round trip to the longest connect time-out. */
 static const uint64_t time_bounds_us[] = { 500,	   1000,   2500,    5000,    10000,

@@ -56,6 +56,8 @@ const char *record_text(const struct record *record, char buf[static RECORD_TEXT
 /* Writes the record's JSON members, which doc/metrics.md lists: a callback for log_fields(), with @record as its argument. */
 void record_json(FILE *out, const void *record);
 
+/* ----- counters ----- */
+
 /* The number of codes of Error TLVs (Section 6.2.8). */
 #define METRICS_ERRORS 10
 

@@ -194,7 +194,7 @@ void shortage_of_connections(const struct effective_settings *effective)
 }
 
 /*
- * how much of the kernel's memory connections may hold on this host
+ * ----- how much of the kernel's memory connections may hold on this host -----
  *
  * tcp_mem has three numbers of pages for all TCP and Multipath TCP sockets of the host: above the second the kernel
  * takes buffers from all sockets, and above the third none gets any more. Peers that take nothing may hold half of

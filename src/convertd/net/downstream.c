@@ -332,7 +332,7 @@ size_t downstream_options(int fd, const struct tcp_info *info, bool mptcp,
 }
 
 /*
- * remembers servers that didn't take Multipath TCP, so that they aren't asked each time
+ * ----- remembers servers that didn't take Multipath TCP, so that they aren't asked each time -----
  *
  * The problem: a connection that asks for Multipath TCP in vain falls back to TCP, and Linux may lose bytes on it
  * (fallback.c). To repeat it as plain TCP would cost the server another connection, and some servers take only one.

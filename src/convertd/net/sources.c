@@ -184,7 +184,7 @@ size_t source_range(const struct source *source, struct in6_addr *first, struct 
 }
 
 /*
- * binds sockets to the source address that was chosen for a connection
+ * ----- binds sockets to the source address that was chosen for a connection -----
  *
  * Ports: bind() without a port would take one that is free towards all servers, so one address could have 28,000
  * connections at most. With IP_BIND_ADDRESS_NO_PORT connect() takes a port that is free towards its server, and

@@ -28,7 +28,7 @@
 #include <string.h>
 
 /*
- * rules that allow or deny prefixes; the longest match wins
+ * ----- rules that allow or deny prefixes; the longest match wins -----
  *
  * The rules are sorted in the order in which they apply: long prefixes before short ones, and those of
  * one length by address. For each length, a binary search looks for the prefix of the address
@@ -171,6 +171,8 @@ void access_rules_fini(struct access_rules *rules)
 	free(rules->rule);
 	memset(rules, 0, sizeof(*rules));
 }
+
+/* ----- which clients may use the converter, and which destinations they may reach ----- */
 
 /* These prefixes are denied unless a rule of the user that is as long or longer allows them. */
 static const char *const builtin_denials[] = {

@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 /*
- * rules that allow or deny prefixes; the longest match wins
+ * ----- rules that allow or deny prefixes; the longest match wins -----
  *
  * Of rules for the same prefix, a rule of the user wins over a built-in one, and then the one with the narrower range of
  * ports. An address that no rule matches is denied if the user has allowed anything, and
@@ -46,6 +46,8 @@ const struct access_rule *access_rules_find(const struct access_rules *rules, co
 bool access_rules_allow(const struct access_rules *rules, const struct in6_addr *address, uint16_t port);
 
 void access_rules_fini(struct access_rules *rules);
+
+/* ----- which clients may use the converter, and which destinations they may reach ----- */
 
 #define ACCESS_HOST_MAX 64
 

@@ -325,7 +325,7 @@ int cookies_write_key(FILE *out)
 }
 
 /*
- * demands cookies while too many clients haven't proved their addresses
+ * ----- demands cookies while too many clients haven't proved their addresses -----
  *
  * The problem. Without cookies, each forged SYN with a request makes convertd connect to a server. A cookie in every
  * request prevents that (--cookie-key), but costs a round trip at each client's first one, and keys have to be

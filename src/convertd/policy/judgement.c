@@ -30,7 +30,7 @@
 #include <time.h>
 
 /*
- * whether a client gets what its valid request asks for
+ * ----- whether a client gets what its valid request asks for -----
  *
  * The first failed check decides. A client that may not use the converter learns nothing else: neither what the
  * converter supports, nor what is wrong with the options or the server of its request.
@@ -172,6 +172,8 @@ static void check_admission(const struct admission *admission, const struct judg
 	if (check_cookie(admission, client, decision) && decision->verdict.server.sa.sa_family)
 		check_destination(admission, message, decision);
 }
+
+/* ----- the judgement: grants, room, and how the client learns the result ----- */
 
 /* A client with this many sessions is many users behind one address, or a program that needs them. */
 #define CROWD 16

@@ -33,7 +33,7 @@
 #include <unistd.h>
 
 /*
- * forbids system calls that convertd doesn't need
+ * ----- forbids system calls that convertd doesn't need -----
  *
  * An attacker who takes over a process by a fault in it goes on by system calls, and most of the kernel's own faults
  * are behind calls that convertd never makes. So a seccomp filter allows only the calls below.

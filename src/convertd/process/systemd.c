@@ -158,7 +158,7 @@ bool notify_message_is_right(const char *text)
 }
 
 /*
- * sockets that this process is started with: sd_listen_fds(3)
+ * ----- sockets that this process is started with: sd_listen_fds(3) -----
  *
  * The problem. If the service manager keeps the sockets open while convertd restarts, no client is lost: clients wait
  * in the sockets' queues. The protocol has three variables: LISTEN_FDS is the number of descriptors from 3 on,
