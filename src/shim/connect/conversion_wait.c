@@ -128,9 +128,10 @@ static int signals_poll(struct pollfd *fd, int timeout_ms)
 /* --- the wait --- */
 
 /*
- * Waits for the response, or for its missing part, or until a time is over. Without a time limit we wait in recv(2), which the kernel
- * restarts after a signal exactly when it would restart connect(2): under SA_RESTART. After part of the response we wait in poll(2), since
- * MSG_PEEK on MPTCP would wait for SO_RCVLOWAT in an endless loop in the kernel (Linux 6.12). Returns 0 (look again) or -errno.
+ * Waits for the response, or for its missing part, or until a time is over: SO_SNDTIMEO, or the attempt's next look at the converter.
+ * Only without either do we wait in recv(2), which the kernel restarts after a signal exactly when it would restart connect(2): under
+ * SA_RESTART. After part of the response we wait in poll(2), since MSG_PEEK on MPTCP would wait for SO_RCVLOWAT in an endless loop in
+ * the kernel (Linux 6.12). Returns 0 (look again) or -errno.
  */
 static int wait_once(struct conn *conn, int fd, int64_t end)
 {
