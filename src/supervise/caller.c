@@ -40,11 +40,11 @@ static void out_of_time(struct connection *connection)
 	}
 	connection_disconnect(connection);
 	if (supervision.settings->fail_closed) {
-		ends_fail(connection, ETIMEDOUT, reason);
+		progress_fail(connection, ETIMEDOUT, reason);
 		return;
 	}
 	dial_log_direct(&connection->dial, false, reason);
-	ends_go_directly(connection);
+	progress_go_directly(connection);
 }
 
 /*
@@ -73,15 +73,15 @@ static void leave_call(struct connection *connection, int error, bool gone)
 	}
 	switch (way) {
 	case CALLER_AS_IT_IS:
-		if (ends_hand_over(connection))
+		if (progress_hand_over(connection))
 			connection_answer(connection, 0, connection->unfinished);
 		break;
 	case CALLER_BLINDLY:
-		ends_blindly(connection);
+		progress_blindly(connection);
 		break;
 	case CALLER_DIRECTLY:
 		dial_log_direct(&connection->dial, false, "the call was interrupted");
-		ends_go_directly(connection);
+		progress_go_directly(connection);
 		break;
 	case CALLER_ENDED:
 		connection_answer(connection, 0, EINTR);
@@ -123,7 +123,7 @@ bool caller_look(struct connection *connection, bool caller, int64_t now)
 		break;
 	case CALLER_SHUT:
 		log_about(connection->call.tid);
-		ends_shut(connection);
+		progress_shut(connection);
 		break;
 	}
 	return false;

@@ -115,19 +115,19 @@ void progress_resolved(void);
 int progress_look(void);
 
 /* Answers with @error, and logs the @reason. */
-void ends_fail(struct connection *connection, int error, const char *reason);
+void progress_fail(struct connection *connection, int error, const char *reason);
 
 /* Ends the attempt after the program has shut the connecting socket down: the call fails as a direct one does. */
-void ends_shut(struct connection *connection);
+void progress_shut(struct connection *connection);
 
 /* Puts the connected socket under the program's descriptors. On failure answers the call and returns false. */
-bool ends_hand_over(struct connection *connection);
+bool progress_hand_over(struct connection *connection);
 
 /* Begins a direct connection. A non-blocking call is answered at once, and the kernel reports the rest. */
-void ends_go_directly(struct connection *connection);
+void progress_go_directly(struct connection *connection);
 
 /* Answers the call after a blind request was sent. The kernel reports the rest, and the stream has no bytes of Convert. */
-void ends_blindly(struct connection *connection);
+void progress_blindly(struct connection *connection);
 
 /* --- caller.c: whether the call still waits --- */
 

@@ -114,7 +114,7 @@ static bool refuse_later(const struct connection *connection)
 	return false;
 }
 
-void ends_fail(struct connection *connection, int error, const char *reason)
+void progress_fail(struct connection *connection, int error, const char *reason)
 {
 	dial_log(&connection->dial, "failed: ", reason);
 	connection_probes_end(connection);
@@ -123,13 +123,13 @@ void ends_fail(struct connection *connection, int error, const char *reason)
 	connection_answer(connection, 0, error == ECONNREFUSED && refuse_later(connection) ? connection->unfinished : error);
 }
 
-void ends_shut(struct connection *connection)
+void progress_shut(struct connection *connection)
 {
 	kernel_disconnect(connection->fd); /* otherwise, with a stand-in, the program's own socket would stay shut down for good */
-	ends_fail(connection, ECONNRESET, "the program has shut the socket down");
+	progress_fail(connection, ECONNRESET, "the program has shut the socket down");
 }
 
-bool ends_hand_over(struct connection *connection)
+bool progress_hand_over(struct connection *connection)
 {
 	int ret;
 
@@ -162,16 +162,16 @@ static void tell_kernel(const struct connection *connection, const union sockadd
 }
 
 /* Answers the call after the direct connection was made. */
-static void ends_directly(struct connection *connection)
+static void answer_direct(struct connection *connection)
 {
-	if (!ends_hand_over(connection))
+	if (!progress_hand_over(connection))
 		return;
 	tell_kernel(connection, &connection->dial.server);
 	connection_succeed(connection, send_early(connection, connection->taken));
 }
 
 /* Makes the program's own call, or waits for its earlier one. A non-blocking call is answered at once. */
-static void ends_go_natively(struct connection *connection)
+static void go_natively(struct connection *connection)
 {
 	const struct iovec iov[2] = { { connection->early, connection->dial.early_len }, { 0 } };
 	const union sockaddr_ip *peer = &connection->dial.server;
@@ -213,21 +213,21 @@ static int server_connect(struct connection *connection)
 	return connection_connect(connection->dial.fd, &server);
 }
 
-void ends_go_directly(struct connection *connection)
+void progress_go_directly(struct connection *connection)
 {
 	int ret = server_connect(connection);
 
 	if (ret < 0)
 		connection_answer(connection, 0, -ret);
-	else if (connection->nonblocking && ends_hand_over(connection)) /* early data isn't taken yet, as without a cookie */
+	else if (connection->nonblocking && progress_hand_over(connection)) /* early data isn't taken yet, as without a cookie */
 		connection_answer(connection, 0, connection->unfinished);
 }
 
 /* Answers the call after the converter has reached the server. */
-static void ends_reached(struct connection *connection)
+static void answer_reached(struct connection *connection)
 {
 	connection_probes_end(connection);
-	if (!ends_hand_over(connection))
+	if (!progress_hand_over(connection))
 		return;
 	peers_note(connection->dial.fd, &connection->dial.attempt.addr, &connection->dial.server);
 	tell_kernel(connection, &connection->dial.attempt.addr);
@@ -235,13 +235,13 @@ static void ends_reached(struct connection *connection)
 }
 
 /* blind_requests.c looks later how the request fared, when we have no descriptor of the socket any more. */
-void ends_blindly(struct connection *connection)
+void progress_blindly(struct connection *connection)
 {
 	const struct attempt *attempt = &connection->dial.attempt;
 
 	dial_log_converted(&connection->dial, "request in the SYN, blindly");
 	dial_note(&connection->dial);
-	if (!ends_hand_over(connection))
+	if (!progress_hand_over(connection))
 		return;
 	peers_note(connection->dial.fd, &attempt->addr, &connection->dial.server);
 	blind_requests_expect(connection);
@@ -274,7 +274,7 @@ static void fail(struct connection *connection, const struct dial_end *end)
 	if (end->told && connection->nonblocking && connection->dial.mptcp &&
 	    !exchange_keeps_mptcp(supervision.settings, &connection->dial.start.path.id))
 		enquiry_start(&connection->dial.start, clock_ns());
-	ends_fail(connection, end->error, end->reason);
+	progress_fail(connection, end->error, end->reason);
 }
 
 /* Does what the engine decided. */
@@ -296,13 +296,13 @@ static void go_on(struct connection *connection, enum dial_state state, struct d
 	case DIAL_CONFIRMED:
 	case DIAL_REFUSED:
 		if (state == DIAL_ON && connection->dial.attempt.ask_blind)
-			ends_blindly(connection);
+			progress_blindly(connection);
 		break;
 	case DIAL_REACHED:
-		ends_reached(connection);
+		answer_reached(connection);
 		break;
 	case DIAL_DIRECT:
-		ends_go_directly(connection);
+		progress_go_directly(connection);
 		break;
 	case DIAL_BLIND: /* its SYN couldn't be sent */
 	case DIAL_FAILED:
@@ -336,7 +336,7 @@ static void step_asked(struct connection *connection)
 	int error;
 
 	if (was_shut(connection, &error)) {
-		ends_shut(connection);
+		progress_shut(connection);
 		return;
 	}
 	state = error ? dial_failed(&connection->dial, error, &end) : dial_step(&connection->dial, &end);
@@ -362,7 +362,7 @@ static void step_direct(struct connection *connection)
 	if (error)
 		connection_answer(connection, 0, error);
 	else
-		ends_directly(connection);
+		answer_direct(connection);
 }
 
 void progress_step(struct connection *connection)
@@ -389,7 +389,7 @@ void progress_begin(struct connection *connection)
 	log_about(connection->call.tid);
 	caller_begin(connection);
 	if (connection->kind != CONNECTION_CONVERTED) {
-		ends_go_natively(connection);
+		go_natively(connection);
 		return;
 	}
 	user_cache_open(-1);
