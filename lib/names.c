@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* names.c - the names of statuses, errors and TLVs, and the version of the library */
+/* names.c - the names of statuses, errors and TLVs, the library's version; the fixed header, the walks over TLVs and TCP options */
 #include "wire.h"
 
 #include <assert.h>

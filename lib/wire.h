@@ -37,6 +37,8 @@
 #define WIRE_SILENCE_FLAG_MPTCP 0x02
 #define WIRE_SILENCE_ATTEMPT_LEN (WIRE_PRIVATE_LEN + 8) /* bytes, with the attempt */
 
+/* --- names.c --- */
+
 /*
  * wire_read_header() - read the fixed header of a message with this Magic Number (Section 6.1)
  * Returns as convert_message_length(), which calls this function with CONVERT_MAGIC.
@@ -45,6 +47,8 @@ enum convert_status wire_read_header(const uint8_t *buf, size_t len, uint16_t ma
 
 /* Takes a Silence TLV off the front of a list; returns false, with nothing taken, if the list doesn't begin with one. */
 bool wire_take_silence(struct convert_span *list, struct convert_silence *silence);
+
+/* --- integers and bytes --- */
 
 /*
  * wire_get_*() - take a value off the front of @in

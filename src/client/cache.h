@@ -16,6 +16,8 @@
  * the limits stated here. It never raises SIGBUS.
  *
  * Times are milliseconds of CLOCK_BOOTTIME, which means the same in all processes. The caller passes @now, as a rule cache_now().
+ *
+ * user_cache.c has these functions, and cache_file.c the accesses to the file.
  */
 #ifndef CLIENT_CACHE_H
 #define CLIENT_CACHE_H

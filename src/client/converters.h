@@ -36,7 +36,7 @@ const union sockaddr_ip *converters_address(int index);
 void converters_note(int index, unsigned int facts, const struct cache_converter *value);
 unsigned int converters_noted(int index, unsigned int facts, struct cache_converter *out);
 
-/* --- which converter a connection is made through --- */
+/* --- which converter a connection is made through: converters.c --- */
 
 /* The input of the choice. */
 struct converters_query {
@@ -92,7 +92,7 @@ bool converters_forget_cookie(int index, converters_cookie_number number);
  */
 void converters_forget(void);
 
-/* --- facts about each converter as a whole, learned by this process and by the user's others --- */
+/* --- facts about each converter as a whole, learned by this process and by the user's others: converters_facts.c --- */
 
 /* Lets converter @index rest for @seconds: no connection goes through it. */
 void converters_rest(int index, unsigned int seconds);
@@ -181,7 +181,7 @@ void converters_renew_facts(int index, const struct cache_converter *found, int6
 /* Forgets all of this, except in the cache: converters_forget(). */
 void converters_facts_forget(void);
 
-/* --- the destinations that a converter refuses or serves --- */
+/* --- the destinations that a converter refuses or serves: converters_destinations.c --- */
 
 /*
  * converters_refused() - note that converter @index refuses to serve @destination

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* --- facts about each path to a converter, learned by this process and by the user's others --- */
+/* --- facts about each path to a converter, learned by this process and by the user's others: paths_facts.c --- */
 
 struct path_id {
 	int converter;
@@ -143,7 +143,7 @@ void paths_doubt_mptcp(const struct path_id *id);
 /* Forgets the facts that this process has learned about all paths: converters_forget(). */
 void paths_facts_forget(void);
 
-/* --- on which path a connection begins --- */
+/* --- on which path a connection begins: paths.c --- */
 
 #define PATHS_MAX 12
 #define PATHS_MOVES_MAX 4 /* of one connection; later failures are left to CONVERT_TIMEOUT */

@@ -33,7 +33,7 @@ size_t resolve_converter(const char *name, uint16_t port, int timeout_ms, union 
  */
 bool resolve_is_running(void);
 
-/* --- converters that a domain announces by SRV records (Section 10.1, RFC 2782) --- */
+/* --- converters that a domain announces by SRV records (Section 10.1, RFC 2782): srv.c --- */
 
 #define SRV_NAME_MAX 254 /* bytes of a name as text, NUL included (RFC 1035 2.3.4) */
 

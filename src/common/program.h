@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/types.h>
 
-/* --- facts in an ELF file that matter for preloading: its machine, its loader, its C library, Go, Bun --- */
+/* --- facts in an ELF file that matter for preloading: its machine, its loader, its C library, Go, Bun: elf.c --- */
 
 #define ELF_LOADER_MAX 4096 /* bytes, NUL included: PATH_MAX, as in the kernel */
 #define ELF_MACHINE_STRLEN 48
@@ -121,7 +121,7 @@ int program_inspect_exec(struct program *out, const char *command, bool searched
 /* program_read_elf() - elf_inspect() of a file; -errno if it can't be read */
 int program_read_elf(struct elf_facts *out, const char *path);
 
-/* --- does preloading a library reach a program? --- */
+/* --- does preloading a library reach a program? preload.c --- */
 
 #define PRELOAD_TEXT_MAX (PATH_MAX + 512)
 

@@ -34,7 +34,7 @@ struct gateway {
 /* Counts a connection that is routed for this reason, a static text. */
 void gateway_count_routed(struct gateway *gateway, const char *reason);
 
-/* Returns the plugs of a gateway, which must outlive them. */
+/* Returns the plugs of a gateway, which must outlive them: gateway_judge.c. */
 struct serve_plugs gateway_plugs(struct gateway *gateway);
 
 /* ----- the dialler: gateway_dialler.c ----- */

@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* --- the word: never, backup, this one first --- */
+/* --- the word: never, backup, this one first: word.c --- */
 
 struct host_nm_device;
 
@@ -63,7 +63,7 @@ bool network_is_there(const struct path_wish *wish);
 /* Reports the networks that the user names and this machine lacks. They may come later, but a misspelt name never does. */
 void networks_tell_missing(const struct path_preferences *wanted, client_log *say);
 
-/* --- the model --- */
+/* --- the model: host_read.c and managers.c fill it --- */
 
 #define HOST_V4_BITS 96 /* of an IPv4 prefix's length in struct prefix */
 
@@ -198,7 +198,7 @@ bool host_route_is_wide(const struct host_route *route);
 /* Formats the address without its port. Returns @buf. */
 const char *host_format_address(const union sockaddr_ip *address, char buf[static PREFIX_STRLEN]);
 
-/* --- the rules --- */
+/* --- the rules: judge.c; of one address, and of VPNs: word.c --- */
 
 enum host_verdict {
 	HOST_USED,
@@ -293,7 +293,7 @@ size_t host_networks_find(struct host_network **out, const struct host *host, co
 /* Does its address need a rule? It also does without a carrier: packets from there must not leave by another network. */
 bool host_network_is_routed(const struct host_network *network);
 
-/* --- missing routes --- */
+/* --- missing routes: route_plan.c --- */
 
 /*
  * A host with two providers has a rule for the address of each, "from ADDRESS lookup TABLE", and in that table a default route over its

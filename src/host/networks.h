@@ -46,7 +46,7 @@ size_t networks_to(const union sockaddr_ip *to, const struct host_word *word, st
 bool networks_is_own(const union sockaddr_ip *to);
 
 /*
- * paths_may_be_several() - may a connection of @fd to @to get a second path?
+ * paths_may_be_several() - may a connection of @fd to @to get a second path? more_paths.c
  * @fd: an MPTCP socket that isn't connected
  * Takes some ten system calls. True if it can't know that: netlink or /proc is forbidden, or a program manages the paths.
  */
@@ -58,7 +58,7 @@ bool paths_may_be_several(int fd, const union sockaddr_ip *to);
  */
 const struct path_preferences *host_preferences(const struct settings *settings);
 
-/* How further subflows of a connection could break the user's word about a network. */
+/* How further subflows of a connection could break the user's word about a network: more_paths.c. */
 enum word_breach {
 	WORD_HOLDS,
 	WORD_ENDPOINT,  /* an endpoint there has =never */

@@ -109,7 +109,7 @@ struct session {
 	uint8_t mark;         /* of the verdict, for answers */
 };
 
-/* ----- the states ----- */
+/* ----- the states: session_states.c ----- */
 
 /* Closes the session; its sockets are closed when it is freed. */
 void session_close(struct session *s, enum outcome outcome);
@@ -132,7 +132,7 @@ void session_handle_deadline(struct session *s);
 /* Handles the end of the time in which the client had to complete its handshake. */
 void session_handle_no_proof(struct session *s);
 
-/* ----- a session from accept() to its end ----- */
+/* ----- a session from accept() to its end: session_life.c ----- */
 
 /* Does all that is possible now. May free the session. */
 void session_advance(struct session *s);
@@ -160,7 +160,7 @@ void session_count_class(struct session *s, enum limits_class before);
 /* Sets the session's class in the limits and in the metrics. */
 void session_set_class(struct session *s, enum limits_class class);
 
-/* ----- a session's two sockets, their events, and its one deadline ----- */
+/* ----- a session's two sockets, their events, and its one deadline: session_socket.c ----- */
 
 /* Returns the event of the deadline, which has its callback from the session's beginning on. */
 struct event *session_deadline_event(struct session *s);
@@ -209,7 +209,7 @@ void session_put_off_deadline(struct session *s, unsigned ms);
 
 void session_clear_deadline(struct session *s);
 
-/* ----- unproven clients ----- */
+/* ----- unproven clients: session_life.c ----- */
 
 /* Ends all restrictions after the client has proved its address, by its third ACK or its request. */
 void session_end_proof(struct session *s);
@@ -217,7 +217,7 @@ void session_end_proof(struct session *s);
 /* Reserves the first @len bytes that may go to an unproven client for the answer, which we send whole or not at all. */
 void session_cap_answer(struct session *s, size_t len);
 
-/* ----- sessions whose SYN was withheld: the server's socket, or the error, exists already ----- */
+/* ----- sessions whose SYN was withheld: the server's socket, or the error, exists already: session_request.c ----- */
 
 /* Takes the attempts for a new client's SYN out of the table, if there are any. */
 void session_take_withheld(struct session *s);
@@ -294,7 +294,7 @@ int session_dial(struct session *s, struct tcp_info *info);
 /* Returns whether the time of the dialler's next step has come, and not yet the session's deadline. */
 bool session_dial_is_due(struct session *s);
 
-/* ----- a session's relay: its bytes are counted, and its end gets an outcome ----- */
+/* ----- a session's relay: its bytes are counted, and its end gets an outcome: session_report.c ----- */
 
 /* Runs the relay, and counts the bytes that it carries. */
 enum relay_result session_relay_run(struct session *s);
@@ -305,7 +305,7 @@ enum outcome session_relay_watch(struct session *s);
 /* Returns whether bytes are under way to the peer at @end. */
 bool session_relay_unsent(const struct session *s, enum relay_end end);
 
-/* ----- the kernel memory that the sessions of one worker hold ----- */
+/* ----- the kernel memory that the sessions of one worker hold: session_pool.c ----- */
 
 /* Watches the session from now on if it may hold much kernel memory. Call after each run of the relay. */
 void session_memory_note(struct session *s);
@@ -316,7 +316,7 @@ void session_memory_forget(struct session *s);
 /* Returns whether a session whose directions have both ended has to stay until its many bytes under way have arrived. */
 bool session_memory_lingers(struct session *s);
 
-/* ----- a session's line in the log, and its part of the metrics ----- */
+/* ----- a session's line in the log, and its part of the metrics: session_report.c ----- */
 
 /* Notes how the session ends, or will. @reason: a constant more precise than the outcome's own text, or NULL */
 void session_set_outcome(struct session *s, enum outcome outcome, const char *reason);

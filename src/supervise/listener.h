@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* --- the filter --- */
+/* --- the filter: filter.c --- */
 
 /* The calls that the supervisor handles, independent of their numbers on the caller's architecture. */
 enum filter_call {
@@ -51,7 +51,7 @@ enum filter_call filter_call_of(uint32_t arch, int number, bool *narrow);
  */
 enum filter_call filter_socketcall_of(unsigned int number, int *count);
 
-/* --- the calls --- */
+/* --- the calls: listener.c --- */
 
 /* A call that waits for its answer. */
 struct call {

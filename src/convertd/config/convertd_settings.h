@@ -128,7 +128,7 @@ void settings_destroy(struct settings *settings);
 void settings_check_text(const char *name, char *text, size_t len, struct problems *problems);
 
 /*
- * clients_change() - carry out --new-client or --remove-client: change the list of cookies
+ * clients_change() - carry out --new-client or --remove-client: change the list of cookies (clients.c)
  * It prints the new client's configuration, and says on standard error what has gone wrong. Returns the exit status.
  */
 int clients_change(const struct settings *settings);

@@ -56,7 +56,7 @@ void check_addresses_find(struct check_addresses *out, const struct settings *se
 /* Prints the names without an address on standard error. */
 void check_addresses_warn(const struct check_addresses *addresses);
 
-/* --- this host: each function adds facts to @report --- */
+/* --- this host (check_host.c, check_networks.c) and its converters (check_converter.c): each function adds facts to @report --- */
 
 void check_kernel(struct report *report);
 

@@ -79,6 +79,7 @@ extern const char *const command_names[COMMAND_COUNT]; /* COMMAND_RUN has "" */
 #define SCOPE(command) (1u << (command))
 #define SCOPE_ANY (SCOPE(COMMAND_COUNT) - 1)
 
+/* A row of the table of options: option_rows.c. */
 struct option_row {
 	const char *name;
 	const char *argument; /* NULL: takes none; with "[" in front: may take one */

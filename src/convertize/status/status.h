@@ -72,7 +72,7 @@ struct status_parts {
 	bool all; /* show the connections of all users */
 };
 
-/* --- the whole --- */
+/* --- the whole: status_join.c --- */
 
 /* The bytes of a connection, or of all, over one network. */
 struct status_flow {
@@ -127,7 +127,7 @@ int status_compare_inodes(const void *a, const void *b);
 #define STATUS_BEGAN_MAX 256
 const char *status_began(const struct status_connection *connection, char buf[static STATUS_BEGAN_MAX]);
 
-/* --- from the kernel and the file system --- */
+/* --- from the kernel and the file system: status_sockets.c --- */
 
 /* Reads the connections of this network namespace; needs no privilege. @out: zeroed, or of an earlier look. Returns 0 or -errno. */
 int status_sockets_read(struct status_sockets *out);
@@ -141,7 +141,7 @@ bool status_owners_find(struct status_parts *parts);
  */
 void status_notes_read(struct status_parts *parts, const struct settings *settings);
 
-/* --- the command --- */
+/* --- the command: status_command.c; status_print.c --- */
 
 /* How to write for people: in lines of @width columns; @sums_first: above the connections, which may be more than fit. */
 struct status_style {

@@ -53,6 +53,8 @@ bool conversion_can_step(const struct conn *conn, int fd);
  */
 enum conn_phase conversion_progress(struct conn *conn, int fd);
 
+/* --- waits: conversion_wait.c --- */
+
 /*
  * conversion_wait() - wait as a blocking connect(2) does
  * Returns 0 when @conn is no longer pending, else -errno: -EINTR (a signal handler without SA_RESTART ran), -EINPROGRESS (SO_SNDTIMEO is
@@ -79,6 +81,8 @@ void conversion_finish(struct conn *conn, int fd, int ms);
  * and cancellation are blocked meanwhile.
  */
 void conversion_finish_all(bool (*concerns)(const struct conn *conn), unsigned int ms);
+
+/* --- ends, forks and signals: conversion.c --- */
 
 /* conversion_before_fork() - finish, within CONVERT_TIMEOUT, handshakes that others can't follow, and note the rest (follow.c) */
 void conversion_before_fork(void);

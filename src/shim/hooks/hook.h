@@ -100,13 +100,13 @@ static inline int hook_success_kept(int ret, int saved_errno)
 }
 
 /*
- * socket_made() - note that socket(2) has returned @fd to the application, if it is a TCP socket
+ * socket_made() - note that socket(2) has returned @fd to the application, if it is a TCP socket (socket.c)
  * @domain, @type, @protocol: the arguments of the call; @generation: conn_generation() before it
  * Returns @fd, which is -1 if the call has failed. errno stays as it was.
  */
 int socket_made(int fd, int domain, int type, int protocol, uint32_t generation);
 
-/* --- waiting for descriptors with pending connections among them --- */
+/* --- waiting for descriptors with pending connections among them: poll.c --- */
 
 /*
  * poll_pending() - ppoll(2) with descriptors of pending connections among @fds, until @deadline
