@@ -95,7 +95,7 @@ static void warn_of_user(const struct settings *old, const struct settings *next
 static void reload(struct convertd *convertd)
 {
 	struct problems problems = { 0 };
-	struct settings *settings = settings_read(convertd->argc, convertd->argv, &problems);
+	struct settings *settings = convertd_settings_read(convertd->argc, convertd->argv, &problems);
 
 	notify_reloading();
 	if (settings)
@@ -107,7 +107,7 @@ static void reload(struct convertd *convertd)
 		return;
 	}
 	monitor_count_reload(convertd->monitor, false);
-	settings_destroy(settings);
+	convertd_settings_destroy(settings);
 	log_error("not reloaded, the old configuration stays in force: %s%s", problems.first,
 		  problems.count > 1 ? "; and more, which --check-config shows" : "");
 	if (sandbox_denies_files() && strstr(problems.first, strerror(EACCES)))
@@ -343,7 +343,7 @@ static int serve(struct convertd *convertd, struct settings *settings)
 		notify_send("READY=1");
 		event_base_dispatch(convertd->base);
 	} else {
-		settings_destroy(settings);
+		convertd_settings_destroy(settings);
 	}
 	stop(convertd);
 	return started ? EXIT_SUCCESS : EXIT_FAILURE;
@@ -421,7 +421,7 @@ static int run(struct convertd *convertd, struct settings *settings)
 	if (ready && !warden)
 		return serve(convertd, settings);
 	inherit_fini(&convertd->inherited);
-	settings_destroy(settings);
+	convertd_settings_destroy(settings);
 	return ready ? warden_run(warden) : EXIT_FAILURE;
 }
 
@@ -485,7 +485,7 @@ int main(int argc, char *argv[])
 {
 	static struct convertd convertd;
 	struct problems problems = { .print = print_problem };
-	struct settings *settings = settings_read(argc, argv, &problems);
+	struct settings *settings = convertd_settings_read(argc, argv, &problems);
 	int status;
 
 	/* No library replaces the C library's clock_gettime() in this process, which needs no system call. */
@@ -497,6 +497,6 @@ int main(int argc, char *argv[])
 	if (settings->action == SETTINGS_RUN)
 		return run(&convertd, settings);
 	status = answer(settings);
-	settings_destroy(settings);
+	convertd_settings_destroy(settings);
 	return status;
 }

@@ -34,7 +34,7 @@ static struct settings *settings_of(const char *words, struct problems *problems
 	strcpy(copy, words);
 	for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
 		argv[argc++] = word;
-	return settings_read(argc, argv, problems);
+	return convertd_settings_read(argc, argv, problems);
 }
 
 static struct settings *right_settings_of(const char *words)
@@ -305,7 +305,7 @@ START_TEST(destination)
 		      reason ? reason : "allowed", destinations[_i].verdict);
 	ck_assert((reason == NULL) == (verdict == ACCESS_ALLOWED));
 	ck_assert(verdict != ACCESS_ALLOWED || asked || settings->access.host_count);
-	settings_destroy(settings);
+	convertd_settings_destroy(settings);
 }
 END_TEST
 
@@ -339,7 +339,7 @@ START_TEST(client)
 
 	ck_assert_msg(access_client(&settings->access, &where) == clients[_i].allowed, "%s: %s",
 		      clients[_i].options, clients[_i].address);
-	settings_destroy(settings);
+	convertd_settings_destroy(settings);
 }
 END_TEST
 
@@ -433,7 +433,7 @@ START_TEST(a_rule_for_two_addresses_is_not_for_our_own)
 	ck_assert_int_eq(access_destination(&settings->access, &own, 80, fake_route, &asked, &reason),
 			 ACCESS_DENIED);
 	ck_assert_str_eq(reason, "destination is the converter");
-	settings_destroy(settings);
+	convertd_settings_destroy(settings);
 }
 END_TEST
 

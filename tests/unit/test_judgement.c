@@ -194,7 +194,7 @@ static void begin(const char *words, unsigned before)
 	snprintf(copy, sizeof(copy), "%s", words ? words : "");
 	for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
 		argv[argc++] = word;
-	settings = settings_read(argc, argv, &problems);
+	settings = convertd_settings_read(argc, argv, &problems);
 	ck_assert_msg(settings && !problems.count, "%s", problems.first);
 	log_set_level(LOG_LEVEL_ERROR);
 	owner.wake = on_wake;
@@ -216,7 +216,7 @@ static void end(void)
 	ck_assert_uint_eq(limits_members(admission.limits), 0);
 	limits_destroy(admission.limits);
 	demand_destroy(admission.demand);
-	settings_destroy(settings);
+	convertd_settings_destroy(settings);
 }
 
 /* Judges @request, which is to be freed once the judgement isn't looked at any more. */

@@ -42,7 +42,7 @@ static struct settings *create(const char *text, const char *const *arguments,
 		make_file(text, strlen(text));
 	while (*arguments)
 		argv[argc++] = (char *)*arguments++;
-	settings = settings_read(argc, argv, problems);
+	settings = convertd_settings_read(argc, argv, problems);
 	if (text)
 		unlink(path);
 	return settings;
@@ -78,7 +78,7 @@ START_TEST(defaults)
 	ck_assert_str_eq(settings->user.name, "");
 	ck_assert(!settings->no_syscall_filter);
 	ck_assert(settings->listen_is_default);
-	settings_destroy(settings);
+	convertd_settings_destroy(settings);
 }
 END_TEST
 
@@ -86,12 +86,12 @@ START_TEST(user_is_looked_up)
 {
 	char *argv[] = { (char *)"convertd", (char *)"--user", (char *)"no-such-user", NULL };
 	struct problems problems = { 0 };
-	struct settings *settings = settings_read(3, argv, &problems);
+	struct settings *settings = convertd_settings_read(3, argv, &problems);
 
 	/* This is reported to root only: after a reload, others may lack the right to look. */
 	if (geteuid() != 0) {
 		ck_assert_str_eq(settings->user.name, "no-such-user");
-		settings_destroy(settings);
+		convertd_settings_destroy(settings);
 		return;
 	}
 	ck_assert(!settings);
@@ -123,7 +123,7 @@ START_TEST(file_in_all_its_forms)
 	ck_assert_uint_eq(settings->connect_timeout, 7);
 	ck_assert(settings->no_silence);
 	ck_assert_uint_eq(settings->log_level, LOG_LEVEL_DEBUG);
-	settings_destroy(settings);
+	convertd_settings_destroy(settings);
 }
 END_TEST
 
@@ -144,7 +144,7 @@ START_TEST(what_is_told_and_where)
 	ck_assert_str_eq(settings->metrics[1].path, "/run/metrics.sock");
 	ck_assert_uint_eq(settings->log_format, LOG_FORMAT_JSON);
 	ck_assert_uint_eq(settings->log_rate, 0);
-	settings_destroy(settings);
+	convertd_settings_destroy(settings);
 	ck_assert(!create("metrics [::1]:1\nmetrics [::1]:2\nmetrics [::1]:3\nmetrics [::1]:4\n",
 			  arguments, &problems));
 	ck_assert_uint_eq(problems.count, 1);
@@ -166,7 +166,7 @@ START_TEST(command_line_counts)
 	ck_assert_uint_eq(settings->connect_timeout, 5);
 	ck_assert_uint_eq(settings->request_timeout, 8);
 	ck_assert_uint_eq(settings->listen_count, 2);
-	settings_destroy(settings);
+	convertd_settings_destroy(settings);
 }
 END_TEST
 
@@ -181,7 +181,7 @@ START_TEST(read_twice)
 		ck_assert_int_eq(settings->action, SETTINGS_CHECK);
 		ck_assert_uint_eq(settings->listen_count, 1);
 		ck_assert_uint_eq(settings->request_timeout, 8);
-		settings_destroy(settings);
+		convertd_settings_destroy(settings);
 	}
 }
 END_TEST
@@ -193,10 +193,10 @@ START_TEST(actions)
 	struct settings *settings = create_right(NULL, help);
 
 	ck_assert_int_eq(settings->action, SETTINGS_HELP);
-	settings_destroy(settings);
+	convertd_settings_destroy(settings);
 	settings = create_right(NULL, version);
 	ck_assert_int_eq(settings->action, SETTINGS_VERSION);
-	settings_destroy(settings);
+	convertd_settings_destroy(settings);
 }
 END_TEST
 

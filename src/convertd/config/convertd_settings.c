@@ -105,7 +105,7 @@ static void choose_config(struct settings *settings)
 		strcpy(settings->config.name, SETTINGS_CONFIG_DEFAULT);
 }
 
-struct settings *settings_read(int argc, char *argv[], struct problems *problems)
+struct settings *convertd_settings_read(int argc, char *argv[], struct problems *problems)
 {
 	struct settings *settings = settings_new(), *overridden = settings_new();
 	struct option_reading reading = { &convertd_options, settings, overridden, problems, { 0 }, { 0 } };
@@ -133,10 +133,10 @@ struct settings *settings_read(int argc, char *argv[], struct problems *problems
 				     cookies_add_fixed, problems);
 		}
 	}
-	settings_destroy(overridden);
+	convertd_settings_destroy(overridden);
 	if (!problems->count)
 		return settings;
-	settings_destroy(settings);
+	convertd_settings_destroy(settings);
 	return NULL;
 }
 
@@ -149,11 +149,11 @@ void settings_check_text(const char *name, char *text, size_t len, struct proble
 		options_read_text(&reading, name, text, len);
 		finish(settings, problems);
 	}
-	settings_destroy(overridden);
-	settings_destroy(settings);
+	convertd_settings_destroy(overridden);
+	convertd_settings_destroy(settings);
 }
 
-void settings_destroy(struct settings *settings)
+void convertd_settings_destroy(struct settings *settings)
 {
 	if (!settings)
 		return;

@@ -110,14 +110,14 @@ struct settings {
 };
 
 /*
- * settings_read() - read the command line and the files that it names
+ * convertd_settings_read() - read the command line and the files that it names
  * @argv: main()'s; may be given again for a reload
- * Returns settings that the caller owns, for settings_destroy(); or NULL after adding all errors to @problems.
+ * Returns settings that the caller owns, for convertd_settings_destroy(); or NULL after adding all errors to @problems.
  */
-struct settings *settings_read(int argc, char *argv[], struct problems *problems);
+struct settings *convertd_settings_read(int argc, char *argv[], struct problems *problems);
 
-/* Frees settings of settings_read(); NULL is fine. */
-void settings_destroy(struct settings *settings);
+/* Frees settings of convertd_settings_read(); NULL is fine. */
+void convertd_settings_destroy(struct settings *settings);
 
 /*
  * settings_check_text() - check the text of a configuration file, and add its errors to @problems

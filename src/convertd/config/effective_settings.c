@@ -169,7 +169,7 @@ void effective_settings_destroy(struct effective_settings *effective)
 {
 	if (!effective)
 		return;
-	settings_destroy((struct settings *)effective->settings);
+	convertd_settings_destroy((struct settings *)effective->settings);
 	free(effective);
 }
 

@@ -158,14 +158,14 @@ void warden_calls_destroy(struct warden_calls *calls)
 void warden_calls_reload(struct warden_calls *calls)
 {
 	struct problems problems = { 0 };
-	struct settings *settings = settings_read(calls->argc, calls->argv, &problems);
+	struct settings *settings = convertd_settings_read(calls->argc, calls->argv, &problems);
 
 	if (!settings)
 		return;
 	log_set_level((enum log_level)settings->log_level);
 	log_set_format((enum log_format)settings->log_format);
 	warden_grant_init(&calls->policy.latest, settings, calls->units, calls->units_count);
-	settings_destroy(settings);
+	convertd_settings_destroy(settings);
 }
 
 /* Returns 0, or -errno if a system call has returned @ret < 0. */
