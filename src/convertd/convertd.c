@@ -78,13 +78,13 @@ static void fill_standard_descriptors(void)
 }
 
 /* Puts new settings in force; if it returns true, it owns them. Otherwise it adds the error to @problems. */
-static bool apply(struct convertd *convertd, struct settings *settings, struct problems *problems)
+static bool apply(struct convertd *convertd, struct convertd_settings *settings, struct problems *problems)
 {
 	return inherit_join(&convertd->inherited, settings, problems) &&
 	       service_apply(convertd->service, settings, problems);
 }
 
-static void warn_of_user(const struct settings *old, const struct settings *next)
+static void warn_of_user(const struct convertd_settings *old, const struct convertd_settings *next)
 {
 	if (strcmp(old->user.name, next->user.name) != 0 ||
 	    strcmp(old->user.group, next->user.group) != 0)
@@ -95,7 +95,7 @@ static void warn_of_user(const struct settings *old, const struct settings *next
 static void reload(struct convertd *convertd)
 {
 	struct problems problems = { 0 };
-	struct settings *settings = convertd_settings_read(convertd->argc, convertd->argv, &problems);
+	struct convertd_settings *settings = convertd_settings_read(convertd->argc, convertd->argv, &problems);
 
 	notify_reloading();
 	if (settings)
@@ -330,7 +330,7 @@ static void log_problem(const char *line)
 }
 
 /* Serves until the end, in the process without rights. It takes over @settings. Returns the exit status. */
-static int serve(struct convertd *convertd, struct settings *settings)
+static int serve(struct convertd *convertd, struct convertd_settings *settings)
 {
 	struct problems problems = { .print = log_problem };
 	bool started;
@@ -350,7 +350,7 @@ static int serve(struct convertd *convertd, struct settings *settings)
 }
 
 /* Takes the first steps, before there are threads: see the top of this file. Returns false after logging why. */
-static bool prepare(struct convertd *convertd, struct settings *settings)
+static bool prepare(struct convertd *convertd, struct convertd_settings *settings)
 {
 	struct problems problems = { .print = log_problem };
 
@@ -369,7 +369,7 @@ static bool prepare(struct convertd *convertd, struct settings *settings)
 	       inherit_join(&convertd->inherited, settings, &problems);
 }
 
-static void start_survivor(struct convertd *convertd, const struct settings *settings)
+static void start_survivor(struct convertd *convertd, const struct convertd_settings *settings)
 {
 	convertd->survivor_fd = survivor_start(settings);
 	if (convertd->survivor_fd < 0)
@@ -382,7 +382,7 @@ static void start_survivor(struct convertd *convertd, const struct settings *set
  * Limits the damage by an attacker who takes over this process: drops capabilities and enters the sandbox, before
  * there are threads. Returns false after logging why.
  */
-static bool confine(struct convertd *convertd, const struct settings *settings, enum syscall_filter_role role)
+static bool confine(struct convertd *convertd, const struct convertd_settings *settings, enum syscall_filter_role role)
 {
 	int error = capabilities_keep(role == SYSCALL_FILTER_WARDEN ? CAPABILITIES_OF_WARDEN : 0);
 
@@ -400,7 +400,7 @@ static bool confine(struct convertd *convertd, const struct settings *settings, 
 }
 
 /* Runs convertd, in one process or two; returns the exit status in each of them. It takes over @settings. */
-static int run(struct convertd *convertd, struct settings *settings)
+static int run(struct convertd *convertd, struct convertd_settings *settings)
 {
 	enum syscall_filter_role role = SYSCALL_FILTER_ALONE;
 	struct warden *warden = NULL;
@@ -449,7 +449,7 @@ static int make_key(const char *path)
 }
 
 /* Prints the status of the converter that runs with these settings. Returns the exit status. */
-static int ask(const struct settings *settings)
+static int ask(const struct convertd_settings *settings)
 {
 	static const struct metrics_address usual = { .path = SETTINGS_STATUS_DEFAULT };
 
@@ -457,7 +457,7 @@ static int ask(const struct settings *settings)
 }
 
 /* Carries out another action of the command line than to run. Returns the exit status. */
-static int answer(const struct settings *settings)
+static int answer(const struct convertd_settings *settings)
 {
 	switch (settings->action) {
 	case SETTINGS_HELP:
@@ -485,7 +485,7 @@ int main(int argc, char *argv[])
 {
 	static struct convertd convertd;
 	struct problems problems = { .print = print_problem };
-	struct settings *settings = convertd_settings_read(argc, argv, &problems);
+	struct convertd_settings *settings = convertd_settings_read(argc, argv, &problems);
 	int status;
 
 	/* No library replaces the C library's clock_gettime() in this process, which needs no system call. */

@@ -24,7 +24,7 @@ static struct in6_addr address(const char *text)
 }
 
 /* Settings of a command line: words with blanks between them. */
-static struct settings *settings_of(const char *words, struct problems *problems)
+static struct convertd_settings *settings_of(const char *words, struct problems *problems)
 {
 	static char copy[1024];
 	char *argv[64] = { (char *)"convertd" };
@@ -37,10 +37,10 @@ static struct settings *settings_of(const char *words, struct problems *problems
 	return convertd_settings_read(argc, argv, problems);
 }
 
-static struct settings *right_settings_of(const char *words)
+static struct convertd_settings *right_settings_of(const char *words)
 {
 	struct problems problems = { 0 };
-	struct settings *settings = settings_of(words, &problems);
+	struct convertd_settings *settings = settings_of(words, &problems);
 
 	ck_assert_msg(settings && !problems.count, "%s: %s", words, problems.first);
 	return settings;
@@ -292,7 +292,7 @@ static const struct {
 
 START_TEST(destination)
 {
-	struct settings *settings = right_settings_of(destinations[_i].options);
+	struct convertd_settings *settings = right_settings_of(destinations[_i].options);
 	struct in6_addr where = address(destinations[_i].address);
 	const char *reason = NULL;
 	enum access_verdict verdict;
@@ -334,7 +334,7 @@ static const struct {
 
 START_TEST(client)
 {
-	struct settings *settings = right_settings_of(clients[_i].options);
+	struct convertd_settings *settings = right_settings_of(clients[_i].options);
 	struct in6_addr where = address(clients[_i].address);
 
 	ck_assert_msg(access_client(&settings->access, &where) == clients[_i].allowed, "%s: %s",
@@ -425,7 +425,7 @@ static const struct {
 
 START_TEST(a_rule_for_two_addresses_is_not_for_our_own)
 {
-	struct settings *settings = right_settings_of(neighbours[_i].rule);
+	struct convertd_settings *settings = right_settings_of(neighbours[_i].rule);
 	struct in6_addr own = address(neighbours[_i].own);
 	const char *reason = NULL;
 	int asked = 0;

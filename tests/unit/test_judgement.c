@@ -130,7 +130,7 @@ static const struct {
 static struct limits_member others[32]; /* of the same client */
 static size_t other_count;
 static struct limits_owner owner;
-static struct settings *settings;
+static struct convertd_settings *settings;
 static struct request_features features;
 static struct admission_rules rules;
 static struct admission admission;

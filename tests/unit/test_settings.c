@@ -31,12 +31,12 @@ static void make_file(const char *text, size_t len)
 }
 
 /* Settings of "convertd --config FILE ARGUMENTS..."; @text NULL: no file. */
-static struct settings *create(const char *text, const char *const *arguments,
-			       struct problems *problems)
+static struct convertd_settings *create(const char *text, const char *const *arguments,
+					struct problems *problems)
 {
 	char *argv[16] = { (char *)"convertd", (char *)"--config", path };
 	int argc = text ? 3 : 1;
-	struct settings *settings;
+	struct convertd_settings *settings;
 
 	if (text)
 		make_file(text, strlen(text));
@@ -48,10 +48,10 @@ static struct settings *create(const char *text, const char *const *arguments,
 	return settings;
 }
 
-static struct settings *create_right(const char *text, const char *const *arguments)
+static struct convertd_settings *create_right(const char *text, const char *const *arguments)
 {
 	struct problems problems = { 0 };
-	struct settings *settings = create(text, arguments, &problems);
+	struct convertd_settings *settings = create(text, arguments, &problems);
 
 	ck_assert_msg(settings && !problems.count, "%s", problems.first);
 	return settings;
@@ -61,7 +61,7 @@ static const char *const nothing[] = { NULL };
 
 START_TEST(defaults)
 {
-	struct settings *settings = create_right(NULL, nothing);
+	struct convertd_settings *settings = create_right(NULL, nothing);
 	char text[SOCKADDR_STRLEN];
 
 	ck_assert_int_eq(settings->action, SETTINGS_RUN);
@@ -86,7 +86,7 @@ START_TEST(user_is_looked_up)
 {
 	char *argv[] = { (char *)"convertd", (char *)"--user", (char *)"no-such-user", NULL };
 	struct problems problems = { 0 };
-	struct settings *settings = convertd_settings_read(3, argv, &problems);
+	struct convertd_settings *settings = convertd_settings_read(3, argv, &problems);
 
 	/* This is reported to root only: after a reload, others may lack the right to look. */
 	if (geteuid() != 0) {
@@ -102,7 +102,7 @@ END_TEST
 
 START_TEST(file_in_all_its_forms)
 {
-	struct settings *settings =
+	struct convertd_settings *settings =
 		create_right("# a comment\n"
 			     "\n"
 			     "listen 192.0.2.1:80\n"
@@ -130,10 +130,10 @@ END_TEST
 START_TEST(what_is_told_and_where)
 {
 	static const char *const arguments[] = { "--metrics", "127.0.0.1:9103", NULL };
-	struct settings *settings = create_right("metrics unix:/run/metrics.sock\n"
-						 "log-format json\n"
-						 "log-rate 0\n",
-						 arguments);
+	struct convertd_settings *settings = create_right("metrics unix:/run/metrics.sock\n"
+							  "log-format json\n"
+							  "log-rate 0\n",
+							  arguments);
 	struct problems problems = { 0 };
 	char text[SOCKADDR_STRLEN];
 
@@ -158,10 +158,10 @@ START_TEST(command_line_counts)
 {
 	static const char *const arguments[] = { "--connect-timeout", "5", "--listen",
 						 "192.0.2.2:1",	      NULL };
-	struct settings *settings = create_right("connect-timeout 6\n"
-						 "request-timeout 8\n"
-						 "listen 192.0.2.1:1\n",
-						 arguments);
+	struct convertd_settings *settings = create_right("connect-timeout 6\n"
+							  "request-timeout 8\n"
+							  "listen 192.0.2.1:1\n",
+							  arguments);
 
 	ck_assert_uint_eq(settings->connect_timeout, 5);
 	ck_assert_uint_eq(settings->request_timeout, 8);
@@ -176,7 +176,7 @@ START_TEST(read_twice)
 	static const char *const arguments[] = { "--listen=192.0.2.2:1", "--check-config", NULL };
 
 	for (int i = 0; i < 2; i++) {
-		struct settings *settings = create_right("request-timeout 8\n", arguments);
+		struct convertd_settings *settings = create_right("request-timeout 8\n", arguments);
 
 		ck_assert_int_eq(settings->action, SETTINGS_CHECK);
 		ck_assert_uint_eq(settings->listen_count, 1);
@@ -190,7 +190,7 @@ START_TEST(actions)
 {
 	static const char *const help[] = { "--help", "--nonsense", NULL };
 	static const char *const version[] = { "--version", NULL };
-	struct settings *settings = create_right(NULL, help);
+	struct convertd_settings *settings = create_right(NULL, help);
 
 	ck_assert_int_eq(settings->action, SETTINGS_HELP);
 	convertd_settings_destroy(settings);

@@ -114,7 +114,7 @@ static struct warden_policy policy;
 
 static void make_policy(void)
 {
-	static struct settings settings;
+	static struct convertd_settings settings;
 	const struct listen_address unit = place("[2001:db8::1]:443", "");
 
 	settings.listen[0] = place("[::]:1234", "");

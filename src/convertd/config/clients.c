@@ -74,7 +74,7 @@ static void list_close(struct list *list)
 }
 
 /* Locks the directory of the file and reads the file, which may be missing. Returns false after saying why. */
-static bool list_open(struct list *list, const struct settings *settings, const char *option)
+static bool list_open(struct list *list, const struct convertd_settings *settings, const char *option)
 {
 	const struct settings_path *file = &settings->cookie_list;
 	struct problems problems = { .print = print_line };
@@ -102,7 +102,7 @@ static bool list_open(struct list *list, const struct settings *settings, const 
  * Gives the new file the rights of the old one. Without one, the group of --user may read it, or the one that the service
  * manager usually gives convertd. Returns 0 or -1 with errno set.
  */
-static int set_rights(int fd, const struct list *list, const struct settings *settings)
+static int set_rights(int fd, const struct list *list, const struct convertd_settings *settings)
 {
 	const struct group *group = getgrnam(USUAL_GROUP);
 
@@ -127,7 +127,7 @@ static bool write_all(int fd, const char *text, size_t len)
 }
 
 /* Replaces the file by one with the first @kept bytes of its text, @added, and the text from @rest on. Returns 0 or -errno. */
-static int list_write(const struct list *list, const struct settings *settings, size_t kept, const char *added, size_t rest)
+static int list_write(const struct list *list, const struct convertd_settings *settings, size_t kept, const char *added, size_t rest)
 {
 	char path[PATH_MAX];
 	int fd, error = 0;
@@ -229,7 +229,7 @@ static bool ask_kernel(union sockaddr_ip *out)
  * Sets @out to the address that clients are to be given, with its port: one of --own-address or --shared-address, which
  * a NAT in front may have, or else one of --listen, or else this host's own. Returns false if none is known.
  */
-static bool find_address(const struct settings *settings, union sockaddr_ip *out)
+static bool find_address(const struct convertd_settings *settings, union sockaddr_ip *out)
 {
 	uint16_t port = sockaddr_ip_port(&settings->listen[0].address);
 
@@ -250,7 +250,7 @@ static bool find_address(const struct settings *settings, union sockaddr_ip *out
 }
 
 /* Tells whether strangers can reach the address: no built-in rule denies it as a destination. */
-static bool is_public(const struct settings *settings, const union sockaddr_ip *address)
+static bool is_public(const struct convertd_settings *settings, const union sockaddr_ip *address)
 {
 	struct in6_addr in6 = sockaddr_ip_in6(address);
 	const struct access_rule *rule = access_rules_find(&settings->access.destinations, &in6, 443);
@@ -297,7 +297,7 @@ static void print_code(const char *text)
 
 #endif
 
-static void print_client(const struct settings *settings, const char *cookie)
+static void print_client(const struct convertd_settings *settings, const char *cookie)
 {
 	char address[SOCKADDR_STRLEN] = "ADDRESS:PORT", text[SOCKADDR_STRLEN + COOKIE_TEXT_MAX + 64];
 	union sockaddr_ip converter;
@@ -320,7 +320,7 @@ static void print_client(const struct settings *settings, const char *cookie)
 }
 
 /* Writes the lines that the list gets: a client's, or one of nobody if it would be empty. @text: set, perhaps to "" */
-static void make_line(const struct settings *settings, const struct list *list, const char *cookie, bool adds, bool any,
+static void make_line(const struct convertd_settings *settings, const struct list *list, const char *cookie, bool adds, bool any,
 		      char text[static LINE_MAX_LEN])
 {
 	bool open_line = list->len && list->text[list->len - 1] != '\n';
@@ -333,7 +333,7 @@ static void make_line(const struct settings *settings, const struct list *list, 
 }
 
 /* Changes the list. Returns false after saying why it can't. @cookie: set to the new one */
-static bool change(const struct settings *settings, struct list *list, const char *option, char cookie[static COOKIE_TEXT_MAX])
+static bool change(const struct convertd_settings *settings, struct list *list, const char *option, char cookie[static COOKIE_TEXT_MAX])
 {
 	bool adds = settings->action == SETTINGS_NEW_CLIENT, found;
 	char line[LINE_MAX_LEN];
@@ -356,7 +356,7 @@ static bool change(const struct settings *settings, struct list *list, const cha
 	return !error || fail(option, list->path, strerror(-error));
 }
 
-int clients_change(const struct settings *settings)
+int clients_change(const struct convertd_settings *settings)
 {
 	bool adds = settings->action == SETTINGS_NEW_CLIENT, changed = false;
 	const char *option = adds ? "new-client" : "remove-client";

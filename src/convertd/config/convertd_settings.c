@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 /* Hands the text of a file with secrets to @add, and wipes it. */
-static void read_secrets(struct settings *settings, const struct settings_path *path,
+static void read_secrets(struct convertd_settings *settings, const struct settings_path *path,
 			 void (*add)(struct cookies *cookies, const char *file, char *text,
 				     size_t len, const struct place *place,
 				     struct problems *problems),
@@ -59,7 +59,7 @@ static void set_source_key(struct sources *sources)
 }
 
 /* Completes settings that depend on several options. */
-static void finish(struct settings *settings, struct problems *problems)
+static void finish(struct convertd_settings *settings, struct problems *problems)
 {
 	static const struct place nowhere;
 
@@ -74,15 +74,15 @@ static void finish(struct settings *settings, struct problems *problems)
 }
 
 /* A reload skips this: the user doesn't matter any more, and the process may have no rights to look it up. */
-static void find_user(struct settings *settings, struct problems *problems)
+static void find_user(struct convertd_settings *settings, struct problems *problems)
 {
 	if (settings->user.name[0] && (geteuid() == 0 || settings->action == SETTINGS_CHECK))
 		user_find(&settings->user, problems);
 }
 
-static struct settings *settings_new(void)
+static struct convertd_settings *settings_new(void)
 {
-	struct settings *settings = calloc(1, sizeof(*settings));
+	struct convertd_settings *settings = calloc(1, sizeof(*settings));
 
 	if (!settings)
 		return NULL;
@@ -93,21 +93,21 @@ static struct settings *settings_new(void)
 }
 
 /* Tells whether --new-client or --remove-client was given: they read all settings but the secrets. */
-static bool is_about_client(const struct settings *settings)
+static bool is_about_client(const struct convertd_settings *settings)
 {
 	return settings->action == SETTINGS_NEW_CLIENT || settings->action == SETTINGS_REMOVE_CLIENT;
 }
 
 /* Chooses the usual configuration file, if there is one, where the command line names neither a file nor a list of cookies. */
-static void choose_config(struct settings *settings)
+static void choose_config(struct convertd_settings *settings)
 {
 	if (!settings->config.name[0] && !settings->cookie_list.name[0] && access(SETTINGS_CONFIG_DEFAULT, R_OK) == 0)
 		strcpy(settings->config.name, SETTINGS_CONFIG_DEFAULT);
 }
 
-struct settings *convertd_settings_read(int argc, char *argv[], struct problems *problems)
+struct convertd_settings *convertd_settings_read(int argc, char *argv[], struct problems *problems)
 {
-	struct settings *settings = settings_new(), *overridden = settings_new();
+	struct convertd_settings *settings = settings_new(), *overridden = settings_new();
 	struct option_reading reading = { &convertd_options, settings, overridden, problems, { 0 }, { 0 } };
 	static const struct place nowhere;
 
@@ -142,7 +142,7 @@ struct settings *convertd_settings_read(int argc, char *argv[], struct problems 
 
 void settings_check_text(const char *name, char *text, size_t len, struct problems *problems)
 {
-	struct settings *settings = settings_new(), *overridden = settings_new();
+	struct convertd_settings *settings = settings_new(), *overridden = settings_new();
 	struct option_reading reading = { &convertd_options, settings, overridden, problems, { 0 }, { 0 } };
 
 	if (settings && overridden) {
@@ -153,7 +153,7 @@ void settings_check_text(const char *name, char *text, size_t len, struct proble
 	convertd_settings_destroy(settings);
 }
 
-void convertd_settings_destroy(struct settings *settings)
+void convertd_settings_destroy(struct convertd_settings *settings)
 {
 	if (!settings)
 		return;

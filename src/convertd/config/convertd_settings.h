@@ -72,7 +72,7 @@ enum settings_hold {
 	SETTINGS_HOLD_OFF,
 };
 
-struct settings {
+struct convertd_settings {
 	enum settings_action action;
 	struct settings_path config;
 	struct listen_address listen[LISTEN_ADDRESSES_MAX];
@@ -114,10 +114,10 @@ struct settings {
  * @argv: main()'s; may be given again for a reload
  * Returns settings that the caller owns, for convertd_settings_destroy(); or NULL after adding all errors to @problems.
  */
-struct settings *convertd_settings_read(int argc, char *argv[], struct problems *problems);
+struct convertd_settings *convertd_settings_read(int argc, char *argv[], struct problems *problems);
 
 /* Frees settings of convertd_settings_read(); NULL is fine. */
-void convertd_settings_destroy(struct settings *settings);
+void convertd_settings_destroy(struct convertd_settings *settings);
 
 /*
  * settings_check_text() - check the text of a configuration file, and add its errors to @problems
@@ -131,7 +131,7 @@ void settings_check_text(const char *name, char *text, size_t len, struct proble
  * clients_change() - carry out --new-client or --remove-client: change the list of cookies (clients.c)
  * It prints the new client's configuration, and says on standard error what has gone wrong. Returns the exit status.
  */
-int clients_change(const struct settings *settings);
+int clients_change(const struct convertd_settings *settings);
 
 /* ----- the options of the command line and of the configuration file: option_table.c ----- */
 

@@ -36,7 +36,7 @@
 #define SYNACK_RETRIES_DEFAULT 5
 
 /* Reads which options the SYNs of this host can have; a sysctl that can't be read counts as its default. */
-static struct request_features read_features(const struct settings *settings, const struct effective_syns *syns)
+static struct request_features read_features(const struct convertd_settings *settings, const struct effective_syns *syns)
 {
 	/*
 	 * A silent request is one in a SYN. If no SYN data were taken, clients that rely on silence would lose each
@@ -62,7 +62,7 @@ static struct request_features read_features(const struct settings *settings, co
  * Returns the limits that the available descriptors allow: two descriptors for each connection, two for each session
  * beyond them that is refused or has to make room (limits.sockets), and some of our own, pipes among them.
  */
-static struct limits_settings fit_limits(const struct settings *settings, rlim_t own,
+static struct limits_settings fit_limits(const struct convertd_settings *settings, rlim_t own,
 					 size_t *pipes)
 {
 	struct limits_settings limits = settings->limits;
@@ -107,7 +107,7 @@ static unsigned read_synacks(void)
 	return (retries < 0 ? SYNACK_RETRIES_DEFAULT : (unsigned)retries) + 2;
 }
 
-static void set_admission(struct effective_settings *effective, const struct settings *settings)
+static void set_admission(struct effective_settings *effective, const struct convertd_settings *settings)
 {
 	static unsigned made; /* used by the main thread alone */
 
@@ -122,7 +122,7 @@ static void set_admission(struct effective_settings *effective, const struct set
 }
 
 /* Sets what sessions and withheld SYNs need, but the number of pipes. */
-static void set_serve(struct effective_settings *effective, const struct settings *settings)
+static void set_serve(struct effective_settings *effective, const struct convertd_settings *settings)
 {
 	struct serve_settings *serve = &effective->serve;
 
@@ -142,7 +142,8 @@ static void set_serve(struct effective_settings *effective, const struct setting
 	serve->refuses_syns = effective->features.withholding.blind;
 }
 
-struct effective_settings *effective_settings_create(struct settings *settings, size_t files_own, const struct effective_syns *syns)
+struct effective_settings *effective_settings_create(struct convertd_settings *settings, size_t files_own,
+						     const struct effective_syns *syns)
 {
 	struct effective_settings *effective = calloc(1, sizeof(*effective));
 
@@ -169,7 +170,7 @@ void effective_settings_destroy(struct effective_settings *effective)
 {
 	if (!effective)
 		return;
-	convertd_settings_destroy((struct settings *)effective->settings);
+	convertd_settings_destroy((struct convertd_settings *)effective->settings);
 	free(effective);
 }
 

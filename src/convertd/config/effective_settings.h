@@ -15,10 +15,10 @@
 
 #include <stddef.h>
 
-struct settings;
+struct convertd_settings;
 
 struct effective_settings {
-	const struct settings *settings;
+	const struct convertd_settings *settings;
 	struct admission_rules admission; /* the rules for requests; points into these settings and the operator's */
 	struct limits_settings limits;    /* the operator's, as far as open files allow */
 	struct serve_settings serve;      /* what sessions and withheld SYNs need */
@@ -39,7 +39,8 @@ struct effective_syns {
  * @files_own: descriptors that convertd needs for other purposes than sessions
  * Warns of limits that can't be kept. Returns NULL without memory; otherwise the result owns @settings.
  */
-struct effective_settings *effective_settings_create(struct settings *settings, size_t files_own, const struct effective_syns *syns);
+struct effective_settings *effective_settings_create(struct convertd_settings *settings, size_t files_own,
+						     const struct effective_syns *syns);
 
 /* Returns the effective settings that @serve is a part of. */
 static inline const struct effective_settings *effective_settings_of(const struct serve_settings *serve)

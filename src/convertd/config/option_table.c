@@ -22,9 +22,9 @@
 #define DEVICE_CHARACTERS                                                                          \
 	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-@+"
 
-#define MEMBER(member) .offset = offsetof(struct settings, member)
+#define MEMBER(member) .offset = offsetof(struct convertd_settings, member)
 
-static struct settings *settings_of(const struct option_value *v)
+static struct convertd_settings *settings_of(const struct option_value *v)
 {
 	return v->settings;
 }
@@ -154,7 +154,7 @@ static bool parse_listen(const struct option_value *v, struct listen_address *li
 
 static bool apply_listen(const struct option_value *v)
 {
-	struct settings *settings = v->settings;
+	struct convertd_settings *settings = v->settings;
 	struct listen_address listen = { 0 };
 	union sockaddr_ip *address = &listen.address;
 
@@ -476,7 +476,7 @@ static bool take_word(void *settings, const char *word)
 {
 	if (strcmp(word, "status") != 0)
 		return false;
-	((struct settings *)settings)->action = SETTINGS_STATUS;
+	((struct convertd_settings *)settings)->action = SETTINGS_STATUS;
 	return true;
 }
 

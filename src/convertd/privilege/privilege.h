@@ -11,7 +11,7 @@
 
 struct event;
 struct event_base;
-struct settings;
+struct convertd_settings;
 
 /* ----- users and capabilities: privileges.c ----- */
 
@@ -21,7 +21,7 @@ struct settings;
  * program that the process executes regains rights, and warns of files that a reload couldn't read any more. Returns
  * false after adding the error to @problems.
  */
-bool privileges_drop(const struct settings *settings, struct problems *problems);
+bool privileges_drop(const struct convertd_settings *settings, struct problems *problems);
 
 /*
  * The capabilities of the main process: CAP_NET_ADMIN for nftables, netfilter queues, IP_TRANSPARENT and restricted
@@ -60,7 +60,7 @@ void sandbox_shed_inherited(int first_fd);
  * @role: this process
  * no_new_privs must be set, and there must be one thread. It logs one line with the restrictions that aren't available.
  */
-void sandbox_enter(const struct settings *settings, enum syscall_filter_role role);
+void sandbox_enter(const struct convertd_settings *settings, enum syscall_filter_role role);
 
 /* Tells whether Landlock is in force: then this process may be unable to read a file that its user may read. */
 bool sandbox_denies_files(void);
@@ -76,7 +76,7 @@ bool sandbox_denies_files(void);
  * it forbids new processes; the survivor enters it by itself. Returns a pidfd, readable once the survivor has ended,
  * which the caller owns, or -errno.
  */
-int survivor_start(const struct settings *settings);
+int survivor_start(const struct convertd_settings *settings);
 
 /*
  * Tells whether the survivor runs: it resets the connections that this process still has when it ends, so that the

@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 /* Becomes the user of --user. Returns false after adding the error to @problems. */
-static bool change_user(const struct settings *settings, struct problems *problems)
+static bool change_user(const struct convertd_settings *settings, struct problems *problems)
 {
 	const struct user *user = &settings->user;
 	const bool admin = settings->hold_syn != SETTINGS_HOLD_OFF || settings->sources.preserve;
@@ -44,7 +44,7 @@ static bool change_user(const struct settings *settings, struct problems *proble
 }
 
 /* If root didn't start convertd: adds an error to @problems and returns false if --user names another user. */
-static bool check_user(const struct settings *settings, struct problems *problems)
+static bool check_user(const struct convertd_settings *settings, struct problems *problems)
 {
 	struct user user = settings->user;
 
@@ -67,14 +67,14 @@ static void check_readable(const struct settings_path *path, const char *user)
 			    path->name, path->place.name, user, strerror(errno));
 }
 
-static void check_files(const struct settings *settings)
+static void check_files(const struct convertd_settings *settings)
 {
 	check_readable(&settings->config, settings->user.name);
 	check_readable(&settings->cookie_key, settings->user.name);
 	check_readable(&settings->cookie_list, settings->user.name);
 }
 
-bool privileges_drop(const struct settings *settings, struct problems *problems)
+bool privileges_drop(const struct convertd_settings *settings, struct problems *problems)
 {
 	if (geteuid() != 0) {
 		if (settings->user.name[0] && !check_user(settings, problems))

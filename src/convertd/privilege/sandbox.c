@@ -421,7 +421,7 @@ static int allow_file(int ruleset, const struct settings_path *file)
 }
 
 /* Allows making and removing the Unix sockets of --metrics, since a reload may change them. */
-static int allow_sockets(int ruleset, const struct settings *settings)
+static int allow_sockets(int ruleset, const struct convertd_settings *settings)
 {
 	int error = allow_directory_of(ruleset, SETTINGS_STATUS_DEFAULT, FS_MAKE_SOCK | FS_REMOVE_FILE);
 
@@ -432,7 +432,7 @@ static int allow_sockets(int ruleset, const struct settings *settings)
 	return error;
 }
 
-static int allow_all(int ruleset, const struct settings *settings, enum syscall_filter_role role)
+static int allow_all(int ruleset, const struct convertd_settings *settings, enum syscall_filter_role role)
 {
 	int error = allow(ruleset, "/proc/sys/net", FS_READ_FILE | FS_READ_DIR);
 
@@ -452,7 +452,7 @@ static int allow_all(int ruleset, const struct settings *settings, enum syscall_
 }
 
 /* Returns 0 or -errno: -ENOSYS if the kernel has no Landlock, -EOPNOTSUPP if it is switched off. */
-static int restrict_files(const struct settings *settings, enum syscall_filter_role role)
+static int restrict_files(const struct convertd_settings *settings, enum syscall_filter_role role)
 {
 	size_t known = sizeof(fs_rights) / sizeof(fs_rights[0]) - 1;
 	long version = syscall(SYS_landlock_create_ruleset, NULL, 0, CREATE_RULESET_VERSION);
@@ -512,7 +512,7 @@ bool sandbox_denies_files(void)
 	return denies_files;
 }
 
-void sandbox_enter(const struct settings *settings, enum syscall_filter_role role)
+void sandbox_enter(const struct convertd_settings *settings, enum syscall_filter_role role)
 {
 	int files = 0, filter = 0;
 

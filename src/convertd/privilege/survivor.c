@@ -132,7 +132,7 @@ static bool any_descriptor(DIR *table, bool (*act)(int fd))
 struct beginning {
 	int convertd; /* a pidfd, readable once convertd has ended */
 	int ready;    /* an eventfd: 1 when the survivor is ready, or 1 + an errno */
-	const struct settings *settings; /* for the sandbox */
+	const struct convertd_settings *settings; /* for the sandbox */
 };
 
 /* Runs the survivor. Returns its exit status. */
@@ -193,7 +193,7 @@ static pid_t fork_with_table(void)
 	return (pid_t)syscall(SYS_clone, CLONE_ARGUMENTS(CLONE_FILES | SIGCHLD), 0, 0, 0);
 }
 
-int survivor_start(const struct settings *settings)
+int survivor_start(const struct convertd_settings *settings)
 {
 	struct beginning beginning = { .convertd = open_pidfd(getpid()),
 				       .ready = eventfd(0, EFD_CLOEXEC),

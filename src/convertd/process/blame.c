@@ -113,7 +113,7 @@ static void probe_start(struct converter *converter, const struct downstream_pla
 
 static void test(struct converter *converter, const union sockaddr_ip *server)
 {
-	const struct settings *settings = converter->effective->settings;
+	const struct convertd_settings *settings = converter->effective->settings;
 	struct downstream_plan plan = { .server = server, .route = converter->route, .congestion = "" };
 
 	/* Rules may have changed since a client asked for it. */

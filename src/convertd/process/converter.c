@@ -150,7 +150,7 @@ static void tell_source(struct converter_shared *shared, const union sockaddr_ip
 static int begin(struct serve_context *context, const struct serve_plan *plan, struct serve_dial *dial)
 {
 	const struct converter *converter = context->own;
-	const struct settings *settings = converter->effective->settings;
+	const struct convertd_settings *settings = converter->effective->settings;
 	struct downstream_plan downstream = {
 		.server = plan->server,
 		.route = converter->route,

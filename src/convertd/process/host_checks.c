@@ -34,8 +34,8 @@
 #define SETTLE_SECONDS 1
 
 struct family_routes {
-	const struct settings *settings; /* the settings in force; NULL: none yet */
-	int changes;                     /* a netlink socket that receives changes; -1: we don't hear of them */
+	const struct convertd_settings *settings; /* the settings in force; NULL: none yet */
+	int changes;                              /* a netlink socket that receives changes; -1: we don't hear of them */
 	struct event *readable, *settled;
 };
 
@@ -75,7 +75,7 @@ static bool has_route(int family)
 }
 
 /* Tells whether the rules allow clients to reach the Internet by this family. */
-static bool is_wanted(const struct settings *settings, enum family family)
+static bool is_wanted(const struct convertd_settings *settings, enum family family)
 {
 	/* Examples of public addresses; nothing is sent there. */
 	static const struct in6_addr public[] = {
@@ -164,7 +164,7 @@ void family_routes_destroy(struct family_routes *routes)
 	free(routes);
 }
 
-void family_routes_check(struct family_routes *routes, const struct settings *settings)
+void family_routes_check(struct family_routes *routes, const struct convertd_settings *settings)
 {
 	routes->settings = settings;
 	check(routes, true);

@@ -56,8 +56,8 @@ struct site {
 };
 
 struct service {
-	struct effective_settings *effective; /* the settings in force; NULL: none yet */
-	const struct settings *settings;      /* the operator's, from which they follow */
+	struct effective_settings *effective;     /* the settings in force; NULL: none yet */
+	const struct convertd_settings *settings; /* the operator's, from which they follow */
 	struct session_shared shared;
 	struct converter_shared converter;
 	struct serve_plugs plugs;
@@ -173,7 +173,7 @@ static struct site *find_site(const struct service *service, const struct listen
 }
 
 /* Makes sure that there is a site for each address of the settings. Returns false after adding the error to @problems. */
-static bool make_sites(struct service *service, const struct settings *settings, struct problems *problems)
+static bool make_sites(struct service *service, const struct convertd_settings *settings, struct problems *problems)
 {
 	struct site *site;
 
@@ -266,7 +266,7 @@ static void check_sysctls(void)
 }
 
 /* Warns if any client may use the converter. This is the default, but the operator should know it. */
-static void check_open(const struct settings *settings)
+static void check_open(const struct convertd_settings *settings)
 {
 	/* Any client is given a computed cookie when it asks, so only fixed cookies keep clients out. */
 	bool fixed_cookies = settings->cookie_list.name[0] && !settings->cookie_key.name[0];
@@ -277,7 +277,7 @@ static void check_open(const struct settings *settings)
 }
 
 /* Warns of each valid setting, and each property of this host, that makes the converter worse than it could be. */
-static void warn(const struct service *service, const struct settings *settings)
+static void warn(const struct service *service, const struct convertd_settings *settings)
 {
 	size_t workers = workers_count(service->workers);
 
@@ -292,7 +292,7 @@ static void warn(const struct service *service, const struct settings *settings)
 /* Sets the number of unproven clients from which on cookies are demanded: a share of --max-pending; never without that limit. */
 static void set_demand(const struct service *service, const struct effective_settings *effective)
 {
-	const struct settings *settings = effective->settings;
+	const struct convertd_settings *settings = effective->settings;
 	uint64_t share = (uint64_t)effective->limits.pending.total * settings->cookie_demand / 100;
 	struct demand_settings demand = {
 		.most = (unsigned)share,
@@ -309,7 +309,7 @@ static void set_demand(const struct service *service, const struct effective_set
 /* Puts settings in force, and takes over the caller's reference to them. It can't fail. */
 static void take_force(struct service *service, struct effective_settings *effective)
 {
-	const struct settings *settings = effective->settings;
+	const struct convertd_settings *settings = effective->settings;
 	struct change change = { .effective = effective, .sites = service->sites, .drain = true };
 	struct site *site;
 
@@ -359,7 +359,7 @@ static bool takes_syn_data(const struct service *service)
 	return true;
 }
 
-bool service_apply(struct service *service, struct settings *settings, struct problems *problems)
+bool service_apply(struct service *service, struct convertd_settings *settings, struct problems *problems)
 {
 	static const struct place nowhere;
 	size_t workers = workers_count(service->workers);
@@ -398,7 +398,7 @@ bool service_apply(struct service *service, struct settings *settings, struct pr
 	return true;
 }
 
-const struct settings *service_settings(const struct service *service)
+const struct convertd_settings *service_settings(const struct service *service)
 {
 	return service->settings;
 }

@@ -15,7 +15,7 @@ struct inherited;
 struct monitor;
 struct problems;
 struct service;
-struct settings;
+struct convertd_settings;
 struct worker_context;
 struct workers;
 
@@ -40,13 +40,13 @@ void service_destroy(struct service *service);
  * Returns false after adding the error to @problems, with the old settings in force. After true, the caller calls
  * service_announce().
  */
-bool service_apply(struct service *service, struct settings *settings, struct problems *problems);
+bool service_apply(struct service *service, struct convertd_settings *settings, struct problems *problems);
 
 /* Tells the log, the service manager and the monitor of the settings in force. @how: "ready" or "reloaded" */
 void service_announce(const struct service *service, const char *how);
 
 /* Returns the settings in force, or NULL before service_apply(). */
-const struct settings *service_settings(const struct service *service);
+const struct convertd_settings *service_settings(const struct service *service);
 
 /* Accepts the clients that are in the listeners' queues, and none that come later; sessions go on. service_apply() must not follow. */
 void service_stop_accepting(struct service *service);
@@ -80,7 +80,7 @@ void withholding_destroy(struct withholding *w);
  * If it isn't possible, the log says why and what it costs; with "on" @problems gets the error instead. Returns false
  * only with "on", and leaves everything as it was.
  */
-bool withholding_apply(struct withholding *w, const struct settings *settings, struct problems *problems);
+bool withholding_apply(struct withholding *w, const struct convertd_settings *settings, struct problems *problems);
 
 /*
  * withholding_stop() - stop withholding, and release all SYNs
@@ -120,7 +120,7 @@ void family_routes_destroy(struct family_routes *routes);
  * Warns if destinations of a family are allowed but no route of that family leads out of this host. @settings must
  * stay valid until the next call or family_routes_destroy().
  */
-void family_routes_check(struct family_routes *routes, const struct settings *settings);
+void family_routes_check(struct family_routes *routes, const struct convertd_settings *settings);
 
 enum sysctl_rule {
 	SYSCTL_IS,    /* it should be this value */

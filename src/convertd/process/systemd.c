@@ -370,7 +370,7 @@ int inherit_end(const struct inherited *inherited)
 	return last + 1;
 }
 
-static bool add_place(struct settings *settings, const struct listen_address *where,
+static bool add_place(struct convertd_settings *settings, const struct listen_address *where,
 		      struct problems *problems)
 {
 	if (settings->listen_count < LISTEN_ADDRESSES_MAX) {
@@ -384,7 +384,7 @@ static bool add_place(struct settings *settings, const struct listen_address *wh
 	return false;
 }
 
-bool inherit_join(const struct inherited *inherited, struct settings *settings,
+bool inherit_join(const struct inherited *inherited, struct convertd_settings *settings,
 		  struct problems *problems)
 {
 	struct listen_address own[LISTEN_ADDRESSES_MAX];

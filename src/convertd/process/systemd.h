@@ -59,7 +59,7 @@ bool notify_message_is_right(const char *text);
 
 /* ----- sockets that this process is started with: sd_listen_fds(3) ----- */
 
-struct settings;
+struct convertd_settings;
 
 struct inherited_socket {
 	struct listen_address where;
@@ -84,7 +84,7 @@ bool inherit_sockets(struct inherited *inherited, struct problems *problems);
  * They replace the default, and add to any other --listen. Kept sockets change nothing. Returns false after adding an
  * error to @problems if there are too many addresses.
  */
-bool inherit_join(const struct inherited *inherited, struct settings *settings,
+bool inherit_join(const struct inherited *inherited, struct convertd_settings *settings,
 		  struct problems *problems);
 
 /*

@@ -14,7 +14,7 @@
 struct event;
 struct event_base;
 struct inherited;
-struct settings;
+struct convertd_settings;
 
 /* ----- the serving process's (the ward's) connection to the main process, which has the rights ----- */
 
@@ -87,7 +87,7 @@ int warden_run(struct warden *warden);
  * @inherited: calls may listen at its addresses, too, and take over its rules
  * Returns NULL without memory. Only warden_calls_destroy() accepts NULL.
  */
-struct warden_calls *warden_calls_create(int argc, char **argv, const struct settings *settings,
+struct warden_calls *warden_calls_create(int argc, char **argv, const struct convertd_settings *settings,
 					 const struct inherited *inherited);
 
 /* Removes the rules and gives up the queues. NULL is fine. */
@@ -131,7 +131,7 @@ struct warden_policy {
 };
 
 /* Sets @grant to what @settings need, and to @units_count places @units of inherited sockets. */
-void warden_grant_init(struct warden_grant *grant, const struct settings *settings,
+void warden_grant_init(struct warden_grant *grant, const struct convertd_settings *settings,
 		       const struct listen_address *units, size_t units_count);
 
 /* Tells whether @call, which warden_call_is_right() has found well formed, may be made. */

@@ -127,7 +127,7 @@ bool warden_calls_serve(struct warden_calls *calls, const struct pollfd fds[WARD
 	return right;
 }
 
-struct warden_calls *warden_calls_create(int argc, char **argv, const struct settings *settings,
+struct warden_calls *warden_calls_create(int argc, char **argv, const struct convertd_settings *settings,
 					 const struct inherited *inherited)
 {
 	struct warden_calls *calls = calloc(1, sizeof(*calls));
@@ -158,7 +158,7 @@ void warden_calls_destroy(struct warden_calls *calls)
 void warden_calls_reload(struct warden_calls *calls)
 {
 	struct problems problems = { 0 };
-	struct settings *settings = convertd_settings_read(calls->argc, calls->argv, &problems);
+	struct convertd_settings *settings = convertd_settings_read(calls->argc, calls->argv, &problems);
 
 	if (!settings)
 		return;

@@ -18,7 +18,7 @@
 
 static_assert(SETTINGS_WORKERS_MAX <= WARDEN_QUEUES_MAX, "a queue for each worker");
 
-void warden_grant_init(struct warden_grant *grant, const struct settings *settings,
+void warden_grant_init(struct warden_grant *grant, const struct convertd_settings *settings,
 		       const struct listen_address *units, size_t units_count)
 {
 	memset(grant, 0, sizeof(*grant));

@@ -141,7 +141,7 @@ static int start_queues(struct withholding *w)
 	return atomic_load(&order.error);
 }
 
-static int start(struct withholding *w, const struct settings *settings)
+static int start(struct withholding *w, const struct convertd_settings *settings)
 {
 	bool was_on = withholding_is_on(w);
 	int error = was_on ? 0 : start_queues(w);
@@ -170,7 +170,7 @@ static const char *remedy(int error)
 	}
 }
 
-bool withholding_apply(struct withholding *w, const struct settings *settings, struct problems *problems)
+bool withholding_apply(struct withholding *w, const struct convertd_settings *settings, struct problems *problems)
 {
 	static const struct place place = { .name = "hold-syn" };
 	bool was_on = withholding_is_on(w);
