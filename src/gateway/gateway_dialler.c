@@ -2,6 +2,9 @@
 /*
  * gateway_dialler.c - connects to a server through a converter, by the engine
  *
+ * Two dials belong to a connection: the worker's (struct serve_dial, serve/plugs.h), whose state is a struct gateway_connection, and in
+ * that the engine's (struct dial). show() copies the engine's socket and time to the worker's.
+ *
  * A connection that the engine can't convert fails here with ROUTED. Its SYN goes on to where it was sent, and the client doesn't notice
  * that there is a gateway. Connections that --require names are refused on that way (gateway_rules.c).
  */
