@@ -22,9 +22,9 @@ from benchlib.proxies import SERVER_PORT, Microsocks, MicrosocksPassword, Shadow
 from convertlab import Lab, LabError, Link, Skip
 from models import mobile_rtts, round_trips
 
-DURATION, NEEDS = "60 minutes", ("bench-peers",)
+DURATION, NEEDS = "17 minutes", ("bench-peers",)
 PHONES, PHONES_QUICK = 30000, 200  # of each set, six connections each
-PLACES = 24                       # phones that ask at a time
+PLACES = 72                       # phones that ask at a time
 CORE_MS = 10                      # the round trip from the converter to the server
 SEED = 1
 HOLD_MS = 700                     # convertd's --hold-time; libconvert takes a SYN+ACK that is later for no answer of the server
