@@ -12,8 +12,12 @@ IETF 105). A phone has 5G, or WiFi and 5G with Multipath TCP. Stock curl fetches
 
 Packets are captured on the phone; models/poc5g.py finds in them the moments that the slides define, and derives the links from the
 published figures.
+
+The links carry little and have no limit, so that several settings are measured side by side, each in a lab and a process of its own.
 """
+import concurrent.futures
 import contextlib
+import multiprocessing
 import os
 import shutil
 import statistics
@@ -22,11 +26,11 @@ from typing import NamedTuple
 from benchlib import machine, median
 from benchlib.proxies import convertd_options
 from benchlib.varying import VaryingLink
-from convertlab import Lab, LabError, Link, need
+from convertlab import Lab, LabError, Link, need, sandbox
 from convertlab.topology import ACCESS, CONVERT_PORT
 from models import poc5g as model
 
-DURATION = "75 minutes"
+DURATION = "25 minutes"
 NEEDS = ("poc5g",)
 PROGRAMS = ("redsocks", "microsocks", "mptcpize", "nft:nftables")
 
@@ -34,6 +38,7 @@ CONNECTIONS, CONNECTIONS_QUICK = 1000, 10  # of each system in each setting
 SWEEP, SWEEP_QUICK = 15, 3                # of each system at each of RATIOS
 RATIOS = (0, 0.25, 0.5, 1, 2)             # c / a
 SEED = 105
+SIDE_BY_SIDE = 4                          # settings that are measured at a time
 PHONE = 2                                 # the client's number in each of its networks
 
 OURS, BYPASS, THEIRS = "libconvert", "libconvert, bypass", "SOCKS5, password"
@@ -179,7 +184,10 @@ class Phone:
             raise LabError("%s: the server answered %s" % (system, said.stdout))
 
     def measure(self, count):
-        """Has each system make so many connections, in turns; returns {system: [(Connection, Moments), …]}."""
+        """Has each system make so many connections, in turns.
+
+        Returns {system: [(Connection, Moments), …]}, and how many others were begun.
+        """
         hosts = "tcp and (host %s or host %s)" % (self._converter, self._server)
         with contextlib.ExitStack() as stack:
             captures = [stack.enter_context(self.lab.capture(self.lab.client, device, hosts))
@@ -188,29 +196,24 @@ class Phone:
                 for system in SYSTEMS:
                     self.connect(system)
         packets = [packet for capture in captures for packet in capture.packets()]
-        found = {}
-        for system, address, port in ((OURS, self._converter, CONVERT_PORT), (BYPASS, self._server, ABLE_PORT),
-                                      (THEIRS, self._converter, SOCKS_PORT)):
-            connections = model.connections(packets, address, port)
-            if len(connections) != count:
-                raise LabError("%s: %d connections were captured, of %d" % (system, len(connections), count))
-            found[system] = [(connection, self._moments(system, connection)) for connection in connections]
-        return found
-
-    def _moments(self, system, connection):
-        try:
-            found = {OURS: lambda: model.convert_moments(connection, self.withheld), BYPASS: lambda: model.direct_moments(connection),
-                     THEIRS: lambda: model.socks_moments(connection)}[system]()
-        except ValueError as error:
-            raise LabError("%s: %s" % (system, error)) from error
-        if found.request < found.accepted:
-            raise LabError("%s: the request was sent %.1f ms before the connection was accepted" % (
-                system, (found.accepted - found.request) * model.MS))
-        return found
+        found, anew = {}, 0
+        for system, address, port, moments_of in (
+                (OURS, self._converter, CONVERT_PORT, lambda each: model.convert_moments(each, self.withheld)),
+                (BYPASS, self._server, ABLE_PORT, model.direct_moments), (THEIRS, self._converter, SOCKS_PORT, model.socks_moments)):
+            found[system], others = model.completed(model.connections(packets, address, port), moments_of)
+            if len(found[system]) != count:
+                raise LabError("%s: %d connections of %d have succeeded, as captured%s" % (
+                    system, len(found[system]), count, "; " + others[0] if others else ""))
+            anew += len(others)
+            for _, moments in found[system]:
+                if moments.request < moments.accepted:
+                    raise LabError("%s: the request was sent %.1f ms before the connection was accepted" % (
+                        system, (moments.accepted - moments.request) * model.MS))
+        return found, anew
 
 
-def _measure_setting(bench, setting, links):
-    """{system: [(Connection, Moments), …]} of one Setting, with round-trip times that vary."""
+def _measure_setting(count, setting, links):
+    """Of one Setting, with round-trip times that vary: (what Phone.measure() returns, whether SYNs are withheld)."""
     def access(device):
         return Link(delay_ms=links.delays[device].mean / 2, reorder=True)
     with Lab(wifi=access("wifi") if setting.wifi else None, lte=access("lte"), core=Link(delay_ms=links.c / 2)) as lab, \
@@ -218,8 +221,30 @@ def _measure_setting(bench, setting, links):
         for number, device in enumerate(["lte", "wifi"] if setting.wifi else ["lte"]):
             stack.enter_context(VaryingLink(getattr(lab, device), links.delays[device], SEED + number))
         phone = Phone(lab, setting)
-        bench.setting("SYNs are withheld", "yes" if phone.withheld else "no")
-        return phone.measure(bench.count(CONNECTIONS, CONNECTIONS_QUICK))
+        return phone.measure(count), phone.withheld
+
+
+def _measure_settings(bench, links):
+    """{setting: {system: [(Connection, Moments), …]}}"""
+    count = bench.count(CONNECTIONS, CONNECTIONS_QUICK)
+    found, begun_anew = {}, 0
+    # those that take long begin first; threads won't do, since a lab's names in /run/netns are its process's
+    settings = sorted(SETTINGS, key=lambda setting: setting.first == "wifi")
+    with concurrent.futures.ProcessPoolExecutor(SIDE_BY_SIDE, multiprocessing.get_context("fork"), sandbox.enter_beside) as pool:
+        runs = {pool.submit(_measure_setting, count, setting, links): setting for setting in settings}
+        done = concurrent.futures.as_completed(runs)
+        try:
+            for _ in bench.over(settings, label=lambda setting: "%d settings" % len(SETTINGS)):
+                run = next(done)
+                (found[runs[run]], anew), withheld = run.result()
+                begun_anew += anew
+                bench.setting("SYNs are withheld", "yes" if withheld else "no")
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    bench.setting("settings measured side by side", SIDE_BY_SIDE)
+    bench.setting("connections begun anew, whose times count from the first SYN", begun_anew)
+    return found
 
 
 def _sweep(bench, a):
@@ -229,7 +254,7 @@ def _sweep(bench, a):
         phone = Phone(lab, ONLY_5G)
         for ratio in RATIOS:
             lab.core.set(delay_ms=ratio * a / 2)
-            measured = phone.measure(bench.count(SWEEP, SWEEP_QUICK))
+            measured, _ = phone.measure(bench.count(SWEEP, SWEEP_QUICK))
             found[ratio] = {system: [moments for _, moments in pairs] for system, pairs in measured.items()}
     return found
 
@@ -433,13 +458,8 @@ def run(bench):
     links = Links.published()
     a = links.delays["lte"].mean
     _describe(bench, links)
-    found, sweep = {}, {}
-    for item in bench.over(SETTINGS + ("sweep",), label=lambda item: getattr(item, "name", "the sweep of c/a"),
-                           weight=lambda item: 0.1 if item == "sweep" else 1 if item.first == "wifi" else 2):
-        if item == "sweep":
-            sweep = _sweep(bench, a)
-        else:
-            found[item] = _measure_setting(bench, item, links)
+    sweep = _sweep(bench, a)
+    found = _measure_settings(bench, links)
     _table_times(bench, found, links)
     ratio, late = _table_ratios(bench, found, links)
     _table_figures(bench, found, links)

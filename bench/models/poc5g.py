@@ -339,7 +339,9 @@ def convert_moments(connection, withheld):
     """
     syn, up, down = connection.packets[0], connection.stream(True), connection.stream(False)
     asked, magic = _convert_message(up.data, "what the phone sent", (MAGIC, MAGIC_SILENT))
-    answer = next(packet for packet in connection.packets if packet.synack)
+    answer = next((packet for packet in connection.packets if packet.synack), None)
+    if answer is None:
+        raise ValueError("the converter hasn't answered the SYN")
     confirmed = withheld and len(syn.payload) >= asked and answer.ack == syn.seq + 1 + len(syn.payload) & 0xffffffff
     response = 0
     if not confirmed or magic != MAGIC_SILENT:
@@ -384,3 +386,24 @@ def socks_moments(connection):
     except IndexError:
         raise ValueError("the connection ends amid SOCKS5's messages") from None
     return Moments(syn.time, down.when(reply), down.when(reply + 1), up.when(asked + 1))
+
+
+def completed(found, moments_of):
+    """([(Connection, Moments), …] of the connections that have carried a request and its response, what each of the others lacks).
+
+    found: in the order of their SYNs; moments_of: what makes Moments of one. A client without an answer begins anew after a while, or asks
+    whether the converter is there: moment A of the connection that succeeds is then the first SYN.
+    """
+    done, others, begun = [], [], None
+    for connection in found:
+        try:
+            moments = moments_of(connection)
+        except ValueError as error:
+            others.append(str(error))
+            syn = connection.packets[0].time
+            if begun is None and (not done or syn > done[-1][1].first_byte):
+                begun = syn
+            continue
+        done.append((connection, moments if begun is None else dataclasses.replace(moments, syn=begun)))
+        begun = None
+    return done, others

@@ -258,6 +258,25 @@ def test_convert_refused():
     check("before byte %d" % (len(RESPONSE) + 1) in refused(poc5g.convert_moments, one(packets), False), "no answer")
 
 
+def begun_at(packets, time, port):
+    """The same packets, so many ms later, from another port of the phone."""
+    return [packet(time + each.time * 1000, each.dst == CONVERTER, each.seq, each.payload, each.flags, each.ack, phone=(PHONE, port))
+            for each in packets]
+
+
+def test_connections_that_are_begun_anew():
+    """A SYN without an answer, then one with; a probe amid the next connection, which doesn't count."""
+    whole = exchange(handshake(REQUEST, answered=64), [(65, GET)], [(109, RESPONSE), (130, ANSWER)])
+    syn = [packet(0, True, UP, REQUEST, SYN)]
+    packets = syn + begun_at(whole, 300, 40001) + begun_at(syn, 310, 40002) + begun_at(whole, 500, 40003) + begun_at(syn, 510, 40004)
+    done, others = poc5g.completed(poc5g.connections(packets, CONVERTER, PORT), lambda each: poc5g.convert_moments(each, True))
+    equal(len(done), 2, "connections that succeeded")
+    equal(others, ["the converter hasn't answered the SYN"] * 3, "what the others lack")
+    moments(done[0][1], 364, 430, 365)
+    near(done[1][1].ttfb, 64, "B - A of the next one")
+    near(done[1][1].syn, 0.5, "A of the next one")
+
+
 def test_direct():
     moments(poc5g.direct_moments(one(exchange(handshake(answered=64), [(65, GET)], [(130, ANSWER)]))), 64, 130, 65)
     check("hasn't answered" in refused(poc5g.direct_moments, one(handshake()[:1])), "a SYN alone")

@@ -5,6 +5,7 @@ The lab's process executes itself again by unshare(1), in new network, mount and
 the caller isn't root. All network namespaces, devices, routes, mounts and processes of the lab live in there. The kernel removes
 them when the sandbox's first process ends, for any reason: there is no clean-up to forget.
 """
+import ctypes
 import os
 import shutil
 import signal
@@ -13,6 +14,7 @@ import sys
 
 OUTER = "CONVERTLAB_OUTER"  # the mount namespace outside; set means that we may be inside
 NEW = "CONVERTLAB_NEW"      # set for the first program in a sandbox, which may itself be within another one
+CLONE_NEWNS = 0x00020000     # <sched.h>
 SKIPPED = 77                # automake: the test could not be run here
 
 USERNS_REMEDY = """run it as root, or permit user namespaces to ordinary users:
@@ -77,6 +79,14 @@ def enter(argv=None):
     sys.stderr.flush()
     command = _unshare() + (argv or [sys.executable] + sys.argv)
     os.execvp(command[0], command)
+
+
+def enter_beside():
+    """Gives this process, a child of one in the sandbox, a /run of its own, so that its lab can stand beside those of other processes."""
+    if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNS) != 0:
+        raise OSError(ctypes.get_errno(), "unshare: %s" % os.strerror(ctypes.get_errno()))
+    os.environ[NEW] = "1"
+    _prepare()
 
 
 def _prepare():
