@@ -6,6 +6,7 @@
 
 #include "client/cache.h"
 #include "host/networks.h"
+#include "tempdir.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -15,6 +16,7 @@
 
 struct settings settings;
 static const char *addresses = "192.0.2.1,192.0.2.2";
+static const char *cache_setting = "/dev/null";
 char lines[2048];
 
 struct kernel kernel;
@@ -119,8 +121,9 @@ int path_list_elsewhere(struct path_list *list, const struct settings *with, con
 int path_list_refused(struct path_list *list, const struct settings *with, const struct converters_query *query, const struct path_id *own,
 		      enum cache_path how)
 {
-	(void)with, (void)query;
+	(void)with;
 	nets.refused = how;
+	nets.tried = query->tried;
 	if (how == CACHE_PATH_REFUSES && nets.elsewhere >= 0)
 		paths_note_failure(own, how);
 	return best_of(list, nets.elsewhere);
@@ -174,6 +177,16 @@ void survey_reset(struct survey *survey)
 	memset(survey, 0, sizeof(*survey));
 }
 
+/* Once: what it does may come back here. */
+static void let_others_run(void)
+{
+	void (*const run)(void) = nets.meanwhile_elsewhere;
+
+	nets.meanwhile_elsewhere = NULL;
+	if (run)
+		run();
+}
+
 void survey_close(struct survey *survey)
 {
 	(void)survey;
@@ -186,6 +199,7 @@ bool survey_begin(struct survey *survey, const struct path *own, const struct se
 	survey->own = *own;
 	survey->list = nets.list;
 	nets.open++;
+	let_others_run();
 	return nets.begins;
 }
 
@@ -235,6 +249,7 @@ bool survey_try(struct survey *survey, const struct path *path)
 bool survey_trial_ends(struct survey *survey, bool *works)
 {
 	(void)survey;
+	let_others_run();
 	*works = nets.trial_works;
 	return nets.trial_over;
 }
@@ -260,7 +275,7 @@ static uint64_t number(void)
 static int fit(struct dial *of, union sockaddr_ip *to, bool mptcp)
 {
 	(void)to;
-	of->mptcp = mptcp;
+	of->mptcp = mptcp && !kernel.only_tcp;
 	return kernel.fits;
 }
 
@@ -414,7 +429,7 @@ struct dial_end end;
 static const char *lookup(const char *name)
 {
 	return strcmp(name, "CONVERT_ADDR") == 0     ? addresses :
-	       strcmp(name, "CONVERT_CACHE") == 0    ? "/dev/null" :
+	       strcmp(name, "CONVERT_CACHE") == 0    ? cache_setting :
 						       NULL;
 }
 
@@ -430,6 +445,22 @@ void setup(void)
 	user_cache_init(&settings);
 	converters_init(&settings);
 	dial_init(&host);
+}
+
+static char directory[PATH_MAX];
+
+void setup_cached(void)
+{
+	tempdir_make(directory);
+	cache_setting = directory;
+	setup();
+	user_cache_open(-1);
+	ck_assert(cache_is_on(user_cache()));
+}
+
+void teardown_cached(void)
+{
+	tempdir_remove(directory);
 }
 
 void setup_named(void)
@@ -492,7 +523,7 @@ void answer(enum answer what)
 	convert_writer_init(&writer, kernel.stream, sizeof(kernel.stream));
 	if (what == SUPPORTED || what == SILENCE || what == HOLDING) {
 		convert_write_supported(&writer, &mptcp, 1);
-		convert_write_withholding(&writer, &withholding);
+		convert_write_withholding(&writer, kernel.offers ? kernel.offers : &withholding);
 	}
 	if (what == WHOLE || what == SUPPORTED || what == SILENCE || what == HOLDING)
 		convert_write_tcp_header(&writer, NULL, 0);

@@ -35,6 +35,8 @@ extern struct kernel {
 	int connects, fits, binds; /* 0 or -errno */
 	int holds;              /* what ops->hold() returns */
 	bool no_mptcp, several, blind, unprobed, lost_bytes;
+	bool only_tcp;          /* no socket can be made a Multipath TCP one */
+	const struct convert_withholding *offers; /* what a converter offers; NULL: as answer() says */
 	struct convert_request request; /* the last one */
 	uint8_t message[CONVERT_MESSAGE_MAX + 4096];
 	size_t message_len;
@@ -56,11 +58,13 @@ extern struct networks {
 	bool meanwhile;         /* the SYN+ACK comes while the probes are looked at */
 	bool unasked;           /* no probe of a trial, or of a silent connection, can be sent */
 	enum survey_answer answer;
-	enum cache_path refused; /* what path_list_refused() was told */
+	enum cache_path refused; /* what path_list_refused() was told, */
+	uint32_t tried;         /* and which converters not to list */
 	unsigned int open, looks;
 	enum survey_syn syn;
 	unsigned int waiting;   /* what survey_look() was told */
 	enum paths_do left;     /* and survey_leave() */
+	void (*meanwhile_elsewhere)(void); /* what other threads do while this one begins a survey or looks for a trial's end */
 } nets;
 
 extern const struct dial_ops ops;
@@ -83,6 +87,10 @@ bool is_logged(const char *text);
 
 /* Before each test. */
 void setup(void);
+
+/* Likewise, with a cache that other processes share; and after it. */
+void setup_cached(void);
+void teardown_cached(void);
 
 /* Likewise, with a converter whose name is to be resolved. */
 void setup_named(void);

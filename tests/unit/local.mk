@@ -14,7 +14,7 @@ unit_tests = tests/unit/test_codec_names tests/unit/test_codec_read tests/unit/t
 	tests/unit/test_srv tests/unit/test_socket_record tests/unit/test_converters tests/unit/test_paths tests/unit/test_paths_facts \
 	tests/unit/test_front_end tests/unit/test_front_end_silence tests/unit/test_front_end_ways \
 	tests/unit/test_supervise_filter tests/unit/test_supervise_blind \
-	tests/unit/test_engine_decide tests/unit/test_engine_attempt tests/unit/test_engine_dial tests/unit/test_engine_silence tests/unit/test_engine_paths tests/unit/test_engine_surveys tests/unit/test_engine_notes tests/unit/test_engine_faults tests/unit/test_engine_front_end tests/unit/test_supervise_caller tests/unit/test_supervise_pause
+	tests/unit/test_engine_decide tests/unit/test_engine_attempt tests/unit/test_engine_dial tests/unit/test_engine_silence tests/unit/test_engine_paths tests/unit/test_engine_surveys tests/unit/test_engine_notes tests/unit/test_engine_remedies tests/unit/test_engine_faults tests/unit/test_engine_front_end tests/unit/test_supervise_caller tests/unit/test_supervise_pause
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)
 
@@ -51,6 +51,11 @@ tests_unit_test_engine_paths_LDADD = libengine.la libclient.la libcodec.la libco
 tests_unit_test_engine_notes_SOURCES = tests/unit/test_engine_notes.c $(engine_world)
 tests_unit_test_engine_notes_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_engine_notes_LDADD = libengine.la libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
+
+tests_unit_test_engine_remedies_SOURCES = tests/unit/test_engine_remedies.c $(engine_world)
+tests_unit_test_engine_remedies_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_engine_remedies_LDADD = libengine.la libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
+
 tests_unit_test_engine_surveys_SOURCES = tests/unit/test_engine_surveys.c $(engine_world)
 tests_unit_test_engine_surveys_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_engine_surveys_LDADD = libengine.la libclient.la libcodec.la libcommon.la $(CHECK_LIBS)

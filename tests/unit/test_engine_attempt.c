@@ -153,12 +153,131 @@ START_TEST(held_syn_carries_the_learned_cookie)
 }
 END_TEST
 
+/* A converter that offers all that there is. */
+static const struct convert_withholding all = {
+	.withheld = true, .limit_ms = 2000, .corrects = true, .silent = true, .blind = true, .repeats = true, .hold_times = true,
+};
+
+START_TEST(numbered_request_is_answered_before_it_is_repeated)
+{
+	kernel.offers = &all;
+	learn(SUPPORTED);
+	expect_on(dial_begin(false));
+	ck_assert(kernel.request.silence.mptcp);
+	ck_assert_uint_eq(kernel.request.silence.attempt, 0);
+	ck_assert_uint_eq(kernel.request.hold_ms, 888);
+	kernel.blind = true;
+	expect_on(dial_begin(false));
+	ck_assert(kernel.request.silence.blind);
+	ck_assert_uint_eq(kernel.request.silence.attempt, 77);
+	ck_assert_uint_eq(kernel.request.hold_ms, 788);
+}
+END_TEST
+
+START_TEST(request_over_tcp_says_so)
+{
+	kernel.offers = &all;
+	kernel.no_mptcp = settings.bypass_mptcp = true;
+	learn(SUPPORTED);
+	kernel.blind = true;
+	expect_on(dial_begin(false));
+	ck_assert(kernel.request.has_silence && kernel.request.silence.blind && !kernel.request.silence.mptcp);
+	ck_assert_uint_eq(kernel.request.silence.attempt, 0); /* nobody repeats it */
+	ck_assert(!kernel.request.has_hold_time);             /* a SYN that is sent again does no harm */
+	kernel.blind = false;
+	expect_on(dial_begin(false));
+	ck_assert(!kernel.request.extended); /* the server's Multipath TCP would be of no use */
+}
+END_TEST
+
+START_TEST(attempt_of_a_blind_request_is_numbered_for_converters_that_recognize_it)
+{
+	struct convert_withholding offers = all;
+
+	offers.repeats = false;
+	kernel.offers = &offers;
+	learn(SUPPORTED);
+	kernel.blind = true;
+	expect_on(dial_begin(false));
+	ck_assert(kernel.request.silence.blind);
+	ck_assert_uint_eq(dial.attempt.number, 0);
+}
+END_TEST
+
+START_TEST(blind_request_that_may_not_be_in_the_syn_is_not_begun)
+{
+	struct convert_withholding offers = all;
+
+	offers.corrects = false;
+	kernel.offers = &offers;
+	learn(SUPPORTED);
+	expect_on(dial_begin(false));
+	kernel.blind = kernel.several = true;
+	said();
+	ck_assert(!dial_blindly(&dial));
+	expect_said("");
+	kernel.several = false;
+	ck_assert(dial_blindly(&dial));
+}
+END_TEST
+
+START_TEST(remedy_has_all_of_the_timeout)
+{
+	expect_on(dial_begin(false));
+	kernel.now += S;
+	synack(TAKEN);
+	answer(COOKIE);
+	expect_on(step());
+	ck_assert_int_eq(dial.attempt.ends, kernel.now + 3 * S);
+}
+END_TEST
+
+START_TEST(socket_that_cannot_have_multipath_tcp_is_asked_over_tcp)
+{
+	expect_on(dial_begin(false));
+	kernel.only_tcp = true;
+	expect_on(dial_anew(&dial, ASK_MPTCP, &end));
+	ck_assert(!dial.mptcp);
+	ck_assert_int_eq(dial.attempt.way, ASK_TCP);
+}
+END_TEST
+
+START_TEST(front_end_that_holds_no_syn_sends_it)
+{
+	struct dial_ops impatient = ops;
+
+	impatient.hold = NULL;
+	server_is("203.0.113.1");
+	dial.ops = &impatient;
+	expect_on(dial_next(&dial, true, &end));
+	expect_said("syn 1 data; ");
+}
+END_TEST
+
+START_TEST(syn_or_request_is_unanswered_but_not_what_follows)
+{
+	expect_on(dial_begin(false));
+	ck_assert(attempt_is_unanswered(&dial));
+	synack(TAKEN);
+	kernel.info.tcpi_unacked = 1; /* early data */
+	ck_assert(!attempt_is_unanswered(&dial));
+	dial.start.request_at = kernel.now;
+	ck_assert(attempt_is_unanswered(&dial));
+	kernel.info.tcpi_state = 8; /* TCP_CLOSE_WAIT */
+	ck_assert(!attempt_is_unanswered(&dial));
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const tests[] = {
 		request_that_the_rfc_forbids_is_never_sent, safer_way_that_fails_is_the_converters_failure, first_look_leaves_time_to_ask_the_path,
 		front_end_wakes_for_the_earlier_of_converter_and_path, survey_of_the_attempt_before_ends, blind_request_forgets_the_attempt_before,
-		other_ways_keep_what_was_learned, held_syn_carries_the_learned_cookie,
+		other_ways_keep_what_was_learned, held_syn_carries_the_learned_cookie, numbered_request_is_answered_before_it_is_repeated,
+		request_over_tcp_says_so, attempt_of_a_blind_request_is_numbered_for_converters_that_recognize_it,
+		blind_request_that_may_not_be_in_the_syn_is_not_begun, remedy_has_all_of_the_timeout,
+		socket_that_cannot_have_multipath_tcp_is_asked_over_tcp, front_end_that_holds_no_syn_sends_it,
+		syn_or_request_is_unanswered_but_not_what_follows,
 	};
 	Suite *suite = suite_create("engine_attempt");
 	TCase *tcase = tcase_create("engine_attempt");

@@ -139,6 +139,11 @@ START_TEST(path_is_asked_before_a_silent_converter_is_blamed)
 	expect_wait(&dial, &seen, 1010 * MS, 1260 * MS);
 	expect(dial, seen, 1260 * MS, DO_ASK_PATH);
 	expect_give_up(&dial, &seen, 3 * S, false);
+	/* no answer would come in time at the very end */
+	seen.heard_at = STARTED + 500 * MS;
+	expect(dial, seen, 3 * S - 1, DO_ASK_PATH);
+	expect_give_up(&dial, &seen, 3 * S, false);
+	seen.heard_at = STARTED + 10 * MS;
 	dial.attempt.probing_since = 0; /* it can't be probed, and counts as alive */
 	expect_wait(&dial, &seen, 2 * S, 2250 * MS);
 }

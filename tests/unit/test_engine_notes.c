@@ -49,6 +49,48 @@ START_TEST(connection_leaves_a_note)
 }
 END_TEST
 
+/* Notes a connection as one that has reached its server. */
+static unsigned int flags(void)
+{
+	dial_note(&dial);
+	return kernel.note.flags;
+}
+
+START_TEST(note_tells_a_network_from_a_move_and_from_an_order)
+{
+	list_of(5);
+	expect_on(dial_begin(false));
+	ck_assert_int_eq(sockaddr_ip_parse(&dial.client, "198.51.100.7", 4321), 0);
+	dial.start.placed = true; /* the usual network had failed before */
+	ck_assert_uint_eq(flags(), NOTE_SYN_DATA | NOTE_PLACED);
+	ck_assert(sockaddr_ip_equal(&kernel.note.client, &dial.client));
+	settings.paths.count = 1;
+	ck_assert_uint_eq(flags(), NOTE_SYN_DATA | NOTE_PLACED | NOTE_ORDERED);
+	dial.start.placed = false; /* on the usual path to another converter */
+	dial.start.moves = 1;
+	ck_assert_uint_eq(flags(), NOTE_SYN_DATA | NOTE_MOVED);
+}
+END_TEST
+
+START_TEST(direct_connection_leaves_no_note_without_a_reason_or_a_cookie)
+{
+	struct dial_ops cookieless = ops;
+
+	expect_on(dial_begin(false));
+	dial_note_direct(&dial);
+	ck_assert_uint_eq(kernel.note.cookie, 0);
+	dial_log_direct(&dial, false, "it would rather");
+	ck_assert(is_logged("203.0.113.1:443: direct, it would rather after 0.0 ms\n"));
+	cookieless.cookie = NULL;
+	dial.ops = &cookieless;
+	dial_note_direct(&dial);
+	ck_assert_ptr_null(kernel.direct_reason);
+	dial.ops = &ops;
+	dial_note_direct(&dial);
+	ck_assert_str_eq(kernel.direct_reason, "it would rather");
+}
+END_TEST
+
 START_TEST(direct_connection_leaves_a_note_if_it_was_to_be_converted)
 {
 	nets.forbidden = true;
@@ -75,6 +117,8 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, setup, NULL);
 	tcase_add_test(tcase, connection_leaves_a_note);
+	tcase_add_test(tcase, note_tells_a_network_from_a_move_and_from_an_order);
+	tcase_add_test(tcase, direct_connection_leaves_no_note_without_a_reason_or_a_cookie);
 	tcase_add_test(tcase, direct_connection_leaves_a_note_if_it_was_to_be_converted);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);

@@ -123,6 +123,7 @@ START_TEST(network_that_refuses_is_left)
 	expect_on(dial_failed(&dial, EHOSTUNREACH, &end));
 	expect_said("end; bind 5 0; syn 2 data; ");
 	ck_assert(is_logged("the path to it leads nowhere (No route to host), begins on wlan0"));
+	ck_assert_uint_eq(nets.tried, 0); /* any converter */
 	nets.elsewhere = -1; /* there is no other one */
 	ck_assert_int_eq(dial_failed(&dial, EHOSTUNREACH, &end), DIAL_ON);
 	ck_assert(path_is_usual(&dial.start.path.id));
@@ -138,6 +139,7 @@ START_TEST(path_that_refuses_is_left)
 
 	for (int bytes = 0; bytes < 2; bytes++) {
 		converters_forget();
+		nets.tried = 0;
 		expect_on(dial_begin(false));
 		list_of(5);
 		nets.list.paths[0].id.converter = 0;
@@ -157,6 +159,7 @@ START_TEST(path_that_refuses_is_left)
 			expect_on(dial_failed(&dial, ECONNREFUSED, &end));
 		}
 		ck_assert_int_eq(nets.refused, CACHE_PATH_REFUSES);
+		ck_assert_uint_eq(nets.tried, ~1u); /* the same converter by another path */
 		ck_assert_int_eq(paths_facts_kept(&usual).state, CACHE_PATH_REFUSES);
 		ck_assert(is_logged("the path to it refuses ("));
 		ck_assert(!converters_rests(0, clock_seconds()));
@@ -410,7 +413,9 @@ START_TEST(direct_connections_take_a_network_that_works)
 	ck_assert_int_eq(path_start_bind(&dial.start, 99), -EADDRINUSE);
 	ck_assert_int_eq(path_start_bind(&dial.start, 98), -EADDRNOTAVAIL);
 	dial.start.may_move = false;
+	said();
 	ck_assert_int_eq(path_start_bind_directly(&dial.start, 3, &dial.server), 0);
+	expect_said("");
 }
 END_TEST
 
@@ -552,6 +557,79 @@ START_TEST(move_that_did_not_help_is_given_back)
 }
 END_TEST
 
+/* An IPv4 source would be no use to an IPv6 address, even if its usual path works. */
+START_TEST(network_of_another_family_is_given_back)
+{
+	const struct converters_query query = { 0 };
+	struct path_start start;
+	union sockaddr_ip addr;
+
+	path_start_init(&start, true, &in6addr_any);
+	list_of(5);
+	start.path = nets.list.paths[0];
+	start.placed = true;
+	ck_assert_int_eq(sockaddr_ip_parse(&addr, "2001:db8::1", 1234), 0);
+	ck_assert_int_eq(path_start_choose(&start, &query, 0, &addr), 0);
+	ck_assert(path_is_usual(&start.path.id));
+	ck_assert_int_eq(start.path.device, 0);
+	ck_assert_int_eq(path_start_bind(&start, 3), 0); /* away from the network before */
+	expect_said("bind 0 0; ");
+	/* and so it is where the list has the usual path of another converter */
+	start.path = nets.list.paths[0];
+	nets.list.paths[0].id.source = in6addr_any;
+	nets.chosen = 0;
+	ck_assert_int_eq(path_start_choose(&start, &query, 0, &addr), 1);
+	ck_assert_int_eq(path_start_bind(&start, 3), 0);
+	expect_said("bind 0 0; ");
+}
+END_TEST
+
+START_TEST(connection_tries_one_failed_path)
+{
+	const struct converters_query query = { 0 };
+	struct path_start start;
+	union sockaddr_ip addr;
+
+	list_of(5);
+	nets.chosen = nets.missed = 0;
+	paths_note_failure(&(struct path_id){ .converter = 0 }, CACHE_PATH_SILENT);
+	path_start_init(&start, true, &in6addr_any);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(sockaddr_ip_parse(&addr, "2001:db8::1", 1234), 0);
+		ck_assert_int_eq(path_start_choose(&start, &query, 0, &addr), 1);
+		expect_said(i ? "" : "try 1 5; ");
+	}
+}
+END_TEST
+
+/* That is the path's data, which a SYN without data doesn't show. */
+START_TEST(answer_restores_no_path_that_takes_no_data)
+{
+	struct path_start start;
+
+	path_start_init(&start, true, &in6addr_any);
+	paths_note_failure(&start.path.id, CACHE_PATH_DATALESS);
+	path_start_answered(&start, 10, true);
+	ck_assert_int_eq(paths_facts_usual(0).state, CACHE_PATH_DATALESS);
+}
+END_TEST
+
+START_TEST(program_that_has_chosen_its_network_learns_from_other_processes)
+{
+	const struct cache_converter note = { .path = { .state = CACHE_PATH_SILENT, .doubts = 1, .until = cache_in(60) } };
+	const struct converters_query query = { 0 };
+	struct path_start start;
+	union sockaddr_ip addr;
+
+	list_of(5);
+	path_start_init(&start, false, &nets.list.paths[0].id.source);
+	ck_assert_int_eq(cache_converter_update(user_cache(), converters_address(0), path_fingerprint(&start.path.id.source), CACHE_PATH,
+						cache_now(), &note), 0);
+	ck_assert_int_eq(path_start_choose(&start, &query, 0, &addr), 0);
+	ck_assert_int_eq(paths_facts_kept(&start.path.id).state, CACHE_PATH_SILENT);
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const tests[] = {
@@ -564,14 +642,19 @@ int main(void)
 		direct_connections_take_a_network_that_works, networks_that_the_user_has_named_are_looked_for,
 		network_is_kept_for_addresses_of_its_family, program_that_has_chosen_its_network_is_told_of_no_other,
 		answer_on_the_usual_path_restores_it, answer_that_waited_for_its_server_tells_no_longer_round_trip,
-		move_that_did_not_help_is_given_back,
+		move_that_did_not_help_is_given_back, network_of_another_family_is_given_back, connection_tries_one_failed_path,
+		answer_restores_no_path_that_takes_no_data,
 	};
 	Suite *suite = suite_create("engine_paths");
 	TCase *tcase = tcase_create("engine_paths");
+	TCase *cached = tcase_create("cached");
 
 	tcase_add_checked_fixture(tcase, setup, NULL);
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
 		tcase_add_test(tcase, tests[i]);
 	suite_add_tcase(suite, tcase);
+	tcase_add_checked_fixture(cached, setup_cached, teardown_cached);
+	tcase_add_test(cached, program_that_has_chosen_its_network_learns_from_other_processes);
+	suite_add_tcase(suite, cached);
 	return test_run(suite);
 }

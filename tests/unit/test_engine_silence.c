@@ -218,6 +218,7 @@ START_TEST(silent_request)
 	ck_assert_int_eq(step(), DIAL_REACHED);
 	expect_said("");
 	ck_assert(is_logged("request taken in the SYN, server confirmed by the SYN+ACK, silently"));
+	ck_assert_int_eq(dial.start.look_at, 0);
 	/* the facts aren't there: the response is */
 	expect_on(dial_begin(false));
 	synack(TCPI_OPT_SYN_DATA);
@@ -313,17 +314,21 @@ static const struct {
 	bool holds;
 } confirmables[] = {
 	{ "all is well", true }, { "may not", false }, { "early data is left", false }, { "unproven", false }, { "fell back lately", false },
-	{ "data stayed out", false },
+	{ "data stayed out", false }, { "it withholds nothing", false }, { "the request asks what it supports", false },
+	{ "TCP, of which nobody has said that it stays Multipath TCP", true },
 };
 
 START_TEST(what_a_synack_may_confirm)
 {
 	static const uint8_t early[4096];
 
-	if (_i != 3)
-		learn(SUPPORTED);
-	else
+	kernel.no_mptcp = _i == 8;
+	if (_i == 3)
 		settings.withheld_ms = 0; /* known, but not proven */
+	else
+		learn(_i == 6 ? WHOLE : SUPPORTED);
+	if (_i == 7)
+		converters_doubt(0);
 	if (_i == 4)
 		paths_note_fallback(&(struct path_id){ .converter = 0 }, clock_ns() + MS);
 	if (_i == 5)
@@ -354,6 +359,7 @@ START_TEST(blind_request)
 	synack(TCPI_OPT_SYN_DATA);
 	ck_assert_int_eq(step(), DIAL_BLIND);
 	ck_assert_int_eq(end.error, ECONNRESET);
+	ck_assert_str_eq(end.reason, "the SYN+ACK doesn't confirm the server");
 	expect_on(dial_begin(false));
 	kernel.error = ETIMEDOUT;
 	ck_assert_int_eq(dial_failed(&dial, ECONNRESET, &end), DIAL_BLIND);
@@ -368,6 +374,32 @@ START_TEST(blind_request)
 	said();
 	expect_on(dial_anew(&dial, end.way, &end));
 	expect_said("connect 1; ");
+}
+END_TEST
+
+/* The front end makes it again, and the engine then doesn't know why: what is lost is noted at once. */
+START_TEST(blind_request_on_a_path_that_loses_it)
+{
+	const struct path_id usual = { .converter = 0 };
+
+	learn(SILENCE);
+	kernel.blind = true;
+	expect_on(dial_begin(false));
+	kernel.now = dial.start.look_at;
+	nets.what = nets.leave = PATHS_BEHIND;
+	said();
+	ck_assert_int_eq(step(), DIAL_BLIND);
+	expect_said("");
+	ck_assert_int_eq(end.way, ASK_MPTCP);
+	dial_stop(&dial);
+	expect_on(dial_begin(false));
+	synack(TAKEN);
+	kernel.fell_back = true;
+	ck_assert_int_eq(step(), DIAL_BLIND);
+	expect_said("");
+	ck_assert_int_eq(end.way, ASK_TCP);
+	ck_assert_int_eq(end.error, ECONNRESET);
+	ck_assert_int_eq(paths_mptcp(&usual), CACHE_MPTCP_DOUBTED);
 }
 END_TEST
 
@@ -395,7 +427,7 @@ int main(void)
 		silence_on_a_network_that_nobody_has_chosen, silence_on_a_path_that_cannot_be_asked,
 		two_silent_connections_ask_once, host_is_asked_behind_the_synack, host_that_has_proved_nothing, silent_request,
 		silent_request_that_is_reset_is_made_again, synack_confirms_the_server, synack_that_lied, confirmed_connection_that_ends,
-		blind_request, blind_request_behind_another,
+		blind_request, blind_request_on_a_path_that_loses_it, blind_request_behind_another,
 	};
 	Suite *suite = suite_create("engine_silence");
 	TCase *tcase = tcase_create("engine_silence");

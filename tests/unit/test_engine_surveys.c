@@ -423,6 +423,162 @@ START_TEST(usual_path_that_works_again_is_told)
 }
 END_TEST
 
+/* --- the places of surveys --- */
+
+static const struct converters_query none = { 0 };
+static const struct path_start_syn unread = { SURVEY_DATA, NULL, NULL };
+
+/* A connection on the network with this last byte of its address, whose SYN is unanswered. */
+static void start_on(struct path_start *start, unsigned int source)
+{
+	path_start_init(start, true, &in6addr_any);
+	start->path.id.source.s6_addr[15] = (uint8_t)source;
+	path_start_sent(start, kernel.now);
+}
+
+static enum paths_do look_at(struct path_start *start)
+{
+	union sockaddr_ip addr;
+
+	return path_start_look(start, &none, &unread, &addr);
+}
+
+START_TEST(survey_of_a_connection_that_began_anew_in_the_same_memory_is_left_behind)
+{
+	struct path_start start, other;
+
+	dial_host.is_waiting = is_waiting;
+	is_somebody_waiting = true;
+	start_on(&start, 5);
+	start_on(&other, 5);
+	look_at(&start);
+	look_at(&other);
+	ck_assert_uint_eq(nets.looks, 1);
+	start_on(&start, 6); /* nobody has ended the first connection's survey */
+	look_at(&other);
+	ck_assert_uint_eq(nets.looks, 2);
+	ck_assert_uint_eq(nets.open, 1);
+}
+END_TEST
+
+START_TEST(survey_of_a_silent_connection_is_its_own)
+{
+	struct path_start start, other;
+
+	dial_host.is_waiting = is_waiting;
+	is_somebody_waiting = true;
+	start_on(&start, 5);
+	start_on(&other, 5);
+	start.look_at = other.look_at = 0;
+	path_start_ask(&start, false);
+	path_start_ask(&other, false);
+	expect_said("ask 0 5; ");
+	/* probes that it sent before are over */
+	path_start_end(&start);
+	look_at(&start);
+	path_start_ask(&start, false);
+	expect_said("ask 0 5; ");
+	/* nor does the next SYN wait for what another connection has asked */
+	ck_assert_int_eq(path_start_asked(&other), PATH_UNKNOWN);
+	path_start_sent(&other, kernel.now);
+	ck_assert_int_eq(path_start_asked(&other), PATH_UNASKED);
+}
+END_TEST
+
+START_TEST(trial_is_nobodys_to_take)
+{
+	const struct path_id usual = { .converter = 0 };
+	struct path_start starts[6];
+
+	dial_host.is_waiting = is_waiting;
+	is_somebody_waiting = false;
+	list_of(5);
+	nets.chosen = nets.missed = 0;
+	paths_note_failure(&usual, CACHE_PATH_SILENT);
+	expect_on(dial_begin(false));
+	is_somebody_waiting = true;
+	for (int i = 0; i < 6; i++) {
+		start_on(&starts[i], (unsigned int)i + 11);
+		look_at(&starts[i]);
+	}
+	ck_assert_uint_eq(nets.open, 5);
+	ck_assert_int_gt(path_trials_look(), 0);
+}
+END_TEST
+
+static struct path_start elsewhere;
+
+static void look_elsewhere(void)
+{
+	ck_assert_int_eq(look_at(&elsewhere), PATHS_WAIT);
+}
+
+static void repair_and_look_elsewhere(void)
+{
+	path_start_repair_in_child();
+	look_elsewhere();
+}
+
+START_TEST(threads_that_begin_at_once_send_the_probes_of_one)
+{
+	struct path_start start;
+
+	start_on(&start, 5);
+	start_on(&elsewhere, 6);
+	nets.meanwhile_elsewhere = look_elsewhere;
+	look_at(&start);
+	ck_assert_uint_eq(elsewhere.survey, 0);
+	ck_assert_uint_eq(nets.open, 1);
+	path_start_end(&start);
+	/* but in a child of fork() that thread isn't there */
+	nets.meanwhile_elsewhere = repair_and_look_elsewhere;
+	look_at(&start);
+	ck_assert_uint_ne(elsewhere.survey, 0);
+}
+END_TEST
+
+static void look_at_trials_elsewhere(void)
+{
+	ck_assert_int_gt(path_trials_look(), kernel.now);
+}
+
+START_TEST(trial_that_another_thread_looks_at_goes_on)
+{
+	const struct path_id usual = { .converter = 0 };
+
+	list_of(5);
+	nets.chosen = nets.missed = 0;
+	paths_note_failure(&usual, CACHE_PATH_SILENT);
+	expect_on(dial_begin(false));
+	nets.meanwhile_elsewhere = look_at_trials_elsewhere;
+	ck_assert_int_gt(path_trials_look(), kernel.now);
+	ck_assert_ptr_null(nets.meanwhile_elsewhere);
+}
+END_TEST
+
+/* Of two connections on a path that loses some SYNs, the second one's has more likely arrived. */
+START_TEST(path_that_only_loses_syns_is_looked_at)
+{
+	static const enum cache_path states[] = { CACHE_PATH_LOSES, CACHE_PATH_SILENT };
+	struct path_start start;
+
+	list_of(5);
+	for (int i = 0; i < 2; i++) {
+		start_on(&start, 0);
+		paths_note_failure(&start.path.id, states[i]);
+		nets.elsewhere = i ? -1 : 0; /* nor is a silent one left for nothing */
+		nets.looks = 0;
+		ck_assert_int_eq(look_at(&start), PATHS_WAIT);
+		ck_assert_uint_eq(nets.looks, 1);
+		ck_assert_uint_eq(start.moves, 0);
+		path_start_end(&start);
+	}
+	nets.begins = false; /* there is no other path */
+	ck_assert_int_eq(look_at(&start), PATHS_STAY);
+	ck_assert_uint_eq(nets.looks, 1);
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const tests[] = {
@@ -433,6 +589,9 @@ int main(void)
 		look_that_decides_ends_the_survey, converter_that_fails_takes_its_probes_along, six_paths_are_asked_about_at_a_time,
 		trial_holds_up_nobody, connection_that_begins_elsewhere_tries_the_usual_path_once,
 		front_end_is_told_of_a_trial_that_was_sent, usual_path_that_works_again_is_told,
+		survey_of_a_connection_that_began_anew_in_the_same_memory_is_left_behind, survey_of_a_silent_connection_is_its_own,
+		trial_is_nobodys_to_take, threads_that_begin_at_once_send_the_probes_of_one,
+		trial_that_another_thread_looks_at_goes_on, path_that_only_loses_syns_is_looked_at,
 	};
 	Suite *suite = suite_create("engine_surveys");
 	TCase *tcase = tcase_create("engine_surveys");
