@@ -253,9 +253,11 @@ static enum seen_response response_read(struct dial *dial, uint8_t response[CONV
 	for (int look = 0; look < 2; look++) {
 		ssize_t got = dial->ops->peek(dial, response, CONVERT_MESSAGE_MAX, look ? &ended : NULL);
 
+		if (got == -EAGAIN)
+			return RESPONSE_NOTHING;
 		if (got < 0) {
 			*error = (int)-got;
-			return got == -EAGAIN ? RESPONSE_NOTHING : RESPONSE_BROKEN;
+			return RESPONSE_BROKEN;
 		}
 		*out = got ? handshake_on_bytes(response, (size_t)got, &dial->server, &ask) : handshake_on_close();
 		if (out->verdict != HANDSHAKE_NEED_MORE)
@@ -363,10 +365,9 @@ static void synack_seen(struct dial *dial, const struct dial_seen *seen)
 	struct attempt *attempt = &dial->attempt;
 	const bool wanted = dial_wants_output(dial);
 
-	if (!seen->looked || seen->state == TCPINFO_SYN_SENT)
+	if (seen->state == TCPINFO_SYN_SENT)
 		return;
-	if (seen->state != TCPINFO_CLOSE)
-		attempt->synack_due = false;
+	attempt->synack_due = false;
 	if (seen->state != TCPINFO_UNKNOWN)
 		attempt->confirmable = false;
 	if (seen->state != TCPINFO_UNKNOWN && !synack_is_silent(seen->options, true))

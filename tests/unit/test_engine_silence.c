@@ -207,6 +207,28 @@ START_TEST(host_that_has_proved_nothing)
 }
 END_TEST
 
+/* A Multipath TCP socket waits for another subflow: neither reading nor SO_ERROR tells of the reset. */
+START_TEST(reset_that_the_socket_does_not_report)
+{
+	expect_on(dial_begin(false));
+	synack(TAKEN);
+	expect_on(step());
+	kernel.info.tcpi_state = TCPINFO_CLOSE;
+	expect_on(step());
+	ck_assert(!dial_wants_output(&dial)); /* the socket takes output all the time */
+	kernel.now = dial.started + S;
+	said();
+	expect_on(step());
+	ck_assert(is_logged("converter 192.0.2.1:1234: Connection reset by peer, asked once more\n"));
+	expect_said("peek; end; syn 1 data; ");
+	/* nor does it matter whether the SYN+ACK was seen before */
+	synack(TAKEN);
+	kernel.info.tcpi_state = TCPINFO_CLOSE;
+	expect_on(step());
+	ck_assert(!dial_wants_output(&dial));
+}
+END_TEST
+
 START_TEST(silent_request)
 {
 	learn(SILENCE);
@@ -428,6 +450,7 @@ int main(void)
 		two_silent_connections_ask_once, host_is_asked_behind_the_synack, host_that_has_proved_nothing, silent_request,
 		silent_request_that_is_reset_is_made_again, synack_confirms_the_server, synack_that_lied, confirmed_connection_that_ends,
 		blind_request, blind_request_on_a_path_that_loses_it, blind_request_behind_another,
+		reset_that_the_socket_does_not_report,
 	};
 	Suite *suite = suite_create("engine_silence");
 	TCase *tcase = tcase_create("engine_silence");
