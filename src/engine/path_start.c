@@ -446,8 +446,8 @@ void path_start_ask(struct path_start *start, bool whole)
 	if (place && place->survey.count)
 		return;
 	if (!place) {
-		place = start->look_at || is_being_asked(&start->path.id) ? NULL : place_take();
-		start->others_ask = !place;
+		start->others_ask = start->look_at || is_being_asked(&start->path.id);
+		place = start->others_ask ? NULL : place_take();
 		if (!place)
 			return;
 		atomic_store(&place->start, start);

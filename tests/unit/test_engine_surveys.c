@@ -485,6 +485,33 @@ START_TEST(survey_of_a_silent_connection_is_its_own)
 }
 END_TEST
 
+/* No other connection will tell whether this path works. */
+START_TEST(path_that_there_is_no_room_to_ask_about_is_unasked)
+{
+	const struct path_id usual = { .converter = 0 };
+	struct path_start starts[6], start;
+	union sockaddr_ip addr;
+
+	for (int i = 0; i < 6; i++) {
+		start_on(&starts[i], (unsigned int)i + 1);
+		look_at(&starts[i]);
+	}
+	start_on(&start, 7);
+	start.look_at = 0;
+	path_start_ask(&start, false);
+	expect_said("");
+	ck_assert_int_eq(path_start_asked(&start), PATH_UNASKED);
+	/* nor is there room for a trial */
+	list_of(5);
+	nets.chosen = nets.missed = 0;
+	paths_note_failure(&usual, CACHE_PATH_SILENT);
+	path_start_init(&start, true, &in6addr_any);
+	ck_assert_int_eq(sockaddr_ip_parse(&addr, "192.0.2.1", 1234), 0);
+	ck_assert_int_eq(path_start_choose(&start, &none, 0, &addr), 1);
+	expect_said("");
+}
+END_TEST
+
 START_TEST(trial_is_nobodys_to_take)
 {
 	const struct path_id usual = { .converter = 0 };
@@ -590,7 +617,7 @@ int main(void)
 		trial_holds_up_nobody, connection_that_begins_elsewhere_tries_the_usual_path_once,
 		front_end_is_told_of_a_trial_that_was_sent, usual_path_that_works_again_is_told,
 		survey_of_a_connection_that_began_anew_in_the_same_memory_is_left_behind, survey_of_a_silent_connection_is_its_own,
-		trial_is_nobodys_to_take, threads_that_begin_at_once_send_the_probes_of_one,
+		path_that_there_is_no_room_to_ask_about_is_unasked, trial_is_nobodys_to_take, threads_that_begin_at_once_send_the_probes_of_one,
 		trial_that_another_thread_looks_at_goes_on, path_that_only_loses_syns_is_looked_at,
 	};
 	Suite *suite = suite_create("engine_surveys");
