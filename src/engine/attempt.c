@@ -437,11 +437,11 @@ void attempt_answered(struct dial *dial, const struct tcp_info *info)
 {
 	struct attempt *attempt = &dial->attempt;
 
-	if (attempt->answered || info->tcpi_state == TCPINFO_UNKNOWN || !info->tcpi_min_rtt || info->tcpi_min_rtt == UINT32_MAX ||
-	    stack_is_small())
+	if (attempt->answered || info->tcpi_state == TCPINFO_UNKNOWN || !info->tcpi_rtt || stack_is_small())
 		return;
 	attempt->answered = true;
-	path_start_answered(&dial->start, info->tcpi_min_rtt / 1000 + 1, !attempt->syn_data || !attempt->withheld_ms);
+	/* tcpi_min_rtt may be of the socket's connection before: connect() to AF_UNSPEC leaves it */
+	path_start_answered(&dial->start, info->tcpi_rtt / 1000 + 1, !attempt->syn_data || !attempt->withheld_ms);
 }
 
 int dial_send_rest(struct dial *dial)

@@ -337,8 +337,8 @@ static bool path_look(struct expected *one, int64_t now)
 
 static void path_answered(const struct expected *one, const struct tcp_info *info)
 {
-	if (info->tcpi_min_rtt && info->tcpi_min_rtt != UINT32_MAX)
-		path_start_answered(&one->start, info->tcpi_min_rtt / 1000 + 1, false);
+	if (info->tcpi_rtt)
+		path_start_answered(&one->start, info->tcpi_rtt / 1000 + 1, false);
 }
 
 static void note_untaken(const struct expected *one)

@@ -508,7 +508,7 @@ enum dial_state step_on_small_stack(void)
 void synack(uint8_t options)
 {
 	said();
-	kernel.info = (struct tcp_info){ .tcpi_state = TCPINFO_ESTABLISHED, .tcpi_options = options, .tcpi_min_rtt = 10000 };
+	kernel.info = (struct tcp_info){ .tcpi_state = TCPINFO_ESTABLISHED, .tcpi_options = options, .tcpi_rtt = 10000 };
 }
 
 

@@ -268,6 +268,37 @@ START_TEST(syn_or_request_is_unanswered_but_not_what_follows)
 }
 END_TEST
 
+/* A converter withholds no SYN without a request, so its answer tells the round trip. */
+START_TEST(answer_to_a_syn_without_a_request_waited_for_nothing)
+{
+	settings.withheld_ms = 700;
+	kernel.syn_takes = -EOPNOTSUPP;
+	for (int i = 0; i < 2; i++) {
+		expect_on(dial_begin(false));
+		synack(TCPI_OPT_TIMESTAMPS);
+		kernel.info.tcpi_rtt = i ? 500000 : 10000;
+		expect_on(step());
+	}
+	ck_assert_uint_gt(paths_facts_kept(&dial.start.path.id).rtt_ms, 11);
+}
+END_TEST
+
+/* The least round trip that a socket has seen may be that of the path before: connect(AF_UNSPEC) leaves it. */
+START_TEST(round_trip_is_this_connections)
+{
+	expect_on(dial_begin(false));
+	synack(TAKEN);
+	answer(FULL);
+	expect_on(step());
+	synack(TAKEN);
+	kernel.info.tcpi_min_rtt = 10000;
+	kernel.info.tcpi_rtt = 200000;
+	expect_on(step());
+	ck_assert_uint_eq(dial.start.path.id.converter, 1);
+	ck_assert_uint_eq(paths_facts_kept(&dial.start.path.id).rtt_ms, 201);
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const tests[] = {
@@ -277,7 +308,8 @@ int main(void)
 		request_over_tcp_says_so, attempt_of_a_blind_request_is_numbered_for_converters_that_recognize_it,
 		blind_request_that_may_not_be_in_the_syn_is_not_begun, remedy_has_all_of_the_timeout,
 		socket_that_cannot_have_multipath_tcp_is_asked_over_tcp, front_end_that_holds_no_syn_sends_it,
-		syn_or_request_is_unanswered_but_not_what_follows,
+		syn_or_request_is_unanswered_but_not_what_follows, answer_to_a_syn_without_a_request_waited_for_nothing,
+		round_trip_is_this_connections,
 	};
 	Suite *suite = suite_create("engine_attempt");
 	TCase *tcase = tcase_create("engine_attempt");

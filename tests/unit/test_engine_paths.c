@@ -184,7 +184,7 @@ START_TEST(response_restores_a_path_that_refused)
 	paths_note_failure(&usual, CACHE_PATH_REFUSES);
 	expect_on(dial_begin(false));
 	synack(TAKEN);
-	kernel.info.tcpi_min_rtt = 10000;
+	kernel.info.tcpi_rtt = 10000;
 	expect_on(step());
 	ck_assert_int_eq(paths_facts_kept(&usual).state, CACHE_PATH_REFUSES);
 	answer(WHOLE);
@@ -244,7 +244,7 @@ START_TEST(network_of_a_converter_that_answers_is_kept)
 	expect_on(dial_failed(&dial, EHOSTUNREACH, &end));
 	nets.elsewhere = -1;
 	synack(TAKEN);
-	kernel.info.tcpi_min_rtt = 0; /* nothing is known of the path */
+	kernel.info.tcpi_rtt = 0; /* nothing is known of the path */
 	answer(FULL);
 	expect_on(step());
 	ck_assert_ptr_nonnull(strstr(said(), "end; bind 5 0; syn 1 data; "));
@@ -520,14 +520,14 @@ START_TEST(answer_that_waited_for_its_server_tells_no_longer_round_trip)
 	settings.withheld_ms = 700;
 	expect_on(dial_begin(false));
 	synack(TAKEN & ~TCPI_OPT_TIMESTAMPS);
-	kernel.info.tcpi_min_rtt = 500000;
+	kernel.info.tcpi_rtt = 500000;
 	expect_on(step());
 	ck_assert_uint_eq(paths_facts_kept(&dial.start.path.id).rtt_ms, 11);
 	settings.withheld_ms = 0;
 	kernel.no_mptcp = true;
 	expect_on(dial_begin(false));
 	synack(TAKEN);
-	kernel.info.tcpi_min_rtt = 500000;
+	kernel.info.tcpi_rtt = 500000;
 	kernel.now += S;
 	expect_on(step());
 	ck_assert_uint_gt(paths_facts_kept(&dial.start.path.id).rtt_ms, 11);
