@@ -31,12 +31,11 @@ static bool may_be_silent(const struct settings *settings, const struct path_id 
 }
 
 struct handshake_ask exchange_ask(const struct settings *settings, const struct path_id *path, const union sockaddr_ip *server,
-				  bool mptcp, converters_cookie_number number)
+				  bool mptcp)
 {
 	const int converter = path->converter;
 	const enum converters_silence silence = converters_silence(settings, converter);
 	struct handshake_ask ask = {
-		.cookie = converters_cookie(settings, converter, number),
 		.mptcp = mptcp && settings->bypass_mptcp && converters_take_mptcp(converter) &&
 			 servers_mptcp(converter, server) == HANDSHAKE_SERVER_UNKNOWN,
 		.info = (!converters_is_proven(converter) || silence == CONVERTERS_OUTDATED) && settings->withheld_ms <= 0,

@@ -32,10 +32,10 @@ bool exchange_bypasses(const struct settings *settings, const union sockaddr_ip 
  *
  * The request is silent if the converter takes silent requests, the request doesn't ask for the supported extensions, and Multipath TCP
  * holds, so that the front end won't check it again behind the SYN+ACK. The front end must clear ask.silent if a part of the request
- * doesn't fit into a SYN.
+ * doesn't fit into a SYN, and set ask.cookie.
  */
 struct handshake_ask exchange_ask(const struct settings *settings, const struct path_id *path, const union sockaddr_ip *server,
-				  bool mptcp, converters_cookie_number number);
+				  bool mptcp);
 
 /*
  * exchange_keeps_mptcp() - will a connection on @path that is Multipath TCP at its SYN+ACK stay Multipath TCP?

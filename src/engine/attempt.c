@@ -268,7 +268,7 @@ static void synack_expect(struct dial *dial)
 		attempt->hold_ms = 0;
 	attempt->silence_due = attempt->ask_silent && attempt->sent >= attempt->request_len;
 	attempt->withheld_ms = (uint16_t)converters_withholds_ms(dial_host.settings, attempt->converter);
-	attempt->confirmable = dial->may_confirm && attempt->withheld_ms && !attempt->ask_info && attempt->syn_data && !attempt->ask_silent &&
+	attempt->confirmable = dial->may_confirm && attempt->withheld_ms && !attempt->ask_info && !attempt->ask_silent &&
 			       !attempt->want_output && (!dial->mptcp || exchange_keeps_mptcp(dial_host.settings, &dial->start.path.id));
 	if (dial_wants_output(dial))
 		dial->ops->watch(dial);
@@ -288,7 +288,7 @@ static void deadline_start(struct dial *dial, int64_t ends_before)
 	struct attempt *attempt = &dial->attempt;
 
 	attempt->ends = now + timeout_ms * CLOCK_NS_PER_MS;
-	if (ends_before && ends_before < attempt->ends)
+	if (ends_before)
 		attempt->ends = ends_before > half ? ends_before : half;
 	if (first > decide_ask_at(attempt, timeout_ms))
 		first = decide_ask_at(attempt, timeout_ms);
@@ -357,15 +357,13 @@ static int ask_prepare(struct dial *dial)
 	if (ret < 0)
 		return ret;
 	attempt->way = dial->mptcp ? ASK_MPTCP_SYN : ASK_TCP;
-	ask = exchange_ask(dial_host.settings, &dial->start.path.id, &dial->server, dial->mptcp,
-			   converters_cookie_current(attempt->converter));
+	ask = exchange_ask(dial_host.settings, &dial->start.path.id, &dial->server, dial->mptcp);
 	if (dial->ops->allows(dial, DIAL_USE_BLIND) && dial_wants_syn_data(dial) && !paths_doubt_syn_data(&dial->start.path.id))
 		exchange_ask_blindly(dial_host.settings, &dial->start.path.id, &ask);
 	attempt->ask_info = ask.info;
 	attempt->ask_mptcp = ask.mptcp;
 	attempt->ask_silent = ask.silent;
 	attempt->ask_blind = ask.blind;
-	attempt->number = 0;
 	if (ask.blind && dial->mptcp && dial->ops->number && converters_takes_repeats(attempt->converter))
 		attempt->number = dial->ops->number();
 	return 0;

@@ -27,16 +27,16 @@
 
 #include "engine/decide.h"
 
+#include <assert.h>
 #include <linux/tcp.h>
 
-#define LOOKS 4            /* looks in an interval, once a probe is due */
-#define INTERVAL_MAX 32767 /* in seconds, the most that Linux takes */
+#define LOOKS 4 /* looks in an interval, once a probe is due */
 
 int decide_interval_seconds(unsigned int timeout_ms)
 {
-	unsigned int seconds = timeout_ms / 3000;
+	static_assert(SETTINGS_TIMEOUT_MAX_SECONDS / 3 <= 32767, "Linux takes the interval");
 
-	return seconds < 1 ? 1 : seconds > INTERVAL_MAX ? INTERVAL_MAX : (int)seconds;
+	return timeout_ms < 3000 ? 1 : (int)timeout_ms / 3000;
 }
 
 /* Returns how long after the first unanswered probe a converter counts as dead. */
@@ -135,7 +135,7 @@ static struct dial_decision decide_silent(const struct dial *dial, const struct 
 {
 	if (dial->mptcp && seen->mptcp == MPTCP_UNSEEN)
 		return to(DO_LOOK_AT_MPTCP);
-	if (dial->mptcp && seen->mptcp == MPTCP_LOST)
+	if (seen->mptcp == MPTCP_LOST)
 		return begin_anew(ASK_TCP);
 	if (seen->broken)
 		return (struct dial_decision){ .what = DO_FAIL, .final = true };
@@ -172,7 +172,7 @@ static struct dial_decision decide_response(const struct dial *dial, const struc
 		/* the converter's first bytes show whether Multipath TCP was lost behind the handshake */
 		if (dial->mptcp && seen->mptcp == MPTCP_UNSEEN)
 			return to(DO_LOOK_AT_MPTCP);
-		return dial->mptcp && seen->mptcp == MPTCP_LOST ? begin_anew(ASK_TCP) : to(DO_REACHED);
+		return seen->mptcp == MPTCP_LOST ? begin_anew(ASK_TCP) : to(DO_REACHED);
 	case RESPONSE_ERROR:
 		return to(DO_JUDGE);
 	case RESPONSE_BROKEN:

@@ -318,9 +318,8 @@ static void first_look(struct path_start *start, int64_t at)
 {
 	const struct path_facts facts = paths_facts_kept(&start->path.id);
 
-	start->look_at = 0;
-	if (start->may_move && start->moves < PATHS_MOVES_MAX)
-		start->look_at = at + paths_patience(facts.rtt_ms, facts.heard) * CLOCK_NS_PER_MS;
+	start->look_at = start->may_move && start->moves < PATHS_MOVES_MAX ?
+				 at + paths_patience(facts.rtt_ms, facts.heard) * CLOCK_NS_PER_MS : 0;
 }
 
 void path_start_sent(struct path_start *start, int64_t at)

@@ -169,13 +169,14 @@ static struct handshake_step exchange_bytes(int index, const union sockaddr_ip *
 static struct handshake_step ask(int index, const union sockaddr_ip *server)
 {
 	converters_cookie_number number = converters_cookie_current(index);
-	struct handshake_ask ask = exchange_ask(&settings, &(struct path_id){ .converter = index }, server, true, number);
+	struct handshake_ask ask = exchange_ask(&settings, &(struct path_id){ .converter = index }, server, true);
 	const struct path_id path = { .converter = index };
 	bool cookie_asked = false;
 
 	for (;;) {
 		struct handshake_step step;
 
+		ask.cookie = converters_cookie(&settings, index, number);
 		ask.hold_ms = ask.info ? 0 : exchange_hold_ms(&settings, &path, true, false);
 		step = exchange_bytes(index, server, &ask);
 		if (step.verdict == HANDSHAKE_DONE) {
@@ -187,7 +188,6 @@ static struct handshake_step ask(int index, const union sockaddr_ip *server)
 			return step;
 		}
 		number = converters_cookie_current(index);
-		ask.cookie = converters_cookie(&settings, index, number);
 	}
 }
 

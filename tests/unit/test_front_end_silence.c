@@ -49,9 +49,9 @@ START_TEST(silence_is_an_answer)
 	expect("203.0.113.1", CONVERTED, 1, 0);
 	ck_assert_int_eq(sockaddr_ip_parse(&server, "203.0.113.2", 443), 0);
 	exchange_done_silently(0, &server, false);
-	ck_assert(exchange_ask(&settings, &(struct path_id){ .converter = 0 }, &server, true, 0).mptcp);
+	ck_assert(exchange_ask(&settings, &(struct path_id){ .converter = 0 }, &server, true).mptcp);
 	exchange_done_silently(0, &server, true);
-	ck_assert(!exchange_ask(&settings, &(struct path_id){ .converter = 0 }, &server, true, 0).mptcp);
+	ck_assert(!exchange_ask(&settings, &(struct path_id){ .converter = 0 }, &server, true).mptcp);
 	ck_assert(!exchange_bypasses(&settings, &server));
 }
 END_TEST
@@ -64,16 +64,16 @@ START_TEST(blind_requests_ask_for_nothing)
 	converters[0] = offers_silence;
 	begin();
 	ck_assert_int_eq(sockaddr_ip_parse(&server, "203.0.113.2", 443), 0);
-	ask = exchange_ask(&settings, &(struct path_id){ .converter = 0 }, &server, true, 0);
+	ask = exchange_ask(&settings, &(struct path_id){ .converter = 0 }, &server, true);
 	ck_assert(!exchange_ask_blindly(&settings, &(struct path_id){ .converter = 0 }, &ask));
 	ck_assert(ask.info && ask.mptcp && !ask.silent && !ask.blind);
 	expect("203.0.113.1", CONVERTED, 1, 0);
-	ask = exchange_ask(&settings, &(struct path_id){ .converter = 0 }, &server, true, 0);
+	ask = exchange_ask(&settings, &(struct path_id){ .converter = 0 }, &server, true);
 	ck_assert(ask.mptcp && ask.silent && !ask.blind);
 	ck_assert(exchange_ask_blindly(&settings, &(struct path_id){ .converter = 0 }, &ask));
 	ck_assert(!ask.mptcp && !ask.info && ask.silent && ask.blind && ask.over_mptcp);
 	settings.silence = false;
-	ask = exchange_ask(&settings, &(struct path_id){ .converter = 0 }, &server, true, 0);
+	ask = exchange_ask(&settings, &(struct path_id){ .converter = 0 }, &server, true);
 	ck_assert(!exchange_ask_blindly(&settings, &(struct path_id){ .converter = 0 }, &ask));
 }
 END_TEST
@@ -187,12 +187,12 @@ START_TEST(multipath_tcp_has_to_hold_for_silence_over_it_alone)
 	ck_assert_int_eq(sockaddr_ip_parse(&server, "203.0.113.1", 443), 0);
 	expect("203.0.113.1", CONVERTED, 1, 0);
 	paths_note_fallback(&(struct path_id){ .converter = 0 }, clock_ns() + CLOCK_NS_PER_MS);
-	ck_assert(!exchange_ask(&settings, &(struct path_id){ .converter = 0 }, &server, true, 0).silent);
-	ask = exchange_ask(&settings, &(struct path_id){ .converter = 0 }, &server, true, 0);
+	ck_assert(!exchange_ask(&settings, &(struct path_id){ .converter = 0 }, &server, true).silent);
+	ask = exchange_ask(&settings, &(struct path_id){ .converter = 0 }, &server, true);
 	ck_assert(!exchange_ask_blindly(&settings, &(struct path_id){ .converter = 0 }, &ask));
 	ck_assert(!ask.silent && !ask.blind);
 	/* TCP has nothing to lose */
-	ask = exchange_ask(&settings, &(struct path_id){ .converter = 0 }, &server, false, 0);
+	ask = exchange_ask(&settings, &(struct path_id){ .converter = 0 }, &server, false);
 	ck_assert(ask.silent);
 	ck_assert(exchange_ask_blindly(&settings, &(struct path_id){ .converter = 0 }, &ask));
 	/* whoever says that converters withhold SYNs says that Multipath TCP may be relied on */
