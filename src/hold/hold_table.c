@@ -176,7 +176,6 @@ static void attempt_leave(struct hold_table *table, struct hold_syn *syn)
 {
 	if (syn->hh_attempt.tbl)
 		HASH_DELETE(hh_attempt, table->attempts, syn);
-	syn->hh_attempt.tbl = NULL;
 }
 
 int hold_table_add(struct hold_table *table, struct hold_syn *syn)
@@ -242,7 +241,6 @@ static struct hold_syn *leave(struct hold_table *table, struct hold_syn *syn)
 	HASH_DELETE(hh, table->entries, syn);
 	if (syn->hh_released.tbl)
 		HASH_DELETE(hh_released, table->by_addresses, syn);
-	syn->hh_released.tbl = NULL;
 	syn->taken = true;
 	syn->next = NULL;
 	atomic_fetch_sub(&table->count, 1);

@@ -148,7 +148,6 @@ static void expect_refused(unsigned client, uint32_t isn, uint8_t how)
 	ck_assert_uint_eq(native, how);
 }
 
-/* Whoever sends a SYN again that was refused is refused in the same way, whether it was withheld or not. */
 /* By its client's address and its number; while it is withheld, and for the worker that withholds it. */
 START_TEST(found_by_its_attempt)
 {
@@ -169,11 +168,14 @@ START_TEST(found_by_its_attempt)
 	attempt.client = addresses_of(2).source;
 	ck_assert_ptr_null(hold_table_find(table, &attempt, owner));
 	attempt.client = addresses_of(1).source;
+	add(3); /* has no number */
+	ck_assert_ptr_null(hold_table_find(table, &(struct hold_attempt){ .number = 0 }, NULL));
 	release(1, 0);
 	ck_assert_ptr_null(hold_table_find(table, &attempt, owner));
 }
 END_TEST
 
+/* Whoever sends a SYN again that was refused is refused in the same way, whether it was withheld or not. */
 START_TEST(refused_again)
 {
 	struct hold_flow flow = flow_of(2, ISN);
@@ -240,6 +242,11 @@ START_TEST(bounded_bytes)
 	/* Packets are not counted any more when they are released. */
 	release(0, 0);
 	add_one((unsigned)fit, one_more);
+	/* to the last byte */
+	add_one((unsigned)fit + 1, make_held((unsigned)fit + 1, HOLD_BYTES_MAX - fit * len));
+	one_more = make_held((unsigned)fit + 2, 1);
+	ck_assert_int_eq(hold_table_add(table, one_more), -ENOSPC);
+	free(one_more);
 }
 END_TEST
 
@@ -355,6 +362,26 @@ START_TEST(withheld_syn_cannot_be_taken_back)
 }
 END_TEST
 
+/* Its memory may be another attempt's by then, without a number. */
+START_TEST(taken_syn_can_be_withheld_again)
+{
+	struct hold_attempt attempt = { addresses_of(1).source, 77 };
+	struct hold_syn *held = make_held(1, 100);
+
+	for (int i = 0; i < 2; i++) {
+		held->attempt = attempt;
+		add_one(1, held);
+		ck_assert(i || hold_table_find(table, &attempt, NULL) == held);
+		expect(1, ISN, HOLD_IS_WITHHELD);
+		release(1, 1000);
+		ck_assert(hold_table_take_back(table, held));
+		attempt.number = 0;
+	}
+	ck_assert_uint_eq(hold_table_count(table), 0);
+	free(held);
+}
+END_TEST
+
 START_TEST(table_that_was_never_made_can_be_destroyed)
 {
 	hold_table_destroy(NULL);
@@ -379,6 +406,7 @@ int main(void)
 	tcase_add_test(tcase, all_of_the_addresses);
 	tcase_add_test(tcase, dropped_again);
 	tcase_add_test(tcase, withheld_syn_cannot_be_taken_back);
+	tcase_add_test(tcase, taken_syn_can_be_withheld_again);
 	tcase_add_test(tcase, table_that_was_never_made_can_be_destroyed);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);

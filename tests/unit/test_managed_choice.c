@@ -121,6 +121,154 @@ START_TEST(test_vpn)
 }
 END_TEST
 
+/* What another device than a tunnel has in its own table, and what the service has there, sends no traffic elsewhere. */
+START_TEST(test_what_is_no_vpn)
+{
+	struct host_route *route;
+
+	two_networks();
+	add_route("wlan0", AF_INET, NULL, "192.0.2.1", 0)->table = 100;
+	add_link("wg0", "wireguard");
+	route = add_route("wg0", AF_INET, NULL, NULL, 0);
+	route->table = 8805;
+	route->protocol = HOST_PROTOCOL_OURS;
+	route = add_route("wg0", AF_INET, "64.0.0.0/2", NULL, 0);
+	route->table = 100;
+	route = add_route("wg0", AF_INET, NULL, NULL, 0);
+	route->table = 100;
+	route->index = 77; /* a device that was removed meanwhile */
+	look();
+	ck_assert_int_eq(verdict_of("wlan0", "192.0.2.2"), HOST_USED);
+	ck_assert_int_eq(verdict_of("wwan0", "198.51.100.2"), HOST_USED);
+	/* a tunnel that the user names is one network among others */
+	route->index = link_called("wg0")->index;
+	look();
+	ck_assert_int_eq(verdict_of("wlan0", "192.0.2.2"), HOST_VPN);
+	choice.word.device = "wlan0, wg0";
+	look();
+	ck_assert_int_eq(verdict_of("wlan0", "192.0.2.2"), HOST_USED);
+}
+END_TEST
+
+/* A device of another kind is no network, unless it is named; nor is one that is gone, or this host itself. */
+START_TEST(test_kinds)
+{
+	static const char *const kinds[] = { "", "wwan", "rmnet", "ppp", "vlan", "bond", "team", "bridge", "veth", "dummy", "ipvlan" };
+	const size_t count = sizeof(kinds) / sizeof(kinds[0]);
+	char name[16], number[16], address[24];
+
+	for (size_t i = 0; i < count; i++) {
+		snprintf(name, sizeof(name), "net%zu", i);
+		snprintf(number, sizeof(number), "10.0.%zu", i);
+		add_network(name, kinds[i], number, 100);
+	}
+	add_address("net0", "10.0.0.99")->index = 77;
+	look();
+	ck_assert_uint_eq(wanted.count, count);
+	for (size_t i = 0; i < count; i++) {
+		snprintf(name, sizeof(name), "net%zu", i);
+		snprintf(address, sizeof(address), "10.0.%zu.2", i);
+		ck_assert_int_eq(verdict_of(name, address), i < count - 3 ? HOST_USED : HOST_KIND);
+	}
+	link_called("net3")->up = false;
+	add_network("lo", "", "10.0.77", 100);
+	link_called("lo")->loopback = true;
+	look();
+	ck_assert_int_eq(verdict_of("net3", "10.0.3.2"), HOST_DOWN);
+	ck_assert_uint_eq(wanted.count, count);
+}
+END_TEST
+
+/* The default route of the other family, or the service's copy of one that is gone, leads nowhere. */
+START_TEST(test_default_route_is_of_the_family_and_the_kernels)
+{
+	add_link("eth0", "");
+	add_address("eth0", "2001:db8::2");
+	add_address("eth0", "10.0.0.2");
+	add_route("eth0", AF_INET6, NULL, "fe80::1", 100)->onlink = true;
+	settle();
+	ck_assert_int_eq(verdict_of("eth0", "2001:db8::2"), HOST_USED);
+	ck_assert_int_eq(verdict_of("eth0", "10.0.0.2"), HOST_NO_ROUTE);
+	ck_assert(wanted.networks[0].onlink);
+	lists.routes[0] = lists.routes[--host.route_count];
+	ck_assert_uint_gt(host.route_count, 0);
+	look();
+	ck_assert_int_eq(verdict_of("eth0", "2001:db8::2"), HOST_NO_ROUTE);
+}
+END_TEST
+
+/* Somebody else's rule makes an address no better, and neither does its place on another device of the same metric. */
+START_TEST(test_first_of_equals)
+{
+	add_network("eth0", "", "10.0.0", 100);
+	add_address("eth0", "10.0.0.3");
+	lists.rules[host.rule_count++] = (struct host_rule){ .from = address_of("10.0.0.3"), .table = 100, .protocol = RTPROT_BOOT };
+	add_network("eth1", "", "10.0.0", 100);
+	look();
+	ck_assert_int_eq(verdict_of("eth0", "10.0.0.2"), HOST_USED);
+	ck_assert_int_eq(verdict_of("eth0", "10.0.0.3"), HOST_SECOND);
+	ck_assert_int_eq(verdict_of("eth1", "10.0.0.2"), HOST_TWICE);
+}
+END_TEST
+
+/* Endpoints that others keep take room, once; of networks of the same metric the last has none. */
+START_TEST(test_room_for_eight)
+{
+	char name[16], number[16];
+
+	for (int i = 0; i < HOST_ENDPOINTS_USED_MAX; i++) {
+		snprintf(name, sizeof(name), "eth%d", i);
+		snprintf(number, sizeof(number), "10.0.%d", i);
+		add_network(name, "", number, 100);
+	}
+	add_endpoint("10.0.0.2", 1, "eth0");
+	look();
+	for (size_t i = 0; i < wanted.count; i++)
+		ck_assert_int_eq(wanted.networks[i].verdict, HOST_USED);
+	add_endpoint("203.0.113.1", 2, NULL);
+	look();
+	for (size_t i = 0; i < wanted.count; i++)
+		ck_assert_int_eq(wanted.networks[i].verdict, i + 1 < wanted.count ? HOST_USED : HOST_FULL);
+}
+END_TEST
+
+/* What the host is asked for beside its networks. */
+START_TEST(test_lookups)
+{
+	union sockaddr_ip address = address_of("192.0.2.2"), gone = address_of("192.0.2.9");
+	struct host_route route;
+
+	two_networks();
+	sockaddr_ip_set_port(&address, 443);
+	ck_assert_ptr_eq(host_home_of(&host, &address), link_called("wlan0"));
+	ck_assert_uint_eq(sockaddr_ip_port(&address), 443);
+	ck_assert_ptr_null(host_home_of(&host, &gone));
+	lists.tables[host.table_count++] = 8805;
+	route = *add_route("wwan0", AF_INET, "128.0.0.0/1", NULL, 0);
+	lists.routes[host.route_count - 1].table = 8806;
+	ck_assert(host_table_is_taken(&host, 8805, link_called("wwan0")->index));
+	ck_assert(host_table_is_taken(&host, 8806, link_called("wlan0")->index));
+	ck_assert(!host_table_is_taken(&host, 8806, link_called("wwan0")->index));
+	ck_assert(!host_table_is_taken(&host, 8807, 0));
+	ck_assert(host_route_is_wide(&route) && !host_route_is_default(&route));
+	route.to.length++;
+	ck_assert(!host_route_is_wide(&route));
+	route = *add_route("wwan0", AF_INET6, "8000::/1", NULL, 0);
+	ck_assert(host_route_is_wide(&route) && !host_route_is_default(&route));
+}
+END_TEST
+
+/* Who keeps the kernel's endpoints by a program, in place of the kernel, keeps all. */
+START_TEST(test_userspace_path_manager)
+{
+	two_networks();
+	settle();
+	host.managers.userspace = true;
+	look();
+	expect("ip mptcp endpoint delete id 100", "ip mptcp endpoint delete id 101");
+}
+END_TEST
+
 START_TEST(test_what_is_somebody_elses)
 {
 	two_networks();
@@ -352,6 +500,13 @@ int main(void)
 	tcase_add_test(tcase, test_word);
 	tcase_add_test(tcase, test_contradictions);
 	tcase_add_test(tcase, test_vpn);
+	tcase_add_test(tcase, test_what_is_no_vpn);
+	tcase_add_test(tcase, test_kinds);
+	tcase_add_test(tcase, test_default_route_is_of_the_family_and_the_kernels);
+	tcase_add_test(tcase, test_first_of_equals);
+	tcase_add_test(tcase, test_room_for_eight);
+	tcase_add_test(tcase, test_lookups);
+	tcase_add_test(tcase, test_userspace_path_manager);
 	tcase_add_test(tcase, test_what_is_somebody_elses);
 	tcase_add_test(tcase, test_network_manager_and_mptcpd);
 	tcase_add_test(tcase, test_nmcli);

@@ -21,6 +21,7 @@
 #define BLIND_MPTCP { .silent = true, .blind = true, .mptcp = true }
 #define LATE { .silent = true, .blind = true, .mptcp = true, .late = true }
 #define LATE_NUMBERED { .silent = true, .blind = true, .mptcp = true, .numbered = true, .late = true }
+#define ROUTED { .silent = true, .blind = true, .routes = true, .most_ms = 5000 }
 #define ANSWERED { .silent = true, .blind = true, .mptcp = true, .numbered = true, .late = true, .answered = true }
 
 static const struct {
@@ -32,6 +33,8 @@ static const struct {
 	{ ORDINARY, SYN_TIME_IS_OVER, { .verdict = HOLD_PASS_UNCONFIRMED, .keep = true, .counted = METRICS_SYN_LATE } },
 	{ ORDINARY, SYN_SERVER_ANSWERED, { .verdict = HOLD_PASS_CONFIRMED, .keep = true, .counted = METRICS_SYN_ANSWERED } },
 	{ ORDINARY, SYN_SERVER_ANSWERED_MPTCP, { .verdict = HOLD_PASS_CONFIRMED, .keep = true, .counted = METRICS_SYN_ANSWERED } },
+	{ { .asks = true, .most_ms = UINT_MAX }, SYN_SERVER_ANSWERED_MPTCP,
+	  { .verdict = HOLD_PASS_CONFIRMED, .keep = true, .counted = METRICS_SYN_ANSWERED } },
 	{ ORDINARY, SYN_SERVER_FAILED, { .verdict = HOLD_PASS_PLAIN, .keep = true, .tells_refusal = true, .counted = METRICS_SYN_FAILED } },
 	{ ORDINARY, SYN_SERVER_TIMED_OUT, { .verdict = HOLD_PASS_PLAIN, .keep = true, .tells_refusal = true, .counted = METRICS_SYN_FAILED } },
 	{ ORDINARY, SYN_ROOM_IS_NEEDED, { .verdict = HOLD_PASS_UNCONFIRMED, .counted = METRICS_SYN_STOPPED } },
@@ -69,6 +72,13 @@ static const struct {
 	{ ANSWERED, SYN_SERVER_TIMED_OUT, { .verdict = HOLD_WITHHOLD, .late = true, .answered = true } },
 	{ ANSWERED, SYN_SERVER_ANSWERED, { .verdict = HOLD_WITHHOLD, .late = true, .answered = true } },
 	{ ANSWERED, SYN_REPEATED, { .verdict = HOLD_DROP_REPEATED, .counted = METRICS_SYN_REPEATED } },
+	{ ANSWERED, SYN_SERVER_ANSWERED_MPTCP, { .verdict = HOLD_WITHHOLD, .late = true, .answered = true } },
+	{ ANSWERED, SYN_PASSES, { .verdict = HOLD_PASS_UNCONFIRMED, .counted = METRICS_SYN_UNCONFIRMED } },
+	{ ANSWERED, SYN_ROOM_IS_NEEDED, { .verdict = HOLD_DROP_SILENT, .counted = METRICS_SYN_STOPPED } },
+	/* a gateway's: the SYN goes on to its server as it came */
+	{ ROUTED, SYN_NOT_GRANTED, { .verdict = HOLD_PASS_UNCONFIRMED, .counted = METRICS_SYN_NOT_GRANTED } },
+	{ ROUTED, SYN_STOPPED, { .verdict = HOLD_PASS_UNCONFIRMED, .counted = METRICS_SYN_STOPPED } },
+	{ ROUTED, SYN_SERVER_FAILED, { .verdict = HOLD_REFUSE, .tells_refusal = true, .counted = METRICS_SYN_REFUSED } },
 };
 
 START_TEST(each_step)
@@ -136,6 +146,8 @@ static const struct {
 	{ { .most_ms = 300 }, 700, 300 },
 	{ { .most_ms = 900 }, 700, 700 },
 	{ { .most_ms = 0 }, 700, 0 },
+	{ ORDINARY, 2000, 2000 },
+	{ ROUTED, 700, 5000 },
 	{ { .blind = true, .most_ms = UINT_MAX }, 700, 3500 },
 	{ { .blind = true, .most_ms = 100 }, 700, 3500 },
 	{ { .blind = true, .mptcp = true, .most_ms = UINT_MAX }, 2000, 900 },
@@ -183,6 +195,7 @@ static const struct {
 	{ REQUEST_PROVE, 0, HOLD_PASS_UNCONFIRMED, 13 },
 	{ REQUEST_ANSWER, DEMANDED | REFUSED, HOLD_PASS_UNCONFIRMED, 13 },
 	{ REQUEST_ANSWER, REFUSED, HOLD_PASS_PLAIN, 13 },
+	{ REQUEST_ANSWER, WITHHOLD | REFUSED, HOLD_PASS_PLAIN, 13 },
 	{ REQUEST_ANSWER, 0, HOLD_PASS, 13 },
 	{ REQUEST_IGNORE, 0, HOLD_PASS, 13 },
 	{ REQUEST_IGNORE, FOREIGN, HOLD_DROP_FOREIGN, 13 },
@@ -193,6 +206,7 @@ static const struct {
 	{ REQUEST_PROVE, QUIET | REFUSES, HOLD_PASS_UNCONFIRMED, 13 },
 	{ REQUEST_ANSWER, QUIET | REFUSES | REFUSED, HOLD_PASS_PLAIN, 13 },
 	{ REQUEST_ANSWER, QUIET | REFUSES | DEMANDED | REFUSED, HOLD_PASS_UNCONFIRMED, 13 },
+	{ REQUEST_IGNORE, QUIET | REFUSES, HOLD_PASS_UNCONFIRMED, 13 },
 	{ REQUEST_WAIT, QUIET | REFUSES, HOLD_REFUSE, NATIVE_RESET },
 	{ REQUEST_RESET, QUIET | REFUSES, HOLD_REFUSE, NATIVE_RESET },
 	{ REQUEST_RESET, QUIET, HOLD_PASS_UNCONFIRMED, NATIVE_RESET },
