@@ -143,6 +143,26 @@ START_TEST(lost_multipath_tcp_is_noted_at_once_if_the_converter_has_answered)
 }
 END_TEST
 
+/* A lost packet may be the cause of the first one. */
+START_TEST(multipath_tcp_that_falls_back_twice_is_lost)
+{
+	learn(WHOLE);
+	kernel.syn_takes = -EOPNOTSUPP;
+	for (int i = 0; i < 2; i++) {
+		kernel.now += S;
+		expect_on(dial_begin(false));
+		synack(0);
+		kernel.fell_back = true;
+		expect_on(step());
+		ck_assert(!dial.mptcp);
+		synack(0);
+		answer(WHOLE);
+		ck_assert_int_eq(step(), DIAL_REACHED);
+		ck_assert_int_eq(paths_mptcp(&usual), i ? CACHE_MPTCP_LOST : CACHE_MPTCP_DOUBTED);
+	}
+}
+END_TEST
+
 START_TEST(path_that_loses_data_over_tcp_is_asked_over_tcp)
 {
 	kernel.no_mptcp = true;
@@ -278,7 +298,7 @@ int main(void)
 		request_with_its_cookie_may_still_be_repeated, cookie_that_is_refused_is_forgotten, cookie_is_not_forgotten_for_a_reset,
 		syn_that_was_sent_again_has_lost_its_data, data_that_two_syns_in_a_row_lose_goes_behind_the_handshake,
 		request_behind_the_handshake_says_nothing_of_data_in_syns, lost_multipath_tcp_is_noted_at_once_if_the_converter_has_answered,
-		path_that_loses_data_over_tcp_is_asked_over_tcp, move_that_fails_at_once_is_the_converters_failure,
+		multipath_tcp_that_falls_back_twice_is_lost, path_that_loses_data_over_tcp_is_asked_over_tcp, move_that_fails_at_once_is_the_converters_failure,
 		connection_with_bytes_of_the_program_moves_nowhere, error_of_a_converter_restores_a_path_that_refused,
 		part_of_a_response_shows_that_the_host_is_there, host_that_is_alive_on_a_network_that_the_program_has_chosen,
 		server_that_was_asked_about_silently_speaks_no_multipath_tcp, request_of_the_next_attempt_is_not_behind_the_handshake,
