@@ -7,6 +7,7 @@
 #include "common/quote.h"
 
 #include <errno.h>
+#include <linux/if_addr.h>
 #include <linux/mptcp.h>
 #include <linux/rtnetlink.h>
 #include <stdio.h>
@@ -208,6 +209,23 @@ START_TEST(test_first_of_equals)
 	ck_assert_int_eq(verdict_of("eth0", "10.0.0.2"), HOST_USED);
 	ck_assert_int_eq(verdict_of("eth0", "10.0.0.3"), HOST_SECOND);
 	ck_assert_int_eq(verdict_of("eth1", "10.0.0.2"), HOST_TWICE);
+}
+END_TEST
+
+/* A better device that the user excludes, or an address of another state, doesn't take the place of the one that is used. */
+START_TEST(test_what_is_not_used_excludes_nothing)
+{
+	add_network("eth0", "", "10.0.0", 100);
+	add_network("eth1", "", "10.0.0", 10);
+	add_address("eth0", "2001:db8::1");
+	add_address("eth0", "2001:db8::2")->flags = IFA_F_TEMPORARY | IFA_F_DADFAILED;
+	add_route("eth0", AF_INET6, NULL, "fe80::1", 100);
+	choice.word.never = "eth1";
+	look();
+	ck_assert_int_eq(verdict_of("eth0", "10.0.0.2"), HOST_USED);
+	ck_assert_int_eq(verdict_of("eth1", "10.0.0.2"), HOST_NEVER);
+	ck_assert_int_eq(verdict_of("eth0", "2001:db8::1"), HOST_USED);
+	ck_assert_int_eq(verdict_of("eth0", "2001:db8::2"), HOST_NOT_READY);
 }
 END_TEST
 
@@ -504,6 +522,7 @@ int main(void)
 	tcase_add_test(tcase, test_kinds);
 	tcase_add_test(tcase, test_default_route_is_of_the_family_and_the_kernels);
 	tcase_add_test(tcase, test_first_of_equals);
+	tcase_add_test(tcase, test_what_is_not_used_excludes_nothing);
 	tcase_add_test(tcase, test_room_for_eight);
 	tcase_add_test(tcase, test_lookups);
 	tcase_add_test(tcase, test_userspace_path_manager);
