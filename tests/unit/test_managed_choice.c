@@ -198,12 +198,26 @@ START_TEST(test_default_route_is_of_the_family_and_the_kernels)
 }
 END_TEST
 
-/* Somebody else's rule makes an address no better, and neither does its place on another device of the same metric. */
+/* An endpoint is another manager's, though somebody else has a rule for its address. */
+START_TEST(test_rule_of_somebody_elses)
+{
+	add_link("eth0", "");
+	add_address("eth0", "2001:db8::1")->flags = IFA_F_TEMPORARY;
+	add_address("eth0", "2001:db8::2");
+	add_route("eth0", AF_INET6, NULL, "fe80::1", 100);
+	add_endpoint("2001:db8::2", 1, "eth0");
+	lists.rules[host.rule_count++] = (struct host_rule){ .from = address_of("2001:db8::2"), .table = 100, .protocol = RTPROT_BOOT };
+	look();
+	ck_assert_int_eq(verdict_of("eth0", "2001:db8::1"), HOST_SECOND);
+	ck_assert_int_eq(verdict_of("eth0", "2001:db8::2"), HOST_USED);
+}
+END_TEST
+
+/* The first address of a device, and the first device of an address. */
 START_TEST(test_first_of_equals)
 {
 	add_network("eth0", "", "10.0.0", 100);
 	add_address("eth0", "10.0.0.3");
-	lists.rules[host.rule_count++] = (struct host_rule){ .from = address_of("10.0.0.3"), .table = 100, .protocol = RTPROT_BOOT };
 	add_network("eth1", "", "10.0.0", 100);
 	look();
 	ck_assert_int_eq(verdict_of("eth0", "10.0.0.2"), HOST_USED);
@@ -521,6 +535,7 @@ int main(void)
 	tcase_add_test(tcase, test_what_is_no_vpn);
 	tcase_add_test(tcase, test_kinds);
 	tcase_add_test(tcase, test_default_route_is_of_the_family_and_the_kernels);
+	tcase_add_test(tcase, test_rule_of_somebody_elses);
 	tcase_add_test(tcase, test_first_of_equals);
 	tcase_add_test(tcase, test_what_is_not_used_excludes_nothing);
 	tcase_add_test(tcase, test_room_for_eight);
