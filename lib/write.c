@@ -164,19 +164,19 @@ void convert_write_cookie(struct convert_writer *w, const uint8_t *cookie, size_
 }
 
 /* Writes the Value with which our private-use TLVs begin. */
-static void put_private(uint8_t value[static WIRE_PRIVATE_LEN], uint8_t flags, uint16_t limit)
+static void put_private(uint8_t value[static WIRE_PRIVATE_LEN], uint8_t flags, uint16_t number)
 {
 	value[0] = WIRE_PRIVATE_VERSION;
 	value[1] = flags;
-	wire_put_be16(value + 2, limit);
+	wire_put_be16(value + 2, number);
 	wire_put_be16(value + 4, WIRE_PRIVATE_MARK);
 }
 
-static void private_write(struct convert_writer *w, uint8_t type, uint8_t flags, uint16_t limit)
+static void private_write(struct convert_writer *w, uint8_t type, uint8_t flags, uint16_t number)
 {
 	uint8_t value[WIRE_PRIVATE_LEN];
 
-	put_private(value, flags, limit);
+	put_private(value, flags, number);
 	tlv_write(w, type, value, sizeof(value), NULL, 0);
 }
 

@@ -40,7 +40,7 @@
 /* A cache. { 0 } is a cache that is off: it finds nothing and keeps nothing. */
 struct cache {
 	uint8_t *file; /* the mapping; NULL: the file is opened for each call, or */
-	int kept;      /* its descriptor, never a standard stream's, which a process of ours keeps; 0: none */
+	int kept_fd;   /* its descriptor, never a standard stream's, which a process of ours keeps; 0: none */
 	char path[CACHE_PATH_MAX]; /* of the file, if it isn't mapped; empty: mapped, or the cache is off */
 	uid_t user; /* the effective user who opened it; the cache is off for all others */
 	_Atomic uint64_t network; /* the namespace to read and write: cache_network() */
@@ -48,7 +48,7 @@ struct cache {
 
 static inline bool cache_is_on(const struct cache *cache)
 {
-	return cache->file || cache->kept || *cache->path;
+	return cache->file || cache->kept_fd || *cache->path;
 }
 
 /*

@@ -378,7 +378,7 @@ static int file_keep(struct cache *cache, int fd)
 
 	if (kept < 0)
 		return -errno;
-	cache->kept = kept;
+	cache->kept_fd = kept;
 	return 0;
 }
 
@@ -429,9 +429,9 @@ bool cache_bucket_begin(struct cache_bucket *bucket, const struct cache *cache)
 	int saved_errno = errno;
 
 	bucket->cache = cache;
-	bucket->fd = cache->kept ? cache->kept : -1;
+	bucket->fd = cache->kept_fd ? cache->kept_fd : -1;
 	bucket->offset = 0;
-	if (cache->kept)
+	if (cache->kept_fd)
 		return true;
 	if (cache->file) {
 		if (geteuid() == cache->user)
@@ -452,7 +452,7 @@ void cache_bucket_end(struct cache_bucket *bucket)
 {
 	int saved_errno = errno;
 
-	if (bucket->fd < 0 || bucket->cache->kept)
+	if (bucket->fd < 0 || bucket->cache->kept_fd)
 		return;
 	RAWCALL(SYS_close, bucket->fd);
 	errno = saved_errno;

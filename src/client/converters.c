@@ -94,7 +94,7 @@ const union sockaddr_ip *converters_address(int index)
 }
 
 /* Is @destination on the host of a converter, at any port? */
-static bool include(const union sockaddr_ip *destination)
+static bool is_on_converter(const union sockaddr_ip *destination)
 {
 	int count = converters_count();
 
@@ -158,7 +158,7 @@ static struct cookie *cookie_of(int index, converters_cookie_number number)
 	return &learned[index].places[number % COOKIE_PLACES];
 }
 
-static bool keep(int index, const uint8_t *bytes, size_t len)
+static bool cookie_keep(int index, const uint8_t *bytes, size_t len)
 {
 	converters_cookie_number number = converters_cookie_current(index);
 	struct cookie *cookie;
@@ -192,7 +192,7 @@ bool converters_learn_cookie(int index, struct convert_span cookie)
 {
 	struct cache_converter note = { .cookie.until = cache_in(COOKIE_SECONDS) };
 
-	if (!cookie.len || !keep(index, cookie.data, cookie.len))
+	if (!cookie.len || !cookie_keep(index, cookie.data, cookie.len))
 		return false;
 	note.cookie.len = (uint16_t)cookie.len;
 	memcpy(note.cookie.bytes, cookie.data, cookie.len);
@@ -208,7 +208,7 @@ bool converters_forget_cookie(int index, converters_cookie_number number)
 		return false;
 	if (converters_cookie_current(index) != number)
 		return true; /* another connection was first */
-	keep(index, NULL, 0);
+	cookie_keep(index, NULL, 0);
 	converters_note(index, CACHE_COOKIE, &nothing);
 	return true;
 }
@@ -222,7 +222,7 @@ static void renew_cookie(int index, const struct cache_converter *found)
 	if (!(found->known & CACHE_COOKIE))
 		return;
 	if (!number || cookie->len != found->cookie.len || memcmp(cookie->bytes, found->cookie.bytes, cookie->len) != 0)
-		keep(index, found->cookie.bytes, found->cookie.len);
+		cookie_keep(index, found->cookie.bytes, found->cookie.len);
 }
 
 /*
@@ -312,7 +312,7 @@ static int choose_of(const struct pass *pass, size_t setting)
 	return CONVERTERS_NONE;
 }
 
-static int choose(const struct pass *pass)
+static int choose_in_pass(const struct pass *pass)
 {
 	for (size_t i = 0; i < pass->settings->converter_count; i++) {
 		int index = choose_of(pass, i);
@@ -340,17 +340,17 @@ static int choose_best(struct pass *pass)
 	 */
 	pass->fit = FIT_NATIVE;
 	if (query->family == AF_INET6 && !sockaddr_ip_is_v4(query->destination))
-		index = choose(pass);
+		index = choose_in_pass(pass);
 	pass->fit = FIT_SOCKET;
 	if (index == CONVERTERS_NONE)
-		index = choose(pass);
-	if (query->any)
+		index = choose_in_pass(pass);
+	if (query->any_family)
 		pass->fit = FIT_ANY;
-	if (index == CONVERTERS_NONE && query->any)
-		index = choose(pass);
+	if (index == CONVERTERS_NONE && query->any_family)
+		index = choose_in_pass(pass);
 	pass->now = INT64_MAX;
 	if (index == CONVERTERS_NONE && pass->settings->fail_closed)
-		index = choose(pass);
+		index = choose_in_pass(pass);
 	return index;
 }
 
@@ -370,7 +370,7 @@ int converters_choose(const struct settings *settings, const struct converters_q
 	index = choose_best(&pass);
 	if (!*reason)
 		*reason = "the converter's name has no address";
-	if (!include(query->destination))
+	if (!is_on_converter(query->destination))
 		return index;
 	*verdict = POLICY_DIRECT_CONVERTER;
 	*reason = policy_reason(*verdict);

@@ -43,14 +43,14 @@ struct converters_query {
 	const union sockaddr_ip *destination;
 	int family;       /* of the application's socket: AF_INET or AF_INET6 */
 	bool v6only;      /* it takes no v4-mapped address */
-	bool any;         /* the socket can be replaced by one of the other family */
+	bool any_family;  /* the socket can be replaced by one of the other family */
 	uint32_t tried;   /* a bit for each converter that must not be chosen again */
 	bool may_resolve; /* the call may ask the resolver, which blocks */
 };
 
 /*
  * converters_choose() - choose the converter for a connection, in the order of CONVERT_ADDR
- * @out: the address to send the SYN to, in the socket's family unless @query->any
+ * @out: the address to send the SYN to, in the socket's family unless @query->any_family
  *
  * Resolves a name when its turn comes, and again when all of its addresses rest. With CONVERT_FALLBACK=none it takes a converter that rests
  * if no other is left. Returns the converter's index; CONVERTERS_UNRESOLVED if it has to resolve a name first and the query doesn't allow
@@ -100,61 +100,64 @@ void converters_rest(int index, unsigned int seconds);
 /* The same for this process only. */
 void converters_rest_here(int index, unsigned int seconds);
 
-/* Does it still rest at the time @now, of clock_seconds()? With INT64_MAX none does. */
+/* Makes a fact last until @seconds of clock_seconds(), unless it lasts longer already. */
+void facts_extend(_Atomic int64_t *until, int64_t seconds);
+
+/* Does converter @index still rest at the time @now, of clock_seconds()? With INT64_MAX none does. */
 bool converters_rests(int index, int64_t now);
 
 /*
- * converters_proved() - note that it sent a valid response
- * For the next hour we attribute its silence to the server, which may take as long as with a direct connection. Without such proof the
- * address may have no converter, or a middlebox may drop the responses (Section 8): requests then ask for the converter's supported
- * extensions.
+ * converters_proved() - note that converter @index sent a valid response
+ * For the next hour we attribute a silence of the converter to the server, which may take as long as with a direct connection. Without
+ * such proof the address may have no converter, or a middlebox may drop the responses (Section 8): requests then ask for the converter's
+ * supported extensions.
  */
 void converters_proved(int index);
 bool converters_is_proven(int index);
 
-/* Notes that it was silent for too long: it has to prove itself again. */
+/* Notes that converter @index was silent for too long: it has to prove itself again. */
 void converters_doubt(int index);
 
-/* Notes that it served a connection, which proves it, and keeps its answer to an Info TLV, if @told has one. */
+/* Notes that converter @index served a connection, which proves it, and keeps its answer to an Info TLV, if @told has one. */
 void converters_answered(int index, const struct handshake_step *told);
 
 /*
- * converters_withholds_ms() - return for how long at most it withholds SYNs until the server has answered
+ * converters_withholds_ms() - return for how long at most converter @index withholds SYNs until the server has answered
  * Milliseconds. 0: it doesn't, as far as we know or as the user says; then its SYN+ACK confirms nothing.
  */
 unsigned int converters_withholds_ms(const struct settings *settings, int index);
 
-/* Notes that it doesn't withhold SYNs, or not always, although it says so. */
+/* Notes that converter @index doesn't withhold SYNs, or not always, although it says so. */
 void converters_withholds_nothing(int index);
 
 /* How a converter treats silent requests (doc/private-tlvs.md). */
 enum converters_silence {
-	CONVERTERS_ANSWERS,  /* as far as is known, it answers each request */
+	CONVERTERS_ANSWERS,  /* as far as is known, the converter answers each request */
 	CONVERTERS_SILENT,   /* it takes silent requests */
 	CONVERTERS_BLIND,    /* and blind ones */
 	CONVERTERS_OUTDATED, /* it took silent requests some time ago: it has to say so again */
 };
 
 /*
- * converters_silence() - may requests to it be silent?
- * Yes, if it offered that within the last ten minutes, while it withheld SYNs. The time is short because another host may have the address
- * tomorrow, and could take a silent request for data.
+ * converters_silence() - may requests to converter @index be silent?
+ * Yes, if the converter offered that within the last ten minutes, while it withheld SYNs. The time is short because another host may have
+ * the address tomorrow, and could take a silent request for data.
  */
 enum converters_silence converters_silence(const struct settings *settings, int index);
 
-/* Does that offer end within a minute? A request that renews it now saves a later one the wait. */
+/* Does the offer to take silent requests end within a minute? A request that renews the offer now saves a later request the wait. */
 bool converters_silence_ends_soon(int index);
 
-/* Does it recognize a blind request that a client repeats? It says so together with its offer to take blind requests. */
+/* Does converter @index recognize a blind request that a client repeats? It says so together with its offer to take blind requests. */
 bool converters_takes_repeats(int index);
 
-/* Does it understand Hold Time TLVs (doc/private-tlvs.md)? It says so together with its offer to withhold SYNs. */
+/* Does converter @index understand Hold Time TLVs (doc/private-tlvs.md)? It says so together with its offer to withhold SYNs. */
 bool converters_takes_hold_times(int index);
 
-/* Notes that it refused a Hold Time TLV, although it says otherwise. */
+/* Notes that converter @index refused a Hold Time TLV, although it says that it understands them. */
 void converters_forget_hold_times(int index);
 
-/* Notes that it answered a silent request with neither silence nor a response. */
+/* Notes that converter @index answered a silent request with neither silence nor a response. */
 void converters_forget_silence(int index);
 
 /*
@@ -164,29 +167,29 @@ void converters_forget_silence(int index);
 void converters_doubt_silence(int index);
 
 /*
- * converters_corrects_windows() - may an MPTCP SYN to it carry data, if several paths come up?
+ * converters_corrects_windows() - may an MPTCP SYN to converter @index carry data, if several paths come up?
  * A converter on Linux misreads the window of such a SYN unless convertd corrects it, and a download over several paths is then slower
  * than over one (src/hold/syn_packet.h). False unless the converter
  * has said so within a day, in its answer to an Info TLV, or the user says that it withholds SYNs.
  */
 bool converters_corrects_windows(const struct settings *settings, int index);
 
-/* Notes that it refuses requests for Multipath TCP towards the server (Unsupported TCP Option). */
+/* Notes that converter @index refuses requests for Multipath TCP towards the server (Unsupported TCP Option). */
 void converters_note_no_mptcp(int index);
 bool converters_take_mptcp(int index);
 
 /* Takes over the facts in @found, from converters_noted(). @now: clock_seconds() */
 void converters_renew_facts(int index, const struct cache_converter *found, int64_t now);
 
-/* Forgets all of this, except in the cache: converters_forget(). */
+/* Forgets the facts of this part, except in the cache: converters_forget(). */
 void converters_facts_forget(void);
 
 /* --- the destinations that a converter refuses or serves: converters_destinations.c --- */
 
 /*
  * converters_refused() - note that converter @index refuses to serve @destination
- * For @seconds no process of the user asks it for that destination. After three refusals in a row for one address family nobody asks it for
- * that family for a while: it may have no route there.
+ * For @seconds no process of the user asks the converter for that destination. After three refusals in a row for one address family nobody
+ * asks it for that family for a while: it may have no route there.
  */
 void converters_refused(int index, const union sockaddr_ip *destination, unsigned int seconds);
 
@@ -206,7 +209,7 @@ void converters_reached(int index, const union sockaddr_ip *destination);
  */
 void converters_silent(int index, const union sockaddr_ip *destination);
 
-/* Returns why nobody asks converter @index about @destination for now: it has refused it, or its address family. NULL: it hasn't. */
+/* Returns why nobody asks converter @index about @destination for now: the converter refused it, or its address family. NULL: neither. */
 const char *converters_refusal(int index, const union sockaddr_ip *destination);
 
 /*
@@ -216,7 +219,7 @@ const char *converters_refusal(int index, const union sockaddr_ip *destination);
  */
 void converters_admitted(int index, const union sockaddr_ip *destination);
 
-/* Has it tried to reach that host lately? If not, it may refuse the host. */
+/* Has converter @index tried to reach the host of @destination lately? If it hasn't, its rules may refuse the host. */
 bool converters_admits(int index, const union sockaddr_ip *destination);
 
 /* --- which servers are known to speak Multipath TCP themselves (RFC 8803, Section 5.1) --- */

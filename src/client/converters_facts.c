@@ -46,7 +46,7 @@ static struct facts {
 	_Atomic bool no_mptcp;
 } learned[CONVERTERS_MAX];
 
-static void later(_Atomic int64_t *until, int64_t seconds)
+void facts_extend(_Atomic int64_t *until, int64_t seconds)
 {
 	if (atomic_load(until) < seconds)
 		atomic_store(until, seconds);
@@ -74,7 +74,7 @@ bool converters_rests(int index, int64_t now)
 
 void converters_proved(int index)
 {
-	later(&learned[index].proven_until, clock_seconds() + PROOF_SECONDS);
+	facts_extend(&learned[index].proven_until, clock_seconds() + PROOF_SECONDS);
 }
 
 bool converters_is_proven(int index)
@@ -247,7 +247,7 @@ static void renew_info(struct facts *facts, const struct cache_converter *found,
 		atomic_fetch_or(&facts->info, found->info.flags & INFO_CORRECTS);
 		return;
 	}
-	later(&facts->proven_until, now + (PROOF_SECONDS * INT64_C(1000) - age) / 1000);
+	facts_extend(&facts->proven_until, now + (PROOF_SECONDS * INT64_C(1000) - age) / 1000);
 	if (!memchr(found->info.kinds, TCP_KIND_MPTCP, found->info.count))
 		atomic_store(&facts->no_mptcp, true);
 	info_keep(facts, found->info.flags, now + (SILENCE_SECONDS * INT64_C(1000) - age) / 1000);
@@ -259,7 +259,7 @@ void converters_renew_facts(int index, const struct cache_converter *found, int6
 	int64_t boot = cache_now();
 
 	if (found->known & CACHE_REST)
-		later(&facts->rest_until, now + (found->rest.until - boot + 999) / 1000);
+		facts_extend(&facts->rest_until, now + (found->rest.until - boot + 999) / 1000);
 	if (found->known & CACHE_INFO)
 		renew_info(facts, found, now, boot);
 }

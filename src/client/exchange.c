@@ -11,7 +11,7 @@
 
 bool exchange_bypasses(const struct settings *settings, const union sockaddr_ip *server)
 {
-	const struct converters_query query = { .destination = server, .family = server->sa.sa_family, .any = true };
+	const struct converters_query query = { .destination = server, .family = server->sa.sa_family, .any_family = true };
 	enum policy_verdict verdict = POLICY_CONVERT;
 	union sockaddr_ip address;
 	const char *reason;

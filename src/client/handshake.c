@@ -225,9 +225,9 @@ bool synack_confirms(uint8_t options, unsigned int withheld_ms, int64_t started_
 	return is_released_by_server(options) && now_ns < started_ns + (int64_t)withheld_ms * CLOCK_NS_PER_MS;
 }
 
-bool synack_is_silent(uint8_t options, bool whole)
+bool synack_is_silent(uint8_t options)
 {
-	return whole && is_released_by_server(options);
+	return is_released_by_server(options);
 }
 
 /* --- the errno for an Error TLV --- */

@@ -177,10 +177,9 @@ bool synack_confirms(uint8_t options, unsigned int withheld_ms, int64_t started_
  * synack_is_silent() - does no response follow the SYN+ACK of a silent request?
  * Both ends decide by the same facts of their kernels: the SYN carried the request, and the connection has timestamps. Then the stream is
  * the server's from its first byte. Otherwise the response comes as to any other request.
- * @options: tcpi_options of TCP_INFO
- * @whole: the SYN was given the whole request. Early data behind it may have stayed out.
+ * @options: tcpi_options of TCP_INFO. Call it only if the SYN was given the whole request; early data behind it may have stayed out.
  */
-bool synack_is_silent(uint8_t options, bool whole);
+bool synack_is_silent(uint8_t options);
 
 /* --- the errno of a direct connection for an Error TLV --- */
 

@@ -57,7 +57,7 @@ static bool is_dead(const struct path *path)
 	return path_is_dead(path->facts.state);
 }
 
-static bool loses(const struct path *path)
+static bool loses_syns(const struct path *path)
 {
 	return path->facts.state == CACHE_PATH_LOSES;
 }
@@ -91,8 +91,8 @@ static bool is_better(const struct path *a, const struct path *b)
 		return is_dead(b);
 	if (a->backup != b->backup)
 		return b->backup;
-	if (loses(a) != loses(b))
-		return loses(b);
+	if (loses_syns(a) != loses_syns(b))
+		return loses_syns(b);
 	if (a->preference != b->preference)
 		return a->preference < b->preference;
 	if (path_works(a->facts.state) != path_works(b->facts.state))

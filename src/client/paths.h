@@ -172,7 +172,7 @@ int paths_best(const struct path *paths, size_t count, uint32_t skip);
 struct paths_seen {
 	unsigned int waiting;  /* since the SYN */
 	unsigned int rtt;      /* the path's, struct path_facts; 0: not known */
-	bool heard;            /* the same */
+	bool heard;            /* likewise */
 	unsigned int held;     /* the converter withholds a SYN for at most so long; 0: not known */
 	bool others_far;       /* the round trip of another path, not for backup, is above PATHS_FAR_MS or unknown */
 	unsigned int probes;   /* sent on the attempt's own path */
@@ -183,11 +183,11 @@ struct paths_seen {
 	bool others_asked;     /* the front end has sent probes, and SYNs without data, on all paths */
 	bool plain_answered;   /* the attempt's own path has answered the SYN without data */
 	bool other_answered;   /* one of the other paths has answered */
-	bool other_likely;     /* none has, but there is one other network, whose answer may still be on its way */
+	bool other_likely;     /* no other path has answered, but there is one other network, whose answer may still be on its way */
 	bool syn_data;         /* the attempt's SYN carries data */
 	bool behind;           /* the SYN was answered, but not the request behind the handshake: times count from that request */
-	unsigned int late;     /* answers took so much longer than the path's known round trip: the converter or this machine is busy */
-	unsigned int owed;     /* for so long the own path's answers may come behind another path's, if the converter sent all at once */
+	unsigned int late;     /* milliseconds by which answers exceeded the path's known round trip: the converter or this machine is busy */
+	unsigned int owed;     /* milliseconds by which the own path's answer may follow another path's, if the converter sent both at once */
 };
 
 enum paths_do {

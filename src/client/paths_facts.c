@@ -110,12 +110,6 @@ static void entry_keep(const struct path_id *id, const struct cache_path_fact *e
 	atomic_store(&table[place].asked, entry->asked);
 }
 
-static void later(_Atomic int64_t *until, int64_t seconds)
-{
-	if (atomic_load(until) < seconds)
-		atomic_store(until, seconds);
-}
-
 static void mptcp_take_over(const struct path_id *id, const struct cache_converter *found)
 {
 	const bool doubted = found->mptcp.verdict == CACHE_MPTCP_DOUBTED;
@@ -125,7 +119,7 @@ static void mptcp_take_over(const struct path_id *id, const struct cache_convert
 	if (!(found->known & CACHE_MPTCP))
 		return;
 	place = place_claim(id);
-	later(found->mptcp.verdict == CACHE_MPTCP_LOST ? &table[place].mptcp_lost_until : &table[place].mptcp_holds_until, until);
+	facts_extend(found->mptcp.verdict == CACHE_MPTCP_LOST ? &table[place].mptcp_lost_until : &table[place].mptcp_holds_until, until);
 	atomic_store(&table[place].mptcp_doubted_at, doubted ? found->mptcp.until - MPTCP_LOST_SECONDS * INT64_C(1000) : 0);
 }
 

@@ -57,8 +57,8 @@ void cache_close(struct cache *cache)
 
 	if (cache->file)
 		munmap(cache->file, cache_file_size());
-	if (cache->kept)
-		RAWCALL(SYS_close, cache->kept);
+	if (cache->kept_fd)
+		RAWCALL(SYS_close, cache->kept_fd);
 	memset(cache, 0, sizeof(*cache));
 	errno = saved_errno;
 }

@@ -11,7 +11,7 @@
 #if RAWCALL_OWN
 static bool by_library;
 #else
-static bool by_library = true; /* no other way is known here */
+static bool by_library = true; /* without system calls of our own the library is the only way */
 #endif
 
 uintptr_t clock_library(void)

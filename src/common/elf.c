@@ -158,13 +158,6 @@ static enum elf_libc libc_by_name(const struct libc_name *names, const char *nam
 	return names->libc;
 }
 
-static enum elf_libc libc_by_loader(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return libc_by_name(loaders, slash ? slash + 1 : path);
-}
-
 /* --- segments ------------------------------------------------------------------ */
 
 /* Reads PT_INTERP. The kernel demands that it is terminated, and not empty. */
@@ -324,7 +317,7 @@ int elf_inspect(struct elf_facts *out, elf_read *read, void *source)
 	}
 	look_at_sections(&elf, out);
 	out->needs_libc = needed != ELF_LIBC_NONE;
-	out->libc = out->loader[0] ? libc_by_loader(out->loader) : needed;
+	out->libc = out->loader[0] ? libc_by_name(loaders, program_base_name(out->loader, strlen(out->loader))) : needed;
 	return 0;
 }
 

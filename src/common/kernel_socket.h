@@ -156,7 +156,7 @@ static inline void kernel_disconnect(int fd)
 }
 
 /*
- * kernel_send() - send @iov without blocking, in the SYN to @to unless NULL
+ * kernel_send() - send @iov without blocking; with @to, in the SYN to that address
  * Returns the number of bytes that were taken, or -errno.
  */
 static inline ssize_t kernel_send(int fd, const struct iovec iov[static 2], const union sockaddr_ip *to)
@@ -279,7 +279,7 @@ static inline bool kernel_probe(int fd, struct kernel_keepalive *keepalive, int 
 
 /* --- another socket in its place --- */
 
-/* Gets the socket's own address. Returns false if it has none of IP. */
+/* Gets the socket's own address. Returns false if that isn't an IP address. */
 static inline bool kernel_address(int fd, union sockaddr_ip *out)
 {
 	union sockaddr_ip addr = { 0 };

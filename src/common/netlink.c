@@ -153,16 +153,13 @@ int netlink_find_socket(struct netlink *netlink, const union sockaddr_ip *own, c
 	return netlink_ask(netlink, on_found_socket, out);
 }
 
-int netlink_dump_sockets(struct netlink *netlink, uint32_t protocol, uint32_t states, uint16_t port, mnl_cb_t on_message, void *arg)
+int netlink_dump_sockets(struct netlink *netlink, uint32_t protocol, uint32_t states, mnl_cb_t on_message, void *arg)
 {
 	static const uint8_t families[] = { AF_INET, AF_INET6 };
 	int ret = 0;
 
 	for (size_t i = 0; i < 2 && ret == 0; i++) {
-		struct inet_diag_req_v2 *request = put_socket_request(netlink, NLM_F_DUMP, families[i],
-								      (uint8_t)(protocol <= UINT8_MAX ? protocol : UINT8_MAX), states);
-
-		request->id.idiag_dport = htons(port);
+		put_socket_request(netlink, NLM_F_DUMP, families[i], (uint8_t)(protocol <= UINT8_MAX ? protocol : UINT8_MAX), states);
 		if (protocol > UINT8_MAX)
 			mnl_attr_put_u32((struct nlmsghdr *)netlink->buf, INET_DIAG_REQ_PROTOCOL, protocol);
 		ret = netlink_ask(netlink, on_message, arg);
@@ -211,14 +208,13 @@ uint32_t netlink_read_u32(const struct nlattr *attr)
 	return mnl_attr_validate(attr, MNL_TYPE_U32) == 0 ? mnl_attr_get_u32(attr) : 0;
 }
 
-struct nlmsghdr *netlink_put_generic(struct netlink *netlink, uint16_t family, uint16_t flags,
-				     uint8_t command)
+struct nlmsghdr *netlink_put_generic(struct netlink *netlink, uint16_t family, uint8_t command)
 {
 	struct nlmsghdr *request = mnl_nlmsg_put_header(netlink->buf);
 	struct genlmsghdr *generic = mnl_nlmsg_put_extra_header(request, sizeof(*generic));
 
 	request->nlmsg_type = family;
-	request->nlmsg_flags = (uint16_t)(NLM_F_REQUEST | flags);
+	request->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
 	generic->cmd = command;
 	generic->version = 1;
 	return request;
@@ -241,7 +237,7 @@ int netlink_find_family(struct netlink *netlink, const char *name)
 	struct nlmsghdr *request;
 	int family = -ENOENT, ret;
 
-	request = netlink_put_generic(netlink, GENL_ID_CTRL, NLM_F_ACK, CTRL_CMD_GETFAMILY);
+	request = netlink_put_generic(netlink, GENL_ID_CTRL, CTRL_CMD_GETFAMILY);
 	mnl_attr_put_strz(request, CTRL_ATTR_FAMILY_NAME, name);
 	ret = netlink_ask(netlink, on_family, &family);
 	return ret < 0 ? ret : family;

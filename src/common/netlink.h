@@ -33,9 +33,9 @@ int netlink_dump(struct netlink *netlink, uint16_t type, int family, mnl_cb_t on
 
 /*
  * netlink_dump_sockets() - list sockets of both families by sock_diag(7), with INET_DIAG_INFO; @netlink: of NETLINK_SOCK_DIAG
- * @protocol: IPPROTO_TCP or IPPROTO_MPTCP; @states: a bit for each TCP state; @port: the peer's, or 0: any. Returns as netlink_ask()
+ * @protocol: IPPROTO_TCP or IPPROTO_MPTCP; @states: a bit for each TCP state. Returns as netlink_ask()
  */
-int netlink_dump_sockets(struct netlink *netlink, uint32_t protocol, uint32_t states, uint16_t port, mnl_cb_t on_message, void *arg);
+int netlink_dump_sockets(struct netlink *netlink, uint32_t protocol, uint32_t states, mnl_cb_t on_message, void *arg);
 
 struct inet_diag_msg;
 struct tcp_info;
@@ -61,9 +61,8 @@ void netlink_put_address(struct nlmsghdr *request, uint16_t type, const union so
 /* Returns the number in an attribute of 32 bits; 0 for one of another length. */
 uint32_t netlink_read_u32(const struct nlattr *attr);
 
-/* Begins a request to a generic netlink family in the buffer. @flags: besides NLM_F_REQUEST. */
-struct nlmsghdr *netlink_put_generic(struct netlink *netlink, uint16_t family, uint16_t flags,
-				     uint8_t command);
+/* Begins a request with NLM_F_ACK to a generic netlink family in the buffer. */
+struct nlmsghdr *netlink_put_generic(struct netlink *netlink, uint16_t family, uint8_t command);
 
 /* Returns the number of a generic netlink family, or -errno: -ENOENT if this kernel has none. */
 int netlink_find_family(struct netlink *netlink, const char *name);

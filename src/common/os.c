@@ -151,7 +151,7 @@ static char *take_output(int fd)
 	return NULL;
 }
 
-/* Starts it with its output in memory files, which take any amount without a reader. Returns 0 or a positive errno. */
+/* Starts a program with its output in memory files, which take any amount without a reader. Returns 0 or a positive errno. */
 static int start(char *const words[], int out, int messages, pid_t *pid)
 {
 	posix_spawn_file_actions_t actions;
@@ -170,7 +170,7 @@ static int start(char *const words[], int out, int messages, pid_t *pid)
 	return error;
 }
 
-/* Waits for its end, and kills it when the time is up. Returns its status of waitpid(2), or -errno. */
+/* Waits for the end of the program, and kills it when the time is up. Returns its status of waitpid(2), or -errno. */
 static int wait_for(pid_t pid, int timeout_ms)
 {
 	struct pollfd end = { .fd = timeout_ms < 0 ? -1 : (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };

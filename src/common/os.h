@@ -76,7 +76,7 @@ int child_run(const char *const words[], int timeout_ms, struct child_output *ou
 
 struct service_manager {
 	struct sockaddr_un address;
-	socklen_t len; /* there is no manager */
+	socklen_t len; /* 0: there is no manager */
 };
 
 /*

@@ -219,13 +219,6 @@ static int add_file(struct program *out, const char *path)
 	return ret;
 }
 
-static bool is_env(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return strcmp(slash ? slash + 1 : path, "env") == 0;
-}
-
 /* Inspects all files of a command. @path: the command's file; overwritten. @ret: 0, or why there is none. */
 static int inspect(struct program *out, char path[static PATH_MAX], bool env_too, int ret)
 {
@@ -240,7 +233,7 @@ static int inspect(struct program *out, char path[static PATH_MAX], bool env_too
 		if (ret < 0 || file->kind != PROGRAM_SCRIPT || file->interpreter_missing)
 			break;
 		strcpy(path, script->interpreter);
-		if (!env_too || !is_env(path) || !script_env_program(script->argument, wanted))
+		if (!env_too || strcmp(program_base_name(path, strlen(path)), "env") != 0 || !script_env_program(script->argument, wanted))
 			continue;
 		/* env starts another program; if it doesn't find that, env itself reports it */
 		if (add_file(out, path) < 0 || find(wanted, path) < 0)

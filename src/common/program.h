@@ -189,6 +189,14 @@ const char *preload_describe(enum preload_verdict verdict, const struct program 
 /* Returns the remedy, or NULL. */
 const char *preload_remedy(enum preload_verdict verdict);
 
+/* Returns the last component of a path of @len bytes. */
+static inline const char *program_base_name(const char *path, size_t len)
+{
+	const char *slash = memrchr(path, '/', len);
+
+	return slash ? slash + 1 : path;
+}
+
 /* --- preload libraries that redirect a program's connections to proxies, by their file names --- */
 
 #define PROXIES_PROXYCHAINS "libproxychains"

@@ -77,7 +77,7 @@ int socket_option_buffer(const struct socket_option *option)
 	return option->name == SO_RCVBUF || option->name == SO_RCVBUFFORCE ? SO_RCVBUF : 0;
 }
 
-/* Lacks options that change the connection for the application, and those whose refusal applications expect (SO_ZEROCOPY). */
+/* The list lacks options that change the connection for the application, and those whose refusal applications expect (SO_ZEROCOPY). */
 const struct socket_advice socket_advice[SOCKET_ADVICE_COUNT] = {
 	{ { IPPROTO_TCP, TCP_SYNCNT }, false },
 	{ { IPPROTO_TCP, TCP_LINGER2 }, false },

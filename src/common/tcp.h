@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tcp.h - facts about TCP: is it Multipath TCP, the kinds of options, how long a SYN may be held
+ * tcp.h - facts about TCP: is it Multipath TCP, the states of a connection, the kinds of options
  *
  * Does the peer of a connected socket speak Multipath TCP? TCP_IS_MPTCP says so from Linux 6.12 on. Before, MPTCP_INFO (Linux 5.16) is
  * equivalent: the peer's key is known, and the connection hasn't fallen back. (A socket that has fallen back doesn't know MPTCP_INFO any
@@ -30,6 +30,22 @@ static inline bool multipath_is_spoken(int fd)
 	return getsockopt(fd, SOL_MPTCP, MPTCP_INFO, &info, &info_len) == 0 &&
 	       (info.mptcpi_flags & flags) == MPTCP_INFO_FLAG_REMOTE_KEY_RECEIVED;
 }
+
+/* --- the states of a connection, which linux/tcp.h doesn't define (include/net/tcp_states.h) --- */
+
+enum tcpinfo_state {
+	TCPINFO_UNKNOWN = 0,
+	TCPINFO_ESTABLISHED = 1,
+	TCPINFO_SYN_SENT = 2,
+	TCPINFO_SYN_RECV = 3,
+	TCPINFO_FIN_WAIT1 = 4,
+	TCPINFO_FIN_WAIT2 = 5,
+	TCPINFO_TIME_WAIT = 6,
+	TCPINFO_CLOSE = 7,
+	TCPINFO_CLOSE_WAIT = 8,
+	TCPINFO_LAST_ACK = 9,
+	TCPINFO_CLOSING = 11,
+};
 
 /* --- the kinds of TCP options (IANA "TCP Option Kind Numbers") --- */
 

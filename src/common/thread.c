@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* thread.c - what the process says about all its threads */
+/* thread.c - the fact that a process tells thread.h about all of its threads */
 #include "config.h"
 
 #include "common/thread.h"

@@ -218,7 +218,7 @@ static void drain(struct convertd *convertd, const char *reason)
 
 /* ----- signals ----- */
 
-static void obey(int signum, void *arg)
+static void handle_signal(int signum, void *arg)
 {
 	struct convertd *convertd = arg;
 
@@ -235,14 +235,14 @@ static void obey(int signum, void *arg)
 static void on_signal(evutil_socket_t signum, short what, void *arg)
 {
 	(void)what;
-	obey((int)signum, arg);
+	handle_signal((int)signum, arg);
 }
 
 /* Waits for signals, which come to this process or are passed on by the main process. Returns false without memory. */
 static bool await_signals(struct convertd *convertd)
 {
 	if (ward_has_warden(&convertd->ward))
-		return ward_listen(&convertd->ward, convertd->base, obey, convertd);
+		return ward_listen(&convertd->ward, convertd->base, handle_signal, convertd);
 	for (size_t i = 0; i < SIGNALS; i++) {
 		convertd->signals[i] =
 			evsignal_new(convertd->base, signals[i], on_signal, convertd);

@@ -3,6 +3,7 @@
 noinst_LTLIBRARIES += libconvertize.la
 libconvertize_la_SOURCES = \
 	src/common/columns.c src/common/columns.h \
+	src/common/os.c src/common/os.h \
 	src/common/problems.c src/common/problems.h \
 	src/common/quote.c src/common/quote.h \
 	src/convertize/check/report.c src/convertize/check/report.h \

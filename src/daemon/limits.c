@@ -51,7 +51,7 @@ struct limits {
 	pthread_mutex_t lock; /* guards all members below, clients and their members included */
 	struct limits_settings settings;
 	struct shares shares; /* its leaves are the clients */
-	struct limits_client *idle; /* clients without a member; the one that lost its last member first is the first */
+	struct limits_client *idle; /* clients without a member, in the order in which they lost their last one */
 	size_t idle_count;
 	size_t members, evicted; /* the number of members, evicted ones included; the number of evicted ones */
 };
@@ -324,8 +324,8 @@ static bool is_greedier(const struct limits_client *client, enum share share,
 	return of_greedy > (share == SHARE_CONNECTIONS ? 2 : 1) * of_newcomer;
 }
 
-static struct limits_member *choose(struct limits *limits, enum share share,
-				    const struct limits_member *newcomer)
+static struct limits_member *choose_evicted(struct limits *limits, enum share share,
+					    const struct limits_member *newcomer)
 {
 	struct limits_client *client;
 
@@ -348,7 +348,7 @@ static enum outcome make_room(struct limits *limits, enum share share, uint64_t 
 	if (excess > MAKE_ROOM_MAX)
 		return reason;
 	for (; excess; excess--) {
-		struct limits_member *victim = choose(limits, share, newcomer);
+		struct limits_member *victim = choose_evicted(limits, share, newcomer);
 
 		if (!victim)
 			return reason;
@@ -402,7 +402,7 @@ bool limits_may_stay(struct limits *limits, struct limits_member *newcomer)
 	if (!exceeds(sockets, limits->settings.sockets))
 		return true;
 	client = greediest(limits, SHARE_REFUSING);
-	victim = client ? client->members[LIMITS_REFUSING] : choose(limits, SHARE_CONNECTIONS, newcomer);
+	victim = client ? client->members[LIMITS_REFUSING] : choose_evicted(limits, SHARE_CONNECTIONS, newcomer);
 	if (victim)
 		evict(limits, victim, OUTCOME_LIMIT_CONNECTIONS);
 	return victim != NULL;

@@ -20,7 +20,6 @@ enum log_level {
 enum log_format {
 	LOG_FORMAT_TEXT, /* "convertd: LEVEL: text" */
 	LOG_FORMAT_JSON, /* one object per line: time, level, message, and the fields of log_fields() */
-	LOG_FORMAT_COUNT
 };
 
 /* The interval of log_limit_pass(), for events that may come thousands of times a second: one line per interval. */

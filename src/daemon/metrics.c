@@ -17,7 +17,7 @@
 #include <string.h>
 
 /*
- * ----- writes the line of the log about a session that has ended (no I/O) -----
+ * ----- the line of the log about a session that has ended (no I/O) -----
  *
  * The line consists of addresses, numbers and constants only, so that no peer can put text into the log.
  */

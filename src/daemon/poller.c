@@ -110,7 +110,7 @@ static bool grow(struct poller *poller)
 	if (!slots)
 		return false;
 	poller->slots = slots;
-	/* The first ones are used first. */
+	/* The list of free slots begins with the lowest number. */
 	for (int i = count - 1; i >= poller->count; i--) {
 		slots[i] = (struct slot){ .next_free = poller->first_free };
 		poller->first_free = i;

@@ -28,6 +28,8 @@
 
 #include "daemon/proof.h"
 
+#include "common/tcp.h"
+
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <stddef.h>
@@ -57,13 +59,10 @@
 /* The MSS towards a host that sends no MSS option (RFC 9293 3.7.1). */
 #define MSS_DEFAULT 536
 
-/* A value of tcpi_state that linux/tcp.h doesn't define (include/net/tcp_states.h does). */
-#define STATE_SYN_RECV 3
-
 /* The most SYN+ACKs of one connection: those of the first 15 s. */
 #define SYNACKS_MAX 5
 
-/* The kernel's first time-out, TCP_TIMEOUT_INIT, and each following one is twice as long; by LATE_MS our timers may be late. */
+/* The kernel's first time-out is TCP_TIMEOUT_INIT, and each following one is twice as long. Our timers may be late by LATE_MS. */
 #define FIRST_TIMEOUT_MS 1000
 #define LATE_MS 400
 
@@ -128,7 +127,7 @@ bool proof_look(int fd, struct tcp_info *info, unsigned *age_ms)
 
 	memset(info, 0, sizeof(*info));
 	*age_ms = 0;
-	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &len) < 0 || info->tcpi_state != STATE_SYN_RECV)
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &len) < 0 || info->tcpi_state != TCPINFO_SYN_RECV)
 		return false;
 	/* The kernel sets this time when it makes the socket, and no data that would renew it has come since. */
 	*age_ms = info->tcpi_last_data_recv;

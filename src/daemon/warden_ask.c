@@ -176,7 +176,7 @@ void rights_leave(void)
 }
 
 /*
- * ----- sets the congestion control of TCP and MPTCP sockets, by the kernel's names -----
+ * ----- the congestion control of TCP and MPTCP sockets, by the kernel's names -----
  *
  * A name is checked by trying it on a socket: the kernel may have to load a module that
  * no list shows, and may forbid an algorithm that it lists.

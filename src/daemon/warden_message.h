@@ -49,7 +49,7 @@ struct warden_call {
 
 struct warden_answer {
 	int32_t error;   /* 0 or -errno */
-	uint32_t number; /* of a queue; for rules: 1 if they refuse SYNs that are marked so */
+	uint32_t number; /* of a queue; for rules: 1 if they refuse SYNs that are marked for refusal */
 };
 
 /*

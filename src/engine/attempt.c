@@ -141,7 +141,7 @@ struct handshake_ask dial_ask(const struct dial *dial)
 		.info = attempt->ask_info,
 		.silent = attempt->ask_silent,
 		.blind = attempt->ask_blind,
-		.attempt = attempt->number,
+		.attempt = attempt->repeat_key,
 		.over_mptcp = dial->mptcp,
 		.hold_ms = attempt->hold_ms,
 	};
@@ -210,7 +210,7 @@ static void hold_time_choose(struct dial *dial)
 {
 	if (!dial->attempt.ask_info)
 		dial->attempt.hold_ms = (uint16_t)exchange_hold_ms(dial_host.settings, &dial->start.path.id, dial->mptcp,
-								   dial->attempt.number != 0);
+								   dial->attempt.repeat_key != 0);
 }
 
 /* Sends the SYN, with as much of the message as fits. Returns 0 or -errno. */
@@ -243,7 +243,7 @@ static void attempt_renew(struct dial *dial)
 		.ask_mptcp = before.ask_mptcp,
 		.ask_silent = before.ask_silent,
 		.ask_blind = before.ask_blind,
-		.number = before.number,
+		.repeat_key = before.repeat_key,
 		.cookie_asked = before.cookie_asked,
 		.repeated = before.repeated,
 		.fell_back = before.fell_back,
@@ -296,7 +296,8 @@ static void deadline_start(struct dial *dial, int64_t ends_before)
 	attempt_wake(dial);
 }
 
-static int begin_before(struct dial *dial, int64_t ends_before)
+/* Begins the attempt by its present values. @ends_before: the deadline of the one that it continues; 0: none. Returns 0 or -errno. */
+static int attempt_send_syn(struct dial *dial, int64_t ends_before)
 {
 	int ret;
 
@@ -314,7 +315,7 @@ static int begin_before(struct dial *dial, int64_t ends_before)
 
 int attempt_again(struct dial *dial)
 {
-	return begin_before(dial, 0);
+	return attempt_send_syn(dial, 0);
 }
 
 int attempt_anew(struct dial *dial, enum ask_way way)
@@ -324,7 +325,7 @@ int attempt_anew(struct dial *dial, enum ask_way way)
 	if (ret < 0)
 		return ret;
 	dial->attempt.way = dial->mptcp ? way : ASK_TCP;
-	return begin_before(dial, dial->attempt.ends);
+	return attempt_send_syn(dial, dial->attempt.ends);
 }
 
 /* Holds the SYN for early data. Returns DIAL_HELD; DIAL_ON if the kernel sent it at once; -EOPNOTSUPP if it can't wait; or -errno. */
@@ -364,8 +365,8 @@ static int ask_prepare(struct dial *dial)
 	attempt->ask_mptcp = ask.mptcp;
 	attempt->ask_silent = ask.silent;
 	attempt->ask_blind = ask.blind;
-	if (ask.blind && dial->mptcp && dial->ops->number && converters_takes_repeats(attempt->converter))
-		attempt->number = dial->ops->number();
+	if (ask.blind && dial->mptcp && dial->ops->repeat_key && converters_takes_repeats(attempt->converter))
+		attempt->repeat_key = dial->ops->repeat_key();
 	return 0;
 }
 

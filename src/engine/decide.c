@@ -57,7 +57,7 @@ static int64_t earlier(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-static struct dial_decision to(enum dial_do what)
+static struct dial_decision decide_to(enum dial_do what)
 {
 	return (struct dial_decision){ .what = what };
 }
@@ -89,7 +89,7 @@ static struct dial_decision decide_probing(const struct dial *dial, const struct
 	const int64_t at = attempt->probing_since ? earlier(end, look) : patience; /* a converter that can't be probed counts as alive */
 
 	if (attempt->probing_since && !attempt->path_asked && now >= probe + interval / LOOKS && now < end)
-		return to(DO_ASK_PATH);
+		return decide_to(DO_ASK_PATH);
 	if (now < attempt->ends)
 		return wait_until(earlier(attempt->ends, look));
 	if (attempt->probing_since && now >= end)
@@ -105,7 +105,7 @@ static struct dial_decision decide_unanswered(const struct attempt *attempt, uns
 	if (now >= attempt->ends)
 		return give_up(false);
 	if (!attempt->path_asked && now >= ask_at)
-		return to(DO_ASK_PATH);
+		return decide_to(DO_ASK_PATH);
 	return wait_until(earlier(earlier(attempt->ends, now + interval), attempt->path_asked ? attempt->ends : ask_at));
 }
 
@@ -120,28 +120,28 @@ static struct dial_decision decide_waiting(const struct dial *dial, const struct
 	if (!path_due && (!attempt->wake_at || now < attempt->wake_at))
 		return wait_until(0);
 	if (!seen->looked)
-		return to(DO_LOOK);
+		return decide_to(DO_LOOK);
 	if (path_due)
-		return to(DO_LOOK_AT_PATH);
+		return decide_to(DO_LOOK_AT_PATH);
 	if (seen->state == TCPINFO_UNKNOWN || seen->state == TCPINFO_CLOSE) /* a reset, which an MPTCP socket doesn't report */
-		return to(DO_FAIL);
+		return decide_to(DO_FAIL);
 	if (seen->state == TCPINFO_SYN_SENT)
 		return decide_unanswered(attempt, timeout_ms, now);
-	return seen->probed ? decide_probing(dial, seen, timeout_ms, now) : to(DO_PROBE);
+	return seen->probed ? decide_probing(dial, seen, timeout_ms, now) : decide_to(DO_PROBE);
 }
 
 /* Decides after a SYN+ACK that confirms the server of a silent request, so that no response follows. */
 static struct dial_decision decide_silent(const struct dial *dial, const struct dial_seen *seen)
 {
 	if (dial->mptcp && seen->mptcp == MPTCP_UNSEEN)
-		return to(DO_LOOK_AT_MPTCP);
+		return decide_to(DO_LOOK_AT_MPTCP);
 	if (seen->mptcp == MPTCP_LOST)
 		return begin_anew(ASK_TCP);
 	if (seen->broken)
 		return (struct dial_decision){ .what = DO_FAIL, .final = true };
 	if (!dial->attempt.want_output)
-		return to(DO_REACHED_SILENTLY);
-	return seen->full ? wait_until(0) : to(DO_SEND); /* the early data that didn't fit into the SYN */
+		return decide_to(DO_REACHED_SILENTLY);
+	return seen->full ? wait_until(0) : decide_to(DO_SEND); /* the early data that didn't fit into the SYN */
 }
 
 /* Returns whether the SYN+ACK confirms the server, before a response is there. */
@@ -156,11 +156,11 @@ static struct dial_decision decide_response(const struct dial *dial, const struc
 	switch (seen->response) {
 	case RESPONSE_UNREAD:
 		if (seen->broken)
-			return to(DO_FAIL);
+			return decide_to(DO_FAIL);
 		if (dial->attempt.want_output && !seen->full)
-			return to(DO_SEND);
+			return decide_to(DO_SEND);
 		if (!dial->attempt.want_output)
-			return to(DO_READ);
+			return decide_to(DO_READ);
 		break;
 	case RESPONSE_NOTHING:
 		break;
@@ -171,18 +171,18 @@ static struct dial_decision decide_response(const struct dial *dial, const struc
 	case RESPONSE_WHOLE:
 		/* the converter's first bytes show whether Multipath TCP was lost behind the handshake */
 		if (dial->mptcp && seen->mptcp == MPTCP_UNSEEN)
-			return to(DO_LOOK_AT_MPTCP);
-		return seen->mptcp == MPTCP_LOST ? begin_anew(ASK_TCP) : to(DO_REACHED);
+			return decide_to(DO_LOOK_AT_MPTCP);
+		return seen->mptcp == MPTCP_LOST ? begin_anew(ASK_TCP) : decide_to(DO_REACHED);
 	case RESPONSE_ERROR:
-		return to(DO_JUDGE);
+		return decide_to(DO_JUDGE);
 	case RESPONSE_BROKEN:
-		return to(DO_FAIL);
+		return decide_to(DO_FAIL);
 	}
 	if (is_confirming(dial, seen, now)) {
 		if (dial->mptcp && seen->mptcp == MPTCP_UNSEEN)
-			return to(DO_LOOK_AT_MPTCP);
+			return decide_to(DO_LOOK_AT_MPTCP);
 		if (!dial->mptcp || seen->mptcp == MPTCP_HOLDS)
-			return to(DO_CONFIRM);
+			return decide_to(DO_CONFIRM);
 	}
 	return decide_waiting(dial, seen, timeout_ms, now);
 }
@@ -206,21 +206,21 @@ struct dial_decision decide(const struct dial *dial, const struct dial_seen *see
 	enum ask_way way;
 
 	if ((attempt->synack_due || attempt->confirmable || attempt->silence_due) && !seen->looked)
-		return to(DO_LOOK);
+		return decide_to(DO_LOOK);
 	if (attempt->silence_due && (seen->state == TCPINFO_SYN_SENT || seen->state == TCPINFO_UNKNOWN))
 		return decide_waiting(dial, seen, timeout_ms, now); /* don't read yet: the bytes behind the SYN+ACK may be the server's */
 	if (seen->state == TCPINFO_SYN_SENT && (seen->full || !attempt->want_output))
 		return decide_waiting(dial, seen, timeout_ms, now);
 	if (attempt->synack_due && seen->state != TCPINFO_CLOSE && seen->state != TCPINFO_SYN_SENT) {
 		if (!attempt->syn_data && seen->mptcp == MPTCP_UNSEEN)
-			return to(DO_LOOK_AT_MPTCP);
+			return decide_to(DO_LOOK_AT_MPTCP);
 		if (!synack_goes_on(attempt, seen, &way))
 			return begin_anew(way);
 	}
 	/* The options are the handshake's. So if a closed connection has them, it was accepted before. */
-	if (attempt->silence_due && synack_is_silent(seen->options, true))
+	if (attempt->silence_due && synack_is_silent(seen->options))
 		return decide_silent(dial, seen);
 	if (attempt->ask_blind && seen->state != TCPINFO_CLOSE)
-		return to(DO_BLIND_LOST);
+		return decide_to(DO_BLIND_LOST);
 	return decide_response(dial, seen, timeout_ms, now);
 }

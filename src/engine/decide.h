@@ -54,7 +54,6 @@ enum dial_do {
 	DO_JUDGE,         /* handle the error in the response */
 	DO_FAIL,          /* the socket has an error; decision.final: the server caused it */
 	DO_GIVE_UP,       /* the converter has been silent for too long; decision.alive: its host still answers */
-	DO_COUNT
 };
 
 struct dial_decision {

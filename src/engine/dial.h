@@ -11,18 +11,13 @@
 
 #include "client/converters.h"
 #include "client/handshake.h"
+#include "common/tcp.h"
 #include "engine/path_start.h"
 
 #include <stdatomic.h>
 #include <sys/uio.h>
 
 struct tcp_info;
-
-/* Values of tcpi_state, which linux/tcp.h doesn't define (include/net/tcp_states.h). */
-#define TCPINFO_UNKNOWN 0
-#define TCPINFO_ESTABLISHED 1
-#define TCPINFO_SYN_SENT 2
-#define TCPINFO_CLOSE 7
 
 /* One try at one converter, or at the server itself. Each new attempt resets all of it in one assignment. */
 struct attempt {
@@ -36,7 +31,7 @@ struct attempt {
 	bool ask_blind;         /* the request is also blind: it gets no response in any case */
 	bool cookie_asked;      /* the converter has demanded a cookie; we don't comply a second time */
 	uint8_t cookie_number;  /* the number of the cookie in the request: converters_cookie() */
-	uint64_t number;        /* a random number, by which a converter recognises a repeated blind request; 0: none */
+	uint64_t repeat_key;    /* a random number, by which a converter recognises a repeated blind request; 0: none */
 	bool syn_data;          /* the SYN carries the request */
 	bool want_output;       /* part of the message is unsent */
 	bool synack_due;        /* the SYN+ACK will say whether Multipath TCP gets through */
@@ -67,14 +62,14 @@ struct dial {
 	/* set by the front end before each call, and by its operations when they replace the socket */
 	int fd;                  /* the socket */
 	bool mptcp;              /* the socket is a Multipath TCP one */
-	bool wrote;              /* the program has sent bytes of which there is no copy, so we can't ask anybody else */
+	bool wrote;              /* the program has sent bytes of which there is no copy, so no other converter can be asked */
 	bool may_confirm;        /* the front end may report the server as reached before the response is off the stream */
 	const uint8_t *early;    /* the program's bytes that follow the request */
 	size_t early_len;
 	/* the engine's */
 	_Atomic uint32_t tried;  /* a bit for each converter that has failed */
 	bool confirmed;          /* the SYN+ACK has confirmed the server, and the response is still to come */
-	const char *direct_reason; /* why it goes directly, static; NULL: no note says so. Front ends set it where they decide that */
+	const char *direct_reason; /* why the connection goes directly, a static text; NULL: nobody has noted a reason. Set by front ends, too */
 	struct path_start start;
 	struct attempt attempt;
 };
@@ -92,7 +87,7 @@ struct dial_ops {
 	bool (*allows)(struct dial *dial, enum dial_use use);
 
 	/* Optional: returns a random number by which the converter recognises a repeated blind request; 0: none. */
-	uint64_t (*number)(void);
+	uint64_t (*repeat_key)(void);
 
 	/* Makes the socket one that can be connected to @to, over Multipath TCP if @mptcp, and converts @to to the socket's form. Sets
 	   dial->mptcp: is it a Multipath TCP socket now? */
@@ -207,13 +202,13 @@ void dial_log(const struct dial *dial, const char *verdict, const char *detail);
 /* The same for a connection that a converter has made. */
 void dial_log_converted(const struct dial *dial, const char *detail);
 
-/* The same for one that goes directly after all, for @reason, static, which it keeps for dial_note_direct(). */
+/* The same for a connection that goes directly after all. @reason: a static text, kept as direct_reason for dial_note_direct() */
 void dial_log_direct(struct dial *dial, bool converter_fails, const char *reason);
 
 /* Notes for "convertize status" how the connection began. The socket is the one that the program keeps. */
 void dial_note(const struct dial *dial);
 
-/* Notes that it goes to the server directly, unless no direct_reason is set. */
+/* Notes that the connection goes to the server directly, for direct_reason; does nothing without a reason. */
 void dial_note_direct(const struct dial *dial);
 
 /* Is there work as soon as the socket is writable? */
@@ -238,7 +233,7 @@ int attempt_begin(struct dial *dial, bool hold);
 /* attempt_again() - ask the same converter again over the same socket, by the attempt's present values. Returns 0 or -errno. */
 int attempt_again(struct dial *dial);
 
-/* attempt_anew() - ask it again by @way. CONVERT_TIMEOUT continues, but at least half of it is left. Returns 0 or -errno. */
+/* attempt_anew() - ask the same converter again by @way. CONVERT_TIMEOUT continues; at least half is left. Returns 0 or -errno. */
 int attempt_anew(struct dial *dial, enum ask_way way);
 
 /* Is the SYN, or the request behind the handshake, of the dial @owner unanswered? */

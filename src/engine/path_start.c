@@ -15,10 +15,10 @@
  *	a path_start's     the thread that takes a step of that connection; anybody once the front end says that the connection
  *	  serial           doesn't wait any more (dial_host.is_waiting)
  *	BUSY               the thread that has set it
- *	LINGERS            a trial: the thread that exchanges it for BUSY
+ *	TRIAL              a trial: the thread that exchanges it for BUSY
  *
  * A trial checks by several SYNs whether a failed path works again, after a connection has begun elsewhere. No connection waits for it: it
- * lingers until path_trials_look() finds its end.
+ * keeps its slot until path_trials_look() finds its end.
  */
 #include "config.h"
 
@@ -42,13 +42,13 @@ void dial_init(const struct dial_host *host)
 #define WAIT_FOR_OTHER_MS 20
 #define TRIAL_LOOK_MS 20
 
-enum { FREE = 0, BUSY = -1, LINGERS = -2 };
+enum { FREE = 0, BUSY = -1, TRIAL = -2 };
 
-static struct place {
+static struct slot {
 	_Atomic int64_t owner;
 	struct path_start *_Atomic start; /* the owner's */
 	struct survey survey;
-} places[SURVEYS];
+} slots[SURVEYS];
 
 static _Atomic int64_t serials;
 
@@ -63,44 +63,45 @@ void path_start_init(struct path_start *start, bool may_move, const struct in6_a
 
 /* --- surveys --- */
 
-static bool is_left_behind(const struct place *place, int64_t owner)
+/* Has the owner's connection ended without path_start_end()? */
+static bool is_abandoned(const struct slot *slot, int64_t owner)
 {
-	const struct path_start *start = atomic_load(&place->start);
+	const struct path_start *start = atomic_load(&slot->start);
 
 	return owner > FREE && dial_host.is_waiting && !(start->serial == owner && dial_host.is_waiting(start));
 }
 
-/* Takes a place and makes it BUSY, with a survey without probes. Returns NULL if there is none. */
-static struct place *place_take(void)
+/* Takes a slot and makes it BUSY, with a survey without probes. Returns NULL if there is none. */
+static struct slot *slot_take(void)
 {
 	for (int i = 0; i < SURVEYS; i++) {
-		int64_t owner = atomic_load(&places[i].owner);
-		const bool left = is_left_behind(&places[i], owner);
+		int64_t owner = atomic_load(&slots[i].owner);
+		const bool left = is_abandoned(&slots[i], owner);
 
-		if ((owner != FREE && !left) || !atomic_compare_exchange_strong(&places[i].owner, &owner, BUSY))
+		if ((owner != FREE && !left) || !atomic_compare_exchange_strong(&slots[i].owner, &owner, BUSY))
 			continue;
 		if (left)
-			survey_close(&places[i].survey);
-		survey_reset(&places[i].survey);
-		return &places[i];
+			survey_close(&slots[i].survey);
+		survey_reset(&slots[i].survey);
+		return &slots[i];
 	}
 	return NULL;
 }
 
-static struct place *place_of(const struct path_start *start)
+static struct slot *slot_of(const struct path_start *start)
 {
-	struct place *place = start->survey ? &places[start->survey - 1] : NULL;
+	struct slot *slot = start->survey ? &slots[start->survey - 1] : NULL;
 
-	return place && atomic_load(&place->owner) == start->serial ? place : NULL;
+	return slot && atomic_load(&slot->owner) == start->serial ? slot : NULL;
 }
 
 /* Does another connection already probe the path? */
 static bool is_being_asked(const struct path_id *id)
 {
 	for (int i = 0; i < SURVEYS; i++) {
-		int64_t owner = atomic_load(&places[i].owner);
+		int64_t owner = atomic_load(&slots[i].owner);
 
-		if (owner > FREE && !is_left_behind(&places[i], owner) && path_is_same(&places[i].survey.own.id, id))
+		if (owner > FREE && !is_abandoned(&slots[i], owner) && path_is_same(&slots[i].survey.own.id, id))
 			return true;
 	}
 	return false;
@@ -108,41 +109,41 @@ static bool is_being_asked(const struct path_id *id)
 
 void path_start_end(struct path_start *start)
 {
-	struct place *place = place_of(start);
+	struct slot *slot = slot_of(start);
 
 	start->look_at = 0;
 	start->survey = 0;
-	if (!place)
+	if (!slot)
 		return;
-	survey_close(&place->survey);
-	atomic_store(&place->owner, FREE);
+	survey_close(&slot->survey);
+	atomic_store(&slot->owner, FREE);
 }
 
 void path_start_repair_in_child(void)
 {
 	atomic_flag_clear(&beginning);
 	for (int i = 0; i < SURVEYS; i++) {
-		if (atomic_load(&places[i].owner) != FREE)
-			survey_close(&places[i].survey);
-		atomic_store(&places[i].owner, FREE);
+		if (atomic_load(&slots[i].owner) != FREE)
+			survey_close(&slots[i].survey);
+		atomic_store(&slots[i].owner, FREE);
 	}
 }
 
 /* --- trials --- */
 
-/* Begins a trial of @path, which has failed, so that a connection begins elsewhere, and for which paths_is_trial_due(). */
+/* Begins a trial of @path, which has failed; paths_is_trial_due() has said that it is time. */
 static void try_path(struct path_start *start, const struct path *path)
 {
-	struct place *place;
-	bool lingers;
+	struct slot *slot;
+	bool begun;
 
 	start->tried_path = true;
-	place = place_take();
-	if (!place)
+	slot = slot_take();
+	if (!slot)
 		return;
-	lingers = survey_try(&place->survey, path);
-	atomic_store(&place->owner, lingers ? LINGERS : FREE);
-	if (lingers && dial_host.trial_begins)
+	begun = survey_try(&slot->survey, path);
+	atomic_store(&slot->owner, begun ? TRIAL : FREE);
+	if (begun && dial_host.trial_begins)
 		dial_host.trial_begins();
 }
 
@@ -160,28 +161,28 @@ static bool trial_ends(struct survey *survey)
 
 int64_t path_trials_look(void)
 {
-	bool linger = false;
+	bool any = false;
 
 	for (int i = 0; i < SURVEYS; i++) {
-		int64_t owner = LINGERS;
+		int64_t owner = TRIAL;
 
-		if (!atomic_compare_exchange_strong(&places[i].owner, &owner, BUSY)) {
-			linger |= owner == BUSY;
+		if (!atomic_compare_exchange_strong(&slots[i].owner, &owner, BUSY)) {
+			any |= owner == BUSY;
 			continue;
 		}
-		if (trial_ends(&places[i].survey)) {
-			atomic_store(&places[i].owner, FREE);
+		if (trial_ends(&slots[i].survey)) {
+			atomic_store(&slots[i].owner, FREE);
 		} else {
-			atomic_store(&places[i].owner, LINGERS);
-			linger = true;
+			atomic_store(&slots[i].owner, TRIAL);
+			any = true;
 		}
 	}
-	return linger ? dial_host.clock() + TRIAL_LOOK_MS * CLOCK_NS_PER_MS : 0;
+	return any ? dial_host.clock() + TRIAL_LOOK_MS * CLOCK_NS_PER_MS : 0;
 }
 
 /* --- which path --- */
 
-static void take(struct path_start *start, const struct path *path)
+static void take_path(struct path_start *start, const struct path *path)
 {
 	start->path = *path;
 	start->placed |= !path_is_usual(&path->id);
@@ -197,7 +198,7 @@ __attribute__((noinline)) static int choose_of_all(struct path_start *start, con
 
 	if (best < 0)
 		return converter;
-	take(start, &list.paths[best]);
+	take_path(start, &list.paths[best]);
 	if (start->placed || list.paths[best].id.converter != converter)
 		dial_host.log("converter %s: begins on %s%s", sockaddr_ip_format(&list.addrs[best], text), list.names[best],
 			      list.paths[best].backup ? ", which is for backup" : "");
@@ -244,7 +245,7 @@ __attribute__((noinline)) static bool leave_refused(struct path_start *start, co
 		return false;
 	dial_host.log("converter %s: the path to it %s (%s), begins on %s", sockaddr_ip_format(converters_address(left.id.converter), text),
 		      how == CACHE_PATH_SILENT ? "leads nowhere" : "refuses", reason, list.names[best]);
-	take(start, &list.paths[best]);
+	take_path(start, &list.paths[best]);
 	start->moves++;
 	*addr = list.addrs[best];
 	if (how != CACHE_PATH_SILENT)
@@ -259,7 +260,7 @@ bool path_start_refused(struct path_start *start, const struct converters_query 
 		return false;
 	if (start->moves < PATHS_MOVES_MAX && leave_refused(start, query, how, reason, addr))
 		return true;
-	/* After a refusal here a silent usual path is no better. One that refuses the converter's port may serve a direct connection. */
+	/* After a refusal, a direct connection may work over a usual path that refuses as well, but not over a silent one. */
 	if (how == CACHE_PATH_SILENT || paths_facts_usual(start->path.id.converter).state == CACHE_PATH_REFUSES)
 		path_start_give_back(start);
 	return false;
@@ -267,7 +268,7 @@ bool path_start_refused(struct path_start *start, const struct converters_query 
 
 bool path_start_may_have_more(const union sockaddr_ip *addr)
 {
-	const char *reason = path_list_breaks_word(dial_host.settings, addr);
+	const char *reason = path_list_policy_breach(dial_host.settings, addr);
 	char text[SOCKADDR_STRLEN];
 
 	if (reason)
@@ -337,7 +338,7 @@ void path_start_sent_behind(struct path_start *start)
 	first_look(start, start->request_at);
 }
 
-static void move(struct path_start *start, const struct path_list *list, int best, union sockaddr_ip *addr)
+static void move_to(struct path_start *start, const struct path_list *list, int best, union sockaddr_ip *addr)
 {
 	char text[SOCKADDR_STRLEN];
 
@@ -345,7 +346,7 @@ static void move(struct path_start *start, const struct path_list *list, int bes
 		      sockaddr_ip_format(converters_address(start->path.id.converter), text), path_complaint(&start->path.id),
 		      list->names[best]);
 	*addr = list->addrs[best];
-	take(start, &list->paths[best]);
+	take_path(start, &list->paths[best]);
 }
 
 /*
@@ -363,30 +364,30 @@ __attribute__((noinline)) static bool has_failed_since(struct path_start *start,
 	best = path_list_elsewhere(&list, dial_host.settings, query, &start->path);
 	if (best < 0)
 		return false;
-	move(start, &list, best, addr);
+	move_to(start, &list, best, addr);
 	return true;
 }
 
 /* Gives the connection a survey that hasn't sent a probe yet. Returns PATHS_PROBE, PATHS_STAY or PATHS_WAIT. */
-static enum paths_do place_begin(struct path_start *start, const struct converters_query *query)
+static enum paths_do slot_begin(struct path_start *start, const struct converters_query *query)
 {
-	struct place *place = place_take();
+	struct slot *slot = slot_take();
 	bool open;
 
-	if (!place)
+	if (!slot)
 		return PATHS_WAIT;
-	atomic_store(&place->start, start);
-	open = survey_begin(&place->survey, &start->path, dial_host.settings, query);
-	start->survey = (uint8_t)(place - places + 1);
-	atomic_store(&place->owner, start->serial);
+	atomic_store(&slot->start, start);
+	open = survey_begin(&slot->survey, &start->path, dial_host.settings, query);
+	start->survey = (uint8_t)(slot - slots + 1);
+	atomic_store(&slot->owner, start->serial);
 	return open ? PATHS_PROBE : PATHS_STAY;
 }
 
 /*
- * Does the same, unless another thread probes the path or is about to. If the connections of several threads begin on one path at the same
- * time, one of them sends probes.
+ * As slot_begin(), unless another thread probes the path or is about to. If the connections of several threads begin on one path at the
+ * same time, one of them sends probes.
  */
-static enum paths_do place_begin_alone(struct path_start *start, const struct converters_query *query)
+static enum paths_do slot_begin_alone(struct path_start *start, const struct converters_query *query)
 {
 	enum paths_do what = PATHS_WAIT;
 
@@ -394,7 +395,7 @@ static enum paths_do place_begin_alone(struct path_start *start, const struct co
 	if (atomic_flag_test_and_set(&beginning))
 		return what;
 	if (!is_being_asked(&start->path.id))
-		what = place_begin(start, query);
+		what = slot_begin(start, query);
 	atomic_flag_clear(&beginning);
 	return what;
 }
@@ -418,16 +419,16 @@ enum paths_do path_start_look(struct path_start *start, const struct converters_
 {
 	const int64_t now = dial_host.clock(); /* before all looks */
 	enum paths_do what = PATHS_PROBE;
-	struct place *place;
+	struct slot *slot;
 	int best = -1;
 
-	if (!place_of(start))
-		what = has_failed_since(start, query, addr) ? PATHS_MOVE : place_begin_alone(start, query);
-	place = place_of(start);
-	if (place && what == PATHS_PROBE) {
-		what = survey_go_on(start, &place->survey, syn, now, &best);
+	if (!slot_of(start))
+		what = has_failed_since(start, query, addr) ? PATHS_MOVE : slot_begin_alone(start, query);
+	slot = slot_of(start);
+	if (slot && what == PATHS_PROBE) {
+		what = survey_go_on(start, &slot->survey, syn, now, &best);
 		if (what == PATHS_MOVE)
-			move(start, &place->survey.list, best, addr);
+			move_to(start, &slot->survey.list, best, addr);
 	}
 	if (what == PATHS_MOVE)
 		start->moves++;
@@ -440,30 +441,30 @@ enum paths_do path_start_look(struct path_start *start, const struct converters_
 
 void path_start_ask(struct path_start *start, bool whole)
 {
-	struct place *place = place_of(start);
+	struct slot *slot = slot_of(start);
 
-	if (place && place->survey.count)
+	if (slot && slot->survey.count)
 		return;
-	if (!place) {
+	if (!slot) {
 		start->others_ask = start->look_at || is_being_asked(&start->path.id);
-		place = start->others_ask ? NULL : place_take();
-		if (!place)
+		slot = start->others_ask ? NULL : slot_take();
+		if (!slot)
 			return;
-		atomic_store(&place->start, start);
+		atomic_store(&slot->start, start);
 	}
-	survey_ask(&place->survey, &start->path, whole);
-	start->survey = (uint8_t)(place - places + 1);
-	atomic_store(&place->owner, start->serial);
+	survey_ask(&slot->survey, &start->path, whole);
+	start->survey = (uint8_t)(slot - slots + 1);
+	atomic_store(&slot->owner, start->serial);
 }
 
 enum path_answer path_start_asked(struct path_start *start)
 {
-	struct place *place = place_of(start);
+	struct slot *slot = slot_of(start);
 	enum survey_answer answer;
 
-	if (!place || !place->survey.count)
-		return !place && start->others_ask ? PATH_UNKNOWN : PATH_UNASKED;
-	answer = survey_answer(&place->survey, dial_host.clock());
+	if (!slot || !slot->survey.count)
+		return !slot && start->others_ask ? PATH_UNKNOWN : PATH_UNASKED;
+	answer = survey_answer(&slot->survey, dial_host.clock());
 	return answer == SURVEY_ANSWERS ? PATH_ANSWERS : answer == SURVEY_SILENT ? PATH_SILENT : PATH_UNKNOWN;
 }
 

@@ -49,12 +49,12 @@ void path_start_init(struct path_start *start, bool may_move, const struct in6_a
 
 /*
  * path_start_choose() - choose the path for a request to @converter at @addr
- * It is the usual path, and this asks and changes nothing, unless that path has failed or the user names networks (CONVERT_PATHS). Returns
- * the converter, which may be another one, and puts its address into @addr.
+ * Keeps the usual path, without a system call, unless that path has failed or the user names networks (CONVERT_PATHS). Returns the
+ * converter, which may be another one, and puts its address into @addr.
  */
 int path_start_choose(struct path_start *start, const struct converters_query *query, int converter, union sockaddr_ip *addr);
 
-/* May a connection to @addr get further subflows, over whatever network? If the user's word forbids that, logs the reason. */
+/* May a connection to @addr get further subflows, over whatever network? If the user's policy forbids that, logs the reason. */
 bool path_start_may_have_more(const union sockaddr_ip *addr);
 
 /* path_start_bind() - bind the unconnected socket @fd to the chosen network, before each SYN. Returns 0 or -errno. */
@@ -62,8 +62,8 @@ int path_start_bind(const struct path_start *start, int fd);
 
 /*
  * path_start_bind_directly() - bind @fd to a network that works, for a direct connection to @server
- * It takes the network that the connection has moved to. It takes another one than the usual if all usual paths to converters are silent
- * and another path isn't, or if the user's settings exclude the usual network. Returns 0, or -ENETUNREACH if that leaves none.
+ * Takes the network that the connection has moved to. Otherwise takes the usual one, unless all usual paths to converters are silent and
+ * another path isn't, or the user's settings exclude the usual network. Returns 0, or -ENETUNREACH if no network is left.
  */
 int path_start_bind_directly(const struct path_start *start, int fd, const union sockaddr_ip *server);
 
@@ -90,8 +90,8 @@ void path_start_served(const struct path_start *start);
 void path_start_ask(struct path_start *start, bool whole);
 
 enum path_answer {
-	PATH_ANSWERS, /* others get through on the path: the silence is this connection's alone */
-	PATH_SILENT,  /* they don't */
+	PATH_ANSWERS, /* other connections get through on the path: only this one meets silence */
+	PATH_SILENT,  /* no other connection gets through either */
 	PATH_UNKNOWN, /* another connection asks, and will tell */
 	PATH_UNASKED, /* we couldn't send probes, or had no time to */
 };
@@ -107,7 +107,7 @@ void path_start_sent_behind(struct path_start *start);
 /* The SYN or request that is unanswered. */
 struct path_start_syn {
 	enum survey_syn carries;
-	bool (*is_unanswered)(void *owner); /* called once more right before its attempt is ended */
+	bool (*is_unanswered)(void *owner); /* called once more before the attempt is given up for another path */
 	void *owner;
 };
 

@@ -91,7 +91,7 @@ static enum dial_state converter_failed(struct dial *dial, const struct handshak
 	return go_on(dial, error, reason, end);
 }
 
-/* The converter has failed on the network that the program has chosen, which tells nothing about others: nobody leaves it alone. */
+/* The converter has failed on the network that the program has chosen. That tells nothing about others, so the converter doesn't rest. */
 static enum dial_state network_failed(struct dial *dial, struct handshake_step why, struct dial_end *end)
 {
 	converter_log(dial, why.reason, ", on the network that the program has chosen");
@@ -180,7 +180,7 @@ static bool leave_refused(struct dial *dial, enum cache_path how, const char *re
 	if (dial->wrote || stack_is_small())
 		return false;
 	query = dial->ops->query(dial);
-	if (how == CACHE_PATH_REFUSES) /* the same converter: another one may serve when two paths show that this one doesn't */
+	if (how == CACHE_PATH_REFUSES) /* only the same converter: we try others once it has refused over two paths */
 		query.tried = ~(1u << dial->attempt.converter);
 	if (!path_start_refused(&dial->start, &query, how, reason, &addr))
 		return false;
@@ -285,7 +285,7 @@ static void wait_for_rest(struct dial *dial, size_t length)
 	dial->ops->watch(dial); /* no longer for output */
 }
 
-static void look(struct dial *dial, struct dial_seen *seen)
+static void look_at_socket(struct dial *dial, struct dial_seen *seen)
 {
 	struct tcp_info info;
 	uint32_t heard_ms;
@@ -318,7 +318,7 @@ static void note_reached(struct dial *dial, struct dial_seen *seen, const char *
 	char detail[96];
 
 	if (!seen->looked)
-		look(dial, seen);
+		look_at_socket(dial, seen);
 	if (!stack_is_small() && dial->attempt.syn_data && seen->state != TCPINFO_UNKNOWN && seen->state != TCPINFO_CLOSE)
 		paths_note_syn_data(&dial->start.path.id, seen->options & TCPI_OPT_SYN_DATA, dial->start.syn_at);
 	snprintf(detail, sizeof(detail), "%s%s", way_text(dial, seen), how);
@@ -336,7 +336,7 @@ static void note_converter(const struct dial *dial)
 		exchange_way_failed(&dial->start.path.id, ASK_TCP, dial->attempt.fell_back);
 }
 
-static enum dial_state reached(struct dial *dial, struct dial_seen *seen, const struct handshake_step *told, struct dial_end *end)
+static enum dial_state server_reached(struct dial *dial, struct dial_seen *seen, const struct handshake_step *told, struct dial_end *end)
 {
 	if (!dial->ops->take(dial, told->length)) /* the program would take the rest for the server's bytes */
 		return fail(end, ECONNRESET, "the response can't be taken off the stream");
@@ -370,7 +370,7 @@ static void synack_seen(struct dial *dial, const struct dial_seen *seen)
 	attempt->synack_due = false;
 	if (seen->state != TCPINFO_UNKNOWN)
 		attempt->confirmable = false;
-	if (seen->state != TCPINFO_UNKNOWN && !synack_is_silent(seen->options, true))
+	if (seen->state != TCPINFO_UNKNOWN && !synack_is_silent(seen->options))
 		attempt->silence_due = false;
 	if (wanted && !dial_wants_output(dial))
 		dial->ops->watch(dial); /* for the response */
@@ -446,7 +446,7 @@ static __attribute__((noinline)) bool response_step(struct dial *dial, struct di
 	while ((decision = decide_now(dial, seen)).what == DO_LOOK_AT_MPTCP)
 		look_at_mptcp(dial, seen);
 	*state = decision.what == DO_BEGIN_ANEW ? begin_anew(dial, decision.way, true, end) :
-		 decision.what == DO_REACHED	? reached(dial, seen, &told, end) :
+		 decision.what == DO_REACHED	? server_reached(dial, seen, &told, end) :
 						  judge(dial, &told, end);
 	return true;
 }
@@ -536,7 +536,7 @@ static bool find_out(struct dial *dial, enum dial_do what, struct dial_seen *see
 {
 	switch (what) {
 	case DO_LOOK:
-		look(dial, seen);
+		look_at_socket(dial, seen);
 		return false;
 	case DO_LOOK_AT_MPTCP:
 		look_at_mptcp(dial, seen);

@@ -59,9 +59,9 @@ struct convertgw {
 	struct event_base *base;
 	struct event *signals[SIGNALS];
 	struct event *trials;   /* when failed paths are looked at */
-	struct event *woken;    /* reads: */
+	struct event *woken;    /* reads wake_fd */
 	int wake_fd;            /* an eventfd: the engine has begun a trial */
-	struct event *policies; /* reads: */
+	struct event *policies; /* reads policies_fd */
 	int policies_fd;        /* a program has changed policy rules; -1: none is told */
 	struct event *drain;    /* looks whether sessions are left; NULL: the gateway isn't stopping */
 	uint64_t drain_until_ms;
@@ -144,7 +144,7 @@ static struct serve_settings serve_settings_of(const struct gateway_settings *se
 	};
 }
 
-/* The addresses of a converter whose name stays are known already. */
+/* Do both name the same converters? Then nothing has to be resolved: the addresses of their names are known. */
 static bool same_converters(const struct settings *a, const struct settings *b)
 {
 	return a->converter_count == b->converter_count &&

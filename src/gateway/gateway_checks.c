@@ -407,12 +407,12 @@ static void check_port(const struct host *host, const struct host_link *link, ga
 
 static void check_networks(const struct gateway_settings *settings, gateway_warn *warn, gateway_warn *note)
 {
-	const struct host_word word = { .paths = &settings->client.paths, .device = "*" };
+	const struct network_policy policy = { .paths = &settings->client.paths, .device = "*" };
 	struct uplinks uplinks;
 
-	if (host_read(&uplinks.host, NULL, NULL) < 0)
+	if (host_read(&uplinks.host, NULL) < 0)
 		return;
-	uplinks.count = host_networks_find(&uplinks.networks, &uplinks.host, &word);
+	uplinks.count = host_networks_find(&uplinks.networks, &uplinks.host, &policy);
 	for (size_t i = 0; i < uplinks.count; i++)
 		if (uplinks.networks[i].verdict == HOST_USED && !gateway_settings_have_lan(settings, uplinks.networks[i].link.name))
 			check_outer_nat(settings, &uplinks.networks[i], note);

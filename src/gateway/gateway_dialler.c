@@ -31,7 +31,7 @@
 /* The connection is to be routed. No server's failure has this errno. */
 #define ROUTED ENOLINK
 
-/* So many connections in a row that never came are no accident. */
+/* If so many clients in a row fail to complete their connections, we blame this host's firewall. */
 #define UNFINISHED_MANY 8
 
 /* ----- routed connections ----- */
@@ -54,7 +54,7 @@ static void resolve_name(const struct gateway *gateway)
 {
 	/* Any destination that isn't a converter: the choice only has the name resolved. */
 	const union sockaddr_ip nowhere = { .in = { .sin_family = AF_INET } };
-	const struct converters_query query = { .destination = &nowhere, .family = AF_INET, .any = true, .may_resolve = true };
+	const struct converters_query query = { .destination = &nowhere, .family = AF_INET, .any_family = true, .may_resolve = true };
 	const struct gateway_settings *settings = atomic_load(&gateway->settings);
 	enum policy_verdict verdict = POLICY_CONVERT;
 	union sockaddr_ip addr;
@@ -94,10 +94,10 @@ int gateway_resolver_start(struct gateway *gateway)
 
 static struct gateway *gateway_of(const struct serve_context *context)
 {
-	return context->own;
+	return context->daemon;
 }
 
-static void forget(struct serve_dial *dial)
+static void forget_connection(struct serve_dial *dial)
 {
 	struct gateway_connection *connection = dial->state;
 
@@ -240,7 +240,7 @@ static void settle(struct serve_context *context, struct serve_dial *dial, const
 		gateway_socket_settle(&connection->socket);
 		gateway_status_count(dial->fd, &connection->dial.attempt.addr, kernel_tcp_info(dial->fd).tcpi_rtt);
 	}
-	forget(dial);
+	forget_connection(dial);
 }
 
 static void stop(struct serve_context *context, struct serve_dial *dial)
@@ -251,7 +251,7 @@ static void stop(struct serve_context *context, struct serve_dial *dial)
 	if (connection && connection->reached && atomic_fetch_add(&gateway_of(context)->unfinished, 1) + 1 == UNFINISHED_MANY)
 		log_warning("%d clients in a row didn't complete their connections; this host's firewall has to accept established "
 			    "connections from them (nftables, iptables: chain \"input\")", UNFINISHED_MANY);
-	forget(dial);
+	forget_connection(dial);
 	gateway_socket_close(&socket);
 	dial->fd = -1;
 }

@@ -29,7 +29,7 @@
 
 static struct gateway *gateway_of(const struct serve_context *context)
 {
-	return context->own;
+	return context->daemon;
 }
 
 /* Counts the SYN. Returns NULL if it may be withheld, or why it is routed. */
@@ -183,7 +183,7 @@ static int start(struct serve_context *context, void *arg)
 {
 	struct gateway *gateway = arg;
 
-	context->own = gateway;
+	context->daemon = gateway;
 	context->log_limits = monitor_log_limits(gateway->monitor);
 	context->metrics = monitor_add_metrics(gateway->monitor);
 	return context->metrics ? 0 : -ENOMEM;
@@ -210,6 +210,6 @@ struct serve_plugs gateway_plugs(struct gateway *gateway)
 		.configure = configure,
 		.arg = gateway,
 		.alone = true,
-		.at_once = true,
+		.no_request = true,
 	};
 }

@@ -29,7 +29,7 @@ static struct converters_query query(const struct dial *dial)
 	return (struct converters_query){
 		.destination = &dial->server,
 		.family = sockaddr_ip_is_v4(&dial->server) ? AF_INET : AF_INET6,
-		.any = true,
+		.any_family = true,
 		.tried = dial->tried,
 	};
 }

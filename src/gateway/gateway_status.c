@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gateway_status.c - what a gateway's status has of its own: what was routed and why, and the networks that connections began on
+ * gateway_status.c - the parts of the status that only a gateway has: what was routed and why, and the networks that connections began on
  *
  * A network is this host's address there. We keep the first STATUS_NETWORKS_MAX; their number never shrinks.
  *
@@ -16,6 +16,7 @@
 #include "common/kernel_socket.h"
 #include "common/netlink.h"
 #include "common/sockaddr.h"
+#include "common/tcp.h"
 #include "daemon/log.h"
 #include "gateway/gateway.h"
 
@@ -197,9 +198,7 @@ static int count_outlived(const struct nlmsghdr *message, void *arg)
 	return MNL_CB_OK;
 }
 
-/* Bits of include/net/tcp_states.h. */
-#define ESTABLISHED_STATE 2
-#define OPEN_STATES 0xffe /* all */
+#define OPEN_STATES 0xffe /* all, as bits of include/net/tcp_states.h */
 
 static void keep_growing(uint64_t *value, uint64_t *told)
 {
@@ -221,8 +220,8 @@ static void copy_known(struct known *out)
 	*out = known;
 	pthread_mutex_unlock(&lock);
 	if (netlink_open(&netlink, NETLINK_SOCK_DIAG) == 0) {
-		netlink_dump_sockets(&netlink, IPPROTO_TCP, OPEN_STATES, 0, add_bytes, out);
-		netlink_dump_sockets(&netlink, IPPROTO_MPTCP, ESTABLISHED_STATE, 0, count_outlived, out);
+		netlink_dump_sockets(&netlink, IPPROTO_TCP, OPEN_STATES, add_bytes, out);
+		netlink_dump_sockets(&netlink, IPPROTO_MPTCP, 1u << TCPINFO_ESTABLISHED, count_outlived, out);
 		netlink_close(&netlink);
 	}
 	pthread_mutex_lock(&lock);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gateway_status.h - what a gateway's status has of its own: what was routed and why, and the networks that connections began on */
+/* gateway_status.h - the parts of the status that only a gateway has: what was routed and why, and the networks of connections */
 #ifndef GATEWAY_GATEWAY_STATUS_H
 #define GATEWAY_GATEWAY_STATUS_H
 

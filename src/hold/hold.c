@@ -69,12 +69,12 @@ static const enum metrics_syn counters[] = {
 };
 static_assert(sizeof(counters) / sizeof(counters[0]) == HOLD_VERDICTS, "each verdict is counted");
 
-static void count(const struct hold *hold, enum metrics_syn syn, uint32_t packets)
+static void count_syns(const struct hold *hold, enum metrics_syn syn, uint32_t packets)
 {
 	metrics_add(hold->metrics, METRIC_SYNS + syn, packets);
 }
 
-static void change(uint8_t *bytes, struct syn_packet *syn, enum hold_verdict verdict, uint8_t native)
+static void change_packet(uint8_t *bytes, struct syn_packet *syn, enum hold_verdict verdict, uint8_t native)
 {
 	if (verdict == HOLD_PASS || verdict == HOLD_PASS_CONFIRMED)
 		syn_packet_mark(bytes, syn);
@@ -89,7 +89,7 @@ static bool is_drop(enum hold_verdict verdict)
 	return verdict == HOLD_DROP_REPEATED || verdict == HOLD_DROP_FOREIGN || verdict == HOLD_DROP_SILENT;
 }
 
-static enum hold_verdict look(struct hold *hold, const struct hold_packet *packet, uint8_t *native)
+static enum hold_verdict judge_packet(struct hold *hold, const struct hold_packet *packet, uint8_t *native)
 {
 	enum hold_verdict verdict;
 
@@ -120,7 +120,7 @@ static enum hold_verdict look(struct hold *hold, const struct hold_packet *packe
 static void count_missed(struct hold *hold, uint32_t id)
 {
 	if (hold->next_id && id != hold->next_id)
-		count(hold, METRICS_SYN_MISSED, id - hold->next_id);
+		count_syns(hold, METRICS_SYN_MISSED, id - hold->next_id);
 	hold->next_id = id + 1;
 }
 
@@ -137,20 +137,20 @@ static void on_packet(void *arg, uint32_t id, uint8_t *bytes, size_t len, unsign
 	count_missed(hold, id);
 	if (status != SYN_PACKET_OK || !hold->configured) {
 		log_debug("SYN not looked at: %s", syn_packet_status_name(status));
-		count(hold, METRICS_SYN_UNREADABLE, 1);
+		count_syns(hold, METRICS_SYN_UNREADABLE, 1);
 		hold_queue_verdict(hold->queue, id, true, NULL, 0);
 		return;
 	}
 	packet.flow = (struct hold_flow){ packet.syn.flow, packet.syn.isn };
 	if (packet.syn.mp_capable && packet.syn.payload_len && hold->settings.shift_windows)
 		syn_packet_shift_window(bytes, &packet.syn);
-	verdict = look(hold, &packet, &native);
+	verdict = judge_packet(hold, &packet, &native);
 	if (verdict == HOLD_WITHHOLD)
 		return;
-	count(hold, counters[verdict], 1);
+	count_syns(hold, counters[verdict], 1);
 	changed = !is_drop(verdict) && (packet.syn.payload_len || verdict == HOLD_REFUSE || verdict == HOLD_PASS_CONFIRMED);
 	if (changed)
-		change(bytes, &packet.syn, verdict, native);
+		change_packet(bytes, &packet.syn, verdict, native);
 	hold_queue_verdict(hold->queue, id, !is_drop(verdict), changed ? bytes : NULL, changed ? len : 0);
 }
 
@@ -185,7 +185,7 @@ bool hold_release(struct hold *hold, struct hold_syn *syn, enum hold_verdict ver
 	bool gone;
 
 	if (syn_packet_parse(bytes, len, &parsed) == SYN_PACKET_OK)
-		change(bytes, &parsed, verdict, syn->native);
+		change_packet(bytes, &parsed, verdict, syn->native);
 	syn->packet = NULL;
 	if (!event_pending(hold->expire, EV_TIMEOUT, NULL))
 		event_add(hold->expire, &expire);

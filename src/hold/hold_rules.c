@@ -53,7 +53,7 @@
 
 struct hold_rules {
 	struct nft_table table;
-	bool own; /* there are chains for this host's own packets */
+	bool own_chains; /* there are chains for this host's own packets */
 };
 
 /* "queue flags bypass to FIRST-LAST" */
@@ -193,11 +193,11 @@ static int transact_marked(struct hold_rules *rules, const struct hold_rules_mar
 	nft_transaction_begin(&t, &rules->table, (2 + NATIVE_CODES) + 3 * 4);
 	if (forms->refuses)
 		add_refusals(&t);
-	rules->own |= marked->own;
+	rules->own_chains |= marked->own_syns;
 	/* The last one only if somebody wants it, as chains take time for each packet. */
-	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]) - !rules->own; i++) {
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]) - !rules->own_chains; i++) {
 		nft_transaction_add_chain(&t, ways[i].withhold, &ways[i].queue);
-		if (queues && (ways[i].queue.number != NF_INET_LOCAL_OUT || marked->own)) {
+		if (queues && (ways[i].queue.number != NF_INET_LOCAL_OUT || marked->own_syns)) {
 			add_marked_rule(&t, ways[i].withhold, marked);
 			(forms->compat ? add_queue_target : add_queue_statement)(&t, queues);
 			nft_transaction_end_rule(&t);

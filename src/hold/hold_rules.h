@@ -41,7 +41,7 @@ int hold_rules_install(struct hold_rules *rules, const struct listen_address *li
 /* SYNs that the daemon's own rules have marked. */
 struct hold_rules_marked {
 	uint32_t mark, mask; /* of the packet: these bits of its mark, and no others of the mask */
-	bool own;            /* SYNs of this host's programs as well */
+	bool own_syns;       /* SYNs of this host's programs as well */
 };
 
 /* The priority of the chains, in "prerouting", "forward" and "output"; those that refuse come next. Firewalls come before: firewalld 10. */

@@ -57,7 +57,7 @@ struct hold_table {
 	struct hold_syn *entries;
 	struct hold_syn *attempts;     /* the withheld entries that have an attempt */
 	struct hold_syn *by_addresses; /* the released entries */
-	struct hold_syn *released;     /* the same; the one that was released first is the first */
+	struct hold_syn *released;     /* the released entries as a list, the oldest first */
 	size_t bytes;                  /* of packets */
 	atomic_size_t count;           /* read without the lock */
 	uint64_t recent[RECENT_MAX];   /* hashes, whose last byte is the fate of the SYN */
@@ -206,7 +206,7 @@ void hold_table_release(struct hold_table *table, struct hold_syn *syn, bool dro
 	pthread_mutex_lock(&table->lock);
 	attempt_leave(table, syn);
 	DL_APPEND(table->released, syn);
-	/* Without memory, its connection doesn't find it, and it expires. */
+	/* Without memory, the connection doesn't find the SYN, and the SYN expires. */
 	HASH_ADD(hh_released, table->by_addresses, flow.addresses, sizeof(syn->flow.addresses), syn);
 	syn->withheld = false;
 	syn->released_ms = now_ms;
@@ -215,7 +215,7 @@ void hold_table_release(struct hold_table *table, struct hold_syn *syn, bool dro
 	pthread_mutex_unlock(&table->lock);
 }
 
-static void note(struct hold_table *table, uint64_t hash, uint64_t value)
+static void note_fate(struct hold_table *table, uint64_t hash, uint64_t value)
 {
 	pthread_mutex_lock(&table->lock);
 	*recent_place(table, hash) = value;
@@ -224,14 +224,14 @@ static void note(struct hold_table *table, uint64_t hash, uint64_t value)
 
 void hold_table_forget(struct hold_table *table, const struct hold_flow *flow)
 {
-	note(table, hash_flow(table, flow), 0);
+	note_fate(table, hash_flow(table, flow), 0);
 }
 
 void hold_table_note_refusal(struct hold_table *table, const struct hold_flow *flow, uint8_t native)
 {
 	const uint64_t hash = hash_flow(table, flow);
 
-	note(table, hash, hash | native);
+	note_fate(table, hash, hash | native);
 }
 
 /* Removes a released entry, and returns it. The caller holds the lock. */

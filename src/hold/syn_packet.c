@@ -179,7 +179,7 @@ static bool checksum_is_right(const struct syn_packet_flow *flow, const struct c
 {
 	uint32_t sum = IPPROTO_TCP + (uint32_t)segment->len;
 
-	/* A v4-mapped prefix would add 0xffff for each, which is nothing in this arithmetic. */
+	/* The prefix of v4-mapped addresses adds 0xffff, which counts as zero in one's complement. */
 	sum = sum_add(sum, flow->source.s6_addr, sizeof(flow->source));
 	sum = sum_add(sum, flow->destination.s6_addr, sizeof(flow->destination));
 	return sum_fold(sum_add(sum, segment->pos, segment->len)) == 0xffff;

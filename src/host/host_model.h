@@ -22,12 +22,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* --- the word: never, backup, this one first: word.c --- */
+/* --- the policy for networks: never, backup, this one first: network_policy.c --- */
 
 struct host_nm_device;
 
 /* All settings for networks, from all sources. Zeroed: none. */
-struct host_word {
+struct network_policy {
 	const struct path_preferences *paths; /* CONVERT_PATHS, the user's; NULL: none */
 	/* convertize.conf, the administrator's: names or patterns (fnmatch(3)), separated by commas; NULL: none */
 	const char *device; /* use these devices, of any kind, and no others */
@@ -38,21 +38,21 @@ struct host_word {
 };
 
 /*
- * host_word_next() - take the next name or pattern from a list
+ * name_list_next() - take the next name or pattern from a list
  * @list: moved behind it; NULL: an empty list. Returns it, with its length in bytes; NULL at the end.
  */
-const char *host_word_next(const char **list, size_t *len);
+const char *name_list_next(const char **list, size_t *len);
 
 /* Does a device's name match a pattern of the list? No if @list is NULL. */
-bool host_word_names(const char *list, const char *name);
+bool name_list_has(const char *list, const char *name);
 
 /*
- * host_word_of() - find the setting for the network with this device and address
+ * network_policy_use() - find the setting for the network with this device and address
  * The strictest setting of all sources counts. @nm: NetworkManager's, NULL: none; its guess that a network is metered doesn't count, so
  * that it costs nobody a path. @preference: set to the place in CONVERT_PATHS, lower is better, or to PATH_PREFERENCE_NONE. Works in hooks.
  */
-enum path_use host_word_of(const struct host_word *word, const struct host_nm_device *nm, const char *device,
-			   const struct in6_addr *address, uint8_t *preference);
+enum path_use network_policy_use(const struct network_policy *policy, const struct host_nm_device *nm, const char *device,
+				 const struct in6_addr *address, uint8_t *preference);
 
 /*
  * network_is_there() - does this machine have the device or address that an element of CONVERT_PATHS names?
@@ -85,21 +85,21 @@ struct host_route {
 	uint32_t metric;
 };
 
-/* "from ADDRESS lookup TABLE", for a whole address; or the service's word about a device */
+/* "from ADDRESS lookup TABLE", for a whole address; or "oif DEVICE nop", by which the service excludes a device */
 struct host_rule {
-	union sockaddr_ip from;   /* AF_UNSPEC: its word */
+	union sockaddr_ip from;   /* AF_UNSPEC: it excludes a device */
 	uint32_t table;
 	uint32_t priority;
 	uint8_t protocol;
-	char device[IF_NAMESIZE]; /* of a word: a name or pattern */
+	char device[IF_NAMESIZE]; /* excluded: a name or pattern */
 };
 
 /*
  * The service tells each program of its network namespace which devices its endpoints exclude: by rules that do nothing, "oif NAME nop",
  * with these priorities and HOST_PROTOCOL_OURS. Everybody may read them, and nobody can forge them who couldn't make an endpoint.
  */
-#define HOST_WORD_NEVER_PRIORITY 8804
-#define HOST_WORD_BACKUP_PRIORITY 8805
+#define HOST_POLICY_NEVER_PRIORITY 8804
+#define HOST_POLICY_BACKUP_PRIORITY 8805
 
 /* Devices that programs, too, must not use, or use only as a backup, since their quota is used up (paths/traffic.h). */
 #define HOST_QUOTA_NEVER_PRIORITY 8806
@@ -155,10 +155,10 @@ struct netlink;
 
 /*
  * host_read() - fill the model from the kernel, except the managers
- * @netlink: NULL: open a socket; @converter: whose route to ask for; NULL: none
- * Overwrites @out; host_fini() frees it. Returns 0, or -errno with nothing to free.
+ * @netlink: NULL: open a socket
+ * Leaves out the way to a converter. Overwrites @out; host_fini() frees it. Returns 0, or -errno with nothing to free.
  */
-int host_read(struct host *out, struct netlink *netlink, const union sockaddr_ip *converter);
+int host_read(struct host *out, struct netlink *netlink);
 
 /* Fills in only the links of a zeroed host. @netlink: as above. Returns as host_read(). */
 int host_links_read(struct host *out, struct netlink *netlink);
@@ -198,7 +198,7 @@ bool host_route_is_wide(const struct host_route *route);
 /* Formats the address without its port. Returns @buf. */
 const char *host_format_address(const union sockaddr_ip *address, char buf[static PREFIX_STRLEN]);
 
-/* --- the rules: judge.c; of one address, and of VPNs: word.c --- */
+/* --- the rules: judge.c; of one address, and of VPNs: network_policy.c --- */
 
 enum host_verdict {
 	HOST_USED,
@@ -248,16 +248,16 @@ bool host_kind_is_vpn(const char *kind);
 
 /*
  * host_vpn_among() - find the VPN that takes all traffic, or the traffic to the converter, by the kernel's routes
- * @links: contains the devices of @ways. Returns NULL if there is none, or if @word allows networks beside it.
+ * @links: contains the devices of @ways. Returns NULL if there is none, or if @policy allows networks beside it.
  */
 const struct host_link *host_vpn_among(const struct host_link *links, size_t count, const unsigned int ways[static HOST_WAY_COUNT],
-				       const struct host_word *word);
+				       const struct network_policy *policy);
 
 /*
  * host_vpn() - likewise, in a whole host
  * Also finds a VPN that takes all traffic of some users or marks, and has its routes in a separate table.
  */
-const struct host_link *host_vpn(const struct host *host, const struct host_word *word);
+const struct host_link *host_vpn(const struct host *host, const struct network_policy *policy);
 
 /* May connections use the network of the device @index beside @vpn? @usual: the device that the kernel chooses for them */
 bool host_may_leave(const struct host_link *vpn, unsigned int index, unsigned int usual);
@@ -288,7 +288,7 @@ struct host_network {
  * host_networks_find() - judge all addresses of the host except loopback and link-local ones
  * The same input gives the same result. @out: an array that the caller frees. Returns its length, 0 if memory runs out.
  */
-size_t host_networks_find(struct host_network **out, const struct host *host, const struct host_word *word);
+size_t host_networks_find(struct host_network **out, const struct host *host, const struct network_policy *policy);
 
 /* Does its address need a rule? It also does without a carrier: packets from there must not leave by another network. */
 bool host_network_is_routed(const struct host_network *network);

@@ -256,7 +256,7 @@ static int on_rule(const struct nlmsghdr *message, void *arg)
 	const struct fib_rule_hdr *header = mnl_nlmsg_get_payload(message);
 	struct host_rule found = { .table = header->table }, *rule;
 	bool whole = header->src_len == (header->family == AF_INET ? 32 : 128) && !header->dst_len && !header->tos &&
-		     !(header->flags & FIB_RULE_INVERT), is_word;
+		     !(header->flags & FIB_RULE_INVERT), is_exclusion;
 	struct reading *reading = arg;
 	const struct nlattr *attr;
 
@@ -291,10 +291,10 @@ static int on_rule(const struct nlmsghdr *message, void *arg)
 			break;
 		}
 	}
-	is_word = header->action == FR_ACT_NOP && found.protocol == HOST_PROTOCOL_OURS && found.device[0];
+	is_exclusion = header->action == FR_ACT_NOP && found.protocol == HOST_PROTOCOL_OURS && found.device[0];
 	if (found.protocol != HOST_PROTOCOL_OURS && header->action == FR_ACT_TO_TBL)
 		note_table(reading, found.table);
-	if (!is_word && (!whole || found.from.sa.sa_family == AF_UNSPEC || header->action != FR_ACT_TO_TBL))
+	if (!is_exclusion && (!whole || found.from.sa.sa_family == AF_UNSPEC || header->action != FR_ACT_TO_TBL))
 		return reading->error ? MNL_CB_ERROR : MNL_CB_OK;
 	rule = grow(&reading->host->rules, &reading->host->rule_count, sizeof(*rule), reading);
 	if (rule)
@@ -350,12 +350,12 @@ int host_links_read(struct host *out, struct netlink *netlink)
 	return read_all(out, netlink, true);
 }
 
-int host_read(struct host *out, struct netlink *netlink, const union sockaddr_ip *converter)
+int host_read(struct host *out, struct netlink *netlink)
 {
 	int ret = read_all(out, netlink, false);
 
 	if (ret == 0) {
-		host_ways_ask(-1, converter, out->ways);
+		host_ways_ask(-1, NULL, out->ways);
 		out->endpoints_error = endpoints_read(&out->endpoints);
 	}
 	return ret;

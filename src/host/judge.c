@@ -134,16 +134,16 @@ const char *host_verdict_text(enum host_verdict verdict)
 
 /* --- one address --- */
 
-const struct host_link *host_vpn(const struct host *host, const struct host_word *word)
+const struct host_link *host_vpn(const struct host *host, const struct network_policy *policy)
 {
-	const struct host_link *vpn = host_vpn_among(host->links, host->link_count, host->ways, word);
+	const struct host_link *vpn = host_vpn_among(host->links, host->link_count, host->ways, policy);
 
-	for (size_t i = 0; i < host->route_count && !vpn && !word->beside_vpn; i++) {
+	for (size_t i = 0; i < host->route_count && !vpn && !policy->beside_vpn; i++) {
 		const struct host_route *route = &host->routes[i];
 		const struct host_link *link = host_link_of(host, route->index);
 
 		if (route->table != RT_TABLE_MAIN && route->protocol != HOST_PROTOCOL_OURS && host_route_is_wide(route) && link && link->up &&
-		    host_kind_is_vpn(link->kind) && !host_word_names(word->device, link->name))
+		    host_kind_is_vpn(link->kind) && !name_list_has(policy->device, link->name))
 			vpn = link;
 	}
 	return vpn;
@@ -161,12 +161,12 @@ static bool is_network_kind(const char *kind)
 }
 
 /* Judges a device without its addresses. Ignores the carrier. */
-static enum host_verdict judge_link(const struct host_link *link, const struct host_word *word)
+static enum host_verdict judge_link(const struct host_link *link, const struct network_policy *policy)
 {
-	if (word->device && !host_word_names(word->device, link->name))
+	if (policy->device && !name_list_has(policy->device, link->name))
 		return HOST_NOT_NAMED;
-	if (!word->device && !is_network_kind(link->kind) &&
-	    (!word->any_kind || (host_kind_is_vpn(link->kind) && !word->beside_vpn)))
+	if (!policy->device && !is_network_kind(link->kind) &&
+	    (!policy->any_kind || (host_kind_is_vpn(link->kind) && !policy->beside_vpn)))
 		return HOST_KIND;
 	if (link->master)
 		return HOST_PART;
@@ -206,16 +206,16 @@ static enum host_keeper find_keeper(const struct host *host, const struct mptcp_
 	return endpoint && !endpoint->is_ours ? HOST_KEEPER_OTHER : HOST_KEEPER_OURS;
 }
 
-static struct host_network judge(const struct host *host, const struct host_address *address, const struct host_link *link,
-				 const struct host_link *vpn, const struct host_word *word)
+static struct host_network judge_address(const struct host *host, const struct host_address *address, const struct host_link *link,
+					 const struct host_link *vpn, const struct network_policy *policy)
 {
 	const struct host_nm_device *nm = host_nm_of(&host->managers, link->name);
 	const struct host_route *route = find_default(host, link->index, address->address.sa.sa_family);
 	const struct mptcp_endpoint *endpoint = host_endpoint_of(host, &address->address);
 	const struct in6_addr in6 = sockaddr_ip_in6(&address->address);
 	uint8_t preference;
-	const enum path_use use = host_word_of(word, nm, link->name, &in6, &preference);
-	struct host_network network = { .address = address->address, .link = *link, .verdict = judge_link(link, word),
+	const enum path_use use = network_policy_use(policy, nm, link->name, &in6, &preference);
+	struct host_network network = { .address = address->address, .link = *link, .verdict = judge_link(link, policy),
 					.backup = use == PATH_USE_BACKUP, .keeper = find_keeper(host, endpoint, nm),
 					.fitness = host_address_fitness(&in6, address->flags, endpoint,
 									has_service_rule(host, &address->address)) };
@@ -332,9 +332,9 @@ bool host_network_is_routed(const struct host_network *network)
 	return network->verdict == HOST_USED || network->verdict == HOST_NO_CARRIER;
 }
 
-size_t host_networks_find(struct host_network **out, const struct host *host, const struct host_word *word)
+size_t host_networks_find(struct host_network **out, const struct host *host, const struct network_policy *policy)
 {
-	const struct host_link *vpn = host_vpn(host, word);
+	const struct host_link *vpn = host_vpn(host, policy);
 	struct host_network *networks = calloc(host->address_count + 1, sizeof(*networks));
 	size_t count = 0;
 
@@ -345,7 +345,7 @@ size_t host_networks_find(struct host_network **out, const struct host *host, co
 		const struct in6_addr in6 = sockaddr_ip_in6(&address->address);
 
 		if (link && !link->loopback && host_address_is_global(&in6, address->scope))
-			networks[count++] = judge(host, address, link, vpn, word);
+			networks[count++] = judge_address(host, address, link, vpn, policy);
 	}
 	leave_one(networks, count);
 	leave_one_home(networks, count);

@@ -92,8 +92,8 @@ int addresses_visit(int netlink, int family, address_visitor *visitor, void *arg
 /* --- the path service's rules (host_model.h) --- */
 
 struct service_rule {
-	struct in6_addr from;     /* it keeps an endpoint for this address, IPv4 as v4-mapped; ::: none */
-	char device[IF_NAMESIZE]; /* or its word about devices of this name or pattern, by the priority; empty: none */
+	struct in6_addr from;     /* the service keeps an endpoint for this address, IPv4 as v4-mapped; ::: none */
+	char device[IF_NAMESIZE]; /* or excludes devices of this name or pattern, by the priority; empty: none */
 	uint32_t priority;
 };
 
@@ -101,7 +101,7 @@ typedef void service_rule_visitor(void *arg, const struct service_rule *rule);
 
 /*
  * service_rules_visit() - call @visitor for each rule that the path service has made
- * @netlink: of nl_open(NETLINK_ROUTE); @family: its words are AF_INET's. Returns 0 or -errno.
+ * @netlink: of nl_open(NETLINK_ROUTE); @family: the rules for devices are AF_INET's. Returns 0 or -errno.
  */
 int service_rules_visit(int netlink, int family, service_rule_visitor *visitor, void *arg);
 

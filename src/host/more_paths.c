@@ -81,47 +81,47 @@ bool paths_may_be_several(int fd, const union sockaddr_ip *to)
 	return endpoints_visit(note_endpoint, &second, &limits) < 0 || second.may_be || limits.accepted;
 }
 
-/* --- the user's word --- */
+/* --- the user's policy --- */
 
 #define EXCLUDED_MAX 16
 
-const char *word_breach_text(enum word_breach breach)
+const char *policy_breach_text(enum policy_breach breach)
 {
 	static const char *const texts[] = {
-		[WORD_HOLDS] = "nothing",
-		[WORD_ENDPOINT] = "an MPTCP endpoint is on a network that CONVERT_PATHS excludes",
-		[WORD_NO_BACKUP] = "an MPTCP endpoint without the flag backup is on a network that CONVERT_PATHS has for backup",
-		[WORD_SERVICE] = "the path service uses a network that CONVERT_PATHS excludes",
-		[WORD_ABSENT] = "a network that CONVERT_PATHS excludes isn't ready now, and may come with an MPTCP endpoint",
-		[WORD_ANNOUNCED] = "the kernel connects to addresses that the converter announces, over any network",
-		[WORD_MANAGER] = "a program manages the paths of Multipath TCP",
-		[WORD_UNKNOWN] = "the kernel doesn't tell this program its MPTCP endpoints",
+		[BREACH_NONE] = "nothing",
+		[BREACH_ENDPOINT] = "an MPTCP endpoint is on a network that CONVERT_PATHS excludes",
+		[BREACH_NO_BACKUP] = "an MPTCP endpoint without the flag backup is on a network that CONVERT_PATHS has for backup",
+		[BREACH_SERVICE] = "the path service uses a network that CONVERT_PATHS excludes",
+		[BREACH_ABSENT] = "a network that CONVERT_PATHS excludes isn't ready now, and may come with an MPTCP endpoint",
+		[BREACH_ANNOUNCED] = "the kernel connects to addresses that the converter announces, over any network",
+		[BREACH_MANAGER] = "a program manages the paths of Multipath TCP",
+		[BREACH_UNKNOWN] = "the kernel doesn't tell this program its MPTCP endpoints",
 	};
-	static_assert(sizeof(texts) / sizeof(texts[0]) == WORD_BREACH_COUNT, "a text for each");
+	static_assert(sizeof(texts) / sizeof(texts[0]) == BREACH_COUNT, "a text for each");
 
 	return texts[breach];
 }
 
-/* The search for an endpoint that breaks the word. */
+/* The search for an endpoint that breaks the policy. */
 struct breach {
 	int netlink;
-	const struct host_word *word;
+	const struct network_policy *policy;
 	const union sockaddr_ip *to;
 	struct in6_addr excluded[EXCLUDED_MAX]; /* of networks with =never or =backup, of the family of @to; IPv4 as v4-mapped */
 	enum path_use uses[EXCLUDED_MAX];
 	size_t count;
 	bool is_kept[EXCLUDED_MAX];       /* the path service keeps an endpoint for it */
 	bool there[PATH_PREFERENCES_MAX]; /* the elements of CONVERT_PATHS whose network is there, or that the service keeps to */
-	enum word_breach found;
+	enum policy_breach found;
 };
 
-/* Asks the word about a device and an address. A device without a name, as it has gone meanwhile, has only its address. */
-static enum path_use word_about(const struct breach *breach, int device, const struct in6_addr *address, char name[static IF_NAMESIZE])
+/* Returns the policy's setting for a device and an address. A device without a name, as it has gone meanwhile, has only its address. */
+static enum path_use device_use(const struct breach *breach, int device, const struct in6_addr *address, char name[static IF_NAMESIZE])
 {
 	uint8_t preference;
 
 	host_device_name(breach->netlink, (unsigned int)device, name);
-	return host_word_of(breach->word, NULL, name, address, &preference);
+	return network_policy_use(breach->policy, NULL, name, address, &preference);
 }
 
 /*
@@ -148,12 +148,12 @@ static void note_excluded(void *arg, const struct local_address *address)
 {
 	struct breach *breach = arg;
 	char name[IF_NAMESIZE];
-	const enum path_use use = word_about(breach, address->device, &address->address, name);
+	const enum path_use use = device_use(breach, address->device, &address->address, name);
 
 	if (use == PATH_USE_ORDERED)
 		return;
-	for (size_t i = 0; i < breach->word->paths->count; i++) {
-		const struct path_wish *wish = &breach->word->paths->wishes[i];
+	for (size_t i = 0; i < breach->policy->paths->count; i++) {
+		const struct path_wish *wish = &breach->policy->paths->wishes[i];
 
 		if (*wish->device ? strcmp(wish->device, name) == 0 : IN6_ARE_ADDR_EQUAL(&wish->address, &address->address))
 			breach->there[i] |= address->scope == RT_SCOPE_UNIVERSE && is_ready(breach, address, name);
@@ -161,7 +161,7 @@ static void note_excluded(void *arg, const struct local_address *address)
 	if (IN6_IS_ADDR_V4MAPPED(&address->address) != sockaddr_ip_is_v4(breach->to))
 		return;
 	if (breach->count == EXCLUDED_MAX) {
-		breach->found = WORD_UNKNOWN;
+		breach->found = BREACH_UNKNOWN;
 		return;
 	}
 	breach->excluded[breach->count] = address->address;
@@ -172,22 +172,22 @@ static void note_excluded(void *arg, const struct local_address *address)
 static void note_service(void *arg, const struct service_rule *rule)
 {
 	struct breach *breach = arg;
-	const enum path_use use = rule->priority == HOST_WORD_NEVER_PRIORITY  ? PATH_USE_NEVER :
-				  rule->priority == HOST_WORD_BACKUP_PRIORITY ? PATH_USE_BACKUP :
-										PATH_USE_ORDERED;
+	const enum path_use use = rule->priority == HOST_POLICY_NEVER_PRIORITY  ? PATH_USE_NEVER :
+				  rule->priority == HOST_POLICY_BACKUP_PRIORITY ? PATH_USE_BACKUP :
+										  PATH_USE_ORDERED;
 
-	for (size_t i = 0; *rule->device && i < breach->word->paths->count; i++) {
-		const struct path_wish *wish = &breach->word->paths->wishes[i];
+	for (size_t i = 0; *rule->device && i < breach->policy->paths->count; i++) {
+		const struct path_wish *wish = &breach->policy->paths->wishes[i];
 
-		breach->there[i] |= *wish->device && use >= wish->use && host_word_names(rule->device, wish->device);
+		breach->there[i] |= *wish->device && use >= wish->use && name_list_has(rule->device, wish->device);
 	}
 	for (size_t i = 0; !*rule->device && i < breach->count; i++)
 		if (IN6_ARE_ADDR_EQUAL(&breach->excluded[i], &rule->from))
 			breach->is_kept[i] = true;
 }
 
-/* Returns the strictest word about the networks of an endpoint: of its address, and of the device that its packets leave by. */
-static enum path_use word_about_endpoint(const struct breach *breach, const struct mptcp_endpoint *endpoint)
+/* Returns the strictest setting for the networks of an endpoint: of its address, and of the device that its packets leave by. */
+static enum path_use endpoint_use(const struct breach *breach, const struct mptcp_endpoint *endpoint)
 {
 	const struct in6_addr address = sockaddr_ip_in6(&endpoint->address);
 	char name[IF_NAMESIZE];
@@ -195,7 +195,7 @@ static enum path_use word_about_endpoint(const struct breach *breach, const stru
 	enum path_use use;
 
 	host_way_ask(breach->netlink, breach->to, &address, endpoint->bound, &way);
-	use = word_about(breach, endpoint->bound ? (int)endpoint->bound : (int)way.index, &address, name);
+	use = device_use(breach, endpoint->bound ? (int)endpoint->bound : (int)way.index, &address, name);
 	for (size_t i = 0; i < breach->count; i++)
 		if (IN6_ARE_ADDR_EQUAL(&breach->excluded[i], &address) && breach->uses[i] > use)
 			use = breach->uses[i];
@@ -210,16 +210,16 @@ static void find_breach(void *arg, const struct mptcp_endpoint *endpoint)
 
 	if (endpoint->flags == MPTCP_PM_ADDR_FLAG_IMPLICIT || sockaddr_ip_is_v4(&endpoint->address) != sockaddr_ip_is_v4(breach->to))
 		return;
-	use = word_about_endpoint(breach, endpoint);
+	use = endpoint_use(breach, endpoint);
 	for (size_t i = 0; i < breach->count && use == PATH_USE_BACKUP && endpoint->flags & MPTCP_PM_ADDR_FLAG_BACKUP; i++) {
 		const struct in6_addr address = sockaddr_ip_in6(&endpoint->address);
 
 		breach->is_kept[i] &= !IN6_ARE_ADDR_EQUAL(&breach->excluded[i], &address);
 	}
 	if (use == PATH_USE_NEVER)
-		breach->found = WORD_ENDPOINT;
+		breach->found = BREACH_ENDPOINT;
 	else if (use == PATH_USE_BACKUP && !(endpoint->flags & MPTCP_PM_ADDR_FLAG_BACKUP) && !breach->found)
-		breach->found = WORD_NO_BACKUP;
+		breach->found = BREACH_NO_BACKUP;
 }
 
 /* Looks at the addresses, and then at the endpoints and limits, with an open socket. */
@@ -229,28 +229,28 @@ static void look_for_breach(struct breach *breach)
 
 	if (addresses_visit(breach->netlink, AF_UNSPEC, note_excluded, breach) < 0 ||
 	    service_rules_visit(breach->netlink, AF_UNSPEC, note_service, breach) < 0 || endpoints_visit(find_breach, breach, &limits) < 0)
-		breach->found = WORD_UNKNOWN;
+		breach->found = BREACH_UNKNOWN;
 	if (limits.accepted && !breach->found)
-		breach->found = WORD_ANNOUNCED;
+		breach->found = BREACH_ANNOUNCED;
 	for (size_t i = 0; i < breach->count && !breach->found; i++)
 		if (breach->is_kept[i])
-			breach->found = WORD_SERVICE;
-	for (size_t i = 0; i < breach->word->paths->count && !breach->found; i++)
-		if (breach->word->paths->wishes[i].use != PATH_USE_ORDERED && !breach->there[i])
-			breach->found = WORD_ABSENT;
+			breach->found = BREACH_SERVICE;
+	for (size_t i = 0; i < breach->policy->paths->count && !breach->found; i++)
+		if (breach->policy->paths->wishes[i].use != PATH_USE_ORDERED && !breach->there[i])
+			breach->found = BREACH_ABSENT;
 }
 
-enum word_breach networks_break_word(const struct host_word *word, const union sockaddr_ip *to)
+enum policy_breach networks_policy_breach(const struct network_policy *policy, const union sockaddr_ip *to)
 {
-	struct breach breach = { .word = word, .to = to };
+	struct breach breach = { .policy = policy, .to = to };
 
-	if (!word->paths || !path_preferences_restrict(word->paths))
-		return WORD_HOLDS;
+	if (!policy->paths || !path_preferences_restrict(policy->paths))
+		return BREACH_NONE;
 	if (!kernel_manages_paths())
-		return WORD_MANAGER;
+		return BREACH_MANAGER;
 	breach.netlink = nl_open(NETLINK_ROUTE);
 	if (breach.netlink < 0)
-		return WORD_UNKNOWN;
+		return BREACH_UNKNOWN;
 	look_for_breach(&breach);
 	raw_close(breach.netlink);
 	return breach.found;

@@ -98,7 +98,7 @@ struct noted_endpoint {
 /* The state of the search. */
 struct search {
 	int netlink;
-	const struct host_word *word;
+	const struct network_policy *policy;
 	struct noted_endpoint endpoints[ENDPOINTS_NOTED];
 	size_t endpoint_count;
 	struct network *found; /* one for each interface, with its fittest address */
@@ -143,7 +143,7 @@ static void note_address(void *arg, const struct local_address *address)
 	if (!host_address_is_global(source, address->scope) || host_address_judge(address->flags, endpoint) != HOST_USED ||
 	    !host_device_name(search->netlink, (unsigned int)address->device, network.name))
 		return;
-	if (host_word_of(search->word, NULL, network.name, source, &preference) != PATH_USE_NEVER)
+	if (network_policy_use(search->policy, NULL, network.name, source, &preference) != PATH_USE_NEVER)
 		network.fitness = host_address_fitness(source, address->flags, endpoint, endpoint && endpoint->has_rule);
 	while (i < search->count && search->found[i].device != address->device)
 		i++;
@@ -173,7 +173,7 @@ static bool network_leads(int netlink, const union sockaddr_ip *to, unsigned int
 }
 
 /* Asks for the routes to @to and to anywhere. Returns true if one goes through a VPN beside which we may use no network. */
-static bool is_in_vpn(int netlink, const union sockaddr_ip *to, const struct host_word *word, struct host_link *vpn, unsigned int *usual)
+static bool is_in_vpn(int netlink, const union sockaddr_ip *to, const struct network_policy *policy, struct host_link *vpn, unsigned int *usual)
 {
 	unsigned int ways[HOST_WAY_COUNT];
 
@@ -183,7 +183,7 @@ static bool is_in_vpn(int netlink, const union sockaddr_ip *to, const struct hos
 		if (!ways[i] || (i && ways[i] == vpn->index))
 			continue;
 		*vpn = host_link_ask(netlink, ways[i]);
-		if (host_vpn_among(vpn, 1, ways, word))
+		if (host_vpn_among(vpn, 1, ways, policy))
 			return true;
 	}
 	return false;
@@ -226,10 +226,10 @@ static size_t usual_first(struct network *found, size_t count)
 	return kept;
 }
 
-size_t networks_to(const union sockaddr_ip *to, const struct host_word *word, struct network out[NETWORKS_MAX])
+size_t networks_to(const union sockaddr_ip *to, const struct network_policy *policy, struct network out[NETWORKS_MAX])
 {
 	const int family = sockaddr_ip_is_v4(to) ? AF_INET : AF_INET6;
-	struct search search = { .netlink = nl_open(NETLINK_ROUTE), .word = word, .found = out };
+	struct search search = { .netlink = nl_open(NETLINK_ROUTE), .policy = policy, .found = out };
 	struct host_link vpn = { .index = 0 };
 	unsigned int usual;
 	size_t count = 0;
@@ -237,7 +237,7 @@ size_t networks_to(const union sockaddr_ip *to, const struct host_word *word, st
 
 	if (search.netlink < 0)
 		return 0;
-	in_vpn = is_in_vpn(search.netlink, to, word, &vpn, &usual);
+	in_vpn = is_in_vpn(search.netlink, to, policy, &vpn, &usual);
 	endpoints_visit(note_endpoint, &search, NULL);
 	if (search.endpoint_count)
 		service_rules_visit(search.netlink, family, note_rule, &search);
@@ -258,10 +258,10 @@ size_t networks_to(const union sockaddr_ip *to, const struct host_word *word, st
 
 bool network_bind(int fd, const struct in6_addr *source, int device)
 {
-	const int family = raw_get_int(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC);
+	const int family = raw_get_socket(fd, SO_DOMAIN, AF_UNSPEC);
 	union sockaddr_ip addr;
 
-	if (device && raw_get_int(fd, SOL_SOCKET, SO_BINDTOIFINDEX, 0) != device &&
+	if (device && raw_get_socket(fd, SO_BINDTOIFINDEX, 0) != device &&
 	    !raw_set_int(fd, SOL_SOCKET, SO_BINDTOIFINDEX, device))
 		return false;
 	if (IN6_IS_ADDR_UNSPECIFIED(source) && family == AF_INET)
@@ -343,7 +343,7 @@ struct in6_addr network_source(int fd)
 
 bool network_is_chosen(int fd)
 {
-	return raw_get_int(fd, SOL_SOCKET, SO_BINDTOIFINDEX, 1) || raw_get_int(fd, SOL_SOCKET, SO_MARK, 1);
+	return raw_get_socket(fd, SO_BINDTOIFINDEX, 1) || raw_get_socket(fd, SO_MARK, 1);
 }
 
 /* --- quotas that are used up --- */

@@ -15,7 +15,7 @@
 
 #define NETWORKS_MAX 8
 
-struct host_word;
+struct network_policy;
 struct path_preferences;
 struct settings;
 
@@ -37,7 +37,7 @@ struct network {
  * first, and is the only one if host_vpn_among() finds a VPN. Asks the kernel by netlink: some thirty system calls, and ten for each
  * network. Returns their number, 0 if netlink is forbidden.
  */
-size_t networks_to(const union sockaddr_ip *to, const struct host_word *word, struct network out[NETWORKS_MAX]);
+size_t networks_to(const union sockaddr_ip *to, const struct network_policy *policy, struct network out[NETWORKS_MAX]);
 
 /*
  * networks_is_own() - does @to lead back to this host, by the kernel's routes?
@@ -58,28 +58,28 @@ bool paths_may_be_several(int fd, const union sockaddr_ip *to);
  */
 const struct path_preferences *host_preferences(const struct settings *settings);
 
-/* How further subflows of a connection could break the user's word about a network: more_paths.c. */
-enum word_breach {
-	WORD_HOLDS,
-	WORD_ENDPOINT,  /* an endpoint there has =never */
-	WORD_NO_BACKUP, /* an endpoint there has =backup, without the kernel's flag */
-	WORD_SERVICE,   /* the path service keeps one there, and makes it again at any time */
-	WORD_ABSENT,    /* the network isn't ready now; its endpoint may come with it */
-	WORD_ANNOUNCED, /* the kernel connects to addresses that the converter announces, over any network */
-	WORD_MANAGER,   /* a program in user space manages paths */
-	WORD_UNKNOWN,   /* the kernel doesn't tell */
-	WORD_BREACH_COUNT
+/* How further subflows of a connection could break the user's policy for a network: more_paths.c. */
+enum policy_breach {
+	BREACH_NONE,
+	BREACH_ENDPOINT,  /* an endpoint is on a network with =never */
+	BREACH_NO_BACKUP, /* an endpoint is on a network with =backup, and lacks the kernel's flag "backup" */
+	BREACH_SERVICE,   /* the path service keeps an endpoint on such a network, and makes it again at any time */
+	BREACH_ABSENT,    /* such a network isn't ready now, and may come with an endpoint */
+	BREACH_ANNOUNCED, /* the kernel connects to addresses that the converter announces, over any network */
+	BREACH_MANAGER,   /* a program in user space manages paths */
+	BREACH_UNKNOWN,   /* the kernel doesn't tell */
+	BREACH_COUNT
 };
 
 /*
- * networks_break_word() - would a Multipath TCP connection to @to carry bytes over a network that the user's word excludes?
- * If so, a connection over plain TCP keeps the word. Without =never and =backup this takes no system call; else some ten, and three for
+ * networks_policy_breach() - would a Multipath TCP connection to @to carry bytes over a network that the user's policy excludes?
+ * If so, a connection over plain TCP obeys the policy. Without =never and =backup this takes no system call; else some ten, and three for
  * each address and endpoint.
  */
-enum word_breach networks_break_word(const struct host_word *word, const union sockaddr_ip *to);
+enum policy_breach networks_policy_breach(const struct network_policy *policy, const union sockaddr_ip *to);
 
 /* Returns the reason, which completes "over TCP, since ". */
-const char *word_breach_text(enum word_breach breach);
+const char *policy_breach_text(enum policy_breach breach);
 
 /*
  * network_bind() - bind @fd, which isn't connected, to the network of @source, for its next SYN

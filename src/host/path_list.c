@@ -17,23 +17,23 @@
 #define CONVERTERS_LISTED 4
 
 /* Returns this user's settings for networks. */
-static struct host_word word_of(const struct settings *settings)
+static struct network_policy policy_of(const struct settings *settings)
 {
-	return (struct host_word){ .paths = host_preferences(settings), .beside_vpn = settings->beside_vpn, .any_kind = true };
+	return (struct network_policy){ .paths = host_preferences(settings), .beside_vpn = settings->beside_vpn, .any_kind = true };
 }
 
 static enum path_use use_of(const struct settings *settings, const struct network *network, uint8_t *preference)
 {
-	const struct host_word word = word_of(settings);
+	const struct network_policy policy = policy_of(settings);
 
-	return host_word_of(&word, NULL, network->name, &network->source, preference);
+	return network_policy_use(&policy, NULL, network->name, &network->source, preference);
 }
 
 static size_t networks_find(const struct settings *settings, const union sockaddr_ip *to, struct network out[NETWORKS_MAX])
 {
-	const struct host_word word = word_of(settings);
+	const struct network_policy policy = policy_of(settings);
 
-	return networks_to(to, &word, out);
+	return networks_to(to, &policy, out);
 }
 
 static void list_add(struct path_list *list, const struct settings *settings, int converter,
@@ -172,12 +172,12 @@ bool path_list_is_forbidden(const struct settings *settings, const struct conver
 	return list.forbidden;
 }
 
-const char *path_list_breaks_word(const struct settings *settings, const union sockaddr_ip *to)
+const char *path_list_policy_breach(const struct settings *settings, const union sockaddr_ip *to)
 {
-	const struct host_word word = word_of(settings);
-	const enum word_breach breach = networks_break_word(&word, to);
+	const struct network_policy policy = policy_of(settings);
+	const enum policy_breach breach = networks_policy_breach(&policy, to);
 
-	return breach ? word_breach_text(breach) : NULL;
+	return breach ? policy_breach_text(breach) : NULL;
 }
 
 uint32_t path_list_on_one_device(const struct path_list *list, const struct path *own, uint32_t among)

@@ -147,7 +147,7 @@ bool path_probe_look(struct path_probe *probe)
 	if (!events)
 		return false;
 	if (events & POLLERR) {
-		const int error = raw_get_int(probe->fd, SOL_SOCKET, SO_ERROR, 0);
+		const int error = raw_get_socket(probe->fd, SO_ERROR, 0);
 
 		/* a host that resets an established connection has answered before; we see that only if we look late */
 		probe->refused = error == ECONNREFUSED || error == ECONNRESET || error == EPIPE;

@@ -104,12 +104,12 @@ static inline bool raw_set(int fd, int level, int name, const void *value, sockl
 	return RAWCALL(SYS_setsockopt, fd, level, name, value, len) == 0;
 }
 
-/* Returns the value of an integer option, or @fallback if the kernel refuses. */
-static inline int raw_get_int(int fd, int level, int name, int fallback)
+/* Returns the value of an integer option of SOL_SOCKET, or @fallback if the kernel refuses. */
+static inline int raw_get_socket(int fd, int name, int fallback)
 {
 	int value;
 
-	return raw_get(fd, level, name, &value, sizeof(value)) ? value : fallback;
+	return raw_get(fd, SOL_SOCKET, name, &value, sizeof(value)) ? value : fallback;
 }
 
 static inline bool raw_set_int(int fd, int level, int name, int value)

@@ -289,7 +289,7 @@ enum paths_do survey_look(struct survey *survey, int64_t now, unsigned int waiti
 	case PATHS_STAY:
 		break;
 	}
-	/* Without any probe, the kernel refuses to send probes. */
+	/* If there is no probe by now, the kernel has refused to send any. */
 	return survey->count ? step.what : step.what == PATHS_WAIT ? PATHS_WAIT : PATHS_STAY;
 }
 
@@ -378,7 +378,7 @@ static int find_due(const struct settings *settings, struct path due[PATHS_TRIED
 {
 	/* any server will do: it only matters for converters that have refused it */
 	union sockaddr_ip server = { .in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0xc0000201), .sin_port = htons(443) } };
-	struct converters_query query = { .destination = &server, .family = AF_INET6, .any = true };
+	struct converters_query query = { .destination = &server, .family = AF_INET6, .any_family = true };
 	enum policy_verdict verdict = POLICY_CONVERT;
 	union sockaddr_ip addr;
 	const char *reason;

@@ -67,8 +67,8 @@ int path_list_refused(struct path_list *list, const struct settings *settings, c
  */
 bool path_list_is_forbidden(const struct settings *settings, const struct converters_query *query);
 
-/* Would Multipath TCP to @to break the user's word (networks_break_word())? Returns the reason, or NULL. */
-const char *path_list_breaks_word(const struct settings *settings, const union sockaddr_ip *to);
+/* Would Multipath TCP to @to break the user's policy (networks_policy_breach())? Returns the reason, or NULL. */
+const char *path_list_policy_breach(const struct settings *settings, const union sockaddr_ip *to);
 
 /* Returns the paths of @among (a bit for each) on another device than @own; none if those devices are several: we can't choose one. */
 uint32_t path_list_on_one_device(const struct path_list *list, const struct path *own, uint32_t among);

@@ -10,6 +10,7 @@
 #include "paths/mend.h"
 
 #include "common/kernel_socket.h"
+#include "common/tcp.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -101,7 +102,7 @@ static int apply_endpoint(struct paths_kernel *kernel, const struct mptcp_endpoi
 
 	if (kernel->mptcp_family < 0)
 		return kernel->mptcp_family;
-	request = netlink_put_generic(&kernel->generic, (uint16_t)kernel->mptcp_family, NLM_F_ACK, command);
+	request = netlink_put_generic(&kernel->generic, (uint16_t)kernel->mptcp_family, command);
 	nest = mnl_attr_nest_start(request, MPTCP_PM_ATTR_ADDR);
 	mnl_attr_put_u16(request, MPTCP_PM_ADDR_ATTR_FAMILY, endpoint->address.sa.sa_family);
 	mnl_attr_put_u8(request, MPTCP_PM_ADDR_ATTR_ID, endpoint->id);
@@ -120,7 +121,7 @@ static int apply_limit(struct paths_kernel *kernel, unsigned int limit)
 
 	if (kernel->mptcp_family < 0)
 		return kernel->mptcp_family;
-	request = netlink_put_generic(&kernel->generic, (uint16_t)kernel->mptcp_family, NLM_F_ACK, MPTCP_PM_CMD_SET_LIMITS);
+	request = netlink_put_generic(&kernel->generic, (uint16_t)kernel->mptcp_family, MPTCP_PM_CMD_SET_LIMITS);
 	mnl_attr_put_u32(request, MPTCP_PM_ATTR_SUBFLOWS, limit);
 	return netlink_ask(&kernel->generic, NULL, NULL);
 }
@@ -221,10 +222,6 @@ static_assert(offsetof(struct kernel_mptcp_info, token) == offsetof(struct mptcp
 		      offsetof(struct kernel_mptcp_info, bytes_sent) == 56,
 	      "the kernel's layout");
 
-/* enum of include/net/tcp_states.h */
-#define ESTABLISHED 1
-#define SYN_SENT 2
-
 static void read_info(struct paths_subflow *out, const struct nlmsghdr *message)
 {
 	struct tcp_info info;
@@ -296,7 +293,7 @@ static int on_socket(const struct nlmsghdr *message, void *arg)
 		return MNL_CB_OK;
 	}
 	subflow.cookie = (uint64_t)found->id.idiag_cookie[1] << 32 | found->id.idiag_cookie[0];
-	subflow.established = found->idiag_state == ESTABLISHED;
+	subflow.established = found->idiag_state == TCPINFO_ESTABLISHED;
 	subflow.local = netlink_socket_address(found, false);
 	sockaddr_ip_set_port(&subflow.local, 0);
 	subflow.peer = netlink_socket_address(found, true);
@@ -322,7 +319,7 @@ static int on_connection(const struct nlmsghdr *message, void *arg)
 	return MNL_CB_OK;
 }
 
-#define STATES (1u << ESTABLISHED | 1u << SYN_SENT)
+#define STATES (1u << TCPINFO_ESTABLISHED | 1u << TCPINFO_SYN_SENT)
 
 int paths_kernel_subflows(struct paths_subflows *out)
 {
@@ -333,10 +330,10 @@ int paths_kernel_subflows(struct paths_subflows *out)
 	out->more = false;
 	if (ret < 0)
 		return ret;
-	ret = netlink_dump_sockets(&netlink, IPPROTO_TCP, STATES, 0, on_socket, out);
+	ret = netlink_dump_sockets(&netlink, IPPROTO_TCP, STATES, on_socket, out);
 	/* if the kernel doesn't show connections (CONFIG_INET_MPTCP_DIAG), the facts of the subflows remain */
 	if (ret == 0 && out->count)
-		netlink_dump_sockets(&netlink, IPPROTO_MPTCP, STATES, 0, on_connection, out);
+		netlink_dump_sockets(&netlink, IPPROTO_MPTCP, STATES, on_connection, out);
 	netlink_close(&netlink);
 	return ret;
 }

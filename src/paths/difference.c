@@ -4,8 +4,8 @@
  *
  * Additions come first, in an order in which nothing depends on a later one: the limit of subflows, routes, rules, endpoints.
  * Deletions follow, endpoints first: so a connection gets its new subflow before it loses the old one, and no subflow leaves by
- * a wrong route because its rule is gone. The service's word comes last, when it is true. Only an endpoint that changes its device must be
- * deleted before it is added.
+ * a wrong route because its rule is gone. The rules that exclude devices come last, when they are true. Only an endpoint that changes
+ * its device must be deleted before it is added.
  */
 #include "config.h"
 
@@ -149,14 +149,14 @@ static void delete_routes(const struct difference *difference)
 
 /* --- rules ------------------------------------------------------------------------------ */
 
-static bool is_word(const struct host_rule *rule)
+static bool is_exclusion(const struct host_rule *rule)
 {
 	return rule->from.sa.sa_family == AF_UNSPEC;
 }
 
 static bool is_own_rule(const struct difference *difference, const struct host_rule *rule)
 {
-	if (is_word(rule))
+	if (is_exclusion(rule))
 		return true; /* host_read() reads only ours */
 	return paths_wanted_is_own(rule->protocol, rule->table, difference->choice, difference->memory);
 }
@@ -184,26 +184,22 @@ static void add_rules(const struct difference *difference)
 	}
 }
 
-static bool is_same_word(const struct host_rule *a, const struct host_rule *b)
-{
-	return is_word(a) && is_word(b) && a->priority == b->priority && strcmp(a->device, b->device) == 0;
-}
-
-static bool is_word_among(const struct host_rule *rule, const struct host_rule *list, size_t count)
+static bool is_exclusion_among(const struct host_rule *rule, const struct host_rule *list, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (is_same_word(rule, &list[i]))
+		if (is_exclusion(rule) && is_exclusion(&list[i]) && rule->priority == list[i].priority &&
+		    strcmp(rule->device, list[i].device) == 0)
 			return true;
 	return false;
 }
 
-static void add_words(const struct difference *difference)
+static void add_exclusions(const struct difference *difference)
 {
 	const struct host *host = difference->host;
 
-	for (size_t i = 0; difference->wanted && i < difference->wanted->word_count; i++)
-		if (!is_word_among(&difference->wanted->words[i], host->rules, host->rule_count))
-			add(difference->out, PATHS_RULE_ADD)->rule = difference->wanted->words[i];
+	for (size_t i = 0; difference->wanted && i < difference->wanted->exclusion_count; i++)
+		if (!is_exclusion_among(&difference->wanted->exclusions[i], host->rules, host->rule_count))
+			add(difference->out, PATHS_RULE_ADD)->rule = difference->wanted->exclusions[i];
 }
 
 /* Deletes our rules that aren't wanted, and duplicates of wanted ones. */
@@ -213,13 +209,13 @@ static void delete_rules(const struct difference *difference)
 
 	for (size_t i = 0; i < host->rule_count; i++) {
 		const struct host_rule *rule = &host->rules[i];
-		bool wanted = difference->wanted && is_word_among(rule, difference->wanted->words, difference->wanted->word_count);
+		bool wanted = difference->wanted && is_exclusion_among(rule, difference->wanted->exclusions, difference->wanted->exclusion_count);
 
 		if (!is_own_rule(difference, rule))
 			continue;
 		for (size_t j = 0; difference->wanted && j < difference->wanted->count && !wanted; j++)
 			wanted = is_wanted_rule(&difference->wanted->networks[j], rule);
-		for (size_t j = 0; j < i && wanted && !is_word(rule); j++)
+		for (size_t j = 0; j < i && wanted && !is_exclusion(rule); j++)
 			wanted = !is_own_rule(difference, &host->rules[j]) || host->rules[j].table != rule->table ||
 				 !sockaddr_ip_equal(&host->rules[j].from, &rule->from);
 		if (!wanted)
@@ -327,7 +323,7 @@ void paths_difference_find(struct paths_operations *out, const struct paths_want
 	delete_endpoints(&difference);
 	delete_rules(&difference);
 	delete_routes(&difference);
-	add_words(&difference);
+	add_exclusions(&difference);
 }
 
 /* --- as commands ------------------------------------------------------------------------ */
@@ -369,7 +365,7 @@ const char *paths_operation_format(const struct paths_operation *operation, char
 		break;
 	case PATHS_RULE_ADD:
 	case PATHS_RULE_DELETE:
-		if (is_word(rule))
+		if (is_exclusion(rule))
 			snprintf(buf, PATHS_COMMAND_MAX, "ip rule %s oif %s nop priority %u protocol %d",
 				 operation->kind == PATHS_RULE_ADD ? "add" : "del", shell_quote(rule->device, device), rule->priority,
 				 HOST_PROTOCOL_OURS);

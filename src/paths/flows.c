@@ -93,7 +93,11 @@ bool paths_subflows_are_stranded(const struct paths_subflows *subflows)
 	return false;
 }
 
-bool paths_subflows_are_stalled(const struct paths_subflows *subflows, uint32_t token)
+/*
+ * Does the connection wait for its peer, though none of its subflows does? Then the peer dropped data that TCP had acknowledged, since it
+ * exceeded the connection's window: see doc/kernel-mptcp-outages.md.
+ */
+static bool is_stalled(const struct paths_subflows *subflows, uint32_t token)
 {
 	bool found = false;
 
@@ -194,7 +198,7 @@ void paths_flows_note(struct paths_flows *flows, const struct paths_subflows *su
 		struct paths_flow *flow = &next[i];
 
 		*flow = (struct paths_flow){ .cookie = subflow->cookie, .received = subflow->received };
-		flow->waits = paths_subflows_are_stalled(subflows, subflow->token);
+		flow->waits = is_stalled(subflows, subflow->token);
 		flow->stalled = flow->waits && before->waits;
 		flow->confirmed = subflow->established && subflow->confirmed;
 		flow->fresh = flow->confirmed && !before->confirmed;

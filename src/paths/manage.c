@@ -93,12 +93,6 @@ static size_t probes_poll(const struct probes *probes, struct pollfd out[static 
 	return probes->count;
 }
 
-static void probes_end(struct probes *probes)
-{
-	while (probes->count)
-		drop(probes, 0);
-}
-
 static void say_of(const struct paths_mender *mender, const union sockaddr_ip *address, const char *what)
 {
 	const struct host_network *network = paths_wanted_used(&mender->wanted, address);
@@ -212,7 +206,7 @@ struct manager {
 	char told[STATUS_BYTES]; /* the last report to the service manager */
 };
 
-static int tell(const char *text)
+static int fail_with(const char *text)
 {
 	fprintf(stderr, "convertize: paths: %s\n", text);
 	return 1;
@@ -226,11 +220,11 @@ static int check_host(enum paths_task task, bool dry_run)
 	int enabled = sysctl_read("net.mptcp.enabled");
 
 	if (enabled == -ENOENT && task != PATHS_TASK_REMOVE)
-		return tell("this kernel has no Multipath TCP (CONFIG_MPTCP): there is nothing to manage; use another kernel");
+		return fail_with("this kernel has no Multipath TCP (CONFIG_MPTCP): there is nothing to manage; use another kernel");
 	if (enabled == 0 && task != PATHS_TASK_REMOVE)
-		return tell("Multipath TCP is switched off (net.mptcp.enabled = 0); remedy: sysctl -w net.mptcp.enabled=1");
+		return fail_with("Multipath TCP is switched off (net.mptcp.enabled = 0); remedy: sysctl -w net.mptcp.enabled=1");
 	if (!dry_run && !capabilities_has(CAPABILITIES_BIT(CAP_NET_ADMIN)))
-		return tell("changing endpoints, rules and routes needs CAP_NET_ADMIN; run it as root, or systemctl enable --now "
+		return fail_with("changing endpoints, rules and routes needs CAP_NET_ADMIN; run it as root, or systemctl enable --now "
 			    "convertize-paths; --dry-run shows the commands");
 	return 0;
 }
@@ -240,7 +234,7 @@ static int lock(void)
 	int fd = paths_memory_lock();
 
 	if (fd == -EWOULDBLOCK)
-		tell("another one manages paths here already; see systemctl status convertize-paths");
+		fail_with("another one manages paths here already; see systemctl status convertize-paths");
 	else if (fd < 0)
 		fprintf(stderr, "convertize: paths: " PATHS_MEMORY_DIRECTORY ": %s; the directory must be writable, and be made by "
 				"RuntimeDirectory= for a service\n",
@@ -326,7 +320,7 @@ static void tell_used(struct manager *manager)
 		memcpy(manager->told, status, sizeof(status));
 }
 
-static void look(struct manager *manager)
+static void look_at_host(struct manager *manager)
 {
 	int ret = paths_mend(&manager->mender);
 
@@ -427,7 +421,7 @@ static void run(struct manager *manager, int watchdog_ms)
 		if (clock_ns() >= manager->keeper.look_at && traffic_keeper_look(&manager->keeper, &manager->mender))
 			manager->look_at = clock_ns();
 		if (clock_ns() >= manager->look_at)
-			look(manager);
+			look_at_host(manager);
 		if (clock_ns() >= manager->renew_at)
 			renew(manager);
 	}
@@ -443,16 +437,17 @@ static int manage(struct manager *manager)
 	manager->watch = paths_kernel_watch(); /* before the first look, so as to miss no change in between */
 	manager->clock = open_clock();
 	if (manager->signals < 0 || manager->watch < 0)
-		return tell("there is no descriptor to hear from the kernel; raise the limit of open files, ulimit -n");
+		return fail_with("there is no descriptor to hear from the kernel; raise the limit of open files, ulimit -n");
 	manager->watchdog_at = watchdog_ms > 0 ? in_ms(watchdog_ms) : 0;
-	look(manager);
+	look_at_host(manager);
 	run(manager, watchdog_ms);
 	notify("STOPPING=1\n");
 	traffic_keeper_end(&manager->keeper, &manager->mender);
 	/* if the kernel doesn't show subflows, remove all endpoints */
 	ret = paths_kernel_subflows(&manager->renewer.subflows);
 	ret = paths_unmend(&manager->mender, ret < 0 ? NULL : &manager->renewer.subflows);
-	probes_end(&manager->renewer.probes);
+	while (manager->renewer.probes.count)
+		drop(&manager->renewer.probes, 0);
 	close(manager->watch);
 	close(manager->signals);
 	if (manager->clock >= 0)

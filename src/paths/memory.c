@@ -75,7 +75,7 @@ void paths_memory_mark(struct paths_memory *memory, struct endpoints *endpoints)
 
 /* --- the text --------------------------------------------------------------------------- */
 
-void each_line(char *text, void (*parse)(void *arg, const char *line), void *arg)
+void paths_each_line(char *text, void (*parse)(void *arg, const char *line), void *arg)
 {
 	char *rest;
 
@@ -107,7 +107,7 @@ static void parse_line(void *arg, const char *line)
 void paths_memory_parse(struct paths_memory *out, char *text)
 {
 	memset(out, 0, sizeof(*out));
-	each_line(text, parse_line, out);
+	paths_each_line(text, parse_line, out);
 }
 
 ssize_t paths_memory_format(const struct paths_memory *memory, char *out, size_t size)

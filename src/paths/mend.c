@@ -193,7 +193,7 @@ static void print(const struct paths_operations *operations)
 }
 
 /* Saves the memory and does the operations, or with dry_run prints them. */
-static int make_it_so(struct paths_mender *mender, const struct paths_operations *operations, const struct host *host)
+static int carry_out(struct paths_mender *mender, const struct paths_operations *operations, const struct host *host)
 {
 	int ret;
 
@@ -271,7 +271,7 @@ static void keep_needed(struct paths_mender *mender, const struct host *host, st
 
 int paths_host_read(struct host *out, struct paths_memory *memory)
 {
-	int ret = host_read(out, NULL, NULL);
+	int ret = host_read(out, NULL);
 
 	if (ret < 0)
 		return ret;
@@ -284,7 +284,7 @@ int paths_host_read(struct host *out, struct paths_memory *memory)
 
 static int read_host(struct paths_mender *mender, struct host *host)
 {
-	int ret = host_read(host, &mender->kernel.route, NULL);
+	int ret = host_read(host, &mender->kernel.route);
 
 	if (ret < 0)
 		paths_say("links, addresses and routes can't be read: %s", strerror(-ret));
@@ -314,7 +314,7 @@ int paths_mend(struct paths_mender *mender)
 	if (ret == 0) {
 		keep_needed(mender, &host, &operations);
 		tell(mender, &before);
-		ret = make_it_so(mender, &operations, &host);
+		ret = carry_out(mender, &operations, &host);
 	}
 	paths_wanted_fini(&before);
 	if (ret == 0 && !mender->dry_run && mender->memory.table_first) {
@@ -422,7 +422,7 @@ static bool leave_needed(struct paths_mender *mender, struct host *host, const s
 		wanted->networks[left++] = wanted->networks[i];
 	}
 	wanted->count = left;
-	wanted->word_count = 0;
+	wanted->exclusion_count = 0;
 	wanted->ends = true;
 	return true;
 }
@@ -438,7 +438,7 @@ int paths_unmend(struct paths_mender *mender, const struct paths_subflows *open)
 		return ret;
 	some = open && leave_needed(mender, &host, open);
 	paths_difference_find(&operations, some ? &mender->wanted : NULL, &host, &mender->choice, &mender->memory);
-	ret = make_it_so(mender, &operations, &host);
+	ret = carry_out(mender, &operations, &host);
 	if (ret == 0 && !mender->dry_run) {
 		mender->memory.limit_set = mender->memory.limit_before = 0;
 		if (!some)

@@ -16,7 +16,7 @@ struct paths_kernel {
 	int mptcp_family;       /* number of that interface's family; or -errno: -ENOENT if the kernel has no MPTCP */
 };
 
-/* Opens both; reading needs no privilege. Returns 0 or -errno; without MPTCP it returns 0, and mptcp_family is negative. */
+/* Opens both interfaces; reading needs no privilege. Returns 0 or -errno; without MPTCP it returns 0, and mptcp_family is negative. */
 int paths_kernel_open(struct paths_kernel *kernel);
 void paths_kernel_close(struct paths_kernel *kernel);
 

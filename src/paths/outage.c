@@ -200,7 +200,7 @@ static void replace_endpoint(struct paths_outage *outage, const struct paths_sub
 	out->add = !outage->add_at;
 }
 
-static void renew(struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
+static void renew_network(struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
 {
 	replace_endpoint(outage, subflows, now, out);
 	outage->alone = out->add;
@@ -245,7 +245,7 @@ static void go_on(struct paths_outage *outage, const struct paths_subflows *subf
 		 (!paths_subflows_are_stranded(subflows) || now - outage->renewed >= STRANDED_MS * CLOCK_NS_PER_MS)) {
 		outage->futile = !alone && outage->answered;
 		outage->answered = 0;
-		renew(outage, subflows, now, out);
+		renew_network(outage, subflows, now, out);
 	} else if (!alone && !outage->answered && is_due(outage->since, outage->asked, &asks, now)) {
 		ask(outage, subflows, now, out);
 	}
@@ -276,7 +276,7 @@ static void begin_outage(struct paths_outage *outage, int64_t since, const struc
 	if (!outage->held)
 		outage->answered = 0;
 	outage->held = 0;
-	renew(outage, subflows, now, out);
+	renew_network(outage, subflows, now, out);
 }
 
 static void begin_hold(struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
@@ -316,8 +316,8 @@ static void end_hold(struct paths_outage *outage, int64_t now)
 }
 
 /* Continues with a held network: silent, and the last one of a connection. Renews its subflows as soon as that is possible. */
-static void hold(const struct paths_outages *outages, struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now,
-		 struct paths_renewal *out)
+static void hold_network(const struct paths_outages *outages, struct paths_outage *outage, const struct paths_subflows *subflows,
+			 int64_t now, struct paths_renewal *out)
 {
 	bool long_held = now - outage->held >= HELD_MS * CLOCK_NS_PER_MS;
 	bool spare = can_spare(outages, subflows, &outage->local);
@@ -432,14 +432,14 @@ static void tell_again(struct paths_outages *outages, const struct paths_subflow
 
 		if (i == answered || !outage->silent || outage->add_at)
 			continue;
-		renew(outage, subflows, now, &out[i]);
+		renew_network(outage, subflows, now, &out[i]);
 		outage->add_at = now + (MAKE_MS + 2 * rtt) * CLOCK_NS_PER_MS;
 		outage->alone = out[i].add = false;
 	}
 }
 
-static void judge(struct paths_outages *outages, size_t at, const struct paths_subflows *subflows, int64_t now,
-		  struct paths_renewal *out)
+static void judge_network(struct paths_outages *outages, size_t at, const struct paths_subflows *subflows, int64_t now,
+			  struct paths_renewal *out)
 {
 	struct paths_outage *outage = &outages->list[at];
 
@@ -452,7 +452,7 @@ static void judge(struct paths_outages *outages, size_t at, const struct paths_s
 	} else if (outage->silent) {
 		go_on(outage, subflows, now, out);
 	} else if (outage->held) {
-		hold(outages, outage, subflows, now, out);
+		hold_network(outages, outage, subflows, now, out);
 	} else if (outage->joins < JOINS_MAX && now >= outage->join_at && lacks_subflow(outages, subflows, &outage->local)) {
 		join(outages, outage, subflows, now, out);
 	} else {
@@ -506,7 +506,7 @@ size_t paths_outages_find(struct paths_outages *outages, const struct paths_subf
 		}
 		if (outage->gone)
 			come_back(outage, now);
-		judge(outages, i, subflows, now, &out[i]);
+		judge_network(outages, i, subflows, now, &out[i]);
 	}
 	for (size_t i = 0; i < outages->count; i++) {
 		if (out[i].last)

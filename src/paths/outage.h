@@ -80,12 +80,6 @@ bool paths_subflows_are_stranded(const struct paths_subflows *subflows);
 #define PATHS_STALLED_BYTES 65536 /* for fewer bytes a lost acknowledgement may be the reason */
 
 /*
- * Does the connection wait for its peer, though none of its subflows does? Then the peer dropped data that TCP had acknowledged, since it
- * exceeded the connection's window: see doc/kernel-mptcp-outages.md.
- */
-bool paths_subflows_are_stalled(const struct paths_subflows *subflows, uint32_t token);
-
-/*
  * paths_needed_find() - find the addresses without which a connection would have no subflow left
  * @addresses: about to lose their subflows; the first to keep comes first
  * @needed: set for each address; as few as possible are true, the first ones rather. Returns their number.
@@ -121,7 +115,7 @@ void paths_flows_note(struct paths_flows *flows, const struct paths_subflows *su
 /* Did the subflow carry much and now carries nothing, while another one of its connection carries much? */
 bool paths_flows_has_paused(const struct paths_flows *flows, const struct paths_subflows *subflows, size_t at);
 
-/* Is a connection with an established subflow from the address stalled (paths_subflows_are_stalled()), and was so at the last look? */
+/* Is a connection with an established subflow from the address stalled, and was so at the last look? */
 bool paths_flows_have_stalled(const struct paths_flows *flows, const struct paths_subflows *subflows, const union sockaddr_ip *local);
 
 /* Did the peer of a new subflow from the address learn since the last look that the subflow is established? */

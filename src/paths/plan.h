@@ -84,11 +84,11 @@ const char *paths_memory_path(char path[static PATHS_MEMORY_PATH_MAX]);
 #define PATHS_TABLE_LAST 8866
 
 struct paths_choice {
-	struct host_word word; /* may point to @paths: copies of this struct share that of the first one */
+	struct network_policy policy; /* may point to @paths: copies of this struct share that of the first one */
 	struct path_preferences paths;
 	uint32_t table_first, table_last;
 	struct quotas quotas;
-	const char *quota_never, *quota_backup; /* devices whose quota is used up; NULL: none. They are in @word, too */
+	const char *quota_never, *quota_backup; /* devices whose quota is used up; NULL: none. They are in @policy, too */
 };
 
 /* The settings; NULL: not set. */
@@ -111,7 +111,7 @@ bool paths_choice_read(struct paths_choice *out, const struct paths_texts *texts
 
 /* --- the wanted state --- */
 
-#define PATHS_WORDS_MAX 24
+#define PATHS_EXCLUSIONS_MAX 24
 
 struct paths_wanted {
 	struct host_network *networks; /* allocated */
@@ -121,8 +121,8 @@ struct paths_wanted {
 	bool keeps;               /* no network is left: all endpoints stay (paths_wanted_keeps()) */
 	union sockaddr_ip needed[HOST_ENDPOINTS_USED_MAX]; /* endpoints that stay while a connection has no other subflow */
 	size_t needed_count;
-	struct host_rule words[PATHS_WORDS_MAX]; /* the excluded devices, for endpoints unless others make those; for programs by quotas */
-	size_t word_count;
+	struct host_rule exclusions[PATHS_EXCLUSIONS_MAX]; /* the excluded devices, for endpoints unless others make those; for programs by quotas */
+	size_t exclusion_count;
 	bool ends;                /* the manager ends: keep these for open connections, make nothing, and restore the limit */
 };
 
@@ -162,7 +162,6 @@ enum paths_operation_kind {
 	PATHS_ENDPOINT_DELETE,
 	PATHS_RULE_DELETE,
 	PATHS_ROUTE_DELETE,
-	PATHS_OPERATION_COUNT
 };
 
 #define PATHS_RULE_PRIORITY 8803 /* of our rules: before the main table's rule, after more specific ones of the administrator */
@@ -171,7 +170,7 @@ struct paths_operation {
 	enum paths_operation_kind kind;
 	char device[IF_NAMESIZE];  /* name of the route's or the endpoint's device, for the command */
 	struct host_route route;
-	struct host_rule rule;     /* for a family, or the service's word */
+	struct host_rule rule;     /* for a family, or about an excluded device */
 	struct mptcp_endpoint endpoint;
 	unsigned int limit;
 };

@@ -76,7 +76,7 @@ static void count_link(struct traffic *traffic, const struct host_link *link, bo
 	if (counter && same_boot && counter->index == link->index && counter->received <= link->received && counter->sent <= link->sent)
 		before = *counter;
 	else if (!first && (counter || !same_boot || link->index > traffic->last_index))
-		before = (struct traffic_counter){ .received = 0 }; /* the kernel has made it, or its counters, since */
+		before = (struct traffic_counter){ .received = 0 }; /* the device is new, or its counters began anew */
 	if (!counter && traffic->counter_count < TRAFFIC_DEVICES_MAX)
 		counter = &traffic->counters[traffic->counter_count++];
 	if (!counter)
@@ -181,7 +181,7 @@ static void parse_line(void *arg, const char *line)
 void traffic_parse(struct traffic *out, char *text)
 {
 	memset(out, 0, sizeof(*out));
-	each_line(text, parse_line, out);
+	paths_each_line(text, parse_line, out);
 }
 
 ssize_t traffic_format(const struct traffic *traffic, char *out, size_t size)

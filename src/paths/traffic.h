@@ -46,8 +46,8 @@ struct traffic {
 	size_t counter_count;
 	struct traffic_record records[TRAFFIC_RECORDS_MAX]; /* in the order of their dates; this month and the last */
 	size_t record_count;
-	unsigned int outlived_date; /* … and the Multipath TCP connections that have outlived, on that date, the network on which they began */
-	uint64_t outlived;
+	unsigned int outlived_date; /* the date of @outlived */
+	uint64_t outlived;          /* the Multipath TCP connections that have outlived, on that date, the network on which they began */
 };
 
 /* Returns today's date by this host's clock and zone. */
@@ -73,11 +73,11 @@ void traffic_sum(const struct traffic *traffic, const char *device, unsigned int
 /* Adds connections that have outlived the network on which they began. */
 void traffic_add_outlived(struct traffic *traffic, size_t count, unsigned int date);
 
-/* Returns how many have on that date, the last one that the file has. */
+/* Returns how many connections have outlived their first network on that date; 0 for any but the latest date that the file has. */
 uint64_t traffic_outlived(const struct traffic *traffic, unsigned int date);
 
 /* Calls @parse for each line of a text that isn't empty; overwrites the text (memory.c). */
-void each_line(char *text, void (*parse)(void *arg, const char *line), void *arg);
+void paths_each_line(char *text, void (*parse)(void *arg, const char *line), void *arg);
 
 /* Parses the file's text, which it overwrites; skips lines that it doesn't understand. */
 void traffic_parse(struct traffic *out, char *text);

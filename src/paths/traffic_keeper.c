@@ -13,6 +13,7 @@
 #include "common/clock.h"
 #include "common/kernel_socket.h"
 #include "common/os.h"
+#include "common/tcp.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -71,14 +72,14 @@ static bool judge(struct traffic_keeper *keeper, struct paths_choice *choice)
 		return false;
 	choice->quota_never = quotas_devices(&choice->quotas, &keeper->traffic, today, QUOTA_NEVER, keeper->quota_never);
 	choice->quota_backup = quotas_devices(&choice->quotas, &keeper->traffic, today, QUOTA_BACKUP, keeper->quota_backup);
-	choice->word.never = join(keeper->own_never, choice->quota_never, keeper->never);
-	choice->word.backup = join(keeper->own_backup, choice->quota_backup, keeper->backup);
+	choice->policy.never = join(keeper->own_never, choice->quota_never, keeper->never);
+	choice->policy.backup = join(keeper->own_backup, choice->quota_backup, keeper->backup);
 	return true;
 }
 
 /* --- connections that outlive a network --- */
 
-#define ESTABLISHED_STATE (1u << 1) /* a bit of include/net/tcp_states.h: a connection that is closed loses subflows, too */
+#define STATES (1u << TCPINFO_ESTABLISHED) /* a connection that is closed loses subflows, too */
 
 static int note_outlived(const struct nlmsghdr *message, void *arg)
 {
@@ -108,7 +109,7 @@ static void count_outlived(struct traffic_keeper *keeper)
 
 	if (netlink_open(&netlink, NETLINK_SOCK_DIAG) < 0)
 		return;
-	ret = netlink_dump_sockets(&netlink, IPPROTO_MPTCP, ESTABLISHED_STATE, 0, note_outlived, &now);
+	ret = netlink_dump_sockets(&netlink, IPPROTO_MPTCP, STATES, note_outlived, &now);
 	netlink_close(&netlink);
 	if (ret < 0)
 		return;
@@ -118,19 +119,19 @@ static void count_outlived(struct traffic_keeper *keeper)
 	if (!fresh)
 		return;
 	traffic_add_outlived(&keeper->traffic, fresh, traffic_today());
-	keeper->save_at = 0; /* nobody else can tell it */
+	keeper->save_at = 0; /* save at once: the kernel tells such a connection only while it is open */
 }
 
 /* --- looks --- */
 
-static int look(struct traffic_keeper *keeper, struct paths_mender *mender)
+static int count_devices(struct traffic_keeper *keeper, struct paths_mender *mender)
 {
 	const struct traffic_choice choice = { mender->wanted.networks, mender->wanted.count, &mender->choice.quotas };
 
 	return traffic_look(&keeper->traffic, &choice, &mender->kernel.route);
 }
 
-static void save(struct traffic_keeper *keeper)
+static void save_traffic(struct traffic_keeper *keeper)
 {
 	int ret = keeper->keeps ? traffic_save(&keeper->traffic) : 0;
 
@@ -147,8 +148,8 @@ void traffic_keeper_begin(struct traffic_keeper *keeper, struct paths_mender *me
 	if (ret < 0)
 		paths_say("the bytes that were counted before can't be read: %s", strerror(-ret));
 	keeper->keeps = keeps;
-	keeper->own_never = mender->choice.word.never;
-	keeper->own_backup = mender->choice.word.backup;
+	keeper->own_never = mender->choice.policy.never;
+	keeper->own_backup = mender->choice.policy.backup;
 	traffic_keeper_look(keeper, mender);
 	keeper->look_at = keeper->save_at = 0; /* at once after paths_mend(), when the networks are known */
 }
@@ -159,16 +160,16 @@ bool traffic_keeper_look(struct traffic_keeper *keeper, struct paths_mender *men
 
 	keeper->look_at = clock_ns() + (mender->choice.quotas.count ? QUOTA_LOOK_NS : LOOK_NS);
 	count_outlived(keeper);
-	if (look(keeper, mender) < 0)
+	if (count_devices(keeper, mender) < 0)
 		return false; /* at the next look */
 	changed = judge(keeper, &mender->choice);
 	if (changed || clock_ns() >= keeper->save_at)
-		save(keeper);
+		save_traffic(keeper);
 	return changed;
 }
 
 void traffic_keeper_end(struct traffic_keeper *keeper, struct paths_mender *mender)
 {
-	if (look(keeper, mender) == 0)
-		save(keeper);
+	if (count_devices(keeper, mender) == 0)
+		save_traffic(keeper);
 }

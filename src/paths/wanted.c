@@ -33,7 +33,7 @@ static bool check_list(const char *option, const char *list, char problem[static
 	const char *found;
 	size_t len;
 
-	while ((found = host_word_next(&list, &len))) {
+	while ((found = name_list_next(&list, &len))) {
 		snprintf(pattern, sizeof(pattern), "%.*s", (int)(len < PATTERN_MAX ? len : PATTERN_MAX - 1), found);
 		if (len >= PATTERN_MAX || (len >= IF_NAMESIZE && !strpbrk(pattern, "*?["))) {
 			snprintf(problem, PATHS_PROBLEM_MAX,
@@ -98,7 +98,7 @@ static bool read_paths(struct paths_choice *out, const char *text, char problem[
 		if (wrong)
 			snprintf(problem, PATHS_PROBLEM_MAX, "paths: %s %s", problems_quote(one, quote), wrong);
 	}
-	out->word.paths = &out->paths;
+	out->policy.paths = &out->paths;
 	return !wrong;
 }
 
@@ -110,7 +110,7 @@ static bool check_agreement(const struct paths_choice *choice, const char *optio
 		const struct path_wish *wish = &choice->paths.wishes[i];
 		const char *name = path_use_name(wish->use);
 
-		if (!*wish->device || wish->use == use || !host_word_names(list, wish->device))
+		if (!*wish->device || wish->use == use || !name_list_has(list, wish->device))
 			continue;
 		snprintf(problem, PATHS_PROBLEM_MAX, "%s: it names %s, and paths has %s%s%s; say one of them, by paths for programs as well",
 			 option, wish->device, wish->device, *name ? "=" : "", name);
@@ -125,7 +125,7 @@ bool paths_choice_read(struct paths_choice *out, const struct paths_texts *texts
 	char quote[PROBLEM_QUOTE_MAX];
 
 	*out = (struct paths_choice){
-		.word = { .device = device && *device ? device : NULL, .never = texts->never, .backup = texts->backup,
+		.policy = { .device = device && *device ? device : NULL, .never = texts->never, .backup = texts->backup,
 			  .beside_vpn = beside_vpn && strcmp(beside_vpn, "1") == 0 },
 		.table_first = PATHS_TABLE_FIRST,
 		.table_last = PATHS_TABLE_LAST,
@@ -255,42 +255,42 @@ static bool does_nm_keep(const struct host_managers *managers)
 	return false;
 }
 
-/* Adds a device to the published word, unless it is there or too long for a rule: then programs don't rely on it. */
-static void add_word(struct paths_wanted *out, const char *name, size_t len, uint32_t priority)
+/* Adds a device to the published exclusions, unless it is there or too long for a rule: then programs don't rely on it. */
+static void add_exclusion(struct paths_wanted *out, const char *name, size_t len, uint32_t priority)
 {
-	struct host_rule *word = &out->words[out->word_count];
+	struct host_rule *exclusion = &out->exclusions[out->exclusion_count];
 
-	if (!len || len >= sizeof(word->device) || out->word_count == PATHS_WORDS_MAX)
+	if (!len || len >= sizeof(exclusion->device) || out->exclusion_count == PATHS_EXCLUSIONS_MAX)
 		return;
-	*word = (struct host_rule){ .protocol = HOST_PROTOCOL_OURS, .priority = priority };
-	memcpy(word->device, name, len);
-	for (size_t i = 0; i < out->word_count; i++)
-		if (out->words[i].priority == word->priority && strcmp(out->words[i].device, word->device) == 0)
+	*exclusion = (struct host_rule){ .protocol = HOST_PROTOCOL_OURS, .priority = priority };
+	memcpy(exclusion->device, name, len);
+	for (size_t i = 0; i < out->exclusion_count; i++)
+		if (out->exclusions[i].priority == exclusion->priority && strcmp(out->exclusions[i].device, exclusion->device) == 0)
 			return;
-	out->word_count++;
+	out->exclusion_count++;
 }
 
-static void add_words(struct paths_wanted *out, const char *list, uint32_t priority)
+static void add_exclusions(struct paths_wanted *out, const char *list, uint32_t priority)
 {
 	const char *name;
 	size_t len;
 
-	while ((name = host_word_next(&list, &len)))
-		add_word(out, name, len, priority);
+	while ((name = name_list_next(&list, &len)))
+		add_exclusion(out, name, len, priority);
 }
 
-static void find_words(struct paths_wanted *out, const struct host_word *word)
+static void find_exclusions(struct paths_wanted *out, const struct network_policy *policy)
 {
 	static const struct {
 		enum path_use use;
 		uint32_t priority;
-	} uses[] = { { PATH_USE_BACKUP, HOST_WORD_BACKUP_PRIORITY }, { PATH_USE_NEVER, HOST_WORD_NEVER_PRIORITY } };
+	} uses[] = { { PATH_USE_BACKUP, HOST_POLICY_BACKUP_PRIORITY }, { PATH_USE_NEVER, HOST_POLICY_NEVER_PRIORITY } };
 
 	for (size_t use = 0; use < 2; use++) {
-		add_words(out, uses[use].use == PATH_USE_NEVER ? word->never : word->backup, uses[use].priority);
-		for (size_t i = 0; word->paths && i < word->paths->count; i++)
-			if (word->paths->wishes[i].use == uses[use].use)
-				add_words(out, word->paths->wishes[i].device, uses[use].priority);
+		add_exclusions(out, uses[use].use == PATH_USE_NEVER ? policy->never : policy->backup, uses[use].priority);
+		for (size_t i = 0; policy->paths && i < policy->paths->count; i++)
+			if (policy->paths->wishes[i].use == uses[use].use)
+				add_exclusions(out, policy->paths->wishes[i].device, uses[use].priority);
 	}
 }
 
@@ -298,7 +298,7 @@ int paths_wanted_find(struct paths_wanted *out, const struct host *host, const s
 		      const struct paths_memory *memory)
 {
 	memset(out, 0, sizeof(*out));
-	out->count = host_networks_find(&out->networks, host, &choice->word);
+	out->count = host_networks_find(&out->networks, host, &choice->policy);
 	if (!out->networks)
 		return -ENOMEM;
 	for (size_t i = 0; i < out->count; i++) {
@@ -311,11 +311,11 @@ int paths_wanted_find(struct paths_wanted *out, const struct host *host, const s
 		network->table = rule ? rule->table : find_table(network->link.index, out, host, choice);
 	}
 	out->limit = find_limit(out);
-	out->may_keep = !host_vpn(host, &choice->word) && !host->managers.mptcpd && !host->managers.userspace;
+	out->may_keep = !host_vpn(host, &choice->policy) && !host->managers.mptcpd && !host->managers.userspace;
 	if (!host->managers.mptcpd && !host->managers.userspace && !does_nm_keep(&host->managers))
-		find_words(out, &choice->word);
-	add_words(out, choice->quota_never, HOST_QUOTA_NEVER_PRIORITY);
-	add_words(out, choice->quota_backup, HOST_QUOTA_BACKUP_PRIORITY);
+		find_exclusions(out, &choice->policy);
+	add_exclusions(out, choice->quota_never, HOST_QUOTA_NEVER_PRIORITY);
+	add_exclusions(out, choice->quota_backup, HOST_QUOTA_BACKUP_PRIORITY);
 	out->keeps = out->may_keep && !is_any_used(out);
 	return 0;
 }

@@ -16,6 +16,8 @@
 
 #include "relay/relay.h"
 
+#include "common/tcp.h"
+
 #include <errno.h>
 #include <linux/mptcp.h>
 #include <linux/sockios.h>
@@ -25,9 +27,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-
-/* Values of tcpi_state after a FIN of the peer, which linux/tcp.h doesn't define (include/net/tcp_states.h does). */
-enum { STATE_TIME_WAIT = 6, STATE_CLOSE = 7, STATE_CLOSE_WAIT = 8, STATE_LAST_ACK = 9, STATE_CLOSING = 11 };
 
 void fallback_look(int fd, struct fallback_look *look)
 {
@@ -46,8 +45,8 @@ void fallback_look(int fd, struct fallback_look *look)
 /* Tells whether tcpi_bytes_received may include the peer's FIN, which the kernel counts as a byte. */
 static bool may_have_fin(uint8_t state)
 {
-	return state == STATE_TIME_WAIT || state == STATE_CLOSE || state == STATE_CLOSE_WAIT ||
-	       state == STATE_LAST_ACK || state == STATE_CLOSING;
+	return state == TCPINFO_TIME_WAIT || state == TCPINFO_CLOSE || state == TCPINFO_CLOSE_WAIT ||
+	       state == TCPINFO_LAST_ACK || state == TCPINFO_CLOSING;
 }
 
 /*

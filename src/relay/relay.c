@@ -283,7 +283,7 @@ bool relay_has_failed(const struct relay *relay)
 	return relay->side[RELAY_UPSTREAM].failed || relay->side[RELAY_DOWNSTREAM].failed;
 }
 
-static enum relay_result lost(enum relay_end end)
+static enum relay_result lost_at(enum relay_end end)
 {
 	return end == RELAY_UPSTREAM ? RELAY_UPSTREAM_LOST : RELAY_DOWNSTREAM_LOST;
 }
@@ -292,7 +292,7 @@ static enum relay_result lost(enum relay_end end)
 static enum relay_result side_fail(struct relay *relay, enum relay_end end)
 {
 	relay->side[end].failed = relay->side[end].readable = true;
-	return lost(end);
+	return lost_at(end);
 }
 
 /*
@@ -376,7 +376,7 @@ static enum relay_result read_nothing(struct relay *relay, enum relay_end from, 
 		return RELAY_AGAIN;
 	if (errno != EAGAIN || source->failed) {
 		source->failed = true;
-		return lost(from);
+		return lost_at(from);
 	}
 	source->readable = false;
 	return RELAY_WAIT;
@@ -443,7 +443,7 @@ static enum relay_result flow_step(struct relay *relay, enum relay_end from, uin
 	if (put < got && relay_prepend(relay, from, scratch + put, (size_t)(got - put)) < 0) {
 		/* Bytes of the stream are gone: no more may follow them. */
 		source->failed = to->failed = true;
-		return lost(from);
+		return lost_at(from);
 	}
 	return RELAY_AGAIN;
 }
@@ -524,14 +524,14 @@ static enum relay_result flow_run(struct relay *relay, enum relay_end from, uint
 
 		flow_join(relay, from, scratch);
 		if (to->failed)
-			return lost(!from);
+			return lost_at(!from);
 		error = relay_flush(relay, from);
 		if (error == -EAGAIN)
 			return RELAY_WAIT;
 		if (error < 0)
 			return side_fail(relay, !from);
 		if (flow->eof && side_has_failed(source))
-			return lost(from);
+			return lost_at(from);
 		if (flow->shut)
 			return RELAY_DONE;
 		if (flow->eof && to->capped)

@@ -390,12 +390,6 @@ void acceptor_start(struct acceptor *acceptor)
 		acceptor_pause(acceptor, ENOMEM);
 }
 
-static void accept_queue(struct acceptor *acceptor)
-{
-	for (int i = 0; i < LISTENER_BACKLOG && accept_one(acceptor); i++)
-		;
-}
-
 /* Closes the socket if this is the last acceptor that uses it: until then the others accept its clients. */
 static void release_socket(struct acceptor *acceptor, bool drain)
 {
@@ -403,8 +397,8 @@ static void release_socket(struct acceptor *acceptor, bool drain)
 
 	if (atomic_fetch_sub(&socket->users, 1) != 1)
 		return;
-	if (drain)
-		accept_queue(acceptor);
+	for (int i = 0; drain && i < LISTENER_BACKLOG && accept_one(acceptor); i++)
+		;
 	close(socket->fd);
 	socket->fd = -1;
 }

@@ -41,7 +41,7 @@ struct serve_settings {
 	unsigned synacks;    /* SYN+ACKs that the kernel sends for a SYN with data before it gives up */
 	size_t pipes_max;    /* of all workers, besides one for each worker: relay.h */
 	bool drop_foreign;   /* drop SYNs that ask for nothing */
-	bool refuses_syns;   /* the netfilter rules refuse SYNs that we mark so */
+	bool refuses_syns;   /* the netfilter rules refuse the SYNs that we mark for refusal */
 };
 
 /*
@@ -60,7 +60,7 @@ struct serve_context {
 	/* set by the daemon's start(): */
 	struct metrics *metrics;         /* this worker's counters */
 	struct log_limit *log_limits;    /* of lines about sessions, by outcome; all workers' */
-	void *own;                       /* the daemon's */
+	void *daemon;                    /* its own state */
 };
 
 /* ----- the judge ----- */
@@ -162,8 +162,8 @@ struct serve_verdict {
 	enum outcome exceeded; /* ANSWER: the limit that is exceeded, or OUTCOME_NONE */
 	uint32_t echo;    /* ANSWER: the most bytes behind the request that come back to the client */
 
-	bool by_grant; /* CONNECT: an earlier grant to the SYN allows it; the server was asked then. That grant: */
-	const struct judgement_grant *grant;
+	bool by_grant; /* CONNECT: an earlier grant to the SYN allows the request; the server was asked then */
+	const struct judgement_grant *grant; /* by_grant: that grant */
 	bool withhold; /* CONNECT, SYN: the member is counted among the withheld SYNs. A caller that doesn't withhold the SYN after all */
 		       /* calls limits_leave(). */
 };
@@ -213,7 +213,7 @@ struct serve_plan {
 	bool mptcp;        /* Multipath TCP is wanted */
 	bool proven;       /* the client has proved its address; if not, proven() may follow */
 	bool data_follows; /* there are bytes to send as soon as the server answers */
-	bool spares_last;  /* the last free descriptor is for the client's connection: then the error is -EMFILE */
+	bool spares_last;  /* leave the last free descriptor to the client's connection: fail with -EMFILE in its place */
 };
 
 struct serve_dialler {
@@ -271,7 +271,7 @@ struct serve_plugs {
 	void (*configure)(struct serve_context *context, const struct serve_settings *settings);
 	void *arg;     /* of start() */
 	bool alone;    /* no process outlives this one: if it is killed, the kernel resets connections whose streams would seem whole */
-	bool at_once;  /* clients send no request: the addresses of a flow say all. SYNs without data are withheld, too */
+	bool no_request;  /* clients send no request: the addresses of a flow say all. SYNs without data are withheld, too */
 };
 
 #endif

@@ -29,7 +29,7 @@ enum session_timeout {
 	SESSION_TIMEOUT_REQUEST,               /* the time until the request is whole */
 	SESSION_TIMEOUT_CONNECT,               /* until the server has answered; then until the third ACK and the response's write */
 	SESSION_TIMEOUT_CONNECT_WITHHELD,      /* likewise, for a server that was asked while the SYN was withheld */
-	SESSION_TIMEOUT_PATIENCE,              /* the first part of these two; 0: they are too short to have parts */
+	SESSION_TIMEOUT_PATIENCE,              /* the first part of the two CONNECT times; 0: they are too short to have parts */
 	SESSION_TIMEOUT_CONNECT_REST,          /* the second part of SESSION_TIMEOUT_CONNECT */
 	SESSION_TIMEOUT_CONNECT_WITHHELD_REST, /* the second part of SESSION_TIMEOUT_CONNECT_WITHHELD */
 	SESSION_TIMEOUT_LINGER,                /* until the peer has taken our answer, or the last bytes */

@@ -138,7 +138,7 @@ static void session_start_proof(struct session *s)
 	} else {
 		unsigned ms = deadline_ms(s, &proof);
 
-		s->proof.by_us = clock_now_us() + (ms > age_ms ? ms - age_ms : 1) * 1000ULL;
+		s->proof.prove_by_us = clock_now_us() + (ms > age_ms ? ms - age_ms : 1) * 1000ULL;
 	}
 }
 
@@ -182,7 +182,7 @@ void session_end_proof(struct session *s)
 	/* A client that its request has proven gets the usual time for its handshake. */
 	if (client->tcp && !s->confirmed && s->pool->context.settings->synacks > 1)
 		proof_set_retries(client->fd, (int)s->pool->context.settings->synacks - 1);
-	s->proof.by_us = 0;
+	s->proof.prove_by_us = 0;
 	s->proof.no_reset = false;
 	if (s->proof.hurried)
 		session_set_deadline(s, (enum session_timeout)s->timeout);
@@ -251,7 +251,7 @@ void session_on_upstream(void *arg, uint32_t events)
 
 	s->fresh = false;
 	/* A reset makes the socket readable, as bytes and a FIN do. */
-	s->client_said |= (events & (EPOLLIN | EPOLLERR | EPOLLHUP)) != 0;
+	s->client_sent |= (events & (EPOLLIN | EPOLLERR | EPOLLHUP)) != 0;
 	session_look_upstream(s);
 	side->writable |= s->established && writable;
 	session_on_event(s);

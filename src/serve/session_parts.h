@@ -17,7 +17,7 @@ struct tcp_info;
 
 /* The state of an unproven client: session_life.c. */
 struct session_proof {
-	uint64_t by_us;       /* when the client must have completed its handshake; 0: the kernel ends the connection otherwise */
+	uint64_t prove_by_us; /* when the client must have completed its handshake; 0: the kernel ends the connection otherwise */
 	uint16_t reset_bytes; /* TCP: the bytes of an RST on the wire */
 	bool missing;         /* neither a handshake nor its request has proved the address yet */
 	bool hurried;         /* the deadline is for the client's proof, and comes before that of the state */
@@ -99,7 +99,7 @@ struct session {
 			      /* the socket's state then */
 	bool confirmed;       /* the client has completed its handshake: its address is real */
 	bool established;     /* the upstream socket may be written */
-	bool client_said;     /* CONNECTING: the client has sent something since we last looked at its socket */
+	bool client_sent;     /* CONNECTING: the client has sent something since we last looked at its socket */
 	bool answered;        /* RELAY, REFUSING: the answer has been written, and in RELAY the client is confirmed */
 	bool error_taken;     /* the limits have counted the error in the answer already */
 	bool dialling;        /* the server's socket belongs to the dialler */
@@ -117,7 +117,7 @@ void session_close(struct session *s, enum outcome outcome);
 /* Resets a session that exceeds a limit, without an answer and without a line in the log for each. */
 void session_drop(struct session *s, enum outcome outcome);
 
-/* Ends a session that has to make room. Tells the client, if that is there and waits for an answer. */
+/* Ends a session that has to make room. Tells a client that has connected and waits for an answer. */
 void session_make_room(struct session *s, enum outcome reason);
 
 /* Sees whether the client has completed its handshake; sets confirmed and established. */
@@ -174,7 +174,7 @@ int session_watch_downstream(struct session *s);
 /* Takes over the registration of the server's socket, with the @events so far. */
 void session_adopt_downstream(struct session *s, int registration, uint32_t events);
 
-/* If nobody outlives this process, has the kernel reset both connections at its end. */
+/* Makes the kernel reset both connections at the end of this process, if no process outlives it. */
 void session_guard_sockets(struct session *s);
 
 /* Closes a socket, if it is open, and its registration. */

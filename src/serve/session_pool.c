@@ -165,18 +165,6 @@ static void on_look(evutil_socket_t fd, short what, void *arg)
 		event_add(pool->look, &again);
 }
 
-static int session_memory_init(struct session_pool *pool)
-{
-	pool->look = event_new(pool->context.base, -1, 0, on_look, pool);
-	return pool->look ? 0 : -1;
-}
-
-static void session_memory_fini(struct session_pool *pool)
-{
-	if (pool->look)
-		event_free(pool->look);
-}
-
 /* ----- evicted sessions ----- */
 
 static void wake(struct limits_owner *owner)
@@ -244,15 +232,14 @@ int session_pool_init(struct session_pool *pool, struct event_base *base,
 	};
 	pool->shared = shared;
 	error = watch_evictions(pool);
-	if (!error)
-		error = session_memory_init(pool) < 0 ? -ENOMEM : 0;
+	pool->look = event_new(base, -1, 0, on_look, pool);
 	pool->run = event_new(base, -1, 0, on_run, pool);
 	pool->scratch = malloc(RELAY_SCRATCH_SIZE);
 	blocks_init(&pool->blocks, sizeof(struct session) + event_get_struct_event_size());
 	pool->on_events[RELAY_UPSTREAM] = session_on_upstream;
 	pool->on_events[RELAY_DOWNSTREAM] = session_on_downstream;
 	relay_pipes_init(&pool->pipes);
-	if (!error && (!pool->run || !pool->scratch))
+	if (!error && (!pool->look || !pool->run || !pool->scratch))
 		error = -ENOMEM;
 	if (!error)
 		pool->context.poller = poller_create(base);
@@ -300,7 +287,8 @@ void session_pool_fini(struct session_pool *pool)
 	poller_destroy(pool->context.poller);
 	if (pool->run)
 		event_free(pool->run);
-	session_memory_fini(pool);
+	if (pool->look)
+		event_free(pool->look);
 	if (pool->evictions)
 		event_free(pool->evictions);
 	if (pool->evictions_fd >= 0)

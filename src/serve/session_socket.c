@@ -42,7 +42,7 @@ void session_clear_deadline(struct session *s)
 static void set_deadline(struct session *s, unsigned ms, const struct timeval *left)
 {
 	const struct session_deadline deadline =
-		session_decide_deadline(ms, s->proof.by_us, s->proof.no_reset, s->proof.by_us ? clock_now_us() : 0);
+		session_decide_deadline(ms, s->proof.prove_by_us, s->proof.no_reset, s->proof.prove_by_us ? clock_now_us() : 0);
 	const struct timeval hurried = { .tv_sec = (time_t)(deadline.us / 1000000), .tv_usec = (suseconds_t)(deadline.us % 1000000) };
 
 	s->proof.hurried = deadline.hurried;

@@ -283,7 +283,7 @@ static void advance_request(struct session *s)
 	if (s->proof.awaited && s->confirmed) {
 		s->proof.awaited = false;
 		session_decide(s, scratch, session_request_unkeep(s, scratch));
-	} else if (s->pool->context.plugs->at_once && !s->proof.awaited) {
+	} else if (s->pool->context.plugs->no_request && !s->proof.awaited) {
 		session_decide(s, scratch, 0);
 	}
 	/* While we wait for the client's proof, only the end of the connection matters. */
@@ -359,11 +359,11 @@ static void advance_connecting(struct session *s)
 	int error = 0;
 
 	/* A reset makes the socket readable, as bytes and a FIN do. */
-	if (s->client_said && session_client_is_lost(s)) {
+	if (s->client_sent && session_client_is_lost(s)) {
 		session_close(s, OUTCOME_CLIENT_LOST_CONNECTING);
 		return;
 	}
-	s->client_said = false;
+	s->client_sent = false;
 	if (!known)
 		error = server->writable || server->readable ? session_dial(s, &info) : -EINPROGRESS;
 	if (error == 0) {

@@ -365,7 +365,7 @@ static void prepare(struct syn_attempt *a, const struct hold_packet *packet, con
 		.asks = verdict->mptcp,
 		.numbered = verdict->attempt != 0,
 		.repeat = verdict->repeat,
-		.routes = a->judge->context->plugs->at_once,
+		.routes = a->judge->context->plugs->no_request,
 		.most_ms = verdict->hold_ms,
 	};
 	a->hold.flow = packet->flow;

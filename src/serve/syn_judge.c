@@ -66,10 +66,10 @@ static bool is_still_granted(const struct syn_judge *judge, const struct syn_att
 
 static void configure(struct syn_judge *judge)
 {
-	const bool at_once = judge->context->plugs->at_once;
+	const bool no_request = judge->context->plugs->no_request;
 	/* A gateway doesn't change SYNs that it routes. */
 	const struct hold_settings hold = {
-		.shift_windows = !at_once, .drop_foreign = judge->context->settings->drop_foreign, .without_data = at_once,
+		.shift_windows = !no_request, .drop_foreign = judge->context->settings->drop_foreign, .without_data = no_request,
 	};
 
 	hold_configure(judge->hold, &hold);

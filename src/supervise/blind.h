@@ -33,7 +33,7 @@ void blind_requests_cancel(uint64_t cookie);
 void blind_requests_leave(void);
 
 /* Takes the results of blind_retry_start(), when supervision.retry_ready is readable. */
-void blind_requests_made_again(void);
+void blind_requests_take_results(void);
 
 /*
  * enquiry_start() - ask the converter of @start over its network
@@ -67,11 +67,11 @@ int64_t enquiry_look(int64_t now);
 
 /* The kernel's view of the connection. */
 struct blind_seen {
-	bool there;    /* the connection exists */
-	bool syn_sent; /* no SYN+ACK has come */
-	bool answered; /* a SYN+ACK has come, and the kernel measured its round trip */
-	bool taken;    /* the SYN+ACK acknowledged the SYN's data */
-	bool again;    /* the kernel has sent the SYN again, without its data */
+	bool exists;       /* the connection exists */
+	bool syn_sent;     /* no SYN+ACK has come */
+	bool answered;     /* a SYN+ACK has come, and the kernel measured its round trip */
+	bool taken;        /* the SYN+ACK acknowledged the SYN's data */
+	bool syn_repeated; /* the kernel has sent the SYN again, without its data */
 };
 
 struct blind_request {
@@ -139,8 +139,8 @@ bool blind_memory_has(const union sockaddr_ip *server, enum blind_trouble troubl
 /* All that is needed to make a request again. The supervisor keeps no descriptor of the socket, so that the program's close() ends it. */
 struct blind_retry {
 	pid_t tid;       /* a thread of the program */
-	int at;          /* the program's descriptor number */
-	uint64_t cookie; /* SO_COOKIE of the socket, since @at may be another socket by now */
+	int program_fd;  /* the program's descriptor number */
+	uint64_t cookie; /* SO_COOKIE of the socket, since @program_fd may be another socket by now */
 	uint64_t inode;  /* the socket's name in /proc */
 	union sockaddr_ip to;
 	uint8_t *message; /* all that the first SYN carried, owned, to be freed; NULL: the request can't be made again */
@@ -148,19 +148,8 @@ struct blind_retry {
 	bool counted; /* the request has an Attempt, with a count of its repeats */
 };
 
-/* Fills @repeat for the socket @fd, whose SYN carried the @len bytes of @message. */
-void blind_retry_note(struct blind_retry *repeat, int fd, const void *message, size_t len);
-
-/* Returns a duplicate, to be closed, of the descriptor @at of the thread @tid if it refers to the socket; else -1. */
-int blind_retry_open(const struct blind_retry *repeat, pid_t tid, int at);
-
-/*
- * blind_retry_send() - make the request again, on @fd of blind_retry_open(), over the network of @start
- * @count: how often it was made before
- * The socket is disconnected for a moment; blind_retry.c hides that from the program. Returns whether the SYN was sent. If not, the
- * connection continues unchanged, or it is over because the SYN+ACK came meanwhile.
- */
-bool blind_retry_send(const struct blind_retry *repeat, int fd, const struct path_start *start, unsigned int count);
+/* Fills @retry for the socket @fd, whose SYN carried the @len bytes of @message. */
+void blind_retry_note(struct blind_retry *retry, int fd, const void *message, size_t len);
 
 /* --- many requests at a time, in a thread --- */
 
@@ -168,9 +157,9 @@ bool blind_retry_send(const struct blind_retry *repeat, int fd, const struct pat
 
 struct blind_retry_order {
 	void *owner; /* the caller's own */
-	const struct blind_retry *repeat;
+	const struct blind_retry *retry;
 	const struct path_start *start;
-	unsigned int count; /* as for blind_retry_send() */
+	unsigned int count; /* how often the request was made before */
 	/* the result */
 	bool found;              /* the program still has the socket */
 	bool sent;

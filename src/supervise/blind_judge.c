@@ -74,13 +74,13 @@ static enum blind_verdict judge_gone(const struct blind_request *request, int64_
 enum blind_verdict blind_judge(struct blind_request *request, const struct blind_seen *seen, int64_t now, int64_t patience,
 			       int64_t *look_at)
 {
-	if (!seen->there)
+	if (!seen->exists)
 		return judge_gone(request, now);
 	if (seen->syn_sent)
 		return judge_syn_sent(request, now, patience, look_at);
 	if (!seen->answered || seen->taken)
 		return BLIND_TAKEN;
-	return seen->again ? BLIND_GONE : BLIND_UNTAKEN;
+	return seen->syn_repeated ? BLIND_GONE : BLIND_UNTAKEN;
 }
 
 /* --- servers that were too slow for a blind request, or for which one has failed --- */

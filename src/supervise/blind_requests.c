@@ -155,7 +155,7 @@ int64_t enquiry_look(int64_t now)
 static struct expected {
 	struct blind_request request;
 	struct path_start start; /* holds the path of the last SYN */
-	struct blind_retry repeat;
+	struct blind_retry retry;
 	struct path_probe probe; /* of the converter, once it has been silent for long */
 	union sockaddr_ip local, server;
 	int converter;
@@ -172,118 +172,118 @@ static struct {
 	int64_t syn_at;
 } last_gone; /* of the gone_in_a_row */
 
-static void look_later(struct expected *one, int64_t look_at)
+static void look_later(struct expected *entry, int64_t look_at)
 {
-	one->look_at = look_at;
+	entry->look_at = look_at;
 	if (!earliest || look_at < earliest)
 		earliest = look_at;
 }
 
 /* Returns @at, or the time of the next look at the path if that is sooner. */
-static int64_t with_path(const struct expected *one, int64_t at)
+static int64_t with_path(const struct expected *entry, int64_t at)
 {
-	return one->start.look_at && one->start.look_at < at ? one->start.look_at : at;
+	return entry->start.look_at && entry->start.look_at < at ? entry->start.look_at : at;
 }
 
-static int64_t first_look(const struct expected *one, int64_t now)
+static int64_t first_look(const struct expected *entry, int64_t now)
 {
-	return with_path(one, blind_first_look(now));
+	return with_path(entry, blind_first_look(now));
 }
 
-static int64_t repeat_after(const struct expected *one)
+static int64_t repeat_after(const struct expected *entry)
 {
-	return blind_repeat_after(one->request.withheld, paths_facts_kept(&one->start.path.id).rtt_ms * CLOCK_NS_PER_MS);
+	return blind_repeat_after(entry->request.withheld, paths_facts_kept(&entry->start.path.id).rtt_ms * CLOCK_NS_PER_MS);
 }
 
 void blind_requests_expect(struct connection *connection)
 {
 	uint8_t message[CONNECTION_MESSAGE_MAX];
 	const struct attempt *attempt = &connection->dial.attempt;
-	struct expected *one = expected_count < EXPECTED_MAX ? calloc(1, sizeof(*one)) : NULL;
+	struct expected *entry = expected_count < EXPECTED_MAX ? calloc(1, sizeof(*entry)) : NULL;
 	const int64_t now = clock_ns();
 	const unsigned int withheld_ms = converters_withholds_ms(supervision.settings, attempt->converter);
 
-	if (!one || !kernel_address(connection->dial.fd, &one->local)) {
-		free(one);
+	if (!entry || !kernel_address(connection->dial.fd, &entry->local)) {
+		free(entry);
 		return;
 	}
-	one->request = (struct blind_request){
+	entry->request = (struct blind_request){
 		.started = now,
 		.syn_at = now,
 		.withheld = (attempt->hold_ms ? attempt->hold_ms : withheld_ms) * CLOCK_NS_PER_MS,
 	};
-	one->probe.fd = -1;
-	one->repeat = (struct blind_retry){ .tid = connection->call.tid, .at = connection->at, .to = attempt->addr };
-	one->server = connection->dial.server;
-	one->converter = attempt->converter;
+	entry->probe.fd = -1;
+	entry->retry = (struct blind_retry){ .tid = connection->call.tid, .program_fd = connection->program_fd, .to = attempt->addr };
+	entry->server = connection->dial.server;
+	entry->converter = attempt->converter;
 	if (connection->dial.mptcp && dial_message(&connection->dial, message, sizeof(message)) >= (ssize_t)attempt->sent)
-		blind_retry_note(&one->repeat, connection->dial.fd, message, attempt->sent);
-	one->request.repeat_after = repeat_after(one);
-	one->repeat.counted = attempt->number;
-	one->request.repeatable = one->repeat.message;
-	one->request.repeats_max = attempt->number ? BLIND_REPEATS_KNOWN_MAX : BLIND_REPEATS_MAX;
-	one->start = connection->dial.start;
-	connection->dial.start.survey = 0; /* @one owns it now: a call that has waited may have begun one */
-	if (!one->request.repeatable)
-		path_start_end(&one->start);
-	expected[expected_count++] = one;
-	look_later(one, first_look(one, now));
+		blind_retry_note(&entry->retry, connection->dial.fd, message, attempt->sent);
+	entry->request.repeat_after = repeat_after(entry);
+	entry->retry.counted = attempt->repeat_key;
+	entry->request.repeatable = entry->retry.message;
+	entry->request.repeats_max = attempt->repeat_key ? BLIND_REPEATS_KNOWN_MAX : BLIND_REPEATS_MAX;
+	entry->start = connection->dial.start;
+	connection->dial.start.survey = 0; /* @entry owns the survey now, which a call that has waited may have begun */
+	if (!entry->request.repeatable)
+		path_start_end(&entry->start);
+	expected[expected_count++] = entry;
+	look_later(entry, first_look(entry, now));
 }
 
 /* Asks the kernel about the connection. Returns 1 with @info set, 0 if it doesn't exist, -1 if the kernel doesn't answer. */
-static int ask(const struct expected *one, struct tcp_info *info)
+static int ask(const struct expected *entry, struct tcp_info *info)
 {
 	static struct netlink netlink;
 	int ret = netlink.socket ? 0 : netlink_open(&netlink, NETLINK_SOCK_DIAG);
 
 	if (ret == 0)
-		ret = netlink_find_socket(&netlink, &one->local, &one->repeat.to, info);
+		ret = netlink_find_socket(&netlink, &entry->local, &entry->retry.to, info);
 	return ret == 0 ? 1 : ret == -ENOENT ? 0 : -1;
 }
 
-/* Marks the request to be made again. blind_requests_made_again() takes the result. */
-static void make_again(struct expected *one)
+/* Marks the request to be made again. blind_requests_take_results() takes the result. */
+static void make_again(struct expected *entry)
 {
-	one->due = true;
+	entry->due = true;
 	due_count++;
 }
 
-static void forget(struct expected *one)
+static void forget_request(struct expected *entry)
 {
-	path_start_end(&one->start);
-	path_probe_close(&one->probe);
-	free(one->repeat.message);
+	path_start_end(&entry->start);
+	path_probe_close(&entry->probe);
+	free(entry->retry.message);
 	for (int i = 0; i < expected_count; i++)
-		if (expected[i] == one)
+		if (expected[i] == entry)
 			expected[i] = expected[--expected_count];
-	free(one);
+	free(entry);
 }
 
 /* Takes the result of an order. A request that couldn't be made again is left to the kernel. */
 static void made_again(const struct blind_retry_order *order)
 {
-	struct expected *one = order->owner;
+	struct expected *entry = order->owner;
 	char text[SOCKADDR_STRLEN];
 
-	one->due = false;
+	entry->due = false;
 	due_count--;
-	log_about(one->repeat.tid);
-	if (order->found && !one->cancelled)
-		log_line("%s: %s after %.0f ms", sockaddr_ip_format(&one->server, text),
+	log_about(entry->retry.tid);
+	if (order->found && !entry->cancelled)
+		log_line("%s: %s after %.0f ms", sockaddr_ip_format(&entry->server, text),
 			 order->sent ? "no answer yet, asked again" : "the SYN can't be sent again",
-			 (double)(order->sent_at - one->request.started) / CLOCK_NS_PER_MS);
+			 (double)(order->sent_at - entry->request.started) / CLOCK_NS_PER_MS);
 	if (!order->sent) {
-		forget(one);
+		forget_request(entry);
 		return;
 	}
-	one->local = order->local;
-	peers_note_at(&one->local, one->repeat.cookie, &one->repeat.to, &one->server);
-	one->request.repeats++;
-	one->request.syn_at = order->sent_at;
-	one->request.waiting_at = 0;
-	one->request.repeat_after = repeat_after(one);
-	path_start_sent(&one->start, order->sent_at);
-	look_later(one, first_look(one, order->sent_at));
+	entry->local = order->local;
+	peers_note_at(&entry->local, entry->retry.cookie, &entry->retry.to, &entry->server);
+	entry->request.repeats++;
+	entry->request.syn_at = order->sent_at;
+	entry->request.waiting_at = 0;
+	entry->request.repeat_after = repeat_after(entry);
+	path_start_sent(&entry->start, order->sent_at);
+	look_later(entry, first_look(entry, order->sent_at));
 }
 
 /* Starts to make the due requests again, unless the thread is busy. */
@@ -295,14 +295,14 @@ static void start_due(void)
 	if (!due_count || blind_retry_is_busy())
 		return;
 	for (int i = 0; i < expected_count && count < BLIND_RETRY_MAX; i++) {
-		struct expected *one = expected[i];
+		struct expected *entry = expected[i];
 
-		if (one->due && !one->cancelled)
+		if (entry->due && !entry->cancelled)
 			orders[count++] = (struct blind_retry_order){
-				.owner = one,
-				.repeat = &one->repeat,
-				.start = &one->start,
-				.count = (unsigned int)one->request.repeats + 1,
+				.owner = entry,
+				.retry = &entry->retry,
+				.start = &entry->start,
+				.count = (unsigned int)entry->request.repeats + 1,
 			};
 	}
 	/* Without a thread we leave them to the kernel. */
@@ -311,125 +311,125 @@ static void start_due(void)
 			made_again(&orders[i]);
 }
 
-static bool is_unanswered(void *one)
+static bool is_unanswered(void *entry)
 {
 	struct tcp_info info;
 
-	return ask(one, &info) > 0 && info.tcpi_state == TCPINFO_SYN_SENT;
+	return ask(entry, &info) > 0 && info.tcpi_state == TCPINFO_SYN_SENT;
 }
 
 /*
  * Looks for another network if the path of the SYN is dead; to the same converter, for which the request was made. Returns whether to make
  * the request again over another one.
  */
-static bool path_look(struct expected *one, int64_t now)
+static bool path_look(struct expected *entry, int64_t now)
 {
 	const struct converters_query query = {
-		.destination = &one->server,
-		.family = sockaddr_ip_is_v4(&one->repeat.to) ? AF_INET : AF_INET6,
-		.tried = ~(1u << one->converter),
+		.destination = &entry->server,
+		.family = sockaddr_ip_is_v4(&entry->retry.to) ? AF_INET : AF_INET6,
+		.tried = ~(1u << entry->converter),
 	};
-	const struct path_start_syn syn = { SURVEY_DATA_ONLY, is_unanswered, one };
+	const struct path_start_syn syn = { SURVEY_DATA_ONLY, is_unanswered, entry };
 	union sockaddr_ip addr;
 
-	return one->start.look_at && now >= one->start.look_at && path_start_look(&one->start, &query, &syn, &addr) == PATHS_MOVE;
+	return entry->start.look_at && now >= entry->start.look_at && path_start_look(&entry->start, &query, &syn, &addr) == PATHS_MOVE;
 }
 
-static void path_answered(const struct expected *one, const struct tcp_info *info)
+static void path_answered(const struct expected *entry, const struct tcp_info *info)
 {
-	if (info->tcpi_rtt)
-		path_start_answered(&one->start, info->tcpi_rtt / 1000 + 1, false);
+	if (info->tcpi_min_rtt && info->tcpi_min_rtt != UINT32_MAX)
+		path_start_answered(&entry->start, info->tcpi_min_rtt / 1000 + 1, false);
 }
 
-static void note_untaken(const struct expected *one)
+static void note_untaken(const struct expected *entry)
 {
 	gone_in_a_row = 0;
-	paths_note_syn_data(&one->start.path.id, false, one->request.syn_at);
-	converters_forget_silence(one->converter);
+	paths_note_syn_data(&entry->start.path.id, false, entry->request.syn_at);
+	converters_forget_silence(entry->converter);
 }
 
-static void note_slow(const struct expected *one)
+static void note_slow(const struct expected *entry)
 {
 	char text[SOCKADDR_STRLEN];
 
-	blind_memory_note(&one->server, BLIND_TROUBLE_SLOW);
-	log_about(one->repeat.tid);
-	log_line("%s: answers later than the converter waits, the next connections wait for it", sockaddr_ip_format(&one->server, text));
+	blind_memory_note(&entry->server, BLIND_TROUBLE_SLOW);
+	log_about(entry->retry.tid);
+	log_line("%s: answers later than the converter waits, the next connections wait for it", sockaddr_ip_format(&entry->server, text));
 }
 
 /* A converter that answers the probe at once, but not this request, is waiting for its server. Doubts a converter that doesn't answer. */
-static void probe_look(struct expected *one, int64_t now)
+static void probe_look(struct expected *entry, int64_t now)
 {
-	if (one->probe.fd < 0 || path_probe_look(&one->probe) || path_probe_age(&one->probe, now) < BLIND_PROBE_MS)
+	if (entry->probe.fd < 0 || path_probe_look(&entry->probe) || path_probe_age(&entry->probe, now) < BLIND_PROBE_MS)
 		return;
-	path_probe_close(&one->probe);
-	converters_doubt(one->converter);
+	path_probe_close(&entry->probe);
+	converters_doubt(entry->converter);
 }
 
 /* Looks at one request. Returns whether to look again. */
-static bool request_look(struct expected *one, int64_t now)
+static bool request_look(struct expected *entry, int64_t now)
 {
 	const int64_t patience = supervision.settings->timeout_ms * CLOCK_NS_PER_MS;
 	struct blind_seen seen = { 0 };
 	struct tcp_info info;
-	const int found = ask(one, &info);
+	const int found = ask(entry, &info);
 	int64_t look_at;
 
-	if (found < 0 || one->cancelled)
+	if (found < 0 || entry->cancelled)
 		return false;
 	if (found)
 		seen = (struct blind_seen){
-			.there = true,
+			.exists = true,
 			.syn_sent = info.tcpi_state == TCPINFO_SYN_SENT,
 			.answered = info.tcpi_rtt,
 			.taken = info.tcpi_options & TCPI_OPT_SYN_DATA,
-			.again = info.tcpi_total_retrans,
+			.syn_repeated = info.tcpi_total_retrans,
 		};
-	probe_look(one, now);
-	if (seen.syn_sent && path_look(one, now)) {
-		make_again(one);
+	probe_look(entry, now);
+	if (seen.syn_sent && path_look(entry, now)) {
+		make_again(entry);
 		return true;
 	}
-	switch (blind_judge(&one->request, &seen, now, patience, &look_at)) {
+	switch (blind_judge(&entry->request, &seen, now, patience, &look_at)) {
 	case BLIND_OPEN:
-		look_later(one, with_path(one, look_at));
+		look_later(entry, with_path(entry, look_at));
 		return true;
 	case BLIND_REPEAT:
-		make_again(one);
+		make_again(entry);
 		return true;
 	case BLIND_TAKEN:
 		gone_in_a_row = 0;
 		if (seen.taken) {
-			paths_note_syn_data(&one->start.path.id, true, one->request.syn_at);
-			converters_admitted(one->converter, &one->server);
+			paths_note_syn_data(&entry->start.path.id, true, entry->request.syn_at);
+			converters_admitted(entry->converter, &entry->server);
 		}
-		path_answered(one, &info);
+		path_answered(entry, &info);
 		break;
 	case BLIND_UNTAKEN:
-		if (!seen.there)
-			note_slow(one);
-		note_untaken(one);
+		if (!seen.exists)
+			note_slow(entry);
+		note_untaken(entry);
 		break;
 	case BLIND_SILENT:
-		if (!path_probe_send(&one->probe, &one->start.path, false))
-			converters_doubt(one->converter);
-		look_later(one, with_path(one, look_at));
+		if (!path_probe_send(&entry->probe, &entry->start.path, false))
+			converters_doubt(entry->converter);
+		look_later(entry, with_path(entry, look_at));
 		return true;
 	case BLIND_LEFT:
 		break;
 	case BLIND_SLOW:
-		note_slow(one);
+		note_slow(entry);
 		break;
 	case BLIND_GONE:
-		if (!seen.there && !converters_admits(one->converter, &one->server))
-			blind_memory_note(&one->server, BLIND_TROUBLE_FAILED);
-		last_gone.path = one->start.path.id;
-		last_gone.syn_at = one->request.syn_at;
+		if (!seen.exists && !converters_admits(entry->converter, &entry->server))
+			blind_memory_note(&entry->server, BLIND_TROUBLE_FAILED);
+		last_gone.path = entry->start.path.id;
+		last_gone.syn_at = entry->request.syn_at;
 		if (++gone_in_a_row < GONE_MAX)
 			break;
 		gone_in_a_row = 0;
-		if (!enquiry_start(&one->start, now))
-			note_untaken(one);
+		if (!enquiry_start(&entry->start, now))
+			note_untaken(entry);
 		break;
 	}
 	return false;
@@ -441,14 +441,14 @@ int64_t blind_requests_look(int64_t now)
 		return earliest;
 	earliest = 0;
 	for (int i = 0; i < expected_count;) {
-		struct expected *one = expected[i];
+		struct expected *entry = expected[i];
 
-		if (one->due) {
-			/* the thread may be using it */
-		} else if (one->look_at > now) {
-			look_later(one, one->look_at);
-		} else if (!request_look(one, now)) {
-			forget(one); /* fills its place with another one */
+		if (entry->due) {
+			/* the retry thread may be using the request */
+		} else if (entry->look_at > now) {
+			look_later(entry, entry->look_at);
+		} else if (!request_look(entry, now)) {
+			forget_request(entry); /* moves another request into its place */
 			continue;
 		}
 		i++;
@@ -460,16 +460,16 @@ int64_t blind_requests_look(int64_t now)
 void blind_requests_cancel(uint64_t cookie)
 {
 	for (int i = 0; i < expected_count; i++) {
-		struct expected *one = expected[i];
+		struct expected *entry = expected[i];
 
-		if (!one->repeat.message || one->repeat.cookie != cookie)
+		if (!entry->retry.message || entry->retry.cookie != cookie)
 			continue;
-		one->cancelled = true;
-		if (blind_retry_cancel(one))
+		entry->cancelled = true;
+		if (blind_retry_cancel(entry))
 			continue;
-		due_count -= one->due;
-		one->due = false;
-		look_later(one, clock_ns());
+		due_count -= entry->due;
+		entry->due = false;
+		look_later(entry, clock_ns());
 	}
 }
 
@@ -485,7 +485,7 @@ void blind_requests_leave(void)
 			paths_note_syn_data(&expected[i]->start.path.id, false, expected[i]->request.syn_at);
 }
 
-void blind_requests_made_again(void)
+void blind_requests_take_results(void)
 {
 	int count;
 	const struct blind_retry_order *orders = blind_retry_end(&count);

@@ -37,41 +37,47 @@
  * We make no request again over plain TCP: the disconnect leaves ECONNRESET in its SO_ERROR, which a waiting thread would see.
  */
 
-void blind_retry_note(struct blind_retry *repeat, int fd, const void *message, size_t len)
+void blind_retry_note(struct blind_retry *retry, int fd, const void *message, size_t len)
 {
-	repeat->message = malloc(len);
-	if (!repeat->message)
+	retry->message = malloc(len);
+	if (!retry->message)
 		return;
-	memcpy(repeat->message, message, len);
-	repeat->len = len;
-	repeat->cookie = kernel_cookie(fd);
-	repeat->inode = places_socket(fd);
+	memcpy(retry->message, message, len);
+	retry->len = len;
+	retry->cookie = kernel_cookie(fd);
+	retry->inode = places_socket(fd);
 }
 
-int blind_retry_open(const struct blind_retry *repeat, pid_t tid, int at)
+/* Returns a duplicate, to be closed, of the descriptor @program_fd of the thread @tid if it refers to the socket; else -1. */
+static int open_socket(const struct blind_retry *retry, pid_t tid, int program_fd)
 {
-	int fd = tracee_get_fd(tid, at);
+	int fd = tracee_get_fd(tid, program_fd);
 
-	if (fd >= 0 && kernel_cookie(fd) == repeat->cookie)
+	if (fd >= 0 && kernel_cookie(fd) == retry->cookie)
 		return fd;
 	if (fd >= 0)
 		close(fd);
 	return -1;
 }
 
-bool blind_retry_send(const struct blind_retry *repeat, int fd, const struct path_start *start, unsigned int count)
+/*
+ * Makes the request again, on @fd of open_socket(), over the network of @start. @count: how often it was made before
+ * The socket is disconnected for a moment. Returns whether the SYN was sent. If not, the connection continues unchanged, or it is over
+ * because the SYN+ACK came meanwhile.
+ */
+static bool send_again(const struct blind_retry *retry, int fd, const struct path_start *start, unsigned int count)
 {
 	ssize_t sent;
 
-	if (repeat->counted)
-		handshake_count_repeat(repeat->message, count);
+	if (retry->counted)
+		handshake_count_repeat(retry->message, count);
 	if (kernel_tcp_info(fd).tcpi_state != TCPINFO_SYN_SENT || shutdown(fd, SHUT_WR) != 0)
 		return false;
 	/* The SYN has to carry the whole message, as it did before: the program has been told that its part was sent. */
 	if (kernel_tcp_info(fd).tcpi_state == TCPINFO_CLOSE && path_start_bind(start, fd) == 0) {
-		sent = sendto(fd, repeat->message, repeat->len, MSG_FASTOPEN | MSG_DONTWAIT | MSG_NOSIGNAL, &repeat->to.sa,
-			      sockaddr_ip_len(&repeat->to));
-		if (sent == (ssize_t)repeat->len)
+		sent = sendto(fd, retry->message, retry->len, MSG_FASTOPEN | MSG_DONTWAIT | MSG_NOSIGNAL, &retry->to.sa,
+			      sockaddr_ip_len(&retry->to));
+		if (sent == (ssize_t)retry->len)
 			return true;
 	}
 	kernel_disconnect(fd);
@@ -106,7 +112,7 @@ static struct {
 	struct blind_retry_order orders[BLIND_RETRY_MAX];
 	struct holder {
 		pid_t tid, process; /* a thread that has the socket, or 0; and its process */
-		int at;             /* the thread's descriptor number */
+		int program_fd;     /* the thread's descriptor number */
 		int sock;           /* our duplicate */
 		bool cancelled;
 	} holders[BLIND_RETRY_MAX];
@@ -144,26 +150,26 @@ bool blind_retry_cancel(const void *owner)
 /* --- finding the thread that has the socket --- */
 
 struct search {
-	const struct blind_retry *repeat;
+	const struct blind_retry *retry;
 	struct holder *holder;
 };
 
-static bool holds(const struct search *search, pid_t tid, int at)
+static bool holds(const struct search *search, pid_t tid, int program_fd)
 {
-	int fd = blind_retry_open(search->repeat, tid, at);
+	int fd = open_socket(search->retry, tid, program_fd);
 
 	if (fd < 0)
 		return false;
 	close(fd);
 	search->holder->tid = tid;
-	search->holder->at = at;
+	search->holder->program_fd = program_fd;
 	return true;
 }
 
 static bool look_in(void *context, pid_t process)
 {
 	const struct search *search = context;
-	struct places places = { .socket = search->repeat->inode };
+	struct places places = { .socket = search->retry->inode };
 
 	places_find_all(&places, 1, process);
 	for (int i = 0; i < places.fd_count && !search->holder->tid; i++)
@@ -177,11 +183,11 @@ static bool look_in(void *context, pid_t process)
  */
 static void holder_find(int order)
 {
-	const struct blind_retry *repeat = work.orders[order].repeat;
+	const struct blind_retry *retry = work.orders[order].retry;
 	struct holder *holder = &work.holders[order];
-	struct search search = { repeat, holder };
+	struct search search = { retry, holder };
 
-	if (!holds(&search, repeat->tid, repeat->at) && look_in(&search, tracee_process(repeat->tid)))
+	if (!holds(&search, retry->tid, retry->program_fd) && look_in(&search, tracee_process(retry->tid)))
 		tracee_each_process(look_in, &search);
 	if (holder->tid)
 		holder->process = tracee_process(holder->tid);
@@ -190,12 +196,12 @@ static void holder_find(int order)
 /* --- making requests again --- */
 
 /* Makes one request again, with the socket's registrations withdrawn meanwhile. */
-static void make(struct blind_retry_order *order, const struct holder *holder, const struct places *places)
+static void retry_one(struct blind_retry_order *order, const struct holder *holder, const struct places *places)
 {
 	places_change(places, holder->sock, EPOLL_CTL_DEL);
 	blind_retry_lock();
 	order->sent_at = clock_ns();
-	order->sent = !holder->cancelled && blind_retry_send(order->repeat, holder->sock, order->start, order->count);
+	order->sent = !holder->cancelled && send_again(order->retry, holder->sock, order->start, order->count);
 	blind_retry_unlock();
 	places_change(places, holder->sock, EPOLL_CTL_ADD);
 	order->sent = order->sent && kernel_address(holder->sock, &order->local);
@@ -211,11 +217,11 @@ static int process_find(pid_t process, int which[static BLIND_RETRY_MAX], struct
 
 		if (holder->process != process)
 			continue;
-		holder->sock = blind_retry_open(work.orders[i].repeat, holder->tid, holder->at);
+		holder->sock = open_socket(work.orders[i].retry, holder->tid, holder->program_fd);
 		if (holder->sock < 0)
 			continue;
 		work.orders[i].found = true;
-		places[count].socket = work.orders[i].repeat->inode;
+		places[count].socket = work.orders[i].retry->inode;
 		which[count++] = i;
 	}
 	if (!count)
@@ -244,7 +250,7 @@ static void process_act(pid_t process, struct places *places)
 		const struct holder *holder = &work.holders[which[i]];
 
 		if (holder->sock >= 0) {
-			make(&work.orders[which[i]], holder, &places[i]);
+			retry_one(&work.orders[which[i]], holder, &places[i]);
 			close(holder->sock);
 		}
 	}

@@ -20,7 +20,7 @@
 void caller_begin(struct connection *connection)
 {
 	connection->caller_at = connection->dial.started + FIRST_LOOK_NS;
-	connection->unfinished = connection->kind == CONNECTION_UNDER_WAY && !connection->early ? EALREADY : EINPROGRESS;
+	connection->unfinished_errno = connection->kind == CONNECTION_UNDER_WAY && !connection->early ? EALREADY : EINPROGRESS;
 	connection->limit = connection->nonblocking ? connection->dial.started + supervision.settings->timeout_ms * CLOCK_NS_PER_MS :
 						      kernel_deadline(connection->fd, SO_SNDTIMEO, connection->dial.started);
 }
@@ -62,7 +62,7 @@ static void leave_call(struct connection *connection, int error, bool gone)
 	};
 	enum caller_way way = caller_way(&left);
 
-	connection->unfinished = error == EINPROGRESS ? connection->unfinished : error;
+	connection->unfinished_errno = error == EINPROGRESS ? connection->unfinished_errno : error;
 	connection->nonblocking = true;
 	if (way != CALLER_AS_IT_IS)
 		connection_disconnect(connection);
@@ -74,7 +74,7 @@ static void leave_call(struct connection *connection, int error, bool gone)
 	switch (way) {
 	case CALLER_AS_IT_IS:
 		if (progress_hand_over(connection))
-			connection_answer(connection, 0, connection->unfinished);
+			connection_answer(connection, 0, connection->unfinished_errno);
 		break;
 	case CALLER_BLINDLY:
 		progress_blindly(connection);

@@ -58,7 +58,7 @@ bool call_is_own(int fd)
 	return kernel_get(fd, SOL_SOCKET, SO_PROTOCOL, 0) == IPPROTO_MPTCP && kernel_get(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 0);
 }
 
-/* Replaces socketcall(2), whose arguments are in an array, by the call that it stands for. Returns false if that is none of ours. */
+/* Replaces socketcall(2), whose arguments are in an array, by the call that it stands for. Returns false if we don't handle that. */
 static bool unfold_socketcall(struct call *call)
 {
 	uint32_t args[6] = { 0 };
@@ -237,13 +237,13 @@ static void connection_begin(const struct call *call, int fd, enum connection_ki
 	call_is_tcp(fd, &domain, &protocol);
 	*connection = (struct connection){
 		.call = *call,
-		.at = (int)call->args[0],
+		.program_fd = (int)call->args[0],
 		.kind = kind,
 		.fd = fd,
 		.cookie = cookie,
 		.domain = domain,
 		.mptcp = protocol == IPPROTO_MPTCP,
-		.ours = call_is_own(fd),
+		.made_by_us = call_is_own(fd),
 		.v6only = domain == AF_INET6 && kernel_get(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0),
 		.bound = kernel_is_bound(fd),
 		.shut = kernel_is_shut(fd),
@@ -294,7 +294,7 @@ static bool is_converter(const union sockaddr_ip *peer)
 
 /*
  * Handles connect() of a socket that isn't TCP's. The kernel has to resolve a Unix socket's path as the program. With CONVERT_FALLBACK=none
- * another thread could put a TCP socket in the place of a UDP one, so we connect that ourselves. SMC sockets connect by TCP.
+ * another thread could put a TCP socket in the place of a UDP one, so we connect UDP sockets ourselves. SMC sockets connect by TCP.
  */
 static void connect_other(const struct call *call, int fd, const struct sockaddr_storage *addr, socklen_t len)
 {

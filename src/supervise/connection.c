@@ -89,7 +89,7 @@ void connection_succeed(struct connection *connection, size_t taken)
 	else if (connection->early && taken)
 		connection_answer(connection, (int64_t)taken, 0);
 	else
-		connection_answer(connection, 0, connection->nonblocking ? connection->unfinished : 0);
+		connection_answer(connection, 0, connection->nonblocking ? connection->unfinished_errno : 0);
 }
 
 /* --- the engine's operations on a supervised program's socket (engine/dial.h) --- */
@@ -112,7 +112,7 @@ static struct converters_query traced_query(const struct dial *dial)
 		.destination = &dial->server,
 		.family = connection->domain,
 		.v6only = connection->v6only,
-		.any = true,
+		.any_family = true,
 		.tried = dial->tried,
 	};
 }
@@ -146,7 +146,7 @@ static bool traced_allows(struct dial *dial, enum dial_use use)
 }
 
 /* The number has to be random: a host that guessed it could take over the connection. */
-static uint64_t traced_number(void)
+static uint64_t traced_repeat_key(void)
 {
 	uint64_t random;
 
@@ -209,7 +209,7 @@ static int traced_prepare(struct dial *dial)
 	if (ret < 0)
 		return ret;
 	kernel_set(connection->dial.fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0); /* the program's option must not delay our SYN */
-	connection->cookieless = (connection->ours && connection->dial.fd == connection->fd) ||
+	connection->cookieless = (connection->made_by_us && connection->dial.fd == connection->fd) ||
 				 kernel_set(connection->dial.fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1);
 	return path_start_bind(&dial->start, connection->dial.fd);
 }
@@ -297,7 +297,7 @@ static void traced_disconnect(struct dial *dial)
 static const struct dial_ops operations = {
 	.query = traced_query,
 	.allows = traced_allows,
-	.number = traced_number,
+	.repeat_key = traced_repeat_key,
 	.fit = traced_fit,
 	.prepare = traced_prepare,
 	.connect = traced_connect,

@@ -31,13 +31,13 @@ enum connection_kind {
 
 struct connection {
 	struct call call;
-	int at;               /* the program's descriptor number */
+	int program_fd;       /* the program's descriptor number */
 	enum connection_kind kind;
 	int fd;               /* our duplicate of the program's socket */
 	uint64_t cookie;      /* SO_COOKIE of the program's socket: the key */
 	int domain;           /* of the program's socket */
 	bool mptcp;           /* the program's socket is an MPTCP socket */
-	bool ours;            /* and the supervisor made it */
+	bool made_by_us;      /* and the supervisor made it */
 	bool v6only, bound, nonblocking;
 	bool shut;            /* the program has shut it down for reading before it connects */
 	bool watched;         /* dial.fd is registered with supervision.epoll */
@@ -45,7 +45,7 @@ struct connection {
 	bool sock_was_mapped; /* dial.fd was connected to a v4-mapped address once */
 	bool cookieless;      /* dial.fd sends data in its SYN without a Fast Open cookie */
 	int64_t limit;        /* when the call has to be answered, in ns of CLOCK_MONOTONIC, as all times below; 0: no limit */
-	int unfinished;       /* the call's errno while the socket still connects, unless a signal ends a blocking call */
+	int unfinished_errno; /* the call's errno while the socket still connects, unless a signal ends a blocking call */
 	int64_t look_at;      /* when to look at the connection even without an event */
 	int64_t caller_at;    /* when to see whether the caller still waits */
 	int lookups;          /* of converters' names */

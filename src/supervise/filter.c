@@ -40,7 +40,7 @@ static const struct {
 	{ 20, FILTER_SENDMMSG, 4 },   { 14, FILTER_SETSOCKOPT, 5 }, { 15, FILTER_GETSOCKOPT, 5 },
 };
 
-/* The number of each call on each architecture, one in a column; 0: it hasn't got the call. */
+/* The number of each call on each architecture, one in a column; 0: the architecture lacks the call. */
 static const struct row {
 	enum filter_call call;
 	int numbers[3];
@@ -136,7 +136,7 @@ static const struct sock_filter new_state[] = {
 	LOAD(ARGUMENT(0)), IF(BPF_JEQ, PR_SET_SECCOMP, 2, 0), IF(BPF_JEQ, PR_SET_CHILD_SUBREAPER, 1, 0), RETURN(SECCOMP_RET_ALLOW),
 	RETURN(SECCOMP_RET_USER_NOTIF),
 };
-static const struct sock_filter new_rules[] = { /* without a size it asks for the version */
+static const struct sock_filter new_rules[] = { /* with a size of 0, landlock_create_ruleset() returns the version */
 	LOAD(ARGUMENT(1)), IF(BPF_JEQ, 0, 0, 1), RETURN(SECCOMP_RET_ALLOW), RETURN(SECCOMP_RET_USER_NOTIF),
 };
 

@@ -85,7 +85,7 @@ static void list_add(struct process_list *list, pid_t tid)
 	pid_t parent;
 
 	if (!more)
-		abort(); /* not to forget it */
+		abort(); /* rather than forget the process */
 	list->list = more;
 	list->count += process_read(tracee_process(tid), &more[list->count], &parent);
 }

@@ -120,7 +120,7 @@ void progress_fail(struct connection *connection, int error, const char *reason)
 	connection_probes_end(connection);
 	if (connection->dial.fd == connection->fd)
 		connection_disconnect(connection);
-	connection_answer(connection, 0, error == ECONNREFUSED && refuse_later(connection) ? connection->unfinished : error);
+	connection_answer(connection, 0, error == ECONNREFUSED && refuse_later(connection) ? connection->unfinished_errno : error);
 }
 
 void progress_shut(struct connection *connection)
@@ -196,7 +196,7 @@ static int server_connect(struct connection *connection)
 	int made, ret;
 
 	connection_use(connection, connection->fd, connection->domain, connection->mptcp);
-	if (connection->ours) {
+	if (connection->made_by_us) {
 		made = stand_in_make(&connection->call, connection->fd, connection->domain, false, connection->bound);
 		if (made < 0)
 			return made;
@@ -220,7 +220,7 @@ void progress_go_directly(struct connection *connection)
 	if (ret < 0)
 		connection_answer(connection, 0, -ret);
 	else if (connection->nonblocking && progress_hand_over(connection)) /* early data isn't taken yet, as without a cookie */
-		connection_answer(connection, 0, connection->unfinished);
+		connection_answer(connection, 0, connection->unfinished_errno);
 }
 
 /* Answers the call after the converter has reached the server. */

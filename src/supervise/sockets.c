@@ -38,7 +38,7 @@ struct advised {
 
 static struct advised *table; /* the oldest first */
 
-static struct advised *find(uint64_t cookie)
+static struct advised *find_advised(uint64_t cookie)
 {
 	struct advised *found;
 
@@ -48,7 +48,7 @@ static struct advised *find(uint64_t cookie)
 
 static struct advised *find_or_add(uint64_t cookie)
 {
-	struct advised *advised = find(cookie), *oldest = table;
+	struct advised *advised = find_advised(cookie), *oldest = table;
 
 	if (advised)
 		return advised;
@@ -113,7 +113,7 @@ int advice_get(int fd, int index, void *value, socklen_t *len)
 
 	if (tcp < 0)
 		return errno;
-	set_on(find(kernel_cookie(fd)), index, tcp);
+	set_on(find_advised(kernel_cookie(fd)), index, tcp);
 	error = getsockopt(tcp, option->level, option->name, value, len) == 0 ? 0 : errno;
 	close(tcp);
 	return error;
@@ -121,7 +121,7 @@ int advice_get(int fd, int index, void *value, socklen_t *len)
 
 void advice_copy(int from, int to)
 {
-	const struct advised *advised = find(kernel_cookie(from));
+	const struct advised *advised = find_advised(kernel_cookie(from));
 
 	for (int i = 0; advised && i < SOCKET_ADVICE_COUNT; i++)
 		set_on(advised, i, to);
@@ -129,7 +129,7 @@ void advice_copy(int from, int to)
 
 bool advice_allows_mptcp(int fd)
 {
-	const struct advised *advised = table ? find(kernel_cookie(fd)) : NULL;
+	const struct advised *advised = table ? find_advised(kernel_cookie(fd)) : NULL;
 
 	return !advised || !advised->early;
 }

@@ -25,7 +25,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define STATUS_FAILED 125
 #define VARIABLE "CONVERT_SUPERVISED" /* tells a supervised convertize that the supervisor is another convertize's */
 
 /* Ends by the program's signal, so that this process's parent sees no difference. */
@@ -137,7 +136,7 @@ static int hear_of_start(int supervisor, pid_t *program)
 	struct supervisor_message news;
 
 	if (recv(supervisor, &news, sizeof(news), 0) != sizeof(news))
-		return STATUS_FAILED;
+		return SUPERVISE_NOT_RUN;
 	if (news.news == SUPERVISOR_FAILED)
 		return news.value;
 	*program = (pid_t)news.value;
@@ -163,7 +162,7 @@ int supervise(const struct settings *settings, const struct supervise_command *c
 	sigprocmask(SIG_SETMASK, &all, &before);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0 || (pid = fork()) < 0) {
 		fprintf(stderr, "convertize: %s\n", strerror(errno));
-		return STATUS_FAILED;
+		return SUPERVISE_NOT_RUN;
 	}
 	if (pid == 0) {
 		close(pair[0]);

@@ -15,12 +15,18 @@ struct supervise_command {
 	const char *otherwise; /* the user's alternative if we can't supervise the program, as the end of a sentence */
 };
 
+/* The exit statuses of supervise() itself: env(1)'s, and so convertize's. */
+enum { SUPERVISE_NOT_RUN = 125, SUPERVISE_CANNOT_RUN = 126, SUPERVISE_NOT_FOUND = 127 };
+
 /*
  * supervise() - run a command, and wait for it
  * @settings and @command must stay. Ends this process as the program ends: with its exit status, or by its signal. Returns only if the
  * program can't be run: the exit status for convertize, after it has said why.
  */
 int supervise(const struct settings *settings, const struct supervise_command *command);
+
+/* Reports that execvp(3) of @command failed with the positive errno @error. Returns the exit status. */
+int supervise_exec_failed(const char *command, int error);
 
 /* Does a supervisor of another convertize answer this process's calls already? */
 bool supervise_is_done(void);

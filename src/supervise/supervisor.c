@@ -42,18 +42,18 @@
 #define EVENTS_MAX 64
 
 /* The sources of events beside the connections; each is a bit, and data.u64 of its registration. */
-enum source { SOURCE_LISTENER = 1, SOURCE_CHILDREN = 2, SOURCE_FRONT = 4, SOURCE_RESOLVER = 8, SOURCE_AGAIN = 16, SOURCE_END = 32 };
+enum source { SOURCE_LISTENER = 1, SOURCE_CHILDREN = 2, SOURCE_FRONT = 4, SOURCE_RESOLVER = 8, SOURCE_RETRY = 16, SOURCE_END = 32 };
 
 static struct supervisor {
 	int front;    /* -1 once it is gone */
 	int children; /* a signalfd */
 	pid_t program;
-	bool running; /* the program is; otherwise only its children may be left */
+	bool running; /* the program runs; if not, only its children may be left */
 	bool reap_due;
 	bool leaving; /* all programs have ended */
 } self;
 
-static void tell(enum supervisor_news news, int value, bool last)
+static void tell_front(enum supervisor_news news, int value, bool last)
 {
 	struct supervisor_message message = { .news = news, .value = value, .last = last };
 
@@ -82,16 +82,16 @@ static void reap(void)
 		if (pid != self.program)
 			continue;
 		if (WIFSTOPPED(status)) {
-			tell(SUPERVISOR_STOPPED, WSTOPSIG(status), false);
+			tell_front(SUPERVISOR_STOPPED, WSTOPSIG(status), false);
 			continue;
 		}
 		self.running = false;
 		if (!has_children())
 			blind_requests_leave(); /* before the program's parent starts the next one */
 		if (WIFSIGNALED(status))
-			tell(SUPERVISOR_KILLED, WTERMSIG(status), !has_children());
+			tell_front(SUPERVISOR_KILLED, WTERMSIG(status), !has_children());
 		else
-			tell(SUPERVISOR_EXITED, WEXITSTATUS(status), !has_children());
+			tell_front(SUPERVISOR_EXITED, WEXITSTATUS(status), !has_children());
 	}
 	self.leaving = !self.running && !has_children();
 }
@@ -105,13 +105,13 @@ static void children_changed(void)
 	reap();
 }
 
-static void requests_made_again(void)
+static void retries_done(void)
 {
 	uint64_t ignored;
 
 	if (read(supervision.retry_ready, &ignored, sizeof(ignored)) <= 0)
 		return;
-	blind_requests_made_again();
+	blind_requests_take_results();
 	if (self.reap_due)
 		reap();
 }
@@ -188,8 +188,8 @@ static void loop(void)
 		}
 		if (sources & SOURCE_RESOLVER && read(supervision.resolver_ready, &ignored, sizeof(ignored)) > 0)
 			progress_resolved();
-		if (sources & SOURCE_AGAIN)
-			requests_made_again();
+		if (sources & SOURCE_RETRY)
+			retries_done();
 		if (sources & SOURCE_LISTENER)
 			listen_to_programs();
 		if (sources & SOURCE_FRONT)
@@ -208,7 +208,7 @@ static void detach(void)
 	setsid();
 	supervise_close_standard();
 	if (chdir("/") != 0) {
-		/* it stays where it is */
+		/* the supervisor keeps the directory */
 	}
 }
 
@@ -227,11 +227,6 @@ static void choose_clock(void)
  * once.
  */
 
-/* The same as env(1)'s, and convertize's (command_line.h). */
-#define STATUS_FAILED 125
-#define STATUS_CANNOT_RUN 126
-#define STATUS_NOT_FOUND 127
-
 /* Installs the filter, waits for the supervisor, and executes the program. Each word is a descriptor or, negative, an errno. */
 static _Noreturn void run_program(const struct supervise_command *command, int supervisor, const sigset_t *mask)
 {
@@ -239,7 +234,7 @@ static _Noreturn void run_program(const struct supervise_command *command, int s
 	char go;
 
 	if (send(supervisor, &word, sizeof(word), MSG_NOSIGNAL) != sizeof(word) || word < 0 || recv(supervisor, &go, 1, 0) != 1)
-		_exit(STATUS_FAILED);
+		_exit(SUPERVISE_NOT_RUN);
 	close(word); /* otherwise the supervisor would never see the listener hang up */
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	if (command->binary)
@@ -248,7 +243,7 @@ static _Noreturn void run_program(const struct supervise_command *command, int s
 		execvp(command->file, command->argv);
 	word = -errno;
 	(void)!send(supervisor, &word, sizeof(word), MSG_NOSIGNAL);
-	_exit(STATUS_CANNOT_RUN);
+	_exit(SUPERVISE_CANNOT_RUN);
 }
 
 /* Says why the filter can't be installed, with the remedy. */
@@ -270,7 +265,7 @@ static const char *filter_problem(int error)
 	}
 }
 
-static bool report(const struct supervise_command *command, const char *problem)
+static bool report_problem(const struct supervise_command *command, const char *problem)
 {
 	fprintf(stderr, "convertize: %s can't be supervised: %s; %s\n", command->file, problem, command->otherwise);
 	return false;
@@ -298,19 +293,21 @@ static bool try_access(const struct supervise_command *command, pid_t pid, int a
 	int copy;
 
 	if (!tracee_read(pid, (uintptr_t)&probe, &copy, sizeof(copy)) || copy != probe)
-		return report(command, errno == EPERM ? trace_problem() : "process_vm_readv() isn't permitted here; run the container with "
-									  "another seccomp profile");
+		return report_problem(command, errno == EPERM ? trace_problem() :
+								"process_vm_readv() isn't permitted here; run the container with another "
+								"seccomp profile");
 	permission_begin(pid);
 	supervision.listener = tracee_get_fd(pid, at);
-	return supervision.listener >= 0 || report(command, "pidfd_getfd() isn't permitted here; run the container with --cap-add SYS_PTRACE "
-							    "or another seccomp profile");
+	return supervision.listener >= 0 ||
+	       report_problem(command, "pidfd_getfd() isn't permitted here; run the container with --cap-add SYS_PTRACE or another "
+				       "seccomp profile");
 }
 
-static int exec_failed(const char *command, int error)
+int supervise_exec_failed(const char *command, int error)
 {
 	fprintf(stderr, "convertize: %s: %s\n", command,
 		error == ENOENT && !strchr(command, '/') ? "command not found" : strerror(error));
-	return error == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
+	return error == ENOENT ? SUPERVISE_NOT_FOUND : SUPERVISE_CANNOT_RUN;
 }
 
 /* Ends a child that won't be the program, and returns @status. */
@@ -328,8 +325,8 @@ static int prepare(const struct supervise_command *command, const sigset_t *mask
 	int pair[2], word;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0 || (self.program = fork()) < 0) {
-		report(command, strerror(errno));
-		return STATUS_FAILED;
+		report_problem(command, strerror(errno));
+		return SUPERVISE_NOT_RUN;
 	}
 	if (self.program == 0) {
 		close(pair[0]);
@@ -338,12 +335,12 @@ static int prepare(const struct supervise_command *command, const sigset_t *mask
 	close(pair[1]);
 	*child = pair[0];
 	if (recv(*child, &word, sizeof(word), 0) != sizeof(word))
-		report(command, "its process has ended");
+		report_problem(command, "its process has ended");
 	else if (word < 0)
-		report(command, filter_problem(-word));
+		report_problem(command, filter_problem(-word));
 	else if (try_access(command, self.program, word))
 		return 0;
-	return end_child(*child, STATUS_FAILED);
+	return end_child(*child, SUPERVISE_NOT_RUN);
 }
 
 /* Lets the child execute the program, which closes its end of the socket. Returns as above. */
@@ -355,7 +352,7 @@ static int go(const struct supervise_command *command, int child)
 		close(child);
 		return 0;
 	}
-	return end_child(child, exec_failed(command->file, -word));
+	return end_child(child, supervise_exec_failed(command->file, -word));
 }
 
 _Noreturn void supervisor_run(const struct settings *settings, const struct supervise_command *command, int front,
@@ -370,16 +367,16 @@ _Noreturn void supervisor_run(const struct settings *settings, const struct supe
 	prctl(PR_SET_NAME, "convertize-sup", 0, 0, 0);
 	status = prepare(command, mask, &child);
 	if (!status) {
-		tell(SUPERVISOR_PREPARED, self.program, false);
+		tell_front(SUPERVISOR_PREPARED, self.program, false);
 		status = go(command, child);
 	}
 	if (status) {
-		tell(SUPERVISOR_FAILED, status, true);
+		tell_front(SUPERVISOR_FAILED, status, true);
 		exit(EXIT_FAILURE);
 	}
 	listener_take_turns(supervision.listener);
 	self.running = true;
-	tell(SUPERVISOR_STARTED, 0, false);
+	tell_front(SUPERVISOR_STARTED, 0, false);
 	sigemptyset(&children);
 	sigaddset(&children, SIGCHLD);
 	self.children = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -399,7 +396,7 @@ _Noreturn void supervisor_run(const struct settings *settings, const struct supe
 	watch(self.children, SOURCE_CHILDREN);
 	watch(self.front, SOURCE_FRONT);
 	watch(supervision.resolver_ready, SOURCE_RESOLVER);
-	watch(supervision.retry_ready, SOURCE_AGAIN);
+	watch(supervision.retry_ready, SOURCE_RETRY);
 	loop();
 	abort();
 }

@@ -46,7 +46,7 @@ long tracee_number(pid_t tid, const char *name);
 /* Reads the beginning of a file of the thread's in /proc, as a string. Returns its length; 0 or less if there is nothing to read. */
 ssize_t tracee_text(pid_t tid, const char *name, char *text, size_t size);
 
-/* Returns whether it could read when the process started, in ticks since the host's start, and its parent. */
+/* Reads when the process started, in ticks since the host's start, and its parent. Returns false if it can't read that. */
 bool tracee_started(pid_t pid, uint64_t *ticks, pid_t *parent);
 
 /* Returns whether exec() closes the thread's descriptor @fd. */

@@ -140,10 +140,10 @@ bool path_list_is_forbidden(const struct settings *with, const struct converters
 	return nets.forbidden;
 }
 
-const char *path_list_breaks_word(const struct settings *with, const union sockaddr_ip *to)
+const char *path_list_policy_breach(const struct settings *with, const union sockaddr_ip *to)
 {
 	(void)with, (void)to;
-	return nets.breaks_word;
+	return nets.policy_breach;
 }
 
 const char *path_complaint(const struct path_id *id)
@@ -258,7 +258,7 @@ bool survey_trial_ends(struct survey *survey, bool *works)
 
 static struct converters_query query(const struct dial *of)
 {
-	return (struct converters_query){ .destination = &of->server, .family = AF_INET, .tried = of->tried, .any = true };
+	return (struct converters_query){ .destination = &of->server, .family = AF_INET, .tried = of->tried, .any_family = true };
 }
 
 static bool allows(struct dial *of, enum dial_use use)
@@ -415,7 +415,7 @@ static void disconnect(struct dial *of)
 }
 
 const struct dial_ops ops = {
-	.query = query, .allows = allows, .number = number, .fit = fit, .prepare = prepare, .connect = connect_to, .hold = hold,
+	.query = query, .allows = allows, .repeat_key = number, .fit = fit, .prepare = prepare, .connect = connect_to, .hold = hold,
 	.send = output, .begun = begun, .cookie = cookie, .info = info, .fell_back = fell_back, .error = socket_error, .peek = peek, .take = take,
 	.probe = probe, .watch = watch, .wake = wake, .disconnect = disconnect,
 };

@@ -53,7 +53,7 @@ extern struct networks {
 	bool begins, forbidden, refuses, trial_over, trial_works;
 	int elsewhere, chosen;  /* paths of @list; -1: none */
 	int missed;
-	const char *breaks_word; /* why further subflows do */
+	const char *policy_breach; /* why further subflows do */
 	struct path_list list;
 	bool meanwhile;         /* the SYN+ACK comes while the probes are looked at */
 	bool unasked;           /* no probe of a trial, or of a silent connection, can be sent */

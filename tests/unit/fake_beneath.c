@@ -35,10 +35,10 @@ const struct path_preferences *host_preferences(const struct settings *with)
 	return &with->paths;
 }
 
-enum word_breach networks_break_word(const struct host_word *word, const union sockaddr_ip *to)
+enum policy_breach networks_policy_breach(const struct network_policy *policy, const union sockaddr_ip *to)
 {
-	(void)word, (void)to;
-	return WORD_HOLDS;
+	(void)policy, (void)to;
+	return BREACH_NONE;
 }
 
 bool network_usual_source(const union sockaddr_ip *to, int device, struct in6_addr *source)
@@ -53,7 +53,7 @@ bool network_usual_is_never(const struct path_preferences *wanted, const union s
 	return false;
 }
 
-const char *word_breach_text(enum word_breach breach)
+const char *policy_breach_text(enum policy_breach breach)
 {
 	(void)breach;
 	return NULL;
@@ -107,9 +107,9 @@ bool networks_is_own(const union sockaddr_ip *to)
 	return false;
 }
 
-size_t networks_to(const union sockaddr_ip *to, const struct host_word *word, struct network out[NETWORKS_MAX])
+size_t networks_to(const union sockaddr_ip *to, const struct network_policy *policy, struct network out[NETWORKS_MAX])
 {
-	(void)to, (void)word, (void)out;
+	(void)to, (void)policy, (void)out;
 	return 0;
 }
 

@@ -420,7 +420,7 @@ libshimworld_la_SOURCES = tests/unit/shim_world.c tests/unit/shim_world.h tests/
 	src/shim/connect/operations.c src/shim/connect/conversion.c src/shim/connect/conversion_wait.c src/shim/connect/gate.c \
 	src/shim/connect/follow.c src/shim/connect/replace.c src/shim/connect/settle.c src/shim/connect/ring_use.c \
 	src/engine/attempt.c src/engine/decide.c src/engine/steps.c src/engine/path_start.c \
-	src/host/path_list.c src/host/path_probe.c src/host/survey.c src/host/word.c \
+	src/host/path_list.c src/host/path_probe.c src/host/survey.c src/host/network_policy.c \
 	src/shim/process/leave.c \
 	src/shim/hooks/socket.c src/shim/hooks/sockopt.c src/shim/hooks/io.c src/shim/hooks/poll.c \
 	src/shim/hooks/epoll.c

@@ -287,7 +287,7 @@ START_TEST(a_process_of_ours_keeps_the_file_open)
 	ck_assert_int_eq(put(&cache, 1), 0);
 	ck_assert(has(&cache, 1));
 	ck_assert(!is_mapped());
-	ck_assert_int_eq(ftruncate(cache.kept, 0), 0);
+	ck_assert_int_eq(ftruncate(cache.kept_fd, 0), 0);
 	ck_assert(!has(&cache, 1));
 	ck_assert_int_eq(put(&cache, 1), -EFAULT);
 	cache_close(&cache);
@@ -304,7 +304,7 @@ START_TEST(a_file_that_is_kept_is_no_standard_stream)
 	thread_process_is_ours = true;
 	close(STDIN_FILENO);
 	ck_assert_int_eq(cache_open_at(&cache, opened_before, directory), 0);
-	ck_assert_int_gt(cache.kept, STDERR_FILENO);
+	ck_assert_int_gt(cache.kept_fd, STDERR_FILENO);
 	ck_assert_int_eq(fcntl(STDIN_FILENO, F_GETFD), -1);
 	ck_assert_int_eq(put(&cache, 1), 0);
 	ck_assert(has(&cache, 1));

@@ -241,22 +241,22 @@ START_TEST(one_takes_the_next_step)
 	ck_assert(conn_claim(conn, PHASE(IDLE), &claim));
 	ck_assert_int_eq(claim.from, CONN_IDLE);
 	ck_assert_int_eq(conn_phase(conn), CONN_STARTING);
-	ck_assert(conn_is_pending(conn) && conn_is_claimed(conn) && !conn_none_handled());
+	ck_assert(conn_is_pending(conn) && (conn_word(conn) & CONN_CLAIMED) && !conn_none_handled());
 	ck_assert_ptr_null(conn_of_phase(fd, PHASE(IDLE)));
 	ck_assert(!conn_move(conn, CONN_STARTING, CONN_IDLE));
 	conn_release(conn, CONN_SYN_SENT, &claim);
-	ck_assert(!conn_is_claimed(conn));
+	ck_assert(!(conn_word(conn) & CONN_CLAIMED));
 	/* a claim leaves the phase, and what was noted */
 	conn_note(conn, CONN_TOLD_WRITABLE);
 	ck_assert(conn_claim(conn, PHASES_PENDING, &claim));
 	ck_assert_int_eq(conn_phase(conn), CONN_SYN_SENT);
-	ck_assert(conn_is_claimed(conn) && conn_has(conn, CONN_TOLD_WRITABLE) && !conn_has(conn, CONN_WROTE));
+	ck_assert((conn_word(conn) & CONN_CLAIMED) && conn_has(conn, CONN_TOLD_WRITABLE) && !conn_has(conn, CONN_WROTE));
 	conn_note(conn, CONN_WROTE);
 	conn_release(conn, CONN_CONFIRMED, &claim);
 	ck_assert(conn_has(conn, CONN_TOLD_WRITABLE) && conn_has(conn, CONN_WROTE));
 	ck_assert(!conn_claim_of(conn, other, PHASES_CONFIRMED, &claim));
 	ck_assert_int_eq(conn_phase(conn), CONN_CONFIRMED);
-	ck_assert(!conn_is_claimed(conn));
+	ck_assert(!(conn_word(conn) & CONN_CLAIMED));
 	ck_assert(conn_claim_of(conn, fd, PHASES_CONFIRMED, &claim));
 	ck_assert_int_eq(claim.from, CONN_CONFIRMED);
 	conn_release(conn, CONN_DONE, &claim);
@@ -336,7 +336,7 @@ static int check_child(struct conn *idle, struct conn *claimed, int fd)
 	if (conn_of(fd) != idle || conn_unverified(fd + 1))
 		return 1;
 	conn_repair_in_child();
-	if (!conn_is_owner() || !conn_is_pending(claimed) || conn_is_claimed(claimed) || conn_handled_count != 1 || conn_is_private(idle))
+	if (!conn_is_owner() || !conn_is_pending(claimed) || (conn_word(claimed) & CONN_CLAIMED) || conn_handled_count != 1 || conn_is_private(idle))
 		return 1;
 	conn_forget(fd);
 	return conn_unverified(fd) != NULL;

@@ -119,7 +119,7 @@ START_TEST(blind_request_forgets_the_attempt_before)
 	expect_said("syn 1 data; ");
 	ck_assert(dial.attempt.ask_blind && !dial.attempt.repeated && !dial.attempt.cookie_asked);
 	ck_assert_int_eq(dial.attempt.fell_back, 0);
-	ck_assert_uint_eq(dial.attempt.number, 77);
+	ck_assert_uint_eq(dial.attempt.repeat_key, 77);
 	ck_assert_int_eq(dial.attempt.wake_at, 0); /* silence is the server's */
 	/* a converter that no longer takes them */
 	converters_forget_silence(0);
@@ -200,7 +200,7 @@ START_TEST(attempt_of_a_blind_request_is_numbered_for_converters_that_recognize_
 	kernel.blind = true;
 	expect_on(dial_begin(false));
 	ck_assert(kernel.request.silence.blind);
-	ck_assert_uint_eq(dial.attempt.number, 0);
+	ck_assert_uint_eq(dial.attempt.repeat_key, 0);
 }
 END_TEST
 

@@ -63,17 +63,17 @@ START_TEST(converter_is_asked_over_tcp)
 END_TEST
 
 /* The user excludes a network, and an endpoint is there: no attempt at any converter is Multipath TCP's. */
-START_TEST(word_of_the_user_is_kept_over_tcp)
+START_TEST(policy_of_the_user_is_kept_over_tcp)
 {
-	nets.breaks_word = "an endpoint is there";
+	nets.policy_breach = "an endpoint is there";
 	expect_on(dial_begin(false));
 	ck_assert_int_eq(dial.attempt.way, ASK_TCP);
 	ck_assert(!dial.mptcp && is_logged("asked over TCP, since an endpoint is there"));
-	nets.breaks_word = NULL;
+	nets.policy_breach = NULL;
 	expect_on(dial_begin(false));
 	ck_assert_int_eq(dial.attempt.way, ASK_MPTCP_SYN);
 	kernel.no_mptcp = true;
-	nets.breaks_word = "nobody asks";
+	nets.policy_breach = "nobody asks";
 	expect_on(dial_begin(false));
 	ck_assert(!is_logged("nobody asks"));
 }
@@ -513,7 +513,7 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {
-		response_reaches_the_server, round_trip_of_an_unknown_connection_is_none, converter_is_asked_over_tcp, word_of_the_user_is_kept_over_tcp,
+		response_reaches_the_server, round_trip_of_an_unknown_connection_is_none, converter_is_asked_over_tcp, policy_of_the_user_is_kept_over_tcp,
 		response_comes_in_pieces, dribbling_ends_with_the_timeout, late_response_has_a_timeout_of_its_own,
 		stream_that_ends_early_is_no_response, servers_failure_is_final, refusal_is_about_one_server,
 		nothing_goes_directly_where_it_must_not, cookie_is_given_once, option_that_is_refused_is_left_out,

@@ -289,11 +289,11 @@ START_TEST(blind_request_is_not_risked_on_a_path_whose_last_data_was_lost)
 	kernel.blind = true;
 	expect_on(dial_begin(false));
 	ck_assert(dial.attempt.ask_blind);
-	ck_assert_uint_eq(dial.attempt.number, 77);
+	ck_assert_uint_eq(dial.attempt.repeat_key, 77);
 	paths_note_syn_data(&dial.start.path.id, false, kernel.now);
 	expect_on(dial_begin(false));
 	ck_assert(!dial.attempt.ask_blind && dial.attempt.syn_data);
-	ck_assert_uint_eq(dial.attempt.number, 0);
+	ck_assert_uint_eq(dial.attempt.repeat_key, 0);
 }
 END_TEST
 
@@ -303,13 +303,13 @@ START_TEST(front_end_without_numbers_asks_blindly_without_one)
 
 	learn(SILENCE);
 	kernel.blind = true;
-	numberless.number = NULL;
+	numberless.repeat_key = NULL;
 	dial = (struct dial){ .ops = &numberless, .started = kernel.now };
 	ck_assert_int_eq(sockaddr_ip_parse(&dial.server, "203.0.113.1", 443), 0);
 	path_start_init(&dial.start, true, &in6addr_any);
 	expect_on(dial_next(&dial, false, &end));
 	ck_assert(dial.attempt.ask_blind);
-	ck_assert_uint_eq(dial.attempt.number, 0);
+	ck_assert_uint_eq(dial.attempt.repeat_key, 0);
 }
 END_TEST
 

@@ -314,13 +314,13 @@ START_TEST(converter_that_refuses_has_answered)
 }
 END_TEST
 
-START_TEST(subflows_that_would_break_the_word_keep_it_on_tcp)
+START_TEST(subflows_that_would_break_the_policy_keep_it_on_tcp)
 {
 	expect_on(dial_begin(false));
 	ck_assert(dial.mptcp);
 	ck_assert(!is_logged("asked over TCP"));
 	dial_stop(&dial);
-	nets.breaks_word = "wlan0 may have none";
+	nets.policy_breach = "wlan0 may have none";
 	expect_on(dial_begin(false));
 	ck_assert(!dial.mptcp);
 	ck_assert(is_logged("converter 192.0.2.1:1234: asked over TCP, since wlan0 may have none\n"));
@@ -638,7 +638,7 @@ int main(void)
 		silent_answer_restores_a_path_that_refused, refusal_elsewhere_gives_back_what_only_refuses,
 		network_of_a_converter_that_answers_is_kept, cookie_is_asked_for_once_on_all_paths,
 		loss_of_multipath_tcp_is_noted_when_a_converter_has_answered, converter_that_refuses_has_answered,
-		subflows_that_would_break_the_word_keep_it_on_tcp, no_more_than_so_many_moves, connection_begins_on_a_path_that_works, paths_that_are_forbidden,
+		subflows_that_would_break_the_policy_keep_it_on_tcp, no_more_than_so_many_moves, connection_begins_on_a_path_that_works, paths_that_are_forbidden,
 		direct_connections_take_a_network_that_works, networks_that_the_user_has_named_are_looked_for,
 		network_is_kept_for_addresses_of_its_family, program_that_has_chosen_its_network_is_told_of_no_other,
 		answer_on_the_usual_path_restores_it, answer_that_waited_for_its_server_tells_no_longer_round_trip,

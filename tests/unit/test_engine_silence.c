@@ -234,7 +234,7 @@ START_TEST(silent_request)
 	learn(SILENCE);
 	expect_on(dial_begin(false));
 	ck_assert(kernel.request.has_silence && !kernel.request.has_info);
-	ck_assert_uint_eq(dial.attempt.number, 0); /* it isn't blind */
+	ck_assert_uint_eq(dial.attempt.repeat_key, 0); /* it isn't blind */
 	synack(TAKEN);
 	said();
 	ck_assert_int_eq(step(), DIAL_REACHED);
@@ -373,7 +373,7 @@ START_TEST(blind_request)
 	kernel.blind = true;
 	expect_on(dial_begin(false));
 	ck_assert(dial.attempt.ask_blind && kernel.request.silence.blind);
-	ck_assert_uint_eq(dial.attempt.number, 77);
+	ck_assert_uint_eq(dial.attempt.repeat_key, 77);
 	ck_assert_int_eq(dial.attempt.wake_at, 0);
 	synack(TCPI_OPT_TIMESTAMPS | TCPI_OPT_SYN_DATA);
 	ck_assert_int_eq(step(), DIAL_REACHED);

@@ -145,7 +145,7 @@ START_TEST(server_by_the_packets_destination)
 
 	gateway.judge = judge_by_destination;
 	gateway.dial.begin = dial_asked;
-	gateway.at_once = true;
+	gateway.no_request = true;
 	context.plugs = &gateway;
 	syn_judge_again(judge);
 	first = send_syn(1000, 1, NULL);

@@ -206,7 +206,7 @@ START_TEST(windows)
 	has_room = false;
 	id = send_syn(1000, 1, &ask);
 	ck_assert_uint_eq(window[id], 0xffff >> 7);
-	gateway.at_once = true;
+	gateway.no_request = true;
 	context.plugs = &gateway;
 	syn_judge_again(judge);
 	id = send_syn(1001, 1, &ask);

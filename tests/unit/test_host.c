@@ -331,16 +331,16 @@ int endpoints_visit(endpoint_visitor *visitor, void *arg, struct mptcp_limits *l
 }
 
 /* Does the library use the network for connections to @converter? NetworkManager's list, which takes a program to read, isn't its. */
-static bool library_uses(const struct host_network *network, const struct host_word *word, const union sockaddr_ip *converter)
+static bool library_uses(const struct host_network *network, const struct network_policy *policy, const union sockaddr_ip *converter)
 {
 	const struct in6_addr address = sockaddr_ip_in6(&network->address);
 	struct network found[NETWORKS_MAX];
-	const size_t count = networks_to(converter, word, found);
+	const size_t count = networks_to(converter, policy, found);
 	uint8_t preference;
 
 	for (size_t i = 0; i < count; i++)
 		if (IN6_ARE_ADDR_EQUAL(&found[i].source, &address) && found[i].device == (int)network->link.index)
-			return !found[i].unused && host_word_of(word, NULL, found[i].name, &address, &preference) != PATH_USE_NEVER;
+			return !found[i].unused && network_policy_use(policy, NULL, found[i].name, &address, &preference) != PATH_USE_NEVER;
 	return false;
 }
 
@@ -349,23 +349,23 @@ static bool is_kind_of_service(const char *kind)
 	return !*kind || strcmp(kind, "wwan") == 0 || strcmp(kind, "bridge") == 0;
 }
 
-static void compare(const char *name, const struct host_word *word, const union sockaddr_ip *converter)
+static void compare(const char *name, const struct network_policy *policy, const union sockaddr_ip *converter)
 {
-	struct host_word doctors = *word;
+	struct network_policy doctors = *policy;
 	struct host_network *doctor, *service;
 	size_t count;
 
 	find_ways(converter);
 	doctors.any_kind = true;
 	count = host_networks_find(&doctor, &host, &doctors);
-	ck_assert_uint_eq(host_networks_find(&service, &host, word), count);
+	ck_assert_uint_eq(host_networks_find(&service, &host, policy), count);
 	for (size_t i = 0; i < count; i++) {
 		const char *device = doctor[i].link.name;
 		char address[PREFIX_STRLEN];
 
 		host_format_address(&doctor[i].address, address);
 		if (host_kind_is_vpn(doctor[i].link.kind)) {
-			ck_assert_msg((doctor[i].verdict != HOST_USED || word->beside_vpn) && service[i].verdict != HOST_USED, "%s: %s", name, device);
+			ck_assert_msg((doctor[i].verdict != HOST_USED || policy->beside_vpn) && service[i].verdict != HOST_USED, "%s: %s", name, device);
 			continue;
 		}
 		if (doctor[i].address.sa.sa_family == converter->sa.sa_family && doctor[i].verdict != HOST_DISABLED)
@@ -395,7 +395,7 @@ START_TEST(test_all_agree)
 {
 	const union sockaddr_ip converters[] = { address_of("203.0.113.7"), address_of("2001:db8:7::7") };
 	struct path_preferences addresses = { .count = 0 };
-	const struct host_word words[] = {
+	const struct network_policy policies[] = {
 		{ .paths = &none },
 		{ .paths = &none, .beside_vpn = true },
 		{ .paths = &none, .never = "wlan*" },
@@ -411,10 +411,10 @@ START_TEST(test_all_agree)
 	ck_assert_ptr_null(path_preferences_add(&addresses, "198.51.100.2=never"));
 	ck_assert_ptr_null(path_preferences_add(&addresses, "2001:db8:2::2=never"));
 	for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++)
-		for (size_t j = 0; j < sizeof(words) / sizeof(words[0]); j++) {
+		for (size_t j = 0; j < sizeof(policies) / sizeof(policies[0]); j++) {
 			make(i);
 			for (size_t k = 0; k < sizeof(converters) / sizeof(converters[0]); k++)
-				compare(hosts[i].name, &words[j], &converters[k]);
+				compare(hosts[i].name, &policies[j], &converters[k]);
 		}
 }
 END_TEST
@@ -441,7 +441,7 @@ START_TEST(test_all_agree_about_addresses)
 		{ "169.254.1.7", RT_SCOPE_UNIVERSE, 0, HOST_VERDICT_COUNT }, /* no network at all */
 		{ "fe80::7", RT_SCOPE_LINK, 0, HOST_VERDICT_COUNT },
 	};
-	const struct host_word word = { .paths = &none, .any_kind = true };
+	const struct network_policy policy = { .paths = &none, .any_kind = true };
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const union sockaddr_ip address = address_of(cases[i].address);
@@ -458,18 +458,18 @@ START_TEST(test_all_agree_about_addresses)
 		added->flags = cases[i].flags;
 		add_route("wlan0", address.sa.sa_family, sockaddr_ip_is_v4(&address) ? "0.0.0.0/0" : "::/0",
 			  sockaddr_ip_is_v4(&address) ? "192.0.2.1" : "2001:db8::1", 0);
-		verdict = host_networks_find(&networks, &host, &word) ? networks[0].verdict : HOST_VERDICT_COUNT;
+		verdict = host_networks_find(&networks, &host, &policy) ? networks[0].verdict : HOST_VERDICT_COUNT;
 		free(networks);
 		ck_assert_msg(verdict == cases[i].verdict, "case %zu: the doctor says %s", i,
 			      verdict == HOST_VERDICT_COUNT ? "no network" : host_verdict_name(verdict));
-		ck_assert_msg(networks_to(&converter, &word, found) == (verdict == HOST_USED), "case %zu: the library", i);
+		ck_assert_msg(networks_to(&converter, &policy, found) == (verdict == HOST_USED), "case %zu: the library", i);
 	}
 }
 END_TEST
 
 START_TEST(test_what_is_used)
 {
-	const struct host_word word = { .any_kind = true };
+	const struct network_policy policy = { .any_kind = true };
 
 	for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++) {
 		struct host_network *networks;
@@ -477,7 +477,7 @@ START_TEST(test_what_is_used)
 		size_t count;
 
 		make(i);
-		count = host_networks_find(&networks, &host, &word);
+		count = host_networks_find(&networks, &host, &policy);
 		for (size_t j = 0; j < count; j++)
 			if (networks[j].verdict == HOST_USED) {
 				strcat(used, *used ? " " : "");
@@ -492,29 +492,29 @@ START_TEST(test_what_is_used)
 }
 END_TEST
 
-/* The strictest word counts, whoever has said it. */
-START_TEST(test_word)
+/* The strictest setting of all sources counts. */
+START_TEST(test_policy)
 {
 	const struct host_nm_device metered = { .metered = HOST_METERED_YES }, disabled = { .disabled = true };
 	const struct in6_addr address = { .s6_addr = { [10] = 0xff, 0xff, 192, 0, 2, 2 } };
-	struct host_word word = { .paths = &wishes };
+	struct network_policy policy = { .paths = &wishes };
 	uint8_t preference;
 
 	wishes.count = 0;
 	ck_assert_ptr_null(path_preferences_add(&wishes, "wwan0=never"));
 	ck_assert_ptr_null(path_preferences_add(&wishes, "192.0.2.2"));
-	ck_assert_int_eq(host_word_of(&word, NULL, "wlan0", &address, &preference), PATH_USE_ORDERED);
+	ck_assert_int_eq(network_policy_use(&policy, NULL, "wlan0", &address, &preference), PATH_USE_ORDERED);
 	ck_assert_uint_eq(preference, 1);
-	ck_assert_int_eq(host_word_of(&word, NULL, "wwan0", &in6addr_any, &preference), PATH_USE_NEVER);
-	ck_assert_int_eq(host_word_of(&word, &metered, "wlan0", &address, &preference), PATH_USE_BACKUP);
-	ck_assert_int_eq(host_word_of(&word, &disabled, "wlan0", &address, &preference), PATH_USE_NEVER);
-	word.backup = "eth*, wlan0, wwan0";
-	ck_assert_int_eq(host_word_of(&word, NULL, "wlan0", &address, &preference), PATH_USE_BACKUP);
-	ck_assert_int_eq(host_word_of(&word, NULL, "wwan0", &in6addr_any, &preference), PATH_USE_NEVER);
-	word.never = "wlan?";
-	ck_assert_int_eq(host_word_of(&word, NULL, "wlan0", &address, &preference), PATH_USE_NEVER);
-	word = (struct host_word){ .paths = NULL };
-	ck_assert_int_eq(host_word_of(&word, NULL, "wwan0", &in6addr_any, &preference), PATH_USE_ORDERED);
+	ck_assert_int_eq(network_policy_use(&policy, NULL, "wwan0", &in6addr_any, &preference), PATH_USE_NEVER);
+	ck_assert_int_eq(network_policy_use(&policy, &metered, "wlan0", &address, &preference), PATH_USE_BACKUP);
+	ck_assert_int_eq(network_policy_use(&policy, &disabled, "wlan0", &address, &preference), PATH_USE_NEVER);
+	policy.backup = "eth*, wlan0, wwan0";
+	ck_assert_int_eq(network_policy_use(&policy, NULL, "wlan0", &address, &preference), PATH_USE_BACKUP);
+	ck_assert_int_eq(network_policy_use(&policy, NULL, "wwan0", &in6addr_any, &preference), PATH_USE_NEVER);
+	policy.never = "wlan?";
+	ck_assert_int_eq(network_policy_use(&policy, NULL, "wlan0", &address, &preference), PATH_USE_NEVER);
+	policy = (struct network_policy){ .paths = NULL };
+	ck_assert_int_eq(network_policy_use(&policy, NULL, "wwan0", &in6addr_any, &preference), PATH_USE_ORDERED);
 	ck_assert_uint_eq(preference, PATH_PREFERENCE_NONE);
 }
 END_TEST
@@ -527,13 +527,13 @@ START_TEST(test_long_patterns_name_nothing)
 	for (int len = 62; len <= 66; len++) {
 		memset(list, '*', (size_t)len);
 		strcpy(list + len, ",eth0");
-		ck_assert_int_eq(host_word_names(list, "wlan0"), len < 64);
-		ck_assert(host_word_names(list, "eth0"));
+		ck_assert_int_eq(name_list_has(list, "wlan0"), len < 64);
+		ck_assert(name_list_has(list, "eth0"));
 	}
-	ck_assert(!host_word_names(NULL, "eth0"));
-	ck_assert(!host_word_names("", "eth0"));
-	ck_assert(!host_word_names("eth00 xeth0,", "eth0"));
-	ck_assert(host_word_names(" ,  wlan0 eth0", "eth0"));
+	ck_assert(!name_list_has(NULL, "eth0"));
+	ck_assert(!name_list_has("", "eth0"));
+	ck_assert(!name_list_has("eth00 xeth0,", "eth0"));
+	ck_assert(name_list_has(" ,  wlan0 eth0", "eth0"));
 }
 END_TEST
 
@@ -637,7 +637,7 @@ int main(void)
 	tcase_add_test(tcase, test_all_agree);
 	tcase_add_test(tcase, test_all_agree_about_addresses);
 	tcase_add_test(tcase, test_what_is_used);
-	tcase_add_test(tcase, test_word);
+	tcase_add_test(tcase, test_policy);
 	tcase_add_test(tcase, test_long_patterns_name_nothing);
 	tcase_add_test(tcase, test_missing_networks_are_told);
 	tcase_add_test(tcase, test_each_verdict_has_a_name_and_a_reason);

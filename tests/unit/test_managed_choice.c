@@ -17,37 +17,37 @@ START_TEST(test_choice)
 {
 	two_networks();
 	add_network("eth0", "veth", "10.9.9", 50);
-	choice.word.device = "eth*,wwan0";
-	choice.word.never = "wwan?";
+	choice.policy.device = "eth*,wwan0";
+	choice.policy.never = "wwan?";
 	look();
 	ck_assert_int_eq(verdict_of("wlan0", "192.0.2.2"), HOST_NOT_NAMED);
 	ck_assert_int_eq(verdict_of("wwan0", "198.51.100.2"), HOST_NEVER);
 	ck_assert_int_eq(verdict_of("eth0", "10.9.9.2"), HOST_USED);
-	choice.word.device = choice.word.never = NULL;
-	choice.word.backup = "wwan0";
+	choice.policy.device = choice.policy.never = NULL;
+	choice.policy.backup = "wwan0";
 	settle();
 	ck_assert_uint_eq(host_endpoint_of(&host, &lists.addresses[1].address)->flags,
 			  MPTCP_PM_ADDR_FLAG_SUBFLOW | MPTCP_PM_ADDR_FLAG_BACKUP);
-	choice.word.backup = NULL;
+	choice.policy.backup = NULL;
 	look();
 	expect("ip mptcp endpoint change id 101 nobackup", "ip rule del oif wwan0 nop priority 8805 protocol 88");
 	settle();
-	choice.word.backup = "wlan0";
+	choice.policy.backup = "wlan0";
 	look();
 	expect("ip mptcp endpoint change id 100 backup", "ip rule add oif wlan0 nop priority 8805 protocol 88");
 }
 END_TEST
 
 /* Programs learn which devices this choice excludes, unless somebody else makes endpoints, or the manager ends. */
-START_TEST(test_word)
+START_TEST(test_policy)
 {
 	two_networks();
 	settle();
-	choice.word.never = "tun0, wl[0-9]*,a-pattern-that-is-too-long-for-a-rule*,tun0";
+	choice.policy.never = "tun0, wl[0-9]*,a-pattern-that-is-too-long-for-a-rule*,tun0";
 	ck_assert_ptr_null(path_preferences_add(&choice.paths, "wwan9=backup"));
 	ck_assert_ptr_null(path_preferences_add(&choice.paths, "198.51.100.9=never"));
 	ck_assert_ptr_null(path_preferences_add(&choice.paths, "wwan8"));
-	choice.word.paths = &choice.paths;
+	choice.policy.paths = &choice.paths;
 	look();
 	expect("ip rule add oif wwan9 nop priority 8805 protocol 88", "ip rule add oif tun0 nop priority 8804 protocol 88",
 	       "ip rule add oif 'wl[0-9]*' nop priority 8804 protocol 88");
@@ -58,7 +58,7 @@ START_TEST(test_word)
 	ck_assert_uint_eq(operations.count, 3);
 	for (size_t i = 0; i < operations.count; i++)
 		ck_assert_int_eq(operations.list[i].kind, PATHS_RULE_DELETE);
-	choice.word.paths = NULL;
+	choice.policy.paths = NULL;
 }
 END_TEST
 
@@ -106,12 +106,12 @@ START_TEST(test_vpn)
 	ck_assert_int_eq(verdict_of("wlan0", "192.0.2.2"), HOST_VPN);
 	ck_assert_uint_eq(operations.count, 8);
 	ck_assert_int_eq(operations.list[0].kind, PATHS_ENDPOINT_DELETE);
-	choice.word.beside_vpn = true;
+	choice.policy.beside_vpn = true;
 	look();
 	expect_nothing();
 	ck_assert_int_eq(verdict_of("wg0", "10.8.0.2"), HOST_KIND);
 	/* by halves, as OpenVPN has it */
-	choice.word.beside_vpn = false;
+	choice.policy.beside_vpn = false;
 	host.route_count--;
 	add_route("wg0", AF_INET, "128.0.0.0/1", NULL, 0);
 	look();
@@ -145,7 +145,7 @@ START_TEST(test_what_is_no_vpn)
 	route->index = link_called("wg0")->index;
 	look();
 	ck_assert_int_eq(verdict_of("wlan0", "192.0.2.2"), HOST_VPN);
-	choice.word.device = "wlan0, wg0";
+	choice.policy.device = "wlan0, wg0";
 	look();
 	ck_assert_int_eq(verdict_of("wlan0", "192.0.2.2"), HOST_USED);
 }
@@ -234,7 +234,7 @@ START_TEST(test_what_is_not_used_excludes_nothing)
 	add_address("eth0", "2001:db8::1");
 	add_address("eth0", "2001:db8::2")->flags = IFA_F_TEMPORARY | IFA_F_DADFAILED;
 	add_route("eth0", AF_INET6, NULL, "fe80::1", 100);
-	choice.word.never = "eth1";
+	choice.policy.never = "eth1";
 	look();
 	ck_assert_int_eq(verdict_of("eth0", "10.0.0.2"), HOST_USED);
 	ck_assert_int_eq(verdict_of("eth1", "10.0.0.2"), HOST_NEVER);
@@ -517,8 +517,8 @@ START_TEST(test_choice_is_read)
 	}
 	ck_assert(paths_choice_read(&choice, &(struct paths_texts){ "wl*, eth[0-9],", NULL, NULL, NULL, "1-4294967295", "1", NULL }, problem) == false);
 	ck_assert(paths_choice_read(&choice, &(struct paths_texts){ "wl*, eth[0-9],", "", NULL, NULL, "4294967290-4294967295", "1", NULL }, problem));
-	ck_assert(host_word_names(choice.word.device, "wlp2s0") && host_word_names(choice.word.device, "eth3"));
-	ck_assert(!host_word_names(choice.word.device, "eth33") && !host_word_names(choice.word.never, "") && choice.word.beside_vpn);
+	ck_assert(name_list_has(choice.policy.device, "wlp2s0") && name_list_has(choice.policy.device, "eth3"));
+	ck_assert(!name_list_has(choice.policy.device, "eth33") && !name_list_has(choice.policy.never, "") && choice.policy.beside_vpn);
 }
 END_TEST
 
@@ -529,7 +529,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, begin, NULL);
 	tcase_add_test(tcase, test_choice);
-	tcase_add_test(tcase, test_word);
+	tcase_add_test(tcase, test_policy);
 	tcase_add_test(tcase, test_contradictions);
 	tcase_add_test(tcase, test_vpn);
 	tcase_add_test(tcase, test_what_is_no_vpn);

@@ -122,10 +122,10 @@ START_TEST(test_all_links_go_down)
 	look();
 	expect_nothing();
 	/* who chooses that a network isn't used doesn't wait for another one */
-	choice.word.never = "wwan0";
+	choice.policy.never = "wwan0";
 	look();
 	expect("ip mptcp endpoint delete id 101", "ip rule add oif wwan0 nop priority 8804 protocol 88");
-	choice.word.never = NULL;
+	choice.policy.never = NULL;
 	/* with the first that works the others go */
 	link_called("wwan0")->up = link_called("wwan0")->carrier = true;
 	add_route("wwan0", AF_INET, "198.51.100.0/24", NULL, 0);
@@ -162,12 +162,12 @@ START_TEST(test_needed_by_a_connection)
 	wanted.needed[wanted.needed_count++] = address_of("198.51.100.2");
 	paths_difference_find(&operations, &wanted, &host, &choice, &memory);
 	expect_nothing();
-	choice.word.never = "wwan0";
+	choice.policy.never = "wwan0";
 	look();
 	wanted.needed[wanted.needed_count++] = address_of("198.51.100.2");
 	paths_difference_find(&operations, &wanted, &host, &choice, &memory);
 	ck_assert_int_eq(operations.list[0].kind, PATHS_ENDPOINT_DELETE);
-	choice.word.never = NULL;
+	choice.policy.never = NULL;
 	/* one that isn't there is made when there is a carrier: its SYN would fail, and Linux sends no other */
 	settle();
 	link_called("wlan0")->carrier = false;

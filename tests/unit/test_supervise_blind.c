@@ -15,10 +15,10 @@
 #define PATIENCE_NS (10 * CLOCK_NS_PER_S)
 #define STARTED (INT64_C(12345) * CLOCK_NS_PER_S)
 
-static const struct blind_seen gone = { .there = false };
-static const struct blind_seen unanswered = { .there = true, .syn_sent = true };
-static const struct blind_seen taken = { .there = true, .answered = true, .taken = true };
-static const struct blind_seen untaken = { .there = true, .answered = true };
+static const struct blind_seen gone = { .exists = false };
+static const struct blind_seen unanswered = { .exists = true, .syn_sent = true };
+static const struct blind_seen taken = { .exists = true, .answered = true, .taken = true };
+static const struct blind_seen untaken = { .exists = true, .answered = true };
 
 /* A request whose SYNs are never answered: when it was made again, when its converter was asked for, and when it was over. */
 struct unanswered_run {
@@ -136,7 +136,7 @@ END_TEST
 START_TEST(the_kernels_own_syn_says_nothing)
 {
 	static const int most[] = { BLIND_REPEATS_MAX, BLIND_REPEATS_KNOWN_MAX };
-	const struct blind_seen again = { .there = true, .answered = true, .again = true };
+	const struct blind_seen again = { .exists = true, .answered = true, .syn_repeated = true };
 
 	ck_assert_int_eq(judge(0, &again), BLIND_GONE);
 	for (size_t i = 0; i < 2; i++) {
@@ -179,7 +179,7 @@ END_TEST
 /* A connection that is up, and of whose round trip nothing is known yet, isn't judged by what isn't known. */
 START_TEST(no_round_trip_says_nothing)
 {
-	const struct blind_seen unmeasured = { .there = true };
+	const struct blind_seen unmeasured = { .exists = true };
 
 	ck_assert_int_eq(judge(0, &unmeasured), BLIND_TAKEN);
 }

@@ -182,7 +182,7 @@ static bool has_others(const struct list *list, size_t from, size_t to)
 	return any;
 }
 
-static void draw(char text[static COOKIE_TEXT_MAX])
+static void draw_cookie(char text[static COOKIE_TEXT_MAX])
 {
 	uint8_t cookie[COOKIE_BYTES];
 
@@ -347,7 +347,7 @@ static bool change(const struct convertd_settings *settings, struct list *list, 
 		return fail(option, settings->client_name,
 			    adds ? "has a cookie already; withdraw it with --remove-client" :
 				   "no line of the list ends with # and this name");
-	draw(cookie);
+	draw_cookie(cookie);
 	if (adds)
 		from = to = list->len;
 	make_line(settings, list, cookie, adds, has_others(list, from, to), line);

@@ -42,7 +42,7 @@ bool user_parse(struct user *user, const char *value, const struct place *place,
 
 /*
  * user_find() - look up the numbers of the user and the group
- * It asks the C library's user database, which a process in the sandbox can't.
+ * Asks the C library's user database, which the sandbox forbids.
  * Returns false after adding the error to @problems.
  */
 bool user_find(struct user *user, struct problems *problems);

@@ -31,7 +31,7 @@ struct effective_settings {
 struct effective_syns {
 	bool withheld;  /* they are withheld until servers have answered */
 	bool taken;     /* their data is taken at all addresses where clients arrive */
-	bool refused;   /* withheld, and the rules refuse those that are marked so */
+	bool refused;   /* withheld, and the rules refuse those that are marked for refusal */
 };
 
 /*

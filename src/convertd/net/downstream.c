@@ -33,7 +33,6 @@
 
 #include <errno.h>
 #include <linux/errqueue.h>
-#include <linux/mptcp.h>
 #include <netinet/icmp6.h>
 #include <netinet/ip_icmp.h>
 #include <netinet/tcp.h>
@@ -268,19 +267,6 @@ struct downstream_error downstream_refusal(int fd, const union sockaddr_ip *serv
 		break;
 	}
 	return refusal;
-}
-
-bool downstream_fell_back(int fd)
-{
-	struct mptcp_info info = { 0 };
-	socklen_t len = sizeof(info);
-
-	/*
-	 * After a fallback the MPTCP socket passes SOL_MPTCP on to TCP, which fails: EOPNOTSUPP over IPv4, ENOPROTOOPT
-	 * over IPv6. Before Linux 5.16 no socket knows the option.
-	 */
-	return getsockopt(fd, SOL_MPTCP, MPTCP_INFO, &info, &len) < 0 ||
-	       info.mptcpi_flags & MPTCP_INFO_FLAG_FALLBACK;
 }
 
 /* Writes a TCP option of @value_len bytes to @out. Returns its length with kind and length. */

@@ -164,12 +164,6 @@ int downstream_connect(const struct downstream_plan *plan);
 void downstream_confirm(int fd, int retries);
 
 /*
- * downstream_fell_back() - tell whether a Multipath TCP socket has become plain TCP
- * Linux may lose bytes on such a socket (doc/kernel-mptcp-fallback-overlap.md); see relay/fallback.c.
- */
-bool downstream_fell_back(int fd);
-
-/*
  * downstream_result() - tell whether the socket has connected
  * @info: set if 0 is returned
  * Returns 0 if it has connected, even if it was reset since; -EINPROGRESS; or the -errno with which it failed, which

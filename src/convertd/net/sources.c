@@ -83,9 +83,9 @@ bool sources_add(struct sources *sources, const char *text, const struct place *
 	return false;
 }
 
-/* Hashes a client and a prefix to 64 bits; @what makes several independent hashes of the same pair. */
-static uint64_t draw(const struct sources *sources, const struct prefix *prefix,
-		     const struct in6_addr *client, uint8_t what)
+/* Hashes a client and a prefix to 64 bits; @salt makes several independent hashes of the same pair. */
+static uint64_t hash_client(const struct sources *sources, const struct prefix *prefix,
+			    const struct in6_addr *client, uint8_t salt)
 {
 	uint8_t text[sizeof(*client) + sizeof(prefix->address) + 2], hash[crypto_shorthash_BYTES];
 	uint64_t result;
@@ -93,7 +93,7 @@ static uint64_t draw(const struct sources *sources, const struct prefix *prefix,
 	memcpy(text, client, sizeof(*client));
 	memcpy(text + sizeof(*client), &prefix->address, sizeof(prefix->address));
 	text[sizeof(text) - 2] = prefix->length;
-	text[sizeof(text) - 1] = what;
+	text[sizeof(text) - 1] = salt;
 	crypto_shorthash(hash, text, sizeof(text), sources->key);
 	memcpy(&result, hash, sizeof(result));
 	return result;
@@ -106,16 +106,16 @@ static uint64_t draw(const struct sources *sources, const struct prefix *prefix,
 static double score(const struct sources *sources, const struct prefix *prefix,
 		    const struct in6_addr *client)
 {
-	double number = ldexp((double)(draw(sources, prefix, client, 0) >> 11) + 0.5, -53);
+	double number = ldexp((double)(hash_client(sources, prefix, client, 0) >> 11) + 0.5, -53);
 
 	return ldexp(-log(number), prefix->length - 128);
 }
 
-static struct in6_addr pick(const struct sources *sources, const struct prefix *prefix,
-			    const struct in6_addr *client)
+static struct in6_addr pick_address(const struct sources *sources, const struct prefix *prefix,
+				    const struct in6_addr *client)
 {
 	struct in6_addr address = prefix->address;
-	uint64_t bits[2] = { draw(sources, prefix, client, 1), draw(sources, prefix, client, 2) };
+	uint64_t bits[2] = { hash_client(sources, prefix, client, 1), hash_client(sources, prefix, client, 2) };
 	uint8_t bytes[sizeof(address)];
 
 	memcpy(bytes, bits, sizeof(bytes));
@@ -168,7 +168,7 @@ enum sources_choice sources_choose(const struct sources *sources, const union so
 	}
 	if (!best)
 		return SOURCES_ANY;
-	address = pick(sources, best, &address);
+	address = pick_address(sources, best, &address);
 	sockaddr_ip_set(out, AF_UNSPEC, &address, 0);
 	return !v4 && best->length < 128 ? SOURCES_ROUTED : SOURCES_SHARED;
 }
@@ -184,7 +184,7 @@ size_t source_range(const struct source *source, struct in6_addr *first, struct 
 }
 
 /*
- * ----- binds sockets to the source address that was chosen for a connection -----
+ * ----- the socket bound to the source address that was chosen for a connection -----
  *
  * Ports: bind() without a port would take one that is free towards all servers, so one address could have 28,000
  * connections at most. With IP_BIND_ADDRESS_NO_PORT connect() takes a port that is free towards its server, and

@@ -325,7 +325,7 @@ int cookies_write_key(FILE *out)
 }
 
 /*
- * ----- demands cookies while too many clients haven't proved their addresses -----
+ * ----- cookies demanded while too many clients haven't proved their addresses -----
  *
  * The problem. Without cookies, each forged SYN with a request makes convertd connect to a server. A cookie in every
  * request prevents that (--cookie-key), but costs a round trip at each client's first one, and keys have to be
@@ -407,7 +407,7 @@ void demand_configure(struct demand *demand, const struct demand_settings *setti
 
 /* ----- when cookies are demanded ----- */
 
-static void begin(struct demand *demand, unsigned unproven, unsigned most, uint64_t now_ms)
+static void begin_demand(struct demand *demand, unsigned unproven, unsigned most, uint64_t now_ms)
 {
 	bool off = false;
 
@@ -421,7 +421,7 @@ static void begin(struct demand *demand, unsigned unproven, unsigned most, uint6
 		    unproven, most);
 }
 
-static void end(struct demand *demand, uint64_t now_ms)
+static void end_demand(struct demand *demand, uint64_t now_ms)
 {
 	uint64_t since_ms = atomic_load(&demand->since_ms);
 	bool on = true;
@@ -442,7 +442,7 @@ void demand_enter(struct demand *demand)
 	now_ms = clock_now_ms();
 	atomic_store(&demand->restless_ms, now_ms);
 	if (unproven >= most)
-		begin(demand, unproven, most, now_ms);
+		begin_demand(demand, unproven, most, now_ms);
 }
 
 void demand_leave(struct demand *demand)
@@ -466,7 +466,7 @@ bool demand_in_force(struct demand *demand)
 	now_ms = clock_now_ms();
 	if (most && now_ms < atomic_load(&demand->restless_ms) + CALM_MS)
 		return true;
-	end(demand, now_ms);
+	end_demand(demand, now_ms);
 	return false;
 }
 

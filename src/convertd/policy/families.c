@@ -223,7 +223,7 @@ bool families_reach_nothing(void)
 			return false;
 		all = all && state == FAMILY_SILENT;
 	}
-	/* a host whose IPv6 nobody has tried yet */
+	/* silent IPv4 suffices: perhaps nobody has tried this host's IPv6 yet */
 	return all || (families_is_routed(FAMILY_V4) && families_state(FAMILY_V4) == FAMILY_SILENT);
 }
 

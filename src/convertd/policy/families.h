@@ -45,7 +45,7 @@ enum family_state families_state(enum family family);
 /* Tells whether there is a route out of this host, by the last call of families_set_routed(); true at first. */
 bool families_is_routed(enum family family);
 
-/* Is there no way to servers: no family is known to work, and each has no route or is silent, or IPv4 is? */
+/* Is there no way to servers? Then no family is known to work, and IPv4 is silent, or each family is silent or has no route. */
 bool families_reach_nothing(void);
 
 /* Tells whether we should refuse a request for a server at @address (IPv4 as v4-mapped), since it would fail. */

@@ -30,7 +30,7 @@
 #include <time.h>
 
 /*
- * ----- whether a client gets what its valid request asks for -----
+ * ----- the decision about a valid request -----
  *
  * The first failed check decides. A client that may not use the converter learns nothing else: neither what the
  * converter supports, nor what is wrong with the options or the server of its request.
@@ -120,7 +120,7 @@ static bool check_required(const struct admission_rules *rules, const struct in6
 	return false;
 }
 
-/* Refuses a request for want of a cookie, which is demanded for now (cookies.h), or has the client prove its address. */
+/* Refuses a request without the cookie that is demanded for now (cookies.h), or makes the client prove its address. */
 static void demand_cookie(const struct admission *admission, const struct in6_addr *client,
 			  struct request_decision *decision)
 {
@@ -199,7 +199,7 @@ static bool may_demand(const struct admission *admission, const struct judgement
 	       limits_take_error(admission->limits, c->member, c->now_ms);
 }
 
-static void demand(const struct admission *admission, const struct judgement_case *c, struct serve_verdict *verdict)
+static void demand_or_prove(const struct admission *admission, const struct judgement_case *c, struct serve_verdict *verdict)
 {
 	verdict->error_taken = may_demand(admission, c);
 	if (!verdict->error_taken)
@@ -305,7 +305,7 @@ void judgement_make(const struct admission *admission, const struct judgement_ca
 	    (verdict->demanded || verdict->action == REQUEST_CONNECT))
 		verdict->action = REQUEST_PROVE;
 	else if (c->place == JUDGEMENT_STREAM && verdict->demanded)
-		demand(admission, c, verdict);
+		demand_or_prove(admission, c, verdict);
 	else if (c->place == JUDGEMENT_STREAM && verdict->action == REQUEST_CONNECT)
 		find_room(admission, c, decision);
 	else if (verdict->action == REQUEST_CONNECT)

@@ -33,7 +33,7 @@
 #include <unistd.h>
 
 /*
- * ----- forbids system calls that convertd doesn't need -----
+ * ----- the filter of system calls, which allows only those that convertd needs -----
  *
  * An attacker who takes over a process by a fault in it goes on by system calls, and most of the kernel's own faults
  * are behind calls that convertd never makes. So a seccomp filter allows only the calls below.
@@ -283,7 +283,7 @@ static int add_role(scmp_filter_ctx filter, enum syscall_filter_role role)
 	return error;
 }
 
-static int fill(scmp_filter_ctx filter, enum syscall_filter_role role)
+static int fill_filter(scmp_filter_ctx filter, enum syscall_filter_role role)
 {
 	int error = add_all(filter, allowed, COUNT(allowed), SCMP_ACT_ALLOW);
 
@@ -309,7 +309,7 @@ int syscall_filter_install(enum syscall_filter_role role)
 	seccomp_attr_set(filter, SCMP_FLTATR_CTL_SSB, 1);
 	/* Sorts the filter into a binary tree, for kernels before 5.11. */
 	seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
-	error = fill(filter, role);
+	error = fill_filter(filter, role);
 	if (!error)
 		error = seccomp_load(filter);
 	seccomp_release(filter);

@@ -111,7 +111,7 @@ static void probe_start(struct converter *converter, const struct downstream_pla
 	close(fd);
 }
 
-static void test(struct converter *converter, const union sockaddr_ip *server)
+static void test_server(struct converter *converter, const union sockaddr_ip *server)
 {
 	const struct convertd_settings *settings = converter->effective->settings;
 	struct downstream_plan plan = { .server = server, .route = converter->route, .congestion = "" };
@@ -136,7 +136,7 @@ static void run_tests(struct converter *converter)
 		uint64_t next;
 
 		if (families_take_test((enum family)family, now_ms, &server))
-			test(converter, &server);
+			test_server(converter, &server);
 		next = families_next_test_ms((enum family)family);
 		if (next && (!next_ms || next < next_ms))
 			next_ms = next;

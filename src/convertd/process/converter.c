@@ -10,6 +10,7 @@
 #include "convertd/process/converter.h"
 
 #include "common/clock.h"
+#include "common/kernel_socket.h"
 #include "common/tcp.h"
 #include "convertd/config/effective_settings.h"
 #include "convertd/config/convertd_settings.h"
@@ -81,7 +82,7 @@ static void read_answer(struct serve_answer *answer)
 
 static void judge(struct serve_context *context, const struct judgement_case *c, struct serve_verdict *verdict, struct serve_answer *answer)
 {
-	const struct converter *converter = context->own;
+	const struct converter *converter = context->daemon;
 	struct request_decision request;
 	struct cookies_client *client = NULL;
 
@@ -106,7 +107,7 @@ static void judge(struct serve_context *context, const struct judgement_case *c,
 static void connected(struct serve_context *context, uint8_t mark, const struct serve_dial *dial, const struct tcp_info *info,
 		      struct serve_answer *answer)
 {
-	const struct converter *converter = context->own;
+	const struct converter *converter = context->daemon;
 	uint8_t options[DOWNSTREAM_OPTIONS_MAX];
 	size_t len = downstream_options(dial->fd, info, dial->mptcp, options);
 
@@ -115,7 +116,7 @@ static void connected(struct serve_context *context, uint8_t mark, const struct 
 
 static void refused(struct serve_context *context, uint8_t mark, const struct serve_refusal *refusal, struct serve_answer *answer)
 {
-	const struct effective_settings *effective = ((const struct converter *)context->own)->effective;
+	const struct effective_settings *effective = ((const struct converter *)context->daemon)->effective;
 	enum convert_error_code code = (enum convert_error_code)refusal->code;
 	uint8_t value = refusal->value;
 
@@ -149,7 +150,7 @@ static void tell_source(struct converter_shared *shared, const union sockaddr_ip
 
 static int begin(struct serve_context *context, const struct serve_plan *plan, struct serve_dial *dial)
 {
-	const struct converter *converter = context->own;
+	const struct converter *converter = context->daemon;
 	const struct convertd_settings *settings = converter->effective->settings;
 	struct downstream_plan downstream = {
 		.server = plan->server,
@@ -182,7 +183,7 @@ static int step(struct serve_context *context, struct serve_dial *dial, struct t
 
 static void proven(struct serve_context *context, struct serve_dial *dial, unsigned repeat)
 {
-	const int usual = ((const struct converter *)context->own)->effective->syn_retries;
+	const int usual = ((const struct converter *)context->daemon)->effective->syn_retries;
 
 	/* A client that repeats its request may have the server sent one SYN for each of its own. */
 	downstream_confirm(dial->fd, repeat && (int)repeat < usual ? (int)repeat + 1 : usual);
@@ -196,8 +197,8 @@ static void reached(struct serve_context *context, const union sockaddr_ip *serv
 
 static void settle(struct serve_context *context, struct serve_dial *dial, const union sockaddr_ip *server)
 {
-	/* This connection continues, and we watch it for missing bytes (fallback.c); the next ones to this server are TCP. */
-	if (dial->mptcp && downstream_fell_back(dial->fd))
+	/* Linux may lose bytes after a fallback: fallback.c watches this connection, and the next ones to this server are TCP. */
+	if (dial->mptcp && kernel_has_fallen_back(dial->fd))
 		plain_servers_note(server);
 	reached(context, server);
 	downstream_established(dial->fd, server);
@@ -219,7 +220,7 @@ static struct serve_refusal refusal_of(struct serve_context *context, const stru
 	/* Somebody has switched net.mptcp.enabled off since the start. */
 	const bool unsupported = dial->fd < 0 && dial->mptcp && (error == -ENOPROTOOPT || error == -EPROTONOSUPPORT);
 	const struct downstream_error found = unsupported ? downstream_refusal(-1, server, error) :
-							    blame_refusal(context->own, dial->fd, server, asked_ms, error);
+							    blame_refusal(context->daemon, dial->fd, server, asked_ms, error);
 	struct serve_refusal refusal = {
 		.fault = found.ours ? SERVE_FAULT_OURS : SERVE_FAULT_SERVER,
 		.code = (uint8_t)found.code,
@@ -237,14 +238,14 @@ static struct serve_refusal refusal_of(struct serve_context *context, const stru
 
 static bool silence(struct serve_context *context, const union sockaddr_ip *server, uint64_t asked_ms)
 {
-	return blame_silence(context->own, server, asked_ms);
+	return blame_silence(context->daemon, server, asked_ms);
 }
 
 /* ----- workers ----- */
 
 static void unproven(struct serve_context *context, bool more)
 {
-	struct demand *demand = ((const struct converter *)context->own)->shared->demand;
+	struct demand *demand = ((const struct converter *)context->daemon)->shared->demand;
 
 	if (more)
 		demand_enter(demand);
@@ -254,12 +255,12 @@ static void unproven(struct serve_context *context, bool more)
 
 static void lacking(struct serve_context *context, const union sockaddr_ip *server)
 {
-	blame_again(context->own, server);
+	blame_again(context->daemon, server);
 }
 
 static void full(struct serve_context *context)
 {
-	shortage_of_connections(((const struct converter *)context->own)->effective);
+	shortage_of_connections(((const struct converter *)context->daemon)->effective);
 }
 
 static enum route_kind find_route(void *route, const struct in6_addr *address)
@@ -274,7 +275,7 @@ static int start(struct serve_context *context, void *arg)
 	if (!converter)
 		return -ENOMEM;
 	*converter = (struct converter){ .context = context, .shared = arg };
-	context->own = converter;
+	context->daemon = converter;
 	context->metrics = monitor_add_metrics(converter->shared->monitor);
 	context->log_limits = monitor_log_limits(converter->shared->monitor);
 	converter->route = route_create();
@@ -293,19 +294,19 @@ static int start(struct serve_context *context, void *arg)
 
 static void stop(struct serve_context *context)
 {
-	struct converter *converter = context->own;
+	struct converter *converter = context->daemon;
 
 	if (!converter)
 		return;
 	blame_fini(converter);
 	route_destroy(converter->route);
 	free(converter);
-	context->own = NULL;
+	context->daemon = NULL;
 }
 
 static void configure(struct serve_context *context, const struct serve_settings *settings)
 {
-	struct converter *converter = context->own;
+	struct converter *converter = context->daemon;
 
 	converter->effective = effective_settings_of(settings);
 	converter->admission.rules = &converter->effective->admission;

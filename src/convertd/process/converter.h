@@ -21,7 +21,7 @@ struct converter_shared {
 	struct log_limit unrouted, sources; /* for warnings, each of which stands for many sessions */
 };
 
-/* A worker's own state: serve_context.own. */
+/* A worker's own state: serve_context.daemon. */
 struct converter {
 	struct serve_context *context;
 	struct converter_shared *shared;
@@ -34,7 +34,7 @@ struct converter {
 /* Returns the plugs. @shared: must outlive the workers */
 struct serve_plugs converter_plugs(struct converter_shared *shared);
 
-/* ----- what a converter's status has of its own: converter_status.c ----- */
+/* ----- the parts of the status that only a converter has: converter_status.c ----- */
 
 /* For monitor_create(). */
 extern const struct status_program converter_status;

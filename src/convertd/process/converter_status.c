@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* converter_status.c - what a converter's status has of its own: cookies demanded, errors sent, named clients, address families (no I/O) */
+/* converter_status.c - the parts of the status that only a converter has: cookie demand, errors, named clients, families (no I/O) */
 #include "config.h"
 
 #include "convertd/process/converter.h"

@@ -99,7 +99,7 @@ void withholding_judge_again(struct withholding *w, const struct worker_context 
 /* Tells whether SYNs are withheld. */
 bool withholding_is_on(const struct withholding *w);
 
-/* Tells whether SYNs are withheld, and the rules refuse those that are marked so. */
+/* Tells whether SYNs are withheld, and the rules refuse those that are marked for refusal. */
 bool withholding_refuses(const struct withholding *w);
 
 /* Returns the descriptor with which the rules end; they make SYN+ACKs show that they confirm nothing. -1 without rules. */

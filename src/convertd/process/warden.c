@@ -126,12 +126,6 @@ static void become_ward(const struct warden *warden, pid_t main_process)
 
 /* ----- the main process ----- */
 
-static void read_child(struct warden *warden)
-{
-	if (waitpid(warden->child, &warden->status, WNOHANG) == warden->child)
-		warden->ended = true;
-}
-
 static void on_signals(struct warden *warden)
 {
 	struct signalfd_siginfo info;
@@ -142,7 +136,7 @@ static void on_signals(struct warden *warden)
 		if (signum == SIGHUP)
 			warden_calls_reload(warden->rights);
 		if (signum == SIGCHLD)
-			read_child(warden);
+			warden->ended |= waitpid(warden->child, &warden->status, WNOHANG) == warden->child;
 		else if (send(warden->passed, &signum, sizeof(signum), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 			log_warning("%s isn't passed on: %s", strsignal(signum), strerror(errno));
 	}

@@ -44,9 +44,9 @@
 
 struct withholding {
 	struct workers *workers;
-	int rules; /* the descriptor of the rules; -1: nothing was ever withheld, nor by the process before this one */
+	int rules; /* the descriptor of the rules; -1: neither this process nor the one before has ever withheld a SYN */
 	bool on;   /* SYNs are withheld */
-	bool refuses; /* the rules refuse SYNs that are marked so */
+	bool refuses; /* the rules refuse the SYNs that we mark for refusal */
 	uint16_t first; /* the number of the first worker's queue */
 	struct listen_address listen[LISTEN_ADDRESSES_MAX]; /* the addresses that the rules are for */
 	size_t listen_count;

@@ -138,9 +138,9 @@ struct check_path {
 	enum probe_mptcp mptcp;
 	bool mptcp_dropped;  /* SYNs that offer MPTCP get no answer, others do */
 	bool refused_here;   /* this machine's own firewall drops or rejects the SYNs */
-	bool mptcp_lost_here; /* it removes MPTCP, or drops SYNs with it */
+	bool mptcp_lost_here; /* that firewall removes MPTCP, or drops SYNs with it */
 	union sockaddr_ip icmp_from; /* the host that refuses the SYNs by ICMP; AF_UNSPEC: none does */
-	bool icmp_forbids;   /* it does so as a firewall, and not for a missing route */
+	bool icmp_forbids;   /* that host does so as a firewall, and not for a missing route */
 	bool unsteady;       /* some handshakes get through, and others don't */
 	unsigned int lost_percent; /* of the transfer's segments; 0: hardly any */
 	bool host_answers;   /* the port doesn't answer, but another port of the host does, over the same path */
@@ -182,7 +182,7 @@ struct check_converters {
 	struct cache_place place;
 	struct check_candidate candidates[CHECK_ADDRESSES_MAX];
 	size_t count;
-	bool any; /* some address serves */
+	bool any_serves; /* some address serves */
 };
 
 /* Add a fact about a candidate, or about a path to it, with a format and its arguments behind @name; see report_fact(). */

@@ -20,7 +20,7 @@
 
 enum fact_status check_failure(const struct check_candidate *candidate)
 {
-	return candidate->converters->any ? FACT_WARN : FACT_FAIL;
+	return candidate->converters->any_serves ? FACT_WARN : FACT_FAIL;
 }
 
 static const struct {
@@ -115,8 +115,8 @@ static const struct check_path *elsewhere(const struct check_candidate *candidat
 }
 
 /*
- * Does something in front of it take its connections, so that neither data in SYNs nor Multipath TCP gets there over any path? Only a
- * converter whose host takes data in SYNs offers silence.
+ * Does something in front of the converter take its connections, so that neither data in SYNs nor Multipath TCP gets there over any path?
+ * Only a converter whose host takes data in SYNs offers silence.
  */
 static bool is_proxied(const struct check_candidate *candidate)
 {
@@ -315,7 +315,7 @@ static void report_rest(const struct check_candidate *candidate)
 	fact_value_number(fact, (double)(known.rest.until - now) / 1e3);
 }
 
-/* Does it serve, and reach servers as far as it says? */
+/* Does the converter serve, and reach servers as far as it says? */
 static bool reaches_servers(const struct check_candidate *candidate)
 {
 	return check_serves(candidate) && !candidate->first.probe.response.withholding.no_way;
@@ -361,7 +361,7 @@ static void look_at_candidates(struct check_converters *converters)
 		struct check_candidate *candidate = &converters->candidates[i];
 
 		check_ask_first(candidate);
-		converters->any = converters->any || check_serves(candidate);
+		converters->any_serves = converters->any_serves || check_serves(candidate);
 	}
 	for (size_t i = 0; i < converters->count; i++) {
 		struct check_candidate *candidate = &converters->candidates[i];

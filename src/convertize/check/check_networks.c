@@ -41,7 +41,7 @@ static unsigned int find_way(const struct host *host, const struct check_address
 
 int check_networks_read(struct check_networks *out, const struct settings *settings, const struct check_addresses *addresses)
 {
-	const struct host_word word = { .paths = &settings->paths, .device = option_value(OPTION_DEVICE),
+	const struct network_policy policy = { .paths = &settings->paths, .device = option_value(OPTION_DEVICE),
 				       .never = option_value(OPTION_NEVER_DEVICE), .backup = option_value(OPTION_BACKUP_DEVICE),
 				       .beside_vpn = settings->beside_vpn, .any_kind = true };
 	struct paths_memory memory;
@@ -52,8 +52,8 @@ int check_networks_read(struct check_networks *out, const struct settings *setti
 	if (ret < 0)
 		return ret;
 	out->host.ways[HOST_WAY_CONVERTER] = find_way(&out->host, addresses);
-	out->vpn = host_vpn(&out->host, &word);
-	out->count = host_networks_find(&out->list, &out->host, &word);
+	out->vpn = host_vpn(&out->host, &policy);
+	out->count = host_networks_find(&out->list, &out->host, &policy);
 	return 0;
 }
 
@@ -225,7 +225,7 @@ static bool begins_subflows(const struct mptcp_endpoint *endpoint)
 	return endpoint->flags & MPTCP_PM_ADDR_FLAG_SUBFLOW;
 }
 
-/* Does the kernel use it only towards addresses that a converter announces? */
+/* Does the kernel use the endpoint only towards addresses that a converter announces? */
 static bool is_fullmesh_only(const struct mptcp_endpoint *endpoint)
 {
 	return !begins_subflows(endpoint) && endpoint->flags & MPTCP_PM_ADDR_FLAG_FULLMESH;
@@ -426,31 +426,31 @@ void check_networks_report(struct report *report, const struct check_networks *n
 }
 
 /* Reports whether connections can be Multipath TCP's, and keep off the networks that the user excludes. */
-static void report_word(struct report *report, const struct settings *settings, const struct check_addresses *addresses)
+static void report_policy(struct report *report, const struct settings *settings, const struct check_addresses *addresses)
 {
 	static const char *const remedies[] = {
-		[WORD_ENDPOINT] = "see ip mptcp endpoint: delete the one there, or change it to backup",
-		[WORD_NO_BACKUP] = "see ip mptcp endpoint: delete the one there, or change it to backup",
-		[WORD_SERVICE] = "say the same by paths in /etc/convertize.conf, and systemctl restart convertize-paths",
-		[WORD_ABSENT] = "say the same by paths in /etc/convertize.conf, and systemctl restart convertize-paths",
-		[WORD_MANAGER] = REMEDY_MPTCPD,
-		[WORD_BREACH_COUNT] = NULL,
+		[BREACH_ENDPOINT] = "see ip mptcp endpoint: delete the one there, or change it to backup",
+		[BREACH_NO_BACKUP] = "see ip mptcp endpoint: delete the one there, or change it to backup",
+		[BREACH_SERVICE] = "say the same by paths in /etc/convertize.conf, and systemctl restart convertize-paths",
+		[BREACH_ABSENT] = "say the same by paths in /etc/convertize.conf, and systemctl restart convertize-paths",
+		[BREACH_MANAGER] = REMEDY_MPTCPD,
+		[BREACH_COUNT] = NULL,
 	};
-	const struct host_word word = { .paths = &settings->paths };
-	enum word_breach breach = WORD_HOLDS;
+	const struct network_policy policy = { .paths = &settings->paths };
+	enum policy_breach breach = BREACH_NONE;
 	struct fact *fact;
 
 	if (!settings->enabled || !path_preferences_restrict(&settings->paths))
 		return;
 	for (size_t i = 0; i < addresses->count && !breach; i++)
-		breach = networks_break_word(&word, &addresses->list[i]);
+		breach = networks_policy_breach(&policy, &addresses->list[i]);
 	if (!breach) {
 		report_plain(report, FACT_OK, "paths.word", "no subflow takes a network that CONVERT_PATHS excludes");
 		return;
 	}
 	fact = report_plain(report, FACT_WARN, "paths.word", "connections use TCP instead of Multipath TCP, since %s",
-			    word_breach_text(breach));
-	if (breach == WORD_ANNOUNCED)
+			    policy_breach_text(breach));
+	if (breach == BREACH_ANNOUNCED)
 		fact_command(fact, COMMAND_HERE, "ip", "mptcp", "limits", "set", "add_addr_accepted", "0");
 	else if (remedies[breach])
 		fact_remedy(fact, "%s", remedies[breach]);
@@ -460,7 +460,7 @@ void check_wishes(struct report *report, const struct settings *settings, const 
 {
 	const struct path_preferences *wanted = &settings->paths;
 
-	report_word(report, settings, addresses);
+	report_policy(report, settings, addresses);
 	for (size_t i = 0; i < wanted->count; i++) {
 		const struct path_wish *wish = &wanted->wishes[i];
 		char name[SOCKADDR_STRLEN];

@@ -117,7 +117,7 @@ static struct fact *report_elsewhere(struct check_candidate *candidate)
 	const int error = first->probe.error;
 	struct fact *fact;
 
-	if (!candidate->converters->any && first->probe.outcome != PROBE_LOCAL)
+	if (!candidate->converters->any_serves && first->probe.outcome != PROBE_LOCAL)
 		other = check_paths_elsewhere(candidate);
 	if (!other)
 		return NULL;

@@ -120,14 +120,13 @@ struct transfer {
 
 #define TICK_MS 20
 #define SUBFLOWS_MAX 16
-#define TCP_ESTABLISHED 1 /* include/net/tcp_states.h */
 #define SUBFLOWS_MS 2500 /* the second half waits for subflows for this time and SUBFLOWS_ROUND_TRIPS */
 #define SUBFLOWS_ROUND_TRIPS 4
 #define ALL_MS 30000     /* a transfer ends after this time in any case */
 
 static void look_at_subflows(struct transfer *transfer)
 {
-	/* MPTCP_INFO would also count those that aren't established yet */
+	/* MPTCP_INFO would also count subflows that aren't established yet */
 	struct {
 		struct mptcp_subflow_data header;
 		struct tcp_info subflows[SUBFLOWS_MAX];
@@ -140,7 +139,7 @@ static void look_at_subflows(struct transfer *transfer)
 	    getsockopt(transfer->fd, SOL_MPTCP, MPTCP_TCPINFO, &infos, &len) < 0)
 		return;
 	for (uint32_t i = 0; i < infos.header.num_subflows && i < SUBFLOWS_MAX; i++)
-		established += infos.subflows[i].tcpi_state == TCP_ESTABLISHED;
+		established += infos.subflows[i].tcpi_state == TCPINFO_ESTABLISHED;
 	if (established && established - 1 > transfer->result->subflows)
 		transfer->result->subflows = established - 1;
 }

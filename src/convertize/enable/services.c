@@ -213,7 +213,7 @@ static bool judge_program(const struct work *work, const struct unit *unit)
 	char *words[] = { path, NULL };
 	const struct options options = { .program = words };
 	struct preload_caller caller = caller_of(unit);
-	const char *remedy, *base;
+	const char *remedy;
 	static struct launch plan;
 	bool harmful, refused;
 	int ret;
@@ -221,9 +221,8 @@ static bool judge_program(const struct work *work, const struct unit *unit)
 	if (*unit_property(properties, "RootDirectory") || *unit_property(properties, "RootImage") ||
 	    !unit_command_path(unit_property(properties, "ExecStart"), path) || strchr(path, '%'))
 		return true;
-	base = strrchr(path, '/');
 	ret = launch_plan(&plan, &options, &work->library, &caller);
-	if (ret == 0 && plan.way == LAUNCH_PRELOADED && strcmp(base ? base + 1 : path, "convertd") != 0)
+	if (ret == 0 && plan.way == LAUNCH_PRELOADED && strcmp(program_base_name(path, strlen(path)), "convertd") != 0)
 		return true;
 	harmful = ret == 0 && (plan.verdict == PRELOAD_OTHER_LIBC || plan.verdict == PRELOAD_FOREIGN);
 	refused = harmful || !work->options->force;

@@ -13,6 +13,7 @@
 
 #include "convertize/options/command_line.h"
 
+#include "common/os.h"
 #include "common/problems.h"
 
 #include <errno.h>
@@ -258,31 +259,16 @@ static bool may_read(const struct stat *st, const char *path, enum owner owner, 
 	return !*failed;
 }
 
-/* Reads at most CONF_BYTES_MAX bytes. Returns their number, or -1. */
-static ssize_t read_text(int fd, char *text)
-{
-	size_t len = 0;
-	ssize_t n;
-
-	while (len < CONF_BYTES_MAX && (n = read(fd, text + len, CONF_BYTES_MAX - len)) != 0) {
-		if (n < 0 && errno != EINTR)
-			return -1;
-		if (n > 0)
-			len += (size_t)n;
-	}
-	return (ssize_t)len;
-}
-
 /* Reads the next file of @out; the caller has set its path. Returns false if convertize must stop. */
 static bool read_file(struct conf_files *out, enum owner owner)
 {
-	static char text[CONF_BYTES_MAX + 1];
 	struct conf *conf = &out->files[out->count];
 	struct problems problems = { .print = print_problem };
 	int fd = open(conf->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	bool failed = false, wanted;
+	bool failed = false;
 	struct stat st;
-	ssize_t len;
+	size_t len;
+	char *text;
 
 	if (fd < 0 && owner != OWNER_NAMED && (errno == ENOENT || errno == ENOTDIR))
 		return true;
@@ -293,16 +279,19 @@ static bool read_file(struct conf_files *out, enum owner owner)
 			close(fd);
 		return !failed;
 	}
-	wanted = may_read(&st, conf->path, owner, &failed);
-	len = wanted ? read_text(fd, text) : 0;
-	if (len < 0)
+	if (!may_read(&st, conf->path, owner, &failed)) {
+		close(fd);
+		return !failed;
+	}
+	text = file_take_text(fd, CONF_BYTES_MAX, &len);
+	if (!text) {
 		fprintf(stderr, "convertize: %s: %s\n", conf->path, strerror(errno));
-	close(fd);
-	if (!wanted || len < 0)
-		return !failed && len >= 0;
+		return false;
+	}
 	conf->is_system = owner != OWNER_USER;
-	conf_parse(conf, text, (size_t)len, &problems);
-	memset(text, 0, sizeof(text)); /* it may contain a cookie */
+	conf_parse(conf, text, len, &problems);
+	explicit_bzero(text, len); /* it may contain a cookie */
+	free(text);
 	out->count++;
 	return problems.count == 0;
 }

@@ -322,7 +322,7 @@ static bool check_devices(const struct options *options, enum option_id option, 
 	bool all = true;
 	size_t len;
 
-	while ((found = host_word_next(&list, &len))) {
+	while ((found = name_list_next(&list, &len))) {
 		snprintf(name, sizeof(name), "%.*s", (int)len, found);
 		if (strchr(name, '*') || if_nametoindex(name))
 			continue;
@@ -357,6 +357,6 @@ int paths(struct options *options)
 	if (!check_devices(options, OPTION_DEVICE, options->manage) && !options->manage)
 		return STATUS_USAGE;
 	if (!changes)
-		choice.word.paths = NULL; /* the table shows the networks that a user excludes, too */
+		choice.policy.paths = NULL; /* the table shows the networks that a user excludes, too */
 	return changes ? paths_manage(&choice, task, options->dry_run) : show(options, &choice);
 }

@@ -58,7 +58,7 @@ struct paths_view {
 /* paths() - run "convertize paths"; returns the exit status */
 int paths(struct options *options);
 
-/* Write it as text, in lines that fit the terminal, or else 80 columns; or as a JSON object: paths_print.c. */
+/* Write @view as text, in lines that fit the terminal, or else 80 columns; or as a JSON object: paths_print.c. */
 void paths_print(FILE *out, const struct paths_view *view);
 void paths_print_json(FILE *out, const struct paths_view *view);
 

@@ -201,13 +201,6 @@ static int judge(const struct launch *launch, bool *preload)
 	return refused ? STATUS_CANNOT_RUN : 0;
 }
 
-static int cannot_run(const char *command, int error)
-{
-	fprintf(stderr, "convertize: %s: %s\n", command,
-		error == ENOENT && !strchr(command, '/') ? "command not found" : strerror(error));
-	return error == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
-}
-
 /* Takes our library out of LD_PRELOAD: the supervisor reaches the program and all that it starts, and the library would disturb it. */
 static bool unset_preload(void)
 {
@@ -233,7 +226,7 @@ static const char *file_of(const struct options *options)
 static int run(const struct options *options)
 {
 	execvp(file_of(options), options->program);
-	return cannot_run(file_of(options), errno);
+	return supervise_exec_failed(file_of(options), errno);
 }
 
 static int variable_failed(const char *variable)
@@ -462,7 +455,7 @@ int launch(const struct options *options)
 		return STATUS_NOT_RUN;
 	status = launch_plan(&launch, options, preloads ? &library : NULL, &caller);
 	if (status < 0)
-		return cannot_run(file_of(options), -status);
+		return supervise_exec_failed(file_of(options), -status);
 	if (launch.way != LAUNCH_UNREACHED)
 		announce_shell(options);
 	status = launch.way == LAUNCH_SUPERVISED || !preloads ? launch_supervised(&launch, &settings) : 0;

@@ -66,13 +66,6 @@ static const char *const transparent[] = {
 	"setpriv", "setsid", "stdbuf",	 "taskset", "time", "timeout",
 };
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static bool starts_with(const char *text, const char *start)
 {
 	return strncmp(text, start, strlen(start)) == 0;
@@ -119,7 +112,7 @@ static bool changes_root(char *const words[])
 const struct wrapper *wrapper_of_command(char *const words[])
 {
 	for (; *words; words++) {
-		const char *name = base_name(*words);
+		const char *name = program_base_name(*words, strlen(*words));
 
 		for (size_t i = 0; i < sizeof(wrappers) / sizeof(wrappers[0]); i++)
 			if (is_command(&wrappers[i], name))
@@ -155,7 +148,7 @@ const struct wrapper *wrapper_of_file(const char *path)
 	char real[PATH_MAX];
 
 	/* each program of a snap is a link to snap(8) */
-	if ((realpath(path, real) && strcmp(real, path) != 0 && strcmp(base_name(real), sandboxes[0].command) == 0) ||
+	if ((realpath(path, real) && strcmp(real, path) != 0 && strcmp(program_base_name(real, strlen(real)), sandboxes[0].command) == 0) ||
 	    mentions(path, "/snap/bin/"))
 		return &sandboxes[0];
 	return mentions(path, "flatpak run ") ? &sandboxes[1] : NULL;
@@ -169,21 +162,13 @@ static const char *next_name(const char *list, size_t *len)
 	return *len ? list : NULL;
 }
 
-/* Returns the last component of a name of @len bytes in a list. */
-static const char *base_of(const char *name, size_t len)
-{
-	const char *slash = memrchr(name, '/', len);
-
-	return slash ? slash + 1 : name;
-}
-
 const struct wrapper *wrapper_of_preloads(const char *list)
 {
 	size_t len;
 
 	for (list = next_name(list ? list : "", &len); list; list = next_name(list + len, &len))
 		for (size_t i = 0; i < sizeof(wrappers) / sizeof(wrappers[0]); i++)
-			if (wrappers[i].library && starts_with(base_of(list, len), wrappers[i].library))
+			if (wrappers[i].library && starts_with(program_base_name(list, len), wrappers[i].library))
 				return &wrappers[i];
 	return NULL;
 }
@@ -201,7 +186,7 @@ static char *names_without(const char *list, const char *base, size_t room)
 	if (!out)
 		return NULL;
 	for (name = next_name(list ? list : "", &len); name; name = next_name(name + len, &len)) {
-		const char *found = base_of(name, len);
+		const char *found = program_base_name(name, len);
 
 		if ((size_t)(name + len - found) == wanted && memcmp(found, base, wanted) == 0)
 			continue;
@@ -215,7 +200,7 @@ static char *names_without(const char *list, const char *base, size_t room)
 
 char *wrapper_preloads_with(const char *list, const char *library)
 {
-	char *out = names_without(list, base_name(library), strlen(library));
+	char *out = names_without(list, program_base_name(library, strlen(library)), strlen(library));
 
 	return out ? strcat(out, library) : NULL;
 }

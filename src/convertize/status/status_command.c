@@ -57,7 +57,7 @@ static bool find(struct status_view *out)
 	static struct host host;
 
 	host_fini(&host);
-	host_read(&host, NULL, NULL);
+	host_read(&host, NULL);
 	parts.host = &host;
 	if (!status_owners_find(&parts))
 		return false;
@@ -107,7 +107,7 @@ static void draw(FILE *out, unsigned int width)
 static struct termios terminal_before;
 static bool has_keys;
 
-static void put(const char *text, size_t len)
+static void terminal_write(const char *text, size_t len)
 {
 	while (len) {
 		ssize_t done = write(STDOUT_FILENO, text, len);
@@ -119,7 +119,7 @@ static void put(const char *text, size_t len)
 	}
 }
 
-static void enter(void)
+static void terminal_enter(void)
 {
 	struct termios raw;
 
@@ -128,12 +128,12 @@ static void enter(void)
 	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO); /* Ctrl-C remains a signal */
 	if (has_keys)
 		tcsetattr(STDIN_FILENO, TCSANOW, &raw);
-	put(ENTER, strlen(ENTER));
+	terminal_write(ENTER, strlen(ENTER));
 }
 
-static void leave(void)
+static void terminal_leave(void)
 {
-	put(LEAVE, strlen(LEAVE));
+	terminal_write(LEAVE, strlen(LEAVE));
 	if (has_keys)
 		tcsetattr(STDIN_FILENO, TCSANOW, &terminal_before);
 }
@@ -157,7 +157,7 @@ static void show(char *text)
 	}
 	fputs(text && *text ? "\x1b[0m… more than fits" CLEAR_LINE CLEAR_REST : "\x1b[0mq ends" CLEAR_LINE CLEAR_REST, stream);
 	if (fclose(stream) == 0)
-		put(picture, len);
+		terminal_write(picture, len);
 	free(picture);
 }
 
@@ -175,9 +175,9 @@ static bool await(int signals)
 		return true;
 	if (info.ssi_signo != SIGTSTP)
 		return false;
-	leave();
+	terminal_leave();
 	raise(SIGSTOP);
-	enter();
+	terminal_enter();
 	return true;
 }
 
@@ -194,7 +194,7 @@ static void watch(void)
 		sigaddset(&set, watched[i]);
 	sigprocmask(SIG_BLOCK, &set, &mask);
 	signals = signalfd(-1, &set, SFD_CLOEXEC);
-	enter();
+	terminal_enter();
 	do {
 		char *text = NULL;
 		size_t len;
@@ -208,7 +208,7 @@ static void watch(void)
 		free(text);
 		goes_on = await(signals);
 	} while (goes_on);
-	leave();
+	terminal_leave();
 	if (signals >= 0)
 		close(signals);
 	sigprocmask(SIG_SETMASK, &mask, NULL);

@@ -7,6 +7,7 @@
 #include "common/clock.h"
 #include "common/netlink.h"
 #include "common/os.h"
+#include "common/tcp.h"
 #include "convertize/check/check.h"
 
 #include <ctype.h>
@@ -21,9 +22,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ESTABLISHED 1 /* enum of include/net/tcp_states.h */
-/* Bits for ESTABLISHED, FIN_WAIT1, FIN_WAIT2, CLOSE_WAIT, LAST_ACK, CLOSING. */
-#define STATES (1u << ESTABLISHED | 1u << 4 | 1u << 5 | 1u << 8 | 1u << 9 | 1u << 11)
+#define STATES                                                                                             \
+	(1u << TCPINFO_ESTABLISHED | 1u << TCPINFO_FIN_WAIT1 | 1u << TCPINFO_FIN_WAIT2 | 1u << TCPINFO_CLOSE_WAIT | \
+	 1u << TCPINFO_LAST_ACK | 1u << TCPINFO_CLOSING)
 #define READS_MAX 3 /* of a list that changes meanwhile */
 
 struct reading {
@@ -60,7 +61,7 @@ static int on_socket(const struct nlmsghdr *message, void *arg)
 		.mptcp = reading->mptcp,
 		.local = netlink_socket_address(found, false),
 		.peer = netlink_socket_address(found, true),
-		.established = found->idiag_state == ESTABLISHED,
+		.established = found->idiag_state == TCPINFO_ESTABLISHED,
 		.received = info.tcpi_bytes_received,
 		.sent = info.tcpi_bytes_acked ? info.tcpi_bytes_acked - 1 : 0, /* without the SYN, which it counts */
 		.heard_ms = info.tcpi_last_ack_recv,
@@ -78,8 +79,8 @@ int status_sockets_read(struct status_sockets *out)
 	for (int i = 0; i == 0 || (ret == -EINTR && i < READS_MAX); i++) {
 		out->count = 0;
 		/* fails where the kernel has no Multipath TCP: then there is only TCP */
-		netlink_dump_sockets(&netlink, IPPROTO_MPTCP, STATES, 0, on_socket, &(struct reading){ out, true });
-		tcp = netlink_dump_sockets(&netlink, IPPROTO_TCP, STATES, 0, on_socket, &(struct reading){ out, false });
+		netlink_dump_sockets(&netlink, IPPROTO_MPTCP, STATES, on_socket, &(struct reading){ out, true });
+		tcp = netlink_dump_sockets(&netlink, IPPROTO_TCP, STATES, on_socket, &(struct reading){ out, false });
 		ret = tcp;
 	}
 	out->read = clock_ns();

@@ -160,18 +160,18 @@ static size_t early_keep(struct early *early, const struct iovec *iov, size_t co
 	return len;
 }
 
-size_t conversion_send_early(struct conn *conn, int fd, const struct iovec *iov, size_t count, bool *went)
+size_t conversion_send_early(struct conn *conn, int fd, const struct iovec *iov, size_t count, bool *syn_sent)
 {
 	enum conn_phase phase;
 	struct conn_claim claim;
 	size_t taken = 0;
 	bool held;
 
-	*went = false;
+	*syn_sent = false;
 	if (!conn_claim(conn, PHASE(HELD) | PHASES_TAKING_EARLY, &claim))
 		return 0;
 	phase = claim.from;
-	*went = held = phase == CONN_HELD; /* false if another thread has just sent the SYN */
+	*syn_sent = held = phase == CONN_HELD; /* false if another thread has just sent the SYN */
 	if (!conn->early.bytes && !conn->call.follows)
 		taken = early_keep(&conn->early, iov, count);
 	if (held)

@@ -29,10 +29,10 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server,
  * conversion_send_early() - take the first bytes of an application that doesn't wait for the server
  * The application was told that it is connected, or it waits where the shim can't see it. The SYN of a HELD conn carries the bytes. If the
  * SYN was sent before, since another thread waits, the bytes follow the request: a socket that looks connected takes some output.
- * @went: set if this call has sent the SYN
+ * @syn_sent: set if this call has sent the SYN
  * Returns the number of bytes taken; 0 if it is too late, or the bytes can't be read.
  */
-size_t conversion_send_early(struct conn *conn, int fd, const struct iovec *iov, size_t count, bool *went);
+size_t conversion_send_early(struct conn *conn, int fd, const struct iovec *iov, size_t count, bool *syn_sent);
 
 /* Would conversion_send_early() take any bytes? */
 bool conversion_takes_early(const struct conn *conn);

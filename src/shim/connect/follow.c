@@ -71,7 +71,7 @@ static enum silence silence_of(const struct conn *conn, const struct tcp_info *i
 	if (info->tcpi_state == TCPINFO_UNKNOWN || info->tcpi_state == TCPINFO_SYN_SENT)
 		return SILENCE_OPEN;
 	/* The options are the handshake's. So if a closed connection has them, it was accepted before. */
-	return synack_is_silent(info->tcpi_options, true) ? SILENCE_KEPT : SILENCE_NONE;
+	return synack_is_silent(info->tcpi_options) ? SILENCE_KEPT : SILENCE_NONE;
 }
 
 void follow_adopt(struct conn *conn)

@@ -61,8 +61,8 @@ bool gate_is_writable(int fd)
 }
 
 /*
- * Notes that output follows the request, which was sent: from now on we can't ask another converter. It does so under the claim, so that a
- * thread that is about to begin anew can't miss it. Returns false if output can't follow the request.
+ * Notes that output follows the request, which was sent: from now on we can't ask another converter. The note is made under the claim, so
+ * that a thread that is about to begin anew can't miss it. Returns false if output can't follow the request.
  */
 static bool note_output(struct conn *conn, int fd)
 {
@@ -259,16 +259,16 @@ bool output_takes_early(int fd)
 	return conn && conversion_takes_early(conn);
 }
 
-static bool is_early(struct conn *conn, int fd, const struct iovec *iov, size_t count, int flags,
+static bool take_early(struct conn *conn, int fd, const struct iovec *iov, size_t count, int flags,
 		     ssize_t *result)
 {
-	bool went;
+	bool syn_sent;
 	size_t taken;
 
 	if (!conn_has(conn, CONN_TOLD_CONNECTED) && !gate_is_writable(fd))
 		return false; /* a socket in SYN_SENT takes no output */
-	taken = conversion_send_early(conn, fd, iov, count, &went);
-	if (!taken && went && !operations_may_block(conn, fd, flags))
+	taken = conversion_send_early(conn, fd, iov, count, &syn_sent);
+	if (!taken && syn_sent && !operations_may_block(conn, fd, flags))
 		*result = -EINPROGRESS; /* as in the kernel, the SYN is sent even if no data can be copied */
 	else if (!taken)
 		return false;
@@ -281,12 +281,12 @@ static bool is_early(struct conn *conn, int fd, const struct iovec *iov, size_t 
 	return true;
 }
 
-bool output_is_early(int fd, const struct iovec *iov, size_t count, int flags, ssize_t *result)
+bool output_take_early(int fd, const struct iovec *iov, size_t count, int flags, ssize_t *result)
 {
 	ERRNO_KEPT;
 	struct conn *conn = conn_handled(fd);
 
-	return (iov || !count) && conn && conversion_takes_early(conn) && is_early(conn, fd, iov, count, flags, result);
+	return (iov || !count) && conn && conversion_takes_early(conn) && take_early(conn, fd, iov, count, flags, result);
 }
 
 /* Waits, in a blocking sendto(MSG_FASTOPEN), for the server, like connect(2). Returns 0 or -errno. */
@@ -301,7 +301,7 @@ static int connected(struct conn *conn, int fd, int flags)
 	return ret;
 }
 
-bool output_is_fastopen(int fd, const struct iovec *iov, size_t count, int flags, const struct sockaddr *addr, socklen_t addrlen,
+bool output_connect_fastopen(int fd, const struct iovec *iov, size_t count, int flags, const struct sockaddr *addr, socklen_t addrlen,
 			ssize_t *result)
 {
 	ERRNO_KEPT;
@@ -320,7 +320,7 @@ bool output_is_fastopen(int fd, const struct iovec *iov, size_t count, int flags
 		return false;
 	}
 	blocking = operations_may_block(conn, fd, flags);
-	if (ret == 0 && output_is_early(fd, iov, count, flags, result)) {
+	if (ret == 0 && output_take_early(fd, iov, count, flags, result)) {
 		ret = connected(conn, fd, flags);
 		if (ret < 0)
 			*result = ret;

@@ -68,13 +68,13 @@ bool peek_prepare(int fd, size_t want, int *flags);
 bool output_takes_early(int fd);
 
 /*
- * output_is_early() - are these the first bytes of an application that didn't wait for the server?
+ * output_take_early() - are these the first bytes of an application that didn't wait for the server?
  * If so, takes them, and sets @result to the return value for send(2), or -errno. @flags: as in send(2)
  */
-bool output_is_early(int fd, const struct iovec *iov, size_t count, int flags, ssize_t *result);
+bool output_take_early(int fd, const struct iovec *iov, size_t count, int flags, ssize_t *result);
 
 /* Does the same for sendto(MSG_FASTOPEN), which connects to @addr first; false without that flag and an address. */
-bool output_is_fastopen(int fd, const struct iovec *iov, size_t count, int flags, const struct sockaddr *addr, socklen_t addrlen,
+bool output_connect_fastopen(int fd, const struct iovec *iov, size_t count, int flags, const struct sockaddr *addr, socklen_t addrlen,
 			ssize_t *result);
 
 #endif

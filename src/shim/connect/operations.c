@@ -40,7 +40,7 @@ static struct converters_query query_of(const struct conn *conn, int fd, const u
 		.destination = server,
 		.family = kernel_get(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC),
 		.tried = conn->dial.tried,
-		.any = replace_is_possible(conn),
+		.any_family = replace_is_possible(conn),
 	};
 
 	query.v6only = query.family == AF_INET6 && kernel_get(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);

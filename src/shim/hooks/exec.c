@@ -33,7 +33,7 @@
 /* The function to call in the end. */
 enum start_by { BY_EXECVE, BY_EXECVPE, BY_FEXECVE, BY_EXECVEAT, BY_POSIX_SPAWN, BY_POSIX_SPAWNP };
 
-/* It, and all of its arguments but the environment. */
+/* That function, and all of its arguments but the environment. */
 struct start {
 	enum start_by by;
 	enum exec_handover_way way;
@@ -150,9 +150,9 @@ __attribute__((noinline)) static int start_supervised(const struct start *start,
 	words[2] = "supervise";
 	words[3] = "--executable";
 	words[4] = start->path;
-	words[5] = "--force"; /* it runs in any case */
+	words[5] = "--force"; /* run the program even if it can't be converted */
 	words[6] = "--";
-	words[7] = start->path; /* its name if it is started without any */
+	words[7] = start->path; /* in place of argv[0], if the caller gives no arguments */
 	memcpy(&words[SUPERVISED_WORDS], start->argv, count * sizeof(char *));
 	words[SUPERVISED_WORDS + (count ? count : 1)] = NULL;
 	with_supervisor.path = convertize;

@@ -52,7 +52,7 @@ static struct gate output_gate(int fd, int flags)
                                                                                                    \
 		if (!conn_handled(fd) || !(sound))                                                 \
 			return next_call;                                                          \
-		if (output_is_early(fd, iov, count, flags, &early))                                \
+		if (output_take_early(fd, iov, count, flags, &early))                              \
 			return hook_result_long(early);                                            \
 		GATED(output_gate(fd, flags), next_call);                                          \
 	} while (0)
@@ -385,7 +385,7 @@ HOOK(ssize_t, sendto, (int fd, const void *buf, size_t len, int flags, const str
 	refused = fastopen_refused(fd, flags, addr ? &copy : NULL, addrlen);
 	if (refused)
 		return hook_result(refused);
-	if (addr && output_is_fastopen(fd, &iov, 1, flags, (const struct sockaddr *)&copy, addrlen, &sent))
+	if (addr && output_connect_fastopen(fd, &iov, 1, flags, (const struct sockaddr *)&copy, addrlen, &sent))
 		return hook_result_long(sent);
 	GATED_OUTPUT(fd, &iov, 1, flags, true, next.sendto(fd, buf, len, flags, addr, addrlen));
 }
@@ -407,7 +407,7 @@ HOOK_SLOW ssize_t slow_sendmsg(int fd, const struct msghdr *msg, int flags)
 	refused = fastopen_refused(fd, flags, name, len);
 	if (refused)
 		return hook_result(refused);
-	if (output_is_fastopen(fd, copy.msg_iov, copy.msg_iovlen, flags, (const struct sockaddr *)name, len, &sent))
+	if (output_connect_fastopen(fd, copy.msg_iov, copy.msg_iovlen, flags, (const struct sockaddr *)name, len, &sent))
 		return hook_result_long(sent);
 	GATED_OUTPUT(fd, copy.msg_iov, copy.msg_iovlen, flags, true, next.sendmsg(fd, msg, flags));
 }

@@ -9,6 +9,8 @@
 #include "config.h"
 
 #include "shim/socket/conn.h"
+
+#include "common/tcp.h"
 #include "shim/connect/conversion.h"
 #include "shim/hooks/hook.h"
 #include "shim/connect/gate.h"
@@ -23,8 +25,6 @@
 #include <linux/tcp.h>
 #include <string.h>
 #include <sys/ioctl.h>
-
-#define TCP_STATE_SYN_SENT 2 /* tcpi_state; <linux/tcp.h> doesn't name the states */
 
 #ifndef SO_PEERNAME
 #define SO_PEERNAME 28
@@ -109,7 +109,7 @@ static int get_tcp_info(struct conn *conn, int fd, int level, int name, void *va
 	if (next.getsockopt(fd, level, name, value, len) != 0)
 		return -1;
 	if (pending && *len)
-		*(uint8_t *)value = TCP_STATE_SYN_SENT; /* tcpi_state is its first byte */
+		*(uint8_t *)value = TCPINFO_SYN_SENT; /* tcpi_state is its first byte */
 	return 0;
 }
 

@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 #define PRELOAD "LD_PRELOAD="
-#define SEPARATORS ": \t\n" /* in its value */
+#define SEPARATORS ": \t\n" /* between the paths in LD_PRELOAD */
 #define CONVERTER "CONVERT_ADDR="
 
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden"))); /* our own header, from the linker */
@@ -44,13 +44,6 @@ struct look {
 	char text[PRELOAD_TEXT_MAX];
 };
 
-static const char *base_name(const char *path, size_t len)
-{
-	const char *slash = memrchr(path, '/', len);
-
-	return slash ? slash + 1 : path;
-}
-
 /* Finds our library by its name in this value of LD_PRELOAD. Returns its path, of @len bytes, or NULL. */
 static const char *find_preload(const char *list, size_t *len)
 {
@@ -58,7 +51,7 @@ static const char *find_preload(const char *list, size_t *len)
 		const char *base;
 
 		*len = strcspn(list, SEPARATORS);
-		base = base_name(list, *len);
+		base = program_base_name(list, *len);
 		if ((size_t)(list + *len - base) == strlen(own_name) && memcmp(base, own_name, strlen(own_name)) == 0)
 			return list;
 	}
@@ -93,7 +86,7 @@ void children_init(const struct settings *settings, const char *path)
 	if (!list || !dladdr(&__ehdr_start, &info) || !info.dli_fname)
 		return;
 	/* If our name isn't there, /etc/ld.so.preload or the program's own linking loads us: no environment keeps us out. */
-	own_name = base_name(info.dli_fname, strlen(info.dli_fname));
+	own_name = program_base_name(info.dli_fname, strlen(info.dli_fname));
 	if (!is_preloaded(list))
 		own_name = NULL;
 }
@@ -198,18 +191,18 @@ static bool judge(struct look *look, const struct child *child)
 		if (access(supervisor, X_OK) == 0)
 			return true;
 		log_warning("%.150s: can't be converted: %s is started where convertize isn't, such as in another root directory or sandbox",
-			    base_name(path, strlen(path)), path);
+			    program_base_name(path, strlen(path)), path);
 		return false;
 	}
 	if (!problem && preload_level(verdict) == PRELOAD_LEVEL_WORKS &&
 	    !library_is_there(look, variable(child->environment, PRELOAD)))
 		problem = "is started where libconvert.so isn't, such as in another root directory or sandbox";
 	if (preload_level(verdict) == PRELOAD_LEVEL_REFUSED || verdict == PRELOAD_GO_WITH_C)
-		log_warning("%.150s: can't be converted: %s%s%s", base_name(path, strlen(path)),
+		log_warning("%.150s: can't be converted: %s%s%s", program_base_name(path, strlen(path)),
 			    preload_describe(verdict, &look->program, index, &look->library, look->text),
 			    remedy ? "; " : "", remedy ? remedy : "");
 	else if (problem)
-		log_warning("%.150s: can't be converted: %s %s", base_name(path, strlen(path)), path, problem);
+		log_warning("%.150s: can't be converted: %s %s", program_base_name(path, strlen(path)), path, problem);
 	return false;
 }
 

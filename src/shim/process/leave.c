@@ -12,6 +12,7 @@
 
 #include "client/client_log.h"
 #include "common/clock.h"
+#include "common/tcp.h"
 #include "shim/connect/conversion.h"
 #include "shim/connect/connect.h"
 #include "shim/socket/app_options.h"
@@ -82,7 +83,7 @@ void leave_by_close(int fd)
 void leave_all(enum leave_which which)
 {
 	ERRNO_KEPT;
-	const int64_t start = clock_ns(); /* of the time that they share */
+	const int64_t start = clock_ns(); /* of the time for all conns together */
 	int64_t left;
 
 	EACH_CONN (conn, PHASES_UNFINISHED) {
@@ -193,7 +194,7 @@ int dissolve_unconnected(struct conn *conn, int fd, int how)
 /* Would TCP send a reset now, by tcp_need_reset()? Only poll() shows the state of the MPTCP socket itself. */
 static bool is_connected(int fd)
 {
-	static const uint8_t states[] = { 1, 3, 4, 5, 8 }; /* ESTABLISHED, SYN_RECV, FIN_WAIT1, 2, CLOSE_WAIT */
+	static const uint8_t states[] = { TCPINFO_ESTABLISHED, TCPINFO_SYN_RECV, TCPINFO_FIN_WAIT1, TCPINFO_FIN_WAIT2, TCPINFO_CLOSE_WAIT };
 	struct pollfd poller = { .fd = fd };
 	struct tcp_info info;
 

@@ -52,7 +52,7 @@ bool options_is_late(int level, int name);
 /* Notes that the application has set such an option to @value, which MPTCP hasn't stored. */
 void options_note_late(struct conn *conn, int level, int name, int value);
 
-/* Has the application set it, and to which *@value? */
+/* Has the application set such an option? Sets *@value to its value. */
 bool options_late(const struct conn *conn, int level, int name, int *value);
 
 /* Have we remembered this option as advice? */
@@ -68,7 +68,7 @@ void options_advise(struct conn *conn, int level, int name, const void *value, s
  * we keep the application's values, report them when it asks, and restore them when the socket becomes the application's again.
  */
 
-/* Call it after the application has set an option. If that is one of keepalive's, it keeps the value and sets ours again. */
+/* Call it after the application has set an option. Keeps the value of an option of keepalive, and sets ours again. */
 void keepalive_note(struct conn *conn, int fd, int level, int name);
 
 /* Gets the application's value if ours is in force instead. Returns false if it isn't, or for another option. */
@@ -77,8 +77,8 @@ bool keepalive_kept(const struct conn *conn, int level, int name, int *value);
 /* --- SO_RCVLOWAT: the application's value and ours --- */
 
 /*
- * It sets how many bytes make a socket readable. While a connection is pending our value is in force, so that the response wakes us, and
- * only when it is complete. We keep the application's value in conn.socket.rcvlowat, and restore it when the socket becomes the
+ * SO_RCVLOWAT sets how many bytes make a socket readable. While a connection is pending our value is in force, so that the response wakes
+ * us, and only when it is complete. We keep the application's value in conn.socket.rcvlowat, and restore it when the socket becomes the
  * application's again.
  */
 

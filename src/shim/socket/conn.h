@@ -63,7 +63,7 @@ struct conn_watch {
 
 /* Options that the application has set on a socket: app_options.c. */
 struct conn_options {
-	_Atomic uint64_t set;        /* a bit for each option in the table there */
+	_Atomic uint64_t set;        /* a bit for each option in the table of app_options.c */
 	_Atomic uint32_t advised;    /* a bit for each of: */
 	int values[CONN_ADVICE_MAX]; /* the options that MPTCP refuses, and that a connection can do without */
 	_Atomic uint8_t late[CONN_LATE_COUNT]; /* options_note_late(): 0, or the value and 1 */
@@ -87,7 +87,7 @@ struct conn_socket {
 	_Atomic bool shown_ipv4;   /* an IPv6 socket in place of the application's IPv4 one */
 	_Atomic bool was_mapped;   /* an IPv6 socket that was connected to a v4-mapped address */
 	_Atomic bool shut_for_reading; /* shut for reading before it was connected, so it can read no response */
-	_Atomic bool streamed;     /* the C library reads or writes it, or may: hooks/io.c */
+	_Atomic bool streamed;     /* the C library reads or writes the socket as a stream, or may: hooks/io.c */
 	_Atomic bool given;        /* the program about to be started gets a descriptor of it */
 	_Atomic bool watches_lost; /* it has epoll registrations that we can't make again */
 	_Atomic bool suspended;    /* its epoll registrations are removed: watch_suspend() */
@@ -118,13 +118,13 @@ struct conn {
 	_Atomic uint32_t generation; /* conn_generation() before the socket was made; 0: another process may have it */
 
 	/* Read by other threads without the claim. */
-	_Atomic int error;         /* positive errno: why FAILED, 0 once it was told; or seen while pending */
+	_Atomic int error;         /* positive errno: the reason of FAILED, until the application gets it; or an error seen while pending */
 	_Atomic int fd;            /* the descriptor that connect() was called with */
 	_Atomic int64_t deadline;  /* CLOCK_MONOTONIC in ns, when to check the converter; 0: never */
 	_Atomic bool hung_up;        /* pending: we disconnected the socket to begin the connection anew */
 	_Atomic bool ring_may_use;     /* the process uses io_uring and didn't wait in connect(): it may read before it calls any hook */
 	_Atomic bool unseen;         /* pending: counted in conn_unseen */
-	_Atomic uint8_t looks;       /* how often we looked for its registration: watch.c */
+	_Atomic uint8_t looks;       /* how often we looked for the conn's registration: watch.c */
 	_Atomic uint32_t mode_changes; /* odd: we have set O_NONBLOCK on a blocking socket for a moment; counts each begin and end */
 	struct early early;
 	struct conn_watch watches[CONN_WATCHES_MAX];
@@ -187,12 +187,6 @@ static inline bool conn_is_confirmed(const struct conn *conn)
 static inline bool conn_has_failed(const struct conn *conn)
 {
 	return conn_in(conn, PHASES_FAILED);
-}
-
-/* Is a thread in the middle of a step? */
-static inline bool conn_is_claimed(const struct conn *conn)
-{
-	return conn_word(conn) & CONN_CLAIMED;
 }
 
 static inline bool conn_has(const struct conn *conn, enum conn_note note)

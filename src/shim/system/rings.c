@@ -88,7 +88,7 @@ enum seen { CLOSED, RING, OTHER };
  * it at this moment; then either result will do. We bypass the C library, as the thread sanitizer would report this as a fault of the
  * program.
  */
-static enum seen see(unsigned int fd)
+static enum seen look_at_descriptor(unsigned int fd)
 {
 	static const char ring[] = "anon_inode:[io_uring]";
 	char path[32], target[sizeof(ring)];
@@ -115,7 +115,7 @@ bool rings_in_use(int fd)
 	put_in(looked_at, (unsigned int)fd);
 	for (unsigned int i = 0; i < end && !atomic_load(&in_use); i++)
 		if (!is_in(looked_at, i))
-			see(i);
+			look_at_descriptor(i);
 	return atomic_load(&in_use);
 }
 
@@ -126,7 +126,7 @@ bool rings_in_use(int fd)
 static void look_for_all(void)
 {
 	for (unsigned int i = 0, closed = 0; i < FDS && closed < GAP; i++)
-		closed = (i < FIRST || !is_in(looked_at, i)) && see(i) == CLOSED ? closed + 1 : 0;
+		closed = (i < FIRST || !is_in(looked_at, i)) && look_at_descriptor(i) == CLOSED ? closed + 1 : 0;
 }
 
 /*
@@ -169,7 +169,7 @@ bool rings_hold(int fd)
 	if (RAWCALL(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_INO, &status) == 0) {
 		snprintf(name, sizeof(name), ": socket:[%llu]\n", (unsigned long long)status.stx_ino);
 		for (unsigned int i = 0; i < FDS && !held; i++)
-			held = is_in(are_rings, i) && see(i) == RING && is_said_of(i, needles, sizeof(needles) / sizeof(needles[0]));
+			held = is_in(are_rings, i) && look_at_descriptor(i) == RING && is_said_of(i, needles, sizeof(needles) / sizeof(needles[0]));
 	}
 	return held;
 }

@@ -268,7 +268,7 @@ static bool is_still_masked(int epfd, int fd)
 	return search.masked;
 }
 
-static void apply(int epfd, const struct conn_watch *watch, uint32_t events)
+static void registration_apply(int epfd, const struct conn_watch *watch, uint32_t events)
 {
 	struct epoll_event event = { .events = events, .data.u64 = watch->data };
 
@@ -285,7 +285,7 @@ static void apply(int epfd, const struct conn_watch *watch, uint32_t events)
 void watch_mask(struct conn *conn)
 {
 	EACH_WATCH (conn, watch) {
-		apply(watch->epfd, watch, masked_events(conn, watch->events, watch->adopted));
+		registration_apply(watch->epfd, watch, masked_events(conn, watch->events, watch->adopted));
 		if (!watch->listed)
 			bucket_add(conn, watch);
 		watch->failed = false;
@@ -297,7 +297,7 @@ void watch_show(struct conn *conn)
 {
 	EACH_WATCH (conn, watch) {
 		if (watch->masked)
-			apply(watch->epfd, watch, watch->events);
+			registration_apply(watch->epfd, watch, watch->events);
 		watch->masked = false;
 	}
 }
@@ -328,7 +328,7 @@ static void restore(struct conn *conn, bool but_failed)
 		 */
 		watch_drop(watch);
 		if (watch->masked)
-			apply(epfd, watch, watch->events);
+			registration_apply(epfd, watch, watch->events);
 	}
 }
 
@@ -345,7 +345,7 @@ void watch_fail(struct conn *conn)
 		watch->masked = false;
 		watch->failed = true;
 		/* The kernel adds EPOLLERR and EPOLLHUP by itself. */
-		apply(watch->epfd, watch, EPOLLONESHOT | (watch->events & EPOLLWAKEUP));
+		registration_apply(watch->epfd, watch, EPOLLONESHOT | (watch->events & EPOLLWAKEUP));
 	}
 	restore(conn, true);
 }
@@ -353,7 +353,7 @@ void watch_fail(struct conn *conn)
 void watch_rearm(struct conn *conn)
 {
 	EACH_WATCH (conn, watch)
-		apply(watch->epfd, watch, watch->events);
+		registration_apply(watch->epfd, watch, watch->events);
 }
 
 /* An unmasked one-shot registration may have fired already, and would fire again if we made it anew. */
@@ -400,7 +400,7 @@ static void registrations_leave(struct conn *conn, int fd)
 			continue;
 		watch_drop(watch); /* before the registration is modified, as in restore() */
 		if (watch->masked)
-			apply(epfd, watch, watch->events);
+			registration_apply(epfd, watch, watch->events);
 		conn->socket.watches_lost = true;
 	}
 }
@@ -475,7 +475,7 @@ struct watch_found watch_find(int epfd, epoll_data_t data)
 	return search.found;
 }
 
-static void arm(struct conn *conn, uint64_t data)
+static void arm_one_shot(struct conn *conn, uint64_t data)
 {
 	struct conn_claim claim;
 
@@ -484,17 +484,17 @@ static void arm(struct conn *conn, uint64_t data)
 		    !conn_claim(conn, PHASES_PENDING, &claim))
 			continue;
 		if (watch->epfd != -1 && watch->masked)
-			apply(watch->epfd, watch, masked_events(conn, watch->events, false));
+			registration_apply(watch->epfd, watch, masked_events(conn, watch->events, false));
 		conn_release(conn, claim.from, &claim);
 	}
 }
 
 void watch_arm(struct conn *conn, epoll_data_t data)
 {
-	arm(conn, data.u64);
+	arm_one_shot(conn, data.u64);
 	if (atomic_load(&buckets[bucket_of(data.u64)].count) > 1)
 		EACH_CONN (other, PHASES_UNFINISHED)
-			arm(other, data.u64);
+			arm_one_shot(other, data.u64);
 }
 
 bool watch_may_be_in(const struct conn *conn, int epfd)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* word.c - the settings of users and administrators for this host's networks, and VPNs that take all traffic */
+/* network_policy.c - the settings of users and administrators for this host's networks, and VPNs that take all traffic */
 #include "config.h"
 
 #include "host/host_model.h"
@@ -14,7 +14,7 @@
 
 #define PATTERN_MAX 64 /* room for a pattern with brackets, for a name of IF_NAMESIZE - 1 bytes */
 
-const char *host_word_next(const char **list, size_t *len)
+const char *name_list_next(const char **list, size_t *len)
 {
 	const char *found = *list ? *list + strspn(*list, ", ") : "";
 
@@ -23,13 +23,13 @@ const char *host_word_next(const char **list, size_t *len)
 	return *len ? found : NULL;
 }
 
-bool host_word_names(const char *list, const char *name)
+bool name_list_has(const char *list, const char *name)
 {
 	char pattern[PATTERN_MAX];
 	const char *found;
 	size_t len;
 
-	while ((found = host_word_next(&list, &len))) {
+	while ((found = name_list_next(&list, &len))) {
 		if (len >= sizeof(pattern))
 			continue;
 		memcpy(pattern, found, len);
@@ -40,17 +40,17 @@ bool host_word_names(const char *list, const char *name)
 	return false;
 }
 
-enum path_use host_word_of(const struct host_word *word, const struct host_nm_device *nm, const char *device,
-			   const struct in6_addr *address, uint8_t *preference)
+enum path_use network_policy_use(const struct network_policy *policy, const struct host_nm_device *nm, const char *device,
+				 const struct in6_addr *address, uint8_t *preference)
 {
 	enum path_use use = PATH_USE_ORDERED;
 
 	*preference = PATH_PREFERENCE_NONE;
-	if (word->paths)
-		use = path_preferences_of(word->paths, device, address, preference);
-	if (use == PATH_USE_NEVER || host_word_names(word->never, device) || (nm && nm->disabled))
+	if (policy->paths)
+		use = path_preferences_of(policy->paths, device, address, preference);
+	if (use == PATH_USE_NEVER || name_list_has(policy->never, device) || (nm && nm->disabled))
 		return PATH_USE_NEVER;
-	return host_word_names(word->backup, device) || (nm && nm->metered == HOST_METERED_YES) ? PATH_USE_BACKUP : use;
+	return name_list_has(policy->backup, device) || (nm && nm->metered == HOST_METERED_YES) ? PATH_USE_BACKUP : use;
 }
 
 /* --- is it there? --- */
@@ -140,12 +140,12 @@ bool host_kind_is_vpn(const char *kind)
 }
 
 const struct host_link *host_vpn_among(const struct host_link *links, size_t count, const unsigned int ways[static HOST_WAY_COUNT],
-				       const struct host_word *word)
+				       const struct network_policy *policy)
 {
-	for (size_t i = 0; i < count && !word->beside_vpn; i++)
+	for (size_t i = 0; i < count && !policy->beside_vpn; i++)
 		for (int to = 0; to < HOST_WAY_COUNT; to++)
 			if (ways[to] && links[i].index == ways[to] && host_kind_is_vpn(links[i].kind) &&
-			    !host_word_names(word->device, links[i].name))
+			    !name_list_has(policy->device, links[i].name))
 				return &links[i];
 	return NULL;
 }
