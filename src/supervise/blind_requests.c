@@ -337,6 +337,7 @@ static bool path_look(struct expected *entry, int64_t now)
 
 static void path_answered(const struct expected *entry, const struct tcp_info *info)
 {
+	/* the least: the program may have filled queues before we look */
 	if (info->tcpi_min_rtt && info->tcpi_min_rtt != UINT32_MAX)
 		path_start_answered(&entry->start, info->tcpi_min_rtt / 1000 + 1, false);
 }
