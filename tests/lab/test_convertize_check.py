@@ -438,7 +438,7 @@ def test_mptcp_is_stripped_on_the_way():
         lab.convertd()
         report = Report(lab)
         equal(report.bad(), [("converter.mptcp", "warn")], "a converter without MPTCP")
-        check("or the converter has it off" in report.one("converter.mptcp")["text"], report.facts)
+        check("or is off at the converter" in report.one("converter.mptcp")["text"], report.facts)
 
 
 BAD = (

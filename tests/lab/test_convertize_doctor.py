@@ -180,9 +180,9 @@ def test_converter_without_mptcp():
     with two_networks() as lab:
         lab.converter.sysctl("net.mptcp.enabled", 0)
         patient = Patient(lab)
-        report = patient.says(DEGRADED, ("converter.mptcp", "warn"), cause="or the converter has it off")
+        report = patient.says(DEGRADED, ("converter.mptcp", "warn"), cause="or is off at the converter")
         lab.converter.sysctl("net.mptcp.enabled", 1)
-        patient.says(DEGRADED, ("converter.mptcp", "warn"), cause="or the converter has it off")
+        patient.says(DEGRADED, ("converter.mptcp", "warn"), cause="or is off at the converter")
         lab.converter.sysctl("net.mptcp.enabled", 0)
         patient.is_cured_by(report)
 
