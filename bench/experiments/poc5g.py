@@ -234,7 +234,9 @@ def _measure_settings(bench, links):
         runs = {pool.submit(_measure_setting, count, setting, links): setting for setting in settings}
         done = concurrent.futures.as_completed(runs)
         try:
-            for _ in bench.over(settings, label=lambda setting: "%d settings" % len(SETTINGS)):
+            # those of a batch end nearly together
+            for _ in bench.over(range(len(settings)), label=lambda number: "setting %d of %d" % (number + 1, len(settings)),
+                                weight=lambda number: 0.1 if number % SIDE_BY_SIDE else 1):
                 run = next(done)
                 (found[runs[run]], anew), withheld = run.result()
                 begun_anew += anew
