@@ -471,6 +471,13 @@ static const char *find_body(const char *answer)
 	return body + 4;
 }
 
+/* Prints the text of another process: its control characters mustn't reach the terminal. */
+static void print_body(const char *body)
+{
+	for (; *body; body++)
+		putchar((*body >= ' ' && *body < 127) || *body == '\n' ? *body : '?');
+}
+
 /* Reports that the program can't be asked, with the likely remedy. */
 static void tell_failure(const char *program, const char *name, int error)
 {
@@ -493,11 +500,11 @@ int endpoint_ask(const char *program, const struct metrics_address *where)
 	metrics_address_format(where, name);
 	if (fd >= 0)
 		close(fd);
-	for (const char *at = body; at && *at; at++)
-		putchar((*at >= ' ' && *at < 127) || *at == '\n' ? *at : '?');
-	if (len < 0)
+	if (body)
+		print_body(body);
+	else if (len < 0)
 		tell_failure(program, name, (int)-len);
-	else if (!body)
+	else
 		fprintf(stderr, "%s: status: %s: no %s answers there\n", program, name, program);
 	free(answer);
 	return body && fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
