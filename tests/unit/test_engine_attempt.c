@@ -190,13 +190,19 @@ START_TEST(request_over_tcp_says_so)
 }
 END_TEST
 
-START_TEST(attempt_of_a_blind_request_is_numbered_for_converters_that_recognize_it)
+/* From now on the converter offers this, as it answers at once. */
+static void offer(const struct convert_withholding *offers)
+{
+	kernel.offers = offers;
+	learn(SUPPORTED);
+}
+
+START_TEST(blind_request_has_no_repeat_key_if_the_converter_ignores_repeats)
 {
 	struct convert_withholding offers = all;
 
 	offers.repeats = false;
-	kernel.offers = &offers;
-	learn(SUPPORTED);
+	offer(&offers);
 	kernel.blind = true;
 	expect_on(dial_begin(false));
 	ck_assert(kernel.request.silence.blind);
@@ -209,8 +215,7 @@ START_TEST(blind_request_that_may_not_be_in_the_syn_is_not_begun)
 	struct convert_withholding offers = all;
 
 	offers.corrects = false;
-	kernel.offers = &offers;
-	learn(SUPPORTED);
+	offer(&offers);
 	expect_on(dial_begin(false));
 	kernel.blind = kernel.several = true;
 	said();
@@ -305,7 +310,7 @@ int main(void)
 		request_that_the_rfc_forbids_is_never_sent, safer_way_that_fails_is_the_converters_failure, first_look_leaves_time_to_ask_the_path,
 		front_end_wakes_for_the_earlier_of_converter_and_path, survey_of_the_attempt_before_ends, blind_request_forgets_the_attempt_before,
 		other_ways_keep_what_was_learned, held_syn_carries_the_learned_cookie, numbered_request_is_answered_before_it_is_repeated,
-		request_over_tcp_says_so, attempt_of_a_blind_request_is_numbered_for_converters_that_recognize_it,
+		request_over_tcp_says_so, blind_request_has_no_repeat_key_if_the_converter_ignores_repeats,
 		blind_request_that_may_not_be_in_the_syn_is_not_begun, remedy_has_all_of_the_timeout,
 		socket_that_cannot_have_multipath_tcp_is_asked_over_tcp, front_end_that_holds_no_syn_sends_it,
 		syn_or_request_is_unanswered_but_not_what_follows, answer_to_a_syn_without_a_request_waited_for_nothing,

@@ -534,15 +534,21 @@ START_TEST(answer_that_waited_for_its_server_tells_no_longer_round_trip)
 }
 END_TEST
 
+/* A program's socket on a network of the list. */
+static void start_on_list(struct path_start *start)
+{
+	path_start_init(start, true, &in6addr_any);
+	list_of(5);
+	start->path = nets.list.paths[0];
+}
+
 START_TEST(move_that_did_not_help_is_given_back)
 {
 	const struct converters_query query = { 0 };
 	struct path_start start;
 	union sockaddr_ip addr;
 
-	path_start_init(&start, true, &in6addr_any);
-	list_of(5);
-	start.path = nets.list.paths[0];
+	start_on_list(&start);
 	path_start_give_back(&start); /* the program's own, which wasn't moved */
 	ck_assert(!path_is_usual(&start.path.id));
 	start.placed = true;
@@ -564,9 +570,7 @@ START_TEST(network_of_another_family_is_given_back)
 	struct path_start start;
 	union sockaddr_ip addr;
 
-	path_start_init(&start, true, &in6addr_any);
-	list_of(5);
-	start.path = nets.list.paths[0];
+	start_on_list(&start);
 	start.placed = true;
 	ck_assert_int_eq(sockaddr_ip_parse(&addr, "2001:db8::1", 1234), 0);
 	ck_assert_int_eq(path_start_choose(&start, &query, 0, &addr), 0);

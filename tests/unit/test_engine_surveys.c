@@ -443,14 +443,20 @@ static enum paths_do look_at(struct path_start *start)
 	return path_start_look(start, &none, &unread, &addr);
 }
 
+/* Two connections on one network, which somebody waits for. */
+static void start_both(struct path_start *one, struct path_start *other)
+{
+	dial_host.is_waiting = is_waiting;
+	is_somebody_waiting = true;
+	start_on(one, 5);
+	start_on(other, 5);
+}
+
 START_TEST(survey_of_a_connection_that_began_anew_in_the_same_memory_is_left_behind)
 {
 	struct path_start start, other;
 
-	dial_host.is_waiting = is_waiting;
-	is_somebody_waiting = true;
-	start_on(&start, 5);
-	start_on(&other, 5);
+	start_both(&start, &other);
 	look_at(&start);
 	look_at(&other);
 	ck_assert_uint_eq(nets.looks, 1);
@@ -465,10 +471,7 @@ START_TEST(survey_of_a_silent_connection_is_its_own)
 {
 	struct path_start start, other;
 
-	dial_host.is_waiting = is_waiting;
-	is_somebody_waiting = true;
-	start_on(&start, 5);
-	start_on(&other, 5);
+	start_both(&start, &other);
 	start.look_at = other.look_at = 0;
 	path_start_ask(&start, false);
 	path_start_ask(&other, false);

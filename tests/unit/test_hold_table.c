@@ -175,7 +175,7 @@ START_TEST(found_by_its_attempt)
 }
 END_TEST
 
-/* Whoever sends a SYN again that was refused is refused in the same way, whether it was withheld or not. */
+/* The table refuses a repeated SYN in the same way as the first one, whether that was withheld or not. */
 START_TEST(refused_again)
 {
 	struct hold_flow flow = flow_of(2, ISN);

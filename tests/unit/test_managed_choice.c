@@ -122,7 +122,7 @@ START_TEST(test_vpn)
 }
 END_TEST
 
-/* What another device than a tunnel has in its own table, and what the service has there, sends no traffic elsewhere. */
+/* Routes of other devices than tunnels, and the service's own routes, divert no traffic into a VPN. */
 START_TEST(test_what_is_no_vpn)
 {
 	struct host_route *route;
@@ -264,7 +264,7 @@ START_TEST(test_room_for_eight)
 }
 END_TEST
 
-/* What the host is asked for beside its networks. */
+/* The smaller questions about a host: an address's device, a free table, a route for half of all addresses. */
 START_TEST(test_lookups)
 {
 	union sockaddr_ip address = address_of("192.0.2.2"), gone = address_of("192.0.2.9");
@@ -290,7 +290,7 @@ START_TEST(test_lookups)
 }
 END_TEST
 
-/* Who keeps the kernel's endpoints by a program, in place of the kernel, keeps all. */
+/* If a program manages paths in place of the kernel, the service keeps no endpoints. */
 START_TEST(test_userspace_path_manager)
 {
 	two_networks();
