@@ -101,9 +101,12 @@ struct host_rule {
 #define HOST_POLICY_NEVER_PRIORITY 8804
 #define HOST_POLICY_BACKUP_PRIORITY 8805
 
-/* Devices that programs, too, must not use, or use only as a backup, since their quota is used up (paths/traffic.h). */
-#define HOST_QUOTA_NEVER_PRIORITY 8806
-#define HOST_QUOTA_BACKUP_PRIORITY 8807
+/*
+ * Devices that programs must not use, or use only as a backup, for reasons that only the service knows: their quota is used up
+ * (paths/traffic.h), or NetworkManager's user says so (connection.mptcp-flags disabled, connection.metered yes).
+ */
+#define HOST_PROGRAMS_NEVER_PRIORITY 8806
+#define HOST_PROGRAMS_BACKUP_PRIORITY 8807
 
 enum host_metered {
 	HOST_METERED_UNKNOWN,

@@ -346,21 +346,21 @@ bool network_is_chosen(int fd)
 	return raw_get_socket(fd, SO_BINDTOIFINDEX, 1) || raw_get_socket(fd, SO_MARK, 1);
 }
 
-/* --- quotas that are used up --- */
+/* --- what only the path service knows --- */
 
 /*
- * The path service publishes the devices whose quota is used up by rules (host_model.h), which each program reads at most once a second,
- * by four system calls. A change makes a new list; threads may still use the one before, which stays until there have been
- * QUOTA_LISTS - 1 more changes.
+ * The path service publishes devices whose quota is used up, or that NetworkManager's user excludes, by rules (host_model.h). Each program
+ * reads them at most once a second, by four system calls. A change makes a new list; threads may still use the one before, which stays
+ * until there have been SERVICE_LISTS - 1 more changes.
  */
 
-#define QUOTA_LISTS 4
-#define QUOTA_LOOK_NS CLOCK_NS_PER_S
+#define SERVICE_LISTS 4
+#define SERVICE_LOOK_NS CLOCK_NS_PER_S
 
-static struct path_preferences quota_lists[QUOTA_LISTS];
-static const struct path_preferences *_Atomic quota_list; /* NULL: no quota is used up */
-static unsigned int next_quota_list; /* belongs to the thread that has moved quotas_look_at */
-static _Atomic int64_t quotas_look_at;
+static struct path_preferences service_lists[SERVICE_LISTS];
+static const struct path_preferences *_Atomic service_list; /* NULL: the service excludes no device */
+static unsigned int next_service_list; /* belongs to the thread that has moved service_look_at */
+static _Atomic int64_t service_look_at;
 
 /* Has the user a stricter wish for the device, or is it in the list already? */
 static bool is_stricter(const struct path_preferences *list, const struct path_wish *wish)
@@ -372,13 +372,13 @@ static bool is_stricter(const struct path_preferences *list, const struct path_w
 }
 
 /* Puts a device before the user's own wishes, since the first one for a device counts. */
-static void note_quota(void *arg, const struct service_rule *rule)
+static void note_exclusion(void *arg, const struct service_rule *rule)
 {
 	struct path_preferences *list = arg;
-	struct path_wish wish = { .use = rule->priority == HOST_QUOTA_NEVER_PRIORITY ? PATH_USE_NEVER : PATH_USE_BACKUP };
+	struct path_wish wish = { .use = rule->priority == HOST_PROGRAMS_NEVER_PRIORITY ? PATH_USE_NEVER : PATH_USE_BACKUP };
 
 	memcpy(wish.device, rule->device, sizeof(wish.device));
-	if ((rule->priority != HOST_QUOTA_NEVER_PRIORITY && rule->priority != HOST_QUOTA_BACKUP_PRIORITY) || !*wish.device ||
+	if ((rule->priority != HOST_PROGRAMS_NEVER_PRIORITY && rule->priority != HOST_PROGRAMS_BACKUP_PRIORITY) || !*wish.device ||
 	    list->count == PATH_PREFERENCES_MAX || is_stricter(list, &wish))
 		return;
 	memmove(list->wishes + 1, list->wishes, list->count * sizeof(wish));
@@ -387,34 +387,34 @@ static void note_quota(void *arg, const struct service_rule *rule)
 }
 
 /* Reads the rules, and publishes a new list if they have changed. Keeps the present one if the kernel doesn't tell. */
-static void quotas_look(const struct settings *settings)
+static void service_look(const struct settings *settings)
 {
-	const struct path_preferences *before = atomic_load(&quota_list);
-	struct path_preferences *list = &quota_lists[next_quota_list];
+	const struct path_preferences *before = atomic_load(&service_list);
+	struct path_preferences *list = &service_lists[next_service_list];
 	int netlink = nl_open(NETLINK_ROUTE);
 
 	if (netlink < 0)
 		return;
 	*list = settings->paths;
-	if (service_rules_visit(netlink, AF_INET, note_quota, list) < 0) {
+	if (service_rules_visit(netlink, AF_INET, note_exclusion, list) < 0) {
 		/* nothing is known */
 	} else if (list->count == settings->paths.count) {
-		atomic_store(&quota_list, NULL);
+		atomic_store(&service_list, NULL);
 	} else if (!before || before->count != list->count ||
 		   memcmp(before->wishes, list->wishes, list->count * sizeof(list->wishes[0])) != 0) {
-		atomic_store(&quota_list, list);
-		next_quota_list = (next_quota_list + 1) % QUOTA_LISTS;
+		atomic_store(&service_list, list);
+		next_service_list = (next_service_list + 1) % SERVICE_LISTS;
 	}
 	raw_close(netlink);
 }
 
 const struct path_preferences *host_preferences(const struct settings *settings)
 {
-	int64_t at = atomic_load(&quotas_look_at), now = clock_ns();
+	int64_t at = atomic_load(&service_look_at), now = clock_ns();
 	const struct path_preferences *list;
 
-	if (now >= at && atomic_compare_exchange_strong(&quotas_look_at, &at, now + QUOTA_LOOK_NS))
-		quotas_look(settings);
-	list = atomic_load(&quota_list);
+	if (now >= at && atomic_compare_exchange_strong(&service_look_at, &at, now + SERVICE_LOOK_NS))
+		service_look(settings);
+	list = atomic_load(&service_list);
 	return list ? list : &settings->paths;
 }

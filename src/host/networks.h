@@ -53,7 +53,7 @@ bool networks_is_own(const union sockaddr_ip *to);
 bool paths_may_be_several(int fd, const union sockaddr_ip *to);
 
 /*
- * host_preferences() - return CONVERT_PATHS, with the devices in front whose quota is used up, by the service's rules
+ * host_preferences() - return CONVERT_PATHS, with the devices in front that the service's rules exclude
  * It asks the kernel at most once a second. Works in hooks, with signals blocked. The result stays valid for the present step.
  */
 const struct path_preferences *host_preferences(const struct settings *settings);

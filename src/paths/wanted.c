@@ -294,6 +294,20 @@ static void find_exclusions(struct paths_wanted *out, const struct network_polic
 	}
 }
 
+/* Programs can't ask NetworkManager: it says which devices have no endpoint, and which ones are metered, so that ours is a backup. */
+static void find_nm_exclusions(struct paths_wanted *out, const struct host_managers *managers)
+{
+	for (size_t i = 0; i < managers->nm_count; i++) {
+		const struct host_nm_device *nm = &managers->nm[i];
+		const bool is_backup = nm->metered == HOST_METERED_YES && !nm->endpoints && !managers->mptcpd && !managers->userspace;
+
+		if (!nm->disabled && !is_backup)
+			continue;
+		add_exclusions(out, nm->name, nm->disabled ? HOST_POLICY_NEVER_PRIORITY : HOST_POLICY_BACKUP_PRIORITY);
+		add_exclusions(out, nm->name, nm->disabled ? HOST_PROGRAMS_NEVER_PRIORITY : HOST_PROGRAMS_BACKUP_PRIORITY);
+	}
+}
+
 int paths_wanted_find(struct paths_wanted *out, const struct host *host, const struct paths_choice *choice,
 		      const struct paths_memory *memory)
 {
@@ -314,8 +328,9 @@ int paths_wanted_find(struct paths_wanted *out, const struct host *host, const s
 	out->may_keep = !host_vpn(host, &choice->policy) && !host->managers.mptcpd && !host->managers.userspace;
 	if (!host->managers.mptcpd && !host->managers.userspace && !does_nm_keep(&host->managers))
 		find_exclusions(out, &choice->policy);
-	add_exclusions(out, choice->quota_never, HOST_QUOTA_NEVER_PRIORITY);
-	add_exclusions(out, choice->quota_backup, HOST_QUOTA_BACKUP_PRIORITY);
+	find_nm_exclusions(out, &host->managers);
+	add_exclusions(out, choice->quota_never, HOST_PROGRAMS_NEVER_PRIORITY);
+	add_exclusions(out, choice->quota_backup, HOST_PROGRAMS_BACKUP_PRIORITY);
 	out->keeps = out->may_keep && !is_any_used(out);
 	return 0;
 }

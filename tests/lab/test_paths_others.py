@@ -7,7 +7,7 @@ import os
 import signal
 
 from convertlab import Lab, Veth, check, equal, main, wait_until
-from convertlab.paths import DEVICES, OURS, PathManager, bare, endpoints, ip, state
+from convertlab.paths import DEVICES, OURS, PathManager, bare, endpoints, ip, published, state
 
 STANDINS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "standins", "networks")
 
@@ -133,6 +133,7 @@ def test_network_manager_keeps_the_endpoints():
                 says("lte", "", "yes")
                 manager.process.send_signal(signal.SIGHUP)
                 wait_until(lambda: endpoints(lab).get("10.2.0.2", (0, ""))[1] == "subflow backup dev lte", 10, "a backup, since it is metered")
+                wait_until(lambda: published(lab) == [("8805", "lte"), ("8807", "lte")], 10, "what programs are told: a backup")
                 shown = lab.client.run([lab.build.program("convertize"), "paths", "--json", "--config", "none", *DEVICES], env=env)
                 networks = {row["address"]: row for row in json.loads(shown.stdout)["networks"]}
                 equal((networks["10.2.0.2"]["metered"], networks["10.2.0.2"]["metered_by"], networks["10.1.0.2"]["keeper"]),
@@ -140,9 +141,11 @@ def test_network_manager_keeps_the_endpoints():
                 says("lte", "0x2 (disabled)")
                 manager.process.send_signal(signal.SIGHUP)
                 wait_until(lambda: not endpoints(lab), 10, "nothing of ours")
+                wait_until(lambda: published(lab) == [("8804", "lte"), ("8806", "lte")], 10, "what programs are told: never")
                 check(not [rule for rule in ip(lab, "rule") if "from 10.2.0.2 " in rule], ip(lab, "rule"))
             manager.process.send_signal(signal.SIGHUP)
             wait_until(lambda: len(endpoints(lab)) == 4, 10, "the endpoints, once NetworkManager is gone")
+            equal(published(lab), [], "what programs are told then")
             manager.stop()
 
 

@@ -10,7 +10,7 @@ import os
 import re
 
 from convertlab import Lab, Link, check, equal, long, main, wait_until
-from convertlab.paths import BULK, DEVICES, PathManager, arrives, bare, endpoints, ip, serve
+from convertlab.paths import BULK, DEVICES, PathManager, arrives, bare, endpoints, published, serve
 
 QUOTA = ("--quota", "lte=2M:4M/day")
 COUNTERS = """add table inet bytes_of
@@ -81,41 +81,36 @@ def transfer(lab, method, size=1500000):
     return bytes_on(lab, "lte") - before, log
 
 
-def words(lab):
-    """The devices that the service tells programs to avoid, by the priorities of its rules."""
-    return sorted(re.findall(r"^(880[4-7]):.* oif (\S+)", "\n".join(ip(lab, "rule")), re.MULTILINE))
-
-
 @long
 def test_from_warning_to_never():
     """80% is said, 100% makes it a backup, the limit ends its use; a new day gives it back."""
     with two_networks() as lab, manager_of(lab, *QUOTA) as manager:
         use_up(lab, 1650000)
         manager.said(" MB of 2.0 MB today, nearly used up")
-        equal(words(lab), [], "words at 80%")
+        equal(published(lab), [], "published at 80%")
         use_up(lab, 400000)
         manager.said("used up: only for backup")
-        wait_until(lambda: words(lab) == [("8805", "lte"), ("8807", "lte")], 10, "the words at 100%")
+        wait_until(lambda: published(lab) == [("8805", "lte"), ("8807", "lte")], 10, "what is published at 100%")
         wait_until(lambda: "backup" in endpoints(lab)[lab.client.lte4][1], 10, "the flag of its endpoint")
         for method in ("preload", "supervise"):
             count, log = transfer(lab, method)
             check(count < 6000, "%d bytes on a backup, by %s\n%s" % (count, method, log))
         use_up(lab, 2100000)
         manager.said("its limit is reached: not used until the period ends")
-        wait_until(lambda: words(lab) == [("8804", "lte"), ("8806", "lte")] and lab.client.lte4 not in endpoints(lab), 10, "never")
+        wait_until(lambda: published(lab) == [("8804", "lte"), ("8806", "lte")] and lab.client.lte4 not in endpoints(lab), 10, "never")
         for method in ("preload", "supervise"):
             equal(transfer(lab, method)[0], 0, "bytes on lte, by " + method)
         quota, = status(lab)["quotas"]
         equal((quota["device"], quota["state"], quota["bytes"], quota["limit"]), ("lte", "never", 2000000, 4000000), "what status says")
         # a new day: the sums are of yesterday
         manager.stop()
-        equal(words(lab), [], "words after the end")
+        equal(published(lab), [], "published after the end")
         text = sums_kept(lab)
         with open(os.path.join(lab.state, "traffic"), "w", encoding="ascii") as file:
             file.write(re.sub(r"^day \d+", "day 20261001", text, flags=re.MULTILINE))
         manager.start()
         wait_until(lambda: lab.client.lte4 in endpoints(lab), 10, "its endpoint")
-        equal(words(lab), [], "words on a new day")
+        equal(published(lab), [], "published on a new day")
         check(transfer(lab, "preload", 3000000)[0] > 100000, "lte carries its share again")
 
 
@@ -126,7 +121,7 @@ def test_programs_keep_off_the_usual_network():
         with manager_of(lab, *QUOTA) as manager:
             use_up(lab, 4200000)
             manager.said("its limit is reached")
-            wait_until(lambda: ("8806", "lte") in words(lab), 10, "the word")
+            wait_until(lambda: ("8806", "lte") in published(lab), 10, "what is published")
             for method in ("preload", "supervise"):
                 count, log = transfer(lab, method)
                 equal(count, 0, "bytes on lte, by %s, in\n%s" % (method, log))

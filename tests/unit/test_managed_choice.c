@@ -333,11 +333,17 @@ START_TEST(test_network_manager_and_mptcpd)
 	host.managers.nm[1] = (struct host_nm_device){ .name = "wwan0", .metered = HOST_METERED_YES };
 	look();
 	/* of wlan0's the endpoint is left to it; wwan0 is metered, says its user */
-	expect("ip mptcp endpoint change id 101 backup", "ip mptcp endpoint delete id 100");
+	expect("ip mptcp endpoint change id 101 backup", "ip mptcp endpoint delete id 100",
+	       "ip rule add oif wwan0 nop priority 8805 protocol 88", "ip rule add oif wwan0 nop priority 8807 protocol 88");
 	settle();
 	host.managers.nm[1] = (struct host_nm_device){ .name = "wwan0", .disabled = true };
 	look();
 	ck_assert_int_eq(verdict_of("wwan0", "198.51.100.2"), HOST_DISABLED);
+	/* programs, which can't ask NetworkManager, learn both */
+	ck_assert_uint_eq(wanted.exclusion_count, 2);
+	ck_assert_uint_eq(wanted.exclusions[0].priority, HOST_POLICY_NEVER_PRIORITY);
+	ck_assert_uint_eq(wanted.exclusions[1].priority, HOST_PROGRAMS_NEVER_PRIORITY);
+	ck_assert_str_eq(wanted.exclusions[1].device, "wwan0");
 	ck_assert_int_eq(operations.list[0].kind, PATHS_ENDPOINT_DELETE);
 	host.managers.nm_count = 0;
 	settle();

@@ -57,6 +57,11 @@ def endpoints(lab):
     return found
 
 
+def published(lab):
+    """The devices that the service tells programs to avoid: [(the rule's priority, device)]."""
+    return sorted(re.findall(r"^(880[4-7]):.* oif (\S+)", "\n".join(ip(lab, "rule")), re.MULTILINE))
+
+
 class PathManager:
     """convertize paths --manage, as a service manager starts it: within `with` it has said that it is ready."""
 
