@@ -294,23 +294,31 @@ static void find_exclusions(struct paths_wanted *out, const struct network_polic
 	}
 }
 
-/* Programs can't ask NetworkManager: it says which devices have no endpoint, and which ones are metered, so that ours is a backup. */
+/*
+ * Programs can't ask NetworkManager, so the service tells them what its user says. NetworkManager's own endpoint of a metered device isn't
+ * a backup: programs could keep off that device only without Multipath TCP, so we don't tell them.
+ */
 static void find_nm_exclusions(struct paths_wanted *out, const struct host_managers *managers)
 {
+	static const struct network_policy none;
+
 	for (size_t i = 0; i < managers->nm_count; i++) {
 		const struct host_nm_device *nm = &managers->nm[i];
-		const bool is_backup = nm->metered == HOST_METERED_YES && !nm->endpoints && !managers->mptcpd && !managers->userspace;
+		uint8_t preference;
+		const enum path_use use = network_policy_use(&none, nm, nm->name, &in6addr_any, &preference);
 
-		if (!nm->disabled && !is_backup)
+		if (use == PATH_USE_ORDERED || (use == PATH_USE_BACKUP && nm->endpoints))
 			continue;
-		add_exclusions(out, nm->name, nm->disabled ? HOST_POLICY_NEVER_PRIORITY : HOST_POLICY_BACKUP_PRIORITY);
-		add_exclusions(out, nm->name, nm->disabled ? HOST_PROGRAMS_NEVER_PRIORITY : HOST_PROGRAMS_BACKUP_PRIORITY);
+		add_exclusions(out, nm->name, use == PATH_USE_NEVER ? HOST_POLICY_NEVER_PRIORITY : HOST_POLICY_BACKUP_PRIORITY);
+		add_exclusions(out, nm->name, use == PATH_USE_NEVER ? HOST_PROGRAMS_NEVER_PRIORITY : HOST_PROGRAMS_BACKUP_PRIORITY);
 	}
 }
 
 int paths_wanted_find(struct paths_wanted *out, const struct host *host, const struct paths_choice *choice,
 		      const struct paths_memory *memory)
 {
+	const bool keeps_endpoints = !host->managers.mptcpd && !host->managers.userspace;
+
 	memset(out, 0, sizeof(*out));
 	out->count = host_networks_find(&out->networks, host, &choice->policy);
 	if (!out->networks)
@@ -325,10 +333,11 @@ int paths_wanted_find(struct paths_wanted *out, const struct host *host, const s
 		network->table = rule ? rule->table : find_table(network->link.index, out, host, choice);
 	}
 	out->limit = find_limit(out);
-	out->may_keep = !host_vpn(host, &choice->policy) && !host->managers.mptcpd && !host->managers.userspace;
-	if (!host->managers.mptcpd && !host->managers.userspace && !does_nm_keep(&host->managers))
+	out->may_keep = keeps_endpoints && !host_vpn(host, &choice->policy);
+	if (keeps_endpoints && !does_nm_keep(&host->managers))
 		find_exclusions(out, &choice->policy);
-	find_nm_exclusions(out, &host->managers);
+	if (keeps_endpoints)
+		find_nm_exclusions(out, &host->managers);
 	add_exclusions(out, choice->quota_never, HOST_PROGRAMS_NEVER_PRIORITY);
 	add_exclusions(out, choice->quota_backup, HOST_PROGRAMS_BACKUP_PRIORITY);
 	out->keeps = out->may_keep && !is_any_used(out);

@@ -345,6 +345,14 @@ START_TEST(test_network_manager_and_mptcpd)
 	ck_assert_uint_eq(wanted.exclusions[1].priority, HOST_PROGRAMS_NEVER_PRIORITY);
 	ck_assert_str_eq(wanted.exclusions[1].device, "wwan0");
 	ck_assert_int_eq(operations.list[0].kind, PATHS_ENDPOINT_DELETE);
+	/* nothing where endpoints are somebody else's, who doesn't ask NetworkManager, or which are no backup */
+	host.managers.mptcpd = true;
+	look();
+	ck_assert_uint_eq(wanted.exclusion_count, 0);
+	host.managers.mptcpd = false;
+	host.managers.nm[1] = (struct host_nm_device){ .name = "wwan0", .metered = HOST_METERED_YES, .endpoints = true };
+	look();
+	ck_assert_uint_eq(wanted.exclusion_count, 0);
 	host.managers.nm_count = 0;
 	settle();
 	host.managers.mptcpd = true;
