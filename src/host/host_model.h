@@ -103,7 +103,7 @@ struct host_rule {
 
 /*
  * Devices that programs must not use, or use only as a backup, for reasons that only the service knows: their quota is used up
- * (paths/traffic.h), or NetworkManager's user says so (connection.mptcp-flags disabled, connection.metered yes).
+ * (paths/traffic.h), or NetworkManager's user says that they are metered.
  */
 #define HOST_PROGRAMS_NEVER_PRIORITY 8806
 #define HOST_PROGRAMS_BACKUP_PRIORITY 8807

@@ -349,7 +349,7 @@ bool network_is_chosen(int fd)
 /* --- what only the path service knows --- */
 
 /*
- * The path service publishes devices whose quota is used up, or that NetworkManager's user excludes, by rules (host_model.h). Each program
+ * The path service publishes devices whose quota is used up, or that are metered, by rules (host_model.h). Each program
  * reads them at most once a second, by four system calls. A change makes a new list; threads may still use the one before, which stays
  * until there have been SERVICE_LISTS - 1 more changes.
  */

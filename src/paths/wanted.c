@@ -295,10 +295,11 @@ static void find_exclusions(struct paths_wanted *out, const struct network_polic
 }
 
 /*
- * Programs can't ask NetworkManager, so the service tells them what its user says. NetworkManager's own endpoint of a metered device isn't
- * a backup: programs could keep off that device only without Multipath TCP, so we don't tell them.
+ * Tells programs, which can't ask NetworkManager, which devices are metered: their endpoints are backups, and connections begin elsewhere.
+ * NetworkManager's own endpoints are no backups; programs could keep off those only without Multipath TCP. Devices whose flags are
+ * "disabled" get no endpoint, but remain right for a connection's first path: with one network, or a VPN, there is no other.
  */
-static void find_nm_exclusions(struct paths_wanted *out, const struct host_managers *managers)
+static void find_metered(struct paths_wanted *out, const struct host_managers *managers)
 {
 	static const struct network_policy none;
 
@@ -307,10 +308,10 @@ static void find_nm_exclusions(struct paths_wanted *out, const struct host_manag
 		uint8_t preference;
 		const enum path_use use = network_policy_use(&none, nm, nm->name, &in6addr_any, &preference);
 
-		if (use == PATH_USE_ORDERED || (use == PATH_USE_BACKUP && nm->endpoints))
+		if (use != PATH_USE_BACKUP || nm->endpoints)
 			continue;
-		add_exclusions(out, nm->name, use == PATH_USE_NEVER ? HOST_POLICY_NEVER_PRIORITY : HOST_POLICY_BACKUP_PRIORITY);
-		add_exclusions(out, nm->name, use == PATH_USE_NEVER ? HOST_PROGRAMS_NEVER_PRIORITY : HOST_PROGRAMS_BACKUP_PRIORITY);
+		add_exclusions(out, nm->name, HOST_POLICY_BACKUP_PRIORITY);
+		add_exclusions(out, nm->name, HOST_PROGRAMS_BACKUP_PRIORITY);
 	}
 }
 
@@ -337,7 +338,7 @@ int paths_wanted_find(struct paths_wanted *out, const struct host *host, const s
 	if (keeps_endpoints && !does_nm_keep(&host->managers))
 		find_exclusions(out, &choice->policy);
 	if (keeps_endpoints)
-		find_nm_exclusions(out, &host->managers);
+		find_metered(out, &host->managers);
 	add_exclusions(out, choice->quota_never, HOST_PROGRAMS_NEVER_PRIORITY);
 	add_exclusions(out, choice->quota_backup, HOST_PROGRAMS_BACKUP_PRIORITY);
 	out->keeps = out->may_keep && !is_any_used(out);
