@@ -6,9 +6,10 @@ Both networks lead to the converter. By default Linux has an MPTCP endpoint on e
 network holds for each subflow, by whichever front end, whoever keeps the endpoints. A firewall counts the bytes."""
 import contextlib
 import json
+import signal
 
 from convertlab import Lab, Link, Veth, check, equal, long, main, wait_until
-from convertlab.paths import BULK, DEVICES, OURS, PathManager, bare, endpoints, ip, serve
+from convertlab.paths import BULK, DEVICES, OURS, Nmcli, PathManager, bare, endpoints, ip, published, serve, stand_in
 
 SIZE = 1500000
 STANDBY = 4000  # bytes of a subflow that stands by, from its SYN to its end, both ways
@@ -189,6 +190,30 @@ def test_a_backup_takes_over():
         lab.wifi.down()
         equal(running.wait(60), 0, "the transfer: " + running.log_text())
         check(on_lte(lab) - before > SIZE, "%d bytes on lte, which takes over" % (on_lte(lab) - before))
+
+
+def test_what_network_manager_says():
+    """A device that it calls metered stands by, also where it has the default route; a disabled one has no endpoint. Alone, either is used."""
+    with metered() as lab:
+        bare(lab)
+        nm = Nmcli(lab)
+        nm.says("lte", "", "yes")
+        with stand_in(lab, "NetworkManager"), PathManager(lab, env=nm.env) as manager:
+            wait_until(lambda: published(lab) == [("8805", "lte"), ("8807", "lte")], 10, "what programs are told")
+            for routes in ((), ("route add default via 10.2.0.1 dev lte metric 50",)):
+                lab.client.ip(*routes)
+                for method in ("preload", "supervise"):
+                    count, log = transfer(lab, "", method)
+                    check(count < STANDBY and MPTCP in log, "%d bytes on lte, by %s, in\n%s" % (count, method, log))
+            connections_end(lab)
+            lab.client.ip("link set wifi down")
+            for flags, metered_by_it in (("", "yes"), ("0x2 (disabled)", "unknown")):
+                nm.says("lte", flags, metered_by_it)
+                manager.process.send_signal(signal.SIGHUP)
+                wait_until(lambda: (not published(lab)) == bool(flags), 10, "what programs are told of lte alone")
+                for method in ("preload", "supervise"):
+                    count, log = transfer(lab, "", method)
+                    check(count > SIZE and MPTCP in log, "%d bytes on lte alone, by %s, in\n%s" % (count, method, log))
 
 
 @long

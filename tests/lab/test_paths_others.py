@@ -1,15 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """test_paths_others.py - "convertize paths --manage" takes away what it made and nothing else, and leaves to others what is theirs"""
-import contextlib
 import json
-import os
 import signal
 
 from convertlab import Lab, Veth, check, equal, main, wait_until
-from convertlab.paths import DEVICES, OURS, PathManager, bare, endpoints, ip, published, state
-
-STANDINS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "standins", "networks")
+from convertlab.paths import DEVICES, OURS, Nmcli, PathManager, bare, endpoints, ip, published, stand_in, state
 
 
 def test_killed():
@@ -89,39 +85,13 @@ def test_vpn():
         equal(state(lab), before, "what there is when it has ended")
 
 
-@contextlib.contextmanager
-def stand_in(lab, name, sockets=True):
-    """A process of that name with a netlink socket, as the real one has it, on the client; for NetworkManager there is nmcli as well."""
-    text = ("import ctypes, os, socket, time\n"
-            "ctypes.CDLL(None).prctl(15, b%r, 0, 0, 0)\n"
-            "sock = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) if %r else None\n"
-            "if sock: sock.bind((os.getpid(), 0))\n"
-            "print('ready', flush=True)\n"
-            "time.sleep(1000)\n") % (name, sockets)
-    process = lab.client.popen(["python3", "-c", text], name=name)
-    process.wait_log("ready")
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-
-
 def test_network_manager_keeps_the_endpoints():
     """Those of its devices, and as connection.mptcp-flags says; rules and tables are still to be made."""
     with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
         bare(lab)
-        # in front of PATH, where "nmcli" stands for the real one; it says what the file says
-        facts = os.path.join(lab.directory, "nm")
-        env = {"PATH": STANDINS + ":" + os.environ["PATH"], "LAB_NM": facts}
-        os.makedirs(facts)
-
-        def says(device, flags, metered="unknown"):
-            with open(os.path.join(facts, device), "w", encoding="ascii") as file:
-                file.write("%s\n%s\n" % (flags, metered))
-
-        says("wifi", "0x0 (default)", "no (guessed)")
-        with PathManager(lab, env=env) as manager:
+        nm = Nmcli(lab)
+        nm.says("wifi", "0x0 (default)", "no (guessed)")
+        with PathManager(lab, env=nm.env) as manager:
             equal(len(endpoints(lab)), 4, "endpoints where nmcli is there, and NetworkManager doesn't run")
             with stand_in(lab, "NetworkManager"):
                 manager.process.send_signal(signal.SIGHUP)
@@ -130,15 +100,15 @@ def test_network_manager_keeps_the_endpoints():
                 wait_until(lambda: set(endpoints(lab)) == {"10.2.0.2", "fd02::2"}, 10, "no endpoint for what is NetworkManager's")
                 check([rule for rule in ip(lab, "rule") if "from 10.1.0.2 " in rule], "its rule")
                 # one before 1.40 has no such property, and knows that lte is metered
-                says("lte", "", "yes")
+                nm.says("lte", "", "yes")
                 manager.process.send_signal(signal.SIGHUP)
                 wait_until(lambda: endpoints(lab).get("10.2.0.2", (0, ""))[1] == "subflow backup dev lte", 10, "a backup, since it is metered")
                 wait_until(lambda: published(lab) == [("8805", "lte"), ("8807", "lte")], 10, "what programs are told: a backup")
-                shown = lab.client.run([lab.build.program("convertize"), "paths", "--json", "--config", "none", *DEVICES], env=env)
+                shown = lab.client.run([lab.build.program("convertize"), "paths", "--json", "--config", "none", *DEVICES], env=nm.env)
                 networks = {row["address"]: row for row in json.loads(shown.stdout)["networks"]}
                 equal((networks["10.2.0.2"]["metered"], networks["10.2.0.2"]["metered_by"], networks["10.1.0.2"]["keeper"]),
                       ("yes", "NetworkManager", "NetworkManager"), "what is shown")
-                says("lte", "0x2 (disabled)")
+                nm.says("lte", "0x2 (disabled)")
                 manager.process.send_signal(signal.SIGHUP)
                 wait_until(lambda: not endpoints(lab), 10, "nothing of ours")
                 wait_until(lambda: not published(lab), 10, "nothing for programs, which may begin a connection there")

@@ -3,6 +3,7 @@
 
 Each network has an address and a default route, with different metrics. The lab's links are TUN devices or ends of veth pairs. The path
 manager uses neither by default, so --device names them."""
+import contextlib
 import os
 import re
 import shutil
@@ -12,7 +13,9 @@ import tempfile
 from .harness import equal
 from .waiting import wait_until
 
-BULK = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "apps", "bulk.py")
+LAB = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BULK = os.path.join(LAB, "apps", "bulk.py")
+STANDINS = os.path.join(LAB, "standins", "networks")
 OURS = "proto 88"
 DEVICES = ("--device", "wifi,lte")
 
@@ -60,6 +63,38 @@ def endpoints(lab):
 def published(lab):
     """The devices that the service tells programs to avoid: [(the rule's priority, device)]."""
     return sorted(re.findall(r"^(880[4-7]):.* oif (\S+)", "\n".join(ip(lab, "rule")), re.MULTILINE))
+
+
+@contextlib.contextmanager
+def stand_in(lab, name, sockets=True):
+    """A process of that name with a netlink socket, as the real one has it, on the client; for NetworkManager there is nmcli as well."""
+    text = ("import ctypes, os, socket, time\n"
+            "ctypes.CDLL(None).prctl(15, b%r, 0, 0, 0)\n"
+            "sock = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) if %r else None\n"
+            "if sock: sock.bind((os.getpid(), 0))\n"
+            "print('ready', flush=True)\n"
+            "time.sleep(1000)\n") % (name, sockets)
+    process = lab.client.popen(["python3", "-c", text], name=name)
+    process.wait_log("ready")
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+class Nmcli:
+    """What nmcli says: env has a stand-in for it in front of PATH."""
+
+    def __init__(self, lab):
+        self._facts = os.path.join(lab.directory, "nm")
+        os.makedirs(self._facts)
+        self.env = {"PATH": STANDINS + ":" + os.environ["PATH"], "LAB_NM": self._facts}
+
+    def says(self, device, flags, metered="unknown"):
+        """Flags: connection.mptcp-flags, or "" of a NetworkManager before 1.40."""
+        with open(os.path.join(self._facts, device), "w", encoding="ascii") as file:
+            file.write("%s\n%s\n" % (flags, metered))
 
 
 class PathManager:
