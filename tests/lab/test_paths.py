@@ -11,6 +11,10 @@ from convertlab.paths import BULK, DEVICES, OURS, PathManager, arrives, bare, ca
 
 NOBODY = 65534
 OPT_MPTCP, REMOVE_ADDR = 30, 4
+NLM_F_REQUEST, NLM_F_ACK, NLM_F_CREATE = 0x1, 0x4, 0x400
+RTM_NEWADDR, RTM_DELADDR, RTM_NEWROUTE = 20, 21, 24
+IFA_LOCAL, IFA_CACHEINFO, RTA_OIF, RTA_GATEWAY, RTA_PRIORITY = 2, 6, 4, 5, 6
+RT_TABLE_MAIN, RTPROT_BOOT, RTN_UNICAST = 254, 3, 1
 
 
 # --- what it is for ------------------------------------------------------------------------------
@@ -227,6 +231,31 @@ def test_both_lose_their_addresses_and_one_is_back():
     both_are_lost_and_one_is_back("get", "wifi", "lte", "wifi", cable=False)
 
 
+def message(kind, flags, body, *attributes):
+    """A netlink message; each attribute is a kind and its bytes, whose number is a multiple of 4."""
+    body += b"".join(struct.pack("=HH", 4 + len(value), name) + value for name, value in attributes)
+    return struct.pack("=IHHII", 16 + len(body), kind, flags | NLM_F_REQUEST | NLM_F_ACK, 0, 0) + body
+
+
+def replace_address(lab, device, address, router, metric):
+    """Deletes an address and adds it again in one system call, so that it is gone for a moment also on a busy machine.
+
+    The kernel deletes the routes of a device with its last address, so the default route comes back as well.
+    """
+    with lab.client.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as sock, lab.client.entered():
+        index = socket.if_nametoindex(device)
+        own, hour = (IFA_LOCAL, socket.inet_aton(address)), struct.pack("=IIII", 3600, 3600, 0, 0)
+        header = struct.pack("=BBBBI", socket.AF_INET, 24, 0, 0, index)
+        route = struct.pack("=BBBBBBBBI", socket.AF_INET, 0, 0, 0, RT_TABLE_MAIN, RTPROT_BOOT, 0, RTN_UNICAST, 0)
+        sock.send(message(RTM_DELADDR, 0, header, own) + message(RTM_NEWADDR, NLM_F_CREATE, header, own, (IFA_CACHEINFO, hour))
+                  + message(RTM_NEWROUTE, NLM_F_CREATE, route, (RTA_OIF, struct.pack("=I", index)),
+                            (RTA_GATEWAY, socket.inet_aton(router)), (RTA_PRIORITY, struct.pack("=I", metric))))
+        answers = b""
+        while len(answers) < 3 * 36:
+            answers += sock.recv(4096)
+        equal([error for _, _, _, _, _, error in struct.iter_unpack("=IHHIIi16x", answers)], [0, 0, 0], "errors")
+
+
 def test_renewals():
     """An address that gets new lifetimes, or is gone for a moment, keeps its endpoint, and a transfer its subflow."""
     with Lab() as lab:
@@ -238,9 +267,7 @@ def test_renewals():
             wait_until(lambda: subflows(lab, "10.2.0.2") == 1, 10, "the subflow")
             for lifetime in (3600, 7200):
                 lab.client.ip("addr change 10.2.0.2/24 dev lte valid_lft %d preferred_lft %d" % (lifetime, lifetime))
-            # in one process, as a DHCP client does it; the kernel takes all routes of the device with its last address
-            lab.client.ip("addr del 10.2.0.2/24 dev lte", "addr add 10.2.0.2/24 dev lte valid_lft 3600 preferred_lft 3600",
-                          "route replace default via 10.2.0.1 dev lte metric 200")
+            replace_address(lab, "lte", "10.2.0.2", "10.2.0.1", 200)
             table, = [rule.split(" lookup ")[1].split()[0] for rule in ip(lab, "rule") if "from 10.2.0.2 " in rule]
             wait_until(lambda: any(line.startswith("default via 10.2.0.1 dev lte " + OURS) for line in
                                    ip(lab, "route", "show", "table", table)), 10, "the table as it was")

@@ -232,6 +232,11 @@ def withheld(lab):
     return Metrics(lab.converter)("convertd_withheld_syns")
 
 
+def refused(lab):
+    """How many SYNs were refused as the network refuses."""
+    return Metrics(lab.converter)("convertd_syns_total", fate="refused")
+
+
 @kernel.needs("fastopen")
 def test_made_again():
     """The last SYN of an attempt is let go, whatever becomes of those before it; the server is asked once."""
@@ -325,8 +330,13 @@ def test_forged_syn_of_the_same_port():
             for protocol in (TCP, MPTCP):
                 port = 20000 + 10 * number + protocol % 7
                 options = LINUX + MP_CAPABLE if protocol == MPTCP else LINUX
+                before = refused(lab)
                 forge.syn(lab.client.wifi4, port, asks(target, 80 + number, protocol == MPTCP), options)
-                if not number:
+                if number:
+                    wait_until(lambda: refused(lab) > before, 5, "the forged SYN to be refused")  # pylint: disable=W0640
+                    # The RST is here before the client asks: in the middle of an attempt Linux would send its SYN again because of it.
+                    check(lab.client.ping(lab.converter.addr4), "no answer to a ping behind the RST")
+                else:
                     wait_until(lambda: withheld(lab), 5, "the forged SYN to be withheld")
                 for request in (asks(lab.server.addr4, 80, protocol == MPTCP), connect(lab.server.addr4, 80)):
                     with Client(lab.client, lab.converter.addr4, protocol) as client:

@@ -155,15 +155,18 @@ def _run(client, lab, converter, server, converted, options):
     client(Run(lab, server, converted, options["method"]))
     seconds = time.monotonic() - start
     opened = lab.server.counters()["TcpPassiveOpens"] - before
-    low, high = options["connections"]
-    check(low <= opened <= high, "%d connections %s, not %d to %d"
-          % (opened, "converted" if converted else "without a converter", low, high))
+    given_up = 0
     if converted:
         _check_converter(lab, converter, opened, options["carried"], options["breaks_off"])
-        _check_log(lab, opened, _given_up(converter), options["refused"], options["method"])
+        given_up = _given_up(converter)
+        _check_log(lab, opened, given_up, options["refused"], options["method"])
     else:
         equal(lab.shim_log(), "", "the shim's log of a run without it")
         equal(_sessions(lab, converter), [], "what the converter carried in a run without the shim")
+    # on a busy machine an answer may come so late that the attempt is begun anew, and the first one given up
+    low, high = options["connections"]
+    check(low <= opened <= high + given_up, "%d connections %s, %d of them given up, not %d to %d"
+          % (opened, "converted" if converted else "without a converter", given_up, low, high))
     return seconds
 
 
