@@ -274,13 +274,14 @@ else:
 def reset_once(lab, way):
     """Has a silent connection of LATE reset, on a path that has begun to lose options. Returns the environment of those after it."""
     for number in range(5):
-        lab.wifi.set(strip_mptcp_behind=False)
+        lab.wifi.set(strip_mptcp_behind=False, delay_ms=5)
         cache = os.path.join(runtime(lab), "%s-%d" % (way, number))
         os.mkdir(cache, 0o700)
         env = lab.converted(CONVERT_CACHE=cache, CONVERT_ADDR=lab.converter.addr4)
         for _ in range(2):
             check(mptcp_sockets(lab, env), "no MPTCP before")
-        lab.wifi.set(strip_mptcp_behind=True)
+        # the reset comes two delays after the SYN+ACK: time for the program to have its connection before
+        lab.wifi.set(strip_mptcp_behind=True, delay_ms=60)
         said = lab.client.run(["python3", "-c", LATE, way, lab.server.addr4, 7], env=env).stdout.strip()
         if said != "no reset":
             equal(said, str(errno.ECONNRESET), "what the program is told, " + way)
