@@ -288,19 +288,32 @@ def test_path_that_loses_the_syn_again():
         equal(curl(lab)[1], lab.client.lte4, "the address of the next one, in\n" + lab.shim_log())
 
 
+def unmoved(lab, connect):
+    """Calls connect(a directory's name for remembering()) until no connection was moved, as on a busy machine an answer may come too late.
+
+    Returns its result and what the shim has said.
+    """
+    for number in range(5):
+        before = len(lab.shim_log())
+        found = connect("runtime-%d" % number)
+        said = lab.shim_log()[before:]
+        if MOVED not in said:
+            return found, said
+    raise AssertionError("moved each time, in\n" + lab.shim_log())
+
+
+TAKEN, BEHIND, DATA_LOST = "request taken in the SYN", "request behind the handshake", "SYNs with data are lost on the way"
+
+
 @kernel.needs("fastopen")
 def test_path_that_loses_data_in_syns():
     """SYNs with data vanish on wifi: the request follows the handshake there."""
     with lab_for(wifi=Link(delay_ms=10, a_to_b={"max_syn": 66})) as lab:
         served(lab)
-        for _ in range(3):
-            ms, address = curl(lab)
-            equal(address, lab.client.wifi4, "the address, in\n" + lab.shim_log())
-            check(ms < 900, "%.0f ms, as if the SYN had been sent again, in\n%s" % (ms, lab.shim_log()))
-        equal(lab.shim_log().count("SYNs with data are lost on the way"), 1, "found out, in\n" + lab.shim_log())
-
-
-TAKEN, BEHIND, DATA_LOST = "request taken in the SYN", "request behind the handshake", "SYNs with data are lost on the way"
+        found, said = unmoved(lab, lambda name: [curl(lab, env=remembering(lab, name)) for _ in range(3)])
+        equal([address for _, address in found], [lab.client.wifi4] * 3, "addresses, in\n" + said)
+        check(max(ms for ms, _ in found) < 900, "%s ms, as if a SYN had been sent again, in\n%s" % (found, said))
+        equal(said.count(DATA_LOST), 1, "found out, in\n" + said)
 
 
 @kernel.needs("fastopen")
@@ -308,12 +321,17 @@ def test_data_in_syns_is_each_path_s_own():
     """What wifi loses says nothing of lte."""
     with lab_for(wifi=Link(delay_ms=10, a_to_b={"max_syn": 66})) as lab:
         served(lab)
-        for _ in range(2):
-            equal(curl(lab)[1], lab.client.wifi4, "the address, in\n" + lab.shim_log())
-        before = lab.shim_log().count(BEHIND)
-        for _ in range(3):
-            curl(lab, env=remembering(lab, CONVERT_PATHS="lte"))
-        equal((lab.shim_log().count(BEHIND), lab.shim_log().count(TAKEN)), (before, 3), "requests, in\n" + lab.shim_log())
+
+        def connect(name):
+            first = [curl(lab, env=remembering(lab, name))[1] for _ in range(2)]
+            before = lab.shim_log().count(BEHIND)
+            for _ in range(3):
+                curl(lab, env=remembering(lab, name, CONVERT_PATHS="lte"))
+            return first, lab.shim_log().count(BEHIND) - before
+
+        (addresses, behind), said = unmoved(lab, connect)
+        equal(addresses, [lab.client.wifi4] * 2, "addresses, in\n" + said)
+        equal((behind, said.count(TAKEN)), (0, 3), "requests, in\n" + said)
 
 
 AT_ONCE = """
