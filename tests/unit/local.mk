@@ -406,7 +406,7 @@ TESTS += $(shim_unit_tests)
 tests_unit_test_conn_SOURCES = tests/unit/test_conn.c src/shim/socket/conn.c src/shim/socket/conn.h src/shim/socket/conn_phase.c src/shim/socket/phase.h \
 	src/shim/system/rings.c src/shim/system/rings.h
 tests_unit_test_conn_CPPFLAGS = $(AM_CPPFLAGS) -DNATIVE_TIMES
-tests_unit_test_conn_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_conn_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 tests_unit_test_conn_LDADD = libcommon.la $(CHECK_LIBS)
 endif
 

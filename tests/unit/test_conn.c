@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_conn.c - whose descriptor is it? A number that belongs to another socket by now, without our having seen it */
+/* test_conn.c - whose descriptor is it? A number that belongs to another socket by now, without our having seen it; deadlines */
 #include "config.h"
 
 #include "shim/socket/conn.h"
@@ -11,8 +11,10 @@
 #include <check.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -375,6 +377,66 @@ START_TEST(a_socket_without_a_cookie)
 }
 END_TEST
 
+/* Times at which no rounding shows. */
+#define AT(i) ((int64_t)(i) << 20)
+
+/* What counts is when conns were last looked at: the deadlines here are all over, as on a busy machine when the loop has come round. */
+START_TEST(deadlines_behind_the_last_look_are_kept)
+{
+	struct conn *first = conn_add(tcp_socket()), *second = conn_add(tcp_socket()), *settled = conn_add(tcp_socket());
+
+	ck_assert(bring(first, CONN_ASKED) && bring(second, CONN_SYN_SENT) && bring(settled, CONN_DONE));
+	ck_assert_int_eq(conn_first_deadline(), 0);
+	conn_set_deadline(second, AT(2));
+	conn_set_deadline(first, AT(1));
+	conn_set_deadline(settled, AT(3));
+	ck_assert_int_eq(conn_first_deadline(), AT(1));
+	conn_renew_deadlines(AT(1) - 1);
+	ck_assert_int_eq(conn_first_deadline(), AT(1));
+	conn_renew_deadlines(AT(1));
+	ck_assert_int_eq(conn_first_deadline(), AT(2));
+	/* the look has set another one, which is over before the deadlines are determined anew */
+	conn_set_deadline(second, AT(4));
+	conn_renew_deadlines(AT(2));
+	ck_assert_int_eq(conn_first_deadline(), AT(4));
+	conn_renew_deadlines(AT(4));
+	ck_assert_int_eq(conn_first_deadline(), 0);
+}
+END_TEST
+
+static atomic_bool over;
+
+static void *renew(void *arg)
+{
+	(void)arg;
+	while (!atomic_load(&over))
+		conn_renew_deadlines(0);
+	return NULL;
+}
+
+#define RENEWALS 200000
+
+/* Whoever sets a deadline and sleeps wakes up at it, also if another thread determines the first one anew meanwhile. */
+START_TEST(a_deadline_is_not_lost_to_another_thread)
+{
+	struct conn *conn = conn_add(tcp_socket()), *other = conn_add(tcp_socket());
+	pthread_t thread;
+
+	ck_assert(bring(conn, CONN_ASKED) && bring(other, CONN_ASKED));
+	ck_assert_int_eq(pthread_create(&thread, NULL, renew, NULL), 0);
+	for (int i = 1; i < RENEWALS; i++) {
+		struct conn *each = i % 2 ? conn : other;
+		int64_t first;
+
+		conn_set_deadline(each, AT(RENEWALS + (i % 7 ? -i : i)));
+		first = conn_first_deadline();
+		ck_assert(first && first <= atomic_load(&each->deadline));
+	}
+	atomic_store(&over, true);
+	pthread_join(thread, NULL);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("conn");
@@ -392,6 +454,8 @@ int main(void)
 	tcase_add_test(tcase, phases);
 	tcase_add_test_raise_signal(tcase, a_forbidden_change, SIGABRT);
 	tcase_add_test(tcase, in_a_child);
+	tcase_add_test(tcase, deadlines_behind_the_last_look_are_kept);
+	tcase_add_test(tcase, a_deadline_is_not_lost_to_another_thread);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
 }

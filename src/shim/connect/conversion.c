@@ -213,14 +213,17 @@ void conversion_let_go(struct conn *conn, int fd)
 
 void conversion_expire(void)
 {
-	int64_t first = conn_first_deadline();
+	int64_t first = conn_first_deadline(), now;
 
-	if (!first || clock_ns() < first)
+	if (!first)
+		return;
+	now = clock_ns();
+	if (now < first)
 		return;
 	EACH_CONN (conn, PHASES_PENDING)
 		if (conn_is_overdue(conn) && conn_of(conn->fd) == conn)
 			conversion_progress(conn, conn->fd);
-	conn_renew_deadlines();
+	conn_renew_deadlines(now);
 }
 
 short conversion_poll_events(const struct conn *conn)

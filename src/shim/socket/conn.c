@@ -401,15 +401,32 @@ struct conn *conn_next_in(uint32_t set, uint32_t index)
 
 /* --- how long pending conns wait for their converters (CONVERT_TIMEOUT) --- */
 
-/* No deadline is earlier. It may belong to a conn that has been settled since, until a wait ends at it and calls conn_renew_deadlines(). */
+/*
+ * No deadline is earlier than the time in the upper bits. It may belong to a conn that has been settled since, until a wait ends at it and
+ * calls conn_renew_deadlines(). The lower bits count the changes, so that conn_renew_deadlines() doesn't miss a deadline that another thread
+ * sets meanwhile.
+ */
 static _Atomic int64_t first_deadline;
+
+#define CHANGES_MASK 1023 /* so times are rounded down to a microsecond */
+
+static int64_t deadline_changed(int64_t word, int64_t at)
+{
+	return (at & ~(int64_t)CHANGES_MASK) | ((word + 1) & CHANGES_MASK);
+}
+
+static int64_t deadline_of(int64_t word)
+{
+	return word & ~(int64_t)CHANGES_MASK;
+}
 
 static void deadline_lower(int64_t at)
 {
-	int64_t now = atomic_load(&first_deadline);
+	int64_t word = atomic_load(&first_deadline), first;
 
-	while ((now == 0 || at < now) && !atomic_compare_exchange_weak(&first_deadline, &now, at))
-		;
+	do
+		first = deadline_of(word);
+	while (!atomic_compare_exchange_weak(&first_deadline, &word, deadline_changed(word, !first || at < first ? at : first)));
 }
 
 void conn_set_deadline(struct conn *conn, int64_t at)
@@ -428,18 +445,20 @@ bool conn_is_overdue(const struct conn *conn)
 
 int64_t conn_first_deadline(void)
 {
-	return atomic_load(&first_deadline);
+	return deadline_of(atomic_load(&first_deadline));
 }
 
-void conn_renew_deadlines(void)
+void conn_renew_deadlines(int64_t checked)
 {
-	const int64_t now = clock_ns();
+	int64_t word = atomic_load(&first_deadline), first;
 
-	atomic_store(&first_deadline, 0);
-	EACH_CONN (conn, PHASES_PENDING) {
-		int64_t at = atomic_load(&conn->deadline);
+	do {
+		first = 0;
+		EACH_CONN (conn, PHASES_PENDING) {
+			int64_t at = atomic_load(&conn->deadline);
 
-		if (at > now)
-			deadline_lower(at);
-	}
+			if (at > checked && (!first || at < first))
+				first = at;
+		}
+	} while (!atomic_compare_exchange_strong(&first_deadline, &word, deadline_changed(word, first)));
 }

@@ -381,7 +381,10 @@ bool conn_is_overdue(const struct conn *conn);
 /* Returns a time of clock_ns() before which no deadline ends; 0: there is none. */
 int64_t conn_first_deadline(void);
 
-/* Determines conn_first_deadline() anew, from those deadlines that are still ahead. */
-void conn_renew_deadlines(void);
+/*
+ * Determines conn_first_deadline() anew, from the deadlines behind @checked, a time of clock_ns(): those before were looked at since then. A
+ * deadline that was set by such a look counts even if it is over by now, as on a busy machine.
+ */
+void conn_renew_deadlines(int64_t checked);
 
 #endif
