@@ -312,6 +312,30 @@ static void unreachable_and_registered(void *arg)
 	finish(fd);
 }
 
+/* The application's loop never sleeps, since it polls: the silent converter is given up all the same. */
+static void silent_and_polled(void *arg)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLOUT, .data.u64 = 77 };
+	int fd, epfd;
+
+	(void)arg;
+	world_begin(NULL);
+	fake_host_add(&(struct fake_host){ .address = CONVERTER, .silent = true });
+	add_server(false);
+	epfd = fake_epoll_create();
+	fd = world_socket(false);
+	world_expect(world_connect(fd, SERVER) == EINPROGRESS, "errno %d", errno);
+	world_expect(hook_epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &event) == 0, "errno %d", errno);
+	while (hook_epoll_wait(epfd, &event, 1, 0) == 0) {
+		fake_pass_ms(1);
+		world_expect(fake_now_ms() < 10000, "nothing after %lld ms", (long long)fake_now_ms());
+	}
+	world_expect(event.data.u64 == 77 && event.events & EPOLLOUT, "%#x", event.events);
+	exchange(fd);
+	hook_close(epfd);
+	finish(fd);
+}
+
 static const struct fake_host bad[] = {
 	{ .refuses = ECONNREFUSED, .synack_ms = 5 },
 	{ .refuses = EHOSTUNREACH, .synack_ms = 5 },
@@ -337,6 +361,7 @@ START_TEST(a_converted_connection)
 	RUN(converted_in_pieces, NULL);
 	RUN(confirmed_in_pieces, NULL);
 	RUN(unreachable_and_registered, NULL);
+	RUN(silent_and_polled, NULL);
 }
 END_TEST
 

@@ -234,6 +234,8 @@ static int wait_once(const struct epoll_call *wait)
 
 	if (atomic_load(&conn_unseen))
 		watch_adopt_unseen(wait->epfd);
+	/* An application that never sleeps here, since it polls or is busy, has deadlines, too. */
+	conversion_expire();
 	count = look(wait);
 	/* An application that waits without sending early data expects the server to speak first: send the held SYNs. */
 	if (count == 0 && atomic_load(&conn_held))
