@@ -175,32 +175,30 @@ int hold_withhold(struct hold *hold, struct hold_syn *syn, const struct hold_pac
 	return error;
 }
 
-bool hold_release(struct hold *hold, struct hold_syn *syn, enum hold_verdict verdict, bool keep, uint64_t now_ms)
+void hold_release(struct hold *hold, struct hold_syn *syn, enum hold_verdict verdict, bool keep, uint64_t now_ms)
 {
 	static const struct timeval expire = { .tv_sec = EXPIRE_SECONDS };
 	uint8_t *bytes = syn->packet;
 	const size_t len = syn->packet_len;
 	const uint32_t id = syn->packet_id;
+	const struct hold_flow flow = syn->flow;
 	struct syn_packet parsed;
-	bool gone;
 
 	if (syn_packet_parse(bytes, len, &parsed) == SYN_PACKET_OK)
 		change_packet(bytes, &parsed, verdict, syn->native);
 	syn->packet = NULL;
 	if (!event_pending(hold->expire, EV_TIMEOUT, NULL))
 		event_add(hold->expire, &expire);
-	hold_table_release(hold->table, syn, verdict == HOLD_DROP_SILENT, now_ms);
+	/* From here on a kept one may be another worker's. */
+	hold_table_release(hold->table, syn, keep, verdict == HOLD_DROP_SILENT, now_ms);
 	if (verdict == HOLD_DROP_SILENT && hold->settings.without_data)
-		hold_table_forget(hold->table, &syn->flow);
-	/* Before the verdict, there is no connection that could take it. */
-	gone = keep || !hold_table_take_back(hold->table, syn);
+		hold_table_forget(hold->table, &flow);
 	if (is_drop(verdict))
 		hold_queue_verdict(hold->queue, id, false, NULL, 0);
 	else
 		hold_queue_verdict(hold->queue, id, true, bytes, len);
 	event_active(hold->flush, EV_TIMEOUT, 0);
 	free(bytes);
-	return gone;
 }
 
 /* Calls on_expired() for all workers' SYNs that were released at @before_ms or earlier and that nobody has taken. */

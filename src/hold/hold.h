@@ -90,11 +90,9 @@ int hold_withhold(struct hold *hold, struct hold_syn *syn, const struct hold_pac
 
 /*
  * hold_release() - give the verdict on a withheld SYN
- * @keep: from now on its connection, in any worker, may take @syn
- * Returns false if @keep is false and no connection has taken @syn, which is the caller's then. Otherwise @syn isn't
- * the caller's any more.
+ * @keep: from now on @syn isn't the caller's: its connection, in any worker, may take it. Otherwise @syn is the caller's.
  */
-bool hold_release(struct hold *hold, struct hold_syn *syn, enum hold_verdict verdict, bool keep, uint64_t now_ms);
+void hold_release(struct hold *hold, struct hold_syn *syn, enum hold_verdict verdict, bool keep, uint64_t now_ms);
 
 /*
  * How long a released SYN waits for its connection, in ms: if the kernel didn't take the SYN's data, the connection

@@ -199,18 +199,24 @@ int hold_table_add(struct hold_table *table, struct hold_syn *syn)
 	return error;
 }
 
-void hold_table_release(struct hold_table *table, struct hold_syn *syn, bool dropped, uint64_t now_ms)
+void hold_table_release(struct hold_table *table, struct hold_syn *syn, bool keep, bool dropped, uint64_t now_ms)
 {
 	uint64_t hash = hash_flow(table, &syn->flow);
 
 	pthread_mutex_lock(&table->lock);
 	attempt_leave(table, syn);
-	DL_APPEND(table->released, syn);
-	/* Without memory, the connection doesn't find the SYN, and the SYN expires. */
-	HASH_ADD(hh_released, table->by_addresses, flow.addresses, sizeof(syn->flow.addresses), syn);
-	syn->withheld = false;
-	syn->released_ms = now_ms;
 	table->bytes -= syn->packet_len;
+	syn->withheld = false;
+	if (keep) {
+		DL_APPEND(table->released, syn);
+		/* Without memory, the connection doesn't find the SYN, and the SYN expires. */
+		HASH_ADD(hh_released, table->by_addresses, flow.addresses, sizeof(syn->flow.addresses), syn);
+		syn->released_ms = now_ms;
+	} else {
+		HASH_DELETE(hh, table->entries, syn);
+		syn->taken = true;
+		atomic_fetch_sub(&table->count, 1);
+	}
 	*recent_place(table, hash) = hash | (dropped ? DROPPED : syn->native);
 	pthread_mutex_unlock(&table->lock);
 }

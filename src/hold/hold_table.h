@@ -83,10 +83,11 @@ int hold_table_add(struct hold_table *table, struct hold_syn *syn);
 struct hold_syn *hold_table_find(struct hold_table *table, const struct hold_attempt *attempt, const void *owner);
 
 /*
- * hold_table_release() - note that the packet of @syn is about to leave the queue; from now on its connection may take @syn
+ * hold_table_release() - note that the packet of @syn is about to leave the queue
+ * @keep: from now on its connection may take @syn; otherwise @syn leaves the table here and now, and is the caller's
  * @dropped: the packet is dropped, and so are its repetitions
  */
-void hold_table_release(struct hold_table *table, struct hold_syn *syn, bool dropped, uint64_t now_ms);
+void hold_table_release(struct hold_table *table, struct hold_syn *syn, bool keep, bool dropped, uint64_t now_ms);
 
 /*
  * hold_table_take() - take the released SYNs of an accepted connection out of the table

@@ -121,7 +121,8 @@ static void release(struct syn_attempt *a, const struct syn_step *step)
 	DL_DELETE(judge->attempts, a);
 	event_del(attempt_event(a));
 	leave_server(a);
-	if (!hold_release(judge->hold, &a->hold, step->verdict, step->keep, clock_now_ms()))
+	hold_release(judge->hold, &a->hold, step->verdict, step->keep, clock_now_ms());
+	if (!step->keep)
 		syn_attempt_free(judge, a);
 }
 
@@ -215,6 +216,7 @@ static int follow_dialler(struct syn_attempt *a, int fd_before)
 	if (a->dial.fd == fd_before)
 		return 0;
 	poller_forget(context->poller, a->registration);
+	a->events = 0;
 	a->registration = poller_add(context->poller, a->dial.fd, on_server, a);
 	if (a->registration >= 0)
 		return 0;
@@ -266,6 +268,8 @@ static void on_server(void *arg, uint32_t events)
 	struct syn_attempt *a = arg;
 
 	a->dial.writable = (events & EPOLLOUT) && !(events & (EPOLLERR | EPOLLHUP));
+	/* A late worker gets the server's first bytes, or its end, in the same event as the answer. The session needs to know of them. */
+	a->events = events & ~(uint32_t)EPOLLOUT;
 	dial_on(a);
 }
 

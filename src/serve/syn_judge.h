@@ -69,7 +69,7 @@ struct syn_attempt {
 	bool reached;        /* the server has answered */
 	int registration;    /* of the socket with the worker's poller, or POLLER_NONE, as after the release of the SYN */
 			     /* if there are several workers */
-	uint32_t events;     /* events that the poller has reported since the release */
+	uint32_t events;     /* the latest ones but EPOLLOUT before the release, and all since then */
 	struct syn_attempt *prev, *next; /* judge->attempts */
 };
 

@@ -5,13 +5,17 @@
 Times are compared within one capture on one host, by what came first; where a test needs a delay, the link makes it.
 """
 import contextlib
+import fcntl
 import json
 import os
 import signal
 import socket
+import struct
+import termios
 import time
 
 from convertlab import Lab, Link, Unsuitable, between, check, equal, kernel, long, main, need, wait_until, waits
+from convertlab.metrics import OPTIONS as METRICS, Metrics
 from convertlab.pcap import OPT_TIMESTAMP, mptcp_subflows
 from convertlab.peers import (MP_JOIN, MPTCP, MSS, TCP, Client, Forger, Server, clients, connect, connect_tlv, converter,
                               descriptors, echo, error, extended_header, memory, message, octets, read_exactly, tlvs, writable)
@@ -198,6 +202,44 @@ def test_refused_clients():
                     answer = same_flight(lab, client, server.connect())
                 equal(answer if want else answer[:7], want or error(0x40)[:7], "the answer with %s" % (arguments,))
             check(want is None or not core.packets(), "packets to the server with %s" % (arguments,))
+
+
+@kernel.needs("fastopen")
+def test_server_that_speaks_first():
+    """Its SYN+ACK, its greeting and its FIN are all there when the worker comes round: the client gets the greeting, and the end."""
+    for ends in (False, True):
+        with far(core_ms=50) as lab, Server(lab, 80) as server, converter(lab, "--workers", "1", *METRICS) as process, \
+                Client(lab.client, lab.converter.addr4) as client:
+            client.sock.setblocking(False)
+            client.send(server.connect())
+            wait_until(lambda: Metrics(lab.converter)("convertd_withheld_syns") == 1, 10, "the SYN to be withheld")  # pylint: disable=W0640
+            with stopped(process):
+                sock = server.accept()
+                sock.sendall(b"220 hello")
+                if ends:
+                    sock.shutdown(socket.SHUT_WR)
+                wait_until(lambda: not unacknowledged(sock), 10, "the greeting to arrive")  # pylint: disable=W0640
+            client.sock.settimeout(10)
+            extended_header(client.answer())
+            equal(client.read(9), b"220 hello", "the greeting")
+            if ends:
+                equal(client.end(), (b"", "closed"), "the end")
+            sock.close()
+
+
+@contextlib.contextmanager
+def stopped(process):
+    """Stops the process that serves meanwhile."""
+    os.kill(process.serving, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(process.serving, signal.SIGCONT)
+
+
+def unacknowledged(sock):
+    """How many bytes of a socket the other side hasn't acknowledged, its FIN included."""
+    return struct.unpack("i", fcntl.ioctl(sock, termios.TIOCOUTQ, b"1234"))[0]
 
 
 # --- what isn't withheld, or not for long --------------------------------------------------------------------

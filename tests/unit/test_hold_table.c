@@ -20,7 +20,7 @@ static struct hold_syn *withheld[HOLD_SYNS_MAX + 1]; /* by client; NULL: it isn'
 
 static void release(unsigned client, uint64_t now_ms)
 {
-	hold_table_release(table, withheld[client], false, now_ms);
+	hold_table_release(table, withheld[client], true, false, now_ms);
 	withheld[client] = NULL;
 }
 
@@ -332,12 +332,29 @@ START_TEST(all_of_the_addresses)
 }
 END_TEST
 
+/* What isn't kept leaves the table with the release: no connection can take it, also if a forged SYN's has the same addresses. */
+START_TEST(not_kept)
+{
+	struct hold_syn *held = add(1);
+	uint8_t native;
+
+	hold_table_release(table, held, false, false, 1000);
+	withheld[1] = NULL;
+	ck_assert_uint_eq(hold_table_count(table), 0);
+	ck_assert_ptr_null(take(1));
+	ck_assert_ptr_null(hold_table_expire(table, UINT64_MAX));
+	ck_assert(!hold_table_take_back(table, held));
+	ck_assert_int_eq(hold_table_look(table, &held->flow, &native), HOLD_WAS_RELEASED);
+	free(held);
+}
+END_TEST
+
 /* Repetitions of a SYN that nobody has anything to say about are dropped as well. */
 START_TEST(dropped_again)
 {
 	struct hold_syn *held = add(1);
 
-	hold_table_release(table, held, true, 1000);
+	hold_table_release(table, held, true, true, 1000);
 	withheld[1] = NULL;
 	ck_assert(hold_table_take_back(table, held));
 	ck_assert(!hold_table_take_back(table, held));
@@ -404,6 +421,7 @@ int main(void)
 	tcase_add_test(tcase, threads);
 	tcase_add_test(tcase, another_sequence_number);
 	tcase_add_test(tcase, all_of_the_addresses);
+	tcase_add_test(tcase, not_kept);
 	tcase_add_test(tcase, dropped_again);
 	tcase_add_test(tcase, withheld_syn_cannot_be_taken_back);
 	tcase_add_test(tcase, taken_syn_can_be_withheld_again);
