@@ -198,6 +198,8 @@ static void drain(struct convertd *convertd, const char *reason)
 	/* The service manager may have a shorter time-out of its own (TimeoutStopSec=). */
 	notify_send("STOPPING=1\nEXTEND_TIMEOUT_USEC=%llu", (seconds + END_SECONDS) * 1000000ULL);
 	service_stop_accepting(convertd->service);
+	/* Clients of a socket unit that is stopped, too, must be refused rather than wait for us. */
+	inherit_fini(&convertd->inherited);
 	left = service_sessions(convertd->service);
 	convertd->drain = event_new(convertd->base, -1, EV_PERSIST, on_look, convertd);
 	if (!left || !seconds || !convertd->drain || event_add(convertd->drain, &interval) < 0) {

@@ -14,24 +14,25 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static int calls = -1;
+static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
+static int calls = -1; /* guarded by asking */
 
 void rights_init(int fd)
 {
+	pthread_mutex_lock(&asking);
 	calls = fd;
+	pthread_mutex_unlock(&asking);
 }
 
 /* Sends a call, and waits for the answer. @given: set to the descriptor in the answer, or -1. Returns 0 or -errno. */
 static int ask(const struct warden_call *call, int passed, struct warden_answer *answer, int *given)
 {
-	static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
-	ssize_t len;
+	ssize_t len = -EBADF;
 
 	*given = -1;
-	if (calls < 0)
-		return -EPERM;
 	pthread_mutex_lock(&asking);
-	len = fdpass_send(calls, call, sizeof(*call), passed);
+	if (calls >= 0)
+		len = fdpass_send(calls, call, sizeof(*call), passed);
 	if (len >= 0)
 		len = fdpass_receive(calls, answer, sizeof(*answer), true, given);
 	pthread_mutex_unlock(&asking);

@@ -414,6 +414,23 @@ def test_watchdog():
 
 
 
+def test_socket_unit_that_is_stopped_meanwhile():
+    """Sessions go on, but nobody waits in the queue of a unit's socket that only a convertd has which stops."""
+    with near() as lab, Server(lab, 80) as server, Manager(lab, listening(lab, "::", 5000)) as manager:
+        process = manager.start("--drain-timeout", "100")
+        manager.wait("READY=1")
+        with Client(lab.client, lab.converter.addr4, port=5000) as client:
+            extended_header(client.send(server.connect()).answer())
+            with server.accept() as sock:
+                process.send_signal(signal.SIGTERM)
+                manager.wait("STOPPING=1")
+                manager.sockets[0].close()
+                wait_until(lambda: refuses(lab, 5000), 10, "clients to be refused")
+                sock.sendall(b"d")
+                equal(client.read(1), b"d", "what came down meanwhile")
+        equal(process.wait(30), 0, "the status")
+
+
 @long
 @waits
 def test_watchdog_of_standing_workers():

@@ -272,8 +272,9 @@ static void disconnect(struct ward *ward)
 		event_free(ward->signalled);
 	ward->signalled = NULL;
 	close_if_open(&ward->signals);
-	close_if_open(&ward->calls);
+	/* before the number can be another socket's, since workers may ask */
 	rights_init(-1);
+	close_if_open(&ward->calls);
 }
 
 static void on_passed_signal(evutil_socket_t fd, short what, void *arg)
