@@ -10,7 +10,7 @@ libconvert_la_SOURCES = \
 	src/shim/connect/replace.c src/shim/connect/ring_use.c src/shim/connect/settle.c \
 	src/shim/process/children.c src/shim/process/exec_handover.c \
 	src/shim/process/init.c src/shim/process/leave.c src/shim/process/process.h src/shim/process/socket_record.c src/shim/process/socket_record.h \
-	src/shim/wait/registrations.c src/shim/wait/watch.c src/shim/wait/watch.h \
+	src/shim/wait/deadline_timer.c src/shim/wait/registrations.c src/shim/wait/watch.c src/shim/wait/watch.h \
 	src/shim/socket/app_options.c src/shim/socket/app_options.h src/shim/socket/conn.c src/shim/socket/conn.h src/shim/socket/conn_phase.c \
 	src/shim/socket/phase.h \
 	src/shim/system/native_times.h src/shim/system/next.c src/shim/system/next.h src/shim/system/rights.c src/shim/system/rights.h src/shim/system/rings.c src/shim/system/rings.h \

@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import select
 import sys
 import time
 
@@ -379,6 +380,39 @@ def test_second_path_that_loses_data_in_syns():
         equal((lab.shim_log().count(MOVED), lab.shim_log().count(DATA_LOST), lab.shim_log().count("direct")), (1, 0, 0),
               "moved, in\n" + lab.shim_log())
         check(max(ms for ms, _ in found) < 900, "%s ms, as if a SYN had been sent again, in\n%s" % (found, lab.shim_log()))
+
+
+# A thread sleeps in epoll_wait() before another one connects and registers the socket there. Says what the first one has heard of, and how
+# many descriptors there are more in the end than with the socket.
+ASLEEP = """
+import os, select, socket, sys, threading
+waiting, other = select.epoll(), socket.socketpair()
+waiting.register(other[0], select.EPOLLIN)
+heard = []
+thread = threading.Thread(target=lambda: heard.extend(waiting.poll(20)))
+thread.start()
+while open("/proc/self/task/%d/syscall" % thread.native_id).read().split()[1:2] != [hex(waiting.fileno())]:
+    pass
+descriptors = len(os.listdir("/proc/self/fd"))
+sock = socket.socket()
+sock.setblocking(False)
+assert sock.connect_ex((sys.argv[1], 7)) == 115
+waiting.register(sock, int(sys.argv[2]))
+thread.join()
+print(heard == [(sock.fileno(), select.EPOLLOUT)], len(os.listdir("/proc/self/fd")) - descriptors - 1)
+"""
+
+
+def test_thread_that_sleeps_already():
+    """As in tokio's runtime for several threads: the thread that sleeps in the epoll instance wakes up for a silent network's deadlines, too."""
+    for events in (select.EPOLLIN | select.EPOLLOUT, select.EPOLLOUT | select.EPOLLET, select.EPOLLOUT | select.EPOLLONESHOT):
+        with lab_for() as lab:
+            served(lab)
+            curl(lab)
+            lab.wifi.down()
+            said = lab.client.run(["python3", "-c", ASLEEP, lab.server.addr4, events], env=remembering(lab)).stdout.split()
+            equal(said, ["True", "0"], "the thread that sleeps, in\n" + lab.shim_log())
+            equal(lab.shim_log().count(MOVED), 1, "moved, in\n" + lab.shim_log())
 
 
 def test_ipv6_that_leads_nowhere():

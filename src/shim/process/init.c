@@ -74,6 +74,7 @@ __attribute__((constructor)) static void init(void)
 		clock_use_library();
 	conn_init();
 	watch_init();
+	deadline_timer_init();
 	pthread_atfork(before_fork, conn_note_fork, in_child);
 	settings_read(&settings, environment);
 	yield_to_proxy(&settings);

@@ -12,9 +12,13 @@
 #include "shim/socket/conn.h"
 
 #include "common/clock.h"
+#include "common/rawcall.h"
 #include "shim/system/next.h"
 #include "shim/system/rings.h"
+#include "shim/system/waiting.h"
 
+#include <errno.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #define SLOT_CHUNK 1024u /* slots in a mapping */
@@ -199,6 +203,7 @@ struct conn *conn_add(int fd)
 	conn_begin(conn, fd, (struct conn_call){ .bound = false });
 	for (size_t i = 0; i < CONN_WATCHES_MAX; i++)
 		conn->watches[i].epfd = -1;
+	conn->timer = -1;
 	conn->cookie = cookie;
 	conn->generation = 0;
 	atomic_store(&conn->refs, 1);
@@ -318,6 +323,12 @@ static void repair(struct conn *conn)
 		phase = conn_phase_asked(conn);
 	atomic_store(&conn->word, phase | (word & CONN_NOTES) | (conn->unseen ? CONN_TOLD_WRITABLE : 0));
 	conn->unseen = false;
+	/* The parent's connections have these timers. */
+	if (conn->timer != -1)
+		RAWCALL(SYS_close, conn->timer);
+	conn->timer = -1;
+	for (size_t i = 0; i < CONN_WATCHES_MAX; i++)
+		conn->watches[i].timed = false;
 	atomic_store(&conn->mode_changes, 0);
 }
 
@@ -429,11 +440,23 @@ static void deadline_lower(int64_t at)
 	while (!atomic_compare_exchange_weak(&first_deadline, &word, deadline_changed(word, !first || at < first ? at : first)));
 }
 
+static void timer_set(int fd, int64_t at)
+{
+	ERRNO_KEPT;
+	const struct itimerspec when = { .it_value = { .tv_sec = (time_t)(at / CLOCK_NS_PER_S), .tv_nsec = (long)(at % CLOCK_NS_PER_S) } };
+
+	timerfd_settime(fd, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
 void conn_set_deadline(struct conn *conn, int64_t at)
 {
+	int timer = atomic_load(&conn->timer);
+
 	atomic_store(&conn->deadline, at);
 	if (at)
 		deadline_lower(at);
+	if (timer != -1)
+		timer_set(timer, at);
 }
 
 bool conn_is_overdue(const struct conn *conn)

@@ -128,6 +128,7 @@ static void watch_note(struct conn *conn, struct conn_watch *watch, int epfd, in
 	watch->data = event->data.u64;
 	watch->masked = masked;
 	watch->adopted = adopted;
+	watch->timed = false;
 	watch->epfd = epfd;
 	conn_mark_unseen(conn, false);
 	watch->listed = masked || conn_is_confirmed(conn);
@@ -160,8 +161,10 @@ static int control(struct conn *conn, int epfd, int op, int fd, struct epoll_eve
 
 	if (op == EPOLL_CTL_DEL || !event) {
 		ret = next.epoll_ctl(epfd, op, fd, event);
-		if (ret == 0 && watch)
+		if (ret == 0 && watch) {
+			deadline_timer_remove(conn, watch);
 			watch_drop(watch);
+		}
 		return ret;
 	}
 	ours = *event;
@@ -187,6 +190,8 @@ static int control(struct conn *conn, int epfd, int op, int fd, struct epoll_eve
 		watch_drop(watch);
 		conn_mark_unseen(conn, unseen);
 	}
+	if (ret == 0 && masked)
+		deadline_timer_add(conn, watch);
 	return ret;
 }
 
@@ -290,11 +295,13 @@ void watch_mask(struct conn *conn)
 			bucket_add(conn, watch);
 		watch->failed = false;
 		watch->masked = watch->listed = true;
+		deadline_timer_add(conn, watch);
 	}
 }
 
 void watch_show(struct conn *conn)
 {
+	deadline_timer_close(conn);
 	EACH_WATCH (conn, watch) {
 		if (watch->masked)
 			registration_apply(watch->epfd, watch, watch->events);
@@ -317,6 +324,7 @@ void watch_again(int epfd, int fd, struct epoll_event event)
 /* Restores the application's events of the registrations. @but_failed: only of those that aren't failed */
 static void restore(struct conn *conn, bool but_failed)
 {
+	deadline_timer_close(conn);
 	EACH_WATCH (conn, watch) {
 		int epfd = watch->epfd;
 
@@ -398,6 +406,7 @@ static void registrations_leave(struct conn *conn, int fd)
 
 		if (watch->fd != fd)
 			continue;
+		deadline_timer_remove(conn, watch);
 		watch_drop(watch); /* before the registration is modified, as in restore() */
 		if (watch->masked)
 			registration_apply(epfd, watch, watch->events);
@@ -425,6 +434,7 @@ static void watch_abandon(struct conn *conn, int fd)
 
 void watch_forget(struct conn *conn)
 {
+	deadline_timer_close(conn);
 	for (size_t i = 0; i < CONN_WATCHES_MAX; i++)
 		watch_drop(&conn->watches[i]);
 }

@@ -107,6 +107,20 @@ bool watch_any(const struct conn *conn);
  */
 void watch_adopt_unseen(int epfd);
 
+/* --- deadline_timer.c: wakes threads that sleep in an epoll instance already --- */
+
+/* Call once, before conns are made. */
+void deadline_timer_init(void);
+
+/* Registers a timer with the deadline of @conn beside @watch, if the process has several threads. The caller has claimed @conn. */
+void deadline_timer_add(struct conn *conn, struct conn_watch *watch);
+
+/* Removes it from the instance of @watch. */
+void deadline_timer_remove(struct conn *conn, struct conn_watch *watch);
+
+/* Closes the timer of @conn, which ends its registrations. */
+void deadline_timer_close(struct conn *conn);
+
 /* --- registrations.c: reads an epoll instance's registrations from /proc --- */
 
 /* A registration: its descriptor, which may have been closed since, and its events and data. */
