@@ -41,6 +41,7 @@ static struct {
 	char bytes[64];
 	size_t got;
 	size_t sent;
+	uint32_t told; /* events */
 } app;
 
 struct pair {
@@ -125,6 +126,24 @@ static void held(void)
 	fd = world_socket(false);
 	world_expect(world_connect(fd, SERVER) == 0, "errno %d", errno);
 	app.fd = fd;
+}
+
+/* The SYN+ACK is there, and confirms the server; the response comes later. */
+static void confirmed_and_registered(void)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLOUT | EPOLLET, .data.u64 = 3 };
+	int fd;
+
+	hosts((struct fake_host){ .synack_ms = 1, .answer_count = 2,
+				  .answers = { world_answer(&world_ok_withholds, 0), world_answer(&response, 5000) } });
+	fd = world_socket(true);
+	world_expect(world_connect(fd, SERVER) == 0, "errno %d", errno);
+	hook_close(fd);
+	app.fd = world_socket(false);
+	world_expect(world_connect(app.fd, SERVER) == EINPROGRESS, "errno %d", errno);
+	app.epfd = fake_epoll_create();
+	world_expect(hook_epoll_ctl(app.epfd, EPOLL_CTL_ADD, app.fd, &event) == 0, "errno %d", errno);
+	fake_pass_ms(2);
 }
 
 /* --- what the threads do --- */
@@ -252,6 +271,15 @@ static void wait_in_epoll(void *arg)
 	hook_epoll_wait(app.epfd, &event, 1, 0);
 }
 
+static void note_events(void *arg)
+{
+	struct epoll_event event;
+
+	(void)arg;
+	if (hook_epoll_wait(app.epfd, &event, 1, 0) == 1)
+		app.told |= event.events;
+}
+
 /* --- what has to come of it --- */
 
 /* The server's bytes that nobody has read yet follow those that were. */
@@ -276,6 +304,16 @@ static void is_converted(void)
 	world_expect(world_error_of(app.fd) == 0, "an error");
 	world_is_restored(app.fd, -1, 0);
 	all_is_read(app.fd);
+}
+
+/* One of the threads, or who waits afterwards, is told that it is writable, and doesn't have to wait for the response. */
+static void is_told_writable(void)
+{
+	struct epoll_event event = { 0 };
+
+	if (!(app.told & EPOLLOUT))
+		world_expect(hook_epoll_wait(app.epfd, &event, 1, 1000) == 1 && event.events & EPOLLOUT, "the edge is lost");
+	world_expect(world_state(app.fd) == WORLD_CONFIRMED, "%s", world_state_name(world_state(app.fd)));
 }
 
 static void is_direct(void);
@@ -390,6 +428,8 @@ static const struct pair pairs[] = {
 	{ "poll and EPOLL_CTL_MOD", response_is_there_and_registered, poll_it, register_for_input, is_converted_for_input, { 0 } },
 	{ "epoll_wait and EPOLL_CTL_MOD", response_is_there_and_registered, wait_in_epoll, register_for_input, is_converted_for_input, { 0 } },
 	{ "poll and EPOLL_CTL_DEL", response_is_there_and_registered, poll_it, unregister, is_converted_and_not_registered, { 0 } },
+	{ "a confirmation: poll and epoll_wait", confirmed_and_registered, poll_it, note_events, is_told_writable, { 0 } },
+	{ "a confirmation: epoll_wait and epoll_wait", confirmed_and_registered, note_events, note_events, is_told_writable, { 0 } },
 	{ "a refusal: poll and SO_ERROR", refusal_is_there, poll_until_ready, ask_for_error, is_direct, { 0 } },
 	{ "a refusal: SO_ERROR while another refusal comes", refusal_is_there, ask_for_error, let_time_pass, is_direct_without_error, { 0 } },
 	{ "a refusal: poll and close", refusal_is_there, poll_it, close_it, nothing, { 0 } },

@@ -102,17 +102,19 @@ static bool found_event_is_ours(int epfd, struct epoll_event *event, const struc
 {
 	const uint32_t before = conn_word(found->conn);
 	enum conn_phase phase;
+	bool can_step;
 
 	if (phase_in(before & CONN_PHASE_MASK, PHASES_CONFIRMED))
 		return found->owner == WATCH_OURS && confirmed_event_is_ours(epfd, event, found);
-	if (!conversion_can_step(found->conn, found->fd))
-		return found->owner == WATCH_OURS &&
-		       (!conn_is_pending(found->conn) || found->conn->call.follows ||
-			came_of_disconnect(found->conn, event->events));
-	phase = conversion_progress(found->conn, found->fd);
+	can_step = conversion_can_step(found->conn, found->fd);
+	phase = can_step ? conversion_progress(found->conn, found->fd) : conn_phase(found->conn);
 	/* Another thread has restored the registration, and the kernel may have sent this event then. */
 	if (phase_in(phase, PHASES_CONFIRMED) && (before & CONN_CLAIMED))
 		return found->owner == WATCH_OURS && confirmed_event_is_ours(epfd, event, found);
+	if (!can_step)
+		return found->owner == WATCH_OURS &&
+		       (!conn_is_pending(found->conn) || found->conn->call.follows ||
+			came_of_disconnect(found->conn, event->events));
 	if (!phase_in(phase, PHASES_FAILED))
 		return found->owner == WATCH_OURS;
 	if (found->owner != WATCH_OURS)
