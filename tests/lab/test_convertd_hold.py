@@ -370,7 +370,10 @@ def test_retransmissions():
 
 
 def test_loss():
-    """Two packets in a hundred are lost on the first leg: none is stuck, and none fails but one whose handshake was lost twice."""
+    """
+    Two packets in a hundred are lost on the first leg: none is stuck, and none fails but one whose handshake was lost twice. Such a client
+    gets a reset, unless that is lost as well: nobody sends it again.
+    """
     with Lab(wifi=Link(delay_ms=1, loss=0.02), lte=None, core=Link(delay_ms=1)) as lab, converter(lab) as process:
         if kernel.has("blackhole"):
             lab.client.sysctl("net.mptcp.blackhole_timeout", 0)  # three lost SYNs must not switch MPTCP off
@@ -378,13 +381,16 @@ def test_loss():
         lab.start_listening(lab.server, [program, "serve", "--verify", 6000], 6000)
         said = lab.client.run([program, "run", "--to", "%s:1234" % lab.converter.addr4, "--via", "convert-syn",
                                *(["--mptcp"] if kernel.has("fastopen") else []), "--server", "%s:6000" % lab.server.addr4,
-                               "--connections", 200, "--concurrency", 100, "--response", 1000, "--verify"])
+                               "--connections", 200, "--concurrency", 100, "--response", 1000, "--verify"],
+                              check=False)
         found = json.loads(said.stdout)
+        check(said.returncode == 0 or found["unfinished"], said.stderr)
         # proof.c: so many SYN+ACKs as may go to an address that nothing has proved
         given_up = process.log_text().count("client never completed its handshake")
         check(given_up <= 2, process.log_text())
-        equal((found["connections"], found["errors"], found["unfinished"]),
-              (200 - given_up, {"ECONNRESET": given_up} if given_up else {}, 0), "what became of them")
+        reset = {"ECONNRESET": given_up - found["unfinished"]}
+        equal((found["connections"], found["errors"]), (200 - given_up, {name: count for name, count in reset.items() if count}),
+              "what became of them, %d of them unfinished" % found["unfinished"])
 
 
 def test_syns_that_change():

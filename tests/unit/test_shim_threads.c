@@ -135,7 +135,7 @@ static void confirmed_and_registered(void)
 	int fd;
 
 	hosts((struct fake_host){ .synack_ms = 1, .answer_count = 2,
-				  .answers = { world_answer(&world_ok_withholds, 0), world_answer(&response, 5000) } });
+				  .answers = { world_answer(&world_ok_withholds, 0), world_answer(&world_ok, 5000) } });
 	fd = world_socket(true);
 	world_expect(world_connect(fd, SERVER) == 0, "errno %d", errno);
 	hook_close(fd);
