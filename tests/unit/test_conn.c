@@ -380,7 +380,7 @@ END_TEST
 /* Times at which no rounding shows. */
 #define AT(i) ((int64_t)(i) << 20)
 
-/* What counts is when conns were last looked at: the deadlines here are all over, as on a busy machine when the loop has come round. */
+/* A busy machine runs the loop late, so all deadlines here are over. The conns keep those that are later than the last look. */
 START_TEST(deadlines_behind_the_last_look_are_kept)
 {
 	struct conn *first = conn_add(tcp_socket()), *second = conn_add(tcp_socket()), *settled = conn_add(tcp_socket());
@@ -416,7 +416,7 @@ static void *renew(void *arg)
 
 #define RENEWALS 200000
 
-/* Whoever sets a deadline and sleeps wakes up at it, also if another thread determines the first one anew meanwhile. */
+/* A thread sets a deadline while another one determines the first deadline anew. The new deadline still counts. */
 START_TEST(a_deadline_is_not_lost_to_another_thread)
 {
 	struct conn *conn = conn_add(tcp_socket()), *other = conn_add(tcp_socket());
