@@ -156,6 +156,7 @@ static void show(struct serve_dial *dial)
 	const int64_t at = connection->socket.wake_at;
 
 	dial->fd = connection->socket.fd;
+	dial->sockets = connection->socket.sockets;
 	dial->mptcp = connection->dial.mptcp;
 	dial->wake_ms = at ? (uint64_t)((at + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS) : 0;
 }

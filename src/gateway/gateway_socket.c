@@ -55,7 +55,9 @@ static int replace(struct gateway_socket *socket_, int domain, bool mptcp)
 	}
 	kernel_set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	gateway_socket_close(socket_);
-	*socket_ = (struct gateway_socket){ .fd = fd, .domain = domain, .mark = socket_->mark, .wake_at = socket_->wake_at };
+	*socket_ = (struct gateway_socket){
+		.fd = fd, .domain = domain, .mark = socket_->mark, .wake_at = socket_->wake_at, .sockets = socket_->sockets + 1,
+	};
 	return 0;
 }
 

@@ -202,11 +202,17 @@ struct serve_refusal {
  */
 struct serve_dial {
 	int fd;           /* its socket, whose events the owner watches; each step may replace it; -1: none */
+	unsigned sockets; /* changes with the socket: after two replacements its number may be the first one's */
 	bool writable;    /* the latest event of the socket was EPOLLOUT without an error: it is connected */
 	bool mptcp;       /* the socket asks for Multipath TCP */
 	uint64_t wake_ms; /* when step() is due without an event, as clock_now_ms(); 0: never */
 	void *state;      /* the dialler's own; NULL: it needs none */
 };
+
+static inline bool serve_dial_same_socket(const struct serve_dial *before, const struct serve_dial *now)
+{
+	return before->fd == now->fd && before->sockets == now->sockets;
+}
 
 struct serve_plan {
 	const union sockaddr_ip *client, *server;

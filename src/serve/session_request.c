@@ -283,11 +283,12 @@ struct session_connection session_connect(struct session *s, const struct serve_
 int session_dial(struct session *s, struct tcp_info *info)
 {
 	struct serve_context *context = &s->pool->context;
+	const struct serve_dial before = s->dial;
 	int error = context->plugs->dial.step(context, &s->dial, info);
 
 	if (error == -EINPROGRESS && s->dial_until_ms)
 		wake_dialler(s);
-	if (s->dial.fd == s->relay.side[RELAY_DOWNSTREAM].fd)
+	if (serve_dial_same_socket(&before, &s->dial))
 		return error;
 	/* The dialler has closed its socket, and goes on with another one. */
 	poller_forget(context->poller, s->registration[RELAY_DOWNSTREAM]);

@@ -208,12 +208,12 @@ static const struct limits_member_kind member_kind = { .claim = claim, .make_roo
 
 static void on_server(void *arg, uint32_t events);
 
-/* Registers the server's socket if the dialler has replaced it. Returns 0 or -errno. */
-static int follow_dialler(struct syn_attempt *a, int fd_before)
+/* Registers the server's socket if the dialler has replaced the one of @before. Returns 0 or -errno. */
+static int follow_dialler(struct syn_attempt *a, const struct serve_dial *before)
 {
 	struct serve_context *context = a->judge->context;
 
-	if (a->dial.fd == fd_before)
+	if (serve_dial_same_socket(before, &a->dial))
 		return 0;
 	poller_forget(context->poller, a->registration);
 	a->events = 0;
@@ -243,14 +243,14 @@ static void dial_on(struct syn_attempt *a)
 {
 	struct serve_context *context = a->judge->context;
 	const struct serve_dialler *dialler = &context->plugs->dial;
-	const int fd_before = a->dial.fd;
+	const struct serve_dial before = a->dial;
 	int error;
 
 	/* We wait for the client's next SYN. */
 	if (a->facts.answered)
 		return;
 	error = dialler->step(context, &a->dial, NULL);
-	if (follow_dialler(a, fd_before) < 0)
+	if (follow_dialler(a, &before) < 0)
 		error = -ENOMEM;
 	if (!error) {
 		dialler->reached(context, &a->grant.server);

@@ -258,6 +258,21 @@ def test_a_converter_that_refuses():
             equal(peer, lab.client.wifi4, "the server's client: the router")
 
 
+def test_two_converters_that_fail_at_once():
+    """The first converter refuses, and the second has no route: what the server says first arrives through the third one."""
+    with gateway_lab() as lab:
+        lab.convertd()
+        lab.client.ip("route add unreachable 10.9.0.77/32")
+        phone = add_lan(lab)
+        masquerade(lab)
+        converters = [word for address in (lab.converter.addr4 + ":1", "10.9.0.77", lab.converter.addr4) for word in ("--converter", address)]
+        process = start_gateway(lab, args=("--lan", "lan", "--workers", 1, *converters), converter=False)
+        with listening(lab.server, lab.server.addr4) as listener, pair(phone, lab.server, lab.server.addr4, listener) as (client, server, peer):
+            equal(peer, lab.converter.core4, "the server's client")
+            server.sendall(b"greeting")
+            equal(client.recv(100), b"greeting", process.log_text())
+
+
 def test_private_destinations_are_routed():
     """Without a rule, private networks are routed and the kernel forwards them: no SYN comes to the gateway."""
     with gateway_lab() as lab, gateway(lab, private=False) as (phone, process), listening(lab.server, lab.server.addr4) as listener:

@@ -152,9 +152,12 @@ int event_pending(const struct event *event, short what, struct timeval *until)
 
 /* ----- the poller ----- */
 
+static unsigned adds;
+
 int poller_add(struct poller *poller, int fd, poller_callback *callback, void *arg)
 {
 	(void)poller;
+	adds++;
 	for (int i = 0; i < SOCKETS_MAX; i++)
 		if (!registrations[i].fd) {
 			registrations[i] = (struct registration){ fd, callback, arg };
@@ -191,6 +194,11 @@ void fake_poller_tell(int fd, uint32_t what)
 			return;
 		}
 	abort();
+}
+
+unsigned fake_poller_adds(void)
+{
+	return adds;
 }
 
 unsigned fake_poller_count(void)

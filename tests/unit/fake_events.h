@@ -14,7 +14,8 @@ void fake_events_run(void);
 /* Tells the poller's owner of the socket about events of epoll. */
 void fake_poller_tell(int fd, uint32_t events);
 
-/* How many sockets are registered with the poller. */
+/* How many sockets are registered with the poller, and how many have been until now. */
 unsigned fake_poller_count(void);
+unsigned fake_poller_adds(void);
 
 #endif

@@ -152,7 +152,7 @@ static void count_unproven(struct serve_context *of, bool more)
 int server_result, dials, last_fd, resets, steps;
 bool last_writable;
 unsigned step_ms;
-bool replaces_sockets;
+bool replaces_sockets, replaces_twice;
 
 int dial_begin(struct serve_context *of, const struct serve_plan *plan, struct serve_dial *dial)
 {
@@ -163,6 +163,15 @@ int dial_begin(struct serve_context *of, const struct serve_plan *plan, struct s
 	return 0;
 }
 
+static void replace_socket(struct serve_dial *dial)
+{
+	const int before = dial->fd;
+
+	last_fd = dial->fd = fcntl(before, F_DUPFD_CLOEXEC, 0);
+	close(before);
+	dial->sockets++;
+}
+
 static int dial_step(struct serve_context *of, struct serve_dial *dial, struct tcp_info *info)
 {
 	(void)of;
@@ -171,12 +180,10 @@ static int dial_step(struct serve_context *of, struct serve_dial *dial, struct t
 	steps++;
 	if (step_ms)
 		dial->wake_ms = clock_now_ms() + step_ms;
-	if (replaces_sockets) {
-		const int before = dial->fd;
-
-		last_fd = dial->fd = fcntl(before, F_DUPFD_CLOEXEC, 0);
-		close(before);
-	}
+	if (replaces_sockets || replaces_twice)
+		replace_socket(dial);
+	if (replaces_twice)
+		replace_socket(dial);
 	return server_result;
 }
 
@@ -237,7 +244,7 @@ void setup(void)
 	last_id = 0;
 	dials = resets = steps = 0;
 	step_ms = 0;
-	replaces_sockets = false;
+	replaces_sockets = replaces_twice = false;
 	server_result = -EINPROGRESS;
 	unproven = 0;
 	reads = closes = 0;

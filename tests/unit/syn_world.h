@@ -56,6 +56,7 @@ extern int server_result, dials, last_fd, resets, steps;
 extern bool last_writable;    /* of the dial at the latest step */
 extern unsigned step_ms;      /* after so many ms each, steps are due without an event; 0: never */
 extern bool replaces_sockets; /* each step goes on with another socket */
+extern bool replaces_twice;   /* each step goes on with the second next socket, which has the number of the first */
 extern const struct serve_plugs plugs;
 
 int dial_begin(struct serve_context *of, const struct serve_plan *plan, struct serve_dial *dial);

@@ -65,6 +65,29 @@ START_TEST(dialler_replaces_its_socket)
 }
 END_TEST
 
+/* A descriptor's number may return within one step: the socket is another one, and isn't registered yet. */
+START_TEST(dialler_replaces_its_socket_twice)
+{
+	const struct ask ask = { .server = 1 };
+	unsigned registered;
+	int first;
+
+	send_syn(1000, 1, &ask);
+	first = last_fd;
+	registered = fake_poller_adds();
+	replaces_twice = true;
+	server_says(-EINPROGRESS);
+	ck_assert_int_eq(last_fd, first);
+	ck_assert_uint_eq(fake_poller_adds(), registered + 1);
+	ck_assert_uint_eq(fake_poller_count(), 1);
+	replaces_twice = false;
+	server_says(-EINPROGRESS);
+	ck_assert_uint_eq(fake_poller_adds(), registered + 1);
+	server_says(0);
+	ck_assert_uint_eq(take(1000), 1);
+}
+END_TEST
+
 /* An event without an error says that the server has answered, so that the dialler needn't ask the kernel. */
 START_TEST(dialler_knows_the_event)
 {
@@ -233,6 +256,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, case_of_a_syn);
 	tcase_add_test(tcase, dialler_replaces_its_socket);
+	tcase_add_test(tcase, dialler_replaces_its_socket_twice);
 	tcase_add_test(tcase, dialler_knows_the_event);
 	tcase_add_test(tcase, events_of_a_late_worker);
 	tcase_add_test(tcase, dialler_has_times_of_its_own);
