@@ -241,7 +241,8 @@ static void check_converters(const struct gateway_settings *settings, gateway_wa
 			continue;
 		host_way_ask(-1, &converter->addr, NULL, 0, &way);
 		if (way.error)
-			tell(warn, "there is no route to converter %s: all connections are routed", sockaddr_ip_format(&converter->addr, text));
+			tell(warn, "there is no route to converter %s: %s", sockaddr_ip_format(&converter->addr, text),
+			     settings->client.converter_count > 1 ? "it isn't used" : "all connections are routed");
 		if (way.error || !if_indextoname(way.index, device) || !gateway_settings_have_lan(settings, device))
 			continue;
 		tell(warn, "converter %s is reached by %s, where the clients are", sockaddr_ip_format(&converter->addr, text), device);

@@ -263,6 +263,12 @@ static void dial_on(struct syn_attempt *a)
 	}
 }
 
+/* A blind client has gone on at that time, also if this worker is late: it takes a later answer for none. */
+static bool is_overdue(const struct syn_attempt *a)
+{
+	return a->facts.blind && a->facts.mptcp && !a->facts.late && !a->facts.answered && clock_now_ms() >= a->until_ms;
+}
+
 static void on_server(void *arg, uint32_t events)
 {
 	struct syn_attempt *a = arg;
@@ -270,6 +276,8 @@ static void on_server(void *arg, uint32_t events)
 	a->dial.writable = (events & EPOLLOUT) && !(events & (EPOLLERR | EPOLLHUP));
 	/* A late worker gets the server's first bytes, or its end, in the same event as the answer. The session needs to know of them. */
 	a->events = events & ~(uint32_t)EPOLLOUT;
+	if (is_overdue(a))
+		syn_attempt_on(a, SYN_TIME_IS_OVER);
 	dial_on(a);
 }
 

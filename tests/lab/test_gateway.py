@@ -271,6 +271,7 @@ def test_two_converters_that_fail_at_once():
             equal(peer, lab.converter.core4, "the server's client")
             server.sendall(b"greeting")
             equal(client.recv(100), b"greeting", process.log_text())
+        check("converter 10.9.0.77:1234: it isn't used" in process.log_text(), process.log_text())
 
 
 def test_private_destinations_are_routed():

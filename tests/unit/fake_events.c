@@ -48,6 +48,11 @@ static struct event *first_due(uint64_t until_us)
 	return first;
 }
 
+void fake_clock_stall(uint64_t ms)
+{
+	now_us += ms * 1000;
+}
+
 void fake_clock_advance(uint64_t ms)
 {
 	const uint64_t until_us = now_us + ms * 1000;

@@ -8,6 +8,9 @@
 /* Moves the clock, and calls what falls due on the way, in order. */
 void fake_clock_advance(uint64_t ms);
 
+/* Moves the clock, and calls nothing: the loop isn't scheduled meanwhile. */
+void fake_clock_stall(uint64_t ms);
+
 /* Calls all events that event_active() has made active. */
 void fake_events_run(void);
 

@@ -154,6 +154,36 @@ START_TEST(made_again)
 }
 END_TEST
 
+/*
+ * The worker is late, and learns of the server's answer when the client's time is over: a blind client has given this SYN up, and is
+ * refused, or asks again.
+ */
+START_TEST(late_worker)
+{
+	const struct ask ask = { .server = 1, .flags = BLIND | MPTCP }, numbered = { .server = 1, .flags = BLIND | MPTCP | NUMBERED, .number = 9 };
+	const struct ask patient = { .server = 1, .flags = BLIND };
+	uint32_t id = send_syn(1000, 1, &ask);
+
+	fake_clock_stall(901);
+	server_says(0);
+	ck_assert_uint_eq(urgent[id], SYN_PACKET_REFUSED | NATIVE_RESET);
+	ck_assert_int_eq(resets, 1);
+	server_result = -EINPROGRESS;
+	id = send_syn(1001, 1, &numbered);
+	fake_clock_stall(901);
+	server_says(0);
+	ck_assert_int_eq(packets[id], WAITS);
+	fake_clock_advance(2000);
+	ck_assert_uint_eq(urgent[id], SYN_PACKET_REFUSED | NATIVE_RESET);
+	server_result = -EINPROGRESS;
+	id = send_syn(1002, 1, &patient);
+	fake_clock_stall(901);
+	server_says(0);
+	ck_assert_uint_eq(urgent[id], CONFIRMED);
+	ck_assert_uint_eq(take(1002), 1);
+}
+END_TEST
+
 /* The end of withholding: ordinary SYNs go on, blind ones are reset, and neither is counted. */
 START_TEST(stopped)
 {
@@ -303,6 +333,7 @@ int main(void)
 	tcase_add_test(tcase, silence);
 	tcase_add_test(tcase, refusals_of_blind_clients);
 	tcase_add_test(tcase, made_again);
+	tcase_add_test(tcase, late_worker);
 	tcase_add_test(tcase, stopped);
 	tcase_add_test(tcase, no_longer_granted);
 	tcase_add_test(tcase, what_passes);
