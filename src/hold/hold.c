@@ -93,7 +93,7 @@ static enum hold_verdict judge_packet(struct hold *hold, const struct hold_packe
 {
 	enum hold_verdict verdict;
 
-	switch (hold_table_look(hold->table, &packet->flow, native)) {
+	switch (hold_table_look(hold->table, &packet->flow, clock_now_ms(), native)) {
 	case HOLD_IS_WITHHELD:
 	case HOLD_WAS_DROPPED:
 		return HOLD_DROP_REPEATED;

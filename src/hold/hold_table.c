@@ -126,11 +126,11 @@ static enum hold_known known_by_fate(uint8_t fate)
 	}
 }
 
-enum hold_known hold_table_look(struct hold_table *table, const struct hold_flow *flow, uint8_t *native)
+enum hold_known hold_table_look(struct hold_table *table, const struct hold_flow *flow, uint64_t now_ms, uint8_t *native)
 {
 	uint64_t hash = hash_flow(table, flow), recent;
 	enum hold_known known = HOLD_NEW;
-	const struct hold_syn *syn;
+	struct hold_syn *syn;
 
 	pthread_mutex_lock(&table->lock);
 	HASH_FIND(hh, table->entries, flow, sizeof(*flow), syn);
@@ -140,6 +140,12 @@ enum hold_known hold_table_look(struct hold_table *table, const struct hold_flow
 		known = syn->withheld ? HOLD_IS_WITHHELD : HOLD_IS_RELEASED;
 	else if ((recent & ~FATE_MASK) == hash)
 		known = known_by_fate(*native);
+	/* The client still waits for the SYN+ACK. */
+	if (known == HOLD_IS_RELEASED) {
+		syn->released_ms = now_ms;
+		DL_DELETE(table->released, syn);
+		DL_APPEND(table->released, syn);
+	}
 	pthread_mutex_unlock(&table->lock);
 	return known;
 }

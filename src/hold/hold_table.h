@@ -65,10 +65,11 @@ enum hold_known {
 /*
  * All threads may call the functions below at once.
  *
- * hold_table_look() - look up a SYN
+ * hold_table_look() - look up a SYN that has come
+ * @now_ms: from now on, a released one has all of its time again
  * @native: set with HOLD_WAS_REFUSED: how it was refused
  */
-enum hold_known hold_table_look(struct hold_table *table, const struct hold_flow *flow, uint8_t *native);
+enum hold_known hold_table_look(struct hold_table *table, const struct hold_flow *flow, uint64_t now_ms, uint8_t *native);
 
 /* Forgets a SYN that isn't in the table: a repetition is new. */
 void hold_table_forget(struct hold_table *table, const struct hold_flow *flow);

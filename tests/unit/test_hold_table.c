@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define ISN 12345
+#define NOW 2500 /* when a SYN comes: later than all releases */
 #define MANY 1000
 
 static struct hold_table *table;
@@ -89,7 +90,7 @@ static void expect(unsigned client, uint32_t isn, enum hold_known known)
 	struct hold_flow flow = flow_of(client, isn);
 	uint8_t native;
 
-	ck_assert_int_eq(hold_table_look(table, &flow, &native), known);
+	ck_assert_int_eq(hold_table_look(table, &flow, NOW, &native), known);
 }
 
 static struct hold_syn *take(unsigned client)
@@ -132,10 +133,10 @@ START_TEST(whole_key)
 	add(1);
 	for (size_t i = 0; i < sizeof(flow); i++) {
 		bytes[i] ^= 1;
-		ck_assert_int_eq(hold_table_look(table, &flow, &native), HOLD_NEW);
+		ck_assert_int_eq(hold_table_look(table, &flow, NOW, &native), HOLD_NEW);
 		bytes[i] ^= 1;
 	}
-	ck_assert_int_eq(hold_table_look(table, &flow, &native), HOLD_IS_WITHHELD);
+	ck_assert_int_eq(hold_table_look(table, &flow, NOW, &native), HOLD_IS_WITHHELD);
 }
 END_TEST
 
@@ -144,7 +145,7 @@ static void expect_refused(unsigned client, uint32_t isn, uint8_t how)
 	struct hold_flow flow = flow_of(client, isn);
 	uint8_t native = NATIVE_NONE;
 
-	ck_assert_int_eq(hold_table_look(table, &flow, &native), HOLD_WAS_REFUSED);
+	ck_assert_int_eq(hold_table_look(table, &flow, NOW, &native), HOLD_WAS_REFUSED);
 	ck_assert_uint_eq(native, how);
 }
 
@@ -210,6 +211,23 @@ START_TEST(expires)
 	ck_assert_ptr_eq(hold_table_expire(table, 2000), first);
 	ck_assert_ptr_null(hold_table_expire(table, UINT64_MAX)); /* the third is withheld */
 	ck_assert_uint_eq(hold_table_count(table), 1);
+	free(first);
+	free(second);
+}
+END_TEST
+
+/* A client whose SYN+ACK was lost sends its SYN again. */
+START_TEST(repeated_after_its_release)
+{
+	struct hold_syn *first = add(1), *second = add(2);
+
+	release(2, 1000);
+	release(1, 2000);
+	expect(2, ISN, HOLD_IS_RELEASED);
+	ck_assert_ptr_null(hold_table_expire(table, 1999));
+	ck_assert_ptr_eq(hold_table_expire(table, 2000), first);
+	ck_assert_ptr_null(hold_table_expire(table, NOW - 1));
+	ck_assert_ptr_eq(hold_table_expire(table, NOW), second);
 	free(first);
 	free(second);
 }
@@ -344,7 +362,7 @@ START_TEST(not_kept)
 	ck_assert_ptr_null(take(1));
 	ck_assert_ptr_null(hold_table_expire(table, UINT64_MAX));
 	ck_assert(!hold_table_take_back(table, held));
-	ck_assert_int_eq(hold_table_look(table, &held->flow, &native), HOLD_WAS_RELEASED);
+	ck_assert_int_eq(hold_table_look(table, &held->flow, NOW, &native), HOLD_WAS_RELEASED);
 	free(held);
 }
 END_TEST
@@ -416,6 +434,7 @@ int main(void)
 	tcase_add_test(tcase, found_by_its_attempt);
 	tcase_add_test(tcase, refused_again);
 	tcase_add_test(tcase, expires);
+	tcase_add_test(tcase, repeated_after_its_release);
 	tcase_add_test(tcase, bounded_number);
 	tcase_add_test(tcase, bounded_bytes);
 	tcase_add_test(tcase, threads);
