@@ -49,6 +49,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -339,8 +340,10 @@ static ssize_t flow_read(struct relay_flow *flow, struct relay_side *source, uin
 
 	if (got < 0)
 		return got;
-	if (got > 0 && (size_t)got < most && source->ended)
+	if (got > 0 && (size_t)got < most && source->ended) {
 		more = recv(source->fd, scratch + got, most - (size_t)got, MSG_DONTWAIT);
+		source->failed |= more < 0 && errno != EAGAIN && errno != EINTR; /* the kernel reports it only once */
+	}
 	if (more > 0)
 		got += more;
 	if (relay_side_is_garbled(source, (size_t)got)) {
@@ -479,20 +482,19 @@ static enum relay_result flow_splice(struct relay *relay, enum relay_end from, u
 	return RELAY_AGAIN;
 }
 
-/* Asks the socket for its error. */
+/* Notes whether the connection has failed. SO_ERROR would also report a soft error, such as an ICMP message that TCP copes with. */
 static void side_ask(struct relay_side *side)
 {
-	int error = 0;
-	socklen_t len = sizeof(error);
+	struct pollfd socket = { .fd = side->fd };
 
-	if (getsockopt(side->fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 || error)
+	if (poll(&socket, 1, 0) > 0 && socket.revents & POLLERR)
 		side->failed = true;
 	side->news = false;
 }
 
 /*
- * Tells whether a socket has failed after the end of its stream was read. Only SO_ERROR shows what an event was about
- * then: a read would report the end of the stream again.
+ * Tells whether a socket has failed after the end of its stream was read. A read wouldn't show what an event was about
+ * then: it would report the end of the stream again.
  */
 static bool side_has_failed(struct relay_side *side)
 {

@@ -268,7 +268,7 @@ void session_pool_configure(struct session_pool *pool, const struct serve_settin
 	for (int i = 0; i < SESSION_TIMEOUT_COUNT; i++)
 		set_timeout(pool, (enum session_timeout)i, ms[i]);
 	DL_FOREACH(pool->sessions, s)
-		if (s->state == SESSION_RELAY && s->answered)
+		if (s->state == SESSION_RELAY && s->answered && !relay_has_failed(&s->relay))
 			session_set_deadline(s, SESSION_TIMEOUT_LOOK);
 }
 

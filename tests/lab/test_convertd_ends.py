@@ -5,10 +5,12 @@ import hashlib
 import os
 import re
 import select
+import socket
+import struct
 import threading
 
-from convertlab import Lab, Link, check, equal, long, main, need, servers, wait_until, waits
-from convertlab.peers import MPTCP, TCP, Server, connected, converter, ended, read_exactly
+from convertlab import Lab, Link, check, equal, long, main, need, same_data, servers, wait_until, waits
+from convertlab.peers import MPTCP, TCP, Server, checksum, connected, converter, ended, read_exactly, unsent
 
 APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
 # how often a segment is sent again: Linux gives up within a few seconds then
@@ -64,6 +66,48 @@ def test_icmp_errors_once_connected():
                 equal(client.read(6), b"answer", "what the client gets after " + kind)
                 client.sock.close()
                 sock.close()
+
+
+def unread(host, port):
+    """Returns the bytes that wait in the host's only socket of connections to that port."""
+    return int(host.run(["ss", "-Htn", "dport = :%d" % port]).stdout.split()[1])
+
+
+def host_unreachable(packet):
+    """Returns the ICMP message that this packet's destination is unreachable."""
+    addresses = socket.inet_aton(packet.src) + socket.inet_aton(packet.dst)
+    quoted = struct.pack("!BBHHHBBH", 0x45, 0, 40, 0, 0, 64, socket.IPPROTO_TCP, 0) + addresses + \
+        struct.pack("!HHI", packet.sport, packet.dport, packet.seq)
+    return struct.pack("!BBHI", 3, 1, checksum(struct.pack("!BBHI", 3, 1, 0, 0) + quoted), 0) + quoted
+
+
+def test_icmp_error_while_the_client_reads_nothing():
+    """A soft error on a connection that isn't read at present, as its client takes nothing, ends nothing either."""
+    with near() as lab, Server(lab, 80) as server, converter(lab) as process:
+        lab.client.sysctl("net.ipv4.tcp_rmem", "4096 16384 16384")
+        lab.converter.sysctl("net.ipv4.tcp_wmem", "4096 16384 16384")
+        data, sent = servers.pattern(1 << 20), 0
+        with lab.capture(lab.converter, "core", "tcp") as core:
+            client, sock = connected(lab, server)
+            while unread(lab.converter, 80) < 16384:
+                sock.sendall(data[sent:sent + 4096])
+                sent += 4096
+                wait_until(lambda: not unsent(sock), 10, "the converter's ACK")
+            message = host_unreachable([packet for packet in core.packets() if packet.dport == 80][-1])
+        with lab.server.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as icmp:
+            before = unreachable_messages(lab.converter)
+            icmp.sendto(message, (lab.converter.core4, 0))
+            wait_until(lambda: unreachable_messages(lab.converter) > before, 10, "the ICMP message")
+        sock.sendall(data[sent:sent + 10])
+        sent += 10
+        wait_until(lambda: not unsent(sock), 10, process.log_text)
+        same_data(client.read(sent) == data[:sent], process.log_text())
+        client.sock.sendall(b"question")
+        equal(read_exactly(sock, 8), b"question", "what the server gets after that")
+        sock.sendall(b"answer")
+        equal(client.read(6), b"answer", "what the client gets after that")
+        client.sock.close()
+        sock.close()
 
 
 def test_peer_that_vanishes():
