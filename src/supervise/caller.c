@@ -6,7 +6,6 @@
 
 #include "client/client_log.h"
 #include "client/converters.h"
-#include "client/exchange.h"
 #include "common/clock.h"
 #include "supervise/sockets.h"
 #include "supervise/tracee.h"
@@ -29,11 +28,9 @@ void caller_begin(struct connection *connection)
 static void out_of_time(struct connection *connection)
 {
 	static const char reason[] = "no answer within CONVERT_TIMEOUT";
-	struct handshake_step why;
 
 	if (connection->state == CONNECTION_ASKED && kernel_tcp_info(connection->dial.fd).tcpi_state == TCPINFO_SYN_SENT) {
-		why = exchange_silent(connection->dial.attempt.converter, &connection->dial.server, false);
-		exchange_failed(connection->dial.attempt.converter, &connection->dial.server, &why);
+		dial_out_of_time(&connection->dial);
 	} else if (connection->state == CONNECTION_ASKED) {
 		/* the converter has the request, and hasn't refused it */
 		converters_admitted(connection->dial.attempt.converter, &connection->dial.server);
