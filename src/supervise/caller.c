@@ -92,7 +92,7 @@ static bool was_shut(const struct connection *connection)
 	return connection->dial.fd != connection->fd && !connection->shut && kernel_is_shut(connection->fd);
 }
 
-bool caller_look(struct connection *connection, bool caller, int64_t now)
+void caller_look(struct connection *connection, bool caller, int64_t now)
 {
 	const bool gone = caller && !listener_is_waiting(supervision.listener, &connection->call);
 	const struct caller_view view = {
@@ -109,7 +109,7 @@ bool caller_look(struct connection *connection, bool caller, int64_t now)
 		connection->caller_at = now + LOOK_NS;
 	switch (caller_judge(&view, now, &error)) {
 	case CALLER_ON:
-		return true;
+		break;
 	case CALLER_OUT_OF_TIME:
 		log_about(connection->call.tid);
 		out_of_time(connection);
@@ -123,7 +123,6 @@ bool caller_look(struct connection *connection, bool caller, int64_t now)
 		progress_shut(connection);
 		break;
 	}
-	return false;
 }
 
 /* --- the decisions (no I/O) --- */

@@ -1,9 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """test_supervise_late.py - what the supervisor makes of silence, and of answers that it sees late"""
-from convertlab import check, main
+import os
+import signal
+import time
+
+from convertlab import Link, check, equal, main, need, wait_until
+from convertlab.supervised import bench
 from test_begin import lab_for, served
 from test_supervise_begin import Supervised
+
+SUPERVISE = ["--method", "supervise"]
 
 # connects without blocking over each of these devices, "any" for none; the first one's outcome matters to nobody
 CONNECTS = """
@@ -25,7 +32,42 @@ def test_silence_of_one_connection():
         Supervised(lab, CONVERT_TIMEOUT="1").run("python3", "-c", CONNECTS, lab.server.addr4, "lte", "any")
         log = lab.shim_log()
         check("no answer within CONVERT_TIMEOUT" in log and "but it answers others" in log, log)
-        check("left alone" not in log and "converted over MPTCP" in log, log)
+        check("left alone" not in log and "converted over" in log, log)
+
+
+def supervisor_of(front):
+    """The process that convertize has started, once it supervises."""
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/stat" % name, encoding="utf-8") as file:
+                comm, _, rest = file.read().partition("(")[2].rpartition(") ")
+        except OSError:
+            continue
+        if comm == "convertize-sup" and int(rest.split()[1]) == front:
+            return int(name)
+    return None
+
+
+def test_answer_that_is_seen_late():
+    """The converter answers in time, and the supervisor runs again only after CONVERT_TIMEOUT: the connection is the converted one."""
+    need("ss", "iproute2")
+    with bench(wifi=Link(delay_ms=150)) as place:
+        client = place.lab.client
+        process = client.popen([place.convertize, *SUPERVISE, place.client, place.lab.server.addr4, 7, "nonblocking"],
+                               env=place.env(CONVERT_TIMEOUT="1"))
+
+        def sockets():
+            return client.run(["ss", "-Htin", "dport", "=", ":1234"]).stdout
+
+        wait_until(lambda: "SYN-SENT" in sockets(), 5, "the SYN", interval=0.01)
+        over = time.monotonic() + 1
+        supervisor = supervisor_of(process.pid)
+        os.kill(supervisor, signal.SIGSTOP)
+        wait_until(lambda: "bytes_received:" in sockets(), 5, "the response")
+        wait_until(lambda: time.monotonic() >= over, 5, "the end of CONVERT_TIMEOUT")
+        os.kill(supervisor, signal.SIGCONT)
+        equal(process.wait(10), 0, process.log_text())
+        check("answer=hello" in process.log_text() and "converted over" in process.log_text(), process.log_text())
 
 
 if __name__ == "__main__":
