@@ -205,6 +205,7 @@ static void retry_one(struct blind_retry_order *order, const struct holder *hold
 	blind_retry_unlock();
 	places_change(places, holder->sock, EPOLL_CTL_ADD);
 	order->sent = order->sent && kernel_address(holder->sock, &order->local);
+	order->device = kernel_get(holder->sock, SOL_SOCKET, SO_BINDTOIFINDEX, 0);
 }
 
 /* Opens the sockets of the process, and finds their places in it. Returns the number of its orders, whose indices are in @which. */

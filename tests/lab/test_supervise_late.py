@@ -5,9 +5,10 @@ import os
 import signal
 import time
 
-from convertlab import Link, check, equal, main, need, wait_until
+from convertlab import Link, check, equal, kernel, main, need, wait_until
 from convertlab.supervised import bench
 from test_begin import lab_for, served
+from test_supervise import FIRST_LOST
 from test_supervise_begin import Supervised
 
 SUPERVISE = ["--method", "supervise"]
@@ -68,6 +69,29 @@ def test_answer_that_is_seen_late():
         os.kill(supervisor, signal.SIGCONT)
         equal(process.wait(10), 0, process.log_text())
         check("answer=hello" in process.log_text() and "converted over" in process.log_text(), process.log_text())
+
+
+# the same, but waits for the echo
+ECHOES = CONNECTS + """
+    import select
+    poller = select.poll()
+    poller.register(sock, select.POLLOUT)
+    poller.poll(20000)
+    sock.send(b"hello")
+    sock.setblocking(True)
+    print(sock.recv(5).decode())
+"""
+
+
+@kernel.needs("fastopen")
+def test_lost_on_a_chosen_device():
+    """A blind request of a socket that the program has bound to a device is made again when its SYN is lost."""
+    with bench() as place:
+        program = ["python3", "-c", ECHOES, place.lab.server.addr4]
+        place.run(*program, "any", options=SUPERVISE, env={"CONVERT_CACHE": place.lab.directory})
+        place.lab.converter.run(["nft", "-f", "-"], input=FIRST_LOST % ("dport", "syn", 1))
+        run = place.run(*program, "wifi", options=SUPERVISE, env={"CONVERT_CACHE": place.lab.directory})
+        equal((run.stdout, run.logged("blindly"), run.logged("asked again")), ("hello\n", 1, 1), run.stderr)
 
 
 if __name__ == "__main__":
