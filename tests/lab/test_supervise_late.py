@@ -94,5 +94,33 @@ def test_lost_on_a_chosen_device():
         equal((run.stdout, run.logged("blindly"), run.logged("asked again")), ("hello\n", 1, 1), run.stderr)
 
 
+# says "in time" if connect() returns before the children end, which keep the supervisor busy: for each listen() it searches all descriptors
+BUSY = """
+import os, signal, socket, sys
+children = []
+for _ in range(12):
+    children.append(os.fork())
+    if not children[-1]:
+        signal.alarm(8)
+        descriptors = [os.dup(0) for _ in range(200)]
+        while True:
+            socket.socket().listen()
+sock = socket.socket()
+sock.setblocking(False)
+sock.connect_ex((sys.argv[1], 7))
+print("late" if os.waitpid(-1, os.WNOHANG)[0] else "in time")
+for child in children:
+    os.kill(child, signal.SIGKILL)
+"""
+
+
+def test_time_out_of_a_busy_supervisor():
+    """CONVERT_TIMEOUT ends a connection though other processes call without a pause."""
+    with bench(converter=False) as place:
+        run = place.run("python3", "-uc", BUSY, place.lab.server.addr4, options=SUPERVISE,
+                        env={"CONVERT_ADDR": place.lab.addresses.blackhole4, "CONVERT_TIMEOUT": "1", "CONVERT_LOG": ""})
+        equal(run.stdout, "in time\n", run.stderr)
+
+
 if __name__ == "__main__":
     main()
