@@ -94,6 +94,30 @@ def test_lost_on_a_chosen_device():
         equal((run.stdout, run.logged("blindly"), run.logged("asked again")), ("hello\n", 1, 1), run.stderr)
 
 
+# the supervisor may have fewer descriptors than the program uses
+FEW_DESCRIPTORS = CONNECTS + """
+    import os, resource, select
+    resource.prlimit(os.getppid(), resource.RLIMIT_NOFILE, (64, 64))
+    os.dup2(sock.fileno(), 100)
+    sock.close()
+    poller = select.epoll()
+    poller.register(100, select.EPOLLOUT)
+    poller.poll(20)
+"""
+
+
+@kernel.needs("fastopen")
+def test_too_few_descriptors():
+    """The supervisor can't make a request again, and ends with its program all the same."""
+    with bench() as place:
+        program = ["python3", "-c", ECHOES, place.lab.server.addr4, "any"]
+        place.run(*program, options=SUPERVISE, env={"CONVERT_CACHE": place.lab.directory})
+        place.lab.converter.run(["nft", "-f", "-"], input=FIRST_LOST % ("dport", "syn", 1))
+        program[2] = FEW_DESCRIPTORS
+        run = place.run(*program, options=SUPERVISE, env={"CONVERT_CACHE": place.lab.directory}, timeout=30)
+        equal((run.status, run.logged("the SYN can't be sent again")), (0, 1), run.stderr)
+
+
 # says "in time" if connect() returns before the children end, which keep the supervisor busy: for each listen() it searches all descriptors
 BUSY = """
 import os, signal, socket, sys
