@@ -201,7 +201,7 @@ void blind_requests_expect(struct connection *connection)
 	uint8_t message[CONNECTION_MESSAGE_MAX];
 	const struct attempt *attempt = &connection->dial.attempt;
 	struct expected *entry = expected_count < EXPECTED_MAX ? calloc(1, sizeof(*entry)) : NULL;
-	const int64_t now = clock_ns();
+	const int64_t syn_at = connection->dial.start.syn_at;
 	const unsigned int withheld_ms = converters_withholds_ms(supervision.settings, attempt->converter);
 
 	if (!entry || !kernel_address(connection->dial.fd, &entry->local)) {
@@ -209,8 +209,8 @@ void blind_requests_expect(struct connection *connection)
 		return;
 	}
 	entry->request = (struct blind_request){
-		.started = now,
-		.syn_at = now,
+		.started = syn_at,
+		.syn_at = syn_at,
 		.withheld = (attempt->hold_ms ? attempt->hold_ms : withheld_ms) * CLOCK_NS_PER_MS,
 	};
 	entry->probe.fd = -1;
@@ -229,7 +229,7 @@ void blind_requests_expect(struct connection *connection)
 	if (!entry->request.repeatable)
 		path_start_end(&entry->start);
 	expected[expected_count++] = entry;
-	look_later(entry, first_look(entry, now));
+	look_later(entry, first_look(entry, syn_at));
 }
 
 /* Asks the kernel about the connection. Returns 1 with @info set, 0 if it doesn't exist, -1 if the kernel doesn't answer. */
