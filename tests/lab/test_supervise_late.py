@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_supervise_late.py - what the supervisor makes of silence, and of answers that it sees late"""
+"""test_supervise_late.py - the supervisor judges silence; it runs late, is busy, or lacks descriptors"""
 import os
 import signal
 import time
@@ -116,6 +116,25 @@ def test_too_few_descriptors():
         program[2] = FEW_DESCRIPTORS
         run = place.run(*program, options=SUPERVISE, env={"CONVERT_CACHE": place.lab.directory}, timeout=30)
         equal((run.status, run.logged("the SYN can't be sent again")), (0, 1), run.stderr)
+
+
+# connects while the supervisor can open no descriptor, and again
+NO_DESCRIPTORS = """
+import os, resource, socket, sys
+sock = socket.socket()
+soft, hard = resource.prlimit(os.getppid(), resource.RLIMIT_NOFILE)
+for limit in (3, soft):
+    resource.prlimit(os.getppid(), resource.RLIMIT_NOFILE, (limit, hard))
+    print(os.strerror(sock.connect_ex((sys.argv[1], 7))))
+"""
+
+
+def test_no_descriptors():
+    """Without a descriptor for the program's socket the call fails: the kernel would connect it directly over Multipath TCP."""
+    with bench() as place:
+        run = place.run("python3", "-c", NO_DESCRIPTORS, place.lab.server.addr4, options=SUPERVISE)
+        equal(run.stdout, "No buffer space available\nSuccess\n", run.stderr)
+        equal((run.logged("too many open files"), run.logged("converted over")), (1, 1), run.stderr)
 
 
 # says "in time" if connect() returns before the children end, which keep the supervisor busy: for each listen() it searches all descriptors
