@@ -140,7 +140,8 @@ static void copy_address(__be32 out[4], const union sockaddr_ip *address, bool v
 	memcpy(out, v4 ? &in6.s6_addr[12] : in6.s6_addr, v4 ? 4 : sizeof(in6));
 }
 
-int netlink_find_socket(struct netlink *netlink, const union sockaddr_ip *own, const union sockaddr_ip *peer, struct tcp_info *out)
+int netlink_find_socket(struct netlink *netlink, const union sockaddr_ip *own, const union sockaddr_ip *peer, int device,
+			struct tcp_info *out)
 {
 	const bool v4 = sockaddr_ip_is_v4(peer);
 	struct inet_diag_req_v2 *request = put_socket_request(netlink, 0, v4 ? AF_INET : AF_INET6, IPPROTO_TCP, ~0u);
@@ -149,6 +150,7 @@ int netlink_find_socket(struct netlink *netlink, const union sockaddr_ip *own, c
 	copy_address(request->id.idiag_dst, peer, v4);
 	request->id.idiag_sport = htons(sockaddr_ip_port(own));
 	request->id.idiag_dport = htons(sockaddr_ip_port(peer));
+	request->id.idiag_if = (uint32_t)device;
 	request->id.idiag_cookie[0] = request->id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
 	return netlink_ask(netlink, on_found_socket, out);
 }

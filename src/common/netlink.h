@@ -46,8 +46,13 @@ struct tcp_info;
  */
 bool netlink_read_socket_info(const struct nlmsghdr *message, void *out, size_t size);
 
-/* netlink_find_socket() - ask for the TCP socket with these addresses; returns as netlink_ask(), -ENOENT: there is none */
-int netlink_find_socket(struct netlink *netlink, const union sockaddr_ip *own, const union sockaddr_ip *peer, struct tcp_info *out);
+/*
+ * netlink_find_socket() - ask for the TCP socket with these addresses
+ * @device: finds a socket that is bound to the interface of this index, too; 0: only one that is bound to none. Returns as netlink_ask(),
+ * -ENOENT: there is none
+ */
+int netlink_find_socket(struct netlink *netlink, const union sockaddr_ip *own, const union sockaddr_ip *peer, int device,
+			struct tcp_info *out);
 
 /* Returns a listed socket's own address, or its peer's, with the port. */
 union sockaddr_ip netlink_socket_address(const struct inet_diag_msg *socket, bool peer);

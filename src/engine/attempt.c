@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * attempt.c - which converter is asked, and one attempt at it: the contents of the request, the SYN, and its data
+ * attempt.c - which converter is asked, and one attempt at it: the contents of the request, the SYN, its data, and what silence means
  *
  * The SYN carries the request, and early data behind it (MSG_FASTOPEN, without a cookie). If the kernel or the converter takes only part of
  * the data in the SYN, or none, we send the rest as soon as the handshake is over (attempt.want_output).
@@ -461,4 +461,48 @@ int dial_send_rest(struct dial *dial)
 	}
 	dial->ops->watch(dial);
 	return 0;
+}
+
+/* --- the converter's faults --- */
+
+void attempt_let_rest(const struct dial *dial, const struct handshake_step *why)
+{
+	char text[SOCKADDR_STRLEN];
+
+	if (!why->rest)
+		return;
+	dial_host.log("converter %s: %s, left alone for %u s%s", sockaddr_ip_format(&dial->attempt.addr, text), why->reason, why->rest,
+		      why->fault == HANDSHAKE_FAULT_REFUSED ? " as to this server" : "");
+	exchange_failed(dial->attempt.converter, &dial->server, why);
+}
+
+struct handshake_step attempt_judge_silence(struct dial *dial, bool alive)
+{
+	/* A host that acknowledges, or has sent a part of a response, is there. */
+	const enum path_answer answer = alive || dial->attempt.awaited ? PATH_SILENT : path_start_asked(&dial->start);
+	const int converter = dial->attempt.converter;
+	struct handshake_step why = handshake_on_silence(false);
+	char text[SOCKADDR_STRLEN];
+
+	if (answer == PATH_SILENT && (alive || dial->start.may_move || path_is_usual(&dial->start.path.id)))
+		return exchange_silent(converter, &dial->server, alive);
+	why.rest = 0;
+	if (answer == PATH_UNASKED)
+		converters_rest_here(converter, HANDSHAKE_REST_SECONDS);
+	dial_host.log("converter %s: %s%s", sockaddr_ip_format(&dial->attempt.addr, text), why.reason,
+		      answer == PATH_SILENT  ? ", on the network that the program has chosen" :
+		      answer == PATH_ANSWERS ? ", but it answers others" :
+		      answer == PATH_UNASKED ? ", left alone for 30 s by this process" :
+					       ", another connection asks whether it answers");
+	return why;
+}
+
+void dial_out_of_time(struct dial *dial)
+{
+	struct handshake_step why;
+
+	if (dial_host.clock() - dial->start.syn_at < dial_host.settings->timeout_ms * CLOCK_NS_PER_MS / 2)
+		return;
+	why = attempt_judge_silence(dial, false);
+	attempt_let_rest(dial, &why);
 }

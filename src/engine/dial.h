@@ -169,6 +169,12 @@ enum dial_state dial_step(struct dial *dial, struct dial_end *end);
 /* dial_failed() - go on after the kernel has reported an error for the socket: that of ops->error(), or else @error */
 enum dial_state dial_failed(struct dial *dial, int error, struct dial_end *end);
 
+/*
+ * dial_out_of_time() - let the converter rest if it is to blame for an unanswered SYN; call it before the front end ends the attempt
+ * Blames nobody for a SYN that was sent less than half of CONVERT_TIMEOUT ago.
+ */
+void dial_out_of_time(struct dial *dial);
+
 /* dial_anew() - ask the same converter anew by @way, over another socket if @way needs one. Call it with an unconnected socket. */
 enum dial_state dial_anew(struct dial *dial, enum ask_way way, struct dial_end *end);
 
@@ -241,6 +247,16 @@ bool attempt_is_unanswered(void *owner);
 
 /* Returns the kind of the unanswered SYN or request. */
 enum survey_syn attempt_syn(const struct dial *dial);
+
+/*
+ * attempt_judge_silence() - judge an attempt that is silent; @alive: the converter's host acknowledges
+ * If others get through on the path, or another connection still asks that, the silence is this connection's alone. If we can't ask, only
+ * this process leaves the converter alone. Returns the failure, for attempt_let_rest().
+ */
+struct handshake_step attempt_judge_silence(struct dial *dial, bool alive);
+
+/* Lets the converter rest for as long as @why says. */
+void attempt_let_rest(const struct dial *dial, const struct handshake_step *why);
 
 /* attempt_answered() - note, once, the round trip of the path after the SYN was answered. @info: of the socket */
 void attempt_answered(struct dial *dial, const struct tcp_info *info);

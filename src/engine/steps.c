@@ -74,13 +74,8 @@ static enum dial_state converter_failed(struct dial *dial, const struct handshak
 {
 	const int error = why->error;
 	const char *const reason = why->reason;
-	char text[SOCKADDR_STRLEN];
 
-	if (why->rest) {
-		dial_host.log("converter %s: %s, left alone for %u s%s", sockaddr_ip_format(&dial->attempt.addr, text), reason, why->rest,
-			      why->fault == HANDSHAKE_FAULT_REFUSED ? " as to this server" : "");
-		exchange_failed(dial->attempt.converter, &dial->server, why);
-	}
+	attempt_let_rest(dial, why);
 	if (dial->wrote) /* the converter has the program's bytes */
 		return fail(end, error, reason);
 	dial->tried |= 1u << dial->attempt.converter;
@@ -504,30 +499,10 @@ static enum dial_state wait_on(struct dial *dial, const struct dial_seen *seen, 
 	return DIAL_ON;
 }
 
-/*
- * Gives the attempt up. If others get through on the path, or another connection still asks that, the silence is this connection's alone.
- * If we can't ask, only this process leaves the converter alone.
- */
 static enum dial_state give_up(struct dial *dial, bool alive, struct dial_end *end)
 {
-	/* A host that acknowledges, or has sent a part of a response, is there. */
-	const enum path_answer answer = alive || dial->attempt.awaited ? PATH_SILENT : path_start_asked(&dial->start);
-	const int converter = dial->attempt.converter;
-	struct handshake_step why;
+	const struct handshake_step why = attempt_judge_silence(dial, alive);
 
-	if (answer == PATH_SILENT && !alive && !dial->start.may_move && !path_is_usual(&dial->start.path.id))
-		return network_failed(dial, handshake_on_silence(false), end);
-	if (answer == PATH_SILENT) {
-		why = exchange_silent(converter, &dial->server, alive);
-		return converter_failed(dial, &why, end);
-	}
-	why = handshake_on_silence(false);
-	why.rest = 0;
-	if (answer == PATH_UNASKED)
-		converters_rest_here(converter, HANDSHAKE_REST_SECONDS);
-	converter_log(dial, why.reason, answer == PATH_ANSWERS ? ", but it answers others" :
-					answer == PATH_UNASKED ? ", left alone for 30 s by this process" :
-								 ", another connection asks whether it answers");
 	return converter_failed(dial, &why, end);
 }
 

@@ -169,7 +169,7 @@ static bool takes_from_loopback(const union sockaddr_ip *own, const union sockad
 	int error = netlink ? netlink_open(netlink, NETLINK_SOCK_DIAG) : -ENOMEM;
 
 	if (!error) {
-		error = netlink_find_socket(netlink, own, peer, &ignored);
+		error = netlink_find_socket(netlink, own, peer, 0, &ignored);
 		netlink_close(netlink);
 	}
 	free(netlink);

@@ -165,6 +165,7 @@ struct blind_retry_order {
 	bool sent;
 	int64_t sent_at;         /* nanoseconds of CLOCK_MONOTONIC */
 	union sockaddr_ip local; /* the connection's address here */
+	int device;              /* index of the interface that the socket is bound to; 0: none */
 };
 
 /*

@@ -158,6 +158,7 @@ static struct expected {
 	struct blind_retry retry;
 	struct path_probe probe; /* of the converter, once it has been silent for long */
 	union sockaddr_ip local, server;
+	int device; /* index of the interface that the socket is bound to; 0: none */
 	int converter;
 	int64_t look_at; /* nanoseconds of CLOCK_MONOTONIC */
 	bool cancelled;  /* the socket is another connection's now */
@@ -200,7 +201,7 @@ void blind_requests_expect(struct connection *connection)
 	uint8_t message[CONNECTION_MESSAGE_MAX];
 	const struct attempt *attempt = &connection->dial.attempt;
 	struct expected *entry = expected_count < EXPECTED_MAX ? calloc(1, sizeof(*entry)) : NULL;
-	const int64_t now = clock_ns();
+	const int64_t syn_at = connection->dial.start.syn_at;
 	const unsigned int withheld_ms = converters_withholds_ms(supervision.settings, attempt->converter);
 
 	if (!entry || !kernel_address(connection->dial.fd, &entry->local)) {
@@ -208,12 +209,13 @@ void blind_requests_expect(struct connection *connection)
 		return;
 	}
 	entry->request = (struct blind_request){
-		.started = now,
-		.syn_at = now,
+		.started = syn_at,
+		.syn_at = syn_at,
 		.withheld = (attempt->hold_ms ? attempt->hold_ms : withheld_ms) * CLOCK_NS_PER_MS,
 	};
 	entry->probe.fd = -1;
 	entry->retry = (struct blind_retry){ .tid = connection->call.tid, .program_fd = connection->program_fd, .to = attempt->addr };
+	entry->device = kernel_get(connection->dial.fd, SOL_SOCKET, SO_BINDTOIFINDEX, 0);
 	entry->server = connection->dial.server;
 	entry->converter = attempt->converter;
 	if (connection->dial.mptcp && dial_message(&connection->dial, message, sizeof(message)) >= (ssize_t)attempt->sent)
@@ -227,7 +229,7 @@ void blind_requests_expect(struct connection *connection)
 	if (!entry->request.repeatable)
 		path_start_end(&entry->start);
 	expected[expected_count++] = entry;
-	look_later(entry, first_look(entry, now));
+	look_later(entry, first_look(entry, syn_at));
 }
 
 /* Asks the kernel about the connection. Returns 1 with @info set, 0 if it doesn't exist, -1 if the kernel doesn't answer. */
@@ -237,7 +239,7 @@ static int ask(const struct expected *entry, struct tcp_info *info)
 	int ret = netlink.socket ? 0 : netlink_open(&netlink, NETLINK_SOCK_DIAG);
 
 	if (ret == 0)
-		ret = netlink_find_socket(&netlink, &entry->local, &entry->retry.to, info);
+		ret = netlink_find_socket(&netlink, &entry->local, &entry->retry.to, entry->device, info);
 	return ret == 0 ? 1 : ret == -ENOENT ? 0 : -1;
 }
 
@@ -277,6 +279,7 @@ static void made_again(const struct blind_retry_order *order)
 		return;
 	}
 	entry->local = order->local;
+	entry->device = order->device;
 	peers_note_at(&entry->local, entry->retry.cookie, &entry->retry.to, &entry->server);
 	entry->request.repeats++;
 	entry->request.syn_at = order->sent_at;

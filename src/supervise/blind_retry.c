@@ -11,6 +11,7 @@
 #include "supervise/stand_in.h"
 #include "supervise/tracee.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>
@@ -205,6 +206,7 @@ static void retry_one(struct blind_retry_order *order, const struct holder *hold
 	blind_retry_unlock();
 	places_change(places, holder->sock, EPOLL_CTL_ADD);
 	order->sent = order->sent && kernel_address(holder->sock, &order->local);
+	order->device = kernel_get(holder->sock, SOL_SOCKET, SO_BINDTOIFINDEX, 0);
 }
 
 /* Opens the sockets of the process, and finds their places in it. Returns the number of its orders, whose indices are in @which. */
@@ -237,13 +239,17 @@ static int process_find(pid_t process, int which[static BLIND_RETRY_MAX], struct
 /* Makes all requests of a process again. Stops its threads before it looks for the sockets' places. */
 static void process_act(pid_t process, struct places *places)
 {
-	int which[BLIND_RETRY_MAX], limit = 0, count;
+	int which[BLIND_RETRY_MAX], limit = 0, count, ready;
 
 	pause_process(process);
 	count = process_find(process, which, places);
 	for (int i = 0; i < count; i++)
 		limit = places_limit(&places[i]) > limit ? places_limit(&places[i]) : limit;
-	work.ready = places_move_beyond(work.ready, limit);
+	ready = fcntl(work.ready, F_DUPFD_CLOEXEC, limit + 1);
+	if (ready < 0)
+		return; /* the program uses numbers beyond our limit: the kernel alone repeats its SYNs */
+	close(work.ready);
+	work.ready = ready;
 	for (int i = 0; i < count; i++)
 		work.holders[which[i]].sock = places_move_beyond(work.holders[which[i]].sock, limit);
 	for (int i = 0; i < count; i++) {

@@ -6,7 +6,6 @@
 
 #include "client/client_log.h"
 #include "client/converters.h"
-#include "client/exchange.h"
 #include "common/clock.h"
 #include "supervise/sockets.h"
 #include "supervise/tracee.h"
@@ -29,11 +28,9 @@ void caller_begin(struct connection *connection)
 static void out_of_time(struct connection *connection)
 {
 	static const char reason[] = "no answer within CONVERT_TIMEOUT";
-	struct handshake_step why;
 
 	if (connection->state == CONNECTION_ASKED && kernel_tcp_info(connection->dial.fd).tcpi_state == TCPINFO_SYN_SENT) {
-		why = exchange_silent(connection->dial.attempt.converter, &connection->dial.server, false);
-		exchange_failed(connection->dial.attempt.converter, &connection->dial.server, &why);
+		dial_out_of_time(&connection->dial);
 	} else if (connection->state == CONNECTION_ASKED) {
 		/* the converter has the request, and hasn't refused it */
 		converters_admitted(connection->dial.attempt.converter, &connection->dial.server);
@@ -95,7 +92,7 @@ static bool was_shut(const struct connection *connection)
 	return connection->dial.fd != connection->fd && !connection->shut && kernel_is_shut(connection->fd);
 }
 
-bool caller_look(struct connection *connection, bool caller, int64_t now)
+void caller_look(struct connection *connection, bool caller, int64_t now)
 {
 	const bool gone = caller && !listener_is_waiting(supervision.listener, &connection->call);
 	const struct caller_view view = {
@@ -112,7 +109,7 @@ bool caller_look(struct connection *connection, bool caller, int64_t now)
 		connection->caller_at = now + LOOK_NS;
 	switch (caller_judge(&view, now, &error)) {
 	case CALLER_ON:
-		return true;
+		break;
 	case CALLER_OUT_OF_TIME:
 		log_about(connection->call.tid);
 		out_of_time(connection);
@@ -126,7 +123,6 @@ bool caller_look(struct connection *connection, bool caller, int64_t now)
 		progress_shut(connection);
 		break;
 	}
-	return false;
 }
 
 /* --- the decisions (no I/O) --- */

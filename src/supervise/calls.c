@@ -94,10 +94,15 @@ static int open_socket(const struct call *call)
 {
 	const int fd = tracee_get_fd(call->tid, (int)call->args[0]);
 
-	if (fd == -EBADF)
+	if (fd == -EBADF) {
 		call_answer(call, -1, EBADF);
-	else if (fd < 0)
+	} else if (fd == -EMFILE || fd == -ENFILE) {
+		/* The kernel would connect our MPTCP socket directly, and it may fall back (stand_in.c). */
+		log_line("failed: the supervisor has too many open files; raise the limit (ulimit -Hn)");
+		call_answer(call, -1, ENOBUFS);
+	} else if (fd < 0) {
 		leave(call, -1, hidden);
+	}
 	return fd < 0 ? -1 : fd;
 }
 

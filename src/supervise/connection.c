@@ -74,7 +74,9 @@ static void answer_messages(struct connection *connection, size_t taken)
 {
 	uint32_t bytes = (uint32_t)taken;
 
-	tracee_write(connection->call.tid, connection->answer_at, &bytes, sizeof(bytes));
+	/* Otherwise the thread's number may be another program's by now, by exec() say. */
+	if (listener_is_waiting(supervision.listener, &connection->call))
+		tracee_write(connection->call.tid, connection->answer_at, &bytes, sizeof(bytes));
 	connection_answer(connection, 1, 0);
 }
 

@@ -136,9 +136,9 @@ void caller_begin(struct connection *connection);
 
 /*
  * caller_look() - see whether the call still waits at the time @now, and still may
- * @caller: look at its thread, too. Returns false if that has ended the connection.
+ * @caller: look at its thread, too. May answer the call, and free the connection.
  */
-bool caller_look(struct connection *connection, bool caller, int64_t now);
+void caller_look(struct connection *connection, bool caller, int64_t now);
 
 /* A call that waits for its connection. Times are CLOCK_MONOTONIC in nanoseconds. */
 struct caller_view {

@@ -368,8 +368,6 @@ static void step_direct(struct connection *connection)
 void progress_step(struct connection *connection)
 {
 	log_about(connection->call.tid);
-	if (!caller_look(connection, false, clock_ns()))
-		return;
 	switch (connection->state) {
 	case CONNECTION_RESOLVING:
 		break;
@@ -414,6 +412,32 @@ void progress_resolved(void)
 	}
 }
 
+/* Returns whether something has happened on the socket that a step waits for. */
+static bool is_ready(const struct connection *connection)
+{
+	const bool output = connection->state == CONNECTION_DIRECT || dial_wants_output(&connection->dial);
+	struct pollfd ready = { .fd = connection->dial.fd, .events = (short)(POLLIN | POLLRDHUP | (output ? POLLOUT : 0)) };
+
+	return poll(&ready, 1, 0) > 0;
+}
+
+/*
+ * Takes the step that is due, and then looks at the call. If the call's time is over, the answer may have come in time all the same, while
+ * this process had no CPU.
+ */
+static void look_at_one(struct connection *connection, int64_t now)
+{
+	const bool over = connection->limit && now >= connection->limit;
+	const uint64_t cookie = connection->cookie;
+
+	if (over ? is_ready(connection) : connection->look_at && now >= connection->look_at) {
+		progress_step(connection);
+		HASH_FIND(hh, supervision.connections, &cookie, sizeof(cookie), connection);
+	}
+	if (connection)
+		caller_look(connection, now >= connection->caller_at, now);
+}
+
 int progress_look(void)
 {
 	struct connection *connection, *next;
@@ -421,8 +445,7 @@ int progress_look(void)
 	int64_t at;
 
 	HASH_ITER(hh, supervision.connections, connection, next)
-		if (caller_look(connection, now >= connection->caller_at, now) && connection->look_at && now >= connection->look_at)
-			progress_step(connection);
+		look_at_one(connection, now);
 	at = caller_sooner(blind_requests_look(now), caller_sooner(path_trials_look(), enquiry_look(now)));
 	for (connection = supervision.connections; connection; connection = connection->hh.next)
 		at = caller_sooner(caller_sooner(at, connection->caller_at), caller_sooner(connection->look_at, connection->limit));

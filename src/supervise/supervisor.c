@@ -143,12 +143,12 @@ static void watch(int fd, enum source source)
 		abort();
 }
 
-/* Takes the calls that wait, until there are none. */
+/* Takes calls that wait. If programs call without a pause, connections that are due have their turn in between. */
 static void listen_to_programs(void)
 {
 	struct call call;
 
-	while (listener_receive(supervision.listener, &call) == 0) {
+	for (int i = 0; i < EVENTS_MAX && listener_receive(supervision.listener, &call) == 0; i++) {
 		blind_retry_lock();
 		calls_handle(&call);
 		blind_retry_unlock();

@@ -98,6 +98,14 @@ def test_owner():
             these.log("owner", mode)
 
 
+@kernel.needs("calls")
+def test_executed_meanwhile():
+    """The count of a sendmmsg() isn't written into the memory of a program that was executed meanwhile."""
+    with modes(delay_ms=5) as these:
+        for mode in these.modes:
+            these.log("message", mode)
+
+
 def test_odd_calls():
     with modes() as these:
         for mode in these.modes:

@@ -65,6 +65,30 @@ START_TEST(silence_of_one_connection_blames_nobody)
 }
 END_TEST
 
+/* A front end that ends the attempt by itself judges silence like the engine, and blames nobody for a SYN that it sent only lately. */
+START_TEST(silence_when_the_front_end_is_out_of_time)
+{
+	static const enum survey_answer answers[] = { SURVEY_ANSWERS, SURVEY_PENDING, SURVEY_SILENT, SURVEY_SILENT };
+
+	for (int i = 0; i < 4; i++) {
+		learn(WHOLE);
+		expect_on(dial_begin(false));
+		nets.answer = answers[i];
+		dial.start.look_at = 0;
+		kernel.now = dial.started + 2 * S;
+		expect_on(step());
+		if (i == 2)
+			dial.start.syn_at = kernel.now;
+		kernel.now = dial.started + 3 * S;
+		dial_out_of_time(&dial);
+		ck_assert_int_eq(converters_is_proven(0), i < 3);
+		ck_assert_int_eq(converters_rests(0, clock_seconds()), i == 3);
+		dial_stop(&dial);
+	}
+	ck_assert(is_logged("no answer in time, left alone for 30 s\n"));
+}
+END_TEST
+
 /* A program that has bound its socket to a dead network takes the converter away from nobody. */
 START_TEST(silence_on_a_network_that_the_program_has_chosen)
 {
@@ -445,7 +469,8 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {
-		no_synack_is_the_converters_fault, silence_of_one_connection_blames_nobody, silence_on_a_network_that_the_program_has_chosen,
+		no_synack_is_the_converters_fault, silence_of_one_connection_blames_nobody, silence_when_the_front_end_is_out_of_time,
+		silence_on_a_network_that_the_program_has_chosen,
 		silence_on_a_network_that_nobody_has_chosen, silence_on_a_path_that_cannot_be_asked,
 		two_silent_connections_ask_once, host_is_asked_behind_the_synack, host_that_has_proved_nothing, silent_request,
 		silent_request_that_is_reset_is_made_again, synack_confirms_the_server, synack_that_lied, confirmed_connection_that_ends,

@@ -9,6 +9,7 @@
  *	unspec     a connect() to CLOSED that doesn't block is undone by AF_UNSPEC at once, and the socket connected again
  *	network    a thread moves to another network namespace, from which nothing is reached, and connects there
  *	owner      the process has signals for the socket (F_SETOWN) and has it connected
+ *	message    another thread executes this program, with "left", while a sendmmsg() waits whose count is in memory that both have
  *	odd        flags that socket() doesn't know; an IPv6 socket without IPv4 to an IPv4 address
  *
  * Says what a program sees of it, the same with and without a supervisor.
@@ -158,6 +159,36 @@ static void odd(void)
 	printf("IPv4: %s\n", said(connect(fd, (struct sockaddr *)&mapped, sizeof(mapped))));
 }
 
+static char **arguments;
+static struct mmsghdr message;
+
+static void *execute(void *unused)
+{
+	(void)unused;
+	AWAIT(call_of(getpid()) == SYS_sendmmsg);
+	execl("/proc/self/exe", arguments[0], arguments[1], arguments[2], arguments[3], "left", (char *)NULL);
+	exit(2);
+}
+
+static void executed_meanwhile(void)
+{
+	struct iovec bytes = { TEXT, strlen(TEXT) };
+	pthread_t thread;
+
+	sock = tcp(SOCK_CLOEXEC);
+	message.msg_hdr = (struct msghdr){ .msg_name = &server, .msg_namelen = sizeof(server), .msg_iov = &bytes, .msg_iovlen = 1 };
+	start(&thread, execute, NULL);
+	sendmmsg(sock, &message, 1, MSG_FASTOPEN);
+	pthread_join(thread, NULL);
+}
+
+/* The server answers this connect() after that sendmmsg(). */
+static void left(void)
+{
+	printf("connect: %s\n", said(connect_to(tcp(0), &server)));
+	printf("count: %u\n", message.msg_len);
+}
+
 int main(int argc, char *argv[])
 {
 	const char *which = argc == 5 ? argv[4] : "";
@@ -165,6 +196,7 @@ int main(int argc, char *argv[])
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (argc != 5 || inet_pton(AF_INET, argv[1], &server.sin_addr) != 1)
 		return 2;
+	arguments = argv;
 	server.sin_family = AF_INET;
 	server.sin_port = htons((uint16_t)strtol(argv[2], NULL, 10));
 	closed = server;
@@ -183,6 +215,10 @@ int main(int argc, char *argv[])
 		from_another_network();
 	else if (strcmp(which, "owner") == 0)
 		owned();
+	else if (strcmp(which, "message") == 0)
+		executed_meanwhile();
+	else if (strcmp(which, "left") == 0)
+		left();
 	else if (strcmp(which, "odd") == 0)
 		odd();
 	else
