@@ -147,8 +147,11 @@ static struct dial_decision decide_silent(const struct dial *dial, const struct 
 /* Returns whether the SYN+ACK confirms the server, before a response is there. */
 static bool is_confirming(const struct dial *dial, const struct dial_seen *seen, int64_t now)
 {
+	/* The SYN+ACK may have come after the step began. */
+	const int64_t came = seen->heard_at > now ? seen->heard_at : now;
+
 	return dial->attempt.confirmable && dial->may_confirm && seen->state != TCPINFO_UNKNOWN && seen->state != TCPINFO_CLOSE &&
-	       synack_confirms(seen->options, dial->attempt.withheld_ms, dial->started, now);
+	       synack_confirms(seen->options, dial->attempt.withheld_ms, dial->started, came);
 }
 
 static struct dial_decision decide_response(const struct dial *dial, const struct dial_seen *seen, unsigned int timeout_ms, int64_t now)

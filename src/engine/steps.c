@@ -414,7 +414,7 @@ static enum dial_state judge(struct dial *dial, const struct handshake_step *tol
 
 static struct dial_decision decide_now(const struct dial *dial, const struct dial_seen *seen)
 {
-	return decide(dial, seen, dial_host.settings->timeout_ms, dial_host.clock());
+	return decide(dial, seen, dial_host.settings->timeout_ms, seen->now);
 }
 
 static void look_at_mptcp(struct dial *dial, struct dial_seen *seen)
@@ -456,6 +456,8 @@ static void send_rest(struct dial *dial, struct dial_seen *seen, int *error)
 	seen->broken = ret < 0 && ret != -EAGAIN;
 	if (seen->broken)
 		*error = -ret;
+	else if (ret == 0 && seen->now >= dial->attempt.ends) /* the server is asked only now */
+		dial->attempt.ends = seen->now + dial_host.settings->timeout_ms * CLOCK_NS_PER_MS;
 }
 
 static void probe(struct dial *dial, struct dial_seen *seen)
@@ -537,7 +539,7 @@ static bool find_out(struct dial *dial, enum dial_do what, struct dial_seen *see
 
 enum dial_state dial_step(struct dial *dial, struct dial_end *end)
 {
-	struct dial_seen seen = { 0 };
+	struct dial_seen seen = { .now = dial_host.clock() };
 	struct dial_decision decision;
 	enum dial_state state;
 	int error = ECONNRESET;

@@ -24,6 +24,7 @@ extern char lines[2048]; /* the log */
 /* The kernel, as the script has it. */
 extern struct kernel {
 	int64_t now, wake_at;
+	int64_t look_takes;     /* how long the process isn't scheduled after it has read TCP_INFO */
 	struct tcp_info info;
 	int error;              /* SO_ERROR */
 	bool fell_back, shut;   /* shut: the peer's end of the stream is there */

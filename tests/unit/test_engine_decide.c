@@ -257,6 +257,9 @@ START_TEST(synack_confirms_in_time)
 	seen.mptcp = MPTCP_HOLDS;
 	expect(dial, seen, 700 * MS - 1, DO_CONFIRM);
 	expect_wait(&dial, &seen, 700 * MS, 0);
+	seen.heard_at = STARTED + 700 * MS; /* it came after the step had begun */
+	expect_wait(&dial, &seen, 0, 0);
+	seen.heard_at = STARTED;
 	seen.mptcp = MPTCP_LOST;
 	expect_wait(&dial, &seen, 0, 0);
 	dial.mptcp = false;

@@ -36,6 +36,44 @@ START_TEST(no_synack_is_the_converters_fault)
 }
 END_TEST
 
+/* The process isn't scheduled between its look and the end of the SYN's time: what has come since counts. */
+START_TEST(answer_behind_the_last_look)
+{
+	learn(WHOLE);
+	expect_on(dial_begin(false));
+	dial.start.look_at = 0;
+	kernel.now = dial.started + 2 * S;
+	expect_on(step());
+	said();
+	kernel.now = dial.started + 3 * S - 1;
+	kernel.look_takes = 10 * S;
+	dial.attempt.wake_at = kernel.now;
+	expect_on(step());
+	expect_said("");
+	kernel.look_takes = 0;
+	synack(TAKEN);
+	answer(WHOLE);
+	ck_assert_int_eq(step(), DIAL_REACHED);
+}
+END_TEST
+
+/* A request that leaves only when CONVERT_TIMEOUT is over, as the process wasn't scheduled, has that time again: it asks the server. */
+START_TEST(late_request)
+{
+	kernel.syn_takes = -EOPNOTSUPP;
+	expect_on(dial_begin(false));
+	dial.start.look_at = 0;
+	kernel.now = dial.started + 10 * S;
+	synack(TCPI_OPT_TIMESTAMPS);
+	said();
+	expect_on(step());
+	ck_assert(!dial.attempt.want_output);
+	ck_assert_int_eq(dial.attempt.ends, dial.started + 13 * S);
+	answer(WHOLE);
+	ck_assert_int_eq(step(), DIAL_REACHED);
+}
+END_TEST
+
 /* Takes a dial to the end of its SYN's time. */
 static void be_silent(void)
 {
@@ -469,8 +507,8 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {
-		no_synack_is_the_converters_fault, silence_of_one_connection_blames_nobody, silence_when_the_front_end_is_out_of_time,
-		silence_on_a_network_that_the_program_has_chosen,
+		no_synack_is_the_converters_fault, answer_behind_the_last_look, late_request, silence_of_one_connection_blames_nobody,
+		silence_when_the_front_end_is_out_of_time, silence_on_a_network_that_the_program_has_chosen,
 		silence_on_a_network_that_nobody_has_chosen, silence_on_a_path_that_cannot_be_asked,
 		two_silent_connections_ask_once, host_is_asked_behind_the_synack, host_that_has_proved_nothing, silent_request,
 		silent_request_that_is_reset_is_made_again, synack_confirms_the_server, synack_that_lied, confirmed_connection_that_ends,
