@@ -219,6 +219,31 @@ static bool adds_endpoint(const struct paths_operations *operations)
 	return false;
 }
 
+/*
+ * Looks for other managers. If NetworkManager doesn't answer, its user may forbid a network, or have made it a backup: so the earlier answer
+ * still counts, we add and change no endpoint, and the next look asks again.
+ */
+static void ask_others(struct paths_mender *mender)
+{
+	const int before = mender->others_error;
+
+	mender->others_error = host_managers_read(&mender->others);
+	mender->others_at = mender->others_error ? 0 : clock_ns();
+	if (mender->others_error && !before)
+		paths_say("NetworkManager runs, but nmcli doesn't tell its settings: %s; no endpoint is made until it does; see nmcli device show",
+			  strerror(-mender->others_error));
+}
+
+static void leave_to_next_look(struct paths_operations *operations)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < operations->count; i++)
+		if (operations->list[i].kind != PATHS_ENDPOINT_ADD && operations->list[i].kind != PATHS_ENDPOINT_CHANGE)
+			operations->list[left++] = operations->list[i];
+	operations->count = left;
+}
+
 static int find_wanted(struct paths_mender *mender, struct host *host)
 {
 	struct paths_wanted found;
@@ -307,12 +332,13 @@ int paths_mend(struct paths_mender *mender)
 	/* deletions can't wait for nmcli; look for other managers before we add an endpoint, and now and then when nothing is to do */
 	if (adds_endpoint(&operations) || !mender->others_at ||
 	    (!operations.count && clock_ns() - mender->others_at > OTHERS_NS)) {
-		host_managers_read(&mender->others);
-		mender->others_at = clock_ns();
+		ask_others(mender);
 		ret = find_difference(mender, &host, &operations);
 	}
 	if (ret == 0) {
 		keep_needed(mender, &host, &operations);
+		if (mender->others_error)
+			leave_to_next_look(&operations);
 		tell(mender, &before);
 		ret = carry_out(mender, &operations, &host);
 	}
@@ -324,7 +350,7 @@ int paths_mend(struct paths_mender *mender)
 		ret = save(mender);
 	}
 	host_fini(&host);
-	return ret;
+	return ret < 0 ? ret : mender->others_error;
 }
 
 size_t paths_managed_addresses(const struct paths_mender *mender, struct paths_managed out[static PATHS_OUTAGES_MAX])

@@ -46,6 +46,7 @@ struct paths_mender {
 	struct paths_choice choice;
 	struct host_managers others;
 	int64_t others_at; /* when we last looked for other managers, CLOCK_MONOTONIC in nanoseconds; 0: look again */
+	int others_error;  /* 0, or -errno: NetworkManager didn't answer then, and @others has its earlier answer */
 	struct paths_memory memory;
 	struct paths_wanted wanted; /* the result of the last look */
 	bool is_due;                /* fewer connections need networks that are gone: paths_mend() is due */

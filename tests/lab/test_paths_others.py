@@ -119,6 +119,29 @@ def test_network_manager_keeps_the_endpoints():
             manager.stop()
 
 
+def test_network_manager_does_not_answer():
+    """What its user said before still counts, and no endpoint is made until it answers."""
+    with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
+        bare(lab)
+        nm = Nmcli(lab)
+        nm.says("wifi", "0x2 (disabled)")
+        nm.says("lte", "", "yes")
+        nm.first("exit 8")
+        with stand_in(lab, "NetworkManager"), PathManager(lab, env=nm.env) as manager:
+            equal(endpoints(lab), {}, "endpoints while nothing is known")
+            manager.said("NetworkManager runs, but nmcli")
+            nm.first("")
+            wait_until(lambda: set(endpoints(lab)) == {"10.2.0.2", "fd02::2"}, 10, "no endpoint where its user forbids it")
+            known = endpoints(lab)
+            nm.first("exit 8")
+            manager.process.send_signal(signal.SIGHUP)
+            wait_until(lambda: manager.process.log_text().count("NetworkManager runs, but nmcli") == 2, 10, "the second failure")
+            lab.client.ip("addr add 10.1.0.9/24 dev wifi")
+            manager.said("wifi 10.1.0.9: left alone: NetworkManager has connection.mptcp-flags disabled")
+            equal((endpoints(lab), published(lab)), (known, [("8805", "lte"), ("8807", "lte")]), "what its user said before")
+            manager.stop()
+
+
 def test_mptcpd_keeps_the_endpoints():
     """A process of that name in this network namespace; one elsewhere is no reason. Rules and tables are made."""
     with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
