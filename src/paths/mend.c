@@ -258,15 +258,6 @@ static int find_wanted(struct paths_mender *mender, struct host *host)
 	return 0;
 }
 
-static int find_difference(struct paths_mender *mender, struct host *host, struct paths_operations *out)
-{
-	int ret = find_wanted(mender, host);
-
-	if (ret == 0)
-		paths_difference_find(out, &mender->wanted, host, &mender->choice, &mender->memory);
-	return ret;
-}
-
 /*
  * Keeps the endpoints of networks that are gone while a connection has no established subflow over another network. If there are more
  * subflows than fit, deletes them at once.
@@ -318,21 +309,32 @@ static int read_host(struct paths_mender *mender, struct host *host)
 	return ret;
 }
 
+/* Reads the host, and finds the operations. host_fini() frees @host in any case. */
+static int find_difference(struct paths_mender *mender, struct host *host, struct paths_operations *out)
+{
+	int ret = read_host(mender, host);
+
+	if (ret == 0)
+		ret = find_wanted(mender, host);
+	if (ret == 0)
+		paths_difference_find(out, &mender->wanted, host, &mender->choice, &mender->memory);
+	return ret;
+}
+
 int paths_mend(struct paths_mender *mender)
 {
 	static struct paths_operations operations;
 	struct paths_wanted before = mender->wanted;
 	struct host host;
-	int ret = read_host(mender, &host);
+	int ret;
 
-	if (ret < 0)
-		return ret;
 	mender->wanted = (struct paths_wanted){ .count = 0 };
 	ret = find_difference(mender, &host, &operations);
 	/* deletions can't wait for nmcli; look for other managers before we add an endpoint, and now and then when nothing is to do */
-	if (adds_endpoint(&operations) || !mender->others_at ||
-	    (!operations.count && clock_ns() - mender->others_at > OTHERS_NS)) {
+	if (ret == 0 && (adds_endpoint(&operations) || !mender->others_at ||
+			 (!operations.count && clock_ns() - mender->others_at > OTHERS_NS))) {
 		ask_others(mender);
+		host_fini(&host); /* it may have changed meanwhile */
 		ret = find_difference(mender, &host, &operations);
 	}
 	if (ret == 0) {
@@ -341,8 +343,11 @@ int paths_mend(struct paths_mender *mender)
 			leave_to_next_look(&operations);
 		tell(mender, &before);
 		ret = carry_out(mender, &operations, &host);
+		paths_wanted_fini(&before);
+	} else {
+		paths_wanted_fini(&mender->wanted);
+		mender->wanted = before;
 	}
-	paths_wanted_fini(&before);
 	if (ret == 0 && !mender->dry_run && mender->memory.table_first) {
 		/* the routes in tables of an earlier choice are gone now */
 		mender->memory.table_first = mender->choice.table_first;

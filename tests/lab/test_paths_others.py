@@ -142,6 +142,18 @@ def test_network_manager_does_not_answer():
             manager.stop()
 
 
+def test_network_goes_while_nmcli_runs():
+    """The host is read again afterwards: no endpoint is made for an address that has gone meanwhile."""
+    with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
+        bare(lab)
+        nm = Nmcli(lab)
+        nm.first("ip addr del 10.2.0.2/24 dev lte; rm $LAB_NM.first")
+        with stand_in(lab, "NetworkManager"), PathManager(lab, env=nm.env) as manager:
+            equal(set(endpoints(lab)), {"10.1.0.2", "fd01::2", "fd02::2"}, "endpoints")
+            check("10.2.0.2" not in "\n".join(manager.done()), manager.done())
+            manager.stop()
+
+
 def test_mptcpd_keeps_the_endpoints():
     """A process of that name in this network namespace; one elsewhere is no reason. Rules and tables are made."""
     with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
