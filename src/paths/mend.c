@@ -302,8 +302,13 @@ static int read_host(struct paths_mender *mender, struct host *host)
 {
 	int ret = host_read(host, &mender->kernel.route);
 
+	/* unknown isn't none: we would forget our own; -ENOENT is a kernel without MPTCP, where --remove deletes routes and rules */
+	if (ret == 0 && host->endpoints_error < 0 && host->endpoints_error != -ENOENT) {
+		ret = host->endpoints_error;
+		host_fini(host);
+	}
 	if (ret < 0)
-		paths_say("links, addresses and routes can't be read: %s", strerror(-ret));
+		paths_say("links, addresses, routes and endpoints can't be read: %s", strerror(-ret));
 	else
 		paths_memory_mark(&mender->memory, &host->endpoints);
 	return ret;

@@ -4,7 +4,7 @@
 import json
 import signal
 
-from convertlab import Lab, Veth, check, equal, main, wait_until
+from convertlab import Lab, Veth, check, equal, main, need, wait_until
 from convertlab.paths import DEVICES, OURS, Nmcli, PathManager, bare, endpoints, ip, published, stand_in, state
 
 
@@ -37,6 +37,22 @@ def test_killed():
             manager.process.wait()
             lab.client.run([lab.build.program("convertize"), "paths", "--remove", "--config", "none"])
         equal(state(lab), before, "what there is after --remove")
+
+
+def test_endpoints_cannot_be_read():
+    """It doesn't forget that they are its own."""
+    need("strace")
+    with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
+        bare(lab)
+        before = state(lab)
+        with PathManager(lab) as manager:
+            strace = lab.client.popen(["strace", "-e", "trace=socket", "-e", "inject=socket:error=ENFILE", "-p", str(manager.process.pid)])
+            strace.wait_log("attached")
+            manager.process.send_signal(signal.SIGHUP)
+            strace.wait_log("NETLINK_GENERIC) = -1 ENFILE")
+            strace.stop(signal.SIGINT)
+            manager.stop()
+        equal(state(lab), before, "what there is when it has ended")
 
 
 def test_others_are_left_alone():
