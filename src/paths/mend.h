@@ -106,7 +106,8 @@ struct traffic_keeper {
 	char quota_never[QUOTA_LIST_MAX], quota_backup[QUOTA_LIST_MAX];
 	int64_t look_at, save_at; /* CLOCK_MONOTONIC in ns */
 	struct traffic_tokens outlived; /* at the last look */
-	bool keeps, told;         /* the file is written; we have reported that it can't be */
+	bool loaded;              /* the file was read; until then it isn't written */
+	bool keeps, told;         /* the file is written; we have reported that it can't be read or written */
 };
 
 /* Reads the file and looks for the first time. The mender's choice points into @keeper from then on. @keeps: write the file */
