@@ -259,7 +259,7 @@ static int find_wanted(struct paths_mender *mender, struct host *host)
 }
 
 /*
- * Keeps the endpoints of networks that are gone while a connection has no established subflow over another network. If there are more
+ * Keeps the endpoints of networks and addresses that are gone while a connection has no established subflow from another address. If there are more
  * subflows than fit, deletes them at once.
  */
 static void keep_needed(struct paths_mender *mender, const struct host *host, struct paths_operations *operations)
