@@ -47,10 +47,10 @@ static inline int64_t clock_ns(void)
 	return clock_read_ns(CLOCK_MONOTONIC);
 }
 
-/* CLOCK_MONOTONIC in whole seconds. */
+/* CLOCK_BOOTTIME in whole seconds, for facts that end after some time: a suspend counts, as in the cache. */
 static inline int64_t clock_seconds(void)
 {
-	return clock_ns() / CLOCK_NS_PER_S;
+	return clock_read_ns(CLOCK_BOOTTIME) / CLOCK_NS_PER_S;
 }
 
 /* Microseconds, and milliseconds, of CLOCK_MONOTONIC; they never go back. */

@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -66,8 +67,10 @@ int file_replace(const char *path, const char *draft, const char *text, size_t l
 	fd = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
 	if (fd < 0)
 		return -errno;
+	if (fchmod(fd, mode) < 0)
+		ret = -errno;
 	errno = EIO; /* of a write that isn't complete */
-	if (write(fd, text, len) != (ssize_t)len || (durable && fsync(fd) < 0))
+	if (ret == 0 && (write(fd, text, len) != (ssize_t)len || (durable && fsync(fd) < 0)))
 		ret = -errno;
 	if (close(fd) < 0 && ret == 0)
 		ret = -errno;

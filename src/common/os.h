@@ -22,7 +22,7 @@ char *file_take_text(int fd, size_t size, size_t *len);
 
 /*
  * file_replace() - write a whole file as @draft, in place of any file there, and rename it: a reader of @path finds the old or the new one
- * @mode: for open(2); @durable: wait until the disk has it. Returns 0, or -errno with the old file as it was.
+ * @mode: the file's, whatever the umask is; @durable: wait until the disk has it. Returns 0, or -errno with the old file as it was.
  */
 int file_replace(const char *path, const char *draft, const char *text, size_t len, mode_t mode, bool durable);
 

@@ -167,8 +167,12 @@ int host_read(struct host *out, struct netlink *netlink);
 int host_links_read(struct host *out, struct netlink *netlink);
 void host_fini(struct host *host);
 
-/* Looks for other managers. If NetworkManager runs, asks nmcli(1), which takes some hundredths of a second. */
-void host_managers_read(struct host_managers *out);
+/*
+ * host_managers_read() - look for other managers; if NetworkManager runs, ask nmcli(1), which takes some hundredths of a second
+ * @out: zeroed, or an earlier answer. Returns 0; or -errno, with the earlier answer about NetworkManager's devices, if nmcli doesn't answer.
+ * Without nmcli NetworkManager has said nothing.
+ */
+int host_managers_read(struct host_managers *out);
 
 /*
  * host_nm_parse_devices() - find the devices that NetworkManager has connected, in nmcli's list of all devices

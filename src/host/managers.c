@@ -9,15 +9,20 @@
 
 #include "host/host_model.h"
 
+#include "common/clock.h"
 #include "common/os.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/wait.h>
 
 #define PATH_MANAGER_USERSPACE 1 /* of the sysctl net.mptcp.pm_type */
 #define NMCLI_TIMEOUT_MS 3000
+#define NMCLI_ALL_MS 8000    /* for all questions together: well below the service's WatchdogSec=30 */
+#define NMCLI_NOT_RUNNING 8  /* nmcli's exit status if NetworkManager isn't on D-Bus */
 
 /*
  * The lower bits of a netlink port are the process ID. Further sockets of a process differ, with libnl, in the bits above these. The
@@ -110,42 +115,68 @@ void host_nm_parse_flags(struct host_nm_device *device, const char *text)
 	device->endpoints = !device->disabled && text[strspn(text, " \n")] != '\0';
 }
 
-static void ask_flags(struct host_nm_device *device, const char *uuid)
+/* Runs nmcli, at most until @end. Returns 0, or -errno with nothing to free: -ECONNREFUSED if NetworkManager isn't on D-Bus. */
+static int run_nmcli(const char *const words[], int64_t end, struct child_output *said)
+{
+	const int64_t left = (end - clock_ns()) / CLOCK_NS_PER_MS;
+	int ret = left <= 0 ? -ETIMEDOUT : child_run(words, left < NMCLI_TIMEOUT_MS ? (int)left : NMCLI_TIMEOUT_MS, said);
+
+	if (ret < 0 || !WIFEXITED(said->status) || WEXITSTATUS(said->status) != NMCLI_NOT_RUNNING)
+		return ret;
+	free(said->text);
+	free(said->messages);
+	return -ECONNREFUSED;
+}
+
+static int ask_flags(struct host_nm_device *device, const char *uuid, int64_t end)
 {
 	const char *const words[] = { "nmcli", "-g", "connection.mptcp-flags", "connection", "show", "uuid", uuid, NULL };
 	struct child_output said;
+	int ret = run_nmcli(words, end, &said);
 
+	if (ret < 0)
+		return ret;
 	/* NetworkManager before 1.40 doesn't know the property, and keeps no endpoints */
-	if (child_run(words, NMCLI_TIMEOUT_MS, &said) < 0)
-		return;
 	if (!said.status)
 		host_nm_parse_flags(device, said.text);
 	free(said.text);
 	free(said.messages);
+	return 0;
 }
 
-static void ask_network_manager(struct host_managers *out)
+static int ask_network_manager(struct host_managers *out)
 {
 	static const char *const words[] = { "nmcli", "-t", "-e", "no", "-f", "GENERAL.DEVICE,GENERAL.CON-UUID,GENERAL.METERED",
 					     "device", "show", NULL };
+	const int64_t end = clock_ns() + NMCLI_ALL_MS * CLOCK_NS_PER_MS;
+	struct host_managers found = { 0 };
 	const char *uuids[HOST_NM_DEVICES_MAX];
 	struct child_output said;
+	int ret = run_nmcli(words, end, &said);
 
-	if (child_run(words, NMCLI_TIMEOUT_MS, &said) < 0)
-		return;
-	if (!said.status)
-		host_nm_parse_devices(out, said.text, uuids);
-	for (size_t i = 0; i < out->nm_count; i++)
-		ask_flags(&out->nm[i], uuids[i]);
+	if (ret < 0)
+		return ret == -ENOENT ? 0 : ret;
+	if (said.status)
+		ret = -EIO;
+	else
+		host_nm_parse_devices(&found, said.text, uuids);
+	for (size_t i = 0; i < found.nm_count && ret == 0; i++)
+		ret = ask_flags(&found.nm[i], uuids[i], end);
 	free(said.text);
 	free(said.messages);
+	if (ret == 0) {
+		memcpy(out->nm, found.nm, sizeof(out->nm));
+		out->nm_count = found.nm_count;
+	}
+	return ret;
 }
 
-void host_managers_read(struct host_managers *out)
+int host_managers_read(struct host_managers *out)
 {
-	memset(out, 0, sizeof(*out));
 	out->userspace = sysctl_read("net.mptcp.pm_type") == PATH_MANAGER_USERSPACE;
 	out->mptcpd = runs("mptcpd");
 	if (runs("NetworkManager"))
-		ask_network_manager(out);
+		return ask_network_manager(out);
+	out->nm_count = 0;
+	return 0;
 }

@@ -215,6 +215,7 @@ static void delete_rules(const struct difference *difference)
 			continue;
 		for (size_t j = 0; difference->wanted && j < difference->wanted->count && !wanted; j++)
 			wanted = is_wanted_rule(&difference->wanted->networks[j], rule);
+		wanted = wanted || (difference->wanted && paths_wanted_needs(difference->wanted, &rule->from));
 		for (size_t j = 0; j < i && wanted && !is_exclusion(rule); j++)
 			wanted = !is_own_rule(difference, &host->rules[j]) || host->rules[j].table != rule->table ||
 				 !sockaddr_ip_equal(&host->rules[j].from, &rule->from);

@@ -176,6 +176,12 @@ static void forget_namespaces(void)
 	globfree(&found);
 }
 
+/* Makes a directory that all may read, whatever the umask is. Returns as mkdir(2). */
+static int make_directory(const char *path)
+{
+	return mkdir(path, 0755) < 0 ? -1 : chmod(path, 0755);
+}
+
 /* Reads a file into @text. A missing file is an empty one. Returns 0 or -errno. */
 static int read_file(const char *path, char *text, size_t size)
 {
@@ -257,7 +263,7 @@ int traffic_save(const struct traffic *traffic)
 	ssize_t len = traffic_format(traffic, text, sizeof(text));
 
 	if (!getenv("STATE_DIRECTORY"))
-		mkdir(STATE_DIRECTORY, 0755);
+		make_directory(STATE_DIRECTORY);
 	if (len < 0)
 		return (int)len;
 	name_traffic(".new", draft);
@@ -314,7 +320,7 @@ int paths_memory_lock(void)
 	char path[PATHS_MEMORY_PATH_MAX];
 	int fd;
 
-	if (mkdir(PATHS_MEMORY_DIRECTORY, 0755) < 0 && errno != EEXIST)
+	if (make_directory(PATHS_MEMORY_DIRECTORY) < 0 && errno != EEXIST)
 		return -errno;
 	name_file(".owner", path);
 	fd = take_lock(path);

@@ -219,6 +219,31 @@ static bool adds_endpoint(const struct paths_operations *operations)
 	return false;
 }
 
+/*
+ * Looks for other managers. If NetworkManager doesn't answer, its user may forbid a network, or have made it a backup: so the earlier answer
+ * still counts, we add and change no endpoint, and the next look asks again.
+ */
+static void ask_others(struct paths_mender *mender)
+{
+	const int before = mender->others_error;
+
+	mender->others_error = host_managers_read(&mender->others);
+	mender->others_at = mender->others_error ? 0 : clock_ns();
+	if (mender->others_error && !before)
+		paths_say("NetworkManager runs, but nmcli doesn't tell its settings: %s; no endpoint is made until it does; see nmcli device show",
+			  strerror(-mender->others_error));
+}
+
+static void leave_to_next_look(struct paths_operations *operations)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < operations->count; i++)
+		if (operations->list[i].kind != PATHS_ENDPOINT_ADD && operations->list[i].kind != PATHS_ENDPOINT_CHANGE)
+			operations->list[left++] = operations->list[i];
+	operations->count = left;
+}
+
 static int find_wanted(struct paths_mender *mender, struct host *host)
 {
 	struct paths_wanted found;
@@ -233,17 +258,8 @@ static int find_wanted(struct paths_mender *mender, struct host *host)
 	return 0;
 }
 
-static int find_difference(struct paths_mender *mender, struct host *host, struct paths_operations *out)
-{
-	int ret = find_wanted(mender, host);
-
-	if (ret == 0)
-		paths_difference_find(out, &mender->wanted, host, &mender->choice, &mender->memory);
-	return ret;
-}
-
 /*
- * Keeps the endpoints of networks that are gone while a connection has no established subflow over another network. If there are more
+ * Keeps the endpoints of networks and addresses that are gone while a connection has no established subflow from another address. If there are more
  * subflows than fit, deletes them at once.
  */
 static void keep_needed(struct paths_mender *mender, const struct host *host, struct paths_operations *operations)
@@ -286,10 +302,27 @@ static int read_host(struct paths_mender *mender, struct host *host)
 {
 	int ret = host_read(host, &mender->kernel.route);
 
+	/* unknown isn't none: we would forget our own; -ENOENT is a kernel without MPTCP, where --remove deletes routes and rules */
+	if (ret == 0 && host->endpoints_error < 0 && host->endpoints_error != -ENOENT) {
+		ret = host->endpoints_error;
+		host_fini(host);
+	}
 	if (ret < 0)
-		paths_say("links, addresses and routes can't be read: %s", strerror(-ret));
+		paths_say("links, addresses, routes and endpoints can't be read: %s", strerror(-ret));
 	else
 		paths_memory_mark(&mender->memory, &host->endpoints);
+	return ret;
+}
+
+/* Reads the host, and finds the operations. host_fini() frees @host in any case. */
+static int find_difference(struct paths_mender *mender, struct host *host, struct paths_operations *out)
+{
+	int ret = read_host(mender, host);
+
+	if (ret == 0)
+		ret = find_wanted(mender, host);
+	if (ret == 0)
+		paths_difference_find(out, &mender->wanted, host, &mender->choice, &mender->memory);
 	return ret;
 }
 
@@ -298,25 +331,28 @@ int paths_mend(struct paths_mender *mender)
 	static struct paths_operations operations;
 	struct paths_wanted before = mender->wanted;
 	struct host host;
-	int ret = read_host(mender, &host);
+	int ret;
 
-	if (ret < 0)
-		return ret;
 	mender->wanted = (struct paths_wanted){ .count = 0 };
 	ret = find_difference(mender, &host, &operations);
 	/* deletions can't wait for nmcli; look for other managers before we add an endpoint, and now and then when nothing is to do */
-	if (adds_endpoint(&operations) || !mender->others_at ||
-	    (!operations.count && clock_ns() - mender->others_at > OTHERS_NS)) {
-		host_managers_read(&mender->others);
-		mender->others_at = clock_ns();
+	if (ret == 0 && (adds_endpoint(&operations) || !mender->others_at ||
+			 (!operations.count && clock_ns() - mender->others_at > OTHERS_NS))) {
+		ask_others(mender);
+		host_fini(&host); /* it may have changed meanwhile */
 		ret = find_difference(mender, &host, &operations);
 	}
 	if (ret == 0) {
 		keep_needed(mender, &host, &operations);
+		if (mender->others_error)
+			leave_to_next_look(&operations);
 		tell(mender, &before);
 		ret = carry_out(mender, &operations, &host);
+		paths_wanted_fini(&before);
+	} else {
+		paths_wanted_fini(&mender->wanted);
+		mender->wanted = before;
 	}
-	paths_wanted_fini(&before);
 	if (ret == 0 && !mender->dry_run && mender->memory.table_first) {
 		/* the routes in tables of an earlier choice are gone now */
 		mender->memory.table_first = mender->choice.table_first;
@@ -324,7 +360,7 @@ int paths_mend(struct paths_mender *mender)
 		ret = save(mender);
 	}
 	host_fini(&host);
-	return ret;
+	return ret < 0 ? ret : mender->others_error;
 }
 
 size_t paths_managed_addresses(const struct paths_mender *mender, struct paths_managed out[static PATHS_OUTAGES_MAX])

@@ -46,6 +46,7 @@ struct paths_mender {
 	struct paths_choice choice;
 	struct host_managers others;
 	int64_t others_at; /* when we last looked for other managers, CLOCK_MONOTONIC in nanoseconds; 0: look again */
+	int others_error;  /* 0, or -errno: NetworkManager didn't answer then, and @others has its earlier answer */
 	struct paths_memory memory;
 	struct paths_wanted wanted; /* the result of the last look */
 	bool is_due;                /* fewer connections need networks that are gone: paths_mend() is due */
@@ -105,7 +106,8 @@ struct traffic_keeper {
 	char quota_never[QUOTA_LIST_MAX], quota_backup[QUOTA_LIST_MAX];
 	int64_t look_at, save_at; /* CLOCK_MONOTONIC in ns */
 	struct traffic_tokens outlived; /* at the last look */
-	bool keeps, told;         /* the file is written; we have reported that it can't be */
+	bool loaded;              /* the file was read; until then it isn't written */
+	bool keeps, told;         /* the file is written; we have reported that it can't be read or written */
 };
 
 /* Reads the file and looks for the first time. The mender's choice points into @keeper from then on. @keeps: write the file */

@@ -137,8 +137,11 @@ void paths_wanted_fini(struct paths_wanted *wanted);
 /* Returns the used network with this address; NULL: there is none. */
 const struct host_network *paths_wanted_used(const struct paths_wanted *wanted, const union sockaddr_ip *address);
 
-/* Is the address's network gone by itself, and not excluded by a setting? */
+/* Is the address's network gone by itself, or the address replaced by another one of its device, and not excluded by a setting? */
 bool paths_wanted_is_outage(const struct paths_wanted *wanted, const union sockaddr_ip *address);
+
+/* Does a connection need the endpoint of this address, and the rule, until it has another established subflow? */
+bool paths_wanted_needs(const struct paths_wanted *wanted, const union sockaddr_ip *address);
 
 /*
  * Does an endpoint of ours stay though its network is gone? It does if no network is left: no RM_ADDR could reach the peers, so they would

@@ -131,6 +131,20 @@ static int count_devices(struct traffic_keeper *keeper, struct paths_mender *men
 	return traffic_look(&keeper->traffic, &choice, &mender->kernel.route);
 }
 
+/* Takes the file's sums over. They contain the kernel's counters, so that none of the bytes since then is missing. */
+static void load_traffic(struct traffic_keeper *keeper)
+{
+	static struct traffic found;
+	int ret = traffic_load(&found);
+
+	if (ret == 0)
+		keeper->traffic = found;
+	else if (!keeper->told)
+		paths_say("the bytes that were counted before can't be read: %s", strerror(-ret));
+	keeper->loaded = ret == 0;
+	keeper->told = ret < 0;
+}
+
 static void save_traffic(struct traffic_keeper *keeper)
 {
 	int ret = keeper->keeps ? traffic_save(&keeper->traffic) : 0;
@@ -143,10 +157,6 @@ static void save_traffic(struct traffic_keeper *keeper)
 
 void traffic_keeper_begin(struct traffic_keeper *keeper, struct paths_mender *mender, bool keeps)
 {
-	int ret = traffic_load(&keeper->traffic);
-
-	if (ret < 0)
-		paths_say("the bytes that were counted before can't be read: %s", strerror(-ret));
 	keeper->keeps = keeps;
 	keeper->own_never = mender->choice.policy.never;
 	keeper->own_backup = mender->choice.policy.backup;
@@ -159,17 +169,19 @@ bool traffic_keeper_look(struct traffic_keeper *keeper, struct paths_mender *men
 	bool changed;
 
 	keeper->look_at = clock_ns() + (mender->choice.quotas.count ? QUOTA_LOOK_NS : LOOK_NS);
+	if (!keeper->loaded)
+		load_traffic(keeper);
 	count_outlived(keeper);
 	if (count_devices(keeper, mender) < 0)
 		return false; /* at the next look */
 	changed = judge(keeper, &mender->choice);
-	if (changed || clock_ns() >= keeper->save_at)
+	if (keeper->loaded && (changed || clock_ns() >= keeper->save_at))
 		save_traffic(keeper);
 	return changed;
 }
 
 void traffic_keeper_end(struct traffic_keeper *keeper, struct paths_mender *mender)
 {
-	if (count_devices(keeper, mender) == 0)
+	if (keeper->loaded && count_devices(keeper, mender) == 0)
 		save_traffic(keeper);
 }

@@ -196,10 +196,11 @@ static const struct host_rule *find_foreign_rule(const struct host *host, const 
 
 /* --- all of it -------------------------------------------------------------------------- */
 
-/* Does this verdict mean that the network is gone by itself, and not excluded by a setting? */
+/* Does this verdict mean that the network is gone by itself, or its address replaced, and not excluded by a setting? */
 static bool is_outage(enum host_verdict verdict)
 {
-	return verdict == HOST_DOWN || verdict == HOST_NO_CARRIER || verdict == HOST_NO_ROUTE || verdict == HOST_NOT_READY;
+	return verdict == HOST_DOWN || verdict == HOST_NO_CARRIER || verdict == HOST_NO_ROUTE || verdict == HOST_NOT_READY ||
+	       verdict == HOST_SECOND;
 }
 
 bool paths_wanted_is_outage(const struct paths_wanted *wanted, const union sockaddr_ip *address)
@@ -210,13 +211,17 @@ bool paths_wanted_is_outage(const struct paths_wanted *wanted, const union socka
 	return true;
 }
 
+bool paths_wanted_needs(const struct paths_wanted *wanted, const union sockaddr_ip *address)
+{
+	for (size_t i = 0; i < wanted->needed_count; i++)
+		if (sockaddr_ip_equal(&wanted->needed[i], address))
+			return true;
+	return false;
+}
+
 bool paths_wanted_keeps(const struct paths_wanted *wanted, const union sockaddr_ip *address)
 {
-	bool needed = wanted->keeps;
-
-	for (size_t i = 0; i < wanted->needed_count; i++)
-		needed = needed || sockaddr_ip_equal(&wanted->needed[i], address);
-	return needed && paths_wanted_is_outage(wanted, address);
+	return (wanted->keeps || paths_wanted_needs(wanted, address)) && paths_wanted_is_outage(wanted, address);
 }
 
 const struct host_network *paths_wanted_used(const struct paths_wanted *wanted, const union sockaddr_ip *address)

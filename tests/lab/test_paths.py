@@ -93,6 +93,28 @@ def test_an_address_is_replaced():
             check(not [rule for rule in ip(lab, "rule") if "10.2.0.2 " in rule], ip(lab, "rule"))
 
 
+def test_a_temporary_address_is_replaced():
+    """A connection keeps its only subflow, from the deprecated address, until it has one from its successor; then the old one goes."""
+    with Lab(wifi=Link(delay_ms=100, rate_mbit=50)) as lab:
+        bare(lab)
+        serve(lab)
+        with PathManager(lab, "--device", "wifi") as manager:
+            running = lab.client.popen(["python3", BULK, "get", "tcp", lab.server.addr4, 6000, 8000000], name="download",
+                                       env=lab.converted(CONVERT_CACHE="none", CONVERT_ADDR=lab.converter.addr6))
+            wait_until(lambda: subflows(lab, "[fd01::2]") == 1, 10, "the connection")
+            with lab.capture(lab.client, "wifi", "tcp port 1234") as capture:
+                lab.client.ip("addr add fd01::9/64 dev wifi nodad", "addr change fd01::2/64 dev wifi preferred_lft 0")
+                wait_until(lambda: subflows(lab, "[fd01::9]") == 1, 10, "the subflow from the new address")
+                wait_until(lambda: set(endpoints(lab)) == {"10.1.0.2", "fd01::9"}, 10, "the end of the old endpoint")
+                wait_until(lambda: not [rule for rule in ip(lab, "-6", "rule") if "fd01::2 " in rule], 10, "the end of the old rule")
+            arrives(running)
+            manager.stop()
+        packets = capture.packets()
+        joined = next(at for at, packet in enumerate(packets) if packet.synack and "MP_JOIN" in packet.mptcp)
+        removed = [at for at, packet in enumerate(packets) for kind, value in packet.options if kind == OPT_MPTCP and value[0] >> 4 == REMOVE_ADDR]
+        check(removed and removed[0] > joined, "RM_ADDR in %s, the answer to the join in %d" % (removed, joined))
+
+
 @long
 def test_a_link_goes_and_comes():
     """While a transfer runs, each of the two: it goes on over the other one, and is back on both afterwards."""

@@ -4,7 +4,7 @@
 import json
 import signal
 
-from convertlab import Lab, Veth, check, equal, main, wait_until
+from convertlab import Lab, Veth, check, equal, main, need, wait_until
 from convertlab.paths import DEVICES, OURS, Nmcli, PathManager, bare, endpoints, ip, published, stand_in, state
 
 
@@ -37,6 +37,22 @@ def test_killed():
             manager.process.wait()
             lab.client.run([lab.build.program("convertize"), "paths", "--remove", "--config", "none"])
         equal(state(lab), before, "what there is after --remove")
+
+
+def test_endpoints_cannot_be_read():
+    """It doesn't forget that they are its own."""
+    need("strace")
+    with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
+        bare(lab)
+        before = state(lab)
+        with PathManager(lab) as manager:
+            strace = lab.client.popen(["strace", "-e", "trace=socket", "-e", "inject=socket:error=ENFILE", "-p", str(manager.process.pid)])
+            strace.wait_log("attached")
+            manager.process.send_signal(signal.SIGHUP)
+            strace.wait_log("NETLINK_GENERIC) = -1 ENFILE")
+            strace.stop(signal.SIGINT)
+            manager.stop()
+        equal(state(lab), before, "what there is when it has ended")
 
 
 def test_others_are_left_alone():
@@ -116,6 +132,41 @@ def test_network_manager_keeps_the_endpoints():
             manager.process.send_signal(signal.SIGHUP)
             wait_until(lambda: len(endpoints(lab)) == 4, 10, "the endpoints, once NetworkManager is gone")
             equal(published(lab), [], "what programs are told then")
+            manager.stop()
+
+
+def test_network_manager_does_not_answer():
+    """What its user said before still counts, and no endpoint is made until it answers."""
+    with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
+        bare(lab)
+        nm = Nmcli(lab)
+        nm.says("wifi", "0x2 (disabled)")
+        nm.says("lte", "", "yes")
+        nm.first("exit 8")
+        with stand_in(lab, "NetworkManager"), PathManager(lab, env=nm.env) as manager:
+            equal(endpoints(lab), {}, "endpoints while nothing is known")
+            manager.said("NetworkManager runs, but nmcli")
+            nm.first("")
+            wait_until(lambda: set(endpoints(lab)) == {"10.2.0.2", "fd02::2"}, 10, "no endpoint where its user forbids it")
+            known = endpoints(lab)
+            nm.first("exit 8")
+            manager.process.send_signal(signal.SIGHUP)
+            wait_until(lambda: manager.process.log_text().count("NetworkManager runs, but nmcli") == 2, 10, "the second failure")
+            lab.client.ip("addr add 10.1.0.9/24 dev wifi")
+            manager.said("wifi 10.1.0.9: left alone: NetworkManager has connection.mptcp-flags disabled")
+            equal((endpoints(lab), published(lab)), (known, [("8805", "lte"), ("8807", "lte")]), "what its user said before")
+            manager.stop()
+
+
+def test_network_goes_while_nmcli_runs():
+    """The host is read again afterwards: no endpoint is made for an address that has gone meanwhile."""
+    with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
+        bare(lab)
+        nm = Nmcli(lab)
+        nm.first("ip addr del 10.2.0.2/24 dev lte; rm $LAB_NM.first")
+        with stand_in(lab, "NetworkManager"), PathManager(lab, env=nm.env) as manager:
+            equal(set(endpoints(lab)), {"10.1.0.2", "fd01::2", "fd02::2"}, "endpoints")
+            check("10.2.0.2" not in "\n".join(manager.done()), manager.done())
             manager.stop()
 
 

@@ -52,8 +52,10 @@ def test_nobody_else_s_lock():
     """No other user stops the service by its files, and what it leaves behind goes with its network namespace, or at its end."""
     with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
         bare(lab)
-        with PathManager(lab) as manager:
+        with PathManager(lab, wrapper=["sh", "-c", "umask 077; exec \"$@\"", "sh"]) as manager:
             number = os.stat("/proc/%d/ns/net" % manager.process.pid).st_ino
+            # the service's user must be able to read what root's has made
+            equal(os.stat("/run/convertize/paths-%d" % number).st_mode & 0o777, 0o644, "the file's mode, whatever the umask is")
             manager.process.kill()
             manager.process.wait()
             # whoever can open a file can lock it

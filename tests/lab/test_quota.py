@@ -148,6 +148,27 @@ def test_open_connections_leave():
             check(before < 20000000, "%d bytes on lte until then" % before)
 
 
+def test_sums_cannot_be_read():
+    """It leaves the file alone, and takes the sums over as soon as it can be read."""
+    with two_networks() as lab, manager_of(lab, *QUOTA) as manager:
+        use_up(lab, 2100000)
+        manager.said("used up: only for backup")
+        manager.stop()
+        file, kept = os.path.join(lab.state, "traffic"), os.path.join(lab.state, "kept")
+        os.rename(file, kept)
+        os.symlink("traffic", file)  # a loop, as root can read all files
+        manager.start()
+        manager.said("can't be read: Too many levels of symbolic links")
+        manager.stop()
+        check(os.path.islink(file), "the file is left alone")
+        manager.start()
+        os.rename(kept, file)
+        manager.said("used up: only for backup")
+        wait_until(lambda: ("8807", "lte") in published(lab), 10, "what is published")
+        manager.stop()
+        check("day" in sums_kept(lab), sums_kept(lab))
+
+
 def test_counts_are_exact():
     """The sums are those of the firewall, to the byte, also over a kill and a restart."""
     with two_networks() as lab, manager_of(lab) as manager:

@@ -266,6 +266,12 @@ START_TEST(test_ipv6_prefixes)
 	expect("ip -6 rule add from 2001:db8:2::2 table 8805 priority 8803 protocol 88",
 	       "ip mptcp endpoint add 2001:db8:2::2 id 101 dev wlan0 subflow", "ip mptcp endpoint delete id 100",
 	       "ip -6 rule del from 2001:db8:1::2 table 8805 priority 8803 protocol 88");
+	/* unless a connection has no established subflow from another address: then nothing is deleted before it has */
+	ck_assert(paths_wanted_is_outage(&wanted, &old->address));
+	wanted.needed[wanted.needed_count++] = old->address;
+	paths_difference_find(&operations, &wanted, &host, &choice, &memory);
+	expect("ip -6 rule add from 2001:db8:2::2 table 8805 priority 8803 protocol 88",
+	       "ip mptcp endpoint add 2001:db8:2::2 id 101 dev wlan0 subflow");
 }
 END_TEST
 

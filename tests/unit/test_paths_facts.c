@@ -12,6 +12,8 @@
 
 #include <check.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static char directory[PATH_MAX];
 static struct settings settings;
@@ -233,6 +235,34 @@ START_TEST(multipath_tcp_is_each_path_s_own)
 }
 END_TEST
 
+static int64_t asleep_s;
+
+/* The C library's for this program: the machine has slept. */
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+	long time[2];
+	const int ret = (int)syscall(SYS_clock_gettime, clock, time);
+
+	*now = (struct timespec){ (time_t)(time[0] + (clock == CLOCK_BOOTTIME ? asleep_s : 0)), time[1] };
+	return ret;
+}
+
+/* Hours of a suspend count: the machine may have moved, and the user's other programs go by the same time. */
+START_TEST(facts_end_during_a_suspend)
+{
+	clock_use_library();
+	paths_note_fallback(&usual, clock_ns());
+	paths_note_mptcp(&other);
+	converters_rest(0, 60);
+	ck_assert_int_eq(paths_mptcp(&usual), CACHE_MPTCP_LOST);
+	ck_assert(converters_rests(0, clock_seconds()));
+	asleep_s = 7200;
+	ck_assert_int_eq(paths_mptcp(&usual), CACHE_MPTCP_UNKNOWN);
+	ck_assert_int_eq(paths_mptcp(&other), CACHE_MPTCP_UNKNOWN);
+	ck_assert(!converters_rests(0, clock_seconds()));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("paths_facts");
@@ -250,6 +280,7 @@ int main(void)
 	tcase_add_test(kept, one_process_asks);
 	tcase_add_test(kept, what_others_learned_counts);
 	tcase_add_test(kept, multipath_tcp_is_each_path_s_own);
+	tcase_add_test(kept, facts_end_during_a_suspend);
 	suite_add_tcase(suite, kept);
 	return test_run(suite);
 }

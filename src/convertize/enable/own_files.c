@@ -99,7 +99,6 @@ enum own_result own_write(const char *path, const char *text, mode_t mode)
 {
 	char other[PATH_MAX], *before;
 	struct stat st;
-	mode_t mask;
 	bool same;
 
 	if (is_foreign(path, &before)) {
@@ -117,9 +116,7 @@ enum own_result own_write(const char *path, const char *text, mode_t mode)
 	}
 	if (!make_directories(path))
 		return failed(path);
-	mask = umask(0); /* a drop-in that systemd's clients can't read would only confuse */
 	errno = -file_replace(path, other, text, strlen(text), mode, true);
-	umask(mask);
 	if (errno)
 		return failed(path);
 	return OWN_DONE;

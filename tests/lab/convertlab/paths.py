@@ -96,6 +96,11 @@ class Nmcli:
         with open(os.path.join(self._facts, device), "w", encoding="ascii") as file:
             file.write("%s\n%s\n" % (flags, metered))
 
+    def first(self, commands):
+        """Commands of the shell that it runs before it answers: exit 8 if NetworkManager isn't on D-Bus yet."""
+        with open(self._facts + ".first", "w", encoding="ascii") as file:
+            file.write(commands + "\n")
+
 
 class PathManager:
     """convertize paths --manage, as a service manager starts it: within `with` it has said that it is ready."""
