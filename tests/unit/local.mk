@@ -11,7 +11,7 @@ unit_tests = tests/unit/test_codec_names tests/unit/test_codec_read tests/unit/t
 	tests/unit/test_prefix tests/unit/test_handshake tests/unit/test_client_settings \
 	tests/unit/test_cache tests/unit/test_cache_file tests/unit/test_cache_damage tests/unit/test_cache_race \
 	tests/unit/test_notes \
-	tests/unit/test_srv tests/unit/test_socket_record tests/unit/test_converters tests/unit/test_paths tests/unit/test_paths_facts \
+	tests/unit/test_srv tests/unit/test_socket_record tests/unit/test_converters tests/unit/test_converters_names tests/unit/test_paths tests/unit/test_paths_facts \
 	tests/unit/test_front_end tests/unit/test_front_end_silence tests/unit/test_front_end_ways \
 	tests/unit/test_supervise_filter tests/unit/test_supervise_blind \
 	tests/unit/test_engine_decide tests/unit/test_engine_attempt tests/unit/test_engine_dial tests/unit/test_engine_silence tests/unit/test_engine_paths tests/unit/test_engine_surveys tests/unit/test_engine_notes tests/unit/test_engine_remedies tests/unit/test_engine_faults tests/unit/test_engine_front_end tests/unit/test_supervise_caller tests/unit/test_supervise_pause
@@ -143,6 +143,10 @@ tests_unit_test_cache_damage_LDADD = libclient.la libcodec.la libcommon.la $(CHE
 tests_unit_test_cache_race_SOURCES = tests/unit/test_cache_race.c
 tests_unit_test_cache_race_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 tests_unit_test_cache_race_LDADD = libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
+
+tests_unit_test_converters_names_SOURCES = tests/unit/test_converters_names.c
+tests_unit_test_converters_names_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_converters_names_LDADD = libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
 
 tests_unit_test_converters_SOURCES = tests/unit/test_converters.c
 tests_unit_test_converters_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_converters_names.c - a converter that is configured by name, whose address changes; the test moves the clock */
+#include "config.h"
+
+#include "client/converters.h"
+#include "client/resolve.h"
+#include "common/clock.h"
+
+#include "run.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct settings settings;
+static int64_t now_ns = 1000 * CLOCK_NS_PER_S;
+static unsigned int names_address; /* the last byte, which the name has now */
+
+int64_t clock_read_ns(clockid_t clock)
+{
+	(void)clock;
+	return now_ns;
+}
+
+size_t resolve_converter(const char *name, uint16_t port, int timeout_ms, union sockaddr_ip *out, size_t max, const char **reason)
+{
+	char text[32];
+
+	(void)name, (void)timeout_ms, (void)max, (void)reason;
+	snprintf(text, sizeof(text), "192.0.2.%u", names_address);
+	ck_assert_int_eq(sockaddr_ip_parse(out, text, port), 0);
+	return 1;
+}
+
+static const char *lookup(const char *name)
+{
+	return strcmp(name, "CONVERT_ADDR") == 0 ? "converter.example" : strcmp(name, "CONVERT_CACHE") == 0 ? "off" : NULL;
+}
+
+static void setup(void)
+{
+	settings_read(&settings, lookup);
+	ck_assert(settings.enabled);
+	converters_init(&settings);
+}
+
+/* Chooses a converter, and returns the last byte of its address, or 0. */
+static unsigned int chosen(int *index)
+{
+	union sockaddr_ip destination, out = { 0 };
+	const struct converters_query query = { .destination = &destination, .family = AF_INET, .may_resolve = true };
+	enum policy_verdict verdict = POLICY_CONVERT;
+	const char *reason;
+
+	ck_assert_int_eq(sockaddr_ip_parse(&destination, "203.0.113.1:443", 443), 0);
+	*index = converters_choose(&settings, &query, &out, &verdict, &reason);
+	return *index < 0 ? 0 : sockaddr_ip_in6(&out).s6_addr[15];
+}
+
+static void pass(unsigned int seconds)
+{
+	now_ns += seconds * CLOCK_NS_PER_S;
+}
+
+/* An address that the name doesn't have any more isn't asked again when its rest is over. */
+START_TEST(the_address_changes)
+{
+	int before, after;
+
+	names_address = 1;
+	ck_assert_uint_eq(chosen(&before), 1);
+	names_address = 2;
+	ck_assert_uint_eq(chosen(&after), 1); /* it works, so the name isn't looked up */
+	converters_rest(before, 30);
+	pass(31);
+	converters_rest(before, 30);
+	ck_assert_uint_eq(chosen(&after), 2);
+	pass(31);
+	ck_assert_uint_eq(chosen(&after), 2);
+	/* the earlier address is back */
+	converters_rest(after, 30);
+	names_address = 1;
+	ck_assert_uint_eq(chosen(&after), 1);
+	ck_assert_int_eq(after, before);
+}
+END_TEST
+
+/* The table has room for CONVERTERS_MAX addresses, and the name has one more in the end. What is known of an old one isn't said of it. */
+START_TEST(the_address_changes_often)
+{
+	int index;
+
+	for (names_address = 1; names_address <= 2 * CONVERTERS_MAX; names_address++) {
+		ck_assert_uint_eq(chosen(&index), names_address);
+		converters_note_no_mptcp(index);
+		converters_rest(index, 30);
+		pass(31);
+		converters_rest(index, 30);
+	}
+	ck_assert_uint_eq(chosen(&index), names_address);
+	ck_assert(converters_take_mptcp(index));
+}
+END_TEST
+
+/* A connection may still use an entry whose address has left the name just now. */
+START_TEST(the_address_changes_at_each_lookup)
+{
+	int index;
+
+	for (names_address = 1; names_address <= CONVERTERS_MAX; names_address++) {
+		ck_assert_uint_eq(chosen(&index), names_address);
+		converters_rest(index, 1000);
+		pass(3);
+		settings.converters[0].port++; /* has the name looked up at once */
+		converters_replace(&settings);
+		converters_rest(index, 1000);
+	}
+	ck_assert_uint_eq(chosen(&index), 0);
+	pass(180);
+	ck_assert_uint_eq(chosen(&index), names_address);
+}
+END_TEST
+
+int main(void)
+{
+	const TTest *const tests[] = { the_address_changes, the_address_changes_often, the_address_changes_at_each_lookup };
+	Suite *suite = suite_create("names");
+	TCase *tcase = tcase_create("addresses");
+
+	tcase_add_checked_fixture(tcase, setup, NULL);
+	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
+		tcase_add_test(tcase, tests[i]);
+	suite_add_tcase(suite, tcase);
+	return test_run(suite);
+}
