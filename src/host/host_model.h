@@ -169,7 +169,7 @@ void host_fini(struct host *host);
 
 /*
  * host_managers_read() - look for other managers; if NetworkManager runs, ask nmcli(1), which takes some hundredths of a second
- * @out: zeroed, or an earlier answer. Returns 0; or -errno, with the earlier answer about NetworkManager's devices, if nmcli doesn't answer.
+ * @out: zeroed, or an earlier answer. Returns 0; or -errno if nmcli doesn't answer, with NetworkManager's earlier answer.
  * Without nmcli NetworkManager has said nothing.
  */
 int host_managers_read(struct host_managers *out);

@@ -37,6 +37,8 @@
 #define LOOK_MS 30000
 #define RETRY_MS 1000
 #define RETRY_MAX_MS 60000
+#define END_TRIES 4
+#define END_AGAIN_MS 500
 #define STATUS_BYTES (64 + QUOTAS_MAX * (IF_NAMESIZE + QUOTA_TEXT_MAX + 4)) /* of the report to the service manager */
 #define PROBES 3 /* index of the first probe in the array for poll(2) */
 
@@ -395,7 +397,8 @@ static int timeout_ms(const struct manager *manager)
 	return at <= 0 ? 0 : (int)(at / CLOCK_NS_PER_MS) + 1;
 }
 
-static void run(struct manager *manager, int watchdog_ms)
+/* Runs until a signal comes. Returns 0, or -errno if it can't wait for events. */
+static int run(struct manager *manager, int watchdog_ms)
 {
 	for (;;) {
 		struct pollfd ready[PROBES + PATHS_OUTAGES_MAX] = { { .fd = manager->watch, .events = POLLIN },
@@ -404,9 +407,9 @@ static void run(struct manager *manager, int watchdog_ms)
 		size_t probes = probes_poll(&manager->renewer.probes, ready + PROBES);
 
 		if (poll(ready, PROBES + probes, timeout_ms(manager)) < 0 && errno != EINTR)
-			return;
+			return -errno;
 		if (ready[1].revents && !take_signals(manager))
-			return;
+			return 0;
 		if (ready[0].revents)
 			hear(manager);
 		if (ready[2].revents)
@@ -429,9 +432,24 @@ static void run(struct manager *manager, int watchdog_ms)
 
 /* --- all of it -------------------------------------------------------------------------- */
 
+/* Takes away what we made. Tries again after a failure, as the kernel may lack memory or descriptors for a moment. */
+static int end(struct manager *manager)
+{
+	struct paths_subflows *subflows = &manager->renewer.subflows;
+	int ret = -1;
+
+	for (int i = 0; i < END_TRIES && ret < 0; i++) {
+		if (i)
+			poll(NULL, 0, END_AGAIN_MS);
+		/* if the kernel doesn't show subflows, remove all endpoints */
+		ret = paths_unmend(&manager->mender, paths_kernel_subflows(subflows) < 0 ? NULL : subflows);
+	}
+	return ret;
+}
+
 static int manage(struct manager *manager)
 {
-	int watchdog_ms = watchdog_interval_ms(), ret;
+	int watchdog_ms = watchdog_interval_ms(), error, ret;
 
 	manager->signals = open_signals();
 	manager->watch = paths_kernel_watch(); /* before the first look, so as to miss no change in between */
@@ -440,19 +458,19 @@ static int manage(struct manager *manager)
 		return fail_with("there is no descriptor to hear from the kernel; raise the limit of open files, ulimit -n");
 	manager->watchdog_at = watchdog_ms > 0 ? in_ms(watchdog_ms) : 0;
 	look_at_host(manager);
-	run(manager, watchdog_ms);
+	error = run(manager, watchdog_ms);
+	if (error < 0)
+		paths_say("waiting for events failed: %s", strerror(-error));
 	notify("STOPPING=1\n");
 	traffic_keeper_end(&manager->keeper, &manager->mender);
-	/* if the kernel doesn't show subflows, remove all endpoints */
-	ret = paths_kernel_subflows(&manager->renewer.subflows);
-	ret = paths_unmend(&manager->mender, ret < 0 ? NULL : &manager->renewer.subflows);
+	ret = end(manager);
 	while (manager->renewer.probes.count)
 		drop(&manager->renewer.probes, 0);
 	close(manager->watch);
 	close(manager->signals);
 	if (manager->clock >= 0)
 		close(manager->clock);
-	return ret < 0;
+	return ret < 0 || error < 0;
 }
 
 int paths_manage(const struct paths_choice *choice, enum paths_task task, bool dry_run)

@@ -155,7 +155,7 @@ static int save(struct paths_mender *mender)
 	int ret = paths_memory_save(&mender->memory);
 
 	if (ret < 0)
-		paths_say("%s: %s; without this file nobody could remove the changes after a kill, so nothing is done",
+		paths_say("%s: %s; without this file nobody can remove changes after a kill, so none is made",
 		    paths_memory_path(path), strerror(-ret));
 	return ret;
 }
@@ -220,8 +220,8 @@ static bool adds_endpoint(const struct paths_operations *operations)
 }
 
 /*
- * Looks for other managers. If NetworkManager doesn't answer, its user may forbid a network, or have made it a backup: so the earlier answer
- * still counts, we add and change no endpoint, and the next look asks again.
+ * Looks for other managers. If NetworkManager doesn't answer, its user may forbid a network, or have made it a backup: so its earlier
+ * answer still counts, we add and change no endpoint, and the next look asks again.
  */
 static void ask_others(struct paths_mender *mender)
 {
@@ -230,8 +230,8 @@ static void ask_others(struct paths_mender *mender)
 	mender->others_error = host_managers_read(&mender->others);
 	mender->others_at = mender->others_error ? 0 : clock_ns();
 	if (mender->others_error && !before)
-		paths_say("NetworkManager runs, but nmcli doesn't tell its settings: %s; no endpoint is made until it does; see nmcli device show",
-			  strerror(-mender->others_error));
+		paths_say("NetworkManager runs, but nmcli doesn't tell its settings: %s; no endpoint is made until it does; see "
+			  "nmcli device show", strerror(-mender->others_error));
 }
 
 static void leave_to_next_look(struct paths_operations *operations)
@@ -259,8 +259,8 @@ static int find_wanted(struct paths_mender *mender, struct host *host)
 }
 
 /*
- * Keeps the endpoints of networks and addresses that are gone while a connection has no established subflow from another address. If there are more
- * subflows than fit, deletes them at once.
+ * Keeps the endpoints of networks and addresses that are gone while a connection has no established subflow from another address. If there
+ * are more subflows than fit, deletes them at once.
  */
 static void keep_needed(struct paths_mender *mender, const struct host *host, struct paths_operations *operations)
 {
@@ -474,7 +474,10 @@ int paths_unmend(struct paths_mender *mender, const struct paths_subflows *open)
 		return ret;
 	some = open && leave_needed(mender, &host, open);
 	paths_difference_find(&operations, some ? &mender->wanted : NULL, &host, &mender->choice, &mender->memory);
-	ret = carry_out(mender, &operations, &host);
+	if (mender->dry_run)
+		print(&operations);
+	else
+		ret = apply(mender, &operations); /* without save(): it makes nothing, and must not leave anything if the disk is full */
 	if (ret == 0 && !mender->dry_run) {
 		mender->memory.limit_set = mender->memory.limit_before = 0;
 		if (!some)

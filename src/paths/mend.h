@@ -68,7 +68,7 @@ void paths_mender_fini(struct paths_mender *mender);
 int paths_mend(struct paths_mender *mender);
 
 /*
- * paths_unmend() - remove all that we or an earlier process made; returns as paths_mend()
+ * paths_unmend() - remove all that we or an earlier process made, even if the memory can't be saved; returns as paths_mend()
  * @open: all subflows; leaves the networks that carry a connection's last subflow, as few as possible, and remembers them: the next
  *     process takes them over, or removes them. NULL: leave nothing, even if connections end.
  */

@@ -111,7 +111,8 @@ def test_a_temporary_address_is_replaced():
             manager.stop()
         packets = capture.packets()
         joined = next(at for at, packet in enumerate(packets) if packet.synack and "MP_JOIN" in packet.mptcp)
-        removed = [at for at, packet in enumerate(packets) for kind, value in packet.options if kind == OPT_MPTCP and value[0] >> 4 == REMOVE_ADDR]
+        removed = [at for at, packet in enumerate(packets) for kind, value in packet.options
+                   if kind == OPT_MPTCP and value[0] >> 4 == REMOVE_ADDR]
         check(removed and removed[0] > joined, "RM_ADDR in %s, the answer to the join in %d" % (removed, joined))
 
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_paths_others.py - "convertize paths --manage" takes away what it made and nothing else, and leaves to others what is theirs"""
 import json
+import os
 import signal
 
 from convertlab import Lab, Veth, check, equal, main, need, wait_until
@@ -53,6 +54,33 @@ def test_endpoints_cannot_be_read():
             strace.stop(signal.SIGINT)
             manager.stop()
         equal(state(lab), before, "what there is when it has ended")
+
+
+def test_it_ends_in_spite_of_errors():
+    """It takes away what it made if the kernel fails for a moment, or the memory can't be written; it fails if it can't wait for events."""
+    need("strace")
+    with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
+        bare(lab)
+        before = state(lab)
+        with PathManager(lab) as manager:
+            # sockets to the service manager, for subflows, ways and endpoints, and those for the next try
+            strace = lab.client.popen(["strace", "-e", "trace=socket", "-e", "inject=socket:error=ENFILE:when=1..7", "-p",
+                                       str(manager.process.pid)])
+            strace.wait_log("attached")
+            manager.stop()
+            check("NETLINK_GENERIC) = -1 ENFILE" in strace.log_text(), strace.log_text())
+            equal(state(lab), before, "what there is after errors")
+            manager.start()
+            draft = "/run/convertize/paths-%d.new" % os.stat("/proc/%d/ns/net" % manager.process.pid).st_ino
+            os.mkdir(draft)
+            manager.stop()
+            equal(state(lab), before, "what there is when the memory couldn't be written")
+            os.rmdir(draft)
+            manager.start()
+            lab.client.popen(["strace", "-e", "inject=?poll,ppoll:error=ENOMEM", "-p", str(manager.process.pid)]).wait_log("attached")
+            manager.process.send_signal(signal.SIGHUP)
+            equal(manager.process.wait(10), 1, "the status if poll(2) fails")
+            equal(state(lab), before, "what there is then")
 
 
 def test_others_are_left_alone():
