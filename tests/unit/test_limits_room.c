@@ -175,6 +175,35 @@ START_TEST(refused_ones_take_no_place)
 }
 END_TEST
 
+/* A reload has lowered the limit by 20: one newcomer pushes out 16 and is refused, so that the next ones find room. */
+START_TEST(lowered_limits)
+{
+	struct limits_settings settings = { .connections.total = 60, .prefix_v4 = 32 };
+	struct member open[60], b;
+	int evicted = 0;
+
+	configure(&settings);
+	for (int i = 0; i < 60; i++) {
+		enter(&open[i], "10.0.0.1");
+		move(&open[i], LIMITS_OPEN);
+	}
+	settings.connections.total = 40;
+	configure(&settings);
+	enter(&b, "10.1.0.1");
+	ck_assert_int_eq(admit(&b), OUTCOME_LIMIT_CONNECTIONS);
+	leave(&b);
+	enter(&b, "10.1.0.1");
+	ck_assert_int_eq(admit(&b), OUTCOME_NONE);
+	for (int i = 0; i < 60; i++) {
+		evicted += open[i].woken;
+		leave(&open[i]);
+	}
+	ck_assert_int_eq(evicted, 21);
+	leave(&b);
+	finish();
+}
+END_TEST
+
 START_TEST(withheld_ones_make_room)
 {
 	const struct limits_settings settings = { .pending.total = 8, .prefix_v4 = 32 };
@@ -299,6 +328,7 @@ int main(void)
 	tcase_add_test(tcase, waiting_ones_first);
 	tcase_add_test(tcase, open_ones_make_room);
 	tcase_add_test(tcase, refused_ones_take_no_place);
+	tcase_add_test(tcase, lowered_limits);
 	tcase_add_test(tcase, withheld_ones_make_room);
 	tcase_add_test(tcase, sockets_run_out);
 	tcase_add_test(tcase, told_to_go);
