@@ -24,11 +24,13 @@
 #include <string.h>
 
 #define RESOLVE_AGAIN_SECONDS 30
-#define RETIRED UINT8_MAX /* the setting of an address that CONVERT_ADDR doesn't have any more */
+#define RETIRED UINT8_MAX /* the setting of an address that CONVERT_ADDR, or a name in it, doesn't have any more */
+#define REUSE_SECONDS 180 /* longer than any attempt lasts: none still uses an entry that was retired before */
 
 static struct {
 	union sockaddr_ip addr;
-	uint8_t setting; /* the part of CONVERT_ADDR that has it, or RETIRED */
+	int64_t retired_at; /* in clock_seconds() */
+	uint8_t setting;    /* the part of CONVERT_ADDR that has it, or RETIRED */
 } converters[CONVERTERS_MAX];
 static _Atomic int converter_count;
 
@@ -42,42 +44,104 @@ void converters_repair_in_child(void)
 	atomic_flag_clear(&writing);
 }
 
-static void table_add(uint8_t setting, const union sockaddr_ip *addr)
+static void writing_begin(struct quiet *quiet)
 {
 	unsigned int turn = 0;
-	struct quiet quiet;
-	int count;
 
-	quiet_all(&quiet);
+	quiet_all(quiet);
 	while (atomic_flag_test_and_set(&writing))
 		patience(&turn);
-	count = atomic_load(&converter_count);
+}
+
+static void writing_end(const struct quiet *quiet)
+{
+	atomic_flag_clear(&writing);
+	quiet_end(quiet);
+}
+
+static void retire(int index)
+{
+	converters[index].setting = RETIRED;
+	converters[index].retired_at = clock_seconds();
+}
+
+static void cookie_forget(int index);
+
+/* Returns the entry that was retired first, with all that we know forgotten, or CONVERTERS_MAX if none may be used again. */
+static int take_retired(void)
+{
+	int first = CONVERTERS_MAX;
+
+	for (int i = 0; i < CONVERTERS_MAX; i++)
+		if (converters[i].setting == RETIRED && clock_seconds() - converters[i].retired_at >= REUSE_SECONDS &&
+		    (first == CONVERTERS_MAX || converters[i].retired_at < converters[first].retired_at))
+			first = i;
+	if (first < CONVERTERS_MAX) {
+		converters_forget();
+		cookie_forget(first);
+	}
+	return first;
+}
+
+/* Enters an address, unless the table is full. The caller is writing. */
+static void table_add(uint8_t setting, const union sockaddr_ip *addr)
+{
+	int count = atomic_load(&converter_count), place = count;
+
 	for (int i = 0; i < count; i++)
 		if ((converters[i].setting == setting || converters[i].setting == RETIRED) && sockaddr_ip_equal(&converters[i].addr, addr)) {
 			converters[i].setting = setting;
-			goto out;
+			return;
 		}
-	if (count < CONVERTERS_MAX) {
-		converters[count].addr = *addr;
-		converters[count].setting = setting;
+	if (count == CONVERTERS_MAX)
+		place = take_retired();
+	if (place == CONVERTERS_MAX)
+		return;
+	converters[place].addr = *addr;
+	atomic_thread_fence(memory_order_release);
+	converters[place].setting = setting;
+	if (place == count)
 		atomic_store(&converter_count, count + 1);
-	}
-out:
-	atomic_flag_clear(&writing);
-	quiet_end(&quiet);
+}
+
+static bool contains(const union sockaddr_ip *list, size_t count, const union sockaddr_ip *addr)
+{
+	while (count)
+		if (sockaddr_ip_equal(&list[--count], addr))
+			return true;
+	return false;
+}
+
+/* Enters the addresses that a name has now, and retires others that it had. */
+static void table_resolved(uint8_t setting, const union sockaddr_ip *found, size_t found_count)
+{
+	const int count = converters_count();
+	struct quiet quiet;
+
+	writing_begin(&quiet);
+	for (int i = 0; i < count && found_count; i++)
+		if (converters[i].setting == setting && !contains(found, found_count, &converters[i].addr))
+			retire(i);
+	for (size_t i = 0; i < found_count; i++)
+		table_add(setting, &found[i]);
+	writing_end(&quiet);
 }
 
 void converters_init(const struct settings *settings)
 {
+	struct quiet quiet;
+
+	writing_begin(&quiet);
 	for (size_t i = 0; i < settings->converter_count; i++)
 		if (!settings->converters[i].name[0])
 			table_add((uint8_t)i, &settings->converters[i].addr);
+	writing_end(&quiet);
 }
 
 void converters_replace(const struct settings *settings)
 {
 	for (int i = 0; i < converters_count(); i++)
-		converters[i].setting = RETIRED;
+		retire(i);
 	for (size_t i = 0; i < SETTINGS_CONVERTERS_MAX; i++)
 		atomic_store(&resolve_at[i], 0);
 	converters_init(settings);
@@ -118,8 +182,7 @@ static void resolve(const struct settings *settings, size_t setting, const char 
 	size_t count = resolve_converter(converter->name, converter->port, settings->timeout_ms, found, CONVERTERS_MAX,
 					 reason);
 
-	for (size_t i = 0; i < count; i++)
-		table_add((uint8_t)setting, &found[i]);
+	table_resolved((uint8_t)setting, found, count);
 	atomic_store(&resolve_at[setting], clock_seconds() + RESOLVE_AGAIN_SECONDS);
 }
 
@@ -156,6 +219,11 @@ static struct {
 static struct cookie *cookie_of(int index, converters_cookie_number number)
 {
 	return &learned[index].places[number % COOKIE_PLACES];
+}
+
+static void cookie_forget(int index)
+{
+	atomic_store(&learned[index].current, 0);
 }
 
 static bool cookie_keep(int index, const uint8_t *bytes, size_t len)

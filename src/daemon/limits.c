@@ -8,11 +8,11 @@
  * largest prefixes, in it the greediest of the next ones, and so on down to a client (shares.h). If that is the
  * newcomer itself, it is refused.
  *
- * Which member of that client goes? The oldest that waits for its client's bytes; else the oldest pending one, as its
- * server is the least likely to answer; else the open one whose bytes haven't moved for longest. A request usually
- * comes in the SYN and never waits. So where more than half of the pending members wait, one of these goes. An open
- * connection makes room only for a prefix that has less than half as much: among equals, a client that is served
- * stays served.
+ * Which member of that client goes? One that is refused already; else the oldest that waits for its client's bytes;
+ * else the oldest pending one, as its server is the least likely to answer; else the open one whose bytes haven't moved
+ * for longest. A request usually comes in the SYN and never waits. So where more than half of the pending members
+ * wait, one of these goes. An open connection makes room only for a prefix that has less than half as much: among
+ * equals, a client that is served stays served.
  *
  * Where all have equally much, the one that has had it for longest makes room. So a flood from more prefixes than
  * there is room for pushes itself out, and leaves a newcomer the time of one round.
@@ -89,6 +89,7 @@ static const unsigned class_shares[UNCOUNTED + 1] = {
 	[LIMITS_PENDING] = PENDING_BITS,
 	[LIMITS_WAITING] = PENDING_BITS | SHARE_BIT(SHARE_WAITING),
 	[LIMITS_WITHHELD] = PENDING_BITS | SHARE_BIT(SHARE_WITHHELD),
+	[LIMITS_REFUSED] = SHARE_BIT(SHARE_PENDING) | SHARE_BIT(SHARE_REFUSED),
 	[LIMITS_OPEN] = SHARE_BIT(SHARE_CONNECTIONS),
 	[LIMITS_REFUSING] = SHARE_BIT(SHARE_REFUSING),
 };
@@ -274,7 +275,7 @@ struct limits_member *limits_next_evicted(struct limits *limits, struct limits_o
 
 /* ----- which members make room ----- */
 
-/* The most members that make room for one newcomer. If a reload has lowered a limit by more, the newcomer is refused instead. */
+/* The most members that make room for one newcomer. If a reload has lowered a limit by more, the newcomer is refused as well. */
 #define MAKE_ROOM_MAX 16
 
 /* The classes of members that make room, by the share that is exceeded; the first class of which the client has members. */
@@ -283,6 +284,7 @@ static const struct {
 	uint8_t class[LIMITS_CLASS_COUNT];
 } victims[SHARE_COUNT] = {
 	[SHARE_WAITING] = { 1, { LIMITS_WAITING } },
+	[SHARE_REFUSED] = { 1, { LIMITS_REFUSED } },
 	[SHARE_PENDING] = { 3, { LIMITS_WAITING, LIMITS_PENDING, LIMITS_WITHHELD } },
 	[SHARE_WITHHELD] = { 1, { LIMITS_WITHHELD } },
 	[SHARE_CONNECTIONS] = { 4, { LIMITS_WAITING, LIMITS_OPEN, LIMITS_PENDING, LIMITS_WITHHELD } },
@@ -296,8 +298,8 @@ static struct limits_member *choose_of(const struct limits_client *client, enum 
 		enum limits_class class = (enum limits_class)victims[share].class[i];
 		struct limits_member *first = client->members[class];
 
-		/* Within its own client, a newcomer replaces only a member that hasn't asked for anything yet. */
-		if (client == newcomer->client && class != LIMITS_WAITING)
+		/* Within its own client, a newcomer replaces only a member that hasn't asked for anything yet, or is refused. */
+		if (client == newcomer->client && class != LIMITS_WAITING && class != LIMITS_REFUSED)
 			return NULL;
 		if (first == newcomer)
 			first = first->next;
@@ -329,7 +331,9 @@ static struct limits_member *choose_evicted(struct limits *limits, enum share sh
 {
 	struct limits_client *client;
 
-	if (share == SHARE_PENDING && total(limits, SHARE_WAITING) > total(limits, SHARE_PENDING) / 2)
+	if (share == SHARE_PENDING && total(limits, SHARE_REFUSED))
+		share = SHARE_REFUSED;
+	else if (share == SHARE_PENDING && total(limits, SHARE_WAITING) > total(limits, SHARE_PENDING) / 2)
 		share = SHARE_WAITING;
 	client = greediest(limits, share);
 	if (!client || !is_greedier(client, share, newcomer))
@@ -345,16 +349,14 @@ static enum outcome make_room(struct limits *limits, enum share share, uint64_t 
 
 	if (!limit || !excess)
 		return OUTCOME_NONE;
-	if (excess > MAKE_ROOM_MAX)
-		return reason;
-	for (; excess; excess--) {
+	for (unsigned i = 0; i < MAKE_ROOM_MAX && excess; i++, excess--) {
 		struct limits_member *victim = choose_evicted(limits, share, newcomer);
 
 		if (!victim)
 			return reason;
 		evict(limits, victim, reason);
 	}
-	return OUTCOME_NONE;
+	return excess ? reason : OUTCOME_NONE;
 }
 
 static bool exceeds(uint64_t value, uint64_t limit)
@@ -402,7 +404,8 @@ bool limits_may_stay(struct limits *limits, struct limits_member *newcomer)
 	if (!exceeds(sockets, limits->settings.sockets))
 		return true;
 	client = greediest(limits, SHARE_REFUSING);
-	victim = client ? client->members[LIMITS_REFUSING] : choose_evicted(limits, SHARE_CONNECTIONS, newcomer);
+	victim = client ? client->members[LIMITS_REFUSING] :
+		 choose_evicted(limits, total(limits, SHARE_REFUSED) ? SHARE_REFUSED : SHARE_CONNECTIONS, newcomer);
 	if (victim)
 		evict(limits, victim, OUTCOME_LIMIT_CONNECTIONS);
 	return victim != NULL;

@@ -24,7 +24,8 @@
 /* The shared resources. */
 enum share {
 	SHARE_WAITING,     /* sessions that wait for their client's bytes */
-	SHARE_PENDING,     /* all pending sessions, those of SHARE_WAITING included */
+	SHARE_REFUSED,     /* refused sessions whose clients haven't proved their addresses */
+	SHARE_PENDING,     /* all pending sessions, those of SHARE_WAITING and SHARE_REFUSED included */
 	SHARE_WITHHELD,    /* SYNs that are withheld, or released and not accepted yet */
 	SHARE_CONNECTIONS, /* all sessions, pending or open */
 	SHARE_REFUSING,    /* refusals that are on their way */

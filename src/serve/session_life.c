@@ -75,7 +75,7 @@ void session_run_soon(struct session *s)
 
 static void session_count_pending(struct session *s, enum limits_class class, uint64_t by)
 {
-	if (class == LIMITS_PENDING || class == LIMITS_WAITING)
+	if (class == LIMITS_PENDING || class == LIMITS_WAITING || class == LIMITS_REFUSED)
 		metrics_add(s->pool->context.metrics, METRIC_PENDING, by);
 }
 

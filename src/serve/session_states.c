@@ -40,9 +40,8 @@ static void session_set_state(struct session *s, enum session_state state)
 	metrics_add(s->pool->context.metrics, METRIC_STATE + before, (uint64_t)-1);
 	metrics_add(s->pool->context.metrics, METRIC_STATE + state, 1);
 	s->state = (uint8_t)state;
-	/* The session of an unproven client stays pending until session_prove(). */
-	if (state == SESSION_REFUSING && !s->proof.missing)
-		session_set_class(s, LIMITS_REFUSING);
+	if (state == SESSION_REFUSING)
+		session_set_class(s, s->proof.missing ? LIMITS_REFUSED : LIMITS_REFUSING);
 }
 
 /* ----- the end of a session ----- */

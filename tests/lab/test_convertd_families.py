@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_convertd_families.py - clients of a converter whose IPv6 or IPv4 leads nowhere reach their servers, and soon"""
 import os
+import resource
 import time
 
 from convertlab import Lab, Link, check, equal, long, main, wait_until, waits
 from convertlab.harness import need
 from convertlab.links import Cable, Veth
-from convertlab.peers import Client, connect, converter, error, extended_header
+from convertlab.peers import Client, connect, converter, descriptors, error, extended_header
 
 NOT_AUTHORIZED = error(0x20)
 FAMILIES = {4: "IPv4", 6: "IPv6"}
@@ -189,6 +190,25 @@ def test_family_that_stops_to_work():
             process.wait_log("IPv6 servers answer again", timeout=15)
     finally:
         lab.close()
+
+
+@long
+@waits
+def test_no_descriptor_is_left():
+    """A test that this host itself can't make says nothing about the family; it is made as soon as it can be."""
+    with Lab(wifi=Link(delay_ms=0.5), core=Link(delay_ms=0.1), lte=None) as lab, converter(lab, "--hold-syn", "off") as process:
+        at_start = descriptors(process)
+        with Client(lab.client, lab.converter.addr4, seconds=20) as client:
+            client.send(connect(lab.addresses.blackhole6, 80))
+            wait_until(lambda: descriptors(process) == at_start + 2, 5, "the server's socket")
+            used = {int(number) for number in os.listdir("/proc/%d/fd" % process.serving)}
+            limit = min(set(range(len(used) + 1)) - used)
+            before = resource.prlimit(process.serving, resource.RLIMIT_NOFILE)
+            resource.prlimit(process.serving, resource.RLIMIT_NOFILE, (limit, before[1]))
+            equal(client.answer(), NOT_AUTHORIZED, "the answer")
+            check("server answers" not in process.log_text(), process.log_text())
+            resource.prlimit(process.serving, resource.RLIMIT_NOFILE, before)
+        process.wait_log("no IPv6 server answers", timeout=15)
 
 
 @long

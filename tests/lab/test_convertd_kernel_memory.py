@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 
-from convertlab import Lab, Veth, check, kernel, long, main, same_data, wait_until
+from convertlab import Lab, Skip, Veth, check, equal, kernel, long, main, same_data, wait_until
 from convertlab.metrics import OPTIONS as METRICS, Metrics
 from convertlab.peers import MPTCP, TCP, Client, Server, connect, converter, extended_header, reset
 from convertlab.servers import pattern
@@ -147,6 +147,28 @@ def without_reading(lab, clients, budget, seconds, buffer):
             check(known > 0.6 * now, "convertd knows of %d MB of %d" % (known // MB, now // MB))
         return "%d MB at most, then %d MB (convertd knows of %d); %d of %d ended" % (
             most // MB, now // MB, known // MB, ended(lab), clients)
+
+
+# a control group of at most 64 MB, as /sys/fs/cgroup shows it in a container, and a file of it that can't be read
+IN_A_GROUP = """
+set -e
+mount -t tmpfs none /sys/fs/cgroup
+group=/sys/fs/cgroup$(sed -n s/^0:://p /proc/self/cgroup)
+mkdir -p "$group/memory.high"
+echo 67108864 > "$group/memory.max"
+exec "$@"
+"""
+
+
+def test_memory_of_a_control_group():
+    """Half of what the group may have is the budget, also in the sandbox; one line says that another limit can't be read."""
+    with open("/proc/self/cgroup", encoding="utf-8") as file:
+        if "0::/" not in file.read():
+            raise Skip("no control groups of version 2")
+    with Lab(lte=None) as lab:
+        process = lab.convertd(METRICS, wrapper=["unshare", "--mount", "sh", "-c", IN_A_GROUP, "sh"])
+        equal(Metrics(lab.converter)("convertd_max_kernel_memory_bytes"), 32 * MB, "the budget")
+        equal(process.log_text().count("memory can't be read: "), 1, "lines in\n" + process.log_text())
 
 
 @long

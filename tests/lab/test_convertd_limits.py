@@ -221,6 +221,23 @@ def test_connections():
                 limited.keep(serve(limited.client(), server))
 
 
+@kernel.needs("fastopen")
+def test_refused_before_the_third_ack():
+    """Who is refused before it has proved its address takes no place: a stranger costs the client that has all places one of them."""
+    with near() as lab, Server(lab, 80) as server, Forger(lab.client, lab.converter.addr4) as forger, \
+            Limited(lab, "--max-connections", "6", "--client-prefix-v4", "8", "--hold-syn", "off", *METRICS) as limited:
+        lab.converter.ip("route add 10.50.0.0/16 via %s" % lab.client.wifi4)
+        pairs = [(client, limited.keep(serve(client, server))) for client in (limited.client() for _ in range(6))]
+        for port in (1024, 1025, 1026):
+            forger.syn("10.50.0.1", port, server.connect())
+        wait_until(lambda: Metrics(lab.converter)("convertd_pending_requests") == 3, 5, "three refused requests")
+        serve_once(limited.client(lab.converter.addr6), server)
+        ended(pairs.pop(0)[0], "the oldest")
+        for client, sock in pairs:
+            sock.sendall(b"x")
+            equal(client.read(1), b"x", client.name)
+
+
 def test_descriptors_are_enough():
     """Without a number, there are as many connections as open files allow: nobody has to wait for a descriptor."""
     need("prlimit", "util-linux")

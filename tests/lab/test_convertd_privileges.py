@@ -183,6 +183,19 @@ def test_root_is_warned():
             equal([thread["Seccomp"] for thread in status(process.serving)][0], "0", "Seccomp")
 
 
+def test_root_cannot_look_a_user_up():
+    """A reload that names a user for the first time: it takes a restart, and all else of the file is in force."""
+    nobody()
+    with near() as lab, Server(lab, 80) as server:
+        for options in ((), ("--no-landlock",)):
+            path = write(lab, "convertd.conf", "")
+            with converter(lab, "--config", path, *options) as process:
+                write(lab, "convertd.conf", "user nobody\nlisten [::]:99\n")
+                reload(process, "--user has changed, which takes a restart")
+                process.wait_log("reloaded: " + listens("[::]:99"))
+                converts(lab, server, 99)
+
+
 def test_no_call_is_missed():
     """All that convertd does, traced: the filter refuses none of its system calls."""
     need("strace")

@@ -32,15 +32,20 @@ size_t resolve_converter(const char *name, uint16_t port, int timeout_ms, union 
 	return 1;
 }
 
+bool resolve_is_running(void)
+{
+	return false;
+}
+
 static const char *lookup(const char *name)
 {
-	return strcmp(name, "CONVERT_ADDR") == 0 ? "converter.example" : strcmp(name, "CONVERT_CACHE") == 0 ? "off" : NULL;
+	return strcmp(name, "CONVERT_ADDR") == 0 ? "converter.example" : strcmp(name, "CONVERT_CACHE") == 0 ? "none" : NULL;
 }
 
 static void setup(void)
 {
 	settings_read(&settings, lookup);
-	ck_assert(settings.enabled);
+	ck_assert_msg(settings.enabled, "%s", settings.problem);
 	converters_init(&settings);
 }
 
@@ -111,8 +116,7 @@ START_TEST(the_address_changes_at_each_lookup)
 		ck_assert_uint_eq(chosen(&index), names_address);
 		converters_rest(index, 1000);
 		pass(3);
-		settings.converters[0].port++; /* has the name looked up at once */
-		converters_replace(&settings);
+		converters_replace(&settings); /* the name is looked up at once */
 		converters_rest(index, 1000);
 	}
 	ck_assert_uint_eq(chosen(&index), 0);

@@ -85,6 +85,7 @@ START_TEST(first_server_is_tested_once_more)
 	ck_assert(is_silent(1, AT(100)));
 	ck_assert(families_take_test(FAMILY_V6, AT(100), &tested));
 	ck_assert(sockaddr_ip_equal(&first, &tested));
+	ck_assert_uint_eq(families_next_test_ms(FAMILY_V6), AT(101));
 	families_test_failed(&tested, AT(104));
 	ck_assert_int_eq(families_state(FAMILY_V6), FAMILY_SILENT);
 }

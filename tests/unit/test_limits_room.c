@@ -133,6 +133,77 @@ START_TEST(open_ones_make_room)
 }
 END_TEST
 
+/* Who is refused, and hasn't proved the address yet, takes no place of a connection, and makes room before all others. */
+START_TEST(refused_ones_take_no_place)
+{
+	const struct limits_settings settings = { .pending.total = 11, .connections.total = 40, .sockets = 50, .prefix_v4 = 32 };
+	struct member open[40], refused[10], b[2], c;
+	int evicted = 0;
+
+	configure(&settings);
+	for (int i = 0; i < 40; i++) {
+		enter(&open[i], "10.0.0.1");
+		ck_assert_int_eq(admit(&open[i]), OUTCOME_NONE);
+		move(&open[i], LIMITS_OPEN);
+	}
+	for (int i = 0; i < 10; i++) {
+		enter(&refused[i], "10.0.0.1");
+		ck_assert_int_eq(admit(&refused[i]), OUTCOME_LIMIT_CONNECTIONS);
+		move(&refused[i], LIMITS_REFUSED);
+	}
+	enter(&b[0], "10.1.0.1");
+	ck_assert_int_eq(admit(&b[0]), OUTCOME_NONE);
+	for (int i = 0; i < 40; i++)
+		evicted += open[i].woken;
+	ck_assert_int_eq(evicted, 1);
+	/* One socket and then one request too many. */
+	enter(&c, "10.2.0.1");
+	ck_assert(limits_may_stay(limits, &c.member));
+	ck_assert(refused[0].woken && !refused[1].woken);
+	move(&c, LIMITS_WAITING);
+	enter(&b[1], "10.1.0.1");
+	ck_assert_int_eq(admit(&b[1]), OUTCOME_NONE);
+	ck_assert(refused[1].woken && !b[0].woken && !c.woken);
+	for (int i = 0; i < 40; i++)
+		leave(&open[i]);
+	for (int i = 0; i < 10; i++)
+		leave(&refused[i]);
+	leave(&b[0]);
+	leave(&b[1]);
+	leave(&c);
+	finish();
+}
+END_TEST
+
+/* A reload has lowered the limit by 20: one newcomer pushes out 16 and is refused, so that the next ones find room. */
+START_TEST(lowered_limits)
+{
+	struct limits_settings settings = { .connections.total = 60, .prefix_v4 = 32 };
+	struct member open[60], b;
+	int evicted = 0;
+
+	configure(&settings);
+	for (int i = 0; i < 60; i++) {
+		enter(&open[i], "10.0.0.1");
+		move(&open[i], LIMITS_OPEN);
+	}
+	settings.connections.total = 40;
+	configure(&settings);
+	enter(&b, "10.1.0.1");
+	ck_assert_int_eq(admit(&b), OUTCOME_LIMIT_CONNECTIONS);
+	leave(&b);
+	enter(&b, "10.1.0.1");
+	ck_assert_int_eq(admit(&b), OUTCOME_NONE);
+	for (int i = 0; i < 60; i++) {
+		evicted += open[i].woken;
+		leave(&open[i]);
+	}
+	ck_assert_int_eq(evicted, 21);
+	leave(&b);
+	finish();
+}
+END_TEST
+
 START_TEST(withheld_ones_make_room)
 {
 	const struct limits_settings settings = { .pending.total = 8, .prefix_v4 = 32 };
@@ -256,6 +327,8 @@ int main(void)
 	tcase_add_loop_test(tcase, greedy_attackers, 0, (int)ARRAY_SIZE(attacks));
 	tcase_add_test(tcase, waiting_ones_first);
 	tcase_add_test(tcase, open_ones_make_room);
+	tcase_add_test(tcase, refused_ones_take_no_place);
+	tcase_add_test(tcase, lowered_limits);
 	tcase_add_test(tcase, withheld_ones_make_room);
 	tcase_add_test(tcase, sockets_run_out);
 	tcase_add_test(tcase, told_to_go);

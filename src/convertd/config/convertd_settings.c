@@ -73,11 +73,14 @@ static void finish(struct convertd_settings *settings, struct problems *problems
 	}
 }
 
-/* A reload skips this: the user doesn't matter any more, and the process may have no rights to look it up. */
+/* A reload skips this: the user doesn't matter any more, and the sandbox forbids to look it up. */
 static void find_user(struct convertd_settings *settings, struct problems *problems)
 {
-	if (settings->user.name[0] && (geteuid() == 0 || settings->action == SETTINGS_CHECK))
+	static bool is_reload;
+
+	if (settings->user.name[0] && !is_reload && (geteuid() == 0 || settings->action == SETTINGS_CHECK))
 		user_find(&settings->user, problems);
+	is_reload = true;
 }
 
 static struct convertd_settings *settings_new(void)

@@ -211,15 +211,18 @@ void shortage_of_connections(const struct effective_settings *effective)
 #define CLIENT_PART 8
 #define CLIENT_MIN (16ULL << 20)
 
-/* "max" isn't a number: no limit. */
-static uint64_t read_limit(const char *directory, const char *name)
+/* "max" isn't a number: no limit. @error: set to the -errno of a file that is there and can't be read */
+static uint64_t read_limit(const char *directory, const char *name, int *error)
 {
 	char path[PATH_MAX], text[32], *end;
 	unsigned long long value;
+	ssize_t n;
 
 	if (snprintf(path, sizeof(path), "%s/%s", directory, name) >= (int)sizeof(path))
 		return UINT64_MAX;
-	file_read_text(path, text, sizeof(text));
+	n = file_read_text(path, text, sizeof(text));
+	if (n < 0 && n != -ENOENT)
+		*error = (int)n;
 	errno = 0;
 	value = strtoull(text, &end, 10);
 	return end == text || errno ? UINT64_MAX : value;
@@ -236,6 +239,7 @@ static uint64_t cgroup_limit(const char *cgroup)
 	const char *line = strncmp(cgroup, "0::/", 4) == 0 ? cgroup : strstr(cgroup, "\n0::/");
 	uint64_t least = UINT64_MAX;
 	char directory[PATH_MAX];
+	int error = 0;
 
 	if (!line)
 		return least;
@@ -246,12 +250,15 @@ static uint64_t cgroup_limit(const char *cgroup)
 	/* From the group up to the root, which has no limit. */
 	while (strlen(directory) >= sizeof(root)) {
 		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-			uint64_t limit = read_limit(directory, names[i]);
+			uint64_t limit = read_limit(directory, names[i], &error);
 
 			least = limit < least ? limit : least;
 		}
 		*strrchr(directory, '/') = '\0';
 	}
+	if (error)
+		log_warning("a limit of this control group's memory can't be read: %s; without --max-memory, convertd may take more "
+			    "than the group may have", strerror(-error));
 	return least;
 }
 
@@ -287,5 +294,5 @@ struct limits_memory memory_budget(uint64_t total, uint64_t per_client)
 		snprintf(tcp_mem, sizeof(tcp_mem), "0 %ld", sysconf(_SC_PHYS_PAGES) / 16);
 	file_read_text("/proc/self/cgroup", cgroup, sizeof(cgroup));
 	return memory_budget_of(total, per_client, tcp_mem, (uint64_t)sysconf(_SC_PAGESIZE),
-				cgroup_limit(cgroup));
+				total ? UINT64_MAX : cgroup_limit(cgroup));
 }

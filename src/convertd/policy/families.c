@@ -286,6 +286,8 @@ bool families_take_test(enum family family, uint64_t now_ms, union sockaddr_ip *
 	due = health->next_test_ms && now_ms >= health->next_test_ms;
 	if (due) {
 		health->last_test_ms = now_ms;
+		if (health->interval_ms < TEST_MIN_MS)
+			health->interval_ms = TEST_MIN_MS;
 		health->next_test_ms = now_ms + health->interval_ms;
 		if (families_state(family) == FAMILY_SILENT)
 			health->interval_ms *= 2;

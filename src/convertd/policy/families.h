@@ -70,7 +70,7 @@ void families_asked(const union sockaddr_ip *server, uint64_t now_ms);
 /*
  * families_take_test() - take the server that is to be tested now
  * Returns false if there is none: the family works, or it is too early. After true, the caller tests @server and
- * reports the result by families_answered() or families_test_failed().
+ * reports the result by families_answered() or families_test_failed(); or nothing if it can't test now: the next follows.
  */
 bool families_take_test(enum family family, uint64_t now_ms, union sockaddr_ip *server);
 void families_test_failed(const union sockaddr_ip *server, uint64_t now_ms);

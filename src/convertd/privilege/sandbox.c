@@ -5,8 +5,8 @@
  * Landlock restricts files. The settings' files are mostly replaced by new ones rather than written in place, so the
  * rules allow a reload to read their directories, with everything below. If a reload names a file or socket in
  * another directory, that one can neither be read nor be made until convertd is started anew. Besides, convertd may
- * read /proc/sys/net, /proc/self and /etc/machine-id. It can write and execute nothing; it can only make and remove
- * the Unix sockets of --metrics.
+ * read /proc/sys/net, /proc/self and /etc/machine-id, and all its processes but the main one the files of control
+ * groups. It can write and execute nothing; it can only make and remove the Unix sockets of --metrics.
  *
  * The constants of the kernel's interface are defined here, since its header may be older or newer than the kernel.
  * They don't change (Documentation/userspace-api/landlock.rst).
@@ -446,6 +446,8 @@ static int allow_all(int ruleset, const struct convertd_settings *settings, enum
 		error = allow_file(ruleset, &settings->cookie_key);
 	if (!error)
 		error = allow_file(ruleset, &settings->cookie_list);
+	if (!error && role != SYSCALL_FILTER_WARDEN)
+		error = allow(ruleset, "/sys/fs/cgroup", FS_READ_FILE);
 	if (!error && role != SYSCALL_FILTER_WARDEN)
 		error = allow_sockets(ruleset, settings);
 	return error;

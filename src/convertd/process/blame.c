@@ -79,7 +79,7 @@ static void on_probe(evutil_socket_t fd, short what, void *arg)
 	note_result(&probe->server, error);
 }
 
-/* Connects to a server. Does nothing if there are too many probes, or one to that server, or no memory. */
+/* Connects to a server. Does nothing if there are too many probes, or one to that server, or no memory, descriptor or port. */
 static void probe_start(struct converter *converter, const struct downstream_plan *plan)
 {
 	static const struct timeval limit = { .tv_sec = PROBE_SECONDS };
@@ -98,7 +98,8 @@ static void probe_start(struct converter *converter, const struct downstream_pla
 		return;
 	fd = downstream_connect(plan);
 	if (fd < 0) {
-		note_result(plan->server, fd);
+		if (downstream_refusal(-1, plan->server, fd).code != CONVERT_ERROR_RESOURCE_EXCEEDED)
+			note_result(plan->server, fd);
 		return;
 	}
 	*probe = (struct probe){ .fd = fd, .server = *plan->server };
