@@ -157,6 +157,7 @@ START_TEST(descriptors_come_and_go)
 	ck_assert_int_eq(forgotten, 0);
 	ck_assert(!conn_unverified(fd));
 	ck_assert_ptr_eq(conn_of(copy), conn);
+	ck_assert_int_eq(conn->fd, copy);
 	ck_assert_int_eq(conn_phase(conn), CONN_IDLE);
 	abandoned = -1;
 	/* what is overwritten by a descriptor of something else is closed */
@@ -170,6 +171,21 @@ START_TEST(descriptors_come_and_go)
 	next_one = conn_add(other);
 	ck_assert_ptr_eq(next_one, conn);
 	ck_assert_uint_eq(next_one->dial.tried, 0);
+}
+END_TEST
+
+/* Of three descriptors one was closed past the hooks: the conn is found by the third one when the first is closed. */
+START_TEST(a_copy_closed_past_the_hooks)
+{
+	int fd = tcp_socket(), closed = dup(fd), copy = dup(fd);
+	struct conn *conn = conn_add(fd);
+
+	conn_dup(fd, closed);
+	conn_dup(fd, copy);
+	close(closed);
+	conn_forget(fd);
+	ck_assert_int_eq(conn->fd, copy);
+	ck_assert_ptr_eq(conn_of(conn->fd), conn);
 }
 END_TEST
 
@@ -446,6 +462,7 @@ int main(void)
 	tcase_add_test(tcase, its_own);
 	tcase_add_loop_test(tcase, a_number_that_is_anothers_now, 0, 2);
 	tcase_add_test(tcase, descriptors_come_and_go);
+	tcase_add_test(tcase, a_copy_closed_past_the_hooks);
 	tcase_add_test(tcase, many);
 	tcase_add_test(tcase, a_socket_without_a_cookie);
 	tcase_add_test(tcase, conns_that_hooks_handle_are_counted);
