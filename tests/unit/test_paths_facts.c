@@ -263,6 +263,23 @@ START_TEST(facts_end_during_a_suspend)
 }
 END_TEST
 
+/* No trial restores it, so it ends in time, in the process that found it and for the others, whatever was noted meanwhile. */
+START_TEST(path_without_data_is_forgotten)
+{
+	clock_use_library();
+	for (int i = 0; i < 2; i++)
+		paths_note_syn_data(&usual, false, after(i));
+	asleep_s = 500;
+	paths_note_answer(&usual, 50, true);
+	ck_assert(!paths_take_syn_data(&usual));
+	asleep_s = 700;
+	ck_assert(paths_take_syn_data(&usual) && !paths_doubt_syn_data(&usual));
+	ck_assert_uint_eq(paths_facts(&usual).rtt_ms, 50);
+	paths_facts_forget(); /* as another process finds it */
+	ck_assert_int_eq(paths_facts(&usual).state, CACHE_PATH_UNKNOWN);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("paths_facts");
@@ -281,6 +298,7 @@ int main(void)
 	tcase_add_test(kept, what_others_learned_counts);
 	tcase_add_test(kept, multipath_tcp_is_each_path_s_own);
 	tcase_add_test(kept, facts_end_during_a_suspend);
+	tcase_add_test(kept, path_without_data_is_forgotten);
 	suite_add_tcase(suite, kept);
 	return test_run(suite);
 }
