@@ -281,7 +281,7 @@ struct conn *conn_handled(int fd)
 	if (conn_none_handled())
 		return NULL;
 	look = atomic_load(&lingering);
-	if (look)
+	if (look && conn_is_owner())
 		look();
 	return conn_of_phase(fd, PHASES_HANDLED);
 }

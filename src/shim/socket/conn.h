@@ -147,7 +147,8 @@ extern _Atomic uint32_t conn_unseen;
 
 /*
  * conn_linger() - make hooks call @look, even while no conn is in PHASES_HANDLED; NULL: no longer
- * For work that a connection has begun and that remains when it is settled. Called with whatever the calling hook has claimed.
+ * For work that a connection has begun and that remains when it is settled. Called with whatever the calling hook has claimed, and
+ * not in a vfork() child, since the descriptors that it would close stay open in its parent.
  */
 void conn_linger(void (*look)(void));
 
