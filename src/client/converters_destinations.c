@@ -38,13 +38,16 @@ static _Atomic uint32_t refusals_in_a_row[CONVERTERS_MAX][2]; /* of IPv6, of IPv
 
 #define PLACES 512u
 
-/* 40 bits of the key, 22 of the end in seconds (48 days go around), 2 of the answer: enum cache_answer. 0: a free place. */
+/*
+ * 40 bits of the key, 22 of the end in seconds (48 days go around), 2 of the answer: enum cache_answer, CACHE_UNKNOWN once we have seen its
+ * end. 0: a free place.
+ */
 static _Atomic uint64_t answers[PLACES];
 
 #define KEY_SHIFT 24
 #define TIME_SHIFT 2
 #define TIME_MASK 0x3fffffu
-#define LEFT_MAX (24 * 3600) /* an answer with more seconds left has ended long ago */
+#define LEFT_MAX 3600 /* an answer with more seconds left has ended: no answer holds for longer, not even MPTCP's */
 
 /* Returns the name under which the cache has a converter's answers to a question. */
 static uint64_t source_of(int index, enum question question)
@@ -70,14 +73,20 @@ static bool answer_keep(int index, enum question question, uint64_t hash, enum c
 	return (atomic_exchange(&answers[key % PLACES], word) ^ word) >> KEY_SHIFT;
 }
 
-/* Returns for how many seconds the answer still holds, with the answer; 0: there is none. */
+/* Returns for how many seconds the answer still holds, with the answer; 0: there is none. One that has ended doesn't come back. */
 static uint32_t answer_kept(int index, enum question question, uint64_t hash, enum cache_answer *answer)
 {
-	const uint64_t key = key_of(index, question, hash), word = atomic_load(&answers[key % PLACES]);
+	const uint64_t key = key_of(index, question, hash);
+	uint64_t word = atomic_load(&answers[key % PLACES]);
 	const uint32_t left = ((uint32_t)(word >> TIME_SHIFT) - (uint32_t)clock_seconds()) & TIME_MASK;
 
 	*answer = (enum cache_answer)(word & 3);
-	return word && word >> KEY_SHIFT == key >> KEY_SHIFT && left <= LEFT_MAX ? left : 0;
+	if (!*answer || word >> KEY_SHIFT != key >> KEY_SHIFT)
+		return 0;
+	if (left <= LEFT_MAX)
+		return left;
+	atomic_compare_exchange_strong(&answers[key % PLACES], &word, word & ~UINT64_C(3)); /* the key stays, for answer_keep() */
+	return 0;
 }
 
 /* Keeps an answer here and in the cache. Returns as answer_keep(). */

@@ -135,7 +135,7 @@ void exchange_done_silently(int converter, const union sockaddr_ip *server, bool
 
 void exchange_reset_silently(const struct path_id *path)
 {
-	converters_forget_silence(path->converter);
+	converters_doubt_silence(path->converter);
 	paths_doubt_mptcp(path);
 }
 
@@ -149,7 +149,10 @@ bool exchange_take_remedy(int converter, converters_cookie_number number, const 
 			  bool *cookie_asked, bool *ask_mptcp, bool *silent)
 {
 	if (*silent && is_no_response(told)) {
-		converters_forget_silence(converter);
+		if (told->fault == HANDSHAKE_FAULT_PROTOCOL)
+			converters_forget_silence(converter);
+		else /* a reset, which says little */
+			converters_doubt_silence(converter);
 		*silent = false;
 		return true;
 	}

@@ -78,7 +78,7 @@ void exchange_done_silently(int converter, const union sockaddr_ip *server, bool
 /*
  * exchange_reset_silently() - note that a connection made by a silent request was reset
  * The cause may be the server, or the converter after Multipath TCP was lost behind the handshake, which the client doesn't check after a
- * silent request: doc/private-tlvs.md. The next request asks for a response, which tells.
+ * silent request: doc/private-tlvs.md. The next request asks for a response, which tells; then requests may be silent again.
  */
 void exchange_reset_silently(const struct path_id *path);
 

@@ -67,20 +67,34 @@ static unsigned int place_of(const struct path_id *id, uint64_t key)
 	return IN6_IS_ADDR_UNSPECIFIED(&id->source) ? (unsigned int)id->converter : CONVERTERS_MAX + (unsigned int)(key >> 40) % PLACES;
 }
 
+/* Is the state one that no trial ends? */
+static bool entry_ages(const struct cache_path_fact *entry)
+{
+	return entry->state == CACHE_PATH_DATALESS && !entry->doubts;
+}
+
 static struct cache_path_fact entry_read(const struct path_id *id)
 {
 	uint64_t key = key_of(id), word;
 	unsigned int place = place_of(id, key);
+	struct cache_path_fact entry;
+	int64_t now;
 
 	if (atomic_load(&table[place].key) != key)
 		return (struct cache_path_fact){ .state = CACHE_PATH_UNKNOWN };
 	word = atomic_load(&table[place].word);
-	return (struct cache_path_fact){
+	entry = (struct cache_path_fact){
 		.state = (enum cache_path)(word & 0xff),
 		.doubts = (uint8_t)(word >> 8),
 		.rtt_ms = (uint16_t)(word >> 16),
 		.asked = atomic_load(&table[place].asked),
 	};
+	if (!entry_ages(&entry))
+		return entry;
+	now = cache_now();
+	if (entry.asked > now || now - entry.asked >= FAILED_SECONDS * INT64_C(1000)) /* a future time isn't of this clock */
+		entry.state = CACHE_PATH_UNKNOWN;
+	return entry;
 }
 
 /* Returns the path's place, from which it removes another path's facts. */
@@ -146,6 +160,8 @@ static void entry_note(const struct path_id *id, const struct cache_path_fact *e
 	struct cache_converter note = { .path = *entry };
 
 	note.path.until = cache_in(entry->state == CACHE_PATH_WORKS ? WORKS_SECONDS : FAILED_SECONDS);
+	if (entry_ages(entry))
+		note.path.until = entry->asked + FAILED_SECONDS * INT64_C(1000);
 	entry_keep(id, entry);
 	cache_converter_update(user_cache(), converters_address(id->converter), path_fingerprint(&id->source), CACHE_PATH, cache_now(), &note);
 }

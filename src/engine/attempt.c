@@ -270,10 +270,10 @@ static void synack_expect(struct dial *dial)
 	attempt->withheld_ms = (uint16_t)converters_withholds_ms(dial_host.settings, attempt->converter);
 	attempt->confirmable = dial->may_confirm && attempt->withheld_ms && !attempt->ask_info && !attempt->ask_silent &&
 			       !attempt->want_output && (!dial->mptcp || exchange_keeps_mptcp(dial_host.settings, &dial->start.path.id));
+	path_start_sent(&dial->start, dial_host.clock());
+	attempt_wake(dial); /* before the watch, which may wake by this deadline */
 	if (dial_wants_output(dial))
 		dial->ops->watch(dial);
-	path_start_sent(&dial->start, dial_host.clock());
-	attempt_wake(dial);
 }
 
 /*

@@ -224,6 +224,13 @@ elif sys.argv[2] == "sent":
         sys.exit()
     sock.close()
     sock = socket.socket(fileno=socket.recv_fds(there, 1, 1)[1][0])
+elif sys.argv[2] == "copy":
+    copy = sock.dup()
+    sock.close()
+    sock = copy
+    if os.fork():
+        os.wait()
+        sys.exit()
 sock.setblocking(True)
 print(sock.recv(100).decode(), end="")
 """
@@ -231,13 +238,16 @@ print(sock.recv(100).decode(), end="")
 
 @kernel.needs("fastopen")
 def test_left_to_others():
-    """Between SYN+ACK and response: the socket goes to a child, another program, one without the shim, over a Unix socket."""
+    """Between SYN+ACK and response: the socket goes to a child, another program, one without the shim, over a Unix socket.
+
+    "copy": bash connects a descriptor, duplicates it, and closes the first one.
+    """
     with lab_for() as lab:
         lab.convertd(["--hold-syn", "off"])
         lab.greeter()
-        for how in ("fork", "program", "bare", "vfork", "sent"):
+        for how in ("fork", "program", "bare", "vfork", "sent", "copy"):
             equal(ask(lab, LEAVES_IT_TO, how, env=withheld(lab)), "220 lab ready\r\n", how)
-        equal(lab.shim_log().count(CONFIRMED), 5, "confirmed in\n" + lab.shim_log())
+        equal(lab.shim_log().count(CONFIRMED), 6, "confirmed in\n" + lab.shim_log())
 
 
 STREAMS = """

@@ -154,6 +154,61 @@ def received(host):
     return sum(int(line.split()[1]) for line in sockets)
 
 
+# A process with a second thread and 64 descriptors has 40 sockets pending, registered before ("idle") or after connect(). Says how many
+# timers it has, and waits until each socket has had an event.
+MANY_PENDING = """
+import os, resource, select, socket, sys, threading
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+waiting, sockets = select.epoll(), []
+for _ in range(40):
+    sock = socket.socket()
+    sockets.append(sock)
+    sock.setblocking(False)
+    if sys.argv[2] == "idle":
+        waiting.register(sock, select.EPOLLOUT)
+    assert sock.connect_ex((sys.argv[1], 7)) == 115
+    if sys.argv[2] != "idle":
+        waiting.register(sock, select.EPOLLOUT)
+os.close(os.open("/dev/null", os.O_RDONLY))
+timers = 0
+for fd in range(64):
+    if os.path.islink("/proc/self/fd/%d" % fd):
+        timers += os.readlink("/proc/self/fd/%d" % fd) == "anon_inode:[timerfd]"
+while sockets:
+    for fd, _ in waiting.poll(20):
+        waiting.unregister(fd)
+        sockets.remove(next(sock for sock in sockets if sock.fileno() == fd))
+print(timers)
+os._exit(0)
+"""
+
+
+@waits
+def test_few_descriptors():
+    """Threads are woken by timers, which leave half of the descriptors to the application."""
+    with lab_for() as lab:
+        lab.echo()
+        lab.converter.ip("route add blackhole 10.9.0.66")
+        for when in ("idle", "pending"):
+            env = lab.converted(CONVERT_ADDR="10.9.0.66", CONVERT_TIMEOUT="2")
+            timers = int(lab.client.run(["python3", "-c", MANY_PENDING, lab.server.addr4, when], env=env).stdout)
+            check(timers, "no timers for those registered when " + when)
+
+
+@kernel.needs("fastopen")
+def test_no_deadline_no_timer():
+    """Connections to a server that speaks Multipath TCP itself: the converter said so to the first program."""
+    with slow_lab() as lab:
+        lab.convertd()
+        lab.serve("mptcp-echo", 7)
+        env = lab.converted(XDG_RUNTIME_DIR=lab.directory)
+        probe(lab, "blocking", lab.server.addr4, 7, env)
+        for when in ("idle", "pending"):
+            equal(lab.client.run(["python3", "-c", MANY_PENDING, lab.server.addr4, when], env=env).stdout, "0\n", when)
+        equal(lab.shim_log().count("the server speaks Multipath TCP itself"), 80, "direct connections in\n" + lab.shim_log())
+
+
 def test_local_destinations_are_not_converted():
     with lab_for() as lab:
         lab.convertd()

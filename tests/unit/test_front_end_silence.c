@@ -166,6 +166,32 @@ START_TEST(what_silence_is_the_remedy_for)
 }
 END_TEST
 
+/* A reset has many causes that are over soon, for which nobody asks without silence for good. Bytes in the place of a response have not. */
+START_TEST(silence_after_a_reset)
+{
+	const struct path_id path = { .converter = 0 };
+	struct handshake_step reset = handshake_on_error(ECONNRESET, true), closed = handshake_on_close();
+	bool not_asked = false, silent = true;
+
+	converters[0] = offers_silence;
+	begin();
+	for (int i = 0; i < 2; i++) {
+		expect("203.0.113.1", CONVERTED, 1, 0);
+		ck_assert(asked[0].request.has_info);
+		ck_assert_int_eq(converters_silence(&settings, 0), CONVERTERS_BLIND);
+		if (i == 0)
+			exchange_reset_silently(&path);
+		else
+			ck_assert(exchange_take_remedy(0, 0, &reset, &not_asked, &not_asked, &silent));
+		ck_assert_int_eq(converters_silence(&settings, 0), CONVERTERS_OUTDATED);
+	}
+	silent = true;
+	expect("203.0.113.1", CONVERTED, 1, 0);
+	ck_assert(exchange_take_remedy(0, 0, &closed, &not_asked, &not_asked, &silent));
+	ck_assert_int_eq(converters_silence(&settings, 0), CONVERTERS_ANSWERS);
+}
+END_TEST
+
 START_TEST(both_ends_know_when_there_is_no_response)
 {
 	const uint8_t both = TCPI_OPT_SYN_DATA | TCPI_OPT_TIMESTAMPS;
@@ -212,6 +238,7 @@ int main(void)
 	tcase_add_test(tcase, silence_is_an_answer);
 	tcase_add_test(tcase, blind_requests_ask_for_nothing);
 	tcase_add_test(tcase, who_knows_no_silence_is_asked_without);
+	tcase_add_test(tcase, silence_after_a_reset);
 	tcase_add_test(tcase, far_clients_say_for_how_long);
 	tcase_add_test(tcase, who_knows_no_hold_times_is_asked_without);
 	tcase_add_test(tcase, what_silence_is_the_remedy_for);

@@ -263,6 +263,56 @@ START_TEST(facts_end_during_a_suspend)
 }
 END_TEST
 
+/* Their times go around after 48 days: an answer that has ended stays so, whether somebody looks in between (0) or not (1). */
+START_TEST(answers_end_once)
+{
+	union sockaddr_ip server;
+
+	clock_use_library();
+	ck_assert_int_eq(sockaddr_ip_parse(&server, "203.0.113.1", 443), 0);
+	converters_admitted(0, &server);
+	ck_assert(converters_admits(0, &server));
+	asleep_s = 601;
+	ck_assert(_i || !converters_admits(0, &server));
+	asleep_s = (INT64_C(1) << 22) - (_i ? 7200 : 60);
+	ck_assert(!converters_admits(0, &server));
+}
+END_TEST
+
+/* Three refusals in a row end a family only if they are about several destinations, also when those before are over. */
+START_TEST(refusals_of_one_destination)
+{
+	union sockaddr_ip server, another;
+
+	clock_use_library();
+	ck_assert_int_eq(sockaddr_ip_parse(&server, "203.0.113.1", 443), 0);
+	ck_assert_int_eq(sockaddr_ip_parse(&another, "203.0.113.2", 443), 0);
+	for (int i = 0; i < 5; i++, asleep_s += 60) {
+		ck_assert_ptr_null(converters_refusal(0, &server));
+		converters_refused(0, &server, 30);
+		ck_assert_ptr_nonnull(converters_refusal(0, &server));
+		ck_assert_ptr_null(converters_refusal(0, &another));
+	}
+}
+END_TEST
+
+/* No trial restores it, so it ends in time, in the process that found it and for the others, whatever was noted meanwhile. */
+START_TEST(path_without_data_is_forgotten)
+{
+	clock_use_library();
+	for (int i = 0; i < 2; i++)
+		paths_note_syn_data(&usual, false, after(i));
+	asleep_s = 500;
+	paths_note_answer(&usual, 50, true);
+	ck_assert(!paths_take_syn_data(&usual));
+	asleep_s = 700;
+	ck_assert(paths_take_syn_data(&usual) && !paths_doubt_syn_data(&usual));
+	ck_assert_uint_eq(paths_facts(&usual).rtt_ms, 50);
+	paths_facts_forget(); /* as another process finds it */
+	ck_assert_int_eq(paths_facts(&usual).state, CACHE_PATH_UNKNOWN);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("paths_facts");
@@ -281,6 +331,9 @@ int main(void)
 	tcase_add_test(kept, what_others_learned_counts);
 	tcase_add_test(kept, multipath_tcp_is_each_path_s_own);
 	tcase_add_test(kept, facts_end_during_a_suspend);
+	tcase_add_loop_test(kept, answers_end_once, 0, 2);
+	tcase_add_test(kept, refusals_of_one_destination);
+	tcase_add_test(kept, path_without_data_is_forgotten);
 	suite_add_tcase(suite, kept);
 	return test_run(suite);
 }

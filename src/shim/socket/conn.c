@@ -156,22 +156,20 @@ static struct conn *slot_conn(int fd)
 	return index ? conn_by_index(index - 1) : NULL;
 }
 
-static void slot_set(_Atomic uint32_t *slot, struct conn *conn)
+/* Stores @conn, or none, in @slot. The conn that was there is returned, and keeps its reference; NULL: none. */
+static struct conn *slot_exchange(_Atomic uint32_t *slot, const struct conn *conn)
 {
 	uint32_t before = atomic_exchange(slot, conn ? conn->index + 1 : 0);
 
-	if (before)
-		conn_unref(conn_by_index(before - 1));
+	return before ? conn_by_index(before - 1) : NULL;
 }
 
-/* Tells the observer, and takes @fd off its conn: a registration made with @fd can't be changed from then on. */
-static void slot_clear(int fd)
+static void slot_set(_Atomic uint32_t *slot, struct conn *conn)
 {
-	struct conn *conn = slot_conn(fd);
+	struct conn *before = slot_exchange(slot, conn);
 
-	if (conn && observer && atomic_load(&conn->refs) > 1)
-		observer->closing(conn, fd);
-	slot_set(slot_of(fd, false), NULL);
+	if (before)
+		conn_unref(before);
 }
 
 void conn_begin(struct conn *conn, int fd, struct conn_call call)
@@ -224,6 +222,36 @@ static bool is_of(const struct conn *conn, int fd)
 	return conn->cookie == kernel_cookie(fd);
 }
 
+/*
+ * Lets another descriptor of @conn take the place of @fd, whose slot is empty by now. Another thread may close that one meanwhile: it
+ * empties the slot and then reads conn->fd; we write conn->fd and then read the slot. So one of the two notices.
+ */
+static void fd_pass_on(struct conn *conn, int fd)
+{
+	for (int other = conn_next_fd(0); other >= 0; other = conn_next_fd(other + 1)) {
+		if (slot_conn(other) != conn || !is_of(conn, other))
+			continue;
+		if (!atomic_compare_exchange_strong(&conn->fd, &fd, other) || slot_conn(other) == conn)
+			return;
+		fd = other;
+	}
+}
+
+/* Tells the observer, and takes @fd off its conn: a registration made with @fd can't be changed from then on. */
+static void slot_clear(int fd)
+{
+	struct conn *conn = slot_conn(fd);
+
+	if (conn && observer && atomic_load(&conn->refs) > 1)
+		observer->closing(conn, fd);
+	conn = slot_exchange(slot_of(fd, false), NULL);
+	if (!conn)
+		return;
+	if (conn->fd == fd && atomic_load(&conn->refs) > 1)
+		fd_pass_on(conn, fd);
+	conn_unref(conn);
+}
+
 struct conn *conn_of(int fd)
 {
 	struct conn *conn = slot_conn(fd);
@@ -253,7 +281,7 @@ struct conn *conn_handled(int fd)
 	if (conn_none_handled())
 		return NULL;
 	look = atomic_load(&lingering);
-	if (look)
+	if (look && conn_is_owner())
 		look();
 	return conn_of_phase(fd, PHASES_HANDLED);
 }

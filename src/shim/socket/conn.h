@@ -120,7 +120,7 @@ struct conn {
 
 	/* Read by other threads without the claim. */
 	_Atomic int error;         /* positive errno: the reason of FAILED, until the application gets it; or an error seen while pending */
-	_Atomic int fd;            /* the descriptor that connect() was called with */
+	_Atomic int fd;            /* the one that connect() was called with; after its end another of the socket's */
 	_Atomic int64_t deadline;  /* CLOCK_MONOTONIC in ns, when to check the converter; 0: never */
 	_Atomic int timer;         /* a timerfd with this deadline, for threads that sleep in epoll_wait() already; -1: none */
 	_Atomic bool hung_up;        /* pending: we disconnected the socket to begin the connection anew */
@@ -147,7 +147,8 @@ extern _Atomic uint32_t conn_unseen;
 
 /*
  * conn_linger() - make hooks call @look, even while no conn is in PHASES_HANDLED; NULL: no longer
- * For work that a connection has begun and that remains when it is settled. Called with whatever the calling hook has claimed.
+ * For work that a connection has begun and that remains when it is settled. Called with whatever the calling hook has claimed, and
+ * not in a vfork() child, since the descriptors that it would close stay open in its parent.
  */
 void conn_linger(void (*look)(void));
 

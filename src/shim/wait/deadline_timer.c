@@ -7,7 +7,8 @@
  *
  * So in a process with several threads a pending connection has a timerfd(2), set to its deadline. It is registered beside the socket, with
  * the same data. When the deadline is over, one of the threads gets an event with this data, which is ours (watch_find()), and takes the
- * connection's step. The descriptor exists while the registrations are masked.
+ * connection's step. The descriptor exists while the registrations are masked. Timers have numbers in the lower half of those that the
+ * process may use: so the application keeps the other half for itself, and further connections do without.
  */
 #include "config.h"
 
@@ -18,6 +19,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <sys/resource.h>
 #include <sys/timerfd.h>
 
 /* Since glibc 2.32: true as long as the process has had one thread only. NULL: unknown. */
@@ -28,16 +30,29 @@ void deadline_timer_init(void)
 	single_threaded = dlsym(RTLD_DEFAULT, "__libc_single_threaded");
 }
 
+/* Returns a new timer, -1 if there is none to spare. */
+static int timer_make(void)
+{
+	const int fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	struct rlimit files;
+
+	if (fd >= 0 && getrlimit(RLIMIT_NOFILE, &files) == 0 && (rlim_t)fd < files.rlim_cur / 2)
+		return fd;
+	if (fd >= 0)
+		next_close_now(fd);
+	return -1;
+}
+
 void deadline_timer_add(struct conn *conn, struct conn_watch *watch)
 {
 	ERRNO_KEPT;
 	struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.u64 = watch->data };
 	int fd = atomic_load(&conn->timer);
 
-	if (watch->timed || watch->adopted || (single_threaded && *single_threaded))
+	if (watch->timed || watch->adopted || !atomic_load(&conn->deadline) || (single_threaded && *single_threaded))
 		return;
 	if (fd == -1) {
-		fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+		fd = timer_make();
 		if (fd < 0)
 			return;
 		atomic_store(&conn->timer, fd);

@@ -112,7 +112,7 @@ void watch_adopt_unseen(int epfd);
 /* Call once, before conns are made. */
 void deadline_timer_init(void);
 
-/* Registers a timer with the deadline of @conn beside @watch, if the process has several threads. The caller has claimed @conn. */
+/* Registers a timer with the deadline of @conn, if any, beside @watch, if the process has several threads. The caller has claimed @conn. */
 void deadline_timer_add(struct conn *conn, struct conn_watch *watch);
 
 /* Removes it from the instance of @watch. */
