@@ -236,8 +236,9 @@ static void settle(struct serve_context *context, struct serve_dial *dial, const
 {
 	struct gateway_connection *connection = dial->state;
 
-	(void)context, (void)server;
+	(void)server;
 	if (connection) {
+		atomic_store(&gateway_of(context)->unfinished, 0);
 		gateway_socket_settle(&connection->socket);
 		gateway_status_count(dial->fd, &connection->dial.attempt.addr, kernel_tcp_info(dial->fd).tcpi_rtt);
 	}

@@ -369,6 +369,32 @@ def connected(sock):
     return False
 
 
+def give_up(lab, phone, count):
+    """Has clients begin connections that they don't complete, and waits until the gateway has ended those, too."""
+    for _ in range(count):
+        with phone.socket() as sock:
+            sock.setblocking(False)
+            sock.connect_ex((lab.server.addr4, 90))
+    made = ["ss", "-Htn", "dport = :1234"]
+    wait_until(lambda: len(lab.client.run(made).stdout.splitlines()) == count, 10, "the gateway's connections")
+    wait_until(lambda: not lab.client.run(made).stdout, 60, "their end")
+
+
+@long
+@waits
+def test_clients_that_give_up():
+    """Only many in a row are a sign of this host's firewall: none of them completes its connection."""
+    with scene() as (lab, phone, process), listening(lab.server, lab.server.addr4, 90):
+        nft(phone, "table inet lost {\n chain input { type filter hook input priority 0; tcp sport 90 drop; }\n}\n")
+        give_up(lab, phone, 5)
+        equal(way(lab, phone), CONVERTED, "another client")
+        wait_until(lambda: not lab.client.run(["ss", "-Htn", "dport = :1234"]).stdout, 10, "its end")
+        give_up(lab, phone, 5)
+        check("in a row" not in process.log_text(), process.log_text())
+        give_up(lab, phone, 3)
+        process.wait_log("8 clients in a row")
+
+
 @long
 @waits
 def test_ports_used_again():
