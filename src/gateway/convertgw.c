@@ -116,6 +116,7 @@ static void look_at_trials(evutil_socket_t fd, short what, void *arg)
 
 static void start_engine(const struct gateway_settings *settings)
 {
+	user_cache_init(&settings->client);
 	dial_init(&(struct dial_host){
 		.settings = &settings->client, .log = log_engine, .clock = clock_ns, .trial_begins = trial_begins,
 	});
@@ -421,7 +422,6 @@ static bool start(struct gateway_settings *settings, struct problems *problems)
 	self.settings = settings;
 	if (!create_shared(settings) || !create_workers(settings, problems))
 		return false;
-	user_cache_init(&settings->client);
 	converters_init(&settings->client);
 	start_engine(settings);
 	gateway_status_watch(self.base);

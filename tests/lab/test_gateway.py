@@ -8,6 +8,7 @@ import os
 import pwd
 import re
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -394,6 +395,18 @@ def test_reload():
             process.wait_log("not reloaded")
             client.sendall(b"x")
             equal(server.recv(1), b"x", "a byte on the open connection")
+
+
+def test_reloads_before_the_first_connection():
+    """What the first connection opens follows the settings in force, not the first ones, which the second reload has freed."""
+    with gateway_lab() as lab, gateway(lab) as (phone, process):
+        lab.convertd()
+        lab.http()
+        for number in (1, 2):
+            process.send_signal(signal.SIGHUP)
+            wait_until(lambda number=number: process.log_text().count("info: reloaded") == number, 10, process.log_text)
+        equal(fetch(phone, lab.server.addr4, 1000), lab.server.addr4, "the client's server")
+        check("converted over MPTCP" in process.log_text(), process.log_text())
 
 
 def test_this_host():
