@@ -64,6 +64,7 @@ struct convertgw {
 	struct event *policies; /* reads policies_fd */
 	int policies_fd;        /* a program has changed policy rules; -1: none is told */
 	struct event *drain;    /* looks whether sessions are left; NULL: the gateway isn't stopping */
+	bool accepts_no_more;   /* it is stopping, and no client's third ACK is on its way any more */
 	uint64_t drain_until_ms;
 	struct gateway gateway;
 	struct gateway_settings *settings, *earlier; /* those in force; those before, which the resolver may still read */
@@ -282,10 +283,16 @@ static void stop_accepting(const struct worker_context *worker, void *arg)
 
 static void look_at_drain(evutil_socket_t fd, short what, void *arg)
 {
-	const size_t left = limits_members(self.shared.limits);
+	const bool over = clock_now_ms() >= self.drain_until_ms;
+	size_t left;
 
 	(void)fd, (void)what, (void)arg;
-	if (left && clock_now_ms() < self.drain_until_ms)
+	if (!self.accepts_no_more && (over || !hold_table_count(self.shared.withheld))) {
+		self.accepts_no_more = true;
+		workers_order(self.workers, stop_accepting, NULL);
+	}
+	left = limits_members(self.shared.limits);
+	if (left && !over)
 		return;
 	if (left)
 		log_warning("stopping: %zu connection%s cut", left, left == 1 ? " is" : "s are");
@@ -301,7 +308,6 @@ static void drain(const char *reason)
 	monitor_set_draining(self.gateway.monitor);
 	gateway_rules_stop_diverting(self.rules);
 	workers_order(self.workers, stop_withholding, NULL);
-	workers_order(self.workers, stop_accepting, NULL);
 	self.drain_until_ms = clock_now_ms() + self.settings->drain_timeout * UINT64_C(1000);
 	self.drain = event_new(self.base, -1, EV_PERSIST, look_at_drain, NULL);
 	log_info("%s: stopping; new connections are routed, %zu may go on for %u s", reason, limits_members(self.shared.limits),

@@ -368,6 +368,23 @@ def test_drain():
         equal(process.wait(10), 0, "status")
 
 
+def test_drain_before_the_third_ack():
+    """SIGTERM while a client's third ACK is on its way: its connection goes on as well."""
+    with gateway_lab() as lab, gateway(lab, args=("--lan", "lan", "--drain-timeout", "60")) as (phone, process), \
+            listening(lab.server, lab.server.addr4) as listener:
+        lab.convertd()
+        phone.run(["nft", "-f", "-"], input="table inet late {\n chain output { type filter hook output priority 0; "
+                                            "tcp dport %d tcp flags & (syn | ack) == ack drop; }\n}\n" % PORT)
+        with pair(phone, lab.server, lab.server.addr4, listener) as (client, server, peer):
+            equal(peer, lab.converter.core4, "the server's client")
+            process.terminate()
+            process.wait_log("stopping")
+            phone.run(["nft", "delete table inet late"])
+            client.sendall(b"x")
+            equal(server.recv(1), b"x", "a byte")
+        equal(process.wait(20), 0, "status")
+
+
 def test_reload():
     """SIGHUP during a connection: it goes on, and the new rules hold for the next one; wrong settings change nothing."""
     with gateway_lab() as lab:
