@@ -47,7 +47,6 @@
 #define EXIT_USAGE 2
 #define LISTENERS 2
 #define DRAIN_LOOK_MS 100
-#define DESCRIPTORS_OWN 64 /* besides those of sessions */
 
 static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 
@@ -405,6 +404,7 @@ static bool create_workers(const struct gateway_settings *settings, struct probl
 	self.workers = workers_create(count, &self.shared);
 	if (!self.workers)
 		return false;
+	self.gateway.workers = count;
 	error = gateway_queues_own((uint16_t)settings->first_queue, count, settings->mark, (uint16_t)settings->port);
 	if (error)
 		problems_add(problems, &queue_place, "no netfilter queues: %s; the gateway needs CAP_NET_ADMIN, CAP_NET_RAW and the kernel's "

@@ -26,6 +26,7 @@ struct gateway_reason {
 struct gateway {
 	_Atomic(const struct gateway_settings *) settings; /* those in force */
 	struct gateway_reason routed[GATEWAY_REASONS_MAX];
+	size_t workers;
 	atomic_uint unfinished; /* clients in a row that the gateway has answered, and whose connections never came */
 	int resolver; /* an eventfd: a converter's name is to be resolved */
 	struct monitor *monitor;

@@ -12,6 +12,7 @@
 #include "gateway/gateway.h"
 
 #include "common/clock.h"
+#include "daemon/log.h"
 #include "daemon/metrics.h"
 #include "hold/syn_packet.h"
 #include "host/lookup.h"
@@ -22,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define WAYS 64u       /* remembered answers about devices */
@@ -30,6 +32,17 @@
 static struct gateway *gateway_of(const struct serve_context *context)
 {
 	return context->daemon;
+}
+
+#define DESCRIPTORS_OWN 64    /* besides those of connections: two each */
+#define DESCRIPTORS_WORKER 16
+
+static bool has_descriptors(const struct serve_context *context)
+{
+	const rlim_t own = DESCRIPTORS_OWN + DESCRIPTORS_WORKER * gateway_of(context)->workers;
+	struct rlimit files;
+
+	return getrlimit(RLIMIT_NOFILE, &files) < 0 || 2 * limits_members(context->limits) + own <= files.rlim_cur;
 }
 
 /* Counts the SYN. Returns NULL if it may be withheld, or why it is routed. */
@@ -42,6 +55,11 @@ static const char *find_room(struct serve_context *context, const struct judgeme
 	room = limits_may_withhold(context->limits, c->member) && limits_admit(context->limits, c->member) == OUTCOME_NONE;
 	if (!room)
 		limits_leave(context->limits, c->member, c->now_ms);
+	if (room && !has_descriptors(context)) {
+		limits_leave(context->limits, c->member, c->now_ms);
+		log_shortage(EMFILE, "connections are routed");
+		return "too few open files are allowed";
+	}
 	return room ? NULL : "the client, or all clients, have too many connections";
 }
 

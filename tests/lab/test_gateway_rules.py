@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """test_gateway_rules.py - convertgw: the operator's rules, limits, other firewalls on the same host, containers, and what must not change"""
+import collections
 import contextlib
 import ctypes
 import errno
 import fcntl
 import os
+import resource
 import signal
 import socket
 import struct
@@ -176,6 +178,23 @@ def test_limits():
             equal([peer(phone) for _ in range(3)], [lab.converter.core4, lab.converter.core4, lab.client.wifi4], "who connects to the server")
             equal(peer(tablet), lab.converter.core4, "who connects for another client")
         check("Traceback" not in process.log_text(), process.log_text())
+
+
+def test_few_descriptors():
+    """More connections than the gateway has descriptors for: the others are routed, and each client hears its server."""
+    with scene() as (lab, phone, process), contextlib.ExitStack() as stack:
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (160, 160))
+        socks = [stack.enter_context(phone.socket()) for _ in range(100)]
+        for sock in socks:
+            sock.setblocking(False)
+            sock.connect_ex((lab.server.addr4, PORT))
+        told = collections.Counter()
+        for sock in socks:
+            sock.settimeout(15)
+            told[sock.recv(100).decode()] += 1
+        equal(sum(told.values()), 100, "connections")
+        check(told[lab.converter.core4] > 20 and len(told) == 2, told)
+        check("connections are routed: Too many open files" in process.log_text(), process.log_text())
 
 
 def test_converters():
