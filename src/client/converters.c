@@ -38,6 +38,7 @@ static _Atomic int converter_count;
 static _Atomic int64_t resolve_at[SETTINGS_CONVERTERS_MAX];
 
 static atomic_flag writing = ATOMIC_FLAG_INIT;
+static _Atomic unsigned int replacements; /* of CONVERT_ADDR, counted */
 
 void converters_repair_in_child(void)
 {
@@ -112,13 +113,20 @@ static bool contains(const union sockaddr_ip *list, size_t count, const union so
 	return false;
 }
 
-/* Enters the addresses that a name has now, and retires others that it had. */
-static void table_resolved(uint8_t setting, const union sockaddr_ip *found, size_t found_count)
+/*
+ * Enters the addresses that a name has now, and retires others that it had. @before: the replacements before the lookup; if there are more
+ * now, the setting is another one's.
+ */
+static void table_resolved(uint8_t setting, const union sockaddr_ip *found, size_t found_count, unsigned int before)
 {
 	const int count = converters_count();
 	struct quiet quiet;
 
 	writing_begin(&quiet);
+	if (atomic_load(&replacements) == before)
+		atomic_store(&resolve_at[setting], clock_seconds() + RESOLVE_AGAIN_SECONDS);
+	else
+		found_count = 0;
 	for (int i = 0; i < count && found_count; i++)
 		if (converters[i].setting == setting && !contains(found, found_count, &converters[i].addr))
 			retire(i);
@@ -140,10 +148,15 @@ void converters_init(const struct settings *settings)
 
 void converters_replace(const struct settings *settings)
 {
+	struct quiet quiet;
+
+	writing_begin(&quiet);
+	atomic_fetch_add(&replacements, 1);
 	for (int i = 0; i < converters_count(); i++)
 		retire(i);
 	for (size_t i = 0; i < SETTINGS_CONVERTERS_MAX; i++)
 		atomic_store(&resolve_at[i], 0);
+	writing_end(&quiet);
 	converters_init(settings);
 }
 
@@ -178,12 +191,12 @@ static bool may_resolve(const struct settings *settings, size_t setting)
 static void resolve(const struct settings *settings, size_t setting, const char **reason)
 {
 	const struct settings_converter *converter = &settings->converters[setting];
+	const unsigned int before = atomic_load(&replacements);
 	union sockaddr_ip found[CONVERTERS_MAX];
 	size_t count = resolve_converter(converter->name, converter->port, settings->timeout_ms, found, CONVERTERS_MAX,
 					 reason);
 
-	table_resolved((uint8_t)setting, found, count);
-	atomic_store(&resolve_at[setting], clock_seconds() + RESOLVE_AGAIN_SECONDS);
+	table_resolved((uint8_t)setting, found, count, before);
 }
 
 void converters_note(int index, unsigned int facts, const struct cache_converter *value)

@@ -15,6 +15,7 @@
 static struct settings settings;
 static int64_t now_ns = 1000 * CLOCK_NS_PER_S;
 static unsigned int names_address; /* the last byte, which the name has now */
+static bool replaced_meanwhile;    /* CONVERT_ADDR changes during the lookup */
 
 int64_t clock_read_ns(clockid_t clock)
 {
@@ -29,6 +30,9 @@ size_t resolve_converter(const char *name, uint16_t port, int timeout_ms, union 
 	(void)name, (void)timeout_ms, (void)max, (void)reason;
 	snprintf(text, sizeof(text), "192.0.2.%u", names_address);
 	ck_assert_int_eq(sockaddr_ip_parse(out, text, port), 0);
+	if (replaced_meanwhile)
+		converters_replace(&settings);
+	replaced_meanwhile = false;
 	return 1;
 }
 
@@ -125,9 +129,22 @@ START_TEST(the_address_changes_at_each_lookup)
 }
 END_TEST
 
+/* The result of a lookup is another converter's if CONVERT_ADDR has changed meanwhile, as at a gateway's reload. */
+START_TEST(the_name_changes_during_the_lookup)
+{
+	int index;
+
+	names_address = 1;
+	replaced_meanwhile = true;
+	ck_assert_uint_eq(chosen(&index), 0);
+	names_address = 2;
+	ck_assert_uint_eq(chosen(&index), 2);
+}
+END_TEST
+
 int main(void)
 {
-	const TTest *const tests[] = { the_address_changes, the_address_changes_often, the_address_changes_at_each_lookup };
+	const TTest *const tests[] = { the_name_changes_during_the_lookup, the_address_changes, the_address_changes_often, the_address_changes_at_each_lookup };
 	Suite *suite = suite_create("names");
 	TCase *tcase = tcase_create("addresses");
 
