@@ -38,7 +38,7 @@ static _Atomic int converter_count;
 static _Atomic int64_t resolve_at[SETTINGS_CONVERTERS_MAX];
 
 static atomic_flag writing = ATOMIC_FLAG_INIT;
-static _Atomic unsigned int replacements; /* of CONVERT_ADDR, counted */
+static _Atomic unsigned int replacements; /* how often CONVERT_ADDR was replaced */
 
 void converters_repair_in_child(void)
 {
@@ -68,7 +68,7 @@ static void retire(int index)
 
 static void cookie_forget(int index);
 
-/* Returns the entry that was retired first, with all that we know forgotten, or CONVERTERS_MAX if none may be used again. */
+/* Returns the entry that was retired first, after it has made us forget all that we learned; CONVERTERS_MAX: none may be used again yet. */
 static int take_retired(void)
 {
 	int first = CONVERTERS_MAX;
@@ -114,8 +114,8 @@ static bool contains(const union sockaddr_ip *list, size_t count, const union so
 }
 
 /*
- * Enters the addresses that a name has now, and retires others that it had. @before: the replacements before the lookup; if there are more
- * now, the setting is another one's.
+ * Enters the addresses that a name has now, and retires others that it had. @before: @replacements before the lookup. If CONVERT_ADDR was
+ * replaced since, @found belongs to another setting, and we drop it.
  */
 static void table_resolved(uint8_t setting, const union sockaddr_ip *found, size_t found_count, unsigned int before)
 {

@@ -44,7 +44,7 @@ enum limits_class {
 	LIMITS_PENDING,  /* until the server has answered and the client knows */
 	LIMITS_WAITING,  /* pending, and it waits for its client's bytes */
 	LIMITS_WITHHELD, /* pending: a SYN that is withheld, or released and not accepted yet */
-	LIMITS_REFUSED,  /* refused, and its client hasn't proved its address: takes a place of a pending one, and of no connection */
+	LIMITS_REFUSED,  /* refused before its client has proved its address: counts as pending, and not as a connection */
 	LIMITS_OPEN,     /* the server has answered and the client knows */
 	LIMITS_REFUSING, /* until the refusal has reached its client */
 	LIMITS_CLASS_COUNT

@@ -21,7 +21,7 @@ enum seen_response {
 
 /* The facts seen in this step. All zero at its beginning. */
 struct dial_seen {
-	int64_t now;        /* when the step began: CLOCK_MONOTONIC in ns. A deadline that ends later may be met by what we haven't seen */
+	int64_t now;        /* when the step began, CLOCK_MONOTONIC in ns: an event before a later deadline may be unseen yet */
 	bool looked;        /* TCP_INFO was read, which gave: */
 	uint8_t state;      /* tcpi_state */
 	uint8_t options;    /* tcpi_options */

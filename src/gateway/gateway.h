@@ -52,7 +52,7 @@ struct gateway_socket {
 	int domain;
 	uint32_t mark;   /* of all packets of this connection: they aren't diverted again */
 	int64_t wake_at; /* when the engine's next step is due, CLOCK_MONOTONIC in ns; 0: never */
-	unsigned sockets; /* struct serve_dial says why */
+	unsigned sockets; /* how many there have been, for serve_dial_same_socket() */
 	bool used;       /* it was connected, and has to be replaced before it is connected again */
 	struct kernel_keepalive keepalive;
 };

@@ -34,7 +34,7 @@ static struct gateway *gateway_of(const struct serve_context *context)
 	return context->daemon;
 }
 
-#define DESCRIPTORS_OWN 64    /* besides those of connections: two each */
+#define DESCRIPTORS_OWN 64    /* besides those of connections, which need two each */
 #define DESCRIPTORS_WORKER 16
 
 static bool has_descriptors(const struct serve_context *context)

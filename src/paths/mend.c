@@ -302,7 +302,7 @@ static int read_host(struct paths_mender *mender, struct host *host)
 {
 	int ret = host_read(host, &mender->kernel.route);
 
-	/* unknown isn't none: we would forget our own; -ENOENT is a kernel without MPTCP, where --remove deletes routes and rules */
+	/* after an error we don't know our endpoints, and must not forget them; -ENOENT: without MPTCP --remove deletes routes and rules */
 	if (ret == 0 && host->endpoints_error < 0 && host->endpoints_error != -ENOENT) {
 		ret = host->endpoints_error;
 		host_fini(host);

@@ -263,7 +263,7 @@ static void dial_on(struct syn_attempt *a)
 	}
 }
 
-/* A blind client has gone on at that time, also if this worker is late: it takes a later answer for none. */
+/* Returns whether a blind client has given this SYN up: it ignores later answers, and a late worker must not confirm one. */
 static bool is_overdue(const struct syn_attempt *a)
 {
 	return a->facts.blind && a->facts.mptcp && !a->facts.late && !a->facts.answered && clock_now_ms() >= a->until_ms;

@@ -161,7 +161,7 @@ exec "$@"
 
 
 def test_memory_of_a_control_group():
-    """Half of what the group may have is the budget, also in the sandbox; one line says that another limit can't be read."""
+    """The budget is half of the group's limit, also in the sandbox. One line says that convertd can't read another limit."""
     with open("/proc/self/cgroup", encoding="utf-8") as file:
         if "0::/" not in file.read():
             raise Skip("no control groups of version 2")

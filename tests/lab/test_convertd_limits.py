@@ -223,7 +223,7 @@ def test_connections():
 
 @kernel.needs("fastopen")
 def test_refused_before_the_third_ack():
-    """Who is refused before it has proved its address takes no place: a stranger costs the client that has all places one of them."""
+    """A refused client without a proof takes no place: a newcomer displaces one connection of the client that has them all."""
     with near() as lab, Server(lab, 80) as server, Forger(lab.client, lab.converter.addr4) as forger, \
             Limited(lab, "--max-connections", "6", "--client-prefix-v4", "8", "--hold-syn", "off", *METRICS) as limited:
         lab.converter.ip("route add 10.50.0.0/16 via %s" % lab.client.wifi4)

@@ -213,7 +213,7 @@ def test_faults():
 
 @kernel.needs("fastopen")
 def test_reload():
-    """Nobody is refused after a reload that has switched withholding off, which a client of the earlier offer learns, or on again."""
+    """A reload switches withholding off, which clients then learn, and another one on again: convertd refuses nobody."""
     with far(first_ms=LONG, core_ms=5) as lab:
         path = os.path.join(lab.directory, "convertd.conf")
 

@@ -415,7 +415,7 @@ def test_reload():
 
 
 def test_reloads_before_the_first_connection():
-    """What the first connection opens follows the settings in force, not the first ones, which the second reload has freed."""
+    """The first connection opens the cache by the settings in force: the second reload has freed the first ones."""
     with gateway_lab() as lab, gateway(lab) as (phone, process):
         lab.convertd()
         lab.http()

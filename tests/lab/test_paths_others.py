@@ -41,7 +41,7 @@ def test_killed():
 
 
 def test_endpoints_cannot_be_read():
-    """It doesn't forget that they are its own."""
+    """The service can't list the endpoints for a moment: it remembers which are its own."""
     need("strace")
     with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
         bare(lab)
@@ -164,7 +164,7 @@ def test_network_manager_keeps_the_endpoints():
 
 
 def test_network_manager_does_not_answer():
-    """What its user said before still counts, and no endpoint is made until it answers."""
+    """While nmcli fails, the service keeps its earlier answer, and makes no endpoint."""
     with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
         bare(lab)
         nm = Nmcli(lab)

@@ -149,7 +149,7 @@ def test_open_connections_leave():
 
 
 def test_sums_cannot_be_read():
-    """It leaves the file alone, and takes the sums over as soon as it can be read."""
+    """The service leaves a file that it can't read alone, and takes its sums over as soon as it can."""
     with two_networks() as lab, manager_of(lab, *QUOTA) as manager:
         use_up(lab, 2100000)
         manager.said("used up: only for backup")

@@ -94,7 +94,7 @@ START_TEST(the_address_changes)
 }
 END_TEST
 
-/* The table has room for CONVERTERS_MAX addresses, and the name has one more in the end. What is known of an old one isn't said of it. */
+/* The name gets more addresses than the table holds. A new address doesn't inherit what we learned of an old one. */
 START_TEST(the_address_changes_often)
 {
 	int index;
@@ -120,7 +120,7 @@ START_TEST(the_address_changes_at_each_lookup)
 		ck_assert_uint_eq(chosen(&index), names_address);
 		converters_rest(index, 1000);
 		pass(3);
-		converters_replace(&settings); /* the name is looked up at once */
+		converters_replace(&settings); /* so the next call looks the name up */
 		converters_rest(index, 1000);
 	}
 	ck_assert_uint_eq(chosen(&index), 0);
@@ -129,7 +129,7 @@ START_TEST(the_address_changes_at_each_lookup)
 }
 END_TEST
 
-/* The result of a lookup is another converter's if CONVERT_ADDR has changed meanwhile, as at a gateway's reload. */
+/* A gateway's reload changes CONVERT_ADDR during a lookup: the table drops the result, which belongs to the earlier name. */
 START_TEST(the_name_changes_during_the_lookup)
 {
 	int index;
@@ -144,7 +144,9 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = { the_name_changes_during_the_lookup, the_address_changes, the_address_changes_often, the_address_changes_at_each_lookup };
+	const TTest *const tests[] = {
+		the_name_changes_during_the_lookup, the_address_changes, the_address_changes_often, the_address_changes_at_each_lookup,
+	};
 	Suite *suite = suite_create("names");
 	TCase *tcase = tcase_create("addresses");
 

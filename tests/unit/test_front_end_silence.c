@@ -166,7 +166,7 @@ START_TEST(what_silence_is_the_remedy_for)
 }
 END_TEST
 
-/* A reset has many causes that are over soon, for which nobody asks without silence for good. Bytes in the place of a response have not. */
+/* Most causes of a reset pass, so the client asks again what the converter offers. Foreign bytes in place of a response end silence. */
 START_TEST(silence_after_a_reset)
 {
 	const struct path_id path = { .converter = 0 };

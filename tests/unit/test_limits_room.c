@@ -133,7 +133,7 @@ START_TEST(open_ones_make_room)
 }
 END_TEST
 
-/* Who is refused, and hasn't proved the address yet, takes no place of a connection, and makes room before all others. */
+/* A refused member whose client hasn't proved its address takes no connection's place. It makes room before all others. */
 START_TEST(refused_ones_take_no_place)
 {
 	const struct limits_settings settings = { .pending.total = 11, .connections.total = 40, .sockets = 50, .prefix_v4 = 32 };

@@ -237,7 +237,7 @@ END_TEST
 
 static int64_t asleep_s;
 
-/* The C library's for this program: the machine has slept. */
+/* Takes the place of the C library's function, and adds the time that the machine has slept. */
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
 	long time[2];
@@ -247,7 +247,7 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 	return ret;
 }
 
-/* Hours of a suspend count: the machine may have moved, and the user's other programs go by the same time. */
+/* The time of a suspend counts: the machine may have moved, and other programs share these facts. */
 START_TEST(facts_end_during_a_suspend)
 {
 	clock_use_library();
@@ -263,7 +263,7 @@ START_TEST(facts_end_during_a_suspend)
 }
 END_TEST
 
-/* Their times go around after 48 days: an answer that has ended stays so, whether somebody looks in between (0) or not (1). */
+/* The stored times wrap after 48 days. An answer that has ended stays ended, whether somebody looks meanwhile (0) or not (1). */
 START_TEST(answers_end_once)
 {
 	union sockaddr_ip server;

@@ -73,7 +73,7 @@ static void finish(struct convertd_settings *settings, struct problems *problems
 	}
 }
 
-/* A reload skips this: the user doesn't matter any more, and the sandbox forbids to look it up. */
+/* A reload skips this: the user doesn't matter any more, and the sandbox forbids the lookup. */
 static void find_user(struct convertd_settings *settings, struct problems *problems)
 {
 	static bool is_reload;
