@@ -64,6 +64,8 @@ def refuses(lab, port):
         with Client(lab.client, lab.converter.addr4, TCP, "behind", port) as client:
             client.send(b"")
         return False
+    except ConnectionResetError:  # the socket was closed during the handshake
+        return False
     except ConnectionRefusedError:
         return True
 
