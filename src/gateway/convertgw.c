@@ -61,12 +61,12 @@ struct convertgw {
 	struct event *woken;    /* reads wake_fd */
 	int wake_fd;            /* an eventfd: the engine has begun a trial */
 	struct event *policies; /* reads policies_fd */
-	int policies_fd;        /* a program has changed policy rules; -1: none is told */
+	int policies_fd;        /* readable when a program has changed policy rules; -1: we don't hear of it */
 	struct event *drain;    /* looks whether sessions are left; NULL: the gateway isn't stopping */
 	bool accepts_no_more;   /* it is stopping, and no client's third ACK is on its way any more */
 	uint64_t drain_until_ms;
 	struct gateway gateway;
-	struct gateway_settings *settings, *earlier; /* those in force; those before, which the resolver may still read */
+	struct gateway_settings *settings, *earlier; /* those in force; those before, which the resolver may be copying */
 	struct serve_settings serve;
 	struct serve_plugs plugs;
 	struct session_shared shared;
@@ -78,7 +78,9 @@ struct convertgw {
 	pthread_barrier_t barrier; /* of all workers, for a reload */
 };
 
-static struct convertgw self = { .wake_fd = -1, .policies_fd = -1 };
+static const struct place nowhere; /* of problems that no option has */
+
+static struct convertgw self = { .wake_fd = -1, .policies_fd = -1, .gateway.copying = PTHREAD_MUTEX_INITIALIZER };
 
 /* ----- the engine's surroundings ----- */
 
@@ -168,6 +170,12 @@ static void take_settings(const struct worker_context *worker, void *arg)
 	syn_judge_again(self.judges[worker->number]);
 }
 
+/* The service manager may have made it. Without one, nothing learned is kept. */
+static void make_cache_directory(const struct gateway_settings *settings)
+{
+	mkdir(settings->texts.cache.name, 0700);
+}
+
 static void apply_log(const struct gateway_settings *settings)
 {
 	log_set_level((enum log_level)settings->log_level);
@@ -188,12 +196,14 @@ static void describe_clients(const struct gateway_settings *settings, char text[
 		sprintf(end, "%sthis host", end > text ? ", " : "");
 }
 
-/* Puts settings in force that the rules follow already, and the monitor. @first: at the start */
+/* Puts settings in force, after monitor_open(). @first: at the start, before there are rules; a reload has replaced these already */
 static void put_in_force(struct gateway_settings *settings, bool refuses, bool first)
 {
 	char clients[CLIENTS_TEXT_MAX];
 
+	pthread_mutex_lock(&self.gateway.copying);
 	gateway_settings_free(self.earlier);
+	pthread_mutex_unlock(&self.gateway.copying);
 	self.earlier = self.settings;
 	self.settings = settings;
 	self.serve = serve_settings_of(settings, self.serve.number + 1, refuses);
@@ -225,14 +235,15 @@ static void reload(void)
 
 	gateway_notify("RELOADING=1\nMONOTONIC_USEC=%llu", (unsigned long long)clock_now_us());
 	if (settings && (settings->port != self.settings->port || settings->workers != self.settings->workers ||
-			 settings->mark != self.settings->mark))
-		log_warning("--port, --workers and --mark change with the next start");
+			 settings->mark != self.settings->mark || settings->first_queue != self.settings->first_queue))
+		log_warning("--port, --workers, --mark and --queue change with the next start");
 	if (settings) {
 		settings->port = self.settings->port;
 		settings->mark = self.settings->mark;
 	}
 	if (settings && monitor_open(self.gateway.monitor, settings->metrics, settings->metrics_count, &problems) &&
 	    gateway_rules_install(&self.rules, settings, &all, &refuses, &problems)) {
+		make_cache_directory(settings);
 		put_in_force(settings, refuses, false);
 		monitor_count_reload(self.gateway.monitor, true);
 		log_info("reloaded");
@@ -354,13 +365,15 @@ static bool listen_on_loopback(struct problems *problems)
 		sockaddr_ip_parse(&where.address, addresses[i], (uint16_t)self.settings->port);
 		self.listeners[i] = listener_create(&where, false, workers, NULL, 0, &found);
 		if (!self.listeners[i] || !listener_listen(self.listeners[i], &found)) {
-			if (i == 0) {
+			if (i > 0)
+				continue;
+			if (strstr(found.first, strerror(EADDRINUSE)))
 				problems_add(problems, &port_place, "another program listens on port %u of %s, as another convertgw would (see: "
 					     "ss -tlnp sport = %u); end it, or choose another port",
 					     self.settings->port, addresses[i], self.settings->port);
-				return false;
-			}
-			continue;
+			else
+				problems_add(problems, &nowhere, "%s", found.first);
+			return false;
 		}
 		for (size_t w = 0; w < workers; w++) {
 			self.acceptors[i][w] = acceptor_create(self.listeners[i], workers_context(self.workers, w));
@@ -406,7 +419,10 @@ static bool create_workers(const struct gateway_settings *settings, struct probl
 		return false;
 	self.gateway.workers = count;
 	error = gateway_queues_own((uint16_t)settings->first_queue, count, settings->mark, (uint16_t)settings->port);
-	if (error)
+	if (error == -EBUSY)
+		problems_add(problems, &queue_place, "other programs have the netfilter queues from %u on; choose another number",
+			     settings->first_queue);
+	else if (error)
 		problems_add(problems, &queue_place, "no netfilter queues: %s; the gateway needs CAP_NET_ADMIN, CAP_NET_RAW and the kernel's "
 			     "nfnetlink_queue",
 			     strerror(-error));
@@ -418,7 +434,7 @@ static bool create_workers(const struct gateway_settings *settings, struct probl
 	return !error;
 }
 
-/* Returns false after adding the error to @problems, or logging it. Takes over @settings. */
+/* Returns false after adding the error to @problems, if it isn't a lack of memory or descriptors. Takes over @settings. */
 static bool start(struct gateway_settings *settings, struct problems *problems)
 {
 	struct hold_rules_queues all;
@@ -518,7 +534,7 @@ int main(int argc, char *argv[])
 		return status;
 	}
 	log_start("convertgw");
-	mkdir(settings->texts.cache.name, 0700); /* the service manager may have made it; without one, nothing learned is kept */
+	make_cache_directory(settings);
 	apply_log(settings);
 	open_files_raise();
 	capabilities_keep(CAPABILITIES_BIT(CAP_NET_ADMIN) | CAPABILITIES_BIT(CAP_NET_RAW));
@@ -526,6 +542,8 @@ int main(int argc, char *argv[])
 	self.argc = argc;
 	self.argv = argv;
 	started = start(settings, &problems);
+	if (!started && !problems.count)
+		problems_add(&problems, &nowhere, "it can't start without more memory, or open files (LimitNOFILE=, ulimit -n)");
 	if (started) {
 		log_info("ready: %zu worker%s", workers_count(self.workers), workers_count(self.workers) == 1 ? "" : "s");
 		gateway_check_host(settings, log_finding, log_fact);

@@ -8,6 +8,7 @@
 #include "gateway/gateway_settings.h"
 #include "serve/plugs.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,6 +30,7 @@ struct gateway {
 	size_t workers;
 	atomic_uint unfinished; /* clients in a row that the gateway has answered, and whose connections never came */
 	int resolver; /* an eventfd: a converter's name is to be resolved */
+	pthread_mutex_t copying; /* the resolver copies the settings in force; nobody frees settings meanwhile */
 	struct monitor *monitor;
 };
 

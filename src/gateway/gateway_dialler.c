@@ -22,7 +22,6 @@
 #include <errno.h>
 #include <netinet/ip_icmp.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -50,17 +49,20 @@ void gateway_count_routed(struct gateway *gateway, const char *reason)
 
 /* ----- converters' names ----- */
 
-static void resolve_name(const struct gateway *gateway)
+static void resolve_name(struct gateway *gateway)
 {
+	static struct settings settings; /* a copy: a lookup may last longer than the settings */
 	/* Any destination that isn't a converter: the choice only has the name resolved. */
 	const union sockaddr_ip nowhere = { .in = { .sin_family = AF_INET } };
 	const struct converters_query query = { .destination = &nowhere, .family = AF_INET, .any_family = true, .may_resolve = true };
-	const struct gateway_settings *settings = atomic_load(&gateway->settings);
 	enum policy_verdict verdict = POLICY_CONVERT;
 	union sockaddr_ip addr;
 	const char *reason;
 
-	converters_choose(&settings->client, &query, &addr, &verdict, &reason);
+	pthread_mutex_lock(&gateway->copying);
+	settings = atomic_load(&gateway->settings)->client;
+	pthread_mutex_unlock(&gateway->copying);
+	converters_choose(&settings, &query, &addr, &verdict, &reason);
 }
 
 static void *resolve_names(void *arg)
@@ -109,7 +111,7 @@ static void forget_connection(struct serve_dial *dial)
 	free(connection);
 }
 
-/* Ends the attempt. Returns -error. */
+/* Notes why the connection fails. Returns -error. */
 static int fail(struct gateway_connection *connection, int error, const char *reason)
 {
 	connection->reason = reason;

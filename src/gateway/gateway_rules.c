@@ -55,10 +55,42 @@
 #define PRIVATE_V4 "10.0.0.0/8, 100.64.0.0/10, 169.254.0.0/16, 172.16.0.0/12, 192.168.0.0/16, 198.18.0.0/15"
 #define PRIVATE_V6 "64:ff9b::/96, 64:ff9b:1::/48, fc00::/7, fe80::/10"
 
+#define SERVED_MAX (2 * GATEWAY_INTERFACES_MAX)
+
+/* Whose connections may be open: the clients of the settings in force, and of earlier ones. */
+struct served {
+	char lan[SERVED_MAX][IFNAMSIZ]; /* those of the settings in force first */
+	size_t lan_count;
+	bool host;
+};
+
 struct gateway_rules {
 	struct nft_ctx *nft;
 	struct hold_rules *syns;
+	struct served served;
 };
+
+/* ----- the clients ----- */
+
+static bool serves(const struct served *served, const char *device)
+{
+	for (size_t i = 0; i < served->lan_count; i++)
+		if (strcmp(served->lan[i], device) == 0)
+			return true;
+	return false;
+}
+
+/* Adds the clients of @settings to those of earlier ones. If there are too many interfaces, we forget the earliest. */
+static struct served served_with(const struct served *earlier, const struct gateway_settings *settings)
+{
+	struct served served = { .lan_count = settings->lan_count, .host = settings->host || earlier->host };
+
+	memcpy(served.lan, settings->lan, sizeof(settings->lan));
+	for (size_t i = 0; i < earlier->lan_count && served.lan_count < SERVED_MAX; i++)
+		if (!serves(&served, earlier->lan[i]))
+			memcpy(served.lan[served.lan_count++], earlier->lan[i], IFNAMSIZ);
+	return served;
+}
 
 /* ----- the text of the rules ----- */
 
@@ -68,23 +100,33 @@ static bool is_pattern(const char *device)
 }
 
 /*
- * Writes a rule for packets from the LANs ("iifname"), or to them: one for all names, and one for each pattern, which older versions of
+ * Writes a rule for packets from interfaces ("iifname"), or to them: one for all names, and one for each pattern, which older versions of
  * nft(8) take in no set.
  */
-static void put_lan_rule(FILE *out, const struct gateway_settings *settings, const char *end, const char *rule)
+static void put_interfaces_rule(FILE *out, const char (*names)[IFNAMSIZ], size_t count, const char *end, const char *rule)
 {
 	bool any = false;
 
-	for (size_t i = 0; i < settings->lan_count; i++)
-		if (!is_pattern(settings->lan[i])) {
-			fprintf(out, "%s%s \"%s\"", any ? "" : end, any ? "," : " {", settings->lan[i]);
+	for (size_t i = 0; i < count; i++)
+		if (!is_pattern(names[i])) {
+			fprintf(out, "%s%s \"%s\"", any ? "" : end, any ? "," : " {", names[i]);
 			any = true;
 		}
 	if (any)
 		fprintf(out, " } %s\n", rule);
-	for (size_t i = 0; i < settings->lan_count; i++)
-		if (is_pattern(settings->lan[i]))
-			fprintf(out, "  %s \"%s\" %s\n", end, settings->lan[i], rule);
+	for (size_t i = 0; i < count; i++)
+		if (is_pattern(names[i]))
+			fprintf(out, "  %s \"%s\" %s\n", end, names[i], rule);
+}
+
+static void put_lan_rule(FILE *out, const struct gateway_settings *settings, const char *end, const char *rule)
+{
+	put_interfaces_rule(out, settings->lan, settings->lan_count, end, rule);
+}
+
+static void put_served_rule(FILE *out, const struct served *served, const char *end, const char *rule)
+{
+	put_interfaces_rule(out, served->lan, served->lan_count, end, rule);
 }
 
 /* Returns "ip" or "ip6"; NULL for all addresses. */
@@ -184,7 +226,7 @@ static void put_lan(FILE *out, const struct gateway_settings *settings, uint32_t
 		     "  " SYN "meta mark & 0x%x == 0x%x meta mark set meta mark & 0x%x ct mark set ct mark & 0x%x\n }\n", mark, mark, ~mark, ~mark);
 }
 
-static void put_host(FILE *out, const struct gateway_settings *settings, uint32_t mark, uint32_t both)
+static void put_host(FILE *out, const struct gateway_settings *settings, const struct served *served, uint32_t mark, uint32_t both)
 {
 	const uint32_t own = both & ~mark;
 
@@ -198,7 +240,7 @@ static void put_host(FILE *out, const struct gateway_settings *settings, uint32_
 	/* The type "route": the kernel routes a packet anew if the chain changes its mark. It is behind the chains of others that do so. */
 	fprintf(out, " chain follow {\n  type route hook output priority 44; policy accept;\n"
 		     "  oifname \"lo\" " RELEASED_SYN "meta mark set meta mark | 0x%x ct mark set ct mark | 0x%x accept\n", both, mark);
-	if (settings->host)
+	if (served->host)
 		fprintf(out,
 			"  meta l4proto tcp ct direction original ct status seen-reply ct mark & 0x%x == 0x%x meta mark set meta mark | 0x%x\n",
 			mark, mark, both);
@@ -206,9 +248,9 @@ static void put_host(FILE *out, const struct gateway_settings *settings, uint32_
 	 * A redirect to another router in the LAN, sent for any packet to a server, would lead its converted connections past this host. Those for
 	 * private networks (PRIVATE_V4 without link-local addresses and RFC 2544, and fc00::/7) are sent: the field is the packet's destination.
 	 */
-	put_lan_rule(out, settings, "oifname", "icmp type redirect @th,192,32 != { 0x0a000000-0x0affffff, 0x64400000-0x647fffff, "
+	put_served_rule(out, served, "oifname", "icmp type redirect @th,192,32 != { 0x0a000000-0x0affffff, 0x64400000-0x647fffff, "
 		     "0xac100000-0xac1fffff, 0xc0a80000-0xc0a8ffff } drop");
-	put_lan_rule(out, settings, "oifname", "icmpv6 type nd-redirect @th,192,8 & 0xfe != 0xfc drop");
+	put_served_rule(out, served, "oifname", "icmpv6 type nd-redirect @th,192,8 & 0xfe != 0xfc drop");
 	fputs(" }\n", out);
 }
 
@@ -231,7 +273,7 @@ static void put_host(FILE *out, const struct gateway_settings *settings, uint32_
  * before it forwards the SYN, and drop it. So it is withheld here. If it is to be routed, TPROXY removes that socket. The kernel drops this
  * SYN, but not the next one, which the client sends a second later.
  */
-static void put_arrivals(FILE *out, const struct gateway_settings *settings, uint32_t mark, uint32_t both)
+static void put_arrivals(FILE *out, const struct gateway_settings *settings, const struct served *served, uint32_t mark, uint32_t both)
 {
 	static const struct {
 		const char *protocol, *family, *to;
@@ -239,18 +281,17 @@ static void put_arrivals(FILE *out, const struct gateway_settings *settings, uin
 	char errors[160];
 
 	fputs(" chain arrive {\n  type filter hook prerouting priority 40; policy accept;\n", out);
-	put_lan_rule(out, settings, "iifname", "meta l4proto tcp goto keep");
+	put_served_rule(out, served, "iifname", "meta l4proto tcp goto keep");
 	for (size_t i = 0; i < 2; i++)
 		fprintf(out, "  iifname \"lo\" " RELEASED_SYN "meta nfproto %s tproxy %s to %s:%u meta mark set meta mark & 0x%x accept\n",
 			ways[i].protocol, ways[i].family, ways[i].to, settings->port, ~both);
-	if (settings->host)
+	if (served->host)
 		fputs("  iifname \"lo\" meta l4proto tcp jump adopt\n", out);
 	snprintf(errors, sizeof(errors), "meta l4proto { icmp, ipv6-icmp } ct state related ct mark & 0x%x == 0x%x "
 					 "meta mark set meta mark & 0x%x | 0x%x", mark, mark, ~both, mark);
-	put_lan_rule(out, settings, "iifname", errors);
+	put_served_rule(out, served, "iifname", errors);
 	fprintf(out, " }\n chain keep {\n  " SYN "ct state { new, untracked } goto keep_syn\n  jump adopt\n"
 		     "  socket transparent 1 goto keep_untracked\n }\n"
-		     " chain keep_syn {\n  socket wildcard 1 return\n  " NEW_SYN "socket transparent 1 jump choose\n }\n"
 		     " chain keep_untracked {\n  socket wildcard 1 return\n  meta mark set meta mark & 0x%x | 0x%x\n }\n"
 		     " chain adopt {\n  tcp flags & syn == 0 ct direction original ct mark & 0x%x == 0x%x goto adopt_ours\n }\n"
 		     " chain adopt_ours {\n  socket transparent 1 meta mark set meta mark & 0x%x | 0x%x accept\n",
@@ -258,12 +299,14 @@ static void put_arrivals(FILE *out, const struct gateway_settings *settings, uin
 	for (size_t i = 0; i < 2; i++)
 		fprintf(out, "  meta l4proto tcp meta nfproto %s tproxy %s to %s:%u meta mark set meta mark & 0x%x | 0x%x accept\n",
 			ways[i].protocol, ways[i].family, ways[i].to, settings->port, ~both, mark);
+	fputs(" }\n chain keep_syn {\n  socket wildcard 1 return\n", out);
+	put_lan_rule(out, settings, "iifname", NEW_SYN "socket transparent 1 jump choose");
 	fputs(" }\n chain forget {\n  socket wildcard 1 return\n", out);
 	for (size_t i = 0; i < 2; i++)
 		fprintf(out, "  meta l4proto tcp socket transparent 1 meta nfproto %s tproxy %s to %s:%u meta mark set meta mark & 0x%x\n",
 			ways[i].protocol, ways[i].family, ways[i].to, settings->port, ~mark);
 	fputs(" }\n chain route_early {\n  type filter hook prerouting priority 43; policy accept;\n", out);
-	put_lan_rule(out, settings, "iifname", SYN "ct state { new, untracked } jump forget");
+	put_served_rule(out, served, "iifname", SYN "ct state { new, untracked } jump forget");
 	fputs(" }\n", out);
 }
 
@@ -334,7 +377,7 @@ static void put_requirements(FILE *out, const struct gateway_settings *settings,
 }
 
 /* Returns the commands that put the rules of @settings in place of the present ones, to be freed; NULL without memory. */
-static char *commands(const struct gateway_settings *settings)
+static char *commands(const struct gateway_settings *settings, const struct served *served)
 {
 	const uint32_t mark = gateway_divert_mark(settings), both = settings->mark;
 	char *text = NULL;
@@ -346,8 +389,8 @@ static char *commands(const struct gateway_settings *settings)
 	fputs("table inet " TABLE " { flags owner; }\nflush table inet " TABLE "\ntable inet " TABLE " {\n flags owner;\n", out);
 	put_choice(out, settings);
 	put_lan(out, settings, mark);
-	put_host(out, settings, mark, both);
-	put_arrivals(out, settings, mark, both);
+	put_host(out, settings, served, mark, both);
+	put_arrivals(out, settings, served, mark, both);
 	put_no_nat(out, mark, both);
 	put_quic(out, settings);
 	fputs("}\n", out);
@@ -444,21 +487,25 @@ bool gateway_rules_install(struct gateway_rules **at, const struct gateway_setti
 			   bool *refuses, struct problems *problems)
 {
 	struct gateway_rules *rules = *at ? *at : create(problems);
+	struct served served;
 	char *text;
 	bool done;
 
 	if (!rules)
 		return false;
-	text = commands(settings);
+	served = served_with(&rules->served, settings);
+	text = commands(settings, &served);
 	done = text && prepare(rules, settings, queues, refuses, problems) && run(rules->nft, text, problems);
 	if (!text)
 		problems_add(problems, &nowhere, "out of memory");
 	free(text);
 	if (done) {
 		gateway_policies_keep(settings);
+		rules->served = served;
 		*at = rules;
-	} else if (!*at) {
-		gateway_rules_remove(rules);
+	} else if (!*at) { /* what a killed gateway's table refuses stays refused */
+		gateway_policies_keep(NULL);
+		destroy(rules);
 	}
 	return done;
 }

@@ -91,7 +91,7 @@ def test_dns_is_routed():
 
 
 def test_require():
-    """--require: refused where the converter can't be asked, and also after kill -9; never past the converter. An orderly stop ends that."""
+    """--require: refused where the converter can't be asked, and also after kill -9 and a failed start; never past the converter. An orderly stop ends that."""
     with scene("--require", "destination :81", ports=(PORT, 81)) as (lab, phone, process):
         equal(way(lab, phone, port=81), CONVERTED, "with a converter")
         lab.converter.run(["nft", "add table inet off; add chain inet off in { type filter hook input priority 0; }; "
@@ -105,6 +105,11 @@ def test_require():
             # the converter withholds SYNs before its firewall sees them, and has asked the server by then
             equal({p.src for p in core.packets() if p.syn} - {lab.converter.core4}, set(), "who sent SYNs past the converter")
         equal(way(lab, phone), ROUTED, "what isn't required, without a gateway")
+        foreign = "chain inet convertgw_require lan { type filter hook input priority 45; }"  # nftables refuses the gateway's chain then
+        lab.client.run(["nft", "delete chain inet convertgw_require lan; add " + foreign])
+        failed = start_gateway(lab, args=("--lan", "lan", "--require", "destination :81"), wait=False)
+        equal(failed.wait(10), 1, "status of a start that fails")
+        lab.client.run(["nft", "delete chain inet convertgw_require lan"])  # fails if the table is gone
         start_gateway(lab, args=("--lan", "lan", "--require", "destination :81")).stop()
         equal(way(lab, phone, port=81), ROUTED, "after an orderly stop")
 

@@ -64,16 +64,18 @@ def masquerade(lab):
     lab.client.run(["nft", "-f", "-"], input=MASQUERADE)
 
 
-def start_gateway(lab, args=("--lan", LAN), converter=None, wait=True, private=True, log_level="debug"):
+def start_gateway(lab, args=("--lan", LAN), converter=None, wait=True, private=True, log_level="debug", cache=True):
     """Starts convertgw on the client, by default with both addresses of the lab's converter, with False
-    as args say; returns its Process once it is ready."""
+    as args say; returns its Process once it is ready. cache: keeps what it learns in the lab's directory."""
     converters = [converter] if converter else [lab.converter.addr4, lab.converter.addr6] if converter is None else []
     words = [lab.build.program("convertgw"), *args]
     for address in converters:
         words += ["--converter", address]
     if private:  # the lab's servers have private addresses, which are routed by default
         words += ["--convert", "destination 10.8.0.0/24", "--convert", "destination fd08::/64"]
-    process = lab.client.popen([*words, "--log-level", log_level, "--cache", os.path.join(lab.directory, "gateway-cache")], name="convertgw")
+    if cache:
+        words += ["--cache", os.path.join(lab.directory, "gateway-cache")]
+    process = lab.client.popen([*words, "--log-level", log_level], name="convertgw")
     if wait:
         process.wait_log("ready")
     return process
