@@ -26,7 +26,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
-static_assert(offsetof(struct syn_attempt, hold) == 0, "the table has it as its first member");
+static_assert(offsetof(struct syn_attempt, hold) == 0, "the table's pointers are to the first member");
 
 static struct event *attempt_event(struct syn_attempt *a)
 {
@@ -263,12 +263,6 @@ static void dial_on(struct syn_attempt *a)
 	}
 }
 
-/* Returns whether a blind client has given this SYN up: it ignores later answers, and a late worker must not confirm one. */
-static bool is_overdue(const struct syn_attempt *a)
-{
-	return a->facts.blind && a->facts.mptcp && !a->facts.late && !a->facts.answered && clock_now_ms() >= a->until_ms;
-}
-
 static void on_server(void *arg, uint32_t events)
 {
 	struct syn_attempt *a = arg;
@@ -276,7 +270,7 @@ static void on_server(void *arg, uint32_t events)
 	a->dial.writable = (events & EPOLLOUT) && !(events & (EPOLLERR | EPOLLHUP));
 	/* A late worker gets the server's first bytes, or its end, in the same event as the answer. The session needs to know of them. */
 	a->events = events & ~(uint32_t)EPOLLOUT;
-	if (is_overdue(a))
+	if (clock_now_ms() >= a->until_ms && syn_ends_in_time(&a->facts))
 		syn_attempt_on(a, SYN_TIME_IS_OVER);
 	dial_on(a);
 }
@@ -387,7 +381,7 @@ static void prepare(struct syn_attempt *a, const struct hold_packet *packet, con
 	a->registration = POLLER_NONE;
 	a->events = 0;
 	a->grant = (struct judgement_grant){
-		.rules = a->judge->context->settings->number, .server = verdict->server, .mptcp = verdict->mptcp,
+		.settings_number = a->judge->context->settings->number, .server = verdict->server, .mptcp = verdict->mptcp,
 	};
 }
 

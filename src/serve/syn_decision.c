@@ -25,6 +25,8 @@
  *                                      unproven client (downstream.c)
  *     its next repeat comes            dropped; the repeat is withheld, and takes over the server's socket
  *     the limits want its room         released as it is, if it isn't late: below
+ *     new settings don't grant it      refused as prohibited; a gateway routes it
+ *     withholding ends                 refused by a reset; a gateway routes it
  *
  * A client that numbers its attempt makes the request again before it is too late, by a SYN from another port. So there is always a SYN
  * that isn't late, unless packets are lost; we keep an answer that comes between two SYNs for the next one.
@@ -195,6 +197,11 @@ enum hold_verdict syn_decide_judged(const struct serve_verdict *verdict, const s
 		break;
 	}
 	return HOLD_PASS;
+}
+
+bool syn_ends_in_time(const struct syn_facts *facts)
+{
+	return facts->blind && facts->mptcp && !facts->late && !facts->answered;
 }
 
 unsigned syn_first_wait_ms(const struct syn_facts *facts, unsigned hold_ms)

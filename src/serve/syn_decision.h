@@ -59,6 +59,12 @@ struct syn_step syn_decide(const struct syn_facts *facts, enum syn_event event);
  */
 enum hold_verdict syn_decide_judged(const struct serve_verdict *verdict, const struct serve_settings *settings, uint8_t *native);
 
+/*
+ * Returns whether the SYN's time ends it even if a late worker finds the server's answer first: a blind client that needs Multipath TCP has
+ * given the SYN up by then, and ignores a SYN+ACK.
+ */
+bool syn_ends_in_time(const struct syn_facts *facts);
+
 /* Returns how long to withhold a SYN at first. @hold_ms: that of the settings */
 unsigned syn_first_wait_ms(const struct syn_facts *facts, unsigned hold_ms);
 

@@ -242,6 +242,16 @@ START_TEST(each_judgement)
 END_TEST
 
 /* What the log says of a SYN that is no longer withheld; of a server's failure its errno says it. */
+START_TEST(a_late_worker_confirms_only_to_clients_that_listen)
+{
+	static const struct syn_facts listen[] = { ORDINARY, BLIND, LATE, ANSWERED }, given_up = BLIND_MPTCP;
+
+	ck_assert(syn_ends_in_time(&given_up));
+	for (size_t i = 0; i < ARRAY_SIZE(listen); i++)
+		ck_assert_msg(!syn_ends_in_time(&listen[i]), "%zu", i);
+}
+END_TEST
+
 static const struct {
 	struct syn_facts facts;
 	enum syn_event event;
@@ -279,6 +289,7 @@ int main(void)
 	tcase_add_test(tcase, blind_clients_get_no_response);
 	tcase_add_test(tcase, silence_ends);
 	tcase_add_loop_test(tcase, first_wait, 0, (int)ARRAY_SIZE(waits));
+	tcase_add_test(tcase, a_late_worker_confirms_only_to_clients_that_listen);
 	tcase_add_test(tcase, repeats);
 	tcase_add_loop_test(tcase, each_judgement, 0, (int)ARRAY_SIZE(judged));
 	tcase_add_loop_test(tcase, log_says_why_a_syn_is_withheld_no_longer, 0, (int)ARRAY_SIZE(reasons));
