@@ -235,6 +235,11 @@ def test_services_that_run_unconverted():
         check(result.returncode == 1 and "not converted" in result.stdout and "without the library" in result.stderr, result)
         run.systemd.systemctl("stop", "odd.service")
         equal(run.state("odd.service"), "not running", "its state")
+        run.systemd.run("tee", "/run/preload.env", input="LD_PRELOAD=libc.so.6\n")
+        run.unit("file.service", "[Service]\nExecStart=%s 100\nEnvironmentFile=/run/preload.env\n" % sleep)
+        run.enable("file")
+        run.systemd.systemctl("start", "file.service")
+        equal(run.state("file.service"), "not converted", "with another LD_PRELOAD from a file")
 
 
 def test_files():

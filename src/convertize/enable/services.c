@@ -439,8 +439,8 @@ int services_disable(const struct options *options)
 
 /* --- list ------------------------------------------------------------------------------- */
 
-/* Does the process have the library in @file, its "maps" or "environ" (proc(5))? Returns 1 or 0, or -1 if it can't read the file. */
-static int has_library(const char *pid, const char *file)
+/* Does the process have @word in @file, its "maps" or "environ" (proc(5))? Returns 1 or 0, or -1 if it can't read the file. */
+static int process_has(const char *pid, const char *file, const char *word)
 {
 	char path[64], part[PROC_LINE_MAX];
 	size_t kept = 0, len;
@@ -452,9 +452,9 @@ static int has_library(const char *pid, const char *file)
 	if (!stream)
 		return -1;
 	while (!has && (len = fread(part + kept, 1, sizeof(part) - kept, stream)) > 0) {
-		has = memmem(part, kept + len, LIBRARY_NAME, strlen(LIBRARY_NAME)) != NULL;
+		has = memmem(part, kept + len, word, strlen(word)) != NULL;
 		len += kept;
-		kept = len < strlen(LIBRARY_NAME) ? len : strlen(LIBRARY_NAME);
+		kept = len < strlen(word) ? len : strlen(word);
 		memmove(part, part + len - kept, kept);
 	}
 	has = ferror(stream) ? -1 : has;
@@ -479,8 +479,8 @@ static const char *state_of(const char *name, bool user)
 	pid = unit_property(&unit.properties, "MainPID");
 	active = *pid && strcmp(pid, "0") != 0;
 	if (active) {
-		has = has_library(pid, "maps");
-		was_told = has_library(pid, "environ");
+		has = process_has(pid, "maps", LIBRARY_NAME);
+		was_told = process_has(pid, "environ", "CONVERT_ADDR="); /* of our drop-in; LD_PRELOAD may be another's */
 	}
 	unit_fini(&unit);
 	if (ret > 0)
