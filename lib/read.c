@@ -4,7 +4,8 @@
  *
  * We read a message in one pass. The fixed header gives its length (names.c); once it is complete, we check each TLV by its Type, then by
  * its Length, then by its Value, so that we report the first of several faults in the stream. For each type tlv_rules[] says which peer may
- * send it, its possible lengths, and the function that reads its Value. Two tables at the end have the RFC's reaction to each fault.
+ * send it, its possible lengths, and the function that reads its Value. convert_request_answer() and convert_response_answer()
+ * have the RFC's reaction to each fault.
  */
 #include "wire.h"
 

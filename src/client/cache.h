@@ -32,7 +32,7 @@
 #include <sys/types.h>
 
 #define CACHE_FILE "libconvert-cache-3" /* in the directory; the number is the layout's */
-#define CACHE_PATH_MAX 512              /* bytes of the file's path, with the NUL, in a process that may change its identity */
+#define CACHE_FILE_PATH_MAX 512              /* bytes of the file's path, with the NUL, in a process that may change its identity */
 #define CACHE_COOKIE_MAX 992            /* bytes that fit into a request beside a Connect TLV */
 #define CACHE_KINDS_MAX 32              /* TCP option kinds of an answer to an Info TLV */
 #define CACHE_LIFETIME_MAX (24 * 3600 * INT64_C(1000)) /* ms; no hint outlives this, except notes (notes.h) */
@@ -41,7 +41,7 @@
 struct cache {
 	uint8_t *file; /* the mapping; NULL: the file is opened for each call, or */
 	int kept_fd;   /* its descriptor, never a standard stream's, which a process of ours keeps; 0: none */
-	char path[CACHE_PATH_MAX]; /* of the file, if it isn't mapped; empty: mapped, or the cache is off */
+	char path[CACHE_FILE_PATH_MAX]; /* of the file, if it isn't mapped; empty: mapped, or the cache is off */
 	uid_t user; /* the effective user who opened it; the cache is off for all others */
 	_Atomic uint64_t network; /* the namespace to read and write: cache_network() */
 };
@@ -91,7 +91,7 @@ static inline int64_t cache_in(int64_t seconds)
 
 /* --- converters --- */
 
-/* Does Multipath TCP get through to a converter? The file contains the values of this enum and of the next two. */
+/* Does Multipath TCP get through to a converter? The file contains the values of this enum, of enum cache_path and of enum cache_answer. */
 enum cache_mptcp {
 	CACHE_MPTCP_UNKNOWN,
 	CACHE_MPTCP_HOLDS, /* a connection was Multipath TCP at the end of its handshake */
@@ -161,7 +161,7 @@ struct cache_converter {
 		int64_t asked;         /* when a process last asked whether it works again, or when it lost data */
 		enum cache_path state; /* not UNKNOWN */
 		uint16_t rtt_ms;       /* 0: not known */
-		uint8_t doubts;        /* the caller's count of missing answers, or of lost data */
+		uint8_t doubts;        /* the caller's: the trials that restore the path, or the SYNs whose data was lost */
 		uint8_t zero;
 	} path;
 };
@@ -251,16 +251,16 @@ int cache_find(struct cache *cache, const struct cache_search *search, struct ca
 
 /*
  * user_cache_init() - prepare this module; call it before any other function here
- * @settings: say where the cache is; not copied, so they must stay. Logs why there is no cache, or why it isn't in its usual place.
+ * @settings: say where the cache is; not copied, so they must stay
  */
 void user_cache_init(const struct settings *settings);
 
 /*
  * user_cache_open() - open the cache for a connection
- * Opens it at the first call, so that programs which never connect don't open it. Any thread may call it. While another thread opens the
- * cache, it waits for 100 ms at most, and then goes on without a cache.
+ * Opens it at the first call, so that programs which never connect don't open it, and logs a directory that it can't use. Any thread may
+ * call it. While another thread opens the cache, it waits for 100 ms at most, and then goes on without a cache.
  * @fd: the connection's socket, whose network namespace the cache uses from now on; -1: keep the present one
- * Returns whether the namespace has changed: then it has forgotten the facts that this process has learned, by converters_forget().
+ * Returns whether the namespace has changed: then the caller forgets the facts that this process has learned (converters_forget()).
  */
 bool user_cache_open(int fd);
 

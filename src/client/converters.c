@@ -2,9 +2,9 @@
 /*
  * converters.c - the addresses of the configured converters, each with an index that stays
  *
- * The table only grows: each address is a converter of its own, even if one name has several, and its index stays valid as long as the
- * process runs. So connections, and the modules that keep facts about converters, name a converter by its index and need no lock. One
- * thread at a time adds entries, and readers see only those below converter_count.
+ * Each address is a converter of its own, even if one name has several. It keeps its index while CONVERT_ADDR has it, and for REUSE_SECONDS
+ * more; then a full table gives the index to another address. So connections, and the modules that keep facts about converters, name a
+ * converter by its index and need no lock. One thread at a time adds entries, and readers see only those below converter_count.
  *
  * The first threads that need a name may all ask the resolver at once. They hold no lock meanwhile, and we don't convert connections that
  * the resolver makes itself (converters_choose()).
@@ -68,7 +68,7 @@ static void retire(int index)
 
 static void cookie_forget(int index);
 
-/* Returns the entry that was retired first, after it has made us forget all that we learned; CONVERTERS_MAX: none may be used again yet. */
+/* Returns the entry that was retired first, and forgets all facts, which are kept by index; CONVERTERS_MAX: none may be used again yet. */
 static int take_retired(void)
 {
 	int first = CONVERTERS_MAX;
@@ -181,7 +181,7 @@ static bool is_on_converter(const union sockaddr_ip *destination)
 	return false;
 }
 
-/* Is that part a name that no thread has resolved within the last 30 s? For a name without an address the time is shorter. */
+/* Is that part a name that no thread has resolved within the last 30 s? */
 static bool may_resolve(const struct settings *settings, size_t setting)
 {
 	return settings->converters[setting].name[0] && atomic_load(&resolve_at[setting]) <= clock_seconds();
@@ -310,7 +310,7 @@ static void renew_cookie(int index, const struct cache_converter *found)
  * --- the choice of a converter for a connection ---
  *
  * The user sets the order: the parts of CONVERT_ADDR one after the other, the addresses of a name in the resolver's order. The choice makes
- * up to four passes, for addresses that suit the socket less and less, and with CONVERT_FALLBACK=none another one, for converters that
+ * up to three passes, for addresses that suit the socket less and less, and with CONVERT_FALLBACK=none another one, for converters that
  * rest. Before it considers a converter, it takes over from the cache the facts that the user's other processes have learned about it.
  */
 

@@ -23,7 +23,7 @@ void converters_replace(const struct settings *settings);
 /* After fork(): releases the table if a thread of the parent, which the child lacks, was adding an address. */
 void converters_repair_in_child(void);
 
-/* Returns the number of converters. Indices below it are valid, and stay so. */
+/* Returns the number of entries. Indices below it are valid. A full table gives that of an address retired long ago to another one. */
 int converters_count(void);
 
 /* Returns the address of converter @index, with its port. */
@@ -54,8 +54,8 @@ struct converters_query {
  *
  * Resolves a name when its turn comes, and again when all of its addresses rest. With CONVERT_FALLBACK=none it takes a converter that rests
  * if no other is left. Returns the converter's index; CONVERTERS_UNRESOLVED if it has to resolve a name first and the query doesn't allow
- * that; or CONVERTERS_NONE with a static text in @reason. @verdict then says why: POLICY_CONVERT if no converter can be used now, else the
- * destination is a converter itself or serves to find one.
+ * that; or CONVERTERS_NONE with a static text in @reason. The caller sets @verdict to POLICY_CONVERT,
+ * which stays if no converter can be used now. Otherwise the destination is a converter itself or serves to find one.
  */
 #define CONVERTERS_UNRESOLVED (-2)
 int converters_choose(const struct settings *settings, const struct converters_query *query,
@@ -214,8 +214,8 @@ const char *converters_refusal(int index, const union sockaddr_ip *destination);
 
 /*
  * converters_admitted() - note that converter @index tried to reach @destination
- * Whether the server answered or not, the converter's rules allow this client that host, on any port. The note lasts ten minutes,
- * and by the user's other processes where converters refuse such an address as a rule (policy_is_private()).
+ * Whether the server answered or not, the converter's rules allow this client that host, on any port. The note lasts ten minutes.
+ * The user's other processes see it only for addresses that converters refuse by default (policy_is_private()).
  */
 void converters_admitted(int index, const union sockaddr_ip *destination);
 

@@ -28,8 +28,8 @@
 #define INFO_DOUBTED 0x200000u /* it took silent requests, and must offer them again */
 #define INFO_SILENCE (INFO_SILENT | INFO_BLIND | INFO_REPEATS | INFO_DOUBTED)
 /*
- * An answer to Info is good for PROOF_SECONDS, but this part of it for a day. Otherwise a process that begins with an older answer would
- * pay an extra round trip each hour; its first request asks again, which corrects this part.
+ * An answer to Info is good for PROOF_SECONDS, but INFO_CORRECTS for a day. Otherwise a process that begins with an older answer would
+ * pay an extra round trip each hour; its first request asks again, which corrects the flag.
  */
 #define CORRECTS_SECONDS (24 * 3600)
 

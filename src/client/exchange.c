@@ -136,7 +136,7 @@ void exchange_done_silently(int converter, const union sockaddr_ip *server, bool
 void exchange_reset_silently(const struct path_id *path)
 {
 	converters_doubt_silence(path->converter);
-	paths_doubt_mptcp(path);
+	paths_forget_mptcp(path);
 }
 
 /* Did other bytes, the end of the stream or a reset come in place of a response? */

@@ -18,8 +18,8 @@
 
 /*
  * exchange_bypasses() - is @server better reached without a converter, over Multipath TCP all the way (Section 5.1)?
- * Yes if the user wants that, CONVERT_FALLBACK allows connections without a converter, and the converter that we would ask has said that
- * the server speaks Multipath TCP.
+ * Yes if the user wants that, CONVERT_FALLBACK allows connections without a converter, CONVERT_PATHS has neither =never nor =backup, and
+ * the converter that we would ask has said that the server speaks Multipath TCP.
  */
 bool exchange_bypasses(const struct settings *settings, const union sockaddr_ip *server);
 
@@ -28,7 +28,7 @@ bool exchange_bypasses(const struct settings *settings, const union sockaddr_ip 
  * A request asks once whether the server speaks Multipath TCP, and only over Multipath TCP (@mptcp), since only such connections could go
  * to the server directly. A silent request that asks gets a response if the server does. A request asks for the converter's supported
  * extensions until the converter is proven, and again if the converter took silent requests some time ago. It doesn't ask if the user has
- * said whether the converter withholds SYNs, because the SYN+ACK to a request that asks confirms no server.
+ * said that converters withhold SYNs, because the SYN+ACK to a request that asks confirms no server.
  *
  * The request is silent if the converter takes silent requests, the request doesn't ask for the supported extensions, and Multipath TCP
  * holds, so that the front end won't check it again behind the SYN+ACK. The front end must clear ask.silent if a part of the request
@@ -46,7 +46,7 @@ bool exchange_keeps_mptcp(const struct settings *settings, const struct path_id 
 /*
  * exchange_ask_blindly() - turn @ask, of exchange_ask(), into a blind request, for a connection whose response can't be taken off
  * The request then doesn't ask about the server's Multipath TCP. Returns false, with nothing changed, if the converter isn't known to take
- * blind requests, or if the request has to ask for its supported extensions.
+ * blind requests, if the request has to ask for its supported extensions, or if Multipath TCP may not hold (exchange_keeps_mptcp()).
  */
 bool exchange_ask_blindly(const struct settings *settings, const struct path_id *path, struct handshake_ask *ask);
 

@@ -113,8 +113,8 @@ struct handshake_step handshake_on_silence(bool alive);
 
 /*
  * handshake_on_error() - evaluate the failure with @error (positive) of connect(2) to the converter, or of the connection
- * @proven: the converter has answered others. Then a reset concerns this request only: a converter that has sent as many errors as it does
- * in a second refuses by resets.
+ * @proven: the converter has answered others. Then a reset concerns this request only: a converter that has sent its limit of errors for
+ * this second refuses by resets.
  */
 struct handshake_step handshake_on_error(int error, bool proven);
 

@@ -20,7 +20,7 @@ enum note_flag {
 	NOTE_DIRECT = 1u << 0,     /* the connection goes to the server itself, for the reason */
 	NOTE_SYN_DATA = 1u << 1,   /* its SYN carried the request */
 	NOTE_EARLY_DATA = 1u << 2, /* the program's first bytes followed the request */
-	NOTE_SILENT = 1u << 3,     /* the request was silent: no response came */
+	NOTE_SILENT = 1u << 3,     /* the request was silent, and no response came */
 	NOTE_PLACED = 1u << 4,     /* the connection began on another network than the kernel's choice */
 	NOTE_ORDERED = 1u << 6,    /* … as CONVERT_PATHS or a quota orders */
 	NOTE_MOVED = 1u << 5,      /* the connection began anew on another network, since its first one was silent or refused it */

@@ -123,7 +123,7 @@ static unsigned int explained(unsigned int rtt)
 	return rtt + rtt / 8 + SLACK_MS;
 }
 
-/* Returns the time from a lost probe on a path of @rtt until a path that is no longer has answered, and nothing is owed any more. */
+/* Returns the time from a lost probe on a path of @rtt until a path that isn't longer has answered all probes. */
 static unsigned int others_take(unsigned int rtt)
 {
 	return rtt + rtt / 8;
@@ -297,8 +297,8 @@ static bool is_lost(const struct paths_seen *view)
 }
 
 /*
- * Decides for a path that answers some probes. While the SYN may wait for a slow server most of the probes must be lost, as one or two may
- * be by chance; two are enough once we know that the SYN itself is lost.
+ * Decides for a path that answers some probes. While the SYN may wait for a slow server three probes, and half of all, must be lost, as one
+ * or two may be by chance; two are enough once we know that the SYN itself is lost.
  */
 static struct paths_step decide_losing(const struct paths_seen *view)
 {

@@ -25,7 +25,7 @@ struct path_id {
 
 struct path_facts {
 	enum cache_path state;
-	unsigned int rtt_ms; /* longest time to an answer seen so far; 0: not known */
+	unsigned int rtt_ms; /* round trip: falls to each shorter one at once, rises slowly; 0: not known */
 	bool heard;          /* it has answered this process within PATHS_HEARD_MS */
 };
 
@@ -102,7 +102,7 @@ void paths_note_syn_data(const struct path_id *id, bool taken, int64_t syn_at);
 bool paths_take_syn_data(const struct path_id *id);
 
 /* Was the data of the last SYN that carried some lost? Then don't risk a request that depends on its SYN alone. */
-bool paths_doubt_syn_data(const struct path_id *id);
+bool paths_syn_data_is_doubted(const struct path_id *id);
 
 /*
  * paths_is_trial_due() - shall this process ask a failed path now whether it works again?
@@ -138,7 +138,7 @@ void paths_note_mptcp(const struct path_id *id);
 void paths_note_fallback(const struct path_id *id, int64_t syn_at);
 
 /* Forgets that Multipath TCP gets through, if that was known. */
-void paths_doubt_mptcp(const struct path_id *id);
+void paths_forget_mptcp(const struct path_id *id);
 
 /* Forgets the facts that this process has learned about all paths: converters_forget(). */
 void paths_facts_forget(void);
@@ -160,13 +160,13 @@ struct path {
 
 /*
  * paths_best() - choose the path to begin on, of @count
- * Silent paths come last, before them those for backup, before these those that lose SYNs. Among the rest these criteria decide, in order:
+ * Silent and refusing paths come last, before them those for backup, before these those that lose SYNs. Then, in order:
  * the user's preference; known to work; less than half the round trip (any less, if the other path takes no data in SYNs); the order of the
  * list. @skip: a bit for each path to leave out. Returns its index, or -1 if there is none.
  */
 int paths_best(const struct path *paths, size_t count, uint32_t skip);
 
-#define PATHS_LOST_PROBES 3 /* if most of so many probes are lost, a path that answers others loses SYNs; one or two may be chance */
+#define PATHS_LOST_PROBES 3 /* so many lost, and half of all: a path that answers others loses SYNs; one or two may be chance */
 
 /* The state of an attempt whose SYN, or whose request behind the handshake, is unanswered. Times are in milliseconds. */
 struct paths_seen {

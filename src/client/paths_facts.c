@@ -245,7 +245,7 @@ bool paths_take_syn_data(const struct path_id *id)
 	return entry_read(id).state != CACHE_PATH_DATALESS;
 }
 
-bool paths_doubt_syn_data(const struct path_id *id)
+bool paths_syn_data_is_doubted(const struct path_id *id)
 {
 	const struct cache_path_fact entry = entry_read(id);
 
@@ -369,7 +369,7 @@ void paths_note_fallback(const struct path_id *id, int64_t syn_at)
 		mptcp_set(id, CACHE_MPTCP_LOST);
 }
 
-void paths_doubt_mptcp(const struct path_id *id)
+void paths_forget_mptcp(const struct path_id *id)
 {
 	static const struct cache_converter nothing;
 	const struct path_id usual = { .converter = id->converter };

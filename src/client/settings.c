@@ -198,7 +198,7 @@ static bool converter_add(struct settings *out, const char *text, const void *po
 	const char *wrong;
 
 	if (out->converter_count == SETTINGS_CONVERTERS_MAX)
-		return problem(out, "CONVERT_ADDR: more than %d converters", SETTINGS_CONVERTERS_MAX);
+		return problem(out, "CONVERT_ADDR: more than %d converters; remove \"%.60s\"", SETTINGS_CONVERTERS_MAX, text);
 	wrong = converter_read(&out->converters[out->converter_count], text,
 			       *(const uint16_t *)port);
 	if (wrong)
@@ -211,7 +211,7 @@ static bool bypass_add(struct settings *out, const char *text, const void *unuse
 {
 	(void)unused;
 	if (out->bypass_count == SETTINGS_BYPASS_MAX)
-		return problem(out, "CONVERT_BYPASS: more than %d rules", SETTINGS_BYPASS_MAX);
+		return problem(out, "CONVERT_BYPASS: more than %d rules; remove \"%.60s\"", SETTINGS_BYPASS_MAX, text);
 	if (prefix_rule_parse(&out->bypass[out->bypass_count], text) < 0)
 		return problem(out, "CONVERT_BYPASS: \"%.60s\" is no prefix and no port; say 10.0.0.0/8, [2001:db8::/32]:443 or :8000-8999",
 			       text);

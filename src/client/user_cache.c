@@ -84,7 +84,7 @@ const char *cache_problem(int error)
 	for (size_t i = 0; i < ARRAY_SIZE(problems); i++)
 		if (problems[i].error == -error)
 			return problems[i].text;
-	return "the system doesn't allow " CACHE_FILE " in it to be used";
+	return error_text(-error);
 }
 
 /* Makes system calls directly, since it runs inside the shim's hooks. */

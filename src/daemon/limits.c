@@ -8,11 +8,11 @@
  * largest prefixes, in it the greediest of the next ones, and so on down to a client (shares.h). If that is the
  * newcomer itself, it is refused.
  *
- * Which member of that client goes? One that is refused already; else the oldest that waits for its client's bytes;
- * else the oldest pending one, as its server is the least likely to answer; else the open one whose bytes haven't moved
- * for longest. A request usually comes in the SYN and never waits. So where more than half of the pending members
- * wait, one of these goes. An open connection makes room only for a prefix that has less than half as much: among
- * equals, a client that is served stays served.
+ * Which member of that client goes? One that is refused already; else the oldest that waits for its client's bytes.
+ * Else, for room among pending ones, the oldest of these, as its server is the least likely to answer; for room among
+ * connections, first the open one whose bytes haven't moved for longest. A request usually comes in the SYN and never
+ * waits. So where more than half of the pending members wait, one of these goes. An open connection makes room only for
+ * a prefix that has less than half as much: among equals, a client that is served stays served.
  *
  * Where all have equally much, the one that has had it for longest makes room. So a flood from more prefixes than
  * there is room for pushes itself out, and leaves a newcomer the time of one round.

@@ -238,9 +238,10 @@ void log_shortage(int error, const char *what)
 	if (error != EMFILE && error != ENFILE && error != ENOBUFS && error != ENOMEM)
 		return;
 	if (log_limit_pass(&limit, &suppressed))
-		log_warning("%s: %s (%u times more since the last such line); raise the limit of open "
-			    "files (LimitNOFILE=, ulimit -Hn; for all processes fs.file-max)",
-			    what, strerror(error), suppressed);
+		log_warning("%s: %s (%u times more since the last such line); %s", what, strerror(error), suppressed,
+			    error == EMFILE || error == ENFILE ?
+				    "raise the limit of open files (LimitNOFILE=, ulimit -Hn; for all processes fs.file-max)" :
+				    "free memory, or raise this process's limit of it");
 }
 
 /*

@@ -70,12 +70,12 @@ enum metrics_syn {
 	METRICS_SYN_ANSWERED,    /* released: the server has answered */
 	METRICS_SYN_FAILED,      /* released: the server can't be reached */
 	METRICS_SYN_LATE,        /* released: the server was silent for --hold-time, or for the time that the client allows */
-	METRICS_SYN_STOPPED,     /* released: SYNs are no longer withheld */
+	METRICS_SYN_STOPPED,     /* no longer withheld: withholding has stopped, or the limits want the room */
 	METRICS_SYN_PASSED,      /* passed: not a first SYN with a request to connect */
 	METRICS_SYN_NOT_GRANTED, /* passed: its session will refuse it */
 	METRICS_SYN_UNCONFIRMED, /* passed: by a limit, or it can't be withheld, or was withheld before */
 	METRICS_SYN_UNREADABLE,  /* passed */
-	METRICS_SYN_REPEATED,    /* dropped: another SYN of its flow is withheld */
+	METRICS_SYN_REPEATED,    /* dropped: another SYN of its flow or request is withheld, or was dropped */
 	METRICS_SYN_FOREIGN,     /* dropped: --drop-foreign-syns */
 	METRICS_SYN_REFUSED,     /* refused by a reset or an ICMP message, as its client takes no response */
 	METRICS_SYN_SILENT,      /* dropped: its client takes no response, and nobody answered for the server */

@@ -47,7 +47,7 @@ static const struct {
 	[OUTCOME_LIMIT_MEMORY] = { "limit_memory", "stands still and holds too much memory" },
 	[OUTCOME_LIMIT_REFUSED] = { "limit_refused", "too many refused requests" },
 	[OUTCOME_LIMIT_ERRORS] = { "limit_errors", "too many error replies" },
-	[OUTCOME_STOPPED] = { "stopped", "convertd stops" },
+	[OUTCOME_STOPPED] = { "stopped", "the daemon stops" },
 	[OUTCOME_OUT_OF_MEMORY] = { "out_of_memory", "out of memory" },
 };
 static_assert(sizeof(outcomes) / sizeof(outcomes[0]) == OUTCOME_COUNT, "words for each outcome");

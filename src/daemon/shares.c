@@ -275,9 +275,9 @@ bool shares_owes_nothing(const struct shares_node *leaf, uint64_t now_ms)
 #define PREFIX_PART_MIN 2
 
 /*
- * A leaf has to have stalled for at least this long: where a prefix holds too much; where all do; where either holds
- * more than twice its limit; and, where all hold too much, in a prefix that holds much less than the greediest one,
- * which may have begun to stall only now.
+ * A leaf has to have stalled for at least this long: where a prefix holds too much; where all do; where a prefix holds
+ * more than twice its limit; and in a prefix that holds much less than the greediest one, which may have begun to stall
+ * only now.
  */
 #define STALLED_PREFIX_MS 5000
 #define STALLED_TOTAL_MS 2000

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
-static int calls = -1; /* guarded by asking */
+static int calls = -1; /* -1: none; guarded by asking, except in rights_bind() */
 
 void rights_init(int fd)
 {

@@ -21,7 +21,7 @@
 
 /* The calls to the main process, which answers each before the next is made. */
 enum warden_call_kind {
-	WARDEN_CALL_RULES,  /* put SYNs to these addresses into the queues, or without @queues remove their marks */
+	WARDEN_CALL_RULES,  /* put SYNs to these addresses into the queues; without @queues only remove their requests' timestamps */
 	WARDEN_CALL_QUEUES, /* own @count netfilter queues; the answer has the number of the first */
 	WARDEN_CALL_QUEUE,  /* for each queue two calls, @index's packets and its verdicts; the answer has a descriptor */
 	WARDEN_CALL_VERDICTS,
@@ -111,7 +111,7 @@ void rights_init(int calls);
 
 /*
  * rights_set_rules() - install the rules of hold_rules_install() for these addresses
- * @to_queues: SYNs go to the queues that rights_own_queues() has made; if false, only the second chain is installed
+ * @to_queues: SYNs go to the queues that rights_own_queues() has made; if false, the first chain has no rules
  * @refuses: set to whether they refuse SYNs that are marked so
  * @fd: on success, the caller's descriptor; the rules last as long as any process has it open
  */

@@ -230,7 +230,7 @@ static int syn_send(struct dial *dial)
 	return dial->ops->connect(dial, &attempt->addr);
 }
 
-/* Resets the attempt in order to ask the same converter. Keeps only the converter, the way of asking, and the request's contents. */
+/* Resets the attempt in order to ask the same converter. Keeps the request, and what was tried; takes the cookie learned last. */
 static void attempt_renew(struct dial *dial)
 {
 	const struct attempt before = dial->attempt;
@@ -246,7 +246,7 @@ static void attempt_renew(struct dial *dial)
 		.repeat_key = before.repeat_key,
 		.cookie_asked = before.cookie_asked,
 		.repeated = before.repeated,
-		.fell_back = before.fell_back,
+		.fallback_syn_at = before.fallback_syn_at,
 		.cookie_number = converters_cookie_current(before.converter),
 	};
 }
@@ -359,7 +359,7 @@ static int ask_prepare(struct dial *dial)
 		return ret;
 	attempt->way = dial->mptcp ? ASK_MPTCP_SYN : ASK_TCP;
 	ask = exchange_ask(dial_host.settings, &dial->start.path.id, &dial->server, dial->mptcp);
-	if (dial->ops->allows(dial, DIAL_USE_BLIND) && dial_wants_syn_data(dial) && !paths_doubt_syn_data(&dial->start.path.id))
+	if (dial->ops->allows(dial, DIAL_USE_BLIND) && dial_wants_syn_data(dial) && !paths_syn_data_is_doubted(&dial->start.path.id))
 		exchange_ask_blindly(dial_host.settings, &dial->start.path.id, &ask);
 	attempt->ask_info = ask.info;
 	attempt->ask_mptcp = ask.mptcp;

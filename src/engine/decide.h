@@ -21,7 +21,7 @@ enum seen_response {
 
 /* The facts seen in this step. All zero at its beginning. */
 struct dial_seen {
-	int64_t now;        /* when the step began, CLOCK_MONOTONIC in ns: an event before a later deadline may be unseen yet */
+	int64_t now;        /* when the step began, CLOCK_MONOTONIC in ns: a deadline that passes during the step isn't over yet */
 	bool looked;        /* TCP_INFO was read, which gave: */
 	uint8_t state;      /* tcpi_state */
 	uint8_t options;    /* tcpi_options */
@@ -67,7 +67,7 @@ struct dial_decision {
 /* Returns the time at which an attempt without a SYN+ACK asks its path. The answer has half of CONVERT_TIMEOUT. */
 int64_t decide_ask_at(const struct attempt *attempt, unsigned int timeout_ms);
 
-/* Returns keepalive's interval, which is also the time to the first look, in seconds. */
+/* Returns keepalive's interval in seconds: the time to the first look, unless half of CONVERT_TIMEOUT is shorter. */
 int decide_interval_seconds(unsigned int timeout_ms);
 
 /* Returns the next action. @timeout_ms: CONVERT_TIMEOUT; @now: CLOCK_MONOTONIC in ns */

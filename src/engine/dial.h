@@ -19,7 +19,7 @@
 
 struct tcp_info;
 
-/* One try at one converter, or at the server itself. Each new attempt resets all of it in one assignment. */
+/* One try at one converter, or at the server itself. Each new attempt sets all of it in one assignment. */
 struct attempt {
 	union sockaddr_ip addr; /* the SYN's destination, in the form that the socket takes */
 	uint8_t converter;      /* index of the converter that was asked */
@@ -50,7 +50,7 @@ struct attempt {
 	int64_t ends;           /* CLOCK_MONOTONIC in ns, like all below: the end of CONVERT_TIMEOUT */
 	int64_t wake_at;        /* when to look at the converter; 0: never */
 	int64_t probing_since;  /* when keepalive began to probe the converter; 0: it doesn't */
-	int64_t fell_back;      /* when the SYN of an attempt was sent whose Multipath TCP didn't get through; 0: there is none */
+	int64_t fallback_syn_at; /* when a SYN was sent whose loss of Multipath TCP isn't noted yet; 0: there is none */
 };
 
 struct dial {

@@ -33,7 +33,7 @@ void dial_init(const struct dial_host *host);
 struct path_start {
 	struct path path;       /* the usual path while its source is :: */
 	bool may_move;          /* the program has chosen neither an address nor a device */
-	bool placed;            /* the socket is bound to a network that we chose */
+	bool placed;            /* we have bound the socket to a network; stays set on the usual path, so that the next attempt undoes that */
 	bool tried_path;        /* the connection has begun a trial of a failed path */
 	uint8_t moves;          /* how often the connection has begun anew on another path */
 	uint8_t survey;         /* the number of this connection's survey; 0: none */

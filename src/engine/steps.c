@@ -125,15 +125,17 @@ static enum dial_state blind_lost(enum ask_way way, int error, const char *reaso
 static enum dial_state begin_anew(struct dial *dial, enum ask_way way, bool known, struct dial_end *end)
 {
 	const bool later = way == ASK_TCP && !known && !dial->attempt.ask_blind;
+	/* otherwise the program has used the connection in a way that can't be repeated on another one */
+	const bool again = !dial->attempt.ask_blind && !dial->wrote && !dial->confirmed;
 
-	converter_log(dial, way == ASK_TCP ? "Multipath TCP is lost on the way, asked over TCP" :
-					     "data in the SYN was not taken, asked behind the handshake", "");
-	dial->attempt.fell_back = later ? dial->start.syn_at : 0;
+	converter_log(dial, way == ASK_TCP ? "Multipath TCP is lost on the way" : "data in the SYN was not taken",
+		      !again ? "" : way == ASK_TCP ? ", asked over TCP" : ", asked behind the handshake");
+	dial->attempt.fallback_syn_at = later ? dial->start.syn_at : 0;
 	if (!stack_is_small() && !later)
 		exchange_way_failed(&dial->start.path.id, way, dial->start.syn_at);
 	if (dial->attempt.ask_blind)
 		return blind_lost(way, ECONNRESET, "the connection would not stay Multipath TCP", end);
-	if (dial->wrote || dial->confirmed) /* the program has used the connection in a way that can't be repeated on another one */
+	if (!again)
 		return fail(end, ECONNRESET, "Multipath TCP to the converter was lost behind the handshake");
 	disconnect(dial);
 	return dial_anew(dial, way, end);
@@ -265,7 +267,7 @@ static enum seen_response response_read(struct dial *dial, uint8_t response[CONV
 						     RESPONSE_ERROR;
 }
 
-/* Waits for the rest of a response, of which @length bytes are there. The server has answered: the rest may take CONVERT_TIMEOUT. */
+/* Waits until @length bytes of a response are there. The server has answered: the rest may take CONVERT_TIMEOUT. */
 static void wait_for_rest(struct dial *dial, size_t length)
 {
 	struct attempt *attempt = &dial->attempt;
@@ -327,8 +329,8 @@ static void note_converter(const struct dial *dial)
 	if (stack_is_small())
 		return;
 	path_start_served(&dial->start);
-	if (dial->attempt.fell_back)
-		exchange_way_failed(&dial->start.path.id, ASK_TCP, dial->attempt.fell_back);
+	if (dial->attempt.fallback_syn_at)
+		exchange_way_failed(&dial->start.path.id, ASK_TCP, dial->attempt.fallback_syn_at);
 }
 
 static enum dial_state server_reached(struct dial *dial, struct dial_seen *seen, const struct handshake_step *told, struct dial_end *end)
@@ -338,6 +340,7 @@ static enum dial_state server_reached(struct dial *dial, struct dial_seen *seen,
 	note_converter(dial);
 	if (!stack_is_small())
 		exchange_done(&dial->start.path.id, &dial->server, told, dial->mptcp);
+	dial->attempt.ask_silent = false;
 	if (!dial->confirmed)
 		note_reached(dial, seen, "");
 	dial_stop(dial);
@@ -354,7 +357,7 @@ static enum dial_state reached_silently(struct dial *dial, struct dial_seen *see
 	return DIAL_REACHED;
 }
 
-/* Notes that the facts that the SYN+ACK shows are known now. */
+/* Once the SYN+ACK has come, clears the flags that waited for it. Then only the response is awaited. */
 static void synack_seen(struct dial *dial, const struct dial_seen *seen)
 {
 	struct attempt *attempt = &dial->attempt;

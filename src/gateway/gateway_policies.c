@@ -86,7 +86,7 @@ static void plan_policies(const struct gateway_settings *settings, uint32_t last
 	}
 }
 
-/* Reads a policy rule, whose name is part of the message. */
+/* Reads a policy rule. Its device points into the message. */
 static struct policy read_policy(const struct nlmsghdr *message)
 {
 	const struct fib_rule_hdr *header = mnl_nlmsg_get_payload(message);

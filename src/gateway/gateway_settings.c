@@ -95,7 +95,7 @@ static bool apply_lan(const struct option_value *v)
 	return true;
 }
 
-/* Reads a number with all of its base's digits, to the end of the text or to @end, which it sets. */
+/* Reads a number with all of its base's digits, to the end of the text or to @until. Sets @end. */
 static bool read_number(const char *text, char until, uint32_t *out, const char **end)
 {
 	unsigned long number;
@@ -119,7 +119,7 @@ static bool apply_mark(const struct option_value *v)
 	return true;
 }
 
-/* The kernel's own tables, of which "main" would send all of this host's packets to itself. */
+/* Refuses the kernel's own tables: in "main", the route would send all of this host's packets to itself. */
 static bool apply_table(const struct option_value *v)
 {
 	if (!option_number(v))

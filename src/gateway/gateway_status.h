@@ -9,7 +9,7 @@
 /* For monitor_create(), with the struct gateway. */
 extern const struct status_program gateway_status;
 
-/* Counts a connection to a converter whose server has answered, by the network that its socket began on. Any thread may call it. */
+/* Counts a connection through a converter once its server has answered, by the network that its socket began on. Any thread may call it. */
 void gateway_status_count(int fd, const union sockaddr_ip *converter, uint32_t round_trip_us);
 
 /* Adds up the bytes of closed connections by network from now on. */

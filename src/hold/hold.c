@@ -5,7 +5,7 @@
  * For each SYN from the queue, hold.c reads it, corrects its window, and looks it up in the table:
  *
  *     new, with data        the owner withholds the SYN, or gives a verdict at once
- *     new, without data     passes, or is dropped as foreign
+ *     new, without data     passes, or is dropped as foreign (without_data: as with data)
  *     a join                passes
  *     it is withheld        dropped: a repetition; the kernel has the first one
  *     it was released       passes and confirms nothing: its connection may be another one than the first SYN would have made
@@ -136,7 +136,7 @@ static void on_packet(void *arg, uint32_t id, uint8_t *bytes, size_t len, unsign
 
 	count_missed(hold, id);
 	if (status != SYN_PACKET_OK || !hold->configured) {
-		log_debug("SYN not looked at: %s", syn_packet_status_name(status));
+		log_debug("SYN not looked at: %s", hold->configured ? syn_packet_status_name(status) : "no settings yet");
 		count_syns(hold, METRICS_SYN_UNREADABLE, 1);
 		hold_queue_verdict(hold->queue, id, true, NULL, 0);
 		return;

@@ -46,7 +46,7 @@ struct hold_packet {
 /* Calls to the owner; @arg is that of hold_create(). */
 struct hold_calls {
 	/*
-	 * Returns the verdict on an unknown SYN with data; HOLD_WITHHOLD only after hold_withhold().
+	 * Returns the verdict on an unknown SYN with data (without_data: on any); HOLD_WITHHOLD only after hold_withhold().
 	 * @native: set with HOLD_REFUSE: how the network refuses the SYN (syn_packet.h)
 	 */
 	enum hold_verdict (*on_syn)(void *arg, const struct hold_packet *packet, uint8_t *native);

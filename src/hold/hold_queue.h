@@ -94,7 +94,7 @@ int queue_owner_socket(const struct queue_owner *owner, size_t index);
 
 /*
  * queue_owner_carry_out() - carry out verdicts on packets of queue @index, as warden_verdict_next() reads them
- * A packet that @allows, which gets @policy, doesn't allow in its changed form goes on as it came; NULL allows all. Threads may call it at
+ * A changed packet that @allows, called with @policy, forbids goes on as it came; NULL allows all. Threads may call it at
  * once for several queues. Returns false for bytes that aren't verdicts.
  */
 bool queue_owner_carry_out(struct queue_owner *owner, size_t index, const uint8_t *verdicts, size_t len, queue_owner_policy *allows,

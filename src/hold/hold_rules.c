@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hold_rules.c - installs the nftables rules that put SYNs to our listeners into netfilter queues
+ * hold_rules.c - installs the nftables rules that put SYNs to our listeners, or marked ones, into netfilter queues
  *
  * A table has rules for each address, and lasts as long as its netlink socket (nft.c). Converters on one host don't
  * interfere: each table matches its own addresses only. If a service manager keeps the listening sockets for the next
@@ -20,8 +20,9 @@
  * (CONFIG_NFT_COMPAT and CONFIG_NETFILTER_XT_TARGET_NFQUEUE) without a program of iptables. nft(8) shows that one as
  * a comment.
  *
- * The chains see SYNs once they are known to be for this host, before the table "filter": so they see SYNs that a
- * firewall would drop at the usual priority, but a released SYN goes on to the firewall.
+ * The chains for listeners see SYNs once they are known to be for this host, before the table "filter": so they see
+ * SYNs that a firewall would drop at the usual priority, but a released SYN goes on to the firewall. The chains for
+ * marked SYNs, a gateway's, are in "prerouting", "forward" and perhaps "output" (gateway_rules.c).
  */
 #include "config.h"
 

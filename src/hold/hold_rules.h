@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hold_rules.h - installs the nftables rules that put SYNs to our listeners into netfilter queues */
+/* hold_rules.h - installs the nftables rules that put SYNs to our listeners, or marked ones, into netfilter queues */
 #ifndef HOLD_HOLD_RULES_H
 #define HOLD_HOLD_RULES_H
 

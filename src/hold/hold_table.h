@@ -33,7 +33,7 @@ struct hold_syn {
 	const void *owner; /* the worker that withholds it */
 	uint8_t native;    /* how the network refuses it once it is released (syn_packet.h), or NATIVE_NONE */
 
-	/* private to hold.c and the table: */
+	/* set by hold.c and the table; the owner may read them, and links a list that it has taken: */
 	uint32_t packet_id; /* the queue's number of the packet */
 	uint8_t *packet;    /* NULL once it was released */
 	size_t packet_len;  /* bytes */

@@ -2,10 +2,10 @@
 /*
  * syn_packet.c - reads and changes an IP packet with a TCP SYN, and computes how the network refuses it (no I/O)
  *
- * Anybody may have sent the packet. A cursor reads it that can't leave it, and we compare each length in it with the
- * available bytes. We don't check further for faults for which the kernel drops the packet a step later. We refuse
- * packets that the kernel might understand differently (routing headers, tunnels, odd options), so that no connection
- * is ever made for a SYN that means something else.
+ * Anybody may have sent the packet. A cursor that can't leave the packet reads it, and we compare each length in it with
+ * the available bytes. We don't check further for faults for which the kernel drops the packet a step later. Packets that
+ * the kernel might understand differently (routing headers, tunnels, odd options) pass unread, so that no connection is
+ * ever made for a SYN that means something else.
  *
  * Changes keep the lengths: an option becomes NOPs, and the checksum is updated by the difference (RFC 1624), so that
  * it stays right only if it was.

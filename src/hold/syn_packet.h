@@ -13,7 +13,7 @@
 enum syn_packet_status {
 	SYN_PACKET_OK,
 	SYN_PACKET_CUT,          /* shorter than its headers say */
-	SYN_PACKET_BAD_HEADER,   /* impossible lengths, or an unknown extension header */
+	SYN_PACKET_BAD_HEADER,   /* impossible lengths, too many extension headers, or a routing header with segments left */
 	SYN_PACKET_FRAGMENT,     /* part of a packet */
 	SYN_PACKET_NOT_SYN,      /* not TCP, or not the first segment of a connection */
 	SYN_PACKET_BAD_CHECKSUM, /* of the IPv4 header, or TCP's */
@@ -89,8 +89,8 @@ void syn_packet_remove_mp_capable(uint8_t *packet, struct syn_packet *syn);
 /* ----- how the network refuses a SYN: by a reset, or an ICMP message (no I/O) ----- */
 
 /*
- * How we refuse a SYN whose client can't take a response off its stream (doc/private-tlvs.md): by an ICMP message of
- * type Destination Unreachable with that code, of the client's own family, or by one of these.
+ * How we refuse a SYN whose client can't take a response off its stream (doc/private-tlvs.md): the code of an
+ * ICMP message Destination Unreachable, of the client's family, or one of these.
  */
 #define NATIVE_CODES 16    /* the codes of both families are smaller */
 #define NATIVE_RESET 0x80  /* by a reset */

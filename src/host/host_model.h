@@ -6,7 +6,8 @@
  * "convertize paths" and the path service all use them. The library's hooks have no room for lists: networks.c asks the kernel
  * about one network after the other, and applies the same rules.
  *
- * The model has the default routes, the routes to networks on a link, and the service's own routes. Of tables with any other route it
+ * The model has the default routes, the routes to networks on a link, the service's own routes, and some that show a router.
+ * Of tables with any other route it
  * has only the numbers, so that the service takes none of them for its own.
  */
 #ifndef HOST_MODEL_H

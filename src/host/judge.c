@@ -240,7 +240,7 @@ static struct host_network judge_address(const struct host *host, const struct h
 /* --- comparisons --- */
 
 /* Keeps one address of each family for each device. */
-static void leave_one(struct host_network *networks, size_t count)
+static void keep_one(struct host_network *networks, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		for (size_t j = i + 1; j < count && networks[i].verdict == HOST_USED; j++) {
@@ -264,7 +264,7 @@ static bool is_better_home(const struct host_network *a, const struct host_netwo
 }
 
 /* Keeps one device for each address: an endpoint has one device, and a rule one table. */
-static void leave_one_home(struct host_network *networks, size_t count)
+static void keep_one_home(struct host_network *networks, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		for (size_t j = i + 1; j < count && networks[i].verdict == HOST_USED; j++) {
@@ -283,7 +283,7 @@ static void leave_one_home(struct host_network *networks, size_t count)
  * Excludes devices without a carrier. Their subflows are closed, so that Linux sends their data over other networks at once, without
  * waiting for a timer; they return with the carrier. If no network has a carrier, all stay: there is no other network then.
  */
-static void leave_carriers(struct host_network *networks, size_t count)
+static void keep_carriers(struct host_network *networks, size_t count)
 {
 	bool any = false;
 
@@ -304,7 +304,7 @@ static size_t count_foreign(const struct endpoints *endpoints)
 }
 
 /* Keeps as many as MPTCP supports, those with the lowest metrics. */
-static void leave_room(struct host_network *networks, size_t network_count, size_t foreign)
+static void keep_room(struct host_network *networks, size_t network_count, size_t foreign)
 {
 	for (;;) {
 		struct host_network *last = NULL;
@@ -347,9 +347,9 @@ size_t host_networks_find(struct host_network **out, const struct host *host, co
 		if (link && !link->loopback && host_address_is_global(&in6, address->scope))
 			networks[count++] = judge_address(host, address, link, vpn, policy);
 	}
-	leave_one(networks, count);
-	leave_one_home(networks, count);
-	leave_carriers(networks, count);
-	leave_room(networks, count, count_foreign(&host->endpoints));
+	keep_one(networks, count);
+	keep_one_home(networks, count);
+	keep_carriers(networks, count);
+	keep_room(networks, count, count_foreign(&host->endpoints));
 	return count;
 }

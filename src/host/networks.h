@@ -94,7 +94,7 @@ bool network_bind(int fd, const struct in6_addr *source, int device);
  */
 bool network_usual_source(const union sockaddr_ip *to, int device, struct in6_addr *source);
 
-/* Does a connection to @to, unless bound, leave by a network with =never? Works without netlink, and false means that it can't know. */
+/* Does a connection to @to, unless bound, leave by a network with =never? Works without netlink. Also false if it can't know. */
 bool network_usual_is_never(const struct path_preferences *wanted, const union sockaddr_ip *to);
 
 /* Returns the address that @fd is bound to, IPv4 as v4-mapped; ::: none. */

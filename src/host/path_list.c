@@ -55,8 +55,8 @@ static void list_add(struct path_list *list, const struct settings *settings, in
 			return;
 		}
 		path.backup = network->backup || use == PATH_USE_BACKUP;
-		strcpy(list->names[list->count], network->name);
 	}
+	strcpy(list->names[list->count], network ? network->name : "the usual path");
 	if (network && !network->usual) {
 		path.id.source = network->source;
 		path.device = network->device;

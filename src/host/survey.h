@@ -24,7 +24,7 @@ struct path_list {
 };
 
 /*
- * path_list_make() - list the paths to all converters that serve the destination of @query
+ * path_list_make() - list the paths to the first four converters that serve the destination of @query
  * Leaves out those on which the user forbids connections to begin. Asks the kernel by netlink; see networks_to().
  */
 void path_list_make(struct path_list *list, const struct settings *settings, const struct converters_query *query);
@@ -42,7 +42,7 @@ int path_list_choose(struct path_list *list, const struct settings *settings, co
 int path_list_missed(const struct path_list *list, int best);
 
 /*
- * path_list_elsewhere() - likewise, for a connection whose path (@own) another connection has found to have failed
+ * path_list_elsewhere() - list the paths, and choose one for a connection whose path (@own) has failed another connection
  * Returns the best path that is known to work or, while its answer may still be on its way, the best on the only other network. Returns
  * -1 if there is none.
  */

@@ -81,7 +81,7 @@ struct endpoint {
 	struct event *timer;
 	struct connection *connections; /* the newest first */
 	unsigned count;
-	bool paused; /* we had no descriptor: no client is accepted until the timer fires */
+	bool paused; /* we had no descriptor: no client is accepted until the timer fires, or the library reports one */
 };
 
 /* The library calls this when a connection starts and when it has ended. */

@@ -174,10 +174,10 @@ static void read_curve(struct curve *curve, const struct status *status, const s
 	curve->count = 0;
 	curve->now = curve->peak = status->before ? value_of(picture, figure, status, status->before, &now) : NAN;
 	for (size_t i = 1; i < status->history_count; i++) {
-		double added = value_of(picture, figure, status, &status->history[i - 1], &status->history[i]);
+		double value = value_of(picture, figure, status, &status->history[i - 1], &status->history[i]);
 
-		curve->values[curve->count++] = added;
-		curve->peak = fmax(curve->peak, added);
+		curve->values[curve->count++] = value;
+		curve->peak = fmax(curve->peak, value);
 	}
 }
 

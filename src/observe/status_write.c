@@ -104,7 +104,7 @@ static void tell_now(struct status_sink *sink, const struct status *status)
 	status_row_of(sink, "withheld SYNs", status->sum.values[METRIC_SYNS_WITHHELD], 0);
 	row_bytes(sink, "kernel memory that they hold", status->sum.values[METRIC_MEMORY]);
 	if (status->max_memory)
-		row_bytes(sink, "of that, before stalled ones are reset", status->max_memory);
+		row_bytes(sink, "limit, above which stalled ones are reset", status->max_memory);
 	if (status->program->tell_now)
 		status->program->tell_now(sink, status);
 }

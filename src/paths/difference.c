@@ -5,7 +5,7 @@
  * Additions come first, in an order in which nothing depends on a later one: the limit of subflows, routes, rules, endpoints.
  * Deletions follow, endpoints first: so a connection gets its new subflow before it loses the old one, and no subflow leaves by
  * a wrong route because its rule is gone. The rules that exclude devices come last, when they are true. Only an endpoint that changes
- * its device must be deleted before it is added.
+ * its device, or opens no subflows, is deleted before it is added.
  */
 #include "config.h"
 

@@ -40,7 +40,7 @@
 #define END_TRIES 4
 #define END_AGAIN_MS 500
 #define STATUS_BYTES (64 + QUOTAS_MAX * (IF_NAMESIZE + QUOTA_TEXT_MAX + 4)) /* of the report to the service manager */
-#define PROBES 3 /* index of the first probe in the array for poll(2) */
+#define FIRST_PROBE 3 /* index of the first probe in the array for poll(2) */
 
 /* --- subflows over silent networks ------------------------------------------------------ */
 
@@ -401,12 +401,12 @@ static int timeout_ms(const struct manager *manager)
 static int run(struct manager *manager, int watchdog_ms)
 {
 	for (;;) {
-		struct pollfd ready[PROBES + PATHS_OUTAGES_MAX] = { { .fd = manager->watch, .events = POLLIN },
+		struct pollfd ready[FIRST_PROBE + PATHS_OUTAGES_MAX] = { { .fd = manager->watch, .events = POLLIN },
 								    { .fd = manager->signals, .events = POLLIN },
 								    { .fd = manager->clock, .events = POLLIN } };
-		size_t probes = probes_poll(&manager->renewer.probes, ready + PROBES);
+		size_t probes = probes_poll(&manager->renewer.probes, ready + FIRST_PROBE);
 
-		if (poll(ready, PROBES + probes, timeout_ms(manager)) < 0 && errno != EINTR)
+		if (poll(ready, FIRST_PROBE + probes, timeout_ms(manager)) < 0 && errno != EINTR)
 			return -errno;
 		if (ready[1].revents && !take_signals(manager))
 			return 0;
@@ -415,7 +415,7 @@ static int run(struct manager *manager, int watchdog_ms)
 		if (ready[2].revents)
 			hear_clock(manager);
 		for (size_t i = 0; i < probes; i++)
-			if (ready[PROBES + i].revents)
+			if (ready[FIRST_PROBE + i].revents)
 				manager->renew_at = 0;
 		if (manager->watchdog_at && clock_ns() >= manager->watchdog_at) {
 			notify("WATCHDOG=1\n");

@@ -498,7 +498,7 @@ int paths_mender_init(struct paths_mender *mender, const struct paths_choice *ch
 	mender->dry_run = dry_run;
 	ret = paths_memory_load(&mender->memory);
 	if (ret < 0) {
-		paths_say("%s: %s", paths_memory_path(path), strerror(-ret));
+		paths_say("%s: %s; so it isn't known what an earlier run made, and nothing is changed", paths_memory_path(path), strerror(-ret));
 		return ret;
 	}
 	ret = paths_kernel_open(&mender->kernel);

@@ -529,14 +529,14 @@ void paths_outages_answered(struct paths_outages *outages, const union sockaddr_
 /* Is a network silent or held, while nothing comes over any network? */
 static bool is_alone(const struct paths_outages *outages, const struct paths_subflows *subflows)
 {
-	bool asked = false;
+	bool waits = false;
 
 	for (size_t i = 0; i < outages->count; i++) {
 		if (paths_subflows_are_heard(subflows, &outages->list[i].local))
 			return false;
-		asked = asked || outages->list[i].silent || outages->list[i].held;
+		waits = waits || outages->list[i].silent || outages->list[i].held;
 	}
-	return asked;
+	return waits;
 }
 
 int paths_outages_interval_ms(const struct paths_outages *outages, const struct paths_subflows *subflows, int64_t now)

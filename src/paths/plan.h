@@ -121,7 +121,7 @@ struct paths_wanted {
 	bool keeps;               /* no network is left: all endpoints stay (paths_wanted_keeps()) */
 	union sockaddr_ip needed[HOST_ENDPOINTS_USED_MAX]; /* endpoints that stay while a connection has no other subflow */
 	size_t needed_count;
-	struct host_rule exclusions[PATHS_EXCLUSIONS_MAX]; /* the excluded devices, for endpoints unless others make those; for programs by quotas */
+	struct host_rule exclusions[PATHS_EXCLUSIONS_MAX]; /* rules that tell programs of excluded, metered and used-up devices */
 	size_t exclusion_count;
 	bool ends;                /* the manager ends: keep these for open connections, make nothing, and restore the limit */
 };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * traffic.h - the bytes of each network by date, quotas for them, and connections that outlive a network (no I/O but the file's)
+ * traffic.h - the bytes of each network by date, quotas for them, and connections that outlive a network
+ *
+ * Does no I/O, except for the file and traffic_look().
  *
  * We count by the devices' own counters: they have all packets, with their headers and repetitions, of all programs, which is what a
  * provider bills. The kernel sets them to zero when it makes a device. So we keep the counters of the last look, and add what has come

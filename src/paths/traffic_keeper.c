@@ -140,7 +140,7 @@ static void load_traffic(struct traffic_keeper *keeper)
 	if (ret == 0)
 		keeper->traffic = found;
 	else if (!keeper->told)
-		paths_say("the bytes that were counted before can't be read: %s", strerror(-ret));
+		paths_say("the bytes that were counted before can't be read: %s; quotas begin at zero until they can", strerror(-ret));
 	keeper->loaded = ret == 0;
 	keeper->told = ret < 0;
 }
@@ -150,7 +150,7 @@ static void save_traffic(struct traffic_keeper *keeper)
 	int ret = keeper->keeps ? traffic_save(&keeper->traffic) : 0;
 
 	if (ret < 0 && !keeper->told)
-		paths_say("the bytes of each network can't be kept over restarts: %s", strerror(-ret));
+		paths_say("the bytes of each network can't be kept over restarts: %s; make the service's directory writable", strerror(-ret));
 	keeper->told = ret < 0;
 	keeper->save_at = clock_ns() + SAVE_NS;
 }

@@ -160,7 +160,7 @@ int relay_prepend(struct relay *relay, enum relay_end from, const uint8_t *data,
 	return 0;
 }
 
-/* Call it before each write to @to. */
+/* Sets TCP_NODELAY before the second write to @to (Nagle). Call it before each write. */
 static void side_hurry(struct relay_side *to, const struct relay_flow *flow)
 {
 	static const int on = 1;

@@ -89,7 +89,7 @@ struct relay_side {
 	bool readable;
 	bool writable;
 	bool ended;  /* the last event has reported the peer's FIN (EPOLLRDHUP) and no error */
-	bool news;   /* an event has come since the socket was last asked for its error (SO_ERROR) */
+	bool news;   /* an event has come since poll() last looked for an error of the socket */
 	bool plain;  /* the last event was about bytes alone: a read that gets fewer than it asks for has got all of them */
 	bool tcp;    /* it is plain TCP: see "Much that comes by plain TCP" in relay.c */
 	bool garbled; /* the kernel has lost bytes of its stream (fallback.c); failed is set as well */

@@ -35,7 +35,7 @@ struct serve_settings {
 	unsigned request_ms; /* for a whole request */
 	unsigned connect_ms; /* for the server's answer */
 	unsigned patience_ms; /* after which we ask the dialler which side failed, if connect_ms is longer */
-	unsigned hold_ms;    /* for which we withhold a SYN at most */
+	unsigned hold_ms;    /* for which we withhold a SYN at most, unless its client is blind */
 	struct relay_watch_settings watch;
 	unsigned log_rate;   /* lines a second in the log for each outcome; 0: no limit */
 	unsigned synacks;    /* SYN+ACKs that the kernel sends for a SYN with data before it gives up */
@@ -74,7 +74,7 @@ enum judgement_place {
 
 /* The server that we granted to a SYN, by the settings of that number. */
 struct judgement_grant {
-	unsigned rules;
+	unsigned settings_number;
 	union sockaddr_ip server;
 	bool mptcp; /* towards the server */
 	const struct judgement_grant *next; /* the next grant, to another SYN with the same addresses; or NULL */
@@ -120,6 +120,9 @@ struct judgement_case {
  *     REQUEST_ANSWER   answers, then closes                     passes it on: its connection is answered
  *     REQUEST_IGNORE   closes without a word                    passes or drops it, as the operator says
  *     REQUEST_RESET    resets the connection                    passes it on: its connection is reset
+ *
+ * A silent request's SYN is refused in place of passing it on where its session would reset it, or where a blind client is refused
+ * (syn_decision.c).
  */
 enum request_action {
 	REQUEST_WAIT,
@@ -239,7 +242,7 @@ struct serve_dialler {
 	/* Gives up: resets the connection, closes its socket, frees the rest of @dial. */
 	void (*stop)(struct serve_context *context, struct serve_dial *dial);
 	/*
-	 * Returns why the server wasn't reached. @client: its address decides about the refusal by the network; @asked_ms: when the server
+	 * Returns why the server wasn't reached. @client_v4: the client's family, for the refusal by the network; @asked_ms: when the server
 	 * was asked, as clock_now_ms(); @error: of begin() or step(), -ETIMEDOUT if the time is over
 	 */
 	struct serve_refusal (*refusal)(struct serve_context *context, const struct serve_dial *dial, const union sockaddr_ip *server,

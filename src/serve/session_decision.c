@@ -54,11 +54,11 @@ struct session_deadline session_decide_deadline(unsigned ms, uint64_t prove_by_u
 	return (struct session_deadline){ .us = us };
 }
 
-enum session_way session_decide_room(enum session_state state, bool answered, bool confirmed)
+enum session_way session_decide_room(enum session_state state, bool answered, bool handshake_done)
 {
 	if (state == SESSION_RELAY && answered)
 		return SESSION_WAY_ABORT;
-	return state == SESSION_CONNECTING && confirmed ? SESSION_WAY_REFUSE : SESSION_WAY_DROP;
+	return state == SESSION_CONNECTING && handshake_done ? SESSION_WAY_REFUSE : SESSION_WAY_DROP;
 }
 
 enum session_patience session_decide_patience(int error, bool rest, bool ours)
@@ -75,13 +75,13 @@ bool session_ends_in_order(enum relay_end end, enum outcome outcome, bool answer
 	return outcome == OUTCOME_DONE || (end == RELAY_UPSTREAM && (answered || outcome == OUTCOME_CLIENT_LEFT));
 }
 
-enum outcome session_decide_lost(enum relay_end end, bool garbled, bool confirmed)
+enum outcome session_decide_lost(enum relay_end end, bool garbled, bool handshake_done)
 {
 	if (garbled)
 		return OUTCOME_BYTES_MISSING;
 	if (end == RELAY_DOWNSTREAM)
 		return OUTCOME_SERVER_LOST;
-	return confirmed ? OUTCOME_CLIENT_LOST : OUTCOME_NO_HANDSHAKE;
+	return handshake_done ? OUTCOME_CLIENT_LOST : OUTCOME_NO_HANDSHAKE;
 }
 
 const char *session_decide_unserved(const struct serve_verdict *verdict, bool confirmed)

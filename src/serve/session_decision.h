@@ -40,7 +40,7 @@ enum session_way {
 	SESSION_WAY_REFUSE, /* send the client an error */
 	SESSION_WAY_DROP,   /* reset, without an answer and without a line in the log */
 };
-enum session_way session_decide_room(enum session_state state, bool answered, bool confirmed);
+enum session_way session_decide_room(enum session_state state, bool answered, bool handshake_done);
 
 /* What to do when the time to connect is over. */
 enum session_patience {
@@ -64,7 +64,7 @@ enum session_patience session_decide_patience(int error, bool rest, bool ours);
 bool session_ends_in_order(enum relay_end end, enum outcome outcome, bool answered);
 
 /* Returns the outcome of a session whose socket at @end has failed. */
-enum outcome session_decide_lost(enum relay_end end, bool garbled, bool confirmed);
+enum outcome session_decide_lost(enum relay_end end, bool garbled, bool handshake_done);
 
 /*
  * session_decide_unserved() - see whether a silent client can neither be served without a response nor be told so

@@ -7,7 +7,8 @@
  * session belongs to one thread, that of its pool.
  *
  * Memory: a session is one block (blocks.h), with its deadline's event behind the struct, since only libevent knows the event's size.
- * Beside that it may hold an incomplete request, at most 1019 bytes; early data, at most REQUEST_READ_MAX; and a relay's pending bytes. An
+ * Beside that it may hold an incomplete request, at most 1019 bytes; all bytes of an unproven client, or early data, at most
+ * REQUEST_READ_MAX; and a relay's pending bytes. An
  * idle session has the block alone. session_destroy() frees all of it.
  *
  * A session with more to do than fits into a round of the event loop waits for the next round, behind all others. A session with an event
@@ -118,11 +119,11 @@ static void session_start_proof(struct session *s)
 	int retries;
 
 	s->proof.missing = proof_look(client->fd, &info, &age_ms);
-	s->confirmed = !s->proof.missing;
+	s->handshake_done = !s->proof.missing;
 	s->syn.data = info.tcpi_options & TCPI_OPT_SYN_DATA;
 	s->syn.timestamps = info.tcpi_options & TCPI_OPT_TIMESTAMPS;
-	s->established = s->confirmed || client->tcp;
-	if (s->confirmed)
+	s->established = s->handshake_done || client->tcp;
+	if (s->handshake_done)
 		metrics_observe_us(s->pool->context.metrics, METRIC_ROUND_TRIP_SECONDS, info.tcpi_rtt);
 	if (!s->proof.missing)
 		return;
@@ -180,7 +181,7 @@ void session_end_proof(struct session *s)
 		client->writable = true;
 	}
 	/* A client that its request has proven gets the usual time for its handshake. */
-	if (client->tcp && !s->confirmed && s->pool->context.settings->synacks > 1)
+	if (client->tcp && !s->handshake_done && s->pool->context.settings->synacks > 1)
 		proof_set_retries(client->fd, (int)s->pool->context.settings->synacks - 1);
 	s->proof.prove_by_us = 0;
 	s->proof.no_reset = false;

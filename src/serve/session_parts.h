@@ -17,7 +17,7 @@ struct tcp_info;
 
 /* The state of an unproven client: session_life.c. */
 struct session_proof {
-	uint64_t prove_by_us; /* when the client must have completed its handshake; 0: the kernel ends the connection otherwise */
+	uint64_t prove_by_us; /* when an MPTCP client must have completed its handshake; 0: TCP, where the kernel sees to that, or proven */
 	uint16_t reset_bytes; /* TCP: the bytes of an RST on the wire */
 	bool missing;         /* neither a handshake nor its request has proved the address yet */
 	bool hurried;         /* the deadline is for the client's proof, and comes before that of the state */
@@ -80,7 +80,7 @@ struct session {
 	uint64_t started_us;
 	uint64_t request_us;  /* microseconds from started_us until the request was whole; 0: it isn't */
 	uint64_t connect_us;  /* microseconds from then until the server had answered; 0: it hasn't */
-	uint8_t *request;     /* REQUEST: the part of the request that has arrived */
+	uint8_t *request;     /* REQUEST: the bytes that have arrived */
 	uint32_t echo_left;   /* REFUSING: bytes of the client that we may still echo */
 	uint16_t request_len; /* bytes in @request */
 	uint16_t answer_len;  /* bytes of our answer, sent or not */
@@ -97,10 +97,10 @@ struct session {
 	bool queued;          /* in pool->runnable */
 	bool fresh;           /* the client's socket has had no event yet: its registration will raise one, which tells */
 			      /* the socket's state then */
-	bool confirmed;       /* the client has completed its handshake: its address is real */
+	bool handshake_done;  /* the client has completed its handshake: its address is real */
 	bool established;     /* the upstream socket may be written */
 	bool client_sent;     /* CONNECTING: the client has sent something since we last looked at its socket */
-	bool answered;        /* RELAY, REFUSING: the answer has been written, and in RELAY the client is confirmed */
+	bool answered;        /* RELAY, REFUSING: the answer has been written, and in RELAY the handshake is done */
 	bool error_taken;     /* the limits have counted the error in the answer already */
 	bool dialling;        /* the server's socket belongs to the dialler */
 	bool trusted;         /* the dialler knows that the client has proved its address */
@@ -120,7 +120,7 @@ void session_drop(struct session *s, enum outcome outcome);
 /* Ends a session that has to make room. Tells a client that has connected and waits for an answer. */
 void session_make_room(struct session *s, enum outcome reason);
 
-/* Sees whether the client has completed its handshake; sets confirmed and established. */
+/* Sees whether the client has completed its handshake; if so, ends the restrictions, which may end the session. */
 void session_look_upstream(struct session *s);
 
 /* Does all that the state and the sockets' readiness allow. */
@@ -204,8 +204,8 @@ bool session_drain_client(struct session *s);
 /* Sets the session's deadline, or clears it if that time-out is 0. */
 void session_set_deadline(struct session *s, enum session_timeout timeout);
 
-/* Puts the deadline that is over off by @ms milliseconds, more than 0. */
-void session_put_off_deadline(struct session *s, unsigned ms);
+/* Sets the deadline to @ms milliseconds from now, more than 0. */
+void session_move_deadline(struct session *s, unsigned ms);
 
 void session_clear_deadline(struct session *s);
 

@@ -4,7 +4,7 @@
  *
  * A pool belongs to one thread. But limits count over all pools, and the session that has to make room for a newcomer may be another
  * worker's (limits.c), which we can't touch. So an eventfd wakes its pool, which asks the limits for the members that have to go. The
- * limits count these as gone already, so that there may be as many sessions too many for a moment.
+ * limits count these as gone already, so for a moment there may be that many too many.
  *
  * We watch the kernel memory only of sessions that have carried much at once, or of which one side didn't take all bytes: four times a
  * second while they hold enough. Sessions with small messages are never watched. The results go to the limits (limits.c), which choose the

@@ -179,7 +179,7 @@ bool session_has_fallen_back(struct session *s)
 	/* A read has looked already. */
 	if (client->looked) {
 		session_look_transport(s);
-	} else if (s->confirmed && !client->readable && s->silence.looks < FALLBACK_LOOKS) {
+	} else if (s->handshake_done && !client->readable && s->silence.looks < FALLBACK_LOOKS) {
 		s->silence.looks++;
 		session_look_transport(s);
 	}
@@ -196,7 +196,7 @@ static void wake_dialler(struct session *s)
 	const uint64_t now_ms = clock_now_ms();
 	const uint64_t at_ms = s->dial.wake_ms < s->dial_until_ms ? s->dial.wake_ms : s->dial_until_ms;
 
-	session_put_off_deadline(s, at_ms > now_ms ? (unsigned)(at_ms - now_ms) : 1);
+	session_move_deadline(s, at_ms > now_ms ? (unsigned)(at_ms - now_ms) : 1);
 }
 
 void session_set_connect_deadline(struct session *s, enum session_timeout timeout)
@@ -259,12 +259,12 @@ static struct session_connection connect_now(struct session *s, const struct ser
 {
 	struct serve_context *context = &s->pool->context;
 	const struct serve_plan plan = {
-		.client = &s->client, .server = &s->server, .mptcp = verdict->mptcp, .proven = s->confirmed, .data_follows = len > 0,
+		.client = &s->client, .server = &s->server, .mptcp = verdict->mptcp, .proven = s->handshake_done, .data_follows = len > 0,
 	};
 	int error = context->plugs->dial.begin(context, &plan, &s->dial);
 
 	s->dial_until_ms = 0;
-	s->trusted = s->confirmed;
+	s->trusted = s->handshake_done;
 	s->dialling = true; /* also after an error: the dialler may have something to free */
 	if (!error && session_watch_downstream(s) < 0)
 		error = -ENOMEM;
@@ -367,14 +367,14 @@ bool session_echo(struct session *s)
 	struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
 	int error = 0;
 
-	for (int i = 0; s->echo_left && s->confirmed && client->readable && !error; i++) {
+	for (int i = 0; s->echo_left && s->handshake_done && client->readable && !error; i++) {
 		if (i == ECHO_READS) {
 			session_run_again(s);
 			return false;
 		}
 		error = echo_some(s, s->echo_left < ECHO_CHUNK ? s->echo_left : ECHO_CHUNK);
 	}
-	if (!error && s->echo_left && s->confirmed)
+	if (!error && s->echo_left && s->handshake_done)
 		error = relay_flush(&s->relay, RELAY_DOWNSTREAM);
 	/* After the end of the stream, or of the connection, continue as after any other answer. */
 	if (error && error != -EAGAIN)

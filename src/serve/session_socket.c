@@ -58,7 +58,7 @@ void session_set_deadline(struct session *s, enum session_timeout timeout)
 	set_deadline(s, s->pool->timeout_ms[timeout], &s->pool->timeouts[timeout]);
 }
 
-void session_put_off_deadline(struct session *s, unsigned ms)
+void session_move_deadline(struct session *s, unsigned ms)
 {
 	const struct timeval left = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
 

@@ -68,8 +68,8 @@ void session_drop(struct session *s, enum outcome outcome)
 	session_abort(s, outcome, NULL);
 }
 
-/* Refuses without an answer: the client gets the end of the stream only. */
-static void session_refuse_silently(struct session *s, enum outcome outcome, const char *reason)
+/* Enters REFUSING: the client gets the queued answer, if there is one, and the end of the stream. */
+static void session_enter_refusing(struct session *s, enum outcome outcome, const char *reason)
 {
 	if (!limits_may_refuse(s->pool->context.limits, &s->member)) {
 		session_drop(s, OUTCOME_LIMIT_REFUSED);
@@ -97,7 +97,7 @@ static void session_refuse(struct session *s, const struct serve_answer *answer)
 		return;
 	}
 	if (session_queue_answer(s, answer))
-		session_refuse_silently(s, outcome, answer->reason);
+		session_enter_refusing(s, outcome, answer->reason);
 	else
 		session_close(s, OUTCOME_OUT_OF_MEMORY);
 }
@@ -163,7 +163,7 @@ void session_make_room(struct session *s, enum outcome reason)
 
 	if (reason == OUTCOME_LIMIT_MEMORY)
 		session_report_memory(s);
-	switch (session_decide_room((enum session_state)s->state, s->answered, s->confirmed)) {
+	switch (session_decide_room((enum session_state)s->state, s->answered, s->handshake_done)) {
 	case SESSION_WAY_ABORT:
 		session_abort(s, reason, NULL);
 		break;
@@ -193,16 +193,16 @@ static void session_prove(struct session *s)
 		session_drop(s, OUTCOME_LIMIT_REFUSED);
 }
 
-/* A connection that has ended before its handshake was complete doesn't count as confirmed. */
+/* A connection that has ended before its handshake was complete doesn't count as established. */
 void session_look_upstream(struct session *s)
 {
 	struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
 
-	if (s->confirmed || client->fd < 0)
+	if (s->handshake_done || client->fd < 0)
 		return;
-	s->confirmed = session_client_is_established(s);
-	s->established = s->confirmed || client->tcp;
-	if (s->confirmed)
+	s->handshake_done = session_client_is_established(s);
+	s->established = s->handshake_done || client->tcp;
+	if (s->handshake_done)
 		session_prove(s);
 }
 
@@ -269,7 +269,7 @@ static void session_decide(struct session *s, const uint8_t *buf, size_t len)
 		return;
 	case REQUEST_IGNORE:
 	case REQUEST_ACTION_COUNT:
-		session_refuse_silently(s, OUTCOME_NOT_CONVERT, verdict.reason);
+		session_enter_refusing(s, OUTCOME_NOT_CONVERT, verdict.reason);
 		return;
 	}
 }
@@ -279,7 +279,7 @@ static void advance_request(struct session *s)
 	struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
 	uint8_t *scratch = s->pool->scratch;
 
-	if (s->proof.awaited && s->confirmed) {
+	if (s->proof.awaited && s->handshake_done) {
 		s->proof.awaited = false;
 		session_decide(s, scratch, session_request_unkeep(s, scratch));
 	} else if (s->pool->context.plugs->no_request && !s->proof.awaited) {
@@ -369,7 +369,7 @@ static void advance_connecting(struct session *s)
 		session_start_relay(s, &info);
 	} else if (error != -EINPROGRESS) {
 		session_fail_server(s, error);
-	} else if (s->confirmed && !s->trusted) {
+	} else if (s->handshake_done && !s->trusted) {
 		s->pool->context.plugs->dial.proven(&s->pool->context, &s->dial, 0);
 		s->trusted = true;
 	}
@@ -380,7 +380,7 @@ static void advance_connecting(struct session *s)
 /* One socket has failed: we reset the other one when the bytes before that have arrived. */
 static void session_set_resetting(struct session *s, enum relay_end lost)
 {
-	const enum outcome outcome = session_decide_lost(lost, s->relay.side[lost].garbled, s->confirmed);
+	const enum outcome outcome = session_decide_lost(lost, s->relay.side[lost].garbled, s->handshake_done);
 
 	session_reset_socket(s, lost);
 	session_set_deadline(s, SESSION_TIMEOUT_RESET_POLL);
@@ -417,12 +417,12 @@ static void give_up_last_bytes(struct session *s)
 	session_set_resetting(s, s->relay.side[RELAY_UPSTREAM].failed ? RELAY_UPSTREAM : RELAY_DOWNSTREAM);
 }
 
-/* Ends the session of a silent client that needs Multipath TCP and hasn't got it any more. Returns whether it has. */
+/* Ends the session of a silent client that needs Multipath TCP and has lost it. Returns whether it ended the session. */
 static bool abort_fallen_back(struct session *s)
 {
 	if (!session_has_fallen_back(s))
 		return false;
-	session_abort(s, OUTCOME_NOT_SILENT, "Multipath TCP fell back, which a silent client needs");
+	session_abort(s, OUTCOME_NOT_SILENT, "fell back to TCP; a silent client needs Multipath TCP");
 	return true;
 }
 
@@ -435,7 +435,7 @@ static void advance_relay(struct session *s)
 	result = session_relay_run(s);
 	if (s->relay.side[RELAY_UPSTREAM].looked && abort_fallen_back(s))
 		return;
-	if (!s->answered && s->confirmed &&
+	if (!s->answered && s->handshake_done &&
 	    s->relay.flow[RELAY_DOWNSTREAM].bytes >= s->answer_len) {
 		s->answered = true;
 		session_set_class(s, LIMITS_OPEN);
@@ -517,7 +517,7 @@ static void look_at_relay(struct session *s)
 	if (!s->answered)
 		session_look_upstream(s);
 	/* The event of the third ACK is on its way to advance_relay(). */
-	if (!s->answered && s->confirmed && s->relay.flow[RELAY_DOWNSTREAM].bytes >= s->answer_len)
+	if (!s->answered && s->handshake_done && s->relay.flow[RELAY_DOWNSTREAM].bytes >= s->answer_len)
 		return;
 	if (s->answered)
 		reason = session_relay_watch(s);
@@ -533,7 +533,7 @@ void session_handle_no_proof(struct session *s)
 {
 	session_look_upstream(s);
 	/* The third ACK has come, and session_prove() has set another deadline. */
-	if (s->confirmed)
+	if (s->handshake_done)
 		return;
 	session_abort(s, OUTCOME_NO_HANDSHAKE, NULL);
 }

@@ -12,10 +12,10 @@
  * We withhold silent requests like all others. Only a whole one may be released with a mark, as its client takes the SYN+ACK's timestamps
  * for the promise that no response follows.
  *
- * Limits. We withhold no SYN for longer than hold_ms, as a Linux client sends its third SYN after 3 s without MP_CAPABLE. A client with a
- * long round trip says for how long we may withhold its SYN, so that the SYN+ACK reaches it before it sends its second one. A SYN tells
- * nothing else about its sender. We check whether client and server are allowed, and the proof of
- * an address, before we connect to the server, and a withheld SYN counts as a pending session of its client. Forged SYNs can't take all
+ * Limits. We withhold no SYN for longer than hold_ms, unless its client is blind (syn_decision.c), as a Linux client sends its third SYN
+ * after 3 s without MP_CAPABLE. A client with a long round trip says for how long we may withhold its SYN, so that the SYN+ACK reaches it
+ * before it sends its second one. A SYN tells nothing else about its sender. We check whether client and server are allowed, and the proof
+ * of an address, before we connect to the server, and a withheld SYN counts as a pending session of its client. Forged SYNs can't take all
  * room for pending sessions: a quarter may be withheld SYNs, and half may wait in the kernel for their third ACK (listener_set_pending()).
  * Beyond that, limits.h chooses a SYN to be released as if we had never withheld it, or we don't withhold the newcomer. Such clients have
  * to complete a handshake before we read their request, and the timestamps of the SYN+ACK tell them to wait for the response.
@@ -82,7 +82,7 @@ void syn_judge_again(struct syn_judge *judge)
 	configure(judge);
 	DL_FOREACH_SAFE(judge->attempts, a, next) {
 		if (is_still_granted(judge, a))
-			a->grant.rules = judge->context->settings->number;
+			a->grant.settings_number = judge->context->settings->number;
 		else
 			syn_attempt_on(a, SYN_NOT_GRANTED);
 	}

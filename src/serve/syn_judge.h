@@ -33,7 +33,7 @@ int syn_judge_open(struct syn_judge *judge, size_t index);
 /* Begins to read the queue. Call in the worker's thread. Returns 0 or -ENOMEM. */
 int syn_judge_start(struct syn_judge *judge);
 
-/* Applies new settings: releases the SYNs that they don't grant, for their sessions to refuse them. */
+/* Applies new settings: ends withholding for SYNs that they don't grant (SYN_NOT_GRANTED). */
 void syn_judge_again(struct syn_judge *judge);
 
 /*
@@ -80,7 +80,7 @@ struct syn_attempt *syn_attempt_create(struct syn_judge *judge);
  * syn_attempt_ask() - connects to the server, and withholds the SYN
  * @native: set with HOLD_REFUSE: how to refuse it (syn_packet.h)
  * If the connection fails at once, a blind client is refused; for others the session connects again and tells the client the error. Unless
- * HOLD_WITHHOLD is returned, the attempt is unchanged.
+ * HOLD_WITHHOLD is returned, the attempt holds nothing, and may be used for the next SYN.
  */
 enum hold_verdict syn_attempt_ask(struct syn_attempt *a, const struct hold_packet *packet, const struct serve_verdict *verdict,
 				  uint8_t *native);

@@ -93,12 +93,12 @@ enum blind_verdict {
 	BLIND_SILENT,  /* no SYN+ACK for @patience, returned once: probe the converter, and look again at *@look_at */
 	BLIND_LEFT,    /* no repeats are left, and the converter has had BLIND_PROBE_MS: leave the connection to the kernel */
 	BLIND_SLOW,    /* the converter reset the connection after it had waited for the server as long as it may */
-	BLIND_GONE,    /* the connection was refused or reset, or the program has closed it */
+	BLIND_GONE,    /* refused, reset or closed; or the kernel's own SYN, without the request, got through */
 };
 
 /*
  * blind_repeat_after() - how long to wait for the answer to a SYN that a converter withholds for @withheld at most, in nanoseconds
- * @rtt: the longest round trip to the converter seen so far, in nanoseconds; 0: none. The result leaves a busy machine some time before the
+ * @rtt: the round trip to the converter, in nanoseconds; 0: not known. The result leaves a busy machine some time before the
  * kernel repeats the SYN itself, after a second.
  */
 int64_t blind_repeat_after(int64_t withheld, int64_t rtt);

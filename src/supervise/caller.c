@@ -77,7 +77,7 @@ static void leave_call(struct connection *connection, int error, bool gone)
 		progress_blindly(connection);
 		break;
 	case CALLER_DIRECTLY:
-		dial_log_direct(&connection->dial, false, "the call was interrupted");
+		dial_log_direct(&connection->dial, false, "the program waits no longer");
 		progress_go_directly(connection);
 		break;
 	case CALLER_ENDED:

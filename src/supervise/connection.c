@@ -138,7 +138,7 @@ static bool traced_allows(struct dial *dial, enum dial_use use)
 	case DIAL_USE_MPTCP:
 		return connection->mptcp && advice_allows_mptcp(connection->fd);
 	case DIAL_USE_BLIND:
-		/* We don't repeat a lost SYN of a TCP stand-in, so that it would fail a connection that need not fail. */
+		/* We don't repeat a lost SYN of a TCP stand-in: its connection would fail needlessly. */
 		return connection->nonblocking && (connection->dial.fd == connection->fd || dial->mptcp) &&
 		       !blind_memory_has(&dial->server, BLIND_TROUBLE_SLOW) && is_likely_served(dial);
 	case DIAL_USE_PATHS:

@@ -88,7 +88,7 @@ void call_getsockopt(const struct call *call)
 
 /*
  * Makes a TCP socket listen in the place of @fd. Both have the same address until the program's socket is closed, so both have SO_REUSEADDR
- * for that moment. Returns 0 or -errno, with nothing changed.
+ * for that moment. Returns 0 or -errno.
  */
 static int listen_by_tcp(const struct call *call, int fd)
 {

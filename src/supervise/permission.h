@@ -18,8 +18,8 @@ void permission_note(const struct call *call);
 const char *permission_denial(pid_t tid, bool own_socket);
 
 /*
- * Makes a socket for the thread @tid, as its file system user and groups: firewalls' owner rules look at these. Call permission_denial()
- * before, for no own socket. Returns a descriptor, or -errno.
+ * Makes a socket for the thread @tid, as its file system user and groups: firewalls' owner rules look at these. Call
+ * permission_denial(@tid, false) before. Returns a descriptor, or -errno.
  */
 int permission_socket(pid_t tid, int domain, int type, int protocol);
 

@@ -17,7 +17,7 @@ int stand_in_make(const struct call *call, int fd, int domain, bool mptcp, bool 
  * stand_in_put() - replace the caller's socket by @made
  * Covers all of the process's descriptors for that socket, none if the program has closed them all. @made takes over the file status flags
  * and the registrations with epoll instances.
- * @fd: our duplicate of the program's socket. Returns 0 or -errno, with nothing changed.
+ * @fd: our duplicate of the program's socket. Returns 0; or -errno, perhaps with some descriptors replaced.
  */
 int stand_in_put(int listener, const struct call *call, int fd, int made);
 

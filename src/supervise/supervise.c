@@ -135,8 +135,10 @@ static int hear_of_start(int supervisor, pid_t *program)
 {
 	struct supervisor_message news;
 
-	if (recv(supervisor, &news, sizeof(news), 0) != sizeof(news))
+	if (recv(supervisor, &news, sizeof(news), 0) != sizeof(news)) {
+		fputs("convertize: the supervisor ended before it started the program\n", stderr);
 		return SUPERVISE_NOT_RUN;
+	}
 	if (news.news == SUPERVISOR_FAILED)
 		return news.value;
 	*program = (pid_t)news.value;
@@ -161,7 +163,8 @@ int supervise(const struct settings *settings, const struct supervise_command *c
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0 || (pid = fork()) < 0) {
-		fprintf(stderr, "convertize: %s\n", strerror(errno));
+		fprintf(stderr, "convertize: no supervisor: %s; raise the limits of processes (ulimit -u) and open files (ulimit -n)\n",
+			strerror(errno));
 		return SUPERVISE_NOT_RUN;
 	}
 	if (pid == 0) {

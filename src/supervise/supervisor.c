@@ -168,8 +168,8 @@ static void loop(void)
 		int count;
 
 		/*
-		 * The programs have ended, and nobody waits for us. We still wait for the answer of a usual path that we asked whether it
-		 * works again: short programs would never find that out otherwise.
+		 * The programs have ended, and nobody waits for us. We still wait for the answer of a failed path that we asked whether
+		 * it works again: short programs would never find that out otherwise.
 		 */
 		if (self.leaving && !path_trials_look()) {
 			blind_requests_leave();

@@ -162,7 +162,7 @@ def test_deadline():
         equal(process.wait(30), 0, "the status")
         check("2 sessions may go on for 1 s" in process.log_text(), process.log_text())
         check("the time to drain is over: stopping; 2 sessions are cut" in process.log_text(), process.log_text())
-        equal(process.log_text().count(": convertd stops"), 2, "lines of sessions that were cut:\n" + process.log_text())
+        equal(process.log_text().count(": the daemon stops"), 2, "lines of sessions that were cut:\n" + process.log_text())
         check_cut(pairs)
 
 

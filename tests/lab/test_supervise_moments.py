@@ -76,7 +76,7 @@ def test_interrupted():
             # what the refused connection of the moment before has left in doubt, an answer clears: the next request may be blind
             check(OVER in here.run("wait")[1], "the connection before " + moment)
             check("converted over MPTCP, request in the SYN, blindly" in here.as_directly(moment), moment)
-            check(": direct, the call was interrupted" in here.as_directly(moment, known=False), moment)
+            check(": direct, the program waits no longer" in here.as_directly(moment, known=False), moment)
             check("direct: CONVERT_BYPASS" in here.as_directly(moment, CONVERT_BYPASS=here.lab.server.addr4), moment)
             here.as_directly(moment, CLOSED)
 

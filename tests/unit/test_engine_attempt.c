@@ -113,12 +113,12 @@ START_TEST(blind_request_forgets_the_attempt_before)
 	kernel.blind = true;
 	expect_on(dial_begin(false));
 	dial.attempt.repeated = dial.attempt.cookie_asked = true;
-	dial.attempt.fell_back = 1;
+	dial.attempt.fallback_syn_at = 1;
 	said();
 	ck_assert(dial_blindly(&dial));
 	expect_said("syn 1 data; ");
 	ck_assert(dial.attempt.ask_blind && !dial.attempt.repeated && !dial.attempt.cookie_asked);
-	ck_assert_int_eq(dial.attempt.fell_back, 0);
+	ck_assert_int_eq(dial.attempt.fallback_syn_at, 0);
 	ck_assert_uint_eq(dial.attempt.repeat_key, 77);
 	ck_assert_int_eq(dial.attempt.wake_at, 0); /* silence is the server's */
 	/* a converter that no longer takes them */
@@ -132,10 +132,10 @@ START_TEST(other_ways_keep_what_was_learned)
 {
 	expect_on(dial_begin(false));
 	dial.attempt.repeated = dial.attempt.cookie_asked = dial.attempt.path_asked = true;
-	dial.attempt.fell_back = 1;
+	dial.attempt.fallback_syn_at = 1;
 	ck_assert_int_eq(attempt_again(&dial), 0);
 	ck_assert(dial.attempt.repeated && dial.attempt.cookie_asked && !dial.attempt.path_asked);
-	ck_assert_int_eq(dial.attempt.fell_back, 1);
+	ck_assert_int_eq(dial.attempt.fallback_syn_at, 1);
 	ck_assert_int_eq(dial.attempt.way, ASK_MPTCP_SYN);
 }
 END_TEST

@@ -154,7 +154,7 @@ START_TEST(response_of_a_connection_that_was_reset_since_says_nothing_of_the_pat
 		kernel.now += 12500 * CLOCK_NS_PER_MS / 1000;
 		ck_assert_int_eq(step(), DIAL_REACHED);
 		ck_assert(is_logged("converted over MPTCP, reset since after 12.5 ms\n"));
-		ck_assert(!paths_doubt_syn_data(&dial.start.path.id));
+		ck_assert(!paths_syn_data_is_doubted(&dial.start.path.id));
 		ck_assert_uint_eq(paths_facts_kept(&dial.start.path.id).rtt_ms, 0);
 	}
 }
@@ -168,7 +168,7 @@ START_TEST(request_that_was_not_taken_in_the_syn_is_noted_of_the_path)
 	answer(WHOLE);
 	ck_assert_int_eq(step(), DIAL_REACHED);
 	ck_assert(is_logged("converted over TCP, request not taken in the SYN after "));
-	ck_assert(paths_doubt_syn_data(&dial.start.path.id));
+	ck_assert(paths_syn_data_is_doubted(&dial.start.path.id));
 	ck_assert_int_eq(paths_mptcp(&(struct path_id){ .converter = 0 }), CACHE_MPTCP_UNKNOWN);
 }
 END_TEST
@@ -522,7 +522,7 @@ START_TEST(small_stack_learns_nothing_from_a_response)
 	synack(TCPI_OPT_TIMESTAMPS);
 	answer(WHOLE);
 	ck_assert_int_eq(step_on_small_stack(), DIAL_REACHED);
-	ck_assert(!paths_doubt_syn_data(&dial.start.path.id));
+	ck_assert(!paths_syn_data_is_doubted(&dial.start.path.id));
 }
 END_TEST
 
@@ -545,11 +545,11 @@ START_TEST(small_stack_learns_nothing_from_a_way_that_fails)
 	synack(TCPI_OPT_TIMESTAMPS);
 	expect_on(step_on_small_stack());
 	expect_said("end; connect 1; ");
-	ck_assert(!paths_doubt_syn_data(&dial.start.path.id));
+	ck_assert(!paths_syn_data_is_doubted(&dial.start.path.id));
 	expect_on(dial_begin(false));
 	synack(TCPI_OPT_TIMESTAMPS);
 	expect_on(step());
-	ck_assert(paths_doubt_syn_data(&dial.start.path.id));
+	ck_assert(paths_syn_data_is_doubted(&dial.start.path.id));
 }
 END_TEST
 

@@ -128,7 +128,7 @@ START_TEST(request_behind_the_handshake_says_nothing_of_data_in_syns)
 	synack(TCPI_OPT_TIMESTAMPS);
 	answer(WHOLE);
 	ck_assert_int_eq(step(), DIAL_REACHED);
-	ck_assert(!paths_doubt_syn_data(&usual));
+	ck_assert(!paths_syn_data_is_doubted(&usual));
 }
 END_TEST
 

@@ -323,7 +323,7 @@ END_TEST
 
 static struct judgement_grant grant_of(unsigned number, const char *server, bool mptcp)
 {
-	struct judgement_grant grant = { .rules = number, .mptcp = mptcp };
+	struct judgement_grant grant = { .settings_number = number, .mptcp = mptcp };
 
 	ck_assert_int_eq(sockaddr_ip_parse(&grant.server, server, 1), 0);
 	return grant;

@@ -108,17 +108,17 @@ static int64_t after(int64_t ms)
 START_TEST(data_in_syns_is_given_up_after_two)
 {
 	ck_assert(paths_take_syn_data(&usual));
-	ck_assert(!paths_doubt_syn_data(&usual));
+	ck_assert(!paths_syn_data_is_doubted(&usual));
 	paths_note_syn_data(&usual, false, after(0));
-	ck_assert(paths_take_syn_data(&usual) && paths_doubt_syn_data(&usual));
+	ck_assert(paths_take_syn_data(&usual) && paths_syn_data_is_doubted(&usual));
 	paths_note_syn_data(&usual, false, after(1));
-	ck_assert(!paths_take_syn_data(&usual) && paths_doubt_syn_data(&usual));
+	ck_assert(!paths_take_syn_data(&usual) && paths_syn_data_is_doubted(&usual));
 	/* on this path alone */
 	ck_assert(paths_take_syn_data(&other));
 	ck_assert(paths_take_syn_data(&(struct path_id){ .converter = 1 }));
 	ck_assert(!paths_is_trial_due(&usual)); /* by their size, perhaps, which a trial wouldn't show */
 	paths_note_syn_data(&usual, true, after(0));
-	ck_assert(paths_take_syn_data(&usual) && !paths_doubt_syn_data(&usual));
+	ck_assert(paths_take_syn_data(&usual) && !paths_syn_data_is_doubted(&usual));
 }
 END_TEST
 
@@ -230,7 +230,7 @@ START_TEST(multipath_tcp_is_each_path_s_own)
 	paths_facts_forget();
 	(void)paths_facts(&usual);
 	ck_assert_int_eq(paths_mptcp(&other), CACHE_MPTCP_HOLDS);
-	paths_doubt_mptcp(&other);
+	paths_forget_mptcp(&other);
 	ck_assert_int_eq(paths_mptcp(&other), CACHE_MPTCP_UNKNOWN);
 }
 END_TEST
@@ -306,7 +306,7 @@ START_TEST(path_without_data_is_forgotten)
 	paths_note_answer(&usual, 50, true);
 	ck_assert(!paths_take_syn_data(&usual));
 	asleep_s = 700;
-	ck_assert(paths_take_syn_data(&usual) && !paths_doubt_syn_data(&usual));
+	ck_assert(paths_take_syn_data(&usual) && !paths_syn_data_is_doubted(&usual));
 	ck_assert_uint_eq(paths_facts(&usual).rtt_ms, 50);
 	paths_facts_forget(); /* as another process finds it */
 	ck_assert_int_eq(paths_facts(&usual).state, CACHE_PATH_UNKNOWN);

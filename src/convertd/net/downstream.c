@@ -57,7 +57,7 @@ static void set_recverr(int fd, const union sockaddr_ip *server, const int *valu
 		setsockopt(fd, SOL_IPV6, IPV6_RECVERR, value, sizeof(*value));
 }
 
-void downstream_confirm(int fd, int retries)
+void downstream_repeat_syns(int fd, int retries)
 {
 	setsockopt(fd, IPPROTO_TCP, TCP_SYNCNT, &retries, sizeof(retries));
 }
@@ -86,8 +86,8 @@ static int connect_from(const struct downstream_plan *plan, const union sockaddr
 	/* The relay does it for plain TCP. */
 	if (plan->mptcp)
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	if (!plan->confirmed)
-		downstream_confirm(fd, 1); /* the fewest repetitions that TCP_SYNCNT takes */
+	if (!plan->proven)
+		downstream_repeat_syns(fd, 1); /* the fewest repetitions that TCP_SYNCNT takes */
 	/* The name was tried when the settings were read. An error is ignored: the connection is slower at most. */
 	if (*plan->congestion)
 		congestion_set(fd, plan->congestion);

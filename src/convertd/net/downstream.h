@@ -139,7 +139,7 @@ struct downstream_plan {
 	enum sources_choice choice;      /* as returned by sources_choose() */
 	struct route *route;             /* tells whether an IPv6 prefix is still ours; may be NULL */
 	bool mptcp;                      /* ask for Multipath TCP */
-	bool confirmed;      /* the client has proved its address; if not, see downstream_confirm() */
+	bool proven;         /* the client has proved its address; if not, see downstream_repeat_syns() */
 	bool data_follows;   /* there are bytes to send as soon as the server answers: the */
 			     /* third ACK waits for them */
 	const char *congestion; /* the congestion control; "": the system's default */
@@ -155,13 +155,13 @@ struct downstream_plan {
 int downstream_connect(const struct downstream_plan *plan);
 
 /*
- * downstream_confirm() - let the kernel repeat the SYN as usual, since the client has proved its address
+ * downstream_repeat_syns() - let the kernel repeat the SYN as usual, since the client has proved its address
  * Until then, the kernel repeats the SYN as seldom as possible, which is twice in 6.18: nobody must be able to
  * multiply SYNs by forging a client's address (RFC 8803 9.3).
  * @retries: repetitions of the SYN, as net.ipv4.tcp_syn_retries has them
  * MPTCP sockets lack the option (Linux 6.18): there, nothing changes.
  */
-void downstream_confirm(int fd, int retries);
+void downstream_repeat_syns(int fd, int retries);
 
 /*
  * downstream_result() - tell whether the socket has connected

@@ -4,8 +4,8 @@
  *
  * Clients must not reach this host through the converter unless rules allow it. So we look up each destination in the
  * kernel's own tables (host/lookup.c) before connect(). A copy of all addresses, secondary ones, broadcasts and local
- * prefixes would be out of date whenever something changes; the kernel makes the same lookup some microseconds
- * earlier, and only a route that changes within that time is missed.
+ * prefixes would be out of date whenever something changes; the kernel's answer is some microseconds old when
+ * connect() follows, and only a route that changes within that time is missed.
  *
  * The problem: the question about a route takes two system calls and a lookup that allocates a message, a tenth of
  * the CPU time of a short connection. Its answer is the same for all connections to a server, but it must not be out
@@ -67,15 +67,15 @@
 
 struct noted {
 	struct in6_addr address;
-	uint64_t until_ms; /* 0: the place is free */
-	unsigned age;      /* of the route's memory when it was noted */
+	uint64_t until_ms;   /* 0: the place is free */
+	unsigned generation; /* of the route's memory when it was noted */
 	enum route_kind kind;
 };
 
 struct route {
 	int fd;      /* for questions */
 	int changes; /* receives changes; -1: the kernel doesn't tell of them, so we ask it each time */
-	unsigned age; /* counts how often the memory was emptied */
+	unsigned generation; /* counts how often the memory was emptied */
 	struct noted noted[PLACES];
 };
 
@@ -141,7 +141,7 @@ static void forget_if_changed(struct route *route)
 	for (int i = 0; i < READS_MAX; i++) {
 		if (recv(route->changes, &byte, sizeof(byte), MSG_DONTWAIT) < 0 && errno == EAGAIN)
 			return;
-		route->age++;
+		route->generation++;
 	}
 }
 
@@ -198,11 +198,11 @@ enum route_kind route_find(struct route *route, const struct in6_addr *address)
 	if (route->changes < 0)
 		return ask_kind(route, address);
 	forget_if_changed(route);
-	if (noted->age == route->age && noted->until_ms > now_ms && IN6_ARE_ADDR_EQUAL(&noted->address, address))
+	if (noted->generation == route->generation && noted->until_ms > now_ms && IN6_ARE_ADDR_EQUAL(&noted->address, address))
 		return noted->kind;
 	kind = ask_kind(route, address);
 	if (kind != ROUTE_UNKNOWN)
-		*noted = (struct noted){ .address = *address, .until_ms = now_ms + MOST_MS, .age = route->age, .kind = kind };
+		*noted = (struct noted){ .address = *address, .until_ms = now_ms + MOST_MS, .generation = route->generation, .kind = kind };
 	return kind;
 }
 

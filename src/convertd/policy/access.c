@@ -357,6 +357,6 @@ enum access_verdict access_destination(const struct access *access, const struct
 	if (verdict != ACCESS_ALLOWED || !embedded_v4(address, &v4))
 		return verdict;
 	verdict = check_address(access, &v4, port, route, arg, reason);
-	/* An IPv6 address isn't a broadcast address because it contains one, so this isn't Malformed. */
+	/* An IPv6 address that contains a broadcast address is none itself: not Malformed. */
 	return verdict == ACCESS_BROADCAST ? ACCESS_DENIED : verdict;
 }

@@ -290,7 +290,7 @@ void judgement_make(const struct admission *admission, const struct judgement_ca
 	verdict->voice = voice_of(c, verdict);
 	verdict->grant = find_grant(c, verdict);
 	granted = verdict->grant != NULL;
-	verdict->by_grant = granted && verdict->grant->rules == admission->rules->number;
+	verdict->by_grant = granted && verdict->grant->settings_number == admission->rules->number;
 	if (verdict->by_grant)
 		return;
 	/* A request that was granted while its SYN was withheld needs no cookie now. */

@@ -199,7 +199,7 @@ static bool is_unrouted(int fd, int error)
 			  error == -EAFNOSUPPORT);
 }
 
-/* Tells whether the router on the way to the server is gone. A missing server on this host's own network looks the same. */
+/* Tells whether the router on the way to the server is gone. A missing server on this host's own network has no router. */
 static bool is_router_gone(struct converter *converter, const struct downstream_error *refusal,
 			   const union sockaddr_ip *server)
 {

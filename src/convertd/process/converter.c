@@ -157,7 +157,7 @@ static int begin(struct serve_context *context, const struct serve_plan *plan, s
 		.route = converter->route,
 		.congestion = settings->congestion_server,
 		.mptcp = plan->mptcp && !plain_servers_has(plan->server),
-		.confirmed = plan->proven,
+		.proven = plan->proven,
 		.data_follows = plan->data_follows,
 		.last_fd = plan->spares_last ? converter->effective->last_fd : 0,
 	};
@@ -185,8 +185,8 @@ static void proven(struct serve_context *context, struct serve_dial *dial, unsig
 {
 	const int usual = ((const struct converter *)context->daemon)->effective->syn_retries;
 
-	/* A client that repeats its request may have the server sent one SYN for each of its own. */
-	downstream_confirm(dial->fd, repeat && (int)repeat < usual ? (int)repeat + 1 : usual);
+	/* If a client repeats its request, the server gets one SYN for each of the client's. */
+	downstream_repeat_syns(dial->fd, repeat && (int)repeat < usual ? (int)repeat + 1 : usual);
 }
 
 static void reached(struct serve_context *context, const union sockaddr_ip *server)

@@ -147,7 +147,7 @@ struct family_routes *family_routes_create(struct event_base *base)
 	struct family_routes *routes = calloc(1, sizeof(*routes));
 
 	if (routes && !watch(routes, base))
-		log_warning("routes can't be watched: %s", strerror(errno));
+		log_warning("changes of routes aren't seen before a reload: %s", strerror(errno));
 	return routes;
 }
 
@@ -187,8 +187,7 @@ const struct sysctl_wish sysctl_wishes[] = {
 	  "with 0 a flood of SYNs keeps clients out, with 2 the kernel drops data in SYNs" },
 	/* This is about SYNs that convertd never sees, to which the kernel answers 40 bytes with 44 for each SYN+ACK. */
 	{ "net.ipv4.tcp_synack_retries", SYSCTL_MOST, 1,
-	  "for forged SYNs that are none of ours the kernel sends more than three times their bytes to "
-	  "strangers" },
+	  "the kernel answers a forged SYN by more than three times its bytes" },
 	{ .name = NULL },
 };
 

@@ -161,7 +161,10 @@ static const char *remedy(int error)
 	case -EACCES:
 		return "give convertd CAP_NET_ADMIN";
 	case -ENOMEM:
-		return "free some";
+		return "free memory";
+	case -EMFILE:
+	case -ENFILE:
+		return "raise the limit of open files (LimitNOFILE=)";
 	case -EBUSY:
 		return "free a netfilter queue (see /proc/net/netfilter/nfnetlink_queue)";
 	default:

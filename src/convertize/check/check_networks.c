@@ -123,7 +123,7 @@ const struct host_network *check_network_of(const struct check_networks *network
 /* --- addresses --- */
 
 /* Does the user exclude a network that is there? */
-static bool allows_none(const struct check_networks *networks)
+static bool excludes_some(const struct check_networks *networks)
 {
 	for (size_t i = 0; i < networks->count; i++)
 		if (networks->list[i].verdict == HOST_NEVER || networks->list[i].verdict == HOST_NOT_NAMED)
@@ -157,7 +157,7 @@ static void report_addresses(struct report *report, const struct check_networks 
 		}
 	}
 	fclose(stream);
-	if (!count && allows_none(networks)) {
+	if (!count && excludes_some(networks)) {
 		fact = report_plain(report, FACT_FAIL, "network.interfaces", "CONVERT_PATHS allows no network");
 		fact_remedy(fact, "allow one in --paths (CONVERT_PATHS), or in /etc/convertize.conf");
 		free(list);
@@ -338,27 +338,27 @@ static const char *remedy_of(const struct mptcp_endpoint *endpoint, const struct
 static void report_endpoint(struct report *report, const struct mptcp_endpoint *endpoint, const struct host_network *network)
 {
 	const bool refused = network && check_network_is_refused(network);
-	const bool first = network && network->backup && !(endpoint->flags & MPTCP_PM_ADDR_FLAG_BACKUP);
+	const bool unmarked = network && network->backup && !(endpoint->flags & MPTCP_PM_ADDR_FLAG_BACKUP);
 	const bool astray = network && endpoint->bound && endpoint->bound != network->link.index;
 	const char *remedy = network ? remedy_of(endpoint, network) : NULL;
 	char text[PREFIX_STRLEN];
 	struct fact *fact;
 
 	host_format_address(&endpoint->address, text);
-	fact = report_fact(report, network && !refused && !first && !astray ? FACT_OK : FACT_WARN, "network.endpoint",
+	fact = report_fact(report, network && !refused && !unmarked && !astray ? FACT_OK : FACT_WARN, "network.endpoint",
 			   network ? network->link.name : NULL,
 			   "MPTCP endpoint %s%s", text,
 			   !network			      ? " is not an address of this machine" :
 			   network->verdict == HOST_VPN ? " takes connections out of the VPN" :
 			   refused			      ? " takes connections to a network that they must not use" :
 			   astray ? " is bound to another device, so that no second path uses it" :
-			   first ? " takes connections to a network that is only a backup" :
+			   unmarked ? " takes connections to a network that is only a backup" :
 					 "");
-	if ((refused || first || astray) && remedy)
+	if ((refused || unmarked || astray) && remedy)
 		fact_remedy(fact, "%s", remedy);
 	else if (!network || refused)
 		add_command(fact, endpoint, "delete", "");
-	else if (first && !astray)
+	else if (unmarked && !astray)
 		add_command(fact, endpoint, "change", "backup");
 	if (astray && !refused && !remedy) {
 		add_command(fact, endpoint, "delete", "");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * converter_probe.c - one connection to a converter that asks for its features, and the result
+ * converter_probe.c - makes one request to a converter, and describes the result
  *
- * The request is an Info TLV (Section 6.2.3), sent as the shim sends its own: in the SYN of an MPTCP connection, without a Fast Open
- * cookie. It involves no server.
+ * The request is an Info TLV (Section 6.2.3), which involves no server, or with a server a Connect TLV. We send it as the shim sends its
+ * own: in the SYN of an MPTCP connection, without a Fast Open cookie.
  *
  * Three faults look alike from outside and have different remedies: the path or the peer doesn't accept MPTCP; this kernel doesn't
  * offer MPTCP for a while, after lost SYNs (then a counter of SYNs without it grows, since Linux 6.12); or the path lost a SYN

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* converter_probe.h - one connection to a converter that asks for its features, and the result */
+/* converter_probe.h - makes one request to a converter, and describes the result */
 #ifndef CONVERTIZE_CONVERTER_PROBE_H
 #define CONVERTIZE_CONVERTER_PROBE_H
 

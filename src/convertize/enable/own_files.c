@@ -79,7 +79,7 @@ static bool make_directories(const char *path)
 	return true;
 }
 
-/* Is there a file that isn't ours or unreadable? If so, prints that. *@before: the file's text, which the caller frees; or NULL */
+/* Is there a file that is somebody else's, or unreadable? If so, prints that. *@before: the file's text, which the caller frees; or NULL */
 static bool is_foreign(const char *path, char **before)
 {
 	*before = read_file(path);

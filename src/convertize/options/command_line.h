@@ -195,7 +195,7 @@ enum conf_session { CONF_SESSION_UNSET, CONF_SESSION_NO, CONF_SESSION_YES };
 
 struct conf {
 	char path[PATH_MAX];
-	bool is_system;                   /* the administrator's file, which may choose the users whose sessions are converted */
+	bool is_system;                   /* the administrator's file, or --config's: may choose users whose sessions are converted */
 	char *values[OPTION_COUNT];       /* of the variables; NULL: not in the file */
 	unsigned int lines[OPTION_COUNT]; /* the first line that has it; 0: none */
 	enum conf_session session;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* paths_print.c - prints the networks of "convertize paths", as text of 80 columns or as a JSON object */
+/* paths_print.c - prints the networks of "convertize paths", as text in lines that fit the terminal, or as a JSON object */
 #include "config.h"
 
 #include "convertize/paths/paths_command.h"

@@ -82,7 +82,7 @@ static bool check_log(const struct options *options, const char *path)
 }
 
 /*
- * Warns of an IPv6 address without brackets whose end may be meant as a port: all of 2001:db8::1:1234 is an address. The end may be a
+ * Refuses an IPv6 address without brackets whose end may be meant as a port: all of 2001:db8::1:1234 is an address. The end may be a
  * port if it has four digits and the address is complete without it. @list: converters, separated by commas
  */
 static bool check_ports(const struct options *options, const char *list)

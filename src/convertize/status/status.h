@@ -76,7 +76,7 @@ struct status_parts {
 
 /* The bytes of a connection, or of all, over one network. */
 struct status_flow {
-	char device[IF_NAMESIZE]; /* or the address, if no device has it any more */
+	char device[IF_NAMESIZE]; /* or "gone", if no device has the address any more */
 	size_t subflows;
 	uint64_t received, sent;
 	uint64_t received_rate, sent_rate; /* bytes a second */

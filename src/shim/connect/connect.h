@@ -94,10 +94,10 @@ void replace_sever(struct conn *conn);
 void replace_descriptor(int fd);
 
 /*
- * replace_stand_in() - make a TCP socket with the options that we remember as advice for @conn (app_options.h)
+ * replace_tcp_like() - make a TCP socket with the options that we remember as advice for @conn (app_options.h)
  * The caller can ask it for options that Multipath TCP lacks. Returns a descriptor, which the caller closes, or -1.
  */
-int replace_stand_in(const struct conn *conn, int fd);
+int replace_tcp_like(const struct conn *conn, int fd);
 
 /* --- settle.c: shows the end of a dial to the application, and connects to the server itself --- */
 

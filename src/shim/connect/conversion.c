@@ -288,7 +288,7 @@ static void call_begin(struct conn *conn, int fd, const union sockaddr_ip *serve
 	bool ring_may_use;
 
 	call.uses_io_uring = rings_in_use(fd);
-	call.held = call.uses_io_uring && rings_hold(fd);
+	call.ring_holds = call.uses_io_uring && rings_hold(fd);
 	ring_may_use = call.uses_io_uring && !operations_may_block(conn, fd, 0);
 	call.at_once = ring_may_use && ring_use_may_return(conn);
 	conn_begin(conn, fd, call);

@@ -84,7 +84,7 @@ static bool put_in_place(struct conn *conn, int fd, int made)
 
 bool replace_is_possible(const struct conn *conn)
 {
-	return !conn->call.held && conn_is_private(conn) && options_can_copy(conn) && watch_can_suspend(conn);
+	return !conn->call.ring_holds && conn_is_private(conn) && options_can_copy(conn) && watch_can_suspend(conn);
 }
 
 bool replace_may_be_mptcp(const struct conn *conn)
@@ -159,7 +159,7 @@ void replace_sever(struct conn *conn)
 	conn->socket.mptcp = false;
 }
 
-int replace_stand_in(const struct conn *conn, int fd)
+int replace_tcp_like(const struct conn *conn, int fd)
 {
 	int made = socket_make(kernel_get(fd, SOL_SOCKET, SO_DOMAIN, -1), IPPROTO_TCP);
 

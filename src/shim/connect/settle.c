@@ -171,7 +171,7 @@ enum conn_phase settle(struct conn *conn, int fd, enum dial_state state, struct 
 
 enum conn_phase settle_unfinished(struct conn *conn, int fd)
 {
-	static const char reason[] = "the handshake can't be waited for";
+	static const char reason[] = "nobody can wait for the handshake";
 
 	if (conn->call.follows)
 		return settle_given_up_here(conn);
@@ -181,7 +181,7 @@ enum conn_phase settle_unfinished(struct conn *conn, int fd)
 		return settle_failed(conn, fd, ETIMEDOUT, reason);
 	operations_end(conn, fd);
 	kernel_disconnect(fd);
-	dial_log_direct(&conn->dial, true, reason);
+	dial_log_direct(&conn->dial, false, reason);
 	return settle_directly(conn, fd);
 }
 

@@ -96,7 +96,7 @@ __attribute__((noinline)) static int start_from_stack(const struct start *start,
 	size_t count = variables(envp);
 
 	if (count > VARIABLES_MAX) {
-		log_line("%s: more than %d variables: it can't be told of its connections",
+		log_line("%s: more than %d variables: it isn't told of the sockets that it inherits; unset some",
 			 start->path ? start->path : "exec", VARIABLES_MAX);
 		return start_by(start, envp);
 	}
@@ -141,7 +141,7 @@ __attribute__((noinline)) static int start_supervised(const struct start *start,
 	int ret;
 
 	if (count > VARIABLES_MAX) {
-		log_line("%s: more than %d arguments: it can't be supervised", start->path, VARIABLES_MAX);
+		log_warning("%s can't be converted: it has more than %d arguments", start->path, VARIABLES_MAX);
 		return start_by(start, envp);
 	}
 	words = alloca((SUPERVISED_WORDS + count + 2) * sizeof(char *));

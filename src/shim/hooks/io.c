@@ -87,7 +87,7 @@ HOOK_SLOW ssize_t input_failed(int fd)
 	return 0;
 }
 
-/* INPUT_HOOK(name, (parameters), (arguments), plain) is like HOOK_PASSING, for input from fd that is gated unless it is @plain. */
+/* INPUT_HOOK(name, (parameters), (arguments), plain) is like HOOK_PASSING, for input from fd; the fast way is for @plain calls. */
 #define INPUT_HOOK(name, params, args, plain)                                                      \
 	HOOK_SLOW ssize_t slow_##name params;                                                      \
 	HOOK(ssize_t, name, params)                                                                \

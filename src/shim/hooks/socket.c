@@ -78,7 +78,7 @@ static int connect_waited(struct conn *conn, int fd)
 	}
 }
 
-/* Calls connect() again on a socket that has failed to connect. Returns 0 or -errno. */
+/* Answers connect() on a socket that has failed to connect. Returns -errno. */
 static int connect_after_failure(struct conn *conn)
 {
 	int error = conn_take_error(conn);
@@ -87,7 +87,7 @@ static int connect_after_failure(struct conn *conn)
 	return error ? -error : -ECONNABORTED;
 }
 
-/* Calls connect() again on a socket that has a conn. Returns 0 or -errno, 1: not ours. */
+/* Answers connect() on a socket that has a conn. Returns 0 or -errno; 1: no connection of ours. */
 static int connect_again(struct conn *conn, int fd, bool blocking)
 {
 	enum conn_phase phase = conn_phase(conn);

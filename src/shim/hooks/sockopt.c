@@ -171,15 +171,15 @@ static int get_mtu(int fd, void *value, socklen_t *len)
  */
 static int get_elsewhere(const struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
 {
-	int stand_in, ret;
+	int tcp_like, ret;
 
 	if ((level == IPPROTO_IP && name == IP_MTU) || (level == IPPROTO_IPV6 && name == IPV6_MTU))
 		return get_mtu(fd, value, len);
-	stand_in = replace_stand_in(conn, fd);
-	if (stand_in < 0)
+	tcp_like = replace_tcp_like(conn, fd);
+	if (tcp_like < 0)
 		return next.getsockopt(fd, level, name, value, len);
-	ret = next.getsockopt(stand_in, level, name, value, len) == 0 ? 0 : -errno;
-	next_close_now(stand_in);
+	ret = next.getsockopt(tcp_like, level, name, value, len) == 0 ? 0 : -errno;
+	next_close_now(tcp_like);
 	return hook_result(ret);
 }
 
@@ -240,21 +240,21 @@ HOOK(int, getsockopt, (int fd, int level, int name, void *value, socklen_t *len)
 static int set_elsewhere(const struct conn *conn, int fd, int level, int name, const void *value, socklen_t len, int *taken,
 			 socklen_t *bytes)
 {
-	int stand_in = replace_stand_in(conn, fd), ret;
+	int tcp_like = replace_tcp_like(conn, fd), ret;
 
-	if (stand_in < 0)
+	if (tcp_like < 0)
 		return -1;
-	ret = next.setsockopt(stand_in, level, name, value, len) == 0 ? 0 : errno;
+	ret = next.setsockopt(tcp_like, level, name, value, len) == 0 ? 0 : errno;
 	*bytes = sizeof(*taken);
-	if (ret || next.getsockopt(stand_in, level, name, taken, bytes) != 0)
+	if (ret || next.getsockopt(tcp_like, level, name, taken, bytes) != 0)
 		*bytes = 0;
-	next_close_now(stand_in);
+	next_close_now(tcp_like);
 	return ret;
 }
 
 /*
- * Handles an option that MPTCP has refused (@refusal) and that TCP may accept. Notes it if a connection can do without. Returns 0, or TCP's
- * -errno for the value.
+ * Handles an option that MPTCP has refused (@refusal) and that TCP may accept. Notes it if a connection can do without. Returns 0; TCP's
+ * -errno for the value; or -@refusal if the option matters.
  */
 static int set_refused(struct conn *conn, int fd, int level, int name, const void *value, socklen_t len, int refusal)
 {

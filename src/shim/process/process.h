@@ -38,7 +38,7 @@ void leave_to_stdio(int fd);
 /*
  * dissolve_shutdown() - shutdown(2) on a @conn in PHASES_HANDLED
  * In SYN_SENT it dissolves the connection, whatever @how says, and leaves ECONNRESET behind. If the application believes that it is
- * connected (early data), it waits for the connection. Returns 0 or -errno.
+ * connected (early data), the kernel is asked once the connection is made. Returns 0 or -errno.
  */
 int dissolve_shutdown(struct conn *conn, int fd, int how);
 
@@ -129,8 +129,8 @@ void exec_handover_prepare(enum exec_handover_way way, bool informed);
 
 /*
  * exec_handover_write() - write the variable, "NAME=value", for a program started in this way
- * Call after exec_handover_prepare(). Marks the sockets as given away. Returns the length, or 0 if there is nothing to hand over. Also for
- * vfork() children: allocates nothing, and writes only to @out and those marks.
+ * Call after exec_handover_prepare(). Marks the sockets as shared (conn_mark_shared()). Returns the length, or 0 if there is nothing to
+ * hand over. Also for vfork() children: allocates nothing, and writes only to @out and those marks.
  */
 size_t exec_handover_write(char out[EXEC_HANDOVER_TEXT_MAX], enum exec_handover_way way);
 

@@ -23,11 +23,11 @@
 #define IPV6_FREEBIND 78
 #endif
 
-#define LATE_BIT 62      /* an OPTION_ADVICE_LATE option was set before the connection began */
+#define EARLY_BIT 62     /* an OPTION_ADVICE_LATE option was set before the connection began */
 #define UNKNOWN_BIT 63   /* an option that isn't in the tables was set */
 
 #define COPYABLE_COUNT SOCKET_OPTIONS_COUNT
-static_assert(COPYABLE_COUNT <= LATE_BIT, "a bit for each in conn.options.set");
+static_assert(COPYABLE_COUNT <= EARLY_BIT, "a bit for each in conn.options.set");
 
 #define ADVICE_COUNT SOCKET_ADVICE_COUNT
 static_assert(ADVICE_COUNT <= CONN_ADVICE_MAX, "a value for each");
@@ -40,7 +40,7 @@ static unsigned int copyable_bit(int level, int name)
 	return UNKNOWN_BIT;
 }
 
-/* MPTCP doesn't store the first CONN_LATE_COUNT, the third only in Linux 6.1; it stores the others as the application has set them. */
+/* MPTCP doesn't store the first CONN_LATE_COUNT, (the third: in Linux 6.1 only); it stores the others as the application has set them. */
 static const struct socket_option late_options[] = {
 	{ SOL_SOCKET, SO_REUSEADDR }, { SOL_SOCKET, SO_REUSEPORT },	 { IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT },
 	{ IPPROTO_IP, IP_FREEBIND },  { IPPROTO_IP, IP_TRANSPARENT },	 { IPPROTO_IPV6, IPV6_TRANSPARENT },
@@ -81,7 +81,7 @@ void options_note(struct conn *conn, int level, int name, const void *value, soc
 		return;
 	atomic_fetch_or(&conn->socket.options.advised, 1u << i);
 	if (socket_advice[i].early)
-		atomic_fetch_or(&conn->socket.options.set, UINT64_C(1) << LATE_BIT);
+		atomic_fetch_or(&conn->socket.options.set, UINT64_C(1) << EARLY_BIT);
 }
 
 /* Has the application set this option, as far as we noted? */
@@ -136,7 +136,7 @@ static bool option_copy(struct conn *conn, const struct socket_option *option, i
 
 bool options_allow_mptcp(const struct conn *conn)
 {
-	return !(atomic_load(&conn->socket.options.set) >> LATE_BIT);
+	return !(atomic_load(&conn->socket.options.set) >> EARLY_BIT);
 }
 
 void options_copy_advice(const struct conn *conn, int to)

@@ -67,7 +67,7 @@ struct conn_options {
 	_Atomic uint64_t set;        /* a bit for each option in the table of app_options.c */
 	_Atomic uint32_t advised;    /* a bit for each of: */
 	int values[CONN_ADVICE_MAX]; /* the options that MPTCP refuses, and that a connection can do without */
-	_Atomic uint8_t late[CONN_LATE_COUNT]; /* options_note_late(): 0, or the value and 1 */
+	_Atomic uint8_t late[CONN_LATE_COUNT]; /* options_note_late(): 0, or the value plus 1 */
 };
 
 #define EARLY_MAX 4096u /* bytes */
@@ -101,7 +101,7 @@ struct conn_socket {
 struct conn_call {
 	bool bound;              /* the application has bound the socket to an address before */
 	bool fastopen_connect;   /* TCP_FASTOPEN_CONNECT is set on the socket */
-	bool held;               /* a ring holds the socket itself, so we can't replace it */
+	bool ring_holds;         /* a ring holds the socket itself, so we can't replace it */
 	bool wants_signals;      /* O_ASYNC is set on the socket: Multipath TCP sends no signal when it is connected */
 	bool uses_io_uring;      /* the process uses io_uring: it may read the stream past us once it is connected */
 	bool at_once;            /* connect() returns before the connection, which the ring may use, is made: ring_use_may_return() */

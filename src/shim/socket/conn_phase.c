@@ -96,7 +96,7 @@ static enum conn_phase phase_of(uint32_t word)
 /* Reports a fault of this library: a developer shall see it at once, while other people's programs continue. */
 static void phase_forbidden(enum conn_phase from, enum conn_phase to)
 {
-	log_line("libconvert: %s may not follow %s", phase_name(to), phase_name(from));
+	log_line("a fault of libconvert: phase %s after %s; please report it", phase_name(to), phase_name(from));
 #if defined(WITH_ASSERTIONS) || defined(WITH_SANITIZERS)
 	abort();
 #endif
