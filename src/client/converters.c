@@ -38,7 +38,7 @@ static _Atomic int converter_count;
 static _Atomic int64_t resolve_at[SETTINGS_CONVERTERS_MAX];
 
 static atomic_flag writing = ATOMIC_FLAG_INIT;
-static _Atomic unsigned int replacements; /* how often CONVERT_ADDR was replaced */
+static struct settings_converter configured[SETTINGS_CONVERTERS_MAX]; /* the parts of CONVERT_ADDR; guarded by writing */
 
 void converters_repair_in_child(void)
 {
@@ -114,16 +114,16 @@ static bool contains(const union sockaddr_ip *list, size_t count, const union so
 }
 
 /*
- * Enters the addresses that a name has now, and retires others that it had. @before: @replacements before the lookup. If CONVERT_ADDR was
- * replaced since, @found belongs to another setting, and we drop it.
+ * Enters the addresses that a name has now, and retires others that it had. If CONVERT_ADDR was replaced during the lookup, and has another
+ * name there, we drop them.
  */
-static void table_resolved(uint8_t setting, const union sockaddr_ip *found, size_t found_count, unsigned int before)
+static void table_resolved(uint8_t setting, const struct settings_converter *asked, const union sockaddr_ip *found, size_t found_count)
 {
 	const int count = converters_count();
 	struct quiet quiet;
 
 	writing_begin(&quiet);
-	if (atomic_load(&replacements) == before)
+	if (configured[setting].port == asked->port && strcmp(configured[setting].name, asked->name) == 0)
 		atomic_store(&resolve_at[setting], clock_seconds() + RESOLVE_AGAIN_SECONDS);
 	else
 		found_count = 0;
@@ -140,6 +140,7 @@ void converters_init(const struct settings *settings)
 	struct quiet quiet;
 
 	writing_begin(&quiet);
+	memcpy(configured, settings->converters, sizeof(configured));
 	for (size_t i = 0; i < settings->converter_count; i++)
 		if (!settings->converters[i].name[0])
 			table_add((uint8_t)i, &settings->converters[i].addr);
@@ -151,7 +152,6 @@ void converters_replace(const struct settings *settings)
 	struct quiet quiet;
 
 	writing_begin(&quiet);
-	atomic_fetch_add(&replacements, 1);
 	for (int i = 0; i < converters_count(); i++)
 		retire(i);
 	for (size_t i = 0; i < SETTINGS_CONVERTERS_MAX; i++)
@@ -191,12 +191,11 @@ static bool may_resolve(const struct settings *settings, size_t setting)
 static void resolve(const struct settings *settings, size_t setting, const char **reason)
 {
 	const struct settings_converter *converter = &settings->converters[setting];
-	const unsigned int before = atomic_load(&replacements);
 	union sockaddr_ip found[CONVERTERS_MAX];
 	size_t count = resolve_converter(converter->name, converter->port, settings->timeout_ms, found, CONVERTERS_MAX,
 					 reason);
 
-	table_resolved((uint8_t)setting, found, count, before);
+	table_resolved((uint8_t)setting, converter, found, count);
 }
 
 void converters_note(int index, unsigned int facts, const struct cache_converter *value)

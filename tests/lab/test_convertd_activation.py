@@ -341,6 +341,8 @@ def test_kept_sockets_follow_the_configuration():
         process = manager.start("--config", path, "--workers", "1")
         manager.wait("READY=1")
         equal(len(manager.kept), 1, "kept sockets of one worker")
+        # the process before may still have its copies
+        wait_until(lambda: len(lab.converter.run(["ss", "-Hltn", "sport = :5003"]).stdout.splitlines()) == 1, 10, "the end of the other socket")
         for _ in range(8):
             converts(lab, server, port=5003)
         equal(process.stop(), 0, "the status")

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct settings settings;
+static struct settings settings, next_settings;
 static int64_t now_ns = 1000 * CLOCK_NS_PER_S;
 static unsigned int names_address; /* the last byte, which the name has now */
 static bool replaced_meanwhile;    /* CONVERT_ADDR changes during the lookup */
@@ -31,7 +31,7 @@ size_t resolve_converter(const char *name, uint16_t port, int timeout_ms, union 
 	snprintf(text, sizeof(text), "192.0.2.%u", names_address);
 	ck_assert_int_eq(sockaddr_ip_parse(out, text, port), 0);
 	if (replaced_meanwhile)
-		converters_replace(&settings);
+		converters_replace(&next_settings);
 	replaced_meanwhile = false;
 	return 1;
 }
@@ -57,7 +57,7 @@ static void setup(void)
 static unsigned int chosen(int *index)
 {
 	union sockaddr_ip destination, out = { 0 };
-	const struct converters_query query = { .destination = &destination, .family = AF_INET, .may_resolve = true };
+	const struct converters_query query = { .destination = &destination, .family = AF_INET, .any_family = true, .may_resolve = true };
 	enum policy_verdict verdict = POLICY_CONVERT;
 	const char *reason;
 
@@ -134,9 +134,12 @@ START_TEST(the_name_changes_during_the_lookup)
 {
 	int index;
 
+	next_settings = settings;
+	strcpy(next_settings.converters[0].name, "other.example");
 	names_address = 1;
 	replaced_meanwhile = true;
 	ck_assert_uint_eq(chosen(&index), 0);
+	settings = next_settings;
 	names_address = 2;
 	ck_assert_uint_eq(chosen(&index), 2);
 }

@@ -235,10 +235,10 @@ START_TEST(settings_in_force)
 
 	send_syn(1000, 1, &blind);
 	a = judge->attempts;
-	ck_assert_uint_eq(a->grant.rules, 1);
+	ck_assert_uint_eq(a->grant.settings_number, 1);
 	settings.number = 2;
 	syn_judge_again(judge);
-	ck_assert_uint_eq(a->grant.rules, 2);
+	ck_assert_uint_eq(a->grant.settings_number, 2);
 	server_says(0);
 	ck_assert_uint_eq(take(1000), 1);
 	/* rules that can't refuse let a blind SYN pass */

@@ -533,7 +533,7 @@ START_TEST(grant_of_several)
 	};
 
 	begin(NULL, 0);
-	own = forged = (struct judgement_grant){ .rules = admission.rules->number };
+	own = forged = (struct judgement_grant){ .settings_number = admission.rules->number };
 	ck_assert_int_eq(sockaddr_ip_parse(&own.server, "8.8.8.8", 80), 0);
 	ck_assert_int_eq(sockaddr_ip_parse(&forged.server, "8.8.8.8", 81), 0);
 	forged.next = &own;
