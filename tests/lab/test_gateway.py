@@ -554,6 +554,12 @@ def test_a_converter_of_this_host():
                 equal(sum(p.syn for p in core.packets()), number, "SYNs to the server")
 
 
+def _is_connected(sock):
+    with contextlib.suppress(OSError):
+        return bool(sock.getpeername())
+    return False
+
+
 def test_a_crowd_and_a_flood():
     """200 clients at once are converted, while one of them floods the gateway with SYNs to a server that doesn't answer."""
     with gateway_lab() as lab, gateway(lab) as (phone, process):
@@ -577,7 +583,12 @@ def test_a_crowd_and_a_flood():
                 socks[-1].connect_ex((lab.server.addr4, PORT))
             peers = []
             for _ in clients:
-                accepted, peer = listener.accept()
+                try:
+                    accepted, peer = listener.accept()
+                except TimeoutError:
+                    wait = [address + ":" for address, sock in zip(clients, socks) if not _is_connected(sock)]
+                    log = process.log_text().splitlines()
+                    check(False, "%d accepted, %s wait\n%s" % (len(peers), wait, "\n".join(line for line in log if any(each in line for each in wait))))
                 stack.enter_context(accepted)
                 accepted.sendall(b"x")
                 peers.append(peer[0])

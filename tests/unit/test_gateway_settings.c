@@ -363,7 +363,7 @@ START_TEST(lists_end)
 	ck_assert_msg(strstr(problems.first, "lan: \"br31\" is one too many, the limit is 32"), "%s", problems.first);
 	problems = (struct problems){ 0 };
 	ck_assert_ptr_null(create("--host|--converter|a.x,b.x,c.x,d.x,e.x,f.x,g.x,h.x|--converter|i.x", NULL, &problems));
-	ck_assert_str_eq(problems.first, "--converter: more than 8 converters");
+	ck_assert_str_eq(problems.first, "--converter: more than 8 converters; remove \"i.x\"");
 }
 END_TEST
 
