@@ -100,7 +100,7 @@ def test_cookies_are_demanded():
         slow = Slow(lab, ("--max-pending", "400", *METRICS))
         route_back(lab)
         blackholes = asks(lab.addresses.blackhole4, 80, False), asks(lab.addresses.blackhole6, 80, False)
-        for number in range(120):
+        for number in range(40):  # a listener takes the data of 100 SYNs that wait for their third ACKs
             for v6 in (False, True):
                 forge.syn(victim(number, v6), 30000, blackholes[v6], LINUX)
         wait_until(lambda: Metrics(lab.converter)("convertd_cookies_demanded") == 1, 5, "cookies to be demanded")
