@@ -336,6 +336,29 @@ START_TEST(trial_holds_up_nobody)
 }
 END_TEST
 
+START_TEST(trial_behind_a_connections_survey_is_looked_at)
+{
+	const struct path_id usual = { .converter = 0 };
+	struct dial other;
+
+	expect_on(dial_begin(false));
+	kernel.now = dial.start.look_at;
+	expect_on(step());
+	other = dial;
+	list_of(5);
+	nets.list.paths[0].id.converter = 0;
+	nets.chosen = nets.missed = 0;
+	paths_note_failure(&usual, CACHE_PATH_SILENT);
+	expect_on(dial_begin(false));
+	ck_assert_int_eq(path_trials_look(), kernel.now + 20 * MS);
+	nets.trial_over = true;
+	ck_assert_int_eq(path_trials_look(), 0);
+	dial_stop(&other);
+	dial_stop(&dial);
+	ck_assert_uint_eq(nets.open, 0);
+}
+END_TEST
+
 static unsigned int trials;
 
 static void trial_begins(void)
@@ -617,7 +640,7 @@ int main(void)
 		look_is_told_what_waits_and_for_how_long, request_behind_the_handshake_is_looked_after_anew,
 		answer_that_comes_while_the_probes_are_looked_at_is_gone_on_with, path_that_loses_data_is_left_for_one_that_is_better,
 		look_that_decides_ends_the_survey, converter_that_fails_takes_its_probes_along, six_paths_are_asked_about_at_a_time,
-		trial_holds_up_nobody, connection_that_begins_elsewhere_tries_the_usual_path_once,
+		trial_holds_up_nobody, trial_behind_a_connections_survey_is_looked_at, connection_that_begins_elsewhere_tries_the_usual_path_once,
 		front_end_is_told_of_a_trial_that_was_sent, usual_path_that_works_again_is_told,
 		survey_of_a_connection_that_began_anew_in_the_same_memory_is_left_behind, survey_of_a_silent_connection_is_its_own,
 		path_that_there_is_no_room_to_ask_about_is_unasked, trial_is_nobodys_to_take, threads_that_begin_at_once_send_the_probes_of_one,
