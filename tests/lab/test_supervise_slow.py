@@ -89,7 +89,9 @@ def test_socket_that_is_elsewhere():
             said = lab.client.run([*slow.launcher, program, lab.server.addr4, word, other], env=slow.environment(), check=False).stdout
             equal(said, "hello %s:7\n" % peer, "%s: %s" % (word, lab.shim_log()))
             lab.converter.run(["nft", "delete", "table", "inet", "lost"])
-        equal(slow.said()[0].count(" accepted "), 5, slow.said()[0])
+        # on a late machine a connection to the server may have been given up before it carried anything
+        equal(slow.said()[0].count(" bytes=5 "), 5, slow.said()[0])
+        equal(slow.said()[0].count(" accepted "), 5 + slow.said()[0].count(" bytes=0 "), slow.said()[0])
 
 
 @timeout(120)
