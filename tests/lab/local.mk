@@ -159,8 +159,8 @@ LAB_TESTS = \
 	tests/lab/test_shim_confined.py tests/lab/test_shim_names.py \
 	tests/lab/test_convertize.py \
 	tests/lab/test_supervise.py tests/lab/test_supervise_forbidden.py tests/lab/test_supervise_processes.py \
-	tests/lab/test_supervise_again.py tests/lab/test_supervise_late.py tests/lab/test_gateway.py tests/lab/test_gateway_rules.py \
-	tests/lab/test_gateway_beside.py tests/lab/test_gateway_lans.py \
+	tests/lab/test_supervise_again.py tests/lab/test_supervise_late.py \
+	tests/lab/test_gateway.py tests/lab/test_gateway_reload.py tests/lab/test_gateway_rules.py tests/lab/test_gateway_beside.py tests/lab/test_gateway_lans.py \
 	tests/lab/test_examples.py \
 	tests/lab/test_convertize_check.py tests/lab/test_without_fastopen.py \
 	tests/lab/test_paths_others.py \

@@ -8,14 +8,14 @@ import os
 import pwd
 import re
 import shutil
-import signal
 import socket
 import struct
 import subprocess
 
 from convertlab import Link, check, equal, long, main, wait_until, waits
 from convertlab.build import SRCDIR
-from convertlab.gateways import PORT, add_lan, connect, gateway, gateway_lab, listening, masquerade, outcome, pair, start_gateway
+from convertlab.gateways import PORT, add_lan, connect, gateway, gateway_lab, is_connected, listening, masquerade, outcome, pair, \
+    start_gateway
 from convertlab.links import Cable, Veth
 from convertlab.topology import CONVERTD_OPEN
 
@@ -385,138 +385,6 @@ def test_drain_before_the_third_ack():
         equal(process.wait(20), 0, "status")
 
 
-def test_reload():
-    """SIGHUP during a connection: it goes on, and the new rules hold for the next one; wrong settings change nothing."""
-    with gateway_lab() as lab:
-        phone = add_lan(lab)
-        masquerade(lab)
-        lab.convertd()
-        path = lab.directory + "/convertgw.conf"
-        text = "converter %s\nlan lan\nconvert destination 10.8.0.0/24\n" % lab.converter.addr4
-
-        def write(lines):
-            with open(path, "w", encoding="ascii") as file:
-                file.write(lines)
-        write(text)
-        process = start_gateway(lab, args=("--config", path), converter=lab.converter.addr4, private=False)
-        with listening(lab.server, lab.server.addr4) as listener, \
-                pair(phone, lab.server, lab.server.addr4, listener) as (client, server, peer):
-            equal(peer, lab.converter.core4, "the server's client")
-            write("route destination 10.8.0.1\n" + text)
-            process.send_signal(1)
-            process.wait_log("reloaded")
-            with pair(phone, lab.server, lab.server.addr4, listener) as (_, _, peer):
-                equal(peer, lab.client.wifi4, "the server's client: the router")
-            write("nonsense\n")
-            process.send_signal(1)
-            process.wait_log("not reloaded")
-            client.sendall(b"x")
-            equal(server.recv(1), b"x", "a byte on the open connection")
-
-
-def test_reload_without_some_clients():
-    """A reload without "host", and one without the LAN: their open connections go on both ways, their next ones are routed."""
-    with gateway_lab() as lab:
-        phone = add_lan(lab)
-        masquerade(lab)
-        lab.convertd()
-        path = lab.directory + "/convertgw.conf"
-
-        def configure(*lines):
-            with open(path, "w", encoding="ascii") as file:
-                file.write("\n".join(("converter " + lab.converter.addr4, "convert destination 10.8.0.0/24", *lines, "")))
-        configure("lan lan", "host")
-        process = start_gateway(lab, args=("--config", path), converter=False, private=False)
-
-        def reload(number, *lines):
-            configure(*lines)
-            process.send_signal(signal.SIGHUP)
-            wait_until(lambda: process.log_text().count("info: reloaded") == number, 10, process.log_text)
-
-        def exchange(client, server):
-            for one, other in ((client, server), (server, client)) * 3:
-                one.sendall(b"x")
-                equal(other.recv(1), b"x", "a byte on the open connection")
-
-        with listening(lab.server, lab.server.addr4) as listener, \
-                pair(phone, lab.server, lab.server.addr4, listener) as (client, server, peer), \
-                pair(lab.client, lab.server, lab.server.addr4, listener) as (program, program_server, program_peer):
-            client.settimeout(15)
-            program.settimeout(15)
-            equal((peer, program_peer), (lab.converter.core4, lab.converter.core4), "the server's clients")
-            exchange(client, server)
-            exchange(program, program_server)
-            for number, host, lines in ((1, lab.client, ("lan lan",)), (2, phone, ("host",)), (3, phone, ("lan wifi",))):
-                reload(number, *lines)
-                exchange(client, server)
-                exchange(program, program_server)
-                with pair(host, lab.server, lab.server.addr4, listener) as (_, _, peer):
-                    equal(peer, lab.client.wifi4, "the server's client after reload %d: the router" % number)
-
-
-def test_reloads_during_a_lookup():
-    """The name server is silent during two reloads, which free the settings that the lookup began with: convertgw goes on, and converts."""
-    with gateway_lab() as lab:
-        names = lab.names("near.example A 10.9.0.1")
-        phone = add_lan(lab)
-        masquerade(lab)
-        lab.convertd()
-        lab.http()
-        path = lab.directory + "/convertgw.conf"
-        text = "lan lan\nconvert destination 10.8.0.0/24\nconverter %s\n"
-
-        def reload(number, name):
-            with open(path, "w", encoding="ascii") as file:
-                file.write(text % name)
-            process.send_signal(signal.SIGHUP)
-            wait_until(lambda: process.log_text().count("info: reloaded") == number, 10, process.log_text)
-        with open(path, "w", encoding="ascii") as file:
-            file.write(text % lab.converter.addr6)
-        process = start_gateway(lab, args=("--config", path), converter=False, private=False)
-        names.send_signal(signal.SIGSTOP)
-        with lab.capture(lab.client, "wifi", "udp port 53") as queries:
-            reload(1, "far.example")
-            wait_until(queries.packets, 10, "a question for the first name")
-            reload(2, "farther.example")
-            reload(3, "near.example")
-            names.send_signal(signal.SIGCONT)
-        wait_until(lambda: fetch(phone, lab.server.addr4, 1000) and "converted over MPTCP" in process.log_text(), 20, process.log_text)
-        equal(process.poll(), None, "convertgw")
-
-
-def test_a_cache_for_the_next_settings():
-    """A reload with another cache directory makes it, and keeps there what it learns."""
-    with gateway_lab() as lab:
-        phone = add_lan(lab)
-        masquerade(lab)
-        lab.convertd()
-        lab.http()
-        path = lab.directory + "/convertgw.conf"
-        caches = [lab.directory + "/first-cache", lab.directory + "/next-cache"]
-        text = "lan lan\nconvert destination 10.8.0.0/24\nconverter %s\ncache %s\n"
-        with open(path, "w", encoding="ascii") as file:
-            file.write(text % (lab.converter.addr4, caches[0]))
-        process = start_gateway(lab, args=("--config", path), converter=False, private=False, cache=False)
-        with open(path, "w", encoding="ascii") as file:
-            file.write(text % (lab.converter.addr4, caches[1]))
-        process.send_signal(signal.SIGHUP)
-        process.wait_log("reloaded")
-        fetch(phone, lab.server.addr4, 1000)
-        check(os.listdir(caches[1]), "nothing in " + caches[1])
-
-
-def test_reloads_before_the_first_connection():
-    """The first connection opens the cache by the settings in force: the second reload has freed the first ones."""
-    with gateway_lab() as lab, gateway(lab) as (phone, process):
-        lab.convertd()
-        lab.http()
-        for number in (1, 2):
-            process.send_signal(signal.SIGHUP)
-            wait_until(lambda number=number: process.log_text().count("info: reloaded") == number, 10, process.log_text)
-        equal(fetch(phone, lab.server.addr4, 1000), lab.server.addr4, "the client's server")
-        check("converted over MPTCP" in process.log_text(), process.log_text())
-
-
 def test_this_host():
     """--host: a program of the gateway's own host is converted, once; the gateway's own packets aren't diverted; what listens here is reached."""
     with gateway_lab() as lab:
@@ -554,12 +422,6 @@ def test_a_converter_of_this_host():
                 equal(sum(p.syn for p in core.packets()), number, "SYNs to the server")
 
 
-def _is_connected(sock):
-    with contextlib.suppress(OSError):
-        return bool(sock.getpeername())
-    return False
-
-
 def test_a_crowd_and_a_flood():
     """200 clients at once are converted, while one of them floods the gateway with SYNs to a server that doesn't answer."""
     with gateway_lab() as lab, gateway(lab) as (phone, process):
@@ -586,7 +448,7 @@ def test_a_crowd_and_a_flood():
                 try:
                     accepted, peer = listener.accept()
                 except TimeoutError:
-                    wait = [address + ":" for address, sock in zip(clients, socks) if not _is_connected(sock)]
+                    wait = [address + ":" for address, sock in zip(clients, socks) if not is_connected(sock)]
                     log = process.log_text().splitlines()
                     check(False, "%d accepted, %s wait\n%s" % (len(peers), wait, "\n".join(line for line in log if any(each in line for each in wait))))
                 stack.enter_context(accepted)

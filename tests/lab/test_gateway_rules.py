@@ -13,7 +13,8 @@ import socket
 import struct
 
 from convertlab import check, equal, long, main, wait_until
-from convertlab.gateways import PORT, add_lan, connect, gateway_lab, listening, masquerade, outcome, pair, start_gateway
+from convertlab.gateways import PORT, ConfiguredGateway, add_lan, connect, gateway_lab, is_connected, listening, masquerade, outcome, pair, \
+    start_gateway
 from convertlab.programs import c_program
 
 CONVERTED, ROUTED, REFUSED = "converted", "routed", "refused"
@@ -205,7 +206,7 @@ def test_few_descriptors():
 def test_converters():
     """A converter by name, with a cookie from a file; a reload replaces it by another one, and connections go on."""
     with gateway_lab() as lab:
-        cookies, config, mine = (lab.directory + "/" + name for name in ("cookies", "convertgw.conf", "cookie"))
+        cookies, mine = (lab.directory + "/" + name for name in ("cookies", "cookie"))
         for path, text in ((cookies, "secret\n"), (mine, "secret\n")):
             with open(path, "w", encoding="ascii") as file:
                 file.write(text)
@@ -215,19 +216,13 @@ def test_converters():
         lab.names("near.example A 10.9.0.1", "_convert._tcp.example SRV 1 1 1234 near.example")
         phone = add_lan(lab)
         masquerade(lab)
-
-        def configure(*lines):
-            with open(config, "w", encoding="ascii") as file:
-                file.write("\n".join(("lan lan", "convert destination 10.8.0.0/24", "cookie-file " + mine, *lines, "")))
-        configure("converter near.example")
-        process = start_gateway(lab, args=("--config", config), converter=False, private=False)
+        lines = ("lan lan", "cookie-file " + mine)
+        configured = ConfiguredGateway(lab, *lines, "converter near.example")
         equal(way(lab, phone), CONVERTED, "by name")
-        for number, converter in enumerate(("_convert._tcp.example", lab.converter.addr6), 1):
-            configure("converter " + converter)
-            process.send_signal(signal.SIGHUP)
-            wait_until(lambda number=number: process.log_text().count("info: reloaded") == number, 10, "the reload")
+        for converter in ("_convert._tcp.example", lab.converter.addr6):
+            configured.reload(*lines, "converter " + converter)
             wait_until(lambda: way(lab, phone) == CONVERTED, 10, "a connection through " + converter)  # once its name is resolved
-        process.wait_log("from [%s]" % lab.client.wifi6)
+        configured.process.wait_log("from [%s]" % lab.client.wifi6)
 
 
 def test_what_is_wrong_with_the_host():
@@ -359,7 +354,7 @@ def test_overloaded():
                 socks.append(phone.socket())
                 socks[-1].setblocking(False)
                 socks[-1].connect_ex((lab.server.addr4, PORT))
-            return any(map(_connected, socks))
+            return any(map(is_connected, socks))
         try:
             wait_until(routed, 60, "a connection that is routed")
         finally:
@@ -367,12 +362,6 @@ def test_overloaded():
             for sock in socks:
                 sock.close()
         wait_until(lambda: way(lab, phone) == CONVERTED, 30, "the gateway to convert again")
-
-
-def _connected(sock):
-    with contextlib.suppress(OSError):
-        return bool(sock.getpeername())
-    return False
 
 
 if __name__ == "__main__":

@@ -8,11 +8,13 @@
 import contextlib
 import errno
 import os
+import signal
 import socket
 
 from .harness import Unsuitable, equal, need
 from .links import Cable, Link, Veth
 from .topology import Lab
+from .waiting import wait_until
 
 LAN = "lan"
 PORT = 8080  # of the test's own server
@@ -89,6 +91,33 @@ def gateway(lab, *args, **options):
     yield phone, start_gateway(lab, *args, **options)
 
 
+class ConfiguredGateway:
+    """convertgw with a configuration file, for the lab's servers; a reload replaces the file. process: its Process"""
+
+    def __init__(self, lab, *lines, **options):
+        self._path = os.path.join(lab.directory, "convertgw.conf")
+        self._reloads = 0
+        self._write(lines)
+        self.process = start_gateway(lab, args=("--config", self._path), converter=False, private=False, **options)
+
+    def _write(self, lines):
+        with open(self._path, "w", encoding="ascii") as file:
+            file.write("\n".join((*lines, "convert destination 10.8.0.0/24", "")))
+
+    def reload(self, *lines):
+        """Has it read these lines, and waits until they are in force."""
+        self._write(lines)
+        self._reloads += 1
+        self.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: self.process.log_text().count("info: reloaded") == self._reloads, 10, self.process.log_text)
+
+    def fail_to_reload(self, *lines):
+        """Has it read these lines, which it refuses."""
+        self._write(lines)
+        self.process.send_signal(signal.SIGHUP)
+        self.process.wait_log("not reloaded")
+
+
 def family(address):
     return socket.AF_INET6 if ":" in address else socket.AF_INET
 
@@ -107,6 +136,13 @@ def outcome(host, address, port, timeout=15, hops=0):
     error, sock = connect(host, address, port, timeout, hops)
     sock.close()
     return errno.errorcode[error] if error else ""
+
+
+def is_connected(sock):
+    """Tells whether the handshake of a non-blocking socket is complete."""
+    with contextlib.suppress(OSError):
+        return bool(sock.getpeername())
+    return False
 
 
 @contextlib.contextmanager
