@@ -262,26 +262,6 @@ def test_waits_of_its_own():
             check(done or "errno-%d=%d" % (errno.ECONNREFUSED, count) in run.stdout, run.stdout + run.stderr)
 
 
-@kernel.needs("fastopen")
-def test_blind_by_another_family():
-    """A converter that is known by an address of the other family than the program's sockets have is asked blindly as well, and a lost SYN is
-    made good: the socket that stands in for the program's is under its descriptors, and registered, before connect() returns."""
-    count = 4
-    with bench() as place:
-        env = {"CONVERT_CACHE": place.lab.directory, "CONVERT_ADDR": "[%s]" % place.lab.converter.addr6}
-        converted(place.connect(env=env), place.lab.server.addr4)
-        for way in ([], ["poll"], ["dup"]):
-            run = place.connect(*(["nonblocking"] + way if way != ["poll"] else way), env=env)
-            converted(run, place.lab.server.addr4)
-            equal(run.logged("request in the SYN, blindly"), 1, run.stderr)
-        place.lab.converter.run(["nft", "-f", "-"], input=FIRST_LOST % ("dport", "syn", count))
-        run = place.connect("threads=%d" % count, "nonblocking", env=env)
-        converted(run, place.lab.server.addr4, count=count)
-        equal([run.logged("blindly"), run.logged("asked again")], [count, count], run.stderr)
-        run = place.connect("nonblocking", env=env, port=CLOSED)
-        equal((run.status, run.lines[0].get("error")), (1, "Connection refused"), run.stdout + run.stderr)
-
-
 @long
 @kernel.needs("fastopen")
 def test_advice():
@@ -309,44 +289,6 @@ def test_listen():
             run, direct = place.connect("listen"), place.directly("listen")
             equal(run.lines, direct.lines, run.stdout + run.stderr)
             equal((run.lines[0]["listener"], run.lines[0]["data"]), (TCP, "77"), run.stdout)
-
-
-FIRST_LOST = ("table inet lost {\n chain lost {\n  type filter hook prerouting priority -300;\n"
-              "  tcp %s 1234 tcp flags & (syn | ack) == %s limit rate 1/hour burst %d packets drop\n }\n}\n")
-
-
-@kernel.needs("fastopen")
-def test_lost_syns():
-    """A blind request whose SYN or SYN+ACK is lost is made again, with its data. The program's epoll instance tells of nothing but the
-    connection, and the connections that follow are as blind."""
-    count = 8
-    with bench() as place:
-        cache = {"CONVERT_CACHE": place.lab.directory}
-        converted(place.connect(env=cache), place.lab.server.addr4)
-        for host, rule in ((place.lab.converter, ("dport", "syn")), (place.lab.client, ("sport", "(syn | ack)"))):
-            host.run(["nft", "-f", "-"], input=FIRST_LOST % (*rule, count))
-            run = place.connect("threads=%d" % count, "nonblocking", env=cache)
-            converted(run, place.lab.server.addr4, count=count)
-            equal([run.logged("blindly"), run.logged("asked again")], [count, count], run.stderr)
-            host.run(["nft", "delete", "table", "inet", "lost"])
-        run = place.connect("nonblocking", env=cache)
-        converted(run, place.lab.server.addr4)
-        equal(run.logged("blindly"), 1, run.stderr)
-
-
-@kernel.needs("fastopen")
-@kernel.needs("calls")
-def test_lost_often():
-    """The request is made again several times while a thread waits by poll(), which sees nothing of it but the connection."""
-    count, times = 12, 5
-    with bench() as place:
-        cache = {"CONVERT_CACHE": place.lab.directory}
-        converted(place.connect(env=cache), place.lab.server.addr4)
-        place.lab.converter.run(["nft", "-f", "-"], input=FIRST_LOST % ("dport", "syn", times * count))
-        run = place.connect("threads=%d" % count, "poll", env=cache)
-        converted(run, place.lab.server.addr4, count=count)
-        equal(run.logged("blindly"), count, run.stderr)
-        check(run.logged("asked again") >= 3 * count, run.stderr)  # probes of the path are lost, too
 
 
 def test_io_uring():

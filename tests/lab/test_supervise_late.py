@@ -8,7 +8,6 @@ import time
 from convertlab import Link, check, equal, kernel, main, need, wait_until
 from convertlab.supervised import bench
 from test_begin import lab_for, served
-from test_supervise import FIRST_LOST
 from test_supervise_begin import Supervised
 
 SUPERVISE = ["--method", "supervise"]
@@ -69,53 +68,6 @@ def test_answer_that_is_seen_late():
         os.kill(supervisor, signal.SIGCONT)
         equal(process.wait(10), 0, process.log_text())
         check("answer=hello" in process.log_text() and "converted over" in process.log_text(), process.log_text())
-
-
-# the same, but waits for the echo
-ECHOES = CONNECTS + """
-    import select
-    poller = select.poll()
-    poller.register(sock, select.POLLOUT)
-    poller.poll(20000)
-    sock.send(b"hello")
-    sock.setblocking(True)
-    print(sock.recv(5).decode())
-"""
-
-
-@kernel.needs("fastopen")
-def test_lost_on_a_chosen_device():
-    """A blind request of a socket that the program has bound to a device is made again when its SYN is lost."""
-    with bench() as place:
-        program = ["python3", "-c", ECHOES, place.lab.server.addr4]
-        place.run(*program, "any", options=SUPERVISE, env={"CONVERT_CACHE": place.lab.directory})
-        place.lab.converter.run(["nft", "-f", "-"], input=FIRST_LOST % ("dport", "syn", 1))
-        run = place.run(*program, "wifi", options=SUPERVISE, env={"CONVERT_CACHE": place.lab.directory})
-        equal((run.stdout, run.logged("blindly"), run.logged("asked again")), ("hello\n", 1, 1), run.stderr)
-
-
-# the supervisor may have fewer descriptors than the program uses
-FEW_DESCRIPTORS = CONNECTS + """
-    import os, resource, select
-    resource.prlimit(os.getppid(), resource.RLIMIT_NOFILE, (64, 64))
-    os.dup2(sock.fileno(), 100)
-    sock.close()
-    poller = select.epoll()
-    poller.register(100, select.EPOLLOUT)
-    poller.poll(20)
-"""
-
-
-@kernel.needs("fastopen")
-def test_too_few_descriptors():
-    """The supervisor can't make a request again, and ends with its program all the same."""
-    with bench() as place:
-        program = ["python3", "-c", ECHOES, place.lab.server.addr4, "any"]
-        place.run(*program, options=SUPERVISE, env={"CONVERT_CACHE": place.lab.directory})
-        place.lab.converter.run(["nft", "-f", "-"], input=FIRST_LOST % ("dport", "syn", 1))
-        program[2] = FEW_DESCRIPTORS
-        run = place.run(*program, options=SUPERVISE, env={"CONVERT_CACHE": place.lab.directory}, timeout=30)
-        equal((run.status, run.logged("the SYN can't be sent again")), (0, 1), run.stderr)
 
 
 # connects while the supervisor can open no descriptor, and again

@@ -7,12 +7,17 @@ import subprocess
 
 from . import kernel
 from .build import SRCDIR
-from .harness import Skip, Unsuitable, equal, need
+from .harness import Skip, Unsuitable, check, equal, measured, need
 from .links import Link
 from .topology import Lab
 
 SOURCE = os.path.join(SRCDIR, "tests/lab/apps/supervised.c")
 TCP, MPTCP = "6", "262"
+SYN, SYNACK = ("dport", "syn"), ("sport", "(syn | ack)")
+SILENT_MAGIC = b"\x6c\x63"  # doc/private-tlvs.md
+
+FIRST_LOST = ("table inet lost {\n chain lost {\n  type filter hook prerouting priority -300;\n"
+              "  tcp %s 1234 tcp flags & (syn | ack) == %s limit rate 1/hour burst %d packets drop\n }\n}\n")
 PORT, CLOSED = "7", "9"
 
 # compiler and flags for each kind of program
@@ -73,6 +78,24 @@ class Bench:
     def connect(self, *words, to=None, port=PORT, **more):
         """Runs the client."""
         return self.run(self.client, to or self.lab.server.addr4, port, *words, **more)
+
+    @contextlib.contextmanager
+    def losing(self, count, packets=SYN, repeatable=True):
+        """Loses the first `count` SYNs or SYN+ACKs of connections to the converter, in a test that measures.
+
+        Linux repeats a lost SYN after a second, without the request. The test is repeated if the supervisor, which repeats the request unless
+        `repeatable` is false, comes later than that.
+        """
+        host = self.lab.converter if packets == SYN else self.lab.client
+        host.run(["nft", "-f", "-"], input=FIRST_LOST % (*packets, count))
+        with self.lab.capture(self.lab.client, "wifi", "tcp port 1234") as capture:
+            yield
+        host.run(["nft", "delete", "table", "inet", "lost"])
+        syns = [packet for packet in capture.packets() if packet.syn]
+        requests = {packet.sport for packet in syns if packet.payload[2:4] == SILENT_MAGIC}
+        check(requests, "no SYN with a silent request was captured")
+        late = [str(packet) for packet in syns if packet.sport in requests and not packet.payload]
+        measured(not late or not repeatable, "the kernel has repeated SYNs before the supervisor did: %s" % late)
 
     def directly(self, *words, to=None, port=PORT):
         """Runs the client without convertize."""
