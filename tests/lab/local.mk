@@ -182,17 +182,15 @@ PLAIN_TESTS = tests/lab/test_wireshark.py tests/lab/test_losses.py tests/lab/tes
 # second, which takes all of the machine; everything in the others is a measurement, and says nothing under sanitizers.
 MEASURING_TESTS = tests/lab/test_convertd_fairness.py tests/lab/test_convertd_kernel_memory.py tests/lab/test_begin_times.py \
 	tests/lab/test_connection_times.py tests/lab/test_link_times.py tests/lab/test_times.py tests/lab/test_aggregation.py \
-	tests/lab/test_supervise_times.py
-# This one measures as well, whether the supervisor is in time, and takes seconds: "make check" runs it last.
-QUICK_MEASURING_TESTS = tests/lab/test_supervise_lost.py
+	tests/lab/test_supervise_times.py tests/lab/test_supervise_lost.py
 # ThreadSanitizer works only with programs that are built with it.
 THREAD_TESTS = tests/lab/test_thread_sanitizer.py
 # What Linux does: "make check-platform" runs them, for a kernel that is new here.
 PLATFORM_TESTS = tests/lab/test_platform.py tests/lab/test_platform_fallback.py tests/lab/test_platform_outages.py \
 	tests/lab/test_platform_handshake.py tests/lab/test_platform_paths.py tests/lab/test_platform_processes.py
 PLATFORM_MEASURING_TESTS = tests/lab/test_platform_times.py
-dist_check_SCRIPTS += $(FIRST_TESTS) $(LAB_TESTS) $(LONG_TESTS) $(PLAIN_TESTS) $(MEASURING_TESTS) $(QUICK_MEASURING_TESTS) \
-	$(THREAD_TESTS) $(PLATFORM_TESTS) $(PLATFORM_MEASURING_TESTS)
+dist_check_SCRIPTS += $(FIRST_TESTS) $(LAB_TESTS) $(LONG_TESTS) $(PLAIN_TESTS) $(MEASURING_TESTS) $(THREAD_TESTS) $(PLATFORM_TESTS) \
+	$(PLATFORM_MEASURING_TESTS)
 if THREAD_SANITIZED
 TESTS += $(THREAD_TESTS)
 else
@@ -200,11 +198,11 @@ else
 if SANITIZED
 LAB_CHECKS = $(FIRST_TESTS) $(LAB_TESTS)
 else
-LAB_CHECKS = $(PLAIN_TESTS) $(FIRST_TESTS) $(LAB_TESTS) $(QUICK_MEASURING_TESTS)
+LAB_CHECKS = $(PLAIN_TESTS) $(FIRST_TESTS) $(LAB_TESTS)
 endif
 TESTS += $(LAB_CHECKS)
 endif
-measuring_logs = $(MEASURING_TESTS:.py=.log) $(QUICK_MEASURING_TESTS:.py=.log) $(PLATFORM_MEASURING_TESTS:.py=.log)
+measuring_logs = $(MEASURING_TESTS:.py=.log) $(PLATFORM_MEASURING_TESTS:.py=.log)
 $(measuring_logs): | $(filter-out $(measuring_logs),$(TEST_LOGS))
 
 # Which tests of a file run: of files that are named on the command line, all.
