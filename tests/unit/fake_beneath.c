@@ -2,7 +2,7 @@
 /*
  * fake_beneath.c - what the shim asks of the system past the table `next`
  *
- * In the place of host/networks.c (netlink), registrations.c and rings.c (/proc), deadline_timer.c (timerfd), rights.c, resolve.c (name servers) and log.c.
+ * In the place of host/networks.c (netlink), registrations.c and rings.c (/proc), rights.c, resolve.c (name servers) and log.c.
  */
 #include "config.h"
 
@@ -133,25 +133,6 @@ struct in6_addr network_source(int fd)
 }
 
 /* What /proc would show of an instance. */
-void deadline_timer_init(void)
-{
-}
-
-void deadline_timer_add(struct conn *conn, struct conn_watch *watch)
-{
-	(void)conn, (void)watch;
-}
-
-void deadline_timer_remove(struct conn *conn, struct conn_watch *watch)
-{
-	(void)conn, (void)watch;
-}
-
-void deadline_timer_close(struct conn *conn)
-{
-	(void)conn;
-}
-
 void registrations_visit(int epfd, registration_visitor visit, void *arg)
 {
 	struct registration found;

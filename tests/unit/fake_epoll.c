@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fake_epoll.c - the fake kernel's poll(2) and epoll(7) */
+/* fake_epoll.c - the fake kernel's poll(2), epoll(7) and timers, timerfd_create(2) */
 #include "config.h"
 
 #include "fake_private.h"
@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/timerfd.h>
 
 #define ALWAYS (EPOLLERR | EPOLLHUP)
 #define MODES (EPOLLET | EPOLLONESHOT | EPOLLEXCLUSIVE | EPOLLWAKEUP)
@@ -34,13 +35,50 @@ static bool is_instance(const struct fake_file *file)
 	return file && file->refs && file->is_epoll;
 }
 
-/* Something has happened on @socket: an edge. */
+/* Something has happened on @socket, which may be a timer's unused one: an edge. */
 void fake_epoll_wake(const struct fake_socket *socket)
 {
 	for (size_t i = 0; i < FAKE_FILES; i++)
 		for (size_t j = 0; is_instance(instances[i]) && j < FAKE_REGISTRATIONS; j++)
 			if (instances[i]->registrations[j].file && &instances[i]->registrations[j].file->socket == socket)
 				instances[i]->registrations[j].armed = true;
+}
+
+/* The next two in the place of the C library's. */
+int timerfd_create(int clock, int flags)
+{
+	struct fake_file *file;
+	int fd;
+
+	(void)clock, (void)flags;
+	fd = fake_file_make(FD_CLOEXEC, &file);
+	file->is_timer = true;
+	return fd;
+}
+
+static void timer_expire(struct fake_socket *unused)
+{
+	(void)unused;
+}
+
+int timerfd_settime(int fd, int flags, const struct itimerspec *when, struct itimerspec *before)
+{
+	struct fake_file *file = fake_file_of(fd);
+
+	if (!file->is_timer || flags != TFD_TIMER_ABSTIME || before)
+		fake_die("timerfd_settime() is called otherwise than the model allows");
+	file->expires = when->it_value.tv_sec * INT64_C(1000000000) + when->it_value.tv_nsec;
+	fake_epoll_wake(&file->socket);
+	if (file->expires)
+		fake_at(file->expires, timer_expire, &file->socket);
+	return 0;
+}
+
+static uint32_t ready_events(const struct fake_file *file)
+{
+	if (file->is_timer)
+		return file->expires && file->expires <= fake_now() ? EPOLLIN : 0;
+	return (uint32_t)(uint16_t)fake_socket_poll(&file->socket);
 }
 
 /* The last descriptor of @file is closed. */
@@ -134,7 +172,7 @@ struct epoll_wait_arg {
 
 static void report(struct epoll_wait_arg *wait, struct fake_registration *registration)
 {
-	uint32_t ready = (uint32_t)(uint16_t)fake_socket_poll(&registration->file->socket);
+	uint32_t ready = ready_events(registration->file);
 	uint32_t wanted = registration->events;
 
 	if ((wanted & (EPOLLET | EPOLLONESHOT)) && !registration->armed)

@@ -143,6 +143,8 @@ static void time_pass(int64_t end)
 	events_happen();
 }
 
+int fake_late_ms;
+
 bool fake_wait(bool (*ready)(void *arg), void *arg, int64_t ns, bool may_wait)
 {
 	const int64_t end = ns == FAKE_NEVER ? FAKE_NEVER : now + ns;
@@ -157,6 +159,7 @@ bool fake_wait(bool (*ready)(void *arg), void *arg, int64_t ns, bool may_wait)
 			fake_die("waits with signals blocked");
 		if (!fake_turn_waiting())
 			time_pass(end);
+		fake_pass_ms(fake_late_ms);
 	}
 }
 
@@ -236,7 +239,7 @@ struct fake_file *fake_socket_file(int fd)
 {
 	struct fake_file *file = fake_file_of(fd);
 
-	if (file && file->is_epoll) {
+	if (file && (file->is_epoll || file->is_timer)) {
 		errno = ENOTSOCK;
 		return NULL;
 	}

@@ -136,6 +136,9 @@ int64_t fake_now_ms(void);
 /* Time passes, with what happens in it, while no thread of the application does anything. */
 void fake_pass_ms(int ms);
 
+/* For how long each thread that was woken from a wait doesn't get a CPU, in ms. */
+extern int fake_late_ms;
+
 /* --- calls that fail --- */
 
 /* Call number @number (from 0) fails with @error, and does nothing (close(2) closes nevertheless). -1: none does. */

@@ -58,6 +58,8 @@ struct fake_registration {
 struct fake_file {
 	unsigned int refs; /* descriptors; 0: unused */
 	bool is_epoll;
+	bool is_timer;
+	int64_t expires;   /* of a timer, in ns; 0: never */
 	int flags;         /* of F_GETFL */
 	struct fake_socket socket;
 	struct fake_registration registrations[FAKE_REGISTRATIONS];

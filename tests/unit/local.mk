@@ -421,7 +421,7 @@ libshimworld_la_SOURCES = tests/unit/shim_world.c tests/unit/shim_world.h tests/
 	tests/unit/fake_kernel.c tests/unit/fake_network.c tests/unit/fake_socket.c tests/unit/fake_options.c tests/unit/fake_epoll.c \
 	tests/unit/fake_threads.c tests/unit/fake_beneath.c tests/unit/fake_faults.c tests/unit/fake_hooks.h \
 	src/shim/system/usermem.c src/shim/socket/conn.c src/shim/socket/conn_phase.c src/shim/socket/app_options.c src/shim/wait/watch.c \
-	src/shim/connect/operations.c src/shim/connect/conversion.c src/shim/connect/conversion_wait.c src/shim/connect/gate.c \
+	src/shim/wait/deadline_timer.c src/shim/connect/operations.c src/shim/connect/conversion.c src/shim/connect/conversion_wait.c src/shim/connect/gate.c \
 	src/shim/connect/follow.c src/shim/connect/replace.c src/shim/connect/settle.c src/shim/connect/ring_use.c \
 	src/engine/attempt.c src/engine/decide.c src/engine/steps.c src/engine/path_start.c \
 	src/host/path_list.c src/host/path_probe.c src/host/survey.c src/host/network_policy.c \

@@ -168,6 +168,50 @@ static void silent_in_epoll(void *arg)
 	run_finish(fd);
 }
 
+/* When the response comes, in ms behind the request; -1: the SYN+ACK has confirmed the server */
+static const int late_responses[] = { -1, 20, 1500 };
+
+/*
+ * The thread that waits runs late by a second. Then the SYN+ACK, the deadline's timer and perhaps the response are ready at once, of two
+ * connections. The application has the events of direct connections.
+ */
+static void late_in_epoll(void *arg)
+{
+	const int response_ms = *(const int *)arg;
+	struct epoll_event events[8], event = { .events = EPOLLOUT };
+	struct fake_host host = { .answers = { hello }, .answer_count = 1 };
+	int fds[2], epfd, told = 0;
+
+	begin(NULL, host);
+	host.answers[0] = world_answer(&world_ok, response_ms);
+	host.no_timestamps = true;
+	if (response_ms >= 0)
+		become(host);
+	epfd = fake_epoll_create();
+	for (int i = 0; i < 2; i++) {
+		fds[i] = run_connecting();
+		event.data.u64 = (uint64_t)i;
+		world_expect(hook_epoll_ctl(epfd, EPOLL_CTL_ADD, fds[i], &event) == 0, "errno %d", errno);
+	}
+	fake_late_ms = 1000;
+	while (told < 2) {
+		const int count = hook_epoll_wait(epfd, &events[told], 8 - told, 5000);
+
+		world_expect(count > 0, "%d events", count);
+		for (int i = 0; i < count; i++, told++)
+			world_expect(events[told].events == EPOLLOUT, "event %d of %d: %#x", i, count, events[told].events);
+	}
+	fake_late_ms = 0;
+	world_expect(told == 2 && events[0].data.u64 != events[1].data.u64, "%d events", told);
+	for (int i = 0; i < 2; i++) {
+		run_expect(fds[i], WORLD_DONE);
+		world_is_restored(fds[i], epfd, EPOLLOUT);
+	}
+	hook_close(epfd);
+	hook_close(fds[0]);
+	run_finish(fds[1]);
+}
+
 /* No timestamps: the response comes as ever, and is taken off. */
 static void not_silent(void *arg)
 {
@@ -415,6 +459,9 @@ const struct shim_run runs_silent[] = {
 	{ "silent, and the server speaks", silent_and_spoken_to, &zero },
 	{ "silent, and the server speaks and ends", silent_and_spoken_to, &one },
 	{ "silent, and nobody waits", silent_and_not_waited_for, NULL },
+	{ "late in epoll, 0", late_in_epoll, (void *)(uintptr_t)&late_responses[0] },
+	{ "late in epoll, 1", late_in_epoll, (void *)(uintptr_t)&late_responses[1] },
+	{ "late in epoll, 2", late_in_epoll, (void *)(uintptr_t)&late_responses[2] },
 	{ "silent in epoll, 0", silent_in_epoll, (void *)(uintptr_t)&registrations[0] },
 	{ "silent in epoll, 1", silent_in_epoll, (void *)(uintptr_t)&registrations[1] },
 	{ "silent in epoll, 2", silent_in_epoll, (void *)(uintptr_t)&registrations[2] },

@@ -147,12 +147,41 @@ static bool event_is_ours(int epfd, struct epoll_event *event)
 	return ours;
 }
 
+#define TIMER_EVENT EPOLLEXCLUSIVE /* marks the event of a deadline timer; the kernel reports no such event */
+
+/* Marks the events of deadline timers. They have the data of sockets, so we can't tell them once these have taken a step. */
+static void timers_mark(int epfd, struct epoll_event *events, int count)
+{
+	for (int i = 0; i < count; i++) {
+		const struct watch_found found =
+			events[i].events == EPOLLIN ? watch_find(epfd, events[i].data) : (struct watch_found){ 0 };
+
+		if (found.owner != WATCH_NONE && deadline_timer_reported(found.conn, found.watch))
+			events[i].events = TIMER_EVENT;
+	}
+}
+
+/* Takes the step of a connection whose timer went off. Only if that makes it fail is there an event for the application. */
+static bool timer_event_is_ours(int epfd, struct epoll_event *event)
+{
+	event->events = EPOLLIN;
+	return event_is_ours(epfd, event) || !(event->events & EPOLLERR);
+}
+
 static int events_sift(int epfd, struct epoll_event *events, int count)
 {
 	int left = 0;
 
+	timers_mark(epfd, events, count);
 	for (int i = 0; i < count; i++)
-		if (!event_is_ours(epfd, &events[i]))
+		if (events[i].events != TIMER_EVENT && event_is_ours(epfd, &events[i]))
+			events[i].events = 0;
+	/* Behind the sockets' events, so that these aren't without a step. */
+	for (int i = 0; i < count; i++)
+		if (events[i].events == TIMER_EVENT && timer_event_is_ours(epfd, &events[i]))
+			events[i].events = 0;
+	for (int i = 0; i < count; i++)
+		if (events[i].events)
 			events[left++] = events[i];
 	return left;
 }

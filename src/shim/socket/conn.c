@@ -480,6 +480,8 @@ void conn_set_deadline(struct conn *conn, int64_t at)
 {
 	int timer = atomic_load(&conn->timer);
 
+	if (conn_is_overdue(conn))
+		atomic_store(&conn->deadline_over, atomic_load(&conn->deadline));
 	atomic_store(&conn->deadline, at);
 	if (at)
 		deadline_lower(at);

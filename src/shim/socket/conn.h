@@ -55,6 +55,7 @@ struct conn_watch {
 	_Atomic bool failed; /* one-shot: the kernel will report the end of the failed connection */
 	_Atomic bool adopted; /* made past the hooks, and may change past them: watch.c */
 	_Atomic bool timed;   /* conn.timer is registered beside it: deadline_timer.c */
+	_Atomic int64_t reported; /* the last deadline whose timer event we have seen */
 	_Atomic uint32_t events;
 	_Atomic uint64_t data; /* epoll_data_t.u64 */
 };
@@ -122,7 +123,8 @@ struct conn {
 	_Atomic int error;         /* positive errno: the reason of FAILED, until the application gets it; or an error seen while pending */
 	_Atomic int fd;            /* the one that connect() was called with; after its end another of the socket's */
 	_Atomic int64_t deadline;  /* CLOCK_MONOTONIC in ns, when to check the converter; 0: never */
-	_Atomic int timer;         /* a timerfd with this deadline, for threads that sleep in epoll_wait() already; -1: none */
+	_Atomic int64_t deadline_over; /* the last deadline that was over when we replaced it */
+	_Atomic int timer;         /* a timerfd with @deadline, for threads that sleep in epoll_wait() already; -1: none */
 	_Atomic bool hung_up;        /* pending: we disconnected the socket to begin the connection anew */
 	_Atomic bool ring_may_use;     /* the process uses io_uring and didn't wait in connect(): it may read before it calls any hook */
 	_Atomic bool unseen;         /* pending: counted in conn_unseen */

@@ -7,7 +7,8 @@
  *
  * So in a process with several threads a pending connection has a timerfd(2), set to its deadline. It is registered beside the socket, with
  * the same data. When the deadline is over, one of the threads gets an event with this data, which is ours (watch_find()), and takes the
- * connection's step. The descriptor exists while the registrations are masked. Timers have numbers in the lower half of those that the
+ * connection's step. The socket's own event may stand beside it, and settle the connection. So epoll.c looks for timers' events before any
+ * step (deadline_timer_reported()), and the application gets none of them. The descriptor exists while the registrations are masked. Timers have numbers in the lower half of those that the
  * process may use: so the application keeps the other half for itself, and further connections do without.
  */
 #include "config.h"
@@ -55,6 +56,7 @@ void deadline_timer_add(struct conn *conn, struct conn_watch *watch)
 		fd = timer_make();
 		if (fd < 0)
 			return;
+		atomic_store(&conn->deadline_over, 0);
 		atomic_store(&conn->timer, fd);
 		conn_set_deadline(conn, atomic_load(&conn->deadline));
 	}
@@ -69,6 +71,16 @@ void deadline_timer_remove(struct conn *conn, struct conn_watch *watch)
 
 	if (atomic_exchange(&watch->timed, false))
 		next.epoll_ctl(watch->epfd, EPOLL_CTL_DEL, atomic_load(&conn->timer), &unused);
+}
+
+bool deadline_timer_reported(struct conn *conn, struct conn_watch *watch)
+{
+	const int64_t over = conn_is_overdue(conn) ? atomic_load(&conn->deadline) : atomic_load(&conn->deadline_over);
+
+	if (!watch->timed || watch->reported >= over)
+		return false;
+	watch->reported = over;
+	return true;
 }
 
 void deadline_timer_close(struct conn *conn)

@@ -463,7 +463,7 @@ static bool search_in(struct conn *conn, struct watch_search *search)
 		owner = instance_compare(search->epfd, watch->epfd);
 		if (owner > search->found.owner)
 			search->found =
-				(struct watch_found){ owner, conn, watch->fd, watch->events, watch->failed };
+				(struct watch_found){ owner, conn, watch->fd, watch->events, watch, watch->failed };
 	}
 	return search->found.owner == WATCH_OURS;
 }

@@ -80,6 +80,7 @@ struct watch_found {
 	struct conn *conn; /* NULL if WATCH_NONE */
 	int fd;
 	uint32_t events;
+	struct conn_watch *watch;
 	bool failed; /* only the report of the failure is left: watch_fail() */
 };
 
@@ -117,6 +118,12 @@ void deadline_timer_add(struct conn *conn, struct conn_watch *watch);
 
 /* Removes it from the instance of @watch. */
 void deadline_timer_remove(struct conn *conn, struct conn_watch *watch);
+
+/*
+ * deadline_timer_reported() - may an event of EPOLLIN alone, with the data of @watch, be the timer's? Call before any step of @conn.
+ * Each deadline of @conn has one event. It may come when the deadline was moved already, in a batch with the event that moved it.
+ */
+bool deadline_timer_reported(struct conn *conn, struct conn_watch *watch);
 
 /* Closes the timer of @conn, which ends its registrations. */
 void deadline_timer_close(struct conn *conn);
