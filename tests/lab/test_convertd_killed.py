@@ -227,12 +227,13 @@ def test_clients_without_a_session():
     for number in (signal.SIGKILL, signal.SIGTERM):
         with near() as lab, Server(lab, 80) as server:
             process = lab.convertd(["--hold-syn", "off"])
+            process.wait_log("ready")
+            at_start = descriptors(process)
             # a server of that family that has answered: the silence of the next one is its own
             with Client(lab.client, lab.converter.addr4) as client:
                 extended_header(client.send(server.connect()).answer())
                 server.accept().close()
-            process.wait_log(": done (")
-            at_start = descriptors(process)
+            wait_until(lambda: descriptors(process) == at_start, 5, "the end of the first session")  # pylint: disable=W0640
             peers = []
             for protocol in (TCP, MPTCP):
                 silent = Client(lab.client, lab.converter.addr4, protocol)
