@@ -20,7 +20,7 @@ _convertgw_value() {
 _convertgw() {
 	local cur=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
 	local options='--lan --host --convert --route --require --refuse-quic --converter --cookie --cookie-file --paths --converter-timeout
-		--no-bypass-mptcp --cache --max-connections --max-connections-per-client --max-pending --max-pending-per-client
+		--cache --max-connections --max-connections-per-client --max-pending --max-pending-per-client
 		--client-prefix-v4 --client-prefix-v6 --connect-timeout --stall-timeout --half-close-timeout --idle-timeout
 		--drain-timeout --mark --table --queue --port --config --check-config --workers --log-level --log-format --log-rate
 		--metrics --help --version'

@@ -14,7 +14,6 @@ complete -c convertgw -l cookie -x -d Cookie
 complete -c convertgw -l cookie-file -r -F -d 'File with a cookie'
 complete -c convertgw -l paths -x -d 'Networks in their order'
 complete -c convertgw -l converter-timeout -x -d Seconds
-complete -c convertgw -l no-bypass-mptcp -d 'Convert to MPTCP servers, too'
 complete -c convertgw -l cache -x -a '(__fish_complete_directories)' -d 'Directory for what is learned'
 complete -c convertgw -l max-connections -x -d 'Of all clients'
 complete -c convertgw -l max-connections-per-client -x -d 'Of each client'

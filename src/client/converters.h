@@ -23,7 +23,7 @@ void converters_replace(const struct settings *settings);
 /* After fork(): releases the table if a thread of the parent, which the child lacks, was adding an address. */
 void converters_repair_in_child(void);
 
-/* Returns the number of entries. Indices below it are valid. A full table gives that of an address retired long ago to another one. */
+/* Returns the number of entries. Indices below it are valid. A full table reuses the index of an address that was retired long ago. */
 int converters_count(void);
 
 /* Returns the address of converter @index, with its port. */

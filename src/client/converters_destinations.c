@@ -18,11 +18,11 @@
 
 #include <stdatomic.h>
 
-#define REFUSALS_IN_A_ROW 3 /* before nobody asks it for that address family */
+#define REFUSALS_IN_A_ROW 3 /* after this many, nobody asks it for that address family */
 #define REFUSALS_REST_SECONDS 30
 #define SILENCE_SECONDS 600 /* how long silences of other processes count */
 #define ADMITTED_SECONDS 600
-#define ADMITTED_RENEWED_SECONDS 300 /* renewed with so much left, so that not every connection writes it */
+#define ADMITTED_RENEWED_SECONDS 300 /* an answer with more time left isn't written again */
 #define MPTCP_SECONDS 3600 /* a server may lose its Multipath TCP, or get it */
 
 enum question {
@@ -73,7 +73,10 @@ static bool answer_keep(int index, enum question question, uint64_t hash, enum c
 	return (atomic_exchange(&answers[key % PLACES], word) ^ word) >> KEY_SHIFT;
 }
 
-/* Returns for how many seconds the answer still holds, with the answer; 0: there is none. One that has ended doesn't come back. */
+/*
+ * Returns for how many seconds the answer still holds, with the answer; 0: there is none. Clears an ended one, as its time would come round
+ * again.
+ */
 static uint32_t answer_kept(int index, enum question question, uint64_t hash, enum cache_answer *answer)
 {
 	const uint64_t key = key_of(index, question, hash);

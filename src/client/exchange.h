@@ -60,7 +60,7 @@ bool exchange_ask_blindly(const struct settings *settings, const struct path_id 
 unsigned int exchange_hold_ms(const struct settings *settings, const struct path_id *path, bool mptcp, bool numbered);
 
 /*
- * exchange_way_failed() - note the failure of the way of asking before @next on @path, as a fact about the way to the converter
+ * exchange_way_failed() - note why @path is asked by @next now: after a fallback if that is ASK_TCP, else after data not taken from a SYN
  * @syn_at: when the SYN was sent, CLOCK_MONOTONIC in ns
  */
 void exchange_way_failed(const struct path_id *path, enum ask_way next, int64_t syn_at);

@@ -160,7 +160,7 @@ struct path {
 
 /*
  * paths_best() - choose the path to begin on, of @count
- * Silent and refusing paths come last, before them those for backup, before these those that lose SYNs. Then, in order:
+ * Sound paths are best, then those that lose SYNs, those for backup, silent and refusing ones. Among equals, in order:
  * the user's preference; known to work; less than half the round trip (any less, if the other path takes no data in SYNs); the order of the
  * list. @skip: a bit for each path to leave out. Returns its index, or -1 if there is none.
  */

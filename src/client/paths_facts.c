@@ -67,7 +67,7 @@ static unsigned int place_of(const struct path_id *id, uint64_t key)
 	return IN6_IS_ADDR_UNSPECIFIED(&id->source) ? (unsigned int)id->converter : CONVERTERS_MAX + (unsigned int)(key >> 40) % PLACES;
 }
 
-/* Is the state one that no trial ends? */
+/* Does only time end the state, and no trial? */
 static bool entry_ages(const struct cache_path_fact *entry)
 {
 	return entry->state == CACHE_PATH_DATALESS && !entry->doubts;

@@ -49,10 +49,10 @@ const char *path_preferences_add(struct path_preferences *out, const char *text)
 	union sockaddr_ip addr;
 
 	if (out->count == PATH_PREFERENCES_MAX)
-		return "is one network more than can be named";
+		return "is one network too many";
 	*wish = (struct path_wish){ .use = PATH_USE_ORDERED };
 	if (equals && !use_read(&wish->use, equals + 1))
-		return "has something else behind the = than backup or never; say wwan0=backup, the network first";
+		return "has neither backup nor never after the =; write the network first: wwan0=backup";
 	if (len >= sizeof(name))
 		return "is neither a device nor an address";
 	memcpy(name, text, len);

@@ -58,7 +58,6 @@ enum tcp_option_kind {
 	TCP_KIND_SACK = 5,
 	TCP_KIND_TIMESTAMPS = 8,
 	TCP_KIND_MPTCP = 30,
-	TCP_KIND_FASTOPEN = 34,
 };
 
 #endif

@@ -7,7 +7,7 @@
  */
 #include "config.h"
 
-#include "engine/dial.h"
+#include "engine/attempt.h"
 
 #include "client/converters.h"
 #include "client/exchange.h"
@@ -472,7 +472,7 @@ void attempt_let_rest(const struct dial *dial, const struct handshake_step *why)
 	if (!why->rest)
 		return;
 	dial_host.log("converter %s: %s, left alone for %u s%s", sockaddr_ip_format(&dial->attempt.addr, text), why->reason, why->rest,
-		      why->fault == HANDSHAKE_FAULT_REFUSED ? " as to this server" : "");
+		      why->fault == HANDSHAKE_FAULT_REFUSED ? " for this server" : "");
 	exchange_failed(dial->attempt.converter, &dial->server, why);
 }
 

@@ -21,7 +21,7 @@ enum seen_response {
 
 /* The facts seen in this step. All zero at its beginning. */
 struct dial_seen {
-	int64_t now;        /* when the step began, CLOCK_MONOTONIC in ns: a deadline that passes during the step isn't over yet */
+	int64_t now;        /* when the step began, CLOCK_MONOTONIC in ns: deadlines are compared with this time, not with a later one */
 	bool looked;        /* TCP_INFO was read, which gave: */
 	uint8_t state;      /* tcpi_state */
 	uint8_t options;    /* tcpi_options */
@@ -31,7 +31,7 @@ struct dial_seen {
 	enum seen_response response;
 	bool full;          /* the socket takes no output for now */
 	bool broken;        /* output has failed */
-	bool path_looked;   /* the path was examined, and stays */
+	bool path_looked;   /* the path was checked, and the connection stays on it */
 	bool probed;        /* keepalive was set, if possible */
 	bool proven;        /* the converter has answered other requests lately */
 };

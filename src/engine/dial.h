@@ -58,7 +58,7 @@ struct dial {
 	/* set once by the front end */
 	union sockaddr_ip server;
 	int64_t started;         /* CLOCK_MONOTONIC in ns */
-	union sockaddr_ip client; /* whose connection it is, for the note; AF_UNSPEC: this process's or the traced program's own */
+	union sockaddr_ip client; /* the client, for the note; AF_UNSPEC: this process, or the traced program */
 	/* set by the front end before each call, and by its operations when they replace the socket */
 	int fd;                  /* the socket */
 	bool mptcp;              /* the socket is a Multipath TCP one */
@@ -224,41 +224,5 @@ static inline bool dial_wants_output(const struct dial *dial)
 
 	return attempt->want_output || attempt->synack_due || attempt->confirmable || attempt->silence_due;
 }
-
-/* --- from attempt.c to steps.c --- */
-
-/* Sets the front end's timer for the next step, after a change of the attempt's times. */
-void attempt_wake(struct dial *dial);
-
-/*
- * attempt_begin() - ask attempt.converter at attempt.addr, over a suitable socket
- * @hold: as for dial_next(). Returns DIAL_ON, DIAL_HELD or -errno.
- */
-int attempt_begin(struct dial *dial, bool hold);
-
-/* attempt_again() - ask the same converter again over the same socket, by the attempt's present values. Returns 0 or -errno. */
-int attempt_again(struct dial *dial);
-
-/* attempt_anew() - ask the same converter again by @way. CONVERT_TIMEOUT continues; at least half is left. Returns 0 or -errno. */
-int attempt_anew(struct dial *dial, enum ask_way way);
-
-/* Is the SYN, or the request behind the handshake, of the dial @owner unanswered? */
-bool attempt_is_unanswered(void *owner);
-
-/* Returns the kind of the unanswered SYN or request. */
-enum survey_syn attempt_syn(const struct dial *dial);
-
-/*
- * attempt_judge_silence() - judge an attempt that is silent; @alive: the converter's host acknowledges
- * If others get through on the path, or another connection still asks that, the silence is this connection's alone. If we can't ask, only
- * this process leaves the converter alone. Returns the failure, for attempt_let_rest().
- */
-struct handshake_step attempt_judge_silence(struct dial *dial, bool alive);
-
-/* Lets the converter rest for as long as @why says. */
-void attempt_let_rest(const struct dial *dial, const struct handshake_step *why);
-
-/* attempt_answered() - note, once, the round trip of the path after the SYN was answered. @info: of the socket */
-void attempt_answered(struct dial *dial, const struct tcp_info *info);
 
 #endif

@@ -83,16 +83,15 @@ bool path_start_refused(struct path_start *start, const struct converters_query 
 void path_start_served(const struct path_start *start);
 
 /*
- * path_start_ask() - send probes on the path of a connection that is silent, unless there are some
- * @whole: as for survey_ask(). path_start_asked() tells the answer. Another connection needn't wait for it: it may try the converter
- * itself.
+ * path_start_ask() - send probes on the path of a silent connection, unless it or another connection has sent some
+ * @whole: as for survey_ask(). path_start_asked() tells the answer. Other connections needn't wait for it: they may try the converter.
  */
 void path_start_ask(struct path_start *start, bool whole);
 
 enum path_answer {
 	PATH_ANSWERS, /* other connections get through on the path: only this one meets silence */
 	PATH_SILENT,  /* no other connection gets through either */
-	PATH_UNKNOWN, /* another connection asks, and will tell */
+	PATH_UNKNOWN, /* no answer is due yet, or another connection asks */
 	PATH_UNASKED, /* we couldn't send probes, or had no time to */
 };
 

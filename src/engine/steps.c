@@ -16,7 +16,7 @@
  */
 #include "config.h"
 
-#include "engine/dial.h"
+#include "engine/attempt.h"
 
 #include "client/converters.h"
 #include "client/exchange.h"
@@ -79,7 +79,7 @@ static enum dial_state converter_failed(struct dial *dial, const struct handshak
 	if (dial->wrote) /* the converter has the program's bytes */
 		return fail(end, error, reason);
 	dial->tried |= 1u << dial->attempt.converter;
-	/* The usual path is silent, and so is the path that the dial has moved to without proof: no network is better. */
+	/* The usual path is silent, and so is the unproven one that the dial has moved to: no network is better. */
 	if (dial->start.placed && attempt_is_unanswered(dial) && !path_works(paths_facts_kept(&dial->start.path.id).state))
 		path_start_give_back(&dial->start);
 	disconnect(dial);
@@ -299,7 +299,7 @@ static void look_at_socket(struct dial *dial, struct dial_seen *seen)
 		attempt_answered(dial, &info);
 }
 
-/* Returns how the request arrived, for the log. A connection that was reset since doesn't know. */
+/* Returns how the request arrived, for the log. After a reset the kernel doesn't know any more. */
 static const char *way_text(const struct dial *dial, const struct dial_seen *seen)
 {
 	if (!dial->attempt.syn_data)

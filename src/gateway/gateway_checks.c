@@ -38,7 +38,7 @@ static const struct {
 	const char *otherwise;
 } sysctls[] = {
 	{ "net.mptcp.enabled", "net.mptcp.enabled=1", false, "connections to the converter use one network" },
-	{ "net.ipv4.tcp_fastopen", "net.ipv4.tcp_fastopen=1", false, "each connection takes a round trip more" },
+	{ "net.ipv4.tcp_fastopen", "net.ipv4.tcp_fastopen=1", false, "each connection takes one more round trip" },
 	{ "net.ipv4.ip_forward", "net.ipv4.ip_forward=1", true, "this host forwards nothing, and converts nothing of hosts behind it" },
 };
 

@@ -145,9 +145,6 @@ static int result(struct gateway *gateway, struct gateway_connection *connection
 	case DIAL_REFUSED:
 		break;
 	}
-	/* A server that speaks Multipath TCP itself: its client does without us. */
-	if (connection->dial.attempt.direct)
-		return fail(connection, ROUTED, "the server speaks Multipath TCP itself");
 	return -EINPROGRESS;
 }
 

@@ -279,8 +279,6 @@ static const struct option_spec table[] = {
 	  "networks in the order in which connections begin on\n"
 	  "them: DEVICE or ADDRESS, also =backup or =never", LIST(texts.paths) },
 	{ NULL, "converter-timeout", "SECONDS", "try the next converter if one is silent for this long\n(default 3)", TEXT(texts.timeout) },
-	{ NULL, "no-bypass-mptcp", NULL, "convert connections to servers that speak Multipath\nTCP as well, instead of routing them", option_flag,
-	  MEMBER(texts.no_bypass_mptcp) },
 	{ NULL, "cache", "DIRECTORY", "keep facts about converters and networks here\n(default " CACHE_DEFAULT ")",
 	  option_path, MEMBER(texts.cache) },
 
@@ -368,7 +366,8 @@ static const char *look_up(const char *name)
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
 		if (strcmp(name, variables[i].variable) == 0)
 			return found[i][0] ? found[i] : NULL;
-	return strcmp(name, "CONVERT_BYPASS_MPTCP") == 0 && texts->no_bypass_mptcp ? "0" : NULL;
+	/* Whether servers speak Multipath TCP doesn't matter, since clients that do aren't converted. */
+	return strcmp(name, "CONVERT_BYPASS_MPTCP") == 0 ? "0" : NULL;
 }
 
 /* Adds the error of settings_read(), which begins with the variable, and a colon or a word. */

@@ -39,7 +39,6 @@ struct gateway_texts {
 	char paths[512]; /* likewise */
 	char timeout[16];
 	struct settings_path cookie_file, cache;
-	bool no_bypass_mptcp;
 };
 
 /* A rule of --convert, --route or --require. A field that the operator left out matches everything. */

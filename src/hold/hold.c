@@ -8,7 +8,7 @@
  *     new, without data     passes, or is dropped as foreign (without_data: as with data)
  *     a join                passes
  *     it is withheld        dropped: a repetition; the kernel has the first one
- *     it was released       passes and confirms nothing: its connection may be another one than the first SYN would have made
+ *     it was released       passes and confirms nothing: its connection may differ from that of the first SYN
  *                           (without_data: as the first one did, which a firewall may have dropped, until its connection is there)
  *     it was refused        refused again: the kernel limits ICMP messages, and the client may not have got the first one
  *     it was dropped        dropped again (without_data: it is new, as its client goes on to ask for the server)
@@ -55,7 +55,7 @@ struct hold {
 
 /* ----- packets ----- */
 
-/* The counters of SYNs that aren't withheld; METRICS_SYN_COUNT stands for verdicts that they don't get. */
+/* The counters of SYNs that aren't withheld; METRICS_SYN_COUNT marks verdicts that these SYNs never get. */
 static const enum metrics_syn counters[] = {
 	[HOLD_WITHHOLD] = METRICS_SYN_COUNT,
 	[HOLD_DROP_REPEATED] = METRICS_SYN_REPEATED,

@@ -2,7 +2,7 @@
 /*
  * hold.h - withholds SYNs in a netfilter queue until their owner gives a verdict on them
  *
- * Each worker has a struct hold of its own; all share the table. The owner of a SYN knows what it asks for; this
+ * Each worker has a struct hold of its own; all share the table. The owner of a SYN understands its request; this
  * folder doesn't.
  */
 #ifndef HOLD_HOLD_H
@@ -96,7 +96,7 @@ void hold_release(struct hold *hold, struct hold_syn *syn, enum hold_verdict ver
 
 /*
  * How long a released SYN waits for its connection, in ms: if the kernel didn't take the SYN's data, the connection
- * takes a round trip more, and may lose a packet.
+ * takes one more round trip, and may lose a packet.
  */
 #define HOLD_EXPECT_MS 5000
 

@@ -13,8 +13,8 @@ struct hold_queue;
 /*
  * Receives each packet that has arrived. The packet waits in the kernel until one of the functions below gives a
  * verdict with its @id.
- * @packet, @len: a copy, from the IP header on; the handler may change it, and must not use it after it has returned. 0 bytes: a
- *   bridge has the packet, which isn't routed by this host
+ * @packet, @len: a copy, from the IP header on; the handler may change it, and must not use it after it has returned. 0 bytes:
+ *   this host bridges the packet and doesn't route it
  * @in, @out: indexes of the devices at which the packet arrived and by which it is to leave; 0: none yet
  */
 typedef void hold_queue_handler(void *arg, uint32_t id, uint8_t *packet, size_t len, unsigned in, unsigned out);

@@ -40,7 +40,7 @@ int hold_rules_install(struct hold_rules *rules, const struct listen_address *li
 
 /* SYNs that the daemon's own rules have marked. */
 struct hold_rules_marked {
-	uint32_t mark, mask; /* of the packet: these bits of its mark, and no others of the mask */
+	uint32_t mark, mask; /* the bits of the packet's mark under @mask must equal @mark */
 	bool own_syns;       /* SYNs of this host's programs as well */
 };
 

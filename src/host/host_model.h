@@ -97,7 +97,7 @@ struct host_rule {
 
 /*
  * The service tells each program of its network namespace which devices its endpoints exclude: by rules that do nothing, "oif NAME nop",
- * with these priorities and HOST_PROTOCOL_OURS. Everybody may read them, and nobody can forge them who couldn't make an endpoint.
+ * with these priorities and HOST_PROTOCOL_OURS. Any process may read them; only one that may make endpoints can forge them.
  */
 #define HOST_POLICY_NEVER_PRIORITY 8804
 #define HOST_POLICY_BACKUP_PRIORITY 8805
@@ -244,7 +244,7 @@ bool host_address_is_global(const struct in6_addr *address, uint8_t scope);
 enum host_verdict host_address_judge(uint32_t flags, bool has_endpoint);
 
 /*
- * host_address_fitness() - rate an address among those of its family and device, of which connections have the fittest
+ * host_address_fitness() - rate an address among those of its family and device; connections use the fittest
  * @has_rule: the path service has a rule for the address, so that the endpoint is the service's
  * Returns at least 1; higher is better. In order: the address will last; another manager keeps an endpoint for it; it is temporary and
  * hides our identity (RFC 8981); the service uses it already, so that connections keep it. These functions work in hooks.

@@ -446,22 +446,6 @@ int endpoints_visit(endpoint_visitor *visitor, void *arg, struct mptcp_limits *l
 	return ret;
 }
 
-/* Does this host lack the address? With the sysctl ip_nonlocal_bind bind() accepts all addresses, and none counts as foreign. */
-static bool is_foreign(const union sockaddr_ip *address)
-{
-	union sockaddr_ip portless = *address;
-	int fd = raw_socket(address->sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	bool foreign;
-
-	if (fd < 0)
-		return false;
-	sockaddr_ip_set_port(&portless, 0);
-	raw_set_int(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
-	foreign = raw_bind(fd, &portless.sa, sockaddr_ip_len(&portless)) < 0 && errno == EADDRNOTAVAIL;
-	raw_close(fd);
-	return foreign;
-}
-
 static void endpoint_add(void *arg, const struct mptcp_endpoint *endpoint)
 {
 	struct endpoints *out = arg;
@@ -478,7 +462,5 @@ int endpoints_read(struct endpoints *out)
 	memset(out, 0, sizeof(*out));
 	ret = endpoints_visit(endpoint_add, out, &limits);
 	out->subflow_limit = limits.subflows;
-	for (size_t i = 0; i < out->count; i++)
-		out->endpoint[i].foreign = is_foreign(&out->endpoint[i].address);
 	return ret;
 }

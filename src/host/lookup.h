@@ -114,7 +114,6 @@ struct mptcp_endpoint {
 	uint8_t id;
 	unsigned int bound; /* index of the device that it is bound to; 0: none */
 	uint32_t flags;     /* MPTCP_PM_ADDR_FLAG_… of linux/mptcp.h */
-	bool foreign;       /* this host doesn't have the address; the kernel doesn't check that */
 	bool is_ours;       /* the path service made it, by its memory: paths_memory_mark() */
 };
 
@@ -138,7 +137,7 @@ typedef void endpoint_visitor(void *arg, const struct mptcp_endpoint *endpoint);
  */
 int endpoints_visit(endpoint_visitor *visitor, void *arg, struct mptcp_limits *limits);
 
-/* endpoints_read() - read all endpoints, and mark foreign addresses; needs room that hooks don't have. Returns 0 or -errno. */
+/* endpoints_read() - read all endpoints; needs room that hooks don't have. Returns 0 or -errno. */
 int endpoints_read(struct endpoints *out);
 
 #endif

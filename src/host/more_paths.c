@@ -6,11 +6,11 @@
  * a device binds only its first subflow. So a connection that must keep off a network is a plain TCP connection, unless no endpoint leads
  * over that network.
  *
- * An endpoint that somebody makes later gives a subflow to open connections, too. So we also ask for what will be:
+ * An endpoint that somebody makes later gives a subflow to open connections, too. So we also look for endpoints to come:
  *
  *	the path service (convertize paths --manage)   has a rule for each network that it uses, even while it makes the endpoint anew; and
  *	                                               says by rules which devices it never uses, or as a backup (host_model.h)
- *	others                                         who keep endpoints for all networks have made that of each network that is ready
+ *	other managers                                 keep endpoints for all networks, and have made one for each network that is ready
  *
  * So Multipath TCP is right if each excluded network is ready without an endpoint, or the service excludes it, too.
  */

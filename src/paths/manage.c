@@ -451,7 +451,6 @@ static int manage(struct manager *manager)
 {
 	int watchdog_ms = watchdog_interval_ms(), error, ret;
 
-	manager->signals = open_signals();
 	manager->watch = paths_kernel_watch(); /* before the first look, so as to miss no change in between */
 	manager->clock = open_clock();
 	if (manager->signals < 0 || manager->watch < 0)
@@ -476,10 +475,14 @@ static int manage(struct manager *manager)
 int paths_manage(const struct paths_choice *choice, enum paths_task task, bool dry_run)
 {
 	static struct manager manager;
+	const bool stays = task == PATHS_TASK_MANAGE && !dry_run;
 	int held = -1, ret = check_host(task, dry_run);
 
 	if (ret)
 		return ret;
+	/* Before anything that takes time: a signal would end the process, even SIGHUP. */
+	if (stays)
+		manager.signals = open_signals();
 	if (!dry_run && (held = lock()) < 0)
 		return 1;
 	if (paths_mender_init(&manager.mender, choice, dry_run) < 0)
@@ -488,7 +491,7 @@ int paths_manage(const struct paths_choice *choice, enum paths_task task, bool d
 		ret = paths_unmend(&manager.mender, NULL) < 0;
 	else {
 		traffic_keeper_begin(&manager.keeper, &manager.mender, !dry_run);
-		ret = task == PATHS_TASK_ONCE || dry_run ? paths_mend(&manager.mender) < 0 : manage(&manager);
+		ret = stays ? manage(&manager) : paths_mend(&manager.mender) < 0;
 	}
 	paths_mender_fini(&manager.mender);
 	if (held >= 0)

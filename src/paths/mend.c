@@ -155,7 +155,7 @@ static int save(struct paths_mender *mender)
 	int ret = paths_memory_save(&mender->memory);
 
 	if (ret < 0)
-		paths_say("%s: %s; without this file nobody can remove changes after a kill, so none is made",
+		paths_say("%s: %s; without this file, changes would outlive a kill, so none is made",
 		    paths_memory_path(path), strerror(-ret));
 	return ret;
 }

@@ -112,7 +112,7 @@ static bool check_agreement(const struct paths_choice *choice, const char *optio
 
 		if (!*wish->device || wish->use == use || !name_list_has(list, wish->device))
 			continue;
-		snprintf(problem, PATHS_PROBLEM_MAX, "%s: it names %s, and paths has %s%s%s; say one of them, by paths for programs as well",
+		snprintf(problem, PATHS_PROBLEM_MAX, "%s: it names %s, and paths has %s%s%s; keep one: paths also governs programs",
 			 option, wish->device, wish->device, *name ? "=" : "", name);
 		return false;
 	}

@@ -57,8 +57,8 @@ static int open_socket(int family, bool *mptcp)
 	*mptcp = false;
 	if (!warned)
 		log_warning("no MPTCP sockets (%s): listening with TCP, clients use one path only; "
-			    "the kernel needs CONFIG_MPTCP and net.mptcp.enabled=1, and convertd "
-			    "a restart then",
+			    "the kernel needs CONFIG_MPTCP and net.mptcp.enabled=1; restart "
+			    "convertd then",
 			    strerror(errno));
 	warned = true;
 	return socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
@@ -81,7 +81,7 @@ static void set_options(struct listener *listener, int fd)
 		setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, &on, sizeof(on)) == 0;
 	if (listener->fastopen || warned)
 		return;
-	log_warning("no Fast Open without cookies (%s): each connection takes a round trip more; it needs Linux 4.15, for MPTCP 6.2",
+	log_warning("no Fast Open without cookies (%s): each connection takes one more round trip; it needs Linux 4.15, for MPTCP 6.2",
 		    strerror(errno));
 	warned = true;
 }

@@ -26,7 +26,7 @@ struct listener_socket {
 	atomic_uint users; /* acceptors */
 };
 
-/* Room for what listener_describe() prints. */
+/* Room for the text of what listener_describe() prints. */
 #define LISTENER_DESCRIPTION_MAX (LISTEN_ADDRESS_STRLEN + 40)
 
 /*

@@ -31,7 +31,7 @@ struct tcp_info;
 
 /* The settings of sessions and withheld SYNs, times in milliseconds. They never change; a reload makes new ones. */
 struct serve_settings {
-	unsigned number;     /* differs from that of all other settings of this process: grants by others are judged again */
+	unsigned number;     /* unique to these settings in this process: a grant by other settings is judged again */
 	unsigned request_ms; /* for a whole request */
 	unsigned connect_ms; /* for the server's answer */
 	unsigned patience_ms; /* after which we ask the dialler which side failed, if connect_ms is longer */
@@ -90,7 +90,6 @@ struct judgement_case {
 	const uint8_t *bytes; /* all bytes that have arrived, the request first */
 	size_t len;
 	struct judgement_client client;
-	int fd;                              /* STREAM: the client's socket */
 	const struct syn_packet_flow *flow;  /* SYN, WITHHELD: its addresses */
 	const struct judgement_grant *grant; /* STREAM: the grants to withheld SYNs with its addresses; or NULL */
 	/*
@@ -160,7 +159,7 @@ struct serve_verdict {
 	bool proven;   /* the request proves the client's address */
 	bool refused;  /* ANSWER: it is an error */
 	bool demanded; /* ANSWER: refused only for want of a proof of the address */
-	bool lacking;  /* ANSWER: refused since this host lacks something that the client may have */
+	bool lacking;  /* ANSWER: refused since this host has no way to the server; the client may have one */
 	bool error_taken; /* ANSWER: limits_take_error() has counted this error already */
 	enum outcome exceeded; /* ANSWER: the limit that is exceeded, or OUTCOME_NONE */
 	uint32_t echo;    /* ANSWER: the most bytes behind the request that come back to the client */

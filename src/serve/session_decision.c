@@ -48,9 +48,9 @@ struct session_deadline session_decide_deadline(unsigned ms, uint64_t prove_by_u
 	const uint64_t us = ms * UINT64_C(1000), left_us = prove_by_us > now_us ? prove_by_us - now_us : 1;
 
 	if (prove_by_us && (!us || us > left_us))
-		return (struct session_deadline){ .us = left_us, .hurried = true };
+		return (struct session_deadline){ .us = left_us, .for_proof = true };
 	if (no_reset && us && ms < NO_RESET_MS)
-		return (struct session_deadline){ .us = NO_RESET_MS * UINT64_C(1000), .hurried = true };
+		return (struct session_deadline){ .us = NO_RESET_MS * UINT64_C(1000), .for_proof = true };
 	return (struct session_deadline){ .us = us };
 }
 

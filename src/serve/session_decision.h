@@ -23,11 +23,11 @@ void session_decide_timeouts(const struct serve_settings *settings, unsigned ms[
 /* The deadline of a session whose client hasn't proved its address. */
 struct session_deadline {
 	uint64_t us;  /* from now on; 0: none */
-	bool hurried; /* it limits the time for the client's proof */
+	bool for_proof; /* it isn't the state's: session_handle_no_proof() handles its end */
 };
 
 /*
- * session_decide_deadline() - choose the state's deadline, or an earlier one for the client's proof
+ * session_decide_deadline() - choose the state's deadline, or another: an earlier one for the client's proof, a later one with @no_reset
  * @ms: the state's; 0: it has none
  * @prove_by_us, @now_us: when the client must have proved its address; 0: it needn't, or the kernel ends the connection by itself
  * @no_reset: an RST would exceed what we may send the client: the session waits until the kernel has ended the connection without one

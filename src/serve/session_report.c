@@ -139,9 +139,9 @@ void session_report_memory(struct session *s)
 	unsigned suppressed;
 
 	if (log_limit_pass(&s->pool->shared->memory, &suppressed))
-		log_warning("%s is reset: for %u ms nothing has moved of %llu kB that the kernel "
-			    "holds for it, and there is too much of that (%u others since the last such "
-			    "line); see --max-memory",
+		log_warning("%s is reset: for %u ms none of its %llu kB in the kernel has moved, and "
+			    "the sessions hold too much in all (%u others since the last such line); see "
+			    "--max-memory",
 			    sockaddr_ip_format(&s->client, client), s->memory.seen.stalled_ms,
 			    (unsigned long long)s->memory.seen.bytes / 1000, suppressed);
 }

@@ -103,7 +103,6 @@ void session_request_judge(struct session *s, const uint8_t *buf, size_t len, st
 		.bytes = buf,
 		.len = len,
 		.client = { .address = sockaddr_ip_in6(&s->client), .proven = !s->proof.missing },
-		.fd = s->relay.side[RELAY_UPSTREAM].fd,
 		.grant = s->withheld ? &s->withheld->grant : NULL,
 		.member = &s->member,
 		.now_ms = clock_now_ms(),

@@ -43,11 +43,11 @@ static void set_deadline(struct session *s, unsigned ms, const struct timeval *l
 {
 	const struct session_deadline deadline =
 		session_decide_deadline(ms, s->proof.prove_by_us, s->proof.no_reset, s->proof.prove_by_us ? clock_now_us() : 0);
-	const struct timeval hurried = { .tv_sec = (time_t)(deadline.us / 1000000), .tv_usec = (suseconds_t)(deadline.us % 1000000) };
+	const struct timeval proof = { .tv_sec = (time_t)(deadline.us / 1000000), .tv_usec = (suseconds_t)(deadline.us % 1000000) };
 
-	s->proof.hurried = deadline.hurried;
+	s->proof.for_proof = deadline.for_proof;
 	if (deadline.us)
-		event_add(session_deadline_event(s), deadline.hurried ? &hurried : left);
+		event_add(session_deadline_event(s), deadline.for_proof ? &proof : left);
 	else
 		session_clear_deadline(s);
 }

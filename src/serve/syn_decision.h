@@ -38,7 +38,7 @@ enum syn_event {
 	SYN_EVENTS
 };
 
-/* What the attempt does next. */
+/* The attempt's next step. */
 struct syn_step {
 	enum hold_verdict verdict; /* HOLD_WITHHOLD: it continues to wait, for wait_ms */
 	unsigned wait_ms;

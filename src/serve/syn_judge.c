@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * syn_judge.c - one worker's part of withholding SYNs: judges each SYN, and connects to its server
+ * syn_judge.c - one worker's part of withholding SYNs: asks the judge about each SYN
  *
  * convertd/process/withholding.c describes the problem and the solution: a SYN whose request is granted stays in a netfilter queue
  * (hold/hold.c) while the dialler connects to the server (syn_attempt.c). The same function judges SYNs and streams.

@@ -53,7 +53,7 @@ struct syn_judge {
 	struct syn_attempt *spare;    /* for the next SYN, or NULL */
 };
 
-/* The struct event of its deadline follows the struct in memory. After the release, the taker from the table owns it. */
+/* The struct event of its deadline follows the struct in memory. After the release, the thread that takes it from the table owns it. */
 struct syn_attempt {
 	struct hold_syn hold; /* the first member, as the table points to it */
 	struct syn_judge *judge;
@@ -69,7 +69,7 @@ struct syn_attempt {
 	bool reached;        /* the server has answered */
 	int registration;    /* of the socket with the worker's poller, or POLLER_NONE, as after the release of the SYN */
 			     /* if there are several workers */
-	uint32_t events;     /* the latest ones but EPOLLOUT before the release, and all since then */
+	uint32_t events;     /* before the release the latest, without EPOLLOUT; after it all */
 	struct syn_attempt *prev, *next; /* judge->attempts */
 };
 

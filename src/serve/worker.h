@@ -44,7 +44,7 @@ void workers_order(struct workers *workers,
 		   void (*order)(const struct worker_context *worker, void *arg), void *arg);
 
 /*
- * workers_turn() - tell whether the loop of each worker has turned since the call before, and ask for the next one
+ * workers_turn() - check that each worker's loop has turned since the previous call, and ask each to turn again
  * Only the main thread may call it. Returns the number of a worker whose loop has not, or workers_count().
  */
 size_t workers_turn(struct workers *workers);

@@ -27,7 +27,7 @@ int64_t blind_requests_look(int64_t now);
 void blind_requests_cancel(uint64_t cookie);
 
 /*
- * blind_requests_leave() - close the books when the last program has ended
+ * blind_requests_leave() - note the fate of open requests when the last program has ended
  * Requests whose connection the kernel no longer knows may have failed: the user's next connection isn't blind, and finds that out.
  */
 void blind_requests_leave(void);

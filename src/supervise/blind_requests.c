@@ -105,7 +105,7 @@ static void enquiry_end(bool blind, int64_t now)
 		enquiry.good.until = now + ENQUIRY_HOLDS_NS;
 		return;
 	}
-	log_line("converter %s: doesn't say that it takes blind requests, the next connections wait for it",
+	log_line("converter %s: doesn't offer to take blind requests; the next connections wait for its response",
 		 sockaddr_ip_format(converters_address(converter), text));
 	converters_forget_silence(converter);
 }
@@ -143,7 +143,7 @@ int64_t enquiry_look(int64_t now)
  * 	no SYN+ACK in CONVERT_TIMEOUT         we probe the converter; if it doesn't answer, it has to prove itself
  * 	the connection doesn't exist          it may have been reset: after GONE_MAX of these in a row we ask the converter
  * 	                                      (enquiry_start()). Or the converter has refused: if it isn't known to serve the server, the
- * 	                                      next request for that one has a response
+ * 	                                      next request for that server asks for a response
  * 	the same, and its program has ended   the user's next connection isn't blind
  *
  * We follow EXPECTED_MAX requests at most. The kernel alone takes care of any further ones.
@@ -358,7 +358,7 @@ static void note_slow(const struct expected *entry)
 
 	blind_memory_note(&entry->server, BLIND_TROUBLE_SLOW);
 	log_about(entry->retry.tid);
-	log_line("%s: answers later than the converter waits, the next connections wait for it", sockaddr_ip_format(&entry->server, text));
+	log_line("%s: answers later than the converter waits; the next connections wait for the server", sockaddr_ip_format(&entry->server, text));
 }
 
 /* A converter that answers the probe at once, but not this request, is waiting for its server. Doubts a converter that doesn't answer. */

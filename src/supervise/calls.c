@@ -87,7 +87,7 @@ static void leave(const struct call *call, int fd, const char *reason)
 	call_answer(call, fd, EACCES);
 }
 
-static const char hidden[] = "this process can't be looked into (it isn't dumpable, say)";
+static const char hidden[] = "this process can't be examined (perhaps it isn't dumpable)";
 
 /* Duplicates the call's socket. Returns -1 after it has answered the call, if it can't. */
 static int open_socket(const struct call *call)
@@ -136,7 +136,7 @@ static bool leave_forbidden(const struct call *call, int fd)
 {
 	const bool here = is_here(fd);
 	const bool own = call_is_own(fd);
-	const char *reason = here ? permission_denial(call->tid, own) : "it has another network";
+	const char *reason = here ? permission_denial(call->tid, own) : "it is in another network namespace";
 	int made, ret = 0;
 
 	if (!reason)
@@ -178,9 +178,9 @@ static void handle_socket(const struct call *call)
 	}
 	if (!tracee_is_open(call->tid)) {
 		if (!supervision.settings->fail_closed)
-			log_line("a socket that will connect directly: this process can't be looked into (it isn't dumpable, say), "
+			log_line("a socket that will connect directly: this process can't be examined (perhaps it isn't dumpable), "
 				 "or has another network");
-		leave(call, -1, "this process can't be looked into (it isn't dumpable, say), or has another network");
+		leave(call, -1, "this process can't be examined (perhaps it isn't dumpable), or has another network");
 		return;
 	}
 	if (permission_denial(call->tid, false)) {

@@ -12,18 +12,18 @@
 #include <stdint.h>
 #include <uthash.h>
 
-/* What a connection waits for. In each state its call is unanswered: with the answer we forget the connection. */
+/* The events that a connection waits for. In each state its call is unanswered: with the answer we forget the connection. */
 enum connection_state {
 	CONNECTION_RESOLVING, /* the lookup of the converter's name */
 	CONNECTION_ASKED,     /* the converter's SYN+ACK and response, or its deadline */
 	CONNECTION_DIRECT,    /* the server's SYN+ACK, without a converter */
 };
 
-/* The maker of the connection. */
+/* How the connection begins. */
 enum connection_kind {
-	CONNECTION_CONVERTED, /* the supervisor, through a converter or, by its rules, directly */
-	CONNECTION_NATIVE,    /* the program, to a converter that it asks itself: the supervisor makes the call as it is */
-	CONNECTION_UNDER_WAY, /* an earlier call did, whose outcome this one waits for */
+	CONNECTION_CONVERTED, /* the supervisor connects, through a converter or, by its rules, directly */
+	CONNECTION_NATIVE,    /* the program asks a converter itself: the supervisor makes the call as it is */
+	CONNECTION_UNDER_WAY, /* an earlier call has begun it; this call waits for the outcome */
 };
 
 #define CONNECTION_EARLY_MAX 4096 /* bytes of early data that we take: more than a SYN can carry */
@@ -70,7 +70,7 @@ struct supervision {
 
 extern struct supervision supervision;
 
-/* Makes @sock, a new socket of this domain and protocol or the program's own, the one that we connect. Takes ownership of a new one. */
+/* Connects @sock from now on: a new socket of this domain and protocol, or the program's own. Takes ownership of a new one. */
 void connection_use(struct connection *connection, int sock, int domain, bool mptcp);
 
 /* Calls progress_step() for each event of the socket that we connect, from now on. */

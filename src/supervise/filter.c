@@ -207,7 +207,10 @@ static void write_options(struct writer *writer)
 	write_step(writer, (struct sock_filter)RETURN(SECCOMP_RET_USER_NOTIF));
 }
 
-/* The filter can't see flags in memory. So all output to an address stops, which connected sockets don't need, and all options do. */
+/*
+ * The filter can't see flags in memory. So sendto(), sendmsg() and sendmmsg() stop (connected sockets can use send()), as do all option
+ * calls.
+ */
 static void write_socketcall(struct writer *writer)
 {
 	write_step(writer, (struct sock_filter)LOAD(ARGUMENT(0)));

@@ -199,7 +199,7 @@ static uint64_t control_group_of(pid_t tid, const struct tracee_identity *identi
 	return identity->control_group && !legacy ? identity->control_group : identity_of(tid, "cgroup");
 }
 
-/* The group of an own socket was compared when it was made. */
+/* Skips the control group for a socket of ours: it was compared when the socket was made. */
 const char *permission_denial(pid_t tid, bool own_socket)
 {
 	static int labels = -1;
@@ -248,7 +248,7 @@ static int socket_of(pid_t tid, uid_t uid, gid_t gid, int domain, int type, int 
 	made = become(uid, gid, groups, count) ? socket(domain, type, protocol) : -1;
 	made = made < 0 ? -errno : made;
 	if (!become(state.uid, state.gid, own_groups, own_count))
-		abort(); /* a supervisor in a program's name would harm others */
+		abort(); /* a supervisor with a program's identity would harm others */
 	return made;
 }
 

@@ -276,10 +276,10 @@ static const char *trace_problem(void)
 {
 	switch (sysctl_read("kernel.yama.ptrace_scope")) {
 	case 2:
-		return "the sysctl kernel.yama.ptrace_scope is 2, which forbids to trace processes without CAP_SYS_PTRACE; set it to 1, "
+		return "the sysctl kernel.yama.ptrace_scope is 2, which forbids tracing processes without CAP_SYS_PTRACE; set it to 1, "
 		       "or run a container with --cap-add SYS_PTRACE";
 	case 3:
-		return "the sysctl kernel.yama.ptrace_scope is 3, which forbids to trace processes until the next boot; boot without "
+		return "the sysctl kernel.yama.ptrace_scope is 3, which forbids tracing processes until the next boot; boot without "
 		       "that setting";
 	default:
 		return "this user may not trace processes here; run a container with --cap-add SYS_PTRACE";

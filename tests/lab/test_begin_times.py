@@ -32,7 +32,7 @@ def test_dead_default_path():
 def test_dead_default_path_and_one_far():
     """
     The same where lte is far, and nothing is known of it: with nothing known of wifi (240 ms), and where that has worked before (160, 300
-    ms). The first connection that a converter sees at all takes a round trip more, on a path that works, too.
+    ms). The first connection that a converter sees at all takes one more round trip, on a path that works, too.
     """
     said = []
     for known, delay_ms in ((False, 115), (True, 75), (True, 145)):

@@ -379,7 +379,7 @@ def test_kept_sockets_of_a_time_without_mptcp():
         process = manager.start("--workers", "1")
         manager.wait("READY=1")
         line, = [line for line in process.log_text().splitlines() if "plain TCP" in line]
-        check("rather than restart" in line and "[::]:1234" in line, line)
+        check("stop convertd, then start it" in line and "[::]:1234" in line, line)
         converts(lab, server, TCP)
         equal(process.stop(), 0, "the status")
 

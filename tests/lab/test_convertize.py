@@ -467,7 +467,7 @@ def test_habits():
                  (["check", "sh", "www.example.com:0"], 2, "\"0\" is not a port"), (["check", "20.0.0.80:99999"], 2, "\"99999\" is not a port"),
                  (["check", "curl -O http://www.example.com/"], 2, "leave the quotes out"),
                  (["--converter", "192.0.2.1", "curl -O http://www.example.com/"], 127, "leave the quotes out"),
-                 (["paths", "--json", "--manage"], 2, "--json"), (["status", "--json", "--watch"], 2, "say one of them"),
+                 (["paths", "--json", "--manage"], 2, "--json"), (["status", "--json", "--watch"], 2, "give one"),
                  (["--converter", "2001:db8::1:1234", "true"], 125, "write [2001:db8::1]:1234"),
                  (["check", "--converter", "192.0.2.1,2001:db8::1:1234"], 2, "write [2001:db8::1]:1234"),
                  (["--converter", "192.0.2.1", "--log", "yes", "true"], 125, "\"yes\" would be a file"),

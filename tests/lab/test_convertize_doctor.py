@@ -191,7 +191,7 @@ def test_converter_without_privileges():
     """Nobody corrects windows then: said with what is lost. Cured by convertd with CAP_NET_ADMIN."""
     with two_networks() as lab:
         patient = Patient(lab, wrapper=WITHOUT_NET_ADMIN)
-        report = patient.says(DEGRADED, ("converter.windows", "warn"), cause="a round trip more")
+        report = patient.says(DEGRADED, ("converter.windows", "warn"), cause="one more round trip")
         check("CAP_NET_ADMIN" in report.remedies()[0], report.remedies())
         patient.convertd.stop()
         Patient(lab).says(OK)

@@ -268,7 +268,7 @@ def silent_server(hold):
         # the server never answers, directly neither
         waiting = lab.client.popen(["python3", "-c", CLIENT, lab.addresses.blackhole4, str(ECHO)], env=remembering(lab), name="waits")
         wait_until(lambda: "direct, the converter fails" in lab.shim_log(), 6, lab.shim_log)
-        check("left alone for 30 s as to this server" in lab.shim_log(), lab.shim_log())
+        check("left alone for 30 s for this server" in lab.shim_log(), lab.shim_log())
         equal(one(lab)[1], "hello", "what another server says")
         check("%s:7: converted over MPTCP" % lab.server.addr4 in lab.shim_log(), lab.shim_log())
         waiting.kill()

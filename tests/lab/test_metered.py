@@ -250,7 +250,7 @@ def test_the_path_service():
         result = lab.client.run([lab.build.program("convertize"), "paths", "--once", "--config", "none", "--never-device", "lte",
                                  "--paths", "lte=backup"], check=False)
         equal((result.returncode, result.stderr), (2, "convertize: --never-device: it names lte, and paths has lte=backup; "
-                                                   "say one of them, by paths for programs as well\n"), "a contradiction")
+                                                   "keep one: paths also governs programs\n"), "a contradiction")
 
 
 @long

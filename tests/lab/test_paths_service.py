@@ -39,7 +39,7 @@ def test_errors_name_the_remedy():
         lab.client.sysctl("net.mptcp.enabled", 1)
         check("--tables: \"250-260\" has tables that are the kernel's" in fails("--once", "--tables", "250-260", status=2), "--tables")
         check("CONVERTIZE_DEVICE: \"a/b\" is no device's name" in fails("--once", status=2, env={"CONVERTIZE_DEVICE": "a/b"}), "in the environment")
-        check("different things" in fails("--once", "--manage", status=2), "two at once")
+        check("exclude each other" in fails("--once", "--manage", status=2), "two at once")
         check("leave --dry-run out" in fails("--dry-run", status=2), "--dry-run alone")
         equal(state(lab), before, "what there is after all that failed")
         with PathManager(lab):

@@ -33,7 +33,7 @@ def test_closed_to_the_hidden():
         for way in ([], ["nonblocking"], ["fastopen"]):
             run, direct = own_syns(place, lambda: as_nobody(place, place.client, server, PORT, "hidden", *way, options=CLOSED))
             check(run.status == 2 and "socket=Permission denied" in run.stdout and not direct, run.stdout + run.stderr)
-            equal(run.logged("refused: this process can't be looked into"), 1, run.stderr)
+            equal(run.logged("refused: this process can't be examined"), 1, run.stderr)
             inherits = ["python3", "-c", INHERITS, place.convertize, *CLOSED, place.client, server, PORT, "inherited", "hidden", *way]
             run, direct = own_syns(place, lambda: Run(place.lab.client.run([*NOBODY, *inherits], env=place.env(), check=False)))
             check(run.status == 1 and run.lines[0]["error"] == "Permission denied" and not direct, run.stdout + run.stderr)

@@ -191,7 +191,7 @@ def test_hidden():
             run = Run(place.lab.client.run([*nobody, place.convertize, place.client, place.lab.server.addr4, PORT, "hidden", *way],
                                            env=place.env(), check=False))
             equal((run.status, run.lines[0].get("answer"), run.lines[0].get("protocol")), (0, "hello", TCP), run.stdout + run.stderr)
-            equal(run.logged("will connect directly: this process can't be looked into"), 1, run.stderr)
+            equal(run.logged("will connect directly: this process can't be examined"), 1, run.stderr)
             run = Run(place.lab.client.run([*nobody, place.convertize, place.client, place.lab.server.addr4, PORT, *way],
                                            env=place.env(), check=False))
             converted(run, place.lab.server.addr4)

@@ -233,7 +233,7 @@ def test_gateway():
         check("set_param command %s --config %s" % (Build().program("convertgw"), service.made) in said, said)
         equal(service.run("service_triggers"), ["add_reload_trigger convertgw"], "triggers")
         check("send_signal convertgw" in service.run("reload_service", RUNNING="1"), "no signal for a service that runs")
-        for fault in ("\tlist rule 'route nowhere'\n", "\toption no_bypass_mptcp 'perhaps'\n", "\toption cookei 'x'\n"):
+        for fault in ("\tlist rule 'route nowhere'\n", "\toption refuse_quic 'perhaps'\n", "\toption cookei 'x'\n"):
             service.write(GATEWAY + fault)
             said = service.run("start_service", status=1)
             check(any(line.startswith("log: -t convertgw -p daemon.err") for line in said) and not any("instance" in line for line in said), said)

@@ -275,7 +275,7 @@ static int open_together(void)
 	return without;
 }
 
-/* Each would take a round trip more, as if nothing were known of the converter. */
+/* Each would take one more round trip, as if nothing were known of the converter. */
 START_TEST(all_threads_have_the_cache)
 {
 	for (int i = 0; i < OPENINGS; i++) {

@@ -388,11 +388,11 @@ START_TEST(paths_are_devices_and_addresses)
 	env_paths = "wlan0 wwan0=metered";
 	settings = read_env("203.0.113.1", NULL, NULL);
 	ck_assert(!settings.enabled);
-	ck_assert_ptr_nonnull(strstr(settings.problem, "CONVERT_PATHS: \"wwan0=metered\" has something else behind the = than"));
+	ck_assert_ptr_nonnull(strstr(settings.problem, "CONVERT_PATHS: \"wwan0=metered\" has neither backup nor never after the ="));
 	env_paths = "backup=wwan0";
 	settings = read_env("203.0.113.1", NULL, NULL);
 	ck_assert(!settings.enabled);
-	ck_assert_ptr_nonnull(strstr(settings.problem, "say wwan0=backup, the network first"));
+	ck_assert_ptr_nonnull(strstr(settings.problem, "write the network first: wwan0=backup"));
 	env_paths = NULL;
 }
 END_TEST

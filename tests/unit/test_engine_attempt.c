@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "client/converters.h"
+#include "engine/attempt.h"
 #include "engine_world.h"
 #include "run.h"
 

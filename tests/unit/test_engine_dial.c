@@ -188,7 +188,7 @@ START_TEST(refusal_is_about_one_server)
 	synack(TAKEN);
 	answer(NOT_AUTHORIZED);
 	expect_on(step());
-	ck_assert(is_logged("left alone for 30 s as to this server\n"));
+	ck_assert(is_logged("left alone for 30 s for this server\n"));
 	synack(TAKEN);
 	answer(FULL);
 	ck_assert_int_eq(step(), DIAL_DIRECT);
@@ -498,7 +498,7 @@ START_TEST(reset_of_a_converter)
 	kernel.info.tcpi_state = TCPINFO_CLOSE;
 	kernel.read_error = ECONNRESET;
 	ck_assert_int_eq(step(), DIAL_DIRECT);
-	ck_assert(is_logged("Connection reset by peer, left alone for 30 s as to this server\n"));
+	ck_assert(is_logged("Connection reset by peer, left alone for 30 s for this server\n"));
 }
 END_TEST
 

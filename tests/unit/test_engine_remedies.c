@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "client/converters.h"
+#include "engine/attempt.h"
 #include "engine_world.h"
 #include "run.h"
 
@@ -93,7 +94,7 @@ START_TEST(cookie_is_not_forgotten_for_a_reset)
 	expect_on(dial_begin(false));
 	expect_on(reset_by(ECONNRESET));
 	expect_said("peek; end; syn 2 data; ");
-	ck_assert(is_logged("Connection reset by peer, left alone for 30 s as to this server\n"));
+	ck_assert(is_logged("Connection reset by peer, left alone for 30 s for this server\n"));
 }
 END_TEST
 
@@ -236,7 +237,7 @@ START_TEST(host_that_is_alive_on_a_network_that_the_program_has_chosen)
 	synack(TAKEN);
 	kernel.now += 3 * S;
 	expect_on(step());
-	ck_assert(is_logged("no answer in time, left alone for 30 s as to this server\n"));
+	ck_assert(is_logged("no answer in time, left alone for 30 s for this server\n"));
 }
 END_TEST
 

@@ -266,7 +266,7 @@ START_TEST(host_that_has_proved_nothing)
 	ck_assert_int_eq(dial.attempt.probing_since, 0);
 	kernel.now++;
 	expect_on(step());
-	ck_assert(is_logged("no answer in time, left alone for 30 s as to this server\n"));
+	ck_assert(is_logged("no answer in time, left alone for 30 s for this server\n"));
 }
 END_TEST
 

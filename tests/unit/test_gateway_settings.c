@@ -107,7 +107,7 @@ START_TEST(defaults)
 	ck_assert_uint_eq(gateway_divert_mark(settings), 0x04000000);
 	ck_assert_uint_eq(gateway_own_mark(settings), 0x08000000);
 	ck_assert(settings->client.enabled);
-	ck_assert(settings->client.bypass_mptcp);
+	ck_assert(!settings->client.bypass_mptcp);
 	ck_assert_int_eq(settings->client.timeout_ms, 3000);
 	ck_assert_str_eq(settings->client.cache, "/run/convertgw");
 	ck_assert_uint_eq(settings->client.cookie_len, 0);
@@ -121,7 +121,7 @@ START_TEST(each_option)
 {
 	static const char line[] =
 		"--lan|br0|--lan=docker0|--host|--refuse-quic|--converter|192.0.2.1|--converter|gate.example:443|--cookie|abc|--paths|wwan0,eth0=backup|"
-		"--no-bypass-mptcp|--cache|/var/lib/x|--mark|0x30";
+		"--cache|/var/lib/x|--mark|0x30";
 	static const char text[] = "converter-timeout 0.5\nmax-connections 11\nmax-connections-per-client 12\nmax-pending 13\n"
 				   "max-pending-per-client 14\nclient-prefix-v4 24\nclient-prefix-v6 64\nconnect-timeout 15\nstall-timeout 16\n"
 				   "half-close-timeout 17\nidle-timeout 18\ndrain-timeout 19\ntable 20\nqueue 21\nport 22\nworkers 3\n"
@@ -139,7 +139,6 @@ START_TEST(each_option)
 	ck_assert_uint_eq(client->cookie_len, 3);
 	ck_assert_uint_eq(client->paths.count, 2);
 	ck_assert_int_eq(client->paths.wishes[1].use, PATH_USE_BACKUP);
-	ck_assert(!client->bypass_mptcp);
 	ck_assert_str_eq(client->cache, "/var/lib/x");
 	ck_assert_int_eq(client->timeout_ms, 500);
 	ck_assert_uint_eq(gateway_divert_mark(settings), 0x10);
@@ -294,7 +293,7 @@ static const struct {
 	{ LEAST "|--route|device *", "has no right value behind \"device\"; write device br0" },
 	{ LEAST "|--cookie=", "--cookie: \"\" has to have from 1 to 255 bytes" },
 	{ LEAST "|--cookie-file|/nonexistent", "--cookie-file: \"/nonexistent\" can't be read" },
-	{ LEAST "|--paths|eth0=first", "--paths: \"eth0=first\" has something else behind the =" },
+	{ LEAST "|--paths|eth0=first", "--paths: \"eth0=first\" has neither backup nor never after the =" },
 	{ LEAST "|--converter-timeout|soon", "--converter-timeout: \"soon\" is not a time" },
 	{ LEAST "|--cache|here", "--cache: \"here\" is neither an absolute path nor none" },
 	{ LEAST "|--cache|none", NULL },

@@ -71,10 +71,10 @@ START_TEST(test_contradictions)
 		{ "wwan*", NULL, "wlan0 wwan0=never", NULL },
 		{ NULL, "wwan0", "wwan0=backup,wlan0", NULL },
 		{ "wwan0", NULL, "198.51.100.2=backup", NULL },
-		{ "wwan*", NULL, "wwan0=backup", "never-device: it names wwan0, and paths has wwan0=backup; say one of them, by paths for programs as well" },
-		{ NULL, "wwan0", "wwan0", "backup-device: it names wwan0, and paths has wwan0; say one of them, by paths for programs as well" },
-		{ NULL, NULL, "wwan0=metered", "paths: \"wwan0=metered\" has something else behind the = than backup or never; "
-					       "say wwan0=backup, the network first" },
+		{ "wwan*", NULL, "wwan0=backup", "never-device: it names wwan0, and paths has wwan0=backup; keep one: paths also governs programs" },
+		{ NULL, "wwan0", "wwan0", "backup-device: it names wwan0, and paths has wwan0; keep one: paths also governs programs" },
+		{ NULL, NULL, "wwan0=metered", "paths: \"wwan0=metered\" has neither backup nor never after the =; "
+					       "write the network first: wwan0=backup" },
 	};
 	char problem[PATHS_PROBLEM_MAX];
 

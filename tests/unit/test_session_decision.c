@@ -67,7 +67,7 @@ static const struct {
 	uint64_t prove_by_ms;
 	bool no_reset;
 	uint64_t want_ms;
-	bool hurried;
+	bool for_proof;
 } deadlines[] = {
 	{ 5000, 0, false, 5000, false },
 	{ 0, 0, false, 0, false },
@@ -91,7 +91,7 @@ START_TEST(deadline)
 		session_decide_deadline(deadlines[_i].ms, deadlines[_i].prove_by_ms * 1000, deadlines[_i].no_reset, 1000000);
 
 	ck_assert_uint_eq(got.us, deadlines[_i].want_ms * 1000);
-	ck_assert_int_eq(got.hurried, deadlines[_i].hurried);
+	ck_assert_int_eq(got.for_proof, deadlines[_i].for_proof);
 }
 END_TEST
 
@@ -102,7 +102,7 @@ START_TEST(deadline_that_has_passed)
 		const struct session_deadline got = session_decide_deadline(5000, by_us, false, 1000000);
 
 		ck_assert_uint_eq(got.us, 1);
-		ck_assert(got.hurried);
+		ck_assert(got.for_proof);
 	}
 }
 END_TEST

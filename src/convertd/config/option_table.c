@@ -176,7 +176,7 @@ static bool refuse_bits(const struct option_value *v, const struct prefix *meant
 {
 	char text[PREFIX_STRLEN];
 
-	return option_refuse(v, "has bits behind its length; write %s if that is meant", prefix_format(meant, text));
+	return option_refuse(v, "has bits set beyond its length; write %s if that is meant", prefix_format(meant, text));
 }
 
 /* @parsed: the result of parsing @match */

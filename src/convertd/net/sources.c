@@ -65,7 +65,7 @@ bool sources_add(struct sources *sources, const char *text, const struct place *
 
 	problems_quote(text, quote);
 	if (parsed == -ERANGE)
-		problems_add(problems, place, "%s has bits behind its length; write %s if that is meant",
+		problems_add(problems, place, "%s has bits set beyond its length; write %s if that is meant",
 			     quote, prefix_format(&prefix, meant));
 	else if (parsed < 0 || is_unusable(&prefix))
 		problems_add(problems, place,

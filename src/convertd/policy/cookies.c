@@ -415,9 +415,9 @@ static void begin_demand(struct demand *demand, unsigned unproven, unsigned most
 		return;
 	atomic_store(&demand->since_ms, now_ms);
 	atomic_fetch_add(&demand->begun, 1);
-	log_warning("cookies are demanded: %u clients haven't proved their addresses, and %u is what "
-		    "--cookie-demand allows of --max-pending; forged SYNs reach no server meanwhile, and "
-		    "clients without a cookie take a round trip more",
+	log_warning("cookies are demanded: %u clients haven't proved their addresses, of %u that "
+		    "--cookie-demand allows; forged SYNs reach no server meanwhile, and "
+		    "clients without a cookie take one more round trip",
 		    unproven, most);
 }
 

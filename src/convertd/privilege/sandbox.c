@@ -498,11 +498,11 @@ static const char *why_no_filter(int error)
 static void report(int files, int filter)
 {
 	if (files && filter)
-		log_warning("the sandbox is incomplete: all files can be reached that the user's rights permit (%s), and "
+		log_warning("the sandbox is incomplete: convertd can reach all files that its user may (%s), and "
 			    "all system calls can be made (%s)",
 			    why_no_files(files), why_no_filter(filter));
 	else if (files)
-		log_warning("the sandbox is incomplete: all files can be reached that the user's rights permit (%s)",
+		log_warning("the sandbox is incomplete: convertd can reach all files that its user may (%s)",
 			    why_no_files(files));
 	else if (filter)
 		log_warning("the sandbox is incomplete: all system calls can be made (%s)",

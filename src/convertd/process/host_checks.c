@@ -174,12 +174,12 @@ void family_routes_check(struct family_routes *routes, const struct convertd_set
 
 const struct sysctl_wish sysctl_wishes[] = {
 	{ "net.ipv4.tcp_fastopen", SYSCTL_BITS, LISTENER_SYSCTL_FASTOPEN,
-	  "the kernel drops data in SYNs, each connection takes a round trip more and MPTCP clients "
+	  "the kernel drops data in SYNs, each connection takes one more round trip and MPTCP clients "
 	  "fall back to TCP" },
 	{ "net.mptcp.enabled", SYSCTL_IS, 1, "clients use one path only" },
 	/* Clients choose the servers, so a client could choose one that swallows SYNs. */
 	{ "net.mptcp.blackhole_timeout", SYSCTL_IS, 0,
-	  "one server that swallows SYNs switches MPTCP off towards all of them for so many seconds" },
+	  "one server that swallows SYNs switches MPTCP off towards all servers for this many seconds" },
 	{ "net.core.somaxconn", SYSCTL_LEAST, LISTENER_BACKLOG,
 	  "when many clients come at once, some have to send their SYN again" },
 	/* Linux ignores the data of a SYN that it answers with a SYN cookie. */

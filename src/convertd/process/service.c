@@ -428,9 +428,7 @@ bool service_is_well(struct service *service)
 	bool well = standing == workers_count(service->workers);
 
 	if (!well && !service->warned)
-		log_warning("worker-%zu stands still: the service manager's watchdog is not told that "
-			    "all is well",
-			    standing);
+		log_warning("worker-%zu stands still: convertd no longer notifies the service manager's watchdog", standing);
 	service->warned = !well;
 	return well;
 }

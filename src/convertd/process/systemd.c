@@ -185,7 +185,7 @@ bool notify_message_is_right(const char *text)
 #define PROTOCOL_REMEDY "set SocketProtocol=mptcp in its unit (systemd 257)"
 
 /* For a socket that an earlier convertd made when the kernel had no MPTCP. */
-#define KEPT_REMEDY "stop convertd and start it, rather than restart it, for it to make others"
+#define KEPT_REMEDY "stop convertd, then start it; a restart keeps these sockets"
 
 static const struct place nowhere;
 

@@ -201,7 +201,7 @@ bool withholding_apply(struct withholding *w, const struct convertd_settings *se
 		return false;
 	}
 	withholding_stop(w);
-	log_warning("SYNs are not withheld (%s): connections may take a round trip more; %s, or pass "
+	log_warning("SYNs are not withheld (%s): connections may take one more round trip; %s, or pass "
 		    "--hold-syn off",
 		    strerror(-error), remedy(error));
 	return true;

@@ -375,8 +375,8 @@ static void report_windows(const struct check_candidate *candidate)
 
 	fact = check_fact(candidate, corrects ? FACT_OK : FACT_WARN, "converter.windows", corrects ?
 			  "corrects the windows of SYNs with data, so SYNs of Multipath TCP may carry requests" :
-			  "doesn't say that it corrects the windows of SYNs with data: over Multipath TCP requests follow the handshake, a "
-			  "round trip more, since downloads over several networks would crawl");
+			  "doesn't say that it corrects the windows of SYNs with data: over Multipath TCP requests follow the handshake, "
+			  "which takes one more round trip, or downloads over several networks would crawl");
 	if (!corrects)
 		fact_remedy(fact,
 			    "if it is convertd, start it with CAP_NET_ADMIN there, as its systemd unit does; with --hold-syn on it says "

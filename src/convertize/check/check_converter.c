@@ -66,7 +66,7 @@ static void report_refusal(const struct check_candidate *candidate)
 static void report_error(const struct check_candidate *candidate)
 {
 	uint8_t code = candidate->first.probe.response.error_code;
-	const char *text = "answers by an error", *remedy = "see the log of the converter";
+	const char *text = "answers with an error", *remedy = "see the log of the converter";
 	struct fact *fact;
 
 	if (code == CONVERT_ERROR_NOT_AUTHORIZED) {
@@ -132,7 +132,7 @@ static struct fact *report_refused_data(const struct check_candidate *candidate)
 	struct fact *fact;
 
 	fact = check_fact(candidate, FACT_WARN, "converter.syn_data",
-			  "did not take the data in the SYN%s%s: connections take a round trip more", other ? ", as it does over " : "",
+			  "did not take the data in the SYN%s%s: connections take one more round trip", other ? ", as it does over " : "",
 			  other ? check_path_name(other) : "");
 	if (other) {
 		fact_remedy(fact, "ask the operator of %s to let data in SYNs through, " OTHER_PORT, check_path_name(&candidate->first));
@@ -171,7 +171,7 @@ static void report_syn_data(const struct check_candidate *candidate)
 	switch (first->syn_data) {
 	case PROBE_SYN_DATA_UNUSED:
 		fact = check_fact(candidate, FACT_NOTE, "converter.syn_data",
-				  "the request went behind the SYN, which this kernel puts no data into");
+				  "the request followed the handshake: this kernel puts no data into SYNs");
 		break;
 	case PROBE_SYN_DATA_TAKEN:
 		fact = check_fact(candidate, FACT_OK, "converter.syn_data", "took the data in the SYN");

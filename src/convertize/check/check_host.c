@@ -71,7 +71,7 @@ static void check_syn_data(struct report *report, const char *release)
 
 	if (fastopen >= 0 && !(fastopen & SYSCTL_FASTOPEN_CLIENT)) {
 		fact = report_plain(report, FACT_WARN, "kernel.syn_data",
-				    "Fast Open is off for clients (net.ipv4.tcp_fastopen = %d): each connection takes a round trip more",
+				    "Fast Open is off for clients (net.ipv4.tcp_fastopen = %d): each connection takes one more round trip",
 				    fastopen);
 		snprintf(setting, sizeof(setting), "net.ipv4.tcp_fastopen=%d",
 			 fastopen | SYSCTL_FASTOPEN_CLIENT);
@@ -81,7 +81,7 @@ static void check_syn_data(struct report *report, const char *release)
 	}
 	if (!takes_syn_data(IPPROTO_MPTCP)) {
 		fact = report_plain(report, FACT_WARN, "kernel.syn_data",
-				    "Linux %s puts no data into SYNs of Multipath TCP: each connection takes a round trip more", release);
+				    "Linux %s puts no data into SYNs of Multipath TCP: each connection takes one more round trip", release);
 		fact_remedy(fact, "upgrade to Linux 6.2 or newer");
 		fact_value_bool(fact, false);
 		return;
@@ -269,8 +269,8 @@ void check_gateway(struct report *report)
 	netlink_close(&netlink);
 	if (!found)
 		return;
-	fact = report_plain(report, FACT_NOTE, "gateway", "a gateway runs here: with its setting host, it converts the connections of all "
-			    "programs, those below that are made directly, too");
+	fact = report_plain(report, FACT_NOTE, "gateway", "a gateway runs here: with its setting host, it also converts the connections "
+			    "below that programs make directly");
 	fact_remedy(fact, "check it by: convertgw --config /etc/convertgw/convertgw.conf --check-config");
 	fact_value_bool(fact, true);
 }

@@ -226,7 +226,7 @@ void check_paths_report_size(const struct check_path *path)
 	}
 	fact = path_fact(path, FACT_OK, "path.mtu", path->both_ways ?
 			 "over %s packets of up to %u bytes get through both ways (%zu KiB there and back in %.0f ms)" :
-			 "over %s packets of up to %u bytes get through to the converter, which has no way to try it back (%zu KiB, %.0f "
+			 "over %s packets of up to %u bytes get through to the converter, which can't test the way back (%zu KiB, %.0f "
 			 "ms)", check_path_name(path), path->mtu, path->carried / 1024, path->transfer_ms);
 	fact_value_number(fact, path->mtu);
 }
@@ -377,7 +377,7 @@ static struct fact *report_mptcp(const struct check_path *path)
 	if (path->probe.outcome != PROBE_ANSWERED) {
 		fact = path_fact(path, FACT_WARN, "path", "over %s %s", name,
 				 check_path_has_portal(path) ? "a web server answers instead: a captive portal" :
-							       "something else answers, or only connections are taken");
+							       "something else answers, or accepts connections in silence");
 		fact_remedy(fact, REMEDY_PORTAL);
 		return fact;
 	}
@@ -407,8 +407,8 @@ static void report_syn_data(const struct check_path *path)
 		return;
 	if (path->syn_data == PROBE_SYN_DATA_REFUSED)
 		fact = path_fact(path, FACT_WARN, "path.syn_data",
-				 "data in SYNs over %s does not arrive: something on the way removes it, and connections over it take a "
-				 "round trip more", name);
+				 "data in SYNs over %s does not arrive: something on the way removes it, and connections over it take one "
+				 "more round trip", name);
 	else if (path->syn_passed)
 		fact = path_fact(path, FACT_WARN, "path.syn_data",
 				 "SYNs over %s with %zu bytes of data, as a request has, get no answer, with %zu they do: connections "

@@ -29,7 +29,7 @@ static const struct {
 	[PROBE_SILENT] = { "silent", "takes connections and then says nothing", REMEDY_NO_CONVERTER "; " RESTART },
 	[PROBE_CLOSED] = { "closed", "closes the connection without an answer", REMEDY_NO_CONVERTER },
 	[PROBE_RESET] = { "reset", "resets the connection without an answer", REMEDY_NO_CONVERTER },
-	[PROBE_NOT_CONVERT] = { "not-convert", "answers by something else than the Convert Protocol", REMEDY_NO_CONVERTER },
+	[PROBE_NOT_CONVERT] = { "not-convert", "answers with something other than the Convert Protocol", REMEDY_NO_CONVERTER },
 };
 static_assert(sizeof(outcomes) / sizeof(outcomes[0]) == PROBE_OUTCOME_COUNT, "one for each");
 

@@ -270,11 +270,11 @@ static enum options_result check_words(const struct options *options)
 		return usage("check: \"%s\" is one word too many; it takes one program, without arguments, and one server",
 			     options->program[1]);
 	if (options->command == COMMAND_PATHS && options->manage + options->once + options->remove > 1)
-		return usage("paths: --manage, --once and --remove are different things; say one of them");
+		return usage("paths: --manage, --once and --remove exclude each other; give one");
 	if (options->command == COMMAND_PATHS && options->json && (options->manage || options->once || options->remove))
 		return usage("paths: --json shows networks; leave it out where they are changed");
 	if (options->json && options->watch)
-		return usage("%s: --json and --watch are different things; say one of them", name);
+		return usage("%s: --json and --watch exclude each other; give one", name);
 	if (options->command == COMMAND_CHECK && options->program && options->program[0] && strchr(options->program[0], ' ') &&
 	    access(options->program[0], F_OK) < 0)
 		return usage("check: \"%s\": there is no such program; leave the quotes out, and the program's arguments",

@@ -64,7 +64,7 @@ static const char *describe_failure(const struct probe_result *probe)
 	case PROBE_RESET:
 		return "connected, and closed without an answer";
 	default:
-		return "something else than a converter answers";
+		return "something other than a converter answers";
 	}
 }
 
