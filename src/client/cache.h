@@ -9,7 +9,7 @@
  * After cache_open_at() any thread, any signal handler and any child of fork() or vfork() may call every function: the cache has no lock,
  * no allocation, no global state and no cancellation point, and never waits for another process. errno stays as it was. A process that
  * can't change its identity maps the file: a look-up takes 1.5 µs (3.5 with a cookie), noting a fact 3, opening the cache 20. Any other
- * process opens the file for each call, with its identity of that moment, which takes 3 µs more; but one of ours alone keeps it open
+ * process opens the file for each call, with its present identity, which takes 3 µs more. Our own processes keep it open
  * (thread_process_is_ours).
  *
  * Other processes may truncate or overwrite the file, or its file system may be full. A call then finds nothing, or a wrong value within
@@ -39,8 +39,8 @@
 
 /* A cache. { 0 } is a cache that is off: it finds nothing and keeps nothing. */
 struct cache {
-	uint8_t *file; /* the mapping; NULL: the file is opened for each call, or */
-	int kept_fd;   /* its descriptor, never a standard stream's, which a process of ours keeps; 0: none */
+	uint8_t *file; /* the mapping; NULL: it isn't mapped */
+	int kept_fd;   /* the descriptor that a process of ours keeps, never a standard stream's; 0: none */
 	char path[CACHE_FILE_PATH_MAX]; /* of the file, if it isn't mapped; empty: mapped, or the cache is off */
 	uid_t user; /* the effective user who opened it; the cache is off for all others */
 	_Atomic uint64_t network; /* the namespace to read and write: cache_network() */

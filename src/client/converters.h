@@ -54,8 +54,8 @@ struct converters_query {
  *
  * Resolves a name when its turn comes, and again when all of its addresses rest. With CONVERT_FALLBACK=none it takes a converter that rests
  * if no other is left. Returns the converter's index; CONVERTERS_UNRESOLVED if it has to resolve a name first and the query doesn't allow
- * that; or CONVERTERS_NONE with a static text in @reason. The caller sets @verdict to POLICY_CONVERT,
- * which stays if no converter can be used now. Otherwise the destination is a converter itself or serves to find one.
+ * that; or CONVERTERS_NONE with a static text in @reason. Set @verdict to POLICY_CONVERT
+ * before. It changes only if the destination is a converter itself or serves to find one.
  */
 #define CONVERTERS_UNRESOLVED (-2)
 int converters_choose(const struct settings *settings, const struct converters_query *query,

@@ -54,7 +54,7 @@ struct handshake_ask {
 	struct convert_span cookie; /* length 0: none */
 	bool mptcp;                 /* Multipath TCP towards the server, too: an Extended Connect TLV (Section 7.5) */
 	bool info;                  /* which TCP extensions does the converter support (Section 6.2.3)? */
-	unsigned int hold_ms;       /* the converter may withhold the SYN for so many ms (Hold Time TLV, doc/private-tlvs.md); 0: no TLV */
+	unsigned int hold_ms;       /* the converter may withhold the SYN for this many ms (Hold Time TLV, doc/private-tlvs.md); 0: no TLV */
 	/* A Silence TLV (doc/private-tlvs.md), which excludes info: */
 	bool silent;                /* no response if the SYN+ACK says it all: synack_is_silent() */
 	bool blind;                 /* if silent and not mptcp: no response at all; the network's own means report errors */
@@ -68,13 +68,13 @@ struct handshake_step {
 	size_t length;                  /* bytes, counted from the start of the stream */
 	int error;                      /* errno of connect(2), positive */
 	const char *reason;             /* a static text for the log */
-	unsigned int rest;              /* FAIL: so many seconds nobody asks the converter; REFUSED, SERVER: for this server */
+	unsigned int rest;              /* FAIL: for this many seconds nobody asks the converter; REFUSED, SERVER: for this server */
 	enum handshake_remedy remedy;
 	struct convert_span cookie;     /* for the remedy; points into the bytes that were shown */
 	enum handshake_server_mptcp server_mptcp;
 	bool has_supported;             /* DONE: the answer to an Info TLV is there, */
 	struct convert_span supported;  /* TCP option kinds, padded with 0, in the bytes shown */
-	unsigned int withheld_ms;       /* with has_supported: the converter withholds SYNs for so many ms at most; 0: it doesn't */
+	unsigned int withheld_ms;       /* with has_supported: the converter withholds SYNs for this many ms at most; 0: it doesn't */
 	bool corrects_windows;          /* with has_supported: it corrects windows of MPTCP SYNs with data (doc/private-tlvs.md) */
 	bool takes_silent, takes_blind; /* with has_supported: it takes silent requests, blind ones */
 	bool takes_repeats;             /* the same: it recognizes repeated blind requests by their attempt */
@@ -168,7 +168,7 @@ enum syn_data_use ask_way_syn_data(enum ask_way way, bool mptcp, bool taken, boo
  * Yes (doc/private-tlvs.md) if the converter has taken the request out of the SYN, left timestamps in it, and answered within the time for
  * which it withholds SYNs.
  * @options: tcpi_options of TCP_INFO
- * @withheld_ms: the converter withholds a SYN for so long at most, in milliseconds
+ * @withheld_ms: the converter withholds a SYN for at most this long, in milliseconds
  * @started_ns, @now_ns: CLOCK_MONOTONIC in nanoseconds, when the application called connect(), and now
  */
 bool synack_confirms(uint8_t options, unsigned int withheld_ms, int64_t started_ns, int64_t now_ns);

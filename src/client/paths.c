@@ -25,8 +25,8 @@
  * again in vain.
  *
  * A busy converter, or a busy machine, answers late, on all paths alike. On a long path this looks like silence, as the answer on a shorter
- * one arrives first. So we extend the wait for the own path by the other path's delay beyond its known round trip; and by the time that the
- * own answer needs longer on its way, if the converter sent both at the same time.
+ * one arrives first. So we extend the wait for this path by the other path's delay beyond its known round trip; and by the time that the
+ * answer needs longer on its way, if the converter sent both at the same time.
  */
 #include "config.h"
 
@@ -38,9 +38,9 @@
 #define SLACK_MS 25        /* variation of a round trip, beside a part of itself */
 #define PATIENCE_MS 80     /* for the first probe on an unknown path */
 #define MOVE_MS 240        /* no connection moves earlier, so that we don't take a full queue for silence, */
-#define QUEUE_MS 120       /* nor before so much more than its round trip */
-#define LEFT_MS 290        /* if possible a connection moves by then: 0.3 s may pass at most */
-#define LIKELY_MS 270      /* then it moves to the only other network, if that may yet answer */
+#define QUEUE_MS 120       /* nor earlier than this after its round trip */
+#define LEFT_MS 290        /* a connection moves by then if possible: the limit is 0.3 s */
+#define LIKELY_MS 270      /* from then on it moves to the only other network, even unanswered */
 #define SECOND_MS 20       /* between the first two probes, if we would notice a lost one too late */
 #define AGAIN_MS 150       /* between probes on a path that answers */
 #define PROBES_MS 1000     /* then Linux sends the SYN again, without its data */
@@ -124,21 +124,21 @@ static unsigned int explained(unsigned int rtt)
 }
 
 /* Returns the time from a lost probe on a path of @rtt until a path that isn't longer has answered all probes. */
-static unsigned int others_take(unsigned int rtt)
+static unsigned int others_answer_ms(unsigned int rtt)
 {
 	return rtt + rtt / 8;
 }
 
 unsigned int paths_patience(unsigned int rtt, bool heard)
 {
-	const unsigned int left = LEFT_MS - explained(rtt) - others_take(rtt);
+	const unsigned int left = LEFT_MS - explained(rtt) - others_answer_ms(rtt);
 
 	if (!rtt)
 		return FIRST_PROBE_MS;
 	/* Probe a working path only when its answer is due, so that a program with many connections doesn't send a probe for each. */
 	if (heard)
 		return explained(rtt) > KNOWN_PROBE_MS ? explained(rtt) : KNOWN_PROBE_MS;
-	if (explained(rtt) + others_take(rtt) + EARLY_PROBE_MS > LEFT_MS)
+	if (explained(rtt) + others_answer_ms(rtt) + EARLY_PROBE_MS > LEFT_MS)
 		return EARLY_PROBE_MS;
 	return left < KNOWN_PROBE_MS ? left : KNOWN_PROBE_MS;
 }
@@ -185,8 +185,8 @@ void paths_seen_add_answer(struct paths_seen *view, unsigned int rtt, unsigned i
 	const unsigned int behind = view->rtt > shortest ? (view->rtt - shortest) / 2 + view->rtt / 4 : 0;
 
 	view->late = view->other_answered && view->late < late ? view->late : late;
-	if (behind > since && behind - since > view->owed)
-		view->owed = behind - since;
+	if (behind > since && behind - since > view->answer_lag)
+		view->answer_lag = behind - since;
 	view->other_answered = true;
 }
 
@@ -203,12 +203,12 @@ static bool are_lost(const struct paths_seen *view, unsigned int count)
 }
 
 /*
- * Do we still wait for the own path's answer, which may be behind another path's? If nothing is late, not beyond LEFT_MS; except on a path
+ * Do we still wait for this path's answer, which may be behind another path's? If nothing is late, not beyond LEFT_MS; except on a path
  * so long that this time is over anyway, or on one that has answered so lately that its probe went out late.
  */
-static bool is_owed(const struct paths_seen *view)
+static bool may_lag(const struct paths_seen *view)
 {
-	return view->owed && (view->late > SLACK_MS || view->waiting < LEFT_MS || move_after(view) > LEFT_MS || view->heard);
+	return view->answer_lag && (view->late > SLACK_MS || view->waiting < LEFT_MS || move_after(view) > LEFT_MS || view->heard);
 }
 
 /*
@@ -225,8 +225,8 @@ static struct paths_step decide_moving(const struct paths_seen *view)
 {
 	if (view->waiting < move_after(view))
 		return step(PATHS_WAIT, move_after(view) - view->waiting < LOOK_MS ? move_after(view) - view->waiting : LOOK_MS);
-	if (is_owed(view))
-		return step(PATHS_WAIT, view->owed < LOOK_MS ? view->owed : LOOK_MS);
+	if (may_lag(view))
+		return step(PATHS_WAIT, view->answer_lag < LOOK_MS ? view->answer_lag : LOOK_MS);
 	if (view->other_answered || is_moved_unanswered(view))
 		return step(PATHS_MOVE, LOOK_MS);
 	return step(PATHS_WAIT, LOOK_MS);
@@ -248,7 +248,7 @@ static unsigned int repeated_at(const struct paths_seen *view)
 
 /*
  * Decides after Linux has sent the SYN again, without data. No converter withholds such a SYN, nor the first one for so long. If neither is
- * answered, both are lost, whatever became of the probes, and Linux sends the next SYN two seconds later. The last probes on the own path
+ * answered, both are lost, whatever became of the probes, and Linux sends the next SYN two seconds later. The last probes on this path
  * tell this from a late converter: they were sent after the second SYN, so the converter would answer that first. The same holds for a
  * request behind the handshake.
  */

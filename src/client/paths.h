@@ -166,7 +166,7 @@ struct path {
  */
 int paths_best(const struct path *paths, size_t count, uint32_t skip);
 
-#define PATHS_LOST_PROBES 3 /* so many lost, and half of all: a path that answers others loses SYNs; one or two may be chance */
+#define PATHS_LOST_PROBES 3 /* a path that answers other probes loses SYNs if this many are lost, and half of all; fewer may be chance */
 
 /* The state of an attempt whose SYN, or whose request behind the handshake, is unanswered. Times are in milliseconds. */
 struct paths_seen {
@@ -187,14 +187,14 @@ struct paths_seen {
 	bool syn_data;         /* the attempt's SYN carries data */
 	bool behind;           /* the SYN was answered, but not the request behind the handshake: times count from that request */
 	unsigned int late;     /* milliseconds by which answers exceeded the path's known round trip: the converter or this machine is busy */
-	unsigned int owed;     /* milliseconds by which the own path's answer may follow another path's, if the converter sent both at once */
+	unsigned int answer_lag; /* milliseconds by which this path's answer may follow another path's, if the converter sent both at once */
 };
 
 enum paths_do {
 	PATHS_WAIT,       /* nothing for now */
 	PATHS_PROBE,      /* send a probe on the attempt's own path */
 	PATHS_PROBE_ALL,  /* and one on each other path that isn't for backup */
-	PATHS_ASK_OTHERS, /* on each other path a probe, unless one is under way; up to PATHS_DATA_PROBES here; on all a SYN without data */
+	PATHS_ASK_OTHERS, /* probe each other path without a probe under way, up to PATHS_DATA_PROBES here; send a SYN without data on all */
 	PATHS_MOVE,       /* begin anew on the best path that has answered, else on the one that is likely to */
 	PATHS_BEHIND,     /* it loses SYNs with data: begin anew with the request behind the handshake, or on a path that is better then */
 	PATHS_STAY,       /* the path works, so we wait for the server's answer and send no more probes */
@@ -207,7 +207,7 @@ struct paths_step {
 
 #define PATHS_DATA_PROBES 5 /* if so many probes with data are all lost, the path loses such SYNs; one may be chance */
 
-#define PATHS_FAR_MS 100    /* the answer of a path this far away comes too late unless we ask it before the own path fails */
+#define PATHS_FAR_MS 100    /* the answer of a path this far away comes too late unless we ask it before the attempt's fails */
 
 /* Returns how long to wait for the answer to a SYN before probing its path, in milliseconds. @rtt, @heard: as in struct paths_seen */
 unsigned int paths_patience(unsigned int rtt, bool heard);
@@ -221,12 +221,12 @@ bool paths_is_overdue(unsigned int age, unsigned int rtt);
 void paths_seen_add_missing(struct paths_seen *view, unsigned int age);
 
 /*
- * paths_seen_add_answer() - report that another path has answered; call after the own path's round trip is set
+ * paths_seen_add_answer() - report that another path has answered; call after this path's round trip is set
  * @rtt: the path's known round trip; 0: none; @ms: the time until the answer; @age: since its SYN. All in milliseconds.
  */
 void paths_seen_add_answer(struct paths_seen *view, unsigned int rtt, unsigned int ms, unsigned int age);
 
-/* Reports that the own path has answered a SYN without data after @ms milliseconds; call after all others. */
+/* Reports that this path has answered a SYN without data after @ms milliseconds; call after all others. */
 void paths_seen_add_plain(struct paths_seen *view, unsigned int ms);
 
 #endif

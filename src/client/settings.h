@@ -68,9 +68,7 @@ enum path_use path_preferences_of(const struct path_preferences *wanted, const c
 #define SETTINGS_TIMEOUT_MAX_SECONDS 3600
 #define SETTINGS_WITHHELD_LEARNED (-1) /* from the converter's answer to an Info TLV */
 #define SETTINGS_WITHHELD_MAX_MS 65535
-/*
- * convertize tells the preloaded library the path of the convertize that starts programs which preloading doesn't reach; unset: none does
- */
+/* The path of the convertize by which the library starts programs that preloading doesn't reach; unset: by none */
 #define SETTINGS_SUPERVISOR_VARIABLE "CONVERT_SUPERVISOR"
 #define SETTINGS_PORT_DEFAULT 1234  /* Section 10.1 assigns none; the older client's default */
 
@@ -96,7 +94,7 @@ struct settings {
 	struct path_preferences paths; /* the networks that connections begin on */
 	bool fail_closed; /* without a usable converter a connection fails instead of going directly */
 	int timeout_ms;   /* how long a converter may be silent before the next one is asked */
-	int withheld_ms;  /* converters withhold SYNs for at most so many ms (doc/private-tlvs.md); 0: they don't */
+	int withheld_ms;  /* converters withhold SYNs for at most this many ms (doc/private-tlvs.md); 0: they don't */
 	bool silence;     /* requests may be silent, where the converter offers that (doc/private-tlvs.md) */
 	bool early_data;  /* connect() doesn't wait: the SYN carries the application's first bytes */
 	bool warn;         /* name on the standard error the started programs that can't be converted */

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Quotes so many bytes of a text; a longer one ends in an ellipsis. */
+/* Quotes this many bytes of a text; a longer one ends in an ellipsis. */
 #define QUOTED_MAX 60
 
 static_assert(QUOTED_MAX + sizeof("\"...\"") <= PROBLEM_QUOTE_MAX, "room for quotes and ellipsis");

@@ -170,7 +170,7 @@ static const struct {
 	[METRICS_SYN_REPEATED] = { "repeated", "dropped: one like it is withheld" },
 	[METRICS_SYN_FOREIGN] = { "foreign", "dropped: no request" },
 	[METRICS_SYN_REFUSED] = { "refused", "refused by a reset or ICMP" },
-	[METRICS_SYN_SILENT] = { "silent", "dropped: nothing was heard of the server" },
+	[METRICS_SYN_UNANSWERED] = { "silent", "dropped: nothing was heard of the server" },
 	[METRICS_SYN_MISSED] = { "missed", "passed: the queue was full" },
 };
 static_assert(sizeof(syns) / sizeof(syns[0]) == METRICS_SYN_COUNT, "a name for each");

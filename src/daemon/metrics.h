@@ -78,7 +78,7 @@ enum metrics_syn {
 	METRICS_SYN_REPEATED,    /* dropped: another SYN of its flow or request is withheld, or was dropped */
 	METRICS_SYN_FOREIGN,     /* dropped: --drop-foreign-syns */
 	METRICS_SYN_REFUSED,     /* refused by a reset or an ICMP message, as its client takes no response */
-	METRICS_SYN_SILENT,      /* dropped: its client takes no response, and nobody answered for the server */
+	METRICS_SYN_UNANSWERED,      /* dropped: its client takes no response, and nobody answered for the server */
 	METRICS_SYN_MISSED,      /* passed: convertd was too slow to see it */
 	METRICS_SYN_COUNT
 };

@@ -230,7 +230,7 @@ static int syn_send(struct dial *dial)
 	return dial->ops->connect(dial, &attempt->addr);
 }
 
-/* Resets the attempt in order to ask the same converter. Keeps the request, and what was tried; takes the cookie learned last. */
+/* Prepares the attempt for a SYN to its converter. Keeps the request's contents and the tried remedies; takes the newest cookie. */
 static void attempt_renew(struct dial *dial)
 {
 	const struct attempt before = dial->attempt;

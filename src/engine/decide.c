@@ -84,15 +84,15 @@ static struct dial_decision decide_probing(const struct dial *dial, const struct
 	const int64_t interval = decide_interval_seconds(timeout_ms) * CLOCK_NS_PER_S;
 	const int64_t patience = dial->started + DECIDE_SERVER_PATIENCE_NS;
 	/* the time of a probe, past or future: an interval after the last packet, or when we began to probe */
-	const int64_t probe = seen->heard_at + interval < attempt->probing_since ? attempt->probing_since : seen->heard_at + interval;
+	const int64_t probe = seen->heard_at + interval < attempt->keepalive_since ? attempt->keepalive_since : seen->heard_at + interval;
 	const int64_t look = (probe > now ? probe : now) + interval / LOOKS, end = probe + grace_ns(timeout_ms, interval);
-	const int64_t at = attempt->probing_since ? earlier(end, look) : patience; /* a converter that can't be probed counts as alive */
+	const int64_t at = attempt->keepalive_since ? earlier(end, look) : patience; /* a converter that can't be probed counts as alive */
 
-	if (attempt->probing_since && !attempt->path_asked && now >= probe + interval / LOOKS && now < end)
+	if (attempt->keepalive_since && !attempt->path_asked && now >= probe + interval / LOOKS && now < end)
 		return decide_to(DO_ASK_PATH);
 	if (now < attempt->ends)
 		return wait_until(earlier(attempt->ends, look));
-	if (attempt->probing_since && now >= end)
+	if (attempt->keepalive_since && now >= end)
 		return give_up(false);
 	return seen->proven && now < patience ? wait_until(earlier(at, patience)) : give_up(true);
 }
@@ -127,7 +127,7 @@ static struct dial_decision decide_waiting(const struct dial *dial, const struct
 		return decide_to(DO_FAIL);
 	if (seen->state == TCPINFO_SYN_SENT)
 		return decide_unanswered(attempt, timeout_ms, now);
-	return seen->probed ? decide_probing(dial, seen, timeout_ms, now) : decide_to(DO_PROBE);
+	return seen->keepalive_set ? decide_probing(dial, seen, timeout_ms, now) : decide_to(DO_KEEPALIVE);
 }
 
 /* Decides after a SYN+ACK that confirms the server of a silent request, so that no response follows. */

@@ -32,7 +32,7 @@ struct dial_seen {
 	bool full;          /* the socket takes no output for now */
 	bool broken;        /* output has failed */
 	bool path_looked;   /* the path was checked, and the connection stays on it */
-	bool probed;        /* keepalive was set, if possible */
+	bool keepalive_set; /* keepalive was set, if possible */
 	bool proven;        /* the converter has answered other requests lately */
 };
 
@@ -43,7 +43,7 @@ enum dial_do {
 	DO_SEND,          /* send the rest of the message */
 	DO_READ,          /* read the response */
 	DO_LOOK_AT_PATH,
-	DO_PROBE,         /* set keepalive */
+	DO_KEEPALIVE,         /* set keepalive */
 	DO_ASK_PATH,      /* ask whether the path works, before the converter is blamed for its silence */
 	/* the step ends */
 	DO_WAIT,          /* until decision.at at the latest; 0: until the time set before */

@@ -276,7 +276,7 @@ static void wait_for_rest(struct dial *dial, size_t length)
 	if (!attempt->awaited && now >= attempt->ends)
 		attempt->ends = now + dial_host.settings->timeout_ms * CLOCK_NS_PER_MS;
 	attempt->confirmable = false;
-	attempt->in_vain = attempt->awaited == length;
+	attempt->woke_early = attempt->awaited == length;
 	attempt->awaited = (uint16_t)length;
 	path_start_end(&dial->start);
 	dial->ops->watch(dial); /* no longer for output */
@@ -463,11 +463,11 @@ static void send_rest(struct dial *dial, struct dial_seen *seen, int *error)
 		dial->attempt.ends = seen->now + dial_host.settings->timeout_ms * CLOCK_NS_PER_MS;
 }
 
-static void probe(struct dial *dial, struct dial_seen *seen)
+static void keepalive(struct dial *dial, struct dial_seen *seen)
 {
-	seen->probed = true;
-	if (dial->ops->probe(dial, decide_interval_seconds(dial_host.settings->timeout_ms)) && !dial->attempt.probing_since)
-		dial->attempt.probing_since = dial_host.clock();
+	seen->keepalive_set = true;
+	if (dial->ops->keepalive(dial, decide_interval_seconds(dial_host.settings->timeout_ms)) && !dial->attempt.keepalive_since)
+		dial->attempt.keepalive_since = dial_host.clock();
 }
 
 /* Checks the path. Returns false if the connection keeps it, else true with the state of the new attempt. */
@@ -524,12 +524,12 @@ static bool find_out(struct dial *dial, enum dial_do what, struct dial_seen *see
 	case DO_SEND:
 		send_rest(dial, seen, error);
 		return false;
-	case DO_PROBE:
-		probe(dial, seen);
+	case DO_KEEPALIVE:
+		keepalive(dial, seen);
 		return false;
 	case DO_ASK_PATH:
 		dial->attempt.path_asked = true;
-		path_start_ask(&dial->start, dial->attempt.probing_since != 0);
+		path_start_ask(&dial->start, dial->attempt.keepalive_since != 0);
 		return false;
 	case DO_READ:
 		return response_step(dial, seen, error, state, end);

@@ -227,7 +227,7 @@ struct serve_plugs gateway_plugs(struct gateway *gateway)
 		.stop = stop,
 		.configure = configure,
 		.arg = gateway,
-		.alone = true,
+		.has_no_survivor = true,
 		.no_request = true,
 	};
 }

@@ -117,7 +117,7 @@ static void unneeded(struct dial *dial)
 	(void)dial;
 }
 
-static bool probe(struct dial *dial, int seconds)
+static bool keepalive(struct dial *dial, int seconds)
 {
 	struct gateway_socket *socket = socket_of(dial);
 
@@ -143,7 +143,7 @@ const struct dial_ops gateway_operations = {
 	.send = send_to,
 	.begun = unneeded,
 	.error = dial_socket_error,
-	.probe = probe,
+	.keepalive = keepalive,
 	DIAL_SOCKET_OPERATIONS,
 	.watch = unneeded,
 	.wake = wake,

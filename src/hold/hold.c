@@ -60,7 +60,7 @@ static const enum metrics_syn counters[] = {
 	[HOLD_WITHHOLD] = METRICS_SYN_COUNT,
 	[HOLD_DROP_REPEATED] = METRICS_SYN_REPEATED,
 	[HOLD_DROP_FOREIGN] = METRICS_SYN_FOREIGN,
-	[HOLD_DROP_SILENT] = METRICS_SYN_COUNT,
+	[HOLD_DROP_UNANSWERED] = METRICS_SYN_COUNT,
 	[HOLD_PASS] = METRICS_SYN_PASSED,
 	[HOLD_PASS_CONFIRMED] = METRICS_SYN_PASSED,
 	[HOLD_PASS_UNCONFIRMED] = METRICS_SYN_UNCONFIRMED,
@@ -86,7 +86,7 @@ static void change_packet(uint8_t *bytes, struct syn_packet *syn, enum hold_verd
 
 static bool is_drop(enum hold_verdict verdict)
 {
-	return verdict == HOLD_DROP_REPEATED || verdict == HOLD_DROP_FOREIGN || verdict == HOLD_DROP_SILENT;
+	return verdict == HOLD_DROP_REPEATED || verdict == HOLD_DROP_FOREIGN || verdict == HOLD_DROP_UNANSWERED;
 }
 
 static enum hold_verdict judge_packet(struct hold *hold, const struct hold_packet *packet, uint8_t *native)
@@ -190,8 +190,8 @@ void hold_release(struct hold *hold, struct hold_syn *syn, enum hold_verdict ver
 	if (!event_pending(hold->expire, EV_TIMEOUT, NULL))
 		event_add(hold->expire, &expire);
 	/* From here on a kept one may be another worker's. */
-	hold_table_release(hold->table, syn, keep, verdict == HOLD_DROP_SILENT, now_ms);
-	if (verdict == HOLD_DROP_SILENT && hold->settings.without_data)
+	hold_table_release(hold->table, syn, keep, verdict == HOLD_DROP_UNANSWERED, now_ms);
+	if (verdict == HOLD_DROP_UNANSWERED && hold->settings.without_data)
 		hold_table_forget(hold->table, &flow);
 	if (is_drop(verdict))
 		hold_queue_verdict(hold->queue, id, false, NULL, 0);

@@ -64,7 +64,7 @@ struct cursor {
 	size_t len; /* bytes */
 };
 
-/* Takes bytes off the front. Returns NULL, and takes nothing, if there aren't so many. */
+/* Takes bytes off the front. Returns NULL, and takes nothing, if there are fewer. */
 static const uint8_t *take(struct cursor *cursor, size_t len)
 {
 	const uint8_t *taken = cursor->pos;

@@ -268,7 +268,7 @@ const struct host_link *host_vpn_among(const struct host_link *links, size_t cou
 const struct host_link *host_vpn(const struct host *host, const struct network_policy *policy);
 
 /* May connections use the network of the device @index beside @vpn? @usual: the device that the kernel chooses for them */
-bool host_may_leave(const struct host_link *vpn, unsigned int index, unsigned int usual);
+bool host_allows_beside_vpn(const struct host_link *vpn, unsigned int index, unsigned int usual);
 
 /* The program that keeps an endpoint, or would. */
 enum host_keeper { HOST_KEEPER_OURS, HOST_KEEPER_OTHER, HOST_KEEPER_NM, HOST_KEEPER_MPTCPD, HOST_KEEPER_COUNT };

@@ -232,7 +232,7 @@ static struct host_network judge_address(const struct host *host, const struct h
 		network.verdict = host_address_judge(address->flags, endpoint);
 	if (network.verdict == HOST_USED && !route)
 		network.verdict = HOST_NO_ROUTE;
-	if (network.verdict == HOST_USED && !host_may_leave(vpn, link->index, host->ways[HOST_WAY_CONVERTER]))
+	if (network.verdict == HOST_USED && !host_allows_beside_vpn(vpn, link->index, host->ways[HOST_WAY_CONVERTER]))
 		network.verdict = HOST_VPN;
 	return network;
 }

@@ -150,7 +150,7 @@ const struct host_link *host_vpn_among(const struct host_link *links, size_t cou
 	return NULL;
 }
 
-bool host_may_leave(const struct host_link *vpn, unsigned int index, unsigned int usual)
+bool host_allows_beside_vpn(const struct host_link *vpn, unsigned int index, unsigned int usual)
 {
 	return !vpn || index == usual;
 }

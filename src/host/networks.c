@@ -244,7 +244,7 @@ size_t networks_to(const union sockaddr_ip *to, const struct network_policy *pol
 	addresses_visit(search.netlink, family, note_address, &search);
 	for (size_t i = 0; i < search.count; i++)
 		if (network_leads(search.netlink, to, usual, &out[i]) &&
-		    host_may_leave(in_vpn ? &vpn : NULL, (unsigned int)out[i].device, usual))
+		    host_allows_beside_vpn(in_vpn ? &vpn : NULL, (unsigned int)out[i].device, usual))
 			out[count++] = out[i];
 	raw_close(search.netlink);
 	compare(out, count);

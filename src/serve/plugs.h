@@ -5,8 +5,8 @@
  * This room knows no protocol. It asks the daemon's *judge* what a client wants, of a withheld SYN as of the bytes of a connection, and
  * its *dialler* to connect to the server. Workers call the plugs in their own threads; the functions must not block.
  *
- * A client is *silent* if it takes bytes of the stream for the server's, and *blind* if the network's own means, a reset or an ICMP
- * message, tell it all errors.
+ * A client is *silent* if its request is silent, and *blind* if its request is blind: then only a reset or an ICMP message reports an
+ * error.
  */
 #ifndef SERVE_PLUGS_H
 #define SERVE_PLUGS_H
@@ -120,7 +120,7 @@ struct judgement_case {
  *     REQUEST_IGNORE   closes without a word                    passes or drops it, as the operator says
  *     REQUEST_RESET    resets the connection                    passes it on: its connection is reset
  *
- * A silent request's SYN is refused in place of passing it on where its session would reset it, or where a blind client is refused
+ * A silent request's SYN is refused, not passed on, where its session would be reset, or where a blind client is refused
  * (syn_decision.c).
  */
 enum request_action {
@@ -148,8 +148,8 @@ struct serve_verdict {
 	bool mptcp;               /* CONNECT: the client wants Multipath TCP towards the server */
 	bool responds;            /* CONNECT: the client gets a response in any case: its SYN+ACK needn't confirm the server */
 
-	bool silent;      /* the client wants no response where its SYN+ACK says all; also with WAIT. Then, if the request is whole: */
-	bool blind;       /* it can't take a response off */
+	bool silent;      /* the request is silent; also with WAIT. The next ones are set only if it is whole: */
+	bool blind;       /* the request is blind */
 	bool needs_mptcp; /* it can't be served over TCP */
 	uint64_t attempt; /* by which we recognise the request if it is made again, by a SYN from another port; 0: none */
 	uint16_t repeat;  /* how often it was made before */
@@ -159,7 +159,7 @@ struct serve_verdict {
 	bool proven;   /* the request proves the client's address */
 	bool refused;  /* ANSWER: it is an error */
 	bool demanded; /* ANSWER: refused only for want of a proof of the address */
-	bool lacking;  /* ANSWER: refused since this host has no way to the server; the client may have one */
+	bool no_way_here;  /* ANSWER: refused since this host has no way to the server; the client may have one */
 	bool error_taken; /* ANSWER: limits_take_error() has counted this error already */
 	enum outcome exceeded; /* ANSWER: the limit that is exceeded, or OUTCOME_NONE */
 	uint32_t echo;    /* ANSWER: the most bytes behind the request that come back to the client */
@@ -247,7 +247,7 @@ struct serve_dialler {
 	struct serve_refusal (*refusal)(struct serve_context *context, const struct serve_dial *dial, const union sockaddr_ip *server,
 					bool client_v4, uint64_t asked_ms, int error);
 	/* Called when the server has been silent for patience_ms. Returns whether that is more likely this host's fault. */
-	bool (*silence)(struct serve_context *context, const union sockaddr_ip *server, uint64_t asked_ms);
+	bool (*silence_is_ours)(struct serve_context *context, const union sockaddr_ip *server, uint64_t asked_ms);
 };
 
 /* ----- all plugs ----- */
@@ -264,7 +264,7 @@ struct serve_plugs {
 	/* Optional: counts one client more that hasn't proved its address, or one fewer. */
 	void (*unproven)(struct serve_context *context, bool more);
 	/* Optional: a request was refused because this host lacks something. */
-	void (*lacking)(struct serve_context *context, const union sockaddr_ip *server);
+	void (*no_way_here)(struct serve_context *context, const union sockaddr_ip *server);
 	/* Optional: a client was turned away, since all connections are taken. */
 	void (*full)(struct serve_context *context);
 	/* Optional: returns whether another process resets the connections that this one has when it ends. */
@@ -278,7 +278,7 @@ struct serve_plugs {
 	void (*stop)(struct serve_context *context);
 	void (*configure)(struct serve_context *context, const struct serve_settings *settings);
 	void *arg;     /* of start() */
-	bool alone;    /* no process outlives this one: if it is killed, the kernel resets connections whose streams would seem whole */
+	bool has_no_survivor; /* no process outlives this one: if it is killed, the kernel resets connections whose streams would seem whole */
 	bool no_request;  /* clients send no request: the addresses of a flow say all. SYNs without data are withheld, too */
 };
 

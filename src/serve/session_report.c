@@ -19,7 +19,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-/* The lines of so many seconds may be printed at once. */
+/* The lines of this many seconds may be printed at once. */
 #define LOG_BURST_SECONDS 10
 
 void session_look_transport(struct session *s)

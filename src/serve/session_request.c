@@ -129,10 +129,10 @@ void session_request_judge(struct session *s, const uint8_t *buf, size_t len, st
 		session_drop_withheld(s);
 	s->mark = verdict->mark;
 	s->error_taken = verdict->error_taken;
-	if (verdict->lacking) {
+	if (verdict->no_way_here) {
 		s->outcome = OUTCOME_LACKING;
-		if (context->plugs->lacking)
-			context->plugs->lacking(context, &s->server);
+		if (context->plugs->no_way_here)
+			context->plugs->no_way_here(context, &s->server);
 	}
 	if (verdict->exceeded != OUTCOME_NONE)
 		s->outcome = (uint8_t)verdict->exceeded;

@@ -545,7 +545,7 @@ static void give_up_connecting(struct session *s)
 	struct serve_context *context = &s->pool->context;
 	struct tcp_info info;
 	const int error = session_dial(s, &info);
-	const bool ours = error == -EINPROGRESS && s->rest && context->plugs->dial.silence(context, &s->server, asked_ms(s));
+	const bool ours = error == -EINPROGRESS && s->rest && context->plugs->dial.silence_is_ours(context, &s->server, asked_ms(s));
 
 	switch (session_decide_patience(error, s->rest, ours)) {
 	case SESSION_HAS_CONNECTED:

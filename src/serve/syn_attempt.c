@@ -163,7 +163,7 @@ static void take_step(struct syn_attempt *a, struct syn_step step)
 	}
 	if (step.verdict == HOLD_REFUSE)
 		a->hold.native = native_of(a, &step);
-	if (step.verdict == HOLD_REFUSE || step.verdict == HOLD_PASS_PLAIN || step.verdict == HOLD_DROP_SILENT)
+	if (step.verdict == HOLD_REFUSE || step.verdict == HOLD_PASS_PLAIN || step.verdict == HOLD_DROP_UNANSWERED)
 		give_up_server(a);
 	release(a, &step);
 }

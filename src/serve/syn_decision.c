@@ -81,7 +81,7 @@ static struct syn_step decide_on_time(const struct syn_facts *facts)
 	if (facts->answered)
 		return refuse(true, "the server has answered too late");
 	if (!facts->mptcp || facts->late)
-		return release(HOLD_DROP_SILENT, METRICS_SYN_SILENT, false, "nobody has said anything");
+		return release(HOLD_DROP_UNANSWERED, METRICS_SYN_UNANSWERED, false, "nobody has said anything");
 	step = stay(facts, ASK_MS - BLIND_MPTCP_MS);
 	step.late = true;
 	return step;
@@ -131,12 +131,12 @@ struct syn_step syn_decide(const struct syn_facts *facts, enum syn_event event)
 	case SYN_SERVER_FAILED:
 	case SYN_SERVER_TIMED_OUT:
 		if (facts->blind && event == SYN_SERVER_TIMED_OUT)
-			return release(HOLD_DROP_SILENT, METRICS_SYN_SILENT, false, "nobody has said anything");
+			return release(HOLD_DROP_UNANSWERED, METRICS_SYN_UNANSWERED, false, "nobody has said anything");
 		return decide_on_failure(facts);
 	case SYN_PASSES:
 		return release(HOLD_PASS_UNCONFIRMED, METRICS_SYN_UNCONFIRMED, false, "it goes on without us");
 	case SYN_ROOM_IS_NEEDED:
-		return release(facts->late ? HOLD_DROP_SILENT : HOLD_PASS_UNCONFIRMED, METRICS_SYN_STOPPED, false,
+		return release(facts->late ? HOLD_DROP_UNANSWERED : HOLD_PASS_UNCONFIRMED, METRICS_SYN_STOPPED, false,
 			       "others need the room");
 	case SYN_NOT_GRANTED:
 		if (facts->routes)

@@ -27,10 +27,10 @@ int64_t blind_requests_look(int64_t now);
 void blind_requests_cancel(uint64_t cookie);
 
 /*
- * blind_requests_leave() - note the fate of open requests when the last program has ended
+ * blind_requests_note_open() - note the fate of open requests when the last program has ended
  * Requests whose connection the kernel no longer knows may have failed: the user's next connection isn't blind, and finds that out.
  */
-void blind_requests_leave(void);
+void blind_requests_note_open(void);
 
 /* Takes the results of blind_retry_start(), when supervision.retry_ready is readable. */
 void blind_requests_take_results(void);
@@ -91,7 +91,7 @@ enum blind_verdict {
 	BLIND_TAKEN,   /* the converter has the request */
 	BLIND_UNTAKEN, /* the path has lost the SYN's data, but not the SYN: make no further request blindly */
 	BLIND_SILENT,  /* no SYN+ACK for @patience, returned once: probe the converter, and look again at *@look_at */
-	BLIND_LEFT,    /* no repeats are left, and the converter has had BLIND_PROBE_MS: leave the connection to the kernel */
+	BLIND_TO_KERNEL,    /* no repeats are left, and the converter has had BLIND_PROBE_MS: leave the connection to the kernel */
 	BLIND_SLOW,    /* the converter reset the connection after it had waited for the server as long as it may */
 	BLIND_GONE,    /* refused, reset or closed; or the kernel's own SYN, without the request, got through */
 };

@@ -48,7 +48,7 @@ static enum blind_verdict judge_syn_sent(struct blind_request *request, int64_t 
 		return BLIND_SILENT;
 	}
 	if (!may_repeat && waited >= patience && now - request->silent_at >= PROBE_NS)
-		return BLIND_LEFT;
+		return BLIND_TO_KERNEL;
 	*look_at = now + (waited > FIRST_LOOK_NS ? waited : FIRST_LOOK_NS);
 	if (now < limit_of(request) && *look_at > limit_of(request))
 		*look_at = limit_of(request);

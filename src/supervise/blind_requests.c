@@ -21,9 +21,9 @@
  * --- asks a converter whether it takes blind requests, and tests whether the path takes data in SYNs ---
  *
  * When a blind request ends by a reset, the server may have refused, the path may have lost the SYN's data, or another converter may have
- * taken the address. The kernel doesn't say which. If servers refuse, ordinary connections don't find out either: a connection that carries
- * an error has no Multipath TCP. And a program's connect() would have to wait for each of them. So the supervisor asks by a connection of
- * its own, over Multipath TCP, with an Info TLV in its SYN, which the converter answers at once. It asks one converter at a time.
+ * taken the address. The kernel doesn't say which. Ordinary connections don't show it: one that carries a server's refusal has no
+ * Multipath TCP, and its connect() has to wait. So the supervisor asks by a connection of its own, over Multipath TCP, with an Info TLV in
+ * its SYN, which the converter answers at once. It asks one converter at a time.
  */
 
 #define ENQUIRY_LOOK_NS (5 * CLOCK_NS_PER_MS)
@@ -262,7 +262,7 @@ static void forget_request(struct expected *entry)
 }
 
 /* Takes the result of an order. A request that couldn't be made again is left to the kernel. */
-static void made_again(const struct blind_retry_order *order)
+static void take_result(const struct blind_retry_order *order)
 {
 	struct expected *entry = order->owner;
 	char text[SOCKADDR_STRLEN];
@@ -311,7 +311,7 @@ static void start_due(void)
 	/* Without a thread we leave them to the kernel. */
 	if (count && !blind_retry_start(orders, count))
 		for (int i = 0; i < count; i++)
-			made_again(&orders[i]);
+			take_result(&orders[i]);
 }
 
 static bool is_unanswered(void *entry)
@@ -419,7 +419,7 @@ static bool request_look(struct expected *entry, int64_t now)
 			converters_doubt(entry->converter);
 		look_later(entry, with_path(entry, look_at));
 		return true;
-	case BLIND_LEFT:
+	case BLIND_TO_KERNEL:
 		break;
 	case BLIND_SLOW:
 		note_slow(entry);
@@ -477,7 +477,7 @@ void blind_requests_cancel(uint64_t cookie)
 	}
 }
 
-void blind_requests_leave(void)
+void blind_requests_note_open(void)
 {
 	struct tcp_info info;
 
@@ -495,6 +495,6 @@ void blind_requests_take_results(void)
 	const struct blind_retry_order *orders = blind_retry_end(&count);
 
 	for (int i = 0; i < count; i++)
-		made_again(&orders[i]);
+		take_result(&orders[i]);
 	start_due();
 }

@@ -87,7 +87,7 @@ static void leave_call(struct connection *connection, int error, bool gone)
 }
 
 /* Returns whether the program has shut its socket down while we connect a stand-in. Nobody else changes that socket. */
-static bool was_shut(const struct connection *connection)
+static bool stand_in_was_shut(const struct connection *connection)
 {
 	return connection->dial.fd != connection->fd && !connection->shut && kernel_is_shut(connection->fd);
 }
@@ -101,7 +101,7 @@ void caller_look(struct connection *connection, bool caller, int64_t now)
 		.nonblocking = connection->nonblocking,
 		.direct = connection->state == CONNECTION_DIRECT,
 		.gone = gone,
-		.shut = caller && !gone && was_shut(connection),
+		.shut = caller && !gone && stand_in_was_shut(connection),
 	};
 	int error;
 

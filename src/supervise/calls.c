@@ -176,7 +176,7 @@ static void handle_socket(const struct call *call)
 		call_let_go(call, -1);
 		return;
 	}
-	if (!tracee_is_open(call->tid)) {
+	if (!tracee_is_accessible(call->tid)) {
 		if (!supervision.settings->fail_closed)
 			log_line("a socket that will connect directly: this process can't be examined (perhaps it isn't dumpable), "
 				 "or has another network");

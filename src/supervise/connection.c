@@ -261,7 +261,7 @@ static void traced_begun(struct dial *dial)
 		connection_watch(connection_of_dial(dial));
 }
 
-static bool traced_probe(struct dial *dial, int seconds)
+static bool traced_keepalive(struct dial *dial, int seconds)
 {
 	struct connection *connection = connection_of_dial(dial);
 
@@ -306,7 +306,7 @@ static const struct dial_ops operations = {
 	.send = traced_send,
 	.begun = traced_begun,
 	.error = dial_socket_error,
-	.probe = traced_probe,
+	.keepalive = traced_keepalive,
 	DIAL_SOCKET_OPERATIONS,
 	.watch = traced_watch,
 	.wake = traced_wake,

@@ -71,7 +71,7 @@ static bool may_stop(pid_t tid)
 	return tracee_call(tid) < 0 || tracee_is_interruptible(tid);
 }
 
-static void look_later(void)
+static void sleep_briefly(void)
 {
 	static const struct timespec look = { .tv_nsec = LOOK_NS };
 
@@ -82,7 +82,7 @@ static void look_later(void)
 static bool come_to_rest(void *until, pid_t tid)
 {
 	while (tracee_call(tid) < 0 && clock_ns() < *(const int64_t *)until)
-		look_later();
+		sleep_briefly();
 	return true;
 }
 
@@ -105,7 +105,7 @@ static bool has_stopped(pid_t tid)
 static bool await_stop(void *until, pid_t tid)
 {
 	while (!has_stopped(tid) && may_stop(tid) && clock_ns() < *(const int64_t *)until)
-		look_later();
+		sleep_briefly();
 	return true;
 }
 

@@ -12,7 +12,7 @@
  *	a seccomp filter                 /proc counts a process's filters. It acts only for processes with no more than at the start
  *	Landlock                         no file shows it. The calls that restrict a thread stop, and the supervisor notes the process
  *
- * Others it leaves to the kernel, and says so in the log. Network namespaces are calls.c's.
+ * It leaves others to the kernel, and says so in the log. calls.c checks network namespaces.
  *
  * Children inherit Landlock's restrictions. So a process is restricted if it or one of its ancestors has restricted itself. An orphan has
  * lost its ancestors: it is restricted if it has started after any process restricted itself. That holds as well for the children of

@@ -24,8 +24,8 @@
 
 /*
  * Three states are enough, since the program waits in its call meanwhile, and nobody else reads from the socket (hide_response() sees to
- * that): RESOLVING until the name is looked up, ASKED until the converter has answered, DIRECT until the server has. The engine decides what
- * an answer means, and what to try next (engine/dial.h); this file carries that out for the call. At CONVERT_TIMEOUT the attempt of a
+ * that): RESOLVING until the name is looked up, ASKED until the converter has answered, DIRECT until the server has. The engine decides
+ * what an answer means, and what to try next (engine/dial.h); this file carries that out for the call. At CONVERT_TIMEOUT the attempt of a
  * non-blocking call is over: we connect to the server itself, or the call fails.
  *
  * A blocking call waits for as long as the server may take. The kernel doesn't report signals or the end of the process meanwhile, so
@@ -155,7 +155,7 @@ static size_t send_early(struct connection *connection, size_t sent)
 }
 
 /* Completes our non-blocking connect() for a program that blocks, so that its next connect() gets EISCONN. */
-static void tell_kernel(const struct connection *connection, const union sockaddr_ip *peer)
+static void complete_connect(const struct connection *connection, const union sockaddr_ip *peer)
 {
 	if (!connection->nonblocking)
 		(void)connect(connection->dial.fd, &peer->sa, sockaddr_ip_len(peer));
@@ -166,7 +166,7 @@ static void answer_direct(struct connection *connection)
 {
 	if (!progress_hand_over(connection))
 		return;
-	tell_kernel(connection, &connection->dial.server);
+	complete_connect(connection, &connection->dial.server);
 	connection_succeed(connection, send_early(connection, connection->taken));
 }
 
@@ -230,7 +230,7 @@ static void answer_reached(struct connection *connection)
 	if (!progress_hand_over(connection))
 		return;
 	peers_note(connection->dial.fd, &connection->dial.attempt.addr, &connection->dial.server);
-	tell_kernel(connection, &connection->dial.attempt.addr);
+	complete_connect(connection, &connection->dial.attempt.addr);
 	connection_succeed(connection, connection->dial.early_len);
 }
 
@@ -315,7 +315,7 @@ static void go_on(struct connection *connection, enum dial_state state, struct d
  * Returns whether another thread of the program has shut the socket down: it is closed, without a segment from the peer and without an
  * error. That says nothing about the converter. Sets @error to the socket's error, which reading it has cleared.
  */
-static bool was_shut(const struct connection *connection, int *error)
+static bool own_socket_was_shut(const struct connection *connection, int *error)
 {
 	struct tcp_info info;
 
@@ -335,7 +335,7 @@ static void step_asked(struct connection *connection)
 	struct dial_end end;
 	int error;
 
-	if (was_shut(connection, &error)) {
+	if (own_socket_was_shut(connection, &error)) {
 		progress_shut(connection);
 		return;
 	}

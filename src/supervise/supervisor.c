@@ -87,7 +87,7 @@ static void reap(void)
 		}
 		self.running = false;
 		if (!has_children())
-			blind_requests_leave(); /* before the program's parent starts the next one */
+			blind_requests_note_open(); /* before the program's parent starts the next one */
 		if (WIFSIGNALED(status))
 			tell_front(SUPERVISOR_KILLED, WTERMSIG(status), !has_children());
 		else
@@ -172,7 +172,7 @@ static void loop(void)
 		 * it works again: short programs would never find that out otherwise.
 		 */
 		if (self.leaving && !path_trials_look()) {
-			blind_requests_leave();
+			blind_requests_note_open();
 			exit(EXIT_SUCCESS);
 		}
 		count = epoll_wait(supervision.epoll, events, EVENTS_MAX, wait);

@@ -198,7 +198,7 @@ bool tracee_is_cloexec(pid_t tid, int fd)
 	return value && strtoul(value, NULL, 8) & O_CLOEXEC;
 }
 
-bool tracee_is_open(pid_t tid)
+bool tracee_is_accessible(pid_t tid)
 {
 	static struct stat own;
 	struct stat other;

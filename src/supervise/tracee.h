@@ -53,7 +53,7 @@ bool tracee_started(pid_t pid, uint64_t *ticks, pid_t *parent);
 bool tracee_is_cloexec(pid_t tid, int fd);
 
 /* Returns whether we may trace the thread, and it is in our network namespace. */
-bool tracee_is_open(pid_t tid);
+bool tracee_is_accessible(pid_t tid);
 
 /* Returns whether the thread's process has other threads. */
 bool tracee_has_threads(pid_t tid);

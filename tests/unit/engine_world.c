@@ -390,7 +390,7 @@ static bool take(struct dial *of, size_t bytes)
 	return !kernel.lost_bytes;
 }
 
-static bool probe(struct dial *of, int seconds)
+static bool keepalive(struct dial *of, int seconds)
 {
 	(void)of;
 	note("probe %d; ", seconds);
@@ -418,7 +418,7 @@ static void disconnect(struct dial *of)
 const struct dial_ops ops = {
 	.query = query, .allows = allows, .repeat_key = number, .fit = fit, .prepare = prepare, .connect = connect_to, .hold = hold,
 	.send = output, .begun = begun, .cookie = cookie, .info = info, .fell_back = fell_back, .error = socket_error, .peek = peek, .take = take,
-	.probe = probe, .watch = watch, .wake = wake, .disconnect = disconnect,
+	.keepalive = keepalive, .watch = watch, .wake = wake, .disconnect = disconnect,
 };
 
 /* --- the script --- */

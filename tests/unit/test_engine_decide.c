@@ -134,8 +134,8 @@ START_TEST(path_is_asked_before_a_silent_converter_is_blamed)
 	expect_give_up(&dial, &seen, 3 * S, false);
 	seen = established(STARTED + 10 * MS);
 	seen.response = RESPONSE_NOTHING;
-	seen.probed = true;
-	dial.attempt.probing_since = STARTED + S;
+	seen.keepalive_set = true;
+	dial.attempt.keepalive_since = STARTED + S;
 	expect_wait(&dial, &seen, 1010 * MS, 1260 * MS);
 	expect(dial, seen, 1260 * MS, DO_ASK_PATH);
 	expect_give_up(&dial, &seen, 3 * S, false);
@@ -144,7 +144,7 @@ START_TEST(path_is_asked_before_a_silent_converter_is_blamed)
 	expect(dial, seen, 3 * S - 1, DO_ASK_PATH);
 	expect_give_up(&dial, &seen, 3 * S, false);
 	seen.heard_at = STARTED + 10 * MS;
-	dial.attempt.probing_since = 0; /* it can't be probed, and counts as alive */
+	dial.attempt.keepalive_since = 0; /* it can't be probed, and counts as alive */
 	expect_wait(&dial, &seen, 2 * S, 2250 * MS);
 }
 END_TEST
@@ -351,7 +351,7 @@ START_TEST(converter_is_looked_at_when_it_is_time)
 	dial.attempt.wake_at = STARTED + S;
 	seen = established(STARTED);
 	seen.response = RESPONSE_NOTHING;
-	expect(dial, seen, S, DO_PROBE);
+	expect(dial, seen, S, DO_KEEPALIVE);
 	for (int i = 0; i < 2; i++) {
 		seen.state = i ? TCPINFO_CLOSE : TCPINFO_UNKNOWN; /* it has reset the connection, which nobody was told */
 		expect(dial, seen, S, DO_FAIL);
@@ -389,7 +389,7 @@ static struct dial_seen probed(int64_t heard)
 	struct dial_seen seen = established(STARTED + heard);
 
 	seen.response = RESPONSE_NOTHING;
-	seen.probed = true;
+	seen.keepalive_set = true;
 	return seen;
 }
 
@@ -398,13 +398,13 @@ START_TEST(probes_are_sent_until_the_end)
 	struct dial dial = dial_asked();
 	struct dial_seen seen = probed(10 * MS);
 
-	dial.attempt.probing_since = STARTED + S;
+	dial.attempt.keepalive_since = STARTED + S;
 	/* a probe is due an interval after what was heard, and each look behind that sends one more: four in an interval */
 	expect_wait(&dial, &seen, S, 1260 * MS);
 	expect_wait(&dial, &seen, 2 * S, 2250 * MS);
 	expect_wait(&dial, &seen, 2900 * MS, 3 * S);
 	/* the first one isn't due before the converter was asked */
-	dial.attempt.probing_since = STARTED + 2 * S;
+	dial.attempt.keepalive_since = STARTED + 2 * S;
 	expect_wait(&dial, &seen, 1500 * MS, 2250 * MS);
 }
 END_TEST
@@ -414,7 +414,7 @@ START_TEST(dead_host_is_given_up)
 	struct dial dial = dial_asked();
 	struct dial_seen seen = probed(10 * MS);
 
-	dial.attempt.probing_since = STARTED + S;
+	dial.attempt.keepalive_since = STARTED + S;
 	/* an interval and a half behind the first unanswered probe, which is at 1.01 s */
 	expect_wait(&dial, &seen, 3 * S - 1, 3 * S);
 	expect_give_up(&dial, &seen, 3 * S, false);
@@ -429,7 +429,7 @@ START_TEST(host_that_answers_is_waited_for_as_linux_would)
 	struct dial dial = dial_asked();
 	struct dial_seen seen;
 
-	dial.attempt.probing_since = STARTED + S;
+	dial.attempt.keepalive_since = STARTED + S;
 	for (int64_t after = 3 * S; after < 150 * S; after += S) {
 		seen = probed(after - 500 * MS);
 		expect_wait(&dial, &seen, after, after == 149 * S + 500 * MS ? 150 * S : after + 750 * MS);
@@ -477,7 +477,7 @@ START_TEST(interval_is_a_third_of_the_timeout)
 
 	ck_assert_int_eq(decide_interval_seconds(timeouts[_i].timeout_ms), timeouts[_i].interval);
 	dial.attempt.ends = STARTED + timeout;
-	dial.attempt.probing_since = STARTED + 1;
+	dial.attempt.keepalive_since = STARTED + 1;
 	seen.proven = true;
 	decision = decide(&dial, &seen, timeouts[_i].timeout_ms, STARTED + probe + timeouts[_i].grace);
 	ck_assert_int_eq(decision.what, DO_GIVE_UP);

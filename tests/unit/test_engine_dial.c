@@ -89,7 +89,7 @@ START_TEST(response_comes_in_pieces)
 		expect_on(step());
 		expect_said("peek; peek; ");
 		ck_assert_uint_eq(dial.attempt.awaited, i < 4 ? 4 : 8);
-		ck_assert_int_eq(dial.attempt.in_vain, i != 1 && i != 4);
+		ck_assert_int_eq(dial.attempt.woke_early, i != 1 && i != 4);
 		ck_assert_int_eq(kernel.wake_at, dial.attempt.ends);
 	}
 	/* what MSG_PEEK hasn't shown at first */

@@ -117,7 +117,7 @@ static bool take(struct dial *dial, size_t bytes)
 	return recv(call_of(dial)->fd, buffer, bytes, 0) == (ssize_t)bytes;
 }
 
-static bool probe(struct dial *dial, int seconds)
+static bool keepalive(struct dial *dial, int seconds)
 {
 	(void)dial, (void)seconds;
 	return false;
@@ -141,7 +141,7 @@ static void disconnect(struct dial *dial)
 
 static const struct dial_ops ops = {
 	.query = query, .allows = allows, .fit = fit, .prepare = prepare, .connect = connect_to, .send = output, .begun = nothing,
-	.info = info, .error = socket_error, .peek = peek, .take = take, .probe = probe, .watch = nothing, .wake = wake,
+	.info = info, .error = socket_error, .peek = peek, .take = take, .keepalive = keepalive, .watch = nothing, .wake = wake,
 	.disconnect = disconnect,
 };
 

@@ -241,7 +241,7 @@ START_TEST(host_is_asked_behind_the_synack)
 		expect_on(step());
 		ck_assert(!dial.attempt.path_asked);
 	}
-	ck_assert_int_eq(dial.attempt.probing_since, dial.started + S);
+	ck_assert_int_eq(dial.attempt.keepalive_since, dial.started + S);
 	ck_assert_ptr_nonnull(strstr(said(), "peek; probe 1; "));
 	kernel.info.tcpi_last_ack_recv = kernel.info.tcpi_last_data_recv = 1500; /* it has died since */
 	kernel.now += S;
@@ -263,7 +263,7 @@ START_TEST(host_that_has_proved_nothing)
 	synack(TAKEN);
 	kernel.now += 3 * S - 1;
 	expect_on(step());
-	ck_assert_int_eq(dial.attempt.probing_since, 0);
+	ck_assert_int_eq(dial.attempt.keepalive_since, 0);
 	kernel.now++;
 	expect_on(step());
 	ck_assert(is_logged("no answer in time, left alone for 30 s for this server\n"));

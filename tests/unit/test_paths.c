@@ -537,7 +537,7 @@ START_TEST(what_is_owed_ends)
 				missing_grow(&view, 1);
 			}
 			for (;;) {
-				view.owed = 0;
+				view.answer_lag = 0;
 				paths_seen_add_answer(&view, other, other, view.waiting - asked);
 				if (paths_decide(&view).what == PATHS_MOVE)
 					break;

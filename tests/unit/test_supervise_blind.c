@@ -49,7 +49,7 @@ static struct unanswered_run run_unanswered(bool repeatable, int repeats_max, in
 		}
 		run.repeats = request.repeats;
 		run.ended = now + late;
-		if (fate == BLIND_LEFT)
+		if (fate == BLIND_TO_KERNEL)
 			return run;
 		ck_assert_int_eq(fate, BLIND_REPEAT);
 		ck_assert_int_lt(request.repeats, repeats_max);

@@ -50,8 +50,8 @@ static const struct {
 	/* blind, over plain TCP */
 	{ BLIND, SYN_PASSES, { .verdict = HOLD_PASS_UNCONFIRMED, .counted = METRICS_SYN_UNCONFIRMED } },
 	{ BLIND, SYN_SERVER_ANSWERED, { .verdict = HOLD_PASS_CONFIRMED, .keep = true, .counted = METRICS_SYN_ANSWERED } },
-	{ BLIND, SYN_TIME_IS_OVER, { .verdict = HOLD_DROP_SILENT, .counted = METRICS_SYN_SILENT } },
-	{ BLIND, SYN_SERVER_TIMED_OUT, { .verdict = HOLD_DROP_SILENT, .counted = METRICS_SYN_SILENT } },
+	{ BLIND, SYN_TIME_IS_OVER, { .verdict = HOLD_DROP_UNANSWERED, .counted = METRICS_SYN_UNANSWERED } },
+	{ BLIND, SYN_SERVER_TIMED_OUT, { .verdict = HOLD_DROP_UNANSWERED, .counted = METRICS_SYN_UNANSWERED } },
 	{ BLIND, SYN_SERVER_FAILED, { .verdict = HOLD_REFUSE, .tells_refusal = true, .counted = METRICS_SYN_REFUSED } },
 	{ BLIND, SYN_ROOM_IS_NEEDED, { .verdict = HOLD_PASS_UNCONFIRMED, .counted = METRICS_SYN_STOPPED } },
 	{ BLIND, SYN_NOT_GRANTED, { .verdict = HOLD_REFUSE, .counted = METRICS_SYN_REFUSED } },
@@ -60,10 +60,10 @@ static const struct {
 	{ BLIND_MPTCP, SYN_TIME_IS_OVER, { .verdict = HOLD_WITHHOLD, .late = true, .wait_ms = 2600 } },
 	{ BLIND_MPTCP, SYN_SERVER_ANSWERED, { .verdict = HOLD_PASS_CONFIRMED, .keep = true, .counted = METRICS_SYN_ANSWERED } },
 	{ BLIND_MPTCP, SYN_ROOM_IS_NEEDED, { .verdict = HOLD_PASS_UNCONFIRMED, .counted = METRICS_SYN_STOPPED } },
-	{ LATE, SYN_TIME_IS_OVER, { .verdict = HOLD_DROP_SILENT, .counted = METRICS_SYN_SILENT } },
+	{ LATE, SYN_TIME_IS_OVER, { .verdict = HOLD_DROP_UNANSWERED, .counted = METRICS_SYN_UNANSWERED } },
 	{ LATE, SYN_SERVER_ANSWERED, { .verdict = HOLD_REFUSE, .resets = true, .counted = METRICS_SYN_REFUSED } },
 	{ LATE, SYN_SERVER_FAILED, { .verdict = HOLD_REFUSE, .tells_refusal = true, .counted = METRICS_SYN_REFUSED } },
-	{ LATE, SYN_ROOM_IS_NEEDED, { .verdict = HOLD_DROP_SILENT, .counted = METRICS_SYN_STOPPED } },
+	{ LATE, SYN_ROOM_IS_NEEDED, { .verdict = HOLD_DROP_UNANSWERED, .counted = METRICS_SYN_STOPPED } },
 	/* one that makes its request again: the answer is kept for the next SYN */
 	{ LATE_NUMBERED, SYN_SERVER_ANSWERED, { .verdict = HOLD_WITHHOLD, .late = true, .answered = true, .wait_ms = 2000 } },
 	{ LATE_NUMBERED, SYN_REPEATED, { .verdict = HOLD_DROP_REPEATED, .counted = METRICS_SYN_REPEATED } },
@@ -74,7 +74,7 @@ static const struct {
 	{ ANSWERED, SYN_REPEATED, { .verdict = HOLD_DROP_REPEATED, .counted = METRICS_SYN_REPEATED } },
 	{ ANSWERED, SYN_SERVER_ANSWERED_MPTCP, { .verdict = HOLD_WITHHOLD, .late = true, .answered = true } },
 	{ ANSWERED, SYN_PASSES, { .verdict = HOLD_PASS_UNCONFIRMED, .counted = METRICS_SYN_UNCONFIRMED } },
-	{ ANSWERED, SYN_ROOM_IS_NEEDED, { .verdict = HOLD_DROP_SILENT, .counted = METRICS_SYN_STOPPED } },
+	{ ANSWERED, SYN_ROOM_IS_NEEDED, { .verdict = HOLD_DROP_UNANSWERED, .counted = METRICS_SYN_STOPPED } },
 	/* a gateway's: the SYN goes on to its server as it came */
 	{ ROUTED, SYN_NOT_GRANTED, { .verdict = HOLD_PASS_UNCONFIRMED, .counted = METRICS_SYN_NOT_GRANTED } },
 	{ ROUTED, SYN_STOPPED, { .verdict = HOLD_PASS_UNCONFIRMED, .counted = METRICS_SYN_STOPPED } },
@@ -131,7 +131,7 @@ START_TEST(silence_ends)
 				ck_assert_uint_gt(step.wait_ms, 0);
 				step = syn_decide(&facts, SYN_TIME_IS_OVER);
 			}
-			ck_assert_int_eq(step.verdict, HOLD_DROP_SILENT);
+			ck_assert_int_eq(step.verdict, HOLD_DROP_UNANSWERED);
 			ck_assert_uint_ge(now_ms, 3300);
 			ck_assert_uint_le(now_ms, 3500);
 		}

@@ -69,7 +69,7 @@ static void check_family(const struct request_features *features, struct request
 		return;
 	request_refuse(features, decision->verdict.responds, CONVERT_ERROR_NOT_AUTHORIZED, 0,
 		       IN6_IS_ADDR_V4MAPPED(&address) ? "IPv4 doesn't work here" : "IPv6 doesn't work here", decision);
-	decision->verdict.lacking = true;
+	decision->verdict.no_way_here = true;
 }
 
 static void check_destination(const struct admission *admission, const uint8_t *message,

@@ -253,7 +253,7 @@ static void unproven(struct serve_context *context, bool more)
 		demand_leave(demand);
 }
 
-static void lacking(struct serve_context *context, const union sockaddr_ip *server)
+static void no_way_here(struct serve_context *context, const union sockaddr_ip *server)
 {
 	blame_again(context->daemon, server);
 }
@@ -319,7 +319,7 @@ struct serve_plugs converter_plugs(struct converter_shared *shared)
 		.connected = connected,
 		.refused = refused,
 		.unproven = unproven,
-		.lacking = lacking,
+		.no_way_here = no_way_here,
 		.full = full,
 		.outlived = survivor_is_there,
 		.dial = { begin, step, proven, reached, settle, stop_dial, refusal_of, silence },

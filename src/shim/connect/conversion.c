@@ -77,7 +77,7 @@ enum conn_phase conversion_progress(struct conn *conn, int fd)
 	struct dial_end end;
 	struct conn_claim claim;
 	enum conn_phase phase;
-	bool in_vain = false;
+	bool woke_early = false;
 
 	while (conn_in(conn, PHASES_PENDING | PHASES_CONFIRMED) && conversion_can_step(conn, fd)) {
 		if (conn_phase(conn) == CONN_RESOLVING)
@@ -85,13 +85,13 @@ enum conn_phase conversion_progress(struct conn *conn, int fd)
 		if (!conn_claim_of(conn, fd, PHASES_PENDING | PHASES_CONFIRMED, &claim))
 			break;
 		phase = conn->call.follows ? follow_step(conn, fd) : step(conn, fd, claim.from);
-		in_vain = conn->dial.attempt.in_vain;
-		conn->dial.attempt.in_vain = false;
+		woke_early = conn->dial.attempt.woke_early;
+		conn->dial.attempt.woke_early = false;
 		conn_release(conn, phase, &claim);
 		if (conn_phase(conn) != CONN_RESOLVING)
 			break;
 	}
-	if (in_vain)
+	if (woke_early)
 		next.poll(NULL, 0, IN_VAIN_MS);
 	return conn_phase_unclaimed(conn);
 }

@@ -224,7 +224,7 @@ static int op_error(struct dial *dial)
 	return operations_error(conn, dial->fd, 0);
 }
 
-static bool op_probe(struct dial *dial, int seconds)
+static bool op_keepalive(struct dial *dial, int seconds)
 {
 	return kernel_probe(dial->fd, &conn_of_dial(dial)->socket.keepalive, seconds);
 }
@@ -262,7 +262,7 @@ static const struct dial_ops operations = {
 	.send = op_send,
 	.begun = op_begun,
 	.error = op_error,
-	.probe = op_probe,
+	.keepalive = op_keepalive,
 	DIAL_SOCKET_OPERATIONS,
 	.watch = op_watch,
 	.wake = op_wake,
