@@ -240,7 +240,7 @@ static const struct kernel_option kernel_keepalive_options[KERNEL_KEEPALIVES] = 
 };
 
 /* Sets the engine's values, again if they are set: so we can send several probes a second. Returns whether the kernel accepts them. */
-static inline bool kernel_probe_again(int fd, const struct kernel_keepalive *keepalive)
+static inline bool kernel_keepalive_again(int fd, const struct kernel_keepalive *keepalive)
 {
 	const int ours[KERNEL_KEEPALIVES] = { keepalive->seconds, KERNEL_PROBES, 1, keepalive->seconds };
 
@@ -251,7 +251,7 @@ static inline bool kernel_probe_again(int fd, const struct kernel_keepalive *kee
 }
 
 /* Restores the socket's own keepalive. */
-static inline void kernel_probe_end(int fd, struct kernel_keepalive *keepalive)
+static inline void kernel_keepalive_end(int fd, struct kernel_keepalive *keepalive)
 {
 	for (int i = KERNEL_KEEPALIVES - 1; i >= 0 && keepalive->probing; i--)
 		kernel_set(fd, kernel_keepalive_options[i].level, kernel_keepalive_options[i].name, keepalive->kept[i]);
@@ -259,10 +259,10 @@ static inline void kernel_probe_end(int fd, struct kernel_keepalive *keepalive)
 }
 
 /*
- * kernel_probe() - probe the peer each @seconds, at once if that time is over
+ * kernel_keepalive_set() - probe the peer each @seconds, at once if that time is over
  * Returns false, with nothing changed, if the socket has no keepalive: MPTCP sockets have it since Linux 6.10.
  */
-static inline bool kernel_probe(int fd, struct kernel_keepalive *keepalive, int seconds)
+static inline bool kernel_keepalive_set(int fd, struct kernel_keepalive *keepalive, int seconds)
 {
 	for (int i = 0; i < KERNEL_KEEPALIVES && !keepalive->probing; i++) {
 		keepalive->kept[i] = kernel_get(fd, kernel_keepalive_options[i].level, kernel_keepalive_options[i].name, -1);
@@ -271,9 +271,9 @@ static inline bool kernel_probe(int fd, struct kernel_keepalive *keepalive, int 
 	}
 	keepalive->seconds = seconds;
 	keepalive->probing = true;
-	if (kernel_probe_again(fd, keepalive))
+	if (kernel_keepalive_again(fd, keepalive))
 		return true;
-	kernel_probe_end(fd, keepalive);
+	kernel_keepalive_end(fd, keepalive);
 	return false;
 }
 

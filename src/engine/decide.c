@@ -78,7 +78,7 @@ static struct dial_decision begin_anew(enum ask_way way)
 }
 
 /* Decides whether to go on waiting for a converter that is silent since its SYN+ACK. */
-static struct dial_decision decide_probing(const struct dial *dial, const struct dial_seen *seen, unsigned int timeout_ms, int64_t now)
+static struct dial_decision decide_keepalive(const struct dial *dial, const struct dial_seen *seen, unsigned int timeout_ms, int64_t now)
 {
 	const struct attempt *attempt = &dial->attempt;
 	const int64_t interval = decide_interval_seconds(timeout_ms) * CLOCK_NS_PER_S;
@@ -127,7 +127,7 @@ static struct dial_decision decide_waiting(const struct dial *dial, const struct
 		return decide_to(DO_FAIL);
 	if (seen->state == TCPINFO_SYN_SENT)
 		return decide_unanswered(attempt, timeout_ms, now);
-	return seen->keepalive_set ? decide_probing(dial, seen, timeout_ms, now) : decide_to(DO_KEEPALIVE);
+	return seen->keepalive_set ? decide_keepalive(dial, seen, timeout_ms, now) : decide_to(DO_KEEPALIVE);
 }
 
 /* Decides after a SYN+ACK that confirms the server of a silent request, so that no response follows. */

@@ -43,7 +43,7 @@ enum dial_do {
 	DO_SEND,          /* send the rest of the message */
 	DO_READ,          /* read the response */
 	DO_LOOK_AT_PATH,
-	DO_KEEPALIVE,         /* set keepalive */
+	DO_KEEPALIVE,     /* set keepalive */
 	DO_ASK_PATH,      /* ask whether the path works, before the converter is blamed for its silence */
 	/* the step ends */
 	DO_WAIT,          /* until decision.at at the latest; 0: until the time set before */

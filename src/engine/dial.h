@@ -40,7 +40,7 @@ struct attempt {
 	bool answered;          /* the SYN was answered, and we noted the round trip of its path */
 	bool path_asked;        /* we have asked whether the path works: path_start_ask() */
 	bool repeated;          /* the attempt repeats one that was refused, over the same path */
-	bool woke_early;           /* the socket was readable before all awaited bytes were there */
+	bool woke_early;        /* the socket was readable before all awaited bytes were there */
 	uint16_t hold_ms;       /* the longest time, in ms, for which the request permits its SYN to be withheld; 0: it doesn't say */
 	uint16_t withheld_ms;   /* the longest time, in ms, for which the converter withholds SYNs */
 	uint16_t request_len;   /* bytes of the request */
@@ -49,7 +49,7 @@ struct attempt {
 	uint16_t local_port;    /* source port of the SYN if other processes may follow it, in network byte order; 0: they may not */
 	int64_t ends;           /* CLOCK_MONOTONIC in ns, like all below: the end of CONVERT_TIMEOUT */
 	int64_t wake_at;        /* when to look at the converter; 0: never */
-	int64_t keepalive_since;  /* when keepalive began to probe the converter; 0: it doesn't */
+	int64_t keepalive_since; /* when keepalive began to probe the converter; 0: it doesn't */
 	int64_t fallback_syn_at; /* when a SYN was sent whose loss of Multipath TCP isn't noted yet; 0: there is none */
 };
 

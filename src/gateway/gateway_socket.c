@@ -121,7 +121,7 @@ static bool keepalive(struct dial *dial, int seconds)
 {
 	struct gateway_socket *socket = socket_of(dial);
 
-	return kernel_probe(socket->fd, &socket->keepalive, seconds);
+	return kernel_keepalive_set(socket->fd, &socket->keepalive, seconds);
 }
 
 static void wake(struct dial *dial, int64_t at)
@@ -152,7 +152,7 @@ const struct dial_ops gateway_operations = {
 
 void gateway_socket_settle(struct gateway_socket *socket)
 {
-	kernel_probe_end(socket->fd, &socket->keepalive);
+	kernel_keepalive_end(socket->fd, &socket->keepalive);
 }
 
 void gateway_socket_close(struct gateway_socket *socket)

@@ -24,7 +24,7 @@ enum hold_verdict {
 	HOLD_WITHHOLD,
 	HOLD_DROP_REPEATED,
 	HOLD_DROP_FOREIGN,
-	HOLD_DROP_UNANSWERED,      /* dropped for good: nobody answers for it */
+	HOLD_DROP_UNANSWERED,  /* dropped for good: nobody answers for it */
 	HOLD_PASS,             /* it asks for nothing that a SYN+ACK could confirm; one with data gets the mark */
 	HOLD_PASS_CONFIRMED,   /* with a mark, so that its SYN+ACK confirms */
 	HOLD_PASS_UNCONFIRMED, /* unchanged, so that its SYN+ACK confirms nothing */

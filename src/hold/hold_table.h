@@ -52,7 +52,7 @@ struct hold_table *hold_table_create(void);
 /* The table must be empty. NULL is fine. */
 void hold_table_destroy(struct hold_table *table);
 
-/* The table's knowledge of a SYN. */
+/* A SYN's state in the table. */
 enum hold_known {
 	HOLD_NEW,          /* nothing */
 	HOLD_IS_WITHHELD,  /* it is withheld: this is a repetition */
@@ -66,7 +66,7 @@ enum hold_known {
  * All threads may call the functions below at once.
  *
  * hold_table_look() - look up a SYN that has come
- * @now_ms: restarts the time of a released one
+ * @now_ms: the time from which a released one is kept anew
  * @native: set with HOLD_WAS_REFUSED: how it was refused
  */
 enum hold_known hold_table_look(struct hold_table *table, const struct hold_flow *flow, uint64_t now_ms, uint8_t *native);

@@ -177,7 +177,7 @@ static void probe_own(struct survey *survey)
 
 /*
  * Sends a probe of each kind on each other path without one. @backup: also on paths for backup. @again: also on paths that have answered,
- * since the answer came before this path failed, and the converter may have stopped on all paths since.
+ * since the answer came before the connection's path failed, and the converter may have stopped on all paths since.
  */
 static void probe_others(struct survey *survey, bool backup, bool again)
 {
@@ -220,7 +220,7 @@ static void other_note(const struct survey *survey, const struct path *path, con
 		paths_note_failure(&path->id, CACHE_PATH_DATALESS);
 }
 
-/* Notes the probes' findings about all paths. @how: this path's failure */
+/* Notes the probes' findings about all paths. @how: the failure of the connection's path */
 static void findings_note(struct survey *survey, enum cache_path how)
 {
 	paths_note_failure(&survey->own.id, how);

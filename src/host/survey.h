@@ -148,12 +148,12 @@ struct survey {
 	unsigned int held;                        /* milliseconds for which its converter withholds a SYN at most; 0: unknown */
 	struct path_list list;
 	struct path_probe probes[SURVEY_OWN_MAX]; /* on the connection's own path */
-	struct path_probe plain;                  /* on this path, without data in the SYN */
+	struct path_probe plain;                  /* on the same path, without data in the SYN */
 	struct path_probe others[PATHS_MAX];      /* on each other path of the list */
 	struct path_probe others_plain[PATHS_MAX];
 	unsigned int count;                       /* of probes */
 	bool others_asked;
-	bool answered;                            /* this path has answered a probe */
+	bool answered;                            /* the connection's own path has answered a probe */
 	int64_t now;                              /* time of the look, which sees all that came before */
 };
 

@@ -26,7 +26,7 @@ struct listener_socket {
 	atomic_uint users; /* acceptors */
 };
 
-/* Room for the text of what listener_describe() prints. */
+/* Room for the text of listener_describe(). */
 #define LISTENER_DESCRIPTION_MAX (LISTEN_ADDRESS_STRLEN + 40)
 
 /*

@@ -159,7 +159,7 @@ struct serve_verdict {
 	bool proven;   /* the request proves the client's address */
 	bool refused;  /* ANSWER: it is an error */
 	bool demanded; /* ANSWER: refused only for want of a proof of the address */
-	bool no_way_here;  /* ANSWER: refused since this host has no way to the server; the client may have one */
+	bool no_way_here; /* ANSWER: refused since this host has no way to the server; the client may have one */
 	bool error_taken; /* ANSWER: limits_take_error() has counted this error already */
 	enum outcome exceeded; /* ANSWER: the limit that is exceeded, or OUTCOME_NONE */
 	uint32_t echo;    /* ANSWER: the most bytes behind the request that come back to the client */

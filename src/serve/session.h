@@ -24,7 +24,7 @@ struct hold_table;
 struct session;
 struct session_pool;
 
-/* The limits of a session's deadline. */
+/* The time-outs that a session's deadline enforces. */
 enum session_timeout {
 	SESSION_TIMEOUT_REQUEST,               /* the time until the request is whole */
 	SESSION_TIMEOUT_CONNECT,               /* until the server has answered; then until the third ACK and the response's write */

@@ -91,7 +91,7 @@ enum blind_verdict {
 	BLIND_TAKEN,   /* the converter has the request */
 	BLIND_UNTAKEN, /* the path has lost the SYN's data, but not the SYN: make no further request blindly */
 	BLIND_SILENT,  /* no SYN+ACK for @patience, returned once: probe the converter, and look again at *@look_at */
-	BLIND_TO_KERNEL,    /* no repeats are left, and the converter has had BLIND_PROBE_MS: leave the connection to the kernel */
+	BLIND_TO_KERNEL, /* no repeats are left, and the converter has had BLIND_PROBE_MS: leave the connection to the kernel */
 	BLIND_SLOW,    /* the converter reset the connection after it had waited for the server as long as it may */
 	BLIND_GONE,    /* refused, reset or closed; or the kernel's own SYN, without the request, got through */
 };

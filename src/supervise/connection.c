@@ -265,12 +265,12 @@ static bool traced_keepalive(struct dial *dial, int seconds)
 {
 	struct connection *connection = connection_of_dial(dial);
 
-	return kernel_probe(connection->dial.fd, &connection->keepalive, seconds);
+	return kernel_keepalive_set(connection->dial.fd, &connection->keepalive, seconds);
 }
 
 void connection_probes_end(struct connection *connection)
 {
-	kernel_probe_end(connection->dial.fd, &connection->keepalive);
+	kernel_keepalive_end(connection->dial.fd, &connection->keepalive);
 }
 
 /* Does nothing: connection_watch() reports all events of the socket already, edge-triggered. */

@@ -35,7 +35,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 
-#define IN_VAIN_MS 2
+#define WOKE_EARLY_MS 2
 
 static const struct settings *settings;
 
@@ -92,7 +92,7 @@ enum conn_phase conversion_progress(struct conn *conn, int fd)
 			break;
 	}
 	if (woke_early)
-		next.poll(NULL, 0, IN_VAIN_MS);
+		next.poll(NULL, 0, WOKE_EARLY_MS);
 	return conn_phase_unclaimed(conn);
 }
 

@@ -133,7 +133,7 @@ void operations_fastopen_off(struct conn *conn, int fd)
 void operations_end(struct conn *conn, int fd)
 {
 	conn->hung_up = true; /* or soon will be: our attempt, and not the server, makes event loops see that */
-	kernel_probe_end(fd, &conn->socket.keepalive);
+	kernel_keepalive_end(fd, &conn->socket.keepalive);
 	dial_stop(&conn->dial);
 	lowat_restore(conn, fd);
 }
@@ -226,7 +226,7 @@ static int op_error(struct dial *dial)
 
 static bool op_keepalive(struct dial *dial, int seconds)
 {
-	return kernel_probe(dial->fd, &conn_of_dial(dial)->socket.keepalive, seconds);
+	return kernel_keepalive_set(dial->fd, &conn_of_dial(dial)->socket.keepalive, seconds);
 }
 
 /* After part of the response, SO_RCVLOWAT makes the socket readable only when the rest has come. */

@@ -30,7 +30,7 @@ void settle_let_go(struct conn *conn, int fd)
 
 static enum conn_phase settle_confirmed(struct conn *conn, int fd)
 {
-	kernel_probe_end(fd, &conn->socket.keepalive);
+	kernel_keepalive_end(fd, &conn->socket.keepalive);
 	conn_drop_early(conn);
 	watch_show(conn);
 	return CONN_CONFIRMED;

@@ -149,7 +149,7 @@ static bool event_is_ours(int epfd, struct epoll_event *event)
 
 #define TIMER_EVENT EPOLLEXCLUSIVE /* marks the event of a deadline timer; the kernel reports no such event */
 
-/* Marks the events of deadline timers. They have the data of sockets, so we can't tell them once these have taken a step. */
+/* Marks the events of deadline timers, which have the data of sockets: after a step has settled a connection nothing shows whose they are. */
 static void timers_mark(int epfd, struct epoll_event *events, int count)
 {
 	for (int i = 0; i < count; i++) {
@@ -176,7 +176,7 @@ static int events_sift(int epfd, struct epoll_event *events, int count)
 	for (int i = 0; i < count; i++)
 		if (events[i].events != TIMER_EVENT && event_is_ours(epfd, &events[i]))
 			events[i].events = 0;
-	/* Behind the sockets' events, so that these aren't without a step. */
+	/* The sockets' events come first: a timer's step would leave theirs without one, and the application would get them. */
 	for (int i = 0; i < count; i++)
 		if (events[i].events == TIMER_EVENT && timer_event_is_ours(epfd, &events[i]))
 			events[i].events = 0;

@@ -251,7 +251,7 @@ void keepalive_note(struct conn *conn, int fd, int level, int name)
 		return;
 	if (keepalive->probing) {
 		keepalive->kept[i] = kernel_get(fd, level, name, keepalive->kept[i]);
-		kernel_probe_again(fd, keepalive);
+		kernel_keepalive_again(fd, keepalive);
 	}
 	conn_release(conn, claim.from, &claim);
 }

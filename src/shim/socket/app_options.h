@@ -64,8 +64,8 @@ void options_advise(struct conn *conn, int level, int name, const void *value, s
 /* --- TCP's keepalive, which probes a converter that is silent after its SYN+ACK --- */
 
 /*
- * The engine's values (kernel_probe()) are in force while a connection is pending and its converter has been silent for a while. Meanwhile
- * we keep the application's values, report them when it asks, and restore them when the socket becomes the application's again.
+ * The engine's values (kernel_keepalive_set()) are in force while a connection is pending and its converter has been silent for a while.
+ * Meanwhile we keep the application's values, report them when it asks, and restore them when the socket becomes the application's again.
  */
 
 /* Call it after the application has set an option. Keeps the value of an option of keepalive, and sets ours again. */

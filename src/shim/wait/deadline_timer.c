@@ -6,10 +6,13 @@
  * until the kernel gives the SYN up. In tokio's runtime for several threads, one sleeps in epoll_wait() while others connect and register.
  *
  * So in a process with several threads a pending connection has a timerfd(2), set to its deadline. It is registered beside the socket, with
- * the same data. When the deadline is over, one of the threads gets an event with this data, which is ours (watch_find()), and takes the
- * connection's step. The socket's own event may stand beside it, and settle the connection. So epoll.c looks for timers' events before any
- * step (deadline_timer_reported()), and the application gets none of them. The descriptor exists while the registrations are masked. Timers have numbers in the lower half of those that the
- * process may use: so the application keeps the other half for itself, and further connections do without.
+ * the same data. When the deadline is over, one of the threads gets an event with this data, and takes the connection's step.
+ *
+ * The application must not get this event. A late thread gets it together with the socket's own event, whose step settles the connection or
+ * moves the deadline; afterwards nothing shows whose event it was. So epoll.c asks deadline_timer_reported() before any step.
+ *
+ * The descriptor exists while the registrations are masked. Timers have numbers in the lower half of those that the process may use: so the
+ * application keeps the other half for itself, and further connections do without.
  */
 #include "config.h"
 

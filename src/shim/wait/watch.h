@@ -120,8 +120,9 @@ void deadline_timer_add(struct conn *conn, struct conn_watch *watch);
 void deadline_timer_remove(struct conn *conn, struct conn_watch *watch);
 
 /*
- * deadline_timer_reported() - may an event of EPOLLIN alone, with the data of @watch, be the timer's? Call before any step of @conn.
- * Each deadline of @conn has one event. It may come when the deadline was moved already, in a batch with the event that moved it.
+ * deadline_timer_reported() - tell whether an event of EPOLLIN alone, with the data of @watch, is the timer's
+ * Call it before any step of @conn. Returns true once for each deadline that is over, even if another thread has moved it since. If another
+ * socket in the instance has the same data, its event may be taken for the timer's, once for each deadline.
  */
 bool deadline_timer_reported(struct conn *conn, struct conn_watch *watch);
 
