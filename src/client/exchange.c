@@ -63,14 +63,17 @@ bool exchange_keeps_mptcp(const struct settings *settings, const struct path_id 
 /*
  * How long a converter may withhold the SYN of a distant client
  *
- * A Linux client repeats a SYN that isn't answered within a second, and gives up Multipath TCP for that connection. A client that numbers
- * its attempt repeats its request before that (doc/private-tlvs.md). Both then make another connection, and the server, which has already
- * been asked, sees two. So the time of withholding plus the round trip to the client must be shorter than that.
+ * A Linux client repeats a SYN that isn't answered within a second, and gives up Multipath TCP for that connection. The server, which has
+ * already been asked, then sees a second connection. So the time of withholding plus the round trip to the client must be shorter.
+ *
+ * A client that numbers its attempt repeats its request before that, and the converter asks the server once all the same
+ * (doc/private-tlvs.md). So an early repeat costs one SYN, while a late one costs the connection: the kernel's own SYN carries no request.
+ * The sooner one leaves a busy machine 300 ms to make the request again.
  */
 
-/* When a Linux client repeats its SYN; and when a client that numbers its attempt repeats its request. In milliseconds. */
+/* When a Linux client repeats its SYN; and by when one that numbers its attempt wants an answer. In milliseconds. */
 #define HOLD_AGAIN_MS 1000
-#define HOLD_REPEATED_MS 900
+#define HOLD_NUMBERED_MS 700
 
 /*
  * The margin besides the round trip: an eighth of the round trip for its variation, and this constant for the machines at both ends, where
@@ -101,7 +104,7 @@ unsigned int exchange_hold_ms(const struct settings *settings, const struct path
 	if (!mptcp || !limit_ms || !converters_takes_hold_times(path->converter))
 		return 0;
 	rtt_ms = paths_facts_kept(path).rtt_ms;
-	most_ms = hold_time_left_ms(rtt_ms, numbered ? HOLD_REPEATED_MS : HOLD_AGAIN_MS);
+	most_ms = hold_time_left_ms(rtt_ms, numbered ? HOLD_NUMBERED_MS : HOLD_AGAIN_MS);
 	return rtt_ms && most_ms < limit_ms ? most_ms : 0;
 }
 

@@ -171,7 +171,7 @@ START_TEST(numbered_request_is_answered_before_it_is_repeated)
 	expect_on(dial_begin(false));
 	ck_assert(kernel.request.silence.blind);
 	ck_assert_uint_eq(kernel.request.silence.attempt, 77);
-	ck_assert_uint_eq(kernel.request.hold_ms, 788);
+	ck_assert_uint_eq(kernel.request.hold_ms, 588);
 }
 END_TEST
 
