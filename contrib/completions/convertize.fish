@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # convertize.fish - what fish offers behind "convertize"
 
-# Prints the words of the command line from the first one on that is no option of convertize: a command or a program.
+# Prints the words of the command line from the first one on that isn't an option of convertize: a command or a program.
 function __convertize_rest
     set -l words (commandline -opc)
     set -e words[1]

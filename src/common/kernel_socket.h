@@ -77,7 +77,7 @@ static inline uint64_t kernel_get_u64(int fd, int name)
 	return KERNEL(getsockopt)(fd, SOL_SOCKET, name, &value, &len) == 0 ? value : 0;
 }
 
-/* Returns SO_COOKIE: no other socket of this kernel has that number, or ever had it. 0: @fd is no socket. */
+/* Returns SO_COOKIE: no other socket of this kernel has that number, or ever had it. 0: @fd isn't a socket. */
 static inline uint64_t kernel_cookie(int fd)
 {
 	return kernel_get_u64(fd, SO_COOKIE);

@@ -26,7 +26,7 @@ static const struct {
 } verdicts[] = {
 	[PRELOAD_WORKS] = { "works", PRELOAD_LEVEL_WORKS, "is dynamically linked", NULL },
 	[PRELOAD_NO_FORMAT] = { "no-format", PRELOAD_LEVEL_WORKS,
-				"is no ELF file: the shell runs it, or what binfmt_misc has for it",
+				"isn't an ELF file: the shell runs it, or what binfmt_misc has for it",
 				NULL },
 	[PRELOAD_UNREADABLE] = { "unreadable", PRELOAD_LEVEL_DOUBTFUL,
 				 "can't be read, so that nothing tells whether preloading reaches "

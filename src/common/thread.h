@@ -48,7 +48,7 @@ static inline void quiet_end(const struct quiet *quiet)
  * Waiting until another thread has made a few system calls
  *
  * sched_yield() alone would suffice if all threads had the same priority. A thread of SCHED_FIFO doesn't yield to an ordinary one, which
- * then never finishes its calls on the same processor: so the waiting thread sleeps, after a few turns. This is no cancellation point.
+ * then never finishes its calls on the same processor: so the waiting thread sleeps, after a few turns. This isn't a cancellation point.
  */
 
 #define PATIENCE_YIELDS 64

@@ -223,7 +223,7 @@ char *textfile_read(const char *path, const uid_t *owner, size_t *len, const str
 #define REMEDY_MAX 64
 
 /*
- * Writes a remedy for a word that is no option: the one that is similar to it, or the manual.
+ * Writes a remedy for a word that isn't an option: the one that is similar to it, or the manual.
  * @dashes: what stands in front of an option here
  */
 static const char *find_remedy(const struct option_program *program, const char *word, const char *dashes,
@@ -253,11 +253,11 @@ static void tell_no_option(const struct option_reading *reading, int c, const ch
 	if (c == ':')
 		problems_add(reading->problems, &nowhere, "%s needs a value; see %s --help", quote, reading->program->name);
 	else if (optopt)
-		problems_add(reading->problems, &nowhere, "%s is no option; see %s --help", quote, reading->program->name);
+		problems_add(reading->problems, &nowhere, "%s isn't an option; see %s --help", quote, reading->program->name);
 	else {
 		word += strspn(word, "-");
 		snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
-		problems_add(reading->problems, &nowhere, "%s is no option, or it takes no value; %s", quote,
+		problems_add(reading->problems, &nowhere, "%s isn't an option, or it takes no value; %s", quote,
 			     find_remedy(reading->program, name, "--", remedy));
 	}
 }
@@ -350,7 +350,7 @@ static void read_line(struct option_reading *reading, struct place *place, char 
 
 	place->name = NULL;
 	if (has_nul) {
-		problems_add(reading->problems, place, "%s: there is a NUL byte; this is no text",
+		problems_add(reading->problems, place, "%s: there is a NUL byte; this isn't text",
 			     problems_quote(line, quote));
 		return;
 	}
@@ -358,7 +358,7 @@ static void read_line(struct option_reading *reading, struct place *place, char 
 	problems_quote(line, quote);
 	index = find(specs, line[0] == '-' ? line + strspn(line, "-") : line);
 	if (index < 0) {
-		problems_add(reading->problems, place, "%s is no option; %s", quote,
+		problems_add(reading->problems, place, "%s isn't an option; %s", quote,
 			     find_remedy(reading->program, line, "", remedy));
 		return;
 	}

@@ -54,7 +54,7 @@ struct option_program {
 	const struct option_spec *table; /* ends with an option without a name */
 	const char *usage;               /* the lines above the options */
 	const char *more;                /* the lines below them */
-	const char *instead;             /* says where a word goes that is no option: "addresses go behind --listen" */
+	const char *instead;             /* says where a word goes that isn't an option: "addresses go behind --listen" */
 	const char *command;             /* optional: the word that @take_word takes */
 	/* Optional: takes a word behind the options. Returns whether it is a command of this daemon. */
 	bool (*take_word)(void *settings, const char *word);

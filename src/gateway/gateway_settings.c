@@ -114,7 +114,7 @@ static bool apply_mark(const struct option_value *v)
 	const char *end;
 
 	if (!read_number(v->text, '\0', &mark, &end) || __builtin_popcount(mark) != 2)
-		return option_refuse(v, "is no number with exactly two bits set; write 0x%x", GATEWAY_MARK_DEFAULT);
+		return option_refuse(v, "isn't a number with exactly two bits set; write 0x%x", GATEWAY_MARK_DEFAULT);
 	settings_of(v)->mark = mark;
 	return true;
 }
@@ -222,7 +222,7 @@ static bool apply_rule(const struct option_value *v)
 	strcpy(text, v->text);
 	word = strtok_r(text, " \t", &rest);
 	if (!word)
-		return option_refuse(v, "is no rule; write \"all\" if that is meant");
+		return option_refuse(v, "isn't a rule; write \"all\" if that is meant");
 	if (strcmp(word, "all") == 0)
 		word = strtok_r(NULL, " \t", &rest);
 	for (; word; word = strtok_r(NULL, " \t", &rest))

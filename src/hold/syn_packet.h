@@ -65,7 +65,7 @@ void syn_packet_shift_window(uint8_t *packet, struct syn_packet *syn);
  * syn_packet_mark() - keep the SYN's timestamps
  * The rules of hold_rules.c remove them from requests without this mark: then a client sees in the SYN+ACK that the
  * server has not been reached (doc/private-tlvs.md). The mark is in the urgent pointer, which means nothing without
- * the URG flag (RFC 9293 3.8.5). It is no secret: a client that sets it deceives only itself.
+ * the URG flag (RFC 9293 3.8.5). It isn't a secret: a client that sets it deceives only itself.
  * @packet: the bytes from which @syn was read; the checksum stays right
  */
 #define SYN_PACKET_MARK 0x6c63

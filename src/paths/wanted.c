@@ -42,7 +42,7 @@ static bool check_list(const char *option, const char *list, char problem[static
 			return false;
 		}
 		if (strchr(pattern, '/')) {
-			snprintf(problem, PATHS_PROBLEM_MAX, "%s: %s is no device's name; \"ip link\" shows the names",
+			snprintf(problem, PATHS_PROBLEM_MAX, "%s: %s isn't a device's name; \"ip link\" shows the names",
 				 option, problems_quote(pattern, quote));
 			return false;
 		}
@@ -73,7 +73,7 @@ static bool read_tables(struct paths_choice *out, const char *text, char problem
 
 	if (!read_number(&at, &out->table_first) || *at++ != '-' || !read_number(&at, &out->table_last) || *at ||
 	    out->table_last < out->table_first) {
-		snprintf(problem, PATHS_PROBLEM_MAX, "tables: %s is no range of routing tables; write it as in %d-%d",
+		snprintf(problem, PATHS_PROBLEM_MAX, "tables: %s isn't a range of routing tables; write it as in %d-%d",
 			 problems_quote(text, quote), PATHS_TABLE_FIRST, PATHS_TABLE_LAST);
 		return false;
 	}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_begin_busy.py - a converter, or a machine, that is busy is no dead path: no connection is moved, nor seen twice"""
+"""test_begin_busy.py - a converter, or a machine, that is busy isn't a dead path: no connection is moved, nor seen twice"""
 import os
 import signal
 

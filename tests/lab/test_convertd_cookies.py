@@ -230,7 +230,7 @@ def test_both():
 
 
 def test_files():
-    """--make-key makes a file that --cookie-key takes, and touches none that is there; what is no secret is refused."""
+    """--make-key makes a file that --cookie-key takes, and touches none that is there; what isn't a secret is refused."""
     with near() as lab:
         program = lab.build.program("convertd")
         path = os.path.join(lab.directory, "made")

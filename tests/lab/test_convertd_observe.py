@@ -273,7 +273,7 @@ def test_counts():
             equal(during("convertd_pending_requests"), 5, "pending requests")
             # of those that are there, too
             equal(during("convertd_relayed_bytes_total", direction="up"), up + 25, "bytes up")
-        # an answer is no snapshot: a session may end between the two numbers
+        # an answer isn't a snapshot: a session may end between the two numbers
         wait_metrics(lab.converter, lambda metrics: not metrics.family("convertd_connections", "state") and
                      sum(metrics.family("convertd_connections_ended_total", "outcome").values()) == 100, "all to end, and to be counted")
         metrics = Metrics(lab.converter)

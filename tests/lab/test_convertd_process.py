@@ -58,7 +58,7 @@ def test_options():
         options = lab.converter.run([program, "--help"]).stdout
         for word in ("--listen", "--connect-timeout", "--request-timeout", "--log-level", "--no-silence", "--version"):
             check(word in options, "--help without %s" % word)
-        # a full disk is no success
+        # a full disk isn't a success
         equal(lab.converter.run(["sh", "-c", "%s --help >/dev/full" % program], check=False).returncode, 1, "status")
 
 
@@ -245,7 +245,7 @@ class FuzzedClient:
         return True
 
     def judge(self):
-        """Returns how the connection has ended; fails if that is no proper answer."""
+        """Returns how the connection has ended; fails if that isn't a proper answer."""
         if not self.data:
             return self.outcome
         size = self.data[1] * 4 if len(self.data) > 1 else 0

@@ -105,7 +105,7 @@ def test_address_that_is_not_ours():
                 continue
             result = lab.converter.run(command, check=False)
             equal(result.returncode, 1, "the status: " + result.stderr)
-            check("--source" in result.stderr and "is no address of this host" in result.stderr, result.stderr)
+            check("--source" in result.stderr and "isn't an address of this host" in result.stderr, result.stderr)
             remedy = [part for part in result.stderr.split('"') if part.startswith("ip route")][-1]
             lab.converter.run(["ip", *family, *remedy.split()[1:]])
             with converter(lab, "--source", source):

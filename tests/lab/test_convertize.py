@@ -482,7 +482,7 @@ def test_habits():
             result = run.lab.client.run([run.program, "paths", "--once", "--dry-run", option, "wlan7"], env={"CONVERT_CONFIG": "none"})
             check("warning: %s: there is no device \"wlan7\" now" % option in result.stderr, result)
         result = run.run("true", options=["--converter", "192.0.2.1"], env={"CONVERT_FALBACK": "none", "CONVERT_OF_MINE": "1"})
-        equal((result.returncode, result.stderr), (0, "convertize: warning: CONVERT_FALBACK is no variable of convertize; did you mean "
+        equal((result.returncode, result.stderr), (0, "convertize: warning: CONVERT_FALBACK isn't a variable of convertize; did you mean "
                                                       "CONVERT_FALLBACK?\n"), "a variable that is mistyped")
         # addresses that mean one thing only
         for address in ("[2001:db8::1:1234]", "[2001:db8::1]:1234", "2001:db8::1", "2001:db8::1:12", "2001:db8:1:2:3:4:5:1234"):

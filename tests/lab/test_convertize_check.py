@@ -273,7 +273,7 @@ def test_converters_that_do_not_answer():
                 (lab.addresses.blackhole4, "no-syn-ack", "nothing comes back for 1 s"),
                 (lab.server.addr4 + ":25", "not-convert", "(wrong magic number: \"220 lab ready..\")"),
                 (lab.server.addr4 + ":7777", "reset", "resets"),
-                # an Info TLV is no answer to itself
+                # an Info TLV isn't an answer to itself
                 ("[%s]:7" % lab.server.addr6, "not-convert", "TLV that only the other peer may send")):
             report = Report(lab, converter=converter)
             fact = report.one("converter")
@@ -459,7 +459,7 @@ def test_bad_options():
             check(result.returncode == USAGE and len(lines) == 1 and lines[0].startswith("convertize: ") and quoted in lines[0],
                   "%s: %s" % (words, result))
             equal(result.stdout, "", "output")
-        # a full disk is no success
+        # a full disk isn't a success
         lab.convertd()
         command = "%s check %s --converter %s >/dev/full"
         for option in ("", "--json"):

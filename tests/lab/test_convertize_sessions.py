@@ -176,7 +176,7 @@ def test_sessions_start():
     """Whatever is wrong, a login shell starts, without a word and unconverted; convertize list says what it is."""
     with session() as run:
         right = ("converter 192.0.2.1", "library " + run.library, "session yes", "session-user root")
-        for lines, options, said in ((("nonsense",), {}, "\"nonsense\" is no setting"), ((*right, "port x"), {}, ":5: port: \"x\" is not a port"),
+        for lines, options, said in ((("nonsense",), {}, "\"nonsense\" isn't a setting"), ((*right, "port x"), {}, ":5: port: \"x\" is not a port"),
                                      (right[1:], {}, "no converter: name it"),
                                      (("converter 192.0.2.1", "library /nowhere/libconvert.so", *right[2:]), {}, "/nowhere/libconvert.so"),
                                      (right, {"mode": 0o666}, "others may write to it"), (right, {"owner": NOBODY}, "belongs to user")):
@@ -258,7 +258,7 @@ def test_settings_of_the_files():
         run.write(other, "converter 192.0.2.5", "library " + run.library)
         equal(said("--config", other), "192.0.2.5,,,", "with another file")
         for path, lines, message in ((run.user, ("timeout x",), "%s:1: timeout: \"x\" is not a time" % run.user),
-                                     (run.user, ("", "sesion yes"), "%s:2: \"sesion\" is no setting; did you mean \"session\"?" % run.user),
+                                     (run.user, ("", "sesion yes"), "%s:2: \"sesion\" isn't a setting; did you mean \"session\"?" % run.user),
                                      (run.user, ("log = yes",), "%s:1: log: \"yes\" would be a file" % run.user),
                                      (run.user, ("session-user me",), "%s:1: session-user: only %s has this" % (run.user, run.system)),
                                      (run.user, ("--port 5",), "%s:1: \"--port\" has dashes; in a file, write \"port\"" % run.user),

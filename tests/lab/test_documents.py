@@ -22,7 +22,7 @@ from convertlab.scenes import SCENES, Scene
 from convertlab import topology
 
 # They change nothing.
-LOOKS = ("ss ", "nstat ", "ip mptcp ", "ip route ", "nft list", "convertd status", "journalctl ", "curl -s http://127.0.0.1:9103/",
+LOOKS = ("ss ", "nstat ", "ip mptcp ", "ip route ", "ip rule", "nft list", "convertd status", "journalctl ", "curl -s http://127.0.0.1:9103/",
          "convertize check ", "convertize paths")
 STATUSES = {"ok": 0, "failed": 1, "degraded": 3}  # of "convertize check", by the first word of its last line
 PAGES = ("doc/deployment.md", "doc/troubleshooting.md")

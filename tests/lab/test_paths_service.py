@@ -38,7 +38,7 @@ def test_errors_name_the_remedy():
         check("sysctl -w net.mptcp.enabled=1" in fails("--manage"), "MPTCP switched off")
         lab.client.sysctl("net.mptcp.enabled", 1)
         check("--tables: \"250-260\" has tables that are the kernel's" in fails("--once", "--tables", "250-260", status=2), "--tables")
-        check("CONVERTIZE_DEVICE: \"a/b\" is no device's name" in fails("--once", status=2, env={"CONVERTIZE_DEVICE": "a/b"}), "in the environment")
+        check("CONVERTIZE_DEVICE: \"a/b\" isn't a device's name" in fails("--once", status=2, env={"CONVERTIZE_DEVICE": "a/b"}), "in the environment")
         check("exclude each other" in fails("--once", "--manage", status=2), "two at once")
         check("leave --dry-run out" in fails("--dry-run", status=2), "--dry-run alone")
         equal(state(lab), before, "what there is after all that failed")
@@ -115,7 +115,7 @@ def test_the_configuration_file():
         check("table 500" in shown and "table 501" in shown and "10.2.0.2 id 101 dev lte subflow backup" in shown, shown)
         check("--device (device in convertize.conf) names others" in run("device lte\n", "--once", "--dry-run").stdout, "one device only")
         result = run("converter 10.9.0.1\ntables 5\n", "--once", "--dry-run", check=False)
-        equal((result.returncode, result.stderr), (2, "convertize: %s:2: tables: \"5\" is no range of routing tables; write it as in 8803-8866\n" % path),
+        equal((result.returncode, result.stderr), (2, "convertize: %s:2: tables: \"5\" isn't a range of routing tables; write it as in 8803-8866\n" % path),
               "a wrong line")
         # they are no variables of programs
         with open(path, "w", encoding="ascii") as file:

@@ -142,7 +142,7 @@ def test_event_loops_go_on():
 @kernel.needs("fastopen")
 @timeout(300)
 def test_converter_that_refuses():
-    """A converter that has gone is no server that refuses: the connection is made directly, and the errno is a direct one's."""
+    """A converter that has gone isn't a server that refuses: the connection is made directly, and the errno is a direct one's."""
     need("nft", "nftables")
     for way in ASKING:
         with learned() as (lab, env), only(lab, 2, "reject with tcp reset"):

@@ -38,7 +38,7 @@ def test_of_their_own():
 
 
 def test_messages_of_the_codec():
-    """What the library takes for valid is the same after it was built anew from its fields; what is no message isn't taken for one."""
+    """What the library takes for valid is the same after it was built anew from its fields; what isn't a message isn't taken for one."""
     library = Library()
     messages = {data: library.judge(data, from_client) for data, from_client in [*vectors(), *golden()] if len(data) >= 4}
     messages = {data: status for data, status in messages.items() if status in ("OK", "BAD_MAGIC")}

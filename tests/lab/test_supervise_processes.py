@@ -34,7 +34,7 @@ def test_preload_forced():
         run = place.connect(options=["--method", "preload"])
         check(run.status == 126 and "statically linked" in run.stderr, run.stderr)
         run = place.connect(options=["--method", "nonsense"])
-        check(run.status == 125 and '"nonsense" is no method; it is preload or supervise' in run.stderr, run.stderr)
+        check(run.status == 125 and "\"nonsense\" isn't a method; it is preload or supervise" in run.stderr, run.stderr)
 
 
 STATUSES = (("exit 7", 7), ("true", 0), ("kill -TERM $$", -signal.SIGTERM), ("kill -SEGV $$", -signal.SIGSEGV),

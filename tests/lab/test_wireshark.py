@@ -354,7 +354,7 @@ def test_what_follows(directory):
         check(set(values(stream, "convert.server")) <= {"192.0.2.80:47113", "192.0.2.80:80"}, streams[stream])
     check(streams[3][-1]["frame.protocols"][0].endswith(":convert:tls"), streams[3])
     check(all(bare(row) for row in streams[4][2:]) and len(streams[4]) == 4, streams[4])
-    check(not values(5, "http.response.code"), "what follows an error is no stream of the server's: %s" % streams[5])
+    check(not values(5, "http.response.code"), "what follows an error isn't a stream of the server's: %s" % streams[5])
     check(bare(streams[7][-1]), "a converter behind the converter: %s" % streams[7])
     check("convert" not in streams[9][1]["frame.protocols"][0], "what begins as a message, and isn't one: %s" % streams[9])
     check(not values(8, "convert.server") and "convert" not in values(8, "frame.protocols")[0], "plain HTTP to port 1234: %s" % streams[8])

@@ -150,7 +150,7 @@ size_t resolve_converter(const char *name, uint16_t port, int timeout_ms, union 
 		return 0;
 	}
 	if (sockaddr_ip_parse(out, fake_resolved, port) != 0)
-		fake_die("%s is no address", fake_resolved);
+		fake_die("%s isn't an address", fake_resolved);
 	return 1;
 }
 

@@ -251,7 +251,7 @@ struct fake_socket *fake_socket_of(int fd)
 	struct fake_file *file = fake_socket_file(fd);
 
 	if (!file)
-		fake_die("descriptor %d is no socket", fd);
+		fake_die("descriptor %d isn't a socket", fd);
 	return &file->socket;
 }
 

@@ -30,7 +30,7 @@ void fake_host_add(const struct fake_host *host)
 		memset(&hosts[i], 0, sizeof(hosts[i]));
 		hosts[i].host = *host;
 		if (sockaddr_ip_parse(&hosts[i].address, host->address, 0) != 0)
-			fake_die("%s is no address", host->address);
+			fake_die("%s isn't an address", host->address);
 		return;
 	}
 	fake_die("too many hosts");

@@ -16,7 +16,7 @@ struct shim_run {
 	void *arg;
 };
 
-/* A converter is asked: it answers, refuses, is no converter, isn't reached. */
+/* A converter is asked: it answers, refuses, isn't a converter, isn't reached. */
 extern const struct shim_run runs_asked[];
 extern const size_t runs_asked_count;
 

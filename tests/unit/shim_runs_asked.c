@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shim_runs_asked.c - runs in which a converter is asked: it answers, refuses, is no converter, isn't reached */
+/* shim_runs_asked.c - runs in which a converter is asked: it answers, refuses, isn't a converter, isn't reached */
 #include "config.h"
 
 #include "shim_runs.h"
@@ -107,7 +107,7 @@ static void held_and_unreachable(void *arg)
 	run_finish(fd);
 }
 
-/* An epoll instance that the shim knows nothing of says "writable" at the SYN+ACK of what is no converter: the server gets the bytes. */
+/* An epoll instance that the shim knows nothing of says "writable" at the SYN+ACK of what isn't a converter: the server gets the bytes. */
 static void written_unseen(void *arg)
 {
 	struct epoll_event event;
@@ -190,7 +190,7 @@ static void refused_by_the_converter(void *arg)
 	run_finish(fd);
 }
 
-/* A converter that says what is no response: the next one is asked, or the server. */
+/* A converter that says what isn't a response: the next one is asked, or the server. */
 static void not_a_converter(void *arg)
 {
 	static const struct world_options both = { .converters = "192.0.2.1,192.0.2.2" };
@@ -268,7 +268,7 @@ static void confirmed_and_closed(void *arg)
 
 /* --- the next converter has a name --- */
 
-/* What the name resolves to, and what the application does; the first converter refuses, or sends what is no response. */
+/* What the name resolves to, and what the application does; the first converter refuses, or sends what isn't a response. */
 struct naming {
 	const struct world_options options;
 	const char *resolved;

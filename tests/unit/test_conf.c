@@ -47,7 +47,7 @@ END_TEST
 static const struct {
 	const char *text, *problem;
 } wrong[] = {
-	{ "what", "file:1: \"what\" is no setting; see convertize.conf(5)" },
+	{ "what", "file:1: \"what\" isn't a setting; see convertize.conf(5)" },
 	{ "\n--port 5", "file:2: \"--port\" has dashes; in a file, write \"port\"" },
 	{ "json", "file:1: \"json\" belongs on the command line" },
 	{ "config x", "file:1: \"config\" belongs on the command line" },
@@ -57,9 +57,9 @@ static const struct {
 	{ "session", "file:1: session: \"\" is neither yes nor no" },
 	{ "session yes\nsession no", "file:2: session: line 1 has it already; remove one" },
 	{ "session-user a b", "file:1: session-user: \"a b\" is not one name; write a line for each" },
-	{ "convertor a", "file:1: \"convertor\" is no setting; did you mean \"converter\"?" },
-	{ "sesion yes", "file:1: \"sesion\" is no setting; did you mean \"session\"?" },
-	{ "\001\033[2J", "file:1: \"??[2J\" is no setting; see convertize.conf(5)" },
+	{ "convertor a", "file:1: \"convertor\" isn't a setting; did you mean \"converter\"?" },
+	{ "sesion yes", "file:1: \"sesion\" isn't a setting; did you mean \"session\"?" },
+	{ "\001\033[2J", "file:1: \"??[2J\" isn't a setting; see convertize.conf(5)" },
 };
 
 START_TEST(mistakes_are_named)
@@ -81,7 +81,7 @@ START_TEST(a_nul_is_named)
 	char text[] = "port\0 5\n";
 
 	conf_parse(&conf, text, sizeof(text) - 1, &problems);
-	ck_assert_str_eq(problems.first, "file:1: \"port\": there is a NUL byte; this is no text");
+	ck_assert_str_eq(problems.first, "file:1: \"port\": there is a NUL byte; this isn't text");
 	conf_fini(&conf);
 }
 END_TEST

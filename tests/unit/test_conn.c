@@ -132,7 +132,7 @@ START_TEST(a_number_that_is_anothers_now)
 	ck_assert_ptr_null(conn_of(fd));
 	ck_assert_ptr_null(conn_of_phase(fd, PHASE(IDLE) | PHASES_UNFINISHED));
 	ck_assert_ptr_null(conn_handled(fd));
-	/* nor when it is no socket, or nothing at all */
+	/* nor when it isn't a socket, or nothing at all */
 	ck_assert_int_eq(dup2(STDIN_FILENO, fd), fd);
 	ck_assert_ptr_null(conn_of(fd));
 	close(fd);

@@ -410,7 +410,7 @@ START_TEST(why_there_is_none)
 	ck_assert_int_eq(converters_choose(&settings, &query, &out, &verdict, &reason), CONVERTERS_NONE);
 	ck_assert_str_eq(reason, "the converter is left alone for a while");
 	ck_assert_int_eq(verdict, POLICY_CONVERT);
-	/* a converter is no destination to be converted */
+	/* a converter isn't a destination to be converted */
 	where = address("192.0.2.2");
 	ck_assert_int_eq(converters_choose(&settings, &query, &out, &verdict, &reason), CONVERTERS_NONE);
 	ck_assert_int_eq(verdict, POLICY_DIRECT_CONVERTER);
@@ -528,7 +528,7 @@ START_TEST(a_word_about_a_server_counts_for_who_said_it)
 }
 END_TEST
 
-/* What a firewall in a container's network has shown is no fact of the host's. */
+/* What a firewall in a container's network has shown isn't a fact of the host's. */
 START_TEST(another_network_is_another_world)
 {
 	union sockaddr_ip where = destination(2);

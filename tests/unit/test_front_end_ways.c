@@ -100,7 +100,7 @@ START_TEST(bypass_is_for_servers_that_some_converter_vouches_for)
 	settings.bypass_mptcp = false;
 	ck_assert(!exchange_bypasses(&settings, &server));
 	settings.bypass_mptcp = true;
-	/* no converter can be asked: that is no bypass */
+	/* no converter can be asked: that isn't a bypass */
 	converters_rest(0, 30);
 	converters_rest(1, 30);
 	ck_assert(!exchange_bypasses(&settings, &server));

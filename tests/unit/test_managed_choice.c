@@ -516,10 +516,10 @@ START_TEST(test_choice_is_read)
 	} wrong[] = {
 		{ "a-name-that-is-too-long", NULL, NULL, NULL, "device: \"a-name-that-is-too-long\" is longer than a device's name, 15 "
 							       "characters; \"ip link\" shows the names" },
-		{ NULL, "eth/0", NULL, NULL, "never-device: \"eth/0\" is no device's name; \"ip link\" shows the names" },
-		{ NULL, NULL, "9", NULL, "tables: \"9\" is no range of routing tables; write it as in 8803-8866" },
-		{ NULL, NULL, "9-3", NULL, "tables: \"9-3\" is no range of routing tables; write it as in 8803-8866" },
-		{ NULL, NULL, "1-5x", NULL, "tables: \"1-5x\" is no range of routing tables; write it as in 8803-8866" },
+		{ NULL, "eth/0", NULL, NULL, "never-device: \"eth/0\" isn't a device's name; \"ip link\" shows the names" },
+		{ NULL, NULL, "9", NULL, "tables: \"9\" isn't a range of routing tables; write it as in 8803-8866" },
+		{ NULL, NULL, "9-3", NULL, "tables: \"9-3\" isn't a range of routing tables; write it as in 8803-8866" },
+		{ NULL, NULL, "1-5x", NULL, "tables: \"1-5x\" isn't a range of routing tables; write it as in 8803-8866" },
 		{ NULL, NULL, "200-300", NULL, "tables: \"200-300\" has tables that are the kernel's, 252 to 255; choose a range without them" },
 		{ NULL, NULL, NULL, "yes", "beside-vpn: \"yes\" is neither 0 nor 1" },
 	};

@@ -95,7 +95,7 @@ START_TEST(user_is_looked_up)
 		return;
 	}
 	ck_assert(!settings);
-	ck_assert_msg(strstr(problems.first, "--user: \"no-such-user\" is no user"), "%s",
+	ck_assert_msg(strstr(problems.first, "--user: \"no-such-user\" isn't a user"), "%s",
 		      problems.first);
 }
 END_TEST

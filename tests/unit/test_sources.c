@@ -200,16 +200,16 @@ START_TEST(wrong_source_is_told)
 		const char *text, *told;
 	} wrong[] = {
 		{ "192.0.2.1/24", "write 192.0.2.0/24 if that is meant" },
-		{ "192.0.2.1:80", "is no address" },
-		{ "", "is no address" },
-		{ "host.example", "is no address" },
-		{ "0.0.0.0/0", "is no address" },
-		{ "::/0", "is no address" },
-		{ "127.0.0.1", "is no address" },
-		{ "::1", "is no address" },
-		{ "fe80::1", "is no address" },
-		{ "239.1.1.1", "is no address" },
-		{ "ff0e::1", "is no address" },
+		{ "192.0.2.1:80", "isn't an address" },
+		{ "", "isn't an address" },
+		{ "host.example", "isn't an address" },
+		{ "0.0.0.0/0", "isn't an address" },
+		{ "::/0", "isn't an address" },
+		{ "127.0.0.1", "isn't an address" },
+		{ "::1", "isn't an address" },
+		{ "fe80::1", "isn't an address" },
+		{ "239.1.1.1", "isn't an address" },
+		{ "ff0e::1", "isn't an address" },
 	};
 	struct sources sources = { 0 };
 	struct problems problems = { 0 };

@@ -200,7 +200,7 @@ bool user_find(struct user *user, struct problems *problems)
 
 	if (!account) {
 		problems_add(problems, &user->place,
-			     "%s is no user of this host; make it with: useradd --system "
+			     "%s isn't a user of this host; make it with: useradd --system "
 			     "--no-create-home --shell /usr/sbin/nologin NAME",
 			     problems_quote(user->name, quote));
 		return false;
@@ -212,7 +212,7 @@ bool user_find(struct user *user, struct problems *problems)
 	group = getgrnam(user->group);
 	if (!group) {
 		problems_add(problems, &user->place,
-			     "%s is no group of this host; make it with: groupadd --system NAME",
+			     "%s isn't a group of this host; make it with: groupadd --system NAME",
 			     problems_quote(user->group, quote));
 		return false;
 	}

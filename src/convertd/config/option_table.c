@@ -49,7 +49,7 @@ static bool apply_congestion(const struct option_value *v)
 	char list[CONGESTION_LIST_MAX];
 
 	if (error == -ENOENT)
-		return option_refuse(v, "is no congestion control of this kernel; it has: %s (and what modprobe tcp_NAME "
+		return option_refuse(v, "isn't a congestion control of this kernel; it has: %s (and what modprobe tcp_NAME "
 				 "loads)",
 			      congestion_available(list));
 	if (error == -EPERM)
@@ -75,7 +75,7 @@ static bool apply_make_key(const struct option_value *v)
 static bool apply_client_name(const struct option_value *v)
 {
 	if (!cookies_name_is_right(v->text))
-		return option_refuse(v, "is no name of a client; write at most %d letters, digits, dots, underscores and dashes",
+		return option_refuse(v, "isn't a name of a client; write at most %d letters, digits, dots, underscores and dashes",
 			      COOKIES_NAME_MAX);
 	strcpy(option_target(v), v->text);
 	return apply_action(v);
@@ -133,7 +133,7 @@ static bool parse_listen(const struct option_value *v, struct listen_address *li
 	char text[SOCKADDR_STRLEN + IFNAMSIZ];
 	const char *port;
 
-	/* A text that is too long is no address; it is cut here, and refused below. */
+	/* A text that is too long isn't an address; it is cut here, and refused below. */
 	snprintf(text, sizeof(text), "%s", v->text);
 	if (!take_device(text, listen->device))
 		return option_refuse(v, "names no interface; write 192.0.2.1%%eth0:%d or [::]%%eth0:%d", SETTINGS_PORT,
@@ -241,7 +241,7 @@ static bool apply_shared_address(const struct option_value *v)
 
 	/* A written port can't be 0, so port 0 means that the text has none. */
 	if (sockaddr_ip_parse(&parsed, v->text, 0) < 0 || sockaddr_ip_port(&parsed) != 0)
-		return option_refuse(v, "is no numeric address without a port; write 192.0.2.1 or 2001:db8::1");
+		return option_refuse(v, "isn't a numeric address without a port; write 192.0.2.1 or 2001:db8::1");
 	address = sockaddr_ip_in6(&parsed);
 	single = prefix_of(&address, 128);
 	return option_flag(v) && add_host(v, &single);
@@ -256,7 +256,7 @@ static bool apply_own_address(const struct option_value *v)
 	if (parsed == -ERANGE)
 		return refuse_bits(v, &prefix);
 	if (parsed < 0 || prefix.length == (v4 ? 96 : 0))
-		return option_refuse(v, "is no address by which this host can be reached; write 192.0.2.1 or 2001:db8::/64");
+		return option_refuse(v, "isn't an address by which this host can be reached; write 192.0.2.1 or 2001:db8::/64");
 	return add_host(v, &prefix);
 }
 

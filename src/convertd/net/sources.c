@@ -69,7 +69,7 @@ bool sources_add(struct sources *sources, const char *text, const struct place *
 			     quote, prefix_format(&prefix, meant));
 	else if (parsed < 0 || is_unusable(&prefix))
 		problems_add(problems, place,
-			     "%s is no address or prefix of this host's; write 192.0.2.1, 192.0.2.16/28 "
+			     "%s isn't an address or prefix of this host's; write 192.0.2.1, 192.0.2.16/28 "
 			     "or 2001:db8::/64",
 			     quote);
 	else if (sources->count == SOURCES_MAX)
@@ -277,7 +277,7 @@ static bool check_source(const struct source *source, struct route *route,
 	prefix = prefix_of(&wrong, 128);
 	prefix_format(&source->prefix, text);
 	problems_add(problems, &source->place,
-		     "%s is no address of this host; add it: \"ip address add %s dev lo\", or the "
+		     "%s isn't an address of this host; add it: \"ip address add %s dev lo\", or the "
 		     "whole of a prefix: \"ip route add local %s dev lo\"",
 		     prefix_format(&prefix, single), single, text);
 	return false;

@@ -98,7 +98,7 @@ static void add_key(struct cookies *cookies, const char *line, const char *end, 
 			     strlen(line), 2 * COOKIES_KEY_LEN);
 	else if (sodium_is_zero(key, COOKIES_KEY_LEN))
 		problems_add(problems, place,
-			     "a key of zeros is no secret; make one with convertd --make-key FILE");
+			     "a key of zeros isn't a secret; make one with convertd --make-key FILE");
 	else
 		cookies->key_count++;
 }

@@ -204,7 +204,7 @@ static const char *find_fault(int fd, int *protocol)
 	if (fcntl(fd, F_GETFD) < 0)
 		return "it is not open; LISTEN_FDS is too high";
 	if (!get_option(fd, SO_TYPE, &type) || !get_option(fd, SO_PROTOCOL, protocol))
-		return "it is no socket; " UNIT_REMEDY;
+		return "it isn't a socket; " UNIT_REMEDY;
 	if (type != SOCK_STREAM || (*protocol != IPPROTO_TCP && *protocol != IPPROTO_MPTCP))
 		return "it is neither MPTCP nor TCP; " UNIT_REMEDY;
 	if (!get_option(fd, SO_ACCEPTCONN, &listens) || !listens)

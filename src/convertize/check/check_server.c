@@ -71,7 +71,7 @@ static const char *find(struct server *server, const char *word)
 		return NULL;
 	}
 	if (!split(word, server->name, &port))
-		return "is no server: give HOST or HOST:PORT";
+		return "isn't a server: give HOST or HOST:PORT";
 	error = getaddrinfo(server->name, NULL, &hints, &found);
 	if (error)
 		return gai_strerror(error);

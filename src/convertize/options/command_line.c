@@ -80,7 +80,7 @@ static enum options_result parse_option(struct options *options, enum option_id 
 	case OPTION_METHOD:
 		options->method = strcmp(argument, "supervise") == 0 ? METHOD_SUPERVISE : METHOD_PRELOAD;
 		if (options->method == METHOD_PRELOAD && strcmp(argument, "preload") != 0)
-			return usage("--method: \"%s\" is no method; it is preload or supervise", argument);
+			return usage("--method: \"%s\" isn't a method; it is preload or supervise", argument);
 		break;
 	case OPTION_EXECUTABLE:
 		options->executable = argument;
@@ -329,7 +329,7 @@ static void warn_of_variables(void)
 			if (option_table[i].variable && strncmp(option_table[i].variable, prefix, len) == 0)
 				similar_compare(&best, name, option_table[i].variable + len);
 		if (best.wrong)
-			fprintf(stderr, "convertize: warning: %s%s is no variable of convertize; did you mean %s%s?\n", prefix, name,
+			fprintf(stderr, "convertize: warning: %s%s isn't a variable of convertize; did you mean %s%s?\n", prefix, name,
 				prefix, best.name);
 	}
 }

@@ -57,7 +57,7 @@ enum option_id {
 	OPTION_COUNT
 };
 
-/* The command: the first word that is no option names it. Any other word names a program to run. */
+/* The command: the first word that isn't an option names it. Any other word names a program to run. */
 enum command {
 	COMMAND_RUN,
 	COMMAND_CHECK,

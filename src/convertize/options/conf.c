@@ -137,9 +137,9 @@ static void tell_no_setting(const char *name, const struct place *place, struct 
 	else if (is_option(bare))
 		problems_add(problems, place, "%s belongs on the command line", quote);
 	else if (similar)
-		problems_add(problems, place, "%s is no setting; did you mean \"%s\"?", quote, similar);
+		problems_add(problems, place, "%s isn't a setting; did you mean \"%s\"?", quote, similar);
 	else
-		problems_add(problems, place, "%s is no setting; see convertize.conf(5)", quote);
+		problems_add(problems, place, "%s isn't a setting; see convertize.conf(5)", quote);
 }
 
 static void read_line(struct conf *conf, char *line, struct place *place, struct problems *problems)
@@ -173,7 +173,7 @@ void conf_parse(struct conf *conf, char *text, size_t len, struct problems *prob
 		struct place place = { .file = conf->path, .line = lines.number };
 
 		if (has_nul)
-			problems_add(problems, &place, "%s: there is a NUL byte; this is no text",
+			problems_add(problems, &place, "%s: there is a NUL byte; this isn't text",
 				     problems_quote(line, quote));
 		else
 			read_line(conf, line, &place, problems);

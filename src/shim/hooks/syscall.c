@@ -29,7 +29,7 @@
 
 #if RAWCALL_OWN
 
-/* syscall() is no cancellation point, but waiting for a response is. */
+/* syscall() isn't a cancellation point, but waiting for a response is. */
 HOOK_SLOW long close_by_syscall(int fd)
 {
 	int cancel_state;

@@ -160,7 +160,7 @@ static void await_answer(struct conn *conn, int fd, int how)
 	const int64_t left = conn->dial.started + NEAR_MS * CLOCK_NS_PER_MS - clock_ns();
 	int cancel_state;
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* shutdown() is no cancellation point */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* shutdown() isn't a cancellation point */
 	if (left > 0 && conn_is_pending(conn) && !conn_has(conn, CONN_TOLD_CONNECTED))
 		conversion_finish(conn, fd, (int)((left + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS));
 	if (conn_is_confirmed(conn) && how != SHUT_WR) /* afterwards we couldn't read the response */

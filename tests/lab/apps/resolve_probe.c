@@ -287,7 +287,7 @@ static void case_alarm(void)
 	       resolve_is_running() ? "with the resolver running" : "the resolver is free");
 }
 
-/* A lock that is held until the thread was asked to cancel; pthread_mutex_lock() is no cancellation point. */
+/* A lock that is held until the thread was asked to cancel; pthread_mutex_lock() isn't a cancellation point. */
 static pthread_mutex_t not_yet_cancelled = PTHREAD_MUTEX_INITIALIZER;
 
 static void *resolve_and_be_cancelled(void *unused)
