@@ -6,6 +6,7 @@
 #include "common/kernel_socket.h"
 #include "engine/dial.h"
 #include "gateway/gateway_settings.h"
+#include "observe/monitor.h"
 #include "serve/plugs.h"
 
 #include <pthread.h>
@@ -73,5 +74,43 @@ void gateway_socket_settle(struct gateway_socket *socket);
 
 /* Closes it, and resets its connection. */
 void gateway_socket_close(struct gateway_socket *socket);
+
+/* ----- the calls of src/hold and src/serve that need a right, in a process that has it; the service manager: gateway_rights.c ----- */
+
+/*
+ * gateway_queues_own() - become the owner of @count netfilter queues, the first free ones from @from on
+ * Each worker carries its verdicts out itself, since it has the right to, and sends released SYNs to this host itself, with @mark
+ * (gateway_rules.c). rights_bind() makes the sockets with @port transparent. Returns 0 or -errno, which is -EPERM without CAP_NET_ADMIN and
+ * CAP_NET_RAW.
+ */
+int gateway_queues_own(uint16_t from, size_t count, uint32_t mark, uint16_t port);
+
+/* Returns the number of the first queue. */
+uint16_t gateway_queues_first(void);
+
+/* Tells the service manager, if there is one: sd_notify(3). */
+void gateway_notify(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* ----- what on this host would keep a gateway from working as its settings say: gateway_checks.c ----- */
+
+/* Called with each finding and its remedy. */
+typedef void gateway_warn(const char *text);
+
+/*
+ * gateway_check_host() - look at sysctls, interfaces, NAT, and routes to converters; changes nothing
+ * @note: called with each fact that is no fault, but matters to limits, or to the converter's operator
+ */
+void gateway_check_host(const struct gateway_settings *settings, gateway_warn *warn, gateway_warn *note);
+
+/* ----- the parts of the status that only a gateway has: gateway_status.c ----- */
+
+/* For monitor_create(), with the struct gateway. */
+extern const struct status_program gateway_status;
+
+/* Counts a connection through a converter once its server has answered, by the network that its socket began on. Any thread may call it. */
+void gateway_status_count(int fd, const union sockaddr_ip *converter, uint32_t round_trip_us);
+
+/* Adds up the bytes of closed connections by network from now on. */
+void gateway_status_watch(struct event_base *base);
 
 #endif

@@ -2,7 +2,7 @@
 /* gateway_checks.c - finds what on this host would keep a gateway from working as its settings say */
 #include "config.h"
 
-#include "gateway/gateway_checks.h"
+#include "gateway/gateway.h"
 
 #include "client/settings.h"
 #include "common/netlink.h"

@@ -15,7 +15,6 @@
 #include "common/clock.h"
 #include "common/netlink.h"
 #include "daemon/log.h"
-#include "gateway/gateway_status.h"
 #include "hold/syn_packet.h"
 #include "host/networks.h"
 

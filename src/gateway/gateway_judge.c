@@ -16,7 +16,6 @@
 #include "daemon/metrics.h"
 #include "hold/syn_packet.h"
 #include "host/lookup.h"
-#include "observe/monitor.h"
 
 #include <errno.h>
 #include <net/if_arp.h>

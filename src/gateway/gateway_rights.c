@@ -7,7 +7,7 @@
  */
 #include "config.h"
 
-#include "gateway/gateway_rights.h"
+#include "gateway/gateway.h"
 
 #include "common/os.h"
 #include "daemon/warden_message.h"
@@ -16,7 +16,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/tcp.h>
+#include <linux/tcp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -11,14 +11,13 @@
  */
 #include "config.h"
 
-#include "gateway/gateway_status.h"
+#include "gateway/gateway.h"
 
 #include "common/kernel_socket.h"
 #include "common/netlink.h"
 #include "common/sockaddr.h"
 #include "common/tcp.h"
 #include "daemon/log.h"
-#include "gateway/gateway.h"
 
 #include <errno.h>
 #include <event2/event.h>

@@ -2,10 +2,9 @@
 # the third front end: convertgw, a transparent gateway
 if HAVE_GATEWAY
 noinst_LTLIBRARIES += libgateway.la
-libgateway_la_SOURCES = src/gateway/gateway.h src/gateway/gateway_checks.c src/gateway/gateway_checks.h \
-	src/gateway/gateway_dialler.c src/gateway/gateway_judge.c src/gateway/gateway_policies.c src/gateway/gateway_rights.c \
-	src/gateway/gateway_rights.h src/gateway/gateway_rules.c src/gateway/gateway_rules.h src/gateway/gateway_settings.c \
-	src/gateway/gateway_settings.h src/gateway/gateway_socket.c src/gateway/gateway_status.c src/gateway/gateway_status.h \
+libgateway_la_SOURCES = src/gateway/gateway.h src/gateway/gateway_checks.c src/gateway/gateway_dialler.c src/gateway/gateway_judge.c \
+	src/gateway/gateway_policies.c src/gateway/gateway_rights.c src/gateway/gateway_rules.c src/gateway/gateway_rules.h \
+	src/gateway/gateway_settings.c src/gateway/gateway_settings.h src/gateway/gateway_socket.c src/gateway/gateway_status.c \
 	src/common/netlink.c src/common/netlink.h
 libgateway_la_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(MNL_CFLAGS) $(NFTABLES_CFLAGS) -pthread
 sbin_PROGRAMS += convertgw
