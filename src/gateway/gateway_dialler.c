@@ -256,16 +256,6 @@ static void stop(struct serve_context *context, struct serve_dial *dial)
 	dial->fd = -1;
 }
 
-static void proven(struct serve_context *context, struct serve_dial *dial, unsigned repeat)
-{
-	(void)context, (void)dial, (void)repeat;
-}
-
-static void reached(struct serve_context *context, const union sockaddr_ip *server)
-{
-	(void)context, (void)server;
-}
-
 /* ----- failures ----- */
 
 /* Returns how the network refuses a SYN so that its client's connect() fails with this errno, of tcp(7), ip(7) and ipv6(7). */
@@ -304,11 +294,4 @@ static struct serve_refusal refusal(struct serve_context *context, const struct 
 	};
 }
 
-/* The engine watches the converter's silence, so a silence that is left is the server's. */
-static bool silence(struct serve_context *context, const union sockaddr_ip *server, uint64_t asked_ms)
-{
-	(void)context, (void)server, (void)asked_ms;
-	return false;
-}
-
-const struct serve_dialler gateway_dialler = { begin, step, proven, reached, settle, stop, refusal, silence };
+const struct serve_dialler gateway_dialler = { .begin = begin, .step = step, .settle = settle, .stop = stop, .refusal = refusal };

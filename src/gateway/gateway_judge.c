@@ -206,16 +206,6 @@ static int start(struct serve_context *context, void *arg)
 	return context->metrics ? 0 : -ENOMEM;
 }
 
-static void stop(struct serve_context *context)
-{
-	(void)context;
-}
-
-static void configure(struct serve_context *context, const struct serve_settings *settings)
-{
-	(void)context, (void)settings;
-}
-
 struct serve_plugs gateway_plugs(struct gateway *gateway)
 {
 	return (struct serve_plugs){
@@ -223,10 +213,7 @@ struct serve_plugs gateway_plugs(struct gateway *gateway)
 		.refused = refused,
 		.dial = gateway_dialler,
 		.start = start,
-		.stop = stop,
-		.configure = configure,
 		.arg = gateway,
-		.has_no_survivor = true,
 		.no_request = true,
 	};
 }

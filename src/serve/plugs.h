@@ -232,9 +232,9 @@ struct serve_dialler {
 	 * answered, also when asked again; -EINPROGRESS; or -errno if the connection has failed.
 	 */
 	int (*step)(struct serve_context *context, struct serve_dial *dial, struct tcp_info *info);
-	/* The client has proved its address, or has repeated its request @repeat times: the server may be sent more SYNs. */
+	/* Optional: the client has proved its address, or has repeated its request @repeat times: the server may be sent more SYNs. */
 	void (*proven)(struct serve_context *context, struct serve_dial *dial, unsigned repeat);
-	/* Notes that the server has answered. */
+	/* Optional: notes that the server has answered. */
 	void (*reached)(struct serve_context *context, const union sockaddr_ip *server);
 	/* Hands the connected socket over to a session; the rest of @dial is freed. */
 	void (*settle)(struct serve_context *context, struct serve_dial *dial, const union sockaddr_ip *server);
@@ -246,7 +246,7 @@ struct serve_dialler {
 	 */
 	struct serve_refusal (*refusal)(struct serve_context *context, const struct serve_dial *dial, const union sockaddr_ip *server,
 					bool client_v4, uint64_t asked_ms, int error);
-	/* Called when the server has been silent for patience_ms. Returns whether that is more likely this host's fault. */
+	/* Called if the server has been silent for patience_ms, and connect_ms is longer. Returns whether this host is more likely at fault. */
 	bool (*silence_is_ours)(struct serve_context *context, const union sockaddr_ip *server, uint64_t asked_ms);
 };
 
@@ -267,18 +267,20 @@ struct serve_plugs {
 	void (*no_way_here)(struct serve_context *context, const union sockaddr_ip *server);
 	/* Optional: a client was turned away, since all connections are taken. */
 	void (*full)(struct serve_context *context);
-	/* Optional: returns whether another process resets the connections that this one has when it ends. */
+	/*
+	 * Returns whether another process resets the connections that this one has when it ends. NULL: none ever does, and if this process is
+	 * killed, the kernel has to reset connections whose streams would seem whole.
+	 */
 	bool (*outlived)(void);
 	struct serve_dialler dial;
 	/*
-	 * start() prepares a worker's context, and returns 0 or -errno. stop() undoes that, also after a failure. configure() is called
-	 * before new settings come into force for this worker.
+	 * start() prepares a worker's context, and returns 0 or -errno. Optional: stop() undoes that, also after a failure; configure() is
+	 * called before new settings come into force for this worker.
 	 */
 	int (*start)(struct serve_context *context, void *arg);
 	void (*stop)(struct serve_context *context);
 	void (*configure)(struct serve_context *context, const struct serve_settings *settings);
 	void *arg;     /* of start() */
-	bool has_no_survivor; /* no process outlives this one: if it is killed, the kernel resets connections whose streams would seem whole */
 	bool no_request;  /* clients send no request: the addresses of a flow say all. SYNs without data are withheld, too */
 };
 

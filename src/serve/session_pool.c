@@ -260,7 +260,8 @@ void session_pool_configure(struct session_pool *pool, const struct serve_settin
 	struct session *s;
 
 	session_decide_timeouts(settings, ms);
-	pool->context.plugs->configure(&pool->context, settings);
+	if (pool->context.plugs->configure)
+		pool->context.plugs->configure(&pool->context, settings);
 	pool->context.settings = settings;
 	pool->context.single_worker = pool->shared->pool_count == 1;
 	/* One pipe counts among the worker's own descriptors. */
@@ -283,7 +284,8 @@ void session_pool_fini(struct session_pool *pool)
 		session_close(s, OUTCOME_STOPPED);
 		session_advance(s);
 	}
-	pool->context.plugs->stop(&pool->context);
+	if (pool->context.plugs->stop)
+		pool->context.plugs->stop(&pool->context);
 	poller_destroy(pool->context.poller);
 	if (pool->run)
 		event_free(pool->run);

@@ -94,7 +94,7 @@ static void set_linger(int fd, bool reset)
 
 void session_guard_sockets(struct session *s)
 {
-	if (!s->pool->context.plugs->has_no_survivor)
+	if (s->pool->context.plugs->outlived)
 		return;
 	for (int end = 0; end < RELAY_ENDS; end++)
 		if (s->relay.side[end].fd >= 0)
@@ -107,7 +107,7 @@ void session_close_socket(struct session *s, enum relay_end end)
 
 	if (fd < 0)
 		return;
-	if (s->pool->context.plugs->has_no_survivor)
+	if (!s->pool->context.plugs->outlived)
 		set_linger(fd, false);
 	close(fd);
 }

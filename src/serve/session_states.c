@@ -370,7 +370,8 @@ static void advance_connecting(struct session *s)
 	} else if (error != -EINPROGRESS) {
 		session_fail_server(s, error);
 	} else if (s->handshake_done && !s->trusted) {
-		s->pool->context.plugs->dial.proven(&s->pool->context, &s->dial, 0);
+		if (s->pool->context.plugs->dial.proven)
+			s->pool->context.plugs->dial.proven(&s->pool->context, &s->dial, 0);
 		s->trusted = true;
 	}
 }

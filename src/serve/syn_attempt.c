@@ -253,7 +253,8 @@ static void dial_on(struct syn_attempt *a)
 	if (follow_dialler(a, &before) < 0)
 		error = -ENOMEM;
 	if (!error) {
-		dialler->reached(context, &a->grant.server);
+		if (dialler->reached)
+			dialler->reached(context, &a->grant.server);
 		a->reached = !a->facts.late;
 		syn_attempt_on(a, a->facts.asks && multipath_is_spoken(a->dial.fd) ? SYN_SERVER_ANSWERED_MPTCP : SYN_SERVER_ANSWERED);
 	} else if (error != -EINPROGRESS) {
@@ -356,7 +357,7 @@ static bool take_over(struct syn_attempt *a, struct syn_attempt *earlier)
 	earlier->registration = POLLER_NONE;
 	earlier->dial = (struct serve_dial){ .fd = -1 };
 	syn_attempt_on(earlier, SYN_REPEATED);
-	if (a->dial.fd >= 0)
+	if (a->dial.fd >= 0 && context->plugs->dial.proven)
 		context->plugs->dial.proven(context, &a->dial, a->facts.repeat);
 	return a->dial.fd >= 0;
 }
