@@ -43,17 +43,12 @@
  */
 #define WATCHDOG_LOOKS 4
 
-static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
-
-#define SIGNALS (sizeof(signals) / sizeof(signals[0]))
-
 /* The objects that the process makes, in this order, and frees at its end. */
 struct convertd {
 	int argc;
 	char **argv;
 	struct event_base *base;
 	struct ward ward; /* the connection to the main process; WARD_NONE: this process is the only one, and gets the signals itself */
-	struct event *signals[SIGNALS];
 	struct event *watchdog; /* pings the service manager's watchdog; NULL: it has none */
 	struct event *survivor; /* warns at the survivor's end; NULL: there is no survivor */
 	int survivor_fd;        /* as survivor_start() has returned it, a pidfd or -errno */
@@ -234,26 +229,6 @@ static void handle_signal(int signum, void *arg)
 		drain(convertd, strsignal(signum));
 }
 
-static void on_signal(evutil_socket_t signum, short what, void *arg)
-{
-	(void)what;
-	handle_signal((int)signum, arg);
-}
-
-/* Waits for signals, which come to this process or are passed on by the main process. Returns false without memory. */
-static bool await_signals(struct convertd *convertd)
-{
-	if (ward_has_warden(&convertd->ward))
-		return ward_listen(&convertd->ward, convertd->base, handle_signal, convertd);
-	for (size_t i = 0; i < SIGNALS; i++) {
-		convertd->signals[i] =
-			evsignal_new(convertd->base, signals[i], on_signal, convertd);
-		if (!convertd->signals[i] || evsignal_add(convertd->signals[i], NULL) < 0)
-			return false;
-	}
-	return true;
-}
-
 static void on_watchdog(evutil_socket_t fd, short what, void *arg)
 {
 	const struct convertd *convertd = arg;
@@ -284,7 +259,7 @@ static bool start(struct convertd *convertd, size_t workers)
 		log_error("no event loop: out of memory or descriptors");
 		return false;
 	}
-	if (!await_signals(convertd)) {
+	if (!ward_listen(&convertd->ward, convertd->base, handle_signal, convertd)) {
 		log_error("out of memory");
 		return false;
 	}
@@ -309,9 +284,6 @@ static void stop(struct convertd *convertd)
 		event_free(convertd->watchdog);
 	service_destroy(convertd->service);
 	monitor_destroy(convertd->monitor);
-	for (size_t i = 0; i < SIGNALS; i++)
-		if (convertd->signals[i])
-			event_free(convertd->signals[i]);
 	ward_fini(&convertd->ward);
 	if (convertd->survivor)
 		event_free(convertd->survivor);

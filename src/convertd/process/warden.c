@@ -293,15 +293,6 @@ static void on_passed_signal(evutil_socket_t fd, short what, void *arg)
 		_exit(EXIT_FAILURE);
 }
 
-bool ward_listen(struct ward *ward, struct event_base *base,
-		 void (*on_signal)(int signum, void *arg), void *arg)
-{
-	ward->on_signal = on_signal;
-	ward->arg = arg;
-	ward->signalled = event_new(base, ward->signals, EV_READ | EV_PERSIST, on_passed_signal, ward);
-	return ward->signalled && event_add(ward->signalled, NULL) == 0;
-}
-
 static void on_direct_signal(evutil_socket_t signum, short what, void *arg)
 {
 	struct ward *ward = arg;
@@ -310,20 +301,38 @@ static void on_direct_signal(evutil_socket_t signum, short what, void *arg)
 	ward->on_signal((int)signum, ward->arg);
 }
 
+/* Obeys the first @count signals that are sent to this process. Returns false without memory. */
+static bool listen_directly(struct ward *ward, struct event_base *base, size_t count)
+{
+	static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
+
+	for (size_t i = 0; i < count; i++) {
+		ward->direct[i] = evsignal_new(base, signals[i], on_direct_signal, ward);
+		if (!ward->direct[i] || evsignal_add(ward->direct[i], NULL) < 0)
+			return false;
+	}
+	return true;
+}
+
+bool ward_listen(struct ward *ward, struct event_base *base,
+		 void (*on_signal)(int signum, void *arg), void *arg)
+{
+	ward->on_signal = on_signal;
+	ward->arg = arg;
+	if (!ward_has_warden(ward))
+		return listen_directly(ward, base, sizeof(ward->direct) / sizeof(ward->direct[0]));
+	ward->signalled = event_new(base, ward->signals, EV_READ | EV_PERSIST, on_passed_signal, ward);
+	return ward->signalled && event_add(ward->signalled, NULL) == 0;
+}
+
 void ward_leave(struct ward *ward)
 {
-	static const int signals[] = { SIGTERM, SIGINT };
-
 	if (!ward_has_warden(ward) || ward->left)
 		return;
 	ward->left = true;
 	prctl(PR_SET_PDEATHSIG, 0);
-	for (size_t i = 0; ward->signalled && i < sizeof(signals) / sizeof(signals[0]); i++) {
-		ward->direct[i] = evsignal_new(event_get_base(ward->signalled), signals[i],
-					       on_direct_signal, ward);
-		if (ward->direct[i])
-			evsignal_add(ward->direct[i], NULL);
-	}
+	if (ward->signalled)
+		listen_directly(ward, event_get_base(ward->signalled), 2);
 	/* The service manager listens to the main process only. */
 	notify_stop();
 	rights_leave();

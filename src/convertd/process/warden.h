@@ -23,7 +23,7 @@ struct ward {
 	int signals; /* brings the numbers of signals that the main process gets */
 	int calls;   /* takes calls that the main process carries out (warden_ask.c) */
 	struct event *signalled;
-	struct event *direct[2]; /* SIGTERM and SIGINT to this process, after ward_leave() */
+	struct event *direct[3]; /* signals to this process: all if there is no main process; SIGTERM and SIGINT after ward_leave() */
 	void (*on_signal)(int signum, void *arg);
 	void *arg;
 	bool left; /* ward_leave() was called */
@@ -35,9 +35,9 @@ struct ward {
 bool ward_has_warden(const struct ward *ward);
 
 /*
- * ward_listen() - call @on_signal, in @base's loop, for each signal that the main process gets
- * The serving process itself ignores these signals: a service manager sends SIGTERM to all processes of
- * a unit, a terminal SIGINT to all of a group, and each must count once.
+ * ward_listen() - call @on_signal, in @base's loop, for each SIGTERM, SIGINT and SIGHUP
+ * They come from the main process, if there is one. The serving process itself ignores them then: a service manager sends SIGTERM to all
+ * processes of a unit, a terminal SIGINT to all of a group, and each must count once.
  * Returns false without memory.
  */
 bool ward_listen(struct ward *ward, struct event_base *base,
