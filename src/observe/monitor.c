@@ -46,22 +46,19 @@ struct monitor {
 	struct status facts; /* those that change rarely; the others are 0 */
 };
 
-static void sum_up(const struct monitor *monitor, struct metrics_sum *sum)
+static void sum_up(const struct monitor *monitor, struct sample *sample)
 {
-	memset(sum, 0, sizeof(*sum));
+	memset(sample, 0, sizeof(*sample));
 	for (const struct shard *shard = monitor->shards; shard; shard = shard->next)
-		metrics_add_up(sum, &shard->metrics);
+		metrics_add_up(&sample->sum, &shard->metrics);
+	sample->at_ms = clock_now_ms();
 }
 
 static void take_sample(struct monitor *monitor)
 {
-	struct sample *sample;
-
 	if (monitor->history_count == HISTORY_MAX)
-		memmove(monitor->history, monitor->history + 1, --monitor->history_count * sizeof(*sample));
-	sample = &monitor->history[monitor->history_count++];
-	sum_up(monitor, &sample->sum);
-	sample->at_ms = clock_now_ms();
+		memmove(monitor->history, monitor->history + 1, --monitor->history_count * sizeof(monitor->history[0]));
+	sum_up(monitor, &monitor->history[monitor->history_count++]);
 }
 
 /* ----- the resources that this process uses ----- */
@@ -128,13 +125,12 @@ static void read_usage(struct resource_usage *usage)
 static void read_status(const struct monitor *monitor, struct status *status)
 {
 	*status = monitor->facts;
-	sum_up(monitor, &status->sum);
+	sum_up(monitor, &status->latest);
 	status->history = monitor->history;
 	status->history_count = monitor->history_count;
 	/* The last sample may be too young for a rate. */
 	status->before = &monitor->history[monitor->history_count > 1 ? monitor->history_count - 2 : 0];
 	status->now = time(NULL);
-	status->now_ms = clock_now_ms();
 	read_usage(&status->process);
 	status->notice_count = notices_copy(status->notices);
 }

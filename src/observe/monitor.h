@@ -100,8 +100,7 @@ struct status {
 	uint64_t max_memory;                   /* bytes of kernel memory; 0: no limit */
 	/* facts of the moment */
 	time_t now;
-	uint64_t now_ms; /* of the same clock as samples */
-	struct metrics_sum sum;
+	struct sample latest;
 	const struct sample *before; /* the counters about a minute ago, for rates; NULL: there are none yet */
 	const struct sample *history; /* @history_count samples, the oldest first; the monitor's */
 	size_t history_count;
@@ -135,6 +134,9 @@ void status_row(struct status_sink *sink, const char *name, const char *format, 
 
 /* Writes a row like "7 of 100", or "7" if @limit is 0 or UINT64_MAX. */
 void status_row_of(struct status_sink *sink, const char *name, uint64_t value, uint64_t limit);
+
+/* Returns by how much a second the sum of @count counters from @first on has grown between two samples; 0 if no time has passed. */
+double status_rate(const struct sample *from, const struct sample *to, unsigned first, unsigned count);
 
 /* Writes a table of the fates of SYNs, if there were any. */
 void status_tell_syns(struct status_sink *sink, const struct status *status);

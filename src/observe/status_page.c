@@ -47,15 +47,6 @@ static void html_text(FILE *out, const char *text)
 
 #define VALUE_TEXT_MAX 32
 
-static double per_second(const struct sample *from, const struct sample *to, unsigned metric, unsigned count)
-{
-	uint64_t added = 0;
-
-	for (unsigned i = metric; i < metric + count; i++)
-		added += to->sum.values[i] - from->sum.values[i];
-	return to->at_ms > from->at_ms ? (double)added * 1000 / (double)(to->at_ms - from->at_ms) : 0;
-}
-
 /* Returns the time in microseconds below which a part @quantile of what the histogram has counted lies, NAN without any. */
 static double time_of(const struct sample *from, const struct sample *to, enum metric histogram, double quantile)
 {
@@ -149,9 +140,9 @@ static double value_of(const struct picture *picture, unsigned figure, const str
 	case GAUGE:
 		return (double)to->sum.values[metric];
 	case RATE:
-		return per_second(from, to, metric, 1);
+		return status_rate(from, to, metric, 1);
 	case BITS:
-		return per_second(from, to, metric, 1) * 8;
+		return status_rate(from, to, metric, 1) * 8;
 	case HALF:
 		return time_of(from, to, metric, 0.5);
 	case SLOWEST:
@@ -159,7 +150,7 @@ static double value_of(const struct picture *picture, unsigned figure, const str
 	case FAILURES:
 		break;
 	}
-	return per_second(from, to, status->program->failures.metric, status->program->failures.count);
+	return status_rate(from, to, status->program->failures.metric, status->program->failures.count);
 }
 
 static const char *name_of(const struct picture *picture, unsigned figure, const struct status *status)
@@ -169,10 +160,8 @@ static const char *name_of(const struct picture *picture, unsigned figure, const
 
 static void read_curve(struct curve *curve, const struct status *status, const struct picture *picture, unsigned figure)
 {
-	const struct sample now = { status->sum, status->now_ms };
-
 	curve->count = 0;
-	curve->now = curve->peak = status->before ? value_of(picture, figure, status, status->before, &now) : NAN;
+	curve->now = curve->peak = status->before ? value_of(picture, figure, status, status->before, &status->latest) : NAN;
 	for (size_t i = 1; i < status->history_count; i++) {
 		double value = value_of(picture, figure, status, &status->history[i - 1], &status->history[i]);
 
@@ -240,7 +229,7 @@ static void write_columns(FILE *out, const struct status *status, const struct p
 {
 	for (size_t i = 0; i < curves[0].count; i++) {
 		char values[FIGURES][VALUE_TEXT_MAX], text[8];
-		time_t then = status->now - (time_t)((status->now_ms - status->history[i + 1].at_ms) / 1000);
+		time_t then = status->now - (time_t)((status->latest.at_ms - status->history[i + 1].at_ms) / 1000);
 		struct tm utc;
 
 		gmtime_r(&then, &utc);
@@ -308,7 +297,7 @@ static void end_bars(FILE *out, uint64_t sum)
 /* Returns by how much a counter has grown in the last hour. */
 static uint64_t added(const struct status *status, unsigned metric)
 {
-	return status->sum.values[metric] - (status->history_count ? status->history[0].sum.values[metric] : 0);
+	return status->latest.sum.values[metric] - (status->history_count ? status->history[0].sum.values[metric] : 0);
 }
 
 /* A client's Multipath TCP connection has a subflow on each network that it uses. */

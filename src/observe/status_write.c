@@ -97,54 +97,49 @@ static void tell_daemon(struct status_sink *sink, const struct status *status)
 static void tell_now(struct status_sink *sink, const struct status *status)
 {
 	status_heading(sink, "Connections now");
-	status_row_of(sink, "all", metrics_sessions(&status->sum), status->max_connections);
-	status_row_of(sink, "pending", status->sum.values[METRIC_PENDING], status->max_pending);
+	status_row_of(sink, "all", metrics_sessions(&status->latest.sum), status->max_connections);
+	status_row_of(sink, "pending", status->latest.sum.values[METRIC_PENDING], status->max_pending);
 	for (unsigned i = 0; i < SESSION_CLOSED; i++)
-		status_row_of(sink, session_state_names[i], status->sum.values[METRIC_STATE + i], 0);
-	status_row_of(sink, "withheld SYNs", status->sum.values[METRIC_SYNS_WITHHELD], 0);
-	row_bytes(sink, "kernel memory that they hold", status->sum.values[METRIC_MEMORY]);
+		status_row_of(sink, session_state_names[i], status->latest.sum.values[METRIC_STATE + i], 0);
+	status_row_of(sink, "withheld SYNs", status->latest.sum.values[METRIC_SYNS_WITHHELD], 0);
+	row_bytes(sink, "kernel memory that they hold", status->latest.sum.values[METRIC_MEMORY]);
 	if (status->max_memory)
 		row_bytes(sink, "limit, above which stalled ones are reset", status->max_memory);
 	if (status->program->tell_now)
 		status->program->tell_now(sink, status);
 }
 
-static double seconds_before(const struct status *status)
+double status_rate(const struct sample *from, const struct sample *to, unsigned first, unsigned count)
 {
-	return status->before ? (double)(status->now_ms - status->before->at_ms) / 1000 : 0;
-}
-
-/* Returns by how much per second the sum of @count counters from @first on has grown since the earlier copy. */
-static double rate(const struct status *status, unsigned first, unsigned count)
-{
-	double added = 0;
+	uint64_t added = 0;
 
 	for (unsigned i = first; i < first + count; i++)
-		added += (double)(status->sum.values[i] - status->before->sum.values[i]);
-	return added / seconds_before(status);
+		added += to->sum.values[i] - from->sum.values[i];
+	return to->at_ms > from->at_ms ? (double)added * 1000 / (double)(to->at_ms - from->at_ms) : 0;
 }
 
 static void tell_rates(struct status_sink *sink, const struct status *status)
 {
+	const struct sample *from = status->before, *to = &status->latest;
 	char text[64];
 
-	if (seconds_before(status) <= 0)
+	if (!from || to->at_ms <= from->at_ms)
 		return;
-	snprintf(text, sizeof(text), "In the last %.0f seconds", seconds_before(status));
+	snprintf(text, sizeof(text), "In the last %.0f seconds", (double)(to->at_ms - from->at_ms) / 1000);
 	status_heading(sink, text);
-	status_row(sink, "new connections", "%.1f a second", rate(status, METRIC_ACCEPTED, 1));
+	status_row(sink, "new connections", "%.1f a second", status_rate(from, to, METRIC_ACCEPTED, 1));
 	status_row(sink, "from clients", "%.3f Mbit/s",
-	    rate(status, METRIC_BYTES + RELAY_UPSTREAM, 1) * 8 / 1e6);
+	    status_rate(from, to, METRIC_BYTES + RELAY_UPSTREAM, 1) * 8 / 1e6);
 	status_row(sink, "to clients", "%.3f Mbit/s",
-	    rate(status, METRIC_BYTES + RELAY_DOWNSTREAM, 1) * 8 / 1e6);
+	    status_rate(from, to, METRIC_BYTES + RELAY_DOWNSTREAM, 1) * 8 / 1e6);
 	status_row(sink, status->program->failures.row, "%.1f a second",
-		   rate(status, status->program->failures.metric, status->program->failures.count));
+		   status_rate(from, to, status->program->failures.metric, status->program->failures.count));
 }
 
 static void row_quantile(struct status_sink *sink, const char *name, const struct status *status,
 			 enum metric metric, double quantile)
 {
-	double us = metrics_quantile_us(&status->sum, metric, quantile);
+	double us = metrics_quantile_us(&status->latest.sum, metric, quantile);
 
 	if (us >= 0)
 		status_row(sink, name, "about %.*f ms", us < 1e4 ? 1 : 0, us / 1000);
@@ -152,7 +147,7 @@ static void row_quantile(struct status_sink *sink, const char *name, const struc
 
 static void tell_start(struct status_sink *sink, const struct status *status)
 {
-	const uint64_t *values = status->sum.values;
+	const uint64_t *values = status->latest.sum.values;
 
 	status_heading(sink, "Since the start");
 	status_row_of(sink, "connections accepted", values[METRIC_ACCEPTED], 0);
@@ -167,7 +162,7 @@ static void tell_start(struct status_sink *sink, const struct status *status)
 
 static void tell_ended(struct status_sink *sink, const struct status *status)
 {
-	const uint64_t *values = status->sum.values;
+	const uint64_t *values = status->latest.sum.values;
 
 	status_heading(sink, "Connections that ended");
 	status_row_of(sink, "over Multipath TCP", values[METRIC_TRANSPORT + RECORD_MPTCP], 0);
@@ -180,7 +175,7 @@ static void tell_ended(struct status_sink *sink, const struct status *status)
 
 void status_tell_syns(struct status_sink *sink, const struct status *status)
 {
-	const uint64_t *values = &status->sum.values[METRIC_SYNS];
+	const uint64_t *values = &status->latest.sum.values[METRIC_SYNS];
 	bool any = false;
 
 	for (unsigned i = 0; i < METRICS_SYN_COUNT; i++) {
@@ -200,7 +195,7 @@ static void tell_process(struct status_sink *sink, const struct status *status)
 	status_heading(sink, "Process");
 	if (process->open_files != UINT64_MAX)
 		status_row_of(sink, "descriptors", process->open_files, process->max_files);
-	status_row_of(sink, "pipes in use", status->sum.values[METRIC_PIPES], 0);
+	status_row_of(sink, "pipes in use", status->latest.sum.values[METRIC_PIPES], 0);
 	row_bytes(sink, "memory", process->resident_bytes);
 	status_row(sink, "processor time", "%.2f s", process->cpu_seconds);
 }
@@ -369,7 +364,7 @@ static void write_process(FILE *out, const struct status *status)
 
 void status_write_metrics(FILE *out, const struct status *status)
 {
-	metrics_write(out, status->program->name, &status->sum);
+	metrics_write(out, status->program->name, &status->latest.sum);
 	write_daemon(out, status);
 	if (status->program->write_metrics)
 		status->program->write_metrics(out, status);

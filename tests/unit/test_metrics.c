@@ -28,7 +28,7 @@ static struct status make_status(void)
 	struct status status = { .program = &converter_status, .listening = "[::]:1234", .now = 1000, .started = 900,
 				 .configured = 950 };
 
-	metrics_add_up(&status.sum, &metrics);
+	metrics_add_up(&status.latest.sum, &metrics);
 	return status;
 }
 
@@ -210,7 +210,7 @@ START_TEST(rates_and_bounds)
 	metrics_add(&metrics, METRIC_STATE + SESSION_RELAY, 3);
 	status = make_status();
 	status.before = &before;
-	status.now_ms = 15000;
+	status.latest.at_ms = 15000;
 	status.max_connections = 100;
 	status.draining = true;
 	write_with(status_write_text, &status);
@@ -279,7 +279,7 @@ START_TEST(page_of_an_hour)
 	status.history = history;
 	status.history_count = HISTORY_MAX;
 	status.before = &history[HISTORY_MAX - 1];
-	status.now_ms = status.before->at_ms + 30000;
+	status.latest.at_ms = status.before->at_ms + 30000;
 	write_with(status_write_html, &status);
 	ck_assert_uint_eq(occurrences("<rect x="), 5 * (HISTORY_MAX - 1));
 	ck_assert_ptr_nonnull(strstr(written, "<b>1</b> a second <small>peak 10</small>"));
@@ -304,7 +304,7 @@ START_TEST(page_at_the_start)
 
 	status.history = status.before = &first;
 	status.history_count = 1;
-	for (status.now_ms = 1000; status.now_ms <= 11000; status.now_ms += 10000) {
+	for (status.latest.at_ms = 1000; status.latest.at_ms <= 11000; status.latest.at_ms += 10000) {
 		write_with(status_write_html, &status);
 		ck_assert_uint_eq(occurrences("<rect x="), 0);
 		ck_assert_ptr_nonnull(strstr(written, "<b>–</b> half of them"));

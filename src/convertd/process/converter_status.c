@@ -49,7 +49,7 @@ static void tell_errors(struct status_sink *sink, const struct status *status)
 	bool any = false;
 
 	for (unsigned i = 0; i < METRICS_ERRORS; i++) {
-		uint64_t count = status->sum.values[METRIC_ERRORS + i];
+		uint64_t count = status->latest.sum.values[METRIC_ERRORS + i];
 
 		if (!count)
 			continue;
