@@ -18,7 +18,6 @@
 #include "daemon/blocks.h"
 
 #include <assert.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -4,7 +4,6 @@
 #define DAEMON_OUTCOME_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 /* Each has a name, which never changes, and a text, which may: outcome.c. */
 enum outcome {

@@ -32,7 +32,6 @@
 
 #include <linux/tcp.h>
 #include <netinet/in.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
 

@@ -38,7 +38,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define EXIT_USAGE 2
 #define LISTENERS 2

@@ -20,11 +20,8 @@
 
 #include <errno.h>
 #include <netinet/ip_icmp.h>
-#include <poll.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 /* The connection is to be routed. No server's failure has this errno. */
 #define ROUTED ENOLINK

@@ -19,7 +19,6 @@
 
 #include <errno.h>
 #include <net/if_arp.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>

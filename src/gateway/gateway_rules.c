@@ -38,7 +38,6 @@
 #include <errno.h>
 #include <net/if.h>
 #include <nftables/libnftables.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -41,7 +41,6 @@
 #include <sodium.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 #include <utlist.h>
 
 /* A power of 2. */

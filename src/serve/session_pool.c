@@ -22,7 +22,6 @@
 #include "common/clock.h"
 #include "daemon/metrics.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <event2/event.h>
 #include <linux/mptcp.h>

@@ -18,12 +18,9 @@
 
 #include <errno.h>
 #include <event2/event.h>
-#include <limits.h>
-#include <linux/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 #include <utlist.h>
 
 static_assert(offsetof(struct syn_attempt, hold) == 0, "the table's pointers are to the first member");

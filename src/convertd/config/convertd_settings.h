@@ -18,7 +18,6 @@
 #include "convertd/policy/cookies.h"
 #include "daemon/limits.h"
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>

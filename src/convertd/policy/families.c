@@ -25,7 +25,6 @@
 
 #include "daemon/log.h"
 
-#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>

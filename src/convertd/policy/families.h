@@ -10,7 +10,6 @@
 #include "common/sockaddr.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 enum family {

@@ -12,10 +12,8 @@
 #include "convert/convert.h"
 #include "convertd/policy/access.h"
 #include "daemon/limits.h"
-#include "daemon/outcome.h"
 #include "serve/plugs.h"
 
-#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

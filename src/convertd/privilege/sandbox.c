@@ -55,10 +55,8 @@
 
 #if defined(HAVE_LIBSECCOMP) && !defined(WITH_SANITIZERS)
 
-#include <fcntl.h>
 #include <linux/netlink.h>
 #include <linux/sockios.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -66,10 +64,8 @@
 #include <stdbool.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 /* Calls of all processes. They are names, since not every architecture and kernel has each of them. */
 static const char *const allowed[] = {

@@ -20,13 +20,10 @@
 #include "convertd/policy/families.h"
 #include "convertd/privilege/privilege.h"
 #include "daemon/metrics.h"
-#include "daemon/poller.h"
-#include "hold/syn_packet.h"
 #include "relay/relay.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <event2/event.h>
 #include <linux/tcp.h>
 #include <stdlib.h>
 #include <string.h>

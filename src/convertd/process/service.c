@@ -18,7 +18,6 @@
 #include "convertd/process/service.h"
 
 #include "common/os.h"
-#include "common/tcp.h"
 #include "convertd/config/convertd_settings.h"
 #include "convertd/config/effective_settings.h"
 #include "convertd/net/downstream.h"
@@ -33,10 +32,8 @@
 #include "serve/plugs.h"
 #include "serve/worker.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <utlist.h>
 
 /* The descriptors of the process besides those of workers: for netlink, nftables, the log and the like. */

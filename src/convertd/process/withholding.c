@@ -32,7 +32,6 @@
 #include "daemon/warden_message.h"
 #include "convertd/config/convertd_settings.h"
 #include "serve/worker.h"
-#include "serve/session.h"
 #include "serve/syn_judge.h"
 
 #include <errno.h>
