@@ -44,8 +44,7 @@ struct hold {
 	const struct hold_calls *calls;
 	void *arg;
 	struct event_base *base;
-	struct hold_settings settings;
-	bool configured;
+	bool without_data, drop_foreign, configured;
 	struct hold_queue *queue; /* NULL: off */
 	struct event *readable;
 	struct event *flush;  /* active: verdicts wait for the end of this round of the loop */
@@ -100,7 +99,7 @@ static enum hold_verdict judge_packet(struct hold *hold, const struct hold_packe
 	case HOLD_WAS_REFUSED:
 		return HOLD_REFUSE;
 	case HOLD_IS_RELEASED:
-		return hold->settings.without_data ? HOLD_PASS_CONFIRMED : HOLD_PASS_UNCONFIRMED;
+		return hold->without_data ? HOLD_PASS_CONFIRMED : HOLD_PASS_UNCONFIRMED;
 	case HOLD_WAS_RELEASED:
 		return HOLD_PASS_UNCONFIRMED;
 	case HOLD_NEW:
@@ -108,8 +107,8 @@ static enum hold_verdict judge_packet(struct hold *hold, const struct hold_packe
 	}
 	if (packet->syn.mp_join)
 		return HOLD_PASS;
-	if (!packet->syn.payload_len && !hold->settings.without_data)
-		return hold->settings.drop_foreign ? HOLD_DROP_FOREIGN : HOLD_PASS;
+	if (!packet->syn.payload_len && !hold->without_data)
+		return hold->drop_foreign ? HOLD_DROP_FOREIGN : HOLD_PASS;
 	verdict = hold->calls->on_syn(hold->arg, packet, native);
 	if (verdict == HOLD_REFUSE)
 		hold_table_note_refusal(hold->table, &packet->flow, *native);
@@ -142,7 +141,7 @@ static void on_packet(void *arg, uint32_t id, uint8_t *bytes, size_t len, unsign
 		return;
 	}
 	packet.flow = (struct hold_flow){ packet.syn.flow, packet.syn.isn };
-	if (packet.syn.mp_capable && packet.syn.payload_len && hold->settings.shift_windows)
+	if (packet.syn.mp_capable && packet.syn.payload_len && !hold->without_data)
 		syn_packet_shift_window(bytes, &packet.syn);
 	verdict = judge_packet(hold, &packet, &native);
 	if (verdict == HOLD_WITHHOLD)
@@ -191,7 +190,7 @@ void hold_release(struct hold *hold, struct hold_syn *syn, enum hold_verdict ver
 		event_add(hold->expire, &expire);
 	/* From here on a kept one may be another worker's. */
 	hold_table_release(hold->table, syn, keep, verdict == HOLD_DROP_UNANSWERED, now_ms);
-	if (verdict == HOLD_DROP_UNANSWERED && hold->settings.without_data)
+	if (verdict == HOLD_DROP_UNANSWERED && hold->without_data)
 		hold_table_forget(hold->table, &flow);
 	if (is_drop(verdict))
 		hold_queue_verdict(hold->queue, id, false, NULL, 0);
@@ -207,7 +206,7 @@ static void expire(struct hold *hold, uint64_t before_ms)
 	struct hold_syn *syn;
 
 	while ((syn = hold_table_expire(hold->table, before_ms))) {
-		if (hold->settings.without_data)
+		if (hold->without_data)
 			hold_table_forget(hold->table, &syn->flow);
 		hold->calls->on_expired(hold->arg, syn);
 	}
@@ -310,8 +309,9 @@ void hold_destroy(struct hold *hold)
 	free(hold);
 }
 
-void hold_configure(struct hold *hold, const struct hold_settings *settings)
+void hold_configure(struct hold *hold, bool drop_foreign, bool without_data)
 {
-	hold->settings = *settings;
+	hold->drop_foreign = drop_foreign;
+	hold->without_data = without_data;
 	hold->configured = true;
 }

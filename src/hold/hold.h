@@ -54,19 +54,17 @@ struct hold_calls {
 	void (*on_expired)(void *arg, struct hold_syn *syn);
 };
 
-struct hold_settings {
-	bool shift_windows; /* corrects the windows of SYNs with MP_CAPABLE and data (syn_packet.h) */
-	bool drop_foreign;  /* drops SYNs without data */
-	bool without_data;  /* withholds SYNs without data, too */
-};
-
 /* Returns NULL without memory. All SYNs pass until hold_configure(). @metrics: counts the SYNs that aren't withheld */
 struct hold *hold_create(struct event_base *base, struct hold_table *table, struct metrics *metrics, const struct hold_calls *calls, void *arg);
 
 /* Frees @hold, which must have no queue any more, and forgets released SYNs. NULL is fine. */
 void hold_destroy(struct hold *hold);
 
-void hold_configure(struct hold *hold, const struct hold_settings *settings);
+/*
+ * @drop_foreign: drop SYNs without data
+ * @without_data: withhold SYNs without data, too, and correct no windows (syn_packet.h), as a gateway doesn't change SYNs that it routes
+ */
+void hold_configure(struct hold *hold, bool drop_foreign, bool without_data);
 
 /*
  * Takes over queue number @index of those that the main process owns. Any thread may call it before hold_start().

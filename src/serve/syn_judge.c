@@ -64,22 +64,11 @@ static bool is_still_granted(const struct syn_judge *judge, const struct syn_att
 	return verdict.action == REQUEST_CONNECT;
 }
 
-static void configure(struct syn_judge *judge)
-{
-	const bool no_request = judge->context->plugs->no_request;
-	/* A gateway doesn't change SYNs that it routes. */
-	const struct hold_settings hold = {
-		.shift_windows = !no_request, .drop_foreign = judge->context->settings->drop_foreign, .without_data = no_request,
-	};
-
-	hold_configure(judge->hold, &hold);
-}
-
 void syn_judge_again(struct syn_judge *judge)
 {
 	struct syn_attempt *a, *next;
 
-	configure(judge);
+	hold_configure(judge->hold, judge->context->settings->drop_foreign, judge->context->plugs->no_request);
 	DL_FOREACH_SAFE(judge->attempts, a, next) {
 		if (is_still_granted(judge, a))
 			a->grant.settings_number = judge->context->settings->number;
