@@ -120,16 +120,14 @@ struct convertd_settings *convertd_settings_read(int argc, char *argv[], struct 
 		options_read_command_line(&reading, argc, argv);
 		if (is_about_client(settings))
 			choose_config(settings);
-		if (settings->action <= SETTINGS_REMOVE_CLIENT && settings->config.name[0])
+		if (settings->action <= SETTINGS_STATUS && settings->config.name[0])
 			options_read_file(&reading, &settings->config);
-		if (is_about_client(settings)) {
+		if (settings->action <= SETTINGS_REMOVE_CLIENT) {
 			finish(settings, problems);
 			find_user(settings, problems);
 		}
 		if (settings->action <= SETTINGS_CHECK) {
-			finish(settings, problems);
 			set_source_key(&settings->sources);
-			find_user(settings, problems);
 			read_secrets(settings, &settings->cookie_key,
 				     cookies_add_keys, problems);
 			read_secrets(settings, &settings->cookie_list,
@@ -166,31 +164,6 @@ void convertd_settings_destroy(struct convertd_settings *settings)
 }
 
 /* ----- the user that convertd becomes when root has started it ----- */
-
-static bool take_name(char name[static USER_NAME_MAX], const char *text, size_t len)
-{
-	if (len == 0 || len >= USER_NAME_MAX)
-		return false;
-	memcpy(name, text, len);
-	name[len] = '\0';
-	return true;
-}
-
-bool user_parse(struct user *user, const char *value, const struct place *place,
-		struct problems *problems)
-{
-	size_t len = strcspn(value, ":");
-	char quote[PROBLEM_QUOTE_MAX];
-
-	memset(user, 0, sizeof(*user));
-	user->place = *place;
-	if (take_name(user->name, value, len) &&
-	    (!value[len] || take_name(user->group, value + len + 1, strlen(value + len + 1))))
-		return true;
-	problems_add(problems, place, "%s is not NAME or NAME:GROUP, of at most %d bytes each",
-		     problems_quote(value, quote), USER_NAME_MAX - 1);
-	return false;
-}
 
 bool user_find(struct user *user, struct problems *problems)
 {

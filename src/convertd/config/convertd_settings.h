@@ -35,10 +35,6 @@ struct user {
 	gid_t gid;
 };
 
-/* Splits "NAME" or "NAME:GROUP". Returns false after adding the error to @problems. */
-bool user_parse(struct user *user, const char *value, const struct place *place,
-		struct problems *problems);
-
 /*
  * user_find() - look up the numbers of the user and the group
  * Asks the C library's user database, which the sandbox forbids.
@@ -56,9 +52,9 @@ bool user_find(struct user *user, struct problems *problems);
 enum settings_action {
 	SETTINGS_RUN,
 	SETTINGS_CHECK,   /* check the settings and exit */
-	SETTINGS_STATUS,  /* ask the running converter; doesn't read keys and the like */
-	SETTINGS_NEW_CLIENT,    /* make a client's cookie; as for STATUS */
-	SETTINGS_REMOVE_CLIENT, /* withdraw it */
+	SETTINGS_NEW_CLIENT,    /* make a client's cookie; doesn't read keys and the like */
+	SETTINGS_REMOVE_CLIENT, /* withdraw it; likewise */
+	SETTINGS_STATUS,  /* ask the running converter; only reads what was written */
 	SETTINGS_HELP,    /* for this one and those below, settings aren't complete */
 	SETTINGS_VERSION, /* print the version */
 	SETTINGS_MAKE_KEY, /* write a file with a new key */

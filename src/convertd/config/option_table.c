@@ -79,9 +79,26 @@ static bool apply_client_name(const struct option_value *v)
 	return apply_action(v);
 }
 
+static bool take_name(char name[static USER_NAME_MAX], const char *text, size_t len)
+{
+	if (len == 0 || len >= USER_NAME_MAX)
+		return false;
+	memcpy(name, text, len);
+	name[len] = '\0';
+	return true;
+}
+
+/* Splits "NAME" or "NAME:GROUP". */
 static bool apply_user(const struct option_value *v)
 {
-	return user_parse(option_target(v), v->text, v->place, v->problems);
+	struct user *user = option_target(v);
+	size_t len = strcspn(v->text, ":");
+
+	*user = (struct user){ .place = *v->place };
+	if (take_name(user->name, v->text, len) &&
+	    (!v->text[len] || take_name(user->group, v->text + len + 1, strlen(v->text + len + 1))))
+		return true;
+	return option_refuse(v, "is not NAME or NAME:GROUP, of at most %d bytes each", USER_NAME_MAX - 1);
 }
 
 /* ----- addresses and prefixes ----- */
