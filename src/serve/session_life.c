@@ -129,7 +129,7 @@ static void session_start_proof(struct session *s)
 		return;
 	if (s->pool->context.plugs->unproven)
 		s->pool->context.plugs->unproven(&s->pool->context, true);
-	proof_read(&proof, &info, !sockaddr_ip_is_v4(&s->client), !client->tcp);
+	proof_read(&proof, &info, !sockaddr_ip_is_v4(&s->record.client), !client->tcp);
 	if (client->tcp) {
 		retries = proof_retries(&proof);
 		proof_set_retries(client->fd, retries);
@@ -193,7 +193,7 @@ void session_end_proof(struct session *s)
 
 static void session_end_socket(struct session *s, enum relay_end end)
 {
-	if (session_ends_in_order(end, (enum outcome)s->outcome, s->answered))
+	if (session_ends_in_order(end, s->record.outcome, s->answered))
 		session_close_socket(s, end);
 	else
 		session_reset_socket(s, end);
@@ -317,10 +317,11 @@ static struct session *session_create(struct session_pool *pool, int fd, bool mp
 		return NULL;
 	}
 	s->pool = pool;
-	s->client = *client;
-	s->id = atomic_fetch_add(&pool->shared->last_id, 1) + 1;
+	s->record.client = *client;
+	s->record.id = atomic_fetch_add(&pool->shared->last_id, 1) + 1;
 	s->started_us = clock_now_us();
-	s->line.error = RECORD_NO_ERROR;
+	s->record.error = RECORD_NO_ERROR;
+	s->record.connect_us = RECORD_NEVER;
 	session_set_outcome(s, OUTCOME_NONE, NULL);
 	metrics_add(pool->context.metrics, METRIC_ACCEPTED, 1);
 	metrics_add(pool->context.metrics, METRIC_STATE + s->state, 1);

@@ -39,17 +39,6 @@ struct session_silence {
 	bool needs_mptcp; /* the client can't be served over TCP */
 };
 
-/* The facts for the session's line in the log: session_report.c. */
-struct session_line {
-	union sockaddr_ip source; /* this host's address towards the server; family 0: not known */
-	const char *reason;       /* the outcome's text, or a constant that is more precise */
-	uint8_t transport;        /* enum record_transport */
-	uint8_t subflows, subflows_max; /* as session_look_transport() saw them */
-	int16_t error;            /* the code of the error in the answer, or RECORD_NO_ERROR */
-	bool quiet;               /* the line has level debug, as one warning stands for many */
-	bool none;                /* set at the end: there is no line */
-};
-
 /* The kernel memory that it holds: session_pool.c. */
 struct session_memory {
 	struct session *prev, *next; /* pool->heavy */
@@ -74,25 +63,20 @@ struct session {
 			uint64_t dial_until_ms; /* when the deadline is over, for a dialler that has times of its own; 0: for others */
 		};
 	};
-	union sockaddr_ip client, server; /* the server's family is 0 until it is known */
-	const char *name; /* the client's, for the log; NULL: it has none */
-	uint64_t id;
+	struct record record; /* for the log, complete at the end: session_report.c. The server's family is 0 until it is known */
 	uint64_t started_us;
 	uint64_t request_us;  /* microseconds from started_us until the request was whole; 0: it isn't */
-	uint64_t connect_us;  /* microseconds from then until the server had answered; 0: it hasn't */
 	uint8_t *request;     /* REQUEST: the bytes that have arrived */
 	uint32_t echo_left;   /* REFUSING: bytes of the client that we may still echo */
 	uint16_t request_len; /* bytes in @request */
 	uint16_t answer_len;  /* bytes of our answer, sent or not */
 	uint8_t state;        /* enum session_state */
-	uint8_t outcome;      /* enum outcome */
 	uint8_t timeout;      /* enum session_timeout of the deadline */
 	uint8_t rest;         /* CONNECTING: the enum session_timeout that follows SESSION_TIMEOUT_PATIENCE; 0: none */
 	uint8_t reset_polls;  /* RESETTING: number of looks by the deadline */
 	struct session_proof proof;
 	struct session_syn syn;
 	struct session_silence silence;
-	struct session_line line;
 	struct session_memory memory;
 	bool queued;          /* in pool->runnable */
 	bool fresh;           /* the client's socket has had no event yet: its registration will raise one, which tells */
@@ -106,6 +90,8 @@ struct session {
 	bool trusted;         /* the dialler knows that the client has proved its address */
 	bool kept_alive;      /* the server's socket has SO_KEEPALIVE */
 	bool mptcp;           /* the connection to the server asks for MPTCP */
+	bool quiet;           /* its line in the log has level debug, as one warning stands for many */
+	bool no_line;         /* set at the end: it has no line in the log */
 	uint8_t mark;         /* of the verdict, for answers */
 };
 
@@ -340,6 +326,6 @@ void session_report_memory(struct session *s);
 void session_decide_line(struct session *s);
 
 /* Writes the line, and counts the ended session. */
-void session_report_end(const struct session *s);
+void session_report_end(struct session *s);
 
 #endif

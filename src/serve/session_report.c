@@ -30,18 +30,18 @@ void session_look_transport(struct session *s)
 	/* A read has looked just now: no need to ask again. */
 	if (!client->looked)
 		fallback_look(client->fd, &client->mptcp);
-	s->line.transport = client->mptcp.fallen ? RECORD_FALLBACK : RECORD_MPTCP;
+	s->record.transport = client->mptcp.fallen ? RECORD_FALLBACK : RECORD_MPTCP;
 	if (client->mptcp.fallen)
 		return;
-	s->line.subflows = client->mptcp.subflows;
-	if (s->line.subflows > s->line.subflows_max)
-		s->line.subflows_max = s->line.subflows;
+	s->record.subflows = client->mptcp.subflows;
+	if (s->record.subflows > s->record.subflows_max)
+		s->record.subflows_max = s->record.subflows;
 }
 
 void session_set_outcome(struct session *s, enum outcome outcome, const char *reason)
 {
-	s->outcome = (uint8_t)outcome;
-	s->line.reason = reason ? reason : outcome_text(outcome);
+	s->record.outcome = outcome;
+	s->record.reason = reason ? reason : outcome_text(outcome);
 }
 
 uint64_t session_age_us(const struct session *s)
@@ -61,31 +61,6 @@ static uint64_t relayed(const struct session *s, enum relay_end from)
 	return bytes > s->answer_len ? bytes - s->answer_len : 0;
 }
 
-static struct record make_record(const struct session *s)
-{
-	struct record record = {
-		.id = s->id,
-		.client = s->client,
-		.name = s->name,
-		.server = s->server,
-		.source = s->line.source,
-		.bytes_up = relayed(s, RELAY_UPSTREAM),
-		.bytes_down = relayed(s, RELAY_DOWNSTREAM),
-		.duration_us = clock_now_us() - s->started_us,
-		.connect_us = s->connect_us ? s->connect_us : RECORD_NEVER,
-		.transport = (enum record_transport)s->line.transport,
-		.subflows = s->line.subflows,
-		.subflows_max = s->line.subflows_max,
-		.syn_data = s->syn.data,
-		.silent = s->silence.voice == JUDGEMENT_SILENT,
-		.outcome = (enum outcome)s->outcome,
-		.reason = s->line.reason,
-		.error = s->line.error,
-	};
-
-	return record;
-}
-
 static bool may_log(const struct session *s)
 {
 	struct session_pool *pool = s->pool;
@@ -93,7 +68,7 @@ static bool may_log(const struct session *s)
 
 	if (!rate)
 		return true;
-	if (log_limit_take(&pool->context.log_limits[s->outcome], 1000000 / rate,
+	if (log_limit_take(&pool->context.log_limits[s->record.outcome], 1000000 / rate,
 			   rate * LOG_BURST_SECONDS, clock_now_us()))
 		return true;
 	metrics_add(pool->context.metrics, METRIC_LOG_LEFT_OUT, 1);
@@ -102,23 +77,23 @@ static bool may_log(const struct session *s)
 
 static enum log_level line_level(const struct session *s)
 {
-	return s->line.quiet ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO;
+	return s->quiet ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO;
 }
 
 void session_decide_line(struct session *s)
 {
-	s->line.none = !log_enabled(line_level(s)) || !may_log(s);
+	s->no_line = !log_enabled(line_level(s)) || !may_log(s);
 }
 
 /* The server's socket may be closed before the session ends: we ask for its address only if the log has such lines at all. */
 void session_look_source(struct session *s)
 {
-	socklen_t len = sizeof(s->line.source);
+	socklen_t len = sizeof(s->record.source);
 
-	if (s->line.none || s->line.source.sa.sa_family || !log_enabled(line_level(s)))
+	if (s->no_line || s->record.source.sa.sa_family || !log_enabled(line_level(s)))
 		return;
-	if (getsockname(s->relay.side[RELAY_DOWNSTREAM].fd, &s->line.source.sa, &len) < 0)
-		s->line.source.sa.sa_family = 0;
+	if (getsockname(s->relay.side[RELAY_DOWNSTREAM].fd, &s->record.source.sa, &len) < 0)
+		s->record.source.sa.sa_family = 0;
 }
 
 void session_report_drop(const struct session *s, enum outcome outcome)
@@ -128,7 +103,7 @@ void session_report_drop(const struct session *s, enum outcome outcome)
 
 	if (log_limit_pass(&s->pool->shared->drops, &suppressed))
 		log_warning("%s is reset: %s (%u other clients since the last such line)",
-			    sockaddr_ip_format(&s->client, client), outcome_text(outcome),
+			    sockaddr_ip_format(&s->record.client, client), outcome_text(outcome),
 			    suppressed);
 }
 
@@ -141,20 +116,25 @@ void session_report_memory(struct session *s)
 		log_warning("%s is reset: for %u ms none of its %llu kB in the kernel has moved, and "
 			    "the sessions hold too much in all (%u others since the last such line); see "
 			    "--max-memory",
-			    sockaddr_ip_format(&s->client, client), s->memory.seen.stalled_ms,
+			    sockaddr_ip_format(&s->record.client, client), s->memory.seen.stalled_ms,
 			    (unsigned long long)s->memory.seen.bytes / 1000, suppressed);
 }
 
-void session_report_end(const struct session *s)
+void session_report_end(struct session *s)
 {
-	struct record record = make_record(s);
+	struct record *record = &s->record;
 	char text[RECORD_TEXT_MAX];
 
-	metrics_count_record(s->pool->context.metrics, &record);
-	if (record.outcome == OUTCOME_LIMIT_CONNECTIONS && s->pool->context.plugs->full)
+	record->bytes_up = relayed(s, RELAY_UPSTREAM);
+	record->bytes_down = relayed(s, RELAY_DOWNSTREAM);
+	record->duration_us = clock_now_us() - s->started_us;
+	record->syn_data = s->syn.data;
+	record->silent = s->silence.voice == JUDGEMENT_SILENT;
+	metrics_count_record(s->pool->context.metrics, record);
+	if (record->outcome == OUTCOME_LIMIT_CONNECTIONS && s->pool->context.plugs->full)
 		s->pool->context.plugs->full(&s->pool->context);
-	if (!s->line.none)
-		log_fields(line_level(s), record_text(&record, text), record_json, &record);
+	if (!s->no_line)
+		log_fields(line_level(s), record_text(record, text), record_json, record);
 }
 
 /* ----- a session's relay: its bytes are counted, and its end gets an outcome ----- */

@@ -37,7 +37,8 @@
 void session_take_withheld(struct session *s)
 {
 	struct hold_table *table = s->pool->context.withheld;
-	struct syn_packet_flow addresses = { .source = sockaddr_ip_in6(&s->client), .source_port = sockaddr_ip_port(&s->client) };
+	const union sockaddr_ip *client = &s->record.client;
+	struct syn_packet_flow addresses = { .source = sockaddr_ip_in6(client), .source_port = sockaddr_ip_port(client) };
 	union sockaddr_ip local = { 0 };
 	socklen_t len = sizeof(local);
 
@@ -102,7 +103,7 @@ void session_request_judge(struct session *s, const uint8_t *buf, size_t len, st
 		.place = JUDGEMENT_STREAM,
 		.bytes = buf,
 		.len = len,
-		.client = { .address = sockaddr_ip_in6(&s->client), .proven = !s->proof.missing },
+		.client = { .address = sockaddr_ip_in6(&s->record.client), .proven = !s->proof.missing },
 		.grant = s->withheld ? &s->withheld->grant : NULL,
 		.member = &s->member,
 		.now_ms = clock_now_ms(),
@@ -119,9 +120,9 @@ void session_request_judge(struct session *s, const uint8_t *buf, size_t len, st
 		metrics_add(context->metrics, METRIC_SILENT + verdict->voice, 1);
 	}
 	if (verdict->server.sa.sa_family)
-		s->server = verdict->server;
+		s->record.server = verdict->server;
 	if (verdict->client)
-		s->name = verdict->client;
+		s->record.name = verdict->client;
 	/* If the request isn't the SYN's, or is no longer granted, the attempts are of no use. */
 	if (verdict->by_grant)
 		choose_withheld(s, verdict->grant);
@@ -130,12 +131,12 @@ void session_request_judge(struct session *s, const uint8_t *buf, size_t len, st
 	s->mark = verdict->mark;
 	s->error_taken = verdict->error_taken;
 	if (verdict->no_way_here) {
-		s->outcome = OUTCOME_LACKING;
+		s->record.outcome = OUTCOME_LACKING;
 		if (context->plugs->no_way_here)
-			context->plugs->no_way_here(context, &s->server);
+			context->plugs->no_way_here(context, &s->record.server);
 	}
 	if (verdict->exceeded != OUTCOME_NONE)
-		s->outcome = (uint8_t)verdict->exceeded;
+		s->record.outcome = verdict->exceeded;
 }
 
 bool session_request_keep(struct session *s, const uint8_t *buf, size_t len)
@@ -182,7 +183,7 @@ bool session_has_fallen_back(struct session *s)
 		s->silence.looks++;
 		session_look_transport(s);
 	}
-	return s->line.transport == RECORD_FALLBACK;
+	return s->record.transport == RECORD_FALLBACK;
 }
 
 /* ----- connecting to the server ----- */
@@ -258,7 +259,8 @@ static struct session_connection connect_now(struct session *s, const struct ser
 {
 	struct serve_context *context = &s->pool->context;
 	const struct serve_plan plan = {
-		.client = &s->client, .server = &s->server, .mptcp = verdict->mptcp, .proven = s->handshake_done, .data_follows = len > 0,
+		.client = &s->record.client, .server = &s->record.server, .mptcp = verdict->mptcp, .proven = s->handshake_done,
+		.data_follows = len > 0,
 	};
 	int error = context->plugs->dial.begin(context, &plan, &s->dial);
 
@@ -313,7 +315,7 @@ bool session_queue_answer(struct session *s, const struct serve_answer *answer)
 	session_cap_answer(s, answer->len);
 	if (!answer->len || relay_prepend(&s->relay, RELAY_DOWNSTREAM, answer->bytes, answer->len) < 0)
 		return false;
-	s->line.error = (int16_t)answer->error;
+	s->record.error = answer->error;
 	if (answer->counter)
 		metrics_add(s->pool->context.metrics, answer->counter, 1);
 	return true;

@@ -35,7 +35,7 @@ static void session_set_state(struct session *s, enum session_state state)
 	enum session_state before = (enum session_state)s->state;
 
 	assert(session_state_allows(before, state));
-	log_debug("session %llu: %s -> %s", (unsigned long long)s->id, session_state_names[before],
+	log_debug("session %llu: %s -> %s", (unsigned long long)s->record.id, session_state_names[before],
 		  session_state_names[state]);
 	metrics_add(s->pool->context.metrics, METRIC_STATE + before, (uint64_t)-1);
 	metrics_add(s->pool->context.metrics, METRIC_STATE + state, 1);
@@ -64,7 +64,7 @@ static void session_abort(struct session *s, enum outcome outcome, const char *r
 void session_drop(struct session *s, enum outcome outcome)
 {
 	session_report_drop(s, outcome);
-	s->line.quiet = true;
+	s->quiet = true;
 	session_abort(s, outcome, NULL);
 }
 
@@ -83,7 +83,7 @@ static void session_enter_refusing(struct session *s, enum outcome outcome, cons
 /* Refuses with an answer. */
 static void session_refuse(struct session *s, const struct serve_answer *answer)
 {
-	const enum outcome exceeded = (enum outcome)s->outcome, outcome = exceeded != OUTCOME_NONE ? exceeded : answer->outcome;
+	const enum outcome exceeded = s->record.outcome, outcome = exceeded != OUTCOME_NONE ? exceeded : answer->outcome;
 
 	session_reset_socket(s, RELAY_DOWNSTREAM);
 	/* A silent client would take the answer for the server's bytes. */
@@ -111,10 +111,10 @@ static void session_refuse_server(struct session *s, const struct serve_refusal 
 	if (refusal->reason)
 		answer.reason = refusal->reason;
 	if (refusal->fault == SERVE_FAULT_OURS) {
-		s->outcome = OUTCOME_LACKING;
+		s->record.outcome = OUTCOME_LACKING;
 		answer.reason = outcome_text(OUTCOME_LACKING);
 	}
-	log_debug("session %llu: %s, error %d", (unsigned long long)s->id, answer.reason, answer.error);
+	log_debug("session %llu: %s, error %d", (unsigned long long)s->record.id, answer.reason, answer.error);
 	session_refuse(s, &answer);
 }
 
@@ -127,12 +127,12 @@ static uint64_t asked_ms(const struct session *s)
 static void session_fail_server(struct session *s, int error)
 {
 	struct serve_context *context = &s->pool->context;
-	const bool v4 = sockaddr_ip_is_v4(&s->client);
+	const bool v4 = sockaddr_ip_is_v4(&s->record.client);
 	struct serve_refusal refusal;
 
-	log_debug("session %llu: %s", (unsigned long long)s->id, strerror(-error));
+	log_debug("session %llu: %s", (unsigned long long)s->record.id, strerror(-error));
 	log_shortage(-error, "clients are refused");
-	refusal = context->plugs->dial.refusal(context, &s->dial, &s->server, v4, asked_ms(s), error);
+	refusal = context->plugs->dial.refusal(context, &s->dial, &s->record.server, v4, asked_ms(s), error);
 	session_refuse_server(s, &refusal);
 }
 
@@ -168,7 +168,7 @@ void session_make_room(struct session *s, enum outcome reason)
 		session_abort(s, reason, NULL);
 		break;
 	case SESSION_WAY_REFUSE:
-		s->outcome = (uint8_t)reason;
+		s->record.outcome = reason;
 		session_refuse_server(s, &exceeded);
 		break;
 	case SESSION_WAY_DROP:
@@ -334,7 +334,7 @@ static void session_start_relay(struct session *s, const struct tcp_info *info)
 {
 	struct serve_context *context = &s->pool->context;
 
-	context->plugs->dial.settle(context, &s->dial, &s->server);
+	context->plugs->dial.settle(context, &s->dial, &s->record.server);
 	s->dialling = false;
 	session_guard_sockets(s);
 	if (s->silence.voice == JUDGEMENT_SILENT) {
@@ -343,8 +343,8 @@ static void session_start_relay(struct session *s, const struct tcp_info *info)
 		session_close(s, OUTCOME_OUT_OF_MEMORY);
 		return;
 	}
-	s->connect_us = session_age_us(s) - s->request_us + 1;
-	metrics_observe_us(s->pool->context.metrics, METRIC_CONNECT_SECONDS, s->connect_us);
+	s->record.connect_us = session_age_us(s) - s->request_us + 1;
+	metrics_observe_us(s->pool->context.metrics, METRIC_CONNECT_SECONDS, s->record.connect_us);
 	session_set_deadline(s, SESSION_TIMEOUT_CONNECT);
 	session_set_state(s, SESSION_RELAY);
 }
@@ -546,7 +546,7 @@ static void give_up_connecting(struct session *s)
 	struct serve_context *context = &s->pool->context;
 	struct tcp_info info;
 	const int error = session_dial(s, &info);
-	const bool ours = error == -EINPROGRESS && s->rest && context->plugs->dial.silence_is_ours(context, &s->server, asked_ms(s));
+	const bool ours = error == -EINPROGRESS && s->rest && context->plugs->dial.silence_is_ours(context, &s->record.server, asked_ms(s));
 
 	switch (session_decide_patience(error, s->rest, ours)) {
 	case SESSION_HAS_CONNECTED:
