@@ -187,9 +187,9 @@ static void judge(struct serve_context *context, const struct judgement_case *c,
 }
 
 /* A gateway writes nothing of its own into a connection. */
-static void refused(struct serve_context *context, uint8_t mark, const struct serve_refusal *refusal, struct serve_answer *answer)
+static void refused(struct serve_context *context, bool responds, const struct serve_refusal *refusal, struct serve_answer *answer)
 {
-	(void)context, (void)mark;
+	(void)context, (void)responds;
 	answer->reason = refusal->reason ? refusal->reason : "the server can't be reached";
 	answer->outcome = OUTCOME_SERVER_UNREACHABLE;
 	answer->len = 0;

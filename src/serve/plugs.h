@@ -144,7 +144,6 @@ struct serve_verdict {
 	const char *reason;       /* for the log, a constant; NULL for WAIT and CONNECT */
 	size_t length;            /* bytes of the stream that the request takes */
 	union sockaddr_ip server; /* CONNECT, and for the log with ANSWER; family 0: the request names none */
-	uint8_t mark;             /* the daemon's own, for its answers */
 	bool mptcp;               /* CONNECT: the client wants Multipath TCP towards the server */
 	bool responds;            /* CONNECT: the client gets a response in any case: its SYN+ACK needn't confirm the server */
 
@@ -256,11 +255,11 @@ struct serve_plugs {
 	/* Judges a flow. @answer: set with REQUEST_ANSWER; NULL if nobody wants it */
 	void (*judge)(struct serve_context *context, const struct judgement_case *c, struct serve_verdict *verdict,
 		      struct serve_answer *answer);
-	/* Writes what a client learns from a response when its server has answered. @mark: of the verdict; @info: of step() */
-	void (*connected)(struct serve_context *context, uint8_t mark, const struct serve_dial *dial, const struct tcp_info *info,
+	/* Writes what a client learns from a response when its server has answered. @responds: of the verdict; @info: of step() */
+	void (*connected)(struct serve_context *context, bool responds, const struct serve_dial *dial, const struct tcp_info *info,
 			  struct serve_answer *answer);
 	/* Writes what a client learns from a response when its server can't be reached. */
-	void (*refused)(struct serve_context *context, uint8_t mark, const struct serve_refusal *refusal, struct serve_answer *answer);
+	void (*refused)(struct serve_context *context, bool responds, const struct serve_refusal *refusal, struct serve_answer *answer);
 	/* Optional: counts one client more that hasn't proved its address, or one fewer. */
 	void (*unproven)(struct serve_context *context, bool more);
 	/* Optional: a request was refused because this host lacks something. */

@@ -92,7 +92,7 @@ struct session {
 	bool mptcp;           /* the connection to the server asks for MPTCP */
 	bool quiet;           /* its line in the log has level debug, as one warning stands for many */
 	bool no_line;         /* set at the end: it has no line in the log */
-	uint8_t mark;         /* of the verdict, for answers */
+	bool responds;        /* of the verdict, for answers */
 };
 
 /* ----- the states: session_states.c ----- */

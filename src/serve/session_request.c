@@ -128,7 +128,7 @@ void session_request_judge(struct session *s, const uint8_t *buf, size_t len, st
 		choose_withheld(s, verdict->grant);
 	else if (verdict->action != REQUEST_WAIT)
 		session_drop_withheld(s);
-	s->mark = verdict->mark;
+	s->responds = verdict->responds;
 	s->error_taken = verdict->error_taken;
 	if (verdict->no_way_here) {
 		s->record.outcome = OUTCOME_LACKING;

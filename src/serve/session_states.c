@@ -107,7 +107,7 @@ static void session_refuse_server(struct session *s, const struct serve_refusal 
 	struct serve_context *context = &s->pool->context;
 	struct serve_answer answer;
 
-	context->plugs->refused(context, s->mark, refusal, &answer);
+	context->plugs->refused(context, s->responds, refusal, &answer);
 	if (refusal->reason)
 		answer.reason = refusal->reason;
 	if (refusal->fault == SERVE_FAULT_OURS) {
@@ -325,7 +325,7 @@ static bool queue_response(struct session *s, const struct tcp_info *info)
 
 	answer.error = RECORD_NO_ERROR;
 	answer.counter = 0;
-	s->pool->context.plugs->connected(&s->pool->context, s->mark, &s->dial, info, &answer);
+	s->pool->context.plugs->connected(&s->pool->context, s->responds, &s->dial, info, &answer);
 	return session_queue_answer(s, &answer);
 }
 

@@ -36,7 +36,7 @@ struct request_features {
 
 /* A request, and the verdict on it. */
 struct request_decision {
-	struct serve_verdict verdict; /* all but mark and client; plugs.h explains it. With @responds the answer lists our TLVs */
+	struct serve_verdict verdict; /* all but client; plugs.h explains it. With @responds the answer lists our TLVs */
 	bool valid;                   /* the bytes are a request, granted or not */
 	bool has_cookie;
 	struct convert_span cookie;   /* in the request, with its padding */

@@ -29,9 +29,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A verdict's mark. */
-#define MARK_INFO 1 /* the answer starts with what the converter supports */
-
 static_assert(SERVE_ANSWER_MAX >= CONVERT_MESSAGE_MAX, "room for each message");
 
 /* ----- judgement ----- */
@@ -90,7 +87,6 @@ static void judge(struct serve_context *context, const struct judgement_case *c,
 	if (client && c->place == JUDGEMENT_STREAM && verdict->action == REQUEST_CONNECT)
 		atomic_fetch_add_explicit(&client->connections, 1, memory_order_relaxed);
 	verdict->client = client ? client->name : NULL;
-	verdict->mark = verdict->responds ? MARK_INFO : 0;
 	if (!answer || verdict->action != REQUEST_ANSWER)
 		return;
 	answer->reason = verdict->reason;
@@ -101,17 +97,17 @@ static void judge(struct serve_context *context, const struct judgement_case *c,
 
 /* ----- answers ----- */
 
-static void connected(struct serve_context *context, uint8_t mark, const struct serve_dial *dial, const struct tcp_info *info,
+static void connected(struct serve_context *context, bool responds, const struct serve_dial *dial, const struct tcp_info *info,
 		      struct serve_answer *answer)
 {
 	const struct converter *converter = context->daemon;
 	uint8_t options[DOWNSTREAM_OPTIONS_MAX];
 	size_t len = downstream_options(dial->fd, info, dial->mptcp, options);
 
-	answer->len = request_write_connected(&converter->effective->features, mark & MARK_INFO, options, len, answer->bytes);
+	answer->len = request_write_connected(&converter->effective->features, responds, options, len, answer->bytes);
 }
 
-static void refused(struct serve_context *context, uint8_t mark, const struct serve_refusal *refusal, struct serve_answer *answer)
+static void refused(struct serve_context *context, bool responds, const struct serve_refusal *refusal, struct serve_answer *answer)
 {
 	const struct effective_settings *effective = ((const struct converter *)context->daemon)->effective;
 	enum convert_error_code code = (enum convert_error_code)refusal->code;
@@ -123,7 +119,7 @@ static void refused(struct serve_context *context, uint8_t mark, const struct se
 		code = CONVERT_ERROR_NOT_AUTHORIZED;
 	if (code == CONVERT_ERROR_RESOURCE_EXCEEDED)
 		value = (uint8_t)effective->settings->retry_delay;
-	answer->len = request_write_error(&effective->features, mark & MARK_INFO, code, value, answer->bytes);
+	answer->len = request_write_error(&effective->features, responds, code, value, answer->bytes);
 	answer->reason = convert_error_name(code);
 	read_answer(answer);
 }
