@@ -225,46 +225,28 @@ static bool remove_policies(struct netlink *netlink, const struct gateway_settin
 	return !full;
 }
 
-/* Returns a socket and its buffer, for close_netlink(); NULL after setting @error to -errno. */
-static struct netlink *open_netlink(int *error)
-{
-	struct netlink *netlink = malloc(sizeof(*netlink));
-
-	*error = netlink ? netlink_open(netlink, NETLINK_ROUTE) : -ENOMEM;
-	if (!*error)
-		return netlink;
-	free(netlink);
-	return NULL;
-}
-
-static void close_netlink(struct netlink *netlink)
-{
-	netlink_close(netlink);
-	free(netlink);
-}
+/* The main thread's. */
+static struct netlink netlink;
 
 int gateway_policies_add(const struct gateway_settings *settings)
 {
-	int error;
-	struct netlink *netlink = open_netlink(&error);
+	int error = netlink_open(&netlink, NETLINK_ROUTE);
 
-	if (!netlink)
+	if (error)
 		return error;
-	put_policies(netlink, AF_INET6, settings); /* it may be off */
-	error = put_policies(netlink, AF_INET, settings);
-	close_netlink(netlink);
+	put_policies(&netlink, AF_INET6, settings); /* it may be off */
+	error = put_policies(&netlink, AF_INET, settings);
+	netlink_close(&netlink);
 	return error;
 }
 
 void gateway_policies_keep(const struct gateway_settings *settings)
 {
-	int error;
-	struct netlink *netlink = open_netlink(&error);
-
-	for (size_t rounds = 0; netlink && rounds < FOUND_MAX && !remove_policies(netlink, settings); rounds++)
+	if (netlink_open(&netlink, NETLINK_ROUTE) < 0)
+		return;
+	for (size_t rounds = 0; rounds < FOUND_MAX && !remove_policies(&netlink, settings); rounds++)
 		;
-	if (netlink)
-		close_netlink(netlink);
+	netlink_close(&netlink);
 }
 
 int gateway_policies_watch(void)
