@@ -250,26 +250,16 @@ bool session_echo(struct session *s);
 
 /* ----- connect to the server of a request ----- */
 
-enum session_connect_result {
-	SESSION_CONNECT_ASKED,   /* the server was asked; the deadline is set */
-	SESSION_CONNECT_REFUSED, /* the server couldn't be reached while the SYN was withheld */
-	SESSION_CONNECT_FAILED,  /* the dialler failed at once */
-	SESSION_CONNECT_NO_MEMORY,
-};
-
-struct session_connection {
-	enum session_connect_result result;
-	struct serve_refusal refusal; /* REFUSED */
-	int error;                    /* FAILED: -errno */
-};
-
 /*
  * session_connect() - connect to the server of a request
  * @verdict: REQUEST_CONNECT
  * @early, @len: the bytes that the client has sent behind its request
- * On failure, the session's end closes any socket that remains. The state doesn't change.
+ * @refusal: set if 1 is returned
+ * Returns 0 after asking the server and setting the deadline; 1 if the server couldn't be reached while the SYN was withheld; or -errno. On
+ * failure, the session's end closes any socket that remains. The state doesn't change.
  */
-struct session_connection session_connect(struct session *s, const struct serve_verdict *verdict, const uint8_t *early, size_t len);
+int session_connect(struct session *s, const struct serve_verdict *verdict, const uint8_t *early, size_t len,
+		    struct serve_refusal *refusal);
 
 /* Sets a deadline of CONNECTING, or the time of the dialler's next step if that comes first. */
 void session_set_connect_deadline(struct session *s, enum session_timeout timeout);

@@ -188,8 +188,6 @@ bool session_has_fallen_back(struct session *s)
 
 /* ----- connecting to the server ----- */
 
-static const struct session_connection asked = { .result = SESSION_CONNECT_ASKED };
-
 /* Brings the deadline forward to the dialler's next step. */
 static void wake_dialler(struct session *s)
 {
@@ -212,24 +210,24 @@ void session_set_connect_deadline(struct session *s, enum session_timeout timeou
  * Waits for the server's answer, for @timeout at most.
  * @error: the -errno of a dialler that has failed, or 0
  * @early, @len: the bytes behind the request, which the server hasn't got yet
+ * Returns 0 or -errno.
  */
-static struct session_connection await_server(struct session *s, int error, const uint8_t *early, size_t len,
-					      enum session_timeout timeout)
+static int await_server(struct session *s, int error, const uint8_t *early, size_t len, enum session_timeout timeout)
 {
+	if (!error)
+		error = relay_prepend(&s->relay, RELAY_UPSTREAM, early, len);
 	if (error)
-		return (struct session_connection){ .result = SESSION_CONNECT_FAILED, .error = error };
-	if (relay_prepend(&s->relay, RELAY_UPSTREAM, early, len) < 0)
-		return (struct session_connection){ .result = SESSION_CONNECT_NO_MEMORY };
+		return error;
 	s->rest = 0;
 	/* A long deadline has two parts: at the end of the first we determine which side failed. */
 	if (s->pool->timeout_ms[SESSION_TIMEOUT_PATIENCE])
 		s->rest = timeout == SESSION_TIMEOUT_CONNECT ? SESSION_TIMEOUT_CONNECT_REST : SESSION_TIMEOUT_CONNECT_WITHHELD_REST;
 	session_set_connect_deadline(s, s->rest ? SESSION_TIMEOUT_PATIENCE : timeout);
-	return asked;
+	return 0;
 }
 
 /* Takes over the attempt that began while the SYN was withheld. */
-static struct session_connection connect_withheld(struct session *s, const uint8_t *early, size_t len)
+static int connect_withheld(struct session *s, const uint8_t *early, size_t len, struct serve_refusal *refusal)
 {
 	struct syn_attempt *a = s->withheld;
 	const struct syn_attempt found = *a;
@@ -239,8 +237,9 @@ static struct session_connection connect_withheld(struct session *s, const uint8
 	a->dial.state = NULL;
 	a->registration = POLLER_NONE;
 	session_drop_withheld(s);
+	*refusal = found.refusal;
 	if (found.dial.fd < 0)
-		return (struct session_connection){ .result = SESSION_CONNECT_REFUSED, .refusal = found.refusal };
+		return 1;
 	s->dial = found.dial;
 	s->dial_until_ms = 0;
 	s->dialling = true;
@@ -255,7 +254,7 @@ static struct session_connection connect_withheld(struct session *s, const uint8
 }
 
 /* Begins to connect to the server now. */
-static struct session_connection connect_now(struct session *s, const struct serve_verdict *verdict, const uint8_t *early, size_t len)
+static int connect_now(struct session *s, const struct serve_verdict *verdict, const uint8_t *early, size_t len)
 {
 	struct serve_context *context = &s->pool->context;
 	const struct serve_plan plan = {
@@ -272,13 +271,14 @@ static struct session_connection connect_now(struct session *s, const struct ser
 	return await_server(s, error, early, len, SESSION_TIMEOUT_CONNECT);
 }
 
-struct session_connection session_connect(struct session *s, const struct serve_verdict *verdict, const uint8_t *early, size_t len)
+int session_connect(struct session *s, const struct serve_verdict *verdict, const uint8_t *early, size_t len,
+		    struct serve_refusal *refusal)
 {
 	/* The request of a withheld SYN came with the SYN, and its server was asked then. */
 	s->request_us = s->withheld ? 1 : session_age_us(s);
 	metrics_observe_us(s->pool->context.metrics, METRIC_REQUEST_SECONDS, s->request_us);
 	metrics_add(s->pool->context.metrics, METRIC_REQUESTS + s->syn.data, 1);
-	return s->withheld ? connect_withheld(s, early, len) : connect_now(s, verdict, early, len);
+	return s->withheld ? connect_withheld(s, early, len, refusal) : connect_now(s, verdict, early, len);
 }
 
 int session_dial(struct session *s, struct tcp_info *info)

@@ -139,22 +139,15 @@ static void session_fail_server(struct session *s, int error)
 /* Connects to the server of the request. @early, @len: the bytes behind the request */
 static void session_ask_server(struct session *s, const struct serve_verdict *verdict, const uint8_t *early, size_t len)
 {
-	struct session_connection connection = session_connect(s, verdict, early, len);
+	struct serve_refusal refusal;
+	const int result = session_connect(s, verdict, early, len, &refusal);
 
-	switch (connection.result) {
-	case SESSION_CONNECT_ASKED:
+	if (result < 0)
+		session_fail_server(s, result);
+	else if (result)
+		session_refuse_server(s, &refusal);
+	else
 		session_set_state(s, SESSION_CONNECTING);
-		break;
-	case SESSION_CONNECT_REFUSED:
-		session_refuse_server(s, &connection.refusal);
-		break;
-	case SESSION_CONNECT_FAILED:
-		session_fail_server(s, connection.error);
-		break;
-	case SESSION_CONNECT_NO_MEMORY:
-		session_close(s, OUTCOME_OUT_OF_MEMORY);
-		break;
-	}
 }
 
 void session_make_room(struct session *s, enum outcome reason)
