@@ -4,13 +4,13 @@
 
 #include "convertd/config/convertd_settings.h"
 
+#include "common/os.h"
 #include "daemon/log.h"
 #include "convertd/policy/cookies.h"
 
 #include <grp.h>
 #include <pwd.h>
 #include <sodium.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -48,13 +48,9 @@ static void read_secrets(struct convertd_settings *settings, const struct settin
  */
 static void set_source_key(struct sources *sources)
 {
-	FILE *file = fopen("/etc/machine-id", "re");
-	char text[64] = "";
+	char text[64];
 
-	if (file && !fgets(text, sizeof(text), file))
-		text[0] = '\0';
-	if (file)
-		fclose(file);
+	file_read_text("/etc/machine-id", text, sizeof(text));
 	sources_set_key(sources, text);
 }
 

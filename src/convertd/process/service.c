@@ -53,8 +53,7 @@ struct site {
 };
 
 struct service {
-	struct effective_settings *effective;     /* the settings in force; NULL: none yet */
-	const struct convertd_settings *settings; /* the operator's, from which they follow */
+	struct effective_settings *effective; /* the settings in force; NULL: none yet */
 	struct session_shared shared;
 	struct converter_shared converter;
 	struct serve_plugs plugs;
@@ -327,7 +326,6 @@ static void take_force(struct service *service, struct effective_settings *effec
 		site->running = true;
 	effective_settings_destroy(service->effective);
 	service->effective = effective;
-	service->settings = settings;
 }
 
 /* Asks the service manager to keep the sockets and rules for the next process, except sockets of units, which it has anyway. */
@@ -381,8 +379,8 @@ bool service_apply(struct service *service, struct convertd_settings *settings, 
 	if (!effective) {
 		monitor_abandon(service->converter.monitor);
 		remove_sites(service, true);
-		if (service->settings)
-			withholding_apply(service->withholding, service->settings, problems);
+		if (service->effective)
+			withholding_apply(service->withholding, service->effective->settings, problems);
 		/* All other failures have added an error to @problems. */
 		if (!problems->count)
 			problems_add(problems, &nowhere, "out of memory");
@@ -397,7 +395,7 @@ bool service_apply(struct service *service, struct convertd_settings *settings, 
 
 const struct convertd_settings *service_settings(const struct service *service)
 {
-	return service->settings;
+	return service->effective->settings;
 }
 
 /* Ends all sites. @drain: they accept the clients in their queues first */

@@ -45,7 +45,7 @@ bool service_apply(struct service *service, struct convertd_settings *settings, 
 /* Tells the log, the service manager and the monitor of the settings in force. @how: "ready" or "reloaded" */
 void service_announce(const struct service *service, const char *how);
 
-/* Returns the settings in force, or NULL before service_apply(). */
+/* Returns the settings in force, after service_apply(). */
 const struct convertd_settings *service_settings(const struct service *service);
 
 /* Accepts the clients that are in the listeners' queues, and none that come later; sessions go on. service_apply() must not follow. */
