@@ -339,7 +339,7 @@ static void begin_to_serve(const struct worker_context *worker, void *arg)
 {
 	bool *failed = arg;
 
-	if (syn_judge_start(self.judges[worker->number]) < 0)
+	if (hold_start(self.judges[worker->number]->hold) < 0)
 		*failed = true;
 	for (size_t i = 0; i < LISTENERS; i++)
 		if (self.acceptors[i][worker->number])
@@ -423,7 +423,7 @@ static bool create_workers(const struct gateway_settings *settings, struct probl
 			     strerror(-error));
 	for (size_t i = 0; i < count && !error; i++) {
 		self.judges[i] = syn_judge_create(&workers_context(self.workers, i)->pool->context);
-		error = self.judges[i] ? syn_judge_open(self.judges[i], i) : -ENOMEM;
+		error = self.judges[i] ? hold_open(self.judges[i]->hold, i) : -ENOMEM;
 	}
 	pthread_barrier_init(&self.barrier, NULL, (unsigned)count);
 	return !error;
@@ -503,7 +503,7 @@ static int act(const struct gateway_settings *settings)
 	if (settings->action == GATEWAY_STATUS)
 		return endpoint_ask("convertgw", settings->metrics_count ? &settings->metrics[0] : &usual);
 	if (settings->action == GATEWAY_HELP)
-		gateway_settings_print_help();
+		options_print_help(&gateway_options);
 	else if (settings->action == GATEWAY_VERSION)
 		puts("convertgw " PACKAGE_VERSION);
 	else

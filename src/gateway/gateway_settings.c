@@ -333,7 +333,7 @@ static bool take_word(void *settings, const char *word)
 	return true;
 }
 
-static const struct option_program program = {
+const struct option_program gateway_options = {
 	.name = "convertgw",
 	.table = table,
 	.usage = "Usage: convertgw --converter ADDR {--lan INTERFACE | --host} [OPTION]...\n"
@@ -442,7 +442,7 @@ static struct gateway_settings *settings_new(void)
 struct gateway_settings *gateway_settings_read(int argc, char *argv[], struct problems *problems)
 {
 	struct gateway_settings *settings = settings_new(), *overridden = settings_new();
-	struct option_reading reading = { &program, settings, overridden, problems, { 0 }, { 0 } };
+	struct option_reading reading = { &gateway_options, settings, overridden, problems, { 0 }, { 0 } };
 
 	if (!settings || !overridden) {
 		problems_add(problems, &nowhere, "out of memory");
@@ -463,7 +463,7 @@ struct gateway_settings *gateway_settings_read(int argc, char *argv[], struct pr
 void gateway_settings_check_text(const char *name, char *text, size_t len, struct problems *problems)
 {
 	struct gateway_settings *settings = settings_new(), *overridden = settings_new();
-	struct option_reading reading = { &program, settings, overridden, problems, { 0 }, { 0 } };
+	struct option_reading reading = { &gateway_options, settings, overridden, problems, { 0 }, { 0 } };
 
 	if (settings && overridden)
 		options_read_text(&reading, name, text, len);
@@ -477,9 +477,4 @@ void gateway_settings_free(struct gateway_settings *settings)
 		return;
 	free(settings->rules);
 	free(settings);
-}
-
-void gateway_settings_print_help(void)
-{
-	options_print_help(&program);
 }

@@ -88,7 +88,7 @@ void gateway_settings_check_text(const char *name, char *text, size_t len, struc
 /* NULL is fine. */
 void gateway_settings_free(struct gateway_settings *settings);
 
-void gateway_settings_print_help(void);
+extern const struct option_program gateway_options;
 
 /*
  * gateway_device_matches() - return whether an interface has this name, or a name that begins as the pattern does ("cali*")

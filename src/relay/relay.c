@@ -385,7 +385,7 @@ static enum relay_result read_nothing(struct relay *relay, enum relay_end from, 
 	return RELAY_WAIT;
 }
 
-/* Reads the first bytes of the stream, and its end, behind the pending ones. */
+/* Reads the first bytes of the stream, and its end, behind the pending ones, if there are any: all of them go out in one segment. */
 static void flow_begin(struct relay *relay, enum relay_end from, uint8_t *scratch)
 {
 	struct relay_flow *flow = &relay->flow[from];
@@ -393,7 +393,7 @@ static void flow_begin(struct relay *relay, enum relay_end from, uint8_t *scratc
 	size_t room = side_room(to), waiting = flow->pending_len - flow->pending_off;
 	ssize_t got;
 
-	if (flow->bytes || flow->eof || !source->readable || !to->writable || room <= waiting)
+	if (!flow->pending || flow->bytes || flow->eof || !source->readable || !to->writable || room <= waiting)
 		return;
 	room -= waiting;
 	if (room > RELAY_CHUNK_MIN)
@@ -406,13 +406,6 @@ static void flow_begin(struct relay *relay, enum relay_end from, uint8_t *scratc
 	side_has_given(source, (size_t)got, room);
 	if (relay_prepend(relay, from, scratch, (size_t)got) < 0)
 		source->failed = to->failed = true;
-}
-
-/* All of the first bytes go out in one segment. */
-static void flow_join(struct relay *relay, enum relay_end from, uint8_t *scratch)
-{
-	if (relay->flow[from].pending)
-		flow_begin(relay, from, scratch);
 }
 
 static void flow_account(struct relay_flow *flow, size_t got, size_t *budget)
@@ -524,7 +517,7 @@ static enum relay_result flow_run(struct relay *relay, enum relay_end from, uint
 		enum relay_result result;
 		int error;
 
-		flow_join(relay, from, scratch);
+		flow_begin(relay, from, scratch);
 		if (to->failed)
 			return lost_at(!from);
 		error = relay_flush(relay, from);

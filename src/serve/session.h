@@ -58,7 +58,6 @@ struct session_pool {
 	unsigned common_timeouts;                       /* queues of timers that libevent has made for this pool */
 
 	struct blocks blocks; /* memory for sessions */
-	poller_callback *on_events[2]; /* for events of a client's socket, and of a server's */
 	struct session *sessions;
 	struct session *heavy;   /* sessions that may hold much kernel memory: session_pool.c */
 	struct event *look;      /* looks at the heavy ones; pending while there are any */

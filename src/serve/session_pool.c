@@ -235,8 +235,6 @@ int session_pool_init(struct session_pool *pool, struct event_base *base,
 	pool->run = event_new(base, -1, 0, on_run, pool);
 	pool->scratch = malloc(RELAY_SCRATCH_SIZE);
 	blocks_init(&pool->blocks, sizeof(struct session) + event_get_struct_event_size());
-	pool->on_events[RELAY_UPSTREAM] = session_on_upstream;
-	pool->on_events[RELAY_DOWNSTREAM] = session_on_downstream;
 	relay_pipes_init(&pool->pipes);
 	if (!error && (!pool->look || !pool->run || !pool->scratch))
 		error = -ENOMEM;

@@ -141,7 +141,8 @@ void session_cut(struct session *s)
 
 int session_register(struct session *s, enum relay_end end, int fd)
 {
-	int registration = poller_add(s->pool->context.poller, fd, s->pool->on_events[end], s);
+	poller_callback *on_events = end == RELAY_UPSTREAM ? session_on_upstream : session_on_downstream;
+	int registration = poller_add(s->pool->context.poller, fd, on_events, s);
 
 	if (registration < 0)
 		return registration;
@@ -169,7 +170,7 @@ void session_adopt_downstream(struct session *s, int registration, uint32_t even
 	struct relay_side *side = &s->relay.side[RELAY_DOWNSTREAM];
 
 	take_downstream(s);
-	poller_hand_over(s->pool->context.poller, registration, s->pool->on_events[RELAY_DOWNSTREAM], s);
+	poller_hand_over(s->pool->context.poller, registration, session_on_downstream, s);
 	s->registration[RELAY_DOWNSTREAM] = registration;
 	if (events)
 		side->writable |= relay_side_note(side, events);

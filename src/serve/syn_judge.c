@@ -107,16 +107,6 @@ static void on_expired(void *arg, struct hold_syn *syn)
 
 /* ----- on and off ----- */
 
-int syn_judge_open(struct syn_judge *judge, size_t index)
-{
-	return hold_open(judge->hold, index);
-}
-
-int syn_judge_start(struct syn_judge *judge)
-{
-	return hold_start(judge->hold);
-}
-
 void syn_judge_stop(struct syn_judge *judge, bool read)
 {
 	if (!hold_is_open(judge->hold))

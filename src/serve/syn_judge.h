@@ -15,7 +15,7 @@
 struct syn_judge;
 
 /*
- * syn_judge_create() - create a judge without a queue
+ * syn_judge_create() - create a judge without a queue, for which hold_open() and hold_start() follow
  * @context: of its worker; must outlive it
  * Returns NULL if memory is short.
  */
@@ -24,22 +24,13 @@ struct syn_judge *syn_judge_create(struct serve_context *context);
 /* Releases all withheld SYNs, forgets the released ones, and frees the judge. Call in the worker's thread. NULL is fine. */
 void syn_judge_destroy(struct syn_judge *judge);
 
-/*
- * syn_judge_open() - take over one of the queues that rights_own_queues() has made
- * Any thread may call it before syn_judge_start(). Returns 0 or -errno.
- */
-int syn_judge_open(struct syn_judge *judge, size_t index);
-
-/* Begins to read the queue. Call in the worker's thread. Returns 0 or -ENOMEM. */
-int syn_judge_start(struct syn_judge *judge);
-
 /* Applies new settings: ends withholding for SYNs that they don't grant (SYN_NOT_GRANTED). */
 void syn_judge_again(struct syn_judge *judge);
 
 /*
  * syn_judge_stop() - release all SYNs and give up the queue
  * @read: the queue gets no more packets: first read those that are in it
- * Call in the worker's thread, or in any thread if syn_judge_start() wasn't called.
+ * Call in the worker's thread, or in any thread if hold_start() wasn't called.
  */
 void syn_judge_stop(struct syn_judge *judge, bool read);
 

@@ -259,7 +259,7 @@ void setup(void)
 	limits_configure(context.limits, &limits);
 	judge = syn_judge_create(&context);
 	ck_assert_ptr_nonnull(judge);
-	ck_assert_int_eq(syn_judge_open(judge, 0), 0);
+	ck_assert_int_eq(hold_open(judge->hold, 0), 0);
 	syn_judge_again(judge);
 }
 

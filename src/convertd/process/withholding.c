@@ -85,7 +85,7 @@ struct order {
 static void start_one(const struct worker_context *worker, void *arg)
 {
 	struct order *order = arg;
-	int error = syn_judge_start(order->withholding->judges[worker->number]);
+	int error = hold_start(order->withholding->judges[worker->number]->hold);
 
 	if (error)
 		atomic_store(&order->error, error);
@@ -130,7 +130,7 @@ static int start_queues(struct withholding *w)
 	int error = rights_own_queues(count, &w->first);
 
 	for (; i < count && !error; i++)
-		error = syn_judge_open(w->judges[i], i);
+		error = hold_open(w->judges[i]->hold, i);
 	while (error && i--)
 		syn_judge_stop(w->judges[i], false);
 	if (error)
