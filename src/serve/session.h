@@ -16,7 +16,6 @@
 
 #include <stdatomic.h>
 #include <stdint.h>
-#include <sys/time.h>
 
 struct event;
 struct event_base;
@@ -53,10 +52,7 @@ struct session_pool {
 	struct serve_context context; /* this worker's withheld SYNs use it, too */
 	struct session_shared *shared;
 
-	struct timeval timeouts[SESSION_TIMEOUT_COUNT]; /* for event_add() */
-	unsigned timeout_ms[SESSION_TIMEOUT_COUNT];     /* the same in milliseconds */
-	unsigned common_timeouts;                       /* queues of timers that libevent has made for this pool */
-
+	unsigned timeout_ms[SESSION_TIMEOUT_COUNT];
 	struct blocks blocks; /* memory for sessions */
 	struct session *sessions;
 	struct session *heavy;   /* sessions that may hold much kernel memory: session_pool.c */

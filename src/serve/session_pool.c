@@ -34,9 +34,6 @@
 #include <unistd.h>
 #include <utlist.h>
 
-/* libevent's limit, MAX_COMMON_TIMEOUTS. */
-#define COMMON_TIMEOUTS_MAX 256
-
 /* Runs the queued sessions. Sessions that are queued meanwhile wait for the next round. */
 static void on_run(evutil_socket_t fd, short what, void *arg)
 {
@@ -191,25 +188,6 @@ static void on_evictions(evutil_socket_t fd, short what, void *arg)
 
 /* ----- the pool itself ----- */
 
-/*
- * Many timers of one duration are cheaper in a queue of their own. libevent has 256 such queues and never frees one: after reloads have
- * used them up, we use ordinary timers.
- */
-static void set_timeout(struct session_pool *pool, enum session_timeout which, unsigned ms)
-{
-	struct timeval timeout = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
-	const struct timeval *common = NULL;
-
-	if (pool->timeout_ms[which] == ms)
-		return;
-	if (pool->common_timeouts < COMMON_TIMEOUTS_MAX) {
-		pool->common_timeouts++;
-		common = event_base_init_common_timeout(pool->context.base, &timeout);
-	}
-	pool->timeouts[which] = common ? *common : timeout;
-	pool->timeout_ms[which] = ms;
-}
-
 static int watch_evictions(struct session_pool *pool)
 {
 	pool->context.owner.wake = wake;
@@ -253,18 +231,15 @@ int session_pool_init(struct session_pool *pool, struct event_base *base,
 
 void session_pool_configure(struct session_pool *pool, const struct serve_settings *settings)
 {
-	unsigned ms[SESSION_TIMEOUT_COUNT];
 	struct session *s;
 
-	session_decide_timeouts(settings, ms);
+	session_decide_timeouts(settings, pool->timeout_ms);
 	if (pool->context.plugs->configure)
 		pool->context.plugs->configure(&pool->context, settings);
 	pool->context.settings = settings;
 	pool->context.single_worker = pool->shared->pool_count == 1;
 	/* One pipe counts among the worker's own descriptors. */
 	pool->pipes.max = 1 + settings->pipes_max / pool->shared->pool_count;
-	for (int i = 0; i < SESSION_TIMEOUT_COUNT; i++)
-		set_timeout(pool, (enum session_timeout)i, ms[i]);
 	DL_FOREACH(pool->sessions, s)
 		if (s->state == SESSION_RELAY && s->answered && !relay_has_failed(&s->relay))
 			session_set_deadline(s, SESSION_TIMEOUT_LOOK);

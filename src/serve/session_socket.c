@@ -38,16 +38,15 @@ void session_clear_deadline(struct session *s)
 	event_del(session_deadline_event(s));
 }
 
-/* @left: the same as @ms, for libevent */
-static void set_deadline(struct session *s, unsigned ms, const struct timeval *left)
+void session_move_deadline(struct session *s, unsigned ms)
 {
 	const struct session_deadline deadline =
 		session_decide_deadline(ms, s->proof.prove_by_us, s->proof.no_reset, s->proof.prove_by_us ? clock_now_us() : 0);
-	const struct timeval proof = { .tv_sec = (time_t)(deadline.us / 1000000), .tv_usec = (suseconds_t)(deadline.us % 1000000) };
+	const struct timeval left = { .tv_sec = (time_t)(deadline.us / 1000000), .tv_usec = (suseconds_t)(deadline.us % 1000000) };
 
 	s->proof.for_proof = deadline.for_proof;
 	if (deadline.us)
-		event_add(session_deadline_event(s), deadline.for_proof ? &proof : left);
+		event_add(session_deadline_event(s), &left);
 	else
 		session_clear_deadline(s);
 }
@@ -55,14 +54,7 @@ static void set_deadline(struct session *s, unsigned ms, const struct timeval *l
 void session_set_deadline(struct session *s, enum session_timeout timeout)
 {
 	s->timeout = (uint8_t)timeout;
-	set_deadline(s, s->pool->timeout_ms[timeout], &s->pool->timeouts[timeout]);
-}
-
-void session_move_deadline(struct session *s, unsigned ms)
-{
-	const struct timeval left = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
-
-	set_deadline(s, ms, &left);
+	session_move_deadline(s, s->pool->timeout_ms[timeout]);
 }
 
 /* Takes the socket away from the session. Returns it, or -1 if there is none. */
