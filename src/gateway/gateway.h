@@ -38,6 +38,11 @@ struct gateway {
 /* Counts a connection that is routed for this reason, a static text. */
 void gateway_count_routed(struct gateway *gateway, const char *reason);
 
+static inline struct gateway *gateway_of(const struct serve_context *context)
+{
+	return context->daemon;
+}
+
 /* Returns the plugs of a gateway, which must outlive them: gateway_judge.c. */
 struct serve_plugs gateway_plugs(struct gateway *gateway);
 

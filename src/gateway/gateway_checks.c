@@ -33,13 +33,13 @@
 
 /* A sysctl that has to have a bit, or the value 1, and for whom. */
 static const struct {
-	const char *name, *remedy;
+	const char *name;
 	bool lan; /* only for hosts behind this one */
 	const char *otherwise;
 } sysctls[] = {
-	{ "net.mptcp.enabled", "net.mptcp.enabled=1", false, "connections to the converter use one network" },
-	{ "net.ipv4.tcp_fastopen", "net.ipv4.tcp_fastopen=1", false, "each connection takes one more round trip" },
-	{ "net.ipv4.ip_forward", "net.ipv4.ip_forward=1", true, "this host forwards nothing, and converts nothing of hosts behind it" },
+	{ "net.mptcp.enabled", false, "connections to the converter use one network" },
+	{ "net.ipv4.tcp_fastopen", false, "each connection takes one more round trip" },
+	{ "net.ipv4.ip_forward", true, "this host forwards nothing, and converts nothing of hosts behind it" },
 };
 
 static void tell(gateway_warn *warn, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -458,7 +458,7 @@ void gateway_check_host(const struct gateway_settings *settings, gateway_warn *w
 		const int value = sysctls[i].lan && !settings->lan_count ? 1 : sysctl_read(sysctls[i].name);
 
 		if (value >= 0 && !(value & 1))
-			tell(warn, "%s is %d: %s; set it with: sysctl -w %s", sysctls[i].name, value, sysctls[i].otherwise, sysctls[i].remedy);
+			tell(warn, "%s is %d: %s; set it with: sysctl -w %s=1", sysctls[i].name, value, sysctls[i].otherwise, sysctls[i].name);
 	}
 	check_interfaces(settings, warn);
 	check_networks(settings, warn, note);

@@ -90,11 +90,6 @@ int gateway_resolver_start(struct gateway *gateway)
 
 /* ----- one connection ----- */
 
-static struct gateway *gateway_of(const struct serve_context *context)
-{
-	return context->daemon;
-}
-
 static void forget_connection(struct serve_dial *dial)
 {
 	struct gateway_connection *connection = dial->state;

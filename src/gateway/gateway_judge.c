@@ -27,11 +27,6 @@
 #define WAYS 64u       /* remembered answers about devices */
 #define WAY_SECONDS 10 /* for so long; routes change */
 
-static struct gateway *gateway_of(const struct serve_context *context)
-{
-	return context->daemon;
-}
-
 #define DESCRIPTORS_OWN 64    /* besides those of connections, which need two each */
 #define DESCRIPTORS_WORKER 16
 
