@@ -72,8 +72,7 @@ struct connection {
 
 struct endpoint {
 	struct metrics_address where;
-	endpoint_answer_fn *answer;
-	void *arg;
+	const struct monitor *monitor; /* answers */
 	int fd; /* the listening socket */
 	struct event *arrival;
 	struct MHD_Daemon *daemon;
@@ -164,7 +163,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
 		*data_size = 0;
 		return MHD_YES;
 	}
-	if (!endpoint->answer(endpoint->arg, url, &answer))
+	if (!monitor_answer(endpoint->monitor, url, &answer))
 		make_refusal(&answer, MHD_HTTP_NOT_FOUND,
 			     "there are /, /status, /status.json, /metrics and /healthz\n");
 	return send_answer(connection, &answer);
@@ -332,7 +331,7 @@ static const char *explain(const struct metrics_address *where, int error)
 }
 
 struct endpoint *endpoint_create(struct event_base *base, const struct metrics_address *where,
-				 endpoint_answer_fn *answer, void *arg, struct problems *problems)
+				 const struct monitor *monitor, struct problems *problems)
 {
 	struct endpoint *endpoint = calloc(1, sizeof(*endpoint));
 	int fd = open_socket(where);
@@ -343,8 +342,7 @@ struct endpoint *endpoint_create(struct event_base *base, const struct metrics_a
 		close(fd);
 	if (endpoint && fd >= 0) {
 		endpoint->where = *where;
-		endpoint->answer = answer;
-		endpoint->arg = arg;
+		endpoint->monitor = monitor;
 		if (start_daemon(endpoint, base))
 			return endpoint;
 	}
@@ -381,11 +379,10 @@ const struct metrics_address *endpoint_address(const struct endpoint *endpoint)
 #else
 
 struct endpoint *endpoint_create(struct event_base *base, const struct metrics_address *where,
-				 endpoint_answer_fn *answer, void *arg, struct problems *problems)
+				 const struct monitor *monitor, struct problems *problems)
 {
 	(void)base;
-	(void)answer;
-	(void)arg;
+	(void)monitor;
 	tell_problem(problems, where,
 		     "this program was built without libmicrohttpd; build it with, or leave --metrics out");
 	return NULL;

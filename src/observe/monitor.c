@@ -153,9 +153,8 @@ static const struct page {
 	{ "/healthz", "text/plain; charset=utf-8", write_health, true },
 };
 
-static bool on_question(void *arg, const char *path, struct endpoint_answer *answer)
+bool monitor_answer(const struct monitor *monitor, const char *path, struct endpoint_answer *answer)
 {
-	const struct monitor *monitor = arg;
 	const struct page *page = NULL;
 	struct status status;
 	FILE *out;
@@ -293,7 +292,7 @@ bool monitor_open(struct monitor *monitor, const struct metrics_address *address
 			continue;
 		monitor->next[i] = find_endpoint(monitor->endpoints, where);
 		if (!monitor->next[i])
-			monitor->next[i] = endpoint_create(monitor->base, where, on_question, monitor, problems);
+			monitor->next[i] = endpoint_create(monitor->base, where, monitor, problems);
 		if (!monitor->next[i]) {
 			monitor_abandon(monitor);
 			return false;

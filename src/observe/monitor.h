@@ -166,7 +166,6 @@ void status_write_metrics(FILE *out, const struct status *status);
 
 /* --- HTTP (endpoint.c) --- */
 
-struct event_base;
 struct endpoint;
 
 /* The most descriptors that an endpoint uses. */
@@ -180,15 +179,14 @@ struct endpoint_answer {
 };
 
 /* Fills the answer to GET @path. Returns false if there is no such page. */
-typedef bool endpoint_answer_fn(void *arg, const char *path, struct endpoint_answer *answer);
+bool monitor_answer(const struct monitor *monitor, const char *path, struct endpoint_answer *answer);
 
 /*
- * endpoint_create() - listen at @where, and answer from now on
- * @answer: called with @arg for each request
+ * endpoint_create() - listen at @where, and have @monitor answer each request from now on
  * Returns the endpoint, for endpoint_destroy(), or NULL after adding the error to @problems.
  */
 struct endpoint *endpoint_create(struct event_base *base, const struct metrics_address *where,
-				 endpoint_answer_fn *answer, void *arg, struct problems *problems);
+				 const struct monitor *monitor, struct problems *problems);
 
 /* Returns the address at which the endpoint listens. */
 const struct metrics_address *endpoint_address(const struct endpoint *endpoint);
