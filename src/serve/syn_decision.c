@@ -2,31 +2,12 @@
 /*
  * syn_decision.c - decides about a SYN, and about the attempt to reach its server while we withhold it (no I/O)
  *
- * A withheld SYN ends as follows:
- *
- *     event                            the SYN is released …          SYN+ACK
- *     the server has answered          with a mark                    confirms the server
- *     the server can't be reached      without MP_CAPABLE             confirms nothing; the error comes at once, as
- *                                                                     plain TCP sends it before the third ACK
- *     its time is over                 as it is                       confirms nothing; the response follows later
- *     the limits want its room         as it is                       the same; its request is judged like any other
- *     new settings don't grant it      without MP_CAPABLE             the same as for a server that can't be reached
- *     withholding ends                 as it is                       as when the time is over
- *     the dialler lets it pass         as it is                       another host's: a gateway routes it
- *
- * We can tell blind clients nothing after they are connected:
- *
- *     the server has answered          released with the mark; refused by a reset if it is late
- *     the server can't be reached      refused: RST, or the ICMP message
- *     its time is over                 with Multipath TCP it is late. A Linux client sends its SYN again after a second, and its third
- *                                      ACK lacks MP_CAPABLE then. After three seconds its SYN lacks it, too; if we accepted that
- *                                      connection, the client would avoid Multipath TCP for an hour
- *     ASK_MS are over                  dropped, like its repetitions: the kernel has sent the server all SYNs that it sends for an
- *                                      unproven client (downstream.c)
- *     its next repeat comes            dropped; the repeat is withheld, and takes over the server's socket
- *     the limits want its room         released as it is, if it isn't late: below
- *     new settings don't grant it      refused as prohibited; a gateway routes it
- *     withholding ends                 refused by a reset; a gateway routes it
+ * doc/states-convertd.md has the table of events. A SYN whose server can't be reached, or that new settings don't grant, goes on without
+ * MP_CAPABLE, since plain TCP sends the error before the third ACK. We can tell blind clients nothing after they are connected, so theirs
+ * are refused by the network's own means, or dropped. With Multipath TCP such a SYN is late after BLIND_MPTCP_MS: a Linux client sends it
+ * again after a second, and its third ACK lacks MP_CAPABLE then. After three seconds its SYN lacks it, too; if we accepted that connection,
+ * the client would avoid Multipath TCP for an hour. After ASK_MS it is dropped, like its repetitions: the kernel has sent the server all
+ * SYNs that it sends for an unproven client (downstream.c).
  *
  * A client that numbers its attempt makes the request again before it is too late, by a SYN from another port. So there is always a SYN
  * that isn't late, unless packets are lost; we keep an answer that comes between two SYNs for the next one.
