@@ -373,11 +373,7 @@ static void prepare(struct syn_attempt *a, const struct hold_packet *packet, con
 		.most_ms = verdict->hold_ms,
 	};
 	a->hold.flow = packet->flow;
-	a->came_us = 0;
 	a->unproven = !verdict->proven;
-	a->reached = false;
-	a->registration = POLLER_NONE;
-	a->events = 0;
 	a->grant = (struct judgement_grant){
 		.settings_number = a->judge->context->settings->number, .server = verdict->server, .mptcp = verdict->mptcp,
 	};

@@ -80,23 +80,22 @@ void syn_judge_again(struct syn_judge *judge)
 static enum hold_verdict on_syn(void *arg, const struct hold_packet *packet, uint8_t *native)
 {
 	struct syn_judge *judge = arg;
-	struct syn_attempt *a = judge->spare ? judge->spare : syn_attempt_create(judge);
+	struct syn_attempt *a = syn_attempt_create(judge);
 	struct serve_verdict judged;
 	enum hold_verdict verdict;
 
-	judge->spare = a;
 	if (!a)
 		return HOLD_PASS_UNCONFIRMED;
 	judge_request(judge, JUDGEMENT_SYN, &packet->syn, a, packet, &judged);
 	*native = native_prohibited(IN6_IS_ADDR_V4MAPPED(&packet->flow.addresses.source));
 	verdict = syn_decide_judged(&judged, judge->context->settings, native);
-	if (verdict != HOLD_WITHHOLD)
-		return verdict;
-	verdict = syn_attempt_ask(a, packet, &judged, native);
-	if (verdict == HOLD_WITHHOLD)
-		judge->spare = NULL;
-	else
+	if (verdict == HOLD_WITHHOLD) {
+		verdict = syn_attempt_ask(a, packet, &judged, native);
+		if (verdict == HOLD_WITHHOLD)
+			return verdict;
 		limits_leave(judge->context->limits, &a->member, clock_now_ms());
+	}
+	free(a);
 	return verdict;
 }
 
@@ -139,6 +138,5 @@ void syn_judge_destroy(struct syn_judge *judge)
 		return;
 	syn_judge_stop(judge, false);
 	hold_destroy(judge->hold);
-	free(judge->spare);
 	free(judge);
 }

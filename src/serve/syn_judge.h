@@ -41,7 +41,6 @@ struct syn_judge {
 	struct serve_context *context;
 	struct hold *hold;
 	struct syn_attempt *attempts; /* the SYNs that this worker withholds */
-	struct syn_attempt *spare;    /* for the next SYN, or NULL */
 };
 
 /* The struct event of its deadline follows the struct in memory. After the release, the thread that takes it from the table owns it. */
@@ -71,7 +70,7 @@ struct syn_attempt *syn_attempt_create(struct syn_judge *judge);
  * syn_attempt_ask() - connects to the server, and withholds the SYN
  * @native: set with HOLD_REFUSE: how to refuse it (syn_packet.h)
  * If the connection fails at once, a blind client is refused; for others the session connects again and tells the client the error. Unless
- * HOLD_WITHHOLD is returned, the attempt holds nothing, and may be used for the next SYN.
+ * HOLD_WITHHOLD is returned, the attempt holds nothing.
  */
 enum hold_verdict syn_attempt_ask(struct syn_attempt *a, const struct hold_packet *packet, const struct serve_verdict *verdict,
 				  uint8_t *native);
