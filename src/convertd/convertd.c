@@ -53,6 +53,7 @@ struct convertd {
 	struct event *survivor; /* warns at the survivor's end; NULL: there is no survivor */
 	int survivor_fd;        /* as survivor_start() has returned it, a pidfd or -errno */
 	struct inherited inherited;
+	struct demand *demand;
 	struct monitor *monitor;
 	struct service *service;
 	struct event *drain;         /* looks at the sessions that are left; NULL until convertd is to stop */
@@ -265,12 +266,14 @@ static bool start(struct convertd *convertd, size_t workers)
 	}
 	if (convertd->survivor_fd >= 0)
 		convertd->survivor = survivor_watch(convertd->base, convertd->survivor_fd);
-	convertd->monitor = monitor_create(convertd->base, &converter_status, NULL);
+	convertd->demand = demand_create();
+	if (convertd->demand)
+		convertd->monitor = monitor_create(convertd->base, &converter_status, convertd->demand);
 	if (!convertd->monitor) {
-		log_error("out of memory");
+		log_error("out of memory, or no source of random numbers");
 		return false;
 	}
-	convertd->service = service_create(convertd->base, workers, &convertd->inherited, convertd->monitor);
+	convertd->service = service_create(convertd->base, workers, &convertd->inherited, convertd->monitor, convertd->demand);
 	if (!convertd->service)
 		return false;
 	return ping_watchdog(convertd);
@@ -284,6 +287,7 @@ static void stop(struct convertd *convertd)
 		event_free(convertd->watchdog);
 	service_destroy(convertd->service);
 	monitor_destroy(convertd->monitor);
+	demand_destroy(convertd->demand);
 	ward_fini(&convertd->ward);
 	if (convertd->survivor)
 		event_free(convertd->survivor);

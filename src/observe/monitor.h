@@ -89,7 +89,7 @@ struct resource_usage {
 
 struct status {
 	const struct status_program *program;
-	const void *own; /* for its functions */
+	void *own; /* for its functions */
 	/* facts that change rarely: the monitor keeps them here */
 	time_t started, configured;
 	uint64_t reloads, reloads_failed;

@@ -4,6 +4,7 @@
 
 #include "convert/convert.h"
 #include "daemon/metrics.h"
+#include "convertd/policy/cookies.h"
 #include "convertd/process/converter.h"
 #include "observe/monitor.h"
 
@@ -14,11 +15,14 @@
 #include <string.h>
 
 static struct metrics metrics;
+static struct demand *demand;
 static char *written;
 
 static void forget(void)
 {
 	memset(&metrics, 0, sizeof(metrics));
+	demand_destroy(demand);
+	demand = NULL;
 	free(written);
 	written = NULL;
 }
@@ -28,6 +32,9 @@ static struct status make_status(void)
 	struct status status = { .program = &converter_status, .listening = "[::]:1234", .now = 1000, .started = 900,
 				 .configured = 950 };
 
+	if (!demand)
+		demand = demand_create();
+	status.own = demand;
 	metrics_add_up(&status.latest.sum, &metrics);
 	return status;
 }

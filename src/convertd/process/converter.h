@@ -36,11 +36,8 @@ struct serve_plugs converter_plugs(struct converter_shared *shared);
 
 /* ----- the parts of the status that only a converter has: converter_status.c ----- */
 
-/* For monitor_create(). */
+/* For monitor_create(), with the struct demand, which it also checks now and then. */
 extern const struct status_program converter_status;
-
-/* Reports the state of @demand from now on, and checks it now and then; NULL: no longer. */
-void converter_status_watch(struct demand *demand);
 
 /* ----- who is to blame when a server isn't reached, the server or this converter: blame.c ----- */
 

@@ -8,37 +8,19 @@
 #include "convertd/policy/families.h"
 #include "observe/monitor.h"
 
-static struct demand *watched;
-
-void converter_status_watch(struct demand *demand)
-{
-	watched = demand;
-}
-
-static struct demand_facts read_demand(void)
-{
-	struct demand_facts facts = { 0 };
-
-	if (watched)
-		demand_read(watched, &facts);
-	return facts;
-}
-
 /* While no client comes, nothing else notices that cookies are no longer demanded. */
-static void tick(void *own)
+static void tick(void *demand)
 {
-	(void)own;
-	if (watched)
-		demand_in_force(watched);
+	demand_in_force(demand);
 }
 
 /* ----- for people ----- */
 
 static void tell_now(struct status_sink *sink, const struct status *status)
 {
-	const struct demand_facts demand = read_demand();
+	struct demand_facts demand;
 
-	(void)status;
+	demand_read(status->own, &demand);
 	status_row_of(sink, "addresses not proved", demand.unproven, demand.most);
 	status_row(sink, "cookies demanded automatically", "%s, %llu times since the start", demand.in_force ? "now" : "no",
 		   (unsigned long long)demand.begun);
@@ -115,8 +97,9 @@ static void write_marks(FILE *out, const struct status *status)
 
 static void write_demand(FILE *out, const struct status *status)
 {
-	const struct demand_facts demand = read_demand();
+	struct demand_facts demand;
 
+	demand_read(status->own, &demand);
 	status_write_value(out, status, "unproven_clients", "gauge",
 			   "Clients that haven't proved their addresses: SYNs that are withheld, and connections without a third ACK or a "
 			   "valid cookie.", demand.unproven);

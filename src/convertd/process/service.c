@@ -73,26 +73,24 @@ struct change {
 };
 
 struct service *service_create(struct event_base *base, size_t workers,
-			       const struct inherited *inherited, struct monitor *monitor)
+			       const struct inherited *inherited, struct monitor *monitor, struct demand *demand)
 {
 	struct service *service = calloc(1, sizeof(*service));
 
 	if (service) {
 		service->shared.limits = limits_create();
 		service->shared.withheld = hold_table_create();
-		service->converter.demand = demand_create();
 	}
-	if (!service || !service->shared.limits || !service->shared.withheld ||
-	    !service->converter.demand) {
+	if (!service || !service->shared.limits || !service->shared.withheld) {
 		log_error("out of memory, or no source of random numbers");
 		service_destroy(service);
 		return NULL;
 	}
 	service->inherited = inherited;
 	service->converter.monitor = monitor;
+	service->converter.demand = demand;
 	service->plugs = converter_plugs(&service->converter);
 	service->shared.plugs = &service->plugs;
-	converter_status_watch(service->converter.demand);
 	service->workers = workers_create(workers ? workers : workers_default(), &service->shared);
 	if (service->workers) {
 		service->withholding = withholding_create(service->workers, inherited->rules);
@@ -445,8 +443,6 @@ void service_destroy(struct service *service)
 	workers_destroy(service->workers);
 	hold_table_destroy(service->shared.withheld);
 	limits_destroy(service->shared.limits);
-	converter_status_watch(NULL);
-	demand_destroy(service->converter.demand);
 	effective_settings_destroy(service->effective);
 	free(service);
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct demand;
 struct event_base;
 struct inherited;
 struct monitor;
@@ -25,10 +26,11 @@ struct workers;
  * @workers: the number of threads; 0: one for each CPU
  * @inherited: sockets to use for addresses that settings name; must outlive the service
  * @monitor: gets the metrics and the status; must outlive the service
+ * @demand: says whether cookies are demanded; must outlive the service
  * Returns NULL after logging why.
  */
 struct service *service_create(struct event_base *base, size_t workers,
-			       const struct inherited *inherited, struct monitor *monitor);
+			       const struct inherited *inherited, struct monitor *monitor, struct demand *demand);
 
 /* Ends all sessions and frees everything. NULL is fine. */
 void service_destroy(struct service *service);
