@@ -83,16 +83,10 @@ static int own_queues(struct warden_calls *calls, size_t count, struct warden_an
 	return error;
 }
 
-/* Carries out a call about rules or queues; returns what carry_out() does. */
-static int answer_syns(struct warden_calls *calls, const struct warden_call *call, struct warden_answer *answer, int *passed)
+/* Returns 0 with @passed set to a socket of one of the queues, or -errno. */
+static int pass_queue(struct warden_calls *calls, const struct warden_call *call, int *passed)
 {
-	bool has_queue = calls->queues && call->index < queue_owner_count(calls->queues);
-
-	if (call->kind == WARDEN_CALL_RULES)
-		return set_rules(calls, call, answer, passed);
-	if (call->kind == WARDEN_CALL_QUEUES)
-		return own_queues(calls, call->count, answer);
-	if (!has_queue)
+	if (!calls->queues || call->index >= queue_owner_count(calls->queues))
 		return -EINVAL;
 	*passed = call->kind == WARDEN_CALL_QUEUE ?
 			  queue_owner_packets(calls->queues, call->index) :
@@ -194,10 +188,12 @@ static int carry_out(struct warden_calls *calls, const struct warden_call *call,
 
 	switch ((enum warden_call_kind)call->kind) {
 	case WARDEN_CALL_RULES:
+		return set_rules(calls, call, answer, passed);
 	case WARDEN_CALL_QUEUES:
+		return own_queues(calls, call->count, answer);
 	case WARDEN_CALL_QUEUE:
 	case WARDEN_CALL_VERDICTS:
-		return answer_syns(calls, call, answer, passed);
+		return pass_queue(calls, call, passed);
 	case WARDEN_CALL_BIND:
 		return result(bind(given, &address->sa, sockaddr_ip_len(address)));
 	case WARDEN_CALL_TRANSPARENT:
