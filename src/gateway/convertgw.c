@@ -66,7 +66,6 @@ struct convertgw {
 	struct serve_plugs plugs;
 	struct session_shared shared;
 	struct workers *workers;
-	struct syn_judge *judges[GATEWAY_WORKERS_MAX];
 	struct listener *listeners[LISTENERS];
 	struct acceptor *acceptors[LISTENERS][GATEWAY_WORKERS_MAX];
 	struct gateway_rules *rules;
@@ -162,7 +161,7 @@ static void take_settings(const struct worker_context *worker, void *arg)
 	}
 	pthread_barrier_wait(&self.barrier);
 	session_pool_configure(worker->pool, &self.serve);
-	syn_judge_again(self.judges[worker->number]);
+	syn_judge_again(worker->judge);
 }
 
 /* The service manager may have made it. Without one, nothing learned is kept. */
@@ -273,8 +272,7 @@ static bool watch_policies(void)
 static void stop_withholding(const struct worker_context *worker, void *arg)
 {
 	(void)arg;
-	if (self.judges[worker->number])
-		syn_judge_stop(self.judges[worker->number], true);
+	syn_judge_stop(worker->judge, true);
 }
 
 static void stop_accepting(const struct worker_context *worker, void *arg)
@@ -339,7 +337,7 @@ static void begin_to_serve(const struct worker_context *worker, void *arg)
 {
 	bool *failed = arg;
 
-	if (hold_start(self.judges[worker->number]->hold) < 0)
+	if (hold_start(worker->judge->hold) < 0)
 		*failed = true;
 	for (size_t i = 0; i < LISTENERS; i++)
 		if (self.acceptors[i][worker->number])
@@ -421,10 +419,8 @@ static bool create_workers(const struct gateway_settings *settings, struct probl
 		problems_add(problems, &queue_place, "no netfilter queues: %s; the gateway needs CAP_NET_ADMIN, CAP_NET_RAW and the kernel's "
 			     "nfnetlink_queue",
 			     strerror(-error));
-	for (size_t i = 0; i < count && !error; i++) {
-		self.judges[i] = syn_judge_create(&workers_context(self.workers, i)->pool->context);
-		error = self.judges[i] ? hold_open(self.judges[i]->hold, i) : -ENOMEM;
-	}
+	for (size_t i = 0; i < count && !error; i++)
+		error = hold_open(workers_context(self.workers, i)->judge->hold, i);
 	pthread_barrier_init(&self.barrier, NULL, (unsigned)count);
 	return !error;
 }
@@ -466,8 +462,6 @@ static void stop(void)
 		workers_order(self.workers, stop_withholding, NULL);
 		workers_order(self.workers, stop_accepting, NULL);
 	}
-	for (size_t i = 0; i < GATEWAY_WORKERS_MAX; i++)
-		syn_judge_destroy(self.judges[i]);
 	workers_destroy(self.workers);
 	for (size_t i = 0; i < LISTENERS; i++)
 		listener_destroy(self.listeners[i]);

@@ -16,6 +16,7 @@
 #include "serve/worker.h"
 
 #include "daemon/log.h"
+#include "serve/syn_judge.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -154,6 +155,10 @@ static bool worker_init(struct worker *worker, struct session_shared *shared)
 	error = session_pool_init(&worker->pool, worker->context.base, shared);
 	worker->pool_ready = !error;
 	if (!error) {
+		worker->context.judge = syn_judge_create(&worker->pool.context);
+		error = worker->context.judge ? 0 : -ENOMEM;
+	}
+	if (!error) {
 		worker->orders_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 		error = worker->orders_fd < 0 ? -errno : 0;
 	}
@@ -228,9 +233,10 @@ struct workers *workers_create(size_t count, struct session_shared *shared)
 	return NULL;
 }
 
-/* Frees a worker's sessions; to be called in its thread, or if it has none. */
+/* Frees a worker's SYNs and sessions; to be called in its thread, or if it has none. */
 static void worker_fini(struct worker *worker)
 {
+	syn_judge_destroy(worker->context.judge);
 	if (worker->pool_ready)
 		session_pool_fini(&worker->pool);
 	if (worker->orders)

@@ -11,6 +11,7 @@
 
 #include <stddef.h>
 
+struct syn_judge;
 struct workers;
 
 /* The parts of a worker that an order gets. Only the worker's own thread may use them while that runs. */
@@ -18,6 +19,7 @@ struct worker_context {
 	size_t number; /* from 0 */
 	struct event_base *base;
 	struct session_pool *pool;
+	struct syn_judge *judge; /* has no queue of SYNs before hold_open() */
 };
 
 /*

@@ -30,6 +30,7 @@
 #include "hold/hold_table.h"
 #include "serve/listening.h"
 #include "serve/plugs.h"
+#include "serve/syn_judge.h"
 #include "serve/worker.h"
 
 #include <stdio.h>
@@ -225,7 +226,8 @@ static void carry_out(const struct worker_context *worker, void *arg)
 
 static void judge_again(const struct worker_context *worker, void *arg)
 {
-	withholding_judge_again(arg, worker);
+	(void)arg;
+	syn_judge_again(worker->judge);
 }
 
 void service_announce(const struct service *service, const char *how)
@@ -318,7 +320,7 @@ static void take_force(struct service *service, struct effective_settings *effec
 		}
 	workers_order(service->workers, carry_out, &change);
 	/* This comes after the first order, so that each worker that accepts a released SYN has the new settings already. */
-	workers_order(service->workers, judge_again, service->withholding);
+	workers_order(service->workers, judge_again, NULL);
 	remove_sites(service, false);
 	DL_FOREACH(service->sites, site)
 		site->running = true;

@@ -17,7 +17,6 @@ struct monitor;
 struct problems;
 struct service;
 struct convertd_settings;
-struct worker_context;
 struct workers;
 
 /*
@@ -90,13 +89,6 @@ bool withholding_apply(struct withholding *w, const struct convertd_settings *se
  * confirm nothing (doc/private-tlvs.md): clients remember for an hour that they may confirm.
  */
 void withholding_stop(struct withholding *w);
-
-/*
- * withholding_judge_again() - judge this worker's withheld SYNs by new settings
- * Call it in the worker's thread. SYNs that the new settings don't grant are released and refused, and the
- * connections to their servers are reset.
- */
-void withholding_judge_again(struct withholding *w, const struct worker_context *worker);
 
 /* Tells whether SYNs are withheld. */
 bool withholding_is_on(const struct withholding *w);

@@ -49,7 +49,6 @@ struct withholding {
 	uint16_t first; /* the number of the first worker's queue */
 	struct listen_address listen[LISTEN_ADDRESSES_MAX]; /* the addresses that the rules are for */
 	size_t listen_count;
-	struct syn_judge *judges[]; /* one for each worker */
 };
 
 /*
@@ -76,40 +75,26 @@ static int install(struct withholding *w, const struct listen_address *listen, s
 
 /* ----- in each worker ----- */
 
-struct order {
-	struct withholding *withholding;
-	bool read;        /* for stop_one() */
-	atomic_int error; /* of start_one() */
-};
-
+/* @arg: an atomic_int, which is set to -errno */
 static void start_one(const struct worker_context *worker, void *arg)
 {
-	struct order *order = arg;
-	int error = hold_start(order->withholding->judges[worker->number]->hold);
+	int error = hold_start(worker->judge->hold);
 
 	if (error)
-		atomic_store(&order->error, error);
+		atomic_store((atomic_int *)arg, error);
 }
 
+/* @arg: whether to read the queue first, a bool */
 static void stop_one(const struct worker_context *worker, void *arg)
 {
-	const struct order *order = arg;
-
-	syn_judge_stop(order->withholding->judges[worker->number], order->read);
-}
-
-static void destroy_one(const struct worker_context *worker, void *arg)
-{
-	struct withholding *w = arg;
-
-	syn_judge_destroy(w->judges[worker->number]);
+	syn_judge_stop(worker->judge, *(const bool *)arg);
 }
 
 /* ----- on and off ----- */
 
 void withholding_stop(struct withholding *w)
 {
-	struct order order = { .withholding = w };
+	bool read;
 
 	if (!withholding_is_on(w))
 		return;
@@ -117,27 +102,27 @@ void withholding_stop(struct withholding *w)
 	 * The rules change first, so that no more SYNs come into the queues. Clients still expect confirmations; the
 	 * rules that stay keep them from taking a SYN+ACK for one.
 	 */
-	order.read = install(w, w->listen, w->listen_count, false) == 0;
-	workers_order(w->workers, stop_one, &order);
+	read = install(w, w->listen, w->listen_count, false) == 0;
+	workers_order(w->workers, stop_one, &read);
 	w->on = false;
 }
 
 /* Makes a queue for each worker, and has the workers read them. Returns 0, or -errno and no queue is open. */
 static int start_queues(struct withholding *w)
 {
-	struct order order = { .withholding = w };
+	atomic_int failed = 0;
 	size_t count = workers_count(w->workers), i = 0;
 	int error = rights_own_queues(count, &w->first);
 
 	for (; i < count && !error; i++)
-		error = hold_open(w->judges[i]->hold, i);
+		error = hold_open(workers_context(w->workers, i)->judge->hold, i);
 	while (error && i--)
-		syn_judge_stop(w->judges[i], false);
+		syn_judge_stop(workers_context(w->workers, i)->judge, false);
 	if (error)
 		return error;
 	w->on = true;
-	workers_order(w->workers, start_one, &order);
-	return atomic_load(&order.error);
+	workers_order(w->workers, start_one, &failed);
+	return atomic_load(&failed);
 }
 
 static int start(struct withholding *w, const struct convertd_settings *settings)
@@ -206,11 +191,6 @@ bool withholding_apply(struct withholding *w, const struct convertd_settings *se
 	return true;
 }
 
-void withholding_judge_again(struct withholding *w, const struct worker_context *worker)
-{
-	syn_judge_again(w->judges[worker->number]);
-}
-
 bool withholding_is_on(const struct withholding *w)
 {
 	return w->on;
@@ -228,20 +208,12 @@ int withholding_rules_fd(const struct withholding *w)
 
 struct withholding *withholding_create(struct workers *workers, int kept)
 {
-	size_t count = workers_count(workers);
-	struct withholding *w = calloc(1, sizeof(*w) + count * sizeof(struct syn_judge *));
+	struct withholding *w = calloc(1, sizeof(*w));
 
 	if (!w)
 		return NULL;
 	w->workers = workers;
 	w->rules = kept >= 0 ? fcntl(kept, F_DUPFD_CLOEXEC, 0) : -1;
-	for (size_t i = 0; i < count; i++) {
-		w->judges[i] = syn_judge_create(&workers_context(workers, i)->pool->context);
-		if (!w->judges[i]) {
-			withholding_destroy(w);
-			return NULL;
-		}
-	}
 	return w;
 }
 
@@ -250,7 +222,6 @@ void withholding_destroy(struct withholding *w)
 	if (!w)
 		return;
 	withholding_stop(w);
-	workers_order(w->workers, destroy_one, w);
 	if (w->rules >= 0)
 		close(w->rules);
 	free(w);
