@@ -67,7 +67,6 @@ struct convertgw {
 	struct session_shared shared;
 	struct workers *workers;
 	struct listener *listeners[LISTENERS];
-	struct acceptor *acceptors[LISTENERS][GATEWAY_WORKERS_MAX];
 	struct gateway_rules *rules;
 	pthread_barrier_t barrier; /* of all workers, for a reload */
 };
@@ -278,10 +277,9 @@ static void stop_withholding(const struct worker_context *worker, void *arg)
 static void stop_accepting(const struct worker_context *worker, void *arg)
 {
 	(void)arg;
-	for (size_t i = 0; i < LISTENERS; i++) {
-		acceptor_destroy(self.acceptors[i][worker->number], true);
-		self.acceptors[i][worker->number] = NULL;
-	}
+	for (size_t i = 0; i < LISTENERS; i++)
+		if (self.listeners[i])
+			listener_stop(self.listeners[i], worker, true);
 }
 
 static void look_at_drain(evutil_socket_t fd, short what, void *arg)
@@ -340,8 +338,8 @@ static void begin_to_serve(const struct worker_context *worker, void *arg)
 	if (hold_start(worker->judge->hold) < 0)
 		*failed = true;
 	for (size_t i = 0; i < LISTENERS; i++)
-		if (self.acceptors[i][worker->number])
-			acceptor_start(self.acceptors[i][worker->number]);
+		if (self.listeners[i])
+			listener_accept(self.listeners[i], worker);
 }
 
 /* Listens on loopback, where only diverted packets arrive. IPv6 may be off on this host. Returns false after adding the error. */
@@ -349,17 +347,18 @@ static bool listen_on_loopback(struct problems *problems)
 {
 	static const char *const addresses[LISTENERS] = { "127.0.0.1", "::1" };
 	static const struct place port_place = { .name = "port" };
-	const size_t workers = workers_count(self.workers);
 
 	for (size_t i = 0; i < LISTENERS; i++) {
 		struct listen_address where = { 0 };
 		struct problems found = { 0 };
 
 		sockaddr_ip_parse(&where.address, addresses[i], (uint16_t)self.settings->port);
-		self.listeners[i] = listener_create(&where, false, workers, NULL, 0, &found);
-		if (!self.listeners[i] || !listener_listen(self.listeners[i], &found)) {
-			if (i > 0)
-				continue;
+		self.listeners[i] = listener_create(&where, false, self.workers, NULL, 0, &found);
+		if (self.listeners[i] && listener_listen(self.listeners[i], &found))
+			continue;
+		listener_destroy(self.listeners[i]);
+		self.listeners[i] = NULL;
+		if (i == 0) {
 			if (strstr(found.first, strerror(EADDRINUSE)))
 				problems_add(problems, &port_place, "another program listens on port %u of %s, as another convertgw would (see: "
 					     "ss -tlnp sport = %u); end it, or choose another port",
@@ -367,11 +366,6 @@ static bool listen_on_loopback(struct problems *problems)
 			else
 				problems_add(problems, &nowhere, "%s", found.first);
 			return false;
-		}
-		for (size_t w = 0; w < workers; w++) {
-			self.acceptors[i][w] = acceptor_create(self.listeners[i], workers_context(self.workers, w));
-			if (!self.acceptors[i][w])
-				return false;
 		}
 	}
 	return true;

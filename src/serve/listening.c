@@ -34,13 +34,21 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/* One or several workers use it. */
+struct listener_socket {
+	int fd;            /* -1: closed */
+	atomic_uint users; /* acceptors */
+};
+
 struct listener {
 	struct listen_address where;
 	bool mptcp;
 	bool fastopen;
 	bool congestion_set; /* the sockets don't follow the system's setting any more */
 	bool inherited;
-	size_t count;
+	size_t count; /* of sockets */
+	size_t workers;
+	struct acceptor **acceptors; /* one for each worker; NULL: it has stopped */
 	struct listener_socket sockets[];
 };
 
@@ -166,122 +174,6 @@ static int socket_inherit(struct listener *listener, struct listener_socket *soc
 	return 0;
 }
 
-struct listener *listener_create(const struct listen_address *where, bool mptcp, size_t count, const int *inherited,
-				 size_t inherited_count, struct problems *problems)
-{
-	struct listener *listener =
-		calloc(1, sizeof(*listener) + count * sizeof(struct listener_socket));
-	int error = 0;
-
-	if (!listener) {
-		tell_problem(problems, where, ENOMEM);
-		return NULL;
-	}
-	listener->where = *where;
-	listener->mptcp = mptcp;
-	listener->inherited = inherited_count > 0;
-	listener->count = inherited_count ? inherited_count : count;
-	for (size_t i = 0; i < count; i++)
-		listener->sockets[i].fd = -1;
-	for (size_t i = 0; i < listener->count && !error; i++)
-		error = inherited_count ?
-				socket_inherit(listener, &listener->sockets[i], inherited[i]) :
-				socket_open(listener, &listener->sockets[i], i == 0);
-	if (!error)
-		return listener;
-	tell_problem(problems, where, -error);
-	listener_destroy(listener);
-	return NULL;
-}
-
-void listener_destroy(struct listener *listener)
-{
-	if (!listener)
-		return;
-	for (size_t i = 0; i < listener->count; i++)
-		if (listener->sockets[i].fd >= 0)
-			close(listener->sockets[i].fd);
-	free(listener);
-}
-
-size_t listener_sockets(const struct listener *listener)
-{
-	return listener->count;
-}
-
-struct listener_socket *listener_socket(struct listener *listener, size_t worker)
-{
-	return &listener->sockets[worker % listener->count];
-}
-
-bool listener_listen(struct listener *listener, struct problems *problems)
-{
-	for (size_t i = 0; i < listener->count; i++) {
-		if (listen(listener->sockets[i].fd, LISTENER_BACKLOG) == 0)
-			continue;
-		tell_problem(problems, &listener->where, errno);
-		return false;
-	}
-	return true;
-}
-
-void listener_set_pending(struct listener *listener, unsigned pending)
-{
-	unsigned half = pending / 2 + pending % 2;
-	unsigned share = half / (unsigned)listener->count + (half % listener->count != 0);
-	int queue = pending && share < LISTENER_BACKLOG ? (int)share : LISTENER_BACKLOG;
-
-	for (size_t i = 0; i < listener->count; i++)
-		setsockopt(listener->sockets[i].fd, IPPROTO_TCP, TCP_FASTOPEN, &queue,
-			   sizeof(queue));
-}
-
-void listener_set_congestion(struct listener *listener, const char *name)
-{
-	char text[LISTEN_ADDRESS_STRLEN];
-
-	/* A socket that we have never set follows later changes of the sysctl. */
-	if (!*name && !listener->congestion_set)
-		return;
-	listener->congestion_set = true;
-	for (size_t i = 0; i < listener->count; i++) {
-		int error = congestion_set(listener->sockets[i].fd, name);
-
-		if (!error)
-			continue;
-		log_warning("%s: the congestion control stays as it was: %s",
-			    listen_address_format(&listener->where, text), strerror(-error));
-		return;
-	}
-}
-
-/* A socket keeps its protocol until a restart. We don't promise that for inherited sockets, which another process makes. */
-static const char *describe_protocol(const struct listener *listener)
-{
-	if (listener->mptcp)
-		return "MPTCP";
-	return !listener->inherited && sysctl_read("net.mptcp.enabled") > 0 ? "TCP until a restart" :
-									       "TCP";
-}
-
-bool listener_takes_syn_data(const struct listener *listener)
-{
-	int sysctl = sysctl_read("net.ipv4.tcp_fastopen");
-
-	return listener->fastopen && (sysctl < 0 || sysctl & LISTENER_SYSCTL_FASTOPEN);
-}
-
-const char *listener_describe(const struct listener *listener,
-			      char buf[static LISTENER_DESCRIPTION_MAX])
-{
-	char text[LISTEN_ADDRESS_STRLEN];
-
-	snprintf(buf, LISTENER_DESCRIPTION_MAX, "%s (%s%s%s)", listen_address_format(&listener->where, text),
-		 describe_protocol(listener), listener_takes_syn_data(listener) ? ", Fast Open" : "",
-		 listener->inherited ? ", inherited" : "");
-	return buf;
-}
-
 /* ----- acceptors: a worker's part of a listener, which accepts clients ----- */
 
 /* Clients accepted in one round at most, so that sessions get their turn. */
@@ -359,6 +251,12 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 		acceptor->batch *= 2;
 }
 
+static void acceptor_start(struct acceptor *acceptor)
+{
+	if (event_add(readable_event(acceptor), NULL) < 0)
+		acceptor_pause(acceptor, ENOMEM);
+}
+
 static void on_resume(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
@@ -366,7 +264,7 @@ static void on_resume(evutil_socket_t fd, short what, void *arg)
 	acceptor_start(arg);
 }
 
-struct acceptor *acceptor_create(struct listener *listener, const struct worker_context *worker)
+static struct acceptor *acceptor_create(struct listener *listener, const struct worker_context *worker)
 {
 	struct acceptor *acceptor =
 		calloc(1, sizeof(*acceptor) + 2 * event_get_struct_event_size());
@@ -376,18 +274,12 @@ struct acceptor *acceptor_create(struct listener *listener, const struct worker_
 	acceptor->pool = worker->pool;
 	acceptor->batch = 1;
 	acceptor->mptcp = listener->mptcp;
-	acceptor->socket = listener_socket(listener, worker->number);
+	acceptor->socket = &listener->sockets[worker->number % listener->count];
 	atomic_fetch_add(&acceptor->socket->users, 1);
 	event_assign(readable_event(acceptor), worker->base, acceptor->socket->fd,
 		     EV_READ | EV_PERSIST, on_readable, acceptor);
 	event_assign(resume_event(acceptor), worker->base, -1, 0, on_resume, acceptor);
 	return acceptor;
-}
-
-void acceptor_start(struct acceptor *acceptor)
-{
-	if (event_add(readable_event(acceptor), NULL) < 0)
-		acceptor_pause(acceptor, ENOMEM);
 }
 
 /* Closes the socket if this is the last acceptor that uses it: until then the others accept its clients. */
@@ -403,7 +295,7 @@ static void release_socket(struct acceptor *acceptor, bool drain)
 	socket->fd = -1;
 }
 
-void acceptor_destroy(struct acceptor *acceptor, bool drain)
+static void acceptor_destroy(struct acceptor *acceptor, bool drain)
 {
 	if (!acceptor)
 		return;
@@ -411,4 +303,144 @@ void acceptor_destroy(struct acceptor *acceptor, bool drain)
 	release_socket(acceptor, drain);
 	event_del(resume_event(acceptor));
 	free(acceptor);
+}
+
+void listener_accept(struct listener *listener, const struct worker_context *worker)
+{
+	acceptor_start(listener->acceptors[worker->number]);
+}
+
+void listener_stop(struct listener *listener, const struct worker_context *worker, bool drain)
+{
+	acceptor_destroy(listener->acceptors[worker->number], drain);
+	listener->acceptors[worker->number] = NULL;
+}
+
+/* ----- all of a listener ----- */
+
+struct listener *listener_create(const struct listen_address *where, bool mptcp, const struct workers *workers, const int *inherited,
+				 size_t inherited_count, struct problems *problems)
+{
+	const size_t count = workers_count(workers);
+	struct listener *listener =
+		calloc(1, sizeof(*listener) + count * sizeof(struct listener_socket));
+	int error;
+
+	if (!listener) {
+		tell_problem(problems, where, ENOMEM);
+		return NULL;
+	}
+	listener->where = *where;
+	listener->mptcp = mptcp;
+	listener->inherited = inherited_count > 0;
+	listener->count = inherited_count ? inherited_count : count;
+	listener->workers = count;
+	for (size_t i = 0; i < count; i++)
+		listener->sockets[i].fd = -1;
+	listener->acceptors = calloc(count, sizeof(listener->acceptors[0]));
+	error = listener->acceptors ? 0 : -ENOMEM;
+	for (size_t i = 0; i < listener->count && !error; i++)
+		error = inherited_count ?
+				socket_inherit(listener, &listener->sockets[i], inherited[i]) :
+				socket_open(listener, &listener->sockets[i], i == 0);
+	for (size_t i = 0; i < count && !error; i++) {
+		listener->acceptors[i] = acceptor_create(listener, workers_context(workers, i));
+		error = listener->acceptors[i] ? 0 : -ENOMEM;
+	}
+	if (!error)
+		return listener;
+	tell_problem(problems, where, -error);
+	listener_destroy(listener);
+	return NULL;
+}
+
+void listener_destroy(struct listener *listener)
+{
+	if (!listener)
+		return;
+	for (size_t i = 0; listener->acceptors && i < listener->workers; i++)
+		acceptor_destroy(listener->acceptors[i], false);
+	for (size_t i = 0; i < listener->count; i++)
+		if (listener->sockets[i].fd >= 0)
+			close(listener->sockets[i].fd);
+	free(listener->acceptors);
+	free(listener);
+}
+
+size_t listener_sockets(const struct listener *listener)
+{
+	return listener->count;
+}
+
+int listener_socket(const struct listener *listener, size_t index)
+{
+	return listener->sockets[index].fd;
+}
+
+bool listener_listen(struct listener *listener, struct problems *problems)
+{
+	for (size_t i = 0; i < listener->count; i++) {
+		if (listen(listener->sockets[i].fd, LISTENER_BACKLOG) == 0)
+			continue;
+		tell_problem(problems, &listener->where, errno);
+		return false;
+	}
+	return true;
+}
+
+void listener_set_pending(struct listener *listener, unsigned pending)
+{
+	unsigned half = pending / 2 + pending % 2;
+	unsigned share = half / (unsigned)listener->count + (half % listener->count != 0);
+	int queue = pending && share < LISTENER_BACKLOG ? (int)share : LISTENER_BACKLOG;
+
+	for (size_t i = 0; i < listener->count; i++)
+		setsockopt(listener->sockets[i].fd, IPPROTO_TCP, TCP_FASTOPEN, &queue,
+			   sizeof(queue));
+}
+
+void listener_set_congestion(struct listener *listener, const char *name)
+{
+	char text[LISTEN_ADDRESS_STRLEN];
+
+	/* A socket that we have never set follows later changes of the sysctl. */
+	if (!*name && !listener->congestion_set)
+		return;
+	listener->congestion_set = true;
+	for (size_t i = 0; i < listener->count; i++) {
+		int error = congestion_set(listener->sockets[i].fd, name);
+
+		if (!error)
+			continue;
+		log_warning("%s: the congestion control stays as it was: %s",
+			    listen_address_format(&listener->where, text), strerror(-error));
+		return;
+	}
+}
+
+/* A socket keeps its protocol until a restart. We don't promise that for inherited sockets, which another process makes. */
+static const char *describe_protocol(const struct listener *listener)
+{
+	if (listener->mptcp)
+		return "MPTCP";
+	return !listener->inherited && sysctl_read("net.mptcp.enabled") > 0 ? "TCP until a restart" :
+									       "TCP";
+}
+
+bool listener_takes_syn_data(const struct listener *listener)
+{
+	int sysctl = sysctl_read("net.ipv4.tcp_fastopen");
+
+	return listener->fastopen && (sysctl < 0 || sysctl & LISTENER_SYSCTL_FASTOPEN);
+}
+
+const char *listener_describe(const struct listener *listener,
+			      char buf[static LISTENER_DESCRIPTION_MAX])
+{
+	char text[LISTEN_ADDRESS_STRLEN];
+
+	snprintf(buf, LISTENER_DESCRIPTION_MAX, "%s (%s%s%s)", listen_address_format(&listener->where, text),
+		 describe_protocol(listener), listener_takes_syn_data(listener) ? ", Fast Open" : "",
+		 listener->inherited ? ", inherited" : "");
+	return buf;
 }

@@ -6,25 +6,18 @@
 #include "common/problems.h"
 #include "daemon/listen_address.h"
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-/* ----- the sockets on which clients of one address arrive ----- */
-
 struct listener;
+struct worker_context;
+struct workers;
 
 /* The most connections that wait for accept() on a socket; also the most of them with data in the SYN. */
 #define LISTENER_BACKLOG 4096
 
 /* The bit of net.ipv4.tcp_fastopen that lets servers use it (ip-sysctl.rst). */
 #define LISTENER_SYSCTL_FASTOPEN 0x2
-
-/* A socket of a listener; one or several workers use it. */
-struct listener_socket {
-	int fd;            /* -1: closed */
-	atomic_uint users; /* acceptors */
-};
 
 /* Room for the text of listener_describe(). */
 #define LISTENER_DESCRIPTION_MAX (LISTEN_ADDRESS_STRLEN + 40)
@@ -33,18 +26,18 @@ struct listener_socket {
  * listener_create() - bind sockets, or duplicate inherited ones, without listening yet
  * @where: :: takes IPv4 as well
  * @mptcp: whether clients may use Multipath TCP
- * @count: the number of sockets that share the address, one at least
- * @inherited, @inherited_count: sockets that listen there already, @count at most, to be duplicated; none: bind new ones
+ * @workers: each has a socket of its own, which share the address
+ * @inherited, @inherited_count: sockets that listen there already, no more than workers, to be duplicated; none: bind new ones
  * Returns NULL after it has added the error to @problems.
  */
-struct listener *listener_create(const struct listen_address *where, bool mptcp, size_t count, const int *inherited,
+struct listener *listener_create(const struct listen_address *where, bool mptcp, const struct workers *workers, const int *inherited,
 				 size_t inherited_count, struct problems *problems);
 
-/* Closes all sockets that are still open. All acceptors must have been destroyed. NULL is fine. */
+/* Closes all sockets that are still open. Each worker that accepts clients from it must have stopped. NULL is fine. */
 void listener_destroy(struct listener *listener);
 
 /*
- * listener_listen() - let clients connect: they are queued until an acceptor takes them
+ * listener_listen() - let clients connect: they are queued until a worker accepts them
  * Returns false after it has added the error to @problems.
  */
 bool listener_listen(struct listener *listener, struct problems *problems);
@@ -52,8 +45,8 @@ bool listener_listen(struct listener *listener, struct problems *problems);
 /* Returns the number of its sockets. */
 size_t listener_sockets(const struct listener *listener);
 
-/* Returns the socket from which worker number @worker accepts clients. */
-struct listener_socket *listener_socket(struct listener *listener, size_t worker);
+/* Returns a socket, which stays the listener's. @index: less than their number */
+int listener_socket(const struct listener *listener, size_t index);
 
 /*
  * listener_set_pending() - limit how many requests may be pending; 0: no limit
@@ -72,25 +65,14 @@ bool listener_takes_syn_data(const struct listener *listener);
 const char *listener_describe(const struct listener *listener,
 			      char buf[static LISTENER_DESCRIPTION_MAX]);
 
-/* ----- acceptors: a worker's part of a listener, which accepts clients ----- */
-
-struct acceptor;
-struct worker_context;
-
-/*
- * acceptor_create() - prepare to accept clients of @listener in @worker
- * Any thread may call this: nothing happens before acceptor_start(). Returns NULL if memory is short.
- */
-struct acceptor *acceptor_create(struct listener *listener, const struct worker_context *worker);
-
 /* Accepts clients from now on. Call in the worker's thread. */
-void acceptor_start(struct acceptor *acceptor);
+void listener_accept(struct listener *listener, const struct worker_context *worker);
 
 /*
- * acceptor_destroy() - stop accepting, and close the socket if no other worker uses it
- * Call in the worker's thread, or in any thread if it was never started. Sessions continue.
+ * listener_stop() - stop accepting in this worker, and close the socket if no other worker uses it
+ * Call in the worker's thread. Sessions continue.
  * @drain: first accept all clients that have connected already
  */
-void acceptor_destroy(struct acceptor *acceptor, bool drain);
+void listener_stop(struct listener *listener, const struct worker_context *worker, bool drain);
 
 #endif

@@ -29,13 +29,13 @@ struct worker_context {
  */
 struct workers *workers_create(size_t count, struct session_shared *shared);
 
-/* Ends all sessions and the threads. All acceptors must have been destroyed. NULL is fine. */
+/* Ends all sessions and the threads. No listener may be left that accepts clients. NULL is fine. */
 void workers_destroy(struct workers *workers);
 
 /* Returns the number of workers. */
 size_t workers_count(const struct workers *workers);
 
-/* Returns the context of a worker, to prepare objects that the worker uses later: see acceptor_create(). */
+/* Returns the context of a worker, to prepare objects that the worker uses later. */
 const struct worker_context *workers_context(const struct workers *workers, size_t number);
 
 /*

@@ -43,14 +43,12 @@
 /* Cookies are never demanded below this many pending clients, whatever --cookie-demand and --max-pending say. */
 #define DEMAND_LEAST 16
 
-/* A listener and its acceptors, one for each worker. */
 struct site {
 	struct site *prev, *next;
 	struct listen_address where;
 	struct listener *listener;
 	bool wanted;  /* the settings that come into force, or are in force, have it */
-	bool running; /* its acceptors were started */
-	struct acceptor *acceptors[];
+	bool running; /* workers accept its clients */
 };
 
 struct service {
@@ -104,15 +102,6 @@ struct service *service_create(struct event_base *base, size_t workers,
 	return NULL;
 }
 
-/* Frees a site whose acceptors have gone, or have never been started. */
-static void site_destroy(struct service *service, struct site *site)
-{
-	for (size_t i = 0; i < workers_count(service->workers); i++)
-		acceptor_destroy(site->acceptors[i], false);
-	listener_destroy(site->listener);
-	free(site);
-}
-
 /* Removes the sites that have never run (@new), or else those that aren't wanted. */
 static void remove_sites(struct service *service, bool new)
 {
@@ -121,39 +110,30 @@ static void remove_sites(struct service *service, bool new)
 	DL_FOREACH_SAFE(service->sites, site, next)
 		if (new ? !site->running : !site->wanted) {
 			DL_DELETE(service->sites, site);
-			site_destroy(service, site);
+			listener_destroy(site->listener);
+			free(site);
 		}
 }
 
-/* Makes a site whose acceptors aren't started yet. Returns NULL after adding the error to @problems. */
+/* Makes a site whose clients aren't accepted yet. Returns NULL after adding the error to @problems. */
 static struct site *site_create(struct service *service, const struct listen_address *where,
 				struct problems *problems)
 {
 	static const struct place nowhere;
 	size_t workers = workers_count(service->workers);
-	struct site *site = calloc(1, sizeof(*site) + workers * sizeof(struct acceptor *));
+	struct site *site = calloc(1, sizeof(*site));
 	int inherited[SETTINGS_WORKERS_MAX];
 	size_t inherited_count = inherit_find(service->inherited, where, inherited, workers);
-	bool complete = site != NULL;
 
-	if (site)
-		site->listener = listener_create(where, true, workers, inherited, inherited_count, problems);
-	if (site && !site->listener) {
-		free(site);
+	if (!site) {
+		problems_add(problems, &nowhere, "out of memory");
 		return NULL;
 	}
-	if (site)
-		site->where = *where;
-	for (size_t i = 0; i < workers && complete; i++) {
-		site->acceptors[i] =
-			acceptor_create(site->listener, workers_context(service->workers, i));
-		complete = site->acceptors[i] != NULL;
-	}
-	if (complete)
+	site->where = *where;
+	site->listener = listener_create(where, true, service->workers, inherited, inherited_count, problems);
+	if (site->listener)
 		return site;
-	problems_add(problems, &nowhere, "out of memory");
-	if (site)
-		site_destroy(service, site);
+	free(site);
 	return NULL;
 }
 
@@ -213,14 +193,10 @@ static void carry_out(const struct worker_context *worker, void *arg)
 	if (change->effective)
 		session_pool_configure(worker->pool, &change->effective->serve);
 	DL_FOREACH(change->sites, site) {
-		struct acceptor **acceptor = &site->acceptors[worker->number];
-
 		if (site->wanted && !site->running)
-			acceptor_start(*acceptor);
-		if (site->wanted)
-			continue;
-		acceptor_destroy(*acceptor, change->drain);
-		*acceptor = NULL;
+			listener_accept(site->listener, worker);
+		else if (!site->wanted)
+			listener_stop(site->listener, worker, change->drain);
 	}
 }
 
@@ -341,7 +317,7 @@ static void keep_sockets(const struct service *service)
 	DL_FOREACH(service->sites, site)
 		for (size_t i = 0; i < listener_sockets(site->listener); i++)
 			if (!inherit_is_unit(service->inherited, &site->where))
-				notify_keep(listener_socket(site->listener, i)->fd, NOTIFY_KEPT_NAME);
+				notify_keep(listener_socket(site->listener, i), NOTIFY_KEPT_NAME);
 }
 
 static bool takes_syn_data(const struct service *service)
