@@ -51,23 +51,16 @@ static FILE *open_proc(pid_t tid, const char *name)
 	return fopen(path, "re");
 }
 
-/* Returns the text behind "NAME:" in a file of lines, in @line; or NULL. */
-static const char *field(FILE *file, const char *name, char *line, int size)
-{
-	size_t len = strlen(name);
-
-	while (fgets(line, size, file))
-		if (strncmp(line, name, len) == 0 && line[len] == ':')
-			return line + len + 1;
-	return NULL;
-}
-
-/* Likewise, in the first such line of a file of the thread's directory. */
+/* Returns the text behind "NAME:" in the first such line of a file of the thread's directory, in @line; or NULL. */
 static const char *field_of(pid_t tid, const char *name_of_file, const char *name, char *line, int size)
 {
+	const size_t len = strlen(name);
 	FILE *file = open_proc(tid, name_of_file);
-	const char *value = file ? field(file, name, line, size) : NULL;
+	const char *value = NULL;
 
+	while (file && !value && fgets(line, size, file))
+		if (strncmp(line, name, len) == 0 && line[len] == ':')
+			value = line + len + 1;
 	if (file)
 		fclose(file);
 	return value;
@@ -230,21 +223,11 @@ pid_t tracee_name(pid_t tid, char out[static LOG_NAME_MAX])
 	return process;
 }
 
-static uint64_t signal_field(FILE *file, const char *name)
+/* Returns the signals in a line of the thread's status; none if that isn't known. */
+static uint64_t signals_of(pid_t tid, const char *name)
 {
 	char line[128];
-	const char *value;
-
-	rewind(file);
-	value = field(file, name, line, sizeof(line));
-	return value ? strtoull(value, NULL, 16) : 0;
-}
-
-/* Returns the signals that the thread has blocked; none if that isn't known. */
-static uint64_t blocked_signals(pid_t tid)
-{
-	char line[128];
-	const char *value = field_of(tid, "status", "SigBlk", line, sizeof(line));
+	const char *value = field_of(tid, "status", name, line, sizeof(line));
 
 	return value ? strtoull(value, NULL, 16) : 0;
 }
@@ -255,29 +238,18 @@ static uint64_t blocked_signals(pid_t tid)
  */
 int tracee_interruption(pid_t tid)
 {
-	FILE *file = open_proc(tid, "status");
-	uint64_t own, shared, caught;
-	const char *value;
-	char line[128];
+	uint64_t own = signals_of(tid, "SigPnd"), shared = signals_of(tid, "ShdPnd"), stopped;
 	pid_t process;
 
-	if (!file)
+	if (!(own | shared))
 		return 0;
-	value = field(file, "Tgid", line, sizeof(line));
-	process = value ? (pid_t)strtol(value, NULL, 10) : tid;
-	own = signal_field(file, "SigPnd");
-	shared = signal_field(file, "ShdPnd");
-	if (own | shared) {
-		const uint64_t stopped = signal_field(file, "SigBlk") | signal_field(file, "SigIgn");
-
-		own &= ~stopped;
-		shared &= ~stopped;
-	}
-	caught = shared ? signal_field(file, "SigCgt") : 0;
-	fclose(file);
+	stopped = signals_of(tid, "SigBlk") | signals_of(tid, "SigIgn");
+	own &= ~stopped;
+	shared &= ~stopped;
+	process = tracee_process(tid);
 	if (own || (shared && process == tid))
 		return TRACEE_RESTART;
-	return shared & caught && shared & caught & blocked_signals(process) ? EINTR : 0;
+	return shared & signals_of(tid, "SigCgt") & signals_of(process, "SigBlk") ? EINTR : 0;
 }
 
 long tracee_call(pid_t tid)
