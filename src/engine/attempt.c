@@ -49,7 +49,7 @@ void dial_note(const struct dial *dial)
 		.converter = attempt->addr,
 		.client = dial->client,
 		.flags = (attempt->syn_data ? NOTE_SYN_DATA : 0) | (dial->early_len ? NOTE_EARLY_DATA : 0) |
-			 (attempt->ask_silent ? NOTE_SILENT : 0) | (dial->start.placed ? NOTE_PLACED : 0) | (dial->start.moves ? NOTE_MOVED : 0) |
+			 (attempt->ask.silent ? NOTE_SILENT : 0) | (dial->start.placed ? NOTE_PLACED : 0) | (dial->start.moves ? NOTE_MOVED : 0) |
 			 (dial->start.placed && host_preferences(dial_host.settings)->count ? NOTE_ORDERED : 0),
 		.connect_ms = (uint32_t)((dial_host.clock() - dial->started) / CLOCK_NS_PER_MS),
 	};
@@ -133,18 +133,11 @@ enum dial_state dial_refused(struct dial *dial, struct dial_end *end)
 
 struct handshake_ask dial_ask(const struct dial *dial)
 {
-	const struct attempt *attempt = &dial->attempt;
+	struct handshake_ask ask = dial->attempt.ask;
 
-	return (struct handshake_ask){
-		.cookie = converters_cookie(dial_host.settings, attempt->converter, attempt->cookie_number),
-		.mptcp = attempt->ask_mptcp,
-		.info = attempt->ask_info,
-		.silent = attempt->ask_silent,
-		.blind = attempt->ask_blind,
-		.attempt = attempt->repeat_key,
-		.over_mptcp = dial->mptcp,
-		.hold_ms = attempt->hold_ms,
-	};
+	ask.cookie = converters_cookie(dial_host.settings, dial->attempt.converter, dial->attempt.cookie_number);
+	ask.over_mptcp = dial->mptcp;
+	return ask;
 }
 
 ssize_t dial_message(const struct dial *dial, uint8_t *out, size_t size)
@@ -208,9 +201,9 @@ bool dial_wants_syn_data(struct dial *dial)
 /* Sets for how long the converter may withhold the SYN with the request. */
 static void hold_time_choose(struct dial *dial)
 {
-	if (!dial->attempt.ask_info)
-		dial->attempt.hold_ms = (uint16_t)exchange_hold_ms(dial_host.settings, &dial->start.path.id, dial->mptcp,
-								   dial->attempt.repeat_key != 0);
+	if (!dial->attempt.ask.info)
+		dial->attempt.ask.hold_ms = exchange_hold_ms(dial_host.settings, &dial->start.path.id, dial->mptcp,
+							     dial->attempt.ask.attempt != 0);
 }
 
 /* Sends the SYN, with as much of the message as fits. Returns 0 or -errno. */
@@ -239,16 +232,13 @@ static void attempt_renew(struct dial *dial)
 		.addr = before.addr,
 		.converter = before.converter,
 		.way = before.way,
-		.ask_info = before.ask_info,
-		.ask_mptcp = before.ask_mptcp,
-		.ask_silent = before.ask_silent,
-		.ask_blind = before.ask_blind,
-		.repeat_key = before.repeat_key,
+		.ask = before.ask,
 		.cookie_asked = before.cookie_asked,
 		.repeated = before.repeated,
 		.fallback_syn_at = before.fallback_syn_at,
 		.cookie_number = converters_cookie_current(before.converter),
 	};
+	dial->attempt.ask.hold_ms = 0;
 }
 
 /*
@@ -262,13 +252,13 @@ static void synack_expect(struct dial *dial)
 	struct attempt *attempt = &dial->attempt;
 
 	attempt->synack_due = dial->mptcp;
-	attempt->ask_silent &= attempt->syn_data;
-	attempt->ask_blind &= attempt->ask_silent;
+	attempt->ask.silent &= attempt->syn_data;
+	attempt->ask.blind &= attempt->ask.silent;
 	if (!attempt->syn_data)
-		attempt->hold_ms = 0;
-	attempt->silence_due = attempt->ask_silent && attempt->sent >= attempt->request_len;
+		attempt->ask.hold_ms = 0;
+	attempt->silence_due = attempt->ask.silent && attempt->sent >= attempt->request_len;
 	attempt->withheld_ms = (uint16_t)converters_withholds_ms(dial_host.settings, attempt->converter);
-	attempt->confirmable = dial->may_confirm && attempt->withheld_ms && !attempt->ask_info && !attempt->ask_silent &&
+	attempt->confirmable = dial->may_confirm && attempt->withheld_ms && !attempt->ask.info && !attempt->ask.silent &&
 			       !attempt->want_output && (!dial->mptcp || exchange_keeps_mptcp(dial_host.settings, &dial->start.path.id));
 	path_start_sent(&dial->start, dial_host.clock());
 	attempt_wake(dial); /* before the watch, which may wake by this deadline */
@@ -292,7 +282,7 @@ static void deadline_start(struct dial *dial, int64_t ends_before)
 		attempt->ends = ends_before > half ? ends_before : half;
 	if (first > decide_ask_at(attempt, timeout_ms))
 		first = decide_ask_at(attempt, timeout_ms);
-	attempt->wake_at = attempt->ask_blind ? 0 : first;
+	attempt->wake_at = attempt->ask.blind ? 0 : first;
 	attempt_wake(dial);
 }
 
@@ -352,21 +342,16 @@ static int ask_prepare(struct dial *dial)
 	struct attempt *attempt = &dial->attempt;
 	const bool mptcp = dial->ops->allows(dial, DIAL_USE_MPTCP) && paths_mptcp(&dial->start.path.id) != CACHE_MPTCP_LOST &&
 			   path_start_may_have_more(&attempt->addr);
-	struct handshake_ask ask;
 	int ret = dial->ops->fit(dial, &attempt->addr, mptcp);
 
 	if (ret < 0)
 		return ret;
 	attempt->way = dial->mptcp ? ASK_MPTCP_SYN : ASK_TCP;
-	ask = exchange_ask(dial_host.settings, &dial->start.path.id, &dial->server, dial->mptcp);
+	attempt->ask = exchange_ask(dial_host.settings, &dial->start.path.id, &dial->server, dial->mptcp);
 	if (dial->ops->allows(dial, DIAL_USE_BLIND) && dial_wants_syn_data(dial) && !paths_syn_data_is_doubted(&dial->start.path.id))
-		exchange_ask_blindly(dial_host.settings, &dial->start.path.id, &ask);
-	attempt->ask_info = ask.info;
-	attempt->ask_mptcp = ask.mptcp;
-	attempt->ask_silent = ask.silent;
-	attempt->ask_blind = ask.blind;
-	if (ask.blind && dial->mptcp && dial->ops->repeat_key && converters_takes_repeats(attempt->converter))
-		attempt->repeat_key = dial->ops->repeat_key();
+		exchange_ask_blindly(dial_host.settings, &dial->start.path.id, &attempt->ask);
+	if (attempt->ask.blind && dial->mptcp && dial->ops->repeat_key && converters_takes_repeats(attempt->converter))
+		attempt->ask.attempt = dial->ops->repeat_key();
 	return 0;
 }
 
@@ -390,9 +375,9 @@ int attempt_begin(struct dial *dial, bool hold)
 bool dial_blindly(struct dial *dial)
 {
 	dial->attempt = (struct attempt){ .addr = dial->attempt.addr, .converter = dial->attempt.converter };
-	if (ask_prepare(dial) < 0 || !dial->attempt.ask_blind)
+	if (ask_prepare(dial) < 0 || !dial->attempt.ask.blind)
 		return false;
-	if (attempt_again(dial) == 0 && dial->attempt.ask_blind)
+	if (attempt_again(dial) == 0 && dial->attempt.ask.blind)
 		return true;
 	dial_stop(dial);
 	dial->ops->disconnect(dial);
@@ -429,7 +414,7 @@ enum survey_syn attempt_syn(const struct dial *dial)
 		return SURVEY_BEHIND;
 	if (!dial->attempt.syn_data)
 		return SURVEY_PLAIN;
-	return dial->attempt.ask_blind ? SURVEY_DATA_ONLY : SURVEY_DATA;
+	return dial->attempt.ask.blind ? SURVEY_DATA_ONLY : SURVEY_DATA;
 }
 
 void attempt_answered(struct dial *dial, const struct tcp_info *info)

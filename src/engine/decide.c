@@ -223,7 +223,7 @@ struct dial_decision decide(const struct dial *dial, const struct dial_seen *see
 	/* The options are the handshake's. So if a closed connection has them, it was accepted before. */
 	if (attempt->silence_due && synack_is_silent(seen->options))
 		return decide_silent(dial, seen);
-	if (attempt->ask_blind && seen->state != TCPINFO_CLOSE)
+	if (attempt->ask.blind && seen->state != TCPINFO_CLOSE)
 		return decide_to(DO_BLIND_LOST);
 	return decide_response(dial, seen, timeout_ms, now);
 }

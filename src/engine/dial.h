@@ -25,13 +25,9 @@ struct attempt {
 	uint8_t converter;      /* index of the converter that was asked */
 	enum ask_way way;       /* the way of asking */
 	bool direct;            /* the SYN goes to the server itself, without a request */
-	bool ask_info;          /* the request asks what the converter supports */
-	bool ask_mptcp;         /* the request asks for Multipath TCP towards the server */
-	bool ask_silent;        /* the request is silent: it gets no response if the SYN+ACK confirms the server (doc/private-tlvs.md) */
-	bool ask_blind;         /* the request is also blind: it gets no response in any case */
+	struct handshake_ask ask; /* the contents of the request, but for cookie and over_mptcp, which dial_ask() sets */
 	bool cookie_asked;      /* the converter has demanded a cookie; we don't comply a second time */
 	uint8_t cookie_number;  /* the number of the cookie in the request: converters_cookie() */
-	uint64_t repeat_key;    /* a random number, by which a converter recognises a repeated blind request; 0: none */
 	bool syn_data;          /* the SYN carries the request */
 	bool want_output;       /* part of the message is unsent */
 	bool synack_due;        /* the SYN+ACK will say whether Multipath TCP gets through */
@@ -41,7 +37,6 @@ struct attempt {
 	bool path_asked;        /* we have asked whether the path works: path_start_ask() */
 	bool repeated;          /* the attempt repeats one that was refused, over the same path */
 	bool woke_early;        /* the socket was readable before all awaited bytes were there */
-	uint16_t hold_ms;       /* the longest time, in ms, for which the request permits its SYN to be withheld; 0: it doesn't say */
 	uint16_t withheld_ms;   /* the longest time, in ms, for which the converter withholds SYNs */
 	uint16_t request_len;   /* bytes of the request */
 	uint16_t sent;          /* bytes of request and early data that the kernel has taken */

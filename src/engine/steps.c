@@ -124,16 +124,16 @@ static enum dial_state blind_lost(enum ask_way way, int error, const char *reaso
  */
 static enum dial_state begin_anew(struct dial *dial, enum ask_way way, bool known, struct dial_end *end)
 {
-	const bool later = way == ASK_TCP && !known && !dial->attempt.ask_blind;
+	const bool later = way == ASK_TCP && !known && !dial->attempt.ask.blind;
 	/* otherwise the program has used the connection in a way that can't be repeated on another one */
-	const bool again = !dial->attempt.ask_blind && !dial->wrote && !dial->confirmed;
+	const bool again = !dial->attempt.ask.blind && !dial->wrote && !dial->confirmed;
 
 	converter_log(dial, way == ASK_TCP ? "Multipath TCP is lost on the way" : "data in the SYN was not taken",
 		      !again ? "" : way == ASK_TCP ? ", asked over TCP" : ", asked behind the handshake");
 	dial->attempt.fallback_syn_at = later ? dial->start.syn_at : 0;
 	if (!stack_is_small() && !later)
 		exchange_way_failed(&dial->start.path.id, way, dial->start.syn_at);
-	if (dial->attempt.ask_blind)
+	if (dial->attempt.ask.blind)
 		return blind_lost(way, ECONNRESET, "the connection would not stay Multipath TCP", end);
 	if (!again)
 		return fail(end, ECONNRESET, "Multipath TCP to the converter was lost behind the handshake");
@@ -162,7 +162,7 @@ static enum dial_state begin_behind(struct dial *dial, struct dial_end *end)
 	const enum ask_way way = dial->mptcp ? ASK_MPTCP : ASK_TCP;
 
 	converter_log(dial, "SYNs with data are lost on the way, asked behind the handshake", "");
-	if (dial->attempt.ask_blind)
+	if (dial->attempt.ask.blind)
 		return blind_lost(way, ECONNRESET, "SYNs with data are lost on the way", end);
 	disconnect(dial);
 	return dial_anew(dial, way, end);
@@ -188,12 +188,12 @@ static bool leave_refused(struct dial *dial, enum cache_path how, const char *re
 static bool has_remedy(struct dial *dial, const struct handshake_step *told)
 {
 	struct attempt *attempt = &dial->attempt;
-	const bool was_silent = attempt->ask_silent;
+	const bool was_silent = attempt->ask.silent;
 
 	if (dial->wrote || !exchange_take_remedy(attempt->converter, attempt->cookie_number, told, &attempt->cookie_asked,
-						 &attempt->ask_mptcp, &attempt->ask_silent))
+						 &attempt->ask.mptcp, &attempt->ask.silent))
 		return false;
-	attempt->repeated |= was_silent && !attempt->ask_silent; /* another refusal would be the second one */
+	attempt->repeated |= was_silent && !attempt->ask.silent; /* another refusal would be the second one */
 	return true;
 }
 
@@ -222,14 +222,14 @@ enum dial_state dial_failed(struct dial *dial, int error, struct dial_end *end)
 	enum dial_state state;
 
 	error = pending ? pending : error;
-	if (attempt->ask_blind)
+	if (attempt->ask.blind)
 		return blind_lost(attempt->way, error, error_text(error), end);
 	if (attempt->direct || dial->confirmed)
 		return fail(end, error, error_text(error));
 	if (path_is_refused(error) && leave_refused(dial, CACHE_PATH_SILENT, error_text(error), &state, end))
 		return state;
 	why = handshake_on_error(error, converters_is_proven(attempt->converter));
-	if (attempt->ask_silent && has_remedy(dial, &why))
+	if (attempt->ask.silent && has_remedy(dial, &why))
 		return ask_again(dial, end);
 	if (why.fault == HANDSHAKE_FAULT_CONVERTER && (why.error == ECONNREFUSED || why.error == ECONNRESET))
 		return refused(dial, &why, end);
@@ -340,7 +340,7 @@ static enum dial_state server_reached(struct dial *dial, struct dial_seen *seen,
 	note_converter(dial);
 	if (!stack_is_small())
 		exchange_done(&dial->start.path.id, &dial->server, told, dial->mptcp);
-	dial->attempt.ask_silent = false;
+	dial->attempt.ask.silent = false;
 	if (!dial->confirmed)
 		note_reached(dial, seen, "");
 	dial_stop(dial);
@@ -352,7 +352,7 @@ static enum dial_state reached_silently(struct dial *dial, struct dial_seen *see
 	note_reached(dial, seen, ", server confirmed by the SYN+ACK, silently");
 	note_converter(dial);
 	if (!stack_is_small())
-		exchange_done_silently(dial->attempt.converter, &dial->server, dial->attempt.ask_mptcp);
+		exchange_done_silently(dial->attempt.converter, &dial->server, dial->attempt.ask.mptcp);
 	dial_stop(dial);
 	return DIAL_REACHED;
 }

@@ -211,7 +211,7 @@ void blind_requests_expect(struct connection *connection)
 	entry->request = (struct blind_request){
 		.started = syn_at,
 		.syn_at = syn_at,
-		.withheld = (attempt->hold_ms ? attempt->hold_ms : withheld_ms) * CLOCK_NS_PER_MS,
+		.withheld = (attempt->ask.hold_ms ? attempt->ask.hold_ms : withheld_ms) * CLOCK_NS_PER_MS,
 	};
 	entry->probe.fd = -1;
 	entry->retry = (struct blind_retry){ .tid = connection->call.tid, .program_fd = connection->program_fd, .to = attempt->addr };
@@ -221,9 +221,9 @@ void blind_requests_expect(struct connection *connection)
 	if (connection->dial.mptcp && dial_message(&connection->dial, message, sizeof(message)) >= (ssize_t)attempt->sent)
 		blind_retry_note(&entry->retry, connection->dial.fd, message, attempt->sent);
 	entry->request.repeat_after = repeat_after(entry);
-	entry->retry.counted = attempt->repeat_key;
+	entry->retry.counted = attempt->ask.attempt;
 	entry->request.repeatable = entry->retry.message;
-	entry->request.repeats_max = attempt->repeat_key ? BLIND_REPEATS_KNOWN_MAX : BLIND_REPEATS_MAX;
+	entry->request.repeats_max = attempt->ask.attempt ? BLIND_REPEATS_KNOWN_MAX : BLIND_REPEATS_MAX;
 	entry->start = connection->dial.start;
 	connection->dial.start.survey = 0; /* @entry owns the survey now, which a call that has waited may have begun */
 	if (!entry->request.repeatable)

@@ -192,7 +192,7 @@ static int hide_response(struct connection *connection)
 	struct dial *dial = &connection->dial;
 	int made;
 
-	if (connection->dial.fd != connection->fd || (dial->attempt.ask_silent && dial_wants_syn_data(dial)) ||
+	if (connection->dial.fd != connection->fd || (dial->attempt.ask.silent && dial_wants_syn_data(dial)) ||
 	    (!connection->shut && !tracee_has_threads(connection->call.tid)))
 		return 0;
 	made = stand_in_make(&connection->call, connection->fd, connection->domain, dial->mptcp, connection->bound);
@@ -257,7 +257,7 @@ static ssize_t traced_send(struct dial *dial, const struct iovec iov[static 2], 
 
 static void traced_begun(struct dial *dial)
 {
-	if (!dial->attempt.ask_blind)
+	if (!dial->attempt.ask.blind)
 		connection_watch(connection_of_dial(dial));
 }
 

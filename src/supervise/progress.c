@@ -295,7 +295,7 @@ static void go_on(struct connection *connection, enum dial_state state, struct d
 	case DIAL_HELD:
 	case DIAL_CONFIRMED:
 	case DIAL_REFUSED:
-		if (state == DIAL_ON && connection->dial.attempt.ask_blind)
+		if (state == DIAL_ON && connection->dial.attempt.ask.blind)
 			progress_blindly(connection);
 		break;
 	case DIAL_REACHED:

@@ -358,7 +358,7 @@ static void followed(void *arg)
 	fd = run_connecting();
 	conn = conn_of(fd);
 	cookie = conn->cookie;
-	conn->dial.attempt.ask_mptcp = what == ASKING; /* what has a response if the server speaks it is finished before a fork() */
+	conn->dial.attempt.ask.mptcp = what == ASKING; /* what has a response if the server speaks it is finished before a fork() */
 	world_expect(follow_is_silent(conn) == (what != ASKING), "is it left on its way?");
 	if (what != NOT_NOTED)
 		follow_note(conn, fd);

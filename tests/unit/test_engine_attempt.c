@@ -118,9 +118,9 @@ START_TEST(blind_request_forgets_the_attempt_before)
 	said();
 	ck_assert(dial_blindly(&dial));
 	expect_said("syn 1 data; ");
-	ck_assert(dial.attempt.ask_blind && !dial.attempt.repeated && !dial.attempt.cookie_asked);
+	ck_assert(dial.attempt.ask.blind && !dial.attempt.repeated && !dial.attempt.cookie_asked);
 	ck_assert_int_eq(dial.attempt.fallback_syn_at, 0);
-	ck_assert_uint_eq(dial.attempt.repeat_key, 77);
+	ck_assert_uint_eq(dial.attempt.ask.attempt, 77);
 	ck_assert_int_eq(dial.attempt.wake_at, 0); /* silence is the server's */
 	/* a converter that no longer takes them */
 	converters_forget_silence(0);
@@ -207,7 +207,7 @@ START_TEST(blind_request_has_no_repeat_key_if_the_converter_ignores_repeats)
 	kernel.blind = true;
 	expect_on(dial_begin(false));
 	ck_assert(kernel.request.silence.blind);
-	ck_assert_uint_eq(dial.attempt.repeat_key, 0);
+	ck_assert_uint_eq(dial.attempt.ask.attempt, 0);
 }
 END_TEST
 

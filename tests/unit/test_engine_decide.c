@@ -229,7 +229,7 @@ START_TEST(blind_request_is_lost_without_them)
 	struct dial dial = dial_asked();
 	struct dial_seen seen = established(STARTED);
 
-	dial.attempt.silence_due = dial.attempt.ask_blind = true;
+	dial.attempt.silence_due = dial.attempt.ask.blind = true;
 	seen.mptcp = MPTCP_HOLDS;
 	expect(dial, seen, 0, DO_REACHED_SILENTLY);
 	seen.options = TCPI_OPT_TIMESTAMPS;

@@ -441,7 +441,7 @@ START_TEST(syn_that_cannot_be_held_goes)
 	kernel.holds = -EINPROGRESS;
 	expect_on(dial_begin(true));
 	expect_said("hold 1; ");
-	ck_assert(dial.attempt.want_output && !dial.attempt.syn_data && !dial.attempt.ask_silent);
+	ck_assert(dial.attempt.want_output && !dial.attempt.syn_data && !dial.attempt.ask.silent);
 	ck_assert_int_eq(dial.attempt.ends, kernel.now + 3 * S);
 	ck_assert_int_eq(dial.start.syn_at, kernel.now);
 	kernel.holds = -ENETUNREACH;

@@ -60,7 +60,7 @@ START_TEST(syn_in_progress_goes_on_without_its_data)
 	expect_on(dial_begin(false));
 	expect_said("syn 1 data; ");
 	ck_assert(!dial.attempt.syn_data && dial.attempt.want_output);
-	ck_assert_uint_eq(dial.attempt.hold_ms, 0);
+	ck_assert_uint_eq(dial.attempt.ask.hold_ms, 0);
 	ck_assert_uint_eq(kernel.watched, 1);
 }
 END_TEST
@@ -267,7 +267,7 @@ START_TEST(request_says_for_how_long_its_syn_may_be_withheld)
 	expect_on(dial_begin(false));
 	ck_assert(kernel.request.has_hold_time);
 	ck_assert_uint_eq(kernel.request.hold_ms, 888); /* 1000, less 11, an eighth of that, and 100 */
-	ck_assert_uint_eq(dial.attempt.hold_ms, 888);
+	ck_assert_uint_eq(dial.attempt.ask.hold_ms, 888);
 	ck_assert_uint_eq(dial.attempt.withheld_ms, 2000);
 	/* a SYN that waits for the program's first bytes says so, too */
 	ck_assert_int_eq(dial_begin(true), DIAL_HELD);
@@ -276,7 +276,7 @@ START_TEST(request_says_for_how_long_its_syn_may_be_withheld)
 	/* a request behind the handshake isn't withheld */
 	kernel.syn_takes = -EOPNOTSUPP;
 	expect_on(dial_begin(false));
-	ck_assert_uint_eq(dial.attempt.hold_ms, 0);
+	ck_assert_uint_eq(dial.attempt.ask.hold_ms, 0);
 	synack(TCPI_OPT_TIMESTAMPS);
 	expect_on(step());
 	ck_assert(!kernel.request.has_hold_time);
@@ -288,12 +288,12 @@ START_TEST(blind_request_is_not_risked_on_a_path_whose_last_data_was_lost)
 	learn(SILENCE);
 	kernel.blind = true;
 	expect_on(dial_begin(false));
-	ck_assert(dial.attempt.ask_blind);
-	ck_assert_uint_eq(dial.attempt.repeat_key, 77);
+	ck_assert(dial.attempt.ask.blind);
+	ck_assert_uint_eq(dial.attempt.ask.attempt, 77);
 	paths_note_syn_data(&dial.start.path.id, false, kernel.now);
 	expect_on(dial_begin(false));
-	ck_assert(!dial.attempt.ask_blind && dial.attempt.syn_data);
-	ck_assert_uint_eq(dial.attempt.repeat_key, 0);
+	ck_assert(!dial.attempt.ask.blind && dial.attempt.syn_data);
+	ck_assert_uint_eq(dial.attempt.ask.attempt, 0);
 }
 END_TEST
 
@@ -308,8 +308,8 @@ START_TEST(front_end_without_numbers_asks_blindly_without_one)
 	ck_assert_int_eq(sockaddr_ip_parse(&dial.server, "203.0.113.1", 443), 0);
 	path_start_init(&dial.start, true, &in6addr_any);
 	expect_on(dial_next(&dial, false, &end));
-	ck_assert(dial.attempt.ask_blind);
-	ck_assert_uint_eq(dial.attempt.repeat_key, 0);
+	ck_assert(dial.attempt.ask.blind);
+	ck_assert_uint_eq(dial.attempt.ask.attempt, 0);
 }
 END_TEST
 
@@ -329,13 +329,13 @@ START_TEST(silent_request_has_all_of_itself_in_the_syn)
 	learn(SILENCE);
 	kernel.syn_takes = 8;
 	expect_on(dial_begin(false));
-	ck_assert(dial.attempt.ask_silent && !dial.attempt.silence_due);
+	ck_assert(dial.attempt.ask.silent && !dial.attempt.silence_due);
 	kernel.syn_takes = dial.attempt.request_len;
 	expect_on(dial_begin(false));
 	ck_assert(dial.attempt.silence_due && !dial.attempt.confirmable);
 	kernel.syn_takes = -EOPNOTSUPP;
 	expect_on(dial_begin(false));
-	ck_assert(!dial.attempt.ask_silent && !dial.attempt.silence_due);
+	ck_assert(!dial.attempt.ask.silent && !dial.attempt.silence_due);
 }
 END_TEST
 

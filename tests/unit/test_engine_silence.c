@@ -297,7 +297,7 @@ START_TEST(silent_request)
 	learn(SILENCE);
 	expect_on(dial_begin(false));
 	ck_assert(kernel.request.has_silence && !kernel.request.has_info);
-	ck_assert_uint_eq(dial.attempt.repeat_key, 0); /* it isn't blind */
+	ck_assert_uint_eq(dial.attempt.ask.attempt, 0); /* it isn't blind */
 	synack(TAKEN);
 	said();
 	ck_assert_int_eq(step(), DIAL_REACHED);
@@ -435,8 +435,8 @@ START_TEST(blind_request)
 	learn(SILENCE);
 	kernel.blind = true;
 	expect_on(dial_begin(false));
-	ck_assert(dial.attempt.ask_blind && kernel.request.silence.blind);
-	ck_assert_uint_eq(dial.attempt.repeat_key, 77);
+	ck_assert(dial.attempt.ask.blind && kernel.request.silence.blind);
+	ck_assert_uint_eq(dial.attempt.ask.attempt, 77);
 	ck_assert_int_eq(dial.attempt.wake_at, 0);
 	synack(TCPI_OPT_TIMESTAMPS | TCPI_OPT_SYN_DATA);
 	ck_assert_int_eq(step(), DIAL_REACHED);
@@ -455,7 +455,7 @@ START_TEST(blind_request)
 	synack(TCPI_OPT_TIMESTAMPS);
 	ck_assert_int_eq(step(), DIAL_BLIND);
 	ck_assert_int_eq(end.way, ASK_MPTCP);
-	dial.attempt.ask_blind = dial.attempt.ask_silent = false;
+	dial.attempt.ask.blind = dial.attempt.ask.silent = false;
 	said();
 	expect_on(dial_anew(&dial, end.way, &end));
 	expect_said("connect 1; ");
@@ -498,7 +498,7 @@ START_TEST(blind_request_behind_another)
 	kernel.blind = true;
 	ck_assert(dial_blindly(&dial));
 	expect_said("syn 1 data; ");
-	ck_assert(dial.attempt.ask_blind);
+	ck_assert(dial.attempt.ask.blind);
 	kernel.syn_takes = -EHOSTUNREACH;
 	ck_assert(!dial_blindly(&dial));
 	expect_said("syn 1 data; end; ");

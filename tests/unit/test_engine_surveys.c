@@ -163,7 +163,7 @@ START_TEST(look_is_told_what_waits_and_for_how_long)
 	learn(SILENCE);
 	kernel.blind = true;
 	expect_on(dial_begin(false));
-	ck_assert(dial.attempt.ask_blind);
+	ck_assert(dial.attempt.ask.blind);
 	kernel.now = dial.start.look_at;
 	expect_on(step());
 	ck_assert_int_eq(nets.syn, SURVEY_DATA_ONLY);

@@ -455,9 +455,9 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server,
 	conn_release(conn, phase, &claim);
 	if (phase == CONN_IDLE)
 		return go_without_converter(conn, fd, server, &end);
-	if ((conn->ring_may_use && !conn->dial.attempt.ask_blind) || conn->call.wants_signals)
+	if ((conn->ring_may_use && !conn->dial.attempt.ask.blind) || conn->call.wants_signals)
 		conversion_conclude(conn, fd);
-	if (conn->ring_may_use && !conn->dial.attempt.ask_blind)
+	if (conn->ring_may_use && !conn->dial.attempt.ask.blind)
 		ring_use_waited(conn);
 	return 0;
 }

@@ -44,7 +44,7 @@ bool follow_is_silent(const struct conn *conn)
 {
 	const struct attempt *attempt = &conn->dial.attempt;
 
-	return conn_phase(conn) == CONN_SYN_SENT && attempt->silence_due && !attempt->ask_mptcp && !attempt->want_output;
+	return conn_phase(conn) == CONN_SYN_SENT && attempt->silence_due && !attempt->ask.mptcp && !attempt->want_output;
 }
 
 bool follow_is_possible(const struct conn *conn)
@@ -79,7 +79,7 @@ void follow_adopt(struct conn *conn)
 	struct attempt *attempt = &conn->dial.attempt;
 
 	attempt->ends = conn->dial.started + dial_host.settings->timeout_ms * CLOCK_NS_PER_MS;
-	conn_set_deadline(conn, attempt->ask_blind ? 0 : attempt->ends);
+	conn_set_deadline(conn, attempt->ask.blind ? 0 : attempt->ends);
 }
 
 enum silence follow_look(const struct conn *conn, int fd)

@@ -204,7 +204,7 @@ static void reset_seen(int fd)
 	ERRNO_KEPT;
 	const struct conn *conn = mptcp_conn(fd);
 
-	if (conn && conn_in(conn, PHASE(DONE)) && conn->dial.attempt.ask_silent)
+	if (conn && conn_in(conn, PHASE(DONE)) && conn->dial.attempt.ask.silent)
 		exchange_reset_silently(&conn->dial.start.path.id);
 }
 

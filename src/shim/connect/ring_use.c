@@ -118,7 +118,7 @@ bool ring_use_renew(struct conn *conn, int fd)
 
 	if (!replace_is_possible(conn) || !replace_socket(conn, fd, domain, conn->socket.mptcp ? IPPROTO_MPTCP : IPPROTO_TCP))
 		return false;
-	conn->dial.attempt.ask_silent = false;
-	conn->dial.attempt.ask_blind = false;
+	conn->dial.attempt.ask.silent = false;
+	conn->dial.attempt.ask.blind = false;
 	return true;
 }

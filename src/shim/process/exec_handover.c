@@ -50,7 +50,7 @@
 
 /* The flags of a conn, in the order of the bits. */
 #define FLAGS(X)                                                                                             \
-	X(ask_silent, dial.attempt.ask_silent) X(ask_blind, dial.attempt.ask_blind) X(silence_due, dial.attempt.silence_due) \
+	X(ask_silent, dial.attempt.ask.silent) X(ask_blind, dial.attempt.ask.blind) X(silence_due, dial.attempt.silence_due) \
 	X(bound, call.bound) X(was_mapped, socket.was_mapped)                                                \
 	X(shown_ipv4, socket.shown_ipv4) X(shut_for_reading, socket.shut_for_reading) X(mptcp, socket.mptcp)
 
