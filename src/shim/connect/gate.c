@@ -22,14 +22,7 @@
 #include <limits.h>
 #include <poll.h>
 
-static const struct gate gate_open = { .pass = true };
-
-static struct gate gate_closed(int ret)
-{
-	return (struct gate){ .pass = false, .ret = ret };
-}
-
-struct gate gate_input(int fd, int flags)
+int gate_input(int fd, int flags)
 {
 	ERRNO_KEPT;
 	struct conn *conn = conn_handled(fd);
@@ -37,20 +30,20 @@ struct gate gate_input(int fd, int flags)
 	int ret;
 
 	if (!conn)
-		return gate_open;
+		return GATE_OPEN;
 	if (conn_phase(conn) == CONN_HELD) /* the application waits for the server to speak first */
 		conversion_send_held(conn, fd);
 	phase = conversion_progress(conn, fd);
 	if (phase_in(phase, PHASES_PENDING | PHASES_CONFIRMED)) {
 		if (!operations_may_block(conn, fd, flags))
-			return gate_closed(-EAGAIN);
+			return -EAGAIN;
 		ret = conversion_wait_for(conn, fd, SO_RCVTIMEO);
 		if (ret)
-			return gate_closed(ret);
+			return ret;
 		phase = conn_phase(conn);
 	}
 	/* The error once, then the end of the stream, like TCP after a refused connection. */
-	return phase_in(phase, PHASES_FAILED) ? gate_closed(-conn_take_error(conn)) : gate_open;
+	return phase_in(phase, PHASES_FAILED) ? -conn_take_error(conn) : GATE_OPEN;
 }
 
 bool gate_is_writable(int fd)
@@ -83,13 +76,13 @@ static bool note_output(struct conn *conn, int fd)
  * where the hooks see it. If it waits out of their sight, the kernel may have reported "writable" at the SYN+ACK, and won't do so again:
  * then we must take its output.
  */
-static struct gate gate_output_pending(struct conn *conn, int fd, int flags)
+static int gate_output_pending(struct conn *conn, int fd, int flags)
 {
 	int ret;
 
 	if (operations_may_block(conn, fd, flags)) {
 		ret = conversion_wait_for(conn, fd, SO_SNDTIMEO);
-		return ret ? gate_closed(ret) : gate_open;
+		return ret ? ret : GATE_OPEN;
 	}
 	/*
 	 * An edge-triggered registration that we couldn't see has reported "writable" after the handshake with the converter, and won't do
@@ -97,26 +90,25 @@ static struct gate gate_output_pending(struct conn *conn, int fd, int flags)
 	 * only the first bytes for another converter.
 	 */
 	if (conn_has(conn, CONN_TOLD_CONNECTED) || !conn_has(conn, CONN_TOLD_WRITABLE))
-		return gate_closed(-EAGAIN);
-	return note_output(conn, fd) || !conn_is_pending(conn) ? gate_open : gate_closed(-EAGAIN);
+		return -EAGAIN;
+	return note_output(conn, fd) || !conn_is_pending(conn) ? GATE_OPEN : -EAGAIN;
 }
 
-struct gate gate_output(int fd, int flags)
+int gate_output(int fd, int flags)
 {
 	ERRNO_KEPT;
 	struct conn *conn = conn_handled(fd);
-	struct gate gate = gate_open;
-	int error = 0;
+	int ret = GATE_OPEN, error = 0;
 
 	if (!conn)
-		return gate;
+		return GATE_OPEN;
 	if (conn_phase(conn) == CONN_HELD)
 		conversion_send_held(conn, fd);
 	if (phase_in(conversion_progress(conn, fd), PHASES_PENDING))
-		gate = gate_output_pending(conn, fd, flags);
-	if (gate.pass && conn_has_failed(conn))
+		ret = gate_output_pending(conn, fd, flags);
+	if (ret == GATE_OPEN && conn_has_failed(conn))
 		error = conn_take_error(conn);
-	return error ? gate_closed(-error) : gate;
+	return error ? -error : ret;
 }
 
 /* --- input from an MPTCP socket like input from a TCP one --- */
@@ -133,9 +125,9 @@ bool input_is_mptcp(int fd)
 	return mptcp_conn(fd) != NULL;
 }
 
-struct gate input_gate(int fd, int flags)
+int input_gate(int fd, int flags)
 {
-	return flags & MSG_OOB && mptcp_conn(fd) ? gate_closed(-EINVAL) : gate_input(fd, flags);
+	return flags & MSG_OOB && mptcp_conn(fd) ? -EINVAL : gate_input(fd, flags);
 }
 
 bool input_has_ended(int fd)
@@ -232,15 +224,15 @@ static ssize_t send_rest(int fd, const struct iovec *iov, size_t count, int flag
 
 	for (size_t i = 0; i < count; i++) {
 		size_t part = skip < iov[i].iov_len ? skip : iov[i].iov_len;
-		struct gate gate = { .pass = true };
 		ssize_t more;
+		int ret;
 
 		skip -= part;
 		if (part == iov[i].iov_len)
 			continue;
-		gate = gate_output(fd, flags);
-		if (!gate.pass)
-			return sent ? (ssize_t)sent : gate.ret;
+		ret = gate_output(fd, flags);
+		if (ret != GATE_OPEN)
+			return sent ? (ssize_t)sent : ret;
 		more = next.send(fd, (const char *)iov[i].iov_base + part, iov[i].iov_len - part,
 				 flags);
 		if (more < 0)

@@ -12,17 +12,14 @@
 
 /* --- may the application send or receive now? --- */
 
-/* What a hook does next: call the next function (@pass), or return @ret. The functions below leave errno as it was. */
-struct gate {
-	bool pass;
-	int ret; /* if !pass: 0 or -errno */
-};
+/* These functions return GATE_OPEN if the hook shall call the next function; else its result, 0 or -errno. errno stays as it was. */
+#define GATE_OPEN 1
 
 /* May the application read from @fd? Not before the response is off the stream. @flags: as in recv(2) */
-struct gate gate_input(int fd, int flags);
+int gate_input(int fd, int flags);
 
 /* May the application write to @fd? Not before the request, nor to a server that wasn't reached. */
-struct gate gate_output(int fd, int flags);
+int gate_output(int fd, int flags);
 
 /* Does the kernel say that @fd is writable? */
 bool gate_is_writable(int fd);
@@ -44,7 +41,7 @@ bool input_is_mptcp(int fd);
  * input_gate() - gate_input() for a call with flags
  * An MPTCP socket ignores MSG_OOB and would return ordinary data; TCP without urgent data returns EINVAL.
  */
-struct gate input_gate(int fd, int flags);
+int input_gate(int fd, int flags);
 
 /*
  * input_has_ended() - is a failed recv(2) on @fd the end of the stream?

@@ -22,9 +22,9 @@
 
 #define GATED(gate_call, next_call)                                                                \
 	do {                                                                                       \
-		struct gate gate = gate_call;                                                      \
+		int gate = gate_call;                                                              \
                                                                                                    \
-		return gate.pass ? (next_call) : hook_result(gate.ret);                            \
+		return gate == GATE_OPEN ? (next_call) : hook_result(gate);                        \
 	} while (0)
 
 /*
@@ -33,13 +33,11 @@
  */
 
 /* gate_output() for a call that may be asked to connect (MSG_FASTOPEN), and then fails as connect(2) would. */
-static struct gate output_gate(int fd, int flags)
+static int output_gate(int fd, int flags)
 {
-	struct gate gate = gate_output(fd, flags);
+	int ret = gate_output(fd, flags);
 
-	if (!gate.pass && gate.ret == -EAGAIN && flags & MSG_FASTOPEN)
-		gate.ret = -EALREADY;
-	return gate;
+	return ret == -EAGAIN && flags & MSG_FASTOPEN ? -EALREADY : ret;
 }
 
 /*
@@ -63,15 +61,15 @@ static struct gate output_gate(int fd, int flags)
  */
 #define GATED_INPUT(fd, flags, sound, next_call)                                                   \
 	do {                                                                                       \
-		struct gate gate = { .pass = true };                                               \
+		int gate = GATE_OPEN;                                                              \
 		ssize_t got;                                                                       \
                                                                                                    \
 		if (((flags)&MSG_OOB || conn_handled(fd)) && (sound))                              \
 			gate = input_gate(fd, flags);                                              \
-		if (!gate.pass && gate.ret)                                                        \
-			return hook_result(gate.ret);                                              \
-		got = gate.pass ? (next_call) : 0;                                                 \
-		if (gate.pass && (got >= 0 || input_failed(fd) < 0))                               \
+		if (gate < 0)                                                                      \
+			return hook_result(gate);                                                  \
+		got = gate == GATE_OPEN ? (next_call) : 0;                                         \
+		if (gate == GATE_OPEN && (got >= 0 || input_failed(fd) < 0))                       \
 			return got;                                                                \
 	} while (0)
 
@@ -491,14 +489,14 @@ HOOK_PASSING(ssize_t, splice, (int in, off64_t *in_offset, int out, off64_t *out
 	     (in, in_offset, out, out_offset, len, flags))
 {
 	int flags_as_recv = flags & SPLICE_F_NONBLOCK ? MSG_DONTWAIT : 0;
-	struct gate input;
+	int input;
 
 	/* Neither a socket nor a pipe, which the other end must be, takes an offset. */
 	if (!len || in_offset || out_offset)
 		return next.splice(in, in_offset, out, out_offset, len, flags);
 	input = gate_input(in, flags_as_recv);
-	if (!input.pass)
-		return hook_result(input.ret);
+	if (input != GATE_OPEN)
+		return hook_result(input);
 	GATED(gate_output(out, flags_as_recv),
 	      next.splice(in, in_offset, out, out_offset, len, flags));
 }
