@@ -74,16 +74,7 @@
 	VARIADIC_BODY(call)
 
 /* Turns 0, a positive value or -errno into the C library's return value and errno. */
-static inline int hook_result(int ret)
-{
-	if (ret >= 0)
-		return ret;
-	errno = -ret;
-	return -1;
-}
-
-/* hook_result() for a number of bytes. */
-static inline ssize_t hook_result_long(ssize_t ret)
+static inline ssize_t hook_result(ssize_t ret)
 {
 	if (ret >= 0)
 		return ret;

@@ -51,7 +51,7 @@ static int output_gate(int fd, int flags)
 		if (!conn_handled(fd) || !(sound))                                                 \
 			return next_call;                                                          \
 		if (output_take_early(fd, iov, count, flags, &early))                              \
-			return hook_result_long(early);                                            \
+			return hook_result(early);                                                 \
 		GATED(output_gate(fd, flags), next_call);                                          \
 	} while (0)
 
@@ -196,7 +196,7 @@ HOOK(ssize_t, recvfrom, (int fd, void *buf, size_t len, int flags, struct sockad
 			 socklen_t *addrlen))
 {
 	GATED_INPUT(fd, flags, usermem_is_address(buf), recv_from(fd, buf, len, flags, addr, addrlen));
-	return addr ? hook_result(usermem_answer_name(addr, addrlen, NULL, 0)) : 0;
+	return addr ? hook_result(usermem_answer(addr, addrlen, NULL, 0, true)) : 0;
 }
 
 /* Has @msg no room for any byte? The kernel has just read @msg. */
@@ -384,7 +384,7 @@ HOOK(ssize_t, sendto, (int fd, const void *buf, size_t len, int flags, const str
 	if (refused)
 		return hook_result(refused);
 	if (addr && output_connect_fastopen(fd, &iov, 1, flags, (const struct sockaddr *)&copy, addrlen, &sent))
-		return hook_result_long(sent);
+		return hook_result(sent);
 	GATED_OUTPUT(fd, &iov, 1, flags, true, next.sendto(fd, buf, len, flags, addr, addrlen));
 }
 
@@ -406,7 +406,7 @@ HOOK_SLOW ssize_t slow_sendmsg(int fd, const struct msghdr *msg, int flags)
 	if (refused)
 		return hook_result(refused);
 	if (output_connect_fastopen(fd, copy.msg_iov, copy.msg_iovlen, flags, (const struct sockaddr *)name, len, &sent))
-		return hook_result_long(sent);
+		return hook_result(sent);
 	GATED_OUTPUT(fd, copy.msg_iov, copy.msg_iovlen, flags, true, next.sendmsg(fd, msg, flags));
 }
 

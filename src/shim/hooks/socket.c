@@ -347,7 +347,7 @@ VARIADIC_HOOK(fcntl64, int, fcntl_followed)
 
 static int name_answer(const union sockaddr_ip *name, struct sockaddr *addr, socklen_t *len)
 {
-	return hook_result(usermem_answer_name(addr, len, name, sockaddr_ip_len(name)));
+	return hook_result(usermem_answer(addr, len, name, sockaddr_ip_len(name), true));
 }
 
 typedef int name_function(int fd, struct sockaddr *addr, socklen_t *len);

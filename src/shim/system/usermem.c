@@ -210,11 +210,7 @@ bool usermem_has_strings(char *const strings[])
 	}
 }
 
-/*
- * Stores @bytes of @answer as far as there is room; and in @len the stored length, or with @full the whole one. Returns 0, -EFAULT or
- * -EINVAL.
- */
-static int answer_store(void *to, socklen_t *len, const void *answer, socklen_t bytes, bool full)
+int usermem_answer(void *to, socklen_t *len, const void *answer, socklen_t bytes, bool full)
 {
 	socklen_t room, told;
 
@@ -227,14 +223,4 @@ static int answer_store(void *to, socklen_t *len, const void *answer, socklen_t 
 	if (full && !usermem_write(len, &told, sizeof(told))) /* the kernel has this order */
 		return -EFAULT;
 	return usermem_write(to, answer, room) && (full || usermem_write(len, &told, sizeof(told))) ? 0 : -EFAULT;
-}
-
-int usermem_answer(void *value, socklen_t *len, const void *answer, socklen_t bytes)
-{
-	return answer_store(value, len, answer, bytes, false);
-}
-
-int usermem_answer_name(struct sockaddr *addr, socklen_t *len, const void *name, socklen_t bytes)
-{
-	return answer_store(addr, len, name, bytes, true);
 }

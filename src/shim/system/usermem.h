@@ -59,12 +59,9 @@ bool usermem_has_address(const struct sockaddr *addr, socklen_t len, struct sock
 bool usermem_has_strings(char *const strings[]);
 
 /*
- * usermem_answer() - store a value as getsockopt(2) does: cut to the available room, with the stored length in @len
- * Returns 0, -EFAULT or -EINVAL.
+ * usermem_answer() - store @bytes of @answer, cut to the available room
+ * In @len it stores the stored length, as getsockopt(2) does; or with @full, as getpeername(2) does, @bytes. Returns 0, -EFAULT or -EINVAL.
  */
-int usermem_answer(void *value, socklen_t *len, const void *answer, socklen_t bytes);
-
-/* usermem_answer_name() - store an address as getpeername(2) does: cut to the available room, with the full length in @len */
-int usermem_answer_name(struct sockaddr *addr, socklen_t *len, const void *name, socklen_t bytes);
+int usermem_answer(void *to, socklen_t *len, const void *answer, socklen_t bytes, bool full);
 
 #endif
