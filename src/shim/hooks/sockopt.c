@@ -10,6 +10,7 @@
 
 #include "shim/socket/conn.h"
 
+#include "common/socket_options.h"
 #include "common/tcp.h"
 #include "shim/connect/conversion.h"
 #include "shim/hooks/hook.h"
@@ -261,7 +262,7 @@ static int set_refused(struct conn *conn, int fd, int level, int name, const voi
 	socklen_t bytes;
 	int taken, ret = set_elsewhere(conn, fd, level, name, value, len, &taken, &bytes);
 
-	if (options_weight(level, name) == OPTION_MATTERS)
+	if (socket_advice_index(level, name) < 0)
 		return ret > 0 ? -ret : -refusal;
 	if (ret > 0)
 		return -ret;

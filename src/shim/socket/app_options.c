@@ -23,18 +23,15 @@
 #define IPV6_FREEBIND 78
 #endif
 
-#define EARLY_BIT 62     /* an OPTION_ADVICE_LATE option was set before the connection began */
+#define EARLY_BIT 62     /* advice that matters then was set before the connection began */
 #define UNKNOWN_BIT 63   /* an option that isn't in the tables was set */
 
-#define COPYABLE_COUNT SOCKET_OPTIONS_COUNT
-static_assert(COPYABLE_COUNT <= EARLY_BIT, "a bit for each in conn.options.set");
-
-#define ADVICE_COUNT SOCKET_ADVICE_COUNT
-static_assert(ADVICE_COUNT <= CONN_ADVICE_MAX, "a value for each");
+static_assert(SOCKET_OPTIONS_COUNT <= EARLY_BIT, "a bit for each in conn.options.set");
+static_assert(SOCKET_ADVICE_COUNT <= CONN_ADVICE_MAX, "a value for each");
 
 static unsigned int copyable_bit(int level, int name)
 {
-	for (unsigned int bit = 0; bit < COPYABLE_COUNT; bit++)
+	for (unsigned int bit = 0; bit < SOCKET_OPTIONS_COUNT; bit++)
 		if (socket_options[bit].level == level && socket_options[bit].name == name)
 			return bit;
 	return UNKNOWN_BIT;
@@ -143,7 +140,7 @@ void options_copy_advice(const struct conn *conn, int to)
 {
 	uint32_t advised = atomic_load(&conn->socket.options.advised);
 
-	for (unsigned int i = 0; i < ADVICE_COUNT; i++)
+	for (unsigned int i = 0; i < SOCKET_ADVICE_COUNT; i++)
 		if (advised >> i & 1)
 			next.setsockopt(to, socket_advice[i].option.level, socket_advice[i].option.name,
 					&conn->socket.options.values[i], sizeof(int));
@@ -154,7 +151,7 @@ static void advice_remember(struct conn *conn, int from)
 {
 	uint32_t advised = atomic_load(&conn->socket.options.advised);
 
-	for (unsigned int i = 0; i < ADVICE_COUNT; i++) {
+	for (unsigned int i = 0; i < SOCKET_ADVICE_COUNT; i++) {
 		socklen_t len = sizeof(int);
 
 		if (advised >> i & 1)
@@ -169,7 +166,7 @@ bool options_copy(struct conn *conn, int from, int to, bool to_mptcp)
 
 	if (!options_can_copy(conn))
 		return false;
-	for (unsigned int bit = 0; bit < COPYABLE_COUNT; bit++)
+	for (unsigned int bit = 0; bit < SOCKET_OPTIONS_COUNT; bit++)
 		if ((set >> bit & 1) && !option_copy(conn, &socket_options[bit], from, to))
 			return false;
 	if (!conn->socket.mptcp)
@@ -177,13 +174,6 @@ bool options_copy(struct conn *conn, int from, int to, bool to_mptcp)
 	if (!to_mptcp)
 		options_copy_advice(conn, to);
 	return true;
-}
-
-enum option_weight options_weight(int level, int name)
-{
-	int i = socket_advice_index(level, name);
-
-	return i < 0 ? OPTION_MATTERS : socket_advice[i].early ? OPTION_ADVICE_LATE : OPTION_ADVICE;
 }
 
 bool options_is_late(int level, int name)

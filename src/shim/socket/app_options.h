@@ -33,16 +33,6 @@ bool options_copy(struct conn *conn, int from, int to, bool to_mptcp);
 /* Sets only the remembered advice of @conn on the TCP socket @to. */
 void options_copy_advice(const struct conn *conn, int to);
 
-/* The importance of an option that MPTCP refuses and TCP accepts. */
-enum option_weight {
-	OPTION_MATTERS,     /* a connection without it isn't what the application asked for */
-	OPTION_ADVICE_LATE, /* it matters if set before the connection begins, and is advice afterwards */
-	OPTION_ADVICE,
-};
-
-/* Returns the weight of any option. */
-enum option_weight options_weight(int level, int name);
-
 /*
  * options_is_late() - does MPTCP accept the option only before a connection begins, and TCP at any time?
  * (Linux 6.18: EINVAL; 6.1 never accepts one of them: EOPNOTSUPP.) It concerns binding, so the connection is the same with it.
