@@ -18,9 +18,15 @@
 #include "shim/wait/watch.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+
+static struct conn *mptcp_conn(int fd)
+{
+	struct conn *conn = conn_unverified(fd);
+
+	return conn && conn->socket.mptcp && conn_of(fd) == conn ? conn : NULL;
+}
 
 int gate_input(int fd, int flags)
 {
@@ -29,6 +35,8 @@ int gate_input(int fd, int flags)
 	enum conn_phase phase;
 	int ret;
 
+	if (flags & MSG_OOB && mptcp_conn(fd))
+		return -EINVAL;
 	if (!conn)
 		return GATE_OPEN;
 	if (conn_phase(conn) == CONN_HELD) /* the application waits for the server to speak first */
@@ -113,21 +121,9 @@ int gate_output(int fd, int flags)
 
 /* --- input from an MPTCP socket like input from a TCP one --- */
 
-static struct conn *mptcp_conn(int fd)
-{
-	struct conn *conn = conn_unverified(fd);
-
-	return conn && conn->socket.mptcp && conn_of(fd) == conn ? conn : NULL;
-}
-
 bool input_is_mptcp(int fd)
 {
 	return mptcp_conn(fd) != NULL;
-}
-
-int input_gate(int fd, int flags)
-{
-	return flags & MSG_OOB && mptcp_conn(fd) ? -EINVAL : gate_input(fd, flags);
 }
 
 bool input_has_ended(int fd)
@@ -144,11 +140,6 @@ bool input_has_ended(int fd)
 /* --- MSG_PEEK on an MPTCP socket, as on TCP (Linux before 6.18) --- */
 
 #define TICK_MAX_MS 16
-
-static bool is_blocking(int fd, int flags)
-{
-	return !(flags & MSG_DONTWAIT) && !(next.fcntl(fd, F_GETFL) & O_NONBLOCK);
-}
 
 /*
  * Waits until @want bytes are there, the stream ends, a signal is handled or SO_RCVTIMEO is over. Returns whether they are there. Bytes
@@ -176,7 +167,7 @@ bool peek_prepare(int fd, size_t want, int *flags)
 
 	if (!(*flags & MSG_PEEK) || !want || !input_is_mptcp(fd))
 		return true;
-	if (*flags & MSG_WAITALL && is_blocking(fd, *flags)) {
+	if (*flags & MSG_WAITALL && operations_may_block(NULL, fd, *flags)) {
 		/* The kernel waits for the first byte, and handles signals meanwhile. */
 		if (next.recv(fd, &byte, 1, MSG_PEEK) < 0)
 			return false;
@@ -191,19 +182,13 @@ bool peek_prepare(int fd, size_t want, int *flags)
 
 /* --- the reset of a connection, which may be the fault of its path to the converter --- */
 
-static void reset_seen(int fd)
+void reset_told(int fd, int error)
 {
 	ERRNO_KEPT;
-	const struct conn *conn = mptcp_conn(fd);
+	const struct conn *conn = error == ECONNRESET ? mptcp_conn(fd) : NULL;
 
 	if (conn && conn_in(conn, PHASE(DONE)) && conn->dial.attempt.ask.silent)
 		exchange_reset_silently(&conn->dial.start.path.id);
-}
-
-void reset_told(int fd, int error)
-{
-	if (error == ECONNRESET)
-		reset_seen(fd);
 }
 
 /* --- the first output of an application as early data --- */

@@ -15,7 +15,10 @@
 /* These functions return GATE_OPEN if the hook shall call the next function; else its result, 0 or -errno. errno stays as it was. */
 #define GATE_OPEN 1
 
-/* May the application read from @fd? Not before the response is off the stream. @flags: as in recv(2) */
+/*
+ * gate_input() - may the application read from @fd? Not before the response is off the stream
+ * @flags: as in recv(2). An MPTCP socket ignores MSG_OOB and would return ordinary data; TCP without urgent data returns EINVAL.
+ */
 int gate_input(int fd, int flags);
 
 /* May the application write to @fd? Not before the request, nor to a server that wasn't reached. */
@@ -36,12 +39,6 @@ void reset_told(int fd, int error);
 /* --- input --- */
 
 bool input_is_mptcp(int fd);
-
-/*
- * input_gate() - gate_input() for a call with flags
- * An MPTCP socket ignores MSG_OOB and would return ordinary data; TCP without urgent data returns EINVAL.
- */
-int input_gate(int fd, int flags);
 
 /*
  * input_has_ended() - is a failed recv(2) on @fd the end of the stream?

@@ -69,8 +69,8 @@ static bool confirmed_event_is_ours(int epfd, struct epoll_event *event,
 		event->events &= ~EPOLLINPUT;
 	if (event->events)
 		return false;
-	if (found->events & EPOLLONESHOT)
-		watch_again(epfd, found->fd, registered);
+	if (found->events & EPOLLONESHOT) /* so that the kernel reports it again */
+		next.epoll_ctl(epfd, EPOLL_CTL_MOD, found->fd, &registered);
 	return true;
 }
 

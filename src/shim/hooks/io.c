@@ -65,7 +65,7 @@ static int output_gate(int fd, int flags)
 		ssize_t got;                                                                       \
                                                                                                    \
 		if (((flags)&MSG_OOB || conn_handled(fd)) && (sound))                              \
-			gate = input_gate(fd, flags);                                              \
+			gate = gate_input(fd, flags);                                              \
 		if (gate < 0)                                                                      \
 			return hook_result(gate);                                                  \
 		got = gate == GATE_OPEN ? (next_call) : 0;                                         \

@@ -269,13 +269,13 @@ static void all_leave(const struct cmsghdr *control, size_t room)
 	}
 }
 
-void scm_rights_leave_slow(const struct msghdr *msg)
+void scm_rights_leave(const struct msghdr *msg)
 {
 	ERRNO_KEPT;
-	const char *end = (const char *)msg->msg_control + msg->msg_controllen;
+	const char *const start = msg->msg_control;
 
-	for (struct cmsghdr *control = CMSG_FIRSTHDR(msg); control;
+	for (struct cmsghdr *control = start ? CMSG_FIRSTHDR(msg) : NULL; control;
 	     control = CMSG_NXTHDR((struct msghdr *)(uintptr_t)msg, control))
 		if (control->cmsg_level == SOL_SOCKET && control->cmsg_type == SCM_RIGHTS)
-			all_leave(control, (size_t)(end - (const char *)control));
+			all_leave(control, (size_t)(start + msg->msg_controllen - (const char *)control));
 }

@@ -53,18 +53,12 @@ int dissolve_connection(struct conn *conn, int fd, const struct sockaddr *addr, 
 
 /* --- descriptors that leave for another process over a Unix socket --- */
 
-void scm_rights_leave_slow(const struct msghdr *msg);
-
 /*
  * scm_rights_leave() - prepare the sockets in the SCM_RIGHTS of @msg, which is about to be sent (unix(7))
  * The receiving process may lack our library, and so any knowledge of their connections. The caller knows that @msg and all of its control
  * data are readable.
  */
-static inline void scm_rights_leave(const struct msghdr *msg)
-{
-	if (msg && msg->msg_control && msg->msg_controllen)
-		scm_rights_leave_slow(msg);
-}
+void scm_rights_leave(const struct msghdr *msg);
 
 /* --- children.c: reports started programs that the library doesn't reach, or leaves them to a supervisor --- */
 

@@ -316,11 +316,6 @@ void watch_unmask(struct conn *conn)
 		watch_unlist(watch);
 }
 
-void watch_again(int epfd, int fd, struct epoll_event event)
-{
-	next.epoll_ctl(epfd, EPOLL_CTL_MOD, fd, &event);
-}
-
 /* Restores the application's events of the registrations. @but_failed: only of those that aren't failed */
 static void restore(struct conn *conn, bool but_failed)
 {

@@ -53,9 +53,6 @@ void watch_show(struct conn *conn);
  */
 void watch_unmask(struct conn *conn);
 
-/* Makes the kernel report @fd in @epfd again, registered for @event as before. */
-void watch_again(int epfd, int fd, struct epoll_event event);
-
 /* Makes the kernel check the application's registrations again. */
 void watch_rearm(struct conn *conn);
 
