@@ -98,31 +98,28 @@ void listener_let_go(int listener, const struct call *call)
 	respond(listener, (struct seccomp_notif_resp){ .id = call->id, .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE });
 }
 
-bool listener_answer_fd(int listener, const struct call *call, int fd, bool cloexec)
+static int add_fd(int listener, const struct call *call, int fd, uint32_t flags, int at, bool cloexec)
 {
 	struct seccomp_notif_addfd addition = {
 		.id = call->id,
-		.flags = SECCOMP_ADDFD_FLAG_SEND,
-		.srcfd = (uint32_t)fd,
-		.newfd_flags = cloexec ? O_CLOEXEC : 0,
-	};
-
-	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &addition) >= 0)
-		return true;
-	if (errno != ENOENT) /* EMFILE: the program's limit, as if it had made the socket itself */
-		listener_answer(listener, call, 0, errno);
-	return false;
-}
-
-int listener_put_fd(int listener, const struct call *call, int fd, int at, bool cloexec)
-{
-	struct seccomp_notif_addfd addition = {
-		.id = call->id,
-		.flags = SECCOMP_ADDFD_FLAG_SETFD,
+		.flags = flags,
 		.srcfd = (uint32_t)fd,
 		.newfd = (uint32_t)at,
 		.newfd_flags = cloexec ? O_CLOEXEC : 0,
 	};
 
 	return ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &addition) < 0 ? -errno : 0;
+}
+
+void listener_answer_fd(int listener, const struct call *call, int fd, bool cloexec)
+{
+	int ret = add_fd(listener, call, fd, SECCOMP_ADDFD_FLAG_SEND, 0, cloexec);
+
+	if (ret < 0 && ret != -ENOENT) /* EMFILE: the program's limit, as if it had made the socket itself */
+		listener_answer(listener, call, 0, -ret);
+}
+
+int listener_put_fd(int listener, const struct call *call, int fd, int at, bool cloexec)
+{
+	return add_fd(listener, call, fd, SECCOMP_ADDFD_FLAG_SETFD, at, cloexec);
 }

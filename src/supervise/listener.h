@@ -92,11 +92,8 @@ void listener_answer(int listener, const struct call *call, int64_t value, int e
  */
 void listener_let_go(int listener, const struct call *call);
 
-/*
- * Answers with a new descriptor of the caller's that refers to the file of @fd. Returns false if the call has ended meanwhile, or after it
- * was answered with an error.
- */
-bool listener_answer_fd(int listener, const struct call *call, int fd, bool cloexec);
+/* Answers with a new descriptor of the caller's that refers to the file of @fd, or with the error if the caller can't have one. */
+void listener_answer_fd(int listener, const struct call *call, int fd, bool cloexec);
 
 /* Puts the file of @fd under the caller's descriptor @at. Returns 0 or -errno; the call continues to wait. */
 int listener_put_fd(int listener, const struct call *call, int fd, int at, bool cloexec);

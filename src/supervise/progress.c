@@ -291,11 +291,7 @@ static void go_on(struct connection *connection, enum dial_state state, struct d
 	}
 	switch (state) {
 	case DIAL_ON:
-	case DIAL_RESOLVING:
-	case DIAL_HELD:
-	case DIAL_CONFIRMED:
-	case DIAL_REFUSED:
-		if (state == DIAL_ON && connection->dial.attempt.ask.blind)
+		if (connection->dial.attempt.ask.blind)
 			progress_blindly(connection);
 		break;
 	case DIAL_REACHED:
@@ -307,6 +303,8 @@ static void go_on(struct connection *connection, enum dial_state state, struct d
 	case DIAL_BLIND: /* its SYN couldn't be sent */
 	case DIAL_FAILED:
 		fail(connection, end);
+		break;
+	default:
 		break;
 	}
 }
