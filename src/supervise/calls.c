@@ -23,6 +23,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -58,17 +59,30 @@ bool call_is_own(int fd)
 	return kernel_get(fd, SOL_SOCKET, SO_PROTOCOL, 0) == IPPROTO_MPTCP && kernel_get(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 0);
 }
 
+/* Reads @count words of the program's memory, 6 at most, each as long as its pointers are. */
+static bool words_read(const struct call *call, uint64_t at, uint64_t *out, size_t count)
+{
+	uint32_t narrow[6];
+
+	if (!call->narrow)
+		return tracee_read(call->tid, at, out, count * sizeof(*out));
+	if (!tracee_read(call->tid, at, narrow, count * sizeof(*narrow)))
+		return false;
+	for (size_t i = 0; i < count; i++)
+		out[i] = narrow[i];
+	return true;
+}
+
 /* Replaces socketcall(2), whose arguments are in an array, by the call that it stands for. Returns false if we don't handle that. */
 static bool unfold_socketcall(struct call *call)
 {
-	uint32_t args[6] = { 0 };
+	uint64_t args[6] = { 0 };
 	int count;
 	enum filter_call meant = filter_socketcall_of((unsigned int)call->args[0], &count);
 
-	if (meant == FILTER_CALL_COUNT || !tracee_read(call->tid, (uint32_t)call->args[1], args, (size_t)count * sizeof(args[0])))
+	if (meant == FILTER_CALL_COUNT || !words_read(call, (uint32_t)call->args[1], args, (size_t)count))
 		return false;
-	for (int i = 0; i < 6; i++)
-		call->args[i] = args[i];
+	memcpy(call->args, args, sizeof(args));
 	call->call = meant;
 	return true;
 }
@@ -371,62 +385,26 @@ struct message {
 	uint32_t namelen;
 };
 
-static bool message_read(const struct call *call, uint64_t at, struct message *out)
-{
-	struct {
-		uint64_t name;
-		uint32_t namelen, pad;
-		uint64_t iov, iovlen;
-	} wide;
-	struct {
-		uint32_t name, namelen, iov, iovlen;
-	} narrow;
-
-	if (!call->narrow) {
-		if (!tracee_read(call->tid, at, &wide, sizeof(wide)))
-			return false;
-		*out = (struct message){ wide.name, wide.iov, wide.iovlen, wide.namelen };
-		return true;
-	}
-	if (!tracee_read(call->tid, at, &narrow, sizeof(narrow)))
-		return false;
-	*out = (struct message){ narrow.name, narrow.iov, narrow.iovlen, narrow.namelen };
-	return true;
-}
-
-static bool iovec_read(const struct call *call, uint64_t list, unsigned int i, uint64_t *base, uint64_t *len)
-{
-	uint64_t wide[2];
-	uint32_t narrow[2];
-
-	if (call->narrow ? !tracee_read(call->tid, list + i * sizeof(narrow), narrow, sizeof(narrow)) :
-			   !tracee_read(call->tid, list + i * sizeof(wide), wide, sizeof(wide)))
-		return false;
-	*base = call->narrow ? narrow[0] : wide[0];
-	*len = call->narrow ? narrow[1] : wide[1];
-	return true;
-}
-
 /* Copies the call's data, CONNECTION_EARLY_MAX bytes at most. Returns 0 or the errno. */
 static int early_read(const struct call *call, const struct message *message, struct early *out)
 {
-	uint64_t base, len;
+	uint64_t part[2]; /* struct iovec */
 
 	out->bytes = malloc(CONNECTION_EARLY_MAX);
 	if (!out->bytes)
 		return ENOMEM;
 	for (unsigned int i = 0; i < message->iovlen && i < IOVECS_MAX && out->len < CONNECTION_EARLY_MAX; i++) {
 		if (call->call == FILTER_SENDTO) {
-			base = call->args[1];
-			len = call->narrow ? (uint32_t)call->args[2] : call->args[2];
-		} else if (!iovec_read(call, message->iov, i, &base, &len)) {
+			part[0] = call->args[1];
+			part[1] = call->narrow ? (uint32_t)call->args[2] : call->args[2];
+		} else if (!words_read(call, message->iov + i * (call->narrow ? 8 : 16), part, 2)) {
 			return EFAULT;
 		}
-		if (len > CONNECTION_EARLY_MAX - out->len)
-			len = CONNECTION_EARLY_MAX - out->len;
-		if (len && !tracee_read(call->tid, base, out->bytes + out->len, (size_t)len))
+		if (part[1] > CONNECTION_EARLY_MAX - out->len)
+			part[1] = CONNECTION_EARLY_MAX - out->len;
+		if (part[1] && !tracee_read(call->tid, part[0], out->bytes + out->len, (size_t)part[1]))
 			return EFAULT;
-		out->len += (size_t)len;
+		out->len += (size_t)part[1];
 	}
 	return 0;
 }
@@ -443,9 +421,16 @@ static int output_flags(const struct call *call)
 /* Reads the call's message header. sendto() has all of it in its arguments; early_read() takes its data from there. */
 static bool output_read(const struct call *call, struct message *out)
 {
-	if (call->call != FILTER_SENDTO)
-		return message_read(call, call->args[1], out);
+	uint64_t words[4]; /* struct msghdr: msg_namelen has 32 bits, and padding behind them if pointers have 64 */
+	uint32_t namelen;
+
 	*out = (struct message){ .name = call->args[4], .namelen = (uint32_t)call->args[5], .iovlen = 1 };
+	if (call->call == FILTER_SENDTO)
+		return true;
+	if (!words_read(call, call->args[1], words, 4))
+		return false;
+	memcpy(&namelen, &words[1], sizeof(namelen));
+	*out = (struct message){ words[0], words[2], words[3], call->narrow ? (uint32_t)words[1] : namelen };
 	return true;
 }
 
