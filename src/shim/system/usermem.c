@@ -22,7 +22,6 @@
 #define MASK_BYTES 8u
 #define NO_COMMAND (-1)
 #define VECTORS_MAX 1024 /* UIO_MAXIOV */
-#define PROBES 16 /* at once */
 
 static size_t page_left(uintptr_t at)
 {
@@ -112,29 +111,16 @@ bool usermem_write(void *to, const void *from, size_t bytes)
 	return ret >= 0 && (size_t)ret == bytes;
 }
 
-/* Reads a byte of each page, PROBES pages at once. */
+/* Reads a byte of each page: addresses and arrays take one or two. */
 bool usermem_is_readable(const void *at, size_t bytes)
 {
-	ERRNO_KEPT;
-	uintptr_t page = (uintptr_t)at, end = page + bytes; /* may overflow */
-	bool readable = end >= page;
+	const uintptr_t end = (uintptr_t)at + bytes; /* may overflow */
+	char seen;
 
-	while (readable && page < end) {
-		struct iovec remote[PROBES], local;
-		char seen[PROBES];
-		size_t count = 0;
-		long ret;
-
-		for (; count < PROBES && page < end; page += page_left(page))
-			remote[count++] = (struct iovec){ (void *)page, 1 };
-		local = (struct iovec){ seen, count };
-		ret = RAWCALL(SYS_process_vm_readv, RAWCALL(SYS_gettid), &local, 1, remote, count, 0);
-		readable = ret == (long)count;
-		if (ret < 0 && is_forbidden(errno))
-			for (readable = true; count && readable; count--)
-				readable = page_is_readable(remote[count - 1].iov_base);
-	}
-	return readable;
+	for (uintptr_t page = (uintptr_t)at; page < end; page += page_left(page))
+		if (!usermem_read(&seen, (const void *)page, sizeof(seen)))
+			return false;
+	return end >= (uintptr_t)at;
 }
 
 bool usermem_has_vector(const struct iovec *iov, size_t count)
