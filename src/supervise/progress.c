@@ -23,10 +23,9 @@
 #include <unistd.h>
 
 /*
- * A connection has three states: RESOLVING until the converter's name is looked up, ASKED until the converter answers, DIRECT until the
- * server does. The program waits in its call meanwhile, and hide_response() keeps its other threads from reading the response. The engine
- * (engine/dial.h) decides what an answer means and what to try next. This file carries that out for the call. At CONVERT_TIMEOUT the
- * attempt of a non-blocking call ends: we connect to the server itself, or let the call fail.
+ * The program waits in its call until the connection is made, and hide_response() keeps its other threads from reading the response. The
+ * engine (engine/dial.h) decides what an answer means and what to try next. This file carries that out for the call. At CONVERT_TIMEOUT
+ * the attempt of a non-blocking call ends: we connect to the server itself, or let the call fail.
  *
  * A blocking call waits for as long as the server may take. The kernel doesn't report signals or the end of the process meanwhile, so
  * caller.c looks for them periodically.

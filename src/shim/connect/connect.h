@@ -101,11 +101,7 @@ int replace_tcp_like(const struct conn *conn, int fd);
 
 /* --- settle.c: shows the end of a dial to the application, and connects to the server itself --- */
 
-/* --- the end of a dial --- */
-
-/*
- * All functions need a claimed conn and never block. They return the phase to release it in.
- */
+/* All functions need a claimed conn and never block. They return the phase to release it in. */
 
 /* settle() - act on the result of one of the engine's functions: @state and @end */
 enum conn_phase settle(struct conn *conn, int fd, enum dial_state state, struct dial_end *end);

@@ -79,11 +79,7 @@ static bool note_output(struct conn *conn, int fd)
 	return follows;
 }
 
-/*
- * Decides about output before the server's answer. A socket in SYN_SENT takes none, and neither does this one while its application waits
- * where the hooks see it. If it waits out of their sight, the kernel may have reported "writable" at the SYN+ACK, and won't do so again:
- * then we must take its output.
- */
+/* Decides about output before the server's answer. A socket in SYN_SENT takes none, nor does this one while the hooks see its waits. */
 static int gate_output_pending(struct conn *conn, int fd, int flags)
 {
 	int ret;

@@ -55,8 +55,7 @@ int dissolve_connection(struct conn *conn, int fd, const struct sockaddr *addr, 
 
 /*
  * scm_rights_leave() - prepare the sockets in the SCM_RIGHTS of @msg, which is about to be sent (unix(7))
- * The receiving process may lack our library, and so any knowledge of their connections. The caller knows that @msg and all of its control
- * data are readable.
+ * The caller knows that @msg and all of its control data are readable.
  */
 void scm_rights_leave(const struct msghdr *msg);
 
@@ -89,12 +88,7 @@ void children_init(const struct settings *settings, const char *supervisor);
  */
 const char *children_look(const struct child *child);
 
-/*
- * --- exec_handover.c: tells a started program about the sockets that it inherits ---
- *
- * After an exec another program has our descriptors and none of our memory. So we write our knowledge of the sockets into a variable of its
- * environment, and the shim in that program removes the variable before the program begins.
- */
+/* --- exec_handover.c: tells a started program about the sockets that it inherits, by a variable of its environment --- */
 
 #define EXEC_HANDOVER_VARIABLE "CONVERT_SOCKETS"
 

@@ -338,10 +338,7 @@ void conn_mark_shared(struct conn *conn)
 	conn->generation = 0;
 }
 
-/*
- * Repairs a conn in the child of a fork(). A step that another thread was taking continues only in the parent, so we give up its claim
- * here. A connection that was just beginning (STARTING) counts as begun.
- */
+/* Repairs a conn in the child of a fork(), without its claim. A connection that was just beginning (STARTING) counts as begun. */
 static void repair(struct conn *conn)
 {
 	uint32_t word = conn_word(conn);

@@ -2,9 +2,8 @@
 /*
  * next.c - the functions behind the hooks
  *
- * Until the constructor has called next_bind(), each entry of the table is a function of this file, raw_NAME(), that makes the system call
- * by an instruction. next_bind() then replaces each entry by the function that the dynamic linker finds behind our library, and leaves an
- * entry alone if there is none. After that the table is constant, so that hooks read it without a lock.
+ * raw_NAME() makes the system call by an instruction; next_bind() leaves it in the table if the C library lacks NAME. After that the table
+ * is constant, so that hooks read it without a lock.
  */
 #include "config.h"
 
