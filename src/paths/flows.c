@@ -37,36 +37,11 @@ bool paths_subflow_is_quiet(const struct paths_subflow *subflow)
 	return paths_subflow_quiet_in_ms(subflow) == 0;
 }
 
-bool paths_subflows_are_heard(const struct paths_subflows *subflows, const union sockaddr_ip *local)
-{
-	for (size_t i = 0; i < subflows->count; i++)
-		if (paths_subflow_is_from(&subflows->list[i], local) && subflows->list[i].established &&
-		    !paths_subflow_is_quiet(&subflows->list[i]))
-			return true;
-	return false;
-}
-
 bool paths_subflows_go_on(const struct paths_subflows *subflows, uint32_t token, const union sockaddr_ip *without, size_t count)
 {
 	for (size_t i = 0; i < subflows->count; i++)
 		if (subflows->list[i].token == token && subflows->list[i].established &&
 		    !paths_is_among(&subflows->list[i].local, without, count))
-			return true;
-	return false;
-}
-
-bool paths_subflows_are_open(const struct paths_subflows *subflows, const union sockaddr_ip *local)
-{
-	for (size_t i = 0; i < subflows->count; i++)
-		if (paths_subflow_is_from(&subflows->list[i], local) && subflows->list[i].established)
-			return true;
-	return false;
-}
-
-bool paths_subflows_ask(const struct paths_subflows *subflows, const union sockaddr_ip *local)
-{
-	for (size_t i = 0; i < subflows->count; i++)
-		if (paths_subflow_is_from(&subflows->list[i], local) && !subflows->list[i].established)
 			return true;
 	return false;
 }
@@ -224,26 +199,22 @@ bool paths_flows_has_paused(const struct paths_flows *flows, const struct paths_
 	return false;
 }
 
-bool paths_flows_have_stalled(const struct paths_flows *flows, const struct paths_subflows *subflows, const union sockaddr_ip *local)
+struct paths_signs paths_signs_of(const struct paths_flows *flows, const struct paths_subflows *subflows, const union sockaddr_ip *local)
 {
-	for (size_t i = 0; i < subflows->count; i++)
-		if (paths_subflow_is_from(&subflows->list[i], local) && subflows->list[i].established && flows->list[i].stalled)
-			return true;
-	return false;
-}
+	struct paths_signs out = { .may_return = !subflows->more };
 
-bool paths_flows_are_fresh(const struct paths_flows *flows, const struct paths_subflows *subflows, const union sockaddr_ip *local)
-{
-	for (size_t i = 0; i < subflows->count; i++)
-		if (paths_subflow_is_from(&subflows->list[i], local) && subflows->list[i].joined && flows->list[i].fresh)
-			return true;
-	return false;
-}
+	for (size_t i = 0; i < subflows->count; i++) {
+		const struct paths_subflow *subflow = &subflows->list[i];
+		const struct paths_flow *flow = &flows->list[i];
 
-bool paths_flows_may_return(const struct paths_flows *flows, const struct paths_subflows *subflows, const union sockaddr_ip *local)
-{
-	for (size_t i = 0; i < subflows->count; i++)
-		if (paths_subflow_is_from(&subflows->list[i], local) && !flows->list[i].may_return)
-			return false;
-	return !subflows->more;
+		if (!paths_subflow_is_from(subflow, local))
+			continue;
+		out.open |= subflow->established;
+		out.asks |= !subflow->established;
+		out.heard |= subflow->established && !paths_subflow_is_quiet(subflow);
+		out.stalled |= subflow->established && flow->stalled;
+		out.fresh |= subflow->joined && flow->fresh;
+		out.may_return &= flow->may_return;
+	}
+	return out;
 }

@@ -132,7 +132,7 @@ static bool can_spare(const struct paths_outages *outages, const struct paths_su
 static bool has_fallen_silent(const struct paths_outages *outages, const struct paths_subflows *subflows,
 			      const union sockaddr_ip *local, bool trusted)
 {
-	if (paths_subflows_are_heard(subflows, local))
+	if (paths_signs_of(&outages->flows, subflows, local).heard)
 		return false;
 	for (size_t i = 0; i < subflows->count; i++) {
 		const struct paths_subflow *subflow = &subflows->list[i];
@@ -235,11 +235,13 @@ static bool may_renew(const struct paths_outage *outage, bool alone, int64_t now
 }
 
 /* Continues with a silent network. If no subflow's SYN waits any more, the peer has answered it, perhaps by a reset. */
-static void go_on(struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
+static void go_on(struct paths_outages *outages, struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now,
+		  struct paths_renewal *out)
 {
+	const struct paths_signs signs = paths_signs_of(&outages->flows, subflows, &outage->local);
 	bool alone = paths_subflows_rtt_elsewhere_ms(subflows, &outage->local) < 0;
 
-	if (paths_subflows_are_heard(subflows, &outage->local) || !paths_subflows_ask(subflows, &outage->local)) {
+	if (signs.heard || !signs.asks) {
 		end_outage(outage, now);
 	} else if (may_renew(outage, alone, now) &&
 		 (!paths_subflows_are_stranded(subflows) || now - outage->renewed >= STRANDED_MS * CLOCK_NS_PER_MS)) {
@@ -259,7 +261,7 @@ static bool is_among_silent(const struct paths_outages *outages, const struct pa
 	for (size_t i = 0; i < outages->count; i++) {
 		const struct paths_outage *other = &outages->list[i];
 
-		if (paths_subflows_are_heard(subflows, &other->local))
+		if (paths_signs_of(&outages->flows, subflows, &other->local).heard)
 			return false;
 		found = found || (i >= from && (other->silent || other->held ||
 						has_fallen_silent(outages, subflows, &other->local, false)));
@@ -298,7 +300,7 @@ static void suspect(struct paths_outages *outages, size_t at, const struct paths
 	bool silent = has_fallen_silent(outages, subflows, &outage->local, trusted);
 	bool spare = can_spare(outages, subflows, &outage->local);
 
-	if (!paths_subflows_are_open(subflows, &outage->local))
+	if (!paths_signs_of(&outages->flows, subflows, &outage->local).open)
 		return;
 	if (spare && (silent || (!trusted && is_among_silent(outages, subflows, at + 1))))
 		begin_outage(outage, now, subflows, now, out);
@@ -319,16 +321,17 @@ static void end_hold(struct paths_outage *outage, int64_t now)
 static void hold_network(const struct paths_outages *outages, struct paths_outage *outage, const struct paths_subflows *subflows,
 			 int64_t now, struct paths_renewal *out)
 {
+	const struct paths_signs signs = paths_signs_of(&outages->flows, subflows, &outage->local);
 	bool long_held = now - outage->held >= HELD_MS * CLOCK_NS_PER_MS;
 	bool spare = can_spare(outages, subflows, &outage->local);
 
-	if (!outage->answered && paths_subflows_are_heard(subflows, &outage->local))
+	if (!outage->answered && signs.heard)
 		outage->answered = now;
-	if (!paths_subflows_are_open(subflows, &outage->local)) {
+	if (!signs.open) {
 		outage->held = 0;
 	} else if (outage->answered && outage->answered - outage->held < HELD_MS * CLOCK_NS_PER_MS) {
 		end_hold(outage, now);
-	} else if ((spare && long_held) || (outage->answered && paths_flows_may_return(&outages->flows, subflows, &outage->local))) {
+	} else if ((spare && long_held) || (outage->answered && signs.may_return)) {
 		begin_outage(outage, outage->held, subflows, now, out);
 		out->last = !spare;
 	} else if (spare || (outage->answered && now - outage->answered >= HELD_MS * CLOCK_NS_PER_MS)) {
@@ -383,8 +386,7 @@ static void resend(struct paths_outages *outages, const struct paths_subflows *s
 		struct paths_outage *outage = &outages->list[i];
 
 		if (outage->gone || outage->silent || outage->held || outage->add_at || outage->withdraw_at || out[i].remove ||
-		    !paths_flows_have_stalled(&outages->flows, subflows, &outage->local) ||
-		    !can_spare(outages, subflows, &outage->local))
+		    !paths_signs_of(&outages->flows, subflows, &outage->local).stalled || !can_spare(outages, subflows, &outage->local))
 			continue;
 		replace_endpoint(outage, subflows, now, &out[i]);
 		outage->join_at = now + JOIN_MS * CLOCK_NS_PER_MS;
@@ -450,7 +452,7 @@ static void judge_network(struct paths_outages *outages, size_t at, const struct
 		if (now >= outage->withdraw_at)
 			replace_endpoint(outage, subflows, now, out);
 	} else if (outage->silent) {
-		go_on(outage, subflows, now, out);
+		go_on(outages, outage, subflows, now, out);
 	} else if (outage->held) {
 		hold_network(outages, outage, subflows, now, out);
 	} else if (outage->joins < JOINS_MAX && now >= outage->join_at && lacks_subflow(outages, subflows, &outage->local)) {
@@ -512,7 +514,7 @@ size_t paths_outages_find(struct paths_outages *outages, const struct paths_subf
 		if (out[i].last)
 			tell_again(outages, subflows, i, now, out);
 		out[i].prompt = !out[i].remove && now < outages->list[i].prompt_until &&
-				paths_flows_are_fresh(&outages->flows, subflows, &outages->list[i].local);
+				paths_signs_of(&outages->flows, subflows, &outages->list[i].local).fresh;
 	}
 	resend(outages, subflows, now, out);
 	return collect(out, outages->count);
@@ -532,7 +534,7 @@ static bool is_alone(const struct paths_outages *outages, const struct paths_sub
 	bool waits = false;
 
 	for (size_t i = 0; i < outages->count; i++) {
-		if (paths_subflows_are_heard(subflows, &outages->list[i].local))
+		if (paths_signs_of(&outages->flows, subflows, &outages->list[i].local).heard)
 			return false;
 		waits = waits || outages->list[i].silent || outages->list[i].held;
 	}

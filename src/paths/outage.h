@@ -56,17 +56,8 @@ bool paths_subflow_is_quiet(const struct paths_subflow *subflow);
 /* Returns the milliseconds until it counts as quiet, unless a packet comes; 0: it is quiet. */
 uint32_t paths_subflow_quiet_in_ms(const struct paths_subflow *subflow);
 
-/* Has a subflow from the address heard of its peer lately? */
-bool paths_subflows_are_heard(const struct paths_subflows *subflows, const union sockaddr_ip *local);
-
 /* Does the connection have an established subflow from an address that isn't in @without? */
 bool paths_subflows_go_on(const struct paths_subflows *subflows, uint32_t token, const union sockaddr_ip *without, size_t count);
-
-/* Is there an established subflow from the address? */
-bool paths_subflows_are_open(const struct paths_subflows *subflows, const union sockaddr_ip *local);
-
-/* Does the SYN of a subflow from the address wait for its answer? */
-bool paths_subflows_ask(const struct paths_subflows *subflows, const union sockaddr_ip *local);
 
 /* Returns the longest round trip, in milliseconds, of subflows from other addresses that have heard of their peer lately; -1: none has. */
 int64_t paths_subflows_rtt_elsewhere_ms(const struct paths_subflows *subflows, const union sockaddr_ip *local);
@@ -115,14 +106,17 @@ void paths_flows_note(struct paths_flows *flows, const struct paths_subflows *su
 /* Did the subflow carry much and now carries nothing, while another one of its connection carries much? */
 bool paths_flows_has_paused(const struct paths_flows *flows, const struct paths_subflows *subflows, size_t at);
 
-/* Is a connection with an established subflow from the address stalled, and was so at the last look? */
-bool paths_flows_have_stalled(const struct paths_flows *flows, const struct paths_subflows *subflows, const union sockaddr_ip *local);
+/* What the subflows from an address show. */
+struct paths_signs {
+	bool heard;      /* one has heard of its peer lately */
+	bool open;       /* one is established */
+	bool asks;       /* the SYN of one waits for its answer */
+	bool stalled;    /* the connection of an established one is stalled, and was so at the last look */
+	bool fresh;      /* the peer of a new one has learned since the last look that it is established */
+	bool may_return; /* all their connections would probably get a new one: a joined subflow proves that, not the first one */
+};
 
-/* Did the peer of a new subflow from the address learn since the last look that the subflow is established? */
-bool paths_flows_are_fresh(const struct paths_flows *flows, const struct paths_subflows *subflows, const union sockaddr_ip *local);
-
-/* Would all connections with a subflow from the address probably get a new one? Only a joined subflow proves that, not the first one. */
-bool paths_flows_may_return(const struct paths_flows *flows, const struct paths_subflows *subflows, const union sockaddr_ip *local);
+struct paths_signs paths_signs_of(const struct paths_flows *flows, const struct paths_subflows *subflows, const union sockaddr_ip *local);
 
 /* --- networks --- */
 
