@@ -528,19 +528,6 @@ void paths_outages_answered(struct paths_outages *outages, const union sockaddr_
 		outage->answered = now;
 }
 
-/* Is a network silent or held, while nothing comes over any network? */
-static bool is_alone(const struct paths_outages *outages, const struct paths_subflows *subflows)
-{
-	bool waits = false;
-
-	for (size_t i = 0; i < outages->count; i++) {
-		if (paths_signs_of(&outages->flows, subflows, &outages->list[i].local).heard)
-			return false;
-		waits = waits || outages->list[i].silent || outages->list[i].held;
-	}
-	return waits;
-}
-
 int paths_outages_interval_ms(const struct paths_outages *outages, const struct paths_subflows *subflows, int64_t now)
 {
 	int interval = LOOK_IDLE_MS;
@@ -555,7 +542,7 @@ int paths_outages_interval_ms(const struct paths_outages *outages, const struct 
 		if (subflows->list[i].established && quiet_in > 0 && quiet_in < interval)
 			interval = quiet_in < LOOK_SOON_MS ? LOOK_SOON_MS : quiet_in;
 	}
-	if (is_alone(outages, subflows) && interval > LOOK_ALONE_MS)
+	if (is_among_silent(outages, subflows, 0) && interval > LOOK_ALONE_MS)
 		interval = LOOK_ALONE_MS;
 	for (size_t i = 0; i < outages->count; i++) {
 		int64_t next = outages->list[i].add_at ? outages->list[i].add_at : outages->list[i].withdraw_at;
