@@ -29,9 +29,9 @@ int main(int argc, char *argv[])
 	case COMMAND_CHECK:
 		return conf_load(&files, &options, false) ? check(&options) : STATUS_USAGE;
 	case COMMAND_ENABLE:
-		return options.session ? login_session_enable(&options) : services_enable(&options);
+		return options_has(&options, OPTION_SESSION) ? login_session_enable(&options) : services_enable(&options);
 	case COMMAND_DISABLE:
-		return options.session ? login_session_disable(&options) : services_disable(&options);
+		return options_has(&options, OPTION_SESSION) ? login_session_disable(&options) : services_disable(&options);
 	case COMMAND_LIST:
 		return services_list(&options);
 	case COMMAND_ENVIRONMENT:

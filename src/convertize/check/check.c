@@ -266,11 +266,11 @@ int check(const struct options *options)
 
 	if (!launch_read_settings(&settings, options, false))
 		return STATUS_USAGE;
-	report_init(&report, stdout, options->json, options->quiet);
+	report_init(&report, stdout, options_has(options, OPTION_JSON), options_has(options, OPTION_QUIET));
 	check_all(&report, options, &settings);
 	if (options->fix_run) {
 		report_flush(&report);
-		report_init(&again, stdout, options->json, options->quiet);
+		report_init(&again, stdout, options_has(options, OPTION_JSON), options_has(options, OPTION_QUIET));
 		if (check_fix_run(&report, &again)) {
 			check_all(&again, options, &settings);
 			report_fini(&report);
@@ -279,9 +279,9 @@ int check(const struct options *options)
 			report_fini(&again);
 		}
 	}
-	report.commands = options->fix;
+	report.commands = options_has(options, OPTION_FIX);
 	status = report_finish(&report) ? statuses[report.worst] : STATUS_FAILED;
-	if (options->fix)
+	if (options_has(options, OPTION_FIX))
 		check_fix_print(&report);
 	if (fflush(stdout) != 0)
 		status = STATUS_FAILED;

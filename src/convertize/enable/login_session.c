@@ -141,9 +141,9 @@ int login_session_environment(struct options *options)
 	for (int i = 0; i < OPTION_COUNT; i++)
 		if (option_is_library_variable((enum option_id)i) &&
 		    (options->origin[i].file || options_has(options, (enum option_id)i)))
-			print_variable(options->shell, option_table[i].variable, getenv(option_table[i].variable));
+			print_variable(options_has(options, OPTION_SHELL), option_table[i].variable, getenv(option_table[i].variable));
 	/* comes last: a shell that stops reading early then doesn't preload the library without a converter */
-	print_variable(options->shell, "LD_PRELOAD", preload);
+	print_variable(options_has(options, OPTION_SHELL), "LD_PRELOAD", preload);
 	free(preload);
 	return fflush(stdout) == 0 ? EXIT_SUCCESS : STATUS_FAILED;
 }
@@ -259,7 +259,7 @@ static int write_file(const struct options *options, const char *path, bool on)
 	char *text = compose(options, on);
 	enum own_result result = OWN_FAILED;
 
-	if (text && options->dry_run) {
+	if (text && options_has(options, OPTION_DRY_RUN)) {
 		printf("# %s\n%s", path, text);
 		result = OWN_NOTHING;
 	} else if (text) {
@@ -268,9 +268,9 @@ static int write_file(const struct options *options, const char *path, bool on)
 	free(text);
 	if (result == OWN_FAILED)
 		return STATUS_FAILED;
-	if (options->dry_run)
+	if (options_has(options, OPTION_DRY_RUN))
 		return fflush(stdout) == 0 ? EXIT_SUCCESS : STATUS_FAILED;
-	return verify(on, options->quiet, path);
+	return verify(on, options_has(options, OPTION_QUIET), path);
 }
 
 int login_session_enable(struct options *options)
@@ -289,7 +289,7 @@ int login_session_enable(struct options *options)
 	if (!launch_find_library(&library))
 		return STATUS_FAILED;
 	status = write_file(options, path, true);
-	if (status == EXIT_SUCCESS && elsewhere && !options->quiet && !options->dry_run)
+	if (status == EXIT_SUCCESS && elsewhere && !options_has(options, OPTION_QUIET) && !options_has(options, OPTION_DRY_RUN))
 		puts("Sessions that have " ADDRESS_VARIABLE " already, as this one, stay as they are; unset it there, such as in /etc/environment.");
 	return status;
 }
@@ -307,11 +307,11 @@ int login_session_disable(struct options *options)
 	/* if the administrator's file wants the session converted, or has a mistake, the user's file must say no */
 	if (!conf_load(&files, options, true) || conf_session(&files, &user, &file))
 		return write_file(options, path, false);
-	if (options->dry_run)
+	if (options_has(options, OPTION_DRY_RUN))
 		printf("remove %s\n", path);
 	else if (own_remove(path, false) == OWN_FAILED)
 		return STATUS_FAILED;
-	else if (!options->quiet)
+	else if (!options_has(options, OPTION_QUIET))
 		puts("Login sessions of this user are not converted, from the next one on.");
 	return fflush(stdout) == 0 ? EXIT_SUCCESS : STATUS_FAILED;
 }

@@ -143,7 +143,7 @@ static bool complete(char name[static UNIT_NAME_MAX], const char *word)
 
 static const char *manager_option(const struct work *work)
 {
-	return work->options->user ? "--user " : "";
+	return options_has(work->options, OPTION_USER) ? "--user " : "";
 }
 
 static bool tell_unknown(const struct work *work, const char *name)
@@ -162,7 +162,7 @@ static bool find(const struct work *work, struct unit *unit, const char *word)
 
 	if (!complete(name, word))
 		return false;
-	ret = unit_query(unit, work->options->user, name);
+	ret = unit_query(unit, options_has(work->options, OPTION_USER), name);
 	if (ret < 0)
 		return false;
 	if (ret > 0) {
@@ -225,7 +225,7 @@ static bool judge_program(const struct work *work, const struct unit *unit)
 	if (ret == 0 && plan.way == LAUNCH_PRELOADED && strcmp(program_base_name(path, strlen(path)), "convertd") != 0)
 		return true;
 	harmful = ret == 0 && (plan.verdict == PRELOAD_OTHER_LIBC || plan.verdict == PRELOAD_FOREIGN);
-	refused = harmful || !work->options->force;
+	refused = harmful || !options_has(work->options, OPTION_FORCE);
 	remedy = ret == 0 && plan.way == LAUNCH_SUPERVISED ? "put convertize in front of the command in ExecStart=" :
 		 ret == 0				   ? preload_remedy(plan.verdict) :
 							     NULL;
@@ -275,12 +275,12 @@ static enum own_result put_cookie(const struct work *work, const char *unit, con
 	char *text;
 
 	if (!cookie)
-		return work->options->dry_run ? OWN_NOTHING : own_remove(path, false);
+		return options_has(work->options, OPTION_DRY_RUN) ? OWN_NOTHING : own_remove(path, false);
 	text = unit_cookie_text(unit, cookie);
 	if (!text)
 		fputs("convertize: the cookie has control characters, which can't stand in a unit's file\n", stderr);
 	else
-		result = work->options->dry_run ? show(path, text) : own_write(path, text, 0600);
+		result = options_has(work->options, OPTION_DRY_RUN) ? show(path, text) : own_write(path, text, 0600);
 	free(text);
 	return result;
 }
@@ -305,9 +305,9 @@ static enum own_result put_dropin(struct work *work, const char *unit, const cha
 	}
 	/* the cookie first: a drop-in that names a missing file would keep the service from starting */
 	cookie_result = put_cookie(work, unit, cookie_path, cookie);
-	result = cookie_result == OWN_FAILED ? OWN_FAILED :
-		 work->options->dry_run	       ? show(path, text) :
-						 own_write(path, text, 0644);
+	result = cookie_result == OWN_FAILED			    ? OWN_FAILED :
+		 options_has(work->options, OPTION_DRY_RUN) ? show(path, text) :
+							      own_write(path, text, 0644);
 	free(text);
 	return result == OWN_NOTHING ? cookie_result : result;
 }
@@ -328,12 +328,12 @@ static bool enable(struct work *work, const char *word)
 		return false;
 	result = put_dropin(work, unit.name, preload, path);
 	free(preload);
-	if (result == OWN_FAILED || work->options->dry_run)
+	if (result == OWN_FAILED || options_has(work->options, OPTION_DRY_RUN))
 		return result != OWN_FAILED;
 	work->changed |= result == OWN_DONE;
-	if (!work->options->quiet)
+	if (!options_has(work->options, OPTION_QUIET))
 		printf("%s: %s by %s\n", unit.name, result == OWN_DONE ? "enabled" : "is enabled", path);
-	if (result == OWN_DONE && active && !work->options->quiet)
+	if (result == OWN_DONE && active && !options_has(work->options, OPTION_QUIET))
 		printf("%s: it runs as before until you restart it: systemctl %srestart %s\n", unit.name, manager_option(work),
 		       unit.name);
 	return true;
@@ -344,7 +344,7 @@ static bool reload(const struct work *work)
 {
 	static const char *const words[] = { "daemon-reload", NULL };
 
-	return !work->changed || systemctl(work->options->user, words, NULL) == 0;
+	return !work->changed || systemctl(options_has(work->options, OPTION_USER), words, NULL) == 0;
 }
 
 /* Accepts only absolute paths for the log: a service doesn't run in convertize's directory. */
@@ -367,7 +367,7 @@ int services_enable(struct options *options)
 	bool right = true;
 
 	work.options = options;
-	if (!own_units(work.units, options->user) || !conf_load(&files, options, !options->user) ||
+	if (!own_units(work.units, options_has(options, OPTION_USER)) || !conf_load(&files, options, !options_has(options, OPTION_USER)) ||
 	    !launch_read_settings(&settings, options, true) || !check_log(options, settings.log))
 		return STATUS_USAGE;
 	if (!launch_find_library(&work.library))
@@ -391,7 +391,7 @@ static bool find_enabled(const struct work *work, char name[static UNIT_NAME_MAX
 		return false;
 	if (own_path(path, work->units, name, UNIT_DROPIN_NAME) && access(path, F_OK) == 0)
 		return true;
-	ret = unit_query(&unit, work->options->user, name);
+	ret = unit_query(&unit, options_has(work->options, OPTION_USER), name);
 	if (ret > 0)
 		tell_unknown(work, name);
 	if (ret == 0)
@@ -409,7 +409,7 @@ static bool disable(struct work *work, const char *word)
 	if (!find_enabled(work, name, word) || !own_path(path, work->units, name, UNIT_DROPIN_NAME) ||
 	    !own_path(cookie, work->units, name, UNIT_COOKIE_NAME))
 		return false;
-	if (work->options->dry_run) {
+	if (options_has(work->options, OPTION_DRY_RUN)) {
 		printf("remove %s%s\n", path, access(path, F_OK) == 0 ? "" : " (it isn't there)");
 		return true;
 	}
@@ -418,7 +418,7 @@ static bool disable(struct work *work, const char *word)
 	if (result == OWN_FAILED || own_remove(cookie, true) == OWN_FAILED)
 		return false;
 	work->changed |= result == OWN_DONE;
-	if (!work->options->quiet)
+	if (!options_has(work->options, OPTION_QUIET))
 		printf("%s: %s\n", name, result == OWN_DONE ? "disabled, from its next start on" : "was not enabled");
 	return true;
 }
@@ -429,7 +429,7 @@ int services_disable(const struct options *options)
 	bool right = true;
 
 	work.options = options;
-	if (!own_units(work.units, options->user))
+	if (!own_units(work.units, options_has(options, OPTION_USER)))
 		return STATUS_USAGE;
 	for (char **word = options->units; *word; word++)
 		right = disable(&work, *word) && right;
@@ -531,7 +531,7 @@ int services_list(const struct options *options)
 	char units[PATH_MAX];
 	int count, found = 0, wrong = 0;
 
-	if (!own_units(units, options->user))
+	if (!own_units(units, options_has(options, OPTION_USER)))
 		return STATUS_USAGE;
 	count = scandir(units, &entries, NULL, alphasort);
 	if (count < 0 && errno != ENOENT) {
@@ -540,7 +540,7 @@ int services_list(const struct options *options)
 	}
 	print("UNIT", "STATE", "CONVERTERS");
 	for (int i = 0; i < count; i++) {
-		found += list_directory(units, options->user, entries[i]->d_name, &wrong);
+		found += list_directory(units, options_has(options, OPTION_USER), entries[i]->d_name, &wrong);
 		free(entries[i]);
 	}
 	if (count >= 0)

@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,21 +50,6 @@ static enum options_result set_variable(struct options *options, enum option_id 
 	return ret == 0 ? OPTIONS_RUN : usage("--%s: %s", option_table[id].name, strerror(errno));
 }
 
-/* The member that an option without a variable and an argument sets to true; 0: none. */
-static const size_t flags[OPTION_COUNT] = {
-	[OPTION_QUIET] = offsetof(struct options, quiet),
-	[OPTION_FORCE] = offsetof(struct options, force),
-	[OPTION_JSON] = offsetof(struct options, json),
-	[OPTION_USER] = offsetof(struct options, user),
-	[OPTION_SESSION] = offsetof(struct options, session),
-	[OPTION_DRY_RUN] = offsetof(struct options, dry_run),
-	[OPTION_SHELL] = offsetof(struct options, shell),
-	[OPTION_WATCH] = offsetof(struct options, watch),
-	[OPTION_MANAGE] = offsetof(struct options, manage),
-	[OPTION_ONCE] = offsetof(struct options, once),
-	[OPTION_REMOVE] = offsetof(struct options, remove),
-};
-
 static enum options_result parse_option(struct options *options, enum option_id id,
 					const char *argument)
 {
@@ -74,8 +58,6 @@ static enum options_result parse_option(struct options *options, enum option_id 
 	if (option_table[id].variable)
 		result = set_variable(options, id, argument ? argument : option_table[id].value);
 	options->given |= UINT64_C(1) << id;
-	if (flags[id])
-		*(bool *)((char *)options + flags[id]) = true;
 	switch (id) {
 	case OPTION_METHOD:
 		options->method = strcmp(argument, "supervise") == 0 ? METHOD_SUPERVISE : METHOD_PRELOAD;
@@ -88,7 +70,6 @@ static enum options_result parse_option(struct options *options, enum option_id 
 	case OPTION_FIX:
 		if (argument && strcmp(argument, "run") != 0)
 			return usage("--fix=%s: it is --fix, which prints, or --fix=run", argument);
-		options->fix = true;
 		options->fix_run = argument;
 		break;
 	case OPTION_HELP:
@@ -252,14 +233,15 @@ static enum options_result check_server(const char *server)
 static enum options_result check_words(const struct options *options)
 {
 	const char *name = command_names[options->command];
-	bool units = options->command == COMMAND_ENABLE || options->command == COMMAND_DISABLE;
+	const bool units = options->command == COMMAND_ENABLE || options->command == COMMAND_DISABLE;
+	const int tasks = options_has(options, OPTION_MANAGE) + options_has(options, OPTION_ONCE) + options_has(options, OPTION_REMOVE);
 
-	if (units && !options->units && !options->session)
+	if (units && !options->units && !options_has(options, OPTION_SESSION))
 		return usage("%s: name a service, such as nginx.service, or say --session", name);
-	if (units && options->units && options->session)
+	if (units && options->units && options_has(options, OPTION_SESSION))
 		return usage("%s: --session is about login sessions, and \"%s\" about a service; say one of them", name,
 			     options->units[0]);
-	if (options->session && options->user)
+	if (options_has(options, OPTION_SESSION) && options_has(options, OPTION_USER))
 		return usage("%s: --session is about this user's sessions; leave --user out", name);
 	if (options->server && check_server(options->server) != OPTIONS_RUN)
 		return OPTIONS_USAGE;
@@ -269,17 +251,17 @@ static enum options_result check_words(const struct options *options)
 	if (options->command == COMMAND_CHECK && options->program && options->program[1])
 		return usage("check: \"%s\" is one word too many; it takes one program, without arguments, and one server",
 			     options->program[1]);
-	if (options->command == COMMAND_PATHS && options->manage + options->once + options->remove > 1)
+	if (tasks > 1)
 		return usage("paths: --manage, --once and --remove exclude each other; give one");
-	if (options->command == COMMAND_PATHS && options->json && (options->manage || options->once || options->remove))
+	if (tasks && options_has(options, OPTION_JSON))
 		return usage("paths: --json shows networks; leave it out where they are changed");
-	if (options->json && options->watch)
+	if (options_has(options, OPTION_JSON) && options_has(options, OPTION_WATCH))
 		return usage("%s: --json and --watch exclude each other; give one", name);
 	if (options->command == COMMAND_CHECK && options->program && options->program[0] && strchr(options->program[0], ' ') &&
 	    access(options->program[0], F_OK) < 0)
 		return usage("check: \"%s\": there is no such program; leave the quotes out, and the program's arguments",
 			     options->program[0]);
-	if (options->command == COMMAND_PATHS && options->dry_run && !options->manage && !options->once && !options->remove)
+	if (options->command == COMMAND_PATHS && !tasks && options_has(options, OPTION_DRY_RUN))
 		return usage("paths: without --manage, --once or --remove nothing is changed anyway; leave --dry-run out");
 	if (SCOPE(options->command) & (SCOPE(COMMAND_LIST) | SCOPE(COMMAND_ENVIRONMENT) | SCOPE(COMMAND_PATHS) |
 					SCOPE(COMMAND_STATUS) | SCOPE(COMMAND_TOP)) && options->units)
@@ -358,7 +340,7 @@ enum options_result options_parse(struct options *options, int argc, char *argv[
 		fprintf(stderr, "%sSee convertize --help.\n", options_synopsis);
 		return OPTIONS_USAGE;
 	}
-	if (result == OPTIONS_RUN && !options->quiet &&
+	if (result == OPTIONS_RUN && !options_has(options, OPTION_QUIET) &&
 	    SCOPE(options->command) & (SCOPE(COMMAND_RUN) | SCOPE(COMMAND_CHECK) | SCOPE(COMMAND_ENABLE)))
 		warn_of_variables();
 	return result;

@@ -133,17 +133,7 @@ struct options {
 	const char *executable; /* the program's file; NULL: its name leads to the file */
 	char **units;        /* of "enable" and "disable", ending with NULL; NULL: none */
 	enum options_method method;
-	bool quiet;          /* print no notes and warnings */
-	bool force;          /* run even a program that convertize can't convert */
-	bool json;           /* print the facts as one JSON object */
-	bool fix;            /* print the commands that repair this machine */
-	bool fix_run;        /* run the commands for this machine */
-	bool user;           /* units of the user's own service manager */
-	bool session;        /* login sessions, not units */
-	bool dry_run;        /* print files and commands, and change nothing */
-	bool shell;          /* print commands for a shell */
-	bool watch;          /* show connections until stopped */
-	bool manage, once, remove; /* the task of "paths"; none: show the networks */
+	bool fix_run;        /* --fix=run */
 	uint64_t given;      /* a bit for each option of the command line: see options_has() */
 	struct options_origin origin[OPTION_COUNT];
 };

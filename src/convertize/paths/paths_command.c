@@ -305,7 +305,7 @@ static int show(const struct options *options, const struct paths_choice *choice
 		fprintf(stderr, "convertize: paths: networks can't be read: %s\n", strerror(error));
 		return STATUS_FAILED;
 	}
-	if (options->json)
+	if (options_has(options, OPTION_JSON))
 		paths_print_json(stdout, &view);
 	else
 		paths_print(stdout, &view);
@@ -335,8 +335,9 @@ static bool check_devices(const struct options *options, enum option_id option, 
 
 int paths(struct options *options)
 {
-	bool changes = options->manage || options->once || options->remove;
-	enum paths_task task = options->once ? PATHS_TASK_ONCE : options->remove ? PATHS_TASK_REMOVE : PATHS_TASK_MANAGE;
+	const bool manage = options_has(options, OPTION_MANAGE), once = options_has(options, OPTION_ONCE);
+	const bool changes = manage || once || options_has(options, OPTION_REMOVE);
+	enum paths_task task = once ? PATHS_TASK_ONCE : manage ? PATHS_TASK_MANAGE : PATHS_TASK_REMOVE;
 	static struct conf_files files; /* messages name them */
 	char problem[PATHS_PROBLEM_MAX];
 	struct paths_choice choice;
@@ -354,9 +355,9 @@ int paths(struct options *options)
 	/* A device may appear later, as a modem's does; then --manage finds it, and the words never and backup concern it. */
 	check_devices(options, OPTION_NEVER_DEVICE, true);
 	check_devices(options, OPTION_BACKUP_DEVICE, true);
-	if (!check_devices(options, OPTION_DEVICE, options->manage) && !options->manage)
+	if (!check_devices(options, OPTION_DEVICE, manage) && !manage)
 		return STATUS_USAGE;
 	if (!changes)
 		choice.policy.paths = NULL; /* the table shows the networks that a user excludes, too */
-	return changes ? paths_manage(&choice, task, options->dry_run) : show(options, &choice);
+	return changes ? paths_manage(&choice, task, options_has(options, OPTION_DRY_RUN)) : show(options, &choice);
 }

@@ -164,8 +164,8 @@ static int judge_wrapper(const struct options *options, const struct wrapper *wr
 		wrapper = wrapper_of_preloads(getenv(PRELOAD_VARIABLE));
 	if (!wrapper)
 		return 0;
-	refused = wrapper->refused && !options->force;
-	if (refused || !options->quiet)
+	refused = wrapper->refused && !options_has(options, OPTION_FORCE);
+	if (refused || !options_has(options, OPTION_QUIET))
 		fprintf(stderr, "convertize: %s%s %s%s%s%s\n", refused ? "" : "warning: ", wrapper->command,
 		wrapper->problem, wrapper->remedy ? "; " : "", wrapper->remedy ? wrapper->remedy : "",
 		refused ? "; --force runs it unconverted" : "");
@@ -191,11 +191,11 @@ static void explain(const struct launch *launch, const char *level, const char *
 static int judge(const struct launch *launch, bool *preload)
 {
 	enum preload_verdict verdict = launch->verdict;
-	const bool refused = preload_level(verdict) == PRELOAD_LEVEL_REFUSED && !launch->options->force;
+	const bool refused = preload_level(verdict) == PRELOAD_LEVEL_REFUSED && !options_has(launch->options, OPTION_FORCE);
 
 	if (preload_level(verdict) == PRELOAD_LEVEL_WORKS || (launch->wrapper && launch->wrapper->refused))
 		return judge_wrapper(launch->options, launch->wrapper);
-	if (refused || !launch->options->quiet)
+	if (refused || !options_has(launch->options, OPTION_QUIET))
 		explain(launch, refused ? "" : "warning: ", preload_remedy(verdict), refused ? "; --force runs it unconverted" : "");
 	*preload = verdict != PRELOAD_OTHER_LIBC && verdict != PRELOAD_FOREIGN;
 	return refused ? STATUS_CANNOT_RUN : 0;
@@ -247,7 +247,7 @@ static const char *otherwise(const struct launch *launch)
 {
 	if (may_preload(launch))
 		return "the library is preloaded in its place";
-	if (launch->options->force)
+	if (options_has(launch->options, OPTION_FORCE))
 		return "it runs unconverted";
 	return launch->options->method == METHOD_AUTO ? "--force runs it unconverted" : "or use --method preload";
 }
@@ -280,20 +280,20 @@ static int launch_supervised(const struct launch *launch, const struct settings 
 		syscall(SYS_execve, "/proc/self/exe", launch->options->arguments, environ); /* past the library's hook, which would warn */
 		return variable_failed("/proc/self/exe");
 	}
-	if (launch->options->method == METHOD_AUTO && launch->options->quiet)
+	if (launch->options->method == METHOD_AUTO && options_has(launch->options, OPTION_QUIET))
 		;
 	else if (launch->options->method == METHOD_AUTO && wrapper && preload_level(launch->verdict) == PRELOAD_LEVEL_WORKS)
 		fprintf(stderr, "convertize: %s %s; it is supervised\n", wrapper->command, wrapper->problem);
 	else if (launch->options->method == METHOD_AUTO)
 		explain(launch, "", NULL, "; it is supervised");
 	status = supervise(settings, &command);
-	return status == STATUS_NOT_RUN && launch->options->force ? run(launch->options) : status;
+	return status == STATUS_NOT_RUN && options_has(launch->options, OPTION_FORCE) ? run(launch->options) : status;
 }
 
 /* Runs the program under the supervisor of this process. Returns only if that fails. */
 static int launch_as_is(const struct options *options)
 {
-	if (!options->quiet && options->given & ~(UINT64_C(1) << OPTION_METHOD | UINT64_C(1) << OPTION_EXECUTABLE))
+	if (!options_has(options, OPTION_QUIET) && options->given & ~(UINT64_C(1) << OPTION_METHOD | UINT64_C(1) << OPTION_EXECUTABLE))
 		fprintf(stderr, "convertize: another convertize supervises this program already, and its settings hold\n");
 	return unset_preload() ? run(options) : variable_failed(PRELOAD_VARIABLE);
 }
@@ -326,7 +326,7 @@ static int launch_preloaded(const struct launch *launch, const struct library *l
 	if (!set_supervisor(launch->options))
 		return variable_failed(SETTINGS_SUPERVISOR_VARIABLE);
 	/* the library warns of each child program that it doesn't reach */
-	if (setenv(WARN_VARIABLE, launch->options->quiet ? "0" : "1", 0) < 0)
+	if (setenv(WARN_VARIABLE, options_has(launch->options, OPTION_QUIET) ? "0" : "1", 0) < 0)
 		return variable_failed(WARN_VARIABLE);
 	trials_start(settings);
 	return run(launch->options);
@@ -340,7 +340,7 @@ static bool wrapper_leaves_to_supervisor(const struct launch *launch, const stru
 {
 	const struct wrapper *wrapper = launch->wrapper;
 
-	return wrapper && preload_level(launch->verdict) == PRELOAD_LEVEL_WORKS && !launch->options->force &&
+	return wrapper && preload_level(launch->verdict) == PRELOAD_LEVEL_WORKS && !options_has(launch->options, OPTION_FORCE) &&
 	       (wrapper->supervised == WRAPPER_SUPERVISED || (wrapper->supervised == WRAPPER_SUPERVISED_BY_ROOT && caller->uid == 0));
 }
 
@@ -429,7 +429,7 @@ static void announce_shell(const struct options *options)
 	static const char *const shells[] = { "sh", "bash", "dash", "zsh", "fish", "ksh", "mksh" };
 	const char *name = strrchr(options->program[0], '/') ? strrchr(options->program[0], '/') + 1 : options->program[0];
 
-	if (options->quiet || options->program[1] || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+	if (options_has(options, OPTION_QUIET) || options->program[1] || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
 		return;
 	for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++)
 		if (strcmp(name, shells[i]) == 0)

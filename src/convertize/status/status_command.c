@@ -242,7 +242,7 @@ static int show_once(bool json)
 int status(struct options *options)
 {
 	static struct conf_files files; /* messages name them */
-	const bool watches = options->watch || options->command == COMMAND_TOP;
+	const bool watches = options_has(options, OPTION_WATCH) || options->command == COMMAND_TOP;
 	char problem[QUOTA_PROBLEM_MAX];
 
 	if (!conf_load(&files, options, false) || !launch_read_settings(&settings, options, false))
@@ -257,8 +257,8 @@ int status(struct options *options)
 	check_addresses_warn(&converters);
 	parts.converters = converters.list;
 	parts.converter_count = converters.count;
-	if (!watches || options->json || !isatty(STDOUT_FILENO))
-		return show_once(options->json);
+	if (!watches || options_has(options, OPTION_JSON) || !isatty(STDOUT_FILENO))
+		return show_once(options_has(options, OPTION_JSON));
 	watch();
 	return EXIT_SUCCESS;
 }
