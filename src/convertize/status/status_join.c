@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMED_MAX 64 /* converters */
-
 /* Finds the youngest note about the socket, in the cache of its user. */
 static const struct note *note_of(const struct status_notes *notes, const struct status_socket *socket)
 {
@@ -27,37 +25,16 @@ static const struct note *note_of(const struct status_notes *notes, const struct
 	return found;
 }
 
-/* The addresses of converters that this user's settings, or notes, name. */
-struct named {
-	const union sockaddr_ip *list[NAMED_MAX];
-	size_t count;
-};
-
-static bool leads_to_converter(const struct named *named, const struct status_socket *socket)
+/* Is the socket's peer a converter by this user's settings, or by a note? */
+static bool leads_to_converter(const struct status_parts *parts, const struct status_socket *socket)
 {
-	for (size_t i = 0; i < named->count; i++)
-		if (sockaddr_ip_equal(named->list[i], &socket->peer))
-			return true;
-	return false;
-}
+	bool found = false;
 
-static void add_named(struct named *named, const union sockaddr_ip *converter)
-{
-	bool known = named->count == NAMED_MAX || converter->sa.sa_family == AF_UNSPEC;
-
-	for (size_t i = 0; i < named->count && !known; i++)
-		known = sockaddr_ip_equal(named->list[i], converter);
-	if (!known)
-		named->list[named->count++] = converter;
-}
-
-static void find_named(struct named *named, const struct status_parts *parts)
-{
-	named->count = 0;
-	for (size_t i = 0; i < parts->converter_count; i++)
-		add_named(named, &parts->converters[i]);
-	for (size_t i = 0; i < parts->notes.count; i++)
-		add_named(named, &parts->notes.list[i].note.converter);
+	for (size_t i = 0; i < parts->converter_count && !found; i++)
+		found = sockaddr_ip_equal(&parts->converters[i], &socket->peer);
+	for (size_t i = 0; i < parts->notes.count && !found; i++)
+		found = sockaddr_ip_equal(&parts->notes.list[i].note.converter, &socket->peer);
+	return found;
 }
 
 /* Returns the first socket from @at on with the inode; NULL: there is none. A connection and its subflows have the same one. */
@@ -250,9 +227,7 @@ void status_view_order(struct status_view *view)
 bool status_join(struct status_view *out, const struct status_parts *parts, const struct status_sockets *before)
 {
 	const struct status_sockets *sockets = &parts->sockets;
-	struct named named;
 
-	find_named(&named, parts);
 	*out = (struct status_view){ .all = parts->all, .list = calloc(sockets->count + 1, sizeof(*out->list)) };
 	if (!out->list)
 		return false;
@@ -265,7 +240,7 @@ bool status_join(struct status_view *out, const struct status_parts *parts, cons
 		if ((!parts->all && socket->uid != parts->user) || (!socket->mptcp && is_subflow(sockets, socket)))
 			continue;
 		note = note_of(&parts->notes, socket);
-		if (!note && !leads_to_converter(&named, socket))
+		if (!note && !leads_to_converter(parts, socket))
 			continue;
 		*connection = (struct status_connection){ .socket = socket, .note = note, .direct = note && note->flags & NOTE_DIRECT,
 							  .owner = owner_of(parts, socket->inode), .client = client_of(sockets, note) };
