@@ -12,11 +12,11 @@
 #include "common/tcp.h"
 
 #include <netdb.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define SERVER_ADDRESSES_MAX 4 /* of one server that the doctor tries */
 #define SERVER_PORT 443
+#define SERVER_SERVICE "443"
 #define RULES_MS_MAX 1000
 #define SERVER_TIMEOUT_MS 5000 /* a converter waits for a server longer than a client for a converter */
 
@@ -26,23 +26,8 @@ struct server {
 	char name[SETTINGS_NAME_MAX];
 };
 
-/* Splits "HOST:PORT", "HOST" and "[ADDR]:PORT". Returns false if the port is none. */
-static bool split(const char *word, char name[static SETTINGS_NAME_MAX], unsigned long *port)
-{
-	const char *colon = strrchr(word, ':');
-	char *end = NULL;
-
-	*port = SERVER_PORT;
-	if (colon) {
-		*port = strtoul(colon + 1, &end, 10);
-		if (end == colon + 1 || *end || !*port || *port > UINT16_MAX)
-			return false;
-	}
-	return snprintf(name, SETTINGS_NAME_MAX, "%.*s", (int)(colon ? colon - word : (long)strlen(word)), word) < SETTINGS_NAME_MAX;
-}
-
 /* Adds up to half of the addresses of each family that the resolver returns. */
-static void add_addresses(struct server *server, const struct addrinfo *found, uint16_t port)
+static void add_addresses(struct server *server, const struct addrinfo *found)
 {
 	size_t counts[2] = { 0 };
 
@@ -52,30 +37,30 @@ static void add_addresses(struct server *server, const struct addrinfo *found, u
 
 		if (!sockaddr_ip_from(&address, found->ai_addr, found->ai_addrlen) || *count == SERVER_ADDRESSES_MAX / 2)
 			continue;
-		sockaddr_ip_set_port(&address, port);
 		server->addresses[server->count++] = address;
 		++*count;
 	}
 }
 
-/* Returns NULL, or why the word names no server. */
+/* Returns NULL, or why the word names no server. The port behind a colon is a number: command_line.c has checked that. */
 static const char *find(struct server *server, const char *word)
 {
-	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV };
+	const char *colon = strrchr(word, ':');
+	const int len = (int)(colon ? (size_t)(colon - word) : strlen(word));
 	struct addrinfo *found;
-	unsigned long port;
 	int error;
 
 	if (sockaddr_ip_parse(&server->addresses[0], word, SERVER_PORT) == 0) {
 		server->count = 1;
 		return NULL;
 	}
-	if (!split(word, server->name, &port))
+	if (snprintf(server->name, sizeof(server->name), "%.*s", len, word) >= SETTINGS_NAME_MAX)
 		return "isn't a server: give HOST or HOST:PORT";
-	error = getaddrinfo(server->name, NULL, &hints, &found);
+	error = getaddrinfo(server->name, colon ? colon + 1 : SERVER_SERVICE, &hints, &found);
 	if (error)
 		return gai_strerror(error);
-	add_addresses(server, found, (uint16_t)port);
+	add_addresses(server, found);
 	freeaddrinfo(found);
 	return server->count ? NULL : "has no address";
 }
