@@ -103,19 +103,19 @@ bool probe_is_connected(const struct probe_result *result)
 /* --- bytes to a converter and back --------------------------------------------------------- */
 
 /*
- * The request with its padding, and the answer, over a connection that a probe has made
- *
  * Progress shows in the bytes that come back, and in those that the peer's kernel acknowledges. We read the latter by SIOCOUTQ at
  * intervals, since no event tells of them. They distinguish a path that carries full segments one way from one that carries none.
  */
-struct transfer {
-	int fd;
-	const uint8_t *bytes; /* to send; the request comes first */
-	size_t len, sent;
-	size_t echo;           /* bytes that should come back after the answer; 0: none */
-	unsigned int subflows; /* the second half of them waits for this number of subflows besides the first, at most a few seconds */
-	int stall_ms;
+
+struct probe {
+	const struct probe_request *request;
 	struct probe_result *result;
+	int fd;
+	bool mptcp; /* the socket is one of Multipath TCP */
+	uint64_t withheld_before;
+	double start;
+	uint8_t *bytes; /* the request, and the padding */
+	size_t len, sent;
 };
 
 #define TICK_MS 20
@@ -124,7 +124,7 @@ struct transfer {
 #define SUBFLOWS_ROUND_TRIPS 4
 #define ALL_MS 30000     /* a transfer ends after this time in any case */
 
-static void look_at_subflows(struct transfer *transfer)
+static void look_at_subflows(const struct probe *probe)
 {
 	/* MPTCP_INFO would also count subflows that aren't established yet */
 	struct {
@@ -135,36 +135,42 @@ static void look_at_subflows(struct transfer *transfer)
 	socklen_t len = sizeof(infos);
 	unsigned int established = 0;
 
-	if (!transfer->subflows ||
-	    getsockopt(transfer->fd, SOL_MPTCP, MPTCP_TCPINFO, &infos, &len) < 0)
+	if (!probe->request->subflows ||
+	    getsockopt(probe->fd, SOL_MPTCP, MPTCP_TCPINFO, &infos, &len) < 0)
 		return;
 	for (uint32_t i = 0; i < infos.header.num_subflows && i < SUBFLOWS_MAX; i++)
 		established += infos.subflows[i].tcpi_state == TCPINFO_ESTABLISHED;
-	if (established && established - 1 > transfer->result->subflows)
-		transfer->result->subflows = established - 1;
+	if (established && established - 1 > probe->result->subflows)
+		probe->result->subflows = established - 1;
 }
 
-/* Returns the number of bytes that the transfer may have sent by now. */
-static size_t may_send(const struct transfer *transfer, double since_start)
+/* Returns the number of bytes that should come back after the answer. */
+static size_t echo_of(const struct probe *probe)
 {
-	double patience = SUBFLOWS_MS + SUBFLOWS_ROUND_TRIPS * transfer->result->round_trip_ms;
+	return probe->request->echo ? probe->request->padding : 0;
+}
 
-	if (transfer->result->subflows >= transfer->subflows || since_start > patience)
-		return transfer->len;
-	return transfer->len - transfer->echo / 2;
+/* Returns the number of bytes that the transfer may have sent by now: the second half waits for subflows, at most a few seconds. */
+static size_t may_send(const struct probe *probe, double since_start)
+{
+	double patience = SUBFLOWS_MS + SUBFLOWS_ROUND_TRIPS * probe->result->round_trip_ms;
+
+	if (!probe->mptcp || probe->result->subflows >= probe->request->subflows || since_start > patience)
+		return probe->len;
+	return probe->len - echo_of(probe) / 2;
 }
 
 /* Returns false if the connection is lost. */
-static bool send_some(struct transfer *transfer, size_t end)
+static bool send_some(struct probe *probe, size_t end)
 {
 	ssize_t sent;
 
-	if (transfer->sent >= end)
+	if (probe->sent >= end)
 		return true;
-	sent = send(transfer->fd, transfer->bytes + transfer->sent, end - transfer->sent,
+	sent = send(probe->fd, probe->bytes + probe->sent, end - probe->sent,
 		    MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (sent > 0)
-		transfer->sent += (size_t)sent;
+		probe->sent += (size_t)sent;
 	return sent >= 0 || errno == EAGAIN || errno == EINTR;
 }
 
@@ -188,13 +194,13 @@ static enum probe_outcome take(struct probe_result *result, const uint8_t *bytes
 }
 
 /* Returns false at the end of the stream, or of the connection; *outcome is then final. */
-static bool receive_some(struct transfer *transfer, enum probe_outcome *outcome)
+static bool receive_some(struct probe *probe, enum probe_outcome *outcome)
 {
 	uint8_t bytes[16384];
-	ssize_t got = recv(transfer->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+	ssize_t got = recv(probe->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 
 	if (got > 0) {
-		*outcome = take(transfer->result, bytes, (size_t)got, *outcome);
+		*outcome = take(probe->result, bytes, (size_t)got, *outcome);
 		return true;
 	}
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
@@ -204,70 +210,65 @@ static bool receive_some(struct transfer *transfer, enum probe_outcome *outcome)
 	return false;
 }
 
-static void look_at_acknowledged(struct transfer *transfer)
+static void look_at_acknowledged(struct probe *probe)
 {
 	size_t acknowledged;
 	int unacknowledged = 0;
 
-	if (ioctl(transfer->fd, SIOCOUTQ, &unacknowledged) < 0 || unacknowledged < 0)
+	if (ioctl(probe->fd, SIOCOUTQ, &unacknowledged) < 0 || unacknowledged < 0)
 		return;
-	acknowledged = transfer->sent - (size_t)unacknowledged;
-	if (acknowledged <= transfer->sent && acknowledged > transfer->result->acknowledged)
-		transfer->result->acknowledged = acknowledged;
+	acknowledged = probe->sent - (size_t)unacknowledged;
+	if (acknowledged <= probe->sent && acknowledged > probe->result->acknowledged)
+		probe->result->acknowledged = acknowledged;
 }
 
-/* Counts the segments that got lost on the way there, or whose acknowledgements did: Linux has sent them again. */
-static void count_lost(struct transfer *transfer)
+static bool is_over(const struct probe *probe, enum probe_outcome outcome)
 {
-	const struct tcp_info info = tcp_facts(transfer->fd);
-
-	transfer->result->segments = info.tcpi_data_segs_out;
-	transfer->result->lost = info.tcpi_total_retrans;
-}
-
-static bool is_over(const struct transfer *transfer, enum probe_outcome outcome)
-{
-	const struct probe_result *result = transfer->result;
+	const struct probe_result *result = probe->result;
 
 	return outcome != PROBE_SILENT &&
 	       (outcome != PROBE_ANSWERED || !result->response.has_echo ||
-		result->returned >= transfer->echo);
+		result->returned >= echo_of(probe));
 }
 
 /*
  * Sends the rest and reads the answer. Returns the outcome of the request. The transfer ends with the answer if that has no Echo TLV;
  * else when all bytes have come back, or after stall_ms without progress.
  */
-static enum probe_outcome transfer_run(struct transfer *transfer)
+static enum probe_outcome transfer(struct probe *probe)
 {
-	struct probe_result *result = transfer->result;
+	struct probe_result *result = probe->result;
+	const int stall_ms = probe->request->echo ? probe->request->stall_ms : probe->request->timeout_ms;
 	enum probe_outcome outcome = PROBE_SILENT;
+	struct tcp_info info;
 	double start = probe_now_ms(), moved = start, now = start;
 	size_t before = 0, so_far;
 
-	while (!is_over(transfer, outcome) && now - moved < transfer->stall_ms &&
-	       now - start < ALL_MS + transfer->stall_ms) {
-		size_t end = may_send(transfer, now - start);
-		struct pollfd ready = { .fd = transfer->fd,
+	while (!is_over(probe, outcome) && now - moved < stall_ms && now - start < ALL_MS + stall_ms) {
+		size_t end = may_send(probe, now - start);
+		struct pollfd ready = { .fd = probe->fd,
 					.events = (short)(POLLIN |
-							  (transfer->sent < end ? POLLOUT : 0)) };
+							  (probe->sent < end ? POLLOUT : 0)) };
 
 		poll(&ready, 1, TICK_MS);
-		if (!send_some(transfer, end)) {
+		if (!send_some(probe, end)) {
 			outcome = outcome == PROBE_SILENT ? PROBE_RESET : outcome;
 			break;
 		}
-		if (!receive_some(transfer, &outcome))
+		if (!receive_some(probe, &outcome))
 			break;
-		look_at_acknowledged(transfer);
-		look_at_subflows(transfer);
+		look_at_acknowledged(probe);
+		look_at_subflows(probe);
 		now = probe_now_ms();
 		so_far = result->acknowledged + result->returned + result->message_len;
-		if (so_far != before || end < transfer->len)
+		if (so_far != before || end < probe->len)
 			moved = now;
 		before = so_far;
 	}
-	count_lost(transfer);
+	info = tcp_facts(probe->fd);
+	result->segments = info.tcpi_data_segs_out;
+	/* on the way there, or their acknowledgements were: Linux has sent them again */
+	result->lost = info.tcpi_total_retrans;
 	result->transfer_ms = probe_now_ms() - start;
 	result->answer_ms = result->round_trip_ms + result->transfer_ms;
 	return outcome;
@@ -287,17 +288,6 @@ static enum probe_outcome transfer_run(struct transfer *transfer)
  * It sends the third SYN after 3 s, so a probe ends before that.
  */
 #define HANDSHAKE_MS_MAX 2900
-
-struct probe {
-	const struct probe_request *request;
-	struct probe_result *result;
-	int fd;
-	bool mptcp; /* the socket is one of Multipath TCP */
-	uint64_t withheld_before;
-	double start;
-	uint8_t *bytes; /* the request, and the padding */
-	size_t len, sent;
-};
 
 static double elapsed_ms(const struct probe *probe)
 {
@@ -468,7 +458,6 @@ static void look_at_connection(struct probe *probe)
 static enum probe_outcome run(struct probe *probe)
 {
 	struct probe_result *result = probe->result;
-	struct transfer transfer;
 	enum probe_outcome outcome;
 
 	result->error = -write_request(probe);
@@ -497,15 +486,7 @@ static enum probe_outcome run(struct probe *probe)
 	result->syn_again = result->syn_bytes ? result->syn_data == PROBE_SYN_DATA_LOST : tcp_facts(probe->fd).tcpi_total_retrans > 0;
 	if (probe->request->connect_only)
 		return PROBE_SILENT;
-	transfer = (struct transfer){ .fd = probe->fd,
-				      .bytes = probe->bytes,
-				      .len = probe->len,
-				      .sent = probe->sent,
-				      .echo = probe->request->echo ? probe->request->padding : 0,
-				      .subflows = probe->mptcp && probe->request->echo ? probe->request->subflows : 0,
-				      .stall_ms = probe->request->echo ? probe->request->stall_ms : probe->request->timeout_ms,
-				      .result = result };
-	outcome = transfer_run(&transfer);
+	outcome = transfer(probe);
 	/* a fallback may follow the SYN+ACK, so look again; a connection after a reset has no facts any more */
 	if (outcome != PROBE_RESET)
 		look_at_connection(probe);
