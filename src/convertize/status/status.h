@@ -132,13 +132,13 @@ const char *status_began(const struct status_connection *connection, char buf[st
 /* Reads the connections of this network namespace; needs no privilege. @out: zeroed, or of an earlier look. Returns 0 or -errno. */
 int status_sockets_read(struct status_sockets *out);
 
-/* Finds the process of each socket of parts->user, or of all users. Returns false if memory runs out. */
+/*
+ * Finds the process of each socket of parts->user, or of all users, and the directories of their caches (CONVERT_CACHE). Returns false if
+ * memory runs out.
+ */
 bool status_owners_find(struct status_parts *parts);
 
-/*
- * status_notes_read() - read the notes of all users whose caches this user may read
- * @settings: name this user's own cache. Reads also the caches that parts->owners have in their environment (CONVERT_CACHE).
- */
+/* Reads the notes of all users whose caches this user may read, after status_owners_find(). @settings: name this user's own cache */
 void status_notes_read(struct status_parts *parts, const struct settings *settings);
 
 /* --- the command: status_command.c; status_print.c --- */

@@ -92,7 +92,8 @@ int status_sockets_read(struct status_sockets *out)
 
 /* --- caches that aren't in the usual places --- */
 
-#define ELSEWHERE_MAX 16
+#define ELSEWHERE_MAX 32
+#define ENVIRONMENT_MAX (256 * 1024)
 
 /* Directories that programs name in their environment, or where daemons have their cache open. */
 static char elsewhere[ELSEWHERE_MAX][PATH_MAX];
@@ -107,6 +108,21 @@ static void add_elsewhere(const char *directory)
 		if (strcmp(elsewhere[i], directory) == 0)
 			return;
 	strcpy(elsewhere[elsewhere_count++], directory);
+}
+
+/* Adds the directory that the process has in its environment, if any. */
+static void add_of_process(const char *number)
+{
+	static const char name[] = "CONVERT_CACHE=";
+	static char environment[ENVIRONMENT_MAX];
+	char path[64];
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/environ", number);
+	len = file_read_text(path, environment, sizeof(environment));
+	for (const char *one = environment; one < environment + len; one += strlen(one) + 1)
+		if (strncmp(one, name, strlen(name)) == 0)
+			add_elsewhere(one + strlen(name));
 }
 
 /* --- processes --- */
@@ -138,6 +154,7 @@ static void process_look(struct status_parts *parts, const char *number)
 	char path[64], link[PATH_MAX];
 	struct status_owner key = { 0 }, *owner;
 	struct dirent *entry;
+	bool holds = false;
 	DIR *directory;
 
 	snprintf(path, sizeof(path), "/proc/%.20s/fd", number);
@@ -155,9 +172,12 @@ static void process_look(struct status_parts *parts, const char *number)
 			continue;
 		owner->pid = (pid_t)strtol(number, NULL, 10);
 		program_read(number, owner->program);
+		holds = true;
 	}
 	if (directory)
 		closedir(directory);
+	if (holds)
+		add_of_process(number);
 }
 
 bool status_owners_find(struct status_parts *parts)
@@ -190,11 +210,9 @@ bool status_owners_find(struct status_parts *parts)
 
 /* --- notes --- */
 
-/* Root may read the caches of all users, a user only their own. A program with another cache has CONVERT_CACHE in its environment. */
+/* Root may read the caches of all users, a user only their own. */
 
 #define NOTES_MAX 2048 /* of one file */
-#define SEEN_MAX 1024
-#define ENVIRONMENT_MAX (256 * 1024)
 
 static void read_file(struct status_notes *out, const char *path)
 {
@@ -224,40 +242,6 @@ static void read_in(struct status_notes *out, const char *directory)
 	read_file(out, path);
 }
 
-/* Adds the directory that the process has in its environment, if any. */
-static void add_of_process(pid_t pid)
-{
-	static const char name[] = "CONVERT_CACHE=";
-	static char environment[ENVIRONMENT_MAX];
-	char path[64];
-	ssize_t len;
-
-	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
-	len = file_read_text(path, environment, sizeof(environment));
-	for (const char *one = environment; one < environment + len; one += strlen(one) + 1)
-		if (strncmp(one, name, strlen(name)) == 0)
-			add_elsewhere(one + strlen(name));
-}
-
-/* Looks into the environment of each process that holds a socket, once. */
-static void look_at_processes(const struct status_parts *parts)
-{
-	static pid_t seen[SEEN_MAX];
-	static size_t next;
-
-	for (size_t i = 0; i < parts->owner_count; i++) {
-		const pid_t pid = parts->owners[i].pid;
-		bool known = !pid;
-
-		for (size_t j = 0; j < SEEN_MAX && !known; j++)
-			known = seen[j] == pid;
-		if (known)
-			continue;
-		seen[next++ % SEEN_MAX] = pid;
-		add_of_process(pid);
-	}
-}
-
 void status_notes_read(struct status_parts *parts, const struct settings *settings)
 {
 	/* the places of cache_find(), and convertgw's */
@@ -275,7 +259,6 @@ void status_notes_read(struct status_parts *parts, const struct settings *settin
 	add_elsewhere(settings->cache);
 	if (strncmp(settings->runtime_dir, "/run/user/", strlen("/run/user/")) != 0)
 		add_elsewhere(settings->runtime_dir);
-	look_at_processes(parts);
 	for (size_t i = 0; i < elsewhere_count; i++)
 		read_in(out, elsewhere[i]);
 }
