@@ -81,15 +81,15 @@ bool unit_name_is_template(const char *name);
 void unit_name_instance(char out[static UNIT_NAME_MAX], const char *name);
 void unit_name_template(char name[static UNIT_NAME_MAX]);
 
-#define UNIT_PROPERTIES_MAX 512
 #define UNIT_WORD_MAX 4096
 
+/* Lines NAME=VALUE, each ending with a NUL; all zero: there are none. */
 struct unit_properties {
-	const char *lines[UNIT_PROPERTIES_MAX];
-	size_t count;
+	const char *text;
+	size_t len;
 };
 
-/* Finds the lines of @text, which it overwrites, and to which @out then points. Leaves lines beyond UNIT_PROPERTIES_MAX out. */
+/* Separates the lines of @text, to which @out then points. */
 void unit_properties_parse(struct unit_properties *out, char *text);
 
 /* Returns the value of the first line with this name, or "". */

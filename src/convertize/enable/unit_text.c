@@ -68,27 +68,19 @@ void unit_name_template(char name[static UNIT_NAME_MAX])
 
 void unit_properties_parse(struct unit_properties *out, char *text)
 {
-	out->count = 0;
-	while (*text && out->count < UNIT_PROPERTIES_MAX) {
-		char *end = strchr(text, '\n');
-
-		if (end)
-			*end = '\0';
-		if (strchr(text, '='))
-			out->lines[out->count++] = text;
-		if (!end)
-			break;
-		text = end + 1;
-	}
+	*out = (struct unit_properties){ text, strlen(text) };
+	while ((text = strchr(text, '\n')))
+		*text++ = '\0';
 }
 
 const char *unit_property(const struct unit_properties *properties, const char *name)
 {
+	const char *line = properties->text, *end = line + properties->len;
 	size_t len = strlen(name);
 
-	for (size_t i = 0; i < properties->count; i++)
-		if (strncmp(properties->lines[i], name, len) == 0 && properties->lines[i][len] == '=')
-			return properties->lines[i] + len + 1;
+	for (; line < end; line += strlen(line) + 1)
+		if (strncmp(line, name, len) == 0 && line[len] == '=')
+			return line + len + 1;
 	return "";
 }
 
