@@ -28,35 +28,19 @@ struct difference {
 	const struct paths_memory *memory;
 };
 
-static struct paths_operation *add(struct paths_operations *out, enum paths_operation_kind kind)
+/* Adds an operation. @index: of the device of its route or endpoint; 0: none */
+static struct paths_operation *add(const struct difference *difference, enum paths_operation_kind kind, unsigned int index)
 {
 	static struct paths_operation none; /* takes the operations that don't fit */
+	struct paths_operations *out = difference->out;
 	struct paths_operation *operation = out->count < PATHS_OPERATIONS_MAX ? &out->list[out->count++] : &none;
+	const struct host_link *link = host_link_of(difference->host, index);
 
 	memset(operation, 0, sizeof(*operation));
 	operation->kind = kind;
+	if (link)
+		memcpy(operation->device, link->name, sizeof(operation->device));
 	return operation;
-}
-
-static void add_route(const struct difference *difference, enum paths_operation_kind kind, const struct host_route *route)
-{
-	const struct host_link *link = host_link_of(difference->host, route->index);
-	struct paths_operation *operation = add(difference->out, kind);
-
-	operation->route = *route;
-	if (link)
-		memcpy(operation->device, link->name, sizeof(operation->device));
-}
-
-static void add_endpoint(const struct difference *difference, enum paths_operation_kind kind,
-			 const struct mptcp_endpoint *endpoint)
-{
-	const struct host_link *link = host_link_of(difference->host, endpoint->bound);
-	struct paths_operation *operation = add(difference->out, kind);
-
-	operation->endpoint = *endpoint;
-	if (link)
-		memcpy(operation->device, link->name, sizeof(operation->device));
 }
 
 /* --- routes ----------------------------------------------------------------------------- */
@@ -126,7 +110,7 @@ static void add_routes(const struct difference *difference)
 	for (size_t i = 0; difference->wanted && i < difference->wanted->count; i++)
 		for (size_t at = 0; at <= difference->host->route_count; at++)
 			if (wanted_route(difference, &difference->wanted->networks[i], at, &route) && !has_route(difference, &route))
-				add_route(difference, PATHS_ROUTE_ADD, &route);
+				add(difference, PATHS_ROUTE_ADD, route.index)->route = route;
 }
 
 static bool is_wanted_route(const struct difference *difference, const struct host_route *route)
@@ -142,9 +126,12 @@ static bool is_wanted_route(const struct difference *difference, const struct ho
 
 static void delete_routes(const struct difference *difference)
 {
-	for (size_t i = 0; i < difference->host->route_count; i++)
-		if (is_own_route(difference, &difference->host->routes[i]) && !is_wanted_route(difference, &difference->host->routes[i]))
-			add_route(difference, PATHS_ROUTE_DELETE, &difference->host->routes[i]);
+	for (size_t i = 0; i < difference->host->route_count; i++) {
+		const struct host_route *route = &difference->host->routes[i];
+
+		if (is_own_route(difference, route) && !is_wanted_route(difference, route))
+			add(difference, PATHS_ROUTE_DELETE, route->index)->route = *route;
+	}
 }
 
 /* --- rules ------------------------------------------------------------------------------ */
@@ -179,7 +166,7 @@ static void add_rules(const struct difference *difference)
 		for (size_t j = 0; j < host->rule_count && !there; j++)
 			there = is_own_rule(difference, &host->rules[j]) && is_wanted_rule(network, &host->rules[j]);
 		if (!there)
-			add(difference->out, PATHS_RULE_ADD)->rule =
+			add(difference, PATHS_RULE_ADD, 0)->rule =
 				(struct host_rule){ network->address, network->table, PATHS_RULE_PRIORITY, HOST_PROTOCOL_OURS, "" };
 	}
 }
@@ -199,7 +186,7 @@ static void add_exclusions(const struct difference *difference)
 
 	for (size_t i = 0; difference->wanted && i < difference->wanted->exclusion_count; i++)
 		if (!is_exclusion_among(&difference->wanted->exclusions[i], host->rules, host->rule_count))
-			add(difference->out, PATHS_RULE_ADD)->rule = difference->wanted->exclusions[i];
+			add(difference, PATHS_RULE_ADD, 0)->rule = difference->wanted->exclusions[i];
 }
 
 /* Deletes our rules that aren't wanted, and duplicates of wanted ones. */
@@ -220,7 +207,7 @@ static void delete_rules(const struct difference *difference)
 			wanted = !is_own_rule(difference, &host->rules[j]) || host->rules[j].table != rule->table ||
 				 !sockaddr_ip_equal(&host->rules[j].from, &rule->from);
 		if (!wanted)
-			add(difference->out, PATHS_RULE_DELETE)->rule = *rule;
+			add(difference, PATHS_RULE_DELETE, 0)->rule = *rule;
 	}
 }
 
@@ -264,15 +251,15 @@ static void mend_endpoint(const struct difference *difference, const struct host
 	endpoint.flags = host_network_flags(network);
 	/* an endpoint that opens no subflows comes from a manager that was killed while it announced the address: outage.c */
 	if (there && (there->bound != endpoint.bound || !(there->flags & MPTCP_PM_ADDR_FLAG_SUBFLOW))) {
-		add_endpoint(difference, PATHS_ENDPOINT_DELETE, there);
+		add(difference, PATHS_ENDPOINT_DELETE, there->bound)->endpoint = *there;
 		there = NULL;
 	}
 	endpoint.id = there ? there->id : find_id(difference);
 	/* without a carrier the SYN would fail, and Linux wouldn't repeat it with one: make the endpoint when the carrier is there */
 	if (!there && network->link.carrier)
-		add_endpoint(difference, PATHS_ENDPOINT_ADD, &endpoint);
+		add(difference, PATHS_ENDPOINT_ADD, endpoint.bound)->endpoint = endpoint;
 	else if (there && (there->flags ^ endpoint.flags) & MPTCP_PM_ADDR_FLAG_BACKUP)
-		add_endpoint(difference, PATHS_ENDPOINT_CHANGE, &endpoint);
+		add(difference, PATHS_ENDPOINT_CHANGE, endpoint.bound)->endpoint = endpoint;
 }
 
 static void delete_endpoints(const struct difference *difference)
@@ -289,7 +276,7 @@ static void delete_endpoints(const struct difference *difference)
 			wanted = wanted || (is_wanted_endpoint(&difference->wanted->networks[j]) &&
 					    sockaddr_ip_equal(&difference->wanted->networks[j].address, &endpoint->address));
 		if (!wanted)
-			add_endpoint(difference, PATHS_ENDPOINT_DELETE, endpoint);
+			add(difference, PATHS_ENDPOINT_DELETE, endpoint->bound)->endpoint = *endpoint;
 	}
 }
 
@@ -300,13 +287,12 @@ static void mend_limit(const struct difference *difference)
 {
 	const struct paths_memory *memory = difference->memory;
 	unsigned int now = difference->host->endpoints.subflow_limit;
-
 	bool ends = !difference->wanted || difference->wanted->ends;
 
 	if (!ends && now < difference->wanted->limit)
-		add(difference->out, PATHS_LIMIT_SET)->limit = difference->wanted->limit;
+		add(difference, PATHS_LIMIT_SET, 0)->limit = difference->wanted->limit;
 	if (ends && memory->limit_set && now == memory->limit_set && memory->limit_before != now)
-		add(difference->out, PATHS_LIMIT_SET)->limit = memory->limit_before;
+		add(difference, PATHS_LIMIT_SET, 0)->limit = memory->limit_before;
 }
 
 void paths_difference_find(struct paths_operations *out, const struct paths_wanted *wanted, const struct host *host,
