@@ -85,7 +85,7 @@ static bool are_paths_forbidden(const struct dial *dial, const struct converters
 	return true;
 }
 
-enum dial_state dial_next(struct dial *dial, bool hold, struct dial_end *end)
+enum dial_state dial_next(struct dial *dial, bool defer, struct dial_end *end)
 {
 	struct converters_query query = dial->ops->query(dial);
 	char text[SOCKADDR_STRLEN];
@@ -102,7 +102,7 @@ enum dial_state dial_next(struct dial *dial, bool hold, struct dial_end *end)
 			break;
 		index = path_start_choose(&dial->start, &query, index, &addr);
 		dial->attempt = (struct attempt){ .addr = addr, .converter = (uint8_t)index };
-		ret = attempt_begin(dial, hold);
+		ret = attempt_begin(dial, defer);
 		if (ret >= 0)
 			return (enum dial_state)ret;
 		/* An error at once is about routes or this socket: no reason to let the converter rest. */
@@ -318,15 +318,15 @@ int attempt_anew(struct dial *dial, enum ask_way way)
 	return attempt_send_syn(dial, dial->attempt.ends);
 }
 
-/* Holds the SYN for early data. Returns DIAL_HELD; DIAL_ON if the kernel sent it at once; -EOPNOTSUPP if it can't wait; or -errno. */
-static int syn_hold(struct dial *dial)
+/* Holds the SYN for early data. Returns DIAL_DEFERRED; DIAL_ON if the kernel sent it at once; -EOPNOTSUPP if it can't wait; or -errno. */
+static int syn_defer(struct dial *dial)
 {
 	int ret;
 
 	attempt_renew(dial);
-	ret = dial->ops->hold(dial, &dial->attempt.addr);
+	ret = dial->ops->defer(dial, &dial->attempt.addr);
 	if (ret == 0)
-		return DIAL_HELD;
+		return DIAL_DEFERRED;
 	if (ret != -EINPROGRESS)
 		return ret == 1 ? -EOPNOTSUPP : ret;
 	/* The kernel has disabled Fast Open for a while: the request follows the SYN. */
@@ -355,12 +355,12 @@ static int ask_prepare(struct dial *dial)
 	return 0;
 }
 
-int attempt_begin(struct dial *dial, bool hold)
+int attempt_begin(struct dial *dial, bool defer)
 {
 	int ret = ask_prepare(dial);
 
-	if (ret == 0 && hold && dial->ops->hold && dial_wants_syn_data(dial)) {
-		ret = syn_hold(dial);
+	if (ret == 0 && defer && dial->ops->defer && dial_wants_syn_data(dial)) {
+		ret = syn_defer(dial);
 		if (ret != -EOPNOTSUPP) {
 			dial->ops->begun(dial);
 			return ret;
@@ -384,7 +384,7 @@ bool dial_blindly(struct dial *dial)
 	return false;
 }
 
-int dial_send_held(struct dial *dial)
+int dial_send_deferred(struct dial *dial)
 {
 	int ret;
 

@@ -10,9 +10,9 @@ void attempt_wake(struct dial *dial);
 
 /*
  * attempt_begin() - ask attempt.converter at attempt.addr, over a suitable socket
- * @hold: as for dial_next(). Returns DIAL_ON, DIAL_HELD or -errno.
+ * @defer: as for dial_next(). Returns DIAL_ON, DIAL_DEFERRED or -errno.
  */
-int attempt_begin(struct dial *dial, bool hold);
+int attempt_begin(struct dial *dial, bool defer);
 
 /* attempt_again() - ask the same converter again over the same socket, by the attempt's present values. Returns 0 or -errno. */
 int attempt_again(struct dial *dial);

@@ -91,8 +91,8 @@ struct dial_ops {
 	int (*prepare)(struct dial *dial);
 	/* Connects to @to. Returns 0 if the SYN is on its way. */
 	int (*connect)(struct dial *dial, const union sockaddr_ip *to);
-	/* Optional: holds the SYN until the program's first bytes (TCP_FASTOPEN_CONNECT). 0: it waits; 1: it can't; -EINPROGRESS: sent. */
-	int (*hold)(struct dial *dial, const union sockaddr_ip *to);
+	/* Optional: defers the SYN until the program's first bytes (TCP_FASTOPEN_CONNECT). 0: it waits; 1: it can't; -EINPROGRESS: sent. */
+	int (*defer)(struct dial *dial, const union sockaddr_ip *to);
 	/* Sends as much as it can, in the SYN to @to unless NULL. Returns the bytes sent, or -errno; -EOPNOTSUPP: not in the SYN. */
 	ssize_t (*send)(struct dial *dial, const struct iovec iov[static 2], const union sockaddr_ip *to);
 	/* The attempt has begun or failed: from now on the front end handles the socket's events. */
@@ -124,7 +124,7 @@ struct dial_ops {
 /* The state of a dial. */
 enum dial_state {
 	DIAL_ON,        /* this attempt, or a new one, is in progress */
-	DIAL_HELD,      /* the SYN waits for the program's first bytes */
+	DIAL_DEFERRED,      /* the SYN waits for the program's first bytes */
 	DIAL_RESOLVING, /* resolve a converter's name first, then call dial_resolved() */
 	DIAL_CONFIRMED, /* the SYN+ACK has confirmed the server; returned once, the attempt continues */
 	DIAL_REACHED,   /* the server was reached, and the stream is the program's */
@@ -144,10 +144,10 @@ struct dial_end {
 
 /*
  * dial_next() - ask the next converter
- * @hold: let the SYN wait for the program's first bytes, if possible
- * Returns ON, HELD, RESOLVING or REFUSED.
+ * @defer: let the SYN wait for the program's first bytes, if possible
+ * Returns ON, DEFERRED, RESOLVING or REFUSED.
  */
-enum dial_state dial_next(struct dial *dial, bool hold, struct dial_end *end);
+enum dial_state dial_next(struct dial *dial, bool defer, struct dial_end *end);
 
 /*
  * dial_refused() - no converter could be asked, for the reason in @end: connect directly, or not at all (CONVERT_FALLBACK=none)?
@@ -158,7 +158,7 @@ enum dial_state dial_refused(struct dial *dial, struct dial_end *end);
 /* dial_resolved() - go on after the resolver has finished. Returns as dial_next(), but DIRECT or FAILED instead of REFUSED. */
 enum dial_state dial_resolved(struct dial *dial, struct dial_end *end);
 
-/* dial_step() - take all possible steps. Returns any state but HELD and REFUSED. */
+/* dial_step() - take all possible steps. Returns any state but DEFERRED and REFUSED. */
 enum dial_state dial_step(struct dial *dial, struct dial_end *end);
 
 /* dial_failed() - go on after the kernel has reported an error for the socket: that of ops->error(), or else @error */
@@ -173,8 +173,8 @@ void dial_out_of_time(struct dial *dial);
 /* dial_anew() - ask the same converter anew by @way, over another socket if @way needs one. Call it with an unconnected socket. */
 enum dial_state dial_anew(struct dial *dial, enum ask_way way, struct dial_end *end);
 
-/* dial_send_held() - send a held SYN, with request and early data. Returns 0, or -errno for dial_failed(). */
-int dial_send_held(struct dial *dial);
+/* dial_send_deferred() - send a deferred SYN, with request and early data. Returns 0, or -errno for dial_failed(). */
+int dial_send_deferred(struct dial *dial);
 
 /* dial_send_rest() - send the rest of request and early data after the handshake. Returns 0, -EAGAIN or another -errno. */
 int dial_send_rest(struct dial *dial);

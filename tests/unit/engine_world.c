@@ -304,10 +304,10 @@ static int connect_to(struct dial *of, const union sockaddr_ip *to)
 	return kernel.connects;
 }
 
-static int hold(struct dial *of, const union sockaddr_ip *to)
+static int defer(struct dial *of, const union sockaddr_ip *to)
 {
 	(void)of;
-	note("hold %d; ", host_of(to));
+	note("defer %d; ", host_of(to));
 	return kernel.holds;
 }
 
@@ -416,7 +416,7 @@ static void disconnect(struct dial *of)
 }
 
 const struct dial_ops ops = {
-	.query = query, .allows = allows, .repeat_key = number, .fit = fit, .prepare = prepare, .connect = connect_to, .hold = hold,
+	.query = query, .allows = allows, .repeat_key = number, .fit = fit, .prepare = prepare, .connect = connect_to, .defer = defer,
 	.send = output, .begun = begun, .cookie = cookie, .info = info, .fell_back = fell_back, .error = socket_error, .peek = peek, .take = take,
 	.keepalive = keepalive, .watch = watch, .wake = wake, .disconnect = disconnect,
 };

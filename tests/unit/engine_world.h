@@ -34,7 +34,7 @@ extern struct kernel {
 	ssize_t takes;          /* how much output is taken at once; or -errno */
 	ssize_t syn_takes;      /* likewise, with a SYN */
 	int connects, fits, binds; /* 0 or -errno */
-	int holds;              /* what ops->hold() returns */
+	int holds;              /* what ops->defer() returns */
 	bool no_mptcp, several, blind, unprobed, lost_bytes;
 	bool only_tcp;          /* no socket can be made a Multipath TCP one */
 	const struct convert_withholding *offers; /* what a converter offers; NULL: as answer() says */

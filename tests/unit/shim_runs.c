@@ -51,7 +51,7 @@ int run_connected_early(void)
 	int fd = world_socket(false);
 
 	world_expect(world_connect(fd, SERVER) == 0, "errno %d", errno);
-	run_expect(fd, WORLD_HELD);
+	run_expect(fd, WORLD_DEFERRED);
 	return fd;
 }
 

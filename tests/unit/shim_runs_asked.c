@@ -56,7 +56,7 @@ static void no_route_to_anything(void *arg)
 
 /* --- early data --- */
 
-static void held_and_sent(void *arg)
+static void deferred_and_sent(void *arg)
 {
 	int fd;
 
@@ -70,7 +70,7 @@ static void held_and_sent(void *arg)
 	run_finish(fd);
 }
 
-static void held_and_sent_over_tcp(void *arg)
+static void deferred_and_sent_over_tcp(void *arg)
 {
 	int fd;
 
@@ -85,7 +85,7 @@ static void held_and_sent_over_tcp(void *arg)
 	run_finish(fd);
 }
 
-static void held_and_closed(void *arg)
+static void deferred_and_closed(void *arg)
 {
 	(void)arg;
 	run_begin(&run_early, run_accepting, &world_ok);
@@ -93,7 +93,7 @@ static void held_and_closed(void *arg)
 }
 
 /* The converter turns out to be out of reach when the SYN is to be sent. Without a fallback that is the end. */
-static void held_and_unreachable(void *arg)
+static void deferred_and_unreachable(void *arg)
 {
 	int fd;
 
@@ -333,7 +333,7 @@ static void named_and_written(void *arg)
 	fake_host_add(&host);
 	run_add_server((struct fake_host){ .synack_ms = 20 });
 	fd = run_connected_early();
-	conversion_send_held(conn_of(fd), fd);
+	conversion_send_deferred(conn_of(fd), fd);
 	world_expect(world_phase(fd) == CONN_RESOLVING, "%s", phase_name(world_phase(fd)));
 	world_expect(hook_send(fd, "data", 4, 0) == 4, "errno %d", errno);
 	world_expect(world_phase(fd) == CONN_RESOLVING, "%s", phase_name(world_phase(fd)));
@@ -354,7 +354,7 @@ static void named_and_closed(void *arg)
 	(void)arg;
 	run_begin(&named[3].options, (struct fake_host){ .address = CONVERTER, .at_once = ENETUNREACH }, NULL);
 	fd = run_connected_early();
-	conversion_send_held(conn_of(fd), fd);
+	conversion_send_deferred(conn_of(fd), fd);
 	world_expect(world_phase(fd) == CONN_RESOLVING, "%s", phase_name(world_phase(fd)));
 	run_finish(fd);
 }
@@ -366,10 +366,10 @@ const struct shim_run runs_asked[] = {
 	{ "no route to the converter", no_route_to_the_converter, NULL },
 	{ "no route to anything", no_route_to_anything, NULL },
 	{ "pending and closed", pending_and_closed, NULL },
-	{ "held and closed", held_and_closed, NULL },
-	{ "held and sent", held_and_sent, NULL },
-	{ "held and unreachable", held_and_unreachable, NULL },
-	{ "held and unreachable", held_and_unreachable, &one },
+	{ "deferred and closed", deferred_and_closed, NULL },
+	{ "deferred and sent", deferred_and_sent, NULL },
+	{ "deferred and unreachable", deferred_and_unreachable, NULL },
+	{ "deferred and unreachable", deferred_and_unreachable, &one },
 	{ "converted", converted, NULL },
 	{ "refused by the server", refused_by_the_server, NULL },
 	{ "refused by the converter", refused_by_the_converter, NULL },
@@ -390,6 +390,6 @@ const struct shim_run runs_asked[] = {
 	{ "no converter, zero", not_a_converter, &zero },
 	{ "no converter, one", not_a_converter, &one },
 	{ "no converter, two", not_a_converter, &two },
-	{ "early data over TCP", held_and_sent_over_tcp, NULL },
+	{ "early data over TCP", deferred_and_sent_over_tcp, NULL },
 };
 const size_t runs_asked_count = sizeof(runs_asked) / sizeof(runs_asked[0]);

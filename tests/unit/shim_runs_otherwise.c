@@ -13,7 +13,7 @@
 
 /* --- dissolved --- */
 
-static void held_and_dissolved(void *arg)
+static void deferred_and_dissolved(void *arg)
 {
 	int fd;
 
@@ -216,7 +216,7 @@ static void early_to_the_server(void *arg)
 static int zero, one = 1, two = 2, three = 3, four = 4, five = 5, six = 6;
 
 const struct shim_run runs_otherwise[] = {
-	{ "held and dissolved", held_and_dissolved, NULL },
+	{ "deferred and dissolved", deferred_and_dissolved, NULL },
 	{ "pending and shut", pending_and_shut, NULL },
 	{ "pending, near, shut for reading", pending_near_and_shut, &zero },
 	{ "pending, near, shut for writing", pending_near_and_shut, &one },

@@ -31,7 +31,7 @@ static unsigned int (*transitions)[CONN_PHASE_COUNT];
 
 const char *world_state_name(enum world_state state)
 {
-	static const char *const names[] = { "FREE", "IDLE", "STARTING", "DIRECT", "HELD", "PENDING", "CONFIRMED", "DONE", "FAILED", "none" };
+	static const char *const names[] = { "FREE", "IDLE", "STARTING", "DIRECT", "DEFERRED", "PENDING", "CONFIRMED", "DONE", "FAILED", "none" };
 
 	return names[state];
 }
@@ -55,7 +55,7 @@ static enum world_state state_of(enum conn_phase phase)
 {
 	static const enum world_state states[CONN_PHASE_COUNT] = {
 		[CONN_FREE] = WORLD_FREE,	  [CONN_IDLE] = WORLD_IDLE,	    [CONN_STARTING] = WORLD_STARTING,
-		[CONN_HELD] = WORLD_HELD,	  [CONN_RESOLVING] = WORLD_PENDING, [CONN_SYN_SENT] = WORLD_PENDING,
+		[CONN_DEFERRED] = WORLD_DEFERRED,	  [CONN_RESOLVING] = WORLD_PENDING, [CONN_SYN_SENT] = WORLD_PENDING,
 		[CONN_ASKED] = WORLD_PENDING,	  [CONN_CONFIRMED] = WORLD_CONFIRMED, [CONN_BYPASS] = WORLD_PENDING,
 		[CONN_BYPASSED] = WORLD_CONFIRMED, [CONN_EARLY_DIRECT] = WORLD_PENDING, [CONN_DIRECT] = WORLD_DIRECT,
 		[CONN_DONE] = WORLD_DONE,	  [CONN_FAILED] = WORLD_FAILED,	    [CONN_DISSOLVED] = WORLD_FAILED,
@@ -262,7 +262,7 @@ void world_is_empty(void)
 	world_expect(!conn_next_in(PHASES_UNFINISHED, 0), "a conn is pending");
 	world_expect(conn_handled_count == 0, "%u", conn_handled_count);
 	world_expect(conn_unseen == 0, "%u", conn_unseen);
-	world_expect(conn_held == 0, "%u", conn_held);
+	world_expect(conn_deferred == 0, "%u", conn_deferred);
 	for (uint32_t i = 0; i < CONNS_SEEN; i++) {
 		const struct conn *conn = conn_by_index(i);
 

@@ -220,7 +220,7 @@ START_TEST(conns_that_hooks_handle_are_counted)
 		enum conn_phase phase;
 		bool handled, settled;
 	} phases[] = {
-		{ CONN_HELD, true, false },	     { CONN_RESOLVING, true, false }, { CONN_SYN_SENT, true, false },
+		{ CONN_DEFERRED, true, false },	     { CONN_RESOLVING, true, false }, { CONN_SYN_SENT, true, false },
 		{ CONN_ASKED, true, false },	     { CONN_BYPASS, true, false },    { CONN_EARLY_DIRECT, true, false },
 		{ CONN_FAILED, true, true },	     { CONN_DISSOLVED, true, true },  { CONN_DIRECT, false, true },
 		{ CONN_DONE, false, true },
@@ -236,13 +236,13 @@ START_TEST(conns_that_hooks_handle_are_counted)
 		ck_assert(!bring(conn, CONN_ASKED));
 		ck_assert(!conn_move(conn, CONN_IDLE, CONN_DIRECT));
 		ck_assert_int_eq(conn_none_handled(), !phases[i].handled);
-		ck_assert_uint_eq(conn_held, phase == CONN_HELD);
+		ck_assert_uint_eq(conn_deferred, phase == CONN_DEFERRED);
 		ck_assert_ptr_eq(conn_handled(fd), phases[i].handled ? conn : NULL);
 		ck_assert_ptr_eq(conn_of_phase(fd, PHASE(IDLE) | PHASES_UNFINISHED), phases[i].settled ? NULL : conn);
 		ck_assert_ptr_null(conn_of_phase(fd, PHASE(IDLE)));
 		conn_forget(fd);
 		ck_assert(conn_none_handled());
-		ck_assert_uint_eq(conn_held, 0);
+		ck_assert_uint_eq(conn_deferred, 0);
 	}
 }
 END_TEST

@@ -141,15 +141,15 @@ START_TEST(other_ways_keep_what_was_learned)
 }
 END_TEST
 
-START_TEST(held_syn_carries_the_learned_cookie)
+START_TEST(deferred_syn_carries_the_learned_cookie)
 {
 	expect_on(dial_begin(false));
 	synack(TAKEN);
 	answer(COOKIE);
 	expect_on(step());
 	dial_stop(&dial);
-	ck_assert_int_eq(dial_begin(true), DIAL_HELD);
-	ck_assert_int_eq(dial_send_held(&dial), 0);
+	ck_assert_int_eq(dial_begin(true), DIAL_DEFERRED);
+	ck_assert_int_eq(dial_send_deferred(&dial), 0);
 	ck_assert(kernel.request.has_cookie);
 }
 END_TEST
@@ -252,7 +252,7 @@ START_TEST(front_end_that_holds_no_syn_sends_it)
 {
 	struct dial_ops impatient = ops;
 
-	impatient.hold = NULL;
+	impatient.defer = NULL;
 	server_is("203.0.113.1");
 	dial.ops = &impatient;
 	expect_on(dial_next(&dial, true, &end));
@@ -310,7 +310,7 @@ int main(void)
 	const TTest *const tests[] = {
 		request_that_the_rfc_forbids_is_never_sent, safer_way_that_fails_is_the_converters_failure, first_look_leaves_time_to_ask_the_path,
 		front_end_wakes_for_the_earlier_of_converter_and_path, survey_of_the_attempt_before_ends, blind_request_forgets_the_attempt_before,
-		other_ways_keep_what_was_learned, held_syn_carries_the_learned_cookie, numbered_request_is_answered_before_it_is_repeated,
+		other_ways_keep_what_was_learned, deferred_syn_carries_the_learned_cookie, numbered_request_is_answered_before_it_is_repeated,
 		request_over_tcp_says_so, blind_request_has_no_repeat_key_if_the_converter_ignores_repeats,
 		blind_request_that_may_not_be_in_the_syn_is_not_begun, remedy_has_all_of_the_timeout,
 		socket_that_cannot_have_multipath_tcp_is_asked_over_tcp, front_end_that_holds_no_syn_sends_it,

@@ -411,15 +411,15 @@ START_TEST(early_data_follows_the_request)
 }
 END_TEST
 
-START_TEST(held_syn_waits)
+START_TEST(deferred_syn_waits)
 {
-	ck_assert_int_eq(dial_begin(true), DIAL_HELD);
-	expect_said("hold 1; ");
+	ck_assert_int_eq(dial_begin(true), DIAL_DEFERRED);
+	expect_said("defer 1; ");
 	ck_assert_int_eq(dial.attempt.ends, 0);
 	dial.early = (const uint8_t *)"hello";
 	dial.early_len = 5;
 	kernel.now += 10 * S;
-	ck_assert_int_eq(dial_send_held(&dial), 0);
+	ck_assert_int_eq(dial_send_deferred(&dial), 0);
 	expect_said("send 33; ");
 	ck_assert(dial.attempt.syn_data && dial.attempt.synack_due);
 	ck_assert_int_eq(dial.attempt.ends, kernel.now + 3 * S);
@@ -428,25 +428,25 @@ START_TEST(held_syn_waits)
 	answer(WHOLE);
 	ck_assert_int_eq(step(), DIAL_REACHED);
 	kernel.takes = -EHOSTUNREACH;
-	ck_assert_int_eq(dial_begin(true), DIAL_HELD);
-	ck_assert_int_eq(dial_send_held(&dial), -EHOSTUNREACH);
+	ck_assert_int_eq(dial_begin(true), DIAL_DEFERRED);
+	ck_assert_int_eq(dial_send_deferred(&dial), -EHOSTUNREACH);
 }
 END_TEST
 
-START_TEST(syn_that_cannot_be_held_goes)
+START_TEST(syn_that_cannot_be_deferred_goes)
 {
 	kernel.holds = 1;
 	expect_on(dial_begin(true));
-	expect_said("hold 1; syn 1 data; ");
+	expect_said("defer 1; syn 1 data; ");
 	kernel.holds = -EINPROGRESS;
 	expect_on(dial_begin(true));
-	expect_said("hold 1; ");
+	expect_said("defer 1; ");
 	ck_assert(dial.attempt.want_output && !dial.attempt.syn_data && !dial.attempt.ask.silent);
 	ck_assert_int_eq(dial.attempt.ends, kernel.now + 3 * S);
 	ck_assert_int_eq(dial.start.syn_at, kernel.now);
 	kernel.holds = -ENETUNREACH;
 	ck_assert_int_eq(dial_begin(true), DIAL_REFUSED);
-	expect_said("hold 1; hold 2; ");
+	expect_said("defer 1; defer 2; ");
 }
 END_TEST
 
@@ -519,7 +519,7 @@ int main(void)
 		nothing_goes_directly_where_it_must_not, cookie_is_given_once, option_that_is_refused_is_left_out,
 		connection_that_was_reset_since, response_that_cannot_be_taken_fails, each_way_of_asking_is_safer,
 		multipath_tcp_may_be_lost_behind_the_handshake, timeout_goes_on_when_it_is_asked_again, what_was_written_cannot_be_asked_again,
-		request_follows_a_syn_that_takes_no_data, early_data_follows_the_request, held_syn_waits, syn_that_cannot_be_held_goes,
+		request_follows_a_syn_that_takes_no_data, early_data_follows_the_request, deferred_syn_waits, syn_that_cannot_be_deferred_goes,
 		converter_that_cannot_be_reached_is_passed_over, reset_of_a_converter,
 	};
 	Suite *suite = suite_create("engine_dial");

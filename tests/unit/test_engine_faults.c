@@ -97,28 +97,28 @@ START_TEST(early_data_that_cannot_be_sent_to_a_silent_server_is_the_servers_fail
 }
 END_TEST
 
-START_TEST(held_syn_that_has_gone_or_waits_still_is_no_failure)
+START_TEST(deferred_syn_that_has_gone_or_waits_still_is_no_failure)
 {
 	static const int may[] = { -EINPROGRESS, -EAGAIN };
 
 	for (size_t i = 0; i < sizeof(may) / sizeof(may[0]); i++) {
 		kernel.takes = 4096;
-		ck_assert_int_eq(dial_begin(true), DIAL_HELD);
+		ck_assert_int_eq(dial_begin(true), DIAL_DEFERRED);
 		ck_assert_uint_eq(kernel.begun, i + 1);
 		ck_assert_uint_eq(kernel.watched, 2 * i);
 		kernel.takes = may[i];
-		ck_assert_int_eq(dial_send_held(&dial), 0);
+		ck_assert_int_eq(dial_send_deferred(&dial), 0);
 		ck_assert(!dial.attempt.syn_data && dial.attempt.want_output);
 		ck_assert_uint_eq(kernel.watched, 2 * i + 2);
 	}
 }
 END_TEST
 
-START_TEST(syn_is_not_held_where_the_request_may_not_be_in_it)
+START_TEST(syn_is_not_deferred_where_the_request_may_not_be_in_it)
 {
 	kernel.no_mptcp = true;
-	ck_assert_int_eq(dial_begin(true), DIAL_HELD);
-	expect_said("hold 1; ");
+	ck_assert_int_eq(dial_begin(true), DIAL_DEFERRED);
+	expect_said("defer 1; ");
 	paths_note_failure(&dial.start.path.id, CACHE_PATH_DATALESS);
 	expect_on(dial_begin(true));
 	expect_said("connect 1; ");
@@ -270,8 +270,8 @@ START_TEST(request_says_for_how_long_its_syn_may_be_withheld)
 	ck_assert_uint_eq(dial.attempt.ask.hold_ms, 888);
 	ck_assert_uint_eq(dial.attempt.withheld_ms, 2000);
 	/* a SYN that waits for the program's first bytes says so, too */
-	ck_assert_int_eq(dial_begin(true), DIAL_HELD);
-	ck_assert_int_eq(dial_send_held(&dial), 0);
+	ck_assert_int_eq(dial_begin(true), DIAL_DEFERRED);
+	ck_assert_int_eq(dial_send_deferred(&dial), 0);
 	ck_assert_uint_eq(kernel.request.hold_ms, 888);
 	/* a request behind the handshake isn't withheld */
 	kernel.syn_takes = -EOPNOTSUPP;
@@ -318,8 +318,8 @@ START_TEST(one_byte_in_the_syn_is_data_in_the_syn)
 	kernel.syn_takes = kernel.takes = 1;
 	expect_on(dial_begin(false));
 	ck_assert(dial.attempt.syn_data && dial.attempt.want_output);
-	ck_assert_int_eq(dial_begin(true), DIAL_HELD);
-	ck_assert_int_eq(dial_send_held(&dial), 0);
+	ck_assert_int_eq(dial_begin(true), DIAL_DEFERRED);
+	ck_assert_int_eq(dial_send_deferred(&dial), 0);
 	ck_assert(dial.attempt.syn_data && dial.attempt.want_output);
 }
 END_TEST
@@ -589,7 +589,7 @@ int main(void)
 		safer_way_that_the_socket_cannot_take_is_the_converters_failure, syn_that_is_refused_without_data_fails,
 		syn_in_progress_goes_on_without_its_data, request_that_cannot_be_sent_fails_with_its_errno,
 		early_data_that_cannot_be_sent_to_a_silent_server_is_the_servers_failure,
-		held_syn_that_has_gone_or_waits_still_is_no_failure, syn_is_not_held_where_the_request_may_not_be_in_it,
+		deferred_syn_that_has_gone_or_waits_still_is_no_failure, syn_is_not_deferred_where_the_request_may_not_be_in_it,
 		blind_request_that_stayed_out_of_its_syn_is_made_undone,
 		response_of_a_connection_that_was_reset_since_says_nothing_of_the_path,
 		request_that_was_not_taken_in_the_syn_is_noted_of_the_path, round_trip_that_the_kernel_does_not_know_is_not_noted,

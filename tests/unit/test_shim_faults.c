@@ -232,7 +232,7 @@ static void application_run(const struct scenario *scenario, int epfd)
 		sent = send_all(fd, sent);
 		receive(fd);
 		state = world_state(fd);
-		world_expect(state != WORLD_PENDING && state != WORLD_HELD, "%s", world_state_name(state));
+		world_expect(state != WORLD_PENDING && state != WORLD_DEFERRED, "%s", world_state_name(state));
 		if (is_clean())
 			world_is_restored(fd, epfd, EPOLLIN | EPOLLOUT);
 		if (fake_is_connected(fd))

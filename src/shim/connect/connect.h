@@ -44,7 +44,7 @@ int operations_connect(struct conn *conn, int fd, const union sockaddr_ip *to);
  */
 bool operations_may_block(const struct conn *conn, int fd, int flags);
 
-/* Switches the application's TCP_FASTOPEN_CONNECT off, so that it doesn't hold our SYN back. */
+/* Switches the application's TCP_FASTOPEN_CONNECT off, so that it doesn't defer our SYN. */
 void operations_fastopen_off(struct conn *conn, int fd);
 
 /* Ends the attempt: restores the socket's options, and stops watching the path. */

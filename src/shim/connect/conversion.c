@@ -115,7 +115,7 @@ static enum conn_phase send_with_syn(struct conn *conn, int fd)
 {
 	struct dial *dial = operations_dial(conn, fd);
 	struct dial_end end;
-	int ret = dial_send_held(dial);
+	int ret = dial_send_deferred(dial);
 
 	return ret < 0 ? settle(conn, fd, dial_failed(dial, -ret, &end), &end) : conn_phase_asked(conn);
 }
@@ -126,7 +126,7 @@ static enum conn_phase send_with_syn(struct conn *conn, int fd)
  */
 bool conversion_takes_early(const struct conn *conn)
 {
-	return conn_phase(conn) == CONN_HELD ||
+	return conn_phase(conn) == CONN_DEFERRED ||
 	       (conn_in(conn, PHASES_TAKING_EARLY) &&
 		(conn_has(conn, CONN_TOLD_CONNECTED) || conn_has(conn, CONN_TOLD_WRITABLE)) &&
 		!conn->early.bytes && !conn->call.follows);
@@ -165,40 +165,40 @@ size_t conversion_send_early(struct conn *conn, int fd, const struct iovec *iov,
 	enum conn_phase phase;
 	struct conn_claim claim;
 	size_t taken = 0;
-	bool held;
+	bool deferred;
 
 	*syn_sent = false;
-	if (!conn_claim(conn, PHASE(HELD) | PHASES_TAKING_EARLY, &claim))
+	if (!conn_claim(conn, PHASE(DEFERRED) | PHASES_TAKING_EARLY, &claim))
 		return 0;
 	phase = claim.from;
-	*syn_sent = held = phase == CONN_HELD; /* false if another thread has just sent the SYN */
+	*syn_sent = deferred = phase == CONN_DEFERRED; /* false if another thread has just sent the SYN */
 	if (!conn->early.bytes && !conn->call.follows)
 		taken = early_keep(&conn->early, iov, count);
-	if (held)
+	if (deferred)
 		phase = send_with_syn(conn, fd);
 	else if (taken && phase != CONN_RESOLVING) /* in RESOLVING, the next request carries them */
 		phase = send_behind(conn, fd);
 	conn_release(conn, phase, &claim);
-	if (held && !watch_any(conn))
+	if (deferred && !watch_any(conn))
 		conn_mark_unseen(conn, true);
 	return taken;
 }
 
-void conversion_send_held(struct conn *conn, int fd)
+void conversion_send_deferred(struct conn *conn, int fd)
 {
 	struct conn_claim claim;
 
-	while (conn_claim_of(conn, fd, PHASE(HELD), &claim))
+	while (conn_claim_of(conn, fd, PHASE(DEFERRED), &claim))
 		conn_release(conn, send_with_syn(conn, fd), &claim);
 	if (!watch_any(conn))
 		conn_mark_unseen(conn, true);
 }
 
-void conversion_send_all_held(int epfd)
+void conversion_send_all_deferred(int epfd)
 {
-	EACH_CONN (conn, PHASE(HELD))
+	EACH_CONN (conn, PHASE(DEFERRED))
 		if (conn_of(conn->fd) == conn && watch_may_be_in(conn, epfd))
-			conversion_send_held(conn, conn->fd);
+			conversion_send_deferred(conn, conn->fd);
 }
 
 void conversion_let_go(struct conn *conn, int fd)
@@ -448,7 +448,7 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server,
 	phase = state == DIAL_REFUSED ? CONN_IDLE : settle(conn, fd, state, &end);
 	if (phase == CONN_IDLE)
 		leave_unbegun(conn, fd);
-	if (phase == CONN_HELD) {
+	if (phase == CONN_DEFERRED) {
 		conn_note(conn, CONN_TOLD_CONNECTED);
 		watch_rearm(conn); /* the socket is writable already, and the kernel reports no edge for that */
 	}

@@ -19,7 +19,7 @@ bool conversion_enabled(void);
  * If the server is known to speak Multipath TCP, it asks the server itself. It blocks only for the resolver, if CONVERT_ADDR has a name.
  * @conn: the conn of @fd, in CONN_IDLE
  * @fastopen: MSG_FASTOPEN; the SYN may wait for the application's first bytes then, and if the user or TCP_FASTOPEN_CONNECT wants it
- * Returns 0 with @conn pending or HELD (or further); CONVERSION_DIRECT with nothing changed if the caller must connect directly, for a
+ * Returns 0 with @conn pending or DEFERRED (or further); CONVERSION_DIRECT with nothing changed if the caller must connect directly, for a
  * reason that the log has; or -errno if a direct connection isn't allowed (settings.fail_closed).
  */
 #define CONVERSION_DIRECT 1
@@ -27,8 +27,8 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server,
 
 /*
  * conversion_send_early() - take the first bytes of an application that doesn't wait for the server
- * The application was told that it is connected, or it waits where the shim can't see it. The SYN of a HELD conn carries the bytes. If the
- * SYN was sent before, since another thread waits, the bytes follow the request: a socket that looks connected takes some output.
+ * The application was told that it is connected, or it waits where the shim can't see it. The SYN of a DEFERRED conn carries the bytes. If
+ * the SYN was sent before, since another thread waits, the bytes follow the request: a socket that looks connected takes some output.
  * @syn_sent: set if this call has sent the SYN
  * Returns the number of bytes taken; 0 if it is too late, or the bytes can't be read.
  */
@@ -37,11 +37,11 @@ size_t conversion_send_early(struct conn *conn, int fd, const struct iovec *iov,
 /* Would conversion_send_early() take any bytes? */
 bool conversion_takes_early(const struct conn *conn);
 
-/* Sends the SYN of a HELD conn without early data, since the application waits for the server to speak first. */
-void conversion_send_held(struct conn *conn, int fd);
+/* Sends the SYN of a DEFERRED conn without early data, since the application waits for the server to speak first. */
+void conversion_send_deferred(struct conn *conn, int fd);
 
-/* Does the same for all HELD conns that the application may be waiting for in @epfd (-1: anywhere). */
-void conversion_send_all_held(int epfd);
+/* Does the same for all DEFERRED conns that the application may be waiting for in @epfd (-1: anywhere). */
+void conversion_send_all_deferred(int epfd);
 
 /* Has something happened on the socket that conversion_progress() would handle? */
 bool conversion_can_step(const struct conn *conn, int fd);

@@ -202,8 +202,8 @@ void conversion_finish(struct conn *conn, int fd, int ms)
 	const bool bypassed = conn_in(conn, PHASE(BYPASS) | PHASE(BYPASSED));
 	int64_t end = clock_ns() + ms * CLOCK_NS_PER_MS;
 
-	if (conn_phase(conn) == CONN_HELD)
-		conversion_send_held(conn, fd);
+	if (conn_phase(conn) == CONN_DEFERRED)
+		conversion_send_deferred(conn, fd);
 	while (wait_until(conn, fd, end, bypassed ? FOR_SERVER : FOR_INPUT) == -EINTR)
 		;
 	if (bypassed)
@@ -241,7 +241,7 @@ static void finish_one(struct conn *conn, struct finishing *finishing)
 	int fd = conn->fd;
 	int64_t end = finish_end(conn, fd, finishing);
 
-	if (end && conn_phase(conn) == CONN_HELD) /* its time begins now */
+	if (end && conn_phase(conn) == CONN_DEFERRED) /* its time begins now */
 		conversion_finish(conn, fd, (int)(finishing->limit / CLOCK_NS_PER_MS));
 	if (clock_ns() >= end)
 		return;

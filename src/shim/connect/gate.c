@@ -39,8 +39,8 @@ int gate_input(int fd, int flags)
 		return -EINVAL;
 	if (!conn)
 		return GATE_OPEN;
-	if (conn_phase(conn) == CONN_HELD) /* the application waits for the server to speak first */
-		conversion_send_held(conn, fd);
+	if (conn_phase(conn) == CONN_DEFERRED) /* the application waits for the server to speak first */
+		conversion_send_deferred(conn, fd);
 	phase = conversion_progress(conn, fd);
 	if (phase_in(phase, PHASES_PENDING | PHASES_CONFIRMED)) {
 		if (!operations_may_block(conn, fd, flags))
@@ -106,8 +106,8 @@ int gate_output(int fd, int flags)
 
 	if (!conn)
 		return GATE_OPEN;
-	if (conn_phase(conn) == CONN_HELD)
-		conversion_send_held(conn, fd);
+	if (conn_phase(conn) == CONN_DEFERRED)
+		conversion_send_deferred(conn, fd);
 	if (phase_in(conversion_progress(conn, fd), PHASES_PENDING))
 		ret = gate_output_pending(conn, fd, flags);
 	if (ret == GATE_OPEN && conn_has_failed(conn))

@@ -191,7 +191,7 @@ static int op_connect(struct dial *dial, const union sockaddr_ip *to)
 	return ret == -EINPROGRESS ? 0 : ret;
 }
 
-static int op_hold(struct dial *dial, const union sockaddr_ip *to)
+static int op_defer(struct dial *dial, const union sockaddr_ip *to)
 {
 	struct conn *conn = conn_of_dial(dial);
 	const int fd = dial->fd;
@@ -258,7 +258,7 @@ static const struct dial_ops operations = {
 	.fit = op_fit,
 	.prepare = op_prepare,
 	.connect = op_connect,
-	.hold = op_hold,
+	.defer = op_defer,
 	.send = op_send,
 	.begun = op_begun,
 	.error = op_error,

@@ -149,8 +149,8 @@ enum conn_phase settle(struct conn *conn, int fd, enum dial_state state, struct 
 	switch (state) {
 	case DIAL_ON:
 		return conn->dial.confirmed ? CONN_CONFIRMED : conn_phase_asked(conn);
-	case DIAL_HELD:
-		return CONN_HELD;
+	case DIAL_DEFERRED:
+		return CONN_DEFERRED;
 	case DIAL_RESOLVING:
 		return CONN_RESOLVING;
 	case DIAL_CONFIRMED:

@@ -268,9 +268,9 @@ static int wait_once(const struct epoll_call *wait)
 	/* An application that never sleeps here, since it polls or is busy, has deadlines, too. */
 	conversion_expire();
 	count = look(wait);
-	/* An application that waits without sending early data expects the server to speak first: send the held SYNs. */
-	if (count == 0 && atomic_load(&conn_held))
-		conversion_send_all_held(wait->epfd);
+	/* An application that waits without sending early data expects the server to speak first: send the deferred SYNs. */
+	if (count == 0 && atomic_load(&conn_deferred))
+		conversion_send_all_deferred(wait->epfd);
 	if (count != 0 || deadline_is_over(wait->deadline))
 		return count;
 	admit_ignored(&wait->quiet);

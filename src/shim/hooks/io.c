@@ -41,7 +41,7 @@ static int output_gate(int fd, int flags)
 }
 
 /*
- * The body of a hook for output: sends a held SYN with the bytes that it waits for. For sockets that aren't pending it costs one look.
+ * The body of a hook for output: sends a deferred SYN with the bytes that it waits for. For sockets that aren't pending it costs one look.
  * @iov, @count: a readable array; the buffers needn't be readable
  */
 #define GATED_OUTPUT(fd, iov, count, flags, sound, next_call)                                      \
@@ -196,7 +196,7 @@ HOOK(ssize_t, recvfrom, (int fd, void *buf, size_t len, int flags, struct sockad
 			 socklen_t *addrlen))
 {
 	GATED_INPUT(fd, flags, usermem_is_address(buf), recv_from(fd, buf, len, flags, addr, addrlen));
-	return addr ? hook_result(usermem_answer(addr, addrlen, NULL, 0, true)) : 0;
+	return addr ? hook_result(usermem_answer(addr, addrlen, NULL, 0, USERMEM_NAME)) : 0;
 }
 
 /* Has @msg no room for any byte? The kernel has just read @msg. */
@@ -357,7 +357,7 @@ static int fastopen_refused(int fd, int flags, const struct sockaddr_storage *na
 	const struct conn *conn = flags & MSG_FASTOPEN ? conn_of(fd) : conn_handled(fd);
 	enum conn_phase phase = conn ? conn_phase(conn) : CONN_FREE;
 
-	if (phase != CONN_HELD &&
+	if (phase != CONN_DEFERRED &&
 	    (!(flags & MSG_FASTOPEN) || phase_in(phase, PHASE(FREE) | PHASE(IDLE) | PHASE(DIRECT))))
 		return 0;
 	if (name && len < sizeof(name->ss_family))
@@ -505,7 +505,7 @@ HOOK_PASSING(ssize_t, splice, (int in, off64_t *in_offset, int out, off64_t *out
  * Before the C library itself reads and writes, and before the process ends
  *
  * The operations of stdio on a socket bypass all hooks. So before a socket that the application believes to be connected becomes a stream,
- * we wait for the response and take it off. A connection that begins when there is a stream already is neither held for early data nor
+ * we wait for the response and take it off. A connection that begins when there is a stream already is neither deferred for early data nor
  * confirmed by its SYN+ACK (conn.streamed). The standard descriptors have streams from the beginning: see dup2() in hooks/socket.c.
  */
 

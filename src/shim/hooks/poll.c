@@ -2,7 +2,7 @@
 /*
  * poll.c - poll() and ppoll(), with descriptors of pending connections among the application's
  *
- * The kernel handles a call without a descriptor of a connection that is held, pending, confirmed or failed. Else we copy the application's
+ * The kernel handles a call without a descriptor of a connection that is deferred, pending, confirmed or failed. Else we copy the program's
  * array, with our own events for the pending sockets, and the loop of wait_for_all() waits on the copy. Each time one of these sockets can
  * take a step, we take it. Then we ask the kernel, without waiting, what to tell the application about its own array, and remove events
  * that belong to the response. The loop ends when there is something to tell, or when the application's time-out, which spans all of the
@@ -78,17 +78,17 @@ static short failed_revents(const struct conn *conn, const struct pollfd *fd)
 }
 
 /*
- * Finds the connection of each descriptor. Sends a held SYN if the application doesn't wait for output: it has no early data to send then,
- * and expects the server to speak first.
+ * Finds the connection of each descriptor. Sends a deferred SYN if the application doesn't wait for output: it has no early data to send
+ * then, and expects the server to speak first.
  */
 static void conns_find(struct scratch *scratch, const struct pollfd *fds, nfds_t count)
 {
 	for (nfds_t i = 0; i < count; i++) {
 		struct conn *conn = fds[i].fd < 0 ? NULL : conn_handled(fds[i].fd);
 
-		if (conn && conn_phase(conn) == CONN_HELD &&
+		if (conn && conn_phase(conn) == CONN_DEFERRED &&
 		    !(fds[i].events & (POLLOUT | POLLWRNORM)))
-			conversion_send_held(conn, fds[i].fd);
+			conversion_send_deferred(conn, fds[i].fd);
 		scratch->conns[i] = conn;
 	}
 }

@@ -98,7 +98,7 @@ static int connect_again(struct conn *conn, int fd, bool blocking)
 		return connect_after_failure(conn);
 	if (!phase_in(phase, PHASES_UNFINISHED | PHASE(DONE)))
 		return 1;
-	if (told || phase == CONN_HELD)
+	if (told || phase == CONN_DEFERRED)
 		return -EISCONN;
 	if (phase_in(phase, PHASE(DONE) | PHASES_CONFIRMED)) {
 		conn_note(conn, CONN_TOLD_CONNECTED);
@@ -199,7 +199,7 @@ static int connect_any(int fd, const struct sockaddr *addr, socklen_t len)
 		      CONVERSION_DIRECT;
 	if (ret == CONVERSION_DIRECT)
 		return connect_directly(conn, fd, addr, len);
-	if (ret < 0 || conn_phase(conn) == CONN_HELD)
+	if (ret < 0 || conn_phase(conn) == CONN_DEFERRED)
 		return hook_result(ret);
 	if (!blocking) {
 		if (conn_has_failed(conn)) /* already: the process uses io_uring, and this call has waited */
@@ -347,7 +347,7 @@ VARIADIC_HOOK(fcntl64, int, fcntl_followed)
 
 static int name_answer(const union sockaddr_ip *name, struct sockaddr *addr, socklen_t *len)
 {
-	return hook_result(usermem_answer(addr, len, name, sockaddr_ip_len(name), true));
+	return hook_result(usermem_answer(addr, len, name, sockaddr_ip_len(name), USERMEM_NAME));
 }
 
 typedef int name_function(int fd, struct sockaddr *addr, socklen_t *len);
@@ -428,13 +428,13 @@ HOOK(int, getpeername, (int fd, struct sockaddr *addr, socklen_t *len))
 	if (!conn)
 		return next.getpeername(fd, addr, len);
 	do {
-		if (conn_phase(conn) == CONN_HELD)
+		if (conn_phase(conn) == CONN_DEFERRED)
 			return name_answer(conn_peer(conn), addr, len);
 		if (conn_is_pending(conn) && phase_in(conversion_progress(conn, fd), PHASES_PENDING))
 			return conn_has(conn, CONN_TOLD_CONNECTED) ? name_answer(conn_peer(conn), addr, len) : hook_result(-ENOTCONN);
 		phase = conn_phase(conn);
 		ret = name_ask(next.getpeername, fd, &connected);
-	} while (conn_phase(conn) != phase || phase == CONN_HELD || phase_in(phase, PHASES_PENDING));
+	} while (conn_phase(conn) != phase || phase == CONN_DEFERRED || phase_in(phase, PHASES_PENDING));
 	if (ret < 0) /* also for a converted connection: it has been reset */
 		return -1;
 	if (phase_in(phase, PHASE(DONE) | PHASES_CONFIRMED))

@@ -59,7 +59,7 @@ static int get_error(struct conn *conn, int fd, int level, int name, void *value
 		/* While it is pending, an error of the kernel is the attempt's: the next step needs it. */
 		if (conn_has_failed(conn) || conn_is_pending(conn)) {
 			error = conn_has_failed(conn) ? conn_take_error(conn) : 0;
-			return hook_result(usermem_answer(value, len, &error, sizeof(error), false));
+			return hook_result(usermem_answer(value, len, &error, sizeof(error), USERMEM_OPTION));
 		}
 	}
 	ring_use_asked(conn, fd);
@@ -127,13 +127,13 @@ static int get_peer(struct conn *conn, int fd, int level, int name, void *value,
 		return -1;
 	if (sockaddr_ip_len(conn_peer(conn)) < room)
 		return hook_result(-EINVAL);
-	return hook_result(usermem_answer(value, len, conn_peer(conn), room, false));
+	return hook_result(usermem_answer(value, len, conn_peer(conn), room, USERMEM_OPTION));
 }
 
 /* TCP_ULP: the kernel calls MPTCP an upper layer protocol. A TCP socket has none, and answers with a length of 0. */
 static int get_ulp(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
 {
-	return conn->socket.mptcp ? hook_result(usermem_answer(value, len, NULL, 0, false)) :
+	return conn->socket.mptcp ? hook_result(usermem_answer(value, len, NULL, 0, USERMEM_OPTION)) :
 			     next.getsockopt(fd, level, name, value, len);
 }
 
@@ -163,7 +163,7 @@ static int get_mtu(int fd, void *value, socklen_t *len)
 	if (next.getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0 || !info.tcpi_pmtu)
 		return hook_result(-ENOTCONN);
 	mtu = (int)info.tcpi_pmtu;
-	return hook_result(usermem_answer(value, len, &mtu, sizeof(mtu), false));
+	return hook_result(usermem_answer(value, len, &mtu, sizeof(mtu), USERMEM_OPTION));
 }
 
 /*
@@ -199,7 +199,7 @@ static int get_short(int fd, int level, int name, void *value, socklen_t *len)
 
 	if (next.getsockopt(fd, level, name, &answer, &bytes) != 0)
 		return -1;
-	return hook_result(usermem_answer(value, len, &answer, bytes, false));
+	return hook_result(usermem_answer(value, len, &answer, bytes, USERMEM_OPTION));
 }
 
 static int get_any(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
@@ -212,7 +212,7 @@ static int get_any(struct conn *conn, int fd, int level, int name, void *value, 
 	if (!conn->socket.mptcp)
 		return next.getsockopt(fd, level, name, value, len);
 	if (options_late(conn, level, name, &late))
-		return hook_result(usermem_answer(value, len, &late, sizeof(late), false));
+		return hook_result(usermem_answer(value, len, &late, sizeof(late), USERMEM_OPTION));
 	if (options_is_advice_noted(conn, level, name))
 		return get_elsewhere(conn, fd, level, name, value, len);
 	ret = is_short(level, len) ? get_short(fd, level, name, value, len) :

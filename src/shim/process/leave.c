@@ -103,7 +103,7 @@ void leave_to_stdio(int fd)
 	if (!conn || !conn_is_owner())
 		return;
 	conn->socket.streamed = true;
-	if (conn_is_confirmed(conn) || conn_phase(conn) == CONN_HELD ||
+	if (conn_is_confirmed(conn) || conn_phase(conn) == CONN_DEFERRED ||
 	    (conn_is_pending(conn) && conn_has(conn, CONN_TOLD_CONNECTED)))
 		conversion_finish(conn, fd, operations_may_block(conn, fd, 0) ? STREAM_MS : CONVERSION_FINISH_MS);
 }
@@ -145,8 +145,8 @@ static bool shut_later(struct conn *conn, int fd, int how)
 {
 	struct conn_claim claim;
 
-	if (conn_phase(conn) == CONN_HELD)
-		conversion_send_held(conn, fd);
+	if (conn_phase(conn) == CONN_DEFERRED)
+		conversion_send_deferred(conn, fd);
 	if (!conn_claim(conn, PHASES_PENDING, &claim))
 		return false;
 	conn->call.shut |= (uint8_t)(how + 1);

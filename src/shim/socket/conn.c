@@ -29,7 +29,7 @@
 _Atomic uint32_t conn_handled_count;
 static void (*_Atomic lingering)(void);
 _Atomic uint32_t conn_unseen;
-_Atomic uint32_t conn_held;
+_Atomic uint32_t conn_deferred;
 
 static _Atomic(_Atomic uint32_t *) slot_chunks[SLOT_CHUNKS];
 static _Atomic(struct conn *) conn_chunks[CONN_CHUNKS];
@@ -338,7 +338,10 @@ void conn_mark_shared(struct conn *conn)
 	conn->generation = 0;
 }
 
-/* Repairs a conn in the child of a fork(), without its claim. A connection that was just beginning (STARTING) counts as begun. */
+/*
+ * Repairs a conn in the child of a fork(). A step that another thread was taking continues only in the parent, so we give up its claim
+ * here. A connection that was just beginning (STARTING) counts as begun.
+ */
 static void repair(struct conn *conn)
 {
 	uint32_t word = conn_word(conn);
@@ -359,7 +362,7 @@ static void repair(struct conn *conn)
 
 void conn_repair_in_child(void)
 {
-	uint32_t handled = 0, held = 0;
+	uint32_t handled = 0, deferred = 0;
 
 	owner = getpid();
 	conn_note_fork();
@@ -372,11 +375,11 @@ void conn_repair_in_child(void)
 			continue;
 		repair(conn);
 		handled += conn_in(conn, PHASES_HANDLED);
-		held += conn_phase(conn) == CONN_HELD;
+		deferred += conn_phase(conn) == CONN_DEFERRED;
 	}
 	atomic_store(&lingering, NULL);
 	atomic_store(&conn_handled_count, handled);
-	atomic_store(&conn_held, held);
+	atomic_store(&conn_deferred, deferred);
 	atomic_store(&conn_unseen, 0);
 }
 

@@ -154,8 +154,8 @@ extern _Atomic uint32_t conn_unseen;
  */
 void conn_linger(void (*look)(void));
 
-/* Number of conns in HELD: a wait may have to send their SYNs first. */
-extern _Atomic uint32_t conn_held;
+/* Number of conns in DEFERRED: a wait may have to send their SYNs first. */
+extern _Atomic uint32_t conn_deferred;
 
 static inline bool conn_none_handled(void)
 {

@@ -14,7 +14,7 @@ static const char *const names[] = {
 	[CONN_FREE] = "FREE",
 	[CONN_IDLE] = "IDLE",
 	[CONN_STARTING] = "STARTING",
-	[CONN_HELD] = "HELD",
+	[CONN_DEFERRED] = "DEFERRED",
 	[CONN_RESOLVING] = "RESOLVING",
 	[CONN_SYN_SENT] = "SYN_SENT",
 	[CONN_ASKED] = "ASKED",
@@ -40,8 +40,8 @@ static const uint32_t followers[] = {
 	[CONN_IDLE] = PHASE(STARTING) | PHASE(DIRECT) | PHASE(FREE) |
 		      /* exec(): the phase in the program before */
 		      PHASE(SYN_SENT) | PHASE(DONE) | PHASE(FAILED) | PHASE(DISSOLVED),
-	[CONN_STARTING] = PHASE(HELD) | PHASE(RESOLVING) | PHASE(SYN_SENT) | PHASE(ASKED) | PHASE(BYPASS) | PHASE(IDLE),
-	[CONN_HELD] = ASKED_ON | GIVEN_UP,
+	[CONN_STARTING] = PHASE(DEFERRED) | PHASE(RESOLVING) | PHASE(SYN_SENT) | PHASE(ASKED) | PHASE(BYPASS) | PHASE(IDLE),
+	[CONN_DEFERRED] = ASKED_ON | GIVEN_UP,
 	[CONN_RESOLVING] = ASKED_ON | PHASE(DIRECT) | GIVEN_UP,
 	[CONN_SYN_SENT] = ASKED_ON | PHASE(CONFIRMED) | PHASE(DIRECT) | PHASE(DONE) | GIVEN_UP,
 	[CONN_ASKED] = ASKED_ON | PHASE(DIRECT) | PHASE(DONE) | GIVEN_UP,
@@ -74,8 +74,8 @@ static void counts_follow(enum conn_phase from, enum conn_phase to)
 
 	if (was != is)
 		atomic_fetch_add(&conn_handled_count, is ? 1 : -1u);
-	if ((from == CONN_HELD) != (to == CONN_HELD))
-		atomic_fetch_add(&conn_held, to == CONN_HELD ? 1 : -1u);
+	if ((from == CONN_DEFERRED) != (to == CONN_DEFERRED))
+		atomic_fetch_add(&conn_deferred, to == CONN_DEFERRED ? 1 : -1u);
 }
 
 void conn_mark_unseen(struct conn *conn, bool unseen)
@@ -109,7 +109,7 @@ static void phase_follow(struct conn *conn, enum conn_phase from, enum conn_phas
 		return;
 	if (!phase_may_follow(from, to))
 		phase_forbidden(from, to);
-	if (phase_in(from, PHASES_HANDLED) && !phase_in(to, PHASES_PENDING | PHASE(HELD)))
+	if (phase_in(from, PHASES_HANDLED) && !phase_in(to, PHASES_PENDING | PHASE(DEFERRED)))
 		conn_mark_unseen(conn, false);
 }
 

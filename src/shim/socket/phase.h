@@ -10,7 +10,7 @@
  *   FREE          no socket                                   -                            -
  *   IDLE          a socket that isn't connected               the kernel's answers         nothing
  *   STARTING      its SYN to be sent (only while claimed)     connect() hasn't returned    nothing
- *   HELD          a SYN that waits for its first data         connected                    nothing
+ *   DEFERRED      a SYN that waits for its first data         connected                    nothing
  *   RESOLVING     a socket that isn't connected               SYN_SENT, or connected *     nothing
  *   SYN_SENT      a SYN to a converter, or its SYN+ACK, and   SYN_SENT, or connected *     the response, when it comes
  *                 we have work to do as soon as the
@@ -44,7 +44,7 @@ enum conn_phase {
 	CONN_FREE,
 	CONN_IDLE,
 	CONN_STARTING,
-	CONN_HELD,
+	CONN_DEFERRED,
 	CONN_RESOLVING,
 	CONN_SYN_SENT,
 	CONN_ASKED,
@@ -73,7 +73,7 @@ enum conn_phase {
 #define PHASES_CONFIRMED (PHASE(CONFIRMED) | PHASE(BYPASSED))
 
 /* The connection needs further steps. */
-#define PHASES_UNFINISHED (PHASE(HELD) | PHASES_PENDING | PHASES_CONFIRMED)
+#define PHASES_UNFINISHED (PHASE(DEFERRED) | PHASES_PENDING | PHASES_CONFIRMED)
 
 /* The application has been told of an error, or will be. */
 #define PHASES_FAILED (PHASE(FAILED) | PHASE(DISSOLVED))

@@ -196,8 +196,9 @@ bool usermem_has_strings(char *const strings[])
 	}
 }
 
-int usermem_answer(void *to, socklen_t *len, const void *answer, socklen_t bytes, bool full)
+int usermem_answer(void *to, socklen_t *len, const void *answer, socklen_t bytes, enum usermem_answer kind)
 {
+	const bool full = kind == USERMEM_NAME;
 	socklen_t room, told;
 
 	if (!usermem_read(&room, len, sizeof(room)))

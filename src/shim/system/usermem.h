@@ -59,9 +59,14 @@ bool usermem_has_address(const struct sockaddr *addr, socklen_t len, struct sock
 bool usermem_has_strings(char *const strings[]);
 
 /*
- * usermem_answer() - store @bytes of @answer, cut to the available room
- * In @len it stores the stored length, as getsockopt(2) does; or with @full, as getpeername(2) does, @bytes. Returns 0, -EFAULT or -EINVAL.
+ * usermem_answer() - store @bytes of @answer, cut to the available room, and a length in @len
+ * Returns 0, -EFAULT or -EINVAL.
  */
-int usermem_answer(void *to, socklen_t *len, const void *answer, socklen_t bytes, bool full);
+enum usermem_answer {
+	USERMEM_OPTION, /* the stored length, as getsockopt(2) does */
+	USERMEM_NAME,   /* @bytes, as getpeername(2) does */
+};
+
+int usermem_answer(void *to, socklen_t *len, const void *answer, socklen_t bytes, enum usermem_answer kind);
 
 #endif

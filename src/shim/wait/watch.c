@@ -216,8 +216,8 @@ int watch_control(struct conn *conn, int epfd, int op, int fd, struct epoll_even
 			conn_mark_unseen(conn, true);
 		return ret;
 	}
-	if (phase_in(conn_phase_unclaimed(conn), PHASE(HELD) | PHASES_CONFIRMED) &&
-	    conn_claim(conn, PHASE(HELD) | PHASES_CONFIRMED, &claim)) {
+	if (phase_in(conn_phase_unclaimed(conn), PHASE(DEFERRED) | PHASES_CONFIRMED) &&
+	    conn_claim(conn, PHASE(DEFERRED) | PHASES_CONFIRMED, &claim)) {
 		ret = control(conn, epfd, op, fd, event, false, false);
 		conn_release(conn, claim.from, &claim);
 		return ret;
