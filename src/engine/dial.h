@@ -73,7 +73,6 @@ struct dial {
 enum dial_use {
 	DIAL_USE_MPTCP, /* Multipath TCP */
 	DIAL_USE_BLIND, /* a blind request, since nobody could take a response off the stream */
-	DIAL_USE_PATHS, /* several paths: paths_may_be_several(). The engine asks only where it matters */
 };
 
 /* The engine's operations on a socket. None blocks or calls the engine. Those that return int return 0 or -errno. */

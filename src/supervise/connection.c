@@ -134,17 +134,11 @@ static bool traced_allows(struct dial *dial, enum dial_use use)
 {
 	const struct connection *connection = connection_of_dial(dial);
 
-	switch (use) {
-	case DIAL_USE_MPTCP:
+	if (use == DIAL_USE_MPTCP)
 		return connection->mptcp && advice_allows_mptcp(connection->fd);
-	case DIAL_USE_BLIND:
-		/* We don't repeat a lost SYN of a TCP stand-in: its connection would fail needlessly. */
-		return connection->nonblocking && (connection->dial.fd == connection->fd || dial->mptcp) &&
-		       !blind_memory_has(&dial->server, BLIND_TROUBLE_SLOW) && is_likely_served(dial);
-	case DIAL_USE_PATHS:
-		return paths_may_be_several(connection->dial.fd, &dial->attempt.addr);
-	}
-	return false;
+	/* We don't repeat a lost SYN of a TCP stand-in: its connection would fail needlessly. */
+	return connection->nonblocking && (connection->dial.fd == connection->fd || dial->mptcp) &&
+	       !blind_memory_has(&dial->server, BLIND_TROUBLE_SLOW) && is_likely_served(dial);
 }
 
 /* The number has to be random: a host that guessed it could take over the connection. */

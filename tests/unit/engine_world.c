@@ -129,6 +129,12 @@ int path_list_refused(struct path_list *list, const struct settings *with, const
 	return best_of(list, nets.elsewhere);
 }
 
+bool paths_may_be_several(int fd, const union sockaddr_ip *to)
+{
+	(void)fd, (void)to;
+	return kernel.several;
+}
+
 bool path_is_refused(int error)
 {
 	return error == ENETUNREACH || error == EHOSTUNREACH;
@@ -264,7 +270,7 @@ static struct converters_query query(const struct dial *of)
 static bool allows(struct dial *of, enum dial_use use)
 {
 	(void)of;
-	return use == DIAL_USE_MPTCP ? !kernel.no_mptcp : use == DIAL_USE_BLIND ? kernel.blind : kernel.several;
+	return use == DIAL_USE_MPTCP ? !kernel.no_mptcp : kernel.blind;
 }
 
 static uint64_t number(void)

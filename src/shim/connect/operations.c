@@ -151,15 +151,9 @@ static bool op_allows(struct dial *dial, enum dial_use use)
 {
 	struct conn *conn = conn_of_dial(dial);
 
-	switch (use) {
-	case DIAL_USE_MPTCP:
-		return !conn->call.wants_signals && (conn->socket.mptcp || replace_may_be_mptcp(conn));
-	case DIAL_USE_BLIND:
+	if (use == DIAL_USE_BLIND)
 		return conn->call.at_once;
-	case DIAL_USE_PATHS:
-		return paths_may_be_several(dial->fd, &dial->attempt.addr);
-	}
-	return false;
+	return !conn->call.wants_signals && (conn->socket.mptcp || replace_may_be_mptcp(conn));
 }
 
 static int op_fit(struct dial *dial, union sockaddr_ip *to, bool mptcp)
