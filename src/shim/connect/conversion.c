@@ -37,8 +37,6 @@
 
 #define WOKE_EARLY_MS 2
 
-static const struct settings *settings;
-
 /* In these phases, output before the server's answer is early data, which follows the request. */
 #define PHASES_TAKING_EARLY (PHASE(RESOLVING) | PHASE(SYN_SENT) | PHASE(ASKED) | PHASE(EARLY_DIRECT))
 
@@ -233,16 +231,15 @@ short conversion_poll_events(const struct conn *conn)
 
 /* --- from connect() to the first SYN: asks a converter, the server itself, or nobody --- */
 
-void conversion_init(const struct settings *kept)
+void conversion_init(const struct settings *settings)
 {
-	settings = kept;
-	user_cache_init(kept);
-	operations_init(kept);
+	user_cache_init(settings);
+	operations_init(settings);
 }
 
 bool conversion_enabled(void)
 {
-	return settings && settings->enabled;
+	return dial_host.settings && dial_host.settings->enabled;
 }
 
 /* Leaves @fd to the kernel. Notes that for "convertize status", but not that a connection stays on this host. */
@@ -283,7 +280,7 @@ static void call_begin(struct conn *conn, int fd, const union sockaddr_ip *serve
 	struct conn_call call = {
 		.bound = kernel_is_bound(fd),
 		.fastopen_connect = kernel_get(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0),
-		.wants_signals = settings->fail_closed && wants_signals(fd),
+		.wants_signals = dial_host.settings->fail_closed && wants_signals(fd),
 	};
 	bool ring_may_use;
 
@@ -299,7 +296,7 @@ static void call_begin(struct conn *conn, int fd, const union sockaddr_ip *serve
 /* Is Multipath TCP to the server itself, without a converter, the better way (Section 5.1)? */
 static bool is_bypassed(const struct conn *conn, const union sockaddr_ip *server)
 {
-	return exchange_bypasses(settings, server) && !path_preferences_restrict(host_preferences(settings)) &&
+	return exchange_bypasses(dial_host.settings, server) && !path_preferences_restrict(host_preferences(dial_host.settings)) &&
 	       (conn->socket.mptcp || replace_may_be_mptcp(conn));
 }
 
@@ -331,7 +328,7 @@ static int start_bypass(struct conn *conn, int fd, const union sockaddr_ip *serv
 /* Returns why we don't convert a connection to @server, or NULL if we do. */
 static const char *obstacle(const struct conn *conn, int fd, const union sockaddr_ip *server)
 {
-	enum policy_verdict verdict = policy_decide(settings, server);
+	enum policy_verdict verdict = policy_decide(dial_host.settings, server);
 
 	/* The kernel reports the errno. */
 	if (server->sa.sa_family == AF_INET6 && sockaddr_ip_is_v4(server) && kernel_get(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0))
@@ -342,7 +339,7 @@ static const char *obstacle(const struct conn *conn, int fd, const union sockadd
 		return policy_reason(verdict);
 	if (conn->socket.shut_for_reading)
 		return "the socket was shut down before";
-	return !settings->fail_closed && wants_signals(fd) ? policy_reason(POLICY_DIRECT_SIGNALS) : NULL;
+	return !dial_host.settings->fail_closed && wants_signals(fd) ? policy_reason(POLICY_DIRECT_SIGNALS) : NULL;
 }
 
 /* Is the socket of the network namespace that this thread is in, whose networks we know? */
@@ -355,7 +352,7 @@ static bool is_of_our_network(int fd)
 
 void conversion_abandoned(const struct conn *conn)
 {
-	if (clock_ns() - conn->dial.started > settings->timeout_ms * CLOCK_NS_PER_MS)
+	if (clock_ns() - conn->dial.started > dial_host.settings->timeout_ms * CLOCK_NS_PER_MS)
 		converters_doubt(conn->dial.attempt.converter);
 }
 
@@ -363,7 +360,7 @@ void conversion_conclude(struct conn *conn, int fd)
 {
 	struct conn_claim claim;
 
-	conversion_finish(conn, fd, settings->timeout_ms);
+	conversion_finish(conn, fd, dial_host.settings->timeout_ms);
 	if (conn_claim_of(conn, fd, PHASES_PENDING | PHASES_CONFIRMED, &claim))
 		conn_release(conn, settle_unfinished(conn, fd), &claim);
 }
@@ -378,7 +375,7 @@ void conversion_conclude_now(struct conn *conn, int fd)
 	if (conn_phase(conn) != CONN_DIRECT)
 		return;
 	quiet_all(&quiet);
-	next.poll(&made, 1, (int)settings->timeout_ms);
+	next.poll(&made, 1, (int)dial_host.settings->timeout_ms);
 	quiet_end(&quiet);
 }
 
@@ -388,7 +385,7 @@ void conversion_conclude_all(bool (*concerns)(const struct conn *conn))
 
 	if (conn_none_handled())
 		return;
-	conversion_finish_all(concerns, settings->timeout_ms);
+	conversion_finish_all(concerns);
 	EACH_CONN (conn, PHASES_PENDING | PHASES_CONFIRMED)
 		if (conn_claim_of(conn, conn->fd, PHASES_PENDING | PHASES_CONFIRMED, &claim))
 			conn_release(conn, concerns(conn) ? settle_unfinished(conn, conn->fd) : claim.from, &claim);
@@ -403,7 +400,7 @@ void conversion_before_fork(void)
 {
 	if (conn_none_handled() || !conn_is_owner())
 		return;
-	conversion_finish_all(has_to_be_finished, settings->timeout_ms);
+	conversion_finish_all(has_to_be_finished);
 	EACH_CONN (conn, PHASE(SYN_SENT))
 		follow_note(conn, conn->fd);
 }
@@ -424,7 +421,7 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server,
 	    kernel_get(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC) == AF_INET)
 		return CONVERSION_DIRECT; /* the kernel reports the errno */
 	if (!is_of_our_network(fd))
-		return settings->fail_closed ? -ENETUNREACH : go_directly(fd, server, "the socket is of another network namespace");
+		return dial_host.settings->fail_closed ? -ENETUNREACH : go_directly(fd, server, "the socket is of another network namespace");
 	ret = rights_ask(server);
 	if (ret < 0)
 		return ret;
@@ -436,7 +433,7 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server,
 		if (!conn_claim(conn, PHASE(IDLE), &claim))
 			return 0; /* another thread connects the same socket */
 		call_begin(conn, fd, server);
-		early_data = fastopen || settings->early_data || conn->call.fastopen_connect;
+		early_data = fastopen || dial_host.settings->early_data || conn->call.fastopen_connect;
 		state = dial_next(operations_dial(conn, fd), early_data && !conn->socket.streamed && !conn->call.uses_io_uring, &end);
 		if (state != DIAL_RESOLVING || resolved)
 			break;
@@ -467,7 +464,7 @@ void conversion_before_signals(int fd)
 	struct conn *conn = conn_handled(fd);
 	struct conn_claim claim;
 
-	if (!conn || settings->fail_closed || !phase_in(conversion_progress(conn, fd), PHASES_WITHOUT_SIGNAL) ||
+	if (!conn || dial_host.settings->fail_closed || !phase_in(conversion_progress(conn, fd), PHASES_WITHOUT_SIGNAL) ||
 	    !conn_claim_of(conn, fd, PHASES_WITHOUT_SIGNAL, &claim))
 		return;
 	conn_release(conn, conn_has(conn, CONN_TOLD_CONNECTED) || conn_has(conn, CONN_WROTE) ? claim.from : settle_unfinished(conn, fd),

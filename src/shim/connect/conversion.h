@@ -77,10 +77,10 @@ void conversion_finish(struct conn *conn, int fd, int ms);
 
 /*
  * conversion_finish_all() - wait for the end of all handshakes that @concerns selects, together
- * It waits for each until @ms milliseconds after its connect(), so that a slow one doesn't delay each call. It resolves no name. Signals
- * and cancellation are blocked meanwhile.
+ * It waits for each until CONVERT_TIMEOUT after its connect(), so that a slow one doesn't delay each call. It resolves no name. Signals and
+ * cancellation are blocked meanwhile.
  */
-void conversion_finish_all(bool (*concerns)(const struct conn *conn), unsigned int ms);
+void conversion_finish_all(bool (*concerns)(const struct conn *conn));
 
 /* --- ends, forks and signals: conversion.c --- */
 

@@ -215,7 +215,6 @@ void conversion_finish(struct conn *conn, int fd, int ms)
 
 struct finishing {
 	bool (*concerns)(const struct conn *conn);
-	int64_t limit; /* how long after its connect() we wait for each, in ns */
 	struct pollfd fds[TOGETHER];
 	nfds_t count;
 	bool any;
@@ -230,7 +229,7 @@ static int64_t finish_end(struct conn *conn, int fd, const struct finishing *fin
 	if (!conn_claim_of(conn, fd, PHASES_UNFINISHED, &claim))
 		return 0;
 	if (finishing->concerns(conn) && claim.from != CONN_RESOLVING)
-		end = conn->dial.started + finishing->limit;
+		end = conn->dial.started + dial_host.settings->timeout_ms * CLOCK_NS_PER_MS;
 	conn_release(conn, claim.from, &claim);
 	return end;
 }
@@ -242,7 +241,7 @@ static void finish_one(struct conn *conn, struct finishing *finishing)
 	int64_t end = finish_end(conn, fd, finishing);
 
 	if (end && conn_phase(conn) == CONN_DEFERRED) /* its time begins now */
-		conversion_finish(conn, fd, (int)(finishing->limit / CLOCK_NS_PER_MS));
+		conversion_finish(conn, fd, dial_host.settings->timeout_ms);
 	if (clock_ns() >= end)
 		return;
 	if (conn_phase(conn) != CONN_BYPASSED)
@@ -255,10 +254,10 @@ static void finish_one(struct conn *conn, struct finishing *finishing)
 		finishing->fds[finishing->count++] = (struct pollfd){ .fd = fd, .events = conversion_poll_events(conn) };
 }
 
-void conversion_finish_all(bool (*concerns)(const struct conn *conn), unsigned int ms)
+void conversion_finish_all(bool (*concerns)(const struct conn *conn))
 {
 	ERRNO_KEPT;
-	struct finishing finishing = { .concerns = concerns, .limit = ms * CLOCK_NS_PER_MS };
+	struct finishing finishing = { .concerns = concerns };
 	struct quiet quiet;
 
 	quiet_all(&quiet);

@@ -25,8 +25,6 @@
 #include <fcntl.h>
 #include <string.h>
 
-static const struct settings *settings;
-
 static struct conn *conn_of_dial(const struct dial *dial)
 {
 	return (struct conn *)((char *)(uintptr_t)dial - offsetof(struct conn, dial));
@@ -54,7 +52,7 @@ bool operations_resolve(struct conn *conn, int fd, const union sockaddr_ip *serv
 
 	*end = (struct dial_end){ .verdict = POLICY_CONVERT, .error = ENETUNREACH };
 	query.may_resolve = true;
-	return converters_choose(settings, &query, &addr, &end->verdict, &end->reason) >= 0;
+	return converters_choose(dial_host.settings, &query, &addr, &end->verdict, &end->reason) >= 0;
 }
 
 int operations_connect(struct conn *conn, int fd, const union sockaddr_ip *to)
@@ -287,12 +285,11 @@ static void trial_begins(void)
 	conn_linger(trials_look);
 }
 
-void operations_init(const struct settings *kept)
+void operations_init(const struct settings *settings)
 {
-	settings = kept;
-	converters_init(kept);
+	converters_init(settings);
 	dial_init(&(struct dial_host){
-		.settings = kept,
+		.settings = settings,
 		.log = log_line,
 		.clock = clock_ns,
 		.is_waiting = is_waiting,
