@@ -140,7 +140,7 @@ static int wait_once(struct conn *conn, int fd, int64_t end)
 	int left = deadline_left_ms(deadline_earlier(end ? end : DEADLINE_NEVER, atomic_load(&conn->deadline))), unknown = 0;
 	int ret;
 
-	if (left < 0 && ready.events == POLLIN && !lowat_kept(conn)) {
+	if (left < 0 && ready.events == POLLIN && !conn->socket.rcvlowat) {
 		if (next.recv(fd, response, sizeof(response), MSG_PEEK) >= 0)
 			return 0;
 		if (errno == EINTR)

@@ -87,7 +87,7 @@ static bool is_shown_otherwise(const struct conn *conn, int level, int name, int
 		return keepalive_kept(conn, level, name, value);
 	*value = name == SO_PROTOCOL ? (conn->socket.mptcp ? IPPROTO_TCP : 0) :
 		 name == SO_DOMAIN   ? (conn->socket.shown_ipv4 ? AF_INET : 0) :
-				       lowat_kept(conn);
+				       conn->socket.rcvlowat;
 	return *value;
 }
 

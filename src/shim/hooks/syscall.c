@@ -45,7 +45,7 @@ HOOK_SLOW long socket_by_syscall(int domain, int type, int protocol)
 {
 	uint32_t generation = conn_generation();
 
-	if (protocol == IPPROTO_MPTCP && beneath_is_behind_mptcpize())
+	if (protocol == IPPROTO_MPTCP && beneath_is_behind_mptcpize)
 		protocol = 0;
 	return socket_made((int)next.syscall(SYS_socket, domain, type, protocol), domain, type, protocol, generation);
 }

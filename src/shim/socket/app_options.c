@@ -294,8 +294,3 @@ bool lowat_keep(struct conn *conn, const void *value, socklen_t len)
 	conn_release(conn, claim.from, &claim);
 	return true;
 }
-
-int lowat_kept(const struct conn *conn)
-{
-	return conn->socket.rcvlowat;
-}

@@ -88,7 +88,4 @@ void lowat_restore(struct conn *conn, int fd);
  */
 bool lowat_keep(struct conn *conn, const void *value, socklen_t len);
 
-/* Returns the application's value in bytes if ours is in force instead, else 0. */
-int lowat_kept(const struct conn *conn);
-
 #endif

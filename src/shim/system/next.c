@@ -326,17 +326,15 @@ bool beneath_is_libc(uintptr_t address)
  */
 static const char *object_name(uintptr_t address, const char **path)
 {
-	const char *slash;
 	Dl_info info;
 
 	if (beneath_is_libc(address) || !dladdr((const void *)address, &info) || !info.dli_fname)
 		return NULL;
-	slash = strrchr(info.dli_fname, '/');
 	*path = info.dli_fname;
-	return slash ? slash + 1 : info.dli_fname;
+	return program_base_name(info.dli_fname, strlen(info.dli_fname));
 }
 
-static bool is_behind_mptcpize;
+bool beneath_is_behind_mptcpize;
 
 void beneath_bind(void)
 {
@@ -346,7 +344,7 @@ void beneath_bind(void)
 	libc.address = (uintptr_t)dlsym(RTLD_NEXT, "__errno_location");
 	dl_iterate_phdr(object_find, &libc);
 	name = object_name((uintptr_t)next.socket, &path);
-	is_behind_mptcpize = preloads && strstr(preloads, MPTCPIZE) && !(name && strstr(name, MPTCPIZE));
+	beneath_is_behind_mptcpize = preloads && strstr(preloads, MPTCPIZE) && !(name && strstr(name, MPTCPIZE));
 }
 
 const char *beneath_proxy(void)
@@ -354,9 +352,4 @@ const char *beneath_proxy(void)
 	const char *path, *name = object_name((uintptr_t)next.connect, &path);
 
 	return name && proxies_is_library(name) ? path : NULL;
-}
-
-bool beneath_is_behind_mptcpize(void)
-{
-	return is_behind_mptcpize;
 }

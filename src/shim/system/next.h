@@ -187,6 +187,6 @@ bool beneath_is_libc(uintptr_t address);
 const char *beneath_proxy(void);
 
 /* Is mptcpize's library preloaded in front of ours? It makes MPTCP sockets in place of the program's TCP sockets, by syscall(2). */
-bool beneath_is_behind_mptcpize(void);
+extern bool beneath_is_behind_mptcpize;
 
 #endif
