@@ -35,7 +35,7 @@ struct status_socket {
 };
 
 struct status_sockets {
-	struct status_socket *list; /* in the order of inodes, for a binary search */
+	struct status_socket *list; /* in the order of status_compare_sockets() */
 	size_t count, room;
 	int64_t read; /* CLOCK_MONOTONIC in ns */
 };
@@ -120,7 +120,8 @@ void status_view_fini(struct status_view *view);
 /* Orders the converted connections by the bytes that they carry now. */
 void status_view_order(struct status_view *view);
 
-/* Compares the inodes of sockets, or of owners, of which they are the first member: for qsort() and bsearch(). */
+/* For qsort() and bsearch(): sockets by inode, and a Multipath TCP connection before its subflows, which have its inode; owners by inode. */
+int status_compare_sockets(const void *a, const void *b);
 int status_compare_inodes(const void *a, const void *b);
 
 /* Writes how a connection began, as an English phrase. */

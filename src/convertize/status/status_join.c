@@ -37,49 +37,6 @@ static bool leads_to_converter(const struct status_parts *parts, const struct st
 	return found;
 }
 
-/* Returns the first socket from @at on with the inode; NULL: there is none. A connection and its subflows have the same one. */
-static const struct status_socket *next_of(const struct status_sockets *sockets, uint32_t inode, size_t at)
-{
-	return at < sockets->count && sockets->list[at].inode == inode ? &sockets->list[at] : NULL;
-}
-
-/* Returns the place of the first socket with an inode as high, or higher. */
-static size_t place_of(const struct status_sockets *sockets, uint32_t inode)
-{
-	size_t low = 0, high = sockets->count;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (sockets->list[middle].inode < inode)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-static const struct status_socket *socket_of(const struct status_sockets *sockets, const struct status_socket *same)
-{
-	const struct status_socket *found;
-
-	for (size_t i = sockets ? place_of(sockets, same->inode) : 0; sockets && (found = next_of(sockets, same->inode, i)); i++)
-		if (found->cookie == same->cookie)
-			return found;
-	return NULL;
-}
-
-/* Is the TCP socket a subflow of a Multipath TCP connection? */
-static bool is_subflow(const struct status_sockets *sockets, const struct status_socket *socket)
-{
-	const struct status_socket *found;
-
-	for (size_t i = place_of(sockets, socket->inode); (found = next_of(sockets, socket->inode, i)); i++)
-		if (found->mptcp)
-			return true;
-	return false;
-}
-
 /* Returns the flow over the network, or a new one; the last one if there is no room. */
 static struct status_flow *flow_of(struct status_flow flows[static STATUS_FLOWS_MAX], size_t *count, const char *device)
 {
@@ -98,6 +55,17 @@ static const char *device_of(const struct status_parts *parts, const union socka
 	const struct host_link *link = host_home_of(parts->host, local);
 
 	return link ? link->name : "gone";
+}
+
+int status_compare_sockets(const void *a, const void *b)
+{
+	const struct status_socket *one = a, *other = b;
+
+	if (one->inode != other->inode)
+		return one->inode < other->inode ? -1 : 1;
+	if (one->mptcp != other->mptcp)
+		return one->mptcp ? -1 : 1;
+	return one->cookie < other->cookie ? -1 : one->cookie > other->cookie;
 }
 
 int status_compare_inodes(const void *a, const void *b)
@@ -135,7 +103,8 @@ static void add_bytes(struct status_connection *connection, const struct status_
 		      const struct status_sockets *before, int64_t ms)
 {
 	struct status_flow *flow = flow_of(connection->flows, &connection->flow_count, device_of(parts, &socket->local));
-	const struct status_socket *earlier = socket_of(before, socket);
+	const struct status_socket *earlier = before && before->count ?
+		bsearch(socket, before->list, before->count, sizeof(*earlier), status_compare_sockets) : NULL;
 
 	flow->subflows++;
 	flow->received += socket->received;
@@ -145,19 +114,18 @@ static void add_bytes(struct status_connection *connection, const struct status_
 }
 
 /*
- * Has none of its subflows the address that it began with? A Multipath TCP connection keeps that as its own. Then the kernel, or a path
- * manager, has given up the first subflow.
+ * Has none of its subflows, which follow it, the address that it began with? A Multipath TCP connection keeps that as its own. Then the
+ * kernel, or a path manager, has given up the first subflow.
  */
-static bool has_outlived(const struct status_sockets *sockets, const struct status_socket *connection)
+static bool has_outlived(const struct status_socket *connection, size_t subflows)
 {
 	const struct in6_addr first = sockaddr_ip_in6(&connection->local);
-	const struct status_socket *subflow;
 	bool goes_on = false;
 
-	for (size_t i = place_of(sockets, connection->inode); connection->mptcp && (subflow = next_of(sockets, connection->inode, i)); i++) {
-		const struct in6_addr local = sockaddr_ip_in6(&subflow->local);
+	for (size_t i = 1; i <= subflows && connection->mptcp; i++) {
+		const struct in6_addr local = sockaddr_ip_in6(&connection[i].local);
 
-		if (subflow->mptcp || !subflow->established)
+		if (!connection[i].established)
 			continue;
 		if (IN6_ARE_ADDR_EQUAL(&local, &first))
 			return false;
@@ -232,12 +200,14 @@ bool status_join(struct status_view *out, const struct status_parts *parts, cons
 	if (!out->list)
 		return false;
 	out->interval_ms = before ? (sockets->read - before->read) / CLOCK_NS_PER_MS : 0;
-	for (size_t i = 0; i < sockets->count; i++) {
-		const struct status_socket *socket = &sockets->list[i], *part;
+	for (size_t i = 0, end; i < sockets->count; i = end) {
+		const struct status_socket *socket = &sockets->list[i];
 		struct status_connection *connection = &out->list[out->count];
 		const struct note *note;
 
-		if ((!parts->all && socket->uid != parts->user) || (!socket->mptcp && is_subflow(sockets, socket)))
+		for (end = i + 1; end < sockets->count && sockets->list[end].inode == socket->inode;)
+			end++;
+		if (!parts->all && socket->uid != parts->user)
 			continue;
 		note = note_of(&parts->notes, socket);
 		if (!note && !leads_to_converter(parts, socket))
@@ -245,11 +215,10 @@ bool status_join(struct status_view *out, const struct status_parts *parts, cons
 		*connection = (struct status_connection){ .socket = socket, .note = note, .direct = note && note->flags & NOTE_DIRECT,
 							  .owner = owner_of(parts, socket->inode), .client = client_of(sockets, note) };
 		connection->client_owner = connection->client ? owner_of(parts, connection->client->inode) : NULL;
-		for (size_t j = place_of(sockets, socket->inode); (part = next_of(sockets, socket->inode, j)); j++)
-			if (!part->mptcp)
-				add_bytes(connection, parts, part, before, out->interval_ms);
+		for (size_t j = i + socket->mptcp; j < end; j++)
+			add_bytes(connection, parts, &sockets->list[j], before, out->interval_ms);
 		qsort(connection->flows, connection->flow_count, sizeof(connection->flows[0]), compare_flows);
-		connection->outlived = has_outlived(sockets, socket);
+		connection->outlived = has_outlived(socket, end - i - 1);
 		out->count++;
 		out->outlived += connection->outlived;
 		out->converted += !connection->direct;

@@ -85,7 +85,7 @@ int status_sockets_read(struct status_sockets *out)
 	}
 	out->read = clock_ns();
 	if (out->count) /* without sockets there is no list */
-		qsort(out->list, out->count, sizeof(*out->list), status_compare_inodes);
+		qsort(out->list, out->count, sizeof(*out->list), status_compare_sockets);
 	netlink_close(&netlink);
 	return ret == -EINTR ? 0 : ret;
 }
