@@ -232,23 +232,15 @@ const struct host_network *paths_wanted_used(const struct paths_wanted *wanted, 
 	return NULL;
 }
 
-static bool is_any_used(const struct paths_wanted *wanted)
+/* Returns the number of used networks of a family, of the one that has more. */
+static unsigned int used_count(const struct paths_wanted *wanted)
 {
-	for (size_t i = 0; i < wanted->count; i++)
-		if (wanted->networks[i].verdict == HOST_USED)
-			return true;
-	return false;
-}
-
-static unsigned int find_limit(const struct paths_wanted *wanted)
-{
-	unsigned int count[2] = { 0 }, most;
+	unsigned int count[2] = { 0 };
 
 	for (size_t i = 0; i < wanted->count; i++)
 		if (wanted->networks[i].verdict == HOST_USED)
 			count[sockaddr_ip_is_v4(&wanted->networks[i].address)]++;
-	most = count[0] > count[1] ? count[0] : count[1];
-	return most < LIMIT_MIN ? LIMIT_MIN : most > HOST_ENDPOINTS_USED_MAX ? HOST_ENDPOINTS_USED_MAX : most;
+	return count[0] > count[1] ? count[0] : count[1];
 }
 
 /* Does NetworkManager keep endpoints here? It has the property since 1.40, for all of its devices. */
@@ -324,6 +316,7 @@ int paths_wanted_find(struct paths_wanted *out, const struct host *host, const s
 		      const struct paths_memory *memory)
 {
 	const bool keeps_endpoints = !host->managers.mptcpd && !host->managers.userspace;
+	unsigned int used;
 
 	memset(out, 0, sizeof(*out));
 	out->count = host_networks_find(&out->networks, host, &choice->policy);
@@ -338,7 +331,8 @@ int paths_wanted_find(struct paths_wanted *out, const struct host *host, const s
 		network->table_is_ours = !rule;
 		network->table = rule ? rule->table : find_table(network->link.index, out, host, choice);
 	}
-	out->limit = find_limit(out);
+	used = used_count(out);
+	out->limit = used < LIMIT_MIN ? LIMIT_MIN : used > HOST_ENDPOINTS_USED_MAX ? HOST_ENDPOINTS_USED_MAX : used;
 	out->may_keep = keeps_endpoints && !host_vpn(host, &choice->policy);
 	if (keeps_endpoints && !does_nm_keep(&host->managers))
 		find_exclusions(out, &choice->policy);
@@ -346,7 +340,7 @@ int paths_wanted_find(struct paths_wanted *out, const struct host *host, const s
 		find_metered(out, &host->managers);
 	add_exclusions(out, choice->quota_never, HOST_PROGRAMS_NEVER_PRIORITY);
 	add_exclusions(out, choice->quota_backup, HOST_PROGRAMS_BACKUP_PRIORITY);
-	out->keeps = out->may_keep && !is_any_used(out);
+	out->keeps = out->may_keep && !used;
 	return 0;
 }
 
