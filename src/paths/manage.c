@@ -114,18 +114,16 @@ static const char *silence_of(const struct paths_outage *outage)
 	return NULL;
 }
 
-/* Prints the networks that have fallen silent or are heard again since @before. */
-static void tell_silence(const struct renewer *renewer, const struct paths_mender *mender, const struct paths_outages *before)
+/* Prints the networks that have fallen silent or are heard again since the last look. */
+static void tell_silence(struct renewer *renewer, const struct paths_mender *mender)
 {
 	for (size_t i = 0; i < renewer->outages.count; i++) {
-		const struct paths_outage *outage = &renewer->outages.list[i];
-		const char *now = silence_of(outage), *earlier = NULL;
+		struct paths_outage *outage = &renewer->outages.list[i];
+		const char *now = silence_of(outage);
 
-		for (size_t j = 0; j < before->count; j++)
-			if (sockaddr_ip_equal(&before->list[j].local, &outage->local))
-				earlier = silence_of(&before->list[j]);
-		if (now != earlier)
+		if (now != outage->told)
 			say_of(mender, &outage->local, now ? now : "an answer has come");
+		outage->told = now;
 	}
 }
 
@@ -170,7 +168,6 @@ static bool are_spared(const struct renewer *renewer, const struct paths_wanted 
  */
 static int renew_silent(struct renewer *renewer, struct paths_mender *mender)
 {
-	static struct paths_outages before;
 	struct paths_managed own[PATHS_OUTAGES_MAX];
 	struct paths_renewal renewals[PATHS_OUTAGES_MAX];
 	int64_t now = clock_ns();
@@ -179,11 +176,9 @@ static int renew_silent(struct renewer *renewer, struct paths_mender *mender)
 
 	if (paths_kernel_subflows(&renewer->subflows) < 0)
 		return AGAIN_MS;
-	before.count = renewer->outages.count;
-	memcpy(before.list, renewer->outages.list, sizeof(before.list));
 	take_answers(renewer, now);
 	due = paths_outages_find(&renewer->outages, &renewer->subflows, own, count, now, renewals);
-	tell_silence(renewer, mender, &before);
+	tell_silence(renewer, mender);
 	send_probes(renewer, mender, renewals, due);
 	ret = due ? paths_renew_endpoints(mender, renewals, due) : 0;
 	if (ret < 0)

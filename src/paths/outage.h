@@ -140,6 +140,7 @@ struct paths_outage {
 	bool futile;            /* the last renewal followed a peer's answer */
 	bool alone;             /* no other network was heard at the last renewal */
 	int64_t prompt_until;   /* until then we prompt its new subflows to send an acknowledgement */
+	const char *told;       /* the caller's: the last message about its silence; NULL: none, or of its end */
 };
 
 /* An address whose endpoint is ours. */
