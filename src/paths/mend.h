@@ -100,10 +100,8 @@ struct traffic_tokens {
 
 struct traffic_keeper {
 	struct traffic traffic;
-	enum quota_state states[QUOTAS_MAX];
 	const char *own_never, *own_backup; /* the lists of the settings */
 	char never[TRAFFIC_LISTS_MAX], backup[TRAFFIC_LISTS_MAX]; /* with the quotas' devices */
-	char quota_never[QUOTA_LIST_MAX], quota_backup[QUOTA_LIST_MAX];
 	int64_t look_at, save_at; /* CLOCK_MONOTONIC in ns */
 	struct traffic_tokens outlived; /* at the last look */
 	bool loaded;              /* the file was read; until then it isn't written */

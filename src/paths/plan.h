@@ -88,7 +88,7 @@ struct paths_choice {
 	struct path_preferences paths;
 	uint32_t table_first, table_last;
 	struct quotas quotas;
-	const char *quota_never, *quota_backup; /* devices whose quota is used up; NULL: none. They are in @policy, too */
+	enum quota_state quota_states[QUOTAS_MAX]; /* devices whose quota is used up are in @policy, too */
 };
 
 /* The settings; NULL: not set. */

@@ -324,14 +324,3 @@ const char *quota_text(const struct quota *quota, uint64_t used, char buf[static
 		 texts[quota_judge(quota, used)]);
 	return buf;
 }
-
-const char *quotas_devices(const struct quotas *quotas, const struct traffic *traffic, unsigned int today, enum quota_state state,
-			   char buf[static QUOTA_LIST_MAX])
-{
-	size_t len = 0;
-
-	for (size_t i = 0; i < quotas->count; i++)
-		if (quota_judge(&quotas->list[i], quota_used(&quotas->list[i], traffic, today)) == state)
-			len += (size_t)snprintf(buf + len, QUOTA_LIST_MAX - len, "%s%s", len ? "," : "", quotas->list[i].device);
-	return len ? buf : NULL;
-}

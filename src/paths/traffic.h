@@ -139,10 +139,4 @@ enum quota_state quota_judge(const struct quota *quota, uint64_t used);
 #define QUOTA_TEXT_MAX 128
 const char *quota_text(const struct quota *quota, uint64_t used, char buf[static QUOTA_TEXT_MAX]);
 
-#define QUOTA_LIST_MAX (QUOTAS_MAX * IF_NAMESIZE + 1)
-
-/* Writes the devices in the state, separated by commas. Returns @buf, or NULL if there are none. */
-const char *quotas_devices(const struct quotas *quotas, const struct traffic *traffic, unsigned int today, enum quota_state state,
-			   char buf[static QUOTA_LIST_MAX]);
-
 #endif

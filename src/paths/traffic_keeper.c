@@ -43,11 +43,15 @@ int traffic_look(struct traffic *traffic, const struct traffic_choice *choice, s
 	return ret;
 }
 
-/* Writes the user's list and the quota's, one behind the other. Returns @buf, or NULL if both are empty. */
-static const char *join(const char *own, const char *quota, char buf[static TRAFFIC_LISTS_MAX])
+/* Writes the user's list, and behind it the devices whose quotas are in the state. Returns @buf, or NULL if there are none. */
+static const char *list(const char *own, const struct paths_choice *choice, enum quota_state state, char buf[static TRAFFIC_LISTS_MAX])
 {
-	snprintf(buf, TRAFFIC_LISTS_MAX, "%s%s%s", own ? own : "", own && quota ? "," : "", quota ? quota : "");
-	return *buf ? buf : NULL;
+	size_t len = (size_t)snprintf(buf, TRAFFIC_LISTS_MAX, "%s", own ? own : "");
+
+	for (size_t i = 0; i < choice->quotas.count && len < TRAFFIC_LISTS_MAX; i++)
+		if (choice->quota_states[i] == state)
+			len += (size_t)snprintf(buf + len, TRAFFIC_LISTS_MAX - len, "%s%s", len ? "," : "", choice->quotas.list[i].device);
+	return len ? buf : NULL;
 }
 
 /* Judges the quotas, reports changes, and sets the mender's choice. Returns whether it has changed. */
@@ -62,18 +66,16 @@ static bool judge(struct traffic_keeper *keeper, struct paths_choice *choice)
 		const enum quota_state state = quota_judge(quota, used);
 		char text[QUOTA_TEXT_MAX];
 
-		if (state == keeper->states[i])
+		if (state == choice->quota_states[i])
 			continue;
 		paths_say("%s: %s", quota->device, quota_text(quota, used, text));
-		keeper->states[i] = state;
+		choice->quota_states[i] = state;
 		changed = true;
 	}
 	if (!changed)
 		return false;
-	choice->quota_never = quotas_devices(&choice->quotas, &keeper->traffic, today, QUOTA_NEVER, keeper->quota_never);
-	choice->quota_backup = quotas_devices(&choice->quotas, &keeper->traffic, today, QUOTA_BACKUP, keeper->quota_backup);
-	choice->policy.never = join(keeper->own_never, choice->quota_never, keeper->never);
-	choice->policy.backup = join(keeper->own_backup, choice->quota_backup, keeper->backup);
+	choice->policy.never = list(keeper->own_never, choice, QUOTA_NEVER, keeper->never);
+	choice->policy.backup = list(keeper->own_backup, choice, QUOTA_BACKUP, keeper->backup);
 	return true;
 }
 

@@ -338,8 +338,12 @@ int paths_wanted_find(struct paths_wanted *out, const struct host *host, const s
 		find_exclusions(out, &choice->policy);
 	if (keeps_endpoints)
 		find_metered(out, &host->managers);
-	add_exclusions(out, choice->quota_never, HOST_PROGRAMS_NEVER_PRIORITY);
-	add_exclusions(out, choice->quota_backup, HOST_PROGRAMS_BACKUP_PRIORITY);
+	for (size_t i = 0; i < choice->quotas.count; i++) {
+		if (choice->quota_states[i] == QUOTA_NEVER)
+			add_exclusions(out, choice->quotas.list[i].device, HOST_PROGRAMS_NEVER_PRIORITY);
+		if (choice->quota_states[i] == QUOTA_BACKUP)
+			add_exclusions(out, choice->quotas.list[i].device, HOST_PROGRAMS_BACKUP_PRIORITY);
+	}
 	out->keeps = out->may_keep && !used;
 	return 0;
 }

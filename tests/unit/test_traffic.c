@@ -226,7 +226,7 @@ START_TEST(test_quotas_decide)
 		enum quota_state state;
 	} uses[] = { { 0, QUOTA_FREE }, { 4 * GB - 1, QUOTA_FREE }, { 4 * GB, QUOTA_NEAR }, { 5 * GB - 1, QUOTA_NEAR }, { 5 * GB, QUOTA_BACKUP },
 		     { 6 * GB - 1, QUOTA_BACKUP }, { 6 * GB, QUOTA_NEVER }, { UINT64_MAX, QUOTA_NEVER } };
-	char problem[QUOTA_PROBLEM_MAX], list[QUOTA_LIST_MAX], text[QUOTA_TEXT_MAX];
+	char problem[QUOTA_PROBLEM_MAX], text[QUOTA_TEXT_MAX];
 	struct quotas quotas;
 
 	ck_assert(quotas_read(&quotas, "wwan0=5G:6G/month wlan0=1G/day", problem));
@@ -237,13 +237,13 @@ START_TEST(test_quotas_decide)
 	links[2].received += 4 * GB;
 	links[2].sent += 2 * GB;
 	look("a", 3, TODAY);
-	ck_assert_str_eq(quotas_devices(&quotas, &traffic, TODAY, QUOTA_NEVER, list), "wwan0");
-	ck_assert_str_eq(quotas_devices(&quotas, &traffic, TODAY, QUOTA_BACKUP, list), "wlan0");
+	ck_assert_int_eq(quota_judge(&quotas.list[0], quota_used(&quotas.list[0], &traffic, TODAY)), QUOTA_NEVER);
+	ck_assert_int_eq(quota_judge(&quotas.list[1], quota_used(&quotas.list[1], &traffic, TODAY)), QUOTA_BACKUP);
 	ck_assert_str_eq(quota_text(&quotas.list[0], quota_used(&quotas.list[0], &traffic, TODAY), text),
 			 "6.00 GB of 5.00 GB this month, its limit is reached: not used until the period ends");
-	ck_assert_str_eq(quotas_devices(&quotas, &traffic, TODAY + 1, QUOTA_NEVER, list), "wwan0");
-	ck_assert_ptr_null(quotas_devices(&quotas, &traffic, TODAY + 1, QUOTA_BACKUP, list));
-	ck_assert_ptr_null(quotas_devices(&quotas, &traffic, 20261201, QUOTA_NEVER, list));
+	ck_assert_int_eq(quota_judge(&quotas.list[0], quota_used(&quotas.list[0], &traffic, TODAY + 1)), QUOTA_NEVER);
+	ck_assert_int_eq(quota_judge(&quotas.list[1], quota_used(&quotas.list[1], &traffic, TODAY + 1)), QUOTA_FREE);
+	ck_assert_int_eq(quota_judge(&quotas.list[0], quota_used(&quotas.list[0], &traffic, 20261201)), QUOTA_FREE);
 }
 END_TEST
 
