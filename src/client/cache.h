@@ -2,7 +2,7 @@
 /*
  * cache.h - facts about converters and servers that all of a user's processes share
  *
- * A file of fixed size in a directory of the user (cache_open()) holds hints. A hint may be lost at any moment and may be wrong, so a
+ * A file of fixed size in a directory of the user (cache_find()) holds hints. A hint may be lost at any moment and may be wrong, so a
  * caller must work without hints and must notice by itself when one misleads it. The caller decides when to note a hint and how to use it.
  * The cache finds a hint only in the network namespace in which it was noted.
  *
@@ -53,7 +53,7 @@ static inline bool cache_is_on(const struct cache *cache)
 
 /*
  * cache_open_at() - open the cache in @directory, a descriptor, or create it
- * The caller has checked who owns the directory and who else may write to it (cache_open()). @path: the directory's
+ * The caller has checked who owns the directory and who else may write to it (cache_find()). @path: the directory's
  *
  * Replaces a file of ours that is damaged, or that another boot left, by an empty one of the same name. Processes that have the old file
  * open continue with it.
@@ -71,7 +71,7 @@ void cache_close(struct cache *cache);
 /* Unmaps the file if the process no longer runs as the user who opened the cache. Every other call for the cache does so, too. */
 void cache_check_identity(const struct cache *cache);
 
-/* Returns a static text for an error of cache_open_at() or cache_open(); it completes "DIRECTORY: …". */
+/* Returns a static text for an error of cache_open_at() or cache_find(); it completes "DIRECTORY: …". */
 const char *cache_problem(int error);
 
 /*
@@ -230,12 +230,6 @@ struct cache_place {
 };
 
 /*
- * cache_open() - cache_open_at() in the directory @path, as CONVERT_CACHE and XDG_RUNTIME_DIR name one
- * Returns also -ENOENT if @path is NULL or no absolute path, and -EPERM if other users may write to the directory, or own it.
- */
-int cache_open(struct cache *cache, const char *path);
-
-/*
  * cache_find() - map the cache in the first suitable directory
  *
  * Tries only the wish, if there is one. Else XDG_RUNTIME_DIR; /run/user/UID; root's /run/libconvert; and libconvert-UID in /dev/shm or
@@ -243,7 +237,8 @@ int cache_open(struct cache *cache, const char *path);
  * others may write it must also not be a symbolic link, and nobody else may enter it; the directory around it must belong to root or this
  * user, and be sticky, so that nobody can put another one in its place.
  *
- * Returns as cache_open(), with all of @place set; -ECANCELED if the wish is "none"; without search->make -ENOENT if there is no file yet.
+ * Returns as cache_open_at(), with all of @place set; -EPERM also if other users may write to a directory that the caller names, or own it;
+ * -ENOENT if it is no absolute path, or, without search->make, if there is no file yet; -ECANCELED if the wish is "none".
  */
 int cache_find(struct cache *cache, const struct cache_search *search, struct cache_place *place);
 

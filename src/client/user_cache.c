@@ -322,22 +322,9 @@ static int directory_judge(int fd, mode_t mode)
 static int named_open(const char *path)
 {
 	/* the XDG Base Directory Specification says to ignore relative paths */
-	if (!path || path[0] != '/')
+	if (path[0] != '/')
 		return -ENOENT;
 	return directory_judge(open(path, O_PATH | O_DIRECTORY | O_CLOEXEC), OTHERS_WRITE);
-}
-
-int cache_open(struct cache *cache, const char *path)
-{
-	int saved = errno, fd = named_open(path), ret = fd;
-
-	memset(cache, 0, sizeof(*cache));
-	if (fd >= 0) {
-		ret = cache_open_at(cache, fd, path);
-		fd_close(fd);
-	}
-	errno = saved;
-	return ret;
 }
 
 /* Opens a directory from which others can't remove our entries. Returns a descriptor or -errno. */

@@ -11,6 +11,7 @@
 
 #include "cache_properties.h"
 
+#include "../unit/cache_open.h"
 #include "../unit/tempdir.h"
 #include "client/cache.h"
 #include "client/cache_file.h"

@@ -6,6 +6,7 @@
 #include "client/cache.h"
 #include "client/cache_file.h"
 
+#include "cache_open.h"
 #include "tempdir.h"
 
 #include <check.h>

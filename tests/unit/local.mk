@@ -5,7 +5,7 @@ check_LTLIBRARIES += libtestbytes.la
 libtestbytes_la_SOURCES = tests/unit/bytes.c tests/unit/bytes.h
 libtestbytes_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 
-EXTRA_DIST += tests/unit/run.h tests/unit/tempdir.h
+EXTRA_DIST += tests/unit/cache_open.h tests/unit/run.h tests/unit/tempdir.h
 unit_tests = tests/unit/test_codec_names tests/unit/test_codec_read tests/unit/test_codec_private \
 	tests/unit/test_codec_write tests/unit/test_codec_write_private tests/unit/test_codec_write_messages tests/unit/test_codec_mutation tests/unit/test_sockaddr \
 	tests/unit/test_prefix tests/unit/test_handshake tests/unit/test_client_settings \

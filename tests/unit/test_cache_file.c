@@ -37,7 +37,7 @@ static void expect_error(int error)
 
 START_TEST(no_directory)
 {
-	static const char *const none[] = { NULL, "", "tmp", "./", "/nonexistent/directory" };
+	static const char *const none[] = { "tmp", "./", "/nonexistent/directory" };
 	struct cache cache;
 
 	for (size_t i = 0; i < ARRAY_SIZE(none); i++) {

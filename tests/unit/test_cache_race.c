@@ -11,6 +11,7 @@
 #include "client/cache.h"
 #include "client/cache_file.h"
 
+#include "cache_open.h"
 #include "run.h"
 #include "tempdir.h"
 

@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "client/notes.h"
+#include "cache_open.h"
 #include "run.h"
 #include "tempdir.h"
 
