@@ -137,13 +137,13 @@ static void note_address(void *arg, const struct local_address *address)
 	const struct in6_addr *source = &address->address;
 	const struct noted_endpoint *endpoint = endpoint_of(search, source);
 	struct network network = { .source = *source, .device = address->device, .backup = endpoint && endpoint->backup };
-	uint8_t preference;
 	size_t i = 0;
 
 	if (!host_address_is_global(source, address->scope) || host_address_judge(address->flags, endpoint) != HOST_USED ||
 	    !host_device_name(search->netlink, (unsigned int)address->device, network.name))
 		return;
-	if (network_policy_use(search->policy, NULL, network.name, source, &preference) != PATH_USE_NEVER)
+	network.use = network_policy_use(search->policy, NULL, network.name, source, &network.preference);
+	if (network.use != PATH_USE_NEVER)
 		network.fitness = host_address_fitness(source, address->flags, endpoint, endpoint && endpoint->has_rule);
 	while (i < search->count && search->found[i].device != address->device)
 		i++;

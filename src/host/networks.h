@@ -7,6 +7,7 @@
 #ifndef HOST_NETWORKS_H
 #define HOST_NETWORKS_H
 
+#include "client/settings.h"
 #include "common/sockaddr.h"
 
 #include <net/if.h>
@@ -16,8 +17,6 @@
 #define NETWORKS_MAX 8
 
 struct network_policy;
-struct path_preferences;
-struct settings;
 
 struct network {
 	struct in6_addr source; /* this machine's address there; IPv4 as v4-mapped */
@@ -28,6 +27,8 @@ struct network {
 	bool bind_device;       /* binding to the address isn't enough: bind the socket to the interface, too */
 	bool backup;            /* its address is an MPTCP endpoint with the flag "backup" */
 	bool carrier;
+	enum path_use use;      /* by the policy */
+	uint8_t preference;     /* the place in CONVERT_PATHS: path_preferences_of() */
 	unsigned int fitness;   /* host_address_fitness(); 0: the user forbids it */
 };
 

@@ -22,13 +22,6 @@ static struct network_policy policy_of(const struct settings *settings)
 	return (struct network_policy){ .paths = host_preferences(settings), .beside_vpn = settings->beside_vpn, .any_kind = true };
 }
 
-static enum path_use use_of(const struct settings *settings, const struct network *network, uint8_t *preference)
-{
-	const struct network_policy policy = policy_of(settings);
-
-	return network_policy_use(&policy, NULL, network->name, &network->source, preference);
-}
-
 static size_t networks_find(const struct settings *settings, const union sockaddr_ip *to, struct network out[NETWORKS_MAX])
 {
 	const struct network_policy policy = policy_of(settings);
@@ -39,23 +32,15 @@ static size_t networks_find(const struct settings *settings, const union sockadd
 static void list_add(struct path_list *list, const struct settings *settings, int converter,
 		     const union sockaddr_ip *addr, const struct network *network)
 {
-	struct path path = { .id.converter = converter, .preference = PATH_PREFERENCE_NONE };
+	struct path path = { .id.converter = converter, .preference = network ? network->preference : PATH_PREFERENCE_NONE };
 
 	if (list->count == PATHS_MAX || (network && network->unused))
 		return;
-	if (!network && network_usual_is_never(host_preferences(settings), addr)) {
+	if (network ? network->use == PATH_USE_NEVER : network_usual_is_never(host_preferences(settings), addr)) {
 		list->forbidden = !list->count;
 		return;
 	}
-	if (network) {
-		const enum path_use use = use_of(settings, network, &path.preference);
-
-		if (use == PATH_USE_NEVER) {
-			list->forbidden = !list->count;
-			return;
-		}
-		path.backup = network->backup || use == PATH_USE_BACKUP;
-	}
+	path.backup = network && (network->backup || network->use == PATH_USE_BACKUP);
 	strcpy(list->names[list->count], network ? network->name : "the usual path");
 	if (network && !network->usual) {
 		path.id.source = network->source;
@@ -305,10 +290,8 @@ static bool bind_to_better(int fd, const struct settings *settings, const union 
 
 	for (size_t i = 0; i < count; i++) {
 		const struct network *network = &networks[i];
-		uint8_t preference;
 
-		if (network->usual || (device ? network->device != device : !is_known_better(network)) ||
-		    use_of(settings, network, &preference) == PATH_USE_NEVER ||
+		if (network->usual || (device ? network->device != device : !is_known_better(network)) || network->use == PATH_USE_NEVER ||
 		    !network_bind(fd, &network->source, network->bind_device ? network->device : 0))
 			continue;
 		strcpy(name, network->name);
@@ -317,24 +300,19 @@ static bool bind_to_better(int fd, const struct settings *settings, const union 
 	return false;
 }
 
-/* Finds the best network that the user excludes less than the usual one, @networks[0]. Returns @count if there is none. */
-static size_t find_allowed(const struct settings *settings, const struct network networks[], size_t count, enum path_use usual)
+/* Finds the best network that the user excludes less than the usual one, @networks[0]. Returns that if there is none. */
+static const struct network *find_allowed(const struct network networks[], size_t count)
 {
-	uint8_t preference, least = UINT8_MAX;
-	enum path_use best_use = usual;
-	size_t best = count;
+	const struct network *best = networks;
 
-	for (size_t i = 1; i < count; i++) {
-		const enum path_use use = use_of(settings, &networks[i], &preference);
-		const struct known known = known_of(&networks[i].source);
+	for (const struct network *network = networks + 1; network < networks + count; network++) {
+		const struct known known = known_of(&network->source);
 
 		/* a network for backup is better than one that doesn't work */
-		if (use >= usual || (usual == PATH_USE_BACKUP && known.silent && !known.works) ||
-		    (best < count && (use > best_use || (use == best_use && preference >= least))))
+		if (network->use >= networks->use || (networks->use == PATH_USE_BACKUP && known.silent && !known.works))
 			continue;
-		best = i;
-		best_use = use;
-		least = preference;
+		if (network->use < best->use || (network->use == best->use && network->preference < best->preference))
+			best = network;
 	}
 	return best;
 }
@@ -347,22 +325,20 @@ static int bind_to_allowed(int fd, const struct settings *settings, const union 
 {
 	struct network networks[NETWORKS_MAX];
 	const struct in6_addr source = network_source(fd);
-	uint8_t preference;
-	enum path_use usual;
-	size_t count, best;
+	const struct network *best;
+	size_t count;
 
 	if (!path_preferences_restrict(host_preferences(settings)) || !IN6_IS_ADDR_UNSPECIFIED(&source))
 		return 0;
 	count = networks_find(settings, server, networks);
 	if (!count && network_usual_is_never(host_preferences(settings), server))
 		return -ENETUNREACH;
-	usual = count && networks[0].usual ? use_of(settings, &networks[0], &preference) : PATH_USE_ORDERED;
-	if (usual == PATH_USE_ORDERED)
+	if (!count || !networks->usual || networks->use == PATH_USE_ORDERED)
 		return 0;
-	best = find_allowed(settings, networks, count, usual);
-	if (best == count || !network_bind(fd, &networks[best].source, networks[best].bind_device ? networks[best].device : 0))
-		return usual == PATH_USE_NEVER ? -ENETUNREACH : 0;
-	strcpy(name, networks[best].name);
+	best = find_allowed(networks, count);
+	if (best == networks || !network_bind(fd, &best->source, best->bind_device ? best->device : 0))
+		return networks->use == PATH_USE_NEVER ? -ENETUNREACH : 0;
+	strcpy(name, best->name);
 	return 1;
 }
 

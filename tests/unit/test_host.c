@@ -336,11 +336,10 @@ static bool library_uses(const struct host_network *network, const struct networ
 	const struct in6_addr address = sockaddr_ip_in6(&network->address);
 	struct network found[NETWORKS_MAX];
 	const size_t count = networks_to(converter, policy, found);
-	uint8_t preference;
 
 	for (size_t i = 0; i < count; i++)
 		if (IN6_ARE_ADDR_EQUAL(&found[i].source, &address) && found[i].device == (int)network->link.index)
-			return !found[i].unused && network_policy_use(policy, NULL, found[i].name, &address, &preference) != PATH_USE_NEVER;
+			return !found[i].unused && found[i].use != PATH_USE_NEVER;
 	return false;
 }
 
