@@ -193,13 +193,7 @@ void converters_facts_forget(void);
  */
 void converters_refused(int index, const union sockaddr_ip *destination, unsigned int seconds);
 
-/*
- * converters_served() - note that converter @index reached @destination, which ends its row of refusals
- * @told: its response, for converters_answered()
- */
-void converters_served(int index, const union sockaddr_ip *destination, const struct handshake_step *told);
-
-/* Does the same after a silent request, which has no response. */
+/* Notes that converter @index reached @destination, which ends its row of refusals. */
 void converters_reached(int index, const union sockaddr_ip *destination);
 
 /*

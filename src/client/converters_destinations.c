@@ -146,12 +146,6 @@ void converters_reached(int index, const union sockaddr_ip *destination)
 	atomic_store(&refusals_in_a_row[index][sockaddr_ip_is_v4(destination)], 0);
 }
 
-void converters_served(int index, const union sockaddr_ip *destination, const struct handshake_step *told)
-{
-	converters_answered(index, told);
-	converters_reached(index, destination);
-}
-
 void converters_silent(int index, const union sockaddr_ip *destination)
 {
 	const uint64_t hash = sockaddr_ip_hash(destination);

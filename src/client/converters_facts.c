@@ -102,12 +102,13 @@ static void info_keep(struct facts *facts, uint32_t info, int64_t until)
 
 static uint32_t info_of(const struct handshake_step *told)
 {
-	uint32_t info = told->withheld_ms & INFO_WITHHELD_MS;
+	const struct convert_withholding *syns = &told->withholding;
+	uint32_t info = syns->withheld ? syns->limit_ms : 0;
 
-	info |= told->corrects_windows ? INFO_CORRECTS : 0;
-	info |= told->takes_hold_times ? INFO_HOLD_TIMES : 0;
-	if (told->takes_silent)
-		info |= INFO_SILENT | (told->takes_blind ? INFO_BLIND : 0) | (told->takes_repeats ? INFO_REPEATS : 0);
+	info |= syns->corrects ? INFO_CORRECTS : 0;
+	info |= syns->hold_times ? INFO_HOLD_TIMES : 0;
+	if (syns->silent)
+		info |= INFO_SILENT | (syns->blind ? INFO_BLIND : 0) | (syns->repeats ? INFO_REPEATS : 0);
 	return info;
 }
 

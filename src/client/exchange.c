@@ -122,7 +122,8 @@ void exchange_done(const struct path_id *path, const union sockaddr_ip *server, 
 
 	if (mptcp)
 		paths_note_mptcp(path);
-	converters_served(converter, server, told);
+	converters_answered(converter, told);
+	converters_reached(converter, server);
 	converters_admitted(converter, server);
 	if (told->server_mptcp != HANDSHAKE_SERVER_UNKNOWN)
 		servers_note_mptcp(converter, server, told->server_mptcp);

@@ -169,12 +169,7 @@ struct handshake_step handshake_on_bytes(const uint8_t *buf, size_t len,
 		.length = response.length,
 		.has_supported = response.has_supported,
 		.supported = response.supported,
-		.withheld_ms = response.withholding.withheld ? response.withholding.limit_ms : 0,
-		.corrects_windows = response.withholding.corrects,
-		.takes_silent = response.withholding.silent,
-		.takes_blind = response.withholding.blind,
-		.takes_repeats = response.withholding.repeats,
-		.takes_hold_times = response.withholding.hold_times,
+		.withholding = response.withholding,
 		.server_mptcp = ask->mptcp ? server_mptcp(&response) : HANDSHAKE_SERVER_UNKNOWN,
 	};
 }
@@ -213,7 +208,7 @@ enum syn_data_use ask_way_syn_data(enum ask_way way, bool mptcp, bool taken, boo
 }
 
 /* The converter removes the timestamps from each SYN that it releases without the server's answer. */
-static bool is_released_by_server(uint8_t options)
+bool synack_is_silent(uint8_t options)
 {
 	const int wanted = TCPI_OPT_SYN_DATA | TCPI_OPT_TIMESTAMPS;
 
@@ -222,12 +217,7 @@ static bool is_released_by_server(uint8_t options)
 
 bool synack_confirms(uint8_t options, unsigned int withheld_ms, int64_t started_ns, int64_t now_ns)
 {
-	return is_released_by_server(options) && now_ns < started_ns + (int64_t)withheld_ms * CLOCK_NS_PER_MS;
-}
-
-bool synack_is_silent(uint8_t options)
-{
-	return is_released_by_server(options);
+	return synack_is_silent(options) && now_ns < started_ns + (int64_t)withheld_ms * CLOCK_NS_PER_MS;
 }
 
 /* --- the errno for an Error TLV --- */

@@ -74,11 +74,7 @@ struct handshake_step {
 	enum handshake_server_mptcp server_mptcp;
 	bool has_supported;             /* DONE: the answer to an Info TLV is there, */
 	struct convert_span supported;  /* TCP option kinds, padded with 0, in the bytes shown */
-	unsigned int withheld_ms;       /* with has_supported: the converter withholds SYNs for this many ms at most; 0: it doesn't */
-	bool corrects_windows;          /* with has_supported: it corrects windows of MPTCP SYNs with data (doc/private-tlvs.md) */
-	bool takes_silent, takes_blind; /* with has_supported: it takes silent requests, blind ones */
-	bool takes_repeats;             /* the same: it recognizes repeated blind requests by their attempt */
-	bool takes_hold_times;          /* the same: it understands Hold Time TLVs */
+	struct convert_withholding withholding; /* with has_supported: what the converter does with SYNs */
 };
 
 /*

@@ -89,7 +89,7 @@ static bool enquiry_answered(const uint8_t *bytes, size_t len)
 		paths_note_syn_data(path, taken, enquiry.begun);
 	if (!kernel_has_fallen_back(enquiry.fd))
 		paths_note_mptcp(path);
-	return taken && told.takes_blind && exchange_keeps_mptcp(dial_host.settings, path);
+	return taken && told.withholding.blind && exchange_keeps_mptcp(dial_host.settings, path);
 }
 
 static void enquiry_end(bool blind, int64_t now)

@@ -82,10 +82,9 @@ static void refuse(int index, unsigned int i)
 
 static void serve(int index)
 {
-	static const struct handshake_step told = { .verdict = HANDSHAKE_DONE };
 	union sockaddr_ip where = destination(1);
 
-	converters_served(index, &where, &told);
+	converters_reached(index, &where);
 }
 
 START_TEST(a_refusal_is_about_one_destination)
@@ -226,7 +225,7 @@ static void answer_of(int index, bool silent, bool blind, bool repeats)
 	static const uint8_t kinds[] = { 30 };
 	const struct handshake_step told = {
 		.verdict = HANDSHAKE_DONE, .has_supported = true, .supported = { kinds, sizeof(kinds) },
-		.withheld_ms = 700, .takes_silent = silent, .takes_blind = blind, .takes_repeats = repeats,
+		.withholding = { .withheld = true, .limit_ms = 700, .silent = silent, .blind = blind, .repeats = repeats },
 	};
 
 	converters_answered(index, &told);
@@ -266,12 +265,22 @@ START_TEST(repeats_are_known_or_not)
 }
 END_TEST
 
+/* A time without the flag: a converter that could withhold SYNs, and doesn't. */
+START_TEST(a_time_alone_withholds_nothing)
+{
+	static const struct handshake_step told = { .has_supported = true, .withholding.limit_ms = 700 };
+
+	converters_answered(0, &told);
+	ck_assert_uint_eq(converters_withholds_ms(&settings, 0), 0);
+}
+END_TEST
+
 static void answer_hold_times(int index, bool hold_times)
 {
 	static const uint8_t kinds[] = { 30 };
 	const struct handshake_step told = {
 		.verdict = HANDSHAKE_DONE, .has_supported = true, .supported = { kinds, sizeof(kinds) },
-		.withheld_ms = 700, .takes_hold_times = hold_times,
+		.withholding = { .withheld = true, .limit_ms = 700, .hold_times = hold_times },
 	};
 
 	converters_answered(index, &told);
@@ -561,6 +570,7 @@ int main(void)
 	tcase_add_test(tcase, silence_is_offered_or_not);
 	tcase_add_test(tcase, repeats_are_known_or_not);
 	tcase_add_test(tcase, hold_times_are_understood_or_not);
+	tcase_add_test(tcase, a_time_alone_withholds_nothing);
 	tcase_add_test(tcase, silence_is_forgotten);
 	tcase_add_test(tcase, silence_is_doubted);
 	tcase_add_test(tcase, silence_is_remembered_for_ten_minutes);

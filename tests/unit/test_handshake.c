@@ -359,22 +359,22 @@ START_TEST(what_becomes_of_syns_is_handed_on)
 	struct handshake_step step =
 		step_of_asked("01052263 15020000 1e000000 f0020102 00006c63", "192.0.2.1", &info);
 
-	ck_assert(step.corrects_windows);
-	ck_assert_uint_eq(step.withheld_ms, 0);
+	ck_assert(step.withholding.corrects);
+	ck_assert(!step.withholding.withheld);
 	step = step_of_asked("01052263 15020000 1e000000 f0020105 07d06c63", "192.0.2.1", &info);
-	ck_assert(!step.corrects_windows);
-	ck_assert_uint_eq(step.withheld_ms, 2000);
+	ck_assert(!step.withholding.corrects);
+	ck_assert_uint_eq(step.withholding.limit_ms, 2000);
 	step = step_of_asked("01032263 15020000 1e000000", "192.0.2.1", &info);
-	ck_assert(!step.corrects_windows);
-	ck_assert(!step.takes_silent && !step.takes_blind);
+	ck_assert(!step.withholding.corrects);
+	ck_assert(!step.withholding.silent && !step.withholding.blind);
 	step = step_of_asked("01052263 15020000 1e000000 f0020109 07d06c63", "192.0.2.1", &info);
-	ck_assert(step.takes_silent && !step.takes_blind);
+	ck_assert(step.withholding.silent && !step.withholding.blind);
 	step = step_of_asked("01052263 15020000 1e000000 f0020119 07d06c63", "192.0.2.1", &info);
-	ck_assert(step.takes_silent && step.takes_blind && !step.takes_repeats);
+	ck_assert(step.withholding.silent && step.withholding.blind && !step.withholding.repeats);
 	step = step_of_asked("01052263 15020000 1e000000 f0020139 07d06c63", "192.0.2.1", &info);
-	ck_assert(step.takes_silent && step.takes_blind && step.takes_repeats && !step.takes_hold_times);
+	ck_assert(step.withholding.silent && step.withholding.blind && step.withholding.repeats && !step.withholding.hold_times);
 	step = step_of_asked("01052263 15020000 1e000000 f0020141 07d06c63", "192.0.2.1", &info);
-	ck_assert(step.takes_hold_times && !step.takes_silent);
+	ck_assert(step.withholding.hold_times && !step.withholding.silent);
 }
 END_TEST
 
@@ -410,8 +410,8 @@ START_TEST(a_time_alone_withholds_nothing)
 		step_of_asked("01052263 15020000 1e000000 f0020102 07d06c63", "192.0.2.1", &info);
 
 	ck_assert_int_eq(step.verdict, HANDSHAKE_DONE);
-	ck_assert(step.corrects_windows);
-	ck_assert_uint_eq(step.withheld_ms, 0);
+	ck_assert(step.withholding.corrects);
+	ck_assert(!step.withholding.withheld);
 }
 END_TEST
 
