@@ -108,10 +108,7 @@ uint64_t cache_network(int fd)
 
 int64_t cache_now(void)
 {
-	struct timespec now;
-
-	clock_read(CLOCK_BOOTTIME, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	return clock_read_ns(CLOCK_BOOTTIME) / CLOCK_NS_PER_MS;
 }
 
 /* Can our constants be added to @now without overflow? */

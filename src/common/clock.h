@@ -27,20 +27,6 @@ int64_t clock_read_ns(clockid_t clock);
 #define CLOCK_NS_PER_MS INT64_C(1000000)
 #define CLOCK_NS_PER_S INT64_C(1000000000)
 
-/* clock_read_ns() as the C library's struct timespec */
-static inline void clock_read(clockid_t clock, struct timespec *now)
-{
-	int64_t ns = clock_read_ns(clock);
-
-	now->tv_sec = (time_t)(ns / CLOCK_NS_PER_S);
-	now->tv_nsec = (long)(ns % CLOCK_NS_PER_S);
-}
-
-static inline int64_t clock_ns_of(const struct timespec *ts)
-{
-	return ts->tv_sec * CLOCK_NS_PER_S + ts->tv_nsec;
-}
-
 /* CLOCK_MONOTONIC in nanoseconds. */
 static inline int64_t clock_ns(void)
 {
