@@ -41,6 +41,16 @@ static void add_address(struct question *question, uint16_t type, const struct i
 	*(type == RTA_DST ? &question->message.rtm_dst_len : &question->message.rtm_src_len) = v4 ? 32 : 128;
 }
 
+/* Reads an address of either family, by its length. Leaves the port as it is. Returns false for another length. */
+static bool read_ip(union sockaddr_ip *out, const uint8_t *value, size_t len)
+{
+	if (len != sizeof(out->in.sin_addr) && len != sizeof(out->in6.sin6_addr))
+		return false;
+	out->sa.sa_family = len == sizeof(out->in.sin_addr) ? AF_INET : AF_INET6;
+	memcpy(out->sa.sa_family == AF_INET ? (void *)&out->in.sin_addr : (void *)&out->in6.sin6_addr, value, len);
+	return true;
+}
+
 static void read_part(void *arg, uint16_t type, const uint8_t *value, size_t len)
 {
 	struct host_way *way = arg;
@@ -51,13 +61,8 @@ static void read_part(void *arg, uint16_t type, const uint8_t *value, size_t len
 		way->table = nl_u32(value, len);
 	if (type == RTA_PREFSRC)
 		way->has_source = true;
-	if (type == RTA_GATEWAY && len == sizeof(struct in_addr)) {
-		way->gateway.in.sin_family = AF_INET;
-		memcpy(&way->gateway.in.sin_addr, value, len);
-	} else if (type == RTA_GATEWAY && len == sizeof(struct in6_addr)) {
-		way->gateway.in6.sin6_family = AF_INET6;
-		memcpy(&way->gateway.in6.sin6_addr, value, len);
-	}
+	if (type == RTA_GATEWAY)
+		read_ip(&way->gateway, value, len);
 }
 
 static void read_way(void *arg, uint16_t type, const uint8_t *body, size_t len)
@@ -199,19 +204,24 @@ struct visit {
 	void *arg;
 };
 
-/* --- addresses --- */
-
-static struct in6_addr in6_of(int family, const uint8_t *bytes)
+/* Asks for a whole list of @type. The header of addresses is shorter than that of routes and rules; the kernel looks at the family alone. */
+static int ask_list(int netlink, uint16_t type, int family, nl_reader *read, struct visit *visit)
 {
-	struct in6_addr in6 = { .s6_addr = { [10] = 0xff, [11] = 0xff } };
+	const struct {
+		struct nlmsghdr header;
+		struct rtmsg message;
+	} question = {
+		.header = { .nlmsg_len = sizeof(question), .nlmsg_type = type, .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
+		.message.rtm_family = (uint8_t)family,
+	};
 
-	memcpy(&in6.s6_addr[family == AF_INET ? 12 : 0], bytes, family == AF_INET ? 4 : 16);
-	return in6;
+	return nl_ask(netlink, &question.header, read, visit);
 }
+
+/* --- addresses --- */
 
 struct address_parts {
 	struct local_address found;
-	int family;
 	bool is_local; /* the address is IFA_LOCAL's: on a point-to-point link IFA_ADDRESS is the peer's */
 	bool known;
 };
@@ -219,12 +229,13 @@ struct address_parts {
 static void read_address_part(void *arg, uint16_t type, const uint8_t *value, size_t len)
 {
 	struct address_parts *parts = arg;
+	union sockaddr_ip address = { 0 };
 
 	if (type == IFA_FLAGS)
 		parts->found.flags = nl_u32(value, len);
-	if ((type != IFA_LOCAL && type != IFA_ADDRESS) || len < (parts->family == AF_INET ? 4u : 16u) || parts->is_local)
+	if ((type != IFA_LOCAL && type != IFA_ADDRESS) || parts->is_local || !read_ip(&address, value, len))
 		return;
-	parts->found.address = in6_of(parts->family, value);
+	parts->found.address = sockaddr_ip_in6(&address);
 	parts->is_local = type == IFA_LOCAL;
 	parts->known = true;
 }
@@ -238,9 +249,6 @@ static void read_address(void *arg, uint16_t type, const uint8_t *body, size_t l
 	if (type != RTM_NEWADDR || len < sizeof(message))
 		return;
 	memcpy(&message, body, sizeof(message));
-	if (message.ifa_family != AF_INET && message.ifa_family != AF_INET6)
-		return;
-	parts.family = message.ifa_family;
 	parts.found = (struct local_address){ .device = (int)message.ifa_index, .flags = message.ifa_flags, .scope = message.ifa_scope };
 	nl_attributes(body, len, sizeof(message), read_address_part, &parts);
 	if (parts.known)
@@ -250,28 +258,21 @@ static void read_address(void *arg, uint16_t type, const uint8_t *body, size_t l
 int addresses_visit(int netlink, int family, address_visitor *visitor, void *arg)
 {
 	struct visit visit = { .address = visitor, .arg = arg };
-	struct {
-		struct nlmsghdr header;
-		struct ifaddrmsg message;
-	} question = {
-		.header = { .nlmsg_len = sizeof(question), .nlmsg_type = RTM_GETADDR, .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
-		.message.ifa_family = (uint8_t)family,
-	};
 
-	return nl_ask(netlink, &question.header, read_address, &visit);
+	return ask_list(netlink, RTM_GETADDR, family, read_address, &visit);
 }
 
 /* --- the path service's rules --- */
 
 struct rule_parts {
 	struct service_rule found;
-	int family;
 	uint8_t protocol;
 };
 
 static void read_rule_part(void *arg, uint16_t type, const uint8_t *value, size_t len)
 {
 	struct rule_parts *parts = arg;
+	union sockaddr_ip address = { 0 };
 
 	if (type == FRA_PROTOCOL && len)
 		parts->protocol = *value;
@@ -279,21 +280,18 @@ static void read_rule_part(void *arg, uint16_t type, const uint8_t *value, size_
 		parts->found.priority = nl_u32(value, len);
 	if (type == FRA_OIFNAME && len <= sizeof(parts->found.device))
 		memcpy(parts->found.device, value, len);
-	if (type == FRA_SRC && len >= (parts->family == AF_INET ? 4u : 16u))
-		parts->found.from = in6_of(parts->family, value);
+	if (type == FRA_SRC && read_ip(&address, value, len))
+		parts->found.from = sockaddr_ip_in6(&address);
 }
 
 static void read_rule(void *arg, uint16_t type, const uint8_t *body, size_t len)
 {
 	const struct visit *visit = arg;
-	struct fib_rule_hdr header;
 	struct rule_parts parts = { .protocol = 0 };
 
-	if (type != RTM_NEWRULE || len < sizeof(header))
+	if (type != RTM_NEWRULE)
 		return;
-	memcpy(&header, body, sizeof(header));
-	parts.family = header.family;
-	nl_attributes(body, len, sizeof(header), read_rule_part, &parts);
+	nl_attributes(body, len, sizeof(struct fib_rule_hdr), read_rule_part, &parts);
 	parts.found.device[sizeof(parts.found.device) - 1] = '\0';
 	if (parts.protocol == HOST_PROTOCOL_OURS)
 		visit->rule(visit->arg, &parts.found);
@@ -302,14 +300,7 @@ static void read_rule(void *arg, uint16_t type, const uint8_t *body, size_t len)
 int service_rules_visit(int netlink, int family, service_rule_visitor *visitor, void *arg)
 {
 	struct visit visit = { .rule = visitor, .arg = arg };
-	struct {
-		struct nlmsghdr header;
-		struct fib_rule_hdr message;
-	} question = {
-		.header = { .nlmsg_len = sizeof(question), .nlmsg_type = RTM_GETRULE, .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
-		.message.family = (uint8_t)family,
-	};
-	const int ret = nl_ask(netlink, &question.header, read_rule, &visit);
+	const int ret = ask_list(netlink, RTM_GETRULE, family, read_rule, &visit);
 
 	return ret == -EOPNOTSUPP || ret == -EAFNOSUPPORT ? 0 : ret; /* a kernel without rules */
 }
@@ -360,23 +351,14 @@ static int ask_family(int netlink)
 static void read_endpoint_part(void *arg, uint16_t type, const uint8_t *value, size_t len)
 {
 	struct mptcp_endpoint *endpoint = arg;
-	union sockaddr_ip *address = &endpoint->address;
 
 	switch (type) {
 	case MPTCP_PM_ADDR_ATTR_ADDR4:
-		if (len >= sizeof(address->in.sin_addr)) {
-			address->sa.sa_family = AF_INET;
-			memcpy(&address->in.sin_addr, value, sizeof(address->in.sin_addr));
-		}
-		break;
 	case MPTCP_PM_ADDR_ATTR_ADDR6:
-		if (len >= sizeof(address->in6.sin6_addr)) {
-			address->sa.sa_family = AF_INET6;
-			memcpy(&address->in6.sin6_addr, value, sizeof(address->in6.sin6_addr));
-		}
+		read_ip(&endpoint->address, value, len);
 		break;
 	case MPTCP_PM_ADDR_ATTR_PORT: /* in host byte order; both families have the port in the same place */
-		address->in.sin_port = htons((uint16_t)nl_u32(value, len < 2 ? len : 2));
+		endpoint->address.in.sin_port = htons((uint16_t)nl_u32(value, len < 2 ? len : 2));
 		break;
 	case MPTCP_PM_ADDR_ATTR_ID:
 		endpoint->id = (uint8_t)nl_u32(value, len < 1 ? len : 1);
