@@ -106,17 +106,7 @@ struct settings {
 typedef const char *settings_lookup(const char *name);
 
 /*
- * settings_read() - fill @out from the variables that @lookup finds
- *
- * CONVERT_ADDR: addresses or names, separated by commas or spaces, each with or without a port ("192.0.2.1", "[2001:db8::1]:1234",
- * "name:1234"); or a service ("_convert._tcp.example"), whose SRV records have the ports.
- * CONVERT_PORT: for those without. CONVERT_COOKIE: opaque text. CONVERT_LOG.
- * CONVERT_BYPASS: destinations that are never converted, as prefix_rule_parse() reads them. CONVERT_FALLBACK: "direct" (the default) or
- * "none". CONVERT_TIMEOUT: seconds, with a fraction if wanted. XDG_RUNTIME_DIR: the directory for learned facts. CONVERT_EARLY_DATA,
- * CONVERT_BYPASS_MPTCP, CONVERT_BESIDE_VPN, CONVERT_WARN: 0 or 1.
- * CONVERT_PATHS: devices and addresses of this machine, as path_preferences_add() reads them.
- * CONVERT_WITHHOLDING: milliseconds. CONVERT_SILENCE: "auto" (the default) or "never". CONVERT_CACHE: an absolute path, or "none".
- *
+ * settings_read() - fill @out from the variables that @lookup finds: those of libconvert.so(7), and XDG_RUNTIME_DIR
  * @out: all zero, as static memory is, so that a starting program needn't write zeros over 17 kB.
  * Copies everything, since programs that set their title overwrite the memory of their environment.
  * An error leaves @out disabled, with the reason in @out->problem, which quotes the bad input: the client must then run unconverted, and
