@@ -498,6 +498,18 @@ static void handle_output(const struct call *call)
 	connection_begin(call, fd, !fresh ? CONNECTION_UNDER_WAY : is_converter(&peer) ? CONNECTION_NATIVE : CONNECTION_CONVERTED, &peer, &early);
 }
 
+static void (*const handlers[FILTER_CALL_COUNT])(const struct call *call) = {
+	[FILTER_SOCKET] = handle_socket,
+	[FILTER_CONNECT] = handle_connect,
+	[FILTER_GETPEERNAME] = call_getpeername,
+	[FILTER_SENDTO] = handle_output,
+	[FILTER_SENDMSG] = handle_output,
+	[FILTER_SENDMMSG] = handle_output,
+	[FILTER_SETSOCKOPT] = call_setsockopt,
+	[FILTER_GETSOCKOPT] = call_getsockopt,
+	[FILTER_LISTEN] = call_listen,
+};
+
 void calls_handle(struct call *call)
 {
 	log_about(call->tid);
@@ -505,33 +517,10 @@ void calls_handle(struct call *call)
 		leave(call, -1, hidden);
 		return;
 	}
-	switch (call->call) {
-	case FILTER_SOCKET:
-		handle_socket(call);
-		break;
-	case FILTER_CONNECT:
-		handle_connect(call);
-		break;
-	case FILTER_GETPEERNAME:
-		call_getpeername(call);
-		break;
-	case FILTER_SENDTO:
-	case FILTER_SENDMSG:
-	case FILTER_SENDMMSG:
-		handle_output(call);
-		break;
-	case FILTER_SETSOCKOPT:
-		call_setsockopt(call);
-		break;
-	case FILTER_GETSOCKOPT:
-		call_getsockopt(call);
-		break;
-	case FILTER_LISTEN:
-		call_listen(call);
-		break;
-	default:
+	if (call->call < FILTER_CALL_COUNT && handlers[call->call]) {
+		handlers[call->call](call);
+	} else {
 		permission_note(call);
 		call_let_go(call, -1);
-		break;
 	}
 }

@@ -365,16 +365,10 @@ static void step_direct(struct connection *connection)
 void progress_step(struct connection *connection)
 {
 	log_about(connection->call.tid);
-	switch (connection->state) {
-	case CONNECTION_RESOLVING:
-		break;
-	case CONNECTION_ASKED:
+	if (connection->state == CONNECTION_ASKED)
 		step_asked(connection);
-		break;
-	case CONNECTION_DIRECT:
+	else if (connection->state == CONNECTION_DIRECT)
 		step_direct(connection);
-		break;
-	}
 }
 
 void progress_begin(struct connection *connection)

@@ -78,10 +78,6 @@ static void take_news(const struct supervisor_message *news, pid_t supervisor)
 	if (news->last)
 		wait_for_child(supervisor);
 	switch (news->news) {
-	case SUPERVISOR_FAILED:
-	case SUPERVISOR_PREPARED: /* hear_of_start() has read these */
-	case SUPERVISOR_STARTED:
-		break;
 	case SUPERVISOR_STOPPED:
 		kill(getpid(), SIGSTOP);
 		break;
@@ -89,7 +85,7 @@ static void take_news(const struct supervisor_message *news, pid_t supervisor)
 		_exit(news->value);
 	case SUPERVISOR_KILLED:
 		end_by_signal(news->value);
-	case SUPERVISOR_SIGNAL:
+	default: /* hear_of_start() has read the others */
 		break;
 	}
 }
