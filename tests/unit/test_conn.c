@@ -86,7 +86,7 @@ static int tcp_socket(void)
 START_TEST(its_own)
 {
 	int fd = tcp_socket(), other = tcp_socket();
-	struct conn *conn = conn_add(fd);
+	struct conn *conn = conn_add(fd, 0);
 
 	ck_assert_ptr_nonnull(conn);
 	ck_assert_ptr_eq(conn_of(fd), conn);
@@ -120,7 +120,7 @@ static bool bring(struct conn *conn, enum conn_phase phase)
 START_TEST(a_number_that_is_anothers_now)
 {
 	int fd = tcp_socket(), other = tcp_socket();
-	struct conn *conn = conn_add(fd);
+	struct conn *conn = conn_add(fd, 0);
 
 	ck_assert_ptr_nonnull(conn);
 	ck_assert_ptr_eq(conn_of_phase(fd, PHASE(IDLE)), conn);
@@ -144,7 +144,7 @@ END_TEST
 START_TEST(descriptors_come_and_go)
 {
 	int fd = tcp_socket(), copy = dup(fd), other = tcp_socket();
-	struct conn *conn = conn_add(fd), *next_one;
+	struct conn *conn = conn_add(fd, 0), *next_one;
 
 	ck_assert(!conn_unverified(copy));
 	conn_dup(fd, copy);
@@ -168,7 +168,7 @@ START_TEST(descriptors_come_and_go)
 	ck_assert_ptr_null(conn_named(kernel_cookie(fd)));
 	/* and its place is used again, without what was there */
 	conn->dial.tried = 7;
-	next_one = conn_add(other);
+	next_one = conn_add(other, 0);
 	ck_assert_ptr_eq(next_one, conn);
 	ck_assert_uint_eq(next_one->dial.tried, 0);
 }
@@ -178,7 +178,7 @@ END_TEST
 START_TEST(a_copy_closed_past_the_hooks)
 {
 	int fd = tcp_socket(), closed = dup(fd), copy = dup(fd);
-	struct conn *conn = conn_add(fd);
+	struct conn *conn = conn_add(fd, 0);
 
 	conn_dup(fd, closed);
 	conn_dup(fd, copy);
@@ -196,7 +196,7 @@ START_TEST(many)
 
 	for (int i = 0; i < MANY; i++) {
 		fds[i] = tcp_socket();
-		conns[i] = conn_add(fds[i]);
+		conns[i] = conn_add(fds[i], 0);
 		ck_assert_ptr_nonnull(conns[i]);
 	}
 	for (int i = 0; i < MANY; i++) {
@@ -228,7 +228,7 @@ START_TEST(conns_that_hooks_handle_are_counted)
 
 	for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]); i++) {
 		int fd = tcp_socket();
-		struct conn *conn = conn_add(fd);
+		struct conn *conn = conn_add(fd, 0);
 		enum conn_phase phase = phases[i].phase;
 
 		ck_assert(conn_none_handled());
@@ -250,7 +250,7 @@ END_TEST
 START_TEST(one_takes_the_next_step)
 {
 	int fd = tcp_socket(), other = tcp_socket();
-	struct conn *conn = conn_add(fd);
+	struct conn *conn = conn_add(fd, 0);
 	struct conn_claim claim;
 
 	ck_assert(!conn_claim(conn, PHASES_PENDING, &claim));
@@ -288,7 +288,7 @@ END_TEST
 /* What was dissolved tells its error once, and can be connected again. */
 START_TEST(an_error_is_told_once)
 {
-	struct conn *conn = conn_add(tcp_socket());
+	struct conn *conn = conn_add(tcp_socket(), 0);
 
 	ck_assert(conn_move(conn, CONN_IDLE, CONN_FAILED));
 	conn->error = ECONNREFUSED;
@@ -329,7 +329,7 @@ END_TEST
 /* A change that isn't in the table is logged where it doesn't abort. */
 START_TEST(a_forbidden_change)
 {
-	struct conn *conn = conn_add(tcp_socket());
+	struct conn *conn = conn_add(tcp_socket(), 0);
 	struct conn_claim claim;
 
 	ck_assert(bring(conn, CONN_BYPASS));
@@ -354,7 +354,7 @@ static void look(void)
 static int check_child(struct conn *idle, struct conn *claimed, int fd)
 {
 	/* as after vfork(): the tables are the parent's */
-	if (conn_is_owner() || conn_add(fd))
+	if (conn_is_owner() || conn_add(fd, 0))
 		return 1;
 	conn_forget(fd);
 	conn_dup(fd, fd + 1);
@@ -373,13 +373,12 @@ static int check_child(struct conn *idle, struct conn *claimed, int fd)
 START_TEST(in_a_child)
 {
 	int fd, other = tcp_socket(), status;
-	struct conn *idle, *claimed = conn_add(other);
+	struct conn *idle, *claimed = conn_add(other, 0);
 	struct conn_claim claim;
 	pid_t pid;
 
 	fd = tcp_socket();
-	idle = conn_add(fd);
-	conn_mark_made(idle, conn_generation());
+	idle = conn_add(fd, conn_generation());
 	ck_assert(conn_is_private(idle));
 	ck_assert(conn_claim(claimed, PHASE(IDLE), &claim));
 	conn_note_fork();
@@ -399,7 +398,7 @@ END_TEST
 /* The kernel doesn't say which socket it is, as where a filter of system calls forbids that: it is none of ours. */
 START_TEST(a_socket_without_a_cookie)
 {
-	ck_assert_ptr_null(conn_add(STDIN_FILENO));
+	ck_assert_ptr_null(conn_add(STDIN_FILENO, 0));
 	ck_assert(!conn_unverified(STDIN_FILENO));
 	ck_assert_ptr_null(conn_of(STDIN_FILENO));
 }
@@ -411,7 +410,7 @@ END_TEST
 /* A busy machine runs the loop late, so all deadlines here are over. The conns keep those that are later than the last look. */
 START_TEST(deadlines_behind_the_last_look_are_kept)
 {
-	struct conn *first = conn_add(tcp_socket()), *second = conn_add(tcp_socket()), *settled = conn_add(tcp_socket());
+	struct conn *first = conn_add(tcp_socket(), 0), *second = conn_add(tcp_socket(), 0), *settled = conn_add(tcp_socket(), 0);
 
 	ck_assert(bring(first, CONN_ASKED) && bring(second, CONN_SYN_SENT) && bring(settled, CONN_DONE));
 	ck_assert_int_eq(conn_first_deadline(), 0);
@@ -447,7 +446,7 @@ static void *renew(void *arg)
 /* A thread sets a deadline while another one determines the first deadline anew. The new deadline still counts. */
 START_TEST(a_deadline_is_not_lost_to_another_thread)
 {
-	struct conn *conn = conn_add(tcp_socket()), *other = conn_add(tcp_socket());
+	struct conn *conn = conn_add(tcp_socket(), 0), *other = conn_add(tcp_socket(), 0);
 	pthread_t thread;
 
 	ck_assert(bring(conn, CONN_ASKED) && bring(other, CONN_ASKED));

@@ -30,13 +30,9 @@ static bool is_tcp(int domain, int type, int protocol)
 int socket_made(int fd, int domain, int type, int protocol, uint32_t generation)
 {
 	ERRNO_KEPT;
-	struct conn *conn;
 
-	if (fd < 0 || !conversion_enabled() || !is_tcp(domain, type, protocol))
-		return fd;
-	conn = conn_add(fd);
-	if (conn)
-		conn_mark_made(conn, generation);
+	if (fd >= 0 && conversion_enabled() && is_tcp(domain, type, protocol))
+		conn_add(fd, generation);
 	return fd;
 }
 
@@ -193,7 +189,7 @@ static int connect_any(int fd, const struct sockaddr *addr, socklen_t len)
 	if (ret <= 0)
 		return hook_result(ret);
 	if (!conn && is_unconnected_tcp(fd))
-		conn = conn_add(fd);
+		conn = conn_add(fd, 0);
 	ret = conn && conn_phase(conn) == CONN_IDLE ?
 		      conversion_start(conn, fd, &server, false) :
 		      CONVERSION_DIRECT;

@@ -292,7 +292,7 @@ static void adopt(int fd, const struct socket_record *record)
 		return;
 	if (record->server.sa.sa_family == AF_UNSPEC && !phase_in(phase, PHASE(IDLE) | PHASE(DIRECT)))
 		return;
-	conn = conn_add(fd);
+	conn = conn_add(fd, 0);
 	if (!conn)
 		return;
 	conn_fill(conn, record);

@@ -183,7 +183,7 @@ void conn_begin(struct conn *conn, int fd, struct conn_call call)
 	conn->ring_may_use = false;
 }
 
-struct conn *conn_add(int fd)
+struct conn *conn_add(int fd, uint32_t made_in)
 {
 	_Atomic uint32_t *slot = slot_of(fd, true);
 	uint64_t cookie;
@@ -203,7 +203,7 @@ struct conn *conn_add(int fd)
 		conn->watches[i].epfd = -1;
 	conn->timer = -1;
 	conn->cookie = cookie;
-	conn->generation = 0;
+	conn->generation = made_in;
 	atomic_store(&conn->refs, 1);
 	conn_move(conn, CONN_FREE, CONN_IDLE);
 	slot_set(slot, conn);
@@ -326,11 +326,6 @@ bool conn_is_private(const struct conn *conn)
 uint32_t conn_generation(void)
 {
 	return atomic_load(&generation);
-}
-
-void conn_mark_made(struct conn *conn, uint32_t before)
-{
-	conn->generation = before;
 }
 
 void conn_mark_shared(struct conn *conn)

@@ -226,9 +226,10 @@ static inline enum conn_phase conn_phase_asked(const struct conn *conn)
 
 /*
  * conn_add() - make a conn in CONN_IDLE for the new socket @fd
+ * @generation: conn_generation() before this process made the socket; 0: another process may have it
  * Forgets an older socket with this number. Returns NULL if memory or conns ran out: the socket then stays unconverted.
  */
-struct conn *conn_add(int fd);
+struct conn *conn_add(int fd, uint32_t generation);
 
 /*
  * conn_begin() - reset @conn for the connect() call @call, which was made with @fd
@@ -265,16 +266,13 @@ bool conn_is_owner(void);
 
 /*
  * conn_is_private() - is this the only process with a descriptor of the socket?
- * False for a socket that is older than the last fork(), in parent and child, and without conn_mark_made(). Ignores vfork(), whose child
- * has no use for an unconnected socket.
+ * False for a socket that is older than the last fork(), in parent and child, or without a generation. Ignores vfork(), whose child has no
+ * use for an unconnected socket.
  */
 bool conn_is_private(const struct conn *conn);
 
 /* Returns a number that changes at each fork(), in parent and child; never 0. */
 uint32_t conn_generation(void);
-
-/* Notes that this process has made the socket. @generation: conn_generation() before that */
-void conn_mark_made(struct conn *conn, uint32_t generation);
 
 /* Notes that another process has the socket: it isn't private from now on. */
 void conn_mark_shared(struct conn *conn);
