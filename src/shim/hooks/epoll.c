@@ -218,11 +218,6 @@ static int wait_until(const struct epoll_call *wait, int64_t deadline)
 	return count;
 }
 
-static int look(const struct epoll_call *wait)
-{
-	return wait_until(wait, deadline_in_ms(0));
-}
-
 #define STANDARD_SIGNALS 31 /* the highest number of a standard signal, signal(7) */
 
 static bool is_ignored_by_default(int number)
@@ -267,7 +262,7 @@ static int wait_once(const struct epoll_call *wait)
 		watch_adopt_unseen(wait->epfd);
 	/* An application that never sleeps here, since it polls or is busy, has deadlines, too. */
 	conversion_expire();
-	count = look(wait);
+	count = wait_until(wait, deadline_in_ms(0));
 	/* An application that waits without sending early data expects the server to speak first: send the deferred SYNs. */
 	if (count == 0 && atomic_load(&conn_deferred))
 		conversion_send_all_deferred(wait->epfd);
@@ -326,23 +321,18 @@ static void wait_end(void *arg)
 	quiet_end(&wait->quiet);
 }
 
-/* Waits with signals blocked in between. @count: the number of events that are already there, unless @wait_first */
-static int wait_quietly(struct epoll_call *wait, int count, bool wait_first)
+/* Waits with signals blocked in between. @count: the number of events that are already there; -1: the wait is still to come */
+static int epoll_pending(struct epoll_call call, int count)
 {
 	int saved_errno = errno, left;
 
-	quiet_all(&wait->quiet);
-	pthread_cleanup_push(wait_end, wait);
-	left = wait_sift(wait, wait_first ? wait_once(wait) : count);
+	quiet_all(&call.quiet);
+	pthread_cleanup_push(wait_end, &call);
+	left = wait_sift(&call, count < 0 ? wait_once(&call) : count);
 	if (left >= 0)
 		errno = saved_errno;
 	pthread_cleanup_pop(1);
 	return left;
-}
-
-static int epoll_pending(struct epoll_call call, int count)
-{
-	return count < 0 ? wait_quietly(&call, 0, true) : wait_quietly(&call, count, false);
 }
 
 HOOK(int, epoll_ctl, (int epfd, int op, int fd, struct epoll_event *event))
