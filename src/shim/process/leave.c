@@ -123,18 +123,22 @@ void leave_to_stdio(int fd)
 
 #define FINISH_MS 1000 /* for the response of a confirmed connection, which is on its way */
 
-/* Dissolves an attempt at a connection. @conn is claimed. Returns the phase to release it in. */
-static enum conn_phase give_up(struct conn *conn, int fd)
+/* Dissolves an attempt at a connection, if @conn is still in one of @phases after the steps that are possible. */
+static bool give_up(struct conn *conn, int fd, uint32_t phases)
 {
 	char server[SOCKADDR_STRLEN];
+	struct conn_claim claim;
 
+	if (!phase_in(conversion_progress(conn, fd), phases) || !conn_claim(conn, phases, &claim))
+		return false;
 	log_line("%s: given up by the application", sockaddr_ip_format(&conn->dial.server, server));
 	operations_end(conn, fd);
 	conn_drop_early(conn);
 	atomic_store(&conn->error, ECONNRESET);
 	kernel_disconnect(fd);
 	watch_restore(conn);
-	return CONN_DISSOLVED;
+	conn_release(conn, CONN_DISSOLVED, &claim);
+	return true;
 }
 
 /*
@@ -170,16 +174,11 @@ static void await_answer(struct conn *conn, int fd, int how)
 
 int dissolve_shutdown(struct conn *conn, int fd, int how)
 {
-	struct conn_claim claim;
-
 	await_answer(conn, fd, how);
 	if (conn_has(conn, CONN_TOLD_CONNECTED) && shut_later(conn, fd, how))
 		return 0;
-	if (!conn_has(conn, CONN_TOLD_CONNECTED) && phase_in(conversion_progress(conn, fd), PHASES_PENDING) &&
-	    conn_claim(conn, PHASES_PENDING, &claim)) {
-		conn_release(conn, give_up(conn, fd), &claim);
+	if (!conn_has(conn, CONN_TOLD_CONNECTED) && give_up(conn, fd, PHASES_PENDING))
 		return 0;
-	}
 	return dissolve_unconnected(conn, fd, how);
 }
 
@@ -207,22 +206,12 @@ static bool is_connected(int fd)
 	return false;
 }
 
-static bool give_up_unfinished(struct conn *conn, int fd)
-{
-	struct conn_claim claim;
-
-	if (!phase_in(conversion_progress(conn, fd), PHASES_UNFINISHED) || !conn_claim(conn, PHASES_UNFINISHED, &claim))
-		return false;
-	conn_release(conn, give_up(conn, fd), &claim);
-	return true;
-}
-
 int dissolve_connection(struct conn *conn, int fd, const struct sockaddr *addr, socklen_t len)
 {
 	enum conn_phase phase;
 	bool connected;
 
-	if (give_up_unfinished(conn, fd))
+	if (give_up(conn, fd, PHASES_UNFINISHED))
 		return 0;
 	phase = conn_phase(conn);
 	connected = conn->socket.mptcp && phase_in(phase, PHASE(DONE) | PHASE(DIRECT)) && is_connected(fd);
