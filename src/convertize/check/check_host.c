@@ -4,6 +4,7 @@
 
 #include "client/cache_file.h"
 #include "client/resolve.h"
+#include "common/kernel_socket.h"
 #include "common/netlink.h"
 #include "common/os.h"
 #include "convertize/check/check.h"
@@ -53,12 +54,11 @@ static void check_mptcp(struct report *report, const char *release)
 static bool takes_syn_data(int protocol)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, protocol);
-	const int on = 1;
 	bool takes;
 
 	if (fd < 0)
 		return true;
-	takes = setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, &on, sizeof(on)) == 0;
+	takes = kernel_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1);
 	close(fd);
 	return takes;
 }

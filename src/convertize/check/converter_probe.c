@@ -13,6 +13,7 @@
 
 #include "convertize/check/converter_probe.h"
 
+#include "common/kernel_socket.h"
 #include "common/os.h"
 #include "common/tcp.h"
 
@@ -59,17 +60,6 @@ uint64_t counters_read(const char *name)
 static double probe_now_ms(void)
 {
 	return (double)clock_ns() / (double)CLOCK_NS_PER_MS;
-}
-
-/* Reads the kernel's facts about a connection; all zero if it has none any more. */
-static struct tcp_info tcp_facts(int fd)
-{
-	struct tcp_info info = { 0 };
-	socklen_t len = sizeof(info);
-
-	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0)
-		memset(&info, 0, sizeof(info));
-	return info;
 }
 
 /* --- results ----------------------------------------------------------------------------- */
@@ -265,7 +255,7 @@ static enum probe_outcome transfer(struct probe *probe)
 			moved = now;
 		before = so_far;
 	}
-	info = tcp_facts(probe->fd);
+	info = kernel_tcp_info(probe->fd);
 	result->segments = info.tcpi_data_segs_out;
 	/* on the way there, or their acknowledgements were: Linux has sent them again */
 	result->lost = info.tcpi_total_retrans;
@@ -334,7 +324,7 @@ static int write_request(struct probe *probe)
 	return len < 0 ? (int)len : 0;
 }
 
-/* Keeps the ICMP message that refused the SYN, if it was one: stay_informed() queued it (ip(7)). */
+/* Keeps the ICMP message that refused the SYN, if it was one: open_socket() had it queued (ip(7)). */
 static void look_at_icmp(int fd, struct probe_result *result)
 {
 	/* port unreachable, and the codes of prohibited communication: RFC 792, RFC 1812, RFC 4443 */
@@ -356,17 +346,11 @@ static void look_at_icmp(int fd, struct probe_result *result)
 								       memchr(forbid6, report.ee_code, sizeof(forbid6));
 }
 
-static int stay_informed(int fd, bool ipv4)
-{
-	const int on = 1;
-
-	return setsockopt(fd, ipv4 ? IPPROTO_IP : IPPROTO_IPV6, ipv4 ? IP_RECVERR : IPV6_RECVERR, &on, sizeof(on));
-}
-
 /* Makes a non-blocking socket, with MPTCP if the kernel has it, and binds it as requested. Returns 0 or -errno. */
 static int open_socket(struct probe *probe)
 {
 	const struct probe_request *request = probe->request;
+	const bool is_v4 = sockaddr_ip_is_v4(&request->converter);
 	int family = request->converter.sa.sa_family;
 	int type = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
 
@@ -376,8 +360,7 @@ static int open_socket(struct probe *probe)
 		probe->fd = socket(family, type, IPPROTO_TCP);
 	if (probe->fd < 0)
 		return -errno;
-	if (request->segment && setsockopt(probe->fd, IPPROTO_TCP, TCP_MAXSEG, &request->segment,
-					   sizeof(request->segment)) < 0)
+	if (request->segment && !kernel_set(probe->fd, IPPROTO_TCP, TCP_MAXSEG, (int)request->segment))
 		return -errno;
 	if (request->device && setsockopt(probe->fd, SOL_SOCKET, SO_BINDTODEVICE, request->device,
 					  (socklen_t)strlen(request->device)) < 0)
@@ -386,7 +369,7 @@ static int open_socket(struct probe *probe)
 	    bind(probe->fd, &request->from.sa, sockaddr_ip_len(&request->from)) < 0)
 		return -errno;
 	if (request->tcp)
-		stay_informed(probe->fd, sockaddr_ip_is_v4(&request->converter));
+		kernel_set(probe->fd, is_v4 ? IPPROTO_IP : IPPROTO_IPV6, is_v4 ? IP_RECVERR : IPV6_RECVERR, 1);
 	return 0;
 }
 
@@ -394,12 +377,10 @@ static int open_socket(struct probe *probe)
 static int send_syn(struct probe *probe)
 {
 	const union sockaddr_ip *to = &probe->request->converter;
-	const int on = 1;
 	ssize_t sent;
 
 	probe->start = probe_now_ms();
-	if (probe->request->in_syn &&
-	    setsockopt(probe->fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, &on, sizeof(on)) == 0) {
+	if (probe->request->in_syn && kernel_set(probe->fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1)) {
 		sent = sendto(probe->fd, probe->bytes, probe->len, MSG_FASTOPEN | MSG_NOSIGNAL,
 			      &to->sa, sockaddr_ip_len(to));
 		if (sent >= 0 || errno == EINPROGRESS) {
@@ -413,14 +394,6 @@ static int send_syn(struct probe *probe)
 	if (connect(probe->fd, &to->sa, sockaddr_ip_len(to)) == 0 || errno == EINPROGRESS)
 		return 0;
 	return -errno;
-}
-
-static int socket_error(int fd)
-{
-	int error = 0;
-	socklen_t len = sizeof(error);
-
-	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 ? errno : error;
 }
 
 /* Keeps the size of the largest packets that both sides send: ours by the path's MTU, the peer's by the segment size that we told it. */
@@ -438,7 +411,7 @@ static void look_at_size(const struct tcp_info *info, struct probe_result *resul
 static void look_at_connection(struct probe *probe)
 {
 	struct probe_result *result = probe->result;
-	const struct tcp_info info = tcp_facts(probe->fd);
+	const struct tcp_info info = kernel_tcp_info(probe->fd);
 	socklen_t len = sizeof(result->local);
 
 	getsockname(probe->fd, &result->local.sa, &len);
@@ -470,20 +443,20 @@ static enum probe_outcome run(struct probe *probe)
 	 * If this host itself drops the SYN, by a firewall or a service's IPAddressDeny=, connect() hides the EPERM. But tcp_connect() then
 	 * leaves the data unsent that the SYN was to carry.
 	 */
-	result->unsent = probe->request->in_syn && tcp_facts(probe->fd).tcpi_notsent_bytes;
+	result->unsent = probe->request->in_syn && kernel_tcp_info(probe->fd).tcpi_notsent_bytes;
 	if (result->error)
 		return PROBE_UNREACHABLE;
 	if (result->unsent || !wait_for_answer(probe))
 		return PROBE_NO_SYN_ACK;
 	result->round_trip_ms = elapsed_ms(probe);
-	result->error = socket_error(probe->fd);
+	result->error = kernel_get(probe->fd, SOL_SOCKET, SO_ERROR, 0);
 	if (result->error) {
 		look_at_icmp(probe->fd, result);
 		return PROBE_UNREACHABLE;
 	}
 	look_at_connection(probe);
 	/* Linux also repeats data that the SYN+ACK doesn't acknowledge, and counts it likewise: so with data the counter tells nothing */
-	result->syn_again = result->syn_bytes ? result->syn_data == PROBE_SYN_DATA_LOST : tcp_facts(probe->fd).tcpi_total_retrans > 0;
+	result->syn_again = result->syn_bytes ? result->syn_data == PROBE_SYN_DATA_LOST : kernel_tcp_info(probe->fd).tcpi_total_retrans > 0;
 	if (probe->request->connect_only)
 		return PROBE_SILENT;
 	outcome = transfer(probe);
