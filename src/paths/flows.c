@@ -20,11 +20,6 @@ bool paths_is_among(const union sockaddr_ip *address, const union sockaddr_ip *l
 	return false;
 }
 
-bool paths_subflow_is_from(const struct paths_subflow *subflow, const union sockaddr_ip *local)
-{
-	return sockaddr_ip_equal(&subflow->local, local);
-}
-
 uint32_t paths_subflow_quiet_in_ms(const struct paths_subflow *subflow)
 {
 	uint32_t limit = SILENT_MS + 2 * subflow->rtt_ms;
@@ -53,7 +48,7 @@ int64_t paths_subflows_rtt_elsewhere_ms(const struct paths_subflows *subflows, c
 	for (size_t i = 0; i < subflows->count; i++) {
 		const struct paths_subflow *subflow = &subflows->list[i];
 
-		if (subflow->established && !paths_subflow_is_from(subflow, local) && !paths_subflow_is_quiet(subflow) &&
+		if (subflow->established && !sockaddr_ip_equal(&subflow->local, local) && !paths_subflow_is_quiet(subflow) &&
 		    subflow->rtt_ms > longest)
 			longest = subflow->rtt_ms;
 	}
@@ -97,7 +92,7 @@ static size_t first_of(const struct paths_subflows *subflows, uint32_t token, co
 		for (size_t j = 0; j < count && subflows->list[i].token == token; j++) {
 			size_t place = j + (subflows->list[i].established ? 0 : count);
 
-			if (paths_subflow_is_from(&subflows->list[i], &addresses[j]) && place < best)
+			if (sockaddr_ip_equal(&subflows->list[i].local, &addresses[j]) && place < best)
 				best = place;
 		}
 	return best == 2 * count ? count : best % count;
@@ -193,7 +188,7 @@ bool paths_flows_has_paused(const struct paths_flows *flows, const struct paths_
 	if (flows->list[at].rate < BUSY_RATE || flows->list[at].current)
 		return false;
 	for (size_t i = 0; i < subflows->count; i++)
-		if (subflows->list[i].token == subflow->token && !paths_subflow_is_from(&subflows->list[i], &subflow->local) &&
+		if (subflows->list[i].token == subflow->token && !sockaddr_ip_equal(&subflows->list[i].local, &subflow->local) &&
 		    subflows->list[i].heard_ms < LIVELY_MS && flows->list[i].current >= BUSY_RATE)
 			return true;
 	return false;
@@ -207,7 +202,7 @@ struct paths_signs paths_signs_of(const struct paths_flows *flows, const struct 
 		const struct paths_subflow *subflow = &subflows->list[i];
 		const struct paths_flow *flow = &flows->list[i];
 
-		if (!paths_subflow_is_from(subflow, local))
+		if (!sockaddr_ip_equal(&subflow->local, local))
 			continue;
 		out.open |= subflow->established;
 		out.asks |= !subflow->established;

@@ -95,15 +95,6 @@ static size_t probes_poll(const struct probes *probes, struct pollfd out[static 
 	return probes->count;
 }
 
-static void say_of(const struct paths_mender *mender, const union sockaddr_ip *address, const char *what)
-{
-	const struct host_network *network = paths_wanted_used(&mender->wanted, address);
-	char text[PREFIX_STRLEN];
-
-	if (network)
-		paths_say("%s %s: %s", network->link.name, host_format_address(address, text), what);
-}
-
 /* Returns the message about a silent network; NULL: it isn't silent. */
 static const char *silence_of(const struct paths_outage *outage)
 {
@@ -119,10 +110,12 @@ static void tell_silence(struct renewer *renewer, const struct paths_mender *men
 {
 	for (size_t i = 0; i < renewer->outages.count; i++) {
 		struct paths_outage *outage = &renewer->outages.list[i];
+		const struct host_network *network = paths_wanted_used(&mender->wanted, &outage->local);
 		const char *now = silence_of(outage);
+		char text[PREFIX_STRLEN];
 
-		if (now != outage->told)
-			say_of(mender, &outage->local, now ? now : "an answer has come");
+		if (now != outage->told && network)
+			paths_say("%s %s: %s", network->link.name, host_format_address(&outage->local, text), now ? now : "an answer has come");
 		outage->told = now;
 	}
 }

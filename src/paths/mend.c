@@ -435,7 +435,7 @@ static bool leave_needed(struct paths_mender *mender, struct host *host, const s
 	struct paths_managed own[PATHS_OUTAGES_MAX];
 	bool needed[PATHS_OUTAGES_MAX];
 	struct paths_wanted *wanted = &mender->wanted;
-	size_t count, left = 0;
+	size_t count, staying = 0, left = 0;
 	char name[128];
 
 	if (find_wanted(mender, host) < 0)
@@ -446,12 +446,11 @@ static bool leave_needed(struct paths_mender *mender, struct host *host, const s
 		addresses[i] = own[i].address;
 	if (paths_needed_find(open, addresses, count, needed) == 0)
 		return false;
+	for (size_t i = 0; i < count; i++)
+		if (needed[i])
+			addresses[staying++] = addresses[i];
 	for (size_t i = 0; i < wanted->count; i++) {
-		bool stays = false;
-
-		for (size_t j = 0; j < count; j++)
-			stays = stays || (needed[j] && sockaddr_ip_equal(&addresses[j], &wanted->networks[i].address));
-		if (!stays)
+		if (!paths_is_among(&wanted->networks[i].address, addresses, staying))
 			continue;
 		format_name(&wanted->networks[i], name, sizeof(name));
 		paths_say("%s: left as it is, since open connections have no other path; \"convertize paths --remove\" takes it away", name);

@@ -123,7 +123,7 @@ static bool can_spare(const struct paths_outages *outages, const struct paths_su
 		if (outages->list[i].silent)
 			without[count++] = outages->list[i].local;
 	for (size_t i = 0; i < subflows->count; i++)
-		if (paths_subflow_is_from(&subflows->list[i], address) &&
+		if (sockaddr_ip_equal(&subflows->list[i].local, address) &&
 		    !paths_subflows_go_on(subflows, subflows->list[i].token, without, count))
 			return false;
 	return !subflows->more;
@@ -137,7 +137,7 @@ static bool has_fallen_silent(const struct paths_outages *outages, const struct 
 	for (size_t i = 0; i < subflows->count; i++) {
 		const struct paths_subflow *subflow = &subflows->list[i];
 
-		if (paths_subflow_is_from(subflow, local) && subflow->established && paths_subflow_is_quiet(subflow) &&
+		if (sockaddr_ip_equal(&subflow->local, local) && subflow->established && paths_subflow_is_quiet(subflow) &&
 		    (subflow->unanswered || (!trusted && (subflow->incomplete || paths_flows_has_paused(&outages->flows, subflows, i)))))
 			return true;
 	}
@@ -213,7 +213,7 @@ static void renew_network(struct paths_outage *outage, const struct paths_subflo
 static void ask(struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
 {
 	for (size_t i = 0; i < subflows->count && !out->ask; i++) {
-		if (!paths_subflow_is_from(&subflows->list[i], &outage->local))
+		if (!sockaddr_ip_equal(&subflows->list[i].local, &outage->local))
 			continue;
 		out->ask = true;
 		out->peer = subflows->list[i].peer;
@@ -349,10 +349,10 @@ static bool lacks_subflow(const struct paths_outages *outages, const struct path
 	for (size_t i = 0; i < subflows->count; i++) {
 		const struct paths_subflow *subflow = &subflows->list[i];
 
-		if (paths_subflow_is_from(subflow, local))
+		if (sockaddr_ip_equal(&subflow->local, local))
 			return false;
 		for (size_t j = 0; j < outages->count; j++)
-			found = found || (paths_subflow_is_from(subflow, &outages->list[j].local) && subflow->established &&
+			found = found || (sockaddr_ip_equal(&subflow->local, &outages->list[j].local) && subflow->established &&
 					  !paths_subflow_is_quiet(subflow) &&
 					  sockaddr_ip_is_v4(local) == sockaddr_ip_is_v4(&subflow->local));
 	}
@@ -427,7 +427,7 @@ static void tell_again(struct paths_outages *outages, const struct paths_subflow
 	int64_t rtt = 0;
 
 	for (size_t i = 0; i < subflows->count; i++)
-		if (paths_subflow_is_from(&subflows->list[i], &outages->list[answered].local) && subflows->list[i].rtt_ms > rtt)
+		if (sockaddr_ip_equal(&subflows->list[i].local, &outages->list[answered].local) && subflows->list[i].rtt_ms > rtt)
 			rtt = subflows->list[i].rtt_ms;
 	for (size_t i = 0; i < outages->count; i++) {
 		struct paths_outage *outage = &outages->list[i];

@@ -47,9 +47,6 @@ struct paths_subflows {
 /* Does the list contain the address? */
 bool paths_is_among(const union sockaddr_ip *address, const union sockaddr_ip *list, size_t count);
 
-/* Does the subflow come from this address? */
-bool paths_subflow_is_from(const struct paths_subflow *subflow, const union sockaddr_ip *local);
-
 /* Has the peer been quiet for longer than a lost packet on a working path explains? */
 bool paths_subflow_is_quiet(const struct paths_subflow *subflow);
 

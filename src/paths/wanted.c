@@ -8,6 +8,7 @@
  */
 #include "config.h"
 
+#include "paths/outage.h"
 #include "paths/plan.h"
 
 #include "common/problems.h"
@@ -213,10 +214,7 @@ bool paths_wanted_is_outage(const struct paths_wanted *wanted, const union socka
 
 bool paths_wanted_needs(const struct paths_wanted *wanted, const union sockaddr_ip *address)
 {
-	for (size_t i = 0; i < wanted->needed_count; i++)
-		if (sockaddr_ip_equal(&wanted->needed[i], address))
-			return true;
-	return false;
+	return paths_is_among(address, wanted->needed, wanted->needed_count);
 }
 
 bool paths_wanted_keeps(const struct paths_wanted *wanted, const union sockaddr_ip *address)
