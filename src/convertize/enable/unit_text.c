@@ -190,24 +190,18 @@ bool unit_value_is_plain(const char *value)
 	return true;
 }
 
-/* Writes a path for EnvironmentFile=: without quotes, and with % doubled, since it would begin a specifier. */
-static void write_path(FILE *out, const char *path)
+/* Writes the value with a backslash before each of @special, and with % doubled, which would begin a specifier of systemd's. */
+static void write_value(FILE *out, const char *value, const char *special)
 {
-	for (; *path; path++)
-		fprintf(out, "%s%c", *path == '%' ? "%" : "", *path);
+	for (; *value; value++)
+		fprintf(out, "%s%c", *value == '%' ? "%" : strchr(special, *value) ? "\\" : "", *value);
 }
 
 /* Writes a quoted assignment for Environment=. */
 static void write_assignment(FILE *out, const char *name, const char *value)
 {
 	fprintf(out, "Environment=\"%s=", name);
-	for (; *value; value++) {
-		if (*value == '"' || *value == '\\')
-			fputc('\\', out);
-		if (*value == '%')
-			fputc('%', out);
-		fputc(*value, out);
-	}
+	write_value(out, value, "\"\\");
 	fputs("\"\n", out);
 }
 
@@ -256,7 +250,7 @@ char *unit_dropin_text(const char *unit, const char *preload, const char *cookie
 	}
 	if (cookie_path) {
 		fputs("EnvironmentFile=", out);
-		write_path(out, cookie_path);
+		write_value(out, cookie_path, "");
 		fputc('\n', out);
 	}
 	return unit_text_finish(out, &text, right);
