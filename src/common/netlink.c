@@ -221,26 +221,3 @@ struct nlmsghdr *netlink_put_generic(struct netlink *netlink, uint16_t family, u
 	generic->version = 1;
 	return request;
 }
-
-static int on_family(const struct nlmsghdr *message, void *arg)
-{
-	int *family = arg;
-	const struct nlattr *attr;
-
-	mnl_attr_for_each(attr, message, sizeof(struct genlmsghdr))
-		if (mnl_attr_get_type(attr) == CTRL_ATTR_FAMILY_ID &&
-		    mnl_attr_validate(attr, MNL_TYPE_U16) == 0)
-			*family = mnl_attr_get_u16(attr);
-	return MNL_CB_OK;
-}
-
-int netlink_find_family(struct netlink *netlink, const char *name)
-{
-	struct nlmsghdr *request;
-	int family = -ENOENT, ret;
-
-	request = netlink_put_generic(netlink, GENL_ID_CTRL, CTRL_CMD_GETFAMILY);
-	mnl_attr_put_strz(request, CTRL_ATTR_FAMILY_NAME, name);
-	ret = netlink_ask(netlink, on_family, &family);
-	return ret < 0 ? ret : family;
-}

@@ -69,7 +69,4 @@ uint32_t netlink_read_u32(const struct nlattr *attr);
 /* Begins a request with NLM_F_ACK to a generic netlink family in the buffer. */
 struct nlmsghdr *netlink_put_generic(struct netlink *netlink, uint16_t family, uint8_t command);
 
-/* Returns the number of a generic netlink family, or -errno: -ENOENT if this kernel has none. */
-int netlink_find_family(struct netlink *netlink, const char *name);
-
 #endif

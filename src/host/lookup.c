@@ -334,8 +334,7 @@ static void read_family(void *arg, uint16_t type, const uint8_t *body, size_t le
 	nl_attributes(body, len, sizeof(struct genlmsghdr), read_family_part, arg);
 }
 
-/* Returns the number of the path manager's generic netlink family, or -errno. */
-static int ask_family(int netlink)
+int endpoints_family(int netlink)
 {
 	struct mptcp_question question = mptcp_question_of(GENL_ID_CTRL, NLM_F_ACK, CTRL_CMD_GETFAMILY);
 	uint16_t family = 0;
@@ -408,7 +407,7 @@ static void read_limits(void *arg, uint16_t type, const uint8_t *body, size_t le
 
 static int ask_all(int netlink, struct visit *visit, struct mptcp_limits *limits)
 {
-	const int family = ask_family(netlink);
+	const int family = endpoints_family(netlink);
 	struct mptcp_question list = mptcp_question_of((uint16_t)family, NLM_F_DUMP, MPTCP_PM_CMD_GET_ADDR);
 	struct mptcp_question limit = mptcp_question_of((uint16_t)family, NLM_F_ACK, MPTCP_PM_CMD_GET_LIMITS);
 	int ret = family < 0 ? family : nl_ask(netlink, &list.header, read_list, visit);

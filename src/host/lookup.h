@@ -128,6 +128,9 @@ struct endpoints {
 	unsigned int subflow_limit;
 };
 
+/* Returns the number of the path manager's netlink family, or -errno: -ENOENT if there is none. @netlink: a socket of NETLINK_GENERIC */
+int endpoints_family(int netlink);
+
 typedef void endpoint_visitor(void *arg, const struct mptcp_endpoint *endpoint);
 
 /*

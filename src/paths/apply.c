@@ -33,7 +33,7 @@ int paths_kernel_open(struct paths_kernel *kernel)
 	if (ret == 0)
 		ret = netlink_open(&kernel->generic, NETLINK_GENERIC);
 	if (ret == 0)
-		kernel->mptcp_family = netlink_find_family(&kernel->generic, MPTCP_PM_NAME);
+		kernel->mptcp_family = endpoints_family(mnl_socket_get_fd(kernel->generic.socket));
 	else
 		paths_kernel_close(kernel);
 	return ret;
