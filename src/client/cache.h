@@ -7,10 +7,7 @@
  * The cache finds a hint only in the network namespace in which it was noted.
  *
  * After cache_open_at() any thread, any signal handler and any child of fork() or vfork() may call every function: the cache has no lock,
- * no allocation, no global state and no cancellation point, and never waits for another process. errno stays as it was. A process that
- * can't change its identity maps the file: a look-up takes 1.5 µs (3.5 with a cookie), noting a fact 3, opening the cache 20. Any other
- * process opens the file for each call, with its present identity, which takes 3 µs more. Our own processes keep it open
- * (thread_process_is_ours).
+ * no allocation, no global state and no cancellation point, and never waits for another process. errno stays as it was.
  *
  * Other processes may truncate or overwrite the file, or its file system may be full. A call then finds nothing, or a wrong value within
  * the limits stated here. It never raises SIGBUS.

@@ -20,7 +20,6 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -295,12 +294,6 @@ static const struct {
 	{ "/tmp", "libconvert-", true, false },
 };
 
-/* In the shim close() is a hook, and it is a cancellation point. */
-static void fd_close(int fd)
-{
-	syscall(SYS_close, fd);
-}
-
 /* Takes ownership of @fd. Returns it if this user owns the directory and others have none of the rights @mode; else -errno. */
 static int directory_judge(int fd, mode_t mode)
 {
@@ -311,7 +304,7 @@ static int directory_judge(int fd, mode_t mode)
 		return -errno;
 	ret = fstat(fd, &st) < 0 ? -errno : st.st_uid != geteuid() || (st.st_mode & mode) ? -EPERM : fd;
 	if (ret < 0)
-		fd_close(fd);
+		RAWCALL(SYS_close, fd);
 	return ret;
 }
 
@@ -337,7 +330,7 @@ static int parent_open(const char *path)
 	else if ((st.st_uid != 0 && st.st_uid != geteuid()) || ((st.st_mode & OTHERS_WRITE) && !(st.st_mode & S_ISVTX)))
 		ret = -EPERM;
 	if (ret < 0)
-		fd_close(fd);
+		RAWCALL(SYS_close, fd);
 	return ret;
 }
 
@@ -376,7 +369,7 @@ static int place_open(size_t i, bool make, char path[])
 	/* without @make the missing directory that we would create is the place */
 	if (ret == -ENOENT && !make && places[i].made && faccessat(fd, ".", W_OK, 0) == 0)
 		ret = PLACE_TO_BE;
-	fd_close(fd);
+	RAWCALL(SYS_close, fd);
 	return ret;
 }
 
@@ -387,7 +380,7 @@ static bool judge(struct cache *cache, const struct cache_search *search, struct
 	*ret = fd;
 	if (fd >= 0) {
 		*ret = search->make || faccessat(fd, CACHE_FILE, F_OK, 0) == 0 ? cache_open_at(cache, fd, path) : PLACE_TO_BE;
-		fd_close(fd);
+		RAWCALL(SYS_close, fd);
 	}
 	if (*ret == 0 || *ret == PLACE_TO_BE) {
 		place->path = path;

@@ -52,13 +52,13 @@ static void note_endpoint(void *arg, const struct mptcp_endpoint *endpoint)
 /* Does the kernel manage paths? A path manager in user space (mptcpd(8)) may add one at any time. */
 static bool kernel_manages_paths(void)
 {
-	int fd = raw_open("/proc/sys/net/mptcp/pm_type", O_RDONLY | O_CLOEXEC);
+	int fd = (int)RAWCALL(SYS_openat, AT_FDCWD, "/proc/sys/net/mptcp/pm_type", O_RDONLY | O_CLOEXEC, 0);
 	char type = 0;
 	bool known;
 
 	if (fd < 0)
 		return false;
-	known = raw_read(fd, &type, 1) == 1;
+	known = RAWCALL(SYS_read, fd, &type, 1) == 1;
 	raw_close(fd);
 	return known && type == '0';
 }

@@ -64,11 +64,6 @@ static inline ssize_t raw_recv(int fd, void *data, size_t len, int flags)
 	return (ssize_t)RAWCALL(SYS_recvfrom, fd, data, len, flags, NULL, NULL);
 }
 
-static inline ssize_t raw_read(int fd, void *data, size_t len)
-{
-	return (ssize_t)RAWCALL(SYS_read, fd, data, len);
-}
-
 static inline int raw_ioctl(int fd, unsigned long request, void *arg)
 {
 	return (int)RAWCALL(SYS_ioctl, fd, request, arg);
@@ -78,11 +73,6 @@ static inline int raw_ioctl(int fd, unsigned long request, void *arg)
 static inline int raw_dup_above(int fd, int lowest)
 {
 	return (int)RAWCALL(RAW_SYS_FCNTL, fd, F_DUPFD_CLOEXEC, lowest);
-}
-
-static inline int raw_open(const char *path, int flags)
-{
-	return (int)RAWCALL(SYS_openat, AT_FDCWD, path, flags, 0);
 }
 
 /* Polls one descriptor without waiting. Returns its pending events, 0 for none. */
