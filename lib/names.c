@@ -39,7 +39,7 @@ static const char *const error_names[] = {
 	[CONVERT_ERROR_DESTINATION_UNREACHABLE] = "Destination Unreachable",
 };
 
-/* Table 4 */
+/* Table 4, and TLVs of private use */
 static const char *const tlv_names[] = {
 	[CONVERT_TLV_RESERVED] = "Reserved",
 	[CONVERT_TLV_INFO] = "Info TLV",
@@ -48,6 +48,10 @@ static const char *const tlv_names[] = {
 	[CONVERT_TLV_SUPPORTED_TCP_EXTENSIONS] = "Supported TCP Extension TLV",
 	[CONVERT_TLV_COOKIE] = "Cookie TLV",
 	[CONVERT_TLV_ERROR] = "Error TLV",
+	[CONVERT_TLV_WITHHOLDING] = "Withholding TLV",
+	[CONVERT_TLV_ECHO] = "Echo TLV",
+	[CONVERT_TLV_SILENCE] = "Silence TLV",
+	[CONVERT_TLV_HOLD_TIME] = "Hold Time TLV",
 };
 
 static const char *name_of(const char *const names[], size_t count, size_t value)
@@ -72,14 +76,6 @@ const char *convert_error_name(uint8_t code)
 
 const char *convert_tlv_name(uint8_t type)
 {
-	if (type == CONVERT_TLV_WITHHOLDING)
-		return "Withholding TLV";
-	if (type == CONVERT_TLV_ECHO)
-		return "Echo TLV";
-	if (type == CONVERT_TLV_SILENCE)
-		return "Silence TLV";
-	if (type == CONVERT_TLV_HOLD_TIME)
-		return "Hold Time TLV";
 	return name_of(tlv_names, ARRAY_SIZE(tlv_names), type);
 }
 

@@ -98,14 +98,18 @@ static int check_executable(const char *path)
 	return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0 ? 0 : -errno;
 }
 
-/* Finds the file of a command. Skips directories of PATH that can't be searched, as execvp(3) does. */
-static int find(const char *command, char path[static PATH_MAX])
+/*
+ * Finds the file of a command: in PATH if it is @searched and has no slash. Skips directories of PATH that can't be searched, as execvp(3)
+ * does.
+ */
+static int find(const char *command, bool searched, char path[static PATH_MAX])
 {
+	const bool is_bare = *command && !strchr(command, '/');
 	const char *places = getenv("PATH");
 	int found = -ENOENT;
 
-	if (strchr(command, '/') || !*command) {
-		if (snprintf(path, PATH_MAX, "%s", command) >= PATH_MAX)
+	if (!is_bare || !searched) {
+		if (snprintf(path, PATH_MAX, "%s%s", is_bare ? "./" : "", command) >= PATH_MAX)
 			return -ENAMETOOLONG;
 		return check_executable(path);
 	}
@@ -236,7 +240,7 @@ static int inspect(struct program *out, char path[static PATH_MAX], bool env_too
 		if (!env_too || strcmp(program_base_name(path, strlen(path)), "env") != 0 || !script_env_program(script->argument, wanted))
 			continue;
 		/* env starts another program; if it doesn't find that, env itself reports it */
-		if (add_file(out, path) < 0 || find(wanted, path) < 0)
+		if (add_file(out, path) < 0 || find(wanted, true, path) < 0)
 			break;
 	}
 	return out->count ? 0 : ret;
@@ -246,20 +250,12 @@ int program_inspect(struct program *out, const char *command)
 {
 	char path[PATH_MAX];
 
-	return inspect(out, path, true, find(command, path));
+	return inspect(out, path, true, find(command, true, path));
 }
 
 int program_inspect_exec(struct program *out, const char *command, bool searched)
 {
-	bool is_here = !searched && *command && !strchr(command, '/');
 	char path[PATH_MAX];
-	int ret;
 
-	if (!is_here)
-		ret = find(command, path);
-	else if (snprintf(path, sizeof(path), "./%s", command) < PATH_MAX)
-		ret = check_executable(path);
-	else
-		ret = -ENAMETOOLONG;
-	return inspect(out, path, false, ret);
+	return inspect(out, path, false, find(command, searched, path));
 }

@@ -108,20 +108,27 @@ bool sockaddr_ip_is_v4(const union sockaddr_ip *addr)
 	return addr->sa.sa_family == AF_INET || IN6_IS_ADDR_V4MAPPED(&addr->in6.sin6_addr);
 }
 
+/*
+ * Reads a decimal number of 1 to 5 digits up to @max at *@text, and moves *@text behind it; returns -1 if there is none. Not by strtol(),
+ * which would write errno: only hooks may.
+ */
+static int number_parse(const char **text, const char *end, int max)
+{
+	const char *start = *text;
+	int value = 0;
+
+	while (*text < end && **text >= '0' && **text <= '9' && *text - start < 5)
+		value = value * 10 + (*(*text)++ - '0');
+	return *text == start || value > max ? -1 : value;
+}
+
 /* Reads a decimal port, 1 to 65535, with nothing behind it; returns 0 if it is none. */
 static uint16_t port_parse(const char *text)
 {
-	unsigned int port = 0;
+	const char *end = text + strlen(text);
+	const int port = number_parse(&text, end, UINT16_MAX);
 
-	/* Not strtol(), which would write errno: only hooks may. */
-	do {
-		if (*text < '0' || *text > '9')
-			return 0;
-		port = port * 10 + (unsigned int)(*text - '0');
-		if (port > UINT16_MAX)
-			return 0;
-	} while (*++text);
-	return (uint16_t)port;
+	return port > 0 && text == end ? (uint16_t)port : 0;
 }
 
 /*
@@ -188,17 +195,6 @@ const char *sockaddr_ip_format(const union sockaddr_ip *addr, char buf[static SO
 /* --- sets of destinations: address prefixes, ports, or both --- */
 
 #define V4_MAPPED_BITS 96
-
-/* Reads a decimal number of 1 to 5 digits up to @max at *@text, and moves *@text behind it; returns -1 if there is none. */
-static int number_parse(const char **text, const char *end, int max)
-{
-	const char *start = *text;
-	int value = 0;
-
-	while (*text < end && **text >= '0' && **text <= '9' && *text - start < 5)
-		value = value * 10 + (*(*text)++ - '0');
-	return *text == start || value > max ? -1 : value;
-}
 
 /* Clears the bits behind the length; returns whether there were none. */
 static bool host_bits_clear(struct prefix *prefix)
