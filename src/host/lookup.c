@@ -15,13 +15,25 @@
 #include <netinet/in.h>
 #include <string.h>
 
-/* --- routes --- */
+/* --- questions --- */
 
 struct question {
 	struct nlmsghdr header;
-	struct rtmsg message;
+	union {
+		struct rtmsg route;
+		struct ifinfomsg link;
+		struct genlmsghdr generic;
+	};
 	uint8_t attributes[3 * (NLA_HDRLEN + 16)];
 };
+
+/* @size: bytes of the family's own header, behind which add() puts attributes */
+static struct question question_of(uint16_t type, uint16_t flags, size_t size)
+{
+	return (struct question){
+		.header = { .nlmsg_len = (uint32_t)NLMSG_LENGTH(size), .nlmsg_type = type, .nlmsg_flags = NLM_F_REQUEST | flags },
+	};
+}
 
 static void add(struct question *question, uint16_t type, const void *value, size_t len)
 {
@@ -33,12 +45,14 @@ static void add(struct question *question, uint16_t type, const void *value, siz
 	question->header.nlmsg_len += NLA_ALIGN(attribute.nla_len);
 }
 
+/* --- routes --- */
+
 static void add_address(struct question *question, uint16_t type, const struct in6_addr *address)
 {
-	const bool v4 = question->message.rtm_family == AF_INET;
+	const bool v4 = question->route.rtm_family == AF_INET;
 
 	add(question, type, &address->s6_addr[v4 ? 12 : 0], v4 ? 4 : 16);
-	*(type == RTA_DST ? &question->message.rtm_dst_len : &question->message.rtm_src_len) = v4 ? 32 : 128;
+	*(type == RTA_DST ? &question->route.rtm_dst_len : &question->route.rtm_src_len) = v4 ? 32 : 128;
 }
 
 /* Reads an address of either family, by its length. Leaves the port as it is. Returns false for another length. */
@@ -83,14 +97,13 @@ void host_way_ask(int netlink, const union sockaddr_ip *to, const struct in6_add
 {
 	static _Atomic uint32_t sequence; /* so that we skip the answer to an earlier question whose recv() failed */
 	const struct in6_addr destination = sockaddr_ip_in6(to);
-	struct question question = {
-		.header = { .nlmsg_len = NLMSG_LENGTH(sizeof(struct rtmsg)), .nlmsg_type = RTM_GETROUTE, .nlmsg_flags = NLM_F_REQUEST,
-			    .nlmsg_seq = ++sequence },
-		.message = { .rtm_family = sockaddr_ip_is_v4(to) ? AF_INET : AF_INET6, .rtm_flags = RTM_F_LOOKUP_TABLE },
-	};
+	struct question question = question_of(RTM_GETROUTE, 0, sizeof(question.route));
 	int own = netlink < 0 ? nl_open(NETLINK_ROUTE) : -1, error;
 
 	*out = (struct host_way){ .error = EIO };
+	question.header.nlmsg_seq = ++sequence;
+	question.route.rtm_family = sockaddr_ip_is_v4(to) ? AF_INET : AF_INET6;
+	question.route.rtm_flags = RTM_F_LOOKUP_TABLE;
 	add_address(&question, RTA_DST, &destination);
 	if (from && !IN6_IS_ADDR_UNSPECIFIED(from))
 		add_address(&question, RTA_SRC, from);
@@ -173,15 +186,10 @@ static void read_link(void *arg, uint16_t type, const uint8_t *body, size_t len)
 
 struct host_link host_link_ask(int netlink, unsigned int index)
 {
-	struct {
-		struct nlmsghdr header;
-		struct ifinfomsg message;
-	} question = {
-		.header = { .nlmsg_len = sizeof(question), .nlmsg_type = RTM_GETLINK, .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK },
-		.message.ifi_index = (int)index,
-	};
+	struct question question = question_of(RTM_GETLINK, NLM_F_ACK, sizeof(question.link));
 	struct host_link link = { .index = index };
 
+	question.link.ifi_index = (int)index;
 	nl_ask(netlink, &question.header, read_link, &link);
 	return link;
 }
@@ -207,14 +215,9 @@ struct visit {
 /* Asks for a whole list of @type. The header of addresses is shorter than that of routes and rules; the kernel looks at the family alone. */
 static int ask_list(int netlink, uint16_t type, int family, nl_reader *read, struct visit *visit)
 {
-	const struct {
-		struct nlmsghdr header;
-		struct rtmsg message;
-	} question = {
-		.header = { .nlmsg_len = sizeof(question), .nlmsg_type = type, .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
-		.message.rtm_family = (uint8_t)family,
-	};
+	struct question question = question_of(type, NLM_F_DUMP, sizeof(question.route));
 
+	question.route.rtm_family = (uint8_t)family;
 	return nl_ask(netlink, &question.header, read, visit);
 }
 
@@ -307,19 +310,12 @@ int service_rules_visit(int netlink, int family, service_rule_visitor *visitor, 
 
 /* --- endpoints --- */
 
-struct mptcp_question {
-	struct nlmsghdr header;
-	struct genlmsghdr generic;
-	struct nlattr attribute; /* followed by a name, or unused */
-	char name[GENL_NAMSIZ];
-};
-
-static struct mptcp_question mptcp_question_of(uint16_t type, uint16_t flags, uint8_t command)
+static struct question generic_question_of(int family, uint16_t flags, uint8_t command)
 {
-	return (struct mptcp_question){
-		.header = { .nlmsg_len = NLMSG_LENGTH(sizeof(struct genlmsghdr)), .nlmsg_type = type, .nlmsg_flags = NLM_F_REQUEST | flags },
-		.generic = { .cmd = command, .version = 1 },
-	};
+	struct question question = question_of((uint16_t)family, flags, sizeof(question.generic));
+
+	question.generic = (struct genlmsghdr){ .cmd = command, .version = 1 };
+	return question;
 }
 
 static void read_family_part(void *arg, uint16_t type, const uint8_t *value, size_t len)
@@ -336,13 +332,11 @@ static void read_family(void *arg, uint16_t type, const uint8_t *body, size_t le
 
 int endpoints_family(int netlink)
 {
-	struct mptcp_question question = mptcp_question_of(GENL_ID_CTRL, NLM_F_ACK, CTRL_CMD_GETFAMILY);
+	struct question question = generic_question_of(GENL_ID_CTRL, NLM_F_ACK, CTRL_CMD_GETFAMILY);
 	uint16_t family = 0;
 	int ret;
 
-	question.attribute = (struct nlattr){ .nla_len = NLA_HDRLEN + sizeof(MPTCP_PM_NAME), .nla_type = CTRL_ATTR_FAMILY_NAME };
-	memcpy(question.name, MPTCP_PM_NAME, sizeof(MPTCP_PM_NAME));
-	question.header.nlmsg_len += NLA_ALIGN(question.attribute.nla_len);
+	add(&question, CTRL_ATTR_FAMILY_NAME, MPTCP_PM_NAME, sizeof(MPTCP_PM_NAME));
 	ret = nl_ask(netlink, &question.header, read_family, &family);
 	return ret < 0 ? ret : family;
 }
@@ -408,8 +402,8 @@ static void read_limits(void *arg, uint16_t type, const uint8_t *body, size_t le
 static int ask_all(int netlink, struct visit *visit, struct mptcp_limits *limits)
 {
 	const int family = endpoints_family(netlink);
-	struct mptcp_question list = mptcp_question_of((uint16_t)family, NLM_F_DUMP, MPTCP_PM_CMD_GET_ADDR);
-	struct mptcp_question limit = mptcp_question_of((uint16_t)family, NLM_F_ACK, MPTCP_PM_CMD_GET_LIMITS);
+	struct question list = generic_question_of(family, NLM_F_DUMP, MPTCP_PM_CMD_GET_ADDR);
+	struct question limit = generic_question_of(family, NLM_F_ACK, MPTCP_PM_CMD_GET_LIMITS);
 	int ret = family < 0 ? family : nl_ask(netlink, &list.header, read_list, visit);
 
 	return ret < 0 || !limits ? ret : nl_ask(netlink, &limit.header, read_limits, limits);
