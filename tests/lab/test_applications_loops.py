@@ -62,7 +62,8 @@ def test_libuv(run):
     task(run, built("loop_libuv", "", "libuv", "libuv1-dev"))
 
 
-@of_loop
+# GLib asks the server's other address after 250 ms (RFC 8305), and closes the later connection. On a busy machine all answers are so late.
+@application(server=echo, connections=(20, 40), carried=CARRIED, refused=True)
 def test_glib(run):
     task(run, built("loop_glib", "", "gio-2.0", "libglib2.0-dev"))
 
