@@ -146,8 +146,14 @@ static const char *manager_option(const struct work *work)
 	return options_has(work->options, OPTION_USER) ? "--user " : "";
 }
 
-static bool tell_unknown(const struct work *work, const char *name)
+/* Finds a service that systemd knows, by its complete name. Returns false after printing the reason. */
+static bool find_known(const struct work *work, struct unit *unit, const char *name)
 {
+	int ret = unit_query(unit, options_has(work->options, OPTION_USER), name);
+
+	if (ret <= 0)
+		return ret == 0;
+	unit_fini(unit);
 	fprintf(stderr, "convertize: %s: there is no such service; see systemctl %slist-unit-files --type=service\n", name,
 		manager_option(work));
 	return false;
@@ -158,17 +164,9 @@ static bool find(const struct work *work, struct unit *unit, const char *word)
 {
 	char name[UNIT_NAME_MAX];
 	const char *state, *error;
-	int ret;
 
-	if (!complete(name, word))
+	if (!complete(name, word) || !find_known(work, unit, name))
 		return false;
-	ret = unit_query(unit, options_has(work->options, OPTION_USER), name);
-	if (ret < 0)
-		return false;
-	if (ret > 0) {
-		unit_fini(unit);
-		return tell_unknown(work, name);
-	}
 	state = unit_property(&unit->properties, "LoadState");
 	error = unit_property(&unit->properties, "LoadError");
 	if (strcmp(state, "loaded") == 0)
@@ -385,20 +383,16 @@ static bool find_enabled(const struct work *work, char name[static UNIT_NAME_MAX
 {
 	char path[PATH_MAX];
 	struct unit unit;
-	int ret;
 
 	if (!complete(name, word))
 		return false;
 	if (own_path(path, work->units, name, UNIT_DROPIN_NAME) && access(path, F_OK) == 0)
 		return true;
-	ret = unit_query(&unit, options_has(work->options, OPTION_USER), name);
-	if (ret > 0)
-		tell_unknown(work, name);
-	if (ret == 0)
-		strcpy(name, unit.name);
-	if (ret >= 0)
-		unit_fini(&unit);
-	return ret == 0;
+	if (!find_known(work, &unit, name))
+		return false;
+	strcpy(name, unit.name);
+	unit_fini(&unit);
+	return true;
 }
 
 static bool disable(struct work *work, const char *word)
