@@ -158,25 +158,21 @@ static void find_knowledge(struct paths_view *view, const struct check_addresses
 
 /* --- asking ----------------------------------------------------------------------------- */
 
-struct question {
-	size_t row, converter;
-};
-
 /* Asks all converters over all networks of their family, and keeps the answers in the rows. */
 static void ask(struct paths_view *view, const struct check_addresses *converters, const struct settings *settings)
 {
 	size_t most = view->count * converters->count, count = 0;
 	struct probe_request *requests = calloc(most + 1, sizeof(*requests));
 	struct probe_result *results = calloc(most + 1, sizeof(*results));
-	struct question *questions = calloc(most + 1, sizeof(*questions));
+	struct paths_row **rows = calloc(most + 1, sizeof(*rows)); /* that the requests are about */
 
-	for (size_t i = 0; requests && results && questions && i < most; i++) {
-		const struct paths_row *row = &view->rows[i / converters->count];
+	for (size_t i = 0; requests && results && rows && i < most; i++) {
+		struct paths_row *row = &view->rows[i / converters->count];
 		const union sockaddr_ip *converter = &converters->list[i % converters->count];
 
 		if (sockaddr_ip_is_v4(&row->network.address) != sockaddr_ip_is_v4(converter))
 			continue;
-		questions[count] = (struct question){ i / converters->count, i % converters->count };
+		rows[count] = row;
 		requests[count++] = (struct probe_request){
 			.converter = *converter,
 			.from = row->network.address,
@@ -189,20 +185,18 @@ static void ask(struct paths_view *view, const struct check_addresses *converter
 	if (count)
 		probe_run_all(requests, results, count);
 	for (size_t i = 0; i < count; i++) {
-		struct paths_row *row = &view->rows[questions[i].row];
-		const union sockaddr_ip *converter = &converters->list[questions[i].converter];
 		bool works = results[i].outcome == PROBE_ANSWERED;
 
 		/* keep the first answer, or else the first failure */
-		if (row->works == PATHS_WORKS_YES || (row->works == PATHS_WORKS_NO && !works))
+		if (rows[i]->works == PATHS_WORKS_YES || (rows[i]->works == PATHS_WORKS_NO && !works))
 			continue;
-		row->works = works ? PATHS_WORKS_YES : PATHS_WORKS_NO;
-		probe_copy(&row->probe, &results[i]);
-		sockaddr_ip_format(converter, row->converter);
+		rows[i]->works = works ? PATHS_WORKS_YES : PATHS_WORKS_NO;
+		probe_copy(&rows[i]->probe, &results[i]);
+		sockaddr_ip_format(&requests[i].converter, rows[i]->converter);
 	}
 	free(requests);
 	free(results);
-	free(questions);
+	free(rows);
 }
 
 /*
