@@ -67,6 +67,9 @@ struct check_networks {
 	size_t count;
 	int error; /* why there is no list: a positive errno; 0: there is one */
 	const struct host_link *vpn; /* the VPN that takes all traffic, or the traffic to a converter; NULL: there is none */
+	bool any_route;              /* some network has a default route */
+	bool any_excluded;           /* the user excludes some */
+	bool any_carrier[2], any_usable[2]; /* some with an IPv6 (or, [1], IPv4) address has a carrier, or may be used by connections */
 };
 
 /*
@@ -79,9 +82,6 @@ void check_networks_report(struct report *report, const struct check_networks *n
 
 /* May connections use the network? If no network has a default route, all with an address count. */
 bool check_network_is_usable(const struct check_networks *networks, const struct host_network *network);
-
-/* Does this host have a usable network with addresses of this family? */
-bool check_networks_have(const struct check_networks *networks, bool is_v4);
 
 /* Reports usable networks without the family by which connections go to the converter. */
 void check_families(struct report *report, const struct check_networks *networks, bool is_v4);

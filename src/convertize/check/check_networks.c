@@ -54,6 +54,16 @@ int check_networks_read(struct check_networks *out, const struct settings *setti
 	out->host.ways[HOST_WAY_CONVERTER] = find_way(&out->host, addresses);
 	out->vpn = host_vpn(&out->host, &policy);
 	out->count = host_networks_find(&out->list, &out->host, &policy);
+	for (size_t i = 0; i < out->count; i++)
+		out->any_route |= out->list[i].has_route;
+	for (size_t i = 0; i < out->count; i++) {
+		const struct host_network *network = &out->list[i];
+		const bool is_v4 = sockaddr_ip_is_v4(&network->address);
+
+		out->any_excluded |= network->verdict == HOST_NEVER || network->verdict == HOST_NOT_NAMED;
+		out->any_carrier[is_v4] |= network->link.carrier;
+		out->any_usable[is_v4] |= check_network_is_usable(out, network);
+	}
 	return 0;
 }
 
@@ -68,19 +78,11 @@ static bool is_first(const struct check_networks *networks, const struct host_ne
 	return network->link.index == networks->host.ways[sockaddr_ip_is_v4(&network->address) ? HOST_WAY_V4 : HOST_WAY_V6];
 }
 
-static bool has_any_route(const struct check_networks *networks)
-{
-	for (size_t i = 0; i < networks->count; i++)
-		if (networks->list[i].has_route)
-			return true;
-	return false;
-}
-
 bool check_network_is_usable(const struct check_networks *networks, const struct host_network *network)
 {
 	if (network->verdict == HOST_KIND || network->verdict == HOST_VPN)
 		return is_first(networks, network); /* a VPN itself */
-	return network->verdict == HOST_USED || (network->verdict == HOST_NO_ROUTE && !has_any_route(networks));
+	return network->verdict == HOST_USED || (network->verdict == HOST_NO_ROUTE && !networks->any_route);
 }
 
 /* Returns the first network of a device that lacks only a default route, if no other network of the device is used; else NULL. */
@@ -122,15 +124,6 @@ const struct host_network *check_network_of(const struct check_networks *network
 
 /* --- addresses --- */
 
-/* Does the user exclude a network that is there? */
-static bool excludes_some(const struct check_networks *networks)
-{
-	for (size_t i = 0; i < networks->count; i++)
-		if (networks->list[i].verdict == HOST_NEVER || networks->list[i].verdict == HOST_NOT_NAMED)
-			return true;
-	return false;
-}
-
 static void report_addresses(struct report *report, const struct check_networks *networks)
 {
 	static const enum fact_status statuses[] = { FACT_FAIL, FACT_NOTE, FACT_OK };
@@ -157,7 +150,7 @@ static void report_addresses(struct report *report, const struct check_networks 
 		}
 	}
 	fclose(stream);
-	if (!count && excludes_some(networks)) {
+	if (!count && networks->any_excluded) {
 		fact = report_plain(report, FACT_FAIL, "network.interfaces", "CONVERT_PATHS allows no network");
 		fact_remedy(fact, "allow one in --paths (CONVERT_PATHS), or in /etc/convertize.conf");
 		free(list);
@@ -177,14 +170,6 @@ static bool has_family(const struct check_networks *networks, unsigned int index
 	for (size_t i = 0; i < networks->count; i++)
 		if (networks->list[i].link.index == index && sockaddr_ip_is_v4(&networks->list[i].address) == is_v4 &&
 		    (!usable || check_network_is_usable(networks, &networks->list[i])))
-			return true;
-	return false;
-}
-
-bool check_networks_have(const struct check_networks *networks, bool is_v4)
-{
-	for (size_t i = 0; i < networks->host.link_count; i++)
-		if (has_family(networks, networks->host.links[i].index, is_v4, true))
 			return true;
 	return false;
 }

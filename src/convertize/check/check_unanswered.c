@@ -38,14 +38,6 @@ static_assert(sizeof(outcomes) / sizeof(outcomes[0]) == PROBE_OUTCOME_COUNT, "on
 
 /* --- faults of this machine ------------------------------------------------------------ */
 
-static bool has_address(const struct check_networks *networks, bool is_v4)
-{
-	for (size_t i = 0; i < networks->count; i++)
-		if (sockaddr_ip_is_v4(&networks->list[i].address) == is_v4 && networks->list[i].link.carrier)
-			return true;
-	return false;
-}
-
 /* Reports that this machine has no route to the address, or one that forbids it. */
 static struct fact *report_no_route(const struct check_candidate *candidate, int error)
 {
@@ -56,12 +48,12 @@ static struct fact *report_no_route(const struct check_candidate *candidate, int
 	if (error != ENETUNREACH) {
 		fact = unanswered(candidate, "a route of this machine forbids it: %s", strerror(error));
 		fact_remedy(fact, "delete that route: ip %sroute show table all", is_v4 ? "" : "-6 ");
-	} else if (has_address(networks, is_v4)) {
+	} else if (networks->any_carrier[is_v4]) {
 		fact = unanswered(candidate, "this machine has no route to it");
 		fact_remedy(fact, "add one, such as ip %sroute add default via ROUTER", is_v4 ? "" : "-6 ");
 	} else {
 		fact = unanswered(candidate, "this machine has no %s network", is_v4 ? "IPv4" : "IPv6");
-		fact_remedy(fact, "%s", check_networks_have(networks, !is_v4) ?
+		fact_remedy(fact, "%s", networks->any_usable[!is_v4] ?
 			    "name the converter by an address of the family that this machine has" : REMEDY_FIRST_NETWORK);
 	}
 	return fact;
@@ -141,7 +133,7 @@ static struct fact *report_elsewhere(struct check_candidate *candidate)
 static struct fact *report_other_family(const struct check_candidate *candidate)
 {
 	const bool is_v4 = sockaddr_ip_is_v4(&candidate->address);
-	const bool lacking = !check_networks_have(candidate->converters->networks, is_v4);
+	const bool lacking = !candidate->converters->networks->any_usable[is_v4];
 	const char *names[] = { "IPv6", "IPv4" };
 	struct fact *fact;
 	bool found = false;
