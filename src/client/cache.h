@@ -38,7 +38,7 @@
 struct cache {
 	uint8_t *file; /* the mapping; NULL: it isn't mapped */
 	int kept_fd;   /* the descriptor that a process of ours keeps, never a standard stream's; 0: none */
-	char path[CACHE_FILE_PATH_MAX]; /* of the file, if it isn't mapped; empty: mapped, or the cache is off */
+	char path[CACHE_FILE_PATH_MAX]; /* of the file, if each call opens it; empty: mapped, kept open, or off */
 	uid_t user; /* the effective user who opened it; the cache is off for all others */
 	_Atomic uint64_t network; /* the namespace to read and write: cache_network() */
 };

@@ -181,13 +181,13 @@ static bool is_on_converter(const union sockaddr_ip *destination)
 	return false;
 }
 
-/* Is that part a name that no thread has resolved within the last 30 s? */
+/* Is part @setting of CONVERT_ADDR a name that no thread has resolved within the last 30 s? */
 static bool may_resolve(const struct settings *settings, size_t setting)
 {
 	return settings->converters[setting].name[0] && atomic_load(&resolve_at[setting]) <= clock_seconds();
 }
 
-/* Resolves that name, and adds its addresses. Blocks, and allocates memory. @reason: set to a static text if there are none. */
+/* Resolves the name in part @setting, and adds its addresses. Blocks, and allocates memory. @reason: a static text if it has none. */
 static void resolve(const struct settings *settings, size_t setting, const char **reason)
 {
 	const struct settings_converter *converter = &settings->converters[setting];

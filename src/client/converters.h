@@ -54,8 +54,8 @@ struct converters_query {
  *
  * Resolves a name when its turn comes, and again when all of its addresses rest. With CONVERT_FALLBACK=none it takes a converter that rests
  * if no other is left. Returns the converter's index; CONVERTERS_UNRESOLVED if it has to resolve a name first and the query doesn't allow
- * that; or CONVERTERS_NONE with a static text in @reason. Set @verdict to POLICY_CONVERT
- * before. It changes only if the destination is a converter itself or serves to find one.
+ * that; or CONVERTERS_NONE with a static text in @reason. Set @verdict to POLICY_CONVERT before: this changes it only if the destination is
+ * a converter itself, or serves to find one.
  */
 #define CONVERTERS_UNRESOLVED (-2)
 int converters_choose(const struct settings *settings, const struct converters_query *query,
@@ -87,8 +87,8 @@ bool converters_forget_cookie(int index, converters_cookie_number number);
 
 /*
  * converters_forget() - forget the facts that this process has learned of converters, paths and destinations
- * A front end calls it when a connection is in another network namespace than the one before: the other network may treat them differently,
- * and the cache knows the facts for it. Cookies stay.
+ * A front end calls it when a connection is in another network namespace than the one before: the facts may differ there, and the cache has
+ * those of that namespace. Cookies stay.
  */
 void converters_forget(void);
 
@@ -168,9 +168,9 @@ void converters_doubt_silence(int index);
 
 /*
  * converters_corrects_windows() - may an MPTCP SYN to converter @index carry data, if several paths come up?
- * A converter on Linux misreads the window of such a SYN unless convertd corrects it, and a download over several paths is then slower
- * than over one (src/hold/syn_packet.h). False unless the converter
- * has said so within a day, in its answer to an Info TLV, or the user says that it withholds SYNs.
+ * A converter on Linux misreads the window of such a SYN unless it corrects windows, as convertd does. Otherwise a download over several
+ * paths is slower than over one (src/hold/syn_packet.h). True only if the converter has said within a day, in its answer to an Info TLV,
+ * that it corrects them, or if the user says that it withholds SYNs.
  */
 bool converters_corrects_windows(const struct settings *settings, int index);
 

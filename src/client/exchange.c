@@ -24,7 +24,7 @@ bool exchange_bypasses(const struct settings *settings, const union sockaddr_ip 
 	return converter >= 0 && servers_mptcp(converter, server) == HANDSHAKE_SERVER_MPTCP;
 }
 
-/* Does the request not ask for an answer to Info, and can it rely on Multipath TCP? */
+/* May the request be silent? Not with an Info TLV, and over Multipath TCP only if that holds on the path. */
 static bool may_be_silent(const struct settings *settings, const struct path_id *path, const struct handshake_ask *ask)
 {
 	return !ask->info && (!ask->over_mptcp || exchange_keeps_mptcp(settings, path));

@@ -25,10 +25,10 @@ bool exchange_bypasses(const struct settings *settings, const union sockaddr_ip 
 
 /*
  * exchange_ask() - choose the content of a request beside the server's address
- * A request asks once whether the server speaks Multipath TCP, and only over Multipath TCP (@mptcp), since only such connections could go
- * to the server directly. A silent request that asks gets a response if the server does. A request asks for the converter's supported
- * extensions until the converter is proven, and again if the converter took silent requests some time ago. It doesn't ask if the user has
- * said that converters withhold SYNs, because the SYN+ACK to a request that asks confirms no server.
+ * We ask once whether the server speaks Multipath TCP, and only over Multipath TCP (@mptcp), since only such connections could go to the
+ * server directly. If the server does, even a silent request that asks this gets a response. We ask for the converter's supported
+ * extensions until the converter is proven, and again if it took silent requests some time ago. We don't if the user has said that
+ * converters withhold SYNs, because the SYN+ACK to a request with an Info TLV confirms no server.
  *
  * The request is silent if the converter takes silent requests, the request doesn't ask for the supported extensions, and Multipath TCP
  * holds, so that the front end won't check it again behind the SYN+ACK. The front end must clear ask.silent if a part of the request
@@ -60,7 +60,7 @@ bool exchange_ask_blindly(const struct settings *settings, const struct path_id 
 unsigned int exchange_hold_ms(const struct settings *settings, const struct path_id *path, bool mptcp, bool numbered);
 
 /*
- * exchange_way_failed() - note why @path is asked by @next now: after a fallback if that is ASK_TCP, else after data not taken from a SYN
+ * exchange_way_failed() - note why we ask by @next on @path now: ASK_TCP after a fallback, another way after a SYN whose data wasn't taken
  * @syn_at: when the SYN was sent, CLOCK_MONOTONIC in ns
  */
 void exchange_way_failed(const struct path_id *path, enum ask_way next, int64_t syn_at);

@@ -28,7 +28,7 @@ enum handshake_fault {
 	HANDSHAKE_FAULT_NONE,
 	HANDSHAKE_FAULT_SERVER,    /* it refused or could not be reached (Error TLV) */
 	HANDSHAKE_FAULT_REFUSED,   /* the converter won't serve this request; it may serve others */
-	HANDSHAKE_FAULT_CONVERTER, /* the converter can't serve any for now (Error TLV) */
+	HANDSHAKE_FAULT_CONVERTER, /* the converter can't serve any for now (Error TLV), or can't be reached */
 	HANDSHAKE_FAULT_PROTOCOL,  /* the bytes aren't a valid response (Sections 6, 8) */
 };
 

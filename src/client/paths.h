@@ -2,9 +2,9 @@
 /*
  * paths.h - on which path a connection begins, and when another one is tried
  *
- * This module decides, without I/O: a front end lists the available paths, sends the probes that the module orders, and reports their
- * outcome. A probe is a connection of its own that carries an Info TLV (Section 6.2.3) in its SYN. A converter answers it within one round
- * trip, whatever server it is waiting for, so a probe distinguishes a dead path from a slow server.
+ * paths.c decides, without I/O: a front end lists the available paths, sends the probes that paths.c orders, and reports their outcome. A
+ * probe is a connection of its own that carries an Info TLV (Section 6.2.3) in its SYN. A converter answers it within one round trip,
+ * whatever server it is waiting for, so a probe distinguishes a dead path from a slow server.
  */
 #ifndef CLIENT_PATHS_H
 #define CLIENT_PATHS_H

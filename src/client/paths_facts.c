@@ -199,8 +199,8 @@ void converters_renew_path(int converter, const struct cache_converter *found)
 }
 
 /*
- * Returns the round trip after an answer that took @ms. An answer that waited for a server has an unknown share of the server's, so it can
- * only lower the round trip.
+ * Returns the round trip after an answer that took @ms. An answer that waited for a server contains an unknown wait for it, so it can set
+ * an unknown round trip or lower a known one, but never raise it.
  */
 static uint16_t rtt_after(uint16_t known, unsigned int ms, bool alone)
 {

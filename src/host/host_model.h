@@ -6,9 +6,8 @@
  * "convertize paths" and the path service all use them. The library's hooks have no room for lists: networks.c asks the kernel
  * about one network after the other, and applies the same rules.
  *
- * The model has the default routes, the routes to networks on a link, the service's own routes, and some that show a router.
- * Of tables with any other route it
- * has only the numbers, so that the service takes none of them for its own.
+ * The model has the default routes, the routes to networks on a link, the service's own routes, and some that show a router. Of a table
+ * with other routes it has only the number, so that the service doesn't take that table for its own.
  */
 #ifndef HOST_MODEL_H
 #define HOST_MODEL_H
@@ -35,7 +34,7 @@ struct network_policy {
 	const char *never;
 	const char *backup;
 	bool beside_vpn; /* use networks beside a VPN that takes all traffic: CONVERT_BESIDE_VPN */
-	bool any_kind;   /* use devices of any kind: set for programs, but not for the path service, which wants separate networks */
+	bool any_kind;   /* use devices of any kind (VPNs: if @beside_vpn): for programs; the path service wants separate networks */
 };
 
 /*
@@ -171,7 +170,7 @@ void host_fini(struct host *host);
 /*
  * host_managers_read() - look for other managers; if NetworkManager runs, ask nmcli(1), which takes some hundredths of a second
  * @out: zeroed, or an earlier answer. Returns 0; or -errno if nmcli doesn't answer, with NetworkManager's earlier answer.
- * Without nmcli NetworkManager has said nothing.
+ * Without nmcli returns 0, and leaves NetworkManager's settings in @out as they are.
  */
 int host_managers_read(struct host_managers *out);
 

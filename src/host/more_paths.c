@@ -12,7 +12,7 @@
  *	                                               says by rules which devices it never uses, or as a backup (host_model.h)
  *	other managers                                 keep endpoints for all networks, and have made one for each network that is ready
  *
- * So Multipath TCP is right if each excluded network is ready without an endpoint, or the service excludes it, too.
+ * So Multipath TCP is safe if each network that the user excludes is ready and has no endpoint, or the service excludes it, too.
  */
 #include "config.h"
 
@@ -111,7 +111,7 @@ struct breach {
 	enum path_use uses[EXCLUDED_MAX];
 	size_t count;
 	bool is_kept[EXCLUDED_MAX];       /* the path service keeps an endpoint for it */
-	bool there[PATH_PREFERENCES_MAX]; /* the elements of CONVERT_PATHS whose network is there, or that the service keeps to */
+	bool there[PATH_PREFERENCES_MAX]; /* the elements of CONVERT_PATHS whose network is ready, or that the service obeys, too */
 	enum policy_breach found;
 };
 
@@ -202,7 +202,7 @@ static enum path_use endpoint_use(const struct breach *breach, const struct mptc
 	return use;
 }
 
-/* An implicit endpoint only numbers an address that connections use already. All others bring packets of peers or of this host. */
+/* An implicit endpoint only numbers an address that connections use already. Any other makes the peer or this host open subflows. */
 static void find_breach(void *arg, const struct mptcp_endpoint *endpoint)
 {
 	struct breach *breach = arg;

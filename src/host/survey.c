@@ -78,7 +78,7 @@ static bool is_own(const struct survey *survey, size_t i)
 	return path_is_same(&survey->list.paths[i].id, &survey->own.id);
 }
 
-/* Must we ask another path early (others_far of struct paths_seen)? A path known to be silent doesn't count. */
+/* Must we ask another path early (others_far of struct paths_seen)? Paths for backup and dead ones don't count. */
 static bool are_far(const struct survey *survey)
 {
 	for (size_t i = 0; i < survey->list.count; i++) {
@@ -105,8 +105,8 @@ static bool other_look(struct survey *survey, size_t i)
 /*
  * Returns the paths, a bit for each, to which the connection may move before they answer: their network is so far away that the answer
  * would come too late. Returns none if another path has answered, or if several networks qualify, since we can't choose between them. We
- * wait for the answer of a near network: a slow converter answers on no path. A path of unknown round trip qualifies only if the own
- * path's is known: else that may be as long.
+ * wait for the answer of a near network: a slow converter answers on no path. A path of unknown round trip qualifies only if we know the
+ * round trip of the connection's own path: otherwise this one may be as long.
  */
 static uint32_t likely_ones(const struct survey *survey)
 {

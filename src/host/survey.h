@@ -31,7 +31,8 @@ void path_list_make(struct path_list *list, const struct settings *settings, con
 
 /*
  * path_list_choose() - likewise, and choose one
- * Returns its index in @list, or -1 if we know of none that works: the connection then begins on the usual path.
+ * Returns its index in @list. Returns -1 if there is none, or if all have failed and the user orders none (CONVERT_PATHS): then the
+ * connection begins on the usual path.
  */
 int path_list_choose(struct path_list *list, const struct settings *settings, const struct converters_query *query);
 
@@ -43,8 +44,8 @@ int path_list_missed(const struct path_list *list, int best);
 
 /*
  * path_list_elsewhere() - list the paths, and choose one for a connection whose path (@own) has failed another connection
- * Returns the best path that is known to work or, while its answer may still be on its way, the best on the only other network. Returns
- * -1 if there is none.
+ * Returns the best path if it is known to work. If nothing is known of it, its answer may still be on its way: returns the best path on the
+ * only other network. Returns -1 if there is none.
  */
 int path_list_elsewhere(struct path_list *list, const struct settings *settings, const struct converters_query *query,
 			const struct path *own);
@@ -127,7 +128,7 @@ bool path_probe_send_to(struct path_probe *probe, const union sockaddr_ip *to, c
 /* path_probe_mark() - give the packets of all later probes this mark (SO_MARK, needs CAP_NET_ADMIN); 0: none */
 void path_probe_mark(uint32_t mark);
 
-/* Looks for the answer. If it is there, notes it in @probe and closes the descriptor. Returns true if it was a SYN+ACK. */
+/* Looks for the answer. If it is there, notes it in @probe and closes the descriptor. Returns whether the path has answered. */
 bool path_probe_look(struct path_probe *probe);
 
 void path_probe_close(struct path_probe *probe);

@@ -2,8 +2,8 @@
 /*
  * apply.c - does an operation, by rtnetlink(7) or the netlink interface of MPTCP's path manager; receives news; reads subflows
  *
- * Of a message about a change we only use that something changed, and then read the whole host anew. So lost messages (ENOBUFS,
- * netlink(7)) do no harm; they occur at a resume, or when a hundred containers start.
+ * A message tells us only that something has changed: we then read the whole host anew. So lost messages (ENOBUFS, netlink(7)) do no harm.
+ * The kernel loses some at a resume, or when a hundred containers start.
  */
 #include "config.h"
 
@@ -183,7 +183,7 @@ int paths_kernel_watch(void)
 	return -error;
 }
 
-/* Does the message concern us? Other programs' routes to single destinations don't, and there may be thousands in a second. */
+/* Does the message concern us? Other programs' routes don't, unless they are wide, and there may be thousands in a second. */
 static bool matters(const struct nlmsghdr *message)
 {
 	const struct rtmsg *route = mnl_nlmsg_get_payload(message);
@@ -301,7 +301,7 @@ static int on_socket(const struct nlmsghdr *message, void *arg)
 	return MNL_CB_OK;
 }
 
-/* Reads a whole connection, which has a socket besides its subflows': the bytes of both directions that arrived in order. */
+/* Reads how many bytes of a connection have arrived in order, each way. A connection has a socket besides those of its subflows. */
 static int on_connection(const struct nlmsghdr *message, void *arg)
 {
 	struct paths_subflows *subflows = arg;

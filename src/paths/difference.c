@@ -46,8 +46,8 @@ static struct paths_operation *add(const struct difference *difference, enum pat
 /* --- routes ----------------------------------------------------------------------------- */
 
 /*
- * Writes a route that a network's table needs: for route @at of the host, if that leads to a network on its link; or the default route, if
- * @at is the number of the host's routes. Returns false if there is none.
+ * Writes a route that a network's table needs: like route @at of the host, if that leads to a network on its link; or the default route, if
+ * @at is the count of the host's routes. Returns false if the table needs none.
  */
 static bool wanted_route(const struct difference *difference, const struct host_network *network, size_t at, struct host_route *out)
 {

@@ -146,7 +146,7 @@ static void take_answers(struct renewer *renewer, int64_t now)
 	}
 }
 
-/* Do fewer of the networks that are gone now carry a connection's last subflow? */
+/* Do fewer networks that are gone still carry a connection's last subflow than paths_mend() found? */
 static bool are_spared(const struct renewer *renewer, const struct paths_wanted *wanted)
 {
 	bool needed[PATHS_OUTAGES_MAX];

@@ -214,8 +214,8 @@ int paths_memory_save(const struct paths_memory *memory)
 /* --- the bytes of each network ----------------------------------------------------------- */
 
 /*
- * Is this the network namespace of the host, or of a container that has an init of its own? It is that of process 1. Only root may look
- * there; for others it is the first namespace, which has the first cookie.
+ * Is this the network namespace of the host, or of a container that has an init of its own? Then it is process 1's, which only root may
+ * see. Other users take the first namespace for it, which has the first cookie.
  */
 static bool is_hosts_namespace(void)
 {
@@ -232,7 +232,7 @@ static bool is_hosts_namespace(void)
 	return first;
 }
 
-/* Writes the file's path. A namespace other than the host's may share /var, and ends at the next boot at the latest: it needs no more. */
+/* Writes the file's path. Other namespaces than the host's may share its /var, and end by the next boot: a file in /run does for them. */
 static const char *name_traffic(const char *suffix, char path[static PATHS_MEMORY_PATH_MAX])
 {
 	const char *directory = getenv("STATE_DIRECTORY");
@@ -305,7 +305,7 @@ bool paths_memory_is_locked(void)
 	FILE *file;
 
 	if (stat(name_file(".owner", path), &st) < 0)
-		return false; /* also to an ordinary user where systemd keeps the directory of a dynamic user */
+		return false; /* there is none, or systemd hides the directory of its dynamic user from us */
 	file = fopen("/proc/locks", "re");
 	while (file && !locked && fgets(line, sizeof(line), file))
 		locked = sscanf(line, "%*s FLOCK %*s %*s %*s %x:%x:%lu", &major, &minor, &inode) == 3 && inode == st.st_ino &&

@@ -220,8 +220,8 @@ static bool adds_endpoint(const struct paths_operations *operations)
 }
 
 /*
- * Looks for other managers. If NetworkManager doesn't answer, its user may forbid a network, or have made it a backup: so its earlier
- * answer still counts, we add and change no endpoint, and the next look asks again.
+ * Looks for other managers. If NetworkManager doesn't answer, we don't know which networks its user forbids, or keeps for backup. So its
+ * earlier answer still counts, we add and change no endpoint, and the next look asks again.
  */
 static void ask_others(struct paths_mender *mender)
 {
@@ -259,8 +259,8 @@ static int find_wanted(struct paths_mender *mender, struct host *host)
 }
 
 /*
- * Keeps the endpoints of networks and addresses that are gone while a connection has no established subflow from another address. If there
- * are more subflows than fit, deletes them at once.
+ * Keeps the endpoints of networks and addresses that are gone while a connection has no established subflow from another address. If the
+ * kernel has more subflows than fit, deletes these endpoints at once.
  */
 static void keep_needed(struct paths_mender *mender, const struct host *host, struct paths_operations *operations)
 {

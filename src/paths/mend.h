@@ -104,8 +104,8 @@ struct traffic_keeper {
 	char never[TRAFFIC_LISTS_MAX], backup[TRAFFIC_LISTS_MAX]; /* with the quotas' devices */
 	int64_t look_at, save_at; /* CLOCK_MONOTONIC in ns */
 	struct traffic_tokens outlived; /* at the last look */
-	bool loaded;              /* the file was read; until then it isn't written */
-	bool keeps, told;         /* the file is written; we have reported that it can't be read or written */
+	bool loaded;              /* we have read the file; until then we don't write it */
+	bool keeps, told;         /* we may write the file (not in a dry run); we have reported that we can't read or write it */
 };
 
 /* Reads the file and looks for the first time. The mender's choice points into @keeper from then on. @keeps: write the file */

@@ -222,8 +222,8 @@ static void ask(struct paths_outage *outage, const struct paths_subflows *subflo
 }
 
 /*
- * May a renewal follow? While other networks work it must have a prospect (the peer has answered), or the last RM_ADDR can't have reached
- * the peer, since then no network worked.
+ * May a renewal follow? While other networks work, only if it has a prospect: the peer has answered. Or if no network worked at the last
+ * renewal, so that its RM_ADDR can't have reached the peer.
  */
 static bool may_renew(const struct paths_outage *outage, bool alone, int64_t now)
 {
@@ -289,8 +289,8 @@ static void begin_hold(struct paths_outage *outage, const struct paths_subflows 
 }
 
 /*
- * Judges a network that wasn't silent so far. If nothing comes over any network, one whose subflows miss nothing counts as silent like
- * one that does: so we hold the least preferred of all, and not the first that we judged.
+ * Judges a network that wasn't silent so far. If nothing comes over any network, even one whose own subflows show no silence counts as
+ * silent. So we hold the least preferred network, and not the first that we judged.
  */
 static void suspect(struct paths_outages *outages, size_t at, const struct paths_subflows *subflows, int64_t now,
 		    struct paths_renewal *out)

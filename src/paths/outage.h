@@ -2,8 +2,8 @@
 /*
  * outage.h - the kernel's facts about subflows, and the networks that have fallen silent (no I/O)
  *
- * The path manager looks at the subflows several times a second. Two steps: facts of one look and changes since the last one
- * (flows.c), and the actions for silent networks (outage.c).
+ * The path manager looks at the subflows each second, or sooner while something happens. Two steps: facts of one look and changes since the
+ * last one (flows.c), and the actions for silent networks (outage.c).
  */
 #ifndef PATHS_OUTAGE_H
 #define PATHS_OUTAGE_H

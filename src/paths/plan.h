@@ -84,7 +84,7 @@ const char *paths_memory_path(char path[static PATHS_MEMORY_PATH_MAX]);
 #define PATHS_TABLE_LAST 8866
 
 struct paths_choice {
-	struct network_policy policy; /* may point to @paths: copies of this struct share that of the first one */
+	struct network_policy policy; /* may point to @paths; in a copy of this struct, to the original's */
 	struct path_preferences paths;
 	uint32_t table_first, table_last;
 	struct quotas quotas;

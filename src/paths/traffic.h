@@ -5,8 +5,8 @@
  * Does no I/O, except for the file and traffic_look().
  *
  * We count by the devices' own counters: they have all packets, with their headers and repetitions, of all programs, which is what a
- * provider bills. The kernel sets them to zero when it makes a device. So we keep the counters of the last look, and add what has come
- * since then; also while no service ran. Bytes of a device that came and went between two looks are lost.
+ * provider bills. The kernel sets them to zero when it makes a device. So we keep the counters of the last look, and add the bytes since
+ * then, also those that came while no service ran. We miss the bytes of a device that came and went between two looks.
  */
 #ifndef PATHS_TRAFFIC_H
 #define PATHS_TRAFFIC_H
@@ -135,7 +135,7 @@ uint64_t quota_used(const struct quota *quota, const struct traffic *traffic, un
 /* Judges the use: from 80% on NEAR, from the quota on BACKUP, from its limit on NEVER. */
 enum quota_state quota_judge(const struct quota *quota, uint64_t used);
 
-/* Writes "4.1 GB of 5.0 GB this month: …", what is used and what follows. Returns @buf. */
+/* Writes how much is used, and what follows: "4.10 GB of 5.00 GB this month, nearly used up". Returns @buf. */
 #define QUOTA_TEXT_MAX 128
 const char *quota_text(const struct quota *quota, uint64_t used, char buf[static QUOTA_TEXT_MAX]);
 

@@ -3,8 +3,8 @@
  * traffic_keeper.c - inside the service: counts bytes, keeps the sums in the file, and makes the quotas' states part of the choice
  *
  * A look costs one list of devices, and one of Multipath TCP connections. With quotas we look each second, so that a fast network exceeds
- * its limit by a second's bytes at most; without, each ten seconds. The file is written each minute, when a state changes, and at the end.
- * A kill loses nothing, as the kernel counts on; the loss of power loses a minute.
+ * its limit by a second's bytes at most; without, each ten seconds. We write the file each minute, when a state changes or a connection has
+ * outlived a network, and at the end. A kill loses nothing, as the kernel counts on. A loss of power loses a minute.
  */
 #include "config.h"
 

@@ -291,8 +291,8 @@ static void find_exclusions(struct paths_wanted *out, const struct network_polic
 
 /*
  * Tells programs, which can't ask NetworkManager, which devices are metered: their endpoints are backups, and connections begin elsewhere.
- * NetworkManager's own endpoints are no backups; programs could keep off those only without Multipath TCP. Devices whose flags are
- * "disabled" get no endpoint, but remain right for a connection's first path: with one network, or a VPN, there is no other.
+ * Leaves out devices whose endpoints NetworkManager keeps: those are no backups, and programs could avoid them only without Multipath TCP.
+ * Devices whose flags are "disabled" get no endpoint, but a connection may begin on them: with one network, or a VPN, there is no other.
  */
 static void find_metered(struct paths_wanted *out, const struct host_managers *managers)
 {

@@ -49,8 +49,8 @@ int64_t enquiry_look(int64_t now);
 
 /*
  * Linux repeats a SYN after a second, without its data, and the converter resets the connection that results. So we make an unanswered
- * request again before that, after this time at most. The converter releases a withheld SYN within 700 ms, or never: after a longer
- * silence the SYN or its answer was lost, or the server is slow.
+ * request again before that, after this time at most. The converter releases the SYN of a request with an Attempt within 700 ms, or never:
+ * after a longer silence the SYN or its answer was lost, or the server is slow.
  */
 #define BLIND_REPEAT_MS 900
 #define BLIND_REPEATS_MAX 3
@@ -119,9 +119,9 @@ enum blind_trouble {
 	/* The converter gave up a blind request. The next request waits for its response, however long that takes. */
 	BLIND_TROUBLE_SLOW,
 	/*
-	 * A blind request ended before our first look, for a server that the converter isn't known to serve (converters_admits()): the
-	 * program may have closed the socket, or the server or the converter has refused. The next request waits for its response, unless
-	 * the converter is known to serve the server by then.
+	 * We found the connection of a blind request gone, and don't know whether the converter serves that server (converters_admits()).
+	 * The program may have closed the socket, or the server or the converter may have refused. The next request waits for its
+	 * response, unless we know by then that the converter serves the server.
 	 */
 	BLIND_TROUBLE_FAILED,
 	BLIND_TROUBLES

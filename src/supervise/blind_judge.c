@@ -58,9 +58,9 @@ static enum blind_verdict judge_syn_sent(struct blind_request *request, int64_t 
 }
 
 /*
- * If all SYNs with data were lost, and the kernel's SYN without data got through, the path drops data in SYNs. With fewer repeats, we may
- * have lost a SYN and been late with the next one, so that the converter reset the kernel's own SYN: that says nothing about the server.
- * Nor does a reset after which the converter would still have waited for our next SYN.
+ * If we have used up our repeats, and only the kernel's SYN without data got through, the path drops data in SYNs. With fewer repeats, the
+ * path may have lost one SYN, and we were late with the next: then the converter reset the kernel's own SYN. That reset says nothing about
+ * the server. Nor does a reset by a converter that would still have waited for our next SYN.
  */
 static enum blind_verdict judge_gone(const struct blind_request *request, int64_t now)
 {

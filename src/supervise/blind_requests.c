@@ -261,7 +261,7 @@ static void forget_request(struct expected *entry)
 	free(entry);
 }
 
-/* Takes the result of an order. A request that couldn't be made again is left to the kernel. */
+/* Takes the result of an order. Follows a request no longer if it couldn't be made again. */
 static void take_result(const struct blind_retry_order *order)
 {
 	struct expected *entry = order->owner;
@@ -322,8 +322,8 @@ static bool is_unanswered(void *entry)
 }
 
 /*
- * Looks for another network if the path of the SYN is dead; to the same converter, for which the request was made. Returns whether to make
- * the request again over another one.
+ * If the path of the SYN is dead, looks for another network to the same converter, for which the request was made. Returns whether to make
+ * the request again over that network.
  */
 static bool path_look(struct expected *entry, int64_t now)
 {

@@ -62,9 +62,9 @@ static int open_socket(const struct blind_retry *retry, pid_t tid, int program_f
 }
 
 /*
- * Makes the request again, on @fd of open_socket(), over the network of @start. @count: how often it was made before
- * The socket is disconnected for a moment. Returns whether the SYN was sent. If not, the connection continues unchanged, or it is over
- * because the SYN+ACK came meanwhile.
+ * Makes the request again, on @fd of open_socket(), over the network of @start. @count: how often it was made before Disconnects the socket
+ * for a moment. Returns whether it has sent the SYN. If not, the connection continues unchanged, or it is over because the SYN+ACK came
+ * meanwhile, or because binding or sending failed.
  */
 static bool send_again(const struct blind_retry *retry, int fd, const struct path_start *start, unsigned int count)
 {
@@ -93,8 +93,8 @@ static bool send_again(const struct blind_retry *retry, int fd, const struct pat
  * once, we have to send the last one before the kernel sends one without data, a tenth of a second later. So one thread makes all due
  * requests again, and ends:
  *
- * 	It has an empty descriptor table of its own. So it can put programs' sockets under the programs' numbers (stand_in.c), and keeps no
- * 	socket alive that the program has closed.
+ * 	It has a descriptor table of its own, with retry_ready alone in it. So it can put programs' sockets under the programs' numbers
+ * 	(stand_in.c), and keeps no socket alive that the program has closed.
  * 	When it ends, all threads that it has stopped continue (pause.c).
  *
  * While it runs the supervisor must not wait for its children: waitpid() would report those that the thread has stopped.

@@ -4,8 +4,8 @@
  *
  * Another thread of the program may change the caller's memory and descriptors at any time. So the supervisor reads each pointer's target
  * once, and decides by that copy and by a duplicate of the caller's descriptor. On a TCP or MPTCP socket it makes the call itself. It lets
- * the kernel run the program's own call only where a changed call does no harm: on sockets that aren't TCP's. So CONVERT_FALLBACK=none
- * refuses all that may be TCP and that the supervisor can't do itself: leave().
+ * the kernel run calls on other sockets, where a changed call does no harm, and calls that it can't make itself (leave()). With
+ * CONVERT_FALLBACK=none leave() refuses these, since they may be TCP's.
  */
 #include "config.h"
 
@@ -111,7 +111,7 @@ static int open_socket(const struct call *call)
 	if (fd == -EBADF) {
 		call_answer(call, -1, EBADF);
 	} else if (fd == -EMFILE || fd == -ENFILE) {
-		/* The kernel would connect our MPTCP socket directly, and it may fall back (stand_in.c). */
+		/* Don't leave it to the kernel: that would connect our MPTCP socket directly, which may fall back (stand_in.c). */
 		log_line("failed: the supervisor has too many open files; raise the limit (ulimit -Hn)");
 		call_answer(call, -1, ENOBUFS);
 	} else if (fd < 0) {
@@ -144,7 +144,8 @@ static bool is_fresh(int fd)
 
 /*
  * Leaves a call on a TCP socket to the kernel if the supervisor may not act for the program, and says why. The kernel's rules for the
- * program may not know MPTCP sockets (Landlock's of Linux 6.18), so a TCP socket takes the place of ours. Returns whether it has.
+ * program may not know MPTCP sockets (Landlock's of Linux 6.18), so a TCP socket takes the place of ours. Returns true if the call has been
+ * left or refused.
  */
 static bool leave_forbidden(const struct call *call, int fd)
 {
@@ -177,7 +178,7 @@ static bool leave_forbidden(const struct call *call, int fd)
 
 /*
  * Answers with an MPTCP socket right away, since programs add sockets to epoll instances before they connect them. A process that we can't
- * examine, or that is in another network namespace, gets the TCP socket that it asked for.
+ * examine, or that is in another network namespace, gets TCP, or with CONVERT_FALLBACK=none EACCES. One for which we may not act gets TCP.
  */
 static void handle_socket(const struct call *call)
 {
@@ -345,7 +346,7 @@ static void connect_tcp(const struct call *call, int fd, int domain, const struc
 		   (domain == AF_INET6 && sockaddr_ip_is_v4(&peer) && kernel_get(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0))) {
 		connect_natively(call, fd, addr, len); /* the kernel has an errno for that address */
 	} else if ((error = kernel_get(fd, SOL_SOCKET, SO_ERROR, 0))) {
-		/* the error of the previous attempt; as after the kernel's own answer, the socket can be connected again */
+		/* report the previous attempt's error; then the program can connect the socket again, as after the kernel's answer */
 		kernel_disconnect(fd);
 		call_answer(call, fd, error);
 	} else {
@@ -435,8 +436,8 @@ static bool output_read(const struct call *call, struct message *out)
 }
 
 /*
- * Handles output on a socket that isn't a fresh TCP socket, or without MSG_FASTOPEN. With CONVERT_FALLBACK=none a thread could change that
- * in the call's memory (socketcall(2)) or the socket under its number.
+ * Handles output on a socket that isn't a fresh TCP socket, or without MSG_FASTOPEN. With CONVERT_FALLBACK=none we refuse it if another
+ * thread could still set that flag in memory (socketcall(2)), or put another socket under the number.
  */
 static void output_other(const struct call *call, int fd)
 {

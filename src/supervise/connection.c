@@ -22,7 +22,7 @@
 struct supervision supervision;
 
 /*
- * Removes the registration by hand: it would end only with the last descriptor of the file, and the program has one of its socket.
+ * Removes the registration itself: the kernel drops it only with the file's last descriptor, and the program still has one.
  */
 static void unwatch(struct connection *connection)
 {
@@ -175,11 +175,11 @@ static int traced_fit(struct dial *dial, union sockaddr_ip *to, bool mptcp)
 }
 
 /*
- * Moves the connection to a stand-in if a response is to come and the program might read it. The program's other threads may read from the
- * socket before the supervisor has taken the response off, or use it after an exec(). The program gets the stand-in only after that. We
- * don't do this for other processes that share the socket: they would keep the old one.
+ * Moves the connection to a stand-in if a response is due and the program might read it: its other threads may read from the socket before
+ * the supervisor has taken the response off, or use the socket after an exec(). The program gets the stand-in once the response is off. A
+ * stand-in doesn't help against other processes that share the socket: they would keep the old one.
  *
- * The supervisor couldn't read a response either from a socket that the program has shut down for reading.
+ * A socket that the program has shut down for reading needs a stand-in, too: the supervisor couldn't read a response from it.
  */
 static int hide_response(struct connection *connection)
 {

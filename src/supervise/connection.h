@@ -45,7 +45,7 @@ struct connection {
 	bool sock_was_mapped; /* dial.fd was connected to a v4-mapped address once */
 	bool cookieless;      /* dial.fd sends data in its SYN without a Fast Open cookie */
 	int64_t limit;        /* when the call has to be answered, in ns of CLOCK_MONOTONIC, as all times below; 0: no limit */
-	int unfinished_errno; /* the call's errno while the socket still connects, unless a signal ends a blocking call */
+	int unfinished_errno; /* the call's errno if the socket still connects; a signal that ends a blocking call puts its own here */
 	int64_t look_at;      /* when to look at the connection even without an event */
 	int64_t caller_at;    /* when to see whether the caller still waits */
 	int lookups;          /* of converters' names */

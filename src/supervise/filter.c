@@ -2,10 +2,10 @@
 /*
  * filter.c - which system calls of a supervised program stop until the supervisor has answered
  *
- * The filter sees a call's number and its arguments in registers, but no memory. So it passes the calls that the registers show to be none
- * of ours: sockets of other families and types, output without MSG_FASTOPEN. For connect() and getpeername() the registers show only a
- * descriptor, so all of these stop. All other calls on a connected socket pass, at the cost of the filter's few comparisons, and most calls
- * not even at that: Linux (5.11) remembers which numbers always pass.
+ * The filter sees a call's number and its arguments in registers, but no memory. So it passes each call that the registers show not to be
+ * ours: sockets of other families and types, output without MSG_FASTOPEN, options that MPTCP accepts. For connect(), getpeername() and
+ * listen() the registers show only a descriptor, so all of these stop. A call that passes costs the filter's few comparisons. Most calls
+ * don't cost even that: Linux (5.11) remembers which numbers always pass.
  *
  * A process may make calls of another architecture than its own: i386 calls by int 0x80 in a 64-bit program. So the filter knows the
  * numbers of each architecture that the kernel may know, and there is no way around it. x32 has amd64's architecture, and a bit in the

@@ -109,8 +109,8 @@ static int listen_by_tcp(const struct call *call, int fd)
 }
 
 /*
- * A program that listens gets the TCP socket that it asked for: we convert connections to other hosts only. If that fails, it listens on
- * the MPTCP socket.
+ * A program that listens gets the TCP socket that it asked for: we convert only connections that it makes itself. If we can't replace the
+ * socket, the program listens on the MPTCP one.
  */
 void call_listen(const struct call *call)
 {

@@ -15,8 +15,8 @@
  * It leaves others to the kernel, and says so in the log. calls.c checks network namespaces.
  *
  * Children inherit Landlock's restrictions. So a process is restricted if it or one of its ancestors has restricted itself. An orphan has
- * lost its ancestors: it is restricted if it has started after any process restricted itself. That holds as well for the children of
- * processes that adopt orphans: by PR_SET_CHILD_SUBREAPER, or as the first of a PID namespace. Only rules for TCP count, which
+ * lost its ancestors: it counts as restricted if it started after the first restriction of any process. So do the children of processes
+ * that adopt orphans: by PR_SET_CHILD_SUBREAPER, or as the first of a PID namespace. Only rules for TCP count, which
  * landlock_create_ruleset() shows.
  */
 #include "config.h"
@@ -146,7 +146,7 @@ void permission_note(const struct call *call)
 	}
 }
 
-/* Returns whether orphans become children of @process. */
+/* Returns whether the process @pid adopts orphans. True if we can't read it. */
 static bool adopts(pid_t pid)
 {
 	struct process process;
@@ -186,8 +186,8 @@ static uint64_t identity_of(pid_t tid, const char *name)
 }
 
 /*
- * Returns a number for the thread's control group. A process's number in version 2 comes without /proc. Of version 1 only net_cls and
- * net_prio look at sockets.
+ * Returns a number for the thread's control group. For version 2, @identity may have it, which saves reading /proc. Of version 1 only
+ * net_cls and net_prio look at sockets.
  */
 static uint64_t control_group_of(pid_t tid, const struct tracee_identity *identity)
 {

@@ -23,9 +23,10 @@
 #include <unistd.h>
 
 /*
- * The program waits in its call until the connection is made, and hide_response() keeps its other threads from reading the response. The
- * engine (engine/dial.h) decides what an answer means and what to try next. This file carries that out for the call. At CONVERT_TIMEOUT
- * the attempt of a non-blocking call ends: we connect to the server itself, or let the call fail.
+ * A blocking call waits until the connection is made. So does a non-blocking one, unless its request is blind or the connection direct.
+ * Meanwhile hide_response() keeps the program's other threads from reading the response. The engine (engine/dial.h) decides what an answer
+ * means and what to try next; this file carries that out. At CONVERT_TIMEOUT the attempt of a non-blocking call ends: we connect to the
+ * server itself, or let the call fail.
  *
  * A blocking call waits for as long as the server may take. The kernel doesn't report signals or the end of the process meanwhile, so
  * caller.c looks for them periodically.
@@ -269,7 +270,7 @@ static bool resolve(struct connection *connection, struct dial_end *end)
 
 static void fail(struct connection *connection, const struct dial_end *end)
 {
-	/* A connection that carries an error has no Multipath TCP, so that we learn less from it. */
+	/* A connection that carries an Error TLV has no Multipath TCP, and so has taught us less: ask by another one. */
 	if (end->told && connection->nonblocking && connection->dial.mptcp &&
 	    !exchange_keeps_mptcp(supervision.settings, &connection->dial.start.path.id))
 		enquiry_start(&connection->dial.start, clock_ns());
@@ -413,8 +414,8 @@ static bool is_ready(const struct connection *connection)
 }
 
 /*
- * Takes the step that is due, and then looks at the call. If the call's time is over, the answer may have come in time all the same, while
- * this process had no CPU.
+ * Takes the step that is due, and then looks at the call. If the call's time is over, takes a step if the socket is ready: the answer may
+ * have come in time, while this process had no CPU.
  */
 static void look_at_one(struct connection *connection, int64_t now)
 {

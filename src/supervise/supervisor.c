@@ -3,8 +3,8 @@
  * supervisor.c - the process that starts a program, and answers its calls and its children's until the last program has ended
  *
  * It is an ancestor of all its programs, since only ancestors may trace a process if Yama restricts tracing. It adopts orphans
- * (PR_SET_CHILD_SUBREAPER), so that daemons stay its descendants. One thread does everything, and waits only in epoll_wait(). Other threads
- * look up converters' names (progress.c) and make blind requests again (blind_retry.c).
+ * (PR_SET_CHILD_SUBREAPER), so that daemons stay its descendants. One thread answers all calls, and waits for events only in epoll_wait().
+ * Other threads look up converters' names (progress.c) and make blind requests again (blind_retry.c).
  */
 #include "config.h"
 
@@ -69,7 +69,7 @@ static bool has_children(void)
 	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-/* Takes the news of children. Waits until the retry thread is done, since waitpid() would report the threads that it has stopped. */
+/* Takes the news of children. Puts that off while the retry thread runs: waitpid() would report the threads that it has stopped. */
 static void reap(void)
 {
 	int status;
