@@ -57,10 +57,10 @@ int64_t enquiry_look(int64_t now);
 
 /*
  * A converter that recognises a request by its Attempt (doc/private-tlvs.md) asks the server once, however often we make the request,
- * and releases the last SYN. So we repeat requests for as long as a server may take: 11 s, which is three lost SYNs on the way to the
- * server, and a second more.
+ * and releases the last SYN. So we repeat requests for 11 s, however short our waits for an answer are: a server that answers the fourth
+ * SYN, since three were lost on the way to it, does so after 7 s.
  */
-#define BLIND_REPEATS_KNOWN_MAX 12
+#define BLIND_REPEATS_KNOWN_MAX 16
 
 /* How long a converter has to answer a probe. */
 #define BLIND_PROBE_MS 1000

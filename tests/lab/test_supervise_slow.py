@@ -147,8 +147,8 @@ def test_answers_between_two_syns():
 @kernel.needs("fastopen")
 def test_answers_to_far_clients():
     """
-    The client's round trip is 400 ms. What is let go after more than the rest of 900 ms would arrive when the request has been made again:
-    an answer that comes then is kept for the next SYN.
+    The client's round trip is 400 ms, so it lets its SYNs be withheld for 150 ms. The converter keeps an answer that comes later for the
+    next SYN.
     """
     for ms in (420, 680):
         with lab_of_path() as lab:

@@ -99,6 +99,8 @@ START_TEST(the_round_trip_says_when)
 		ck_assert(after == unknown || after > LONGEST_WITHHELD_NS + rtt);
 	}
 	ck_assert_int_lt(blind_repeat_after(LONGEST_WITHHELD_NS, 50 * CLOCK_NS_PER_MS), unknown);
+	/* a near client, which lets its SYN be withheld for 599 ms (exchange_hold_ms()), repeats its request for 11 s, too */
+	ck_assert_int_ge((BLIND_REPEATS_KNOWN_MAX + 1) * blind_repeat_after(599 * CLOCK_NS_PER_MS, CLOCK_NS_PER_MS), 11 * CLOCK_NS_PER_S);
 }
 END_TEST
 
