@@ -242,10 +242,10 @@ static void attempt_renew(struct dial *dial)
 }
 
 /*
- * Notes, after the SYN, which facts its SYN+ACK will show. On a Multipath TCP socket it shows whether the connection has Multipath TCP. If
- * the SYN had the whole message, and the converter withholds such SYNs, the SYN+ACK may also confirm the server. It shows whether a silent
- * request gets a response. A request that stayed out of the SYN isn't written yet: it gets a response, and needn't say for how long its SYN
- * may be withheld.
+ * Notes, after the SYN, what its SYN+ACK will show: on a Multipath TCP socket, whether the connection has Multipath TCP; for a silent
+ * request, whether a response follows. If the SYN had the whole message, and the converter withholds such SYNs, the SYN+ACK may also
+ * confirm the server. If the request stayed out of the SYN, we write it later, not silently, and without saying for how long the converter
+ * may withhold the SYN.
  */
 static void synack_expect(struct dial *dial)
 {

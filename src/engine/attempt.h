@@ -17,7 +17,7 @@ int attempt_begin(struct dial *dial, bool defer);
 /* attempt_again() - ask the same converter again over the same socket, by the attempt's present values. Returns 0 or -errno. */
 int attempt_again(struct dial *dial);
 
-/* attempt_anew() - ask the same converter again by @way. CONVERT_TIMEOUT continues; at least half is left. Returns 0 or -errno. */
+/* attempt_anew() - ask the same converter again by @way, in the rest of CONVERT_TIMEOUT, at least half of it. Returns 0 or -errno. */
 int attempt_anew(struct dial *dial, enum ask_way way);
 
 /* Is the SYN, or the request behind the handshake, of the dial @owner unanswered? */

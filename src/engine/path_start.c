@@ -52,7 +52,7 @@ static struct slot {
 
 static _Atomic int64_t serials;
 
-/* Set while a thread checks whether a path is being probed, and otherwise begins to probe it. Nobody waits for it. */
+/* Set while a thread checks that no other one probes its path, and begins to probe it. Threads that find this set look again later. */
 static atomic_flag beginning = ATOMIC_FLAG_INIT;
 
 void path_start_init(struct path_start *start, bool may_move, const struct in6_addr *source)

@@ -69,7 +69,7 @@ enum dial_state dial_resolved(struct dial *dial, struct dial_end *end)
 
 /* --- ends of an attempt --- */
 
-/* Lets a converter rest that has failed, as @why says, and goes on without it. */
+/* Lets the failed converter rest, as @why says, and goes on without it. */
 static enum dial_state converter_failed(struct dial *dial, const struct handshake_step *why, struct dial_end *end)
 {
 	const int error = why->error;
@@ -125,7 +125,7 @@ static enum dial_state blind_lost(enum ask_way way, int error, const char *reaso
 static enum dial_state begin_anew(struct dial *dial, enum ask_way way, bool known, struct dial_end *end)
 {
 	const bool later = way == ASK_TCP && !known && !dial->attempt.ask.blind;
-	/* otherwise the program has used the connection in a way that can't be repeated on another one */
+	/* not if the program has sent or seen what another connection can't repeat; after a blind request the front end decides */
 	const bool again = !dial->attempt.ask.blind && !dial->wrote && !dial->confirmed;
 
 	converter_log(dial, way == ASK_TCP ? "Multipath TCP is lost on the way" : "data in the SYN was not taken",
@@ -198,8 +198,8 @@ static bool has_remedy(struct dial *dial, const struct handshake_step *told)
 }
 
 /*
- * Something has refused the connection, by a reset or by bytes that are no response: the converter, or a firewall or captive portal on the
- * path. Another path tells. Without one we repeat the request once, from another port, before all programs leave the converter alone.
+ * The converter, or a firewall or captive portal on the path, has refused the connection, by a reset or by bytes that are no response.
+ * Another path shows which. Without one we repeat the request once, from another port, before all programs leave the converter alone.
  */
 static enum dial_state refused(struct dial *dial, const struct handshake_step *why, struct dial_end *end)
 {

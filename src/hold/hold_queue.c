@@ -2,11 +2,11 @@
 /*
  * hold_queue.c - a netfilter queue in the serving process: reads packets and gives verdicts on them
  *
- * A nftables rule puts SYNs into the queue, and each waits in the kernel until it gets a verdict. The serving process
- * reads packets from the kernel's socket itself. Verdicts need CAP_NET_ADMIN, so a serving process without it sends them
- * to the main process (queue_owner.c) by a socket for each queue; one that has it carries them out itself
- * (rights_give_verdicts()). It collects them until hold_queue_flush(), as each message wakes up both processes. hold_queue_close() waits
- * until the main process has given up the queue; the kernel drops packets without a verdict then.
+ * A nftables rule puts SYNs into the queue, and each waits in the kernel until it gets a verdict. The serving process reads packets from
+ * the kernel's socket itself. Verdicts need CAP_NET_ADMIN. A serving process that has it carries them out itself (rights_give_verdicts());
+ * any other sends them to the main process (queue_owner.c), by a socket for each queue. We collect verdicts until hold_queue_flush(), as
+ * each message wakes up both processes. hold_queue_close() waits until the main process has given up the queue; then the kernel drops
+ * packets without a verdict.
  */
 #include "config.h"
 
@@ -25,9 +25,9 @@
 #include <unistd.h>
 
 /*
- * The most packets that we read before other events have their turn. Nobody knows of a request in a SYN before it is
- * read, and a Linux client sends its SYN again after a second without the request, which costs it Multipath TCP;
- * sessions can wait. So a worker that is behind reads all waiting packets, for some 30 ms.
+ * The most packets that we read before other events have their turn. Sessions can wait. A request in a SYN can't: we see it only when we
+ * read the SYN, and after a second a Linux client sends the SYN again without it, which costs the client Multipath TCP. So a worker that is
+ * behind reads all waiting packets, for some 30 ms.
  */
 #define PACKETS_PER_ROUND 1024
 

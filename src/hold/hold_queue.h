@@ -66,8 +66,8 @@ typedef bool queue_owner_policy(const void *policy, const struct in6_addr *desti
 int queue_owner_create(struct queue_owner **out, uint16_t from, size_t count);
 
 /*
- * queue_owner_set_send() - have @send send released SYNs that were changed, and the kernel drop its own
- * @send: gets the packet from the IP header on; returns false for a SYN that the kernel is to send. NULL: the kernel sends all
+ * queue_owner_set_send() - let @send send each changed SYN that goes on, while the kernel drops the original
+ * @send: gets the packet from the IP header on; returns false to leave it to the kernel. NULL: the kernel sends all
  */
 typedef bool queue_owner_send(const uint8_t *packet, size_t len);
 void queue_owner_set_send(struct queue_owner *owner, queue_owner_send *send);
@@ -94,8 +94,8 @@ int queue_owner_socket(const struct queue_owner *owner, size_t index);
 
 /*
  * queue_owner_carry_out() - carry out verdicts on packets of queue @index, as warden_verdict_next() reads them
- * A changed packet that @allows, called with @policy, forbids goes on as it came; NULL allows all. Threads may call it at
- * once for several queues. Returns false for bytes that aren't verdicts.
+ * If @allows, called with @policy, forbids a changed packet, that packet goes on as it came; NULL allows all. Several threads may call this
+ * at once, for different queues. Returns false for bytes that aren't verdicts.
  */
 bool queue_owner_carry_out(struct queue_owner *owner, size_t index, const uint8_t *verdicts, size_t len, queue_owner_policy *allows,
 			   const void *policy);

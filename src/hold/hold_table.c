@@ -18,9 +18,9 @@
  * attempt blocks another attempt from the same port: an attacker who can't see the client's packets doesn't know its
  * sequence number. Keys are hashed with a secret, so that nobody can choose the places of forged SYNs.
  *
- * We recognize a repeated SYN as long as the first one is in the table; afterwards by a hash of the same key. The
- * table remembers the last RECENT_MAX hashes or so, each with the fate of its SYN. A forgotten one, or a forged one
- * with the same hash (2^-56), costs one more connection to the server.
+ * We recognize a repeated SYN as long as the first one is in the table; afterwards by a hash of the same key. The table remembers the last
+ * RECENT_MAX hashes or so, each with the fate of its SYN. If it has forgotten a SYN, the repetition costs one more connection to the
+ * server. A new SYN with a remembered hash (2^-56) counts as a repetition.
  *
  * If a client repeats its attempt from another port, we find the earlier SYN by the attempt's number as long as it is
  * withheld.

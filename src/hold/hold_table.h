@@ -33,7 +33,7 @@ struct hold_syn {
 	const void *owner; /* the worker that withholds it */
 	uint8_t native;    /* how the network refuses it once it is released (syn_packet.h), or NATIVE_NONE */
 
-	/* set by hold.c and the table; the owner may read them, and links a list that it has taken: */
+	/* hold.c and the table set these. The owner may read them, and change the links of a list that it has taken: */
 	uint32_t packet_id; /* the queue's number of the packet */
 	uint8_t *packet;    /* NULL once it was released */
 	size_t packet_len;  /* bytes */
@@ -66,7 +66,7 @@ enum hold_known {
  * All threads may call the functions below at once.
  *
  * hold_table_look() - look up a SYN that has come
- * @now_ms: the time from which a released one is kept anew
+ * @now_ms: a released SYN waits for its connection anew from this time on
  * @native: set with HOLD_WAS_REFUSED: how it was refused
  */
 enum hold_known hold_table_look(struct hold_table *table, const struct hold_flow *flow, uint64_t now_ms, uint8_t *native);

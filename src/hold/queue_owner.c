@@ -173,8 +173,8 @@ static int open_from(struct queue_owner *owner, unsigned first, unsigned *failed
 }
 
 /*
- * If a queue has an owner, the kernel fails with EBUSY or, in some versions, EPERM. Without CAP_NET_ADMIN it is EPERM as
- * well. So further numbers are tried after both: without the right all of them fail.
+ * If a queue has an owner, the kernel says EBUSY or, in some versions, EPERM. It also says EPERM without CAP_NET_ADMIN. So we try further
+ * numbers after either error; without the right, all of them fail.
  */
 int queue_owner_create(struct queue_owner **out, uint16_t from, size_t count)
 {

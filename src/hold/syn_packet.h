@@ -44,7 +44,7 @@ struct syn_packet {
  * @packet, @len: from the IP header on; bytes beyond the length in the IP header are ignored
  * @syn: filled on SYN_PACKET_OK
  *
- * A packet is OK only if TCP itself would accept it: the functions below would correct a wrong checksum.
+ * A packet is OK only if TCP itself would accept it. The functions below keep a right checksum right, and a wrong one wrong.
  */
 enum syn_packet_status syn_packet_parse(const uint8_t *packet, size_t len, struct syn_packet *syn);
 

@@ -7,10 +7,10 @@
  * the bytes acknowledged to the peer. Unless some are lost, these are the bytes that we have read and those that we
  * can read.
  *
- * A converter can't do without such sockets. A client's connection falls back if its SYN data isn't taken, or if a
- * middlebox strips the options behind the handshake; and we ask a server whether it speaks Multipath TCP by the very
- * connection that then carries its data. Most connections never meet the fault. So we serve them, and reset one when
- * bytes are missing, before we hand on the bytes behind the gap.
+ * A converter can't do without such sockets. A client's connection falls back if its SYN data isn't taken, or if a middlebox strips the
+ * options behind the handshake; and only the connection that then carries a server's data shows whether that server speaks Multipath TCP.
+ * Most connections never meet the fault. So we serve them, and reset one when bytes are missing, before we hand on the bytes behind the
+ * gap.
  */
 #include "config.h"
 

@@ -11,10 +11,9 @@
  * Towards a slow receiver a large read would be copied and kept nearly whole each time, so the size of reads follows
  * what the receiver takes.
  *
- * Much that comes by plain TCP is not copied but spliced, through a pipe that all relays share like the buffer. Bytes
- * that the other side didn't take stay in the pipe, which belongs to the flow until they are written. The number of
- * pipes is limited; a flow without one copies. For bulk data, splicing takes a third of the CPU time (bench: ways);
- * small amounts are copied faster.
+ * Bulk data from plain TCP: a flow splices it through a pipe, which takes a third of the CPU time of copying (bench: ways); for small
+ * amounts, copying is faster. Relays share pipes as they share the buffer, but a pipe with bytes that the other side didn't take belongs to
+ * the flow until it has written them. The number of pipes is limited; a flow without one copies.
  *
  * Urgent data (MSG_OOB) of plain TCP stays in the stream as ordinary bytes: Multipath TCP has no urgent data.
  *
@@ -385,7 +384,7 @@ static enum relay_result read_nothing(struct relay *relay, enum relay_end from, 
 	return RELAY_WAIT;
 }
 
-/* Reads the first bytes of the stream, and its end, behind the pending ones, if there are any: all of them go out in one segment. */
+/* If bytes are pending, reads the stream's first bytes, and its end, behind them, so that all go out in one segment. */
 static void flow_begin(struct relay *relay, enum relay_end from, uint8_t *scratch)
 {
 	struct relay_flow *flow = &relay->flow[from];

@@ -44,7 +44,7 @@ struct relay_pipes {
 	_Atomic uint64_t *in_use; /* a metric that counts the pipes in use; or NULL */
 };
 
-/* Makes the spare pipe. If that fails (no descriptors, no memory) bytes are copied. The caller sets @max and @in_use then. */
+/* Makes the spare pipe; after a failure (no descriptors, no memory) relay_pipe_get() tries again. Set @max and @in_use afterwards. */
 void relay_pipes_init(struct relay_pipes *pipes);
 
 /* Closes the spare pipe. All others must have been given back. */
@@ -91,9 +91,9 @@ struct relay_side {
 	bool ended;  /* the last event has reported the peer's FIN (EPOLLRDHUP) and no error */
 	bool news;   /* an event has come since poll() last looked for an error of the socket */
 	bool plain;  /* the last event was about bytes alone: a read that gets fewer than it asks for has got all of them */
-	bool tcp;    /* it is plain TCP: see "Much that comes by plain TCP" in relay.c */
+	bool tcp;    /* it is plain TCP: see "Bulk data from plain TCP" in relay.c */
 	bool garbled; /* the kernel has lost bytes of its stream (fallback.c); failed is set as well */
-	bool looked; /* a read has found out @mptcp; a caller that wants to know when clears it */
+	bool looked; /* a read has filled in @mptcp since the caller last cleared this */
 	struct fallback_look mptcp;
 	uint8_t widened; /* the number of subflows that relay_widen() has seen */
 	bool delays; /* TCP_NODELAY isn't set yet: see "Nagle" in relay.c */

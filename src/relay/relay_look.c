@@ -6,9 +6,8 @@
  * TCP_USER_TIMEOUT would end that, but MPTCP sockets don't have it. So a timer of the caller looks at each relay now
  * and then.
  *
- * This makes carrying bytes no slower: a look compares the relay's counters with those of the last look. It finds a
- * peer that doesn't read by the bytes that the peer has acknowledged: those written to its socket less those that the
- * kernel still has.
+ * This doesn't slow the relay down: a look compares the relay's counters with those of the last look. Whether a peer reads shows in the
+ * bytes that it has acknowledged: those written to its socket less those that the kernel still has.
  *
  * The problem: a peer that doesn't read makes the kernel hold megabytes for it, and there is a limit for all relays
  * together (--max-memory). When it is reached, convertd ends the relays that hold the most for the longest.

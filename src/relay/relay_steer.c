@@ -3,10 +3,10 @@
  * relay_steer.c - takes short writes off the subflow that the kernel prefers, while that is far slower than the next one
  *
  * The problem: Linux's MPTCP scheduler (6.18) sends on the subflow whose queued bytes would take the least time, and takes the first
- * subflow if nothing is queued on any. It doesn't look at round-trip times. So the answers of all clients whose connections are idle
- * in between go over the network that these began with, until its queue is full. From then on each answer takes as long as that
- * queue; after 200 ms the kernel sends the whole answer again on the idle subflow. At 4,000 clients (bench: exam) a third more bytes
- * were carried than answered pages have.
+ * subflow if nothing is queued on any. It doesn't look at round-trip times. So the answers of all clients whose connections are idle in
+ * between go over the network that these began with, until its queue is full. From then on each answer takes as long as that queue; after
+ * 200 ms the kernel sends the whole answer again on the idle subflow. For 4,000 clients (bench: exam) the networks carried a third more
+ * bytes than the answered pages have.
  *
  * The kernel skips the first subflow if bytes are queued there. So we write a few bytes of an answer first, on their own: the kernel sends
  * them on the first subflow and the rest on the second. These few bytes also measure the first subflow's round trip again, and end the
@@ -29,7 +29,7 @@
 /* The number of bytes that go first. */
 #define STEER_LEAD 64
 
-/* The first subflow is far slower from this many times the second one's round trip on, and this much more, in microseconds. */
+/* The first subflow is far slower if its round trip is longer than this many of the second one's plus this many microseconds. */
 #define STEER_TIMES 2
 #define STEER_MORE_US 2000
 

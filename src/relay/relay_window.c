@@ -4,7 +4,7 @@
  *
  * The problem: Linux (6.18) begins with a receive buffer of net.ipv4.tcp_rmem's second number, 128 KB, and enlarges it once a round
  * trip. Over several subflows an upload fills it for two round trips: 512 KiB over 48 + 48 Mbit/s took 1.12 of the time over one
- * network. With Nagle's algorithm and one network 128 KiB took 1.2, since a full window ends in a short segment (bench: sizes).
+ * network. With Nagle's algorithm, 128 KiB over one network took 1.2 of direct: a full window ends in a short segment (bench: sizes).
  *
  * SO_RCVLOWAT enlarges the receive buffer without ending its autotuning, as SO_RCVBUF would. The kernel does that for the subflows
  * that the connection has, and then enlarges nothing until autotuning wants more: later ones would stay at their first window of 80

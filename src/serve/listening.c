@@ -418,7 +418,7 @@ void listener_set_congestion(struct listener *listener, const char *name)
 	}
 }
 
-/* A socket keeps its protocol until a restart. We don't promise that for inherited sockets, which another process makes. */
+/* Only a restart can replace a TCP socket by an MPTCP one. Another process makes inherited sockets, so we promise no such thing of them. */
 static const char *describe_protocol(const struct listener *listener)
 {
 	if (listener->mptcp)

@@ -202,7 +202,7 @@ struct serve_refusal {
  */
 struct serve_dial {
 	int fd;           /* its socket, whose events the owner watches; each step may replace it; -1: none */
-	unsigned sockets; /* changes with the socket: after two replacements its number may be the first one's */
+	unsigned sockets; /* changes with each replacement: @fd alone doesn't show one, since its number may come back */
 	bool writable;    /* the latest event of the socket was EPOLLOUT without an error: it is connected */
 	bool mptcp;       /* the socket asks for Multipath TCP */
 	uint64_t wake_ms; /* when step() is due without an event, as clock_now_ms(); 0: never */
@@ -226,8 +226,8 @@ struct serve_dialler {
 	/* Begins to connect. Sets @dial, whose fd is -1 unless 0 is returned; or returns -errno. The owner calls stop() in any case. */
 	int (*begin)(struct serve_context *context, const struct serve_plan *plan, struct serve_dial *dial);
 	/*
-	 * Goes on after an event of the socket, or at wake_ms. Returns 0 with TCP_INFO in @info, unless that is NULL, once the server has
-	 * answered, also when asked again; -EINPROGRESS; or -errno if the connection has failed.
+	 * Goes on after an event of the socket, or at wake_ms. Once the server has answered, each call returns 0, with TCP_INFO in @info
+	 * unless that is NULL. Otherwise returns -EINPROGRESS, or -errno if the connection has failed.
 	 */
 	int (*step)(struct serve_context *context, struct serve_dial *dial, struct tcp_info *info);
 	/* Optional: the client has proved its address, or has repeated its request @repeat times: the server may be sent more SYNs. */
@@ -266,8 +266,8 @@ struct serve_plugs {
 	/* Optional: a client was turned away, since all connections are taken. */
 	void (*full)(struct serve_context *context);
 	/*
-	 * Returns whether another process resets the connections that this one has when it ends. NULL: none ever does, and if this process is
-	 * killed, the kernel has to reset connections whose streams would seem whole.
+	 * Returns whether another process resets this process's connections once this one has ended. NULL: none ever does, and if this
+	 * process is killed, the kernel has to reset connections whose streams would seem whole.
 	 */
 	bool (*outlived)(void);
 	struct serve_dialler dial;

@@ -25,7 +25,7 @@ struct session_pool;
 
 /* The time-outs that a session's deadline enforces. */
 enum session_timeout {
-	SESSION_TIMEOUT_REQUEST,               /* the time until the request is whole */
+	SESSION_TIMEOUT_REQUEST,               /* until the request is whole; in REFUSING, until our answer is written */
 	SESSION_TIMEOUT_CONNECT,               /* until the server has answered; then until the third ACK and the response's write */
 	SESSION_TIMEOUT_CONNECT_WITHHELD,      /* likewise, for a server that was asked while the SYN was withheld */
 	SESSION_TIMEOUT_PATIENCE,              /* the first part of the two CONNECT times; 0: they are too short to have parts */

@@ -197,7 +197,7 @@ void session_clear_deadline(struct session *s);
 /* Ends all restrictions after the client has proved its address, by its third ACK or its request. */
 void session_end_proof(struct session *s);
 
-/* Reserves the first @len bytes that may go to an unproven client for the answer, which we send whole or not at all. */
+/* Ensures that an unproven client gets an answer of @len bytes whole or not at all. Keeps room for an RST, or notes that there is none. */
 void session_cap_answer(struct session *s, size_t len);
 
 /* ----- sessions whose SYN was withheld: the server's socket, or the error, exists already: session_request.c ----- */

@@ -3,8 +3,8 @@
  * session_pool.c - the sessions of one worker: their time-outs, the ones that have to go, and the kernel memory that they hold
  *
  * A pool belongs to one thread. But limits count over all pools, and the session that has to make room for a newcomer may be another
- * worker's (limits.c), which we can't touch. So an eventfd wakes its pool, which asks the limits for the members that have to go. The
- * limits count these as gone already, so for a moment there may be that many too many.
+ * worker's (limits.c), which we can't touch. So an eventfd wakes that worker's pool, which asks the limits for its members that have to go.
+ * The limits no longer count these, so for a moment there may be more than they allow.
  *
  * We watch the kernel memory only of sessions that have carried much at once, or of which one side didn't take all bytes: four times a
  * second while they hold enough. Sessions with small messages are never watched. The results go to the limits (limits.c), which choose the

@@ -4,10 +4,10 @@
  *
  * Two facts about Linux determine how we use events:
  *
- * - With data in the SYN, accept() returns before the third ACK. Linux (6.18) never sends data written to an MPTCP socket before that ACK,
- *   nor the end of the stream. So we write nothing to such a socket before it is ESTABLISHED, and close it only by a reset.
- * - The only sign of the third ACK is an EPOLLOUT edge, and only for an earlier registration. So we register each socket at once for all
- *   events, edge-triggered, and never modify the registration.
+ * - With data in the SYN, accept() returns before the third ACK. If we write data to an MPTCP socket before that ACK, or end its stream,
+ *   Linux (6.18) never sends this. So we write nothing to such a socket before it is ESTABLISHED, and close it only by a reset.
+ * - The only sign of the third ACK is an EPOLLOUT edge, which we get only if we have registered the socket before. So we register each
+ *   socket at once for all events, edge-triggered, and never modify the registration.
  *
  * The deadline is that of the session's state, with two exceptions: an unproven client must complete its handshake in time, and if there is
  * no room for a reset, we leave the end of the connection to the kernel.
@@ -76,7 +76,7 @@ static int session_take_socket(struct session *s, enum relay_end end)
 	return fd;
 }
 
-/* Has the kernel reset or close the connection when the descriptor is closed, by the end of the process as well (socket(7)). */
+/* Makes the kernel reset, or close, the connection when the descriptor is closed or the process ends (socket(7)). */
 static void set_linger(int fd, bool reset)
 {
 	const struct linger linger = { .l_onoff = reset };

@@ -395,8 +395,8 @@ static void advance_resetting(struct session *s)
 }
 
 /*
- * If one socket has failed, and the other one's peer doesn't take the bytes before that, gives it SESSION_TIMEOUT_LINGER to take some. It
- * may never do so, as it may wait for us to take its own bytes.
+ * If one socket has failed, and the other one's peer hasn't taken the bytes from before that, gives this peer SESSION_TIMEOUT_LINGER to
+ * take some. It may never do so, as it may itself wait for us to take its bytes.
  */
 static void wait_for_last_bytes(struct session *s)
 {

@@ -73,8 +73,8 @@ static struct syn_step decide_on_answer(const struct syn_facts *facts, bool spea
 	struct syn_step step;
 
 	/*
-	 * A silent client may ask whether the server speaks Multipath TCP. If it does, we send a response, so the SYN+ACK must confirm
-	 * nothing; if it doesn't, we send none. We can't tell a blind client.
+	 * A silent client may ask whether the server speaks Multipath TCP. If the server does, we send a response, so the SYN+ACK must
+	 * confirm nothing; otherwise we send none. We can't tell a blind client either way.
 	 */
 	const bool tells = facts->silent && !facts->blind && facts->asks && speaks_mptcp;
 

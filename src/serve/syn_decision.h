@@ -40,8 +40,8 @@ enum syn_event {
 
 /* The attempt's next step. */
 struct syn_step {
-	enum hold_verdict verdict; /* HOLD_WITHHOLD: it continues to wait, for wait_ms */
-	unsigned wait_ms;
+	enum hold_verdict verdict; /* HOLD_WITHHOLD: the SYN goes on waiting, for wait_ms */
+	unsigned wait_ms;          /* 0: until the time set before */
 	bool late, answered;       /* the facts from now on */
 	bool keep;                 /* keep the attempt in the table for the session */
 	bool tells_refusal;        /* the session, or the network, reports why the server can't be reached */
@@ -60,8 +60,8 @@ struct syn_step syn_decide(const struct syn_facts *facts, enum syn_event event);
 enum hold_verdict syn_decide_judged(const struct serve_verdict *verdict, const struct serve_settings *settings, uint8_t *native);
 
 /*
- * Returns whether the SYN's time ends it even if a late worker finds the server's answer first: a blind client that needs Multipath TCP has
- * given the SYN up by then, and ignores a SYN+ACK.
+ * Returns whether the end of the SYN's time comes first if a busy worker finds that and the server's answer together: a blind client that
+ * needs Multipath TCP has given the SYN up by then, and ignores a SYN+ACK.
  */
 bool syn_ends_in_time(const struct syn_facts *facts);
 

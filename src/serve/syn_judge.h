@@ -56,7 +56,7 @@ struct syn_attempt {
 	struct serve_dial dial;       /* fd -1: the server can't be reached, for this reason: */
 	struct serve_refusal refusal;
 	uint64_t until_ms;   /* when its deadline is over */
-	bool reached;        /* the server has answered */
+	bool reached;        /* the server has answered, before the SYN was late */
 	int registration;    /* of the socket with the worker's poller, or POLLER_NONE, as after the release of the SYN */
 	struct syn_attempt *prev, *next; /* judge->attempts */
 };

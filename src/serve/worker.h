@@ -24,7 +24,7 @@ struct worker_context {
 
 /*
  * workers_create() - start @count threads that wait for orders
- * @shared: must outlive them; its number of pools is set
+ * @shared: must outlive them; this function sets its pool_count
  * Signals are left to the calling thread. Returns NULL after logging why.
  */
 struct workers *workers_create(size_t count, struct session_shared *shared);

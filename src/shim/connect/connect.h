@@ -79,7 +79,7 @@ bool replace_socket(struct conn *conn, int fd, int domain, int protocol);
 
 /*
  * replace_with_tcp() - replace the Multipath TCP socket that an earlier attempt has left in an IDLE @conn by a TCP one
- * Claims @conn; the caller calls watch_resume(). Does nothing if replace_socket() hasn't made the socket.
+ * Claims @conn; the caller calls watch_resume(). Does nothing if the socket isn't a Multipath TCP one.
  */
 void replace_with_tcp(struct conn *conn, int fd);
 
@@ -189,8 +189,8 @@ void ring_use_asked(const struct conn *conn, int fd);
 void ring_use_left(const struct conn *conn, int fd);
 
 /*
- * ring_use_take_back() - end the connection of a blind request, so that another one can begin, for which the application's calls wait
- * @conn is claimed. Returns false if none may begin: the application has sent something, or closes the socket, now or before.
+ * ring_use_take_back() - end the connection of a blind request, so that another one can begin; the application's calls wait for that
+ * @conn is claimed. Returns false if none may begin: the application has sent something or closes the socket, or this was called before.
  */
 bool ring_use_take_back(struct conn *conn, int fd);
 

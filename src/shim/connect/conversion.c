@@ -119,8 +119,8 @@ static enum conn_phase send_with_syn(struct conn *conn, int fd)
 }
 
 /*
- * A conn that follows another process leaves output to that. A server that is asked itself gets the application's bytes from the kernel:
- * they must not follow a request.
+ * A conn that follows another process leaves output to that process. In BYPASS the kernel sends the application's bytes to the server:
+ * there is no request for them to follow.
  */
 bool conversion_takes_early(const struct conn *conn)
 {

@@ -16,11 +16,13 @@ bool conversion_enabled(void);
 
 /*
  * conversion_start() - ask a converter for @server instead of connecting to it
- * If the server is known to speak Multipath TCP, it asks the server itself. It blocks only for the resolver, if CONVERT_ADDR has a name.
+ * If the server is known to speak Multipath TCP, asks the server itself. Blocks for the resolver if CONVERT_ADDR has a name; and up to
+ * CONVERT_TIMEOUT for the handshake if a ring may use the connection and the request isn't blind, or for signals (conn.call.wants_signals).
  * @conn: the conn of @fd, in CONN_IDLE
  * @fastopen: MSG_FASTOPEN; the SYN may wait for the application's first bytes then, and if the user or TCP_FASTOPEN_CONNECT wants it
- * Returns 0 with @conn pending or DEFERRED (or further); CONVERSION_DIRECT with nothing changed if the caller must connect directly, for a
- * reason that the log has; or -errno if a direct connection isn't allowed (settings.fail_closed).
+ * Returns 0 with @conn pending or DEFERRED (or further); CONVERSION_DIRECT with @conn IDLE, for replace_with_tcp(), if the caller must
+ * connect directly, for a reason that the log has; or -errno if a direct connection isn't allowed (settings.fail_closed, CONVERT_PATHS) or
+ * none is (rights_ask()).
  */
 #define CONVERSION_DIRECT 1
 int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server, bool fastopen);
@@ -116,7 +118,7 @@ void conversion_let_go(struct conn *conn, int fd);
 /* Returns the events to wait for in poll(2) while @conn is pending. */
 short conversion_poll_events(const struct conn *conn);
 
-/* Takes the next step of each conn whose converter has been silent for too long. */
+/* Takes the next step of each pending conn whose deadline is over: conn_is_overdue(). */
 void conversion_expire(void);
 
 #endif

@@ -52,7 +52,7 @@ bool input_has_ended(int fd);
  *
  * On MPTCP, MSG_PEEK doesn't show bytes that come after those that it has shown; with MSG_WAITALL it waits for them in an endless loop in
  * the kernel (Linux 6.12; 6.1 shows the first ones twice; 6.18 shows all). So we bring the bytes together first, and wait for them here.
- * Returns false with errno set if the wait has failed, and so does the call; else *@flags are the flags for the call.
+ * Returns false, with errno set, if the wait has failed: then the call fails, too. Else *@flags are the flags for the call.
  */
 bool peek_prepare(int fd, size_t want, int *flags);
 

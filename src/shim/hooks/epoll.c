@@ -32,8 +32,8 @@ struct epoll_call {
 };
 
 /*
- * May this event come from a disconnect by another thread, to begin the connection anew? In the thread that disconnects, the event is gone
- * when it waits again.
+ * May another thread have caused this event, by disconnecting the socket to begin the connection anew? For the thread that disconnects, the
+ * event is gone when that thread waits again.
  */
 static bool came_of_disconnect(const struct conn *conn, uint32_t events)
 {
@@ -252,7 +252,7 @@ static void admit_ignored(const struct quiet *quiet)
 	pthread_sigmask(SIG_UNBLOCK, &ignored, NULL);
 }
 
-/* Waits as the application does, but wakes to expire the attempts of silent converters. */
+/* Waits as the application does, but wakes up for the deadlines of pending connections. */
 static int wait_once(const struct epoll_call *wait)
 {
 	int64_t deadline;

@@ -293,9 +293,8 @@ static int dup_followed(int fd, int to, int ret)
 }
 
 /*
- * Another thread may be taking a step of the connection that @to has: it would continue with the socket that takes its place. So we claim
- * the conn during the call. A thread that claims it later sees by the cookie that @to is another socket's. Returns the conn to release, or
- * NULL.
+ * Another thread may be taking a step of @to's connection, and would continue it on the socket that takes its place. So we claim the conn
+ * during the call. A thread that claims it later sees by the cookie that @to is another socket's. Returns the conn to release, or NULL.
  */
 static struct conn *overwrite_begin(int fd, int to, struct conn_claim *claim)
 {

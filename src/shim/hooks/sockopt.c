@@ -32,8 +32,8 @@
 #endif
 
 /*
- * Has a ring told the application that the pending connection is writable? A program that asks for its error has been told so somewhere,
- * and not here. Then the ring is about to read: we end the handshake before.
+ * Has a ring told the application that the pending connection is writable? A program that asks for the socket's error has learned that
+ * somewhere, and not from a hook. Then the ring is about to read, so we end the handshake first.
  */
 static bool is_told_by_ring(const struct conn *conn, int fd)
 {

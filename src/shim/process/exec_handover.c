@@ -120,9 +120,9 @@ static bool follow_to_its_end(const struct conn *conn, int fd)
 }
 
 /*
- * Runs in a vfork() child, which can take no step: the conns are its parent's. Before vfork() all handshakes but those of silent requests
- * ended. In place of a handshake that another thread has begun since, or that was there before a bare clone(), the program gets an
- * unconnected socket.
+ * Runs in a vfork() child, which can take no step: the conns are its parent's. Before vfork() the parent has ended all handshakes but those
+ * of silent requests. If another thread has begun one since, or one was there before a bare clone(), the program gets an unconnected
+ * socket.
  */
 static void deny(int fd, bool informed)
 {

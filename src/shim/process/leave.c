@@ -2,9 +2,9 @@
 /*
  * leave.c - ends a connection, or our work on it: close, exit, shutdown, descriptors for the C library or other processes
  *
- * Afterwards the connection continues without us. If the response is still on its way then, nobody takes it off the stream, and the early
- * bytes that we have kept are never sent. So we end the handshake before, within the limits below. We leave connections that other
- * processes have, too, to these.
+ * Afterwards the connection continues without us. If the response is still on its way then, nobody takes it off the stream, or sends the
+ * early data that we have kept. So we end the handshake first, within the limits below. If other processes have the connection, too, we
+ * leave it to them.
  */
 #include "config.h"
 

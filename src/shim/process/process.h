@@ -27,9 +27,9 @@ void leave_all(enum leave_which which);
 
 /*
  * leave_to_stdio() - prepare for @fd becoming a stream, which the C library reads and writes past the hooks
- * If the application believes the connection to be established, waits until the response is off the stream: without limit for a blocking
- * socket, else for CONVERSION_FINISH_MS. Notes other connections, so that the application doesn't learn that they are established before
- * the response was read. errno stays as it was.
+ * If the application believes that the connection is established, waits until the response is off the stream: 150 s at most for a blocking
+ * socket, else CONVERSION_FINISH_MS. Marks every socket, so that later steps report it as established only once we have taken the response
+ * off. errno stays as it was.
  */
 void leave_to_stdio(int fd);
 
@@ -37,8 +37,8 @@ void leave_to_stdio(int fd);
 
 /*
  * dissolve_shutdown() - shutdown(2) on a @conn in PHASES_HANDLED
- * In SYN_SENT it dissolves the connection, whatever @how says, and leaves ECONNRESET behind. If the application believes that it is
- * connected (early data), the kernel is asked once the connection is made. Returns 0 or -errno.
+ * In SYN_SENT dissolves the connection, whatever @how says, and leaves ECONNRESET behind. If the application believes that it is connected
+ * (early data), we shut the socket down once it is connected. Returns 0 or -errno.
  */
 int dissolve_shutdown(struct conn *conn, int fd, int how);
 

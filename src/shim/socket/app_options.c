@@ -23,7 +23,7 @@
 #define IPV6_FREEBIND 78
 #endif
 
-#define EARLY_BIT 62     /* advice that matters then was set before the connection began */
+#define EARLY_BIT 62     /* before the connection began, the application set advice that matters then: socket_advice.early */
 #define UNKNOWN_BIT 63   /* an option that isn't in the tables was set */
 
 static_assert(SOCKET_OPTIONS_COUNT <= EARLY_BIT, "a bit for each in conn.options.set");
@@ -37,7 +37,7 @@ static unsigned int copyable_bit(int level, int name)
 	return UNKNOWN_BIT;
 }
 
-/* MPTCP doesn't store the first CONN_LATE_COUNT, (the third: in Linux 6.1 only); it stores the others as the application has set them. */
+/* MPTCP stores none of the first CONN_LATE_COUNT (after Linux 6.1 it stores the third), but the others as the application has set them. */
 static const struct socket_option late_options[] = {
 	{ SOL_SOCKET, SO_REUSEADDR }, { SOL_SOCKET, SO_REUSEPORT },	 { IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT },
 	{ IPPROTO_IP, IP_FREEBIND },  { IPPROTO_IP, IP_TRANSPARENT },	 { IPPROTO_IPV6, IPV6_TRANSPARENT },

@@ -35,7 +35,7 @@ void options_copy_advice(const struct conn *conn, int to);
 
 /*
  * options_is_late() - does MPTCP accept the option only before a connection begins, and TCP at any time?
- * (Linux 6.18: EINVAL; 6.1 never accepts one of them: EOPNOTSUPP.) It concerns binding, so the connection is the same with it.
+ * (Linux 6.18: EINVAL; 6.1 never accepts one of them: EOPNOTSUPP.) It concerns bind(2), so a connection is the same without it.
  */
 bool options_is_late(int level, int name);
 

@@ -223,8 +223,8 @@ static bool is_of(const struct conn *conn, int fd)
 }
 
 /*
- * Lets another descriptor of @conn take the place of @fd, whose slot is empty by now. Another thread may close that one meanwhile: it
- * empties the slot and then reads conn->fd; we write conn->fd and then read the slot. So one of the two notices.
+ * Puts another descriptor into conn->fd in place of @fd, whose slot is empty by now. Another thread may close the new one meanwhile: that
+ * thread empties the new one's slot and then reads conn->fd; we write conn->fd and then read the slot. So one of the two threads notices.
  */
 static void fd_pass_on(struct conn *conn, int fd)
 {
@@ -433,7 +433,7 @@ struct conn *conn_next_in(uint32_t set, uint32_t index)
 	return NULL;
 }
 
-/* --- how long pending conns wait for their converters (CONVERT_TIMEOUT) --- */
+/* --- when to look at the converters and paths of pending conns again --- */
 
 /*
  * No deadline is earlier than the time in the upper bits. It may belong to a conn that has been settled since, until a wait ends at it and

@@ -138,7 +138,7 @@ struct conn {
 	struct dial dial; /* only for the claiming thread, except the server, which is written in STARTING */
 };
 
-/* Number of conns in PHASES_HANDLED. Zero is the fast path of every hook. */
+/* Number of conns in PHASES_HANDLED, plus one while conn_linger() is in force. While it is zero, every hook takes its fast path. */
 extern _Atomic uint32_t conn_handled_count;
 
 /*
@@ -316,9 +316,10 @@ void conn_forget_range(unsigned int first, unsigned int last);
 
 /*
  * conn_move() - change the phase @from to @to without a claim, unless another thread was first
- * This function and conn_release() make all changes of the phase, and check them against the table in conn_phase.c: a change that isn't
- * there is a fault of ours. It aborts a developer's program (configure --enable-werror, --enable-sanitizers); any other logs a line and
- * continues. Returns false, with nothing changed, if @conn is claimed or in another phase.
+ * This function, conn_claim(), conn_release() and conn_end() make all changes of the phase but those of conn_repair_in_child(), and check
+ * them against the table in conn_phase.c. A change that isn't there is our fault: it aborts a developer's program (configure
+ * --enable-werror, --enable-sanitizers); any other program logs a line and continues. Returns false, with nothing changed, if @conn is
+ * claimed or in another phase.
  */
 bool conn_move(struct conn *conn, enum conn_phase from, enum conn_phase to);
 
@@ -367,26 +368,26 @@ struct conn *conn_next_in(uint32_t set, uint32_t index);
 /* Executes the statement behind it for each conn in the phases of @set. */
 #define EACH_CONN(each, set) for (struct conn *each = conn_next_in(set, 0); each; each = conn_next_in(set, each->index + 1))
 
-/* --- how long pending conns wait for their converters (CONVERT_TIMEOUT) --- */
+/* --- when to look at the converters and paths of pending conns again --- */
 
 /*
- * There is no timer and no thread. A wait that doesn't check its conns now and then, such as epoll_wait(), must end at
- * conn_first_deadline() at the latest, and then call conversion_expire(). conn_first_deadline() is never too late. It may be too early,
- * since a settled conn leaves its deadline behind.
+ * No thread of ours waits for these deadlines; for application threads that sleep in epoll_wait() already, deadline_timer.c has timers. A
+ * wait that doesn't check its conns now and then, such as epoll_wait(), must end at conn_first_deadline() at the latest, and then call
+ * conversion_expire(). conn_first_deadline() is never too late. It may be too early, since a settled conn leaves its deadline behind.
  */
 
-/* Sets the deadline of @conn. @at: clock_ns() from which on the converter has been silent for too long; 0: never */
+/* Sets the deadline of @conn. @at: clock_ns() of the next look at its converter or path; 0: never */
 void conn_set_deadline(struct conn *conn, int64_t at);
 
-/* Has the converter of @conn been silent for too long? */
+/* Is the next look at the converter or path of @conn due? */
 bool conn_is_overdue(const struct conn *conn);
 
 /* Returns a time of clock_ns() before which no deadline ends; 0: there is none. */
 int64_t conn_first_deadline(void);
 
 /*
- * Determines conn_first_deadline() anew, from the deadlines behind @checked, a time of clock_ns(): those before were looked at since then. A
- * deadline that was set by such a look counts even if it is over by now, as on a busy machine.
+ * Determines conn_first_deadline() anew, from the deadlines after @checked: the time, by clock_ns(), at which the caller began to take the
+ * steps of all earlier ones. A deadline that such a step has set counts, even if it is over by now, as on a busy machine.
  */
 void conn_renew_deadlines(int64_t checked);
 

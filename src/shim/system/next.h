@@ -4,7 +4,7 @@
  *
  * next.NAME calls the definition of NAME that follows ours in the dynamic linker's search order, usually the C library's. If the C library
  * lacks NAME, and before next_bind() has run (constructors of other libraries run before ours), next.NAME makes the system call itself. So
- * no hook ever has to look up a function: dlsym() may allocate, and an allocator may call read(2), which is a hook.
+ * no hook has to look up a function, but for those of NEXT_LATE: dlsym() may allocate, and an allocator may call read(2), which is a hook.
  *
  * All code of the shim reaches the system through this table, since the bare name is a hook. Unit tests replace the kernel at this table
  * (tests/unit/fake_kernel.h).
@@ -68,8 +68,8 @@ typedef off_t native_off_t;
 	X(int, execveat, (int dirfd, const char *path, char *const argv[], char *const envp[], int flags), dirfd, path, argv, envp, flags)
 
 /*
- * Those that make more than one system call: X(return type, name, parameters, (arguments), result without the C library's function). A call
- * before next_bind() looks that up. dlsym() may allocate here: no allocator starts a program or makes a stream of a socket.
+ * Those that make more than one system call: X(return type, name, parameters, (arguments), result without the C library's function). Before
+ * next_bind(), a call looks up that function by dlsym(). This may allocate: no allocator starts a program or makes a stream of a socket.
  */
 #define NEXT_LATE(X)														\
 	X(int, execvpe, (const char *file, char *const argv[], char *const envp[]), (file, argv, envp), raw_execve(file, argv, envp))	\

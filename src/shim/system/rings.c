@@ -120,8 +120,8 @@ bool rings_in_use(int fd)
 }
 
 /*
- * Looks for all rings. Those of other threads may be above a new socket, whose number is the lowest free one. We check the first numbers
- * each time: while a program of several threads makes its rings, the library's own short-lived descriptors have their numbers.
+ * Looks for all rings. Those of other threads may be above a new socket, whose number is the lowest free one. We check the FIRST numbers
+ * each time: while a program of several threads makes its rings, our own short-lived descriptors may have had a ring's number at a check.
  */
 static void look_for_all(void)
 {

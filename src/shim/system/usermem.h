@@ -45,7 +45,7 @@ static inline bool usermem_is_address(const void *at)
 
 /*
  * usermem_has_vector() - would writev(2) and its like accept these buffers?
- * The array must be readable and its counts valid; the buffers themselves aren't checked. True without any buffers.
+ * Checks that the array is readable, its counts are valid and the buffers are in user space; it reads no buffer. True without buffers.
  */
 bool usermem_has_vector(const struct iovec *iov, size_t count);
 

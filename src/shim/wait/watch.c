@@ -140,8 +140,8 @@ static void watch_note(struct conn *conn, struct conn_watch *watch, int epfd, in
 #define EXCLUSIVE_EVENTS (EPOLLEXCLUSIVE | EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP | EPOLLWAKEUP | EPOLLET)
 
 /*
- * Must the kernel answer this call as it stands? It refuses to modify an exclusive registration. While such a one is masked, only we know
- * that it is exclusive: the mask isn't, so that we can change it.
+ * Must the kernel answer this call as it stands? The kernel refuses to modify an exclusive registration. We mask one by events that aren't
+ * exclusive, so that we can change them. So while it is masked, only we know that it is exclusive.
  */
 static bool is_refused(int op, const struct conn_watch *watch, struct epoll_event *event)
 {
