@@ -319,8 +319,8 @@ bool host_table_is_taken(const struct host *host, uint32_t table, unsigned int i
 /* Finds the missing parts for packets from @from, an address of @link. */
 void host_route_plan(const struct host *host, const union sockaddr_ip *from, const struct host_link *link, struct host_route_plan *out);
 
-/* Has the kernel asked for this router on the link, by ARP or neighbour discovery, and got no answer so far? */
-bool host_router_is_silent(const union sockaddr_ip *router, unsigned int index);
+/* Has the kernel asked for this neighbour, such as a router, on the link, by ARP or neighbour discovery, and got no answer so far? */
+bool host_neighbour_is_silent(const union sockaddr_ip *address, unsigned int index);
 
 /* Finds a router other than @router in the routes over the device @index. Returns false if there is none. */
 bool host_other_router(const struct host *host, const union sockaddr_ip *router, unsigned int index, union sockaddr_ip *out);

@@ -16,7 +16,7 @@
 struct neighbours {
 	unsigned int index;
 	int family;
-	const union sockaddr_ip *router; /* determine whether this router is silent; NULL: find a router */
+	const union sockaddr_ip *asked; /* determine whether this neighbour is silent; NULL: find a router */
 	bool silent;
 	union sockaddr_ip found;
 	size_t count, routers;
@@ -36,7 +36,7 @@ static int on_neighbour(const struct nlmsghdr *message, void *arg)
 	mnl_attr_for_each(attr, message, sizeof(*header))
 		if (mnl_attr_get_type(attr) == NDA_DST)
 			netlink_read_address(&address, attr, header->ndm_family);
-	if (neighbours->router && address.sa.sa_family != AF_UNSPEC && sockaddr_ip_equal(&address, neighbours->router))
+	if (neighbours->asked && address.sa.sa_family != AF_UNSPEC && sockaddr_ip_equal(&address, neighbours->asked))
 		neighbours->silent = failed;
 	if (header->ndm_type != RTN_UNICAST || failed || header->ndm_state & NUD_NOARP)
 		return MNL_CB_OK;
@@ -47,9 +47,9 @@ static int on_neighbour(const struct nlmsghdr *message, void *arg)
 	return MNL_CB_OK;
 }
 
-static struct neighbours neighbours_read(unsigned int index, int family, const union sockaddr_ip *router)
+static struct neighbours neighbours_read(unsigned int index, int family, const union sockaddr_ip *asked)
 {
-	struct neighbours neighbours = { .index = index, .family = family, .router = router };
+	struct neighbours neighbours = { .index = index, .family = family, .asked = asked };
 	struct netlink netlink;
 
 	if (netlink_open(&netlink, NETLINK_ROUTE) < 0)
@@ -59,9 +59,9 @@ static struct neighbours neighbours_read(unsigned int index, int family, const u
 	return neighbours;
 }
 
-bool host_router_is_silent(const union sockaddr_ip *router, unsigned int index)
+bool host_neighbour_is_silent(const union sockaddr_ip *address, unsigned int index)
 {
-	return router->sa.sa_family != AF_UNSPEC && neighbours_read(index, router->sa.sa_family, router).silent;
+	return address->sa.sa_family != AF_UNSPEC && neighbours_read(index, address->sa.sa_family, address).silent;
 }
 
 /* Finds the only neighbour on a device with which this host has communicated, or the only one that announces itself as a router. */

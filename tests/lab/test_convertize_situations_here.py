@@ -106,6 +106,20 @@ def test_addresses_that_no_router_knows():
             check(fact["remedy"].startswith("see that the address is right"), fact)
 
 
+@long
+@waits
+def test_address_that_no_neighbour_has():
+    """This machine's own kernel says so by ICMP messages: no router has refused."""
+    with Lab(wifi=Veth(), lte=None, core=None) as lab:
+        lab.converter.sysctl("net.ipv4.conf.all.arp_ignore", 1)  # as hosts of different networks are
+        for family in "-4", "-6":
+            lab.client.run(["ip", family, "route", "flush", "table", "101"])  # which leads to the router
+        for address, timeout in (("10.1.0.77", "1"), ("fd01::77", "1"), ("10.1.0.78", "4")):
+            fact = Report(lab, "--timeout", timeout, converter=address).one("converter")
+            equal(fact["text"], "no host on wifi has this address", fact)
+            equal(fact["remedy"], "see that the address is right, and that its machine is on and connected to wifi", fact)
+
+
 def loses_carrier(lab):
     """The kernel may take a second to say so."""
     lab.converter.ip("link set wifi down")

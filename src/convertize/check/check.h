@@ -141,6 +141,7 @@ struct check_path {
 	bool mptcp_lost_here; /* that firewall removes MPTCP, or drops SYNs with it */
 	union sockaddr_ip icmp_from; /* the host that refuses the SYNs by ICMP; AF_UNSPEC: none does */
 	bool icmp_forbids;   /* that host does so as a firewall, and not for a missing route */
+	int icmp_error;      /* the errno of its message */
 	bool unsteady;       /* some handshakes get through, and others don't */
 	unsigned int lost_percent; /* of the transfer's segments; 0: hardly any */
 	bool host_answers;   /* the port doesn't answer, but another port of the host does, over the same path */

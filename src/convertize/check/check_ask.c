@@ -11,6 +11,8 @@
 
 #include "convertize/check/check.h"
 
+#include "host/networks.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -193,9 +195,11 @@ static void climb_down(struct probe_request request, struct check_path *path)
 	/* by TCP, since before Linux 6.2 Multipath TCP has no data in SYNs, which would show it */
 	path->refused_here = rungs[RUNG_TCP].unsent && !path->connected;
 	for (int i = RUNG_TCP; i <= RUNG_TCP_BARE; i++)
-		if (rungs[i].icmp_from.sa.sa_family != AF_UNSPEC) {
+		/* our own kernel's message only says that no neighbour answers */
+		if (rungs[i].icmp_from.sa.sa_family != AF_UNSPEC && (rungs[i].icmp_forbids || !networks_is_own(&rungs[i].icmp_from))) {
 			path->icmp_from = rungs[i].icmp_from;
 			path->icmp_forbids = rungs[i].icmp_forbids;
+			path->icmp_error = rungs[i].error;
 		}
 	settle_mptcp(path, rungs);
 	path->mptcp_lost_here = path->mptcp == PROBE_MPTCP_LOST && loses_mptcp_here(&request);

@@ -349,7 +349,7 @@ static struct fact *report_dead(const struct check_path *path)
 				 "no answer over %s: this machine drops it, as it would send to the converter by another network "
 				 "(net.ipv4.conf.*.rp_filter = 1)", name);
 		plan_route(path, fact);
-	} else if (host_router_is_silent(&path->way.gateway, path->home->index)) {
+	} else if (host_neighbour_is_silent(&path->way.gateway, path->home->index)) {
 		fact = report_silent_router(path);
 	} else {
 		fact = report_unanswered(path);

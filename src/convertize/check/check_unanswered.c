@@ -174,10 +174,12 @@ static struct fact *report_on_the_way(const struct check_candidate *candidate, c
 {
 	const struct check_path *first = &candidate->first;
 	const struct host_link *link = way->error ? NULL : host_link_of(&candidate->converters->networks->host, way->index);
-	const char *error = strerror(first->probe.error);
+	const char *error = strerror(first->icmp_error);
+	union sockaddr_ip neighbour = candidate->address;
 	char from[SOCKADDR_STRLEN];
 	struct fact *fact = NULL;
 
+	sockaddr_ip_set_port(&neighbour, 0);
 	if (first->icmp_from.sa.sa_family != AF_UNSPEC && first->icmp_forbids) {
 		host_format_address(&first->icmp_from, from);
 		fact = unanswered(candidate, "a firewall at %s rejects connections to it: %s", from, error);
@@ -190,10 +192,13 @@ static struct fact *report_on_the_way(const struct check_candidate *candidate, c
 	} else if (link && !link->carrier && !probe_is_connected(&first->probe)) {
 		fact = unanswered(candidate, "%s, which connections take, has no carrier", link->name);
 		fact_remedy(fact, "connect %s: see its cable, or join its wireless network", link->name);
-	} else if (link && !probe_is_connected(&first->probe) && host_router_is_silent(&way->gateway, way->index)) {
+	} else if (link && !probe_is_connected(&first->probe) && host_neighbour_is_silent(&way->gateway, way->index)) {
 		fact = unanswered(candidate, "the router of its route, %s, does not answer on %s", host_format_address(&way->gateway, from),
 				  link->name);
 		fact_remedy(fact, REMEDY_ROUTER, link->name);
+	} else if (link && !probe_is_connected(&first->probe) && host_neighbour_is_silent(&neighbour, way->index)) {
+		fact = unanswered(candidate, "no host on %s has this address", link->name);
+		fact_remedy(fact, "see that the address is right, and that its machine is on and connected to %s", link->name);
 	}
 	return fact;
 }
