@@ -176,7 +176,7 @@ bool converters_corrects_windows(const struct settings *settings, int index);
 
 /* Notes that converter @index refuses requests for Multipath TCP towards the server (Unsupported TCP Option). */
 void converters_note_no_mptcp(int index);
-bool converters_take_mptcp(int index);
+bool converters_takes_mptcp(int index);
 
 /* Takes over the facts in @found, from converters_noted(). @now: clock_seconds() */
 void converters_renew_facts(int index, const struct cache_converter *found, int64_t now);

@@ -218,7 +218,7 @@ void converters_note_no_mptcp(int index)
 	atomic_store(&learned[index].no_mptcp, true);
 }
 
-bool converters_take_mptcp(int index)
+bool converters_takes_mptcp(int index)
 {
 	return !atomic_load(&learned[index].no_mptcp);
 }

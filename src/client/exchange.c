@@ -36,7 +36,7 @@ struct handshake_ask exchange_ask(const struct settings *settings, const struct 
 	const int converter = path->converter;
 	const enum converters_silence silence = converters_silence(settings, converter);
 	struct handshake_ask ask = {
-		.mptcp = mptcp && settings->bypass_mptcp && converters_take_mptcp(converter) &&
+		.mptcp = mptcp && settings->bypass_mptcp && converters_takes_mptcp(converter) &&
 			 servers_mptcp(converter, server) == HANDSHAKE_SERVER_UNKNOWN,
 		.info = (!converters_is_proven(converter) || silence == CONVERTERS_OUTDATED) && settings->withheld_ms <= 0,
 		.over_mptcp = mptcp,

@@ -195,7 +195,7 @@ bool dial_wants_syn_data(struct dial *dial)
 	enum syn_data_use may = ask_way_syn_data(dial->attempt.way, dial->mptcp, paths_take_syn_data(&dial->start.path.id),
 					       converters_corrects_windows(dial_host.settings, dial->attempt.converter));
 
-	return may == SYN_DATA_ALWAYS || (may == SYN_DATA_ON_ONE_PATH && !paths_may_be_several(dial->fd, &dial->attempt.addr));
+	return may == SYN_DATA_ALWAYS || (may == SYN_DATA_ON_ONE_PATH && !networks_may_be_several(dial->fd, &dial->attempt.addr));
 }
 
 /* Sets for how long the converter may withhold the SYN with the request. */
@@ -482,7 +482,7 @@ struct handshake_step attempt_judge_silence(struct dial *dial, bool alive)
 	return why;
 }
 
-void dial_out_of_time(struct dial *dial)
+void dial_blame_silence(struct dial *dial)
 {
 	struct handshake_step why;
 

@@ -164,10 +164,10 @@ enum dial_state dial_step(struct dial *dial, struct dial_end *end);
 enum dial_state dial_failed(struct dial *dial, int error, struct dial_end *end);
 
 /*
- * dial_out_of_time() - let the converter rest if it is to blame for an unanswered SYN; call it before the front end ends the attempt
+ * dial_blame_silence() - let the converter rest if it is to blame for an unanswered SYN; call it before the front end ends the attempt
  * Blames nobody for a SYN that was sent less than half of CONVERT_TIMEOUT ago.
  */
-void dial_out_of_time(struct dial *dial);
+void dial_blame_silence(struct dial *dial);
 
 /* dial_anew() - ask the same converter anew by @way, over another socket if @way needs one. Call it with an unconnected socket. */
 enum dial_state dial_anew(struct dial *dial, enum ask_way way, struct dial_end *end);

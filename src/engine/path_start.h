@@ -72,7 +72,7 @@ void path_start_give_back(struct path_start *start);
 
 /*
  * path_start_refused() - look for another path after the connection was refused, for @reason
- * @how: CACHE_PATH_SILENT if the network has refused the SYN (path_is_refused()). CACHE_PATH_REFUSES if a reset or other bytes than a
+ * @how: CACHE_PATH_SILENT if the network has refused the SYN (error_means_no_path()). CACHE_PATH_REFUSES if a reset or other bytes than a
  * response have come. These may concern this connection alone, so a trial asks that path at once.
  * Returns whether there is another path: then start->path is that one, and @addr its converter's address.
  */

@@ -226,7 +226,7 @@ enum dial_state dial_failed(struct dial *dial, int error, struct dial_end *end)
 		return blind_lost(attempt->way, error, error_text(error), end);
 	if (attempt->direct || dial->confirmed)
 		return fail(end, error, error_text(error));
-	if (path_is_refused(error) && leave_refused(dial, CACHE_PATH_SILENT, error_text(error), &state, end))
+	if (error_means_no_path(error) && leave_refused(dial, CACHE_PATH_SILENT, error_text(error), &state, end))
 		return state;
 	why = handshake_on_error(error, converters_is_proven(attempt->converter));
 	if (attempt->ask.silent && has_remedy(dial, &why))

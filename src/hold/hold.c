@@ -63,7 +63,7 @@ static const enum metrics_syn counters[] = {
 	[HOLD_PASS] = METRICS_SYN_PASSED,
 	[HOLD_PASS_CONFIRMED] = METRICS_SYN_PASSED,
 	[HOLD_PASS_UNCONFIRMED] = METRICS_SYN_UNCONFIRMED,
-	[HOLD_PASS_PLAIN] = METRICS_SYN_NOT_GRANTED,
+	[HOLD_PASS_TCP] = METRICS_SYN_NOT_GRANTED,
 	[HOLD_REFUSE] = METRICS_SYN_REFUSED,
 };
 static_assert(sizeof(counters) / sizeof(counters[0]) == HOLD_VERDICTS, "each verdict is counted");
@@ -77,7 +77,7 @@ static void change_packet(uint8_t *bytes, struct syn_packet *syn, enum hold_verd
 {
 	if (verdict == HOLD_PASS || verdict == HOLD_PASS_CONFIRMED)
 		syn_packet_mark(bytes, syn);
-	else if (verdict == HOLD_PASS_PLAIN)
+	else if (verdict == HOLD_PASS_TCP)
 		syn_packet_remove_mp_capable(bytes, syn);
 	else if (verdict == HOLD_REFUSE)
 		syn_packet_refuse(bytes, syn, native);

@@ -28,7 +28,7 @@ enum hold_verdict {
 	HOLD_PASS,             /* it asks for nothing that a SYN+ACK could confirm; one with data gets the mark */
 	HOLD_PASS_CONFIRMED,   /* with a mark, so that its SYN+ACK confirms */
 	HOLD_PASS_UNCONFIRMED, /* unchanged, so that its SYN+ACK confirms nothing */
-	HOLD_PASS_PLAIN,       /* without MP_CAPABLE: an error follows its SYN+ACK at once */
+	HOLD_PASS_TCP,         /* without MP_CAPABLE: an error follows its SYN+ACK at once */
 	HOLD_REFUSE,           /* with a mark for the rules, which refuse it */
 	HOLD_VERDICTS
 };

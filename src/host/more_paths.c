@@ -70,7 +70,7 @@ static bool source_of(int fd, const union sockaddr_ip *to, struct in6_addr *sour
 	return !IN6_IS_ADDR_UNSPECIFIED(source) || (!network_is_chosen(fd) && network_usual_source(to, 0, source));
 }
 
-bool paths_may_be_several(int fd, const union sockaddr_ip *to)
+bool networks_may_be_several(int fd, const union sockaddr_ip *to)
 {
 	struct second_path second = { .may_be = false };
 	struct mptcp_limits limits = { .accepted = 0 };

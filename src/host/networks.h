@@ -47,11 +47,11 @@ size_t networks_to(const union sockaddr_ip *to, const struct network_policy *pol
 bool networks_is_own(const union sockaddr_ip *to);
 
 /*
- * paths_may_be_several() - may a connection of @fd to @to get a second path? more_paths.c
+ * networks_may_be_several() - may a connection of @fd to @to get a second path? more_paths.c
  * @fd: an MPTCP socket that isn't connected
  * Takes some ten system calls. True if it can't know that: netlink or /proc is forbidden, or a program manages the paths.
  */
-bool paths_may_be_several(int fd, const union sockaddr_ip *to);
+bool networks_may_be_several(int fd, const union sockaddr_ip *to);
 
 /*
  * host_preferences() - return CONVERT_PATHS, with the devices in front that the service's rules exclude

@@ -199,7 +199,7 @@ int path_list_elsewhere(struct path_list *list, const struct settings *settings,
 	return paths_best(list->paths, list->count, ~path_list_on_one_device(list, own, sound));
 }
 
-bool path_is_refused(int error)
+bool error_means_no_path(int error)
 {
 	static const int errors[] = { ENETUNREACH, EHOSTUNREACH, EACCES, ENETDOWN, EHOSTDOWN, ENONET };
 

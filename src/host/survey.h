@@ -51,12 +51,12 @@ int path_list_elsewhere(struct path_list *list, const struct settings *settings,
 			const struct path *own);
 
 /* Does the error of a SYN mean that its path leads nowhere? Another may work then. A reset comes from a host, and isn't such an error. */
-bool path_is_refused(int error);
+bool error_means_no_path(int error);
 
 /*
  * path_list_refused() - list the paths for a connection that was refused on @own, and note that failure
- * @how: CACHE_PATH_SILENT for an error of path_is_refused(). CACHE_PATH_REFUSES: noted only if there is another path, since otherwise the
- * converter is the cause as likely.
+ * @how: CACHE_PATH_SILENT for an error of error_means_no_path(). CACHE_PATH_REFUSES: noted only if there is another path, since otherwise
+ * the converter is as likely to be the cause.
  * Returns the index of the best path without a known failure, or -1 if there is none.
  */
 int path_list_refused(struct path_list *list, const struct settings *settings, const struct converters_query *query,

@@ -388,7 +388,7 @@ bool listener_listen(struct listener *listener, struct problems *problems)
 	return true;
 }
 
-void listener_set_pending(struct listener *listener, unsigned pending)
+void listener_limit_syn_data(struct listener *listener, unsigned pending)
 {
 	unsigned half = pending / 2 + pending % 2;
 	unsigned share = half / (unsigned)listener->count + (half % listener->count != 0);

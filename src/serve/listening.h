@@ -49,11 +49,11 @@ size_t listener_sockets(const struct listener *listener);
 int listener_socket(const struct listener *listener, size_t index);
 
 /*
- * listener_set_pending() - limit how many SYNs with data may wait for their third ACK, to half of @pending
+ * listener_limit_syn_data() - limit how many SYNs with data may wait for their third ACK, to half of @pending
  * @pending: how many requests may be pending in all; 0: no limit. Each socket gets its share of the half. Beyond it the kernel ignores the
  * data of SYNs, so that forged ones can't take the room of all others.
  */
-void listener_set_pending(struct listener *listener, unsigned pending);
+void listener_limit_syn_data(struct listener *listener, unsigned pending);
 
 /* Sets the congestion control of connections accepted from now on; see congestion_set(). */
 void listener_set_congestion(struct listener *listener, const char *name);

@@ -122,7 +122,7 @@ static void session_start_proof(struct session *s)
 	s->handshake_done = !s->proof.missing;
 	s->syn.data = info.tcpi_options & TCPI_OPT_SYN_DATA;
 	s->syn.timestamps = info.tcpi_options & TCPI_OPT_TIMESTAMPS;
-	s->established = s->handshake_done || client->tcp;
+	s->client_writable = s->handshake_done || client->tcp;
 	if (s->handshake_done)
 		metrics_observe_us(s->pool->context.metrics, METRIC_ROUND_TRIP_SECONDS, info.tcpi_rtt);
 	if (!s->proof.missing)
@@ -209,7 +209,7 @@ static void session_destroy(struct session *s)
 	session_clear_deadline(s);
 	session_decide_line(s);
 	/* After a mere close(), a socket in SYN_RECV would repeat SYN+ACKs, which nobody counts. */
-	if (s->proof.missing || !s->established)
+	if (s->proof.missing || !s->client_writable)
 		session_reset_socket(s, RELAY_UPSTREAM);
 	session_forget_proof(s);
 	session_end_socket(s, RELAY_UPSTREAM);
@@ -254,7 +254,7 @@ void session_on_upstream(void *arg, uint32_t events)
 	/* A reset makes the socket readable, as bytes and a FIN do. */
 	s->client_sent |= (events & (EPOLLIN | EPOLLERR | EPOLLHUP)) != 0;
 	session_look_upstream(s);
-	side->writable |= s->established && writable;
+	side->writable |= s->client_writable && writable;
 	session_on_event(s);
 }
 

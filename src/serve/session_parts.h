@@ -82,7 +82,7 @@ struct session {
 	bool fresh;           /* the client's socket has had no event yet: its registration will raise one, which tells */
 			      /* the socket's state then */
 	bool handshake_done;  /* the client has completed its handshake: its address is real */
-	bool established;     /* the upstream socket may be written */
+	bool client_writable; /* the upstream socket may be written */
 	bool client_sent;     /* CONNECTING: the client has sent something since we last looked at its socket */
 	bool answered;        /* RELAY, REFUSING: the answer has been written, and in RELAY the handshake is done */
 	bool error_taken;     /* the limits have counted the error in the answer already */
@@ -227,7 +227,7 @@ void session_request_judge(struct session *s, const uint8_t *buf, size_t len, st
 bool session_request_keep(struct session *s, const uint8_t *buf, size_t len);
 
 /* Copies the kept bytes to @scratch, and frees them. Returns their number. */
-size_t session_request_unkeep(struct session *s, uint8_t *scratch);
+size_t session_request_take(struct session *s, uint8_t *scratch);
 
 /* Queues an answer in front of all bytes for the client, and counts it. Returns false if memory is short, or if it is empty. */
 bool session_queue_answer(struct session *s, const struct serve_answer *answer);
@@ -265,7 +265,7 @@ void session_set_connect_deadline(struct session *s, enum session_timeout timeou
 int session_dial(struct session *s, struct tcp_info *info);
 
 /* Returns whether the time of the dialler's next step has come, and not yet the session's deadline. */
-bool session_dial_is_due(struct session *s);
+bool session_wake_dial(struct session *s);
 
 /* ----- a session's relay: its bytes are counted, and its end gets an outcome: session_report.c ----- */
 
@@ -287,7 +287,7 @@ void session_memory_note(struct session *s);
 void session_memory_forget(struct session *s);
 
 /* Returns whether a session whose directions have both ended has to stay until its many bytes under way have arrived. */
-bool session_memory_lingers(struct session *s);
+bool session_linger(struct session *s);
 
 /* ----- a session's line in the log, and its part of the metrics: session_report.c ----- */
 

@@ -113,7 +113,7 @@ static bool is_given_up(int fd)
 	return getsockopt(fd, SOL_MPTCP, MPTCP_INFO, &mptcp, &len) < 0 || !mptcp.mptcpi_subflows;
 }
 
-bool session_memory_lingers(struct session *s)
+bool session_linger(struct session *s)
 {
 	const struct relay_side *side = s->relay.side;
 

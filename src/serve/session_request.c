@@ -148,7 +148,7 @@ bool session_request_keep(struct session *s, const uint8_t *buf, size_t len)
 	return true;
 }
 
-size_t session_request_unkeep(struct session *s, uint8_t *scratch)
+size_t session_request_take(struct session *s, uint8_t *scratch)
 {
 	size_t len = s->request_len;
 
@@ -293,7 +293,7 @@ int session_dial(struct session *s, struct tcp_info *info)
 	return session_watch_downstream(s) < 0 ? -ENOMEM : error;
 }
 
-bool session_dial_is_due(struct session *s)
+bool session_wake_dial(struct session *s)
 {
 	if (!s->dial_until_ms || clock_now_ms() >= s->dial_until_ms)
 		return false;

@@ -194,7 +194,7 @@ void session_look_upstream(struct session *s)
 	if (s->handshake_done || client->fd < 0)
 		return;
 	s->handshake_done = session_client_is_established(s);
-	s->established = s->handshake_done || client->tcp;
+	s->client_writable = s->handshake_done || client->tcp;
 	if (s->handshake_done)
 		session_prove(s);
 }
@@ -274,7 +274,7 @@ static void advance_request(struct session *s)
 
 	if (s->proof.awaited && s->handshake_done) {
 		s->proof.awaited = false;
-		session_decide(s, scratch, session_request_unkeep(s, scratch));
+		session_decide(s, scratch, session_request_take(s, scratch));
 	} else if (s->pool->context.plugs->no_request && !s->proof.awaited) {
 		session_decide(s, scratch, 0);
 	}
@@ -305,7 +305,7 @@ static void advance_request(struct session *s)
 			session_close(s, OUTCOME_BYTES_MISSING);
 			return;
 		}
-		session_decide(s, scratch, session_request_unkeep(s, scratch) + (size_t)n);
+		session_decide(s, scratch, session_request_take(s, scratch) + (size_t)n);
 	}
 }
 
@@ -445,7 +445,7 @@ static void advance_relay(struct session *s)
 		session_run_again(s);
 		return;
 	case RELAY_DONE:
-		if (!session_memory_lingers(s))
+		if (!session_linger(s))
 			session_close(s, OUTCOME_DONE);
 		return;
 	case RELAY_UPSTREAM_LOST:
@@ -564,7 +564,7 @@ void session_handle_deadline(struct session *s)
 		session_close(s, OUTCOME_NO_REQUEST);
 		break;
 	case SESSION_CONNECTING:
-		if (session_dial_is_due(s))
+		if (session_wake_dial(s))
 			advance_connecting(s);
 		else
 			give_up_connecting(s);

@@ -138,7 +138,7 @@ static void take_step(struct syn_attempt *a, struct syn_step step)
 	}
 	if (step.verdict == HOLD_REFUSE)
 		a->hold.native = native_of(a, &step);
-	if (step.verdict == HOLD_REFUSE || step.verdict == HOLD_PASS_PLAIN || step.verdict == HOLD_DROP_UNANSWERED)
+	if (step.verdict == HOLD_REFUSE || step.verdict == HOLD_PASS_TCP || step.verdict == HOLD_DROP_UNANSWERED)
 		give_up_server(a);
 	release(a, &step);
 }
@@ -385,7 +385,7 @@ enum hold_verdict syn_attempt_ask(struct syn_attempt *a, const struct hold_packe
 	}
 	if (error) {
 		context->plugs->dial.stop(context, &a->dial);
-		return HOLD_PASS_PLAIN;
+		return HOLD_PASS_TCP;
 	}
 	if (withhold(a, packet) == 0)
 		return HOLD_WITHHOLD;

@@ -90,7 +90,7 @@ static struct syn_step decide_on_answer(const struct syn_facts *facts, bool spea
 
 static struct syn_step decide_on_failure(const struct syn_facts *facts)
 {
-	struct syn_step step = release(HOLD_PASS_PLAIN, METRICS_SYN_FAILED, true, NULL);
+	struct syn_step step = release(HOLD_PASS_TCP, METRICS_SYN_FAILED, true, NULL);
 
 	if (facts->blind)
 		step = refuse(false, NULL);
@@ -124,7 +124,7 @@ struct syn_step syn_decide(const struct syn_facts *facts, enum syn_event event)
 			return release(HOLD_PASS_UNCONFIRMED, METRICS_SYN_NOT_GRANTED, false, "no longer granted");
 		if (facts->blind)
 			return refuse(false, "no longer granted");
-		return release(HOLD_PASS_PLAIN, METRICS_SYN_NOT_GRANTED, true, "no longer granted");
+		return release(HOLD_PASS_TCP, METRICS_SYN_NOT_GRANTED, true, "no longer granted");
 	case SYN_STOPPED:
 		if (facts->blind && !facts->routes)
 			return refuse(true, "no longer withheld");
@@ -150,7 +150,7 @@ static enum hold_verdict decide_silent(const struct serve_verdict *verdict, cons
 	else if (lacks_proof)
 		return HOLD_PASS_UNCONFIRMED;
 	else if (!verdict->blind)
-		return action == REQUEST_ANSWER ? HOLD_PASS_PLAIN : HOLD_PASS_UNCONFIRMED;
+		return action == REQUEST_ANSWER ? HOLD_PASS_TCP : HOLD_PASS_UNCONFIRMED;
 	return settings->refuses_syns ? HOLD_REFUSE : HOLD_PASS_UNCONFIRMED;
 }
 
@@ -169,7 +169,7 @@ enum hold_verdict syn_decide_judged(const struct serve_verdict *verdict, const s
 		/* If we demand a proof, MP_CAPABLE stays: after the client's third ACK we may connect it after all. */
 		if (verdict->demanded)
 			return HOLD_PASS_UNCONFIRMED;
-		return verdict->refused ? HOLD_PASS_PLAIN : HOLD_PASS;
+		return verdict->refused ? HOLD_PASS_TCP : HOLD_PASS;
 	case REQUEST_IGNORE:
 		return settings->drop_foreign ? HOLD_DROP_FOREIGN : HOLD_PASS;
 	case REQUEST_WAIT:

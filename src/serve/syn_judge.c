@@ -16,9 +16,10 @@
  * after 3 s without MP_CAPABLE. A client with a long round trip says for how long we may withhold its SYN, so that the SYN+ACK reaches it
  * before it sends its second one. A SYN tells nothing else about its sender. We check whether client and server are allowed, and the proof
  * of an address, before we connect to the server, and a withheld SYN counts as a pending session of its client. Forged SYNs can't take all
- * room for pending sessions: a quarter may be withheld SYNs, and half may wait in the kernel for their third ACK (listener_set_pending()).
- * Beyond that, limits.h chooses a SYN to be released as if we had never withheld it, or we don't withhold the newcomer. Such clients have
- * to complete a handshake before we read their request, and the timestamps of the SYN+ACK tell them to wait for the response.
+ * room for pending sessions: a quarter may be withheld SYNs, and half may wait in the kernel for their third ACK
+ * (listener_limit_syn_data()). Beyond that, limits.h chooses a SYN to be released as if we had never withheld it, or we don't withhold the
+ * newcomer. Such clients have to complete a handshake before we read their request, and the timestamps of the SYN+ACK tell them to wait
+ * for the response.
  */
 #include "config.h"
 

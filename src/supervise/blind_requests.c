@@ -244,7 +244,7 @@ static int ask(const struct expected *entry, struct tcp_info *info)
 }
 
 /* Marks the request to be made again. blind_requests_take_results() takes the result. */
-static void make_again(struct expected *entry)
+static void mark_due(struct expected *entry)
 {
 	entry->due = true;
 	due_count++;
@@ -391,7 +391,7 @@ static bool request_look(struct expected *entry, int64_t now)
 		};
 	probe_look(entry, now);
 	if (seen.syn_sent && path_look(entry, now)) {
-		make_again(entry);
+		mark_due(entry);
 		return true;
 	}
 	switch (blind_judge(&entry->request, &seen, now, patience, &look_at)) {
@@ -399,7 +399,7 @@ static bool request_look(struct expected *entry, int64_t now)
 		look_later(entry, with_path(entry, look_at));
 		return true;
 	case BLIND_REPEAT:
-		make_again(entry);
+		mark_due(entry);
 		return true;
 	case BLIND_TAKEN:
 		gone_in_a_row = 0;

@@ -30,7 +30,7 @@ static void out_of_time(struct connection *connection)
 	static const char reason[] = "no answer within CONVERT_TIMEOUT";
 
 	if (connection->state == CONNECTION_ASKED && kernel_tcp_info(connection->dial.fd).tcpi_state == TCPINFO_SYN_SENT) {
-		dial_out_of_time(&connection->dial);
+		dial_blame_silence(&connection->dial);
 	} else if (connection->state == CONNECTION_ASKED) {
 		/* the converter has the request, and hasn't refused it */
 		converters_admitted(connection->dial.attempt.converter, &connection->dial.server);

@@ -47,14 +47,14 @@ void call_answer(const struct call *call, int fd, int error)
 	listener_answer(supervision.listener, call, 0, error);
 }
 
-bool call_is_tcp(int fd, int *domain, int *protocol)
+bool socket_is_tcp(int fd, int *domain, int *protocol)
 {
 	*domain = kernel_get(fd, SOL_SOCKET, SO_DOMAIN, -1);
 	*protocol = kernel_get(fd, SOL_SOCKET, SO_PROTOCOL, -1);
 	return (*domain == AF_INET || *domain == AF_INET6) && (*protocol == IPPROTO_TCP || *protocol == IPPROTO_MPTCP);
 }
 
-bool call_is_own(int fd)
+bool socket_is_ours(int fd)
 {
 	return kernel_get(fd, SOL_SOCKET, SO_PROTOCOL, 0) == IPPROTO_MPTCP && kernel_get(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 0);
 }
@@ -150,7 +150,7 @@ static bool is_fresh(int fd)
 static bool leave_forbidden(const struct call *call, int fd)
 {
 	const bool here = is_here(fd);
-	const bool own = call_is_own(fd);
+	const bool own = socket_is_ours(fd);
 	const char *reason = here ? permission_denial(call->tid, own) : "it is in another network namespace";
 	int made, ret = 0;
 
@@ -254,7 +254,7 @@ static void connection_begin(const struct call *call, int fd, enum connection_ki
 		free(connection);
 		return;
 	}
-	call_is_tcp(fd, &domain, &protocol);
+	socket_is_tcp(fd, &domain, &protocol);
 	*connection = (struct connection){
 		.call = *call,
 		.program_fd = (int)call->args[0],
@@ -263,7 +263,7 @@ static void connection_begin(const struct call *call, int fd, enum connection_ki
 		.cookie = cookie,
 		.domain = domain,
 		.mptcp = protocol == IPPROTO_MPTCP,
-		.made_by_us = call_is_own(fd),
+		.made_by_us = socket_is_ours(fd),
 		.v6only = domain == AF_INET6 && kernel_get(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0),
 		.bound = kernel_is_bound(fd),
 		.shut = kernel_is_shut(fd),
@@ -363,7 +363,7 @@ static void handle_connect(const struct call *call)
 
 	if (fd < 0)
 		return;
-	tcp = call_is_tcp(fd, &domain, &protocol);
+	tcp = socket_is_tcp(fd, &domain, &protocol);
 	if (tcp && leave_forbidden(call, fd))
 		return;
 	if (len > sizeof(addr))
@@ -462,7 +462,7 @@ static void handle_output(const struct call *call)
 
 	if (fd < 0)
 		return;
-	if (!call_is_tcp(fd, &domain, &protocol)) {
+	if (!socket_is_tcp(fd, &domain, &protocol)) {
 		output_other(call, fd);
 		return;
 	}

@@ -18,10 +18,10 @@ void call_let_go(const struct call *call, int fd);
 void call_answer(const struct call *call, int fd, int error);
 
 /* Returns whether @fd is a TCP or MPTCP socket, and its SO_DOMAIN and SO_PROTOCOL. */
-bool call_is_tcp(int fd, int *domain, int *protocol);
+bool socket_is_tcp(int fd, int *domain, int *protocol);
 
 /* Returns whether @fd is an MPTCP socket that the supervisor made, or one that a program prepared the same way. */
-bool call_is_own(int fd);
+bool socket_is_ours(int fd);
 
 void call_setsockopt(const struct call *call);
 void call_getsockopt(const struct call *call);

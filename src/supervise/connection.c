@@ -262,7 +262,7 @@ static bool traced_keepalive(struct dial *dial, int seconds)
 	return kernel_keepalive_set(connection->dial.fd, &connection->keepalive, seconds);
 }
 
-void connection_probes_end(struct connection *connection)
+void connection_keepalive_end(struct connection *connection)
 {
 	kernel_keepalive_end(connection->dial.fd, &connection->keepalive);
 }
@@ -281,7 +281,7 @@ static void traced_wake(struct dial *dial, int64_t at)
 void connection_disconnect(struct connection *connection)
 {
 	dial_stop(&connection->dial);
-	connection_probes_end(connection);
+	connection_keepalive_end(connection);
 	kernel_disconnect(connection->dial.fd);
 }
 

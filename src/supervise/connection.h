@@ -91,7 +91,7 @@ void connection_operations_begin(struct connection *connection, const union sock
 void connection_disconnect(struct connection *connection);
 
 /* Restores the program's keepalive, if ours is set. */
-void connection_probes_end(struct connection *connection);
+void connection_keepalive_end(struct connection *connection);
 
 /*
  * connection_connect() - call connect(2) without blocking, even if the program's socket is in blocking mode

@@ -25,7 +25,7 @@ static int own_socket(const struct call *call)
 {
 	int fd = tracee_get_fd(call->tid, (int)call->args[0]);
 
-	if (fd < 0 || call_is_own(fd))
+	if (fd < 0 || socket_is_ours(fd))
 		return fd;
 	close(fd);
 	return -1;
@@ -150,7 +150,7 @@ void call_getpeername(const struct call *call)
 	union sockaddr_ip now;
 	socklen_t len = sizeof(now);
 
-	if (fd >= 0 && call_is_tcp(fd, &domain, &protocol) && getpeername(fd, &now.sa, &len) == 0)
+	if (fd >= 0 && socket_is_tcp(fd, &domain, &protocol) && getpeername(fd, &now.sa, &len) == 0)
 		server = peers_find(fd);
 	if (!server) {
 		call_let_go(call, fd);

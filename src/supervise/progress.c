@@ -117,7 +117,7 @@ static bool refuse_later(const struct connection *connection)
 void progress_fail(struct connection *connection, int error, const char *reason)
 {
 	dial_log(&connection->dial, "failed: ", reason);
-	connection_probes_end(connection);
+	connection_keepalive_end(connection);
 	if (connection->dial.fd == connection->fd)
 		connection_disconnect(connection);
 	connection_answer(connection, 0, error == ECONNREFUSED && refuse_later(connection) ? connection->unfinished_errno : error);
@@ -226,7 +226,7 @@ void progress_go_directly(struct connection *connection)
 /* Answers the call after the converter has reached the server. */
 static void answer_reached(struct connection *connection)
 {
-	connection_probes_end(connection);
+	connection_keepalive_end(connection);
 	if (!progress_hand_over(connection))
 		return;
 	peers_note(connection->dial.fd, &connection->dial.attempt.addr, &connection->dial.server);

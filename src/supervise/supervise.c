@@ -143,7 +143,7 @@ static int hear_of_start(int supervisor, pid_t *program)
 	return 0;
 }
 
-bool supervise_is_done(void)
+bool supervise_is_nested(void)
 {
 	return getenv(VARIABLE) && prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == SECCOMP_MODE_FILTER;
 }

@@ -29,7 +29,7 @@ int supervise(const struct settings *settings, const struct supervise_command *c
 int supervise_exec_failed(const char *command, int error);
 
 /* Does a supervisor of another convertize answer this process's calls already? */
-bool supervise_is_done(void);
+bool supervise_is_nested(void);
 
 /* Closes our copies of the program's standard descriptors: a reader of its output waits until the last writer has closed it. */
 void supervise_close_standard(void);

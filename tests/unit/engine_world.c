@@ -129,13 +129,13 @@ int path_list_refused(struct path_list *list, const struct settings *with, const
 	return best_of(list, nets.elsewhere);
 }
 
-bool paths_may_be_several(int fd, const union sockaddr_ip *to)
+bool networks_may_be_several(int fd, const union sockaddr_ip *to)
 {
 	(void)fd, (void)to;
 	return kernel.several;
 }
 
-bool path_is_refused(int error)
+bool error_means_no_path(int error)
 {
 	return error == ENETUNREACH || error == EHOSTUNREACH;
 }

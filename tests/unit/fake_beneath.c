@@ -24,7 +24,7 @@
 bool fake_several_paths, fake_rings;
 const char *fake_resolved;
 
-bool paths_may_be_several(int fd, const union sockaddr_ip *to)
+bool networks_may_be_several(int fd, const union sockaddr_ip *to)
 {
 	(void)fd, (void)to;
 	return fake_several_paths;

@@ -116,7 +116,7 @@ unsigned int fake_open_count(void);
 /* Data in SYNs is forbidden by sysctl, or not. */
 void fake_allow_fastopen(bool allowed);
 
-/* What paths_may_be_several() answers. */
+/* What networks_may_be_several() answers. */
 extern bool fake_several_paths;
 
 /* The process uses io_uring. */

@@ -107,7 +107,7 @@ START_TEST(the_address_changes_often)
 		converters_rest(index, 30);
 	}
 	ck_assert_uint_eq(chosen(&index), names_address);
-	ck_assert(converters_take_mptcp(index));
+	ck_assert(converters_takes_mptcp(index));
 }
 END_TEST
 

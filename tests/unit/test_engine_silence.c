@@ -119,7 +119,7 @@ START_TEST(silence_when_the_front_end_is_out_of_time)
 		if (i >= 2)
 			dial.start.syn_at = i == 2 ? kernel.now : dial.started + S;
 		kernel.now = dial.started + 3 * S;
-		dial_out_of_time(&dial);
+		dial_blame_silence(&dial);
 		ck_assert_int_eq(converters_is_proven(0), i < 3);
 		ck_assert_int_eq(converters_rests(0, clock_seconds()), i == 3);
 		dial_stop(&dial);

@@ -35,10 +35,10 @@ static const struct {
 	{ ORDINARY, SYN_SERVER_ANSWERED_MPTCP, { .verdict = HOLD_PASS_CONFIRMED, .keep = true, .counted = METRICS_SYN_ANSWERED } },
 	{ { .asks = true, .most_ms = UINT_MAX }, SYN_SERVER_ANSWERED_MPTCP,
 	  { .verdict = HOLD_PASS_CONFIRMED, .keep = true, .counted = METRICS_SYN_ANSWERED } },
-	{ ORDINARY, SYN_SERVER_FAILED, { .verdict = HOLD_PASS_PLAIN, .keep = true, .tells_refusal = true, .counted = METRICS_SYN_FAILED } },
-	{ ORDINARY, SYN_SERVER_TIMED_OUT, { .verdict = HOLD_PASS_PLAIN, .keep = true, .tells_refusal = true, .counted = METRICS_SYN_FAILED } },
+	{ ORDINARY, SYN_SERVER_FAILED, { .verdict = HOLD_PASS_TCP, .keep = true, .tells_refusal = true, .counted = METRICS_SYN_FAILED } },
+	{ ORDINARY, SYN_SERVER_TIMED_OUT, { .verdict = HOLD_PASS_TCP, .keep = true, .tells_refusal = true, .counted = METRICS_SYN_FAILED } },
 	{ ORDINARY, SYN_ROOM_IS_NEEDED, { .verdict = HOLD_PASS_UNCONFIRMED, .counted = METRICS_SYN_STOPPED } },
-	{ ORDINARY, SYN_NOT_GRANTED, { .verdict = HOLD_PASS_PLAIN, .keep = true, .counted = METRICS_SYN_NOT_GRANTED } },
+	{ ORDINARY, SYN_NOT_GRANTED, { .verdict = HOLD_PASS_TCP, .keep = true, .counted = METRICS_SYN_NOT_GRANTED } },
 	{ ORDINARY, SYN_STOPPED, { .verdict = HOLD_PASS_UNCONFIRMED, .keep = true, .counted = METRICS_SYN_STOPPED } },
 	/* whether the server speaks Multipath TCP is told by a response, or by none */
 	{ SILENT_ASKS, SYN_SERVER_ANSWERED_MPTCP, { .verdict = HOLD_PASS_UNCONFIRMED, .keep = true, .counted = METRICS_SYN_ANSWERED } },
@@ -107,7 +107,7 @@ START_TEST(blind_clients_get_no_response)
 			struct syn_step step = syn_decide(&facts, (enum syn_event)event);
 
 			ck_assert_int_ne(step.verdict, HOLD_PASS);
-			ck_assert_int_ne(step.verdict, HOLD_PASS_PLAIN);
+			ck_assert_int_ne(step.verdict, HOLD_PASS_TCP);
 			if (facts.late && event != SYN_PASSES)
 				ck_assert(step.verdict != HOLD_PASS_CONFIRMED && step.verdict != HOLD_PASS_UNCONFIRMED);
 			if (step.verdict == HOLD_PASS_UNCONFIRMED)
@@ -194,8 +194,8 @@ static const struct {
 	{ REQUEST_CONNECT, ASKS_INFO, HOLD_PASS, 13 },
 	{ REQUEST_PROVE, 0, HOLD_PASS_UNCONFIRMED, 13 },
 	{ REQUEST_ANSWER, DEMANDED | REFUSED, HOLD_PASS_UNCONFIRMED, 13 },
-	{ REQUEST_ANSWER, REFUSED, HOLD_PASS_PLAIN, 13 },
-	{ REQUEST_ANSWER, WITHHOLD | REFUSED, HOLD_PASS_PLAIN, 13 },
+	{ REQUEST_ANSWER, REFUSED, HOLD_PASS_TCP, 13 },
+	{ REQUEST_ANSWER, WITHHOLD | REFUSED, HOLD_PASS_TCP, 13 },
 	{ REQUEST_ANSWER, 0, HOLD_PASS, 13 },
 	{ REQUEST_IGNORE, 0, HOLD_PASS, 13 },
 	{ REQUEST_IGNORE, FOREIGN, HOLD_DROP_FOREIGN, 13 },
@@ -204,7 +204,7 @@ static const struct {
 	/* silent */
 	{ REQUEST_CONNECT, QUIET | REFUSES, HOLD_PASS_UNCONFIRMED, 13 },
 	{ REQUEST_PROVE, QUIET | REFUSES, HOLD_PASS_UNCONFIRMED, 13 },
-	{ REQUEST_ANSWER, QUIET | REFUSES | REFUSED, HOLD_PASS_PLAIN, 13 },
+	{ REQUEST_ANSWER, QUIET | REFUSES | REFUSED, HOLD_PASS_TCP, 13 },
 	{ REQUEST_ANSWER, QUIET | REFUSES | DEMANDED | REFUSED, HOLD_PASS_UNCONFIRMED, 13 },
 	{ REQUEST_IGNORE, QUIET | REFUSES, HOLD_PASS_UNCONFIRMED, 13 },
 	{ REQUEST_WAIT, QUIET | REFUSES, HOLD_REFUSE, NATIVE_RESET },

@@ -291,7 +291,7 @@ static void take_force(struct service *service, struct effective_settings *effec
 	set_demand(service, effective);
 	DL_FOREACH(service->sites, site)
 		if (site->wanted) {
-			listener_set_pending(site->listener, effective->limits.pending.total);
+			listener_limit_syn_data(site->listener, effective->limits.pending.total);
 			listener_set_congestion(site->listener, settings->congestion_client);
 		}
 	workers_order(service->workers, carry_out, &change);

@@ -449,7 +449,7 @@ int launch(const struct options *options)
 		return STATUS_NOT_FOUND;
 	if (!launch_read_settings(&settings, options, true) || !check_log(options, settings.log))
 		return STATUS_NOT_RUN;
-	if (supervise_is_done())
+	if (supervise_is_nested())
 		return launch_as_is(options);
 	if (preloads && !launch_find_library(&library))
 		return STATUS_NOT_RUN;

@@ -66,7 +66,7 @@ bool conversion_can_step(const struct conn *conn, int fd)
 {
 	struct pollfd ready = { .fd = fd, .events = conversion_poll_events(conn) };
 
-	return conn_phase(conn) == CONN_RESOLVING || conn_is_overdue(conn) || next_poll_now(&ready, 1) != 0;
+	return conn_phase(conn) == CONN_RESOLVING || conn_look_is_due(conn) || next_poll_now(&ready, 1) != 0;
 }
 
 enum conn_phase conversion_progress(struct conn *conn, int fd)
@@ -209,7 +209,7 @@ void conversion_let_go(struct conn *conn, int fd)
 	conn_release(conn, CONN_DIRECT, &claim);
 }
 
-void conversion_expire(void)
+void conversion_look(void)
 {
 	int64_t first = conn_first_deadline(), now;
 
@@ -219,7 +219,7 @@ void conversion_expire(void)
 	if (now < first)
 		return;
 	EACH_CONN (conn, PHASES_PENDING)
-		if (conn_is_overdue(conn) && conn_of(conn->fd) == conn)
+		if (conn_look_is_due(conn) && conn_of(conn->fd) == conn)
 			conversion_progress(conn, conn->fd);
 	conn_renew_deadlines(now);
 }

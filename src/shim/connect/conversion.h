@@ -118,7 +118,7 @@ void conversion_let_go(struct conn *conn, int fd);
 /* Returns the events to wait for in poll(2) while @conn is pending. */
 short conversion_poll_events(const struct conn *conn);
 
-/* Takes the next step of each pending conn whose deadline is over: conn_is_overdue(). */
-void conversion_expire(void);
+/* Takes the next step of each pending conn whose deadline is over: conn_look_is_due(). */
+void conversion_look(void);
 
 #endif

@@ -101,7 +101,7 @@ enum conn_phase follow_step(struct conn *conn, int fd)
 		settle_let_go(conn, fd);
 		return CONN_DONE;
 	}
-	if (silence == SILENCE_OPEN && !conn_is_overdue(conn))
+	if (silence == SILENCE_OPEN && !conn_look_is_due(conn))
 		return CONN_SYN_SENT;
 	if (silence == SILENCE_OPEN && clock_ns() < conn->dial.attempt.ends) {
 		conn_set_deadline(conn, conn->dial.attempt.ends);

@@ -261,7 +261,7 @@ static int wait_once(const struct epoll_call *wait)
 	if (atomic_load(&conn_unseen))
 		watch_adopt_unseen(wait->epfd);
 	/* An application that never sleeps here, since it polls or is busy, has deadlines, too. */
-	conversion_expire();
+	conversion_look();
 	count = wait_until(wait, deadline_in_ms(0));
 	/* An application that waits without sending early data expects the server to speak first: send the deferred SYNs. */
 	if (count == 0 && atomic_load(&conn_deferred))
@@ -274,7 +274,7 @@ static int wait_once(const struct epoll_call *wait)
 		count = wait_until(wait, deadline);
 		if (count != 0 || deadline_is_over(wait->deadline))
 			break;
-		conversion_expire();
+		conversion_look();
 	}
 	return count;
 }

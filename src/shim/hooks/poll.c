@@ -125,7 +125,7 @@ static void pending_progress(struct scratch *scratch, nfds_t count)
 {
 	for (nfds_t i = 0; i < count; i++)
 		if (scratch->conns[i] &&
-		    (scratch->fds[i].revents || conn_is_overdue(scratch->conns[i])))
+		    (scratch->fds[i].revents || conn_look_is_due(scratch->conns[i])))
 			conversion_progress(scratch->conns[i], scratch->fds[i].fd);
 }
 

@@ -249,7 +249,7 @@ HOOK(int, shutdown, (int fd, int how))
 	if (conn)
 		return hook_success_kept(hook_result(dissolve_shutdown(conn, fd, how)), saved_errno);
 	conn = conn_of_phase(fd, PHASE(IDLE));
-	return conn ? hook_result(dissolve_unconnected(conn, fd, how)) : next.shutdown(fd, how);
+	return conn ? hook_result(shutdown_by_kernel(conn, fd, how)) : next.shutdown(fd, how);
 }
 
 HOOK(int, close, (int fd))

@@ -179,10 +179,10 @@ int dissolve_shutdown(struct conn *conn, int fd, int how)
 		return 0;
 	if (!conn_has(conn, CONN_TOLD_CONNECTED) && give_up(conn, fd, PHASES_PENDING))
 		return 0;
-	return dissolve_unconnected(conn, fd, how);
+	return shutdown_by_kernel(conn, fd, how);
 }
 
-int dissolve_unconnected(struct conn *conn, int fd, int how)
+int shutdown_by_kernel(struct conn *conn, int fd, int how)
 {
 	if (next.shutdown(fd, how) == 0)
 		return 0;

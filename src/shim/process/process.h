@@ -43,7 +43,7 @@ void leave_to_stdio(int fd);
 int dissolve_shutdown(struct conn *conn, int fd, int how);
 
 /* Does shutdown(2) on an IDLE @conn: the kernel refuses it, but a later connection of the socket is shut down from its beginning. */
-int dissolve_unconnected(struct conn *conn, int fd, int how);
+int shutdown_by_kernel(struct conn *conn, int fd, int how);
 
 /*
  * dissolve_connection() - connect(2) to @addr of AF_UNSPEC, in any state

@@ -23,10 +23,10 @@
 #define IPV6_FREEBIND 78
 #endif
 
-#define EARLY_BIT 62     /* before the connection began, the application set advice that matters then: socket_advice.early */
+#define BEFORE_BIT 62     /* before the connection began, the application set advice that matters then: socket_advice.early */
 #define UNKNOWN_BIT 63   /* an option that isn't in the tables was set */
 
-static_assert(SOCKET_OPTIONS_COUNT <= EARLY_BIT, "a bit for each in conn.options.set");
+static_assert(SOCKET_OPTIONS_COUNT <= BEFORE_BIT, "a bit for each in conn.options.set");
 static_assert(SOCKET_ADVICE_COUNT <= CONN_ADVICE_MAX, "a value for each");
 
 static unsigned int copyable_bit(int level, int name)
@@ -78,7 +78,7 @@ void options_note(struct conn *conn, int level, int name, const void *value, soc
 		return;
 	atomic_fetch_or(&conn->socket.options.advised, 1u << i);
 	if (socket_advice[i].early)
-		atomic_fetch_or(&conn->socket.options.set, UINT64_C(1) << EARLY_BIT);
+		atomic_fetch_or(&conn->socket.options.set, UINT64_C(1) << BEFORE_BIT);
 }
 
 /* Has the application set this option, as far as we noted? */
@@ -133,7 +133,7 @@ static bool option_copy(struct conn *conn, const struct socket_option *option, i
 
 bool options_allow_mptcp(const struct conn *conn)
 {
-	return !(atomic_load(&conn->socket.options.set) >> EARLY_BIT);
+	return !(atomic_load(&conn->socket.options.set) >> BEFORE_BIT);
 }
 
 void options_copy_advice(const struct conn *conn, int to)

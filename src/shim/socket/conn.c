@@ -475,7 +475,7 @@ void conn_set_deadline(struct conn *conn, int64_t at)
 {
 	int timer = atomic_load(&conn->timer);
 
-	if (conn_is_overdue(conn))
+	if (conn_look_is_due(conn))
 		atomic_store(&conn->deadline_over, atomic_load(&conn->deadline));
 	atomic_store(&conn->deadline, at);
 	if (at)
@@ -484,7 +484,7 @@ void conn_set_deadline(struct conn *conn, int64_t at)
 		timer_set(timer, at);
 }
 
-bool conn_is_overdue(const struct conn *conn)
+bool conn_look_is_due(const struct conn *conn)
 {
 	int64_t at = atomic_load(&conn->deadline);
 

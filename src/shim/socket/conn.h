@@ -373,14 +373,14 @@ struct conn *conn_next_in(uint32_t set, uint32_t index);
 /*
  * No thread of ours waits for these deadlines; for application threads that sleep in epoll_wait() already, deadline_timer.c has timers. A
  * wait that doesn't check its conns now and then, such as epoll_wait(), must end at conn_first_deadline() at the latest, and then call
- * conversion_expire(). conn_first_deadline() is never too late. It may be too early, since a settled conn leaves its deadline behind.
+ * conversion_look(). conn_first_deadline() is never too late. It may be too early, since a settled conn leaves its deadline behind.
  */
 
 /* Sets the deadline of @conn. @at: clock_ns() of the next look at its converter or path; 0: never */
 void conn_set_deadline(struct conn *conn, int64_t at);
 
 /* Is the next look at the converter or path of @conn due? */
-bool conn_is_overdue(const struct conn *conn);
+bool conn_look_is_due(const struct conn *conn);
 
 /* Returns a time of clock_ns() before which no deadline ends; 0: there is none. */
 int64_t conn_first_deadline(void);

@@ -78,7 +78,7 @@ void deadline_timer_remove(struct conn *conn, struct conn_watch *watch)
 
 bool deadline_timer_reported(struct conn *conn, struct conn_watch *watch)
 {
-	const int64_t over = conn_is_overdue(conn) ? atomic_load(&conn->deadline) : atomic_load(&conn->deadline_over);
+	const int64_t over = conn_look_is_due(conn) ? atomic_load(&conn->deadline) : atomic_load(&conn->deadline_over);
 
 	if (!watch->timed || watch->reported >= over)
 		return false;
