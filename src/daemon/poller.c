@@ -3,8 +3,9 @@
  * poller.c - reports edge-triggered events of sockets that are registered once, until they are closed
  *
  * The problem: with libevent's events each socket costs three system calls besides those that carry its bytes.
- * libevent removes a socket from its epoll instance before it is closed, though the kernel does that by itself. And it
- * reports EPOLLERR as input and output, so that only a read that fails with EAGAIN shows that nothing has failed.
+ * libevent removes a socket from its epoll instance before it is closed, though the kernel does that by itself. To
+ * pass a socket to another owner, libevent has to remove and add it. And it reports EPOLLERR as input and output, so
+ * that only a read that fails with EAGAIN shows that nothing has failed.
  *
  * So sockets of sessions have an epoll instance of their own, which libevent sees as one more socket. Timers and rare
  * events stay with libevent.
@@ -130,9 +131,14 @@ int poller_add(struct poller *poller, int fd, poller_callback *callback, void *a
 	if (epoll_ctl(poller->fd, EPOLL_CTL_ADD, fd, &event) < 0)
 		return -errno;
 	poller->first_free = poller->slots[registration].next_free;
+	poller_hand_over(poller, registration, callback, arg);
+	return registration;
+}
+
+void poller_hand_over(struct poller *poller, int registration, poller_callback *callback, void *arg)
+{
 	poller->slots[registration].callback = callback;
 	poller->slots[registration].arg = arg;
-	return registration;
 }
 
 void poller_forget(struct poller *poller, int registration)

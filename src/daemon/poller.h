@@ -27,6 +27,9 @@ void poller_destroy(struct poller *poller);
  */
 int poller_add(struct poller *poller, int fd, poller_callback *callback, void *arg);
 
+/* Reports the socket's events to another owner from now on. It doesn't repeat events that the first owner got. */
+void poller_hand_over(struct poller *poller, int registration, poller_callback *callback, void *arg);
+
 /* Call it before closing the socket, which ends the kernel's registration. POLLER_NONE is fine. */
 void poller_forget(struct poller *poller, int registration);
 

@@ -51,6 +51,7 @@ struct serve_settings {
 struct serve_context {
 	struct event_base *base;
 	struct poller *poller;           /* watches the sockets of clients and servers */
+	bool single_worker;              /* there is no other worker */
 	const struct serve_settings *settings; /* those in force; NULL before the first ones */
 	const struct serve_plugs *plugs;
 	struct limits *limits;           /* all workers' */

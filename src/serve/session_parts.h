@@ -157,6 +157,9 @@ int session_register(struct session *s, enum relay_end end, int fd);
 /* Registers the server's socket, which the dialler has made. Returns 0 or -errno. */
 int session_watch_downstream(struct session *s);
 
+/* Takes over the registration of the server's socket, with the @events so far. */
+void session_adopt_downstream(struct session *s, int registration, uint32_t events);
+
 /* Makes the kernel reset both connections at the end of this process, if no process outlives it. */
 void session_guard_sockets(struct session *s);
 

@@ -237,6 +237,7 @@ void session_pool_configure(struct session_pool *pool, const struct serve_settin
 	if (pool->context.plugs->configure)
 		pool->context.plugs->configure(&pool->context, settings);
 	pool->context.settings = settings;
+	pool->context.single_worker = pool->shared->pool_count == 1;
 	/* One pipe counts among the worker's own descriptors. */
 	pool->pipes.max = 1 + settings->pipes_max / pool->shared->pool_count;
 	DL_FOREACH(pool->sessions, s)

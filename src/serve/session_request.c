@@ -66,6 +66,7 @@ void session_drop_withheld(struct session *s)
 		struct syn_attempt *a = s->withheld;
 
 		s->withheld = (struct syn_attempt *)a->hold.next;
+		poller_forget(s->pool->context.poller, a->registration);
 		syn_attempt_destroy(a, &s->pool->context);
 	}
 }
@@ -230,10 +231,11 @@ static int connect_withheld(struct session *s, const uint8_t *early, size_t len,
 {
 	struct syn_attempt *a = s->withheld;
 	const struct syn_attempt found = *a;
-	int error;
+	int error = 0;
 
 	a->dial.fd = -1;
 	a->dial.state = NULL;
+	a->registration = POLLER_NONE;
 	session_drop_withheld(s);
 	*refusal = found.refusal;
 	if (found.dial.fd < 0)
@@ -244,7 +246,10 @@ static int connect_withheld(struct session *s, const uint8_t *early, size_t len,
 	s->syn.answered = found.reached;
 	/* As a rule the server has answered already: we needn't wait for the event. */
 	s->relay.side[RELAY_DOWNSTREAM].writable = true;
-	error = session_watch_downstream(s) < 0 ? -ENOMEM : 0;
+	if (found.registration != POLLER_NONE)
+		session_adopt_downstream(s, found.registration, found.events);
+	else
+		error = session_watch_downstream(s) < 0 ? -ENOMEM : 0;
 	return await_server(s, error, early, len, SESSION_TIMEOUT_CONNECT_WITHHELD);
 }
 

@@ -142,14 +142,30 @@ int session_register(struct session *s, enum relay_end end, int fd)
 	return 0;
 }
 
-int session_watch_downstream(struct session *s)
+static void take_downstream(struct session *s)
 {
 	s->relay.side[RELAY_DOWNSTREAM].fd = s->dial.fd;
 	s->relay.side[RELAY_DOWNSTREAM].tcp = false;
 	s->mptcp = s->dial.mptcp;
 	if (!s->mptcp)
 		relay_set_tcp(&s->relay, RELAY_DOWNSTREAM);
+}
+
+int session_watch_downstream(struct session *s)
+{
+	take_downstream(s);
 	return session_register(s, RELAY_DOWNSTREAM, s->dial.fd);
+}
+
+void session_adopt_downstream(struct session *s, int registration, uint32_t events)
+{
+	struct relay_side *side = &s->relay.side[RELAY_DOWNSTREAM];
+
+	take_downstream(s);
+	poller_hand_over(s->pool->context.poller, registration, session_on_downstream, s);
+	s->registration[RELAY_DOWNSTREAM] = registration;
+	if (events)
+		side->writable |= relay_side_note(side, events);
 }
 
 bool session_client_is_lost(const struct session *s)

@@ -58,6 +58,7 @@ void syn_attempt_destroy(struct syn_attempt *a, struct serve_context *context)
 void syn_attempt_free(struct syn_judge *judge, struct syn_attempt *a)
 {
 	syn_attempt_uncount(a, judge->context);
+	poller_forget(judge->context->poller, a->registration);
 	syn_attempt_destroy(a, judge->context);
 }
 
@@ -71,6 +72,29 @@ static void log_release(const struct syn_attempt *a, const char *why)
 	sockaddr_ip_set(&address, AF_UNSPEC, &a->hold.flow.addresses.source, a->hold.flow.addresses.source_port);
 	log_debug("SYN of %s to %s: let go after %llu ms: %s", sockaddr_ip_format(&address, client),
 		  sockaddr_ip_format(&a->grant.server, server), (unsigned long long)(clock_now_us() - a->came_us) / 1000, why);
+}
+
+/* Collects the events of the server's socket until the client's session takes it. */
+static void on_released(void *arg, uint32_t events)
+{
+	struct syn_attempt *a = arg;
+
+	a->events |= events;
+}
+
+/* Prepares the server's socket for the worker that accepts the client. A single worker keeps the registration; otherwise we remove it. */
+static void leave_server(struct syn_attempt *a)
+{
+	const struct serve_context *context = a->judge->context;
+
+	if (a->registration == POLLER_NONE)
+		return;
+	if (context->single_worker) {
+		poller_hand_over(context->poller, a->registration, on_released, a);
+	} else {
+		poller_remove(context->poller, a->registration, a->dial.fd);
+		a->registration = POLLER_NONE;
+	}
 }
 
 /* Gives up the connection to the server, so that the session finds none. */
@@ -93,9 +117,7 @@ static void release(struct syn_attempt *a, const struct syn_step *step)
 	metrics_add(judge->context->metrics, METRIC_SYNS + step->counted, 1);
 	DL_DELETE(judge->attempts, a);
 	event_del(attempt_event(a));
-	/* For the worker that accepts the client: its registration reports all earlier events again. */
-	poller_remove(judge->context->poller, a->registration, a->dial.fd);
-	a->registration = POLLER_NONE;
+	leave_server(a);
 	hold_release(judge->hold, &a->hold, step->verdict, step->keep, clock_now_ms());
 	if (!step->keep)
 		syn_attempt_free(judge, a);
@@ -191,6 +213,7 @@ static int follow_dialler(struct syn_attempt *a, const struct serve_dial *before
 	if (serve_dial_same_socket(before, &a->dial))
 		return 0;
 	poller_forget(context->poller, a->registration);
+	a->events = 0;
 	a->registration = poller_add(context->poller, a->dial.fd, on_server, a);
 	if (a->registration >= 0)
 		return 0;
@@ -243,6 +266,8 @@ static void on_server(void *arg, uint32_t events)
 	struct syn_attempt *a = arg;
 
 	a->dial.writable = (events & EPOLLOUT) && !(events & (EPOLLERR | EPOLLHUP));
+	/* A late worker gets the server's first bytes, or its end, in the same event as the answer. The session needs to know of them. */
+	a->events = events & ~(uint32_t)EPOLLOUT;
 	if (clock_now_ms() >= a->until_ms && syn_ends_in_time(&a->facts))
 		syn_attempt_on(a, SYN_TIME_IS_OVER);
 	dial_on(a);

@@ -274,6 +274,8 @@ void teardown(void)
 	hold_table_destroy(table);
 }
 
+uint32_t taken_events;
+
 unsigned take(uint16_t port)
 {
 	struct syn_packet_flow addresses = { .source_port = port, .destination_port = 1234 };
@@ -287,6 +289,7 @@ unsigned take(uint16_t port)
 	addresses.destination = sockaddr_ip_in6(&local);
 	for (syn = hold_table_take(table, &addresses); syn; syn = next, count++) {
 		next = syn->next;
+		taken_events = ((struct syn_attempt *)syn)->events;
 		syn_attempt_free(judge, (struct syn_attempt *)syn);
 	}
 	return count;

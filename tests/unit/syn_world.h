@@ -72,6 +72,8 @@ void teardown(void);
 /* Takes the SYNs out of the table that the connection from that port would find. Returns their number. */
 unsigned take(uint16_t port);
 
+extern uint32_t taken_events; /* what the latest of them says of its server's socket */
+
 /* The urgent pointer of a SYN whose SYN+ACK confirms. */
 #define CONFIRMED SYN_PACKET_MARK
 

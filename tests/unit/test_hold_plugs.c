@@ -109,6 +109,35 @@ START_TEST(dialler_knows_the_event)
 }
 END_TEST
 
+/* A single worker's session has the registration of the server's socket, and what was reported before: it isn't reported again. */
+START_TEST(events_of_a_late_worker)
+{
+	static const struct ask ask = { .server = 1 };
+	static const struct {
+		uint32_t with_answer, later, want;
+	} cases[] = {
+		{ EPOLLOUT, 0, 0 },
+		{ EPOLLOUT | EPOLLIN, 0, EPOLLIN },
+		{ EPOLLOUT | EPOLLIN | EPOLLRDHUP, 0, EPOLLIN | EPOLLRDHUP },
+		{ EPOLLOUT, EPOLLIN | EPOLLOUT, EPOLLIN | EPOLLOUT },
+		{ EPOLLOUT | EPOLLIN, EPOLLIN | EPOLLRDHUP, EPOLLIN | EPOLLRDHUP },
+	};
+
+	context.single_worker = true;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		server_result = -EINPROGRESS;
+		send_syn((uint16_t)(1000 + i), 1, &ask);
+		server_result = 0;
+		fake_poller_tell(last_fd, cases[i].with_answer);
+		fake_events_run();
+		if (cases[i].later)
+			fake_poller_tell(last_fd, cases[i].later);
+		ck_assert_uint_eq(take((uint16_t)(1000 + i)), 1);
+		ck_assert_uint_eq(taken_events, cases[i].want);
+	}
+}
+END_TEST
+
 /* A dialler with times of its own: its steps come when they are due, and the end of the SYN's time when that is. */
 START_TEST(dialler_has_times_of_its_own)
 {
@@ -229,6 +258,7 @@ int main(void)
 	tcase_add_test(tcase, dialler_replaces_its_socket);
 	tcase_add_test(tcase, dialler_replaces_its_socket_twice);
 	tcase_add_test(tcase, dialler_knows_the_event);
+	tcase_add_test(tcase, events_of_a_late_worker);
 	tcase_add_test(tcase, dialler_has_times_of_its_own);
 	tcase_add_test(tcase, server_by_the_packets_destination);
 	tcase_add_test(tcase, settings_in_force);

@@ -136,6 +136,18 @@ START_TEST(a_copy_is_open)
 }
 END_TEST
 
+START_TEST(another_owner)
+{
+	start(2);
+	put(0);
+	poller_hand_over(poller, owners[0].registration, on_events, &owners[1]);
+	turn();
+	ck_assert_uint_eq(owners[0].told, 0);
+	ck_assert_uint_eq(owners[1].events, EPOLLIN | EPOLLOUT);
+	end();
+}
+END_TEST
+
 /* What was told to the first owner is told to the next one when the socket is registered again. */
 START_TEST(removed_and_added)
 {
@@ -165,6 +177,7 @@ int main(void)
 	tcase_add_test(tcase, one_edge_is_told_once);
 	tcase_add_test(tcase, gone_in_the_same_round);
 	tcase_add_test(tcase, a_copy_is_open);
+	tcase_add_test(tcase, another_owner);
 	tcase_add_test(tcase, removed_and_added);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
