@@ -174,7 +174,7 @@ def test_silent_clients():
             check(not readable(silent[-1].sock, 0), "the newest went")
             wait_until(lambda: limited.process.log_text().count("is reset: too many pending requests") == 1, 5, "one line")
         # by one client alone: the newest go
-        with Limited(lab, "--max-pending-per-client", "8") as limited:
+        with Limited(lab, "--max-pending-per-client", "8", "--request-timeout", "60") as limited:
             silent = [silent_client(limited, (TCP, MPTCP)[i % 2]) for i in range(20)]
             check(all(silent[:8]), "one of the first went")
             for client in silent[8:]:
