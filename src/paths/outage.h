@@ -103,7 +103,7 @@ void paths_flows_note(struct paths_flows *flows, const struct paths_subflows *su
 /* Did the subflow carry much and now carries nothing, while another one of its connection carries much? */
 bool paths_flows_has_paused(const struct paths_flows *flows, const struct paths_subflows *subflows, size_t at);
 
-/* What the subflows from an address show. */
+/* Facts about the subflows from one address: paths_signs_of() collects them. */
 struct paths_signs {
 	bool heard;      /* one has heard of its peer lately */
 	bool open;       /* one is established */

@@ -268,7 +268,7 @@ static void confirmed_and_closed(void *arg)
 
 /* --- the next converter has a name --- */
 
-/* What the name resolves to, and what the application does; the first converter refuses, or sends what isn't a response. */
+/* A name's addresses, and the application's call; the first converter refuses, or sends bytes that aren't a response. */
 struct naming {
 	const struct world_options options;
 	const char *resolved;

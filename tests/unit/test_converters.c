@@ -537,7 +537,7 @@ START_TEST(a_word_about_a_server_counts_for_who_said_it)
 }
 END_TEST
 
-/* What a firewall in a container's network has shown isn't a fact of the host's. */
+/* A firewall in a container's network teaches nothing about the host's network. */
 START_TEST(another_network_is_another_world)
 {
 	union sockaddr_ip where = destination(2);
