@@ -49,18 +49,23 @@ static void note_endpoint(void *arg, const struct mptcp_endpoint *endpoint)
 			  !IN6_ARE_ADDR_EQUAL(&address, &second->source);
 }
 
-/* Does the kernel manage paths? A path manager in user space (mptcpd(8)) may add one at any time. */
-static bool kernel_manages_paths(void)
+/*
+ * Who manages paths? BREACH_NONE: the kernel; BREACH_MANAGER: a path manager in user space, such as mptcpd(8), which may add one at any time;
+ * BREACH_UNKNOWN: /proc doesn't tell.
+ */
+static enum policy_breach path_manager_breach(void)
 {
 	int fd = (int)RAWCALL(SYS_openat, AT_FDCWD, "/proc/sys/net/mptcp/pm_type", O_RDONLY | O_CLOEXEC, 0);
 	char type = 0;
 	bool known;
 
 	if (fd < 0)
-		return false;
+		return BREACH_UNKNOWN;
 	known = RAWCALL(SYS_read, fd, &type, 1) == 1;
 	raw_close(fd);
-	return known && type == '0';
+	if (!known)
+		return BREACH_UNKNOWN;
+	return type == '0' ? BREACH_NONE : BREACH_MANAGER;
 }
 
 /* Finds the connection's source address: the one that the socket is bound to, or the one that the routes give. */
@@ -75,7 +80,7 @@ bool networks_may_be_several(int fd, const union sockaddr_ip *to)
 	struct second_path second = { .may_be = false };
 	struct mptcp_limits limits = { .accepted = 0 };
 
-	if (!source_of(fd, to, &second.source) || !kernel_manages_paths())
+	if (!source_of(fd, to, &second.source) || path_manager_breach())
 		return true;
 	/* a peer may announce addresses; by default the kernel accepts none */
 	return endpoints_visit(note_endpoint, &second, &limits) < 0 || second.may_be || limits.accepted;
@@ -95,7 +100,7 @@ const char *policy_breach_text(enum policy_breach breach)
 		[BREACH_ABSENT] = "a network that CONVERT_PATHS excludes isn't ready now, and may come with an MPTCP endpoint",
 		[BREACH_ANNOUNCED] = "the kernel connects to addresses that the converter announces, over any network",
 		[BREACH_MANAGER] = "a program manages the paths of Multipath TCP",
-		[BREACH_UNKNOWN] = "the kernel doesn't tell this program its MPTCP endpoints",
+		[BREACH_UNKNOWN] = "the kernel doesn't tell this program its MPTCP endpoints, or who manages them",
 	};
 	static_assert(sizeof(texts) / sizeof(texts[0]) == BREACH_COUNT, "a text for each");
 
@@ -246,8 +251,9 @@ enum policy_breach networks_policy_breach(const struct network_policy *policy, c
 
 	if (!policy->paths || !path_preferences_restrict(policy->paths))
 		return BREACH_NONE;
-	if (!kernel_manages_paths())
-		return BREACH_MANAGER;
+	breach.found = path_manager_breach();
+	if (breach.found)
+		return breach.found;
 	breach.netlink = nl_open(NETLINK_ROUTE);
 	if (breach.netlink < 0)
 		return BREACH_UNKNOWN;

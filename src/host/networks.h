@@ -67,8 +67,8 @@ enum policy_breach {
 	BREACH_SERVICE,   /* the path service keeps an endpoint on such a network, and makes it again at any time */
 	BREACH_ABSENT,    /* such a network isn't ready now, and may come with an endpoint */
 	BREACH_ANNOUNCED, /* the kernel connects to addresses that the converter announces, over any network */
-	BREACH_MANAGER,   /* a program in user space manages paths, or /proc doesn't tell */
-	BREACH_UNKNOWN,   /* the kernel doesn't tell */
+	BREACH_MANAGER,   /* a program in user space manages paths */
+	BREACH_UNKNOWN,   /* the kernel doesn't tell the endpoints, or who manages them */
 	BREACH_COUNT
 };
 
