@@ -96,11 +96,11 @@ static size_t probes_poll(const struct probes *probes, struct pollfd out[static 
 }
 
 /* Returns the message about a silent network; NULL: it isn't silent. */
-static const char *silence_of(const struct paths_outage *outage)
+static const char *silence_of(const struct paths_network *state)
 {
-	if (outage->held)
+	if (state->kept_since)
 		return "silent, as all are; subflows are kept here, and their peers are asked until an answer comes";
-	if (outage->silent)
+	if (state->silent)
 		return "silent; connections go on over the others, and ask here until an answer comes";
 	return NULL;
 }
@@ -109,14 +109,14 @@ static const char *silence_of(const struct paths_outage *outage)
 static void tell_silence(struct renewer *renewer, const struct paths_mender *mender)
 {
 	for (size_t i = 0; i < renewer->outages.count; i++) {
-		struct paths_outage *outage = &renewer->outages.list[i];
-		const struct host_network *network = paths_wanted_used(&mender->wanted, &outage->local);
-		const char *now = silence_of(outage);
+		struct paths_network *state = &renewer->outages.list[i];
+		const struct host_network *network = paths_wanted_used(&mender->wanted, &state->local);
+		const char *now = silence_of(state);
 		char text[PREFIX_STRLEN];
 
-		if (now != outage->told && network)
-			paths_say("%s %s: %s", network->link.name, host_format_address(&outage->local, text), now ? now : "an answer has come");
-		outage->told = now;
+		if (now != state->told && network)
+			paths_say("%s %s: %s", network->link.name, host_format_address(&state->local, text), now ? now : "an answer has come");
+		state->told = now;
 	}
 }
 

@@ -2,7 +2,7 @@
 /*
  * outage.c - decides from the kernel's facts about subflows which networks have fallen silent, and what to do about them
  *
- * A network may drop all packets without any error. With Linux 6.18 the consequences cost a transfer more than the outage itself. Data
+ * A network may drop all packets without any error. With Linux 6.18 the consequences cost a transfer more than the network itself. Data
  * continues over the other networks within half a second. But the subflow over the silent network stays, and its retransmission timer
  * doubles each time: after five seconds of silence it may wait another five until it sends again. Then it first sends its old queue,
  * initially one segment a round trip. New data queues behind that, and the whole connection waits for it. If a subflow is closed, the
@@ -28,10 +28,10 @@
  *     subflows after a time (net.mptcp.close_timeout), and the path manager must not cause that. Besides, an RM_ADDR that finds no
  *     subflow to travel over waits for the next one, and ends that (Linux 6.18).
  *
- * So if all networks are silent we renew the preferred ones and *hold* the last one: its subflows stay. They recover badly when the
+ * So if all networks are silent we renew the preferred ones and *keep* the last one: its subflows stay. They recover badly when the
  * network works again. Their timers have backed off. And if a timer expires at the wrong moment, the acknowledgement of data from
  * ten seconds ago makes TCP believe that the round trip takes seconds and that nothing was lost: it waits for as long again, and all
- * data behind it waits, too. So we also ask the peers over a held network. After an answer, or when a subflow there hears of its peer,
+ * data behind it waits, too. So we also ask the peers over a kept network. After an answer, or when a subflow there hears of its peer,
  * we renew its subflows at once, though connections have no others: RM_ADDR and the new SYN take the same path, in this order. First
  * we send the RM_ADDR of the other networks, which can't have arrived before: otherwise the peer moves the data of the subflow that ends
  * to one over a silent network. All this requires that each of the connections has once had a joined subflow, which proves that the
@@ -43,10 +43,10 @@
  *
  * A pause may also come from the peer's scheduler, or from a reader that lets the window close. If the first SYN of a renewal gets an
  * answer at once, the network wasn't silent: then its pauses don't count for a while, twice as long each time. An expired time-out isn't
- * a pause, and always counts. We treat a held network that answers at once in the same way.
+ * a pause, and always counts. We treat a kept network that answers at once in the same way.
  *
  * If all networks disappear visibly, their devices down or their addresses gone, all endpoints stay, since no RM_ADDR could reach a peer.
- * From then on such networks count as held.
+ * From then on such networks count as kept.
  *
  * After a loss Linux may send more data over a subflow than the connection's window allows. The receiving host drops the excess after TCP
  * has acknowledged it (doc/kernel-mptcp-outages.md). So TCP doesn't resend it, and Multipath TCP resends one piece per time-out. Such a
@@ -77,8 +77,8 @@
 #define PROMPT_MS 3000   /* the answers to the SYNs of several connections come one after the other */
 #define LOOK_SOON_MS 20
 #define ANSWER_MS 500    /* after a peer's answer we look every LOOK_SOON_MS for this time */
-#define HELD_MS 1000     /* a held network that is heard sooner was never silent */
-#define HOLD_MS 2000     /* as TRUST_MS, for held networks */
+#define KEPT_MS 1000     /* a kept network that is heard sooner was never silent */
+#define KEEP_MS 2000     /* as TRUST_MS, for kept networks */
 #define RESEND_MS 3000   /* the shortest time between two closed subflows of stalled connections */
 #define LOOK_ALONE_MS 100
 #define LOOK_BUSY_MS 200
@@ -86,7 +86,7 @@
 
 /* --- facts --- */
 
-static struct paths_outage *find_outage(struct paths_outages *outages, const union sockaddr_ip *local)
+static struct paths_network *find_network(struct paths_outages *outages, const union sockaddr_ip *local)
 {
 	for (size_t i = 0; i < outages->count; i++)
 		if (sockaddr_ip_equal(&outages->list[i].local, local))
@@ -144,20 +144,20 @@ static bool has_fallen_silent(const struct paths_outages *outages, const struct 
 	return false;
 }
 
-static void end_outage(struct paths_outage *outage, int64_t now)
+static void end_outage(struct paths_network *network, int64_t now)
 {
-	bool mistake = outage->renewed == outage->since && now - outage->since < MISTAKE_MS * CLOCK_NS_PER_MS;
+	bool mistake = network->renewed == network->since && now - network->since < MISTAKE_MS * CLOCK_NS_PER_MS;
 
-	if (outage->alone)
-		outage->prompt_until = now + PROMPT_MS * CLOCK_NS_PER_MS;
-	outage->silent = false;
+	if (network->alone)
+		network->prompt_until = now + PROMPT_MS * CLOCK_NS_PER_MS;
+	network->silent = false;
 	if (!mistake) {
-		outage->mistakes = 0;
+		network->mistakes = 0;
 		return;
 	}
-	outage->trusted_until = now + (TRUST_MS * CLOCK_NS_PER_MS << outage->mistakes);
-	if (outage->mistakes < MISTAKES_MAX)
-		outage->mistakes++;
+	network->trusted_until = now + (TRUST_MS * CLOCK_NS_PER_MS << network->mistakes);
+	if (network->mistakes < MISTAKES_MAX)
+		network->mistakes++;
 }
 
 /* --- actions --- */
@@ -192,152 +192,152 @@ static int64_t when_told(const struct paths_subflows *subflows, const union sock
 }
 
 /* Deletes the endpoint, and makes it again once the peer may know that. */
-static void replace_endpoint(struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
+static void replace_endpoint(struct paths_network *network, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
 {
 	out->remove = true;
-	outage->withdraw_at = 0;
-	outage->add_at = when_told(subflows, &outage->local, now);
-	out->add = !outage->add_at;
+	network->withdraw_at = 0;
+	network->add_at = when_told(subflows, &network->local, now);
+	out->add = !network->add_at;
 }
 
-static void renew_network(struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
+static void renew_network(struct paths_network *network, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
 {
-	replace_endpoint(outage, subflows, now, out);
-	outage->alone = out->add;
-	outage->renewed = outage->asked = now;
-	outage->joins = 0;
-	outage->join_at = now + JOIN_MS * CLOCK_NS_PER_MS;
+	replace_endpoint(network, subflows, now, out);
+	network->alone = out->add;
+	network->renewed = network->asked = now;
+	network->joins = 0;
+	network->join_at = now + JOIN_MS * CLOCK_NS_PER_MS;
 }
 
 /* Asks the peer of a subflow from here, by a SYN of plain TCP. */
-static void ask(struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
+static void ask(struct paths_network *network, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
 {
 	for (size_t i = 0; i < subflows->count && !out->ask; i++) {
-		if (!sockaddr_ip_equal(&subflows->list[i].local, &outage->local))
+		if (!sockaddr_ip_equal(&subflows->list[i].local, &network->local))
 			continue;
 		out->ask = true;
 		out->peer = subflows->list[i].peer;
 	}
-	outage->asked = now;
+	network->asked = now;
 }
 
 /*
  * May a renewal follow? While other networks work, only if it has a prospect: the peer has answered. Or if no network worked at the last
  * renewal, so that its RM_ADDR can't have reached the peer.
  */
-static bool may_renew(const struct paths_outage *outage, bool alone, int64_t now)
+static bool may_renew(const struct paths_network *network, bool alone, int64_t now)
 {
 	if (alone)
-		return is_due(outage->since, outage->renewed, &while_alone, now);
-	if (outage->answered && !outage->futile)
-		return now - outage->answered >= ANSWERED_MS * CLOCK_NS_PER_MS;
-	return (outage->answered || outage->alone) && is_due(outage->since, outage->renewed, &futile_renewals, now);
+		return is_due(network->since, network->renewed, &while_alone, now);
+	if (network->answered && !network->futile)
+		return now - network->answered >= ANSWERED_MS * CLOCK_NS_PER_MS;
+	return (network->answered || network->alone) && is_due(network->since, network->renewed, &futile_renewals, now);
 }
 
 /* Continues with a silent network. If no subflow's SYN waits any more, the peer has answered it, perhaps by a reset. */
-static void go_on(struct paths_outages *outages, struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now,
+static void go_on(struct paths_outages *outages, struct paths_network *network, const struct paths_subflows *subflows, int64_t now,
 		  struct paths_renewal *out)
 {
-	const struct paths_signs signs = paths_signs_of(&outages->flows, subflows, &outage->local);
-	bool alone = paths_subflows_rtt_elsewhere_ms(subflows, &outage->local) < 0;
+	const struct paths_signs signs = paths_signs_of(&outages->flows, subflows, &network->local);
+	bool alone = paths_subflows_rtt_elsewhere_ms(subflows, &network->local) < 0;
 
 	if (signs.heard || !signs.asks) {
-		end_outage(outage, now);
-	} else if (may_renew(outage, alone, now) &&
-		 (!paths_subflows_are_stranded(subflows) || now - outage->renewed >= STRANDED_MS * CLOCK_NS_PER_MS)) {
-		outage->futile = !alone && outage->answered;
-		outage->answered = 0;
-		renew_network(outage, subflows, now, out);
-	} else if (!alone && !outage->answered && is_due(outage->since, outage->asked, &asks, now)) {
-		ask(outage, subflows, now, out);
+		end_outage(network, now);
+	} else if (may_renew(network, alone, now) &&
+		 (!paths_subflows_are_stranded(subflows) || now - network->renewed >= STRANDED_MS * CLOCK_NS_PER_MS)) {
+		network->futile = !alone && network->answered;
+		network->answered = 0;
+		renew_network(network, subflows, now, out);
+	} else if (!alone && !network->answered && is_due(network->since, network->asked, &asks, now)) {
+		ask(network, subflows, now, out);
 	}
 }
 
-/* Is a network, from index @from on, silent or held, while nothing comes over any network? */
+/* Is a network, from index @from on, silent or kept, while nothing comes over any network? */
 static bool is_among_silent(const struct paths_outages *outages, const struct paths_subflows *subflows, size_t from)
 {
 	bool found = false;
 
 	for (size_t i = 0; i < outages->count; i++) {
-		const struct paths_outage *other = &outages->list[i];
+		const struct paths_network *other = &outages->list[i];
 
 		if (paths_signs_of(&outages->flows, subflows, &other->local).heard)
 			return false;
-		found = found || (i >= from && (other->silent || other->held ||
+		found = found || (i >= from && (other->silent || other->kept_since ||
 						has_fallen_silent(outages, subflows, &other->local, false)));
 	}
 	return found;
 }
 
-static void begin_outage(struct paths_outage *outage, int64_t since, const struct paths_subflows *subflows, int64_t now,
+static void begin_outage(struct paths_network *network, int64_t since, const struct paths_subflows *subflows, int64_t now,
 			 struct paths_renewal *out)
 {
-	outage->silent = true;
-	outage->futile = false;
-	outage->since = since;
-	if (!outage->held)
-		outage->answered = 0;
-	outage->held = 0;
-	renew_network(outage, subflows, now, out);
+	network->silent = true;
+	network->futile = false;
+	network->since = since;
+	if (!network->kept_since)
+		network->answered = 0;
+	network->kept_since = 0;
+	renew_network(network, subflows, now, out);
 }
 
-static void begin_hold(struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
+static void begin_keeping(struct paths_network *network, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
 {
-	outage->held = now;
-	outage->answered = 0;
-	ask(outage, subflows, now, out);
+	network->kept_since = now;
+	network->answered = 0;
+	ask(network, subflows, now, out);
 }
 
 /*
  * Judges a network that wasn't silent so far. If nothing comes over any network, even one whose own subflows show no silence counts as
- * silent. So we hold the least preferred network, and not the first that we judged.
+ * silent. So we keep the least preferred network, and not the first that we judged.
  */
 static void suspect(struct paths_outages *outages, size_t at, const struct paths_subflows *subflows, int64_t now,
 		    struct paths_renewal *out)
 {
-	struct paths_outage *outage = &outages->list[at];
-	bool trusted = now < outage->trusted_until;
-	bool silent = has_fallen_silent(outages, subflows, &outage->local, trusted);
-	bool spare = can_spare(outages, subflows, &outage->local);
+	struct paths_network *network = &outages->list[at];
+	bool trusted = now < network->trusted_until;
+	bool silent = has_fallen_silent(outages, subflows, &network->local, trusted);
+	bool spare = can_spare(outages, subflows, &network->local);
 
-	if (!paths_signs_of(&outages->flows, subflows, &outage->local).open)
+	if (!paths_signs_of(&outages->flows, subflows, &network->local).open)
 		return;
 	if (spare && (silent || (!trusted && is_among_silent(outages, subflows, at + 1))))
-		begin_outage(outage, now, subflows, now, out);
-	else if (now >= outage->hold_after && (silent || is_among_silent(outages, subflows, 0)))
-		begin_hold(outage, subflows, now, out);
+		begin_outage(network, now, subflows, now, out);
+	else if (now >= network->keep_after && (silent || is_among_silent(outages, subflows, 0)))
+		begin_keeping(network, subflows, now, out);
 }
 
-/* The network wasn't silent: releases it, and doesn't hold it again for a while. */
-static void end_hold(struct paths_outage *outage, int64_t now)
+/* The network wasn't silent: releases it, and doesn't keep it again for a while. */
+static void end_keeping(struct paths_network *network, int64_t now)
 {
-	outage->held = 0;
-	outage->hold_after = now + (HOLD_MS * CLOCK_NS_PER_MS << outage->holds);
-	if (outage->holds < MISTAKES_MAX)
-		outage->holds++;
+	network->kept_since = 0;
+	network->keep_after = now + (KEEP_MS * CLOCK_NS_PER_MS << network->keep_mistakes);
+	if (network->keep_mistakes < MISTAKES_MAX)
+		network->keep_mistakes++;
 }
 
-/* Continues with a held network: silent, and the last one of a connection. Renews its subflows as soon as that is possible. */
-static void hold_network(const struct paths_outages *outages, struct paths_outage *outage, const struct paths_subflows *subflows,
+/* Continues with a kept network: silent, and the last one of a connection. Renews its subflows as soon as that is possible. */
+static void keep_network(const struct paths_outages *outages, struct paths_network *network, const struct paths_subflows *subflows,
 			 int64_t now, struct paths_renewal *out)
 {
-	const struct paths_signs signs = paths_signs_of(&outages->flows, subflows, &outage->local);
-	bool long_held = now - outage->held >= HELD_MS * CLOCK_NS_PER_MS;
-	bool spare = can_spare(outages, subflows, &outage->local);
+	const struct paths_signs signs = paths_signs_of(&outages->flows, subflows, &network->local);
+	bool is_long_kept = now - network->kept_since >= KEPT_MS * CLOCK_NS_PER_MS;
+	bool spare = can_spare(outages, subflows, &network->local);
 
-	if (!outage->answered && signs.heard)
-		outage->answered = now;
+	if (!network->answered && signs.heard)
+		network->answered = now;
 	if (!signs.open) {
-		outage->held = 0;
-	} else if (outage->answered && outage->answered - outage->held < HELD_MS * CLOCK_NS_PER_MS) {
-		end_hold(outage, now);
-	} else if ((spare && long_held) || (outage->answered && signs.may_return)) {
-		begin_outage(outage, outage->held, subflows, now, out);
+		network->kept_since = 0;
+	} else if (network->answered && network->answered - network->kept_since < KEPT_MS * CLOCK_NS_PER_MS) {
+		end_keeping(network, now);
+	} else if ((spare && is_long_kept) || (network->answered && signs.may_return)) {
+		begin_outage(network, network->kept_since, subflows, now, out);
 		out->last = !spare;
-	} else if (spare || (outage->answered && now - outage->answered >= HELD_MS * CLOCK_NS_PER_MS)) {
-		outage->held = 0;
-	} else if (!outage->answered && is_due(outage->held, outage->asked, &while_alone, now)) {
-		ask(outage, subflows, now, out);
+	} else if (spare || (network->answered && now - network->answered >= KEPT_MS * CLOCK_NS_PER_MS)) {
+		network->kept_since = 0;
+	} else if (!network->answered && is_due(network->kept_since, network->asked, &while_alone, now)) {
+		ask(network, subflows, now, out);
 	}
 }
 
@@ -365,16 +365,16 @@ static bool lacks_subflow(const struct paths_outages *outages, const struct path
  * their end. Linux sends RM_ADDR only for an address that has a subflow or was announced. So we announce an address that had subflows
  * before, and withdraw it.
  */
-static void join(struct paths_outages *outages, struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now,
+static void join(struct paths_outages *outages, struct paths_network *network, const struct paths_subflows *subflows, int64_t now,
 		 struct paths_renewal *out)
 {
-	replace_endpoint(outage, subflows, now, out);
-	if (outage->add_at && paths_is_among(&outage->local, outages->seen, outages->seen_count)) {
+	replace_endpoint(network, subflows, now, out);
+	if (network->add_at && paths_is_among(&network->local, outages->seen, outages->seen_count)) {
 		out->announce = true;
-		outage->withdraw_at = outage->add_at;
-		outage->add_at = 0;
+		network->withdraw_at = network->add_at;
+		network->add_at = 0;
 	}
-	outage->join_at = now + (JOIN_MS * CLOCK_NS_PER_MS << ++outage->joins);
+	network->join_at = now + (JOIN_MS * CLOCK_NS_PER_MS << ++network->joins);
 }
 
 /* Makes a stalled connection retransmit: closes its subflow over the least preferred network that it can spare. */
@@ -383,13 +383,13 @@ static void resend(struct paths_outages *outages, const struct paths_subflows *s
 	if (outages->resent && now - outages->resent < RESEND_MS * CLOCK_NS_PER_MS)
 		return;
 	for (size_t i = outages->count; i-- > 0;) {
-		struct paths_outage *outage = &outages->list[i];
+		struct paths_network *network = &outages->list[i];
 
-		if (outage->gone || outage->silent || outage->held || outage->add_at || outage->withdraw_at || out[i].remove ||
-		    !paths_signs_of(&outages->flows, subflows, &outage->local).stalled || !can_spare(outages, subflows, &outage->local))
+		if (network->gone || network->silent || network->kept_since || network->add_at || network->withdraw_at || out[i].remove ||
+		    !paths_signs_of(&outages->flows, subflows, &network->local).stalled || !can_spare(outages, subflows, &network->local))
 			continue;
-		replace_endpoint(outage, subflows, now, &out[i]);
-		outage->join_at = now + JOIN_MS * CLOCK_NS_PER_MS;
+		replace_endpoint(network, subflows, now, &out[i]);
+		network->join_at = now + JOIN_MS * CLOCK_NS_PER_MS;
 		outages->resent = now;
 		return;
 	}
@@ -397,28 +397,28 @@ static void resend(struct paths_outages *outages, const struct paths_subflows *s
 
 /*
  * All networks are gone, this one too: its device is down, or its address is gone. No RM_ADDR could tell a peer that its subflows end, so
- * they stay. When it is back it counts as silent and held since now.
+ * they stay. When it is back it counts as silent and kept since now.
  */
-static void leave(struct paths_outage *outage, int64_t now)
+static void leave(struct paths_network *network, int64_t now)
 {
-	if (!outage->gone)
-		outage->held = now;
-	outage->gone = true;
-	outage->silent = false;
-	outage->answered = outage->add_at = outage->withdraw_at = 0;
+	if (!network->gone)
+		network->kept_since = now;
+	network->gone = true;
+	network->silent = false;
+	network->answered = network->add_at = network->withdraw_at = 0;
 }
 
-/* The network is back. Its subflows lost their data in flight even in a short absence: so it counts as held for long enough to renew. */
-static void come_back(struct paths_outage *outage, int64_t now)
+/* The network is back. Its subflows lost their data in flight even in a short absence: so it counts as kept for long enough to renew. */
+static void come_back(struct paths_network *network, int64_t now)
 {
-	outage->gone = false;
-	outage->asked = 0;
-	if (now - outage->held < HELD_MS * CLOCK_NS_PER_MS)
-		outage->held = now - HELD_MS * CLOCK_NS_PER_MS;
+	network->gone = false;
+	network->asked = 0;
+	if (now - network->kept_since < KEPT_MS * CLOCK_NS_PER_MS)
+		network->kept_since = now - KEPT_MS * CLOCK_NS_PER_MS;
 }
 
 /*
- * A held network has answered, and we renew it. Earlier RM_ADDR of the other networks can't have arrived. So we delete their endpoints
+ * A kept network has answered, and we renew it. Earlier RM_ADDR of the other networks can't have arrived. So we delete their endpoints
  * again, and RM_ADDR travels over this network before its subflows end. Their new SYNs wait until it has arrived.
  */
 static void tell_again(struct paths_outages *outages, const struct paths_subflows *subflows, size_t answered, int64_t now,
@@ -430,33 +430,33 @@ static void tell_again(struct paths_outages *outages, const struct paths_subflow
 		if (sockaddr_ip_equal(&subflows->list[i].local, &outages->list[answered].local) && subflows->list[i].rtt_ms > rtt)
 			rtt = subflows->list[i].rtt_ms;
 	for (size_t i = 0; i < outages->count; i++) {
-		struct paths_outage *outage = &outages->list[i];
+		struct paths_network *network = &outages->list[i];
 
-		if (i == answered || !outage->silent || outage->add_at)
+		if (i == answered || !network->silent || network->add_at)
 			continue;
-		renew_network(outage, subflows, now, &out[i]);
-		outage->add_at = now + (MAKE_MS + 2 * rtt) * CLOCK_NS_PER_MS;
-		outage->alone = out[i].add = false;
+		renew_network(network, subflows, now, &out[i]);
+		network->add_at = now + (MAKE_MS + 2 * rtt) * CLOCK_NS_PER_MS;
+		network->alone = out[i].add = false;
 	}
 }
 
 static void judge_network(struct paths_outages *outages, size_t at, const struct paths_subflows *subflows, int64_t now,
 			  struct paths_renewal *out)
 {
-	struct paths_outage *outage = &outages->list[at];
+	struct paths_network *network = &outages->list[at];
 
-	if (outage->add_at) {
-		out->add = now >= outage->add_at;
-		outage->add_at = out->add ? 0 : outage->add_at;
-	} else if (outage->withdraw_at) {
-		if (now >= outage->withdraw_at)
-			replace_endpoint(outage, subflows, now, out);
-	} else if (outage->silent) {
-		go_on(outages, outage, subflows, now, out);
-	} else if (outage->held) {
-		hold_network(outages, outage, subflows, now, out);
-	} else if (outage->joins < JOINS_MAX && now >= outage->join_at && lacks_subflow(outages, subflows, &outage->local)) {
-		join(outages, outage, subflows, now, out);
+	if (network->add_at) {
+		out->add = now >= network->add_at;
+		network->add_at = out->add ? 0 : network->add_at;
+	} else if (network->withdraw_at) {
+		if (now >= network->withdraw_at)
+			replace_endpoint(network, subflows, now, out);
+	} else if (network->silent) {
+		go_on(outages, network, subflows, now, out);
+	} else if (network->kept_since) {
+		keep_network(outages, network, subflows, now, out);
+	} else if (network->joins < JOINS_MAX && now >= network->join_at && lacks_subflow(outages, subflows, &network->local)) {
+		join(outages, network, subflows, now, out);
 	} else {
 		suspect(outages, at, subflows, now, out);
 	}
@@ -465,13 +465,13 @@ static void judge_network(struct paths_outages *outages, size_t at, const struct
 /* Replaces the list by these addresses, in this order, and keeps what we know of those that stay. */
 static void take_addresses(struct paths_outages *outages, const struct paths_managed *own, size_t count, int64_t now)
 {
-	struct paths_outage next[PATHS_OUTAGES_MAX];
+	struct paths_network next[PATHS_OUTAGES_MAX];
 
 	for (size_t i = 0; i < count; i++) {
-		const struct paths_outage *known = find_outage(outages, &own[i].address);
+		const struct paths_network *known = find_network(outages, &own[i].address);
 
 		next[i] = known ? *known
-				: (struct paths_outage){ .local = own[i].address, .join_at = now + JOIN_MS * CLOCK_NS_PER_MS };
+				: (struct paths_network){ .local = own[i].address, .join_at = now + JOIN_MS * CLOCK_NS_PER_MS };
 	}
 	memcpy(outages->list, next, count * sizeof(next[0]));
 	outages->count = count;
@@ -499,15 +499,15 @@ size_t paths_outages_find(struct paths_outages *outages, const struct paths_subf
 	note_addresses(outages, subflows);
 	take_addresses(outages, own, count < PATHS_OUTAGES_MAX ? count : PATHS_OUTAGES_MAX, now);
 	for (size_t i = 0; i < outages->count; i++) {
-		struct paths_outage *outage = &outages->list[i];
+		struct paths_network *network = &outages->list[i];
 
-		out[i] = (struct paths_renewal){ .local = outage->local };
+		out[i] = (struct paths_renewal){ .local = network->local };
 		if (!own[i].usable) {
-			leave(outage, now);
+			leave(network, now);
 			continue;
 		}
-		if (outage->gone)
-			come_back(outage, now);
+		if (network->gone)
+			come_back(network, now);
 		judge_network(outages, i, subflows, now, &out[i]);
 	}
 	for (size_t i = 0; i < outages->count; i++) {
@@ -522,10 +522,10 @@ size_t paths_outages_find(struct paths_outages *outages, const struct paths_subf
 
 void paths_outages_answered(struct paths_outages *outages, const union sockaddr_ip *local, int64_t now)
 {
-	struct paths_outage *outage = find_outage(outages, local);
+	struct paths_network *network = find_network(outages, local);
 
-	if (outage && (outage->held || outage->silent) && !outage->answered)
-		outage->answered = now;
+	if (network && (network->kept_since || network->silent) && !network->answered)
+		network->answered = now;
 }
 
 int paths_outages_interval_ms(const struct paths_outages *outages, const struct paths_subflows *subflows, int64_t now)
@@ -548,7 +548,7 @@ int paths_outages_interval_ms(const struct paths_outages *outages, const struct 
 		int64_t next = outages->list[i].add_at ? outages->list[i].add_at : outages->list[i].withdraw_at;
 		int64_t left = (next - now) / CLOCK_NS_PER_MS;
 
-		if ((outages->list[i].silent || outages->list[i].held) && interval > LOOK_BUSY_MS)
+		if ((outages->list[i].silent || outages->list[i].kept_since) && interval > LOOK_BUSY_MS)
 			interval = LOOK_BUSY_MS;
 		if (outages->list[i].answered && now - outages->list[i].answered < ANSWER_MS * CLOCK_NS_PER_MS)
 			interval = LOOK_SOON_MS;

@@ -118,7 +118,7 @@ struct paths_signs paths_signs_of(const struct paths_flows *flows, const struct 
 /* --- networks --- */
 
 /* A network with an endpoint of ours. Times are of CLOCK_MONOTONIC, in nanoseconds. */
-struct paths_outage {
+struct paths_network {
 	union sockaddr_ip local;
 	bool silent;
 	int64_t since, renewed; /* when we found it silent, and when we last deleted its endpoint */
@@ -126,11 +126,11 @@ struct paths_outage {
 	int64_t withdraw_at;    /* when to delete the announced endpoint again; 0: we didn't announce it */
 	int64_t trusted_until;  /* until then its pauses don't count: we took it for silent by mistake */
 	unsigned int mistakes;
-	int64_t held;           /* since when it is silent, but its subflows stay; 0: it isn't held */
+	int64_t kept_since;     /* since when it is silent, but its subflows stay; 0: it isn't kept */
 	int64_t asked;          /* when we last asked a peer, while it is silent */
 	int64_t answered;       /* when the peer answered; 0: not yet */
-	int64_t hold_after;     /* until then we don't hold it: it answered at once after we did */
-	unsigned int holds;     /* number of such mistakes */
+	int64_t keep_after;     /* until then we don't keep it: it answered at once after we did */
+	unsigned int keep_mistakes; /* number of such mistakes */
 	int64_t join_at;        /* when to give a subflow to connections that have none here */
 	unsigned int joins;     /* number of such tries */
 	bool gone;              /* its device is down or its address is gone, and so are all the others */
@@ -158,7 +158,7 @@ struct paths_renewal {
 };
 
 struct paths_outages {
-	struct paths_outage list[PATHS_OUTAGES_MAX]; /* in the order of the addresses */
+	struct paths_network list[PATHS_OUTAGES_MAX]; /* in the order of the addresses */
 	size_t count;
 	struct paths_flows flows;
 	int64_t resent; /* when we last closed a subflow of a stalled connection; 0: never */

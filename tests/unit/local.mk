@@ -326,7 +326,7 @@ endif
 # convertize's parts
 if HAVE_CHECK
 convertize_unit_tests = tests/unit/test_conf tests/unit/test_host tests/unit/test_managed_paths tests/unit/test_managed_choice tests/unit/test_outages \
-	tests/unit/test_outages_held tests/unit/test_units tests/unit/test_elf tests/unit/test_script tests/unit/test_preload \
+	tests/unit/test_outages_kept tests/unit/test_units tests/unit/test_elf tests/unit/test_script tests/unit/test_preload \
 	tests/unit/test_report tests/unit/test_columns tests/unit/test_status tests/unit/test_traffic tests/unit/test_wrapper tests/unit/test_netlink tests/unit/test_library
 check_PROGRAMS += $(convertize_unit_tests)
 TESTS += $(convertize_unit_tests)
@@ -366,9 +366,9 @@ outages_world = tests/unit/outages_world.c tests/unit/outages_world.h
 tests_unit_test_outages_SOURCES = tests/unit/test_outages.c $(outages_world)
 tests_unit_test_outages_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(MNL_CFLAGS)
 tests_unit_test_outages_LDADD = libpaths.la libcommon.la $(CHECK_LIBS)
-tests_unit_test_outages_held_SOURCES = tests/unit/test_outages_held.c $(outages_world)
-tests_unit_test_outages_held_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(MNL_CFLAGS)
-tests_unit_test_outages_held_LDADD = libpaths.la libcommon.la $(CHECK_LIBS)
+tests_unit_test_outages_kept_SOURCES = tests/unit/test_outages_kept.c $(outages_world)
+tests_unit_test_outages_kept_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(MNL_CFLAGS)
+tests_unit_test_outages_kept_LDADD = libpaths.la libcommon.la $(CHECK_LIBS)
 
 tests_unit_test_conf_SOURCES = tests/unit/test_conf.c
 tests_unit_test_conf_CPPFLAGS = $(CONVERTIZE_CPPFLAGS)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_outages_held.c - what is done about a network while none works, and when it works again */
+/* test_outages_kept.c - what is done about a network while none works, and when it works again */
 #include "config.h"
 
 #include "outages_world.h"
@@ -245,8 +245,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("held");
-	TCase *tcase = tcase_create("held");
+	Suite *suite = suite_create("kept");
+	TCase *tcase = tcase_create("kept");
 
 	tcase_add_checked_fixture(tcase, begin, NULL);
 	tcase_add_test(tcase, test_both);
