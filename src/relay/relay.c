@@ -313,7 +313,7 @@ bool relay_side_note(struct relay_side *side, uint32_t events)
 
 	side->readable |= failed || (events & EPOLLIN);
 	side->ended = !failed && (events & EPOLLRDHUP);
-	side->plain = !failed && !(events & (EPOLLRDHUP | EPOLLPRI));
+	side->bytes_only = !failed && !(events & (EPOLLRDHUP | EPOLLPRI));
 	side->news = true;
 	return failed || (events & EPOLLOUT);
 }
@@ -361,7 +361,7 @@ static ssize_t flow_read(struct relay_flow *flow, struct relay_side *source, uin
  */
 static void side_has_given(struct relay_side *source, size_t got, size_t most)
 {
-	if (got < most && source->tcp && source->plain && !source->failed)
+	if (got < most && source->tcp && source->bytes_only && !source->failed)
 		source->readable = false;
 }
 

@@ -90,7 +90,7 @@ struct relay_side {
 	bool writable;
 	bool ended;  /* the last event has reported the peer's FIN (EPOLLRDHUP) and no error */
 	bool news;   /* an event has come since poll() last looked for an error of the socket */
-	bool plain;  /* the last event was about bytes alone: a read that gets fewer than it asks for has got all of them */
+	bool bytes_only; /* the last event was about bytes alone: a read that gets fewer than it asks for has got all of them */
 	bool tcp;    /* it is plain TCP: see "Bulk data from plain TCP" in relay.c */
 	bool garbled; /* the kernel has lost bytes of its stream (fallback.c); failed is set as well */
 	bool looked; /* a read has filled in @mptcp since the caller last cleared this */

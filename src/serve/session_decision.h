@@ -22,8 +22,8 @@ void session_decide_timeouts(const struct serve_settings *settings, unsigned ms[
 
 /* The deadline of a session whose client hasn't proved its address. */
 struct session_deadline {
-	uint64_t us;  /* from now on; 0: none */
-	bool for_proof; /* it isn't the state's: session_handle_no_proof() handles its end */
+	uint64_t us;    /* from now on; 0: none */
+	bool for_proof; /* the client's proof, or the RST, is due: session_handle_no_proof() handles that; otherwise the state's time is over */
 };
 
 /*

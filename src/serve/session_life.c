@@ -185,7 +185,7 @@ void session_end_proof(struct session *s)
 		proof_set_retries(client->fd, (int)s->pool->context.settings->synacks - 1);
 	s->proof.prove_by_us = 0;
 	s->proof.no_reset = false;
-	if (s->proof.for_proof)
+	if (s->proof.has_deadline)
 		session_set_deadline(s, (enum session_timeout)s->timeout);
 }
 
@@ -273,7 +273,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (s->proof.for_proof)
+	if (s->proof.has_deadline)
 		session_handle_no_proof(s);
 	else
 		session_handle_deadline(s);

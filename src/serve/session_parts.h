@@ -20,7 +20,7 @@ struct session_proof {
 	uint64_t prove_by_us; /* when an MPTCP client must have completed its handshake; 0: TCP, where the kernel sees to that, or proven */
 	uint16_t reset_bytes; /* TCP: the bytes of an RST on the wire */
 	bool missing;         /* neither a handshake nor its request has proved the address yet */
-	bool for_proof;       /* as in struct session_deadline */
+	bool has_deadline;    /* the session's deadline is this one: session_deadline.for_proof */
 	bool no_reset;        /* TCP: there is no room for an RST */
 	bool awaited;         /* REQUEST: the request is whole; we judge it again when the client is proven */
 };

@@ -44,7 +44,7 @@ void session_move_deadline(struct session *s, unsigned ms)
 		session_decide_deadline(ms, s->proof.prove_by_us, s->proof.no_reset, s->proof.prove_by_us ? clock_now_us() : 0);
 	const struct timeval left = { .tv_sec = (time_t)(deadline.us / 1000000), .tv_usec = (suseconds_t)(deadline.us % 1000000) };
 
-	s->proof.for_proof = deadline.for_proof;
+	s->proof.has_deadline = deadline.for_proof;
 	if (deadline.us)
 		event_add(session_deadline_event(s), &left);
 	else

@@ -152,7 +152,7 @@ static uint8_t native_of(const struct syn_attempt *a, const struct syn_step *ste
 static void take_step(struct syn_attempt *a, struct syn_step step)
 {
 	a->facts.late |= step.late;
-	a->facts.answered |= step.answered;
+	a->facts.server_answered |= step.server_answered;
 	if (step.verdict == HOLD_WITHHOLD) {
 		if (step.wait_ms)
 			wait_for(a, step.wait_ms);
@@ -244,7 +244,7 @@ static void dial_on(struct syn_attempt *a)
 	int error;
 
 	/* We wait for the client's next SYN. */
-	if (a->facts.answered)
+	if (a->facts.server_answered)
 		return;
 	error = dialler->step(context, &a->dial, NULL);
 	if (follow_dialler(a, &before) < 0)
@@ -279,7 +279,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (a->dial.wake_ms && !a->facts.answered && clock_now_ms() < a->until_ms)
+	if (a->dial.wake_ms && !a->facts.server_answered && clock_now_ms() < a->until_ms)
 		dial_on(a);
 	else
 		syn_attempt_on(a, SYN_TIME_IS_OVER);
@@ -365,12 +365,12 @@ static void prepare(struct syn_attempt *a, const struct hold_packet *packet, con
 	a->facts = (struct syn_facts){
 		.silent = verdict->silent,
 		.blind = verdict->blind,
-		.mptcp = verdict->needs_mptcp,
+		.needs_mptcp = verdict->needs_mptcp,
 		.asks = verdict->mptcp,
 		.numbered = verdict->attempt != 0,
 		.repeat = verdict->repeat,
 		.routes = a->judge->context->plugs->no_request,
-		.most_ms = verdict->hold_ms,
+		.hold_ms = verdict->hold_ms,
 	};
 	a->hold.flow = packet->flow;
 	a->unproven = !verdict->proven;

@@ -40,7 +40,7 @@
 
 static struct syn_step stay(const struct syn_facts *facts, unsigned ms)
 {
-	return (struct syn_step){ .verdict = HOLD_WITHHOLD, .wait_ms = ms, .late = facts->late, .answered = facts->answered };
+	return (struct syn_step){ .verdict = HOLD_WITHHOLD, .wait_ms = ms, .late = facts->late, .server_answered = facts->server_answered };
 }
 
 static struct syn_step release(enum hold_verdict verdict, enum metrics_syn counted, bool keep, const char *why)
@@ -59,9 +59,9 @@ static struct syn_step decide_on_time(const struct syn_facts *facts)
 
 	if (!facts->blind)
 		return release(HOLD_PASS_UNCONFIRMED, METRICS_SYN_LATE, true, "the server hasn't answered in time");
-	if (facts->answered)
+	if (facts->server_answered)
 		return refuse(true, "the server has answered too late");
-	if (!facts->mptcp || facts->late)
+	if (!facts->needs_mptcp || facts->late)
 		return release(HOLD_DROP_UNANSWERED, METRICS_SYN_UNANSWERED, false, "nobody has said anything");
 	step = stay(facts, ASK_MS - BLIND_MPTCP_MS);
 	step.late = true;
@@ -84,7 +84,7 @@ static struct syn_step decide_on_answer(const struct syn_facts *facts, bool spea
 	if (!facts->numbered)
 		return refuse(true, "the server has answered too late");
 	step = stay(facts, NEXT_REPEAT_MS);
-	step.answered = true;
+	step.server_answered = true;
 	return step;
 }
 
@@ -101,7 +101,7 @@ static struct syn_step decide_on_failure(const struct syn_facts *facts)
 struct syn_step syn_decide(const struct syn_facts *facts, enum syn_event event)
 {
 	/* We wait for the client's next SYN, whatever the server does now. */
-	if (facts->answered && event >= SYN_SERVER_ANSWERED && event <= SYN_SERVER_TIMED_OUT)
+	if (facts->server_answered && event >= SYN_SERVER_ANSWERED && event <= SYN_SERVER_TIMED_OUT)
 		return stay(facts, 0);
 	switch (event) {
 	case SYN_TIME_IS_OVER:
@@ -182,23 +182,23 @@ enum hold_verdict syn_decide_judged(const struct serve_verdict *verdict, const s
 
 bool syn_ends_in_time(const struct syn_facts *facts)
 {
-	return facts->blind && facts->mptcp && !facts->late && !facts->answered;
+	return facts->blind && facts->needs_mptcp && !facts->late && !facts->server_answered;
 }
 
 unsigned syn_first_wait_ms(const struct syn_facts *facts, unsigned hold_ms)
 {
-	const unsigned most_ms = facts->numbered ? BLIND_REPEATED_MS : BLIND_MPTCP_MS;
+	const unsigned blind_ms = facts->numbered ? BLIND_REPEATED_MS : BLIND_MPTCP_MS;
 
-	if (facts->blind && !facts->mptcp)
-		return facts->routes ? facts->most_ms : ASK_MS;
-	if (facts->most_ms < hold_ms)
-		hold_ms = facts->most_ms;
-	return facts->blind && most_ms < hold_ms ? most_ms : hold_ms;
+	if (facts->blind && !facts->needs_mptcp)
+		return facts->routes ? facts->hold_ms : ASK_MS;
+	if (facts->hold_ms < hold_ms)
+		hold_ms = facts->hold_ms;
+	return facts->blind && blind_ms < hold_ms ? blind_ms : hold_ms;
 }
 
 enum syn_repeat syn_decide_repeat(const struct syn_facts *facts, const struct syn_facts *earlier, bool same_server)
 {
 	if (earlier->repeat >= facts->repeat)
 		return SYN_REPEAT_DROP;
-	return earlier->mptcp == facts->mptcp && same_server ? SYN_REPEAT_TAKE : SYN_REPEAT_NEW;
+	return earlier->needs_mptcp == facts->needs_mptcp && same_server ? SYN_REPEAT_TAKE : SYN_REPEAT_NEW;
 }

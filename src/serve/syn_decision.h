@@ -14,14 +14,14 @@
 struct syn_facts {
 	bool silent;    /* the client wants no response if the SYN+ACK says it all */
 	bool blind;     /* the client can't take a response off: the network's own means report all errors */
-	bool mptcp;     /* blind: the client needs Multipath TCP */
+	bool needs_mptcp; /* blind: the client needs Multipath TCP */
 	bool asks;      /* the client asks whether the server speaks Multipath TCP */
 	bool numbered;  /* blind: the client repeats the request by SYNs from other ports */
 	uint16_t repeat; /* how often the request was made before */
 	bool late;      /* blind: we can't release the SYN any more */
-	bool answered;  /* late, and the server has answered: we wait for the client's next SYN */
+	bool server_answered; /* but late: we wait for the client's next SYN */
 	bool routes;    /* blind, of a gateway: the SYN is another host's, and goes on as it came where we can't answer it */
-	unsigned most_ms; /* how long the client lets us withhold the SYN, in milliseconds; UINT_MAX: it doesn't say */
+	unsigned hold_ms; /* how long the client lets us withhold the SYN, in milliseconds; UINT_MAX: it doesn't say */
 };
 
 enum syn_event {
@@ -42,7 +42,7 @@ enum syn_event {
 struct syn_step {
 	enum hold_verdict verdict; /* HOLD_WITHHOLD: the SYN goes on waiting, for wait_ms */
 	unsigned wait_ms;          /* 0: until the time set before */
-	bool late, answered;       /* the facts from now on */
+	bool late, server_answered; /* the facts from now on */
 	bool keep;                 /* keep the attempt in the table for the session */
 	bool tells_refusal;        /* the session, or the network, reports why the server can't be reached */
 	bool resets;               /* HOLD_REFUSE: by a reset; otherwise as prohibited, unless tells_refusal */

@@ -61,7 +61,7 @@ START_TEST(bytes_alone)
 	}
 	/* The next bytes come between the event and the read. */
 	put(client, "a");
-	relay.side[RELAY_UPSTREAM].readable = relay.side[RELAY_UPSTREAM].plain = true;
+	relay.side[RELAY_UPSTREAM].readable = relay.side[RELAY_UPSTREAM].bytes_only = true;
 	ck_assert_int_eq(relay_run(&relay, scratch), RELAY_WAIT);
 	put(client, "b");
 	ck_assert_int_eq(run_events(), RELAY_WAIT);

@@ -13,16 +13,16 @@
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 /* Kinds of clients, with what has happened to their attempts. */
-#define ORDINARY { .most_ms = UINT_MAX }
+#define ORDINARY { .hold_ms = UINT_MAX }
 #define SILENT_ASKS { .silent = true, .asks = true }
 #define SILENT { .silent = true }
 #define BLIND { .silent = true, .blind = true }
 #define BLIND_ASKS { .silent = true, .blind = true, .asks = true }
-#define BLIND_MPTCP { .silent = true, .blind = true, .mptcp = true }
-#define LATE { .silent = true, .blind = true, .mptcp = true, .late = true }
-#define LATE_NUMBERED { .silent = true, .blind = true, .mptcp = true, .numbered = true, .late = true }
-#define ROUTED { .silent = true, .blind = true, .routes = true, .most_ms = 5000 }
-#define ANSWERED { .silent = true, .blind = true, .mptcp = true, .numbered = true, .late = true, .answered = true }
+#define BLIND_MPTCP { .silent = true, .blind = true, .needs_mptcp = true }
+#define LATE { .silent = true, .blind = true, .needs_mptcp = true, .late = true }
+#define LATE_NUMBERED { .silent = true, .blind = true, .needs_mptcp = true, .numbered = true, .late = true }
+#define ROUTED { .silent = true, .blind = true, .routes = true, .hold_ms = 5000 }
+#define ANSWERED { .silent = true, .blind = true, .needs_mptcp = true, .numbered = true, .late = true, .server_answered = true }
 
 static const struct {
 	struct syn_facts facts;
@@ -33,7 +33,7 @@ static const struct {
 	{ ORDINARY, SYN_TIME_IS_OVER, { .verdict = HOLD_PASS_UNCONFIRMED, .keep = true, .counted = METRICS_SYN_LATE } },
 	{ ORDINARY, SYN_SERVER_ANSWERED, { .verdict = HOLD_PASS_CONFIRMED, .keep = true, .counted = METRICS_SYN_ANSWERED } },
 	{ ORDINARY, SYN_SERVER_ANSWERED_MPTCP, { .verdict = HOLD_PASS_CONFIRMED, .keep = true, .counted = METRICS_SYN_ANSWERED } },
-	{ { .asks = true, .most_ms = UINT_MAX }, SYN_SERVER_ANSWERED_MPTCP,
+	{ { .asks = true, .hold_ms = UINT_MAX }, SYN_SERVER_ANSWERED_MPTCP,
 	  { .verdict = HOLD_PASS_CONFIRMED, .keep = true, .counted = METRICS_SYN_ANSWERED } },
 	{ ORDINARY, SYN_SERVER_FAILED, { .verdict = HOLD_PASS_TCP, .keep = true, .tells_refusal = true, .counted = METRICS_SYN_FAILED } },
 	{ ORDINARY, SYN_SERVER_TIMED_OUT, { .verdict = HOLD_PASS_TCP, .keep = true, .tells_refusal = true, .counted = METRICS_SYN_FAILED } },
@@ -65,14 +65,14 @@ static const struct {
 	{ LATE, SYN_SERVER_FAILED, { .verdict = HOLD_REFUSE, .tells_refusal = true, .counted = METRICS_SYN_REFUSED } },
 	{ LATE, SYN_ROOM_IS_NEEDED, { .verdict = HOLD_DROP_UNANSWERED, .counted = METRICS_SYN_STOPPED } },
 	/* one that makes its request again: the answer is kept for the next SYN */
-	{ LATE_NUMBERED, SYN_SERVER_ANSWERED, { .verdict = HOLD_WITHHOLD, .late = true, .answered = true, .wait_ms = 2000 } },
+	{ LATE_NUMBERED, SYN_SERVER_ANSWERED, { .verdict = HOLD_WITHHOLD, .late = true, .server_answered = true, .wait_ms = 2000 } },
 	{ LATE_NUMBERED, SYN_REPEATED, { .verdict = HOLD_DROP_REPEATED, .counted = METRICS_SYN_REPEATED } },
 	{ ANSWERED, SYN_TIME_IS_OVER, { .verdict = HOLD_REFUSE, .resets = true, .counted = METRICS_SYN_REFUSED } },
-	{ ANSWERED, SYN_SERVER_FAILED, { .verdict = HOLD_WITHHOLD, .late = true, .answered = true } },
-	{ ANSWERED, SYN_SERVER_TIMED_OUT, { .verdict = HOLD_WITHHOLD, .late = true, .answered = true } },
-	{ ANSWERED, SYN_SERVER_ANSWERED, { .verdict = HOLD_WITHHOLD, .late = true, .answered = true } },
+	{ ANSWERED, SYN_SERVER_FAILED, { .verdict = HOLD_WITHHOLD, .late = true, .server_answered = true } },
+	{ ANSWERED, SYN_SERVER_TIMED_OUT, { .verdict = HOLD_WITHHOLD, .late = true, .server_answered = true } },
+	{ ANSWERED, SYN_SERVER_ANSWERED, { .verdict = HOLD_WITHHOLD, .late = true, .server_answered = true } },
 	{ ANSWERED, SYN_REPEATED, { .verdict = HOLD_DROP_REPEATED, .counted = METRICS_SYN_REPEATED } },
-	{ ANSWERED, SYN_SERVER_ANSWERED_MPTCP, { .verdict = HOLD_WITHHOLD, .late = true, .answered = true } },
+	{ ANSWERED, SYN_SERVER_ANSWERED_MPTCP, { .verdict = HOLD_WITHHOLD, .late = true, .server_answered = true } },
 	{ ANSWERED, SYN_PASSES, { .verdict = HOLD_PASS_UNCONFIRMED, .counted = METRICS_SYN_UNCONFIRMED } },
 	{ ANSWERED, SYN_ROOM_IS_NEEDED, { .verdict = HOLD_DROP_UNANSWERED, .counted = METRICS_SYN_STOPPED } },
 	/* a gateway's: the SYN goes on to its server as it came */
@@ -88,7 +88,7 @@ START_TEST(each_step)
 	ck_assert_int_eq(step.verdict, want.verdict);
 	ck_assert_uint_eq(step.wait_ms, want.wait_ms);
 	ck_assert_int_eq(step.late, want.late);
-	ck_assert_int_eq(step.answered, want.answered);
+	ck_assert_int_eq(step.server_answered, want.server_answered);
 	ck_assert_int_eq(step.keep, want.keep);
 	ck_assert_int_eq(step.tells_refusal, want.tells_refusal);
 	ck_assert_int_eq(step.resets, want.resets);
@@ -102,8 +102,8 @@ START_TEST(blind_clients_get_no_response)
 {
 	for (unsigned bits = 0; bits < 32; bits++)
 		for (int event = 0; event < SYN_EVENTS; event++) {
-			const struct syn_facts facts = { .silent = true, .blind = true, .mptcp = bits & 1, .asks = bits & 2,
-							 .numbered = bits & 4, .late = bits & 8, .answered = bits & 16 };
+			const struct syn_facts facts = { .silent = true, .blind = true, .needs_mptcp = bits & 1, .asks = bits & 2,
+							 .numbered = bits & 4, .late = bits & 8, .server_answered = bits & 16 };
 			struct syn_step step = syn_decide(&facts, (enum syn_event)event);
 
 			ck_assert_int_ne(step.verdict, HOLD_PASS);
@@ -121,7 +121,7 @@ START_TEST(silence_ends)
 {
 	for (int numbered = 0; numbered < 2; numbered++)
 		for (int mptcp = 0; mptcp < 2; mptcp++) {
-			struct syn_facts facts = { .silent = true, .blind = true, .mptcp = mptcp, .numbered = numbered, .most_ms = UINT_MAX };
+			struct syn_facts facts = { .silent = true, .blind = true, .needs_mptcp = mptcp, .numbered = numbered, .hold_ms = UINT_MAX };
 			unsigned now_ms = syn_first_wait_ms(&facts, 700);
 			struct syn_step step = syn_decide(&facts, SYN_TIME_IS_OVER);
 
@@ -142,18 +142,18 @@ static const struct {
 	struct syn_facts facts;
 	unsigned hold_ms, wait_ms;
 } waits[] = {
-	{ { .most_ms = UINT_MAX }, 700, 700 },
-	{ { .most_ms = 300 }, 700, 300 },
-	{ { .most_ms = 900 }, 700, 700 },
-	{ { .most_ms = 0 }, 700, 0 },
+	{ { .hold_ms = UINT_MAX }, 700, 700 },
+	{ { .hold_ms = 300 }, 700, 300 },
+	{ { .hold_ms = 900 }, 700, 700 },
+	{ { .hold_ms = 0 }, 700, 0 },
 	{ ORDINARY, 2000, 2000 },
 	{ ROUTED, 700, 5000 },
-	{ { .blind = true, .most_ms = UINT_MAX }, 700, 3500 },
-	{ { .blind = true, .most_ms = 100 }, 700, 3500 },
-	{ { .blind = true, .mptcp = true, .most_ms = UINT_MAX }, 2000, 900 },
-	{ { .blind = true, .mptcp = true, .most_ms = UINT_MAX }, 500, 500 },
-	{ { .blind = true, .mptcp = true, .numbered = true, .most_ms = UINT_MAX }, 2000, 700 },
-	{ { .blind = true, .mptcp = true, .numbered = true, .most_ms = 250 }, 2000, 250 },
+	{ { .blind = true, .hold_ms = UINT_MAX }, 700, 3500 },
+	{ { .blind = true, .hold_ms = 100 }, 700, 3500 },
+	{ { .blind = true, .needs_mptcp = true, .hold_ms = UINT_MAX }, 2000, 900 },
+	{ { .blind = true, .needs_mptcp = true, .hold_ms = UINT_MAX }, 500, 500 },
+	{ { .blind = true, .needs_mptcp = true, .numbered = true, .hold_ms = UINT_MAX }, 2000, 700 },
+	{ { .blind = true, .needs_mptcp = true, .numbered = true, .hold_ms = 250 }, 2000, 250 },
 };
 
 START_TEST(first_wait)
@@ -164,8 +164,8 @@ END_TEST
 
 START_TEST(repeats)
 {
-	const struct syn_facts earlier = { .repeat = 3, .mptcp = true };
-	struct syn_facts facts = { .repeat = 3, .mptcp = true };
+	const struct syn_facts earlier = { .repeat = 3, .needs_mptcp = true };
+	struct syn_facts facts = { .repeat = 3, .needs_mptcp = true };
 
 	ck_assert_int_eq(syn_decide_repeat(&facts, &earlier, true), SYN_REPEAT_DROP);
 	facts.repeat = 2;
@@ -173,7 +173,7 @@ START_TEST(repeats)
 	facts.repeat = 4;
 	ck_assert_int_eq(syn_decide_repeat(&facts, &earlier, true), SYN_REPEAT_TAKE);
 	ck_assert_int_eq(syn_decide_repeat(&facts, &earlier, false), SYN_REPEAT_NEW);
-	facts.mptcp = false;
+	facts.needs_mptcp = false;
 	ck_assert_int_eq(syn_decide_repeat(&facts, &earlier, true), SYN_REPEAT_NEW);
 }
 END_TEST
