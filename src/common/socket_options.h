@@ -26,11 +26,11 @@ int socket_option_buffer(const struct socket_option *option);
 
 /*
  * Advice: options that MPTCP refuses (Linux 6.18: tests/lab/test_platform.py), and without which a connection is the same.
- * @early: it matters if set before the connection begins: how far its packets go, urgent data.
+ * @before_connect: it matters if set before the connection begins: how far its packets go, urgent data.
  */
 struct socket_advice {
 	struct socket_option option;
-	bool early;
+	bool before_connect;
 };
 
 #define SOCKET_ADVICE_COUNT 16

@@ -31,7 +31,7 @@ _Static_assert(SOCKET_ADVICE_COUNT <= 32, "a bit for each");
 
 struct advised {
 	uint64_t cookie; /* the key */
-	uint32_t set, early; /* bits by socket_advice's indices; early: set to another value than the default before it was connected */
+	uint32_t set, before_connect; /* bits by socket_advice's indices; before_connect: set to another value than the default before it was connected */
 	int values[SOCKET_ADVICE_COUNT];
 	UT_hash_handle hh;
 };
@@ -99,10 +99,10 @@ int advice_set(int fd, int index, const void *value, socklen_t len)
 	advised->values[index] = taken;
 	if (len == sizeof(taken))
 		memcpy(&taken, value, sizeof(taken));
-	if (socket_advice[index].early && fresh && !socket_advice_is_default(index, taken))
-		advised->early |= UINT32_C(1) << index;
+	if (socket_advice[index].before_connect && fresh && !socket_advice_is_default(index, taken))
+		advised->before_connect |= UINT32_C(1) << index;
 	else if (fresh)
-		advised->early &= ~(UINT32_C(1) << index);
+		advised->before_connect &= ~(UINT32_C(1) << index);
 	return 0;
 }
 
@@ -131,7 +131,7 @@ bool advice_allows_mptcp(int fd)
 {
 	const struct advised *advised = table ? find_advised(kernel_cookie(fd)) : NULL;
 
-	return !advised || !advised->early;
+	return !advised || !advised->before_connect;
 }
 
 /* --- the servers behind converted connections --- */

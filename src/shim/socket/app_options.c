@@ -23,7 +23,7 @@
 #define IPV6_FREEBIND 78
 #endif
 
-#define BEFORE_BIT 62     /* before the connection began, the application set advice that matters then: socket_advice.early */
+#define BEFORE_BIT 62     /* before the connection began, the application set advice that matters then: socket_advice.before_connect */
 #define UNKNOWN_BIT 63   /* an option that isn't in the tables was set */
 
 static_assert(SOCKET_OPTIONS_COUNT <= BEFORE_BIT, "a bit for each in conn.options.set");
@@ -74,10 +74,10 @@ void options_note(struct conn *conn, int level, int name, const void *value, soc
 		atomic_fetch_or(&conn->socket.options.set, UINT64_C(1) << copyable_bit(level, name));
 		return;
 	}
-	if (socket_advice[i].early && is_default(i, value, len))
+	if (socket_advice[i].before_connect && is_default(i, value, len))
 		return;
 	atomic_fetch_or(&conn->socket.options.advised, 1u << i);
-	if (socket_advice[i].early)
+	if (socket_advice[i].before_connect)
 		atomic_fetch_or(&conn->socket.options.set, UINT64_C(1) << BEFORE_BIT);
 }
 
