@@ -31,7 +31,7 @@ _Static_assert(SOCKET_ADVICE_COUNT <= 32, "a bit for each");
 
 struct advised {
 	uint64_t cookie; /* the key */
-	uint32_t set, before_connect; /* bits by socket_advice's indices; before_connect: set to another value than the default before it was connected */
+	uint32_t set, before_connect; /* bits by socket_advice's indices; before_connect: set before then, and not to the default */
 	int values[SOCKET_ADVICE_COUNT];
 	UT_hash_handle hh;
 };
