@@ -6,9 +6,9 @@
  * without a cookie lets the first SYN carry the request: the daemon's judge proves addresses by its own means (RFC 8803 Section 6, note 1).
  *
  * Each worker has a socket of its own, bound to the same address by SO_REUSEPORT: the kernel spreads clients over them by a hash, and a new
- * client wakes one thread. The kernel finds the connection of an MPTCP join by its token, on any of the sockets. If there are fewer sockets
- * than workers, several workers share one. We bind the first socket without SO_REUSEPORT, so that we don't share the address of another
- * convertd unnoticed.
+ * client wakes one thread. The kernel finds the connection of an MPTCP join by its token, on any of the sockets. Inherited sockets may be
+ * fewer than the workers, then several workers share one, or more, then a worker has several. We bind the first socket without SO_REUSEPORT,
+ * so that we don't share the address of another convertd unnoticed.
  *
  * When the process is out of descriptors, accept() fails, but the client stays in the queue and the socket stays readable: the loop would
  * spin. So the acceptor pauses, and a timer lets it try again; sessions that end in the meantime free descriptors.
@@ -48,7 +48,8 @@ struct listener {
 	bool inherited;
 	size_t count; /* of sockets */
 	size_t workers;
-	struct acceptor **acceptors; /* one for each worker; NULL: it has stopped */
+	size_t acceptor_count;       /* as many as workers, or as sockets if these are more */
+	struct acceptor **acceptors; /* of the workers in turn; NULL: it has stopped */
 	struct listener_socket sockets[];
 };
 
@@ -264,7 +265,7 @@ static void on_resume(evutil_socket_t fd, short what, void *arg)
 	acceptor_start(arg);
 }
 
-static struct acceptor *acceptor_create(struct listener *listener, const struct worker_context *worker)
+static struct acceptor *acceptor_create(struct listener *listener, size_t number, const struct worker_context *worker)
 {
 	struct acceptor *acceptor =
 		calloc(1, sizeof(*acceptor) + 2 * event_get_struct_event_size());
@@ -274,7 +275,7 @@ static struct acceptor *acceptor_create(struct listener *listener, const struct 
 	acceptor->pool = worker->pool;
 	acceptor->batch = 1;
 	acceptor->mptcp = listener->mptcp;
-	acceptor->socket = &listener->sockets[worker->number % listener->count];
+	acceptor->socket = &listener->sockets[number % listener->count];
 	atomic_fetch_add(&acceptor->socket->users, 1);
 	event_assign(readable_event(acceptor), worker->base, acceptor->socket->fd,
 		     EV_READ | EV_PERSIST, on_readable, acceptor);
@@ -307,13 +308,16 @@ static void acceptor_destroy(struct acceptor *acceptor, bool drain)
 
 void listener_accept(struct listener *listener, const struct worker_context *worker)
 {
-	acceptor_start(listener->acceptors[worker->number]);
+	for (size_t i = worker->number; i < listener->acceptor_count; i += listener->workers)
+		acceptor_start(listener->acceptors[i]);
 }
 
 void listener_stop(struct listener *listener, const struct worker_context *worker, bool drain)
 {
-	acceptor_destroy(listener->acceptors[worker->number], drain);
-	listener->acceptors[worker->number] = NULL;
+	for (size_t i = worker->number; i < listener->acceptor_count; i += listener->workers) {
+		acceptor_destroy(listener->acceptors[i], drain);
+		listener->acceptors[i] = NULL;
+	}
 }
 
 /* ----- all of a listener ----- */
@@ -321,9 +325,8 @@ void listener_stop(struct listener *listener, const struct worker_context *worke
 struct listener *listener_create(const struct listen_address *where, bool mptcp, const struct workers *workers, const int *inherited,
 				 size_t inherited_count, struct problems *problems)
 {
-	const size_t count = workers_count(workers);
-	struct listener *listener =
-		calloc(1, sizeof(*listener) + count * sizeof(struct listener_socket));
+	const size_t workers_number = workers_count(workers), count = inherited_count ? inherited_count : workers_number;
+	struct listener *listener = calloc(1, sizeof(*listener) + count * sizeof(struct listener_socket));
 	int error;
 
 	if (!listener) {
@@ -333,18 +336,19 @@ struct listener *listener_create(const struct listen_address *where, bool mptcp,
 	listener->where = *where;
 	listener->mptcp = mptcp;
 	listener->inherited = inherited_count > 0;
-	listener->count = inherited_count ? inherited_count : count;
-	listener->workers = count;
+	listener->count = count;
+	listener->workers = workers_number;
+	listener->acceptor_count = count > workers_number ? count : workers_number;
 	for (size_t i = 0; i < count; i++)
 		listener->sockets[i].fd = -1;
-	listener->acceptors = calloc(count, sizeof(listener->acceptors[0]));
+	listener->acceptors = calloc(listener->acceptor_count, sizeof(listener->acceptors[0]));
 	error = listener->acceptors ? 0 : -ENOMEM;
-	for (size_t i = 0; i < listener->count && !error; i++)
+	for (size_t i = 0; i < count && !error; i++)
 		error = inherited_count ?
 				socket_inherit(listener, &listener->sockets[i], inherited[i]) :
 				socket_open(listener, &listener->sockets[i], i == 0);
-	for (size_t i = 0; i < count && !error; i++) {
-		listener->acceptors[i] = acceptor_create(listener, workers_context(workers, i));
+	for (size_t i = 0; i < listener->acceptor_count && !error; i++) {
+		listener->acceptors[i] = acceptor_create(listener, i, workers_context(workers, i % workers_number));
 		error = listener->acceptors[i] ? 0 : -ENOMEM;
 	}
 	if (!error)
@@ -358,7 +362,7 @@ void listener_destroy(struct listener *listener)
 {
 	if (!listener)
 		return;
-	for (size_t i = 0; listener->acceptors && i < listener->workers; i++)
+	for (size_t i = 0; listener->acceptors && i < listener->acceptor_count; i++)
 		acceptor_destroy(listener->acceptors[i], false);
 	for (size_t i = 0; i < listener->count; i++)
 		if (listener->sockets[i].fd >= 0)

@@ -27,7 +27,7 @@ struct workers;
  * @where: :: takes IPv4 as well
  * @mptcp: whether clients may use Multipath TCP
  * @workers: each has a socket of its own, which share the address
- * @inherited, @inherited_count: sockets that listen there already, no more than workers, to be duplicated; none: bind new ones
+ * @inherited, @inherited_count: sockets that listen there already, to be duplicated; none: bind new ones
  * Returns NULL after it has added the error to @problems.
  */
 struct listener *listener_create(const struct listen_address *where, bool mptcp, const struct workers *workers, const int *inherited,

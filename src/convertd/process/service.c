@@ -120,10 +120,9 @@ static struct site *site_create(struct service *service, const struct listen_add
 				struct problems *problems)
 {
 	static const struct place nowhere;
-	size_t workers = workers_count(service->workers);
 	struct site *site = calloc(1, sizeof(*site));
 	int inherited[SETTINGS_WORKERS_MAX];
-	size_t inherited_count = inherit_find(service->inherited, where, inherited, workers);
+	size_t inherited_count = inherit_find(service->inherited, where, inherited, SETTINGS_WORKERS_MAX);
 
 	if (!site) {
 		problems_add(problems, &nowhere, "out of memory");
