@@ -15,19 +15,25 @@
 #include <unistd.h>
 
 static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
-static int calls = -1; /* -1: none; guarded by asking, except in rights_bind() */
+static int calls = -1;  /* -1: none; guarded by asking, except in rights_bind() */
+static bool had_calls; /* guarded by asking */
 
 void rights_init(int fd)
 {
 	pthread_mutex_lock(&asking);
 	calls = fd;
+	had_calls |= fd >= 0;
 	pthread_mutex_unlock(&asking);
 }
 
-/* Sends a call, and waits for the answer. @given: set to the descriptor in the answer, or -1. Returns 0 or -errno. */
+/*
+ * Sends a call, and waits for the answer. @given: set to the descriptor in the answer, or -1. Returns 0 or -errno; -EPERM: no main process;
+ * -EAGAIN: it has ended, and the next one serves those who try again.
+ */
 static int ask(const struct warden_call *call, int passed, struct warden_answer *answer, int *given)
 {
 	ssize_t len = -EBADF;
+	bool had;
 
 	*given = -1;
 	pthread_mutex_lock(&asking);
@@ -35,9 +41,11 @@ static int ask(const struct warden_call *call, int passed, struct warden_answer 
 		len = fdpass_send(calls, call, sizeof(*call), passed);
 	if (len >= 0)
 		len = fdpass_receive(calls, answer, sizeof(*answer), true, given);
+	had = had_calls;
 	pthread_mutex_unlock(&asking);
-	/* Otherwise the main process is gone. */
-	return len == (ssize_t)sizeof(*answer) ? answer->error : -EPERM;
+	if (len == (ssize_t)sizeof(*answer))
+		return answer->error;
+	return had ? -EAGAIN : -EPERM;
 }
 
 /* Likewise, for an answer without a descriptor; closes one that comes nevertheless. */

@@ -104,7 +104,8 @@ ssize_t fdpass_send(int fd, const void *buf, size_t len, int passed);
 
 /*
  * rights_init() - ask by this socket (warden.h); -1, as before this call: there is no main process
- * The socket stays the caller's. Without a main process only calls that need no right work; the others return -EPERM.
+ * The socket stays the caller's. Without a main process only calls that need no right work; the others return -EPERM, or -EAGAIN after it
+ * has ended.
  * Call it before any thread is started; any thread may call all other functions.
  */
 void rights_init(int calls);

@@ -12,7 +12,7 @@ import time
 
 from convertlab import Lab, Link, Unsuitable, check, equal, long, main, metrics, need, timeout, wait_until, waits
 from convertlab.manager import Manager
-from convertlab.peers import MPTCP, TCP, Client, Server, connect, extended_header
+from convertlab.peers import MPTCP, TCP, Client, Server, connect, error, extended_header
 from convertlab.systemd import Systemd
 
 SANITIZED = bool(os.environ.get("SANITIZER_PRELOAD"))
@@ -182,6 +182,20 @@ def test_service_manager():
             equal(process.stop(), 0, "the status")
             manager.forget()
             wait_until(lambda: not alive(serving[-1]), 10, "the end of the last")
+    return more.said
+
+
+def test_fewer_workers():
+    """The next process has fewer workers than its predecessor has left sockets: a worker serves several of them."""
+    with near() as lab, Manager(lab) as manager:
+        process = manager.start("--workers", "4")
+        manager.wait("READY=1")
+        with load(lab) as more:
+            more()
+            process = manager.restart(process, "--workers", "1")
+            manager.wait("READY=1")
+        equal(len(manager.kept), 4, "sockets that are kept")
+        equal(process.stop(), 0, "the status")
     return more.said
 
 
@@ -364,6 +378,21 @@ def test_requests_on_their_way():
             client.sock.sendall(server.connect()[7:])
         for client in half + pending:
             extended_header(client.answer())
+            client.sock.close()
+        equal(process.stop(), 0, "the status")
+
+
+def test_right_that_ended():
+    """A request that is whole only after a restart, and would need the main process: its client is to try again, and isn't refused."""
+    with near() as lab, Server(lab, 80) as server, Manager(lab) as manager:
+        process = manager.start("--preserve-client-address", "--hold-syn", "off")
+        manager.wait("READY=1")
+        half = [Client(lab.client, lab.converter.addr4, protocol, "behind").send(server.connect()[:7]) for protocol in (TCP, MPTCP)]
+        process = manager.restart(process, "--preserve-client-address", "--hold-syn", "off")
+        manager.wait("READY=1")
+        for client in half:
+            client.sock.sendall(server.connect()[7:])
+            equal(client.answer(), error(0x40), "the answer")
             client.sock.close()
         equal(process.stop(), 0, "the status")
 
