@@ -80,17 +80,18 @@ struct host_route {
 	uint8_t protocol;
 	struct prefix to;
 	unsigned int index;
-	union sockaddr_ip gateway; /* AF_UNSPEC: the route needs none */
+	union sockaddr_ip gateway; /* AF_UNSPEC: the route needs none; of IPv6 in a route of IPv4, too (RFC 8950) */
 	bool onlink;               /* the gateway is on the link even if no route says so */
 	uint32_t metric;
 };
 
-/* "from ADDRESS lookup TABLE", for a whole address; or "oif DEVICE nop", by which the service excludes a device */
+/* "from ADDRESS lookup TABLE", for all packets from an address; or the service's: in part (@shortest), or "oif DEVICE nop", to exclude a device */
 struct host_rule {
 	union sockaddr_ip from;   /* AF_UNSPEC: it excludes a device */
 	uint32_t table;
 	uint32_t priority;
 	uint8_t protocol;
+	uint8_t shortest;         /* length of the shortest prefix whose routes count, by suppress_prefixlength; 0: all count */
 	char device[IF_NAMESIZE]; /* excluded: a name or pattern */
 };
 

@@ -169,6 +169,21 @@ static void keep_route(struct reading *reading, const struct host_route *found)
 		*route = *found;
 }
 
+/* Reads a router. RTA_VIA: its address has the other family, and follows the family's number (struct rtvia, RFC 8950). */
+static void read_gateway(struct host_route *route, const struct nlattr *attr)
+{
+	const struct rtvia *via = mnl_attr_get_payload(attr);
+	const size_t len = mnl_attr_get_payload_len(attr);
+	struct in6_addr in6;
+
+	if (mnl_attr_get_type(attr) == RTA_GATEWAY)
+		netlink_read_address(&route->gateway, attr, route->family);
+	else if (len == sizeof(*via) + sizeof(in6) && via->rtvia_family == AF_INET6) {
+		memcpy(&in6, via->rtvia_addr, sizeof(in6));
+		sockaddr_ip_set(&route->gateway, AF_INET6, &in6, 0);
+	}
+}
+
 /* Keeps one route for each next hop of a multipath route: an array of struct rtnexthop, each followed by its attributes. */
 static void keep_hops(struct reading *reading, const struct host_route *found, const struct nlattr *attr)
 {
@@ -188,8 +203,8 @@ static void keep_hops(struct reading *reading, const struct host_route *found, c
 		route.onlink = hop.rtnh_flags & RTNH_F_ONLINK;
 		for (inner = (const struct nlattr *)(at + sizeof(hop));
 		     mnl_attr_ok(inner, (int)(at + hop.rtnh_len - (const char *)inner)); inner = mnl_attr_next(inner))
-			if (mnl_attr_get_type(inner) == RTA_GATEWAY)
-				netlink_read_address(&route.gateway, inner, route.family);
+			if (mnl_attr_get_type(inner) == RTA_GATEWAY || mnl_attr_get_type(inner) == RTA_VIA)
+				read_gateway(&route, inner);
 		keep_route(reading, &route);
 	}
 }
@@ -223,7 +238,8 @@ static int on_route(const struct nlmsghdr *message, void *arg)
 			netlink_read_address(&to, attr, found.family);
 			break;
 		case RTA_GATEWAY:
-			netlink_read_address(&found.gateway, attr, found.family);
+		case RTA_VIA:
+			read_gateway(&found, attr);
 			break;
 		case RTA_OIF:
 			found.index = netlink_read_u32(attr);
@@ -277,6 +293,9 @@ static int on_rule(const struct nlmsghdr *message, void *arg)
 			if (mnl_attr_validate(attr, MNL_TYPE_U8) == 0)
 				found.protocol = mnl_attr_get_u8(attr);
 			break;
+		case FRA_SUPPRESS_PREFIXLEN: /* ~0: none */
+			found.shortest = (uint8_t)(netlink_read_u32(attr) + 1);
+			break;
 		case FRA_OIFNAME:
 			read_text(found.device, sizeof(found.device), attr);
 			whole = false;
@@ -291,6 +310,7 @@ static int on_rule(const struct nlmsghdr *message, void *arg)
 			break;
 		}
 	}
+	whole = whole && (!found.shortest || found.protocol == HOST_PROTOCOL_OURS);
 	is_exclusion = header->action == FR_ACT_NOP && found.protocol == HOST_PROTOCOL_OURS && found.device[0];
 	if (found.protocol != HOST_PROTOCOL_OURS && header->action == FR_ACT_TO_TBL)
 		note_table(reading, found.table);

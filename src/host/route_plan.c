@@ -111,7 +111,7 @@ static bool find_gateway(const struct host *host, int family, unsigned int index
 	for (size_t i = 0; i < host->route_count; i++) {
 		const struct host_route *route = &host->routes[i];
 
-		if (route->family == family && route->index == index && route->gateway.sa.sa_family == family &&
+		if (route->family == family && route->index == index && route->gateway.sa.sa_family != AF_UNSPEC &&
 		    (!found || host_route_is_default(route)))
 			found = route;
 	}
@@ -130,7 +130,7 @@ void host_route_plan(const struct host *host, const union sockaddr_ip *from, con
 	while (!own && host_table_is_taken(host, out->table, 0))
 		out->table++;
 	for (size_t i = 0; i < host->rule_count && out->add_rule; i++)
-		if (sockaddr_ip_equal(&host->rules[i].from, from)) {
+		if (sockaddr_ip_equal(&host->rules[i].from, from) && !host->rules[i].shortest) {
 			out->add_rule = false;
 			out->table = host->rules[i].table;
 		}

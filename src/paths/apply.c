@@ -50,6 +50,10 @@ static int apply_route(struct paths_kernel *kernel, const struct host_route *rou
 	struct nlmsghdr *request = mnl_nlmsg_put_header(kernel->route.buf);
 	struct rtmsg *header = mnl_nlmsg_put_extra_header(request, sizeof(*header));
 	bool has_gateway = route->gateway.sa.sa_family != AF_UNSPEC;
+	const struct {
+		__kernel_sa_family_t family;
+		struct in6_addr address;
+	} __attribute__((packed)) via = { AF_INET6, route->gateway.in6.sin6_addr }; /* struct rtvia */
 	union sockaddr_ip to;
 
 	request->nlmsg_type = type;
@@ -64,8 +68,10 @@ static int apply_route(struct paths_kernel *kernel, const struct host_route *rou
 		sockaddr_ip_set(&to, route->family, &route->to.address, 0);
 		netlink_put_address(request, RTA_DST, &to);
 	}
-	if (has_gateway)
+	if (has_gateway && route->gateway.sa.sa_family == route->family)
 		netlink_put_address(request, RTA_GATEWAY, &route->gateway);
+	else if (has_gateway)
+		mnl_attr_put(request, RTA_VIA, sizeof(via), &via);
 	mnl_attr_put_u32(request, RTA_OIF, route->index);
 	mnl_attr_put_u32(request, RTA_TABLE, route->table);
 	return netlink_ask(&kernel->route, NULL, NULL);
@@ -88,6 +94,8 @@ static int apply_rule(struct paths_kernel *kernel, const struct host_rule *rule,
 		header->action = FR_ACT_TO_TBL;
 		netlink_put_address(request, FRA_SRC, &rule->from);
 		mnl_attr_put_u32(request, FRA_TABLE, rule->table);
+		if (rule->shortest)
+			mnl_attr_put_u32(request, FRA_SUPPRESS_PREFIXLEN, rule->shortest - 1u);
 	}
 	mnl_attr_put_u32(request, FRA_PRIORITY, rule->priority);
 	mnl_attr_put_u8(request, FRA_PROTOCOL, HOST_PROTOCOL_OURS);

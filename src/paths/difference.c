@@ -143,32 +143,72 @@ static bool is_exclusion(const struct host_rule *rule)
 
 static bool is_own_rule(const struct difference *difference, const struct host_rule *rule)
 {
-	if (is_exclusion(rule))
-		return true; /* host_read() reads only ours */
-	return paths_wanted_is_own(rule->protocol, rule->table, difference->choice, difference->memory);
+	/* host_read() reads only our exclusions */
+	return is_exclusion(rule) || paths_wanted_is_own_rule(rule, difference->choice, difference->memory);
+}
+
+/*
+ * All packets from the address follow our rules, also those of other programs to containers, through tunnels or to routers beside the
+ * default one. So the main table's narrower routes count as without us. Those on the network's own link come first, since another device
+ * may have a network with the same prefix.
+ */
+#define NARROW 2 /* the shortest prefix that isn't wide: host_route_is_wide() */
+static const struct own_rule {
+	uint32_t table; /* 0: the network's */
+	uint32_t priority;
+	uint8_t shortest;
+} own_rules[] = {
+	{ 0, PATHS_RULE_PRIORITY - 2, NARROW },
+	{ RT_TABLE_MAIN, PATHS_RULE_PRIORITY - 1, NARROW },
+	{ 0, PATHS_RULE_PRIORITY, 0 },
+};
+#define OWN_RULES (sizeof(own_rules) / sizeof(own_rules[0]))
+
+static struct host_rule own_rule_of(const struct host_network *network, const struct own_rule *own)
+{
+	return (struct host_rule){ .from = network->address, .table = own->table ? own->table : network->table, .shortest = own->shortest,
+				   .priority = own->priority, .protocol = HOST_PROTOCOL_OURS };
+}
+
+static bool is_same_rule(const struct host_rule *a, const struct host_rule *b)
+{
+	return a->table == b->table && a->shortest == b->shortest && sockaddr_ip_equal(&a->from, &b->from);
+}
+
+static bool has_own_rules(const struct host_network *network)
+{
+	return host_network_is_routed(network) && network->table_is_ours && network->table;
 }
 
 /* Does the network need this rule? */
 static bool is_wanted_rule(const struct host_network *network, const struct host_rule *rule)
 {
-	return host_network_is_routed(network) && network->table_is_ours && network->table == rule->table &&
-	       sockaddr_ip_equal(&network->address, &rule->from);
+	bool wanted = false;
+
+	for (size_t i = 0; i < OWN_RULES && has_own_rules(network); i++) {
+		const struct host_rule own = own_rule_of(network, &own_rules[i]);
+
+		wanted |= is_same_rule(&own, rule);
+	}
+	return wanted;
+}
+
+static void add_rule(const struct difference *difference, const struct host_rule *rule)
+{
+	for (size_t i = 0; i < difference->host->rule_count; i++)
+		if (is_own_rule(difference, &difference->host->rules[i]) && is_same_rule(&difference->host->rules[i], rule))
+			return;
+	add(difference, PATHS_RULE_ADD, 0)->rule = *rule;
 }
 
 static void add_rules(const struct difference *difference)
 {
-	const struct host *host = difference->host;
+	for (size_t i = 0; difference->wanted && i < difference->wanted->count; i++)
+		for (size_t j = 0; j < OWN_RULES && has_own_rules(&difference->wanted->networks[i]); j++) {
+			const struct host_rule rule = own_rule_of(&difference->wanted->networks[i], &own_rules[j]);
 
-	for (size_t i = 0; difference->wanted && i < difference->wanted->count; i++) {
-		const struct host_network *network = &difference->wanted->networks[i];
-		bool there = !host_network_is_routed(network) || !network->table_is_ours || !network->table;
-
-		for (size_t j = 0; j < host->rule_count && !there; j++)
-			there = is_own_rule(difference, &host->rules[j]) && is_wanted_rule(network, &host->rules[j]);
-		if (!there)
-			add(difference, PATHS_RULE_ADD, 0)->rule =
-				(struct host_rule){ network->address, network->table, PATHS_RULE_PRIORITY, HOST_PROTOCOL_OURS, "" };
-	}
+			add_rule(difference, &rule);
+		}
 }
 
 static bool is_exclusion_among(const struct host_rule *rule, const struct host_rule *list, size_t count)
@@ -204,8 +244,7 @@ static void delete_rules(const struct difference *difference)
 			wanted = is_wanted_rule(&difference->wanted->networks[j], rule);
 		wanted = wanted || (difference->wanted && paths_wanted_needs(difference->wanted, &rule->from));
 		for (size_t j = 0; j < i && wanted && !is_exclusion(rule); j++)
-			wanted = !is_own_rule(difference, &host->rules[j]) || host->rules[j].table != rule->table ||
-				 !sockaddr_ip_equal(&host->rules[j].from, &rule->from);
+			wanted = !is_own_rule(difference, &host->rules[j]) || !is_same_rule(&host->rules[j], rule);
 		if (!wanted)
 			add(difference, PATHS_RULE_DELETE, 0)->rule = *rule;
 	}
@@ -324,13 +363,23 @@ static void format_route(const struct paths_operation *operation, const char *ve
 {
 	const struct host_route *route = &operation->route;
 	char to[PREFIX_STRLEN] = "default", gateway[PREFIX_STRLEN], device[SHELL_WORD_MAX(IF_NAMESIZE)];
-	bool via = route->gateway.sa.sa_family != AF_UNSPEC;
+	bool via = route->gateway.sa.sa_family != AF_UNSPEC, is_other = via && route->gateway.sa.sa_family != route->family;
 
 	if (!host_route_is_default(route))
 		prefix_format(&route->to, to);
 	snprintf(buf, PATHS_COMMAND_MAX, "ip %sroute %s %s%s%s dev %s%s table %u proto %d", route->family == AF_INET ? "" : "-6 ",
-		 verb, to, via ? " via " : "", via ? host_format_address(&route->gateway, gateway) : "", shell_quote(operation->device, device),
+		 verb, to, via ? is_other ? " via inet6 " : " via " : "", via ? host_format_address(&route->gateway, gateway) : "", shell_quote(operation->device, device),
 		 route->onlink ? " onlink" : "", route->table, HOST_PROTOCOL_OURS);
+}
+
+static void format_rule(const struct host_rule *rule, const char *verb, char buf[static PATHS_COMMAND_MAX])
+{
+	char address[PREFIX_STRLEN], suppressed[40] = "";
+
+	if (rule->shortest)
+		snprintf(suppressed, sizeof(suppressed), " suppress_prefixlength %d", rule->shortest - 1);
+	snprintf(buf, PATHS_COMMAND_MAX, "ip %srule %s from %s table %u%s priority %u protocol %d", family_option(&rule->from), verb,
+		 host_format_address(&rule->from, address), rule->table, suppressed, rule->priority, HOST_PROTOCOL_OURS);
 }
 
 const char *paths_operation_format(const struct paths_operation *operation, char buf[static PATHS_COMMAND_MAX])
@@ -357,9 +406,7 @@ const char *paths_operation_format(const struct paths_operation *operation, char
 				 operation->kind == PATHS_RULE_ADD ? "add" : "del", shell_quote(rule->device, device), rule->priority,
 				 HOST_PROTOCOL_OURS);
 		else
-			snprintf(buf, PATHS_COMMAND_MAX, "ip %srule %s from %s table %u priority %u protocol %d", family_option(&rule->from),
-				 operation->kind == PATHS_RULE_ADD ? "add" : "del", host_format_address(&rule->from, address), rule->table,
-				 rule->priority, HOST_PROTOCOL_OURS);
+			format_rule(rule, operation->kind == PATHS_RULE_ADD ? "add" : "del", buf);
 		break;
 	case PATHS_ENDPOINT_ADD:
 		snprintf(buf, PATHS_COMMAND_MAX, "ip mptcp endpoint add %s id %u dev %s subflow%s",

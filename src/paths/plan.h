@@ -150,9 +150,12 @@ bool paths_wanted_needs(const struct paths_wanted *wanted, const union sockaddr_
  */
 bool paths_wanted_keeps(const struct paths_wanted *wanted, const union sockaddr_ip *address);
 
-/* Did we make this route or rule? */
+/* Did we make this route? */
 bool paths_wanted_is_own(uint8_t protocol, uint32_t table, const struct paths_choice *choice,
 			 const struct paths_memory *memory);
+
+/* Did we make this rule about an address? */
+bool paths_wanted_is_own_rule(const struct host_rule *rule, const struct paths_choice *choice, const struct paths_memory *memory);
 
 /* --- operations --- */
 
@@ -167,7 +170,8 @@ enum paths_operation_kind {
 	PATHS_ROUTE_DELETE,
 };
 
-#define PATHS_RULE_PRIORITY 8803 /* of our rules: before the main table's rule, after more specific ones of the administrator */
+/* Of our rules: before the main table's rule, after more specific ones of the administrator. Two more come before: difference.c. */
+#define PATHS_RULE_PRIORITY 8803
 
 struct paths_operation {
 	enum paths_operation_kind kind;

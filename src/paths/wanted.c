@@ -3,8 +3,8 @@
  * wanted.c - computes the endpoints, rules and tables that should exist, from the host's state and the user's choice
  *
  * We use one address of each family on each device: a second one would be a second path over the same network (host/judge.c). That
- * address gets an endpoint, from which Linux opens subflows; a rule, "from ADDRESS lookup TABLE", for sockets bound to the address;
- * and a table for the device, with its default route and the networks on its link.
+ * address gets an endpoint, from which Linux opens subflows; rules, "from ADDRESS lookup TABLE", for packets from the address; and a
+ * table for the device, with its default route and the networks on its link.
  */
 #include "config.h"
 
@@ -153,6 +153,11 @@ bool paths_wanted_is_own(uint8_t protocol, uint32_t table, const struct paths_ch
 						  (table >= memory->table_first && table <= memory->table_last));
 }
 
+bool paths_wanted_is_own_rule(const struct host_rule *rule, const struct paths_choice *choice, const struct paths_memory *memory)
+{
+	return (rule->protocol == HOST_PROTOCOL_OURS && rule->shortest) || paths_wanted_is_own(rule->protocol, rule->table, choice, memory);
+}
+
 /* --- tables ----------------------------------------------------------------------------- */
 
 static bool is_taken(uint32_t table, unsigned int index, const struct paths_wanted *wanted, const struct host *host)
@@ -189,8 +194,7 @@ static const struct host_rule *find_foreign_rule(const struct host *host, const 
 						  const struct paths_choice *choice, const struct paths_memory *memory)
 {
 	for (size_t i = 0; i < host->rule_count; i++)
-		if (sockaddr_ip_equal(&host->rules[i].from, from) &&
-		    !paths_wanted_is_own(host->rules[i].protocol, host->rules[i].table, choice, memory))
+		if (sockaddr_ip_equal(&host->rules[i].from, from) && !paths_wanted_is_own_rule(&host->rules[i], choice, memory))
 			return &host->rules[i];
 	return NULL;
 }

@@ -111,6 +111,48 @@ def test_others_are_left_alone():
         equal(state(lab), foreign, "what there is when it has ended")
 
 
+def way(lab, to, source):
+    """Returns the device by which packets from this address leave, and their router."""
+    words = ip(lab, "route", "get", to, "from", source)[0].split()
+    router = words[words.index("via") + 1:] if "via" in words else [None]
+    return words[words.index("dev") + 1], router[0] if router[0] != "inet6" else router[1]
+
+
+def test_other_ways_of_this_host():
+    """Packets from its addresses to containers, into tunnels and to other routers' networks leave as without the service."""
+    with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
+        bare(lab)
+        lab.client.ip("link add docker0 type bridge", "addr add 172.17.0.1/16 dev docker0", "addr add fd17::1/64 dev docker0 nodad",
+                      "link set docker0 up", "tuntap add tun7 mode tun", "link set tun7 up", "route add 10.70.0.0/16 dev tun7",
+                      "route add 10.60.0.0/16 via 10.1.0.9", "route add unreachable 10.80.0.0/16",
+                      # a second device with the same prefix, which the main table prefers
+                      "route add 10.1.0.0/24 dev lte metric 0")
+        before = state(lab)
+        with PathManager(lab) as manager:
+            for source in ("10.1.0.2", "10.2.0.2"):
+                equal([way(lab, to, source) for to in ("172.17.0.2", "10.70.0.1", "10.60.0.1")],
+                      [("docker0", None), ("tun7", None), ("wifi", "10.1.0.9")], "ways from " + source)
+                refused = lab.client.run(["ip", "route", "get", "10.80.0.1", "from", source], check=False)
+                check("No route to host" in refused.stderr, refused.stderr)
+            equal([way(lab, "fd17::2", source)[0] for source in ("fd01::2", "fd02::2")], ["docker0"] * 2, "ways of IPv6")
+            equal([way(lab, "192.0.2.9", source) for source in ("10.1.0.2", "10.2.0.2")], [("wifi", "10.1.0.1"), ("lte", "10.2.0.1")],
+                  "ways to the Internet")
+            equal(way(lab, "10.1.0.1", "10.1.0.2"), ("wifi", None), "the way to a host on the link")
+            manager.stop()
+        equal(state(lab), before, "what there is when it has ended")
+
+
+def test_router_of_ipv6_for_ipv4():
+    """A default route of IPv4 by a router that has only an IPv6 address (RFC 8950): the service's table has the same one."""
+    with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
+        bare(lab)
+        lab.converter.ip("addr add fe80::99/64 dev wifi nodad")
+        lab.client.ip("route replace default via inet6 fe80::99 dev wifi metric 100")
+        with PathManager(lab) as manager:
+            equal(way(lab, "192.0.2.9", "10.1.0.2"), ("wifi", "fe80::99"), "the way to the Internet")
+            manager.stop()
+
+
 def test_vpn():
     """While all traffic goes through a tunnel there are no paths beside it, unless that is wanted."""
     with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
@@ -208,7 +250,7 @@ def test_mptcpd_keeps_the_endpoints():
                 manager.process.send_signal(signal.SIGHUP)
                 manager.said("its endpoint is left to mptcpd")
                 wait_until(lambda: not endpoints(lab), 10, "no endpoint of ours")
-                equal(len([rule for rule in ip(lab, "rule") if OURS in rule]), 2, "rules")
+                equal(len([rule for rule in ip(lab, "rule") if OURS in rule]), 6, "rules")
             manager.process.send_signal(signal.SIGHUP)
             wait_until(lambda: len(endpoints(lab)) == 4, 10, "the endpoints, once mptcpd is gone")
             lab.client.sysctl("net.mptcp.pm_type", 1)

@@ -61,6 +61,12 @@ void find_ways(const union sockaddr_ip *converter);
 
 enum host_verdict verdict_of(const char *device, const char *address);
 
+/* The commands for the rules of an address. @ip: "ip " or "ip -6 "; @verb: "add" or "del" */
+#define RULES(ip, verb, address, table)                                                                                                     \
+	ip "rule " verb " from " address " table " table " suppress_prefixlength 1 priority 8801 protocol 88",                              \
+		ip "rule " verb " from " address " table 254 suppress_prefixlength 1 priority 8802 protocol 88",                            \
+		ip "rule " verb " from " address " table " table " priority 8803 protocol 88"
+
 /* Checks that the operations are these commands and no others, in this order. The list ends with NULL. */
 #define expect(...) expect_commands((const char *const[]){ __VA_ARGS__, NULL })
 #define expect_nothing() expect_commands((const char *const[]){ NULL })

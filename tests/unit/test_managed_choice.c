@@ -305,20 +305,20 @@ START_TEST(test_what_is_somebody_elses)
 {
 	two_networks();
 	add_endpoint("192.0.2.2", 1, "wlan0");
-	lists.rules[host.rule_count++] = (struct host_rule){ address_of("198.51.100.2"), 102, 32765, RTPROT_BOOT, "" };
+	lists.rules[host.rule_count++] = (struct host_rule){ address_of("198.51.100.2"), 102, 32765, RTPROT_BOOT, 0, "" };
 	look();
 	/* of each only what is missing */
 	expect("ip route replace 192.0.2.0/24 dev wlan0 table 8805 proto 88",
 	       "ip route replace default via 192.0.2.1 dev wlan0 table 8805 proto 88",
-	       "ip rule add from 192.0.2.2 table 8805 priority 8803 protocol 88",
+	       RULES("ip ", "add", "192.0.2.2", "8805"),
 	       "ip mptcp endpoint add 198.51.100.2 id 100 dev wwan0 subflow");
 	settle();
 	/* a rule with our number in somebody's table isn't ours, and neither is an endpoint with the ID of one that we had */
-	lists.rules[host.rule_count++] = (struct host_rule){ address_of("10.1.1.1"), 77, 5, HOST_PROTOCOL_OURS, "" };
+	lists.rules[host.rule_count++] = (struct host_rule){ address_of("10.1.1.1"), 77, 5, HOST_PROTOCOL_OURS, 0, "" };
 	host.endpoints.endpoint[1].address = address_of("198.51.100.99");
 	paths_memory_mark(&memory, &host.endpoints);
 	paths_difference_find(&operations, NULL, &host, &choice, &memory);
-	expect("ip rule del from 192.0.2.2 table 8805 priority 8803 protocol 88",
+	expect(RULES("ip ", "del", "192.0.2.2", "8805"),
 	       "ip route del 192.0.2.0/24 dev wlan0 table 8805 proto 88",
 	       "ip route del default via 192.0.2.1 dev wlan0 table 8805 proto 88");
 }

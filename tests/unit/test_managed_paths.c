@@ -16,8 +16,8 @@ START_TEST(test_two_networks)
 	       "ip route replace default via 192.0.2.1 dev wlan0 table 8805 proto 88",
 	       "ip route replace 198.51.100.0/24 dev wwan0 table 8806 proto 88",
 	       "ip route replace default via 198.51.100.1 dev wwan0 table 8806 proto 88",
-	       "ip rule add from 192.0.2.2 table 8805 priority 8803 protocol 88",
-	       "ip rule add from 198.51.100.2 table 8806 priority 8803 protocol 88",
+	       RULES("ip ", "add", "192.0.2.2", "8805"),
+	       RULES("ip ", "add", "198.51.100.2", "8806"),
 	       "ip mptcp endpoint add 192.0.2.2 id 100 dev wlan0 subflow",
 	       "ip mptcp endpoint add 198.51.100.2 id 101 dev wwan0 subflow");
 	settle();
@@ -35,8 +35,8 @@ START_TEST(test_all_is_taken_away)
 	ck_assert_uint_eq(host.endpoints.subflow_limit, 2);
 	paths_difference_find(&operations, NULL, &host, &choice, &memory);
 	expect("ip mptcp limits set subflows 0", "ip mptcp endpoint delete id 100", "ip mptcp endpoint delete id 101",
-	       "ip rule del from 192.0.2.2 table 8805 priority 8803 protocol 88",
-	       "ip rule del from 198.51.100.2 table 8806 priority 8803 protocol 88",
+	       RULES("ip ", "del", "192.0.2.2", "8805"),
+	       RULES("ip ", "del", "198.51.100.2", "8806"),
 	       "ip route del 192.0.2.0/24 dev wlan0 table 8805 proto 88",
 	       "ip route del default via 192.0.2.1 dev wlan0 table 8805 proto 88",
 	       "ip route del 198.51.100.0/24 dev wwan0 table 8806 proto 88",
@@ -56,9 +56,9 @@ START_TEST(test_address_is_replaced)
 	add_address("wlan0", "192.0.2.77");
 	look();
 	/* the new subflow before the old one goes */
-	expect("ip rule add from 192.0.2.77 table 8805 priority 8803 protocol 88",
+	expect(RULES("ip ", "add", "192.0.2.77", "8805"),
 	       "ip mptcp endpoint add 192.0.2.77 id 102 dev wlan0 subflow", "ip mptcp endpoint delete id 100",
-	       "ip rule del from 192.0.2.2 table 8805 priority 8803 protocol 88");
+	       RULES("ip ", "del", "192.0.2.2", "8805"));
 	settle();
 }
 END_TEST
@@ -99,7 +99,7 @@ START_TEST(test_link_goes_down)
 	link_called("wlan0")->up = link_called("wlan0")->carrier = false;
 	remove_routes_of("wlan0");
 	look();
-	expect("ip mptcp endpoint delete id 100", "ip rule del from 192.0.2.2 table 8805 priority 8803 protocol 88");
+	expect("ip mptcp endpoint delete id 100", RULES("ip ", "del", "192.0.2.2", "8805"));
 	settle();
 }
 END_TEST
@@ -114,8 +114,8 @@ START_TEST(test_all_links_go_down)
 	link_called("wwan0")->up = link_called("wwan0")->carrier = false;
 	remove_routes_of("wwan0");
 	look();
-	expect("ip rule del from 192.0.2.2 table 8805 priority 8803 protocol 88",
-	       "ip rule del from 198.51.100.2 table 8806 priority 8803 protocol 88");
+	expect(RULES("ip ", "del", "192.0.2.2", "8805"),
+	       RULES("ip ", "del", "198.51.100.2", "8806"));
 	settle();
 	/* the address is gone as well, and nobody has chosen that */
 	remove_address("192.0.2.2");
@@ -228,9 +228,9 @@ START_TEST(test_same_address_twice)
 	look();
 	expect("ip route replace 192.168.1.0/24 dev wwan0 table 8806 proto 88",
 	       "ip route replace default via 192.168.1.1 dev wwan0 table 8806 proto 88",
-	       "ip rule add from 192.168.1.2 table 8806 priority 8803 protocol 88", "ip mptcp endpoint delete id 100",
+	       RULES("ip ", "add", "192.168.1.2", "8806"), "ip mptcp endpoint delete id 100",
 	       "ip mptcp endpoint add 192.168.1.2 id 101 dev wwan0 subflow",
-	       "ip rule del from 192.168.1.2 table 8805 priority 8803 protocol 88",
+	       RULES("ip ", "del", "192.168.1.2", "8805"),
 	       "ip route del 192.168.1.0/24 dev wlan0 table 8805 proto 88",
 	       "ip route del default via 192.168.1.1 dev wlan0 table 8805 proto 88");
 	settle();
@@ -250,7 +250,7 @@ START_TEST(test_ipv6_prefixes)
 	ck_assert_uint_eq(wanted.count, 1);
 	expect("ip -6 route replace 2001:db8:1::/64 dev wlan0 table 8805 proto 88",
 	       "ip -6 route replace default via fe80::9 dev wlan0 table 8805 proto 88",
-	       "ip -6 rule add from 2001:db8:1::2 table 8805 priority 8803 protocol 88",
+	       RULES("ip -6 ", "add", "2001:db8:1::2", "8805"),
 	       "ip mptcp endpoint add 2001:db8:1::2 id 100 dev wlan0 subflow");
 	settle();
 	/* another prefix is announced, and the old address is deprecated: it stays until the new one is ready */
@@ -263,15 +263,27 @@ START_TEST(test_ipv6_prefixes)
 	settle();
 	lists.addresses[host.address_count - 1].flags = 0;
 	look();
-	expect("ip -6 rule add from 2001:db8:2::2 table 8805 priority 8803 protocol 88",
+	expect(RULES("ip -6 ", "add", "2001:db8:2::2", "8805"),
 	       "ip mptcp endpoint add 2001:db8:2::2 id 101 dev wlan0 subflow", "ip mptcp endpoint delete id 100",
-	       "ip -6 rule del from 2001:db8:1::2 table 8805 priority 8803 protocol 88");
+	       RULES("ip -6 ", "del", "2001:db8:1::2", "8805"));
 	/* unless a connection has no established subflow from another address: then nothing is deleted before it has */
 	ck_assert(paths_wanted_is_outage(&wanted, &old->address));
 	wanted.needed[wanted.needed_count++] = old->address;
 	paths_difference_find(&operations, &wanted, &host, &choice, &memory);
-	expect("ip -6 rule add from 2001:db8:2::2 table 8805 priority 8803 protocol 88",
+	expect(RULES("ip -6 ", "add", "2001:db8:2::2", "8805"),
 	       "ip mptcp endpoint add 2001:db8:2::2 id 101 dev wlan0 subflow");
+}
+END_TEST
+
+START_TEST(test_router_of_the_other_family)
+{
+	add_link("wlan0", "");
+	add_address("wlan0", "192.0.2.2");
+	add_route("wlan0", AF_INET, NULL, "fe80::9", 600);
+	look();
+	expect("ip route replace default via inet6 fe80::9 dev wlan0 table 8805 proto 88", RULES("ip ", "add", "192.0.2.2", "8805"),
+	       "ip mptcp endpoint add 192.0.2.2 id 100 dev wlan0 subflow");
+	settle();
 }
 END_TEST
 
@@ -350,6 +362,7 @@ int main(void)
 	tcase_add_test(tcase, test_same_address_twice);
 	tcase_add_test(tcase, test_ipv6_prefixes);
 	tcase_add_test(tcase, test_which_of_several_addresses);
+	tcase_add_test(tcase, test_router_of_the_other_family);
 	tcase_add_test(tcase, test_what_is_no_network);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);

@@ -254,7 +254,8 @@ static void plan_route(const struct check_path *path, struct fact *fact)
 	if (plan.has_gateway)
 		host_format_address(&plan.gateway, gateway);
 	if (plan.add_route)
-		fact_command(fact, COMMAND_HERE, "ip", family, "route", "replace", "default", *gateway ? "via" : "", gateway, "dev", name,
+		fact_command(fact, COMMAND_HERE, "ip", family, "route", "replace", "default", *gateway ? "via" : "",
+			     plan.has_gateway && plan.gateway.sa.sa_family != path->from.sa.sa_family ? "inet6" : "", gateway, "dev", name,
 			     "table", table);
 	if (plan.add_rule)
 		fact_command(fact, COMMAND_HERE, "ip", family, "rule", "add", "from", from, "table", table);
