@@ -4,9 +4,9 @@
 
 lib/convertproto.abi has the interface of libconvertproto: its functions with their symbol versions and declarations, its constants,
 and each structure with the offset and size of each member. src/shim/libconvert.abi has the names that libconvert.so takes over from
-the C library. Both are made by this script, and compared with what the header says and the build exports.
+the C library. This script makes both, and compares them with the header and with the exports of the build.
 
-libconvertproto.abi tells of which release it is. Until the first release every difference is an error, so that none is made by
+libconvertproto.abi names its release. Until the first release every difference is an error, so that nobody makes one by
 accident: --update writes the files anew. After a release a difference needs another CONVERTPROTO_VERSION_INFO in configure.ac, by
 libtool's rules, and this script says which (--update then writes libconvert.abi alone):
 
@@ -166,7 +166,7 @@ def unlisted():
 
 
 def is_usual_host():
-    """Is this a 64-bit machine with glibc?"""
+    """Is this a 64-bit machine with glibc, on which both files are compared in full?"""
     return sys.maxsize > 1 << 32 and os.path.exists(os.path.join(BUILD, ".libs", "libconvert.so")) and \
         "GLIBC" in subprocess.run(["nm", "-D", os.path.join(BUILD, ".libs", "libconvert.so")], stdout=subprocess.PIPE, text=True,
                                   check=True).stdout
@@ -207,7 +207,7 @@ def main():
             wrong.append("if that is meant: tests/build/check_abi.py --update")
     else:
         extra = set(names) - set(read("src", "shim", "libconvert.sym").split())
-        wrong += ["libconvert.so exports %s" % name for name in sorted(extra)]
+        wrong += ["libconvert.so exports %s, which src/shim/libconvert.sym hasn't" % name for name in sorted(extra)]
     wrong = [line for line in wrong if line]
     print("\n".join(wrong) or
           "%d lines of libconvertproto's interface, %d functions of the C library: as they were" % (len(old), len(names)))

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""check_api.py - can programs of others use libconvertproto as its documents say?
+"""check_api.py - can other programs use libconvertproto as its documents say?
 
-Nothing of the source tree is used here but what "make install" installs: the header is copied to a directory of its own, and the
-flags come from convertproto.pc. The check fails
+The programs are built with what "make install" installs alone: the header, in a directory of its own, and the flags of
+convertproto.pc. The check fails
 
 - where the functions that the header declares aren't those that the library exports and lib/convertproto.map lists;
 - where a C or C++ compiler has a warning about the header, in any of the languages' versions;
 - where the compiler has a warning about a program of examples/, or about an example of the manual;
-- where a function has no page in section 3 of the manual, or a page has one that there isn't, or declares it otherwise.
+- where section 3 of the manual lacks a function, describes one that doesn't exist, or declares one differently.
 """
 import glob
 import os
@@ -26,7 +26,7 @@ SKIP = 77
 WARNINGS = ["-pedantic", "-Wall", "-Wextra", "-Werror"]
 C_VERSIONS = ("c99", "c11", "c17", "gnu99", "gnu11", "gnu17")
 CXX_VERSIONS = ("c++11", "c++14", "c++17", "c++20", "gnu++17")
-# as C and as C++, where it says as well whether the names are those of C's functions
+# compiled as C and as C++: as C++ it links only if the functions have C linkage
 PROGRAM = """
 #include <convert/convert.h>
 
@@ -82,7 +82,7 @@ class Page:
         self.sections = dict(re.findall(r"^\.Sh (.*)\n((?:(?!\.Sh ).*\n?)*)", text, re.MULTILINE))
         self.names = re.findall(r"^\.Nm (\S+)", self.sections["NAME"], re.MULTILINE)
         self.references = re.findall(r"^\.Xr (\S+) 3\b", text, re.MULTILINE)
-        # each of them can be compiled
+        # each can be compiled
         self.examples = [example.replace("\\e", "\\") for example in
                          re.findall(r"^\.Bd -literal.*\n((?:(?!\.Ed).*\n)*)", self.sections.get("EXAMPLES", ""), re.MULTILINE)]
 
@@ -120,7 +120,7 @@ def mapped():
 
 
 class Program:
-    """Compiles and links programs as somebody does who has installed the library below a directory."""
+    """Compiles and links programs against the library as if it were installed below a directory."""
 
     def __init__(self, directory):
         self.directory = directory
@@ -131,7 +131,7 @@ class Program:
         said = subprocess.run(["pkg-config", "--cflags", "--libs", "--define-variable=includedir=" + os.path.join(directory, "include"),
                                "--define-variable=libdir=" + library, "convertproto"], check=True, stdout=subprocess.PIPE,
                               text=True, env={**os.environ, "PKG_CONFIG_PATH": os.path.join(BUILD, "lib")}).stdout
-        # the run-time libraries of sanitizers, which the library wants where it was built with them
+        # a library that was built with sanitizers needs their run-time libraries
         self.flags = shlex.split(said) + shlex.split(self.variables.get("SANITIZER_CFLAGS", ""))
         self.env = {**os.environ, "LD_LIBRARY_PATH": library}
 
@@ -143,19 +143,19 @@ class Program:
         return c, shlex.split(cxx) if cxx else None
 
     def build(self, compiler, source, *flags):
-        """The compiler's complaints about a program; none if it is there now, as "program"."""
+        """The compiler's complaints about a program; "" if it has made it, as "program"."""
         command = [*compiler, *WARNINGS, *flags, "-o", os.path.join(self.directory, "program"), source, *self.flags]
         return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
 
     def run(self):
-        """What is wrong about the program that was built last; nothing, one hopes."""
+        """What is wrong with the program that was built last; "" if nothing."""
         done = subprocess.run([os.path.join(self.directory, "program")], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               env=self.env)
         return "" if done.returncode == 0 else "it ends with %d: %s" % (done.returncode, done.stdout)
 
 
 def knows(compiler, flag, suffix):
-    """Has the compiler this version of the language?"""
+    """Does the compiler know this version of the language?"""
     return subprocess.run([*compiler, flag, "-E", "-x", {"c": "c", "cc": "c++"}[suffix], "/dev/null"], stdout=subprocess.DEVNULL,
                           stderr=subprocess.DEVNULL).returncode == 0
 

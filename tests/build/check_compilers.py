@@ -3,9 +3,9 @@
 """check_compilers.py - do the compilers for musl and for i386 take all sources, without a warning?
 
 Routers and containers have musl, whose headers declare less than glibc's; on i386 types have other sizes, and compilers other macros.
-configure looks at each of them here as anywhere, in a directory of its own, and makes the config.h with which the sources of src and lib are
-compiled, as far as syntax and types go: nothing is linked or run, which the commands of tests/platforms do. Headers of other libraries are
-this machine's, as they differ with no C library. Sources that include one which isn't there are left out, and named.
+For each compiler, configure makes a config.h in a directory of its own. With it the compiler checks syntax and types of the sources of src
+and lib: nothing is linked or run, which the commands of tests/platforms do. The headers of other libraries are this machine's, since
+no C library changes them. A source that includes a missing one is left out, and named.
 """
 import concurrent.futures
 import glob
@@ -38,7 +38,7 @@ DEFINED = {"src/shim/": ["-DNATIVE_TIMES"],
 
 
 def link_headers(directory, gnu):
-    """Has `directory` find the kernel's headers, uthash's and the libraries'; returns the libraries' that aren't there."""
+    """Links the headers of the kernel, of uthash and of the libraries into `directory`; returns the missing ones of the libraries."""
     tools.kernel_headers(directory, gnu)
     missing = []
     for name in LIBRARIES:
@@ -72,7 +72,7 @@ def sources():
 
 
 def compile_one(path, compiler, place, warnings):
-    """What a compiler says of a source file, "" if it takes it. Notes are no errors."""
+    """What a compiler says of a source file; "" if it compiles it, with or without notes."""
     defined = [flag for folder, flags in DEFINED.items() if path.startswith(folder) for flag in flags]
     result = subprocess.run([compiler, "-std=gnu11", "-fsyntax-only", "-DHAVE_CONFIG_H", "-I" + place, "-I" + os.path.join(TOP, "lib"),
                              "-I" + os.path.join(TOP, "src"), "-idirafter", place + "/include", *warnings, *defined,
@@ -81,7 +81,7 @@ def compile_one(path, compiler, place, warnings):
 
 
 def check_compiler(compiler, host):
-    """Has a compiler look at all sources; returns how many it doesn't take."""
+    """Checks all sources with a compiler; returns how many it rejects."""
     machine = os.uname().machine
     with tempfile.TemporaryDirectory() as place:
         os.mkdir(os.path.join(place, "include"))
@@ -103,7 +103,7 @@ def check_compiler(compiler, host):
 
 
 def main():
-    """Returns the status: SKIP if a compiler is missing and the others take all."""
+    """Returns the status: SKIP if a compiler is missing and the others reject nothing."""
     wrong = skipped = 0
     for compiler, host in COMPILERS.items():
         if shutil.which(compiler):

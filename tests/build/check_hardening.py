@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """check_hardening.py - are the programs and libraries built with what compiler and linker offer against attackers?
 
-What is asked for is in m4/convert_hardening.m4. This looks at what came out, with readelf: at the programs and libraries, and at
-each object file that goes into them. Where whoever builds has said otherwise (--disable-hardening, sanitizers, a flag of his
-own), the property is left to him.
+m4/convert_hardening.m4 asks for it. This check examines the result with readelf: the programs and libraries, and each object
+file that goes into them. It doesn't check a property that the builder has turned off (--disable-hardening, sanitizers, flags of
+their own).
 
     check_hardening.py [FILE…]     with files: these programs and libraries, as they are installed, and no object files
 """
@@ -59,7 +59,7 @@ class Checks:
         self.musl = "musl" in variables.get("host_os", "") + variables.get("CC", "")
 
     def check(self, right, path, what, taken_back=None):
-        """Notes that @path isn't what it should be, unless the builder's flags match @taken_back."""
+        """Notes @what is wrong with @path, unless it is @right or the builder's flags match @taken_back."""
         if not right and not (taken_back and re.search(taken_back, self.said)):
             self.wrong.append("%s: %s" % (os.path.relpath(path, BUILD), what))
 
@@ -82,12 +82,12 @@ class Checks:
     def protected(self, path):
         """A program or a library of several files: what the compiler has put in."""
         symbols = readelf("-s", path)
-        self.check(re.search(r"\b__stack_chk_(fail|guard)\b", symbols), path, "no function looks after its stack", CANARY_OFF)
+        self.check(re.search(r"\b__stack_chk_(fail|guard)\b", symbols), path, "no function has a stack canary", CANARY_OFF)
         if not self.musl:  # musl has no such functions: its fortified ones are inline
             self.check(re.search(r"UND __(mem|str|v?s?n?printf)\w*_chk\b", symbols), path, "nothing is fortified", FORTIFY_OFF)
 
     def object_file(self, path):
-        """One of ours: indirect jumps end where they should (the note of a whole program has what the C library's files allow)."""
+        """An object file of ours restricts indirect jumps (a whole program's note depends on the C library's files, too)."""
         machine = readelf("-h", path)
         note = readelf("-n", path)
         if "X86-64" in machine:

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """check_install_needs.py - install-needs leaves no service running that wasn't there before
 
-apt-get, systemctl and update-rc.d are stand-ins that say what they are asked for, in namespaces with empty directories of services: nothing is
-installed. The stand-in for apt-get does what packages' scripts do: it brings a service, and asks policy-rc.d whether that may be started.
+apt-get, systemctl and update-rc.d are stand-ins that print their arguments, in a namespace with empty directories of services: nothing is
+installed. The stand-in for apt-get acts like packages' scripts: it adds a service, and asks policy-rc.d whether it may start it.
 """
 import os
 import subprocess
@@ -54,7 +54,7 @@ sh {program} --install-without-services "$@" || echo "status $?"
 
 
 def install(*words, more="", env=None):
-    """Runs install-needs in there; returns what all of them have said."""
+    """Runs install-needs in such a namespace; returns the lines that it and the stand-ins print."""
     for directory in (UNITS, SCRIPTS, "/usr/sbin"):
         if not os.path.isdir(directory):
             raise Unsuitable("this system has no %s: it isn't Debian" % directory)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""check_kernels.py - tests/kernels without kernels: what it makes of tests' logs, of apt's words, and of a machine that ended too early
+"""check_kernels.py - tests/kernels without kernels: how it reads tests' logs, also of a machine that ended too early, and apt's output
 
 Nothing is downloaded or booted.
 """
@@ -41,14 +41,14 @@ TESTS = {"test_rate": Result("left out", "it measures times or rates"), "test_sm
 
 
 def test_log():
-    """Each test's line is found among what explains failures; a log without a status was cut off."""
+    """It finds each test's line among the lines that explain failures; a log without a status was cut off."""
     equal(results.parse_log(LOG), ("99", TESTS), "the log")
     equal(results.parse_log(LOG.rpartition("status")[0])[0], "none: it was cut off", "the status of a log that was cut off")
     equal(results.parse_log("")[1], {}, "an empty log")
 
 
 def test_what_harness_prints():
-    """harness.py writes lines as they are read here, --no-measuring included."""
+    """results.parse_log() understands the lines that harness.py prints, with --no-measuring, too."""
     with tempfile.TemporaryDirectory() as directory:
         with open(os.path.join(directory, "linkem"), "w", encoding="ascii") as file:
             os.fchmod(file.fileno(), 0o755)
@@ -129,7 +129,7 @@ def test_packages():
 
 
 def test_command_line():
-    """What the kernel is told fits into the 2048 bytes that it takes: the tests' names are in a script."""
+    """The command line is far shorter than the 2048 bytes that the kernel takes: the tests' names are in a script."""
     with tempfile.TemporaryDirectory() as directory:
         kernel = packages.Kernel("bookworm", "6.1.0-1-amd64", "6.1.1-1", directory)
         emulated = emulator.Emulated(kernel, directory, "/usr/bin/vng", "/bin/busybox")
@@ -144,7 +144,7 @@ def test_command_line():
 
 
 def test_user_mode():
-    """The kernel's own words fit into what it takes, and its script names the files; what it is asked to have is one option a line."""
+    """The command line is short, and the script names the files; the configuration has one option a line, each once."""
     with tempfile.TemporaryDirectory() as directory:
         booted = usermode.UserMode("/srv/linux-6.1.1", directory, "/bin/busybox")
         words = booted.command(booted.write_script(["/lab/test_a.py"] * 70, "/build", 3))
@@ -163,8 +163,8 @@ def test_user_mode():
         check("noble: " in str(error), str(error))
 
 
-def test_bad_words():
-    """The command names what is wrong."""
+def test_errors_name_their_cause():
+    """The command says which argument, directory or missing program is wrong."""
     for words, said in ((["sarge"], "\"sarge\" is none of bookworm, "), (["--directory", "/tmp/a b", "trixie"], "/tmp/a b: ")):
         result = subprocess.run([sys.executable, KERNELS, *words], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
         equal(result.returncode, 2, "status of %s" % words)
@@ -187,7 +187,7 @@ def test_bad_words():
 
 
 def test_order():
-    """Each file of tests is run, but for those that are named as left out; what tells most comes first."""
+    """tests/kernels runs each file of tests that LEFT_OUT doesn't name, and test_platform first."""
     listed = subprocess.run([sys.executable, KERNELS, "--list"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
     with open(KERNELS, encoding="utf-8") as file:
         left_out = re.findall(r"\"(test_\w+)\"", re.search(r"^LEFT_OUT = \((.*)\)$", file.read(), re.MULTILINE).group(1))

@@ -75,7 +75,7 @@ def check_link(page, target, texts, wrong):
 
 
 def is_there(page, name, names):
-    """Is there a file with this name, seen from the page or from one of PLACES, or of this name anywhere where it has no folder?"""
+    """Does the file exist, below the page's folder or one of PLACES, or anywhere if its name has no folder?"""
     if "/" not in name and "*" not in name and name in names:
         return True
     starts = [os.path.dirname(page)] + list(PLACES)

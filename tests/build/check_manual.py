@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """check_manual.py - are the manual's pages without faults, and is there one for everything that is installed?
 
-Each page of man/ is read by man-db (man --warnings, as Debian's lintian does) and by mandoc, or groff in place of either, and none may
-have anything to say. Of mandoc's matters of style only those are left out that are about this machine: pages that aren't installed here.
+man-db (man --warnings, as in Debian's lintian) and mandoc, or groff in place of either, read each page of man/, and none may complain.
+Of mandoc's messages about style only those about other pages, which this machine lacks, are ignored.
 
 Each program, each library, each file of configuration and each unit that "make install" puts somewhere has a page, which the Makefile
 installs: by its name, or the page that PAGES names for it, where that has the file's name in its text.
@@ -18,7 +18,7 @@ import sys
 
 TOP = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 BUILD = os.environ.get("CONVERT_BUILDDIR") or TOP
-# What is about other pages than those that are read.
+# messages about other pages than the one that is read
 ELSEWHERE = re.compile(r"referenced manual not found|outdated mandoc\.db|mandoc\.db")
 # (what is installed, the page that describes it); the first that fits counts. An empty page: it describes itself.
 PAGES = (
@@ -42,7 +42,7 @@ def pages():
 
 
 def complaints(command, **variables):
-    """What a program says on standard error and output, without what is about other pages."""
+    """What a program prints, without the messages about other pages."""
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           env={**os.environ, **variables}, check=False)
     found = [line for line in done.stdout.splitlines() if line and not ELSEWHERE.search(line)]
@@ -52,14 +52,14 @@ def complaints(command, **variables):
 
 
 def lint(tools):
-    """What the programs say of each page."""
+    """The programs' complaints about each page."""
     for path in pages():
         if "mandoc" in tools:
             yield from complaints(["mandoc", "-T", "lint", "-W", "style", path])
         if "groff" in tools:
             yield from complaints(["groff", "-mandoc", "-T", "utf8", "-ww", "-z", "-I", TOP, path])
         if "man" in tools:
-            # without -l man would look for an installed page; what it prints is of no interest, only what it complains of
+            # without -l man would look for an installed page; only its complaints matter, not the page that it prints
             shown = ["sh", "-c", 'exec man --warnings -E UTF-8 -l -Tutf8 -Z "$1" 2>&1 >/dev/null', "sh", path]
             said = complaints(shown, LC_ALL="C.UTF-8", MANROFFSEQ="", MANWIDTH="80")
             yield from ("man --warnings %s: %s" % (os.path.relpath(path, TOP), line) for line in said)

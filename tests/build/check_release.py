@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """check_release.py - has the tree one version, and does the release's checklist see what is wrong?
 
-The first check is about this tree. The others are about build-tools/release and check_abi.py: in a small tree that is ready to be
-released one thing is broken after the other, and exactly that is said.
+The first check is about this tree. The others are about build-tools/release and check_abi.py: each breaks one thing of a small tree
+that is ready for its release, and the checklist must report exactly that.
 """
 import glob
 import importlib.machinery
@@ -84,14 +84,14 @@ def said(release, top):
 
 
 def check_small_tree(release):
-    """Breaks one thing after the other. Yields what went otherwise than it should."""
+    """Breaks one thing after the other. Yields each mistake that the checklist doesn't report, or not alone."""
     with tempfile.TemporaryDirectory() as top:
         subprocess.run(["git", "init", "-q", top], check=True)
         for path, text in READY.items():
             write(top, path, text)
         commit(top)
         if said(release, top):
-            yield "a tree that is ready: %s" % said(release, top)
+            yield "a tree that is ready for its release: %s" % said(release, top)
         for path, old, new, words in BROKEN:
             write(top, path, READY[path].replace(old, new, 1))
             commit(top)
@@ -109,8 +109,8 @@ def check_small_tree(release):
             yield "a tag that is there: %s" % said(release, top)
 
 
-def nowhere(release):
-    """Patterns of the checklist that no file has: something was moved, and isn't looked at any more. A tarball lacks debian/."""
+def unmatched_patterns(release):
+    """Patterns of the checklist that match no file, as after a move: it checks nothing there. A tarball lacks debian/."""
     for pattern, _, _ in release.PLACES:
         is_here = not pattern.startswith("debian/") or os.path.isdir(os.path.join(TOP, "debian"))
         if is_here and not glob.glob(os.path.join(TOP, pattern)):
@@ -132,7 +132,7 @@ def check_rules():
 def main():
     """Returns the status."""
     release = checklist()
-    wrong = list(nowhere(release)) + list(release.check_versions(TOP)) + list(check_rules())
+    wrong = list(unmatched_patterns(release)) + list(release.check_versions(TOP)) + list(check_rules())
     try:
         subprocess.run(["git", "--version"], check=True, stdout=subprocess.DEVNULL)
         wrong += check_small_tree(release)

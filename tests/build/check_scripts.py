@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """check_scripts.py - have the linters of shell and of Lua nothing to say of the tree's scripts?
 
-shellcheck reads each file that names a shell, in its first line or, if another program reads it, in a comment of shellcheck's. What a file
-does on purpose is said in such a comment, too. luacheck reads the dissector where it is installed; not all distributions have it.
+shellcheck reads each file that names a shell, in its first line or, if another program reads it, in a comment of shellcheck's. Such a
+comment also excuses what a file does on purpose. luacheck reads the dissector where it is installed; not all distributions have it.
 """
 import os
 import re
@@ -15,17 +15,17 @@ from check_links import TOP, tree
 
 # Scripts of zsh and fish are read by their own shells, in tests/lab/test_completions.py.
 SHELL = re.compile(rb"\A#! ?(?:/usr)?/bin/(?:env )?(?:ba|da|a)?sh\b|^# shellcheck shell=", re.MULTILINE)
-HEAD_BYTES = 1500  # the comment is behind those that say what the file is
-# The first is a file for a test of programs; the others are autotools', or made by configure, which has read their sources.
+HEAD_BYTES = 1500  # the comment stands below the file's header
+# inputs of a fuzzer; files of autotools, or made by configure
 NOT_OURS = re.compile(r"tests/fuzz/corpus/|(?:build-aux|m4)/|"
                       r"(?:configure~?|config\.\w+|libtool|install-sh|missing|depcomp|compile|ltmain\.sh|test-driver|ar-lib)$")
-# A script ends with this beside the same name without it, which configure has made of it.
+# Configure makes NAME of NAME.in: shellcheck reads the latter alone.
 TEMPLATE = ".in"
 CI = ".ci/run"  # in a folder that isn't looked into, and not in tarballs
 
 
 def scripts(paths):
-    """Those of the files that are in the language of a shell."""
+    """Those of the files that are shell scripts."""
     paths = {*paths, *([CI] if os.path.exists(os.path.join(TOP, CI)) else [])}
     for path in sorted(paths):
         if NOT_OURS.search(path) or path + TEMPLATE in paths or os.path.islink(os.path.join(TOP, path)):
@@ -36,7 +36,7 @@ def scripts(paths):
 
 
 def complaints(command):
-    """What a program says that doesn't end with 0."""
+    """The output of a program that fails, else ""."""
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, cwd=TOP)
     return done.stdout + "%s: status %d\n" % (command[0], done.returncode) if done.returncode else ""
 

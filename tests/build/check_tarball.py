@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""check_tarball.py - what somebody gets who takes the release tarball and has no rights
+"""check_tarball.py - does the release tarball work for a user without rights?
 
 Makes the tarball, which has to have all files of a clone. As an ordinary user (nobody, if root runs this), whose PATH has no sbin and
 whose system has no systemd.pc, configures it without any flag, builds, installs into a home directory, checks and uninstalls it. All
@@ -37,11 +37,11 @@ PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 class Wrong(Exception):
-    """What isn't as it should be."""
+    """Something isn't as it should be; the text says what."""
 
 
 def check(right, what):
-    """Ends the test with @what if it isn't @right."""
+    """Ends the test with the message @what unless @right holds."""
     if not right:
         raise Wrong(what)
 
@@ -56,7 +56,7 @@ class Somebody:
             entry = pwd.getpwnam("nobody")
             self.uid, self.gid = entry.pw_uid, entry.pw_gid
             os.chown(home, self.uid, self.gid)
-        # every library's file for pkg-config but systemd's
+        # the file of each library for pkg-config, but not systemd's
         self.packages = os.path.join(home, "pkgconfig")
         os.mkdir(self.packages)
         said = subprocess.run(["pkg-config", "--variable", "pc_path", "pkg-config"], stdout=subprocess.PIPE, text=True, check=True)
@@ -67,7 +67,7 @@ class Somebody:
                     os.symlink(path, link)
 
     def run(self, directory, *command, check_status=True, **variables):
-        """Runs it there; returns what it said."""
+        """Runs a command in a directory; returns its output."""
         environment = {"PATH": PATH, "HOME": self.home, "LC_ALL": "C", "PKG_CONFIG_LIBDIR": self.packages, **variables}
         ids = {} if self.uid is None else {"user": self.uid, "group": self.gid, "extra_groups": []}
         result = subprocess.run(command, cwd=directory, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -92,7 +92,7 @@ def tarball(directory):
 
 
 def files_below(directory):
-    """Their paths, in it."""
+    """The paths of all files below a directory, relative to it."""
     return sorted(os.path.relpath(os.path.join(where, name), directory)
                   for where, _, names in os.walk(directory) for name in names)
 

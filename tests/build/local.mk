@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# what is built and installed: how it is hardened, how others use the library, that folders and pages say what is so, that other
-# compilers take the sources, that linters have nothing to say of scripts, that install-needs leaves no services running, and what
-# somebody gets who has the tarball and no rights
+# checks of what is built and installed (hardening, use by other programs, the manual), of the sources (folders, pages, linters, other
+# compilers), of the tools for packages, kernels and releases, and of the release tarball
 BUILD_TESTS = tests/build/check_api.py tests/build/check_hardening.py tests/build/check_manual.py
-# They build the whole again, or read the sources: sanitizers change nothing about that, and add functions to the libraries.
+# They check sources and tools, or the names of the libraries' functions: sanitizers change nothing there, or add functions.
 PLAIN_BUILD_TESTS = tests/build/check_abi.py tests/build/check_includes.py \
 	tests/build/check_install_needs.py tests/build/check_kernels.py tests/build/check_links.py tests/build/check_release.py \
 	tests/build/check_scripts.py
