@@ -66,7 +66,7 @@ static int64_t integer_at(const uint8_t *bytes, size_t at)
 	return value;
 }
 
-/* A record, read with offsets that are spelled out and numbers that can't overflow. */
+/* Is a record valid? This reads it with offsets that are spelled out and numbers that can't overflow. */
 static bool naive_is_valid(const uint8_t *record, size_t size, int64_t now)
 {
 	const long double learned = (long double)integer_at(record, 8);
@@ -134,7 +134,7 @@ static const unsigned int fact_of_kind[] = {
 	[CACHE_KIND_PATH] = CACHE_PATH,
 };
 
-/* Requires that cache_converter_get() has returned what is in @record, or nothing where @record is NULL. */
+/* What cache_converter_get() must return for @record; nothing is known if that is NULL. */
 static struct cache_converter naive_converter(enum cache_kind kind, const uint8_t *record)
 {
 	struct cache_converter out = { 0 };
@@ -248,7 +248,7 @@ static void answer_check(const union sockaddr_ip *address, const uint8_t *record
 	REQUIRE(cache_answer_get(&cache, address, 0, now) == CACHE_UNKNOWN);
 }
 
-/* Writes right checksums into those records of @bytes that the input says should have them. */
+/* Writes right checksums into the records of @bytes that claim to be of this kind. */
 static void seal(uint8_t *bytes, const struct cache_table *table, enum cache_kind kind)
 {
 	for (uint32_t way = 0; way < table->ways; way++) {
@@ -312,7 +312,7 @@ static void file_check(const uint8_t *data, size_t size, bool cut, int64_t now)
 	cache_close(&damaged);
 }
 
-/* Uses the bytes as notes about connections: each that is read has its reason within bounds, and one that is left is found. */
+/* Uses the bytes as notes about connections: the reason of each note that is read has an end, and a note that is put is found. */
 static void note_check(const uint8_t *data, size_t size, bool sealed)
 {
 	static struct note notes[4096];

@@ -2,8 +2,8 @@
 /*
  * fuzz_conf.c - any bytes as convertize.conf
  *
- * What it says about them must be lines that a terminal can show, with the place in front; what it takes from them must be as the
- * rest of convertize expects it. To search for new inputs see fuzz_request.c; sources are those of libconvertize.la.
+ * Its messages about them must be lines that a terminal can show, with the place in front; the settings must be as the rest of
+ * convertize expects them. To search for new inputs see fuzz_request.c; the sources are those of libconvertize.la.
  */
 #include "config.h"
 

@@ -2,7 +2,7 @@
 /*
  * fuzz_config.c - any bytes as convertd's configuration file, its key file, its list of cookies
  *
- * problem_lines.h says what its messages must be. To search for new inputs see fuzz_request.c; sources are
+ * problem_lines.h says what its messages must be. To search for new inputs see fuzz_request.c; the sources are
  * those of src/convertd/{base,config,policy} and src/common that the linker asks for; it needs
  * -lsodium.
  */

@@ -2,7 +2,7 @@
 /*
  * fuzz_gateway.c - any bytes as convertgw's configuration file (see fuzz_config.c)
  *
- * To search for new inputs see fuzz_request.c; sources are src/gateway/gateway_settings.c and those of src/daemon, src/client and
+ * To search for new inputs see fuzz_request.c; the sources are src/gateway/gateway_settings.c and those of src/daemon, src/client and
  * src/common that the linker asks for.
  */
 #include "config.h"

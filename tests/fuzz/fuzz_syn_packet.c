@@ -2,8 +2,8 @@
 /*
  * fuzz_syn_packet.c - any bytes as a packet with a SYN
  *
- * What is read must lie inside the packet, and what is changed must be read again as what was meant,
- * with everything else as it was. Checksums are put right first: few inputs would get past them.
+ * The fields that are read must lie inside the packet, and a changed packet must be read again as it was
+ * meant, with all else unchanged. Checksums are corrected first: few inputs would get past them.
  * To search for new inputs see fuzz_request.c; the sources are src/hold/syn_packet.c and
  * tests/unit/syn_build.c.
  */

@@ -2,7 +2,7 @@
 /*
  * fuzz_unit.c - any bytes as the output of "systemctl show", and as a drop-in
  *
- * A value that is written into a drop-in must come out of it again. To search for new inputs see fuzz_request.c; sources are those of
+ * A value that is written into a drop-in must come out of it again. To search for new inputs see fuzz_request.c; the sources are those of
  * libconvertize.la.
  */
 #include "config.h"

@@ -2,10 +2,10 @@
 /*
  * fuzz_warden.c - any bytes as what the serving process tells the main process, which has the rights
  *
- * The first byte says what it is: a message for the service manager, a call, or verdicts. What passes for right must be
- * what convertd could send, within its bounds, and what no settings need must be refused.
- * To search for new inputs see fuzz_request.c; the sources are notify_message.c, warden_message.c, warden_policy.c and
- * syn_packet.c of src/convertd.
+ * The first byte says what it is: a message for the service manager, a call, or verdicts. Whatever counts as right must be
+ * something that convertd could send, within its bounds, and a call that no settings need must be refused.
+ * To search for new inputs see fuzz_request.c; the sources are src/convertd/process/warden_policy.c and those that the linker
+ * asks for, such as src/daemon/warden_message.c and src/hold/syn_packet.c.
  */
 #include "config.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* problem_lines.h - messages about a file must be lines that a terminal and a log can show: printable, short, with the place in front */
+/* problem_lines.h - messages about a file must be lines for a terminal and a log: printable, short, with the place in front */
 #ifndef TESTS_FUZZ_PROBLEM_LINES_H
 #define TESTS_FUZZ_PROBLEM_LINES_H
 

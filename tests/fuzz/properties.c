@@ -3,10 +3,10 @@
  * properties.c - what must hold for every byte string that is read as a message
  *
  * - the header is judged as Section 6.1 has it, by a second, naive implementation;
- * - what is handed out lies inside the message;
+ * - the values that it returns lie inside the message;
  * - the parsers and convert_tlv_next() agree on where TLVs are and on which lengths are wrong;
  * - bytes behind the message change nothing, and a message without its last byte is not complete;
- * - a request with the Magic Number of a silent one is a silent one, or refused without a word;
+ * - a request with the Magic Number of a silent one is one, or gets a reset and no answer;
  * - a message that was read can be written again, and then reads the same;
  * - each fault has an answer, and the answer is a valid response.
  */
@@ -52,13 +52,13 @@ static enum convert_status header_expect(const uint8_t *data, size_t size)
 	return data[1] == 0 ? CONVERT_STATUS_ZERO_TOTAL_LENGTH : CONVERT_STATUS_OK;
 }
 
-/* The same of a request, which may be a silent one (doc/private-tlvs.md). */
+/* Has a request the Magic Number of a silent one (doc/private-tlvs.md)? */
 static bool request_is_silent(const uint8_t *data, size_t size)
 {
 	return size >= 4 && data[2] == 0x6c && data[3] == 0x63;
 }
 
-/* Checks the header of a silent request, as header_check() does that of the others. */
+/* Checks the header of a silent request, as header_check() does for other messages. */
 static bool silent_header_check(const uint8_t *data, size_t size, enum convert_status status, size_t parsed_length)
 {
 	size_t length = 4u * data[1];
@@ -203,7 +203,7 @@ static void request_rewrite(const struct convert_request *request)
 	REQUIRE(spans_equal(reread.cookie, request->cookie));
 }
 
-/* Does what a converter does about a bad request: takes the answer, writes the Error TLV, and reads it back. */
+/* Answers a bad request like a converter: gets the answer, writes the Error TLV, and reads it back. */
 static void answer_check(enum convert_status status, const uint8_t *data, size_t length)
 {
 	enum convert_error_code code = (enum convert_error_code)255;

@@ -2,10 +2,10 @@
 /*
  * srv_properties.c - what must hold for any bytes that are read as a name server's response
  *
- * - only names that a host can have are handed out, with a port;
+ * - it returns only names that a host can have, with a port;
  * - each target stands in the bytes, as the C library's dn_expand(3) reads them;
- * - with less room the best targets are kept, and nothing is written beyond the room;
- * - ordering goes by priority, and neither loses nor adds a target.
+ * - with less room it keeps the best targets, and writes nothing beyond the room;
+ * - the order follows the priority, and neither loses nor adds a target.
  */
 #include "srv_properties.h"
 
