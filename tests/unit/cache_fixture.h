@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cache_fixture.h - a directory for a cache's file; answers that are put into the cache and looked for; what the file is */
+/* cache_fixture.h - a directory for a cache's file; answers that tests put into the cache and look for; facts about the file */
 #ifndef CACHE_FIXTURE_H
 #define CACHE_FIXTURE_H
 
@@ -20,7 +20,7 @@
 
 #define NOW INT64_C(1000000)
 #define LATER (NOW + 60000)
-#define SOMEBODY 4711 /* has no rights, so that the file is mapped */
+#define SOMEBODY 4711 /* a user without rights, whose processes map the file */
 
 static char directory[PATH_MAX], file[PATH_MAX + sizeof("/" CACHE_FILE)];
 
@@ -30,7 +30,7 @@ static inline void setup(void)
 	snprintf(file, sizeof(file), "%s/" CACHE_FILE, directory);
 }
 
-/* The same for a process that can't change its identity, if this one may become one. */
+/* The same; if root runs this, the process gives up its rights for good, so that it can't change its identity. */
 static inline void setup_without_rights(void)
 {
 	setup();

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """check_rfc8803.py - does doc/rfc8803.md name what exists, and leave nothing out?
 
-Each `file: name` in it must be a function or a test that is there. Each section must have as many key words as the RFC has in it
-(KEY_WORDS, counted in its text), and each row with a key word must say where it is met.
+Each `file: name` in it must be a function or a test that exists. Each section must have as many key words as the RFC's (KEY_WORDS,
+counted in its text), and each row must say where the requirement is met and which test proves it (but WITHOUT_PROOF).
 """
 import collections
 import os
@@ -21,7 +21,7 @@ KEY_WORDS = {
     "7.7": {"MUST": 1, "MUST NOT": 1}, "8": {"MUST": 1}, "9": {"MUST": 1}, "9.1": {"MUST": 2},
     "9.2": {"MUST": 1, "RECOMMENDED": 1}, "9.3": {"SHOULD": 3},
 }
-# met by nobody's code: the cell says whose it is, or what is done instead
+# no code meets these: the cell says whose task it is, or what we do instead
 WITHOUT_PROOF = ("*operator*", "*kernel*", "none is", "not done")
 DEFINITIONS = {
     ".c": r"^(?!\s)(?!#)[^;=\n]*\b%s\(|START_TEST\(%s\)",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* codec_fixture.h - a writer of messages on a buffer of a given size, and what all its writes have in common */
+/* codec_fixture.h - a writer of messages on a buffer of a given size, and checks for each of its writes */
 #ifndef TESTS_UNIT_CODEC_FIXTURE_H
 #define TESTS_UNIT_CODEC_FIXTURE_H
 
@@ -54,10 +54,10 @@ static inline struct in6_addr in6(const char *text)
 	return address;
 }
 
-/* Does one write; what it needs is taken from @w on. */
+/* Makes one write to @w. */
 typedef void write_one(struct convert_writer *w);
 
-/* One write gives these bytes, in a buffer of exactly that size, too; not in less, unless it is @cut; and not twice. */
+/* One write gives these bytes, in a buffer of that size, too; in a smaller one it fails, unless it is @cut; a second one fails. */
 static inline void expect_golden(write_one *write, const char *hex, bool cut)
 {
 	struct bytes want = bytes_hex(hex);

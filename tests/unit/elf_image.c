@@ -21,7 +21,7 @@ enum {
 	SECTIONS_AT = 496,
 };
 
-#define ADDRESS 0x400000 /* that the beginning of the file is loaded at */
+#define ADDRESS 0x400000 /* where the beginning of the file is loaded */
 
 void elf_image_put(struct elf_image *image, size_t at, size_t size, uint64_t value)
 {
@@ -102,7 +102,7 @@ static void put_dynamic(struct elf_image *image)
 	put_word(image, at + word, ADDRESS + STRINGS_AT);
 }
 
-/* Writes three sections: the empty one, the names of sections, and the one that is asked for. */
+/* Writes three sections: the empty one, the names of sections, and the one of Go or Bun, if the spec wants it. */
 static void put_sections(struct elf_image *image)
 {
 	static const char names[] = "\0.shstrtab\0.go.buildinfo\0.bun";

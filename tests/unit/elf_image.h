@@ -26,10 +26,10 @@ struct elf_image {
 /* Makes the file that @spec describes. */
 void elf_image_make(struct elf_image *image, const struct elf_image_spec *spec);
 
-/* Writes an integer of @size bytes in the file's byte order, as a test that breaks it wants to. */
+/* Writes an integer of @size bytes in the file's byte order, for tests that damage the file. */
 void elf_image_put(struct elf_image *image, size_t at, size_t size, uint64_t value);
 
-/* The offset of program header @index, and of those of its fields that tests break. */
+/* Returns the offset of program header @index; writes the fields of it that tests damage. */
 size_t elf_image_segment(const struct elf_image *image, size_t index);
 void elf_image_put_segment(struct elf_image *image, size_t index, uint32_t type, uint64_t offset,
 			   uint64_t size);
@@ -37,7 +37,7 @@ void elf_image_put_segment(struct elf_image *image, size_t index, uint32_t type,
 /* The index of a segment in the file. */
 enum { ELF_IMAGE_INTERP, ELF_IMAGE_NOTE, ELF_IMAGE_LOAD, ELF_IMAGE_DYNAMIC, ELF_IMAGE_SEGMENTS };
 
-/* Reads from the file, for elf_read(), and counts each call in *@reads of struct elf_image_source. */
+/* Reads from the file, for elf_inspect(), and counts the calls in elf_image_source.reads. */
 struct elf_image_source {
 	const uint8_t *bytes;
 	size_t len;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* engine_world.c - the engine without a kernel: its operations are a script of events, its networks are said, its clock is moved */
+/* engine_world.c - the engine without a kernel: see engine_world.h */
 #include "config.h"
 
 #include "engine_world.h"
@@ -33,7 +33,6 @@ __attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
 	va_end(args);
 }
 
-/* Returns what was done since it was asked last. */
 const char *said(void)
 {
 	static char text[sizeof(kernel.done)];
@@ -183,7 +182,7 @@ void survey_reset(struct survey *survey)
 	memset(survey, 0, sizeof(*survey));
 }
 
-/* Once: what it does may come back here. */
+/* Runs it only once, since it may call the engine, which comes back here. */
 static void let_others_run(void)
 {
 	void (*const run)(void) = nets.meanwhile_elsewhere;
@@ -476,7 +475,6 @@ void setup_named(void)
 	setup();
 }
 
-/* A call to connect. */
 enum dial_state dial_begin(bool holds)
 {
 	dial = (struct dial){ .ops = &ops, .started = kernel.now, .may_confirm = true };
@@ -511,7 +509,6 @@ enum dial_state step_on_small_stack(void)
 	return state_on_stack;
 }
 
-/* The SYN+ACK is there: what was done before it isn't said any more. */
 void synack(uint8_t options)
 {
 	said();
@@ -547,7 +544,6 @@ void answer(enum answer what)
 		kernel.stream[0] = 'H';
 }
 
-/* A connection that succeeds, from which the converter is known. */
 void learn(enum answer what)
 {
 	ck_assert_int_eq(dial_begin(false), DIAL_ON);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * engine_world.h - the engine without a kernel: its operations are a script of events, its networks are said, its clock is moved
+ * engine_world.h - the engine without a kernel: tests script the socket's events, set the networks and move the clock
  *
- * What the engine has done is a line of words (said()): "syn 1 data", "connect 2", "end", "take 8" …
+ * said() returns the engine's actions as words: "syn 1 data", "connect 2", "end", "take 8" …
  */
 #ifndef TESTS_UNIT_ENGINE_WORLD_H
 #define TESTS_UNIT_ENGINE_WORLD_H
@@ -21,10 +21,10 @@
 extern struct settings settings;
 extern char lines[2048]; /* the log */
 
-/* The kernel, as the script has it. */
+/* The kernel of the script. */
 extern struct kernel {
 	int64_t now, wake_at;
-	int64_t look_takes;     /* how long the process isn't scheduled after it has read TCP_INFO */
+	int64_t look_takes;     /* for how long the process isn't scheduled after it has read TCP_INFO */
 	struct tcp_info info;
 	int error;              /* SO_ERROR */
 	bool fell_back, shut;   /* shut: the peer's end of the stream is there */
@@ -54,7 +54,7 @@ extern struct networks {
 	bool begins, forbidden, refuses, trial_over, trial_works;
 	int elsewhere, chosen;  /* paths of @list; -1: none */
 	int missed;
-	const char *policy_breach; /* why further subflows do */
+	const char *policy_breach; /* why Multipath TCP would break the user's policy; NULL: it wouldn't */
 	struct path_list list;
 	bool meanwhile;         /* the SYN+ACK comes while the probes are looked at */
 	bool unasked;           /* no probe of a trial, or of a silent connection, can be sent */
@@ -70,17 +70,17 @@ extern struct networks {
 
 extern const struct dial_ops ops;
 
-/* The dial of a test, and what has become of it. */
+/* The dial of a test, and how it has ended. */
 extern struct dial dial;
 extern struct dial_end end;
 
-/* What a converter says. */
+/* A converter's answers. */
 enum answer { WHOLE, SUPPORTED, SILENCE, GARBAGE, REFUSED, NOT_AUTHORIZED, COOKIE, OPTION, FULL, HOLDING };
 
-/* One other network is there, wlan0 with this last byte of its address, by which converter 1 is reached. */
+/* Makes a list of one other network, wlan0 with this last byte of its address, which leads to converter 1. */
 void list_of(unsigned int source);
 
-/* Returns what the engine has done since it was asked last. */
+/* Returns what the engine has done since the last call. */
 const char *said(void);
 
 /* Is the text in the log of this dial? */
@@ -89,29 +89,29 @@ bool is_logged(const char *text);
 /* Before each test. */
 void setup(void);
 
-/* Likewise, with a cache that other processes share; and after it. */
+/* Likewise, with a cache that other processes share; and after each such test. */
 void setup_cached(void);
 void teardown_cached(void);
 
 /* Likewise, with a converter whose name is to be resolved. */
 void setup_named(void);
 
-/* A call to connect. */
+/* The program calls connect(). */
 enum dial_state dial_begin(bool holds);
 
-/* Something has happened. */
+/* Takes a step, after an event. */
 enum dial_state step(void);
 
-/* The SYN+ACK is there, with these tcpi_options. What was done before it isn't said any more. */
+/* The SYN+ACK comes, with these tcpi_options. said() forgets what was done before. */
 void synack(uint8_t options);
 
-/* That is in the stream. */
+/* Puts this answer into the stream. */
 void answer(enum answer what);
 
 /* Takes a step as a signal handler on a stack of its own does. */
 enum dial_state step_on_small_stack(void);
 
-/* A connection that succeeds, from which the converter is known. */
+/* Makes a connection that succeeds, from which the engine knows the converter. */
 void learn(enum answer what);
 
 #define expect_said(text) ck_assert_str_eq(said(), (text))

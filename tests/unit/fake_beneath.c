@@ -119,7 +119,7 @@ bool network_bind(int fd, const struct in6_addr *source, int device)
 	return false;
 }
 
-/* So that no connection leaves its network, and no probe is sent: tests/lab/test_begin.py has these. */
+/* Thus no connection leaves its network and no probe is sent, which tests/lab/test_begin.py tests. */
 bool network_is_chosen(int fd)
 {
 	(void)fd;
@@ -132,7 +132,7 @@ struct in6_addr network_source(int fd)
 	return in6addr_any;
 }
 
-/* What /proc would show of an instance. */
+/* The registrations of an instance, which /proc would show. */
 void registrations_visit(int epfd, registration_visitor visit, void *arg)
 {
 	struct registration found;

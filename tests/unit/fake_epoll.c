@@ -35,7 +35,7 @@ static bool is_instance(const struct fake_file *file)
 	return file && file->refs && file->is_epoll;
 }
 
-/* Something has happened on @socket, which may be a timer's unused one: an edge. */
+/* Notes an edge on @socket, which may be the unused one of a timer. */
 void fake_epoll_wake(const struct fake_socket *socket)
 {
 	for (size_t i = 0; i < FAKE_FILES; i++)
@@ -44,7 +44,7 @@ void fake_epoll_wake(const struct fake_socket *socket)
 				instances[i]->registrations[j].armed = true;
 }
 
-/* The next two in the place of the C library's. */
+/* The next two take the place of the C library's. */
 int timerfd_create(int clock, int flags)
 {
 	struct fake_file *file;
@@ -81,7 +81,7 @@ static uint32_t ready_events(const struct fake_file *file)
 	return (uint32_t)(uint16_t)fake_socket_poll(&file->socket);
 }
 
-/* The last descriptor of @file is closed. */
+/* Removes the registrations of @file, whose last descriptor is closed. */
 void fake_epoll_forget(const struct fake_file *file)
 {
 	for (size_t i = 0; i < FAKE_FILES; i++)
@@ -222,7 +222,7 @@ int fake_epoll_wait(int epfd, struct epoll_event *events, int max, int timeout_m
 	return wait_for_events(epfd, events, max, timeout_ms, !fake_signals_are_blocked());
 }
 
-/* The mask lets signals in for the time of the wait. */
+/* The mask lets signals in during the wait. */
 int fake_epoll_pwait(int epfd, struct epoll_event *events, int max, int timeout_ms, const sigset_t *mask)
 {
 	if (fake_enter(FAKE_epoll_pwait))

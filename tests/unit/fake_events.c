@@ -23,7 +23,7 @@ struct event {
 };
 
 static uint64_t now_us = UINT64_C(1000000000);
-static struct event *events[EVENTS_MAX]; /* those that were added or made active since */
+static struct event *events[EVENTS_MAX]; /* those that are added or active */
 static struct registration {
 	int fd; /* 0: free */
 	poller_callback *callback;

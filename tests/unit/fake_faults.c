@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fake_faults.c - which errors a call may fail with, as its man page has them (man-pages 6.03) */
+/* fake_faults.c - the errors with which a call may fail, by its man page (man-pages 6.03) */
 #include "config.h"
 
 #include "fake_kernel.h"
@@ -8,8 +8,8 @@
 #include <stddef.h>
 
 /*
- * Without those that say what the model would have to do as well (EINPROGRESS, EALREADY, EISCONN of connect(2)), and EFAULT, which
- * the shim's own buffers never are.
+ * Left out are errors that tell of a state which the model would have to have (EINPROGRESS, EALREADY, EISCONN of connect(2)), and
+ * EFAULT, since the shim's own buffers are always valid.
  */
 static const int errors[FAKE_CALL_COUNT][16] = {
 	[FAKE_socket] = { EACCES, EAFNOSUPPORT, EINVAL, EMFILE, ENFILE, ENOBUFS, ENOMEM, EPROTONOSUPPORT },

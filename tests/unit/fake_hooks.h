@@ -2,8 +2,8 @@
 /*
  * fake_hooks.h - the shim's hooks as functions of other names: hook_connect(), hook_close() …
  *
- * Included by the compiler before each source of libshimworld.la (-include), so that a program which has the hooks linked
- * with it still has the C library's functions for itself.
+ * The compiler includes it before each source of libshimworld.la (-include), so that a program that links the hooks can still
+ * call the C library's functions.
  */
 #include "config.h"
 

@@ -2,8 +2,8 @@
 /*
  * fake_kernel.c - the fake kernel's calls, descriptors and clock
  *
- * Each call first lets another thread have its turn and what is due happen, and is then counted; the one that a test has
- * chosen fails. The clock stands still but in fake_wait(), which moves it to the next thing that happens.
+ * Each call first gives another thread its turn, and lets events happen that are due; then it is counted, and fails if a test has
+ * chosen it. The clock moves only while threads wait or a test passes time, from one event to the next.
  */
 #include "config.h"
 
@@ -130,7 +130,7 @@ static void events_happen(void)
 	}
 }
 
-/* To what comes first: an event, or @end. */
+/* Moves the clock to the next event, or to @end if that is sooner. */
 static void time_pass(int64_t end)
 {
 	int first = event_first();
@@ -308,7 +308,7 @@ unsigned int fake_open_count(void)
 	return count;
 }
 
-/* Linux closes the descriptor whatever it says: close(2). */
+/* Linux closes the descriptor even if it returns an error: close(2). */
 static int call_close(int fd)
 {
 	const bool fails = fake_enter(FAKE_close);
@@ -358,7 +358,7 @@ static int call_dup3(int fd, int to, int flags)
 	return fd_copy(fd, to, flags & O_CLOEXEC ? FD_CLOEXEC : 0);
 }
 
-/* Record locks are for other processes, of which there are none here: each is had at once. */
+/* Record locks only exclude other processes, of which there are none: F_SETLK succeeds at once. */
 static int call_fcntl(int fd, int command, ...)
 {
 	struct fake_file *file;
@@ -403,7 +403,7 @@ static int call_fcntl(int fd, int command, ...)
 NEXT_FUNCTIONS(FAKE_MISSING)
 #pragma GCC diagnostic pop
 
-/* First all that isn't modelled, then what is. */
+/* First an entry that isn't modelled for each function, then those that are. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverride-init"
 #define FAKE_ENTRY(ret, name, params, ...) .name = missing_##name,

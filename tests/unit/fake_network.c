@@ -62,7 +62,7 @@ size_t fake_host_received(const char *address, const uint8_t **bytes)
 	return hosts[host].received_len;
 }
 
-/* Whatever the family of the socket is. */
+/* IPv4 and v4-mapped addresses are equal. */
 int fake_host_find(const union sockaddr_ip *address)
 {
 	struct in6_addr wanted = sockaddr_ip_in6(address);
@@ -141,7 +141,7 @@ static void answer_say(struct fake_socket *socket)
 	}
 }
 
-/* Is there a whole request, or is none needed? */
+/* Has a whole request arrived, or does the host need none? */
 static bool is_asked(const struct fake_socket *socket)
 {
 	struct convert_request request;

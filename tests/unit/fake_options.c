@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fake_options.c - what the fake kernel's sockets are asked, and what is set on them */
+/* fake_options.c - socket options, TCP_INFO and MPTCP_INFO of the fake kernel */
 #include "config.h"
 
 #include "fake_private.h"
@@ -10,7 +10,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-/* The options that are an int, and what they are at first. What isn't here isn't modelled. */
+/* The options that are an int, with their first values. Others aren't modelled. */
 static const struct fake_option defaults[] = {
 	{ SOL_SOCKET, SO_RCVLOWAT, 1 },       { SOL_SOCKET, SO_KEEPALIVE, 0 },
 	{ SOL_SOCKET, SO_REUSEADDR, 0 },      { SOL_SOCKET, SO_ACCEPTCONN, 0 },
@@ -87,7 +87,7 @@ static int tell_tcp_info(struct fake_socket *socket, void *value, socklen_t *len
 	return tell(&info, sizeof(info), value, len);
 }
 
-/* Of a socket that has fallen back Linux answers as TCP does. */
+/* For a socket that has fallen back Linux answers like TCP. */
 static int tell_mptcp_info(const struct fake_socket *socket, void *value, socklen_t *len)
 {
 	struct kernel_mptcp_info info = { .flags = 0 };

@@ -24,13 +24,13 @@ struct fake_socket {
 	int domain, type, protocol;
 	uint64_t cookie;
 	enum fake_state state;
-	unsigned int connection; /* counts them: what is on its way for an earlier one is lost */
+	unsigned int connection; /* its number: events for an earlier one are dropped */
 	bool deferred;    /* TCP_FASTOPEN_CONNECT: connect() has returned 0, and the SYN waits for data */
-	bool was_open;    /* it was connected once, and is over: recv(2) says 0 */
-	bool aborted;     /* an attempt failed: the next connect(2) says so once */
+	bool was_open;    /* it had a connection, which is over: recv(2) returns 0 */
+	bool aborted;     /* an attempt failed: the next connect(2) fails once */
 	bool fin;         /* the peer's */
 	bool shut_in, shut_out;
-	int error;        /* sk_err: told once */
+	int error;        /* sk_err: reported once */
 	int queued;       /* ICMP messages in the error queue, which TCP keeps even without IP_RECVERR */
 	union sockaddr_ip local, peer;
 	bool bound;
@@ -43,7 +43,7 @@ struct fake_socket {
 	size_t syn_len;   /* bytes of out that went with the SYN */
 	bool syn_taken, timestamps, fallen_back;
 	unsigned int segments;
-	int64_t heard;    /* ns, when something of the peer arrived */
+	int64_t heard;    /* ns, when the peer was last heard */
 	struct fake_option options[FAKE_OPTIONS];
 };
 
@@ -52,7 +52,7 @@ struct fake_registration {
 	struct fake_file *file; /* NULL: unused */
 	uint32_t events;
 	uint64_t data;
-	bool armed; /* edge-triggered: something has happened since it was told */
+	bool armed; /* edge-triggered: something has happened since the last event */
 };
 
 struct fake_file {
@@ -77,7 +77,7 @@ bool fake_close(int fd);
 int64_t fake_now(void);
 void fake_at(int64_t ns, void (*what)(struct fake_socket *socket), struct fake_socket *socket);
 
-/* Waits until @ready(arg), or @ns have passed (FAKE_NEVER). Returns whether it is. */
+/* Waits until @ready(arg), or for @ns (FAKE_NEVER: without limit). Returns whether it is ready. */
 bool fake_wait(bool (*ready)(void *arg), void *arg, int64_t ns, bool may_wait);
 
 /* fake_socket.c */
@@ -93,7 +93,7 @@ int fake_host_find(const union sockaddr_ip *address);
 /* A SYN leaves @socket, whose peer is set. Returns 0 or the errno of a connect(2) that fails at once. */
 int fake_network_syn(struct fake_socket *socket);
 
-/* Bytes have left @socket, or its handshake is over. */
+/* Call it when bytes have left @socket, or its handshake is over: the host may answer. */
 void fake_network_sent(struct fake_socket *socket);
 bool fake_network_is_alive(const struct fake_socket *socket);
 

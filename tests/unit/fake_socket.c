@@ -2,7 +2,7 @@
 /*
  * fake_socket.c - the fake kernel's sockets: connecting, sending, receiving
  *
- * What Linux 6.18 does as far as the shim asks for it; tests/lab/test_platform*.py says of the real one what is only assumed here.
+ * It does what Linux 6.18 does, as far as the shim uses it; tests/lab/test_platform*.py proves these assumptions on the real kernel.
  */
 #include "config.h"
 
@@ -41,7 +41,7 @@ static bool is_mptcp(const struct fake_socket *socket)
 	return socket->protocol == IPPROTO_MPTCP;
 }
 
-/* Returns -1 with errno, as most of what follows. */
+/* Sets errno, and returns -1, as most functions below do. */
 static int fail(int error)
 {
 	errno = error;
@@ -69,7 +69,7 @@ int fake_socket_call(int domain, int type, int protocol)
 	return fd;
 }
 
-/* What is left when a connection is over, or was never one. */
+/* Leaves the socket as it is after a connection, or after a failed attempt. */
 void fake_socket_reset(struct fake_socket *socket)
 {
 	socket->connection++;
@@ -121,7 +121,7 @@ static int syn_leave(struct fake_socket *socket)
 	return error;
 }
 
-/* TCP leaves an error behind where there was a connection, or the beginning of one; MPTCP doesn't. */
+/* TCP leaves an error behind if there was a connection, or an attempt; MPTCP doesn't. */
 static int disconnect(struct fake_socket *socket)
 {
 	if (socket->state != FAKE_CLOSED && !is_mptcp(socket))
@@ -316,7 +316,7 @@ static ssize_t receive(int fd, void *buf, size_t len, int flags)
 	if (flags & ~(MSG_PEEK | MSG_DONTWAIT))
 		fake_die("recv() with flags %#x isn't modelled", (unsigned int)flags);
 	socket = &file->socket;
-	/* What is missing to SO_RCVLOWAT is waited for without sleep, and without end once it is there (Linux 6.12). */
+	/* Linux 6.12 would wait in a busy loop for the rest of SO_RCVLOWAT, and loop for ever once that is there. */
 	if (flags == MSG_PEEK && !(file->flags & O_NONBLOCK) && is_mptcp(socket) && socket->in_len &&
 	    socket->in_len < (size_t)fake_option_of(socket, SOL_SOCKET, SO_RCVLOWAT)->value)
 		fake_die("MSG_PEEK waits on MPTCP for what is behind bytes that it has seen");
@@ -396,7 +396,7 @@ static ssize_t send_fastopen(struct fake_file *file, const struct msghdr *msg)
 	fake_socket_reset(socket);
 	if (!sockaddr_ip_from(&socket->peer, msg->msg_name, msg->msg_namelen) || socket->peer.sa.sa_family != socket->domain)
 		return fail(EINVAL);
-	/* Nobody here has a cookie: the SYN asks for one. */
+	/* There is no Fast Open cookie: the SYN asks for one. */
 	return option_on(socket, TCP_FASTOPEN_NO_COOKIE) ? send_with_syn(file, msg) : send_with_syn(file, &nothing);
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fake_threads.c - threads that take turns as a test says
+ * fake_threads.c - threads that take turns by a test's schedule
  *
  * One thread runs at a time. At each point, that is before each call of the fake kernel and where a thread blocks or lets in
- * signals (it does around each claim of a conn), the turn goes to the other one if the test's schedule has this point; and always where the
- * one that runs has to wait, or spins in sched_yield() for a claim of the other's. So a run repeats exactly, and all orders up to a number
- * of unforced changes can be gone through.
+ * signals (it does around each claim of a conn), the turn goes to the other one if the test's schedule has this point; and always when
+ * the running one has to wait, or spins in sched_yield() for the other's claim. So a run repeats exactly, and a test can try all orders
+ * up to a number of unforced changes.
  */
 #include "config.h"
 
@@ -80,7 +80,7 @@ bool fake_turn_waiting(void)
 	return others;
 }
 
-/* In the place of the C library's: the shim calls it to wait for a thread that has claimed a conn. */
+/* Takes the place of the C library's: the shim calls it to wait for a thread that has claimed a conn. */
 int sched_yield(void)
 {
 	if (!fake_observer) /* no run: the leak sanitizer calls it, too */
@@ -93,7 +93,7 @@ int sched_yield(void)
 	return 0;
 }
 
-/* In the place of the C library's: nobody sends signals here. */
+/* Takes the place of the C library's: no signals are sent here. */
 int pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
 {
 	sigset_t old = blocked;

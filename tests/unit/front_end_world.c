@@ -2,9 +2,9 @@
 /*
  * front_end_world.c - a front end that has nothing of src/shim: libclient, libcodec and libcommon are all that it links
  *
- * Its connections are function calls: a converter is a function that reads a request and writes a response. All else is
- * what any front end goes through: policy, the choice of a converter, request, response, and what is learned of both sides,
- * in the user's cache as well.
+ * Its connections are function calls: a converter is a function that reads a request and writes a response. The rest is
+ * what every front end does: policy, the choice of a converter, request, response, and notes about both sides, in the user's
+ * cache as well.
  */
 #include "config.h"
 
@@ -50,7 +50,7 @@ void serves_mptcp_server(const struct convert_request *request, struct convert_w
 	convert_write_tcp_header(response, options, sizeof(options));
 }
 
-/* Takes silent requests, and answers them as if the SYN had come without its data. */
+/* Offers to take silent requests, but answers them, as if the SYN had come without its data. */
 void offers_silence(const struct convert_request *request, struct convert_writer *response)
 {
 	static const struct convert_withholding withholding = { .withheld = true, .limit_ms = 700, .silent = true, .blind = true };
@@ -76,7 +76,7 @@ void offers_hold_times(const struct convert_request *request, struct convert_wri
 	convert_write_tcp_header(response, NULL, 0);
 }
 
-/* An older version of it. */
+/* An older version of that converter. */
 void knows_no_hold_times(const struct convert_request *request, struct convert_writer *response)
 {
 	if (request->has_hold_time)
@@ -85,11 +85,11 @@ void knows_no_hold_times(const struct convert_request *request, struct convert_w
 		serves(request, response);
 }
 
-/* What stands at the address by now: a server of another protocol. */
+/* A converter that takes no silent requests: it answers them with bytes that are no response. */
 void knows_no_silence(const struct convert_request *request, struct convert_writer *response)
 {
 	if (request->has_silence)
-		convert_write_info(response); /* which isn't what a converter says */
+		convert_write_info(response); /* a TLV that no converter sends */
 	else
 		serves(request, response);
 }
@@ -120,7 +120,7 @@ void is_silent(const struct convert_request *request, struct convert_writer *res
 	(void)response;
 }
 
-/* The response of converter @index to a request, as the bytes that come. Returns how many. */
+/* Writes the response of converter @index to a request. Returns how many bytes come back. */
 static size_t network(int index, const uint8_t *bytes, size_t len, uint8_t response[CONVERT_MESSAGE_MAX])
 {
 	struct convert_writer writer;
@@ -165,7 +165,7 @@ static struct handshake_step exchange_bytes(int index, const union sockaddr_ip *
 	return came ? step : exchange_silent(index, server, false);
 }
 
-/* Asks converter @index, again where it has said how it would serve the request. */
+/* Asks converter @index, and again if its answer says how it would serve the request. */
 static struct handshake_step ask(int index, const union sockaddr_ip *server)
 {
 	converters_cookie_number number = converters_cookie_current(index);

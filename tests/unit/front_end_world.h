@@ -10,11 +10,11 @@
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define REQUESTS_MAX 8
 
-extern const char *cache_setting, *fallback; /* CONVERT_CACHE, CONVERT_FALLBACK: to be set before begin() */
+extern const char *cache_setting, *fallback; /* CONVERT_CACHE, CONVERT_FALLBACK: set them before begin() */
 extern struct settings settings;
 extern char logged[256]; /* the last line */
 
-/* Writes the response to @request, or nothing: the converter is silent. */
+/* Writes the response to @request; a silent converter writes nothing. */
 typedef void converter(const struct convert_request *request, struct convert_writer *response);
 
 converter serves;
@@ -30,7 +30,7 @@ converter is_silent;
 
 extern converter *converters[2];
 
-/* What they were asked by the last connection. */
+/* The requests of the last connection. */
 extern struct asked {
 	int index;
 	struct convert_request request;

@@ -10,7 +10,7 @@
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-/* A member, and whose turn it was. */
+/* A member, its owner, and whether the limits have woken that. */
 struct member {
 	struct limits_member member; /* first */
 	struct limits_owner owner;
@@ -26,10 +26,10 @@ void configure(const struct limits_settings *settings);
 /* Fails the test if a member or memory is left, and destroys the limits. */
 void finish(void);
 
-/* Notes that the owner's member is to be looked at: limits_owner.wake. */
+/* Notes that the limits have woken the member's owner: limits_owner.wake. */
 void on_wake(struct limits_owner *owner);
 
-/* Enters a new member of this class, whose owner sets @m->woken when it is woken. */
+/* Enters a new member of this class; on_wake() sets @m->woken. */
 void enter_address(struct member *m, const struct in6_addr *address, enum limits_class class);
 
 /* Enters a new member that is pending. */
@@ -40,7 +40,7 @@ void leave(struct member *m);
 void move(struct member *m, enum limits_class class);
 enum outcome admit(struct member *m);
 
-/* Returns how many errors its client may be sent at a time. */
+/* Takes all errors that its client may be sent at this time. Returns how many. */
 int errors_at(struct member *m, uint64_t now_ms);
 
 struct in6_addr address_of(const char *text);

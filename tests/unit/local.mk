@@ -397,11 +397,11 @@ tests_unit_test_report_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_report_LDADD = libconvertize.la libcommon.la $(CHECK_LIBS)
 endif
 
-# It compares the table of requirements with the tree.
+# This compares the table of requirements with the tree.
 dist_check_SCRIPTS += tests/unit/check_rfc8803.py
 TESTS += tests/unit/check_rfc8803.py
 
-# two of the shim's parts, which need little beside them
+# parts of the shim that need little else
 if HAVE_CHECK
 shim_unit_tests = tests/unit/test_conn
 check_PROGRAMS += $(shim_unit_tests)
@@ -414,7 +414,7 @@ tests_unit_test_conn_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 tests_unit_test_conn_LDADD = libcommon.la $(CHECK_LIBS)
 endif
 
-# the shim without a kernel: its own sources, and the fake kernel behind next.h (fake_kernel.h says what that replaces)
+# the shim without a kernel: its own sources, and the fake kernel behind next.h (fake_kernel.h lists what that replaces)
 if HAVE_CHECK
 check_LTLIBRARIES += libshimworld.la
 libshimworld_la_SOURCES = tests/unit/shim_world.c tests/unit/shim_world.h tests/unit/fake_kernel.h tests/unit/fake_private.h \
@@ -464,7 +464,7 @@ tests_unit_test_shim_phases_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 tests_unit_test_shim_phases_LDADD = libshimworld.la $(CHECK_LIBS)
 endif
 
-# The tests that need no rights and a few seconds, for those who build packages.
+# The tests that need no rights and a few seconds, for builders of packages.
 check_unit = $(filter tests/unit/%,$(TESTS))
 check-unit: all
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(check_unit)' check_PROGRAMS='$(filter-out %.py,$(check_unit))' check_LTLIBRARIES=

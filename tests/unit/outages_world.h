@@ -17,26 +17,26 @@ extern union sockaddr_ip addresses[NETWORKS];
 extern struct paths_managed own[NETWORKS];
 extern struct paths_outages outages;
 extern struct paths_subflows subflows;
-extern struct paths_renewal renewals[PATHS_OUTAGES_MAX]; /* what is to be done since the last look */
-extern size_t done;                                      /* how many these are */
+extern struct paths_renewal renewals[PATHS_OUTAGES_MAX]; /* the decisions of the last look */
+extern size_t done;                                      /* their number */
 extern int64_t now;
 
-/* Both networks are there, nothing is known of them, and there are no subflows: a checked fixture. */
+/* A checked fixture: both networks are up, nothing is known of them, and there are no subflows. */
 void begin(void);
 
-/* An established subflow of the connection, which was heard just now, in a place among the subflows. */
+/* Puts an established subflow of connection @token, heard just now, at place @at, or behind the others. */
 struct paths_subflow *put_subflow(size_t at, uint32_t token, int network);
 struct paths_subflow *add_subflow(uint32_t token, int network);
 
-/* Looks after some time has passed; what is heard meanwhile is the test's to say. */
+/* Lets time pass, in which nothing is heard, and looks. */
 void look_after(int ms);
 
-/* What is to be done to the network's endpoint; nothing, if it isn't among the renewals. */
+/* Returns the decision about the network's endpoint; an empty one if there is none. */
 const struct paths_renewal *renewal_of(int network);
 
 void hear(struct paths_subflow *subflow, uint64_t bytes);
 
-/* The subflows of an endpoint that was taken away are gone; those of one that was made have sent their SYNs. */
+/* The endpoint was deleted and made again: the subflow is a new one, whose SYN has left. */
 void renewed(struct paths_subflow *subflow);
 
 #endif

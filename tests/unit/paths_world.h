@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * paths_world.h - a host of links, addresses and routes, for the tests of what the path manager wants of one
+ * paths_world.h - a host of links, addresses and routes, for the tests of the path manager's decisions
  *
- * A host is put together by the functions below, and the operations are read as the commands that they stand for. settle() does them
- * to the host, as the kernel would: what is found then is nothing.
+ * The functions below build a host; tests compare the operations with the commands that they stand for. settle() applies them to the
+ * host, as the kernel would: afterwards nothing is left to do.
  */
 #ifndef PATHS_WORLD_TESTS_H
 #define PATHS_WORLD_TESTS_H
@@ -29,7 +29,7 @@ extern struct paths_memory memory;
 extern struct paths_wanted wanted;
 extern struct paths_operations operations;
 
-/* An empty host, of which nothing is remembered: a checked fixture. */
+/* A checked fixture: an empty host, of which nothing is remembered. */
 void begin(void);
 
 union sockaddr_ip address_of(const char *text);
@@ -42,21 +42,21 @@ void remove_address(const char *address);
 struct host_route *add_route(const char *device, int family, const char *to, const char *gateway, uint32_t metric);
 void remove_routes_of(const char *device);
 
-/* A device with an address of 24 bits, and a router that ends in .1. */
+/* Adds a device with the address @number.2/24, and a default route by @number.1. */
 void add_network(const char *device, const char *kind, const char *number, uint32_t metric);
 void two_networks(void);
 struct mptcp_endpoint *add_endpoint(const char *address, uint8_t id, const char *device);
 
-/* Finds what is wanted of the host as it is, and what is to be done. */
+/* Finds which paths this host should have, and the operations that make them. */
 void look(void);
 
-/* Does what is to be done; afterwards there is nothing left to do. */
+/* Looks, and does the operations; afterwards no operation may be left. */
 void settle(void);
 
 /* Returns the device by which the kernel sends a packet whose source doesn't matter, over any device or only over @index; 0: none. */
 unsigned int find_way(const union sockaddr_ip *to, unsigned int index);
 
-/* Finds the ways as the kernel would: anywhere, and to the converter unless that is NULL. A table of wg-quick comes before the main one. */
+/* Finds the kernel's ways to anywhere, and to the converter unless that is NULL. wg-quick's table comes before the main one. */
 void find_ways(const union sockaddr_ip *converter);
 
 enum host_verdict verdict_of(const char *device, const char *address);

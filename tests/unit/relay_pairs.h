@@ -11,7 +11,7 @@ extern struct relay relay;
 extern int client, server;
 extern uint8_t *scratch;
 
-/* Makes the pairs, and a relay without pipes between their inner ends; and closes and frees all of it. */
+/* Makes the pairs, and a relay without pipes between their inner ends; teardown() closes and frees all. */
 void setup(void);
 void teardown(void);
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 /*
- * Check gives a test four seconds, which the longest exceed under a sanitizer on a machine that runs four programs on each CPU.
- * The limit has one purpose: it ends a test that hangs.
+ * Check gives a test four seconds. The longest ones exceed them under a sanitizer on a machine that runs four programs on each CPU.
+ * This limit only ends a test that hangs.
  */
 static __attribute__((constructor)) void limit_for_hangs_only(void)
 {

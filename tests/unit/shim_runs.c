@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shim_runs.c - what the runs of test_shim_transitions have in common */
+/* shim_runs.c - common parts of the runs of test_shim_transitions */
 #include "config.h"
 
 #include "shim_runs.h"

@@ -2,8 +2,8 @@
 /*
  * shim_runs.h - connections of the shim, each on its way along some of the transitions between phases (phase.h)
  *
- * A run is a process with one application (shim_world.h), which ends with a message if something isn't as it should be. The runs are in
- * three lists; test_shim_transitions.c goes through them, and looks at what was seen in all of them together.
+ * A run is a process with one application (shim_world.h); it ends with a message if something is wrong. The runs are in three lists;
+ * test_shim_transitions.c does them all, and checks the transitions that all of them together have shown.
  */
 #ifndef TESTS_UNIT_SHIM_RUNS_H
 #define TESTS_UNIT_SHIM_RUNS_H
@@ -16,42 +16,42 @@ struct shim_run {
 	void *arg;
 };
 
-/* A converter is asked: it answers, refuses, isn't a converter, isn't reached. */
+/* The shim asks a converter, which answers, refuses, isn't one, or can't be reached. */
 extern const struct shim_run runs_asked[];
 extern const size_t runs_asked_count;
 
-/* The connection ends otherwise: the application dissolves it, it goes to the server itself, another process is first. */
+/* The application dissolves the connection or shuts it down, or it goes to the server itself. */
 extern const struct shim_run runs_otherwise[];
 extern const size_t runs_otherwise_count;
 
-/* The request is silent: the SYN+ACK says it all, or it doesn't. */
+/* The request is silent, also one of another process: the SYN+ACK confirms the server, or it doesn't. */
 extern const struct shim_run runs_silent[];
 extern const size_t runs_silent_count;
 
-/* --- what the runs have in common --- */
+/* --- common parts of the runs --- */
 
-/* A converter that says nothing, whose SYN+ACK takes 10 ms; and one that refuses. */
+/* A converter whose SYN+ACK takes 10 ms, and which says nothing; and one that refuses. */
 extern struct fake_host run_accepting;
 extern const struct fake_host run_refusing;
 
-/* The user's settings: early data, SYNs withheld, servers of Multipath TCP asked themselves; early data and no fallback. */
+/* The user's settings: early data; withheld SYNs; bypass for servers of Multipath TCP; early data without fallback. */
 extern const struct world_options run_early, run_withholding, run_bypass, run_closed;
 
-/* Begins a run: a converter that answers with @message after 20 ms, or is as @host says. */
+/* Begins a run with the converter @host, which answers with @message after 20 ms unless that is NULL. */
 void run_begin(const struct world_options *options, struct fake_host host, const struct world_message *message);
 
-/* SERVER is as @host says, and says "hello". */
+/* Adds SERVER, which is as @host says, and sends "hello". */
 void run_add_server(struct fake_host host);
 
 void run_expect(int fd, enum world_state state);
 
-/* A socket on which connect() has begun, without waiting. */
+/* Returns a non-blocking socket whose connect() is in progress. */
 int run_connecting(void);
 
-/* A socket whose connect() has returned 0, since early data may follow. */
+/* Returns a socket whose connect() has returned 0, since early data may follow. */
 int run_connected_early(void);
 
-/* A connection that is confirmed by the SYN+ACK, whose converter answers with @message half a second later. */
+/* Returns a connection that the SYN+ACK has confirmed, whose converter answers with @message after half a second. */
 int run_confirmed(const struct world_message *message);
 
 /* connect() to AF_UNSPEC */

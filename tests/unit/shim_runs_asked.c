@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shim_runs_asked.c - runs in which a converter is asked: it answers, refuses, isn't a converter, isn't reached */
+/* shim_runs_asked.c - runs in which the shim asks a converter, which answers, refuses, isn't one, or can't be reached */
 #include "config.h"
 
 #include "shim_runs.h"
@@ -92,7 +92,7 @@ static void deferred_and_closed(void *arg)
 	run_finish(run_connected_early());
 }
 
-/* The converter turns out to be out of reach when the SYN is to be sent. Without a fallback that is the end. */
+/* The deferred SYN can't be sent, since no route leads to the converter. Without a fallback that is the end. */
 static void deferred_and_unreachable(void *arg)
 {
 	int fd;
@@ -107,7 +107,7 @@ static void deferred_and_unreachable(void *arg)
 	run_finish(fd);
 }
 
-/* An epoll instance that the shim knows nothing of says "writable" at the SYN+ACK of what isn't a converter: the server gets the bytes. */
+/* An epoll instance unknown to the shim reports "writable" at the SYN+ACK of a host that isn't a converter: the server gets the bytes. */
 static void written_unseen(void *arg)
 {
 	struct epoll_event event;
@@ -190,7 +190,7 @@ static void refused_by_the_converter(void *arg)
 	run_finish(fd);
 }
 
-/* A converter that says what isn't a response: the next one is asked, or the server. */
+/* A converter's bytes are no response: the shim asks the next one, or connects directly. */
 static void not_a_converter(void *arg)
 {
 	static const struct world_options both = { .converters = "192.0.2.1,192.0.2.2" };
@@ -256,7 +256,7 @@ static void confirmed_and_not_reached(void *arg)
 	run_finish(fd);
 }
 
-/* close() waits for the response, for a second. */
+/* close() waits a second for the response. */
 static void confirmed_and_closed(void *arg)
 {
 	static struct world_message late;
@@ -268,12 +268,12 @@ static void confirmed_and_closed(void *arg)
 
 /* --- the next converter has a name --- */
 
-/* A name's addresses, and the application's call; the first converter refuses, or sends bytes that aren't a response. */
+/* The first converter refuses, sends bytes that are no response, or can't be reached; the second one is a name. */
 struct naming {
 	const struct world_options options;
 	const char *resolved;
-	bool answers; /* the first one says something behind its SYN+ACK */
-	bool at_once; /* it can't be reached, which the kernel says at once */
+	bool answers; /* the first one sends bytes that are no response; else it refuses */
+	bool at_once; /* the kernel says at once that it can't be reached */
 	enum world_state end;
 };
 
@@ -316,7 +316,7 @@ static void named_next(void *arg)
 	run_finish(fd);
 }
 
-/* Output while a name is being resolved is kept until there is somebody to send it to, and nobody is to blame for it. */
+/* The shim keeps output until the name is resolved, and blames no converter meanwhile. */
 static void named_and_written(void *arg)
 {
 	static const struct world_options three = { .converters = "192.0.2.1,192.0.2.2,_convert._tcp.example", .early_data = "1" };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shim_runs_otherwise.c - runs that are dissolved, go to the server itself, or are ended by another process */
+/* shim_runs_otherwise.c - runs in which the application dissolves its connection or shuts it down, or it goes to the server itself */
 #include "config.h"
 
 #include "shim_runs.h"
@@ -93,7 +93,7 @@ static void converted_and_dissolved(void *arg)
 	world_expect(world_wait(fd, 60000) == POLLOUT, "not writable");
 	run_expect(fd, WORLD_DONE);
 	run_dissolve(fd);
-	run_expect(fd, arg ? WORLD_IDLE : WORLD_FAILED); /* of TCP the kernel says ECONNRESET itself */
+	run_expect(fd, arg ? WORLD_IDLE : WORLD_FAILED); /* for TCP the kernel says ECONNRESET itself */
 	world_expect(world_error_of(fd) == ECONNRESET, "no error");
 	world_expect(world_connect(fd, SERVER) == EINPROGRESS, "errno %d", errno);
 	run_finish(fd);
@@ -159,7 +159,7 @@ static void bypassed_and_spoken_to(void *arg)
 	run_finish(fd);
 }
 
-/* A server that is said to speak Multipath TCP: it refuses, doesn't, is given up or closed early, loses it later. */
+/* 0: the server refuses; 1: it speaks only TCP; before its SYN+ACK 2: shutdown(), 3: close(); 4: it loses Multipath TCP; 6: dissolved */
 static void bypass_ends(void *arg)
 {
 	union sockaddr_ip server = world_address(SERVER);
@@ -189,7 +189,7 @@ static void bypass_ends(void *arg)
 
 /* --- early data on its way to the server itself --- */
 
-/* Early data is on its way to the server, which refuses, or says nothing. */
+/* 0: the server refuses; 1: it is silent until close(); 2: it is silent, and the application dissolves the connection */
 static void early_to_the_server(void *arg)
 {
 	const int which = *(const int *)arg;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shim_runs_silent.c - runs in which the request is silent: the SYN+ACK says that the server was reached, or it doesn't */
+/* shim_runs_silent.c - runs in which the request is silent: the SYN+ACK confirms the server, or it doesn't */
 #include "config.h"
 
 #include "shim_runs.h"
@@ -16,7 +16,7 @@
 
 static struct fake_answer hello = { .bytes = "hello", .len = 5, .after_ms = 5 };
 
-/* What the host does with the last connection to it. */
+/* Returns the request of the last connection to the converter. */
 static struct convert_request asked(void)
 {
 	struct convert_request request;
@@ -27,7 +27,7 @@ static struct convert_request asked(void)
 	return request;
 }
 
-/* From now on, the converter is @host, whose connections are answered as it says. */
+/* Replaces the converter by @host. */
 static void become(struct fake_host host)
 {
 	fake_host_remove(CONVERTER);
@@ -36,7 +36,7 @@ static void become(struct fake_host host)
 	fake_host_add(&host);
 }
 
-/* A converter that has said that it takes silent requests, and that this server doesn't speak Multipath TCP; then it is @host. */
+/* A first connection learns that the converter takes silent requests, and that the server speaks only TCP; then it becomes @host. */
 static void begin(const struct world_options *options, struct fake_host host)
 {
 	int fd;
@@ -62,7 +62,7 @@ static void expect_hello(int fd)
 	world_expect(hook_recv(fd, bytes, sizeof(bytes), 0) == 5 && memcmp(bytes, "hello", 5) == 0, "errno %d", errno);
 }
 
-/* Since the last fake_fail(): was input looked at? */
+/* Has the shim read, peeked or counted input since the last fake_fail()? */
 static bool has_read(void)
 {
 	for (int i = 0; i < fake_call_count(); i++)
@@ -71,7 +71,7 @@ static bool has_read(void)
 	return false;
 }
 
-/* The connection is the application's at the SYN+ACK, and nobody has touched the stream. */
+/* The application gets the connection at the SYN+ACK, and the shim doesn't touch the stream. */
 static void silent(void *arg)
 {
 	const int blocking = *(const int *)arg;
@@ -99,7 +99,7 @@ static void silent(void *arg)
 	run_finish(fd);
 }
 
-/* The server's bytes are there as soon as the SYN+ACK is, and so is its end: they are no response. */
+/* The server's bytes, and its end, come together with the SYN+ACK: they are no response. */
 static void silent_and_spoken_to(void *arg)
 {
 	const bool closed = *(const int *)arg;
@@ -141,7 +141,7 @@ static const uint32_t registrations[] = {
 	EPOLLIN | EPOLLOUT, EPOLLIN | EPOLLOUT | EPOLLET, EPOLLOUT | EPOLLONESHOT, EPOLLIN | EPOLLRDHUP, EPOLLIN | EPOLLONESHOT,
 };
 
-/* Whatever the application has registered for is in force afterwards, and no event is lost. */
+/* The application's registration is in force afterwards, and no event is lost. */
 static void silent_in_epoll(void *arg)
 {
 	const uint32_t events = *(const uint32_t *)arg;
@@ -212,7 +212,7 @@ static void late_in_epoll(void *arg)
 	run_finish(fds[1]);
 }
 
-/* No timestamps: the response comes as ever, and is taken off. */
+/* No timestamps: the response comes as usual, and the shim takes it off the stream. */
 static void not_silent(void *arg)
 {
 	static uint8_t both[64];
@@ -255,7 +255,7 @@ static void not_silent_and_refused(void *arg)
 	run_finish(fd);
 }
 
-/* What comes in the place of a response: the server's bytes, since timestamps were lost on the way back; the end; a reset. */
+/* In place of a response come the server's bytes, since timestamps were lost on the way back; the end; a reset. */
 static struct fake_answer otherwise[] = {
 	{ .bytes = "hello", .len = 5, .after_ms = 5 },
 	{ .after_ms = 5, .fin = true },
@@ -283,7 +283,7 @@ static void asked_without_silence(void *arg)
 	run_finish(fd);
 }
 
-/* The data in the SYN isn't taken, which costs a Multipath TCP connection its Multipath TCP: asked behind the handshake. */
+/* The converter doesn't take the data in the SYN, so Linux falls back to TCP: the shim asks again behind the handshake. */
 static void not_taken(void *arg)
 {
 	int fd;
@@ -298,7 +298,7 @@ static void not_taken(void *arg)
 	run_finish(fd);
 }
 
-/* The SYN+ACK has no MP_CAPABLE: the application never gets a socket that has fallen back. TCP is silent as well. */
+/* The SYN+ACK has no MP_CAPABLE: the application gets no socket that has fallen back. The request over TCP is silent, too. */
 static void multipath_is_lost(void *arg)
 {
 	int fd;
@@ -340,7 +340,7 @@ static void silent_with_early_data(void *arg)
 	run_finish(fd);
 }
 
-/* What has become of a silent request that another process has sent: this one only looks. */
+/* How a silent request ends that another process has sent: this one only looks. */
 enum followed { CONFIRMED, ANSWERED, DISCONNECTED, BEGUN_ANEW, NO_SYNACK, NOT_NOTED, ASKING };
 
 static void followed(void *arg)
@@ -358,7 +358,7 @@ static void followed(void *arg)
 	fd = run_connecting();
 	conn = conn_of(fd);
 	cookie = conn->cookie;
-	conn->dial.attempt.ask.mptcp = what == ASKING; /* what has a response if the server speaks it is finished before a fork() */
+	conn->dial.attempt.ask.mptcp = what == ASKING; /* so there is a response, and it ends before a fork() */
 	world_expect(follow_is_silent(conn) == (what != ASKING), "is it left on its way?");
 	if (what != NOT_NOTED)
 		follow_note(conn, fd);
@@ -386,7 +386,7 @@ static void followed(void *arg)
 	run_finish(fd);
 }
 
-/* The C library has a stream of the socket, and reads past the hooks. */
+/* The C library has a stream for the socket, and reads past the hooks. */
 static void silent_and_streamed(void *arg)
 {
 	int fd;
@@ -416,7 +416,7 @@ static void silent_with_lowat(void *arg)
 	run_finish(fd);
 }
 
-/* After ten minutes the converter is asked once more, by a request that is answered. */
+/* After ten minutes the shim asks the converter once more, by a request that has a response. */
 static void silence_is_old(void *arg)
 {
 	int fd;
@@ -434,7 +434,7 @@ static void silence_is_old(void *arg)
 	}
 }
 
-/* A reset comes right behind the SYN+ACK, before anybody has looked: nothing is left of the facts then, and it is asked again. */
+/* A reset comes right behind the SYN+ACK, before the shim has looked: the facts are gone then, and it asks again. */
 static void silent_and_reset(void *arg)
 {
 	struct fake_host host = { .answers = { { .after_ms = 1, .error = ECONNRESET } }, .answer_count = 1 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shim_world.c - one run of the shim on the fake kernel: a process, an application in it, and what must hold afterwards */
+/* shim_world.c - see shim_world.h */
 #include "config.h"
 
 #include "shim_world.h"
@@ -36,7 +36,7 @@ const char *world_state_name(enum world_state state)
 	return names[state];
 }
 
-/* Before anything that the shim does, in whichever thread: what has become of each conn since? */
+/* Counts how the phase of each conn has changed: called before each action of the shim, in any thread. */
 static void observe(void)
 {
 	static enum conn_phase seen[CONNS_SEEN];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * shim_world.h - one run of the shim on the fake kernel: a process, an application in it, and what must hold afterwards
+ * shim_world.h - one run of the shim on the fake kernel: a process, an application in it, and checks afterwards
  *
  * The application is the test's own code: it calls hook_socket(), hook_connect() and so on, as if these were the C library's.
  */
@@ -59,15 +59,15 @@ extern struct world_message world_ok_withholds;
 /* The same, and silent requests are taken. */
 extern struct world_message world_ok_silent;
 
-/* An Error TLV of @code; for code 3 with a cookie, for 33 with Multipath TCP as the option that isn't supported. */
+/* Returns a response with an Error TLV: code 3 has a cookie, code 33 names Multipath TCP as the unsupported option. */
 struct world_message world_error(unsigned int code, uint8_t value);
 
-/* @message as the answer of a host, @after_ms after the request. */
+/* Returns @message as a host's answer, @after_ms after the request. */
 struct fake_answer world_answer(const struct world_message *message, int after_ms);
 
 /* --- a run --- */
 
-/* The environment that the shim finds. In the child, before anything else: world_begin() takes it. */
+/* The shim's environment. The child calls world_begin() with it before anything else; NULL: none is set. */
 struct world_options {
 	const char *converters; /* NULL: CONVERTER */
 	const char *fallback, *early_data, *bypass_mptcp, *withholding;
@@ -75,12 +75,12 @@ struct world_options {
 void world_begin(const struct world_options *options);
 
 /*
- * world_run() - call @body in a process of its own, with the hosts CONVERTER, SERVER … that it adds itself
- * Whatever is wrong ends that process with a message. Returns whether nothing was.
+ * world_run() - call @body in a process of its own, for which it adds the hosts CONVERTER, SERVER … itself
+ * A failure ends that process with a message. Returns whether there was none.
  */
 bool world_run(void (*body)(void *arg), void *arg, const char *name);
 
-/* The same, and a message where that isn't so. */
+/* Ends the run with a message unless the condition holds. */
 #define world_expect(condition, ...)                                                               \
 	do {                                                                                       \
 		if (!(condition))                                                                  \
@@ -89,7 +89,7 @@ bool world_run(void (*body)(void *arg), void *arg, const char *name);
 __attribute__((noreturn, format(printf, 4, 5))) void world_failed(const char *file, int line, const char *condition,
 								 const char *format, ...);
 
-/* Memory that the processes of runs share with the one that started them, all zero. */
+/* Returns memory, all zero, that the processes of runs share with the one that starts them. */
 void *world_shared_memory(size_t bytes);
 
 /* --- what the application does --- */
@@ -103,15 +103,15 @@ int world_connect(int fd, const char *server);
 /* Waits until @fd is writable, for @ms at most. Returns the revents. */
 short world_wait(int fd, int ms);
 
-/* SO_ERROR */
+/* Returns SO_ERROR, or the errno of getsockopt(). */
 int world_error_of(int fd);
 
-/* The peer as the application is told: "203.0.113.5:80", or the name of the errno. */
+/* Returns the peer that the application sees: "203.0.113.5:80", or the errno's text. */
 const char *world_peer(int fd, char text[static SOCKADDR_STRLEN]);
 
 /* --- states --- */
 
-/* What the application can know of the state of @fd, which may be one of several phases; WORLD_NONE if it has no conn. */
+/* The states that the application can tell apart, each of one or more phases; WORLD_NONE if @fd has no conn. */
 enum world_state {
 	WORLD_FREE,
 	WORLD_IDLE,
@@ -130,15 +130,15 @@ const char *world_state_name(enum world_state state);
 /* The phase; CONN_PHASE_COUNT if @fd has no conn. */
 enum conn_phase world_phase(int fd);
 
-/* How often was a conn seen to go from one phase to the other, in all runs of this program? */
+/* How often has a conn gone from one phase to the other, in all runs of this program? */
 unsigned int world_transitions(enum conn_phase from, enum conn_phase to);
 
 /* --- invariants --- */
 
-/* Nothing is left once all descriptors were closed: no descriptor, no conn that is counted, no claim. */
+/* Requires that nothing is left when all descriptors are closed: no descriptor, no counted conn, no claim. */
 void world_is_empty(void);
 
-/* What the application has set on @fd, and registered in @epfd (-1: nowhere) for @events, is in force. */
+/* Requires that the options of @fd, and its registration in @epfd (-1: none) for @events, are the application's. */
 void world_is_restored(int fd, int epfd, uint32_t events);
 
 #endif

@@ -9,7 +9,7 @@
 
 /*
  * syn_build_checksums() - write right checksums into a packet
- * Of the IPv4 header, and of TCP where the packet is long enough for it; else it does nothing.
+ * That of the IPv4 header, and that of TCP if the packet is long enough.
  */
 void syn_build_checksums(uint8_t *packet, size_t len);
 

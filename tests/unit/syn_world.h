@@ -2,7 +2,7 @@
 /*
  * syn_world.h - a worker's part of withholding SYNs, with a judge, a dialler, a queue and a clock of the test's
  *
- * A SYN's payload says what the judge makes of it: the last byte of its server's address, and flags. No packet leaves the process.
+ * A SYN's payload tells the judge the last byte of the server's address, and flags. No packet leaves the process.
  */
 #ifndef TESTS_UNIT_SYN_WORLD_H
 #define TESTS_UNIT_SYN_WORLD_H
@@ -18,7 +18,7 @@
 /* Flags of a SYN's client. */
 enum { BLIND = 1, MPTCP = 2, NUMBERED = 4, PROVEN = 8 };
 
-/* What a SYN asks for, as its payload has it. */
+/* A SYN's payload. */
 struct ask {
 	uint8_t server, flags, repeat, number;
 };
@@ -44,7 +44,7 @@ extern void *handler_arg;
 extern uint32_t last_id;
 extern bool with_mptcp; /* SYNs have MP_CAPABLE, and a window scale of 7 */
 
-/* Puts a SYN into the queue. Returns its number. */
+/* Puts a SYN into the queue, with @ask as its payload unless that is NULL. Returns its number. */
 uint32_t send_syn(uint16_t port, uint32_t isn, const struct ask *ask);
 
 /* ----- the judge, and the dialler, whose sockets are descriptors of /dev/null ----- */
@@ -54,9 +54,9 @@ extern struct judgement_case last_case;
 
 extern int server_result, dials, last_fd, resets, steps;
 extern bool last_writable;    /* of the dial at the latest step */
-extern unsigned step_ms;      /* after so many ms each, steps are due without an event; 0: never */
-extern bool replaces_sockets; /* each step goes on with another socket */
-extern bool replaces_twice;   /* each step goes on with the second next socket, which has the number of the first */
+extern unsigned step_ms;      /* each step makes another one due after so many ms, without an event; 0: none */
+extern bool replaces_sockets; /* each step replaces the socket once */
+extern bool replaces_twice;   /* each step replaces it twice, by one with the number of the first */
 extern const struct serve_plugs plugs;
 
 int dial_begin(struct serve_context *of, const struct serve_plan *plan, struct serve_dial *dial);
@@ -69,10 +69,10 @@ void server_says(int result);
 void setup(void);
 void teardown(void);
 
-/* Takes the SYNs out of the table that the connection from that port would find. Returns their number. */
+/* Takes the SYNs out of the table that a connection from that port would find. Returns how many. */
 unsigned take(uint16_t port);
 
-extern uint32_t taken_events; /* what the latest of them says of its server's socket */
+extern uint32_t taken_events; /* of the server's socket of the SYN that was taken last */
 
 /* The urgent pointer of a SYN whose SYN+ACK confirms. */
 #define CONFIRMED SYN_PACKET_MARK

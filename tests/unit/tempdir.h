@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tempdir.h - a directory for one test: only this user's, and without directories in it */
+/* tempdir.h - a directory for one test: accessible to this user only, and with no filled directories in it */
 #ifndef TESTS_UNIT_TEMPDIR_H
 #define TESTS_UNIT_TEMPDIR_H
 
