@@ -73,7 +73,7 @@ static struct in6_addr random_address(void)
 	return result;
 }
 
-/* What rules.h says, by looking at every rule. */
+/* Returns what the library must find, by looking at every rule. */
 static const struct access_rule *find_slowly(const struct access_rule *rules, size_t count,
 				      const struct in6_addr *where, uint16_t port)
 {
@@ -383,7 +383,7 @@ START_TEST(wrong_rule_is_told)
 }
 END_TEST
 
-/* So many of this host's addresses can be named, and the next one is told. */
+/* A file can name ACCESS_HOST_MAX addresses of this host; one more is a problem. */
 START_TEST(addresses_of_this_host_are_limited)
 {
 	char text[(ACCESS_HOST_MAX + 1) * sizeof("shared-address 2001:db8::1\n")], again[sizeof(text)];

@@ -96,7 +96,7 @@ START_TEST(every_length_while_mapped)
 	ck_assert(!cookie && !rest && !server);
 	ck_assert_int_eq(put(&cache, 1), -EFAULT);
 	ck_assert(!has(&cache, 1));
-	/* who comes later starts anew */
+	/* a process that opens the cache later starts with an empty file */
 	another = opened();
 	put(&another, 2);
 	cache_close(&another);

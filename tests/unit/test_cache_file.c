@@ -252,7 +252,7 @@ static bool is_mapped(void)
 }
 
 /* A daemon of root's that drops to another user, by a system call that no hook sees, has neither the cache nor the bytes within reach. */
-START_TEST(whoever_may_change_the_user_has_no_mapping)
+START_TEST(process_that_may_change_its_user_has_no_mapping)
 {
 	struct cache cache;
 
@@ -276,7 +276,7 @@ START_TEST(whoever_may_change_the_user_has_no_mapping)
 }
 END_TEST
 
-/* A process of ours alone opens the file once: it goes on with it, whatever becomes of the file's name, until the file is cut. */
+/* A process that runs only our code keeps the file open, whatever becomes of the file's name, until the file is cut. */
 START_TEST(a_process_of_ours_keeps_the_file_open)
 {
 	struct cache cache;
@@ -435,7 +435,7 @@ static void tests_add(TCase *tcase, SFun setup_function)
 	tcase_add_loop_test(tcase, many_make_it_at_once, 0, 10);
 	tcase_add_test(tcase, file_system_is_full);
 	tcase_add_test(tcase, sandbox);
-	tcase_add_test(tcase, whoever_may_change_the_user_has_no_mapping);
+	tcase_add_test(tcase, process_that_may_change_its_user_has_no_mapping);
 	tcase_add_test(tcase, a_process_of_ours_keeps_the_file_open);
 	tcase_add_test(tcase, a_file_that_is_kept_is_no_standard_stream);
 	tcase_add_loop_test(tcase, a_mapping_goes_with_its_user, 0, 2);

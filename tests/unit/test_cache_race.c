@@ -30,7 +30,7 @@
 #define READS 300     /* of everything, between two deaths */
 #define WRITTEN (CACHE_REST | CACHE_INFO | CACHE_COOKIE)
 #define CONVERTERS 12 /* more than fit into a bucket for facts, or for cookies */
-#define STANDS 4 /* so many reads in a row that find nothing are those of a record that stays so for a while */
+#define STANDS 4 /* if this many reads in a row find nothing, the record is missing for a while */
 #define OPENERS 8
 #define OPENINGS 60
 #define NOW INT64_C(1000000)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_codec_mutation.c - each byte of good messages set to each other value, each end cut
+ * test_codec_mutation.c - each byte of good messages set to each other value; each truncation
  *
  * The properties (tests/fuzz/properties.c) abort, which Check reports as a signal.
  */
@@ -70,7 +70,7 @@ START_TEST(every_truncation)
 }
 END_TEST
 
-/* Both bytes that frame the first TLV, with all that can be said of it by them. */
+/* Every type and length that the first TLV can have. */
 START_TEST(every_type_and_length)
 {
 	struct bytes message = bytes_hex(messages[_i].hex);

@@ -114,7 +114,7 @@ START_TEST(request_silence)
 }
 END_TEST
 
-/* Whoever gives up on a message that isn't whole knows whether its client may be told anything. */
+/* An incomplete message already tells whether it is a silent request, whose client may get no answer. */
 static const struct {
 	const char *hex;
 	enum convert_status status;
@@ -205,7 +205,7 @@ START_TEST(request_hold_time)
 	ck_assert_uint_eq(request.hold_ms, hold_times[_i].hold_ms);
 	ck_assert_int_eq(request.has_connect, hold_times[_i].has);
 	bytes_fini(&message);
-	/* behind a Silence TLV, without which the message isn't a silent request */
+	/* a silent request needs a Silence TLV in front, and a Connect TLV */
 	message = message_of("6c63", "f2020100 00006c63", hold_times[_i].tlv);
 	ck_assert_int_eq(convert_request_parse(message.data, message.len, &request), CONVERT_STATUS_BAD_SILENCE);
 	bytes_fini(&message);

@@ -475,7 +475,7 @@ START_TEST(tlvs)
 		types[count++] = tlv.type;
 	ck_assert_int_eq(status, tlv_lists[_i].status);
 	bytes_assert_hex(types, count, tlv_lists[_i].types);
-	/* where it has ended it stays, and a result that isn't one is left alone */
+	/* another call stays at the end, and leaves the caller's TLV alone */
 	memset(&tlv, 0x5a, sizeof(tlv));
 	last = tlv;
 	rest = ahead;

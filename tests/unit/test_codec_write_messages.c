@@ -205,7 +205,7 @@ START_TEST(absurd_lengths)
 }
 END_TEST
 
-/* A header alone is what a converter may say to tell no more than that it reached the server. */
+/* A converter may send a header alone, which only tells that it has reached the server. */
 START_TEST(header_alone)
 {
 	struct fixture f;

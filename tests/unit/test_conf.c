@@ -86,7 +86,7 @@ START_TEST(a_nul_is_named)
 }
 END_TEST
 
-START_TEST(who_is_the_administrators_to_say)
+START_TEST(only_the_system_file_has_session_groups)
 {
 	struct problems problems = { 0 };
 	static struct conf conf;
@@ -171,7 +171,7 @@ int main(void)
 	tcase_add_loop_test(all, mistakes_are_named, 0, ARRAY_SIZE(wrong));
 	tcase_add_test(all, a_nul_is_named);
 	tcase_add_test(all, similar_words);
-	tcase_add_test(all, who_is_the_administrators_to_say);
+	tcase_add_test(all, only_the_system_file_has_session_groups);
 	tcase_add_loop_test(all, sessions_are_decided, 0, ARRAY_SIZE(sessions));
 	return test_run(suite);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_conn.c - whose descriptor is it? A number that belongs to another socket by now, without our having seen it; deadlines */
+/* test_conn.c - descriptors whose numbers belong to other sockets by now, without our having noticed; deadlines */
 #include "config.h"
 
 #include "shim/socket/conn.h"
@@ -350,7 +350,7 @@ static void look(void)
 	looks++;
 }
 
-/* In a child: 1 of what is checked is wrong, 0 none. */
+/* In a child. Returns 1 if a check fails, else 0. */
 static int check_child(struct conn *idle, struct conn *claimed, int fd)
 {
 	/* as after vfork(): the tables are the parent's */

@@ -324,7 +324,7 @@ START_TEST(silence_is_forgotten)
 }
 END_TEST
 
-/* One that is doubted is asked again, by other processes as well, and believed from its answer on. What was never silent needs none. */
+/* A doubted converter is asked again, by other processes as well, and believed from its answer on; one that was never silent isn't. */
 START_TEST(silence_is_doubted)
 {
 	answer(0, false, false);
@@ -378,7 +378,7 @@ START_TEST(silence_is_remembered_for_ten_minutes)
 }
 END_TEST
 
-/* In its last minute it is said so, and not before: whoever wants to know goes on without waiting. */
+/* In its last minute, and not before, a request that renews it saves a later one the wait. */
 START_TEST(the_end_of_silence_is_foreseen)
 {
 	static const struct {

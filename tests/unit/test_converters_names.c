@@ -150,7 +150,7 @@ int main(void)
 	const TTest *const tests[] = {
 		the_name_changes_during_the_lookup, the_address_changes, the_address_changes_often, the_address_changes_at_each_lookup,
 	};
-	Suite *suite = suite_create("names");
+	Suite *suite = suite_create("converters_names");
 	TCase *tcase = tcase_create("addresses");
 
 	tcase_add_checked_fixture(tcase, setup, NULL);

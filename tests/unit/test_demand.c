@@ -57,8 +57,8 @@ START_TEST(begins_at_the_share)
 }
 END_TEST
 
-/* The demand goes on while the unproven connections are fewer than the share, and below half of it doesn't end at once. */
-START_TEST(ends_when_it_is_calm)
+/* The demand goes on when the unproven connections are fewer than the share, and doesn't end at once when they are below half of it. */
+START_TEST(does_not_end_at_once)
 {
 	struct demand_facts facts;
 
@@ -137,7 +137,7 @@ START_TEST(others_cookies)
 }
 END_TEST
 
-/* After a lifetime another epoch begins, and another key signs. The key before it is accepted until the next epoch. */
+/* With another lifetime another epoch begins, in which another key signs. */
 START_TEST(keys_change)
 {
 	struct demand_settings settings = { .most = 8, .lifetime = 86400 };
@@ -159,7 +159,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, begins_at_the_share);
-	tcase_add_test(tcase, ends_when_it_is_calm);
+	tcase_add_test(tcase, does_not_end_at_once);
 	tcase_add_test(tcase, off);
 	tcase_add_test(tcase, switched_off);
 	tcase_add_test(tcase, errors_are_few);

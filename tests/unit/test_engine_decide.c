@@ -224,7 +224,7 @@ START_TEST(silence_takes_both_facts)
 }
 END_TEST
 
-START_TEST(blind_request_is_lost_without_them)
+START_TEST(blind_request_is_lost_without_both_facts)
 {
 	struct dial dial = dial_asked();
 	struct dial_seen seen = established(STARTED);
@@ -499,7 +499,7 @@ int main(void)
 	tcase_add_test(tcase, lost_multipath_tcp_begins_anew);
 	tcase_add_test(tcase, silent_request_needs_no_response);
 	tcase_add_test(tcase, silence_takes_both_facts);
-	tcase_add_test(tcase, blind_request_is_lost_without_them);
+	tcase_add_test(tcase, blind_request_is_lost_without_both_facts);
 	tcase_add_test(tcase, synack_confirms_in_time);
 	tcase_add_test(tcase, message_is_sent_before_anything_is_read);
 	tcase_add_test(tcase, what_a_response_leads_to);

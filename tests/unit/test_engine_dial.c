@@ -62,7 +62,7 @@ START_TEST(converter_is_asked_over_tcp)
 }
 END_TEST
 
-/* The user excludes a network, and an endpoint is there: no attempt at any converter is Multipath TCP's. */
+/* The user excludes a network, and an endpoint is there: no attempt at any converter uses Multipath TCP. */
 START_TEST(policy_of_the_user_is_kept_over_tcp)
 {
 	nets.policy_breach = "an endpoint is there";

@@ -127,7 +127,7 @@ START_TEST(syn_is_not_deferred_where_the_request_may_not_be_in_it)
 }
 END_TEST
 
-START_TEST(blind_request_that_stayed_out_of_its_syn_is_made_undone)
+START_TEST(blind_request_that_stayed_out_of_its_syn_is_undone)
 {
 	learn(SILENCE);
 	kernel.blind = true;
@@ -590,7 +590,7 @@ int main(void)
 		syn_in_progress_goes_on_without_its_data, request_that_cannot_be_sent_fails_with_its_errno,
 		early_data_that_cannot_be_sent_to_a_silent_server_is_the_servers_failure,
 		deferred_syn_that_has_gone_or_waits_still_is_no_failure, syn_is_not_deferred_where_the_request_may_not_be_in_it,
-		blind_request_that_stayed_out_of_its_syn_is_made_undone,
+		blind_request_that_stayed_out_of_its_syn_is_undone,
 		response_of_a_connection_that_was_reset_since_says_nothing_of_the_path,
 		request_that_was_not_taken_in_the_syn_is_noted_of_the_path, round_trip_that_the_kernel_does_not_know_is_not_noted,
 		round_trip_over_tcp_is_noted_when_the_request_follows, converter_that_has_closed_its_end_has_answered_the_syn,

@@ -193,7 +193,7 @@ START_TEST(request_behind_the_handshake_is_looked_after_anew)
 }
 END_TEST
 
-START_TEST(answer_that_comes_while_the_probes_are_looked_at_is_gone_on_with)
+START_TEST(answer_that_comes_while_the_probes_are_looked_at_is_kept)
 {
 	static const enum paths_do ends[] = { PATHS_MOVE, PATHS_BEHIND };
 
@@ -512,7 +512,7 @@ START_TEST(survey_of_a_silent_connection_is_its_own)
 END_TEST
 
 /* No other connection will tell whether this path works. */
-START_TEST(path_that_there_is_no_room_to_ask_about_is_unasked)
+START_TEST(path_is_unasked_without_room_for_a_survey)
 {
 	const struct path_id usual = { .converter = 0 };
 	struct path_start starts[6], start;
@@ -638,12 +638,12 @@ int main(void)
 		one_connection_asks_about_a_path, survey_that_was_left_behind, path_is_asked_once_at_a_time,
 		path_that_is_known_is_looked_at_when_its_answer_is_due,
 		look_is_told_what_waits_and_for_how_long, request_behind_the_handshake_is_looked_after_anew,
-		answer_that_comes_while_the_probes_are_looked_at_is_gone_on_with, path_that_loses_data_is_left_for_one_that_is_better,
+		answer_that_comes_while_the_probes_are_looked_at_is_kept, path_that_loses_data_is_left_for_one_that_is_better,
 		look_that_decides_ends_the_survey, converter_that_fails_takes_its_probes_along, six_paths_are_asked_about_at_a_time,
 		trial_holds_up_nobody, trial_behind_a_connections_survey_is_looked_at, connection_that_begins_elsewhere_tries_the_usual_path_once,
 		front_end_is_told_of_a_trial_that_was_sent, usual_path_that_works_again_is_told,
 		survey_of_a_connection_that_began_anew_in_the_same_memory_is_left_behind, survey_of_a_silent_connection_is_its_own,
-		path_that_there_is_no_room_to_ask_about_is_unasked, trial_is_nobodys_to_take, threads_that_begin_at_once_send_the_probes_of_one,
+		path_is_unasked_without_room_for_a_survey, trial_is_nobodys_to_take, threads_that_begin_at_once_send_the_probes_of_one,
 		trial_that_another_thread_looks_at_goes_on, path_that_only_loses_syns_is_looked_at,
 	};
 	Suite *suite = suite_create("engine_surveys");

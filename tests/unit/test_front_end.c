@@ -98,7 +98,7 @@ START_TEST(server_that_speaks_mptcp_is_bypassed)
 }
 END_TEST
 
-/* Another process of the user's finds the one converter silent, refuses the other for a server, and knows a third thing. */
+/* Another process of the user's finds one converter silent, and learns the other one's cookie and what it supports. */
 START_TEST(processes_share_what_they_learn)
 {
 	int status;

@@ -39,7 +39,7 @@ START_TEST(requests_are_silent_once_the_converter_is_known)
 }
 END_TEST
 
-/* Silence says that the server doesn't speak Multipath TCP, to whoever has asked. */
+/* Silence tells a client that has asked that the server doesn't speak Multipath TCP. */
 START_TEST(silence_is_an_answer)
 {
 	union sockaddr_ip server;
@@ -78,7 +78,7 @@ START_TEST(blind_requests_ask_for_nothing)
 }
 END_TEST
 
-START_TEST(who_knows_no_silence_is_asked_without)
+START_TEST(converter_that_knows_no_silence_is_asked_without)
 {
 	converters[0] = offers_silence;
 	begin();
@@ -122,7 +122,7 @@ START_TEST(far_clients_say_for_how_long)
 }
 END_TEST
 
-START_TEST(who_knows_no_hold_times_is_asked_without)
+START_TEST(converter_that_knows_no_hold_times_is_asked_without)
 {
 	converters[0] = offers_hold_times;
 	begin();
@@ -139,8 +139,8 @@ START_TEST(who_knows_no_hold_times_is_asked_without)
 }
 END_TEST
 
-/* Only what came in the place of a response has that remedy, and only for a silent request. */
-START_TEST(what_silence_is_the_remedy_for)
+/* Only an end or a reset in place of a response has the remedy of asking without silence, and only after a silent request. */
+START_TEST(end_or_reset_is_asked_again_without_silence)
 {
 	const struct {
 		struct handshake_step step;
@@ -166,7 +166,7 @@ START_TEST(what_silence_is_the_remedy_for)
 }
 END_TEST
 
-/* Most causes of a reset pass, so the client asks again what the converter offers. Foreign bytes in place of a response end silence. */
+/* Most causes of a reset pass, so the client asks again what the converter offers. An end in place of a response ends silence. */
 START_TEST(silence_after_a_reset)
 {
 	const struct path_id path = { .converter = 0 };
@@ -220,7 +220,7 @@ START_TEST(multipath_tcp_has_to_hold_for_silence_over_it_alone)
 	ask = exchange_ask(&settings, &(struct path_id){ .converter = 0 }, &server, false);
 	ck_assert(ask.silent);
 	ck_assert(exchange_ask_blindly(&settings, &(struct path_id){ .converter = 0 }, &ask));
-	/* whoever says that converters withhold SYNs says that Multipath TCP may be relied on */
+	/* a user who sets that converters withhold SYNs lets us rely on Multipath TCP */
 	settings.withheld_ms = 700;
 	ck_assert(exchange_keeps_mptcp(&settings, &(struct path_id){ .converter = 0 }));
 	settings.withheld_ms = 0;
@@ -230,18 +230,18 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("front_end");
+	Suite *suite = suite_create("front_end_silence");
 	TCase *tcase = tcase_create("silence");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, requests_are_silent_once_the_converter_is_known);
 	tcase_add_test(tcase, silence_is_an_answer);
 	tcase_add_test(tcase, blind_requests_ask_for_nothing);
-	tcase_add_test(tcase, who_knows_no_silence_is_asked_without);
+	tcase_add_test(tcase, converter_that_knows_no_silence_is_asked_without);
 	tcase_add_test(tcase, silence_after_a_reset);
 	tcase_add_test(tcase, far_clients_say_for_how_long);
-	tcase_add_test(tcase, who_knows_no_hold_times_is_asked_without);
-	tcase_add_test(tcase, what_silence_is_the_remedy_for);
+	tcase_add_test(tcase, converter_that_knows_no_hold_times_is_asked_without);
+	tcase_add_test(tcase, end_or_reset_is_asked_again_without_silence);
 	tcase_add_test(tcase, both_ends_know_when_there_is_no_response);
 	tcase_add_test(tcase, multipath_tcp_has_to_hold_for_silence_over_it_alone);
 	suite_add_tcase(suite, tcase);

@@ -109,7 +109,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("front_end");
+	Suite *suite = suite_create("front_end_ways");
 	TCase *tcase = tcase_create("ways");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);

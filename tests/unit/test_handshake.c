@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_handshake.c - the client's machine: requests, responses in every piece, errors as errno */
+/* test_handshake.c - the client's state machine: requests, responses in every piece, errors as errno */
 #include "config.h"
 
 #include "client/handshake.h"
@@ -102,8 +102,8 @@ START_TEST(request_says_how_long_its_syn_may_be_withheld)
 }
 END_TEST
 
-/* Where a cookie leaves no room for that, the request is the one without. */
-START_TEST(request_without_room_says_nothing_of_it)
+/* If a cookie leaves no room for a hold time, the request is the same as without one. */
+START_TEST(request_without_room_has_no_hold_time)
 {
 	static const uint8_t cookie[992];
 	uint8_t buf[CONVERT_MESSAGE_MAX], without[CONVERT_MESSAGE_MAX];
@@ -307,7 +307,7 @@ START_TEST(unsupported_option_brings_its_remedy)
 }
 END_TEST
 
-/* As if somebody else had come to the converter's address, or an older version. */
+/* The converter at this address may be another one now, or an older version. */
 START_TEST(unsupported_message_brings_its_remedy)
 {
 	static const struct handshake_ask held = { .hold_ms = 450 };
@@ -436,7 +436,7 @@ int main(void)
 	tcase_add_test(tcase, request_is_header_connect_and_cookie);
 	tcase_add_test(tcase, silent_request_is_marked_as_one);
 	tcase_add_test(tcase, request_says_how_long_its_syn_may_be_withheld);
-	tcase_add_test(tcase, request_without_room_says_nothing_of_it);
+	tcase_add_test(tcase, request_without_room_has_no_hold_time);
 	tcase_add_test(tcase, unsupported_message_brings_its_remedy);
 	tcase_add_test(tcase, repeats_are_counted);
 	tcase_add_test(tcase, silent_request_may_be_answered);

@@ -99,7 +99,7 @@ START_TEST(silence)
 }
 END_TEST
 
-/* Neither want of a cookie nor of room has a blind client refused; what its server says has. */
+/* A blind client is refused because of its server's answer, but not for lack of a cookie or of room. */
 START_TEST(refusals_of_blind_clients)
 {
 	const struct ask ask = { .server = 1, .flags = BLIND };
@@ -203,7 +203,7 @@ START_TEST(stopped)
 }
 END_TEST
 
-/* New settings that grant the request no more. */
+/* New settings no longer grant the request. */
 START_TEST(no_longer_granted)
 {
 	const struct ask ordinary = { .server = 1 }, blind = { .server = 1, .flags = BLIND };

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define ISN 12345
-#define NOW 2500 /* when a SYN comes: later than all releases */
+#define NOW 2500 /* when a SYN comes: later than most releases */
 #define MANY 1000
 
 static struct hold_table *table;
@@ -350,7 +350,7 @@ START_TEST(all_of_the_addresses)
 }
 END_TEST
 
-/* What isn't kept leaves the table with the release: no connection can take it, also if a forged SYN's has the same addresses. */
+/* What isn't kept leaves the table with the release: no connection can take it, not even one of a forged SYN with the same addresses. */
 START_TEST(not_kept)
 {
 	struct hold_syn *held = add(1);

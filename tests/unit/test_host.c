@@ -3,7 +3,7 @@
  * test_host.c - library, doctor and service agree on the networks that they use on each of a table of hosts
  *
  * A host is lists of devices, addresses and routes. For each, and each setting of a user, all three judge all networks: the library by
- * networks_to(), which asks the kernel in hooks, and here the lists (fake_lookup.h); the doctor and the service by host_networks_find().
+ * networks_to(), which asks the lists here in place of the kernel (fake_lookup.h); the doctor and the service by host_networks_find().
  */
 #include "config.h"
 

@@ -32,14 +32,14 @@
 /* Unproven clients from which on cookies are demanded. */
 #define UNPROVEN_MOST 2
 
-/* What is so before the request comes. */
+/* The state before the request comes. */
 enum {
 	DEMANDED = 1 << 0, /* cookies are demanded */
 	PROVEN = 1 << 1,   /* the client's address is proven: the third ACK has come */
 	SPENT = 1 << 2,    /* the client has had all errors that it may have */
 	CROWDED = 1 << 3,  /* it has so many sessions that none of them is told to come again */
-	SILENT = 1 << 4,   /* the kernel doesn't say where the server is */
-	FULL = 1 << 5,     /* one more of its requests may be pending, and one is */
+	NO_ROUTE = 1 << 4, /* the kernel doesn't say where the server is */
+	FULL = 1 << 5,     /* one of the client's requests is pending */
 	WITHHELD = 1 << 6, /* so many SYNs are withheld as may be */
 	SEND_BACK = 1 << 7, /* the server is this host, as its routes have it */
 };
@@ -96,7 +96,7 @@ static const struct {
 	  .action = REQUEST_ANSWER, .error = CONVERT_ERROR_NOT_AUTHORIZED },
 	{ .name = "an address that other converters have as well", .words = "--shared-address 8.8.8.8",
 	  .request = CONNECT, .action = REQUEST_ANSWER, .error = CONVERT_ERROR_NOT_AUTHORIZED },
-	{ .name = "the kernel doesn't say where the server is", .before = SILENT, .request = CONNECT,
+	{ .name = "the kernel doesn't say where the server is", .before = NO_ROUTE, .request = CONNECT,
 	  .action = REQUEST_ANSWER, .error = CONVERT_ERROR_RESOURCE_EXCEEDED },
 	{ .name = "the broadcast address of a network", .request = "0106 2263 " OTHER, .action = REQUEST_ANSWER,
 	  .error = CONVERT_ERROR_MALFORMED_MESSAGE },
@@ -181,7 +181,7 @@ static void set_before(unsigned before)
 		add_other(LIMITS_PENDING);
 	if (before & WITHHELD)
 		add_other(LIMITS_WITHHELD);
-	route = before & SILENT ? ROUTE_UNKNOWN : before & SEND_BACK ? ROUTE_OWN : ROUTE_ELSEWHERE;
+	route = before & NO_ROUTE ? ROUTE_UNKNOWN : before & SEND_BACK ? ROUTE_OWN : ROUTE_ELSEWHERE;
 }
 
 static void begin(const char *words, unsigned before)
@@ -273,7 +273,7 @@ START_TEST(in_a_stream)
 }
 END_TEST
 
-/* As in the stream, by the same rules; and what a SYN isn't withheld for is given back. */
+/* A SYN is judged by the rules for the stream, and takes a place only if it is withheld. */
 START_TEST(in_a_syn)
 {
 	enum request_action action = cases[_i].syn_differs ? cases[_i].syn_action : cases[_i].action;
@@ -329,7 +329,7 @@ static struct judgement_grant grant_of(unsigned number, const char *server, bool
 	return grant;
 }
 
-/* Judges a request for 8.8.8.8:80 with that grant; the client's requests that are pending are one too many. */
+/* Judges a request with that grant, while cookies are demanded and other requests of the client are pending. */
 static void judge_granted(const char *words, const char *hex, const struct judgement_grant *grant,
 			  struct request_decision *decision)
 {
@@ -390,7 +390,7 @@ START_TEST(granted_something_else)
 }
 END_TEST
 
-/* A granted SYN has nothing to do with what was withheld for another request, of which part has come. */
+/* An incomplete request can't be compared with the grant: the converter waits for the rest. */
 START_TEST(granted_and_incomplete)
 {
 	struct judgement_grant grant = grant_of(7, "8.8.8.8:80", false);
@@ -493,7 +493,7 @@ START_TEST(connected_blindly)
 		/* confirmed, or behind the handshake */
 		{ "0108 6c63 " BLIND SERVER, false, false, true, true, false, JUDGEMENT_SILENT, REQUEST_CONNECT },
 		{ "0108 6c63 " BLIND SERVER, false, true, false, false, false, JUDGEMENT_RESET, REQUEST_CONNECT },
-		/* who isn't blind has a response */
+		/* a client that isn't blind has a response */
 		{ "0108 6c63 " SILENCE SERVER, false, false, false, true, true, JUDGEMENT_RESPONSE, REQUEST_ANSWER },
 		{ CONNECT, false, false, false, true, true, JUDGEMENT_RESPONSE, REQUEST_ANSWER },
 	};

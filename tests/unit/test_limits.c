@@ -56,7 +56,7 @@ START_TEST(pending_of_a_client)
 	}
 	enter(&b, "10.0.0.2");
 	ck_assert_int_eq(admit(&b), OUTCOME_NONE);
-	/* Whose server has answered isn't pending any more. */
+	/* A session whose server has answered isn't pending any more. */
 	move(&a[0], LIMITS_OPEN);
 	ck_assert_int_eq(admit(&a[2]), OUTCOME_NONE);
 	for (int i = 0; i < 3; i++)
@@ -78,7 +78,7 @@ START_TEST(connections_of_a_client)
 		if (i < 2)
 			move(&a[i], LIMITS_OPEN);
 	}
-	/* Who is refused takes no place. */
+	/* A client that is refused takes no place. */
 	move(&a[2], LIMITS_REFUSING);
 	ck_assert_int_eq(admit(&a[1]), OUTCOME_NONE);
 	enter(&b[0], "10.0.0.2");

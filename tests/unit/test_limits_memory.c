@@ -58,7 +58,7 @@ START_TEST(memory_of_all)
 }
 END_TEST
 
-/* Of one client, which holds more than its part: at leisure, or soon if it holds more than twice that. */
+/* A client that holds more than its part loses sessions that have stalled for 5 s, or for 2 s if it holds more than twice its part. */
 START_TEST(memory_of_a_client)
 {
 	const struct limits_settings settings = { .memory = { 10 * MB, 1000 * MB }, .prefix_v4 = 32 };

@@ -538,7 +538,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("choice");
+	Suite *suite = suite_create("managed_choice");
 	TCase *tcase = tcase_create("choice");
 
 	tcase_add_checked_fixture(tcase, begin, NULL);

@@ -136,7 +136,7 @@ START_TEST(test_all_links_go_down)
 }
 END_TEST
 
-/* What a manager has left that was killed while it announced an address begins no subflow, and is made anew. */
+/* A manager that is killed while it announces an address leaves an endpoint that begins no subflow: it is made anew. */
 START_TEST(test_announced)
 {
 	two_networks();
@@ -345,7 +345,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("paths");
+	Suite *suite = suite_create("managed_paths");
 	TCase *tcase = tcase_create("paths");
 
 	tcase_add_checked_fixture(tcase, begin, NULL);

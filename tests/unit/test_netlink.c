@@ -49,7 +49,7 @@ static int count_and_add(const struct nlmsghdr *message, void *arg)
 	return count(message, arg);
 }
 
-/* A list that has changed while it was read is told to be so, and the next question is answered. */
+/* A dump during which the list has changed fails, and the next question is answered. */
 START_TEST(dump_that_is_interrupted)
 {
 	if (unshare(geteuid() == 0 ? CLONE_NEWNET : CLONE_NEWUSER | CLONE_NEWNET) < 0)

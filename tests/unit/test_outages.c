@@ -69,7 +69,7 @@ START_TEST(test_download)
 }
 END_TEST
 
-/* Whoever is about to be missed is looked at when that is so, and no later. */
+/* The next look comes when a network may be found silent, and no later. */
 START_TEST(test_when_to_look)
 {
 	struct paths_subflow *wifi = add_subflow(1, WIFI), *lte = add_subflow(1, LTE);
@@ -107,7 +107,7 @@ static int count_renewals(int ms, int *asked)
 	return taken;
 }
 
-/* While another network works a SYN that waits isn't closed, unless its peer has answered another one: that has Linux send all again. */
+/* While another network works, a waiting SYN is closed only if its peer answers another one: closing makes Linux send all data again. */
 START_TEST(test_asks_beside_others)
 {
 	struct paths_subflow *wifi = add_subflow(1, WIFI);
@@ -174,7 +174,7 @@ START_TEST(test_last_subflow)
 		look_after(LOOK_MS);
 		ck_assert(!renewal_of(WIFI)->remove && !renewal_of(LTE)->remove);
 	}
-	/* it has another one now; but who knows of those that there was no room for? */
+	/* it has another one now, but there may be connections that the list has no room for */
 	add_subflow(2, LTE);
 	subflows.more = true;
 	look_after(LOOK_MS);

@@ -179,7 +179,7 @@ START_TEST(test_kept_has_begun_and_others_joined)
 }
 END_TEST
 
-/* Who answers at once wasn't silent; it is asked ever more seldom. */
+/* A network that answers at once wasn't silent; it is asked ever less often. */
 START_TEST(test_kept_is_quiet)
 {
 	int asked = 0;
@@ -245,7 +245,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("kept");
+	Suite *suite = suite_create("outages_kept");
 	TCase *tcase = tcase_create("kept");
 
 	tcase_add_checked_fixture(tcase, begin, NULL);

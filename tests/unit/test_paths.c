@@ -137,7 +137,6 @@ START_TEST(dead_path_costs_less_than_300_ms)
 }
 END_TEST
 
-/* No connection that is answered when it is due makes a probe beside its SYN. */
 /* A connection is moved as soon as the other path has answered, but for MOVE_MS: so that is to be asked before the own one has failed. */
 START_TEST(other_path_that_is_far_is_asked_in_time)
 {
@@ -489,10 +488,10 @@ START_TEST(converter_that_stands_still_moves_nobody)
 		for (size_t j = 0; j < sizeof(others) / sizeof(others[0]); j++)
 			for (unsigned int from = 0; from < 600; from += 15)
 				for (unsigned int takes = 40; takes <= 400; takes += 40) {
-					const bool lately = (rtts[i] > 60 && rtts[i] < 180) || (others[j] > PATHS_FAR_MS && rtts[i] < 180);
+					const bool skipped = (rtts[i] > 60 && rtts[i] < 180) || (others[j] > PATHS_FAR_MS && rtts[i] < 180);
 					struct standstill still = { .rtt = rtts[i], .other_rtt = others[j], .from = from, .until = from + takes };
 
-					if (!lately)
+					if (!skipped)
 						ck_assert_msg(standstill_go_on(still) != PATHS_MOVE, "%u, %u: from %u for %u ms", rtts[i], others[j], from, takes);
 					still.heard = true;
 					ck_assert_msg(standstill_go_on(still) != PATHS_MOVE, "heard, %u, %u: from %u for %u ms", rtts[i], others[j], from, takes);
@@ -520,7 +519,7 @@ START_TEST(second_syn_is_waited_for_as_probes_are)
 }
 END_TEST
 
-/* Not later than it takes, where the path is dead. */
+/* On a dead path the wait for an answer that may follow the other path's (answer_lag) ends in time. */
 START_TEST(what_is_owed_ends)
 {
 	for (unsigned int rtt = 1; rtt < 500; rtt += 9)

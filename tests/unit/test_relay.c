@@ -427,7 +427,7 @@ START_TEST(capped_in_bits)
 		put(server, "bit");
 		ck_assert_int_eq(run(), RELAY_WAIT);
 	}
-	/* 43, 43, and 14 are no header and a byte. */
+	/* Twice 43 of 100: the other 14 hold no header and a byte. */
 	expect(client, "bitbit");
 	expect_nothing(client);
 	relay_uncap(&relay, RELAY_UPSTREAM);

@@ -143,7 +143,7 @@ START_TEST(silent_server)
 }
 END_TEST
 
-/* In order are: both directions have ended; the converter's last word to a client; a client that has left by itself. */
+/* These ends are in order: both directions have ended; the converter's last word to a client; a client that has left by itself. */
 START_TEST(ends)
 {
 	for (int outcome = 0; outcome < OUTCOME_COUNT; outcome++)

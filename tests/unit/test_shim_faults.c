@@ -44,7 +44,7 @@ struct scenario {
 	unsigned int error;        /* code of an Error TLV that the converter answers with first; 0: none */
 	bool withholds;            /* the first connection has told that SYNs are withheld, and this is the second */
 	bool mptcp_server;         /* and that the server speaks Multipath TCP */
-	bool every_error;          /* or two of them for each call */
+	bool every_error;          /* each call fails with each documented error, else with two of them */
 };
 
 struct run {
@@ -86,7 +86,7 @@ static void expect_documented(enum fake_call call, int error)
 		     "%s() says %d (%s)", fake_call_name(call), error, strerror(error));
 }
 
-/* May the application wait for ever? If the kernel doesn't take its registration back, there is nobody who could be told. */
+/* The wait must end, unless epoll_ctl() has failed: then the shim can't restore the registration that would wake the application. */
 static void expect_ready(int ready, int fd)
 {
 	world_expect(ready != 0 || (fake_has_failed() && fake_failed_call() == FAKE_epoll_ctl), "never ready, the shim says %s",
@@ -204,7 +204,7 @@ static void expect_sent(const char *host, bool converter, size_t sent)
 		     len - request, sent, host);
 }
 
-/* What was set could be set back, and whose socket it is could be told. */
+/* Could the shim restore the options and registrations, and find out whose socket it is? */
 static bool is_clean(void)
 {
 	return !fake_has_failed() || (fake_failed_call() != FAKE_epoll_ctl && fake_failed_call() != FAKE_setsockopt &&

@@ -2,7 +2,7 @@
 /*
  * test_shim_states.c - a connection of the shim's through each of its states, on the fake kernel
  *
- * At the end a list of the transitions between states says which were seen; one of the table that wasn't is a failure.
+ * test_shim_transitions.c looks at the transitions between phases.
  */
 #include "config.h"
 
@@ -81,7 +81,7 @@ static void finish(int fd)
 	world_is_empty();
 }
 
-/* Non-blocking, with poll(): refused, in progress, and writable when the response is there. */
+/* Non-blocking, with poll(): in progress until the response is there, then writable. */
 static void converted(void *arg)
 {
 	char text[SOCKADDR_STRLEN];

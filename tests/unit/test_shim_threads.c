@@ -466,7 +466,7 @@ static void run_body(void *arg)
 	world_is_empty();
 }
 
-/* All orders with up to two unforced changes of turns. Returns how many went wrong. */
+/* Tries all orders with up to CHANGES unforced changes of turns. Returns how many went wrong. */
 static int explore(struct run *run, int *runs)
 {
 	int failed = 0, points, last;

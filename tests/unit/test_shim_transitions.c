@@ -16,8 +16,8 @@
 #include <stdlib.h>
 
 /*
- * exec(): a program takes over another one's sockets, which test_handover has. And what more than one process has to do
- * at the right moment, or another thread in the middle of a step: no run here leads to these.
+ * No run here leads to these: a program takes over another one's sockets at exec(), which tests/lab/test_shim_processes.py
+ * tests; another process acts at the right moment, or another thread in the middle of a step.
  */
 static const struct {
 	enum conn_phase from, to;

@@ -99,7 +99,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("handover");
+	Suite *suite = suite_create("socket_record");
 	TCase *tcase = tcase_create("record");
 
 	tcase_add_test(tcase, writes_as_specified);

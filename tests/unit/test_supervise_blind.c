@@ -20,7 +20,7 @@ static const struct blind_seen unanswered = { .exists = true, .syn_sent = true }
 static const struct blind_seen taken = { .exists = true, .answered = true, .taken = true };
 static const struct blind_seen untaken = { .exists = true, .answered = true };
 
-/* A request whose SYNs are never answered: when it was made again, when its converter was asked for, and when it was over. */
+/* A request whose SYNs are never answered: when it is repeated, when its converter is asked whether it is there, and when it ends. */
 struct unanswered_run {
 	int repeats;
 	int64_t repeats_at[BLIND_REPEATS_KNOWN_MAX]; /* since the SYN before */
@@ -60,7 +60,7 @@ static struct unanswered_run run_unanswered(bool repeatable, int repeats_max, in
 	ck_abort_msg("no end");
 }
 
-/* The converter is asked whether it is there once, and has its time to say so. */
+/* The converter is asked once whether it is there, and has its time to answer. */
 static void expect_silence_once(const struct unanswered_run *run)
 {
 	ck_assert_int_eq(run->silent, 1);
@@ -86,7 +86,7 @@ START_TEST(repeats_come_between_the_converter_and_the_kernel)
 }
 END_TEST
 
-/* By then a SYN that was let go as late as may be has been answered, as far as that is possible within the kernel's second. */
+/* A repeat waits for the answer to a SYN that was released at the last moment, if that can come within the kernel's second. */
 START_TEST(the_round_trip_says_when)
 {
 	const int64_t unknown = blind_repeat_after(LONGEST_WITHHELD_NS, 0);
@@ -162,7 +162,7 @@ START_TEST(a_path_that_drops_syns_with_data_is_found_out)
 }
 END_TEST
 
-/* A connection that is over between two looks, the first of them at @_i ms: only then is the server too slow, not when it refuses. */
+/* A connection that ends at @_i * 10 ms, as the next look finds: the server has refused, or is too slow from 690 ms on. */
 START_TEST(slow_servers_are_told_from_refusals)
 {
 	struct blind_request request = { .started = STARTED, .syn_at = STARTED, .repeatable = true, .repeats_max = BLIND_REPEATS_MAX,
@@ -178,7 +178,7 @@ START_TEST(slow_servers_are_told_from_refusals)
 }
 END_TEST
 
-/* A connection that is up, and of whose round trip nothing is known yet, isn't judged by what isn't known. */
+/* A connection that is up counts as taken also while its round trip isn't known yet. */
 START_TEST(no_round_trip_says_nothing)
 {
 	const struct blind_seen unmeasured = { .exists = true };

@@ -123,7 +123,7 @@ START_TEST(what_the_header_does_not_count)
 }
 END_TEST
 
-/* Each wrong bit is noticed, except those that no checksum covers (IPv6's first and seventh byte …). */
+/* Each wrong bit of the TCP segment is noticed: by the data offset, by the flags, or by the checksum. */
 START_TEST(damaged)
 {
 	struct bytes bytes = packet(good[_i].hex);
