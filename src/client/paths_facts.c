@@ -126,14 +126,16 @@ static void entry_keep(const struct path_id *id, const struct cache_path_fact *e
 
 static void mptcp_take_over(const struct path_id *id, const struct cache_converter *found)
 {
-	const bool doubted = found->mptcp.verdict == CACHE_MPTCP_DOUBTED;
+	const bool lost = found->mptcp.verdict == CACHE_MPTCP_LOST, doubted = found->mptcp.verdict == CACHE_MPTCP_DOUBTED;
 	const int64_t until = clock_seconds() + (found->mptcp.until - cache_now()) / 1000;
 	unsigned int place;
 
 	if (!(found->known & CACHE_MPTCP))
 		return;
 	place = place_claim(id);
-	facts_extend(found->mptcp.verdict == CACHE_MPTCP_LOST ? &table[place].mptcp_lost_until : &table[place].mptcp_holds_until, until);
+	facts_extend(lost ? &table[place].mptcp_lost_until : &table[place].mptcp_holds_until, until);
+	if (lost) /* what this process knew is older */
+		atomic_store(&table[place].mptcp_holds_until, 0);
 	atomic_store(&table[place].mptcp_doubted_at, doubted ? found->mptcp.until - MPTCP_LOST_SECONDS * INT64_C(1000) : 0);
 }
 

@@ -263,6 +263,23 @@ START_TEST(facts_end_during_a_suspend)
 }
 END_TEST
 
+/* What another process found lost is unknown ten minutes later, though this process found before that it holds for an hour. */
+START_TEST(multipath_tcp_that_another_process_lost)
+{
+	const struct cache_converter lost = { .mptcp = { .until = cache_in(600), .verdict = CACHE_MPTCP_LOST } };
+
+	clock_use_library();
+	paths_note_mptcp(&usual);
+	ck_assert_int_eq(paths_mptcp(&usual), CACHE_MPTCP_HOLDS);
+	ck_assert_int_eq(cache_converter_update(user_cache(), converters_address(0), 0, CACHE_MPTCP, cache_now(), &lost), 0);
+	(void)paths_facts(&usual);
+	ck_assert_int_eq(paths_mptcp(&usual), CACHE_MPTCP_LOST);
+	asleep_s = 601;
+	(void)paths_facts(&usual);
+	ck_assert_int_eq(paths_mptcp(&usual), CACHE_MPTCP_UNKNOWN);
+}
+END_TEST
+
 /* The stored times wrap after 48 days. An answer that has ended stays ended, whether somebody looks meanwhile (0) or not (1). */
 START_TEST(answers_end_once)
 {
@@ -331,6 +348,7 @@ int main(void)
 	tcase_add_test(kept, what_others_learned_counts);
 	tcase_add_test(kept, multipath_tcp_is_each_path_s_own);
 	tcase_add_test(kept, facts_end_during_a_suspend);
+	tcase_add_test(kept, multipath_tcp_that_another_process_lost);
 	tcase_add_loop_test(kept, answers_end_once, 0, 2);
 	tcase_add_test(kept, refusals_of_one_destination);
 	tcase_add_test(kept, path_without_data_is_forgotten);
