@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -40,16 +39,10 @@ void log_open(const char *path)
 
 void log_open_for_good(const char *path, log_namer *namer)
 {
-	static char absolute[PATH_MAX];
-
 	name_of = namer;
 	log_path = path;
 	if (is_stderr())
 		kept_stderr = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	else if (*path && *path != '/' && getcwd(absolute, sizeof(absolute))) {
-		snprintf(absolute + strlen(absolute), sizeof(absolute) - strlen(absolute), "/%s", path);
-		log_path = absolute;
-	}
 }
 
 void log_about(pid_t tid)

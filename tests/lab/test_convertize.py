@@ -106,14 +106,14 @@ class Launcher:
         # libconvert.so stands before the run-time library then, which comes to the same
         return {"LD_PRELOAD": ":".join(before), "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0"}
 
-    def run(self, *words, env=None, uid=0, options=()):
-        """Runs convertize with the lab's converter in the environment; returns the CompletedProcess."""
+    def run(self, *words, env=None, uid=0, options=(), start=()):
+        """Runs convertize with the lab's converter in the environment; returns the CompletedProcess. start: words in front of convertize."""
         full = {"CONVERT_ADDR": self.lab.converter.addr4, "CONVERT_LOG": self.log, "CONVERT_LIBRARY": self.library,
                 "CONVERT_CACHE": "none"}
         full.update(self.sanitized())
         full.update(env or {})
         user = ["setpriv", "--reuid=%d" % uid, "--regid=%d" % uid, "--clear-groups"] if uid else []
-        return self.lab.client.run([*user, self.program, *options, *words], env=full, check=False)
+        return self.lab.client.run([*start, *user, self.program, *options, *words], env=full, check=False)
 
     def conversions(self):
         """How many connections were converted since the last time."""
@@ -409,6 +409,17 @@ def test_statuses_and_environment():
         run.write("check", "#!%s\necho \"checked $*\"\n" % shutil.which("sh"), 0o755)
         path = {"PATH": run.place + ":" + os.environ["PATH"]}
         equal(run.run("--", "check", "--json", env=path).stdout, "checked --json\n", "a program called check")
+
+
+def test_a_relative_log():
+    """It is a file in the directory in which convertize is started, wherever the program goes, and whoever writes the lines."""
+    with launcher() as run:
+        elsewhere = ["sh", "-c", "cd / && exec %s \"$0\"" % run.compile("dynamic")]
+        here = ["sh", "-c", "cd %s && exec \"$@\"" % os.path.dirname(run.log), "sh"]
+        name = os.path.basename(run.log)
+        for options, env in ((["--log", name], {"CONVERT_LOG": ""}), ([], {"CONVERT_LOG": name}),
+                             (["--log", name, "--method", "supervise"], {"CONVERT_LOG": ""})):
+            run.works(*elsewhere, start=here, options=options, env=env)
 
 
 BAD = (  # options, environment, what the line has in it

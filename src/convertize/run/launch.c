@@ -63,21 +63,48 @@ static bool suit_sanitizer(const struct program *program)
 	return ret == 0;
 }
 
-/* Checks that the log is writable, as the library doesn't report that. A FIFO without a reader (ENXIO) may get one later. */
-static bool check_log(const struct options *options, const char *path)
+/*
+ * Makes the log's name absolute, here and in the environment: the library opens the file anew for each line, in whatever directory its
+ * program is then. Returns false with errno set.
+ */
+static bool log_make_absolute(char log[static SETTINGS_PATH_MAX])
+{
+	char path[SETTINGS_PATH_MAX];
+	size_t len;
+
+	if (*log == '/')
+		return true;
+	if (!getcwd(path, sizeof(path)))
+		return false;
+	len = strlen(path);
+	if (len + 1 + strlen(log) >= sizeof(path)) {
+		errno = ENAMETOOLONG;
+		return false;
+	}
+	path[len] = '/';
+	strcpy(path + len + 1, log);
+	strcpy(log, path);
+	return setenv(option_table[OPTION_LOG].variable, log, 1) == 0;
+}
+
+/*
+ * Checks that the log is writable, as the library doesn't report that, and makes its name absolute. A FIFO without a reader (ENXIO) may
+ * get one later.
+ */
+static bool prepare_log(const struct options *options, char log[static SETTINGS_PATH_MAX])
 {
 	char place[OPTIONS_PLACE_MAX];
 	int fd;
 
-	if (!*path || strcmp(path, "-") == 0)
+	if (!*log || strcmp(log, "-") == 0)
 		return true;
-	fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
+	fd = open(log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
 	if (fd >= 0)
 		close(fd);
-	if (fd >= 0 || errno == ENXIO)
+	if ((fd >= 0 || errno == ENXIO) && log_make_absolute(log))
 		return true;
 	fprintf(stderr, "convertize: %s: %s: %s; name a file that can be written, in a directory that is there\n",
-		options_place(options, OPTION_LOG, place), path, strerror(errno));
+		options_place(options, OPTION_LOG, place), log, strerror(errno));
 	return false;
 }
 
@@ -447,7 +474,7 @@ int launch(const struct options *options)
 
 	if (is_mistyped(options))
 		return STATUS_NOT_FOUND;
-	if (!launch_read_settings(&settings, options, true) || !check_log(options, settings.log))
+	if (!launch_read_settings(&settings, options, true) || !prepare_log(options, settings.log))
 		return STATUS_NOT_RUN;
 	if (supervise_is_nested())
 		return launch_as_is(options);
