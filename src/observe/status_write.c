@@ -199,17 +199,26 @@ static void tell_process(struct status_sink *sink, const struct status *status)
 	status_row(sink, "processor time", "%.2f s", process->cpu_seconds);
 }
 
+/*
+ * Names a notice by its time. Those of one second are numbered, since readers of JSON keep one value for each name: from the oldest on, so
+ * that a new one changes no name.
+ */
 static void tell_notices(struct status_sink *sink, const struct status *status)
 {
 	status_heading(sink, "Warnings and errors");
 	for (size_t i = 0; i < status->notice_count; i++) {
 		const struct notice *notice = &status->notices[i];
+		unsigned number = 1;
 		struct tm utc;
-		char text[48];
+		char text[64];
 		size_t len;
 
+		for (size_t older = i + 1; older < status->notice_count; older++)
+			number += status->notices[older].last == notice->last;
 		gmtime_r(&notice->last, &utc);
 		len = strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &utc);
+		if (number > 1)
+			len += (size_t)snprintf(text + len, sizeof(text) - len, ", no. %u", number);
 		if (notice->told > 1)
 			snprintf(text + len, sizeof(text) - len, " (%lu times)", notice->told);
 		status_row(sink, text, "%s", notice->text);

@@ -250,6 +250,24 @@ START_TEST(page_is_escaped)
 }
 END_TEST
 
+/* As at a start or a reload: each has a name of its own, since readers of JSON keep one value for each name. */
+START_TEST(warnings_of_one_second)
+{
+	struct status status = make_status();
+
+	status.notice_count = 4;
+	status.notices[0] = (struct notice){ .text = "of the next second", .last = 1001, .told = 1 };
+	status.notices[1] = (struct notice){ .text = "third", .last = 1000, .told = 2 };
+	status.notices[2] = (struct notice){ .text = "second", .last = 1000, .told = 1 };
+	status.notices[3] = (struct notice){ .text = "first", .last = 1000, .told = 1 };
+	write_with(status_write_json, &status);
+	ck_assert_ptr_nonnull(strstr(written, "{\"1970-01-01 00:16:41\": \"of the next second\", "
+					      "\"1970-01-01 00:16:40, no. 3 (2 times)\": \"third\", "
+					      "\"1970-01-01 00:16:40, no. 2\": \"second\", "
+					      "\"1970-01-01 00:16:40\": \"first\"}"));
+}
+END_TEST
+
 /* How often is @part in what was written? */
 static size_t occurrences(const char *part)
 {
@@ -339,6 +357,7 @@ int main(void)
 	tcase_add_test(tcase, threads);
 	tcase_add_test(tcase, rates_and_bounds);
 	tcase_add_test(tcase, page_is_escaped);
+	tcase_add_test(tcase, warnings_of_one_second);
 	tcase_add_test(tcase, page_of_an_hour);
 	tcase_add_test(tcase, page_at_the_start);
 	suite_add_tcase(suite, tcase);
