@@ -43,6 +43,9 @@ struct network_policy {
  */
 const char *name_list_next(const char **list, size_t *len);
 
+/* Is it a pattern for several names, and not the name of one device? */
+bool name_is_pattern(const char *name);
+
 /* Does a device's name match a pattern of the list? No if @list is NULL. */
 bool name_list_has(const char *list, const char *name);
 

@@ -23,6 +23,11 @@ const char *name_list_next(const char **list, size_t *len)
 	return *len ? found : NULL;
 }
 
+bool name_is_pattern(const char *name)
+{
+	return strpbrk(name, "*?[");
+}
+
 bool name_list_has(const char *list, const char *name)
 {
 	char pattern[PATTERN_MAX];

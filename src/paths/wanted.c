@@ -36,7 +36,7 @@ static bool check_list(const char *option, const char *list, char problem[static
 
 	while ((found = name_list_next(&list, &len))) {
 		snprintf(pattern, sizeof(pattern), "%.*s", (int)(len < PATTERN_MAX ? len : PATTERN_MAX - 1), found);
-		if (len >= PATTERN_MAX || (len >= IF_NAMESIZE && !strpbrk(pattern, "*?["))) {
+		if (len >= PATTERN_MAX || (len >= IF_NAMESIZE && !name_is_pattern(pattern))) {
 			snprintf(problem, PATHS_PROBLEM_MAX,
 				 "%s: %s is longer than a device's name, %d characters; \"ip link\" shows the names",
 				 option, problems_quote(pattern, quote), IF_NAMESIZE - 1);

@@ -488,6 +488,9 @@ def test_habits():
             result = run.lab.client.run([run.program, *words], check=False, env={"CONVERT_LIBRARY": run.library, "CONVERT_CONFIG": "none"})
             lines = result.stderr.splitlines()
             check(result.returncode == status and len(lines) == 1 and lines[0].startswith("convertize: ") and said in lines[0], (words, result))
+        for pattern in ("w*", "w?fi", "[vw]ifi"):
+            result = run.lab.client.run([run.program, "paths", "--once", "--dry-run", "--device", pattern], env={"CONVERT_CONFIG": "none"})
+            check("there is no device" not in result.stderr, result)
         # a name that nobody has may be right later: this is a warning
         for option in ("--never-device", "--backup-device"):
             result = run.lab.client.run([run.program, "paths", "--once", "--dry-run", option, "wlan7"], env={"CONVERT_CONFIG": "none"})

@@ -318,7 +318,7 @@ static bool check_devices(const struct options *options, enum option_id option, 
 
 	while ((found = name_list_next(&list, &len))) {
 		snprintf(name, sizeof(name), "%.*s", (int)len, found);
-		if (strchr(name, '*') || if_nametoindex(name))
+		if (name_is_pattern(name) || if_nametoindex(name))
 			continue;
 		all = false;
 		fprintf(stderr, "convertize: %s--%s: there is no device \"%.*s\" now; \"ip link\" shows those that there are\n",
