@@ -50,8 +50,8 @@ static void note_endpoint(void *arg, const struct mptcp_endpoint *endpoint)
 }
 
 /*
- * Who manages paths? BREACH_NONE: the kernel; BREACH_MANAGER: a path manager in user space, such as mptcpd(8), which may add one at any time;
- * BREACH_UNKNOWN: /proc doesn't tell.
+ * Who manages paths? BREACH_NONE: the kernel; BREACH_MANAGER: a path manager in user space, such as mptcpd(8), which may add one at any
+ * time; BREACH_UNKNOWN: /proc doesn't tell.
  */
 static enum policy_breach path_manager_breach(void)
 {
