@@ -14,6 +14,7 @@
 #include "common/clock.h"
 #include "daemon/log.h"
 #include "daemon/metrics.h"
+#include "gateway/gateway_rules.h"
 #include "hold/syn_packet.h"
 #include "host/lookup.h"
 
@@ -115,23 +116,10 @@ static bool leads_elsewhere(unsigned device, bool v4)
 	return elsewhere;
 }
 
-/* Do the addresses match a rule of the operator's that has the connection converted? */
-static bool is_named(const struct gateway_settings *settings, const struct syn_packet_flow *flow)
-{
-	union sockaddr_ip server = { 0 };
-
-	sockaddr_ip_set(&server, AF_UNSPEC, &flow->destination, flow->destination_port);
-	for (size_t i = 0; i < settings->rule_count; i++)
-		if (settings->rules[i].way != GATEWAY_ROUTE && prefix_contains(&settings->rules[i].client, &flow->source) &&
-		    prefix_rule_matches(&settings->rules[i].destination, &server))
-			return true;
-	return false;
-}
-
 /* Returns why this host's routes, in place of the operator's rules, keep the connection from being converted; NULL: they don't. */
-static const char *why_elsewhere(struct serve_context *context, const struct judgement_case *c)
+static const char *why_elsewhere(const struct judgement_case *c)
 {
-	if (!c->out || is_named(atomic_load(&gateway_of(context)->settings), c->flow))
+	if (!c->out || c->urgent == GATEWAY_RULES_NAMED)
 		return NULL;
 	if (c->in == c->out && is_neighbour(&c->flow->destination))
 		return "the server is in the client's network";
@@ -140,7 +128,7 @@ static const char *why_elsewhere(struct serve_context *context, const struct jud
 
 static const char *why_routed(struct serve_context *context, const struct judgement_case *c)
 {
-	const char *elsewhere = why_elsewhere(context, c);
+	const char *elsewhere = why_elsewhere(c);
 
 	if (c->mptcp)
 		return "the client speaks Multipath TCP itself";

@@ -51,13 +51,9 @@ static bool send_syn(const uint8_t *packet, size_t len)
 {
 	union sockaddr_ip to = { 0 };
 	struct syn_packet syn;
-	uint16_t urgent;
 	int fd;
 
-	if (syn_packet_parse(packet, len, &syn) != SYN_PACKET_OK)
-		return false;
-	memcpy(&urgent, packet + syn.tcp + offsetof(struct tcphdr, urg_ptr), sizeof(urgent));
-	if (urgent != htons(SYN_PACKET_MARK))
+	if (syn_packet_parse(packet, len, &syn) != SYN_PACKET_OK || syn.urgent != SYN_PACKET_MARK)
 		return false;
 	/* The port of a raw socket's peer is a protocol, and stays 0. */
 	sockaddr_ip_set(&to, AF_UNSPEC, &syn.flow.destination, 0);

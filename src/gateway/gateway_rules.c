@@ -5,10 +5,10 @@
  * A client's SYN passes these chains, in "forward" for the LAN and in "output" for this host's own programs:
  *
  *     other programs'   NAT, the firewall: a connection that they forbid or redirect is never converted
- *     40  convertgw          marks it (low bit) if the operator's rules have it converted
+ *     40  convertgw          marks it (low bit) if it may be converted; the urgent pointer says whether a rule of the operator's matches
  *     41  convertgw_syns_N   marked: into a netfilter queue, where it waits for the judge and the dialler (hold_rules.c)
  *     42  convertgw_syns_N   refused by the server: a reset, or an ICMP message
- *     43  convertgw          it came out as it was, or never went in: the mark is removed, and it is routed
+ *     43  convertgw          it came out as it was, or never went in: both are removed, and it is routed
  *
  * A SYN that the server has answered doesn't come out. The gateway sends it anew from a raw socket with both bits (gateway_rights.c), a
  * policy rule routes it to "lo" (gateway_policies.c), and there TPROXY hands it to the listener, whichever mark it has by then. Other
@@ -185,15 +185,16 @@ static void put_choice(FILE *out, const struct gateway_settings *settings)
 {
 	fprintf(out,
 		" chain take { meta mark set meta mark | 0x%x; }\n"
+		" chain take_named { tcp urgptr set 0x%x goto take; }\n"
 		" chain choose {\n"
 		"  ct status dnat return\n"
 		"  meta iifkind \"vrf\" return\n"
 		"  ip6 daddr fe80::/10 return\n"
 		"  ip ttl < 32 return\n"
 		"  ip6 hoplimit < 32 return\n",
-		gateway_divert_mark(settings));
+		gateway_divert_mark(settings), GATEWAY_RULES_NAMED);
 	for (size_t i = 0; i < settings->rule_count; i++)
-		put_rule(out, &settings->rules[i], settings->rules[i].way == GATEWAY_ROUTE ? "return" : "goto take");
+		put_rule(out, &settings->rules[i], settings->rules[i].way == GATEWAY_ROUTE ? "return" : "goto take_named");
 	/* From one LAN to another. A LAN's own interface may also lead to the Internet: then the judge looks at the route. */
 	for (size_t i = 0; i < settings->lan_count; i++)
 		for (size_t o = 0; o < settings->lan_count; o++)
@@ -217,12 +218,20 @@ static void put_choice(FILE *out, const struct gateway_settings *settings)
  */
 #define RELEASED_SYN "tcp flags & (fin|syn|rst|ack|urg) == syn tcp urgptr 0x6c63 "
 
+/* Writes the rules that undo what put_choice() has done to a SYN, where the bits of its mark under @mask equal @mark. */
+static void put_undo(FILE *out, uint32_t mask, uint32_t mark)
+{
+	fprintf(out, "  " SYN "meta mark & 0x%x == 0x%x tcp urgptr 0x%x tcp urgptr set 0\n"
+		     "  " SYN "meta mark & 0x%x == 0x%x meta mark set meta mark & 0x%x ct mark set ct mark & 0x%x\n }\n",
+		mask, mark, GATEWAY_RULES_NAMED, mask, mark, ~mark, ~mark);
+}
+
 static void put_lan(FILE *out, const struct gateway_settings *settings, uint32_t mark)
 {
 	fputs(" chain choose_lan {\n  type filter hook forward priority 40; policy accept;\n", out);
 	put_lan_rule(out, settings, "iifname", NEW_SYN "jump choose");
-	fprintf(out, " }\n chain route_lan {\n  type filter hook forward priority 43; policy accept;\n"
-		     "  " SYN "meta mark & 0x%x == 0x%x meta mark set meta mark & 0x%x ct mark set ct mark & 0x%x\n }\n", mark, mark, ~mark, ~mark);
+	fputs(" }\n chain route_lan {\n  type filter hook forward priority 43; policy accept;\n", out);
+	put_undo(out, mark, mark);
 }
 
 static void put_host(FILE *out, const struct gateway_settings *settings, const struct served *served, uint32_t mark, uint32_t both)
@@ -230,12 +239,13 @@ static void put_host(FILE *out, const struct gateway_settings *settings, const s
 	const uint32_t own = both & ~mark;
 
 	/* Each chain takes time for each packet of this host's own. An earlier configuration's stays, without rules. */
-	if (settings->host)
+	if (settings->host) {
 		fprintf(out, " chain choose_host {\n  type filter hook output priority 40; policy accept;\n"
 			     "  meta mark & 0x%x != 0x%x oifname != \"lo\" ct state new " NEW_SYN "fib saddr type local jump choose\n }\n"
-			     " chain route_host {\n  type filter hook output priority 43; policy accept;\n"
-			     "  " SYN "meta mark & 0x%x == 0x%x meta mark set meta mark & 0x%x ct mark set ct mark & 0x%x\n }\n",
-			own, own, both, mark, ~mark, ~mark);
+			     " chain route_host {\n  type filter hook output priority 43; policy accept;\n",
+			own, own);
+		put_undo(out, both, mark);
+	}
 	/* The type "route": the kernel routes a packet anew if the chain changes its mark. It is behind the chains of others that do so. */
 	fprintf(out, " chain follow {\n  type route hook output priority 44; policy accept;\n"
 		     "  oifname \"lo\" " RELEASED_SYN "meta mark set meta mark | 0x%x ct mark set ct mark | 0x%x accept\n", both, mark);

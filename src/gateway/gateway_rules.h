@@ -18,6 +18,12 @@
 struct gateway_rules;
 
 /*
+ * The urgent pointer by which the rules tell the judge that an operator's rule has the SYN converted. They remove it from a SYN that is
+ * routed. It means nothing without the URG flag; syn_packet.h has others.
+ */
+#define GATEWAY_RULES_NAMED 0x6e61
+
+/*
  * gateway_rules_install() - divert connections as @settings say, to their port, through @queues
  * @rules: points to NULL the first time; later the rules are replaced in one step, and no connection is lost
  * @refuses: set to whether SYNs that are marked so (syn_packet_refuse()) are refused

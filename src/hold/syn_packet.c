@@ -251,6 +251,7 @@ static enum syn_packet_status parse_tcp(const uint8_t *packet, struct cursor seg
 	syn->flow.destination_port = be16(header + 2);
 	syn->isn = be32(header + 4);
 	syn->window = be16(header + TCP_WINDOW);
+	syn->urgent = be16(header + TCP_URGENT);
 	syn->payload = rest.pos;
 	syn->payload_len = rest.len;
 	list = option_list(packet, syn);

@@ -31,6 +31,7 @@ struct syn_packet {
 	struct syn_packet_flow flow;
 	uint32_t isn;    /* initial sequence number, host byte order */
 	uint16_t window; /* bytes, not scaled (RFC 7323 2.2) */
+	uint16_t urgent; /* the urgent pointer, which means nothing without the URG flag: see syn_packet_mark() */
 	uint8_t scale;   /* the exponent of later segments' windows, at most 14; 0 without the option */
 	bool mp_capable, mp_join; /* RFC 8684 3.1 and 3.2 */
 	const uint8_t *payload;

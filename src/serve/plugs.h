@@ -99,6 +99,7 @@ struct judgement_case {
 	struct limits_member *member;
 	uint64_t now_ms; /* clock_now_ms() */
 	bool mptcp;      /* the client's connection uses Multipath TCP, or its SYN asks for it */
+	uint16_t urgent; /* SYN, WITHHELD: its urgent pointer, by which rules of netfilter may tell the judge something */
 	unsigned in, out; /* SYN: indexes of the devices at which it arrived and by which it is to leave; 0: none yet */
 	/*
 	 * STREAM: the SYN+ACK has acknowledged the SYN's data and has timestamps, which says that the server was reached. The client sees

@@ -45,6 +45,7 @@ static void judge_request(const struct syn_judge *judge, enum judgement_place pl
 		.flow = &syn->flow,
 		.member = a ? &a->member : NULL,
 		.mptcp = syn->mp_capable,
+		.urgent = syn->urgent,
 		.in = packet ? packet->in : 0,
 		.out = packet ? packet->out : 0,
 		.now_ms = clock_now_ms(),

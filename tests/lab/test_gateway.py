@@ -242,13 +242,15 @@ def check_raises(kind):
 @waits
 def test_routed_without_a_converter():
     """No converter answers: a client's connection is routed, the next ones at once; once it runs, they are converted again."""
-    with gateway_lab() as lab, gateway(lab) as (phone, process), listening(lab.server, lab.server.addr4) as listener:
+    with gateway_lab() as lab, gateway(lab) as (phone, process), listening(lab.server, lab.server.addr4) as listener, \
+            lab.capture(lab.client, "wifi", "tcp port %d" % PORT) as wifi:
         for _ in range(2):
             with pair(phone, lab.server, lab.server.addr4, listener) as (client, server, peer):
                 equal(peer, lab.client.wifi4, "the server's client: the router")
                 client.sendall(b"x")
                 equal(server.recv(1), b"x", "a byte")
         check("direct" in process.log_text(), process.log_text())
+        equal({p.data[38:40] for p in wifi.packets() if p.syn}, {b"\0\0"}, "the urgent pointers of routed SYNs that a rule matches")
 
 
 def test_a_converter_that_refuses():

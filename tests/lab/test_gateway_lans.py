@@ -216,9 +216,9 @@ def test_one_arm():
 
 
 def test_a_vpn():
-    """A tunnel with a network of its own, and with all of a client's packets by a policy rule: routed into it, unless a rule names the server."""
+    """A tunnel with a network of its own, and with all of a client's packets by a policy rule: routed into it, unless a rule matches."""
     with lans() as lab, lab_tunnel(lab, "wg1", "office") as office:
-        phone, tablet = add_lan(lab), add_lan(lab, "lan2", 21, "tablet")
+        phone, tablet, laptop = add_lan(lab), add_lan(lab, "lan2", 21, "tablet"), add_lan(lab, "lan3", 22, "laptop")
         lab.client.ip("addr add 10.66.0.1/24 dev wg1", "addr add fd66::1/64 dev wg1 nodad", "route add 11.22.0.0/16 dev wg1",
                       "route add 2600:22::/32 dev wg1", "route add default dev wg1 table 66")
         lab.client.ip("rule add from 10.21.0.0/24 lookup 66 pref 1000", "rule add fwmark 0x20 lookup 66 pref 1001")
@@ -228,11 +228,16 @@ def test_a_vpn():
         routes_of_the_converter(lab, "11.99.0.0/24")
         unreachable_from_the_converter(lab, "11.22.0.0/16", "2600:22::/32")
         tellers(lab, PORT, 90, host=office)
-        start_gateway(lab, args=("--lan", "lan", "--lan", "lan2", "--host", "--convert", "destination :90"))
+        rules = ("destination :90", "device lan3", "dscp 46", "mark 0x40")
+        converts = [word for rule in rules for word in ("--convert", rule)]
+        start_gateway(lab, args=("--lan", "lan", "--lan", "lan2", "--lan", "lan3", "--host", *converts))
         equal([way(lab, phone, PUBLIC4), way(lab, phone, PUBLIC6), way(lab, tablet, "11.99.0.1")], [ROUTED] * 3, "into the tunnel")
         equal([way(lab, lab.client, PUBLIC4), way(lab, lab.client, "11.99.0.1", mark=0x20)], [ROUTED] * 2, "of this host's programs")
         equal(ways(lab, phone) + [way(lab, host, "11.99.0.1") for host in (phone, lab.client)], [CONVERTED] * 4, "to the Internet")
-        check(way(lab, phone, PUBLIC4, 90).startswith(REFUSED), "the converter wasn't asked for a server that a rule names")
+        named = (way(lab, phone, PUBLIC4, 90), way(lab, laptop, PUBLIC4), way(lab, phone, PUBLIC4, tos=46 << 2),
+                 way(lab, lab.client, PUBLIC4, mark=0x40))
+        for rule, said in zip(rules, named):
+            check(said.startswith(REFUSED), "%s: the converter wasn't asked for what the rule names: %s" % (rule, said))
 
 
 @contextlib.contextmanager

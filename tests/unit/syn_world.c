@@ -84,6 +84,7 @@ void hold_queue_verdict(struct hold_queue *queue, uint32_t id, bool accept, cons
 }
 
 bool with_mptcp;
+uint16_t with_urgent;
 
 uint32_t send_syn(uint16_t port, uint32_t isn, const struct ask *ask)
 {
@@ -91,7 +92,8 @@ uint32_t send_syn(uint16_t port, uint32_t isn, const struct ask *ask)
 	uint8_t packet[20 + 20 + sizeof(options) + sizeof(*ask)] = { 0x45, 0, 0, 0, 0, 0, 0, 0, 64, 6, 0, 0, 198, 51, 100, 7, 192, 0, 2, 1 };
 	const size_t options_len = with_mptcp ? sizeof(options) : 0, len = 40 + options_len + (ask ? sizeof(*ask) : 0);
 	const uint8_t header[] = { (uint8_t)(port >> 8), (uint8_t)port, 4, 0xd2, (uint8_t)(isn >> 24), (uint8_t)(isn >> 16),
-				   (uint8_t)(isn >> 8), (uint8_t)isn, 0, 0, 0, 0, with_mptcp ? 0x70 : 0x50, 2, 0xff, 0xff };
+				   (uint8_t)(isn >> 8), (uint8_t)isn, 0, 0, 0, 0, with_mptcp ? 0x70 : 0x50, 2, 0xff, 0xff, 0, 0,
+				   (uint8_t)(with_urgent >> 8), (uint8_t)with_urgent };
 
 	packet[3] = (uint8_t)len;
 	memcpy(packet + 20, header, sizeof(header));
@@ -249,6 +251,7 @@ void setup(void)
 	unproven = 0;
 	reads = closes = 0;
 	with_mptcp = demanded = refuses = false;
+	with_urgent = 0;
 	has_room = true;
 	settings = (struct serve_settings){ .number = 1, .hold_ms = 700, .refuses_syns = true };
 	table = hold_table_create();

@@ -43,6 +43,7 @@ extern hold_queue_handler *handler;
 extern void *handler_arg;
 extern uint32_t last_id;
 extern bool with_mptcp; /* SYNs have MP_CAPABLE, and a window scale of 7 */
+extern uint16_t with_urgent; /* SYNs have this urgent pointer */
 
 /* Puts a SYN into the queue, with @ask as its payload unless that is NULL. Returns its number. */
 uint32_t send_syn(uint16_t port, uint32_t isn, const struct ask *ask);

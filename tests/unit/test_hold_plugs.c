@@ -27,6 +27,7 @@ START_TEST(case_of_a_syn)
 	client = sockaddr_ip_in6(&address);
 	for (int i = 0; i < 2; i++) {
 		with_mptcp = i;
+		with_urgent = (uint16_t)(i * 0x6e61);
 		send_syn((uint16_t)(1000 + i), 1, &ask);
 		ck_assert_int_eq(last_case.place, JUDGEMENT_SYN);
 		ck_assert_mem_eq(&last_case.client.address, &client, sizeof(client));
@@ -35,6 +36,7 @@ START_TEST(case_of_a_syn)
 		ck_assert_ptr_nonnull(last_case.flow);
 		ck_assert_uint_eq(last_case.now_ms, clock_now_ms());
 		ck_assert_int_eq(last_case.mptcp, i);
+		ck_assert_uint_eq(last_case.urgent, with_urgent);
 	}
 	syn_judge_again(judge);
 	ck_assert_int_eq(last_case.place, JUDGEMENT_WITHHELD);

@@ -298,6 +298,9 @@ START_TEST(marks)
 		      "01" TIMESTAMPS "030305 000000 " REQUEST);
 	syn_packet_refuse(bytes.data, &syn, NATIVE_RESET);
 	ck_assert_mem_eq(bytes.data, want.data, want.len);
+	ck_assert_uint_eq(syn.urgent, 0);
+	ck_assert_int_eq(syn_packet_parse(bytes.data, bytes.len, &syn), SYN_PACKET_OK);
+	ck_assert_uint_eq(syn.urgent, SYN_PACKET_REFUSED | NATIVE_RESET);
 	bytes_fini(&bytes);
 	bytes_fini(&want);
 }
