@@ -10,6 +10,7 @@
  *     it is withheld        dropped: a repetition; the kernel has the first one
  *     it was released       passes and confirms nothing: its connection may differ from that of the first SYN
  *                           (without_data: as the first one did, which a firewall may have dropped, until its connection is there)
+ *     it passed             without_data: passes again; it is routed, and connection tracking may have translated it
  *     it was refused        refused again: the kernel limits ICMP messages, and the client may not have got the first one
  *     it was dropped        dropped again (without_data: it is new, as its client goes on to ask for the server)
  *     unreadable            passes
@@ -91,6 +92,7 @@ static bool is_drop(enum hold_verdict verdict)
 static enum hold_verdict judge_packet(struct hold *hold, const struct hold_packet *packet, uint8_t *native)
 {
 	enum hold_verdict verdict;
+	bool routed;
 
 	switch (hold_table_look(hold->table, &packet->flow, clock_now_ms(), native)) {
 	case HOLD_IS_WITHHELD:
@@ -110,8 +112,9 @@ static enum hold_verdict judge_packet(struct hold *hold, const struct hold_packe
 	if (!packet->syn.payload_len && !hold->without_data)
 		return hold->drop_foreign ? HOLD_DROP_FOREIGN : HOLD_PASS;
 	verdict = hold->calls->on_syn(hold->arg, packet, native);
-	if (verdict == HOLD_REFUSE)
-		hold_table_note_refusal(hold->table, &packet->flow, *native);
+	routed = hold->without_data && (verdict == HOLD_PASS || verdict == HOLD_PASS_UNCONFIRMED);
+	if (routed || verdict == HOLD_REFUSE)
+		hold_table_note(hold->table, &packet->flow, routed ? NATIVE_NONE : *native);
 	return verdict;
 }
 

@@ -19,8 +19,8 @@
  * sequence number. Keys are hashed with a secret, so that nobody can choose the places of forged SYNs.
  *
  * We recognize a repeated SYN as long as the first one is in the table; afterwards by a hash of the same key. The table remembers the last
- * RECENT_MAX hashes or so, each with the fate of its SYN. If it has forgotten a SYN, the repetition costs one more connection to the
- * server. A new SYN with a remembered hash (2^-56) counts as a repetition.
+ * RECENT_MAX hashes or so, each with the fate of its SYN. If it has forgotten a SYN, the repetition is judged anew, which may cost one
+ * more connection to the server. A new SYN with a remembered hash (2^-56) counts as a repetition.
  *
  * If a client repeats its attempt from another port, we find the earlier SYN by the attempt's number as long as it is
  * withheld.
@@ -238,7 +238,7 @@ void hold_table_forget(struct hold_table *table, const struct hold_flow *flow)
 	note_fate(table, hash_flow(table, flow), 0);
 }
 
-void hold_table_note_refusal(struct hold_table *table, const struct hold_flow *flow, uint8_t native)
+void hold_table_note(struct hold_table *table, const struct hold_flow *flow, uint8_t native)
 {
 	const uint64_t hash = hash_flow(table, flow);
 

@@ -57,7 +57,7 @@ enum hold_known {
 	HOLD_NEW,          /* nothing */
 	HOLD_IS_WITHHELD,  /* it is withheld: this is a repetition */
 	HOLD_IS_RELEASED,  /* it was released, and nobody has taken its connection yet */
-	HOLD_WAS_RELEASED, /* it was released before */
+	HOLD_WAS_RELEASED, /* it was released before, or passed */
 	HOLD_WAS_REFUSED,  /* the network has refused it */
 	HOLD_WAS_DROPPED,  /* it was dropped for good: nobody answers for it */
 };
@@ -74,8 +74,8 @@ enum hold_known hold_table_look(struct hold_table *table, const struct hold_flow
 /* Forgets a SYN that isn't in the table: a repetition is new. */
 void hold_table_forget(struct hold_table *table, const struct hold_flow *flow);
 
-/* Notes that the network refuses a SYN that was never withheld; it will refuse repetitions, too. */
-void hold_table_note_refusal(struct hold_table *table, const struct hold_flow *flow, uint8_t native);
+/* Notes for repetitions how the network refuses a SYN that was never withheld; NATIVE_NONE: it passes. */
+void hold_table_note(struct hold_table *table, const struct hold_flow *flow, uint8_t native);
 
 /* Adds @syn, which is withheld from now on. Returns 0, -ENOSPC or -ENOMEM. */
 int hold_table_add(struct hold_table *table, struct hold_syn *syn);

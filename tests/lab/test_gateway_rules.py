@@ -12,9 +12,10 @@ import signal
 import socket
 import struct
 
-from convertlab import check, equal, long, main, wait_until
+from convertlab import check, equal, long, main, wait_until, waits
 from convertlab.gateways import PORT, ConfiguredGateway, add_lan, connect, gateway_lab, is_connected, listening, masquerade, outcome, pair, \
     start_gateway
+from convertlab.metrics import OPTIONS as METRICS, Metrics
 from convertlab.programs import c_program
 
 CONVERTED, ROUTED, REFUSED = "converted", "routed", "refused"
@@ -188,6 +189,40 @@ def test_limits():
             equal(peer(phone), lab.client.wifi4, "who connects to the server at the limit")
             equal(peer(tablet), lab.converter.core4, "who connects for another client")
         check("Traceback" not in process.log_text(), process.log_text())
+
+
+@waits
+def test_a_routed_syn_comes_again():
+    """A SYN that was routed at a limit comes again when there is room: it takes the same way, counts once, and the client is connected."""
+    with gateway_lab() as lab:
+        lab.convertd()
+        phone = add_lan(lab)
+        masquerade(lab)
+        process = start_gateway(lab, args=("--lan", "lan", "--max-connections-per-client", "2", *METRICS))
+        with listening(lab.server, lab.server.addr4) as listener, phone.socket() as client, \
+                lab.capture(lab.client, "wifi", "tcp port %d" % PORT) as wifi:
+            def routed():
+                return sum(p.syn for p in wifi.packets())
+            with contextlib.ExitStack() as stack:
+                for number in (1, 2):
+                    stack.enter_context(pair(phone, lab.server, lab.server.addr4, listener))
+                    wait_until(lambda: process.log_text().count("connecting -> relay") == number, 5, process.log_text)  # pylint: disable=W0640
+                lab.server.run(["nft", "add table inet deaf; add chain inet deaf in { type filter hook input priority 0; }; "
+                                "add rule inet deaf in ip saddr %s drop" % lab.client.wifi4])
+                client.setblocking(False)
+                client.connect_ex((lab.server.addr4, PORT))
+                wait_until(routed, 10, "the SYN at the limit to be routed")
+            wait_until(lambda: process.log_text().count("-> closed") == 2, 10, "room for another connection")
+            before = routed()
+            wait_until(lambda: routed() > before, 10, "the client's next SYN to be routed")
+            lab.server.run(["nft", "delete table inet deaf"])
+            accepted, peer = listener.accept()
+            with accepted:
+                equal(peer[0], lab.client.wifi4, "who connects to the server")
+                accepted.sendall(b"x")
+                client.settimeout(15)
+                equal(client.recv(1), b"x", "what the client gets")
+        equal(list(Metrics(lab.client).family("convertgw_routed_total", "reason").values()), [1], "routed connections")
 
 
 def test_few_descriptors():

@@ -172,9 +172,15 @@ END_TEST
 
 /* ----- a transparent gateway: the packet's own destination is the server, the network tells all errors ----- */
 
+static int judged;
+
 static void judge_by_destination(struct serve_context *of, const struct judgement_case *c, struct serve_verdict *verdict, struct serve_answer *answer)
 {
 	(void)answer;
+	judged++;
+	*verdict = (struct serve_verdict){ .action = REQUEST_WAIT };
+	if (!has_room)
+		return;
 	*verdict = (struct serve_verdict){
 		.action = REQUEST_CONNECT, .voice = JUDGEMENT_SILENT, .silent = true, .blind = true, .hold_ms = UINT_MAX,
 	};
@@ -191,17 +197,33 @@ static int dial_asked(struct serve_context *of, const struct serve_plan *plan, s
 	return dial_begin(of, plan, dial);
 }
 
-START_TEST(server_by_the_packets_destination)
+static int dial_fails(struct serve_context *of, const struct serve_plan *plan, struct serve_dial *dial)
 {
-	struct serve_plugs gateway = plugs;
-	char text[SOCKADDR_STRLEN];
-	uint32_t first, second, third;
+	(void)of, (void)plan;
+	*dial = (struct serve_dial){ .fd = -1 };
+	return -ENETDOWN;
+}
 
+/* The plugs of a gateway, for its worker. */
+static struct serve_plugs gateway;
+
+static void be_a_gateway(void)
+{
+	judged = 0;
+	gateway = plugs;
 	gateway.judge = judge_by_destination;
 	gateway.dial.begin = dial_asked;
 	gateway.no_request = true;
 	context.plugs = &gateway;
 	syn_judge_again(judge);
+}
+
+START_TEST(server_by_the_packets_destination)
+{
+	char text[SOCKADDR_STRLEN];
+	uint32_t first, second, third;
+
+	be_a_gateway();
 	first = send_syn(1000, 1, NULL);
 	ck_assert_str_eq(sockaddr_ip_format(&asked, text), "192.0.2.1:1234");
 	ck_assert_int_eq(packets[first], WAITS);
@@ -226,6 +248,32 @@ START_TEST(server_by_the_packets_destination)
 	ck_assert_uint_eq(urgent[second], 0);
 	ck_assert_uint_eq(take(1003), 0);
 	ck_assert_int_eq(dials, 4);
+}
+END_TEST
+
+/* A SYN that is routed at once: what repeats it is routed, too, and isn't judged, whatever has changed meanwhile. */
+START_TEST(routed_syn_comes_again)
+{
+	uint32_t other;
+
+	be_a_gateway();
+	has_room = false;
+	ck_assert_int_eq(packets[send_syn(1000, 1, NULL)], PASSED);
+	has_room = true;
+	gateway.dial.begin = dial_fails;
+	ck_assert_int_eq(packets[send_syn(1001, 1, NULL)], PASSED);
+	gateway.dial.begin = dial_asked;
+	ck_assert_int_eq(judged, 2);
+	ck_assert_int_eq(packets[send_syn(1000, 1, NULL)], PASSED);
+	ck_assert_int_eq(packets[send_syn(1001, 1, NULL)], PASSED);
+	ck_assert_int_eq(judged, 2);
+	ck_assert_int_eq(dials, 0);
+	/* another connection from the same port */
+	other = send_syn(1000, 2, NULL);
+	ck_assert_int_eq(judged, 3);
+	ck_assert_int_eq(packets[other], WAITS);
+	server_says(-ECONNREFUSED);
+	ck_assert_int_eq(packets[other], CHANGED);
 }
 END_TEST
 
@@ -263,6 +311,7 @@ int main(void)
 	tcase_add_test(tcase, events_of_a_late_worker);
 	tcase_add_test(tcase, dialler_has_times_of_its_own);
 	tcase_add_test(tcase, server_by_the_packets_destination);
+	tcase_add_test(tcase, routed_syn_comes_again);
 	tcase_add_test(tcase, settings_in_force);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);

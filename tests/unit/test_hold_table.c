@@ -189,9 +189,11 @@ START_TEST(refused_again)
 	free(held);
 	expect_refused(1, ISN, 3);
 	expect(1, ISN + 1, HOLD_NEW);
-	hold_table_note_refusal(table, &flow, NATIVE_RESET);
+	hold_table_note(table, &flow, NATIVE_RESET);
 	expect_refused(2, ISN, NATIVE_RESET);
 	expect(2, ISN + 1, HOLD_NEW);
+	hold_table_note(table, &flow, NATIVE_NONE);
+	expect(2, ISN, HOLD_WAS_RELEASED);
 	/* of the same number, but asked for anew */
 	add(2);
 	expect(2, ISN, HOLD_IS_WITHHELD);
