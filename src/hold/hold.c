@@ -115,7 +115,8 @@ static enum hold_verdict judge_packet(struct hold *hold, const struct hold_packe
 	routed = hold->without_data && (verdict == HOLD_PASS || verdict == HOLD_PASS_UNCONFIRMED);
 	if (routed || verdict == HOLD_REFUSE)
 		hold_table_note(hold->table, &packet->flow, routed ? NATIVE_NONE : *native);
-	return verdict;
+	/* Unchanged, even with data: the mark of HOLD_PASS would send it to this host. */
+	return routed ? HOLD_PASS_UNCONFIRMED : verdict;
 }
 
 /* Packets have consecutive numbers. Missing ones passed unseen, as there was no room in the queue's socket. */

@@ -254,6 +254,7 @@ END_TEST
 /* A SYN that is routed at once: what repeats it is routed, too, and isn't judged, whatever has changed meanwhile. */
 START_TEST(routed_syn_comes_again)
 {
+	const struct ask data = { .server = 1 };
 	uint32_t other;
 
 	be_a_gateway();
@@ -274,6 +275,11 @@ START_TEST(routed_syn_comes_again)
 	ck_assert_int_eq(packets[other], WAITS);
 	server_says(-ECONNREFUSED);
 	ck_assert_int_eq(packets[other], CHANGED);
+	/* with data: unchanged, or it would go to this host's listener */
+	has_room = false;
+	ck_assert_uint_eq(urgent[send_syn(1002, 1, &data)], 0);
+	ck_assert_uint_eq(urgent[send_syn(1002, 1, &data)], 0);
+	ck_assert_int_eq(judged, 4);
 }
 END_TEST
 
