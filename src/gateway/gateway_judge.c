@@ -46,7 +46,7 @@ static const char *find_room(struct serve_context *context, const struct judgeme
 
 	if (limits_enter(context->limits, c->member, &c->client.address, LIMITS_WITHHELD) < 0)
 		return "out of memory";
-	room = limits_may_withhold(context->limits, c->member) && limits_admit(context->limits, c->member) == OUTCOME_NONE;
+	room = limits_admit(context->limits, c->member) == OUTCOME_NONE;
 	if (!room)
 		limits_leave(context->limits, c->member, c->now_ms);
 	if (room && !has_descriptors(context)) {

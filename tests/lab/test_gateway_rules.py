@@ -15,7 +15,7 @@ import struct
 from convertlab import check, equal, long, main, wait_until, waits
 from convertlab.gateways import PORT, ConfiguredGateway, add_lan, connect, gateway_lab, is_connected, listening, masquerade, outcome, pair, \
     start_gateway
-from convertlab.metrics import OPTIONS as METRICS, Metrics
+from convertlab.metrics import OPTIONS as METRICS, Metrics, wait_metrics
 from convertlab.programs import c_program
 
 CONVERTED, ROUTED, REFUSED = "converted", "routed", "refused"
@@ -223,6 +223,26 @@ def test_a_routed_syn_comes_again():
                 client.settimeout(15)
                 equal(client.recv(1), b"x", "what the client gets")
         equal(list(Metrics(lab.client).family("convertgw_routed_total", "reason").values()), [1], "routed connections")
+
+
+def test_max_pending():
+    """All of --max-pending may wait for a silent server; connections beyond it are routed."""
+    with scene("--max-pending", "8", *METRICS) as (lab, phone, _), contextlib.ExitStack() as stack:
+        def ask_silent_server(count):
+            for _ in range(count):
+                sock = stack.enter_context(phone.socket())
+                sock.setblocking(False)
+                sock.connect_ex((lab.addresses.blackhole4, 80))
+
+        def routed(metrics):
+            return metrics.family("convertgw_routed_total", "reason")
+        equal(way(lab, phone), CONVERTED, "a connection that shows the converter that its network works")
+        ask_silent_server(6)
+        metrics = wait_metrics(lab.client, lambda metrics: metrics("convertgw_withheld_syns") == 6, "six withheld SYNs")
+        equal(routed(metrics), {}, "what was routed")
+        ask_silent_server(3)
+        metrics = wait_metrics(lab.client, lambda metrics: metrics("convertgw_withheld_syns") == 8 and routed(metrics), "the ninth to be routed")
+        equal(list(routed(metrics)), ["the client, or all clients, have too many connections"], "why it was routed")
 
 
 def test_few_descriptors():
