@@ -12,7 +12,8 @@
  * Else, for room among pending ones, the oldest of these, as its server is the least likely to answer; for room among
  * connections, first the open one whose bytes haven't moved for longest. A request usually comes in the SYN and never
  * waits. So where more than half of the pending members wait, one of these goes. An open connection makes room only for
- * a prefix that has less than half as much: among equals, a client that is served stays served.
+ * a prefix that has less than half as much: among equals, a client that is served stays served. With keeps_open, neither
+ * open members nor pending ones make room, and the newcomer is refused: a gateway routes it.
  *
  * Where all have equally much, the one that has had it for longest makes room. So a flood from more prefixes than
  * there is room for pushes itself out, and leaves a newcomer the time of one round.
@@ -291,7 +292,7 @@ static const struct {
 };
 
 /* Chooses a member of @client that has to go for @newcomer; NULL: none has to. */
-static struct limits_member *choose_of(const struct limits_client *client, enum share share,
+static struct limits_member *choose_of(const struct limits *limits, const struct limits_client *client, enum share share,
 				       const struct limits_member *newcomer)
 {
 	for (unsigned i = 0; i < victims[share].count; i++) {
@@ -301,6 +302,8 @@ static struct limits_member *choose_of(const struct limits_client *client, enum 
 		/* Within its own client, a newcomer replaces only a member that hasn't asked for anything yet, or is refused. */
 		if (client == newcomer->client && class != LIMITS_WAITING && class != LIMITS_REFUSED)
 			return NULL;
+		if (limits->settings.keeps_open && (class == LIMITS_OPEN || class == LIMITS_PENDING))
+			continue;
 		if (first == newcomer)
 			first = first->next;
 		if (first)
@@ -338,7 +341,7 @@ static struct limits_member *choose_evicted(struct limits *limits, enum share sh
 	client = greediest(limits, share);
 	if (!client || !is_greedier(client, share, newcomer))
 		return NULL;
-	return choose_of(client, share, newcomer);
+	return choose_of(limits, client, share, newcomer);
 }
 
 /* Returns OUTCOME_NONE if there is room for the newcomer, which is counted already, else @reason. */

@@ -37,6 +37,7 @@ struct limits_settings {
 	struct limits_memory memory;
 	unsigned prefix_v4, prefix_v6; /* length of the prefix that makes a client */
 	size_t sockets;                /* the most sockets of all clients; 0: no limit */
+	bool keeps_open;               /* no open or pending member makes room for a newcomer */
 };
 
 /* How a member is counted. */

@@ -432,6 +432,7 @@ static struct gateway_settings *settings_new(void)
 	if (!settings)
 		return NULL;
 	options_set_numbers(table, settings);
+	settings->limits.keeps_open = true;
 	settings->mark = GATEWAY_MARK_DEFAULT;
 	settings->table = NUMBER_DEFAULT;
 	settings->log_level = LOG_LEVEL_INFO;

@@ -172,23 +172,46 @@ def test_flushed():
         equal(process.poll(), None, "the gateway's end")
 
 
-def test_limits():
-    """A client at its limit has more connections routed; the others' are converted."""
+@contextlib.contextmanager
+def limited(*args):
+    """Yields (lab, phone, tablet, connected) with a gateway of these limits; connected(host) yields as pair(), and the connection stays."""
     with gateway_lab() as lab:
         lab.convertd()
         phone, tablet = add_lan(lab), add_lan(lab, "lan2", 21, "tablet")
         masquerade(lab)
-        process = start_gateway(lab, args=("--lan", "lan", "--lan", "lan2", "--max-connections-per-client", "2"))
+        process = start_gateway(lab, args=("--lan", "lan", "--lan", "lan2", *args))
         with listening(lab.server, lab.server.addr4) as listener, contextlib.ExitStack() as stack:
-            def peer(host):
-                return stack.enter_context(pair(host, lab.server, lab.server.addr4, listener))[2]
-            for number in (1, 2):
-                equal(peer(phone), lab.converter.core4, "who connects to the server, connection %d" % number)
-                # while its session begins, a connection counts twice: once for its SYN
-                wait_until(lambda: process.log_text().count("connecting -> relay") == number, 5, process.log_text)  # pylint: disable=W0640
-            equal(peer(phone), lab.client.wifi4, "who connects to the server at the limit")
-            equal(peer(tablet), lab.converter.core4, "who connects for another client")
+            def relayed():
+                return process.log_text().count("connecting -> relay")
+
+            def connected(host):
+                before = relayed()
+                client, server, peer = stack.enter_context(pair(host, lab.server, lab.server.addr4, listener))
+                # while its session begins, a converted connection counts twice: once for its SYN
+                wait_until(lambda: peer != lab.converter.core4 or relayed() > before, 5, process.log_text)
+                return client, server, peer
+            yield lab, phone, tablet, connected
         check("Traceback" not in process.log_text(), process.log_text())
+
+
+def test_limits():
+    """A client at its limit has more connections routed; the others' are converted."""
+    with limited("--max-connections-per-client", "2") as (lab, phone, tablet, connected):
+        for number in (1, 2):
+            equal(connected(phone)[2], lab.converter.core4, "who connects to the server, connection %d" % number)
+        equal(connected(phone)[2], lab.client.wifi4, "who connects to the server at the limit")
+        equal(connected(tablet)[2], lab.converter.core4, "who connects for another client")
+
+
+def test_open_connections_stay():
+    """One client has all of --max-connections: another's connection is routed, and none of the open ones ends for it."""
+    with limited("--max-connections", "3") as (lab, phone, tablet, connected):
+        pairs = [connected(phone) for _ in range(3)]
+        equal([peer for _, _, peer in pairs], [lab.converter.core4] * 3, "who connects to the server")
+        equal(connected(tablet)[2], lab.client.wifi4, "who connects for another client")
+        for client, server, _ in pairs:
+            client.sendall(b"x")
+            equal(server.recv(1), b"x", "a byte on an open connection")
 
 
 @waits

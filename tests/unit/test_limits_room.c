@@ -133,6 +133,36 @@ START_TEST(open_ones_make_room)
 }
 END_TEST
 
+/* A gateway routes the newcomer, and connections go on, though their client has more than twice as many. Withheld SYNs make room. */
+START_TEST(open_ones_stay)
+{
+	const struct limits_settings settings = { .connections.total = 3, .prefix_v4 = 32, .keeps_open = true };
+	struct member m[3], n[2];
+
+	configure(&settings);
+	for (int i = 0; i < 3; i++) {
+		enter(&m[i], "10.0.0.1");
+		ck_assert_int_eq(admit(&m[i]), OUTCOME_NONE);
+		if (i)
+			move(&m[i], LIMITS_OPEN);
+	}
+	enter(&n[0], "10.1.0.1");
+	move(&n[0], LIMITS_WITHHELD);
+	ck_assert_int_eq(admit(&n[0]), OUTCOME_LIMIT_CONNECTIONS);
+	ck_assert(!m[0].woken && !m[1].woken && !m[2].woken);
+	leave(&n[0]);
+	move(&m[2], LIMITS_WITHHELD);
+	enter(&n[1], "10.1.0.1");
+	move(&n[1], LIMITS_WITHHELD);
+	ck_assert_int_eq(admit(&n[1]), OUTCOME_NONE);
+	ck_assert(m[2].woken && !m[0].woken && !m[1].woken);
+	for (int i = 0; i < 3; i++)
+		leave(&m[i]);
+	leave(&n[1]);
+	finish();
+}
+END_TEST
+
 /* A refused member whose client hasn't proved its address takes no connection's place. It makes room before all others. */
 START_TEST(refused_ones_take_no_place)
 {
@@ -327,6 +357,7 @@ int main(void)
 	tcase_add_loop_test(tcase, greedy_attackers, 0, (int)ARRAY_SIZE(attacks));
 	tcase_add_test(tcase, waiting_ones_first);
 	tcase_add_test(tcase, open_ones_make_room);
+	tcase_add_test(tcase, open_ones_stay);
 	tcase_add_test(tcase, refused_ones_take_no_place);
 	tcase_add_test(tcase, lowered_limits);
 	tcase_add_test(tcase, withheld_ones_make_room);
