@@ -180,12 +180,15 @@ static struct syn_attempt *attempt_of(struct limits_member *member)
 	return (struct syn_attempt *)((char *)member - offsetof(struct syn_attempt, member));
 }
 
-/* A withheld SYN belongs to this thread; a released one only until a session takes it. */
+/*
+ * A withheld SYN belongs to this thread; a released one only until a session takes it. A gateway's released one stays: its client is being
+ * connected, and nobody can judge that connection again.
+ */
 static bool claim(struct limits_member *member)
 {
 	struct syn_attempt *a = attempt_of(member);
 
-	return a->hold.withheld || hold_table_take_back(a->judge->context->withheld, &a->hold);
+	return a->hold.withheld || (!a->facts.routes && hold_table_take_back(a->judge->context->withheld, &a->hold));
 }
 
 static void make_room(struct limits_member *member, enum outcome reason)

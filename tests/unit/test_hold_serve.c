@@ -321,6 +321,28 @@ START_TEST(makes_room)
 }
 END_TEST
 
+/* A gateway's client is being connected once its SYN is released: the limits can't have its room, and its session finds the server. */
+START_TEST(makes_no_room)
+{
+	const struct ask ask = { .server = 1 };
+	struct serve_plugs gateway = plugs;
+	struct syn_attempt *a;
+	uint32_t id;
+
+	gateway.no_request = true;
+	context.plugs = &gateway;
+	syn_judge_again(judge);
+	id = send_syn(1000, 1, &ask);
+	a = judge->attempts;
+	ck_assert(a->member.kind->claim(&a->member));
+	server_says(0);
+	ck_assert_int_eq(packets[id], CHANGED);
+	ck_assert(!a->member.kind->claim(&a->member));
+	ck_assert_uint_eq(take(1000), 1);
+	ck_assert_int_eq(resets, 1); /* what take() gives up */
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("hold_serve");
@@ -340,6 +362,7 @@ int main(void)
 	tcase_add_test(tcase, fates_are_counted);
 	tcase_add_test(tcase, windows);
 	tcase_add_test(tcase, makes_room);
+	tcase_add_test(tcase, makes_no_room);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
 }
