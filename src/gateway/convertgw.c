@@ -24,6 +24,7 @@
 #include "gateway/gateway.h"
 #include "gateway/gateway_rules.h"
 #include "hold/hold_table.h"
+#include "relay/relay.h"
 #include "serve/listening.h"
 #include "serve/syn_judge.h"
 #include "serve/worker.h"
@@ -37,6 +38,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #define EXIT_USAGE 2
@@ -119,9 +121,12 @@ static void start_engine(const struct gateway_settings *settings)
 
 /* ----- settings ----- */
 
-/* The times of src/serve for these settings. */
+/* The settings of src/serve that follow from these. */
 static struct serve_settings serve_settings_of(const struct gateway_settings *settings, unsigned number, bool refuses)
 {
+	struct rlimit files = { .rlim_cur = RLIM_INFINITY };
+
+	getrlimit(RLIMIT_NOFILE, &files);
 	return (struct serve_settings){
 		.number = number,
 		.request_ms = settings->connect_timeout * 1000,
@@ -135,7 +140,7 @@ static struct serve_settings serve_settings_of(const struct gateway_settings *se
 		},
 		.log_rate = settings->log_rate,
 		.synacks = 6,
-		.pipes_max = SIZE_MAX,
+		.pipes_max = relay_pipes_fit(files.rlim_cur),
 		.refuses_syns = refuses,
 	};
 }

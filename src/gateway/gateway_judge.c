@@ -17,6 +17,7 @@
 #include "gateway/gateway_rules.h"
 #include "hold/syn_packet.h"
 #include "host/lookup.h"
+#include "relay/relay.h"
 
 #include <errno.h>
 #include <net/if_arp.h>
@@ -28,15 +29,16 @@
 #define WAYS 64u       /* remembered answers about devices */
 #define WAY_SECONDS 10 /* for so long; routes change */
 
-#define DESCRIPTORS_OWN 64    /* besides those of connections, which need two each */
+#define DESCRIPTORS_OWN 64    /* besides those of connections and pipes, which need two each */
 #define DESCRIPTORS_WORKER 16
 
 static bool has_descriptors(const struct serve_context *context)
 {
 	const rlim_t own = DESCRIPTORS_OWN + DESCRIPTORS_WORKER * gateway_of(context)->workers;
-	struct rlimit files;
+	struct rlimit files = { .rlim_cur = RLIM_INFINITY };
 
-	return getrlimit(RLIMIT_NOFILE, &files) < 0 || 2 * limits_members(context->limits) + own <= files.rlim_cur;
+	getrlimit(RLIMIT_NOFILE, &files);
+	return 2 * (limits_members(context->limits) + relay_pipes_fit(files.rlim_cur)) + own <= files.rlim_cur;
 }
 
 /* Counts the SYN. Returns NULL if it may be withheld, or why it is routed. */

@@ -44,6 +44,9 @@ struct relay_pipes {
 	_Atomic uint64_t *in_use; /* a metric that counts the pipes in use; or NULL */
 };
 
+/* Returns how many pipes may be in use besides one of each event loop, in a process that may have @files descriptors. */
+size_t relay_pipes_fit(uint64_t files);
+
 /* Makes the spare pipe; after a failure (no descriptors, no memory) relay_pipe_get() tries again. Set @max and @in_use afterwards. */
 void relay_pipes_init(struct relay_pipes *pipes);
 

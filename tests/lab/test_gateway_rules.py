@@ -17,6 +17,7 @@ from convertlab.gateways import PORT, ConfiguredGateway, add_lan, connect, gatew
     start_gateway
 from convertlab.metrics import OPTIONS as METRICS, Metrics, wait_metrics
 from convertlab.programs import c_program
+from test_convertd_counts import fill
 
 CONVERTED, ROUTED, REFUSED = "converted", "routed", "refused"
 
@@ -266,6 +267,25 @@ def test_max_pending():
         ask_silent_server(3)
         metrics = wait_metrics(lab.client, lambda metrics: metrics("convertgw_withheld_syns") == 8 and routed(metrics), "the ninth to be routed")
         equal(list(routed(metrics)), ["the client, or all clients, have too many connections"], "why it was routed")
+
+
+def test_pipes_of_one_worker():
+    """A gateway with one worker carries uploads, which their servers hold up, through pipes."""
+    with limited("--workers", "1", *METRICS) as (lab, phone, _, connected):
+        uploads = [connected(phone) for _ in range(4)]
+        equal(Metrics(lab.client)("convertgw_relay_pipes"), 0, "pipes at first")
+        for client, _, _ in uploads:
+            client.setblocking(False)
+
+        def has_pipe(metrics):
+            if metrics("convertgw_relay_pipes"):
+                return True
+            for client, server, _ in uploads:
+                # what is held up behind a read that was no bulk is in a buffer; a pipe is asked for again with more bytes only
+                fill(client)
+                server.recv(65536)
+            return False
+        wait_metrics(lab.client, has_pipe, "a pipe")
 
 
 def test_few_descriptors():

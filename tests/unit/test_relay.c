@@ -156,6 +156,16 @@ START_TEST(reset_with_bytes_in_hand)
 }
 END_TEST
 
+/* Few descriptors are for connections, and all that are allowed aren't for pipes. */
+START_TEST(pipes_that_fit)
+{
+	ck_assert_uint_eq(relay_pipes_fit(511), 0);
+	ck_assert_uint_eq(relay_pipes_fit(1024), 2);
+	ck_assert_uint_eq(relay_pipes_fit(1 << 20), 256);
+	ck_assert_uint_eq(relay_pipes_fit(UINT64_MAX), 256);
+}
+END_TEST
+
 /* Bytes are copied if all pipes are in use or none can be made. */
 START_TEST(pipes_are_few)
 {
@@ -539,6 +549,7 @@ int main(void)
 	tcase_add_checked_fixture(spliced, setup_pipes, teardown_pipes);
 	add_tests(spliced);
 	tcase_add_test(spliced, pipes_are_few);
+	tcase_add_test(spliced, pipes_that_fit);
 	tcase_add_loop_test(spliced, no_delay_from_the_second_write_on, 0, 2);
 	suite_add_tcase(suite, spliced);
 	return test_run(suite);

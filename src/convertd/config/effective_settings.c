@@ -24,13 +24,6 @@
 #define REFUSALS_MIN 8
 #define REFUSALS_PART 64
 
-/*
- * Pipes for splicing bulk data: at most PIPES_MAX, and one in PIPES_PART of the descriptors, since connections need
- * descriptors more than a transfer needs a pipe: 9,800 connections fit into 20,000 descriptors.
- */
-#define PIPES_MAX 256
-#define PIPES_PART 512
-
 /* Linux's defaults of net.ipv4.tcp_syn_retries and tcp_synack_retries, used if these can't be read. */
 #define SYN_RETRIES_DEFAULT 6
 #define SYNACK_RETRIES_DEFAULT 5
@@ -67,13 +60,12 @@ static struct limits_settings fit_limits(const struct convertd_settings *setting
 {
 	struct limits_settings limits = settings->limits;
 	rlim_t connections = 1;
-	struct rlimit files;
+	struct rlimit files = { .rlim_cur = RLIM_INFINITY };
 
-	*pipes = PIPES_MAX;
-	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur > INT_MAX)
+	getrlimit(RLIMIT_NOFILE, &files);
+	*pipes = relay_pipes_fit(files.rlim_cur);
+	if (files.rlim_cur > INT_MAX)
 		return limits;
-	if (files.rlim_cur / PIPES_PART < PIPES_MAX)
-		*pipes = files.rlim_cur / PIPES_PART;
 	own += 2 * *pipes;
 	if (files.rlim_cur > own + 2)
 		connections = (files.rlim_cur - own) * 64 / 130;
