@@ -5,11 +5,12 @@ import os
 import signal
 import time
 
-from convertlab import check, equal, kernel, main, need, wait_until
-from convertlab.peers import MPTCP, Client, Server, connect, converter, error, extended_header
+from convertlab import Unsuitable, check, equal, kernel, main, need, wait_until
+from convertlab.peers import MPTCP, Client, Server, connect, converter, error, extended_header, writable
 from convertlab.withheld import DROP_FORGED, WITHHELD, WITHOUT_NET_ADMIN, far, netfilter_queues, rules, syns_to
 
 NOT_AUTHORIZED = 0x20
+SANITIZED = bool(os.environ.get("SANITIZER_PRELOAD"))
 
 
 def test_rules_go_with_the_process():
@@ -123,6 +124,40 @@ def test_reload_judges_again():
                 # the kernel's own SYNs come again after a second, while there is a socket
                 wait_until(lambda: time.monotonic() - begin > 2.5, 5, "the time of another SYN")  # pylint: disable=W0640
                 equal(asked(), before, "SYNs to the server, which isn't to be asked any more")
+
+
+@kernel.needs("fastopen")
+def test_reload_removes_an_address():
+    """In the midst of a reload, the address that it removes still has its rules: its SYN+ACK confirms no server that nobody has asked."""
+    need("nft", "nftables")
+    need("strace")
+    if SANITIZED:
+        raise Unsuitable("sanitizers don't work under strace")
+    with far(core_ms=1) as lab:
+        path = os.path.join(lab.directory, "convertd.conf")
+
+        def configure(*ports):
+            with open(path, "w", encoding="ascii") as file:
+                file.write("".join("listen [::]:%d\n" % port for port in ports))
+        configure(1234, 1235)
+        process = lab.convertd(["--config", path])
+        process.wait_log("ready")
+        # it listens at the new address after the rules have changed, and before the old listener stops
+        strace = lab.converter.popen(["strace", "-f", "-e", "trace=listen", "-e", "inject=listen:signal=SIGSTOP:when=1",
+                                      "-p", str(process.serving)])
+        strace.wait_log("attached")
+        configure(1234, 1236)
+        process.send_signal(signal.SIGHUP)
+        strace.wait_log("stopped by SIGSTOP")
+        with Client(lab.client, lab.converter.addr4, port=1235) as client:
+            client.send(connect(lab.server.addr4, lab.addresses.refused_port))
+            wait_until(lambda: any(netfilter_queues(lab)) or writable(client.sock, 0), 5, "the SYN to be withheld, or answered")
+            os.kill(process.serving, signal.SIGCONT)
+            check(writable(client.sock, 10), "no answer to the SYN")
+            check(not client.confirmed(), "the SYN+ACK confirms a server that nobody has asked")
+        process.wait_log("reloaded")
+        strace.stop(signal.SIGINT)
+        check("dport 1235" not in rules(lab), "rules for an address where nobody listens:\n" + rules(lab))
 
 
 def test_another_table_that_goes():

@@ -160,6 +160,25 @@ START_TEST(permissions)
 }
 END_TEST
 
+/* During a reload: the places of the settings in force and of those read last in one call, and no others. */
+START_TEST(rules_of_both_settings)
+{
+	struct warden_call call = make_call(WARDEN_CALL_RULES, "[::]:1234");
+
+	call.listen[1] = place("192.0.2.2:80", "");
+	call.count = 2;
+	call.queues = 1;
+	ck_assert(FORM_IS_RIGHT(call, false));
+	ck_assert(!warden_policy_allows(&policy, &call));
+	policy.latest.listen[0] = call.listen[1];
+	policy.latest.listen_count = 1;
+	ck_assert(warden_policy_allows(&policy, &call));
+	call.listen[2] = place("[::]:22", "");
+	call.count = 3;
+	ck_assert(!warden_policy_allows(&policy, &call));
+}
+END_TEST
+
 START_TEST(no_queues_where_none_are_needed)
 {
 	struct warden_call call = make_call(WARDEN_CALL_RULES, "[::]:1234");
@@ -284,6 +303,7 @@ int main(void)
 	tcase_add_test(messages, descriptors);
 	tcase_add_checked_fixture(permits, make_policy, NULL);
 	tcase_add_test(permits, permissions);
+	tcase_add_test(permits, rules_of_both_settings);
 	tcase_add_test(permits, no_queues_where_none_are_needed);
 	tcase_add_test(permits, syns);
 	suite_add_tcase(suite, messages);

@@ -335,6 +335,7 @@ bool service_apply(struct service *service, struct convertd_settings *settings, 
 	size_t workers = workers_count(service->workers);
 	size_t files = FILES_OWN + workers * (WORKER_FILES + settings->listen_count) +
 		       settings->metrics_count * ENDPOINT_FILES_MAX;
+	const struct convertd_settings *in_force = service->effective ? service->effective->settings : NULL;
 	struct effective_settings *effective = NULL;
 
 	notices_forget();
@@ -342,7 +343,7 @@ bool service_apply(struct service *service, struct convertd_settings *settings, 
 	    !make_sites(service, settings, problems))
 		return false;
 	if (monitor_open(service->converter.monitor, settings->metrics, settings->metrics_count, problems) &&
-	    withholding_apply(service->withholding, settings, problems) && listen_all(service, problems)) {
+	    withholding_apply(service->withholding, settings, in_force, problems) && listen_all(service, problems)) {
 		const struct effective_syns syns = {
 			.withheld = withholding_is_on(service->withholding),
 			.taken = takes_syn_data(service),
@@ -354,8 +355,8 @@ bool service_apply(struct service *service, struct convertd_settings *settings, 
 	if (!effective) {
 		monitor_abandon(service->converter.monitor);
 		remove_sites(service, true);
-		if (service->effective)
-			withholding_apply(service->withholding, service->effective->settings, problems);
+		if (in_force)
+			withholding_apply(service->withholding, in_force, NULL, problems);
 		/* All other failures have added an error to @problems. */
 		if (!problems->count)
 			problems_add(problems, &nowhere, "out of memory");
@@ -363,6 +364,7 @@ bool service_apply(struct service *service, struct convertd_settings *settings, 
 	}
 	warn(service, settings);
 	take_force(service, effective);
+	withholding_settle(service->withholding, settings);
 	rights_settings_in_force();
 	keep_sockets(service);
 	return true;

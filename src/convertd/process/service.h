@@ -78,10 +78,19 @@ void withholding_destroy(struct withholding *w);
 
 /*
  * withholding_apply() - start or stop withholding SYNs to the addresses of @settings, as these say
+ * @in_force: settings whose listeners accept until withholding_settle(): the rules are for their addresses, too; NULL: there are none
  * If it isn't possible, the log says why and what it costs; with "on" @problems gets the error instead. Returns false
  * only with "on", and leaves everything as it was.
  */
-bool withholding_apply(struct withholding *w, const struct convertd_settings *settings, struct problems *problems);
+bool withholding_apply(struct withholding *w, const struct convertd_settings *settings, const struct convertd_settings *in_force,
+		       struct problems *problems);
+
+/*
+ * withholding_settle() - have rules for the addresses of @settings alone
+ * Call after withholding_apply() for @settings, once all other listeners have stopped.
+ * If that fails, rules for addresses where nobody listens any more stay, and harm nobody.
+ */
+void withholding_settle(struct withholding *w, const struct convertd_settings *settings);
 
 /*
  * withholding_stop() - stop withholding, and release all SYNs

@@ -4,7 +4,7 @@
  *
  * The main process (the warden) has the rights and reads no byte of a client; the serving process asks it for calls
  * that need rights. An attacker in the serving process may send any call, so we compare each call with the needs of
- * the settings: of those in force, and of those read last, since during a reload the serving process acts on either.
+ * the settings: of those in force, and of those read last, since during a reload the serving process acts on either, or both.
  * The warden has read both from their files by itself.
  */
 #include "config.h"
@@ -57,14 +57,6 @@ static bool binds_to(const struct warden_grant *grant, const union sockaddr_ip *
 static bool grants(const struct warden_grant *grant, const struct warden_call *call)
 {
 	switch ((enum warden_call_kind)call->kind) {
-	case WARDEN_CALL_RULES:
-		/*
-		 * Even if SYNs are no longer withheld, the serving process needs the rules that keep SYN+ACKs from
-		 * confirming data, without queues.
-		 */
-		if (call->queues && !grant->withhold)
-			return false;
-		break;
 	case WARDEN_CALL_QUEUES:
 	case WARDEN_CALL_QUEUE:
 	case WARDEN_CALL_VERDICTS:
@@ -80,17 +72,31 @@ static bool grants(const struct warden_grant *grant, const struct warden_call *c
 	case WARDEN_CALL_NOTICE:
 	case WARDEN_CALL_LEAVE:
 		return true;
+	case WARDEN_CALL_RULES: /* allows_rules() */
 	case WARDEN_CALL_KIND_COUNT:
-		return false;
+		break;
 	}
+	return false;
+}
+
+/*
+ * During a reload the rules are for the listeners of both settings. Even if SYNs are no longer withheld, the serving process needs the
+ * rules that keep SYN+ACKs from confirming data, without queues.
+ */
+static bool allows_rules(const struct warden_policy *policy, const struct warden_call *call)
+{
+	if (call->queues && !policy->in_force.withhold && !policy->latest.withhold)
+		return false;
 	for (uint32_t i = 0; i < call->count; i++)
-		if (!listens_at(grant, &call->listen[i]))
+		if (!listens_at(&policy->in_force, &call->listen[i]) && !listens_at(&policy->latest, &call->listen[i]))
 			return false;
 	return true;
 }
 
 bool warden_policy_allows(const struct warden_policy *policy, const struct warden_call *call)
 {
+	if (call->kind == WARDEN_CALL_RULES)
+		return allows_rules(policy, call);
 	return grants(&policy->in_force, call) || grants(&policy->latest, call);
 }
 

@@ -22,6 +22,9 @@
  *     off, with rules       nothing is withheld any more, but clients were told to expect confirmations, and remember
  *                           that for an hour: the rules stay without queues, so that no SYN+ACK confirms
  *
+ * A reload may remove an address. Its listener accepts until the new settings are in force, so the rules are for the addresses
+ * of both settings until then.
+ *
  * Clean-up. The rules last as long as some process has their descriptor open; the next process gets it.
  */
 #include "config.h"
@@ -125,13 +128,13 @@ static int start_queues(struct withholding *w)
 	return atomic_load(&failed);
 }
 
-static int start(struct withholding *w, const struct convertd_settings *settings)
+static int start(struct withholding *w, const struct listen_address *listen, size_t count)
 {
 	bool was_on = withholding_is_on(w);
 	int error = was_on ? 0 : start_queues(w);
 
 	if (!error)
-		error = install(w, settings->listen, settings->listen_count, true);
+		error = install(w, listen, count, true);
 	if (error && !was_on)
 		withholding_stop(w);
 	return error;
@@ -157,22 +160,53 @@ static const char *remedy(int error)
 	}
 }
 
-bool withholding_apply(struct withholding *w, const struct convertd_settings *settings, struct problems *problems)
+/*
+ * Writes the addresses of both settings to @all. Returns their number. If there are too many for a call, they are those of @settings
+ * alone. @in_force: NULL: none are
+ */
+static size_t unite(struct listen_address all[static LISTEN_ADDRESSES_MAX], const struct convertd_settings *settings,
+		    const struct convertd_settings *in_force)
+{
+	size_t count = settings->listen_count;
+
+	memcpy(all, settings->listen, count * sizeof(*all));
+	for (size_t i = 0; in_force && i < in_force->listen_count; i++) {
+		size_t known = 0;
+
+		while (known < count && !listen_address_equal(&all[known], &in_force->listen[i]))
+			known++;
+		if (known == LISTEN_ADDRESSES_MAX)
+			return settings->listen_count;
+		if (known == count)
+			all[count++] = in_force->listen[i];
+	}
+	return count;
+}
+
+/* Are the rules for these addresses already? */
+static bool are_for(const struct withholding *w, const struct listen_address *listen, size_t count)
+{
+	return w->listen_count == count && memcmp(w->listen, listen, count * sizeof(*listen)) == 0;
+}
+
+bool withholding_apply(struct withholding *w, const struct convertd_settings *settings, const struct convertd_settings *in_force,
+		       struct problems *problems)
 {
 	static const struct place place = { .name = "hold-syn" };
+	struct listen_address listen[LISTEN_ADDRESSES_MAX];
+	size_t count = unite(listen, settings, in_force);
 	bool was_on = withholding_is_on(w);
 	int error;
 
 	if (settings->hold_syn == SETTINGS_HOLD_OFF) {
 		withholding_stop(w);
 		if (w->rules >= 0)
-			install(w, settings->listen, settings->listen_count, false);
+			install(w, listen, count, false);
 		return true;
 	}
-	if (was_on && w->listen_count == settings->listen_count &&
-	    memcmp(w->listen, settings->listen, sizeof(w->listen)) == 0)
+	if (was_on && are_for(w, listen, count))
 		return true;
-	error = start(w, settings);
+	error = start(w, listen, count);
 	if (!error && !was_on)
 		log_info("SYNs are withheld until servers have answered, for %u ms at most "
 			 "(netfilter queues from %u on: %u)",
@@ -189,6 +223,12 @@ bool withholding_apply(struct withholding *w, const struct convertd_settings *se
 		    "--hold-syn off",
 		    strerror(-error), remedy(error));
 	return true;
+}
+
+void withholding_settle(struct withholding *w, const struct convertd_settings *settings)
+{
+	if (w->rules >= 0 && !are_for(w, settings->listen, settings->listen_count))
+		install(w, settings->listen, settings->listen_count, w->on);
 }
 
 bool withholding_is_on(const struct withholding *w)
