@@ -100,17 +100,22 @@ bool path_preferences_restrict(const struct path_preferences *wanted)
 enum path_use path_preferences_of(const struct path_preferences *wanted, const char *device, const struct in6_addr *address,
 			      uint8_t *preference)
 {
+	enum path_use strictest = PATH_USE_ORDERED;
+
 	*preference = PATH_PREFERENCE_NONE;
 	for (size_t i = 0; i < wanted->count; i++) {
 		const struct path_wish *wish = &wanted->wishes[i];
 
 		if (*wish->device ? strcmp(wish->device, device) != 0 : memcmp(&wish->address, address, sizeof(*address)) != 0)
 			continue;
-		if (wish->use == PATH_USE_ORDERED)
+		if (wish->use > strictest)
+			strictest = wish->use;
+		if (wish->use == PATH_USE_ORDERED && *preference == PATH_PREFERENCE_NONE)
 			*preference = (uint8_t)i;
-		return wish->use;
 	}
-	return PATH_USE_ORDERED;
+	if (strictest != PATH_USE_ORDERED)
+		*preference = PATH_PREFERENCE_NONE;
+	return strictest;
 }
 
 #define SEPARATORS ", \t\n"

@@ -12,7 +12,8 @@
 
 /* --- the networks on which connections begin (CONVERT_PATHS) --- */
 
-#define PATH_PREFERENCES_MAX 8
+#define PATH_PREFERENCES_MAX 8 /* that the user may name */
+#define PATH_EXCLUSIONS_MAX 24 /* that the path service publishes (host/host_model.h) */
 #define PATH_PREFERENCE_NONE 255 /* of a network that isn't named */
 
 enum path_use {
@@ -29,7 +30,7 @@ struct path_wish {
 };
 
 struct path_preferences {
-	struct path_wish wishes[PATH_PREFERENCES_MAX];
+	struct path_wish wishes[PATH_PREFERENCES_MAX + PATH_EXCLUSIONS_MAX]; /* the user's, then those of host_preferences() */
 	size_t count; /* 0: the user has said nothing */
 };
 
@@ -52,8 +53,8 @@ bool path_preferences_forbid(const struct path_preferences *wanted);
 bool path_preferences_restrict(const struct path_preferences *wanted);
 
 /*
- * path_preferences_of() - return the user's wish for the network with this device and address
- * @preference: lower is better; PATH_PREFERENCE_NONE if the list doesn't name it
+ * path_preferences_of() - return the strictest wish for the network with this device and address
+ * @preference: the network's first place in the order, lower is better; PATH_PREFERENCE_NONE if it has none, or a stricter wish
  */
 enum path_use path_preferences_of(const struct path_preferences *wanted, const char *device, const struct in6_addr *address,
 			      uint8_t *preference);
@@ -107,7 +108,7 @@ typedef const char *settings_lookup(const char *name);
 
 /*
  * settings_read() - fill @out from the variables that @lookup finds: those of libconvert.so(7), and XDG_RUNTIME_DIR
- * @out: all zero, as static memory is, so that a starting program needn't write zeros over 17 kB.
+ * @out: all zero, as static memory is, so that a starting program needn't write zeros over 18 kB.
  * Copies everything, since programs that set their title overwrite the memory of their environment.
  * An error leaves @out disabled, with the reason in @out->problem, which quotes the bad input: the client must then run unconverted, and
  * never fail.

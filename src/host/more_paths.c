@@ -116,7 +116,7 @@ struct breach {
 	enum path_use uses[EXCLUDED_MAX];
 	size_t count;
 	bool is_kept[EXCLUDED_MAX];       /* the path service keeps an endpoint for it */
-	bool there[PATH_PREFERENCES_MAX]; /* the elements of CONVERT_PATHS whose network is ready, or that the service obeys, too */
+	bool there[PATH_PREFERENCES_MAX + PATH_EXCLUSIONS_MAX]; /* the wishes whose network is ready, or that the service obeys, too */
 	enum policy_breach found;
 };
 

@@ -371,7 +371,7 @@ static bool is_stricter(const struct path_preferences *list, const struct path_w
 	return false;
 }
 
-/* Puts a device before the user's own wishes, since the first one for a device counts. */
+/* Adds a device to the user's own wishes. */
 static void note_exclusion(void *arg, const struct service_rule *rule)
 {
 	struct path_preferences *list = arg;
@@ -379,11 +379,9 @@ static void note_exclusion(void *arg, const struct service_rule *rule)
 
 	memcpy(wish.device, rule->device, sizeof(wish.device));
 	if ((rule->priority != HOST_PROGRAMS_NEVER_PRIORITY && rule->priority != HOST_PROGRAMS_BACKUP_PRIORITY) || !*wish.device ||
-	    list->count == PATH_PREFERENCES_MAX || is_stricter(list, &wish))
+	    list->count == sizeof(list->wishes) / sizeof(wish) || is_stricter(list, &wish))
 		return;
-	memmove(list->wishes + 1, list->wishes, list->count * sizeof(wish));
-	list->wishes[0] = wish;
-	list->count++;
+	list->wishes[list->count++] = wish;
 }
 
 /* Reads the rules, and publishes a new list if they have changed. Keeps the present one if the kernel doesn't tell. */

@@ -54,7 +54,7 @@ bool networks_is_own(const union sockaddr_ip *to);
 bool networks_may_be_several(int fd, const union sockaddr_ip *to);
 
 /*
- * host_preferences() - return CONVERT_PATHS, with the devices in front that the service's rules exclude
+ * host_preferences() - return CONVERT_PATHS, followed by the devices that the service's rules exclude
  * It asks the kernel at most once a second. Works in hooks, with signals blocked. The result stays valid for the present step.
  */
 const struct path_preferences *host_preferences(const struct settings *settings);

@@ -111,8 +111,6 @@ bool paths_choice_read(struct paths_choice *out, const struct paths_texts *texts
 
 /* --- the wanted state --- */
 
-#define PATHS_EXCLUSIONS_MAX 24
-
 struct paths_wanted {
 	struct host_network *networks; /* allocated */
 	size_t count;
@@ -121,7 +119,7 @@ struct paths_wanted {
 	bool keeps;               /* no network is left: all endpoints stay (paths_wanted_keeps()) */
 	union sockaddr_ip needed[HOST_ENDPOINTS_USED_MAX]; /* endpoints that stay while a connection has no other subflow */
 	size_t needed_count;
-	struct host_rule exclusions[PATHS_EXCLUSIONS_MAX]; /* rules that tell programs of excluded, metered and used-up devices */
+	struct host_rule exclusions[PATH_EXCLUSIONS_MAX]; /* rules that tell programs of excluded, metered and used-up devices */
 	size_t exclusion_count;
 	bool ends;                /* the manager ends: keep these for open connections, make nothing, and restore the limit */
 };

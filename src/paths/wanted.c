@@ -259,7 +259,7 @@ static void add_exclusion(struct paths_wanted *out, const char *name, size_t len
 {
 	struct host_rule *exclusion = &out->exclusions[out->exclusion_count];
 
-	if (!len || len >= sizeof(exclusion->device) || out->exclusion_count == PATHS_EXCLUSIONS_MAX)
+	if (!len || len >= sizeof(exclusion->device) || out->exclusion_count == PATH_EXCLUSIONS_MAX)
 		return;
 	*exclusion = (struct host_rule){ .protocol = HOST_PROTOCOL_OURS, .priority = priority };
 	memcpy(exclusion->device, name, len);

@@ -70,11 +70,11 @@ def connections_end(lab):
     wait_until(lambda: not lab.client.run(["ss", "-Htn", "state", "connected", "exclude", "time-wait"]).stdout, 20, "the end of connections")
 
 
-def transfer(lab, method, size=1500000):
-    """Makes a transfer through the converter. Returns (the bytes on lte meanwhile, the log)."""
+def transfer(lab, method, size=1500000, wishes=""):
+    """Makes a transfer through the converter, with this CONVERT_PATHS. Returns (the bytes on lte meanwhile, the log)."""
     connections_end(lab)
     before = bytes_on(lab, "lte")
-    env = {**lab.converted(CONVERT_CACHE="none", CONVERT_LOG="-"), "LD_PRELOAD": ""}
+    env = {**lab.converted(CONVERT_CACHE="none", CONVERT_LOG="-", CONVERT_PATHS=wishes), "LD_PRELOAD": ""}
     log = lab.client.run([lab.build.program("convertize"), "--config", "none", "--method", method, "python3", BULK, "get", "tcp",
                           lab.server.addr4, 6000, size], env=env).stderr
     connections_end(lab)
@@ -95,6 +95,8 @@ def test_from_warning_to_never():
         for method in ("preload", "supervise"):
             count, log = transfer(lab, method)
             check(count < 6000, "%d bytes on a backup, by %s\n%s" % (count, method, log))
+            count, log = transfer(lab, method, wishes=lab.client.lte4 + "=never")
+            equal(count, 0, "bytes on a backup that the user never wants to use, by %s, in\n%s" % (method, log))
         use_up(lab, 2100000)
         manager.said("its limit is reached: not used until the period ends")
         wait_until(lambda: published(lab) == [("8804", "lte"), ("8806", "lte")] and lab.client.lte4 not in endpoints(lab), 10, "never")
@@ -115,15 +117,18 @@ def test_from_warning_to_never():
 
 
 def test_programs_keep_off_the_usual_network():
-    """Where the quota is of the network with the default route, connections begin on the other one, and none is left they fail."""
+    """
+    Where the quota is of the network with the default route, connections begin on the other one, also where the user would begin on it,
+    and names as many networks as there may be.
+    """
     with two_networks() as lab:
         lab.client.ip("route del default dev lte", "route add default via 10.2.0.1 dev lte metric 50")
         with manager_of(lab, *QUOTA) as manager:
             use_up(lab, 4200000)
             manager.said("its limit is reached")
             wait_until(lambda: ("8806", "lte") in published(lab), 10, "what is published")
-            for method in ("preload", "supervise"):
-                count, log = transfer(lab, method)
+            for method, wishes in (("preload", ""), ("supervise", ""), ("preload", "lte wwan1 wwan2 wwan3 wwan4 wwan5 wwan6 wwan7")):
+                count, log = transfer(lab, method, wishes=wishes)
                 equal(count, 0, "bytes on lte, by %s, in\n%s" % (method, log))
                 check("converted over MPTCP" in log and "begins on wifi" in log, log)
 

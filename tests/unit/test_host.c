@@ -316,9 +316,17 @@ int addresses_visit(int netlink, int family, address_visitor *visitor, void *arg
 int service_rules_visit(int netlink, int family, service_rule_visitor *visitor, void *arg)
 {
 	(void)netlink;
-	for (size_t i = 0; i < host.rule_count; i++)
-		if (host.rules[i].protocol == HOST_PROTOCOL_OURS && host.rules[i].from.sa.sa_family == family)
-			visitor(arg, &(struct service_rule){ .from = sockaddr_ip_in6(&host.rules[i].from) });
+	for (size_t i = 0; i < host.rule_count; i++) {
+		const struct host_rule *rule = &host.rules[i];
+		struct service_rule found = { .priority = rule->priority };
+
+		if (rule->protocol != HOST_PROTOCOL_OURS || (*rule->device ? AF_INET : rule->from.sa.sa_family) != family)
+			continue;
+		strcpy(found.device, rule->device);
+		if (!*rule->device)
+			found.from = sockaddr_ip_in6(&rule->from);
+		visitor(arg, &found);
+	}
 	return 0;
 }
 
@@ -518,6 +526,34 @@ START_TEST(test_policy)
 }
 END_TEST
 
+/* However many networks the user names, and whatever for, what the service says of a device can only make a wish stricter. */
+START_TEST(test_service_excludes_beside_all_wishes)
+{
+	static const char *const texts[] = { "eth0", "eth1", "wwan0", "eth2", "eth3", "wlan0=backup", "wwan1=never", "198.51.100.2=never" };
+	const struct in6_addr address = { .s6_addr = { [10] = 0xff, 0xff, 198, 51, 100, 2 } };
+	static struct settings settings;
+	const struct path_preferences *found;
+	uint8_t preference;
+
+	for (size_t i = 0; i < PATH_PREFERENCES_MAX; i++)
+		ck_assert_ptr_null(path_preferences_add(&settings.paths, texts[i]));
+	lists.rules[host.rule_count++] = (struct host_rule){ .device = "wwan0", .protocol = HOST_PROTOCOL_OURS,
+							     .priority = HOST_PROGRAMS_BACKUP_PRIORITY };
+	lists.rules[host.rule_count++] = (struct host_rule){ .device = "wwan1", .protocol = HOST_PROTOCOL_OURS,
+							     .priority = HOST_PROGRAMS_BACKUP_PRIORITY };
+	lists.rules[host.rule_count++] = (struct host_rule){ .device = "wlan0", .protocol = HOST_PROTOCOL_OURS,
+							     .priority = HOST_PROGRAMS_NEVER_PRIORITY };
+	found = host_preferences(&settings);
+	ck_assert_int_eq(path_preferences_of(found, "wwan0", &in6addr_any, &preference), PATH_USE_BACKUP);
+	ck_assert_uint_eq(preference, PATH_PREFERENCE_NONE);
+	ck_assert_int_eq(path_preferences_of(found, "wwan0", &address, &preference), PATH_USE_NEVER);
+	ck_assert_int_eq(path_preferences_of(found, "wlan0", &in6addr_any, &preference), PATH_USE_NEVER);
+	ck_assert_int_eq(path_preferences_of(found, "wwan1", &in6addr_any, &preference), PATH_USE_NEVER);
+	ck_assert_int_eq(path_preferences_of(found, "eth2", &in6addr_any, &preference), PATH_USE_ORDERED);
+	ck_assert_uint_eq(preference, 3);
+}
+END_TEST
+
 /* A pattern too long for any device's name is none of it, and doesn't hide the next one. */
 START_TEST(test_long_patterns_name_nothing)
 {
@@ -637,6 +673,7 @@ int main(void)
 	tcase_add_test(tcase, test_all_agree_about_addresses);
 	tcase_add_test(tcase, test_what_is_used);
 	tcase_add_test(tcase, test_policy);
+	tcase_add_test(tcase, test_service_excludes_beside_all_wishes);
 	tcase_add_test(tcase, test_long_patterns_name_nothing);
 	tcase_add_test(tcase, test_missing_networks_are_told);
 	tcase_add_test(tcase, test_each_verdict_has_a_name_and_a_reason);

@@ -627,6 +627,27 @@ START_TEST(wishes)
 }
 END_TEST
 
+/* A network may be named by its device and by its address: whichever comes first, the strictest wish counts. */
+START_TEST(strictest_wish_counts)
+{
+	static const char *const texts[] = { "10.0.0.2", "wwan0", "wwan0=backup", "10.0.0.2=never" };
+	const struct in6_addr address = { .s6_addr = { [10] = 0xff, [11] = 0xff, [12] = 10, [15] = 2 } }, none = { .s6_addr = { 0 } };
+	struct path_preferences wanted = { .count = 0 }, reversed = { .count = 0 };
+	uint8_t preference;
+
+	for (size_t i = 0; i < 4; i++) {
+		ck_assert_ptr_null(path_preferences_add(&wanted, texts[i]));
+		ck_assert_ptr_null(path_preferences_add(&reversed, texts[3 - i]));
+		ck_assert_int_eq(path_preferences_of(&wanted, "wwan0", &address, &preference), i < 2 ? PATH_USE_ORDERED :
+				 i < 3 ? PATH_USE_BACKUP : PATH_USE_NEVER);
+		ck_assert_uint_eq(preference, i < 2 ? 0 : PATH_PREFERENCE_NONE);
+		ck_assert_int_eq(path_preferences_of(&reversed, "wwan0", &address, &preference), PATH_USE_NEVER);
+		ck_assert_uint_eq(preference, PATH_PREFERENCE_NONE);
+	}
+	ck_assert_int_eq(path_preferences_of(&wanted, "wwan0", &none, &preference), PATH_USE_BACKUP);
+}
+END_TEST
+
 START_TEST(wrong_wishes)
 {
 	static const char *const wrong[] = { "", "=never", "wlan0=", "wlan0=sometimes", "192.0.2", "a/b", "fe80::1%eth0", ".", "..",
@@ -667,6 +688,7 @@ int main(void)
 	tcase_add_test(decisions, order);
 	tcase_add_test(decisions, equal_paths_keep_their_order);
 	tcase_add_test(decisions, wishes);
+	tcase_add_test(decisions, strictest_wish_counts);
 	tcase_add_test(decisions, wrong_wishes);
 	suite_add_tcase(suite, decisions);
 	return test_run(suite);
