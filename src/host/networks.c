@@ -98,11 +98,14 @@ struct noted_endpoint {
 /* The state of the search. */
 struct search {
 	int netlink;
+	const union sockaddr_ip *to;
+	unsigned int usual; /* index of the interface that the kernel chooses */
 	const struct network_policy *policy;
 	struct noted_endpoint endpoints[ENDPOINTS_NOTED];
 	size_t endpoint_count;
 	struct network *found; /* one for each interface, with its fittest address */
 	size_t count;
+	size_t leading; /* the first ones of @found, which are known to lead to @to */
 };
 
 static void note_endpoint(void *arg, const struct mptcp_endpoint *endpoint)
@@ -130,6 +133,49 @@ static void note_rule(void *arg, const struct service_rule *rule)
 		endpoint->has_rule = true;
 }
 
+/* Asks for the route to @to. A part of a bridge, a bond or a VRF is a network only if the kernel chooses it. */
+static bool network_leads(int netlink, const struct search *search, struct network *network)
+{
+	const unsigned int device = (unsigned int)network->device;
+	struct host_link link;
+	struct host_way way;
+
+	network->usual = device == search->usual;
+	host_way_ask(netlink, search->to, &network->source, 0, &way);
+	network->bind_device = !network->usual && !host_way_leads(&way, device);
+	if (network->bind_device)
+		host_way_ask(netlink, search->to, &network->source, device, &way);
+	if (!host_way_leads(&way, device))
+		return false;
+	link = host_link_ask(netlink, device);
+	network->carrier = link.carrier;
+	return network->usual || !link.master;
+}
+
+/* Keeps the networks that lead to @to. */
+static void keep_leading(int netlink, struct search *search)
+{
+	for (size_t i = search->leading; i < search->count; i++)
+		if (network_leads(netlink, search, &search->found[i]))
+			search->found[search->leading++] = search->found[i];
+	search->count = search->leading;
+}
+
+/*
+ * Makes room for one more interface: those of containers may be many, with low numbers, and lead nowhere. The kernel lists an interface's
+ * addresses one after the other, so all addresses of the earlier ones are noted. Asks by a socket of its own, since the other one still
+ * lists addresses.
+ */
+static void make_room(struct search *search)
+{
+	const int netlink = search->leading < NETWORKS_MAX ? nl_open(NETLINK_ROUTE) : -1;
+
+	if (netlink < 0)
+		return;
+	keep_leading(netlink, search);
+	raw_close(netlink);
+}
+
 /* Notes the address if it is the fittest of its interface so far. The first of equals stays. */
 static void note_address(void *arg, const struct local_address *address)
 {
@@ -147,29 +193,14 @@ static void note_address(void *arg, const struct local_address *address)
 		network.fitness = host_address_fitness(source, address->flags, endpoint, endpoint && endpoint->has_rule);
 	while (i < search->count && search->found[i].device != address->device)
 		i++;
+	if (i == NETWORKS_MAX) {
+		make_room(search);
+		i = search->count;
+	}
 	if (i == NETWORKS_MAX || (i < search->count && network.fitness <= search->found[i].fitness))
 		return;
 	search->found[i] = network;
 	search->count += i == search->count;
-}
-
-/* Asks for the route to @to. A part of a bridge, a bond or a VRF is a network only if the kernel chooses it. */
-static bool network_leads(int netlink, const union sockaddr_ip *to, unsigned int usual, struct network *network)
-{
-	const unsigned int device = (unsigned int)network->device;
-	struct host_link link;
-	struct host_way way;
-
-	network->usual = device == usual;
-	host_way_ask(netlink, to, &network->source, 0, &way);
-	network->bind_device = !network->usual && !host_way_leads(&way, device);
-	if (network->bind_device)
-		host_way_ask(netlink, to, &network->source, device, &way);
-	if (!host_way_leads(&way, device))
-		return false;
-	link = host_link_ask(netlink, device);
-	network->carrier = link.carrier;
-	return network->usual || !link.master;
 }
 
 /* Asks for the routes to @to and to anywhere. Returns true if one goes through a VPN beside which we may use no network. */
@@ -229,22 +260,21 @@ static size_t usual_first(struct network *found, size_t count)
 size_t networks_to(const union sockaddr_ip *to, const struct network_policy *policy, struct network out[NETWORKS_MAX])
 {
 	const int family = sockaddr_ip_is_v4(to) ? AF_INET : AF_INET6;
-	struct search search = { .netlink = nl_open(NETLINK_ROUTE), .policy = policy, .found = out };
+	struct search search = { .netlink = nl_open(NETLINK_ROUTE), .to = to, .policy = policy, .found = out };
 	struct host_link vpn = { .index = 0 };
-	unsigned int usual;
 	size_t count = 0;
 	bool in_vpn;
 
 	if (search.netlink < 0)
 		return 0;
-	in_vpn = is_in_vpn(search.netlink, to, policy, &vpn, &usual);
+	in_vpn = is_in_vpn(search.netlink, to, policy, &vpn, &search.usual);
 	endpoints_visit(note_endpoint, &search, NULL);
 	if (search.endpoint_count)
 		service_rules_visit(search.netlink, family, note_rule, &search);
 	addresses_visit(search.netlink, family, note_address, &search);
+	keep_leading(search.netlink, &search);
 	for (size_t i = 0; i < search.count; i++)
-		if (network_leads(search.netlink, to, usual, &out[i]) &&
-		    host_allows_beside_vpn(in_vpn ? &vpn : NULL, (unsigned int)out[i].device, usual))
+		if (host_allows_beside_vpn(in_vpn ? &vpn : NULL, (unsigned int)out[i].device, search.usual))
 			out[count++] = out[i];
 	raw_close(search.netlink);
 	compare(out, count);

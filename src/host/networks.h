@@ -36,7 +36,7 @@ struct network {
  * networks_to() - find the networks that lead to @to
  * Finds the fittest address, of @to's family, of each interface with a route to @to, by the rules of host_model.h. The usual one comes
  * first, and is the only one if host_vpn_among() finds a VPN. Asks the kernel by netlink: some thirty system calls, and ten for each
- * network. Returns their number, 0 if netlink is forbidden.
+ * interface. Returns their number, 0 if netlink is forbidden.
  */
 size_t networks_to(const union sockaddr_ip *to, const struct network_policy *policy, struct network out[NETWORKS_MAX]);
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """test_begin.py - connections begin on a path that works"""
+import contextlib
 import json
 import os
 import re
@@ -51,23 +52,41 @@ def served(lab):
     lab.echo()
 
 
+@contextlib.contextmanager
+def one_more_network(lab):
+    """A network that is plugged in now, dsl, where the client has the address 10.4.0.2."""
+    with contextlib.closing(RunningLink(lab.build.program("linkem"), Link(delay_ms=15), "dsl", lab.client, lab.converter, lab.directory)):
+        lab.converter.ip("addr add 10.4.0.1/24 dev dsl")
+        lab.client.ip("addr add 10.4.0.2/24 dev dsl", "route add default via 10.4.0.1 dev dsl metric 300",
+                      "route add default via 10.4.0.1 dev dsl table 104", "rule add from 10.4.0.2 table 104")
+        yield
+
+
 def test_two_dead_networks_of_three():
     """Wifi and lte fall silent at once, and one connection finds both out: later ones begin on the third network."""
     with lab_for() as lab:
         served(lab)
-        dsl = RunningLink(lab.build.program("linkem"), Link(delay_ms=15), "dsl", lab.client, lab.converter, lab.directory)
-        try:
-            lab.converter.ip("addr add 10.4.0.1/24 dev dsl")
-            lab.client.ip("addr add 10.4.0.2/24 dev dsl", "route add default via 10.4.0.1 dev dsl metric 300",
-                          "route add default via 10.4.0.1 dev dsl table 104", "rule add from 10.4.0.2 table 104")
+        with one_more_network(lab):
             curl(lab)
             curl(lab, env=remembering(lab, CONVERT_PATHS="lte"))
             lab.wifi.down()
             lab.lte.down()
             equal([curl(lab)[1] for _ in range(4)], ["10.4.0.2"] * 4, "addresses, in\n" + lab.shim_log())
             equal(lab.shim_log().count(MOVED), 1, "moved, in\n" + lab.shim_log())
-        finally:
-            dsl.close()
+
+
+def test_many_bridges():
+    """Containers' bridges, up and down, lead nowhere: connections move to a network that is plugged in behind them, and begin there by order."""
+    with lab_for(lte=None) as lab:
+        served(lab)
+        for number in range(9):
+            lab.client.ip("link add br%d type bridge" % number, "addr add 172.20.%d.1/24 dev br%d" % (number, number),
+                          *["link set br%d up" % number] * (number % 2))
+        with one_more_network(lab):
+            equal(curl(lab, env=remembering(lab, "ordered", CONVERT_PATHS="dsl"))[1], "10.4.0.2", "the address by order, in\n" + lab.shim_log())
+            curl(lab)
+            lab.wifi.down()
+            equal([curl(lab)[1] for _ in range(2)], ["10.4.0.2"] * 2, "addresses, in\n" + lab.shim_log())
 
 
 def test_path_that_is_back():

@@ -45,6 +45,24 @@ static void host_with_bridge_and_container(void)
 	add_route("docker0", AF_INET, "172.17.0.0/16", NULL, 0);
 }
 
+/* The second network is plugged in after more bridges, up or down, than networks_to() finds networks. */
+static void host_with_many_bridges(void)
+{
+	add_network("wlan0", "", "192.0.2", 600);
+	for (size_t i = 0; i < 2 * NETWORKS_MAX + 2; i++) {
+		char name[IF_NAMESIZE], address[16], prefix[20];
+
+		snprintf(name, sizeof(name), "br%zu", i);
+		snprintf(address, sizeof(address), "172.17.%zu.1", i);
+		snprintf(prefix, sizeof(prefix), "172.17.%zu.0/24", i);
+		add_link(name, "bridge")->up = i % 2;
+		add_address(name, address);
+		if (i % 2)
+			add_route(name, AF_INET, prefix, NULL, 0);
+	}
+	add_network("wwan0", "wwan", "198.51.100", 700);
+}
+
 static void container(void)
 {
 	add_network("eth0", "veth", "192.0.2", 0);
@@ -238,6 +256,7 @@ static const struct {
 } hosts[] = {
 	{ "without a VPN", host_without_vpn, "wlan0 wwan0" },
 	{ "bridge and container", host_with_bridge_and_container, "wlan0 wwan0" },
+	{ "many bridges", host_with_many_bridges, "wlan0 wwan0" },
 	{ "container", container, "eth0 eth1" },
 	{ "VPN by halves", vpn_by_halves, "" },
 	{ "VPN of lower metric", vpn_of_lower_metric, "" },
