@@ -182,7 +182,7 @@ def test_rules_that_exclude_everything():
         blames(lab, "all destinations with IPv4 addresses", "--bypass", "0.0.0.0/0", name="bypass", status=DEGRADED)
         equal(Report(lab, "--bypass", ":443,10.0.0.0/8,[::/0]:80").status, OK, "rules that leave something")
         lab.client.ip("mptcp endpoint flush", "mptcp limits set add_addr_accepted 0")
-        fact = blames(lab, "CONVERT_PATHS allows no network", "--paths", "wifi=never,lte=never", name="network.interfaces")
+        fact = blames(lab, "CONVERT_PATHS or a quota allows no network", "--paths", "wifi=never,lte=never", name="network.interfaces")
         check("--paths" in fact["remedy"], fact)
 
 

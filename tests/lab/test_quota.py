@@ -133,6 +133,34 @@ def test_programs_keep_off_the_usual_network():
                 check("converted over MPTCP" in log and "begins on wifi" in log, log)
 
 
+def test_the_doctor_keeps_off():
+    """At the limit it sends nothing there either: it asks over the other network, and fails if there is none."""
+    with two_networks() as lab:
+        lab.http()
+        lab.client.ip("route del default dev lte", "route add default via 10.2.0.1 dev lte metric 50")
+        command = [lab.build.program("convertize"), "check", "--config", "none", "--json", lab.server.addr4 + ":80"]
+        env = {"CONVERT_ADDR": lab.converter.addr4, "CONVERT_CACHE": "none", "CONVERT_BESIDE_VPN": "1"}
+        with manager_of(lab, *QUOTA) as manager:
+            use_up(lab, 4200000)
+            manager.said("its limit is reached")
+            wait_until(lambda: ("8806", "lte") in published(lab), 10, "what is published")
+            for alone in (False, True):
+                if alone:
+                    lab.client.ip("link set wifi down")
+                connections_end(lab)
+                before = bytes_on(lab, "lte")
+                said = json.loads(lab.client.run(command, env=env, check=False).stdout)
+                connections_end(lab)
+                equal(bytes_on(lab, "lte") - before, 0, "bytes on lte, alone: %s, for %s" % (alone, said))
+                faults = [fact["name"] for fact in said["facts"] if fact["status"] == "fail"]
+                equal(faults, ["network.interfaces"] * alone, "faults in %s" % said)
+                equal(said["result"] == "failed", alone, said)
+                values = {fact["name"]: fact.get("value") for fact in said["facts"]}
+                equal((values["converter"], values.get("server")), ("local", None) if alone else ("answered", True), said)
+                if alone:
+                    check("CONVERT_PATHS or a quota allows no network" in str(said), said)
+
+
 @long
 def test_open_connections_leave():
     """A transfer that has begun on lte, and goes on there and on wifi, carries nothing over lte once the limit is reached."""

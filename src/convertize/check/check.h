@@ -22,6 +22,7 @@ int check(const struct options *options);
 #define RESTART "on the converter, systemctl restart convertd"
 #define OTHER_PORT "or use another port of the converter"
 #define REMEDY_FIRST_NETWORK "connect this machine to a network"
+#define REMEDY_ALLOW "allow one in --paths (CONVERT_PATHS), or in /etc/convertize.conf; convertize status shows quotas"
 #define REMEDY_MPTCPD "see the configuration of mptcpd, which keeps it"
 #define REMEDY_NAME "see that the name is right, and that DNS works here"
 #define REMEDY_ADDRESS "see that the address is right, and that no firewall on the way rejects TCP to this port"
@@ -88,6 +89,13 @@ void check_families(struct report *report, const struct check_networks *networks
 
 /* Does a setting or a VPN forbid connections over the network? Then the doctor sends nothing there. */
 bool check_network_is_refused(const struct host_network *network);
+
+/*
+ * check_keep_off() - find the network for connections to @to if they must not take the usual one (=never, a quota)
+ * @out: set to NULL if they may take the usual one. Returns false, with NULL, if no network is left.
+ */
+bool check_keep_off(const struct check_networks *networks, const struct settings *settings, const union sockaddr_ip *to,
+		    const struct host_network **out);
 
 /* Returns the network that has this address, ignoring the port; NULL: none has it. */
 const struct host_network *check_network_of(const struct check_networks *networks, const union sockaddr_ip *address);
@@ -167,6 +175,7 @@ struct check_candidate {
 	const char *name; /* "" if the user gave the address */
 	char about[SOCKADDR_STRLEN + SETTINGS_NAME_MAX + 4]; /* "192.0.2.1:1234 (name)" */
 	struct check_path first; /* the one that connections take */
+	bool forbidden; /* connections may take none: we ask nothing */
 	struct check_path paths[CHECK_PATHS_MAX]; /* the others, if the doctor examined them */
 	size_t path_count;
 	uint8_t cookie[CONVERT_TLV_VALUE_MAX];
@@ -236,6 +245,9 @@ void check_server(const struct check_converters *converters, const char *word);
 
 /* Returns the device that has the address; NULL: none, or the loopback device, if the converter is on this machine. */
 const struct host_link *check_home_of(const struct check_candidate *candidate, const union sockaddr_ip *address);
+
+/* Asks the kernel for the route of the path's packets. */
+void check_path_way(const struct check_path *path, struct host_way *out);
 
 /* Returns the name of the path's device, or "this network". */
 const char *check_path_name(const struct check_path *path);

@@ -277,7 +277,8 @@ void check_ask_first(struct check_candidate *candidate)
 		memcpy(candidate->cookie, cookie.data, cookie.len);
 		candidate->cookie_len = cookie.len;
 		candidate->cookie_learned = true;
-		candidate->first = (struct check_path){ .candidate = candidate };
+		candidate->first = (struct check_path){ .candidate = candidate, .from = candidate->first.from,
+							.device = candidate->first.device, .home = candidate->first.home };
 		check_ask(&candidate->first);
 	}
 	if (refuses(&candidate->first.probe))

@@ -352,6 +352,25 @@ static void report_candidate(struct check_candidate *candidate)
 	check_paths_report_size(&candidate->first);
 }
 
+/* Asks a candidate over the path that connections take. */
+static void look_at_first(struct check_candidate *candidate)
+{
+	const struct check_networks *networks = candidate->converters->networks;
+	const struct host_network *network;
+
+	candidate->forbidden = !check_keep_off(networks, candidate->converters->settings, &candidate->address, &network);
+	if (candidate->forbidden) {
+		candidate->first.probe.outcome = PROBE_LOCAL;
+		return;
+	}
+	if (network) {
+		candidate->first.from = network->address;
+		candidate->first.device = network->link.name;
+		candidate->first.home = host_link_of(&networks->host, network->link.index);
+	}
+	check_ask_first(candidate);
+}
+
 /* Asks and measures all candidates. The reports follow later. */
 static void look_at_candidates(struct check_converters *converters)
 {
@@ -360,7 +379,7 @@ static void look_at_candidates(struct check_converters *converters)
 	for (size_t i = 0; i < converters->count; i++) {
 		struct check_candidate *candidate = &converters->candidates[i];
 
-		check_ask_first(candidate);
+		look_at_first(candidate);
 		converters->any_serves = converters->any_serves || check_serves(candidate);
 	}
 	for (size_t i = 0; i < converters->count; i++) {

@@ -3,8 +3,8 @@
  * check_networks.c - this host's networks and MPTCP endpoints, as the doctor sees them
  *
  * host/judge.c decides which networks connections may use, by the settings of this user (CONVERT_PATHS, CONVERT_BESIDE_VPN), of the
- * administrator (convertize.conf) and of NetworkManager. For a forbidden network the doctor sends nothing, proposes no endpoint, route
- * or rule, and reports an endpoint that is there.
+ * administrator (convertize.conf) and of NetworkManager, and by what the path service says of quotas. For a forbidden network the doctor
+ * sends nothing, proposes no endpoint, route or rule, and reports an endpoint that is there.
  */
 #include "config.h"
 
@@ -41,7 +41,7 @@ static unsigned int find_way(const struct host *host, const struct check_address
 
 int check_networks_read(struct check_networks *out, const struct settings *settings, const struct check_addresses *addresses)
 {
-	const struct network_policy policy = { .paths = &settings->paths, .device = option_value(OPTION_DEVICE),
+	const struct network_policy policy = { .paths = host_preferences(settings), .device = option_value(OPTION_DEVICE),
 				       .never = option_value(OPTION_NEVER_DEVICE), .backup = option_value(OPTION_BACKUP_DEVICE),
 				       .beside_vpn = settings->beside_vpn, .any_kind = true };
 	struct paths_memory memory;
@@ -111,6 +111,22 @@ bool check_network_is_refused(const struct host_network *network)
 	       network->verdict == HOST_NOT_NAMED;
 }
 
+bool check_keep_off(const struct check_networks *networks, const struct settings *settings, const union sockaddr_ip *to,
+		    const struct host_network **out)
+{
+	*out = NULL;
+	if (!network_usual_is_never(host_preferences(settings), to))
+		return true;
+	for (size_t i = 0; i < networks->count; i++) {
+		const struct host_network *network = &networks->list[i];
+
+		if (sockaddr_ip_is_v4(&network->address) == sockaddr_ip_is_v4(to) && check_network_is_usable(networks, network) &&
+		    (!*out || (*out)->backup > network->backup))
+			*out = network;
+	}
+	return *out;
+}
+
 const struct host_network *check_network_of(const struct check_networks *networks, const union sockaddr_ip *address)
 {
 	union sockaddr_ip portless = *address;
@@ -151,8 +167,8 @@ static void report_addresses(struct report *report, const struct check_networks 
 	}
 	fclose(stream);
 	if (!count && networks->any_excluded) {
-		fact = report_plain(report, FACT_FAIL, "network.interfaces", "CONVERT_PATHS allows no network");
-		fact_remedy(fact, "allow one in --paths (CONVERT_PATHS), or in /etc/convertize.conf");
+		fact = report_plain(report, FACT_FAIL, "network.interfaces", "CONVERT_PATHS or a quota allows no network");
+		fact_remedy(fact, REMEDY_ALLOW);
 		free(list);
 		return;
 	}
@@ -421,16 +437,16 @@ static void report_policy(struct report *report, const struct settings *settings
 		[BREACH_MANAGER] = REMEDY_MPTCPD,
 		[BREACH_COUNT] = NULL,
 	};
-	const struct network_policy policy = { .paths = &settings->paths };
+	const struct network_policy policy = { .paths = host_preferences(settings) };
 	enum policy_breach breach = BREACH_NONE;
 	struct fact *fact;
 
-	if (!settings->enabled || !path_preferences_restrict(&settings->paths))
+	if (!settings->enabled || !path_preferences_restrict(policy.paths))
 		return;
 	for (size_t i = 0; i < addresses->count && !breach; i++)
 		breach = networks_policy_breach(&policy, &addresses->list[i]);
 	if (!breach) {
-		report_plain(report, FACT_OK, "paths.word", "no subflow takes a network that CONVERT_PATHS excludes");
+		report_plain(report, FACT_OK, "paths.word", "no subflow takes a network that CONVERT_PATHS or a quota excludes");
 		return;
 	}
 	fact = report_plain(report, FACT_WARN, "paths.word", "connections use TCP instead of Multipath TCP, since %s",

@@ -94,6 +94,11 @@ static void ask_way(const struct check_candidate *candidate, const union sockadd
 	host_way_ask(-1, &candidate->address, from->sa.sa_family == AF_UNSPEC ? NULL : &source, index, out);
 }
 
+void check_path_way(const struct check_path *path, struct host_way *out)
+{
+	ask_way(path->candidate, &path->from, path->device ? path->home->index : 0, out);
+}
+
 void check_paths_look(struct check_candidate *candidate)
 {
 	if (!candidate->first.home)
@@ -102,7 +107,7 @@ void check_paths_look(struct check_candidate *candidate)
 	for (size_t i = 0; i < candidate->path_count; i++) {
 		struct check_path *path = &candidate->paths[i];
 
-		ask_way(candidate, &path->from, path->device ? path->home->index : 0, &path->way);
+		check_path_way(path, &path->way);
 		check_ask(path);
 		if (!path->connected && path->probe.outcome == PROBE_NO_SYN_ACK)
 			look_at_host(path);
@@ -115,7 +120,8 @@ const struct check_path *check_paths_elsewhere(struct check_candidate *candidate
 {
 	const struct host *host = &candidate->converters->networks->host;
 
-	candidate->first.home = host_link_of(host, host->ways[sockaddr_ip_is_v4(&candidate->address) ? HOST_WAY_V4 : HOST_WAY_V6]);
+	if (!candidate->first.device)
+		candidate->first.home = host_link_of(host, host->ways[sockaddr_ip_is_v4(&candidate->address) ? HOST_WAY_V4 : HOST_WAY_V6]);
 	if (!candidate->first.home)
 		return NULL;
 	look_at_host(&candidate->first);

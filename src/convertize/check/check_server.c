@@ -138,7 +138,9 @@ static void try_address(const struct check_converters *converters, const union s
 	static struct probe_result results[CHECK_ADDRESSES_MAX + 1];
 	const enum policy_verdict verdict = policy_decide(converters->settings, address);
 	const struct check_candidate *asked[CHECK_ADDRESSES_MAX];
+	const struct host_network *network;
 	size_t count = 0;
+	bool directly;
 
 	for (size_t i = 0; i < converters->count; i++) {
 		const struct check_candidate *candidate = &converters->candidates[i];
@@ -152,7 +154,13 @@ static void try_address(const struct check_converters *converters, const union s
 		asked[count++] = candidate;
 	}
 	requests[count] = (struct probe_request){ .converter = *address, .tcp = true, .connect_only = true, .timeout_ms = SERVER_TIMEOUT_MS };
-	probe_run_all(requests, results, count + 1);
+	directly = check_keep_off(converters->networks, converters->settings, address, &network);
+	if (network) {
+		requests[count].from = network->address;
+		requests[count].device = network->link.name;
+	}
+	results[count].outcome = PROBE_LOCAL;
+	probe_run_all(requests, results, count + directly);
 	if (verdict != POLICY_CONVERT)
 		report_fact(converters->report, FACT_NOTE, "server.policy", about, "programs connect to it directly: %s",
 			    policy_reason(verdict));

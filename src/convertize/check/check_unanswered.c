@@ -38,6 +38,19 @@ static_assert(sizeof(outcomes) / sizeof(outcomes[0]) == PROBE_OUTCOME_COUNT, "on
 
 /* --- faults of this machine ------------------------------------------------------------ */
 
+/* Reports that no network is left for the address. If there is none for any address, that is reported already. */
+static struct fact *report_forbidden(const struct check_candidate *candidate)
+{
+	const struct check_networks *networks = candidate->converters->networks;
+	const bool any = networks->error || networks->any_usable[false] || networks->any_usable[true];
+	struct fact *fact = check_fact(candidate, any ? check_failure(candidate) : FACT_NOTE, "converter",
+				       "isn't asked: CONVERT_PATHS or a quota allows no network that leads there");
+
+	if (any)
+		fact_remedy(fact, REMEDY_ALLOW);
+	return fact;
+}
+
 /* Reports that this machine has no route to the address, or one that forbids it. */
 static struct fact *report_no_route(const struct check_candidate *candidate, int error)
 {
@@ -247,10 +260,10 @@ static struct fact *report_outcome(const struct check_candidate *candidate)
 
 void check_report_unanswered(struct check_candidate *candidate)
 {
-	struct fact *fact = report_other_family(candidate);
+	struct fact *fact = candidate->forbidden ? report_forbidden(candidate) : report_other_family(candidate);
 	struct host_way way;
 
-	host_way_ask(-1, &candidate->address, NULL, 0, &way);
+	check_path_way(&candidate->first, &way);
 	if (!fact)
 		fact = report_own_fault(candidate, &way);
 	if (!fact)
