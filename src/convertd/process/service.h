@@ -86,7 +86,7 @@ bool withholding_apply(struct withholding *w, const struct convertd_settings *se
 		       struct problems *problems);
 
 /*
- * withholding_settle() - have rules for the addresses of @settings alone
+ * withholding_settle() - install rules for the addresses of @settings alone
  * Call after withholding_apply() for @settings, once all other listeners have stopped.
  * If that fails, rules for addresses where nobody listens any more stay, and harm nobody.
  */
