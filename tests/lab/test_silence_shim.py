@@ -230,6 +230,45 @@ for how in ("fork", "exec", "spawn"):
 
 
 @kernel.needs("fastopen")
+def test_child_that_does_not_use_it():
+    """It waits for something else until its deadline for the connection is over, or closes it: its parent's registration stays as it is."""
+    program = """
+import os, select, socket, sys
+for what in ("wait", "close", "close one of two"):
+    sock = socket.socket()
+    sock.setblocking(False)
+    epoll = select.epoll()
+    epoll.register(sock, select.EPOLLOUT)
+    sock.connect_ex((sys.argv[1], 7))
+    copy = sock.dup() if what == "close one of two" else None
+    read_end, write_end = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.read(read_end, 1)
+        if what == "wait":
+            select.epoll().poll(1.5)  # the deadline is a second after connect()
+        else:
+            sock.close()
+        os._exit(0)
+    writable = epoll.poll(10)
+    epoll.modify(sock, select.EPOLLIN)
+    sock.sendall(b"hello")
+    readable = epoll.poll(10)
+    os.write(write_end, b"!")
+    os.waitpid(pid, 0)
+    print(what, [events for _, events in writable + readable + epoll.poll(10)], sock.recv(5))
+"""
+    with far() as lab:
+        lab.convertd()
+        lab.echo()
+        env = remembering(lab)
+        learn(lab, env)
+        said = lab.client.run(["python3", "-c", program, lab.server.addr4], env=env).stdout
+        equal(said, "".join("%s [4, 1, 1] b'hello'\n" % what for what in ("wait", "close", "close one of two")), "what the parent sees")
+        equal(lab.shim_log().count(SILENTLY), 3, "silent connections in\n" + lab.shim_log())
+
+
+@kernel.needs("fastopen")
 def test_early_data():
     """The first bytes ride behind a silent request, also where the SYN has no room for all of them."""
     program = ("import hashlib, socket, sys\n"

@@ -169,6 +169,12 @@ void follow_adopt(struct conn *conn);
 /* Takes a step of a claimed conn that follows another process. Returns the phase to release it in. */
 enum conn_phase follow_step(struct conn *conn, int fd);
 
+/*
+ * follow_is_reached() - has @conn, which follows another process and whose deadline is over, reached its server?
+ * Then it has no deadline any more, and is still pending. The socket is writable, so the application's next wait or call settles it.
+ */
+bool follow_is_reached(struct conn *conn, int fd);
+
 /* follow_in_child() - after fork() and conn_repair_in_child(): follow the handshakes that can be followed, and give the others up */
 void follow_in_child(void);
 

@@ -219,7 +219,7 @@ void conversion_look(void)
 	if (now < first)
 		return;
 	EACH_CONN (conn, PHASES_PENDING)
-		if (conn_look_is_due(conn) && conn_of(conn->fd) == conn)
+		if (conn_look_is_due(conn) && conn_of(conn->fd) == conn && !follow_is_reached(conn, conn->fd))
 			conversion_progress(conn, conn->fd);
 	conn_renew_deadlines(now);
 }

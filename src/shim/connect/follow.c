@@ -16,6 +16,9 @@
  *
  * A silent request that asks whether the server speaks Multipath TCP counts as one with a response, since it gets one if the server does.
  *
+ * A follower becomes DONE not at a deadline, but when its application waits for the socket or uses it: follow_is_reached(). DONE restores
+ * epoll registrations, which both processes have. If only the asker's application uses the socket, it may have changed them by then.
+ *
  * So no follower sees a byte that isn't the server's, or hinders the asker. The price: if the SYN was lost, or the server refuses, a
  * follower gets ECONNREFUSED while the asker continues. If the asker has ended by then, its connection fails as well.
  *
@@ -108,6 +111,20 @@ enum conn_phase follow_step(struct conn *conn, int fd)
 		return CONN_SYN_SENT;
 	}
 	return settle_given_up_here(conn);
+}
+
+bool follow_is_reached(struct conn *conn, int fd)
+{
+	struct conn_claim claim;
+	bool reached;
+
+	if (!conn->call.follows || !conn_claim_of(conn, fd, PHASE(SYN_SENT), &claim))
+		return false;
+	reached = follow_is_possible(conn) && follow_look(conn, fd) == SILENCE_KEPT;
+	if (reached)
+		conn_set_deadline(conn, 0);
+	conn_release(conn, claim.from, &claim);
+	return reached;
 }
 
 void follow_in_child(void)

@@ -40,8 +40,7 @@ static bool has_bytes_under_way(const struct conn *conn)
 	if (conn_in(conn, PHASE(BYPASS) | PHASE(BYPASSED)))
 		return false;
 	return conn_is_confirmed(conn) ||
-	       (conn_is_pending(conn) && conn_has(conn, CONN_TOLD_CONNECTED) &&
-		(conn->early.len || conn_has(conn, CONN_WROTE)) && !conn->call.follows);
+	       (conn_is_pending(conn) && conn_has(conn, CONN_TOLD_CONNECTED) && (conn->early.len || conn_has(conn, CONN_WROTE)));
 }
 
 static int closing_ms(const struct conn *conn, int fd)
@@ -51,12 +50,14 @@ static int closing_ms(const struct conn *conn, int fd)
 
 /*
  * Waits for the response if the application has bytes under way; otherwise takes one that is already there off the stream. For a connection
- * that a ring has used past the hooks, this is our first look, so we note its outcome.
+ * that a ring has used past the hooks, this is our first look, so we note its outcome. A follower leaves all to the asker.
  */
 static void leave(struct conn *conn, int fd, int ms)
 {
 	struct pollfd ready = { .fd = fd, .events = conn->ring_may_use ? POLLIN | POLLOUT : POLLIN };
 
+	if (conn->call.follows)
+		return;
 	if (conn_ring_may_use(conn) && next_poll_now(&ready, 1) == 1)
 		ring_use_left(conn, fd);
 	conn_note(conn, CONN_TAKEN_BACK); /* no other attempt follows */
@@ -87,8 +88,7 @@ void leave_all(enum leave_which which)
 	int64_t left;
 
 	EACH_CONN (conn, PHASES_UNFINISHED) {
-		if (conn->call.follows || conn_of(conn->fd) != conn ||
-		    (which == LEAVE_CLOEXEC && !(next.fcntl(conn->fd, F_GETFD) & FD_CLOEXEC)))
+		if (conn_of(conn->fd) != conn || (which == LEAVE_CLOEXEC && !(next.fcntl(conn->fd, F_GETFD) & FD_CLOEXEC)))
 			continue;
 		left = closing_ms(conn, conn->fd) - (clock_ns() - start) / CLOCK_NS_PER_MS;
 		leave(conn, conn->fd, left > 0 ? (int)left : 0);

@@ -403,7 +403,7 @@ static void registrations_leave(struct conn *conn, int fd)
 			continue;
 		deadline_timer_remove(conn, watch);
 		watch_drop(watch); /* before the registration is modified, as in restore() */
-		if (watch->masked)
+		if (watch->masked && !conn->call.follows)
 			registration_apply(epfd, watch, watch->events);
 		conn->socket.watches_lost = true;
 	}
@@ -411,7 +411,8 @@ static void registrations_leave(struct conn *conn, int fd)
 
 /*
  * Handles the close of one of several descriptors of the socket. The kernel keeps the registrations made with it, but nobody can change
- * them any more: we give them back to the application, and forget them.
+ * them any more: we give them back to the application, and forget them. The process that a follower
+ * follows has the same ones, and still changes them.
  */
 static void watch_abandon(struct conn *conn, int fd)
 {
