@@ -130,6 +130,34 @@ static void written_unseen(void *arg)
 	world_expect(len == 4 && memcmp(bytes, "data", 4) == 0, "%zu bytes", len);
 }
 
+/* The same, and the application ends the connection before the response has come: the converter gets the bytes all the same. */
+static void written_unseen_and_ended(void *arg)
+{
+	const bool closed = *(const int *)arg;
+	struct epoll_event event;
+	const uint8_t *bytes;
+	size_t len;
+	int fd, epfd;
+
+	run_begin(NULL, run_accepting, &world_ok);
+	epfd = fake_epoll_create();
+	fd = run_connecting();
+	world_expect(hook_epoll_wait(epfd, &event, 1, 12) == 0, "an event");
+	world_expect(hook_send(fd, "data", 4, 0) == 4, "errno %d", errno);
+	if (!closed) {
+		world_expect(hook_shutdown(fd, SHUT_WR) == 0, "errno %d", errno);
+		run_expect(fd, WORLD_PENDING);
+		world_expect(world_wait(fd, 60000) & POLLOUT, "not writable");
+		run_expect(fd, WORLD_DONE);
+		world_expect(hook_send(fd, "more", 4, MSG_NOSIGNAL) < 0 && errno == EPIPE, "errno %d", errno);
+	}
+	hook_close(epfd);
+	run_finish(fd);
+	world_expect(fake_now_ms() == 30, "after %lld ms", (long long)fake_now_ms()); /* when the response comes */
+	len = fake_host_received(CONVERTER, &bytes);
+	world_expect(len > 4 && memcmp(bytes + len - 4, "data", 4) == 0, "%zu bytes", len);
+}
+
 /* --- pending --- */
 
 static void converted(void *arg)
@@ -387,6 +415,8 @@ const struct shim_run runs_asked[] = {
 	{ "a name is next, output", named_and_written, NULL },
 	{ "a name is next, output", named_and_written, &one },
 	{ "output that nobody waits for", written_unseen, NULL },
+	{ "output that nobody waits for, and shutdown()", written_unseen_and_ended, &zero },
+	{ "output that nobody waits for, and close()", written_unseen_and_ended, &one },
 	{ "no converter, zero", not_a_converter, &zero },
 	{ "no converter, one", not_a_converter, &one },
 	{ "no converter, two", not_a_converter, &two },

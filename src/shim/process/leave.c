@@ -35,12 +35,17 @@
 
 #define STREAM_MS 150000 /* a blocking connection; Linux gives up after 127 s */
 
+/* Has the application sent anything on the pending @conn? */
+static bool has_sent(const struct conn *conn)
+{
+	return conn->early.len || conn_has(conn, CONN_WROTE);
+}
+
 static bool has_bytes_under_way(const struct conn *conn)
 {
 	if (conn_in(conn, PHASE(BYPASS) | PHASE(BYPASSED)))
 		return false;
-	return conn_is_confirmed(conn) ||
-	       (conn_is_pending(conn) && conn_has(conn, CONN_TOLD_CONNECTED) && (conn->early.len || conn_has(conn, CONN_WROTE)));
+	return conn_is_confirmed(conn) || (conn_is_pending(conn) && has_sent(conn));
 }
 
 static int closing_ms(const struct conn *conn, int fd)
@@ -142,8 +147,17 @@ static bool give_up(struct conn *conn, int fd, uint32_t phases)
 }
 
 /*
- * Notes a shutdown() of an application that has given early data, until the server is connected. Returns false if the connection has left
- * the pending phases meanwhile: then the caller shuts it down at once.
+ * Does the application take the pending @conn for connected? It was told so; or it was told "writable" by an epoll_wait() past the hooks,
+ * and has sent something.
+ */
+static bool looks_connected(const struct conn *conn)
+{
+	return conn_has(conn, CONN_TOLD_CONNECTED) || has_sent(conn);
+}
+
+/*
+ * Notes a shutdown() of an application that takes the connection for connected, until it is. Returns false if the connection has left the
+ * pending phases meanwhile, or is one to the server itself, which follows no request: then the caller shuts it down at once.
  */
 static bool shut_later(struct conn *conn, int fd, int how)
 {
@@ -151,7 +165,7 @@ static bool shut_later(struct conn *conn, int fd, int how)
 
 	if (conn_phase(conn) == CONN_DEFERRED)
 		conversion_send_deferred(conn, fd);
-	if (!conn_claim(conn, PHASES_PENDING, &claim))
+	if (!conn_claim(conn, PHASES_PENDING & ~PHASE(BYPASS), &claim))
 		return false;
 	conn->call.shut |= (uint8_t)(how + 1);
 	conn_release(conn, claim.from, &claim);
@@ -165,7 +179,7 @@ static void await_answer(struct conn *conn, int fd, int how)
 	int cancel_state;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* shutdown() isn't a cancellation point */
-	if (left > 0 && conn_is_pending(conn) && !conn_has(conn, CONN_TOLD_CONNECTED))
+	if (left > 0 && conn_is_pending(conn) && !looks_connected(conn))
 		conversion_finish(conn, fd, (int)((left + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS));
 	if (conn_is_confirmed(conn) && how != SHUT_WR) /* afterwards we couldn't read the response */
 		conversion_finish(conn, fd, FINISH_MS);
@@ -175,9 +189,7 @@ static void await_answer(struct conn *conn, int fd, int how)
 int dissolve_shutdown(struct conn *conn, int fd, int how)
 {
 	await_answer(conn, fd, how);
-	if (conn_has(conn, CONN_TOLD_CONNECTED) && shut_later(conn, fd, how))
-		return 0;
-	if (!conn_has(conn, CONN_TOLD_CONNECTED) && give_up(conn, fd, PHASES_PENDING))
+	if (looks_connected(conn) ? shut_later(conn, fd, how) : give_up(conn, fd, PHASES_PENDING))
 		return 0;
 	return shutdown_by_kernel(conn, fd, how);
 }

@@ -37,8 +37,8 @@ void leave_to_stdio(int fd);
 
 /*
  * dissolve_shutdown() - shutdown(2) on a @conn in PHASES_HANDLED
- * In SYN_SENT dissolves the connection, whatever @how says, and leaves ECONNRESET behind. If the application believes that it is connected
- * (early data), we shut the socket down once it is connected. Returns 0 or -errno.
+ * In SYN_SENT dissolves the connection, whatever @how says, and leaves ECONNRESET behind. If the application believes that it is connected,
+ * since it was told so or has sent something, we shut the socket down once it is connected. Returns 0 or -errno.
  */
 int dissolve_shutdown(struct conn *conn, int fd, int how);
 
