@@ -8,10 +8,13 @@
 #include "common/clock.h"
 #include "common/thread.h"
 #include "shim/connect/conversion.h"
+#include "shim/system/next.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+static struct world_message reset;
 
 /* --- before a connection --- */
 
@@ -158,6 +161,36 @@ static void written_unseen_and_ended(void *arg)
 	world_expect(len > 4 && memcmp(bytes + len - 4, "data", 4) == 0, "%zu bytes", len);
 }
 
+static void wait_elsewhere(void *arg)
+{
+	struct epoll_event event;
+
+	for (int i = 0; i < 10; i++)
+		world_expect(hook_epoll_wait(*(int *)arg, &event, 1, 0) == 0, "an event");
+}
+
+/* The thread registers the socket past the hooks, after others have waited in their own instance: it is told of the server's refusal. */
+static void registered_unseen(void *arg)
+{
+	fake_thread *const others[FAKE_THREADS_MAX] = { wait_elsewhere, wait_elsewhere };
+	struct epoll_event event = { .events = EPOLLOUT };
+	int fd, epfd, other;
+
+	(void)arg;
+	reset = world_error(96, 0);
+	run_begin(NULL, run_accepting, &reset);
+	epfd = fake_epoll_create();
+	other = fake_epoll_create();
+	fd = run_connecting();
+	fake_threads_run(others, &other, NULL, 0, 0);
+	world_expect(next.epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &event) == 0, "errno %d", errno);
+	world_expect(hook_epoll_wait(epfd, &event, 1, 60000) == 1 && event.events & EPOLLERR, "told %#x", event.events);
+	world_expect(world_error_of(fd) == ECONNREFUSED, "the error");
+	hook_close(epfd);
+	hook_close(other);
+	run_finish(fd);
+}
+
 /* --- pending --- */
 
 static void converted(void *arg)
@@ -267,8 +300,6 @@ static void confirmed_and_answered(void *arg)
 	run_expect(poller.fd, WORLD_DONE);
 	run_finish(poller.fd);
 }
-
-static struct world_message reset;
 
 static void confirmed_and_not_reached(void *arg)
 {
@@ -417,6 +448,7 @@ const struct shim_run runs_asked[] = {
 	{ "output that nobody waits for", written_unseen, NULL },
 	{ "output that nobody waits for, and shutdown()", written_unseen_and_ended, &zero },
 	{ "output that nobody waits for, and close()", written_unseen_and_ended, &one },
+	{ "registered past the hooks, beside busy threads", registered_unseen, NULL },
 	{ "no converter, zero", not_a_converter, &zero },
 	{ "no converter, one", not_a_converter, &one },
 	{ "no converter, two", not_a_converter, &two },

@@ -128,7 +128,8 @@ struct conn {
 	_Atomic bool hung_up;        /* pending: we disconnected the socket to begin the connection anew */
 	_Atomic bool ring_may_use;     /* the process uses io_uring and didn't wait in connect(): it may read before it calls any hook */
 	_Atomic bool unseen;         /* pending: counted in conn_unseen */
-	_Atomic uint8_t looks;       /* how often we looked for the conn's registration: watch.c */
+	_Atomic int unseen_by;       /* gettid() of the thread that has counted it there */
+	_Atomic uint8_t looks[2];    /* how often other threads, and that thread, looked for the conn's registration: watch.c */
 	_Atomic uint32_t mode_changes; /* odd: we have set O_NONBLOCK on a blocking socket for a moment; counts each begin and end */
 	struct early early;
 	struct conn_watch watches[CONN_WATCHES_MAX];
@@ -329,7 +330,7 @@ void conn_end(struct conn *conn);
 /* Returns the error of a FAILED or DISSOLVED conn as SO_ERROR does: positive once, then 0. DISSOLVED becomes IDLE. */
 int conn_take_error(struct conn *conn);
 
-/* Counts @conn in conn_unseen, or stops counting it. Never counts a conn that isn't pending. */
+/* Counts @conn in conn_unseen, and notes the calling thread; or stops counting it. Never counts a conn that isn't pending. */
 void conn_mark_unseen(struct conn *conn, bool unseen);
 
 /* The signal mask and cancellation state that the thread had before it claimed a conn, and the phase that the conn was in. */

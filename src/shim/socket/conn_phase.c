@@ -5,6 +5,7 @@
 #include "shim/socket/conn.h"
 
 #include "client/client_log.h"
+#include "common/rawcall.h"
 #include "common/thread.h"
 
 #include <assert.h>
@@ -80,8 +81,11 @@ static void counts_follow(enum conn_phase from, enum conn_phase to)
 
 void conn_mark_unseen(struct conn *conn, bool unseen)
 {
-	if (unseen)
-		atomic_store(&conn->looks, 0);
+	if (unseen) {
+		atomic_store(&conn->unseen_by, (int)RAWCALL(SYS_gettid));
+		atomic_store(&conn->looks[false], 0);
+		atomic_store(&conn->looks[true], 0);
+	}
 	if (atomic_exchange(&conn->unseen, unseen) != unseen)
 		atomic_fetch_add(&conn_unseen, unseen ? 1 : -1u);
 	if (unseen && !conn_is_pending(conn)) /* settled by another thread meanwhile */

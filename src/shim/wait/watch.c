@@ -530,8 +530,10 @@ bool watch_any(const struct conn *conn)
  * without a known registration. If it is there, we adopt its registration: from then on we mask and restore it. The application may modify
  * it later, past the hooks as well; so before we restore an adopted one, we read /proc again to check that our mask is still there.
  *
- * An instance may be large, and a socket may be in none (its thread uses poll()), so we look for each socket LOOKS_MAX times at most. There
- * is nothing to clean up: an adopted registration belongs to the conn like all others.
+ * An instance may be large, and a socket may be in none (its thread uses poll()), so we look for each socket LOOKS_MAX times at most in the
+ * thread that has begun its connection, and as often in all others. The others have a count of their own, since they may wait again and
+ * again before that thread registers the socket: each of Node's workers has its own event loop. There is nothing to clean up: an adopted
+ * registration belongs to the conn like all others.
  */
 
 #define LOOKS_MAX 8
@@ -550,13 +552,17 @@ static bool adopt_visit(int epfd, const struct registration *found, void *arg)
 void watch_adopt_unseen(int epfd)
 {
 	ERRNO_KEPT;
+	const int self = (int)RAWCALL(SYS_gettid);
 	bool wanted = false;
 
-	EACH_CONN (conn, PHASES_PENDING)
-		if (conn->unseen && conn->looks < LOOKS_MAX) {
-			conn->looks++;
+	EACH_CONN (conn, PHASES_PENDING) {
+		_Atomic uint8_t *looks = &conn->looks[conn->unseen_by == self];
+
+		if (conn->unseen && *looks < LOOKS_MAX) {
+			(*looks)++;
 			wanted = true;
 		}
+	}
 	if (wanted)
 		registrations_visit(epfd, adopt_visit, NULL);
 }
