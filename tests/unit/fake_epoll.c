@@ -117,7 +117,7 @@ static int control(struct fake_file *instance, int op, int fd, struct fake_file 
 		found = registration_find(instance, fd, NULL);
 	if (!found)
 		fake_die("too many registrations");
-	*found = (struct fake_registration){ fd, file, event->events, event->data.u64, true };
+	*found = (struct fake_registration){ fd, file, event->events | ALWAYS, event->data.u64, true };
 	return 0;
 }
 
@@ -142,7 +142,7 @@ uint32_t fake_registered(int epfd, int fd)
 {
 	struct fake_registration *found = registration_find(fake_file_of(epfd), fd, fake_file_of(fd));
 
-	return found ? found->events : 0;
+	return found ? found->events & ~ALWAYS : 0;
 }
 
 bool fake_registration_get(int epfd, int i, int *fd, struct epoll_event *event)

@@ -103,7 +103,7 @@ int fake_option(int fd, int level, int name);
 bool fake_is_connected(int fd);
 unsigned int fake_port(int fd); /* of the peer, host byte order; 0: none */
 
-/* Returns the events for which @fd is registered in the epoll instance @epfd; 0: it isn't. */
+/* Returns the events for which @fd is registered in the epoll instance @epfd, but EPOLLERR and EPOLLHUP; 0: it isn't. */
 uint32_t fake_registered(int epfd, int fd);
 
 /* Reads registration number @i of an instance; false: there are fewer. */

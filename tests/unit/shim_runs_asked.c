@@ -315,6 +315,24 @@ static void confirmed_and_not_reached(void *arg)
 	run_finish(fd);
 }
 
+/* The application isn't told twice, by the step's event and by the kernel's report of the end. */
+static void confirmed_once_and_not_reached(void *arg)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLONESHOT };
+	int fd, epfd;
+
+	(void)arg;
+	reset = world_error(96, 0);
+	fd = run_confirmed(&reset);
+	epfd = fake_epoll_create();
+	world_expect(hook_epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &event) == 0, "errno %d", errno);
+	world_expect(hook_epoll_wait(epfd, &event, 1, 60000) == 1 && event.events & EPOLLERR, "told %#x", event.events);
+	run_expect(fd, WORLD_FAILED);
+	world_expect(hook_epoll_wait(epfd, &event, 1, 0) == 0, "told %#x as well", event.events);
+	hook_close(epfd);
+	run_finish(fd);
+}
+
 /* close() waits a second for the response. */
 static void confirmed_and_closed(void *arg)
 {
@@ -434,6 +452,7 @@ const struct shim_run runs_asked[] = {
 	{ "refused by the converter", refused_by_the_converter, NULL },
 	{ "confirmed and answered", confirmed_and_answered, NULL },
 	{ "confirmed and not reached", confirmed_and_not_reached, NULL },
+	{ "confirmed and not reached, one-shot", confirmed_once_and_not_reached, NULL },
 	{ "confirmed and closed", confirmed_and_closed, NULL },
 	{ "refused and connected again", refused_and_connected_again, NULL },
 	{ "a name is next", named_next, &named[0] },

@@ -47,6 +47,24 @@ static void event_tell_failure(struct epoll_event *event, const struct watch_fou
 			(found->events & (EPOLLIN | EPOLLOUT | EPOLLRDHUP));
 }
 
+/* Will the kernel itself report, and only once, the failure to a one-shot registration? Old kernels don't report a disconnected socket. */
+static bool failure_follows(const struct watch_found *found)
+{
+	struct pollfd now = { .fd = found->fd };
+
+	return (found->events & EPOLLONESHOT) && next_poll_now(&now, 1) == 1 && (now.revents & POLLHUP);
+}
+
+/* Tells the application that the connection has failed. Returns true if the kernel will do that, and this event is for nobody. */
+static bool failure_event_is_ours(int epfd, struct epoll_event *event, const struct watch_found *found)
+{
+	if (failure_follows(found))
+		return true;
+	watch_tell(found->conn, epfd, found->fd);
+	event_tell_failure(event, found);
+	return false;
+}
+
 #define EPOLLINPUT (EPOLLIN | EPOLLRDNORM)
 
 /*
@@ -64,8 +82,8 @@ static bool confirmed_event_is_ours(int epfd, struct epoll_event *event,
 		return false;
 	phase = conversion_progress(found->conn, found->fd);
 	if (phase_in(phase, PHASES_FAILED))
-		event_tell_failure(event, found);
-	else if (phase_in(phase, PHASES_CONFIRMED) || (next_poll_now(&now, 1) == 0 || !(now.revents & POLLIN)))
+		return failure_event_is_ours(epfd, event, found);
+	if (phase_in(phase, PHASES_CONFIRMED) || (next_poll_now(&now, 1) == 0 || !(now.revents & POLLIN)))
 		event->events &= ~EPOLLINPUT;
 	if (event->events)
 		return false;
@@ -87,14 +105,6 @@ static bool failed_event_is_ours(int epfd, struct epoll_event *event, const stru
 	if (phase_in(conn_phase_unclaimed(found->conn), PHASES_FAILED))
 		event_tell_failure(event, found);
 	return false;
-}
-
-/* Will the kernel itself report, and only once, the failure to a one-shot registration? Old kernels don't report a disconnected socket. */
-static bool failure_follows(const struct watch_found *found)
-{
-	struct pollfd now = { .fd = found->fd };
-
-	return (found->events & EPOLLONESHOT) && next_poll_now(&now, 1) == 1 && (now.revents & POLLHUP);
 }
 
 /* event_is_ours() for an event with the data of a pending or confirmed socket. */
@@ -119,11 +129,7 @@ static bool found_event_is_ours(int epfd, struct epoll_event *event, const struc
 		return found->owner == WATCH_OURS;
 	if (found->owner != WATCH_OURS)
 		return false;
-	if (failure_follows(found))
-		return true;
-	watch_tell(found->conn, epfd, found->fd);
-	event_tell_failure(event, found);
-	return false;
+	return failure_event_is_ours(epfd, event, found);
 }
 
 /*
