@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""scripted_converter.py - a converter that answers what a test wants it to answer
+"""scripted_converter.py - a converter that answers as a test says
 
   scripted_converter.py ADDR PORT SCRIPT [RESPONSE-HEX]
 
-SCRIPT says what becomes of the response (a header with an empty Extended TCP Header
+SCRIPT says how it sends the response (a header with an empty Extended TCP Header
 TLV, or RESPONSE-HEX) to each request:
 
   whole       in one piece, together with the server's first bytes if it speaks first
@@ -14,13 +14,13 @@ TLV, or RESPONSE-HEX) to each request:
   close       the end of the stream at once
   reset       a reset at once
   silent      nothing, ever
-  cookie      a Missing Cookie error with RESPONSE-HEX as the cookie to requests without one, Not Authorized to those with
-              another; to those with this as whole
+  cookie      a Missing Cookie error with RESPONSE-HEX as the cookie to a request without a cookie, Not Authorized to one with
+              another cookie; to one with this cookie as whole
   option      an Unsupported TCP Option error to a Connect TLV with options; to others as whole
-  hold-time   RESPONSE-HEX to a request with an Info TLV; an Unsupported Message error to one with a Hold Time TLV; to others as whole
+  hold-time   an Unsupported Message error to a request with a Hold Time TLV; RESPONSE-HEX to others with an Info TLV; else as whole
 
-After a whole response to a request with a Connect TLV the connection is relayed to the server. One line on standard
-output for each connection: "request HEX", and "reset" or "closed" when the client
+It relays the connection to the server once all of a response without an Error TLV has gone to a request with a Connect TLV.
+For each connection it prints "request HEX early N", and "reset" or "closed" when the client
 is gone. It exists to misbehave; convertd is the converter that people run.
 """
 
@@ -43,7 +43,7 @@ NOT_AUTHORIZED = bytes.fromhex("01022263" "1e012000")
 
 
 def say(*words):
-    """Prints a line in one piece, as several threads do: print() writes each word by itself."""
+    """Prints a line in one piece, since several threads print: print() writes each word by itself."""
     os.write(1, (" ".join(str(word) for word in words) + "\n").encode())
 
 
@@ -57,7 +57,7 @@ def wait_until_established(sock):
 
 
 def wait_until_acknowledged(sock):
-    """What was sent has arrived: what follows is a segment of its own."""
+    """Waits until all that was sent is acknowledged, so that the next bytes are in a segment of their own."""
     unacknowledged = array.array("i", [1])
     while unacknowledged[0]:
         select.select([], [], [], 0.0005)  # the kernel has no event for this
@@ -76,7 +76,7 @@ def read_request(sock):
 
 
 def asks_for_server(request):
-    """The Connect TLV is the first one of every request that the tests send, unless they ask for information."""
+    """Tells whether the request begins with a Connect TLV, as all requests of the tests do that don't ask for information."""
     return request[4] == 10
 
 
@@ -187,7 +187,7 @@ def main():
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM, 262)  # IPPROTO_MPTCP
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    # before Linux 6.2 the request comes behind the handshake
+    # Linux before 6.2 has no such options on MPTCP sockets: there the request comes behind the handshake
     with contextlib.suppress(OSError):
         listener.setsockopt(socket.IPPROTO_TCP, 23, 1024)  # TCP_FASTOPEN
         listener.setsockopt(socket.IPPROTO_TCP, 34, 1)     # TCP_FASTOPEN_NO_COOKIE

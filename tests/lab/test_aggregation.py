@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_aggregation.py - a transfer through the converter uses both paths, and nobody is sent more than its window allows
+"""test_aggregation.py - a transfer through the converter uses both paths, and no host receives more than its window allows
 
-What two paths give through the converter, of what they give without it, is measured in bench/ (parity, grid). Here is what has to be
-so for that, read from the kernels' counters and the links: data goes into the SYN only where somebody puts the window of such a SYN
-right. Where it is taken as it stands, Linux believes it 2^scale times as large, the faster path overruns the client's buffer, and a
-download gets 0.02 to 0.5 of its goodput (doc/decisions.md): MPTcpExtNoDSSInWindow then counts hundreds of segments, and otherwise none.
-The client's sysctls are the kernel's.
+bench/ (parity, grid) measures how much of the goodput of two paths is left through the converter. These tests check a condition of that
+in the kernels' counters and on the links: data goes into the SYN only if the converter corrects the window of such a SYN. With an
+uncorrected one, Linux believes the window to be 2^scale times as large, the faster path overruns the client's buffer, and a download
+gets 0.02 to 0.5 of its goodput (doc/decisions.md): MPTcpExtNoDSSInWindow then counts hundreds of segments, and otherwise none.
+The client has the kernel's default sysctls.
 """
 import os
 
@@ -15,30 +15,30 @@ from convertlab import Lab, Link, check, equal, main, measured, measures, need
 BULK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps", "bulk.py")
 SCRIPTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripted_converter.py")
 BYTES = 12000000
-SHARE_MIN = 0.1  # of the bytes, on each path; by its rate the slower one can have 0.38
+SHARE_MIN = 0.1  # of the bytes, on each path; by its rate the slower one could carry 0.38
 TAKEN = "converted over MPTCP, request taken in the SYN"
 BEHIND = "converted over MPTCP, request behind the handshake"
-PAST_THE_WINDOW = "MPTcpExtNoDSSInWindow"  # segments of connections that this host has dropped
+PAST_THE_WINDOW = "MPTcpExtNoDSSInWindow"  # segments outside their connection's window, which this host has dropped
 
 
 def remembering(lab):
-    """An application's environment: what one learns of the converter the next one knows."""
+    """The environment of applications that share what they learn of the converter."""
     directory = os.path.join(lab.directory, "runtime")
     os.makedirs(directory, mode=0o700, exist_ok=True)
     return lab.converted(XDG_RUNTIME_DIR=directory)
 
 
 def transfer(lab, verb, env, size=BYTES, hours=0):
-    """A whole transfer of an application under the shim, which fails if a byte is missing.
+    """Makes a whole transfer with an application under the shim, which fails if a byte is missing.
 
-    hours: so much later, by the clocks that the application sees.
+    hours: the application's clocks are ahead by so much.
     """
     later = ["unshare", "--time", "--fork", "--boottime", hours * 3600, "--monotonic", hours * 3600] if hours else []
     lab.client.run([*later, "python3", BULK, verb, "tcp", lab.server.addr4, 6000, size], env=env)
 
 
 def serve(lab):
-    """What the transfers go to."""
+    """Starts the server of the transfers."""
     lab.start_listening(lab.server, ["python3", BULK, "serve", "tcp", 6000], 6000)
 
 
@@ -58,7 +58,7 @@ def shares(lab, verb, env):
 
 
 def uses_both(lab, verb, env):
-    """Makes a transfer, which has to use both paths; returns how, for people to read."""
+    """Makes a transfer, which has to use both paths; returns the shares as text."""
     found = shares(lab, verb, env)
     text = verb + " " + " ".join("%s %.0f%%" % (name, 100 * share) for name, share in found.items())
     check(min(found.values()) >= SHARE_MIN, "a path has less than %.0f%%: %s" % (100 * SHARE_MIN, text))
@@ -66,10 +66,10 @@ def uses_both(lab, verb, env):
 
 
 def none_past_the_window(lab):
-    """Fails the test if a kernel has dropped segments since the connection's window didn't allow them.
+    """Fails the test if a kernel has dropped segments beyond a connection's window.
 
-    That is measured, since it also happens to an application that has no CPU to read with, and whose window closes: in one of 40
-    transfers of plain MPTCP on a machine with four times as much to do as it could.
+    This is measured(), because the window of an application that gets no CPU closes, too, and its kernel drops segments: in one of 40
+    transfers of plain MPTCP on a machine under four times its load.
     """
     for host in (lab.client, lab.converter):
         count = host.counters().get(PAST_THE_WINDOW, 0)
@@ -77,13 +77,13 @@ def none_past_the_window(lab):
 
 
 def requests(lab, taken, behind):
-    """Fails the test unless so many requests went in the SYN, and so many behind the handshake."""
+    """Fails the test unless this many requests went in the SYN, and this many behind the handshake."""
     equal((lab.shim_log().count(TAKEN), lab.shim_log().count(BEHIND)), (taken, behind),
           "requests in the SYN, and behind the handshake in\n" + lab.shim_log())
 
 
 def two_paths(near, far, queue, congestion):
-    """The converter corrects windows: one that doesn't know that yet sends its request behind the handshake, later ones in the SYN."""
+    """The converter corrects windows: the first request, before that is known, goes behind the handshake, later ones in the SYN."""
     with Lab(wifi=Link(delay_ms=near, rate_mbit=50, queue=queue), lte=Link(delay_ms=far, rate_mbit=30, queue=queue),
              core=Link(delay_ms=1), congestion=congestion) as lab:
         lab.convertd()
@@ -120,7 +120,7 @@ def test_far_bbr():
 
 
 def uncorrected(start, **options):
-    """Nobody puts the windows of SYNs right: the first connection, and those of who has been told all that there is to tell."""
+    """The converter doesn't correct windows: all requests go behind the handshake, those of applications that know the converter, too."""
     with Lab(wifi=Link(delay_ms=10, rate_mbit=50, queue=200), lte=Link(delay_ms=25, rate_mbit=30, queue=200),
              core=Link(delay_ms=1)) as lab:
         start(lab)
@@ -138,13 +138,13 @@ def test_converter_without_rights():
 
 
 @measures
-def test_converter_that_is_told_not_to():
+def test_converter_that_withholds_no_syns():
     return uncorrected(lambda lab: lab.convertd(["--hold-syn", "off"]))
 
 
 @measures
 def test_converter_of_another_make():
-    """It supports MPTCP, and says nothing else."""
+    """It announces Multipath TCP alone."""
     def start(lab):
         lab.start_listening(lab.converter, ["python3", SCRIPTED, lab.converter.addr4, 1234, "whole", "01042263" "15021e00" "00000000"
                                             "14010000"], 1234, name="scripted")
@@ -153,7 +153,7 @@ def test_converter_of_another_make():
 
 @measures
 def test_converter_that_announces_an_address():
-    """To a client with one network, which takes what is announced: two subflows, and no segment past a window."""
+    """A client with one network accepts the address: two subflows, and no segment past a window."""
     with Lab(wifi=Link(delay_ms=10, rate_mbit=50, queue=200), lte=None, core=Link(delay_ms=1)) as lab:
         lab.client.ip("mptcp limits set subflows 2 add_addr_accepted 2")
         lab.converter.ip("mptcp endpoint add %s dev wifi signal" % lab.converter.wifi4)

@@ -18,8 +18,8 @@ from convertlab.webserver import Web
 
 SIZE = 2000000
 FILES = 12
-# Go dials for a request that finds no idle connection, and the other family's address as well if that takes longer than 300 ms. rclone
-# lists the directory, and asks twice for each file.
+# Go dials for each request that finds no idle connection; if that takes longer than 300 ms, it also dials the other family's address.
+# rclone lists the directory, and asks twice for each file.
 DIALS_MAX = 2 * (1 + 2 * FILES)
 
 
@@ -88,7 +88,7 @@ def test_etcdctl(run):
     """gRPC: a value there and back."""
     value = "".join(random.Random(1).choices("abcdefgh", k=1000000))
     etcdctl, env = ["etcdctl", "--endpoints", "http://%s:2379" % NAME], {"ETCDCTL_API": "3"}
-    equal(run([*etcdctl, "put", "lab"], input=value, env=env).stdout, "OK\n", "what it said")
+    equal(run([*etcdctl, "put", "lab"], input=value, env=env).stdout, "OK\n", "etcdctl's output")
     check(run([*etcdctl, "get", "--print-value-only", "lab"], env=env).stdout.strip() == value, "another value")
 
 
@@ -104,7 +104,7 @@ MEDIA = "application/vnd.docker.%s"
 
 
 def blob(directory, content, kind):
-    """Puts content where an image in a directory has it; returns its descriptor."""
+    """Writes content where a dir: image has its blobs; returns the content's descriptor."""
     digest = hashlib.sha256(content).hexdigest()
     with open(os.path.join(directory, digest), "wb") as file:
         file.write(content)
@@ -112,7 +112,7 @@ def blob(directory, content, kind):
 
 
 def image(directory):
-    """An image in the form that skopeo(1) calls dir:, of one layer, whose content no registry looks at."""
+    """Makes an image of one layer in skopeo(1)'s dir: form, whose content no registry looks at. Returns the layer's digest and size."""
     os.makedirs(directory)
     layer = blob(directory, gzip.compress(random.Random(1).randbytes(SIZE), mtime=0), "image.rootfs.diff.tar.gzip")
     config = blob(directory, json.dumps({"architecture": "amd64", "os": "linux", "rootfs": {
@@ -145,7 +145,7 @@ def test_skopeo(run):
 
 def registry_for_docker(lab):
     if not shutil.which("docker") or not shutil.which("skopeo"):
-        raise Unsuitable("there is no docker on this machine; skopeo stands for it")
+        raise Unsuitable("docker and skopeo aren't both here; test_skopeo stands in for it")
     layer = registry(lab)
     lab.server.run(["skopeo", "--insecure-policy", "copy", "--quiet", "--dest-tls-verify=false",
                     "dir:" + os.path.join(lab.directory, "image"), "docker://%s:5000/lab:1" % lab.server.addr4])
@@ -154,7 +154,7 @@ def registry_for_docker(lab):
 
 @application("docker-registry", server=registry_for_docker, connections=(1, 12), method="supervise")
 def test_docker(run):
-    """What of it asks a registry by itself, and not by its daemon."""
+    """docker manifest inspect asks the registry itself, without docker's daemon."""
     said = run(["docker", "manifest", "inspect", "--insecure", "%s:5000/lab:1" % NAME]).stdout
     equal(json.loads(said)["layers"][0]["size"], run.server[1], "the layer's size")
 
@@ -163,7 +163,7 @@ def test_docker(run):
 
 
 def git(*arguments, cwd):
-    """Runs git on this machine, with a configuration of its own."""
+    """Runs git outside the lab, without the user's configuration."""
     env = dict(os.environ, HOME=cwd, GIT_CONFIG_NOSYSTEM="1", GIT_AUTHOR_NAME="lab", GIT_AUTHOR_EMAIL="lab",
                GIT_COMMITTER_NAME="lab", GIT_COMMITTER_EMAIL="lab")
     return subprocess.run(["git", *arguments], cwd=cwd, env=env, check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -174,7 +174,7 @@ POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize %d\n"
 
 
 def git_server(lab):
-    """A repository with a file, and with one that is kept by Git LFS, for those who have the password."""
+    """Serves a repository with an ordinary file and one in Git LFS, behind a password."""
     root = os.path.join(lab.directory, "git")
     work = os.path.join(root, "work")
     os.makedirs(os.path.join(root, "lfs"))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_applications_http.py - what fetches files: without the shim, and with it all the same"""
+"""test_applications_http.py - programs that speak HTTP work the same without the shim and with it"""
 import hashlib
 import os
 import random
@@ -17,7 +17,7 @@ PIECES = 20
 
 
 def web(lab):
-    """A file, and a directory of smaller ones, no two of the same size."""
+    """Serves a file, and a directory of smaller ones, no two of the same size."""
     server = Web(lab)
     server.put("file", SIZE)
     for number in range(PIECES):
@@ -38,7 +38,7 @@ def curl(run, *arguments):
 
 
 def pieces(run, scheme):
-    """The words that make curl fetch all pieces."""
+    """The arguments that make curl fetch all pieces."""
     return ["%s://%s/pieces/[0-%d]" % (scheme, NAME, PIECES - 1), "-o", run.path("#1")]
 
 
@@ -59,7 +59,7 @@ def test_curl_http2_over_tls(run):
     """Twenty streams in one connection."""
     curl(run, "--http2", "--parallel", "--parallel-max", str(PIECES), *pieces(run, "https"))
     has_pieces(run)
-    equal([line.split()[2] for line in run.server.requests()[-PIECES:]], ["HTTP/2.0"] * PIECES, "what was spoken")
+    equal([line.split()[2] for line in run.server.requests()[-PIECES:]], ["HTTP/2.0"] * PIECES, "versions of HTTP")
 
 
 @application("curl", *Web.needs, server=web, connections=2, carried=2 * SIZE)
@@ -88,7 +88,7 @@ def test_aria2c(run):
 
 @application("lftp", *Web.needs, server=web, connections=(4, 12), carried=SIZE + PIECES_BYTES, breaks_off=True)
 def test_lftp(run):
-    """A file by four connections, and a directory by four others."""
+    """A file over four connections, and a directory over four others."""
     run(["lftp", "-c", "open http://%s && pget -n 4 file -o %s && mirror -P 4 pieces %s"
          % (NAME, run.path("file"), run.path("mirrored"))])
     run.holds("file", SIZE)
@@ -114,7 +114,7 @@ def test_wrk(run):
 
 
 def git(*arguments, cwd):
-    """Runs git on this machine, with a configuration of its own."""
+    """Runs git outside the lab, without the user's configuration."""
     env = dict(os.environ, HOME=cwd, GIT_CONFIG_NOSYSTEM="1", GIT_AUTHOR_NAME="lab", GIT_AUTHOR_EMAIL="lab",
                GIT_COMMITTER_NAME="lab", GIT_COMMITTER_EMAIL="lab")
     return subprocess.run(["git", *arguments], cwd=cwd, env=env, check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -129,7 +129,7 @@ def git_server(lab):
     git("init", "-q", "-b", "main", work, cwd=root)
     for number in range(100):
         with open(os.path.join(work, str(number)), "wb") as file:
-            file.write(random.Random(number).randbytes(20000))  # nothing that could be compressed
+            file.write(random.Random(number).randbytes(20000))  # it doesn't compress
     git("add", ".", cwd=work)
     git("commit", "-q", "-m", "lab", cwd=work)
     git("clone", "-q", "--bare", work, bare, cwd=root)
@@ -140,7 +140,7 @@ def git_server(lab):
 @application("git", server=git_server, connections=(2, 4), carried=2000000)
 def test_git_clone_and_push(run):
     run(["git", "clone", "-q", "http://%s/lab.git" % NAME, run.path("clone")])
-    equal(git("rev-parse", "HEAD", cwd=run.path("clone")), git("rev-parse", "main", cwd=run.server), "what was cloned")
+    equal(git("rev-parse", "HEAD", cwd=run.path("clone")), git("rev-parse", "main", cwd=run.server), "the cloned commit")
     git("fsck", "--full", "--strict", cwd=run.path("clone"))
     branch = "converted" if run.converted else "direct"
     with open(run.path("clone", "new"), "wb") as file:
@@ -148,11 +148,11 @@ def test_git_clone_and_push(run):
     git("add", "new", cwd=run.path("clone"))
     git("commit", "-q", "-m", branch, cwd=run.path("clone"))
     run(["git", "-C", run.path("clone"), "push", "-q", "origin", "HEAD:" + branch])
-    equal(git("rev-parse", branch, cwd=run.server), git("rev-parse", "HEAD", cwd=run.path("clone")), "what was pushed")
+    equal(git("rev-parse", branch, cwd=run.server), git("rev-parse", "HEAD", cwd=run.path("clone")), "the pushed commit")
 
 
 def apt_repository(lab):
-    """A repository of one package; apt takes any bytes for one as long as it needn't unpack them."""
+    """Serves a repository of one package; apt accepts any bytes as one that it needn't unpack."""
     server = Web(lab)
     server.put("apt/lab.deb", SIZE)
     packages = ("Package: lab\nVersion: 1\nArchitecture: all\nMaintainer: lab\nDescription: lab\nFilename: lab.deb\nSize: %d\n"
@@ -173,7 +173,7 @@ APT::Architecture "amd64"; APT::Architectures { "amd64"; }; APT::Sandbox::User "
 
 @application("apt-get:apt", *Web.needs, server=apt_repository, connections=(2, 4), carried=SIZE)
 def test_apt(run):
-    """apt's http method, in a world of its own."""
+    """apt's http method, with configuration and state of its own."""
     env = {"APT_CONFIG": run.write("apt.conf", APT % {"dir": run.directory})}
     run.write("status", "")
     run.write("sources.list", "deb [trusted=yes] http://%s/apt ./\n" % NAME)
@@ -224,7 +224,7 @@ listen stream
 
 
 def through_proxy(run, port):
-    """Twenty files, ten at a time, and one back; this curl is never under the shim."""
+    """Fetches twenty files, ten at a time, and uploads one, by a curl that is never under the shim."""
     here = "http://127.0.0.1:%d" % port
     run.lab.client.run(["curl", "-sS", "--fail", "--parallel", "--parallel-max", "10", here + "/pieces/[0-%d]" % (PIECES - 1),
                         "-o", run.path("%d-#1" % port)])
@@ -245,7 +245,7 @@ def test_nginx_as_a_proxy(run):
 
 @application("curl", "haproxy", *Web.needs, server=web, connections=(4, 42), carried=2 * (SIZE + PIECES_BYTES))
 def test_haproxy(run):
-    """As an HTTP proxy and as a TCP proxy. curl decides how many connections it makes for its files: one at the least."""
+    """As an HTTP proxy and as a TCP proxy. curl chooses how many connections it makes for its files: at least one."""
     proxy = run.start(["haproxy", "-db", "-f", run.write("haproxy.cfg", HAPROXY % {"server": run.lab.server.addr4})], 8080)
     through_proxy(run, 8080)
     through_proxy(run, 8081)
@@ -267,7 +267,7 @@ function resource(number, text) {
 
 
 def page(lab):
-    """A page with a hundred scripts, each of which brings bytes that the page checks."""
+    """Serves a page with a hundred scripts, which checks the bytes of each."""
     server = Web(lab)
     for number in range(RESOURCES):
         text = "resource(%d, %s);\n" % (number, '"%s"' % ("resource %d;" % number * 500))
@@ -290,7 +290,7 @@ def test_chromium(run):
         check("loaded %d wrong 0" % RESOURCES in said, said[-1000:])
         requests = [line for line in run.server.requests()[before:] if "/scripts/" in line]
         equal(len(requests), RESOURCES, "requests for the page's resources")
-        equal({line.split()[2] for line in requests}, {"HTTP/1.1" if scheme == "http" else "HTTP/2.0"}, "what was spoken")
+        equal({line.split()[2] for line in requests}, {"HTTP/1.1" if scheme == "http" else "HTTP/2.0"}, "versions of HTTP")
 
 
 if __name__ == "__main__":

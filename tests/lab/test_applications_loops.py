@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_applications_loops.py - C programs on libevent, libev, libuv and GLib, with each way to wait that these have"""
+"""test_applications_loops.py - C programs on libevent, libev, libuv and GLib, with each of their ways to wait"""
 from convertlab import equal, main
 from convertlab.applications import NAME, application
 from convertlab.programs import c_program, library
@@ -17,8 +17,8 @@ def built(name, *needed):
 
 
 def task(run, program, *method):
-    """What every program does is in loops/task.h."""
-    equal(run([program, NAME, *method]).stdout, "20 done\nrefused\n", "what it did")
+    """Runs a program, which does as loops/task.h says."""
+    equal(run([program, NAME, *method]).stdout, "20 done\nrefused\n", "the program's output")
 
 
 LIBEVENT = ("", "libevent_core", "libevent-dev")
@@ -62,7 +62,7 @@ def test_libuv(run):
     task(run, built("loop_libuv", "", "libuv", "libuv1-dev"))
 
 
-# GLib asks the server's other address after 250 ms (RFC 8305), and closes the later connection. On a busy machine all answers are so late.
+# GLib tries the server's other address after 250 ms (RFC 8305), and closes the later connection. Answers on a busy machine may be so late.
 @application(server=echo, connections=(20, 40), carried=CARRIED, refused=True)
 def test_glib(run):
     task(run, built("loop_glib", "", "gio-2.0", "libglib2.0-dev"))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_applications_runtimes.py - Python, Node, Java and Rust: each way to the network that they have"""
+"""test_applications_runtimes.py - Python, Ruby, Perl, Node, Java and Rust: each of their ways to connect"""
 import functools
 import os
 import subprocess
@@ -24,8 +24,8 @@ def echo(lab):
 
 
 def task(run, *command, env=None):
-    """What every program does is in runtime_client.py."""
-    equal(run([*command, NAME], env=env).stdout, "8 done, 1000000 up\nrefused\n", "what it did")
+    """Runs a program, which does as runtime_client.py says."""
+    equal(run([*command, NAME], env=env).stdout, "8 done, 1000000 up\nrefused\n", "the program's output")
 
 
 @functools.lru_cache
@@ -89,7 +89,7 @@ def test_perl(run):
     task(run, "perl", os.path.join(APPS, "runtime_client.pl"))
 
 
-# Node tries the address of the other family as well where a connection takes longer than 250 ms
+# If a connection takes longer than 250 ms, Node also tries the address of the other family
 def node(run, way, **env):
     task(run, "node", os.path.join(APPS, "runtime_client.js"), way, env=env)
 
@@ -111,12 +111,12 @@ def test_node_undici(run):
 
 @application("node:nodejs", server=echo, connections=(8, 16), carried=2 * DOWN, refused=True)
 def test_node_with_io_uring(run):
-    """Where its libuv has that, epoll registrations go through a ring, past the shim (libuv#4638)."""
+    """Some versions of libuv register with epoll through a ring, past the shim (libuv#4638)."""
     node(run, "net", UV_USE_IO_URING="1")
 
 
 def classes():
-    """RuntimeClient.java, compiled once in the build's directory."""
+    """Compiles RuntimeClient.java once, in the build's directory, whose path it returns."""
     directory = os.path.join(Build().directory, "tests/lab/apps/build/java")
     source = os.path.join(APPS, "RuntimeClient.java")
     compiled = os.path.join(directory, "RuntimeClient.class")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_applications_services.py - clients of services that are no HTTP: shells, copies, databases, a benchmark"""
+"""test_applications_services.py - clients of protocols other than HTTP: ssh, databases, MQTT, Subversion, a benchmark"""
 import glob
 import json
 import os
@@ -40,7 +40,7 @@ Host *
 
 
 def sshd(lab):
-    """A server that lets root in by a key that was made for it. Returns the client's configuration."""
+    """Starts a server that admits root with a new key. Returns the path of the client's configuration."""
     directory = os.path.join(lab.directory, "ssh")
     os.mkdir(directory)
     for key in ("host_key", "user_key"):
@@ -61,7 +61,7 @@ SSH_NEEDS = ("ssh:openssh-client", "sshd:openssh-server")
 
 @application(*SSH_NEEDS, server=sshd, connections=2, carried=2 * SIZE, root=True)
 def test_ssh(run):
-    """A file there and back through a shell; without and with a time-out for the connection, which makes it non-blocking."""
+    """A file to the server's sha256sum(1), without and with ConnectTimeout, with which ssh connects without blocking."""
     for option in ("ConnectTimeout=none", "ConnectTimeout=10"):
         said = run(["ssh", "-F", run.server, "-o", option, NAME, "sha256sum"], input=pattern(SIZE), text=False).stdout
         equal(said.decode().split()[0], digest_of_pattern(SIZE), "what the server got")
@@ -77,7 +77,7 @@ def test_scp(run):
 
 @application(*SSH_NEEDS, "rsync", server=sshd, connections=2, carried=2 * SIZE, root=True)
 def test_rsync_over_ssh(run):
-    """A directory there and back. What connects is a child of rsync."""
+    """A directory there and back; rsync's child connects."""
     for number in range(20):
         os.makedirs(run.path("source"), exist_ok=True)
         run.write("source/%d" % number, pattern(SIZE // 20 + number, number))
@@ -122,7 +122,7 @@ def test_redis_benchmark(run):
 
 
 def postgres_program(name):
-    """PostgreSQL's server programs are outside the PATH on Debian; the newest version's."""
+    """Returns the path of a server program of PostgreSQL, which Debian keeps outside of PATH: the newest version's."""
     found = shutil.which(name) or max(glob.glob("/usr/lib/postgresql/*/bin/" + name), default=None)
     if not found:
         raise Skip("%s is missing; on Debian: apt-get install postgresql" % name)
@@ -130,7 +130,7 @@ def postgres_program(name):
 
 
 def postgres(lab):
-    """A cluster of its own, by the user postgres, who can't reach the lab's directory."""
+    """Starts a new cluster as the user postgres, who can't reach the lab's directory."""
     initdb, server = postgres_program("initdb"), postgres_program("postgres")
     try:
         user = pwd.getpwnam("postgres")
@@ -172,7 +172,7 @@ def mosquitto(lab):
 
 @application("mosquitto", "mosquitto_pub:mosquitto-clients", server=mosquitto, connections=3, carried=2 * 200000)
 def test_mosquitto(run):
-    """A message that is kept, its reader, and one that is confirmed."""
+    """A retained message, a subscriber that gets it, and an empty message with QoS 2, which removes it."""
     message = run.write("message", pattern(200000))
     run(["mosquitto_pub", "-h", NAME, "-r", "-q", "1", "-t", "lab", "-f", message])
     got = run(["mosquitto_sub", "-h", NAME, "-C", "1", "-N", "-t", "lab"], text=False).stdout
@@ -184,7 +184,7 @@ def test_mosquitto(run):
 
 
 def svnserve(lab):
-    """A repository with a file, that anybody may change."""
+    """Serves an empty repository that anybody may change."""
     directory = os.path.join(lab.directory, "svn")
     subprocess.run(["svnadmin", "create", directory], check=True)
     with open(os.path.join(directory, "conf/svnserve.conf"), "w", encoding="ascii") as file:
@@ -194,7 +194,7 @@ def svnserve(lab):
 
 @application("svn:subversion", "svnserve:subversion", server=svnserve, connections=4, carried=30000)
 def test_svn(run):
-    """A file in, and out again. What goes over the network is compressed."""
+    """Imports a file and checks it out. Subversion compresses it, so fewer bytes are carried."""
     name = "in-%s" % run.converted
     source = run.write(name, pattern(SIZE // 2))
     run(["svn", "import", "-q", "-m", "in", source, "svn://%s/%s" % (NAME, name)])
@@ -215,7 +215,7 @@ def iperf3(lab):
 def test_iperf3(run):
     """Four streams and the control connection, up and down."""
     for direction in ([], ["-R"]):
-        # After each test it closes its listening socket, with the connections that have come by then, and makes another one.
+        # After each test the server closes its listening socket, and the connections in its queue, and makes another one.
         wait_until(lambda: run.server.log_text().count("Server listening") > run.server.log_text().count("Accepted connection"), 10,
                    "the server to be done with the test before")
         said = json.loads(run(["iperf3", "-c", NAME, "-t", "1", "-P", "4", "-J", *direction]).stdout)

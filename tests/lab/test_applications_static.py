@@ -34,9 +34,9 @@ of_loop = application(server=echo, connections=20, carried=2 * 20 * 200000, refu
 
 
 def static_loop(run, name, *needed, method=()):
-    # they resolve the name by themselves; ld warns of what glibc loads for that
+    # these programs resolve the name themselves; ld warns of the libraries that glibc loads for that
     program = c_program(name + "-static", "loops/%s.c" % name, flags=[*library(*needed), "-static"])
-    equal(run([program, NAME, *method]).stdout, "20 done\nrefused\n", "what it did")
+    equal(run([program, NAME, *method]).stdout, "20 done\nrefused\n", "the program's output")
 
 
 @of_loop
@@ -60,13 +60,13 @@ def test_libuv(run):
     static_loop(run, "loop_libuv", *LIBUV)
 
 
-# --- tally.c, by each C library and with each way to connect ---------------------------------------------------------
+# --- tally.c, with each C library and each way to connect ------------------------------------------------------------
 
 TALLY = "static/tally.c"
 
 
 def count(run, program, method, used=None):
-    """Forty connections to a server that listens first, and as many to one that speaks first, over either family."""
+    """Makes twenty connections over each family to a server that speaks second, and as many to one that speaks first."""
     for address in (run.lab.server.addr4, run.lab.server.addr6):
         for server in ("echo", "chorus"):
             said = run([program, address, server, "20", "10", method]).stdout
@@ -91,7 +91,7 @@ def test_glibc_epoll(run):
 
 @of_tally
 def test_glibc_fastopen(run):
-    """MSG_FASTOPEN: without a cookie of the server's kernel it is a connect() and a send()."""
+    """MSG_FASTOPEN, which without a cookie of the server's kernel acts as a connect() and a send()."""
     count(run, c_program("tally-glibc", TALLY, flags=["-static"]), "fastopen")
 
 
@@ -144,7 +144,7 @@ def test_uring_static(run):
 
 @of_tally
 def test_uring_receives(run):
-    """It connects by the C library and receives by io_uring: preloaded, it may find the converter's bytes before the server's."""
+    """It connects by the C library and receives by io_uring: preloaded, it could find the converter's bytes before the server's."""
     count(run, tally_uring(static=False), "uring-recv", used="uring-recv")
 
 
@@ -159,14 +159,14 @@ def echo_for_tokio(lab):
 @long
 @application(server=echo_for_tokio, connections=8, carried=2 * DOWN, refused=True, method="supervise")
 def test_rust_tokio(run):
-    equal(run([run.server, NAME]).stdout, "8 done, 1000000 up\nrefused\n", "what it did")
+    equal(run([run.server, NAME]).stdout, "8 done, 1000000 up\nrefused\n", "the program's output")
 
 
 def go_task(run, program, **env):
-    equal(run([program, NAME], env=env).stdout, "8 done, 1000000 up\nrefused\n", "what it did")
+    equal(run([program, NAME], env=env).stdout, "8 done, 1000000 up\nrefused\n", "the program's output")
 
 
-# Go tries the address of the other family as well where a connection takes longer than 300 ms
+# If a connection takes longer than 300 ms, Go also tries the address of the other family
 of_go = application("go:golang-go", server=http, connections=(8, 18), carried=DOWN + UP, refused=True, method="supervise")
 
 
@@ -211,7 +211,7 @@ def test_busybox_nc(run):
     equal(run(["busybox", "nc", run.lab.server.addr4, "1900"], text=False).stdout, bytes(range(0x80, 0x100)), "what it received")
 
 
-# --- one that starts the other ---------------------------------------------------------------------------------------
+# --- programs that start one another ---------------------------------------------------------------------------------
 
 
 @application("busybox:busybox-static", "curl", server=http, connections=3, carried=3 * SIZE, method="auto")

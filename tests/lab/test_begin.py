@@ -18,7 +18,7 @@ MOVED = "the path to it is silent, asked by "
 BEGINS = "begins on lte"
 NOWHERE = "the path to it leads nowhere ("
 DIRECT_BY = "directly by lte, since the usual network is silent"
-# a server so far away that programs on a busy machine see what there is before its answer
+# a server so far away that programs on a busy machine, too, look at their sockets before it answers
 FAR = Link(delay_ms=40)
 
 
@@ -31,7 +31,7 @@ def lab_for(**options):
 
 
 def remembering(lab, name="runtime", **env):
-    """The environment of programs that keep in a directory of this name what they learn of converters and paths."""
+    """The environment of programs that share what they learn of converters and paths, in a directory of this name."""
     directory = os.path.join(lab.directory, name)
     os.makedirs(directory, mode=0o700, exist_ok=True)
     env.setdefault("CONVERT_ADDR", lab.converter.addr4)
@@ -39,7 +39,7 @@ def remembering(lab, name="runtime", **env):
 
 
 def curl(lab, *options, env=None, size=10):
-    """One curl. Returns (milliseconds until its first byte, local address)."""
+    """Runs curl once. Returns (milliseconds until its first byte, local address)."""
     need("curl")
     said = lab.client.run(["curl", "-sS", "-m", "15", "-o", "/dev/null", "-w", "%{time_starttransfer} %{local_ip}", *options,
                            "http://%s/bytes/%d" % (lab.server.addr4, size)], env=remembering(lab) if env is None else env).stdout.split()
@@ -63,7 +63,7 @@ def one_more_network(lab):
 
 
 def test_two_dead_networks_of_three():
-    """Wifi and lte fall silent at once, and one connection finds both out: later ones begin on the third network."""
+    """Wifi and lte fall silent at once, and one connection finds out about both: later ones begin on the third network."""
     with lab_for() as lab:
         served(lab)
         with one_more_network(lab):
@@ -90,7 +90,7 @@ def test_many_bridges():
 
 
 def test_path_that_is_back():
-    """Wifi works again: the connection after the one that finds out, at most 10 s later, takes it."""
+    """Wifi works again: a connection finds that out, and a later one takes it, within 10 s."""
     with lab_for() as lab:
         served(lab)
         lab.wifi.down()
@@ -105,7 +105,7 @@ def test_path_that_is_back():
 @waits
 @kernel.needs("calls")
 def test_preferred_network_that_is_back():
-    """The same of lte, which isn't the usual network, but the one that the user prefers; by programs short and long."""
+    """The same for lte, which the user prefers to the usual network; with a program that lasts for a second, and short ones."""
     with lab_for() as lab:
         served(lab)
         env = remembering(lab, CONVERT_PATHS="lte wifi")
@@ -125,8 +125,8 @@ def test_preferred_network_that_is_back():
             wait_until(lambda method=method: address(*method) == lab.client.lte4, 10, lambda: "lte to be used again:\n" + lab.shim_log()[-2000:])
 
 
-def test_path_that_is_back_and_long():
-    """The same, where the usual path takes longer to answer than a connection by the other one: the process finds out later."""
+def test_long_path_that_is_back():
+    """The same, if the usual path's answer comes only when the connection over the other one is made: the process still hears it."""
     with lab_for(wifi=Link(delay_ms=120), lte=Link(delay_ms=10)) as lab:
         served(lab)
         lab.wifi.down()
@@ -139,7 +139,7 @@ def test_path_that_is_back_and_long():
 @long
 @waits
 def test_short_programs_find_a_long_path_that_is_back():
-    """The same with programs that end before that path can answer: who has launched them hears the answer."""
+    """The same with programs that end before that path can answer: convertize, which launched them, hears the answer."""
     for method in ("preload", "supervise"):
         with lab_for(wifi=Link(delay_ms=120), lte=Link(delay_ms=10)) as lab:
             served(lab)
@@ -160,7 +160,7 @@ def test_short_programs_find_a_long_path_that_is_back():
 @waits
 @timeout(200)
 def test_slow_servers():
-    """Servers that take 0.1 to 5 s: no connection is moved, and the converter sees each once."""
+    """Servers that answer after 0.1 to 5 s: no connection is moved, and the converter sees each once."""
     count = 0
     with lab_for() as lab:
         served(lab)
@@ -175,7 +175,7 @@ def test_slow_servers():
                     process.wait(40)
                 equal([process.log_text() for process in running], ["200"] * 3, "answers after %g s, in\n%s" % (delay, lab.shim_log()))
         equal(lab.shim_log().count(MOVED), 0, "moved, in\n" + lab.shim_log())
-        equal((len(asked_to_connect(wifi)), len(asked_to_connect(lte))), (count, 0), "connections that were asked for, in\n" + lab.shim_log())
+        equal((len(asked_to_connect(wifi)), len(asked_to_connect(lte))), (count, 0), "requests, in\n" + lab.shim_log())
 
 
 PROBES_LOST = """add table netdev lost; add chain netdev lost in { type filter hook ingress device wifi priority 0; };
@@ -185,9 +185,9 @@ add rule netdev lost in tcp dport 1234 tcp flags & (syn | ack) == syn tcp option
 @long
 @waits
 def test_lost_probes_and_slow_servers():
-    """One probe of eight is lost, at once or later, and the server takes 1.5 s: no connection is moved, and the server sees each once."""
-    for way in ("far", "near"):
-        with lab_for(wifi=Link(delay_ms=90 if way == "far" else 10)) as lab:
+    """One probe of eight is lost on wifi, and the server answers after 1.2 s: no connection is moved, and the server sees each once."""
+    for place in ("far", "near"):
+        with lab_for(wifi=Link(delay_ms=90 if place == "far" else 10)) as lab:
             served(lab)
             for _ in range(2):
                 curl(lab)
@@ -201,12 +201,12 @@ def test_lost_probes_and_slow_servers():
 
 
 def probe(lab, way, program="connect_probe.py", env=None):
-    """What an application saw of one connection to the echo server."""
+    """Returns what an application saw of one connection to the echo server."""
     return lab.client.run(["python3", os.path.join(APPS, program), way, lab.server.addr4, 7], env=env).stdout
 
 
 def in_each_way(lab, dies):
-    """Each way to wait for a connection sees the same as over a plain TCP connection, the first on the dead path and those after it."""
+    """In each way to wait, a program sees the same as over plain TCP: the first one, which meets the dead path, and the next one."""
     for way in ("blocking", "poll", "select", "epoll", "epoll-edge", "epoll-before", "epoll-dup", "epoll-past", "connect"):
         lab.wifi.up()
         usual = probe(lab, way)
@@ -216,7 +216,7 @@ def in_each_way(lab, dies):
         dies()
         before = lab.shim_log().count(MOVED)
         seen = [probe(lab, way, env=env).replace(lab.client.lte4, lab.client.wifi4) for _ in range(2)]
-        equal(seen, [usual] * 2, "what is seen by %s, in\n%s" % (way, lab.shim_log()[-3000:]))
+        equal(seen, [usual] * 2, "what a program sees by %s, in\n%s" % (way, lab.shim_log()[-3000:]))
         equal(lab.shim_log().count(MOVED), before + 1, "moved by %s, in\n%s" % (way, lab.shim_log()[-3000:]))
 
 
@@ -240,7 +240,7 @@ def test_each_way_to_wait_without_multipath_tcp():
 
 
 def test_early_data():
-    """What the application has sent with its SYN goes with the next one, once."""
+    """The data that the application sent with its SYN go with the SYN on lte, once."""
     with lab_for() as lab:
         served(lab)
         curl(lab)
@@ -253,7 +253,7 @@ def test_early_data():
 
 
 def test_ordinary_user():
-    """Without rights, and without rules for the other network's address: by the default route that it has with another metric."""
+    """Without privileges, and without policy rules for lte's address: lte's default route is enough, though its metric is higher."""
     with lab_for() as lab:
         served(lab)
         lab.client.ip("rule del from %s table 102" % lab.client.lte4)
@@ -272,7 +272,7 @@ def test_ordinary_user():
 
 
 def test_bound_socket_stays():
-    """By an address, or by a device: the application has chosen."""
+    """A socket bound to an address or a device stays on wifi, though it is dead: the application has chosen."""
     with lab_for() as lab:
         served(lab)
         curl(lab)
@@ -285,7 +285,7 @@ def test_bound_socket_stays():
 
 
 def test_path_that_loses():
-    """Wifi loses 30%: nobody waits for a SYN that is sent again after a second, once that is known."""
+    """Wifi loses 30% of all packets: once programs know that, most connections take lte."""
     with lab_for() as lab:
         served(lab)
         curl(lab)
@@ -296,7 +296,7 @@ def test_path_that_loses():
 
 
 def test_path_that_loses_the_syn_again():
-    """Wifi loses a connection's SYN, and Linux's second one, but no probe: lte is taken then, and not a third SYN waited for."""
+    """Wifi loses a connection's SYN and its first retransmission, but no probe: the connection takes lte before the next retransmission."""
     with lab_for() as lab:
         served(lab)
         for _ in range(2):
@@ -309,9 +309,9 @@ def test_path_that_loses_the_syn_again():
 
 
 def unmoved(lab, connect):
-    """Calls connect(a directory's name for remembering()) until no connection was moved, as on a busy machine an answer may come too late.
+    """Calls connect(name for remembering()) until no connection was moved: on a busy machine an answer may come too late.
 
-    Returns its result and what the shim has said.
+    Returns its result and what the shim has logged of it.
     """
     for number in range(5):
         before = len(lab.shim_log())
@@ -327,7 +327,7 @@ TAKEN, BEHIND, DATA_LOST = "request taken in the SYN", "request behind the hands
 
 @kernel.needs("fastopen")
 def test_path_that_loses_data_in_syns():
-    """SYNs with data vanish on wifi: the request follows the handshake there."""
+    """SYNs with data vanish on wifi: there the request follows the handshake."""
     with lab_for(wifi=Link(delay_ms=10, a_to_b={"max_syn": 66})) as lab:
         served(lab)
         found, said = unmoved(lab, lambda name: [curl(lab, env=remembering(lab, name)) for _ in range(3)])
@@ -338,7 +338,7 @@ def test_path_that_loses_data_in_syns():
 
 @kernel.needs("fastopen")
 def test_data_in_syns_is_each_path_s_own():
-    """What wifi loses says nothing of lte."""
+    """Wifi loses data in SYNs: requests on lte still go in the SYN."""
     with lab_for(wifi=Link(delay_ms=10, a_to_b={"max_syn": 66})) as lab:
         served(lab)
 
@@ -369,7 +369,7 @@ for thread in threads:
 
 @kernel.needs("fastopen")
 def test_data_lost_at_once_is_one_miss():
-    """Wifi cuts the data off the SYNs that threads send at the same time, and then not any more: the next request is in its SYN."""
+    """Wifi cuts the data off the SYNs that threads send at the same time, and off no later ones: the next request is in its SYN."""
     with lab_for(wifi=Link(delay_ms=100)) as lab:
         served(lab)
         for name in ("one", "two", "three", "four", "five"):  # until several SYNs had data at once: on a busy machine it may be one
@@ -389,7 +389,7 @@ def test_data_lost_at_once_is_one_miss():
 
 
 def test_second_path_that_loses_data_in_syns():
-    """Wifi is dead, and lte takes no data in SYNs: one connection finds both out."""
+    """Wifi is dead, and lte loses SYNs with data: one connection finds out about both."""
     with lab_for(lte=Link(delay_ms=25, a_to_b={"max_syn": 66})) as lab:
         served(lab)
         curl(lab)
@@ -401,8 +401,8 @@ def test_second_path_that_loses_data_in_syns():
         check(max(ms for ms, _ in found) < 900, "%s ms, as if a SYN had been sent again, in\n%s" % (found, lab.shim_log()))
 
 
-# A thread sleeps in epoll_wait() before another one connects and registers the socket there. Says what the first one has heard of, and how
-# many descriptors there are more in the end than with the socket.
+# A thread sleeps in epoll_wait() before another one connects and registers the socket there. Prints whether the first one heard of the
+# socket alone, and how many descriptors are left besides the socket.
 ASLEEP = """
 import os, select, socket, sys, threading
 waiting, other = select.epoll(), socket.socketpair()
@@ -423,7 +423,7 @@ print(heard == [(sock.fileno(), select.EPOLLOUT)], len(os.listdir("/proc/self/fd
 
 
 def test_thread_that_sleeps_already():
-    """As in tokio's runtime for several threads: the thread that sleeps in the epoll instance wakes up for a silent network's deadlines, too."""
+    """As in tokio's multi-threaded runtime: the thread that sleeps in epoll_wait() also wakes up for the deadlines of a silent network."""
     for events in (select.EPOLLIN | select.EPOLLOUT, select.EPOLLOUT | select.EPOLLET, select.EPOLLOUT | select.EPOLLONESHOT):
         with lab_for() as lab:
             served(lab)
@@ -435,7 +435,7 @@ def test_thread_that_sleeps_already():
 
 
 def test_ipv6_that_leads_nowhere():
-    """The first converter's address is IPv6, whose packets vanish on both networks."""
+    """The converter's first address is of IPv6, whose packets vanish on both networks."""
     with lab_for() as lab:
         served(lab)
         for device in ("wifi", "lte"):
@@ -450,7 +450,7 @@ def test_ipv6_that_leads_nowhere():
 
 
 def test_dead_address_of_two():
-    """A converter's name has two addresses, and nobody is at the first one."""
+    """The converter has two addresses, and no host is at the first one."""
     with lab_for() as lab:
         served(lab)
         lab.converter.ip("route add blackhole 10.9.0.66")
@@ -477,26 +477,26 @@ ROUTER_SAYS = """table inet router { chain in { type filter hook input priority 
 chain through { type filter hook forward priority 0; iifname "wifi" meta l4proto tcp reject with icmpx type %s; }; }"""
 
 
-def router_says(lab, what):
-    """The network behind wifi's router is gone, and it says so to whoever sends a SYN."""
-    lab.converter.run(["nft", "-f", "-"], input=ROUTER_SAYS % (what, what))
+def router_says(lab, error):
+    """Has wifi's router answer all TCP packets with this ICMP error, as if the network behind it were gone."""
+    lab.converter.run(["nft", "-f", "-"], input=ROUTER_SAYS % (error, error))
 
 
 @long
 @waits
 def test_path_that_leads_nowhere():
-    """Wifi's router says that nobody is to be reached: lte is taken at once, and wifi again once it works, in each way to wait."""
-    for what in ("host-unreachable", "no-route", "admin-prohibited"):
+    """Wifi's router answers with ICMP errors: connections take lte at once, in each way to wait, and wifi again once it works."""
+    for error in ("host-unreachable", "no-route", "admin-prohibited"):
         with lab_for(core=FAR) as lab:
             served(lab)
             equal(curl(lab)[1], lab.client.wifi4, "the address while all is well, in\n" + lab.shim_log())
             ways = ("blocking", "poll", "epoll-edge")
             usual = [probe(lab, way) for way in ways]
-            router_says(lab, what)
+            router_says(lab, error)
             equal([curl(lab)[1] for _ in range(3)], [lab.client.lte4] * 3, "addresses, in\n" + lab.shim_log())
-            equal((lab.shim_log().count(NOWHERE), lab.shim_log().count("direct")), (1, 0), "%s in\n%s" % (what, lab.shim_log()))
+            equal((lab.shim_log().count(NOWHERE), lab.shim_log().count("direct")), (1, 0), "%s in\n%s" % (error, lab.shim_log()))
             seen = [probe(lab, way, env=remembering(lab, "runtime-" + way)).replace(lab.client.lte4, lab.client.wifi4) for way in ways]
-            equal(seen, usual, "what is seen by %s" % (ways,))
+            equal(seen, usual, "what programs see by %s" % (ways,))
             said = lab.client.run(["curl", "-sS", "-m", "15", "--tcp-fastopen", "-d", "x" * 1000, "http://%s/" % lab.server.addr4],
                                   env=remembering(lab, "runtime-early")).stdout
             check("bytes=1000 " in said, said + lab.shim_log())
@@ -505,7 +505,7 @@ def test_path_that_leads_nowhere():
 
 
 def test_converter_that_no_path_leads_to():
-    """Both networks say that the converter can't be reached: the direct connection takes the usual one, as if nothing had been tried."""
+    """Both networks say that the converter can't be reached: the direct connection takes the usual network."""
     with lab_for() as lab:
         lab.http()
         lab.converter.ip("route add unreachable 10.9.0.66")
@@ -517,7 +517,7 @@ def test_converter_that_no_path_leads_to():
 @long
 @waits
 def test_direct_takes_the_usual_path_where_no_other_is_known_to_work():
-    """The converter is silent on wifi, and on lte, of which nothing is known: so the direct connection goes over wifi."""
+    """The converter is silent on both networks, and nothing is known of lte: the direct connection goes over wifi."""
     for method in ("preload", "supervise"):
         with lab_for() as lab:
             served(lab)
@@ -532,7 +532,7 @@ def test_direct_takes_the_usual_path_where_no_other_is_known_to_work():
 
 
 def test_backup():
-    """A network that is marked carries what would fail otherwise, and no more."""
+    """A network marked as backup carries only connections that would fail otherwise."""
     with lab_for() as lab:
         served(lab)
         lab.client.ip("mptcp endpoint change %s backup" % lab.client.lte4)
@@ -547,8 +547,8 @@ def test_backup():
 @waits
 def test_nothing_leaves_a_vpn():
     """
-    Wifi, a TUN device, is a VPN that all traffic goes through, and falls silent: connections wait for it, by whichever front end, whatever
-    CONVERT_PATHS says, and the direct ones as well. They leave it where the user says that they may, and where it is no VPN.
+    Wifi, a TUN device, counts as a VPN that takes all traffic, and falls silent: with the library or the supervisor, connections wait for
+    it, whatever CONVERT_PATHS says, and direct ones, too. They leave it if the user allows that, or if it is no VPN.
     """
     def address(lab, *method, learned="runtime", **env):
         env = remembering(lab, learned, **env)
@@ -577,7 +577,7 @@ def test_nothing_leaves_a_vpn():
 
 
 def test_what_the_user_wants():
-    """CONVERT_PATHS: an order, what is for backup, and what is never used."""
+    """CONVERT_PATHS: the order of networks, backups, and networks that are never used."""
     with lab_for() as lab:
         served(lab)
         wifi, lte = lab.client.wifi4, lab.client.lte4
@@ -592,8 +592,8 @@ def test_what_the_user_wants():
 
 def test_never():
     """
-    Where a network is never to be used no connection begins there, by whichever front end: not if it is the only one, since wifi is
-    unplugged; nor if the connection is a direct one, as the converter is left alone.
+    No connection begins on a network that is never to be used, with the library or the supervisor: not if it is the only one, because
+    wifi is down; and no direct one, because the converter has failed.
     """
     for method in ("preload", "supervise"):
         with lab_for() as lab:
@@ -621,25 +621,25 @@ def test_never():
 
 
 def told(lab, command, *words, wishes):
-    """What convertize says to a user with these wishes, who shares what curl() has learned."""
+    """Runs a command of convertize with this CONVERT_PATHS, and with what curl() has learned."""
     env = {"XDG_RUNTIME_DIR": os.path.join(lab.directory, "runtime"), "CONVERT_ADDR": lab.converter.addr4, "CONVERT_PATHS": wishes}
     return lab.client.run([lab.build.program("convertize"), command, "--config", "none", *words], env=env, check=False)
 
 
 def test_networks_that_are_not_there():
-    """A device or an address that this machine hasn't is told of, and nothing is wrong with the rest; what can't be one is an error."""
+    """Devices and addresses that this machine hasn't are reported, and the others work; a word that can't be either is an error."""
     with lab_for() as lab:
         served(lab)
         wishes = "wlan9 192.0.2.99 2001:db8::99 lte wwan9=never " + lab.client.wifi4
         equal(curl(lab, env=remembering(lab, CONVERT_PATHS=wishes))[1], lab.client.lte4, "the address, in\n" + lab.shim_log())
         missing = ["wlan9", "192.0.2.99", "2001:db8::99", "wwan9"]
         equal([line.split("names ")[1].split(":  ")[0].rsplit(": there", 1)[0] for line in lab.shim_log().splitlines()
-               if "CONVERT_PATHS names" in line], missing, "what the log tells of")
+               if "CONVERT_PATHS names" in line], missing, "names in the log")
         shown = told(lab, "paths", "--device", "wifi,lte", "--json", wishes=wishes)
-        equal((shown.returncode, json.loads(shown.stdout)["missing"]), (0, missing), "what is shown")
+        equal((shown.returncode, json.loads(shown.stdout)["missing"]), (0, missing), "status and missing names of paths --json")
         shown = told(lab, "paths", "--device", "wifi,lte", wishes=wishes).stdout
         equal([name for name in missing if "CONVERT_PATHS names %s: there is no such device or address now" % name in shown], missing,
-              "what is shown")
+              "names in the output of paths")
         facts = [fact for fact in json.loads(told(lab, "check", "--json", wishes=wishes).stdout)["facts"]
                  if fact["name"] == "paths.missing"]
         equal([(fact["value"], fact["status"]) for fact in facts], [(name, "note" if name == "wwan9" else "warn") for name in missing],
@@ -651,7 +651,7 @@ def test_networks_that_are_not_there():
 
 
 def test_what_is_shown_of_each_network():
-    """convertize paths: what the user says of each, and what the user's programs have learned."""
+    """convertize paths shows the user's wishes for each network, and what the user's programs have learned of it."""
     with lab_for() as lab:
         served(lab)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_begin_busy.py - a converter, or a machine, that is busy isn't a dead path: no connection is moved, nor seen twice"""
+"""test_begin_busy.py - a busy converter or machine isn't a dead path: no connection is moved, and the converter sees none twice"""
 import os
 import signal
 
@@ -39,8 +39,8 @@ def supervised_blocking(lab):
 @waits
 def test_converter_that_is_late():
     """
-    It stands still until the other network was asked, too, and then answers all. The nearer network's answer is there first, which is
-    what a dead path looks like.
+    It stands still until the other network has been probed, too, and then answers everything. The nearer network's answer arrives first, as
+    it would if the other path were dead.
     """
     for way in (preloaded, supervised, supervised_blocking):
         with lab_for(wifi=Link(delay_ms=100), lte=Link(delay_ms=10)) as lab:
@@ -57,7 +57,7 @@ def test_converter_that_is_late():
             with lab.capture(lab.converter, "wifi", "tcp port 1234") as wifi, lab.capture(lab.converter, "lte", "tcp port 1234") as lte:
                 os.kill(converter.serving, signal.SIGSTOP)
                 running = lab.client.popen(command, env=env, name="late")
-                wait_until(lambda: probes_on_lte(lab), 5, "the other network to be asked")
+                wait_until(lambda: probes_on_lte(lab), 5, "a probe on the other network")
                 os.kill(converter.serving, signal.SIGCONT)
                 equal(running.wait(20), 0, "the status by %s, in\n%s" % (way.__name__, lab.shim_log()[before:]))
             log = lab.shim_log()[before:]
@@ -67,7 +67,7 @@ def test_converter_that_is_late():
             equal((len(asked_to_connect(wifi)), len(asked_to_connect(lte))), (1, 0), "connections by %s, in\n%s" % (way.__name__, log))
 
 
-# The first probe on wifi gets through, those that follow don't, until the first connection has judged it; no SYN of Multipath TCP is lost.
+# The first probe on wifi gets through; the next six don't, so that a connection finds loss. No SYN of Multipath TCP is lost.
 SOME_PROBES_LOST = """table netdev lost { chain in { type filter hook ingress device wifi priority 0;
  tcp dport 1234 tcp flags & (syn | ack) == syn tcp option mptcp missing numgen inc mod 1000 1-6 drop; }; }"""
 
@@ -75,7 +75,7 @@ BOTH_AT_ONCE = """
 import os, socket, sys, threading
 def connect():
     with socket.create_connection((sys.argv[1], 7)) as sock:
-        os.write(1, sock.getsockname()[0].encode() + b"\\n")  # whole lines, whoever else writes
+        os.write(1, sock.getsockname()[0].encode() + b"\\n")  # a whole line, though both threads write
 threads = [threading.Thread(target=connect) for _ in range(2)]
 for thread in threads: thread.start()
 for thread in threads: thread.join()
@@ -86,8 +86,8 @@ for thread in threads: thread.join()
 @kernel.needs("fastopen")
 def test_what_another_connection_has_found():
     """
-    The server is slow, and one connection finds that the path loses packets: it moves. Another one that waits at the same time asks for itself,
-    as its SYN is more likely to have arrived than not.
+    The server is slow, and one of two connections finds that the path loses packets: it moves. The other one judges for itself,
+    because its SYN has probably arrived.
     """
     with lab_for() as lab:
         lab.convertd(["--hold-time", "940"])

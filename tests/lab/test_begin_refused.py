@@ -18,7 +18,7 @@ ONE_IS_MUTE = "table inet mute { chain in { type filter hook prerouting priority
 
 
 def refuses(lab, way, networks="wifi"):
-    """These networks' router resets connections to the converter's port, or leads them to a portal that answers in this way."""
+    """Has these networks' router reset connections to the converter's port, or redirect them to a portal that answers in this way."""
     if way == "firewall":
         lab.converter.run(["nft", "-f", "-"], input=FIREWALL % networks)
         return
@@ -26,8 +26,8 @@ def refuses(lab, way, networks="wifi"):
     lab.converter.run(["nft", "-f", "-"], input=REDIRECTION % (networks, PORTAL_PORT))
 
 
-def is_taken(lab, way, ask, wanted):
-    """Three programs, one after the other: each comes over lte, the first after one connection that wifi refuses."""
+def takes_lte(lab, way, ask, wanted):
+    """Runs three programs, one after the other: each comes over lte, the first after wifi has refused it."""
     with lab.capture(lab.converter, "wifi", "tcp port 1234") as wifi, lab.capture(lab.converter, "lte", "tcp port 1234") as lte:
         seen = [ask() for _ in range(3)]
     log = lab.shim_log()
@@ -35,31 +35,31 @@ def is_taken(lab, way, ask, wanted):
     equal((log.count(REFUSES), log.count(LEFT_ALONE), log.count("direct")), (1, 0, 0), "%s in\n%s" % (way, log))
     asked = asked_to_connect(lte)
     equal(len(asked), 3, "requests on lte, %s, in\n%s" % (way, log))
-    # the SYN of the first program, which may be asked again in a safer form; all others are probes
+    # the first program's request, which it may repeat in a safer way of asking; the other programs only probe wifi
     check(len(asked_to_connect(wifi)) <= 3, "requests on wifi, %s: %s, in\n%s" % (way, asked_to_connect(wifi), log))
     check("converted over TCP" not in log, "a portal's lack of Multipath TCP was noted of the converter, %s, in\n%s" % (way, log))
 
 
-def is_taken_meanwhile(way):
-    """lte is taken while wifi refuses in this way, and wifi afterwards."""
+def takes_lte_meanwhile(way):
+    """Connections take lte while wifi refuses in this way, and wifi afterwards."""
     with lab_for() as lab:
         served(lab)
         refuses(lab, way)
-        is_taken(lab, way, lambda: curl(lab)[1], lab.client.lte4)
+        takes_lte(lab, way, lambda: curl(lab)[1], lab.client.lte4)
         lab.converter.run(["nft", "delete table inet hotel"])
         wait_until(lambda: curl(lab)[1] == lab.client.wifi4, 10, lambda: "wifi to be used again:\n" + lab.shim_log())
 
 
 @kernel.needs("fastopen")
 def test_firewall():
-    """Wifi's router resets the converter's port: lte is taken, and wifi once it is open again."""
-    is_taken_meanwhile("firewall")
+    """Wifi's router resets connections to the converter's port: connections take lte, and wifi once the port is open."""
+    takes_lte_meanwhile("firewall")
 
 
 @kernel.needs("fastopen")
 def test_portal():
-    """Wifi's router leads all to a portal, which speaks HTTP: lte is taken, and wifi once the user has logged in."""
-    is_taken_meanwhile("http")
+    """Wifi's router redirects all connections to a portal, which speaks HTTP: they take lte, and wifi once the user has logged in."""
+    takes_lte_meanwhile("http")
 
 
 @long
@@ -73,9 +73,9 @@ def test_each_answer_and_each_way_to_wait():
             ways = ("blocking", "poll", "epoll-edge", "epoll-before")
             usual = [probe(lab, each) for each in ways]
             refuses(lab, way)
-            is_taken(lab, way, lambda lab=lab: curl(lab)[1], lab.client.lte4)
+            takes_lte(lab, way, lambda lab=lab: curl(lab)[1], lab.client.lte4)
             seen = [probe(lab, each, env=remembering(lab, "runtime-" + each)).replace(lab.client.lte4, lab.client.wifi4) for each in ways]
-            equal(seen, usual, "what is seen by %s, %s, in\n%s" % (ways, way, lab.shim_log()))
+            equal(seen, usual, "what programs see by %s, %s, in\n%s" % (ways, way, lab.shim_log()))
             said = lab.client.run(["curl", "-sS", "-m", "15", "--tcp-fastopen", "-d", "x" * 1000, "http://%s/" % lab.server.addr4],
                                   env=remembering(lab, "runtime-early")).stdout
             check("bytes=1000 " in said, said + lab.shim_log())
@@ -93,13 +93,13 @@ def test_supervised():
                 served(lab)
                 program = Supervised(lab)
                 refuses(lab, way)
-                is_taken(lab, way, lambda words=words, program=program: program.echo(*words), {lab.client.lte4})
+                takes_lte(lab, way, lambda words=words, program=program: program.echo(*words), {lab.client.lte4})
 
 
 @long
 @waits
 def test_both_networks_refuse():
-    """Then the policy applies: a direct connection over the usual network, or none."""
+    """Then CONVERT_FALLBACK decides: a direct connection over the usual network, or none."""
     for way in ("firewall", "http"):
         for fallback in ("direct", "none"):
             with lab_for() as lab:
@@ -116,7 +116,7 @@ def test_both_networks_refuse():
 
 @kernel.needs("fastopen")
 def test_one_network_that_refuses():
-    """There is no other network: the request is made once more, from another port, before all programs leave the converter alone."""
+    """There is no other network: the request is sent once more, from another port, before all programs let the converter rest."""
     for way in ("firewall", "http"):
         with Lab(wifi=Link(delay_ms=10), lte=None, core=Link(delay_ms=5)) as lab:
             served(lab)
@@ -127,11 +127,12 @@ def test_one_network_that_refuses():
             log = lab.shim_log()
             equal((log.count("asked once more"), log.count(LEFT_ALONE)), (1, 1), "%s in\n%s" % (way, log))
             asked = asked_to_connect(wifi)
-            # a portal without Multipath TCP is asked over TCP, too
+            # a portal without Multipath TCP gets requests over TCP, too
             check(len(asked) == 2 if way == "firewall" else 2 <= len(asked) <= 6, "%d requests, %s, in\n%s" % (len(asked), way, log))
 
 
 def mute_one(lab):
+    """Drops packets from one port of the client; returns a function that runs curl."""
     need("curl")
     lab.converter.run(["nft", "-f", "-"], input=ONE_IS_MUTE)
     return lambda *options, **how: lab.client.run(["curl", "-sS", "-m", "15", "-o", "/dev/null", "-w", "%{http_code}", *options,
@@ -142,7 +143,7 @@ def mute_one(lab):
 @waits
 @kernel.needs("fastopen")
 def test_one_silent_connection():
-    """Packets from one port of the client are lost: that connection goes directly, and the next program's is converted as ever."""
+    """Packets from one port of the client are lost: that connection goes directly, and the next program's is converted."""
     for known in (False, True):
         with Lab(wifi=Link(delay_ms=10), lte=None, core=Link(delay_ms=5)) as lab:
             served(lab)
@@ -162,7 +163,7 @@ def test_one_silent_connection():
 
 @kernel.needs("fastopen")
 def test_multipath_tcp_is_each_network_s_own():
-    """Wifi's router takes the options of Multipath TCP away: connections that begin on lte keep theirs."""
+    """Wifi's router strips the options of Multipath TCP: connections that begin on lte are still Multipath TCP."""
     with lab_for(wifi=Link(delay_ms=10, strip_mptcp=True)) as lab:
         served(lab)
         equal([curl(lab)[1] for _ in range(2)], [lab.client.wifi4] * 2, "addresses, in\n" + lab.shim_log())
@@ -175,7 +176,7 @@ def test_multipath_tcp_is_each_network_s_own():
 @waits
 @kernel.needs("fastopen")
 def test_bound_program_blames_its_network():
-    """A program binds its socket to a network that is dead, or whose router resets the converter's port: others are converted as ever."""
+    """A program binds its socket to a network that is dead, or whose router resets the converter's port: others are still converted."""
     for breaks in (lambda lab: lab.lte.down(), lambda lab: refuses(lab, "firewall", "lte")):
         with lab_for() as lab:
             served(lab)
@@ -191,7 +192,7 @@ def test_bound_program_blames_its_network():
 @waits
 @kernel.needs("fastopen")
 def test_converter_that_is_dead():
-    """Nothing answers: the first program finds that out in CONVERT_TIMEOUT, and the next ones don't pay it."""
+    """Nothing answers: the first program waits for CONVERT_TIMEOUT, and the next ones don't ask the converter."""
     with Lab(wifi=Link(delay_ms=10), lte=None, core=Link(delay_ms=5)) as lab:
         served(lab)
         curl(lab)
