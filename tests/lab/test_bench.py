@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_bench.py - what bench/ measures with does what it says: every byte right, every connection counted, failures by their errno
+"""test_bench.py - the programs of bench/ get every byte right, count every connection, and report failures by their errno
 
-Nothing is timed here. Sizes are no multiples of anything, so that reads and writes are cut everywhere.
+These tests measure nothing. Odd sizes cut reads and writes everywhere.
 """
 import json
 import os
@@ -69,7 +69,7 @@ def start_proxies(lab):
 
 @long
 def test_every_way_every_byte():
-    """Small and large, up and down, one and several requests a connection: all arrive, each byte is the right one."""
+    """Small and large, up and down, one and several requests a connection: all bytes arrive, and are right."""
     sizes = (["--request", 24, "--response", 1], ["--request", 3001, "--response", 700001],
              ["--request", 900007, "--response", 13, "--requests", 3], ["--response", 0])
     with field() as lab:
@@ -83,10 +83,10 @@ def test_every_way_every_byte():
                       (40, requests, 0, 0, {}), what)
                 equal(found["latency"]["count"], requests, what)
                 equal(found["connected"]["count"], 40, what)
-                sent = requests * 900007 if 900007 in size else 0  # what fits into one write is not counted
+                sent = requests * 900007 if 900007 in size else 0  # the tool doesn't count requests that fit into one write
                 equal(found["bytes"], requests * size[size.index("--response") + 1] + sent, what)
         for server in servers:
-            equal(server.poll(), None, "the server has seen a wrong byte: " + server.log_text())
+            equal(server.poll(), None, "the server has ended, as after a wrong byte: " + server.log_text())
 
 
 def test_request_with_the_first_packet():
@@ -120,7 +120,7 @@ def test_replies_in_pieces():
 
 
 def test_connections_at_their_own_times():
-    """With --over connections begin evenly, though those before them aren't over: the server keeps each waiting longer than all take."""
+    """With --over, connections begin at even intervals, though no earlier one is over: the server answers after the last has come."""
     program = ("import socket, threading\n"
                "listener = socket.create_server(('', %d))\n"
                "socks = []\n"
@@ -143,14 +143,14 @@ def test_failures_have_their_errno():
         for way, errnos in ((["--to", address(lab.server.addr4, CLOSED_PORT)], {"ECONNREFUSED"}),
                             ([*convertd, address(lab.server.addr4, CLOSED_PORT)], {"ECONNREFUSED"}),
                             (["--to", address(lab.server.addr4, 7777)], {"ECONNRESET"}),
-                            # the reset may be there before convertd has seen that the server had accepted
+                            # the reset may come before convertd has seen that the server accepted
                             ([*convertd, address(lab.server.addr4, 7777)], {"ECONNRESET", "ECONNREFUSED"})):
             found = load(lab, *way, "--connections", 5, "--concurrency", 2)
             equal((found["connections"], found["failed"], sum(found["errors"].values())), (0, 5, 5), " ".join(way))
             check(set(found["errors"]) <= errnos, "%s: %s" % (" ".join(way), found["errors"]))
         found = load(lab, "--to", address(lab.converter.addr4, SOCKS_PORT), "--via", "socks5",
                      "--server", address(lab.server.addr4, CLOSED_PORT), "--connections", 3)
-        equal(found["errors"], {"ECONNREFUSED": 3}, "what SOCKS5 says")
+        equal(found["errors"], {"ECONNREFUSED": 3}, "errors by SOCKS5")
 
 
 def test_wrong_bytes_are_noticed():
@@ -177,7 +177,7 @@ def test_held_connections_stay():
 
 @long
 def test_held_connections_are_busy_when_told():
-    """All connections repeat their requests, twice; what is printed covers each busy time, and they are idle behind it."""
+    """Twice, all connections repeat their requests for a while, and then idle; each result covers one busy time."""
     with field() as lab:
         start_proxies(lab)
         for way in ways(lab):
@@ -192,7 +192,7 @@ def test_held_connections_are_busy_when_told():
                     found = json.loads(process.stdout.readline())
                     equal((found["failed"], found["errors"]), (0, {}), what)
                     check(found["requests"] > 60, "%s: %d requests: no connection has repeated its own" % (what, found["requests"]))
-                    # each response was received to its end, but the last of each connection may be behind the measured time
+                    # all responses are complete, but each connection's last one may end after the measured time
                     equal(found["bytes_all"] % 3001, 0, what)
                     check(found["requests"] * 3001 <= found["bytes_all"] <= (found["requests"] + 60) * 3001, "%s: %s" % (what, found))
                 process.stdin.close()
@@ -201,7 +201,7 @@ def test_held_connections_are_busy_when_told():
 
 
 def test_under_the_shim():
-    """The generator's event loop is edge-triggered, and so is a test of the shim."""
+    """The generator's event loop is edge-triggered, which tests the shim, too."""
     with field() as lab:
         start_proxies(lab)
         found = load(lab, "--to", address(lab.server.addr4, PORT), "--connections", 200, "--concurrency", 10, "--verify",
@@ -211,7 +211,7 @@ def test_under_the_shim():
 
 
 def first_byte(lab, *options, host=None, port=PORT, jobs=12, env=None):
-    """Has first_byte make connections, four at a time; returns the last part of its lines, in the order in which they were done."""
+    """Has first_byte make connections, four at a time; returns the last parts of its lines, in the order in which connections ended."""
     line = "%s %s %d " % (lab.client.wifi4, host or lab.server.addr4, port)
     said = lab.client.run([lab.build.program(FIRST_BYTE), *options, lab.server.addr4, PORT, 4], input=(line + "\n") * jobs, env=env).stdout
     found = said.splitlines()
@@ -221,7 +221,7 @@ def first_byte(lab, *options, host=None, port=PORT, jobs=12, env=None):
 
 
 def test_application_in_every_way():
-    """The times are in order; SOCKS5 says when the server is connected; with Fast Open there is no such moment; the shim converts."""
+    """The times are in order; SOCKS5 tells when the server is connected; with Fast Open no such time is known; the shim converts."""
     converter, password = {"host": "10.9.0.1", "port": SOCKS_PORT}, {"host": "10.9.0.1", "port": SOCKS_USER_PORT}
     with field(Link(delay_ms=1)) as lab:
         start_proxies(lab)
@@ -230,7 +230,7 @@ def test_application_in_every_way():
             for line in first_byte(lab, *options, **target, env=lab.converted() if shim else None):
                 tcp, connected, first, everything = map(float, line.split())
                 if "--fast-open" in options:
-                    equal((tcp, connected), (0, 0), "times of connections that are not known to be there")
+                    equal((tcp, connected), (0, 0), "times that aren't known")
                 else:
                     # a round trip of two links is 4 ms, one of the access link 2 ms; SOCKS5 has a command or two more
                     check(tcp >= (2000 if target else 4000), "TCP was connected after %g us" % tcp)
@@ -253,7 +253,7 @@ def test_application_that_fails():
 
 
 def ask_by_phones(round_trips):
-    """What phones with these round trips, by network, find when they ask in turn, at two places."""
+    """Returns the results of phones with these round trips, by network, that ask in turn at two places."""
     with Lab(wifi=Link(), lte=Link() if "lte" in round_trips else None, core=Link()) as lab:
         start_proxies(lab)
         hosts = phones.make_hosts(lab, 2, tuple(round_trips))
@@ -268,18 +268,18 @@ def ask_by_phones(round_trips):
 
 
 def test_phones_in_turn():
-    """Every phone asks once by each application, and meets its own round trips, though they share places. One of these always fails."""
+    """Every phone asks once by each application, with its own round trips, though phones share places. The application "closed" fails."""
     for networks in ({"wifi": [40, 10, 80, 20, 60]}, {"wifi": [40, 10, 80, 20, 60], "lte": [50, 90, 30, 70, 40]}):
         check_phones(ask_by_phones(networks), networks["wifi"], list(networks.values())[-1])
 
 
 def check_phones(found, round_trips, last):
-    """Checks what phones have found against their round trips on the first network and on the last."""
+    """Checks the phones' results against their round trips on the first network and on the last."""
     equal(sorted(number for number, _, _ in found), [0, 1, 2, 3, 4], "the phones")
     for number, times, reasons in found:
         round_trip = round_trips[number]
         equal(sorted(times), ["closed", "direct", "last", "socks"], "the applications of phone %d" % number)
-        equal((times["closed"], reasons), (None, ["closed: failed: Connection refused"]), "what failed")
+        equal((times["closed"], reasons), (None, ["closed: failed: Connection refused"]), "failures")
         for name, each, least in (("direct", round_trip, (1, 1, 2)), ("last", last[number], (1, 1, 2)), ("socks", round_trip, (1, 3, 4))):
             check(all(time >= trips * each for time, trips in zip(times[name], least)),
                   "%s, %d ms of round trip: %s" % (name, each, times[name]))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_completions.py - what bash, zsh and fish offer behind "convertize", "convertd" and "convertgw", typed at a terminal or asked for"""
+"""test_completions.py - the completions of convertize, convertd and convertgw: bash and zsh at a terminal, fish asked by a command"""
 import contextlib
 import fcntl
 import os
@@ -27,7 +27,7 @@ OPTION = re.compile(r"--[a-z][a-z0-9-]*")
 class Terminal:
     """A shell at a terminal of its own, with a wide screen and a home directory without files.
 
-    After each key that completes, the shell writes what it has found to the file "matches", and a line to the pipe "done".
+    After each key that completes, the shell writes the matches to the file "matches", and a line to the pipe "done".
     """
 
     def __init__(self, home, path, setup, *command):
@@ -44,7 +44,7 @@ class Terminal:
         self._pid = pid
         fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", 1000, 300, 0, 0))
         self._shown = b""
-        # a shell that writes more than the terminal takes would wait for somebody who reads it
+        # if nobody read the terminal, a shell that writes much would block
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         with open(os.path.join(home, "setup"), "w", encoding="ascii") as file:
@@ -74,7 +74,7 @@ class Terminal:
         os.close(self._done)
 
     def ask(self, line, key="\t"):
-        """Types a line and the key that completes it, in place of what was typed before. Returns the matches."""
+        """Types a line, in place of the previous one, and the key that completes it. Returns the matches."""
         os.write(self._fd, ("\x15%s%s" % (line, key)).encode())
         self._wait()
         with open(os.path.join(self._home, "matches"), encoding="utf-8", errors="replace") as file:
@@ -102,7 +102,7 @@ echo done >%(home)s/done
 
 
 class Bash:
-    """bash; what is written down is what its completion function has found for the words as bash splits them."""
+    """bash; the matches are those of its completion function, for the words as bash splits them."""
     name = "bash"
 
     def __init__(self, program, home, path):
@@ -140,7 +140,7 @@ print done >%(home)s/done
 
 
 class Zsh:
-    """zsh; what is written down is what its completion functions add."""
+    """zsh; the matches are those that its completion functions add."""
     name = "zsh"
 
     def __init__(self, _program, home, path):
@@ -149,12 +149,12 @@ class Zsh:
         self.close = self._terminal.close
 
     def ask(self, line):
-        """Returns what zsh finds for the line."""
+        """Returns the matches for the line."""
         return self._terminal.ask(line, "\x18")
 
 
 class Fish:
-    """fish, which tells what it would offer."""
+    """fish, which prints its completions."""
     name = "fish"
 
     def __init__(self, program, home, path):
@@ -163,12 +163,12 @@ class Fish:
         self._env = {"HOME": home, "PATH": path, "LC_ALL": "C"}
 
     def ask(self, line):
-        """Returns what fish offers."""
+        """Returns the matches for the line."""
         script = "complete -c inner -f -a 'alpha beta'; source %s/%s.fish; complete -C '%s'" % (
             COMPLETIONS, self._program, line)
         said = subprocess.run(["fish", "-N", "-c", script], env=self._env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               check=True)
-        equal(said.stderr, "", "what fish complains of")
+        equal(said.stderr, "", "fish's errors")
         # without the descriptions
         return "".join(row.split("\t")[0] + "\n" for row in said.stdout.splitlines())
 
@@ -201,7 +201,7 @@ def shell(kind, program):
 
 
 def permitted():
-    """{command: options that convertize permits with it}, as convertize itself says. Nothing is done: there is a word too few or many."""
+    """Returns {command: options that convertize permits with it}. Each line has a word too few or too many, so convertize does nothing."""
     program = Build().program("convertize")
     said = subprocess.run([program, "--help"], stdout=subprocess.PIPE, text=True, check=True).stdout
     options = dict(re.findall(r"^  (--[a-z-]+)(?: (\S+))?", said, re.MULTILINE))
@@ -220,12 +220,12 @@ def permitted():
 
 
 def offers_options(run, line, options):
-    """Behind this line the shell offers these options, and no others."""
+    """Checks that behind this line the shell offers these options, and no others."""
     equal(sorted(set(OPTION.findall(run.ask(line)))), sorted(options), "options that %s offers behind %r" % (run.name, line))
 
 
 def offers_words(run, cases):
-    """For each (line, words, other words) the shell offers these words, and none of the others."""
+    """Checks for each (line, words, other words) that the shell offers these words, and none of the others."""
     for line, wanted, unwanted in cases:
         said = run.ask(line)
         for word in wanted:
@@ -236,7 +236,7 @@ def offers_words(run, cases):
 
 
 def offers_of_convertize(kind):
-    """What one shell offers is what convertize takes."""
+    """Checks that a shell offers the options and commands that convertize takes."""
     with shell(kind, "convertize") as run:
         for command, options in permitted().items():
             offers_options(run, "convertize %s--" % (command + " " if command else ""), options)
@@ -251,7 +251,7 @@ def offers_of_convertize(kind):
             ("convertize --converter [2001:db8::1]:5 li", ("list",), ("alpha",))))
 
 def offers_of_convertd(kind):
-    """What one shell offers is what convertd takes."""
+    """Checks that a shell offers the options and values that convertd takes."""
     said = subprocess.run([Build().program("convertd"), "--help"], stdout=subprocess.PIPE, text=True, check=True).stdout
     options = re.findall(r"^  (--[a-z0-9-]+)", said, re.MULTILINE)
     check(len(options) > 40, "options in --help: %s" % options)
@@ -276,7 +276,7 @@ def offers_of_convertd(kind):
 
 
 def offers_of_convertgw(kind):
-    """What one shell offers is what convertgw takes, if it is built."""
+    """Checks that a shell offers the options and values that convertgw takes, if it is built."""
     if not os.path.exists(os.path.join(Build().directory, "convertgw")):
         return
     said = subprocess.run([Build().program("convertgw"), "--help"], stdout=subprocess.PIPE, text=True, check=True).stdout

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_confirmation.py - the SYN+ACK of a converter that withholds SYNs is the confirmation, and the response is still to come
+"""test_confirmation.py - the SYN+ACK of a converter that withholds SYNs confirms the server, before the response comes
 
-Applications under CONVERT_WITHHOLDING take any SYN+ACK for that, of a converter that withholds nothing as well: all that
-comes between the SYN+ACK and the response lasts for two round trips then, and can be looked at.
+With CONVERT_WITHHOLDING the library takes any timely SYN+ACK for a confirmation, also one of a converter that withholds nothing. So the
+time between SYN+ACK and response, which these tests look at, is the server's round trip.
 """
 import os
 
@@ -18,7 +18,7 @@ CONFIRMED = "server confirmed by the SYN+ACK"
 
 
 def lab_for(**options):
-    """120 ms to the converter, 240 from there to the server: longer than a program on a busy machine waits for a CPU."""
+    """A round trip of 120 ms to the converter and 240 ms on to the server, longer than programs on a busy machine wait for a CPU."""
     return Lab(wifi=Link(delay_ms=60), lte=None, core=Link(delay_ms=120), **options)
 
 
@@ -32,7 +32,7 @@ def probe(lab, way, address, port, env):
 
 
 def ask(lab, program, *words, env):
-    """What a small program says on its standard output."""
+    """Returns the output of a small program."""
     return lab.client.run(["python3", "-c", program, lab.server.addr4, *words], env=env, text=False).stdout.decode("latin-1")
 
 
@@ -40,7 +40,7 @@ def ask(lab, program, *words, env):
 @waits
 @kernel.needs("fastopen")
 def test_writable_at_the_syn_ack():
-    """In every way of waiting: after one round trip, and then the server's bytes alone."""
+    """In each way to wait: the socket is writable after the converter's round trip, and the program reads the server's bytes alone."""
     with lab_for() as lab:
         lab.convertd(["--hold-syn", "off"])
         lab.echo()
@@ -48,7 +48,7 @@ def test_writable_at_the_syn_ack():
             direct, _ = probe(lab, way, address, 7, None)
             said, ms = probe(lab, way, address, 7, withheld(lab))
             equal(said, direct, "%s to %s" % (way, address))
-            check(ms >= 119.5, "%s: told after %.1f ms, before the SYN+ACK can have come" % (way, ms))
+            check(ms >= 119.5, "%s: connected after %.1f ms, before the SYN+ACK can have come" % (way, ms))
 
         for address in (lab.server.addr4, lab.server.addr6):
             side_by_side(as_directly, WAYS, [address] * len(WAYS))
@@ -59,7 +59,7 @@ def test_writable_at_the_syn_ack():
 @waits
 @kernel.needs("fastopen")
 def test_response_in_pieces():
-    """Byte by byte, in front of the server's: none is seen, and nobody is woken for each."""
+    """Byte by byte, in front of the server's: the program sees none of them, and they don't wake it."""
     with lab_for() as lab:
         lab.start_listening(lab.converter, ["python3", SCRIPTED, lab.converter.addr4, 1234, "bytewise"], 1234, name="scripted")
         lab.echo()
@@ -76,7 +76,7 @@ def test_response_in_pieces():
 @long
 @waits
 def test_what_confirms_nothing():
-    """A SYN+ACK without its data, without timestamps, or when the user says so: the response is waited for."""
+    """Without timestamps or data in the SYN, with CONVERT_WITHHOLDING=0, or behind that time, the library waits for the response."""
     for sysctl, variables in (("net.ipv4.tcp_timestamps", {}), ("net.ipv4.tcp_fastopen", {}), (None, {"CONVERT_WITHHOLDING": 0}),
                               (None, {"CONVERT_WITHHOLDING": 10})):
         with lab_for() as lab:
@@ -89,7 +89,7 @@ def test_what_confirms_nothing():
                 direct, _ = probe(lab, way, lab.server.addr4, 7, None)
                 said, ms = probe(lab, way, lab.server.addr4, 7, env)
                 equal(said, direct, way)
-                check(ms >= 359.5, "%s: told after %.1f ms, before the server can have answered" % (way, ms))
+                check(ms >= 359.5, "%s: connected after %.1f ms, before the server can have answered" % (way, ms))
 
             side_by_side(as_directly, ("blocking", "poll", "epoll-edge"), [{**withheld(lab), **{k: str(v) for k, v in variables.items()}}] * 3)
             check(CONFIRMED not in lab.shim_log(), lab.shim_log())
@@ -109,7 +109,7 @@ except OSError as error:
 
 @kernel.needs("fastopen")
 def test_converter_that_lied():
-    """The server wasn't there: reset, as if it had gone. The next connection, of any process, waits for the response."""
+    """The server wasn't there: the connection is reset, as if it had gone. The next one, of any process, waits for the response."""
     with lab_for() as lab:
         runtime = os.path.join(lab.directory, "runtime")
         os.mkdir(runtime, 0o700)
@@ -120,13 +120,13 @@ def test_converter_that_lied():
         lab.echo()
         env = lab.converted(CONVERT_ADDR=lab.converter.addr4, XDG_RUNTIME_DIR=runtime)
         probe(lab, "blocking", lab.server.addr4, 7, env)
-        check(CONFIRMED not in lab.shim_log(), "before it was told:\n" + lab.shim_log())
+        check(CONFIRMED not in lab.shim_log(), "confirmed before the converter has said that it withholds SYNs:\n" + lab.shim_log())
         probe(lab, "blocking", lab.server.addr4, 7, env)
         equal(lab.shim_log().count(CONFIRMED), 1, "learned from the answer to Info:\n" + lab.shim_log())
         first.stop()
         lab.start_listening(lab.converter, [*converter, "01022263" "1e016000"], 1234, name="reset")
-        equal(ask(lab, SAYS_HELLO, env=env), "connected\nConnection reset by peer\n", "what the application sees")
-        equal(ask(lab, SAYS_HELLO, env=env), "Connection refused\n", "what the next one sees")
+        equal(ask(lab, SAYS_HELLO, env=env), "connected\nConnection reset by peer\n", "the application's output")
+        equal(ask(lab, SAYS_HELLO, env=env), "Connection refused\n", "the next one's output")
         equal(lab.shim_log().count(CONFIRMED), 2, "confirmed in\n" + lab.shim_log())
         check("confirmed a server that it has not reached" in lab.shim_log(), lab.shim_log())
 
@@ -144,7 +144,7 @@ elif sys.argv[2] == "shutdown":
 
 @kernel.needs("fastopen")
 def test_sends_and_leaves():
-    """Bytes that are followed by the end of the stream arrive, though the response comes after it."""
+    """The application's last bytes arrive, though it ends the stream before the response comes."""
     with lab_for() as lab:
         lab.convertd(["--hold-syn", "off"])
         echo = lab.echo()
@@ -174,7 +174,7 @@ elif sys.argv[2] == "syscall":  # as libuv does
 
 @kernel.needs("fastopen")
 def test_closed_with_the_response_unread():
-    """The kernel resets such a connection, and drops what it has not sent yet; also if close(2) is called by syscall(2)."""
+    """The kernel would reset such a connection and drop unsent bytes: the upload arrives in full, also if syscall(2) calls close(2)."""
     with lab_for() as lab:
         lab.convertd(["--hold-syn", "off"])
         http = lab.http()
@@ -187,12 +187,12 @@ def test_closed_with_the_response_unread():
 
 @kernel.needs("fastopen")
 def test_threads():
-    """Many, in whatever order they come to look: on a busy machine some find the response there with the SYN+ACK."""
+    """Many connections at once: on a busy machine some threads find the response together with the SYN+ACK."""
     with Lab(wifi=Link(delay_ms=1), lte=None, core=Link(delay_ms=5)) as lab:
         lab.convertd(["--hold-syn", "off"])
         lab.echo()
         said = lab.client.run([lab.build.program("tests/lab/apps/threads"), lab.server.addr4, 7, 16, 60], env=withheld(lab)).stdout
-        equal(said, "done 960\n", "what the threads did")
+        equal(said, "done 960\n", "the program's output")
         check(lab.shim_log().count(CONFIRMED) > 100, "confirmed: %d" % lab.shim_log().count(CONFIRMED))
 
 
@@ -238,9 +238,9 @@ print(sock.recv(100).decode(), end="")
 
 @kernel.needs("fastopen")
 def test_left_to_others():
-    """Between SYN+ACK and response: the socket goes to a child, another program, one without the shim, over a Unix socket.
+    """Between SYN+ACK and response the socket goes to a child, to another program with the shim or without, or over a Unix socket.
 
-    "copy": bash connects a descriptor, duplicates it, and closes the first one.
+    "copy" does as bash, which connects a descriptor, duplicates it, and closes the first one.
     """
     with lab_for() as lab:
         lab.convertd(["--hold-syn", "off"])
@@ -284,7 +284,7 @@ print(line.value.decode("latin-1"), end="")
 @waits
 @kernel.needs("fastopen")
 def test_streams():
-    """The C library's streams read and write past the hooks: never the response, nor at the converter."""
+    """The C library's streams read and write past the hooks: they read only the server's bytes, and all of theirs reach the server."""
     with lab_for() as lab:
         lab.convertd(["--hold-syn", "off"])
         lab.echo()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_connection_times.py - when a connection's first bytes are there, and when it is, as its links and its server allow"""
+"""test_connection_times.py - connections and their first bytes come as soon as the links and the server allow"""
 import time
 
 from convertlab import Lab, Link, equal, kernel, main, measured, measures, repetitions
@@ -13,10 +13,8 @@ from test_transfers import stalls
 
 @measures
 def test_first_bytes():
-    """Over plain TCP the answer comes before the third ACK, as without any limit; and so do the server's first bytes,
-
-    where the SYN had data of its own that pays for a segment more.
-    """
+    """Over plain TCP the answer comes before the third ACK, and so do the server's first bytes if the SYN had early data: these pay for
+    one more segment."""
     with near(wifi=Link(delay_ms=100)) as lab, Behaving(lab, 25, lambda sock: sock.sendall(b"2" * 3000)):
         with converter(lab, "--hold-syn", "off"):
             for address in (lab.converter.addr4, lab.converter.addr6):
@@ -29,7 +27,7 @@ def test_first_bytes():
                         first = client.read(1), time.monotonic() - start
                         rest = client.read(2999), time.monotonic() - start
                     equal((first[0], rest[0]), (b"2", b"2" * 2999), "bytes")
-                    # a round trip is 200 ms; behind the third ACK it would be two
+                    # a round trip is 200 ms; an answer that waits for the third ACK takes two
                     measured(0.195 < answered < 0.35, "the answer after %.0f ms" % (answered * 1000))
                     measured(not early or first[1] < 0.35, "the first byte after %.0f ms" % (first[1] * 1000))
                     measured(0.39 < rest[1] < 0.59, "the last byte after %.0f ms" % (rest[1] * 1000))
@@ -37,7 +35,7 @@ def test_first_bytes():
 
 @measures
 def test_first_bytes_with_a_cookie():
-    """To a client that has proved its address the server's bytes go before its third ACK, early data or not."""
+    """A client that has proved its address gets the server's bytes before its third ACK, without early data, too."""
     with near(wifi=Link(delay_ms=40)) as lab, Behaving(lab, 25, lambda sock: sock.sendall(b"2" * 3000)):
         path = lab.directory + "/keys"
         lab.converter.run([lab.build.program("convertd"), "--make-key", path])
@@ -57,8 +55,8 @@ def test_first_bytes_with_a_cookie():
 @measures
 def test_a_slow_server():
     """
-    A client's second SYN, after a second, would cost the connection its Multipath TCP: a withheld SYN goes before that, and
-    the server is asked once.
+    A client's second SYN, after a second, would cost the connection its Multipath TCP: convertd lets the withheld SYN go before that,
+    and connects to the server once.
     """
     with Lab(wifi=Link(delay_ms=10), lte=None, core=Link(delay_ms=600)) as lab:
         lab.convertd()
@@ -74,7 +72,7 @@ def test_a_slow_server():
 
 @measures
 def test_1000_connections_to_a_server_near_the_converter():
-    """The answer is ready long before the third ACK; none may wait for more than that (kernel: MPTCP in SYN_RECV)."""
+    """The answer is ready long before the third ACK, and waits for nothing else (kernel: MPTCP in SYN_RECV)."""
     with Lab(wifi=Link(delay_ms=25), lte=None, core=None) as lab:
         lab.convertd()
         lab.echo()

@@ -32,7 +32,7 @@ def answers(lab, request, answer, what="", **choice):
         client.send(request)
         equal(client.answer().hex(), answer.hex(), "the answer to %s%s (%s)" % (what + " " if what else "", request.hex(),
                                                                               client.name))
-        equal(client.end(), (b"", "closed"), "what follows it (%s)" % client.name)
+        equal(client.end(), (b"", "closed"), "the end behind the answer (%s)" % client.name)
 
 
 def reaches(lab, server, v6=False, request=None, **choice):
@@ -51,7 +51,7 @@ DENIED = ("10.8.0.1", "169.254.169.254", "fd08::1", "64:ff9b::10.8.0.1")
 
 
 def test_private_destinations():
-    """Without a rule, what isn't public is refused, not even a SYN is sent; and Info with a Connect still has its answer."""
+    """Without a rule, convertd refuses destinations that aren't public and sends them no SYN; it still answers an Info TLV."""
     with near() as lab, Server(lab, 80):
         for command in ("route add default via %s" % lab.server.core4, "-6 route add default via %s" % lab.server.core6):
             lab.converter.run(["ip", *command.split()])
@@ -67,7 +67,7 @@ def test_private_destinations():
 
 
 def test_public_destinations():
-    """Nothing has to be allowed for these."""
+    """They need no rule."""
     with near() as lab, Server(lab, 80) as server:
         lab.server.ip("addr add 8.8.8.8/32 dev lo", "addr add 2600::8/128 dev lo")
         lab.converter.ip("route add 8.8.8.8 via %s" % lab.server.core4)
@@ -78,14 +78,14 @@ def test_public_destinations():
 
 
 def test_allowed_destinations():
-    """A private network that is allowed; inside it one that isn't; ports."""
+    """A rule allows a private network, another one denies a port in it; a rule that allows something denies everything else."""
     with near() as lab, Server(lab, 80) as server, Server(lab, 81) as other:
         with strict(lab, "--allow-client", "::/0", "--allow-destination", "10.8.0.0/16", "--deny-destination", "10.8.0.1:81") as process:
             check("--allow-client" not in process.log_text(), process.log_text())
             reaches(lab, server)
             answers(lab, other.connect(), error(NOT_AUTHORIZED))
             answers(lab, server.connect(v6=True), error(NOT_AUTHORIZED))
-            # with one, the public is no longer allowed
+            # with such a rule, public destinations need one, too
             answers(lab, connect("8.8.8.8", 80), error(NOT_AUTHORIZED), deliveries=["syn"])
         with strict(lab, "--deny-destination", "fd08::1", *LAB):
             reaches(lab, server)
@@ -93,7 +93,7 @@ def test_allowed_destinations():
 
 
 def test_own_addresses():
-    """The converter's services, convertd among them, on every address that it has, now or later."""
+    """Clients can't reach the host's own services, convertd among them, on any address that it has now or later, unless a rule names it."""
     with near() as lab, Server(lab, 80) as server, lab.converter.socket(socket.AF_INET6) as service:
         service.bind(("::", 22))
         service.listen(8)
@@ -108,7 +108,7 @@ def test_own_addresses():
                     answers(lab, connect(address, port), error(NOT_AUTHORIZED), address, deliveries=["syn"])
             # IPv6's subnet-router anycast address
             answers(lab, connect("fd01::", 22), error(NOT_AUTHORIZED), deliveries=["syn"])
-            # as malformed as any broadcast
+            # a request for a broadcast address is malformed
             for address in ("10.1.0.255", "10.3.0.255"):
                 request = connect(address, 80)
                 if address == "10.1.0.255":
@@ -120,7 +120,7 @@ def test_own_addresses():
             reaches(lab, Listening(service), request=connect("10.3.0.1", 22))
             reaches(lab, Listening(service), request=connect("fd03::1", 22))
             answers(lab, connect("fd03::1", 1234), error(NOT_AUTHORIZED), deliveries=["syn"])
-            # an address that is added is denied from then on, and one that goes is not
+            # an address is denied while the host has it
             lab.server.ip("addr add 10.8.0.2/32 dev lo")
             reaches(lab, server, request=connect("10.8.0.2", 80))
             lab.converter.ip("addr add 10.8.0.2/32 dev lo")
@@ -131,7 +131,7 @@ def test_own_addresses():
 
 
 class Listening:
-    """As much of a Server as reaches() needs, around a socket of the converter's."""
+    """The part of a Server that reaches() needs, around a listening socket of any host."""
 
     def __init__(self, sock):
         self._sock = sock
@@ -142,7 +142,7 @@ class Listening:
 
 
 def test_hairpin():
-    """Between clients: enabled, and with --no-hairpin not."""
+    """A client reaches a client's address, with --no-hairpin not."""
     with near() as lab, lab.client.socket(socket.AF_INET6) as service:
         service.bind(("::", 8080))
         service.listen(8)
@@ -158,7 +158,7 @@ def test_hairpin():
 
 
 def test_clients():
-    """Not Authorized, whatever a denied client asks for, and nothing said of what is supported; faults have their own answers."""
+    """A denied client gets Not Authorized for any request, even for Info; a malformed one has its own answer."""
     with near(lte=Link(delay_ms=0.5)) as lab, Server(lab, 80) as server:
         with strict(lab, *LAB, "--allow-client", "10.0.0.0/8", "--deny-client", "10.1.0.0/24"):
             requests = (server.connect(), message(INFO),
@@ -167,7 +167,7 @@ def test_clients():
                 answers(lab, request, error(NOT_AUTHORIZED))
             request = connect("127.0.0.1", 80)
             answers(lab, request, echo(1, request), deliveries=["syn"])
-            # by the other link it is another address
+            # over the other link the client has another address
             for protocol in (TCP, MPTCP):
                 with Client(lab.client, lab.converter.addr4, protocol) as client:
                     client.sock.bind((lab.client.lte4, 0))
@@ -179,7 +179,7 @@ def test_clients():
 
 
 def test_rules_change():
-    """A reload: what goes on goes on, what comes is judged by the rules of now."""
+    """A reload: sessions go on, and new requests are judged by the new rules."""
     with near() as lab, Server(lab, 80) as server:
         path = lab.directory + "/rules"
 
@@ -195,7 +195,7 @@ def test_rules_change():
             process.wait_log("reloaded")
             answers(lab, server.connect(), error(NOT_AUTHORIZED))
             sock.sendall(b"still here")
-            equal(client.read(10), b"still here", "the session of before")
+            equal(client.read(10), b"still here", "the session from before the reload")
             sock.close()
             write("allow-client fd01::/64", "allow-client fd01::/64 # twice does no harm", "allow-client 10.0.0.0/7:80")
             process.send_signal(signal.SIGHUP)
@@ -204,7 +204,7 @@ def test_rules_change():
 
 
 def test_curl_through_the_shim():
-    """What an application sees of a refusal is EHOSTUNREACH, and what it sees of an allowed server is the server."""
+    """An application reaches an allowed server, and gets EHOSTUNREACH for a denied one."""
     with near() as lab:
         lab.http()
         with strict(lab, *LAB, "--deny-destination", "10.8.0.66"):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_activation.py - convertd under a service manager: sockets that it inherits, and what it tells
+"""test_convertd_activation.py - convertd under a service manager: the sockets that it inherits, and its messages
 
 The manager here is the lab's (manager.py): it makes the sockets, starts convertd with them as sd_listen_fds(3) says, and reads its
 messages.
@@ -25,7 +25,7 @@ def near(**options):
 
 
 def listening(lab, address, port, protocol=MPTCP, kind=socket.SOCK_STREAM):
-    """Returns a listening socket of the converter's host, made as a socket unit makes it: convertd sets its options."""
+    """Returns a listening socket of the converter's host, as a socket unit makes it: convertd sets the other options."""
     sock = lab.converter.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, kind, protocol)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
@@ -38,18 +38,18 @@ def listening(lab, address, port, protocol=MPTCP, kind=socket.SOCK_STREAM):
 
 
 def converts(lab, server, protocol=MPTCP, port=1234, delivery="syn"):
-    """Connects through the converter, has a byte go both ways and ends it; returns whether the SYN's data was taken."""
+    """Connects through the converter, sends a byte each way and ends; returns whether the SYN's data was taken."""
     with Client(lab.client, lab.converter.addr4, protocol, delivery, port) as client:
         extended_header(client.send(server.connect()).answer())
         client.sock.sendall(b"u")
         with accept_open(server) as sock:
             sock.sendall(b"d")
-            equal(client.read(1), b"d", "what came down")
+            equal(client.read(1), b"d", "the byte that came down")
         return client.syn_data_taken()
 
 
 def accept_open(server):
-    """Accepts connections until one has brought b"u": one that the convertd before has made may be at its end (close_all())."""
+    """Accepts connections until one brings b"u": another one, of the previous convertd, may be ending (close_all())."""
     while True:
         sock = server.accept()
         with contextlib.suppress(ConnectionResetError):
@@ -74,7 +74,7 @@ def refuses(lab, port):
 
 
 def test_inherited_sockets():
-    """MPTCP and TCP ones; they take the default's place, and Fast Open works on them."""
+    """convertd takes MPTCP and TCP sockets, with Fast Open, and doesn't listen at its default place."""
     with near() as lab, Server(lab, 80) as server, \
             Manager(lab, listening(lab, "::", 5000), listening(lab, lab.converter.addr4, 5001, TCP)) as manager:
         process = manager.start(env={"LISTEN_FDNAMES": "first.socket:second.socket"})
@@ -86,21 +86,21 @@ def test_inherited_sockets():
         check("\"second.socket\"" in warning and "10.9.0.1:5001" in warning and "SocketProtocol=mptcp" in warning, warning)
         for port in (5000, 5001):
             for protocol in (TCP, MPTCP):
-                # by a socket of either kind, where those of MPTCP take data at all
+                # data in the SYN works on both sockets, on MPTCP's if the kernel has that
                 equal(converts(lab, server, protocol, port), kernel.has("fastopen") or (protocol, port) == (TCP, 5001),
                       "whether the SYN's data was taken on port %d" % port)
-        check(refuses(lab, 1234), "the default is listened on")
+        check(refuses(lab, 1234), "convertd listens at the default place")
         equal(process.stop(), 0, "the status")
 
 
-def test_inherited_and_told():
-    """--listen adds to what is inherited, or means the same; a reload changes the one and leaves the other."""
+def test_inherited_and_configured():
+    """"listen" names an inherited socket, or adds a place; a reload changes the added ones and keeps the inherited ones."""
     with near() as lab, Server(lab, 80) as server, Manager(lab, listening(lab, "::", 5000)) as manager:
         path = os.path.join(lab.directory, "convertd.conf")
-        for told in ("[::]:5001", "10.9.0.1:5002"):
+        for added in ("[::]:5001", "10.9.0.1:5002"):
             with open(path, "w", encoding="ascii") as file:
-                file.write("listen [::]:5000\nlisten %s\n" % told)
-            if told == "[::]:5001":
+                file.write("listen [::]:5000\nlisten %s\n" % added)
+            if added == "[::]:5001":
                 process = manager.start("--config", path)
                 manager.wait("READY=1")
             else:
@@ -108,11 +108,11 @@ def test_inherited_and_told():
                 check(int(manager.wait("RELOADING=1")["MONOTONIC_USEC"]) > 0, manager.heard)
                 manager.wait("READY=1")
             line = [line for line in process.log_text().splitlines() if listens("[::]:5000", "MPTCP", "inherited") in line][-1]
-            check(listens(told) in line, line)
-            for port in (5000, int(told[-4:])):
+            check(listens(added) in line, line)
+            for port in (5000, int(added[-4:])):
                 converts(lab, server, port=port)
-        check(refuses(lab, 5001), "the address that went still answers")
-        # what is wrong leaves all as it was, and the manager is told
+        check(refuses(lab, 5001), "a place that is no longer configured still answers")
+        # a wrong configuration changes nothing, and convertd tells the manager
         with open(path, "a", encoding="ascii") as file:
             file.write("connect-timeout soon\n")
         process.send_signal(signal.SIGHUP)
@@ -142,7 +142,7 @@ def test_what_cannot_be_inherited():
 
 
 def test_not_meant_for_us():
-    """Another process's LISTEN_PID: the variables are not for this one."""
+    """The variables are for another process, says LISTEN_PID: convertd ignores them."""
     with near() as lab, Server(lab, 80) as server:
         process = lab.convertd(env={"LISTEN_PID": "1", "LISTEN_FDS": "1"})
         process.wait_log("ready: %s; " % listens("[::]:1234"))
@@ -151,7 +151,7 @@ def test_not_meant_for_us():
 
 
 def test_systemd_socket_activate():
-    """The real protocol by systemd's own hand: started by its first client, who is served."""
+    """systemd's own program starts convertd at the first client, which is served."""
     need("systemd-socket-activate", "systemd")
     with near() as lab, Server(lab, 80) as server:
         allowed = ["--allow-client", "::/0", "--allow-destination", "10.0.0.0/8"]
@@ -160,13 +160,13 @@ def test_systemd_socket_activate():
         with Client(lab.client, lab.converter.addr4, TCP, "behind", 5000) as client:
             extended_header(client.send(server.connect()).answer())
             server.accept().close()
-        process.wait_log("ready: [::]:5000 (TCP, Fast Open, inherited)")  # said when it serves already
+        process.wait_log("ready: [::]:5000 (TCP, Fast Open, inherited)")  # by then it serves already
         check(converts(lab, server, TCP, 5000), "no Fast Open")
         equal(process.stop(), 0, "the status")
 
 
 def test_more_cpus_than_workers():
-    """A host with more CPUs than there are workers at most, and a socket for each of them: all that are taken are served."""
+    """The host has 400 CPUs, the manager 300 sockets: convertd runs 256 workers, its maximum, keeps a socket for each, and serves all."""
     with near() as lab, Server(lab, 80) as server, Manager(lab) as manager:
         for _ in range(300):
             sock = listening(lab, "::", 5000)
@@ -175,7 +175,7 @@ def test_more_cpus_than_workers():
             "LD_PRELOAD": lab.build.preloaded("libmanycpus.so"), "MANY_CPUS": "400"})
         manager.wait("READY=1")
         check(listens("[::]:5000", "MPTCP", "inherited") + "; 256 workers" in process.log_text(), process.log_text())
-        equal(len(manager.kept), 256, "sockets that are kept")
+        equal(len(manager.kept), 256, "kept sockets")
         for i in range(40):
             converts(lab, server, (TCP, MPTCP)[i % 2], 5000)
         equal(process.stop(), 0, "the status")
@@ -185,7 +185,7 @@ def test_more_cpus_than_workers():
 
 
 class Stream:
-    """Clients that come one after the other; each must be served."""
+    """Clients that connect one after the other; each must be served."""
 
     def __init__(self, lab, port, protocol, delivery):
         self._what = (lab, port, protocol, delivery)
@@ -211,7 +211,7 @@ class Stream:
             self.error = "%s after %d clients that were served" % (error, self.served)
 
     def end(self):
-        """Ends the stream. Returns how many clients were served; fails if one was not."""
+        """Ends the stream. Returns how many clients were served; fails if one wasn't."""
         self._stop.set()
         self._thread.join(30)
         check(self.error is None, "%s, %s: %s" % (*self._what[2:], self.error))
@@ -219,14 +219,14 @@ class Stream:
 
 
 def close_all(server):
-    """A client may have two connections at it: one that a convertd had made for a withheld SYN when it ended, and the next one's."""
+    """Closes all connections. A client may have two: one that a convertd made for a withheld SYN before it ended, and the next one's."""
     with contextlib.suppress(OSError):
         while True:
             server.accept().close()
 
 
 def restart_under_load(lab, manager, *arguments):
-    """Stops and starts convertd while clients come all the time, each of which must be served. Returns a summary."""
+    """Stops and starts convertd while clients connect all the time, each of which must be served. Returns a summary."""
     with contextlib.ExitStack() as ends:
         process = manager.start(*arguments)
         manager.wait("READY=1")
@@ -238,22 +238,22 @@ def restart_under_load(lab, manager, *arguments):
         for _ in range(RESTARTS):
             before = [stream.served for stream in streams]
             wait_until(lambda: all(stream.error or stream.served > count + 5  # pylint: disable=W0640
-                                   for stream, count in zip(streams, before)), 30, "clients that are served")  # pylint: disable=W0640
+                                   for stream, count in zip(streams, before)), 30, "served clients")  # pylint: disable=W0640
             process.send_signal(signal.SIGTERM)
             equal(process.wait(40), 0, "the status")
             logs.append(process.log_text())
-            # some come while there is no convertd at all
+            # some clients connect while there is no convertd at all
             process = manager.start(*arguments)
             manager.wait("READY=1")
         last = process
         before = [stream.served for stream in streams]
         wait_until(lambda: all(stream.error or stream.served > count for stream, count in zip(streams, before)), 30,
-                   "clients of the last")
+                   "clients of the last convertd")
         served = sum(stream.end() for stream in streams)
         equal(last.stop(), 0, "the status")
         logs.append(last.log_text())
         carried = [log.count(": done ") for log in logs]
-        check(min(carried) > 0, "what each convertd carried: %s" % carried)
+        check(min(carried) > 0, "sessions of each convertd: %s" % carried)
         return "%d clients, %d restarts, none refused; each convertd served %s" % (served, RESTARTS, carried)
 
 
@@ -264,16 +264,16 @@ def test_restart_with_a_socket_unit():
 
 
 def test_restart_with_kept_sockets():
-    """convertd has made its sockets, one for each worker, and the manager keeps them for the next one."""
+    """convertd has made its sockets, one for each worker, and the manager keeps them for the next convertd."""
     with near() as lab, Manager(lab) as manager:
         said = restart_under_load(lab, manager, "--listen", "[::]:5000", "--workers", "2")
-        equal(len(manager.kept), 2, "sockets that are kept")
+        equal(len(manager.kept), 2, "kept sockets")
         return said
 
 
 @kernel.needs("fastopen")
 def test_confirmations_between_two():
-    """Between one convertd and the next, SYNs are answered, and no SYN+ACK confirms anything; nor by one that withholds none."""
+    """Between one convertd and the next, SYN+ACKs confirm no server; nor do those of a convertd that doesn't withhold SYNs."""
     need("nft", "nftables")
     with near() as lab, Server(lab, 80) as server, Manager(lab, listening(lab, "::", 5000)) as manager:
         arguments = ["--listen", "[::]:5001", "--workers", "1"]
@@ -305,11 +305,11 @@ def test_confirmations_between_two():
             listed = lab.converter.run(["nft", "list", "tables"]).stdout
             equal(listed.count("convertd_syns"), 1, "tables:\n" + listed)
         manager.forget()
-        wait_until(lambda: lab.converter.run(["nft", "list", "tables"]).stdout == "", 10, "the end of the tables, when all is gone")
+        wait_until(lambda: lab.converter.run(["nft", "list", "tables"]).stdout == "", 10, "the end of the tables")
 
 
 def test_kept_sockets_follow_the_configuration():
-    """What is kept are the sockets of the configuration in force; what comes back without being wanted is closed."""
+    """The manager keeps the sockets of the configuration in force; convertd closes inherited ones that it has no use for."""
     with near() as lab, Server(lab, 80) as server, Manager(lab, listening(lab, "::", 5000)) as manager:
         path = os.path.join(lab.directory, "convertd.conf")
 
@@ -320,28 +320,28 @@ def test_kept_sockets_follow_the_configuration():
         configure(5000, 5001, 5002)
         process = manager.start("--config", path)
         manager.wait("READY=1")
-        equal(len(manager.kept), 4, "kept sockets: of two places, not of the socket unit's")
+        equal(len(manager.kept), 4, "kept sockets: those of two places, not the socket unit's")
         configure(5000, 5002, 5003)
         process.send_signal(signal.SIGHUP)
         manager.wait("READY=1")
         equal(len(manager.kept), 4, "kept sockets after the reload")
-        check(refuses(lab, 5001), "a place that went is kept")
+        check(refuses(lab, 5001), "a place that is no longer configured is kept")
         equal(process.stop(), 0, "the status")
         configure(5003)
         process = manager.start("--config", path)
         manager.wait("READY=1")
-        equal(len(manager.kept), 2, "kept sockets of the next")
+        equal(len(manager.kept), 2, "kept sockets of the next convertd")
         places = ", ".join(listens("[::]:%d" % port, "MPTCP", "inherited") for port in (5000, 5003))
         check(places + "; " in process.log_text(), process.log_text())
-        wait_until(lambda: refuses(lab, 5002), 10, "the end of a place that nobody asks for")
+        wait_until(lambda: refuses(lab, 5002), 10, "the end of a place that isn't configured")
         for port in (5000, 5003):
             converts(lab, server, port=port)
-        # fewer workers than sockets: those that nobody could look after must not stay
+        # fewer workers than sockets: sockets without a worker must not stay
         equal(process.stop(), 0, "the status")
         process = manager.start("--config", path, "--workers", "1")
         manager.wait("READY=1")
         equal(len(manager.kept), 1, "kept sockets of one worker")
-        # the process before may still have its copies
+        # the previous process may still have its copies
         wait_until(lambda: len(lab.converter.run(["ss", "-Hltn", "sport = :5003"]).stdout.splitlines()) == 1, 10, "the end of the other socket")
         for _ in range(8):
             converts(lab, server, port=5003)
@@ -349,7 +349,7 @@ def test_kept_sockets_follow_the_configuration():
 
 
 def test_kept_sockets_after_a_crash():
-    """Who comes while there is no convertd waits for the next."""
+    """Clients that connect while there is no convertd wait for the next one."""
     with near() as lab, Server(lab, 80) as server, Manager(lab) as manager:
         process = manager.start("--workers", "2")
         manager.wait("READY=1")
@@ -367,8 +367,8 @@ def test_kept_sockets_after_a_crash():
         equal(process.stop(), 0, "the status")
 
 
-def test_kept_sockets_of_a_time_without_mptcp():
-    """They are used, and what to do about them is said."""
+def test_kept_sockets_from_before_mptcp():
+    """convertd uses them, and logs the remedy."""
     with near() as lab, Server(lab, 80) as server, Manager(lab) as manager:
         lab.converter.sysctl("net.mptcp.enabled", 0)
         process = manager.start("--workers", "1")
@@ -388,7 +388,7 @@ def test_kept_sockets_of_a_time_without_mptcp():
 
 
 def test_messages_of_the_end():
-    """STOPPING=1 with the time that it may take, and how many sessions are left, where the manager keeps no descriptors."""
+    """If the manager keeps no descriptors: STOPPING=1 with the time that the drain may take, and how many sessions are left."""
     with near() as lab, Server(lab, 80) as server, Manager(lab, keeps=False) as manager:
         process = manager.start("--drain-timeout", "100")
         manager.wait("READY=1")
@@ -403,7 +403,7 @@ def test_messages_of_the_end():
 
 
 def test_watchdog():
-    """WATCHDOG=1 in time, as long as it runs; not if another process is watched."""
+    """convertd sends WATCHDOG=1 in time; it sends none if another process is watched."""
     with near() as lab, Manager(lab) as manager:
         for watched in (True, False):
             process = manager.start(env={"WATCHDOG_USEC": 200000, **({} if watched else {"WATCHDOG_PID": 1})})
@@ -419,7 +419,7 @@ def test_watchdog():
 
 
 def test_socket_unit_that_is_stopped_meanwhile():
-    """Sessions go on, but nobody waits in the queue of a unit's socket that only a convertd has which stops."""
+    """Sessions go on, but no client waits in the queue of a unit's socket that only a stopping convertd still has."""
     with near() as lab, Server(lab, 80) as server, Manager(lab, listening(lab, "::", 5000)) as manager:
         process = manager.start("--drain-timeout", "100")
         manager.wait("READY=1")
@@ -431,32 +431,32 @@ def test_socket_unit_that_is_stopped_meanwhile():
                 manager.sockets[0].close()
                 wait_until(lambda: refuses(lab, 5000), 10, "clients to be refused")
                 sock.sendall(b"d")
-                equal(client.read(1), b"d", "what came down meanwhile")
+                equal(client.read(1), b"d", "the byte that came down meanwhile")
         equal(process.wait(30), 0, "the status")
 
 
 @long
 @waits
 def test_watchdog_of_standing_workers():
-    """Not a word while any one of the threads stands still, be it a worker or the main one; again when all of them go on."""
+    """convertd sends nothing while one of its threads stands still, be it a worker or the main one, and goes on when all do."""
     with near() as lab, Manager(lab) as manager:
         process = manager.start("--workers", "3", env={"WATCHDOG_USEC": 800000})
         manager.wait("READY=1")
         for name in ("worker-0", "worker-2", "worker-1", None):
             manager.wait("WATCHDOG=1")
             with standing(process, name):
-                # what the question that was on its way brought; then nothing, for as long as the manager has patience
+                # answers that were on their way; then nothing for as long as the manager waits
                 with contextlib.suppress(TimeoutError):
                     manager.wait("WATCHDOG=1", seconds=0.4)
                     manager.wait("WATCHDOG=1", seconds=0.4)
                 try:
                     manager.wait("WATCHDOG=1", seconds=0.8)
-                    check(False, "the manager is told that all is well while %s stands still" % (name or "the main thread"))
+                    check(False, "WATCHDOG=1 though %s stands still" % (name or "the main thread"))
                 except TimeoutError:
                     pass
                 check(not name or "warning: %s stands still" % name in process.log_text(), process.log_text())
             manager.wait("WATCHDOG=1")
-        equal(process.log_text().count("stands still"), 3, "lines:\n" + process.log_text())
+        equal(process.log_text().count("stands still"), 3, "lines about workers:\n" + process.log_text())
         equal(process.stop(), 0, "the status")
 
 
@@ -464,7 +464,7 @@ PTRACE_ATTACH, PTRACE_DETACH = 16, 17  # ptrace(2)
 
 
 def thread_of(process, name):
-    """Returns the number of the thread of that name; with None, of the main thread."""
+    """Returns the ID of the thread of that name; with None, of the main thread."""
     for task in os.listdir("/proc/%d/task" % process.serving):
         with open("/proc/%d/task/%s/comm" % (process.serving, task), encoding="ascii") as file:
             if file.read().strip() == name:

@@ -36,7 +36,7 @@ def reload(process, outcome="reloaded:"):
 
 
 def test_check_config():
-    """Right: status 0. Wrong: status 2, and each thing that is wrong in a line with its place and what to do."""
+    """A right configuration: status 0. A wrong one: status 2, and a line for each fault, with its place and the remedy."""
     with near() as lab:
         program = lab.build.program("convertd")
         path = write(lab, "# ours", "listen 10.9.0.1:1234", "log-level = debug", "drop-foreign-syns")
@@ -66,18 +66,18 @@ def test_check_config():
         check(result.returncode == 2 and "\"/nonexistent\"" in result.stderr, result)
 
 
-# They are of the command line alone (OPTION_COMMAND_LINE).
+# Options that no configuration file may have (OPTION_COMMAND_LINE).
 COMMAND_LINE = {"config", "check-config", "make-key", "new-client", "remove-client", "help", "version"}
 
 
 def test_manual_has_every_option():
-    """--help and the manual list the same options, with the same words for their values: settings in convertd.conf(5), others in convertd(8)."""
+    """--help and the manual list the same options and names for values: settings are in convertd.conf(5), others in convertd(8)."""
     with near() as lab:
         said = lab.converter.run([lab.build.program("convertd"), "--help"]).stdout
     options = re.findall(r"^  --([a-z0-9-]+)(?: ([A-Z]\S*))?", said, re.MULTILINE)
     with open(os.path.join(SRCDIR, "man/convertd.8"), encoding="ascii") as file:
         described = re.findall(r"^\.It Fl Fl ([a-z0-9-]+)(?: Ar (\S+))?$", file.read(), re.MULTILINE)
-    equal(sorted(described), sorted(option for option in options if option[0] in COMMAND_LINE), "options in convertd(8), and those of --help")
+    equal(sorted(described), sorted(option for option in options if option[0] in COMMAND_LINE), "options in convertd(8), as in --help")
     with open(os.path.join(SRCDIR, "man/convertd.conf.5"), encoding="ascii") as file:
         manual = file.read()
     described = re.findall(r"^\.It Ic ([a-z0-9-]+)(?: Ar (\S+))?$", manual, re.MULTILINE)
@@ -95,7 +95,7 @@ def test_manual_has_every_option():
 
 
 def test_reload_keeps_sessions():
-    """Sessions in every state go on, on listeners that stay and on one that goes; new settings are in force at once."""
+    """Sessions in each state go on, of listeners that stay and of one that goes; new settings are in force at once."""
     with near() as lab, Server(lab, 80) as server:
         path = write(lab, "listen 10.9.0.1:1234", "listen [fd09::1]:1235", "connect-timeout 60")
         with converter(lab, "--config", path) as process:
@@ -126,14 +126,14 @@ def test_reload_keeps_sessions():
                 extended_header(client.answer())
                 server.accept().close()
                 client.sock.close()
-            # the new place, with the new time-out
+            # at the new place the new time-out is in force
             with Client(lab.client, lab.converter.addr6, port=1236) as client:
                 client.send(connect(lab.addresses.blackhole4, 80))
                 equal(client.answer()[4:7].hex(), "1e0141", "the answer after a second")
             with Client(lab.client, lab.converter.addr6, port=1235, delivery="behind") as client:
                 try:
                     client.send(server.connect())
-                    check(False, "the place that went still answers")
+                    check(False, "a place that is no longer configured still answers")
                 except ConnectionRefusedError:
                     pass
             for client, sock in pairs:
@@ -141,15 +141,15 @@ def test_reload_keeps_sessions():
                     client.reset()
 
 
-def test_reload_of_what_is_wrong():
-    """One line that says where; the old configuration stays in all its parts."""
+def test_reload_of_a_wrong_file():
+    """convertd logs one line that says where the fault is; all of the old configuration stays in force."""
     with near() as lab, Server(lab, 80) as server:
         path = write(lab, "listen 10.9.0.1:1234")
         with converter(lab, "--config", path) as process:
             before = descriptors(process)
             for lines, words in ((["listen 10.9.0.1:1234", "conect-timeout 1"], (":2:", "\"conect-timeout\"")),
                                  (["listen x", "listen y"], (":1:", "\"x\"", "--check-config")),
-                                 # what is only seen when it is tried
+                                 # faults that only bind(2) finds
                                  (["listen 10.9.0.1:1236", "listen 10.99.0.1:1"], ("10.99.0.1:1", "Cannot assign")),
                                  (["listen 10.9.0.1:1234", "listen [::]%nosuch:1"], ("[::]%nosuch:1", "ip link")),
                                  (["listen 10.9.0.1:1236", "listen 0.0.0.0:1234"], ("0.0.0.0:1234", "in use")),
@@ -157,7 +157,7 @@ def test_reload_of_what_is_wrong():
                 write(lab, *lines)
                 line = reload(process, "not reloaded")
                 check(all(word in line for word in words), line)
-                wait_until(lambda: descriptors(process) == before, 5, "the descriptors of before")
+                wait_until(lambda: descriptors(process) == before, 5, "as many descriptors as before")
                 with Client(lab.client, lab.converter.addr4) as client:
                     extended_header(client.send(server.connect()).answer())
                     server.accept().close()
@@ -168,14 +168,14 @@ def test_reload_of_what_is_wrong():
 
 
 def test_reload_moves_the_syn_rules():
-    """There is one table, with the addresses of now, whatever becomes of SYNs; without rules there is none.
+    """There is one table, with the current addresses. If convertd has never withheld SYNs, there is none.
 
-    Where SYNs were withheld, the rule that takes their timestamps out is left, since clients remember.
+    After it stops withholding them, the rule that removes timestamps from SYNs stays, since clients remember that it withheld them.
     """
     need("nft", "nftables")
     with near() as lab:
         def tables():
-            # rules with queues may be in a form that nft can't show: it says so on stderr
+            # nft can't show some kernels' rules with queues, and says so on stderr
             return lab.converter.run(["nft", "list", "ruleset"]).stdout
 
         def handles():
@@ -189,7 +189,7 @@ def test_reload_moves_the_syn_rules():
             rules = tables()
             check("1235" in rules and "iifname \"wifi\"" in rules and "tcp dport 1234" not in rules, rules)
             equal(rules.count("table inet convertd_"), 1, "tables")
-            equal(handles(), before, "table and chains: where one goes, the kernel drops SYNs that are withheld, another convertd's as well")
+            equal(handles(), before, "table and chains: when one goes, the kernel drops all withheld SYNs, another convertd's, too")
             write(lab, "listen 10.9.0.1:1235", "hold-syn = off")
             reload(process)
             check("chain unconfirmed" in tables() and "wifi" not in tables(), tables())
@@ -199,7 +199,7 @@ def test_reload_moves_the_syn_rules():
 
 
 def test_reload_many_times():
-    """Each with other time-outs: libevent's queues for these are few, and descriptors and sessions stay as they are."""
+    """300 reloads, each with other time-outs: descriptors and sessions stay as they are, and the last time-out is in force."""
     with near() as lab, Server(lab, 80) as server:
         path = write(lab, "connect-timeout 1000")
         with converter(lab, "--config", path) as process, Client(lab.client, lab.converter.addr4, MPTCP) as client:
@@ -221,7 +221,7 @@ def test_reload_many_times():
 
 
 def test_listening_on_an_interface():
-    """Only those who come by it; an interface that is not there is named."""
+    """convertd takes only clients that connect over this interface; an error names an interface that isn't there."""
     with Lab(wifi=Link(delay_ms=0.5), lte=Link(delay_ms=0.5), core=Link(delay_ms=0.1)) as lab, Server(lab, 80) as server:
         with converter(lab, "--listen", "[::]%wifi:1234"):
             for protocol in (TCP, MPTCP):
@@ -252,7 +252,7 @@ def congestion(lab, port):
 
 
 def test_congestion_control():
-    """Towards clients and servers, by TCP and MPTCP; a reload changes it for those that come; a wrong name is told what there is."""
+    """Towards clients and servers, over TCP and MPTCP; a reload changes it for new connections; the error about a wrong name lists all."""
     need("ss", "iproute2")
     with near() as lab, Server(lab, 80) as server, Server(lab, 81, MPTCP) as mptcp_server:
         names = lab.converter.sysctl("net.ipv4.tcp_available_congestion_control").split()
