@@ -49,9 +49,9 @@ def computed(key, address, epoch):
 
 
 def ask(client, request):
-    """Sends the request; returns the answer, behind which the stream must end."""
+    """Sends the request; returns the answer, after which the stream must end."""
     answer = client.send(request).answer()
-    equal(client.end(), (b"", "closed"), "what follows %s (%s)" % (answer.hex(), client.name))
+    equal(client.end(), (b"", "closed"), "the end behind %s (%s)" % (answer.hex(), client.name))
     return answer
 
 
@@ -62,7 +62,7 @@ def served(client, server, request):
 
 
 def reload(process, outcome="reloaded:"):
-    """Sends SIGHUP; returns the line that convertd logs."""
+    """Sends SIGHUP, and waits until convertd has logged the outcome."""
     count = process.log_text().count(outcome)
     process.send_signal(signal.SIGHUP)
     wait_until(lambda: process.log_text().count(outcome) > count, 5, outcome)
@@ -77,7 +77,7 @@ def source_of(client):
 
 
 def test_computed():
-    """Without one: Missing Cookie and the cookie for this address. With it: the server. With any other: Not Authorized."""
+    """Without a cookie: Missing Cookie with the cookie for this address. With it: the server. With any other: Not Authorized."""
     key = new_key()
     with near() as lab, Server(lab, 80) as server, converter(lab, "--cookie-key", write(lab, "keys", key)):
         target = connect_tlv(lab.server.addr4, 80)
@@ -101,7 +101,7 @@ def test_computed():
                       cookies[False][:12], bytes(900)):
             for client in clients(lab, deliveries=["syn", "behind"]):
                 equal(ask(client, message(INFO, target, cookie_tlv(wrong))), NOT_AUTHORIZED, "a wrong cookie")
-        # a malformed message is not a request
+        # a malformed message has its own answer, without a cookie, too
         request = message(connect_tlv("127.0.0.1", 80))
         for client in clients(lab, deliveries=["syn"]):
             equal(ask(client, request), echo(1, request), "malformed")
@@ -126,7 +126,7 @@ def test_bound_to_the_address():
 
 
 def test_lifetime():
-    """Valid in its epoch and the next."""
+    """A cookie is valid in its epoch and the next one."""
     key = new_key()
     with near() as lab, Server(lab, 80) as server, \
             converter(lab, "--cookie-key", write(lab, "keys", key), "--cookie-lifetime", "2"):
@@ -139,13 +139,13 @@ def test_lifetime():
         wait_until(lambda: time.time() / 2 >= epoch + 1.05, 5, "the next epoch")
         with Client(lab.client, lab.converter.addr4) as client:
             served(client, server, request)
-        wait_until(lambda: time.time() / 2 >= epoch + 2.05, 5, "the epoch behind it")
+        wait_until(lambda: time.time() / 2 >= epoch + 2.05, 5, "the epoch after that")
         with Client(lab.client, lab.converter.addr4) as client:
             equal(ask(client, request), NOT_AUTHORIZED, "an old cookie")
 
 
 def test_rotation():
-    """Two converters share a file: a key is added, then signs, then the old one goes, without a restart or a refused client."""
+    """Two converters share a file: a key is added, then signs, then the old one is removed, without a restart or a refused client."""
     old, new = new_key(), new_key()
     with near() as lab, Server(lab, 80) as server:
         path = write(lab, "keys", old)
@@ -169,7 +169,7 @@ def test_rotation():
             for lines in ((old, new), (new, old)):
                 write(lab, "keys", "# %d keys" % len(lines), *lines)
                 for process in (first, second):
-                    # one after the other: each accepts what the other one gives
+                    # the converters reload one after the other: each accepts the other's cookies
                     reload(process)
                     for giver in (1234, 1235):
                         value = cookie(giver)
@@ -181,7 +181,7 @@ def test_rotation():
                 reload(process)
             equal([valid(of_new, 1234), valid(of_new, 1235), valid(of_old, 1234), valid(of_old, 1235)],
                   [True, True, False, False], "cookies of the new key and of the old one")
-            # what can't be read leaves the keys in force
+            # a file that convertd can't use leaves the keys in force
             write(lab, "keys", new, mode=0o644)
             reload(first, "not reloaded")
             check("chmod 600" in first.log_text(), first.log_text())
@@ -194,7 +194,7 @@ def test_rotation():
 
 
 def test_fixed():
-    """Any of the list is valid, wherever it comes from; without one, Not Authorized: there is none to be given."""
+    """Any cookie of the list is valid, from any address; a client without one gets Not Authorized, since convertd gives none out."""
     with near() as lab, Server(lab, 80) as server, \
             converter(lab, "--cookie-list", write(lab, "list", "# ours", "of seven", "three", "hex:00ff")) as process:
         target = connect_tlv(lab.server.addr4, 80)
@@ -209,13 +209,13 @@ def test_fixed():
         write(lab, "list", "another")
         reload(process)
         with Client(lab.client, lab.converter.addr4) as client:
-            equal(ask(client, message(target, cookie_tlv(b"three"))), NOT_AUTHORIZED, "one of before")
+            equal(ask(client, message(target, cookie_tlv(b"three"))), NOT_AUTHORIZED, "a cookie of the old list")
         with Client(lab.client, lab.converter.addr4) as client:
             served(client, server, message(target, cookie_tlv(b"another")))
 
 
 def test_both():
-    """One of either kind; without any, one is given."""
+    """A cookie of either kind is valid; a client without one gets a computed one."""
     with near() as lab, Server(lab, 80) as server, \
             converter(lab, "--cookie-list", write(lab, "list", "three"), "--cookie-key", write(lab, "keys", new_key())):
         target = connect_tlv(lab.server.addr4, 80)
@@ -230,7 +230,7 @@ def test_both():
 
 
 def test_files():
-    """--make-key makes a file that --cookie-key takes, and touches none that is there; what isn't a secret is refused."""
+    """--make-key makes a file that --cookie-key takes, and overwrites none; convertd refuses files that others can read, and short keys."""
     with near() as lab:
         program = lab.build.program("convertd")
         path = os.path.join(lab.directory, "made")
@@ -245,7 +245,7 @@ def test_files():
             equal(file.read(), before, "the file")
         cases = [(0o644, 0, "--cookie-key", ("0644", "chmod 600")), (0o660, 0, "--cookie-list", ("0660", "chmod 600"))]
         if not sandbox.in_user_namespace():
-            # there, nobody else exists
+            # in a user namespace there are no other users
             cases.append((0o600, 65534, "--cookie-key", ("65534", "chown")))
         for mode, owner, option, words in cases:
             os.chmod(path, mode)
@@ -262,7 +262,7 @@ def test_files():
 
 
 def test_forged_addresses():
-    """Whoever forges an address has no cookie for it: no server is asked."""
+    """Forged SYNs with no cookie or another address's reach no server."""
     with near() as lab, Server(lab, 80, backlog=4096) as server:
         lab.converter.ip("route add 10.50.0.0/16 via %s" % lab.client.wifi4)
         with converter(lab, "--cookie-key", write(lab, "keys", new_key()), "--request-timeout", "1"):
@@ -279,7 +279,7 @@ def test_forged_addresses():
 
 
 def test_the_shim():
-    """It learns a cookie with its first connection and has it with all others; or it has the one that it was given."""
+    """The shim learns a cookie by its first connection and sends it with later ones; or it sends the user's."""
     with near() as lab:
         lab.http()
         curl = ["curl", "-q", "-sS", "--http1.0", "-w", "%{size_download} "]
@@ -287,7 +287,7 @@ def test_the_shim():
         with converter(lab, "--cookie-key", write(lab, "keys", new_key())) as process:
             result = lab.client.run(curl, env=lab.converted())
             equal(result.stdout, "1000 " * 5, "bytes")
-            # curl may send a request on a connection that the server is about to close, and then again on another
+            # with any outcome: curl may send a request on a connection that the server closes just then, and repeat it on another one
             wait_until(lambda: process.log_text().count("bytes up") == 6, 5, "five sessions, and one without a cookie")
             equal(process.log_text().count("missing cookie"), 1, "connections without a cookie")
             equal(lab.shim_log().count("converted over MPTCP"), 5, "converted connections: " + lab.shim_log())
@@ -302,7 +302,7 @@ def test_the_shim():
 
 
 def test_a_new_client():
-    """A cookie of --new-client admits who pastes the line, and has a name in log and metrics; after --remove-client it doesn't."""
+    """--new-client prints a line that admits a client, whose name log and metrics have; --remove-client ends that."""
     with near() as lab:
         lab.http()
         path = write(lab, "list", "another # of before", mode=0o640)
@@ -337,13 +337,13 @@ def test_a_new_client():
             equal(converted(line), 7, "curl's status after the withdrawal")
             equal(metrics("convertd_client_connections_total", client="laptop"), 1, "connections of the client")
             with open(path, encoding="ascii") as file:
-                equal(file.read(), "another # of before\n", "what is left")
+                equal(file.read(), "another # of before\n", "the rest of the list")
             gone = lab.converter.run([*command, "--remove-client", "laptop"], check=False)
             equal(gone.returncode, 1, "a client that isn't there")
 
 
 def test_the_last_client():
-    """Without clients, the list admits nobody and can be read; a new list can be read by nobody else."""
+    """A list without clients is valid and admits nobody; only its owner can read a new list."""
     with near() as lab, Server(lab, 80):
         path = os.path.join(lab.directory, "new")
         command = [lab.build.program("convertd"), "--cookie-list", path]

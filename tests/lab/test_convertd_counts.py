@@ -22,12 +22,12 @@ def near():
 
 
 def fates(metrics):
-    """Returns {what became of SYNs: their number}, without zeros."""
+    """Returns {fate: number of SYNs}, without zeros."""
     return metrics.family("convertd_syns_total", "fate")
 
 
 def finished(client):
-    """Reads until the end of the stream."""
+    """Reads until the end of the stream, and closes the client."""
     client.end()
     client.sock.close()
 
@@ -36,7 +36,7 @@ def finished(client):
 
 
 def test_what_becomes_of_syns():
-    """Each SYN is counted once, by what became of it, and those that wait are told."""
+    """Each SYN is counted once, by its fate; metrics and status have the withheld ones."""
     with near() as lab, Server(lab, 80) as server, \
             converter(lab, "--hold-time", "2900", "--connect-timeout", "5", "--deny-destination", DENIED, *OPTIONS):
         client, sock = connected(lab, server)
@@ -54,9 +54,9 @@ def test_what_becomes_of_syns():
         wait_metrics(lab.converter, as_expected, "%s" % expected)
         with Client(lab.client, lab.converter.addr4).send(connect(lab.addresses.blackhole4, 80)) as client:
             waiting = wait_metrics(lab.converter, lambda metrics: metrics("convertd_withheld_syns") == 1, "one that is withheld")
-            check(as_expected(waiting), "what has become of the others: %s" % fates(waiting))
+            check(as_expected(waiting), "fates of the others: %s" % fates(waiting))
             check("withheld SYNs                              1\n" in get(lab.converter, "/status")[2], "it isn't in the status")
-            # the kernel sends it again after a second
+            # the client's kernel sends it again after a second
             wait_metrics(lab.converter, lambda metrics: fates(metrics).get("repeated"), "one that is dropped")
             metrics = wait_metrics(lab.converter, lambda metrics: fates(metrics).get("late"), "the end of its time")
             equal((metrics("convertd_withheld_syns"), fates(metrics)["late"]), (0, 1), "withheld, late")
@@ -65,9 +65,9 @@ def test_what_becomes_of_syns():
 
 
 def test_syns_that_were_missed():
-    """While convertd stands still, more SYNs come than there is room for: those that the kernel lets pass are counted."""
-    count, data = 8000, bytes(1400)  # more than its buffer has room for
-    # one queue: each finds out with its next SYN
+    """While convertd stands still, more SYNs come than its queue has room for: it counts those that the kernel lets pass."""
+    count, data = 8000, bytes(1400)  # more than the queue's buffer has room for
+    # one worker, and so one queue: a queue's next SYN tells how many it has missed
     with near() as lab, Server(lab, 80) as server, converter(lab, "--workers", "1", *OPTIONS) as process:
         client, sock = connected(lab, server)
         client.sock.close()
@@ -81,16 +81,16 @@ def test_syns_that_were_missed():
             os.kill(process.serving, signal.SIGCONT)
 
         def told(metrics):
-            # whatever comes next says how many came before
+            # the next SYN tells how many were missed before it
             connected(lab, server)[0].sock.close()
             return sum(fates(metrics).values()) > count
-        found = fates(wait_metrics(lab.converter, told, "all to be told"))
+        found = fates(wait_metrics(lab.converter, told, "all SYNs to be counted"))
         check(found.get("missed", 0) > 0, "none was missed: %s" % found)
         return "%d of %d missed" % (found["missed"], count)
 
 
 def test_foreign_syns():
-    """With --drop-foreign-syns they are dropped, and counted."""
+    """With --drop-foreign-syns, convertd drops and counts SYNs that don't begin with a request."""
     with near() as lab, converter(lab, "--drop-foreign-syns", *OPTIONS):
         with Client(lab.client, lab.converter.addr4) as client:
             client.sock.setblocking(False)
@@ -111,8 +111,8 @@ def fill(sock):
 
 
 def transfers_have_a_pipe(lab, server):
-    """Makes eight transfers whose receivers hold them up, waits until one has a pipe, and lets all end."""
-    # what is held up behind a read that was no bulk is in a buffer, so one of them may have none
+    """Begins eight transfers that their receivers hold up, waits until one has a pipe, and lets all end."""
+    # the bytes behind a small read wait in a buffer, so some transfers may have no pipe
     transfers = [[*connected(lab, server), 0] for _ in range(8)]
     for _, sock, _ in transfers:
         sock.setblocking(False)
@@ -122,10 +122,10 @@ def transfers_have_a_pipe(lab, server):
         if told and metrics("convertd_relay_pipes"):
             return True
         for transfer in transfers:
-            # A pipe that was denied, since other tests of this user have too many, is asked for again with more bytes only.
+            # If the kernel has denied a pipe, since other tests of this user have too many, convertd asks again only with more bytes.
             transfer[2] += fill(transfer[1]) - len(transfer[0].read(65536))
         return False
-    wait_metrics(lab.converter, held_up, "a pipe, in the status, too")
+    wait_metrics(lab.converter, held_up, "a pipe, in metrics and status")
     for client, sock, left in transfers:
         sock.close()
         equal(len(client.end()[0]), left, "bytes at the client")
@@ -134,7 +134,7 @@ def transfers_have_a_pipe(lab, server):
 
 
 def test_pipes_in_use():
-    """A transfer that its receiver holds up has a pipe, until its end."""
+    """A transfer that its receiver holds up has a pipe until it ends."""
     with near() as lab, Server(lab, 80) as server, converter(lab, *OPTIONS):
         equal(Metrics(lab.converter)("convertd_relay_pipes"), 0, "pipes at first")
         transfers_have_a_pipe(lab, server)
@@ -156,7 +156,7 @@ signal.pause()
 
 
 def test_pipes_that_the_kernel_denies():
-    """Where convertd's user has too many pipes (fs.pipe-user-pages-soft) bytes are copied, and go by pipes again later."""
+    """While convertd's user has too many pipes (fs.pipe-user-pages-soft), convertd copies bytes; later it uses pipes again."""
     try:
         user = pwd.getpwnam("nobody")
     except KeyError as error:

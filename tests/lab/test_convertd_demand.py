@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_demand.py - convertd demands cookies while too many clients haven't proved their addresses: when, of whom, until when"""
+"""test_convertd_demand.py - convertd demands cookies while too many clients are unproven: when, from which clients, and until when"""
 import contextlib
 import select
 import signal
@@ -14,18 +14,18 @@ from convertlab.peers import (MPTCP, TCP, Client, Server, connect_tlv, converter
                               missing_cookie)
 
 HOLD = ("on", "off")
-PENDING = 400           # --max-pending, of which this is what --cookie-demand has by default:
-MOST = PENDING * 12 // 100
+PENDING = 400              # --max-pending
+MOST = PENDING * 12 // 100  # unproven clients: --cookie-demand is 12 percent of --max-pending by default
 UNLIMITED = ("--max-pending-per-client", "0", "--max-errors-per-client", "0")
 
 
 def near(delay_ms=60, **options):
-    """Returns a lab whose round trip is so long that requests in SYNs are decided before any third ACK, even on a busy machine."""
+    """Returns a lab with a round trip so long that convertd judges requests in SYNs before any third ACK, even on a busy machine."""
     return Lab(wifi=Link(delay_ms=delay_ms), lte=None, core=Link(delay_ms=0.1), **options)
 
 
 def served(client, server, request):
-    """Checks that the client is connected to the server. Forged SYNs ask for the server as well, so the client is known by its bytes."""
+    """Checks that the client is connected to the server, which knows it by its bytes, since forged SYNs ask for the server, too."""
     extended_header(client.send(request + MINE).answer())
     wait_heard(server)
 
@@ -34,11 +34,11 @@ MINE = b"it is me"
 
 
 def wait_heard(server):
-    """Accepts connections until one brings the client's bytes; those of forged SYNs stay silent, or end."""
+    """Accepts connections until one brings the client's bytes; those for forged SYNs stay silent, or end."""
     accepted = []
 
     def hears():
-        # Forged SYNs of before may have left more connections than one a turn could take in time.
+        # Earlier forged SYNs may have left so many connections that one for each call would take too long.
         while select.select([server.sock], [], [], 0)[0]:
             accepted.append(server.accept())
         for sock in select.select(accepted, [], [], 0.2)[0]:
@@ -56,10 +56,10 @@ def wait_heard(server):
 
 
 class Flood:
-    """Forged SYNs with requests for a server, all the time: each from another address, TCP and MPTCP in turn.
+    """Sends forged SYNs with requests for a server all the time: each from another address, TCP and MPTCP in turn.
 
-    So many in a second are three times what has cookies demanded, as each is unproven for three seconds, and fewer than the kernel
-    takes data from SYNs for (half of --max-pending): clients whose data it doesn't take prove themselves by their handshakes.
+    At this rate three times as many clients are unproven as convertd permits without cookies, since each is unproven for three seconds.
+    That is less than half of --max-pending, above which the kernel leaves data in SYNs out: such clients prove themselves by handshakes.
     """
 
     def __init__(self, lab, server, rate=50, families=(False, True)):
@@ -98,7 +98,7 @@ def flooded(lab, hold, *arguments, flood=None):
             converter(lab, "--hold-syn", hold, "--max-pending", str(PENDING), *UNLIMITED, *METRICS, *arguments) as process:
         with Flood(lab, server) if flood is None else flood(lab, server) as flooding:
             wait_metrics(lab.converter, lambda metrics: metrics("convertd_cookies_demanded") == 1, "cookies to be demanded")
-            # of everybody, as there are too many of each family: strangers of both come from one prefix each
+            # from all clients, since both families have too many: the forged addresses of each are one prefix
             wait_metrics(lab.converter, lambda metrics: metrics("convertd_unproven_clients") > 2.4 * MOST, "both to be too many")
             yield server, process, flooding
 
@@ -113,7 +113,7 @@ def servers_syns(lab, capture):
 @kernel.needs("fastopen")
 @timeout(300)
 def test_demand():
-    """It begins, nothing that is forged reaches the server, clients are served with a cookie or behind their handshake; it ends."""
+    """The demand begins; no forged SYN reaches the server, and clients are served with a cookie or behind their handshake; it ends."""
     for hold in HOLD:
         with near() as lab, flooded(lab, hold) as (server, process, flood):
             process.wait_log("cookies are demanded")
@@ -139,7 +139,7 @@ def test_demand():
                             with Client(lab.client, address, protocol, delivery) as client:
                                 served(client, server, message(*tlvs))
             equal(len(servers_syns(lab, core)), asked, "SYNs to the server")
-            # another one's, or one of before a restart
+            # a wrong cookie, such as another client's, or one from before a restart
             for protocol in (TCP, MPTCP):
                 with Client(lab.client, lab.converter.addr4, protocol) as client:
                     wrong = message(target, cookie_tlv(bytes(16)))
@@ -160,7 +160,7 @@ def test_demand():
 @waits
 @kernel.needs("fastopen")
 def test_of_one_prefix():
-    """A flood from one prefix is that one's affair: nothing of it reaches the server, and others are served without a cookie."""
+    """convertd demands cookies from a prefix that floods it: none of its SYNs reach the server, and other clients need no cookie."""
     for hold in HOLD:
         with near() as lab, Server(lab, 80, backlog=4096) as server:
             route_back(lab)
@@ -183,7 +183,7 @@ def test_of_one_prefix():
 @kernel.needs("fastopen")
 @timeout(300)
 def test_reload_and_restart():
-    """A reload keeps the key; after a restart clients are given another cookie."""
+    """A reload keeps the key; after a restart, clients get another cookie."""
     with near() as lab:
         target = connect_tlv(lab.server.addr4, 80)
         with flooded(lab, "off") as (server, process, _):
@@ -196,7 +196,7 @@ def test_reload_and_restart():
     with near() as lab, flooded(lab, "off") as (server, process, _):
         with Client(lab.client, lab.converter.addr4) as client:
             other = missing_cookie(client.send(message(target, cookie_tlv(cookie))).answer())
-        check(other != cookie, "the key of before")
+        check(other != cookie, "the key has survived the restart")
         with Client(lab.client, lab.converter.addr4) as client:
             served(client, server, message(target, cookie_tlv(other)))
 
@@ -205,7 +205,7 @@ def test_reload_and_restart():
 @waits
 @kernel.needs("fastopen")
 def test_shared_address():
-    """Another converter's cookie isn't replaced, to and fro: such a client is served behind its handshake."""
+    """With --shared-address, convertd doesn't replace another converter's cookie, but serves this client behind its handshake."""
     with near() as lab, flooded(lab, "off", "--shared-address", "192.0.2.1") as (server, _, _):
         target = connect_tlv(lab.server.addr4, 80)
         for protocol in (TCP, MPTCP):
@@ -219,7 +219,7 @@ def test_shared_address():
 @waits
 @kernel.needs("fastopen")
 def test_errors_are_few():
-    """Where a flood has used up the errors, clients without a cookie are served behind their handshake, and none is reset."""
+    """When a flood has used up --max-errors, convertd serves clients without a cookie behind their handshake, and resets none."""
     for hold in HOLD:
         with near() as lab, flooded(lab, hold, "--max-errors", "2") as (server, _, _):
             behind = 0
@@ -234,7 +234,7 @@ def test_errors_are_few():
 
 
 def test_never():
-    """0 stands for never; and where cookies are required anyway, none but those count."""
+    """With --cookie-demand 0, convertd never demands cookies."""
     with near() as lab:
         route_back(lab)
         with Server(lab, 80, backlog=4096) as server, \
@@ -250,9 +250,9 @@ def test_never():
 @waits
 @kernel.needs("fastopen")
 def test_the_shim():
-    """curl under the shim, during a flood: it learns the cookie, and has it in the SYN from then on."""
+    """curl under the shim, during a flood: it learns the cookie by its first connection, and then sends it in SYNs."""
     for hold in HOLD:
-        with near(delay_ms=15) as lab:  # a first connection whose answer is late would ask the path as well, and have more answers
+        with near(delay_ms=15) as lab:  # if its first answer is late, the shim also probes the path, and gets more answers
             lab.http(8080)
             with flooded(lab, hold) as (_, process, _):
                 curl = ["curl", "-q", "-sS", "--http1.0", "-w", "%{size_download} "]
@@ -260,7 +260,7 @@ def test_the_shim():
                 result = lab.client.run(curl, env=lab.converted(CONVERT_FALLBACK="none"))
                 equal(result.stdout, "1000 " * 5, "bytes")
                 ours = [line for line in process.log_text().splitlines() if lab.client.wifi4 in line]
-                asked = [line for line in ours if " to nowhere: " not in line]  # a busy machine has the shim ask the path as well
+                asked = [line for line in ours if " to nowhere: " not in line]  # without the probes that a busy machine may cause
                 equal(sum("missing cookie" in line for line in asked), 1, "answers without a cookie: %s" % ours)
                 equal(lab.shim_log().count("converted over MPTCP"), 5, "converted connections: " + lab.shim_log())
 

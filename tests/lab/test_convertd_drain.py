@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_drain.py - how convertd ends: no new clients, and some time for those that it serves"""
+"""test_convertd_drain.py - how convertd ends: it accepts no new clients, and its sessions have some time"""
 import hashlib
 import os
 import signal
@@ -17,7 +17,7 @@ def near(**options):
 
 
 def drained(lab, seconds, *arguments):
-    """Starts convertd with this many seconds to drain; yields it once it is ready."""
+    """Starts convertd with this many seconds to drain; returns it once it is ready."""
     process = lab.convertd(["--drain-timeout", seconds, *arguments])
     process.wait_log("ready")
     return process
@@ -49,7 +49,7 @@ def thread_states(process):
 
 
 def open_sessions(lab, server):
-    """Returns [(client, server's socket), …] of sessions that relay, one for each protocol."""
+    """Opens a session for each protocol; returns [(client, server's socket), …]."""
     pairs = []
     for protocol in (TCP, MPTCP):
         client = Client(lab.client, lab.converter.addr4, protocol).send(server.connect())
@@ -63,19 +63,19 @@ def check_cut(pairs):
     for client, sock in pairs:
         equal(client.end(), (b"", "reset"), "the end of a session (%s)" % client.name)
         try:
-            equal(sock.recv(1), b"", "what the server reads")
-            check(False, "the server sees the end of a stream that was cut")
+            equal(sock.recv(1), b"", "the server's bytes")
+            check(False, "the server sees a regular end of a stream that was cut")
         except ConnectionResetError:
             pass
         client.sock.close()
         sock.close()
 
 
-# --- what goes on -----------------------------------------------------------------------------------------------------
+# --- sessions that end by themselves -----------------------------------------------------------------------------------
 
 
 def test_transfers_survive():
-    """Downloads and uploads over two paths are whole, bit by bit; new connections go to the next converter, or directly."""
+    """Downloads and uploads over two paths arrive in full; new connections go to the next converter, or directly."""
     need("curl")
     with Lab(wifi=Link(delay_ms=5, rate_mbit=50), lte=Link(delay_ms=10, rate_mbit=30)) as lab:
         lab.http()
@@ -90,16 +90,16 @@ def test_transfers_survive():
         commands += [["curl", "-sS", "-o", "%s%d" % (path, i), "-T", path, url] for i in range(4, 6)]
         running = [lab.client.popen(command, env=env) for command in commands]
         wait_until(lambda: lab.shim_log().count("converted over MPTCP") == len(running), 30, "transfers")
-        # The first connections also ask the other paths whether they work, by sessions of their own, which the drain would count.
+        # The first connections also probe the other paths, by sessions that the drain would count.
         metrics.wait_metrics(lab.converter, lambda found: found.family("convertd_connections", "state") == {"relay": len(running)},
-                             "the end of all questions")
+                             "the end of all probes")
         order_end(process)
         check("no new clients, %d sessions may go on for 60 s" % len(running) in process.log_text(), process.log_text())
         check(all(transfer.poll() is None for transfer in running), "a transfer had ended before the drain")
         check(refused(lab, TCP) and refused(lab, MPTCP), "a new client is taken")
         said = [lab.client.run(["curl", "-sS", url + "bytes/5"], env=lab.converted(CONVERT_ADDR=addresses)).stdout
                 for addresses in (lab.converter.addr4, "%s,%s:1235" % (lab.converter.addr4, lab.converter.addr4))]
-        equal(said, [servers.pattern(5).decode()] * 2, "what new connections got")
+        equal(said, [servers.pattern(5).decode()] * 2, "the bytes of new connections")
         check("direct, the converter fails" in lab.shim_log(), lab.shim_log())
         other.wait_log(" to %s:80: " % lab.server.addr4)
         for transfer in running:
@@ -117,10 +117,10 @@ def test_transfers_survive():
 
 
 def test_queue_and_half_requests():
-    """Who has connected is served, in the listener's queue or with half a request: by either signal."""
+    """After either signal, convertd still serves clients in its listeners' queues, and clients that have sent half a request."""
     for number in (signal.SIGTERM, signal.SIGINT):
         with near() as lab, Server(lab, 80, backlog=256) as server:
-            # a SYN that is withheld would wait for convertd, which stands still, and not be in the listener's queue
+            # a withheld SYN would wait for convertd, which stands still, outside of the listener's queue
             process = drained(lab, 60, "--hold-syn", "off")
             at_start = descriptors(process)
             half = [Client(lab.client, lab.converter.addr4, protocol, "behind").send(server.connect()[:7])
@@ -142,7 +142,7 @@ def test_queue_and_half_requests():
                 sock = server.accept()
                 said.append(read_exactly(sock, 3))
                 sock.close()
-            equal(sorted(said), sorted([b"%03d" % i for i in range(25)] * 4 + [b"abc"] * 2), "what the server got")
+            equal(sorted(said), sorted([b"%03d" % i for i in range(25)] * 4 + [b"abc"] * 2), "the server's bytes")
             for client in queued + half:
                 extended_header(client.answer())
                 equal(client.end(), (b"", "closed"), "the end of " + client.name)
@@ -150,11 +150,11 @@ def test_queue_and_half_requests():
             equal(process.wait(30), 0, "the status")
 
 
-# --- what is cut -------------------------------------------------------------------------------------------------------
+# --- sessions that are cut ---------------------------------------------------------------------------------------------
 
 
 def test_deadline():
-    """Sessions that don't end are reset when the time is over; the status is 0 all the same."""
+    """convertd resets sessions that don't end in time; its status is 0 nevertheless."""
     with near() as lab, Server(lab, 80) as server:
         process = drained(lab, 1)
         pairs = open_sessions(lab, server)
@@ -167,14 +167,14 @@ def test_deadline():
 
 
 def test_second_signal():
-    """The drain is over at once; until then nothing is reloaded, and sessions work."""
+    """A second signal ends the drain at once; until then nothing is reloaded, and sessions work."""
     for first, second in ((signal.SIGTERM, signal.SIGINT), (signal.SIGINT, signal.SIGTERM)):
         with near() as lab, Server(lab, 80) as server:
             process = drained(lab, 3600, *metrics.OPTIONS)
             pairs = open_sessions(lab, server)
             equal(metrics.get(lab.converter, "/healthz")[::2], (200, "ok\n"), "health")
             order_end(process, first)
-            # for balancers: no new clients
+            # tells load balancers to send no new clients
             equal(metrics.get(lab.converter, "/healthz")[::2], (503, "draining\n"), "health in the drain")
             order_end(process, signal.SIGHUP, "not reloaded: convertd is stopping")
             for client, sock in pairs:
@@ -188,7 +188,7 @@ def test_second_signal():
 
 
 def test_nothing_to_wait_for():
-    """No session, or no time: the end comes at once."""
+    """Without a session, or with --drain-timeout 0, convertd ends at once."""
     with near() as lab, Server(lab, 80) as server:
         equal(drained(lab, 3600).stop(), 0, "the status without a session")
         process = drained(lab, 0)

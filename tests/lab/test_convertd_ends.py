@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_ends.py - events besides FIN and RST that end a connection through the converter, or don't (RFC 8803 4.2, 5.1)"""
+"""test_convertd_ends.py - whether ICMP errors, vanished peers and resets end a connection through the converter (RFC 8803 4.2, 5.1)"""
 import hashlib
 import os
 import re
@@ -13,9 +13,9 @@ from convertlab import Lab, Link, check, equal, long, main, need, same_data, ser
 from convertlab.peers import MPTCP, TCP, Server, checksum, connected, converter, ended, read_exactly, unsent
 
 APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
-# how often a segment is sent again: Linux gives up within a few seconds then
+# how often Linux sends a segment again: with 1 it gives up within a few seconds
 RETRIES = 1
-# after which convertd resets a connection on which bytes are still on their way (LINGER_SECONDS)
+# after this time convertd resets a connection with bytes that are still on their way (LINGER_SECONDS)
 RESET_SECONDS = 5
 # Multipath TCP, as an Extended Connect TLV has it
 MPTCP_OPTION = bytes([30, 2, 0, 0])
@@ -27,7 +27,7 @@ def near(**options):
 
 
 def rules(host, *lines):
-    """Puts these nftables rules into a host, in place of those before."""
+    """Replaces the host's nftables rules by these."""
     need("nft", "nftables")
     chains = ["chain %s { type filter hook %s priority 0; }" % (name, name) for name in ("input", "output")]
     host.run(["nft", "-f", "-"], input="\n".join(
@@ -49,7 +49,7 @@ def icmp_counters(host):
 
 
 def test_icmp_errors_once_connected():
-    """Section 4.2: a soft error ends nothing, the data is sent again. Nor does a hard one, as Linux has it (RFC 5927 6)."""
+    """Section 4.2: a soft error ends nothing, TCP sends the data again. On Linux a hard one doesn't, either (RFC 5927 6)."""
     with near() as lab, Server(lab, 80) as server, converter(lab):
         for request, kinds in ((server.connect(), ("icmp type host-unreachable", "icmp type net-unreachable",
                                                    "icmp type port-unreachable")),
@@ -61,20 +61,20 @@ def test_icmp_errors_once_connected():
                 client.sock.sendall(b"question")
                 wait_until(lambda: unreachable_messages(lab.converter) > before, 10, kind)  # pylint: disable=W0640
                 rules(lab.server)
-                equal(read_exactly(sock, 8), b"question", "what the server gets after " + kind)
+                equal(read_exactly(sock, 8), b"question", "the server's bytes after " + kind)
                 sock.sendall(b"answer")
-                equal(client.read(6), b"answer", "what the client gets after " + kind)
+                equal(client.read(6), b"answer", "the client's bytes after " + kind)
                 client.sock.close()
                 sock.close()
 
 
 def unread(host, port):
-    """Returns the bytes that wait in the host's only socket of connections to that port."""
+    """Returns how many bytes the host hasn't read of its only connection to that port."""
     return int(host.run(["ss", "-Htn", "dport = :%d" % port]).stdout.split()[1])
 
 
 def host_unreachable(packet):
-    """Returns the ICMP message that this packet's destination is unreachable."""
+    """Returns an ICMP Host Unreachable message about this packet."""
     addresses = socket.inet_aton(packet.src) + socket.inet_aton(packet.dst)
     quoted = struct.pack("!BBHHHBBH", 0x45, 0, 40, 0, 0, 64, socket.IPPROTO_TCP, 0) + addresses + \
         struct.pack("!HHI", packet.sport, packet.dport, packet.seq)
@@ -82,7 +82,7 @@ def host_unreachable(packet):
 
 
 def test_icmp_error_while_the_client_reads_nothing():
-    """A soft error on a connection that isn't read at present, as its client takes nothing, ends nothing either."""
+    """convertd doesn't read the server, since the client takes no bytes: a soft error from there ends nothing, either."""
     with near() as lab, Server(lab, 80) as server, converter(lab) as process:
         lab.client.sysctl("net.ipv4.tcp_rmem", "4096 16384 16384")
         lab.converter.sysctl("net.ipv4.tcp_wmem", "4096 16384 16384")
@@ -103,15 +103,15 @@ def test_icmp_error_while_the_client_reads_nothing():
         wait_until(lambda: not unsent(sock), 10, process.log_text)
         same_data(client.read(sent) == data[:sent], process.log_text())
         client.sock.sendall(b"question")
-        equal(read_exactly(sock, 8), b"question", "what the server gets after that")
+        equal(read_exactly(sock, 8), b"question", "the server's bytes afterwards")
         sock.sendall(b"answer")
-        equal(client.read(6), b"answer", "what the client gets after that")
+        equal(client.read(6), b"answer", "the client's bytes afterwards")
         client.sock.close()
         sock.close()
 
 
 def test_peer_that_vanishes():
-    """Section 4.2: when a side's retransmissions have come to an end, the other side is reset."""
+    """Section 4.2: when convertd's kernel gives up its retransmissions to one side, convertd resets the other."""
     with near() as lab, Server(lab, 80) as server, converter(lab) as process:
         lab.converter.sysctl("net.ipv4.tcp_retries2", RETRIES)
         for protocol in (TCP, MPTCP):
@@ -134,7 +134,7 @@ def test_peer_that_vanishes():
 
 
 def test_reset_before_a_byte():
-    """It reaches the server at once, one that was asked for MPTCP in vain as well."""
+    """A client's reset reaches the server at once, also a server that was asked for MPTCP in vain."""
     with near() as lab, Server(lab, 80) as server, converter(lab) as process:
         for options in (b"", MPTCP_OPTION):
             client, sock = connected(lab, server, MPTCP, request=server.connect(options=options))
@@ -149,7 +149,7 @@ def test_reset_before_a_byte():
 @long
 @waits
 def test_reset_behind_bytes_that_nobody_takes():
-    """A server that doesn't read hears of the reset, too: bytes that it doesn't take don't stand in its way for ever."""
+    """The reset also reaches a server that doesn't read: the bytes that it doesn't take don't hold the reset up for ever."""
     with near() as lab, Server(lab, 80, SO_RCVBUF=4096) as server, converter(lab) as process:
         client, sock = connected(lab, server, MPTCP)
         client.sock.setblocking(False)
@@ -175,17 +175,17 @@ def test_reset_of_a_subflow():
             sender.start()
             got = read_exactly(sock, size // 8)
             wait_until(lambda: lab.converter.counters()["MPTcpExtMPJoinAckRx"] > 0, 10, "the second subflow")
-            # each side believes that it was the other
+            # to the converter these RSTs look like the client's own
             rules(lab.client, 'input iifname "lte" tcp sport 1234 reject with tcp reset')
             while not lab.converter.counters()["TcpEstabResets"]:
                 check(len(got) < size, "the subflow has not ended")
                 got += read_exactly(sock, min(100000, size - len(got)))
             got += read_exactly(sock, size - len(got))
             sender.join()
-        equal(hashlib.sha256(got).digest(), hashlib.sha256(data).digest(), "what the server got")
+        equal(hashlib.sha256(got).digest(), hashlib.sha256(data).digest(), "the server's bytes")
         check(any(packet.rst and packet.dport == 1234 for packet in capture.packets()), "no RST came to the converter")
         sock.sendall(b"answer")
-        equal(client.read(6), b"answer", "what the client gets")
+        equal(client.read(6), b"answer", "the client's bytes")
         client.sock.close()
         sock.close()
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_fairness.py - the client that uses most gives way: greedy prefixes and other clients, under convertd's default limits"""
+"""test_convertd_fairness.py - the client that uses most makes room: greedy prefixes and other clients, under convertd's default limits"""
 import collections
 import contextlib
 import errno
@@ -16,12 +16,12 @@ from convertlab.metrics import OPTIONS as METRICS, Metrics
 from convertlab.peers import MPTCP, TCP, Client, Server, connect, converter, extended_header, reset
 
 LOAD = "bench/tools/load/load"
-# of a client that ends in the midst of its handshake nobody hears: it is waited for
+# if a client ends amid its handshake, convertd doesn't learn that, and waits for it until these time-outs
 LAB = ("--connect-timeout", "8", "--request-timeout", "8", "--allow-client", "::/0", "--allow-destination", "10.0.0.0/8", "--allow-destination", "fd00::/8")
-WORLD = "fdaa::/16"  # clients' addresses, all of them the lab client's
+WORLD = "fdaa::/16"  # addresses of clients; the lab's client has all of them
 FREEBIND = {socket.AF_INET: (socket.IPPROTO_IP, 15), socket.AF_INET6: (socket.IPPROTO_IPV6, 78)}
-PROMPT = 8  # seconds; milliseconds where convertd, the flood and whoever else is on the machine don't wait for a processor
-# Of so few, an eighth is unproven whenever the machine is slow: cookies would be demanded, and keep most of the flood from pending.
+PROMPT = 8  # seconds; on an idle machine milliseconds are enough
+# Of so few, an eighth is unproven whenever the machine is slow: convertd would demand cookies, and keep most of the flood from pending.
 FEW = ("--max-pending", "800", "--cookie-demand", "0")
 
 
@@ -46,25 +46,25 @@ def client_from(lab, source, protocol=TCP, delivery="syn"):
 
 
 def addresses(network, bits, count):
-    """Yields addresses in `count` prefixes of `bits` bits of that network, repeatedly and in scattered order."""
+    """Yields random addresses from the first `count` prefixes of `bits` bits of that network, without end."""
     network = ipaddress.ip_network(network)
     step = network.max_prefixlen - bits
     chance = random.Random(1)
     while True:
-        # behind the prefix, each is another one: a host has as many as it likes
+        # behind the prefix, each address is another one: a host may have as many as it likes
         rest = chance.randrange(1, 1 << min(step, 60)) if step else 0
         yield str(network.network_address + (chance.randrange(count) << step) + rest)
 
 
 def abort(client):
-    """Resets a client in any state: after a mere FIN convertd would go on to wait for the server."""
+    """Resets a client in any state: after a FIN alone, convertd would go on waiting for the server."""
     with contextlib.suppress(OSError):
         reset(client.sock)
     client.sock.close()
 
 
 class Flood:
-    """A thread that opens connections from one address after the other, each with these bytes, and keeps the last `most`."""
+    """A thread that connects from one address after the other, sends these bytes each time, and keeps the last `most` connections."""
 
     def __init__(self, lab, sources, data, most=6000, delivery="syn"):
         self._lab, self._sources, self._data, self._most, self._delivery = lab, sources, data, most, delivery
@@ -94,7 +94,7 @@ class Flood:
                         raise
                 kept.append(client)
                 self.opened += 1
-                # some thousands a second: else convertd has no processor beside it
+                # at most some thousands a second, to leave convertd some CPU
                 if self.opened % 50 == 0:
                     self._stop.wait(0.02)
                 if len(kept) > self._most:
@@ -117,22 +117,22 @@ def serve_promptly(lab, server, source, protocol, delivery="syn"):
 
 
 def made_room(lab):
-    """Returns how many sessions were ended or refused since there were too many."""
+    """Returns how many sessions convertd has ended or refused because there were too many."""
     metrics = Metrics(lab.converter)
     return metrics("convertd_syns_total", fate="stopped") + sum(metrics("convertd_connections_ended_total", outcome=outcome)
                                                                 for outcome in ("limit_pending", "limit_client_pending", "limit_errors"))
 
 
 def flooded(lab, sources, strangers, *arguments, data=None, most=14000, room=2000):
-    """Floods convertd until its limit is reached, while other clients come; returns how long the slowest of those had to wait."""
+    """Floods convertd, beyond its limit, and connects strangers meanwhile; returns a text about the slowest of these."""
     slowest = 0
     with Server(lab, 80) as server, converter(lab, *arguments, *METRICS, defaults=LAB):
         request = connect(lab.addresses.blackhole6, 80) if data is None else data
-        # a server of each family that has answered: the silence of the flood's is its own
+        # servers of both families answer first, so that convertd blames the flood's silent server, not its family
         for source in (lab.client.wifi6, lab.client.wifi4):
             serve_promptly(lab, server, source, TCP)
         with Flood(lab, sources, request, most, "syn" if request else "behind") as flood:
-            wait_until(lambda: flood.failed or made_room(lab) >= room, 60, lambda: "%d to go, there are %d" % (room, made_room(lab)))
+            wait_until(lambda: flood.failed or made_room(lab) >= room, 60, lambda: "%d to make room, %d have" % (room, made_room(lab)))
             for _ in range(5):
                 opened = flood.opened
                 for source in strangers:
@@ -150,14 +150,14 @@ def flooded(lab, sources, strangers, *arguments, data=None, most=14000, room=200
 
 @long
 def test_a_household():
-    """Sixteen links of one /56, by the limits that convertd has itself; the neighbours, and others, are served."""
+    """A flood from sixteen links of one /56, with convertd's default limits; neighbours and others are served."""
     with world() as lab:
         return flooded(lab, addresses("fdaa:1:2:300::/56", 64, 16), ("fdaa:1:2:400::1", "fdaa:1:3::1", lab.client.wifi4))
 
 
 @long
 def test_one_address():
-    """All from one address of IPv4, or of IPv6; the next one of its /24 and the next /64 are served."""
+    """A flood from one IPv4 address, or one IPv6 address; other addresses of its /24, or /56, are served."""
     with world() as lab:
         return "; ".join((flooded(lab, addresses("10.64.1.1/32", 32, 1), ("10.64.1.2", "10.65.0.1", lab.client.wifi6)),
                           flooded(lab, addresses("fdaa:1:2:300::1/128", 128, 1), ("fdaa:1:2:301::1", lab.client.wifi4))))
@@ -165,7 +165,7 @@ def test_one_address():
 
 @long
 def test_many_prefixes():
-    """256 households of a site, all links of a site, and of a provider; each time a stranger is next door."""
+    """Floods from 256 households of a site, its links, a provider's sites, and a provider's IPv4 addresses; neighbours are served."""
     with world() as lab:
         return "; ".join(flooded(lab, addresses(network, bits, count), (stranger, lab.client.wifi4), *FEW, most=3000, room=300)
                          for network, bits, count, stranger in (("fdaa:1:2::/48", 56, 256, "fdaa:1:3::1"),
@@ -176,14 +176,14 @@ def test_many_prefixes():
 
 @long
 def test_everywhere():
-    """From 64 providers at once, and a stranger who is none of them."""
+    """A flood from 64 providers at once; a stranger of another one is served."""
     with world() as lab:
         return flooded(lab, addresses("10.64.0.0/10", 32, 1 << 22), (lab.client.wifi6, lab.client.wifi4), *FEW, most=3000, room=300)
 
 
 @long
 def test_silent_ones():
-    """They connect and say nothing: a quarter of a second later they would have been asked to go by the next."""
+    """A flood of connections that send nothing; at this rate newcomers push each out after about a quarter of a second."""
     with world() as lab:
         return flooded(lab, addresses("fdaa:1:2:300::/56", 64, 256), ("fdaa:1:2:400::1", lab.client.wifi4), *FEW, data=b"",
                        most=3000, room=300)
@@ -191,7 +191,7 @@ def test_silent_ones():
 
 @long
 def test_little_room():
-    """Another limit, and one worker or four: sessions of other workers make room as well."""
+    """A smaller limit, and one worker or four: sessions of other workers make room, too."""
     with world() as lab:
         return "; ".join(flooded(lab, addresses("fdaa:1:2:300::/56", 64, 16), ("fdaa:1:2:400::1", lab.client.wifi4),
                                  "--max-pending", "100", "--workers", workers, most=300, room=100) for workers in ("1", "4"))
@@ -209,7 +209,7 @@ def crowd(lab, at_once, connections, *options):
 
 @long
 def test_many_users_of_one_address():
-    """A thousand and more at once, and a server that is far away: all are served, none is reset."""
+    """1,000 and 2,500 clients at once, with a server that is near, or far: all are served, none is reset."""
     for delay in (Veth(), Link(delay_ms=40)):
         with Lab(wifi=Veth(), lte=None, core=delay) as lab:
             lab.start_listening(lab.server, [lab.build.program(LOAD), "serve", 6000], 6000)
@@ -225,7 +225,7 @@ def test_many_users_of_one_address():
 
 @long
 def test_open_connections():
-    """One subscriber has all connections that there may be; a stranger takes the place of an idle one, and no busy one ends."""
+    """One household has all connections of --max-connections; strangers take the places of idle ones, and no busy one ends."""
     with world() as lab, Server(lab, 80, backlog=1000) as server, contextlib.ExitStack() as stack:
         with converter(lab, "--max-connections", "200", "--idle-timeout", "8", *METRICS, defaults=LAB):
             pairs = []
@@ -241,7 +241,7 @@ def test_open_connections():
                     sock.sendall(b"x")
                     equal(client.read(1), b"x", "a busy one")
                 return Metrics(lab.converter)("convertd_connections", state="relay")
-            # convertd looks once a second who moves, and tells nobody of it: the busy ones send ten times a second for two of its looks
+            # convertd looks once a second which sessions move, and doesn't say when: the busy ones send ten times a second, for two looks
             end = time.monotonic() + 2.5
             while time.monotonic() < end:
                 moving()
@@ -252,7 +252,7 @@ def test_open_connections():
                     extended_header(client.send(server.connect(":" in source)).answer())
                     stack.enter_context(server.accept())
             wait_until(lambda: moving() <= 200, 5, "200 at most")
-            # who has most is refused as ever
+            # the household that has most gets no place
             client = stack.enter_context(client_from(lab, next(sources)))
             equal(client.send(server.connect(True)).answer()[4:7].hex(), "1e0140", "one more of the greedy one")
             for client, sock in pairs:

@@ -25,7 +25,7 @@ def near(**options):
 
 
 def asked(lab, server, protocol, v6):
-    """Yields a client that has asked for Multipath TCP with a server, and the server's connection."""
+    """Returns a client that has asked for Multipath TCP to the server, and the server's connection."""
     client = Client(lab.client, lab.converter.addr4, protocol)
     client.send(server.connect(v6, MULTIPATH))
     sock = server.accept()
@@ -35,9 +35,10 @@ def asked(lab, server, protocol, v6):
 
 
 def send_overlapping(link, towards, back, sender, receive, enough):
-    """The acknowledgement of 60 bytes is lost, and the first sending of the 1,000 behind them: one segment brings all again.
+    """Loses the acknowledgement of 60 bytes, and the 1,000 bytes behind them: the retransmission is one segment with all bytes.
 
-    towards, back: the link's directions, as the bytes see them. receive: reads what there is, as far as enough at first.
+    towards, back: the link's directions, of the bytes and of the acknowledgements. receive: reads all that has come, and returns how many
+    bytes that makes; enough: as many as the first 60 make.
     """
     sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     wait_until(lambda: unsent(sender) == 0, 5, "all to be acknowledged")
@@ -76,7 +77,7 @@ class Reader:
 
 
 def take_overlapping(lab, client, sock):
-    """Returns (what the client has got of the server's bytes, how its stream ended)."""
+    """Has the server send overlapping segments. Returns (the client's bytes, how its stream ended)."""
     read = Reader(client.sock)
     send_overlapping(lab.core, "b-to-a", "a-to-b", sock, read, 60)
     wait_until(lambda: read() >= len(STREAM) or read.end, 20, lambda: "1,060 bytes, or an end: %d" % len(read.data))
@@ -88,14 +89,14 @@ def take_overlapping(lab, client, sock):
 @long
 @waits
 def test_from_a_server_that_does_not_speak_it():
-    """The connection by which it is asked for Multipath TCP is reset where bytes are missing, before those behind the gap are handed
-    on; the next ones are TCP, on which all bytes arrive. The server sees one connection for each.
+    """The connection that asks for Multipath TCP is reset where bytes are missing, before convertd relays those behind the gap; later ones
+    are TCP, on which all bytes arrive. The server sees one connection for each.
     """
     fault = False
     for arguments in ((), ("--hold-syn", "off")):
         for protocol, v6 in ((TCP, False), (MPTCP, False), (MPTCP, True)):
             with near() as lab, Server(lab, 80) as server, converter(lab, *arguments):
-                # no probe of the last segment alone (RFC 8985 7): the time-out sends all that isn't acknowledged
+                # without tail loss probes (RFC 8985 7): the retransmission time-out sends all that isn't acknowledged
                 lab.server.sysctl("net.ipv4.tcp_early_retrans", 0)
                 with lab.capture(lab.converter, "core", "tcp") as capture:
                     for number in range(TRIES):
@@ -103,10 +104,10 @@ def test_from_a_server_that_does_not_speak_it():
                         with client, sock:
                             got = take_overlapping(lab, client, sock)
                         if number == 0 and got != (STREAM, "closed"):
-                            equal(got, (STREAM[:60], "reset"), "what came of the connection that fell back")
+                            equal(got, (STREAM[:60], "reset"), "bytes and end of the connection that fell back")
                             fault = True
                         else:
-                            equal(got, (STREAM, "closed"), "what came from the server, and how it ended")
+                            equal(got, (STREAM, "closed"), "the server's bytes, and the end")
                 packets = capture.packets()
             equal(["MP_CAPABLE" in packet.mptcp for packet in packets if packet.syn and packet.dport == 80],
                   [True] + [False] * (TRIES - 1), "MP_CAPABLE in the SYNs to the server")
@@ -115,7 +116,7 @@ def test_from_a_server_that_does_not_speak_it():
     return "nothing came from behind the gap" if fault else "this kernel has not the fault: all bytes arrived"
 
 
-def test_server_that_does_is_asked_each_time():
+def test_server_that_speaks_it_is_asked_each_time():
     with near() as lab, Server(lab, 80, protocol=MPTCP) as server, converter(lab):
         for _ in range(3):
             with Client(lab.client, lab.converter.addr4, MPTCP) as client:
@@ -125,12 +126,12 @@ def test_server_that_does_is_asked_each_time():
 
 
 class Handmade:
-    """A client made of single packets, whose MPTCP options end with its handshake: what follows has its connection fall back."""
+    """A client that sends packet by packet, and has MPTCP options in its handshake only, so that its connection falls back."""
 
     ADDRESS, ISN, KEY = "10.66.0.1", 1000, bytes(range(8))
 
     def __init__(self, lab):
-        # what comes back has a way to go, and is seen on it
+        # the answers have a route, and are captured on the client's device
         lab.converter.ip("route add 10.66.0.0/16 via %s" % lab.client.wifi4)
         self.converter = lab.converter.addr4
         self.out = lab.client.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
@@ -183,7 +184,7 @@ class Handmade:
 
 
 def test_from_a_client_that_fell_back():
-    """Bytes are missing: what stands behind them doesn't reach the server, and both sides are reset. It is counted by a name."""
+    """Bytes are missing: convertd relays none of those behind the gap, resets both sides, and logs the reason."""
     for arguments in ((), ("--hold-syn", "off")):
         with near() as lab, Server(lab, 80) as server, converter(lab, *arguments) as process, Handmade(lab) as client:
             check(extended_header(client.connect(server.connect())), "no answer")
@@ -196,14 +197,14 @@ def test_from_a_client_that_fell_back():
                 if read.data == STREAM:
                     client.segment(RST, client.sent)  # nothing else ends it
                     return "this kernel has not the fault: all bytes arrived"
-                equal((read.data, read.end), (STREAM[:60], "reset"), "what the server got, and how it ended")
+                equal((read.data, read.end), (STREAM[:60], "reset"), "the server's bytes, and the end")
             client.await_packet(lambda packet: packet.rst)
             process.wait_log("bytes lost by the kernel")
     return "the server got nothing from behind the gap"
 
 
 def fallen_back(lab, server):
-    """Yields a client whose MPTCP options are lost behind the handshake, and its server's connection."""
+    """Returns a client whose MPTCP options are lost behind the handshake, and its server's connection."""
     client = lab.client.socket(socket.AF_INET, socket.SOCK_STREAM, MPTCP)
     client.settimeout(10)
     client.connect((lab.converter.addr4, 1234))
@@ -216,7 +217,7 @@ def fallen_back(lab, server):
 
 
 def test_client_that_fell_back_and_misses_nothing():
-    """Nothing overlaps: it is served to the end, large and small, as over TCP."""
+    """No segments overlap: small and large streams arrive in full, as over TCP."""
     for size in (5, 3000000):
         with near() as lab, Server(lab, 80) as server, converter(lab) as process:
             client, sock = fallen_back(lab, server)

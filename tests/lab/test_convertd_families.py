@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_families.py - clients of a converter whose IPv6 or IPv4 leads nowhere reach their servers, and soon"""
+"""test_convertd_families.py - a converter's IPv6 or IPv4 leads nowhere: its clients soon reach servers of that family directly"""
 import os
 import resource
 import time
@@ -16,7 +16,7 @@ NETWORKS = {4: "10.8.0.0/24", 6: "fd08::/64"}
 
 
 def apart():
-    """Returns a lab where the client also reaches the server past the converter's host, by a link of their own."""
+    """Returns a lab, to be closed, where another link joins client and server, past the converter's host."""
     lab = Lab(wifi=Link(delay_ms=0.5), core=Link(delay_ms=0.1), lte=None)
     enter = lab.__enter__
 
@@ -44,7 +44,7 @@ def url(lab, family, port=80):
 
 
 def fetch(lab, family, env=None, port=80):
-    """Returns the seconds that curl takes."""
+    """Returns how many seconds curl takes."""
     start = time.monotonic()
     got = lab.client.run(["curl", "-sS", "--fail", "-o", "/dev/null", "-w", "%{size_download}", url(lab, family, port)], env=env, timeout=60)
     equal(got.stdout, "1000", "bytes")
@@ -57,7 +57,7 @@ def unroute(lab, family):
 
 
 def silence(lab, family):
-    """Drops the converter's own packets to servers of that family, behind its host."""
+    """Drops, on the server's host, packets from the core link to addresses of that family: the direct link still works."""
     need("nft", "nftables")
     name = "ip" if family == 4 else "ip6"
     lab.server.run(["nft", "-f", "-"], input="table inet swallow { chain input { type filter hook prerouting priority -300; iif core %s daddr %s drop; }; }\n"
@@ -70,7 +70,7 @@ def speak(lab):
 
 
 def test_no_route():
-    """curl -6 behind a converter without IPv6 failed; it is as quick as without a converter. IPv4 is converted, all the time."""
+    """The converter has no route for one family: connections of it are direct, and soon (curl -6 once failed); the other is converted."""
     need("curl", "curl")
     for family, other in ((6, 4), (4, 6)):
         lab = apart()
@@ -89,7 +89,7 @@ def test_no_route():
                 log = lab.shim_log()
                 equal(log.count("converted over MPTCP"), 4, "connections of the other family that are converted:\n" + log)
                 equal(log.count("the converter has refused this destination"), 3, "processes that don't ask in vain:\n" + log)
-                # the route comes: seen without a restart
+                # convertd sees the new route without a restart
                 via = lab.server.core4 if family == 4 else lab.server.core6
                 lab.converter.run(["ip", "-%d" % family, "route", "add", NETWORKS[family], "via", via])
                 process.wait_log("has a route to %s servers now" % FAMILIES[family])
@@ -102,7 +102,7 @@ def test_no_route():
 @long
 @waits
 def test_uplink_that_swallows():
-    """curl -6 took half a minute each time. One connection notices it; then it is as quick as without a converter; it heals by itself."""
+    """Packets of one family vanish (each curl -6 once took half a minute): after one connection, others are direct until it works."""
     need("curl", "curl")
     for family, other in ((6, 4), (4, 6)):
         lab = apart()
@@ -146,7 +146,7 @@ def reaches(lab, address, port=80):
 
 
 def test_dead_servers_alone_say_nothing():
-    """Where others answer, whoever asks for dead servers can't talk the converter out of a family."""
+    """If some servers of a family answer, requests for dead ones don't make the converter give the family up."""
     lab = apart()
     try:
         lab.http()
@@ -167,8 +167,8 @@ def test_dead_servers_alone_say_nothing():
 
 @long
 @waits
-def test_family_that_stops_to_work():
-    """It has worked, and doesn't any more: found out from several servers, and requests are refused at once then."""
+def test_family_that_stops_working():
+    """convertd finds that out from several silent servers, and then refuses requests at once."""
     lab = apart()
     try:
         lab.http()
@@ -195,7 +195,7 @@ def test_family_that_stops_to_work():
 @long
 @waits
 def test_no_descriptor_is_left():
-    """A test that this host itself can't make says nothing about the family; it is made as soon as it can be."""
+    """convertd has no descriptor to test a family with: it concludes nothing, and tests as soon as it can."""
     with Lab(wifi=Link(delay_ms=0.5), core=Link(delay_ms=0.1), lte=None) as lab, converter(lab, "--hold-syn", "off") as process:
         at_start = descriptors(process)
         with Client(lab.client, lab.converter.addr4, seconds=20) as client:
@@ -214,7 +214,7 @@ def test_no_descriptor_is_left():
 @long
 @waits
 def test_router_that_is_gone():
-    """It doesn't answer ARP and neighbour discovery any more: not the server's fault."""
+    """A router that doesn't answer ARP or neighbour discovery isn't the server's fault: the converter refuses such requests soon."""
     lab = apart()
     try:
         lab.converter.ip("route add 10.66.0.0/24 via 10.3.0.77")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_convertd_hold.py - SYNs that convertd withholds until the server has answered
 
-Times are compared within one capture on one host, by what came first; where a test needs a delay, the link makes it.
+The tests compare the order of packets within one capture on one host; delays that they need are the links'.
 """
 import contextlib
 import fcntl
@@ -32,14 +32,14 @@ SANITIZED = bool(os.environ.get("SANITIZER_PRELOAD"))
 
 @kernel.needs("fastopen")
 def test_synack_confirms():
-    """It comes after the server's, acknowledges the data, and has what the client offered."""
+    """The converter's SYN+ACK comes after the server's, acknowledges the data, and has the client's options."""
     with far() as lab, Server(lab, 80) as server, converter(lab):
         for client in clients(lab, deliveries=["syn"]):
             v6 = ":" in client.name
             with captures(lab) as packets:
                 client.send(server.connect(v6) + b"early")
                 sock = server.accept()
-                equal(read_exactly(sock, 5), b"early", "what the server got (%s)" % client.name)
+                equal(read_exactly(sock, 5), b"early", "the server's bytes (%s)" % client.name)
                 extended_header(client.answer())
                 check(client.syn_data_taken(), "the data in the SYN wasn't taken (%s)" % client.name)
             seen = packets(client)
@@ -55,7 +55,7 @@ def test_synack_confirms():
 
 @kernel.needs("fastopen")
 def test_workers():
-    """Whichever worker accepts a connection finds what was done for its SYN: all confirmed, and one SYN to the server for each."""
+    """The worker that accepts a connection finds its SYN's attempt, another worker's, too: all are confirmed, by one SYN to the server."""
     with far() as lab, Server(lab, 80) as server, converter(lab, "--workers", "4"), contextlib.ExitStack() as stack:
         with lab.capture(lab.converter, "core", "tcp") as core:
             at_once = []
@@ -72,7 +72,7 @@ def test_workers():
 
 
 def test_workers_share_syns():
-    """Each has a queue of its own, and clients are spread over them."""
+    """Each worker has a queue, and clients are spread over the queues."""
     with far(core_ms=1) as lab, converter(lab, "--workers", "4"), Forger(lab.client, lab.converter.addr4) as forger:
         forged(lab)
         for i in range(200):
@@ -83,7 +83,7 @@ def test_workers_share_syns():
 
 @kernel.needs("fastopen")
 def test_server_that_speaks_first():
-    """What it says, and its end, may be there before the client has its SYN+ACK."""
+    """The server's bytes may come before the client has its SYN+ACK."""
     with far(first_ms=25, core_ms=1) as lab, converter(lab):
         lab.greeter()
         for client in clients(lab, deliveries=["syn"]):
@@ -110,7 +110,7 @@ COUNT_WINDOWS = """table inet windows {
 
 @kernel.needs("fastopen")
 def test_windows_of_syns():
-    """An MPTCP SYN with data gets the window that Linux takes it to have; all others stay as they are."""
+    """convertd corrects the window of an MPTCP SYN with data if SYNs are withheld; all others stay as they are."""
     need("nft", "nftables")
     with far(core_ms=1) as lab, Server(lab, 80) as server:
         for arguments in ((), ("--hold-syn", "off")):
@@ -138,7 +138,7 @@ def test_joins_pass():
             wait_until(lambda: lab.client.run(["ss", "-HtnO", "state", "established", "dst", lab.converter.addr4]).stdout
                        .count(":1234") == 2, 5, "the second subflow")
             sock.sendall(b"answer")
-            equal(client.read(6), b"answer", "what came")
+            equal(client.read(6), b"answer", "the client's bytes")
             sock.close()
         equal([flow[0] for flow in mptcp_subflows(lte.packets())], ["MP_JOIN"], "subflows on lte")
 
@@ -147,7 +147,7 @@ def test_joins_pass():
 
 
 def same_flight(lab, client, request):
-    """Sends the request; returns the answer after checking that it came with the SYN+ACK, not with the third ACK's answer."""
+    """Sends the request; returns the answer, after checking that it came right behind the SYN+ACK, before the third ACK."""
     with captures(lab) as packets:
         client.send(request)
         answer = client.answer()
@@ -163,7 +163,7 @@ def same_flight(lab, client, request):
 
 @kernel.needs("fastopen")
 def test_errors_come_with_the_synack():
-    """Whatever the reason is: one round trip of each leg, or of the first where no server is asked."""
+    """Each error comes with the SYN+ACK, whether convertd has asked a server or not."""
     with far(first_ms=25) as lab, converter(lab):
         there, nowhere = lab.addresses, lab.server.addr4
         bad = octets("01022263 c0010000")
@@ -181,7 +181,7 @@ def test_errors_come_with_the_synack():
 
 @kernel.needs("fastopen")
 def test_refused_clients():
-    """Not authorized, without a cookie, too many: nothing goes to the server."""
+    """Clients that are denied, have no cookie, or are too many: nothing goes to the server."""
     with far(first_ms=25) as lab, Server(lab, 80) as server:
         lists = os.path.join(lab.directory, "cookies")
         with open(lists, "w", encoding="ascii") as file:
@@ -206,7 +206,7 @@ def test_refused_clients():
 
 @kernel.needs("fastopen")
 def test_server_that_speaks_first():
-    """Its SYN+ACK, its greeting and its FIN are all there when the worker comes round: the client gets the greeting, and the end."""
+    """When the worker gets a turn, the server's SYN+ACK, greeting and FIN have all come: the client gets the greeting, and the end."""
     for ends in (False, True):
         with far(core_ms=50) as lab, Server(lab, 80) as server, converter(lab, "--workers", "1", *METRICS) as process, \
                 Client(lab.client, lab.converter.addr4) as client:
@@ -229,7 +229,7 @@ def test_server_that_speaks_first():
 
 @contextlib.contextmanager
 def stopped(process):
-    """Stops the process that serves meanwhile."""
+    """Stops the serving process inside `with`."""
     os.kill(process.serving, signal.SIGSTOP)
     try:
         yield
@@ -238,16 +238,16 @@ def stopped(process):
 
 
 def unacknowledged(sock):
-    """How many bytes of a socket the other side hasn't acknowledged, its FIN included."""
+    """Returns how many of the socket's bytes the other side hasn't acknowledged, its FIN included."""
     return struct.unpack("i", fcntl.ioctl(sock, termios.TIOCOUTQ, b"1234"))[0]
 
 
-# --- what isn't withheld, or not for long --------------------------------------------------------------------
+# --- SYNs that aren't withheld, or not for long ---------------------------------------------------------------
 
 
 @kernel.needs("fastopen")
 def test_hold_time():
-    """A server that takes longer: the SYN goes on, marked, and the response comes when it comes."""
+    """If the server takes longer than --hold-time, convertd lets the SYN go, marked as unconfirmed; the response comes later."""
     with far(core_ms=150) as lab, Server(lab, 80) as server, converter(lab, "--hold-time", "100"):
         for client in clients(lab, deliveries=["syn"]):
             with captures(lab) as packets:
@@ -257,7 +257,7 @@ def test_hold_time():
             seen = packets(client)
             there = first(seen, "SYN+ACK of the server", lambda p: p.synack and p.sport == 80)
             here = first(seen, "SYN+ACK of the converter", lambda p: p.synack and p.sport == 1234)
-            check(here.time < there.time, "the SYN was withheld all the time (%s)" % client.name)
+            check(here.time < there.time, "the SYN was withheld until the server's answer (%s)" % client.name)
             equal("MP_CAPABLE" in here.mptcp, "MPTCP" in client.name, "MPTCP (%s)" % client.name)
             check(not here.option(OPT_TIMESTAMP), "it seems to confirm something (%s)" % client.name)
             equal(len(syns_to(seen, 80)), 1, "connections to the server (%s)" % client.name)
@@ -267,8 +267,8 @@ def test_hold_time():
 @waits
 def test_far_clients():
     """
-    The client's round trip is 400 ms, and the server takes a second. A SYN that is withheld for all of --hold-time is sent again before it
-    is answered, and the connection made anew without Multipath TCP; those of a client that knows its round trip aren't: the server sees each once.
+    The client's round trip is 400 ms, and the server takes a second. If convertd withheld SYNs for all of --hold-time, the client would
+    send them again, and lose Multipath TCP. A client that knows its round trip asks for less: the server sees each connection once.
     """
     with far(first_ms=200, core_ms=5) as lab:
         served(lab)
@@ -287,10 +287,10 @@ def test_far_clients():
 
 
 def test_connect_timeout():
-    """It counts from the time that the server was asked, however long the SYN was withheld."""
+    """--connect-timeout counts from the SYN to the server, however long the client's SYN is withheld."""
     with far() as lab, Server(lab, 80) as server, \
             converter(lab, "--hold-time", "2900", "--connect-timeout", "4"), Client(lab.client, lab.converter.addr4) as client:
-        # servers answer: then the silence of one is its own
+        # a server answers first, so that convertd blames the silent server, not its family
         with Client(lab.client, lab.converter.addr4) as other:
             extended_header(other.send(server.connect()).answer())
             server.accept().close()
@@ -302,7 +302,7 @@ def test_connect_timeout():
 
 @kernel.needs("fastopen")
 def test_ordinary_way():
-    """Requests behind the handshake, Info alone, and what isn't Convert: as if nothing were withheld."""
+    """Requests behind the handshake, Info alone, and bytes of other protocols: as without withholding."""
     with far() as lab, Server(lab, 80) as server, converter(lab):
         for client in clients(lab, deliveries=["behind", "bytewise", "syn-bytewise"]):
             client.send(server.connect())
@@ -319,7 +319,7 @@ def test_ordinary_way():
 
 @kernel.needs("fastopen")
 def test_info_tells():
-    """Whoever asks is told that SYNs are withheld and their windows corrected, or nothing; whoever doesn't isn't."""
+    """The answer to an Info TLV tells that convertd withholds SYNs and corrects their windows, if it does; other answers don't."""
     need("setpriv", "util-linux")
     with far() as lab, Server(lab, 80) as server:
         for arguments, value, wrapper in (((), "017b 02bc 6c63", ()),
@@ -335,14 +335,14 @@ def test_info_tells():
 
 
 def test_foreign_syns_dropped():
-    """--drop-foreign-syns: no answer at all to what doesn't begin with a request; requests are served."""
+    """With --drop-foreign-syns, convertd answers no SYN that doesn't begin with a request; requests are served."""
     with far(core_ms=1) as lab, Server(lab, 80) as server, converter(lab, "--drop-foreign-syns"):
         with lab.capture(lab.client, "wifi", "tcp") as capture:
             for delivery, data in (("syn", b"GET / HTTP/1.1\r\n\r\n"), ("behind", b"")):
                 with Client(lab.client, lab.converter.addr4, TCP, delivery, seconds=0.3) as client:
                     with contextlib.suppress(TimeoutError, socket.timeout):
                         client.send(data)
-                        check(client.end() and False, "the connection has come about")
+                        check(client.end() and False, "there is a connection")
             with Client(lab.client, lab.converter.addr4) as client:
                 client.send(server.connect())
                 server.accept().close()
@@ -350,7 +350,7 @@ def test_foreign_syns_dropped():
         equal(len([p for p in capture.packets() if p.synack]), 1, "SYN+ACKs")
 
 
-# --- loss, and the same again ------------------------------------------------------------------------------------------
+# --- loss, and repeated SYNs --------------------------------------------------------------------------------------------
 
 
 @kernel.needs("fastopen")
@@ -371,8 +371,8 @@ def test_retransmissions():
 
 def test_loss():
     """
-    Two packets in a hundred are lost on the first leg: none is stuck, and none fails but one whose handshake was lost twice. Such a client
-    gets a reset, unless that is lost as well: nobody sends it again.
+    The client's link loses 2% of packets: no connection is stuck, and only one whose handshake is lost twice may fail. Such a client
+    gets a reset, which may be lost, too: convertd sends it once.
     """
     with Lab(wifi=Link(delay_ms=1, loss=0.02), lte=None, core=Link(delay_ms=1)) as lab, converter(lab) as process:
         if kernel.has("blackhole"):
@@ -385,16 +385,16 @@ def test_loss():
                               check=False)
         found = json.loads(said.stdout)
         check(said.returncode == 0 or found["unfinished"], said.stderr)
-        # proof.c: so many SYN+ACKs as may go to an address that nothing has proved
+        # convertd sends an unproven client few SYN+ACKs (proof.c)
         given_up = process.log_text().count("client never completed its handshake")
         check(given_up <= 2, process.log_text())
         reset = {"ECONNRESET": given_up - found["unfinished"]}
         equal((found["connections"], found["errors"]), (200 - given_up, {name: count for name, count in reset.items() if count}),
-              "what became of them, %d of them unfinished" % found["unfinished"])
+              "connections and errors, with %d unfinished" % found["unfinished"])
 
 
 def test_syns_that_change():
-    """Forged ones that are sent again with another request, or another number: the first counts."""
+    """A forged SYN comes again with another request: the first one counts."""
     with far(core_ms=100) as lab, Server(lab, 80) as server, Server(lab, 81) as other, \
             converter(lab, "--connect-timeout", "1"), Forger(lab.client, lab.converter.addr4) as forger:
         forged(lab)
@@ -407,14 +407,14 @@ def test_syns_that_change():
         equal(len(syns_to(core.packets(), 80)), 2, "connections to the first server")
         equal(len(syns_to(core.packets(), 81)), 0, "connections to the other")
         with lab.capture(lab.converter, "core", "tcp") as core:
-            # again, now that it was let go
+            # the same SYN again, after convertd has let it go
             for _ in range(3):
                 forger.syn("10.66.0.1", 1111, server.connect())
             with Client(lab.client, lab.converter.addr4) as client:
                 client.send(other.connect())
                 other.accept().close()
                 extended_header(client.answer())
-        equal(len(syns_to(core.packets(), 80)), 0, "connections for a SYN that came before")
+        equal(len(syns_to(core.packets(), 80)), 0, "connections for a repeated SYN")
 
 
 # --- floods --------------------------------------------------------------------------------------------------
@@ -423,7 +423,7 @@ def test_syns_that_change():
 @long
 @waits
 def test_forged_syns_are_bounded():
-    """A part of what may be pending goes to the server, and the rest is heard after its third ACK; others are served."""
+    """convertd connects to servers only for a part of --max-pending forged SYNs, and lets the others go; a real client is served."""
     hold_seconds, pending = 0.3, 200
     with far(core_ms=1) as lab, Server(lab, 80) as server, \
             converter(lab, "--max-pending", pending, "--hold-time", int(hold_seconds * 1000), "--connect-timeout", "1",
@@ -443,7 +443,7 @@ def test_forged_syns_are_bounded():
                 extended_header(client.answer())
             seconds = time.monotonic() - start
         asked = len(syns_to([p for p in core.packets() if p.dst == lab.addresses.blackhole4], 80))
-        # on a machine that is slow the first ones have made room meanwhile
+        # on a slow machine the hold time of the first ones ends meanwhile, and makes room
         between(asked, 1, pending * (1 + int(seconds / hold_seconds)), "SYNs to the server")
         check(memory(process) - before < 4 << 20, "memory has grown by %d bytes" % (memory(process) - before))
         return "%d SYNs to the server in %.1f s" % (asked, seconds)
@@ -453,7 +453,7 @@ def test_forged_syns_are_bounded():
 @waits
 @kernel.needs("fastopen")
 def test_limit_of_a_client():
-    """Forged SYNs of one client's prefix: no more of them than it may have pending go to the server."""
+    """Forged SYNs from one client's prefix: convertd connects to servers for no more of them than --max-pending-per-client."""
     with far(core_ms=1) as lab, Server(lab, 80) as server, \
             converter(lab, "--max-pending-per-client", "5", "--connect-timeout", "4", "--hold-time", "2900"), \
             Forger(lab.client, lab.converter.addr4) as forger:
@@ -470,7 +470,7 @@ def test_limit_of_a_client():
 
 
 def test_damaged_syns():
-    """A wrong checksum: no SYN goes to the server for it, and none is answered, as without withholding."""
+    """A SYN with a wrong checksum gets no answer, and causes no SYN to the server."""
     with far(core_ms=1) as lab, Server(lab, 80) as server, converter(lab, "--connect-timeout", "1"), \
             Forger(lab.client, lab.converter.addr4) as forger:
         forged(lab)
@@ -480,16 +480,16 @@ def test_damaged_syns():
             server.accept().close()
             wait_until(lambda: any(p.synack and p.sport == 1234 for p in wifi.packets()), 5, "a SYN+ACK for the one that is right")
         equal(len(syns_to(core.packets(), 80)), 1, "connections to the server")
-        equal([p.dst for p in wifi.packets() if p.synack and p.sport == 1234][:1], ["10.66.0.2"], "who has got a SYN+ACK")
+        equal([p.dst for p in wifi.packets() if p.synack and p.sport == 1234][:1], ["10.66.0.2"], "the address of the first SYN+ACK")
 
 
 @long
 @waits
 @kernel.needs("fastopen")
 def test_many_at_once():
-    """1,000 clients of a server that never answers are withheld at once; the next one is served meanwhile."""
+    """convertd withholds the SYNs of 1,000 clients of a silent server at once; another client is served meanwhile."""
     with far(core_ms=1) as lab, Server(lab, 80) as server, converter(lab, "--hold-time", "2900") as process:
-        # a server has answered: then the silence of one is its own, however long these clients take
+        # a server answers first, so that convertd blames the silent server, not its family, however long these clients take
         with Client(lab.client, lab.converter.addr4) as other:
             extended_header(other.send(server.connect()).answer())
             server.accept().close()
@@ -525,8 +525,8 @@ for port in (7, 9):
 
 
 @kernel.needs("fastopen")
-def test_who_asks_does_not_wait():
-    """The SYN of a request with an Info TLV isn't withheld: who asks doesn't know yet what its SYN+ACK would say."""
+def test_info_is_not_withheld():
+    """convertd doesn't withhold the SYN of a request with an Info TLV: its client doesn't know yet that SYN+ACKs may confirm servers."""
     with far() as lab, Server(lab, 80) as server, converter(lab):
         for client in clients(lab, deliveries=["syn"]):
             v6 = ":" in client.name
@@ -543,39 +543,39 @@ def test_who_asks_does_not_wait():
 
 @kernel.needs("fastopen")
 def test_the_shim():
-    """It learns that SYNs are withheld by its first connection; from then on SYN+ACKs confirm, and refusals are told at once."""
+    """The shim learns by its first connection that SYNs are withheld; from then on SYN+ACKs confirm servers, and refusals come at once."""
     with far(first_ms=25) as lab, converter(lab):
         lab.echo()
         env = lab.converted(XDG_RUNTIME_DIR=lab.directory)
         os.chmod(lab.directory, 0o700)
         for _ in range(2):
             equal(lab.client.run(["python3", "-c", ASKS, lab.server.addr4], env=env).stdout, "hello\nConnection refused\n",
-                  "what the program saw")
+                  "the program's output")
         log = lab.shim_log()
         check("confirmed by the SYN+ACK" in log, log)
         check("confirmed a server that it has not reached" not in log, log)
 
 
 def test_stands_still():
-    """A convertd that does nothing answers no SYN: clients don't wait for the server, but leave the converter alone."""
+    """A convertd that stands still answers no SYN: the client connects directly after CONVERT_TIMEOUT, and lets the converter rest."""
     with far(core_ms=1) as lab:
         process = lab.convertd()
         lab.echo()
         os.chmod(lab.directory, 0o700)
         env = lab.converted(XDG_RUNTIME_DIR=lab.directory, CONVERT_TIMEOUT=2)
         words = ["python3", "-c", ASKS, lab.server.addr4]
-        equal(lab.client.run(words, env=env).stdout, "hello\nConnection refused\n", "what the program saw")
+        equal(lab.client.run(words, env=env).stdout, "hello\nConnection refused\n", "the program's output")
         os.kill(process.serving, signal.SIGSTOP)
         with lab.capture(lab.client, "wifi", "tcp port 1234") as capture:
-            equal(lab.client.run(words, env=env).stdout, "hello\nConnection refused\n", "what the program saw then")
+            equal(lab.client.run(words, env=env).stdout, "hello\nConnection refused\n", "the program's output meanwhile")
         os.kill(process.serving, signal.SIGCONT)
-        equal([str(p) for p in capture.packets() if p.synack], [], "SYN+ACKs of one that stands still")
+        equal([str(p) for p in capture.packets() if p.synack], [], "SYN+ACKs of a convertd that stands still")
         equal(lab.shim_log().count("direct, the converter fails"), 1, lab.shim_log())
 
 
 @kernel.needs("fastopen")
 def test_overflow():
-    """Where convertd doesn't keep up, SYNs pass. Their SYN+ACKs come at once and confirm nothing."""
+    """If convertd doesn't keep up, the kernel lets SYNs pass. Their SYN+ACKs come at once and confirm nothing."""
     need("nft", "nftables")
     with far(core_ms=1) as lab, Server(lab, 80) as server, converter(lab) as process:
         lab.converter.run(["nft", "-f", "-"], input=DROP_FORGED)
@@ -589,7 +589,7 @@ def test_overflow():
                     client.send(server.connect(":" in address))
                     check(writable(client.sock, 5), "no SYN+ACK (%s)" % client.name)
                     check(client.syn_data_taken(), "the data in the SYN wasn't taken (%s)" % client.name)
-                    check(not client.confirmed(), "the SYN+ACK confirms a server that nobody has asked (%s)" % client.name)
+                    check(not client.confirmed(), "the SYN+ACK confirms a server to which convertd hasn't connected (%s)" % client.name)
                     waiting.append(client)
             os.kill(process.serving, signal.SIGCONT)
             for client in waiting:
@@ -598,7 +598,7 @@ def test_overflow():
 
 
 def test_waiting_syns_come_first():
-    """A worker that is behind asks the servers of all SYNs that wait before it does anything else: only SYNs are sent again soon."""
+    """A worker that is behind first connects to the servers of all waiting SYNs, since clients repeat only SYNs so soon."""
     need("strace")
     if SANITIZED:
         raise Unsuitable("sanitizers don't work under strace")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_hold_switch.py - withholding is switched on and off: by start and end, by a reload, without permission, beside others"""
+"""test_convertd_hold_switch.py - withholding goes on and off: at start and end, by a reload, without the capability, beside other tables"""
 import os
 import signal
 import time
@@ -14,7 +14,7 @@ SANITIZED = bool(os.environ.get("SANITIZER_PRELOAD"))
 
 
 def test_rules_go_with_the_process():
-    """However it ends; they are for its own address and port; and a new one serves at once."""
+    """convertd's rules are for its own address and port, and go however it ends; a new convertd serves at once."""
     need("nft", "nftables")
     with far(core_ms=1) as lab, Server(lab, 80) as server:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGKILL):
@@ -27,20 +27,20 @@ def test_rules_go_with_the_process():
                 server.accept().close()
                 extended_header(client.answer())
             process.stop(number)
-            # who was killed leaves them to its survivor, which closes their socket a moment later
+            # after SIGKILL the survivor closes the rules' socket a moment later
             wait_until(lambda: rules(lab) == "", 10, lambda number=number: "the rules to go after %s:\n%s"
                        % (signal.Signals(number).name, rules(lab)))
             with Client(lab.client, lab.converter.addr4, delivery="behind") as client:
                 try:
                     client.send(b"")
-                    check(False, "somebody listens")
+                    check(False, "a process still listens")
                 except ConnectionRefusedError:
                     pass
 
 
 @kernel.needs("fastopen")
 def test_off_without_permission():
-    """One line says so, and clients are served; with "on" convertd doesn't start."""
+    """Without CAP_NET_ADMIN, convertd logs one line about it, and serves; with "on" it doesn't start."""
     need("setpriv", "util-linux")
     with far(core_ms=1) as lab, Server(lab, 80) as server:
         process = lab.convertd(wrapper=WITHOUT_NET_ADMIN)
@@ -58,7 +58,7 @@ def test_off_without_permission():
 
 
 def confirms(lab, server):
-    """Has a client served; returns whether the SYN+ACK confirmed the connection (doc/private-tlvs.md)."""
+    """Connects a client to the server; returns whether the SYN+ACK confirmed the server (doc/private-tlvs.md)."""
     with Client(lab.client, lab.converter.addr4) as client:
         client.send(server.connect())
         server.accept().close()
@@ -69,7 +69,7 @@ def confirms(lab, server):
 
 @kernel.needs("fastopen")
 def test_reload():
-    """SIGHUP switches it off and on; what is withheld then is let go, and served. Nobody is misled who remembers that it was on."""
+    """SIGHUP switches it off and on; convertd lets withheld SYNs go, and serves them. Clients that remember it as on aren't misled."""
     with far(core_ms=300) as lab, Server(lab, 80) as server:
         path = os.path.join(lab.directory, "convertd.conf")
 
@@ -99,7 +99,7 @@ def test_reload():
 
 @kernel.needs("fastopen")
 def test_reload_judges_again():
-    """What the new settings don't grant is refused, though its SYN was withheld before: at once, its server's connection is given up."""
+    """A reload refuses a withheld SYN's request if the new settings don't grant it, at once, and gives the server's connection up."""
     with far() as lab:
         path = os.path.join(lab.directory, "convertd.conf")
 
@@ -113,17 +113,17 @@ def test_reload_judges_again():
                 def asked(core=core):
                     return len([packet for packet in core.packets() if packet.syn and packet.dport == 80])
                 client.send(connect(lab.addresses.blackhole4, 80))
-                wait_until(asked, 5, "a question to the server")
+                wait_until(asked, 5, "a SYN to the server")
                 equal(sum(netfilter_queues(lab)), 1, "SYNs that are withheld")
                 configure(refused)
                 begin = time.monotonic()
                 process.send_signal(signal.SIGHUP)
                 equal(client.answer(), error(NOT_AUTHORIZED), "the answer")
-                check(time.monotonic() - begin < 2.7, "it came after %.1f s, as if nothing had been judged" % (time.monotonic() - begin))
+                check(time.monotonic() - begin < 2.7, "it came after %.1f s, at the end of the hold time" % (time.monotonic() - begin))
                 before = asked()
-                # the kernel's own SYNs come again after a second, while there is a socket
+                # while there is a socket, the kernel sends its SYN again after a second
                 wait_until(lambda: time.monotonic() - begin > 2.5, 5, "the time of another SYN")  # pylint: disable=W0640
-                equal(asked(), before, "SYNs to the server, which isn't to be asked any more")
+                equal(asked(), before, "SYNs to the server, to which convertd should have given up to connect")
 
 
 @kernel.needs("fastopen")
@@ -161,7 +161,7 @@ def test_reload_removes_an_address():
 
 
 def test_another_table_that_goes():
-    """The kernel drops withheld SYNs with any chain that goes, as when a firewall is loaded anew. A client's next SYN has it served."""
+    """When any chain is removed, as by a firewall's reload, the kernel drops withheld SYNs. A client is served by its next SYN."""
     need("nft", "nftables")
     with far(core_ms=400) as lab, Server(lab, 80) as server, converter(lab):
         lab.converter.run(["nft", "-f", "-"], input=DROP_FORGED)
@@ -170,7 +170,7 @@ def test_another_table_that_goes():
             # long before the server's answer
             wait_until(lambda: syns_to(core.packets(), 80), 5, "a SYN to the server")
             lab.converter.run(["nft", "delete", "table", "inet", "forged"])
-            wait_until(lambda: not any(netfilter_queues(lab)), 5, "none in the queues")
+            wait_until(lambda: not any(netfilter_queues(lab)), 5, "the queues to be empty")
             server.accept().close()
             extended_header(client.answer())
         equal(len(syns_to(core.packets(), 80)), 1, "connections to the server")
@@ -178,7 +178,7 @@ def test_another_table_that_goes():
 
 @kernel.needs("fastopen")
 def test_two_converters():
-    """On one host: each has a queue of its own, and rules for its own port."""
+    """Two converters on one host have a queue each, and rules for their own ports."""
     with far(core_ms=1) as lab, Server(lab, 80) as server, converter(lab), \
             converter(lab, "--listen", "[::]:1235", port=1235):
         for port in (1234, 1235):

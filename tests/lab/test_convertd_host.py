@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_host.py - the host's settings that convertd wants: checked at the start, with a remedy that works"""
+"""test_convertd_host.py - convertd checks the host's settings at its start, and names remedies that work"""
 import re
 import signal
 
@@ -22,7 +22,7 @@ def remedies(process):
 
 
 def test_sysctls():
-    """What is installed leaves nothing to warn of; each that is wrong is warned of, and the remedy is one."""
+    """With the shipped sysctls there is no warning; each wrong one has a warning, with a remedy that works."""
     with near() as lab:
         with converter(lab) as process:
             equal(remedies(process), [], "warnings with the settings that are shipped")
@@ -31,7 +31,7 @@ def test_sysctls():
             lab.converter.sysctl(name, value)
         with converter(lab) as process:
             found = remedies(process)
-            equal(sorted(name for name, _, _ in found), sorted(wrong), "settings that were warned of")
+            equal(sorted(name for name, _, _ in found), sorted(wrong), "settings in warnings")
         for name, command, named in found:
             equal(named, name, "the remedy's setting")
             lab.converter.run(command.split())
@@ -40,7 +40,7 @@ def test_sysctls():
 
 
 def test_mptcp_that_comes_later():
-    """A reload can't make Multipath TCP sockets of those that are there; that it takes a restart is told."""
+    """A reload can't turn listening sockets into Multipath TCP's; convertd logs that this takes a restart."""
     with near() as lab:
         lab.converter.sysctl("net.mptcp.enabled", 0)
         with converter(lab) as process:
@@ -52,7 +52,7 @@ def test_mptcp_that_comes_later():
 
 @kernel.needs("fastopen")
 def test_syncookies():
-    """Why 1 is wanted: with 2, the kernel takes no data from SYNs."""
+    """The reason for wanting 1: with 2, the kernel takes no data from SYNs."""
     with near() as lab, Server(lab, 80) as server, converter(lab):
         taken = []
         for value in (1, 2):
