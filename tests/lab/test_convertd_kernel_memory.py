@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_kernel_memory.py - the limit of kernel memory for peers that don't read: how much is held, and which sessions are ended"""
+"""test_convertd_kernel_memory.py - the limits of kernel memory for peers that don't read, and the sessions that convertd ends for them"""
 import contextlib
 import json
 import os
@@ -26,12 +26,12 @@ def held(lab):
 
 
 def ended(lab):
-    """Returns how many sessions were ended since they held too much."""
+    """Returns how many sessions convertd has ended because they held too much."""
     return Metrics(lab.converter)("convertd_connections_ended_total", outcome="limit_memory")
 
 
 def really_held(lab):
-    """Returns the bytes of kernel memory by the kernel's own account: the buffers of all sockets in the converter's namespace (ss -m)."""
+    """Returns the kernel memory in bytes as the kernel counts it: the buffers of all sockets in the converter's namespace (ss -m)."""
     total = 0
     for line in lab.converter.run(["ss", "-tmnH"]).stdout.splitlines():
         for word in line[line.find("skmem:(") + 7:line.rfind(")")].split(","):
@@ -64,7 +64,7 @@ class Stalled(contextlib.ExitStack):
 
 
 class Reader(threading.Thread):
-    """A client that reads this many bytes a second, each of which must be the right one."""
+    """A client that reads this many bytes a second, and compares each."""
 
     def __init__(self, lab, rate, protocol=TCP, source=None):
         super().__init__()
@@ -119,28 +119,29 @@ def downloads(*arguments):
 
 
 def without_reading(lab, clients, budget, seconds, buffer):
-    """So many, and two who read slowly: one at their own address. Within so long they hold no more than the budget.
+    """Runs this many stalled clients, and two slow readers, one of them at the stalled clients' address: within `seconds` convertd ends
+    stalled ones until these hold no more than the budget.
 
-    Those who read are never ended, however much the kernel holds for them, which may be tens of megabytes. So their buffers have a limit
-    here, and what is seen above the budget is what those who don't read hold.
+    convertd never ends readers, however much the kernel holds for them, which may be tens of megabytes. So their buffers are limited
+    here: any memory above the budget and these buffers belongs to stalled clients.
     """
     for name in ("net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"):
         least, default, _ = lab.converter.run(["sysctl", "-n", name]).stdout.split()
         lab.converter.sysctl(name, "%s %s %d" % (least, default, buffer))
-    budget += 2 * buffer + 2 * MB  # both sides of the other, whose address is another client's, and what isn't counted
+    budget += 2 * buffer + 2 * MB  # both sides of the reader at the other address, and memory that isn't counted
     with Reader(lab, 200_000) as neighbour, Reader(lab, 100_000, MPTCP, lab.client.lte4) as other:
         with Stalled(lab, clients):
             most = 0
 
             def sees():
                 nonlocal most
-                now = max(really_held(lab), held(lab))  # ss sees subflows, convertd the connections' own queues as well
+                now = max(really_held(lab), held(lab))  # ss sees subflows, convertd also the connections' own queues
                 most = max(most, now)
                 return ended(lab) > 0 and now < budget
             wait_until(sees, seconds, lambda: "%d MB at most, there are %d, of which convertd knows %d" % (
                 budget // MB, really_held(lab) // MB, held(lab) // MB))
             for _ in range(5):
-                wait_until(lambda: neighbour.goes_on() and other.goes_on(), 10, "those who read to go on")
+                wait_until(lambda: neighbour.goes_on() and other.goes_on(), 10, "the readers to go on")
             now = really_held(lab)
             check(now < budget, "%d MB are held" % (now // MB))
             known = held(lab)
@@ -149,7 +150,7 @@ def without_reading(lab, clients, budget, seconds, buffer):
             most // MB, now // MB, known // MB, ended(lab), clients)
 
 
-# a control group of at most 64 MB, as /sys/fs/cgroup shows it in a container, and a file of it that can't be read
+# a control group of at most 64 MB, as /sys/fs/cgroup shows it in a container, with a limit's file that can't be read
 IN_A_GROUP = """
 set -e
 mount -t tmpfs none /sys/fs/cgroup
@@ -161,7 +162,7 @@ exec "$@"
 
 
 def test_memory_of_a_control_group():
-    """The budget is half of the group's limit, also in the sandbox. One line says that convertd can't read another limit."""
+    """The budget is half of the group's limit, in convertd's sandbox, too. convertd logs one line about a limit that it can't read."""
     with open("/proc/self/cgroup", encoding="utf-8") as file:
         if "0::/" not in file.read():
             raise Skip("no control groups of version 2")
@@ -173,10 +174,10 @@ def test_memory_of_a_control_group():
 
 @long
 def test_clients_that_never_read():
-    """By the budget that this host's tcp_mem gives, and by a small one."""
+    """With the budget from this host's tcp_mem, and with a small one."""
     with downloads() as lab:
         total = Metrics(lab.converter)("convertd_max_kernel_memory_bytes")
-        # Linux's default, of which a namespace can't see whether it is in force
+        # Linux's default, since a namespace can't see the setting
         check(0.8 < total / (os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE") / 32) < 1.2, "%d bytes" % total)
         first = without_reading(lab, 150, total / 8, 40, 16 * MB)
     with downloads("--max-memory", "64", "--max-memory-per-client", "16") as lab:
@@ -185,7 +186,7 @@ def test_clients_that_never_read():
 
 @long
 def test_stalled_uploads():
-    """The server reads nothing: what its clients send is held for them."""
+    """The server reads nothing: the kernel holds its clients' bytes, and convertd ends some of these clients."""
     with Lab(wifi=Veth(), lte=Veth(), core=Veth()) as lab, Server(lab, 81, backlog=256) as server:
         with converter(lab, "--max-memory", "64", "--max-memory-per-client", "16", *METRICS, defaults=LAB):
             with contextlib.ExitStack() as stack:
@@ -207,23 +208,23 @@ def test_stalled_uploads():
 
 
 @long
-def test_all_of_them():
-    """Of many clients none holds too much, but all do: the greediest prefix's go first, the longest at a standstill."""
+def test_total_of_all_clients():
+    """No client holds too much, but all together do: convertd ends sessions of the greediest prefix, those that stall longest first."""
     with downloads("--max-memory", "40", "--max-memory-per-client", "39") as lab:
         with Reader(lab, 500_000, TCP, lab.client.lte4) as stranger, Stalled(lab, 1, lab.client.lte4) as one:
             with Stalled(lab, 40):
                 wait_until(lambda: ended(lab) > 0 and really_held(lab) < 48 * MB, 30,
                            lambda: "48 MB at most, there are %d" % (really_held(lab) // MB))
-                wait_until(stranger.goes_on, 10, "who reads to go on")
+                wait_until(stranger.goes_on, 10, "the reader to go on")
             del one
         return "%d of 41 ended" % ended(lab)
 
 
-# --- who moves is left alone -----------------------------------------------------------------------------------------------
+# --- sessions that move, and sessions that end -----------------------------------------------------------------------------
 
 
 def goodput(lab, *options):
-    """Downloads to the end with the load tool; returns bytes per second."""
+    """Downloads three times 1 GB with the load tool; returns bytes per second."""
     start = time.monotonic()
     out = json.loads(lab.client.run([lab.build.program(LOAD), "run", "--to", "%s:1234" % lab.converter.addr4, "--via",
                                      kernel.load_way("--mptcp" in options), "--server", "%s:6000" % lab.server.addr4, "--response", "1G", "--connections", "3",
@@ -234,7 +235,7 @@ def goodput(lab, *options):
 
 @long
 def test_a_fast_download_beside_them():
-    """Its goodput among stalled clients that are over their budget is what it is without them."""
+    """Beside stalled clients that exceed their budget, a download has at least half of its goodput alone."""
     with downloads("--max-memory", "64", "--max-memory-per-client", "16") as lab:
         lab.start_listening(lab.server, [lab.build.program(LOAD), "serve", 6000], 6000)
         ratios = []
@@ -250,7 +251,7 @@ def test_a_fast_download_beside_them():
 
 @long
 def test_ends_that_do_not_arrive():
-    """Both sides have said their last, and the client takes nothing: its bytes are still counted, and ended for."""
+    """Both sides have sent their FINs, and the client reads nothing: its bytes still count, and convertd ends such sessions."""
     with downloads("--max-memory", "64", "--max-memory-per-client", "4") as lab, contextlib.ExitStack() as stack:
         request = connect(lab.server.addr4, 80) + b"GET /bytes/400000 HTTP/1.0\r\n\r\n"
         for i in range(40):
@@ -259,7 +260,7 @@ def test_ends_that_do_not_arrive():
             client.send(request).shutdown()
         wait_until(lambda: ended(lab) > 0 and really_held(lab) < 6 * MB, 30, lambda: "4 MB at most, there are %d" % (really_held(lab) // MB))
         check(held(lab) > 1 * MB, "convertd knows of %d bytes" % held(lab))
-        # who reads gets all of it
+        # a client that reads gets everything
         client = stack.enter_context(Client(lab.client, lab.converter.addr4, TCP))
         client.send(request).shutdown()
         wait_until(lambda: select.select([client.sock], [], [], 0)[0], 10, "its first bytes")

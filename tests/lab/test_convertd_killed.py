@@ -18,11 +18,11 @@ from convertlab.peers import MPTCP, PORT, TCP, Client, Server, connect, descript
 
 # Multipath TCP, as an Extended Connect TLV has it
 MPTCP_OPTION = bytes([30, 2, 0, 0])
-# bytes of which a transfer's peer has seen some, not all, when convertd is killed
+# the bytes of a transfer, and those that its ends have moved before convertd is killed
 SIZE = 64 << 20
 SOME = 256 << 10
 
-# whoever has a connection: what it is called, its socket, which side of the converter it is on
+# one end of a session: its name in messages, and its socket
 Peer = collections.namedtuple("Peer", ("name", "sock"))
 
 
@@ -64,7 +64,7 @@ class Mover(threading.Thread):
 
 
 def check_resets(movers):
-    """Checks that each Mover has seen an error, and none the end of the stream."""
+    """Checks that each Mover got an error, and none a regular end of the stream."""
     for mover in movers:
         mover.join(15)
     seen = {"%s %s" % (mover.name, "sends" if mover.sends else "reads"): mover.result for mover in movers}
@@ -73,7 +73,7 @@ def check_resets(movers):
 
 
 def kinds(lab, tcp, mptcp):
-    """(a client that has asked for a server, that Server): over TCP and MPTCP, both families, to servers that speak TCP, and MPTCP."""
+    """Yields (a client that has asked for a server, that Server): over TCP and MPTCP, of both families, to servers of TCP and of MPTCP."""
     for protocol in (TCP, MPTCP):
         for address, request, server in ((lab.converter.addr4, tcp.connect(), tcp), (lab.converter.addr6, tcp.connect(v6=True), tcp),
                                          (lab.converter.addr4, mptcp.connect(options=MPTCP_OPTION), mptcp)):
@@ -88,7 +88,7 @@ def both_servers(lab):
 
 
 def sessions(lab, tcp, mptcp):
-    """Yields (client's Peer, server's Peer) of each kind."""
+    """Returns [(client's Peer, server's Peer), …], a session of each kind."""
     found = []
     for client, server in kinds(lab, tcp, mptcp):
         sock = server.accept()
@@ -99,7 +99,7 @@ def sessions(lab, tcp, mptcp):
 
 
 def transfers(lab, both):
-    """Yields the Movers at all ends of six downloads and six uploads that have begun."""
+    """Begins six downloads and six uploads; returns the Movers at all their ends."""
     movers = []
     for upload in (False, True):
         for client, server in sessions(lab, *both):
@@ -112,7 +112,7 @@ def transfers(lab, both):
 
 
 def how_it_ends(peer):
-    """Returns what a peer reads to the end, and "closed" or "reset"; a reset behind a FIN is EPIPE on MPTCP."""
+    """Returns the rest of the peer's bytes, and "closed" or "reset"; on MPTCP a reset behind a FIN is EPIPE."""
     try:
         return ended(peer.sock)
     except BrokenPipeError:
@@ -120,7 +120,7 @@ def how_it_ends(peer):
 
 
 def check_reset(peers):
-    """Checks that each peer is reset, without a byte before."""
+    """Checks that each peer gets a reset, and no more bytes before it."""
     for peer in peers:
         equal(how_it_ends(peer), (b"", "reset"), "the end of " + peer.name)
 
@@ -128,7 +128,7 @@ def check_reset(peers):
 @long
 def test_transfers():
     """However convertd ends, six downloads and six uploads over TCP and MPTCP end in errors at both ends, none in an end of file."""
-    # sanitizers make a status of it
+    # sanitizers catch this signal, and exit with a status
     crashes = () if os.environ.get("SANITIZER_PRELOAD") else (signal.SIGSEGV,)
     for number in (signal.SIGKILL, signal.SIGABRT, *crashes, signal.SIGTERM):
         with shaped() as lab, both_servers(lab) as both:
@@ -139,22 +139,22 @@ def test_transfers():
 
 
 def test_either_process():
-    """Where there are two processes, it doesn't matter which one is killed."""
+    """Of two processes, the serving one is killed (test_transfers kills the main process)."""
     with shaped() as lab, both_servers(lab) as both:
         process = lab.convertd()
         check(process.serving != process.pid, "there is one process")
         movers = transfers(lab, both)
         os.kill(process.serving, signal.SIGKILL)
         equal(process.wait(10), -signal.SIGKILL, "the status")
-        check(not lab.converter.listening(PORT), "somebody still listens")
+        check(not lab.converter.listening(PORT), "a process still listens")
         check_resets(movers)
 
 
 @long
 @waits
 def test_sessions_that_have_ended():
-    """What was ended by its peers arrives to the last byte, and in a FIN, also if convertd is killed while it is on its way."""
-    # as much as is taken in for a client that doesn't read
+    """The bytes of sessions that their peers have ended all arrive, and a FIN, even if convertd is killed while they are on their way."""
+    # as many bytes as the converter takes for a client that doesn't read
     data = servers.pattern(50000)
     for number in (signal.SIGKILL, signal.SIGTERM):
         for loss in (0, 0.02):
@@ -171,7 +171,7 @@ def test_sessions_that_have_ended():
                 wait_until(lambda: descriptors(process) == at_start, 30, "the end of all sessions")  # pylint: disable=W0640
                 waiting = sum(readable_bytes(client.sock) for client, _ in ended_sessions)
                 equal(process.stop(number), 0 if number == signal.SIGTERM else -number, "the status")
-                check(waiting < len(ended_sessions) * len(data), "all has arrived before convertd's end")
+                check(waiting < len(ended_sessions) * len(data), "all bytes had arrived before convertd's end")
                 for client, _ in ended_sessions:
                     got, how = ended(client.sock)
                     same_data(data.startswith(got), "other bytes (%s)" % client.name)
@@ -179,12 +179,12 @@ def test_sessions_that_have_ended():
 
 
 def readable_bytes(sock):
-    """Returns the number of bytes that have arrived and weren't read."""
+    """Returns how many bytes have arrived and haven't been read."""
     return struct.unpack("i", fcntl.ioctl(sock, termios.FIONREAD, bytes(4)))[0]
 
 
 def test_idle_sessions():
-    """On which nothing moved when convertd was killed: both ends are reset."""
+    """Both ends of a session are reset, even if nothing moved when convertd was killed."""
     with near() as lab, both_servers(lab) as both:
         process = lab.convertd()
         idle = sessions(lab, *both)
@@ -194,18 +194,18 @@ def test_idle_sessions():
 
 
 def test_half_closed_sessions():
-    """The direction that has ended has ended; who reads or writes in the other one is told of the reset."""
+    """The ended direction stays ended; the reader and the writer of the other one get errors."""
     with near() as lab, both_servers(lab) as both:
         process = lab.convertd()
         client_ended, server_ended = sessions(lab, *both), sessions(lab, *both)
         for client, server in client_ended:
             client.sock.sendall(b"question")
             client.sock.shutdown(socket.SHUT_WR)
-            equal(ended(server.sock), (b"question", "closed"), "what is read by " + server.name)
+            equal(ended(server.sock), (b"question", "closed"), "the bytes of " + server.name)
         for client, server in server_ended:
             server.sock.sendall(b"answer")
             server.sock.shutdown(socket.SHUT_WR)
-            equal(ended(client.sock), (b"answer", "closed"), "what is read by " + client.name)
+            equal(ended(client.sock), (b"answer", "closed"), "the bytes of " + client.name)
         process.stop(signal.SIGKILL)
         check_reset([client for client, _ in client_ended] + [server for _, server in server_ended])
         for writer in [server for _, server in client_ended] + [client for client, _ in server_ended]:
@@ -222,14 +222,14 @@ def fails_to_send(sock):
 
 
 def test_clients_without_a_session():
-    """Who has sent nothing, a part of a request, or waits for its server, is reset as well, and who was refused has that answer."""
+    """Clients that have sent nothing, or a part of a request, or wait for their server, are reset, too; a refused one keeps its answer."""
     refused = octets("01022263 00010000")
     for number in (signal.SIGKILL, signal.SIGTERM):
         with near() as lab, Server(lab, 80) as server:
             process = lab.convertd(["--hold-syn", "off"])
             process.wait_log("ready")
             at_start = descriptors(process)
-            # a server of that family that has answered: the silence of the next one is its own
+            # a server of this family answers first, so that convertd blames the silent server, not its family
             with Client(lab.client, lab.converter.addr4) as client:
                 extended_header(client.send(server.connect()).answer())
                 server.accept().close()
@@ -254,7 +254,7 @@ def test_clients_without_a_session():
 
 @contextlib.contextmanager
 def memory_group():
-    """(directory, limit, usage): a new memory control group and the names of its two files; skips where none can be made."""
+    """Yields (directory, limit, usage): a new memory control group and the paths of its two files; skips the test if there can be none."""
     for parent, limit, usage in (("/sys/fs/cgroup", "memory.max", "memory.current"),
                                  ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes")):
         try:
@@ -271,7 +271,7 @@ def memory_group():
 
 
 def confine(limit, usage):
-    """Limits a control group to the memory that it uses now. Returns False where it uses more by now (EBUSY, the first version's alone)."""
+    """Limits a control group to the memory that it uses now. Returns False if it already uses more (EBUSY, in version 1 only)."""
     with open(usage, encoding="ascii") as file:
         used = file.read()
     try:
@@ -285,19 +285,19 @@ def confine(limit, usage):
 
 
 def test_out_of_memory():
-    """The OOM killer takes convertd, not what outlives it."""
+    """The OOM killer takes convertd, not its survivor."""
     with memory_group() as (group, limit, usage), shaped() as lab, both_servers(lab) as both:
-        # so that all of convertd is in the group
+        # a shell joins the group first, so that all of convertd is in it
         process = lab.convertd(wrapper=["sh", "-c", "echo $$ > %s/cgroup.procs && exec \"$@\"" % group, "sh"])
         movers = transfers(lab, both)
         wait_until(lambda: confine(limit, usage), 10, "the group's limit")
         others = []
         while process.poll() is None:
-            # whatever comes of them: each takes some memory
+            # each takes some memory, whether convertd answers it or not
             others.append(Client(lab.client, lab.converter.addr4, TCP))
             with contextlib.suppress(OSError):
                 others[-1].send(octets("01ff2263"))
-            check(len(others) < 20000, "convertd has memory for them all")
+            check(len(others) < 20000, "convertd has memory for 20,000 clients")
         equal(process.returncode, -signal.SIGKILL, "the status")
         check_resets(movers)
         return "after %d more clients" % len(others)
@@ -305,8 +305,8 @@ def test_out_of_memory():
 
 @kernel.needs("fastopen")
 def test_before_the_third_ack():
-    """A client whose handshake isn't complete on the converter when that is killed: Linux would tell it nothing over MPTCP."""
-    # so long that the third ACK comes when all is done, on a busy machine as well
+    """convertd is killed before the client's third ACK: the client is reset, though Linux by itself would tell it nothing over MPTCP."""
+    # so far that the third ACK comes after the kill, even on a busy machine
     with Lab(wifi=Link(delay_ms=400), lte=None, core=Link(delay_ms=0.1)) as lab:
         process = lab.convertd(["--hold-syn", "off"])
         process.wait_log("ready")
@@ -320,7 +320,7 @@ def test_before_the_third_ack():
 
 @kernel.needs("fastopen")
 def test_withheld_syns():
-    """Clients whose SYNs are withheld when convertd is killed: they are refused, as by any host without a converter."""
+    """convertd is killed while it withholds clients' SYNs: the kernel refuses them, as any host without a converter does."""
     with near() as lab:
         process = lab.convertd(["--hold-time", "2900"])
         process.wait_log("ready")

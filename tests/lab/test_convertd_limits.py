@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_limits.py - the limits of what one client, and all of them, may use; floods, and clients that are served meanwhile"""
+"""test_convertd_limits.py - the limits for one client, and for all together; floods, and clients that are served meanwhile"""
 import contextlib
 import os
 import select
@@ -27,7 +27,7 @@ def near(**options):
 
 
 class Limited:
-    """convertd with its own limits but for these options, and its clients, all of which are closed before it ends."""
+    """convertd with these options and otherwise its default limits, and its clients, which are closed before it ends."""
 
     def __init__(self, lab, *arguments, **options):
         self.lab = lab
@@ -43,7 +43,7 @@ class Limited:
         return self._stack.__exit__(*error_)
 
     def client(self, address=None, protocol=TCP, delivery="syn", source=None):
-        """Returns a new Client, which is reset at the end: after a close convertd would go on to wait for the server's answer."""
+        """Returns a new Client, which is reset at the end: after a close convertd would go on waiting for the server's answer."""
         client = Client(self.lab.client, address or self.lab.converter.addr4, protocol, delivery)
         if source:
             client.sock.bind((source, 0))
@@ -56,7 +56,7 @@ class Limited:
 
     @staticmethod
     def pass_time():
-        """Sleeps for a fifth of a second, in a loop that is to be slow."""
+        """Sleeps for a fifth of a second, to slow a loop down."""
         select.select([], [], [], 0.2)
 
     def wait_descriptors(self, count):
@@ -112,31 +112,31 @@ def serve_once(client, server):
 
 
 def test_pending_of_a_client():
-    """Servers that don't answer. The client's other prefix is another client, its other IPv6 addresses are not."""
+    """Requests for a silent server. An address in another prefix is another client; another IPv6 address in the same /64 isn't."""
     with near() as lab, Server(lab, 80) as server:
         lab.client.run(["ip", "addr", "add", "fd01::77/64", "dev", "wifi", "nodad"])
         for address, request, same, other in (
                 (lab.converter.addr4, connect(lab.addresses.blackhole4, 80), lab.client.wifi4, lab.client.lte4),
                 (lab.converter.addr6, connect(lab.addresses.blackhole6, 80), "fd01::77", lab.client.lte6)):
-            # with one worker: who has an answer isn't counted any more when the next client comes
+            # one worker forgets an answered client before it accepts the next one
             with Limited(lab, "--max-pending-per-client", "4", "--workers", "1") as limited:
                 waiting = [limited.client(address, (TCP, MPTCP)[i % 2]).send(request) for i in range(4)]
                 limited.wait_descriptors(8)
                 for protocol in kernel.protocols_with_fastopen():
                     exceeded(limited.client(address, protocol, source=same), request, "the fifth")
                 for protocol in (TCP, MPTCP):
-                    # who isn't done at once may not wait either
+                    # a client that hasn't sent its whole request may not wait, either
                     ended(limited.client(address, protocol).send(request[:20]), "a part of the fifth")
                     serve_once(limited.client(address, protocol, source=other), server)
                 waiting[0].reset()
                 wait_until(lambda: "client lost while connecting" in limited.process.log_text(), 5, "one to go")  # pylint: disable=W0640
-                # who is connected isn't pending
+                # connected clients aren't pending
                 for protocol in (TCP, MPTCP) * 2:
                     limited.keep(serve(limited.client(address, protocol), server))
 
 
 def test_prefixes_that_make_a_client():
-    """/32 and /64 unless said otherwise: here, addresses of both links are one client."""
+    """By default a client is a /32 or a /64; with a shorter prefix, the addresses of both links are one client."""
     with near() as lab:
         request = connect(lab.addresses.blackhole4, 80)
         for prefix, address, sources in (("--client-prefix-v4=8", lab.converter.addr4, ("10.1.0.2", "10.2.0.2")),
@@ -148,7 +148,7 @@ def test_prefixes_that_make_a_client():
 
 
 def test_silent_clients():
-    """Too many that say nothing, or half of a request: the oldest go, and who has a request is served at once."""
+    """Too many clients send nothing, or a part of a request: the oldest have to go, and a whole request is served at once."""
     with near() as lab, Server(lab, 80) as server:
         with Limited(lab, "--max-pending", "16", *UNLIMITED) as limited:
             silent = []
@@ -170,10 +170,10 @@ def test_silent_clients():
                     sent_again = lab.client.counters()["TcpExtTCPSynRetrans"]
                     serve_once(limited.client(None, protocol, delivery), server)
                     equal(lab.client.counters()["TcpExtTCPSynRetrans"], sent_again, "SYNs that were sent again: it wasn't served at once")
-            # each of those who weren't done at once has pushed one out
+            # each client whose request took a while has pushed one out, an older one
             check(not readable(silent[-1].sock, 0), "the newest went")
             wait_until(lambda: limited.process.log_text().count("is reset: too many pending requests") == 1, 5, "one line")
-        # by one client alone: the newest go
+        # one client's limit: the newest have to go
         with Limited(lab, "--max-pending-per-client", "8", "--request-timeout", "60") as limited:
             silent = [silent_client(limited, (TCP, MPTCP)[i % 2]) for i in range(20)]
             check(all(silent[:8]), "one of the first went")
@@ -187,7 +187,7 @@ def test_silent_clients():
 
 
 def test_connections():
-    """Of a client and of all; who goes makes room. Where all are one prefix's, its idle ones make room for another's."""
+    """The limits for a client and for all: a closed connection makes room. If one prefix has all, its idle ones make room for another's."""
     with near() as lab, Server(lab, 80) as server:
         for option, other in (("--max-connections-per-client", True), ("--max-connections", False)):
             with Limited(lab, option, "6") as limited:
@@ -203,19 +203,19 @@ def test_connections():
                     left = ":%d to " % stranger.port
                     wait_until(lambda: left in limited.process.log_text(), 5, "the stranger to go")  # pylint: disable=W0640
                     if not other:
-                        # the one that was idle for longest; and its place is free again
+                        # the one that was idle for longest; and when the stranger goes, its place is free
                         ended(pairs[0][0], "the oldest")
                         pairs.pop(0)
                         pairs.append((limited.client(None, protocol), None))
                         pairs[-1] = pairs[-1][0], limited.keep(serve(pairs[-1][0], server))
                     ended(limited.client(None, protocol).send(server.connect()[:20]), "a part of it")
-                # what was open goes on
+                # open connections go on
                 for client, sock in pairs:
                     sock.sendall(b"x")
                     equal(client.read(1), b"x", client.name)
                 pairs[0][1].close()
                 pairs[0][0].sock.close()
-                # others have gone before
+                # its own line: others have ended before
                 gone = ":%d to " % pairs[0][0].port
                 wait_until(lambda: gone in limited.process.log_text(), 5, "one to go")  # pylint: disable=W0640
                 limited.keep(serve(limited.client(), server))
@@ -223,7 +223,7 @@ def test_connections():
 
 @kernel.needs("fastopen")
 def test_refused_before_the_third_ack():
-    """A refused client without a proof takes no place: a newcomer displaces one connection of the client that has them all."""
+    """Refused unproven clients take no place: a newcomer displaces one connection of the client that has them all."""
     with near() as lab, Server(lab, 80) as server, Forger(lab.client, lab.converter.addr4) as forger, \
             Limited(lab, "--max-connections", "6", "--client-prefix-v4", "8", "--hold-syn", "off", *METRICS) as limited:
         lab.converter.ip("route add 10.50.0.0/16 via %s" % lab.client.wifi4)
@@ -239,7 +239,7 @@ def test_refused_before_the_third_ack():
 
 
 def test_descriptors_are_enough():
-    """Without a number, there are as many connections as open files allow: nobody has to wait for a descriptor."""
+    """Without --max-connections, the limit of open files decides: no client has to wait for a descriptor."""
     need("prlimit", "util-linux")
     with near() as lab, Server(lab, 80) as server:
         with Limited(lab, "--workers", "1", wrapper=["prlimit", "--nofile=140:140"]) as limited:
@@ -254,14 +254,14 @@ def test_descriptors_are_enough():
             equal(answer.hex(), error(EXCEEDED, DELAY).hex(), "the first that is refused")
             # convertd has some 40 of its own
             check(len(pairs) > 45, "%d connections with 140 descriptors" % len(pairs))
-            # and silent ones: they are refused as well, not kept waiting
+            # silent clients are reset, too, and don't wait
             for client in [silent_client(limited, TCP) for _ in range(40)]:
                 ended(client, "silent")
             check("clients have to wait" not in limited.process.log_text(), limited.process.log_text())
 
 
 def test_out_of_descriptors_is_told():
-    """Many more clients than open files allow: beside a line for each there is one warning, which has the remedy."""
+    """Many more clients than open files allow: besides a line for each, convertd logs one warning, with the remedy."""
     need("prlimit", "util-linux")
     for arguments, wrapper, words in (
             ((), ["prlimit", "--nofile=300:300"], "the limit of open files (300)"), (("--max-connections", "50"), (), "--max-connections")):
@@ -277,14 +277,14 @@ def test_out_of_descriptors_is_told():
                 client.sock.close()
             log = limited.process.log_text()
             refused = log.count(": too many connections")
-            # those whose requests aren't in SYNs are reset instead
+            # clients whose requests aren't in SYNs are reset instead
             check(refused > (50 if kernel.has("fastopen") else 25), "%d were refused" % refused)
             told = [line for line in log.splitlines() if "warning: all " in line]
             check(len(told) == 1 and words in told[0] and "raise" in told[0], "%s\n%s" % (told, log[-2000:]))
 
 
 def test_descriptors_are_for_connections():
-    """Of many open files, all but a few are kept for connections, two for each."""
+    """convertd keeps all but a few of many open files for connections, two for each."""
     need("prlimit", "util-linux")
     with near() as lab, Limited(lab, "--workers", "1", *METRICS, wrapper=["prlimit", "--nofile=4096:4096"]):
         most = Metrics(lab.converter)("convertd_max_connections")
@@ -295,7 +295,7 @@ def test_descriptors_are_for_connections():
 
 
 def test_error_replies():
-    """Five seconds' worth at once, then resets without a word; another client has its own; later there are some again."""
+    """A client may get five seconds' worth of error replies at once, then resets, and later some again; another client has its own."""
     with near() as lab:
         request = connect(lab.server.addr4, lab.addresses.refused_port)
         with Limited(lab, "--max-errors-per-client", "2") as limited:
@@ -303,7 +303,7 @@ def test_error_replies():
                 client = limited.client(None, MPTCP).send(kind)
                 check(client.answer(), "no answer to %s" % kind.hex())
                 client.sock.close()
-            # meanwhile some were earned again, two a second
+            # meanwhile the client has earned some again, two a second
             for _ in range(100):
                 client = limited.client(None, TCP).send(request)
                 with contextlib.suppress(ConnectionResetError):
@@ -334,13 +334,13 @@ def test_error_replies():
 
 
 def test_refused_clients_that_stay():
-    """They neither read nor close: there are as many as may be pending, for 5 s; others are reset."""
+    """They neither read nor close: convertd keeps as many as may be pending, for 5 s, and resets the others."""
     with near() as lab:
         request = connect(lab.server.addr4, lab.addresses.refused_port)
         with Limited(lab, "--max-pending-per-client", "10", "--max-errors-per-client", "0") as limited:
             staying = [limited.client(None, (TCP, MPTCP)[i % 2]).send((request, b"GET / HTTP/1.1\r\n\r\n")[i % 3 == 2])
                        for i in range(40)]
-            wait_until(lambda: sum(readable(client.sock, 0) for client in staying) == 40, 5, "all to be done with")
+            wait_until(lambda: sum(readable(client.sock, 0) for client in staying) == 40, 5, "answers or resets for all")
             check(descriptors(limited.process) <= limited.at_start + 10, "descriptors: %d" % descriptors(limited.process))
             limited.wait_descriptors(0)
 
@@ -354,10 +354,10 @@ FORGED = 3000
 @long
 @waits
 def test_forged_syns():
-    """SYNs with requests, each from an address of its own, whose handshakes are never completed.
+    """SYNs with requests, each from another address, that never complete their handshakes.
 
-    The kernel keeps half of what may be pending in that state and leaves the data of other SYNs out, so that few servers are
-    asked, memory stays as it is, and clients are served meanwhile.
+    The kernel keeps half of --max-pending in this state, and leaves the data of other SYNs out. So few requests reach the server, memory
+    stays as it is, and clients are served meanwhile.
     """
     with near() as lab, Server(lab, 80, backlog=4096) as server:
         lab.converter.ip("route add 10.50.0.0/16 via %s" % lab.client.wifi4)
@@ -383,12 +383,12 @@ def test_forged_syns():
 
 
 def serve_among(client, server):
-    """Does what serve() does where the server has other connections as well: returns the one that brings the client's bytes."""
+    """As serve(), if the server has other connections, too: returns the one that brings the client's bytes."""
     extended_header(client.send(server.connect() + b"it is me").answer())
     accepted = []
     with contextlib.ExitStack() as others:
         while True:
-            # of all that have come, those in which there is something
+            # a new connection, or bytes of an accepted one
             ready, _, _ = select.select([server.sock, *accepted], [], [], 10)
             check(ready, "no sign of the client's connection")
             for sock in ready:
@@ -403,14 +403,14 @@ def serve_among(client, server):
 
 @kernel.needs("fastopen")
 def test_forged_syns_are_not_multiplied():
-    """Section 9.3: not longer, and sent again twice at most, as long as the client's handshake isn't complete."""
+    """Section 9.3: SYNs to the server aren't longer than the client's, and repeated twice at most until its handshake is complete."""
     with near() as lab:
         lab.converter.ip("route add 10.50.0.0/16 via %s" % lab.client.wifi4)
         with Limited(lab, "--connect-timeout", "5") as limited:
             with lab.capture(lab.converter, "core", "tcp") as capture, Forger(lab.client, lab.converter.addr4) as forger:
                 for i in range(5):
                     forger.syn("10.50.0.%d" % (i + 1), 1024, connect(lab.addresses.blackhole4, 100 + i))
-                # a server that answers: then the silence of others is theirs
+                # a server answers, so that convertd blames the silent ones, not their family
                 with Client(lab.client, lab.converter.addr4) as first:
                     equal(first.send(connect(lab.server.addr4, 9)).answer(), error(0x60), "the answer of a server")
                 real = [limited.client(None, protocol).send(connect(lab.addresses.blackhole4, 200 + protocol % 100))
@@ -435,7 +435,7 @@ def test_forged_syns_are_not_multiplied():
 
 
 def test_clients_that_never_read():
-    """A long answer each: bounded memory each, and after the stall time-out they are reset; who reads slowly is not."""
+    """Each client asks for a long answer, and costs bounded memory; convertd resets it after --stall-timeout, unless it reads slowly."""
     clients = 60
     with near() as lab:
         lab.http()
@@ -455,17 +455,17 @@ def test_clients_that_never_read():
             grown = 0
             while time.monotonic() < end or limited.process.log_text().count("client takes nothing") < clients - 2:
                 for client in slow:
-                    check(client.read(20000), "who reads slowly was ended (%s)" % client.name)
+                    check(client.read(20000), "a slow reader was ended (%s)" % client.name)
                 grown = max(grown, memory(limited.process) - before)
                 limited.pass_time()
-            # what a read may take at once, and what the allocator adds
+            # the bytes of one read for each, and the allocator's share
             check(grown < clients * (256 << 10) + (2 << 20), "memory grew by %d KB" % (grown >> 10))
             end = time.monotonic() + 10
             # two slow ones: their sockets, and the pipes through which bytes are on their way
             while not 4 <= descriptors(limited.process) - limited.at_start <= 8:
                 check(time.monotonic() < end, "%d descriptors more" % (descriptors(limited.process) - limited.at_start))
                 for client in slow:
-                    check(client.read(20000), "who reads slowly was ended (%s)" % client.name)
+                    check(client.read(20000), "a slow reader was ended (%s)" % client.name)
                 limited.pass_time()
             for client in stalled:
                 equal(client.end()[1], "reset", "the end (%s)" % client.name)
@@ -473,7 +473,7 @@ def test_clients_that_never_read():
 
 
 def test_servers_that_never_read():
-    """As the clients."""
+    """The same, for servers."""
     with near() as lab, Server(lab, 80, SO_RCVBUF=20000) as server:
         with Limited(lab, "--stall-timeout", "1") as limited:
             for protocol in (TCP, MPTCP):
@@ -488,7 +488,7 @@ def test_servers_that_never_read():
 
 
 def test_half_closed_and_idle():
-    """One side has ended and the other doesn't; nothing moves at all. What moves now and then goes on."""
+    """convertd ends half-closed sessions, and idle ones, after their time-outs; sessions go on as long as something moves."""
     with near() as lab, Server(lab, 80) as server:
         with Limited(lab, "--half-close-timeout", "1") as limited:
             pairs = []
@@ -522,7 +522,7 @@ def test_half_closed_and_idle():
             end = time.monotonic() + 2.5
             while time.monotonic() < end:
                 sock.sendall(b"x")
-                equal(client.read(1), b"x", "what moves")
+                equal(client.read(1), b"x", "a session on which something moves")
                 limited.pass_time()
             wait_until(lambda: limited.process.log_text().count("s: idle") == 2, 5, "two ends")
             for client, sock in idle:
@@ -532,7 +532,7 @@ def test_half_closed_and_idle():
 
 
 def test_time_outs_change():
-    """A reload: sessions that are open get the new ones."""
+    """A reload: open sessions get the new time-outs."""
     with near() as lab, Server(lab, 80) as server:
         path = lab.directory + "/time-outs"
         with open(path, "w", encoding="ascii") as file:
@@ -543,14 +543,14 @@ def test_time_outs_change():
             with open(path, "w", encoding="ascii") as file:
                 file.write("idle-timeout 1\n")
             limited.process.send_signal(signal.SIGHUP)
-            ended(client, "an idle session of before")
+            ended(client, "an idle session from before the reload")
 
 
 # --- change ------------------------------------------------------------------------------------------------------
 
 
 def test_limits_change():
-    """A reload: other limits for who comes, and nobody goes."""
+    """A reload: new clients meet the new limits, and no session ends."""
     with near() as lab, Server(lab, 80) as server:
         path = lab.directory + "/limits"
 
@@ -572,7 +572,7 @@ def test_limits_change():
                 exceeded(limited.client(), server.connect(), "one more than %d" % limit)
                 for client, sock in pairs:
                     sock.sendall(b"x")
-                    equal(client.read(1), b"x", "what was open")
+                    equal(client.read(1), b"x", "an open session")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_memory.py - after a crowd convertd is as small as before"""
+"""test_convertd_memory.py - after a crowd of clients has gone, convertd is as small as before"""
 import json
 import os
 import subprocess
@@ -11,13 +11,13 @@ from convertlab.peers import MPTCP, TCP, await_closed, converter, descriptors, m
 LOAD = "bench/tools/load/load"
 PORT = 6000
 SMALL, LARGE = 100, 4000
-# libevent keeps some 40 bytes for each descriptor that it has seen, in the worker and, where SYNs are withheld, in the main thread
+# libevent keeps some 40 bytes for each descriptor that it has seen, in each worker and, if SYNs are withheld, in the main thread
 KEPT = 3 << 19
 WITHIN = 90  # seconds
 
 
 def crowd(lab, process, count, protocol):
-    """Opens this many connections, which stay until all are there; returns the memory that convertd has then."""
+    """Opens this many connections at once; returns convertd's memory while they are open."""
     before = descriptors(process)
     load = lab.client.popen([lab.build.program(LOAD), "run", "--to", "%s:1234" % lab.converter.addr4, "--via",
                              kernel.load_way(protocol == MPTCP), "--server", "%s:%d" % (lab.server.addr4, PORT), "--hold", "--connections", count,
@@ -36,7 +36,7 @@ def crowd(lab, process, count, protocol):
 
 @long
 def test_after_a_crowd():
-    """A crowd takes megabytes; when it has gone, convertd has what it had after a small one."""
+    """A crowd takes megabytes; when it has gone, convertd has as much as after a small one."""
     if os.environ.get("SANITIZER_PRELOAD"):
         raise Unsuitable("sanitizers keep what was freed, to find its use")
     with Lab(wifi=Veth(), lte=None) as lab:
@@ -47,7 +47,7 @@ def test_after_a_crowd():
             before = memory(process)
             for protocol in (TCP, MPTCP):
                 grown = crowd(lab, process, LARGE, protocol) - before
-                check(grown > KEPT + (1 << 20), "%d clients took %d bytes: too few to see whether they go back" % (LARGE, grown))
+                check(grown > KEPT + (1 << 20), "%d clients took %d bytes, too few to see whether convertd frees them" % (LARGE, grown))
                 wait_until(lambda: memory(process) - before < KEPT, WITHIN,
                            lambda: "memory to go back: %d bytes are left of %d" % (memory(process) - before, grown))
             return "%d kB in a crowd, %d kB are left" % (grown // 1000, (memory(process) - before) // 1000)

@@ -24,7 +24,7 @@ WHOLE = ("syn", "behind")
 
 
 def near(**options):
-    """Returns a lab whose links are too fast to matter: the answers are tested."""
+    """Returns a lab whose links are too fast to matter."""
     options.setdefault("core", Link(delay_ms=0.1))
     return Lab(wifi=Link(delay_ms=0.5), lte=None, **options)
 
@@ -35,11 +35,11 @@ def refused(lab, request, answer, what="", **choice):
         client.send(request)
         equal(client.answer().hex(), answer.hex(), "the answer to %s%s (%s)" % (what + " " if what else "", request.hex(),
                                                                               client.name))
-        equal(client.end(), (b"", "closed"), "what follows it (%s)" % client.name)
+        equal(client.end(), (b"", "closed"), "the end behind it (%s)" % client.name)
 
 
 def accepted(lab, server, requests, *before, **choice):
-    """Checks that the request for its family connects each client to the server. Yields (client, the options of the answer)."""
+    """Checks that the request for the client's address family connects each client to the server. Yields (client, the answer's options)."""
     for client in clients(lab, **choice):
         client.send(requests[":" in client.name])
         answer = client.answer()
@@ -93,23 +93,23 @@ def test_base_connect():
 
 @kernel.needs("fastopen")
 def test_data_in_the_syn_is_taken():
-    """Otherwise every "syn" of these tests would be a "behind"."""
+    """The delivery "syn" of these tests really delivers the request in the SYN."""
     with near() as lab, Server(lab, 80) as server, converter(lab):
         for client, _ in accepted(lab, server, (server.connect(), server.connect(v6=True)), deliveries=["syn"]):
             check(client.syn_data_taken(), "the SYN's data was not acknowledged (%s)" % client.name)
 
 
 def test_multipath_towards_the_server():
-    """Kind 30 without a value: MP_CAPABLE in the SYN to the server, and in the answer if the server took it.
+    """Kind 30 without a value: MP_CAPABLE in the SYN to the server, and in the answer if the server accepts it.
 
-    One that didn't isn't asked again for a while.
+    For a while, convertd doesn't ask a server again that hasn't accepted it.
     """
     with near() as lab, Server(lab, 80) as plain, Server(lab, 81, protocol=MPTCP) as multipath, converter(lab):
         for v6 in (False, True):
             with lab.capture(lab.converter, "core", "tcp") as capture, Client(lab.client, lab.converter.addr4, MPTCP) as client:
                 client.send(plain.connect(v6, MULTIPATH))
                 with plain.accept():
-                    check(MP_CAPABLE not in extended_header(client.answer()), "the server is said to have taken it")
+                    check(MP_CAPABLE not in extended_header(client.answer()), "the answer says that the server accepts it")
             asked = ["MP_CAPABLE" in packet.mptcp for packet in capture.packets() if packet.syn]
             equal(asked, [True], "MP_CAPABLE in the SYNs to the server")
         for server, option, takes in ((plain, MULTIPATH, False), (multipath, MULTIPATH, True),
@@ -126,7 +126,7 @@ def test_multipath_towards_the_server():
 
 
 def test_supported_and_ignored_options():
-    """Sections 7.1 to 7.4: 4 and 8 are sent anyway; 0, 1, 2, 3 and 5 count for nothing, with or without a value."""
+    """Sections 7.1 to 7.4: convertd sends kinds 4 and 8 anyway, and ignores 0, 1, 2, 3 and 5, with a value or without."""
     with near() as lab, Server(lab, 80) as server, converter(lab):
         for option in ("0402", "0802", "0402 0802", "00000000", "01010101", "0204 0218", "0303 0e", "0502",
                        "050a 0000000100000002", "01 0303 02 0204 0100 01 0502 0402 00"):
@@ -141,15 +141,15 @@ def test_supported_and_ignored_options():
 
 
 def test_unsupported_options():
-    """Section 6.2.8: each such kind once, padded with zeros."""
+    """Section 6.2.8: the error lists each unsupported kind once, padded with zeros."""
     with near() as lab, converter(lab):
         for options, listed in (("2202", "1e01 21 22"), ("220a 0001020304050607", "1e01 21 22"),  # Fast Open, Section 7.6
                                 ("1d04 0000", "1e01 21 1d"),                # TCP-AO, Section 7.7
                                 ("fd02", "1e01 21 fd"), ("ff02", "1e01 21 ff"),
                                 ("0602 0702", "1e02 21 06 07000000"),
-                                ("1e03 00", "1e01 21 1e"),                  # a value is not ours to choose
+                                ("1e03 00", "1e01 21 1e"),                  # the client can't choose the value
                                 ("0403 00 0804 0000 1e04 0000", "1e02 21 04 081e0000"),
-                                ("1e02 0402 2302 0204 05b4", "1e01 21 23"),  # only those, among others
+                                ("1e02 0402 2302 0204 05b4", "1e01 21 23"),  # only unsupported ones
                                 ("2302 2302 1d02 2303 00 1302", "1e02 21 23 1d130000"),
                                 ("2302 1d02 1302 0602 0702", "1e02 21 23 1d130607"),
                                 ("2302 1d02 1302 0602 0702 fe02", "1e03 21 23 1d130607 fe000000")):
@@ -161,7 +161,7 @@ def test_unsupported_options():
 
 
 def test_features_of_the_host():
-    """What the converter's own SYNs don't have is neither promised nor accepted."""
+    """convertd neither announces nor accepts options that its host's SYNs don't have."""
     for sysctl, value, supported, kind in (("net.ipv4.tcp_sack", 0, "15020000 081e0000", "04"),
                                            ("net.ipv4.tcp_timestamps", 0, "15020000 041e0000", "08"),
                                            ("net.mptcp.enabled", 0, "15020000 04080000", "1e")):
@@ -181,21 +181,21 @@ def test_features_of_the_host():
 def test_info():
     with near() as lab, converter(lab):
         refused(lab, octets("01022263 01010000"), message(SUPPORTED))
-        # what comes behind it is data for nobody
+        # convertd ignores data behind it
         refused(lab, octets("01022263 01010000") + b"data", message(SUPPORTED))
 
 
 def test_echo():
-    """doc/private-tlvs.md: what follows such a request comes back, before the client's end and up to the limit."""
+    """doc/private-tlvs.md: the bytes behind such a request come back, even before the client's end, up to the limit."""
     with near() as lab, converter(lab):
         answer = message(SUPPORTED + octets("f1020100 01006c63"))
         for client in clients(lab):
             client.send(message(INFO, ECHO) + b"early")
             client.sock.sendall(b" and late")
             equal(client.answer().hex(), answer.hex(), "the answer (%s)" % client.name)
-            equal(client.read(14), b"early and late", "what comes back (%s)" % client.name)
+            equal(client.read(14), b"early and late", "the echo (%s)" % client.name)
             client.sock.sendall(b"later")
-            equal(client.read(5), b"later", "what comes back then (%s)" % client.name)
+            equal(client.read(5), b"later", "the later echo (%s)" % client.name)
             client.shutdown()
             equal(client.end(), (b"", "closed"), "the end (%s)" % client.name)
         data = bytes(range(256)) * 1200  # 300 KiB
@@ -206,10 +206,10 @@ def test_echo():
             equal(client.answer().hex(), answer.hex(), "the answer (%s)" % client.name)
             equal((client.read(256 * 1024) == data[:256 * 1024], client.end()), (True, (b"", "closed")), "the limit (%s)" % client.name)
             sender.join()
-        # somebody else's TLV of this type is an unknown one
+        # another party's private TLV of this type is an unknown one
         request = message(INFO, octets("f1020100 00006c64"))
         refused(lab, request, echo(2, request))
-        # with a Connect TLV there are others to send something back
+        # beside a Connect TLV it has no effect: the server may send something back
         with Server(lab, 80) as server:
             for _ in accepted(lab, server, [message(connect_tlv(address, 80), ECHO) for address in (lab.server.addr4, lab.server.addr6)],
                               deliveries=["syn"]):
@@ -217,7 +217,7 @@ def test_echo():
 
 
 def test_echo_is_no_amplifier():
-    """Nothing but the SYN+ACK goes to a client that doesn't complete the handshake, nor to one that isn't admitted."""
+    """A client that doesn't complete its handshake gets only SYN+ACKs; one that isn't admitted gets only the error."""
     with near() as lab, converter(lab, "--request-timeout", 1), Forger(lab.client, lab.converter.addr4) as forger:
         with lab.capture(lab.converter, "wifi", "tcp") as capture:
             before = lab.converter.counters()["TcpOutSegs"]
@@ -231,7 +231,7 @@ def test_echo_is_no_amplifier():
     with near() as lab, converter(lab, "--deny-client", "0.0.0.0/0"):
         with Client(lab.client, lab.converter.addr4) as client:
             client.send(message(INFO, ECHO) + bytes(1000))
-            equal((client.answer(), client.end()), (error(0x20), (b"", "closed")), "not admitted")
+            equal((client.answer(), client.end()), (error(0x20), (b"", "closed")), "the answer to a client that isn't admitted")
 
 
 def test_info_and_connect():
@@ -246,7 +246,7 @@ def test_info_and_connect():
 
 
 def test_info_and_failing_connect():
-    """What the converter supports is true whatever became of the server; a message that is none has one answer."""
+    """The answer to Info comes first, and then the error about the server; a malformed message gets only its error."""
     with near() as lab, converter(lab):
         for tail, last in ((connect_tlv(lab.server.addr4, lab.addresses.refused_port), "1e01 6000"),
                            (connect_tlv(lab.addresses.prohibited6, 80), "1e01 6101"),
@@ -267,11 +267,11 @@ def test_cookie_that_nobody_asked_for():
         refused(lab, message(COOKIE, INFO), message(SUPPORTED))
 
 
-# --- messages that are none ------------------------------------------------------------------------------------
+# --- malformed and unsupported messages -------------------------------------------------------------------------
 
 
 def test_unsupported_version():
-    """The versions that it supports: 1."""
+    """The error lists the one supported version, 1."""
     with near() as lab, converter(lab):
         for version in ("00", "02", "ff"):
             for rest in ("012263", "022263 01010000", "062263 0a050050 00000000000000000000ffff 0a080001", "ff2263"):
@@ -281,16 +281,16 @@ def test_unsupported_version():
 SERVER = "00000000000000000000ffff0a080001"
 
 MALFORMED = (
-    # header alone; nothing asked for
+    # a header alone; no TLV that asks for something
     "01012263", "01042263 16030000 0011223344556677",
-    # twice the same
+    # the same TLV twice
     "01032263 01010000 01010000", "010b2263 0a050050" + SERVER + "0a050050" + SERVER,
     "010a2263 16020000 00000001 0a050050" + SERVER + "16020000 00000001", "01082263 01010000 0a050050" + SERVER + "01010000",
     # Length 0; past the end
     "01022263 01000000", "01062263 0a000050" + SERVER, "01022263 16000000",
     "01022263 01020000", "01022263 0a050050", "01062263 0a060050" + SERVER, "01062263 0aff0050" + SERVER,
     "01032263 01010000 16020000",
-    # lengths that the TLV can't have, a Zero field that isn't
+    # impossible lengths for the TLV, a Zero field that isn't zero
     "01032263 01020000 00000000", "01022263 01010001", "01022263 0a010050", "01052263 0a040050" + SERVER[:24],
     "01072263 16010000 0a050050" + SERVER, "01082263 16020001 00000000 0a050050" + SERVER,
     # TCP options: Length 0, 1, past the field
@@ -309,7 +309,7 @@ MALFORMED = (
 
 def test_malformed():
     with near() as lab, converter(lab):
-        # two in full
+        # two answers byte by byte
         refused(lab, octets("01012263"), octets("01032263 1e020100 01012263"))
         refused(lab, octets("01062263 0a050050 00000000000000000000ffff 7f000001"), octets(
             "01082263 1e070100 01062263 0a050050 00000000000000000000ffff 7f000001"))
@@ -336,7 +336,7 @@ def test_unsupported_message():
 
 
 def test_echo_is_the_message_alone_and_fits():
-    """What is behind the message is not echoed. Of a message that can't be, its first 1012 bytes: 1020 less two words."""
+    """The error has the message without the data behind it; of a message that doesn't fit, its first 1012 bytes: 1020 less two words."""
     with near() as lab, converter(lab):
         request = octets("01022263 00010000")
         refused(lab, request + b"and data behind it", echo(2, request))
@@ -348,14 +348,14 @@ def test_echo_is_the_message_alone_and_fits():
 
 
 def test_not_convert():
-    """Section 6: silently ignored. Section 6.1: Total Length 0 is a reset."""
+    """Section 6: bytes of other protocols are silently ignored. Section 6.1: Total Length 0 is answered by a reset."""
     with near() as lab, converter(lab):
         for request in (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", octets("01022264 01010000"), octets("01022363 01010000"),
                         octets("16030100"), octets("01002262"), b"\0" * 1000):
             for client in clients(lab):
                 data, how = client.send(request).end()
-                equal(data, b"", "what is said to %s (%s)" % (request.hex(), client.name))
-                # as far as everything was read; what a byte finds that comes after the end is an RST
+                equal(data, b"", "the answer to %s (%s)" % (request.hex(), client.name))
+                # a byte that comes after the end is answered by an RST
                 check(how == "closed" or "bytewise" in client.name, "%s (%s)" % (how, client.name))
         for request in ("01002263", "01002263 01010000", "02002263", "00002263", "ff002263"):
             for client in clients(lab):
@@ -363,7 +363,7 @@ def test_not_convert():
 
 
 def test_requests_that_arrive_together():
-    """Byte by byte in turn: what one client has sent is not mixed with another's."""
+    """Clients send byte by byte in turn: convertd doesn't mix their bytes."""
     with near() as lab, converter(lab):
         failing = connect(lab.server.addr4, lab.addresses.refused_port)
         pairs = ((message(INFO), message(SUPPORTED)), (failing, error(0x60)), (octets("01022263 00010000"), None),
@@ -379,12 +379,12 @@ def test_requests_that_arrive_together():
                 client.sock.sendall(request[at:at + 1])
         for client, request, answer in talking:
             equal(client.answer().hex(), answer.hex(), "the answer to %s (%s)" % (request.hex(), client.name))
-            equal(client.end(), (b"", "closed"), "what follows it (%s)" % client.name)
+            equal(client.end(), (b"", "closed"), "the end behind it (%s)" % client.name)
             client.sock.close()
 
 
 def test_no_request_in_time():
-    """Nothing, and each beginning of a request: reset after the request timeout, as the rest may be on its way."""
+    """Clients that send nothing, or any beginning of a request, are reset after --request-timeout."""
     with near() as lab, converter(lab, "--request-timeout", "1") as process:
         request = connect(lab.server.addr4, 80)
         waiting = []
@@ -398,7 +398,7 @@ def test_no_request_in_time():
             equal(client.end(), (b"", "reset"), "the end (%s)" % client.name)
             client.sock.close()
         wait_until(lambda: process.log_text().count("no request in time") == len(waiting), 5, "a line for each")
-        # a client that keeps sending doesn't get longer
+        # a client that keeps sending gets no more time
         with Client(lab.client, lab.converter.addr4, delivery="behind") as client:
             client.send(b"")
             sent = 0
@@ -408,7 +408,7 @@ def test_no_request_in_time():
                     client.sock.sendall(request[sent:sent + 1])
                     sent += 1
                     check(sent < 20, "a byte every 0.1 s for 2 s, and not reset")
-            equal(client.end()[0], b"", "what is said")
+            equal(client.end()[0], b"", "the answer")
 
 
 # --- failures of the server and of the converter -------------------------------------------------------------------
@@ -427,16 +427,16 @@ def test_destination_unreachable():
         failing = lab.addresses
         for address, code in ((failing.unreachable6, 0), (failing.prohibited6, 1)):
             refused(lab, connect(address, 80), octets("01022263 1e0161") + bytes([code]), deliveries=WHOLE)
-        # Linux's ip_error() says such a thing five times to a host, then once a second, in all namespaces
+        # Linux's ip_error() sends a host five of these messages, then one a second, over all namespaces
         for address, code in ((failing.unreachable4, 1), (failing.prohibited4, 13)):
             refused(lab, connect(address, 80), octets("01022263 1e0161") + bytes([code]), deliveries=["syn"],
                     protocols=[MPTCP])
-        # an MPTCP socket doesn't tell the code: the usual one
+        # an MPTCP socket doesn't report the code: convertd sends the usual one
         refused(lab, connect(failing.unreachable6, 80, MULTIPATH), octets("01022263 1e016100"), deliveries=WHOLE)
 
 
 def test_no_route():
-    """What this host has no route to, others may: a client is told to do without us, not that the server is unreachable."""
+    """Other hosts may have a route to the server: the client is to do without this converter, and not to give the server up."""
     with near() as lab, converter(lab) as process:
         for address in (lab.addresses.noroute4, lab.addresses.noroute6):
             for options in (b"", MULTIPATH):
@@ -450,7 +450,7 @@ def test_no_route():
 
 
 def test_no_address_to_come_from():
-    """Where IPv6 is switched off, as in many a container, it is not for us to say whether servers can be reached."""
+    """If IPv6 is switched off, as in many containers, the converter can't say whether servers can be reached."""
     with near() as lab, converter(lab):
         lab.converter.sysctl("net.ipv6.conf.all.disable_ipv6", 1)
         for address in (lab.server.addr6, "2001:4860::1"):
@@ -467,7 +467,7 @@ REJECT = {4: ((0, "net-unreachable"), (1, "host-unreachable"), (2, "prot-unreach
 
 
 def test_every_icmp_code():
-    """The Code field of the ICMP message, as it came."""
+    """The error has the Code field of the ICMP message."""
     need("nft", "nftables")
     rules = ["ip protocol tcp tcp dport %d reject with icmp type %s" % (100 + code, name) for code, name in REJECT[4]]
     rules += ["ip6 nexthdr tcp tcp dport %d reject with icmpv6 type %s" % (100 + code, name) for code, name in REJECT[6]]
@@ -480,7 +480,7 @@ def test_every_icmp_code():
 
 
 def test_network_failure():
-    """Nobody answers; the way is longer than packets live: time exceeded is no Destination Unreachable."""
+    """No answer, or an ICMP Time Exceeded, which isn't a Destination Unreachable, is a Network Failure."""
     with near() as lab, converter(lab, "--connect-timeout", "1"):
         waiting = []
         for address in (lab.addresses.blackhole4, lab.addresses.blackhole6):
@@ -490,19 +490,19 @@ def test_network_failure():
                     waiting.append(client.send(connect(address, 80, options)))
         for client in waiting:
             equal(client.answer().hex(), "010222631e014100", "the answer (%s)" % client.name)
-            equal(client.end(), (b"", "closed"), "what follows it (%s)" % client.name)
+            equal(client.end(), (b"", "closed"), "the end behind it (%s)" % client.name)
             client.sock.close()
         lab.converter.ip("route add 10.7.7.0/24 via %s hoplimit 1" % lab.server.core4)
         lab.converter.run(["ip", "-6", "route", "add", "fd07:7::/64", "via", lab.server.core6, "hoplimit", "1"])
         start = time.monotonic()
         for address in ("10.7.7.1", "fd07:7::1"):
             refused(lab, connect(address, 80), error(0x41), deliveries=["syn"])
-        # that would be a second for each, one after the other
+        # by the time-out they would take a second each, one after the other
         check(time.monotonic() - start < 8, "8 connections took %.1f s: was it the time-out?" % (time.monotonic() - start))
 
 
 def test_prohibited_route():
-    """The converter's own administrator has prohibited it: what a router says of that."""
+    """A prohibiting route of the converter's administrator has the answer that a router's message has."""
     with near() as lab, converter(lab):
         lab.converter.ip("route add prohibit 10.7.8.1")
         lab.converter.run(["ip", "-6", "route", "add", "prohibit", "fd07:8::1"])
@@ -514,7 +514,7 @@ def test_prohibited_route():
 @long
 @waits
 def test_resource_exceeded():
-    """With one descriptor left a client learns that there is none for its server; with none left, clients wait."""
+    """With one descriptor left, a client gets Resource Exceeded, since there is none for its server; with none left, clients wait."""
     need("prlimit", "util-linux")
     limit = 60
     with near() as lab, Server(lab, 80) as server:
@@ -535,23 +535,23 @@ def test_resource_exceeded():
             with lab.capture(lab.converter, "core", "tcp port 80") as capture:
                 refused(lab, server.connect(), octets("01022263 1e014007"), deliveries=WHOLE)
                 refused(lab, message(INFO, server.connect()[4:]), message(SUPPORTED, octets("1e014007")), deliveries=["syn"])
-            equal(capture.packets(), [], "what the server gets of clients that are refused")
-            wait_until(lambda: used() == limit - 1, 5, "the refused to be forgotten")
+            equal(capture.packets(), [], "packets to the server for refused clients")
+            wait_until(lambda: used() == limit - 1, 5, "the refused clients' descriptors to be closed")
             fill(limit)
             with Client(lab.client, lab.converter.addr4, MPTCP) as late:
                 late.send(server.connect())
-                # the line about those that were refused is less than 10 s old, and until then there is no other
+                # there is no such line before the one about refused clients is 10 s old
                 process.wait_log("clients have to wait: Too many open files", 20)
                 check(not readable(late.sock, 0.2), "answered without a descriptor")
                 for client in idle:
                     client.sock.close()
-                # it is accepted as soon as there is one descriptor again, and then there may be none yet for its server
+                # convertd accepts it as soon as one descriptor is free, and may have none for its server yet
                 answer = late.answer()
                 if answer != error(0x40, 7):
                     extended_header(answer)
                     server.accept().close()
                 check(kernel.speaks_mptcp(late.sock), "its connection is not Multipath TCP")
-            wait_until(lambda: used() <= limit - len(idle), 10, "all to be forgotten")
+            wait_until(lambda: used() <= limit - len(idle), 10, "the clients' descriptors to be closed")
             for _, options in accepted(lab, server, [server.connect(), server.connect(v6=True)], deliveries=["syn"]):
                 check(options, "no options")
 
@@ -560,7 +560,7 @@ def test_resource_exceeded():
 
 
 def test_no_reset_behind_an_error():
-    """Section 6.2.2: the Error TLV, the FIN, and no RST, whatever the client still sends, before the client's own."""
+    """Section 6.2.2: convertd sends the Error TLV and a FIN, and before the client ends it no RST, whatever the client still sends."""
     with near() as lab, converter(lab):
         for protocol in (TCP, MPTCP):
             for more, ends_by in ((b"", "reset"), (b"", "close"), (bytes(200000), "reset"), (bytes(200000), "close")):
@@ -569,8 +569,8 @@ def test_no_reset_behind_an_error():
                     with Client(lab.client, lab.converter.addr4, protocol) as client:
                         client.send(request + more)
                         equal(client.answer(), error(0x60), "the answer")
-                        equal(client.end(), (b"", "closed"), "what follows it")
-                        # not to an open end: convertd is still there and takes it
+                        equal(client.end(), (b"", "closed"), "the end behind it")
+                        # convertd still takes these bytes
                         client.sock.sendall(b"after the end of the answer")
                         wait_until(lambda: not unsent(client.sock), 5, "the bytes to be taken")  # pylint: disable=W0640
                         if ends_by == "reset":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_observe.py - convertd's log, metrics and status; and that asking for them disturbs no client"""
+"""test_convertd_observe.py - convertd's log, metrics and status; requests for them disturb no client"""
 import contextlib
 import html.parser
 import json
@@ -31,7 +31,7 @@ def near(**options):
 
 @contextlib.contextmanager
 def json_converter(lab, *arguments):
-    """Starts a convertd that logs JSON; at its end, checks that every line is an object with the members that all lines have."""
+    """Starts a convertd that logs JSON; at its end, checks that each line is an object with the members common to all."""
     process = lab.convertd(["--log-format", "json", *arguments])
     process.wait_log("ready")
     yield process
@@ -55,7 +55,7 @@ def transfer(lab, server, protocol, delivery, up, down):
             client.sock.sendall(bytes(up))
             client.shutdown()
             equal(len(read_exactly(sock, up + 1)), up, "bytes at the server")
-            # more than fits on the way
+            # a thread: more bytes than the buffers on the way hold
             sender = threading.Thread(target=sock.sendall, args=[bytes(down)])
             sender.start()
             equal(len(client.read(down)), down, "bytes at the client")
@@ -65,7 +65,7 @@ def transfer(lab, server, protocol, delivery, up, down):
 
 
 def refused(lab, request, protocol=TCP):
-    """Makes a connection that ends with the converter's answer, or without one; returns the client's port."""
+    """Makes a connection that the converter ends, with an answer or without; returns the client's port."""
     with Client(lab.client, lab.converter.addr4, protocol) as client:
         client.send(request)
         client.end()
@@ -76,7 +76,7 @@ def refused(lab, request, protocol=TCP):
 
 
 def test_json_lines():
-    """One object for each connection, which says of it what its peers know."""
+    """One object for each connection, with the values that its peers see."""
     with near() as lab, Server(lab, 80) as server, json_converter(lab, "--deny-destination", DENIED) as process:
         expected = {}
         for protocol, delivery, up, down in ((TCP, "syn", 1000, 0), (TCP, "behind", 0, 10000000), (MPTCP, "syn", 70000, 300000),
@@ -108,7 +108,7 @@ def test_json_lines():
 
 
 def test_subflows_and_fallback():
-    """Two subflows are told, and so is Multipath TCP that became TCP on the way."""
+    """The log and the metrics have the number of subflows, and Multipath TCP that fell back to TCP."""
     need("nft", "nftables")
     with Lab(wifi=Link(delay_ms=2, rate_mbit=50), lte=Link(delay_ms=2, rate_mbit=50), core=Link(delay_ms=0.1)) as lab, \
             Server(lab, 80) as server, json_converter(lab, *OPTIONS) as process:
@@ -125,14 +125,14 @@ def test_subflows_and_fallback():
                 client.sock.sendall(bytes(1000))
                 equal(len(read_exactly(sock, 1000)), 1000, "bytes")
         wait_until(lambda: connections(process), 10, "a line")
-        # the third packet of the middle of the stream loses its DSS, which ends MPTCP there (RFC 8684 3.7)
+        # packets behind the SYN lose their options, among them the first DSS, which ends MPTCP (RFC 8684 3.7)
         lab.client.run(["nft", "add table inet strip; add chain inet strip out { type filter hook output priority 0; }; "
                         "add rule inet strip out tcp dport 1234 tcp flags & (syn|ack) == ack reset tcp option 30"])
         transfer(lab, server, MPTCP, "syn", 1000, 1000)
         wait_until(lambda: len(connections(process)) == 2, 10, "the other line")
         two, fallen = connections(process)
         equal((two["transport"], two["subflows_max"]), ("mptcp", 2), two)
-        # where nothing is in the SYN, the first of those packets is the handshake's third, and there is no MPTCP that could end
+        # without data in the SYN, the first such packet is the third ACK, so that there is no MPTCP from the start
         transport = "fallback" if kernel.has("fastopen") else "tcp"
         equal((fallen["transport"], fallen["outcome"], "subflows_max" in fallen), (transport, "done", False), fallen)
         metrics = Metrics(lab.converter)
@@ -142,12 +142,12 @@ def test_subflows_and_fallback():
 
 
 def source(address):
-    """Returns the address of a server's socket as (address, port) of IPv4 or IPv6."""
+    """Returns (address, port) of a socket's address, without the prefix of v4-mapped ones."""
     return address[0].replace("::ffff:", ""), address[1]
 
 
 def test_source_address():
-    """A line has the address and port that the server sees, however the connection ends; without a server it has none."""
+    """A line has the address and port that the server sees, however the connection ends; without a server's connection it has none."""
     with near() as lab, Server(lab, 80) as server, json_converter(lab, "--deny-destination", DENIED) as process:
         expected = {}
         for v6 in (False, True):
@@ -168,8 +168,8 @@ def test_source_address():
             check(not port or ", from %s" % port[0] in line["message"].replace("[", ""), line)
 
 
-def test_no_line_no_question():
-    """Where there is no line about a connection, the kernel isn't asked for what only a line has."""
+def test_no_line_no_getsockname():
+    """If the log level leaves the line about a connection out, convertd doesn't ask the kernel for the address that only this line has."""
     need("strace")
     if SANITIZED:
         raise Unsuitable("sanitizers don't work under strace")
@@ -183,11 +183,11 @@ def test_no_line_no_question():
                 os.kill(int(file.read().split()[0]), signal.SIGTERM)
             equal(process.wait(20), 0, "the status")
             with open(trace, encoding="ascii") as file:
-                equal("10.3.0.1" in file.read(), asked, "a question for the address towards the server, with %s" % level)
+                equal("10.3.0.1" in file.read(), asked, "getsockname() of the socket towards the server, with %s" % level)
 
 
 def test_log_rate():
-    """Beyond --log-rate lines are left out, of that outcome alone, and counted."""
+    """Beyond --log-rate, convertd leaves out lines of that outcome alone, and counts them."""
     with near() as lab, json_converter(lab, "--log-rate", "2", *OPTIONS) as process:
         for _ in range(60):
             refused(lab, INFO)
@@ -197,16 +197,16 @@ def test_log_rate():
         equal(metrics("convertd_connections_ended_total", outcome="information"), 60, "counted")
         process.stop()
         told = [line["outcome"] for line in connections(process)]
-        # ten seconds' worth at once, and what was earned meanwhile
+        # ten seconds' worth at once, and more as time passes
         check(20 <= told.count("information") < 60, "%d lines" % told.count("information"))
         equal(told.count("server_refused"), 1, "lines of another outcome")
         left_out = sum(int(line["message"].split()[0]) for line in json_lines(process) if "left their lines out" in line["message"])
-        equal(told.count("information") + left_out, 60, "lines, and those that were left out")
+        equal(told.count("information") + left_out, 60, "lines, logged and left out")
         equal(metrics("convertd_log_lines_left_out_total"), left_out, "the metric")
 
 
 def test_journal():
-    """Where standard error is the journal's socket, lines say their level as it wants it; otherwise they don't."""
+    """If standard error is the journal's socket, lines begin with their level for the journal, otherwise not."""
     with near() as lab:
         for journal in (True, False):
             ends = socket.socketpair()
@@ -229,12 +229,12 @@ def test_journal():
 
 
 def await_open_files(lab, process):
-    """Waits until the metric says how many descriptors convertd has: one more for the connection that asks, which may still be open when they are counted."""
+    """Waits until the metric counts convertd's descriptors, and one for the connection that asks, which may be open when we count, too."""
     wait_metrics(lab.converter, lambda metrics: metrics("process_open_fds") == len(descriptor_targets(process)) + 1, "the descriptors to agree")
 
 
 def test_open_files_on_older_kernels():
-    """Where Linux doesn't say how many descriptors a process has, they are counted: in the sandbox, and with connections, too."""
+    """If Linux doesn't tell how many descriptors a process has, convertd counts them, in its sandbox, and with connections, too."""
     with near() as lab, Server(lab, 80) as server, \
             converter(lab, *OPTIONS, env={"LD_PRELOAD": lab.build.preloaded("libolderlinux.so")}) as process:
         await_open_files(lab, process)
@@ -244,10 +244,10 @@ def test_open_files_on_older_kernels():
 
 
 def test_counts():
-    """100 connections, of which each kind is counted exactly; while they last, they are there."""
+    """100 connections: the metrics count each kind exactly, and the open ones while they last."""
     with near() as lab, Server(lab, 80) as server, \
             converter(lab, "--deny-destination", DENIED, "--hold-syn", "off", *OPTIONS) as process:
-        # (who is refused while its SYN is withheld is told so over TCP)
+        # without withholding: a client that is refused while its SYN is withheld counts as TCP
         before = Metrics(lab.converter)
         equal(before("convertd_connections_accepted_total"), 0, "at first")
         up = down = 0
@@ -265,15 +265,15 @@ def test_counts():
                 client = stack.enter_context(Client(lab.client, lab.converter.addr4, TCP)).send(server.connect() + b"12345")
                 sock = stack.enter_context(server.accept())
                 extended_header(client.answer())
-                equal(read_exactly(sock, 5), b"12345", "what the server gets")
+                equal(read_exactly(sock, 5), b"12345", "the server's bytes")
             for _ in range(5):
                 stack.enter_context(Client(lab.client, lab.converter.addr4, TCP)).send(connect(lab.addresses.blackhole4, 80)[:12])
             during = wait_metrics(lab.converter, lambda metrics: metrics.family("convertd_connections", "state") ==
-                                  {"relay": 5, "request": 5}, "ten that are there")
+                                  {"relay": 5, "request": 5}, "ten open connections")
             equal(during("convertd_pending_requests"), 5, "pending requests")
-            # of those that are there, too
+            # open connections count, too
             equal(during("convertd_relayed_bytes_total", direction="up"), up + 25, "bytes up")
-        # an answer isn't a snapshot: a session may end between the two numbers
+        # the metrics aren't a snapshot: a session may end between the two numbers
         wait_metrics(lab.converter, lambda metrics: not metrics.family("convertd_connections", "state") and
                      sum(metrics.family("convertd_connections_ended_total", "outcome").values()) == 100, "all to end, and to be counted")
         metrics = Metrics(lab.converter)
@@ -299,7 +299,7 @@ def test_counts():
 
 
 def test_reference_has_each_metric():
-    """doc/metrics.md lists all metrics, fates of SYNs and outcomes that there are, and no others."""
+    """doc/metrics.md lists all metrics, fates of SYNs and outcomes, and no others."""
     with near() as lab, converter(lab, *OPTIONS):
         metrics = Metrics(lab.converter)
     families = {re.sub("_(bucket|sum|count)$", "", name) for name in metrics.names()}
@@ -318,7 +318,7 @@ def test_reference_has_each_metric():
 
 
 def test_promtool():
-    """Prometheus' own checker has nothing to say."""
+    """Prometheus's own checker has no complaints."""
     need("promtool", "prometheus")
     with near() as lab, converter(lab, *OPTIONS):
         _, _, text = get(lab.converter)
@@ -327,7 +327,7 @@ def test_promtool():
 
 
 def dashboard_expressions():
-    """Returns the expressions of the Grafana dashboard's panels and annotations."""
+    """Yields the expressions of the Grafana dashboard's panels and annotations; checks the panels' places and texts."""
     with open(os.path.join(SOURCE, "contrib/grafana/convertd.json"), encoding="utf-8") as file:
         dashboard = json.load(file)
     places, ids = set(), set()
@@ -343,14 +343,14 @@ def dashboard_expressions():
 
 
 def alert_expressions():
-    """Returns the expressions of the alerts, found by their lines: a YAML parser may be missing."""
+    """Yields the expressions of the alerts, found by their lines: a YAML parser may be missing."""
     with open(os.path.join(SOURCE, "contrib/prometheus/alerts.yml"), encoding="utf-8") as file:
         lines = file.read().split("- alert:")[1:]
     yield from (re.search(r"expr:(.*?)\n {8}\w", rule, re.DOTALL)[1] for rule in lines)
 
 
-def test_dashboard_and_alerts_ask_for_what_is_there():
-    """Every name and label value in them is in the metrics, and the other way round."""
+def test_dashboard_and_alerts_match_the_metrics():
+    """The metrics have each name and label value in them, and they use all metrics but a few."""
     with near() as lab:
         cookies = os.path.join(lab.directory, "cookies")
         with open(cookies, "w", encoding="ascii", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
@@ -370,15 +370,15 @@ def test_dashboard_and_alerts_ask_for_what_is_there():
         for label, values in re.findall(r'(\w+)=~?"([\w.*|+]+)"', expression):
             for value in values.split("|") if label != "job" else ():
                 check(any(own == label and re.fullmatch(value, text) for own, text in labels), "%s=%s" % (label, value))
-    equal(asked - metrics.names(), set(), "names that aren't there")
+    equal(asked - metrics.names(), set(), "unknown metrics")
     check({re.sub("_(bucket|sum|count)$", "", name) for name in metrics.names()} -
           {re.sub("_(bucket|sum|count)$", "", name) for name in asked} <=
           {"convertd_build_info", "convertd_reloads_total", "convertd_max_pending_requests", "process_start_time_seconds",
-           "process_virtual_memory_bytes", "convertd_workers"}, "metrics that nobody looks at: %s" % (metrics.names() - asked))
+           "process_virtual_memory_bytes", "convertd_workers"}, "unused metrics: %s" % (metrics.names() - asked))
 
 
 def test_prometheus_takes_them():
-    """promtool: the alerts go off when they should, and the dashboard's expressions are PromQL."""
+    """promtool's tests of the alerts pass, and the dashboard's expressions are PromQL."""
     need("promtool", "prometheus")
     with near() as lab:
         for arguments in (["check", "config", "scrape.yml"], ["test", "rules", "alerts_test.yml"]):
@@ -393,11 +393,11 @@ def test_prometheus_takes_them():
         lab.client.run(["promtool", "check", "rules", rules])
 
 
-# --- HTTP that is not as it should be -----------------------------------------------------------------------------
+# --- bad and slow HTTP clients ------------------------------------------------------------------------------------
 
 
 def test_bad_requests():
-    """What isn't a question is answered as such, or closed; never more than a few bytes are kept of it."""
+    """Bad requests get an error, or the end of the connection."""
     with near() as lab, converter(lab, *OPTIONS):
         for request, statuses in ((b"GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n", (404,)),
                                   (b"GET /metrics/../status HTTP/1.1\r\nHost: x\r\n\r\n", (404,)),
@@ -419,8 +419,8 @@ def test_bad_requests():
               "frame-ancestors 'none'", "what a browser may load")
 
 
-def test_slow_questions():
-    """Clients that trickle, or read nothing, hold few descriptors and no time: connections go on, and others are answered."""
+def test_slow_http_clients():
+    """HTTP clients that trickle, or read nothing, hold few descriptors and don't slow convertd down; others get answers."""
     with near() as lab, Server(lab, 80) as server, converter(lab, *OPTIONS) as process, contextlib.ExitStack() as stack:
         at_start = descriptors(process)
         slow = []
@@ -429,7 +429,7 @@ def test_slow_questions():
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
             sock.settimeout(20)
             sock.connect(("127.0.0.1", PORT))
-            # a part of a question, or many whose answers nobody reads
+            # a part of a request, or many requests, whose answers the client doesn't read
             sock.sendall(b"GET /metrics HTTP/1.1\r\nHo" if i % 2 else b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * 50)
             slow.append(sock)
         start = time.monotonic()
@@ -438,15 +438,15 @@ def test_slow_questions():
         check(descriptors(process) <= at_start + 20, "%d descriptors more" % (descriptors(process) - at_start))
         check(time.monotonic() - start < 8, "50 connections took %.1f s" % (time.monotonic() - start))
 
-        # each has 5 s in all, also one that says something now and then
+        # each has 5 s in all, even if it sends a byte now and then
         wait_until(lambda: is_over(slow[1]), 20, "the end of one that trickles", interval=0.2)
         for sock in slow:
             sock.close()
         equal(wait_until(lambda: Metrics(lab.converter), 10, "an answer")("convertd_connections_accepted_total"), 50, "connections")
 
 
-def test_many_slow_questions():
-    """However many are slow, silent or busy: who asks in one piece is answered at once, each time."""
+def test_many_slow_http_clients():
+    """However many HTTP clients are slow, silent or busy, one that sends its request in one piece gets its answer soon."""
     with near() as lab, converter(lab, *OPTIONS) as process:
         at_start = descriptors(process)
         for count, words in ((16, b""), (17, b"GET /healthz HT"), (500, b"GET /metrics HTTP/1.1\r\nHo"), (100, FLOOD)):
@@ -457,7 +457,7 @@ def test_many_slow_questions():
                     sock.connect(("127.0.0.1", PORT))
                     sock.send(words)
                 for path in ("/healthz", "/metrics", "/healthz"):
-                    start = time.monotonic()  # the slow ones have five seconds
+                    start = time.monotonic()  # slow clients have five seconds
                     equal(get(lab.converter, path)[0], 200, path)
                     check(time.monotonic() - start < 4, "%s took %.1f s with %d slow clients (%r)" % (
                         path, time.monotonic() - start, count, words[:30]))
@@ -513,19 +513,19 @@ def status(lab, *arguments):
 
 
 def test_status():
-    """On the command line, by address, socket or configuration file, and in a browser: the same figures."""
+    """convertd status, by address, socket or configuration file, the page for browsers, and JSON have the same figures."""
     with near() as lab, Server(lab, 80) as server:
         path = os.path.join(lab.directory, "metrics.sock")
         config = os.path.join(lab.directory, "convertd.conf")
         with open(config, "w", encoding="utf-8") as file:
-            # the key isn't there: status has no use for it
+            # there is no such key: status doesn't need it
             file.write("metrics unix:%s\nmetrics 127.0.0.1:%d\ncookie-key /nowhere\n" % (path, PORT))
         equal(status(lab, "--config", config)[0], 1, "the status without a converter")
         check("is convertd running, with --metrics unix:%s?" % path in status(lab, "--config", config)[2], "no remedy")
         check("unix:/run/convertd/metrics.sock: No such file or directory" in status(lab)[2], "no usual place")
         refusal = lab.converter.run([lab.build.program("convertd"), "--metrics", "unix:%s/nowhere/x" % lab.directory], check=False)
         check(refusal.returncode == 1 and "there is no such directory" in refusal.stderr, refusal.stderr)
-        # one that was left behind is replaced
+        # convertd replaces a socket that another one has left behind
         with lab.converter.socket(socket.AF_UNIX) as stale:
             stale.bind(path)
         with converter(lab, "--metrics", "unix:" + path, *OPTIONS) as process:
@@ -553,7 +553,7 @@ def test_status():
 
 
 def test_draining():
-    """Balancers are told at once to look elsewhere, and who asks is answered until the last connection has ended."""
+    """/healthz tells load balancers at once, and metrics and status are there until the last connection has ended."""
     with near() as lab, Server(lab, 80) as server:
         process = lab.convertd(["--drain-timeout", "60", *OPTIONS])
         process.wait_log("ready")
@@ -572,7 +572,7 @@ def test_draining():
 
 
 def test_reload():
-    """Addresses come and go with the configuration; what can't be had changes nothing."""
+    """A reload adds and removes addresses; one that can't be had changes nothing."""
     with near() as lab:
         config = os.path.join(lab.directory, "convertd.conf")
 
@@ -591,7 +591,7 @@ def test_reload():
             for port in (PORT, 9104):
                 equal(Metrics(lab.converter, port=port)("convertd_reloads_total", result="ok"), 0, "reloads")
             reload(process, "metrics 127.0.0.1:9105\n", "reloaded: ")
-            check(not lab.converter.listening(9104), "it listens where it shouldn't any more")
+            check(not lab.converter.listening(9104), "it still listens at the old address")
             equal(Metrics(lab.converter, port=9105)("convertd_reloads_total", result="ok"), 1, "reloads")
             with lab.converter.socket() as taken:
                 taken.bind(("127.0.0.1", 9106))
@@ -602,7 +602,7 @@ def test_reload():
             equal((metrics("convertd_reloads_total", result="failed"), metrics("convertd_notices")), (1, 1), "failed reloads")
             reload(process, "", "reloaded: ")
             check(not lab.converter.listening(9105) and lab.converter.listening(PORT), "where it listens")
-            equal(Metrics(lab.converter)("convertd_notices"), 0, "warnings that are over")
+            equal(Metrics(lab.converter)("convertd_notices"), 0, "warnings, which are over")
 
 
 if __name__ == "__main__":

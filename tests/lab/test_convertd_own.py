@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_own.py - behind a NAT with hairpinning, clients can't reach the converter's host by a public address that it is told"""
+"""test_convertd_own.py - behind a NAT with hairpinning, clients can't reach the converter's host by an --own-address or --shared-address"""
 from convertlab import Lab, Link, check, equal, main
 from convertlab.harness import need
 from convertlab.topology import CONVERTD_OPEN
 from convertlab.peers import MPTCP, TCP, Client, Server, connect, converter, error, extended_header
 
 NOT_AUTHORIZED = error(0x20)
-PUBLIC = {4: "10.50.0.1", 6: "fd50::1"}  # the NAT has them, and translates them to the converter's
+PUBLIC = {4: "10.50.0.1", 6: "fd50::1"}  # the NAT translates these to the converter's addresses, INSIDE
 INSIDE = {4: "10.3.0.1", 6: "fd03::1"}
 LISTEN = 1234
-MAPPED = 4321  # of the public address, leads to LISTEN
+MAPPED = 4321  # the NAT maps this port of the public address to LISTEN
 
-# What the NAT makes of the source of what the converter sends to its own public address.
+# How the NAT translates the source of packets that the converter sends to its own public address.
 SOURCES = {"public": "snat %(ip)s to %(public)s",           # a cloud's 1:1 NAT
            "router": "snat %(ip)s to %(router)s",           # a router's hairpin NAT
            "ports": "snat %(ip)s to %(public)s fully-random"}  # other ports as well
@@ -53,14 +53,14 @@ def asked(lab, request, protocol=TCP, delivery="syn", address=None):
         return answer, client.end()[0]
 
 
-def test_addresses_that_are_told():
-    """Nothing has to be found out then, and nothing is sent there. A rule for the very address opens it."""
+def test_configured_own_addresses():
+    """convertd refuses the configured addresses, and sends nothing there. A rule for the very address allows it."""
     with near() as lab, Server(lab, 80) as server:
         translate(lab, "ports")
         lab.server.ip("addr add 10.50.0.1/32 dev lo")
-        for told in (("--own-address", "10.50.0.0/24", "--own-address", PUBLIC[6]),
-                     ("--shared-address", PUBLIC[4], "--shared-address", PUBLIC[6])):
-            with converter(lab, *told), lab.capture(lab.converter, "core", "tcp") as capture:
+        for options in (("--own-address", "10.50.0.0/24", "--own-address", PUBLIC[6]),
+                        ("--shared-address", PUBLIC[4], "--shared-address", PUBLIC[6])):
+            with converter(lab, *options), lab.capture(lab.converter, "core", "tcp") as capture:
                 for family in (4, 6):
                     for port in (22, 80, LISTEN):
                         equal(asked(lab, connect(PUBLIC[family], port)), (NOT_AUTHORIZED, b""), "%s:%d" % (PUBLIC[family], port))
@@ -73,7 +73,7 @@ def test_addresses_that_are_told():
 
 
 def test_one_converter_behind_another():
-    """That is the operator's choice: it works, with the one request in the other."""
+    """It works if the operator allows it, with the second converter's request behind the first one's."""
     with near() as lab, Server(lab, 80) as server:
         lab.start_listening(lab.server, [lab.build.program("convertd"), *CONVERTD_OPEN, "--allow-destination", lab.server.addr4], LISTEN,
                             name="second")

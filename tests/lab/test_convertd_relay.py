@@ -205,7 +205,7 @@ def test_client_that_gives_up_while_the_server_is_asked():
             client.send(connect(lab.addresses.blackhole4, 4711))
             client.shutdown()
             equal(client.answer(), error(0x41), "the answer after a half-close")
-            equal(client.end(), (b"", "closed"), "what follows it")
+            equal(client.end(), (b"", "closed"), "the end behind it")
 
 
 # --- slow receivers ------------------------------------------------------------------------------------------
