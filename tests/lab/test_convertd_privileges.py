@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_privileges.py - convertd gives up rights, and everything works without them"""
+"""test_convertd_privileges.py - convertd gives up privileges, and everything works without them"""
 import contextlib
 import errno
 import grp
@@ -21,7 +21,7 @@ SANITIZED = bool(os.environ.get("SANITIZER_PRELOAD"))
 
 @contextlib.contextmanager
 def near(**options):
-    """Returns a lab whose links are too fast to matter, and whose directory is open to other users."""
+    """Yields a lab whose links are too fast to matter, and whose directory is open to other users."""
     if sandbox.in_user_namespace():
         raise Unsuitable("in a user namespace of an ordinary user there is only one user; run it as root")
     with Lab(wifi=Link(delay_ms=0.5), lte=None, core=Link(delay_ms=0.1), **options) as lab:
@@ -30,7 +30,7 @@ def near(**options):
 
 
 def nobody():
-    """Returns an unprivileged user that each system has."""
+    """Returns the user "nobody", which nearly each system has."""
     try:
         return pwd.getpwnam("nobody")
     except KeyError as error:
@@ -38,7 +38,7 @@ def nobody():
 
 
 def status(number):
-    """Returns {name: value} of /proc/PID/status for each thread of the process."""
+    """Returns [{name: value}, …] of /proc/PID/status for the threads of the process."""
     found = []
     for thread in os.listdir("/proc/%d/task" % number):
         with open("/proc/%d/task/%s/status" % (number, thread), encoding="ascii") as file:
@@ -65,13 +65,13 @@ def converts(lab, server, port=1234, protocol=MPTCP):
 
 
 def reload(process, line):
-    """Sends SIGHUP; returns what convertd logs."""
+    """Sends SIGHUP, and waits until convertd has logged this line."""
     process.send_signal(signal.SIGHUP)
     process.wait_log(line)
 
 
 def test_user():
-    """Another user, two capabilities, none to be had again; each thread. And then it works as ever, reloads as well."""
+    """With --user each thread has that user, and no capabilities but two in the main process, for ever. Everything works, reloads, too."""
     need("nft", "nftables")
     user = nobody()
     with near() as lab, Server(lab, 80) as server:
@@ -89,7 +89,7 @@ def test_user():
                 equal(thread["NoNewPrivs"], "1", "NoNewPrivs")
                 check(SANITIZED or thread["Seccomp"] == SECCOMP_MODE_FILTER, "Seccomp: " + thread["Seccomp"])
             converts(lab, server, 443)
-            # a file for a reload, another low port, rules for it
+            # a reload reads a file of the group, and needs another low port, and rules for it
             write(lab, "convertd.conf", "listen [::]:444\ncookie-key %s\n" % os.path.join(lab.directory, "keys"))
             reload(process, "reloaded: " + listens("[::]:444"))
             rules = lab.converter.run(["nft", "list", "ruleset"]).stdout
@@ -97,14 +97,14 @@ def test_user():
             with Client(lab.client, lab.converter.addr4, port=444) as client:
                 equal(client.send(server.connect()).answer()[4:7].hex(), "1e0503", "the answer without a cookie")
             write(lab, "convertd.conf", "listen [::]:443\nuser daemon\n")
-            # what the command line says counts
+            # the command line takes precedence
             reload(process, "reloaded: " + listens("[::]:443"))
             check("takes a restart" not in process.log_text(), process.log_text())
             converts(lab, server, 443)
 
 
 def test_group_and_no_rules():
-    """A group of its own; without nftables rules there is no CAP_NET_ADMIN to keep. To change the user takes a restart."""
+    """--user may name a group; without nftables rules convertd doesn't keep CAP_NET_ADMIN. Another user takes a restart."""
     nobody()
     with near() as lab, Server(lab, 80) as server:
         path = write(lab, "convertd.conf", "user nobody:daemon\nhold-syn off\n")
@@ -119,7 +119,7 @@ def test_group_and_no_rules():
 
 
 def test_files_that_a_reload_cannot_read():
-    """They are named at the start, with the remedy; the reload says it again and changes nothing."""
+    """convertd names them at its start, with the remedy; a reload names them again, and changes nothing."""
     nobody()
     with near() as lab, Server(lab, 80) as server:
         keys = write(lab, "keys", KEY, 0o600)
@@ -133,7 +133,7 @@ def test_files_that_a_reload_cannot_read():
 
 
 def test_secrets_of_the_user():
-    """A key that belongs to --user is right, for root at the start as well; another user's isn't."""
+    """A key file may belong to --user, though root reads it at the start; another user's may not."""
     user = nobody()
     with near() as lab:
         keys = write(lab, "keys", KEY, 0o600)
@@ -146,10 +146,10 @@ def test_secrets_of_the_user():
 
 
 def test_what_cannot_be_done():
-    """No such user or group, no name, a directory of root's, and who isn't root: a line with the remedy."""
+    """Unknown users and groups, bad names, a directory of root's, and a user other than root: one line with the remedy."""
     user = nobody()
     with near() as lab:
-        # where the build is, other users may have no way in
+        # other users may have no access to the build directory
         program = os.path.join(lab.directory, "convertd")
         shutil.copy(lab.build.program("convertd"), program)
         for words, number, said in ((["no-such-user"], 2, "useradd"), (["nobody:no-such-group"], 2, "groupadd"),
@@ -162,7 +162,7 @@ def test_what_cannot_be_done():
         as_nobody = ["setpriv", "--reuid", user.pw_uid, "--regid", user.pw_gid, "--clear-groups", program]
         result = lab.converter.run([*as_nobody, "--user", "daemon"], check=False)
         check(result.returncode == 1 and "only root" in result.stderr, result)
-        # an own name is no change; no rights, so no rules: it says so and works
+        # a user may name itself; without privileges convertd has no rules, says so, and works
         process = lab.start_listening(lab.converter, [*as_nobody, "--user", "nobody"], 1234, name="convertd")
         process.wait_log("ready")
         check("CAP_NET_ADMIN" in process.log_text() and "runs as root" not in process.log_text(), process.log_text())
@@ -170,7 +170,7 @@ def test_what_cannot_be_done():
 
 
 def test_root_is_warned():
-    """Root without --user: one line that says what to do. The filter and no_new_privs are there nevertheless."""
+    """Root without --user: one line with the remedy. The filter and no_new_privs are in force nevertheless."""
     with near() as lab:
         with converter(lab) as process:
             line, = [line for line in process.log_text().splitlines() if "runs as root" in line]
@@ -184,7 +184,7 @@ def test_root_is_warned():
 
 
 def test_root_cannot_look_a_user_up():
-    """A reload that names a user for the first time: it takes a restart, and all else of the file is in force."""
+    """A reload names a user for the first time: that takes a restart, but the rest of the file is in force."""
     nobody()
     with near() as lab, Server(lab, 80) as server:
         for options in ((), ("--no-landlock",)):
@@ -197,7 +197,7 @@ def test_root_cannot_look_a_user_up():
 
 
 def test_no_call_is_missed():
-    """All that convertd does, traced: the filter refuses none of its system calls."""
+    """A trace of convertd at work: the filter refuses none of its system calls."""
     need("strace")
     nobody()
     if SANITIZED:
@@ -205,7 +205,7 @@ def test_no_call_is_missed():
     with near() as lab, Server(lab, 80) as server:
         trace = os.path.join(lab.directory, "trace")
         path = write(lab, "convertd.conf", "log-level debug\n")
-        # a directory as RuntimeDirectory= makes it
+        # convertd's own directory, as RuntimeDirectory= makes it
         place = os.path.join(lab.directory, "run")
         os.mkdir(place)
         os.chown(place, nobody().pw_uid, nobody().pw_gid)
@@ -233,9 +233,9 @@ def test_no_call_is_missed():
         equal(process.wait(20), 0, "the status")
         with open(trace, encoding="ascii", errors="replace") as file:
             text = file.read()
-        check(text.count("accept4(") > 6 and "SECCOMP_SET_MODE_FILTER" in text, "the trace is no good")
+        check(text.count("accept4(") > 6 and "SECCOMP_SET_MODE_FILTER" in text, "the trace lacks calls")
         missed = [line for line in text[text.index("SECCOMP_SET_MODE_FILTER"):].splitlines() if "ENOSYS" in line or "SIGSYS" in line]
-        # The C library tries clone3() before clone(); whether there is Landlock is asked for by the call itself.
+        # The C library tries clone3() before clone(); convertd finds out whether there is Landlock by calling it.
         known = ["clone3"] + ["landlock_create_ruleset"] * ("this kernel has no Landlock" in process.log_text())
         equal([line for line in missed if not any(call in line for call in known)], [], "system calls that were refused")
 
@@ -247,7 +247,7 @@ def descriptors_of(number):
 
 
 def test_surroundings():
-    """Nothing of the process that starts it: descriptors, permission to write for others. A reload finds relative names again."""
+    """convertd keeps no descriptors and no umask of the process that starts it. A reload finds files by relative names."""
     with near() as lab, Server(lab, 80) as server:
         secret = write(lab, "secret", "")
         write(lab, "convertd.conf", "cookie-key keys\n")
@@ -259,10 +259,10 @@ def test_surroundings():
         for number in (process.pid, process.serving):
             check(secret not in descriptors_of(number), "an inherited descriptor: %s" % descriptors_of(number))
             if not SANITIZED:
-                # a process that isn't dumpable has root's files in /proc, whoever it is; for root it is seen by the mapping of its memory
+                # root owns a process's files in /proc if it isn't dumpable, which tells nothing of a process of root's
                 equal(status(number)[0]["CoreDumping"], "0", "CoreDumping")
         check(not os.stat(lab.directory + "/status.sock").st_mode & 0o022, "others may write to its socket")
-        # clients' sockets are the other one's alone: it would keep them open
+        # only the serving process has clients' sockets: in the main process they would stay open
         equal([what for what in descriptors_of(process.pid) if "TCP" in what], [], "sockets of the main process")
         write(lab, "keys", KEY.replace("5a", "5b"), 0o600)
         reload(process, "reloaded")
@@ -272,7 +272,7 @@ def test_surroundings():
 
 
 def test_no_debugger_of_the_same_user():
-    """Another process of its user sees neither its memory nor its environment."""
+    """Another process of convertd's user sees neither its memory nor its environment."""
     need("setpriv", "util-linux")
     user = nobody()
     if SANITIZED:
@@ -285,8 +285,8 @@ def test_no_debugger_of_the_same_user():
                 check("Permission denied" in result.stderr, "%s: %s" % (name, result))
 
 
-def test_what_is_missing_is_said():
-    """A kernel without Landlock, or that takes no filter: one line, and it works."""
+def test_incomplete_sandbox():
+    """On a kernel without Landlock or filters, convertd logs one line about it, and works."""
     need("strace")
     if SANITIZED:
         raise Unsuitable("there is no sandbox")
@@ -307,7 +307,7 @@ def test_what_is_missing_is_said():
 
 
 def test_files_elsewhere():
-    """A reload that names files in directories that weren't named before: why, and the remedy; --no-landlock does without."""
+    """A reload names files in new directories: convertd logs the reason for its refusal, and the remedy; with --no-landlock it reloads."""
     if SANITIZED:
         raise Unsuitable("there is no sandbox")
     with near() as lab:
@@ -331,12 +331,12 @@ def test_files_elsewhere():
 
 
 def test_congestion_that_is_not_for_all():
-    """net.ipv4.tcp_allowed_congestion_control keeps others from it: the main process sets it, if it is configured."""
+    """net.ipv4.tcp_allowed_congestion_control forbids an algorithm to unprivileged processes: the main process sets it, if configured."""
     with open("/proc/sys/net/ipv4/tcp_allowed_congestion_control", encoding="ascii") as allowed, \
             open("/proc/sys/net/ipv4/tcp_available_congestion_control", encoding="ascii") as available:
         names = set(available.read().split()) - set(allowed.read().split())
     if not names:
-        raise Skip("this kernel has no congestion control that only some may use")
+        raise Skip("this kernel has no congestion control that only privileged processes may use")
     name = sorted(names)[0]
     with near() as lab, Server(lab, 80) as server:
         path = write(lab, "convertd.conf", "")
@@ -354,13 +354,13 @@ def test_congestion_that_is_not_for_all():
 
 
 def attacked(process):
-    """Returns {what attack.c has tried: the name of the error, or "ok"}."""
+    """Returns {attempt of attack.c: the name of the error, or "ok"}."""
     found = re.findall(r"^attack: (.*): (\d+)$", process.log_text(), re.MULTILINE)
     return {name: errno.errorcode[int(number)] if int(number) else "ok" for name, number in found}
 
 
 def host_of(lab):
-    """Returns what an attacker would change: the rules of others, the state of lo."""
+    """Returns the state that an attacker would change: other programs' rules, and whether lo is up."""
     rules = lab.converter.run(["nft", "list", "table", "inet", "firewall"]).stdout
     return rules, "UP" in lab.converter.run(["ip", "-o", "link", "show", "lo"]).stdout.split("<")[1].split(">")[0].split(",")
 
@@ -373,7 +373,7 @@ def library(lab):
     return path
 
 
-# How each attempt of attack.c's may end: by the filter, by Landlock, or for want of capabilities.
+# The error of each attempt of attack.c: from the filter, for want of capabilities, or from Landlock.
 FILTER, RIGHTS, FILES = {"ENOSYS"}, {"EPERM"}, {"EACCES"}
 ATTACKS = {
     "a socket to netfilter": FILTER, "flush ruleset": RIGHTS, "take a queue": RIGHTS, "lo down": RIGHTS, "ss --kill": FILTER,
@@ -387,7 +387,7 @@ ATTACKS = {
 
 
 def test_attack_from_within():
-    """Whoever has taken over the process that serves, be it root's: rules, devices, sockets, memory, files and processes are out of reach."""
+    """An attacker in the serving process, even root's, can't reach rules, devices, other sockets, executable memory, files or processes."""
     need("nft", "nftables")
     if SANITIZED:
         raise Unsuitable("sanitizers need more, and so there is no sandbox")
@@ -398,26 +398,26 @@ def test_attack_from_within():
             victim = write(lab, "victim", "", 0o666)
             os.chmod(lab.directory, 0o777)
             process = lab.convertd([*user, "--workers", "1"], env={"LD_PRELOAD": library(lab), "ATTACK_FILE": victim})
-            process.wait_log("ready: ")  # before that it asks the main process itself, and would have the answers to the attack
+            process.wait_log("ready: ")  # before that the serving process asks the main process, and would get the attack's answers
             converts(lab, server)
             process.wait_log("attack: the end: 0")
             found = attacked(process)
             found.pop("the end")
             for name, result in found.items():
-                # a kernel without Landlock is told of: whoever runs it has been warned
+                # without Landlock, convertd has warned that all files can be reached
                 if ATTACKS[name] is not FILES or "all files can be reached" not in process.log_text():
                     check(result in ATTACKS[name], "%s: %s (%s)" % (name, result, user))
-            equal(set(found), set(ATTACKS), "what was tried")
+            equal(set(found), set(ATTACKS), "attempts")
             equal(host_of(lab), before, "rules, and lo")
-            # and it serves on
+            # convertd still serves
             converts(lab, server)
             equal(process.stop(), 0, "the status")
 
 
 def test_garbage_for_the_main_process():
-    """Whoever sends it what convertd never sends isn't convertd: it ends, and a service manager starts it anew."""
+    """The serving process sends a message that convertd never sends: convertd ends by SIGKILL, and a service manager would restart it."""
     if SANITIZED:
-        raise Unsuitable("a library in front of the sanitizer's")
+        raise Unsuitable("sanitizers must be the first preloaded library")
     with near() as lab, Server(lab, 80) as server:
         process = lab.convertd(["--workers", "1"], env={"LD_PRELOAD": library(lab), "ATTACK_GARBAGE": 1, "ATTACK_FILE": "/nowhere"})
         with Client(lab.client, lab.converter.addr4) as client:

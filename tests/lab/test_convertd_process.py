@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_process.py - convertd as a process: its options, its end, its descriptors, and messages that must not kill it"""
+"""test_convertd_process.py - convertd as a process: its options, its end, its descriptors, and mutated requests"""
 import collections
 import contextlib
 import os
@@ -43,7 +43,7 @@ BAD_OPTIONS = (
 
 
 def test_options():
-    """A wrong one: status 2 and one line that quotes it. --help and --version: status 0 and nothing on standard error."""
+    """A wrong option: status 2 and one line that quotes it. --help and --version: status 0 and nothing on standard error."""
     with near() as lab:
         program = lab.build.program("convertd")
         for words, quoted in BAD_OPTIONS:
@@ -63,16 +63,16 @@ def test_options():
 
 
 def test_closed_standard_descriptors():
-    """Nothing else takes their places: the log would be written to it."""
+    """convertd opens /dev/null in their places: the log must not go to another file or socket."""
     with near() as lab:
         words = ["sh", "-c", "exec \"$@\" <&- >&- 2>&-", "sh"]
         process = lab.convertd(wrapper=words)
-        equal({os.readlink("/proc/%d/fd/%d" % (process.serving, number)) for number in range(3)}, {"/dev/null"}, "what is there")
+        equal({os.readlink("/proc/%d/fd/%d" % (process.serving, number)) for number in range(3)}, {"/dev/null"}, "descriptors 0 to 2")
         equal(process.stop(), 0, "the status")
 
 
 def test_listening():
-    """Several addresses; one that can't be had: status 1, its reason, and nothing left behind."""
+    """convertd listens at several addresses; if it can't have one, it ends with status 1 and the reason."""
     with near() as lab, Server(lab, 80) as server:
         program = lab.build.program("convertd")
         with converter(lab, "--listen", lab.converter.addr4 + ":1234", "--listen", "[%s]:4321" % lab.converter.addr6) as process:
@@ -100,7 +100,7 @@ def nft_state(lab):
 
 
 def test_end():
-    """SIGTERM and SIGINT: status 0; SIGKILL: the kernel takes the nftables table away. Sessions are reset, and others told of the end."""
+    """SIGTERM and SIGINT: status 0. However convertd ends, its nftables table goes, and clients' connections end, sessions by resets."""
     need("nft", "nftables")
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGKILL):
         with near() as lab, Server(lab, 80) as server:
@@ -119,7 +119,7 @@ def test_end():
             # two for each session and each client whose server is asked, one for each other client
             wait_until(lambda: descriptors(process) == at_start + 12, 5, "all sockets")  # pylint: disable=W0640
             equal(process.stop(number), 0 if number != signal.SIGKILL else -signal.SIGKILL, "the status")
-            wait_until(lambda: nft_state(lab) == before, 5, "nftables' rules to go")  # pylint: disable=W0640
+            wait_until(lambda: nft_state(lab) == before, 5, "the nftables rules to go")  # pylint: disable=W0640
             for client, sock in pairs:
                 equal(client.end(), (b"", "reset"), "the end of a session (%s)" % client.name)
                 equal(ended(sock), (b"", "reset"), "the server's end")
@@ -131,7 +131,7 @@ def test_end():
                     client.end()
                 client.sock.close()
             check("Sanitizer" not in process.log_text() and "runtime error" not in process.log_text(), process.log_text())
-            # and the next finds the place free
+            # the next convertd finds the place free
             with converter(lab), Client(lab.client, lab.converter.addr4) as client:
                 extended_header(client.send(server.connect()).answer())
                 server.accept().close()
@@ -142,7 +142,7 @@ def test_end():
 
 @contextlib.contextmanager
 def open_files(count):
-    """Raises this process's limit of open files, as far as its hard limit permits."""
+    """Raises this process's limit of open files; skips the test if its hard limit is lower."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard < count:
         raise Skip("the hard limit of open files is %d, the test needs %d; raise it with \"ulimit -Hn\"" % (hard, count))
@@ -164,7 +164,7 @@ def test_2000_sessions_at_once():
             client = Client(lab.client, (lab.converter.addr4, lab.converter.addr6)[i // 4 % 2], (TCP, MPTCP)[i % 2])
             by_number[i] = client.send(server.connect(v6=i % 4 > 1) + b"%04d" % i)
             if i % 100 == 99:
-                # linkem's queue and the listener's: no burst of 2000 SYNs
+                # the queues of linkem and of the listener take no burst of 2,000 SYNs
                 for _ in range(100):
                     sock = server.accept()
                     accepted[int(sock.recv(4))] = sock
@@ -176,17 +176,17 @@ def test_2000_sessions_at_once():
             sock.sendall(b"to %04d" % i)
             sock.close()
         for i, client in by_number.items():
-            equal(client.end(), (b"to %04d" % i, "closed"), "what session %d got" % i)
+            equal(client.end(), (b"to %04d" % i, "closed"), "the bytes and the end of session %d" % i)
             client.sock.close()
         wait_until(lambda: descriptors(process) == before[0], 10, lambda: "%d descriptors to be closed" % descriptors(process))
-        equal(nft_state(lab), before[1], "nftables' rules")
+        equal(nft_state(lab), before[1], "nftables rules")
 
 
-# --- what nobody should send -----------------------------------------------------------------------------------------
+# --- mutated requests ------------------------------------------------------------------------------------------------
 
 
 def mutated(rng, seeds):
-    """Returns a valid request with a few bytes changed."""
+    """Returns a valid request with up to 16 changes."""
     data = bytearray(rng.choice(seeds))
     for _ in range(rng.choice((0, 1, 1, 1, 2, 4, 16))):
         at = rng.randrange(len(data)) if data else 0
@@ -207,7 +207,7 @@ def mutated(rng, seeds):
             # a length, which matters most
             data[min(rng.choice((1, 5)), len(data) - 1)] = rng.randrange(256)
     if rng.random() < 0.3:
-        # a Total Length that fits again, so that what is inside is read
+        # a Total Length that fits again, so that convertd reads the TLVs
         data += bytes(-len(data) % 4)
         if len(data) >= 4:
             data[:4] = bytes([1, min(len(data) // 4, 255), 0x22, 0x63])
@@ -215,7 +215,7 @@ def mutated(rng, seeds):
 
 
 class FuzzedClient:
-    """One of many, until the converter has answered or closed."""
+    """One of many clients, until the converter has answered or closed."""
 
     def __init__(self, lab, rng, request):
         self.request = request
@@ -256,7 +256,7 @@ class FuzzedClient:
 
 
 def test_3000_mutated_requests():
-    """Each is answered by a well-formed message, or closed, or reset; and the converter serves as before."""
+    """The converter answers each by a well-formed message, closes, or resets; and then serves as before."""
     rng = random.Random(8803)
     with open_files(1200), near() as lab, Server(lab, 80, backlog=4096) as server, \
             converter(lab, "--request-timeout", "1", "--connect-timeout", "1") as process:
@@ -288,7 +288,7 @@ def test_3000_mutated_requests():
         poller.close()
         server.sock.settimeout(10)
         for kind, least in (("answer 14", 100), ("answer 1e", 500), ("answer 15", 50), ("answer 15+14", 20), ("closed", 200)):
-            check(outcomes[kind] >= least, "the mutations are no good: %s" % outcomes)
+            check(outcomes[kind] >= least, "too few mutations have the outcome %s: %s" % (kind, outcomes))
         for client in clients(lab, deliveries=["syn"]):
             client.send(server.connect() + b"still there?")
             extended_header(client.answer())
@@ -297,7 +297,7 @@ def test_3000_mutated_requests():
 
 
 def hears(server, data):
-    """Accepts a connection; tells whether it brings these bytes. (One of a mutated request may be left.)"""
+    """Accepts a connection; tells whether it brings these bytes: one of a mutated request may still be in the queue."""
     with server.accept() as sock:
         return sock.recv(100) == data
 

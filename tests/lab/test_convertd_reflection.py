@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_reflection.py - how much forged SYNs make convertd send to unproved addresses, and to servers"""
+"""test_convertd_reflection.py - how much convertd sends to unproven clients, and to servers, because of forged SYNs"""
 import contextlib
 import select
 import socket
@@ -13,7 +13,7 @@ from convertlab.harness import timeout
 from convertlab.metrics import OPTIONS as METRICS, Metrics
 from convertlab.peers import await_closed, connect, converter, descriptors, reset
 
-# Both of them, and what a host has that nobody has told what convertd wants of the kernel.
+# SYNs withheld or not, on a host with convertd's sysctls or with the kernel's defaults (net.ipv4.tcp_synack_retries).
 HOLD = {"withheld": ("--hold-syn", "on"), "not withheld": ("--hold-syn", "off")}
 LAB = ("--allow-client", "::/0", "--allow-destination", "10.0.0.0/8", "--log-rate", "1")
 KERNELS = {"its own sysctls": 1, "the kernel's defaults": 5}
@@ -26,7 +26,7 @@ def near(**options):
 
 
 class Behaving:
-    """A server that does one thing with each connection, whatever the client does; `accepted` counts them."""
+    """A server that treats each connection in one way, whatever the client does; `accepted` counts connections."""
 
     def __init__(self, lab, port, behave):
         self._behave = behave
@@ -118,7 +118,7 @@ def servers(lab):
 
 
 def attack(forge, places, first, options, early, v6):
-    """Sends for each server SYNs from an address each, numbered from `first` on, and as many from the last of these."""
+    """For each server sends three SYNs from new addresses, with numbers above `first`, and as many from the address number `first`."""
     number = first
     for target, port in places.values():
         for _ in range(3):
@@ -133,7 +133,7 @@ CASES = {"bare": (b"", False), "mss": (GET, False), "linux": (b"", True), "bare 
 
 def reflect(hold, sysctls):
     """Sends each kind of SYN for each kind of server; checks that no more than three times its bytes come back."""
-    kernel.need("fastopen")  # to SYNs whose data nobody takes the kernel answers what it answers for any server
+    kernel.need("fastopen")  # without it, the kernel's answers to these SYNs don't depend on convertd
     with near() as lab, servers(lab) as places:
         route_back(lab)
         lab.converter.sysctl("net.ipv4.tcp_synack_retries", KERNELS[sysctls])
@@ -150,7 +150,7 @@ def reflect(hold, sysctls):
             traffic = Traffic(packet for packet in packets if packet.src in addresses or packet.dst in addresses)
             print("  %s, %s, %s: %s" % (hold, sysctls, name, traffic), flush=True)
             equal(len(traffic.sent), 6 * len(places), "forged connections")
-            # what is allowed isn't withheld: the answer doesn't wait for the third ACK, but over MPTCP
+            # the answer goes at once, as far as the limit allows; only over MPTCP it waits for the third ACK
             check("MPTCP" in name or traffic.kinds["data"] > len(traffic.sent) / 2, "answers (%s): %s" % (name, traffic))
             within(traffic, "%s, %s, %s" % (hold, sysctls, name))
         return str(Traffic(packets))
@@ -167,7 +167,7 @@ def pending(lab):
 @kernel.needs("fastopen")
 @timeout(300)
 def test_they_count_as_pending():
-    """Whatever becomes of the server: each is a pending request until it is over, and there are as many as may be."""
+    """Whatever the server does, each forged request is pending until it ends, and there are no more than --max-pending."""
     for options in ("linux", "linux MPTCP"):
         with near() as lab, servers(lab) as places:
             route_back(lab)
@@ -186,7 +186,7 @@ def test_they_count_as_pending():
                 while time.monotonic() < end:
                     found = pending(lab)
                     check(found[0] == found[1] <= 300, "pending requests, and all: %s (%s)" % (found, options))
-                # not one keeps clients out for longer
+                # none keeps real clients out for longer
                 wait_until(lambda: pending(lab) == (0, 0), 15, "the end of all")
                 check("never completed its handshake" in process.log_text(), process.log_text())
 
@@ -195,7 +195,7 @@ def test_they_count_as_pending():
 @waits
 @timeout(300)
 def test_flood():
-    """4,000 forged requests with a GET each, half a megabyte: what comes back, and what gets to the server."""
+    """4,000 forged requests with a GET each, half a megabyte: no more than three times as much comes back."""
     with near() as lab, Behaving(lab, PORT, send_and_reset) as server:
         route_back(lab)
         for hold in HOLD.values():
@@ -215,7 +215,7 @@ def test_flood():
 @waits
 @timeout(900)
 def test_withheld():
-    """SYNs withheld; the kernel as convertd wants it."""
+    """SYNs withheld, with convertd's sysctls."""
     return reflect("withheld", "its own sysctls")
 
 
@@ -223,7 +223,7 @@ def test_withheld():
 @waits
 @timeout(900)
 def test_not_withheld():
-    """SYNs not withheld."""
+    """SYNs not withheld, with convertd's sysctls."""
     return reflect("not withheld", "its own sysctls")
 
 
@@ -231,7 +231,7 @@ def test_not_withheld():
 @waits
 @timeout(900)
 def test_default_kernel():
-    """SYNs not withheld, on a kernel that sends SYN+ACKs for a minute."""
+    """SYNs not withheld, with the kernel's defaults: it repeats SYN+ACKs for a minute."""
     return reflect("not withheld", "the kernel's defaults")
 
 
@@ -239,7 +239,7 @@ def test_default_kernel():
 @waits
 @timeout(900)
 def test_withheld_default_kernel():
-    """SYNs withheld, on such a kernel."""
+    """SYNs withheld, with the kernel's defaults."""
     return reflect("withheld", "the kernel's defaults")
 
 

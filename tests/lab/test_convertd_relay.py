@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_relay.py - convertd relays every byte and every end between client and server, and in time"""
+"""test_convertd_relay.py - convertd relays all bytes and both ends of the streams between client and server, and in time"""
 import os
 import select
 import signal
@@ -25,7 +25,7 @@ def near(core_ms=0.1, **options):
 
 
 def test_early_data():
-    """What is behind the TLVs reaches the server: in order, once, before all else; more than a SYN takes waits."""
+    """The bytes behind the TLVs reach the server in order, once, before all others, even if they are more than a SYN takes."""
     with near(core_ms=5) as lab, Server(lab, 80) as server, converter(lab):
         for size in (1, 700, 5000, 300000):
             early = servers.pattern(size)
@@ -46,21 +46,21 @@ def test_early_data():
 
 @kernel.needs("fastopen")
 def test_early_data_in_the_syn_arrives_with_the_handshake():
-    """It goes in the client's first segment, and in the converter's first to the server with any data."""
+    """Early data is in the client's first segment, and in the converter's first segment with data to the server."""
     with near() as lab, Server(lab, 80) as server, converter(lab):
         for protocol in (TCP, MPTCP):
             with lab.capture(lab.client, "wifi", "tcp") as first, lab.capture(lab.converter, "core", "tcp") as second:
                 client, sock = connected(lab, server, protocol, early=b"early")
-                equal(sock.recv(100), b"early", "what the server got")
+                equal(sock.recv(100), b"early", "the server's bytes")
                 client.sock.close()
                 sock.close()
             check(first.packets()[0].syn and first.packets()[0].payload.endswith(b"early"), "not in the SYN")
             carriers = [packet.payload for packet in second.packets() if packet.dport == 80 and packet.payload]
-            equal(carriers, [b"early"], "the segments to the server")
+            equal(carriers, [b"early"], "the segments with data to the server")
 
 
 def test_server_that_speaks_first():
-    """Its bytes come right behind the message, none lost and none before."""
+    """The server's bytes come right behind the response, and none are lost."""
     greeting = servers.pattern(100000)
     with near() as lab, Server(lab, 80) as server, converter(lab):
         for client in clients(lab):
@@ -73,7 +73,7 @@ def test_server_that_speaks_first():
 
 
 def test_urgent_data():
-    """Each byte arrives in its place, whether little or much is carried, and what is behind it follows."""
+    """Urgent data arrives in its place in the stream, among few bytes or many, and the bytes behind it follow."""
     with near() as lab, Server(lab, 80) as server, converter(lab):
         for size in (10, 3000000):
             data = servers.pattern(size)
@@ -101,7 +101,7 @@ def test_urgent_data():
 
 
 def test_half_close_by_the_client():
-    """With the request, while the server is asked, and later: the server sees it, goes on, and is heard."""
+    """A client's FIN, right behind its request or later, reaches the server, whose later bytes still reach the client."""
     with near(core_ms=10) as lab, Server(lab, 80) as server, converter(lab):
         for moment in ("with the request", "connected"):
             for client in clients(lab, deliveries=["syn", "behind"]):
@@ -112,7 +112,7 @@ def test_half_close_by_the_client():
                 extended_header(client.answer())
                 if moment == "connected":
                     client.shutdown()
-                equal(ended(sock), (b"question", "closed"), "what the server saw (%s, %s)" % (moment, client.name))
+                equal(ended(sock), (b"question", "closed"), "the server's bytes, and the end (%s, %s)" % (moment, client.name))
                 for _ in range(3):
                     sock.sendall(b"answer")
                     equal(client.read(6), b"answer", client.name)
@@ -133,7 +133,7 @@ def test_half_close_by_the_server():
                 client.sock.sendall(b"more")
                 equal(sock.recv(100), b"more", client.name)
             client.sock.close()
-            equal(ended(sock), (b"", "closed"), "what the server saw (%s)" % client.name)
+            equal(ended(sock), (b"", "closed"), "the end at the server (%s)" % client.name)
             sock.close()
 
 
@@ -141,14 +141,14 @@ def test_half_close_by_the_server():
 
 
 def test_reset_by_the_server():
-    """The client gets the bytes that came before, and then a reset; on MPTCP that is MP_FASTCLOSE."""
+    """The client gets the bytes before the reset, and then a reset, on MPTCP with MP_FASTCLOSE."""
     with near() as lab, Server(lab, 80) as server, converter(lab):
         for protocol in (TCP, MPTCP):
             for before in (b"", b"half an answer", servers.pattern(300000)):
                 with lab.capture(lab.client, "wifi", "tcp") as capture:
                     client, sock = connected(lab, server, protocol)
                     sock.sendall(before)
-                    # an RST takes with it what is unsent
+                    # a reset drops unsent bytes
                     wait_until(lambda: not unsent(sock), 5, "the bytes to be sent")  # pylint: disable=W0640
                     reset(sock)
                     data, how = client.end()
@@ -162,7 +162,7 @@ def test_reset_by_the_server():
 
 
 def test_reset_by_the_server_before_the_third_ack():
-    """It accepts and resets at once, near the converter: connected, then reset; and it never hangs."""
+    """A server near the converter accepts and resets at once: the client is connected and reset, or refused; it never hangs."""
     with Lab(wifi=Link(delay_ms=10), lte=None, core=Link(delay_ms=0.1)) as lab, converter(lab):
         lab.resetter()
         for client in clients(lab, deliveries=["syn", "behind"]):
@@ -174,21 +174,21 @@ def test_reset_by_the_server_before_the_third_ack():
 
 
 def test_reset_by_the_client():
-    """The server gets the bytes that came before, and then a reset."""
+    """The server gets the bytes before the reset, and then a reset."""
     with near() as lab, Server(lab, 80) as server, converter(lab):
         for protocol in (TCP, MPTCP):
             for early in (b"", b"half a question"):
                 client, sock = connected(lab, server, protocol, early=early)
                 wait_until(lambda: not unsent(client.sock), 5, "the bytes to be sent")  # pylint: disable=W0640
                 client.reset()
-                equal(ended(sock), (early, "reset"), "what the server saw (%s)" % client.name)
+                equal(ended(sock), (early, "reset"), "the server's bytes, and the end (%s)" % client.name)
                 sock.close()
 
 
 @long
 @waits
 def test_client_that_gives_up_while_the_server_is_asked():
-    """An abort ends the attempt at once; a FIN doesn't, it may be a half-close."""
+    """A client's reset ends the connection attempt to the server at once; its FIN doesn't, as it may be a half-close."""
     syn_sent = "02"
     with near() as lab, converter(lab) as process:
         before = descriptors(process)
@@ -196,9 +196,9 @@ def test_client_that_gives_up_while_the_server_is_asked():
             client.send(connect(lab.addresses.blackhole4, 4711))
             wait_until(lambda: 4711 in connections(lab.converter, syn_sent), 5, "the attempt")
             client.reset()
-            wait_until(lambda: 4711 not in connections(lab.converter, syn_sent), 5, "its end " + client.name)
+            wait_until(lambda: 4711 not in connections(lab.converter, syn_sent), 5, "the end of the attempt for " + client.name)
         await_closed(process, before)
-        # Without Fast Open convertd has no connection of a client that gives up while its SYN is withheld, as those over TCP do here.
+        # Without Fast Open on MPTCP, convertd has no connection of the TCP clients here, which give up while their SYNs are withheld.
         equal(process.log_text().count("client lost while connecting"), 8 if kernel.has("fastopen") else 6, "lines about it")
     with near() as lab, converter(lab, "--connect-timeout", "1") as process:
         for client in clients(lab, deliveries=["syn"], protocols=[TCP]):
@@ -228,7 +228,7 @@ def fill(sock, data):
 
 
 def slow_receiver(lab, server, process, protocol, down):
-    """Has one side send while the other doesn't read, and then reads all. Returns by how much the converter's memory has grown."""
+    """One side sends while the other doesn't read; then the other reads all. Returns by how much the converter's memory grew."""
     data = servers.pattern(24 << 20)
     before = rss(process)
     client, sock = connected(lab, server, protocol)
@@ -252,7 +252,7 @@ def slow_receiver(lab, server, process, protocol, down):
 
 
 def test_slow_receivers():
-    """Each holds back its sender; the converter keeps a buffer's worth, and the kernels what their windows allow."""
+    """A slow receiver holds its sender back; the converter keeps one buffer, and the kernels as much as their windows allow."""
     with near() as lab, Server(lab, 80) as server, converter(lab) as process:
         for host in lab.hosts.values():
             host.sysctl("net.ipv4.tcp_rmem", "4096 131072 1048576")
@@ -265,7 +265,7 @@ def test_slow_receivers():
 @long
 @waits
 def test_many_slow_receivers():
-    """200 clients that don't read cost what they were sent into the converter's buffers, and no more."""
+    """Each of 200 clients that don't read costs the converter a buffer, and no more."""
     with near() as lab, Server(lab, 80, backlog=256) as server, converter(lab) as process:
         for host in lab.hosts.values():
             host.sysctl("net.ipv4.tcp_rmem", "4096 16384 65536")
@@ -293,7 +293,7 @@ def test_many_slow_receivers():
 
 
 def test_several_that_have_much():
-    """Of three connections more has come than one round carries, and the end: each is carried on though nothing new comes."""
+    """Three connections have more bytes than one round relays, and FINs: convertd goes on with each, though nothing new comes."""
     data = servers.pattern(3 << 20)
     with near() as lab:
         for name in ("net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"):
@@ -317,7 +317,7 @@ def test_several_that_have_much():
 
 
 def test_200_connections_with_the_server_next_to_the_converter():
-    """The answer is ready long before the third ACK; none may be stuck for it."""
+    """The answer is ready long before the third ACK, and no client gets stuck."""
     for delivery in ("syn", "behind") if kernel.has("fastopen") else ("behind",):
         with Lab(wifi=Link(delay_ms=25), lte=None, core=Link(delay_ms=0.1)) as lab, \
                 Server(lab, 80, backlog=256) as server, converter(lab):
@@ -351,8 +351,8 @@ def test_200_connections_with_the_server_next_to_the_converter():
 
 @kernel.needs("fastopen")
 def test_client_that_never_completes_its_handshake():
-    """The answer can't be sent: reset after the connect timeout, and when convertd stops meanwhile; so is then whose SYN was
-    withheld and is let go for that."""
+    """convertd can't send the answer: it resets the client after --connect-timeout, or when convertd stops; at the stop it also lets
+    withheld SYNs go, and resets their clients."""
     need("nft", "nftables")
     drop = ("table inet lose {\nchain input {\ntype filter hook input priority 0\n"
             "tcp dport 1234 tcp flags & (syn | ack | rst) == ack drop\n}\n}\n")
@@ -376,7 +376,7 @@ def test_client_that_never_completes_its_handshake():
             sock.close()
             lab.converter.run(["nft", "delete", "table", "inet", "lose"])
             if stop:
-                process.wait(10)  # a second signal could meet it without its handler
+                process.wait(10)  # a second signal could come when convertd has no handler any more
 
 
 if __name__ == "__main__":

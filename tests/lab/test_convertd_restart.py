@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_restart.py - one convertd takes another's place: new clients are served at once, old connections end in peace
+"""test_convertd_restart.py - one convertd replaces another: new clients are served at once, and old connections go on to their ends
 
-A slow download runs all the time, so that the old process has to go on; the clients that come meanwhile are measured.
+A slow download runs all the time, so that the old process has to go on; other clients connect meanwhile.
 """
 import contextlib
 import os
@@ -29,13 +29,13 @@ def near():
 
 
 def start(lab, *arguments):
-    """convertd as a shell starts it, be there another one or not; with time to drain."""
+    """Starts convertd as a shell does, even beside another one, with its default time to drain."""
     return lab.converter.popen([lab.build.program("convertd"), "--allow-client", "::/0", "--allow-destination", "10.0.0.0/8",
                                 "--workers", "2", *arguments], name="convertd")
 
 
 class Download:
-    """A connection over which pieces come, a hundred in a second, until it is told to end; each byte is compared."""
+    """A connection with up to a hundred pieces a second from the server, until end() or cut(), which compares all bytes."""
 
     def __init__(self, lab, port=8080, protocol=MPTCP):
         self._server = Server(lab, port)
@@ -63,7 +63,7 @@ class Download:
         return self.client.read(PIECE)
 
     def end(self, read=0):
-        """Ends it at the server; all that was sent must arrive, and then a clean end. read: pieces that were read already."""
+        """Ends it at the server; all pieces must arrive, and then a regular end. read: how many pieces were read already."""
         self._stop.set()
         self._thread.join(30)
         for number in range(read, self._sent):
@@ -74,7 +74,7 @@ class Download:
 
 
     def cut(self):
-        """It was cut: what has arrived is right, and then there is a reset."""
+        """Checks that it was cut: the stream ends by a reset."""
         self._stop.set()
         self._thread.join(30)
         with contextlib.suppress(ConnectionResetError):
@@ -85,7 +85,7 @@ class Download:
 
 
 class Comers:
-    """Clients that come one after the other; each says a number and wants it back, and is measured."""
+    """Clients that connect one after the other; each has a number echoed, and is timed."""
 
     def __init__(self, lab, protocol, delivery):
         self.name = "%s, %s" % ("TCP" if protocol == TCP else "MPTCP", delivery)
@@ -118,8 +118,8 @@ class Comers:
 
 @contextlib.contextmanager
 def load(lab):
-    """Clients of each kind while the block runs; each must have been served, and none has sent its SYN again, as it would if it was lost
-    or refused by a full queue. Yields what waits for more of them."""
+    """Runs clients of each kind inside `with`: each must be served, and none may repeat its SYN, as it would if the SYN were lost or
+    found a full queue. Yields a function that waits for more of them."""
     sent_again = lab.client.counters()["TcpExtTCPSynRetrans"]
     comers = [Comers(lab, protocol, delivery) for protocol in (TCP, MPTCP) for delivery in ("syn", "behind")]
 
@@ -157,7 +157,7 @@ def tables(lab):
 
 
 def test_service_manager():
-    """systemctl restart, again and again while old ones have a download each; withheld or not."""
+    """Restarts as by systemctl, while each old process has a download; with SYNs withheld or not."""
     for hold in ("auto", "off"):
         with near() as lab, Manager(lab) as manager:
             arguments = ("--workers", "2", "--hold-syn", hold, *metrics.OPTIONS)
@@ -181,7 +181,7 @@ def test_service_manager():
                     wait_until(lambda: not alive(number), 10, "the end of a process without sessions")  # pylint: disable=W0640
             equal(process.stop(), 0, "the status")
             manager.forget()
-            wait_until(lambda: not alive(serving[-1]), 10, "the end of the last")
+            wait_until(lambda: not alive(serving[-1]), 10, "the end of the last process")
     return more.said
 
 
@@ -203,7 +203,7 @@ def test_fewer_workers():
 @waits
 @timeout(240)
 def test_systemd():
-    """The real one, with the unit that is installed: restarts, a configuration that is wrong, a stop."""
+    """The real systemd, with the installed unit: restarts, a changed configuration, a stop."""
     need("nft", "nftables")
     if SANITIZED:
         raise Unsuitable("the unit's sandbox and a sanitizer's run-time library don't go together")
@@ -224,7 +224,7 @@ def test_systemd():
             systemd.systemctl("restart", "convertd")
         for download in downloads:
             download.end()
-        # those of before have gone with their connections
+        # the old processes end with their connections
         wait_until(lambda: systemd.serving() == 1, 10, "the end of the old ones")
         left = Download(lab, 8090)
         start_time = time.monotonic()
@@ -238,7 +238,7 @@ def test_systemd():
 
 
 def test_same_command():
-    """SIGTERM and the same command while the old one drains: its addresses are free, but for those for HTTP; who comes is served."""
+    """SIGTERM, and the same command while the old process drains: all addresses but the one for HTTP are free, and new clients served."""
     with near() as lab:
         process = start(lab, *metrics.OPTIONS)
         process.wait_log("ready")
@@ -252,16 +252,16 @@ def test_same_command():
             process.wait_log("ready")
             with load(lab):
                 pass
-        equal(metrics.get(lab.converter, "/healthz")[::2], (503, "draining\n"), "health of the first, which drains")
+        equal(metrics.get(lab.converter, "/healthz")[::2], (503, "draining\n"), "health of the first process, which drains")
         for one, download in zip(old, downloads):
-            check(one.poll() is None, "an old one has not waited for its download")
+            check(one.poll() is None, "an old process has not waited for its download")
             download.end()
             equal(one.wait(10), 0, "the status")
         equal(process.stop(), 0, "the status")
 
 
 def test_place_is_not_shared():
-    """A second convertd while the first one serves: it is told what it can do, and disturbs nothing."""
+    """A second convertd while the first one serves: it ends with the remedy, and disturbs nothing."""
     with near() as lab:
         first = start(lab, *metrics.OPTIONS)
         first.wait_log("ready")
@@ -273,11 +273,11 @@ def test_place_is_not_shared():
         equal(first.stop(), 0, "the status")
 
 
-# --- what goes wrong ---------------------------------------------------------------------------------------------------
+# --- failures and stops ------------------------------------------------------------------------------------------------
 
 
 def test_next_one_fails():
-    """With a wrong configuration, or one that this host can't have: who comes waits in the kept sockets, and is served once it is mended."""
+    """The next convertd's configuration is wrong, or impossible on this host: clients wait in the kept sockets, until it is mended."""
     with near() as lab, Manager(lab) as manager:
         path = os.path.join(lab.directory, "convertd.conf")
 
@@ -298,7 +298,7 @@ def test_next_one_fails():
             for text, status in (("connect-timeout soon\n", 2), ("listen 192.0.2.77:1234\nlisten [::]:1234\n", 1)) * 2:
                 configure(text)
                 process = manager.start("--config", path)
-                equal(process.wait(20), status, "the status with what is wrong: " + process.log_text())
+                equal(process.wait(20), status, "the status with a wrong configuration: " + process.log_text())
             check(alive(old), "the old one hasn't gone on with its download")
             configure("")
             process = manager.start("--config", path)
@@ -312,7 +312,7 @@ def test_next_one_fails():
 
 
 def test_stopped_for_good():
-    """The manager closes what it has kept: nobody is accepted, who is connected has drain-timeout, and nothing stays."""
+    """The manager closes the kept sockets: new clients are refused, sessions have --drain-timeout, and then nothing is left."""
     need("nft", "nftables")
     with near() as lab, Manager(lab) as manager:
         process = manager.start("--workers", "2", "--drain-timeout", "2")
@@ -333,7 +333,7 @@ def test_stopped_for_good():
                         late.send(b"")
                     return False
                 except ConnectionResetError:
-                    return False  # in the midst of its handshake when the listener was closed
+                    return False  # the listener was closed amid its handshake
                 except ConnectionRefusedError:
                     return True
             wait_until(refused, 5, "new clients to be refused")
@@ -346,7 +346,7 @@ def test_stopped_for_good():
 
 
 def test_no_manager_that_keeps():
-    """FileDescriptorStoreMax=0: the main process stays until the drain is over, as its number is all that the manager has."""
+    """With FileDescriptorStoreMax=0 the main process stays until the drain is over, since the manager knows nothing but its process ID."""
     with near() as lab, Manager(lab, keeps=False) as manager:
         process = manager.start()
         manager.wait("READY=1")
@@ -360,12 +360,12 @@ def test_no_manager_that_keeps():
 
 
 def test_requests_on_their_way():
-    """Half a request, one whose server hasn't answered yet, and who is in the queue: none is lost by a restart."""
+    """A restart loses no client that has sent half a request, or whose server hasn't answered yet."""
     with near() as lab, Server(lab, 80, backlog=64) as server, Manager(lab) as manager:
         process = manager.start("--workers", "1", "--connect-timeout", "30")
         manager.wait("READY=1")
         half = [Client(lab.client, lab.converter.addr4, protocol, "behind").send(server.connect()[:7]) for protocol in (TCP, MPTCP)]
-        # the server's SYN+ACK is late
+        # the server answers late, since its host drops SYNs
         lab.server.run(["nft", "add table inet late; add chain inet late in { type filter hook input priority 0; }; "
                         "add rule inet late in tcp dport 80 drop"])
         pending = [Client(lab.client, lab.converter.addr4, protocol, delivery).send(server.connect())
@@ -398,7 +398,7 @@ def test_right_that_ended():
 
 
 def manager_restart_stopped(manager, process):
-    """Has a stopped main process end and go on; starts the next convertd once it has ended."""
+    """Sends SIGTERM and SIGCONT to a stopped main process; starts the next convertd once it has ended."""
     process.send_signal(signal.SIGTERM)
     process.send_signal(signal.SIGCONT)
     equal(process.wait(20), 0, "the status")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_routes.py - what convertd remembers of routes is out of date at no moment: the request behind any change is refused"""
+"""test_convertd_routes.py - convertd's memory of routes is never out of date: it refuses an address as soon as that is the host's own"""
 import json
 import os
 import re
@@ -22,7 +22,7 @@ class Change(NamedTuple):
     """Commands of ip(8) by which the address becomes this host's own, and no longer is."""
 
     name: str
-    prepared: tuple  # what is there before
+    prepared: tuple  # commands beforehand
     make: tuple
     undo: tuple
 
@@ -34,7 +34,7 @@ CHANGES = (
            ("route add local %(address)s dev lo table %(table)s",), ("route flush table %(table)s",)),
     Change("rule", ("route add local %(address)s dev lo table %(table)s",),
            ("rule add to %(address)s lookup %(table)s pref %(preference)s",), ("rule del pref %(preference)s",)),
-    # more messages than the socket has room for, and the one that matters is the last
+    # more messages than the netlink socket has room for; the last one matters
     Change("one of many", (), tuple("route add blackhole %%(other)s%d table 78" % number for number in range(1, 2000)) +
            ("addr add %(address)s dev lo %(nodad)s",), ("addr del %(address)s dev lo",)),
 )
@@ -53,45 +53,45 @@ def ip(host, family, commands):
 
 
 def is_own(host, family):
-    """Tells what the kernel says of the address."""
+    """Tells whether the kernel takes the address as the host's own."""
     found = host.run(["ip", "-json", "-%d" % family, "route", "get", ADDRESSES[family]])
     return json.loads(found.stdout)[0].get("type") == "local"
 
 
-def asks(lab, family, delivery):
-    """Returns what the converter answers to a request for the address."""
+def ask(lab, family, delivery):
+    """Returns the converter's answer to a request for the address."""
     with Client(lab.client, lab.converter.addr4, delivery=delivery) as client:
         return client.send(connect(ADDRESSES[family], 80)).answer()
 
 
 def is_reached(lab, server, family, delivery, what):
     """Checks that a client is connected to the address."""
-    answer = asks(lab, family, delivery)
+    answer = ask(lab, family, delivery)
     check(answer != NOT_AUTHORIZED, "refused (%s, %s)" % (what, delivery))
     extended_header(answer)
     server.accept().close()
 
 
 def run_change(lab, server, family, change):
-    """Makes the change while the route is remembered, and undoes it."""
+    """Makes the change while convertd remembers the route, and undoes it."""
     what = "%s, IPv%d" % (change.name, family)
     ip(lab.converter, family, change.prepared)
-    wait_until(lambda: not is_own(lab.converter, family), 10, lambda: "the kernel not to know the address (%s)" % what)
+    wait_until(lambda: not is_own(lab.converter, family), 10, lambda: "the address not to be the host's own (%s)" % what)
     for delivery in ("syn", "behind"):
         is_reached(lab, server, family, "syn", "before " + what)
         ip(lab.converter, family, change.make)
-        # an IPv6 address of a device that comes up takes the kernel a moment
+        # the kernel takes a moment for an IPv6 address of a device that comes up
         wait_until(lambda: is_own(lab.converter, family), 10, lambda: "the kernel to know the address as its own (%s)" % what)
-        equal(asks(lab, family, delivery), NOT_AUTHORIZED, "the answer behind the change (%s, %s)" % (what, delivery))
+        equal(ask(lab, family, delivery), NOT_AUTHORIZED, "the answer after the change (%s, %s)" % (what, delivery))
         ip(lab.converter, family, change.undo)
         wait_until(lambda: not is_own(lab.converter, family), 10, lambda: "the kernel to forget the address (%s)" % what)
-        is_reached(lab, server, family, delivery, "behind the end of " + what)
+        is_reached(lab, server, family, delivery, "after the end of " + what)
         if change.name == "one of many":
             ip(lab.converter, family, ("route flush table 78",))
 
 
 def run_changes(family):
-    """Each change, on a host of its own."""
+    """Runs each change in a new lab."""
     for change in CHANGES:
         with near() as lab, Server(lab, 80) as server:
             lab.server.ip("addr add %s dev lo%s" % (ADDRESSES[family], " nodad" if family == 6 else ""))
@@ -100,17 +100,17 @@ def run_changes(family):
 
 
 def test_changes_v4():
-    """The very next request to an address that has become the host's own is refused, by whatever change, and granted behind its end."""
+    """By each kind of change, an address becomes the host's own: convertd refuses the very next request, and grants one afterwards."""
     run_changes(4)
 
 
 def test_changes_v6():
-    """The same by IPv6."""
+    """The same for IPv6."""
     run_changes(6)
 
 
 def test_device_that_goes():
-    """With a device its routes go, those of IPv4 without a message of their own; what they have hidden counts at once."""
+    """A device that goes takes its routes along, those of IPv4 without a netlink message: routes that they hid count at once."""
     for family in (4, 6):
         with near() as lab, converter(lab, "--workers", "1"):
             ip(lab.converter, family, (
@@ -120,16 +120,16 @@ def test_device_that_goes():
             check(not is_own(lab.converter, family), "the address leads elsewhere")
             with Client(lab.client, lab.converter.addr4) as client:
                 client.send(connect(ADDRESSES[family], 80))
-                # nobody is there, and it is looked for
+                # no host has the address: the kernel asks for a neighbour
                 wait_until(lambda: ADDRESSES[family] in lab.converter.run(["ip", "-%d" % family, "neigh", "show", "dev", "own0"]).stdout,
                            10, "a connection to the address")
                 ip(lab.converter, family, ("link set own0 down",))
                 check(is_own(lab.converter, family), "the address is the host's own")
-                equal(asks(lab, family, "syn"), NOT_AUTHORIZED, "the answer behind the change, IPv%d" % family)
+                equal(ask(lab, family, "syn"), NOT_AUTHORIZED, "the answer after the change, IPv%d" % family)
 
 
 def test_routes_are_remembered():
-    """Of many connections to a server, about one a second asks for the route."""
+    """For many connections to a server, convertd asks for the route about once a second."""
     need("strace")
     if SANITIZED:
         raise Unsuitable("sanitizers don't work under strace")

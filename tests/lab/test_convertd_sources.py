@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_sources.py - the addresses that servers see clients come from: a shared set, or the clients' own (RFC 8803 4.3, 4.4)"""
+"""test_convertd_sources.py - the source addresses that servers see: a shared set, or the clients' own (RFC 8803 4.3, 4.4)"""
 import contextlib
 import signal
 import socket
@@ -9,7 +9,7 @@ from convertlab import Lab, Link, Unsuitable, check, equal, main, need, sandbox
 from convertlab.pcap import mptcp_subflows
 from convertlab.peers import (MPTCP, TCP, Client, Server, connect, converter, error, extended_header, read_exactly)
 
-# what the converter has besides its own addresses: single ones, and a prefix of each family that is all its own
+# the converter's further addresses: single ones, and a whole prefix of each family
 POOL = ("10.3.7.1", "10.3.7.2", "10.3.8.0/28", "fd03:7::1", "fd03:8::/64")
 CLIENTS = range(10, 22)
 
@@ -21,7 +21,7 @@ def near(lte=None):
 
 @contextlib.contextmanager
 def pool_lab():
-    """Returns a lab whose converter has the addresses of POOL, and whose client has many."""
+    """Yields a lab whose converter has the addresses of POOL, and whose client has many."""
     with near() as lab:
         lab.converter.ip("addr add 10.3.7.1/32 dev lo", "addr add 10.3.7.2/32 dev lo", "route add local 10.3.8.0/28 dev lo",
                          "addr add fd03:7::1/128 dev lo nodad")
@@ -36,22 +36,22 @@ def sources(addresses=POOL):
 
 
 def seen_from(lab, server, client_address, v6=False, port=0, protocol=TCP, to=None):
-    """Returns the address and port that the server sees a connection of this client come from."""
+    """Connects as this client; returns the address and port that the server sees, and the client's port."""
     with Client(lab.client, to or lab.converter.addr4, protocol) as client:
         client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         client.sock.bind((client_address, port))
         client.send(server.connect(v6=v6) + b"question")
         with server.accept() as sock:
             extended_header(client.answer())
-            equal(read_exactly(sock, 8), b"question", "what the server gets")
+            equal(read_exactly(sock, 8), b"question", "the server's bytes")
             sock.sendall(b"answer")
-            equal(client.read(6), b"answer", "what the client gets")
+            equal(client.read(6), b"answer", "the client's bytes")
             address, peer_port = sock.getpeername()[:2]
             return address.replace("::ffff:", ""), peer_port, client.sock.getsockname()[1]
 
 
 def test_clients_keep_their_address():
-    """RFC 6888 REQ-2: whatever server, protocol and moment, after a reload and a restart; and many clients use all of the set."""
+    """RFC 6888 REQ-2: for all servers and protocols, and after a reload or a restart; several clients use several addresses of the set."""
     with pool_lab() as lab, Server(lab, 80) as server, Server(lab, 81) as other:
         kept = {}
 
@@ -76,7 +76,7 @@ def test_clients_keep_their_address():
 
 
 def test_ports_are_used_up():
-    """The client keeps its address, so it is told to wait; towards another server there are ports."""
+    """A client keeps its address even if it has no ports left: convertd has it wait; towards another server there are ports."""
     with pool_lab() as lab, Server(lab, 80) as server, Server(lab, 81) as other:
         lab.converter.sysctl("net.ipv4.ip_local_port_range", "40000 40003")
         with converter(lab, "--source", "10.3.7.1", "--retry-delay", "7") as process:
@@ -94,7 +94,7 @@ def test_ports_are_used_up():
 
 
 def test_address_that_is_not_ours():
-    """Told at the start, with what to do, which helps; told as well when it vanishes later."""
+    """convertd refuses at its start a source that isn't the host's, with a remedy that works; it logs when one vanishes later."""
     with near() as lab, Server(lab, 80) as server:
         program = lab.build.program("convertd")
         for source, family in (("10.3.7.1", []), ("10.3.9.0/24", []), ("10.3.10.0/22", []), ("fd03:9::/64", ["-6"])):
@@ -135,21 +135,21 @@ table inet convertd_preserve {
 
 
 def test_client_address_is_preserved():
-    """Section 4.4.1: address and port of the client's, for each family; the packets on the wire have no other; routing goes on."""
+    """Section 4.4.1: the server sees the client's address and port, of each family, and so do captures; the host still forwards others."""
     with near() as lab, Server(lab, 80) as server:
         preserving(lab)
         with converter(lab, "--preserve-client-address"), lab.capture(lab.server, "core", "tcp port 80") as capture:
             for protocol in (TCP, MPTCP):
                 for v6, client, to in ((False, lab.client.wifi4, lab.converter.addr4), (True, lab.client.wifi6, lab.converter.addr6)):
                     address, port, own = seen_from(lab, server, client, v6, protocol=protocol, to=to)
-                    equal((address, port), (client, own), "what the server sees")
-            # a connection that isn't the converter's passes by it
+                    equal((address, port), (client, own), "the address and port at the server")
+            # a connection that isn't the converter's is forwarded
             with lab.client.socket() as direct:
                 direct.connect((lab.server.addr4, 80))
                 with server.accept() as sock:
                     sock.sendall(b"answer")
                     equal(direct.recv(6), b"answer", "over a direct connection")
-            # no address of the client's family: the converter's own
+            # the client has no address of the server's family: the converter's own
             equal(seen_from(lab, server, lab.client.wifi4, True)[0], lab.converter.core6, "from IPv4 to IPv6")
             for address, answer in ((lab.addresses.unreachable4, error(0x61, 1)), (lab.addresses.noroute4, error(0x20))):
                 with Client(lab.client, lab.converter.addr4) as client:
@@ -159,7 +159,7 @@ def test_client_address_is_preserved():
 
 
 def test_first_subflow_counts():
-    """The server sees the address of the first subflow, whichever path its bytes take."""
+    """The server sees the address of the first subflow, though bytes also take the second one."""
     size = 1000000
     with near(lte=Link(delay_ms=0.5, rate_mbit=20)) as lab, Server(lab, 80) as server:
         lab.wifi.set(rate_mbit=20)
@@ -182,7 +182,7 @@ def test_first_subflow_counts():
 
 
 def test_ports_that_collide():
-    """The same port of a client again, to the same server or from where something listens: another port, the same address."""
+    """If the client's port is in use towards this server, or listened on, the server sees another port, and the same address."""
     with near() as lab, Server(lab, 80) as server, Server(lab, 81) as other:
         preserving(lab)
         with converter(lab, "--preserve-client-address"):
@@ -202,7 +202,7 @@ def test_ports_that_collide():
 
 
 def test_preserving_needs_a_capability():
-    """Told at the start."""
+    """Without it, convertd doesn't start, and names it."""
     need("setpriv", "util-linux")
     with near() as lab:
         result = lab.converter.run(["setpriv", "--bounding-set", "-net_admin,-net_raw", lab.build.program("convertd"),
@@ -212,13 +212,13 @@ def test_preserving_needs_a_capability():
 
 
 def test_preserving_as_another_user():
-    """The capability is kept when all else goes, also where nothing else needs it."""
+    """With --user, convertd keeps this capability, so that addresses are preserved, after a reload, too."""
     if sandbox.in_user_namespace():
         raise Unsuitable("in a user namespace of an ordinary user there is only one user; run it as root")
     with near() as lab, Server(lab, 80) as server:
         preserving(lab)
         with converter(lab, "--preserve-client-address", "--user", "nobody") as process:
-            equal(seen_from(lab, server, lab.client.wifi4)[0], lab.client.wifi4, "what the server sees")
+            equal(seen_from(lab, server, lab.client.wifi4)[0], lab.client.wifi4, "the address at the server")
             process.send_signal(signal.SIGHUP)
             process.wait_log("reloaded")
             equal(seen_from(lab, server, lab.client.wifi4)[0], lab.client.wifi4, "after a reload")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_units.py - systemd's units of convertd and convertgw are without faults, and as restricted as they allow"""
+"""test_convertd_units.py - the systemd units of convertd and convertgw have no faults, and restrict the daemons as far as possible"""
 import os
 import re
 import shutil
@@ -9,8 +9,8 @@ import tempfile
 from convertlab import Lab, Skip, check, equal, main, need
 from convertlab.build import SRCDIR
 
-# What is left: the host's network and its two capabilities, /proc/sys, no limits of addresses (who may come is convertd's to say), and
-# capset() as a call of @privileged, by which the process that serves gives its capabilities up
+# What systemd still counts: the host's network, two capabilities, /proc/sys, addresses without limits (convertd limits clients itself), and
+# capset(), a call of @privileged, by which the serving process gives up its capabilities
 EXPOSURE_MAX = {252: 1.7}  # convertgw has one capability and no call of @privileged
 EXPOSURE_MAX_ELSEWHERE = 2.0  # each systemd weighs a little differently
 
@@ -18,12 +18,12 @@ SYSTEMD = os.path.join(SRCDIR, "contrib/systemd")
 
 
 def daemons(lab):
-    """Those that are built."""
+    """Returns the daemons that are built."""
     return [name for name in ("convertd", "convertgw") if os.path.exists(os.path.join(lab.build.directory, name))]
 
 
 def systemd_analyze(lab, *words):
-    """Runs systemd-analyze on copies of the units that name this build's convertd; returns what it prints."""
+    """Runs systemd-analyze on copies of the units that name this build's daemons; returns its CompletedProcess."""
     need("systemd-analyze", "systemd")
     with tempfile.TemporaryDirectory(dir=lab.directory) as directory:
         shutil.copy(os.path.join(SYSTEMD, "convertd.socket"), directory)
@@ -45,17 +45,17 @@ def version(lab):
 
 
 def test_units_are_understood():
-    """systemd-analyze verify has nothing to say, but that an older systemd doesn't know MPTCP."""
+    """systemd-analyze verify has no complaints, except that an older systemd doesn't know MPTCP."""
     with Lab(lte=None) as lab:
         result = systemd_analyze(lab, "verify", "--man=no", "./convertd.socket", *("./%s.service" % name for name in daemons(lab)))
         said = [line for line in (result.stdout + result.stderr).splitlines() if "convertd" in line or "convertgw" in line]
         if version(lab) < 257:
             said = [line for line in said if "SocketProtocol" not in line and "socket protocol" not in line]
-        equal(said, [], "what systemd-analyze verify says of the units")
+        equal(said, [], "complaints of systemd-analyze verify")
 
 
 def test_exposure():
-    """systemd-analyze security: no more than what the daemons need."""
+    """systemd-analyze security finds no more exposure than the daemons need."""
     with Lab(lte=None) as lab:
         if version(lab) < 250:
             raise Skip("systemd-analyze security --offline needs systemd 250")
@@ -71,7 +71,7 @@ def test_exposure():
 
 
 def test_the_configuration_that_is_installed():
-    """It is right, and lets nobody in but this host; so is the example with all that stands in it as a comment."""
+    """The installed configuration is valid, and admits only this host; it is still valid with all settings that are comments in it."""
     with Lab(lte=None) as lab:
         program = lab.build.program("convertd")
         path = os.path.join(SRCDIR, "contrib/convertd.conf")

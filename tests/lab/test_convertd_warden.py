@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_warden.py - the main process, which has the rights, and the one that serves: how each of them ends"""
+"""test_convertd_warden.py - the main process, which has the privileges, and the serving process: how they end"""
 import os
 import signal
 
@@ -34,16 +34,16 @@ def names(numbers):
 
 
 def test_two_processes():
-    """With rights there are two, besides the survivor; an ordinary user's convertd is one, and works."""
+    """With privileges there are two processes, besides the survivor; without, there is one, and it works."""
     with near() as lab, Server(lab, 80) as server:
         with converter(lab) as process:
-            check(process.serving != process.pid, "one process has rights and serves")
+            check(process.serving != process.pid, "one process has privileges and serves")
             equal(process.children(), [process.serving], "the children")
         without = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
         process = \
             lab.start_listening(lab.converter, [*without, lab.build.program("convertd"), "--hold-syn", "off",
                                                 "--allow-client", "::/0", "--allow-destination", "10.0.0.0/8"], 1234, name="convertd")
-        equal((process.serving, names(process.children())), (process.pid, ["rfc8803-resets"]), "the process without rights, its children")
+        equal((process.serving, names(process.children())), (process.pid, ["rfc8803-resets"]), "the only process, and its children")
         with Client(lab.client, lab.converter.addr4) as client:
             extended_header(client.send(server.connect()).answer())
             server.accept().close()
@@ -51,7 +51,7 @@ def test_two_processes():
 
 
 def test_one_dies_with_the_other():
-    """Whichever is killed: the other one ends at once, and the status tells of the signal."""
+    """If either process is killed, the other one ends at once, and the status has the signal."""
     for killed, number in (("pid", signal.SIGKILL), ("serving", signal.SIGKILL), ("serving", signal.SIGABRT)):
         with near() as lab, Server(lab, 80) as server:
             process = lab.convertd(["--drain-timeout", "30"])
@@ -61,13 +61,13 @@ def test_one_dies_with_the_other():
                 extended_header(client.send(server.connect()).answer())
                 os.kill(getattr(process, killed), number)
                 equal(process.wait(10), -number, "the status")
-                wait_until(lambda: not is_there(serving), 5, "the end of the process that serves")
-            # if the main process was killed, its end was waited for, not those of the others
-            wait_until(lambda: not lab.converter.listening(1234), 5, "nobody to listen")
+                wait_until(lambda: not is_there(serving), 5, "the end of the serving process")
+            # wait() waited for the main process only: the survivor may still have the listener
+            wait_until(lambda: not lab.converter.listening(1234), 5, "the listener to be closed")
 
 
 def test_a_signal_to_both_counts_once():
-    """A service manager and a terminal signal all processes at once: the second would cut the sessions."""
+    """A service manager or a terminal signals all processes at once: a second signal would cut the sessions."""
     with near() as lab, Server(lab, 80) as server:
         for number in (signal.SIGTERM, signal.SIGINT):
             process = lab.convertd(["--drain-timeout", "30"])
@@ -84,7 +84,7 @@ def test_a_signal_to_both_counts_once():
 
 
 def test_status_of_a_failure():
-    """What the process that serves fails with is the status of convertd."""
+    """If the serving process fails, convertd ends with its status."""
     with near() as lab:
         with converter(lab):
             result = lab.converter.run([lab.build.program("convertd"), "--allow-client", "::/0"], check=False)

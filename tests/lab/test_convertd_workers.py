@@ -26,14 +26,14 @@ def threads(process):
     return found
 
 
-def served(process, worker):
-    """Returns how often a thread has gone to sleep: the number grows with its work only."""
+def sleeps(process, worker):
+    """Returns how often a thread has gone to sleep, which grows only if it works."""
     with open("/proc/%d/task/%d/status" % (process.serving, threads(process)[worker]), encoding="ascii") as file:
         return int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", file.read(), re.MULTILINE)[1])
 
 
 def test_threads():
-    """As many workers as were asked for; by default one for each CPU that convertd may run on."""
+    """convertd has as many workers as --workers says; by default one for each CPU that it may run on."""
     with near() as lab:
         for arguments, count in ((["--workers", "3"], 3), (["--workers", "1"], 1), ([], len(os.sched_getaffinity(0)))):
             with converter(lab, *arguments) as process:
@@ -43,26 +43,26 @@ def test_threads():
 
 
 def test_clients_spread():
-    """Each worker serves some of many clients, TCP and MPTCP, and what arrives in a SYN as well as behind it."""
+    """Each worker serves some of many clients, over TCP and MPTCP, with requests in the SYN and behind it."""
     with near() as lab, Server(lab, 80, backlog=256) as server, converter(lab, "--workers", "2") as process:
-        before = {worker: served(process, worker) for worker in ("worker-0", "worker-1")}
+        before = {worker: sleeps(process, worker) for worker in ("worker-0", "worker-1")}
         pairs = []
         for i in range(80):
             client = Client(lab.client, (lab.converter.addr4, lab.converter.addr6)[i // 4 % 2], (TCP, MPTCP)[i % 2],
                             ("syn", "behind")[i // 2 % 2])
             extended_header(client.send(server.connect() + b"%04d" % i).answer())
             pairs.append((client, server.accept()))
-            equal(pairs[-1][1].recv(4), b"%04d" % i, "what the server got")
+            equal(pairs[-1][1].recv(4), b"%04d" % i, "the server's bytes")
         for worker, count in before.items():
-            # all but surely: a fair coin shows one side less than 10 times of 80 in one of 10^11 runs
-            check(served(process, worker) - count >= 10, "%s has slept %d times" % (worker, served(process, worker) - count))
+            # all but certain: in 80 throws, a coin shows a side less than 10 times in one of 10^11 runs
+            check(sleeps(process, worker) - count >= 10, "%s has slept %d times" % (worker, sleeps(process, worker) - count))
         for client, sock in pairs:
             client.sock.close()
             sock.close()
 
 
 def test_limits_of_all():
-    """They count over the workers: there are exactly as many connections as may be, and as many requests as may wait."""
+    """Limits hold for all workers together: there are exactly --max-connections connections, and --max-pending waiting requests."""
     with near() as lab, Server(lab, 80) as server:
         with converter(lab, "--workers", "4", "--max-connections", "20", "--max-errors-per-client", "0", defaults=LAB):
             pairs = []
@@ -78,7 +78,7 @@ def test_limits_of_all():
                 client.sock.close()
         with converter(lab, "--workers", "4", "--max-pending", "8", "--max-pending-per-client", "0", defaults=LAB):
             waiting = [Client(lab.client, lab.converter.addr4, TCP, "behind").send(octets("01")) for i in range(40)]
-            # whichever workers they are at, the oldest go
+            # the oldest have to go, of whichever workers
             wait_until(lambda: sum(not readable(client.sock, 0) for client in waiting) == 8, 5, "32 to go")
             for i in range(8):
                 with Client(lab.client, lab.converter.addr4) as client:
@@ -89,7 +89,7 @@ def test_limits_of_all():
 
 
 class Comers:
-    """Clients that come one after the other, in a thread of their own; each says a number and wants it back."""
+    """A thread with clients that connect one after the other; each has a number echoed."""
 
     def __init__(self, lab, request):
         self._lab, self._request = lab, request
@@ -117,7 +117,7 @@ class Comers:
 
 
 def test_reload_under_load():
-    """A listener comes and another goes, 30 times: who has connected to it is served, who comes elsewhere meanwhile too."""
+    """30 times a reload replaces a listener: clients in the old one's queue are served, and so are those of another listener meanwhile."""
     with near() as lab, Server(lab, 80) as server:
         lab.echo()
         request = connect(lab.server.addr4, 7)
@@ -142,11 +142,11 @@ def test_reload_under_load():
                 wait_until(lambda: process.log_text().count("reloaded:") > count, 5, "the reload")  # pylint: disable=W0640
                 for client in queued:
                     extended_header(client.answer())
-                    equal(client.end(), (b"queued", "closed"), "a client that its listener has left")
+                    equal(client.end(), (b"queued", "closed"), "a client whose listener is gone")
                     client.sock.close()
             total = sum(comer.end() for comer in comers)
             sock.sendall(b"still here")
-            equal(before.read(10), b"still here", "a session of before")
+            equal(before.read(10), b"still here", "a session from before the reloads")
             before.sock.close()
             sock.close()
             return "%d clients meanwhile" % total
