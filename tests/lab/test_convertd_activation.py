@@ -94,7 +94,7 @@ def test_inherited_sockets():
 
 
 def test_inherited_and_configured():
-    """"listen" names an inherited socket, or adds a place; a reload changes the added ones and keeps the inherited ones."""
+    """The setting "listen" names an inherited socket or adds a place; a reload changes the added ones, and keeps the inherited ones."""
     with near() as lab, Server(lab, 80) as server, Manager(lab, listening(lab, "::", 5000)) as manager:
         path = os.path.join(lab.directory, "convertd.conf")
         for added in ("[::]:5001", "10.9.0.1:5002"):

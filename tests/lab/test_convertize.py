@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertize.py - the launcher: what it runs is converted, and what it refuses would not have been"""
+"""test_convertize.py - the launcher: programs that it runs are converted, and those that it refuses couldn't be"""
 import contextlib
 import ctypes
 import os
@@ -61,7 +61,7 @@ func main() {
 
 
 class Launcher:
-    """convertize on the lab's client, a converter, an echo server, and a place for programs that everybody can reach."""
+    """convertize on the lab's client, a converter, an echo server, and a directory for programs that all users can reach."""
 
     def __init__(self, lab):
         self.lab = lab
@@ -81,7 +81,7 @@ class Launcher:
         shutil.rmtree(self.place)
 
     def write(self, name, text, mode=0o644):
-        """A file among the programs; returns its path."""
+        """Writes a file among the programs; returns its path."""
         path = os.path.join(self.place, name)
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
@@ -89,7 +89,7 @@ class Launcher:
         return path
 
     def compile(self, name, *flags):
-        """PROGRAM under a name."""
+        """Compiles the source under this name; returns its path."""
         path = os.path.join(self.place, name)
         compiler = next(filter(shutil.which, ("cc", "gcc", "clang")), "cc")
         said = subprocess.run([compiler, "-o", path, self.source, *flags], stderr=subprocess.PIPE, text=True, check=False)
@@ -99,11 +99,11 @@ class Launcher:
         return path
 
     def sanitized(self):
-        """The environment that programs without sanitizers need to take a library with them; see asan_first.c."""
+        """The environment with which programs without sanitizers can load a library that has them; see asan_first.c."""
         before = self.lab.shim_env()["LD_PRELOAD"].split(":")[:-1]
         if not before:
             return {}
-        # libconvert.so stands before the run-time library then, which comes to the same
+        # then libconvert.so comes before the sanitizer's library, which works as well
         return {"LD_PRELOAD": ":".join(before), "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0"}
 
     def run(self, *words, env=None, uid=0, options=(), start=()):
@@ -116,15 +116,15 @@ class Launcher:
         return self.lab.client.run([*start, *user, self.program, *options, *words], env=full, check=False)
 
     def conversions(self):
-        """How many connections were converted since the last time."""
+        """Returns how many connections were converted since the last call."""
         with open(self.log, "r+", encoding="utf-8") as file:
-            # supervised programs' connections go over TCP where Multipath TCP has no Fast Open
+            # without Fast Open on Multipath TCP, supervised programs' connections go over TCP
             count = file.read().count("converted over MPTCP" if kernel.has("fastopen") else "converted over ")
             file.truncate(0)
         return count
 
     def works(self, *words, warning=None, converted=1, **options):
-        """The program runs, and its connection is converted."""
+        """Checks that the program runs, and its connection is converted; warning: and that convertize warns of this."""
         result = self.run(*words, self.lab.server.addr4, **options)
         check(result.returncode == 0 and result.stdout == "hello\n", "%s: %s" % (words, result))
         equal(self.conversions(), converted, "conversions of %s" % (words,))
@@ -135,8 +135,8 @@ class Launcher:
             equal(result.stderr, "", "what convertize says about %s" % (words,))
 
     def supervises(self, path, reason, options=(), **more):
-        """The library doesn't reach the program, which one line says: it is supervised, and its connection is converted. --method preload
-        refuses it."""
+        """Checks that convertize supervises the program, since the library can't reach it, and says so in one line; its connection is
+        converted. --method preload refuses it."""
         result = self.run(path, self.lab.server.addr4, options=options, **more)
         line, = result.stderr.splitlines()
         check(line.startswith("convertize: " + path) and reason in line and line.endswith("; it is supervised"), line)
@@ -146,14 +146,14 @@ class Launcher:
         self.works(path, warning=reason, converted=0, options=[*options, "--method", "preload", "--force"], **more)
 
     def refuses(self, path, reason, status=126, **options):
-        """The program isn't run, and one line says why."""
+        """Checks that convertize doesn't run the program, and one line says why."""
         result = self.run(path, self.lab.server.addr4, **options)
         lines = result.stderr.splitlines()
         check(result.returncode == status and len(lines) == 1 and not result.stdout, "%s: %s" % (path, result))
         check(lines[0].startswith("convertize: " + path) and reason in lines[0], lines[0])
 
     def refuses_rightly(self, path, reason, **options):
-        """Likewise; and if it is run all the same, nothing is converted."""
+        """As refuses(); and if --force runs it nevertheless, nothing is converted."""
         self.refuses(path, reason, **options)
         self.works(path, warning=reason, converted=0, options=["--force"], **options)
 
@@ -180,11 +180,11 @@ def test_programs_that_are_converted():
         run.write("without-line", "exec %s \"$@\"\n" % program, 0o755)
         run.works("without-line", env={"PATH": path})
         run.works(run.write("by-env", "#!/usr/bin/env -S A=b sh -e\nexec %s \"$@\"\n" % program, 0o755))
-        # what the program itself would not need to be told
+        # a shell in a shell inherits the environment
         run.works("sh", "-c", "sh -c '%s \"$0\"' \"$0\"" % program)
-        # nobody can look into it, and it works
+        # convertize can't read this program, and it works
         os.chmod(program, 0o711)
-        # (AddressSanitizer does not: it must read /proc/self, which is root's then)
+        # (not with AddressSanitizer, which must read /proc/self, which is root's then)
         if not sandbox.in_user_namespace() and not run.sanitized():
             run.works(program, uid=NOBODY, warning="can't be read")
 
@@ -222,7 +222,7 @@ def test_programs_that_are_refused():
         if not sandbox.in_user_namespace():
             run.refuses("no-such-command", "command not found", status=127, uid=NOBODY,
                         env={"PATH": run.lab.directory + ":/bin"})
-        # as execvp(3) does, past a directory of that name
+        # as execvp(3), convertize skips a directory of that name in PATH
         run.write(os.path.basename(run.place), "#!/bin/sh\necho found\n", 0o755)
         path = "%s:%s:%s" % (os.path.dirname(run.place), run.place, os.environ["PATH"])
         equal(run.run(os.path.basename(run.place), env={"PATH": path}).stdout, "found\n", "the second place in PATH")
@@ -237,7 +237,7 @@ def foreign(data):
 
 
 def test_other_roots():
-    """What chroot and unshare --root start is converted, static or not; where a shell does that, it runs as it would, and one line says so."""
+    """Programs that chroot and unshare --root start are converted, static or not; below a shell they aren't, and one line says so."""
     with launcher() as run:
         root = os.path.join(run.place, "root")
         os.mkdir(root)
@@ -263,7 +263,7 @@ def test_other_roots():
             check(result.returncode == 0 and result.stdout == "hello\n", result)
             said = [line for line in result.stderr.splitlines() if "ld.so" not in line]
             equal(said, ["convertize: %s: can't be converted: /%s is started where %s isn't, such as in another root directory or sandbox"
-                         % (name, name, missing)], "what is said")
+                         % (name, name, missing)], "errors")
             equal(run.conversions(), 0, "conversions")
 
 
@@ -283,7 +283,7 @@ LANDLOCK_EXECUTE, LANDLOCK_READ = 1, 4
 
 
 def test_sandboxes():
-    """A sandbox that forbids convertize, or the library, and not the program: it runs as it would, and one line says that it isn't converted."""
+    """A sandbox allows the program, but not convertize or the library: the program runs, and one line says that it isn't converted."""
     with launcher() as run:
         if ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), 1) < 1:
             raise Unsuitable("this kernel has no Landlock")
@@ -303,7 +303,7 @@ def test_sandboxes():
 
 
 def test_privileged_programs():
-    """Set-user-ID, set-group-ID and file capabilities make the loader ignore LD_PRELOAD; where they don't, all is well."""
+    """Set-user-ID, set-group-ID and file capabilities make the loader ignore LD_PRELOAD; if they have no effect, programs are converted."""
     if sandbox.in_user_namespace():
         return "nothing, since there is but one user here; run it as root"
     with launcher() as run:
@@ -311,9 +311,9 @@ def test_privileged_programs():
         os.chown(program, NOBODY, 0)
         os.chmod(program, 0o4755)
         run.refuses_rightly(program, "set-user-ID")
-        # to the user who runs it already
+        # its owner runs it
         run.works(program, uid=NOBODY)
-        # of another one, under no_new_privs
+        # another user runs it, with no_new_privs
         os.chown(program, 0, 0)
         os.chmod(program, 0o4755)
         run.refuses_rightly(program, "set-user-ID", uid=NOBODY)
@@ -334,7 +334,7 @@ def test_privileged_programs():
 
 
 def go_build(run, name, preamble, cgo):
-    """A Go program that talks to the echo server."""
+    """Builds a Go program that talks to the echo server; returns its path."""
     source = run.write(name + ".go", GO_PROGRAM % (preamble, ", ".join(run.lab.server.addr4.split("."))))
     path = os.path.join(run.place, name)
     env = dict(os.environ, CGO_ENABLED=cgo, GOCACHE=os.path.join(run.place, "cache"), GOFLAGS="-mod=mod", GO111MODULE="off",
@@ -347,9 +347,9 @@ def go_build(run, name, preamble, cgo):
 
 @long
 def test_go_programs():
-    """Found by what the Go linker writes (test_elf.c has that without a Go compiler), whether they use C or not."""
+    """convertize knows Go programs, with C or without, by what the Go linker writes (test_elf.c tests that without a Go compiler)."""
     if not shutil.which("go") or os.environ.get("SANITIZER_PRELOAD"):
-        return "nothing: there is no go, or it is a build under sanitizers"
+        return "nothing: there is no Go compiler, or the build has sanitizers"
     with launcher() as run:
         run.supervises(go_build(run, "go-static", "", "0"), "is a Go program")
         program = go_build(run, "go-with-c", "import \"C\"", "1")
@@ -361,9 +361,9 @@ def test_go_programs():
 
 
 def test_programs_that_connect_by_themselves():
-    """Past the C library, by the instruction, as Rust's rustix does: supervised; the doctor says so, too."""
+    """convertize supervises programs that make system calls past the C library, as Rust's rustix does; the doctor says so, too."""
     if os.environ.get("SANITIZER_PRELOAD"):
-        return "nothing: it is a build under sanitizers"
+        return "nothing: the build has sanitizers"
     with launcher() as run:
         run.source = run.write("own-connects.c", "#include \"common/rawcall.h\"" + PROGRAM.replace("connect(", "RAWCALL(SYS_connect, "))
         program = run.compile("own-connects", "-O1", "-I", os.path.join(SRCDIR, "src"))
@@ -378,7 +378,7 @@ def test_programs_that_connect_by_themselves():
 
 
 def test_statuses_and_environment():
-    """The program's status and signal are its own; what was preloaded stays so; an option is a variable."""
+    """convertize ends as the program does, keeps the user's LD_PRELOAD, and turns options into variables."""
     with launcher() as run:
         equal(run.run("sh", "-c", "exit 7").returncode, 7, "status")
         equal(run.run("sh", "-c", "kill -TERM $$").returncode, -signal.SIGTERM, "status")
@@ -388,7 +388,7 @@ def test_statuses_and_environment():
         equal(run.run(*show).stdout, expected + "\n", "LD_PRELOAD")
         other = run.compile("other.so", "-shared", "-fPIC")
         there = " ".join(filter(None, [other, before]))
-        # nearest to the C library: others see the program's own calls
+        # last, nearest to the C library: the user's libraries see the program's own calls
         equal(run.run(*show, env={"LD_PRELOAD": there}).stdout, "%s:%s\n" % (there.replace(" ", ":"), run.library), "LD_PRELOAD")
         copy = os.path.join(run.place, "copy")
         os.mkdir(copy)
@@ -403,9 +403,9 @@ def test_statuses_and_environment():
         said = run.run("sh", "-c", "; ".join("echo \"$%s\"" % name for name in names), options=words).stdout
         equal(said.splitlines(), ["192.0.2.1,[2001:db8::1]:99", "98", ":22,10.0.0.0/8", "none", "a b", "0.5", "1", "0",
                                   run.log, "1"], "variables")
-        # options are the program's from its name on, and "check" behind -- is a program
+        # options behind a program's name are the program's, and "check" behind -- is a program
         equal(run.run("echo", "--json", "--", "--converter").stdout, "--json -- --converter\n", "arguments")
-        # /bin/sh may be of another C library than what is tested
+        # by the lab's sh: /bin/sh may have another C library than the tested build
         run.write("check", "#!%s\necho \"checked $*\"\n" % shutil.which("sh"), 0o755)
         path = {"PATH": run.place + ":" + os.environ["PATH"]}
         equal(run.run("--", "check", "--json", env=path).stdout, "checked --json\n", "a program called check")
@@ -422,7 +422,7 @@ def test_a_relative_log():
             run.works(*elsewhere, start=here, options=options, env=env)
 
 
-BAD = (  # options, environment, what the line has in it
+BAD = (  # options, environment, a part of the error
     ([], {"CONVERT_ADDR": None}, "--converter"), ([], {"CONVERT_ADDR": ""}, "CONVERT_ADDR is empty"),
     ([], {"CONVERT_ADDR": "192.0.2.1.5"}, "CONVERT_ADDR: \"192.0.2.1.5\""),
     (["--converter", "192.0.2.1.5"], {}, "--converter: \"192.0.2.1.5\""), (["--port", "0"], {}, "--port: \"0\""),
@@ -436,7 +436,7 @@ BAD = (  # options, environment, what the line has in it
 
 
 def test_bad_options():
-    """Status 125 and one line that quotes what is wrong; nothing is run."""
+    """Status 125 and one line that quotes the bad input; convertize runs nothing."""
     with launcher() as run:
         for options, env, quoted in BAD:
             env = dict(env)
@@ -464,7 +464,7 @@ def test_bad_options():
 
 
 def test_habits():
-    """What people type out of habit or by mistake: it does what they mean, or one line says what they may have meant."""
+    """Input by habit or by mistake: convertize does as the user means, or asks in one line whether they meant something else."""
     with launcher() as run:
         for words, first in ((["-h"], "Usage: convertize"), (["help"], "Usage: convertize"), (["-V"], "convertize ("), (["version"], "convertize (")):
             result = run.lab.client.run([run.program, *words])
@@ -491,18 +491,18 @@ def test_habits():
         for pattern in ("w*", "w?fi", "[vw]ifi"):
             result = run.lab.client.run([run.program, "paths", "--once", "--dry-run", "--device", pattern], env={"CONVERT_CONFIG": "none"})
             check("there is no device" not in result.stderr, result)
-        # a name that nobody has may be right later: this is a warning
+        # a device that isn't there may come later: this is a warning
         for option in ("--never-device", "--backup-device"):
             result = run.lab.client.run([run.program, "paths", "--once", "--dry-run", option, "wlan7"], env={"CONVERT_CONFIG": "none"})
             check("warning: %s: there is no device \"wlan7\" now" % option in result.stderr, result)
         result = run.run("true", options=["--converter", "192.0.2.1"], env={"CONVERT_FALBACK": "none", "CONVERT_OF_MINE": "1"})
         equal((result.returncode, result.stderr), (0, "convertize: warning: CONVERT_FALBACK isn't a variable of convertize; did you mean "
                                                       "CONVERT_FALLBACK?\n"), "a variable that is mistyped")
-        # addresses that mean one thing only
+        # unambiguous addresses
         for address in ("[2001:db8::1:1234]", "[2001:db8::1]:1234", "2001:db8::1", "2001:db8::1:12", "2001:db8:1:2:3:4:5:1234"):
             result = run.run("true", options=["--converter", address])
             equal((result.returncode, result.stderr), (0, ""), address)
-        # a program of that name counts
+        # a program of that name takes precedence
         other = run.write("chek", "#!/bin/sh\necho mine\n", 0o755)
         equal(run.lab.client.run(["env", "PATH=%s:/usr/bin:/bin" % run.place, run.program, "--converter", "192.0.2.1", "--library", run.library,
                                   os.path.basename(other)], env=run.sanitized()).stdout, "mine\n", "a program called chek")
@@ -514,7 +514,7 @@ def test_habits():
 
 
 def test_the_library_of_the_build_tree():
-    """Without --library it is the one beside the program's own .libs; a relative name is made absolute."""
+    """Without --library, convertize finds the library of its build tree; it makes a relative name absolute."""
     with Lab(wifi=Link(delay_ms=1), lte=None, core=None) as lab:
         program, shim = lab.build.program("convertize"), lab.build.shim
         for options, env in (([], {}), (["--library", os.path.relpath(shim)], {})):
@@ -524,7 +524,7 @@ def test_the_library_of_the_build_tree():
 
 
 def test_a_library_for_each_machine():
-    """LD_PRELOAD has a path with $LIB, the loader finds the library by it, and a program may be for any machine that has one."""
+    """LD_PRELOAD has a path with $LIB, by which the loader finds the program's library: it may be for any machine that has one."""
     with launcher() as run:
         if not run.lab.build.loader_lib:
             raise Unsuitable("the C library's loader knows no $LIB, as musl's")
@@ -547,13 +547,13 @@ def test_a_library_for_each_machine():
         path = run.write("stranger", "", 0o755)
         with open(path, "wb") as file:
             file.write(stranger)
-        # the kernel has the last word, since there may be an emulator
+        # convertize leaves the decision to the kernel, since there may be an emulator
         said = run.run(path, options=options)
         check(said.returncode == 126 and "another machine" in said.stderr and said.stderr.endswith(": Exec format error\n"), said)
         run.refuses(path, "install libconvert for that machine, too", options=[*options, "--method", "preload"])
         with open(os.path.join(other, "libconvert.so"), "wb") as file:
             file.write(foreign(data))
-        # all that is wrong now is what the kernel, or an emulator of that machine, makes of the file
+        # now only the kernel, or an emulator of that machine, fails on the file
         result = run.run(path, run.lab.server.addr4, options=options)
         check("another machine" not in result.stderr and result.returncode, result)
         said = run.run(path, options=["check", *options]).stdout
@@ -562,7 +562,7 @@ def test_a_library_for_each_machine():
 
 
 def test_manuals_have_every_option():
-    """--help and convertize(1) list the same options with the same variables, and libconvert.so(7) has all of those that are its own."""
+    """--help and convertize(1) list the same options and variables; libconvert.so(7) has all of the library's variables."""
     with Lab(wifi=Link(delay_ms=1), lte=None, core=None) as lab:
         said = lab.client.run([lab.build.program("convertize"), "--help"]).stdout
     variables = {}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertize_check.py - the doctor: what it says of kernels, addresses, paths and converters, and that its remedies help"""
+"""test_convertize_check.py - the doctor: its facts about kernels, addresses, paths and converters, and its remedies"""
 import json
 import os
 import shutil
@@ -17,14 +17,14 @@ RESULTS = {OK: "ok", FAILED: "failed", DEGRADED: "degraded"}
 
 class Report:
     """
-    What one run of "convertize check --json" says; exit_status is its exit status. A kernel whose Multipath TCP has no Fast Open is warned of in
-    each, which test_without_fastopen.py looks at: status and bad() are without that, so that the other tests say the same on each kernel.
+    The output of one "convertize check --json", and its exit_status. On a kernel without Fast Open for Multipath TCP each has a warning
+    about that, which test_without_fastopen.py tests: status and bad() leave it out, so that other tests are the same on each kernel.
     """
 
     def __init__(self, lab, *words, converter=None, program=None, wrapper=(), env=None):
         command = [*wrapper, program or lab.build.program("convertize"), "check", "--json", "--converter",
                    converter or lab.converter.addr4, "--timeout", "1", *words]
-        # what programs outside of the lab have learned is of no interest here
+        # without what programs outside of the lab have learned
         env = dict(env or {})
         env.setdefault("CONVERT_BESIDE_VPN", "1")  # linkem's links are TUN devices, and so are VPNs
         if "XDG_RUNTIME_DIR" not in env:
@@ -42,11 +42,11 @@ class Report:
             check(fact["status"] in ("ok", "note", "warn", "fail"), fact)
 
     def all(self, name):
-        """The facts of this name."""
+        """Returns the facts of this name."""
         return [fact for fact in self.facts if fact["name"] == name]
 
     def one(self, name):
-        """The fact of this name."""
+        """Returns the only fact of this name."""
         fact, = self.all(name)
         return fact
 
@@ -56,27 +56,27 @@ class Report:
                 not (lacking and fact["name"] == "kernel.syn_data" and fact["remedy"] == NEWER_KERNEL)]
 
     def bad(self):
-        """[(name, status), …] of what isn't as it should be."""
+        """Returns [(name, status), …] of the facts that warn or fail."""
         return [(fact["name"], fact["status"]) for fact in self._bad_facts()]
 
     def remedies(self):
-        """What it says to do about that."""
+        """Returns their remedies."""
         return [fact["remedy"] for fact in self._bad_facts()]
 
 
 def near(**options):
-    """One network, and links without limits worth speaking of."""
+    """Returns a lab with one network, whose links have no limits."""
     return Lab(wifi=Link(delay_ms=5), lte=None, core=Link(delay_ms=1), **options)
 
 
 def scripted(lab, script, *response, port=1234):
-    """scripted_converter.py on the converter's IPv4 address."""
+    """Starts scripted_converter.py on the converter's IPv4 address."""
     return lab.start_listening(lab.converter, ["python3", SCRIPTED, lab.converter.addr4, port, script, *response], port,
                                name="scripted")
 
 
 def apply_remedy(lab, remedy):
-    """Does what it says, if that is a command, on the client."""
+    """Runs a remedy, which must be a command of sysctl or ip mptcp, on the client."""
     words = remedy.split()
     if words[:2] == ["sysctl", "-w"]:
         name, value = words[2].split("=")
@@ -100,10 +100,10 @@ def test_all_is_well():
                             ("converter.supports", [4, 8, 30]), ("path", True)):
             equal([(fact["about"], fact["value"]) for fact in report.all(name)], [(about, value) for about in converters], name)
         for fact in report.all("converter.round_trip_ms"):
-            check(fact["value"] >= 20, fact)  # what it may be at most is measured in test_times.py
+            check(fact["value"] >= 20, fact)  # test_times.py measures the maximum
         equal(sorted(fact["value"] for fact in report.all("network.endpoint")),
               sorted([lab.client.wifi4, lab.client.wifi6, lab.client.lte4, lab.client.lte6]), "endpoints")
-        # the same for people, each fact a line
+        # the output for people has a line for each fact
         result = lab.client.run([lab.build.program("convertize"), "check", "sh", "--converter", both],
                                 env={"CONVERT_CACHE": "none", "CONVERT_BESIDE_VPN": "1"}, check=False)
         equal(result.returncode, report.exit_status, "its status")
@@ -117,7 +117,7 @@ def test_all_is_well():
 
 
 def test_an_ordinary_user():
-    """None of it needs a privilege."""
+    """The check needs no privilege."""
     if sandbox.in_user_namespace():
         return "nothing, since there is but one user here; run it as root"
     with near() as lab:
@@ -135,7 +135,7 @@ def test_an_ordinary_user():
 
 
 def test_programs():
-    """A program that can't be converted is a failure; what is said of it is what the launcher says (test_convertize.py)."""
+    """A program that can't be converted is a failure; the doctor says of it what the launcher says (test_convertize.py)."""
     with near() as lab:
         lab.convertd()
         for program, value, status in (("sh", "works", OK), ("no-such-command", "missing", FAILED), (lab.directory, "missing", FAILED)):
@@ -180,7 +180,7 @@ def test_kernel_settings_and_their_remedies():
 @waits
 @kernel.needs("blackhole")
 def test_lost_syns_switch_mptcp_off():
-    """Linux then leaves MPTCP out of each SYN for an hour (kernel 6.12); the check says so, and the remedy ends it."""
+    """After lost SYNs, Linux from 6.12 on leaves MPTCP out of all SYNs for an hour; the check says so, and its remedy ends that."""
     with near() as lab:
         lab.convertd()
         lab.wifi.down()
@@ -199,14 +199,14 @@ def test_lost_syns_switch_mptcp_off():
         report = Report(lab)
         equal(report.bad(), [("kernel.mptcp_blackhole", "warn")], "what is wrong")
         equal(report.one("kernel.mptcp_blackhole")["value"], True, "switched off")
-        equal(report.one("converter.mptcp")["status"], "note", "of the converter, which has nothing to do with it")
+        equal(report.one("converter.mptcp")["status"], "note", "the converter's fact, which isn't the cause")
         check("did not offer" in report.one("converter.mptcp")["text"], report.facts)
         apply_remedy(lab, report.one("kernel.mptcp_blackhole")["remedy"])
         equal(Report(lab).bad(), [], "after the remedy")
 
 
 def test_endpoints_and_limits():
-    """What is missing comes with the commands that add it, word by word."""
+    """The doctor prints the commands that add missing endpoints and limits, word by word."""
     with Lab(wifi=Link(delay_ms=5), lte=Link(delay_ms=5), core=Link(delay_ms=1)) as lab:
         lab.convertd()
         lab.client.ip("mptcp endpoint flush", "mptcp limits set subflows 0")
@@ -220,7 +220,7 @@ def test_endpoints_and_limits():
         report = Report(lab)
         equal((report.status, report.bad()), (OK, []), "after them")
         equal(report.one("path")["value"], True, "the second path")
-        # one that a converter like this makes no use of
+        # an endpoint without "subflow" makes no path to a converter without other addresses
         lab.client.ip("mptcp endpoint flush", "mptcp endpoint add %s dev lte id 66 fullmesh" % lab.client.lte4,
                       "mptcp endpoint add %s dev lte subflow fullmesh" % lab.client.lte6)
         report = Report(lab)
@@ -230,7 +230,7 @@ def test_endpoints_and_limits():
             apply_remedy(lab, command)
         report = Report(lab)
         equal((report.status, report.bad()), (OK, []), "after that")
-        # an address that has been given up
+        # an endpoint with an address that this host doesn't have any more
         lab.client.ip("mptcp endpoint add 10.99.0.1 id 77 subflow")
         equal(Report(lab).remedies(), ["ip mptcp endpoint delete id 77"], "remedies")
         apply_remedy(lab, "ip mptcp endpoint delete id 77")
@@ -261,7 +261,7 @@ def test_one_network_and_none():
 @long
 @waits
 def test_converters_that_do_not_answer():
-    """Each has its line, and its time-out."""
+    """Each gets a line with the reason."""
     with near() as lab:
         lab.greeter(port=25)
         lab.resetter(port=7777)
@@ -279,7 +279,7 @@ def test_converters_that_do_not_answer():
             fact = report.one("converter")
             equal((report.status, fact["status"], fact["value"]), (FAILED, "fail", value), converter)
             check(words in fact["text"], fact)
-        # two dots are no name that a resolver asks anybody for
+        # a resolver asks no server for a name with two dots
         report = Report(lab, converter="no..name")
         equal((report.status, report.bad()), (FAILED, [("converter.name", "warn"), ("converter", "fail")]), "no..name")
         result = lab.client.run([lab.build.program("convertize"), "check", "--json"], check=False)
@@ -287,7 +287,7 @@ def test_converters_that_do_not_answer():
 
 
 def test_one_converter_of_several():
-    """One that serves is enough; what is wrong with the others is a warning."""
+    """One converter that works is enough; the others' faults are warnings."""
     with near() as lab:
         lab.convertd()
         report = Report(lab, converter="%s:99,localhost:99" % lab.converter.addr4, *["--converter", lab.converter.addr6])
@@ -299,7 +299,7 @@ def test_one_converter_of_several():
 
 
 def test_converters_by_name():
-    """As libconvert.so finds them: both addresses of a name, and the targets of a service, each with its port."""
+    """The doctor finds them as libconvert.so does: both addresses of a name, and the targets of a service, each with its port."""
     with near() as lab:
         lab.convertd()
         lab.convertd(["--listen", "[::]:99"], port=99)
@@ -316,8 +316,8 @@ def test_converters_by_name():
         equal((report.status, report.bad()), (DEGRADED, [("converter.name", "warn")]), "a name that isn't there")
 
 
-def test_converter_that_programs_leave_alone():
-    """What they have learned counts as well: with a converter that is up again, connections are direct for a while."""
+def test_converter_that_rests():
+    """Programs have learned that the converter fails: it works again, but they connect directly for a while, of which the doctor warns."""
     with near() as lab:
         place = os.path.join(lab.directory, "runtime")
         os.mkdir(place, 0o700)
@@ -331,7 +331,7 @@ def test_converter_that_programs_leave_alone():
         between(report.one("converter.rest_s")["value"], 1, 30, "seconds")
         os.unlink(report.one("converter.rest_s")["remedy"].split(" rm ")[1])
         equal(Report(lab, env={"XDG_RUNTIME_DIR": place}).bad(), [], "after the remedy")
-        equal(os.listdir(place), [], "what a check has left there")
+        equal(os.listdir(place), [], "files that a check has left there")
 
 
 ANSWERS = (  # script, response, status, value of "converter", words in its text
@@ -362,13 +362,13 @@ def test_answers():
             equal((report.status, fact["value"]), (status, value), "%s %s" % (script, response))
             check(words in fact["text"], fact)
             check("request 01022263" "01010000" in process.log_text(), process.log_text())
-            # nothing else is said of a converter that doesn't serve, and nothing but the windows of one that does
+            # a converter that doesn't serve has no other fault; of one that does, only the windows may be one
             equal(report.bad(), {OK: [], FAILED: [("converter", "fail")], DEGRADED: [("converter.windows", "warn")]}[status],
                   "%s %s" % (script, response))
 
 
 def test_unknown_tlvs():
-    """Private ones and those of a later protocol are listed, and no fault."""
+    """The doctor lists private TLVs, and those of a later protocol, but they are no fault."""
     with near() as lab:
         scripted(lab, "whole", "01092263" "1502000004001e00" "c8020000deadbeef" "2a010000" "ff010000" "f002010207d06c63")
         report = Report(lab)
@@ -378,7 +378,7 @@ def test_unknown_tlvs():
 
 
 def test_withholding():
-    """doc/private-tlvs.md: said, denied with the remedy, or nothing about it."""
+    """doc/private-tlvs.md: the converter says that it withholds SYNs, or doesn't, or says nothing; and whether it corrects windows."""
     with near() as lab:
         for port, (tlv, words, facts, windows) in enumerate((("f002010307d06c63", "05", [(True, "ok")], True),
                                                              ("f002010107d06c63", "05", [(True, "ok")], True),
@@ -390,13 +390,13 @@ def test_withholding():
             report = Report(lab, "--port", port)
             equal([(fact["value"], fact["status"]) for fact in report.all("converter.withholds")], facts, tlv)
             equal((report.status, report.all("converter.unknown_tlvs")), (OK if windows else DEGRADED, []), tlv)
-            # nobody floods a client whose SYN's window is corrected (doc/decisions.md); what is lost without that is said
+            # a client whose SYN's window is corrected isn't flooded (doc/decisions.md); without that, the doctor warns
             equal(report.one("converter.windows")["value"], windows, tlv)
             equal(report.bad(), [] if windows else [("converter.windows", "warn")], tlv)
 
 
 def test_cookies():
-    """One that is configured is sent; one that is given is used at once."""
+    """The doctor sends a configured cookie, and uses one that the converter gives it."""
     cookie = "00112233aabbccdd"
     with near() as lab:
         process = scripted(lab, "cookie", cookie)
@@ -413,7 +413,7 @@ def test_cookies():
 
 @kernel.needs("fastopen")
 def test_data_in_the_syn_is_not_taken():
-    """Then MPTCP is seen by a connection without any; the path and the converter look the same from here."""
+    """The doctor warns, and still finds Multipath TCP, without data in SYNs; whether path or converter is the cause doesn't show."""
     for options in ({"wifi": Link(delay_ms=5, strip_syn_data=True)}, {"converter_fastopen": 1}):
         with Lab(**{"wifi": Link(delay_ms=5), "lte": None, "core": None, **options}) as lab:
             lab.convertd()
@@ -450,7 +450,7 @@ BAD = (
 
 
 def test_bad_options():
-    """Status 2 and one line that quotes what is wrong."""
+    """Status 2 and one line that quotes the bad input."""
     with near() as lab:
         for words, quoted in BAD:
             result = lab.client.run([lab.build.program("convertize"), "check", *words],

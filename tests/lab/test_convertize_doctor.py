@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_convertize_doctor.py - one thing is broken: the doctor names it and nothing else, and its remedy, as printed, cures it
 
-What is broken are SYNs and converters here, sizes, routes and firewalls in test_convertize_paths.py.
+Here SYNs and converters are broken, in test_convertize_paths.py sizes, routes and firewalls.
 """
 import os
 import shlex
@@ -15,12 +15,12 @@ ON_THE_CONVERTER = "on the converter, "
 
 
 def two_networks(**options):
-    """Wifi, which connections take, and LTE."""
+    """Returns a lab with wifi, which connections take, and LTE."""
     return Lab(**{"wifi": Link(delay_ms=5), "lte": Link(delay_ms=10), "core": Link(delay_ms=1), **options})
 
 
 class Patient:
-    """A lab, its convertd, and what is done about either."""
+    """A lab and its convertd, with the check, and the remedies for either."""
 
     def __init__(self, lab, *arguments, **options):
         self.lab = lab
@@ -28,13 +28,13 @@ class Patient:
         self.convertd = self._start()
 
     def _service(self, verb):
-        """What systemctl would do."""
+        """Does as systemctl would."""
         if verb == "restart":
             self.convertd.stop()
         self.convertd = self._start()
 
     def apply(self, remedy):
-        """Runs what is printed, where it is to be run."""
+        """Runs the commands of a printed remedy, on the host that it names."""
         host = self.lab.converter if remedy.startswith(ON_THE_CONVERTER) else self.lab.client
         for command in remedy.removeprefix(ON_THE_CONVERTER).split("; ")[0].split(" && "):
             words = shlex.split(command)
@@ -46,16 +46,16 @@ class Patient:
                 host.run(words)
 
     def says(self, status, *bad, cause="", words=(), converter=None, env=None):
-        """Runs the check. @bad: the facts that aren't as they should be; cause: to stand in the text of the first of them."""
+        """Runs the check, and returns its Report. @bad: the (name, status) of all bad facts; cause: a part of the first one's text."""
         report = Report(self.lab, *words, converter=converter, env=env)
-        equal((report.status, report.bad()), (status, list(bad)), "what is wrong: %s" % report.facts)
+        equal((report.status, report.bad()), (status, list(bad)), "status and bad facts: %s" % report.facts)
         if bad:
             fact, = [fact for fact in report.all(bad[0][0]) if fact["status"] == bad[0][1]]
             check(cause in fact["text"], fact)
         return report
 
     def is_cured_by(self, report):
-        """Applies the remedies of a report; all is well then."""
+        """Applies the remedies of a report, and checks that all is well then."""
         for remedy in report.remedies():
             self.apply(remedy)
         self.says(OK)
@@ -68,7 +68,7 @@ class Patient:
 @waits
 @kernel.needs("fastopen")
 def test_large_syns_are_dropped():
-    """A request for information alone still gets through at 72 bytes, one for a server nowhere."""
+    """SYNs with 8 bytes of data, as a request for information has, get through; those with 32, as for a server, don't."""
     with two_networks() as lab:
         patient = Patient(lab)
         for size, passed in ((72, 8), (90, 8)):
@@ -91,7 +91,7 @@ def test_large_syns_are_dropped():
 @waits
 @kernel.needs("fastopen")
 def test_full_syns_are_dropped():
-    """Requests get through, those with early data don't: said with the sizes that do."""
+    """Requests get through, and SYNs with early data don't: the doctor tells which sizes do."""
     with two_networks() as lab:
         patient = Patient(lab)
         for size, passed, lost in ((100, 32, 80), (600, 528, 784), (1400, 1040, 1420)):
@@ -124,7 +124,7 @@ def test_data_in_syns_is_stripped():
 
 @kernel.needs("fastopen")
 def test_fast_open_is_off():
-    """At either end; each remedy is a command."""
+    """Fast Open is off at either end: each remedy is a command."""
     with two_networks(converter_fastopen=1) as lab:
         patient = Patient(lab)
         patient.is_cured_by(patient.says(DEGRADED, ("converter.syn_data", "warn"), cause="did not take the data"))
@@ -162,7 +162,7 @@ def test_mptcp_is_stripped():
 @long
 @waits
 def test_joins_are_dropped():
-    """Each path works alone; a connection that is to use both tells."""
+    """Each path works alone: only a connection over both shows the fault."""
     with two_networks() as lab:
         patient = Patient(lab)
         lab.lte.set("a-to-b", drop_join=True)
@@ -176,7 +176,7 @@ def test_joins_are_dropped():
 
 
 def test_converter_without_mptcp():
-    """It looks at its start, so that it has to be restarted."""
+    """convertd looks for Multipath TCP at its start only: the remedy restarts it."""
     with two_networks() as lab:
         lab.converter.sysctl("net.mptcp.enabled", 0)
         patient = Patient(lab)
@@ -188,7 +188,7 @@ def test_converter_without_mptcp():
 
 
 def test_converter_without_privileges():
-    """Nobody corrects windows then: said with what is lost. Cured by convertd with CAP_NET_ADMIN."""
+    """convertd without CAP_NET_ADMIN doesn't correct windows: the doctor tells the cost; CAP_NET_ADMIN cures it."""
     with two_networks() as lab:
         patient = Patient(lab, wrapper=WITHOUT_NET_ADMIN)
         report = patient.says(DEGRADED, ("converter.windows", "warn"), cause="one more round trip")
@@ -198,16 +198,16 @@ def test_converter_without_privileges():
 
 
 def test_converter_refuses():
-    """A refusal is the only thing that is said, and whose it is."""
+    """The doctor reports only the refusal, of the client or of its cookie."""
     with two_networks() as lab:
         patient = Patient(lab, "--allow-client", "fd00::/8", defaults=())
         report = patient.says(FAILED, ("converter", "fail"), cause="refuses this client (")
         words = report.remedies()[0].split("--allow-client ")[1].split(",")[0]
-        equal(words, lab.client.wifi4, "whom the remedy admits")
+        equal(words, lab.client.wifi4, "the client that the remedy admits")
         patient.convertd.stop()
         patient = Patient(lab, "--allow-client", words, defaults=())
         report = patient.says(OK)
-        # its address over LTE isn't admitted, and needs not be
+        # the client's address over LTE isn't admitted, and needn't be
         check("refuses connections that begin there" in report.one("path")["text"], report.one("path"))
         equal(report.one("paths")["value"], 2, "paths")
         patient.convertd.stop()
@@ -243,13 +243,13 @@ def test_converter_is_down():
 
 
 def test_limits_of_a_converter():
-    """A check of four ways, two of them with a fault each, asks no more often than convertd's own limits allow."""
+    """A check of two addresses over two networks, all with a fault, stays within convertd's default limits."""
     with two_networks() as lab:
         lab.convertd(["--allow-client", "::/0"], defaults=())
         lab.wifi.set(strip_mptcp=True)
         lab.lte.set(strip_mptcp=True)
         report = Report(lab, converter="%s,%s" % (lab.converter.addr4, lab.converter.addr6))
-        equal((report.status, report.bad()), (DEGRADED, [("converter.mptcp", "warn")] * 2), "what is wrong")
+        equal((report.status, report.bad()), (DEGRADED, [("converter.mptcp", "warn")] * 2), "status and bad facts")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertize_paths.py - paths for packets of some sizes only, wrong routes, firewalls: the doctor names what it is, and cures it
+"""test_convertize_paths.py - paths that lose large packets, wrong routes, firewalls: the doctor names the fault, and cures it
 
-As test_convertize_doctor.py, which has what these tests are made with.
+The tests are like those of test_convertize_doctor.py, and use its Patient.
 """
 import contextlib
 import os
@@ -15,7 +15,7 @@ from test_convertize_doctor import WITHOUT_NET_ADMIN, Patient, two_networks
 
 
 def black_holes(name, *holes):
-    """One way or both, and of which size is found out to the byte; the remedy is a command."""
+    """Black holes in one direction or both: the doctor finds the size to the byte, and its remedy is a command."""
     with two_networks() as lab:
         patient = Patient(lab)
         link = getattr(lab, name)
@@ -48,7 +48,7 @@ def test_path_mtu_black_holes_of_the_second_network():
 @long
 @waits
 def test_black_hole_with_another_converter():
-    """One that has no bytes to send back: the way there is seen all the same."""
+    """The converter doesn't echo, so large packets go towards it only: the doctor still finds a black hole on the way there."""
     with two_networks() as lab:
         lab.start_listening(lab.converter, ["python3", os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripted_converter.py"),
                                             lab.converter.addr4, 1234, "whole", "010522631502000004081e00" "f002010207d06c63"], 1234)
@@ -66,9 +66,9 @@ def test_black_hole_with_another_converter():
 @long
 @waits
 def test_routes_of_the_second_network():
-    """Each part of them is missing once; "--fix=run" adds it, and says that all is well."""
+    """Each part of the routes is missing once; "--fix=run" adds it, and says that all is well."""
     with two_networks(lte=Veth(), core=None) as lab:
-        lab.converter.sysctl("net.ipv4.conf.all.arp_ignore", 1)  # as hosts of different networks are
+        lab.converter.sysctl("net.ipv4.conf.all.arp_ignore", 1)  # no ARP replies for another network's address
         lab.client.ip("route del default dev lte")
         patient = Patient(lab)
         patient.says(OK)
@@ -108,7 +108,7 @@ def test_routes_that_lead_nowhere():
 @long
 @waits
 def test_loss_is_no_fault():
-    """Packets are lost at times; nothing is concluded from one."""
+    """Both networks lose 3% of packets: the doctor concludes nothing from a lost one."""
     with two_networks(wifi=Link(delay_ms=5, loss=0.03), lte=Link(delay_ms=10, loss=0.03)) as lab:
         patient = Patient(lab)
         for _ in range(5):
@@ -118,7 +118,7 @@ def test_loss_is_no_fault():
 @long
 @waits
 def test_firewalls():
-    """What drops one port is a firewall, and no fault of the routes; of the network that connections take there is a way around."""
+    """A network that drops one port has a firewall, not a wrong route; if connections take that network, the remedy leads around it."""
     with two_networks() as lab:
         patient = Patient(lab)
         lab.lte.set("a-to-b", drop_port=1234)
@@ -151,15 +151,15 @@ def test_endpoints_are_missing():
 
 def test_nothing_leaves_a_vpn():
     """
-    Wifi, a TUN device, is a VPN that all traffic goes through, working or silent: no command leads anything to LTE, and nothing is sent
-    there. An endpoint there is to go. Where the user says that connections may leave it, all is proposed as ever.
+    Wifi, a TUN device, counts as a VPN that takes all traffic, working or silent: the doctor proposes no command for LTE but to remove its
+    endpoints, and sends nothing there. If the user allows connections beside the VPN, it proposes the usual commands.
     """
     inside, beside = {"CONVERT_BESIDE_VPN": "0"}, {"CONVERT_BESIDE_VPN": "1"}
     with two_networks(lte=Veth()) as lab:
         patient = Patient(lab)
 
         def sent():
-            """IP packets, as neighbour discovery and multicast groups have reasons of their own."""
+            """Returns the counter of TCP packets: neighbour discovery and multicast groups have other causes."""
             return lab.client.run(["nft", "list chain inet seen out"]).stdout
 
         def routes_now():
@@ -177,7 +177,7 @@ def test_nothing_leaves_a_vpn():
             before, routes = sent(), routes_now()
             report = Report(lab, "--fix=run", env=inside)
             equal(report.status, FAILED if silent else OK, "status, silent: %s" % silent)
-            equal(report.whole.get("ran", []), [], "what was run, silent: %s" % silent)
+            equal(report.whole.get("ran", []), [], "commands run, silent: %s" % silent)
             check("lte" not in "".join(report.remedies()), report.remedies())
             equal(routes_now(), routes, "routes")
             check("lte" not in lab.client.run(["ip", "mptcp", "endpoint"]).stdout, "endpoints")
@@ -188,7 +188,7 @@ def test_nothing_leaves_a_vpn():
 
 
 def test_fixing_needs_a_privilege():
-    """Without one nothing is changed, and it says so."""
+    """Without the privilege --fix=run changes nothing, and says so."""
     with two_networks() as lab:
         lab.convertd()
         lab.client.ip("mptcp limits set subflows 0")
@@ -204,7 +204,7 @@ def test_fixing_needs_a_privilege():
 
 
 def test_names_of_devices_are_quoted():
-    """A device may be called almost anything."""
+    """Remedies quote the name of a device, which may have almost any characters."""
     name = "l;t$e'x"
     with two_networks(lte=Veth()) as lab:
         patient = Patient(lab)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertize_sessions.py - login sessions that are converted, where convertize.conf says so; and they start in any case"""
+"""test_convertize_sessions.py - login sessions are converted if convertize.conf says so; and they always start"""
 import contextlib
 import os
 import re
@@ -17,7 +17,7 @@ SHELLS = (["sh", "-l"], ["bash", "-l"], ["sh", "-eul"])
 
 
 class Session:
-    """A home directory on the lab's client, whose login shells read convertize.sh, and convertize.conf of the administrator."""
+    """A home directory on the lab's client, where login shells read convertize.sh, and the administrator's convertize.conf."""
 
     def __init__(self, lab):
         self.lab = lab
@@ -40,12 +40,12 @@ class Session:
         lab.client.file("/etc/profile", "[ -z \"${SKIP-}\" ] && . %s\necho profile ends\n" % self.profile)
 
     def close(self):
-        """Removes what it has made."""
+        """Removes its files and its mount."""
         subprocess.run(["umount", os.path.dirname(self.system)], check=True)
         shutil.rmtree(self.place)
 
     def install(self, name):
-        """A file of the tree that names the convertize of this test; returns its path."""
+        """Installs a template of the source tree with this test's paths; returns its path."""
         with open(os.path.join(SRCDIR, name), encoding="ascii") as file:
             text = file.read()
         path = os.path.join(self.place, os.path.basename(name)[:-3])
@@ -55,7 +55,7 @@ class Session:
         return path
 
     def write(self, path, *lines, mode=0o644, owner=0):
-        """Writes a file of lines; None in their place removes it."""
+        """Writes a file of these lines; a single None removes it."""
         if lines == (None,):
             os.unlink(path)
             return
@@ -65,19 +65,19 @@ class Session:
         os.chown(path, owner, owner)
 
     def run(self, *command, uid=0, env=None, groups=()):
-        """Runs a command as a user at home; returns the CompletedProcess."""
+        """Runs a command as this user, with this home; returns the CompletedProcess."""
         user = ["setpriv", "--reuid=%d" % uid, "--regid=%d" % uid, "--groups=%s" % ",".join(map(str, groups)) if groups else "--clear-groups"]
         full = ["env", "-i", "HOME=" + self.home, "PATH=" + os.environ["PATH"], *("%s=%s" % pair for pair in (env or {}).items())]
         return self.lab.client.run([*(user if uid or groups else []), *full, *command], check=False)
 
     def convertize(self, *words, status=0):
-        """Runs convertize; returns what it says."""
+        """Runs convertize, checks its status, and returns its output and errors."""
         result = self.run(self.program, *words, env={"CONVERT_LIBRARY": self.library})
         equal(result.returncode, status, "the status of %s: %s" % (words, result))
         return result.stdout + result.stderr
 
     def variables(self, shell=("sh", "-l"), **options):
-        """The variables of a login shell that are the library's; the shell starts without a word, in any case."""
+        """Returns the library's variables in a login shell; checks that the shell starts, without a message."""
         result = self.run(*shell, "-c", "/usr/bin/env", **options)
         check(result.returncode == 0 and result.stderr == "" and result.stdout.startswith("profile ends\n"), result)
         return dict(line.split("=", 1) for line in result.stdout.splitlines() if re.match(r"(CONVERT_\w+|LD_PRELOAD)=", line))
@@ -97,7 +97,7 @@ def session():
 
 
 def test_a_user_switches_it_on_and_off():
-    """enable --session: what a login shell starts is converted; disable --session: it isn't."""
+    """After enable --session, programs of a login shell are converted; after disable --session they aren't."""
     with session() as run:
         run.lab.convertd()
         run.lab.http()
@@ -125,7 +125,7 @@ def test_a_user_switches_it_on_and_off():
         equal(run.variables(), {"CONVERT_ADDR": address, "CONVERT_LOG": log, "CONVERT_BYPASS": ":22", "CONVERT_COOKIE": "a \"b\" $c`\\",
                                 "LD_PRELOAD": run.library}, "variables")
         check("converted, by %s: %s" % (run.user, address) in run.convertize("list"), "the list")
-        # a program of its own choice, and a shell in the session
+        # a session with its own CONVERT_ADDR, and a shell in a session
         equal(run.variables(env={"CONVERT_ADDR": ""}), {"CONVERT_ADDR": ""}, "with an empty CONVERT_ADDR")
         inner = run.run("sh", "-l", "-c", "exec sh -l -c env").stdout
         equal(inner.count(run.library), 1, "the library in a shell in the session")
@@ -137,7 +137,7 @@ def test_a_user_switches_it_on_and_off():
 
 
 def test_the_administrator_says_who():
-    """session yes: for all users but root, or for those who are named; a user's own word counts more."""
+    """The setting "session yes" converts sessions of all users but root, or of named users and groups; a user's own file takes precedence."""
     with session() as run:
         base = ("converter 192.0.2.1", "library " + run.library)
         expected = {"CONVERT_ADDR": "192.0.2.1", "LD_PRELOAD": run.library}
@@ -151,17 +151,17 @@ def test_the_administrator_says_who():
         equal(run.variables(uid=NOBODY, groups=(1,)), expected, "the variables of a member of the group")
         run.write(run.system, *base, "session yes", "bypass :25")
         run.write(run.user, "session no", owner=NOBODY)
-        equal(run.variables(uid=NOBODY), {}, "the variables of a user who doesn't want it")
+        equal(run.variables(uid=NOBODY), {}, "the variables of a user with session no")
         run.write(run.user, "bypass :22", "bypass 10.0.0.0/8", owner=NOBODY)
         equal(run.variables(uid=NOBODY), {**expected, "CONVERT_BYPASS": ":22,10.0.0.0/8"}, "with a setting of the user's own")
         generated = run.run(run.generator, uid=NOBODY)
         equal(sorted(generated.stdout.splitlines()), ["CONVERT_ADDR=\"192.0.2.1\"", "CONVERT_BYPASS=\":22,10.0.0.0/8\"",
-                                                      "LD_PRELOAD=\"%s\"" % run.library], "what systemd gets")
+                                                      "LD_PRELOAD=\"%s\"" % run.library], "the variables for systemd")
         os.unlink(run.user)
         run.write(run.system, *base, "session yes", "session-user root")
         run.convertize("disable", "--session")
         equal(run.variables(), {}, "after disable --session where the administrator has it on")
-        # a program with the rights of its file is left alone, without a word
+        # the loader silently ignores the library in a set-user-ID program
         program = shutil.copy("/usr/bin/cat", os.path.join(run.place, "cat"))
         os.chmod(program, 0o4755)
         run.write(run.system, *base, "session yes")
@@ -173,7 +173,7 @@ def test_the_administrator_says_who():
 
 
 def test_sessions_start():
-    """Whatever is wrong, a login shell starts, without a word and unconverted; convertize list says what it is."""
+    """With any fault, a login shell starts unconverted, without a message; convertize list names the fault."""
     with session() as run:
         right = ("converter 192.0.2.1", "library " + run.library, "session yes", "session-user root")
         for lines, options, said in ((("nonsense",), {}, "\"nonsense\" isn't a setting"), ((*right, "port x"), {}, ":5: port: \"x\" is not a port"),
@@ -187,7 +187,7 @@ def test_sessions_start():
                 result = run.run(run.program, word)
                 check(said in result.stderr and result.returncode in (1, 2), "convertize %s with %s: %s" % (word, lines, result))
         run.write(run.system, *right)
-        check(run.variables(), "there are no variables with the right file")
+        check(run.variables(), "no variables with the right file")
         os.rename(run.program, run.program + ".gone")
         equal(run.variables(), {}, "variables without convertize")
         run.write(run.program, "#!/bin/sh", "echo \"what is this\" >&2", "kill -SEGV $$", mode=0o755)
@@ -198,10 +198,10 @@ def test_sessions_start():
 
 
 def test_all_agree_what_a_session_is():
-    """enable --session, list, environment and the login shell say the same in each state; the status is bad if something is wrong."""
+    """enable --session, list, environment and the login shell agree in each state; statuses tell if something is wrong."""
     with session() as run:
         base = ("converter 192.0.2.1", "library " + run.library, "session yes", "session-user root")
-        # the lines of the administrator's file, variables from elsewhere: is a session converted, and is something wrong?
+        # lines of the administrator's file; variables from elsewhere; whether a session is converted; whether something is wrong
         for lines, env, converted, wrong in ((base, {}, True, False), ((*base, "timeout -1"), {}, False, True), (base[:2], {}, False, False),
                                              ((*base, "bypass \"10.0.0.0/8\""), {}, False, True), (base[1:], {}, False, True),
                                              (base, {"CONVERT_ADDR": "192.0.2.9"}, False, True), (base, {"CONVERT_ADDR": ""}, False, False),
@@ -220,7 +220,7 @@ def test_all_agree_what_a_session_is():
         run.write(run.system, *base)
         equal(run.run("sh", "-l", "-c", run.program + " list").stdout.splitlines()[-1],
               "Login sessions of this user are converted, by %s: 192.0.2.1." % run.system, "list in a session")
-        # a variable from elsewhere stays, and keeps sessions as they are: enable --session says so, and takes its value over
+        # a variable from elsewhere overrides the files in sessions: enable --session says so, and adopts its value
         os.unlink(run.system)
         for env, warned in (({}, False), ({"CONVERT_ADDR": "192.0.2.9"}, True)):
             said = run.run(run.program, "enable", "--session", *([] if env else ["--converter", "192.0.2.9"]), "--library", run.library, env=env)
@@ -239,7 +239,7 @@ def test_all_agree_what_a_session_is():
 
 
 def test_settings_of_the_files():
-    """The command line counts more than the environment, that more than the user's file, that more than the administrator's."""
+    """The command line takes precedence over the environment, that over the user's file, and that over the administrator's."""
     with session() as run:
         show = ("sh", "-c", "echo $CONVERT_ADDR,$CONVERT_BYPASS,$CONVERT_TIMEOUT,$CONVERT_EARLY_DATA")
         run.write(run.system, "converter 192.0.2.1", "bypass :1", "bypass :2", "timeout 5", "early-data", "# a comment",

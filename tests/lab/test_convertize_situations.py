@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertize_situations.py - networks, names and servers of which one thing is wrong: the doctor names it, and its remedy cures it"""
+"""test_convertize_situations.py - one thing is wrong with networks, names or servers: the doctor names it, and a remedy"""
 import os
 
 from convertlab import Lab, Link, Veth, check, equal, long, main, wait_until, waits
@@ -12,13 +12,13 @@ REDIRECTED = "HTTP/1.1 302 Found\r\nLocation: http://portal.example/\r\nContent-
 
 
 def named(lab):
-    """The converter's name, with addresses of both families."""
+    """Gives the converter a name with addresses of both families; returns the name."""
     lab.names("one.example A " + lab.converter.addr4, "one.example AAAA " + lab.converter.addr6)
     return "one.example"
 
 
 def portal(lab, device):
-    """On this network a web server answers to all that isn't for it."""
+    """Redirects this network's connections to the converter to a web server."""
     page = os.path.join(lab.directory, "portal")
     with open(page, "w", encoding="ascii") as file:
         file.write(REDIRECTED)
@@ -83,7 +83,7 @@ def test_network_that_loses_packets():
     with Lab(wifi=Link(delay_ms=5), lte=Link(delay_ms=10, loss=0.3), core=Veth()) as lab:
         lab.convertd()
         facts = []
-        for _ in range(3):  # if no SYN gets through at first, or no large packet, another fact says so
+        for _ in range(3):  # if no SYN, or no large packet, gets through, another fact tells of the loss
             report = Report(lab)
             equal(report.status, DEGRADED, report.facts)
             facts += report.all("path.loss")
@@ -109,7 +109,7 @@ def test_networks_that_no_connection_uses():
 
 @waits
 def test_servers():
-    """The whole way to a server: reached, refused, forbidden, and a converter whose firewall lets nothing out."""
+    """The whole way to a server: reached, refused, forbidden by the converter's rules, or blocked by its firewall."""
     with two_networks() as lab:
         convertd = lab.convertd()
         lab.serve("echo", 7)
@@ -130,11 +130,11 @@ def test_servers():
         lab.convertd(["--allow-client", "::/0"], defaults=())
         report = Report(lab, lab.server.addr4 + ":7")
         check("the converter's rules forbid it" in report.one("server")["text"], report.one("server"))
-        equal(Report(lab, "no..name:7").one("server")["status"], "warn", "a name that isn't one")
+        equal(Report(lab, "no..name:7").one("server")["status"], "warn", "an invalid name")
 
 
 def test_firewall_of_the_converter():
-    """It rejects by ICMP: no daemon that is down, and no wrong address."""
+    """The firewall rejects by ICMP: the doctor blames neither a stopped daemon nor a wrong address."""
     with two_networks() as lab:
         lab.convertd()
         for rule in ("reject", "reject with icmpx type admin-prohibited"):
@@ -150,7 +150,7 @@ def test_firewall_of_the_converter():
 
 
 def test_load_balancer():
-    """One address of the name loses Multipath TCP, the other doesn't."""
+    """Connections to one address of the name lose Multipath TCP, those to the other don't."""
     with two_networks() as lab:
         lab.convertd()
         lab.converter.ip("addr add 10.9.0.2/32 dev lo")
@@ -164,7 +164,7 @@ def test_load_balancer():
 
 
 def test_proxy_in_front_of_the_converter():
-    """As SYNPROXY answers in its place: neither data in SYNs nor Multipath TCP arrives."""
+    """A proxy like SYNPROXY answers in the converter's place: neither data in SYNs nor Multipath TCP arrives."""
     with two_networks() as lab:
         lab.convertd()
         for option in ("strip_mptcp", "strip_syn_data"):
@@ -178,11 +178,11 @@ def test_proxy_in_front_of_the_converter():
 @long
 @waits
 def test_limit_on_new_connections():
-    """A firewall that takes six connections in thirty seconds, as ufw limit does."""
+    """A firewall accepts a few connections at once, and six a minute then, as ufw limit does."""
     with two_networks() as lab:
         lab.convertd()
         said = []
-        # another connection may be the one too many, by the order in which they begin
+        # which connection is one too many depends on the order in which they begin
         while len(said) < 5 and not any("a firewall limits how many begin in a time" in text for text in said):
             lab.converter.run(["nft", "add table inet lab; add chain inet lab in { type filter hook input priority 0; }; "
                                "add rule inet lab in tcp dport 1234 ct state new limit rate over 6/minute burst %d packets reject" % (4 + len(said))])
@@ -197,12 +197,12 @@ def test_limit_on_new_connections():
 @long
 @waits
 def test_converter_that_reaches_no_server():
-    """The converter itself says so: it has no route, or its firewall lets nothing out, which the first clients show it."""
+    """The converter reports that: it has no route, or its firewall lets nothing out, as its first clients' requests show."""
     with two_networks() as lab:
         lab.convertd()
         lab.converter.run(["nft", "add table inet lab; add chain inet lab out { type filter hook output priority 0; }; "
                            "add rule inet lab out oifname core tcp flags & (syn|ack) == syn drop"])
-        for server in (lab.server.addr4, "[%s]" % lab.server.addr6):  # what programs would do
+        for server in (lab.server.addr4, "[%s]" % lab.server.addr6):  # requests as of programs
             for port in (7, 8):
                 Report(lab, "%s:%d" % (server, port))
         report = Report(lab)

@@ -10,7 +10,7 @@ from test_convertize_doctor import two_networks
 
 FIREWALL = "add table inet lab; add chain inet lab out { type filter hook output priority 0; }; add rule inet lab out %s"
 
-# socket(AF_NETLINK) fails with EAFNOSUPPORT, by a filter of seccomp
+# a seccomp filter makes socket(AF_NETLINK) fail with EAFNOSUPPORT
 NO_NETLINK = """
 import ctypes, os, platform, struct, sys
 number = {"x86_64": 41, "aarch64": 198}[platform.machine()]
@@ -25,7 +25,7 @@ os.execvp(sys.argv[1], sys.argv[1:])
 
 
 def blames(lab, cause, *words, name="converter", status=FAILED, **options):
-    """Runs the check; one fact isn't right, and names the cause. Returns the fact."""
+    """Runs the check; checks that one fact alone is bad, and names the cause. Returns the fact."""
     report = Report(lab, *words, **options)
     equal((report.status, report.bad()), (status, [(name, "warn" if status == DEGRADED else "fail")]), report.facts)
     fact, = [fact for fact in report.all(name) if fact["status"] in ("warn", "fail")]
@@ -49,7 +49,7 @@ def test_own_firewall_rejects():
 @long
 @waits
 def test_own_firewall_drops():
-    """It drops without a word, on all networks, on one, and SYNs with Multipath TCP alone; or it removes that option."""
+    """This machine's firewall silently drops SYNs, on all networks, on one, or only those with Multipath TCP; or it removes that option."""
     with two_networks() as lab:
         lab.convertd()
         for rule, name, status, cause in (
@@ -86,7 +86,7 @@ def test_own_routes():
 
 
 def test_names_with_an_address_of_this_machine():
-    """As resolvers that block names answer."""
+    """Resolvers that block names answer so."""
     with two_networks() as lab:
         lab.names("loop.example A 127.0.0.1", "self.example A " + lab.client.wifi4)
         for name in ("loop.example", "self.example"):
@@ -99,7 +99,7 @@ def test_names_with_an_address_of_this_machine():
 @waits
 def test_addresses_that_no_router_knows():
     with two_networks() as lab:
-        for address in ("192.168.77.1", "fd77::1"):  # the kernel limits its ICMP messages to one source, and may not say who it was
+        for address in ("192.168.77.1", "fd77::1"):  # routers limit their ICMP messages, so the doctor may not learn which one refuses
             report = Report(lab, converter=address)
             fact = report.one("converter")
             check("has no way to it" in fact["text"] or "says a host on the way" in fact["text"], fact)
@@ -109,11 +109,11 @@ def test_addresses_that_no_router_knows():
 @long
 @waits
 def test_address_that_no_neighbour_has():
-    """This machine's own kernel says so by ICMP messages: no router has refused."""
+    """ICMP messages of this machine's own kernel are the cause: the doctor blames no router."""
     with Lab(wifi=Veth(), lte=None, core=None) as lab:
-        lab.converter.sysctl("net.ipv4.conf.all.arp_ignore", 1)  # as hosts of different networks are
+        lab.converter.sysctl("net.ipv4.conf.all.arp_ignore", 1)  # no ARP replies for another network's address
         for family in "-4", "-6":
-            lab.client.run(["ip", family, "route", "flush", "table", "101"])  # which leads to the router
+            lab.client.run(["ip", family, "route", "flush", "table", "101"])  # its route leads to the router
         for address, timeout in (("10.1.0.77", "1"), ("fd01::77", "1"), ("10.1.0.78", "4")):
             fact = Report(lab, "--timeout", timeout, converter=address).one("converter")
             equal(fact["text"], "no host on wifi has this address", fact)
@@ -121,7 +121,7 @@ def test_address_that_no_neighbour_has():
 
 
 def loses_carrier(lab):
-    """The kernel may take a second to say so."""
+    """Takes wifi's carrier away, and waits until the kernel sees that, which may take a second."""
     lab.converter.ip("link set wifi down")
     wait_until(lambda: "state DOWN" in lab.client.run(["ip", "link", "show", "wifi"]).stdout, 10, "wifi without a carrier")
 
@@ -129,14 +129,14 @@ def loses_carrier(lab):
 @long
 @waits
 def test_first_hop():
-    """No carrier, with another network that works and without; a router that isn't there; an address that can't be used yet."""
+    """No carrier, beside a working network or alone; a missing router; an address that can't be used yet."""
     with two_networks(wifi=Veth()) as lab:
         lab.convertd()
         loses_carrier(lab)
         blames(lab, "that network has no carrier")
     with Lab(wifi=Veth(), lte=None, core=None) as lab:
         lab.convertd()
-        lab.converter.sysctl("net.ipv4.conf.all.arp_ignore", 1)  # as hosts of different networks are
+        lab.converter.sysctl("net.ipv4.conf.all.arp_ignore", 1)  # no ARP replies for another network's address
         lab.client.ip("route replace default via 10.1.0.99 dev wifi metric 100", "route flush table 101")
         blames(lab, "the router of its route, 10.1.0.99, does not answer on wifi")
         loses_carrier(lab)
@@ -160,7 +160,7 @@ def test_without_netlink():
 
 
 def test_library_that_no_loader_takes():
-    """It is whole, but on a file system without execution; or it is cut. The loader would ignore it, or crash."""
+    """The library is on a file system mounted noexec, or cut off: the loader would ignore it, or crash."""
     with two_networks() as lab:
         lab.convertd()
         place = os.path.join(lab.directory, "place")
@@ -187,7 +187,7 @@ def test_rules_that_exclude_everything():
 
 
 def test_programs_in_sandboxes():
-    """A snap's program is a link to snap(8), or a script starts one; Flatpak's are scripts; torsocks takes connections for itself."""
+    """Links to snap(8), and scripts that start one; scripts of Flatpak; torsocks, which takes over the program's connections."""
     with two_networks() as lab:
         lab.convertd()
         shutil.copy("/bin/true", os.path.join(lab.directory, "snap"))
@@ -251,8 +251,8 @@ def test_path_manager_that_does_nothing():
         equal((report.status, report.one("paths")["value"]), (OK, 2), "cured")
 
 
-def test_what_no_server_shows():
-    """Without a server the doctor says what it hasn't tried; a converter that reaches none is found with one."""
+def test_check_without_a_server():
+    """Without a server's name the doctor notes that it hasn't tried any; with one, it finds that the converter reaches none."""
     with two_networks() as lab:
         lab.convertd()
         lab.echo()

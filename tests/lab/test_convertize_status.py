@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertize_status.py - "convertize status": what is converted now, by whom, to which server, over which network
+"""test_convertize_status.py - "convertize status": which programs' connections are converted, to which servers, over which networks
 
-Real programs have connections open, preloaded and supervised; the status is asked for by their user, another user, and root."""
+Real programs have connections open, preloaded and supervised; their user, another user and root ask for the status."""
 import contextlib
 import fcntl
 import json
@@ -19,7 +19,7 @@ from convertlab.paths import BULK, PathManager, bare
 
 NOBODY = 65534
 COLUMNS = 80
-# Connects, says so, sends the bytes that it is told, and waits for a byte
+# Connects, says so, sends as many bytes as its argument says, and waits for a line on its standard input
 CLIENT = """
 import socket, sys
 sock = socket.create_connection((sys.argv[1], int(sys.argv[2])))
@@ -34,7 +34,7 @@ sys.stdin.readline()
 
 @contextlib.contextmanager
 def two_networks():
-    """Wifi has the default route; a converter, and a server that takes bytes at port 6000."""
+    """Yields a lab with wifi, which has the preferred default route, lte, a converter, and a server that takes bytes at port 6000."""
     with Lab(wifi=Link(delay_ms=5, rate_mbit=50), lte=Link(delay_ms=10, rate_mbit=50), core=Link(delay_ms=1)) as lab:
         lab.convertd()
         lab.start_listening(lab.server, ["python3", BULK, "serve", "tcp", 6000], 6000)
@@ -42,7 +42,7 @@ def two_networks():
 
 
 class Runs:
-    """Programs with a connection, each until it is told to end."""
+    """Programs that keep a connection until their standard input is closed."""
 
     def __init__(self, lab, directory):
         self._lab = lab
@@ -50,7 +50,7 @@ class Runs:
         os.makedirs(directory, mode=0o700, exist_ok=True)
 
     def begin(self, *words, method="preload", wrapper=(), size=0, **env):
-        """Starts one and waits until it is connected, and has sent its bytes."""
+        """Starts a program, and waits until it is connected, and has sent its bytes."""
         command = [*wrapper, self._lab.build.program("convertize"), "--config", "none", "--method", method, "python3", "-c", CLIENT,
                    *(words or (self._lab.server.addr4, 6000)), *([size] if size else [])]
         process = self._lab.client.popen(command, name="program", stdin=-1, env={**self.env, **env})
@@ -100,7 +100,7 @@ def test_programs_servers_networks():
 
 
 def test_users():
-    """A user sees their own connections with everything about them, though they have no privilege; and nobody else's."""
+    """An unprivileged user sees all about their own connections, and none of other users'; root sees all."""
     with two_networks() as lab:
         wrapper = ("setpriv", "--reuid", NOBODY, "--clear-groups", "--bounding-set", "-all", "--inh-caps", "-all")
         theirs = os.path.join("/dev/shm", "libconvert-test-%d" % os.getpid())
@@ -113,15 +113,15 @@ def test_users():
             equal((found["users"], [one["pid"] for one in found["connections"]]), ("own", [other.pid]), found)
             equal(found["connections"][0]["server"], "%s:6000" % lab.server.addr4, "its server")
             equal(sorted(network["device"] for network in found["connections"][0]["networks"]), ["lte", "wifi"], "its networks")
-            check("only yours: root sees all" in ask(lab, text=True, wrapper=wrapper), "what it says")
-            equal(sorted(one["pid"] for one in ask(lab)["connections"]), sorted([mine.pid, other.pid]), "what root sees")
+            check("only yours: root sees all" in ask(lab, text=True, wrapper=wrapper), "no word about other users' connections")
+            equal(sorted(one["pid"] for one in ask(lab)["connections"]), sorted([mine.pid, other.pid]), "processes that root sees")
         finally:
             os.unlink(os.path.join(theirs, "libconvert-cache-3"))
             os.rmdir(theirs)
 
 
 def test_without_a_note():
-    """Where programs keep no cache, the converter tells that a connection is converted; not where it leads."""
+    """If programs keep no cache, status needs the converter's address to find converted connections, and doesn't know their servers."""
     with two_networks() as lab:
         process = Runs(lab, os.path.join(lab.directory, "cache")).begin(CONVERT_CACHE="none")
         equal(ask(lab)["connections"], [], "without the converter")
@@ -132,7 +132,7 @@ def test_without_a_note():
 
 
 def test_another_network():
-    """What began on another network, since the usual one was silent, says so."""
+    """status tells that a connection began on another network, because the usual one was silent."""
     with two_networks() as lab:
         lab.wifi.down()
         Runs(lab, os.path.join(lab.directory, "cache")).begin()
@@ -143,7 +143,7 @@ def test_another_network():
 
 
 def test_a_network_ends():
-    """A connection that goes on without the network on which it began says so, and is counted."""
+    """status tells, and counts, that a connection has outlived the network on which it began."""
     with two_networks() as lab:
         Runs(lab, os.path.join(lab.directory, "cache")).begin(size=200000)
         equal((ask(lab)["outlived"], ask(lab)["connections"][0]["outlived"]), (0, False), "before")
@@ -158,7 +158,7 @@ def test_a_network_ends():
 
 
 def test_outlived_today():
-    """The path service counts the connections that go on when a network ends, each once; they count on when they have ended."""
+    """The path service counts each connection that outlives a network once; it still counts after its end, and after the service's."""
     with two_networks() as lab:
         bare(lab)
         env = {"STATE_DIRECTORY": os.path.join(lab.directory, "state")}
@@ -194,7 +194,7 @@ class Terminal:
                                         env={"TERM": "xterm"}, start_new_session=True)
 
     def reads(self, text, times=1):
-        """Reads until the text was shown that often."""
+        """Reads until the terminal has shown the text this often."""
         def there():
             if select.select([self._fd], [], [], 0)[0]:
                 self.shown += os.read(self._fd, 65536)
@@ -215,14 +215,14 @@ class Terminal:
 
 
 def test_at_a_terminal():
-    """It draws again, in place; q, Ctrl-C and SIGTERM end it, and leave the terminal as it was. A pipe gets one answer."""
+    """convertize top redraws in place; q, SIGINT and SIGTERM end it, and leave the terminal as it was. A pipe gets one answer."""
     with two_networks() as lab:
         Runs(lab, os.path.join(lab.directory, "cache")).begin()
         for end in (b"q", signal.SIGINT, signal.SIGTERM):
             terminal = Terminal(lab)
             terminal.reads(b"\x1b[H", 2)
             terminal.reads(b"1 connection converted", 2)
-            # the sums come first, as they would be the first to be cut
+            # the sums come first: the end of the output is cut first
             terminal.reads(b"in none of the above\x1b[K\r\r\n\x1b[1mpython3[")
             check(b"\x1b[1m" in terminal.shown and b"\x1b[2J" not in terminal.shown, "colours, and no cleared screen")
             if isinstance(end, bytes):

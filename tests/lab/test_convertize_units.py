@@ -35,12 +35,12 @@ ExecStart=%(socat)s TCP-LISTEN:8080,fork,reuseaddr TCP:%(server)s:7
 
 
 class Services:
-    """systemd on the client, a converter, servers, and convertize where users without rights reach it."""
+    """systemd on the lab's client, and copies of convertize and its library that unprivileged users can reach."""
 
     def __init__(self, lab, systemd):
         self.lab = lab
         self.systemd = systemd
-        # an ordinary user, as services have them, may not reach the build directory
+        # the ordinary users of services may not reach the build directory
         for name, source in (("convertize", lab.build.program("convertize")), ("libconvert.so", lab.build.shim)):
             systemd.run("cp", source, "%s/%s" % (PLACE, name))
             systemd.run("chmod", "755", "%s/%s" % (PLACE, name))
@@ -53,20 +53,20 @@ class Services:
                                      "XDG_CONFIG_HOME": PLACE + "/config", **(env or {})})
 
     def right(self, *words, **options):
-        """Runs convertize, which has nothing to complain of; returns what it says."""
+        """Runs convertize, which must succeed without errors; returns its output."""
         result = self.convertize(*words, **options)
         equal((result.returncode, result.stderr), (0, ""), "convertize %s" % " ".join(words))
         return result.stdout
 
     def refuses(self, reason, *words, status=1, lines=1, **options):
-        """convertize ends with the status, and one line has the reason."""
+        """Runs convertize, which must end with this status, and this many lines on standard error, one with the reason."""
         result = self.convertize(*words, **options)
         equal(result.returncode, status, "the status of convertize %s: %s" % (words, result))
         said = [line for line in result.stderr.splitlines() if line.startswith("convertize: ")]
         check(len(said) == lines and any(reason in line for line in said), result.stderr)
 
     def enable(self, *words):
-        """Enables with the lab's converter, and a log."""
+        """Runs convertize enable with the lab's converter, and a log."""
         return self.right("enable", "--converter", self.lab.converter.addr4, "--log", LOG, *words)
 
     def unit(self, name, text):
@@ -75,18 +75,18 @@ class Services:
         self.systemd.systemctl("daemon-reload")
 
     def text(self, path):
-        """A file's text, as systemd sees it; None: there is none."""
+        """Returns a file's text, as systemd sees it; None: there is no such file."""
         result = self.systemd.run("cat", path, check=False)
         return result.stdout if result.returncode == 0 else None
 
     def conversions(self):
-        """How many connections were converted since the last time."""
+        """Returns how many connections were converted since the last call."""
         count = self.text(LOG).count("converted over MPTCP")
         self.systemd.run("sh", "-c", ": > " + LOG)
         return count
 
     def state(self, name):
-        """What "convertize list" says of a unit; None: it isn't in the list."""
+        """Returns a unit's state in "convertize list"; None: it isn't in the list."""
         for line in self.right("list").splitlines():
             if line.split()[0] == name:
                 return line[33:49].strip()
@@ -95,7 +95,7 @@ class Services:
 
 @contextlib.contextmanager
 def services():
-    """Services in a lab."""
+    """Yields Services in a lab."""
     if os.environ.get("SANITIZER_PRELOAD"):
         raise Unsuitable("services would need the sanitizers' library in front of their own")
     with Lab(wifi=Link(delay_ms=1), lte=None, core=None) as lab, Systemd(lab, host=lab.client) as systemd:
@@ -103,13 +103,13 @@ def services():
 
 
 def program(name):
-    """The path of a program."""
+    """Returns the path of a program; skips the test if it is missing."""
     need(name)
     return shutil.which(name)
 
 
 def test_service():
-    """A service with a user and a sandbox: enabled, it is converted at its next start; disabled, it isn't."""
+    """A service with a user and a sandbox: once enabled, it is converted at its next start; once disabled, it isn't."""
     with services() as run:
         run.lab.convertd()
         run.lab.http()
@@ -118,7 +118,7 @@ def test_service():
         run.systemd.systemctl("start", "fetch.service")
         equal(run.conversions(), 0, "conversions before")
         said = run.enable("fetch")
-        equal(said, "fetch.service: enabled by %s\n" % (DROPIN % "fetch.service"), "what is said")
+        equal(said, "fetch.service: enabled by %s\n" % (DROPIN % "fetch.service"), "the output of enable")
         shown = run.systemd.systemctl("show", "-P", "Environment", "fetch.service").stdout
         check("LD_PRELOAD=libm.so.6:%s/libconvert.so" % PLACE in shown and "\"SPACED=a b\"" in shown, shown)
         run.systemd.systemctl("start", "fetch.service")
@@ -135,7 +135,7 @@ def test_service():
 
 
 def test_running_service():
-    """A service that runs goes on as before until it is restarted, and the list says so; a cookie is for root's eyes only."""
+    """A running service isn't converted until it is restarted, and the list says so; only root can read a cookie."""
     with services() as run:
         run.lab.convertd()
         run.lab.echo()
@@ -159,14 +159,14 @@ def test_running_service():
         check("crumbs" not in run.text(DROPIN % "relay.service"), "the cookie is in the drop-in")
         equal(run.systemd.run("stat", "-c", "%a %U", COOKIE % "relay.service").stdout, "600 root\n", "the cookie's file")
         run.enable("relay")
-        equal(run.text(COOKIE % "relay.service"), None, "the file of a cookie that isn't given any more")
+        equal(run.text(COOKIE % "relay.service"), None, "the file of a cookie that enable wasn't given")
         run.right("disable", "relay")
         run.systemd.systemctl("restart", "relay.service")
         equal(hello(), 0, "conversions of the disabled service")
 
 
 def test_names():
-    """A template, its instances, an alias, and names that are no service's."""
+    """A template, its instances, an alias, and names of no service."""
     with services() as run:
         text = "[Service]\nExecStart=%s 100 %%i\n" % program("sleep")
         run.unit("many@.service", text)
@@ -184,7 +184,7 @@ def test_names():
         run.enable("many@5.service")
         equal(run.state("many@5.service"), "converted", "an instance, which the template's drop-in has converted already")
         run.right("disable", "many@.service", "many@5.service", "alias")
-        equal(run.systemd.run("sh", "-c", "ls -d %s/*.d" % UNITS, check=False).stdout, "", "what is left")
+        equal(run.systemd.run("sh", "-c", "ls -d %s/*.d" % UNITS, check=False).stdout, "", "drop-ins that are left")
         options = ("enable", "--converter", "192.0.2.1")
         for name, reason in (("nothing.service", "no such service"), ("masked.service", "masked"),
                              ("masked.socket", "not a service"), ("../x.service", "is a file"), ("a b", "can't be the name"), ("", "can't be the name")):
@@ -201,7 +201,7 @@ def test_names():
 @long
 @waits
 def test_units_that_cannot_be_converted():
-    """They are refused with the reason, and get no drop-in; --force insists, but never on what would break the service."""
+    """enable refuses them with the reason, and makes no drop-in; --force overrides that, unless it would break the service."""
     with services() as run:
         sleep = program("sleep")
         setuid = PLACE + "/setuid"
@@ -225,7 +225,7 @@ def test_units_that_cannot_be_converted():
 
 
 def test_services_that_run_unconverted():
-    """What keeps the library out of a service shows once it runs: the list says so, and its status does."""
+    """If something keeps the library out of a running service, the list and its exit status tell so."""
     with services() as run:
         sleep = program("sleep")
         run.unit("odd.service", "[Service]\nExecStart=%s 100\nInaccessiblePaths=%s/libconvert.so\n" % (sleep, PLACE))
@@ -244,7 +244,7 @@ def test_services_that_run_unconverted():
 
 
 def test_files():
-    """--dry-run changes nothing; a file that others have made is left alone; what is wrong changes nothing."""
+    """--dry-run changes nothing, nor do wrong options; convertize doesn't touch other programs' files."""
     with services() as run:
         run.unit("one.service", "[Service]\nExecStart=%s 1\n" % program("sleep"))
         options = ("enable", "--converter", "192.0.2.1", "--bypass", ":22", "--bypass", "10.0.0.0/8", "one")
@@ -262,7 +262,7 @@ def test_files():
         run.systemd.run("sh", "-c", "echo '[Service]' > " + path)
         run.refuses("is not convertize's", *options)
         run.refuses("is not convertize's", "disable", "one")
-        equal(run.text(path), "[Service]\n", "somebody else's file")
+        equal(run.text(path), "[Service]\n", "another program's file")
         run.systemd.run("rm", "-r", os.path.dirname(path))
         wrong = ((("enable", "one"), {}, "no converter"), (("enable", "one", "--converter", "1.2.3"), {}, "--converter"),
                  (("enable", "--log", "x", "--converter", "a", "one"), {}, "not an absolute path"),
@@ -278,7 +278,7 @@ def test_files():
 
 
 def test_user_services():
-    """--user: a service of the user's own service manager; it has the user's settings, and root's aren't for it."""
+    """--user enables a service of the user's own service manager, with the user's settings."""
     with services() as run:
         run.lab.convertd()
         run.lab.http()
@@ -298,7 +298,7 @@ def test_user_services():
             return run.conversions()
         equal(start(), 0, "conversions before")
         said = run.right("enable", "--user", "fetch", env=env)
-        equal(said, "fetch.service: enabled by %s/config/systemd/user/fetch.service.d/zz-convertize.conf\n" % PLACE, "what is said")
+        equal(said, "fetch.service: enabled by %s/config/systemd/user/fetch.service.d/zz-convertize.conf\n" % PLACE, "the output of enable")
         equal(start(), 1, "conversions")
         check("fetch.service" in run.right("list", "--user", env=env), "the list")
         run.refuses("no such service", "enable", "--user", "nothing", env=env)
@@ -307,7 +307,7 @@ def test_user_services():
 
 
 def test_without_systemd():
-    """Where another service manager runs, or none, the reason is said, and nothing is written."""
+    """Without systemctl, or under another service manager, convertize enable fails with the reason."""
     with Lab(wifi=Link(delay_ms=1), lte=None, core=None) as lab, tempfile.TemporaryDirectory(dir=lab.directory) as place:
         env = {"CONVERT_CONFIG": "none", "CONVERT_ADDR": "192.0.2.1", "XDG_RUNTIME_DIR": "/nowhere"}
         result = lab.client.run(["env", "PATH=" + place, lab.build.program("convertize"), "enable", "x.service"], env=env, check=False)
