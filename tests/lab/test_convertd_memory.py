@@ -11,7 +11,7 @@ from convertlab.peers import MPTCP, TCP, await_closed, converter, descriptors, m
 LOAD = "bench/tools/load/load"
 PORT = 6000
 SMALL, LARGE = 100, 4000
-# libevent keeps some 40 bytes for each descriptor that it has seen, in each worker and, if SYNs are withheld, in the main thread
+# convertd keeps room for as many sockets and timers as it had at once: poller.c's slots, libevent's heap of timers
 KEPT = 3 << 19
 WITHIN = 90  # seconds
 

@@ -404,7 +404,7 @@ def test_attack_from_within():
             found = attacked(process)
             found.pop("the end")
             for name, result in found.items():
-                # without Landlock, convertd has warned that all files can be reached
+                # without Landlock, convertd has warned that it can reach all files of its user
                 if ATTACKS[name] is not FILES or "all files can be reached" not in process.log_text():
                     check(result in ATTACKS[name], "%s: %s (%s)" % (name, result, user))
             equal(set(found), set(ATTACKS), "attempts")
