@@ -201,7 +201,7 @@ def test_little_room():
 
 
 def crowd(lab, at_once, connections, *options):
-    """Opens this many connections at once from one address; returns what the load tool says."""
+    """Opens this many connections at once from one address; returns the results of the load tool."""
     return json.loads(lab.client.run([lab.build.program(LOAD), "run", "--to", "%s:1234" % lab.converter.addr4, "--via",
                                       kernel.load_way("--mptcp" in options), "--server", "%s:%d" % (lab.server.addr4, 6000), "--concurrency", at_once,
                                       "--connections", connections, *options]).stdout)
