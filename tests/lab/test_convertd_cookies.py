@@ -288,7 +288,7 @@ def test_the_shim():
             result = lab.client.run(curl, env=lab.converted())
             equal(result.stdout, "1000 " * 5, "bytes")
             # with any outcome: curl may send a request on a connection that the server closes just then, and repeat it on another one
-            wait_until(lambda: process.log_text().count("bytes up") == 6, 5, "five sessions, and one without a cookie")
+            wait_until(lambda: process.log_text().count("bytes up") >= 6, 5, "five sessions, and one without a cookie")
             equal(process.log_text().count("missing cookie"), 1, "connections without a cookie")
             equal(lab.shim_log().count("converted over MPTCP"), 5, "converted connections: " + lab.shim_log())
         with converter(lab, "--cookie-list", write(lab, "list", "one of ours")) as process:

@@ -82,7 +82,7 @@ def test_workers_share_syns():
 
 
 @kernel.needs("fastopen")
-def test_server_that_speaks_first():
+def test_server_that_greets_at_once():
     """The server's bytes may come before the client has its SYN+ACK."""
     with far(first_ms=25, core_ms=1) as lab, converter(lab):
         lab.greeter()

@@ -81,7 +81,7 @@ def test_the_configuration_that_is_installed():
         process = lab.convertd(["--config", path], defaults=())
         process.wait_log("ready")
         check("serving" in lab.converter.run([program, "status"]).stdout, "convertd status")
-        check("any client" not in process.log_text(), process.log_text())
+        check("everybody may use" not in process.log_text(), process.log_text())
         equal(process.stop(), 0, "the status")
         keys = os.path.join(lab.directory, "keys")
         lab.converter.run([program, "--make-key", keys])
