@@ -65,7 +65,8 @@ struct fake_host {
 	bool silent;         /* no SYN is answered */
 	bool dead;           /* SYNs are answered, and nothing is acknowledged afterwards */
 	int refuses;         /* errno that a SYN is answered with: ECONNREFUSED, EHOSTUNREACH … */
-	int at_once;         /* errno of connect(2) itself: ENETUNREACH … */
+	int at_once;         /* errno of connect(2) itself, or of the first output that follows a deferred one: ENETUNREACH … */
+	bool no_route;       /* there is no route, so a connect(2) that would be deferred fails at once, too */
 	int synack_ms;       /* from the SYN to its answer */
 	bool no_mptcp;       /* MP_CAPABLE is lost on the way to it */
 	bool loses_mptcp;    /* segments behind the handshake lose its options */

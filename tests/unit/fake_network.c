@@ -183,6 +183,13 @@ static void syn_answer(struct fake_socket *socket)
 	fake_established(socket);
 }
 
+int fake_network_route(const struct fake_socket *socket)
+{
+	int host = fake_host_find(&socket->peer);
+
+	return host >= 0 && hosts[host].host.no_route ? hosts[host].host.at_once : 0;
+}
+
 int fake_network_syn(struct fake_socket *socket)
 {
 	struct fake_host *host;

@@ -90,6 +90,9 @@ struct fake_option *fake_option_of(struct fake_socket *socket, int level, int na
 /* fake_network.c */
 int fake_host_find(const union sockaddr_ip *address);
 
+/* Returns 0 or the errno of a connect(2) that looks for a route to the peer of @socket before it defers the SYN. */
+int fake_network_route(const struct fake_socket *socket);
+
 /* A SYN leaves @socket, whose peer is set. Returns 0 or the errno of a connect(2) that fails at once. */
 int fake_network_syn(struct fake_socket *socket);
 

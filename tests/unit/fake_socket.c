@@ -199,6 +199,11 @@ int fake_connect(int fd, const struct sockaddr *addr, socklen_t len)
 	}
 	fake_socket_reset(socket);
 	socket->peer = to;
+	error = fake_network_route(socket);
+	if (error) {
+		fake_socket_reset(socket);
+		return fail(error);
+	}
 	if (option_on(socket, TCP_FASTOPEN_CONNECT) && option_on(socket, TCP_FASTOPEN_NO_COOKIE) && fastopen_allowed) {
 		socket->state = FAKE_SYN_SENT;
 		socket->deferred = true;

@@ -11,6 +11,8 @@
 #include "shim/system/next.h"
 
 #include <errno.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -54,6 +56,23 @@ static void no_route_to_anything(void *arg)
 	fd = world_socket(false);
 	world_expect(world_connect(fd, SERVER) == ENETUNREACH, "errno %d", errno);
 	run_expect(fd, WORLD_IDLE);
+	run_finish(fd);
+}
+
+/* The SYN would have waited for early data. That to the server must not, nor that of a later connect() where there is no fallback. */
+static void no_route_for_early_data(void *arg)
+{
+	const struct fake_host converter = { .address = CONVERTER, .at_once = ENETUNREACH, .no_route = true };
+	int fd;
+
+	run_begin(arg ? &run_closed : &run_early, converter, NULL);
+	paths_note_fallback(&(struct path_id){ .converter = 0 }, clock_ns());
+	run_add_server((struct fake_host){ .synack_ms = 20 });
+	fd = world_socket(false);
+	world_expect(world_connect(fd, SERVER) == (arg ? ENETUNREACH : EINPROGRESS), "errno %d", errno);
+	run_expect(fd, arg ? WORLD_IDLE : WORLD_DIRECT);
+	world_expect(fake_option(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT) == 0, "the SYN waits");
+	world_expect(fake_host_syns(SERVER) == (arg ? 0 : 1), "%u SYNs", fake_host_syns(SERVER));
 	run_finish(fd);
 }
 
@@ -442,6 +461,8 @@ const struct shim_run runs_asked[] = {
 	{ "made and closed", made_and_closed, NULL },
 	{ "no route to the converter", no_route_to_the_converter, NULL },
 	{ "no route to anything", no_route_to_anything, NULL },
+	{ "no route for early data", no_route_for_early_data, NULL },
+	{ "no route for early data, no fallback", no_route_for_early_data, &one },
 	{ "pending and closed", pending_and_closed, NULL },
 	{ "deferred and closed", deferred_and_closed, NULL },
 	{ "deferred and sent", deferred_and_sent, NULL },

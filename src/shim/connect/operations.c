@@ -194,7 +194,11 @@ static int op_defer(struct dial *dial, const union sockaddr_ip *to)
 		return 1;
 	conn->call.fastopen_connect = true;
 	ret = path_start_bind(&dial->start, fd);
-	return ret < 0 ? ret : operations_connect(conn, fd, to);
+	if (ret == 0)
+		ret = operations_connect(conn, fd, to);
+	if (ret < 0 && ret != -EINPROGRESS)
+		operations_fastopen_off(conn, fd);
+	return ret;
 }
 
 static ssize_t op_send(struct dial *dial, const struct iovec iov[static 2], const union sockaddr_ip *to)
