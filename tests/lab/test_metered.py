@@ -58,8 +58,8 @@ def command(lab, method, verb, size=SIZE):
     return [lab.build.program("convertize"), "--config", "none", "--method", method, "python3", BULK, verb, "tcp", lab.server.addr4, 6000, size]
 
 
-def environment(lab, wish):
-    env = lab.converted(CONVERT_CACHE="none", CONVERT_PATHS=wish, CONVERT_LOG="-")
+def environment(lab, wish, **variables):
+    env = lab.converted(CONVERT_CACHE="none", CONVERT_PATHS=wish, CONVERT_LOG="-", **variables)
     env["LD_PRELOAD"] = env["LD_PRELOAD"].removesuffix(lab.build.shim)
     return env
 
@@ -69,11 +69,11 @@ def connections_end(lab):
     wait_until(lambda: not lab.client.run(["ss", "-Htn", "state", "connected", "exclude", "time-wait"]).stdout, 20, "the end of connections")
 
 
-def transfer(lab, wish, method="preload", verb="get", wrapper=()):
+def transfer(lab, wish, method="preload", verb="get", wrapper=(), **variables):
     """Makes a transfer with this CONVERT_PATHS. Returns (the bytes that lte carried for it, what the log says of it)."""
     connections_end(lab)
     before = on_lte(lab)
-    log = lab.client.run([*wrapper, *command(lab, method, verb)], env=environment(lab, wish)).stderr
+    log = lab.client.run([*wrapper, *command(lab, method, verb)], env=environment(lab, wish, **variables)).stderr
     return on_lte(lab) - before, log
 
 
@@ -281,6 +281,21 @@ def test_the_usual_network_is_excluded():
         # over wifi the converter refuses: it is asked over lte before it is given up
         count, log = transfer(lab, "lte=backup")
         check(count < STANDBY and "directly by wifi, since the usual network " in log, "%d, %s" % (count, log))
+
+
+@long
+def test_direct_after_an_attempt():
+    """Linux refuses the SYN to a converter at once, by a rule for its port: the direct connection that follows keeps off lte, too."""
+    with metered() as lab:
+        lab.client.ip("route del default dev wifi", "route add default via 10.1.0.1 dev wifi metric 900", "mptcp endpoint delete id 3",
+                      "mptcp endpoint delete id 4", "mptcp limits set add_addr_accepted 0")
+        for family in ("-4", "-6"):
+            lab.client.run(["ip", family, "rule", "add", "priority", "10", "ipproto", "tcp", "dport", "1234", "unreachable"])
+        for address in (lab.converter.addr4, lab.converter.addr6):
+            for method in ("preload", "supervise"):
+                count, log = transfer(lab, "lte=never", method, CONVERT_ADDR=address)
+                equal((count, "directly by wifi, since the usual network " in log, "asked over TCP" in log), (0, True, False),
+                      "%s by %s, in\n%s" % (address, method, log))
 
 
 if __name__ == "__main__":

@@ -184,9 +184,7 @@ int fake_connect(int fd, const struct sockaddr *addr, socklen_t len)
 		return disconnect(socket);
 	if (!sockaddr_ip_from(&to, addr, len))
 		return fail(EAFNOSUPPORT);
-	if (to.sa.sa_family != socket->domain)
-		return fail(socket->domain == AF_INET ? EAFNOSUPPORT : EINVAL);
-	if (socket->type == SOCK_DGRAM)
+	if (socket->type == SOCK_DGRAM && to.sa.sa_family == socket->domain)
 		return connect_datagram(socket, &to);
 	if (socket->state == FAKE_ESTABLISHED)
 		return fail(EISCONN);
@@ -197,6 +195,8 @@ int fake_connect(int fd, const struct sockaddr *addr, socklen_t len)
 		socket->aborted = false;
 		return fail(take_error(socket, ECONNABORTED));
 	}
+	if (to.sa.sa_family != socket->domain) /* where the state has decided, the address doesn't matter */
+		return fail(socket->domain == AF_INET ? EAFNOSUPPORT : EINVAL);
 	fake_socket_reset(socket);
 	socket->peer = to;
 	error = fake_network_route(socket);

@@ -59,6 +59,34 @@ static void no_route_to_anything(void *arg)
 	run_finish(fd);
 }
 
+/* The attempt leaves an IPv6 socket, on which an application of IPv4 reaches its server all the same. */
+static void no_route_to_an_ipv6_converter(void *arg)
+{
+	static const struct world_options options = { .converters = "[2001:db8::1]" };
+	const union sockaddr_ip server = world_address(SERVER);
+	const bool blocking = *(const int *)arg & 1, fastopen = *(const int *)arg & 2;
+	char text[SOCKADDR_STRLEN];
+	const uint8_t *bytes;
+	ssize_t sent = -1;
+	int fd;
+
+	run_begin(&options, (struct fake_host){ .address = "[2001:db8::1]:1234", .at_once = ENETUNREACH, .no_route = true }, NULL);
+	run_add_server((struct fake_host){ .synack_ms = 20 });
+	fd = world_socket(blocking);
+	if (fastopen)
+		sent = hook_sendto(fd, "data", 4, MSG_FASTOPEN, &server.sa, sockaddr_ip_len(&server));
+	else
+		world_expect(world_connect(fd, SERVER) == (blocking ? 0 : EINPROGRESS), "errno %d", errno);
+	world_expect(!fastopen || (blocking ? sent == 4 : sent < 0 && errno == EINPROGRESS), "%zd, errno %d", sent, errno);
+	run_expect(fd, WORLD_DIRECT);
+	world_expect(world_wait(fd, 60000) == POLLOUT, "not writable");
+	world_expect(strcmp(world_peer(fd, text), SERVER) == 0, "%s", text);
+	world_expect(fake_protocol(fd) == IPPROTO_TCP, "over MPTCP");
+	world_expect(sent == 4 || hook_send(fd, "data", 4, 0) == 4, "errno %d", errno);
+	world_expect(fake_host_received(SERVER, &bytes) == 4, "%zu bytes", fake_host_received(SERVER, &bytes));
+	run_finish(fd);
+}
+
 /* The SYN would have waited for early data. That to the server must not, nor that of a later connect() where there is no fallback. */
 static void no_route_for_early_data(void *arg)
 {
@@ -455,12 +483,16 @@ static void named_and_closed(void *arg)
 	run_finish(fd);
 }
 
-static int zero, one = 1, two = 2;
+static int zero, one = 1, two = 2, three = 3;
 
 const struct shim_run runs_asked[] = {
 	{ "made and closed", made_and_closed, NULL },
 	{ "no route to the converter", no_route_to_the_converter, NULL },
 	{ "no route to anything", no_route_to_anything, NULL },
+	{ "no route to an IPv6 converter", no_route_to_an_ipv6_converter, &zero },
+	{ "no route to an IPv6 converter, blocking", no_route_to_an_ipv6_converter, &one },
+	{ "no route to an IPv6 converter, MSG_FASTOPEN", no_route_to_an_ipv6_converter, &two },
+	{ "no route to an IPv6 converter, blocking MSG_FASTOPEN", no_route_to_an_ipv6_converter, &three },
 	{ "no route for early data", no_route_for_early_data, NULL },
 	{ "no route for early data, no fallback", no_route_for_early_data, &one },
 	{ "pending and closed", pending_and_closed, NULL },

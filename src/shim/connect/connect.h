@@ -103,7 +103,7 @@ int replace_tcp_like(const struct conn *conn, int fd);
 
 /* All functions need a claimed conn and never block. They return the phase to release it in. */
 
-/* settle() - act on the result of one of the engine's functions: @state and @end */
+/* settle() - act on the result of one of the engine's functions: @state, and @end, which DIRECT doesn't need */
 enum conn_phase settle(struct conn *conn, int fd, enum dial_state state, struct dial_end *end);
 
 /*

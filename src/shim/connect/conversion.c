@@ -242,32 +242,6 @@ bool conversion_enabled(void)
 	return dial_host.settings && dial_host.settings->enabled;
 }
 
-/* Leaves @fd to the kernel. Notes that for "convertize status", but not that a connection stays on this host. */
-static int go_directly(int fd, const union sockaddr_ip *server, const char *reason)
-{
-	char text[SOCKADDR_STRLEN];
-
-	if (reason != policy_reason(POLICY_DIRECT_LOCAL)) {
-		user_cache_open(-1);
-		note_direct(kernel_cookie(fd), server, reason);
-	}
-
-	log_line("%s: direct: %s", sockaddr_ip_format(server, text), reason);
-	return CONVERSION_DIRECT;
-}
-
-/* No converter could be asked: decides between a direct connection and an error. Returns as conversion_start(). */
-static int go_without_converter(struct conn *conn, int fd, const union sockaddr_ip *server, struct dial_end *end)
-{
-	if (dial_refused(&conn->dial, end) == DIAL_FAILED)
-		return -end->error;
-	if (end->verdict == POLICY_CONVERT && path_start_bind_directly(&conn->dial.start, fd, server) < 0)
-		return -ENETUNREACH;
-	if (conn->dial.direct_reason)
-		note_direct(kernel_cookie(fd), server, conn->dial.direct_reason);
-	return CONVERSION_DIRECT;
-}
-
 /* Does the application want signals about the socket (O_ASYNC, fcntl(2))? */
 static bool wants_signals(int fd)
 {
@@ -308,9 +282,76 @@ static void leave_unbegun(struct conn *conn, int fd)
 	watch_unmask(conn);
 }
 
+/*
+ * Has an attempt, of this connect() or an earlier one, left another socket or other options than the application's? Then settle() connects
+ * it directly: by the application's connect() alone the kernel would use Multipath TCP, or refuse the address.
+ */
+static bool is_changed(const struct conn *conn)
+{
+	return conn->dial.tried || conn->socket.mptcp || conn->socket.shown_ipv4 || conn->socket.was_mapped;
+}
+
+/* Notes the direct connection for "convertize status", but not that it stays on this host. */
+static void log_directly(int fd, const union sockaddr_ip *server, const char *reason)
+{
+	char text[SOCKADDR_STRLEN];
+
+	if (reason != policy_reason(POLICY_DIRECT_LOCAL)) {
+		user_cache_open(-1);
+		note_direct(kernel_cookie(fd), server, reason);
+	}
+
+	log_line("%s: direct: %s", sockaddr_ip_format(server, text), reason);
+}
+
+/* Leaves @fd to the kernel for @reason, or connects a changed socket, on whichever network it takes. Returns as conversion_start(). */
+static int go_directly(struct conn *conn, int fd, const union sockaddr_ip *server, const char *reason)
+{
+	const bool changed = is_changed(conn);
+	struct conn_claim claim;
+	bool placed;
+
+	if (changed) {
+		if (!conn_claim(conn, PHASE(IDLE), &claim))
+			return 0; /* another thread connects the same socket */
+		placed = conn->dial.start.placed;
+		call_begin(conn, fd, server);
+		conn->call.bound &= !placed; /* an attempt has bound it, and not the application */
+		conn->dial.start.may_move = false;
+		conn_release(conn, settle(conn, fd, DIAL_DIRECT, NULL), &claim);
+	}
+	log_directly(fd, server, reason);
+	return changed ? 0 : CONVERSION_DIRECT;
+}
+
+/*
+ * No converter could be asked: connects a changed socket directly, or decides between a direct connection by the kernel and an error.
+ * Releases the conn. Returns as conversion_start().
+ */
+static int go_without_converter(struct conn *conn, int fd, struct dial_end *end, const struct conn_claim *claim)
+{
+	int ret = CONVERSION_DIRECT;
+
+	conn->dial.start.may_move &= end->verdict == POLICY_CONVERT;
+	if (dial_refused(&conn->dial, end) == DIAL_FAILED) {
+		ret = -end->error;
+	} else if (is_changed(conn)) {
+		conn_release(conn, settle(conn, fd, DIAL_DIRECT, end), claim);
+		return 0;
+	} else if (path_start_bind_directly(&conn->dial.start, fd, conn_peer(conn)) < 0) {
+		ret = -ENETUNREACH;
+	} else {
+		dial_note_direct(operations_dial(conn, fd));
+	}
+	leave_unbegun(conn, fd);
+	conn_release(conn, CONN_IDLE, claim);
+	return ret;
+}
+
 /* Asks the server itself, over Multipath TCP. Returns as conversion_start(). */
 static int start_bypass(struct conn *conn, int fd, const union sockaddr_ip *server)
 {
+	static const char reason[] = "the server speaks Multipath TCP itself";
 	struct conn_claim claim;
 	int ret;
 
@@ -318,11 +359,12 @@ static int start_bypass(struct conn *conn, int fd, const union sockaddr_ip *serv
 		return 0; /* another thread connects the same socket */
 	call_begin(conn, fd, server);
 	ret = bypass_begin(conn, fd);
-	go_directly(fd, server, "the server speaks Multipath TCP itself");
+	if (ret <= 0)
+		log_directly(fd, server, reason);
 	if (ret)
 		leave_unbegun(conn, fd);
 	conn_release(conn, ret ? CONN_IDLE : CONN_BYPASS, &claim);
-	return ret > 0 ? CONVERSION_DIRECT : ret;
+	return ret > 0 ? go_directly(conn, fd, server, reason) : ret;
 }
 
 /* Returns why we don't convert a connection to @server, or NULL if we do. */
@@ -330,9 +372,6 @@ static const char *obstacle(const struct conn *conn, int fd, const union sockadd
 {
 	enum policy_verdict verdict = policy_decide(dial_host.settings, server);
 
-	/* The kernel reports the errno. */
-	if (server->sa.sa_family == AF_INET6 && sockaddr_ip_is_v4(server) && kernel_get(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0))
-		return "the socket is for IPv6 alone";
 	if (verdict == POLICY_CONVERT && networks_is_own(server))
 		verdict = POLICY_DIRECT_LOCAL;
 	if (verdict != POLICY_CONVERT)
@@ -340,6 +379,14 @@ static const char *obstacle(const struct conn *conn, int fd, const union sockadd
 	if (conn->socket.shut_for_reading)
 		return "the socket was shut down before";
 	return !dial_host.settings->fail_closed && wants_signals(fd) ? policy_reason(POLICY_DIRECT_SIGNALS) : NULL;
+}
+
+/* Does the kernel refuse to connect a socket of this family to @server? */
+static bool is_of_other_family(int fd, const union sockaddr_ip *server)
+{
+	return server->sa.sa_family == AF_INET6 &&
+	       (kernel_get(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC) == AF_INET ||
+		(sockaddr_ip_is_v4(server) && kernel_get(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0)));
 }
 
 /* Is the socket of the network namespace that this thread is in, whose networks we know? */
@@ -407,21 +454,24 @@ void conversion_before_fork(void)
 
 int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server, bool fastopen)
 {
-	const char *reason = obstacle(conn, fd, server);
 	struct conn_claim claim;
 	struct dial_end end;
 	enum dial_state state;
 	enum conn_phase phase;
+	const char *reason;
 	bool early_data;
 	int ret;
 
-	if (reason)
-		return go_directly(fd, server, reason);
-	if (server->sa.sa_family != AF_INET &&
-	    kernel_get(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC) == AF_INET)
+	if (is_of_other_family(fd, server))
 		return CONVERSION_DIRECT; /* the kernel reports the errno */
-	if (!is_of_our_network(fd))
-		return dial_host.settings->fail_closed ? -ENETUNREACH : go_directly(fd, server, "the socket is of another network namespace");
+	reason = obstacle(conn, fd, server);
+	if (!reason && !is_of_our_network(fd)) {
+		if (dial_host.settings->fail_closed)
+			return -ENETUNREACH;
+		reason = "the socket is of another network namespace";
+	}
+	if (reason)
+		return go_directly(conn, fd, server, reason);
 	ret = rights_ask(server);
 	if (ret < 0)
 		return ret;
@@ -439,19 +489,21 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server,
 			break;
 		/* Resolves a name first, which may take long. */
 		conn_release(conn, CONN_IDLE, &claim);
-		if (!operations_resolve(conn, fd, server, &end))
-			return go_without_converter(conn, fd, server, &end);
+		if (operations_resolve(conn, fd, server, &end))
+			continue;
+		if (!conn_claim(conn, PHASE(IDLE), &claim))
+			return 0;
+		state = DIAL_REFUSED;
+		break;
 	}
-	phase = state == DIAL_REFUSED ? CONN_IDLE : settle(conn, fd, state, &end);
-	if (phase == CONN_IDLE)
-		leave_unbegun(conn, fd);
+	if (state == DIAL_REFUSED)
+		return go_without_converter(conn, fd, &end, &claim);
+	phase = settle(conn, fd, state, &end);
 	if (phase == CONN_DEFERRED) {
 		conn_note(conn, CONN_TOLD_CONNECTED);
 		watch_rearm(conn); /* the socket is writable already, and the kernel reports no edge for that */
 	}
 	conn_release(conn, phase, &claim);
-	if (phase == CONN_IDLE)
-		return go_without_converter(conn, fd, server, &end);
 	if ((conn->ring_may_use && !conn->dial.attempt.ask.blind) || conn->call.wants_signals)
 		conversion_conclude(conn, fd);
 	if (conn->ring_may_use && !conn->dial.attempt.ask.blind)

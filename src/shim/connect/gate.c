@@ -15,7 +15,6 @@
 #include "shim/connect/conversion.h"
 #include "shim/connect/connect.h"
 #include "shim/system/next.h"
-#include "shim/wait/watch.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -262,7 +261,7 @@ bool output_take_early(int fd, const struct iovec *iov, size_t count, int flags,
 	return (iov || !count) && conn && conversion_takes_early(conn) && take_early(conn, fd, iov, count, flags, result);
 }
 
-/* Waits, in a blocking sendto(MSG_FASTOPEN), for the server, like connect(2). Returns 0 or -errno. */
+/* Waits, in a blocking sendto(MSG_FASTOPEN), for the server, like connect(2). Returns 0, or -errno of the wait or the connection. */
 static int connected(struct conn *conn, int fd, int flags)
 {
 	int ret = operations_may_block(conn, fd, flags) ? conversion_wait(conn, fd) : 0;
@@ -287,8 +286,6 @@ bool output_connect_fastopen(int fd, const struct iovec *iov, size_t count, int 
 		return false;
 	ret = conversion_start(conn, fd, &server, true);
 	if (ret == CONVERSION_DIRECT) {
-		replace_with_tcp(conn, fd);
-		watch_resume(conn);
 		conn_move(conn, CONN_IDLE, CONN_DIRECT);
 		return false;
 	}
@@ -301,7 +298,7 @@ bool output_connect_fastopen(int fd, const struct iovec *iov, size_t count, int 
 	}
 	/* The SYN was sent without the application's data: a blocking call waits for the server first, others return EINPROGRESS. */
 	if (ret == 0)
-		ret = blocking ? connected(conn, fd, flags) : -EINPROGRESS;
-	*result = ret < 0 ? ret : send_rest(fd, iov, count, flags & ~MSG_FASTOPEN, 0);
+		ret = connected(conn, fd, flags);
+	*result = ret < 0 ? ret : blocking ? send_rest(fd, iov, count, flags & ~MSG_FASTOPEN, 0) : -EINPROGRESS;
 	return true;
 }

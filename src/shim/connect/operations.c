@@ -117,7 +117,8 @@ int operations_fit(struct conn *conn, int fd, union sockaddr_ip *to, bool mptcp)
 			kernel_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
 	}
 	conn->socket.was_mapped |= wanted == AF_INET6 && v4;
-	sockaddr_ip_set(to, wanted, &in6, sockaddr_ip_port(to));
+	if (to->sa.sa_family != wanted) /* otherwise it keeps its scope */
+		sockaddr_ip_set(to, wanted, &in6, sockaddr_ip_port(to));
 	return 0;
 }
 

@@ -14,7 +14,6 @@
 
 #include <fcntl.h>
 #include <limits.h>
-#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -119,36 +118,14 @@ static bool is_unconnected_tcp(int fd)
 	       next.getpeername(fd, (struct sockaddr *)&addr, &len) < 0;
 }
 
-/*
- * connect(2) of a socket that an attempt has left behind. Makes its epoll registrations again once it is connecting: an unconnected socket
- * reports itself as hung up.
- */
-static int connect_replaced(struct conn *conn, int fd, const struct sockaddr *addr, socklen_t len)
-{
-	int cancel_state, ret;
-
-	if (operations_may_block(conn, fd, 0)) {
-		watch_resume(conn);
-		return next.connect(fd, addr, len);
-	}
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	ret = next.connect(fd, addr, len);
-	watch_resume(conn);
-	pthread_setcancelstate(cancel_state, NULL);
-	return ret;
-}
-
 /* Connects without a converter. After a failure the application may try again. */
 static int connect_directly(struct conn *conn, int fd, const struct sockaddr *addr, socklen_t len)
 {
 	int ret;
 
 	if (conn)
-		replace_with_tcp(conn, fd);
-	if (conn)
 		conn_move(conn, CONN_IDLE, CONN_DIRECT);
-	ret = conn && conn->socket.suspended ? connect_replaced(conn, fd, addr, len) :
-					next.connect(fd, addr, len);
+	ret = next.connect(fd, addr, len);
 	if (conn && ret < 0 && errno != EINPROGRESS && errno != EALREADY && errno != EINTR &&
 	    errno != EISCONN)
 		conn_move(conn, CONN_DIRECT, CONN_IDLE);
@@ -198,7 +175,7 @@ static int connect_any(int fd, const struct sockaddr *addr, socklen_t len)
 	if (ret < 0 || conn_phase(conn) == CONN_DEFERRED)
 		return hook_result(ret);
 	if (!blocking) {
-		if (conn_has_failed(conn)) /* already: the process uses io_uring, and this call has waited */
+		if (conn_has_failed(conn)) /* at once, or this call has waited, since the process uses io_uring */
 			return hook_result(connect_after_failure(conn));
 		if (!watch_any(conn))
 			conn_mark_unseen(conn, true);
