@@ -285,6 +285,54 @@ static void refused_and_connected_again(void *arg)
 	run_finish(fd);
 }
 
+static void register_in(int epfd, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLOUT, .data.u64 = 5 };
+
+	world_expect(hook_epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &event) == 0, "errno %d", errno);
+}
+
+/*
+ * The server refuses, over Multipath TCP, and the application connects the same socket again, now directly: after the converter has failed
+ * (0) or while it rests (1 to 3). If an epoll registration can't follow to a TCP socket (2: made before; 3: made after the failure), that
+ * is an error: Multipath TCP would fall back.
+ */
+static void connected_again_directly(void *arg)
+{
+	const int which = *(const int *)arg;
+	const struct world_message refusal = world_error(96, 0), fault = world_error(64, 0);
+	struct fake_host converter = run_accepting;
+	int fd, other, epfd;
+
+	run_begin(NULL, converter, &refusal);
+	run_add_server((struct fake_host){ .synack_ms = 20 });
+	epfd = fake_epoll_create();
+	fd = world_socket(false);
+	if (which == 2)
+		register_in(epfd, fd);
+	world_expect(world_connect(fd, SERVER) == EINPROGRESS, "errno %d", errno);
+	world_expect(world_wait(fd, 60000) & POLLERR, "no error");
+	if (which == 3)
+		register_in(epfd, fd);
+	world_expect(world_connect(fd, SERVER) == ECONNREFUSED, "errno %d", errno);
+	world_expect(fake_protocol(fd) == IPPROTO_MPTCP, "over TCP");
+	fake_host_remove(CONVERTER);
+	converter.answers[converter.answer_count++] = world_answer(&fault, 20);
+	fake_host_add(&converter);
+	if (which > 0) {
+		other = run_connecting();
+		world_wait(other, 60000);
+		hook_close(other);
+		world_expect(converters_rests(0, clock_seconds()), "%s", fake_log_last());
+	}
+	world_expect(world_connect(fd, SERVER) == (which < 2 ? EINPROGRESS : ECONNABORTED), "errno %d", errno);
+	world_wait(fd, 60000);
+	run_expect(fd, which < 2 ? WORLD_DIRECT : WORLD_IDLE);
+	world_expect(which >= 2 || fake_protocol(fd) == IPPROTO_TCP, "over MPTCP");
+	hook_close(epfd);
+	run_finish(fd);
+}
+
 static void refused_by_the_converter(void *arg)
 {
 	int fd;
@@ -508,6 +556,10 @@ const struct shim_run runs_asked[] = {
 	{ "confirmed and not reached, one-shot", confirmed_once_and_not_reached, NULL },
 	{ "confirmed and closed", confirmed_and_closed, NULL },
 	{ "refused and connected again", refused_and_connected_again, NULL },
+	{ "refused and connected again directly, zero", connected_again_directly, &zero },
+	{ "refused and connected again directly, one", connected_again_directly, &one },
+	{ "refused and connected again directly, two", connected_again_directly, &two },
+	{ "refused and connected again directly, three", connected_again_directly, &three },
 	{ "a name is next", named_next, &named[0] },
 	{ "a name is next", named_next, &named[1] },
 	{ "a name is next", named_next, &named[2] },

@@ -129,7 +129,7 @@ static bool word_replace(struct conn *conn, uint32_t *before, enum conn_phase to
 	bool rises = phase_in(to, PHASES_HANDLED);
 
 	/* After its last phase the conn may belong to another socket at once, so set this first. */
-	if (from != to && phase_in(to, PHASE(DIRECT) | PHASE(DONE) | PHASES_FAILED))
+	if (from != to && phase_in(to, PHASE(DIRECT) | PHASE(DONE)))
 		conn->socket.watches_lost = true; /* epoll_ctl() isn't followed there */
 	/* Increase before and decrease after: a fork() in between copies a count that is too high, never too low. */
 	if (rises)

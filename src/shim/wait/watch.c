@@ -14,7 +14,7 @@
  *   dropped   the application's alone: watch_restore(), or the descriptor was closed
  *
  * A registration is listed, so that watch_find() finds it, while it is masked, shown or failed. A conn has room for CONN_WATCHES_MAX
- * registrations. One that we can't note or mask sets watches_lost, and we never replace such a socket by another one.
+ * registrations. One that we can't note or mask, or have dropped, sets watches_lost, and we never replace such a socket by another one.
  *
  * epoll returns nothing but the application's own data, so this and the epoll instance identify the conn of an event. Buckets by hash of
  * the data count the listed registrations and name the last one. Only if that one doesn't match do we search all conns in PHASES_HANDLED. An
@@ -118,6 +118,13 @@ static void watch_drop(struct conn_watch *watch)
 	watch->epfd = -1;
 }
 
+/* Leaves a registration to the application alone. We can't make it again on another socket. */
+static void watch_leave(struct conn *conn, struct conn_watch *watch)
+{
+	conn->socket.watches_lost = true;
+	watch_drop(watch);
+}
+
 /* Notes a registration that the kernel has accepted with @event, masked or not. */
 static void watch_note(struct conn *conn, struct conn_watch *watch, int epfd, int fd,
 		       const struct epoll_event *event, bool masked, bool adopted)
@@ -199,7 +206,7 @@ void watch_tell(struct conn *conn, int epfd, int fd)
 {
 	EACH_WATCH (conn, watch)
 		if (watch->failed && watch->fd == fd && instance_compare(epfd, watch->epfd) == WATCH_OURS)
-			watch_drop(watch);
+			watch_leave(conn, watch);
 }
 
 int watch_control(struct conn *conn, int epfd, int op, int fd, struct epoll_event *event)
@@ -225,7 +232,10 @@ int watch_control(struct conn *conn, int epfd, int op, int fd, struct epoll_even
 	if (conn_phase(conn) == CONN_IDLE)
 		return control(conn, epfd, op, fd, event, false, false);
 	watch_tell(conn, epfd, fd); /* from now on the kernel reports the events that the application asks for now */
-	return next.epoll_ctl(epfd, op, fd, event);
+	ret = next.epoll_ctl(epfd, op, fd, event);
+	if (ret == 0 && op == EPOLL_CTL_ADD)
+		conn->socket.watches_lost = true;
+	return ret;
 }
 
 /* Notes and masks a registration with @event that was made past the hooks. Returns whether @conn was pending and it is masked now. */
@@ -329,7 +339,7 @@ static void restore(struct conn *conn, bool but_failed)
 		 * Take it off the table first: a thread that still finds it there may then drop its event, since the kernel reports the
 		 * socket anew when the registration is modified.
 		 */
-		watch_drop(watch);
+		watch_leave(conn, watch);
 		if (watch->masked)
 			registration_apply(epfd, watch, watch->events);
 	}
@@ -402,10 +412,9 @@ static void registrations_leave(struct conn *conn, int fd)
 		if (watch->fd != fd)
 			continue;
 		deadline_timer_remove(conn, watch);
-		watch_drop(watch); /* before the registration is modified, as in restore() */
+		watch_leave(conn, watch); /* before the registration is modified, as in restore() */
 		if (watch->masked && !conn->call.follows)
 			registration_apply(epfd, watch, watch->events);
-		conn->socket.watches_lost = true;
 	}
 }
 
